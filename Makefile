@@ -1,0 +1,15 @@
+# Everything is built by src/Makefile; this one only lets you type `make` at the top of the tree.
+# `make help` lists the targets and the settings.
+.DEFAULT_GOAL := all
+TARGETS := all run test test-all bench-zrange bench-lists lint format install uninstall clean distclean unit help
+
+# All cores, unless -j says otherwise (which MAKEFLAGS shows only once recipes run).
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+BUILD_SRC = +@$(MAKE) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(CORES)) --no-print-directory -C src $@
+
+.PHONY: $(TARGETS)
+$(TARGETS):
+	$(BUILD_SRC)
+
+unit-%:
+	$(BUILD_SRC)

@@ -1,0 +1,137 @@
+#!/bin/sh
+# Checks that what we build with and test with is there, and installs what is missing if it may.
+#
+#   deps/check.sh [build] [jemalloc] [test] [oracle] [lint] [valgrind] [--dry-run]
+#
+# Each word names a set of needs (below); without one, it is `build jemalloc`. The Makefile calls this before each
+# build, so the good case asks pkg-config once and starts nothing else. `--dry-run` prints the command and stops.
+#
+# A missing piece is installed by the system's package manager when we are root or have a sudo that asks for no
+# password; otherwise the command to type is printed, and the exit code is 1.
+set -u
+
+# The oracle is the server that tests compare ours with. Tests that need it are skipped where there is none, and only
+# apt installs it: the comparisons are written for the version that Debian has.
+#
+# Each need is one line:  set | how to look | what to look for | apt | dnf | pacman | apk | brew
+#   how: pc (a pkg-config name; a/b means either of them), cmd (a program on the PATH).  A - means: has no package there.
+needs='
+build|cmd|gcc/clang/cc|gcc|gcc|gcc|gcc|gcc
+build|cmd|ar|binutils|binutils|binutils|binutils|binutils
+build|cmd|pkg-config|pkg-config|pkgconf-pkg-config|pkgconf|pkgconf|pkgconf
+build|header|stdio.h|libc6-dev|glibc-devel|glibc|musl-dev|-
+build|pc|lua5.1/lua-5.1/lua51|liblua5.1-0-dev|compat-lua-devel|lua51|lua5.1-dev|lua@5.1
+build|pc|lua5.1-cjson|lua-cjson-dev|-|-|-|-
+build|pc|lua5.1-bitop|lua-bitop-dev|-|-|-|-
+build|pc|liblzf|liblzf-dev|liblzf-devel|liblzf|liblzf-dev|liblzf
+build|pc|libedit|libedit-dev|libedit-devel|libedit|libedit-dev|libedit
+jemalloc|pc|jemalloc|libjemalloc-dev|jemalloc-devel|jemalloc|jemalloc-dev|jemalloc
+test|pc|cmocka|libcmocka-dev|libcmocka-devel|cmocka|cmocka-dev|cmocka
+test|cmd|tclsh/tclsh8.6|tcl|tcl|tcl|tcl|tcl-tk
+lint|cmd|gcc|gcc|gcc|gcc|gcc|gcc
+lint|cmd|clang|clang|clang|clang|clang|llvm
+lint|cmd|clang-format|clang-format|clang-tools-extra|clang|clang-extra-tools|clang-format
+valgrind|cmd|valgrind|valgrind|valgrind|valgrind|valgrind|-
+oracle|cmd|redis-server|redis-server|-|-|-|-
+'
+sets=; dry=
+for arg; do
+    case $arg in
+    --dry-run) dry=yes ;;
+    build | jemalloc | test | oracle | lint | valgrind) sets="$sets $arg" ;;
+    *) echo "deps/check.sh: unknown word '$arg'" >&2; exit 2 ;;
+    esac
+done
+[ -n "$sets" ] || sets=' build jemalloc'
+
+has_command() { # a/b/c: one of them
+    for c in $(echo "$1" | tr / ' '); do command -v "$c" >/dev/null 2>&1 && return 0; done
+    return 1
+}
+
+has_package() {
+    for p in $(echo "$1" | tr / ' '); do pkg-config --exists "$p" 2>/dev/null && return 0; done
+    return 1
+}
+
+has_header() {
+    [ -e "/usr/include/$1" ] || echo "#include <$1>" | cc -E - >/dev/null 2>&1 || echo "#include <$1>" | gcc -E - >/dev/null 2>&1
+}
+
+# Prints the lines of the needs that are not met.
+missing() {
+    echo "$needs" | while IFS='|' read -r set how what rest; do
+        case " $sets " in *" $set "*) ;; *) continue ;; esac
+        case $how in
+        cmd) has_command "$what" ;;
+        pc) has_package "$what" ;;
+        header) has_header "$what" ;;
+        esac || echo "$set|$how|$what|$rest"
+    done
+}
+
+column() { # the package names of manager number $1, on one line
+    echo "$lacking" | cut -d'|' -f"$1" | sort -u | tr '\n' ' '
+}
+
+lacking=$(missing)
+[ -n "$lacking" ] || exit 0
+
+if command -v apt-get >/dev/null 2>&1; then
+    manager=apt-get; packages=$(column 4); install="apt-get install -y --no-install-recommends"
+elif command -v dnf >/dev/null 2>&1; then
+    manager=dnf; packages=$(column 5); install="dnf install -y"
+elif command -v pacman >/dev/null 2>&1; then
+    manager=pacman; packages=$(column 6); install="pacman -S --needed --noconfirm"
+elif command -v apk >/dev/null 2>&1; then
+    manager=apk; packages=$(column 7); install="apk add"
+elif command -v brew >/dev/null 2>&1; then
+    manager=brew; packages=$(column 8); install="brew install"
+else
+    manager=; packages=; install=
+fi
+names=$(echo "$lacking" | cut -d'|' -f3 | tr '\n' ' ')
+packages=$(echo "$packages" | tr ' ' '\n' | grep -v '^-*$' | tr '\n' ' ')
+required=$(echo "$lacking" | grep -v '^oracle')
+
+say() { echo "deps: $*" >&2; }
+say "missing: $names"
+
+as_root=; may=yes
+if [ "$manager" != brew ] && [ "$(id -u)" != 0 ]; then
+    as_root='sudo '
+    sudo -n true 2>/dev/null || may=no
+fi
+
+if [ -z "$packages" ]; then
+    [ -n "$required" ] || exit 0
+    if [ -n "$manager" ]; then
+        say "$manager has no package for them; deps/README.md says where they come from"
+    else
+        say "none of apt-get, dnf, pacman, apk, brew is here: install them by hand, see deps/README.md"
+    fi
+    exit 1
+fi
+if [ -n "$dry" ] || [ "$may" = no ]; then
+    say "install them with:  $as_root$install $packages"
+    [ -n "$required" ] || exit 0
+    exit 1
+fi
+
+say "$install $packages"
+log=$(mktemp)
+if [ "$manager" = apt-get ]; then
+    # RUNLEVEL=1: packages that bring a service (redis-server) do not start it.
+    run() { ${as_root}env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq "$@"; }
+    # shellcheck disable=SC2086
+    { run update && run install -y --no-install-recommends $packages; } >"$log" 2>&1
+else
+    # shellcheck disable=SC2086
+    $as_root$install $packages >"$log" 2>&1
+fi || tail -n 15 "$log" >&2
+rm -f "$log"
+
+lacking=$(missing)
+[ -n "$lacking" ] || exit 0
+say "still missing: $(echo "$lacking" | cut -d'|' -f3 | tr '\n' ' ')"
+[ -z "$(echo "$lacking" | grep -v '^oracle')" ] || exit 1

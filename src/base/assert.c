@@ -1,0 +1,42 @@
+/* assert.c - what happens when a bug of ours is found out: the reason goes to the log, in the lines that
+ * operators look for, then to the panic hook (which prints the crash report), and the process aborts. A
+ * failure inside the hook does not run it again. */
+#include "base/assert.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+
+static void (*panicHook)(const char *reason, const char *file, int line);
+
+__attribute__((noreturn)) static void panicRun(const char *reason, const char *file, int line) {
+    void (*hook)(const char *, const char *, int) = __atomic_exchange_n(&panicHook, NULL, __ATOMIC_ACQ_REL);
+    if (hook) hook(reason, file, line);
+    abort();
+}
+
+void serverAssertFailed(const char *expr, const char *file, int line) {
+    char reason[512];
+    snprintf(reason, sizeof(reason), "ASSERTION FAILED '%s' is not true", expr);
+    serverLog(LL_WARNING, "=== ASSERTION FAILED ===");
+    serverLog(LL_WARNING, "==> %s:%d '%s' is not true", file, line, expr);
+    panicRun(reason, file, line);
+}
+
+void serverPanicAt(const char *file, int line, const char *fmt, ...) {
+    char reason[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(reason, sizeof(reason), fmt, ap);
+    va_end(ap);
+    serverLog(LL_WARNING, "------------------------------------------------");
+    serverLog(LL_WARNING, "!!! Software Failure. Press left mouse button to continue");
+    serverLog(LL_WARNING, "Guru Meditation: %s #%s:%d", reason, file, line);
+    panicRun(reason, file, line);
+}
+
+void serverSetPanicHook(void (*hook)(const char *reason, const char *file, int line)) {
+    __atomic_store_n(&panicHook, hook, __ATOMIC_RELEASE);
+}

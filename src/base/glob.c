@@ -1,0 +1,85 @@
+/* glob.c - glob-style patterns.
+ *
+ *     *       any bytes, also none          [abc] [a-z]   one of these bytes; ranges work backwards too
+ *     ?       any one byte                  [^a]          one byte that is none of these
+ *     \x      x itself                      [\]]          so does a backslash in brackets
+ *
+ * A bracket that is not closed ends with the pattern; a lone backslash at the end is itself.
+ *
+ * The idea: when the rest of the pattern fails after a '*', let that star take one more byte and go on from
+ * there. Only the last star needs this: once another one is reached, whatever the earlier took is as good as
+ * anything else it could have taken. That bounds the work by pattern length times text length. */
+#include "base/glob.h"
+
+static unsigned char fold(char c, bool nocase) {
+    return nocase && c >= 'A' && c <= 'Z' ? (unsigned char)(c | 0x20) : (unsigned char)c;
+}
+
+/* One byte of a bracket, with its backslash taken off. Returns what follows. */
+static const char *classByte(const char *p, const char *end, bool nocase, unsigned char *out) {
+    if (*p == '\\' && end - p >= 2) p++;
+    *out = fold(*p, nocase);
+    return p + 1;
+}
+
+/* Is c in the bracket that opens just before p? *next is what follows the bracket. */
+static bool matchClass(const char *p, const char *end, char byte, bool nocase, const char **next) {
+    unsigned char c = fold(byte, nocase);
+    bool negated = p < end && *p == '^', found = false;
+    p += negated;
+    while (p < end && *p != ']') {
+        unsigned char low, high;
+        bool escaped = *p == '\\' && end - p >= 2;
+        p = classByte(p, end, nocase, &low);
+        high = low;
+        if (!escaped && end - p >= 2 && *p == '-') {
+            high = fold(p[1], nocase);
+            p += 2;
+        }
+        if (low > high) {
+            unsigned char swap = low;
+            low = high;
+            high = swap;
+        }
+        found |= low <= c && c <= high;
+    }
+    *next = p < end ? p + 1 : end;
+    return found != negated;
+}
+
+/* Does the pattern's element at p, which is not a star, match the byte? *next is the element after it. */
+static bool matchOne(const char *p, const char *end, char byte, bool nocase, const char **next) {
+    switch (*p) {
+    case '?': *next = p + 1; return true;
+    case '[': return matchClass(p + 1, end, byte, nocase, next);
+    case '\\':
+        if (end - p >= 2) p++;
+        break;
+    }
+    *next = p + 1;
+    return fold(*p, nocase) == fold(byte, nocase);
+}
+
+bool globMatch(struct str pattern, struct str text, bool nocase) {
+    const char *p = pattern.ptr, *pEnd = p + pattern.len;
+    const char *t = text.ptr, *tEnd = t + text.len;
+    const char *afterStar = NULL, *starTook = NULL; /* the last star has taken up to starTook */
+    while (t < tEnd) {
+        const char *next;
+        if (p < pEnd && *p == '*') {
+            afterStar = ++p;
+            starTook = t;
+            if (p == pEnd) return true;
+        } else if (p < pEnd && matchOne(p, pEnd, *t, nocase, &next)) {
+            p = next;
+            t++;
+        } else if (afterStar) {
+            p = afterStar;
+            t = ++starTook;
+        } else {
+            return false;
+        }
+    }
+    while (p < pEnd && *p == '*') p++;
+    return p == pEnd;
+}

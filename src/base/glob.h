@@ -1,0 +1,9 @@
+/* glob.h - glob-style patterns of KEYS, SCAN MATCH, CONFIG GET: * ? [abc] [^a] [a-z] \x. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/str.h"
+
+/* Linear in practice: backtracks to the last '*' only, so no pattern takes exponential time. */
+bool globMatch(struct str pattern, struct str text, bool nocase);

@@ -1,0 +1,24 @@
+/* log.h - the server log, in the format that operators' tools parse:
+ *     pid:role DD Mon YYYY HH:MM:SS.mmm level message
+ * role is M (primary), S (replica), C (child), X (sentinel); level is one of . - * # */
+#pragma once
+
+#include <stdarg.h>
+#include <stdbool.h>
+
+enum logLevel { LL_DEBUG, LL_VERBOSE, LL_NOTICE, LL_WARNING, LL_NOTHING };
+#define LL_RAW 0x100 /* or'ed in: print without the prefix */
+
+void serverLog(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void serverLogV(int level, const char *fmt, va_list ap);
+/* Async-signal-safe: writes text to the log without prefix, formatting or locks. */
+void serverLogFromSignal(const char *text);
+
+void logSetLevel(int level); /* messages below are dropped; default LL_NOTICE */
+int logGetLevel(void);
+bool logSetFile(const char *path); /* "" is stdout. Opened for each message, as users rotate by renaming.
+                                      False and errno when it cannot be opened for append; then unchanged. */
+const char *logGetFile(void);
+void logSetRole(char role); /* 'M' at start */
+int logOpenFd(void);        /* descriptor to write to now; close with logCloseFd */
+void logCloseFd(int fd);

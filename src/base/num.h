@@ -1,0 +1,45 @@
+/* num.h - numbers to text and back, strictly: the whole string must be the number, in its canonical form. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+#define LONG_STR_SIZE        21 /* any 64-bit integer in decimal and a NUL */
+#define DOUBLE_STR_SIZE      32 /* any double by d2string and a NUL */
+#define LONG_DOUBLE_STR_SIZE (5 * 1024)
+
+/* Decimal digits of v. */
+unsigned digits10(uint64_t v);
+/* Write v in decimal and a NUL into dst (LONG_STR_SIZE is always enough); returns the length. */
+unsigned ll2string(char *dst, int64_t v);
+unsigned ull2string(char *dst, uint64_t v);
+
+/* True and *out when s is exactly what ll2string prints for some int64: no blanks, no '+', no leading zeros.
+ */
+bool string2ll(struct str s, int64_t *out);
+bool string2ull(struct str s, uint64_t *out); /* same, unsigned */
+
+/* Shortest decimal text that reads back to the same double, laid out as C's %.17g would with the fewest
+ * digits: "3", "0.1", "1e+21" style exponents when exponent < -4 or >= 17, "inf", "-inf", "nan", "-0".
+ * Integers below 1e17 have all their digits exact. Returns the length, NUL added. Algorithm: Schubfach
+ * (Giulietti 2020), with integers on a fast path. */
+unsigned d2string(char *dst, double v);
+/* Accepts what strtod does in the C locale incl. hex, "inf", "+inf", "infinity"; refuses empty, blanks at
+ * either end, NaN, and trailing bytes. Fast path for short decimals (Clinger 1990). Overflow to infinity and
+ * underflow to zero are refused, subnormals accepted. */
+bool string2d(struct str s, double *out);
+
+/* Long double text as INCRBYFLOAT prints: %.17Lf with trailing zeros removed ("3", "10.6"), "0" for "-0".
+ * LONG_DOUBLE_STR_SIZE is always enough; 0 and an empty text when `size` is too small. */
+unsigned ld2string(char *dst, size_t size, long double v);
+/* Like string2d, below LONG_DOUBLE_STR_SIZE bytes. */
+bool string2ld(struct str s, long double *out);
+
+/* "100", "1k" (1000), "1kb" (1024), "1m", "1mb", "1g", "1gb", "5b"; case-insensitive. False on anything else.
+ */
+bool memtoull(struct str s, uint64_t *bytes);
+/* "1.23M" style as INFO's _human fields: K, M, G, T, P with two decimals, "512B" below 1K; buf of 64. */
+void bytesToHuman(char *buf, size_t size, uint64_t bytes);

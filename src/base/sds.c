@@ -1,0 +1,411 @@
+/* sds.c - owned strings; sds.h draws the layout.
+ *
+ * The idea: one invariant ties a string to its block. The block was asked for with exactly
+ *
+ *     header size + alloc + 1
+ *
+ * bytes, so it can be freed with its size. Where a string grows, `alloc` is stretched to fill the allocator's
+ * size class before asking, so the rounding is ours to use and the invariant still holds. */
+#define _GNU_SOURCE /* memmem */
+#include "base/sds.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+
+#define GROW_DOUBLING_MAX ((size_t)1024 * 1024)
+
+_Static_assert(sizeof(struct sdshdr8) == 3, "the flag byte is just before the text");
+_Static_assert(sizeof(struct sdshdr64) == 17, "the flag byte is just before the text");
+
+/* ---- Headers ---- */
+
+static size_t headerSize(int type) {
+    static const uint8_t sizes[] = {sizeof(struct sdshdr8), sizeof(struct sdshdr16), sizeof(struct sdshdr32),
+                                    sizeof(struct sdshdr64)};
+    return sizes[type];
+}
+
+/* The smallest header that can count to len. */
+static int typeFor(size_t len) {
+    if (len <= UINT8_MAX) return SDS_TYPE_8;
+    if (len <= UINT16_MAX) return SDS_TYPE_16;
+    return len <= UINT32_MAX ? SDS_TYPE_32 : SDS_TYPE_64;
+}
+
+static size_t typeMax(int type) {
+    static const uint64_t max[] = {UINT8_MAX, UINT16_MAX, UINT32_MAX, PTRDIFF_MAX / 2};
+    return max[type];
+}
+
+static int typeOf(const char *s) {
+    return s[-1] & SDS_TYPE_MASK;
+}
+
+static size_t capacity(const char *s) {
+    switch (typeOf(s)) {
+    case SDS_TYPE_8: return SDS_HDR(8, s)->alloc;
+    case SDS_TYPE_16: return SDS_HDR(16, s)->alloc;
+    case SDS_TYPE_32: return SDS_HDR(32, s)->alloc;
+    default: return SDS_HDR(64, s)->alloc;
+    }
+}
+
+static void setLen(sds s, size_t len) {
+    switch (typeOf(s)) {
+    case SDS_TYPE_8: SDS_HDR(8, s)->len = (uint8_t)len; break;
+    case SDS_TYPE_16: SDS_HDR(16, s)->len = (uint16_t)len; break;
+    case SDS_TYPE_32: SDS_HDR(32, s)->len = (uint32_t)len; break;
+    default: SDS_HDR(64, s)->len = len;
+    }
+}
+
+static void setCapacity(sds s, size_t alloc) {
+    switch (typeOf(s)) {
+    case SDS_TYPE_8: SDS_HDR(8, s)->alloc = (uint8_t)alloc; break;
+    case SDS_TYPE_16: SDS_HDR(16, s)->alloc = (uint16_t)alloc; break;
+    case SDS_TYPE_32: SDS_HDR(32, s)->alloc = (uint32_t)alloc; break;
+    default: SDS_HDR(64, s)->alloc = alloc;
+    }
+}
+
+static size_t blockSize(int type, size_t alloc) {
+    return headerSize(type) + alloc + 1;
+}
+
+/* Makes `block`, asked for with blockSize(type, alloc), a string of len bytes that are still to come. */
+static sds blockFormat(void *block, int type, size_t alloc, size_t len) {
+    sds s = (char *)block + headerSize(type);
+    s[-1] = (char)type;
+    setCapacity(s, alloc);
+    setLen(s, len);
+    s[len] = '\0';
+    return s;
+}
+
+/* Gives s a block for exactly `alloc` bytes, alloc >= sdslen(s), with the smallest header for that. */
+static sds reallocate(sds s, size_t alloc) {
+    int type = typeFor(alloc);
+    size_t len = sdslen(s);
+    if (type == typeOf(s)) {
+        void *block = zrealloc(sdsAllocPtr(s), blockSize(type, alloc));
+        return blockFormat(block, type, alloc, len);
+    }
+    sds moved = blockFormat(zmalloc(blockSize(type, alloc)), type, alloc, len);
+    memcpy(moved, s, len);
+    sdsfree(s);
+    return moved;
+}
+
+static sds makeRoom(sds s, size_t addlen, bool generous) {
+    if (sdsavail(s) >= addlen) return s;
+    size_t wanted;
+    bool overflow = __builtin_add_overflow(sdslen(s), addlen, &wanted);
+    serverAssert(!overflow && wanted <= typeMax(SDS_TYPE_64));
+    if (generous) wanted += wanted < GROW_DOUBLING_MAX ? wanted : GROW_DOUBLING_MAX;
+
+    int type = typeFor(wanted);
+    size_t alloc = zmallocGoodSize(blockSize(type, wanted)) - headerSize(type) - 1;
+    return reallocate(s, alloc <= typeMax(type) ? alloc : typeMax(type));
+}
+
+/* ---- Characters, without regard to the locale ---- */
+
+static bool isBlank(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static int hexValue(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The letter that stands for c after a backslash, or 0; and the other way round. */
+static const char escapes[][2] = {{'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}, {'\a', 'a'}, {'\b', 'b'}};
+
+static char escapeLetter(char c) {
+    for (size_t i = 0; i < sizeof(escapes) / sizeof(*escapes); i++)
+        if (escapes[i][0] == c) return escapes[i][1];
+    return c == '\\' || c == '"' ? c : 0;
+}
+
+static char escapeMeaning(char letter) {
+    for (size_t i = 0; i < sizeof(escapes) / sizeof(*escapes); i++)
+        if (escapes[i][1] == letter) return escapes[i][0];
+    return letter;
+}
+
+/* ---- Splitting a command line ---- */
+
+/* The escape at p, which is a backslash with a character after it; *c is what it means. Returns its end. */
+static const char *unescape(const char *p, const char *end, char *c) {
+    if (end - p >= 4 && p[1] == 'x' && hexValue(p[2]) >= 0 && hexValue(p[3]) >= 0) {
+        *c = (char)(hexValue(p[2]) << 4 | hexValue(p[3]));
+        return p + 4;
+    }
+    *c = escapeMeaning(p[1]);
+    return p + 2;
+}
+
+/* Appends the quoted text that opens at p to *token. Returns what follows the closing quote, or NULL when it
+ * is missing or stuck to more text. */
+static const char *readQuoted(const char *p, const char *end, sds *token) {
+    char quote = *p++;
+    while (p < end && *p != quote) {
+        char c = *p;
+        if (quote == '"' && c == '\\' && p + 1 < end) {
+            p = unescape(p, end, &c);
+        } else if (quote == '\'' && c == '\\' && p + 1 < end && p[1] == '\'') {
+            c = '\'';
+            p += 2;
+        } else {
+            p++;
+        }
+        *token = sdscatlen(*token, &c, 1);
+    }
+    if (p == end) return NULL;
+    p++;
+    return p == end || isBlank(*p) ? p : NULL;
+}
+
+/* Blanks end an unquoted stretch, except \v and \f, which only separate tokens already apart. */
+static const char *readToken(const char *p, const char *end, sds *token) {
+    while (p < end) {
+        if (*p == '"' || *p == '\'') return readQuoted(p, end, token);
+        if (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t') return p;
+        *token = sdscatlen(*token, p++, 1);
+    }
+    return p;
+}
+
+/* ---- Public API: birth and death ---- */
+
+sds sdstrynewlen(const void *init, size_t len) {
+    if (len > typeMax(SDS_TYPE_64)) return NULL;
+    int type = typeFor(len);
+    void *block = ztrymalloc(blockSize(type, len));
+    if (!block) return NULL;
+    sds s = blockFormat(block, type, len, len);
+    if (init && len) memcpy(s, init, len);
+    return s;
+}
+
+sds sdsnewlen(const void *init, size_t len) {
+    serverAssert(len <= typeMax(SDS_TYPE_64));
+    int type = typeFor(len);
+    sds s = blockFormat(zmalloc(blockSize(type, len)), type, len, len);
+    if (init && len) memcpy(s, init, len);
+    return s;
+}
+
+sds sdsnew(const char *cstr) {
+    return sdsnewlen(cstr, strlen(cstr));
+}
+
+sds sdsnewstr(struct str s) {
+    return sdsnewlen(s.ptr, s.len);
+}
+
+sds sdsempty(void) {
+    return sdsnewlen("", 0);
+}
+
+sds sdsdup(const char *s) {
+    return sdsnewlen(s, sdslen(s));
+}
+
+sds sdsfromll(long long v) {
+    char text[LONG_STR_SIZE];
+    return sdsnewlen(text, ll2string(text, v));
+}
+
+void sdsfree(sds s) {
+    if (s) zfreeSized(sdsAllocPtr(s), blockSize(typeOf(s), capacity(s)));
+}
+
+/* ---- Public API: room ---- */
+
+size_t sdsavail(const char *s) {
+    return capacity(s) - sdslen(s);
+}
+
+size_t sdsAllocSize(const char *s) {
+    return zmallocSize(sdsAllocPtr(s));
+}
+
+void *sdsAllocPtr(const char *s) {
+    return (void *)(s - headerSize(typeOf(s)));
+}
+
+void sdssetlen(sds s, size_t len) {
+    serverAssert(len <= capacity(s));
+    setLen(s, len);
+    s[len] = '\0';
+}
+
+sds sdsMakeRoomFor(sds s, size_t addlen) {
+    return makeRoom(s, addlen, true);
+}
+
+sds sdsMakeRoomForExact(sds s, size_t addlen) {
+    return makeRoom(s, addlen, false);
+}
+
+sds sdsShrink(sds s) {
+    return sdsavail(s) ? reallocate(s, sdslen(s)) : s;
+}
+
+sds sdsgrowzero(sds s, size_t len) {
+    size_t old = sdslen(s);
+    if (len <= old) return s;
+    s = sdsMakeRoomFor(s, len - old);
+    memset(s + old, 0, len - old);
+    sdssetlen(s, len);
+    return s;
+}
+
+/* ---- Public API: contents ---- */
+
+sds sdscatlen(sds s, const void *p, size_t len) {
+    size_t old = sdslen(s);
+    s = sdsMakeRoomFor(s, len);
+    if (len) memcpy(s + old, p, len);
+    sdssetlen(s, old + len);
+    return s;
+}
+
+sds sdscat(sds s, const char *cstr) {
+    return sdscatlen(s, cstr, strlen(cstr));
+}
+
+sds sdscatstr(sds s, struct str v) {
+    return sdscatlen(s, v.ptr, v.len);
+}
+
+sds sdscpylen(sds s, const void *p, size_t len) {
+    sdssetlen(s, 0);
+    return sdscatlen(s, p, len);
+}
+
+/* Most texts fit the room there is, or a little more; the second pass knows how much. */
+sds sdscatvprintf(sds s, const char *fmt, va_list ap) {
+    size_t old = sdslen(s);
+    va_list again;
+    va_copy(again, ap);
+    s = sdsMakeRoomFor(s, strlen(fmt) + 16);
+    size_t room = sdsavail(s) + 1;
+    int printed = vsnprintf(s + old, room, fmt, ap);
+    serverAssert(printed >= 0);
+    if ((size_t)printed >= room) {
+        s = sdsMakeRoomFor(s, (size_t)printed);
+        vsnprintf(s + old, (size_t)printed + 1, fmt, again);
+    }
+    va_end(again);
+    sdssetlen(s, old + (size_t)printed);
+    return s;
+}
+
+sds sdscatprintf(sds s, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    s = sdscatvprintf(s, fmt, ap);
+    va_end(ap);
+    return s;
+}
+
+sds sdscatrepr(sds s, const char *p, size_t len) {
+    s = sdsMakeRoomFor(s, len + 2);
+    s = sdscatlen(s, "\"", 1);
+    for (const char *end = p + len; p < end; p++) {
+        unsigned char c = (unsigned char)*p;
+        char letter = escapeLetter(*p);
+        if (letter) {
+            s = sdscatlen(s, (char[]){'\\', letter}, 2);
+        } else if (c >= 0x20 && c < 0x7f) {
+            s = sdscatlen(s, p, 1);
+        } else {
+            static const char hex[] = "0123456789abcdef";
+            s = sdscatlen(s, (char[]){'\\', 'x', hex[c >> 4], hex[c & 15]}, 4);
+        }
+    }
+    return sdscatlen(s, "\"", 1);
+}
+
+void sdstolower(sds s) {
+    for (size_t i = 0, len = sdslen(s); i < len; i++)
+        if (s[i] >= 'A' && s[i] <= 'Z') s[i] |= 0x20;
+}
+
+void sdstoupper(sds s) {
+    for (size_t i = 0, len = sdslen(s); i < len; i++)
+        if (s[i] >= 'a' && s[i] <= 'z') s[i] &= ~0x20;
+}
+
+sds sdstrim(sds s, const char *cset) {
+    size_t setlen = strlen(cset);
+    const char *start = s, *end = s + sdslen(s);
+    while (start < end && memchr(cset, *start, setlen)) start++;
+    while (start < end && memchr(cset, end[-1], setlen)) end--;
+    size_t len = (size_t)(end - start);
+    memmove(s, start, len);
+    sdssetlen(s, len);
+    return s;
+}
+
+void sdsrange(sds s, ptrdiff_t start, ptrdiff_t end) {
+    ptrdiff_t len = (ptrdiff_t)sdslen(s);
+    if (start < 0) start = start + len < 0 ? 0 : start + len;
+    if (end < 0) end += len;
+    if (end >= len) end = len - 1;
+    size_t kept = start <= end ? (size_t)(end - start + 1) : 0;
+    if (kept) memmove(s, s + start, kept);
+    sdssetlen(s, kept);
+}
+
+int sdscmp(const char *a, const char *b) {
+    return strCmp(sdsview(a), sdsview(b));
+}
+
+/* ---- Public API: splitting ---- */
+
+sds *sdssplitargs(const char *line, size_t len, int *argc) {
+    const char *p = line, *end = line + len;
+    sds *argv = zmalloc(sizeof(*argv));
+    *argc = 0;
+    for (;;) {
+        while (p < end && isBlank(*p)) p++;
+        if (p == end) return argv;
+        argv = zrealloc(argv, (size_t)(*argc + 1) * sizeof(*argv));
+        argv[*argc] = sdsempty();
+        p = readToken(p, end, &argv[(*argc)++]);
+        if (!p) {
+            sdsfreesplitres(argv, *argc);
+            *argc = 0;
+            return NULL;
+        }
+    }
+}
+
+sds *sdssplitlen(const char *s, size_t len, const char *sep, size_t seplen, int *count) {
+    serverAssert(seplen > 0);
+    sds *tokens = zmalloc(sizeof(*tokens));
+    *count = 0;
+    if (len == 0) return tokens;
+    for (const char *end = s + len, *found; s; s = found ? found + seplen : NULL) {
+        found = memmem(s, (size_t)(end - s), sep, seplen);
+        tokens = zrealloc(tokens, (size_t)(*count + 1) * sizeof(*tokens));
+        tokens[(*count)++] = sdsnewlen(s, (size_t)((found ? found : end) - s));
+    }
+    return tokens;
+}
+
+void sdsfreesplitres(sds *tokens, int count) {
+    if (!tokens) return;
+    while (count > 0) sdsfree(tokens[--count]);
+    zfree(tokens);
+}

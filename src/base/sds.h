@@ -1,0 +1,90 @@
+/* sds.h - owned, growable, binary-safe strings with their length in front of the bytes.
+ *
+ *     [header: len, alloc, 1 flag byte][bytes ...][NUL]
+ *                                       ^ an `sds` points here, so it can be passed where a C string is
+ * wanted
+ *
+ * The header has 8, 16, 32 or 64-bit fields, chosen by size; the flag byte just before the text tells which.
+ * Functions that may move the string return the new one; the old pointer is then invalid. */
+#pragma once
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+typedef char *sds;
+
+struct __attribute__((packed)) sdshdr8 {
+    uint8_t len, alloc;
+    unsigned char flags;
+    char buf[];
+};
+struct __attribute__((packed)) sdshdr16 {
+    uint16_t len, alloc;
+    unsigned char flags;
+    char buf[];
+};
+struct __attribute__((packed)) sdshdr32 {
+    uint32_t len, alloc;
+    unsigned char flags;
+    char buf[];
+};
+struct __attribute__((packed)) sdshdr64 {
+    uint64_t len, alloc;
+    unsigned char flags;
+    char buf[];
+};
+enum { SDS_TYPE_8, SDS_TYPE_16, SDS_TYPE_32, SDS_TYPE_64, SDS_TYPE_MASK = 3 };
+#define SDS_HDR(T, s) ((struct sdshdr##T *)((s) - sizeof(struct sdshdr##T)))
+
+static inline size_t sdslen(const char *s) {
+    switch (s[-1] & SDS_TYPE_MASK) {
+    case SDS_TYPE_8: return SDS_HDR(8, s)->len;
+    case SDS_TYPE_16: return SDS_HDR(16, s)->len;
+    case SDS_TYPE_32: return SDS_HDR(32, s)->len;
+    default: return SDS_HDR(64, s)->len;
+    }
+}
+static inline struct str sdsview(const char *s) {
+    return (struct str){s, sdslen(s)};
+}
+
+sds sdsnewlen(const void *init, size_t len); /* init NULL: bytes are uninitialized */
+sds sdsnew(const char *cstr);
+sds sdsnewstr(struct str s);
+sds sdsempty(void);
+sds sdsdup(const char *s);
+sds sdstrynewlen(const void *init, size_t len); /* NULL when memory is refused */
+void sdsfree(sds s);                            /* NULL is fine */
+
+size_t sdsavail(const char *s);           /* bytes that fit without moving */
+size_t sdsAllocSize(const char *s);       /* bytes of the allocation, usable size */
+void *sdsAllocPtr(const char *s);         /* start of the allocation */
+void sdssetlen(sds s, size_t len);        /* len <= current capacity; writes the NUL */
+sds sdsMakeRoomFor(sds s, size_t addlen); /* grows generously: doubles up to 1 MiB, then by 1 MiB */
+sds sdsMakeRoomForExact(sds s, size_t addlen);
+sds sdsShrink(sds s); /* gives back the spare room */
+sds sdsgrowzero(sds s, size_t len);
+
+sds sdscatlen(sds s, const void *p, size_t len);
+sds sdscat(sds s, const char *cstr);
+sds sdscatstr(sds s, struct str v);
+sds sdscpylen(sds s, const void *p, size_t len);
+sds sdscatprintf(sds s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+sds sdscatvprintf(sds s, const char *fmt, va_list ap);
+sds sdscatrepr(sds s, const char *p, size_t len); /* "quoted", with \n \r \t \a \b \\ \" \xHH escapes */
+sds sdsfromll(long long v);
+void sdstolower(sds s);
+void sdstoupper(sds s);
+sds sdstrim(sds s, const char *cset);
+void sdsrange(sds s, ptrdiff_t start, ptrdiff_t end); /* keeps [start, end], negative counts from the end */
+int sdscmp(const char *a, const char *b);
+
+/* Split `line` as a shell-like command line: blanks separate, "double quotes" know \xHH and C escapes,
+ * 'single quotes' know \'. Returns a zmalloc'ed array of *argc sds, or NULL on unbalanced quotes. */
+sds *sdssplitargs(const char *line, size_t len, int *argc);
+/* Split at a separator; an empty string gives zero tokens. Free with sdsfreesplitres. */
+sds *sdssplitlen(const char *s, size_t len, const char *sep, size_t seplen, int *count);
+void sdsfreesplitres(sds *tokens, int count);

@@ -1,0 +1,43 @@
+/* str.h - borrowed strings.
+ *
+ * A `struct str` is a view: it points at bytes that somebody else owns and says nothing about how long they
+ * live. Command arguments are views into the client's input (see core/client.h). Views are not NUL
+ * terminated. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+struct str {
+    const char *ptr;
+    size_t len;
+};
+
+/* A view of a string literal, of a NUL terminated string, of `n` bytes. */
+#define STR(literal) ((struct str){(literal), sizeof(literal) - 1})
+static inline struct str strOf(const char *s) {
+    return (struct str){s, strlen(s)};
+}
+static inline struct str strN(const char *p, size_t n) {
+    return (struct str){p, n};
+}
+
+static inline bool strEq(struct str a, struct str b) {
+    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+/* Equal to a NUL terminated string, without regard to ASCII case. For option names. */
+static inline bool strIs(struct str a, const char *s) {
+    size_t n = strlen(s);
+    return a.len == n && strncasecmp(a.ptr, s, n) == 0;
+}
+
+/* memcmp order, the shorter first when one is a prefix of the other. <0, 0, >0. */
+static inline int strCmp(struct str a, struct str b) {
+    size_t n = a.len < b.len ? a.len : b.len;
+    int cmp = n ? memcmp(a.ptr, b.ptr, n) : 0;
+    if (cmp) return cmp;
+    return a.len < b.len ? -1 : a.len > b.len;
+}

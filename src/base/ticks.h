@@ -1,0 +1,18 @@
+/* ticks.h - the cheapest steady clock: the CPU's time-stamp counter where it is invariant, else
+ * monotonicUs(). For timing commands; not comparable between machines. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/clock.h"
+
+extern uint64_t ticks_per_us; /* set by ticksCalibrate; 1 when the counter is not usable */
+
+void ticksCalibrate(void); /* once at start; takes about 2 ms */
+
+static inline uint64_t ticksNow(void) {
+#if defined(__x86_64__)
+    if (__builtin_expect(ticks_per_us > 1, 1)) return __builtin_ia32_rdtsc();
+#endif
+    return (uint64_t)monotonicUs();
+}

@@ -1,0 +1,359 @@
+/* zmalloc.c - the allocator facade, and the accounting of every byte.
+ *
+ * The idea: no counter is shared. Every registered thread has two that only it writes, bytes allocated and
+ * bytes deallocated since it started; the sum of the first minus the sum of the second, over all threads, is
+ * the memory in use, whichever thread frees what another one allocated.
+ *
+ *     threads ring: [main: allocated*, deallocated*] <-> [io 1: ...] <-> [bio 1: ...]
+ *     retired:      what the threads that have ended had counted
+ *
+ * With jemalloc (-DUSE_JEMALLOC) the pointers lead to the counters that jemalloc keeps anyway; with libc they
+ * lead to two thread-local ones that the functions here advance. */
+#include "base/zmalloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef USE_JEMALLOC
+#include <jemalloc/jemalloc.h>
+#endif
+
+#include "base/assert.h"
+#include "base/list.h"
+#include "base/log.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZER_ALLOCATES
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define SANITIZER_ALLOCATES
+#endif
+#endif
+
+/* ---- Counters of the threads ---- */
+
+struct threadCounters {
+    struct listNode node;
+    uint64_t *allocated, *deallocated;
+};
+
+static __thread struct threadCounters self;
+static pthread_mutex_t threadsLock = PTHREAD_MUTEX_INITIALIZER;
+static struct list threads = {{&threads.head, &threads.head}, 0};
+static uint64_t retiredAllocated, retiredDeallocated;
+
+static uint64_t counterRead(const uint64_t *counter) {
+    return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+#ifdef USE_JEMALLOC
+static void countersLocate(struct threadCounters *t) {
+    size_t size = sizeof(uint64_t *);
+    int failed = mallctl("thread.allocatedp", &t->allocated, &size, NULL, 0) ||
+                 mallctl("thread.deallocatedp", &t->deallocated, &size, NULL, 0);
+    serverAssert(!failed);
+}
+#else
+static __thread uint64_t allocatedBytes, deallocatedBytes;
+
+static void countersLocate(struct threadCounters *t) {
+    t->allocated = &allocatedBytes;
+    t->deallocated = &deallocatedBytes;
+}
+/* The only writer is this thread, so a plain add will do; the store is atomic for the readers' sake. */
+static void countAllocated(size_t bytes) {
+    __atomic_store_n(&allocatedBytes, allocatedBytes + bytes, __ATOMIC_RELAXED);
+}
+static void countDeallocated(size_t bytes) {
+    __atomic_store_n(&deallocatedBytes, deallocatedBytes + bytes, __ATOMIC_RELAXED);
+}
+#endif
+
+static void threadsLockTake(void) {
+    pthread_mutex_lock(&threadsLock);
+}
+static void threadsLockRelease(void) {
+    pthread_mutex_unlock(&threadsLock);
+}
+
+/* The main thread counts from the start, and a child must not inherit the lock in the hands of a thread that
+ * it does not have. */
+__attribute__((constructor)) static void zmallocStart(void) {
+    zmallocThreadStart();
+    pthread_atfork(threadsLockTake, threadsLockRelease, threadsLockRelease);
+}
+
+/* ---- Running out ---- */
+
+static void oomAbort(size_t size) {
+    serverLog(LL_WARNING, "Out of memory trying to allocate %zu bytes", size);
+    abort();
+}
+
+static void (*oomHandler)(size_t size) = oomAbort;
+
+__attribute__((noinline, cold, noreturn)) static void outOfMemory(size_t size) {
+    oomHandler(size);
+    abort();
+}
+
+/* ---- Public API: allocation ---- */
+
+#ifdef USE_JEMALLOC
+
+void *ztrymalloc(size_t size) {
+    return malloc(size);
+}
+
+static void *tryCalloc(size_t count, size_t size) {
+    return calloc(count, size);
+}
+
+static void *tryAligned(size_t align, size_t size) {
+    return mallocx(size ? size : 1, MALLOCX_ALIGN(align));
+}
+
+/* Size 0 would free. */
+void *ztryrealloc(void *ptr, size_t size) {
+    return realloc(ptr, size ? size : 1);
+}
+
+void zfree(void *ptr) {
+    free(ptr);
+}
+
+void zfreeSized(void *ptr, size_t size) {
+    if (!ptr) return;
+    if (size == 0) size = 1;
+    debugAssert(sallocx(ptr, 0) == nallocx(size, 0));
+    sdallocx(ptr, size, 0);
+}
+
+size_t zmallocGoodSize(size_t size) {
+    return nallocx(size ? size : 1, 0);
+}
+
+#else
+
+static void *counted(void *ptr) {
+    if (ptr) countAllocated(malloc_usable_size(ptr));
+    return ptr;
+}
+
+/* libc may answer NULL to size 0. */
+void *ztrymalloc(size_t size) {
+    return counted(malloc(size ? size : 1));
+}
+
+static void *tryCalloc(size_t count, size_t size) {
+    return counted(count && size ? calloc(count, size) : calloc(1, 1));
+}
+
+static void *tryAligned(size_t align, size_t size) {
+    void *ptr = NULL;
+    if (align < sizeof(void *)) align = sizeof(void *);
+    return counted(posix_memalign(&ptr, align, size ? size : 1) == 0 ? ptr : NULL);
+}
+
+void *ztryrealloc(void *ptr, size_t size) {
+    size_t old = ptr ? malloc_usable_size(ptr) : 0;
+    void *moved = realloc(ptr, size ? size : 1);
+    if (!moved) return NULL;
+    countDeallocated(old);
+    return counted(moved);
+}
+
+void zfree(void *ptr) {
+    if (!ptr) return;
+    countDeallocated(malloc_usable_size(ptr));
+    free(ptr);
+}
+
+void zfreeSized(void *ptr, size_t size) {
+    (void)size;
+    zfree(ptr);
+}
+
+/* glibc puts an 8-byte header before each block and rounds the two up to 16, to 32 at least. The sanitizers'
+ * allocators, and others, are taken to give what was asked. */
+size_t zmallocGoodSize(size_t size) {
+#if defined(__GLIBC__) && !defined(SANITIZER_ALLOCATES)
+    if (size > PTRDIFF_MAX) return size;
+    size_t block = (size + 8 + 15) & ~(size_t)15;
+    return (block < 32 ? 32 : block) - 8;
+#else
+    return size ? size : 1;
+#endif
+}
+
+#endif
+
+void *zmalloc(size_t size) {
+    void *ptr = ztrymalloc(size);
+    if (__builtin_expect(!ptr, 0)) outOfMemory(size);
+    return ptr;
+}
+
+void *zcalloc(size_t count, size_t size) {
+    void *ptr = tryCalloc(count, size);
+    if (__builtin_expect(!ptr, 0)) outOfMemory(size && count > SIZE_MAX / size ? SIZE_MAX : count * size);
+    return ptr;
+}
+
+void *zrealloc(void *ptr, size_t size) {
+    ptr = ztryrealloc(ptr, size);
+    if (__builtin_expect(!ptr, 0)) outOfMemory(size);
+    return ptr;
+}
+
+void *zmallocAligned(size_t align, size_t size) {
+    void *ptr = tryAligned(align, size);
+    if (__builtin_expect(!ptr, 0)) outOfMemory(size);
+    return ptr;
+}
+
+char *zstrdup(const char *s) {
+    size_t size = strlen(s) + 1;
+    return memcpy(zmalloc(size), s, size);
+}
+
+size_t zmallocSize(const void *ptr) {
+    return malloc_usable_size((void *)ptr);
+}
+
+void zmallocSetOomHandler(void (*fn)(size_t size)) {
+    oomHandler = fn ? fn : oomAbort;
+}
+
+/* ---- Public API: accounting ---- */
+
+/* Calling it twice does no harm. */
+void zmallocThreadStart(void) {
+    countersLocate(&self);
+    threadsLockTake();
+    if (!listLinked(&self.node)) listAddTail(&threads, &self.node);
+    threadsLockRelease();
+}
+
+void zmallocThreadExit(void) {
+    threadsLockTake();
+    if (listLinked(&self.node)) {
+        retiredAllocated += counterRead(self.allocated);
+        retiredDeallocated += counterRead(self.deallocated);
+        listRemove(&threads, &self.node);
+    }
+    threadsLockRelease();
+}
+
+/* What was deallocated is summed up first: a block that is born and dies meanwhile on another thread may then
+ * be counted as in use, but never as freed only. */
+size_t zmallocUsedMemory(void) {
+    threadsLockTake();
+    uint64_t deallocated = retiredDeallocated, allocated = retiredAllocated;
+    listForEach(&threads, it) {
+        deallocated += counterRead(listEntry(it, struct threadCounters, node)->deallocated);
+    }
+    listForEach(&threads, it) {
+        allocated += counterRead(listEntry(it, struct threadCounters, node)->allocated);
+    }
+    threadsLockRelease();
+    return allocated > deallocated ? allocated - deallocated : 0;
+}
+
+/* /proc/self/statm: pages of the address space, then resident pages. */
+size_t zmallocRss(void) {
+    char text[128];
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (fd == -1) return 0;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    if (n <= 0) return 0;
+    text[n] = '\0';
+    unsigned long resident;
+    if (sscanf(text, "%*u %lu", &resident) != 1) return 0;
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+#ifdef USE_JEMALLOC
+
+#define TEXT_OF(x)  #x
+#define TEXT(x)     TEXT_OF(x)
+#define ARENAS_ALL  TEXT(MALLCTL_ARENAS_ALL)
+#define STATS_COUNT 4
+
+const char *zmallocName(void) {
+    return "jemalloc-" TEXT(JEMALLOC_VERSION_MAJOR) "." TEXT(JEMALLOC_VERSION_MINOR) "." TEXT(
+        JEMALLOC_VERSION_BUGFIX);
+}
+
+/* jemalloc works its statistics out when the epoch advances. The names are looked up once; INFO asks often.
+ */
+void zmallocGetStats(struct zmallocStats *out) {
+    static const char *const names[STATS_COUNT] = {"stats.allocated", "stats.active", "stats.resident",
+                                                   "stats.arenas." ARENAS_ALL ".pmuzzy"};
+    static size_t mibs[STATS_COUNT][4], mibLengths[STATS_COUNT];
+    size_t values[STATS_COUNT] = {0}, size = sizeof(size_t);
+    uint64_t epoch = 1;
+
+    mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch));
+    for (int i = 0; i < STATS_COUNT; i++) {
+        if (mibLengths[i] == 0) {
+            mibLengths[i] = 4;
+            int failed = mallctlnametomib(names[i], mibs[i], &mibLengths[i]);
+            serverAssert(!failed);
+        }
+        mallctlbymib(mibs[i], mibLengths[i], &values[i], &size, NULL, 0);
+    }
+    *out = (struct zmallocStats){.allocated = values[0],
+                                 .active = values[1],
+                                 .resident = values[2],
+                                 .muzzy = values[3] * (size_t)sysconf(_SC_PAGESIZE)};
+}
+
+void zmallocPurge(void) {
+    mallctl("arena." ARENAS_ALL ".purge", NULL, NULL, NULL, 0);
+}
+
+bool zmallocReport(void (*write)(void *priv, const char *text), void *priv) {
+    malloc_stats_print(write, priv, NULL);
+    return true;
+}
+
+void zmallocSetBackgroundThread(bool enable) {
+    mallctl("background_thread", NULL, NULL, &enable, sizeof(enable));
+}
+
+#else
+
+const char *zmallocName(void) {
+    return "libc";
+}
+
+void zmallocGetStats(struct zmallocStats *out) {
+    size_t rss = zmallocRss();
+    *out = (struct zmallocStats){.allocated = zmallocUsedMemory(), .active = rss, .resident = rss};
+}
+
+void zmallocPurge(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+bool zmallocReport(void (*write)(void *priv, const char *text), void *priv) {
+    (void)write, (void)priv;
+    return false;
+}
+
+void zmallocSetBackgroundThread(bool enable) {
+    (void)enable;
+}
+
+#endif

@@ -1,0 +1,53 @@
+/* zmalloc.h - the allocator facade. All memory of the server comes through here.
+ *
+ * With MALLOC=jemalloc (default) the accounting costs nothing: jemalloc keeps exact per-thread counters of
+ * bytes allocated and deallocated, and zmallocUsedMemory() adds them up over the registered threads. With
+ * MALLOC=libc every thread keeps its own counter with malloc_usable_size(). No shared atomic is touched on
+ * the hot path. Sizes are usable bytes (the size class), not requested bytes. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* These never return NULL: on failure the out-of-memory handler runs (logs and aborts). Size 0 gives a valid
+ * pointer to free. */
+void *zmalloc(size_t size) __attribute__((malloc, alloc_size(1)));
+void *zcalloc(size_t count, size_t size) __attribute__((malloc, alloc_size(1, 2)));
+void *zrealloc(void *ptr, size_t size) __attribute__((alloc_size(2)));
+/* `align` is a power of two. Free with zfree, or zfreeSized when size is a multiple of align; never realloc.
+ */
+void *zmallocAligned(size_t align, size_t size);
+char *zstrdup(const char *s);
+
+/* These return NULL when the memory is refused; for sizes that come from outside. */
+void *ztrymalloc(size_t size);
+void *ztryrealloc(void *ptr, size_t size);
+
+void zfree(void *ptr);
+/* `size` is the size asked for at allocation (or any size of the same class). Saves the allocator a lookup.
+ */
+void zfreeSized(void *ptr, size_t size);
+
+/* Usable bytes behind `ptr`; and the usable bytes that zmalloc(size) would give. */
+size_t zmallocSize(const void *ptr);
+size_t zmallocGoodSize(size_t size);
+
+/* Each thread that allocates calls this once at its start, and zmallocThreadExit() at its end (thread-safe).
+ */
+void zmallocThreadStart(void);
+void zmallocThreadExit(void);
+
+size_t zmallocUsedMemory(void); /* bytes in use by the whole process */
+size_t zmallocRss(void);        /* resident bytes from /proc, 0 when unknown */
+const char *zmallocName(void);  /* as INFO mem_allocator prints it: "jemalloc-5.3.0", "libc" */
+
+struct zmallocStats {
+    size_t allocated, active, resident, muzzy;
+};
+/* Whole-process figures of the allocator; with libc, active and resident are RSS and muzzy is 0. */
+void zmallocGetStats(struct zmallocStats *out);
+void zmallocPurge(void); /* give free pages back to the system */
+/* The allocator's own report, piece by piece. False: it has none. */
+bool zmallocReport(void (*write)(void *priv, const char *text), void *priv);
+void zmallocSetBackgroundThread(bool enable); /* jemalloc's purging thread; no-op on libc */
+void zmallocSetOomHandler(void (*fn)(size_t size));

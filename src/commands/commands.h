@@ -1,0 +1,123 @@
+/* commands.h - the command tables, one array per group, and the handlers that they name.
+ *
+ * The facts about a command stand in the file of its group; its handler stands in the room that owns the
+ * data. A room registers the group whose commands it implements: commandRegister(commandsString). */
+#pragma once
+
+#include "core/command.h"
+
+/* How the tables spell where keys are. Keys start at argument `at` ... */
+#define KEYS_AT(at) .begin = KEYS_BEGIN_INDEX, .pos = (at)
+/* ... and go to `last` (relative to the first; negative: counted from the end of the line) by `by`, ... */
+#define KEYS_RANGE(last, by) .find = KEYS_FIND_RANGE, .lastkey = (last), .step = (by)
+/* ... or are as many as the number at `num` says, from `first` on (both relative to the start). */
+#define KEYS_COUNTED(num, first)                                                                             \
+    .find = KEYS_FIND_KEYNUM, .keynumidx = (num), .firstkey = (first), .keynum_step = 1
+
+extern const struct commandSpec commandsString[];
+extern const struct commandSpec commandsGeneric[];
+extern const struct commandSpec commandsSortedSet[];
+extern const struct commandSpec commandsConnection[];
+extern const struct commandSpec commandsServer[];
+extern const struct commandSpec commandsSet[];
+extern const struct commandSpec commandsBitmap[];
+extern const struct commandSpec commandsList[];
+extern const struct commandSpec commandsHyperloglog[];
+extern const struct commandSpec commandsHash[];
+extern const struct commandSpec commandsStream[];
+extern const struct commandSpec commandsGeo[];
+extern const struct commandSpec commandsSort[];
+extern const struct commandSpec commandsScripting[];
+extern const struct commandSpec commandsTransactions[];
+extern const struct commandSpec commandsPubsub[];
+
+/* ---- Keys that depend on the arguments (core/command_keys.c) ---- */
+commandGetKeys setGetKeys, bitfieldGetKeys, sortGetKeys;
+
+/* ---- string ---- */
+commandProc appendCommand, decrCommand, decrbyCommand, delifeqCommand, getCommand, getdelCommand,
+    getexCommand, getrangeCommand, getsetCommand, incrCommand, incrbyCommand, incrbyfloatCommand, lcsCommand,
+    mgetCommand, msetexCommand, msetCommand, msetnxCommand, psetexCommand, setCommand, setexCommand,
+    setnxCommand, setrangeCommand, strlenCommand, substrCommand;
+
+/* ---- generic ---- */
+commandProc copyCommand, delCommand, moveCommand, existsCommand, expireCommand, expireatCommand,
+    expiretimeCommand, keysCommand, objectEncodingCommand, objectFreqCommand, objectIdletimeCommand,
+    objectRefcountCommand, objectHelpCommand, persistCommand, pexpireCommand, pexpireatCommand,
+    pexpiretimeCommand, pttlCommand, randomkeyCommand, renameCommand, renamenxCommand, scanCommand,
+    touchCommand, ttlCommand, typeCommand, unlinkCommand;
+
+/* ---- sorted_set ---- */
+commandProc bzmpopCommand, bzpopmaxCommand, bzpopminCommand, zaddCommand, zcardCommand, zcountCommand,
+    zdiffCommand, zdiffstoreCommand, zincrbyCommand, zinterCommand, zintercardCommand, zinterstoreCommand,
+    zlexcountCommand, zmpopCommand, zmscoreCommand, zpopmaxCommand, zpopminCommand, zrandmemberCommand,
+    zrangeCommand, zrangebylexCommand, zrangebyscoreCommand, zrangestoreCommand, zrankCommand, zremCommand,
+    zremrangebylexCommand, zremrangebyrankCommand, zremrangebyscoreCommand, zrevrangeCommand,
+    zrevrangebylexCommand, zrevrangebyscoreCommand, zrevrankCommand, zscanCommand, zscoreCommand,
+    zunionCommand, zunionstoreCommand;
+
+/* ---- connection ---- */
+commandProc authCommand, clientIdCommand, clientListCommand, clientInfoCommand, clientKillCommand,
+    clientGetnameCommand, clientSetnameCommand, clientSetinfoCommand, clientReplyCommand,
+    clientUnblockCommand, clientHelpCommand, echoCommand, helloCommand, pingCommand, quitCommand,
+    resetCommand, selectCommand;
+
+/* ---- server ---- */
+commandProc commandCommand, commandCountCommand, commandDocsCommand, commandInfoCommand, commandListCommand,
+    commandGetkeysCommand, commandGetkeysandflagsCommand, commandHelpCommand, configGetCommand,
+    configSetCommand, configResetstatCommand, configRewriteCommand, configHelpCommand, dbsizeCommand,
+    debugCommand, flushallCommand, flushdbCommand, infoCommand, memoryDoctorCommand, memoryHelpCommand,
+    memoryMallocStatsCommand, memoryPurgeCommand, memoryStatsCommand, memoryUsageCommand, shutdownCommand,
+    swapdbCommand, timeCommand;
+
+/* ---- scripting ---- */
+commandProc evalCommand, evalshaCommand, evalshaRoCommand, evalRoCommand, scriptLoadCommand,
+    scriptExistsCommand, scriptFlushCommand, scriptKillCommand, scriptHelpCommand;
+
+/* ---- pubsub ---- */
+commandProc psubscribeCommand, publishCommand, pubsubChannelsCommand, pubsubHelpCommand, pubsubNumpatCommand,
+    pubsubNumsubCommand, pubsubShardchannelsCommand, pubsubShardnumsubCommand, punsubscribeCommand,
+    spublishCommand, ssubscribeCommand, subscribeCommand, sunsubscribeCommand, unsubscribeCommand;
+
+/* ---- transactions ---- */
+commandProc discardCommand, execCommand, multiCommand, unwatchCommand, watchCommand;
+
+/* ---- set ---- */
+commandProc saddCommand, scardCommand, sdiffCommand, sdiffstoreCommand, sinterCommand, sintercardCommand,
+    sinterstoreCommand, sismemberCommand, smembersCommand, smismemberCommand, smoveCommand, spopCommand,
+    srandmemberCommand, sremCommand, sscanCommand, sunionCommand, sunionstoreCommand;
+
+/* ---- bitmap ---- */
+commandProc bitcountCommand, bitfieldCommand, bitfieldRoCommand, bitopCommand, bitposCommand, getbitCommand,
+    setbitCommand;
+
+/* ---- list ---- */
+commandProc blmoveCommand, blmpopCommand, blpopCommand, brpopCommand, brpoplpushCommand, lindexCommand,
+    linsertCommand, llenCommand, lmoveCommand, lmpopCommand, lpopCommand, lposCommand, lpushCommand,
+    lpushxCommand, lrangeCommand, lremCommand, lsetCommand, ltrimCommand, rpopCommand, rpoplpushCommand,
+    rpushCommand, rpushxCommand;
+
+/* ---- hyperloglog ---- */
+commandProc pfaddCommand, pfcountCommand, pfdebugCommand, pfmergeCommand, pfselftestCommand;
+
+/* ---- geo ---- */
+commandProc geoaddCommand, geodistCommand, geohashCommand, geoposCommand, georadiusCommand,
+    georadiusbymemberCommand, georadiusbymemberRoCommand, georadiusRoCommand, geosearchCommand,
+    geosearchstoreCommand;
+
+/* ---- sort ---- */
+commandProc sortCommand, sortRoCommand;
+
+/* ---- hash ---- */
+commandProc hdelCommand, hexistsCommand, hexpireCommand, hexpireatCommand, hexpiretimeCommand, hgetCommand,
+    hgetallCommand, hgetdelCommand, hgetexCommand, hincrbyCommand, hincrbyfloatCommand, hkeysCommand,
+    hlenCommand, hmgetCommand, hmsetCommand, hpersistCommand, hpexpireCommand, hpexpireatCommand,
+    hpexpiretimeCommand, hpttlCommand, hrandfieldCommand, hscanCommand, hsetCommand, hsetexCommand,
+    hsetnxCommand, hstrlenCommand, httlCommand, hvalsCommand;
+
+/* ---- stream ---- */
+commandProc xackCommand, xaddCommand, xautoclaimCommand, xclaimCommand, xdelCommand, xgroupCreateCommand,
+    xgroupCreateconsumerCommand, xgroupDelconsumerCommand, xgroupDestroyCommand, xgroupHelpCommand,
+    xgroupSetidCommand, xinfoConsumersCommand, xinfoGroupsCommand, xinfoHelpCommand, xinfoStreamCommand,
+    xlenCommand, xpendingCommand, xrangeCommand, xreadCommand, xreadgroupCommand, xrevrangeCommand,
+    xsetidCommand, xtrimCommand;

@@ -1,0 +1,277 @@
+/* command.c - registry and call path; see command.h. */
+#include "core/command.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/ticks.h"
+#include "base/zmalloc.h"
+#include "core/blocking.h"
+#include "core/config.h"
+#include "core/cron.h"
+#include "core/db.h"
+#include "core/info.h"
+#include "core/multi.h"
+#include "core/propagate.h"
+#include "core/reply.h"
+
+#define FILTERS_MAX      16
+#define HTTP_WARNING_MS  60000 /* the log is told of an attack once in so long */
+#define UNKNOWN_ARGS_MAX 128   /* bytes of arguments quoted in the error about an unknown command */
+#define SLOW_ENOUGH_TO_TICK                                                                                  \
+    500 /* us: the clock of the next command is read anew after a command this long                          \
+         */
+
+struct hashtable commands;
+struct callStats callstats;
+
+static commandFilter *filters[FILTERS_MAX];
+static int filter_count, next_id;
+
+/* ---- Registry ---- */
+
+/* Subcommands are found by their own name, top-level commands by theirs. */
+static struct str commandKey(const void *entry) {
+    return strOf(((const struct serverCommand *)entry)->spec->name);
+}
+static uint64_t nameHash(struct str name) {
+    return hashBytesNoCase(name.ptr, name.len);
+}
+static bool nameEqual(struct str a, struct str b) {
+    return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
+}
+static const struct hashtableType commands_type = {
+    .entryKey = commandKey, .hash = nameHash, .keyEqual = nameEqual};
+
+/* The (first, last, step) triple that COMMAND shows: from the specs that are plain index ranges and follow
+ * each other without a gap. */
+static void legacyKeyTriple(struct serverCommand *cmd) {
+    const struct commandSpec *spec = cmd->spec;
+    for (int i = 0; i < spec->key_spec_count; i++) {
+        const struct keySpec *k = &spec->key_specs[i];
+        bool plain = k->begin == KEYS_BEGIN_INDEX && k->find == KEYS_FIND_RANGE;
+        if (!plain || k->flags & KEY_INCOMPLETE) cmd->flags |= CMD_MOVABLE_KEYS;
+        if (!plain) continue;
+        int last = k->lastkey >= 0 ? k->pos + k->lastkey : k->lastkey;
+        if (!cmd->first_key) {
+            cmd->first_key = k->pos;
+            cmd->last_key = last;
+            cmd->key_step = k->step;
+        } else if (cmd->last_key >= 0 && k->pos == cmd->last_key + 1) {
+            cmd->last_key = last;
+        }
+    }
+}
+
+static uint64_t impliedCategories(const struct commandSpec *spec) {
+    uint64_t acl = spec->acl, flags = spec->flags;
+    if (flags & CMD_WRITE) acl |= ACL_WRITE;
+    if (flags & CMD_READONLY && !(acl & ACL_SCRIPTING)) acl |= ACL_READ;
+    if (flags & CMD_ADMIN) acl |= ACL_ADMIN | ACL_DANGEROUS;
+    if (flags & CMD_PUBSUB) acl |= ACL_PUBSUB;
+    if (flags & CMD_BLOCKING) acl |= ACL_BLOCKING;
+    acl |= flags & CMD_FAST ? ACL_FAST : 0;
+    return acl & ACL_FAST ? acl : acl | ACL_SLOW;
+}
+
+static struct serverCommand *createCommand(const struct commandSpec *spec, struct serverCommand *parent) {
+    struct serverCommand *cmd = zcalloc(1, sizeof *cmd);
+    cmd->spec = spec;
+    cmd->parent = parent;
+    cmd->id = next_id++;
+    cmd->fullname =
+        parent ? sdscatprintf(sdsempty(), "%s|%s", parent->fullname, spec->name) : sdsnew(spec->name);
+    cmd->flags = spec->flags;
+    cmd->acl = impliedCategories(spec);
+    legacyKeyTriple(cmd);
+    if (!spec->subcommands) return cmd;
+    cmd->subcommands = hashtableCreate(&commands_type);
+    for (const struct commandSpec *s = spec->subcommands; s->name; s++) {
+        bool added = hashtableAdd(cmd->subcommands, createCommand(s, cmd));
+        serverAssert(added);
+    }
+    return cmd;
+}
+
+void commandRegister(const struct commandSpec *specs) {
+    for (const struct commandSpec *s = specs; s->name; s++) {
+        bool added = hashtableAdd(&commands, createCommand(s, NULL));
+        serverAssert(added);
+    }
+}
+
+struct serverCommand *commandLookup(const struct str *argv, int argc) {
+    struct serverCommand *cmd = argc ? hashtableFind(&commands, argv[0]) : NULL;
+    if (!cmd || !cmd->subcommands || argc < 2) return cmd;
+    return hashtableFind(cmd->subcommands, argv[1]);
+}
+
+struct serverCommand *commandLookupName(struct str fullname) {
+    const char *bar = memchr(fullname.ptr, '|', fullname.len);
+    if (!bar) return hashtableFind(&commands, fullname);
+    size_t n = (size_t)(bar - fullname.ptr);
+    struct serverCommand *cmd = hashtableFind(&commands, strN(fullname.ptr, n));
+    if (!cmd || !cmd->subcommands) return NULL;
+    return hashtableFind(cmd->subcommands, strN(bar + 1, fullname.len - n - 1));
+}
+
+int commandCount(void) {
+    return (int)hashtableSize(&commands);
+}
+
+bool commandArityOk(const struct serverCommand *cmd, int argc) {
+    int arity = cmd->spec->arity;
+    return arity >= 0 ? argc == arity : argc >= -arity;
+}
+
+static void forEachIn(struct hashtable *table, void (*fn)(struct serverCommand *cmd)) {
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, table, false);
+    while (hashtableNext(&it, &entry)) {
+        struct serverCommand *cmd = entry;
+        fn(cmd);
+        if (cmd->subcommands) forEachIn(cmd->subcommands, fn);
+    }
+    hashtableStopIterator(&it);
+}
+
+static void resetOne(struct serverCommand *cmd) {
+    cmd->calls = cmd->us = cmd->rejected = cmd->failed = cmd->ticks_left = 0;
+}
+
+void commandResetStats(void) {
+    forEachIn(&commands, resetOne);
+    callstats = (struct callStats){0};
+}
+
+/* ---- Call path ---- */
+
+void commandAddFilter(commandFilter *fn) {
+    serverAssert(filter_count < FILTERS_MAX);
+    filters[filter_count++] = fn;
+}
+
+void commandReplyUnknown(struct client *c) {
+    struct serverCommand *container = hashtableFind(&commands, c->argv[0]);
+    if (container) {
+        sds name = sdsnew(container->spec->name);
+        sdstoupper(name);
+        int len = (int)(c->argv[1].len < UNKNOWN_ARGS_MAX ? c->argv[1].len : UNKNOWN_ARGS_MAX);
+        replyErrorFmt(c, "ERR unknown subcommand '%.*s'. Try %s HELP.", len, c->argv[1].ptr, name);
+        sdsfree(name);
+        return;
+    }
+    sds args = sdsempty();
+    for (int i = 1; i < c->argc && sdslen(args) < UNKNOWN_ARGS_MAX; i++) {
+        size_t left = UNKNOWN_ARGS_MAX - sdslen(args), n = c->argv[i].len < left ? c->argv[i].len : left;
+        args = sdscatlen(args, "'", 1);
+        args = sdscatlen(args, c->argv[i].ptr, n);
+        args = sdscatlen(args, "' ", 2);
+    }
+    sds name = sdsnewlen(c->argv[0].ptr, c->argv[0].len < 128 ? c->argv[0].len : 128);
+    sds msg = sdsnew("ERR unknown command '");
+    msg = sdscatstr(msg, sdsview(name));
+    msg = sdscat(msg, "', with args beginning with: ");
+    msg = sdscatstr(msg, sdsview(args));
+    replyErrorStr(c, sdsview(msg));
+    sdsfree(msg);
+    sdsfree(name);
+    sdsfree(args);
+}
+
+static void countTime(struct serverCommand *cmd, uint64_t ticks) {
+    cmd->ticks_left += ticks;
+    if (cmd->ticks_left < ticks_per_us) return;
+    cmd->us += cmd->ticks_left / ticks_per_us;
+    cmd->ticks_left %= ticks_per_us;
+}
+
+void commandCall(struct client *c, int flags) {
+    struct serverCommand *cmd = c->cmd;
+    uint64_t dirty = dbstats.dirty, start = ticksNow();
+    c->flags &= ~(uint32_t)CLIENT_ERROR;
+    propagateBegin();
+    cmd->spec->proc(c);
+    uint64_t ticks = ticksNow() - start;
+    bool blocked = c->flags & CLIENT_BLOCKED;
+    if (flags & CALL_STATS) {
+        countTime(cmd, ticks);
+        if (!blocked) cmd->calls++;
+        if (c->flags & CLIENT_ERROR) cmd->failed++;
+        callstats.processed++;
+    }
+    c->commands++;
+    c->lastcmd = cmd;
+    if (flags & CALL_PROPAGATE) propagateAfterCommand(c, dbstats.dirty != dirty);
+    propagateEnd();
+    if (ticks > SLOW_ENOUGH_TO_TICK * ticks_per_us && !(c->flags & CLIENT_SCRIPT)) clockRefresh();
+}
+
+static bool refused(struct client *c, struct serverCommand *cmd) {
+    if (!commandArityOk(cmd, c->argc)) {
+        replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", cmd->fullname);
+        return true;
+    }
+    if (c->flags & CLIENT_MULTI && cmd->flags & CMD_NO_MULTI) {
+        replyError(c, "ERR Command not allowed inside a transaction");
+        return true;
+    }
+    for (int i = 0; i < filter_count; i++) {
+        if (!filters[i](c, cmd)) return true;
+    }
+    return false;
+}
+
+/* A browser can be tricked into posting a page here, with commands in it: the headers before them end it. */
+static bool refusedAsHttp(struct client *c) {
+    static int64_t told_ms;
+    if (!c->conn || (!strIs(c->argv[0], "post") && !strIs(c->argv[0], "host:"))) return false;
+    if (cmd_time_ms - told_ms >= HTTP_WARNING_MS) {
+        serverLog(
+            LL_WARNING,
+            "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands "
+            "to Valkey. This is likely due to an attacker attempting to use Cross Protocol Scripting to "
+            "compromise your Valkey instance. Connection from %s aborted.",
+            clientPeerName(c));
+        told_ms = cmd_time_ms;
+    }
+    clientClose(c);
+    return true;
+}
+
+void commandProcess(struct client *c) {
+    /* CLIENT REPLY SKIP is about the next command only. */
+    c->flags &= ~(uint32_t)CLIENT_REPLY_SKIP;
+    if (c->flags & CLIENT_REPLY_SKIP_NEXT) {
+        c->flags = (c->flags & ~(uint32_t)CLIENT_REPLY_SKIP_NEXT) | CLIENT_REPLY_SKIP;
+    }
+    if (!c->cmd) {
+        if (!refusedAsHttp(c)) commandReplyUnknown(c);
+        multiRefused(c);
+        return;
+    }
+    if (refused(c, c->cmd)) {
+        c->cmd->rejected++;
+        multiRefused(c);
+        return;
+    }
+    if (c->flags & CLIENT_MULTI && multiQueue(c)) return;
+    commandCall(c, CALL_FULL);
+}
+
+static sds callInfo(sds s) {
+    s = infoField(s, "total_commands_processed:%llu", (unsigned long long)callstats.processed);
+    s = infoField(s, "unexpected_error_replies:%llu", (unsigned long long)callstats.unexpected_errors);
+    return infoField(s, "total_error_replies:%llu", (unsigned long long)errorStatsTotal());
+}
+
+static void resetErrors(void) {
+    errorStatsReset();
+}
+
+void commandCoreInit(void) {
+    hashtableInit(&commands, &commands_type);
+    infoRegister("stats", callInfo);
+    configOnResetStat(commandResetStats);
+    configOnResetStat(resetErrors);
+}

@@ -1,0 +1,112 @@
+/* config.h - the configuration registry. Each room registers its directives with the variables they set.
+ *
+ *     static bool lazy; ...
+ *     static struct configDirective directives[] = {
+ *         CONFIG_BOOL("lazyfree-lazy-expire", NULL, CONFIG_MODIFIABLE, &lazy, true, NULL),
+ *         ...
+ *     };
+ *     configRegister(directives, sizeof directives / sizeof *directives);
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/sds.h"
+#include "base/str.h"
+
+enum configType {
+    CONFIG_TYPE_BOOL,
+    CONFIG_TYPE_INT,
+    CONFIG_TYPE_STRING,
+    CONFIG_TYPE_ENUM,
+    CONFIG_TYPE_SPECIAL
+};
+enum {
+    CONFIG_MODIFIABLE = 1 << 0, /* by CONFIG SET */
+    CONFIG_MEMORY = 1 << 1,     /* integer with units (1kb) */
+    CONFIG_SENSITIVE = 1 << 2,  /* never logged */
+    CONFIG_HIDDEN = 1 << 3,     /* not matched by patterns of CONFIG GET */
+    CONFIG_MULTI_ARG = 1 << 4,  /* special: the file line has several words */
+    CONFIG_PROTECTED = 1 << 5,  /* needs enable-protected-configs */
+    CONFIG_OCTAL = 1 << 6,
+    CONFIG_EMPTY_IS_NULL = 1 << 7, /* string: "" stores NULL */
+    CONFIG_PERCENT = 1 << 8,       /* memory or a percentage (stored negative) */
+};
+
+struct configEnum {
+    const char *name; /* ends with NULL; the first name of a value is printed */
+    int value;
+};
+
+struct configDirective {
+    const char *name, *alias; /* alias may be NULL */
+    enum configType type;
+    unsigned flags;
+    union {
+        bool *b;
+        int64_t *i; /* all integers are int64 */
+        sds *s;
+        int *e;
+    } var;
+    int64_t def, min, max;
+    const char *def_string;
+    const struct configEnum *names;
+    /* After the new value is in place. False with *err set refuses it: the old value is put back. NULL:
+     * nothing to do. Not called while the file is loaded. */
+    bool (*apply)(const char **err);
+    /* Strings: may this be the value? */
+    bool (*valid)(const char *value, const char **err);
+    /* SPECIAL: set from words (argc >= 1; transactional: false changes nothing), and print the current value.
+     */
+    bool (*set)(const struct configDirective *d, int argc, const struct str *argv, const char **err);
+    sds (*get)(const struct configDirective *d);
+};
+
+#define CONFIG_BOOL(n, a, f, v, d, ap)                                                                       \
+    { .name = n, .alias = a, .type = CONFIG_TYPE_BOOL, .flags = f, .var.b = v, .def = d, .apply = ap }
+#define CONFIG_INT(n, a, f, v, d, lo, hi, ap)                                                                \
+    {                                                                                                        \
+        .name = n, .alias = a, .type = CONFIG_TYPE_INT, .flags = f, .var.i = v, .def = d, .min = lo,         \
+        .max = hi, .apply = ap                                                                               \
+    }
+#define CONFIG_STRING(n, a, f, v, d, ok, ap)                                                                 \
+    {                                                                                                        \
+        .name = n, .alias = a, .type = CONFIG_TYPE_STRING, .flags = f, .var.s = v, .def_string = d,          \
+        .valid = ok, .apply = ap                                                                             \
+    }
+#define CONFIG_ENUM(n, a, f, v, d, names_, ap)                                                               \
+    {                                                                                                        \
+        .name = n, .alias = a, .type = CONFIG_TYPE_ENUM, .flags = f, .var.e = v, .def = d, .names = names_,  \
+        .apply = ap                                                                                          \
+    }
+#define CONFIG_SPECIAL(n, a, f, set_, get_, ap)                                                              \
+    { .name = n, .alias = a, .type = CONFIG_TYPE_SPECIAL, .flags = f, .set = set_, .get = get_, .apply = ap }
+
+/* The array must stay. Sets every variable to its default. Panics on a duplicate name. */
+void configRegister(struct configDirective *directives, size_t count);
+
+/* One directive from the file or the command line: before the server runs. False: *err says why (static or
+ * valid until the next call). */
+bool configSetFromFile(int argc, const struct str *argv, const char **err);
+/* Whole text (file, "-" standard input, command line): reports file and line to stderr in Valkey's way and
+ * exits(1) on errors. */
+void configLoadFile(const char *path);
+void configLoadText(const char *source, const char *text);
+const char *configFilePath(void); /* absolute, "" when none */
+/* Set by name outside of any client (tests, internals). */
+bool configSet(const char *name, struct str value, const char **err);
+sds configGet(const char *name);                     /* NULL when unknown; owned by the caller */
+struct configDirective *configFind(struct str name); /* by name or alias */
+void configForEach(void (*fn)(void *priv, struct configDirective *d), void *priv);
+
+/* Is the value what it would be without a configuration file? */
+bool configIsDefault(const struct configDirective *d);
+/* Puts the values in use into the text of a configuration file: comments and order stay. Frees `old`. */
+sds configRewriteText(sds old);
+/* CONFIG REWRITE on the file at `path`, all or nothing. False and errno. */
+bool configRewriteFile(const char *path);
+
+void configInit(void); /* CONFIG GET|SET|RESETSTAT|REWRITE|HELP */
+/* CONFIG RESETSTAT calls these. */
+void configOnResetStat(void (*fn)(void));

@@ -1,0 +1,21 @@
+/* cron.h - periodic work. Each room registers its own; server/ turns the wheel at `hz`. */
+#pragma once
+
+#include <stdint.h>
+
+typedef void cronFn(void);
+void cronRegister(cronFn *fn, int period_ms); /* 0: at every tick of hz; else rounded up to a tick */
+void cronRun(void);                           /* by the timer */
+void beforeSleepRegister(cronFn *fn);         /* before every poll, in order of registration */
+void beforeSleepRun(void);
+extern int64_t server_hz;
+
+/* The clock of the running command: read once per batch, so that a command sees one time. */
+extern int64_t cmd_time_ms;
+void clockRefresh(void);
+/* 24-bit LRU clock in seconds. */
+uint32_t lruClock(void);
+
+/* Shutdown can be asked for from a signal handler or SHUTDOWN. */
+enum { SHUTDOWN_SAVE = 1, SHUTDOWN_NOSAVE = 2, SHUTDOWN_NOW = 4, SHUTDOWN_FORCE = 8 };
+extern struct aeEventLoop *server_el;

@@ -1,0 +1,398 @@
+/* debug.c - DEBUG: looking inside the server, and making it do what it would rather not.
+ *
+ * A subcommand is a row of the table at the end: its name, how many arguments it takes, its function. Who may
+ * use DEBUG at all is decided by `enable-debug-command`, before any of them runs. */
+#include "core/debug.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/assert.h"
+#include "base/glob.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "commands/commands.h"
+#include "core/command.h"
+#include "core/config.h"
+#include "core/cron.h"
+#include "core/db.h"
+#include "core/digest.h"
+#include "core/reply.h"
+#include "core/type.h"
+#include "net/connection.h"
+
+#define DIGEST_SIZE      20
+#define POPULATE_MAX_LEN (512ll * 1024 * 1024)
+#define LOOK_ONLY        (LOOKUP_NOTOUCH | LOOKUP_NOSTATS | LOOKUP_NOEXPIRE)
+
+enum { DEBUG_NO, DEBUG_LOCAL, DEBUG_YES };
+static int enabled;
+
+/* ---- Ways to fail ---- */
+
+static void debugSegfault(struct client *c) {
+    (void)c;
+    volatile char *page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    *page = 'x';
+}
+
+static void debugPanic(struct client *c) {
+    (void)c;
+    serverPanic("DEBUG PANIC was called");
+}
+
+static void debugAssertion(struct client *c) {
+    serverAssert(c->argc < 0);
+}
+
+static void debugError(struct client *c) {
+    replyErrorStr(c, c->argv[2]);
+}
+
+static void debugSleep(struct client *c) {
+    double seconds;
+    if (!string2d(c->argv[2], &seconds) || seconds < 0) seconds = 0;
+    struct timespec left = {.tv_sec = (time_t)seconds};
+    left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
+    while (nanosleep(&left, &left) < 0) {
+    }
+    replyOk(c);
+}
+
+static void debugLog(struct client *c) {
+    serverLog(LL_WARNING, "DEBUG LOG: %.*s", (int)c->argv[2].len, c->argv[2].ptr);
+    replyOk(c);
+}
+
+static void debugSetActiveExpire(struct client *c) {
+    int64_t on;
+    active_expire_enabled = string2ll(c->argv[2], &on) && on;
+    replyOk(c);
+}
+
+/* ---- Digests ---- */
+
+/* Value and presence of an expiry; which one is left out, as it changes when data is loaded again. */
+static void digestObject(uint8_t digest[DIGEST_SIZE], const struct object *o) {
+    objectTypeOf(o)->digest(o, digest);
+    if (objectHasExpire(o)) digestXor(digest, STR("expires"));
+}
+
+static void digestDb(uint8_t digest[DIGEST_SIZE], struct db *db) {
+    struct dbIterator it;
+    struct object *o;
+    char id[LONG_STR_SIZE];
+    struct str db_id = strN(id, ll2string(id, db->id));
+    dbIteratorInit(&it, db);
+    while ((o = dbIteratorNext(&it))) {
+        uint8_t one[DIGEST_SIZE] = {0};
+        digestMix(one, db_id);
+        digestMix(one, objectKey(o));
+        digestMix(one, strOf(objectTypeOf(o)->name));
+        digestObject(one, o);
+        digestXorDigest(digest, one);
+    }
+    dbIteratorStop(&it);
+}
+
+static void replyDigest(struct client *c, const uint8_t digest[DIGEST_SIZE]) {
+    char hex[2 * DIGEST_SIZE + 1];
+    for (int i = 0; i < DIGEST_SIZE; i++) snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    replyStatus(c, hex);
+}
+
+static void debugDigest(struct client *c) {
+    uint8_t digest[DIGEST_SIZE] = {0};
+    for (int i = 0; i < dbCount(); i++) digestDb(digest, dbGet(i));
+    replyDigest(c, digest);
+}
+
+static void debugDigestValue(struct client *c) {
+    replyArrayLen(c, c->argc - 2);
+    for (int i = 2; i < c->argc; i++) {
+        uint8_t digest[DIGEST_SIZE] = {0};
+        struct object *o = lookupKey(c->db, c->argv[i], LOOK_ONLY);
+        if (o) digestObject(digest, o);
+        replyDigest(c, digest);
+    }
+}
+
+/* ---- Keys ---- */
+
+static struct object *keyToInspect(struct client *c) {
+    struct object *o = lookupKey(c->db, c->argv[2], LOOK_ONLY);
+    if (!o) replyError(c, err_nosuchkey);
+    return o;
+}
+
+/* The fields that clients parse. Values are not shared, and cannot be serialized yet. */
+static void debugObject(struct client *c) {
+    struct object *o = keyToInspect(c);
+    if (!o) return;
+    const struct objectType *type = objectTypeOf(o);
+    sds s = sdscatprintf(
+        sdsempty(), "Value at:%p refcount:1 encoding:%s serializedlength:0 lru:%u lru_seconds_idle:%u",
+        (void *)o, type->encodingName(o), (unsigned)o->lru, (lruClock() - o->lru) & 0xffffff);
+    if (type->debugInfo) {
+        s = type->debugInfo(o, sdscat(s, " "));
+        s = sdstrim(s, " ");
+    }
+    replyStatus(c, s);
+    sdsfree(s);
+}
+
+/* What the type has to tell about the shape of a sorted set. */
+static void debugZset(struct client *c) {
+    struct object *o = keyToInspect(c);
+    if (!o) return;
+    const struct objectType *type = objectTypeOf(o);
+    if (type != objectTypeByName(STR("zset"))) {
+        replyWrongType(c);
+        return;
+    }
+    sds s = sdscatprintf(sdsempty(), "encoding:%s ", type->encodingName(o));
+    s = sdstrim(type->debugInfo(o, s), " ");
+    replyStatus(c, s);
+    sdsfree(s);
+}
+
+static void debugHtstats(struct client *c) {
+    int64_t id;
+    if (!argLongLong(c, c->argv[2], &id, NULL)) return;
+    struct db *db = dbGet(id);
+    if (!db) {
+        replyError(c, "ERR Out of range database");
+        return;
+    }
+    sds s = hashtableStats(&db->keys, sdsnew("[Dictionary HT]\n"), "main hash table");
+    s = hashtableStats(&db->expires, sdscat(s, "[Expires HT]\n"), "expires hash table");
+    replyVerbatim(c, sdsview(s), "txt");
+    sdsfree(s);
+}
+
+/* "value:<i>", cut or filled up with zero bytes when a size is asked for (not 0). */
+static sds populateValue(sds s, int64_t i, int64_t size) {
+    sdssetlen(s, 0);
+    s = sdscatprintf(s, "value:%lld", (long long)i);
+    if (size == 0) return s;
+    if (sdslen(s) > (size_t)size) sdssetlen(s, (size_t)size);
+    return sdsgrowzero(s, (size_t)size);
+}
+
+/* Core knows no strings, so the keys are made by SET, run by a client of our own. */
+static void populate(struct db *db, int64_t count, struct str prefix, int64_t size) {
+    struct str argv[3] = {STR("SET")};
+    struct client *setter = clientCreate(NULL);
+    setter->flags |= CLIENT_FAKE;
+    setter->db = db;
+    setter->argv = argv;
+    setter->argc = 3;
+    setter->cmd = commandLookupName(STR("set"));
+    sds key = sdsempty(), value = sdsempty();
+    dbExpand(db, dbSize(db) + (size_t)count);
+    for (int64_t i = 0; i < count; i++) {
+        sdssetlen(key, 0);
+        key = sdscatprintf(sdscatstr(key, prefix), ":%lld", (long long)i);
+        if (lookupKey(db, sdsview(key), LOOKUP_NOTOUCH | LOOKUP_NOSTATS)) continue;
+        value = populateValue(value, i, size);
+        argv[1] = sdsview(key);
+        argv[2] = sdsview(value);
+        commandCall(setter, 0);
+    }
+    sdsfree(key);
+    sdsfree(value);
+    setter->argv = NULL;
+    clientFreeNow(setter);
+}
+
+static void debugPopulate(struct client *c) {
+    int64_t count, size = 0;
+    if (!argPositive(c, c->argv[2], &count, NULL)) return;
+    if (c->argc > 4) {
+        if (!argPositive(c, c->argv[4], &size, NULL)) return;
+        if (size > POPULATE_MAX_LEN) {
+            replyError(c, "ERR value is out of range");
+            return;
+        }
+    }
+    populate(c->db, count, c->argc > 3 ? c->argv[3] : STR("key"), size);
+    replyOk(c);
+}
+
+/* How long does this pattern take on a text of so many bytes? Only the time is of interest. */
+static void debugStringmatchLen(struct client *c) {
+    int64_t len;
+    if (!argRange(c, c->argv[3], 0, POPULATE_MAX_LEN, &len, NULL)) return;
+    char *text = zmalloc((size_t)len);
+    memset(text, 'a', (size_t)len);
+    bool matches = globMatch(c->argv[2], strN(text, (size_t)len), false);
+    zfree(text);
+    replyLongLong(c, matches);
+}
+
+/* ---- One reply of each type, for authors of clients ---- */
+
+static void sampleNumbers(struct client *c) {
+    for (int i = 0; i < 3; i++) replyLongLong(c, i);
+}
+
+static void sampleMap(struct client *c) {
+    replyMapLen(c, 3);
+    for (int i = 0; i < 3; i++) {
+        replyLongLong(c, i);
+        replyBool(c, i == 1);
+    }
+}
+
+static void sampleAttribute(struct client *c) {
+    if (c->resp >= 3) {
+        replyAttributeLen(c, 1);
+        replyBulkCstr(c, "key-popularity");
+        replyArrayLen(c, 2);
+        replyBulkCstr(c, "key:123");
+        replyLongLong(c, 90);
+    }
+    replyBulkCstr(c, "Some real reply following the attribute");
+}
+
+static void samplePush(struct client *c) {
+    if (c->resp < 3) {
+        replyError(c, "ERR RESP2 is not supported by this command");
+        return;
+    }
+    c->flags |= CLIENT_PUSHING;
+    replyPushLen(c, 2);
+    replyBulkCstr(c, "server-cpu-usage");
+    replyLongLong(c, 42);
+    c->flags &= ~(uint32_t)CLIENT_PUSHING;
+    replyBulkCstr(c, "Some real reply following the push reply");
+}
+
+static void debugProtocol(struct client *c) {
+    struct str type = c->argv[2];
+    if (strIs(type, "string")) {
+        replyBulkCstr(c, "Hello World");
+    } else if (strIs(type, "integer")) {
+        replyLongLong(c, 12345);
+    } else if (strIs(type, "double")) {
+        replyDouble(c, 3.141);
+    } else if (strIs(type, "bignum")) {
+        replyBigNum(c, STR("1234567999999999999999999999999999999"));
+    } else if (strIs(type, "null")) {
+        replyNull(c);
+    } else if (strIs(type, "array")) {
+        replyArrayLen(c, 3);
+        sampleNumbers(c);
+    } else if (strIs(type, "set")) {
+        replySetLen(c, 3);
+        sampleNumbers(c);
+    } else if (strIs(type, "map")) {
+        sampleMap(c);
+    } else if (strIs(type, "attrib")) {
+        sampleAttribute(c);
+    } else if (strIs(type, "push")) {
+        samplePush(c);
+    } else if (strIs(type, "verbatim")) {
+        replyVerbatim(c, STR("This is a verbatim\nstring"), "txt");
+    } else if (strIs(type, "true") || strIs(type, "false")) {
+        replyBool(c, strIs(type, "true"));
+    } else {
+        replyError(c, "ERR Wrong protocol type name. Please use one of the following: "
+                      "string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false");
+    }
+}
+
+/* ---- The table ---- */
+
+static void debugHelp(struct client *c) {
+    replyHelp(c, (const char *[]){
+                     "ASSERT",
+                     "    Fail an assertion: the server ends with a crash report.",
+                     "DIGEST",
+                     "    A fingerprint of all data; equal data has equal fingerprints.",
+                     "DIGEST-VALUE <key> [<key> ...]",
+                     "    A fingerprint of each value.",
+                     "ERROR <message>",
+                     "    Answer with this error.",
+                     "HTSTATS <dbid>",
+                     "    How full the tables of a database are.",
+                     "LOG <message>",
+                     "    Write a line to the server log.",
+                     "OBJECT <key>",
+                     "    How the value of <key> is stored.",
+                     "PANIC",
+                     "    End the server with a crash report.",
+                     "POPULATE <count> [<prefix> [<size>]]",
+                     "    Create string keys <prefix>:0, <prefix>:1 ... that do not exist yet.",
+                     "PROTOCOL <type>",
+                     "    A sample reply: string, integer, double, bignum, null, array, set, map,",
+                     "    attrib, push, verbatim, true or false.",
+                     "SEGFAULT",
+                     "    Touch forbidden memory: the server ends with a crash report.",
+                     "SET-ACTIVE-EXPIRE <0|1>",
+                     "    Delete expired keys in the background, or only when they are touched.",
+                     "SLEEP <seconds>",
+                     "    Do nothing for so long; fractions are fine.",
+                     "STRINGMATCH-LEN <pattern> <length>",
+                     "    Match the pattern with a text of so many letters a.",
+                     "ZSET <key>",
+                     "    Encoding, shape and size of a sorted set.",
+                     NULL,
+                 });
+}
+
+static const struct debugSubcommand {
+    const char *name;
+    int min_args, max_args; /* behind the name; max -1: any number */
+    commandProc *proc;
+} subcommands[] = {
+    {"assert", 0, 0, debugAssertion},
+    {"digest", 0, 0, debugDigest},
+    {"digest-value", 0, -1, debugDigestValue},
+    {"error", 1, 1, debugError},
+    {"help", 0, 0, debugHelp},
+    {"htstats", 1, 1, debugHtstats},
+    {"log", 1, 1, debugLog},
+    {"object", 1, 1, debugObject},
+    {"panic", 0, 0, debugPanic},
+    {"populate", 1, 3, debugPopulate},
+    {"protocol", 1, 1, debugProtocol},
+    {"segfault", 0, 0, debugSegfault},
+    {"set-active-expire", 1, 1, debugSetActiveExpire},
+    {"sleep", 1, 1, debugSleep},
+    {"stringmatch-len", 2, 2, debugStringmatchLen},
+    {"zset", 1, 1, debugZset},
+};
+
+void debugCommand(struct client *c) {
+    int args = c->argc - 2;
+    for (size_t i = 0; i < sizeof subcommands / sizeof *subcommands; i++) {
+        const struct debugSubcommand *sub = &subcommands[i];
+        if (!strIs(c->argv[1], sub->name) || args < sub->min_args) continue;
+        if (sub->max_args >= 0 && args > sub->max_args) continue;
+        sub->proc(c);
+        return;
+    }
+    replySubcommandError(c);
+}
+
+static bool debugFilter(struct client *c, struct serverCommand *cmd) {
+    if (cmd->spec->proc != debugCommand || enabled == DEBUG_YES) return true;
+    if (enabled == DEBUG_LOCAL && c->conn && connIsLocal(c->conn)) return true;
+    replyError(c, "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", "
+                  "you can run it from a local connection, otherwise you need to set this option in the "
+                  "configuration file, and then restart the server.");
+    return false;
+}
+
+void debugInit(void) {
+    static const struct configEnum names[] = {
+        {"no", DEBUG_NO}, {"yes", DEBUG_YES}, {"local", DEBUG_LOCAL}, {0}};
+    static struct configDirective directives[] = {
+        CONFIG_ENUM("enable-debug-command", NULL, 0, &enabled, DEBUG_NO, names, NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    commandAddFilter(debugFilter);
+}

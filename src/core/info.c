@@ -1,0 +1,149 @@
+/* info.c - INFO: a report put together from what the rooms have registered.
+ *
+ *     # Server                 one title per section,
+ *     valkey_version:9.1.0     then the fields of each room that has registered for it,
+ *                              a blank line between sections
+ *     # Clients
+ *     ...
+ *
+ * The sections and their order are fixed here; the fields are not known here, but for three sections that
+ * report on the registries of core itself: commandstats, errorstats and keyspace. */
+#include "core/info.h"
+
+#include "commands/commands.h"
+
+#include <stdarg.h>
+
+#include "base/assert.h"
+#include "base/zmalloc.h"
+#include "core/config.h"
+#include "core/db.h"
+#include "core/reply.h"
+
+struct infoSection {
+    const char *name, *title;
+    int groups; /* INFO_*: it shows when one of these is asked for */
+    infoFn **fields;
+    size_t field_count;
+};
+
+#define INFO_ANY (INFO_DEFAULT | INFO_ALL | INFO_EVERYTHING)
+
+static struct infoSection sections[] = {
+    {.name = "server", .title = "Server", .groups = INFO_ANY},
+    {.name = "clients", .title = "Clients", .groups = INFO_ANY},
+    {.name = "memory", .title = "Memory", .groups = INFO_ANY},
+    {.name = "persistence", .title = "Persistence", .groups = INFO_ANY},
+    {.name = "stats", .title = "Stats", .groups = INFO_ANY},
+    {.name = "replication", .title = "Replication", .groups = INFO_ANY},
+    {.name = "cpu", .title = "CPU", .groups = INFO_ANY},
+    {.name = "modules", .title = "Modules", .groups = INFO_ANY},
+    {.name = "commandstats", .title = "Commandstats", .groups = INFO_ALL | INFO_EVERYTHING},
+    {.name = "errorstats", .title = "Errorstats", .groups = INFO_ANY},
+    {.name = "latencystats", .title = "Latencystats", .groups = INFO_ALL | INFO_EVERYTHING},
+    {.name = "cluster", .title = "Cluster", .groups = INFO_ANY},
+    {.name = "keyspace", .title = "Keyspace", .groups = INFO_ANY},
+};
+#define SECTION_COUNT (sizeof sections / sizeof *sections)
+
+/* ---- The report ---- */
+
+/* Is the section among the names, or in a group that is? */
+static bool sectionWanted(const struct infoSection *section, const struct str *names, int count) {
+    if (count == 0) return section->groups & INFO_DEFAULT;
+    for (int i = 0; i < count; i++) {
+        if (strIs(names[i], section->name)) return true;
+        if ((section->groups & INFO_DEFAULT) && strIs(names[i], "default")) return true;
+        if ((section->groups & INFO_ALL) && strIs(names[i], "all")) return true;
+        if ((section->groups & INFO_EVERYTHING) && strIs(names[i], "everything")) return true;
+    }
+    return false;
+}
+
+sds infoText(const struct str *names, int count) {
+    sds s = sdsempty();
+    for (size_t i = 0; i < SECTION_COUNT; i++) {
+        if (!sectionWanted(&sections[i], names, count)) continue;
+        s = sdscatprintf(s, "%s# %s\r\n", sdslen(s) ? "\r\n" : "", sections[i].title);
+        for (size_t j = 0; j < sections[i].field_count; j++) s = sections[i].fields[j](s);
+    }
+    return s;
+}
+
+sds infoField(sds s, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    s = sdscatvprintf(s, fmt, ap);
+    va_end(ap);
+    return sdscatlen(s, "\r\n", 2);
+}
+
+void infoRegister(const char *name, infoFn *fn) {
+    for (size_t i = 0; i < SECTION_COUNT; i++) {
+        struct infoSection *section = &sections[i];
+        if (!strIs(strOf(name), section->name)) continue;
+        section->fields = zrealloc(section->fields, (section->field_count + 1) * sizeof *section->fields);
+        section->fields[section->field_count++] = fn;
+        return;
+    }
+    serverPanic("INFO has no section '%s'", name);
+}
+
+/* ---- The sections of core itself ---- */
+
+static sds appendCommandStats(sds s, const struct hashtable *table) {
+    struct hashtableIterator it;
+    hashtableInitIterator(&it, (struct hashtable *)table, false);
+    void *entry;
+    while (hashtableNext(&it, &entry)) {
+        const struct serverCommand *cmd = entry;
+        if (cmd->calls || cmd->rejected || cmd->failed) {
+            double us_per_call = cmd->calls ? (double)cmd->us / (double)cmd->calls : 0;
+            s = infoField(
+                s, "cmdstat_%s:calls=%llu,usec=%llu,usec_per_call=%.2f,rejected_calls=%llu,failed_calls=%llu",
+                cmd->fullname, (unsigned long long)cmd->calls, (unsigned long long)cmd->us, us_per_call,
+                (unsigned long long)cmd->rejected, (unsigned long long)cmd->failed);
+        }
+        if (cmd->subcommands) s = appendCommandStats(s, cmd->subcommands);
+    }
+    hashtableStopIterator(&it);
+    return s;
+}
+
+static sds infoCommandStats(sds s) {
+    return appendCommandStats(s, &commands);
+}
+
+static void appendErrorStat(void *priv, const char *prefix, uint64_t count) {
+    sds *s = priv;
+    *s = infoField(*s, "errorstat_%s:count=%llu", prefix, (unsigned long long)count);
+}
+
+static sds infoErrorStats(sds s) {
+    errorStatsForEach(appendErrorStat, &s);
+    return s;
+}
+
+static sds infoKeyspace(sds s) {
+    for (int i = 0; i < dbCount(); i++) {
+        const struct db *db = dbGet(i);
+        if (dbSize(db) == 0) continue;
+        s = infoField(s, "db%d:keys=%zu,expires=%zu,avg_ttl=%lld", i, dbSize(db), dbExpiresSize(db),
+                      (long long)db->avg_ttl_ms);
+    }
+    return s;
+}
+
+/* ---- INFO ---- */
+
+void infoCommand(struct client *c) {
+    sds text = infoText(c->argv + 1, c->argc - 1);
+    replyVerbatim(c, sdsview(text), "txt");
+    sdsfree(text);
+}
+
+void infoInit(void) {
+    infoRegister("commandstats", infoCommandStats);
+    infoRegister("errorstats", infoErrorStats);
+    infoRegister("keyspace", infoKeyspace);
+}

@@ -1,0 +1,28 @@
+/* pubsub.h - channels, patterns of channels, and shard channels: who listens, and telling them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct client;
+
+enum pubsubKind { PUBSUB_CHANNEL, PUBSUB_PATTERN, PUBSUB_SHARD, PUBSUB_KINDS };
+
+/* To all who listen to the channel, then to those with a pattern that matches it. Returns how often it was
+ * sent. O(subscribers + patterns). */
+int64_t pubsubPublish(struct str channel, struct str message);
+/* Would anybody get a message of some channel? */
+bool pubsubAnybody(void);
+
+/* How many subscriptions the client has; CLIENT_PUBSUB is set while it has any. */
+size_t pubsubCount(const struct client *c, enum pubsubKind kind);
+size_t pubsubMemory(const struct client *c);
+/* Ends all subscriptions of the client, without a word. */
+void pubsubUnsubscribeAll(struct client *c);
+
+void pubsubInit(void);
+/* Key changes as messages: directive notify-keyspace-events (keyspace_events.c). */
+void keyspaceEventsInit(void);

@@ -1,0 +1,101 @@
+/* push.c - composing messages, and holding them back from a client in the middle of its reply; see push.h.
+ *
+ *     held: [client, message] -> [client, message] -> ...     in the order they were sent
+ *
+ * Once a message is held, all later ones for its client are, too, until the list is flushed: their order
+ * stays. A message belongs to its client's reply only, so the list is empty whenever no command runs. */
+#include "core/push.h"
+
+#include "base/zmalloc.h"
+#include "core/reply.h"
+#include "net/resp.h"
+
+struct heldPush {
+    struct listNode node;
+    struct client *client;
+    struct replyShared *form;
+};
+
+static struct list held;
+
+/* Bytes of output that the client was ever given. */
+static uint64_t outputEver(const struct client *c) {
+    return c->net_out + replyPending(c);
+}
+
+/* The protocols differ in the first byte only. */
+static struct replyShared *compose(const struct pushMessage *m, int resp) {
+    size_t room = RESP_HDR_SIZE;
+    for (int i = 0; i < m->count; i++) room += m->parts[i].len + RESP_HDR_SIZE;
+    struct replyShared *form = replySharedCreate(room);
+    char *p = form->bytes;
+    p += respWriteHeader(p, resp == 2 ? '*' : '>', m->count);
+    for (int i = 0; i < m->count; i++) {
+        p += respWriteHeader(p, '$', (int64_t)m->parts[i].len);
+        memcpy(p, m->parts[i].ptr, m->parts[i].len);
+        p += m->parts[i].len;
+        *p++ = '\r';
+        *p++ = '\n';
+    }
+    form->len = (size_t)(p - form->bytes);
+    return form;
+}
+
+static bool mustWait(const struct client *c) {
+    if (!(c->flags & CLIENT_EXECUTING)) return false;
+    return held.length || outputEver(c) != c->reply_from;
+}
+
+static void hold(struct client *c, struct replyShared *form) {
+    struct heldPush *h = zmalloc(sizeof *h);
+    *h = (struct heldPush){.client = c, .form = replySharedRetain(form)};
+    listAddTail(&held, &h->node);
+}
+
+static void dropHeld(struct heldPush *h) {
+    listRemove(&held, &h->node);
+    replySharedRelease(h->form);
+    zfree(h);
+}
+
+static void forgetClient(struct client *c) {
+    listForEach(&held, it) {
+        struct heldPush *h = listEntry(it, struct heldPush, node);
+        if (h->client == c) dropHeld(h);
+    }
+}
+
+void pushSend(struct client *c, struct pushMessage *m) {
+    struct replyShared **form = &m->forms[c->resp >= 3];
+    if (!*form) *form = compose(m, c->resp);
+    if (mustWait(c)) {
+        hold(c, *form);
+        return;
+    }
+    replyAppendShared(c, *form);
+    if (c->flags & CLIENT_EXECUTING) c->reply_from += (*form)->len;
+}
+
+void pushDone(struct pushMessage *m) {
+    for (int i = 0; i < 2; i++) {
+        if (m->forms[i]) replySharedRelease(m->forms[i]);
+    }
+}
+
+void pushBeginCommand(struct client *c) {
+    c->reply_from = outputEver(c);
+}
+
+void pushEndCommand(void) {
+    listForEach(&held, it) {
+        struct heldPush *h = listEntry(it, struct heldPush, node);
+        if (h->client->flags & CLIENT_EXECUTING) continue;
+        replyAppendShared(h->client, h->form);
+        dropHeld(h);
+    }
+}
+
+void pushInit(void) {
+    listInit(&held);
+    clientOnFree(forgetClient);
+}

@@ -1,0 +1,30 @@
+/* push.h - messages that a client has not asked for just now: of channels, of keyspace events.
+ *
+ * A message is composed once per protocol and then sent to any number of clients (see replyShared in
+ * reply.h).
+ *
+ * A message may stand before a reply or behind it, never within one. So what is for the client whose own
+ * command runs goes out at once while that command has replied nothing, and otherwise waits until its reply
+ * is whole. Whoever runs a client's command brackets it with pushBeginCommand and pushEndCommand. */
+#pragma once
+
+#include "base/str.h"
+#include "core/client.h"
+
+#define PUSH_PARTS_MAX 4
+
+struct pushMessage {
+    struct str parts[PUSH_PARTS_MAX]; /* bulk strings; views, must last as long as the message is sent */
+    int count;
+    struct replyShared *forms[2]; /* for RESP2 and RESP3; made when first needed */
+};
+
+/* Also to a client that muted its replies. Nothing for one that is on its way out. */
+void pushSend(struct client *c, struct pushMessage *m);
+/* Gives back what the message holds; it still lives in the output of those who have not read it yet. */
+void pushDone(struct pushMessage *m);
+
+void pushBeginCommand(struct client *c);
+void pushEndCommand(void);
+
+void pushInit(void);

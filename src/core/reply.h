@@ -1,0 +1,108 @@
+/* reply.h - writing replies, once, straight into the client's output chain, in the client's protocol
+ * (contract 5).
+ *
+ * The chain is a list of 16 KiB blocks from a pool; it exists only while there is something to send. Every
+ * function appends one complete element, except the *Len functions, which announce that n elements (or pairs)
+ * follow. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/sds.h"
+#include "base/str.h"
+
+struct client;
+
+void replyRaw(struct client *c, const char *p, size_t n); /* protocol bytes as they are */
+#define replyLiteral(c, s) replyRaw((c), (s), sizeof(s) - 1)
+
+void replyOk(struct client *c);
+void replyStatus(struct client *c, const char *s); /* without '+' */
+/* `msg` starts with its code: "ERR ...", "WRONGTYPE ...". CR and LF in it become blanks. Counts in
+ * errorstats. */
+void replyError(struct client *c, const char *msg);
+void replyErrorFmt(struct client *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void replyErrorStr(struct client *c,
+                   struct str msg); /* any text, as made by scripts; a leading '-' is dropped */
+void replyBulk(struct client *c, struct str s);
+void replyBulkCstr(struct client *c, const char *s);
+void replyBulkLongLong(struct client *c, int64_t v);
+void replyBulkDouble(struct client *c, double v); /* RESP2 bulk of a score, in both protocols */
+void replyLongLong(struct client *c, int64_t v);
+void replyDouble(struct client *c, double v); /* RESP3 double, RESP2 bulk */
+void replyBool(struct client *c, bool v);     /* RESP3 boolean, RESP2 :1 :0 */
+void replyNull(struct client *c);             /* RESP3 _, RESP2 $-1 */
+void replyNullArray(struct client *c);        /* RESP3 _, RESP2 *-1 */
+void replyBigNum(struct client *c, struct str digits);
+void replyVerbatim(struct client *c, struct str s, const char ext[3]); /* RESP3 verbatim, RESP2 bulk */
+
+void replyArrayLen(struct client *c, int64_t n);
+void replyMapLen(struct client *c, int64_t pairs);       /* RESP2: array of 2 * pairs */
+void replySetLen(struct client *c, int64_t n);           /* RESP2: array */
+void replyPushLen(struct client *c, int64_t n);          /* RESP2: array */
+void replyAttributeLen(struct client *c, int64_t pairs); /* only when c->resp >= 3 */
+
+/* Lengths that are not known ahead: take a mark, write the elements, then fill in. Marks nest. A mark must be
+ * filled. */
+struct replyMark {
+    struct replyBlock *block;
+    uint32_t offset;
+};
+struct replyMark replyDeferLen(struct client *c);
+void replySetArrayLen(struct client *c, struct replyMark m, int64_t n);
+void replySetMapLen(struct client *c, struct replyMark m, int64_t pairs);
+void replySetSetLen(struct client *c, struct replyMark m, int64_t n);
+
+/* Room for n contiguous bytes (n <= 1024) in the chain, for hot loops that write several small elements:
+ * write there, then replyAdvance by what was written. NULL when this client gets no replies (CLIENT REPLY
+ * OFF): skip. */
+char *replyReserve(struct client *c, size_t n);
+void replyAdvance(struct client *c, size_t n);
+
+/* Bytes for many clients, composed once: small ones are copied into each chain, larger ones are linked into
+ * it and live until the last of them is sent. They go past CLIENT REPLY OFF; a client that is about to close
+ * gets none. */
+struct replyShared {
+    uint32_t refs;
+    size_t len; /* of bytes; the creator sets it when it has written them */
+    char bytes[];
+};
+struct replyShared *replySharedCreate(size_t room); /* with one reference */
+struct replyShared *replySharedRetain(struct replyShared *s);
+void replySharedRelease(struct replyShared *s);
+void replyAppendShared(struct client *c, struct replyShared *s);
+
+/* The usual errors, in one place. */
+extern const char err_syntax[];     /* ERR syntax error */
+extern const char err_wrongtype[];  /* WRONGTYPE Operation against a key holding the wrong kind of value */
+extern const char err_nosuchkey[];  /* ERR no such key */
+extern const char err_notint[];     /* ERR value is not an integer or out of range */
+extern const char err_notfloat[];   /* ERR value is not a valid float */
+extern const char err_outofrange[]; /* ERR index out of range */
+void replySyntaxError(struct client *c);
+void replyWrongType(struct client *c);
+/* "ERR unknown subcommand or wrong number of arguments for '%s'. Try %s HELP." as Valkey words it. */
+void replySubcommandError(struct client *c);
+/* HELP of container commands: NULL-terminated lines; adds the usual first and last lines. */
+void replyHelp(struct client *c, const char **lines);
+
+/* Arguments. On failure they reply (msg, or the usual error when msg is NULL) and return false. */
+bool argLongLong(struct client *c, struct str arg, int64_t *out, const char *msg);
+bool argRange(struct client *c, struct str arg, int64_t min, int64_t max, int64_t *out, const char *msg);
+bool argPositive(struct client *c, struct str arg, int64_t *out,
+                 const char *msg); /* [0, INT64_MAX/...]: "value is out of range, must be positive" */
+bool argDouble(struct client *c, struct str arg, double *out, const char *msg);
+
+/* Output chain as bytes, for scripts: moves everything out (the chain is empty then). */
+struct replyBlock *replyDetach(struct client *c);
+size_t replyPending(const struct client *c); /* bytes in the chain not sent yet */
+void replyFreeChain(struct client *c);
+sds replyChainToSds(struct client *c); /* all bytes as one string; empties the chain */
+/* Move all of src's pending output to the end of dst's (blocks are linked, not copied). */
+void replyMoveChain(struct client *dst, struct client *src);
+
+/* Error statistics for INFO errorstats: prefix (ERR, WRONGTYPE ...) to count. */
+void errorStatsReset(void);
+void errorStatsForEach(void (*fn)(void *priv, const char *prefix, uint64_t count), void *priv);
+uint64_t errorStatsTotal(void);

@@ -1,0 +1,64 @@
+/* type.h - a data type is a table of functions. Core calls types only through this. */
+#pragma once
+
+#include "core/object.h"
+#include "base/sds.h"
+
+struct client;
+struct db;
+struct pendingCommand;
+
+#define OBJ_TYPES_MAX 16
+
+/* What a prefetch hook remembers between its steps; zeroed before step 0. */
+struct prefetchState {
+    const void *at;
+    unsigned slot;
+};
+
+struct objectType {
+    uint8_t id;       /* stable: 0 string, 1 list, 2 set, 3 zset, 4 hash, 5 module, 6 stream */
+    const char *name; /* TYPE's answer */
+
+    const char *(*encodingName)(const struct object *o);
+    /* Frees a container (never embedded bytes). May run on the lazy-free thread: touches nothing but the
+     * value. */
+    void (*free)(struct value v);
+    /* About how many allocations free() would release: decides between freeing now and on the thread. O(1).
+     */
+    size_t (*freeEffort)(const struct object *o);
+    /* Bytes of the value beyond the object's own allocation; `samples` elements are looked at, 0: all. */
+    size_t (*memoryUsage)(const struct object *o, size_t samples);
+    /* An independent copy (containers), or the same view (embedded). */
+    struct value (*copy)(const struct object *o);
+    /* Mix the value into digest[20] so that equal values give equal digests whatever their encoding
+     * (core/digest.h). */
+    void (*digest)(const struct object *o, uint8_t digest[20]);
+    /* Prefetch the cache lines that the command will touch after the object's first line, which is already on
+     * its way. Called with step 0, 1, 2 ... in passes over a whole batch, until it returns false: what an
+     * earlier step fetched may be read. NULL: nothing to fetch. Never changes anything; o may be another
+     * key's object (tag collision). */
+    bool (*prefetch)(const struct object *o, const struct pendingCommand *pc, int step,
+                     struct prefetchState *state);
+    /* Iterate for SORT and scans of elements: fn gets each element's text; stops when fn returns false. NULL:
+     * not iterable. */
+    void (*iterate)(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv);
+    /* DEBUG OBJECT: more fields of this type ("ql_nodes:3 "), appended. May be NULL. */
+    sds (*debugInfo)(const struct object *o, sds s);
+    /* For a type that keeps track of its values (hash: those with fields that expire); each may be NULL. The
+     * value has come into a database under this object's key: added, renamed, written over another. It is
+     * about to leave it: deleted, unlinked, overwritten. All values of the database are about to leave at
+     * once. */
+    void (*enter)(struct db *db, const struct object *o);
+    void (*leave)(struct db *db, const struct object *o);
+    void (*leaveAll)(struct db *db);
+    /* Later floors add: save, load, rewrite (persist/), defrag (core/defrag). */
+};
+
+extern const struct objectType *objectTypes[OBJ_TYPES_MAX];
+void objectTypeRegister(const struct objectType *type);
+static inline const struct objectType *objectTypeOf(const struct object *o) {
+    return objectTypes[o->type];
+}
+/* NULL when no type has this name (case-insensitive). */
+const struct objectType *objectTypeByName(struct str name);

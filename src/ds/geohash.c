@@ -1,0 +1,225 @@
+/* geohash.c - see geohash.h.
+ *
+ * Covering. The shape's bounding box is cut into cells of the smallest size at which few enough of them cover
+ * it; each cell is an interval, and touching intervals are joined. At the 180th meridian columns are counted
+ * on and wrapped around. */
+#include "ds/geohash.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define EARTH_RADIUS_M  6372797.560856
+#define AXIS_BITS       26
+#define COVER_CELLS_MAX 9
+#define SLACK           1.000001 /* against rounding, where a box is drawn around a shape */
+
+_Static_assert(COVER_CELLS_MAX + 1 <= GEO_INTERVALS_MAX, "each cell and the edge may be an interval");
+
+static double radians(double degrees) {
+    return degrees * (M_PI / 180.0);
+}
+static double degrees(double radians) {
+    return radians / (M_PI / 180.0);
+}
+
+/* ---- Encoding ---- */
+
+bool geoValid(struct geoPoint p) {
+    return p.lon >= -GEO_LONG_MAX && p.lon <= GEO_LONG_MAX && p.lat >= -GEO_LAT_MAX && p.lat <= GEO_LAT_MAX;
+}
+
+/* Bits of v to the even places. */
+static uint64_t spread(uint32_t v) {
+    uint64_t x = v;
+    x = (x | x << 16) & 0x0000ffff0000ffffull;
+    x = (x | x << 8) & 0x00ff00ff00ff00ffull;
+    x = (x | x << 4) & 0x0f0f0f0f0f0f0f0full;
+    x = (x | x << 2) & 0x3333333333333333ull;
+    return (x | x << 1) & 0x5555555555555555ull;
+}
+
+static uint32_t gather(uint64_t x) {
+    x &= 0x5555555555555555ull;
+    x = (x | x >> 1) & 0x3333333333333333ull;
+    x = (x | x >> 2) & 0x0f0f0f0f0f0f0f0full;
+    x = (x | x >> 4) & 0x00ff00ff00ff00ffull;
+    x = (x | x >> 8) & 0x0000ffff0000ffffull;
+    return (uint32_t)(x | x >> 16);
+}
+
+static uint64_t interleave(uint32_t lon, uint32_t lat) {
+    return spread(lat) | spread(lon) << 1;
+}
+
+/* Which of the 2^26 parts of [-max, max] v lies in. */
+static uint32_t part(double v, double max) {
+    double offset = (v + max) / (max + max) * (double)(1u << AXIS_BITS);
+    return offset >= (double)(1u << AXIS_BITS) ? (1u << AXIS_BITS) : (uint32_t)offset;
+}
+
+static uint64_t encodeWith(struct geoPoint p, double lat_max) {
+    return interleave(part(p.lon, GEO_LONG_MAX), part(p.lat, lat_max));
+}
+
+uint64_t geoEncode(struct geoPoint p) {
+    return encodeWith(p, GEO_LAT_MAX);
+}
+
+static double middle(uint32_t i, double max) {
+    double scale = max + max, parts = (double)(1u << AXIS_BITS);
+    double low = -max + i * 1.0 / parts * scale, high = -max + (i + 1) * 1.0 / parts * scale;
+    double mid = (low + high) / 2;
+    return mid > max ? max : mid < -max ? -max : mid;
+}
+
+struct geoPoint geoDecode(uint64_t hash) {
+    return (struct geoPoint){middle(gather(hash >> 1), GEO_LONG_MAX), middle(gather(hash), GEO_LAT_MAX)};
+}
+
+void geoText(uint64_t hash, char out[12]) {
+    static const char alphabet[] = "0123456789bcdefghjkmnpqrstuvwxyz";
+    uint64_t standard = encodeWith(geoDecode(hash), 90);
+    for (int i = 0; i < 10; i++) out[i] = alphabet[standard >> (GEO_BITS - 5 * (i + 1)) & 31];
+    out[10] = alphabet[0]; /* 52 bits make ten characters and two bits; the last character says nothing */
+    out[11] = 0;
+}
+
+/* ---- Distance ---- */
+
+double geoDistance(struct geoPoint a, struct geoPoint b) {
+    double lon1 = radians(a.lon), lon2 = radians(b.lon), lat1 = radians(a.lat), lat2 = radians(b.lat);
+    double v = sin((lon2 - lon1) / 2), u = sin((lat2 - lat1) / 2);
+    if (v == 0) return EARTH_RADIUS_M * fabs(lat2 - lat1);
+    double h = u * u + cos(lat1) * cos(lat2) * v * v;
+    return 2 * EARTH_RADIUS_M * asin(sqrt(fmin(h, 1))); /* between antipodes rounding may pass 1 */
+}
+
+/* Even-odd rule along the parallel through p. */
+static bool insidePolygon(const struct geoShape *s, struct geoPoint p) {
+    bool inside = false;
+    for (size_t i = 0, j = s->vertex_count - 1; i < s->vertex_count; j = i++) {
+        struct geoPoint a = s->vertices[i], b = s->vertices[j];
+        if ((a.lat > p.lat) == (b.lat > p.lat)) continue;
+        if (p.lon < (b.lon - a.lon) * (p.lat - a.lat) / (b.lat - a.lat) + a.lon) inside = !inside;
+    }
+    return inside;
+}
+
+static bool insideBox(const struct geoShape *s, struct geoPoint p) {
+    struct geoPoint below = {p.lon, s->center.lat}, beside = {s->center.lon, p.lat};
+    return geoDistance(p, below) <= s->height_m / 2 && geoDistance(p, beside) <= s->width_m / 2;
+}
+
+bool geoContains(const struct geoShape *shape, struct geoPoint p, double *distance_m) {
+    if (shape->kind == GEO_BOX && !insideBox(shape, p)) return false;
+    if (shape->kind == GEO_POLYGON && !insidePolygon(shape, p)) return false;
+    *distance_m = geoDistance(shape->center, p);
+    return shape->kind != GEO_CIRCLE || *distance_m <= shape->radius_m;
+}
+
+/* ---- Covering ---- */
+
+struct box {
+    double lon_min, lon_max, lat_min, lat_max; /* longitudes may pass 180 */
+};
+
+static struct box everywhere(void) {
+    return (struct box){-GEO_LONG_MAX, GEO_LONG_MAX, -GEO_LAT_MAX, GEO_LAT_MAX};
+}
+
+static struct box circleBox(struct geoPoint center, double radius_m) {
+    double angle = radius_m / EARTH_RADIUS_M * SLACK, lat = radians(center.lat);
+    if (angle >= M_PI) return everywhere();
+    struct box b = {0, 0, degrees(lat - angle), degrees(lat + angle)};
+    /* With a pole inside, every longitude is. Else the widest parallel is not the center's own. */
+    double wide = sin(angle) / cos(lat);
+    if (b.lat_min <= -90 || b.lat_max >= 90 || wide >= 1) {
+        b.lon_min = -GEO_LONG_MAX;
+        b.lon_max = GEO_LONG_MAX;
+    } else {
+        double dlon = degrees(asin(wide)) * SLACK;
+        b.lon_min = center.lon - dlon;
+        b.lon_max = center.lon + dlon;
+    }
+    return b;
+}
+
+static struct box polygonBox(const struct geoShape *s) {
+    struct box b = {s->vertices[0].lon, s->vertices[0].lon, s->vertices[0].lat, s->vertices[0].lat};
+    for (size_t i = 1; i < s->vertex_count; i++) {
+        b.lon_min = fmin(b.lon_min, s->vertices[i].lon);
+        b.lon_max = fmax(b.lon_max, s->vertices[i].lon);
+        b.lat_min = fmin(b.lat_min, s->vertices[i].lat);
+        b.lat_max = fmax(b.lat_max, s->vertices[i].lat);
+    }
+    return b;
+}
+
+static struct box shapeBox(const struct geoShape *s) {
+    struct box b;
+    if (s->kind == GEO_POLYGON)
+        b = polygonBox(s);
+    else if (s->kind == GEO_BOX) /* no point of it is farther than the two half sides together */
+        b = circleBox(s->center, (s->width_m + s->height_m) / 2);
+    else
+        b = circleBox(s->center, s->radius_m);
+    b.lat_min = fmax(b.lat_min, -GEO_LAT_MAX);
+    b.lat_max = fmin(b.lat_max, GEO_LAT_MAX);
+    if (b.lon_max - b.lon_min >= 2 * GEO_LONG_MAX) {
+        b.lon_min = -GEO_LONG_MAX;
+        b.lon_max = GEO_LONG_MAX;
+    }
+    return b;
+}
+
+/* Number of the row or column of 2^bits that v lies in; beyond the ends for longitudes past 180. */
+static int64_t cellOf(double v, double max, int bits) {
+    return (int64_t)floor((v + max) / (2 * max) * (double)(1ll << bits));
+}
+
+static int byMin(const void *a, const void *b) {
+    const struct geoInterval *x = a, *y = b;
+    return x->min < y->min ? -1 : x->min > y->min;
+}
+
+static int joinIntervals(struct geoInterval *iv, int n) {
+    qsort(iv, (size_t)n, sizeof *iv, byMin);
+    int last = 0;
+    for (int i = 1; i < n; i++) {
+        if (iv[i].min <= iv[last].max + 1) {
+            if (iv[i].max > iv[last].max) iv[last].max = iv[i].max;
+        } else {
+            iv[++last] = iv[i];
+        }
+    }
+    return n ? last + 1 : 0;
+}
+
+int geoCover(const struct geoShape *shape, struct geoInterval out[GEO_INTERVALS_MAX]) {
+    struct box b = shapeBox(shape);
+    int bits = AXIS_BITS;
+    int64_t x0, x1, y0, y1;
+    do {
+        int64_t last = (1ll << bits) - 1;
+        x0 = cellOf(b.lon_min, GEO_LONG_MAX, bits);
+        x1 = cellOf(b.lon_max, GEO_LONG_MAX, bits);
+        y0 = cellOf(b.lat_min, GEO_LAT_MAX, bits);
+        y1 = cellOf(b.lat_max, GEO_LAT_MAX, bits);
+        if (y0 < 0) y0 = 0;
+        if (y1 > last) y1 = last;
+        if (x1 - x0 > last) x1 = x0 + last;
+    } while ((x1 - x0 + 1) * (y1 - y0 + 1) > COVER_CELLS_MAX &&
+             bits-- > 0); /* at 0 bits one cell covers all */
+    int n = 0;
+    for (int64_t x = x0; x <= x1; x++) {
+        for (int64_t y = y0; y <= y1; y++) {
+            uint64_t cell = interleave((uint32_t)(x & ((1ll << bits) - 1)), (uint32_t)y);
+            int shift = 2 * (AXIS_BITS - bits);
+            out[n++] = (struct geoInterval){cell << shift, ((cell + 1) << shift) - 1};
+        }
+    }
+    /* A point on the outermost meridian or parallel itself is in a part of its own, past the last one. */
+    if (b.lon_min <= -GEO_LONG_MAX || b.lon_max >= GEO_LONG_MAX || b.lat_max >= GEO_LAT_MAX)
+        out[n++] = (struct geoInterval){1ull << GEO_BITS, (1ull << (GEO_BITS + 2)) - 1};
+    return joinIntervals(out, n);
+}

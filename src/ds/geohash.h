@@ -1,0 +1,45 @@
+/* geohash.h - places on the globe as 52-bit integers: longitude and latitude halved 26 times each, the bits
+ * interleaved (Morton order), longitude in the odd bits. Near places mostly have near integers, and a square
+ * cell of any of 26 sizes is one interval.
+ *
+ * Degrees; latitudes are limited to those of the Web Mercator projection (EPSG:3857). Distances are in metres
+ * on a sphere (haversine). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GEO_LONG_MAX 180.0
+#define GEO_LAT_MAX  85.05112878
+#define GEO_BITS     52
+
+struct geoPoint {
+    double lon, lat;
+};
+
+/* A region to search; a point belongs to it when geoContains says so. */
+struct geoShape {
+    enum { GEO_CIRCLE, GEO_BOX, GEO_POLYGON } kind;
+    struct geoPoint center; /* distances are measured from here */
+    double radius_m, width_m, height_m;
+    const struct geoPoint *vertices; /* borrowed */
+    size_t vertex_count;
+};
+
+/* An interval of hashes, both ends included. */
+struct geoInterval {
+    uint64_t min, max;
+};
+#define GEO_INTERVALS_MAX 16
+
+bool geoValid(struct geoPoint p);
+uint64_t geoEncode(struct geoPoint p);
+struct geoPoint geoDecode(uint64_t hash); /* the middle of its cell */
+double geoDistance(struct geoPoint a, struct geoPoint b);
+/* The 11 characters of the standard geohash (with latitudes to 90 degrees), and a NUL. */
+void geoText(uint64_t hash, char out[12]);
+
+bool geoContains(const struct geoShape *shape, struct geoPoint p, double *distance_m);
+/* Intervals, ascending and apart, that together cover the shape; returns how many. */
+int geoCover(const struct geoShape *shape, struct geoInterval out[GEO_INTERVALS_MAX]);

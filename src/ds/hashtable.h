@@ -1,0 +1,146 @@
+/* hashtable.h - the one hash table of the server: keyspace, member indexes, registries.
+ *
+ * Open addressing over 64-byte buckets, one cache line each: 7 entry pointers, 7 one-byte tags, one overflow
+ * count.
+ *
+ *     bucket:  | tag0 .. tag6 | overflow | ptr0 | ptr1 | ... | ptr6 |      tag 0 means the slot is empty
+ *
+ * The idea that makes it simple: a key's home bucket is (position * n) >> 48, where position is the top 48
+ * bits of its hash. That map is monotone in the hash and works for every n, so
+ *  - n need not be a power of two: tables take sizes that are allocator classes and grow by about 1.5, and
+ * stay fuller than tables that double;
+ *  - rehashing walks buckets in hash order: what lies below the rehash position is in the new table, the rest
+ * in the old one. A lookup probes one table, always;
+ *  - a SCAN cursor is simply a position (< 2^48: exact in a double). It means the same for every table size,
+ * so elements present during the whole scan are returned whatever resizes happen between the calls. An entry
+ * whose home is full goes to the next bucket with room (linear probing, wrapping around); each bucket passed
+ * on the way counts one overflow, and a lookup goes on past a bucket only while its count is not 0 (the
+ * counting idea of F14, Bronson and Shi 2019; the count saturates at 255 and then stays until the next
+ * rehash).
+ *
+ * Entries are opaque pointers, owned by the caller unless entryFree is set; a key is a string got from the
+ * entry. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "base/sds.h"
+#include "base/str.h"
+
+struct hashtableType {
+    struct str (*entryKey)(const void *entry);
+    uint64_t (*hash)(struct str key);             /* NULL: hashBytes */
+    bool (*keyEqual)(struct str a, struct str b); /* NULL: strEq */
+    void (*entryFree)(void *entry);               /* NULL: entries are not owned */
+};
+
+struct hashtableBucket;
+
+/* 48 bytes, meant to be embedded (struct zset does). Fields are private to hashtable.c. */
+struct hashtable {
+    const struct hashtableType *type;
+    struct hashtableBucket *table[2]; /* [1] is the target while rehashing, else NULL */
+    uint32_t buckets[2];
+    size_t used;         /* entries in both tables */
+    uint32_t rehash_idx; /* buckets of table[0] below this one are moved */
+    uint16_t pause_rehash;
+    uint8_t tail[2]; /* size steps that the array was lengthened by, while paused; see hashtable.c */
+};
+typedef struct hashtable hashtable;
+_Static_assert(sizeof(struct hashtable) == 48,
+               "embedded in struct zset, which is sized to an allocator class");
+
+/* Life. No memory is allocated for an empty table. */
+void hashtableInit(hashtable *ht, const struct hashtableType *type);
+void hashtableDestroy(hashtable *ht); /* frees tables and owned entries; the struct itself is the caller's */
+hashtable *hashtableCreate(const struct hashtableType *type);
+void hashtableRelease(hashtable *ht); /* NULL is fine */
+void hashtableEmpty(hashtable *ht,
+                    void (*progress)(hashtable *ht)); /* progress may be NULL; every 65536 buckets */
+
+/* Lookup. The Hashed forms take hash == hashtableHash(ht, key). O(1), one bucket and one entry touched. */
+uint64_t hashtableHash(const hashtable *ht, struct str key);
+void *hashtableFind(hashtable *ht, struct str key); /* NULL when absent */
+void *hashtableFindHashed(hashtable *ht, struct str key, uint64_t hash);
+/* The slot that holds the entry, to replace the pointer by one with the same key; valid until the next
+ * change. */
+void **hashtableFindRef(hashtable *ht, struct str key, uint64_t hash);
+
+/* Change. */
+bool hashtableAdd(hashtable *ht, void *entry); /* false when the key exists; then unchanged */
+void hashtableAddUnchecked(hashtable *ht, void *entry, uint64_t hash); /* the key is known to be absent */
+void *hashtablePop(hashtable *ht, struct str key); /* removed entry, not freed; NULL when absent */
+void *hashtablePopHashed(hashtable *ht, struct str key, uint64_t hash);
+bool hashtableDelete(hashtable *ht, struct str key); /* removed and freed by entryFree */
+/* By pointer, without comparing keys: remove `entry`; put `now` in the place of `old` (same key, same hash).
+ * The pointer must be in the table. `old` may already be freed memory: it is not read. */
+void hashtableRemoveEntry(hashtable *ht, const void *entry, uint64_t hash);
+void hashtableReplaceEntry(hashtable *ht, const void *old, void *now, uint64_t hash);
+
+/* Size. */
+static inline size_t hashtableSize(const hashtable *ht) {
+    return ht->used;
+}
+static inline bool hashtableIsRehashing(const hashtable *ht) {
+    return ht->table[1] != NULL;
+}
+size_t hashtableSlots(const hashtable *ht);  /* entries that the tables could hold at 100% */
+size_t hashtableMemory(const hashtable *ht); /* bytes of the bucket arrays */
+size_t
+hashtableRehashingMemory(const hashtable *ht); /* those of them that will be freed when it is rehashed */
+void hashtableExpand(hashtable *ht,
+                     size_t n); /* presize for n entries; the only rehash-free way when empty */
+bool hashtableTryExpand(hashtable *ht, size_t n); /* same, false when memory is refused */
+bool hashtableShrinkIfNeeded(
+    hashtable *ht); /* starts a shrink when less than 1/8 full; called on deletes too */
+
+/* Incremental rehash: every lookup for change (add, pop, delete) and find moves a little; idle time moves
+ * more. */
+void hashtableRehashSteps(hashtable *ht, size_t buckets);
+bool hashtableRehashMicroseconds(hashtable *ht, uint64_t us); /* true while there is more to do */
+void hashtablePauseRehash(hashtable *ht); /* nestable: entries then stay where they are (iterators, scans) */
+void hashtableResumeRehash(hashtable *ht);
+
+/* While a fork child lives: AVOID resizes only tables that are almost full; FORBID also stops moving entries.
+ */
+enum hashtableResizePolicy { HASHTABLE_RESIZE_ALLOW, HASHTABLE_RESIZE_AVOID, HASHTABLE_RESIZE_FORBID };
+void hashtableSetResizePolicy(enum hashtableResizePolicy policy);
+
+/* Prefetch, in two steps over a batch of keys: first the bucket, later (when it has arrived) the entry whose
+ * tag matches. hashtablePeek reads only the bucket, never an entry; it may name an entry of another key.
+ * NULL: none. */
+void hashtablePrefetchBucket(const hashtable *ht, uint64_t hash);
+void *hashtablePeek(const hashtable *ht, uint64_t hash);
+
+/* SCAN. Starts at 0, ends when 0 comes back. Every entry that is in the table during the whole scan is passed
+ * to fn at least once. fn may delete the entry it is given, and only that one. Emits the entries of at least
+ * one non-empty home bucket unless at the end. */
+typedef void (*hashtableScanFn)(void *priv, void *entry);
+uint64_t hashtableScan(hashtable *ht, uint64_t cursor, hashtableScanFn fn, void *priv);
+
+/* Iterator over everything, each entry once. SAFE pauses rehashing, and then the entry just returned may be
+ * deleted and any added (those may or may not be seen). Without SAFE the table must not change. */
+struct hashtableIterator {
+    hashtable *ht;
+    uint32_t table, bucket, slot;
+    bool safe;
+};
+void hashtableInitIterator(struct hashtableIterator *it, hashtable *ht, bool safe);
+bool hashtableNext(struct hashtableIterator *it, void **entry);
+void hashtableStopIterator(struct hashtableIterator *it);
+
+/* Random entries. NULL/0 on an empty table. O(1) expected also when nearly empty (shrinks by itself first).
+ */
+void *hashtableRandomEntry(hashtable *ht);     /* good: entries of crowded buckets are somewhat less likely */
+void *hashtableFairRandomEntry(hashtable *ht); /* better: one of a sample of up to 40 from a random place */
+size_t hashtableSample(hashtable *ht, void **dst,
+                       size_t count); /* up to count neighbours, no entry twice in one call
+                                         unless count exceeds the size; returns how many */
+
+/* DEBUG HTSTATS text, appended to s. */
+sds hashtableStats(hashtable *ht, sds s, const char *name);
+/* Checks every invariant (counts, tags, overflow counts, reachability); for tests. Asserts on failure. */
+void hashtableVerify(hashtable *ht);

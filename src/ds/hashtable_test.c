@@ -1,0 +1,860 @@
+/* hashtable_test.c - tests of hashtable.c against a naive model, and with --bench a micro-benchmark.
+ *
+ * The model is an array: model[id] is the entry with key id, or NULL. Keys are the 8 bytes of id, so that a
+ * type's hash function can shape the distribution. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <cmocka.h>
+
+#include "ds/hashtable.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+
+#define MAX_IDS 20000
+#define ADDED   1000000 /* `seen` of an item that was added during the walk */
+
+struct item {
+    uint64_t id;
+    uint32_t seen; /* by scans and iterators */
+};
+
+static struct item *model[MAX_IDS];
+static size_t model_size, freed;
+
+static struct str itemKey(const void *entry) {
+    return strN((const char *)&((const struct item *)entry)->id, sizeof(uint64_t));
+}
+static void itemFree(void *entry) {
+    freed++;
+    zfree(entry);
+}
+static uint64_t idOf(struct str key) {
+    uint64_t id;
+    memcpy(&id, key.ptr, sizeof(id));
+    return id;
+}
+/* Five values in all. */
+static uint64_t fewHash(struct str key) {
+    uint64_t five = idOf(key) % 5;
+    return hashBytes(&five, sizeof(five));
+}
+/* The same top 16 bits: every entry lives at home in one bucket of any small table, near its end. */
+static uint64_t topHash(struct str key) {
+    return hashBytes(key.ptr, key.len) | 0xffff000000000000ULL;
+}
+/* Good positions, one tag. */
+static uint64_t oneTagHash(struct str key) {
+    return hashBytes(key.ptr, key.len) & ~0xffULL;
+}
+/* Positions in the order of ids, tags 0 and 1 only. */
+static uint64_t orderedHash(struct str key) {
+    uint64_t id = idOf(key);
+    return id * (UINT64_MAX / MAX_IDS) / 256 * 256 + id % 2;
+}
+
+static const struct hashtableType good_type = {itemKey, NULL, NULL, itemFree};
+static const struct hashtableType few_type = {itemKey, fewHash, NULL, itemFree};
+static const struct hashtableType top_type = {itemKey, topHash, strEq, itemFree};
+static const struct hashtableType tag_type = {itemKey, oneTagHash, NULL, itemFree};
+static const struct hashtableType ordered_type = {itemKey, orderedHash, NULL, itemFree};
+
+static struct str keyOfId(const uint64_t *id) {
+    return strN((const char *)id, sizeof(*id));
+}
+static struct item *newItem(uint64_t id) {
+    struct item *item = zcalloc(1, sizeof(*item));
+    item->id = id;
+    return item;
+}
+static void modelAdd(hashtable *ht, uint64_t id) {
+    assert_null(model[id]);
+    model[id] = newItem(id);
+    model_size++;
+    assert_true(hashtableAdd(ht, model[id]));
+}
+static void modelDelete(hashtable *ht, uint64_t id) {
+    size_t before = freed;
+    assert_int_equal(hashtableDelete(ht, keyOfId(&id)), model[id] != NULL);
+    assert_int_equal(freed - before, model[id] != NULL);
+    model_size -= model[id] != NULL;
+    model[id] = NULL;
+}
+static void fill(hashtable *ht, uint64_t from, uint64_t to) {
+    for (uint64_t id = from; id < to; id++) modelAdd(ht, id);
+}
+static void startModel(hashtable *ht, const struct hashtableType *type) {
+    memset(model, 0, sizeof(model));
+    model_size = 0;
+    hashtableInit(ht, type);
+}
+static void check(hashtable *ht) {
+    hashtableVerify(ht);
+    assert_int_equal(hashtableSize(ht), model_size);
+}
+static void checkAll(hashtable *ht, uint64_t ids) {
+    check(ht);
+    for (uint64_t id = 0; id < ids; id++) assert_ptr_equal(hashtableFind(ht, keyOfId(&id)), model[id]);
+}
+static void endModel(hashtable *ht) {
+    size_t before = freed;
+    hashtableDestroy(ht);
+    assert_int_equal(freed - before, model_size);
+    assert_int_equal(hashtableMemory(ht), 0);
+}
+
+/* --- Random operations --- */
+
+static void replaceItem(hashtable *ht, uint64_t id, bool by_ref) {
+    if (!model[id]) return;
+    struct item *old = model[id], *now = newItem(id);
+    uint64_t hash = hashtableHash(ht, keyOfId(&id));
+    if (by_ref) {
+        void **ref = hashtableFindRef(ht, keyOfId(&id), hash);
+        assert_non_null(ref);
+        assert_ptr_equal(*ref, old);
+        *ref = now;
+        zfree(old);
+    } else {
+        zfree(old);
+        hashtableReplaceEntry(ht, old, now, hash);
+    }
+    model[id] = now;
+}
+
+static void removeItem(hashtable *ht, uint64_t id, bool by_key) {
+    uint64_t hash = hashtableHash(ht, keyOfId(&id));
+    struct item *item = model[id];
+    if (by_key) {
+        assert_ptr_equal(hashtablePopHashed(ht, keyOfId(&id), hash), item);
+    } else if (item) {
+        hashtableRemoveEntry(ht, item, hash);
+    }
+    if (!item) return;
+    zfree(item);
+    model[id] = NULL;
+    model_size--;
+}
+
+static void peekItem(hashtable *ht, uint64_t id) {
+    uint64_t hash = hashtableHash(ht, keyOfId(&id));
+    hashtablePrefetchBucket(ht, hash);
+    struct item *item = hashtablePeek(ht, hash);
+    if (item) assert_ptr_equal(model[item->id], item);
+    if (model[id]) assert_non_null(item);
+}
+
+static void addItem(hashtable *ht, uint64_t id, bool hashed) {
+    if (model[id]) {
+        struct item twin = {.id = id};
+        assert_false(hashtableAdd(ht, &twin));
+    } else if (hashed) {
+        model[id] = newItem(id);
+        model_size++;
+        hashtableAddUnchecked(ht, model[id], hashtableHash(ht, keyOfId(&id)));
+    } else {
+        modelAdd(ht, id);
+    }
+}
+
+static void randomItems(hashtable *ht) {
+    void *sample[50];
+    struct item *item = randomBelow(2) ? hashtableRandomEntry(ht) : hashtableFairRandomEntry(ht);
+    assert_int_equal(item != NULL, model_size > 0);
+    if (item) assert_ptr_equal(model[item->id], item);
+    size_t count = randomBelow(50), n = hashtableSample(ht, sample, count);
+    assert_int_equal(n, count < model_size ? count : model_size);
+    for (size_t i = 0; i < n; i++) {
+        assert_ptr_equal(model[((struct item *)sample[i])->id], sample[i]);
+        for (size_t j = 0; j < i; j++) assert_ptr_not_equal(sample[i], sample[j]);
+    }
+}
+
+static void clearSeen(uint64_t ids) {
+    for (uint64_t id = 0; id < ids; id++)
+        if (model[id]) model[id]->seen = 0;
+}
+
+/* Iterates, deletes what it is given with some luck, and adds others meanwhile. */
+static void iterate(hashtable *ht, uint64_t ids, bool change) {
+    struct hashtableIterator it;
+    void *entry;
+    size_t n = 0, before = model_size;
+    clearSeen(ids);
+    hashtableInitIterator(&it, ht, change);
+    while (hashtableNext(&it, &entry)) {
+        struct item *item = entry;
+        assert_ptr_equal(model[item->id], item);
+        assert_true(item->seen == 0 || item->seen == ADDED);
+        item->seen++;
+        n++;
+        if (!change) continue;
+        if (randomBelow(3) == 0) {
+            modelDelete(ht, item->id);
+        } else if (randomBelow(3) == 0) {
+            uint64_t id = randomBelow(ids);
+            if (!model[id]) {
+                modelAdd(ht, id);
+                model[id]->seen = ADDED; /* may be returned or not */
+                before++;
+                n++;
+            }
+        }
+    }
+    hashtableStopIterator(&it);
+    for (uint64_t id = 0; id < ids; id++)
+        if (model[id] && !change) assert_int_equal(model[id]->seen, 1);
+    if (!change) assert_int_equal(n, before);
+    check(ht);
+}
+
+static void scanCount(void *priv, void *entry) {
+    ((struct item *)entry)->seen++;
+    ++*(size_t *)priv;
+}
+
+static void scanAll(hashtable *ht, uint64_t ids) {
+    uint64_t cursor = 0;
+    clearSeen(ids);
+    do {
+        size_t emitted = 0;
+        cursor = hashtableScan(ht, cursor, scanCount, &emitted);
+        if (cursor) assert_true(emitted > 0);
+        assert_true(cursor < 1ULL << 48);
+    } while (cursor);
+    for (uint64_t id = 0; id < ids; id++)
+        if (model[id]) assert_int_equal(model[id]->seen, 1); /* no resize meanwhile: exact */
+}
+
+static void rareOperation(hashtable *ht, uint64_t ids) {
+    switch (randomBelow(12)) {
+    case 0: iterate(ht, ids, false); break;
+    case 1: iterate(ht, ids, true); break;
+    case 2: scanAll(ht, ids); break;
+    case 3: hashtableExpand(ht, randomBelow(ids)); break;
+    case 4: assert_true(hashtableTryExpand(ht, randomBelow(ids))); break;
+    case 5: hashtableShrinkIfNeeded(ht); break;
+    case 6: hashtableRehashSteps(ht, randomBelow(100)); break;
+    case 7: hashtableRehashMicroseconds(ht, 20); break;
+    case 8: hashtablePauseRehash(ht); break;
+    case 9: hashtableSetResizePolicy((enum hashtableResizePolicy)randomBelow(3)); break;
+    case 10: hashtableSetResizePolicy(HASHTABLE_RESIZE_ALLOW); break;
+    case 11:
+        while (ht->pause_rehash) hashtableResumeRehash(ht);
+        break;
+    }
+}
+
+static void randomOperation(hashtable *ht, uint64_t ids, bool growing) {
+    uint64_t id = randomBelow(ids), dice = randomBelow(100), adds = growing ? 50 : 15;
+    bool coin = randomBelow(2);
+    if (dice < adds) {
+        addItem(ht, id, coin);
+    } else if (dice < 65) {
+        if (randomBelow(3))
+            removeItem(ht, id, coin);
+        else
+            modelDelete(ht, id);
+    } else if (dice < 75) {
+        replaceItem(ht, id, coin);
+    } else if (dice < 78) {
+        peekItem(ht, id);
+    } else if (dice < 80) {
+        randomItems(ht);
+    } else {
+        assert_ptr_equal(hashtableFind(ht, keyOfId(&id)), model[id]);
+    }
+}
+
+static void runModel(const struct hashtableType *type, uint64_t ids, size_t operations) {
+    hashtable ht;
+    bool growing = true;
+    startModel(&ht, type);
+    for (size_t i = 0; i < operations; i++) {
+        if (i % (4 * ids) == 0) growing = !growing || i == 0;
+        randomOperation(&ht, ids, growing);
+        if (randomBelow(ids) == 0 || randomBelow(1000) == 0) rareOperation(&ht, ids);
+        if (randomBelow(2 * ids) == 0) check(&ht);
+    }
+    while (ht.pause_rehash) hashtableResumeRehash(&ht);
+    hashtableSetResizePolicy(HASHTABLE_RESIZE_ALLOW);
+    checkAll(&ht, ids);
+    endModel(&ht);
+}
+
+static size_t operations = 1000000;
+
+static void testModelGood(void **state) {
+    (void)state;
+    runModel(&good_type, 10, operations / 10);
+    runModel(&good_type, 100, operations / 10);
+    runModel(&good_type, 1000, operations / 5);
+    runModel(&good_type, MAX_IDS, operations / 5);
+}
+static void testModelBad(void **state) {
+    (void)state;
+    runModel(&few_type, 300, operations / 10);
+    runModel(&few_type, 2000, operations / 50);
+    runModel(&top_type, 20, operations / 20);
+    runModel(&top_type, 1500, operations / 20);
+    runModel(&tag_type, 1000, operations / 10);
+    runModel(&ordered_type, 3000, operations / 10);
+}
+
+/* --- Sizes --- */
+
+static void testEmpty(void **state) {
+    (void)state;
+    hashtable *ht = hashtableCreate(&good_type);
+    uint64_t id = 1;
+    struct hashtableIterator it;
+    void *entry;
+    size_t n = 0;
+    assert_int_equal(hashtableMemory(ht), 0);
+    assert_null(hashtableFind(ht, keyOfId(&id)));
+    assert_null(hashtablePop(ht, keyOfId(&id)));
+    assert_null(hashtablePeek(ht, 1));
+    hashtablePrefetchBucket(ht, 1);
+    assert_null(hashtableRandomEntry(ht));
+    assert_null(hashtableFairRandomEntry(ht));
+    assert_int_equal(hashtableSample(ht, &entry, 1), 0);
+    assert_int_equal(hashtableScan(ht, 0, scanCount, &n), 0);
+    hashtableInitIterator(&it, ht, true);
+    assert_false(hashtableNext(&it, &entry));
+    hashtableStopIterator(&it);
+    hashtableVerify(ht);
+    hashtableEmpty(ht, NULL);
+    hashtableRelease(ht);
+    hashtableRelease(NULL);
+}
+
+static void testSmallSizes(void **state) {
+    (void)state;
+    hashtable ht;
+    startModel(&ht, &good_type);
+    fill(&ht, 0, 7);
+    assert_int_equal(hashtableMemory(&ht), 64); /* one bucket holds 7 */
+    fill(&ht, 7, 8);
+    assert_int_equal(hashtableMemory(&ht), 128);
+    checkAll(&ht, 20);
+    fill(&ht, 8, 129);
+    while (hashtableIsRehashing(&ht)) hashtableRehashSteps(&ht, 1);
+    check(&ht);
+    size_t buckets = hashtableMemory(&ht) / 64;
+    assert_true(buckets >= 20 && buckets <= 28);
+    endModel(&ht);
+}
+
+static void testMemoryPerEntry(void **state) {
+    (void)state;
+    hashtable ht;
+    double sum = 0, weights = 0;
+    size_t points = 0, worst = 0;
+    startModel(&ht, &good_type);
+    for (uint64_t id = 0; id < MAX_IDS; id++) {
+        modelAdd(&ht, id);
+        if (hashtableIsRehashing(&ht)) continue;
+        double fill = (double)model_size / (double)hashtableSlots(&ht);
+        assert_true(fill <= 0.875 || hashtableMemory(&ht) == 64);
+        if (id < 1000) continue;
+        size_t bytes = hashtableMemory(&ht) * 100 / model_size;
+        if (bytes > worst) worst = bytes;
+        sum += fill / (double)model_size; /* every size octave weighs the same */
+        weights += 1 / (double)model_size;
+        points++;
+    }
+    assert_true(points > 10000);
+    printf("fill on average %.1f%%, bytes per entry at worst %.2f\n", 100 * sum / weights,
+           (double)worst / 100);
+    assert_true(sum / weights > 0.72);
+    assert_true(worst < 1500);
+    endModel(&ht);
+}
+
+static void testShrink(void **state) {
+    (void)state;
+    hashtable ht;
+    startModel(&ht, &good_type);
+    fill(&ht, 0, MAX_IDS);
+    for (uint64_t id = 0; id < MAX_IDS - 3; id++) {
+        modelDelete(&ht, id);
+        if (id % 1000 == 0) check(&ht);
+        if (model_size > 100 && !hashtableIsRehashing(&ht))
+            assert_true(hashtableSlots(&ht) <= 8 * model_size + 8);
+    }
+    while (hashtableIsRehashing(&ht)) hashtableRehashSteps(&ht, 100);
+    checkAll(&ht, MAX_IDS);
+    assert_true(hashtableMemory(&ht) <= 4 * 64);
+    endModel(&ht);
+}
+
+static void testPresize(void **state) {
+    (void)state;
+    for (size_t n = 1; n < MAX_IDS; n += 1 + n / 3) {
+        hashtable ht;
+        startModel(&ht, &good_type);
+        hashtableExpand(&ht, n);
+        size_t memory = hashtableMemory(&ht);
+        fill(&ht, 0, n);
+        assert_int_equal(hashtableMemory(&ht), memory);
+        assert_true(n < 20 || memory <= n * 64 * 10 / 7 / 7 + 64); /* at least 70% full */
+        endModel(&ht);
+    }
+    hashtable ht;
+    startModel(&ht, &good_type);
+    fill(&ht, 0, 100);
+    hashtableExpand(&ht, 3000);
+    assert_true(hashtableIsRehashing(&ht));
+    check(&ht);
+    hashtableExpand(&ht, 9000); /* while rehashing to a smaller one */
+    fill(&ht, 100, 9000);
+    assert_false(hashtableIsRehashing(&ht));
+    checkAll(&ht, 9001);
+    assert_false(hashtableTryExpand(&ht, SIZE_MAX / 2));
+    assert_false(hashtableTryExpand(&ht, SIZE_MAX));
+    checkAll(&ht, 9001);
+    endModel(&ht);
+}
+
+static size_t progress_calls;
+static void countProgress(hashtable *ht) {
+    assert_int_equal(hashtableSize(ht), 0);
+    progress_calls++;
+}
+
+static void testEmptyProgress(void **state) {
+    (void)state;
+    hashtable ht;
+    startModel(&ht, &good_type);
+    hashtableExpand(&ht, 1000000);
+    fill(&ht, 0, 1000);
+    size_t buckets = hashtableMemory(&ht) / 64;
+    progress_calls = 0;
+    hashtableEmpty(&ht, countProgress);
+    assert_int_equal(progress_calls, buckets / 65536);
+    model_size = 0;
+    memset(model, 0, sizeof(model));
+    fill(&ht, 0, 10);
+    check(&ht);
+    endModel(&ht);
+}
+
+/* --- Policies and pauses --- */
+
+static void testPolicies(void **state) {
+    (void)state;
+    for (int policy = HASHTABLE_RESIZE_ALLOW; policy <= HASHTABLE_RESIZE_FORBID; policy++) {
+        hashtable ht;
+        startModel(&ht, &good_type);
+        fill(&ht, 0, 1000);
+        while (hashtableIsRehashing(&ht)) hashtableRehashSteps(&ht, 100);
+        size_t slots = hashtableSlots(&ht), id = 1000;
+        hashtableSetResizePolicy((enum hashtableResizePolicy)policy);
+        while (!hashtableIsRehashing(&ht) && hashtableSlots(&ht) == slots) modelAdd(&ht, id++);
+        double percent = 100.0 * (double)(id - 1) / (double)slots;
+        double expected = policy == HASHTABLE_RESIZE_ALLOW   ? 87.5
+                          : policy == HASHTABLE_RESIZE_AVOID ? 93.75
+                                                             : 96.9;
+        assert_true(percent > expected - 0.5 && percent <= expected + 0.01);
+        for (; id < MAX_IDS; id++) { /* inserts are accepted under every policy */
+            modelAdd(&ht, id);
+            if (id % 500 == 0) check(&ht);
+        }
+        checkAll(&ht, MAX_IDS);
+        for (id = 0; id < MAX_IDS - 10; id++) modelDelete(&ht, id);
+        if (policy != HASHTABLE_RESIZE_ALLOW) { /* no shrink, and random picks still end */
+            assert_true(hashtableSlots(&ht) > MAX_IDS);
+            randomItems(&ht);
+        }
+        hashtableSetResizePolicy(HASHTABLE_RESIZE_ALLOW);
+        for (int i = 0; i < 200; i++) randomItems(&ht);
+        assert_true(hashtableSlots(&ht) < 100); /* random picks alone made it shrink */
+        checkAll(&ht, MAX_IDS);
+        endModel(&ht);
+    }
+}
+
+static void testForbidHalfway(void **state) {
+    (void)state;
+    hashtable ht;
+    startModel(&ht, &good_type);
+    uint64_t id = 0;
+    while (id < 2000 || !hashtableIsRehashing(&ht)) modelAdd(&ht, id++);
+    hashtableSetResizePolicy(HASHTABLE_RESIZE_FORBID);
+    uint32_t moved = ht.rehash_idx;
+    for (uint64_t i = 0; i < 1000; i++) assert_ptr_equal(hashtableFind(&ht, keyOfId(&i)), model[i]);
+    hashtableRehashSteps(&ht, 1000);
+    assert_false(hashtableRehashMicroseconds(&ht, 1000));
+    assert_int_equal(ht.rehash_idx, moved); /* finds and idle time move nothing */
+    for (; id < MAX_IDS; id++) {
+        modelAdd(&ht, id);
+        if (id % 100 == 0) check(&ht);
+    }
+    checkAll(&ht, MAX_IDS);
+    hashtableSetResizePolicy(HASHTABLE_RESIZE_ALLOW);
+    endModel(&ht);
+}
+
+/* A paused table takes any number of entries, and they stay where they are. */
+static void testPausedFill(void **state) {
+    (void)state;
+    for (uint64_t start = 0; start < 3000; start += 1 + start / 2) {
+        for (int halfway = 0; halfway < 2; halfway++) {
+            hashtable ht;
+            startModel(&ht, &good_type);
+            uint64_t id = 0;
+            while (id < start || (halfway && start > 100 && !hashtableIsRehashing(&ht))) modelAdd(&ht, id++);
+            hashtablePauseRehash(&ht);
+            hashtablePauseRehash(&ht);
+            for (; id < 5 * start + 30; id++) {
+                modelAdd(&ht, id);
+                if (id % (start + 1) == 0) check(&ht);
+            }
+            if (start > 0) assert_true(ht.tail[0] > 0 || ht.tail[1] > 0);
+            checkAll(&ht, id);
+            iterate(&ht, id, false);
+            scanAll(&ht, id);
+            randomItems(&ht);
+            for (uint64_t i = 0; i < id; i += 2) modelDelete(&ht, i);
+            check(&ht);
+            hashtableResumeRehash(&ht);
+            assert_true(start == 0 || ht.tail[0] > 0 || ht.tail[1] > 0);
+            hashtableResumeRehash(&ht);
+            assert_true(ht.tail[0] == 0 && ht.tail[1] == 0);
+            checkAll(&ht, id);
+            endModel(&ht);
+        }
+    }
+}
+
+/* Filled to 100% while paused, without a tail. */
+static void testPausedFull(void **state) {
+    (void)state;
+    hashtable ht;
+    startModel(&ht, &good_type);
+    fill(&ht, 0, 12);
+    hashtablePauseRehash(&ht);
+    fill(&ht, 12, hashtableSlots(&ht));
+    assert_int_equal(hashtableSize(&ht), hashtableSlots(&ht));
+    assert_true(ht.tail[0] == 0);
+    hashtableResumeRehash(&ht);
+    assert_true(hashtableSize(&ht) < hashtableSlots(&ht));
+    checkAll(&ht, 100);
+    endModel(&ht);
+}
+
+/* Start a shrink, then add faster than it can end: into the small target while nothing may move. */
+static void testOvertakenShrink(void **state) {
+    (void)state;
+    for (int forbid = 0; forbid < 2; forbid++) {
+        hashtable ht;
+        startModel(&ht, &good_type);
+        fill(&ht, 0, 8000);
+        uint64_t id = 0;
+        while (model_size > 1000 || !hashtableIsRehashing(&ht)) modelDelete(&ht, id++);
+        hashtableRehashSteps(&ht, ht.buckets[0] / 2);
+        assert_true(ht.buckets[1] < ht.buckets[0]);
+        if (forbid)
+            hashtableSetResizePolicy(HASHTABLE_RESIZE_FORBID);
+        else
+            hashtablePauseRehash(&ht);
+        for (id = 8000; id < MAX_IDS; id++) {
+            modelAdd(&ht, id);
+            if (id % 100 == 0) check(&ht);
+        }
+        if (forbid)
+            hashtableSetResizePolicy(HASHTABLE_RESIZE_ALLOW);
+        else
+            hashtableResumeRehash(&ht);
+        checkAll(&ht, MAX_IDS);
+        endModel(&ht);
+    }
+}
+
+/* --- Iterators and scans --- */
+
+static void testIteratorDeletesAll(void **state) {
+    (void)state;
+    for (uint64_t n = 1; n < 5000; n = n * 3 + 1) {
+        for (int halfway = 0; halfway < 2; halfway++) {
+            hashtable ht;
+            startModel(&ht, &good_type);
+            fill(&ht, 0, n);
+            if (halfway) {
+                hashtableExpand(&ht, 4 * n + 50);
+                hashtableRehashSteps(&ht, ht.buckets[0] / 2);
+            }
+            struct hashtableIterator it;
+            void *entry;
+            size_t count = 0;
+            hashtableInitIterator(&it, &ht, true);
+            while (hashtableNext(&it, &entry)) {
+                modelDelete(&ht, ((struct item *)entry)->id);
+                count++;
+            }
+            assert_int_equal(count, n);
+            hashtableStopIterator(&it);
+            check(&ht);
+            fill(&ht, 0, 10);
+            checkAll(&ht, 20);
+            endModel(&ht);
+        }
+    }
+}
+
+/* Entries below `kept` stay; others come and go between the calls, so that the table is resized. */
+static void scanDuringResize(const struct hashtableType *type, uint64_t kept, uint64_t to, bool grow) {
+    hashtable ht;
+    uint64_t cursor = 0, id = kept;
+    size_t resized = 0, emitted = 0, memory;
+    startModel(&ht, type);
+    fill(&ht, 0, grow ? kept : to);
+    memory = hashtableMemory(&ht);
+    do {
+        cursor = hashtableScan(&ht, cursor, scanCount, &emitted);
+        uint64_t changes = 100 + randomBelow(100);
+        for (uint64_t i = 0; i < changes && id < to; i++) {
+            if (grow)
+                modelAdd(&ht, id++);
+            else
+                modelDelete(&ht, id++);
+        }
+        if (memory != hashtableMemory(&ht)) resized++;
+        memory = hashtableMemory(&ht);
+    } while (cursor);
+    assert_true(resized >= (grow && type == &good_type ? 8 : 1));
+    for (id = 0; id < kept; id++) assert_true(model[id]->seen >= 1);
+    check(&ht);
+    endModel(&ht);
+}
+
+static void testScanResize(void **state) {
+    (void)state;
+    scanDuringResize(&good_type, 500, MAX_IDS, true);
+    scanDuringResize(&good_type, 500, MAX_IDS, false);
+    scanDuringResize(&few_type, 300, 2000, true);
+    scanDuringResize(&ordered_type, 500, 8000, true);
+    scanDuringResize(&ordered_type, 500, 8000, false);
+    scanDuringResize(&tag_type, 500, 3000, true);
+    for (int i = 0; i < 20; i++) scanDuringResize(&good_type, 200 + randomBelow(300), 10000, randomBelow(2));
+}
+
+/* At every stage of a rehash, up and down, a scan passes each entry exactly once. */
+static void testScanHalfway(void **state) {
+    (void)state;
+    for (int shrink = 0; shrink < 2; shrink++) {
+        hashtable ht;
+        size_t stages = 0;
+        startModel(&ht, &good_type);
+        fill(&ht, 0, 3000);
+        while (hashtableIsRehashing(&ht)) hashtableRehashSteps(&ht, 1);
+        if (!shrink) hashtableExpand(&ht, 9000);
+        for (uint64_t id = 0; shrink && !hashtableIsRehashing(&ht); id++) modelDelete(&ht, id);
+        for (; hashtableIsRehashing(&ht); stages++) {
+            scanAll(&ht, 3000);
+            iterate(&ht, 3000, false);
+            hashtableRehashSteps(&ht, 1);
+        }
+        assert_true(stages > 100);
+        endModel(&ht);
+    }
+}
+
+static void scanDelete(void *priv, void *entry) {
+    modelDelete(priv, ((struct item *)entry)->id);
+}
+
+static void testScanDeletes(void **state) {
+    (void)state;
+    const struct hashtableType *types[] = {&good_type, &few_type, &top_type, &ordered_type};
+    for (size_t i = 0; i < 4; i++) {
+        hashtable ht;
+        startModel(&ht, types[i]);
+        fill(&ht, 0, 1500);
+        uint64_t cursor = 0;
+        do {
+            cursor = hashtableScan(&ht, cursor, scanDelete, &ht);
+            if (randomBelow(10) == 0) check(&ht);
+        } while (cursor);
+        assert_int_equal(hashtableSize(&ht), 0);
+        endModel(&ht);
+    }
+}
+
+/* --- Random picks --- */
+
+/* Picks per entry: the variance over the mean; 1 when all are equally likely. */
+static double dispersion(hashtable *ht, void *(*pick)(hashtable *ht), uint64_t ids, size_t per_entry) {
+    double sum = 0, mean = (double)per_entry;
+    clearSeen(ids);
+    for (size_t i = 0; i < model_size * per_entry; i++) ((struct item *)pick(ht))->seen++;
+    for (uint64_t id = 0; id < ids; id++) {
+        if (!model[id]) continue;
+        assert_true(model[id]->seen > 0);
+        sum += ((double)model[id]->seen - mean) * ((double)model[id]->seen - mean);
+    }
+    return sum / (double)model_size / mean;
+}
+
+static void testRandomDistribution(void **state) {
+    (void)state;
+    hashtable ht;
+    startModel(&ht, &good_type);
+    fill(&ht, 0, 1500);
+    while (hashtableIsRehashing(&ht)) hashtableRehashSteps(&ht, 1);
+    double fair = dispersion(&ht, hashtableFairRandomEntry, MAX_IDS, 100);
+    double quick = dispersion(&ht, hashtableRandomEntry, MAX_IDS, 100);
+    hashtableExpand(&ht, 4000);
+    hashtableRehashSteps(&ht, ht.buckets[0] / 3);
+    hashtablePauseRehash(&ht);
+    double halfway = dispersion(&ht, hashtableFairRandomEntry, MAX_IDS, 100);
+    hashtableResumeRehash(&ht);
+    printf("variance/mean of picks: fair %.2f, fair while rehashing %.2f, quick %.1f\n", fair, halfway,
+           quick);
+    assert_true(fair > 0.85 && fair < 1.15); /* sd of it is 0.037 */
+    assert_true(halfway > 0.85 && halfway < 1.15);
+    assert_true(quick < 40);
+    endModel(&ht);
+    startModel(&ht, &good_type);
+    fill(&ht, 0, 5);
+    fair = dispersion(&ht, hashtableRandomEntry, 5, 10000);
+    assert_true(fair < 6);
+    endModel(&ht);
+}
+
+static void testStats(void **state) {
+    (void)state;
+    hashtable ht;
+    startModel(&ht, &good_type);
+    fill(&ht, 0, 100);
+    sds s = hashtableStats(&ht, sdsempty(), "main");
+    assert_non_null(strstr(s, "number of elements: "));
+    assert_non_null(strstr(s, "(main)"));
+    sdsfree(s);
+    endModel(&ht);
+}
+
+/* --- Benchmark --- */
+
+static struct str benchKey(const void *entry) {
+    return strN((const char *)entry + 4, 16);
+}
+
+static void shuffle(void **p, size_t n) {
+    for (size_t i = n; i > 1; i--) {
+        size_t j = randomBelow(i);
+        void *t = p[i - 1];
+        p[i - 1] = p[j];
+        p[j] = t;
+    }
+}
+
+static void benchSetKey(char *entry, const char *prefix, size_t i) {
+    char text[32];
+    snprintf(text, sizeof(text), "%s:%012zu", prefix, i);
+    memcpy(entry + 4, text, 16);
+}
+
+/* CPU time, in microseconds: other processes must not count. */
+static int64_t cpuUs(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static double perOp(int64_t start, size_t ops) {
+    return (double)(cpuUs() - start) * 1000.0 / (double)ops;
+}
+
+/* `rounds` repeats small sizes until the clock can tell. Entries are 24 bytes: 4 of header, 16 of key. */
+static void bench(size_t n, size_t rounds) {
+    static const struct hashtableType type = {benchKey, NULL, NULL, NULL};
+    void **entries = zmalloc(n * sizeof(void *));
+    char(*missing)[24] = zmalloc(n * 24);
+    double add = 0, hit = 0, miss = 0, del = 0;
+    int64_t worst = 0;
+    size_t memory = 0;
+    for (size_t i = 0; i < n; i++) {
+        entries[i] = zmalloc(24);
+        benchSetKey(entries[i], "key", i);
+        benchSetKey(missing[i], "nil", i);
+    }
+    for (size_t r = 0; r < rounds; r++) {
+        hashtable ht;
+        hashtableInit(&ht, &type);
+        shuffle(entries, n);
+        int64_t t = cpuUs();
+        for (size_t i = 0; i < n; i++) hashtableAdd(&ht, entries[i]);
+        add += perOp(t, n);
+        while (hashtableIsRehashing(&ht)) hashtableRehashSteps(&ht, 1000);
+        memory = hashtableMemory(&ht);
+        shuffle(entries, n);
+        t = cpuUs();
+        for (size_t i = 0; i < n; i++)
+            if (hashtableFind(&ht, benchKey(entries[i])) != entries[i]) abort();
+        hit += perOp(t, n);
+        t = cpuUs();
+        for (size_t i = 0; i < n; i++)
+            if (hashtableFind(&ht, benchKey(missing[i]))) abort();
+        miss += perOp(t, n);
+        t = cpuUs();
+        for (size_t i = 0; i < n; i++)
+            if (!hashtablePop(&ht, benchKey(entries[i]))) abort();
+        del += perOp(t, n);
+        for (size_t i = 0; r == 0 && i < n; i++) { /* latency: the slowest single add */
+            t = cpuUs();
+            hashtableAdd(&ht, entries[i]);
+            if (cpuUs() - t > worst) worst = cpuUs() - t;
+        }
+        hashtableDestroy(&ht);
+    }
+    double k = (double)rounds;
+    printf("| %zu | %.1f | %.1f | %.1f | %.1f | %.2f | %lld |\n", n, add / k, hit / k, miss / k, del / k,
+           (double)memory / (double)n, (long long)worst);
+    for (size_t i = 0; i < n; i++) zfree(entries[i]);
+    zfree(entries);
+    zfree(missing);
+}
+
+static int runBench(size_t most) {
+    printf(
+        "| entries | add ns | find hit ns | find miss ns | delete ns | table bytes/entry | slowest add us |\n");
+    printf("|---|---|---|---|---|---|---|\n");
+    for (size_t n = 100; n <= most; n *= 10) bench(n, n < 1000000 ? 1000000 / n : 1);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--bench") == 0)
+        return runBench(argc > 2 ? strtoull(argv[2], NULL, 10) : 10000000);
+    if (argc > 1 && strcmp(argv[1], "--short") == 0) operations = 50000;
+    /* A number as the last argument repeats a run. */
+    uint64_t seed = argc > 1 ? strtoull(argv[argc - 1], NULL, 10) : 0;
+    if (!seed) seed = randomU64() >> 32 | 1;
+    printf("seed %llu\n", (unsigned long long)seed);
+    randomSeed(seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(testEmpty),
+        cmocka_unit_test(testSmallSizes),
+        cmocka_unit_test(testMemoryPerEntry),
+        cmocka_unit_test(testShrink),
+        cmocka_unit_test(testPresize),
+        cmocka_unit_test(testEmptyProgress),
+        cmocka_unit_test(testPolicies),
+        cmocka_unit_test(testForbidHalfway),
+        cmocka_unit_test(testPausedFill),
+        cmocka_unit_test(testOvertakenShrink),
+        cmocka_unit_test(testIteratorDeletesAll),
+        cmocka_unit_test(testScanResize),
+        cmocka_unit_test(testScanDeletes),
+        cmocka_unit_test(testScanHalfway),
+        cmocka_unit_test(testPausedFull),
+        cmocka_unit_test(testRandomDistribution),
+        cmocka_unit_test(testStats),
+        cmocka_unit_test(testModelGood),
+        cmocka_unit_test(testModelBad),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

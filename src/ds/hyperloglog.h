@@ -1,0 +1,46 @@
+/* hyperloglog.h - estimating the number of distinct elements in 16384 registers of 6 bits, inside an sds, in
+ * the published byte format of the HYLL strings, so that they can come from and go to other servers.
+ *
+ *     | "HYLL" | encoding | 3 unused | cached count: 64 bits little endian, top bit: stale | registers ... |
+ *
+ * Dense (encoding 0): register i takes bits 6i .. 6i+5, lowest first; 12288 bytes. Sparse (encoding 1): runs
+ * of equal registers,
+ *
+ *     ZERO  00xxxxxx            x+1 registers that are 0
+ *     XZERO 01xxxxxx yyyyyyyy   the same, a 14-bit run
+ *     VAL   1vvvvvxx            x+1 registers that are v+1
+ *
+ * as long as no register passes 32 and the whole stays below a limit. The estimate is Ertl's (New cardinality
+ * estimation algorithms for HyperLogLog sketches, 2017); the hash is MurmurHash64A (Appleby), which the
+ * format prescribes.
+ *
+ * Functions that change take a pointer to the sds, which may move. They return false on corrupt data, then
+ * nothing is changed. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/sds.h"
+#include "base/str.h"
+
+#define HLL_REGISTERS 16384
+#define HLL_BITS      6
+
+sds hllNew(void);              /* empty, sparse, its cached count stale */
+bool hllIsValid(struct str s); /* header and size; cheap */
+bool hllIsSparse(struct str s);
+/* *changed: a register grew (and the cached count was marked stale). */
+bool hllAdd(sds *hll, struct str element, size_t sparse_max, bool *changed);
+bool hllToDense(sds *hll);
+/* The count, from the cache or computed and then cached in place. */
+bool hllCount(sds hll, uint64_t *count);
+/* registers[i] = max(registers[i], register i of s). */
+bool hllMergeInto(uint8_t registers[HLL_REGISTERS], struct str s);
+uint64_t hllCountRegisters(const uint8_t registers[HLL_REGISTERS]);
+/* Raise every register of *hll to registers[i]; keeps sparse when that fits, unless `dense`. */
+bool hllRaise(sds *hll, const uint8_t registers[HLL_REGISTERS], bool dense, size_t sparse_max);
+/* The runs of a sparse one as text: "z:10 v:3,1 Z:100 ", appended; for PFDEBUG DECODE. */
+sds hllDescribe(sds out, struct str s);
+/* For tests: index and rank of an element. */
+unsigned hllPattern(struct str element, unsigned *index);

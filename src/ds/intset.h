@@ -1,0 +1,28 @@
+/* intset.h - a sorted array of integers in one flat allocation (the published intset format, byte exact).
+ *
+ *     [u32 width: 2, 4 or 8 bytes][u32 length][integers, ascending, little endian]
+ *
+ * All integers have the width that the widest of them needs; a wider one re-encodes the whole array.
+ * Functions that change return the intset, which may have moved. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define INTSET_HEADER 8
+
+unsigned char *intsetNew(void);
+void intsetFree(unsigned char *is);
+unsigned char *intsetDup(const unsigned char *is);
+uint32_t intsetLength(const unsigned char *is);
+size_t intsetBytes(const unsigned char *is); /* of the format */
+
+bool intsetFind(const unsigned char *is, int64_t v);        /* O(log n) */
+int64_t intsetGet(const unsigned char *is, uint32_t index); /* index < length */
+/* O(n): what follows moves. *done (may be NULL): false when it was there already, or not there. */
+unsigned char *intsetAdd(unsigned char *is, int64_t v, bool *done);
+unsigned char *intsetRemove(unsigned char *is, int64_t v, bool *done);
+
+/* True when `size` bytes at is are a well-formed intset; with deep also that its integers ascend. */
+bool intsetValidate(const unsigned char *is, size_t size, bool deep);

@@ -1,0 +1,136 @@
+/* intset_test.c - intset against a plain array of bools and integers, and its validator against garbage. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "ds/intset.h"
+
+#define MODEL_MAX 300
+
+struct model {
+    int64_t v[MODEL_MAX];
+    uint32_t n;
+};
+
+static bool modelFind(const struct model *m, int64_t v, uint32_t *at) {
+    for (*at = 0; *at < m->n && m->v[*at] < v; ++*at) {
+    }
+    return *at < m->n && m->v[*at] == v;
+}
+
+static bool modelAdd(struct model *m, int64_t v) {
+    uint32_t at;
+    if (modelFind(m, v, &at)) return false;
+    memmove(m->v + at + 1, m->v + at, (m->n++ - at) * sizeof *m->v);
+    m->v[at] = v;
+    return true;
+}
+
+static bool modelRemove(struct model *m, int64_t v) {
+    uint32_t at;
+    if (!modelFind(m, v, &at)) return false;
+    memmove(m->v + at, m->v + at + 1, (--m->n - at) * sizeof *m->v);
+    return true;
+}
+
+/* Many near zero, some around the borders of the widths. */
+static int64_t pick(int wide) {
+    static const int64_t borders[] = {INT16_MIN, INT16_MAX, INT32_MIN, INT32_MAX, INT64_MIN, INT64_MAX};
+    if (!wide || randomBelow(4)) return (int64_t)randomBelow(200) - 100;
+    int64_t b = borders[randomBelow((uint64_t)wide * 2)];
+    return (int64_t)((uint64_t)b + randomBelow(7) - 3);
+}
+
+static void checkEqual(const unsigned char *is, const struct model *m) {
+    assert_int_equal(intsetLength(is), m->n);
+    for (uint32_t i = 0; i < m->n; i++) assert_int_equal(intsetGet(is, i), m->v[i]);
+    if (m->n) assert_true(intsetValidate(is, intsetBytes(is), true));
+}
+
+static void testModel(void **state) {
+    (void)state;
+    const char *env = getenv("MODEL_OPS");
+    long ops = env ? atol(env) : 1000000;
+    for (int wide = 0; wide <= 3; wide++) {
+        unsigned char *is = intsetNew();
+        struct model m = {.n = 0};
+        for (long i = 0; i < ops / 4; i++) {
+            int64_t v = pick(wide);
+            uint32_t at;
+            bool done;
+            switch (randomBelow(3)) {
+            case 0:
+                if (m.n == MODEL_MAX) break;
+                is = intsetAdd(is, v, &done);
+                assert_int_equal(done, modelAdd(&m, v));
+                break;
+            case 1:
+                is = intsetRemove(is, v, &done);
+                assert_int_equal(done, modelRemove(&m, v));
+                break;
+            default: assert_int_equal(intsetFind(is, v), modelFind(&m, v, &at));
+            }
+            if (i % 64 == 0) checkEqual(is, &m);
+        }
+        checkEqual(is, &m);
+        unsigned char *copy = intsetDup(is);
+        checkEqual(copy, &m);
+        intsetFree(copy);
+        intsetFree(is);
+    }
+}
+
+static void testFormat(void **state) {
+    (void)state;
+    unsigned char *is = intsetNew();
+    is = intsetAdd(is, 5, NULL);
+    is = intsetAdd(is, -1, NULL);
+    static const unsigned char narrow[] = {2, 0, 0, 0, 2, 0, 0, 0, 0xff, 0xff, 5, 0};
+    assert_int_equal(intsetBytes(is), sizeof narrow);
+    assert_memory_equal(is, narrow, sizeof narrow);
+    is = intsetAdd(is, 65536, NULL);
+    static const unsigned char wide[] = {4,    0,    0, 0, 3, 0, 0, 0, 0xff, 0xff,
+                                         0xff, 0xff, 5, 0, 0, 0, 0, 0, 1,    0};
+    assert_int_equal(intsetBytes(is), sizeof wide);
+    assert_memory_equal(is, wide, sizeof wide);
+    intsetFree(is);
+}
+
+static void testValidator(void **state) {
+    (void)state;
+    unsigned char *is = intsetNew();
+    assert_false(intsetValidate(is, intsetBytes(is), true)); /* empty sets do not exist */
+    for (int i = 0; i < 20; i++) is = intsetAdd(is, i * 1000, NULL);
+    size_t size = intsetBytes(is);
+    assert_true(intsetValidate(is, size, true));
+    assert_false(intsetValidate(is, size - 1, true));
+    assert_false(intsetValidate(is, size + 1, true));
+    for (int i = 0; i < 100000; i++) {
+        unsigned char *bad = zmalloc(size);
+        memcpy(bad, is, size);
+        bad[randomBelow(size)] ^= (unsigned char)(1 + randomBelow(255));
+        size_t claimed = randomBelow(4) ? size : randomBelow(size);
+        if (intsetValidate(bad, claimed, true)) { /* then every read must be in bounds and in order */
+            for (uint32_t k = 1; k < intsetLength(bad); k++)
+                assert_true(intsetGet(bad, k - 1) < intsetGet(bad, k));
+        }
+        zfree(bad);
+    }
+    intsetFree(is);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(testModel),
+        cmocka_unit_test(testFormat),
+        cmocka_unit_test(testValidator),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

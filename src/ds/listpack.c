@@ -1,0 +1,432 @@
+/* listpack.c - a list of strings and integers in one flat allocation; the contract is in listpack.h.
+ *
+ *     listpack   | total bytes u32 | count u16 | entry | entry | ... | 0xff |        little endian throughout
+ *
+ *     entry      | encoding and length | data | backlen |
+ *                  0xxxxxxx                                  integer 0 .. 127
+ *                  10llllll             bytes                string of up to 63 bytes
+ *                  110xxxxx xxxxxxxx                         integer of 13 bits, high bits first
+ *                  1110llll llllllll    bytes                string of up to 4095 bytes, high bits first
+ *                  0xf0 llllllll * 4    bytes                string of up to 4 GiB
+ *                  0xf1 .. 0xf4         2, 3, 4, 8 bytes     integer
+ *
+ * The backlen says how long the entry is before it. It is read from its last byte towards its first: each
+ * byte has 7 bits, the lowest first, and its top bit says that another follows on the left. So from any entry
+ * both neighbours are one addition away, and no entry knows anything about another: a change moves bytes, but
+ * rewrites none.
+ *
+ * Every change is one "splice": a run of bytes at an offset gives way to a run of another length. */
+#include "ds/listpack.h"
+
+#include "base/assert.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+
+#define HEADER_SIZE   6
+#define COUNT_UNKNOWN 65535
+#define END           0xff
+#define BACKLEN_MAX   5
+#define HEAD_MAX      9 /* encoding byte and a 64-bit integer */
+
+enum { ENC_STR32 = 0xf0, ENC_INT16 = 0xf1, ENC_INT24 = 0xf2, ENC_INT32 = 0xf3, ENC_INT64 = 0xf4 };
+
+/* ---- Header ---- */
+
+static uint64_t loadLE(const unsigned char *p, int bytes) {
+    uint64_t v = 0;
+    for (int i = 0; i < bytes; i++) v |= (uint64_t)p[i] << (8 * i);
+    return v;
+}
+
+static void storeLE(unsigned char *p, uint64_t v, int bytes) {
+    for (int i = 0; i < bytes; i++) p[i] = (unsigned char)(v >> (8 * i));
+}
+
+static unsigned getCount(const unsigned char *lp) {
+    return (unsigned)loadLE(lp + 4, 2);
+}
+
+static void setCount(unsigned char *lp, uint64_t count) {
+    storeLE(lp + 4, count < COUNT_UNKNOWN ? count : COUNT_UNKNOWN, 2);
+}
+
+/* The count after adding to it; once unknown it stays so until somebody walks. */
+static void addCount(unsigned char *lp, int64_t delta) {
+    unsigned count = getCount(lp);
+    if (count != COUNT_UNKNOWN) setCount(lp, (uint64_t)(count + delta));
+}
+
+/* ---- Entries: reading ---- */
+
+/* How much of an entry has to be there before its size is known, by its first byte; 0 when no entry begins
+ * so. */
+static unsigned prefixSize(unsigned char first) {
+    if (first < 0xe0) return 1;
+    if (first < 0xf0) return 2;
+    return first == ENC_STR32 ? 5 : first <= ENC_INT64 ? 1 : 0;
+}
+
+/* Bytes of the entry without its backlen. */
+static inline uint64_t entrySize(const unsigned char *p) {
+    static const unsigned char intSize[] = {0, 3, 4, 5, 9}; /* 0xf0 .. 0xf4 */
+    if (p[0] < 0x80) return 1;
+    if (p[0] < 0xc0) return 1 + (p[0] & 0x3f);
+    if (p[0] < 0xe0) return 2;
+    if (p[0] < 0xf0) return 2 + ((uint64_t)(p[0] & 0x0f) << 8 | p[1]);
+    if (p[0] == ENC_STR32) return 5 + loadLE(p + 1, 4);
+    return intSize[p[0] - ENC_STR32];
+}
+
+/* The format gives the largest number of 2, 3 and 4 groups one group more than it needs. */
+static inline unsigned backlenSize(uint64_t size) {
+    if (size <= 127) return 1;
+    if (size < (1 << 14) - 1) return 2;
+    if (size < (1 << 21) - 1) return 3;
+    return size < (1 << 28) - 1 ? 4 : 5;
+}
+
+static void backlenWrite(unsigned char *p, uint64_t size) {
+    unsigned n = backlenSize(size);
+    for (unsigned i = 0; i < n; i++) {
+        p[n - 1 - i] = (unsigned char)((size & 127) | (i + 1 < n ? 128 : 0));
+        size >>= 7;
+    }
+}
+
+/* Reads towards the left, from the last byte of a backlen. */
+static uint64_t backlenRead(const unsigned char *last) {
+    uint64_t size = *last & 127;
+    for (unsigned shift = 7; (*last & 128) && shift < 7 * BACKLEN_MAX; shift += 7)
+        size |= (uint64_t)(*--last & 127) << shift;
+    return size;
+}
+
+static inline unsigned char *skipEntry(unsigned char *p) {
+    uint64_t size = entrySize(p);
+    return p + size + backlenSize(size);
+}
+
+static int64_t signExtend(uint64_t v, int bits) {
+    return (int64_t)(v << (64 - bits)) >> (64 - bits);
+}
+
+static inline void decode(const unsigned char *p, struct lpValue *v) {
+    unsigned char first = p[0];
+    v->sval = NULL;
+    v->slen = 0;
+    v->lval = 0;
+    if (first < 0x80) {
+        v->lval = first;
+    } else if (first < 0xc0) {
+        v->slen = first & 0x3f;
+        v->sval = (const char *)p + 1;
+    } else if (first < 0xe0) {
+        v->lval = signExtend((uint64_t)(first & 0x1f) << 8 | p[1], 13);
+    } else if (first <= ENC_STR32) {
+        unsigned head = prefixSize(first);
+        v->slen = (uint32_t)(entrySize(p) - head);
+        v->sval = (const char *)p + head;
+    } else {
+        int bytes = (int)entrySize(p) - 1;
+        serverAssert(first <= ENC_INT64);
+        v->lval = signExtend(loadLE(p + 1, bytes), 8 * bytes);
+    }
+}
+
+/* ---- Entries: writing ---- */
+
+/* What is to be stored: `head` (the encoding, and an integer's data), then the string's bytes, then the
+ * backlen. */
+struct entry {
+    unsigned char head[HEAD_MAX];
+    unsigned headLen;
+    struct str body;
+};
+
+static uint64_t entryBytes(const struct entry *e) {
+    return e->headLen + e->body.len;
+}
+
+static struct entry entryOfInt(int64_t v) {
+    struct entry e = {.body = {NULL, 0}};
+    int bytes = v == (int16_t)v ? 2 : v >= -(1 << 23) && v < 1 << 23 ? 3 : v == (int32_t)v ? 4 : 8;
+    if (v >= 0 && v <= 127) {
+        e.head[0] = (unsigned char)v;
+        e.headLen = 1;
+    } else if (v >= -4096 && v <= 4095) {
+        e.head[0] = (unsigned char)(0xc0 | ((uint64_t)v >> 8 & 0x1f));
+        e.head[1] = (unsigned char)v;
+        e.headLen = 2;
+    } else {
+        e.head[0] = (unsigned char)(bytes == 8 ? ENC_INT64 : ENC_INT16 + bytes - 2);
+        storeLE(e.head + 1, (uint64_t)v, bytes);
+        e.headLen = 1 + (unsigned)bytes;
+    }
+    return e;
+}
+
+static struct entry entryOfString(struct str s) {
+    struct entry e = {.body = s};
+    int64_t v;
+    if (s.len < LP_INTBUF_SIZE && string2ll(s, &v)) return entryOfInt(v);
+    serverAssert(s.len < UINT32_MAX);
+    if (s.len < 64) {
+        e.head[0] = (unsigned char)(0x80 | s.len);
+        e.headLen = 1;
+    } else if (s.len < 4096) {
+        e.head[0] = (unsigned char)(0xe0 | s.len >> 8);
+        e.head[1] = (unsigned char)s.len;
+        e.headLen = 2;
+    } else {
+        e.head[0] = ENC_STR32;
+        storeLE(e.head + 1, s.len, 4);
+        e.headLen = 5;
+    }
+    return e;
+}
+
+/* ---- Changing ---- */
+
+/* Give back what a shrunk listpack leaves unused, but not so eagerly that a push and a pop would each
+ * reallocate. */
+static unsigned char *giveBackSlack(unsigned char *lp, size_t bytes) {
+    size_t usable = zmallocSize(lp);
+    return usable - bytes > usable / 4 ? lpShrinkToFit(lp) : lp;
+}
+
+/* Replace the `old` bytes at `offset` by room for `new` ones. */
+static unsigned char *splice(unsigned char *lp, size_t offset, size_t old, size_t new) {
+    size_t before = lpBytes(lp), after = before - old + new;
+    serverAssert(after <= UINT32_MAX);
+    if (new > old && after > zmallocSize(lp)) lp = zrealloc(lp, after);
+    if (new != old) memmove(lp + offset + new, lp + offset + old, before - offset - old);
+    storeLE(lp, after, 4);
+    return new < old ? giveBackSlack(lp, after) : lp;
+}
+
+static unsigned char *insertEntry(unsigned char *lp, const struct entry *e, unsigned char *p, int where,
+                                  unsigned char **newp) {
+    uint64_t size = entryBytes(e);
+    size_t old = 0, new = size + backlenSize(size);
+    debugAssert(p[0] != END || where == LP_BEFORE);
+    if (where == LP_AFTER) p = skipEntry(p);
+    if (where == LP_REPLACE) old = (size_t)(skipEntry(p) - p);
+    size_t offset = (size_t)(p - lp);
+
+    lp = splice(lp, offset, old, new);
+    p = lp + offset;
+    memcpy(p, e->head, e->headLen);
+    if (e->body.len) memcpy(p + e->headLen, e->body.ptr, e->body.len);
+    backlenWrite(p + size, size);
+    if (where != LP_REPLACE) addCount(lp, 1);
+    if (newp) *newp = p;
+    return lp;
+}
+
+static unsigned char *endOf(unsigned char *lp) {
+    return lp + lpBytes(lp) - 1;
+}
+
+static unsigned char *unlessEnd(unsigned char *p) {
+    return *p == END ? NULL : p;
+}
+
+/* ---- Life and size ---- */
+
+unsigned char *lpNew(size_t capacity) {
+    unsigned char *lp = zmalloc(capacity > HEADER_SIZE + 1 ? capacity : HEADER_SIZE + 1);
+    storeLE(lp, HEADER_SIZE + 1, 4);
+    setCount(lp, 0);
+    lp[HEADER_SIZE] = END;
+    return lp;
+}
+
+void lpFree(unsigned char *lp) {
+    zfree(lp);
+}
+
+unsigned char *lpShrinkToFit(unsigned char *lp) {
+    size_t bytes = lpBytes(lp);
+    return zmallocGoodSize(bytes) < zmallocSize(lp) ? zrealloc(lp, bytes) : lp;
+}
+
+unsigned char *lpDup(const unsigned char *lp) {
+    size_t bytes = lpBytes(lp);
+    return memcpy(zmalloc(bytes), lp, bytes);
+}
+
+size_t lpBytes(const unsigned char *lp) {
+    return (size_t)loadLE(lp, 4);
+}
+
+unsigned long lpLength(unsigned char *lp) {
+    unsigned long count = getCount(lp);
+    if (count != COUNT_UNKNOWN) return count;
+    count = 0;
+    for (unsigned char *p = lp + HEADER_SIZE; *p != END; p = skipEntry(p)) count++;
+    setCount(lp, count);
+    return count;
+}
+
+bool lpSafeToAdd(const unsigned char *lp, size_t add) {
+    size_t bytes = lp ? lpBytes(lp) : 0;
+    return add <= LISTPACK_MAX_SAFETY_LIMIT && bytes + add <= LISTPACK_MAX_SAFETY_LIMIT;
+}
+
+/* ---- Position ---- */
+
+unsigned char *lpFirst(unsigned char *lp) {
+    return unlessEnd(lp + HEADER_SIZE);
+}
+
+unsigned char *lpLast(unsigned char *lp) {
+    return lpPrev(lp, endOf(lp));
+}
+
+unsigned char *lpNext(unsigned char *lp, unsigned char *p) {
+    (void)lp;
+    return unlessEnd(skipEntry(p));
+}
+
+unsigned char *lpPrev(unsigned char *lp, unsigned char *p) {
+    if (p == lp + HEADER_SIZE) return NULL;
+    uint64_t size = backlenRead(p - 1);
+    return p - backlenSize(size) - size;
+}
+
+unsigned char *lpSeek(unsigned char *lp, long index) {
+    bool known = getCount(lp) != COUNT_UNKNOWN;
+    if (known) {
+        long count = (long)getCount(lp);
+        if (index < -count || index >= count) return NULL;
+        if (index < 0 && -index > count / 2) index += count;
+        if (index > count / 2) index -= count;
+    }
+    unsigned char *p = index < 0 ? lpLast(lp) : lpFirst(lp);
+    for (; index > 0 && p; index--) p = lpNext(lp, p);
+    for (; index < -1 && p; index++) p = lpPrev(lp, p);
+    return p;
+}
+
+/* ---- Read ---- */
+
+void lpGetValue(unsigned char *p, struct lpValue *v) {
+    decode(p, v);
+}
+
+struct str lpView(unsigned char *p, char *buf) {
+    struct lpValue v;
+    decode(p, &v);
+    return v.sval ? strN(v.sval, v.slen) : strN(buf, ll2string(buf, v.lval));
+}
+
+bool lpEqual(unsigned char *p, struct str s) {
+    char buf[LP_INTBUF_SIZE];
+    return strEq(lpView(p, buf), s);
+}
+
+int lpCompare(unsigned char *p, struct str s) {
+    char buf[LP_INTBUF_SIZE];
+    return strCmp(lpView(p, buf), s);
+}
+
+unsigned char *lpFind(unsigned char *lp, unsigned char *p, struct str s, unsigned skip) {
+    int64_t want = 0;
+    bool isInt = s.len < LP_INTBUF_SIZE && string2ll(s, &want);
+    struct lpValue v;
+    for (unsigned pass = 0; p; p = lpNext(lp, p)) {
+        if (pass) {
+            pass--;
+            continue;
+        }
+        pass = skip;
+        decode(p, &v);
+        if (v.sval ? strEq(strN(v.sval, v.slen), s) : isInt && v.lval == want) return p;
+    }
+    return NULL;
+}
+
+/* ---- Change ---- */
+
+unsigned char *lpInsert(unsigned char *lp, struct str s, unsigned char *p, int where, unsigned char **newp) {
+    struct entry e = entryOfString(s);
+    return insertEntry(lp, &e, p, where, newp);
+}
+
+unsigned char *lpInsertInt(unsigned char *lp, int64_t v, unsigned char *p, int where, unsigned char **newp) {
+    struct entry e = entryOfInt(v);
+    return insertEntry(lp, &e, p, where, newp);
+}
+
+unsigned char *lpAppend(unsigned char *lp, struct str s) {
+    return lpInsert(lp, s, endOf(lp), LP_BEFORE, NULL);
+}
+
+unsigned char *lpAppendInt(unsigned char *lp, int64_t v) {
+    return lpInsertInt(lp, v, endOf(lp), LP_BEFORE, NULL);
+}
+
+unsigned char *lpPrepend(unsigned char *lp, struct str s) {
+    return lpInsert(lp, s, lp + HEADER_SIZE, LP_BEFORE, NULL);
+}
+
+unsigned char *lpDelete(unsigned char *lp, unsigned char *p, unsigned char **next) {
+    size_t offset = (size_t)(p - lp);
+    lp = splice(lp, offset, (size_t)(skipEntry(p) - p), 0);
+    addCount(lp, -1);
+    if (next) *next = unlessEnd(lp + offset);
+    return lp;
+}
+
+unsigned char *lpDeleteRange(unsigned char *lp, long index, unsigned long num) {
+    unsigned char *from = num ? lpSeek(lp, index) : NULL, *to = from;
+    unsigned long count = 0;
+    if (!from) return lp;
+    for (; count < num && *to != END; count++) to = skipEntry(to);
+    lp = splice(lp, (size_t)(from - lp), (size_t)(to - from), 0);
+    addCount(lp, -(int64_t)count);
+    return lp;
+}
+
+unsigned char *lpMerge(unsigned char **first, unsigned char **second) {
+    unsigned char *lp = *first, *other = *second;
+    size_t offset = lpBytes(lp) - 1, more = lpBytes(other) - HEADER_SIZE - 1;
+    unsigned count = getCount(lp), otherCount = getCount(other);
+    bool known = count != COUNT_UNKNOWN && otherCount != COUNT_UNKNOWN;
+    serverAssert(lp != other);
+
+    lp = splice(lp, offset, 0, more);
+    memcpy(lp + offset, other + HEADER_SIZE, more);
+    setCount(lp, known ? count + otherCount : COUNT_UNKNOWN);
+    lpFree(other);
+    *first = *second = NULL;
+    return lp;
+}
+
+/* ---- Data from outside ---- */
+
+/* Size of the whole entry at p, of which `room` bytes may be read; 0 when it is not well formed. */
+static size_t checkedEntry(const unsigned char *p, size_t room) {
+    unsigned char backlen[BACKLEN_MAX];
+    unsigned prefix = prefixSize(p[0]);
+    if (prefix == 0 || prefix > room) return 0;
+    uint64_t size = entrySize(p);
+    unsigned backSize = backlenSize(size);
+    if (size + backSize > room) return 0;
+    backlenWrite(backlen, size);
+    return memcmp(p + size, backlen, backSize) == 0 ? size + backSize : 0;
+}
+
+bool lpValidate(const unsigned char *lp, size_t size, bool deep,
+                bool (*check)(unsigned char *p, unsigned long index, void *priv), void *priv) {
+    unsigned long count = 0;
+    if (size < HEADER_SIZE + 1 || lpBytes(lp) != size || lp[size - 1] != END) return false;
+    if (!deep) return true;
+    for (size_t at = HEADER_SIZE; at != size - 1; count++) {
+        size_t bytes = checkedEntry(lp + at, size - 1 - at);
+        if (bytes == 0) return false;
+        if (check && !check((unsigned char *)lp + at, count, priv)) return false;
+        at += bytes;
+    }
+    return getCount(lp) == COUNT_UNKNOWN || getCount(lp) == count;
+}

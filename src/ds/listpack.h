@@ -1,0 +1,67 @@
+/* listpack.h - a list of strings and integers in one flat allocation (the published listpack format, byte
+ * exact).
+ *
+ *     [u32 total bytes][u16 count][entry ...][0xff]          entry: [encoding+len][data][backlen]
+ *
+ * Integers are stored in 1 to 9 bytes: 7-bit unsigned, 13-bit, 16, 24, 32, 64-bit signed; strings with 6, 12
+ * or 32-bit lengths. backlen holds the entry's size in 7-bit groups, readable backwards, so the list can be
+ * walked both ways. A count of 65535 means "unknown, walk". A string that is the canonical text of an int64
+ * is stored as that integer. Pointers to entries are invalid after any change. Functions that change return
+ * the listpack, which may have moved. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+#define LP_INTBUF_SIZE            21
+#define LISTPACK_MAX_SAFETY_LIMIT (1 << 30) /* no listpack may grow past this */
+
+struct lpValue {      /* an element, read in place */
+    const char *sval; /* NULL: an integer */
+    uint32_t slen;
+    int64_t lval;
+};
+
+unsigned char *lpNew(size_t capacity);
+void lpFree(unsigned char *lp);
+unsigned char *lpShrinkToFit(unsigned char *lp);
+size_t lpBytes(const unsigned char *lp);   /* total bytes of the format */
+unsigned long lpLength(unsigned char *lp); /* O(1) up to 65534 elements, else O(n) */
+bool lpSafeToAdd(const unsigned char *lp, size_t add);
+
+/* Position. NULL past either end. */
+unsigned char *lpFirst(unsigned char *lp);
+unsigned char *lpLast(unsigned char *lp);
+unsigned char *lpNext(unsigned char *lp, unsigned char *p);
+unsigned char *lpPrev(unsigned char *lp, unsigned char *p);
+unsigned char *lpSeek(unsigned char *lp, long index); /* negative from the end; walks from the nearer end */
+
+/* Read. lpView renders an integer into buf (LP_INTBUF_SIZE), so the result is always text. */
+void lpGetValue(unsigned char *p, struct lpValue *v);
+struct str lpView(unsigned char *p, char *buf);
+bool lpEqual(unsigned char *p, struct str s);
+int lpCompare(unsigned char *p, struct str s); /* strCmp order of the texts */
+/* First element equal to s from p on, looking at every (skip+1)-th; NULL when none. */
+unsigned char *lpFind(unsigned char *lp, unsigned char *p, struct str s, unsigned skip);
+
+/* Change. `newp` (may be NULL) receives the inserted element. */
+enum { LP_BEFORE, LP_AFTER, LP_REPLACE };
+unsigned char *lpInsert(unsigned char *lp, struct str s, unsigned char *p, int where, unsigned char **newp);
+unsigned char *lpInsertInt(unsigned char *lp, int64_t v, unsigned char *p, int where, unsigned char **newp);
+unsigned char *lpAppend(unsigned char *lp, struct str s);
+unsigned char *lpAppendInt(unsigned char *lp, int64_t v);
+unsigned char *lpPrepend(unsigned char *lp, struct str s);
+/* Removes the element at p; *next (may be NULL) is the element that followed, or NULL. */
+unsigned char *lpDelete(unsigned char *lp, unsigned char *p, unsigned char **next);
+unsigned char *lpDeleteRange(unsigned char *lp, long index, unsigned long num);
+unsigned char *lpMerge(unsigned char **first,
+                       unsigned char **second); /* the result; both inputs become NULL */
+unsigned char *lpDup(const unsigned char *lp);
+
+/* True when `size` bytes at lp are a well-formed listpack; with deep, every entry is checked, and check (may
+ * be NULL) is asked for each. Never reads outside the bytes. For data that comes from outside. */
+bool lpValidate(const unsigned char *lp, size_t size, bool deep,
+                bool (*check)(unsigned char *p, unsigned long index, void *priv), void *priv);

@@ -1,0 +1,638 @@
+/* quicklist.c - a chain of listpacks, the inner ones compressed on demand; the contract is in quicklist.h.
+ *
+ *     struct quicklist     head | tail | count | nodes, fill, depth            32 bytes
+ *                           |      \________________________________
+ *                           v                                       v
+ *     struct qlNode        node <-> node <-> node <-> node <-> ... node        32 bytes each
+ *                           |        |        |        |            |
+ *                           lp      lzf     plain     lzf           lp         their data
+ *
+ *     depth 1:             raw      |<---- inner: compressed ---->|  raw
+ *
+ * Three rules hold whenever no function of this file runs and no cursor has unsaved changes (qlCheck):
+ *  - no node is empty, and a plain one has exactly one element;
+ *  - the `depth` nodes at each end are raw, so the ends, where lists are changed most, cost no unpacking;
+ *  - every other node is compressed, or is marked `incompressible` since trying did not save enough.
+ *
+ * A function that changes a node unpacks it, and hands it to settle() when it is done. One that changes how
+ * many nodes there are calls settleEnds(), since nodes near the ends may have come into the raw part or left
+ * it. */
+#include "ds/quicklist.h"
+
+#include <lzf.h>
+
+#include "base/assert.h"
+#include "base/zmalloc.h"
+
+#define LP_EMPTY          7 /* bytes of a listpack without elements */
+#define COUNT_FILL_BYTES  8192
+#define NODE_COUNT_MAX    UINT16_MAX
+#define COMPRESS_MIN      48 /* a smaller node is not worth it */
+#define COMPRESS_SAVE_MIN 8  /* nor is it to save less */
+#define INSERT_NODES_MAX  2  /* by how many nodes a list grows at once */
+#define LINE              64
+#define LINES_TO_MOVE     4 /* fetched ahead of a change at the front, which moves what is behind it */
+
+struct qlNode {
+    struct qlNode *prev, *next;
+    unsigned char *data;
+    uint32_t bytes; /* of the listpack or the plain element; not compressed */
+    uint16_t count;
+    bool plain : 1, compressed : 1, incompressible : 1;
+};
+_Static_assert(sizeof(struct qlNode) == 32, "exactly an allocator class");
+
+struct packed { /* the data of a compressed node */
+    uint32_t size;
+    unsigned char bytes[];
+};
+
+/* ---- Limits ---- */
+
+struct qlLimits qlLimitsOf(int64_t fill) {
+    if (fill >= 0)
+        return (struct qlLimits){COUNT_FILL_BYTES, fill == 0                ? 1
+                                                   : fill <= NODE_COUNT_MAX ? (uint32_t)fill
+                                                                            : NODE_COUNT_MAX};
+    if (fill < -5) fill = -5;
+    return (struct qlLimits){2048u << -fill, NODE_COUNT_MAX};
+}
+
+size_t qlEntryBound(size_t len) {
+    if (len < 64) return len + 2;
+    if (len < 4096) return len + 4;
+    return len + 10;
+}
+
+static bool isHuge(const struct quicklist *ql, size_t len) {
+    return LP_EMPTY + qlEntryBound(len) > qlLimitsOf(ql->fill).bytes;
+}
+
+static bool hasRoom(const struct quicklist *ql, const struct qlNode *n, size_t len) {
+    return n && !n->plain && qlFits(qlLimitsOf(ql->fill), n->bytes, n->count, qlEntryBound(len), 1);
+}
+
+/* ---- Nodes ---- */
+
+static struct qlNode *nodeNew(unsigned char *data, size_t bytes, size_t count, bool plain) {
+    struct qlNode *n = zmalloc(sizeof *n);
+    serverAssert(bytes <= UINT32_MAX && count > 0 && count <= NODE_COUNT_MAX);
+    *n = (struct qlNode){.data = data, .bytes = (uint32_t)bytes, .count = (uint16_t)count, .plain = plain};
+    return n;
+}
+
+static struct qlNode *nodeOfListpack(unsigned char *lp) {
+    return nodeNew(lp, lpBytes(lp), lpLength(lp), false);
+}
+
+static unsigned char *plainData(struct str s) {
+    return memcpy(zmalloc(s.len), s.ptr, s.len);
+}
+
+static struct qlNode *nodeOfElement(const struct quicklist *ql, struct str s) {
+    serverAssert(s.len < QL_ELEMENT_MAX);
+    if (isHuge(ql, s.len)) return nodeNew(plainData(s), s.len, 1, true);
+    return nodeOfListpack(lpAppend(lpNew(LP_EMPTY + qlEntryBound(s.len)), s));
+}
+
+static void nodeFree(struct qlNode *n) {
+    zfree(n->data);
+    zfreeSized(n, sizeof *n);
+}
+
+/* The listpack is another one now, or has other elements. */
+static void nodeSetListpack(struct qlNode *n, unsigned char *lp) {
+    n->data = lp;
+    n->bytes = (uint32_t)lpBytes(lp);
+    n->count = (uint16_t)lpLength(lp);
+    n->incompressible = false;
+}
+
+static size_t nodeDataSize(const struct qlNode *n) {
+    return n->compressed ? sizeof(struct packed) + ((struct packed *)n->data)->size : n->bytes;
+}
+
+/* ---- Compression ---- */
+
+static unsigned char *unpack(const struct qlNode *n) {
+    const struct packed *packed = (const struct packed *)n->data;
+    unsigned char *data = zmalloc(n->bytes);
+    unsigned got = lzf_decompress(packed->bytes, packed->size, data, n->bytes);
+    serverAssert(got == n->bytes);
+    return data;
+}
+
+/* `data` is what unpack() gave. */
+static void replacePacked(struct qlNode *n, unsigned char *data) {
+    zfree(n->data);
+    n->data = data;
+    n->compressed = false;
+}
+
+static void nodeUnpack(struct qlNode *n) {
+    if (n->compressed) replacePacked(n, unpack(n));
+}
+
+static void nodePack(struct qlNode *n) {
+    if (n->compressed || n->incompressible) return;
+    n->incompressible = true;
+    if (n->bytes < COMPRESS_MIN) return;
+    unsigned room = n->bytes - COMPRESS_SAVE_MIN - (unsigned)sizeof(struct packed);
+    struct packed *packed = zmalloc(sizeof *packed + room);
+    packed->size = lzf_compress(n->data, n->bytes, packed->bytes, room);
+    if (!packed->size) {
+        zfree(packed);
+        return;
+    }
+    zfree(n->data);
+    n->data = zrealloc(packed, sizeof *packed + packed->size);
+    n->compressed = true;
+    n->incompressible = false;
+}
+
+static bool isInner(const struct quicklist *ql, const struct qlNode *n) {
+    if (!ql->depth || ql->nodes <= 2u * ql->depth) return false;
+    const struct qlNode *front = ql->head, *back = ql->tail;
+    for (unsigned i = 0; i < ql->depth; i++, front = front->next, back = back->prev)
+        if (front == n || back == n) return false;
+    return true;
+}
+
+static void settle(const struct quicklist *ql, struct qlNode *n) {
+    if (!n) return;
+    if (isInner(ql, n))
+        nodePack(n);
+    else
+        nodeUnpack(n);
+}
+
+static void settleEnds(const struct quicklist *ql) {
+    if (!ql->depth) return;
+    struct qlNode *front = ql->head, *back = ql->tail;
+    for (unsigned i = 0; i < ql->depth && front; i++, front = front->next, back = back->prev) {
+        nodeUnpack(front);
+        nodeUnpack(back);
+    }
+    for (unsigned i = 0; i < INSERT_NODES_MAX && front; i++, front = front->next, back = back->prev) {
+        settle(ql, front);
+        settle(ql, back);
+    }
+}
+
+/* ---- Chain ---- */
+
+/* Behind `at`; NULL: in front of all. */
+static void link(struct quicklist *ql, struct qlNode *at, struct qlNode *n) {
+    n->prev = at;
+    n->next = at ? at->next : ql->head;
+    *(n->prev ? &n->prev->next : &ql->head) = n;
+    *(n->next ? &n->next->prev : &ql->tail) = n;
+    ql->nodes++;
+}
+
+static void unlinkAndFree(struct quicklist *ql, struct qlNode *n) {
+    *(n->prev ? &n->prev->next : &ql->head) = n->next;
+    *(n->next ? &n->next->prev : &ql->tail) = n->prev;
+    ql->nodes--;
+    nodeFree(n);
+}
+
+/* The elements from index `at` on become a node of their own, behind n; both are raw. 0 < at < count. */
+static struct qlNode *split(struct quicklist *ql, struct qlNode *n, uint32_t at) {
+    nodeUnpack(n);
+    unsigned char *right = lpDeleteRange(lpDup(n->data), 0, at);
+    nodeSetListpack(n, lpDeleteRange(n->data, at, n->count - at));
+    struct qlNode *other = nodeOfListpack(right);
+    link(ql, n, other);
+    return other;
+}
+
+/* Two neighbours that have changed (NULL: there is none): they become one node when its limits allow it. */
+static void join(struct quicklist *ql, struct qlNode *n, struct qlNode *next) {
+    if (n && next && !n->plain && !next->plain &&
+        qlFits(qlLimitsOf(ql->fill), n->bytes, n->count, next->bytes - LP_EMPTY, next->count)) {
+        nodeUnpack(n);
+        nodeUnpack(next);
+        nodeSetListpack(n, lpMerge(&n->data, &next->data));
+        unlinkAndFree(ql, next);
+        next = NULL;
+    }
+    settle(ql, n);
+    settle(ql, next);
+}
+
+/* The node that holds the element at `index`, which becomes the index within it. */
+static struct qlNode *nodeAt(const struct quicklist *ql, uint64_t *index) {
+    struct qlNode *n;
+    if (*index < ql->count / 2) {
+        for (n = ql->head; *index >= n->count; n = n->next) *index -= n->count;
+    } else {
+        uint64_t back = ql->count - *index;
+        for (n = ql->tail; back > n->count; n = n->prev) back -= n->count;
+        *index = n->count - back;
+    }
+    return n;
+}
+
+/* ---- Inserting ---- */
+
+static void addToNode(struct quicklist *ql, struct qlNode *n, struct str s, uint32_t at) {
+    nodeUnpack(n);
+    if (at == n->count)
+        nodeSetListpack(n, lpAppend(n->data, s));
+    else if (at == 0)
+        nodeSetListpack(n, lpPrepend(n->data, s));
+    else
+        nodeSetListpack(n, lpInsert(n->data, s, lpSeek(n->data, at), LP_BEFORE, NULL));
+    settle(ql, n);
+}
+
+/* Between two neighbours, of which one may be NULL. */
+static void addBetween(struct quicklist *ql, struct qlNode *left, struct qlNode *right, struct str s) {
+    if (hasRoom(ql, left, s.len)) {
+        addToNode(ql, left, s, left->count);
+    } else if (hasRoom(ql, right, s.len)) {
+        addToNode(ql, right, s, 0);
+    } else {
+        struct qlNode *n = nodeOfElement(ql, s);
+        link(ql, left, n);
+        settleEnds(ql);
+        settle(ql, n);
+    }
+}
+
+/* In front of the element at index `at` of the node (== count: behind its last); n NULL: at the end. */
+static void insertAt(struct quicklist *ql, struct qlNode *n, uint32_t at, struct str s) {
+    ql->count++;
+    if (!n) {
+        addBetween(ql, ql->tail, NULL, s);
+    } else if (hasRoom(ql, n, s.len)) {
+        addToNode(ql, n, s, at);
+    } else if (at == 0) {
+        addBetween(ql, n->prev, n, s);
+    } else if (at == n->count) {
+        addBetween(ql, n, n->next, s);
+    } else {
+        struct qlNode *right = split(ql, n, at);
+        addBetween(ql, n, right, s);
+        join(ql, right, right->next);
+        join(ql, n->prev, n);
+        settleEnds(ql);
+    }
+}
+
+/* ---- Life ---- */
+
+struct quicklist *qlNew(int64_t fill, int64_t depth) {
+    struct quicklist *ql = zcalloc(1, sizeof *ql);
+    ql->fill = (int16_t)(fill < -5 ? -5 : fill > INT16_MAX ? INT16_MAX : fill);
+    ql->depth = (uint16_t)(depth < 0 ? 0 : depth > QL_DEPTH_MAX ? QL_DEPTH_MAX : depth);
+    return ql;
+}
+
+void qlFree(struct quicklist *ql) {
+    for (struct qlNode *n = ql->head, *next; n; n = next) {
+        next = n->next;
+        nodeFree(n);
+    }
+    zfreeSized(ql, sizeof *ql);
+}
+
+struct quicklist *qlDup(const struct quicklist *ql) {
+    struct quicklist *dup = qlNew(ql->fill, ql->depth);
+    for (const struct qlNode *n = ql->head; n; n = n->next) {
+        size_t size = nodeDataSize(n);
+        struct qlNode *d = nodeNew(memcpy(zmalloc(size), n->data, size), n->bytes, n->count, n->plain);
+        d->compressed = n->compressed;
+        d->incompressible = n->incompressible;
+        link(dup, dup->tail, d);
+    }
+    dup->count = ql->count;
+    return dup;
+}
+
+size_t qlMemory(const struct quicklist *ql, size_t samples) {
+    size_t seen = 0, bytes = 0;
+    for (const struct qlNode *n = ql->head; n && (!samples || seen < samples); n = n->next, seen++)
+        bytes += zmallocSize(n) + zmallocSize(n->data);
+    return zmallocSize(ql) + (seen ? (size_t)((double)bytes / (double)seen * ql->nodes) : 0);
+}
+
+size_t qlUncompressedBytes(const struct quicklist *ql) {
+    size_t bytes = 0;
+    for (const struct qlNode *n = ql->head; n; n = n->next) bytes += n->bytes;
+    return bytes;
+}
+
+/* ---- Ends and ranges ---- */
+
+void qlPush(struct quicklist *ql, struct str s, enum qlEnd end) {
+    struct qlNode *n = end == QL_HEAD ? ql->head : ql->tail;
+    ql->count++;
+    if (hasRoom(ql, n, s.len)) {
+        nodeSetListpack(n, end == QL_HEAD ? lpPrepend(n->data, s) : lpAppend(n->data, s));
+        return;
+    }
+    link(ql, end == QL_HEAD ? NULL : ql->tail, nodeOfElement(ql, s));
+    settleEnds(ql);
+}
+
+uint64_t qlDeleteRange(struct quicklist *ql, uint64_t start, uint64_t num) {
+    if (start >= ql->count) return 0;
+    if (num > ql->count - start) num = ql->count - start;
+    if (!num) return 0;
+    struct qlNode *n = nodeAt(ql, &start), *left = start ? n : n->prev;
+    uint32_t nodes = ql->nodes;
+    for (uint64_t todo = num, here; todo; todo -= here, start = 0) {
+        struct qlNode *next = n->next;
+        here = n->count - start < todo ? n->count - start : todo;
+        if (here == n->count) {
+            unlinkAndFree(ql, n);
+        } else {
+            nodeUnpack(n);
+            nodeSetListpack(n, lpDeleteRange(n->data, (long)start, here));
+        }
+        n = next;
+    }
+    ql->count -= num;
+    join(ql, left, left ? left->next : ql->head);
+    if (ql->nodes != nodes) settleEnds(ql);
+    return num;
+}
+
+/* ---- Cursors ---- */
+
+static void leave(struct qlCursor *cur) {
+    if (cur->changed) settle(cur->ql, cur->node);
+    zfree(cur->copy);
+    cur->copy = NULL;
+    cur->changed = false;
+}
+
+static void enter(struct qlCursor *cur, struct qlNode *n) {
+    leave(cur);
+    cur->node = n;
+    cur->copy = n->compressed ? unpack(n) : NULL;
+    cur->data = n->compressed ? cur->copy : n->data;
+}
+
+static void toFirst(struct qlCursor *cur) {
+    cur->p = cur->node->plain ? cur->data : lpFirst(cur->data);
+    cur->at = 0;
+    cur->gap = false;
+}
+
+static void toLast(struct qlCursor *cur) {
+    cur->p = cur->node->plain ? cur->data : lpLast(cur->data);
+    cur->at = cur->node->count - 1u;
+    cur->gap = false;
+}
+
+static void toEnd(struct qlCursor *cur) {
+    leave(cur);
+    cur->node = NULL;
+    cur->p = NULL;
+    cur->at = 0;
+    cur->gap = true;
+}
+
+/* The node is about to be changed: the copy becomes its data. */
+static void own(struct qlCursor *cur) {
+    if (cur->copy) replacePacked(cur->node, cur->copy);
+    cur->copy = NULL;
+    cur->changed = true;
+}
+
+void qlCursorStart(struct qlCursor *cur, struct quicklist *ql, enum qlEnd end) {
+    *cur = (struct qlCursor){.ql = ql, .gap = true};
+    if (end == QL_TAIL || !ql->head) return;
+    enter(cur, ql->head);
+    toFirst(cur);
+    cur->gap = true;
+}
+
+bool qlCursorSeek(struct qlCursor *cur, struct quicklist *ql, int64_t index) {
+    uint64_t at = index < 0 ? (uint64_t)index + ql->count : (uint64_t)index;
+    *cur = (struct qlCursor){.ql = ql, .gap = true};
+    if (at >= ql->count) return false;
+    enter(cur, nodeAt(ql, &at));
+    cur->p = cur->node->plain ? cur->data : lpSeek(cur->data, (long)at);
+    cur->at = (uint32_t)at;
+    cur->gap = false;
+    return true;
+}
+
+void qlCursorClose(struct qlCursor *cur) {
+    leave(cur);
+    cur->node = NULL;
+}
+
+static bool toFirstOf(struct qlCursor *cur, struct qlNode *n) {
+    if (!n) {
+        toEnd(cur);
+        return false;
+    }
+    enter(cur, n);
+    toFirst(cur);
+    return true;
+}
+
+bool qlNext(struct qlCursor *cur) {
+    if (!cur->node) return false;
+    if (!cur->gap) {
+        cur->p = cur->node->plain ? NULL : lpNext(cur->data, cur->p);
+        cur->at++;
+    }
+    cur->gap = false;
+    return cur->p || toFirstOf(cur, cur->node->next);
+}
+
+bool qlNextNode(struct qlCursor *cur) {
+    return cur->node && toFirstOf(cur, cur->node->next);
+}
+
+bool qlPrev(struct qlCursor *cur) {
+    struct qlNode *prev = cur->node ? cur->node->prev : cur->ql->tail;
+    if (cur->node && cur->at > 0) {
+        if (cur->node->plain)
+            cur->p = cur->data;
+        else
+            cur->p = cur->p ? lpPrev(cur->data, cur->p) : lpLast(cur->data);
+        cur->at--;
+        cur->gap = false;
+        return true;
+    }
+    if (prev) {
+        enter(cur, prev);
+        toLast(cur);
+        return true;
+    }
+    cur->gap = true; /* in front of the first, if there is one */
+    return false;
+}
+
+void qlValue(const struct qlCursor *cur, struct lpValue *v) {
+    debugAssert(cur->node && !cur->gap);
+    if (cur->node->plain)
+        *v = (struct lpValue){.sval = (const char *)cur->data, .slen = cur->node->bytes};
+    else
+        lpGetValue(cur->p, v);
+}
+
+uint32_t qlRunLength(const struct qlCursor *cur) {
+    return cur->node->count - cur->at;
+}
+
+bool qlIsPlain(const struct qlCursor *cur) {
+    return cur->node->plain;
+}
+
+void qlDelete(struct qlCursor *cur) {
+    struct qlNode *n = cur->node;
+    serverAssert(n && !cur->gap);
+    cur->ql->count--;
+    if (n->count > 1) {
+        own(cur);
+        nodeSetListpack(n, lpDelete(cur->data, cur->p, &cur->p));
+        cur->data = n->data;
+        cur->gap = true;
+        return;
+    }
+    struct qlNode *next = n->next;
+    cur->changed = false;
+    leave(cur);
+    unlinkAndFree(cur->ql, n);
+    settleEnds(cur->ql);
+    cur->node = NULL;
+    toFirstOf(cur, next);
+    cur->gap = true;
+}
+
+void qlInsert(struct qlCursor *cur, struct str s, bool after) {
+    struct qlNode *n = cur->node;
+    serverAssert(n && !cur->gap);
+    qlCursorClose(cur);
+    insertAt(cur->ql, n, cur->at + after, s);
+}
+
+/* Does the new element fit where the old one is? */
+static bool fitsInstead(const struct qlCursor *cur, size_t len) {
+    const struct qlNode *n = cur->node;
+    unsigned char *next = lpNext(cur->data, cur->p), *end = cur->data + n->bytes - 1;
+    size_t rest = n->bytes - (size_t)((next ? next : end) - cur->p);
+    return rest + qlEntryBound(len) <= qlLimitsOf(cur->ql->fill).bytes;
+}
+
+void qlReplace(struct qlCursor *cur, struct str s) {
+    struct qlNode *n = cur->node;
+    serverAssert(n && !cur->gap && s.len < QL_ELEMENT_MAX);
+    if (n->plain && isHuge(cur->ql, s.len)) {
+        unsigned char *data = plainData(s);
+        own(cur);
+        zfree(n->data);
+        n->data = data;
+        n->bytes = (uint32_t)s.len;
+        n->incompressible = false;
+    } else if (!n->plain && fitsInstead(cur, s.len)) {
+        own(cur);
+        nodeSetListpack(n, lpInsert(cur->data, s, cur->p, LP_REPLACE, NULL));
+    } else {
+        qlDelete(cur);
+        n = cur->node;
+        qlCursorClose(cur);
+        insertAt(cur->ql, n, cur->at, s);
+        return;
+    }
+    qlCursorClose(cur);
+}
+
+/* ---- Whole nodes ---- */
+
+static void appendNode(struct quicklist *ql, struct qlNode *n) {
+    link(ql, ql->tail, n);
+    ql->count += n->count;
+    settleEnds(ql);
+}
+
+struct quicklist *qlFromListpack(unsigned char *lp, int64_t fill, int64_t depth) {
+    struct quicklist *ql = qlNew(fill, depth);
+    if (lpLength(lp))
+        appendNode(ql, nodeOfListpack(lp));
+    else
+        lpFree(lp);
+    return ql;
+}
+
+unsigned char *qlToListpack(struct quicklist *ql, struct qlLimits l) {
+    struct qlNode *n = ql->head;
+    if (ql->nodes != 1 || n->plain || n->bytes > l.bytes || n->count > l.count) return NULL;
+    unsigned char *lp = n->data;
+    zfreeSized(n, sizeof *n);
+    zfreeSized(ql, sizeof *ql);
+    return lp;
+}
+
+bool qlLoadListpack(struct quicklist *ql, unsigned char *lp, size_t size) {
+    if (!lpValidate(lp, size, true, NULL, NULL)) return false;
+    unsigned long count = lpLength(lp);
+    if (!count) return false;
+    if (count <= NODE_COUNT_MAX) {
+        appendNode(ql, nodeOfListpack(lp));
+        return true;
+    }
+    char buf[LP_INTBUF_SIZE];
+    for (unsigned char *p = lpFirst(lp); p; p = lpNext(lp, p)) qlPush(ql, lpView(p, buf), QL_TAIL);
+    lpFree(lp);
+    return true;
+}
+
+void qlLoadPlain(struct quicklist *ql, struct str s) {
+    if (isHuge(ql, s.len))
+        appendNode(ql, nodeOfElement(ql, s));
+    else
+        qlPush(ql, s, QL_TAIL);
+}
+
+void qlForEachNode(const struct quicklist *ql, void (*fn)(void *priv, struct str bytes, bool plain),
+                   void *priv) {
+    for (const struct qlNode *n = ql->head; n; n = n->next) {
+        unsigned char *copy = n->compressed ? unpack(n) : NULL;
+        fn(priv, strN((char *)(copy ? copy : n->data), n->bytes), n->plain);
+        zfree(copy);
+    }
+}
+
+bool qlPrefetch(const struct quicklist *ql, enum qlEnd end, int step, const void **at) {
+    if (step == 0) {
+        __builtin_prefetch(ql);
+    } else if (step == 1) {
+        *at = end == QL_HEAD ? ql->head : ql->tail;
+        __builtin_prefetch(*at);
+    } else {
+        const struct qlNode *n = *at;
+        if (!n) return false;
+        if (end == QL_TAIL) __builtin_prefetch(n->data + n->bytes - 1);
+        for (int i = 0; i < (end == QL_HEAD ? LINES_TO_MOVE : 1); i++) __builtin_prefetch(n->data + LINE * i);
+    }
+    return step < 2;
+}
+
+static bool nodeIsSound(const struct quicklist *ql, const struct qlNode *n) {
+    unsigned char *copy = n->compressed ? unpack(n) : NULL, *data = copy ? copy : n->data;
+    bool ok = n->count > 0 && (!n->plain || n->count == 1);
+    if (ok && !n->plain) ok = lpValidate(data, n->bytes, true, NULL, NULL) && lpLength(data) == n->count;
+    zfree(copy);
+    if (!isInner(ql, n)) return ok && !n->compressed;
+    return ok && (n->compressed || n->incompressible);
+}
+
+bool qlCheck(const struct quicklist *ql) {
+    uint64_t count = 0, nodes = 0;
+    const struct qlNode *prev = NULL;
+    for (const struct qlNode *n = ql->head; n; prev = n, n = n->next) {
+        if (n->prev != prev || !nodeIsSound(ql, n)) return false;
+        count += n->count;
+        nodes++;
+    }
+    return ql->tail == prev && ql->count == count && ql->nodes == nodes;
+}

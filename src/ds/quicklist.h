@@ -1,0 +1,112 @@
+/* quicklist.h - a long list of strings: a doubly linked chain of listpacks.
+ *
+ * Both ends are at hand, an element in the middle is found by walking over nodes, and inside of a node over
+ * its elements. How much a node may hold is the list's `fill`; how many nodes at each end stay uncompressed
+ * is its `depth` (0: no node is compressed). An element that would not even fit into a node of its own gets a
+ * plain node: its bytes without a listpack around them. Elements are shorter than QL_ELEMENT_MAX bytes.
+ *
+ * Positions are held by a cursor. A cursor is on an element, or in a gap: before the first element, after the
+ * last, or where the element it was on has just been deleted. qlNext and qlPrev go to the element that
+ * follows or precedes either, so a walk can delete as it goes, turn around at any time, and neither skips an
+ * element nor sees one twice. Reading through a cursor changes nothing: a compressed node is unpacked into a
+ * copy that the cursor owns, which becomes the node's own only when something in it changes. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "ds/listpack.h"
+
+#define QL_ELEMENT_MAX (UINT32_MAX - 64)
+#define QL_DEPTH_MAX   UINT16_MAX
+
+/* What one listpack of a list may hold. */
+struct qlLimits {
+    uint32_t bytes, count;
+};
+/* fill -1 .. -5: 4, 8, 16, 32, 64 KiB (less is taken as -5); above 0: so many elements, and at most 8 KiB;
+ * 0 is taken as 1. */
+struct qlLimits qlLimitsOf(int64_t fill);
+/* May elements of `add_bytes` bytes in the format (see qlEntryBound) join a listpack of this size? */
+static inline bool qlFits(struct qlLimits l, size_t bytes, size_t count, size_t add_bytes, size_t add_count) {
+    return bytes + add_bytes <= l.bytes && count + add_count <= l.count;
+}
+/* At most so many bytes does an element of `len` bytes take in a listpack. */
+size_t qlEntryBound(size_t len);
+
+struct qlNode;
+struct quicklist {
+    struct qlNode *head, *tail; /* never compressed */
+    uint64_t count;             /* elements */
+    uint32_t nodes;
+    int16_t fill;
+    uint16_t depth;
+};
+_Static_assert(sizeof(struct quicklist) == 32, "exactly an allocator class");
+
+enum qlEnd { QL_HEAD, QL_TAIL };
+
+struct quicklist *qlNew(int64_t fill, int64_t depth); /* out of range: the nearest that makes sense */
+void qlFree(struct quicklist *ql);
+struct quicklist *qlDup(const struct quicklist *ql);
+/* Usable bytes of all allocations; looks at `samples` nodes and multiplies (0: at all of them). */
+size_t qlMemory(const struct quicklist *ql, size_t samples);
+size_t qlUncompressedBytes(const struct quicklist *ql); /* of all nodes' contents */
+
+/* ---- Ends and ranges ---- */
+void qlPush(struct quicklist *ql, struct str s, enum qlEnd end); /* O(1): moves the bytes of one node */
+/* Deletes up to `num` elements from index `start` >= 0 on; returns how many. */
+uint64_t qlDeleteRange(struct quicklist *ql, uint64_t start, uint64_t num);
+
+/* ---- Cursors. While one has changed the list, no other is valid. ---- */
+struct qlCursor {
+    struct quicklist *ql;
+    struct qlNode *node; /* NULL: in the gap at the end */
+    unsigned char *data; /* the node's listpack or plain bytes */
+    unsigned char *copy; /* owned: `data` of a node that is compressed */
+    unsigned char *p;    /* the element; in a gap the one behind it, or NULL at the end of the node */
+    uint32_t at;         /* index of p in its node */
+    bool gap, changed;
+};
+void qlCursorStart(struct qlCursor *cur, struct quicklist *ql, enum qlEnd end); /* in the gap at that end */
+/* On the element at `index`, negative from the end. False (nothing to close) when there is none. */
+bool qlCursorSeek(struct qlCursor *cur, struct quicklist *ql, int64_t index);
+void qlCursorClose(struct qlCursor *cur);
+bool qlNext(struct qlCursor *cur); /* false: in the gap at the end now */
+bool qlPrev(struct qlCursor *cur);
+/* The element that the cursor is on; valid until it moves or the list changes. */
+void qlValue(const struct qlCursor *cur, struct lpValue *v);
+void qlDelete(struct qlCursor *cur); /* leaves a gap */
+/* These close the cursor. */
+void qlReplace(struct qlCursor *cur, struct str s);
+void qlInsert(struct qlCursor *cur, struct str s, bool after);
+
+/* For loops over many elements: from the cursor's element on, `qlRunLength` elements lie one after the other
+ * in one listpack (at cur->p) or are a plain node's only one. qlNextNode goes to the first element behind
+ * them. */
+uint32_t qlRunLength(const struct qlCursor *cur);
+bool qlIsPlain(const struct qlCursor *cur);
+bool qlNextNode(struct qlCursor *cur);
+
+/* ---- Whole nodes ---- */
+/* A list of this one listpack, which it takes over (freed when it has no elements). */
+struct quicklist *qlFromListpack(unsigned char *lp, int64_t fill, int64_t depth);
+/* The only node's listpack when there is one node, not plain, and it holds no more than the limits; the list
+ * is freed then. NULL otherwise: nothing changed. */
+unsigned char *qlToListpack(struct quicklist *ql, struct qlLimits l);
+/* Nodes from outside, appended. A listpack is taken over; when the bytes are not a sound listpack with at
+ * least one element, nothing changes, it stays the caller's, and the answer is false. */
+bool qlLoadListpack(struct quicklist *ql, unsigned char *lp, size_t size);
+void qlLoadPlain(struct quicklist *ql, struct str s);
+/* Every node in order, as it would be saved: a listpack's bytes or, when plain, an element. */
+void qlForEachNode(const struct quicklist *ql, void (*fn)(void *priv, struct str bytes, bool plain),
+                   void *priv);
+
+/* Step 0, 1, 2 ... fetch what an operation at that end will touch, each behind what the one before fetched,
+ * until it returns false. `at` is NULL before step 0. */
+bool qlPrefetch(const struct quicklist *ql, enum qlEnd end, int step, const void **at);
+
+/* Are all invariants true? O(n), for tests. */
+bool qlCheck(const struct quicklist *ql);

@@ -1,0 +1,428 @@
+/* quicklist_test.c - the quicklist against an array of strings under random operations, with every small
+ * limit and with compression; its cursors, which delete and turn around; loading of damaged nodes.
+ *
+ *   MODEL_OPS=n   number of operations (default 1,000,000)
+ *   MODEL_SEED=n  repeat a run; the seed is printed */
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/num.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "ds/quicklist.h"
+
+#define MODEL_MAX 400
+#define CHECK_OPS 8   /* all invariants are checked so often */
+#define FRESH_OPS 600 /* and with other limits it begins anew so often */
+#define TEXT_MAX  10000
+
+static struct str model[MODEL_MAX];
+static size_t model_len;
+static struct quicklist *ql;
+static char texts[4][TEXT_MAX]; /* compressible, not compressible, ... */
+
+/* ---- The model ---- */
+
+static void modelPut(size_t at, struct str s) {
+    char *p = zmalloc(s.len + 1);
+    if (s.len) memcpy(p, s.ptr, s.len);
+    memmove(&model[at + 1], &model[at], (model_len - at) * sizeof model[0]);
+    model[at] = strN(p, s.len);
+    model_len++;
+}
+
+static void modelTake(size_t at, size_t count) {
+    for (size_t i = at; i < at + count; i++) zfree((char *)model[i].ptr);
+    memmove(&model[at], &model[at + count], (model_len - at - count) * sizeof model[0]);
+    model_len -= count;
+}
+
+static struct str randomText(char *buf) {
+    uint64_t r = randomBelow(100);
+    if (r < 30) return strN(buf, ll2string(buf, (int64_t)randomU64() >> randomBelow(64)));
+    if (r < 32) return strN(buf, 0);
+    size_t max = r < 80 ? 20 : r < 95 ? 200 : r < 99 ? 3000 : TEXT_MAX;
+    size_t len = (size_t)randomBelow(max + 1);
+    return strN(texts[randomBelow(4)] + randomBelow(TEXT_MAX - len + 1), len);
+}
+
+static struct str valueText(const struct lpValue *v, char *buf) {
+    return v->sval ? strN(v->sval, v->slen) : strN(buf, ll2string(buf, v->lval));
+}
+
+static void assertOn(const struct qlCursor *cur, size_t at) {
+    char buf[LP_INTBUF_SIZE];
+    struct lpValue v;
+    qlValue(cur, &v);
+    assert_true(at < model_len && strEq(valueText(&v, buf), model[at]));
+}
+
+static void compareAll(void) {
+    struct qlCursor cur;
+    size_t at = 0;
+    qlCursorStart(&cur, ql, QL_HEAD);
+    for (; qlNext(&cur); at++) assertOn(&cur, at);
+    assert_int_equal(at, model_len);
+    while (qlPrev(&cur)) assertOn(&cur, --at);
+    assert_int_equal(at, 0);
+    qlCursorClose(&cur);
+}
+
+/* ---- Operations ---- */
+
+static void opPush(void) {
+    char buf[LONG_STR_SIZE];
+    struct str s = randomText(buf);
+    enum qlEnd end = randomBelow(2) ? QL_HEAD : QL_TAIL;
+    if (model_len == MODEL_MAX) return;
+    modelPut(end == QL_HEAD ? 0 : model_len, s);
+    qlPush(ql, s, end);
+}
+
+static bool seekRandom(struct qlCursor *cur, size_t *at) {
+    int64_t index = (int64_t)randomBelow(model_len + 2) - (randomBelow(2) ? (int64_t)model_len + 1 : 0);
+    bool there = qlCursorSeek(cur, ql, index);
+    *at = (size_t)(index < 0 ? index + (int64_t)model_len : index);
+    assert_int_equal(there, *at < model_len);
+    if (there) assertOn(cur, *at);
+    return there;
+}
+
+static void opInsert(void) {
+    char buf[LONG_STR_SIZE];
+    struct qlCursor cur;
+    size_t at;
+    bool after = randomBelow(2);
+    if (model_len == MODEL_MAX || !seekRandom(&cur, &at)) return;
+    struct str s = randomText(buf);
+    modelPut(at + after, s);
+    qlInsert(&cur, s, after);
+}
+
+static void opReplace(void) {
+    char buf[LONG_STR_SIZE];
+    struct qlCursor cur;
+    size_t at;
+    if (!seekRandom(&cur, &at)) return;
+    struct str s = randomText(buf);
+    modelTake(at, 1);
+    modelPut(at, s);
+    qlReplace(&cur, s);
+}
+
+static void opDeleteRange(void) {
+    uint64_t start = randomBelow(model_len + 2), num = randomBelow(4) ? randomBelow(4) : randomBelow(60);
+    uint64_t left = start < model_len ? model_len - start : 0, expected = num < left ? num : left;
+    assert_int_equal(qlDeleteRange(ql, start, num), expected);
+    if (expected) modelTake(start, expected);
+}
+
+static void opPop(void) {
+    bool tail = randomBelow(2);
+    if (!model_len) return;
+    modelTake(tail ? model_len - 1 : 0, 1);
+    assert_int_equal(qlDeleteRange(ql, tail ? model_len : 0, 1), 1);
+}
+
+/* A walk that turns around and deletes at random. `gap`: the cursor is in front of element `at`, not on it.
+ */
+static void opWalk(void) {
+    struct qlCursor cur;
+    bool gap = true, forward = randomBelow(2), deletes = !randomBelow(4);
+    size_t at = 0;
+    if (randomBelow(2) && model_len) {
+        at = randomBelow(model_len);
+        assert_true(qlCursorSeek(&cur, ql, (int64_t)at));
+        gap = false;
+    } else {
+        bool end = randomBelow(2);
+        at = end ? model_len : 0;
+        qlCursorStart(&cur, ql, end ? QL_TAIL : QL_HEAD);
+    }
+    for (uint64_t steps = randomBelow(40); steps--;) {
+        if (!randomBelow(6)) forward = !forward;
+        if (deletes && !gap && !randomBelow(3)) {
+            qlDelete(&cur);
+            modelTake(at, 1);
+            gap = true;
+        } else if (forward) {
+            at += !gap;
+            gap = at >= model_len;
+            if (gap) at = model_len;
+            assert_int_equal(qlNext(&cur), !gap);
+        } else {
+            bool there = at > 0;
+            at -= there;
+            gap = !there;
+            assert_int_equal(qlPrev(&cur), there);
+        }
+        if (!gap) assertOn(&cur, at);
+    }
+    qlCursorClose(&cur);
+}
+
+static void opRuns(void) {
+    struct qlCursor cur;
+    size_t at;
+    if (!seekRandom(&cur, &at)) return;
+    do {
+        assertOn(&cur, at);
+        uint32_t n = qlRunLength(&cur);
+        if (qlIsPlain(&cur)) {
+            assert_int_equal(n, 1);
+            at++;
+            continue;
+        }
+        unsigned char *p = cur.p;
+        for (; n; n--, at++, p = lpNext(cur.data, p)) assert_true(p && lpEqual(p, model[at]));
+        assert_null(p);
+    } while (qlNextNode(&cur));
+    assert_int_equal(at, model_len);
+    qlCursorClose(&cur);
+}
+
+static void opDup(void) {
+    struct quicklist *dup = qlDup(ql);
+    qlFree(ql);
+    ql = dup;
+}
+
+static void appendNode(void *priv, struct str bytes, bool plain) {
+    struct quicklist *to = priv;
+    if (plain)
+        qlLoadPlain(to, bytes);
+    else
+        assert_true(qlLoadListpack(to, memcpy(zmalloc(bytes.len), bytes.ptr, bytes.len), bytes.len));
+}
+
+static void opReload(void) {
+    struct quicklist *loaded = qlNew(ql->fill, ql->depth);
+    qlForEachNode(ql, appendNode, loaded);
+    qlFree(ql);
+    ql = loaded;
+}
+
+static void opConvert(void) {
+    int64_t fill = ql->fill, depth = ql->depth;
+    unsigned char *lp = qlToListpack(ql, qlLimitsOf(fill));
+    if (!lp) return;
+    assert_int_equal(lpLength(lp), model_len);
+    ql = qlFromListpack(lp, fill, depth);
+}
+
+static void freshList(void) {
+    static const int64_t fills[] = {0, 1, 2, 3, 4, 7, 32, 100, -1, -2, -5, -9, INT64_MAX};
+    if (ql) qlFree(ql);
+    modelTake(0, model_len);
+    ql = qlNew(fills[randomBelow(sizeof fills / sizeof fills[0])],
+               randomBelow(4) ? (int64_t)randomBelow(4) : 0);
+}
+
+static void testModel(void **state) {
+    static const struct {
+        unsigned weight;
+        void (*run)(void);
+    } ops[] = {{350, opPush}, {150, opInsert}, {100, opReplace}, {15, opDeleteRange}, {60, opPop},
+               {150, opWalk}, {20, opRuns},    {2, opDup},       {2, opReload},       {5, opConvert}};
+    const char *count = getenv("MODEL_OPS"), *seed = getenv("MODEL_SEED");
+    uint64_t todo = count ? strtoull(count, NULL, 10) : 1000000;
+    uint64_t start = seed ? strtoull(seed, NULL, 10) : randomU64();
+    (void)state;
+    printf("MODEL_SEED=%llu\n", (unsigned long long)start);
+    randomSeed(start);
+    size_t longest = 0;
+    unsigned total = 0;
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) total += ops[i].weight;
+    for (uint64_t i = 0; i < todo; i++) {
+        if (i % FRESH_OPS == 0) freshList();
+        unsigned pick = (unsigned)randomBelow(total), op = 0;
+        for (; pick >= ops[op].weight; op++) pick -= ops[op].weight;
+        ops[op].run();
+        assert_int_equal(ql->count, model_len);
+        if (i % CHECK_OPS == 0) assert_true(qlCheck(ql));
+        if (i % (4 * CHECK_OPS) == 0) compareAll();
+        longest = model_len > longest ? model_len : longest;
+    }
+    assert_true(todo < 10000 || longest > 100); /* else the mix of operations tests little */
+    modelTake(0, model_len);
+    qlFree(ql);
+    ql = NULL;
+}
+
+/* ---- Single facts ---- */
+
+static void testLimits(void **state) {
+    (void)state;
+    const uint32_t bytes[] = {4096, 8192, 16384, 32768, 65536, 65536};
+    for (int i = 0; i < 6; i++) assert_int_equal(qlLimitsOf(-1 - i).bytes, bytes[i]);
+    assert_int_equal(qlLimitsOf(INT64_MIN).bytes, 65536);
+    assert_int_equal(qlLimitsOf(0).count, 1);
+    assert_int_equal(qlLimitsOf(128).count, 128);
+    assert_int_equal(qlLimitsOf(128).bytes, 8192);
+}
+
+/* The bound is one, and a close one. */
+static void testEntryBound(void **state) {
+    (void)state;
+    for (size_t len = 0; len < 70000; len += len < 5000 ? 1 : 977) {
+        char *text = zmalloc(len + 1);
+        memset(text, 'x', len);
+        unsigned char *lp = lpAppend(lpNew(0), strN(text, len));
+        size_t bytes = lpBytes(lp) - 7;
+        assert_true(qlEntryBound(len) >= bytes && qlEntryBound(len) <= bytes + 3);
+        lpFree(lp);
+        zfree(text);
+    }
+}
+
+/* Pushing fills nodes up to the limit: 100 elements at 4 a node take 25 nodes, from either end. */
+static void testNodesAreFull(void **state) {
+    (void)state;
+    for (int end = QL_HEAD; end <= QL_TAIL; end++) {
+        struct quicklist *l = qlNew(4, 0);
+        for (int i = 0; i < 100; i++) qlPush(l, STR("element"), (enum qlEnd)end);
+        assert_int_equal(l->nodes, 25);
+        /* Inserting into full nodes must not leave crumbs behind: half full on average is the worst. */
+        for (int i = 0; i < 300; i++) {
+            struct qlCursor cur;
+            assert_true(qlCursorSeek(&cur, l, (int64_t)randomBelow(l->count)));
+            qlInsert(&cur, STR("more"), i & 1);
+        }
+        assert_true(l->nodes <= 200);
+        assert_true(qlCheck(l));
+        qlFree(l);
+    }
+}
+
+/* Replacing an element by one of its size in a full node keeps the nodes as they are. */
+static void testReplaceInFullNode(void **state) {
+    (void)state;
+    struct quicklist *l = qlNew(-1, 0);
+    while (l->nodes < 3) qlPush(l, STR("0123456789abcdef"), QL_TAIL);
+    for (uint64_t i = 0; i < l->count; i++) {
+        struct qlCursor cur;
+        assert_true(qlCursorSeek(&cur, l, (int64_t)i));
+        qlReplace(&cur, STR("fedcba9876543210"));
+    }
+    assert_int_equal(l->nodes, 3);
+    qlFree(l);
+}
+
+static void testCompressionSaves(void **state) {
+    (void)state;
+    struct quicklist *plain = qlNew(-2, 0), *packed = qlNew(-2, 1);
+    for (int i = 0; i < 20000; i++) {
+        qlPush(plain, STR("the same again and again"), QL_TAIL);
+        qlPush(packed, STR("the same again and again"), QL_TAIL);
+    }
+    assert_true(qlMemory(packed, 0) < qlMemory(plain, 0) / 5);
+    assert_int_equal(qlUncompressedBytes(packed), qlUncompressedBytes(plain));
+    /* Reading leaves everything compressed. */
+    size_t before = qlMemory(packed, 0);
+    struct qlCursor cur;
+    qlCursorStart(&cur, packed, QL_HEAD);
+    while (qlNext(&cur)) {
+    }
+    qlCursorClose(&cur);
+    assert_int_equal(qlMemory(packed, 0), before);
+    assert_true(qlCheck(packed));
+    qlFree(plain);
+    qlFree(packed);
+}
+
+static void testConversion(void **state) {
+    (void)state;
+    struct quicklist *l = qlNew(4, 0);
+    for (int i = 0; i < 5; i++) qlPush(l, STR("x"), QL_TAIL);
+    assert_null(qlToListpack(l, qlLimitsOf(4))); /* two nodes */
+    qlDeleteRange(l, 4, 1);
+    assert_null(qlToListpack(l, (struct qlLimits){8192, 3}));
+    assert_null(qlToListpack(l, (struct qlLimits){18, 4})); /* 7 + 4 * 3 bytes */
+    unsigned char *lp = qlToListpack(l, (struct qlLimits){19, 4});
+    assert_non_null(lp);
+    assert_int_equal(lpLength(lp), 4);
+    l = qlFromListpack(lpDeleteRange(lp, 0, 4), 4, 0);
+    assert_int_equal(l->nodes, 0);
+    qlFree(l);
+}
+
+/* ---- Data from outside ---- */
+
+static void testDamagedNodesAreRefused(void **state) {
+    (void)state;
+    unsigned refused = 0;
+    for (int round = 0; round < 20000; round++) {
+        char buf[LONG_STR_SIZE];
+        unsigned char *lp = lpNew(0);
+        for (uint64_t n = randomBelow(12); n--;) {
+            struct str s = randomText(buf);
+            lp = lpAppend(lp, s.len > 300 ? strN(s.ptr, 300) : s);
+        }
+        size_t size = lpBytes(lp);
+        unsigned char *bytes = memcpy(zmalloc(size), lp, size); /* exactly: ASan sees what is read behind */
+        for (uint64_t n = randomBelow(4); n--;)
+            bytes[randomBelow(size)] ^= (unsigned char)(1 << randomBelow(8));
+        size_t claimed = randomBelow(10) ? size : randomBelow(size);
+        struct quicklist *l = qlNew(-2, (int64_t)randomBelow(2));
+        qlPush(l, STR("before"), QL_TAIL);
+        if (qlLoadListpack(l, bytes, claimed)) {
+            struct qlCursor cur;
+            struct lpValue v;
+            assert_true(qlCheck(l) && l->count > 1);
+            for (qlCursorStart(&cur, l, QL_TAIL); qlPrev(&cur);) qlValue(&cur, &v);
+            qlCursorClose(&cur);
+        } else {
+            assert_int_equal(l->count, 1);
+            zfree(bytes);
+            refused++;
+        }
+        lpFree(lp);
+        qlFree(l);
+    }
+    assert_true(refused > 5000);
+}
+
+/* More elements than a node can count. */
+static void testHugeListpackIsSplit(void **state) {
+    (void)state;
+    struct quicklist *l = qlNew(-2, 0);
+    unsigned char *lp = lpNew(0);
+    for (int i = 0; i < 70000; i++) lp = lpAppendInt(lp, i % 100);
+    assert_true(qlLoadListpack(l, lp, lpBytes(lp)));
+    assert_int_equal(l->count, 70000);
+    assert_true(l->nodes > 15 && qlCheck(l));
+    struct qlCursor cur;
+    struct lpValue v;
+    assert_true(qlCursorSeek(&cur, l, 69999));
+    qlValue(&cur, &v);
+    assert_int_equal(v.lval, 99);
+    qlCursorClose(&cur);
+    qlFree(l);
+}
+
+int main(void) {
+    zmallocThreadStart();
+    for (size_t i = 0; i < TEXT_MAX; i++) {
+        texts[0][i] = 'a';
+        texts[1][i] = (char)randomU64();
+        texts[2][i] = "key value "[i % 10];
+        texts[3][i] = (char)(i % 700 < 350 ? randomU64() : 0);
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(testLimits),
+        cmocka_unit_test(testEntryBound),
+        cmocka_unit_test(testNodesAreFull),
+        cmocka_unit_test(testReplaceInFullNode),
+        cmocka_unit_test(testCompressionSaves),
+        cmocka_unit_test(testConversion),
+        cmocka_unit_test(testDamagedNodesAreRefused),
+        cmocka_unit_test(testHugeListpackIsSplit),
+        cmocka_unit_test(testModel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,74 @@
+/* rax.h - a radix tree: binary keys, kept in order, whose common beginnings are stored once.
+ *
+ * Streams keep everything in it that has an order: nodes and pending entries by ID, groups and consumers by
+ * name.
+ *
+ * A value is NULL or a pointer to something aligned to at least two bytes; the tree does not own it. Keys are
+ * ordered by their bytes, a key before those it begins. Lookup, insertion and removal take O(length of the
+ * key). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+/* 32 bytes, meant to be embedded. Fields are private to rax.c, except `size`. */
+struct rax {
+    void *root;      /* a slot: NULL, a node, or a value (see rax.c) */
+    size_t size;     /* keys */
+    size_t bytes;    /* of all nodes, as the allocator sees them */
+    uint32_t nodes;  /* allocations */
+    uint32_t change; /* counts changes of the tree's form: iterators notice them */
+};
+
+void raxInit(struct rax *r);
+/* Frees the nodes, and each value by freeValue when that is not NULL. The tree is empty then. */
+void raxDestroy(struct rax *r, void (*freeValue)(void *value));
+
+/* True when the key was added; else it was there, *old (may be NULL) is its old value, and value replaces it.
+ */
+bool raxInsert(struct rax *r, struct str key, void *value, void **old);
+/* True when the key is there; *value (may be NULL) receives what it holds. */
+bool raxFind(const struct rax *r, struct str key, void **value);
+/* True when the key was there and has been removed; *old (may be NULL) is its value. */
+bool raxRemove(struct rax *r, struct str key, void **old);
+
+/* Iteration, both ways. An iterator survives every change of the tree: when the form has changed since its
+ * last step, the next one looks for its place again, from the key where it stands, which may have been
+ * removed. `key` and `value` are those at the last step; `key` belongs to the iterator.
+ *
+ *     struct raxIterator it;
+ *     raxStart(&it, r);
+ *     if (raxSeek(&it, ">=", key))
+ *         do { ... } while (raxNext(&it));
+ *     raxStop(&it);
+ */
+struct raxStep {
+    void *node;
+    int child; /* -1: at the node's own key */
+};
+struct raxIterator {
+    const struct rax *rax;
+    struct str key;
+    void *value;
+    bool valid; /* stands on a key, or stood on one that was removed */
+    uint32_t change;
+    char *bytes; /* of the key, inline or allocated */
+    size_t room;
+    struct raxStep *path;
+    size_t depth, path_room;
+    char inline_bytes[32];
+    struct raxStep inline_path[18]; /* an ID has 16 bytes: never more than 17 steps */
+};
+void raxStart(struct raxIterator *it, const struct rax *r);
+/* Goes to a key: op is "=", ">", ">=", "<", "<=" (than key), "^" (first) or "$" (last). False when there is
+ * none. */
+bool raxSeek(struct raxIterator *it, const char *op, struct str key);
+bool raxNext(struct raxIterator *it); /* false past the end; the iterator must be sought again then */
+bool raxPrev(struct raxIterator *it);
+void raxStop(struct raxIterator *it);
+
+/* Checks every invariant; for tests. Asserts on failure. */
+void raxVerify(const struct rax *r);

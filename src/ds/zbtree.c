@@ -1,0 +1,707 @@
+/* zbtree.c - the B+ tree as a whole; contract, layout and arithmetic are in zbtree.h.
+ *
+ *     zbtree_leaf.c    elements in a leaf        zbtree_inner.c   counts and separators above them
+ *     zbtree_map.c     members to leaves         here             which leaf changes its size, when, and who
+ *                                                                 has to be told
+ *
+ * Three forms. A tree begins with its only leaf in the same allocation, so that a small set is one allocation
+ * and its first element is two cache lines away. The first split makes leaves of their own; the split to more
+ * than ZBT_MAP_LEAVES puts the map behind the tree instead. Both move the tree. Nothing points at it. */
+#include "ds/zbtree_private.h"
+
+#define GUESSED_BYTES 12   /* of an element, before any is seen */
+#define MAP_PRESIZE   4096 /* elements expected, from which on there is a map from the start */
+#define FETCH_LEAF    192  /* bytes of header and fp of a leaf whose header is not here yet */
+#define SPARE         2    /* a leaf made anew has room for so many more elements */
+
+/* ---- Leaves ---- */
+
+/* Bytes in front of a leaf in its allocation. */
+static inline size_t inFront(const zbtree *t) {
+    return t->form == ZBT_ONE_LEAF ? sizeof *t : 0;
+}
+
+static struct zbtLeaf *leafNew(size_t need, struct zbtPacking p, unsigned least, unsigned each) {
+    size_t size = zmallocGoodSize(need);
+    struct zbtLeaf *l = zmalloc(size);
+    zbtLeafInit(l, size, p, least, each);
+    return l;
+}
+
+/* A tree with an empty leaf behind it. */
+static zbtree *treeNew(size_t need, struct zbtPacking p, unsigned least, unsigned each) {
+    size_t size = zmallocGoodSize(sizeof(zbtree) + need);
+    zbtree *t = zmalloc(size);
+    struct zbtLeaf *l = (struct zbtLeaf *)(t + 1);
+    *t = (zbtree){.root = l, .first = l, .last = l, .leaves = 1, .form = ZBT_ONE_LEAF};
+    zbtLeafInit(l, size - sizeof *t, p, least, each);
+    return t;
+}
+
+static void leafFree(struct zbtLeaf *l) {
+    zfreeSized(l, l->size);
+}
+
+static void treeFreeHeader(zbtree *t) {
+    size_t behind = t->form == ZBT_ONE_LEAF ? t->first->size
+                    : t->form == ZBT_MAPPED ? sizeof(struct zbtMap)
+                                            : 0;
+    zfreeSized(t, sizeof *t + behind);
+}
+
+static void linkBetween(zbtree *t, struct zbtLeaf *prev, struct zbtLeaf *l, struct zbtLeaf *next) {
+    l->prev = prev;
+    l->next = next;
+    if (prev)
+        prev->next = l;
+    else
+        t->first = l;
+    if (next)
+        next->prev = l;
+    else
+        t->last = l;
+}
+
+/* `now` is the leaf from now on; old is not freed. */
+static void replaceLeaf(zbtree *t, struct zbtLeaf *old, struct zbtLeaf *now) {
+    now->id = old->id;
+    now->table = old->table;
+    now->parent = old->parent;
+    linkBetween(t, old->prev, now, old->next);
+    zbtReplaceChild(t, old->parent, old, now);
+    if (t->form == ZBT_MAPPED) zbtMapOf(t)->leaves[now->id] = now;
+}
+
+/* Moves the tree as well when the leaf is behind it. */
+static struct zbtLeaf *rebuild(zbtree **tp, struct zbtLeaf *l, size_t need, struct zbtPacking p,
+                               unsigned least, unsigned each) {
+    zbtree *t = *tp;
+    if (t->form != ZBT_ONE_LEAF) {
+        struct zbtLeaf *now = leafNew(need, p, least, each);
+        zbtLeafTake(now, l, 0, l->count);
+        replaceLeaf(t, l, now);
+        leafFree(l);
+        return now;
+    }
+    zbtree *moved = treeNew(need, p, least, each);
+    zbtLeafTake(moved->first, l, 0, l->count);
+    moved->length = t->length;
+    moved->bigs = t->bigs;
+    treeFreeHeader(t);
+    *tp = moved;
+    return moved->first;
+}
+
+static inline unsigned bytesEach(unsigned count, size_t bytes, unsigned width) {
+    return 3 + width + (unsigned)((bytes + count - 1) / count);
+}
+
+/* A leaf with room for one more, in an allocation that suits; false when that is too large. */
+static bool regrow(zbtree **tp, struct zbtLeaf **l, unsigned slot, const struct zbtItem *it) {
+    unsigned count = (*l)->count + 1u;
+    struct zbtPacking p = zbtPack(*l, 0, (*l)->count, it, slot);
+    size_t bytes = (size_t)(*l)->heap - (*l)->garbage + zbtItemBytes(it);
+    size_t need = zbtLeafNeed(count, bytes, p.width), most = ZBT_LEAF_MAX - inFront(*tp);
+    if (need > most || count > ZBT_LEAF_SLOTS) return false;
+    unsigned each = bytesEach(count, bytes, p.width);
+    size_t wanted = need + SPARE * each;
+    *l = rebuild(tp, *l, wanted < most ? wanted : most, p, count, each);
+    return true;
+}
+
+/* From a leaf behind the tree to one of its own. */
+static void setApart(zbtree **tp) {
+    zbtree *t = *tp, *apart = zmalloc(sizeof *t);
+    struct zbtLeaf *old = t->first;
+    size_t bytes = (size_t)old->heap - old->garbage;
+    struct zbtPacking p = {old->base, old->width};
+    struct zbtLeaf *l = leafNew(zbtLeafNeed(old->count, bytes, p.width), p, old->count,
+                                bytesEach(old->count, bytes, p.width));
+    zbtLeafTake(l, old, 0, old->count);
+    *apart = (zbtree){.root = l, .first = l, .last = l, .length = t->length, .bigs = t->bigs, .leaves = 1};
+    apart->form = ZBT_PLAIN;
+    treeFreeHeader(t);
+    *tp = apart;
+}
+
+/* ---- Splitting ---- */
+
+/* Half of the bytes are before it. */
+static unsigned middleOf(const struct zbtLeaf *l) {
+    unsigned half = zbtLeafBytes(l, 0, l->count) + l->count * (3u + l->width), sum = 0, i = 0;
+    for (half /= 2; i + 1u < l->count && sum < half; i++) sum += zbtLeafBytes(l, i, i + 1) + 3u + l->width;
+    return i ? i : 1;
+}
+
+/* [from, to) as a leaf, with room for the element that goes there. */
+static struct zbtLeaf *partOf(const struct zbtLeaf *l, unsigned from, unsigned to, const struct zbtItem *more,
+                              unsigned slot) {
+    struct zbtPacking p = zbtPack(l, from, to, more, slot);
+    size_t bytes = zbtLeafBytes(l, from, to) + (more ? zbtItemBytes(more) : 0);
+    unsigned count = to - from + (more != NULL), each = bytesEach(count, bytes, p.width);
+    size_t wanted = zbtLeafNeed(count, bytes, p.width) + SPARE * each;
+    if (wanted > ZBT_LEAF_MAX) { /* the one more needs wider scores: it will come back for another split */
+        p = zbtPack(l, from, to, NULL, 0);
+        wanted = ZBT_LEAF_MAX;
+        count = to - from;
+        each = bytesEach(count, bytes, p.width);
+    }
+    struct zbtLeaf *part = leafNew(wanted, p, count, each);
+    zbtLeafTake(part, l, from, to);
+    return part;
+}
+
+static void splitLeaf(zbtree *t, struct zbtLeaf *l, unsigned slot, const struct zbtItem *it) {
+    unsigned middle = middleOf(l);
+    bool goes_left = slot <= middle;
+    struct zbtLeaf *left = partOf(l, 0, middle, goes_left ? it : NULL, slot);
+    struct zbtLeaf *right = partOf(l, middle, l->count, goes_left ? NULL : it, slot);
+    replaceLeaf(t, l, left);
+    linkBetween(t, left, right, left->next);
+    zbtAttach(t, left->parent, left, left->count, right, right->count, zbtScore((struct zbtPos){right, 0}),
+              1);
+    t->leaves++;
+    if (t->form == ZBT_MAPPED) {
+        zbtMapAddLeaf(zbtMapOf(t), right, left);
+        zbtMapMoveRun(zbtMapOf(t), right, 0, right->count, left);
+    }
+    leafFree(l);
+}
+
+/* An empty leaf at an end of the set, for an element that goes there. The full one stays full. */
+static struct zbtLeaf *beginLeaf(zbtree *t, const struct zbtItem *it, bool at_end) {
+    struct zbtLeaf *full = at_end ? t->last : t->first;
+    struct zbtPacking p = zbtPack(full, 0, 0, it, 0);
+    if (p.width != 8 && full->width != 8) {
+        p.width = full->width;
+        if (!at_end) p.base -= (int64_t)((1ull << (8 * p.width)) - 1);
+    }
+    struct zbtLeaf *fresh = leafNew(ZBT_LEAF_MAX, p, full->count, ZBT_LEAF_MAX);
+    if (at_end) {
+        linkBetween(t, full, fresh, NULL);
+        zbtAttach(t, full->parent, full, full->count, fresh, 0, it->score, 1);
+    } else {
+        fresh->parent = full->parent;
+        linkBetween(t, NULL, fresh, full);
+        zbtReplaceChild(t, full->parent, full, fresh);
+        zbtAttach(t, fresh->parent, fresh, 0, full, full->count, zbtScore((struct zbtPos){full, 0}), 1);
+    }
+    t->leaves++;
+    if (t->form == ZBT_MAPPED) zbtMapAddLeaf(zbtMapOf(t), fresh, NULL);
+    return fresh;
+}
+
+/* ---- The map comes and goes ---- */
+
+static zbtree *makeMap(zbtree *t, size_t entries) {
+    t = zrealloc(t, sizeof *t + sizeof(struct zbtMap));
+    t->form = ZBT_MAPPED;
+    zbtMapInit(zbtMapOf(t), t, entries);
+    return t;
+}
+
+static zbtree *dropMap(zbtree *t) {
+    zbtMapFree(zbtMapOf(t));
+    t->form = ZBT_PLAIN;
+    return zrealloc(t, sizeof *t);
+}
+
+/* ---- Putting in ---- */
+
+/* The first leaf and slot that is not left of the target. */
+static struct zbtLeaf *seek(const zbtree *t, const struct zbtTarget *target, unsigned *slot) {
+    const void *node = t->root;
+    for (int level = t->height; level > 0; level--) node = zbtChildren(node)[zbtChildFor(node, target)];
+    *slot = zbtLeafSearch(node, target);
+    return (struct zbtLeaf *)node;
+}
+
+static inline bool isLastLeft(const zbtree *t, const struct zbtTarget *target) {
+    const struct zbtLeaf *l = t->last;
+    if (!l->count) return true;
+    const uint8_t *slot = zbtSlot(l, l->count - 1u);
+    return zbtIsLeft(zbtScoreIn(slot, l->width, l->base), l, slot, target);
+}
+
+/* seek(), and the counts on the way are one higher. */
+static struct zbtLeaf *seekForInsert(zbtree *t, const struct zbtTarget *target, unsigned *slot) {
+    if (isLastLeft(t, target)) {
+        *slot = t->last->count;
+        zbtAddCounts(t->last, 1);
+        return t->last;
+    }
+    void *node = t->root;
+    for (int level = t->height; level > 0; level--) {
+        struct zbtInner *n = node;
+        unsigned i = zbtChildFor(n, target);
+        n->counts[i]++;
+        node = zbtChildren(n)[i];
+    }
+    struct zbtLeaf *l = node;
+    *slot = zbtLeafSearch(l, target);
+    return l;
+}
+
+/* No room in l, and it cannot grow: the leaf to put the element in, or NULL: search again. */
+static struct zbtLeaf *makeRoom(zbtree **tp, struct zbtLeaf *l, unsigned *slot, const struct zbtItem *it) {
+    if ((*tp)->form == ZBT_ONE_LEAF) {
+        setApart(tp);
+        l = (*tp)->first;
+    }
+    zbtree *t = *tp;
+    zbtAddCounts(l, -1);
+    bool at_end = l == t->last && *slot == l->count;
+    if (!at_end && (l != t->first || *slot)) {
+        splitLeaf(t, l, *slot, it);
+        return NULL;
+    }
+    l = beginLeaf(t, it, at_end);
+    *slot = 0;
+    zbtAddCounts(l, 1);
+    return l;
+}
+
+static zbtree *insertItem(zbtree *t, const struct zbtItem *it, uint64_t hash) {
+    struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member};
+    struct zbtLeaf *l;
+    unsigned slot;
+    do {
+        l = seekForInsert(t, &target, &slot);
+        if (!zbtLeafHasRoom(l, it) && !regrow(&t, &l, slot, it)) l = makeRoom(&t, l, &slot, it);
+    } while (unlikely(!l));
+    zbtLeafPut(l, slot, it);
+    t->length++;
+    if (t->form == ZBT_MAPPED) {
+        zbtMapAdd(zbtMapOf(t), l, hash);
+        zbtMapStep(t, false);
+    } else if (unlikely(t->leaves > ZBT_MAP_LEAVES)) {
+        t = makeMap(t, 0);
+    }
+    return t;
+}
+
+static struct zbtItem itemOf(zbtree *t, double score, struct str member, uint64_t hash) {
+    struct zbtItem it = {score, member, NULL, zbtFp(hash)};
+    if (member.len > ZBT_INLINE_MAX) {
+        it.big = zmalloc(sizeof *it.big + member.len);
+        it.big->len = member.len;
+        memcpy(it.big->bytes, member.ptr, member.len);
+        t->bigs++;
+    }
+    return it;
+}
+
+/* ---- Taking out ---- */
+
+static void removeLeaf(zbtree *t, struct zbtLeaf *l) {
+    if (t->form == ZBT_MAPPED) zbtMapDropLeaf(zbtMapOf(t), l);
+    if (l->prev)
+        l->prev->next = l->next;
+    else
+        t->first = l->next;
+    if (l->next)
+        l->next->prev = l->prev;
+    else
+        t->last = l->prev;
+    zbtDetach(t, l->parent, zbtChildIndex(l->parent, l));
+    t->leaves--;
+    leafFree(l);
+}
+
+static struct zbtPacking packBoth(const struct zbtLeaf *a, const struct zbtLeaf *b) {
+    struct zbtItem last = {.score = zbtScore((struct zbtPos){(struct zbtLeaf *)b, b->count - 1u})};
+    struct zbtPacking p = zbtPack(b, 0, b->count, NULL, 0);
+    return p.width == 8 ? p : zbtPack(a, 0, a->count, &last, a->count);
+}
+
+/* a and b = a->next become one, which takes the place of a and, in the map, that of the larger one. */
+static void joinLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b, struct zbtLeaf *both) {
+    struct zbtLeaf *keep = a->count >= b->count ? a : b, *gone = keep == a ? b : a;
+    unsigned seam = a->count;
+    zbtLeafTake(both, a, 0, a->count);
+    zbtLeafTake(both, b, 0, b->count);
+    both->id = keep->id;
+    both->table = keep->table;
+    both->parent = a->parent;
+    unsigned at = zbtChildIndex(a->parent, a);
+    zbtChildren(a->parent)[at] = both;
+    a->parent->counts[at] += b->count;
+    a->parent->counts[at + 1] = 0;
+    linkBetween(t, a->prev, both, b->next);
+    if (t->form == ZBT_MAPPED) {
+        struct zbtMap *m = zbtMapOf(t);
+        m->leaves[both->id] = both;
+        zbtMapMoveRun(m, both, gone == a ? 0 : seam, gone == a ? seam : both->count, gone);
+        gone->count = 0;
+        gone->next = gone == a ? both : both->next;
+        zbtMapDropLeaf(m, gone);
+    }
+    zbtDetach(t, a->parent, at + 1);
+    t->leaves--;
+    leafFree(a);
+    leafFree(b);
+}
+
+static bool mergeLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b) {
+    if (!a || !b || a->parent != b->parent) return false;
+    unsigned count = (unsigned)a->count + b->count;
+    if (count > ZBT_LEAF_SLOTS || zbtLeafLive(a) + zbtLeafLive(b) > ZBT_LEAF_MAX) return false;
+    size_t bytes = (size_t)a->heap - a->garbage + b->heap - b->garbage;
+    struct zbtPacking p = packBoth(a, b);
+    size_t need = zbtLeafNeed(count, bytes, p.width);
+    if (need > ZBT_LEAF_MAX * 3 / 4) return false;
+    joinLeaves(t, a, b, leafNew(need, p, count, bytesEach(count, bytes, p.width)));
+    return true;
+}
+
+/* A smaller allocation, when that is worth the copying. */
+static void shrinkLeaf(zbtree **tp, struct zbtLeaf *l) {
+    struct zbtPacking p = zbtPack(l, 0, l->count, NULL, 0);
+    size_t bytes = (size_t)l->heap - l->garbage, front = inFront(*tp), size = front + l->size;
+    unsigned each = bytesEach(l->count, bytes, p.width);
+    size_t need = zbtLeafNeed(l->count, bytes, p.width) + SPARE * each;
+    if (zmallocGoodSize(front + need) * 4 <= size * 3) rebuild(tp, l, need, p, l->count, each);
+}
+
+/* After elements were taken out of a leaf. The ends are left alone, as they will be emptied or filled. */
+static zbtree *settle(zbtree *t, struct zbtLeaf *l) {
+    if (!l->count) {
+        if (t->leaves > 1) removeLeaf(t, l);
+    } else if (unlikely(zbtLeafLive(l) * 8 < (size_t)l->size * 5)) {
+        bool is_end = t->leaves > 2 && (!l->prev || !l->next);
+        if (!is_end && !mergeLeaves(t, l, l->next) && !mergeLeaves(t, l->prev, l)) shrinkLeaf(&t, l);
+    }
+    if (t->form != ZBT_MAPPED) return t;
+    if (t->leaves == 1) return dropMap(t);
+    zbtMapStep(t, true);
+    return t;
+}
+
+/* Elements [from, to) of a leaf, which the map does not know any more. */
+static zbtree *takeOut(zbtree *t, struct zbtLeaf *l, unsigned from, unsigned to) {
+    zbtLeafDrop(l, from, to);
+    zbtAddCounts(l, -(int64_t)(to - from));
+    t->length -= to - from;
+    return settle(t, l);
+}
+
+static struct zbtBig *bigAt(const struct zbtLeaf *l, unsigned slot) {
+    const uint8_t *bytes = zbtBytes(l, zbtSlot(l, slot));
+    return *bytes > ZBT_INLINE_MAX ? zbtBigOf(bytes) : NULL;
+}
+
+static void freeBigs(const struct zbtLeaf *l, unsigned from, unsigned to, uint64_t *bigs) {
+    for (; *bigs && from < to; from++) {
+        struct zbtBig *big = bigAt(l, from);
+        if (!big) continue;
+        zfreeSized(big, sizeof *big + big->len);
+        --*bigs;
+    }
+}
+
+/* ---- Life ---- */
+
+zbtree *zbtCreate(size_t entries) {
+    struct zbtPacking none = {0, 1};
+    unsigned most = (ZBT_LEAF_MAX - (unsigned)sizeof(zbtree)) / GUESSED_BYTES / 16 * 16;
+    unsigned n = entries < 1 ? 1 : entries < most ? (unsigned)entries : most;
+    if (entries < MAP_PRESIZE) {
+        size_t need = zbtLeafNeed(n, n * (GUESSED_BYTES - 3u), 1), room = ZBT_LEAF_MAX - sizeof(zbtree);
+        return treeNew(need < room ? need : room, none, n, GUESSED_BYTES);
+    }
+    zbtree *t = zmalloc(sizeof *t);
+    struct zbtLeaf *l = leafNew(ZBT_LEAF_MAX, none, most, GUESSED_BYTES);
+    *t = (zbtree){.root = l, .first = l, .last = l, .leaves = 1, .form = ZBT_PLAIN};
+    return makeMap(t, entries);
+}
+
+static void freeInner(void *node, int level) {
+    struct zbtInner *n = node;
+    if (level == 0) return;
+    for (unsigned i = 0; i < n->count; i++) freeInner(zbtChildren(n)[i], level - 1);
+    zfreeSized(n, zbtInnerSize(n->cap));
+}
+
+void zbtFree(zbtree *t) {
+    freeInner(t->root, t->height);
+    for (struct zbtLeaf *l = t->first, *next; l; l = next) {
+        next = l->next;
+        freeBigs(l, 0, l->count, &t->bigs);
+        if (t->form != ZBT_ONE_LEAF) leafFree(l);
+    }
+    if (t->form == ZBT_MAPPED) zbtMapFree(zbtMapOf(t));
+    treeFreeHeader(t);
+}
+
+static void copyBigs(struct zbtLeaf *l) {
+    for (unsigned i = 0; i < l->count; i++) {
+        struct zbtBig *big = bigAt(l, i), *copy;
+        if (!big) continue;
+        copy = zmalloc(sizeof *big + big->len);
+        memcpy(copy, big, sizeof *big + big->len);
+        memcpy(zbtBytes(l, zbtSlot(l, i)) + 1, &copy, sizeof copy);
+    }
+}
+
+/* The node and all below it; leaves are linked to those copied before. */
+static void *copyNode(zbtree *t, const void *node, int level, struct zbtInner *parent) {
+    if (level == 0) {
+        const struct zbtLeaf *l = node;
+        struct zbtLeaf *copy = zmalloc(l->size);
+        memcpy(copy, l, l->size);
+        copy->parent = parent;
+        linkBetween(t, t->last, copy, NULL);
+        if (t->bigs) copyBigs(copy);
+        if (t->form == ZBT_MAPPED) zbtMapOf(t)->leaves[copy->id] = copy;
+        return copy;
+    }
+    const struct zbtInner *n = node;
+    struct zbtInner *copy = zmalloc(zbtInnerSize(n->cap));
+    memcpy(copy, n, zbtInnerSize(n->cap));
+    copy->parent = parent;
+    for (unsigned i = 0; i < n->count; i++)
+        zbtChildren(copy)[i] = copyNode(t, zbtChildren(n)[i], level - 1, copy);
+    return copy;
+}
+
+zbtree *zbtCopy(const zbtree *t) {
+    if (t->form == ZBT_ONE_LEAF) {
+        zbtree *copy = zmalloc(sizeof *t + t->first->size);
+        memcpy(copy, t, sizeof *t + t->first->size);
+        copy->root = copy->first = copy->last = (struct zbtLeaf *)(copy + 1);
+        if (t->bigs) copyBigs(copy->first);
+        return copy;
+    }
+    zbtree *copy = zmalloc(sizeof *t + (t->form == ZBT_MAPPED ? sizeof(struct zbtMap) : 0));
+    *copy = *t;
+    copy->first = copy->last = NULL;
+    if (t->form == ZBT_MAPPED) zbtMapCopy(zbtMapOf(copy), zbtMapOf(t));
+    copy->root = copyNode(copy, t->root, t->height, NULL);
+    return copy;
+}
+
+uint64_t zbtLength(const zbtree *t) {
+    return t->length;
+}
+
+static size_t innerMemory(const void *node, int level) {
+    const struct zbtInner *n = node;
+    if (level == 0) return 0;
+    size_t sum = zmallocSize(n);
+    for (unsigned i = 0; i < n->count && level > 1; i++) sum += innerMemory(zbtChildren(n)[i], level - 1);
+    return sum;
+}
+
+size_t zbtMemory(const zbtree *t, size_t samples) {
+    size_t seen = 0, bytes = 0;
+    if (samples == 0 || samples > t->leaves) samples = t->leaves;
+    for (const struct zbtLeaf *l = t->first; l && seen < samples; l = l->next, seen++) {
+        bytes += l->size;
+        for (unsigned i = 0; t->bigs && i < l->count; i++)
+            if (bigAt(l, i)) bytes += zmallocSize(bigAt(l, i));
+    }
+    bytes = (size_t)((double)bytes / (double)seen * (double)t->leaves);
+    if (t->form == ZBT_ONE_LEAF) return sizeof *t + bytes;
+    bytes += zmallocSize(t) + innerMemory(t->root, t->height);
+    return t->form == ZBT_MAPPED ? bytes + zbtMapMemory(zbtMapOf(t)) : bytes;
+}
+
+size_t zbtAllocations(const zbtree *t) {
+    return 1 + t->bigs + (t->form == ZBT_ONE_LEAF ? 0 : t->leaves + t->leaves / (ZBT_INNER_MAX / 2) + 2);
+}
+
+/* ---- Searching ---- */
+
+bool zbtFind(const zbtree *t, struct str member, uint64_t hash, struct zbtPos *p) {
+    if (t->form == ZBT_MAPPED) return zbtMapFind(zbtMapOf(t), member, hash, p);
+    for (struct zbtLeaf *l = t->first; l; l = l->next) {
+        int slot = zbtLeafFind(l, zbtFp(hash), member);
+        if (slot < 0) continue;
+        *p = (struct zbtPos){l, (unsigned)slot};
+        return true;
+    }
+    return false;
+}
+
+bool zbtAtRank(const zbtree *t, uint64_t rank, struct zbtPos *p) {
+    if (rank >= t->length) return false;
+    if (rank + 1 == t->length) {
+        *p = (struct zbtPos){t->last, t->last->count - 1u};
+        return true;
+    }
+    const void *node = t->root;
+    for (int level = t->height; level > 0; level--) {
+        const struct zbtInner *n = node;
+        unsigned i = 0;
+        for (; rank >= n->counts[i]; i++) rank -= n->counts[i];
+        node = zbtChildren(n)[i];
+    }
+    *p = (struct zbtPos){(struct zbtLeaf *)node, (unsigned)rank};
+    return true;
+}
+
+uint64_t zbtRank(const zbtree *t, struct zbtPos p) {
+    uint64_t rank = p.slot;
+    const void *child = p.leaf;
+    (void)t;
+    for (const struct zbtInner *n = p.leaf->parent; n; child = n, n = n->parent) {
+        void **children = zbtChildren(n);
+        for (unsigned i = 0; children[i] != child; i++) rank += n->counts[i];
+    }
+    return rank;
+}
+
+/* The first element that is not left of the target, or the one before. */
+static bool seekPos(const zbtree *t, const struct zbtTarget *target, bool before, struct zbtPos *p) {
+    if (!t->length) return false;
+    p->leaf = seek(t, target, &p->slot);
+    if (before) return zbtStep(p, true);
+    if (p->slot < p->leaf->count) return true;
+    *p = (struct zbtPos){p->leaf->next, 0};
+    return p->leaf != NULL;
+}
+
+bool zbtSeekScore(const zbtree *t, const struct zscoreRange *r, bool last, struct zbtPos *p) {
+    struct zbtTarget target = {.score = last ? r->max : r->min};
+    if (zscoreRangeEmpty(r)) return false;
+    target.ties = (last ? !r->maxex : r->minex) ? ZBT_TIES_LEFT : ZBT_TIES_RIGHT;
+    if (!seekPos(t, &target, last, p)) return false;
+    return last ? zscoreGteMin(zbtScore(*p), r) : zscoreLteMax(zbtScore(*p), r);
+}
+
+bool zbtSeekLex(const zbtree *t, const struct zlexRange *r, bool last, struct zbtPos *p) {
+    const struct zlexBound *bound = last ? &r->max : &r->min;
+    if (!t->length || zlexRangeEmpty(r)) return false;
+    if (bound->kind == ZLEX_VALUE) {
+        struct zbtTarget target = {0, ZBT_BY_MEMBER, last != bound->exclusive, bound->value};
+        if (!seekPos(t, &target, last, p)) return false;
+    } else if (!zbtAtRank(t, last ? t->length - 1 : 0, p)) {
+        return false;
+    }
+    return last ? zlexGteMin(zbtMember(*p), r) : zlexLteMax(zbtMember(*p), r);
+}
+
+/* ---- Changing ---- */
+
+zbtree *zbtInsert(zbtree *t, double score, struct str member, uint64_t hash) {
+    serverAssert(score == score); /* not NaN */
+    struct zbtItem it = itemOf(t, score, member, hash);
+    return insertItem(t, &it, hash);
+}
+
+zbtree *zbtAppend(zbtree *t, double score, struct str member) {
+    return zbtInsert(t, score, member, hashBytes(member.ptr, member.len));
+}
+
+/* A new score that keeps the element in its leaf. False: it does not. */
+static bool rescoreInLeaf(struct zbtPos p, const struct zbtItem *it) {
+    struct zbtLeaf *l = p.leaf;
+    struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member};
+    if (!zbtLeafFits(l, it->score)) return false;
+    bool rises = it->score >= zbtScore(p);
+    unsigned to = zbtLeafSearch(l, &target), last = l->count - 1u;
+    if (to > p.slot) to--;
+    bool low_ok = to > 0 || !l->prev || (p.slot == 0 && rises);
+    bool high_ok = to < last || !l->next || (p.slot == last && !rises);
+    if (!low_ok || !high_ok) return false;
+    zbtLeafRescore(l, p.slot, to, it->score);
+    return true;
+}
+
+zbtree *zbtUpdate(zbtree *t, struct zbtPos p, double score, uint64_t hash) {
+    char bytes[ZBT_INLINE_MAX];
+    struct zbtItem it = {score, zbtMember(p), bigAt(p.leaf, p.slot), zbtFp(hash)};
+    serverAssert(score == score); /* not NaN */
+    if (rescoreInLeaf(p, &it)) return t;
+    if (!it.big) {
+        if (it.member.len) memcpy(bytes, it.member.ptr, it.member.len);
+        it.member.ptr = bytes;
+    }
+    if (t->form == ZBT_MAPPED) zbtMapRemove(zbtMapOf(t), p.leaf, hash);
+    return insertItem(takeOut(t, p.leaf, p.slot, p.slot + 1), &it, hash);
+}
+
+zbtree *zbtErase(zbtree *t, struct zbtPos p, uint64_t hash) {
+    if (t->form == ZBT_MAPPED) zbtMapRemove(zbtMapOf(t), p.leaf, hash);
+    freeBigs(p.leaf, p.slot, p.slot + 1, &t->bigs);
+    return takeOut(t, p.leaf, p.slot, p.slot + 1);
+}
+
+zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count) {
+    struct zbtPos p;
+    while (count && zbtAtRank(t, rank, &p)) {
+        unsigned n = p.leaf->count - p.slot;
+        if (n > count) n = (unsigned)count;
+        if (t->form == ZBT_MAPPED) zbtMapRemoveRun(zbtMapOf(t), p.leaf, p.slot, p.slot + n);
+        freeBigs(p.leaf, p.slot, p.slot + n, &t->bigs);
+        t = takeOut(t, p.leaf, p.slot, p.slot + n);
+        count -= n;
+    }
+    return t;
+}
+
+uint64_t zbtScan(const zbtree *t, uint64_t cursor, zbtScanFn fn, void *priv) {
+    if (t->form == ZBT_MAPPED) return zbtMapScan(zbtMapOf(t), cursor, fn, priv);
+    struct zbtPos p;
+    for (bool more = zbtAtRank(t, 0, &p); more; more = zbtStep(&p, false))
+        fn(priv, zbtMember(p), zbtScore(p));
+    return 0;
+}
+
+/* ---- Prefetching ---- */
+
+static void fetchLines(const void *from, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += 64) zbtFetch((const char *)from + i);
+}
+
+/* An end of a leaf whose header is here: its slot, and where its member probably is. */
+static void fetchEnd(const struct zbtLeaf *l, bool tail) {
+    const char *end = (const char *)l + l->size;
+    zbtFetch(zbtSlot(l, tail && l->count ? l->count - 1u : 0));
+    zbtFetch(tail ? end - l->heap : end - 1);
+}
+
+/* Leaf, slot, member: one step each. A map is one step more. */
+static bool fetchMember(const zbtree *t, uint64_t hash, int step, const void **at, unsigned *slot) {
+    const struct zbtLeaf *l = t->first;
+    if (t->form == ZBT_MAPPED) {
+        if (step == 1) {
+            zbtMapPrefetch(zbtMapOf(t), hash);
+            return true;
+        }
+        l = step == 2 ? zbtMapPeek(zbtMapOf(t), hash) : *at;
+        if (!l) return false;
+        *at = l;
+        step--;
+    }
+    if (step == 1) {
+        fetchLines(l, t->form == ZBT_ONE_LEAF ? sizeof *l + l->cap : FETCH_LEAF);
+        return true;
+    }
+    if (step == 2) {
+        int found = zbtLeafPeek(l, zbtFp(hash));
+        if (found < 0) return false;
+        *slot = (unsigned)found;
+        zbtFetch(zbtSlot(l, *slot));
+        return true;
+    }
+    zbtFetch(zbtBytes(l, zbtSlot(l, *slot)));
+    return false;
+}
+
+bool zbtPrefetch(const zbtree *t, unsigned wants, uint64_t hash, int step, const void **at, unsigned *slot) {
+    bool ends = wants & (ZBT_FETCH_HEAD | ZBT_FETCH_TAIL);
+    if (step == 0) {
+        fetchLines(t, 2 * 64);
+        return wants != 0;
+    }
+    if (wants & ZBT_FETCH_MEMBER) return fetchMember(t, hash, step, at, slot);
+    if (!ends) return false;
+    const struct zbtLeaf *l = wants & ZBT_FETCH_HEAD ? t->first : t->last;
+    if (step == 1 && t->form != ZBT_ONE_LEAF) {
+        zbtFetch(l);
+        return true;
+    }
+    fetchEnd(l, wants & ZBT_FETCH_TAIL);
+    return false;
+}

@@ -1,0 +1,175 @@
+/* zbtree.h - ordered index of a sorted set: a packed B+ tree with order statistics, which also finds members.
+ *
+ *                  zbtree                       | root first last length .. | one leaf, or the member map |
+ *                    |
+ *              inner | counts | separators | children |                      counts: elements below a child
+ *                    /                  \
+ *     leaf | fp fp fp .. | slot slot .. |   free   | .. bytes bytes | <-> leaf <-> leaf
+ *            one byte      score, offset             members
+ *
+ * Leaves. An element of a leaf is spread over three columns, in the order of the set:
+ *
+ *     fp      1 byte    of the member's hash; 32 are compared at once (AVX2), or 8 (plain C)
+ *     slot    2 bytes   where the member is, from the end of the leaf
+ *             w bytes   the score: w = 1, 2, 4: an unsigned number to add to the leaf's base, when all scores
+ *                       of the leaf are integers near enough to each other; w = 8: the double itself
+ *     bytes   1 + len   length and member, in no order; from 255 bytes on: 255 and a pointer
+ *
+ * so inserting moves fp and slots of the elements behind, which is a few hundred bytes, and no members. Bytes
+ * of erased members are garbage until the leaf is made anew. Leaves are not nodes of one size: they are grown
+ * by the allocator's classes up to LEAF_MAX and shrunk again, so they are nine tenths full on average,
+ * whatever the order of insertion. A full leaf is split in the middle; at the ends of the set it is left
+ * full, and a new one begun.
+ *
+ * Inner nodes. Separators are lower bounds, not copies of keys: all scores left of it <= separator <= all
+ * scores at and right of it. Only splits set them; neither inserting nor erasing ever has to mend one. Equal
+ * scores are settled by the first member of the child in question.
+ *
+ * Members. A set of up to MAP_LEAVES leaves has no index of members: their fp are scanned. Larger ones have a
+ * map from hash to leaf: buckets of one cache line, 12 tags and 12 leaf numbers (zbtree_map.c). An entry
+ * takes 5 bytes and knows neither member nor score: it only says which leaf to search for the fp.
+ *
+ * Bytes, for members `member:<i>` scored i (sizes are allocator classes):
+ *
+ *     129 elements   elements 129 * (1 fp + 2 offset + 1 score + 1 length + 9.15)      1825
+ *                    fp rounded up to 16, leaf header 48, tree 48                        111 -> class 2048
+ *                                                                           15.9 per member (budget 28)
+ *     1M in order    1 + 2 + 1 + 1 + 12.9 = 17.9; headers, inner nodes                 18.7 per member
+ *                    map: 64 / 12 bytes at 54% .. 80% fill                        6.7 .. 9.9
+ *                                                                           25.4 .. 28.6 (budget 36)
+ *     1M at random   leaves 90% full                                                   20.7
+ *                    map                                                          6.7 .. 9.9
+ *                                                                           27.4 .. 30.6 (budget 42)
+ *
+ * Order: score ascending, then member bytes by memcmp. NaN is not allowed. Members are unique; that is the
+ * caller's duty, who has searched before inserting. Hashes are hashBytes() of the member; only the caller
+ * knows whether it has one already. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/sds.h"
+#include "base/str.h"
+#include "ds/zskiplist.h" /* the ranges */
+
+typedef struct zbtree zbtree;
+struct zbtInner;
+
+/* ---- Leaves: public only so that reading an element needs no call ---- */
+
+struct zbtLeaf {
+    struct zbtLeaf *prev, *next;
+    struct zbtInner *parent;
+    int64_t base;     /* of the scores when width is not 8 */
+    uint32_t id;      /* in the map; 0: there is no map */
+    uint16_t count;   /* elements */
+    uint16_t cap;     /* length of the fp column; a multiple of 16 */
+    uint16_t heap;    /* bytes of members, at the end, with garbage */
+    uint16_t garbage; /* bytes of erased members */
+    uint16_t size;    /* of the whole leaf */
+    uint8_t width;    /* bytes of a score */
+    uint8_t table;    /* of the map that knows its members */
+    uint8_t fp[];
+};
+_Static_assert(offsetof(struct zbtLeaf, fp) == 48, "no padding");
+
+/* An element: valid until the next change of the tree. leaf NULL: none. */
+struct zbtPos {
+    struct zbtLeaf *leaf;
+    unsigned slot;
+};
+
+#define ZBT_INLINE_MAX 254 /* longer members are allocated by themselves */
+struct zbtBig {
+    size_t len;
+    char bytes[];
+};
+
+#define ZBT_INLINE static inline __attribute__((always_inline))
+
+ZBT_INLINE uint8_t *zbtSlot(const struct zbtLeaf *l, unsigned i) {
+    return (uint8_t *)l->fp + l->cap + (size_t)i * (2u + l->width);
+}
+ZBT_INLINE double zbtScoreIn(const uint8_t *slot, unsigned width, int64_t base) {
+    uint16_t w2;
+    uint32_t w4;
+    double w8;
+    switch (width) {
+    case 1: return (double)(base + slot[2]);
+    case 2: memcpy(&w2, slot + 2, 2); return (double)(base + w2);
+    case 4: memcpy(&w4, slot + 2, 4); return (double)(base + w4);
+    default: memcpy(&w8, slot + 2, 8); return w8;
+    }
+}
+ZBT_INLINE uint8_t *zbtBytes(const struct zbtLeaf *l, const uint8_t *slot) {
+    uint16_t off;
+    memcpy(&off, slot, 2);
+    return (uint8_t *)l + l->size - off;
+}
+ZBT_INLINE struct zbtBig *zbtBigOf(const uint8_t *bytes) {
+    struct zbtBig *big;
+    memcpy(&big, bytes + 1, sizeof big);
+    return big;
+}
+ZBT_INLINE struct str zbtMemberIn(const struct zbtLeaf *l, const uint8_t *slot) {
+    const uint8_t *bytes = zbtBytes(l, slot);
+    if (__builtin_expect(*bytes <= ZBT_INLINE_MAX, 1)) return strN((const char *)bytes + 1, *bytes);
+    const struct zbtBig *big = zbtBigOf(bytes);
+    return strN(big->bytes, big->len);
+}
+
+static inline double zbtScore(struct zbtPos p) {
+    return zbtScoreIn(zbtSlot(p.leaf, p.slot), p.leaf->width, p.leaf->base);
+}
+static inline struct str zbtMember(struct zbtPos p) {
+    return zbtMemberIn(p.leaf, zbtSlot(p.leaf, p.slot));
+}
+/* One element further; false at the end. */
+static inline bool zbtStep(struct zbtPos *p, bool back) {
+    if (back ? p->slot > 0 : p->slot + 1u < p->leaf->count) {
+        p->slot += back ? -1u : 1u;
+        return true;
+    }
+    p->leaf = back ? p->leaf->prev : p->leaf->next;
+    p->slot = back && p->leaf ? p->leaf->count - 1u : 0;
+    return p->leaf != NULL;
+}
+
+/* ---- Life ---- */
+zbtree *zbtCreate(size_t entries); /* expected number of elements; 0: not known */
+void zbtFree(zbtree *t);           /* on any thread */
+zbtree *zbtCopy(const zbtree *t);  /* O(n), without hashing */
+uint64_t zbtLength(const zbtree *t);
+size_t zbtMemory(const zbtree *t, size_t samples); /* usable bytes; so many leaves are looked at, 0: all */
+size_t zbtAllocations(const zbtree *t);            /* about; O(1) */
+
+/* ---- Searching ---- */
+bool zbtFind(const zbtree *t, struct str member, uint64_t hash, struct zbtPos *p);
+bool zbtAtRank(const zbtree *t, uint64_t rank, struct zbtPos *p); /* O(log n) */
+uint64_t zbtRank(const zbtree *t, struct zbtPos p);               /* O(log n), climbing */
+/* First element inside the range, or the last one. O(log n). A lex range presumes equal scores. */
+bool zbtSeekScore(const zbtree *t, const struct zscoreRange *r, bool last, struct zbtPos *p);
+bool zbtSeekLex(const zbtree *t, const struct zlexRange *r, bool last, struct zbtPos *p);
+
+/* ---- Changing: all return the tree, which may have moved ---- */
+zbtree *zbtInsert(zbtree *t, double score, struct str member, uint64_t hash);
+zbtree *zbtAppend(zbtree *t, double score, struct str member); /* known to sort after all others */
+zbtree *zbtUpdate(zbtree *t, struct zbtPos p, double score, uint64_t hash);
+zbtree *zbtErase(zbtree *t, struct zbtPos p, uint64_t hash);
+zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count); /* by whole leaves where it can */
+
+/* SCAN, as hashtableScan: every element that is there during the whole scan is passed at least once. The
+ * cursor is a position in the hash space; a set without a map is passed at once. */
+typedef void (*zbtScanFn)(void *priv, struct str member, double score);
+uint64_t zbtScan(const zbtree *t, uint64_t cursor, zbtScanFn fn, void *priv);
+
+/* Prefetch, in steps: each reads what the one before has fetched. False: nothing more to fetch. *at and *slot
+ * are for the steps to remember what they found. */
+enum { ZBT_FETCH_HEAD = 1, ZBT_FETCH_TAIL = 2, ZBT_FETCH_MEMBER = 4 };
+bool zbtPrefetch(const zbtree *t, unsigned wants, uint64_t hash, int step, const void **at, unsigned *slot);
+
+/* Shape, fill, depth, as text: "leaves:3 depth:1 ...", appended. O(leaves). */
+sds zbtStats(const zbtree *t, sds s);
+void zbtVerify(const zbtree *t); /* every invariant; asserts. For tests */

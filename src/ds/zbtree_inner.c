@@ -1,0 +1,232 @@
+/* zbtree_inner.c - inner nodes of the B+ tree: counts, separators, children.
+ *
+ *     | parent, count, cap, level | counts[cap] | separators[cap] | children[cap] |
+ *
+ *     separators[i], i > 0: all scores in children[i - 1] and before <= it <= all in children[i] and behind
+ *     separators[0] is -inf, those from count on are NaN: so counting those <= x needs no other bound
+ *
+ * Only the root is smaller than ZBT_INNER_MAX: it grows from 4 to 12 to 36 children. */
+#include "ds/zbtree_private.h"
+
+#include <math.h>
+
+#define CAP_FIRST 4
+#define CAP_GROW  3
+
+size_t zbtInnerSize(unsigned cap) {
+    return sizeof(struct zbtInner) + cap * (sizeof(uint64_t) + sizeof(double) + sizeof(void *));
+}
+
+static struct zbtInner *innerNew(unsigned cap, int level, struct zbtInner *parent) {
+    struct zbtInner *n = zmalloc(zbtInnerSize(cap));
+    *n = (struct zbtInner){.parent = parent, .cap = (uint16_t)cap, .level = (uint8_t)level};
+    for (unsigned i = 0; i < cap; i++) zbtSeparators(n)[i] = NAN;
+    return n;
+}
+
+static void innerFree(struct zbtInner *n) {
+    zfreeSized(n, zbtInnerSize(n->cap));
+}
+
+static uint64_t total(const struct zbtInner *n) {
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < n->count; i++) sum += n->counts[i];
+    return sum;
+}
+
+static void setParent(void *child, int level, struct zbtInner *parent) {
+    if (level == 0)
+        ((struct zbtLeaf *)child)->parent = parent;
+    else
+        ((struct zbtInner *)child)->parent = parent;
+}
+
+static void adopt(struct zbtInner *n, unsigned from) {
+    for (unsigned i = from; i < n->count; i++) setParent(zbtChildren(n)[i], n->level - 1, n);
+}
+
+/* ---- Searching ---- */
+
+unsigned zbtChildIndex(const struct zbtInner *n, const void *child) {
+    void **children = zbtChildren(n);
+    unsigned last = n->count - 1u, i = 0;
+    if (children[last] == child) return last;
+    while (children[i] != child) i++;
+    return i;
+}
+
+/* Is the first element below the child left of the target? */
+static bool startsLeft(const struct zbtInner *n, unsigned i, const struct zbtTarget *t) {
+    const void *child = zbtChildren(n)[i];
+    for (int level = n->level - 1; level > 0; level--) child = zbtChildren(child)[0];
+    const struct zbtLeaf *l = child;
+    const uint8_t *slot = zbtSlot(l, 0);
+    return zbtIsLeft(zbtScoreIn(slot, l->width, l->base), l, slot, t);
+}
+
+static inline unsigned behindOne(unsigned count) {
+    return count ? count - 1 : 0;
+}
+
+unsigned zbtChildFor(const struct zbtInner *n, const struct zbtTarget *t) {
+    const double *separators = zbtSeparators(n);
+    if (t->ties == ZBT_TIES_RIGHT) return behindOne(zbtCountLt(separators, n->cap, t->score));
+    unsigned low = 0, high = n->count - 1u;
+    if (t->ties != ZBT_BY_MEMBER) {
+        high = behindOne(zbtCountLe(separators, n->cap, t->score));
+        if (t->ties == ZBT_TIES_LEFT || separators[high] < t->score || high == 0) return high;
+        low = behindOne(zbtCountLt(separators, n->cap, t->score));
+    }
+    while (low < high) {
+        unsigned mid = (low + high + 1) / 2;
+        if (startsLeft(n, mid, t))
+            low = mid;
+        else
+            high = mid - 1;
+    }
+    return low;
+}
+
+/* ---- Changing ---- */
+
+void zbtAddCounts(const struct zbtLeaf *l, int64_t delta) {
+    const void *child = l;
+    for (struct zbtInner *n = l->parent; n; child = n, n = n->parent)
+        n->counts[zbtChildIndex(n, child)] += (uint64_t)delta;
+}
+
+void zbtReplaceChild(zbtree *t, struct zbtInner *parent, const void *old, void *now) {
+    if (parent)
+        zbtChildren(parent)[zbtChildIndex(parent, old)] = now;
+    else
+        t->root = now;
+}
+
+static void copyChildren(struct zbtInner *dst, const struct zbtInner *src, unsigned from, unsigned count) {
+    unsigned at = dst->count;
+    memcpy(dst->counts + at, src->counts + from, count * sizeof *dst->counts);
+    memcpy(zbtSeparators(dst) + at, zbtSeparators(src) + from, count * sizeof(double));
+    memcpy(zbtChildren(dst) + at, zbtChildren(src) + from, count * sizeof(void *));
+    dst->count = (uint16_t)(at + count);
+    adopt(dst, at);
+}
+
+static void cutOff(struct zbtInner *n, unsigned count) {
+    for (unsigned i = count; i < n->count; i++) zbtSeparators(n)[i] = NAN;
+    n->count = (uint16_t)count;
+}
+
+static void putChild(struct zbtInner *n, unsigned at, void *child, uint64_t count, double separator) {
+    unsigned behind = n->count - at;
+    memmove(n->counts + at + 1, n->counts + at, behind * sizeof *n->counts);
+    memmove(zbtSeparators(n) + at + 1, zbtSeparators(n) + at, behind * sizeof(double));
+    memmove(zbtChildren(n) + at + 1, zbtChildren(n) + at, behind * sizeof(void *));
+    n->counts[at] = count;
+    zbtSeparators(n)[at] = at ? separator : -INFINITY;
+    zbtChildren(n)[at] = child;
+    n->count++;
+    setParent(child, n->level - 1, n);
+}
+
+static struct zbtInner *growRoot(zbtree *t, struct zbtInner *root) {
+    struct zbtInner *n = innerNew(CAP_GROW * root->cap, root->level, NULL);
+    copyChildren(n, root, 0, root->count);
+    innerFree(root);
+    t->root = n;
+    return n;
+}
+
+static bool isRightmost(const struct zbtInner *n) {
+    for (; n->parent; n = n->parent)
+        if (zbtChildren(n->parent)[n->parent->count - 1] != n) return false;
+    return true;
+}
+
+/* The upper half goes to a new node, which is returned; its first separator is the one between both. */
+static struct zbtInner *splitInner(zbtree *t, struct zbtInner *n) {
+    unsigned half = n->count / 2u;
+    struct zbtInner *right = innerNew(ZBT_INNER_MAX, n->level, NULL);
+    copyChildren(right, n, half, n->count - half);
+    double separator = zbtSeparators(right)[0];
+    zbtSeparators(right)[0] = -INFINITY;
+    cutOff(n, half);
+    zbtAttach(t, n->parent, n, total(n), right, total(right), separator, n->level + 1);
+    return right;
+}
+
+void zbtAttach(zbtree *t, struct zbtInner *parent, void *left, uint64_t left_count, void *right,
+               uint64_t right_count, double separator, int level) {
+    if (!parent) {
+        parent = t->root = innerNew(CAP_FIRST, level, NULL);
+        putChild(parent, 0, left, left_count, 0);
+        t->height++;
+    }
+    unsigned at = zbtChildIndex(parent, left);
+    if (parent->count == parent->cap && parent->cap < ZBT_INNER_MAX) parent = growRoot(t, parent);
+    if (parent->count == ZBT_INNER_MAX) {
+        if (at + 1 == ZBT_INNER_MAX && isRightmost(parent)) { /* leave it full, begin a new one */
+            struct zbtInner *fresh = innerNew(ZBT_INNER_MAX, level, NULL);
+            putChild(fresh, 0, right, right_count, 0);
+            parent->counts[at] = left_count;
+            zbtAttach(t, parent->parent, parent, total(parent), fresh, right_count, separator, level + 1);
+            return;
+        }
+        struct zbtInner *upper = splitInner(t, parent);
+        if (at >= parent->count) {
+            at -= parent->count;
+            parent = upper;
+        }
+    }
+    parent->counts[at] = left_count;
+    putChild(parent, at + 1, right, right_count, separator);
+}
+
+static void dropChild(struct zbtInner *n, unsigned at) {
+    unsigned behind = n->count - at - 1u;
+    memmove(n->counts + at, n->counts + at + 1, behind * sizeof *n->counts);
+    memmove(zbtSeparators(n) + at, zbtSeparators(n) + at + 1, behind * sizeof(double));
+    memmove(zbtChildren(n) + at, zbtChildren(n) + at + 1, behind * sizeof(void *));
+    cutOff(n, n->count - 1u);
+    if (n->count) zbtSeparators(n)[0] = -INFINITY;
+}
+
+/* children[at + 1] goes into children[at], when both leave some room. */
+static bool mergeInner(zbtree *t, struct zbtInner *parent, unsigned at) {
+    if (at + 1 >= parent->count) return false;
+    struct zbtInner *left = zbtChildren(parent)[at], *right = zbtChildren(parent)[at + 1];
+    if (left->count + right->count > ZBT_INNER_MAX * 3 / 4) return false;
+    unsigned seam = left->count;
+    copyChildren(left, right, 0, right->count);
+    zbtSeparators(left)[seam] = zbtSeparators(parent)[at + 1];
+    parent->counts[at] += parent->counts[at + 1];
+    parent->counts[at + 1] = 0;
+    innerFree(right);
+    zbtDetach(t, parent, at + 1);
+    return true;
+}
+
+static void collapseRoot(zbtree *t) {
+    struct zbtInner *root = t->root;
+    while (t->height && root->count == 1) {
+        t->root = zbtChildren(root)[0];
+        t->height--;
+        setParent(t->root, t->height, NULL);
+        innerFree(root);
+        root = t->root;
+    }
+}
+
+void zbtDetach(zbtree *t, struct zbtInner *n, unsigned at) {
+    struct zbtInner *parent = n->parent;
+    dropChild(n, at);
+    if (!parent) {
+        collapseRoot(t);
+    } else if (!n->count) {
+        at = zbtChildIndex(parent, n);
+        innerFree(n);
+        zbtDetach(t, parent, at);
+    } else if (n->count <= ZBT_INNER_MAX / 4) {
+        at = zbtChildIndex(parent, n);
+        if (!mergeInner(t, parent, at) && at) mergeInner(t, parent, at - 1);
+    }
+}

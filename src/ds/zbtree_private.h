@@ -1,0 +1,194 @@
+/* zbtree_private.h - what the files zbtree*.c share. The layout and the ideas are in zbtree.h. */
+#pragma once
+
+#include "base/assert.h"
+#include "base/hash.h"
+#include "base/zmalloc.h"
+#include "ds/zbtree.h"
+
+#ifndef ZBT_LEAF_MAX
+#define ZBT_LEAF_MAX 2048
+#endif
+#define ZBT_LEAF_SLOTS 256 /* at most; arrays on the stack have this size */
+#define ZBT_LEAF_MIN   176
+#define ZBT_MAP_LEAVES 4 /* with more there is a map */
+#ifndef ZBT_INNER_MAX
+#define ZBT_INNER_MAX 36 /* children: 888 of 896 bytes */
+#endif
+#define ZBT_FP_GROUP 128 /* fp compared at once */
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* The empty asm keeps gcc from dropping calls of functions that do nothing but prefetch. */
+static inline void zbtFetch(const void *p) {
+    __builtin_prefetch(p);
+    __asm__ volatile("");
+}
+
+/* ---- Inner nodes: three columns of `cap` ---- */
+
+struct zbtInner {
+    struct zbtInner *parent;
+    uint16_t count, cap;
+    uint8_t level; /* 1: the children are leaves */
+    uint64_t counts[];
+    /* double   separators[cap]: [0] is -inf, those past the end are NaN
+     * void    *children[cap] */
+};
+
+static inline double *zbtSeparators(const struct zbtInner *n) {
+    return (double *)(n->counts + n->cap);
+}
+static inline void **zbtChildren(const struct zbtInner *n) {
+    return (void **)(n->counts + 2 * n->cap);
+}
+
+/* ---- The map ---- */
+
+#define ZBT_BUCKET_SLOTS 12
+struct zbtBucket {
+    uint8_t tag[ZBT_BUCKET_SLOTS];
+    uint16_t used;     /* bit per slot */
+    uint16_t overflow; /* entries that belong here or before and sit behind */
+    uint32_t id[ZBT_BUCKET_SLOTS];
+};
+_Static_assert(sizeof(struct zbtBucket) == 64, "a bucket is a cache line");
+
+struct zbtMap {
+    struct zbtBucket *table[2];
+    uint32_t buckets[2];
+    uint64_t used[2];
+    struct zbtLeaf **leaves; /* by number; of a free number: the next free one, times 2, plus 1 */
+    uint32_t ids, ids_cap, ids_free;
+    uint32_t moving; /* the next leaf to move to the other table; 0: not rehashing */
+    uint8_t now;     /* the table in use; while rehashing, the one that is left */
+};
+
+/* ---- The tree ---- */
+
+enum zbtForm { ZBT_ONE_LEAF /* behind the tree */, ZBT_PLAIN, ZBT_MAPPED /* the map is behind the tree */ };
+
+struct zbtree {
+    void *root; /* leaf or inner */
+    struct zbtLeaf *first, *last;
+    uint64_t length, bigs;
+    uint32_t leaves;
+    uint8_t height; /* levels of inner nodes */
+    uint8_t form;
+};
+_Static_assert(sizeof(struct zbtree) == 48, "and the first leaf behind it");
+
+static inline struct zbtMap *zbtMapOf(const zbtree *t) {
+    return t->form == ZBT_MAPPED ? (struct zbtMap *)(t + 1) : NULL;
+}
+
+/* An element on its way into a leaf. */
+struct zbtItem {
+    double score;
+    struct str member;
+    struct zbtBig *big; /* taken over by the leaf; NULL: the member's bytes are copied */
+    uint8_t fp;
+};
+
+/* What to search: elements left of it are before (score, ..). Equal scores: all are left, none, or those
+ * whose member is less (or equal, too). */
+struct zbtTarget {
+    double score;
+    enum { ZBT_TIES_LEFT, ZBT_TIES_RIGHT, ZBT_TIES_BY_MEMBER, ZBT_BY_MEMBER /* whatever the scores */ } ties;
+    bool equal_left;
+    struct str member;
+};
+
+static inline uint8_t zbtFp(uint64_t hash) {
+    return (uint8_t)hash;
+}
+
+static inline unsigned zbtItemBytes(const struct zbtItem *it) {
+    return it->big ? 1 + sizeof it->big : 1 + (unsigned)it->member.len;
+}
+
+static inline bool zbtMemberIsLeft(struct str member, const struct zbtTarget *t) {
+    int cmp = strCmp(member, t->member);
+    return cmp < 0 || (cmp == 0 && t->equal_left);
+}
+
+static inline bool zbtIsLeft(double score, const struct zbtLeaf *l, const uint8_t *slot,
+                             const struct zbtTarget *t) {
+    if (score != t->score && t->ties != ZBT_BY_MEMBER) return score < t->score;
+    return t->ties >= ZBT_TIES_BY_MEMBER ? zbtMemberIsLeft(zbtMemberIn(l, slot), t)
+                                         : t->ties == ZBT_TIES_LEFT;
+}
+
+/* ---- zbtree_leaf.c ---- */
+
+/* How scores are stored in a leaf that has all of some elements. */
+struct zbtPacking {
+    int64_t base;
+    unsigned width;
+};
+/* For elements [from, to) of a leaf, and one more at `slot` unless it is NULL. */
+struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, const struct zbtItem *more,
+                          unsigned slot);
+/* Bytes of a leaf of so many elements; `bytes` are those of the members. */
+size_t zbtLeafNeed(unsigned count, size_t bytes, unsigned width);
+unsigned zbtLeafBytes(const struct zbtLeaf *l, unsigned from, unsigned to); /* without garbage */
+static inline size_t zbtLeafLive(const struct zbtLeaf *l) {
+    return zbtLeafNeed(l->count, (size_t)l->heap - l->garbage, l->width);
+}
+/* Empty, not linked; cap is chosen for elements of `each` bytes in all. */
+void zbtLeafInit(struct zbtLeaf *l, size_t size, struct zbtPacking p, unsigned least, unsigned each);
+void zbtLeafTake(struct zbtLeaf *dst, const struct zbtLeaf *src, unsigned from, unsigned to);
+bool zbtLeafHasRoom(struct zbtLeaf *l, const struct zbtItem *it);
+void zbtLeafPut(struct zbtLeaf *l, unsigned slot, const struct zbtItem *it); /* there is room */
+void zbtLeafDrop(struct zbtLeaf *l, unsigned from, unsigned to);             /* big members are not freed */
+bool zbtLeafFits(const struct zbtLeaf *l, double score);
+/* The score fits, the order is right with the element at `to`. */
+void zbtLeafRescore(struct zbtLeaf *l, unsigned from, unsigned to, double score);
+unsigned zbtLeafSearch(const struct zbtLeaf *l, const struct zbtTarget *t); /* first slot not left of it */
+extern int (*zbtLeafFind)(const struct zbtLeaf *l, uint8_t fp, struct str member); /* slot, -1: none */
+extern int (*zbtLeafPeek)(const struct zbtLeaf *l, uint8_t fp);                    /* first with this fp */
+/* How many of the separators (cap of them) are <= x, or < x. */
+extern unsigned (*zbtCountLe)(const double *separators, unsigned cap, double x);
+extern unsigned (*zbtCountLt)(const double *separators, unsigned cap, double x);
+void zbtUseAvx2(bool use); /* for tests; it is used where there is any */
+
+/* ---- zbtree_inner.c: what is above the leaves ---- */
+
+unsigned zbtChildIndex(const struct zbtInner *n, const void *child);
+/* The child to search for a target; level 1: a leaf. */
+unsigned zbtChildFor(const struct zbtInner *n, const struct zbtTarget *t);
+void zbtAddCounts(const struct zbtLeaf *l, int64_t delta); /* of all above it */
+void zbtReplaceChild(zbtree *t, struct zbtInner *parent, const void *old, void *now);
+/* Put `right` behind `left`, which had the elements of both. Either may be a leaf or an inner node. */
+void zbtAttach(zbtree *t, struct zbtInner *parent, void *left, uint64_t left_count, void *right,
+               uint64_t right_count, double separator, int level);
+/* Take out a child that counts nothing any more. */
+void zbtDetach(zbtree *t, struct zbtInner *parent, unsigned at);
+size_t zbtInnerSize(unsigned cap);
+
+/* ---- zbtree_map.c ---- */
+
+void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries); /* takes in all leaves of the tree */
+void zbtMapFree(struct zbtMap *m);
+void zbtMapCopy(struct zbtMap *dst, const struct zbtMap *src); /* the leaves' places are NULL */
+size_t zbtMapMemory(const struct zbtMap *m);
+bool zbtMapFind(const struct zbtMap *m, struct str member, uint64_t hash, struct zbtPos *p);
+/* Gives it a number. `like`: the leaf in front of it; NULL: it is empty. */
+void zbtMapAddLeaf(struct zbtMap *m, struct zbtLeaf *l, const struct zbtLeaf *like);
+void zbtMapDropLeaf(struct zbtMap *m, struct zbtLeaf *l); /* it has no elements any more */
+void zbtMapAdd(struct zbtMap *m, const struct zbtLeaf *l, uint64_t hash);
+void zbtMapRemove(struct zbtMap *m, const struct zbtLeaf *l, uint64_t hash);
+void zbtMapRemoveRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, unsigned to);
+/* Elements [from, to) of `l` were in leaf `was` before. */
+void zbtMapMoveRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, unsigned to,
+                   const struct zbtLeaf *was);
+void zbtMapStep(zbtree *t, bool erased); /* once per change: resize, and some rehashing */
+uint64_t zbtMapScan(const struct zbtMap *m, uint64_t cursor, zbtScanFn fn, void *priv);
+void zbtMapPrefetch(const struct zbtMap *m, uint64_t hash);
+struct zbtLeaf *zbtMapPeek(const struct zbtMap *m, uint64_t hash); /* reads only the bucket */
+void zbtMapVerify(const zbtree *t);
+
+static inline bool zbtMapIsFree(const struct zbtLeaf *entry) {
+    return (uintptr_t)entry & 1;
+}

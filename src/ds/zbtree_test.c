@@ -1,0 +1,782 @@
+/* zbtree_test.c - the B+ tree against a naive sorted array, under random operations.
+ *
+ *   MODEL_OPS=n   number of operations (default 1,000,000)
+ *   MODEL_SEED=n  repeat a run; the seed is printed
+ *   --bench       ns per operation and bytes per member beside the skiplist, instead of the tests
+ *
+ * Members come from a universe of numbered ones, so that the model knows in no time which are present. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "base/random.h"
+#include "ds/hashtable.h"
+#include "ds/zbtree_private.h"
+
+/* ---- The universe ---- */
+
+#define UNIVERSE   32768
+#define MEMBER_MAX 700
+
+static struct str memberOf[UNIVERSE];
+static uint64_t hashOf[UNIVERSE];
+
+/* Empty, binary, with shared prefixes, around the longest that is stored inline, and usual ones. */
+static size_t makeMember(char *buf, unsigned id) {
+    size_t len;
+    if (id == 0) return 0;
+    switch (id % 8) {
+    case 0: memcpy(buf, &id, 2), buf[2] = '\0'; return 3;
+    case 1: memcpy(buf, "\0\xff\0\xff", 4), memcpy(buf + 4, &id, 2); return 6;
+    case 2:
+        len = 10 + id % 61;
+        memset(buf, 'a', len);
+        return len + (size_t)sprintf(buf + len, "%u", id);
+    case 3:
+        if (id % 128 > 8) return (size_t)sprintf(buf, "user:%u:profile", id);
+        len = 240 + id % 21;
+        memset(buf, 'b', len);
+        memcpy(buf + 100, &id, 2);
+        return len;
+    case 4:
+        if (id % 256 != 4) return (size_t)sprintf(buf, "%u", id);
+        len = 400 + id % 200;
+        memset(buf, 'c', len);
+        return len + (size_t)sprintf(buf + len, "%u", id);
+    default: return (size_t)sprintf(buf, "member:%u", id);
+    }
+}
+
+static void makeUniverse(void) {
+    char buf[MEMBER_MAX];
+    for (unsigned id = 0; id < UNIVERSE; id++) {
+        size_t len = makeMember(buf, id);
+        char *own = zmalloc(len + 1);
+        memcpy(own, buf, len);
+        memberOf[id] = strN(own, len);
+        hashOf[id] = hashBytes(own, len);
+    }
+}
+
+static void freeUniverse(void) {
+    for (unsigned id = 0; id < UNIVERSE; id++) zfree((char *)memberOf[id].ptr);
+}
+
+/* ---- The model: members in order, and who is in it ---- */
+
+struct entry {
+    double score;
+    unsigned id;
+};
+static struct entry model[UNIVERSE];
+static size_t modelLen;
+static bool present[UNIVERSE];
+static double scoreOf[UNIVERSE];
+static zbtree *tree;
+
+static bool isBefore(const struct entry *e, double score, struct str member) {
+    return e->score != score ? e->score < score : strCmp(memberOf[e->id], member) < 0;
+}
+
+static size_t modelPlace(double score, struct str member) {
+    size_t low = 0, high = modelLen;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (isBefore(&model[mid], score, member))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static void modelPut(unsigned id, double score) {
+    size_t at = modelPlace(score, memberOf[id]);
+    memmove(&model[at + 1], &model[at], (modelLen - at) * sizeof *model);
+    model[at] = (struct entry){score, id};
+    modelLen++;
+    present[id] = true;
+    scoreOf[id] = score;
+}
+
+static void modelTake(size_t at, size_t count) {
+    for (size_t i = at; i < at + count; i++) present[model[i].id] = false;
+    memmove(&model[at], &model[at + count], (modelLen - at - count) * sizeof *model);
+    modelLen -= count;
+}
+
+/* ---- Random keys: each epoch has a kind of scores ---- */
+
+enum scores { DENSE, EQUAL, RISING, FALLING, STAMPS, FRACTIONS, HUGE_INTEGERS, ANYTHING, SCORE_KINDS };
+static enum scores kind;
+static double tide;
+
+static double randomScore(void) {
+    static const double odd[] = {0.0,    -0.0, INFINITY,           -INFINITY,        1e-300,
+                                 -1e300, 0.1,  4503599627370497.5, 9007199254740994, -9007199254740992};
+    switch (kind == ANYTHING ? randomBelow(ANYTHING) : kind) {
+    case DENSE: return (double)randomBelow(3000) - 1000;
+    case EQUAL: return randomBelow(2) ? 0.0 : -0.0;
+    case RISING: return tide += (double)randomBelow(4);
+    case FALLING: return tide -= (double)randomBelow(4);
+    case STAMPS: return 1.7e12 + (double)randomBelow(1000000000);
+    case FRACTIONS: return (double)randomBelow(5000) / 4;
+    default:
+        return randomBelow(4) ? (double)((int64_t)randomU64() >> (10 + randomBelow(20)))
+                              : odd[randomBelow(sizeof odd / sizeof *odd)];
+    }
+}
+
+static unsigned randomAbsent(void) {
+    unsigned id;
+    do id = (unsigned)randomBelow(UNIVERSE);
+    while (present[id]);
+    return id;
+}
+
+/* ---- Operations: each does the same to both and compares what they answer ---- */
+
+static void expectAt(struct zbtPos p, size_t at) {
+    assert_true(strEq(zbtMember(p), memberOf[model[at].id]));
+    assert_true(zbtScore(p) == model[at].score);
+    assert_true(signbit(zbtScore(p)) == signbit(model[at].score));
+}
+
+static struct zbtPos find(size_t at) {
+    struct zbtPos p;
+    unsigned id = model[at].id;
+    assert_true(zbtFind(tree, memberOf[id], hashOf[id], &p));
+    expectAt(p, at);
+    return p;
+}
+
+static void opInsert(void) {
+    if (modelLen >= UNIVERSE / 2) return;
+    unsigned id = randomAbsent();
+    double score = randomScore();
+    struct zbtPos p;
+    assert_false(zbtFind(tree, memberOf[id], hashOf[id], &p));
+    if (modelPlace(score, memberOf[id]) == modelLen && randomBelow(2))
+        tree = zbtAppend(tree, score, memberOf[id]);
+    else
+        tree = zbtInsert(tree, score, memberOf[id], hashOf[id]);
+    modelPut(id, score);
+}
+
+static size_t randomPlace(void) {
+    switch (randomBelow(6)) {
+    case 0: return 0;
+    case 1: return modelLen - 1;
+    default: return randomBelow(modelLen);
+    }
+}
+
+static void opErase(void) {
+    if (!modelLen) return;
+    size_t at = randomPlace();
+    tree = zbtErase(tree, find(at), hashOf[model[at].id]);
+    modelTake(at, 1);
+}
+
+static void opUpdate(void) {
+    if (!modelLen) return;
+    size_t at = randomBelow(modelLen);
+    struct entry e = model[at];
+    switch (randomBelow(4)) {
+    case 0: e.score += 1; break;
+    case 1: e.score -= randomBelow(2) ? 1 : 1e-3; break;
+    case 2: e.score += (double)randomBelow(200) - 100; break;
+    default: e.score = randomScore();
+    }
+    tree = zbtUpdate(tree, find(at), e.score, hashOf[e.id]);
+    modelTake(at, 1);
+    modelPut(e.id, e.score);
+    find(modelPlace(e.score, memberOf[e.id]));
+}
+
+static void opRank(void) {
+    struct zbtPos p;
+    assert_false(zbtAtRank(tree, modelLen, &p));
+    assert_false(zbtAtRank(tree, UINT64_MAX, &p));
+    if (!modelLen) return;
+    size_t at = randomPlace();
+    assert_int_equal(zbtRank(tree, find(at)), at);
+    assert_true(zbtAtRank(tree, at, &p));
+    expectAt(p, at);
+    bool back = randomBelow(2);
+    for (int i = 0; i < 20; i++, at += back ? -1ul : 1) {
+        expectAt(p, at);
+        bool more = zbtStep(&p, back);
+        assert_int_equal(more, back ? at > 0 : at + 1 < modelLen);
+        if (!more) break;
+    }
+}
+
+static void expectSought(bool found, struct zbtPos p, bool exists, size_t at) {
+    assert_int_equal(found, exists);
+    if (!exists) return;
+    expectAt(p, at);
+    assert_int_equal(zbtRank(tree, p), at);
+}
+
+static double scoreNear(void) {
+    return modelLen && randomBelow(2) ? model[randomBelow(modelLen)].score : randomScore();
+}
+
+static void opScoreRange(void) {
+    struct zscoreRange r = {scoreNear(), scoreNear(), randomBelow(2), randomBelow(2)};
+    if (r.min > r.max && randomBelow(4)) {
+        double t = r.min;
+        r.min = r.max;
+        r.max = t;
+    }
+    size_t from = 0, to = modelLen;
+    while (from < modelLen && (r.minex ? model[from].score <= r.min : model[from].score < r.min)) from++;
+    while (to > 0 && (r.maxex ? model[to - 1].score >= r.max : model[to - 1].score > r.max)) to--;
+    struct zbtPos p = {0};
+    bool found = zbtSeekScore(tree, &r, false, &p);
+    expectSought(found, p, from < to, from);
+    found = zbtSeekScore(tree, &r, true, &p);
+    expectSought(found, p, from < to, to - 1);
+}
+
+static struct zlexBound randomBound(void) {
+    struct zlexBound b = {ZLEX_VALUE, randomBelow(2), {NULL, 0}};
+    uint64_t which = randomBelow(8);
+    if (which < 2) b.kind = which ? ZLEX_MAX : ZLEX_MIN;
+    if (b.kind == ZLEX_VALUE)
+        b.value = memberOf[which < 5 && modelLen ? model[randomBelow(modelLen)].id : randomBelow(UNIVERSE)];
+    return b;
+}
+
+static bool aboveMin(struct str m, const struct zlexBound *b) {
+    if (b->kind != ZLEX_VALUE) return b->kind == ZLEX_MIN;
+    return b->exclusive ? strCmp(m, b->value) > 0 : strCmp(m, b->value) >= 0;
+}
+static bool belowMax(struct str m, const struct zlexBound *b) {
+    if (b->kind != ZLEX_VALUE) return b->kind == ZLEX_MAX;
+    return b->exclusive ? strCmp(m, b->value) < 0 : strCmp(m, b->value) <= 0;
+}
+
+static void opLexRange(void) {
+    struct zlexRange r = {randomBound(), randomBound()};
+    if (modelLen && model[0].score != model[modelLen - 1].score) { /* without meaning: only not dangerous */
+        struct zbtPos p;
+        zbtSeekLex(tree, &r, randomBelow(2), &p);
+        return;
+    }
+    size_t from = 0, to = modelLen;
+    while (from < modelLen && !aboveMin(memberOf[model[from].id], &r.min)) from++;
+    while (to > 0 && !belowMax(memberOf[model[to - 1].id], &r.max)) to--;
+    struct zbtPos p = {0};
+    bool found = zbtSeekLex(tree, &r, false, &p);
+    expectSought(found, p, from < to, from);
+    found = zbtSeekLex(tree, &r, true, &p);
+    expectSought(found, p, from < to, to - 1);
+}
+
+static void opEraseRange(void) {
+    uint64_t rank = randomBelow(modelLen + 2), count = randomBelow(randomBelow(4) ? 20 : modelLen + 5);
+    if (randomBelow(modelLen + 50) == 0) count = UINT64_MAX;
+    tree = zbtEraseRange(tree, rank, count);
+    if (rank >= modelLen) return;
+    modelTake(rank, count > modelLen - rank ? modelLen - rank : count);
+}
+
+/* ---- SCAN, with changes between the calls ---- */
+
+static bool throughout[UNIVERSE], scanned[UNIVERSE];
+
+static void onScan(void *priv, struct str member, double score) {
+    struct zbtPos p;
+    (void)priv;
+    assert_true(zbtFind(tree, member, hashBytes(member.ptr, member.len), &p));
+    assert_true(zbtScore(p) == score);
+    for (size_t at = modelPlace(score, member); at < modelLen; at++) {
+        if (!strEq(memberOf[model[at].id], member)) continue;
+        scanned[model[at].id] = true;
+        return;
+    }
+    fail();
+}
+
+static void randomStep(size_t target);
+
+static void opScan(size_t target) {
+    uint64_t cursor = 0, between = randomBelow(3), calls = 0;
+    memcpy(throughout, present, sizeof present);
+    memset(scanned, 0, sizeof scanned);
+    do {
+        cursor = zbtScan(tree, cursor, onScan, NULL);
+        assert_true(cursor < 1ull << 48);
+        for (uint64_t i = 0; i < between && calls < 500; i++) {
+            randomStep(target);
+            if (randomBelow(8) == 0) opEraseRange();
+            for (unsigned id = 0; id < UNIVERSE; id++) throughout[id] &= present[id];
+        }
+        assert_true(++calls < 1000000);
+    } while (cursor);
+    for (unsigned id = 0; id < UNIVERSE; id++) assert_true(scanned[id] || !throughout[id]);
+}
+
+/* ---- Comparing the whole ---- */
+
+static void compareAll(zbtree *t) {
+    struct zbtPos p = {NULL, 0};
+    assert_int_equal(zbtLength(t), modelLen);
+    bool more = zbtAtRank(t, 0, &p);
+    for (size_t i = 0; i < modelLen; i++, more = zbtStep(&p, false)) {
+        assert_true(more);
+        expectAt(p, i);
+    }
+    assert_false(more);
+}
+
+static void verifyAll(void) {
+    zbtVerify(tree);
+    compareAll(tree);
+}
+
+/* The copy answers for the tree from now on. */
+static void opCopy(void) {
+    zbtree *copy = zbtCopy(tree);
+    zbtFree(tree);
+    tree = copy;
+    verifyAll();
+}
+
+static void clearBoth(void) {
+    zbtFree(tree);
+    tree = zbtCreate(randomBelow(4) ? 0 : randomBelow(10000));
+    modelTake(0, modelLen);
+    verifyAll();
+}
+
+/* Grows and shrinks around a size that changes from epoch to epoch. */
+static void randomStep(size_t target) {
+    uint64_t op = randomBelow(100);
+    if (op < 50) {
+        if (modelLen < target || randomBelow(3) == 0)
+            opInsert();
+        else
+            opErase();
+        if (modelLen > 2 * target && randomBelow(100) == 0) opEraseRange();
+    } else if (op < 70) {
+        opUpdate();
+    } else if (op < 80) {
+        opRank();
+    } else if (op < 82) {
+        opScoreRange();
+    } else if (op < 84) {
+        opLexRange();
+    } else if (op < 90) {
+        opErase();
+    }
+}
+
+static long modelOps(void) {
+    const char *s = getenv("MODEL_OPS");
+    return s ? atol(s) : 1000000;
+}
+
+static void seedFromEnv(void) {
+    const char *s = getenv("MODEL_SEED");
+    uint64_t seed = s ? strtoull(s, NULL, 10) : (uint64_t)time(NULL);
+    printf("MODEL_SEED=%llu\n", (unsigned long long)seed);
+    randomSeed(seed);
+}
+
+static void testModel(void **state) {
+    (void)state;
+    static const size_t targets[] = {0, 1, 10, 100, 130, 300, 1000, 3000, 12000};
+    long ops = modelOps();
+    size_t target = 0;
+    tree = zbtCreate(0);
+    for (long i = 0; i < ops; i++) {
+        if (i % 20000 == 0) {
+            target = targets[randomBelow(sizeof targets / sizeof *targets)];
+            kind = randomBelow(SCORE_KINDS);
+            tide = 0;
+            if (randomBelow(2) && kind != ANYTHING) clearBoth();
+        }
+        randomStep(target);
+        if (randomBelow(modelLen + 4) < 2) verifyAll();
+        if (randomBelow(20000) == 0) opCopy();
+        if (randomBelow(40000) == 0) opScan(target);
+    }
+    verifyAll();
+    zbtFree(tree);
+    modelTake(0, modelLen);
+}
+
+/* Emptied from one end and filled at the other, as a queue or a window of time is. */
+static void testQueue(void **state) {
+    (void)state;
+    struct zbtPos p;
+    for (int direction = 0; direction < 4; direction++) {
+        bool up = direction & 1, back = direction & 2;
+        tree = zbtCreate(0);
+        for (int i = 0; i < UNIVERSE; i++) {
+            unsigned id = (unsigned)i;
+            tree = zbtInsert(tree, up ? i : -i, memberOf[id], hashOf[id]);
+            if (i >= 5000) {
+                assert_true(zbtAtRank(tree, back ? zbtLength(tree) - 1 : 0, &p));
+                struct str member = zbtMember(p);
+                tree = zbtErase(tree, p, hashBytes(member.ptr, member.len));
+            }
+            if (i % 512 == 0) zbtVerify(tree);
+        }
+        while (zbtLength(tree)) {
+            assert_true(zbtAtRank(tree, 0, &p));
+            struct str member = zbtMember(p);
+            tree = zbtErase(tree, p, hashBytes(member.ptr, member.len));
+            if (zbtLength(tree) % 64 == 0) zbtVerify(tree);
+        }
+        zbtFree(tree);
+    }
+}
+
+/* ---- Bytes ---- */
+
+static struct str memberName(char *buf, size_t i) {
+    return strN(buf, (size_t)sprintf(buf, "member:%zu", i));
+}
+
+static size_t *shuffledUpTo(size_t n) {
+    size_t *a = zmalloc(n * sizeof *a);
+    for (size_t i = 0; i < n; i++) {
+        size_t j = randomBelow(i + 1);
+        a[i] = a[j];
+        a[j] = i;
+    }
+    return a;
+}
+
+static double bytesPerMember(size_t n, const size_t *order) {
+    char buf[32];
+    size_t before = zmallocUsedMemory();
+    zbtree *t = zbtCreate(0);
+    for (size_t i = 0; i < n; i++) {
+        size_t k = order ? order[i] : i;
+        struct str member = memberName(buf, k);
+        t = zbtInsert(t, (double)k, member, hashBytes(member.ptr, member.len));
+    }
+    size_t used = zmallocUsedMemory() - before, told = zbtMemory(t, 0);
+    assert_in_range(told, used - used / 50, used + used / 50);
+    zbtVerify(t);
+    zbtFree(t);
+    assert_int_equal(zmallocUsedMemory(), before);
+    return (double)used / (double)n;
+}
+
+static void testBytes(void **state) {
+    (void)state;
+    static const struct { /* the map being resized is the worst moment */
+        size_t n;
+        double ordered, random;
+    } budgets[] = {{129, 17, 18}, {1000, 36, 42}, {10000, 36, 42}, {100000, 36, 42}, {1000000, 36, 42}};
+    for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
+        size_t n = budgets[i].n;
+        if (n > (size_t)modelOps()) continue;
+        size_t *order = shuffledUpTo(n);
+        double ordered = bytesPerMember(n, NULL), random = bytesPerMember(n, order);
+        printf("%8zu members: %5.1f bytes per member in order, %5.1f at random\n", n, ordered, random);
+#ifndef ZBT_TEST_SHAPES
+        assert_true(ordered <= budgets[i].ordered && random <= budgets[i].random);
+#endif
+        zfree(order);
+    }
+}
+
+/* ---- Both instruction sets find the same ---- */
+
+static void findAndCount(void) {
+    char text[32];
+    zbtree *t = zbtCreate(0);
+    for (unsigned n = 0; n < 400; n++) {
+        for (unsigned k = 0; k < 400; k += 7) {
+            struct str member = memberName(text, k);
+            struct zbtPos p;
+            uint64_t hash = hashBytes(member.ptr, member.len);
+            assert_int_equal(zbtFind(t, member, hash, &p), k < n);
+            if (k < n) assert_true(zbtScore(p) == k);
+        }
+        struct str member = memberName(text, n);
+        t = zbtInsert(t, n, member, hashBytes(member.ptr, member.len));
+    }
+    zbtFree(t);
+    double separators[36];
+    for (unsigned i = 0; i < 36; i++) separators[i] = i < 30 ? (double)(i / 2) : NAN;
+    for (int x = -1; x < 20; x++) {
+        unsigned le = x < 0 ? 0 : x >= 15 ? 30 : 2 * (unsigned)x + 2;
+        assert_int_equal(zbtCountLe(separators, 36, x), le < 30 ? le : 30);
+        assert_int_equal(zbtCountLt(separators, 36, x), x < 0 ? 0 : x >= 15 ? 30 : 2 * x);
+    }
+}
+
+static void testInstructions(void **state) {
+    (void)state;
+    zbtUseAvx2(false);
+    findAndCount();
+    zbtUseAvx2(true);
+    findAndCount();
+}
+
+/* ---- Benchmark: the same work for both indexes, each with what finds members ---- */
+
+struct list {
+    zskiplist order;
+    hashtable members;
+};
+static struct str nodeMember(const void *node) {
+    return zslGetNodeElement(node);
+}
+static const struct hashtableType listType = {.entryKey = nodeMember};
+
+static void *listCreate(void) {
+    struct list *s = zmallocAligned(64, sizeof *s);
+    zslInit(&s->order);
+    hashtableInit(&s->members, &listType);
+    return s;
+}
+static void *listInsert(void *s, struct str member, double score) {
+    struct list *l = s;
+    uint64_t hash = hashBytes(member.ptr, member.len);
+    if (!hashtableFindHashed(&l->members, member, hash))
+        hashtableAddUnchecked(&l->members, zslInsert(&l->order, score, member), hash);
+    return s;
+}
+static double listScore(void *s, struct str member) {
+    return zslGetNodeScore(hashtableFind(&((struct list *)s)->members, member));
+}
+static uint64_t listRank(void *s, struct str member) {
+    struct list *l = s;
+    return zslGetRank(&l->order, hashtableFind(&l->members, member));
+}
+static double listAtRank(void *s, uint64_t rank) {
+    return zslGetNodeScore(zslGetByRank(&((struct list *)s)->order, rank));
+}
+static double listSeek(void *s, double score) {
+    struct zscoreRange r = {score, INFINITY, false, false};
+    return zslGetNodeScore(zslFirstInScoreRange(&((struct list *)s)->order, &r, NULL));
+}
+static double listWalk(void *s) {
+    double sum = 0;
+    for (zskiplistNode *n = zslGetFirst(&((struct list *)s)->order); n; n = zslGetNext(n))
+        sum += zslGetNodeScore(n) + zslGetNodeElement(n).ptr[0];
+    return sum;
+}
+static void *listUpdate(void *s, struct str member, double score) {
+    struct list *l = s;
+    zslUpdateScore(&l->order, hashtableFind(&l->members, member), score);
+    return s;
+}
+static void *listPop(void *s) {
+    struct list *l = s;
+    zskiplistNode *n = zslGetFirst(&l->order);
+    struct str member = zslGetNodeElement(n);
+    hashtableRemoveEntry(&l->members, n, hashBytes(member.ptr, member.len));
+    zslDelete(&l->order, n);
+    return s;
+}
+static void *listErase(void *s, struct str member) {
+    struct list *l = s;
+    uint64_t hash = hashBytes(member.ptr, member.len);
+    zskiplistNode *n = hashtableFindHashed(&l->members, member, hash);
+    hashtableRemoveEntry(&l->members, n, hash);
+    zslDelete(&l->order, n);
+    return s;
+}
+static void listFree(void *s) {
+    struct list *l = s;
+    hashtableDestroy(&l->members);
+    zslClear(&l->order);
+    zfree(l);
+}
+
+static struct zbtPos treeFind(void *s, struct str member, uint64_t *hash) {
+    struct zbtPos p = {NULL, 0};
+    *hash = hashBytes(member.ptr, member.len);
+    zbtFind(s, member, *hash, &p);
+    return p;
+}
+static void *treeCreate(void) {
+    return zbtCreate(0);
+}
+static void *treeInsert(void *s, struct str member, double score) {
+    uint64_t hash;
+    return treeFind(s, member, &hash).leaf ? s : zbtInsert(s, score, member, hash);
+}
+static double treeScore(void *s, struct str member) {
+    uint64_t hash;
+    return zbtScore(treeFind(s, member, &hash));
+}
+static uint64_t treeRank(void *s, struct str member) {
+    uint64_t hash;
+    return zbtRank(s, treeFind(s, member, &hash));
+}
+static double treeAtRank(void *s, uint64_t rank) {
+    struct zbtPos p = {NULL, 0};
+    zbtAtRank(s, rank, &p);
+    return zbtScore(p);
+}
+static double treeSeek(void *s, double score) {
+    struct zscoreRange r = {score, INFINITY, false, false};
+    struct zbtPos p = {NULL, 0};
+    zbtSeekScore(s, &r, false, &p);
+    return zbtScore(p);
+}
+static double treeWalk(void *s) {
+    double sum = 0;
+    struct zbtPos p = {NULL, 0};
+    for (bool more = zbtAtRank(s, 0, &p); more; more = zbtStep(&p, false))
+        sum += zbtScore(p) + zbtMember(p).ptr[0];
+    return sum;
+}
+static void *treeUpdate(void *s, struct str member, double score) {
+    uint64_t hash;
+    struct zbtPos p = treeFind(s, member, &hash);
+    return zbtScore(p) == score ? s : zbtUpdate(s, p, score, hash);
+}
+static void *treePop(void *s) {
+    struct zbtPos p = {NULL, 0};
+    zbtAtRank(s, 0, &p);
+    struct str member = zbtMember(p);
+    return zbtErase(s, p, hashBytes(member.ptr, member.len));
+}
+static void *treeErase(void *s, struct str member) {
+    uint64_t hash;
+    struct zbtPos p = treeFind(s, member, &hash);
+    return zbtErase(s, p, hash);
+}
+static void treeFree(void *s) {
+    zbtFree(s);
+}
+
+struct side {
+    const char *name;
+    void *(*create)(void);
+    void *(*insert)(void *s, struct str member, double score);
+    double (*score)(void *s, struct str member);
+    uint64_t (*rank)(void *s, struct str member);
+    double (*atRank)(void *s, uint64_t rank);
+    double (*seek)(void *s, double score);
+    double (*walk)(void *s);
+    void *(*update)(void *s, struct str member, double score);
+    void *(*pop)(void *s);
+    void *(*erase)(void *s, struct str member);
+    void (*free)(void *s);
+};
+static const struct side sides[2] = {
+    {"skiplist", listCreate, listInsert, listScore, listRank, listAtRank, listSeek, listWalk, listUpdate,
+     listPop, listErase, listFree},
+    {"btree", treeCreate, treeInsert, treeScore, treeRank, treeAtRank, treeSeek, treeWalk, treeUpdate,
+     treePop, treeErase, treeFree},
+};
+
+enum work { IN_ORDER, FREE, AT_RANDOM, SCORE, RANK, AT_RANK, SEEK, WALK, UPDATE, ERASE_HALF, POP, WORKS };
+static const char *const work_names[WORKS] = {
+    "insert in order", "free", "insert at random", "score",      "rank",         "by rank",
+    "first in range",  "walk", "update, far away", "erase half", "pop the first"};
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+struct bench {
+    const struct side *side;
+    size_t sets, members, *order;
+    void **set;
+    double sink;
+};
+
+static void doWork(struct bench *b, enum work work, size_t k) {
+    char buf[32];
+    void **s = &b->set[k / b->members];
+    size_t m = k % b->members;
+    struct str member = memberName(buf, m);
+    switch (work) {
+    case IN_ORDER:
+    case AT_RANDOM: *s = b->side->insert(*s, member, (double)m); break;
+    case SCORE: b->sink += b->side->score(*s, member); break;
+    case RANK: b->sink += (double)b->side->rank(*s, member); break;
+    case AT_RANK: b->sink += b->side->atRank(*s, m); break;
+    case SEEK: b->sink += b->side->seek(*s, (double)m); break;
+    case UPDATE: *s = b->side->update(*s, member, (double)(k * 7919 % b->members)); break;
+    case ERASE_HALF:
+        if (m % 2) *s = b->side->erase(*s, member);
+        break;
+    case POP:
+        if (m % 2) *s = b->side->pop(*s);
+        break;
+    default: break;
+    }
+}
+
+static double timeWork(struct bench *b, enum work work) {
+    size_t total = b->sets * b->members;
+    double t = now();
+    if (work == IN_ORDER || work == POP)
+        for (size_t k = 0; k < total; k++) doWork(b, work, k);
+    else if (work == FREE)
+        for (size_t i = 0; i < b->sets; i++) b->side->free(b->set[i]), b->set[i] = b->side->create();
+    else if (work == WALK)
+        for (size_t i = 0; i < b->sets; i++) b->sink += b->side->walk(b->set[i]);
+    else
+        for (size_t i = 0; i < total; i++) doWork(b, work, b->order[i]);
+    return (now() - t) / (double)total;
+}
+
+static void bench(size_t n_sets, size_t members) {
+    size_t total = n_sets * members;
+    double ns[2][WORKS], bytes[2][2];
+    size_t *order = shuffledUpTo(total);
+    for (int i = 0; i < 2; i++) {
+        struct bench b = {&sides[i], n_sets, members, order, zmalloc(n_sets * sizeof(void *)), 0};
+        size_t before = zmallocUsedMemory();
+        for (size_t k = 0; k < n_sets; k++) b.set[k] = b.side->create();
+        for (int w = 0; w < WORKS; w++) {
+            ns[i][w] = timeWork(&b, w);
+            if (w == IN_ORDER || w == AT_RANDOM)
+                bytes[i][w == AT_RANDOM] = (double)(zmallocUsedMemory() - before) / (double)total;
+        }
+        for (size_t k = 0; k < n_sets; k++) b.side->free(b.set[k]);
+        zfree(b.set);
+        if (b.sink == 42) printf(" ");
+    }
+    printf("%zu x %zu members                skiplist     btree\n", n_sets, members);
+    for (int w = 0; w < WORKS; w++) printf("  %-22s %10.1f %9.1f ns\n", work_names[w], ns[0][w], ns[1][w]);
+    for (int w = 0; w < 2; w++)
+        printf("  %-22s %10.1f %9.1f bytes per member\n", w ? "  at random" : "size in order", bytes[0][w],
+               bytes[1][w]);
+    zfree(order);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--bench") == 0) {
+        randomSeed(1);
+        bench(1, 129);
+        bench(8000, 129);
+        bench(1, 10000);
+        bench(1, 1000000);
+        return 0;
+    }
+    seedFromEnv();
+    makeUniverse();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(testInstructions),
+        cmocka_unit_test(testBytes),
+        cmocka_unit_test(testQueue),
+        cmocka_unit_test(testModel),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    freeUniverse();
+    return failed;
+}

@@ -1,0 +1,634 @@
+/* zskiplist.c - ordered index of a sorted set; the contract and the idea are in zskiplist.h.
+ *
+ *     zskiplist   length   tail   level[0]            level[1]        level[2] ..
+ *                                 | forward           | forward       | forward
+ *                                 | adjust, height    | span          | span
+ *
+ *     node        score  backward level[0]            level[1] ..     member bytes (no NUL)
+ *        offset   0      8        16                  32              16 + 16 * height
+ *                                 | forward           | forward
+ *                                 | length, height    | span
+ *
+ * Three out of four nodes have height 1: a member of 16 bytes then fits 48 bytes, and score, links and most
+ * of the member share a cache line.
+ *
+ * A "tower" is an array of levels, be it a node's or the header; the searches walk towers, so that the header
+ * needs no special case. Positions count from 1, the header is at 0.
+ *
+ * Span of a level whose forward is NULL: the number of nodes behind this one, minus the list's `adjust`.
+ * Appending a node moves every end by one; it increments `adjust` instead of walking to all of them, and
+ * taking off the tail decrements it. So both touch only the tail, as long as its height is 1. Linking
+ * anywhere else changes only spans on the search path, in the same way whether they lead to a node or to the
+ * end. The number wraps around below zero; unsigned arithmetic does not mind. */
+#include "ds/zskiplist.h"
+
+#include "base/assert.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+
+typedef struct zskiplistLevel zslLevel;
+
+struct zskiplistNode {
+    double score;
+    zskiplistNode *backward;
+    zslLevel level[];
+};
+
+#define NODE_SIZE(height, len) (sizeof(zskiplistNode) + (height) * sizeof(zslLevel) + (len))
+
+_Static_assert(sizeof(zslLevel) == 16, "a level is two words");
+_Static_assert(offsetof(zskiplist, header) == 16, "length, tail and the first level share a cache line");
+_Static_assert(sizeof(zskiplist) == 16 + 16 * ZSKIPLIST_MAXLEVEL, "no padding in the list");
+_Static_assert(offsetof(zskiplistNode, score) == 0, "score first");
+_Static_assert(offsetof(zskiplistNode, backward) == 8, "backward second");
+_Static_assert(offsetof(zskiplistNode, level) == 16, "then the levels");
+_Static_assert(NODE_SIZE(1, 16) == 48, "a height-1 node with a member of 16 bytes fits 48 bytes");
+
+/* ---- The span slot of level 0: height in the low byte, member length or `adjust` above it. ---- */
+
+#define HEIGHT_BITS 8
+#define HEIGHT_MASK ((1u << HEIGHT_BITS) - 1)
+_Static_assert(ZSKIPLIST_MAXLEVEL <= HEIGHT_MASK, "a height fits its bits");
+
+static inline int towerHeight(const zslLevel *tower) {
+    return (int)(tower[0].span & HEIGHT_MASK);
+}
+
+static inline size_t memberLength(const zskiplistNode *n) {
+    return n->level[0].span >> HEIGHT_BITS;
+}
+
+static inline uint64_t getAdjust(const zskiplist *zsl) {
+    return (uint64_t)((int64_t)zsl->header[0].span >> HEIGHT_BITS); /* keeps the sign */
+}
+
+static inline void addAdjust(zskiplist *zsl, int64_t delta) {
+    zsl->header[0].span += (uint64_t)delta << HEIGHT_BITS;
+}
+
+static inline void setListHeight(zskiplist *zsl, int height) {
+    zsl->header[0].span = (zsl->header[0].span & ~(uint64_t)HEIGHT_MASK) | (uint64_t)height;
+}
+
+static inline uint64_t spanOf(const zslLevel *tower, int level) {
+    return level ? tower[level].span : 1;
+}
+
+/* ---- Nodes ---- */
+
+/* P = 1/4: each pair of zero bits is one more level. */
+static int randomHeight(void) {
+    uint64_t bits = randomU64() | 1ull << (2 * (ZSKIPLIST_MAXLEVEL - 1));
+    return 1 + __builtin_ctzll(bits) / 2;
+}
+
+static inline char *memberBytes(const zskiplistNode *n) {
+    return (char *)&n->level[towerHeight(n->level)];
+}
+
+static inline struct str memberOf(const zskiplistNode *n) {
+    return strN(memberBytes(n), memberLength(n));
+}
+
+static zskiplistNode *nodeNew(int height, double score, struct str member) {
+    zskiplistNode *n = zmalloc(NODE_SIZE((size_t)height, member.len));
+    n->score = score;
+    n->level[0].span = (uint64_t)member.len << HEIGHT_BITS | (uint64_t)height;
+    if (member.len) memcpy(memberBytes(n), member.ptr, member.len);
+    return n;
+}
+
+static void nodeFree(zskiplistNode *n) {
+    zfreeSized(n, NODE_SIZE((size_t)towerHeight(n->level), memberLength(n)));
+}
+
+/* The node whose tower this is; NULL for the header. */
+static inline zskiplistNode *towerNode(const zskiplist *zsl, zslLevel *tower) {
+    if (tower == zsl->header) return NULL;
+    return (zskiplistNode *)((char *)tower - offsetof(zskiplistNode, level));
+}
+
+/* ---- Searching ---- */
+
+/* The towers left of a place, per level, and their positions. */
+struct zslPath {
+    zslLevel *tower[ZSKIPLIST_MAXLEVEL];
+    uint64_t pos[ZSKIPLIST_MAXLEVEL];
+};
+
+/* The order of the list: is n before (score, member)? */
+struct zslKey {
+    double score;
+    struct str member;
+};
+static inline bool isBeforeKey(const zskiplistNode *n, const void *key) {
+    const struct zslKey *k = key;
+    if (n->score != k->score) return n->score < k->score;
+    return strCmp(memberOf(n), k->member) < 0;
+}
+static inline bool isBelowScoreMin(const zskiplistNode *n, const void *r) {
+    return !zscoreGteMin(n->score, r);
+}
+static inline bool isWithinScoreMax(const zskiplistNode *n, const void *r) {
+    return zscoreLteMax(n->score, r);
+}
+static inline bool isBelowLexMin(const zskiplistNode *n, const void *r) {
+    return !zlexGteMin(memberOf(n), r);
+}
+static inline bool isWithinLexMax(const zskiplistNode *n, const void *r) {
+    return zlexLteMax(memberOf(n), r);
+}
+
+typedef bool isLeftFn(const zskiplistNode *n, const void *target);
+
+/* Last tower for which isLeft holds, and its position; notes the path when asked to. Inlined into each
+ * caller, with its own isLeft. A node that stopped a higher level is not compared again. */
+static inline __attribute__((always_inline)) zslLevel *
+descend(const zskiplist *zsl, isLeftFn *isLeft, const void *target, uint64_t *pos, struct zslPath *path) {
+    zslLevel *tower = (zslLevel *)zsl->header;
+    const zskiplistNode *stop = NULL;
+    uint64_t at = 0;
+    for (int i = towerHeight(tower) - 1; i >= 0; i--) {
+        zskiplistNode *next;
+        while ((next = tower[i].forward) != stop && next && isLeft(next, target)) {
+            at += spanOf(tower, i);
+            tower = next->level;
+        }
+        stop = next;
+        if (path) {
+            path->tower[i] = tower;
+            path->pos[i] = at;
+        }
+    }
+    *pos = at;
+    return tower;
+}
+
+static void findPathByKey(const zskiplist *zsl, const struct zslKey *key, struct zslPath *path) {
+    uint64_t pos;
+    descend(zsl, isBeforeKey, key, &pos, path);
+}
+
+/* The towers to the left of position pos + 1; notes no positions. */
+static void findPathByPos(zskiplist *zsl, uint64_t pos, struct zslPath *path) {
+    zslLevel *tower = zsl->header;
+    uint64_t at = 0;
+    for (int i = towerHeight(tower) - 1; i >= 0; i--) {
+        while (tower[i].forward && spanOf(tower, i) <= pos - at) {
+            at += spanOf(tower, i);
+            tower = tower[i].forward->level;
+        }
+        path->tower[i] = tower;
+    }
+}
+
+/* The last tower on each of the levels 1 .. height-1, not counting `except`. */
+static void findLastTowers(zskiplist *zsl, int height, const zskiplistNode *except, zslLevel **last) {
+    zslLevel *tower = zsl->header;
+    if (height == 1) return;
+    for (int i = towerHeight(tower) - 1; i > 0; i--) {
+        while (tower[i].forward && tower[i].forward != except) tower = tower[i].forward->level;
+        last[i] = tower;
+    }
+}
+
+/* ---- Linking ---- */
+
+/* New levels of the header lead to the end; returns the height before. */
+static int raiseHeight(zskiplist *zsl, int height) {
+    int before = towerHeight(zsl->header);
+    if (height <= before) return before;
+    for (int i = before; i < height; i++) zsl->header[i].span = zsl->length - getAdjust(zsl);
+    setListHeight(zsl, height);
+    return before;
+}
+
+static void lowerHeight(zskiplist *zsl) {
+    int height = towerHeight(zsl->header);
+    while (height > 1 && !zsl->header[height - 1].forward) height--;
+    setListHeight(zsl, height);
+}
+
+static void linkAtTail(zskiplist *zsl, zskiplistNode *n) {
+    zslLevel *last[ZSKIPLIST_MAXLEVEL];
+    int height = towerHeight(n->level);
+    raiseHeight(zsl, height);
+    findLastTowers(zsl, height, NULL, last);
+    last[0] = zsl->tail ? zsl->tail->level : zsl->header;
+
+    last[0][0].forward = n;
+    n->level[0].forward = NULL;
+    for (int i = 1; i < height; i++) {
+        last[i][i].forward = n;
+        last[i][i].span += getAdjust(zsl) + 1;
+        n->level[i].forward = NULL;
+        n->level[i].span = -(getAdjust(zsl) + 1);
+    }
+    n->backward = zsl->tail;
+    zsl->tail = n;
+    zsl->length++;
+    addAdjust(zsl, 1);
+}
+
+/* Link n behind the path, which is found before the list grows higher for n. */
+static void linkAtPath(zskiplist *zsl, zskiplistNode *n, struct zslPath *path) {
+    int height = towerHeight(n->level), listHeight = towerHeight(zsl->header);
+    for (int i = raiseHeight(zsl, height); i < height; i++) {
+        path->tower[i] = zsl->header;
+        path->pos[i] = 0;
+        listHeight = height;
+    }
+    n->level[0].forward = path->tower[0][0].forward;
+    path->tower[0][0].forward = n;
+    for (int i = 1; i < height; i++) {
+        zslLevel *left = &path->tower[i][i];
+        uint64_t steps = path->pos[0] + 1 - path->pos[i];
+        n->level[i] = (zslLevel){left->forward, left->span + 1 - steps};
+        *left = (zslLevel){n, steps};
+    }
+    for (int i = height; i < listHeight; i++) path->tower[i][i].span++;
+
+    zskiplistNode *next = n->level[0].forward;
+    n->backward = towerNode(zsl, path->tower[0]);
+    if (next)
+        next->backward = n;
+    else
+        zsl->tail = n;
+    zsl->length++;
+}
+
+static void linkAtHead(zskiplist *zsl, zskiplistNode *n) {
+    struct zslPath path;
+    for (int i = 0; i < towerHeight(zsl->header); i++) {
+        path.tower[i] = zsl->header;
+        path.pos[i] = 0;
+    }
+    linkAtPath(zsl, n, &path);
+}
+
+/* Link by its score and member. Looking at the tail first costs a load that does not hold up the search. */
+static void linkNode(zskiplist *zsl, zskiplistNode *n) {
+    struct zslKey key = {n->score, memberOf(n)};
+    struct zslPath path;
+    if (!zsl->tail || isBeforeKey(zsl->tail, &key)) {
+        linkAtTail(zsl, n);
+        return;
+    }
+    findPathByKey(zsl, &key, &path);
+    linkAtPath(zsl, n, &path);
+}
+
+static void unlinkTail(zskiplist *zsl) {
+    zskiplistNode *n = zsl->tail;
+    zslLevel *last[ZSKIPLIST_MAXLEVEL];
+    int height = towerHeight(n->level);
+    findLastTowers(zsl, height, n, last);
+    last[0] = n->backward ? n->backward->level : zsl->header;
+
+    last[0][0].forward = NULL;
+    for (int i = 1; i < height; i++) {
+        last[i][i].forward = NULL;
+        last[i][i].span += n->level[i].span;
+    }
+    zsl->tail = n->backward;
+    zsl->length--;
+    addAdjust(zsl, -1);
+    lowerHeight(zsl);
+}
+
+/* Unlink the `count` nodes behind the path; returns the first. `each` (may be NULL) is called for each when
+ * the list no longer leads to it. */
+static void unlinkRun(zskiplist *zsl, struct zslPath *path, uint64_t count,
+                      void (*each)(void *priv, zskiplistNode *n), void *priv) {
+    zslLevel **left = path->tower;
+    zskiplistNode *next = left[0][0].forward;
+    for (uint64_t done = 0; done < count; done++) {
+        zskiplistNode *n = next;
+        next = n->level[0].forward;
+        __builtin_prefetch(next);
+        for (int i = 1; i < towerHeight(n->level); i++) {
+            left[i][i].forward = n->level[i].forward;
+            left[i][i].span += n->level[i].span;
+        }
+        if (each) each(priv, n);
+    }
+    left[0][0].forward = next;
+    for (int i = 1; i < towerHeight(zsl->header); i++) left[i][i].span -= count;
+    if (next)
+        next->backward = towerNode(zsl, left[0]);
+    else
+        zsl->tail = towerNode(zsl, left[0]);
+    zsl->length -= count;
+    lowerHeight(zsl);
+}
+
+static void unlinkNode(zskiplist *zsl, zskiplistNode *n) {
+    struct zslPath path;
+    path.tower[0] = zsl->header;
+    if (n == zsl->tail) {
+        unlinkTail(zsl);
+        return;
+    }
+    if (n == zsl->header[0].forward) {
+        for (int i = 0; i < towerHeight(zsl->header); i++) path.tower[i] = zsl->header;
+    } else {
+        struct zslKey key = {n->score, memberOf(n)};
+        findPathByKey(zsl, &key, &path);
+        serverAssert(path.tower[0][0].forward == n);
+    }
+    unlinkRun(zsl, &path, 1, NULL, NULL);
+}
+
+/* ---- Ranges ---- */
+
+bool zscoreGteMin(double score, const struct zscoreRange *r) {
+    return r->minex ? score > r->min : score >= r->min;
+}
+
+bool zscoreLteMax(double score, const struct zscoreRange *r) {
+    return r->maxex ? score < r->max : score <= r->max;
+}
+
+bool zscoreRangeEmpty(const struct zscoreRange *r) {
+    return r->min > r->max || (r->min == r->max && (r->minex || r->maxex));
+}
+
+bool zlexGteMin(struct str member, const struct zlexRange *r) {
+    if (r->min.kind != ZLEX_VALUE) return r->min.kind == ZLEX_MIN;
+    int cmp = strCmp(member, r->min.value);
+    return r->min.exclusive ? cmp > 0 : cmp >= 0;
+}
+
+bool zlexLteMax(struct str member, const struct zlexRange *r) {
+    if (r->max.kind != ZLEX_VALUE) return r->max.kind == ZLEX_MAX;
+    int cmp = strCmp(member, r->max.value);
+    return r->max.exclusive ? cmp < 0 : cmp <= 0;
+}
+
+bool zlexRangeEmpty(const struct zlexRange *r) {
+    if (r->min.kind == ZLEX_MAX || r->max.kind == ZLEX_MIN) return true;
+    if (r->min.kind == ZLEX_MIN || r->max.kind == ZLEX_MAX) return false;
+    int cmp = strCmp(r->min.value, r->max.value);
+    return cmp > 0 || (cmp == 0 && (r->min.exclusive || r->max.exclusive));
+}
+
+/* First node that is not left; the first node of all is tried before the search, which would touch the first
+ * node of every level. */
+static inline __attribute__((always_inline)) zskiplistNode *
+firstNotLeft(const zskiplist *zsl, isLeftFn *isLeft, const void *range, uint64_t *pos) {
+    zskiplistNode *first = zsl->header[0].forward;
+    *pos = 0;
+    if (!first || !isLeft(first, range)) return first;
+    return descend(zsl, isLeft, range, pos, NULL)[0].forward;
+}
+
+/* Last node that is left, and its position; NULL and 0 when none. The tail is tried first. */
+static inline __attribute__((always_inline)) zskiplistNode *lastLeft(const zskiplist *zsl, isLeftFn *isLeft,
+                                                                     const void *range, uint64_t *pos) {
+    *pos = zsl->length;
+    if (!zsl->tail || isLeft(zsl->tail, range)) return zsl->tail;
+    return towerNode(zsl, descend(zsl, isLeft, range, pos, NULL));
+}
+
+zskiplistNode *zslFirstInScoreRange(const zskiplist *zsl, const struct zscoreRange *r, uint64_t *rank) {
+    uint64_t pos;
+    if (zscoreRangeEmpty(r)) return NULL;
+    zskiplistNode *n = firstNotLeft(zsl, isBelowScoreMin, r, &pos);
+    if (!n || !zscoreLteMax(n->score, r)) return NULL;
+    if (rank) *rank = pos;
+    return n;
+}
+
+zskiplistNode *zslLastInScoreRange(const zskiplist *zsl, const struct zscoreRange *r, uint64_t *rank) {
+    uint64_t pos;
+    if (zscoreRangeEmpty(r)) return NULL;
+    zskiplistNode *n = lastLeft(zsl, isWithinScoreMax, r, &pos);
+    if (!n || !zscoreGteMin(n->score, r)) return NULL;
+    if (rank) *rank = pos - 1;
+    return n;
+}
+
+zskiplistNode *zslFirstInLexRange(const zskiplist *zsl, const struct zlexRange *r, uint64_t *rank) {
+    uint64_t pos;
+    if (zlexRangeEmpty(r)) return NULL;
+    zskiplistNode *n = firstNotLeft(zsl, isBelowLexMin, r, &pos);
+    if (!n || !zlexLteMax(memberOf(n), r)) return NULL;
+    if (rank) *rank = pos;
+    return n;
+}
+
+zskiplistNode *zslLastInLexRange(const zskiplist *zsl, const struct zlexRange *r, uint64_t *rank) {
+    uint64_t pos;
+    if (zlexRangeEmpty(r)) return NULL;
+    zskiplistNode *n = lastLeft(zsl, isWithinLexMax, r, &pos);
+    if (!n || !zlexGteMin(memberOf(n), r)) return NULL;
+    if (rank) *rank = pos - 1;
+    return n;
+}
+
+/* ---- Life and accessors ---- */
+
+void zslInit(zskiplist *zsl) {
+    memset(zsl, 0, sizeof(*zsl));
+    setListHeight(zsl, 1);
+}
+
+void zslClear(zskiplist *zsl) {
+    zskiplistNode *n = zsl->header[0].forward;
+    while (n) {
+        zskiplistNode *next = n->level[0].forward;
+        __builtin_prefetch(next);
+        nodeFree(n);
+        n = next;
+    }
+    zslInit(zsl);
+}
+
+uint64_t zslGetLength(const zskiplist *zsl) {
+    return zsl->length;
+}
+
+zskiplistNode *zslGetTail(const zskiplist *zsl) {
+    return zsl->tail;
+}
+
+int zslGetHeight(const zskiplist *zsl) {
+    return towerHeight(zsl->header);
+}
+
+zskiplistNode *zslGetFirst(const zskiplist *zsl) {
+    return zsl->header[0].forward;
+}
+
+double zslGetNodeScore(const zskiplistNode *n) {
+    return n->score;
+}
+
+struct str zslGetNodeElement(const zskiplistNode *n) {
+    return memberOf(n);
+}
+
+int zslGetNodeHeight(const zskiplistNode *n) {
+    return towerHeight(n->level);
+}
+
+zskiplistNode *zslGetNext(const zskiplistNode *n) {
+    return n->level[0].forward;
+}
+
+zskiplistNode *zslGetPrev(const zskiplistNode *n) {
+    return n->backward;
+}
+
+size_t zslNodeMemory(const zskiplistNode *n) {
+    return zmallocSize(n);
+}
+
+void zslPrefetchFirst(const zskiplist *zsl) {
+    __builtin_prefetch(zsl->header[0].forward);
+}
+
+/* ---- Change ---- */
+
+zskiplistNode *zslInsert(zskiplist *zsl, double score, struct str member) {
+    serverAssert(score == score); /* not NaN */
+    zskiplistNode *n = nodeNew(randomHeight(), score, member);
+    linkNode(zsl, n);
+    return n;
+}
+
+zskiplistNode *zslAppend(zskiplist *zsl, double score, struct str member) {
+    debugAssert(!zsl->tail || isBeforeKey(zsl->tail, &(struct zslKey){score, member}));
+    zskiplistNode *n = nodeNew(randomHeight(), score, member);
+    linkAtTail(zsl, n);
+    return n;
+}
+
+zskiplistNode *zslPrepend(zskiplist *zsl, double score, struct str member) {
+    zskiplistNode *n = nodeNew(randomHeight(), score, member);
+    debugAssert(!zsl->tail || !isBeforeKey(zsl->header[0].forward, &(struct zslKey){score, member}));
+    linkAtHead(zsl, n);
+    return n;
+}
+
+void zslDelete(zskiplist *zsl, zskiplistNode *n) {
+    unlinkNode(zsl, n);
+    nodeFree(n);
+}
+
+void zslUpdateScore(zskiplist *zsl, zskiplistNode *n, double score) {
+    serverAssert(score == score); /* not NaN */
+    struct zslKey key = {score, memberOf(n)};
+    const zskiplistNode *next = n->level[0].forward;
+    bool stays = score >= n->score ? !next || !isBeforeKey(next, &key)
+                                   : !n->backward || isBeforeKey(n->backward, &key);
+    if (!stays) unlinkNode(zsl, n);
+    n->score = score;
+    if (!stays) linkNode(zsl, n);
+}
+
+/* ---- Ranks ---- */
+
+const zskiplistNode *zslClimb(const zskiplistNode *n) {
+    int top = towerHeight(n->level) - 1;
+    const zskiplistNode *next = n->level[top].forward;
+    if (next) {
+        __builtin_prefetch(&next->level[0].span);
+        if (top) __builtin_prefetch(&next->level[top]);
+    }
+    return next;
+}
+
+uint64_t zslGetRank(const zskiplist *zsl, const zskiplistNode *n) {
+    uint64_t steps = 0;
+    for (;;) {
+        int top = towerHeight(n->level) - 1;
+        const zskiplistNode *next = n->level[top].forward;
+        if (!next) {
+            if (top) steps += n->level[top].span + getAdjust(zsl);
+            return zsl->length - 1 - steps;
+        }
+        steps += spanOf(n->level, top);
+        n = next;
+    }
+}
+
+zskiplistNode *zslGetByRank(const zskiplist *zsl, uint64_t rank) {
+    int height = towerHeight(zsl->header), i = 0;
+    if (rank >= zsl->length) return NULL;
+    uint64_t left = zsl->length - 1 - rank; /* steps to go; a few from the tail are cheaper than a descent */
+    if (left < (uint64_t)height) {
+        zskiplistNode *n = zsl->tail;
+        while (left--) n = n->backward;
+        return n;
+    }
+    left = rank + 1;
+    while (i + 1 < height && zsl->header[i + 1].span <= left) i++;
+    const zslLevel *tower = zsl->header;
+    zskiplistNode *n = NULL;
+    while (left) {
+        if (tower[i].forward && spanOf(tower, i) <= left) {
+            left -= spanOf(tower, i);
+            n = tower[i].forward;
+            tower = n->level;
+        } else {
+            i--;
+        }
+    }
+    return n;
+}
+
+struct onDeleteCall {
+    void (*fn)(void *priv, zskiplistNode *n);
+    void *priv;
+};
+static void tellAndFree(void *priv, zskiplistNode *n) {
+    struct onDeleteCall *call = priv;
+    if (call->fn) call->fn(call->priv, n);
+    nodeFree(n);
+}
+
+uint64_t zslDeleteRangeByRank(zskiplist *zsl, uint64_t rank, uint64_t count,
+                              void (*onDelete)(void *priv, zskiplistNode *n), void *priv) {
+    struct onDeleteCall call = {onDelete, priv};
+    struct zslPath path;
+    if (rank >= zsl->length || count == 0) return 0;
+    if (count > zsl->length - rank) count = zsl->length - rank;
+    findPathByPos(zsl, rank, &path);
+    unlinkRun(zsl, &path, count, tellAndFree, &call);
+    return count;
+}
+
+/* ---- Checking ---- */
+
+void zslVerify(const zskiplist *zsl) {
+    const zslLevel *left[ZSKIPLIST_MAXLEVEL];
+    uint64_t leftPos[ZSKIPLIST_MAXLEVEL] = {0}, pos = 0;
+    int listHeight = towerHeight(zsl->header), highest = 1;
+    const zskiplistNode *prev = NULL;
+    for (int i = 0; i < ZSKIPLIST_MAXLEVEL; i++) left[i] = zsl->header;
+    serverAssert(listHeight >= 1 && listHeight <= ZSKIPLIST_MAXLEVEL);
+
+    for (const zskiplistNode *n = zsl->header[0].forward; n; prev = n, n = n->level[0].forward) {
+        int height = towerHeight(n->level);
+        serverAssert(++pos <= zsl->length);
+        serverAssert(height >= 1 && height <= listHeight);
+        serverAssert(n->backward == prev);
+        serverAssert(n->score == n->score);
+        if (prev) serverAssert(isBeforeKey(prev, &(struct zslKey){n->score, memberOf(n)}));
+        for (int i = 0; i < height; i++) {
+            serverAssert(left[i][i].forward == n);
+            if (i) serverAssert(left[i][i].span == pos - leftPos[i]);
+            left[i] = n->level;
+            leftPos[i] = pos;
+        }
+        if (height > highest) highest = height;
+    }
+    serverAssert(pos == zsl->length);
+    serverAssert(prev == zsl->tail);
+    serverAssert(highest == listHeight);
+    for (int i = 0; i < ZSKIPLIST_MAXLEVEL; i++) {
+        serverAssert(left[i][i].forward == NULL);
+        if (i && i < listHeight) serverAssert(left[i][i].span + getAdjust(zsl) == pos - leftPos[i]);
+    }
+}

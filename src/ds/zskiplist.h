@@ -1,0 +1,105 @@
+/* zskiplist.h - ordered index of a sorted set: a skiplist (Pugh 1990) with spans, and with its header inside
+ * the list.
+ *
+ *     zskiplist: | length | tail | header.level[0] .. header.level[MAX-1] |
+ *     node:      | score | backward | level[0] {forward, height+len} | level[1] {forward, span} .. | member
+ * bytes |
+ *
+ * There is no header node: the first element is one pointer away from the list. A node is one allocation, the
+ * member embedded after the levels. The span of level 0 is always 0 or 1 (is there a next node), so that slot
+ * stores the height instead (list: current height; node: its height) and, in nodes, the member's length. Rank
+ * climbs: from a node forward along the highest level reached, adding spans, up to the end; no comparisons.
+ *
+ * Order: score ascending, then member bytes by memcmp. NaN is not allowed. Members are unique; that is the
+ * caller's duty (the member index knows). All access from other rooms is through these functions. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+#define ZSKIPLIST_MAXLEVEL 16 /* enough for 4^16 elements at P = 1/4 */
+
+typedef struct zskiplistNode zskiplistNode;
+
+struct zskiplistLevel {
+    zskiplistNode *forward;
+    uint64_t span; /* level 0: height and member length, see above; never used as a span */
+};
+struct zskiplist { /* 272 bytes; embedded in struct zset beside the member index */
+    uint64_t length;
+    zskiplistNode *tail;
+    struct zskiplistLevel header[ZSKIPLIST_MAXLEVEL];
+};
+typedef struct zskiplist zskiplist;
+
+/* Ranges: the score range [min, max], each end open or closed; the lexicographic range over members, which
+ * presumes equal scores. */
+struct zscoreRange {
+    double min, max;
+    bool minex, maxex; /* true: that end is excluded */
+};
+struct zlexBound {
+    enum { ZLEX_MIN, ZLEX_VALUE, ZLEX_MAX } kind; /* "-", a value, "+" */
+    bool exclusive;
+    struct str value;
+};
+struct zlexRange {
+    struct zlexBound min, max;
+};
+bool zscoreGteMin(double score, const struct zscoreRange *r);
+bool zscoreLteMax(double score, const struct zscoreRange *r);
+bool zscoreRangeEmpty(const struct zscoreRange *r);
+bool zlexGteMin(struct str member, const struct zlexRange *r);
+bool zlexLteMax(struct str member, const struct zlexRange *r);
+bool zlexRangeEmpty(const struct zlexRange *r);
+
+/* Life. Nodes are freed one by one; O(n). */
+void zslInit(zskiplist *zsl);
+void zslClear(zskiplist *zsl);
+
+/* Accessors. Forward and backward are NULL at the ends. */
+uint64_t zslGetLength(const zskiplist *zsl);
+zskiplistNode *zslGetTail(const zskiplist *zsl);
+int zslGetHeight(const zskiplist *zsl);
+zskiplistNode *zslGetFirst(const zskiplist *zsl);
+double zslGetNodeScore(const zskiplistNode *n);
+struct str zslGetNodeElement(const zskiplistNode *n);
+int zslGetNodeHeight(const zskiplistNode *n);
+zskiplistNode *zslGetNext(const zskiplistNode *n);
+zskiplistNode *zslGetPrev(const zskiplistNode *n);
+size_t zslNodeMemory(const zskiplistNode *n); /* usable bytes of its allocation */
+void zslPrefetchFirst(const zskiplist *zsl);
+/* The node that zslGetRank visits after n, NULL at the end, with what it will read there on its way. */
+const zskiplistNode *zslClimb(const zskiplistNode *n);
+
+/* Change. O(log n) expected. */
+zskiplistNode *zslInsert(zskiplist *zsl, double score, struct str member);
+zskiplistNode *zslAppend(zskiplist *zsl, double score,
+                         struct str member); /* known to sort after the tail; O(1) amortized */
+zskiplistNode *zslPrepend(zskiplist *zsl, double score,
+                          struct str member);     /* known to sort before the first */
+void zslDelete(zskiplist *zsl, zskiplistNode *n); /* unlinked and freed */
+/* New score; the node stays in place when the order allows, else it is unlinked and linked again: same node,
+ * same address. */
+void zslUpdateScore(zskiplist *zsl, zskiplistNode *n, double score);
+
+/* Rank is 0-based. zslGetRank: O(log n) climbing. zslGetByRank: NULL when rank >= length. */
+uint64_t zslGetRank(const zskiplist *zsl, const zskiplistNode *n);
+zskiplistNode *zslGetByRank(const zskiplist *zsl, uint64_t rank);
+
+/* First/last node inside the range, NULL when none; *rank (may be NULL) receives its rank. O(log n). */
+zskiplistNode *zslFirstInScoreRange(const zskiplist *zsl, const struct zscoreRange *r, uint64_t *rank);
+zskiplistNode *zslLastInScoreRange(const zskiplist *zsl, const struct zscoreRange *r, uint64_t *rank);
+zskiplistNode *zslFirstInLexRange(const zskiplist *zsl, const struct zlexRange *r, uint64_t *rank);
+zskiplistNode *zslLastInLexRange(const zskiplist *zsl, const struct zlexRange *r, uint64_t *rank);
+
+/* Delete `count` nodes from rank on; onDelete (may be NULL) is told each node before it is freed. Returns how
+ * many. O(log n + count). */
+uint64_t zslDeleteRangeByRank(zskiplist *zsl, uint64_t rank, uint64_t count,
+                              void (*onDelete)(void *priv, zskiplistNode *n), void *priv);
+
+/* Every invariant: order, spans, heights, backward links, tail, length. Asserts. For tests. */
+void zslVerify(const zskiplist *zsl);

@@ -1,0 +1,527 @@
+/* zskiplist_test.c - the skiplist against a naive sorted array, under random operations.
+ *
+ *   MODEL_OPS=n   number of operations (default 1,000,000)
+ *   MODEL_SEED=n  repeat a run; the seed is printed
+ *   --bench       ns per operation and bytes per member instead of the tests */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "ds/zskiplist.h"
+
+/* ---- The model: an array of entries in order ---- */
+
+#define MODEL_MAX  4096
+#define MEMBER_MAX 300
+
+struct entry {
+    double score;
+    struct str member; /* own copy */
+    zskiplistNode *node;
+};
+static struct entry model[MODEL_MAX];
+static size_t modelLen;
+static zskiplist list;
+
+static int entryCmp(double sa, struct str a, double sb, struct str b) {
+    if (sa < sb) return -1;
+    if (sa > sb) return 1;
+    return strCmp(a, b);
+}
+
+static size_t modelPlace(double score, struct str member) {
+    size_t i = 0;
+    while (i < modelLen && entryCmp(model[i].score, model[i].member, score, member) < 0) i++;
+    return i;
+}
+
+static bool modelHas(struct str member) {
+    for (size_t i = 0; i < modelLen; i++)
+        if (strEq(model[i].member, member)) return true;
+    return false;
+}
+
+static void modelPut(size_t at, struct entry e) {
+    memmove(&model[at + 1], &model[at], (modelLen - at) * sizeof(model[0]));
+    model[at] = e;
+    modelLen++;
+}
+
+static void modelTake(size_t at, size_t count, bool freeMembers) {
+    for (size_t i = at; freeMembers && i < at + count; i++) zfree((char *)model[i].member.ptr);
+    memmove(&model[at], &model[at + count], (modelLen - at - count) * sizeof(model[0]));
+    modelLen -= count;
+}
+
+/* ---- Random keys ---- */
+
+static double randomScore(void) {
+    static const double odd[] = {0.0, -0.0, INFINITY, -INFINITY, 1e-300, -1e300, 0.1, 4503599627370497.5};
+    switch (randomBelow(4)) {
+    case 0: return odd[randomBelow(sizeof(odd) / sizeof(odd[0]))];
+    case 1: return (double)randomBelow(8) - 4; /* many duplicates */
+    case 2: return (double)randomBelow(1000);
+    default: return (randomDouble() - 0.5) * 1e6;
+    }
+}
+
+/* Empty, binary, with shared prefixes, or long. */
+static size_t randomMember(char *buf) {
+    size_t len = 0;
+    switch (randomBelow(4)) {
+    case 0:
+        len = randomBelow(4);
+        for (size_t i = 0; i < len; i++) buf[i] = (char)randomBelow(256);
+        return len;
+    case 1: return (size_t)sprintf(buf, "member:%u", (unsigned)randomBelow(10000));
+    case 2:
+        len = randomBelow(40);
+        memset(buf, 'a', len);
+        if (len && randomBelow(2)) buf[len - 1] = (char)randomBelow(256);
+        return len;
+    default:
+        len = randomBelow(MEMBER_MAX);
+        for (size_t i = 0; i < len; i++) buf[i] = (char)('a' + (i % 50 ? 0 : randomBelow(3)));
+        return len;
+    }
+}
+
+static struct entry randomEntry(char *buf) {
+    return (struct entry){randomScore(), strN(buf, randomMember(buf)), NULL};
+}
+
+static struct str ownCopy(struct str s) {
+    char *p = zmalloc(s.len + 1);
+    if (s.len) memcpy(p, s.ptr, s.len);
+    return strN(p, s.len);
+}
+
+/* ---- Operations: each does the same to both and compares what they answer ---- */
+
+static void opInsert(void) {
+    char buf[MEMBER_MAX + 32];
+    struct entry e = randomEntry(buf);
+    if (modelLen == MODEL_MAX || modelHas(e.member)) return;
+    e.node = zslInsert(&list, e.score, e.member);
+    e.member = ownCopy(e.member);
+    modelPut(modelPlace(e.score, e.member), e);
+}
+
+static void opAppend(void) {
+    char buf[MEMBER_MAX + 32];
+    struct entry e = randomEntry(buf);
+    if (modelLen == MODEL_MAX || modelHas(e.member)) return;
+    if (modelPlace(e.score, e.member) != modelLen) {
+        e.score = model[modelLen - 1].score + 1;
+        if (modelPlace(e.score, e.member) != modelLen) return;
+    }
+    e.node = zslAppend(&list, e.score, e.member);
+    e.member = ownCopy(e.member);
+    modelPut(modelLen, e);
+}
+
+static void opPrepend(void) {
+    char buf[MEMBER_MAX + 32];
+    struct entry e = randomEntry(buf);
+    if (modelLen == MODEL_MAX || modelHas(e.member)) return;
+    if (modelPlace(e.score, e.member) != 0) {
+        e.score = model[0].score - 1;
+        if (modelPlace(e.score, e.member) != 0) return;
+    }
+    e.node = zslPrepend(&list, e.score, e.member);
+    e.member = ownCopy(e.member);
+    modelPut(0, e);
+}
+
+static void opDelete(void) {
+    if (!modelLen) return;
+    size_t where = randomBelow(4);
+    size_t at = where == 0 ? 0 : where == 1 ? modelLen - 1 : randomBelow(modelLen);
+    zslDelete(&list, model[at].node);
+    modelTake(at, 1, true);
+}
+
+static void opUpdate(void) {
+    if (!modelLen) return;
+    size_t at = randomBelow(modelLen);
+    struct entry e = model[at];
+    switch (randomBelow(3)) {
+    case 0: e.score += 1e-3; break; /* often stays in place */
+    case 1: e.score -= 1; break;
+    default: e.score = randomScore();
+    }
+    zslUpdateScore(&list, e.node, e.score);
+    assert_true(zslGetNodeScore(e.node) == e.score);
+    assert_true(strEq(zslGetNodeElement(e.node), e.member));
+    modelTake(at, 1, false);
+    modelPut(modelPlace(e.score, e.member), e);
+}
+
+static void opRank(void) {
+    if (!modelLen) return;
+    size_t at = randomBelow(modelLen);
+    assert_int_equal(zslGetRank(&list, model[at].node), at);
+    assert_ptr_equal(zslGetByRank(&list, at), model[at].node);
+    assert_ptr_equal(zslGetByRank(&list, 0), model[0].node);
+    assert_ptr_equal(zslGetByRank(&list, modelLen - 1), model[modelLen - 1].node);
+    assert_null(zslGetByRank(&list, modelLen));
+    assert_null(zslGetByRank(&list, UINT64_MAX));
+}
+
+static void expectNode(zskiplistNode *got, uint64_t rank, bool exists, size_t at) {
+    if (!exists) {
+        assert_null(got);
+        return;
+    }
+    assert_ptr_equal(got, model[at].node);
+    assert_int_equal(rank, at);
+}
+
+static void opScoreRange(void) {
+    struct zscoreRange r = {randomScore(), randomScore(), randomBelow(2), randomBelow(2)};
+    if (r.min > r.max && randomBelow(4)) {
+        double t = r.min;
+        r.min = r.max;
+        r.max = t;
+    }
+    size_t from = 0, to = modelLen;
+    while (from < modelLen && (r.minex ? model[from].score <= r.min : model[from].score < r.min)) from++;
+    while (to > 0 && (r.maxex ? model[to - 1].score >= r.max : model[to - 1].score > r.max)) to--;
+    if (zscoreRangeEmpty(&r)) assert_true(from >= to);
+    uint64_t rank = 0;
+    zskiplistNode *n = zslFirstInScoreRange(&list, &r, &rank);
+    expectNode(n, rank, from < to, from);
+    n = zslLastInScoreRange(&list, &r, &rank);
+    expectNode(n, rank, from < to, to - 1);
+    assert_ptr_equal(n, zslLastInScoreRange(&list, &r, NULL));
+}
+
+static struct zlexBound randomBound(char *buf) {
+    struct zlexBound b = {ZLEX_VALUE, randomBelow(2), strN(buf, 0)};
+    uint64_t kind = randomBelow(8);
+    if (kind == 0) b.kind = ZLEX_MIN;
+    if (kind == 1) b.kind = ZLEX_MAX;
+    if (b.kind == ZLEX_VALUE && kind < 4 && modelLen)
+        b.value = model[randomBelow(modelLen)].member;
+    else
+        b.value.len = randomMember(buf);
+    return b;
+}
+
+static bool aboveMin(struct str m, const struct zlexBound *b) {
+    if (b->kind != ZLEX_VALUE) return b->kind == ZLEX_MIN;
+    return b->exclusive ? strCmp(m, b->value) > 0 : strCmp(m, b->value) >= 0;
+}
+static bool belowMax(struct str m, const struct zlexBound *b) {
+    if (b->kind != ZLEX_VALUE) return b->kind == ZLEX_MAX;
+    return b->exclusive ? strCmp(m, b->value) < 0 : strCmp(m, b->value) <= 0;
+}
+
+/* Only meaningful while all scores are equal; the driver makes lists of that kind. */
+static void opLexRange(void) {
+    char bufMin[MEMBER_MAX + 32], bufMax[MEMBER_MAX + 32];
+    struct zlexRange r = {randomBound(bufMin), randomBound(bufMax)};
+    size_t from = 0, to = modelLen;
+    while (from < modelLen && !aboveMin(model[from].member, &r.min)) from++;
+    while (to > 0 && !belowMax(model[to - 1].member, &r.max)) to--;
+    if (zlexRangeEmpty(&r)) assert_true(from >= to);
+    uint64_t rank = 0;
+    zskiplistNode *n = zslFirstInLexRange(&list, &r, &rank);
+    expectNode(n, rank, from < to, from);
+    n = zslLastInLexRange(&list, &r, &rank);
+    expectNode(n, rank, from < to, to - 1);
+    assert_ptr_equal(n, zslLastInLexRange(&list, &r, NULL));
+}
+
+struct deletion {
+    size_t from, seen;
+};
+static void onDelete(void *priv, zskiplistNode *n) {
+    struct deletion *d = priv;
+    assert_ptr_equal(n, model[d->from + d->seen].node);
+    assert_true(strEq(zslGetNodeElement(n), model[d->from + d->seen].member));
+    d->seen++;
+}
+
+static void opDeleteRange(void) {
+    struct deletion d = {randomBelow(modelLen + 2), 0};
+    uint64_t count = randomBelow(modelLen + 1) > 20 ? randomBelow(10) : randomBelow(modelLen + 5);
+    if (randomBelow(4) == 0 && modelLen > 3) d.from = modelLen - 3;
+    if (randomBelow(modelLen + 50) == 0) count = UINT64_MAX;
+    size_t expected = d.from >= modelLen ? 0 : count > modelLen - d.from ? modelLen - d.from : count;
+    bool tell = randomBelow(2);
+    assert_int_equal(zslDeleteRangeByRank(&list, d.from, count, tell ? onDelete : NULL, &d), expected);
+    if (tell) assert_int_equal(d.seen, expected);
+    if (expected) modelTake(d.from, expected, true);
+}
+
+/* ---- Comparing the whole ---- */
+
+static void verifyAll(void) {
+    zslVerify(&list);
+    assert_int_equal(zslGetLength(&list), modelLen);
+    assert_ptr_equal(zslGetFirst(&list), modelLen ? model[0].node : NULL);
+    assert_ptr_equal(zslGetTail(&list), modelLen ? model[modelLen - 1].node : NULL);
+    zskiplistNode *n = zslGetFirst(&list), *prev = NULL;
+    for (size_t i = 0; i < modelLen; i++, prev = n, n = zslGetNext(n)) {
+        assert_ptr_equal(n, model[i].node);
+        assert_ptr_equal(zslGetPrev(n), prev);
+        assert_true(zslGetNodeScore(n) == model[i].score);
+        assert_true(strEq(zslGetNodeElement(n), model[i].member));
+        assert_int_equal(zslGetRank(&list, n), i);
+        assert_ptr_equal(zslGetByRank(&list, i), n);
+        assert_true(zslGetNodeHeight(n) <= zslGetHeight(&list));
+    }
+    assert_null(n);
+}
+
+static long modelOps(void) {
+    const char *s = getenv("MODEL_OPS");
+    return s ? atol(s) : 1000000;
+}
+
+static void seedFromEnv(void) {
+    const char *s = getenv("MODEL_SEED");
+    uint64_t seed = s ? strtoull(s, NULL, 10) : (uint64_t)time(NULL);
+    printf("MODEL_SEED=%llu\n", (unsigned long long)seed);
+    randomSeed(seed);
+}
+
+static void clearBoth(void) {
+    zslClear(&list);
+    modelTake(0, modelLen, true);
+    verifyAll();
+}
+
+/* Grows and shrinks around a size that changes from epoch to epoch. */
+static void randomStep(size_t target) {
+    uint64_t op = randomBelow(100);
+    if (op < 45) {
+        if (modelLen < target || randomBelow(3) == 0)
+            op % 5 == 0 ? opAppend() : op % 5 == 1 ? opPrepend() : opInsert();
+        else
+            opDelete();
+    } else if (op < 65) {
+        opUpdate();
+    } else if (op < 75) {
+        opRank();
+    } else if (op < 90) {
+        opScoreRange();
+    } else if (op < 95) {
+        opDelete();
+    } else if (op < 97) {
+        opDeleteRange();
+    }
+}
+
+static void testModel(void **state) {
+    (void)state;
+    static const size_t targets[] = {0, 1, 3, 10, 30, 100, 400, 1500};
+    long ops = modelOps();
+    size_t target = 0;
+    zslInit(&list);
+    for (long i = 0; i < ops; i++) {
+        if (i % 5000 == 0) target = targets[randomBelow(sizeof(targets) / sizeof(targets[0]))];
+        randomStep(target);
+        if (modelLen < 32 || randomBelow(modelLen) == 0) verifyAll();
+        if (randomBelow(100000) == 0) clearBoth();
+    }
+    verifyAll();
+    clearBoth();
+}
+
+/* All scores equal, some of them -0.0: the order is that of the members. */
+static void testLex(void **state) {
+    (void)state;
+    char buf[MEMBER_MAX + 32];
+    long ops = modelOps() / 10;
+    zslInit(&list);
+    for (long i = 0; i < ops; i++) {
+        if (randomBelow(4) == 0 && modelLen < 300) {
+            struct entry e = {randomBelow(2) ? 0.0 : -0.0, strN(buf, randomMember(buf)), NULL};
+            if (modelHas(e.member)) continue;
+            e.node = zslInsert(&list, e.score, e.member);
+            e.member = ownCopy(e.member);
+            modelPut(modelPlace(e.score, e.member), e);
+        } else if (randomBelow(8) == 0) {
+            opDelete();
+        } else {
+            opLexRange();
+        }
+        if (modelLen < 32 || randomBelow(modelLen) == 0) verifyAll();
+    }
+    clearBoth();
+}
+
+/* A queue: the positions of the ends are kept lazily, which long runs at both ends must not upset. */
+static void testQueue(void **state) {
+    (void)state;
+    char buf[32];
+    zslInit(&list);
+    for (int i = 0; i < 20000; i++) {
+        struct str member = strN(buf, (size_t)sprintf(buf, "%d", i));
+        zslAppend(&list, i, member);
+        if (i >= 100) zslDelete(&list, i % 3 ? zslGetFirst(&list) : zslGetTail(&list));
+        if (i % 64 == 0) zslVerify(&list);
+    }
+    while (zslGetLength(&list)) {
+        zslDelete(&list, zslGetTail(&list));
+        zslVerify(&list);
+    }
+    assert_int_equal(zslGetHeight(&list), 1);
+    zslPrepend(&list, 1, STR(""));
+    zslInsert(&list, 2, STR(""));
+    zslVerify(&list);
+    assert_int_equal(zslGetRank(&list, zslGetTail(&list)), 1);
+    zslClear(&list);
+}
+
+/* Heights are distributed as P = 1/4, and a node takes what the layout promises. */
+static void testShape(void **state) {
+    (void)state;
+    long byHeight[ZSKIPLIST_MAXLEVEL + 1] = {0};
+    char buf[32];
+    zslInit(&list);
+    for (int i = 0; i < 100000; i++) zslAppend(&list, i, strN(buf, (size_t)sprintf(buf, "member:%09d", i)));
+    for (zskiplistNode *n = zslGetFirst(&list); n; n = zslGetNext(n)) {
+        byHeight[zslGetNodeHeight(n)]++;
+        size_t bytes = 32 + 16 * (size_t)zslGetNodeHeight(n);
+        assert_true(zslNodeMemory(n) >= bytes && zslNodeMemory(n) <= zmallocGoodSize(bytes));
+    }
+    assert_in_range(byHeight[1], 74000, 76000);
+    assert_in_range(byHeight[2], 18000, 19500);
+    assert_in_range(byHeight[3], 4300, 5100);
+    assert_in_range(zslGetHeight(&list), 6, ZSKIPLIST_MAXLEVEL); /* not cut off */
+    zslVerify(&list);
+    zslClear(&list);
+}
+
+/* ---- Benchmark ---- */
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+struct bench {
+    size_t lists, members;
+    zskiplist *zsl;
+    zskiplistNode **nodes; /* in order of member number */
+    size_t *shuffled;
+};
+
+static struct str memberName(char *buf, size_t i) {
+    return strN(buf, (size_t)sprintf(buf, "member:%zu", i));
+}
+
+static void benchFill(struct bench *b, bool inOrder, const char *what) {
+    char buf[32];
+    size_t total = b->lists * b->members, bytes = 0;
+    double t = now();
+    for (size_t i = 0; i < total; i++) {
+        size_t k = inOrder ? i : b->shuffled[i], m = k % b->members;
+        b->nodes[k] = zslInsert(&b->zsl[k / b->members], (double)m, memberName(buf, m));
+    }
+    t = now() - t;
+    for (size_t i = 0; i < total; i++) bytes += zslNodeMemory(b->nodes[i]);
+    bytes += b->lists * sizeof(zskiplist);
+    printf("  %-22s %7.1f ns   %5.1f bytes per member\n", what, t / (double)total,
+           (double)bytes / (double)total);
+}
+
+static void benchReads(struct bench *b) {
+    size_t total = b->lists * b->members;
+    uint64_t sum = 0, rank;
+    double t = now();
+    for (size_t i = 0; i < total; i++) {
+        size_t k = b->shuffled[i];
+        sum += zslGetRank(&b->zsl[k / b->members], b->nodes[k]);
+    }
+    printf("  %-22s %7.1f ns\n", "rank", (now() - t) / (double)total);
+    t = now();
+    for (size_t i = 0; i < total; i++) {
+        size_t k = b->shuffled[i];
+        sum += (uintptr_t)zslGetByRank(&b->zsl[k / b->members], k % b->members);
+    }
+    printf("  %-22s %7.1f ns\n", "by rank", (now() - t) / (double)total);
+    t = now();
+    for (size_t i = 0; i < total; i++) {
+        size_t k = b->shuffled[i];
+        struct zscoreRange r = {(double)(k % b->members), INFINITY, false, false};
+        zslFirstInScoreRange(&b->zsl[k / b->members], &r, &rank);
+        sum += rank;
+    }
+    printf("  %-22s %7.1f ns\n", "first in score range", (now() - t) / (double)total);
+    t = now();
+    for (size_t i = 0; i < b->lists; i++)
+        for (zskiplistNode *n = zslGetFirst(&b->zsl[i]); n; n = zslGetNext(n))
+            sum += zslGetNodeElement(n).len;
+    printf("  %-22s %7.1f ns\n", "step", (now() - t) / (double)total);
+    if (sum == 42) printf(" ");
+}
+
+static void benchWrites(struct bench *b) {
+    size_t total = b->lists * b->members;
+    double t = now();
+    for (size_t i = 0; i < total; i++) {
+        size_t k = b->shuffled[i];
+        zslUpdateScore(&b->zsl[k / b->members], b->nodes[k], (double)randomBelow(b->members));
+    }
+    printf("  %-22s %7.1f ns\n", "update score", (now() - t) / (double)total);
+    t = now();
+    for (size_t i = 0; i < total; i++) {
+        size_t k = b->shuffled[i];
+        zslDelete(&b->zsl[k / b->members], b->nodes[k]);
+    }
+    printf("  %-22s %7.1f ns\n", "delete", (now() - t) / (double)total);
+}
+
+static void bench(size_t lists, size_t members) {
+    size_t total = lists * members;
+    struct bench b = {lists, members, zcalloc(lists, sizeof(zskiplist)), zmalloc(total * sizeof(void *)),
+                      zmalloc(total * sizeof(size_t))};
+    for (size_t i = 0; i < lists; i++) zslInit(&b.zsl[i]);
+    for (size_t i = 0; i < total; i++) {
+        size_t j = randomBelow(i + 1);
+        b.shuffled[i] = b.shuffled[j];
+        b.shuffled[j] = i;
+    }
+    printf("%zu x %zu members\n", lists, members);
+    benchFill(&b, true, "insert in order");
+    benchReads(&b);
+    double t = now();
+    for (size_t i = 0; i < lists; i++) zslClear(&b.zsl[i]);
+    printf("  %-22s %7.1f ns\n", "clear", (now() - t) / (double)total);
+    benchFill(&b, false, "insert at random");
+    benchReads(&b);
+    benchWrites(&b);
+    zfree(b.zsl);
+    zfree(b.nodes);
+    zfree(b.shuffled);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--bench") == 0) {
+        randomSeed(1);
+        bench(1, 129);
+        bench(8000, 129);
+        bench(1, 1000000);
+        return 0;
+    }
+    seedFromEnv();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(testModel),
+        cmocka_unit_test(testLex),
+        cmocka_unit_test(testQueue),
+        cmocka_unit_test(testShape),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,335 @@
+/* ae.c - the event loop: epoll, a heap of timers, an eventfd for wake-ups.
+ *
+ *     files[fd]  { mask, generation, read {proc, data}, write {proc, data} }
+ *     epoll      fd -> generation << 32 | fd, as the event's user data
+ *     timers     binary heap on (when_us, id), the next one at [0]
+ *     running    timers whose handlers are on the stack, innermost first; they are out of the heap
+ *
+ * The idea: a ready event is only a hint. Before each handler is called, the event's generation is compared
+ * with that of the fd's present registration, which changes whenever the fd is registered anew. So handlers,
+ * and turns nested in them, may delete events, close fds and reuse their numbers freely: a stale event finds
+ * another generation and is dropped, and the poll, being level triggered, tells again what is still true. A
+ * timer that deletes itself is likewise found on the list of running ones and not put back. */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/zmalloc.h"
+#include "net/ae.h"
+
+#define POLL_BATCH   1024 /* events taken from the kernel in one turn; on the stack, so turns may nest */
+#define WAKEUP_TAG   UINT64_MAX /* user data of the eventfd */
+#define MAX_DELAY_MS (INT64_MAX / 4000)
+
+struct handler {
+    aeFileProc *proc;
+    void *data;
+};
+
+struct fileEvent {
+    int mask; /* AE_NONE: not registered */
+    uint32_t generation;
+    struct handler read, write;
+};
+
+struct timer {
+    int64_t when_us, id;
+    aeTimeProc *proc;
+    void *data;
+};
+
+struct runningTimer {
+    struct runningTimer *outer;
+    int64_t id;
+    bool deleted;
+};
+
+struct aeEventLoop {
+    int epfd, wakefd;
+    int size;
+    struct fileEvent *files;
+    uint32_t last_generation;
+    struct timer *timers;
+    size_t timer_count, timer_cap;
+    int64_t last_timer_id;
+    struct runningTimer *running;
+    aeHook *before_sleep, *after_sleep, *after_events;
+    bool dont_wait, stop;
+};
+
+/* ---- Timers -------------------------------------------------------------------------------------------- */
+
+static bool timerBefore(const struct timer *a, const struct timer *b) {
+    return a->when_us != b->when_us ? a->when_us < b->when_us : a->id < b->id;
+}
+
+/* Put t where the hole at i is, moving the hole up or down until the order holds. */
+static void timerPlace(struct aeEventLoop *el, size_t i, struct timer t) {
+    struct timer *heap = el->timers;
+    for (; i > 0 && timerBefore(&t, &heap[(i - 1) / 2]); i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
+    for (size_t child; (child = 2 * i + 1) < el->timer_count; i = child) {
+        if (child + 1 < el->timer_count && timerBefore(&heap[child + 1], &heap[child])) child++;
+        if (!timerBefore(&heap[child], &t)) break;
+        heap[i] = heap[child];
+    }
+    heap[i] = t;
+}
+
+static void timerAdd(struct aeEventLoop *el, struct timer t, int64_t delay_ms) {
+    if (delay_ms > MAX_DELAY_MS) delay_ms = MAX_DELAY_MS;
+    if (delay_ms < 0) delay_ms = 0;
+    t.when_us = monotonicUs() + delay_ms * 1000;
+    if (el->timer_count == el->timer_cap) {
+        el->timer_cap = el->timer_cap ? el->timer_cap * 2 : 8;
+        el->timers = zrealloc(el->timers, el->timer_cap * sizeof(struct timer));
+    }
+    timerPlace(el, el->timer_count++, t);
+}
+
+static struct timer timerRemove(struct aeEventLoop *el, size_t i) {
+    struct timer removed = el->timers[i];
+    struct timer last = el->timers[--el->timer_count];
+    if (i < el->timer_count) timerPlace(el, i, last);
+    return removed;
+}
+
+/* Run what was due when this began. Timers set meanwhile come later than that, so that one with no delay
+ * cannot keep the turn from ending. */
+static int processTimers(struct aeEventLoop *el) {
+    int64_t now_us = monotonicUs();
+    int handled = 0;
+    while (el->timer_count > 0 && el->timers[0].when_us < now_us) {
+        struct timer t = timerRemove(el, 0);
+        struct runningTimer self = {el->running, t.id, false};
+        el->running = &self;
+        int64_t delay_ms = t.proc(el, t.id, t.data);
+        el->running = self.outer;
+        if (delay_ms != AE_NOMORE && !self.deleted) timerAdd(el, t, delay_ms);
+        handled++;
+    }
+    return handled;
+}
+
+/* ---- File events --------------------------------------------------------------------------------------- */
+
+static int pollerSet(struct aeEventLoop *el, int op, int fd) {
+    const struct fileEvent *fe = &el->files[fd];
+    struct epoll_event ev = {.data.u64 = (uint64_t)fe->generation << 32 | (uint32_t)fd};
+    if (fe->mask & AE_READABLE) ev.events |= EPOLLIN;
+    if (fe->mask & AE_WRITABLE) ev.events |= EPOLLOUT;
+    return epoll_ctl(el->epfd, op, fd, &ev);
+}
+
+static void drainWakeup(struct aeEventLoop *el) {
+    uint64_t count;
+    while (read(el->wakefd, &count, sizeof(count)) == -1 && errno == EINTR) {
+    }
+}
+
+/* Call the handlers for `ready` that are still registered under this generation. */
+static int fireHandler(struct aeEventLoop *el, int fd, uint32_t generation, int ready) {
+    if (fd >= el->size || el->files[fd].generation != generation) return 0;
+    struct fileEvent fe = el->files[fd];
+    ready &= fe.mask;
+    if (!ready) return 0;
+    struct handler h = ready & AE_READABLE ? fe.read : fe.write;
+    h.proc(el, fd, h.data, ready);
+    return 1;
+}
+
+static bool sameHandler(const struct fileEvent *fe) {
+    return fe->read.proc == fe->write.proc && fe->read.data == fe->write.data;
+}
+
+static int fireEvent(struct aeEventLoop *el, const struct epoll_event *ev) {
+    int fd = (int)(uint32_t)ev->data.u64;
+    uint32_t generation = (uint32_t)(ev->data.u64 >> 32);
+    if (fd >= el->size || el->files[fd].generation != generation) return 0;
+    int ready = 0;
+    if (ev->events & (EPOLLIN | EPOLLERR | EPOLLHUP)) ready |= AE_READABLE;
+    if (ev->events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) ready |= AE_WRITABLE;
+    int mask = el->files[fd].mask;
+    if ((ready & mask) == (AE_READABLE | AE_WRITABLE) && sameHandler(&el->files[fd]))
+        return fireHandler(el, fd, generation, ready);
+    int first = mask & AE_BARRIER ? AE_WRITABLE : AE_READABLE;
+    int fired = fireHandler(el, fd, generation, ready & first);
+    fired += fireHandler(el, fd, generation, ready & (AE_READABLE | AE_WRITABLE) & ~first);
+    return fired > 0;
+}
+
+static int pollTimeout(const struct aeEventLoop *el, int flags) {
+    if (flags & AE_DONT_WAIT || el->dont_wait || el->stop) return 0;
+    if (!(flags & AE_TIME_EVENTS) || el->timer_count == 0) return -1;
+    int64_t wait_us = el->timers[0].when_us - monotonicUs();
+    if (wait_us < 0) return 0;
+    int64_t wait_ms = wait_us / 1000 + 1; /* rather late than a turn for nothing */
+    return wait_ms > INT_MAX ? INT_MAX : (int)wait_ms;
+}
+
+static int pollAndFire(struct aeEventLoop *el, int flags) {
+    struct epoll_event events[POLL_BATCH];
+    int n = epoll_wait(el->epfd, events, POLL_BATCH, pollTimeout(el, flags));
+    if (n == -1 && errno != EINTR) serverPanic("epoll_wait: %s", strerror(errno));
+    if (flags & AE_CALL_HOOKS && el->after_sleep) el->after_sleep(el);
+    int handled = 0;
+    for (int i = 0; i < n; i++) {
+        if (events[i].data.u64 == WAKEUP_TAG)
+            drainWakeup(el);
+        else
+            handled += fireEvent(el, &events[i]);
+    }
+    if (el->after_events) el->after_events(el);
+    return handled;
+}
+
+/* ---- Public API ---------------------------------------------------------------------------------------- */
+
+struct aeEventLoop *aeCreate(int maxfds) {
+    struct aeEventLoop *el = zcalloc(1, sizeof(*el));
+    el->size = maxfds;
+    el->files = zcalloc((size_t)maxfds, sizeof(struct fileEvent));
+    el->epfd = epoll_create1(EPOLL_CLOEXEC);
+    el->wakefd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    struct epoll_event ev = {.events = EPOLLIN, .data.u64 = WAKEUP_TAG};
+    if (el->epfd == -1 || el->wakefd == -1 || epoll_ctl(el->epfd, EPOLL_CTL_ADD, el->wakefd, &ev) == -1) {
+        int saved = errno;
+        aeDelete(el);
+        errno = saved;
+        return NULL;
+    }
+    return el;
+}
+
+void aeDelete(struct aeEventLoop *el) {
+    if (el->epfd != -1) close(el->epfd);
+    if (el->wakefd != -1) close(el->wakefd);
+    zfree(el->files);
+    zfree(el->timers);
+    zfree(el);
+}
+
+int aeSetSize(struct aeEventLoop *el, int maxfds) {
+    for (int fd = maxfds; fd < el->size; fd++)
+        if (el->files[fd].mask != AE_NONE) return -1;
+    el->files = zrealloc(el->files, (size_t)maxfds * sizeof(struct fileEvent));
+    if (maxfds > el->size)
+        memset(el->files + el->size, 0, (size_t)(maxfds - el->size) * sizeof(struct fileEvent));
+    el->size = maxfds;
+    return 0;
+}
+
+int aeGetSize(const struct aeEventLoop *el) {
+    return el->size;
+}
+
+int aeCreateFileEvent(struct aeEventLoop *el, int fd, int mask, aeFileProc *proc, void *data) {
+    if (fd < 0 || fd >= el->size) {
+        errno = ERANGE;
+        return -1;
+    }
+    struct fileEvent *fe = &el->files[fd];
+    int old_mask = fe->mask;
+    fe->mask |= mask;
+    if (old_mask == AE_NONE) fe->generation = ++el->last_generation;
+    if (pollerSet(el, old_mask == AE_NONE ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd) == -1) {
+        fe->mask = old_mask;
+        return -1;
+    }
+    if (mask & AE_READABLE) fe->read = (struct handler){proc, data};
+    if (mask & AE_WRITABLE) fe->write = (struct handler){proc, data};
+    return 0;
+}
+
+void aeDeleteFileEvent(struct aeEventLoop *el, int fd, int mask) {
+    if (fd < 0 || fd >= el->size || el->files[fd].mask == AE_NONE) return;
+    struct fileEvent *fe = &el->files[fd];
+    if (mask & AE_WRITABLE) mask |= AE_BARRIER; /* it is about the writable handler */
+    fe->mask &= ~mask;
+    if (!(fe->mask & (AE_READABLE | AE_WRITABLE))) fe->mask = AE_NONE;
+    pollerSet(el, fe->mask == AE_NONE ? EPOLL_CTL_DEL : EPOLL_CTL_MOD, fd);
+}
+
+int aeGetFileEvents(const struct aeEventLoop *el, int fd) {
+    return fd < 0 || fd >= el->size ? AE_NONE : el->files[fd].mask;
+}
+
+int64_t aeCreateTimeEvent(struct aeEventLoop *el, int64_t delay_ms, aeTimeProc *proc, void *data) {
+    int64_t id = ++el->last_timer_id;
+    timerAdd(el, (struct timer){0, id, proc, data}, delay_ms);
+    return id;
+}
+
+void aeDeleteTimeEvent(struct aeEventLoop *el, int64_t id) {
+    for (size_t i = 0; i < el->timer_count; i++) {
+        if (el->timers[i].id != id) continue;
+        timerRemove(el, i);
+        return;
+    }
+    for (struct runningTimer *r = el->running; r; r = r->outer)
+        if (r->id == id) r->deleted = true;
+}
+
+void aeSetBeforeSleep(struct aeEventLoop *el, aeHook *hook) {
+    el->before_sleep = hook;
+}
+void aeSetAfterSleep(struct aeEventLoop *el, aeHook *hook) {
+    el->after_sleep = hook;
+}
+void aeSetAfterEvents(struct aeEventLoop *el, aeHook *hook) {
+    el->after_events = hook;
+}
+void aeSetDontWait(struct aeEventLoop *el, bool dont) {
+    el->dont_wait = dont;
+}
+
+int aeProcessEvents(struct aeEventLoop *el, int flags) {
+    int handled = 0;
+    if (flags & AE_CALL_HOOKS && el->before_sleep) el->before_sleep(el);
+    if (flags & AE_FILE_EVENTS) handled += pollAndFire(el, flags);
+    if (flags & AE_TIME_EVENTS) handled += processTimers(el);
+    return handled;
+}
+
+void aeMain(struct aeEventLoop *el) {
+    el->stop = false;
+    while (!el->stop) aeProcessEvents(el, AE_ALL_EVENTS | AE_CALL_HOOKS);
+}
+
+void aeStop(struct aeEventLoop *el) {
+    el->stop = true;
+}
+
+void aeWakeup(struct aeEventLoop *el) {
+    int saved = errno; /* a signal handler may not change it */
+    uint64_t one = 1;
+    while (write(el->wakefd, &one, sizeof(one)) == -1 && errno == EINTR) {
+    }
+    errno = saved;
+}
+
+int aeWait(int fd, int mask, int64_t timeout_ms) {
+    struct pollfd pfd = {.fd = fd};
+    if (mask & AE_READABLE) pfd.events |= POLLIN;
+    if (mask & AE_WRITABLE) pfd.events |= POLLOUT;
+    if (timeout_ms > MAX_DELAY_MS) timeout_ms = MAX_DELAY_MS;
+    if (timeout_ms < 0) timeout_ms = -1;
+    int64_t deadline_us = monotonicUs() + timeout_ms * 1000, left_ms = timeout_ms;
+    int n;
+    while ((n = poll(&pfd, 1, left_ms > INT_MAX ? INT_MAX : (int)left_ms)) == -1) {
+        if (errno != EINTR) return -1;
+        if (timeout_ms < 0) continue;
+        left_ms = (deadline_us - monotonicUs()) / 1000;
+        if (left_ms < 0) left_ms = 0;
+    }
+    if (n == 0) return 0;
+    int ready = 0;
+    if (pfd.revents & (POLLIN | POLLERR | POLLHUP | POLLNVAL)) ready |= AE_READABLE;
+    if (pfd.revents & (POLLOUT | POLLERR | POLLHUP | POLLNVAL)) ready |= AE_WRITABLE;
+    return ready & mask;
+}

@@ -1,0 +1,349 @@
+/* connection.c - byte streams over TCP and unix sockets, and the sockets that lead to them.
+ *
+ *     epoll -> ae.c -> onReadable/onWritable(conn) -> conn->read_handler / write_handler
+ *     owner -> connRead / connWritev / connClose -> conn->type -> the socket
+ *
+ * The idea: TCP and unix sockets differ only in how they are set up and named, so both types share one set of
+ * functions. Closing takes the fd out of the event loop first; a handler may therefore close its connection,
+ * or any other, at any time, and the loop will not call it again (see ae.c). */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* accept4, IOV_MAX */
+#endif
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/zmalloc.h"
+#include "net/connection.h"
+
+#define KEEPALIVE_PROBES 3
+
+/* ---- The types ----------------------------------------------------------------------------------------- */
+
+static void onReadable(struct aeEventLoop *el, int fd, void *data, int mask) {
+    (void)el, (void)fd, (void)mask;
+    struct connection *conn = data;
+    conn->read_handler(conn);
+}
+
+static void onWritable(struct aeEventLoop *el, int fd, void *data, int mask) {
+    (void)el, (void)fd, (void)mask;
+    struct connection *conn = data;
+    conn->write_handler(conn);
+}
+
+static ssize_t socketRead(struct connection *conn, void *buf, size_t len) {
+    ssize_t n = read(conn->fd, buf, len);
+    if (n == -1) conn->last_errno = errno;
+    return n;
+}
+
+/* A peer that is gone is an error to report, never a signal. */
+static ssize_t socketWritev(struct connection *conn, const struct iovec *iov, int cnt) {
+    struct msghdr msg = {.msg_iov = (struct iovec *)iov,
+                         .msg_iovlen = (size_t)(cnt > IOV_MAX ? IOV_MAX : cnt)};
+    ssize_t n = cnt == 1 ? send(conn->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL)
+                         : sendmsg(conn->fd, &msg, MSG_NOSIGNAL);
+    if (n == -1) conn->last_errno = errno;
+    return n;
+}
+
+static void socketClose(struct connection *conn) {
+    if (conn->el) aeDeleteFileEvent(conn->el, conn->fd, AE_READABLE | AE_WRITABLE);
+    close(conn->fd);
+    zfree(conn);
+}
+
+/* Register or remove a handler; *slot stays NULL when the loop refuses the fd. */
+static void setHandler(struct connection *conn, connHandler **slot, connHandler *fn, int mask,
+                       aeFileProc *proc) {
+    if (!fn && *slot) aeDeleteFileEvent(conn->el, conn->fd, mask);
+    if (fn && !*slot && aeCreateFileEvent(conn->el, conn->fd, mask, proc, conn) == -1) {
+        conn->last_errno = errno;
+        return;
+    }
+    *slot = fn;
+}
+
+static void socketSetReadHandler(struct connection *conn, connHandler *fn) {
+    setHandler(conn, &conn->read_handler, fn, AE_READABLE, onReadable);
+}
+
+static void socketSetWriteHandler(struct connection *conn, connHandler *fn) {
+    setHandler(conn, &conn->write_handler, fn, AE_WRITABLE, onWritable);
+}
+
+#define SOCKET_TYPE(n)                                                                                       \
+    {                                                                                                        \
+        .name = (n), .read = socketRead, .writev = socketWritev, .close = socketClose,                       \
+        .setReadHandler = socketSetReadHandler, .setWriteHandler = socketSetWriteHandler,                    \
+    }
+static const struct connType tcp_type = SOCKET_TYPE("tcp");
+static const struct connType unix_type = SOCKET_TYPE("unix");
+
+static struct connection *connCreate(const struct connType *type, struct aeEventLoop *el, int fd) {
+    struct connection *conn = zcalloc(1, sizeof(*conn));
+    conn->type = type;
+    conn->el = el;
+    conn->fd = fd;
+    netSetNonBlock(fd, true);
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return conn;
+}
+
+static bool setOption(int fd, int level, int option, int value) {
+    return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
+}
+
+/* First probe after idle_s of silence, and the peer is given up after as long again without an answer. */
+static void setKeepAlive(int fd, int idle_s) {
+    setOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    setOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s);
+    setOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, idle_s < KEEPALIVE_PROBES ? 1 : idle_s / KEEPALIVE_PROBES);
+    setOption(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
+}
+
+/* ---- Names --------------------------------------------------------------------------------------------- */
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+    struct sockaddr_un un;
+};
+
+static bool ownAddress(int fd, union address *a) {
+    socklen_t len = sizeof(*a);
+    memset(a, 0, len);
+    return getsockname(fd, &a->any, &len) == 0;
+}
+
+static bool peerAddress(int fd, union address *a) {
+    socklen_t len = sizeof(*a);
+    memset(a, 0, len);
+    return getpeername(fd, &a->any, &len) == 0;
+}
+
+static sds addressName(const union address *a) {
+    char host[INET6_ADDRSTRLEN];
+    switch (a->any.sa_family) {
+    case AF_INET:
+        inet_ntop(AF_INET, &a->in.sin_addr, host, sizeof(host));
+        return sdscatprintf(sdsempty(), "%s:%d", host, ntohs(a->in.sin_port));
+    case AF_INET6:
+        inet_ntop(AF_INET6, &a->in6.sin6_addr, host, sizeof(host));
+        return sdscatprintf(sdsempty(), "[%s]:%d", host, ntohs(a->in6.sin6_port));
+    case AF_UNIX:
+        if (a->un.sun_path[0])
+            return sdscatprintf(sdsempty(), "%.*s:0", (int)sizeof(a->un.sun_path), a->un.sun_path);
+    }
+    return sdsnew("?:0");
+}
+
+/* ---- Sockets ------------------------------------------------------------------------------------------- */
+
+/* For `return`: fills err, keeps errno, gives -1. */
+static int failed(char *err, size_t errlen, const char *what) {
+    int saved = errno;
+    snprintf(err, errlen, "%s%s", what, strerror(saved));
+    errno = saved;
+    return -1;
+}
+
+static int closeFailed(int fd, char *err, size_t errlen, const char *what) {
+    failed(err, errlen, what);
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
+}
+
+static bool familyMissing(int error) {
+    return error == EAFNOSUPPORT || error == EPFNOSUPPORT || error == EPROTONOSUPPORT ||
+           error == ESOCKTNOSUPPORT || error == ENOPROTOOPT;
+}
+
+static int resolve(const char *host, int port, int family, int flags, struct addrinfo **list, char *err,
+                   size_t errlen) {
+    char service[16];
+    snprintf(service, sizeof(service), "%d", port);
+    struct addrinfo hints = {.ai_family = family, .ai_socktype = SOCK_STREAM, .ai_flags = flags};
+    int rc = getaddrinfo(host, service, &hints, list);
+    if (rc == 0) return 0;
+    int saved = rc == EAI_SYSTEM ? errno : rc == EAI_ADDRFAMILY ? EAFNOSUPPORT : EINVAL;
+    snprintf(err, errlen, "%s", gai_strerror(rc));
+    errno = saved;
+    return -1;
+}
+
+static int listenOn(const struct addrinfo *ai, int backlog, char *err, size_t errlen) {
+    int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, ai->ai_protocol);
+    if (fd == -1) return failed(err, errlen, "socket: ");
+    if (ai->ai_family == AF_INET6 && !setOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1))
+        return closeFailed(fd, err, errlen, "setsockopt: ");
+    if (!setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1))
+        return closeFailed(fd, err, errlen, "setsockopt SO_REUSEADDR: ");
+    if (bind(fd, ai->ai_addr, ai->ai_addrlen) == -1) return closeFailed(fd, err, errlen, "bind: ");
+    if (listen(fd, backlog) == -1) return closeFailed(fd, err, errlen, "listen: ");
+    return fd;
+}
+
+/* Wait for a connect that is under way; errno tells why it failed. */
+static bool connectDone(int fd, int64_t timeout_ms) {
+    int ready = aeWait(fd, AE_WRITABLE, timeout_ms);
+    if (ready == -1) return false;
+    if (ready == 0) {
+        errno = ETIMEDOUT;
+        return false;
+    }
+    int error = 0;
+    socklen_t len = sizeof(error);
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == -1) return false;
+    errno = error;
+    return error == 0;
+}
+
+static int connectTo(const struct addrinfo *ai, int64_t timeout_ms) {
+    int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, ai->ai_protocol);
+    if (fd == -1) return -1;
+    bool ok = connect(fd, ai->ai_addr, ai->ai_addrlen) == 0 ||
+              (errno == EINPROGRESS && connectDone(fd, timeout_ms));
+    if (ok && netSetNonBlock(fd, false)) {
+        setOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+        return fd;
+    }
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
+}
+
+static bool unixAddress(const char *path, union address *a) {
+    memset(a, 0, sizeof(*a));
+    a->un.sun_family = AF_UNIX;
+    if (strlen(path) >= sizeof(a->un.sun_path)) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    strcpy(a->un.sun_path, path);
+    return true;
+}
+
+/* ---- Public API ---------------------------------------------------------------------------------------- */
+
+struct connection *connCreateTcp(struct aeEventLoop *el, int fd, int keepalive_s) {
+    struct connection *conn = connCreate(&tcp_type, el, fd);
+    setOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (keepalive_s > 0) setKeepAlive(fd, keepalive_s);
+    return conn;
+}
+
+struct connection *connCreateUnix(struct aeEventLoop *el, int fd) {
+    return connCreate(&unix_type, el, fd);
+}
+
+/* The other end of a unix socket has no name: both ends go by the path of the listening one. */
+sds connPeerName(const struct connection *conn) {
+    union address a;
+    if (!peerAddress(conn->fd, &a)) return sdsnew("?:0");
+    if (a.any.sa_family == AF_UNIX && !a.un.sun_path[0]) return connSockName(conn);
+    return addressName(&a);
+}
+
+sds connSockName(const struct connection *conn) {
+    union address a;
+    if (!ownAddress(conn->fd, &a)) return sdsnew("?:0");
+    return addressName(&a);
+}
+
+bool connIsLocal(const struct connection *conn) {
+    union address a;
+    if (!ownAddress(conn->fd, &a)) return false;
+    if (a.any.sa_family == AF_UNIX) return true;
+    if (!peerAddress(conn->fd, &a)) return false;
+    if (a.any.sa_family == AF_INET) return ntohl(a.in.sin_addr.s_addr) >> 24 == 127;
+    return a.any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a.in6.sin6_addr);
+}
+
+int netListenTcp(const char *bind, int port, int backlog, bool *unsupported, char *err, size_t errlen) {
+    bool all4 = strcmp(bind, "*") == 0, all6 = strcmp(bind, "::*") == 0;
+    struct addrinfo *list;
+    *unsupported = false;
+    int fd = resolve(all4 || all6 ? NULL : bind, port,
+                     all4   ? AF_INET
+                     : all6 ? AF_INET6
+                            : AF_UNSPEC,
+                     AI_PASSIVE, &list, err, errlen);
+    if (fd == 0) {
+        fd = -1;
+        for (struct addrinfo *ai = list; ai && fd == -1; ai = ai->ai_next)
+            fd = listenOn(ai, backlog, err, errlen);
+        int saved = errno;
+        freeaddrinfo(list);
+        errno = saved;
+    }
+    if (fd == -1) *unsupported = familyMissing(errno);
+    return fd;
+}
+
+int netListenUnix(const char *path, unsigned perm, int backlog, char *err, size_t errlen) {
+    union address a;
+    struct stat st;
+    if (!unixAddress(path, &a)) return failed(err, errlen, "bind: ");
+    if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode)) unlink(path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd == -1) return failed(err, errlen, "socket: ");
+    if (bind(fd, &a.any, sizeof(a.un)) == -1) return closeFailed(fd, err, errlen, "bind: ");
+    if (perm && chmod(path, perm) == -1) return closeFailed(fd, err, errlen, "chmod: ");
+    if (listen(fd, backlog) == -1) return closeFailed(fd, err, errlen, "listen: ");
+    return fd;
+}
+
+int netAccept(int listen_fd) {
+    int fd;
+    do fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    while (fd == -1 && errno == EINTR);
+    return fd;
+}
+
+int netConnect(const char *host, int port, int timeout_ms, char *err, size_t errlen) {
+    struct addrinfo *list;
+    if (resolve(host, port, AF_UNSPEC, 0, &list, err, errlen) == -1) return -1;
+    int64_t deadline_ms = monotonicUs() / 1000 + timeout_ms;
+    int fd = -1;
+    for (struct addrinfo *ai = list; ai && fd == -1; ai = ai->ai_next) {
+        int64_t left_ms = deadline_ms - monotonicUs() / 1000;
+        fd = connectTo(ai, timeout_ms <= 0 ? -1 : left_ms < 0 ? 0 : left_ms);
+    }
+    if (fd == -1) failed(err, errlen, "");
+    int saved = errno;
+    freeaddrinfo(list);
+    errno = saved;
+    return fd;
+}
+
+int netConnectUnix(const char *path, char *err, size_t errlen) {
+    union address a;
+    if (!unixAddress(path, &a)) return failed(err, errlen, "");
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd == -1) return failed(err, errlen, "");
+    if (connect(fd, &a.any, sizeof(a.un)) == -1) return closeFailed(fd, err, errlen, "");
+    return fd;
+}
+
+bool netSetNonBlock(int fd, bool on) {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags == -1) return false;
+    return fcntl(fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK) == 0;
+}

@@ -1,0 +1,73 @@
+/* connection.h - a byte stream to a peer, whatever carries it: TCP, unix socket, later TLS.
+ *
+ * The type is a table of functions; TLS registers another one. All sockets are non-blocking. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "base/sds.h"
+#include "net/ae.h"
+
+struct connection;
+typedef void connHandler(struct connection *conn);
+
+struct connType {
+    const char *name;                                                             /* "tcp", "unix", "tls" */
+    ssize_t (*read)(struct connection *conn, void *buf, size_t len);              /* as read(2) */
+    ssize_t (*writev)(struct connection *conn, const struct iovec *iov, int cnt); /* as writev(2) */
+    void (*close)(struct connection *conn);                                       /* frees the connection */
+    void (*setReadHandler)(struct connection *conn, connHandler *fn);             /* NULL removes */
+    void (*setWriteHandler)(struct connection *conn, connHandler *fn);
+    bool (*hasPending)(struct connection *conn); /* decrypted bytes that poll does not see; NULL: never */
+};
+
+struct connection {
+    const struct connType *type;
+    struct aeEventLoop *el;
+    int fd;
+    int last_errno;
+    void *data; /* owner's */
+    connHandler *read_handler, *write_handler;
+};
+
+/* Take over an accepted fd: non-blocking, close-on-exec; tcp: TCP_NODELAY and keep-alive (seconds, 0: off).
+ */
+struct connection *connCreateTcp(struct aeEventLoop *el, int fd, int keepalive_s);
+struct connection *connCreateUnix(struct aeEventLoop *el, int fd);
+
+static inline ssize_t connRead(struct connection *c, void *buf, size_t len) {
+    return c->type->read(c, buf, len);
+}
+static inline ssize_t connWritev(struct connection *c, const struct iovec *iov, int cnt) {
+    return c->type->writev(c, iov, cnt);
+}
+static inline void connClose(struct connection *c) {
+    c->type->close(c);
+}
+static inline void connSetReadHandler(struct connection *c, connHandler *fn) {
+    c->type->setReadHandler(c, fn);
+}
+static inline void connSetWriteHandler(struct connection *c, connHandler *fn) {
+    c->type->setWriteHandler(c, fn);
+}
+
+/* "127.0.0.1:6379", "[::1]:6379", "/path:0"; "?:0" when unknown. */
+sds connPeerName(const struct connection *conn);
+sds connSockName(const struct connection *conn);
+bool connIsLocal(const struct connection *conn); /* loopback or unix socket */
+
+/* Listening. `bind` as in the directive: an address, "*" (all IPv4), "::*" (all IPv6). Returns the fd, or -1
+ * with the reason in err and errno (EADDRNOTAVAIL: an address that no interface has). Addresses of families
+ * that the host lacks give -1 with *unsupported set. */
+int netListenTcp(const char *bind, int port, int backlog, bool *unsupported, char *err, size_t errlen);
+int netListenUnix(const char *path, unsigned perm, int backlog, char *err,
+                  size_t errlen); /* removes a stale socket */
+int netAccept(int listen_fd);     /* non-blocking, close-on-exec; -1 and errno (EAGAIN: none waiting) */
+/* Blocking connect with time-out, for tools and links. */
+int netConnect(const char *host, int port, int timeout_ms, char *err, size_t errlen);
+int netConnectUnix(const char *path, char *err, size_t errlen);
+bool netSetNonBlock(int fd, bool on);

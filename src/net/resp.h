@@ -1,0 +1,124 @@
+/* resp.h - the wire protocol (RESP2 and RESP3, the published specification): requests in, replies out and
+ * back in.
+ *
+ * Three parts that share nothing but the syntax:
+ *  1. the request parser of the server: bytes to argument views, resumable at any byte, nothing allocated for
+ * requests that are complete in the buffer;
+ *  2. writers of reply headers into plain memory (core/reply.h puts them into output chains);
+ *  3. the reply reader for tools and for scripts: bytes to a tree. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/sds.h"
+#include "base/str.h"
+
+/* ---- 1. Requests
+ * --------------------------------------------------------------------------------------------- */
+
+#define RESP_INLINE_MAX_SIZE (64 * 1024) /* longest inline request, and longest length line */
+#define RESP_BIG_ARG         (32 * 1024) /* bulks from this size are read into an sds of their own */
+#define RESP_MAX_MULTIBULK   INT32_MAX
+#define RESP_UNAUTH_MAX_ARGS 10 /* limits before authentication */
+#define RESP_UNAUTH_MAX_BULK (16 * 1024)
+
+struct respBigArg { /* an argument that came in a buffer of its own */
+    struct respBigArg *next;
+    int index; /* in argv */
+    sds buf;
+};
+
+/* Progress within one request that is not complete yet. Zero-initialized is "at the start of a request".
+ * Offsets are relative to the first byte of the request, so the bytes may move between calls as long as they
+ * stay contiguous. */
+struct respParser {
+    int kind;                /* 0 unknown, 1 inline, 2 multibulk */
+    int32_t argc;            /* arguments complete */
+    int32_t multibulk;       /* arguments announced */
+    int64_t bulklen;         /* announced length of the argument being read, -1: header not read yet */
+    size_t pos;              /* offset parsed up to */
+    size_t scanned;          /* the unfinished line at pos was searched for its end up to this offset */
+    struct respArgPos *args; /* offsets of the complete arguments; only when the request spans reads */
+    int32_t args_cap;
+    struct respBigArg *big; /* big arguments so far, newest first; the newest may be incomplete */
+    size_t big_missing;     /* bytes still to be read into big->buf (0: none) */
+    size_t big_bytes;       /* sum of big buffers, for accounting */
+};
+
+struct respLimits {
+    int64_t max_bulk;   /* proto-max-bulk-len */
+    int32_t max_args;   /* multibulk limit */
+    bool authenticated; /* else the RESP_UNAUTH limits apply */
+};
+
+enum respStatus { RESP_OK, RESP_MORE, RESP_EMPTY, RESP_ERROR };
+
+/* Parse one request at buf[0..*len). On
+ *  RESP_OK: argv[0..*argc) views are written to *argv (grown with zrealloc through argv_cap from position
+ * argv_base on), *consumed is the size of the request in buf, *big the list of big arguments, which passes to
+ * the caller. The parser is at the start again. RESP_EMPTY: an empty line or *0: consumed, nothing to do.
+ *  RESP_MORE: incomplete; call again with the same bytes and more behind them. When a big argument has begun,
+ * its bytes are moved to p->big->buf, *len is shortened to what the buffer still has to keep, and the caller
+ * reads straight into respBigSpace() until it returns 0, then goes on with the buffer. RESP_ERROR: *err is
+ * the text after "-ERR Protocol error: "; the connection cannot go on. */
+enum respStatus respParseRequest(struct respParser *p, char *buf, size_t *len,
+                                 const struct respLimits *limits, struct str **argv, size_t *argv_cap,
+                                 size_t argv_base, int *argc, size_t *consumed, struct respBigArg **big,
+                                 const char **err);
+/* Where and how many bytes to read next for the incomplete big argument; 0 when there is none. respBigFilled
+ * tells how many came. */
+size_t respBigSpace(struct respParser *p, char **dst);
+void respBigFilled(struct respParser *p, size_t n);
+static inline bool respParserIdle(const struct respParser *p) {
+    return p->kind == 0;
+}
+void respParserReset(struct respParser *p); /* frees what it holds */
+void respBigArgsFree(struct respBigArg *big);
+
+/* ---- 2. Reply headers
+ * ---------------------------------------------------------------------------------------- */
+
+#define RESP_HDR_SIZE 32
+/* "<type><n>\r\n" into dst (RESP_HDR_SIZE is enough); returns the length. type is one of : $ * % ~ > | */
+unsigned respWriteHeader(char *dst, char type, int64_t n);
+
+/* ---- 3. Replies, for tools and scripts
+ * ----------------------------------------------------------------------- */
+
+enum respType {
+    RESP_T_STRING,   /* $ */
+    RESP_T_STATUS,   /* + */
+    RESP_T_ERROR,    /* - and ! */
+    RESP_T_INTEGER,  /* : */
+    RESP_T_NULL,     /* _ $-1 *-1 */
+    RESP_T_DOUBLE,   /* , text kept in str */
+    RESP_T_BOOL,     /* # */
+    RESP_T_BIGNUM,   /* ( */
+    RESP_T_VERBATIM, /* = format in vtype, text in str */
+    RESP_T_ARRAY,    /* * */
+    RESP_T_MAP,      /* % 2n elements */
+    RESP_T_SET,      /* ~ */
+    RESP_T_PUSH,     /* > */
+};
+
+struct respReply {
+    enum respType type;
+    bool null_array; /* RESP_T_NULL that was *-1 */
+    char vtype[4];
+    int64_t integer;
+    double dval;
+    struct str str; /* view into the bytes given to respReadReply */
+    size_t elements;
+    struct respReply *element; /* array of `elements` */
+};
+
+/* Read one reply at buf[0..len). Returns the bytes it took, 0 when incomplete, -1 on a syntax error or
+ * nesting over 512. Attributes (|) are skipped. *out is filled, with children from zmalloc: free with
+ * respReplyFree (frees the children, not *out itself). */
+int64_t respReadReply(const char *buf, size_t len, struct respReply *out);
+void respReplyFree(struct respReply *r);
+/* Size in bytes of the first whole reply in buf, without building anything; 0 incomplete, -1 error. For
+ * benchmarks. */
+int64_t respReplyLength(const char *buf, size_t len);

@@ -1,0 +1,411 @@
+/* resp_request.c - the server's side of the protocol: input bytes to argument views.
+ *
+ * A request is either one inline line, split like a shell's, or a multibulk:
+ *
+ *     *3\r\n  $3\r\n SET \r\n  $3\r\n key \r\n  $5\r\n value \r\n
+ *     ^ count ^ length ^ argv[0] points here            ^ pos: first byte that is not parsed yet
+ *
+ * The idea: while a request is whole in the buffer, which is nearly always, views go straight into the
+ * caller's argv in one pass and the parser's own memory is not touched. Only when bytes run out is progress
+ * written down, as offsets, so that the buffer may grow and move before the next call goes on from `pos`.
+ * Nothing is looked at twice, except the start of an unfinished length line, which is short.
+ *
+ * A big argument that has only begun leaves the buffer: its bytes, and the two that end it, are collected in
+ * an sds of their own, which the command can keep.
+ *
+ *     buffer  *3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$90000\r\n | next header ...
+ *     p->big                                          `-> [90000 bytes + 2]
+ *
+ * As existing clients may rely on it, the two bytes behind an argument are not compared with \r\n, nor is the
+ * byte behind a \r that ends a length; and a NUL byte hides the end of its line. */
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "net/resp.h"
+
+enum { KIND_UNKNOWN, KIND_INLINE, KIND_MULTIBULK };
+
+#define MIN_BULK_SIZE 6 /* "$0\r\n\r\n": the least an argument takes in the buffer */
+#define BIG_CHUNK                                                                                            \
+    ((size_t)1024 * 1024) /* an announced length reserves no more than this before its bytes come */
+
+struct respArgPos {
+    size_t off, len;
+};
+
+/* Where the views of this call go. */
+struct argvOut {
+    struct str **argv;
+    size_t *cap;
+    size_t base;
+};
+
+static inline size_t minSize(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+static inline size_t maxSize(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+/* Room for n views; returns where the first one goes. */
+static inline struct str *reserveArgv(const struct argvOut *out, size_t n) {
+    size_t need = out->base + n;
+    if (__builtin_expect(need > *out->cap, 0)) {
+        *out->cap = maxSize(maxSize(need, 16), *out->cap * 2);
+        *out->argv = zrealloc(*out->argv, *out->cap * sizeof(struct str));
+    }
+    return *out->argv + out->base;
+}
+
+/* ---- Lines --------------------------------------------------------------------------------------------- */
+
+/* The number at q, up to ten digits in canonical form, when its whole line is there: returns what follows
+ * the line. NULL means that the careful way, readLength(), has to judge. */
+static inline const char *fastLength(const char *q, const char *end, int64_t *value) {
+    const char *start = q, *limit = end - q > 10 ? q + 10 : end;
+    int64_t v = 0;
+    for (unsigned digit; q < limit && (digit = (unsigned)(unsigned char)*q - '0') < 10; q++)
+        v = v * 10 + digit;
+    if (q == start || end - q < 2 || *q != '\r' || (*start == '0' && q - start > 1)) return NULL;
+    *value = v;
+    return q + 2;
+}
+
+/* Offset of the first c at or behind p->pos, or SIZE_MAX. Remembers how far it looked; stops at a NUL. */
+static size_t findInLine(struct respParser *p, const char *buf, size_t len, char c) {
+    size_t from = maxSize(p->pos, p->scanned);
+    if (from >= len) return SIZE_MAX;
+    const char *hit = memchr(buf + from, c, len - from);
+    const char *nul = memchr(buf + from, '\0', hit ? (size_t)(hit - buf) - from : len - from);
+    p->scanned = nul ? (size_t)(nul - buf) : hit ? (size_t)(hit - buf) : len;
+    return hit && !nul ? p->scanned : SIZE_MAX;
+}
+
+/* Any line "<type><number>\r\n" at p->pos. On RESP_OK pos is behind the line. A number that is none, or does
+ * not fit, gives *valid false: it depends on the line which error that is. */
+static enum respStatus readLength(struct respParser *p, const char *buf, size_t len, int64_t *value,
+                                  bool *valid, const char *toobig, const char **err) {
+    size_t eol = findInLine(p, buf, len, '\r');
+    if (eol == SIZE_MAX && len - p->pos > RESP_INLINE_MAX_SIZE) {
+        *err = toobig;
+        return RESP_ERROR;
+    }
+    if (eol == SIZE_MAX || eol + 2 > len) return RESP_MORE;
+    *valid = eol > p->pos && string2ll(strN(buf + p->pos + 1, eol - p->pos - 1), value);
+    p->pos = eol + 2;
+    return RESP_OK;
+}
+
+static enum respStatus readCount(struct respParser *p, const char *buf, size_t len,
+                                 const struct respLimits *limits, const char **err) {
+    int64_t count;
+    bool valid = true;
+    const char *next = fastLength(buf + 1, buf + len, &count);
+    if (next) {
+        p->pos = (size_t)(next - buf);
+    } else {
+        enum respStatus st = readLength(p, buf, len, &count, &valid, "too big mbulk count string", err);
+        if (st != RESP_OK) return st;
+    }
+    if (!valid || count > limits->max_args) {
+        *err = "invalid multibulk length";
+        return RESP_ERROR;
+    }
+    if (!limits->authenticated && count > RESP_UNAUTH_MAX_ARGS) {
+        *err = "unauthenticated multibulk length";
+        return RESP_ERROR;
+    }
+    if (count <= 0) return RESP_EMPTY;
+    p->multibulk = (int32_t)count;
+    p->bulklen = -1;
+    return RESP_OK;
+}
+
+static const char *expectedDollar(char got) {
+    static _Thread_local char text[32];
+    if (got == '\r' || got == '\n') got = ' '; /* it becomes part of a line */
+    snprintf(text, sizeof(text), "expected '$', got '%c'", got);
+    return text;
+}
+
+/* The careful way to read "$<n>\r\n" at p->pos; RESP_OK leaves the length in p->bulklen. */
+static enum respStatus readBulkLength(struct respParser *p, const char *buf, size_t len,
+                                      const struct respLimits *limits, const char **err) {
+    int64_t n;
+    bool valid;
+    size_t line = p->pos;
+    enum respStatus st = readLength(p, buf, len, &n, &valid, "too big bulk count string", err);
+    if (st != RESP_OK) return st;
+    if (buf[line] != '$') {
+        *err = expectedDollar(buf[line]);
+    } else if (!valid || n < 0 || n > limits->max_bulk) {
+        *err = "invalid bulk length";
+    } else if (!limits->authenticated && n > RESP_UNAUTH_MAX_BULK) {
+        *err = "unauthenticated bulk length";
+    } else {
+        p->bulklen = n;
+        return RESP_OK;
+    }
+    return RESP_ERROR;
+}
+
+/* ---- Progress across calls ----------------------------------------------------------------------------- */
+
+static void reserveArgs(struct respParser *p, int32_t n) {
+    if (n <= p->args_cap) return;
+    int64_t cap = (int64_t)p->args_cap * 2;
+    if (cap < 16) cap = 16;
+    if (cap < n) cap = n;
+    p->args_cap = cap > INT32_MAX ? INT32_MAX : (int32_t)cap;
+    p->args = zrealloc(p->args, (size_t)p->args_cap * sizeof(struct respArgPos));
+}
+
+/* Write down the views parsed in this call: argv[p->argc..argc). */
+static void saveArgs(struct respParser *p, const char *buf, const struct str *argv, int32_t argc) {
+    if (argc == p->argc) return;
+    reserveArgs(p, argc);
+    for (int32_t i = p->argc; i < argc; i++)
+        p->args[i] = (struct respArgPos){(size_t)(argv[i].ptr - buf), argv[i].len};
+    p->argc = argc;
+}
+
+static void loadArgs(const struct respParser *p, const char *buf, struct str *argv) {
+    for (int32_t i = 0; i < p->argc; i++) argv[i] = strN(buf + p->args[i].off, p->args[i].len);
+    for (struct respBigArg *b = p->big; b; b = b->next) argv[b->index] = sdsview(b->buf);
+}
+
+static void startBig(struct respParser *p) {
+    size_t size = (size_t)p->bulklen + 2;
+    struct respBigArg *b = zmalloc(sizeof(*b));
+    b->next = p->big;
+    b->index = p->argc;
+    b->buf = sdsnewlen(NULL, minSize(size, BIG_CHUNK));
+    sdssetlen(b->buf, 0);
+    p->big = b;
+    p->big_missing = size;
+    p->big_bytes += sdsAllocSize(b->buf);
+}
+
+/* Move what the buffer has of the big argument, and close the gap. */
+static void absorbBig(struct respParser *p, char *buf, size_t *len) {
+    size_t from = p->pos, n;
+    char *dst;
+    while ((n = minSize(respBigSpace(p, &dst), *len - from)) > 0) {
+        memcpy(dst, buf + from, n);
+        from += n;
+        respBigFilled(p, n);
+    }
+    if (from == p->pos) return;
+    memmove(buf + p->pos, buf + from, *len - from);
+    *len -= from - p->pos;
+}
+
+/* ---- The two kinds of requests ------------------------------------------------------------------------- */
+
+static enum respStatus parseMultibulk(struct respParser *p, char *buf, size_t *len,
+                                      const struct respLimits *limits, const struct argvOut *out,
+                                      const char **err) {
+    enum respStatus st = RESP_OK;
+    if (p->multibulk == 0 && (st = readCount(p, buf, *len, limits, err)) != RESP_OK) return st;
+    if (p->big_missing) absorbBig(p, buf, len);
+    if (p->big_missing) return RESP_MORE;
+
+    const char *end = buf + *len;
+    int64_t max = limits->max_bulk;
+    if (!limits->authenticated && max > RESP_UNAUTH_MAX_BULK) max = RESP_UNAUTH_MAX_BULK;
+    /* Reserve for what is announced, but not for more than these bytes can hold. The first argument of a
+     * later call may have its header behind it already. */
+    size_t possible = (size_t)p->argc + (*len - p->pos) / MIN_BULK_SIZE + 1;
+    struct str *argv = reserveArgv(out, minSize((size_t)p->multibulk, possible));
+    int32_t argc = p->argc, multibulk = p->multibulk;
+    const char *at = buf + p->pos;
+    int64_t n = p->bulklen;
+
+    for (; argc < multibulk; argc++) {
+        if (n < 0) {
+            const char *next = at < end && *at == '$' ? fastLength(at + 1, end, &n) : NULL;
+            if (__builtin_expect(next != NULL && n <= max, 1)) {
+                at = next;
+            } else {
+                p->pos = (size_t)(at - buf);
+                p->bulklen = -1;
+                st = readBulkLength(p, buf, *len, limits, err);
+                if (st != RESP_OK) break;
+                at = buf + p->pos;
+                n = p->bulklen;
+            }
+        }
+        if ((uint64_t)(end - at) < (uint64_t)n + 2) {
+            st = RESP_MORE;
+            p->pos = (size_t)(at - buf);
+            p->bulklen = n;
+            break;
+        }
+        argv[argc] = strN(at, (size_t)n);
+        at += n + 2;
+        n = -1;
+    }
+    if (st == RESP_OK) {
+        p->pos = (size_t)(at - buf);
+        loadArgs(p, buf, argv);
+    } else if (st == RESP_MORE) {
+        saveArgs(p, buf, argv, argc);
+        if (p->bulklen >= RESP_BIG_ARG) {
+            startBig(p);
+            absorbBig(p, buf, len);
+        }
+    }
+    return st;
+}
+
+static inline bool isBlank(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static inline int hexDigit(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* s is behind a backslash in double quotes. Returns the byte meant, and moves s behind the escape. */
+static char unescape(const char **s, const char *end) {
+    char c = *(*s)++;
+    switch (c) {
+    case 'n': return '\n';
+    case 'r': return '\r';
+    case 't': return '\t';
+    case 'b': return '\b';
+    case 'a': return '\a';
+    case 'x':
+        if (end - *s >= 2 && hexDigit((*s)[0]) >= 0 && hexDigit((*s)[1]) >= 0) {
+            c = (char)(hexDigit((*s)[0]) * 16 + hexDigit((*s)[1]));
+            *s += 2;
+        }
+    }
+    return c;
+}
+
+/* s is at an opening quote. Writes the text within to *dst, which is never ahead of s. Returns what is behind
+ * the closing quote, or NULL: none, or not followed by a blank. */
+static const char *unquote(const char *s, const char *end, char **dst) {
+    char quote = *s++;
+    while (s < end && *s != quote) {
+        if (*s == '\\' && end - s >= 2 && quote == '"') {
+            s++;
+            *(*dst)++ = unescape(&s, end);
+        } else {
+            if (*s == '\\' && end - s >= 2 && s[1] == '\'') s++;
+            *(*dst)++ = *s++;
+        }
+    }
+    if (s == end || (s + 1 < end && !isBlank(s[1]))) return NULL;
+    return s + 1;
+}
+
+/* One argument of an inline request at s, unescaped in place. An opening quote at its start is left alone, so
+ * that the first byte of an inline request never turns into a '*'. */
+static const char *splitArg(char *start, const char *end, struct str *arg) {
+    const char *s = start;
+    if (*s == '"' || *s == '\'') start++;
+    char *dst = start;
+    while (s < end && *s != ' ' && *s != '\t' && *s != '\r' && *s != '\n') {
+        if (*s == '"' || *s == '\'') {
+            s = unquote(s, end, &dst);
+            break; /* a closing quote ends the argument */
+        }
+        *dst++ = *s++;
+    }
+    *arg = strN(start, (size_t)(dst - start));
+    return s;
+}
+
+static enum respStatus parseInline(struct respParser *p, char *buf, size_t len, const struct argvOut *out,
+                                   const char **err) {
+    size_t eol = findInLine(p, buf, len, '\n');
+    if (eol == SIZE_MAX) {
+        if (len <= RESP_INLINE_MAX_SIZE) return RESP_MORE;
+        *err = "too big inline request";
+        return RESP_ERROR;
+    }
+    p->pos = eol + 1;
+    for (char *s = buf, *end = buf + eol;;) {
+        while (s < end && isBlank(*s)) s++;
+        if (s == end) return p->argc ? RESP_OK : RESP_EMPTY;
+        struct str *argv = reserveArgv(out, (size_t)p->argc + 1);
+        s = (char *)splitArg(s, end, &argv[p->argc++]);
+        if (!s) {
+            *err = "unbalanced quotes in request";
+            return RESP_ERROR;
+        }
+    }
+}
+
+/* ---- Public API ---------------------------------------------------------------------------------------- */
+
+enum respStatus respParseRequest(struct respParser *p, char *buf, size_t *len,
+                                 const struct respLimits *limits, struct str **argv, size_t *argv_cap,
+                                 size_t argv_base, int *argc, size_t *consumed, struct respBigArg **big,
+                                 const char **err) {
+    struct argvOut out = {argv, argv_cap, argv_base};
+    if (p->kind == KIND_UNKNOWN) {
+        if (*len == 0) return RESP_MORE;
+        p->kind = buf[0] == '*' ? KIND_MULTIBULK : KIND_INLINE;
+    }
+    enum respStatus st;
+    if (p->kind == KIND_MULTIBULK)
+        st = parseMultibulk(p, buf, len, limits, &out, err);
+    else
+        st = parseInline(p, buf, *len, &out, err);
+    if (st == RESP_OK || st == RESP_EMPTY) {
+        *argc = st == RESP_EMPTY ? 0 : p->kind == KIND_INLINE ? p->argc : p->multibulk;
+        *consumed = p->pos;
+        *big = p->big;
+        if (p->args) zfree(p->args);
+        *p = (struct respParser){0};
+    }
+    return st;
+}
+
+size_t respBigSpace(struct respParser *p, char **dst) {
+    if (p->big_missing == 0) return 0;
+    struct respBigArg *b = p->big;
+    size_t have = sdslen(b->buf);
+    if (sdsavail(b->buf) == 0) {
+        p->big_bytes -= sdsAllocSize(b->buf);
+        b->buf = sdsMakeRoomForExact(b->buf, minSize(p->big_missing, have));
+        p->big_bytes += sdsAllocSize(b->buf);
+    }
+    *dst = b->buf + have;
+    return minSize(sdsavail(b->buf), p->big_missing);
+}
+
+void respBigFilled(struct respParser *p, size_t n) {
+    serverAssert(n <= p->big_missing);
+    if (n == 0) return;
+    sds buf = p->big->buf;
+    sdssetlen(buf, sdslen(buf) + n);
+    p->big_missing -= n;
+    if (p->big_missing > 0) return;
+    sdssetlen(buf, (size_t)p->bulklen);
+    reserveArgs(p, p->argc + 1);
+    p->args[p->argc++] = (struct respArgPos){0, 0}; /* loadArgs() knows it from the list */
+    p->bulklen = -1;
+}
+
+void respParserReset(struct respParser *p) {
+    respBigArgsFree(p->big);
+    zfree(p->args);
+    *p = (struct respParser){0};
+}
+
+void respBigArgsFree(struct respBigArg *big) {
+    while (big) {
+        struct respBigArg *next = big->next;
+        sdsfree(big->buf);
+        zfree(big);
+        big = next;
+    }
+}

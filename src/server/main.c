@@ -1,0 +1,242 @@
+/* main.c - the only place that names every room: start-up in order, then the loop. */
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/sds.h"
+#include "base/ticks.h"
+#include "base/version.h"
+#include "base/zmalloc.h"
+#include "commands/commands.h"
+#include "core/blocking.h"
+#include "core/client.h"
+#include "core/client_auth.h"
+#include "core/command.h"
+#include "core/config.h"
+#include "core/cron.h"
+#include "core/db.h"
+#include "core/debug.h"
+#include "core/evict.h"
+#include "core/generic.h"
+#include "core/info.h"
+#include "core/lazyfree.h"
+#include "core/memory.h"
+#include "core/multi.h"
+#include "core/pubsub.h"
+#include "core/round.h"
+#include "net/ae.h"
+#include "script/script.h"
+#include "server/crash.h"
+#include "server/listen.h"
+#include "server/process.h"
+#include "server/server_info.h"
+#include "server/shutdown.h"
+#include "types/list.h"
+#include "types/hash.h"
+#include "types/set.h"
+#include "types/stream.h"
+#include "types/t_bitmap.h"
+#include "types/t_geo.h"
+#include "types/t_hyperloglog.h"
+#include "types/t_sort.h"
+#include "types/t_string.h"
+#include "types/zset.h"
+
+/* ---- Command line ---- */
+
+static void printVersion(void) {
+    printf("Valkey server v=%s sha=00000000:0 malloc=%s bits=%d build=0\n", VALKEY_VERSION, zmallocName(),
+           (int)sizeof(long) * 8);
+}
+
+static void usage(FILE *out, const char *name) {
+    fprintf(out,
+            "Usage: %s [/path/to/valkey.conf | -] [--directive value ...]\n"
+            "       %s -v, --version | -h, --help\n\n"
+            "  -                  read the configuration from standard input\n"
+            "  --directive value  overrides the file; any directive of valkey.conf\n\n"
+            "Examples:\n"
+            "  %s                                  (all defaults, port 6379)\n"
+            "  %s /etc/valkey/6379.conf\n"
+            "  %s --port 7777 --loglevel verbose\n"
+            "  echo 'maxclients 100' | %s -\n",
+            name, name, name, name, name, name);
+}
+
+static void loadStdin(void) {
+    sds text = sdsempty();
+    char buf[4096];
+    size_t n;
+    while ((n = fread(buf, 1, sizeof buf, stdin)) > 0) text = sdscatlen(text, buf, n);
+    configLoadText("stdin", text);
+    sdsfree(text);
+}
+
+/* "--name v1 v2 --other v" becomes one configuration line per option. */
+static void loadOptions(int argc, char **argv) {
+    sds text = sdsempty();
+    for (int i = 0; i < argc; i++) {
+        if (strncmp(argv[i], "--", 2) == 0) {
+            text = sdscatprintf(text, "%s%s", sdslen(text) ? "\n" : "", argv[i] + 2);
+        } else {
+            text = sdscatlen(text, " ", 1);
+            text = sdscatrepr(text, argv[i], strlen(argv[i]));
+        }
+    }
+    if (sdslen(text)) configLoadText("command line", text);
+    sdsfree(text);
+}
+
+static void loadConfiguration(int argc, char **argv) {
+    int next = 1;
+    if (argc > 1) {
+        if (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version")) {
+            printVersion();
+            exit(0);
+        }
+        if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
+            usage(stdout, argv[0]);
+            exit(0);
+        }
+        if (!strcmp(argv[1], "-")) {
+            loadStdin();
+            next = 2;
+        } else if (argv[1][0] != '-') {
+            configLoadFile(argv[1]);
+            next = 2;
+        }
+    }
+    loadOptions(argc - next, argv + next);
+}
+
+/* ---- Start-up ---- */
+
+static void seed(void) {
+    uint8_t key[16];
+    randomBytes(key, sizeof key);
+    hashSetSeed(key);
+}
+
+/* Every room registers its commands, directives, INFO fields and jobs. Nothing runs yet. */
+static void registerRooms(void) {
+    commandCoreInit();
+    configInit();
+    infoInit();
+    processRegister();
+    serverInfoRegister();
+    memoryInit();
+    listenRegister();
+    crashRegister();
+    clientCoreInit();
+    clientInit();
+    authInit();
+    roundInit();
+    commandInit();
+    dbRegister();
+    blockingInit();
+    multiInit();
+    pubsubInit();
+    lazyfreeInit();
+    genericInit();
+    debugInit();
+    stringInit();
+    listTypeInit();
+    bitmapInit();
+    hyperloglogInit();
+    setInit();
+    hashTypeInit();
+    zsetInit();
+    geoInit();
+    sortInit();
+    streamInit();
+    scriptInit();
+    evictInit(); /* after the busy filter of scripts: while one runs on, nothing is evicted */
+    shutdownRegister();
+    commandRegister(commandsConnection);
+    commandRegister(commandsServer);
+    commandRegister(commandsPubsub);
+    commandRegister(commandsTransactions);
+}
+
+static void beforeSleep(struct aeEventLoop *el) {
+    blockingHandleReady();
+    roundRun(); /* clients unblocked since */
+    beforeSleepRun();
+    clientsWritePending();
+    clientFreeClosed();
+    aeSetDontWait(el, roundPending());
+}
+
+static void afterEvents(struct aeEventLoop *el) {
+    (void)el;
+    roundRun();
+}
+
+static void afterSleep(struct aeEventLoop *el) {
+    (void)el;
+    clockRefresh();
+}
+
+static int64_t serverCron(struct aeEventLoop *el, int64_t id, void *data) {
+    (void)el, (void)id, (void)data;
+    cronRun();
+    return 1000 / server_hz;
+}
+
+static void createLoop(void) {
+    server_el = aeCreate(listenMaxFds());
+    if (!server_el) {
+        serverLog(LL_WARNING, "Failed creating the event loop. Error message: '%s'", strerror(errno));
+        exit(1);
+    }
+    aeSetBeforeSleep(server_el, beforeSleep);
+    aeSetAfterSleep(server_el, afterSleep);
+    aeSetAfterEvents(server_el, afterEvents);
+    aeCreateTimeEvent(server_el, 1, serverCron, NULL);
+}
+
+static void greet(int argc) {
+    serverLog(LL_NOTICE, "oO0OoO0OoO0Oo Valkey is starting oO0OoO0OoO0Oo");
+    serverLog(LL_NOTICE, "Valkey version=%s, bits=%d, commit=00000000, modified=0, pid=%d, just started",
+              VALKEY_VERSION, (int)sizeof(long) * 8, (int)getpid());
+    if (argc > 1)
+        serverLog(LL_NOTICE, "Configuration loaded");
+    else
+        serverLog(LL_NOTICE,
+                  "Warning: no config file specified, using the default config. In order to specify a "
+                  "config file use %s /path/to/valkey.conf",
+                  "valkey-server");
+    serverLog(LL_NOTICE, "monotonic clock: %s", serverClockName());
+    serverLog(LL_NOTICE, "Running mode=standalone, port=%d.", listenPort());
+}
+
+int main(int argc, char **argv) {
+    setlocale(LC_COLLATE, "");
+    tzset();
+    seed();
+    ticksCalibrate();
+    clockRefresh();
+    registerRooms();
+    loadConfiguration(argc, argv);
+    processStart();
+    greet(argc);
+    crashInit();
+    createLoop();
+    shutdownInit();
+    dbInit();
+    bioInit();
+    scriptStart();
+    listenStart();
+    memoryStarted();
+    serverLog(LL_NOTICE, "Server initialized");
+    listenAnnounce();
+    aeMain(server_el);
+    return 0;
+}

@@ -1,0 +1,144 @@
+/* server_info.c - INFO about the process: what it is, its CPU time, its rates. Also TIME. */
+#define _GNU_SOURCE /* RUSAGE_THREAD */
+
+#include "server/server_info.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/ticks.h"
+#include "base/version.h"
+#include "commands/commands.h"
+#include "core/client.h"
+#include "core/config.h"
+#include "core/cron.h"
+#include "core/info.h"
+#include "core/reply.h"
+#include "server/listen.h"
+
+#define RATE_SAMPLES 16 /* taken every 100 ms; the rates are averages over them */
+#define RUN_ID_LEN   40
+
+static char run_id[RUN_ID_LEN + 1], clock_name[64];
+static int64_t started_us;
+
+/* ---- Rates ---- */
+
+struct rate {
+    uint64_t last, samples[RATE_SAMPLES];
+    int64_t last_ms;
+    int next;
+};
+static struct rate ops_rate, in_rate, out_rate;
+
+static void rateSample(struct rate *r, uint64_t now) {
+    int64_t now_ms = monotonicUs() / 1000, elapsed = now_ms - r->last_ms;
+    if (elapsed <= 0) return;
+    if (now < r->last) r->last = 0; /* the statistics were reset */
+    r->samples[r->next++ % RATE_SAMPLES] = r->last_ms ? (now - r->last) * 1000 / (uint64_t)elapsed : 0;
+    r->last = now;
+    r->last_ms = now_ms;
+}
+
+static uint64_t ratePerSecond(const struct rate *r) {
+    uint64_t sum = 0;
+    for (int i = 0; i < RATE_SAMPLES; i++) sum += r->samples[i];
+    return sum / RATE_SAMPLES;
+}
+
+static void sampleRates(void) {
+    rateSample(&ops_rate, callstats.processed);
+    rateSample(&in_rate, clientstats.net_in);
+    rateSample(&out_rate, clientstats.net_out);
+}
+
+/* ---- Sections ---- */
+
+const char *serverClockName(void) {
+    if (ticks_per_us > 1)
+        snprintf(clock_name, sizeof clock_name, "X86 TSC @ %llu ticks/us", (unsigned long long)ticks_per_us);
+    else
+        snprintf(clock_name, sizeof clock_name, "POSIX clock_gettime");
+    return clock_name;
+}
+
+static sds serverInfo(sds s) {
+    struct utsname un;
+    uname(&un);
+    char exe[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    exe[n < 0 ? 0 : n] = 0;
+    int64_t now_us = ustime(), up_s = (now_us - started_us) / 1000000;
+    s = infoField(s, "redis_version:%s", REDIS_VERSION);
+    s = infoField(s, "server_name:%s", SERVER_NAME);
+    s = infoField(s, "valkey_version:%s", VALKEY_VERSION);
+    s = infoField(s, "valkey_release_stage:%s", VALKEY_RELEASE_STAGE);
+    s = infoField(s, "redis_git_sha1:00000000");
+    s = infoField(s, "redis_git_dirty:0");
+    s = infoField(s, "redis_build_id:0");
+    s = infoField(s, "server_mode:standalone");
+    s = infoField(s, "os:%s %s %s", un.sysname, un.release, un.machine);
+    s = infoField(s, "arch_bits:%d", (int)sizeof(long) * 8);
+    s = infoField(s, "monotonic_clock:%s", serverClockName());
+    s = infoField(s, "multiplexing_api:epoll");
+    s = infoField(s, "gcc_version:%d.%d.%d", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+    s = infoField(s, "process_id:%d", (int)getpid());
+    s = infoField(s, "process_supervised:no");
+    s = infoField(s, "run_id:%s", run_id);
+    s = infoField(s, "tcp_port:%d", listenPort());
+    s = infoField(s, "server_time_usec:%lld", (long long)now_us);
+    s = infoField(s, "uptime_in_seconds:%lld", (long long)up_s);
+    s = infoField(s, "uptime_in_days:%lld", (long long)up_s / 86400);
+    s = infoField(s, "hz:%lld", (long long)server_hz);
+    s = infoField(s, "configured_hz:%lld", (long long)server_hz);
+    s = infoField(s, "lru_clock:%u", lruClock());
+    s = infoField(s, "executable:%s", exe);
+    return infoField(s, "config_file:%s", configFilePath());
+}
+
+static sds statsInfo(sds s) {
+    s = infoField(s, "instantaneous_ops_per_sec:%llu", (unsigned long long)ratePerSecond(&ops_rate));
+    s = infoField(s, "instantaneous_input_kbps:%.2f", (double)ratePerSecond(&in_rate) / 1024);
+    return infoField(s, "instantaneous_output_kbps:%.2f", (double)ratePerSecond(&out_rate) / 1024);
+}
+
+static sds cpuFields(sds s, const char *prefix, const char *suffix, int who) {
+    struct rusage ru;
+    if (getrusage(who, &ru) != 0) return s;
+    s = infoField(s, "%s_sys%s:%ld.%06ld", prefix, suffix, (long)ru.ru_stime.tv_sec,
+                  (long)ru.ru_stime.tv_usec);
+    return infoField(s, "%s_user%s:%ld.%06ld", prefix, suffix, (long)ru.ru_utime.tv_sec,
+                     (long)ru.ru_utime.tv_usec);
+}
+
+static sds cpuInfo(sds s) {
+    s = cpuFields(s, "used_cpu", "", RUSAGE_SELF);
+    s = cpuFields(s, "used_cpu", "_children", RUSAGE_CHILDREN);
+    return cpuFields(s, "used_cpu", "_main_thread", RUSAGE_THREAD);
+}
+
+void timeCommand(struct client *c) {
+    int64_t now_us = ustime();
+    replyArrayLen(c, 2);
+    replyBulkLongLong(c, now_us / 1000000);
+    replyBulkLongLong(c, now_us % 1000000);
+}
+
+void serverInfoRegister(void) {
+    static struct configDirective directives[] = {
+        CONFIG_INT("hz", NULL, CONFIG_MODIFIABLE, &server_hz, 10, 1, 500, NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    started_us = ustime();
+    randomHexChars(run_id, RUN_ID_LEN);
+    infoRegister("server", serverInfo);
+    infoRegister("stats", statsInfo);
+    infoRegister("cpu", cpuInfo);
+    cronRegister(sampleRates, 100);
+}

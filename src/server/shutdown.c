@@ -1,0 +1,119 @@
+/* shutdown.c - see shutdown.h. A signal only sets a flag and wakes the loop; the work is done before the loop
+ * sleeps. */
+#include "server/shutdown.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "core/client.h"
+#include "core/cron.h"
+#include "core/lazyfree.h"
+#include "core/reply.h"
+#include "net/ae.h"
+#include "server/listen.h"
+#include "server/process.h"
+
+#define EXIT_HOOKS_MAX 8
+
+static volatile sig_atomic_t signal_received;
+static int (*exit_hooks[EXIT_HOOKS_MAX])(int flags);
+static int exit_hook_count;
+
+void shutdownOnExit(int (*fn)(int flags)) {
+    serverAssert(exit_hook_count < EXIT_HOOKS_MAX);
+    exit_hooks[exit_hook_count++] = fn;
+}
+
+/* A log line put together with nothing but what a signal handler may call. */
+static void logSignal(const char *text) {
+    char line[128];
+    size_t n = ll2string(line, getpid());
+    n = (size_t)(stpcpy(line + n, ":signal-handler (") - line);
+    n += ll2string(line + n, time(NULL));
+    stpcpy(stpcpy(stpcpy(line + n, ") "), text), "\n");
+    serverLogFromSignal(line);
+}
+
+static void onSignal(int sig) {
+    if (signal_received && sig == SIGINT) {
+        logSignal("You insist... exiting now.");
+        processRemovePidFile();
+        _exit(1);
+    }
+    logSignal(sig == SIGINT ? "Received SIGINT scheduling shutdown..."
+                            : "Received SIGTERM scheduling shutdown...");
+    signal_received = sig;
+    aeWakeup(server_el);
+}
+
+/* False when a hook refuses. Does not return otherwise. */
+static bool shutDown(int flags) {
+    serverLog(LL_NOTICE, "User requested shutdown...");
+    for (int i = 0; i < exit_hook_count; i++) {
+        if (!exit_hooks[i](flags) && !(flags & SHUTDOWN_FORCE)) {
+            serverLog(LL_WARNING,
+                      "Errors trying to shut down the server. Check the logs for more information.");
+            return false;
+        }
+    }
+    clientsWritePending();
+    listenStop();
+    bioStop();
+    processRemovePidFile();
+    serverLog(LL_WARNING, "Valkey is now ready to exit, bye bye...");
+    exit(0);
+}
+
+static void shutdownOnSignal(void) {
+    if (!signal_received) return;
+    if (!shutDown(0)) signal_received = 0;
+}
+
+void shutdownCommand(struct client *c) {
+    int flags = 0;
+    bool abort = false;
+    for (int i = 1; i < c->argc; i++) {
+        if (strIs(c->argv[i], "nosave"))
+            flags |= SHUTDOWN_NOSAVE;
+        else if (strIs(c->argv[i], "save"))
+            flags |= SHUTDOWN_SAVE;
+        else if (strIs(c->argv[i], "now"))
+            flags |= SHUTDOWN_NOW;
+        else if (strIs(c->argv[i], "force"))
+            flags |= SHUTDOWN_FORCE;
+        else if (strIs(c->argv[i], "abort"))
+            abort = true;
+        else {
+            replySyntaxError(c);
+            return;
+        }
+    }
+    if ((abort && flags) || (flags & SHUTDOWN_NOSAVE && flags & SHUTDOWN_SAVE)) {
+        replySyntaxError(c);
+        return;
+    }
+    if (abort) {
+        replyError(c, "ERR No shutdown in progress.");
+        return;
+    }
+    if (!shutDown(flags)) replyError(c, "ERR Errors trying to SHUTDOWN. Check logs.");
+}
+
+void shutdownRegister(void) {
+    beforeSleepRegister(shutdownOnSignal);
+}
+
+void shutdownInit(void) {
+    struct sigaction act = {.sa_handler = onSignal};
+    sigemptyset(&act.sa_mask);
+    sigaction(SIGTERM, &act, NULL);
+    sigaction(SIGINT, &act, NULL);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+}

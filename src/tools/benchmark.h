@@ -1,0 +1,108 @@
+/* benchmark.h - what the parts of valkey-benchmark share.
+ *
+ *     options -> suite or trailing command -> request -> run (threads, clients) -> report
+ *                                                         \-> versus: rounds over several servers */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/sds.h"
+#include "tools/benchmark_histogram.h"
+
+#define BENCH_MAX_SERVERS 16
+#define BENCH_MAX_THREADS 256
+
+struct benchServer {
+    const char *label;
+    const char *host; /* NULL: a unix socket */
+    int port;
+    const char *socket;
+};
+
+struct benchOptions {
+    struct benchServer servers[BENCH_MAX_SERVERS]; /* the first is the main one, the others come from --vs */
+    int server_count;
+    const char *user, *password;
+    int db;
+    int clients, threads, pipeline, data_size, rounds;
+    int64_t requests;
+    int64_t range; /* of __rand_int__; -1: it stays as it is */
+    uint64_t seed;
+    bool quiet, csv, loop, show_errors;
+    const char *tests; /* comma separated names, NULL: all */
+    int argc;          /* the command given, if any */
+    char **argv;
+};
+
+/* Fills *o from the command line, or prints what is wrong and exits. */
+void benchParseOptions(struct benchOptions *o, int argc, char **argv);
+
+/* ---- One synchronous connection, for handshakes and INFO ---- */
+
+/* Connect, authenticate, select the database. The fd is blocking. -1 and *err. */
+int benchConnect(const struct benchOptions *o, const struct benchServer *server, sds *err);
+/* User and system CPU seconds that the server has used so far; false when it cannot be told. */
+bool benchServerCpu(const struct benchOptions *o, const struct benchServer *server, double *seconds,
+                    sds *err);
+
+/* ---- A command, ready to be sent many times ---- */
+
+struct benchRequest {
+    sds one;         /* the bytes of one command */
+    uint32_t *slots; /* offsets of its __rand_int__ digits */
+    int slot_count;
+};
+
+#define BENCH_DIGITS 12 /* of a random number */
+
+/* Arguments may contain __rand_int__ and __data__. */
+struct benchRequest *benchRequestCreate(const struct benchOptions *o, int argc, const char *const *argv);
+struct benchRequest *benchRequestInline(const char *line);
+void benchRequestFree(struct benchRequest *r);
+/* `count` copies of the command one after the other. */
+sds benchRequestRepeat(const struct benchRequest *r, int count);
+/* New random numbers in the first `count` commands of such a buffer. `digits` is how many of the 12 vary. */
+void benchRequestPatch(const struct benchRequest *r, char *buf, int count, int64_t range, unsigned digits);
+
+/* ---- One run against one server ---- */
+
+struct benchResult {
+    struct histogram *latency;
+    int64_t replies;
+    int64_t error_replies;
+    double seconds;
+    sds failure; /* why the run ended early, or the first error reply; NULL when all went well */
+};
+
+/* Send o->requests commands. False when the run did not come to its end; result->failure tells why. */
+bool benchRun(const struct benchOptions *o, const struct benchServer *server,
+              const struct benchRequest *request, const char *title, struct benchResult *result);
+void benchResultFree(struct benchResult *result);
+static inline double benchRps(const struct benchResult *r) {
+    return r->seconds > 0 ? (double)r->replies / r->seconds : 0;
+}
+
+/* ---- The tests ---- */
+
+struct benchTest {
+    sds title;
+    struct benchRequest *request;
+};
+/* The tests that the options ask for; exits when a name is unknown. */
+struct benchTest *benchTestsCreate(const struct benchOptions *o, int *count);
+void benchTestsFree(struct benchTest *tests, int count);
+
+/* ---- Output ---- */
+
+bool benchProgressWanted(const struct benchOptions *o);
+void benchPrintProgress(const char *title, int64_t replies, double seconds);
+void benchPrintCsvHeader(void);
+void benchPrintResult(const struct benchOptions *o, const char *title, const struct benchResult *r);
+void benchPrintFailure(const struct benchOptions *o, const char *title, const struct benchResult *r);
+/* "..." with quotes doubled. */
+void benchPrintCsvString(const char *s);
+
+/* Compare all servers on all tests and print the tables; the exit status. */
+int benchVersus(const struct benchOptions *o, struct benchTest *tests, int count);

@@ -1,0 +1,125 @@
+/* benchmark_link.c - the few synchronous exchanges of the benchmark: AUTH, SELECT and INFO.
+ *
+ * One command out, one reply in, on a blocking socket. A connection that has shaken hands is given to a
+ * thread, which makes it non-blocking. */
+#include "tools/benchmark.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "net/connection.h"
+#include "net/resp.h"
+
+#define CONNECT_TIMEOUT_MS 10000
+
+static sds fail(sds *err, const char *text) {
+    *err = sdsnew(text);
+    return NULL;
+}
+
+static bool sendAll(int fd, const char *p, size_t len) {
+    while (len) {
+        ssize_t n = send(fd, p, len, MSG_NOSIGNAL);
+        if (n <= 0 && errno != EINTR) return false;
+        if (n <= 0) continue;
+        p += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+static sds encode(int argc, const char *const *argv) {
+    sds out = sdscatprintf(sdsempty(), "*%d\r\n", argc);
+    for (int i = 0; i < argc; i++) out = sdscatprintf(out, "$%zu\r\n%s\r\n", strlen(argv[i]), argv[i]);
+    return out;
+}
+
+/* The text of the reply, or NULL and *err when it is an error or does not come. */
+static sds call(int fd, int argc, const char *const *argv, sds *err) {
+    sds request = encode(argc, argv);
+    bool sent = sendAll(fd, request, sdslen(request));
+    sdsfree(request);
+    if (!sent) return fail(err, strerror(errno));
+    sds in = sdsempty();
+    struct respReply reply;
+    int64_t size = 0;
+    while (size == 0) {
+        in = sdsMakeRoomFor(in, 16 * 1024);
+        ssize_t n = recv(fd, in + sdslen(in), sdsavail(in), 0);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        sdssetlen(in, sdslen(in) + (size_t)n);
+        size = respReadReply(in, sdslen(in), &reply);
+    }
+    sds text = NULL;
+    if (size > 0) {
+        text = sdsnewstr(reply.str);
+        if (reply.type == RESP_T_ERROR) *err = text, text = NULL;
+        respReplyFree(&reply);
+    } else {
+        fail(err, size < 0 ? "Protocol error in the reply" : "Server closed the connection");
+    }
+    sdsfree(in);
+    return text;
+}
+
+static bool callOk(int fd, int argc, const char *const *argv, sds *err) {
+    sds text = call(fd, argc, argv, err);
+    sdsfree(text);
+    return text != NULL;
+}
+
+static bool handshake(const struct benchOptions *o, int fd, sds *err) {
+    if (o->password) {
+        const char *with_user[] = {"AUTH", o->user, o->password}, *plain[] = {"AUTH", o->password};
+        if (!(o->user ? callOk(fd, 3, with_user, err) : callOk(fd, 2, plain, err))) return false;
+    }
+    if (o->db == 0) return true;
+    char db[LONG_STR_SIZE];
+    ll2string(db, o->db);
+    const char *select[] = {"SELECT", db};
+    return callOk(fd, 2, select, err);
+}
+
+int benchConnect(const struct benchOptions *o, const struct benchServer *server, sds *err) {
+    char reason[256] = "";
+    int fd = server->host ? netConnect(server->host, server->port, CONNECT_TIMEOUT_MS, reason, sizeof(reason))
+                          : netConnectUnix(server->socket, reason, sizeof(reason));
+    if (fd == -1) {
+        *err = server->host ? sdscatprintf(sdsempty(), "Could not connect to %s:%d: %s", server->host,
+                                           server->port, reason)
+                            : sdscatprintf(sdsempty(), "Could not connect to %s: %s", server->socket, reason);
+        return -1;
+    }
+    netSetNonBlock(fd, false);
+    if (handshake(o, fd, err)) return fd;
+    close(fd);
+    return -1;
+}
+
+static bool infoField(const char *info, const char *name, double *out) {
+    const char *at = strstr(info, name);
+    if (at == NULL) return false;
+    *out = strtod(at + strlen(name), NULL);
+    return true;
+}
+
+bool benchServerCpu(const struct benchOptions *o, const struct benchServer *server, double *seconds,
+                    sds *err) {
+    int fd = benchConnect(o, server, err);
+    if (fd == -1) return false;
+    const char *command[] = {"INFO", "cpu"};
+    sds info = call(fd, 2, command, err);
+    close(fd);
+    if (info == NULL) return false;
+    double user = 0, sys = 0;
+    bool found = infoField(info, "used_cpu_user:", &user) && infoField(info, "used_cpu_sys:", &sys);
+    sdsfree(info);
+    *seconds = user + sys;
+    if (!found) fail(err, "INFO has no used_cpu_user and used_cpu_sys");
+    return found;
+}

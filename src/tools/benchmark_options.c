@@ -1,0 +1,208 @@
+/* benchmark_options.c - the command line of valkey-benchmark.
+ *
+ * A table of options, each with the kind of value it takes and where that goes. The first word that is not
+ * an option begins the command to benchmark. */
+#include "tools/benchmark.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/version.h"
+#include "base/num.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+
+static const char usage_text[] =
+    "valkey-benchmark - put load on a Valkey server and measure it\n"
+    "\n"
+    "Usage: valkey-benchmark [options] [command [argument ...]]\n"
+    "\n"
+    "Without a command, a suite of common commands is run, one test after the other.\n"
+    "In the arguments of a command, __rand_int__ becomes a random number (see -r), another one\n"
+    "each time, and __data__ a value of -d bytes.\n"
+    "\n"
+    "Server\n"
+    "  -h HOST            host name or address (127.0.0.1)\n"
+    "  -p PORT            port (6379)\n"
+    "  -s PATH            unix socket, instead of host and port\n"
+    "  -a PASSWORD        authenticate with this password\n"
+    "  --user NAME        ... as this user; needs -a\n"
+    "  --dbnum N          work in database N (0)\n"
+    "\n"
+    "Load\n"
+    "  -c N               parallel connections (50)\n"
+    "  -n N               commands per test, over all connections (100000)\n"
+    "  -d N               bytes of __data__ and of the values in the suite (3)\n"
+    "  -r N               random numbers are drawn from 0 to N-1 and have 12 digits; without this\n"
+    "                     option __rand_int__ is sent as it is, so there is one key\n"
+    "  -P N               commands sent together before waiting for replies (1)\n"
+    "  -t NAMES           tests of the suite to run, separated by commas: ping (ping_inline,\n"
+    "                     ping_mbulk), set, get, incr, lpush, rpush, lpop, rpop, sadd, hset, spop,\n"
+    "                     zadd, zpopmin, lrange (lrange_100, _300, _500, _600), mset, mget, xadd\n"
+    "  --threads N        client threads (1)\n"
+    "  --seed N           start of the random numbers, to repeat a run\n"
+    "  -k 1               keep connections open; there is no other way here\n"
+    "  -l                 run the tests again and again until interrupted\n"
+    "\n"
+    "Output\n"
+    "  -q                 one line per test\n"
+    "  --csv              comma separated, with a header line\n"
+    "  -e                 show error replies and go on; otherwise the first one ends the test\n"
+    "\n"
+    "Comparison\n"
+    "  --vs HOST:PORT     run every test against this server, too; may be given several times, also\n"
+    "                     with the path of a unix socket\n"
+    "  --rounds N         interleaved rounds of a comparison (5)\n"
+    "  --name LABEL       name of a server in the table; the first is for -h/-p/-s, the next for the\n"
+    "                     first --vs, and so on\n"
+    "\n"
+    "  --help, --version\n"
+    "\n"
+    "The exit status is 0 when every test ran to its end without an error reply.\n"
+    "\n"
+    "Examples\n"
+    "  valkey-benchmark -t set,get -n 1000000 -r 100000 -P 16\n"
+    "  valkey-benchmark -r 1000 zadd board __rand_int__ player:__rand_int__\n"
+    "  valkey-benchmark -p 6379 --vs 127.0.0.1:6380 --name new --name old -P 32 get key:1\n";
+
+enum valueKind { FLAG, NUMBER, NUMBER64, TEXT, SERVER, LABEL, HELP, VERSION };
+
+struct option {
+    const char *name;
+    enum valueKind kind;
+    void *to;
+    int64_t min, max;
+};
+
+static void complain(const char *what, const char *value) {
+    fprintf(stderr, "%s '%s'. Try valkey-benchmark --help.\n", what, value);
+    exit(1);
+}
+
+static int64_t parseNumber(const struct option *opt, const char *value) {
+    int64_t n;
+    if (!string2ll(strOf(value), &n) || n < opt->min || n > opt->max) {
+        fprintf(stderr, "Option %s takes a number from %lld to %lld, not '%s'.\n", opt->name,
+                (long long)opt->min, (long long)opt->max, value);
+        exit(1);
+    }
+    return n;
+}
+
+/* "host:port", "[v6]:port", "port" or "/path". */
+static void addServer(struct benchOptions *o, const char *value) {
+    if (o->server_count == BENCH_MAX_SERVERS) complain("Too many servers: no room for", value);
+    struct benchServer *s = &o->servers[o->server_count++];
+    if (strchr(value, '/')) {
+        s->socket = value;
+        return;
+    }
+    const char *colon = strrchr(value, ':'), *port = colon ? colon + 1 : value;
+    int64_t n;
+    if (!string2ll(strOf(port), &n) || n < 1 || n > 65535)
+        complain("Not a server as host:port or /path:", value);
+    sds host = colon ? sdsnewlen(value, (size_t)(colon - value)) : sdsnew("127.0.0.1");
+    if (sdslen(host) && host[0] == '[') sdsrange(host, 1, -2);
+    s->host = host;
+    s->port = (int)n;
+}
+
+static void addLabel(struct benchOptions *o, const char *value) {
+    for (int i = 0; i < BENCH_MAX_SERVERS; i++) {
+        if (o->servers[i].label) continue;
+        o->servers[i].label = value;
+        return;
+    }
+}
+
+static void apply(struct benchOptions *o, const struct option *opt, const char *value) {
+    switch (opt->kind) {
+    case FLAG: *(bool *)opt->to = true; break;
+    case NUMBER: *(int *)opt->to = (int)parseNumber(opt, value); break;
+    case NUMBER64: *(int64_t *)opt->to = parseNumber(opt, value); break;
+    case TEXT: *(const char **)opt->to = value; break;
+    case SERVER: addServer(o, value); break;
+    case LABEL: addLabel(o, value); break;
+    case HELP: fputs(usage_text, stdout); exit(0);
+    case VERSION: printf("valkey-benchmark %s\n", VALKEY_VERSION); exit(0);
+    }
+}
+
+static const struct option *findOption(const struct option *options, const char *name) {
+    for (; options->name; options++) {
+        if (strcmp(options->name, name) == 0) return options;
+    }
+    return NULL;
+}
+
+static void parseWords(struct benchOptions *o, const struct option *options, int argc, char **argv) {
+    int i = 1;
+    for (; i < argc && argv[i][0] == '-'; i++) {
+        const struct option *opt = findOption(options, argv[i]);
+        if (opt == NULL) complain("Unknown option", argv[i]);
+        bool has_value = opt->kind >= NUMBER && opt->kind <= LABEL;
+        if (has_value && i + 1 == argc) complain("A value is missing after", argv[i]);
+        if (has_value) i++;
+        apply(o, opt, argv[i]);
+    }
+    o->argc = argc - i;
+    o->argv = argv + i;
+}
+
+static void defaultLabels(struct benchOptions *o) {
+    for (int i = 0; i < o->server_count; i++) {
+        struct benchServer *s = &o->servers[i];
+        if (s->label) continue;
+        s->label = s->host ? sdscatprintf(sdsempty(), "%s:%d", s->host, s->port) : s->socket;
+    }
+}
+
+void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
+    int keepalive = 1;
+    int64_t seed = -1;
+    *o = (struct benchOptions){.server_count = 1,
+                               .clients = 50,
+                               .threads = 1,
+                               .pipeline = 1,
+                               .data_size = 3,
+                               .rounds = 5,
+                               .range = -1,
+                               .requests = 100000};
+    o->servers[0] = (struct benchServer){.host = "127.0.0.1", .port = 6379};
+    o->password = getenv("VALKEYCLI_AUTH") ? getenv("VALKEYCLI_AUTH") : getenv("REDISCLI_AUTH");
+    const struct option options[] = {
+        {"-h", TEXT, &o->servers[0].host, 0, 0},
+        {"-p", NUMBER, &o->servers[0].port, 1, 65535},
+        {"-s", TEXT, &o->servers[0].socket, 0, 0},
+        {"-a", TEXT, &o->password, 0, 0},
+        {"--user", TEXT, &o->user, 0, 0},
+        {"--dbnum", NUMBER, &o->db, 0, INT_MAX},
+        {"-c", NUMBER, &o->clients, 1, 1000000},
+        {"-n", NUMBER64, &o->requests, 1, INT64_MAX / 2},
+        {"-d", NUMBER, &o->data_size, 1, 1024 * 1024 * 1024},
+        {"-r", NUMBER64, &o->range, 0, 1000000000000},
+        {"-P", NUMBER, &o->pipeline, 1, 1000000},
+        {"-t", TEXT, &o->tests, 0, 0},
+        {"--threads", NUMBER, &o->threads, 1, BENCH_MAX_THREADS},
+        {"--seed", NUMBER64, &seed, 0, INT64_MAX},
+        {"-k", NUMBER, &keepalive, 1, 1},
+        {"-l", FLAG, &o->loop, 0, 0},
+        {"-q", FLAG, &o->quiet, 0, 0},
+        {"--csv", FLAG, &o->csv, 0, 0},
+        {"-e", FLAG, &o->show_errors, 0, 0},
+        {"--vs", SERVER, NULL, 0, 0},
+        {"--rounds", NUMBER, &o->rounds, 1, 10000},
+        {"--name", LABEL, NULL, 0, 0},
+        {"--help", HELP, NULL, 0, 0},
+        {"--version", VERSION, NULL, 0, 0},
+        {"-v", VERSION, NULL, 0, 0},
+        {NULL, FLAG, NULL, 0, 0},
+    };
+    parseWords(o, options, argc, argv);
+    if (o->servers[0].socket) o->servers[0].host = NULL;
+    if (o->threads > o->clients) o->threads = o->clients;
+    o->seed = seed >= 0 ? (uint64_t)seed : randomU64();
+    defaultLabels(o);
+}

@@ -1,0 +1,94 @@
+/* benchmark_request.c - a command as bytes, with the places of its random numbers.
+ *
+ *     *3\r\n$3\r\nSET\r\n$16\r\nkey:000000000000\r\n$3\r\nxxx\r\n
+ *                                 ^ slot
+ *
+ * All copies of a command have the same length, so the slot s of copy k lies at k * length + s, and a new
+ * random number overwrites only the digits that its range can reach. */
+#include "tools/benchmark.h"
+
+#include <string.h>
+
+#include "base/random.h"
+#include "base/zmalloc.h"
+
+static const char rand_name[] = "__rand_int__", data_name[] = "__data__";
+_Static_assert(sizeof(rand_name) - 1 == BENCH_DIGITS, "digits take the place of the name");
+
+static sds replaceData(const char *arg, int size) {
+    sds out = sdsempty();
+    const char *at;
+    for (; (at = strstr(arg, data_name)); arg = at + sizeof(data_name) - 1) {
+        out = sdscatlen(out, arg, (size_t)(at - arg));
+        size_t before = sdslen(out);
+        out = sdsMakeRoomFor(out, (size_t)size);
+        memset(out + before, 'x', (size_t)size);
+        sdssetlen(out, before + (size_t)size);
+    }
+    return sdscat(out, arg);
+}
+
+static void addSlot(struct benchRequest *r, size_t offset) {
+    r->slots = zrealloc(r->slots, (size_t)(r->slot_count + 1) * sizeof(r->slots[0]));
+    r->slots[r->slot_count++] = (uint32_t)offset;
+}
+
+static void findSlots(struct benchRequest *r) {
+    for (char *at = r->one; (at = strstr(at, rand_name)); at += BENCH_DIGITS) {
+        memset(at, '0', BENCH_DIGITS);
+        addSlot(r, (size_t)(at - r->one));
+    }
+}
+
+/* The last `digits` of 12, two at a time. */
+static void writeDigits(char *slot, uint64_t value, unsigned digits) {
+    static const char pairs[] =
+        "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+        "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+        "8081828384858687888990919293949596979899";
+    char *p = slot + BENCH_DIGITS;
+    for (unsigned left = (digits + 1) / 2; left > 0; left--, value /= 100) {
+        p -= 2;
+        memcpy(p, pairs + value % 100 * 2, 2);
+    }
+}
+
+struct benchRequest *benchRequestCreate(const struct benchOptions *o, int argc, const char *const *argv) {
+    struct benchRequest *r = zcalloc(1, sizeof(*r));
+    r->one = sdscatprintf(sdsempty(), "*%d\r\n", argc);
+    for (int i = 0; i < argc; i++) {
+        sds arg = replaceData(argv[i], o->data_size);
+        r->one = sdscatprintf(r->one, "$%zu\r\n", sdslen(arg));
+        r->one = sdscatlen(r->one, arg, sdslen(arg));
+        r->one = sdscat(r->one, "\r\n");
+        sdsfree(arg);
+    }
+    if (o->range >= 0) findSlots(r);
+    return r;
+}
+
+struct benchRequest *benchRequestInline(const char *line) {
+    struct benchRequest *r = zcalloc(1, sizeof(*r));
+    r->one = sdscat(sdsnew(line), "\r\n");
+    return r;
+}
+
+void benchRequestFree(struct benchRequest *r) {
+    sdsfree(r->one);
+    zfree(r->slots);
+    zfree(r);
+}
+
+sds benchRequestRepeat(const struct benchRequest *r, int count) {
+    sds out = sdsMakeRoomForExact(sdsempty(), sdslen(r->one) * (size_t)count);
+    for (int i = 0; i < count; i++) out = sdscatlen(out, r->one, sdslen(r->one));
+    return out;
+}
+
+void benchRequestPatch(const struct benchRequest *r, char *buf, int count, int64_t range, unsigned digits) {
+    size_t size = sdslen(r->one);
+    for (int i = 0; i < count; i++, buf += size) {
+        for (int s = 0; s < r->slot_count; s++)
+            writeDigits(buf + r->slots[s], range > 0 ? randomBelow((uint64_t)range) : 0, digits);
+    }
+}

@@ -1,0 +1,309 @@
+/* benchmark_run.c - the load: threads, each with an event loop and its share of the clients.
+ *
+ * A client sends a batch of P commands with one write, and when P replies have come, records the time that
+ * took and sends the next batch. To leave the machine to the server, the client side does close to nothing:
+ *
+ *   - the request buffer belongs to the thread, not to the client: it is written whole at once (what the
+ *     socket does not take, rarely, is copied), so it stays in the nearest cache; only digits change in it;
+ *   - replies are counted, not read (benchmark_scan.c), in one input buffer per thread;
+ *   - one read, one write and one look at the clock per batch;
+ *   - threads share one counter, of commands still to be sent, and touch it once per batch.
+ *
+ * All clients are connected before the clock starts; it stops when the last reply has come. */
+#include "tools/benchmark.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "net/ae.h"
+#include "net/connection.h"
+#include "tools/benchmark_scan.h"
+
+#define INPUT_SIZE         (256 * 1024)
+#define SPARE_FDS          64 /* beside the clients' */
+#define PROGRESS_MS        250
+#define SHOWN_ERROR_GAP_US 1000000
+
+struct run { /* one call of benchRun */
+    const struct benchOptions *options;
+    const struct benchRequest *request;
+    pthread_barrier_t start;
+    sem_t finished;
+    _Alignas(64) _Atomic int64_t to_send;
+    _Alignas(64) atomic_bool stop;
+    pthread_mutex_t failure_lock;
+    sds failure;
+    bool aborted;
+};
+
+struct client {
+    struct worker *worker;
+    int fd;
+    int batch;       /* commands of the batch under way */
+    int64_t missing; /* replies to it still to come */
+    int64_t sent_us;
+    sds unsent; /* what the socket did not take; NULL nearly always */
+    size_t unsent_pos;
+    struct replyScan scan;
+};
+
+struct worker {
+    struct run *run;
+    struct aeEventLoop *el;
+    pthread_t thread;
+    int index;
+    struct client *clients;
+    int client_count, active;
+    sds requests;    /* P commands */
+    unsigned digits; /* of the random range */
+    struct histogram *latency;
+    _Atomic int64_t replies; /* written by the worker only, read for the progress line */
+    int64_t error_replies, error_shown_us, started_us, ended_us;
+    char input[INPUT_SIZE];
+};
+
+static void runFail(struct run *run, bool abort, const char *why) {
+    pthread_mutex_lock(&run->failure_lock);
+    if (run->failure == NULL) run->failure = sdsnew(why);
+    if (abort) run->aborted = true;
+    pthread_mutex_unlock(&run->failure_lock);
+    if (abort) atomic_store(&run->stop, true);
+}
+
+static void clientDone(struct client *c) {
+    struct worker *w = c->worker;
+    aeDeleteFileEvent(w->el, c->fd, AE_READABLE | AE_WRITABLE);
+    if (--w->active == 0) aeStop(w->el);
+}
+
+static void clientFail(struct client *c, const char *why) {
+    runFail(c->worker->run, true, why);
+    clientDone(c);
+}
+
+static void writeUnsent(struct aeEventLoop *el, int fd, void *data, int mask) {
+    (void)mask;
+    struct client *c = data;
+    ssize_t n = send(fd, c->unsent + c->unsent_pos, sdslen(c->unsent) - c->unsent_pos, MSG_NOSIGNAL);
+    if (n < 0 && errno != EAGAIN && errno != EINTR) return clientFail(c, strerror(errno));
+    if (n > 0) c->unsent_pos += (size_t)n;
+    if (c->unsent_pos < sdslen(c->unsent)) return;
+    sdsfree(c->unsent);
+    c->unsent = NULL;
+    aeDeleteFileEvent(el, fd, AE_WRITABLE);
+}
+
+/* Write the batch; what does not fit in the socket waits in c->unsent. */
+static bool writeBatch(struct client *c, size_t len) {
+    struct worker *w = c->worker;
+    ssize_t n = send(c->fd, w->requests, len, MSG_NOSIGNAL);
+    if (n == (ssize_t)len) return true;
+    if (n < 0 && errno != EAGAIN && errno != EINTR) return false;
+    if (n < 0) n = 0;
+    c->unsent = sdsnewlen(w->requests + n, len - (size_t)n);
+    c->unsent_pos = 0;
+    return aeCreateFileEvent(w->el, c->fd, AE_WRITABLE, writeUnsent, c) == 0;
+}
+
+static void sendNext(struct client *c, int64_t now_us) {
+    struct worker *w = c->worker;
+    struct run *run = w->run;
+    int pipeline = run->options->pipeline;
+    int64_t left = atomic_fetch_sub_explicit(&run->to_send, pipeline, memory_order_relaxed);
+    if (left <= 0 || atomic_load_explicit(&run->stop, memory_order_relaxed)) return clientDone(c);
+    c->batch = left < pipeline ? (int)left : pipeline;
+    c->missing = c->batch;
+    c->sent_us = now_us;
+    if (run->request->slot_count)
+        benchRequestPatch(run->request, w->requests, c->batch, run->options->range, w->digits);
+    if (!writeBatch(c, sdslen(run->request->one) * (size_t)c->batch)) clientFail(c, strerror(errno));
+}
+
+/* With -e errors are shown, one per second and thread, and the run goes on; else the first one ends it. */
+static void noteErrors(struct client *c, int64_t now_us) {
+    struct worker *w = c->worker;
+    w->error_replies += c->scan.count;
+    c->scan.count = 0;
+    runFail(w->run, !w->run->options->show_errors, c->scan.error);
+    if (!w->run->options->show_errors || now_us - w->error_shown_us < SHOWN_ERROR_GAP_US) return;
+    w->error_shown_us = now_us;
+    fprintf(stderr, "Error from server: %s\n", c->scan.error);
+}
+
+static void readReplies(struct aeEventLoop *el, int fd, void *data, int mask) {
+    (void)el, (void)mask;
+    struct client *c = data;
+    struct worker *w = c->worker;
+    ssize_t n = recv(fd, w->input, sizeof(w->input), 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) return clientFail(c, n == 0 ? "Server closed the connection" : strerror(errno));
+    c->missing -= replyScanFeed(&c->scan, w->input, (size_t)n);
+    if (c->scan.broken || c->missing < 0) return clientFail(c, "Protocol error in the replies");
+    if (c->scan.count) noteErrors(c, monotonicUs());
+    if (c->missing > 0) return;
+    int64_t now_us = monotonicUs();
+    histogramRecord(w->latency, now_us - c->sent_us, c->batch);
+    int64_t replies = atomic_load_explicit(&w->replies, memory_order_relaxed);
+    atomic_store_explicit(&w->replies, replies + c->batch, memory_order_relaxed);
+    sendNext(c, now_us);
+}
+
+static void *workerMain(void *arg) {
+    struct worker *w = arg;
+    zmallocThreadStart();
+    randomSeed(w->run->options->seed + (uint64_t)w->index);
+    pthread_barrier_wait(&w->run->start);
+    w->started_us = monotonicUs();
+    for (int i = 0; i < w->client_count; i++) sendNext(&w->clients[i], w->started_us);
+    if (w->active) aeMain(w->el);
+    w->ended_us = monotonicUs();
+    sem_post(&w->run->finished);
+    zmallocThreadExit();
+    return NULL;
+}
+
+static bool clientConnect(struct client *c, struct worker *w, const struct benchServer *server) {
+    sds err = NULL;
+    c->worker = w;
+    c->fd = benchConnect(w->run->options, server, &err);
+    if (c->fd == -1) {
+        runFail(w->run, true, err);
+        sdsfree(err);
+        return false;
+    }
+    netSetNonBlock(c->fd, true);
+    replyScanInit(&c->scan);
+    w->client_count++;
+    if (aeCreateFileEvent(w->el, c->fd, AE_READABLE, readReplies, c) == 0) return true;
+    runFail(w->run, true, "Too many clients for the limit on open files");
+    return false;
+}
+
+static bool workerInit(struct worker *w, struct run *run, int index, int clients,
+                       const struct benchServer *server) {
+    const struct benchOptions *o = run->options;
+    w->run = run;
+    w->index = index;
+    w->el = aeCreate(o->clients + SPARE_FDS);
+    w->clients = zcalloc((size_t)clients, sizeof(w->clients[0]));
+    w->requests = benchRequestRepeat(run->request, o->pipeline);
+    w->digits = o->range > 0 ? digits10((uint64_t)o->range - 1) : 0;
+    w->latency = histogramCreate();
+    for (int i = 0; i < clients; i++) {
+        if (!clientConnect(&w->clients[i], w, server)) return false;
+    }
+    w->active = w->client_count;
+    return true;
+}
+
+static void workerFree(struct worker *w) {
+    for (int i = 0; i < w->client_count; i++) {
+        close(w->clients[i].fd);
+        sdsfree(w->clients[i].unsent);
+    }
+    if (w->el) aeDelete(w->el);
+    zfree(w->clients);
+    sdsfree(w->requests);
+    if (w->latency) histogramFree(w->latency);
+}
+
+static struct timespec afterMs(int64_t ms) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    t.tv_nsec += (ms % 1000) * 1000000;
+    t.tv_sec += ms / 1000 + t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    return t;
+}
+
+/* Until all workers have ended; meanwhile the progress line, when somebody looks at it. */
+static void waitForWorkers(struct run *run, struct worker *workers, const char *title, int64_t start_us) {
+    int threads = run->options->threads;
+    for (int ended = 0; ended < threads;) {
+        struct timespec until = afterMs(PROGRESS_MS);
+        if (sem_timedwait(&run->finished, &until) == 0) {
+            ended++;
+            continue;
+        }
+        if (!benchProgressWanted(run->options)) continue;
+        int64_t replies = 0;
+        for (int i = 0; i < threads; i++) replies += atomic_load(&workers[i].replies);
+        benchPrintProgress(title, replies, (double)(monotonicUs() - start_us) / 1e6);
+    }
+}
+
+static void collect(struct benchResult *result, struct worker *workers, int threads) {
+    int64_t started_us = INT64_MAX, ended_us = 0;
+    for (int i = 0; i < threads; i++) {
+        struct worker *w = &workers[i];
+        histogramMerge(result->latency, w->latency);
+        result->replies += atomic_load(&w->replies);
+        result->error_replies += w->error_replies;
+        if (w->started_us < started_us) started_us = w->started_us;
+        if (w->ended_us > ended_us) ended_us = w->ended_us;
+    }
+    result->seconds = (double)(ended_us - started_us) / 1e6;
+}
+
+static void runThreads(struct run *run, struct worker *workers, const char *title,
+                       struct benchResult *result) {
+    int threads = run->options->threads;
+    for (int i = 0; i < threads; i++) {
+        if (pthread_create(&workers[i].thread, NULL, workerMain, &workers[i]) == 0) continue;
+        fprintf(stderr, "Could not start a thread\n");
+        _exit(1); /* the others wait at the barrier for ever */
+    }
+    pthread_barrier_wait(&run->start);
+    waitForWorkers(run, workers, title, monotonicUs());
+    for (int i = 0; i < threads; i++) pthread_join(workers[i].thread, NULL);
+    collect(result, workers, threads);
+}
+
+static void raiseFileLimit(rlim_t wanted) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == -1 || limit.rlim_cur >= wanted) return;
+    limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || wanted < limit.rlim_max ? wanted : limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+bool benchRun(const struct benchOptions *o, const struct benchServer *server,
+              const struct benchRequest *request, const char *title, struct benchResult *result) {
+    struct run run = {.options = o, .request = request};
+    *result = (struct benchResult){.latency = histogramCreate()};
+    raiseFileLimit((rlim_t)o->clients + SPARE_FDS);
+    atomic_store(&run.to_send, o->requests);
+    pthread_barrier_init(&run.start, NULL, (unsigned)o->threads + 1);
+    pthread_mutex_init(&run.failure_lock, NULL);
+    sem_init(&run.finished, 0, 0);
+    struct worker *workers = zcalloc((size_t)o->threads, sizeof(workers[0]));
+    bool ready = true;
+    for (int i = 0; i < o->threads && ready; i++) {
+        int clients = o->clients / o->threads + (i < o->clients % o->threads);
+        ready = workerInit(&workers[i], &run, i, clients, server);
+    }
+    if (ready) runThreads(&run, workers, title, result);
+    for (int i = 0; i < o->threads; i++) workerFree(&workers[i]);
+    zfree(workers);
+    sem_destroy(&run.finished);
+    pthread_mutex_destroy(&run.failure_lock);
+    pthread_barrier_destroy(&run.start);
+    result->failure = run.failure;
+    return !run.aborted;
+}
+
+void benchResultFree(struct benchResult *result) {
+    histogramFree(result->latency);
+    sdsfree(result->failure);
+}

@@ -1,0 +1,119 @@
+/* benchmark_scan.c - the cheapest reader of replies: it only finds where they end.
+ *
+ * A reply is a tree written in preorder, so its end is found by counting: a reply starts with one value
+ * missing; a value that is complete takes one off, the header of an aggregate adds its elements. The payload
+ * of a bulk is passed over by its length. So the state between two reads is two numbers and the beginning of
+ * a line, nothing is read twice however large a reply is, and all clients of a thread share one input
+ * buffer. */
+#include "tools/benchmark_scan.h"
+
+#include <string.h>
+
+/* "$123\r" after its first byte; lengths past 18 digits do not exist. */
+static bool parseLength(const char *p, size_t len, int64_t *out) {
+    bool negative = len && *p == '-';
+    int64_t n = 0;
+    size_t i = negative;
+    if (len - i > 18) return false;
+    size_t first = i;
+    for (; i < len && p[i] >= '0' && p[i] <= '9'; i++) n = n * 10 + (p[i] - '0');
+    *out = negative ? -n : n;
+    return i > first && (i == len || (p[i] == '\r' && i + 1 == len));
+}
+
+static void noteError(struct replyScan *s, const char *text, size_t len) {
+    if (len && text[len - 1] == '\r') len--;
+    if (len > sizeof(s->error) - 1) len = sizeof(s->error) - 1;
+    memcpy(s->error, text, len);
+    s->error[len] = '\0';
+    s->count++;
+}
+
+/* One value is complete; 1 when the whole reply is. */
+static int64_t closeValue(struct replyScan *s) {
+    if (--s->open > 0) return 0;
+    int64_t counts = !s->push;
+    s->push = false;
+    s->open = 1;
+    return counts;
+}
+
+/* A bulk: its bytes and CRLF are passed over, then the value is complete. */
+static int64_t openBulk(struct replyScan *s, int64_t len) {
+    if (len < 0) return closeValue(s);
+    s->skip = len + 2;
+    return 0;
+}
+
+static int64_t openAggregate(struct replyScan *s, char type, int64_t n) {
+    if (type == '>' && s->open == 1) s->push = true;
+    if (n > 0) s->open += type == '%' || type == '|' ? 2 * n : n;
+    return type == '|' ? 0 : closeValue(s); /* attributes precede the value they belong to */
+}
+
+/* A whole line, without its LF. */
+static int64_t takeLine(struct replyScan *s, const char *line, size_t len) {
+    int64_t n;
+    switch (len ? line[0] : '\0') {
+    case '+':
+    case ':':
+    case ',':
+    case '(':
+    case '#':
+    case '_': return closeValue(s);
+    case '-': noteError(s, line + 1, len - 1); return closeValue(s);
+    case '!': noteError(s, "(bulk error)", 12); __attribute__((fallthrough));
+    case '$':
+    case '=':
+        if (parseLength(line + 1, len - 1, &n)) return openBulk(s, n);
+        break;
+    case '*':
+    case '~':
+    case '>':
+    case '%':
+    case '|':
+        if (parseLength(line + 1, len - 1, &n)) return openAggregate(s, line[0], n);
+        break;
+    }
+    s->broken = true;
+    return 0;
+}
+
+/* Lines that end in this read are taken where they lie; others are put together in s->line. */
+static int64_t takePiece(struct replyScan *s, const char *piece, size_t len, bool ends) {
+    if (s->line_len == 0 && ends) return takeLine(s, piece, len);
+    size_t room = sizeof(s->line) - s->line_len;
+    size_t n = len < room ? len : room;
+    memcpy(s->line + s->line_len, piece, n);
+    s->line_len += n;
+    if (!ends) return 0;
+    n = s->line_len;
+    s->line_len = 0;
+    return takeLine(s, s->line, n);
+}
+
+void replyScanInit(struct replyScan *s) {
+    memset(s, 0, sizeof(*s));
+    s->open = 1;
+}
+
+int64_t replyScanFeed(struct replyScan *s, const char *buf, size_t len) {
+    const char *p = buf, *end = buf + len;
+    int64_t replies = 0;
+    while (p < end && !s->broken) {
+        if (s->skip) {
+            int64_t n = s->skip < end - p ? s->skip : end - p;
+            p += n;
+            s->skip -= n;
+            if (s->skip == 0) replies += closeValue(s);
+            continue;
+        }
+        /* Lines are short: a loop finds the end sooner than memchr would be set up. */
+        const char *start = p;
+        while (p < end && *p != '\n') p++;
+        bool ends = p < end;
+        replies += takePiece(s, start, (size_t)(p - start), ends);
+        p += ends;
+    }
+    return replies;
+}

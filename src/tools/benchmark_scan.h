@@ -1,0 +1,24 @@
+/* benchmark_scan.h - counts the replies in a byte stream without keeping the bytes. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SCAN_LINE_MAX 256 /* of a header or error line that is split over reads, what is kept */
+
+struct replyScan {
+    int64_t open;  /* values still missing in the reply being read, itself included */
+    int64_t skip;  /* bytes of a bulk still to pass over */
+    bool push;     /* the reply being read is out of band and does not count */
+    bool broken;   /* the stream is not RESP: nothing more can be read */
+    int64_t count; /* error replies seen */
+    size_t line_len;
+    char line[SCAN_LINE_MAX];  /* start of a line whose end has not come yet */
+    char error[SCAN_LINE_MAX]; /* text of the last error reply, NUL terminated */
+};
+
+void replyScanInit(struct replyScan *s);
+/* Take in the next bytes of the stream; returns how many replies were completed by them. All bytes are used.
+ */
+int64_t replyScanFeed(struct replyScan *s, const char *buf, size_t len);

@@ -1,0 +1,151 @@
+/* benchmark_versus.c - the same load on several servers, fairly.
+ *
+ * A machine is never equally fast for long, so servers are not measured one after the other but in rounds;
+ * in a round each server runs the whole test once, alone, and the order moves on by one every round:
+ *
+ *     round 0   A B C
+ *     round 1   B C A
+ *     round 2   C A B
+ *
+ * What is compared are medians over the rounds. CPU time is what the server itself says it used (INFO),
+ * which other load on the machine hardly changes. */
+#include "tools/benchmark.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/zmalloc.h"
+
+struct samples { /* of one server, one per round */
+    double *rps, *cpu, *p99_ms;
+    int count;
+};
+
+static int compareDoubles(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double median(double *values, int count) {
+    qsort(values, (size_t)count, sizeof(values[0]), compareDoubles);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static bool failed(const struct benchServer *server, const char *title, const char *why) {
+    fprintf(stderr, "%s: %s: failed: %s\n", title, server->label, why);
+    return false;
+}
+
+/* One server, one round. */
+static bool measure(const struct benchOptions *o, const struct benchServer *server,
+                    const struct benchTest *test, struct samples *s) {
+    sds err = NULL;
+    double before, after;
+    if (!benchServerCpu(o, server, &before, &err)) goto cpu_failed;
+    struct benchResult r;
+    bool ok = benchRun(o, server, test->request, test->title, &r);
+    if (r.failure) failed(server, test->title, r.failure);
+    double rps = benchRps(&r), replies = (double)r.replies;
+    double p99_ms = (double)histogramPercentile(r.latency, 99) / 1000;
+    ok = ok && r.error_replies == 0;
+    benchResultFree(&r);
+    if (!ok) return false;
+    if (!benchServerCpu(o, server, &after, &err)) goto cpu_failed;
+    s->rps[s->count] = rps;
+    s->cpu[s->count] = (after - before) / replies * 1e6;
+    s->p99_ms[s->count++] = p99_ms;
+    return true;
+
+cpu_failed:
+    failed(server, test->title, err);
+    sdsfree(err);
+    return false;
+}
+
+static bool runRounds(const struct benchOptions *o, const struct benchTest *test, struct samples *samples) {
+    for (int round = 0; round < o->rounds; round++) {
+        for (int i = 0; i < o->server_count; i++) {
+            int server = (round + i) % o->server_count;
+            if (!measure(o, &o->servers[server], test, &samples[server])) return false;
+        }
+    }
+    return true;
+}
+
+static void printHeader(const struct benchOptions *o) {
+    if (o->csv) {
+        printf("\"test\",\"server\",\"rps_median\",\"rps_ratio\",\"rps_min\",\"rps_max\",\"p99_ms_median\","
+               "\"cpu_s_per_million\",\"cpu_ratio\"\n");
+        return;
+    }
+    printf("%lld requests, %d clients, pipeline %d, %d client threads; medians of %d interleaved rounds.\n"
+           "Ratios are %s / other.\n\n",
+           (long long)o->requests, o->clients, o->pipeline, o->threads, o->rounds, o->servers[0].label);
+    printf("| test | server | requests/s | ratio | min .. max | p99 ms | CPU s per 1M | CPU ratio |\n");
+    printf("|---|---|---:|---:|---:|---:|---:|---:|\n");
+}
+
+struct row {
+    double rps, rps_min, rps_max, cpu, p99_ms;
+};
+
+/* A ratio, or nothing where the divisor is too small to be measured. */
+static void ratioText(char *buf, size_t size, double main_value, double other) {
+    snprintf(buf, size, "%s", "");
+    if (other > 0) snprintf(buf, size, "%.3f", main_value / other);
+}
+
+static void printRow(const struct benchOptions *o, const char *title, int server, const struct row *main_row,
+                     const struct row *r) {
+    char rps_ratio[32], cpu_ratio[32];
+    ratioText(rps_ratio, sizeof(rps_ratio), main_row->rps, r->rps);
+    ratioText(cpu_ratio, sizeof(cpu_ratio), main_row->cpu, r->cpu);
+    if (o->csv) {
+        benchPrintCsvString(title);
+        putchar(',');
+        benchPrintCsvString(o->servers[server].label);
+        printf(",%.2f,%s,%.2f,%.2f,%.3f,%.4f,%s\n", r->rps, rps_ratio, r->rps_min, r->rps_max, r->p99_ms,
+               r->cpu, cpu_ratio);
+        return;
+    }
+    printf("| %s | %s | %.0f | %s | %.0f .. %.0f | %.3f | %.3f | %s |\n", title, o->servers[server].label,
+           r->rps, server ? rps_ratio : "", r->rps_min, r->rps_max, r->p99_ms, r->cpu,
+           server ? cpu_ratio : "");
+}
+
+static void printTest(const struct benchOptions *o, const char *title, struct samples *samples) {
+    struct row rows[BENCH_MAX_SERVERS];
+    for (int i = 0; i < o->server_count; i++) {
+        struct samples *s = &samples[i];
+        rows[i].rps = median(s->rps, s->count); /* sorts them */
+        rows[i].rps_min = s->rps[0];
+        rows[i].rps_max = s->rps[s->count - 1];
+        rows[i].cpu = median(s->cpu, s->count);
+        rows[i].p99_ms = median(s->p99_ms, s->count);
+        printRow(o, title, i, &rows[0], &rows[i]);
+    }
+    fflush(stdout);
+}
+
+static bool compareOn(const struct benchOptions *o, const struct benchTest *test) {
+    struct samples samples[BENCH_MAX_SERVERS] = {0};
+    double *values = zcalloc((size_t)(3 * o->server_count * o->rounds), sizeof(double));
+    for (int i = 0; i < o->server_count; i++) {
+        samples[i].rps = values + (3 * i) * o->rounds;
+        samples[i].cpu = values + (3 * i + 1) * o->rounds;
+        samples[i].p99_ms = values + (3 * i + 2) * o->rounds;
+    }
+    bool ok = runRounds(o, test, samples);
+    if (ok) printTest(o, test->title, samples);
+    zfree(values);
+    return ok;
+}
+
+int benchVersus(const struct benchOptions *o, struct benchTest *tests, int count) {
+    int status = 0;
+    printHeader(o);
+    for (int i = 0; i < count; i++) {
+        if (!compareOn(o, &tests[i])) status = 1;
+    }
+    return status;
+}

@@ -1,0 +1,239 @@
+/* cli_exec.c - running commands: replies, repeats, endless streams, and what a reply changes in the client.
+ *
+ * Some replies change the conversation: after SELECT another database, after AUTH other credentials for the
+ * next connection, after MULTI a transaction. After SUBSCRIBE and MONITOR the server talks on its own, until
+ * Ctrl-C ends that connection. */
+#include "tools/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/num.h"
+
+#define SLOW_US       500000 /* from here on, the prompt tells how long a command took */
+#define MAX_REDIRECTS 16
+
+enum outcome { DONE, ERROR_REPLY, LOST, INTERRUPTED };
+
+static bool is(const sds word, const char *name) {
+    return strcasecmp(word, name) == 0;
+}
+
+static bool isStream(const sds *argv) {
+    return is(argv[0], "subscribe") || is(argv[0], "psubscribe") || is(argv[0], "ssubscribe") ||
+           is(argv[0], "monitor");
+}
+
+static bool isUnsubscribe(const sds *argv) {
+    return is(argv[0], "unsubscribe") || is(argv[0], "punsubscribe") || is(argv[0], "sunsubscribe");
+}
+
+static void setText(sds *field, const char *value) {
+    sds old = *field;
+    *field = value ? sdsnew(value) : NULL;
+    sdsfree(old);
+}
+
+static void noteReset(struct cli *c) {
+    c->in_multi = false;
+    c->db = 0;
+    c->resp = 2;
+    setText(&c->user, NULL);
+    setText(&c->password, NULL);
+}
+
+/* What a successful command means for the prompt and for the next connection. */
+static void noteEffects(struct cli *c, int argc, const sds *argv, const struct respReply *reply) {
+    if (is(argv[0], "exec") || is(argv[0], "discard")) c->in_multi = false;
+    if (reply->type == RESP_T_ERROR || (reply->type == RESP_T_STATUS && strIs(reply->str, "QUEUED"))) return;
+    int64_t n;
+    if (is(argv[0], "multi")) {
+        c->in_multi = true;
+    } else if (is(argv[0], "select") && argc == 2 && string2ll(sdsview(argv[1]), &n)) {
+        c->db = (int)n;
+    } else if (is(argv[0], "hello") && argc > 1 && string2ll(sdsview(argv[1]), &n)) {
+        c->resp = (int)n;
+    } else if (is(argv[0], "auth") && (argc == 2 || argc == 3)) {
+        setText(&c->user, argc == 3 ? argv[1] : NULL);
+        setText(&c->password, argv[argc - 1]);
+    } else if (is(argv[0], "reset")) {
+        noteReset(c);
+    }
+}
+
+static void printReply(struct cli *c, const struct respReply *reply, bool plain) {
+    sds text = cliFormatReply(c, reply, plain);
+    if (reply->type == RESP_T_ERROR && c->error_exit)
+        fprintf(stderr, "%.*s\n", (int)reply->str.len, reply->str.ptr);
+    else
+        fwrite(text, 1, sdslen(text), stdout);
+    fflush(stdout);
+    sdsfree(text);
+}
+
+static enum outcome lost(struct cli *c, enum cliRead why, const sds *argv) {
+    cliDisconnect(c);
+    if (why == CLI_READ_INTERRUPTED) return INTERRUPTED;
+    if (why == CLI_READ_LOST && is(argv[0], "shutdown")) return DONE;
+    fprintf(stderr, "Error: %s\n",
+            why == CLI_READ_LOST ? "Server closed the connection" : "Protocol error in the reply");
+    return LOST;
+}
+
+/* The reply to the command; pushes that come before it are shown to people only. */
+static enum cliRead readAnswer(struct cli *c, struct respReply *reply, bool push_is_answer) {
+    for (;;) {
+        enum cliRead read = cliRead(c, reply);
+        if (read != CLI_READ_OK || reply->type != RESP_T_PUSH || push_is_answer) return read;
+        if (c->show_pushes) {
+            sds text = cliFormatPush(reply);
+            fwrite(text, 1, sdslen(text), stdout);
+            sdsfree(text);
+        }
+        respReplyFree(reply);
+    }
+}
+
+/* Print whatever comes until the user or the server ends it. */
+static enum outcome follow(struct cli *c, const sds *argv) {
+    if (c->output != CLI_RAW && !is(argv[0], "monitor"))
+        printf("Reading messages... (press Ctrl-C to quit)\n"), fflush(stdout);
+    for (;;) {
+        struct respReply reply;
+        enum cliRead read = cliRead(c, &reply);
+        if (read != CLI_READ_OK) return lost(c, read, argv);
+        printReply(c, &reply, false);
+        bool refused = reply.type == RESP_T_ERROR;
+        respReplyFree(&reply);
+        if (refused) return ERROR_REPLY;
+    }
+}
+
+/* "MOVED 3999 127.0.0.1:6381": go there. */
+static bool redirect(struct cli *c, const struct respReply *reply, bool *asking) {
+    if (!c->cluster || reply->type != RESP_T_ERROR) return false;
+    char kind[8], where[256];
+    int slot;
+    sds text = sdsnewstr(reply->str);
+    int fields = sscanf(text, "%7s %d %255s", kind, &slot, where);
+    sdsfree(text);
+    *asking = fields == 3 && strcmp(kind, "ASK") == 0;
+    char *colon = fields == 3 ? strrchr(where, ':') : NULL;
+    int64_t port;
+    if (!colon || (!*asking && strcmp(kind, "MOVED") != 0) || !string2ll(strOf(colon + 1), &port))
+        return false;
+    *colon = '\0';
+    if (where[0]) setText(&c->host, where); /* none: the same host */
+    c->port = (int)port;
+    if (c->output == CLI_TTY) printf("-> Redirected to slot [%d] located at %s:%d\n", slot, c->host, c->port);
+    return true;
+}
+
+/* To the node that has the slot; with ASK, for the next command only. */
+static bool moveOver(struct cli *c, bool asking) {
+    if (!cliConnect(c)) return false;
+    if (!asking) return true;
+    const char *command[] = {"ASKING"};
+    struct respReply reply;
+    if (!cliCall(c, &reply, 1, command)) return false;
+    respReplyFree(&reply);
+    return true;
+}
+
+static enum outcome once(struct cli *c, int argc, const sds *argv) {
+    for (int hops = 0;; hops++) {
+        /* A failed send is no reason not to read: the server may have said why it closed. */
+        cliSend(c, argc, argv);
+        if (isStream(argv) && !c->in_multi) return follow(c, argv);
+        struct respReply reply;
+        enum cliRead read = readAnswer(c, &reply, isUnsubscribe(argv));
+        if (read != CLI_READ_OK) return lost(c, read, argv);
+        bool asking, moved = hops < MAX_REDIRECTS && redirect(c, &reply, &asking);
+        enum outcome outcome = reply.type == RESP_T_ERROR ? ERROR_REPLY : DONE;
+        if (!moved) {
+            noteEffects(c, argc, argv, &reply);
+            printReply(c, &reply, cliIsPlain(argc, argv));
+        }
+        respReplyFree(&reply);
+        if (!moved) return outcome;
+        if (!moveOver(c, asking)) return LOST;
+    }
+}
+
+static void tellTime(const struct cli *c, int64_t us) {
+    if (c->verbose)
+        fprintf(stderr, "(%.3fms)\n", (double)us / 1e3);
+    else if (c->interactive && us >= SLOW_US)
+        printf("(%.2fs)\n", (double)us / 1e6);
+}
+
+bool cliRun(struct cli *c, int argc, const sds *argv, int64_t repeat) {
+    for (int64_t i = 0; repeat < 0 || i < repeat; i++) {
+        if (i && c->interval_us) usleep((useconds_t)c->interval_us);
+        if (c->link.fd == -1 && !cliConnect(c)) return false;
+        int64_t start_us = monotonicUs();
+        cli_interrupted = 0;
+        enum outcome outcome = once(c, argc, argv);
+        tellTime(c, monotonicUs() - start_us);
+        if (outcome == LOST) return false;
+        if (outcome == INTERRUPTED) return cliConnect(c);
+        if (outcome == ERROR_REPLY && c->error_exit) return false;
+    }
+    return true;
+}
+
+/* ---- Lines ---- */
+
+static void setPreference(int argc, const sds *argv) {
+    bool known = is(argv[0], ":set") && argc == 2 && (is(argv[1], "hints") || is(argv[1], "nohints"));
+    if (!known) printf("unknown valkey-cli internal command '%s'\n", argv[0]);
+}
+
+/* CONNECT host port, in the client. */
+static void connectTo(struct cli *c, const sds *argv) {
+    int64_t port;
+    if (!string2ll(sdsview(argv[2]), &port) || port < 1 || port > 65535) {
+        printf("Invalid port number\n");
+        return;
+    }
+    setText(&c->host, argv[1]);
+    setText(&c->socket, NULL);
+    c->port = (int)port;
+    cliConnect(c);
+}
+
+/* Commands of the client itself. */
+static bool runBuiltin(struct cli *c, int argc, const sds *argv, bool *leave) {
+    *leave = is(argv[0], "quit") || is(argv[0], "exit");
+    if (*leave) return true;
+    if (argv[0][0] == ':')
+        setPreference(argc, argv);
+    else if (is(argv[0], "help") || is(argv[0], "?"))
+        cliHelp(c, argc - 1, argv + 1);
+    else if (is(argv[0], "clear") && argc == 1)
+        printf("\033[H\033[2J");
+    else if (is(argv[0], "connect") && argc == 3)
+        connectTo(c, argv);
+    else
+        return false;
+    fflush(stdout);
+    return true;
+}
+
+bool cliRunLine(struct cli *c, const char *line, size_t len) {
+    int argc;
+    sds *argv = sdssplitargs(line, len, &argc);
+    if (!argv) printf("Invalid argument(s)\n");
+    bool leave = false;
+    int64_t repeat = 1;
+    int skip = argc > 1 && string2ll(sdsview(argv[0]), &repeat);
+    if (skip && repeat <= 0)
+        printf("A command can be repeated once or more often, not %lld times.\n", (long long)repeat);
+    else if (argc > 0 && !runBuiltin(c, argc - skip, argv + skip, &leave))
+        cliRun(c, argc - skip, argv + skip, repeat);
+    if (argv) sdsfreesplitres(argv, argc);
+    return !leave;
+}

@@ -1,0 +1,189 @@
+/* cli_link.c - the connection of valkey-cli: handshake, requests out, replies in.
+ *
+ *     in:  [ reply handed out | bytes that came with it ............ ]
+ *          0                  used                                  len
+ *
+ * The socket is non-blocking and is waited for with poll(2), which Ctrl-C breaks. A reply is tried for
+ * each time the input runs dry; when much has come without completing one, only after a pause, so the time
+ * spent on trying stays in proportion to the size of the reply. */
+#include "tools/cli.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "net/connection.h"
+
+#define READ_CHUNK    (64 * 1024)
+#define LARGE_REPLY   (1024 * 1024)
+#define LARGE_WAIT_MS 20
+
+volatile sig_atomic_t cli_interrupted;
+
+static void dropUsed(struct cliLink *l) {
+    if (l->used == 0) return;
+    size_t rest = sdslen(l->in) - l->used;
+    memmove(l->in, l->in + l->used, rest);
+    sdssetlen(l->in, rest);
+    l->used = 0;
+}
+
+/* All that the socket has. false: the peer has closed. */
+static bool drain(struct cliLink *l) {
+    for (;;) {
+        l->in = sdsMakeRoomFor(l->in, READ_CHUNK);
+        ssize_t n = recv(l->fd, l->in + sdslen(l->in), sdsavail(l->in), 0);
+        if (n > 0) {
+            sdssetlen(l->in, sdslen(l->in) + (size_t)n);
+            continue;
+        }
+        return n < 0 && (errno == EAGAIN || errno == EINTR);
+    }
+}
+
+/* Much is there, and little of it is new. */
+static bool isTooEarly(const struct cliLink *l, size_t tried) {
+    size_t len = sdslen(l->in);
+    return len > LARGE_REPLY && len - tried < len / 4;
+}
+
+/* Wait until it is worth looking for a whole reply again. `tried` is how much did not hold a whole reply last
+ * time. */
+static enum cliRead waitForMore(struct cliLink *l, size_t tried) {
+    for (;;) {
+        size_t len = sdslen(l->in);
+        struct pollfd socket = {.fd = l->fd, .events = POLLIN};
+        int ready = poll(&socket, 1, isTooEarly(l, tried) ? LARGE_WAIT_MS : -1);
+        if (cli_interrupted) return CLI_READ_INTERRUPTED;
+        if (ready < 0 && errno != EINTR) return CLI_READ_LOST;
+        if (ready == 0) return CLI_READ_OK;
+        if (ready > 0 && !drain(l)) return sdslen(l->in) > len ? CLI_READ_OK : CLI_READ_LOST;
+        if (!isTooEarly(l, tried)) return CLI_READ_OK;
+    }
+}
+
+static bool sendBytes(struct cliLink *l, const char *p, size_t len) {
+    while (len) {
+        ssize_t n = send(l->fd, p, len, MSG_NOSIGNAL);
+        if (n > 0) {
+            p += n;
+            len -= (size_t)n;
+        } else if (errno == EAGAIN) {
+            poll(&(struct pollfd){.fd = l->fd, .events = POLLOUT}, 1, -1);
+            if (cli_interrupted) return false;
+        } else if (errno != EINTR) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static sds appendArg(sds out, const char *p, size_t len) {
+    out = sdscatprintf(out, "$%zu\r\n", len);
+    out = sdscatlen(out, p, len);
+    return sdscat(out, "\r\n");
+}
+
+static bool openSocket(struct cli *c, char *err, size_t errlen) {
+    int fd = c->socket ? netConnectUnix(c->socket, err, errlen)
+                       : netConnect(c->host, c->port, c->connect_timeout_ms, err, errlen);
+    if (fd == -1) return false;
+    netSetNonBlock(fd, true);
+    c->link = (struct cliLink){.fd = fd, .in = sdsempty()};
+    return true;
+}
+
+/* One command of the handshake. A refusal is told, and the session goes on: the user may repair it. */
+static bool greet(struct cli *c, const char *what, bool quiet, int argc, const char *const *argv) {
+    struct respReply reply;
+    if (!cliCall(c, &reply, argc, argv)) return false;
+    bool ok = reply.type != RESP_T_ERROR;
+    if (!ok && !quiet) fprintf(stderr, "%s failed: %.*s\n", what, (int)reply.str.len, reply.str.ptr);
+    respReplyFree(&reply);
+    return ok;
+}
+
+static void shakeHands(struct cli *c) {
+    if (c->password) {
+        const char *with_user[] = {"AUTH", c->user, c->password}, *plain[] = {"AUTH", c->password};
+        if (!greet(c, "AUTH", false, c->user ? 3 : 2, c->user ? with_user : plain)) {
+            c->db = 0; /* what follows would be refused, too */
+            return;
+        }
+    }
+    if (c->db) {
+        char db[LONG_STR_SIZE], what[LONG_STR_SIZE + 8];
+        ll2string(db, c->db);
+        snprintf(what, sizeof(what), "SELECT %s", db);
+        const char *select[] = {"SELECT", db};
+        if (!greet(c, what, false, 2, select) && c->link.fd != -1) c->db = 0;
+    }
+    if (c->resp == 3) {
+        const char *hello[] = {"HELLO", "3"};
+        greet(c, "HELLO 3", c->resp_is_wish, 2, hello);
+    }
+}
+
+sds cliAddress(const struct cli *c) {
+    if (c->socket) return sdsdup(c->socket);
+    return sdscatprintf(sdsempty(), strchr(c->host, ':') ? "[%s]:%d" : "%s:%d", c->host, c->port);
+}
+
+bool cliConnect(struct cli *c) {
+    char err[256] = "";
+    cliDisconnect(c);
+    cli_interrupted = 0;
+    if (!openSocket(c, err, sizeof(err))) {
+        if (c->socket)
+            fprintf(stderr, "Could not connect to Valkey at %s: %s\n", c->socket, err);
+        else
+            fprintf(stderr, "Could not connect to Valkey at %s:%d: %s\n", c->host, c->port, err);
+        return false;
+    }
+    shakeHands(c);
+    return c->link.fd != -1;
+}
+
+void cliDisconnect(struct cli *c) {
+    if (c->link.fd != -1) close(c->link.fd);
+    sdsfree(c->link.in);
+    c->link = (struct cliLink){.fd = -1};
+    c->in_multi = false;
+}
+
+bool cliSend(struct cli *c, int argc, const sds *argv) {
+    sds out = sdscatprintf(sdsempty(), "*%d\r\n", argc);
+    for (int i = 0; i < argc; i++) out = appendArg(out, argv[i], sdslen(argv[i]));
+    bool sent = sendBytes(&c->link, out, sdslen(out));
+    sdsfree(out);
+    return sent;
+}
+
+enum cliRead cliRead(struct cli *c, struct respReply *reply) {
+    struct cliLink *l = &c->link;
+    dropUsed(l);
+    for (;;) {
+        int64_t size = sdslen(l->in) ? respReadReply(l->in, sdslen(l->in), reply) : 0;
+        if (size < 0) return CLI_READ_GARBLED;
+        l->used = (size_t)size;
+        if (size) return CLI_READ_OK;
+        enum cliRead waited = waitForMore(l, sdslen(l->in));
+        if (waited != CLI_READ_OK) return waited;
+    }
+}
+
+bool cliCall(struct cli *c, struct respReply *reply, int argc, const char *const *argv) {
+    if (c->link.fd == -1) return false;
+    sds out = sdscatprintf(sdsempty(), "*%d\r\n", argc);
+    for (int i = 0; i < argc; i++) out = appendArg(out, argv[i], strlen(argv[i]));
+    bool ok = sendBytes(&c->link, out, sdslen(out));
+    sdsfree(out);
+    while (ok && (ok = cliRead(c, reply) == CLI_READ_OK) && reply->type == RESP_T_PUSH) respReplyFree(reply);
+    if (!ok) cliDisconnect(c);
+    return ok;
+}

@@ -1,0 +1,180 @@
+/* cli_prompt.c - the interactive session: prompt, line editing and completion (libedit), history.
+ *
+ * The history file holds one line per command, as typed, the newest last, and is appended to at once, so
+ * sessions side by side lose nothing. Lines with secrets are neither written nor remembered. */
+#define _GNU_SOURCE /* strcasestr */
+#include "tools/cli.h"
+
+#include <editline/readline.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define HISTORY_MAX 1000
+
+static struct cli *session; /* libedit's callbacks have no argument for it */
+
+/* ---- History ---- */
+
+static sds historyPath(void) {
+    const char *path = getenv("VALKEYCLI_HISTFILE"), *home = getenv("HOME");
+    if (path) return *path && strcmp(path, "/dev/null") != 0 ? sdsnew(path) : NULL;
+    return home && *home ? sdscatprintf(sdsempty(), "%s/.valkeycli_history", home) : NULL;
+}
+
+static FILE *openPrivate(const char *path, int flags, const char *mode) {
+    int fd = open(path, flags | O_CLOEXEC, 0600);
+    return fd == -1 ? NULL : fdopen(fd, mode);
+}
+
+/* The file has grown over the limit: keep the newest lines. */
+static void historyTrim(const char *path, int lines, const char *text) {
+    for (int i = HISTORY_MAX; i < lines; i++) text = strchr(text, '\n') + 1;
+    FILE *f = openPrivate(path, O_WRONLY | O_CREAT | O_TRUNC, "w");
+    if (!f) return;
+    fputs(text, f);
+    fclose(f);
+}
+
+static void historyLoad(const char *path) {
+    FILE *f = path ? fopen(path, "re") : NULL;
+    if (!f) return;
+    char *line = NULL;
+    size_t cap = 0;
+    int lines = 0;
+    sds text = sdsempty();
+    for (ssize_t n; (n = getline(&line, &cap, f)) > 0; lines++) {
+        if (line[n - 1] == '\n') line[n - 1] = '\0';
+        add_history(line);
+        text = sdscatprintf(text, "%s\n", line);
+    }
+    fclose(f);
+    if (lines > HISTORY_MAX) historyTrim(path, lines, text);
+    sdsfree(text);
+    free(line);
+}
+
+static void historyAdd(const char *path, const char *line) {
+    add_history(line);
+    FILE *f = path ? openPrivate(path, O_WRONLY | O_CREAT | O_APPEND, "a") : NULL;
+    if (!f) return;
+    fprintf(f, "%s\n", line);
+    fclose(f);
+}
+
+static bool anyWordIs(int argc, sds *argv, const char *name) {
+    for (int i = 0; i < argc; i++) {
+        if (strcasecmp(argv[i], name) == 0) return true;
+    }
+    return false;
+}
+
+static bool anyWordHas(int argc, sds *argv, const char *part) {
+    for (int i = 0; i < argc; i++) {
+        if (strcasestr(argv[i], part)) return true;
+    }
+    return false;
+}
+
+/* Commands that carry passwords. When in doubt, the line is not kept. */
+static bool isSecret(const char *line) {
+    int argc;
+    sds *argv = sdssplitargs(line, strlen(line), &argc);
+    if (!argv) return strcasestr(line, "auth") || strcasestr(line, "pass");
+    bool secret = false;
+    int at = argc > 1 && argv[0][0] >= '0' && argv[0][0] <= '9'; /* a repeat count */
+    if (argc > at) {
+        const char *name = argv[at];
+        secret = strcasecmp(name, "auth") == 0;
+        secret |= strcasecmp(name, "acl") == 0 && anyWordIs(argc, argv, "setuser");
+        secret |= strcasecmp(name, "hello") == 0 && anyWordIs(argc, argv, "auth");
+        secret |= strcasecmp(name, "migrate") == 0 &&
+                  (anyWordIs(argc, argv, "auth") || anyWordIs(argc, argv, "auth2"));
+        secret |= strcasecmp(name, "config") == 0 &&
+                  (anyWordHas(argc, argv, "pass") || anyWordHas(argc, argv, "masterauth") ||
+                   anyWordHas(argc, argv, "primaryauth") || anyWordHas(argc, argv, "user"));
+        secret |= strcasecmp(name, "sentinel") == 0 && anyWordHas(argc, argv, "pass");
+    }
+    sdsfreesplitres(argv, argc);
+    return secret;
+}
+
+/* ---- Completion ---- */
+
+static char *nextName(const char *text, int state) {
+    static int n;
+    if (state == 0) n = 0;
+    const char *name = cliCommandName(session, text, n++);
+    return name ? strdup(name) : NULL;
+}
+
+/* Only the command's name can be completed, also behind "help". */
+static char **complete(const char *text, int start, int end) {
+    (void)end;
+    rl_attempted_completion_over = 1;
+    bool name = start == 0 || (start == 5 && strncasecmp(rl_line_buffer, "help ", 5) == 0) ||
+                (start == 2 && strncmp(rl_line_buffer, "? ", 2) == 0);
+    return name ? rl_completion_matches(text, nextName) : NULL;
+}
+
+/* ---- The loop ---- */
+
+static void onInterrupt(int sig) {
+    (void)sig;
+    cli_interrupted = 1;
+}
+
+static sds promptText(const struct cli *c) {
+    if (c->link.fd == -1) return sdsnew("not connected> ");
+    sds out = cliAddress(c);
+    if (c->socket) out = sdscat(sdscpylen(out, "valkey ", 7), c->socket);
+    if (c->db) out = sdscatprintf(out, "[%d]", c->db);
+    return sdscat(out, c->in_multi ? "(TX)> " : "> ");
+}
+
+/* Ctrl-C leaves at the prompt, and breaks a wait for replies elsewhere. */
+static void setInterrupt(bool at_prompt) {
+    struct sigaction action = {.sa_handler = at_prompt ? SIG_DFL : onInterrupt};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+}
+
+static char *readLine(const struct cli *c) {
+    sds prompt = promptText(c);
+    setInterrupt(true);
+    char *line = readline(prompt);
+    setInterrupt(false);
+    sdsfree(prompt);
+    return line;
+}
+
+static bool isBlank(const char *line) {
+    return line[strspn(line, " \t\r\n")] == '\0';
+}
+
+void cliPrompt(struct cli *c) {
+    session = c;
+    c->interactive = true;
+    setlocale(LC_CTYPE, "");
+    rl_readline_name = "valkey-cli";
+    rl_attempted_completion_function = complete;
+    using_history();
+    stifle_history(HISTORY_MAX);
+    sds path = historyPath();
+    historyLoad(path);
+    bool more = true;
+    while (more) {
+        char *line = readLine(c);
+        if (!line) break;
+        if (!isBlank(line)) {
+            if (!isSecret(line)) historyAdd(path, line);
+            more = cliRunLine(c, line, strlen(line));
+        }
+        free(line);
+    }
+    sdsfree(path);
+}

@@ -1,0 +1,65 @@
+/* valkey_benchmark.c - the program valkey-benchmark: runs the tests asked for and reports on each.
+ *
+ * The parts: benchmark_options.c reads the command line, benchmark_suite.c knows the tests,
+ * benchmark_request.c makes a command into bytes, benchmark_run.c puts the load on a server,
+ * benchmark_scan.c counts replies, benchmark_histogram.c counts latencies, benchmark_report.c prints,
+ * benchmark_versus.c compares servers. */
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "tools/benchmark.h"
+
+/* A test that fails does not keep the others from being run. */
+static bool runTest(const struct benchOptions *o, const struct benchTest *test) {
+    struct benchResult result;
+    bool ended = benchRun(o, &o->servers[0], test->request, test->title, &result);
+    if (ended)
+        benchPrintResult(o, test->title, &result);
+    else
+        benchPrintFailure(o, test->title, &result);
+    bool ok = ended && result.error_replies == 0;
+    benchResultFree(&result);
+    return ok;
+}
+
+static int runTests(const struct benchOptions *o, const struct benchTest *tests, int count) {
+    int status = 0;
+    if (o->csv) benchPrintCsvHeader();
+    do {
+        for (int i = 0; i < count; i++) {
+            if (!runTest(o, &tests[i])) status = 1;
+        }
+    } while (o->loop && status == 0);
+    return status;
+}
+
+/* Better to say once that there is no server than once per test. */
+static bool serversAnswer(const struct benchOptions *o) {
+    for (int i = 0; i < o->server_count; i++) {
+        sds err = NULL;
+        int fd = benchConnect(o, &o->servers[i], &err);
+        if (fd != -1) {
+            close(fd);
+            continue;
+        }
+        fprintf(stderr, "%s: %s\n", o->servers[i].label, err);
+        sdsfree(err);
+        return false;
+    }
+    return true;
+}
+
+int main(int argc, char **argv) {
+    static struct benchOptions options;
+    signal(SIGPIPE, SIG_IGN);
+    benchParseOptions(&options, argc, argv);
+    int count;
+    struct benchTest *tests = benchTestsCreate(&options, &count);
+    int status = 1;
+    if (serversAnswer(&options))
+        status =
+            options.server_count > 1 ? benchVersus(&options, tests, count) : runTests(&options, tests, count);
+    benchTestsFree(tests, count);
+    return status;
+}

@@ -1,0 +1,138 @@
+/* valkey_cli.c - the program valkey-cli: decides between one command, a script, lines from standard input
+ * and the prompt.
+ *
+ * The parts: cli_options.c reads the command line, cli_link.c holds the connection, cli_format.c makes
+ * replies into text, cli_exec.c runs commands, cli_prompt.c is the interactive session, cli_help.c asks the
+ * server about its commands. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "tools/cli.h"
+
+static sds readAll(FILE *f) {
+    sds out = sdsempty();
+    for (size_t n = 1; n;) {
+        out = sdsMakeRoomFor(out, 64 * 1024);
+        n = fread(out + sdslen(out), 1, sdsavail(out), f);
+        sdssetlen(out, sdslen(out) + n);
+    }
+    return out;
+}
+
+/* "a\x41" in quotes is read as at the prompt; other words stay as they are. NULL: bad quotes. */
+static sds unquote(const char *word) {
+    if (word[0] != '"' && word[0] != '\'') return sdsnew(word);
+    int count;
+    sds *words = sdssplitargs(word, strlen(word), &count);
+    sds out = words && count == 1 ? sdsdup(words[0]) : NULL;
+    if (words) sdsfreesplitres(words, count);
+    return out;
+}
+
+struct command {
+    int argc;
+    sds *argv;
+};
+
+static void addWord(struct command *cmd, sds word) {
+    cmd->argv = zrealloc(cmd->argv, (size_t)(cmd->argc + 1) * sizeof(cmd->argv[0]));
+    cmd->argv[cmd->argc++] = word;
+}
+
+static bool addWords(struct cli *c, struct command *cmd, int count, char **words) {
+    for (int i = 0; i < count; i++) {
+        sds word = c->quoted_input ? unquote(words[i]) : sdsnew(words[i]);
+        if (word) {
+            addWord(cmd, word);
+            continue;
+        }
+        printf("Invalid quoted string\n");
+        return false;
+    }
+    return true;
+}
+
+/* -x and -X */
+static bool addStdin(struct cli *c, struct command *cmd) {
+    if (c->last_from_stdin) addWord(cmd, readAll(stdin));
+    if (!c->stdin_tag) return true;
+    for (int i = 1; i < cmd->argc; i++) {
+        if (strcmp(cmd->argv[i], c->stdin_tag) != 0) continue;
+        sdsfree(cmd->argv[i]);
+        cmd->argv[i] = readAll(stdin);
+        return true;
+    }
+    fprintf(stderr, "Using -X option but stdin tag not match.\n");
+    return false;
+}
+
+/* EVAL script numkeys key ... arg ... from: file key ... , arg ... */
+static bool scriptCommand(struct cli *c, struct command *cmd, int count, char **words) {
+    FILE *f = fopen(c->eval_file, "re");
+    if (!f) {
+        fprintf(stderr, "Can't open file '%s': %s\n", c->eval_file, strerror(errno));
+        return false;
+    }
+    addWord(cmd, sdsnew("EVAL"));
+    addWord(cmd, readAll(f));
+    fclose(f);
+    int keys = 0;
+    while (keys < count && strcmp(words[keys], ",") != 0) keys++;
+    addWord(cmd, sdsfromll(keys));
+    int rest = keys < count ? keys + 1 : count;
+    return addWords(c, cmd, keys, words) && addWords(c, cmd, count - rest, words + rest);
+}
+
+static int runCommand(struct cli *c, int count, char **words) {
+    struct command cmd = {0};
+    bool ok = c->eval_file ? scriptCommand(c, &cmd, count, words) : addWords(c, &cmd, count, words);
+    ok = ok && addStdin(c, &cmd) && cliConnect(c) && cliRun(c, cmd.argc, cmd.argv, c->repeat);
+    sdsfreesplitres(cmd.argv, cmd.argc);
+    return ok ? 0 : 1;
+}
+
+static int runLines(struct cli *c) {
+    if (!cliConnect(c)) return 1;
+    c->error_exit = false; /* lines do not depend on each other: -e is for one command */
+    char *line = NULL;
+    size_t cap = 0;
+    bool more = true;
+    for (ssize_t n; more && (n = getline(&line, &cap, stdin)) > 0;) {
+        if (line[n - 1] == '\n') n--;
+        more = cliRunLine(c, line, (size_t)n);
+    }
+    free(line);
+    return 0;
+}
+
+static int runPrompt(struct cli *c) {
+    cliConnect(c); /* without a server, too, there is a prompt: "connect" may help */
+    cliPrompt(c);
+    return 0;
+}
+
+static void askPassword(struct cli *c) {
+    char *word = getpass("Please input password: ");
+    if (!word) return;
+    sdsfree(c->password);
+    c->password = sdsnew(word);
+    memset(word, 0, strlen(word));
+}
+
+int main(int argc, char **argv) {
+    static struct cli cli;
+    int first = cliParseOptions(&cli, argc, argv);
+    if (cli.ask_password) askPassword(&cli);
+    int status;
+    if (first < argc || cli.eval_file)
+        status = runCommand(&cli, argc - first, argv + first);
+    else
+        status = isatty(STDIN_FILENO) ? runPrompt(&cli) : runLines(&cli);
+    cliDisconnect(&cli);
+    return status;
+}

@@ -1,0 +1,16 @@
+/* bitops.h - what the bitmap commands share. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/client.h"
+
+int64_t bitopsMaxBits(void); /* of the longest string that proto-max-bulk-len allows */
+
+/* Number of bits set; index of the first bit of this value, -1 when there is none. */
+int64_t bitopsCount(const unsigned char *p, size_t n);
+int64_t bitopsFind(const unsigned char *p, size_t n, bool bit);
+
+/* A bit offset argument; with a width, "#n" is n times it. Replies the error and returns false. */
+bool bitopsOffset(struct client *c, struct str arg, unsigned width, uint64_t *offset);

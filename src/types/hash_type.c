@@ -1,0 +1,149 @@
+/* hash_type.c - what core asks of hashes: the type's table of functions, its directives, and its
+ * registration. */
+#include "commands/commands.h"
+#include "core/config.h"
+#include "core/digest.h"
+#include "core/round.h"
+#include "core/type.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "types/hash_private.h"
+#include "types/types.h"
+
+#define LINE 64
+
+static const char *typeEncodingName(const struct object *o) {
+    return o->encoding >= HASH_TABLE ? "hashtable" : "listpack";
+}
+
+static void typeFree(struct value v) {
+    struct hash h = {.encoding = v.encoding, .ptr = v.ptr};
+    hashDrop(&h);
+}
+
+static size_t typeFreeEffort(const struct object *o) {
+    return o->encoding >= HASH_TABLE ? hashtableSize(objectPtr(o)) : 1;
+}
+
+static size_t entriesMemory(hashtable *ht, size_t samples) {
+    size_t seen = 0, bytes = 0;
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, ht, true);
+    while ((!samples || seen < samples) && hashtableNext(&it, &entry)) {
+        bytes += hashEntryMemory(entry);
+        seen++;
+    }
+    hashtableStopIterator(&it);
+    return seen ? (size_t)((double)bytes / (double)seen * (double)hashtableSize(ht)) : 0;
+}
+
+static size_t typeMemoryUsage(const struct object *o, size_t samples) {
+    if (o->encoding == HASH_PACKED) return 0;
+    size_t bytes = zmallocSize(objectPtr(o));
+    if (o->encoding == HASH_LISTPACK) return bytes;
+    bytes += hashtableMemory(objectPtr(o)) + entriesMemory(objectPtr(o), samples);
+    if (o->encoding == HASH_EXPIRING) {
+        struct expiringHash *e = objectPtr(o);
+        bytes += zmallocSize(e->due.slot) + (e->key ? sdsAllocSize(e->key) : 0);
+    }
+    return bytes;
+}
+
+static struct value typeCopy(const struct object *o) {
+    struct hash h;
+    hashOpen(&h, o);
+    if (o->encoding == HASH_PACKED) return hashValue(&h);
+    return valuePtr(OBJ_HASH, (int)o->encoding,
+                    o->encoding == HASH_LISTPACK ? lpDup(h.ptr) : hashTableCopy(&h));
+}
+
+static void typeDigest(const struct object *o, uint8_t digest[20]) {
+    struct hash h;
+    struct hashIterator it;
+    struct hashItem item;
+    hashOpen(&h, o);
+    hashIterate(&it, &h);
+    while (hashNext(&it, &item)) {
+        uint8_t one[20] = {0};
+        digestMix(one, item.field.s);
+        digestMix(one, item.value.s);
+        if (item.expire_ms != HASH_NO_EXPIRE) {
+            char text[LONG_STR_SIZE];
+            digestMix(one, strN(text, ll2string(text, item.expire_ms)));
+        }
+        digestXorDigest(digest, one);
+    }
+    hashStop(&it);
+}
+
+/* A packed hash is in its object, of which the second line may be needed. */
+static bool typePrefetch(const struct object *o, const struct pendingCommand *pc, int step,
+                         struct prefetchState *state) {
+    if (step == 0) {
+        __builtin_prefetch(objectHasPtr(o) ? objectPtr(o) : (const char *)o + LINE - 1);
+        return o->encoding >= HASH_TABLE && pc->member.ptr;
+    }
+    if (step == 1) {
+        hashtablePrefetchBucket(objectPtr(o), pc->member_hash);
+        return true;
+    }
+    state->at = hashtablePeek(objectPtr(o), pc->member_hash);
+    if (state->at) __builtin_prefetch(state->at);
+    return false;
+}
+
+/* SORT and scans of elements see the fields. */
+static void typeIterate(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv) {
+    struct hash h;
+    struct hashIterator it;
+    struct hashItem item;
+    hashOpen(&h, o);
+    hashIterate(&it, &h);
+    while (hashNext(&it, &item) && fn(priv, item.field.s)) {
+    }
+    hashStop(&it);
+}
+
+static sds typeDebugInfo(const struct object *o, sds s) {
+    if (o->encoding != HASH_EXPIRING) return s;
+    return sdscatprintf(s, "expiring_fields:%u ", ((struct expiringHash *)objectPtr(o))->due.used);
+}
+
+static void typeEnter(struct db *db, const struct object *o) {
+    if (o->encoding == HASH_EXPIRING) hashTrack(db, objectKey(o), objectPtr(o));
+}
+
+static void typeLeave(struct db *db, const struct object *o) {
+    if (o->encoding == HASH_EXPIRING) hashUntrack(db, objectPtr(o));
+}
+
+static const struct objectType hash_type = {
+    .id = OBJ_HASH,
+    .name = "hash",
+    .encodingName = typeEncodingName,
+    .free = typeFree,
+    .freeEffort = typeFreeEffort,
+    .memoryUsage = typeMemoryUsage,
+    .copy = typeCopy,
+    .digest = typeDigest,
+    .prefetch = typePrefetch,
+    .iterate = typeIterate,
+    .debugInfo = typeDebugInfo,
+    .enter = typeEnter,
+    .leave = typeLeave,
+    .leaveAll = hashForgetDb,
+};
+
+void hashTypeInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_INT("hash-max-listpack-entries", "hash-max-ziplist-entries", CONFIG_MODIFIABLE,
+                   &hash_max_listpack_entries, 512, 0, INT64_MAX, NULL),
+        CONFIG_INT("hash-max-listpack-value", "hash-max-ziplist-value", CONFIG_MODIFIABLE | CONFIG_MEMORY,
+                   &hash_max_listpack_value, 64, 0, INT64_MAX, NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    objectTypeRegister(&hash_type);
+    commandRegister(commandsHash);
+    hashExpireInit();
+}

@@ -1,0 +1,308 @@
+/* list.c - the list as a value: its two encodings and when one becomes the other, and the hooks of the type.
+ */
+#include "types/list.h"
+
+#include "base/assert.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "commands/commands.h"
+#include "core/config.h"
+#include "core/digest.h"
+#include "core/round.h"
+#include "core/type.h"
+#include "types/types.h"
+
+#define LP_EMPTY      7 /* bytes of a listpack without elements */
+#define LINE          64
+#define LINES_TO_MOVE 4 /* fetched ahead of a change at the front, which moves what is behind it */
+
+static int64_t max_listpack_size, compress_depth;
+
+/* ---- Encodings ---- */
+
+static bool isListpack(const struct listRef *l) {
+    return l->encoding == LIST_LISTPACK;
+}
+
+static void toQuicklist(struct listRef *l) {
+    l->ptr = qlFromListpack(l->ptr, max_listpack_size, compress_depth);
+    l->encoding = LIST_QUICKLIST;
+}
+
+/* Elements that take `add` bytes more than what they replace are coming: is it still a listpack, and stays
+ * one? */
+static bool staysListpack(struct listRef *l, size_t add_bytes, size_t add_count) {
+    if (!isListpack(l)) return false;
+    if (qlFits(qlLimitsOf(max_listpack_size), lpBytes(l->ptr), lpLength(l->ptr), add_bytes, add_count))
+        return true;
+    toQuicklist(l);
+    return false;
+}
+
+void listTypeShrink(struct listRef *l) {
+    if (isListpack(l)) return;
+    struct qlLimits half = qlLimitsOf(max_listpack_size);
+    half.bytes /= 2;
+    half.count /= 2;
+    unsigned char *lp = qlToListpack(l->ptr, half);
+    if (lp) *l = (struct listRef){.ptr = lp, .encoding = LIST_LISTPACK};
+}
+
+/* ---- Life ---- */
+
+struct listRef listTypeNew(size_t bytes) {
+    struct qlLimits limits = qlLimitsOf(max_listpack_size);
+    size_t capacity = bytes + LP_EMPTY <= limits.bytes ? bytes + LP_EMPTY : LP_EMPTY;
+    return (struct listRef){.ptr = lpNew(capacity), .encoding = LIST_LISTPACK};
+}
+
+void listTypeFree(struct listRef l) {
+    if (isListpack(&l))
+        lpFree(l.ptr);
+    else
+        qlFree(l.ptr);
+}
+
+struct value listTypeValue(struct listRef l) {
+    if (isListpack(&l)) l.ptr = lpShrinkToFit(l.ptr);
+    return valuePtr(OBJ_LIST, l.encoding, l.ptr);
+}
+
+uint64_t listTypeLength(struct listRef l) {
+    return isListpack(&l) ? lpLength(l.ptr) : ((struct quicklist *)l.ptr)->count;
+}
+
+/* ---- Change ---- */
+
+void listTypePush(struct listRef *l, struct str s, enum listEnd end) {
+    if (!staysListpack(l, qlEntryBound(s.len), 1))
+        qlPush(l->ptr, s, (enum qlEnd)end);
+    else
+        l->ptr = end == LIST_LEFT ? lpPrepend(l->ptr, s) : lpAppend(l->ptr, s);
+}
+
+void listTypeDelete(struct listRef *l, uint64_t start, uint64_t num) {
+    debugAssert(start + num <= listTypeLength(*l));
+    if (isListpack(l))
+        l->ptr = lpDeleteRange(l->ptr, (long)start, num);
+    else
+        qlDeleteRange(l->ptr, start, num);
+}
+
+static size_t entryBytes(unsigned char *lp, unsigned char *p) {
+    unsigned char *next = lpNext(lp, p);
+    return (size_t)((next ? next : lp + lpBytes(lp) - 1) - p);
+}
+
+bool listTypeSet(struct listRef *l, int64_t index, struct str s) {
+    struct qlCursor cursor;
+    if (isListpack(l)) {
+        unsigned char *p = lpSeek(l->ptr, index);
+        if (!p) return false;
+        size_t bound = qlEntryBound(s.len), was = entryBytes(l->ptr, p);
+        if (staysListpack(l, bound > was ? bound - was : 0, 0)) {
+            l->ptr = lpInsert(l->ptr, s, p, LP_REPLACE, NULL);
+            return true;
+        }
+    }
+    if (!qlCursorSeek(&cursor, l->ptr, index)) return false;
+    qlReplace(&cursor, s);
+    return true;
+}
+
+bool listTypeInsert(struct listRef *l, struct str pivot, struct str s, bool after) {
+    struct qlCursor cursor;
+    struct lpValue v;
+    struct listNeedle needle = listTypeNeedle(pivot);
+    if (isListpack(l)) {
+        unsigned char *first = lpFirst(l->ptr), *p = first ? lpFind(l->ptr, first, pivot, 0) : NULL;
+        if (!p) return false;
+        if (staysListpack(l, qlEntryBound(s.len), 1)) {
+            l->ptr = lpInsert(l->ptr, s, p, after ? LP_AFTER : LP_BEFORE, NULL);
+            return true;
+        }
+    }
+    qlCursorStart(&cursor, l->ptr, QL_HEAD);
+    while (qlNext(&cursor)) {
+        qlValue(&cursor, &v);
+        if (!listTypeMatches(&needle, &v)) continue;
+        qlInsert(&cursor, s, after);
+        return true;
+    }
+    qlCursorClose(&cursor);
+    return false;
+}
+
+static uint64_t deleteEqualListpack(struct listRef *l, const struct listNeedle *needle, uint64_t max,
+                                    enum listEnd from) {
+    unsigned char *lp = l->ptr, *p = from == LIST_LEFT ? lpFirst(lp) : lpLast(lp);
+    uint64_t deleted = 0;
+    struct lpValue v;
+    while (p && deleted < max) {
+        lpGetValue(p, &v);
+        if (!listTypeMatches(needle, &v)) {
+            p = from == LIST_LEFT ? lpNext(lp, p) : lpPrev(lp, p);
+            continue;
+        }
+        lp = lpDelete(lp, p, &p);
+        if (from == LIST_RIGHT) p = p ? lpPrev(lp, p) : lpLast(lp);
+        deleted++;
+    }
+    l->ptr = lp;
+    return deleted;
+}
+
+uint64_t listTypeDeleteEqual(struct listRef *l, struct str s, uint64_t max, enum listEnd from) {
+    struct listNeedle needle = listTypeNeedle(s);
+    if (isListpack(l)) return deleteEqualListpack(l, &needle, max, from);
+    struct qlCursor cursor;
+    struct lpValue v;
+    uint64_t deleted = 0;
+    qlCursorStart(&cursor, l->ptr, (enum qlEnd)from);
+    while (deleted < max && (from == LIST_LEFT ? qlNext(&cursor) : qlPrev(&cursor))) {
+        qlValue(&cursor, &v);
+        if (!listTypeMatches(&needle, &v)) continue;
+        qlDelete(&cursor);
+        deleted++;
+    }
+    qlCursorClose(&cursor);
+    return deleted;
+}
+
+/* ---- Read ---- */
+
+bool listTypeSeek(struct listIterator *it, struct listRef l, int64_t index) {
+    it->list = l;
+    if (!isListpack(&l)) return qlCursorSeek(&it->cursor, l.ptr, index);
+    it->p = lpSeek(l.ptr, index);
+    return it->p != NULL;
+}
+
+bool listTypeNext(struct listIterator *it) {
+    if (!isListpack(&it->list)) return qlNext(&it->cursor);
+    it->p = lpNext(it->list.ptr, it->p);
+    return it->p != NULL;
+}
+
+bool listTypePrev(struct listIterator *it) {
+    if (!isListpack(&it->list)) return qlPrev(&it->cursor);
+    it->p = lpPrev(it->list.ptr, it->p);
+    return it->p != NULL;
+}
+
+void listTypeGet(const struct listIterator *it, struct lpValue *v) {
+    if (isListpack(&it->list))
+        lpGetValue(it->p, v);
+    else
+        qlValue(&it->cursor, v);
+}
+
+struct str listTypeText(const struct listIterator *it, char buf[LP_INTBUF_SIZE]) {
+    struct lpValue v;
+    listTypeGet(it, &v);
+    return v.sval ? strN(v.sval, v.slen) : strN(buf, ll2string(buf, v.lval));
+}
+
+void listTypeStop(struct listIterator *it) {
+    if (!isListpack(&it->list)) qlCursorClose(&it->cursor);
+}
+
+struct listNeedle listTypeNeedle(struct str s) {
+    struct listNeedle n = {.text = s};
+    n.is_number = s.len < LP_INTBUF_SIZE && string2ll(s, &n.number);
+    return n;
+}
+
+/* ---- The type ---- */
+
+static const char *typeEncodingName(const struct object *o) {
+    return o->encoding == LIST_LISTPACK ? "listpack" : "quicklist";
+}
+
+static void typeFree(struct value v) {
+    listTypeFree((struct listRef){.ptr = v.ptr, .encoding = v.encoding});
+}
+
+static size_t typeFreeEffort(const struct object *o) {
+    return o->encoding == LIST_LISTPACK ? 1 : 2 * ((struct quicklist *)objectPtr(o))->nodes;
+}
+
+static size_t typeMemoryUsage(const struct object *o, size_t samples) {
+    return o->encoding == LIST_LISTPACK ? zmallocSize(objectPtr(o)) : qlMemory(objectPtr(o), samples);
+}
+
+static struct value typeCopy(const struct object *o) {
+    struct listRef l = listTypeOpen(o);
+    l.ptr = isListpack(&l) ? (void *)lpDup(l.ptr) : qlDup(l.ptr);
+    return valuePtr(OBJ_LIST, l.encoding, l.ptr);
+}
+
+static void typeIterate(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv) {
+    char buf[LP_INTBUF_SIZE];
+    struct listIterator it;
+    for (bool more = listTypeSeek(&it, listTypeOpen(o), 0); more && fn(priv, listTypeText(&it, buf));)
+        more = listTypeNext(&it);
+    listTypeStop(&it);
+}
+
+static bool digestElement(void *digest, struct str element) {
+    digestMix(digest, element);
+    return true;
+}
+
+static void typeDigest(const struct object *o, uint8_t digest[20]) {
+    typeIterate(o, digestElement, digest);
+}
+
+static sds typeDebugInfo(const struct object *o, sds s) {
+    if (o->encoding == LIST_LISTPACK) return s;
+    const struct quicklist *ql = objectPtr(o);
+    return sdscatprintf(
+        s, "ql_nodes:%u ql_avg_node:%.2f ql_listpack_max:%d ql_compressed:%d ql_uncompressed_size:%zu",
+        ql->nodes, (double)ql->count / ql->nodes, ql->fill, ql->depth != 0, qlUncompressedBytes(ql));
+}
+
+/* ---- Prefetch ---- */
+
+static bool prefetchListpack(const unsigned char *lp, unsigned wants, int step) {
+    if (step == 0) {
+        for (int i = 0; i < (wants & PREFETCH_HEAD ? LINES_TO_MOVE : 1); i++)
+            __builtin_prefetch(lp + LINE * i);
+        return wants & PREFETCH_TAIL;
+    }
+    __builtin_prefetch(lp + lpBytes(lp) - 1); /* its size has arrived */
+    return false;
+}
+
+static bool typePrefetch(const struct object *o, const struct pendingCommand *pc, int step,
+                         struct prefetchState *state) {
+    unsigned wants = pc->cmd->spec->prefetch;
+    if (o->encoding == LIST_LISTPACK) return prefetchListpack(objectPtr(o), wants, step);
+    return qlPrefetch(objectPtr(o), wants & PREFETCH_TAIL ? QL_TAIL : QL_HEAD, step, &state->at);
+}
+
+static const struct objectType listType = {
+    .id = OBJ_LIST,
+    .name = "list",
+    .encodingName = typeEncodingName,
+    .free = typeFree,
+    .freeEffort = typeFreeEffort,
+    .memoryUsage = typeMemoryUsage,
+    .copy = typeCopy,
+    .digest = typeDigest,
+    .prefetch = typePrefetch,
+    .iterate = typeIterate,
+    .debugInfo = typeDebugInfo,
+};
+
+static struct configDirective directives[] = {
+    CONFIG_INT("list-max-listpack-size", "list-max-ziplist-size", CONFIG_MODIFIABLE, &max_listpack_size, -2,
+               INT32_MIN, INT32_MAX, NULL),
+    CONFIG_INT("list-compress-depth", NULL, CONFIG_MODIFIABLE, &compress_depth, 0, 0, INT32_MAX, NULL),
+};
+
+void listTypeInit(void) {
+    objectTypeRegister(&listType);
+    configRegister(directives, sizeof directives / sizeof *directives);
+    commandRegister(commandsList);
+}

@@ -1,0 +1,86 @@
+/* list.h - the list as a value: what its commands, and other rooms that keep data in lists, may do.
+ *
+ *     listpack     one listpack behind the object                     short lists
+ *     quicklist    struct quicklist: a chain of listpacks             all others; ds/quicklist.h
+ *
+ * A listpack never grows past list-max-listpack-size: it becomes a quicklist first. A quicklist turns back
+ * when deleting has left one node of at most half that limit, so that a list at the limit does not change to
+ * and fro with each command. Inside of each encoding the work is done by its own loop; this interface only
+ * chooses. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "core/object.h"
+#include "ds/listpack.h"
+#include "ds/quicklist.h"
+
+struct client;
+
+enum { LIST_LISTPACK, LIST_QUICKLIST };
+enum listEnd { LIST_LEFT = QL_HEAD, LIST_RIGHT = QL_TAIL };
+
+/* A list to work on, in the keyspace or being built. Functions that change it take a pointer, as the
+ * container may move or be converted; listTypeCommit tells the object afterwards. */
+struct listRef {
+    void *ptr;
+    int encoding;
+};
+
+void listTypeInit(void); /* type, commands, directives */
+
+/* An empty list, with room for `bytes` of entries (qlEntryBound) while it is a listpack. */
+struct listRef listTypeNew(size_t bytes);
+void listTypeFree(struct listRef l);
+static inline struct listRef listTypeOpen(const struct object *o) {
+    return (struct listRef){.ptr = objectPtr(o), .encoding = (int)o->encoding};
+}
+static inline void listTypeCommit(struct object *o, struct listRef l) {
+    objectSetPtr(o, l.encoding, l.ptr);
+}
+struct value listTypeValue(struct listRef l); /* for dbAdd and friends; must not be empty */
+uint64_t listTypeLength(struct listRef l);    /* O(1) */
+
+/* ---- Change. Elements are shorter than QL_ELEMENT_MAX. ---- */
+void listTypePush(struct listRef *l, struct str s, enum listEnd end);
+void listTypeDelete(struct listRef *l, uint64_t start, uint64_t num); /* both within the list */
+bool listTypeSet(struct listRef *l, int64_t index, struct str s);     /* false: no such index */
+/* Next to the first element equal to `pivot`. False: there is none. */
+bool listTypeInsert(struct listRef *l, struct str pivot, struct str s, bool after);
+/* Deletes the first `max` elements equal to s as seen from that end; returns how many there were. */
+uint64_t listTypeDeleteEqual(struct listRef *l, struct str s, uint64_t max, enum listEnd from);
+/* Back to a listpack, if it has become small; the functions above do not. */
+void listTypeShrink(struct listRef *l);
+
+/* ---- Read ---- */
+/* On an element; nothing may change the list until listTypeStop. */
+struct listIterator {
+    struct listRef list;
+    unsigned char *p;       /* LIST_LISTPACK */
+    struct qlCursor cursor; /* LIST_QUICKLIST */
+};
+/* To the element at `index`, negative from the end. False (nothing to stop): there is none. */
+bool listTypeSeek(struct listIterator *it, struct listRef l, int64_t index);
+bool listTypeNext(struct listIterator *it);
+bool listTypePrev(struct listIterator *it);
+void listTypeGet(const struct listIterator *it, struct lpValue *v);
+struct str listTypeText(const struct listIterator *it, char buf[LP_INTBUF_SIZE]);
+void listTypeStop(struct listIterator *it);
+
+/* An element to look for. */
+struct listNeedle {
+    struct str text;
+    int64_t number;
+    bool is_number; /* `text` is how a listpack would keep it: as a number */
+};
+struct listNeedle listTypeNeedle(struct str s);
+static inline bool listTypeMatches(const struct listNeedle *n, const struct lpValue *v) {
+    return v->sval ? strEq(strN(v->sval, v->slen), n->text) : n->is_number && v->lval == n->number;
+}
+
+/* ---- Reply (list_reply.c) ---- */
+/* Elements start, start + 1 ... as bulk strings, without the array's header; or start, start - 1 ... */
+void listTypeReply(struct listRef l, struct client *c, uint64_t start, uint64_t count);
+void listTypeReplyBack(struct listRef l, struct client *c, uint64_t start, uint64_t count);

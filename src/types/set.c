@@ -1,0 +1,353 @@
+/* set.c - the set container in its three encodings; see set.h. */
+#include "types/set.h"
+
+#include "base/assert.h"
+#include "base/num.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "commands/commands.h"
+#include "core/config.h"
+#include "core/db.h"
+#include "core/digest.h"
+#include "core/round.h"
+#include "core/type.h"
+#include "ds/intset.h"
+#include "types/types.h"
+
+#define LONG_MEMBER       255
+#define INTSET_HARD_LIMIT (1 << 30)
+
+static int64_t max_intset_entries, max_listpack_entries, max_listpack_value;
+
+/* ---- Members of the hash table ---- */
+
+static struct str memberText(const void *entry) {
+    const unsigned char *p = entry;
+    if (*p < LONG_MEMBER) return strN((const char *)p + 1, *p);
+    uint32_t len;
+    memcpy(&len, p + 1, sizeof len);
+    return strN((const char *)p + 1 + sizeof len, len);
+}
+
+static size_t memberBytes(struct str member) {
+    return member.len + (member.len < LONG_MEMBER ? 1 : 1 + sizeof(uint32_t));
+}
+
+static void *memberNew(struct str member) {
+    unsigned char *entry = zmalloc(memberBytes(member)), *p = entry;
+    if (member.len < LONG_MEMBER) {
+        *p++ = (unsigned char)member.len;
+    } else {
+        uint32_t len = (uint32_t)member.len;
+        *p++ = LONG_MEMBER;
+        memcpy(p, &len, sizeof len);
+        p += sizeof len;
+    }
+    memcpy(p, member.ptr, member.len);
+    return entry;
+}
+
+static void memberFree(void *entry) {
+    zfreeSized(entry, memberBytes(memberText(entry)));
+}
+
+static const struct hashtableType members_type = {.entryKey = memberText, .entryFree = memberFree};
+
+/* ---- Conversion ---- */
+
+static bool fitsListpack(size_t entries, size_t longest) {
+    return entries <= (size_t)max_listpack_entries && longest <= (size_t)max_listpack_value;
+}
+
+static uint32_t intsetLimit(void) {
+    return max_intset_entries > INTSET_HARD_LIMIT ? INTSET_HARD_LIMIT : (uint32_t)max_intset_entries;
+}
+
+static size_t textLength(int64_t v) {
+    char text[LONG_STR_SIZE];
+    return ll2string(text, v);
+}
+
+/* The longest of the integers is at one of the ends. */
+static size_t longestInt(const unsigned char *is) {
+    if (!intsetLength(is)) return 0;
+    size_t low = textLength(intsetGet(is, 0)), high = textLength(intsetGet(is, intsetLength(is) - 1));
+    return low > high ? low : high;
+}
+
+static struct setRef toHashtable(struct setRef s, size_t expected) {
+    hashtable *ht = hashtableCreate(&members_type);
+    size_t size = setSize(s);
+    hashtableExpand(ht, expected > size ? expected : size);
+    struct setIterator it;
+    struct setMember m;
+    setIterate(&it, s);
+    while (setNext(&it, &m)) hashtableAddUnchecked(ht, memberNew(m.s), hashBytes(m.s.ptr, m.s.len));
+    setStop(&it);
+    setFree(s);
+    return (struct setRef){ht, SET_HASHTABLE};
+}
+
+static struct setRef intsetToListpack(struct setRef s) {
+    unsigned char *lp = lpNew(intsetBytes(s.ptr));
+    for (uint32_t i = 0; i < intsetLength(s.ptr); i++) lp = lpAppendInt(lp, intsetGet(s.ptr, i));
+    setFree(s);
+    return (struct setRef){lp, SET_LISTPACK};
+}
+
+/* ---- Life ---- */
+
+struct setRef setNew(struct str first, size_t expected) {
+    int64_t v;
+    if (string2ll(first, &v) && expected <= intsetLimit()) return (struct setRef){intsetNew(), SET_INTSET};
+    if (fitsListpack(expected, first.len)) return (struct setRef){lpNew(0), SET_LISTPACK};
+    hashtable *ht = hashtableCreate(&members_type);
+    if (expected > 1) hashtableExpand(ht, expected);
+    return (struct setRef){ht, SET_HASHTABLE};
+}
+
+void setFree(struct setRef s) {
+    switch (s.encoding) {
+    case SET_INTSET: intsetFree(s.ptr); break;
+    case SET_LISTPACK: lpFree(s.ptr); break;
+    default: hashtableRelease(s.ptr);
+    }
+}
+
+struct value setValue(struct setRef s) {
+    return valuePtr(OBJ_SET, s.encoding, s.ptr);
+}
+
+/* ---- Members ---- */
+
+size_t setSize(struct setRef s) {
+    switch (s.encoding) {
+    case SET_INTSET: return intsetLength(s.ptr);
+    case SET_LISTPACK: return lpLength(s.ptr);
+    default: return hashtableSize(s.ptr);
+    }
+}
+
+static unsigned char *listpackFind(unsigned char *lp, struct str member) {
+    unsigned char *p = lpFirst(lp);
+    return p ? lpFind(lp, p, member, 0) : NULL;
+}
+
+bool setContains(struct setRef s, struct str member) {
+    int64_t v;
+    switch (s.encoding) {
+    case SET_INTSET: return string2ll(member, &v) && intsetFind(s.ptr, v);
+    case SET_LISTPACK: return listpackFind(s.ptr, member);
+    default: return hashtableFindHashed(s.ptr, member, dbHashKey(member));
+    }
+}
+
+static bool hashtableAddMember(struct setRef *s, struct str member) {
+    uint64_t hash = dbHashKey(member);
+    if (hashtableFindHashed(s->ptr, member, hash)) return false;
+    hashtableAddUnchecked(s->ptr, memberNew(member), hash);
+    return true;
+}
+
+static bool listpackAddMember(struct setRef *s, struct str member) {
+    if (listpackFind(s->ptr, member)) return false;
+    if (fitsListpack(lpLength(s->ptr) + 1, member.len) && lpSafeToAdd(s->ptr, member.len)) {
+        s->ptr = lpAppend(s->ptr, member);
+        return true;
+    }
+    *s = toHashtable(*s, 0);
+    return hashtableAddMember(s, member);
+}
+
+static bool intsetAddMember(struct setRef *s, struct str member) {
+    int64_t v;
+    if (string2ll(member, &v)) {
+        bool added;
+        s->ptr = intsetAdd(s->ptr, v, &added);
+        if (added && intsetLength(s->ptr) > intsetLimit()) *s = toHashtable(*s, 0);
+        return added;
+    }
+    size_t longest = longestInt(s->ptr);
+    bool fits = fitsListpack(intsetLength(s->ptr) + 1, longest > member.len ? longest : member.len);
+    *s = fits ? intsetToListpack(*s) : toHashtable(*s, 0);
+    return setAdd(s, member);
+}
+
+bool setAdd(struct setRef *s, struct str member) {
+    switch (s->encoding) {
+    case SET_INTSET: return intsetAddMember(s, member);
+    case SET_LISTPACK: return listpackAddMember(s, member);
+    default: return hashtableAddMember(s, member);
+    }
+}
+
+bool setRemove(struct setRef *s, struct str member) {
+    int64_t v;
+    bool removed = false;
+    unsigned char *p;
+    switch (s->encoding) {
+    case SET_INTSET:
+        if (string2ll(member, &v)) s->ptr = intsetRemove(s->ptr, v, &removed);
+        return removed;
+    case SET_LISTPACK:
+        p = listpackFind(s->ptr, member);
+        if (p) s->ptr = lpDelete(s->ptr, p, NULL);
+        return p;
+    default: return hashtableDelete(s->ptr, member);
+    }
+}
+
+static void readInt(int64_t v, struct setMember *m) {
+    m->s = strN(m->text, ll2string(m->text, v));
+}
+
+void setRandom(struct setRef s, struct setMember *m) {
+    switch (s.encoding) {
+    case SET_INTSET: readInt(intsetGet(s.ptr, (uint32_t)randomBelow(intsetLength(s.ptr))), m); break;
+    case SET_LISTPACK: m->s = lpView(lpSeek(s.ptr, (long)randomBelow(lpLength(s.ptr))), m->text); break;
+    default: m->s = memberText(hashtableFairRandomEntry(s.ptr));
+    }
+}
+
+/* ---- Walking ---- */
+
+void setIterate(struct setIterator *it, struct setRef s) {
+    it->set = s;
+    it->index = 0;
+    it->p = s.encoding == SET_LISTPACK ? lpFirst(s.ptr) : NULL;
+    if (s.encoding == SET_HASHTABLE) hashtableInitIterator(&it->table, s.ptr, true);
+}
+
+bool setNext(struct setIterator *it, struct setMember *m) {
+    void *entry;
+    switch (it->set.encoding) {
+    case SET_INTSET:
+        if (it->index == intsetLength(it->set.ptr)) return false;
+        readInt(intsetGet(it->set.ptr, it->index++), m);
+        return true;
+    case SET_LISTPACK:
+        if (!it->p) return false;
+        m->s = lpView(it->p, m->text);
+        it->p = lpNext(it->set.ptr, it->p);
+        return true;
+    default:
+        if (!hashtableNext(&it->table, &entry)) return false;
+        m->s = memberText(entry);
+        return true;
+    }
+}
+
+void setStop(struct setIterator *it) {
+    if (it->set.encoding == SET_HASHTABLE) hashtableStopIterator(&it->table);
+}
+
+/* ---- Type hooks ---- */
+
+static const char *typeEncodingName(const struct object *o) {
+    static const char *names[] = {"intset", "listpack", "hashtable"};
+    return names[o->encoding];
+}
+
+static void typeFree(struct value v) {
+    setFree((struct setRef){v.ptr, v.encoding});
+}
+
+static size_t typeFreeEffort(const struct object *o) {
+    return o->encoding == SET_HASHTABLE ? hashtableSize(objectPtr(o)) : 1;
+}
+
+static size_t tableMemory(hashtable *ht, size_t samples) {
+    size_t seen = 0, bytes = 0;
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, ht, true);
+    while ((!samples || seen < samples) && hashtableNext(&it, &entry)) {
+        bytes += zmallocSize(entry);
+        seen++;
+    }
+    hashtableStopIterator(&it);
+    if (seen) bytes = (size_t)((double)bytes / (double)seen * (double)hashtableSize(ht));
+    return zmallocSize(ht) + hashtableMemory(ht) + bytes;
+}
+
+static size_t typeMemory(const struct object *o, size_t samples) {
+    return o->encoding == SET_HASHTABLE ? tableMemory(objectPtr(o), samples) : zmallocSize(objectPtr(o));
+}
+
+static struct value typeCopy(const struct object *o) {
+    struct setRef s = setOpen(o), copy = {NULL, s.encoding};
+    if (s.encoding == SET_INTSET) {
+        copy.ptr = intsetDup(s.ptr);
+    } else if (s.encoding == SET_LISTPACK) {
+        copy.ptr = lpDup(s.ptr);
+    } else {
+        struct setIterator it;
+        struct setMember m;
+        copy.ptr = hashtableCreate(&members_type);
+        hashtableExpand(copy.ptr, setSize(s));
+        setIterate(&it, s);
+        while (setNext(&it, &m)) hashtableAddUnchecked(copy.ptr, memberNew(m.s), hashBytes(m.s.ptr, m.s.len));
+        setStop(&it);
+    }
+    return setValue(copy);
+}
+
+static void typeDigest(const struct object *o, uint8_t digest[20]) {
+    struct setIterator it;
+    struct setMember m;
+    setIterate(&it, setOpen(o));
+    while (setNext(&it, &m)) digestXor(digest, m.s);
+    setStop(&it);
+}
+
+static bool typePrefetch(const struct object *o, const struct pendingCommand *pc, int step,
+                         struct prefetchState *state) {
+    (void)state;
+    if (step == 0) {
+        __builtin_prefetch(objectPtr(o));
+        return o->encoding == SET_HASHTABLE && pc->member.ptr;
+    }
+    if (step == 1) {
+        hashtablePrefetchBucket(objectPtr(o), pc->member_hash);
+        return true;
+    }
+    const void *entry = hashtablePeek(objectPtr(o), pc->member_hash);
+    if (entry) __builtin_prefetch(entry);
+    return false;
+}
+
+static void typeIterate(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv) {
+    struct setIterator it;
+    struct setMember m;
+    setIterate(&it, setOpen(o));
+    while (setNext(&it, &m) && fn(priv, m.s)) {
+    }
+    setStop(&it);
+}
+
+static const struct objectType set_type = {
+    .id = OBJ_SET,
+    .name = "set",
+    .encodingName = typeEncodingName,
+    .free = typeFree,
+    .freeEffort = typeFreeEffort,
+    .memoryUsage = typeMemory,
+    .copy = typeCopy,
+    .digest = typeDigest,
+    .prefetch = typePrefetch,
+    .iterate = typeIterate,
+};
+
+void setInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_INT("set-max-intset-entries", NULL, CONFIG_MODIFIABLE, &max_intset_entries, 512, 0, INT64_MAX,
+                   NULL),
+        CONFIG_INT("set-max-listpack-entries", NULL, CONFIG_MODIFIABLE, &max_listpack_entries, 128, 0,
+                   INT64_MAX, NULL),
+        CONFIG_INT("set-max-listpack-value", NULL, CONFIG_MODIFIABLE, &max_listpack_value, 64, 0, INT64_MAX,
+                   NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    objectTypeRegister(&set_type);
+    commandRegister(commandsSet);
+}

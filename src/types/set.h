@@ -1,0 +1,64 @@
+/* set.h - sets as values: what the set commands, and other rooms that keep data in sets, may do.
+ *
+ *     intset      integers only, sorted, in one allocation (ds/intset)
+ *     listpack    a few short members (ds/listpack)
+ *     hashtable   all others: ds/hashtable over members of one small allocation each
+ *
+ *                 member:   | len:8 | bytes |      or, from 255 bytes on,      | 255 | len:32 | bytes |
+ *
+ * Changing a set may move or convert it: functions that change take a pointer to the struct setRef, and
+ * setCommit tells the object afterwards. Sets only ever convert upwards. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "core/object.h"
+#include "ds/hashtable.h"
+#include "ds/listpack.h"
+
+enum { SET_INTSET, SET_LISTPACK, SET_HASHTABLE };
+
+struct setRef {
+    void *ptr;
+    uint8_t encoding;
+};
+
+/* A member that was read; `s` may point into `text`: do not copy the struct. */
+struct setMember {
+    struct str s;
+    char text[LP_INTBUF_SIZE];
+};
+
+/* ---- Life ---- */
+static inline struct setRef setOpen(const struct object *o) {
+    return (struct setRef){objectPtr(o), (uint8_t)o->encoding};
+}
+static inline void setCommit(struct object *o, struct setRef s) {
+    objectSetPtr(o, s.encoding, s.ptr);
+}
+/* An empty set in the encoding that suits this first member and about this many. */
+struct setRef setNew(struct str first, size_t expected);
+void setFree(struct setRef s);
+struct value setValue(struct setRef s); /* to put it into the keyspace; owns the container */
+
+/* ---- Members ---- */
+size_t setSize(struct setRef s);
+bool setContains(struct setRef s, struct str member); /* O(1); listpack O(n) */
+bool setAdd(struct setRef *s, struct str member);     /* false: was there */
+bool setRemove(struct setRef *s, struct str member);  /* false: was not there */
+void setRandom(struct setRef s, struct setMember *m); /* fair; the set is not empty; O(1) */
+
+/* ---- Walking. The set must not change meanwhile. ---- */
+struct setIterator {
+    struct setRef set;
+    uint32_t index;
+    unsigned char *p;
+    struct hashtableIterator table;
+};
+void setIterate(struct setIterator *it, struct setRef s);
+bool setNext(struct setIterator *it, struct setMember *m);
+void setStop(struct setIterator *it);
+
+void setInit(void); /* type, commands, directives */

@@ -1,0 +1,406 @@
+/* stream.c - IDs, and streams as a sequence of nodes: adding, removing, trimming, walking; see stream.h. */
+#include "types/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "types/stream_node.h"
+#include "types/types.h"
+
+#define ID_TEXT_MAX 127
+
+int64_t stream_node_max_bytes, stream_node_max_entries;
+
+/* ---- IDs ---- */
+
+bool streamIDNext(struct streamID *id) {
+    if (id->seq == UINT64_MAX) {
+        if (id->ms == UINT64_MAX) return false;
+        id->ms++;
+    }
+    id->seq++;
+    return true;
+}
+
+bool streamIDPrev(struct streamID *id) {
+    if (!id->seq) {
+        if (!id->ms) return false;
+        id->ms--;
+    }
+    id->seq--;
+    return true;
+}
+
+struct str streamIDText(struct streamID id, char *buf) {
+    unsigned n = ull2string(buf, id.ms);
+    buf[n++] = '-';
+    n += ull2string(buf + n, id.seq);
+    return strN(buf, n);
+}
+
+/* Strict, but that leading zeros, blanks and a plus have always been let through. */
+bool streamIDParseNumber(struct str text, uint64_t *n) {
+    char buf[ID_TEXT_MAX + 1], *end;
+    if (string2ull(text, n)) return true;
+    if (!text.len || text.len > ID_TEXT_MAX || memchr(text.ptr, '-', text.len)) return false;
+    memcpy(buf, text.ptr, text.len);
+    buf[text.len] = 0;
+    errno = 0;
+    *n = strtoull(buf, &end, 10);
+    return !errno && end == buf + text.len;
+}
+
+bool streamIDParse(struct str text, uint64_t missing_seq, struct streamID *id) {
+    if (text.len > ID_TEXT_MAX || !text.len) return false;
+    const char *dash = memchr(text.ptr, '-', text.len);
+    id->seq = missing_seq;
+    if (!dash) return streamIDParseNumber(text, &id->ms);
+    size_t n = (size_t)(dash - text.ptr);
+    return streamIDParseNumber(strN(text.ptr, n), &id->ms) &&
+           streamIDParseNumber(strN(dash + 1, text.len - n - 1), &id->seq);
+}
+
+struct streamKey streamKeyOf(struct streamID id) {
+    struct streamKey k;
+    uint64_t ms = __builtin_bswap64(id.ms), seq = __builtin_bswap64(id.seq);
+    memcpy(k.bytes, &ms, 8);
+    memcpy(k.bytes + 8, &seq, 8);
+    return k;
+}
+
+struct streamID streamKeyID(struct str key) {
+    struct streamID id;
+    memcpy(&id.ms, key.ptr, 8);
+    memcpy(&id.seq, key.ptr + 8, 8);
+    return (struct streamID){__builtin_bswap64(id.ms), __builtin_bswap64(id.seq)};
+}
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "keys are big endian");
+
+/* ---- Life ---- */
+
+struct stream *streamNew(void) {
+    struct stream *s = zcalloc(1, sizeof *s);
+    raxInit(&s->nodes);
+    raxInit(&s->groups);
+    return s;
+}
+
+static void freeNode(void *lp) {
+    lpFree(lp);
+}
+
+static void freeGroup(void *group) {
+    streamGroupFree(group);
+}
+
+void streamFree(struct stream *s) {
+    raxDestroy(&s->nodes, freeNode);
+    raxDestroy(&s->groups, freeGroup);
+    if (s->tail) lpFree(s->tail);
+    zfree(s);
+}
+
+struct stream *streamDup(struct stream *s) {
+    struct stream *copy = zmalloc(sizeof *copy);
+    struct raxIterator it;
+    *copy = *s;
+    raxInit(&copy->nodes);
+    raxInit(&copy->groups);
+    if (s->tail) copy->tail = lpDup(s->tail);
+    raxStart(&it, &s->nodes);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
+        raxInsert(&copy->nodes, it.key, lpDup(it.value), NULL);
+    raxStop(&it);
+    raxStart(&it, &s->groups);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
+        raxInsert(&copy->groups, it.key, streamGroupDup(it.value), NULL);
+    raxStop(&it);
+    return copy;
+}
+
+struct value streamValue(struct stream *s) {
+    return valuePtr(OBJ_STREAM, 0, s);
+}
+
+/* ---- Nodes ---- */
+
+size_t streamNodes(const struct stream *s) {
+    return s->nodes.size + (s->tail != NULL);
+}
+
+/* The last node of the tree becomes the one that grows. */
+static void pullTail(struct stream *s) {
+    struct raxIterator it;
+    s->tail = NULL;
+    raxStart(&it, &s->nodes);
+    if (raxSeek(&it, "$", STR(""))) {
+        s->tail = it.value;
+        s->tail_id = streamKeyID(it.key);
+        raxRemove(&s->nodes, it.key, NULL);
+    }
+    raxStop(&it);
+}
+
+static void pushTail(struct stream *s) {
+    struct streamKey key = streamKeyOf(s->tail_id);
+    raxInsert(&s->nodes, streamKeyView(&key), lpShrinkToFit(s->tail), NULL);
+    s->tail = NULL;
+}
+
+/* Goes to the first node that may hold IDs from `id` on, or the last that may hold some up to it. */
+static bool seekNode(struct streamIterator *it, struct streamID id) {
+    struct stream *s = it->stream;
+    struct streamKey key = streamKeyOf(id);
+    it->in_tail = s->tail && streamIDCompare(s->tail_id, id) <= 0;
+    if (it->in_tail || raxSeek(&it->nodes, "<=", streamKeyView(&key))) return true;
+    if (it->reverse) return false;
+    it->in_tail = !raxSeek(&it->nodes, "^", STR(""));
+    return !it->in_tail || s->tail;
+}
+
+static bool otherNode(struct streamIterator *it) {
+    if (it->reverse && it->in_tail) {
+        it->in_tail = false;
+        return raxSeek(&it->nodes, "$", STR(""));
+    }
+    if (it->reverse) return raxPrev(&it->nodes);
+    if (it->in_tail) return false;
+    it->in_tail = !raxNext(&it->nodes);
+    return true; /* a stream with nodes in the tree has a tail */
+}
+
+static void enterNode(struct streamIterator *it) {
+    it->node = it->in_tail ? it->stream->tail : it->nodes.value;
+    it->node_id = it->in_tail ? it->stream->tail_id : streamKeyID(it->nodes.key);
+    struct nodeHead h = nodeHead(it->node);
+    it->names = h.first_name;
+    it->name_count = h.names;
+    it->at = h.first_entry;
+    if (it->reverse) it->before = lpLast(it->node);
+}
+
+/* The node has moved. */
+static void replaceNode(struct streamIterator *it, unsigned char *lp) {
+    if (it->in_tail)
+        it->stream->tail = lp;
+    else if (lp != it->node)
+        raxInsert(&it->stream->nodes, it->nodes.key, lp, NULL);
+    it->node = lp;
+}
+
+static void removeNode(struct streamIterator *it) {
+    lpFree(it->node);
+    if (it->in_tail)
+        pullTail(it->stream);
+    else
+        raxRemove(&it->stream->nodes, it->nodes.key, NULL);
+}
+
+/* ---- Walking ---- */
+
+/* The next entry of this node, deleted or not. */
+static bool stepInNode(struct streamIterator *it) {
+    if (it->reverse) {
+        it->at = nodeEntryBefore(it->node, it->before);
+        if (!it->at) return false;
+        it->before = lpPrev(it->node, it->at);
+    } else if (it->left) { /* values of the last entry that nobody read */
+        while (it->left--) it->at = lpNext(it->node, it->at);
+        it->left = 0;
+        it->at = lpNext(it->node, it->at); /* the element that says how to come back */
+    } else if (it->entry) {
+        it->at = lpNext(it->node, it->at);
+    }
+    return it->at;
+}
+
+static bool stepEntry(struct streamIterator *it) {
+    while (!stepInNode(it)) {
+        if (!otherNode(it)) return false;
+        it->entry = NULL;
+        it->left = 0;
+        enterNode(it);
+    }
+    return true;
+}
+
+void streamIterate(struct streamIterator *it, struct stream *s, struct streamID start, struct streamID end,
+                   bool reverse) {
+    it->stream = s;
+    it->start = start;
+    it->end = end;
+    it->reverse = reverse;
+    it->node = it->entry = it->at = it->before = NULL;
+    it->left = 0;
+    raxStart(&it->nodes, &s->nodes);
+    if (seekNode(it, reverse ? end : start)) enterNode(it);
+}
+
+bool streamNext(struct streamIterator *it) {
+    while (it->node && stepEntry(it)) {
+        struct nodeEntry e = nodeEntry(it->node, it->at, it->node_id, it->name_count);
+        bool same = e.flags & ENTRY_SAME_NAMES;
+        it->entry = e.start;
+        it->at = e.first;
+        it->left = same ? e.pairs : 2 * e.pairs;
+        if (streamIDCompare(e.id, it->reverse ? it->start : it->end) * (it->reverse ? -1 : 1) > 0) break;
+        if (e.flags & ENTRY_DELETED) continue;
+        if (streamIDCompare(e.id, it->reverse ? it->end : it->start) * (it->reverse ? -1 : 1) < 0) continue;
+        it->id = e.id;
+        it->pairs = e.pairs;
+        it->name = same ? it->names : NULL;
+        return true;
+    }
+    it->node = NULL;
+    return false;
+}
+
+static struct str takeElement(struct streamIterator *it, char *text) {
+    struct str s = lpView(it->at, text);
+    it->at = lpNext(it->node, it->at);
+    it->left--;
+    return s;
+}
+
+void streamNextPair(struct streamIterator *it, struct str *field, struct str *value) {
+    if (it->name) {
+        *field = lpView(it->name, it->name_text);
+        it->name = lpNext(it->node, it->name);
+    } else {
+        *field = takeElement(it, it->name_text);
+    }
+    *value = takeElement(it, it->value_text);
+}
+
+void streamStop(struct streamIterator *it) {
+    raxStop(&it->nodes);
+}
+
+/* ---- Looking ---- */
+
+static struct streamID edgeID(struct stream *s, bool last) {
+    struct streamIterator it;
+    streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, last);
+    struct streamID id = streamNext(&it) ? it.id : STREAM_ID_MIN;
+    streamStop(&it);
+    return id;
+}
+
+struct streamID streamHighestID(struct stream *s) {
+    return s->length ? edgeID(s, true) : STREAM_ID_MIN;
+}
+
+bool streamExists(struct stream *s, struct streamID id) {
+    struct streamIterator it;
+    if (!s->length || streamIDCompare(id, s->first_id) < 0 || streamIDCompare(id, s->last_id) > 0)
+        return false;
+    streamIterate(&it, s, id, id, false);
+    bool found = streamNext(&it);
+    streamStop(&it);
+    return found;
+}
+
+/* ---- Adding ---- */
+
+/* Would the last node be too large, or hold too many? */
+static bool tailIsFull(const struct stream *s, size_t add) {
+    size_t max_bytes = (size_t)stream_node_max_bytes;
+    if (!max_bytes || max_bytes > LISTPACK_MAX_SAFETY_LIMIT) max_bytes = LISTPACK_MAX_SAFETY_LIMIT;
+    if (lpBytes(s->tail) + add >= max_bytes) return true;
+    return stream_node_max_entries && nodeEntries(s->tail) + nodeDeleted(s->tail) >= stream_node_max_entries;
+}
+
+bool streamAppend(struct stream *s, struct streamID id, const struct str *pairs, size_t count) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < 2 * count; i++) bytes += pairs[i].len;
+    if (bytes > LISTPACK_MAX_SAFETY_LIMIT) return false;
+    if (s->tail && tailIsFull(s, bytes)) pushTail(s);
+    if (!s->tail) {
+        s->tail = nodeNew(pairs, count);
+        s->tail_id = id;
+    }
+    s->tail =
+        nodeAppend(s->tail, (struct streamID){id.ms - s->tail_id.ms, id.seq - s->tail_id.seq}, pairs, count);
+    s->length++;
+    s->entries_added++;
+    s->last_id = id;
+    if (s->length == 1) s->first_id = id;
+    return true;
+}
+
+/* ---- Removing ---- */
+
+static void mendFirst(struct stream *s) {
+    s->first_id = s->length ? edgeID(s, false) : STREAM_ID_MIN;
+}
+
+bool streamDelete(struct stream *s, struct streamID id) {
+    struct streamIterator it;
+    streamIterate(&it, s, id, id, false);
+    bool found = streamNext(&it);
+    if (found) {
+        if (nodeEntries(it.node) == 1)
+            removeNode(&it);
+        else
+            replaceNode(&it, nodeMarkDeleted(it.node, it.entry));
+        s->length--;
+        if (!streamIDCompare(id, s->first_id) || !s->length) mendFirst(s);
+        if (streamIDCompare(id, s->max_deleted_id) > 0) s->max_deleted_id = id;
+    }
+    streamStop(&it);
+    return found;
+}
+
+static bool trimDone(const struct stream *s, const struct streamTrim *t, struct streamID id) {
+    return t->kind == TRIM_MAXLEN ? s->length <= (uint64_t)t->maxlen : streamIDCompare(id, t->minid) >= 0;
+}
+
+/* Can the whole node go? */
+static bool trimTakesNode(const struct stream *s, const struct streamTrim *t,
+                          const struct streamIterator *it) {
+    if (t->kind == TRIM_MAXLEN) return s->length - (uint64_t)nodeEntries(it->node) >= (uint64_t)t->maxlen;
+    return streamIDCompare(nodeLastID(it->node, it->node_id), t->minid) < 0;
+}
+
+/* Entries of the first node, one by one. When those behind them had been deleted before, a node without
+ * entries stays, as in other servers: what an approximate trim removes later depends on it. */
+static int64_t trimInNode(struct stream *s, const struct streamTrim *t, struct streamIterator *it) {
+    int64_t removed = 0;
+    unsigned char *lp = it->node, *p = it->at;
+    while (p) {
+        struct nodeEntry e = nodeEntry(lp, p, it->node_id, it->name_count);
+        if (trimDone(s, t, e.id)) break;
+        p = nodeEntryEnd(lp, &e);
+        if (e.flags & ENTRY_DELETED) continue;
+        *e.start |= ENTRY_DELETED; /* flags are small integers: the element's one byte */
+        s->length--;
+        removed++;
+    }
+    if (removed) replaceNode(it, nodeCount(lp, nodeEntries(lp) - removed, removed));
+    return removed;
+}
+
+int64_t streamTrimTo(struct stream *s, const struct streamTrim *t) {
+    int64_t removed = 0;
+    while (s->length) {
+        struct streamIterator it;
+        if (t->kind == TRIM_MAXLEN && s->length <= (uint64_t)t->maxlen) break;
+        streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, false);
+        int64_t entries = nodeEntries(it.node);
+        bool over = t->limit && removed + entries > t->limit, whole = !over && trimTakesNode(s, t, &it);
+        if (whole) {
+            s->length -= (uint64_t)entries;
+            removed += entries;
+            removeNode(&it);
+        } else if (!over && !t->approximate) {
+            removed += trimInNode(s, t, &it);
+        }
+        streamStop(&it);
+        if (!whole) break;
+    }
+    if (removed) mendFirst(s);
+    return removed;
+}

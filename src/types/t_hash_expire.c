@@ -1,0 +1,462 @@
+/* t_hash_expire.c - the commands on the expiry of fields: HEXPIRE and HTTL with their families, HPERSIST,
+ * HGETEX, HSETEX, HGETDEL.
+ *
+ * All of them name their fields in a block "FIELDS n field ..." at the end. What they do is propagated in
+ * terms that mean the same at any time: HPEXPIREAT, HSETEX PXAT, HPERSIST, HDEL. */
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "commands/commands.h"
+#include "core/cron.h"
+#include "core/db.h"
+#include "core/propagate.h"
+#include "core/reply.h"
+#include "types/t_hash.h"
+
+enum { FIELD_MISSING = -2, NOT_CHANGED = 0, CHANGED = 1, DELETED = 2 };
+
+static const char err_numfields[] =
+    "ERR numfields should be greater than 0 and match the provided number of fields";
+
+/* ---- Arguments ---- */
+
+/* The fields that a command names: argv[first], every step-th. */
+struct fieldArgs {
+    int first, step;
+    size_t count;
+};
+
+/* `at` is where FIELDS stands, or where the arguments end. */
+static bool parseFields(struct client *c, int at, int step, const char *error, struct fieldArgs *f) {
+    int64_t n = 0;
+    if (at + 1 < c->argc && !argLongLong(c, c->argv[at + 1], &n, NULL)) return false;
+    int given = c->argc - at - 2;
+    f->first = at + 2;
+    f->step = step;
+    f->count = (size_t)n;
+    if (n >= 1 && given >= 0 && given % step == 0 && n == given / step) return true;
+    replyError(c, error);
+    return false;
+}
+
+static struct str fieldAt(const struct client *c, const struct fieldArgs *f, size_t i) {
+    return c->argv[f->first + (int)i * f->step];
+}
+
+/* The fields of a command that it did something to, for propagation. */
+struct fieldList {
+    struct str *fields;
+    size_t count;
+};
+
+static void fieldListInit(struct fieldList *l, const struct fieldArgs *f) {
+    l->fields = zmalloc(f->count * sizeof *l->fields);
+    l->count = 0;
+}
+
+static void fieldListAdd(struct fieldList *l, struct str field) {
+    l->fields[l->count++] = field;
+}
+
+enum { TIME_NONE, TIME_KEEP, TIME_PERSIST, TIME_EX, TIME_PX, TIME_EXAT, TIME_PXAT };
+
+/* An argument as an absolute time in ms. */
+static bool parseTime(struct client *c, struct str arg, int kind, int64_t *when_ms) {
+    int64_t v;
+    if (!argLongLong(c, arg, &v, NULL)) return false;
+    bool seconds = kind == TIME_EX || kind == TIME_EXAT, relative = kind == TIME_EX || kind == TIME_PX;
+    bool ok = v >= 0 && (!seconds || v <= INT64_MAX / 1000);
+    if (ok && seconds) v *= 1000;
+    if (ok && relative) ok = !__builtin_add_overflow(v, cmd_time_ms, &v);
+    if (!ok) replyErrorFmt(c, "ERR invalid expire time in '%s' command", c->cmd->fullname);
+    *when_ms = v;
+    return ok;
+}
+
+static int timeOption(struct str arg) {
+    static const char *names[] = {"ex", "px", "exat", "pxat"};
+    for (int i = 0; i < 4; i++) {
+        if (strIs(arg, names[i])) return TIME_EX + i;
+    }
+    return TIME_NONE;
+}
+
+static bool isPast(int64_t when_ms) {
+    return when_ms <= cmd_time_ms;
+}
+
+/* ---- Propagation ---- */
+
+static void propagateDeleted(struct hashKey *k, const struct fieldList *l) {
+    hashPropagate(k, STR("HDEL"), NULL, 0, l->fields, l->count);
+}
+
+static void propagateExpire(struct hashKey *k, int64_t when_ms, const struct fieldList *l) {
+    char ms[LONG_STR_SIZE], n[LONG_STR_SIZE];
+    struct str middle[] = {strN(ms, ll2string(ms, when_ms)), STR("FIELDS"), strN(n, ull2string(n, l->count))};
+    hashPropagate(k, STR("HPEXPIREAT"), middle, 3, l->fields, l->count);
+}
+
+static void propagatePersist(struct hashKey *k, const struct fieldList *l) {
+    char n[LONG_STR_SIZE];
+    struct str middle[] = {STR("FIELDS"), strN(n, ull2string(n, l->count))};
+    hashPropagate(k, STR("HPERSIST"), middle, 2, l->fields, l->count);
+}
+
+/* ---- HEXPIRE ... ---- */
+
+struct expireCondition {
+    bool nx, xx, gt, lt;
+};
+
+/* The options from argv[3] on; *end is where FIELDS stands, or the number of arguments. */
+static bool parseCondition(struct client *c, struct expireCondition *cond, int *end) {
+    int i = 3;
+    for (; i < c->argc && !strIs(c->argv[i], "fields"); i++) {
+        struct str arg = c->argv[i];
+        if (strIs(arg, "nx")) {
+            cond->nx = true;
+        } else if (strIs(arg, "xx")) {
+            cond->xx = true;
+        } else if (strIs(arg, "gt")) {
+            cond->gt = true;
+        } else if (strIs(arg, "lt")) {
+            cond->lt = true;
+        } else {
+            replyErrorFmt(c, "ERR Unsupported option %.*s", (int)arg.len, arg.ptr);
+            return false;
+        }
+    }
+    *end = i;
+    const char *error = NULL;
+    if (cond->nx && (cond->xx || cond->gt || cond->lt))
+        error = "ERR NX and XX, GT or LT options at the same time are not compatible";
+    else if (cond->gt && cond->lt)
+        error = "ERR GT and LT options at the same time are not compatible";
+    if (error) replyError(c, error);
+    return !error;
+}
+
+/* No expiry counts as an infinite one. */
+static bool conditionHolds(const struct expireCondition *cond, int64_t now_ms, int64_t new_ms) {
+    bool has = now_ms != HASH_NO_EXPIRE;
+    if (cond->nx && has) return false;
+    if (cond->xx && !has) return false;
+    if (cond->gt && (!has || new_ms <= now_ms)) return false;
+    if (cond->lt && has && new_ms >= now_ms) return false;
+    return true;
+}
+
+static int expireField(struct hashKey *k, struct str field, const struct expireCondition *cond,
+                       int64_t when_ms) {
+    int64_t now_ms = hashExpire(&k->h, field);
+    if (now_ms == HASH_NO_FIELD) return FIELD_MISSING;
+    if (!conditionHolds(cond, now_ms, when_ms)) return NOT_CHANGED;
+    if (isPast(when_ms)) {
+        hashRemove(&k->h, field);
+        return DELETED;
+    }
+    hashSetExpire(&k->h, field, when_ms);
+    return CHANGED;
+}
+
+/* The fields in the list have got this time, or are deleted when it is over. */
+static void expireDone(struct hashKey *k, int64_t when_ms, const struct fieldList *l) {
+    if (!l->count) return;
+    bool past = isPast(when_ms);
+    if (past)
+        propagateDeleted(k, l);
+    else
+        propagateExpire(k, when_ms, l);
+    hashKeyChanged(k, past ? "hexpired" : "hexpire", NULL, l->count);
+}
+
+static void expireFields(struct client *c, int kind) {
+    struct hashKey k;
+    struct expireCondition cond = {0};
+    struct fieldArgs f;
+    struct fieldList changed;
+    int64_t when_ms;
+    int at;
+    if (!parseCondition(c, &cond, &at) || !parseFields(c, at, 1, err_numfields, &f) ||
+        !parseTime(c, c->argv[2], kind, &when_ms) || !hashKeyWrite(c, &k))
+        return;
+    fieldListInit(&changed, &f);
+    replyArrayLen(c, (int64_t)f.count);
+    for (size_t i = 0; i < f.count; i++) {
+        int result = expireField(&k, fieldAt(c, &f, i), &cond, when_ms);
+        if (result > NOT_CHANGED) fieldListAdd(&changed, fieldAt(c, &f, i));
+        replyLongLong(c, result);
+    }
+    expireDone(&k, when_ms, &changed);
+    zfree(changed.fields);
+}
+
+void hexpireCommand(struct client *c) {
+    expireFields(c, TIME_EX);
+}
+void hpexpireCommand(struct client *c) {
+    expireFields(c, TIME_PX);
+}
+void hexpireatCommand(struct client *c) {
+    expireFields(c, TIME_EXAT);
+}
+void hpexpireatCommand(struct client *c) {
+    expireFields(c, TIME_PXAT);
+}
+
+/* ---- HTTL ..., HPERSIST ---- */
+
+/* argv[at] must be FIELDS. */
+static bool parseOnlyFields(struct client *c, int at, int step, const char *error, struct fieldArgs *f) {
+    if (strIs(c->argv[at], "fields")) return parseFields(c, at, step, error, f);
+    replySyntaxError(c);
+    return false;
+}
+
+static void replyExpiries(struct client *c, bool absolute, bool seconds) {
+    struct hashKey k;
+    struct fieldArgs f;
+    if (!parseOnlyFields(c, 2, 1, err_numfields, &f) || !hashKeyRead(c, &k)) return;
+    replyArrayLen(c, (int64_t)f.count);
+    for (size_t i = 0; i < f.count; i++) {
+        int64_t ms = hashExpire(&k.h, fieldAt(c, &f, i));
+        if (ms >= 0 && !absolute) ms = ms > cmd_time_ms ? ms - cmd_time_ms : 0;
+        replyLongLong(c, ms >= 0 && seconds ? ms / 1000 + (ms % 1000 >= 500) : ms);
+    }
+}
+
+void httlCommand(struct client *c) {
+    replyExpiries(c, false, true);
+}
+void hpttlCommand(struct client *c) {
+    replyExpiries(c, false, false);
+}
+void hexpiretimeCommand(struct client *c) {
+    replyExpiries(c, true, true);
+}
+void hpexpiretimeCommand(struct client *c) {
+    replyExpiries(c, true, false);
+}
+
+/* Takes the expiry from a field. False when it has none, or is not there. */
+static bool persistField(struct hashKey *k, struct str field, struct fieldList *l) {
+    if (hashExpire(&k->h, field) < 0) return false;
+    hashSetExpire(&k->h, field, HASH_NO_EXPIRE);
+    fieldListAdd(l, field);
+    return true;
+}
+
+static void persistDone(struct hashKey *k, const struct fieldList *l) {
+    if (!l->count) return;
+    propagatePersist(k, l);
+    hashKeyChanged(k, "hpersist", NULL, l->count);
+}
+
+void hpersistCommand(struct client *c) {
+    struct hashKey k;
+    struct fieldArgs f;
+    struct fieldList changed;
+    if (!parseOnlyFields(c, 2, 1, err_numfields, &f) || !hashKeyWrite(c, &k)) return;
+    fieldListInit(&changed, &f);
+    replyArrayLen(c, (int64_t)f.count);
+    for (size_t i = 0; i < f.count; i++) {
+        struct str field = fieldAt(c, &f, i);
+        int64_t now_ms = hashExpire(&k.h, field);
+        replyLongLong(c, now_ms < 0 ? now_ms : persistField(&k, field, &changed));
+    }
+    persistDone(&k, &changed);
+    zfree(changed.fields);
+}
+
+/* ---- HGETEX, HGETDEL ---- */
+
+static void replyValues(struct hashKey *k, const struct fieldArgs *f) {
+    replyArrayLen(k->c, (int64_t)f->count);
+    for (size_t i = 0; i < f->count; i++) hashReplyField(k->c, &k->h, fieldAt(k->c, f, i));
+}
+
+struct getexOptions {
+    int kind;
+    struct str time;
+    int end;
+};
+
+static bool parseGetexOptions(struct client *c, struct getexOptions *opt) {
+    *opt = (struct getexOptions){.kind = TIME_NONE};
+    int i = 2;
+    for (; i < c->argc && !strIs(c->argv[i], "fields"); i++) {
+        int kind = strIs(c->argv[i], "persist") ? TIME_PERSIST : timeOption(c->argv[i]);
+        bool known = kind == TIME_PERSIST || (kind && i + 1 < c->argc);
+        if (!known || opt->kind != TIME_NONE) {
+            replySyntaxError(c);
+            return false;
+        }
+        opt->kind = kind;
+        if (kind != TIME_PERSIST) opt->time = c->argv[++i];
+    }
+    opt->end = i;
+    return true;
+}
+
+void hgetexCommand(struct client *c) {
+    static const struct expireCondition always = {0};
+    struct hashKey k;
+    struct getexOptions opt;
+    struct fieldArgs f;
+    struct fieldList changed;
+    int64_t when_ms = HASH_NO_EXPIRE;
+    if (!parseGetexOptions(c, &opt) || !parseFields(c, opt.end, 1, err_numfields, &f) ||
+        (opt.kind >= TIME_EX && !parseTime(c, opt.time, opt.kind, &when_ms)) || !hashKeyRead(c, &k))
+        return;
+    replyValues(&k, &f);
+    if (opt.kind == TIME_NONE) return;
+    fieldListInit(&changed, &f);
+    for (size_t i = 0; i < f.count; i++) {
+        struct str field = fieldAt(c, &f, i);
+        if (opt.kind == TIME_PERSIST)
+            persistField(&k, field, &changed);
+        else if (expireField(&k, field, &always, when_ms) > NOT_CHANGED)
+            fieldListAdd(&changed, field);
+    }
+    if (opt.kind == TIME_PERSIST)
+        persistDone(&k, &changed);
+    else
+        expireDone(&k, when_ms, &changed);
+    zfree(changed.fields);
+}
+
+/* Removes the fields; what was there is in the list. */
+static void removeFields(struct hashKey *k, const struct fieldArgs *f, struct fieldList *removed) {
+    fieldListInit(removed, f);
+    for (size_t i = 0; i < f->count; i++) {
+        struct str field = fieldAt(k->c, f, i);
+        if (hashRemove(&k->h, field)) fieldListAdd(removed, field);
+    }
+    propagateDeleted(k, removed);
+}
+
+void hgetdelCommand(struct client *c) {
+    struct hashKey k;
+    struct fieldArgs f;
+    struct fieldList removed;
+    if (!parseOnlyFields(c, 2, 1, err_syntax, &f) || !hashKeyRead(c, &k)) return;
+    replyArrayLen(c, (int64_t)f.count);
+    fieldListInit(&removed, &f);
+    for (size_t i = 0; i < f.count; i++) {
+        struct str field = fieldAt(c, &f, i);
+        hashReplyField(c, &k.h, field);
+        if (hashRemove(&k.h, field)) fieldListAdd(&removed, field);
+    }
+    propagateDeleted(&k, &removed);
+    if (removed.count) hashKeyChanged(&k, "hdel", NULL, removed.count);
+    zfree(removed.fields);
+}
+
+/* ---- HSETEX ---- */
+
+struct setexOptions {
+    bool nx, xx, fnx, fxx;
+    int kind;
+    struct str time;
+    int64_t when_ms;
+    int end;
+};
+
+static bool setexOption(struct client *c, struct setexOptions *opt, int *i) {
+    struct str arg = c->argv[*i];
+    bool key_free = !opt->nx && !opt->xx, field_free = !opt->fnx && !opt->fxx;
+    int kind = strIs(arg, "keepttl") ? TIME_KEEP : timeOption(arg);
+    if (kind) {
+        if (opt->kind != TIME_NONE || (kind != TIME_KEEP && *i + 1 >= c->argc)) return false;
+        opt->kind = kind;
+        if (kind != TIME_KEEP) opt->time = c->argv[++*i];
+        return true;
+    }
+    if (strIs(arg, "nx")) return key_free && (opt->nx = true);
+    if (strIs(arg, "xx")) return key_free && (opt->xx = true);
+    if (strIs(arg, "fnx")) return field_free && (opt->fnx = true);
+    if (strIs(arg, "fxx")) return field_free && (opt->fxx = true);
+    return false;
+}
+
+static bool parseSetexOptions(struct client *c, struct setexOptions *opt) {
+    *opt = (struct setexOptions){.when_ms = HASH_NO_EXPIRE};
+    int i = 2;
+    for (; i < c->argc && !strIs(c->argv[i], "fields"); i++) {
+        if (setexOption(c, opt, &i)) continue;
+        replySyntaxError(c);
+        return false;
+    }
+    opt->end = i;
+    return opt->kind < TIME_EX || parseTime(c, opt->time, opt->kind, &opt->when_ms);
+}
+
+static bool setexAllowed(const struct hashKey *k, const struct setexOptions *opt, const struct fieldArgs *f) {
+    if ((opt->nx && k->o) || (opt->xx && !k->o)) return false;
+    for (size_t i = 0; (opt->fnx || opt->fxx) && i < f->count; i++) {
+        if (hashGet(&k->h, fieldAt(k->c, f, i), NULL) != opt->fxx) return false;
+    }
+    return true;
+}
+
+/* Elsewhere a field that is dead here may be alive: KEEPTTL would keep an expiry that is gone here. */
+static void removeDead(struct hashKey *k, const struct fieldArgs *f) {
+    struct fieldList dead;
+    fieldListInit(&dead, f);
+    for (size_t i = 0; i < f->count; i++) {
+        struct str field = fieldAt(k->c, f, i);
+        if (hashRemoveDead(&k->h, field)) fieldListAdd(&dead, field);
+    }
+    propagateDeleted(k, &dead);
+    zfree(dead.fields);
+}
+
+static void propagateSetex(struct hashKey *k, const struct setexOptions *opt, const struct fieldArgs *f) {
+    char ms[LONG_STR_SIZE], n[LONG_STR_SIZE];
+    struct str middle[4];
+    size_t count = 0;
+    if (opt->kind == TIME_KEEP) {
+        middle[count++] = STR("KEEPTTL");
+    } else if (opt->kind) {
+        middle[count++] = STR("PXAT");
+        middle[count++] = strN(ms, ll2string(ms, opt->when_ms));
+    }
+    if (count) {
+        middle[count++] = STR("FIELDS");
+        middle[count++] = strN(n, ull2string(n, f->count));
+    }
+    hashPropagate(k, count ? STR("HSETEX") : STR("HSET"), middle, count, k->c->argv + f->first, 2 * f->count);
+}
+
+static void setexFields(struct hashKey *k, const struct setexOptions *opt, const struct fieldArgs *f) {
+    if (opt->kind == TIME_KEEP) removeDead(k, f);
+    propagateSetex(k, opt, f);
+    hashExpect(&k->h, f->count);
+    for (size_t i = 0; i < f->count; i++) {
+        struct str field = fieldAt(k->c, f, i), value = k->c->argv[f->first + 2 * (int)i + 1];
+        hashSet(&k->h, field, (struct hashInput){.text = value}, opt->kind == TIME_KEEP);
+        if (opt->kind >= TIME_EX) hashSetExpire(&k->h, field, opt->when_ms);
+    }
+    hashKeyChanged(k, "hset", opt->kind >= TIME_EX ? "hexpire" : NULL, f->count);
+}
+
+void hsetexCommand(struct client *c) {
+    struct hashKey k;
+    struct setexOptions opt;
+    struct fieldArgs f;
+    if (!parseSetexOptions(c, &opt) || !parseFields(c, opt.end, 2, err_numfields, &f) || !hashKeyWrite(c, &k))
+        return;
+    if (!setexAllowed(&k, &opt, &f)) {
+        replyLongLong(c, 0);
+        return;
+    }
+    if (opt.kind >= TIME_EX && isPast(opt.when_ms)) {
+        struct fieldList removed;
+        removeFields(&k, &f, &removed);
+        if (removed.count) hashKeyChanged(&k, "hexpired", NULL, removed.count);
+        zfree(removed.fields);
+    } else {
+        setexFields(&k, &opt, &f);
+    }
+    replyLongLong(c, 1);
+}

@@ -1,0 +1,4 @@
+/* t_hyperloglog.h - PFADD and its family, on strings that hold a HyperLogLog (ds/hyperloglog.h). */
+#pragma once
+
+void hyperloglogInit(void); /* commands, directive hll-sparse-max-bytes */

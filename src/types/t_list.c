@@ -1,0 +1,291 @@
+/* t_list.c - list commands that push, look up, and change elements in place. Also what all commands do after
+ * a change. Those that take elements out are in t_list_pop.c. */
+#include "types/t_list.h"
+
+#include "commands/commands.h"
+#include "core/notify.h"
+#include "core/reply.h"
+#include "types/types.h"
+
+/* ---- After a change ---- */
+
+void listChanged(struct client *c, struct str key, struct object *o, struct listRef l, const char *event,
+                 uint64_t changes) {
+    bool gone = listTypeLength(l) == 0;
+    if (!gone) listTypeShrink(&l);
+    listTypeCommit(o, l);
+    if (gone) dbDelete(c->db, key);
+    dbstats.dirty += changes;
+    signalModifiedKey(c, c->db, key);
+    notifyKeyspaceEvent(NOTIFY_LIST, event, key, c->db->id);
+    if (gone) notifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, c->db->id);
+}
+
+void listPushed(struct client *c, struct str key, struct object *o, struct listRef l, enum listEnd end,
+                uint64_t changes) {
+    if (o)
+        listTypeCommit(o, l);
+    else
+        dbAdd(c->db, key, listTypeValue(l));
+    dbstats.dirty += changes;
+    signalModifiedKey(c, c->db, key);
+    notifyKeyspaceEvent(NOTIFY_LIST, end == LIST_LEFT ? "lpush" : "rpush", key, c->db->id);
+}
+
+/* Elements from outside have a limit, which only a raised proto-max-bulk-len lets them reach. */
+static bool checkSizes(struct client *c, int first) {
+    for (int i = first; i < c->argc; i++) {
+        if (c->argv[i].len < QL_ELEMENT_MAX) continue;
+        replyError(c, "ERR Element too large");
+        return false;
+    }
+    return true;
+}
+
+/* ---- LPUSH, RPUSH, LPUSHX, RPUSHX ---- */
+
+static struct listRef newListFor(const struct client *c) {
+    size_t bytes = 0;
+    for (int i = 2; i < c->argc; i++) bytes += qlEntryBound(c->argv[i].len);
+    return listTypeNew(bytes);
+}
+
+static void pushGeneric(struct client *c, enum listEnd end, bool must_exist) {
+    bool wrong;
+    if (!checkSizes(c, 2)) return;
+    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &wrong);
+    if (wrong) return;
+    if (!o && must_exist) {
+        replyLongLong(c, 0);
+        return;
+    }
+    struct listRef l = o ? listTypeOpen(o) : newListFor(c);
+    for (int i = 2; i < c->argc; i++) listTypePush(&l, c->argv[i], end);
+    replyLongLong(c, (int64_t)listTypeLength(l));
+    listPushed(c, c->argv[1], o, l, end, (uint64_t)c->argc - 2);
+}
+
+void lpushCommand(struct client *c) {
+    pushGeneric(c, LIST_LEFT, false);
+}
+
+void rpushCommand(struct client *c) {
+    pushGeneric(c, LIST_RIGHT, false);
+}
+
+void lpushxCommand(struct client *c) {
+    pushGeneric(c, LIST_LEFT, true);
+}
+
+void rpushxCommand(struct client *c) {
+    pushGeneric(c, LIST_RIGHT, true);
+}
+
+/* ---- LLEN, LINDEX, LRANGE ---- */
+
+void llenCommand(struct client *c) {
+    bool wrong;
+    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_LIST, &wrong);
+    if (!wrong) replyLongLong(c, o ? (int64_t)listTypeLength(listTypeOpen(o)) : 0);
+}
+
+void lindexCommand(struct client *c) {
+    bool wrong;
+    int64_t index;
+    char buf[LP_INTBUF_SIZE];
+    struct listIterator it;
+    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_LIST, &wrong);
+    if (wrong) return;
+    if (o && !argLongLong(c, c->argv[2], &index, NULL)) return;
+    if (!o || !listTypeSeek(&it, listTypeOpen(o), index)) {
+        replyNull(c);
+        return;
+    }
+    replyBulk(c, listTypeText(&it, buf));
+    listTypeStop(&it);
+}
+
+struct slice {
+    int64_t start, stop; /* as given, negative from the end */
+    uint64_t count;      /* of elements from `start` on, once resolved */
+};
+
+static bool parseSlice(struct client *c, struct slice *s) {
+    return argLongLong(c, c->argv[2], &s->start, NULL) && argLongLong(c, c->argv[3], &s->stop, NULL);
+}
+
+static void resolveSlice(struct slice *s, uint64_t list_length) {
+    int64_t length = (int64_t)list_length;
+    if (s->start < 0) s->start = s->start < -length ? 0 : s->start + length;
+    if (s->stop < 0) s->stop = s->stop < -length ? -1 : s->stop + length;
+    if (s->stop >= length) s->stop = length - 1;
+    s->count = s->start <= s->stop ? (uint64_t)(s->stop - s->start + 1) : 0;
+}
+
+void lrangeCommand(struct client *c) {
+    bool wrong;
+    struct slice s = {0};
+    if (!parseSlice(c, &s)) return;
+    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_LIST, &wrong);
+    if (wrong) return;
+    if (o) resolveSlice(&s, listTypeLength(listTypeOpen(o)));
+    replyArrayLen(c, (int64_t)s.count);
+    if (s.count) listTypeReply(listTypeOpen(o), c, (uint64_t)s.start, s.count);
+}
+
+/* ---- LPOS ---- */
+
+struct lposArgs {
+    int64_t rank;   /* of the first match wanted; negative from the end */
+    int64_t count;  /* of matches wanted, 0 for all; -1: one, which is not replied as an array */
+    int64_t maxlen; /* elements to look at, 0 for all */
+};
+
+static bool parseLpos(struct client *c, struct lposArgs *a) {
+    for (int i = 3; i < c->argc; i += 2) {
+        bool ok = true;
+        if (i + 1 == c->argc) {
+            replySyntaxError(c);
+            return false;
+        }
+        if (strIs(c->argv[i], "rank")) {
+            ok = argRange(c, c->argv[i + 1], -INT64_MAX, INT64_MAX, &a->rank, NULL);
+            if (ok && a->rank == 0) {
+                replyError(
+                    c,
+                    "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or "
+                    "use negative to start from the end of the list");
+                ok = false;
+            }
+        } else if (strIs(c->argv[i], "count")) {
+            ok = argRange(c, c->argv[i + 1], 0, INT64_MAX, &a->count, "ERR COUNT can't be negative");
+        } else if (strIs(c->argv[i], "maxlen")) {
+            ok = argRange(c, c->argv[i + 1], 0, INT64_MAX, &a->maxlen, "ERR MAXLEN can't be negative");
+        } else {
+            replySyntaxError(c);
+            ok = false;
+        }
+        if (!ok) return false;
+    }
+    return true;
+}
+
+/* Replies the indexes of all matches wanted; returns how many. */
+static int64_t replyMatches(struct client *c, struct listRef l, const struct lposArgs *a) {
+    bool back = a->rank < 0;
+    int64_t length = (int64_t)listTypeLength(l), found = 0;
+    int64_t wanted = a->count < 0 ? 1 : a->count == 0 ? INT64_MAX : a->count;
+    int64_t skip = (back ? -a->rank : a->rank) - 1;
+    int64_t left = a->maxlen ? a->maxlen : INT64_MAX, at = back ? length - 1 : 0;
+    struct listNeedle needle = listTypeNeedle(c->argv[2]);
+    struct listIterator it;
+    struct lpValue v;
+    bool more = listTypeSeek(&it, l, at);
+    for (; more && left-- && found < wanted; at += back ? -1 : 1) {
+        listTypeGet(&it, &v);
+        if (listTypeMatches(&needle, &v) && skip-- <= 0) {
+            replyLongLong(c, at);
+            found++;
+        }
+        more = back ? listTypePrev(&it) : listTypeNext(&it);
+    }
+    listTypeStop(&it);
+    return found;
+}
+
+void lposCommand(struct client *c) {
+    bool wrong;
+    struct lposArgs a = {.rank = 1, .count = -1};
+    if (!parseLpos(c, &a)) return;
+    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_LIST, &wrong);
+    if (wrong) return;
+    if (a.count < 0) {
+        if (!o || !replyMatches(c, listTypeOpen(o), &a)) replyNull(c);
+    } else if (!o) {
+        replyArrayLen(c, 0);
+    } else {
+        struct replyMark mark = replyDeferLen(c);
+        replySetArrayLen(c, mark, replyMatches(c, listTypeOpen(o), &a));
+    }
+}
+
+/* ---- LSET, LINSERT, LREM, LTRIM ---- */
+
+void lsetCommand(struct client *c) {
+    bool wrong;
+    int64_t index;
+    if (!checkSizes(c, 3)) return;
+    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &wrong);
+    if (wrong) return;
+    if (!o) {
+        replyError(c, err_nosuchkey);
+        return;
+    }
+    if (!argLongLong(c, c->argv[2], &index, NULL)) return;
+    struct listRef l = listTypeOpen(o);
+    if (!listTypeSet(&l, index, c->argv[3])) {
+        replyError(c, err_outofrange);
+        return;
+    }
+    listChanged(c, c->argv[1], o, l, "lset", 1);
+    replyOk(c);
+}
+
+void linsertCommand(struct client *c) {
+    bool wrong, after = strIs(c->argv[2], "after");
+    if (!after && !strIs(c->argv[2], "before")) {
+        replySyntaxError(c);
+        return;
+    }
+    if (!checkSizes(c, 4)) return;
+    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &wrong);
+    if (wrong) return;
+    if (!o) {
+        replyLongLong(c, 0);
+        return;
+    }
+    struct listRef l = listTypeOpen(o);
+    if (!listTypeInsert(&l, c->argv[3], c->argv[4], after)) {
+        replyLongLong(c, -1);
+        return;
+    }
+    listTypeCommit(o, l);
+    dbstats.dirty++;
+    signalModifiedKey(c, c->db, c->argv[1]);
+    notifyKeyspaceEvent(NOTIFY_LIST, "linsert", c->argv[1], c->db->id);
+    replyLongLong(c, (int64_t)listTypeLength(l));
+}
+
+void lremCommand(struct client *c) {
+    bool wrong;
+    int64_t count;
+    uint64_t removed = 0;
+    if (!argRange(c, c->argv[2], -INT64_MAX, INT64_MAX, &count, NULL)) return;
+    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &wrong);
+    if (wrong) return;
+    if (o) {
+        struct listRef l = listTypeOpen(o);
+        uint64_t max = count == 0 ? UINT64_MAX : (uint64_t)(count < 0 ? -count : count);
+        removed = listTypeDeleteEqual(&l, c->argv[3], max, count < 0 ? LIST_RIGHT : LIST_LEFT);
+        if (removed) listChanged(c, c->argv[1], o, l, "lrem", removed);
+    }
+    replyLongLong(c, (int64_t)removed);
+}
+
+void ltrimCommand(struct client *c) {
+    bool wrong;
+    struct slice s = {0};
+    if (!parseSlice(c, &s)) return;
+    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &wrong);
+    if (wrong) return;
+    if (o) {
+        struct listRef l = listTypeOpen(o);
+        uint64_t length = listTypeLength(l);
+        resolveSlice(&s, length);
+        uint64_t end = s.count ? (uint64_t)s.start + s.count : 0;
+        listTypeDelete(&l, end, length - end);
+        if (s.count) listTypeDelete(&l, 0, (uint64_t)s.start);
+        listChanged(c, c->argv[1], o, l, "ltrim", length - s.count);
+    }
+    replyOk(c);
+}

@@ -1,0 +1,13 @@
+/* t_list.h - private to the files t_list*.c. */
+#pragma once
+
+#include "core/client.h"
+#include "types/list.h"
+
+/* The list o of this key has become `l`: commit it, or delete the key when it is empty; and tell everybody
+ * about the event, and about the key's end. `changes` is added to dbstats.dirty. */
+void listChanged(struct client *c, struct str key, struct object *o, struct listRef l, const char *event,
+                 uint64_t changes);
+/* Elements came to a list; `o` NULL: it is new, and gets the key. */
+void listPushed(struct client *c, struct str key, struct object *o, struct listRef l, enum listEnd end,
+                uint64_t changes);

@@ -1,0 +1,377 @@
+/* t_set.c - the commands on single sets (part of set.h); the algebra of several is in t_set_ops.c. */
+#include "types/set.h"
+
+#include <stdlib.h>
+
+#include "base/glob.h"
+#include "base/num.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "commands/commands.h"
+#include "core/db.h"
+#include "core/generic.h"
+#include "core/notify.h"
+#include "core/propagate.h"
+#include "core/reply.h"
+#include "types/types.h"
+
+/* The set has shrunk: delete its key when nothing is left. */
+static void setShrunk(struct client *c, struct object *o, struct str key, const char *event) {
+    signalModifiedKey(c, c->db, key);
+    notifyKeyspaceEvent(NOTIFY_SET, event, key, c->db->id);
+    if (setSize(setOpen(o))) return;
+    dbDelete(c->db, key);
+    notifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, c->db->id);
+}
+
+void saddCommand(struct client *c) {
+    struct str key = c->argv[1];
+    bool wrong;
+    struct object *o = lookupKeyWriteType(c, key, OBJ_SET, &wrong);
+    if (wrong) return;
+    struct setRef s = o ? setOpen(o) : setNew(c->argv[2], (size_t)c->argc - 2);
+    int64_t added = 0;
+    for (int i = 2; i < c->argc; i++) added += setAdd(&s, c->argv[i]);
+    if (o)
+        setCommit(o, s);
+    else
+        dbAdd(c->db, key, setValue(s));
+    if (added) {
+        signalModifiedKey(c, c->db, key);
+        notifyKeyspaceEvent(NOTIFY_SET, "sadd", key, c->db->id);
+        dbstats.dirty += (uint64_t)added;
+    }
+    replyLongLong(c, added);
+}
+
+void sremCommand(struct client *c) {
+    bool wrong;
+    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_SET, &wrong);
+    if (wrong) return;
+    int64_t removed = 0;
+    if (o) {
+        struct setRef s = setOpen(o);
+        for (int i = 2; i < c->argc && setSize(s); i++) removed += setRemove(&s, c->argv[i]);
+        setCommit(o, s);
+    }
+    if (removed) {
+        dbstats.dirty += (uint64_t)removed;
+        setShrunk(c, o, c->argv[1], "srem");
+    }
+    replyLongLong(c, removed);
+}
+
+void smoveCommand(struct client *c) {
+    struct str src = c->argv[1], dst = c->argv[2], member = c->argv[3];
+    bool wrong;
+    struct object *from = lookupKeyWriteType(c, src, OBJ_SET, &wrong);
+    if (wrong) return;
+    if (!from) {
+        replyLongLong(c, 0);
+        return;
+    }
+    struct object *to = lookupKeyWriteType(c, dst, OBJ_SET, &wrong);
+    if (wrong) return;
+    struct setRef s = setOpen(from);
+    if (from == to) {
+        replyLongLong(c, setContains(s, member));
+        return;
+    }
+    if (!setRemove(&s, member)) {
+        replyLongLong(c, 0);
+        return;
+    }
+    setCommit(from, s);
+    setShrunk(c, from, src, "srem");
+    struct setRef t = to ? setOpen(to) : setNew(member, 1);
+    bool added = setAdd(&t, member);
+    if (to)
+        setCommit(to, t);
+    else
+        dbAdd(c->db, dst, setValue(t));
+    dbstats.dirty++;
+    if (added) {
+        signalModifiedKey(c, c->db, dst);
+        notifyKeyspaceEvent(NOTIFY_SET, "sadd", dst, c->db->id);
+    }
+    replyLongLong(c, 1);
+}
+
+void sismemberCommand(struct client *c) {
+    bool wrong;
+    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_SET, &wrong);
+    if (!wrong) replyLongLong(c, o && setContains(setOpen(o), c->argv[2]));
+}
+
+void smismemberCommand(struct client *c) {
+    bool wrong;
+    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_SET, &wrong);
+    if (wrong) return;
+    replyArrayLen(c, c->argc - 2);
+    for (int i = 2; i < c->argc; i++) replyLongLong(c, o && setContains(setOpen(o), c->argv[i]));
+}
+
+void scardCommand(struct client *c) {
+    bool wrong;
+    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_SET, &wrong);
+    if (!wrong) replyLongLong(c, o ? (int64_t)setSize(setOpen(o)) : 0);
+}
+
+/* ---- Random members ---- */
+
+/* Removing is propagated by name: the choice must not be made again elsewhere. */
+static void propagateRemoved(struct client *c, struct str key, const struct str *members, size_t count) {
+    if (!propagateWanted()) return;
+    struct str *argv = zmalloc((count + 2) * sizeof *argv);
+    argv[0] = STR("SREM");
+    argv[1] = key;
+    memcpy(argv + 2, members, count * sizeof *argv);
+    propagateRewrite(c, (int)count + 2, argv);
+    zfree(argv);
+}
+
+static void popAll(struct client *c, struct object *o, struct str key) {
+    struct setIterator it;
+    struct setMember m;
+    struct setRef s = setOpen(o);
+    size_t size = setSize(s);
+    replySetLen(c, (int64_t)size);
+    setIterate(&it, s);
+    while (setNext(&it, &m)) replyBulk(c, m.s);
+    setStop(&it);
+    dbDelete(c->db, key);
+    propagateRewrite(c, 2, (struct str[]){STR("DEL"), key});
+    signalModifiedKey(c, c->db, key);
+    notifyKeyspaceEvent(NOTIFY_SET, "spop", key, c->db->id);
+    notifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, c->db->id);
+    dbstats.dirty += size;
+}
+
+/* One random member out of the set: replied, removed, propagated. */
+static void popOne(struct client *c, struct setRef *s, struct str key) {
+    struct setMember m;
+    setRandom(*s, &m);
+    replyBulk(c, m.s);
+    propagateRemoved(c, key, &m.s, 1);
+    setRemove(s, m.s);
+}
+
+static void popCount(struct client *c) {
+    struct str key = c->argv[1];
+    int64_t count;
+    if (!argPositive(c, c->argv[2], &count, NULL)) return;
+    bool wrong;
+    struct object *o = lookupKeyWriteType(c, key, OBJ_SET, &wrong);
+    if (wrong) return;
+    if (!o || count == 0) {
+        replySetLen(c, 0);
+        return;
+    }
+    struct setRef s = setOpen(o);
+    if ((uint64_t)count >= setSize(s)) {
+        popAll(c, o, key);
+        return;
+    }
+    replySetLen(c, count);
+    for (int64_t i = 0; i < count; i++) popOne(c, &s, key);
+    setCommit(o, s);
+    dbstats.dirty += (uint64_t)count;
+    setShrunk(c, o, key, "spop");
+}
+
+void spopCommand(struct client *c) {
+    if (c->argc == 3) {
+        popCount(c);
+        return;
+    }
+    if (c->argc > 3) {
+        replySyntaxError(c);
+        return;
+    }
+    bool wrong;
+    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_SET, &wrong);
+    if (wrong) return;
+    if (!o) {
+        replyNull(c);
+        return;
+    }
+    struct setRef s = setOpen(o);
+    popOne(c, &s, c->argv[1]);
+    setCommit(o, s);
+    dbstats.dirty++;
+    setShrunk(c, o, c->argv[1], "spop");
+}
+
+/* All members as views, when they are few or wanted almost all; ints are rendered into `texts`. */
+struct memberArray {
+    struct setMember *members;
+    size_t count;
+};
+
+static struct memberArray collectMembers(struct setRef s) {
+    struct memberArray a = {.members = zmalloc(setSize(s) * sizeof(struct setMember))};
+    struct setIterator it;
+    setIterate(&it, s);
+    while (setNext(&it, &a.members[a.count])) a.count++;
+    setStop(&it);
+    return a;
+}
+
+/* `count` different members, count < size: a partial Fisher-Yates shuffle over an index of all. */
+static void replyDistinctByShuffle(struct client *c, struct setRef s, size_t count) {
+    struct memberArray a = collectMembers(s);
+    size_t *order = zmalloc(a.count * sizeof *order);
+    for (size_t i = 0; i < a.count; i++) order[i] = i;
+    for (size_t i = 0; i < count; i++) {
+        size_t k = i + randomBelow(a.count - i), chosen = order[k];
+        order[k] = order[i];
+        replyBulk(c, a.members[chosen].s);
+    }
+    zfree(order);
+    zfree(a.members);
+}
+
+/* Few of many: draw until enough different ones were met. */
+static void replyDistinctByDrawing(struct client *c, struct setRef s, size_t count) {
+    struct setRef met = {NULL, 0};
+    for (size_t n = 0; n < count;) {
+        struct setMember m;
+        setRandom(s, &m);
+        if (!met.ptr) met = setNew(m.s, count);
+        if (!setAdd(&met, m.s)) continue;
+        replyBulk(c, m.s);
+        n++;
+    }
+    setFree(met);
+}
+
+#define DRAW_FACTOR 4 /* draw when at most a quarter of the members is wanted */
+#define DRAW_MIN    64
+
+static void randomMembers(struct client *c, struct setRef s, int64_t count) {
+    size_t size = setSize(s);
+    if (count < 0) { /* with repetitions */
+        replyArrayLen(c, -count);
+        for (; count < 0; count++) {
+            struct setMember m;
+            setRandom(s, &m);
+            replyBulk(c, m.s);
+        }
+        return;
+    }
+    size_t n = (uint64_t)count < size ? (size_t)count : size;
+    replyArrayLen(c, (int64_t)n);
+    if (n == size) {
+        struct setIterator it;
+        struct setMember m;
+        setIterate(&it, s);
+        while (setNext(&it, &m)) replyBulk(c, m.s);
+        setStop(&it);
+    } else if (size > DRAW_MIN && n < size / DRAW_FACTOR) {
+        replyDistinctByDrawing(c, s, n);
+    } else {
+        replyDistinctByShuffle(c, s, n);
+    }
+}
+
+void srandmemberCommand(struct client *c) {
+    bool wrong, many = c->argc == 3;
+    int64_t count = 0;
+    if (c->argc > 3) {
+        replySyntaxError(c);
+        return;
+    }
+    if (many && !argRange(c, c->argv[2], -INT64_MAX, INT64_MAX, &count, NULL)) return;
+    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_SET, &wrong);
+    if (wrong) return;
+    if (many) {
+        if (o && count)
+            randomMembers(c, setOpen(o), count);
+        else
+            replyArrayLen(c, 0);
+        return;
+    }
+    struct setMember m;
+    if (!o) {
+        replyNull(c);
+        return;
+    }
+    setRandom(setOpen(o), &m);
+    replyBulk(c, m.s);
+}
+
+/* ---- SSCAN ---- */
+
+/* What one call has met. Entries of the table stay where they are while it is scanned. */
+struct scanned {
+    void **entries;
+    size_t count, cap;
+};
+
+static void collectEntry(void *priv, void *entry) {
+    struct scanned *s = priv;
+    if (s->count == s->cap) {
+        s->cap = s->cap ? s->cap * 2 : 64;
+        s->entries = zrealloc(s->entries, s->cap * sizeof *s->entries);
+    }
+    s->entries[s->count++] = entry;
+}
+
+static bool replyIfMatches(struct client *c, const struct scanOptions *opt, struct str member) {
+    if (opt->use_pattern && !globMatch(opt->pattern, member, false)) return false;
+    replyBulk(c, member);
+    return true;
+}
+
+static void replyCursor(struct client *c, uint64_t cursor) {
+    char text[LONG_STR_SIZE];
+    replyArrayLen(c, 2);
+    replyBulk(c, strN(text, ull2string(text, cursor)));
+}
+
+static void scanTable(struct client *c, hashtable *ht, uint64_t cursor, const struct scanOptions *opt) {
+    struct scanned found = {0};
+    int64_t steps = scanMaxSteps(opt), n = 0;
+    do {
+        cursor = hashtableScan(ht, cursor, collectEntry, &found);
+    } while (cursor && --steps && found.count < (size_t)opt->count);
+    replyCursor(c, cursor);
+    struct replyMark mark = replyDeferLen(c);
+    for (size_t i = 0; i < found.count; i++)
+        n += replyIfMatches(c, opt, ht->type->entryKey(found.entries[i]));
+    replySetArrayLen(c, mark, n);
+    zfree(found.entries);
+}
+
+/* Small encodings are answered whole. */
+static void scanAll(struct client *c, struct setRef s, const struct scanOptions *opt) {
+    struct setIterator it;
+    struct setMember m;
+    int64_t n = 0;
+    replyCursor(c, 0);
+    struct replyMark mark = replyDeferLen(c);
+    setIterate(&it, s);
+    while (setNext(&it, &m)) n += replyIfMatches(c, opt, m.s);
+    setStop(&it);
+    replySetArrayLen(c, mark, n);
+}
+
+void sscanCommand(struct client *c) {
+    uint64_t cursor;
+    struct scanOptions opt;
+    if (!scanParseCursor(c, c->argv[2], &cursor)) return;
+    bool wrong;
+    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_SET, &wrong);
+    if (wrong) return;
+    if (!o) {
+        replyCursor(c, 0);
+        replyArrayLen(c, 0);
+        return;
+    }
+    if (!scanParseOptions(c, 3, NULL, false, &opt)) return;
+    if (o->encoding == SET_HASHTABLE) {
+        scanTable(c, objectPtr(o), cursor, &opt);
+    } else {
+        scanAll(c, setOpen(o), &opt);
+    }
+}

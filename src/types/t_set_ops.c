@@ -1,0 +1,265 @@
+/* t_set_ops.c - intersection, union and difference of sets. Part of set.h.
+ *
+ * A key that is not there is an empty set. The result of an intersection or of a difference is walked
+ * straight out of the sets into the reply or into a new set; only a union, or a difference of a large set,
+ * needs a set of its own to collect in. */
+#include <stdlib.h>
+
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "commands/commands.h"
+#include "core/db.h"
+#include "core/notify.h"
+#include "core/propagate.h"
+#include "core/reply.h"
+#include "types/set.h"
+#include "types/types.h"
+
+/* The sets of a command; ptr NULL: no such key. */
+struct operands {
+    struct setRef *sets;
+    int count;
+};
+
+static bool openSets(struct client *c, int first, int count, struct operands *ops) {
+    ops->sets = zmalloc((size_t)count * sizeof *ops->sets);
+    ops->count = count;
+    for (int i = 0; i < count; i++) {
+        bool wrong;
+        struct object *o = lookupKeyReadType(c, c->argv[first + i], OBJ_SET, &wrong);
+        if (wrong) {
+            zfree(ops->sets);
+            return false;
+        }
+        ops->sets[i] = o ? setOpen(o) : (struct setRef){NULL, 0};
+    }
+    return true;
+}
+
+/* Where a result goes: to the client, into a new set, or only counted. */
+struct sink {
+    struct client *c; /* NULL: not replied */
+    bool store;
+    struct setRef set;    /* ptr NULL until the first member */
+    int64_t count, limit; /* limit 0: none */
+};
+
+/* False: enough. */
+static bool sinkAdd(struct sink *sink, struct str member) {
+    if (sink->store) {
+        if (!sink->set.ptr) sink->set = setNew(member, 1);
+        sink->count += setAdd(&sink->set, member);
+    } else {
+        if (sink->c) replyBulk(sink->c, member);
+        sink->count++;
+    }
+    return sink->count != sink->limit;
+}
+
+/* ---- The three operations ---- */
+
+static int bySize(const void *a, const void *b) {
+    size_t x = setSize(*(const struct setRef *)a), y = setSize(*(const struct setRef *)b);
+    return x < y ? -1 : x > y;
+}
+
+static bool inAll(const struct operands *ops, int from, struct str member) {
+    for (int i = from; i < ops->count; i++) {
+        if (!setContains(ops->sets[i], member)) return false;
+    }
+    return true;
+}
+
+static bool inAny(const struct operands *ops, int from, struct str member) {
+    for (int i = from; i < ops->count; i++) {
+        if (ops->sets[i].ptr && setContains(ops->sets[i], member)) return true;
+    }
+    return false;
+}
+
+static void intersect(struct operands *ops, struct sink *sink) {
+    for (int i = 0; i < ops->count; i++) {
+        if (!ops->sets[i].ptr) return;
+    }
+    qsort(ops->sets, (size_t)ops->count, sizeof *ops->sets, bySize);
+    struct setIterator it;
+    struct setMember m;
+    setIterate(&it, ops->sets[0]);
+    while (setNext(&it, &m)) {
+        if (inAll(ops, 1, m.s) && !sinkAdd(sink, m.s)) break;
+    }
+    setStop(&it);
+}
+
+static void addAll(struct setRef *to, struct setRef s) {
+    struct setIterator it;
+    struct setMember m;
+    setIterate(&it, s);
+    while (setNext(&it, &m)) {
+        if (!to->ptr) *to = setNew(m.s, setSize(s));
+        setAdd(to, m.s);
+    }
+    setStop(&it);
+}
+
+static struct setRef unite(const struct operands *ops) {
+    struct setRef result = {NULL, 0};
+    for (int i = 0; i < ops->count; i++) {
+        if (ops->sets[i].ptr) addAll(&result, ops->sets[i]);
+    }
+    return result;
+}
+
+/* Ask all others about each member of the first, or take the members of all others out of a copy of the
+ * first: what is less work. */
+static bool subtractByAsking(const struct operands *ops) {
+    size_t ask = setSize(ops->sets[0]) * (size_t)ops->count / 2, take = 0;
+    for (int i = 0; i < ops->count; i++) take += ops->sets[i].ptr ? setSize(ops->sets[i]) : 0;
+    return ask <= take;
+}
+
+static bool sameAsFirst(const struct operands *ops) {
+    for (int i = 1; i < ops->count; i++) {
+        if (ops->sets[i].ptr == ops->sets[0].ptr) return true;
+    }
+    return false;
+}
+
+static struct setRef subtractFromCopy(const struct operands *ops) {
+    struct setRef result = {NULL, 0};
+    addAll(&result, ops->sets[0]);
+    for (int i = 1; i < ops->count && setSize(result); i++) {
+        if (!ops->sets[i].ptr) continue;
+        struct setIterator it;
+        struct setMember m;
+        setIterate(&it, ops->sets[i]);
+        while (setNext(&it, &m)) setRemove(&result, m.s);
+        setStop(&it);
+    }
+    return result;
+}
+
+static void emit(struct setRef s, struct sink *sink) {
+    struct setIterator it;
+    struct setMember m;
+    setIterate(&it, s);
+    while (setNext(&it, &m)) sinkAdd(sink, m.s);
+    setStop(&it);
+}
+
+static void subtract(const struct operands *ops, struct sink *sink) {
+    if (!ops->sets[0].ptr || sameAsFirst(ops)) return;
+    if (!subtractByAsking(ops)) {
+        struct setRef result = subtractFromCopy(ops);
+        emit(result, sink);
+        setFree(result);
+        return;
+    }
+    struct setIterator it;
+    struct setMember m;
+    setIterate(&it, ops->sets[0]);
+    while (setNext(&it, &m)) {
+        if (!inAny(ops, 1, m.s)) sinkAdd(sink, m.s);
+    }
+    setStop(&it);
+}
+
+/* ---- Commands ---- */
+
+enum operation { OP_INTER, OP_UNION, OP_DIFF };
+
+static void run(enum operation op, struct operands *ops, struct sink *sink) {
+    if (op == OP_INTER) {
+        intersect(ops, sink);
+    } else if (op == OP_DIFF) {
+        subtract(ops, sink);
+    } else {
+        struct setRef result = unite(ops);
+        if (!result.ptr) return;
+        if (sink->store) {
+            sink->set = result;
+            sink->count = (int64_t)setSize(result);
+            return;
+        }
+        emit(result, sink);
+        setFree(result);
+    }
+}
+
+static void replyOperation(struct client *c, enum operation op) {
+    struct operands ops;
+    if (!openSets(c, 1, c->argc - 1, &ops)) return;
+    struct sink sink = {.c = c};
+    struct replyMark mark = replyDeferLen(c);
+    run(op, &ops, &sink);
+    replySetSetLen(c, mark, sink.count);
+    zfree(ops.sets);
+}
+
+static void storeOperation(struct client *c, enum operation op, const char *event) {
+    struct str dst = c->argv[1];
+    struct operands ops;
+    if (!openSets(c, 2, c->argc - 2, &ops)) return;
+    struct sink sink = {.store = true};
+    run(op, &ops, &sink);
+    zfree(ops.sets);
+    if (sink.set.ptr && sink.count) {
+        dbSet(c->db, dst, setValue(sink.set), false);
+        signalModifiedKey(c, c->db, dst);
+        notifyKeyspaceEvent(NOTIFY_SET, event, dst, c->db->id);
+        dbstats.dirty++;
+    } else {
+        if (sink.set.ptr) setFree(sink.set);
+        if (lookupKeyWrite(c, dst)) {
+            dbDelete(c->db, dst);
+            signalModifiedKey(c, c->db, dst);
+            notifyKeyspaceEvent(NOTIFY_GENERIC, "del", dst, c->db->id);
+            dbstats.dirty++;
+        }
+    }
+    replyLongLong(c, sink.count);
+}
+
+void smembersCommand(struct client *c) {
+    replyOperation(c, OP_INTER);
+}
+void sinterCommand(struct client *c) {
+    replyOperation(c, OP_INTER);
+}
+void sunionCommand(struct client *c) {
+    replyOperation(c, OP_UNION);
+}
+void sdiffCommand(struct client *c) {
+    replyOperation(c, OP_DIFF);
+}
+void sinterstoreCommand(struct client *c) {
+    storeOperation(c, OP_INTER, "sinterstore");
+}
+void sunionstoreCommand(struct client *c) {
+    storeOperation(c, OP_UNION, "sunionstore");
+}
+void sdiffstoreCommand(struct client *c) {
+    storeOperation(c, OP_DIFF, "sdiffstore");
+}
+
+void sintercardCommand(struct client *c) {
+    int64_t numkeys, limit = 0;
+    if (!argRange(c, c->argv[1], 1, INT64_MAX, &numkeys, "ERR numkeys should be greater than 0")) return;
+    if (numkeys > c->argc - 2) {
+        replyError(c, "ERR Number of keys can't be greater than number of args");
+        return;
+    }
+    for (int i = 2 + (int)numkeys; i < c->argc; i += 2) {
+        if (!strIs(c->argv[i], "limit") || i + 1 == c->argc) {
+            replySyntaxError(c);
+            return;
+        }
+        if (!argPositive(c, c->argv[i + 1], &limit, "ERR LIMIT can't be negative")) return;
+    }
+    struct operands ops;
+    if (!openSets(c, 2, (int)numkeys, &ops)) return;
+    struct sink sink = {.limit = limit};
+    intersect(&ops, &sink);
+    replyLongLong(c, sink.count);
+    zfree(ops.sets);
+}

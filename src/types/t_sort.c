@@ -1,0 +1,381 @@
+/* t_sort.c - see t_sort.h.
+ *
+ * All elements are copied, as texts that end in a NUL, into one string; so are the weights that BY looks up
+ * when they are to be compared as texts. Looking up may expire keys and so change anything, hence the copies.
+ *
+ *     texts:     | banana\0 | 17\0 | apple\0 | ...
+ *     weights:   | 3\0 | x\0 | ...                       (ALPHA with BY)
+ *     elements:  | text, weight, number | ...            this is sorted
+ *
+ * A pattern names a key: its first * stands for the element, and what follows "->" is a field of a hash.
+ *
+ *     user_*->name     prefix "user_", suffix "", field "name" */
+#define _GNU_SOURCE /* memmem, qsort_r */
+#include "types/t_sort.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/num.h"
+#include "base/random.h"
+#include "base/sds.h"
+#include "base/zmalloc.h"
+#include "commands/commands.h"
+#include "core/db.h"
+#include "core/notify.h"
+#include "core/reply.h"
+#include "core/type.h"
+#include "types/hash.h"
+#include "types/list.h"
+#include "types/t_string.h"
+#include "types/types.h"
+
+struct sortPattern {
+    bool element; /* "#": the element itself */
+    bool star;    /* without one, nothing is looked up */
+    struct str prefix, suffix, field;
+};
+
+struct sortArgs {
+    bool alpha, desc, may_store;
+    bool nosort; /* BY something constant */
+    bool has_by;
+    struct sortPattern by;
+    struct sortPattern *gets; /* owned */
+    int get_count;
+    int64_t offset, limit; /* limit < 0: no limit */
+    struct str store;      /* ptr NULL: reply */
+};
+
+struct sortElement {
+    size_t text_at, text_len;
+    struct str text;
+    const char *weight; /* ALPHA: what is compared; NULL: none, sorts first */
+    size_t weight_at;
+    double number;
+};
+
+struct sortRun {
+    struct client *c;
+    const struct sortArgs *args;
+    sds texts, weights, key; /* key: of the lookup at hand */
+    struct sortElement *element;
+    size_t count, capacity;
+};
+
+/* What a lookup found: a view of the value, of `buf` or of the hash's text. */
+struct sortLookup {
+    bool found;
+    struct str value;
+    char buf[LONG_STR_SIZE];
+    struct hash hash;
+    struct hashText field;
+};
+
+/* ---- Arguments ---- */
+
+static struct sortPattern parsePattern(struct str s) {
+    struct sortPattern p = {.element = strEq(s, STR("#"))};
+    const char *end = s.ptr + s.len, *star = s.len ? memchr(s.ptr, '*', s.len) : NULL;
+    if (!star) return p;
+    const char *arrow = memmem(star + 1, (size_t)(end - star - 1), "->", 2);
+    if (arrow && arrow + 2 == end) arrow = NULL; /* no field: then it is part of the name */
+    p.star = true;
+    p.prefix = strN(s.ptr, (size_t)(star - s.ptr));
+    p.suffix = strN(star + 1, (size_t)((arrow ? arrow : end) - star - 1));
+    if (arrow) p.field = strN(arrow + 2, (size_t)(end - arrow - 2));
+    return p;
+}
+
+static bool parseOption(struct client *c, int *i, struct sortArgs *a) {
+    struct str arg = c->argv[*i];
+    int more = c->argc - *i - 1;
+    if (strIs(arg, "asc")) {
+        a->desc = false;
+    } else if (strIs(arg, "desc")) {
+        a->desc = true;
+    } else if (strIs(arg, "alpha")) {
+        a->alpha = true;
+    } else if (strIs(arg, "limit") && more >= 2) {
+        if (!argLongLong(c, c->argv[*i + 1], &a->offset, NULL) ||
+            !argLongLong(c, c->argv[*i + 2], &a->limit, NULL))
+            return false;
+        *i += 2;
+    } else if (strIs(arg, "store") && more >= 1 && a->may_store) {
+        a->store = c->argv[++*i];
+    } else if (strIs(arg, "by") && more >= 1) {
+        a->by = parsePattern(c->argv[++*i]);
+        a->has_by = true;
+        if (!a->by.star) a->nosort = true; /* for good, whatever BY follows */
+    } else if (strIs(arg, "get") && more >= 1) {
+        a->gets[a->get_count++] = parsePattern(c->argv[++*i]);
+    } else {
+        replySyntaxError(c);
+        return false;
+    }
+    return true;
+}
+
+static bool parseOptions(struct client *c, struct sortArgs *a) {
+    a->gets = zmalloc((size_t)c->argc * sizeof *a->gets);
+    for (int i = 2; i < c->argc; i++)
+        if (!parseOption(c, &i, a)) return false;
+    return true;
+}
+
+/* ---- Looking up ---- */
+
+static void lookupPattern(struct sortRun *run, const struct sortPattern *p, struct str element,
+                          struct sortLookup *l) {
+    l->found = p->element;
+    l->value = element;
+    if (!p->star) return;
+    sdssetlen(run->key, 0);
+    run->key = sdscatstr(run->key, p->prefix);
+    run->key = sdscatstr(run->key, element);
+    run->key = sdscatstr(run->key, p->suffix);
+    struct object *o = lookupKeyRead(run->c, sdsview(run->key));
+    if (!o) return;
+    if (p->field.len && o->type == OBJ_HASH) {
+        hashOpen(&l->hash, o);
+        l->found = hashGet(&l->hash, p->field, &l->field);
+        l->value = l->field.s;
+    } else if (!p->field.len && o->type == OBJ_STRING) {
+        l->found = true;
+        l->value = stringView(o, l->buf);
+    }
+}
+
+/* ---- Collecting ---- */
+
+static size_t keepText(sds *pool, struct str s) {
+    size_t at = sdslen(*pool);
+    *pool = sdscatstr(*pool, s);
+    *pool = sdscatlen(*pool, "", 1);
+    return at;
+}
+
+static bool collectElement(void *priv, struct str text) {
+    struct sortRun *run = priv;
+    if (run->count == run->capacity) {
+        run->capacity = run->capacity ? 2 * run->capacity : 64;
+        run->element = zrealloc(run->element, run->capacity * sizeof *run->element);
+    }
+    run->element[run->count++] =
+        (struct sortElement){.text_at = keepText(&run->texts, text), .text_len = text.len};
+    return true;
+}
+
+/* The pool does not grow any more: its places are addresses now. */
+static void collect(struct sortRun *run, const struct object *o) {
+    objectTypeOf(o)->iterate(o, collectElement, run);
+    for (size_t i = 0; i < run->count; i++) {
+        struct sortElement *e = &run->element[i];
+        e->text = strN(run->texts + e->text_at, e->text_len);
+    }
+}
+
+/* As C reads numbers; nothing is 0. The text ends in a NUL. */
+static bool readNumber(const char *text, double *v) {
+    char *end;
+    errno = 0;
+    *v = strtod(text, &end);
+    return !*end && errno != ERANGE && !isnan(*v);
+}
+
+/* What the elements are compared by. False: one of them is no number. */
+static bool weigh(struct sortRun *run) {
+    enum { NO_WEIGHT = -1 };
+    const struct sortArgs *a = run->args;
+    for (size_t i = 0; i < run->count; i++) {
+        struct sortElement *e = &run->element[i];
+        struct sortLookup l = {.found = true, .value = e->text};
+        if (a->has_by) lookupPattern(run, &a->by, e->text, &l);
+        e->weight_at = (size_t)NO_WEIGHT;
+        if (!l.found) continue;
+        if (!a->alpha) sdssetlen(run->weights, 0); /* needed for this conversion only */
+        e->weight_at = keepText(&run->weights, l.value);
+        if (!a->alpha && !readNumber(run->weights, &e->number)) return false;
+    }
+    for (size_t i = 0; a->alpha && i < run->count; i++) {
+        struct sortElement *e = &run->element[i];
+        e->weight = e->weight_at == (size_t)NO_WEIGHT ? NULL : run->weights + e->weight_at;
+    }
+    return true;
+}
+
+/* ---- Sorting ---- */
+
+/* The elements that are answered. */
+struct sortSlice {
+    size_t first, end;
+};
+static struct sortSlice sliceOf(const struct sortRun *run) {
+    const struct sortArgs *a = run->args;
+    struct sortSlice s = {a->offset > 0 ? (size_t)a->offset : 0, run->count};
+    if (s.first > run->count) s.first = run->count;
+    if (a->limit >= 0 && (uint64_t)a->limit < run->count - s.first) s.end = s.first + (size_t)a->limit;
+    return s;
+}
+
+static int compareAscending(const struct sortElement *x, const struct sortElement *y, bool alpha) {
+    if (!alpha) {
+        if (x->number != y->number) return x->number < y->number ? -1 : 1;
+        return strCmp(x->text, y->text);
+    }
+    if (!x->weight || !y->weight) return !y->weight - !x->weight;
+    return strcoll(x->weight, y->weight);
+}
+
+static int compareElements(const void *a, const void *b, void *priv) {
+    const struct sortArgs *args = priv;
+    int cmp = compareAscending(a, b, args->alpha);
+    return args->desc ? -cmp : cmp;
+}
+
+static void swapElements(struct sortElement *a, struct sortElement *b) {
+    struct sortElement tmp = *a;
+    *a = *b;
+    *b = tmp;
+}
+
+/* Brings the n elements that come first to the front, in any order: quickselect, O(count). */
+static void selectFirst(struct sortElement *e, size_t count, size_t n, struct sortArgs *a) {
+    int64_t low = 0, high = (int64_t)count, want = (int64_t)n;
+    while (low < want && want < high) {
+        struct sortElement pivot = e[low + (int64_t)randomBelow((uint64_t)(high - low))];
+        int64_t i = low, j = high - 1;
+        while (i <= j) {
+            while (compareElements(&e[i], &pivot, a) < 0) i++;
+            while (compareElements(&e[j], &pivot, a) > 0) j--;
+            if (i <= j) swapElements(&e[i++], &e[j--]);
+        }
+        /* ... j | equal to the pivot | i ... */
+        if (want <= j + 1)
+            high = j + 1;
+        else if (want >= i)
+            low = i;
+        else
+            return;
+    }
+}
+
+static void reverseElements(struct sortRun *run) {
+    for (size_t i = 0, j = run->count; i + 1 < j; i++) swapElements(&run->element[i], &run->element[--j]);
+}
+
+/* False: an error has been replied. */
+static bool order(struct sortRun *run, struct sortArgs *a, int type) {
+    /* A set has no order that another server would have, too: where that matters, it gets one. */
+    if (a->nosort && type == OBJ_SET && (a->store.ptr || run->c->flags & CLIENT_SCRIPT)) {
+        a->nosort = a->has_by = false;
+        a->alpha = true;
+    }
+    if (a->nosort) {
+        if (a->desc && type != OBJ_SET) reverseElements(run);
+        return true;
+    }
+    if (!weigh(run)) {
+        replyError(run->c, "ERR One or more scores can't be converted into double");
+        return false;
+    }
+    size_t wanted = sliceOf(run).end;
+    if (wanted < run->count) selectFirst(run->element, run->count, wanted, a);
+    if (wanted) qsort_r(run->element, wanted, sizeof *run->element, compareElements, a);
+    return true;
+}
+
+/* ---- Results ---- */
+
+/* Every value of the result, in order; found is false for a missing one. */
+typedef void sortOutput(void *priv, bool found, struct str value);
+
+static void emitResult(struct sortRun *run, const struct sortSlice *s, sortOutput *out, void *priv) {
+    const struct sortArgs *a = run->args;
+    for (size_t i = s->first; i < s->end; i++) {
+        struct str text = run->element[i].text;
+        if (!a->get_count) out(priv, true, text);
+        for (int g = 0; g < a->get_count; g++) {
+            struct sortLookup l;
+            lookupPattern(run, &a->gets[g], text, &l);
+            out(priv, l.found, l.value);
+        }
+    }
+}
+
+static void replyValue(void *priv, bool found, struct str value) {
+    if (found)
+        replyBulk(priv, value);
+    else
+        replyNull(priv);
+}
+
+static void pushValue(void *priv, bool found, struct str value) {
+    listTypePush(priv, found ? value : STR(""), LIST_RIGHT);
+}
+
+static void storeResult(struct sortRun *run, const struct sortSlice *s, size_t length) {
+    struct client *c = run->c;
+    struct str key = run->args->store;
+    if (length) {
+        struct listRef l = listTypeNew(0);
+        emitResult(run, s, pushValue, &l);
+        dbSet(c->db, key, listTypeValue(l), false);
+        dbstats.dirty += length;
+        signalModifiedKey(c, c->db, key);
+        notifyKeyspaceEvent(NOTIFY_LIST, "sortstore", key, c->db->id);
+    } else if (dbDelete(c->db, key)) {
+        dbstats.dirty++;
+        signalModifiedKey(c, c->db, key);
+        notifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, c->db->id);
+    }
+    replyLongLong(c, (int64_t)length);
+}
+
+static void answer(struct sortRun *run) {
+    const struct sortArgs *a = run->args;
+    struct sortSlice s = sliceOf(run);
+    size_t length = (s.end - s.first) * (size_t)(a->get_count ? a->get_count : 1);
+    if (a->store.ptr) {
+        storeResult(run, &s, length);
+        return;
+    }
+    replyArrayLen(run->c, (int64_t)length);
+    emitResult(run, &s, replyValue, run->c);
+}
+
+/* ---- SORT, SORT_RO ---- */
+
+static void sortObject(struct client *c, const struct object *o, struct sortArgs *a) {
+    if (o && o->type != OBJ_LIST && o->type != OBJ_SET && o->type != OBJ_ZSET) {
+        replyWrongType(c);
+        return;
+    }
+    struct sortRun run = {.c = c, .args = a, .texts = sdsempty(), .weights = sdsempty(), .key = sdsempty()};
+    int type = o ? (int)o->type : OBJ_LIST;
+    if (o) collect(&run, o);
+    if (order(&run, a, type)) answer(&run);
+    zfree(run.element);
+    sdsfree(run.key);
+    sdsfree(run.weights);
+    sdsfree(run.texts);
+}
+
+static void sortGeneric(struct client *c, bool may_store) {
+    struct sortArgs a = {.limit = -1, .may_store = may_store};
+    if (parseOptions(c, &a)) sortObject(c, lookupKeyRead(c, c->argv[1]), &a);
+    zfree(a.gets);
+}
+
+void sortCommand(struct client *c) {
+    sortGeneric(c, true);
+}
+
+void sortRoCommand(struct client *c) {
+    sortGeneric(c, false);
+}
+
+void sortInit(void) {
+    commandRegister(commandsSort);
+}

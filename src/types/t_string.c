@@ -1,0 +1,645 @@
+/* t_string.c - strings: their three encodings, and the commands that read and write whole values and parts of
+ * them.
+ *
+ *     int      8 bytes of an int64, embedded in the object; INCR changes them where they are
+ *     embstr   text of up to 44 bytes, embedded
+ *     raw      longer text, or text that was changed in place; embedded up to OBJ_EMBED_MAX bytes, else an
+ * sds behind the object
+ *
+ * SET of a value that fits where the old one was touches no table and allocates nothing (objectRewrite). */
+#include "types/t_string.h"
+
+#include <math.h>
+
+#include "base/sds.h"
+#include "base/zmalloc.h"
+#include "commands/commands.h"
+#include "core/cron.h"
+#include "core/db.h"
+#include "core/digest.h"
+#include "core/notify.h"
+#include "core/propagate.h"
+#include "core/reply.h"
+#include "core/round.h"
+#include "core/type.h"
+#include "types/types.h"
+
+enum { STRING_RAW, STRING_INT, STRING_EMBSTR };
+
+#define EMBSTR_MAX   44 /* longest text that is called "embstr" */
+#define INT_TEXT_MAX 20
+
+/* ---- Value API ---- */
+
+bool stringIsInt(const struct object *o, int64_t *v) {
+    if (o->encoding == STRING_INT) {
+        memcpy(v, objectEmbedded(o).ptr, 8);
+        return true;
+    }
+    char unused[LONG_STR_SIZE];
+    return string2ll(stringView(o, unused), v);
+}
+
+struct str stringView(const struct object *o, char buf[LONG_STR_SIZE]) {
+    if (objectHasPtr(o)) return sdsview(objectPtr(o));
+    struct str bytes = objectEmbedded(o);
+    if (o->encoding != STRING_INT) return bytes;
+    int64_t v;
+    memcpy(&v, bytes.ptr, 8);
+    return strN(buf, ll2string(buf, v));
+}
+
+static struct value intValue(int64_t v, char scratch[8]) {
+    memcpy(scratch, &v, 8);
+    return valueEmbed(OBJ_STRING, STRING_INT, strN(scratch, 8));
+}
+
+/* Text that stays text, even when it reads as an integer. */
+static struct value textValue(struct str text) {
+    if (text.len <= EMBSTR_MAX) return valueEmbed(OBJ_STRING, STRING_EMBSTR, text);
+    if (text.len <= OBJ_EMBED_MAX) return valueEmbed(OBJ_STRING, STRING_RAW, text);
+    return valuePtr(OBJ_STRING, STRING_RAW, sdsnewstr(text));
+}
+
+struct value stringValue(struct str text, char scratch[8]) {
+    int64_t v;
+    if (text.len <= INT_TEXT_MAX && string2ll(text, &v)) return intValue(v, scratch);
+    return textValue(text);
+}
+
+/* Text that must not turn into an integer: the result of APPEND and SETRANGE. */
+struct value stringRawValue(struct str text) {
+    if (text.len <= OBJ_EMBED_MAX) return valueEmbed(OBJ_STRING, STRING_RAW, text);
+    return valuePtr(OBJ_STRING, STRING_RAW, sdsnewstr(text));
+}
+
+/* The value of an argument; a big one is taken over without copying. */
+static struct value argValue(struct client *c, int i, char scratch[8]) {
+    if (clientArgIsBig(c, i)) return valuePtr(OBJ_STRING, STRING_RAW, clientTakeArg(c, i));
+    return stringValue(c->argv[i], scratch);
+}
+
+bool stringCheckLength(struct client *c, int64_t size, int64_t add) {
+    if (add <= roundMaxBulk() - size) return true;
+    replyError(c, "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+    return false;
+}
+
+sds stringEditBegin(struct object *o) {
+    if (!o) return sdsempty();
+    if (objectHasPtr(o)) return objectPtr(o);
+    char buf[LONG_STR_SIZE];
+    return sdsnewstr(stringView(o, buf));
+}
+
+void stringEditEnd(struct db *db, struct str key, struct object *o, sds text) {
+    struct value v = valuePtr(OBJ_STRING, STRING_RAW, text);
+    if (!o)
+        dbAdd(db, key, v);
+    else if (objectHasPtr(o))
+        objectSetPtr(o, STRING_RAW, text);
+    else
+        dbReplaceValue(db, o, v);
+}
+
+char *stringForWrite(struct db *db, struct str key, struct object *o, size_t size, size_t *len) {
+    sds text = sdsgrowzero(stringEditBegin(o), size);
+    stringEditEnd(db, key, o, text);
+    if (len) *len = sdslen(text);
+    return text;
+}
+
+/* ---- Type hooks ---- */
+
+static const char *stringEncodingName(const struct object *o) {
+    static const char *names[] = {"raw", "int", "embstr"};
+    return names[o->encoding];
+}
+
+static void stringFree(struct value v) {
+    sdsfree(v.ptr);
+}
+
+static size_t stringFreeEffort(const struct object *o) {
+    (void)o;
+    return 1;
+}
+
+static size_t stringMemoryUsage(const struct object *o, size_t samples) {
+    (void)samples;
+    return objectHasPtr(o) ? sdsAllocSize(objectPtr(o)) : 0;
+}
+
+static struct value stringCopy(const struct object *o) {
+    struct value v = objectValue(o);
+    if (!v.embedded) v.ptr = sdsdup(v.ptr);
+    return v;
+}
+
+static void stringDigest(const struct object *o, uint8_t digest[20]) {
+    char buf[LONG_STR_SIZE];
+    digestMix(digest, stringView(o, buf));
+}
+
+static bool stringPrefetch(const struct object *o, const struct pendingCommand *pc, int step,
+                           struct prefetchState *state) {
+    (void)pc, (void)step, (void)state;
+    if (objectHasPtr(o)) __builtin_prefetch(sdsAllocPtr(objectPtr(o)));
+    return false;
+}
+
+static const struct objectType string_type = {
+    .id = OBJ_STRING,
+    .name = "string",
+    .encodingName = stringEncodingName,
+    .free = stringFree,
+    .freeEffort = stringFreeEffort,
+    .memoryUsage = stringMemoryUsage,
+    .copy = stringCopy,
+    .digest = stringDigest,
+    .prefetch = stringPrefetch,
+};
+
+/* ---- SET and GET ---- */
+
+enum { TTL_NONE, TTL_KEEP, TTL_PERSIST, TTL_EX, TTL_PX, TTL_EXAT, TTL_PXAT };
+
+struct setOptions {
+    bool nx, xx, get, ifeq;
+    struct str compare;
+    int ttl;
+    struct str ttl_arg;
+};
+
+/* Absolute time in ms of an expiry option. Replies and returns false when it makes no sense. */
+static bool expireTime(struct client *c, int ttl, struct str arg, int64_t *when_ms) {
+    int64_t v;
+    if (!argLongLong(c, arg, &v, NULL)) return false;
+    bool seconds = ttl == TTL_EX || ttl == TTL_EXAT, relative = ttl == TTL_EX || ttl == TTL_PX;
+    bool ok = v > 0 && (!seconds || v <= INT64_MAX / 1000);
+    if (ok && seconds) v *= 1000;
+    if (ok && relative) ok = !__builtin_add_overflow(v, cmd_time_ms, &v);
+    if (!ok) replyErrorFmt(c, "ERR invalid expire time in '%s' command", c->cmd->fullname);
+    *when_ms = v;
+    return ok;
+}
+
+static int ttlOption(struct str arg) {
+    static const char *names[] = {"ex", "px", "exat", "pxat"};
+    for (int i = 0; i < 4; i++) {
+        if (strIs(arg, names[i])) return TTL_EX + i;
+    }
+    return TTL_NONE;
+}
+
+/* `many`: of MSETEX, which has fewer. */
+static bool parseSetOptions(struct client *c, int from, bool many, struct setOptions *opt) {
+    for (int i = from; i < c->argc; i++) {
+        struct str arg = c->argv[i];
+        int ttl = ttlOption(arg);
+        bool more = i + 1 < c->argc;
+        if (strIs(arg, "nx") && !opt->xx && !opt->ifeq)
+            opt->nx = true;
+        else if (strIs(arg, "xx") && !opt->nx && !opt->ifeq)
+            opt->xx = true;
+        else if (strIs(arg, "ifeq") && !many && more && !opt->nx && !opt->xx && !opt->ifeq) {
+            opt->ifeq = true;
+            opt->compare = c->argv[++i];
+        } else if (strIs(arg, "get") && !many)
+            opt->get = true;
+        else if (strIs(arg, "keepttl") && (opt->ttl == TTL_NONE || opt->ttl == TTL_KEEP))
+            opt->ttl = TTL_KEEP;
+        else if (ttl && more && (opt->ttl == TTL_NONE || opt->ttl == ttl)) {
+            opt->ttl = ttl;
+            opt->ttl_arg = c->argv[++i];
+        } else {
+            replySyntaxError(c);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void replyString(struct client *c, const struct object *o) {
+    char buf[LONG_STR_SIZE];
+    if (o)
+        replyBulk(c, stringView(o, buf));
+    else
+        replyNull(c);
+}
+
+static bool setAllowed(const struct setOptions *opt, const struct object *o) {
+    if (opt->nx) return !o;
+    if (opt->xx) return o;
+    if (!opt->ifeq) return true;
+    char buf[LONG_STR_SIZE];
+    return o && strEq(stringView(o, buf), opt->compare);
+}
+
+static void propagateSet(struct client *c, struct str key, struct str value, int64_t when_ms) {
+    if (!propagateWanted()) return;
+    char ms[LONG_STR_SIZE];
+    propagateRewrite(c, 5,
+                     (struct str[]){STR("SET"), key, value, STR("PXAT"), strN(ms, ll2string(ms, when_ms))});
+}
+
+/* The value has been stored: tell everybody. */
+static void setDone(struct client *c, struct str key, int64_t expire_ms) {
+    signalModifiedKey(c, c->db, key);
+    dbstats.dirty++;
+    notifyKeyspaceEvent(NOTIFY_STRING, "set", key, c->db->id);
+    if (expire_ms != OBJ_NO_EXPIRE) notifyKeyspaceEvent(NOTIFY_GENERIC, "expire", key, c->db->id);
+}
+
+/* SET and its old relatives; the value is argument `vi`. */
+static void genericSet(struct client *c, int vi, const struct setOptions *opt, bool reply_integer) {
+    struct str key = c->argv[1];
+    int64_t when_ms = OBJ_NO_EXPIRE;
+    if (opt->ttl >= TTL_EX && !expireTime(c, opt->ttl, opt->ttl_arg, &when_ms)) return;
+    struct object *o = opt->get ? lookupKeyRead(c, key) : lookupKeyWrite(c, key);
+    if (o && o->type != OBJ_STRING && (opt->get || opt->ifeq)) {
+        replyWrongType(c);
+        return;
+    }
+    if (opt->get) replyString(c, o);
+    if (!setAllowed(opt, o)) {
+        if (!opt->get) {
+            if (reply_integer)
+                replyLongLong(c, 0);
+            else
+                replyNull(c);
+        }
+        return;
+    }
+    char scratch[8];
+    if (propagateWanted() && when_ms != OBJ_NO_EXPIRE) propagateSet(c, key, c->argv[vi], when_ms);
+    int64_t new_expire = opt->ttl == TTL_KEEP && o ? objectExpire(o) : when_ms;
+    dbSetWithExpire(c->db, key, o, argValue(c, vi, scratch), new_expire);
+    setDone(c, key, when_ms);
+    if (opt->get) return;
+    if (reply_integer)
+        replyLongLong(c, 1);
+    else
+        replyOk(c);
+}
+
+void setCommand(struct client *c) {
+    struct setOptions opt = {0};
+    if (c->argc > 3 && !parseSetOptions(c, 3, false, &opt)) return;
+    genericSet(c, 2, &opt, false);
+}
+
+void setnxCommand(struct client *c) {
+    genericSet(c, 2, &(struct setOptions){.nx = true}, true);
+}
+
+void setexCommand(struct client *c) {
+    genericSet(c, 3, &(struct setOptions){.ttl = TTL_EX, .ttl_arg = c->argv[2]}, false);
+}
+
+void psetexCommand(struct client *c) {
+    genericSet(c, 3, &(struct setOptions){.ttl = TTL_PX, .ttl_arg = c->argv[2]}, false);
+}
+
+void getCommand(struct client *c) {
+    bool wrong;
+    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_STRING, &wrong);
+    if (!wrong) replyString(c, o);
+}
+
+void getsetCommand(struct client *c) {
+    bool wrong;
+    struct str key = c->argv[1];
+    struct object *o = lookupKeyReadType(c, key, OBJ_STRING, &wrong);
+    if (wrong) return;
+    replyString(c, o);
+    propagateRewrite(c, 3, (struct str[]){STR("SET"), key, c->argv[2]});
+    char scratch[8];
+    dbSetWithExpire(c->db, key, o, argValue(c, 2, scratch), OBJ_NO_EXPIRE);
+    setDone(c, key, OBJ_NO_EXPIRE);
+}
+
+static void deleteString(struct client *c, struct str key) {
+    propagateRewrite(c, 2, (struct str[]){STR("DEL"), key});
+    dbDelete(c->db, key);
+    signalModifiedKey(c, c->db, key);
+    notifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, c->db->id);
+    dbstats.dirty++;
+}
+
+void getdelCommand(struct client *c) {
+    bool wrong;
+    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_STRING, &wrong);
+    if (wrong) return;
+    replyString(c, o);
+    if (o) deleteString(c, c->argv[1]);
+}
+
+void delifeqCommand(struct client *c) {
+    bool wrong;
+    char buf[LONG_STR_SIZE];
+    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_STRING, &wrong);
+    if (wrong) return;
+    bool equal = o && strEq(stringView(o, buf), c->argv[2]);
+    if (equal) deleteString(c, c->argv[1]);
+    replyLongLong(c, equal);
+}
+
+static bool parseGetexOptions(struct client *c, int *ttl, struct str *arg) {
+    *ttl = TTL_NONE;
+    for (int i = 2; i < c->argc; i++) {
+        int option = strIs(c->argv[i], "persist") ? TTL_PERSIST : ttlOption(c->argv[i]);
+        bool known = option && (option == TTL_PERSIST || i + 1 < c->argc);
+        /* The same option again takes the place of the first; two different ones contradict each other. */
+        if (!known || (*ttl != TTL_NONE && *ttl != option)) {
+            replySyntaxError(c);
+            return false;
+        }
+        *ttl = option;
+        if (option != TTL_PERSIST) *arg = c->argv[++i];
+    }
+    return true;
+}
+
+void getexCommand(struct client *c) {
+    struct str key = c->argv[1], arg = {0};
+    int ttl;
+    int64_t when_ms = OBJ_NO_EXPIRE;
+    if (!parseGetexOptions(c, &ttl, &arg)) return;
+    bool wrong;
+    struct object *o = lookupKeyReadType(c, key, OBJ_STRING, &wrong);
+    if (wrong) return;
+    if (!o) {
+        replyNull(c);
+        return;
+    }
+    if (ttl >= TTL_EX && !expireTime(c, ttl, arg, &when_ms)) return;
+    replyString(c, o);
+    if (when_ms != OBJ_NO_EXPIRE && when_ms < cmd_time_ms) {
+        deleteString(c, key);
+    } else if (when_ms != OBJ_NO_EXPIRE) {
+        dbSetExpire(c->db, o, when_ms);
+        char ms[LONG_STR_SIZE];
+        propagateRewrite(c, 3, (struct str[]){STR("PEXPIREAT"), key, strN(ms, ll2string(ms, when_ms))});
+        signalModifiedKey(c, c->db, key);
+        notifyKeyspaceEvent(NOTIFY_GENERIC, "expire", key, c->db->id);
+        dbstats.dirty++;
+    } else if (ttl == TTL_PERSIST && objectHasExpire(o)) {
+        dbRemoveExpire(c->db, o);
+        propagateRewrite(c, 2, (struct str[]){STR("PERSIST"), key});
+        signalModifiedKey(c, c->db, key);
+        notifyKeyspaceEvent(NOTIFY_GENERIC, "persist", key, c->db->id);
+        dbstats.dirty++;
+    }
+}
+
+void mgetCommand(struct client *c) {
+    replyArrayLen(c, c->argc - 1);
+    for (int i = 1; i < c->argc; i++) {
+        struct object *o = lookupKeyRead(c, c->argv[i]);
+        replyString(c, o && o->type == OBJ_STRING ? o : NULL);
+    }
+}
+
+/* Pairs from argument `at` to argument `end`. */
+static void setPairs(struct client *c, int at, int end, bool keep_ttl, int64_t expire_ms) {
+    for (int i = at; i < end; i += 2) {
+        char scratch[8];
+        struct object *o = lookupKeyWrite(c, c->argv[i]);
+        dbSetWithExpire(c->db, c->argv[i], o, argValue(c, i + 1, scratch),
+                        keep_ttl && o ? objectExpire(o) : expire_ms);
+        setDone(c, c->argv[i], expire_ms);
+    }
+}
+
+/* How many of the pairs' keys are there. */
+static int pairsThere(struct client *c, int at, int end) {
+    int n = 0;
+    for (int i = at; i < end; i += 2) n += lookupKeyWrite(c, c->argv[i]) != NULL;
+    return n;
+}
+
+static bool pairsComplete(struct client *c) {
+    if (c->argc % 2 == 1) return true;
+    replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", c->cmd->fullname);
+    return false;
+}
+
+void msetCommand(struct client *c) {
+    if (!pairsComplete(c)) return;
+    setPairs(c, 1, c->argc, false, OBJ_NO_EXPIRE);
+    replyOk(c);
+}
+
+void msetnxCommand(struct client *c) {
+    if (!pairsComplete(c)) return;
+    bool none = pairsThere(c, 1, c->argc) == 0;
+    if (none) setPairs(c, 1, c->argc, false, OBJ_NO_EXPIRE);
+    replyLongLong(c, none);
+}
+
+/* MSETEX numkeys key value ... options: the pairs as they came, with an absolute time. */
+static void propagateMsetex(struct client *c, int end, int64_t when_ms) {
+    if (!propagateWanted()) return;
+    char ms[LONG_STR_SIZE];
+    struct str *argv = zmalloc((size_t)(end + 2) * sizeof *argv);
+    memcpy(argv, c->argv, (size_t)end * sizeof *argv);
+    argv[end] = STR("PXAT");
+    argv[end + 1] = strN(ms, ll2string(ms, when_ms));
+    propagateRewrite(c, end + 2, argv);
+    zfree(argv);
+}
+
+void msetexCommand(struct client *c) {
+    int64_t count, when_ms = OBJ_NO_EXPIRE;
+    struct setOptions opt = {0};
+    if (!argRange(c, c->argv[1], 1, INT64_MAX, &count, "ERR invalid numkeys value")) return;
+    if (count > (c->argc - 2) / 2) {
+        replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", c->cmd->fullname);
+        return;
+    }
+    int at = 2, end = at + 2 * (int)count;
+    if (!parseSetOptions(c, end, true, &opt)) return;
+    if (opt.ttl >= TTL_EX && !expireTime(c, opt.ttl, opt.ttl_arg, &when_ms)) return;
+    int there = opt.nx || opt.xx ? pairsThere(c, at, end) : 0;
+    bool allowed = (!opt.nx || there == 0) && (!opt.xx || there == count);
+    if (allowed) {
+        if (when_ms != OBJ_NO_EXPIRE) propagateMsetex(c, end, when_ms);
+        setPairs(c, at, end, opt.ttl == TTL_KEEP, when_ms);
+    }
+    replyLongLong(c, allowed);
+}
+
+/* ---- Numbers ---- */
+
+static void increment(struct client *c, int64_t by) {
+    struct str key = c->argv[1];
+    bool wrong;
+    struct object *o = lookupKeyWriteType(c, key, OBJ_STRING, &wrong);
+    if (wrong) return;
+    int64_t v = 0;
+    if (o && !stringIsInt(o, &v)) {
+        replyError(c, err_notint);
+        return;
+    }
+    if (__builtin_add_overflow(v, by, &v)) {
+        replyError(c, "ERR increment or decrement would overflow");
+        return;
+    }
+    char scratch[8];
+    dbSetWithExpire(c->db, key, o, intValue(v, scratch), o ? objectExpire(o) : OBJ_NO_EXPIRE);
+    signalModifiedKey(c, c->db, key);
+    notifyKeyspaceEvent(NOTIFY_STRING, "incrby", key, c->db->id);
+    dbstats.dirty++;
+    replyLongLong(c, v);
+}
+
+void incrCommand(struct client *c) {
+    increment(c, 1);
+}
+void decrCommand(struct client *c) {
+    increment(c, -1);
+}
+
+void incrbyCommand(struct client *c) {
+    int64_t by;
+    if (argLongLong(c, c->argv[2], &by, NULL)) increment(c, by);
+}
+
+void decrbyCommand(struct client *c) {
+    int64_t by;
+    if (!argLongLong(c, c->argv[2], &by, NULL)) return;
+    if (by == INT64_MIN) {
+        replyError(c, "ERR decrement would overflow");
+        return;
+    }
+    increment(c, -by);
+}
+
+void incrbyfloatCommand(struct client *c) {
+    struct str key = c->argv[1];
+    bool wrong;
+    struct object *o = lookupKeyWriteType(c, key, OBJ_STRING, &wrong);
+    if (wrong) return;
+    char buf[LONG_STR_SIZE];
+    long double v = 0, by;
+    if ((o && !string2ld(stringView(o, buf), &v)) || !string2ld(c->argv[2], &by)) {
+        replyError(c, err_notfloat);
+        return;
+    }
+    v += by;
+    if (isnan(v) || isinf(v)) {
+        replyError(c, "ERR increment would produce NaN or Infinity");
+        return;
+    }
+    char text[LONG_DOUBLE_STR_SIZE];
+    struct str s = strN(text, ld2string(text, sizeof text, v));
+    dbSetWithExpire(c->db, key, o, textValue(s), o ? objectExpire(o) : OBJ_NO_EXPIRE);
+    signalModifiedKey(c, c->db, key);
+    notifyKeyspaceEvent(NOTIFY_STRING, "incrbyfloat", key, c->db->id);
+    dbstats.dirty++;
+    propagateRewrite(c, 4, (struct str[]){STR("SET"), key, s, STR("KEEPTTL")});
+    replyBulk(c, s);
+}
+
+/* ---- Parts of strings ---- */
+
+void strlenCommand(struct client *c) {
+    bool wrong;
+    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_STRING, &wrong);
+    char buf[LONG_STR_SIZE];
+    if (!wrong) replyLongLong(c, o ? (int64_t)stringView(o, buf).len : 0);
+}
+
+/* Give a string object new text, as raw. The text may lie in the object. */
+static void storeRaw(struct client *c, struct object *o, struct str text) {
+    struct value old = objectValue(o);
+    dbReplaceValue(c->db, o, stringRawValue(text));
+    if (!old.embedded) stringFree(old);
+}
+
+void appendCommand(struct client *c) {
+    struct str key = c->argv[1], tail = c->argv[2];
+    bool wrong;
+    struct object *o = lookupKeyWriteType(c, key, OBJ_STRING, &wrong);
+    if (wrong) return;
+    size_t total = tail.len;
+    if (!o) {
+        char scratch[8];
+        dbAdd(c->db, key, argValue(c, 2, scratch));
+    } else {
+        char buf[LONG_STR_SIZE], joined[OBJ_EMBED_MAX];
+        struct str head = stringView(o, buf);
+        if (!stringCheckLength(c, (int64_t)head.len, (int64_t)tail.len)) return;
+        total += head.len;
+        if (objectHasPtr(o)) {
+            objectSetPtr(o, STRING_RAW, sdscatstr(objectPtr(o), tail));
+        } else if (total <= OBJ_EMBED_MAX) {
+            memcpy(joined, head.ptr, head.len);
+            memcpy(joined + head.len, tail.ptr, tail.len);
+            storeRaw(c, o, strN(joined, total));
+        } else {
+            sds s = sdscatstr(sdsMakeRoomFor(sdsnewstr(head), tail.len), tail);
+            dbReplaceValue(c->db, o, valuePtr(OBJ_STRING, STRING_RAW, s));
+        }
+    }
+    signalModifiedKey(c, c->db, key);
+    notifyKeyspaceEvent(NOTIFY_STRING, "append", key, c->db->id);
+    dbstats.dirty++;
+    replyLongLong(c, (int64_t)total);
+}
+
+void setrangeCommand(struct client *c) {
+    struct str key = c->argv[1], piece = c->argv[3];
+    int64_t offset;
+    if (!argLongLong(c, c->argv[2], &offset, NULL)) return;
+    if (offset < 0) {
+        replyError(c, "ERR offset is out of range");
+        return;
+    }
+    bool wrong;
+    struct object *o = lookupKeyWriteType(c, key, OBJ_STRING, &wrong);
+    if (wrong) return;
+    char buf[LONG_STR_SIZE];
+    struct str old = o ? stringView(o, buf) : STR("");
+    if (piece.len == 0) {
+        replyLongLong(c, (int64_t)old.len);
+        return;
+    }
+    if (!stringCheckLength(c, offset, (int64_t)piece.len)) return;
+    size_t total;
+    char *bytes = stringForWrite(c->db, key, o, (size_t)offset + piece.len, &total);
+    memcpy(bytes + offset, piece.ptr, piece.len);
+    signalModifiedKey(c, c->db, key);
+    notifyKeyspaceEvent(NOTIFY_STRING, "setrange", key, c->db->id);
+    dbstats.dirty++;
+    replyLongLong(c, (int64_t)total);
+}
+
+void getrangeCommand(struct client *c) {
+    int64_t start, end;
+    if (!argLongLong(c, c->argv[2], &start, NULL) || !argLongLong(c, c->argv[3], &end, NULL)) return;
+    bool wrong;
+    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_STRING, &wrong);
+    if (wrong) return;
+    char buf[LONG_STR_SIZE];
+    struct str s = o ? stringView(o, buf) : STR("");
+    int64_t len = (int64_t)s.len;
+    bool backwards = start < 0 && end < 0 && start > end;
+    if (start < 0) start = start < -len ? 0 : start + len;
+    if (end < 0) end = end < -len ? 0 : end + len;
+    if (end >= len) end = len - 1;
+    if (backwards || start > end || len == 0)
+        replyBulk(c, STR(""));
+    else
+        replyBulk(c, strN(s.ptr + start, (size_t)(end - start + 1)));
+}
+
+void substrCommand(struct client *c) {
+    getrangeCommand(c);
+}
+
+void stringInit(void) {
+    objectTypeRegister(&string_type);
+    commandRegister(commandsString);
+}

@@ -1,0 +1,192 @@
+/* zset.c - the sorted set as a value: choice of the encoding, changes that may convert it, and the hooks of
+ * the type table. The contract is in zset.h.
+ *
+ * A set starts as a listpack and becomes a skiplist, or what zset-index says, for good when it gets more than
+ * zset-max-listpack-entries elements or a member of more than zset-max-listpack-value bytes. */
+#include "types/zset.h"
+
+#include <math.h>
+
+#include "base/num.h"
+#include "commands/commands.h"
+#include "core/config.h"
+#include "core/digest.h"
+#include "core/round.h"
+#include "types/types.h"
+
+/* Bytes that a score and the headers take in a listpack, at most. */
+#define SCORE_ROOM (LP_INTBUF_SIZE + DOUBLE_STR_SIZE)
+
+static int64_t max_listpack_entries, max_listpack_value;
+static int large_encoding; /* of sets that are no listpack any more: ZSET_SKIPLIST or ZSET_BTREE */
+
+const struct zsetIndex *const zsetIndexes[ZSET_ENCODINGS] = {
+    [ZSET_LISTPACK] = &zsetListpack,
+    [ZSET_SKIPLIST] = &zsetSkiplist,
+    [ZSET_BTREE] = &zsetBtree,
+};
+
+/* ---- Encodings ---- */
+
+static bool fitsListpack(size_t entries, size_t longest) {
+    return entries <= (size_t)max_listpack_entries && longest <= (size_t)max_listpack_value;
+}
+
+static void convert(struct zsetRef *z, size_t entries) {
+    const struct zsetIndex *index = zsetIndexes[large_encoding];
+    struct zsetRef to = {index->create(entries), index};
+    struct zsetIterator it = zsetIterate(*z, 0);
+    struct zsetElement e;
+    while (zsetNext(&it, &e)) to.ptr = to.index->append(to.ptr, e.member, e.score);
+    zsetFree(*z);
+    *z = to;
+}
+
+/* Called before a member is added. True when that converted the set: places are no longer valid. */
+static bool makeRoom(struct zsetRef *z, struct str member) {
+    if (z->index != &zsetListpack) return false;
+    size_t entries = zsetLength(*z) + 1;
+    if (fitsListpack(entries, member.len) && lpSafeToAdd(z->ptr, member.len + SCORE_ROOM)) return false;
+    convert(z, entries);
+    return true;
+}
+
+struct zsetRef zsetNew(size_t entries, size_t longest) {
+    const struct zsetIndex *index =
+        zsetIndexes[fitsListpack(entries, longest) ? ZSET_LISTPACK : large_encoding];
+    return (struct zsetRef){index->create(entries), index};
+}
+
+void zsetFree(struct zsetRef z) {
+    z.index->destroy(z.ptr);
+}
+
+struct value zsetValue(struct zsetRef z) {
+    return valuePtr(OBJ_ZSET, z.index->encoding, z.ptr);
+}
+
+/* ---- Changing ---- */
+
+static enum zsetAdded addNew(struct zsetRef *z, struct str member, double score, int flags,
+                             struct zsetPlace *missed) {
+    if (flags & ZADD_XX) return ZADD_NOP;
+    if (makeRoom(z, member)) zsetFind(*z, member, missed);
+    z->ptr = z->index->insert(z->ptr, member, score, missed);
+    return ZADD_ADDED;
+}
+
+enum zsetAdded zsetAdd(struct zsetRef *z, struct str member, double *score, int flags) {
+    struct zsetPlace p;
+    if (!zsetFind(*z, member, &p)) return addNew(z, member, *score, flags, &p);
+    if (flags & ZADD_NX) return ZADD_NOP;
+    double wanted = flags & ZADD_INCR ? p.score + *score : *score;
+    if (isnan(wanted)) return ZADD_NAN;
+    if ((flags & ZADD_GT && wanted <= p.score) || (flags & ZADD_LT && wanted >= p.score)) return ZADD_NOP;
+    *score = wanted;
+    if (wanted == p.score) return ZADD_SAME;
+    z->ptr = z->index->update(z->ptr, member, wanted, &p);
+    return ZADD_UPDATED;
+}
+
+void zsetAppend(struct zsetRef *z, struct str member, double score) {
+    makeRoom(z, member);
+    z->ptr = z->index->append(z->ptr, member, score);
+}
+
+bool zsetRemove(struct zsetRef *z, struct str member) {
+    struct zsetPlace p;
+    if (!zsetFind(*z, member, &p)) return false;
+    z->ptr = z->index->erase(z->ptr, &p);
+    return true;
+}
+
+void zsetRemoveRange(struct zsetRef *z, uint64_t rank, uint64_t count) {
+    z->ptr = z->index->eraseRange(z->ptr, rank, count);
+}
+
+/* ---- The type ---- */
+
+static const char *typeEncodingName(const struct object *o) {
+    return zsetOpen(o).index->name;
+}
+
+static void typeFree(struct value v) {
+    zsetIndexes[v.encoding]->destroy(v.ptr);
+}
+
+static size_t typeFreeEffort(const struct object *o) {
+    struct zsetRef z = zsetOpen(o);
+    return z.index->allocations(z.ptr);
+}
+
+static size_t typeMemoryUsage(const struct object *o, size_t samples) {
+    struct zsetRef z = zsetOpen(o);
+    return z.index->memory(z.ptr, samples);
+}
+
+static struct value typeCopy(const struct object *o) {
+    struct zsetRef z = zsetOpen(o);
+    return valuePtr(OBJ_ZSET, z.index->encoding, z.index->copy(z.ptr));
+}
+
+/* The elements in any order; -0 reads as 0, which is all that a listpack can hold. */
+static void typeDigest(const struct object *o, uint8_t digest[20]) {
+    struct zsetIterator it = zsetIterate(zsetOpen(o), 0);
+    struct zsetElement e;
+    while (zsetNext(&it, &e)) {
+        uint8_t element[20] = {0};
+        char text[DOUBLE_STR_SIZE];
+        digestMix(element, e.member);
+        digestMix(element, strN(text, d2string(text, e.score == 0 ? 0 : e.score)));
+        digestXorDigest(digest, element);
+    }
+}
+
+static bool typePrefetch(const struct object *o, const struct pendingCommand *pc, int step,
+                         struct prefetchState *state) {
+    struct zsetRef z = zsetOpen(o);
+    return z.index->prefetch(z.ptr, pc, step, state);
+}
+
+static sds typeDebugInfo(const struct object *o, sds s) {
+    struct zsetRef z = zsetOpen(o);
+    return z.index->debugInfo(z.ptr, s);
+}
+
+static void typeIterate(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv) {
+    struct zsetIterator it = zsetIterate(zsetOpen(o), 0);
+    struct zsetElement e;
+    while (zsetNext(&it, &e) && fn(priv, e.member)) {
+    }
+}
+
+static const struct objectType zsetType = {
+    .id = OBJ_ZSET,
+    .name = "zset",
+    .encodingName = typeEncodingName,
+    .free = typeFree,
+    .freeEffort = typeFreeEffort,
+    .memoryUsage = typeMemoryUsage,
+    .copy = typeCopy,
+    .digest = typeDigest,
+    .prefetch = typePrefetch,
+    .iterate = typeIterate,
+    .debugInfo = typeDebugInfo,
+};
+
+static const struct configEnum large_encodings[] = {
+    {"skiplist", ZSET_SKIPLIST}, {"btree", ZSET_BTREE}, {NULL, 0}};
+
+static struct configDirective directives[] = {
+    CONFIG_INT("zset-max-listpack-entries", "zset-max-ziplist-entries", CONFIG_MODIFIABLE,
+               &max_listpack_entries, 128, 0, INT64_MAX, NULL),
+    CONFIG_INT("zset-max-listpack-value", "zset-max-ziplist-value", CONFIG_MODIFIABLE | CONFIG_MEMORY,
+               &max_listpack_value, 64, 0, INT64_MAX, NULL),
+    CONFIG_ENUM("zset-index", NULL, CONFIG_MODIFIABLE, &large_encoding, ZSET_SKIPLIST, large_encodings, NULL),
+};
+
+void zsetInit(void) {
+    objectTypeRegister(&zsetType);
+    configRegister(directives, sizeof directives / sizeof *directives);
+    commandRegister(commandsSortedSet);
+}

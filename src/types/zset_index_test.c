@@ -1,0 +1,296 @@
+/* zset_index_test.c - both encodings of sorted sets against a naive model: an array that is sorted after each
+ * change. The same random operations run on each; every search, step, rank, range and scan must agree with
+ * the model, and the containers' own invariants hold after each step. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/num.h"
+#include "base/random.h"
+#include "types/zset.h"
+
+#define MODEL_MAX 100
+#define NAME_SIZE 24
+
+/* ---- The model ---- */
+
+struct pair {
+    char name[NAME_SIZE];
+    double score;
+};
+static struct pair model[MODEL_MAX];
+static size_t count;
+
+static struct str nameOf(const struct pair *p) {
+    return strOf(p->name);
+}
+
+static int comparePairs(const void *a, const void *b) {
+    const struct pair *x = a, *y = b;
+    if (x->score != y->score) return x->score < y->score ? -1 : 1;
+    return strCmp(nameOf(x), nameOf(y));
+}
+
+static struct pair *modelFind(struct str name) {
+    for (size_t i = 0; i < count; i++)
+        if (strEq(nameOf(&model[i]), name)) return &model[i];
+    return NULL;
+}
+
+static void modelPut(struct str name, double score) {
+    struct pair *p = modelFind(name);
+    if (!p) {
+        p = &model[count++];
+        memcpy(p->name, name.ptr, name.len + 1);
+    }
+    p->score = score;
+    qsort(model, count, sizeof *model, comparePairs);
+}
+
+static void modelErase(size_t at, size_t n) {
+    memmove(model + at, model + at + n, (count - at - n) * sizeof *model);
+    count -= n;
+}
+
+/* ---- Checks ---- */
+
+static void checkInvariants(struct zsetRef z) {
+    if (z.index == &zsetSkiplist) {
+        struct zset *zs = z.ptr;
+        zslVerify(&zs->list);
+        hashtableVerify(&zs->members);
+        assert_int_equal(hashtableSize(&zs->members), zslGetLength(&zs->list));
+    } else {
+        assert_true(lpValidate(z.ptr, lpBytes(z.ptr), true, NULL, NULL));
+    }
+}
+
+static void checkElement(struct zsetRef z, const struct zsetPlace *p, const struct pair *want) {
+    struct zsetElement e;
+    z.index->read(p, &e);
+    assert_true(strEq(e.member, nameOf(want)));
+    assert_true(e.score == want->score);
+    assert_true(p->score == want->score);
+}
+
+static void checkAll(struct zsetRef z) {
+    struct zsetPlace p;
+    assert_int_equal(zsetLength(z), count);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(zsetFind(z, nameOf(&model[i]), &p));
+        checkElement(z, &p, &model[i]);
+        assert_int_equal(z.index->rank(z.ptr, &p), i);
+        assert_true(z.index->atRank(z.ptr, i, &p));
+        checkElement(z, &p, &model[i]);
+        assert_int_equal(z.index->step(z.ptr, &p, i % 2), i % 2 || i + 1 < count);
+        if (p.at) checkElement(z, &p, &model[i % 2 ? i - 1 : i + 1]);
+    }
+    assert_false(zsetFind(z, STR("no such member"), &p));
+    assert_false(z.index->atRank(z.ptr, count, &p));
+}
+
+/* The slice that the model says, by looking at each pair. */
+static bool isWithin(const struct pair *p, const struct zsetRange *r) {
+    return zscoreGteMin(p->score, &r->score) && zscoreLteMax(p->score, &r->score);
+}
+
+static void checkSlice(struct zsetRef z, const struct zsetRange *r) {
+    struct zsetSlice s;
+    size_t first = 0, n = 0;
+    while (first < count && !isWithin(&model[first], r)) first++;
+    while (first + n < count && isWithin(&model[first + n], r)) n++;
+    size_t skip = (size_t)r->offset < n ? (size_t)r->offset : n, left = n - skip;
+    if (r->limit >= 0 && (size_t)r->limit < left) left = (size_t)r->limit;
+    zsetSliceOf(z, r, &s);
+    assert_int_equal(s.count, left);
+    if (left) assert_int_equal(s.rank, r->reverse ? first + n - skip - left : first + skip);
+}
+
+static double randomScore(void) {
+    return (double)randomBelow(40) / 4 - 3;
+}
+
+static void checkRandomSlices(struct zsetRef z) {
+    for (int i = 0; i < 20; i++) {
+        struct zsetRange r = {.by = ZRANGE_SCORE, .reverse = randomBelow(2), .limit = -1};
+        r.score = (struct zscoreRange){randomScore(), randomScore(), randomBelow(2), randomBelow(2)};
+        r.offset = (int64_t)randomBelow(10);
+        if (randomBelow(2)) r.limit = (int64_t)randomBelow(40);
+        checkSlice(z, &r);
+    }
+}
+
+static void markSeen(void *priv, const struct zsetElement *e) {
+    bool *seen = priv;
+    struct pair *p = modelFind(e->member);
+    assert_non_null(p);
+    assert_true(p->score == e->score);
+    seen[p - model] = true;
+}
+
+static void checkScan(struct zsetRef z) {
+    bool seen[MODEL_MAX] = {false};
+    uint64_t cursor = 0;
+    do cursor = z.index->scan(z.ptr, cursor, markSeen, seen);
+    while (cursor);
+    for (size_t i = 0; i < count; i++) assert_true(seen[i]);
+}
+
+static void checkCopy(struct zsetRef z) {
+    struct zsetRef copy = {z.index->copy(z.ptr), z.index};
+    checkInvariants(copy);
+    checkAll(copy);
+    copy.ptr = copy.index->eraseRange(copy.ptr, 0, count); /* leaves the original alone */
+    assert_int_equal(zsetLength(copy), 0);
+    copy.index->destroy(copy.ptr);
+    checkAll(z);
+}
+
+/* ---- Random operations ---- */
+
+static struct str randomName(char *buf) {
+    static const char *const prefixes[] = {"", "-", "m:", "a longer member "};
+    const char *prefix = prefixes[randomBelow(4)];
+    size_t len = strlen(prefix);
+    memcpy(buf, prefix, len);
+    return strN(buf, len + ull2string(buf + len, randomBelow(40)));
+}
+
+static void putRandom(struct zsetRef *z) {
+    char buf[NAME_SIZE];
+    struct zsetPlace p;
+    struct str name = randomName(buf);
+    double score = randomScore();
+    bool known = zsetFind(*z, name, &p);
+    assert_int_equal(known, modelFind(name) != NULL);
+    if (!known && count == MODEL_MAX) return;
+    z->ptr = known ? z->index->update(z->ptr, name, score, &p) : z->index->insert(z->ptr, name, score, &p);
+    modelPut(name, score);
+}
+
+static void eraseRandom(struct zsetRef *z) {
+    char buf[NAME_SIZE];
+    struct zsetPlace p;
+    struct str name = randomName(buf);
+    struct pair *known = modelFind(name);
+    assert_int_equal(zsetFind(*z, name, &p), known != NULL);
+    if (!known) return;
+    z->ptr = z->index->erase(z->ptr, &p);
+    modelErase((size_t)(known - model), 1);
+}
+
+static void eraseRandomRange(struct zsetRef *z) {
+    if (!count) return;
+    size_t at = randomBelow(count), n = 1 + randomBelow(count - at < 8 ? count - at : 8);
+    z->ptr = z->index->eraseRange(z->ptr, at, n);
+    modelErase(at, n);
+}
+
+static void testRandomOperations(void **state) {
+    struct zsetRef z = {.index = *state};
+    z.ptr = z.index->create(0);
+    count = 0;
+    for (int step = 0; step < 4000; step++) {
+        switch (randomBelow(12)) {
+        case 0: eraseRandomRange(&z); break;
+        case 1:
+        case 2: eraseRandom(&z); break;
+        default: putRandom(&z);
+        }
+        checkInvariants(z);
+        if (step % 20) continue;
+        checkAll(z);
+        checkRandomSlices(z);
+        checkScan(z);
+        checkCopy(z);
+    }
+    assert_true(z.index->memory(z.ptr, 0) > count * sizeof(double));
+    assert_true(z.index->allocations(z.ptr) >= 1);
+    z.index->destroy(z.ptr);
+}
+
+/* ---- Particular cases ---- */
+
+static void testAppend(void **state) {
+    struct zsetRef z = {.index = *state};
+    z.ptr = z.index->create(MODEL_MAX);
+    count = 0;
+    for (int i = 0; i < MODEL_MAX; i++) {
+        char name[NAME_SIZE] = "m";
+        ll2string(name + 1, 1000 + i);
+        modelPut(strOf(name), i / 3);
+    }
+    for (size_t i = 0; i < count; i++) z.ptr = z.index->append(z.ptr, nameOf(&model[i]), model[i].score);
+    checkInvariants(z);
+    checkAll(z);
+    z.index->destroy(z.ptr);
+}
+
+/* Scores of all kinds come back equal; a listpack has no -0. */
+static void testScores(void **state) {
+    static const double scores[] = {-INFINITY, -1e300, -1e18,  -4.0e18,  -3.5,   -1,     5e-324, 0.1,
+                                    1,         127,    128.25, 16777216, 4.1e18, 9.3e18, 1e300,  INFINITY};
+    struct zsetRef z = {.index = *state};
+    z.ptr = z.index->create(0);
+    count = 0;
+    for (size_t i = 0; i < sizeof scores / sizeof *scores; i++) {
+        char name[NAME_SIZE] = "s";
+        struct zsetPlace p;
+        ll2string(name + 1, (int64_t)i);
+        assert_false(zsetFind(z, strOf(name), &p));
+        z.ptr = z.index->insert(z.ptr, strOf(name), scores[i], &p);
+        modelPut(strOf(name), scores[i]);
+    }
+    checkAll(z);
+    z.index->destroy(z.ptr);
+}
+
+static struct zsetSlice lexSlice(struct zsetRef z, struct zlexBound min, struct zlexBound max, bool reverse) {
+    struct zsetSlice s;
+    struct zsetRange r = {.by = ZRANGE_LEX, .reverse = reverse, .limit = -1, .lex = {.min = min, .max = max}};
+    zsetSliceOf(z, &r, &s);
+    return s;
+}
+
+static void testLexRanges(void **state) {
+    struct zsetRef z = {.index = *state};
+    z.ptr = z.index->create(0);
+    for (const char *name = "abcdefg"; *name; name++) z.ptr = z.index->append(z.ptr, strN(name, 1), 0);
+    const struct zlexBound low = {.kind = ZLEX_MIN}, high = {.kind = ZLEX_MAX};
+    const struct zlexBound b = {ZLEX_VALUE, false, STR("b")}, afterB = {ZLEX_VALUE, true, STR("b")};
+    const struct zlexBound e = {ZLEX_VALUE, false, STR("e")}, beforeE = {ZLEX_VALUE, true, STR("e")};
+    for (int reverse = 0; reverse < 2; reverse++) {
+        assert_int_equal(lexSlice(z, low, high, reverse).count, 7);
+        assert_int_equal(lexSlice(z, b, e, reverse).count, 4);
+        assert_int_equal(lexSlice(z, afterB, beforeE, reverse).count, 2);
+        assert_int_equal(lexSlice(z, afterB, beforeE, reverse).rank, 2);
+        assert_int_equal(lexSlice(z, e, b, reverse).count, 0);
+        assert_int_equal(lexSlice(z, low, afterB, reverse).count, 1);
+        assert_int_equal(lexSlice(z, high, low, reverse).count, 0);
+    }
+    z.index->destroy(z.ptr);
+}
+
+int main(void) {
+    union {
+        const struct zsetIndex *index;
+        void *state;
+    } lp = {&zsetListpack}, sl = {&zsetSkiplist};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(testRandomOperations, lp.state),
+        cmocka_unit_test_prestate(testRandomOperations, sl.state),
+        cmocka_unit_test_prestate(testAppend, lp.state),
+        cmocka_unit_test_prestate(testAppend, sl.state),
+        cmocka_unit_test_prestate(testScores, lp.state),
+        cmocka_unit_test_prestate(testScores, sl.state),
+        cmocka_unit_test_prestate(testLexRanges, lp.state),
+        cmocka_unit_test_prestate(testLexRanges, sl.state),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,163 @@
+"""compare.py - when two replies count as equal.
+
+Each command says how its replies are to be compared; errors are always compared exactly (but for NEW_WORDS). Only what may rightly
+differ is forgiven, never more:
+
+    EXACT   byte by byte
+    FLOAT   numbers by value: redis 7.0 prints scores with 17 digits, we print the shortest form
+    SORTED  an array in any order (KEYS)
+    SCAN    a cursor, which has no meaning outside its server, and items in any order
+    PAIRS   the same for ZSCAN and HSCAN, whose items come in pairs, with numbers by value
+    TIME    seconds, which differ a little: the servers ran the command at slightly different moments
+    TIME_MS milliseconds, likewise
+    ENCODING an encoding's name: sets and lists have had listpacks only since 7.2
+    RANDOM  a random choice: only the types and the length
+    ["each", rules] the replies of EXEC, each by its own rule
+    DISTINCT  the same, and no item comes twice
+    STREAM  what XINFO and XPENDING tell: times of delivery may differ a little; NOT_SHARED facts are left out
+"""
+EXACT, FLOAT, SORTED, SCAN, PAIRS = "exact", "float", "sorted", "scan", "pairs"
+TIME, TIME_MS, RANDOM, DISTINCT, ENCODING = "time", "time_ms", "random", "distinct", "encoding"
+
+STREAM = "stream"
+
+TIME_SLACK_S = 3
+LISTS = (b"*", b"~", b">", b"%")
+
+
+def is_error(reply):
+    return reply[0] in (b"-", b"!")
+
+
+def same_number(a, b):
+    try:
+        x, y = float(a), float(b)
+    except ValueError:
+        return False
+    return x == y or (x != x and y != y)
+
+
+def same_float(a, b):
+    if a == b:
+        return True
+    if a[0] != b[0] or a[1] is None or b[1] is None or is_error(a):
+        return False
+    if a[0] in LISTS:
+        return len(a[1]) == len(b[1]) and all(map(same_float, a[1], b[1]))
+    return a[0] in (b"$", b",") and same_number(a[1], b[1])
+
+
+def same_sorted(a, b):
+    return a[0] == b[0] and None not in (a[1], b[1]) and sorted(a[1]) == sorted(b[1])
+
+
+def scan_parts(reply):
+    """(cursor is zero, items) of a scan's reply, or None when it is something else."""
+    if reply[0] != b"*" or len(reply[1]) != 2 or reply[1][1][0] not in LISTS:
+        return None
+    return reply[1][0][1] == b"0", reply[1][1][1]
+
+
+def same_scan(a, b):
+    x, y = scan_parts(a), scan_parts(b)
+    return None not in (x, y) and x[0] == y[0] and set(x[1]) == set(y[1])
+
+
+def same_pairs(a, b):
+    x, y = scan_parts(a), scan_parts(b)
+    if None in (x, y) or x[0] != y[0]:
+        return False
+    pairs = [sorted(set(zip(items[::2], items[1::2]))) for items in (x[1], y[1])]
+    return len(pairs[0]) == len(pairs[1]) and all(
+        p[0] == q[0] and same_float(p[1], q[1]) for p, q in zip(*pairs))
+
+
+def same_time(a, b, slack=TIME_SLACK_S):
+    """Negative numbers have a meaning of their own (no key, no expiry)."""
+    if a[0] != b":" or b[0] != b":" or min(a[1], b[1]) < 0:
+        return False
+    return abs(a[1] - b[1]) <= slack
+
+
+def same_time_ms(a, b):
+    return same_time(a, b, 1000 * TIME_SLACK_S)
+
+
+def same_encoding(a, b):
+    return a[1] == b"listpack" and b[1] in (b"hashtable", b"quicklist")
+
+
+def same_random(a, b):
+    if a[0] != b[0] or (a[1] is None) != (b[1] is None):
+        return False
+    if a[0] not in LISTS or a[1] is None:
+        return True
+    return len(a[1]) == len(b[1]) and all(map(same_random, a[1], b[1]))
+
+
+def same_distinct(a, b):
+    return same_random(a, b) and len(set(a[1])) == len(a[1])
+
+
+# Fields of XINFO that 7.0 does not have, understands otherwise, or that tell of the server's own structures.
+NOT_SHARED = (b"idle", b"inactive", b"seen-time", b"active-time", b"radix-tree-nodes")
+
+
+def stream_facts(reply):
+    """The items of a reply without those fields; a map looks like an array of names and values."""
+    kind, items = reply
+    if kind not in LISTS or not items or items[0][1] not in (b"name", b"length"):
+        return items
+    return [item for pair in zip(items[::2], items[1::2]) if pair[0][1] not in NOT_SHARED for item in pair]
+
+
+def same_stream(a, b):
+    if a == b:
+        return True
+    if a[0] == b":" == b[0]:  # a time when something was delivered, or how long ago that is
+        return a[1] > 1000 < b[1] and same_time_ms(a, b)
+    if a[0] not in LISTS or b[0] not in LISTS or None in (a[1], b[1]):
+        return False
+    x, y = stream_facts(a), stream_facts(b)
+    if len(x) == len(y) == 4 and x[2][0] == b":" == y[2][0]:  # pending: ID, consumer, idle time, deliveries
+        return x[:2] == y[:2] and x[3] == y[3] and same_time_ms(x[2], y[2])
+    return len(x) == len(y) and all(map(same_stream, x, y))
+
+
+RULES = {STREAM: same_stream, FLOAT: same_float, SORTED: same_sorted, SCAN: same_scan, PAIRS: same_pairs, TIME: same_time,
+         TIME_MS: same_time_ms, RANDOM: same_random, DISTINCT: same_distinct, ENCODING: same_encoding}
+
+
+# Messages that Valkey words otherwise than redis 7.0.
+NEW_WORDS = [
+    (b"Unbalanced XREAD list", b"Unbalanced 'xread' list"),
+    (b"Unknown Redis command called", b"Unknown command called"),
+    (b"Wrong number of args calling Redis command", b"Wrong number of args calling command"),
+    (b"This Redis command is not allowed", b"This Valkey command is not allowed"),
+    (b"Lua redis lib command arguments must", b"Command arguments must"),
+    (b"for this redis lib call", b"for this redis.call() call"),
+]
+
+
+def in_new_words(reply):
+    kind, payload = reply
+    if isinstance(payload, list):
+        return kind, [in_new_words(item) for item in payload]
+    if isinstance(payload, bytes):
+        for old, new in NEW_WORDS:
+            payload = payload.replace(old, new)
+    return kind, payload
+
+
+def equal_each(rules, ours, oracle):
+    if None in (ours[1], oracle[1]) or ours[0] != b"*" or oracle[0] != b"*":
+        return ours == oracle
+    return len(ours[1]) == len(oracle[1]) == len(rules) and all(map(equal, rules, ours[1], oracle[1]))
+
+
+def equal(how, ours, oracle):
+    if isinstance(how, list):
+        return equal_each(how[1], ours, oracle)
+    if ours == oracle or ours == in_new_words(oracle):
+        return how != DISTINCT or is_error(ours) or same_distinct(ours, oracle)
+    return how != EXACT and not is_error(ours) and not is_error(oracle) and RULES[how](ours, oracle)

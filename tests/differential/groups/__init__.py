@@ -1,0 +1,5 @@
+"""One file per group of commands. Each has
+
+    LIMITS    {name of a directive: values to choose from}: set to other values from stream to stream
+    COMMANDS  [(weight, function)]: function(pick) returns a Command, or a list of them; see stream.py
+"""

@@ -1,0 +1,97 @@
+"""multi.py - transactions: blocks of commands of the other groups between MULTI and EXEC, and keys watched by one connection
+while the other one runs commands, which must agree about what is a change.
+
+The connection that watches speaks RESP3, the one that changes RESP2, or the other way round. Left out is what Valkey has
+changed since 7.0: MULTI and WATCH within MULTI.
+"""
+import importlib
+
+from compare import ENCODING, EXACT
+from stream import Command, group_names
+
+LIMITS = {}
+
+OTHERS = [importlib.import_module("groups." + name) for name in group_names()
+          if name not in ("multi", "sort")]  # sort is compared by itself, see ../run
+BAD = [[b"NOSUCH", b"x"], [b"GET"], [b"CLIENT", b"NOSUCH"], [b"SET", b"s0"]]
+KINDS = b"snzqkht"
+
+
+def plain(p):
+    """A command of another group, or several: none that the driver itself runs, nor encodings."""
+    while True:
+        group = p.choice(OTHERS)
+        functions = [f for _, f in group.COMMANDS]
+        made = p.choices(functions, [w for w, _ in group.COMMANDS])[0](p)
+        made = made if isinstance(made, list) else [made]
+        if not any(c.args[0][:1] == b"~" or c.how == ENCODING or c.args[0] == b"OBJECT" for c in made):
+            return made
+
+
+def tells_too_much(command):
+    """Changes to us, for now, but not to 7.0: SETBIT of a bit that is so already, and another encoding by PFDEBUG."""
+    return any(a.upper() in (b"SETBIT", b"PFDEBUG") for a in command.args)
+
+
+def some(p, low, high):
+    return [c for _ in range(p.randint(low, high)) for c in plain(p)]
+
+
+def key(p):
+    return p.key(chr(p.choice(KINDS)))
+
+
+def queue(p, commands):
+    """MULTI, the commands, and an end. Their replies come with EXEC, each to be compared in its own way."""
+    hows = [c.how for c in commands]
+    end = Command(b"EXEC", how=["each", hows]) if p.chance(0.9) else Command(*p.choice([[b"DISCARD"], [b"EXEC", b"x"]]))
+    if p.chance(0.08):
+        commands.insert(p.randint(0, len(commands)), Command(*p.choice(BAD)))
+    for c in commands:
+        c.how, c.fixed = EXACT, True
+    return [Command(b"MULTI"), *commands, end]
+
+
+def transaction(p):
+    return queue(p, some(p, 0, 6))
+
+
+def two_databases(p):
+    return queue(p, [Command(b"SELECT", b"1"), *some(p, 1, 3), Command(b"SELECT", b"0"), *some(p, 0, 2)]) + [Command(b"SELECT", b"0")]
+
+
+def watched(p):
+    """Do the servers agree which commands change which keys?"""
+    me = p.choice([2, 3])
+    other = 5 - me if p.chance(0.8) else me
+    block = [Command(b"WATCH", *[key(p) for _ in range(p.randint(1, 4))])]
+    changes = [c for c in some(p, 1, 2) if not tells_too_much(c)]
+    if p.chance(0.05):
+        changes.append(Command(p.choice([b"FLUSHDB", b"FLUSHALL", b"UNWATCH"])))
+    for c in changes:
+        c.on(other)
+    block += changes + queue(p, [Command(b"PING")] if p.chance(0.7) else some(p, 1, 2))
+    for c in block:
+        if not c.pinned:
+            c.on(me)
+    return block
+
+
+def expired(p):
+    """A watched key that is over before WATCH, or before EXEC."""
+    k = key(p)
+    wait, watch = Command(b"~PAUSE", b"12", fixed=True), Command(b"WATCH", k)
+    touch = [Command(*p.choice([[b"GET", k], [b"DEL", k], [b"SET", k, b"v"], [b"FLUSHALL"], [b"PING"]])) for _ in range(p.randint(0, 2))]
+    block = [Command(b"SET", k, b"v", b"PX", b"6", fixed=True)]
+    block += [wait, watch] if p.chance(0.5) else [watch, wait]
+    block += touch + queue(p, [Command(b"EXISTS", k)]) + [Command(b"GET", k, fixed=True)]  # deletes it: DBSIZE would tell
+    for c in block:
+        c.on(2)
+    return block
+
+
+def without_multi(p):
+    return Command(*p.choice([[b"EXEC", b"x"], [b"DISCARD"], [b"DISCARD", b"x"], [b"UNWATCH"]]))
+
+
+COMMANDS = [(10, transaction), (3, two_databases), (20, watched), (0.3, expired), (1, without_multi)]

@@ -1,0 +1,98 @@
+"""server.py - starts a server program of ours or of a peer on a free port, and stops it. The benchmarks use it, too."""
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+from resp import Connection
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    """A running server with its data in a folder of its own, gone after stop(). It saves nothing."""
+
+    def __init__(self, program, cpu=None, options=()):
+        self.program, self.host, self.cpu, self.options = program, "127.0.0.1", cpu, list(options)
+        self.start()
+
+    def start(self):
+        self.port = free_port()
+        self.folder = tempfile.mkdtemp(prefix="valkey-")
+        self.log = os.path.join(self.folder, "log")
+        pin = None if self.cpu is None else lambda: os.sched_setaffinity(0, {self.cpu})
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [self.program, "--port", str(self.port), "--dir", self.folder] + self.options,
+                stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, preexec_fn=pin)
+        self.wait_until_up()
+        # Set now and not on the command line: a server that does not know the directive starts all the same.
+        self.admin.call("CONFIG", "SET", "save", "")
+
+    def wait_until_up(self, limit_s=20):
+        deadline = time.monotonic() + limit_s
+        while True:
+            try:
+                self.admin = Connection(self.host, self.port, timeout_s=600)
+                if self.admin.call("PING") == (b"+", b"PONG"):
+                    return
+            except OSError:
+                pass
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                text = self.log_tail()
+                self.stop()
+                raise RuntimeError("%s does not start:\n%s" % (self.program, text))
+            time.sleep(0.02)
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def log_tail(self, lines=60):
+        with open(self.log, errors="replace") as f:
+            return "".join(f.readlines()[-lines:])
+
+    def info(self, section):
+        text = self.admin.call("INFO", section)[1].decode()
+        return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
+
+    def stop(self, limit_s=20):
+        if self.alive():
+            self.process.terminate()
+            try:
+                self.process.wait(limit_s)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class RemoteServer:
+    """A server that somebody else started: `host:port`. Its data is flushed again and again!"""
+
+    def __init__(self, address):
+        host, _, port = address.rpartition(":")
+        self.host, self.port, self.program = host or "127.0.0.1", int(port), address
+        self.admin = Connection(self.host, self.port)
+
+    def alive(self):
+        return True
+
+    def start(self):
+        raise RuntimeError("%s is gone" % self.program)
+
+    def log_tail(self):
+        return ""
+
+    def stop(self):
+        self.admin.close()
+
+
+def open_server(where):
+    """`where` is a program to start or the host:port of a running server."""
+    return Server(where) if "/" in where or shutil.which(where) else RemoteServer(where)

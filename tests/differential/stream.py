@@ -1,0 +1,168 @@
+"""stream.py - makes random commands: what the generators in groups/ have in common.
+
+A generator is a function that takes a Pick, the source of randomness, and returns a Command or a list of them that
+belong together. Spaces are small, so that commands meet each other's keys and members; and a key's name says what it
+mostly holds, so that most commands do something, and a few meet a value of the wrong type:
+
+    s0..s5  strings    n0..n2  numbers    z0..z5  sorted sets    l0..l3  see groups/zset.py    k0..k2  anything
+
+One rule: no reply may depend on when a server runs a command. A time to live is therefore long, or over before it
+began, or followed by a pause (short_ttl).
+"""
+import importlib
+import os
+import random
+
+from compare import EXACT
+
+FAR = 4102444800  # the year 2100, in seconds
+CROSS = 0.03      # how often a command meets a key of another type
+JUNK = [b"", b"abc", b"-1", b"0", b"1.5", b"99999999999999999999", b"nan", b" 1", b"1 ", b"0x10", b"-0", b"+1", b"007",
+        b"inf", b"NX", b"GT", b"WITHSCORES", b"(1", b"[a", b"\xff\xfe"]
+INTEGERS = [b"0", b"1", b"-1", b"2", b"5", b"-7", b"100", b"4294967296", b"9223372036854775807",
+            b"-9223372036854775808", b"9223372036854775808", b"12345678901234567890"]
+LONG = [b"x" * n for n in (43, 44, 45, 63, 64, 65, 130, 300, 5000)]
+
+
+class Command:
+    """`args` are bytes; `how` is a rule of compare.py. Commands of the driver itself begin with ~ (see driver.py)."""
+
+    __slots__ = ("args", "how", "fixed", "resp", "pinned")
+
+    def __init__(self, *args, how=EXACT, fixed=False):
+        self.args = tuple([a if isinstance(a, bytes) else str(a).encode() for a in args])
+        self.how = how
+        self.fixed = fixed  # may not be damaged: it could block, or depend on the time
+        self.resp = 2
+        self.pinned = False  # resp is part of the command
+
+    def on(self, resp):
+        """Only for the connection that speaks this version."""
+        self.resp = resp
+        self.pinned = True
+
+
+class Pick(random.Random):
+    def chance(self, p):
+        return self.random() < p
+
+    def key(self, kind):
+        """A key that likely holds that kind of value."""
+        if self.random() < CROSS:
+            kind = self.choice("szk")
+        return b"%s%d" % (kind.encode(), int(self.random() * (3 if kind in "kn" else 6)))
+
+    def ordered(self, bounds, order, reverse=False):
+        """Two bounds, most often the right way round, so that there is something between them."""
+        if self.chance(0.8):
+            bounds = sorted(bounds, key=order, reverse=reverse)
+        return bounds
+
+    def keys(self, kind, low, high):
+        return [self.key(kind) for _ in range(self.randint(low, high))]
+
+    def integer(self):
+        return self.choice(INTEGERS) if self.chance(0.2) else b"%d" % self.randint(-20, 20)
+
+    def index(self):
+        return self.choice(INTEGERS) if self.chance(0.05) else b"%d" % self.randint(-12, 12)
+
+    def value(self):
+        r = self.random()
+        if r < 0.35:
+            return self.integer()
+        if r < 0.45:
+            return b"%.*f" % (self.randint(0, 5), self.uniform(-100, 100))
+        if r < 0.6:
+            return self.choice(LONG)
+        if r < 0.7:
+            return bytes([self.randint(0, 255) for _ in range(self.randint(0, 20))])
+        return b"value" + b"%d" % self.randint(0, 30)
+
+    def token(self, *words):
+        """One of the words, in upper or lower case."""
+        word = self.choice(words)
+        return word.lower() if self.chance(0.1) else word
+
+    def maybe(self, p, *args):
+        """args, or nothing."""
+        return list(args) if self.chance(p) else []
+
+    def ttl_s(self):
+        return b"%d" % self.randint(1000, 10**8)
+
+    def ttl_ms(self):
+        return b"%d" % self.randint(10**7, 10**11)
+
+    def at_s(self):
+        return b"%d" % (FAR + 1000 * self.randint(0, 50))
+
+    def at_ms(self):
+        return b"%d000" % (FAR + 1000 * self.randint(0, 50))
+
+    def past(self):
+        return self.choice([b"0", b"-1", b"-100000", b"-9223372036854775808"])
+
+    def impossible_ttl(self):
+        return self.choice([b"9223372036854775807", b"9223372036854775", b"9223372036854776", b"abc", b"", b"1.0"])
+
+
+def damage(pick, command):
+    """Sometimes an argument is lost, doubled or turned into junk; servers must agree about that, too."""
+    r = pick.random()
+    if r > 0.05 or command.fixed or len(command.args) < 2:
+        return
+    args = list(command.args)
+    at = pick.randrange(1, len(args))
+    if r < 0.01:
+        del args[-1]
+    elif r < 0.015:
+        del args[at]
+    elif r < 0.025:
+        args.insert(at, args[at])
+    elif r < 0.045:
+        args[at] = pick.choice(JUNK)
+    else:
+        args.append(pick.choice(JUNK))
+    command.args = tuple(args)
+
+
+def group_names():
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "groups")
+    return sorted(f[:-3] for f in os.listdir(folder) if f.endswith(".py") and f[0] != "_")
+
+
+def load_groups(names):
+    return [importlib.import_module("groups." + name) for name in names]
+
+
+def set_limits(pick, groups):
+    """The limits of encodings, which are different in each stream."""
+    return [Command("CONFIG", "SET", name, pick.choice(values), fixed=True)
+            for group in groups for name, values in group.LIMITS.items()]
+
+
+def make_stream(seed, groups, length):
+    """The commands of one stream. The same seed, groups and length give the same commands."""
+    pick = Pick(seed)
+    functions = [f for group in groups for _, f in group.COMMANDS]
+    # Groups share the stream evenly, whatever their weights add up to.
+    weights = []
+    for group in groups:
+        total = sum(w for w, _ in group.COMMANDS)
+        weights += [w / total for w, _ in group.COMMANDS]
+    commands = set_limits(pick, groups)
+    resp = 2
+    for function in pick.choices(functions, weights, k=length):
+        if pick.chance(0.02):
+            resp = 5 - resp
+        if pick.chance(0.001):
+            commands += set_limits(pick, groups)
+        made = function(pick)
+        made = made if isinstance(made, list) else [made]
+        for command in made:
+            damage(pick, command)
+            if not command.pinned:
+                command.resp = resp
+        commands += made
+    return commands

@@ -1,0 +1,293 @@
+# Starting, watching and stopping servers.
+#
+# Running servers form a stack, as start_server blocks nest: level 0 is the innermost, -1 the one around it.
+# A server lives in a folder of its own, tests/tmp/run-<pid>/<test file>/server.<n>/, which holds server.conf, log,
+# pid, and whatever the server writes.
+
+set ::servers {}       ;# stack of dicts: host port pid dir log pipe client args crash
+set ::server_count 0
+set ::next_port 0
+set ::restart_mark "--- restarted by the test ---"
+
+# ---- Who is who ------------------------------------------------------------------------------------------------
+
+# srv ?level? field
+proc srv {args} {
+    set level 0
+    if {[llength $args] > 1} { set args [lassign $args level] }
+    return [dict get [lindex $::servers end[expr {$level < 0 ? $level : ""}]] [lindex $args 0]]
+}
+
+proc srv_set {level field value} {
+    set at [expr {[llength $::servers] - 1 + $level}]
+    lset ::servers $at [dict replace [lindex $::servers $at] $field $value]
+}
+
+# r ?level? command...
+proc r {args} {
+    set level 0
+    if {[string is integer -strict [lindex $args 0]]} { set args [lassign $args level] }
+    return [[srv $level client] {*}$args]
+}
+
+proc valkey_client {{level 0}} { return [resp::connect [srv $level host] [srv $level port]] }
+
+proc valkey_deferring_client {{level 0}} { return [resp::connect [srv $level host] [srv $level port] 1] }
+
+# ---- Ports -----------------------------------------------------------------------------------------------------
+
+# A port that is free now. Each worker walks its own stretch below the kernel's ephemeral ports; the cluster bus,
+# 10000 above, must be free as well.
+proc free_port {} {
+    for {set i 0} {$i < 2000} {incr i} {
+        set port [expr {21000 + ($::base_port + $::next_port) % 11000}]
+        incr ::next_port
+        if {[port_is_free $port] && [port_is_free [expr {$port + 10000}]]} { return $port }
+    }
+    error "no free port between 21000 and 32000"
+}
+
+proc port_is_free {port} {
+    if {[catch {socket -server {apply {{args} {}}} -myaddr 127.0.0.1 $port} fd]} { return 0 }
+    close $fd
+    return 1
+}
+
+# ---- Configuration ---------------------------------------------------------------------------------------------
+
+# Lines of server.conf: ours, then --config, then the block's own. A later directive replaces an earlier one; one
+# that is given twice within `overrides` (as `save` or `rename-command` may be) stays twice.
+proc config_lines {overrides} {
+    set defaults [list port 0 bind 127.0.0.1 loglevel verbose enable-debug-command yes]
+    # Ours has nothing to save yet, and so no such directive.
+    if {[file tail $::options(server)] eq "redis-server"} { lappend defaults save {} }
+    set lines {}
+    foreach {key value} [concat $defaults $::options(config)] {
+        if {![dict exists $overrides $key]} { dict set base $key $value }
+    }
+    foreach {key value} [concat $base $overrides] {
+        lappend lines "$key [expr {$value eq {} ? {""} : $value}]"
+    }
+    return $lines
+}
+
+proc write_config {dir port overrides} {
+    dict set overrides port $port
+    if {![dict exists $overrides dir]} { lappend overrides dir $dir }
+    set f [open $dir/server.conf w]
+    puts $f [join [config_lines $overrides] \n]
+    close $f
+}
+
+# ---- Start and stop --------------------------------------------------------------------------------------------
+
+# start_server {overrides {name value ...} tags {tag ...} args {--flag ...} executable PATH crash 0|1
+#               wait 0|1} body
+#
+# Runs the body with a fresh server. `crash 1` says that the body means to crash or kill it. `wait 0` does not wait
+# for it to be ready. When the body is done, the server must stop by itself on SIGTERM with exit code 0, and its log
+# must hold no crash report and no word from a sanitizer or valgrind; otherwise that counts as a failed test.
+proc start_server {options body} {
+    set o [dict merge {overrides {} tags {} args {} executable {} crash 0 wait 1} $options]
+    set outer $::tags
+    lappend ::tags {*}[dict get $o tags]
+    try {
+        if {![tags_wanted $::tags]} { return }
+        set external [expr {$::options(host) ne {}}]
+        if {$external} {
+            if {![borrow_server $o]} { return }
+        } else {
+            bring_up $o
+        }
+        try {
+            uplevel 1 $body
+        } finally {
+            set server [lindex $::servers end]
+            set ::servers [lrange $::servers 0 end-1]
+            if {$external} { give_back_server $server } else { check_end $server }
+        }
+    } finally {
+        set ::tags $outer
+    }
+}
+
+# Somebody else may take the port between our look and the server's bind: then another one is tried.
+proc bring_up {o} {
+    foreach try {1 2 3 4 5} {
+        lappend ::servers [launch $o]
+        if {![dict get $o wait]} { return }
+        if {![catch {wait_until_ready} problem]} {
+            srv_set 0 client [resp::connect [srv host] [srv port]]
+            return
+        }
+        set server [lindex $::servers end]
+        set ::servers [lrange $::servers 0 end-1]
+        stop $server KILL
+        if {![string match -nocase "*address already in use*" $problem]} break
+    }
+    error $problem
+}
+
+proc check_end {server} {
+    set problem [stop $server]
+    if {$problem ne {}} { report_failure "the server ran and stopped cleanly" $problem {} [dict get $server log] }
+}
+
+proc launch {o} {
+    set dir $::work_dir/server.[incr ::server_count]
+    file mkdir $dir
+    set port [free_port]
+    write_config $dir $port [dict get $o overrides]
+    set program [dict get $o executable]
+    if {$program eq {}} { set program $::options(server) }
+    set server [dict create host 127.0.0.1 port $port dir $dir log $dir/log conf $dir/server.conf program $program \
+        args [dict get $o args] crash [dict get $o crash] client {} pid 0 pipe {}]
+    return [spawn $server]
+}
+
+proc spawn {server} {
+    dict with server {
+        set command [list $program $conf {*}$args]
+        if {$::options(valgrind)} { set command [list {*}[valgrind_command] {*}$command] }
+        file delete $dir/pid
+        set pipe [open [list | sh $::support/guard.sh $dir $log {*}$command 2>@stderr] w]
+        wait_file $dir/pid
+        set pid [string trim [read_file $dir/pid]]
+    }
+    tell server $pid [dict get $server log]
+    return $server
+}
+
+proc valgrind_command {} {
+    set command {valgrind -q --leak-check=full --errors-for-leak-kinds=definite --show-leak-kinds=definite
+        --error-exitcode=99 --num-callers=24}
+    set supp [file dirname $::support]/valgrind.supp
+    if {[file exists $supp]} { lappend command --suppressions=$supp }
+    return $command
+}
+
+# Ready when it says so in its log (or answers, should the log level hide that).
+proc wait_until_ready {{level 0}} {
+    set deadline [expr {[clock milliseconds] + 1000 * ($::options(valgrind) ? 60 : 20)}]
+    set dir [srv $level dir]
+    while {[clock milliseconds] < $deadline} {
+        if {[file exists $dir/exit]} {
+            error "the server ended while starting, with exit code [exit_code [srv $level dir]]\n[tail [srv $level log] 15]"
+        }
+        if {[log_says_ready [srv $level log]]} { return }
+        if {![catch {resp::connect [srv $level host] [srv $level port]} c]} {
+            set code [catch {$c ping} reply]
+            $c close
+            if {$reply eq "PONG" || [string match NOAUTH* $reply] || [string match NOPERM* $reply]} { return }
+        }
+        after 10
+    }
+    error "the server was not ready in time\n[tail [srv $level log] 15]"
+}
+
+# Only what was logged since the last start counts.
+proc log_says_ready {log} {
+    set text [read_file $log]
+    set start [string last $::restart_mark $text]
+    return [expr {[string first "Ready to accept connections" $text [expr {max($start, 0)}]] >= 0}]
+}
+
+# Ends a server and says what was wrong with its end, or {}.
+proc stop {server {signal TERM}} {
+    catch {[dict get $server client] close}
+    set dir [dict get $server dir]
+    set pid [dict get $server pid]
+    set problem {}
+    if {![file exists $dir/exit]} {
+        catch {exec kill -CONT $pid} ;# it may have been paused
+        catch {exec kill -$signal $pid}
+        if {![wait_file $dir/exit [expr {$::options(valgrind) ? 60000 : 15000}]]} {
+            set problem "it did not stop within 15 seconds of SIG$signal"
+            catch {exec kill -KILL $pid}
+            wait_file $dir/exit
+        }
+    }
+    tell gone $pid
+    catch {close [dict get $server pipe]}
+    if {$problem eq {}} { set problem [log_problem [dict get $server log]] }
+    set code [exit_code $dir]
+    if {$problem eq {} && $code != 0 && $signal ne "KILL"} { set problem "its exit code was $code" }
+    return [expr {[dict get $server crash] ? {} : $problem}]
+}
+
+proc exit_code {dir} { return [string trim [read_file $dir/exit]] }
+
+# The first line of a log that no healthy server writes, or {}.
+proc log_problem {log} {
+    foreach pattern {{BUG REPORT START} {ASSERTION FAILED} {ERROR: \w+Sanitizer} {WARNING: ThreadSanitizer}
+                     {runtime error:} {==\d+== (?:Invalid|Conditional|Use of|Syscall|\S+ bytes in .* lost)}} {
+        if {[regexp -line ".*$pattern.*" [read_file $log] line]} { return "its log says: [string trim $line]" }
+    }
+    return {}
+}
+
+# Starts the server anew on the same port, files and log. `how` is the signal that ends it: TERM lets it save.
+proc restart_server {{level 0} {how TERM}} {
+    set server [lindex $::servers end[expr {$level < 0 ? $level : ""}]]
+    set problem [stop $server $how]
+    if {$problem ne {}} { error "while restarting: $problem" }
+    # The mark keeps the earlier "Ready" from being taken for the new one.
+    set f [open [dict get $server log] a]
+    puts $f $::restart_mark
+    close $f
+    set at [expr {[llength $::servers] - 1 + $level}]
+    lset ::servers $at [spawn $server]
+    wait_until_ready $level
+    srv_set $level client [resp::connect [srv $level host] [srv $level port]]
+}
+
+# --host/--port: somebody else's server, whose data is thrown away. Overrides are set, and later put back, by
+# CONFIG SET; a block with one that cannot be set at run time is skipped (0).
+proc borrow_server {o} {
+    set c [resp::connect $::options(host) $::options(port)]
+    set before {}
+    set refused [catch {
+        foreach {key value} [dict get $o overrides] {
+            lappend before $key [lindex [$c config get $key] 1]
+            $c config set $key $value
+        }
+    }]
+    set server [dict create host $::options(host) port $::options(port) client $c pid 0 log /dev/null \
+        dir $::work_dir before $before]
+    if {$refused || [llength [dict get $o args]] || [dict get $o executable] ne {}} {
+        give_back_server $server
+        tell skip "a block of tests" "needs a server of its own"
+        return 0
+    }
+    $c flushall
+    lappend ::servers $server
+    return 1
+}
+
+proc give_back_server {server} {
+    set c [dict get $server client]
+    foreach {key value} [dict get $server before] { catch {$c config set $key $value} }
+    catch {$c close}
+}
+
+# ---- Files -----------------------------------------------------------------------------------------------------
+
+proc read_file {path} {
+    if {[catch {open $path rb} f]} { return {} }
+    set text [read $f]
+    close $f
+    return $text
+}
+
+proc wait_file {path {timeout_ms 5000}} {
+    set deadline [expr {[clock milliseconds] + $timeout_ms}]
+    while {![file exists $path]} {
+        if {[clock milliseconds] > $deadline} { return 0 }
+        after 5
+    }
+    return 1
+}
+
+proc tail {path lines} {
+    return [join [lrange [split [string trimright [read_file $path]] \n] end-[expr {$lines - 1}] end] \n]
+}

@@ -1,0 +1,310 @@
+# maxmemory: what goes when there is no room, what is refused, and how close the choice comes to the best one.
+
+set policies {volatile-lru volatile-lfu volatile-random volatile-ttl allkeys-lru allkeys-lfu allkeys-random}
+set oom "OOM command not allowed when used memory > 'maxmemory'."
+
+# n strings of 100 bytes under prefix:0 .. , in portions between which the server may evict. Options are those of SET.
+proc load {prefix n args} {
+    for {set at 0} {$at < $n} {incr at 200} {
+        r eval {
+            for i = ARGV[2], math.min(ARGV[2] + 199, ARGV[3] - 1) do
+                redis.call('set', ARGV[1] .. ':' .. i, string.rep('v', 100), unpack(ARGV, 4))
+            end
+        } 0 $prefix $at $n {*}$args
+    }
+}
+
+# How many of prefix:0 .. are still there.
+proc left {prefix n} {
+    return [r eval {
+        local n = 0
+        for i = 0, ARGV[2] - 1 do n = n + redis.call('exists', ARGV[1] .. ':' .. i) end
+        return n
+    } 0 $prefix $n]
+}
+
+proc no_limit {policy} {
+    r config set maxmemory 0 maxmemory-policy $policy
+    r flushall sync
+    wait_for_condition 100 10 {[s lazyfree_pending_objects] == 0} else { fail "lazy free hangs" }
+    r config resetstat
+}
+
+# From now on there is room for so many bytes more.
+proc limit_at {more} { config_set maxmemory [expr {[s used_memory] + $more}] }
+
+# INFO's own reply comes on top.
+proc assert_below_limit {} { assert_lessthan_equal [s used_memory] [expr {[config_get maxmemory] + 65536}] }
+
+start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
+    test {noeviction: commands that need memory fail, all others run} {
+        no_limit noeviction
+        load k 100
+        limit_at -10000
+        assert_error $oom {r set k:0 other}
+        assert_error $oom {r lpush list a}
+        assert_error $oom {r zadd z 1 a}
+        assert_equal 100 [string length [r get k:0]]
+        assert_equal OK [r config set maxmemory-samples 10]
+        assert_equal 1 [r del k:0]
+        assert_equal {99 0} [list [r dbsize] [s evicted_keys]]
+        config_set maxmemory 0
+        assert_equal OK [r set k:0 other]
+    }
+
+    test {scripts: the first write decides, or what the script says of itself} {
+        no_limit noeviction
+        r set k v
+        limit_at -10000
+        assert_error "$oom script: *" {r eval {return redis.call('set', 'k', 'w')} 0}
+        assert_equal v [r eval {return redis.call('get', 'k')} 0]
+        assert_equal $oom [r eval {return redis.pcall('set', 'k', 'w').err} 0]
+        assert_equal v [r get k]
+        assert_equal OK [r eval {redis.call('del', 'x'); return redis.call('set', 'k', 'w')} 0]
+        assert_error $oom {r eval "#!lua\nreturn 1" 0}
+        assert_error $oom {r eval_ro "#!lua\nreturn 1" 0}
+        assert_equal 1 [r eval "#!lua flags=no-writes\nreturn 1" 0]
+        assert_equal OK [r eval "#!lua flags=allow-oom\nreturn redis.call('set', 'k', 'x')" 0]
+        config_set maxmemory 0
+        assert_equal 1 [r eval "#!lua\nreturn 1" 0]
+    }
+
+    test {the time above the limit is counted} {
+        no_limit noeviction
+        assert_equal {0 0} [list [s total_eviction_exceeded_time] [s current_eviction_exceeded_time]]
+        limit_at -10000
+        catch {r set k v}
+        after 60
+        assert_range [s current_eviction_exceeded_time] 40 10000
+        assert_range [s total_eviction_exceeded_time] 40 10000
+        config_set maxmemory 0
+        assert_equal 0 [s current_eviction_exceeded_time]
+        assert_range [s total_eviction_exceeded_time] 40 10000
+        r config resetstat
+        assert_equal 0 [s total_eviction_exceeded_time]
+    }
+
+    test {INFO shows limit and policy} {
+        no_limit noeviction
+        assert_equal {0 0B noeviction 0} [lmap f {maxmemory maxmemory_human maxmemory_policy mem_not_counted_for_evict} {s $f}]
+        r config set maxmemory 100mb maxmemory-policy volatile-ttl
+        assert_equal {104857600 100.00M volatile-ttl} [lmap f {maxmemory maxmemory_human maxmemory_policy} {s $f}]
+    }
+
+    foreach policy $policies {
+        test "$policy keeps memory below the limit" {
+            no_limit $policy
+            limit_at 1000000
+            load k 20000 ex 1000
+            assert_below_limit
+            assert_range [r dbsize] 3000 9000
+            assert_equal 20000 [expr {[r dbsize] + [s evicted_keys]}]
+            assert_equal [r dbsize] [left k 20000]
+        }
+    }
+
+    test {keys of all databases can go} {
+        no_limit allkeys-random
+        limit_at 1000000
+        foreach db {0 3 15} {
+            r select $db
+            load k 3000
+        }
+        r select 0
+        load more 10000
+        foreach db {0 3 15} {
+            r select $db
+            assert_lessthan [left k 3000] 3000 "database $db"
+        }
+        r select 0
+    }
+
+    foreach policy {volatile-lru volatile-lfu volatile-random volatile-ttl} {
+        test "$policy: only keys with an expiry go" {
+            no_limit $policy
+            load keep 2000
+            load go 2000 ex 10000
+            limit_at 0
+            load new 1000 ex 10000
+            assert_equal 2000 [left keep 2000]
+            assert_lessthan [left go 2000] 2000
+        }
+
+        test "$policy: with no such key commands fail" {
+            no_limit $policy
+            load keep 2000
+            limit_at 0
+            assert_error $oom {for {set i 0} {$i < 100} {incr i} { r set new:$i [string repeat x 1000] }}
+            assert_equal {2000 0} [list [left keep 2000] [s evicted_keys]]
+        }
+    }
+
+    test {a new limit below what is in use is logged, and seen to} {
+        no_limit allkeys-lru
+        load k 5000
+        set from [expr {[llength [log_lines]] - 1}]
+        limit_at -300000
+        wait_for_log "*new maxmemory value set via CONFIG SET*smaller than the current memory usage*" $from
+        wait_for_condition 100 20 {[s used_memory] <= [config_get maxmemory] + 65536} else { fail "still above" }
+    }
+
+    test {with little tenacity the rest is done in the background} {
+        no_limit allkeys-random
+        config_set maxmemory-eviction-tenacity 0
+        load k 50000
+        limit_at -4000000
+        wait_for_condition 100 20 {[r dbsize] < 30000} else { fail "[r dbsize] keys" }
+        config_set maxmemory-eviction-tenacity 100
+        limit_at -400000
+        assert_equal PONG [r ping]
+        assert_below_limit
+        config_set maxmemory-eviction-tenacity 10
+    }
+
+    test {volatile-ttl: the keys that would go next go first} {
+        no_limit volatile-ttl
+        load soon 1000 ex 1000
+        load later 1000 ex 100000
+        load never 1000
+        limit_at 0
+        load new 500 ex 1000000
+        assert_equal {1000 500 1000} [list [left never 1000] [left new 500] [expr {[left later 1000] - [left later 1000] % 1000}]]
+        assert_range [left soon 1000] 300 700
+    }
+
+    test {a candidate that has got another expiry since is no candidate any more} {
+        no_limit volatile-ttl
+        load soon 16 ex 1000
+        limit_at 0
+        r set x [string repeat x 1000] ex 2000
+        foreach key [r keys soon:*] { r persist $key }
+        set kept [llength [r keys soon:*]]
+        assert_morethan $kept 0
+        catch {load new 500 ex 3000}
+        assert_equal $kept [llength [r keys soon:*]]
+    }
+
+    test {LFU: what is used often stays} {
+        no_limit allkeys-lfu
+        config_set lfu-log-factor 1
+        load often 1000
+        load rarely 4000
+        r eval {for n = 1, 20 do for i = 0, 999 do redis.call('get', 'often:' .. i) end end} 0
+        limit_at 0
+        load new 3000
+        assert_morethan [left often 1000] 990
+        assert_lessthan [left rarely 4000] 2500
+        config_set lfu-log-factor 10
+    }
+
+    test {LFU: the counter} {
+        no_limit volatile-lfu
+        r set k value
+        assert_equal 5 [r object freq k]
+        assert_error "ERR An LFU maxmemory policy is selected, idle time not tracked.*" {r object idletime k}
+        config_set lfu-log-factor 0
+        for {set i 0} {$i < 10} {incr i} { r get k }
+        assert_equal 15 [r object freq k]
+        r set k other
+        assert_equal 16 [r object freq k]
+        for {set i 0} {$i < 300} {incr i} { r touch k }
+        assert_equal 255 [r object freq k]
+        config_set lfu-log-factor 10
+        r set new value
+        for {set i 0} {$i < 1000} {incr i} { r get new }
+        assert_range [r object freq new] 8 60
+        config_set maxmemory-policy allkeys-lru
+        assert_error "ERR An LFU maxmemory policy is not selected, access frequency not tracked.*" {r object freq k}
+        r get k
+        assert_equal 0 [r object idletime k]
+    }
+
+    test {an evicted key is an event} {
+        no_limit allkeys-random
+        config_set notify-keyspace-events Ee
+        set c [valkey_deferring_client]
+        $c psubscribe *
+        $c read
+        r set only x
+        limit_at -100000
+        assert_equal {pmessage * __keyevent@0__:evicted only} [$c read]
+        config_set maxmemory 0
+        config_set notify-keyspace-events {}
+        $c close
+    }
+
+    test {big values go in the background} {
+        no_limit allkeys-lru
+        config_set lazyfree-lazy-eviction yes
+        for {set i 0} {$i < 20} {incr i} {
+            r eval {for i = 1, 3000 do redis.call('zadd', KEYS[1], i, 'member:' .. i) end} 1 z:$i
+        }
+        set freed [s lazyfreed_objects]
+        limit_at -1000000
+        wait_for_condition 100 20 {[s used_memory] <= [config_get maxmemory] + 65536} else { fail "still above" }
+        assert_range [r dbsize] 1 18
+        wait_for_condition 100 20 {[s lazyfreed_objects] > $freed} else { fail "nothing freed on the thread" }
+    }
+
+    test {a key is looked up after it was evicted, all kinds of them} {
+        no_limit allkeys-random
+        limit_at 100000
+        for {set i 0} {$i < 2000} {incr i} {
+            r rpush list:$i a b c
+            r sadd set:$i a b c
+            r hset hash:$i f v g w
+            r zadd zset:$i 1 a 2 b
+            r append string:$i [string repeat x 100]
+        }
+        assert_below_limit
+        assert_morethan [s evicted_keys] 100
+    }
+
+    test {a million writes} {
+        set benchmark [file join [file dirname $::options(server)] valkey-benchmark]
+        if {![file executable $benchmark]} { skip "no valkey-benchmark" }
+        no_limit allkeys-lru
+        config_set maxmemory 20mb
+        exec $benchmark -h [srv host] -p [srv port] -t set -n 1000000 -r 100000000 -P 32 -q 2>@1
+        assert_below_limit
+        assert_lessthan [s used_memory_peak] 24000000
+        assert_morethan [r dbsize] 200000
+        assert_range [expr {[r dbsize] + [s evicted_keys]}] 980000 1000000
+    } {} {slow}
+    no_limit noeviction
+}
+
+# Five generations of keys, the youngest last; then so many new keys that half of the old ones must go. How many of
+# those that went would have gone if the order of age had been kept.
+proc lru_quality {} {
+    set generation 4000
+    no_limit allkeys-lru
+    for {set g 0} {$g < 5} {incr g} {
+        load g$g $generation
+        after 1100
+    }
+    limit_at 0
+    load new [expr {5 * $generation / 2}]
+    for {set g 0} {$g < 5} {incr g} { lappend gone [expr {$generation - [left g$g $generation]}] }
+    set all [tcl::mathop::+ {*}$gone]
+    set room $all
+    set right 0
+    foreach n $gone {
+        incr right [expr {min($n, $room)}]
+        set room [expr {max(0, $room - $generation)}]
+    }
+    assert_range $all [expr {2 * $generation}] [expr {3 * $generation}]
+    return [expr {double($right) / $all}]
+}
+
+start_server {tags {evict external:skip slow} overrides {maxmemory-samples 5}} {
+    test {LRU: the oldest keys go first, about as well as with the oracle} {
+        set ours [lru_quality]
+        assert_morethan $ours 0.8
+        if {[oracle] ne {}} {
+            start_server [list executable [oracle] overrides {maxmemory-samples 5}] {
+                assert_morethan $ours [expr {0.8 * [lru_quality]}]
+            }
+        }
+    }
+}

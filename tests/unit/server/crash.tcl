@@ -1,0 +1,73 @@
+# The crash report: that it is there, has what somebody needs to find the cause, and nothing of users' data.
+source [file join [file dirname [info script]] server_util.tcl]
+
+# Sanitizers and valgrind have a stack of their own to tell about faults, but the report is the same.
+proc crashed {command report} {
+    start_server {crash 1} {
+        r set secretkey secretvalue
+        r client setname tester
+        set c [valkey_deferring_client]
+        $c write [resp::encode {set otherkey othervalue}]$command
+        if {[wait_for_exit [srv dir]] == 0} { fail "the server ended without an error" }
+        assert_in_order [read_file [srv log]] $report
+        uplevel 1 [list set log [read_file [srv log]]]
+        uplevel 1 [list set code [exit_code [srv dir]]]
+        $c close
+    }
+}
+
+set start "=== VALKEY BUG REPORT START: Cut & paste starting from here ==="
+set details {"------ CURRENT CLIENT INFO ------" "cmd=debug " "argv\\\[0\\\]: 'debug'" "------ INFO OUTPUT ------" "# Server" "redis_version:" "# Keyspace"
+    "=== VALKEY BUG REPORT END."}
+
+tags {external:skip} {
+    test {DEBUG SEGFAULT} {
+        crashed [resp::encode {debug segfault}] [list $start "crashed by signal: 11, si_code: " "Accessing address:" \
+            "------ STACK TRACE ------" "commandCall" "------ REGISTERS ------" {*}$details]
+        assert {$code != 0}
+        if {$::tcl_platform(machine) eq "x86_64"} { assert_match "*RAX:????????????????*RIP:????????????????*" $log }
+        assert_no_match "*secretvalue*" $log
+        assert_no_match "*othervalue*" $log
+        assert_no_match "*secretkey*" $log
+    }
+
+    test {DEBUG PANIC} {
+        crashed [resp::encode {debug panic}] [list "Guru Meditation: DEBUG PANIC was called #*debug.c:*" $start \
+            "------ STACK TRACE ------" "commandCall" {*}$details]
+        assert_equal 134 $code
+        assert_equal 1 [regexp -all "BUG REPORT START" $log] "one report, not another for the abort behind it"
+    }
+
+    test {DEBUG ASSERT} {
+        crashed [resp::encode {debug assert}] [list "=== ASSERTION FAILED ===" "==> *debug.c:* 'c->argc < 0' is not true" \
+            $start "------ STACK TRACE ------" {*}$details]
+        assert_equal 134 $code
+    }
+
+    foreach {signal number} {SEGV 11 ABRT 6 BUS 7 FPE 8 ILL 4} {
+        test "SIG$signal from outside is reported and ends the process by that signal" {
+            start_server {crash 1} {
+                exec kill -$signal [srv pid]
+                assert_equal [expr {128 + $number}] [wait_for_exit [srv dir]]
+                assert_in_order [read_file [srv log]] [list $start "crashed by signal: $number, si_code: 0" \
+                    "Killed by PID: " "------ STACK TRACE ------" "aeMain" "------ INFO OUTPUT ------" "=== VALKEY BUG REPORT END."]
+                assert_no_match "*CURRENT CLIENT*" [read_file [srv log]]
+            }
+        }
+    }
+
+    test {crash-log-enabled no: no report, also when set at run time} {
+        start_server {crash 1} {
+            config_set crash-log-enabled no
+            exec kill -SEGV [srv pid]
+            assert_equal 139 [wait_for_exit [srv dir]]
+            assert_no_match "*BUG REPORT*" [read_file [srv log]]
+        }
+        start_server {crash 1 overrides {crash-log-enabled no}} {
+            catch { r debug panic }
+            assert_equal 134 [wait_for_exit [srv dir]]
+            assert_no_match "*BUG REPORT*" [read_file [srv log]]
+            assert_match "*Guru Meditation*" [read_file [srv log]]
+        }
+    }
+}

@@ -1,0 +1,102 @@
+# Orderly ends: by signal and by SHUTDOWN.
+source [file join [file dirname [info script]] server_util.tcl]
+
+set landmarks {"User requested shutdown..." "Valkey is now ready to exit, bye bye..."}
+
+tags {external:skip} {
+    foreach {signal word} {TERM SIGTERM INT SIGINT} {
+        test "$word ends the server with code 0" {
+            start_server {} {
+                r set k v
+                exec kill -$signal [srv pid]
+                assert_equal 0 [wait_for_exit [srv dir]]
+                assert_in_order [read_file [srv log]] [list "[srv pid]:signal-handler (*) Received $word scheduling shutdown..." {*}$landmarks]
+                assert {![can_connect 127.0.0.1 [srv port]]}
+            }
+        }
+    }
+
+    foreach how {{} nosave save now force {nosave now force} {SAVE FORCE}} {
+        test "SHUTDOWN $how" {
+            start_server {} {
+                catch { r shutdown {*}$how } problem
+                assert_match "I/O error*" $problem
+                assert_equal 0 [wait_for_exit [srv dir]]
+                assert_in_order [read_file [srv log]] $landmarks
+            }
+        }
+    }
+
+    test {what was answered before SHUTDOWN in a pipeline is sent} {
+        start_server {} {
+            set c [valkey_deferring_client]
+            $c write "SET k v\r\nGET k\r\nSHUTDOWN\r\nPING\r\n"
+            assert_equal OK [$c read]
+            assert_equal v [$c read]
+            assert_error "I/O error*" { $c read }
+            $c close
+            assert_equal 0 [wait_for_exit [srv dir]]
+        }
+    }
+
+    test {a signal while clients are blocked and half a request is there} {
+        start_server {} {
+            set c [valkey_deferring_client]
+            $c bzpopmin none 0
+            set d [valkey_deferring_client]
+            $d write "*2\r\n\$4\r\nECHO\r\n\$100000\r\nabc"
+            wait_for_blocked 1
+            exec kill -TERM [srv pid]
+            assert_equal 0 [wait_for_exit [srv dir]]
+            assert {[is_closed $c]}
+            assert {[is_closed $d]}
+            $c close
+            $d close
+        }
+    }
+
+    test {a second SIGINT does not wait} {
+        start_server {crash 1 overrides {busy-reply-threshold 10}} {
+            set c [valkey_deferring_client]
+            $c eval {while true do end} 0
+            wait_for_log "Slow script detected"
+            exec kill -INT [srv pid]
+            wait_for_log "Received SIGINT"
+            exec kill -INT [srv pid]
+            assert_equal 1 [wait_for_exit [srv dir]]
+            wait_for_log "You insist... exiting now."
+            $c close
+        }
+    }
+
+    test {SHUTDOWN NOSAVE while a script is busy} {
+        start_server {crash 0 overrides {busy-reply-threshold 10}} {
+            set c [valkey_deferring_client]
+            $c eval {while true do end} 0
+            wait_for_log "Slow script detected"
+            assert_error "BUSY*" { r shutdown }
+            catch { r shutdown nosave } problem
+            assert_match "I/O error*" $problem
+            assert_equal 0 [wait_for_exit [srv dir]]
+            $c close
+        }
+    }
+
+    test {SIGHUP and SIGPIPE are no reason to end} {
+        start_server {} {
+            exec kill -HUP [srv pid]
+            exec kill -PIPE [srv pid]
+            assert_equal PONG [r ping]
+        }
+    }
+}
+
+start_server {} {
+    test {SHUTDOWN with wrong words does nothing} {
+        foreach words {nosuch {save nosave} {abort now} {nosave abort}} {
+            assert_error "ERR syntax error" { r shutdown {*}$words } $words
+        }
+        assert_error "ERR No shutdown in progress." { r shutdown abort }
+        assert_equal PONG [r ping]
+    }
+}

@@ -1,0 +1,211 @@
+# Starting: the command line, the configuration from everywhere it may come from, the log, and what stops a start.
+source [file join [file dirname [info script]] server_util.tcl]
+
+set ready {Ready to accept connections tcp}
+
+tags {external:skip} {
+    test {--version and -v} {
+        foreach flag {--version -v} {
+            lassign [run_to_end $flag] code output
+            assert_equal 0 $code
+            assert_match "Valkey server v=*.*.* sha=*:* malloc=* bits=64 build=*" $output
+        }
+    }
+
+    test {--help and -h} {
+        foreach flag {--help -h} {
+            lassign [run_to_end $flag] code output
+            assert_equal 0 $code
+            assert_match "Usage: *valkey.conf*--port*" $output
+        }
+    }
+
+    test {a bad directive ends the start with code 1 and names its line} {
+        foreach {arguments line} {
+            {--nosuch 1} {nosuch "1"} {--port} port {--port x} {port "x"} {--maxclients 0} {maxclients "0"}
+            {--port 1 --daemonize perhaps} {daemonize "perhaps"}
+        } {
+            lassign [run_to_end {*}$arguments] code output
+            assert_equal 1 $code $arguments
+            assert_match "*FATAL CONFIG FILE ERROR (Version *)*Reading the configuration file, at line *>>> '*$line*'*" $output
+        }
+        assert_match "*Bad directive or wrong number of arguments*" [lindex [run_to_end --nosuch 1] 1]
+    }
+
+    test {a bad line of a file is told by its number} {
+        set path $::work_dir/bad.conf
+        set f [open $path w]
+        puts $f "# a comment\nport 0\n\nmaxclients many"
+        close $f
+        lassign [run_to_end $path] code output
+        assert_equal 1 $code
+        assert_match "*at line 4\n>>> 'maxclients many'*" $output
+    }
+
+    test {a file that is not there} {
+        lassign [run_to_end $::work_dir/nosuch.conf] code output
+        assert_equal 1 $code
+        assert_match "*Fatal error, can't open config file '*nosuch.conf': No such file or directory*" $output
+    }
+
+    test {a log file that cannot be written} {
+        lassign [run_to_end --logfile /nosuch/dir/log] code output
+        assert_equal 1 $code
+        assert_match "*Can't open the log file: No such file or directory*" $output
+    }
+
+    test {a folder that is not there} {
+        lassign [run_to_end --dir /nosuch/dir] code output
+        assert_equal 1 $code
+        assert_match "*No such file or directory*" $output
+    }
+
+    test {nowhere to listen} {
+        lassign [run_to_end --port 0] code output
+        assert_equal 1 $code
+        assert_match "*Configured to not listen anywhere, exiting.*" $output
+    }
+
+    test {configuration from standard input, and options after it} {
+        set port [free_port]
+        set conf $::work_dir/stdin.conf
+        set f [open $conf w]
+        puts $f "port 1\nmaxclients 123\nbind 127.0.0.1"
+        close $f
+        with_server_command [list sh -c "exec \"\$0\" - --port $port <$conf" $::options(server)] {
+            wait_for_text $log $ready
+            set c [resp::connect 127.0.0.1 $port]
+            assert_equal {maxclients 123} [$c config get maxclients]
+            assert_equal "" [status $c config_file]
+            $c close
+        }
+    }
+
+    test {no configuration at all is told} {
+        # The default port may be taken: the warning comes before that matters.
+        catch {exec timeout 1 $::options(server) </dev/null 2>@1} output
+        assert_match "*no config file specified, using the default config*valkey.conf*" $output
+        assert_match "*Running mode=standalone, port=6379.*" $output
+    }
+
+    test {options alone, with several values} {
+        set port [free_port]
+        with_server_command [list $::options(server) --port $port --bind 127.0.0.1 -127.0.0.2 --loglevel debug] {
+            wait_for_text $log "Configuration loaded"
+            wait_for_text $log $ready
+            set c [resp::connect 127.0.0.1 $port]
+            assert_equal {bind {127.0.0.1 -127.0.0.2}} [$c config get bind]
+            assert_equal {loglevel debug} [$c config get loglevel]
+            $c close
+        }
+    }
+}
+
+start_server {overrides {maxclients 77 hz 20 enable-protected-configs yes} args {--maxclients 88} tags {external:skip}} {
+    test {options win over the file} {
+        assert_equal 88 [config_get maxclients]
+        assert_equal 20 [config_get hz]
+        assert_equal [srv dir]/server.conf [s config_file]
+    }
+
+    test {the log tells the start in order, in the format that tools parse} {
+        assert_in_order [read_file [srv log]] [list "oO0OoO0OoO0Oo Valkey is starting oO0OoO0OoO0Oo" \
+            "Valkey version=*, bits=64, commit=*, modified=0, pid=[srv pid], just started" "Configuration loaded" \
+            "monotonic clock:" "Running mode=standalone, port=[srv port]." "Server initialized" \
+            "Ready to accept connections tcp"]
+        foreach line [log_lines] {
+            if {$line eq {}} continue
+            assert {[regexp {^\d+:M \d\d \w\w\w \d{4} \d\d:\d\d:\d\d\.\d{3} [.*#-] } $line]} $line
+        }
+    }
+
+    test {dir is where the server is, and can be changed} {
+        assert_equal [file normalize [srv dir]] [config_get dir]
+        assert_equal [file normalize [srv dir]] [file readlink /proc/[srv pid]/cwd]
+        assert_error "*No such file or directory*" { r config set dir /nosuch }
+        file mkdir [srv dir]/sub
+        config_set dir [srv dir]/sub
+        assert_equal [file normalize [srv dir]/sub] [file readlink /proc/[srv pid]/cwd]
+        config_set dir [srv dir]
+    }
+
+    test {loglevel: what is below it is not logged, at run time too} {
+        config_set loglevel warning
+        r debug log "to be dropped?"
+        config_set loglevel notice
+        set before [count_log_message "DEBUG LOG"]
+        r debug log "an important word"
+        assert_equal 1 [count_log_message "an important word"]
+        config_set loglevel nothing
+        r debug log "a lost word"
+        assert_equal 0 [count_log_message "a lost word"]
+        config_set loglevel verbose
+        assert_error "*argument(s) must be one of the following: debug, verbose, notice, warning, nothing*" {
+            r config set loglevel loud
+        }
+    }
+}
+
+tags {external:skip} {
+    test {logfile takes the log, from the first line} {
+        set port [free_port]
+        set path $::work_dir/other.log
+        file delete $path
+        with_server_command [list $::options(server) --port $port --logfile $path] {
+            wait_for_text $path $ready
+            assert_equal "" [read_file $log]
+            # A rotated file is let go at once.
+            file rename -force $path $path.1
+            set c [resp::connect 127.0.0.1 $port]
+            catch {$c config set maxclients 0}
+            $c close
+            exec kill -TERM $pid
+            assert_equal 0 [wait_for_exit $dir]
+            assert_match "*ready to exit, bye bye*" [read_file $path]
+            assert_no_match "*bye bye*" [read_file $path.1]
+        }
+    }
+
+    test {daemonize: the starter ends with code 0, the daemon writes its pid file and removes it} {
+        set port [free_port]
+        set pidfile $::work_dir/daemon.pid
+        set path $::work_dir/daemon.log
+        file delete $pidfile $path
+        lassign [run_to_end --port $port --daemonize yes --pidfile $pidfile --logfile $path --bind 127.0.0.1] code output
+        assert_equal 0 $code
+        wait_for_text $path $ready
+        assert {[wait_file $pidfile]}
+        set daemon [string trim [read_file $pidfile]]
+        tell server $daemon $path
+        set c [resp::connect 127.0.0.1 $port]
+        assert_equal $daemon [status $c process_id]
+        assert_equal $daemon [lindex [exec ps -o sid= -p $daemon] 0] "a session of its own"
+        assert_equal /dev/null [file readlink /proc/$daemon/fd/1]
+        $c close
+        exec kill -TERM $daemon
+        wait_for_condition 200 50 {![file exists /proc/$daemon]} else { fail "the daemon does not end" }
+        tell gone $daemon
+        assert {![file exists $pidfile]}
+        assert_match "*bye bye*" [read_file $path]
+    }
+
+    test {a pid file without daemonize} {
+        set port [free_port]
+        set pidfile $::work_dir/plain.pid
+        with_server_command [list $::options(server) --port $port --pidfile $pidfile] {
+            wait_for_text $log $ready
+            assert_equal $pid [string trim [read_file $pidfile]]
+            exec kill -TERM $pid
+            assert_equal 0 [wait_for_exit $dir]
+            assert {![file exists $pidfile]}
+        }
+    }
+
+    test {a pid file that cannot be written is told, and does no harm} {
+        set port [free_port]
+        with_server_command [list $::options(server) --port $port --pidfile /nosuch/dir/pid] {
+            wait_for_text $log $ready
+            wait_for_text $log "Failed to write PID file: No such file or directory"
+        }
+    }
+}

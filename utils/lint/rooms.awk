@@ -1,0 +1,93 @@
+# Checks the house rules of src/README.md that a compiler does not know. Arguments: the files, as floor/name.c.
+#
+#   - An include with quotes is written "floor/name.h" and names a header of the same floor or of one below. The rooms
+#     of floor 5 do not include each other. commands/ stands on floor 3, beside core/, as its header names the handlers
+#     that every room above implements. tools/ sees base, ds and net, and nobody else sees tools/.
+#   - No file includes a .c file.
+#   - No file has more than 1200 lines; each header has #pragma once.
+#   - What a .c file offers is declared in a header that one finds by its name: the same name (sds.c, sds.h), a
+#     shorter one of which the file is a part (resp_request.c, resp.h), or the folder's (types/types.h). Tests, main
+#     files and commands/ offer nothing. Any other file says "Part of name.h" within its first 15 lines.
+
+BEGIN {
+    split("base ds net core types", ground)
+    for (i in ground) floor[ground[i]] = i - 1
+    split("persist repl script cluster module", rooms)
+    for (i in rooms) floor[rooms[i]] = 5
+    floor["server"] = 6
+    floor["tools"] = 2
+    floor["commands"] = 3
+    limit = 1200
+    for (i = 1; i < ARGC; i++) exists[ARGV[i]] = 1
+}
+
+function complain(file, line, what) {
+    printf "src/%s:%d: %s\n", file, line, what
+    bad = 1
+}
+
+# Why `here` must not include a file of `there`, or "".
+function objection(here, there) {
+    if (!(there in floor)) return "is on no floor (src/README.md)"
+    if (here == there) return ""
+    if (there == "tools") return "belongs to the tools"
+    if (floor[there] == 5 && floor[here] == 5) return "is a room beside: go through core/"
+    if (floor[there] > floor[here]) return "is on a higher floor"
+    return ""
+}
+
+function check_header(file,  stem, folder) {
+    if (file ~ /_test\.c$/ || file ~ /^commands\// || file ~ /^tools\/valkey_/ || file == "server/main.c" || part_of != "")
+        return
+    folder = file; sub(/\/.*/, "", folder)
+    if ((folder "/" folder ".h") in exists) return
+    stem = file; sub(/\.c$/, "", stem)
+    while (!((stem ".h") in exists)) {
+        if (stem !~ /_[^\/_]+$/) {
+            complain(file, 1, "no header goes with it: neither its own, nor one of a shorter name, nor a \"Part of x.h\"")
+            return
+        }
+        sub(/_[^\/_]+$/, "", stem)
+    }
+}
+
+# What is known only when a file has been read to its end.
+function finish(file) {
+    if (lines > limit) complain(file, lines, lines " lines, at most " limit ": probably two rooms")
+    if (file ~ /\.h$/ && !once) complain(file, 1, "no #pragma once")
+    if (file ~ /\.c$/) check_header(file)
+}
+
+FNR == 1 {
+    if (previous != "") finish(previous)
+    previous = FILENAME
+    once = 0
+    part_of = ""
+    here = FILENAME; sub(/\/.*/, "", here)
+    if (!(here in floor)) complain(FILENAME, 1, "src/" here "/ is on no floor")
+}
+
+{ lines = FNR }
+
+/^#pragma once/ { once = 1 }
+
+FNR <= 15 && match($0, /Part of [a-z0-9_]+\.h/) && (here "/" substr($0, RSTART + 8, RLENGTH - 8)) in exists { part_of = 1 }
+
+/^[ \t]*#[ \t]*include[ \t]+["<]/ {
+    split($0, quoted, /["<>]/)
+    name = quoted[2]
+    if (name ~ /\.c$/) complain(FILENAME, FNR, "includes a .c file: " name)
+    else if ($0 ~ /include[ \t]+"/) {
+        if (name !~ /^[a-z0-9]+\/[A-Za-z0-9_]+\.h$/) complain(FILENAME, FNR, "write \"floor/name.h\", not \"" name "\"")
+        else {
+            there = name; sub(/\/.*/, "", there)
+            why = objection(here, there)
+            if (why != "") complain(FILENAME, FNR, name " " why)
+        }
+    }
+}
+
+END {
+    if (previous != "") finish(previous)
+    exit bad
+}
