@@ -1,8 +1,9 @@
 /* type.h - a data type is a table of functions. Core calls types only through this. */
 #pragma once
 
-#include "core/object.h"
 #include "base/sds.h"
+#include "core/object.h"
+#include "core/rdb.h"
 
 struct client;
 struct db;
@@ -52,7 +53,15 @@ struct objectType {
     void (*enter)(struct db *db, const struct object *o);
     void (*leave)(struct db *db, const struct object *o);
     void (*leaveAll)(struct db *db);
-    /* Later floors add: save, load, rewrite (persist/), defrag (core/defrag). */
+    /* The RDB encoding (core/rdb.h). rdbType tells which of the RDB_TYPE_* save() writes for this value;
+     * rdb_types has the bit of each that load() reads. save runs in fork children and must not change the
+     * value. load has not finished with *v unless it returns RDB_LOADED: it frees what it made. */
+    uint64_t rdb_types;
+    uint8_t (*rdbType)(const struct object *o);
+    void (*save)(struct rioWriter *w, const struct object *o);
+    enum rdbLoaded (*load)(struct rdbReader *r, uint8_t rdb_type, struct value *v);
+    /* The commands that bring the value back under this key (core/rewrite.h), without its expiry. */
+    void (*rewrite)(struct rioWriter *w, struct str key, const struct object *o);
 };
 
 extern const struct objectType *objectTypes[OBJ_TYPES_MAX];

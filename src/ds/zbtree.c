@@ -261,15 +261,14 @@ static struct zbtLeaf *makeRoom(zbtree **tp, struct zbtLeaf *l, unsigned *slot, 
     return l;
 }
 
-static zbtree *insertItem(zbtree *t, const struct zbtItem *it, uint64_t hash) {
-    struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member};
-    struct zbtLeaf *l;
-    unsigned slot;
-    do {
-        l = seekForInsert(t, &target, &slot);
-        if (!zbtLeafHasRoom(l, it) && !regrow(&t, &l, slot, it)) l = makeRoom(&t, l, &slot, it);
-    } while (unlikely(!l));
-    zbtLeafPut(l, slot, it);
+/* Into the slot, when there is room in l or room can be made; else NULL: search again. */
+static inline struct zbtLeaf *putAt(zbtree **tp, struct zbtLeaf *l, unsigned slot, const struct zbtItem *it) {
+    if (!zbtLeafHasRoom(l, it) && !regrow(tp, &l, slot, it)) l = makeRoom(tp, l, &slot, it);
+    if (likely(l)) zbtLeafPut(l, slot, it);
+    return l;
+}
+
+static zbtree *noteInserted(zbtree *t, const struct zbtLeaf *l, uint64_t hash) {
     t->length++;
     if (t->form == ZBT_MAPPED) {
         zbtMapAdd(zbtMapOf(t), l, hash);
@@ -278,6 +277,17 @@ static zbtree *insertItem(zbtree *t, const struct zbtItem *it, uint64_t hash) {
         t = makeMap(t, 0);
     }
     return t;
+}
+
+static zbtree *insertItem(zbtree *t, const struct zbtItem *it, uint64_t hash) {
+    struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member};
+    struct zbtLeaf *l;
+    unsigned slot;
+    do {
+        l = seekForInsert(t, &target, &slot);
+        l = putAt(&t, l, slot, it);
+    } while (unlikely(!l));
+    return noteInserted(t, l, hash);
 }
 
 static struct zbtItem itemOf(zbtree *t, double score, struct str member, uint64_t hash) {
@@ -525,6 +535,10 @@ bool zbtFind(const zbtree *t, struct str member, uint64_t hash, struct zbtPos *p
 
 bool zbtAtRank(const zbtree *t, uint64_t rank, struct zbtPos *p) {
     if (rank >= t->length) return false;
+    if (rank == 0) {
+        *p = (struct zbtPos){t->first, 0};
+        return true;
+    }
     if (rank + 1 == t->length) {
         *p = (struct zbtPos){t->last, t->last->count - 1u};
         return true;
@@ -591,6 +605,14 @@ zbtree *zbtInsert(zbtree *t, double score, struct str member, uint64_t hash) {
 
 zbtree *zbtAppend(zbtree *t, double score, struct str member) {
     return zbtInsert(t, score, member, hashBytes(member.ptr, member.len));
+}
+
+zbtree *zbtPrepend(zbtree *t, double score, struct str member, uint64_t hash) {
+    serverAssert(score == score); /* not NaN */
+    struct zbtItem it = itemOf(t, score, member, hash);
+    zbtAddCounts(t->first, 1);
+    struct zbtLeaf *l = putAt(&t, t->first, 0, &it);
+    return l ? noteInserted(t, l, hash) : insertItem(t, &it, hash);
 }
 
 /* A new score that keeps the element in its leaf. False: it does not. */

@@ -156,6 +156,7 @@ bool zbtSeekLex(const zbtree *t, const struct zlexRange *r, bool last, struct zb
 /* ---- Changing: all return the tree, which may have moved ---- */
 zbtree *zbtInsert(zbtree *t, double score, struct str member, uint64_t hash);
 zbtree *zbtAppend(zbtree *t, double score, struct str member); /* known to sort after all others */
+zbtree *zbtPrepend(zbtree *t, double score, struct str member, uint64_t hash); /* sorts before all others */
 zbtree *zbtUpdate(zbtree *t, struct zbtPos p, double score, uint64_t hash);
 zbtree *zbtErase(zbtree *t, struct zbtPos p, uint64_t hash);
 zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count); /* by whole leaves where it can */

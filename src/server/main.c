@@ -30,6 +30,7 @@
 #include "core/memory.h"
 #include "core/multi.h"
 #include "core/pubsub.h"
+#include "core/rdb.h"
 #include "core/round.h"
 #include "net/ae.h"
 #include "script/script.h"
@@ -132,6 +133,7 @@ static void registerRooms(void) {
     processRegister();
     serverInfoRegister();
     memoryInit();
+    rdbInit();
     listenRegister();
     crashRegister();
     clientCoreInit();

@@ -17,6 +17,9 @@
 /* Bytes that a score and the headers take in a listpack, at most. */
 #define SCORE_ROOM (LP_INTBUF_SIZE + DOUBLE_STR_SIZE)
 
+/* So many elements may be allocated for before they come: a count in a corrupt file costs no more. */
+#define PRESIZE_MAX (1u << 20)
+
 static int64_t max_listpack_entries, max_listpack_value;
 static int large_encoding; /* of sets that are no listpack any more: ZSET_SKIPLIST or ZSET_BTREE */
 
@@ -32,6 +35,7 @@ static bool fitsListpack(size_t entries, size_t longest) {
     return entries <= (size_t)max_listpack_entries && longest <= (size_t)max_listpack_value;
 }
 
+/* `entries`: what to size it for. */
 static void convert(struct zsetRef *z, size_t entries) {
     const struct zsetIndex *index = zsetIndexes[large_encoding];
     struct zsetRef to = {index->create(entries), index};
@@ -42,12 +46,15 @@ static void convert(struct zsetRef *z, size_t entries) {
     *z = to;
 }
 
+static bool mustConvert(struct zsetRef z, struct str member) {
+    return z.index == &zsetListpack &&
+           (!fitsListpack(zsetLength(z) + 1, member.len) || !lpSafeToAdd(z.ptr, member.len + SCORE_ROOM));
+}
+
 /* Called before a member is added. True when that converted the set: places are no longer valid. */
 static bool makeRoom(struct zsetRef *z, struct str member) {
-    if (z->index != &zsetListpack) return false;
-    size_t entries = zsetLength(*z) + 1;
-    if (fitsListpack(entries, member.len) && lpSafeToAdd(z->ptr, member.len + SCORE_ROOM)) return false;
-    convert(z, entries);
+    if (!mustConvert(*z, member)) return false;
+    convert(z, zsetLength(*z) + 1);
     return true;
 }
 
@@ -102,6 +109,59 @@ bool zsetRemove(struct zsetRef *z, struct str member) {
 
 void zsetRemoveRange(struct zsetRef *z, uint64_t rank, uint64_t count) {
     z->ptr = z->index->eraseRange(z->ptr, rank, count);
+}
+
+/* ---- Loading ---- */
+
+struct zsetLoader zsetLoad(size_t entries) {
+    size_t ahead = entries < PRESIZE_MAX ? entries : PRESIZE_MAX;
+    return (struct zsetLoader){zsetNew(ahead, 0), ahead};
+}
+
+static bool isBeforeFirst(struct zsetRef z, struct str member, double score) {
+    struct zsetPlace p;
+    struct zsetElement e;
+    if (!z.index->atRank(z.ptr, 0, &p)) return true;
+    if (score != p.score) return score < p.score;
+    z.index->read(&p, &e);
+    return strCmp(member, e.member) < 0;
+}
+
+bool zsetLoadAdd(struct zsetLoader *l, struct str member, double score) {
+    struct zsetPlace p;
+    if (isnan(score) || zsetFind(l->z, member, &p)) return false;
+    if (mustConvert(l->z, member)) {
+        convert(&l->z, l->entries);
+        zsetFind(l->z, member, &p); /* for the hash */
+    }
+    const struct zsetIndex *index = l->z.index;
+    l->z.ptr = isBeforeFirst(l->z, member, score) ? index->prepend(l->z.ptr, member, score, &p)
+                                                  : index->insert(l->z.ptr, member, score, &p);
+    return true;
+}
+
+/* In order, each member once: loaded into a set of its own, where both show. */
+static bool isSound(struct zsetRef z) {
+    struct zsetLoader l = {{zsetIndexes[large_encoding]->create(zsetLength(z)), zsetIndexes[large_encoding]},
+                           zsetLength(z)};
+    struct zsetIterator it = zsetIterateDown(z);
+    struct zsetElement e;
+    bool sound = true;
+    while (sound && zsetNext(&it, &e))
+        sound = isBeforeFirst(l.z, e.member, e.score) && zsetLoadAdd(&l, e.member, e.score);
+    zsetFree(l.z);
+    return sound;
+}
+
+bool zsetFromListpack(unsigned char *lp, bool deep, struct zsetRef *z) {
+    size_t longest;
+    *z = (struct zsetRef){lp, &zsetListpack};
+    if (!zsetListpackIsPairs(lp, &longest) || (deep && !isSound(*z))) {
+        lpFree(lp);
+        return false;
+    }
+    if (!fitsListpack(zsetLength(*z), longest)) convert(z, zsetLength(*z));
+    return true;
 }
 
 /* ---- The type ---- */

@@ -108,6 +108,8 @@ struct zsetIndex {
     /* Changing: the container, which may have moved. insert and update take what find gave for the member. */
     void *(*insert)(void *z, struct str member, double score, const struct zsetPlace *missed);
     void *(*append)(void *z, struct str member, double score); /* sorts after all others */
+    void *(*prepend)(void *z, struct str member, double score,
+                     const struct zsetPlace *missed); /* sorts before all others; as insert */
     void *(*update)(void *z, struct str member, double score, const struct zsetPlace *found);
     void *(*erase)(void *z, const struct zsetPlace *found);
     void *(*eraseRange)(void *z, uint64_t rank, uint64_t count);
@@ -124,6 +126,8 @@ struct zsetIndex {
 };
 extern const struct zsetIndex zsetListpack, zsetSkiplist, zsetBtree;
 extern const struct zsetIndex *const zsetIndexes[ZSET_ENCODINGS];
+/* Any listpack: is it one of pairs whose scores can be read, and how long is the longest member? */
+bool zsetListpackIsPairs(unsigned char *lp, size_t *longest);
 
 /* ---- Life ---- */
 static inline struct zsetRef zsetOpen(const struct object *o) {
@@ -151,13 +155,15 @@ void zsetSliceOf(struct zsetRef z, const struct zsetRange *r, struct zsetSlice *
 void zsetEmit(struct zsetRef z, struct client *c, const struct zsetSlice *s, bool reverse,
               enum zsetShape shape);
 
-/* All elements from a rank on, ascending. The set must not change meanwhile. */
+/* All elements from a rank on, ascending; or all from the highest score down, the order of RDB files and
+ * dumps. The set must not change meanwhile; the element lives until the next call. O(1) a step. */
 struct zsetIterator {
     struct zsetRef z;
     struct zsetPlace place;
-    bool more;
+    bool more, down;
 };
 struct zsetIterator zsetIterate(struct zsetRef z, uint64_t rank);
+struct zsetIterator zsetIterateDown(struct zsetRef z);
 bool zsetNext(struct zsetIterator *it, struct zsetElement *e);
 
 /* ---- Changing ---- */
@@ -169,5 +175,28 @@ enum zsetAdded zsetAdd(struct zsetRef *z, struct str member, double *score, int 
 void zsetAppend(struct zsetRef *z, struct str member, double score); /* known to sort after all others */
 bool zsetRemove(struct zsetRef *z, struct str member);
 void zsetRemoveRange(struct zsetRef *z, uint64_t rank, uint64_t count);
+
+/* ---- Loading ---- */
+
+/* Builds a set from elements in the order of zsetIterateDown: no search for their places, containers sized
+ * ahead. Elements out of order are put where they belong, only slower. The encoding is what the limits say
+ * now, whatever it was when the elements were saved.
+ *
+ *     struct zsetLoader l = zsetLoad(n);
+ *     while (..) if (!zsetLoadAdd(&l, member, score)) { zsetFree(l.z); return corrupt; }
+ *     v = zsetValue(l.z);    an empty set must not come into the keyspace: check n
+ *
+ * `entries` may come from an untrusted file: no more than a bounded part of it is allocated ahead. */
+struct zsetLoader {
+    struct zsetRef z;
+    size_t entries;
+};
+struct zsetLoader zsetLoad(size_t entries);
+/* False, and nothing changed: the member is there already, or the score is NaN. The member is copied. */
+bool zsetLoadAdd(struct zsetLoader *l, struct str member, double score);
+/* A set from a listpack of pairs (member, score), as zset_listpack.c writes it; takes lp over. lpValidate has
+ * accepted it. False, and lp freed: no pairs, a score that is none, or (deep) pairs out of order or a member
+ * twice. Converted when it is beyond the limits of now. */
+bool zsetFromListpack(unsigned char *lp, bool deep, struct zsetRef *z);
 
 void zsetInit(void); /* type, directives, commands */

@@ -128,6 +128,10 @@ static void *btreeAppend(void *z, struct str member, double score) {
     return zbtAppend(z, score, member);
 }
 
+static void *btreePrepend(void *z, struct str member, double score, const struct zsetPlace *missed) {
+    return zbtPrepend(z, score, member, missed->hash);
+}
+
 static void *btreeUpdate(void *z, struct str member, double score, const struct zsetPlace *found) {
     (void)member;
     return zbtUpdate(z, posOf(found), score, found->hash);
@@ -227,6 +231,7 @@ const struct zsetIndex zsetBtree = {
     .read = btreeRead,
     .insert = btreeInsert,
     .append = btreeAppend,
+    .prepend = btreePrepend,
     .update = btreeUpdate,
     .erase = btreeErase,
     .eraseRange = btreeEraseRange,

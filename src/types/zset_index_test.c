@@ -1,4 +1,4 @@
-/* zset_index_test.c - both encodings of sorted sets against a naive model: an array that is sorted after each
+/* zset_index_test.c - all encodings of sorted sets against a naive model: an array that is sorted after each
  * change. The same random operations run on each; every search, step, rank, range and scan must agree with
  * the model, and the containers' own invariants hold after each step. */
 #include <math.h>
@@ -13,10 +13,18 @@
 
 #include "base/num.h"
 #include "base/random.h"
+#include "commands/commands.h"
+#include "core/command.h"
+#include "core/config.h"
+#include "ds/zbtree.h"
 #include "types/zset.h"
 
-#define MODEL_MAX 100
-#define NAME_SIZE 24
+/* zsetInit() registers these; the commands themselves are above this floor. */
+const struct commandSpec commandsSortedSet[] = {{0}};
+
+#define MODEL_MAX        100
+#define NAME_SIZE        24
+#define LISTPACK_ENTRIES 40
 
 /* ---- The model ---- */
 
@@ -66,6 +74,8 @@ static void checkInvariants(struct zsetRef z) {
         zslVerify(&zs->list);
         hashtableVerify(&zs->members);
         assert_int_equal(hashtableSize(&zs->members), zslGetLength(&zs->list));
+    } else if (z.index == &zsetBtree) {
+        zbtVerify(z.ptr);
     } else {
         assert_true(lpValidate(z.ptr, lpBytes(z.ptr), true, NULL, NULL));
     }
@@ -79,8 +89,24 @@ static void checkElement(struct zsetRef z, const struct zsetPlace *p, const stru
     assert_true(p->score == want->score);
 }
 
+static void checkIterators(struct zsetRef z) {
+    struct zsetIterator up = zsetIterate(z, count / 3), down = zsetIterateDown(z);
+    struct zsetElement e;
+    for (size_t i = count / 3; i < count; i++) {
+        assert_true(zsetNext(&up, &e));
+        assert_true(strEq(e.member, nameOf(&model[i])) && e.score == model[i].score);
+    }
+    assert_false(zsetNext(&up, &e));
+    for (size_t i = count; i--;) {
+        assert_true(zsetNext(&down, &e));
+        assert_true(strEq(e.member, nameOf(&model[i])) && e.score == model[i].score);
+    }
+    assert_false(zsetNext(&down, &e));
+}
+
 static void checkAll(struct zsetRef z) {
     struct zsetPlace p;
+    checkIterators(z);
     assert_int_equal(zsetLength(z), count);
     for (size_t i = 0; i < count; i++) {
         assert_true(zsetFind(z, nameOf(&model[i]), &p));
@@ -277,11 +303,133 @@ static void testLexRanges(void **state) {
     z.index->destroy(z.ptr);
 }
 
+/* ---- Loading ---- */
+
+static void setLarge(const struct zsetIndex *index) {
+    const char *err;
+    assert_true(configSet("zset-index", strOf(index->name), &err));
+}
+
+static void fillModel(size_t n, const char *prefix) {
+    count = 0;
+    for (size_t i = 0; i < n; i++) {
+        char name[NAME_SIZE];
+        size_t len = strlen(prefix);
+        memcpy(name, prefix, len);
+        ll2string(name + len, (int64_t)i);
+        modelPut(strOf(name), randomScore());
+    }
+}
+
+/* From the highest score down, and one element now and then where it does not belong; what is twice or no
+ * number is refused. Listpack or not: as the limits say. */
+static void testLoad(void **state) {
+    const struct zsetIndex *large = *state;
+    setLarge(large);
+    for (size_t n = 0; n <= MODEL_MAX; n += 5) {
+        for (int disorder = 0; disorder < 2; disorder++) {
+            fillModel(n, disorder ? "member " : "12");
+            struct zsetLoader l = zsetLoad(n);
+            size_t skipped = disorder && n ? randomBelow(n) : n;
+            for (size_t i = n; i--;)
+                if (i != skipped) assert_true(zsetLoadAdd(&l, nameOf(&model[i]), model[i].score));
+            if (skipped < n) assert_true(zsetLoadAdd(&l, nameOf(&model[skipped]), model[skipped].score));
+            if (n) assert_false(zsetLoadAdd(&l, nameOf(&model[n / 2]), 1000));
+            assert_false(zsetLoadAdd(&l, STR("new"), NAN));
+            assert_ptr_equal(l.z.index, n <= LISTPACK_ENTRIES ? &zsetListpack : large);
+            checkInvariants(l.z);
+            checkAll(l.z);
+            zsetFree(l.z);
+        }
+    }
+}
+
+/* More elements than were announced, or far fewer; and a member that is too long for a listpack. */
+static void testLoadWrongSize(void **state) {
+    const struct zsetIndex *large = *state;
+    setLarge(large);
+    fillModel(MODEL_MAX, "m");
+    for (int i = 0; i < 3; i++) {
+        struct zsetLoader l = zsetLoad((size_t[]){0, 3, SIZE_MAX}[i]);
+        for (size_t k = count; k--;) assert_true(zsetLoadAdd(&l, nameOf(&model[k]), model[k].score));
+        assert_ptr_equal(l.z.index, large);
+        checkInvariants(l.z);
+        checkAll(l.z);
+        zsetFree(l.z);
+    }
+    struct zsetLoader l = zsetLoad(2);
+    assert_true(zsetLoadAdd(&l, STR("b"), 2));
+    assert_ptr_equal(l.z.index, &zsetListpack);
+    assert_true(
+        zsetLoadAdd(&l, STR("a member of more than sixty-four bytes, which no listpack may have"), 1));
+    assert_ptr_equal(l.z.index, large);
+    checkInvariants(l.z);
+    assert_int_equal(zsetLength(l.z), 2);
+    zsetFree(l.z);
+}
+
+/* Many: leaves and map of the B+ tree, several levels of the skiplist. */
+static void testLoadMany(void **state) {
+    enum { MANY = 20000 };
+    setLarge(*state);
+    struct zsetLoader l = zsetLoad(MANY);
+    char name[NAME_SIZE];
+    for (int i = MANY; i--;)
+        assert_true(zsetLoadAdd(&l, strN(name, ll2string(name, (int64_t)i * 7919 % 1000003)), i / 2));
+    checkInvariants(l.z);
+    struct zsetIterator it = zsetIterateDown(l.z);
+    struct zsetElement e;
+    for (int i = MANY; i--;) assert_true(zsetNext(&it, &e) && e.score == i / 2);
+    assert_false(zsetNext(&it, &e));
+    zsetFree(l.z);
+}
+
+static unsigned char *packOf(const char *const *text) {
+    unsigned char *lp = lpNew(0);
+    for (; *text; text++) lp = lpAppend(lp, strOf(*text));
+    return lp;
+}
+
+static void testFromListpack(void **state) {
+    static const char *const good[] = {"b", "-inf", "7", "1", "a", "1.5", "c", "1.5", NULL};
+    static const char *const odd[] = {"a", "1", "b", NULL}, *const empty[] = {NULL};
+    static const char *const text[] = {"a", "1", "b", "x", NULL}, *const nan[] = {"a", "nan", NULL};
+    static const char *const twice[] = {"a", "1", "b", "2", "a", "3", NULL};
+    static const char *const order[] = {"a", "2", "b", "1", NULL}, *const ties[] = {"b", "1", "a", "1", NULL};
+    const struct zsetIndex *large = *state;
+    struct zsetRef z;
+    setLarge(large);
+    for (int deep = 0; deep < 2; deep++) {
+        assert_true(zsetFromListpack(packOf(good), deep, &z));
+        assert_ptr_equal(z.index, &zsetListpack);
+        assert_int_equal(zsetLength(z), 4);
+        zsetFree(z);
+        assert_false(zsetFromListpack(packOf(odd), deep, &z));
+        assert_false(zsetFromListpack(packOf(empty), deep, &z));
+        assert_false(zsetFromListpack(packOf(text), deep, &z));
+        assert_false(zsetFromListpack(packOf(nan), deep, &z));
+    }
+    assert_false(zsetFromListpack(packOf(twice), true, &z));
+    assert_false(zsetFromListpack(packOf(order), true, &z));
+    assert_false(zsetFromListpack(packOf(ties), true, &z));
+
+    fillModel(LISTPACK_ENTRIES + 1, "m");
+    struct zsetRef lp = {lpNew(0), &zsetListpack};
+    for (size_t i = 0; i < count; i++) lp.ptr = lp.index->append(lp.ptr, nameOf(&model[i]), model[i].score);
+    assert_true(zsetFromListpack(lp.ptr, true, &z));
+    assert_ptr_equal(z.index, large);
+    checkAll(z);
+    zsetFree(z);
+}
+
 int main(void) {
+    const char *err;
     union {
         const struct zsetIndex *index;
         void *state;
-    } lp = {&zsetListpack}, sl = {&zsetSkiplist};
+    } lp = {&zsetListpack}, sl = {&zsetSkiplist}, bt = {&zsetBtree};
+    zsetInit();
+    if (!configSet("zset-max-listpack-entries", STR("40"), &err)) return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(testRandomOperations, lp.state),
         cmocka_unit_test_prestate(testRandomOperations, sl.state),
@@ -291,6 +439,18 @@ int main(void) {
         cmocka_unit_test_prestate(testScores, sl.state),
         cmocka_unit_test_prestate(testLexRanges, lp.state),
         cmocka_unit_test_prestate(testLexRanges, sl.state),
+        cmocka_unit_test_prestate(testRandomOperations, bt.state),
+        cmocka_unit_test_prestate(testAppend, bt.state),
+        cmocka_unit_test_prestate(testScores, bt.state),
+        cmocka_unit_test_prestate(testLexRanges, bt.state),
+        cmocka_unit_test_prestate(testLoad, sl.state),
+        cmocka_unit_test_prestate(testLoad, bt.state),
+        cmocka_unit_test_prestate(testLoadWrongSize, sl.state),
+        cmocka_unit_test_prestate(testLoadWrongSize, bt.state),
+        cmocka_unit_test_prestate(testLoadMany, sl.state),
+        cmocka_unit_test_prestate(testLoadMany, bt.state),
+        cmocka_unit_test_prestate(testFromListpack, sl.state),
+        cmocka_unit_test_prestate(testFromListpack, bt.state),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,8 @@
  * `place.at` points at the member. */
 #include "types/zset.h"
 
+#include <math.h>
+
 #include "base/assert.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
@@ -99,6 +101,23 @@ static size_t listpackAllocations(const void *z) {
     return 1;
 }
 
+/* From outside: are these pairs whose scores can be read? */
+bool zsetListpackIsPairs(unsigned char *lp, size_t *longest) {
+    unsigned long n = lpLength(lp);
+    char text[LP_INTBUF_SIZE];
+    *longest = 0;
+    if (n == 0 || n % 2) return false;
+    for (unsigned char *at = lpFirst(lp); at; at = nextPair(lp, at)) {
+        struct lpValue v;
+        double score;
+        size_t len = lpView(at, text).len;
+        if (len > *longest) *longest = len;
+        lpGetValue(lpNext(lp, at), &v);
+        if (v.sval && (!string2d(strN(v.sval, v.slen), &score) || isnan(score))) return false;
+    }
+    return true;
+}
+
 /* ---- Searching ---- */
 
 static bool listpackFind(void *z, struct str member, struct zsetPlace *p) {
@@ -168,6 +187,12 @@ static void listpackRead(const struct zsetPlace *p, struct zsetElement *e) {
 
 static void *listpackAppend(void *z, struct str member, double score) {
     return appendScore(lpAppend(z, member), score);
+}
+
+static void *listpackPrepend(void *z, struct str member, double score, const struct zsetPlace *missed) {
+    unsigned char *lp = lpPrepend(z, member);
+    (void)missed;
+    return putScore(lp, score, lpFirst(lp), LP_AFTER);
 }
 
 static void *listpackInsert(void *z, struct str member, double score, const struct zsetPlace *missed) {
@@ -264,6 +289,7 @@ const struct zsetIndex zsetListpack = {
     .read = listpackRead,
     .insert = listpackInsert,
     .append = listpackAppend,
+    .prepend = listpackPrepend,
     .update = listpackUpdate,
     .erase = listpackErase,
     .eraseRange = listpackEraseRange,

@@ -123,9 +123,16 @@ struct zsetIterator zsetIterate(struct zsetRef z, uint64_t rank) {
     return it;
 }
 
+struct zsetIterator zsetIterateDown(struct zsetRef z) {
+    uint64_t length = zsetLength(z);
+    struct zsetIterator it = {.z = z, .down = true};
+    it.more = length && z.index->atRank(z.ptr, length - 1, &it.place);
+    return it;
+}
+
 bool zsetNext(struct zsetIterator *it, struct zsetElement *e) {
     if (!it->more) return false;
     it->z.index->read(&it->place, e);
-    it->more = it->z.index->step(it->z.ptr, &it->place, false);
+    it->more = it->z.index->step(it->z.ptr, &it->place, it->down);
     return true;
 }

@@ -67,6 +67,12 @@ static void *skiplistAppend(void *z, struct str member, double score) {
     return zs;
 }
 
+static void *skiplistPrepend(void *z, struct str member, double score, const struct zsetPlace *missed) {
+    struct zset *zs = z;
+    hashtableAddUnchecked(&zs->members, zslPrepend(&zs->list, score, member), missed->hash);
+    return zs;
+}
+
 static void *skiplistCopy(const void *z) {
     const struct zset *zs = z;
     struct zset *copy = skiplistCreate(zslGetLength(&zs->list));
@@ -288,6 +294,7 @@ const struct zsetIndex zsetSkiplist = {
     .read = skiplistRead,
     .insert = skiplistInsert,
     .append = skiplistAppend,
+    .prepend = skiplistPrepend,
     .update = skiplistUpdate,
     .erase = skiplistErase,
     .eraseRange = skiplistEraseRange,

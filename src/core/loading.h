@@ -1,0 +1,14 @@
+/* loading.h - the time while a file is read into the databases: clients get -LOADING, INFO shows progress.
+ *
+ * The loader calls loadingProgress often; now and then that lets the loop serve clients. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+void loadingStart(uint64_t total_bytes, bool from_aof);
+void loadingProgress(uint64_t bytes); /* read so far; cheap */
+void loadingStop(bool success);
+bool loadingActive(void);
+void loadingInit(
+    void); /* INFO fields, directive loading-process-events-interval-bytes, the -LOADING filter */
