@@ -128,6 +128,7 @@ void rdbReaderFree(struct rdbReader *r) {
 static bool readLen(struct rdbReader *r, uint64_t *n, bool *encoded) {
     uint8_t b, more[8];
     *encoded = false;
+    *n = 0;
     if (!rioReadByte(&r->io, &b)) return false;
     switch (b >> 6) {
     case LEN_6BIT: *n = b & 63; return true;
