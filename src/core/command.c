@@ -24,8 +24,8 @@
 struct hashtable commands;
 struct callStats callstats;
 
-static commandFilter *filters[FILTERS_MAX];
-static int filter_count, next_id;
+static commandFilter *filters[FILTERS_MAX], *script_filters[FILTERS_MAX];
+static int filter_count, script_filter_count, next_id;
 
 /* ---- Registry ---- */
 
@@ -149,6 +149,18 @@ void commandResetStats(void) {
 void commandAddFilter(commandFilter *fn) {
     serverAssert(filter_count < FILTERS_MAX);
     filters[filter_count++] = fn;
+}
+
+void commandAddScriptFilter(commandFilter *fn) {
+    serverAssert(script_filter_count < FILTERS_MAX);
+    script_filters[script_filter_count++] = fn;
+}
+
+bool commandScriptAllowed(struct client *c, struct serverCommand *cmd) {
+    for (int i = 0; i < script_filter_count; i++) {
+        if (!script_filters[i](c, cmd)) return false;
+    }
+    return true;
 }
 
 void commandReplyUnknown(struct client *c) {

@@ -119,6 +119,10 @@ struct keyRef { /* one key of a command */
 typedef int commandGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
                            struct keyRef **keys);
 
+/* The flags of this call, where they depend on the arguments: what a script says of itself (c->argv is set).
+ */
+typedef uint64_t commandFlagsOf(const struct client *c, uint64_t flags);
+
 struct commandSpec {     /* arrays end with name NULL */
     const char *name;    /* lower case; of a subcommand without its container */
     const char *summary; /* our words */
@@ -132,6 +136,7 @@ struct commandSpec {     /* arrays end with name NULL */
     const struct keySpec *key_specs;
     int key_spec_count;
     commandGetKeys *getkeys;
+    commandFlagsOf *flags_of;
     const struct commandArg *args;
     const struct commandSpec *subcommands;
     unsigned prefetch; /* PREFETCH_* : hints for the type's prefetch hook */
@@ -186,6 +191,17 @@ void commandCall(struct client *c, int flags);
  * been replied. */
 typedef bool commandFilter(struct client *c, struct serverCommand *cmd);
 void commandAddFilter(commandFilter *fn);
+
+/* The flags that checks look at: CMD_WRITE, CMD_DENYOOM, CMD_STALE ... of the command that c is about to run.
+ */
+static inline uint64_t commandFlags(const struct client *c, const struct serverCommand *cmd) {
+    return __builtin_expect(!cmd->spec->flags_of, 1) ? cmd->flags : cmd->spec->flags_of(c, cmd->flags);
+}
+
+/* The same for the commands that scripts call, which do not pass commandProcess: permissions, replicas that
+ * are only read ... `c` is the script's client, with the rights and the database of its caller. */
+void commandAddScriptFilter(commandFilter *fn);
+bool commandScriptAllowed(struct client *c, struct serverCommand *cmd);
 
 struct callStats {
     uint64_t processed, unexpected_errors;

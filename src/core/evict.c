@@ -276,7 +276,8 @@ static int64_t evictTimer(struct aeEventLoop *el, int64_t id, void *data) {
 static bool evictFilter(struct client *c, struct serverCommand *cmd) {
     if (__builtin_expect(!maxmemory, 1)) return true;
     out_of_memory = perform() == CANNOT;
-    bool needs_memory = cmd->flags & CMD_DENYOOM || (c->flags & CLIENT_MULTI && multiNeedsMemory(c));
+    bool needs_memory =
+        commandFlags(c, cmd) & CMD_DENYOOM || (c->flags & CLIENT_MULTI && multiNeedsMemory(c));
     if (!out_of_memory || !needs_memory) return true;
     replyError(c, err_oom);
     return false;

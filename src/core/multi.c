@@ -257,7 +257,7 @@ bool multiQueue(struct client *c) {
     m->last = &q->next;
     m->count++;
     m->bytes += size;
-    m->command_flags |= c->cmd->flags;
+    m->command_flags |= commandFlags(c, c->cmd);
     replyLiteral(c, "+QUEUED\r\n");
     return true;
 }

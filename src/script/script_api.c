@@ -94,14 +94,18 @@ static void runCommand(struct client *c, int argc) {
         replyError(c, error);
         return;
     }
-    if (cmd->flags & CMD_WRITE) {
-        script_run.wrote = true;
-        if (script_run.repl == REPL_NONE) propagateSuppress(c);
-    }
     c->argv = arguments.argv;
     c->argc = argc;
     c->cmd = cmd;
-    commandCall(c, CALL_FULL);
+    if (commandScriptAllowed(c, cmd)) {
+        if (cmd->flags & CMD_WRITE) {
+            script_run.wrote = true;
+            if (script_run.repl == REPL_NONE) propagateSuppress(c);
+        }
+        commandCall(c, CALL_FULL);
+    } else {
+        cmd->rejected++;
+    }
     c->argv = NULL;
     c->argc = 0;
 }
