@@ -1,10 +1,14 @@
 /* child.h - fork children: snapshots of the data written by a process that shares its memory.
  *
  * One at a time. While it lives tables do not resize (hashtableSetResizePolicy), and it tells through a pipe
- * how far it is and how much memory it has had to copy. */
+ * how far it is and how much memory it has had to copy.
+ *
+ * A child holds no descriptor of its parent's but the standard three: a connection that the parent closes is
+ * closed for the peer as well. */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -12,18 +16,20 @@ enum childKind { CHILD_NONE, CHILD_RDB, CHILD_AOF, CHILD_KINDS };
 
 /* What the child does. Its result is the process's exit code: 0 is success. */
 typedef int childMain(void *priv);
-/* In the parent, after the end. signal: what killed it, or 0. */
+/* In the parent, after the end. signal: what killed it, or 0; SIGUSR1: we did (childKill, or somebody who
+ * wanted it to end quietly), which is no failure. */
 typedef void childDone(int exit_code, int signal, void *priv);
 
-/* False: not started (*err says why: another child lives, fork failed). done is called later, from cron. */
+/* False: not started (*err says why: another child lives, fork failed). done is called later, before the loop
+ * sleeps, when the loop has seen the end of the child. */
 bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv, const char **err);
 enum childKind childRunning(void);
-pid_t childPid(void);
+pid_t childPid(void); /* -1: none */
 void childKill(void); /* and waits for it; done is called, with the signal */
-/* In the child: keys handled so far; sent along now and then. */
+/* In the child: keys handled so far; sent along now and then. Costs a look at the clock. */
 void childProgress(uint64_t keys);
 bool childIs(void); /* are we one? */
-/* Shall this fork's files and sockets be closed? For childStart: rooms close what a child must not hold. */
-void childOnFork(void (*fn)(void));
+/* Runs first of all in each child: its name, what a room must not do there. */
+void childOnFork(void (*fn)(enum childKind kind));
 
-void childInit(void); /* INFO fields (current_cow_size, latest_fork_usec ...), directives, cron */
+void childInit(void); /* INFO fields (current_cow_size, latest_fork_usec ...), cron */

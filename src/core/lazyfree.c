@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/zmalloc.h"
 #include "core/config.h"
+#include "core/cpulist.h"
 #include "core/info.h"
 #include "core/type.h"
 
@@ -46,6 +47,7 @@ static void *bioThread(void *arg) {
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
     prctl(PR_SET_NAME, names[q - queues]);
+    cpulistApply(CPULIST_BIO);
     zmallocThreadStart();
     pthread_mutex_lock(&q->lock);
     for (;;) {

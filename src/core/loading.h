@@ -7,8 +7,11 @@
 #include <stdint.h>
 
 void loadingStart(uint64_t total_bytes, bool from_aof);
-void loadingProgress(uint64_t bytes); /* read so far; cheap */
+void loadingProgress(uint64_t bytes); /* read so far, of all files; cheap */
+/* How much memory the server used that wrote the file: for INFO. */
+void loadingUsedMemory(uint64_t bytes);
 void loadingStop(bool success);
 bool loadingActive(void);
+bool loadingFromAof(void); /* only while active */
 void loadingInit(
     void); /* INFO fields, directive loading-process-events-interval-bytes, the -LOADING filter */

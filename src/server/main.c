@@ -16,10 +16,12 @@
 #include "base/zmalloc.h"
 #include "commands/commands.h"
 #include "core/blocking.h"
+#include "core/child.h"
 #include "core/client.h"
 #include "core/client_auth.h"
 #include "core/command.h"
 #include "core/config.h"
+#include "core/cpulist.h"
 #include "core/cron.h"
 #include "core/db.h"
 #include "core/debug.h"
@@ -27,6 +29,7 @@
 #include "core/generic.h"
 #include "core/info.h"
 #include "core/lazyfree.h"
+#include "core/loading.h"
 #include "core/memory.h"
 #include "core/multi.h"
 #include "core/pubsub.h"
@@ -134,6 +137,7 @@ static void registerRooms(void) {
     serverInfoRegister();
     memoryInit();
     rdbInit();
+    cpulistInit();
     listenRegister();
     crashRegister();
     clientCoreInit();
@@ -158,6 +162,8 @@ static void registerRooms(void) {
     geoInit();
     sortInit();
     streamInit();
+    loadingInit();
+    childInit();
     scriptInit();
     evictInit(); /* after the busy filter of scripts: while one runs on, nothing is evicted */
     shutdownRegister();
@@ -230,6 +236,7 @@ int main(int argc, char **argv) {
     processStart();
     greet(argc);
     crashInit();
+    cpulistApply(CPULIST_SERVER);
     createLoop();
     shutdownInit();
     dbInit();

@@ -14,6 +14,7 @@
 #include "core/client.h"
 #include "core/cron.h"
 #include "core/lazyfree.h"
+#include "core/loading.h"
 #include "core/reply.h"
 #include "net/ae.h"
 #include "server/listen.h"
@@ -45,6 +46,11 @@ static void onSignal(int sig) {
         logSignal("You insist... exiting now.");
         processRemovePidFile();
         _exit(1);
+    }
+    if (loadingActive()) { /* there is nothing to lose yet */
+        logSignal("Received shutdown signal during loading, exiting now.");
+        processRemovePidFile();
+        _exit(0);
     }
     logSignal(sig == SIGINT ? "Received SIGINT scheduling shutdown..."
                             : "Received SIGTERM scheduling shutdown...");
@@ -98,6 +104,7 @@ void shutdownCommand(struct client *c) {
         replySyntaxError(c);
         return;
     }
+    if (loadingActive()) flags = (flags & ~SHUTDOWN_SAVE) | SHUTDOWN_NOSAVE;
     if (abort) {
         replyError(c, "ERR No shutdown in progress.");
         return;
