@@ -30,6 +30,7 @@ extern const struct commandSpec commandsSort[];
 extern const struct commandSpec commandsScripting[];
 extern const struct commandSpec commandsTransactions[];
 extern const struct commandSpec commandsPubsub[];
+extern const struct commandSpec commandsAcl[];
 
 /* ---- Keys that depend on the arguments (core/command_keys.c) ---- */
 commandGetKeys setGetKeys, bitfieldGetKeys, sortGetKeys;
@@ -41,11 +42,11 @@ commandProc appendCommand, decrCommand, decrbyCommand, delifeqCommand, getComman
     setnxCommand, setrangeCommand, strlenCommand, substrCommand;
 
 /* ---- generic ---- */
-commandProc copyCommand, delCommand, moveCommand, existsCommand, expireCommand, expireatCommand,
-    expiretimeCommand, keysCommand, objectEncodingCommand, objectFreqCommand, objectIdletimeCommand,
-    objectRefcountCommand, objectHelpCommand, persistCommand, pexpireCommand, pexpireatCommand,
-    pexpiretimeCommand, pttlCommand, randomkeyCommand, renameCommand, renamenxCommand, scanCommand,
-    touchCommand, ttlCommand, typeCommand, unlinkCommand;
+commandProc copyCommand, delCommand, dumpCommand, restoreCommand, moveCommand, existsCommand, expireCommand,
+    expireatCommand, expiretimeCommand, keysCommand, objectEncodingCommand, objectFreqCommand,
+    objectIdletimeCommand, objectRefcountCommand, objectHelpCommand, persistCommand, pexpireCommand,
+    pexpireatCommand, pexpiretimeCommand, pttlCommand, randomkeyCommand, renameCommand, renamenxCommand,
+    scanCommand, touchCommand, ttlCommand, typeCommand, unlinkCommand;
 
 /* ---- sorted_set ---- */
 commandProc bzmpopCommand, bzpopmaxCommand, bzpopminCommand, zaddCommand, zcardCommand, zcountCommand,
@@ -62,17 +63,30 @@ commandProc authCommand, clientIdCommand, clientListCommand, clientInfoCommand, 
     clientUnblockCommand, clientHelpCommand, echoCommand, helloCommand, pingCommand, quitCommand,
     resetCommand, selectCommand;
 
+/* ---- acl ---- */
+commandProc aclCatCommand, aclDeluserCommand, aclDryrunCommand, aclGenpassCommand, aclGetuserCommand,
+    aclHelpCommand, aclListCommand, aclLoadCommand, aclLogCommand, aclSaveCommand, aclSetuserCommand,
+    aclUsersCommand, aclWhoamiCommand;
+
 /* ---- server ---- */
-commandProc commandCommand, commandCountCommand, commandDocsCommand, commandInfoCommand, commandListCommand,
-    commandGetkeysCommand, commandGetkeysandflagsCommand, commandHelpCommand, configGetCommand,
-    configSetCommand, configResetstatCommand, configRewriteCommand, configHelpCommand, dbsizeCommand,
-    debugCommand, flushallCommand, flushdbCommand, infoCommand, memoryDoctorCommand, memoryHelpCommand,
+commandProc bgsaveCommand, lastsaveCommand, saveCommand, commandCommand, commandCountCommand,
+    commandDocsCommand, commandInfoCommand, commandListCommand, commandGetkeysCommand,
+    commandGetkeysandflagsCommand, commandHelpCommand, configGetCommand, configSetCommand,
+    configResetstatCommand, configRewriteCommand, configHelpCommand, dbsizeCommand, debugCommand,
+    flushallCommand, flushdbCommand, infoCommand, memoryDoctorCommand, memoryHelpCommand,
     memoryMallocStatsCommand, memoryPurgeCommand, memoryStatsCommand, memoryUsageCommand, shutdownCommand,
-    swapdbCommand, timeCommand;
+    swapdbCommand, timeCommand, commandlogGetCommand, commandlogHelpCommand, commandlogLenCommand,
+    commandlogResetCommand, latencyDoctorCommand, latencyGraphCommand, latencyHelpCommand,
+    latencyHistogramCommand, latencyHistoryCommand, latencyLatestCommand, latencyResetCommand, lolwutCommand,
+    monitorCommand, slowlogGetCommand, slowlogHelpCommand, slowlogLenCommand, slowlogResetCommand;
 
 /* ---- scripting ---- */
 commandProc evalCommand, evalshaCommand, evalshaRoCommand, evalRoCommand, scriptLoadCommand,
-    scriptExistsCommand, scriptFlushCommand, scriptKillCommand, scriptHelpCommand;
+    scriptExistsCommand, scriptFlushCommand, scriptKillCommand, scriptShowCommand, scriptDebugCommand,
+    scriptHelpCommand, fcallCommand, fcallRoCommand, functionDeleteCommand, functionDumpCommand,
+    functionFlushCommand, functionHelpCommand, functionKillCommand, functionListCommand, functionLoadCommand,
+    functionRestoreCommand, functionStatsCommand;
+commandFlagsOf evalFlags, evalshaFlags, fcallFlags;
 
 /* ---- pubsub ---- */
 commandProc psubscribeCommand, publishCommand, pubsubChannelsCommand, pubsubHelpCommand, pubsubNumpatCommand,

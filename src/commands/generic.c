@@ -101,6 +101,21 @@ static const struct keySpec objectEncodingKeys[] = {
     {.flags = KEY_RO, KEYS_AT(2), KEYS_RANGE(0, 1)},
 };
 
+static const struct keySpec restoreKeys[] = {
+    {.flags = KEY_OW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
+};
+
+static const struct commandArg restoreArgs[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 1},
+    {.name = "ttl", .type = ARG_INTEGER},
+    {.name = "serialized-value", .type = ARG_STRING},
+    {.name = "replace", .type = ARG_PURE_TOKEN, .token = "REPLACE", .since = "3.0.0", .flags = ARG_OPTIONAL},
+    {.name = "absttl", .type = ARG_PURE_TOKEN, .token = "ABSTTL", .since = "5.0.0", .flags = ARG_OPTIONAL},
+    {.name = "seconds", .type = ARG_INTEGER, .token = "IDLETIME", .since = "5.0.0", .flags = ARG_OPTIONAL},
+    {.name = "frequency", .type = ARG_INTEGER, .token = "FREQ", .since = "5.0.0", .flags = ARG_OPTIONAL},
+    {0},
+};
+
 static const struct commandSpec objectSubcommands[] = {
     {.name = "encoding",
      .summary = "The internal encoding of a value.",
@@ -248,6 +263,19 @@ const struct commandSpec commandsGeneric[] = {
      .key_specs = delKeys,
      .key_spec_count = 1,
      .args = delArgs},
+    {.name = "dump",
+     .summary = "The value of a key as bytes that RESTORE understands.",
+     .complexity = "O(1) to find the key, O(n * m) for n elements of m bytes on average",
+     .since = "2.6.0",
+     .group = "generic",
+     .proc = dumpCommand,
+     .arity = 2,
+     .flags = CMD_READONLY,
+     .acl = ACL_KEYSPACE,
+     .tips = objectEncodingTips,
+     .key_specs = expiretimeKeys,
+     .key_spec_count = 1,
+     .args = expiretimeArgs},
     {.name = "exists",
      .summary = "How many of the keys exist.",
      .complexity = "O(n) in the number of keys",
@@ -422,6 +450,19 @@ const struct commandSpec commandsGeneric[] = {
      .key_specs = renamenxKeys,
      .key_spec_count = 2,
      .args = renameArgs},
+    {.name = "restore",
+     .summary = "Create a key from what DUMP gave.",
+     .complexity = "O(1) to create the key, O(n * m) for n elements of m bytes on average; O(n * m * log(n)) "
+                   "for sorted sets that are out of order",
+     .since = "2.6.0",
+     .group = "generic",
+     .proc = restoreCommand,
+     .arity = -4,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .acl = ACL_KEYSPACE | ACL_DANGEROUS,
+     .key_specs = restoreKeys,
+     .key_spec_count = 1,
+     .args = restoreArgs},
     {.name = "scan",
      .summary = "Walk over the keys of the database, some per call.",
      .complexity = "O(1) per call, O(n) for the whole walk",

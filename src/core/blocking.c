@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "core/acl.h"
 #include "core/command.h"
 #include "core/cron.h"
 #include "core/notify.h"
@@ -39,7 +40,7 @@ struct waiter {
 struct blockingState {
     int type;
     bool wake_on_delete;
-    bool again; /* the command, run again, blocked again */
+    uint64_t ticks; /* of work on the command so far */
     void (*on_timeout)(struct client *c);
     int64_t timer;    /* 0: none */
     struct str *argv; /* copy of the command, one allocation */
@@ -149,8 +150,8 @@ static void waitForKey(struct blockingState *b, struct client *c, struct str key
 
 void blockForKeys(struct client *c, const struct str *keys, int count, int type, int64_t deadline_ms,
                   void (*on_timeout)(struct client *c), bool wake_on_delete) {
-    if (c->blocked) {
-        c->blocked->again = true;
+    if (c->blocked) { /* run again, it waits again, where it stood */
+        c->flags |= CLIENT_BLOCKED;
         return;
     }
     serverAssert(!(c->flags & CLIENT_DENY_BLOCKING) && c->conn);
@@ -194,17 +195,37 @@ void unblockClient(struct client *c, bool requeue) {
     if (requeue) roundQueueClient(c);
 }
 
+uint64_t blockingAddTicks(struct client *c, uint64_t ticks) {
+    return c->blocked->ticks += ticks;
+}
+
+/* Its reply is written: the command has come to its end, and counts as called. */
+static void endCommand(struct client *c) {
+    struct str *argv = c->argv;
+    int argc = c->argc;
+    struct serverCommand *cmd = c->cmd;
+    c->argv = c->blocked->argv;
+    c->argc = c->blocked->argc;
+    c->cmd = c->blocked->cmd;
+    commandCountUnblocked(c, c->blocked->ticks);
+    c->argv = argv;
+    c->argc = argc;
+    c->cmd = cmd;
+    unblockClient(c, true);
+}
+
 bool unblockWithTimeout(struct client *c) {
     if (!c->blocked) return false;
+    c->flags &= ~(uint32_t)CLIENT_ERROR;
     c->blocked->on_timeout(c);
-    unblockClient(c, true);
+    endCommand(c);
     return true;
 }
 
 bool unblockWithError(struct client *c) {
     if (!c->blocked) return false;
     replyError(c, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
-    unblockClient(c, true);
+    endCommand(c);
     return true;
 }
 
@@ -238,7 +259,6 @@ void blockingRecheckDb(struct db *db) {
 /* Run the command of a waiting client once more. Its place in the queues stays when it blocks again. */
 static void runAgain(struct client *c) {
     struct blockingState *b = c->blocked;
-    b->again = false;
     c->argv = b->argv;
     c->argc = b->argc;
     c->cmd = b->cmd;
@@ -247,16 +267,16 @@ static void runAgain(struct client *c) {
     c->flags |= CLIENT_REEXECUTING | CLIENT_EXECUTING;
     c->flags &= ~(uint32_t)CLIENT_BLOCKED;
     pushBeginCommand(c);
-    commandCall(c, CALL_FULL);
+    if (aclAllows(c, ACL_TOPLEVEL))
+        commandCall(c, CALL_FULL);
+    else
+        c->cmd->rejected++;
     c->flags &= ~(uint32_t)(CLIENT_REEXECUTING | CLIENT_EXECUTING);
     pushEndCommand();
     current_client = outer;
     c->argv = NULL;
     c->argc = 0;
-    if (b->again)
-        c->flags |= CLIENT_BLOCKED;
-    else
-        unblockClient(c, true);
+    if (!(c->flags & CLIENT_BLOCKED)) unblockClient(c, true);
 }
 
 static bool wantsToRun(const struct blockingState *b, const struct object *o) {

@@ -22,6 +22,8 @@ void blockForKeys(struct client *c, const struct str *keys, int count, int type,
                   void (*on_timeout)(struct client *c), bool wake_on_delete);
 void unblockClient(struct client *c,
                    bool requeue); /* out of all queues; its set-aside input is served next */
+/* Adds to the work done for the command that c waits in; returns all of it. c->blocked is there. */
+uint64_t blockingAddTicks(struct client *c, uint64_t ticks);
 /* CLIENT UNBLOCK: false when it is not blocked (on keys). */
 bool unblockWithTimeout(struct client *c);
 bool unblockWithError(struct client *c);

@@ -110,7 +110,6 @@ void clientFreeNow(struct client *c) {
     sdsfree(c->name);
     sdsfree(c->lib_name);
     sdsfree(c->lib_ver);
-    sdsfree(c->user);
     sdsfree(c->peer);
     sdsfree(c->sock);
     zfree(c);

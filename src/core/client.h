@@ -24,6 +24,7 @@ struct replyBlock;
 struct blockingState;
 struct pubsubClient;
 struct multiState;
+struct aclUser;
 
 enum {
     CLIENT_CLOSE_ASAP = 1 << 0,        /* queued to be freed; runs no more commands */
@@ -48,6 +49,7 @@ enum {
     CLIENT_DIRTY_CAS = 1 << 19,   /* a watched key has changed */
     CLIENT_DIRTY_EXEC = 1 << 20,  /* a command could not be queued */
     CLIENT_IN_EXEC = 1 << 21,     /* EXEC runs */
+    CLIENT_MONITOR = 1 << 30,     /* is shown every command (monitor.c) */
 };
 
 struct client {
@@ -90,7 +92,7 @@ struct client {
 
     /* Who it is. */
     sds name, lib_name, lib_ver; /* NULL when not set */
-    sds user;                    /* name of the user; NULL is "default" */
+    struct aclUser *user;        /* acl.h; NULL: the server itself, which may do everything */
     int64_t created_ms, last_active_ms;
     uint64_t commands, net_in, net_out;
     int64_t dirty_before; /* dbstats.dirty when the running command started */

@@ -1,60 +1,42 @@
-/* client_auth.c - who may come in: the password of the default user.
+/* client_auth.c - see client_auth.h.
  *
- * There is one user, "default"; `requirepass` is its password, and without one it lets everybody in. A
- * connection is authenticated once, when it starts or by AUTH, and stays so when the password changes later.
- * ACL users will come in behind these functions. */
+ * A connection is authenticated once, when it starts or by AUTH, and stays so when passwords change later.
+ * Until it is, its user is the default one. */
 #include "core/client_auth.h"
 
 #include "commands/commands.h"
+#include "core/acl.h"
 #include "core/command.h"
-#include "core/config.h"
-#include "core/info.h"
+#include "core/redact.h"
 #include "core/reply.h"
 
-#define DEFAULT_USER "default"
-
-static sds requirepass; /* NULL: no password */
-static uint64_t denied; /* failed attempts, for INFO */
-
 bool authPasswordSet(void) {
-    return requirepass;
+    return aclUserHasPassword(aclDefaultUser());
 }
 
-bool authUserExists(struct str user) {
-    return strEq(user, STR(DEFAULT_USER));
+bool authRequired(void) {
+    return authPasswordSet() || !aclUserIsOn(aclDefaultUser());
 }
 
 void authNewClient(struct client *c) {
-    if (!authPasswordSet()) c->flags |= CLIENT_AUTHENTICATED;
+    c->user = aclDefaultUser();
+    if (!authRequired()) c->flags |= CLIENT_AUTHENTICATED;
 }
 
 void authLogout(struct client *c) {
     c->flags &= ~(uint32_t)CLIENT_AUTHENTICATED;
-    sdsfree(c->user);
-    c->user = NULL;
     authNewClient(c);
 }
 
-/* Takes as long as `given` is long, whatever of it is right: the time tells nothing about the password. */
-static bool samePassword(struct str given, struct str want) {
-    volatile size_t difference = given.len ^ want.len;
-    for (size_t i = 0; i < given.len; i++) {
-        difference |= (unsigned char)(given.ptr[i] ^ want.ptr[i % want.len]);
-    }
-    return difference == 0;
-}
-
-static bool credentialsOk(struct str user, struct str password) {
-    if (user.len && !authUserExists(user)) return false;
-    return !authPasswordSet() || samePassword(password, sdsview(requirepass));
-}
-
-bool authenticate(struct client *c, struct str user, struct str password) {
-    if (!credentialsOk(user, password)) {
-        denied++;
+/* An unknown name takes as long as a wrong password. */
+bool authenticate(struct client *c, struct str name, struct str password) {
+    struct aclUser *u = aclFindUser(name);
+    if (!aclUserAccepts(u ? u : aclDefaultUser(), password) || !u) {
+        aclNoteFailedAuth(c, name);
         replyError(c, "WRONGPASS invalid username-password pair or user is disabled.");
         return false;
     }
+    c->user = u;
     c->flags |= CLIENT_AUTHENTICATED;
     return true;
 }
@@ -70,32 +52,34 @@ void authCommand(struct client *c) {
                       "you sure your configuration is correct?");
         return;
     }
-    if (authenticate(c, named ? c->argv[1] : STR(""), c->argv[c->argc - 1])) replyOk(c);
+    if (authenticate(c, named ? c->argv[1] : STR("default"), c->argv[c->argc - 1])) replyOk(c);
 }
 
-/* Nobody gets past this without a password, but to give it. */
+/* Nobody gets past this without a password, but to give it; then the user's rules decide. */
 static bool authFilter(struct client *c, struct serverCommand *cmd) {
-    if (c->flags & (CLIENT_AUTHENTICATED | CLIENT_SCRIPT | CLIENT_FAKE)) return true;
-    if (cmd->flags & CMD_NO_AUTH || !authPasswordSet()) return true;
-    replyError(c, "NOAUTH Authentication required.");
-    return false;
+    bool known = c->flags & (CLIENT_AUTHENTICATED | CLIENT_FAKE);
+    if (!known && !(cmd->flags & CMD_NO_AUTH) && authRequired()) {
+        replyError(c, "NOAUTH Authentication required.");
+        return false;
+    }
+    return aclAllows(c, ACL_TOPLEVEL);
 }
 
-static sds authInfo(sds s) {
-    return infoField(s, "acl_access_denied_auth:%llu", (unsigned long long)denied);
+static bool scriptFilter(struct client *c, struct serverCommand *cmd) {
+    (void)cmd;
+    return aclAllows(c, ACL_SCRIPT);
 }
 
-static void authResetStats(void) {
-    denied = 0;
+/* HELLO [protocol] ... AUTH user password ... */
+static bool helloSecret(const struct str *argv, int argc, int i) {
+    (void)argc;
+    return (i > 2 && strIs(argv[i - 1], "auth")) || (i > 3 && strIs(argv[i - 2], "auth"));
 }
 
 void authInit(void) {
-    static struct configDirective directives[] = {
-        CONFIG_STRING("requirepass", NULL, CONFIG_MODIFIABLE | CONFIG_SENSITIVE | CONFIG_EMPTY_IS_NULL,
-                      &requirepass, NULL, NULL, NULL),
-    };
-    configRegister(directives, sizeof directives / sizeof *directives);
+    redactRegister("auth", redactAll);
+    redactRegister("hello", helloSecret);
+    redactRegister("acl|setuser", redactAll);
     commandAddFilter(authFilter);
-    infoRegister("stats", authInfo);
-    configOnResetStat(authResetStats);
+    commandAddScriptFilter(scriptFilter);
 }

@@ -1,14 +1,14 @@
-/* client_auth.h - passwords: AUTH, HELLO AUTH and `requirepass` for the default user. The door for ACL users.
- */
+/* client_auth.h - who a connection is: AUTH, HELLO AUTH, and the checks before each command. Users are in
+ * acl.h. */
 #pragma once
 
 #include "core/client.h"
 
-bool authPasswordSet(void);           /* does the default user need a password? */
-void authNewClient(struct client *c); /* a connection starts: authenticated when no password is set */
-/* Checks and marks the client; on failure replies WRONGPASS and returns false. user may be "default" or empty
- * (only a password given). */
+bool authRequired(void);    /* must the default user give a password, or is it off? */
+bool authPasswordSet(void); /* has the default user a password? */
+void authNewClient(
+    struct client *c); /* a connection starts: as the default user, if that needs no password */
+/* Checks and marks the client; on failure replies WRONGPASS and returns false. */
 bool authenticate(struct client *c, struct str user, struct str password);
 void authLogout(struct client *c); /* back to what authNewClient made it (RESET) */
-bool authUserExists(struct str user);
-void authInit(void); /* directive requirepass, the NOAUTH filter */
+void authInit(void);               /* the checks of commands, from clients and from scripts: NOAUTH and NOPERM */

@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "base/version.h"
 #include "commands/commands.h"
+#include "core/acl.h"
 #include "core/blocking.h"
 #include "core/client_auth.h"
 #include "core/command.h"
@@ -15,6 +16,7 @@
 #include "core/cron.h"
 #include "core/db.h"
 #include "core/info.h"
+#include "core/monitor.h"
 #include "core/multi.h"
 #include "core/pubsub.h"
 #include "core/reply.h"
@@ -29,14 +31,9 @@ static sds catFlags(sds s, const struct client *c) {
     static const struct {
         uint32_t flag;
         char letter;
-    } letters[] = {{CLIENT_PUBSUB, 'P'},
-                   {CLIENT_MULTI, 'x'},
-                   {CLIENT_BLOCKED, 'b'},
-                   {CLIENT_DIRTY_CAS, 'd'},
-                   {CLIENT_CLOSE_AFTER_REPLY, 'c'},
-                   {CLIENT_CLOSE_ASAP, 'A'},
-                   {CLIENT_UNIX_SOCKET, 'U'},
-                   {CLIENT_NO_EVICT, 'e'},
+    } letters[] = {{CLIENT_MONITOR, 'O'},    {CLIENT_PUBSUB, 'P'},      {CLIENT_MULTI, 'x'},
+                   {CLIENT_BLOCKED, 'b'},    {CLIENT_DIRTY_CAS, 'd'},   {CLIENT_CLOSE_AFTER_REPLY, 'c'},
+                   {CLIENT_CLOSE_ASAP, 'A'}, {CLIENT_UNIX_SOCKET, 'U'}, {CLIENT_NO_EVICT, 'e'},
                    {CLIENT_NO_TOUCH, 'T'}};
     size_t before = sdslen(s);
     for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) {
@@ -86,10 +83,11 @@ sds clientInfoLine(struct client *c, sds s) {
                      pubsubCount(c, PUBSUB_SHARD), multiCount(c), multiWatchCount(c));
     s = catBuffers(s, c);
     s = catEvents(sdscat(s, " events="), c);
+    struct str user = aclUserName(c);
     return sdscatprintf(s,
-                        " cmd=%s user=%s redir=-1 resp=%d lib-name=%s lib-ver=%s tot-net-in=%llu "
+                        " cmd=%s user=%.*s redir=-1 resp=%d lib-name=%s lib-ver=%s tot-net-in=%llu "
                         "tot-net-out=%llu tot-cmds=%llu",
-                        cmd ? cmd->fullname : "NULL", c->user ? c->user : "default", c->resp,
+                        cmd ? cmd->fullname : "NULL", (int)user.len, user.ptr, c->resp,
                         c->lib_name ? c->lib_name : "", c->lib_ver ? c->lib_ver : "",
                         (unsigned long long)c->net_in, (unsigned long long)c->net_out,
                         (unsigned long long)c->commands);
@@ -150,8 +148,8 @@ static bool parseFilter(struct client *c, struct str name, const struct str *val
     }
     if (strIs(name, "user")) {
         f->user = value;
-        if (!authUserExists(*value)) replyQuoting(c, "No such user", *value);
-        return authUserExists(*value);
+        if (!aclFindUser(*value)) replyQuoting(c, "No such user", *value);
+        return aclFindUser(*value);
     }
     if (strIs(name, "maxage")) {
         if (!argLongLong(c, *value, &f->max_age_s, "ERR maxage is not an integer or out of range"))
@@ -202,7 +200,7 @@ static bool filterMatches(const struct client *self, const struct clientFilter *
     if (f->type != TYPE_ANY && typeOf(c) != f->type) return false;
     if (f->addr && !strEq(*f->addr, sdsview(clientPeerName(c)))) return false;
     if (f->laddr && !strEq(*f->laddr, sdsview(clientSockName(c)))) return false;
-    if (f->user && !strEq(*f->user, c->user ? sdsview(c->user) : STR("default"))) return false;
+    if (f->user && !strEq(*f->user, aclUserName(c))) return false;
     if (f->max_age_s && (cmd_time_ms - c->created_ms) / 1000 < f->max_age_s) return false;
     return idMatches(self, f, c);
 }
@@ -418,7 +416,7 @@ void helloCommand(struct client *c) {
     struct helloOptions opt = {0};
     if (!parseHello(c, &opt)) return;
     if (opt.user && !authenticate(c, *opt.user, *opt.password)) return;
-    if (!(c->flags & CLIENT_AUTHENTICATED) && authPasswordSet()) {
+    if (!(c->flags & CLIENT_AUTHENTICATED) && authRequired()) {
         replyError(c,
                    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
                    "AUTH <user> <pass> option can be used to authenticate the client and select the RESP "
@@ -435,6 +433,7 @@ void helloCommand(struct client *c) {
 void resetCommand(struct client *c) {
     c->flags &= ~(uint32_t)(CLIENT_REPLY_OFF | CLIENT_NO_TOUCH | CLIENT_NO_EVICT);
     multiReset(c);
+    monitorStop(c);
     pubsubUnsubscribeAll(c);
     c->db = dbGet(0);
     c->resp = 2;

@@ -6,10 +6,13 @@
 #include "base/ticks.h"
 #include "base/zmalloc.h"
 #include "core/blocking.h"
+#include "core/commandlog.h"
 #include "core/config.h"
 #include "core/cron.h"
 #include "core/db.h"
 #include "core/info.h"
+#include "core/latency.h"
+#include "core/monitor.h"
 #include "core/multi.h"
 #include "core/propagate.h"
 #include "core/reply.h"
@@ -198,22 +201,57 @@ static void countTime(struct serverCommand *cmd, uint64_t ticks) {
     cmd->ticks_left %= ticks_per_us;
 }
 
+/* It was slow, or large: for the command log and the latency monitor. */
+static void noteUnusual(struct client *c, uint64_t ticks, uint64_t reply_bytes) {
+    uint64_t us = ticks / ticks_per_us;
+    latencyAddSampleIfNeeded(c->cmd->flags & CMD_FAST ? "fast-command" : "command", (int64_t)(us / 1000));
+    commandlogNote(c, us, reply_bytes);
+}
+
+/* Only requests of many arguments or with big ones can be large; the exact size is reckoned for those alone.
+ */
+static bool mayBeUnusual(const struct client *c, uint64_t ticks, uint64_t reply_bytes) {
+    return ticks >= call_limits.ticks || reply_bytes >= call_limits.reply_bytes || c->big_args ||
+           (uint64_t)c->argc * RESP_BIG_ARG >= call_limits.request_bytes || c->flags & CLIENT_REEXECUTING;
+}
+
+/* Of a command that has come to its end. */
+static void countCall(struct client *c, struct serverCommand *cmd, uint64_t ticks, uint64_t reply_bytes) {
+    cmd->calls++;
+    callstats.processed++;
+    c->commands++;
+    latencyRecord(cmd, ticks);
+    if (__builtin_expect(mayBeUnusual(c, ticks, reply_bytes), 0)) noteUnusual(c, ticks, reply_bytes);
+}
+
+void commandCountUnblocked(struct client *c, uint64_t ticks) {
+    if (c->flags & CLIENT_ERROR) c->cmd->failed++;
+    countCall(c, c->cmd, ticks, 0);
+}
+
+/* Bytes of output that the client was ever given. */
+static inline uint64_t outputEver(const struct client *c) {
+    return c->net_out + c->out_bytes - c->out_sent;
+}
+
 void commandCall(struct client *c, int flags) {
     struct serverCommand *cmd = c->cmd;
-    uint64_t dirty = dbstats.dirty, start = ticksNow();
+    if (__builtin_expect(monitors, 0) && c->conn) monitorFeedScript(c);
+    uint64_t dirty = dbstats.dirty, output = outputEver(c), start = ticksNow();
     c->flags &= ~(uint32_t)CLIENT_ERROR;
     propagateBegin();
     cmd->spec->proc(c);
     uint64_t ticks = ticksNow() - start;
-    bool blocked = c->flags & CLIENT_BLOCKED;
+    if (!(c->flags & (CLIENT_SCRIPT | CLIENT_IN_EXEC))) callstats.ticks += ticks;
     if (flags & CALL_STATS) {
         countTime(cmd, ticks);
-        if (!blocked) cmd->calls++;
         if (c->flags & CLIENT_ERROR) cmd->failed++;
-        callstats.processed++;
+        uint64_t all_ticks = ticks;
+        if (__builtin_expect(c->blocked != NULL, 0)) all_ticks = blockingAddTicks(c, ticks);
+        if (!(c->flags & CLIENT_BLOCKED)) countCall(c, cmd, all_ticks, outputEver(c) - output);
     }
-    c->commands++;
     c->lastcmd = cmd;
+    if (__builtin_expect(monitors, 0) && (c->conn || c->flags & CLIENT_SCRIPT)) monitorFeed(c);
     if (flags & CALL_PROPAGATE) propagateAfterCommand(c, dbstats.dirty != dirty);
     propagateEnd();
     if (ticks > SLOW_ENOUGH_TO_TICK * ticks_per_us && !(c->flags & CLIENT_SCRIPT)) clockRefresh();

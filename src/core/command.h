@@ -13,6 +13,7 @@
 #include "ds/hashtable.h"
 
 struct serverCommand;
+struct histogram;
 
 #define CMD_WRITE                  (1ull << 0)
 #define CMD_READONLY               (1ull << 1)
@@ -109,6 +110,13 @@ struct commandArg { /* arrays end with name NULL */
     const struct commandArg *args;
 };
 
+/* Bits and their names; arrays end with name NULL. */
+struct flagName {
+    uint64_t flag;
+    const char *name;
+};
+extern const struct flagName acl_categories[]; /* "@read" ... */
+
 typedef void commandProc(struct client *c);
 struct keyRef { /* one key of a command */
     int pos;
@@ -161,8 +169,8 @@ struct serverCommand { /* runtime */
     int id;
     /* statistics */
     uint64_t calls, us, rejected, failed;
-    uint64_t ticks_left;              /* fraction of a microsecond not in `us` yet */
-    struct latencyHistogram *latency; /* door: latency-tracking */
+    uint64_t ticks_left;       /* fraction of a microsecond not in `us` yet */
+    struct histogram *latency; /* core/latency.h; NULL: not called yet */
 };
 
 /* ---- Registry ---- */
@@ -177,6 +185,9 @@ bool commandArityOk(const struct serverCommand *cmd, int argc);
  * zmalloc (NULL when 0), -1 when the arguments do not parse. */
 int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, int argc,
                       struct keyRef **keys);
+/* The key of a command that has one, always, at a fixed place (GET, HSET ...): the short way, without memory.
+ */
+bool commandOneKey(const struct serverCommand *cmd, int argc, struct keyRef *key);
 void commandResetStats(void);
 
 /* ---- Call path ---- */
@@ -186,6 +197,8 @@ void commandProcess(struct client *c);
 void commandReplyUnknown(struct client *c);
 enum { CALL_STATS = 1, CALL_PROPAGATE = 2, CALL_FULL = 3 };
 void commandCall(struct client *c, int flags);
+/* A blocked command (c->cmd, c->argv) ends without being run again, after `ticks` of work: it counts now. */
+void commandCountUnblocked(struct client *c, uint64_t ticks);
 
 /* Checks that other rooms add to commandProcess, run in order of registration. False: refused, an error has
  * been replied. */
@@ -205,6 +218,7 @@ bool commandScriptAllowed(struct client *c, struct serverCommand *cmd);
 
 struct callStats {
     uint64_t processed, unexpected_errors;
+    uint64_t ticks; /* spent in commands, those of scripts and transactions counted once */
 };
 extern struct callStats callstats;
 

@@ -11,11 +11,6 @@
 #include "base/zmalloc.h"
 #include "core/reply.h"
 
-struct flagName {
-    uint64_t flag;
-    const char *name;
-};
-
 /* Flags that are not here are of no use to clients. */
 static const struct flagName command_flags[] = {
     {CMD_WRITE, "write"},
@@ -40,7 +35,7 @@ static const struct flagName command_flags[] = {
     {0, NULL},
 };
 
-static const struct flagName acl_categories[] = {
+const struct flagName acl_categories[] = {
     {ACL_KEYSPACE, "@keyspace"},
     {ACL_READ, "@read"},
     {ACL_WRITE, "@write"},

@@ -26,6 +26,7 @@
 #include "base/version.h"
 #include "base/zmalloc.h"
 #include "core/config.h"
+#include "core/redact.h"
 #include "core/reply.h"
 #include "ds/hashtable.h"
 #include "net/connection.h"
@@ -576,7 +577,7 @@ static int replyMatching(struct client *c, struct str pattern, uint64_t request)
     int n = 0;
     for (size_t i = 0; i < directive_count; i++) {
         const struct configDirective *d = directives[i];
-        if (d->flags & CONFIG_HIDDEN) continue;
+        if (d->flags & (CONFIG_HIDDEN | CONFIG_LINES)) continue;
         const char *names[] = {d->name, d->alias};
         for (int j = 0; j < 2 && names[j]; j++) {
             struct str name = strOf(names[j]);
@@ -598,7 +599,7 @@ void configGetCommand(struct client *c) {
         struct configName *entry = is_pattern ? NULL : configFindName(arg);
         if (is_pattern)
             n += replyMatching(c, arg, request);
-        else if (entry)
+        else if (entry && !(entry->directive->flags & CONFIG_LINES))
             n += replyDirective(c, entry, arg, request);
     }
     replySetMapLen(c, mark, n);
@@ -685,7 +686,15 @@ void configHelpCommand(struct client *c) {
     replyHelp(c, lines);
 }
 
+/* CONFIG SET name value ...: the values of passwords and their like. */
+static bool configSecret(const struct str *argv, int argc, int i) {
+    (void)argc;
+    const struct configDirective *d = i % 2 ? configFind(argv[i - 1]) : NULL;
+    return d && d->flags & CONFIG_SENSITIVE;
+}
+
 void configInit(void) {
+    redactRegister("config|set", configSecret);
     static struct configDirective own[] = {
         CONFIG_ENUM("enable-protected-configs", NULL, 0, &enable_protected_configs, PROTECTED_NO,
                     protected_names, NULL),

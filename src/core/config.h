@@ -32,6 +32,8 @@ enum {
     CONFIG_OCTAL = 1 << 6,
     CONFIG_EMPTY_IS_NULL = 1 << 7, /* string: "" stores NULL */
     CONFIG_PERCENT = 1 << 8,       /* memory or a percentage (stored negative) */
+    CONFIG_LINES =
+        1 << 9, /* special: of the file only, any number of lines, each set once; get has them all */
 };
 
 struct configEnum {

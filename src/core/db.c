@@ -327,6 +327,18 @@ void dbExpand(struct db *db, size_t keys) {
     hashtableExpand(&db->keys, keys);
 }
 
+bool dbAddLoaded(struct db *db, struct object *o, uint64_t hash) {
+    if (hashtableFindHashed(&db->keys, objectKey(o), hash)) return false;
+    hashtableAddUnchecked(&db->keys, o, hash);
+    if (objectHasExpire(o)) hashtableAddUnchecked(&db->expires, o, hash);
+    entered(db, o);
+    return true;
+}
+
+bool dbTryExpand(struct db *db, size_t keys, size_t with_expire) {
+    return hashtableTryExpand(&db->keys, keys) && hashtableTryExpand(&db->expires, with_expire);
+}
+
 uint64_t dbScan(struct db *db, uint64_t cursor, hashtableScanFn fn, void *priv) {
     return hashtableScan(&db->keys, cursor, fn, priv);
 }

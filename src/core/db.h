@@ -105,6 +105,13 @@ struct object *dbIteratorNext(struct dbIterator *it);
 void dbIteratorStop(struct dbIterator *it);
 void dbExpand(struct db *db, size_t keys);
 
+/* ---- For loaders: objects that come from a file. No notifications, nobody is woken. ---- */
+/* Puts an object into the tables; hash is hashBytes of its key. False when the key exists: then nothing has
+ * changed, and the object is still the caller's. */
+bool dbAddLoaded(struct db *db, struct object *o, uint64_t hash);
+/* Makes room for so many keys, so many of them with an expiry. False: not enough memory, no harm done. */
+bool dbTryExpand(struct db *db, size_t keys, size_t with_expire);
+
 /* ---- Hash hints ---- */
 /* The round hands over the hashes it has computed for the keys of the running command, in argument order;
  * lookups recognize a key by its pointer. */
@@ -119,7 +126,7 @@ struct dbStats {
     uint64_t hits, misses, expired, expired_time_cap;
     double expired_stale_perc;
     uint64_t expire_cycle_us;
-    uint64_t dirty; /* changes since the last save: handlers add to it */
+    uint64_t dirty; /* changes since the start: handlers add to it */
 };
 extern struct dbStats dbstats;
 

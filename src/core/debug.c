@@ -1,6 +1,7 @@
 /* debug.c - DEBUG: looking inside the server, and making it do what it would rather not.
  *
- * A subcommand is a row of the table at the end: its name, how many arguments it takes, its function. Who may
+ * A subcommand is a row of the table at the end: its name, how many arguments it takes, its function. Other
+ * rooms register theirs. Who may
  * use DEBUG at all is decided by `enable-debug-command`, before any of them runs. */
 #include "core/debug.h"
 
@@ -25,6 +26,8 @@
 
 #define DIGEST_SIZE      20
 #define POPULATE_MAX_LEN (512ll * 1024 * 1024)
+#define REGISTERED_MAX   8
+#define HELP_LINES_MAX   8 /* of one of those */
 #define LOOK_ONLY        (LOOKUP_NOTOUCH | LOOKUP_NOSTATS | LOOKUP_NOEXPIRE)
 
 enum { DEBUG_NO, DEBUG_LOCAL, DEBUG_YES };
@@ -306,70 +309,84 @@ static void debugProtocol(struct client *c) {
 
 /* ---- The table ---- */
 
-static void debugHelp(struct client *c) {
-    replyHelp(c, (const char *[]){
-                     "ASSERT",
-                     "    Fail an assertion: the server ends with a crash report.",
-                     "DIGEST",
-                     "    A fingerprint of all data; equal data has equal fingerprints.",
-                     "DIGEST-VALUE <key> [<key> ...]",
-                     "    A fingerprint of each value.",
-                     "ERROR <message>",
-                     "    Answer with this error.",
-                     "HTSTATS <dbid>",
-                     "    How full the tables of a database are.",
-                     "LOG <message>",
-                     "    Write a line to the server log.",
-                     "OBJECT <key>",
-                     "    How the value of <key> is stored.",
-                     "PANIC",
-                     "    End the server with a crash report.",
-                     "POPULATE <count> [<prefix> [<size>]]",
-                     "    Create string keys <prefix>:0, <prefix>:1 ... that do not exist yet.",
-                     "PROTOCOL <type>",
-                     "    A sample reply: string, integer, double, bignum, null, array, set, map,",
-                     "    attrib, push, verbatim, true or false.",
-                     "SEGFAULT",
-                     "    Touch forbidden memory: the server ends with a crash report.",
-                     "SET-ACTIVE-EXPIRE <0|1>",
-                     "    Delete expired keys in the background, or only when they are touched.",
-                     "SLEEP <seconds>",
-                     "    Do nothing for so long; fractions are fine.",
-                     "STRINGMATCH-LEN <pattern> <length>",
-                     "    Match the pattern with a text of so many letters a.",
-                     "ZSET <key>",
-                     "    Encoding, shape and size of a sorted set.",
-                     NULL,
-                 });
+static const struct debugSubcommand *registered[REGISTERED_MAX]; /* by other rooms */
+static int registered_count;
+
+void debugRegister(const struct debugSubcommand *sub) {
+    serverAssert(registered_count < REGISTERED_MAX);
+    registered[registered_count++] = sub;
 }
 
-static const struct debugSubcommand {
-    const char *name;
-    int min_args, max_args; /* behind the name; max -1: any number */
-    commandProc *proc;
-} subcommands[] = {
-    {"assert", 0, 0, debugAssertion},
-    {"digest", 0, 0, debugDigest},
-    {"digest-value", 0, -1, debugDigestValue},
-    {"error", 1, 1, debugError},
-    {"help", 0, 0, debugHelp},
-    {"htstats", 1, 1, debugHtstats},
-    {"log", 1, 1, debugLog},
-    {"object", 1, 1, debugObject},
-    {"panic", 0, 0, debugPanic},
-    {"populate", 1, 3, debugPopulate},
-    {"protocol", 1, 1, debugProtocol},
-    {"segfault", 0, 0, debugSegfault},
-    {"set-active-expire", 1, 1, debugSetActiveExpire},
-    {"sleep", 1, 1, debugSleep},
-    {"stringmatch-len", 2, 2, debugStringmatchLen},
-    {"zset", 1, 1, debugZset},
+static const char *const help[] = {
+    "ASSERT",
+    "    Fail an assertion: the server ends with a crash report.",
+    "DIGEST",
+    "    A fingerprint of all data; equal data has equal fingerprints.",
+    "DIGEST-VALUE <key> [<key> ...]",
+    "    A fingerprint of each value.",
+    "ERROR <message>",
+    "    Answer with this error.",
+    "HTSTATS <dbid>",
+    "    How full the tables of a database are.",
+    "LOG <message>",
+    "    Write a line to the server log.",
+    "OBJECT <key>",
+    "    How the value of <key> is stored.",
+    "PANIC",
+    "    End the server with a crash report.",
+    "POPULATE <count> [<prefix> [<size>]]",
+    "    Create string keys <prefix>:0, <prefix>:1 ... that do not exist yet.",
+    "PROTOCOL <type>",
+    "    A sample reply: string, integer, double, bignum, null, array, set, map,",
+    "    attrib, push, verbatim, true or false.",
+    "SEGFAULT",
+    "    Touch forbidden memory: the server ends with a crash report.",
+    "SET-ACTIVE-EXPIRE <0|1>",
+    "    Delete expired keys in the background, or only when they are touched.",
+    "SLEEP <seconds>",
+    "    Do nothing for so long; fractions are fine.",
+    "STRINGMATCH-LEN <pattern> <length>",
+    "    Match the pattern with a text of so many letters a.",
+    "ZSET <key>",
+    "    Encoding, shape and size of a sorted set.",
 };
+
+static void debugHelp(struct client *c) {
+    const char *all[sizeof help / sizeof *help + REGISTERED_MAX * HELP_LINES_MAX + 1];
+    int n = sizeof help / sizeof *help;
+    memcpy(all, help, sizeof help);
+    for (int i = 0; i < registered_count; i++) {
+        for (int k = 0; k < HELP_LINES_MAX && registered[i]->help[k]; k++) all[n++] = registered[i]->help[k];
+    }
+    all[n] = NULL;
+    replyHelp(c, all);
+}
+
+static const struct debugSubcommand subcommands[] = {
+    {"assert", 0, 0, debugAssertion, NULL},
+    {"digest", 0, 0, debugDigest, NULL},
+    {"digest-value", 0, -1, debugDigestValue, NULL},
+    {"error", 1, 1, debugError, NULL},
+    {"help", 0, 0, debugHelp, NULL},
+    {"htstats", 1, 1, debugHtstats, NULL},
+    {"log", 1, 1, debugLog, NULL},
+    {"object", 1, 1, debugObject, NULL},
+    {"panic", 0, 0, debugPanic, NULL},
+    {"populate", 1, 3, debugPopulate, NULL},
+    {"protocol", 1, 1, debugProtocol, NULL},
+    {"segfault", 0, 0, debugSegfault, NULL},
+    {"set-active-expire", 1, 1, debugSetActiveExpire, NULL},
+    {"sleep", 1, 1, debugSleep, NULL},
+    {"stringmatch-len", 2, 2, debugStringmatchLen, NULL},
+    {"zset", 1, 1, debugZset, NULL},
+};
+#define SUBCOMMAND_COUNT ((int)(sizeof subcommands / sizeof *subcommands))
 
 void debugCommand(struct client *c) {
     int args = c->argc - 2;
-    for (size_t i = 0; i < sizeof subcommands / sizeof *subcommands; i++) {
-        const struct debugSubcommand *sub = &subcommands[i];
+    for (int i = 0; i < SUBCOMMAND_COUNT + registered_count; i++) {
+        const struct debugSubcommand *sub =
+            i < SUBCOMMAND_COUNT ? &subcommands[i] : registered[i - SUBCOMMAND_COUNT];
         if (!strIs(c->argv[1], sub->name) || args < sub->min_args) continue;
         if (sub->max_args >= 0 && args > sub->max_args) continue;
         sub->proc(c);

@@ -24,6 +24,7 @@
 #include "core/config.h"
 #include "core/db.h"
 #include "core/info.h"
+#include "core/latency.h"
 #include "core/lazyfree.h"
 #include "core/multi.h"
 #include "core/reply.h"
@@ -215,7 +216,9 @@ static void evictObject(struct db *db, struct object *o) {
     if (lazyfree_lazy_eviction && objectHasPtr(o) && objectTypeOf(o)->freeEffort(o) > LAZYFREE_THRESHOLD) {
         on_its_way += objectTypeOf(o)->memoryUsage(o, VALUE_SAMPLES);
     }
+    int64_t started_us = latencyTimerStart();
     dbEvictKey(db, o);
+    latencyTimerEnd("eviction-del", started_us);
     evicted_keys++;
 }
 
@@ -255,7 +258,9 @@ static int64_t evictTimer(struct aeEventLoop *el, int64_t id, void *data);
 
 static enum outcome perform(void) {
     if (!allowed()) return BELOW;
+    int64_t started_us = latencyTimerStart();
     enum outcome outcome = evict();
+    latencyTimerEnd("eviction-cycle", started_us);
     noteExceeded(outcome != BELOW);
     if (outcome == NOT_YET && !timer_set) {
         timer_set = true;

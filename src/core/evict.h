@@ -35,6 +35,9 @@ static inline void objectTouch(struct object *o) {
 }
 /* `lru` of a new object. */
 uint32_t objectFirstUse(void);
+/* What a file or RESTORE says of its use before now; -1: it says nothing. Which of the two counts depends on
+ * the policy. */
+void objectSetUse(struct object *o, int64_t idle_s, int64_t freq);
 /* Seconds since it was last used; under an LRU policy (or none). */
 uint32_t objectIdleSeconds(const struct object *o);
 /* The count of uses, 0 to 255, decayed to now; under an LFU policy. */

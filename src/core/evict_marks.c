@@ -41,6 +41,15 @@ uint32_t objectFirstUse(void) {
     return evictByLfu() ? lfuMark(LFU_START) : lruClock();
 }
 
+void objectSetUse(struct object *o, int64_t idle_s, int64_t freq) {
+    if (evictByLfu()) {
+        if (freq >= 0) o->lru = lfuMark((uint32_t)freq) & 0xffffff;
+    } else if (idle_s >= 0) {
+        uint32_t longest = 0xffffff / 2; /* more would look like the future */
+        o->lru = (lruClock() - (idle_s < longest ? (uint32_t)idle_s : longest)) & 0xffffff;
+    }
+}
+
 uint32_t objectIdleSeconds(const struct object *o) {
     return (lruClock() - o->lru) & 0xffffff;
 }

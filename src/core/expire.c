@@ -9,6 +9,7 @@
 #include "core/config.h"
 #include "core/cron.h"
 #include "core/db.h"
+#include "core/latency.h"
 
 /* At effort 1, and for each step of effort above. */
 #define CYCLE_SHARE_PERCENT (25 + 2 * (effort - 1))
@@ -82,7 +83,9 @@ void activeExpireCycle(bool fast) {
     }
     double stale = total.looked ? (double)total.expired / (double)total.looked : 0;
     dbstats.expired_stale_perc = stale * 0.05 + dbstats.expired_stale_perc * 0.95;
-    dbstats.expire_cycle_us += (uint64_t)(monotonicUs() - start);
+    int64_t took_us = monotonicUs() - start;
+    dbstats.expire_cycle_us += (uint64_t)took_us;
+    latencyAddSampleIfNeeded("expire-cycle", took_us / 1000);
 }
 
 static void expireCron(void) {

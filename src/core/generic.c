@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/glob.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
@@ -18,6 +19,7 @@
 #include "core/type.h"
 
 #define SCAN_DEFAULT_COUNT 10
+#define FLUSHALL_HOOKS_MAX 4
 #define SCAN_MAX_STEPS     10 /* per COUNT: bounds the walk over an empty stretch */
 
 /* ---- DEL, EXISTS, TYPE ... ---- */
@@ -370,10 +372,20 @@ static bool flushMode(struct client *c, bool *async) {
     return true;
 }
 
+static void (*flushall_hooks[FLUSHALL_HOOKS_MAX])(void);
+static int flushall_hook_count;
+
+void onFlushall(void (*fn)(void)) {
+    serverAssert(flushall_hook_count < FLUSHALL_HOOKS_MAX);
+    flushall_hooks[flushall_hook_count++] = fn;
+}
+
+/* db NULL: all. The hooks come before the change is counted: it is one since whatever they save. */
 static void flush(struct client *c, struct db *db) {
     bool async;
     if (!flushMode(c, &async)) return;
     dbEmpty(db, async);
+    for (int i = 0; !db && i < flushall_hook_count; i++) flushall_hooks[i]();
     dbstats.dirty++;
     replyOk(c);
 }

@@ -22,3 +22,5 @@ bool scanParseOptions(struct client *c, int from, const char *novalues, bool all
 int64_t scanMaxSteps(const struct scanOptions *opt);
 /* The cursor argument: "ERR invalid cursor". */
 bool scanParseCursor(struct client *c, struct str arg, uint64_t *cursor);
+/* FLUSHALL calls fn when the data is gone. */
+void onFlushall(void (*fn)(void));

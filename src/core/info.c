@@ -91,6 +91,15 @@ void infoRegister(const char *name, infoFn *fn) {
 
 /* ---- The sections of core itself ---- */
 
+/* A name must not look like the end of the field's own name, or of its line. */
+static sds safeName(const char *name) {
+    sds safe = sdsnew(name);
+    for (char *p = safe; *p; p++) {
+        if (strchr("#:\n\r", *p)) *p = '_';
+    }
+    return safe;
+}
+
 static sds appendCommandStats(sds s, const struct hashtable *table) {
     struct hashtableIterator it;
     hashtableInitIterator(&it, (struct hashtable *)table, false);
@@ -115,8 +124,9 @@ static sds infoCommandStats(sds s) {
 }
 
 static void appendErrorStat(void *priv, const char *prefix, uint64_t count) {
-    sds *s = priv;
-    *s = infoField(*s, "errorstat_%s:count=%llu", prefix, (unsigned long long)count);
+    sds *s = priv, name = safeName(prefix);
+    *s = infoField(*s, "errorstat_%s:count=%llu", name, (unsigned long long)count);
+    sdsfree(name);
 }
 
 static sds infoErrorStats(sds s) {

@@ -11,6 +11,8 @@
 #include "core/reply.h"
 #include "core/round.h"
 
+const char err_loading[] = "LOADING Valkey is loading the dataset in memory";
+
 static int64_t events_interval_bytes;
 
 static struct {
@@ -60,7 +62,7 @@ void loadingStop(bool success) {
 static bool loadingFilter(struct client *c, struct serverCommand *cmd) {
     if (__builtin_expect(!state.active, 1)) return true;
     if (cmd->flags & CMD_LOADING || c->flags & (CLIENT_FAKE | CLIENT_SCRIPT)) return true;
-    replyError(c, "LOADING Valkey is loading the dataset in memory");
+    replyError(c, err_loading);
     return false;
 }
 

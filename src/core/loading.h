@@ -12,6 +12,7 @@ void loadingProgress(uint64_t bytes); /* read so far, of all files; cheap */
 void loadingUsedMemory(uint64_t bytes);
 void loadingStop(bool success);
 bool loadingActive(void);
-bool loadingFromAof(void); /* only while active */
+extern const char err_loading[]; /* LOADING Valkey is loading the dataset in memory */
+bool loadingFromAof(void);       /* only while active */
 void loadingInit(
     void); /* INFO fields, directive loading-process-events-interval-bytes, the -LOADING filter */

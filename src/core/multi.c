@@ -18,6 +18,7 @@
 #include "base/assert.h"
 #include "base/zmalloc.h"
 #include "commands/commands.h"
+#include "core/acl.h"
 #include "core/command.h"
 #include "core/db.h"
 #include "core/notify.h"
@@ -322,7 +323,10 @@ static void runQueue(struct client *c) {
         c->cmd = q->cmd;
         c->big_args = q->big;
         q->big = NULL;
-        commandCall(c, CALL_FULL);
+        if (aclAllows(c, ACL_EXEC))
+            commandCall(c, CALL_FULL);
+        else
+            c->cmd->rejected++;
         serverAssert(!(c->flags & CLIENT_BLOCKED));
         respBigArgsFree(c->big_args);
     }

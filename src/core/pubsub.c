@@ -172,6 +172,18 @@ size_t pubsubCount(const struct client *c, enum pubsubKind kind) {
     return c->pubsub ? hashtableSize(&c->pubsub->subscriptions[kind]) : 0;
 }
 
+bool pubsubEvery(const struct client *c, enum pubsubKind kind, bool (*fn)(const void *priv, struct str name),
+                 const void *priv) {
+    if (!c->pubsub) return true;
+    struct hashtableIterator it;
+    void *entry;
+    bool every = true;
+    hashtableInitIterator(&it, &c->pubsub->subscriptions[kind], false);
+    while (every && hashtableNext(&it, &entry)) every = fn(priv, subscriptionKey(entry));
+    hashtableStopIterator(&it);
+    return every;
+}
+
 size_t pubsubMemory(const struct client *c) {
     if (!c->pubsub) return 0;
     size_t n = zmallocSize(c->pubsub);

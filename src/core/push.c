@@ -65,15 +65,19 @@ static void forgetClient(struct client *c) {
     }
 }
 
+void pushShared(struct client *c, struct replyShared *s) {
+    if (mustWait(c)) {
+        hold(c, s);
+        return;
+    }
+    replyAppendShared(c, s);
+    if (c->flags & CLIENT_EXECUTING) c->reply_from += s->len;
+}
+
 void pushSend(struct client *c, struct pushMessage *m) {
     struct replyShared **form = &m->forms[c->resp >= 3];
     if (!*form) *form = compose(m, c->resp);
-    if (mustWait(c)) {
-        hold(c, *form);
-        return;
-    }
-    replyAppendShared(c, *form);
-    if (c->flags & CLIENT_EXECUTING) c->reply_from += (*form)->len;
+    pushShared(c, *form);
 }
 
 void pushDone(struct pushMessage *m) {

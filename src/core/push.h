@@ -21,6 +21,8 @@ struct pushMessage {
 
 /* Also to a client that muted its replies. Nothing for one that is on its way out. */
 void pushSend(struct client *c, struct pushMessage *m);
+/* A composed message of any form, by the same rules. */
+void pushShared(struct client *c, struct replyShared *s);
 /* Gives back what the message holds; it still lives in the output of those who have not read it yet. */
 void pushDone(struct pushMessage *m);
 

@@ -17,9 +17,11 @@
 #include "core/config.h"
 #include "core/type.h"
 
-#define LZF_MIN_LENGTH 20 /* shorter strings are not worth a try */
-#define LZF_RATIO_MAX  264
-#define GROW_CHUNK     (1024 * 1024) /* trusted at a time when the stream's size is not known */
+#define LZF_MIN_LENGTH    20 /* shorter strings are not worth a try */
+#define LZF_RATIO_MAX     264
+#define GROW_CHUNK        (1024 * 1024) /* trusted at a time when the stream's size is not known */
+#define UNTRUSTED_PRESIZE (1u << 20)    /* elements */
+#define SECTIONS_MAX      4
 
 bool rdb_compression;
 int rdb_version_check;
@@ -269,7 +271,7 @@ bool rdbReadString(struct rdbReader *r, struct str *s) {
         int64_t i;
         if (n > RDB_ENC_INT32) return badEncoding(r, n);
         if (!readEncodedInteger(r, n, &i)) return false;
-        *s = strN(r->digits, ll2string(r->digits, i));
+        *s = strN(r->small, ll2string(r->small, i));
         return true;
     }
     if (n <= RIO_BUFFER || !r->io.buf) {
@@ -293,15 +295,40 @@ bool rdbReadString(struct rdbReader *r, struct str *s) {
     return true;
 }
 
+sds rdbTakeString(struct rdbReader *r, struct str s) {
+    if (s.ptr != r->scratch || s.len <= RIO_BUFFER || sdsavail(r->scratch) > s.len / 8)
+        return sdsnewlen(s.ptr, s.len);
+    sds own = r->scratch;
+    r->scratch = NULL;
+    return own;
+}
+
 sds rdbReadSds(struct rdbReader *r) {
     struct str s;
-    if (!rdbReadString(r, &s)) return NULL;
-    if (s.ptr == r->scratch && s.len > RIO_BUFFER) { /* it has just been made for this string */
-        sds own = r->scratch;
-        r->scratch = NULL;
-        return own;
+    return rdbReadString(r, &s) ? rdbTakeString(r, s) : NULL;
+}
+
+bool rdbReadElement(struct rdbReader *r, struct str *s) {
+    if (!rdbReadString(r, s)) return false;
+    return s->len <= RDB_ELEMENT_MAX || rioFail(&r->io, "an element of %zu bytes", s->len);
+}
+
+bool rdbReadHeld(struct rdbReader *r, struct rdbHeld *h) {
+    h->own = NULL;
+    if (!rdbReadElement(r, &h->s)) return false;
+    if (h->s.len <= sizeof h->room) {
+        memcpy(h->room, h->s.ptr, h->s.len);
+        h->s.ptr = h->room;
+    } else {
+        h->own = rdbTakeString(r, h->s);
+        h->s = sdsview(h->own);
     }
-    return sdsnewlen(s.ptr, s.len);
+    return true;
+}
+
+size_t rdbPresize(const struct rdbReader *r, uint64_t n) {
+    bool trusted = !r->from_client && r->io.size != RIO_SIZE_UNKNOWN;
+    return trusted || n <= UNTRUSTED_PRESIZE ? n : UNTRUSTED_PRESIZE;
 }
 
 unsigned char *rdbReadBlob(struct rdbReader *r, size_t *len) {
@@ -441,6 +468,21 @@ bool rdbDumpValid(struct str payload, struct str *body, int *version) {
     if (version) *version = v;
     *body = strN(payload.ptr, payload.len - 10);
     return true;
+}
+
+/* ---- Sections of other rooms ---- */
+
+static const struct rdbSection *sections[SECTIONS_MAX];
+static int section_count;
+
+void rdbSectionRegister(const struct rdbSection *section) {
+    serverAssert(section_count < SECTIONS_MAX);
+    sections[section_count++] = section;
+}
+
+const struct rdbSection *const *rdbSections(int *count) {
+    *count = section_count;
+    return sections;
 }
 
 /* ---- Directives ---- */

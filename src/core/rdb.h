@@ -23,6 +23,7 @@
 #define RDB_VERSION          11 /* written by default: what Valkey 8 reads */
 #define RDB_VERSION_EXPIRING 80 /* when there are hash fields with an expiry */
 #define RDB_VERSION_OLDEST   1
+#define RDB_HELD_INLINE      248 /* a held string up to this long needs no allocation */
 /* May data of this version be read? 12 to 79 belong to others. */
 static inline bool rdbVersionReadable(int64_t v) {
     return (v >= RDB_VERSION_OLDEST && v <= RDB_VERSION) || v == RDB_VERSION_EXPIRING;
@@ -88,9 +89,10 @@ struct rdbReader {
     /* Check what is read to its last bit (sanitize-dump-payload)? If not, only what is needed for not reading
      * outside of it, and not looping. */
     bool deep;
-    bool from_client; /* RESTORE: sizes are not to be trusted for allocations */
-    sds scratch;      /* the last string read, when it is not in the buffer */
-    char digits[24];
+    bool from_client;  /* RESTORE: sizes are not to be trusted for allocations */
+    bool keep_expired; /* hash fields whose time is over are kept: whoever sent them will delete them */
+    sds scratch;       /* the last string read, when it is not in the buffer */
+    char small[OBJ_EMBED_MAX + 1]; /* the same, when it is a number; or the bytes of an embedded value */
 };
 /* The caller inits r->io (rioReaderInit…) and the other fields ({0} is fine for scratch). */
 void rdbReaderFree(struct rdbReader *r);
@@ -102,6 +104,24 @@ bool rdbReadCount(struct rdbReader *r, size_t min_bytes, uint64_t *n);
 /* A string; the view is good until the next read from r. */
 bool rdbReadString(struct rdbReader *r, struct str *s);
 sds rdbReadSds(struct rdbReader *r); /* the caller's; NULL on failure */
+/* What rdbReadString has just given, as an sds of the caller's; the view is no longer valid. */
+sds rdbTakeString(struct rdbReader *r, struct str s);
+/* An element of a container: fails when it is longer than those may be. */
+#define RDB_ELEMENT_MAX (UINT32_MAX - 64)
+bool rdbReadElement(struct rdbReader *r, struct str *s);
+/* The same, good until rdbHeldFree (which may always be called, and again). */
+struct rdbHeld {
+    struct str s;
+    sds own;
+    char room[RDB_HELD_INLINE];
+};
+bool rdbReadHeld(struct rdbReader *r, struct rdbHeld *h);
+static inline void rdbHeldFree(struct rdbHeld *h) {
+    if (h->own) sdsfree(h->own);
+    h->own = NULL;
+}
+/* For how many of n announced elements may memory be allocated before they have come? */
+size_t rdbPresize(const struct rdbReader *r, uint64_t n);
 /* Bytes with room for a container (listpack, intset) that will own them: from zmalloc. NULL on failure. */
 unsigned char *rdbReadBlob(struct rdbReader *r, size_t *len);
 bool rdbReadDouble(struct rdbReader *r, double *d);
@@ -129,6 +149,16 @@ sds rdbDump(const struct object *o);
 bool rdbDumpValid(struct str payload, struct str *body, int *version);
 /* The 10 last bytes, appended. */
 sds rdbDumpSeal(sds body, int version);
+
+/* ---- Opcodes of other rooms in files: function libraries ---- */
+struct rdbSection {
+    uint8_t opcode;
+    void (*save)(struct rioWriter *w); /* writes opcode and content, any number of times */
+    bool (*load)(struct rdbReader *r); /* after the opcode; false: failed (rioFail) */
+    void (*empty)(void);               /* drops what load has brought: it will be loaded anew */
+};
+void rdbSectionRegister(const struct rdbSection *section); /* which must stay */
+const struct rdbSection *const *rdbSections(int *count);   /* in order of registration */
 
 void rdbInit(void); /* directives: rdbcompression, rdb-version-check, sanitize-dump-payload; core/rdb.c */
 /* rdb-version-check: refuse data of a version that is not known, or try it. */

@@ -8,8 +8,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "core/client.h"
@@ -360,7 +362,7 @@ static struct errorKind {
     uint64_t count;
 } error_kinds[ERROR_KINDS_MAX];
 static int error_kind_count;
-static uint64_t error_total;
+static uint64_t error_total, error_overflow;
 
 static void countError(struct str msg) {
     const char *space = memchr(msg.ptr, ' ', msg.len);
@@ -373,8 +375,15 @@ static void countError(struct str msg) {
             return;
         }
     }
-    /* Scripts can invent prefixes: past the bound they count in the total only. */
-    if (error_kind_count == ERROR_KINDS_MAX) return;
+    /* Scripts can invent prefixes: past the bound they are one kind. */
+    if (error_kind_count == ERROR_KINDS_MAX) {
+        if (!error_overflow++)
+            serverLog(
+                LL_WARNING,
+                "Errorstats stopped adding new errors because the number of errors reached the limit (%d)",
+                ERROR_KINDS_MAX);
+        return;
+    }
     struct errorKind *k = &error_kinds[error_kind_count++];
     memcpy(k->prefix, prefix.ptr, prefix.len);
     k->prefix[prefix.len] = 0;
@@ -383,11 +392,17 @@ static void countError(struct str msg) {
 
 void errorStatsReset(void) {
     error_kind_count = 0;
-    error_total = 0;
+    error_total = error_overflow = 0;
+}
+
+static int compareKinds(const void *a, const void *b) {
+    return strcmp(((const struct errorKind *)a)->prefix, ((const struct errorKind *)b)->prefix);
 }
 
 void errorStatsForEach(void (*fn)(void *priv, const char *prefix, uint64_t count), void *priv) {
+    qsort(error_kinds, (size_t)error_kind_count, sizeof *error_kinds, compareKinds);
     for (int i = 0; i < error_kind_count; i++) fn(priv, error_kinds[i].prefix, error_kinds[i].count);
+    if (error_overflow) fn(priv, "ERRORSTATS_OVERFLOW", error_overflow);
 }
 
 uint64_t errorStatsTotal(void) {

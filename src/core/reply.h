@@ -102,7 +102,8 @@ sds replyChainToSds(struct client *c); /* all bytes as one string; empties the c
 /* Move all of src's pending output to the end of dst's (blocks are linked, not copied). */
 void replyMoveChain(struct client *dst, struct client *src);
 
-/* Error statistics for INFO errorstats: prefix (ERR, WRONGTYPE ...) to count. */
+/* Error statistics for INFO errorstats: prefix (ERR, WRONGTYPE ...) to count, in order of the prefix. There
+ * are 128 kinds at most; what comes later counts as ERRORSTATS_OVERFLOW. */
 void errorStatsReset(void);
 void errorStatsForEach(void (*fn)(void *priv, const char *prefix, uint64_t count), void *priv);
 uint64_t errorStatsTotal(void);

@@ -60,6 +60,11 @@ struct objectType {
     uint8_t (*rdbType)(const struct object *o);
     void (*save)(struct rioWriter *w, const struct object *o);
     enum rdbLoaded (*load)(struct rdbReader *r, uint8_t rdb_type, struct value *v);
+    /* Does a database hold values that only RDB_VERSION_EXPIRING can tell? NULL: never. */
+    bool (*needsNewRdb)(const struct db *db);
+    /* In a fork child, which will not look at this container again: gives its large blocks back to the system
+     * (zmallocDismiss), so that the parent does not have to copy them when it writes. NULL: it has none. */
+    void (*dismiss)(const struct object *o);
     /* The commands that bring the value back under this key (core/rewrite.h), without its expiry. */
     void (*rewrite)(struct rioWriter *w, struct str key, const struct object *o);
 };

@@ -593,12 +593,14 @@ void qlLoadPlain(struct quicklist *ql, struct str s) {
         qlPush(ql, s, QL_TAIL);
 }
 
-void qlForEachNode(const struct quicklist *ql, void (*fn)(void *priv, struct str bytes, bool plain),
+void qlForEachNode(const struct quicklist *ql, void (*fn)(void *priv, const struct qlNodeView *n),
                    void *priv) {
     for (const struct qlNode *n = ql->head; n; n = n->next) {
-        unsigned char *copy = n->compressed ? unpack(n) : NULL;
-        fn(priv, strN((char *)(copy ? copy : n->data), n->bytes), n->plain);
-        zfree(copy);
+        const struct packed *packed = (const struct packed *)n->data;
+        struct qlNodeView view = {.length = n->bytes, .plain = n->plain, .compressed = n->compressed};
+        view.bytes = n->compressed ? strN((const char *)packed->bytes, packed->size)
+                                   : strN((const char *)n->data, n->bytes);
+        fn(priv, &view);
     }
 }
 

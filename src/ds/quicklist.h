@@ -100,8 +100,13 @@ unsigned char *qlToListpack(struct quicklist *ql, struct qlLimits l);
  * least one element, nothing changes, it stays the caller's, and the answer is false. */
 bool qlLoadListpack(struct quicklist *ql, unsigned char *lp, size_t size);
 void qlLoadPlain(struct quicklist *ql, struct str s);
-/* Every node in order, as it would be saved: a listpack's bytes or, when plain, an element. */
-void qlForEachNode(const struct quicklist *ql, void (*fn)(void *priv, struct str bytes, bool plain),
+/* Every node in order, as it lies in memory. */
+struct qlNodeView {
+    struct str bytes; /* a listpack or, when plain, an element; LZF of it when compressed */
+    size_t length;    /* of it uncompressed */
+    bool plain, compressed;
+};
+void qlForEachNode(const struct quicklist *ql, void (*fn)(void *priv, const struct qlNodeView *n),
                    void *priv);
 
 /* Step 0, 1, 2 ... fetch what an operation at that end will touch, each behind what the one before fetched,

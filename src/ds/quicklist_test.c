@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include <lzf.h>
+
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
@@ -192,12 +194,20 @@ static void opDup(void) {
     ql = dup;
 }
 
-static void appendNode(void *priv, struct str bytes, bool plain) {
+static void appendNode(void *priv, const struct qlNodeView *n) {
     struct quicklist *to = priv;
-    if (plain)
-        qlLoadPlain(to, bytes);
+    unsigned char *data = zmalloc(n->length);
+    if (n->compressed)
+        assert_int_equal(lzf_decompress(n->bytes.ptr, (unsigned)n->bytes.len, data, (unsigned)n->length),
+                         n->length);
     else
-        assert_true(qlLoadListpack(to, memcpy(zmalloc(bytes.len), bytes.ptr, bytes.len), bytes.len));
+        memcpy(data, n->bytes.ptr, n->length);
+    if (n->plain) {
+        qlLoadPlain(to, strN((const char *)data, n->length));
+        zfree(data);
+    } else {
+        assert_true(qlLoadListpack(to, data, n->length));
+    }
 }
 
 static void opReload(void) {

@@ -13,6 +13,7 @@
 #include "base/sha1.h"
 #include "base/version.h"
 #include "base/zmalloc.h"
+#include "core/acl.h"
 #include "core/command.h"
 #include "core/evict.h"
 #include "core/propagate.h"
@@ -112,7 +113,7 @@ static void runCommand(struct client *c, int argc) {
 
 /* Pushes the reply; true when it is an error. */
 static bool callCommand(lua_State *L) {
-    serverAssert(script_run.sha);
+    serverAssert(script_run.name);
     struct client *c = script_run.client;
     int argc = lua_gettop(L);
     luaL_checkstack(L, 8, "no room for a reply");
@@ -137,10 +138,10 @@ static int apiPcall(lua_State *L) {
 static int apiAclCheckCmd(lua_State *L) {
     const char *error = takeArguments(L, lua_gettop(L));
     if (error) return raise(L, error);
-    if (!commandLookup(arguments.argv, lua_gettop(L))) {
-        return raise(L, "ERR Invalid command passed to redis.acl_check_cmd()");
-    }
-    lua_pushboolean(L, true);
+    int argc = lua_gettop(L);
+    const struct serverCommand *cmd = commandLookup(arguments.argv, argc);
+    if (!cmd) return raise(L, "ERR Invalid command passed to redis.acl_check_cmd()");
+    lua_pushboolean(L, aclMayRun(script_run.client, cmd, arguments.argv, argc));
     return 1;
 }
 
@@ -245,15 +246,16 @@ static int versionNumber(const char *version) {
     return major << 16 | minor << 8 | patch;
 }
 
-static void addConstants(lua_State *L) {
+/* What every table has: the log, and who we are. */
+static void addLogAndVersions(lua_State *L) {
     static const struct {
         const char *name;
         int value;
-    } numbers[] = {{"LOG_DEBUG", LL_DEBUG},      {"LOG_VERBOSE", LL_VERBOSE},
-                   {"LOG_NOTICE", LL_NOTICE},    {"LOG_WARNING", LL_WARNING},
-                   {"REPL_NONE", REPL_NONE},     {"REPL_AOF", REPL_AOF},
-                   {"REPL_SLAVE", REPL_REPLICA}, {"REPL_REPLICA", REPL_REPLICA},
-                   {"REPL_ALL", REPL_ALL},       {"SERVER_VERSION_NUM", VALKEY_VERSION_NUM}};
+    } numbers[] = {{"LOG_DEBUG", LL_DEBUG},
+                   {"LOG_VERBOSE", LL_VERBOSE},
+                   {"LOG_NOTICE", LL_NOTICE},
+                   {"LOG_WARNING", LL_WARNING},
+                   {"SERVER_VERSION_NUM", VALKEY_VERSION_NUM}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         lua_pushinteger(L, numbers[i].value);
         lua_setfield(L, -2, numbers[i].name);
@@ -266,23 +268,47 @@ static void addConstants(lua_State *L) {
     lua_setfield(L, -2, "SERVER_VERSION");
     lua_pushliteral(L, SERVER_NAME);
     lua_setfield(L, -2, "SERVER_NAME");
+    lua_pushcfunction(L, apiLog);
+    lua_setfield(L, -2, "log");
 }
 
-void scriptOpenApi(lua_State *L) {
+static void addReplicationFlags(lua_State *L) {
+    static const struct {
+        const char *name;
+        int value;
+    } flags[] = {{"REPL_NONE", REPL_NONE},
+                 {"REPL_AOF", REPL_AOF},
+                 {"REPL_SLAVE", REPL_REPLICA},
+                 {"REPL_REPLICA", REPL_REPLICA},
+                 {"REPL_ALL", REPL_ALL}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        lua_pushinteger(L, flags[i].value);
+        lua_setfield(L, -2, flags[i].name);
+    }
+}
+
+void scriptOpenLoadApi(lua_State *L) {
+    lua_createtable(L, 0, 16);
+    addLogAndVersions(L);
+}
+
+void scriptOpenApi(lua_State *L, enum scriptKind kind) {
     static const luaL_Reg functions[] = {{"call", apiCall},
                                          {"pcall", apiPcall},
                                          {"acl_check_cmd", apiAclCheckCmd},
                                          {"error_reply", apiErrorReply},
                                          {"status_reply", apiStatusReply},
                                          {"sha1hex", apiSha1hex},
-                                         {"log", apiLog},
                                          {"setresp", apiSetresp},
                                          {"set_repl", apiSetRepl},
-                                         {"replicate_commands", apiReplicateCommands},
-                                         {"breakpoint", apiBreakpoint},
-                                         {"debug", apiDebug},
                                          {NULL, NULL}};
+    static const luaL_Reg of_scripts[] = {{"replicate_commands", apiReplicateCommands},
+                                          {"breakpoint", apiBreakpoint},
+                                          {"debug", apiDebug},
+                                          {NULL, NULL}};
     lua_createtable(L, 0, 32);
     luaL_register(L, NULL, functions);
-    addConstants(L);
+    if (kind == SCRIPT_EVAL) luaL_register(L, NULL, of_scripts);
+    addLogAndVersions(L);
+    addReplicationFlags(L);
 }

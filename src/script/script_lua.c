@@ -402,7 +402,7 @@ static void addStockLibraries(lua_State *L) {
     }
 }
 
-static void addOwnLibraries(lua_State *L) {
+static void addOwnLibraries(lua_State *L, enum scriptKind kind) {
     static const luaL_Reg openers[] = {
         {"cjson", newCjson}, {"struct", luaOpenStruct}, {"cmsgpack", luaOpenCmsgpack}, {NULL, NULL}};
     for (const luaL_Reg *o = openers; o->name; o++) {
@@ -417,7 +417,7 @@ static void addOwnLibraries(lua_State *L) {
     moveFields(L, os_names);
     scriptFreeze(L);
     lua_setfield(L, -2, "os");
-    scriptOpenApi(L);
+    scriptOpenApi(L, kind);
     scriptFreeze(L);
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, "redis");
@@ -473,11 +473,15 @@ static void hideStringMetatable(lua_State *L) {
     lua_pop(L, 2);
 }
 
-/* Makes a view of the new globals on top the environment of all chunks; the real table stays on the stack. */
-static void installGlobals(lua_State *L) {
+void scriptPushStrict(lua_State *L) {
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, refuseUnknownGlobal);
     lua_setfield(L, -2, "__index");
+}
+
+/* Makes a view of the new globals on top the environment of all chunks; the real table stays on the stack. */
+static void installGlobals(lua_State *L) {
+    scriptPushStrict(L);
     lua_pushvalue(L, -1);
     lua_setmetatable(L, -3);
     scriptFreeze(L);
@@ -488,6 +492,16 @@ static void installGlobals(lua_State *L) {
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, "_G");
     lua_replace(L, LUA_GLOBALSINDEX);
+}
+
+void scriptShowGlobals(lua_State *L) {
+    lua_getmetatable(L, LUA_GLOBALSINDEX);
+    lua_pushvalue(L, -2);
+    lua_setfield(L, -2, "__index");
+    lua_pushlightuserdata(L, &frozen_key);
+    lua_pushvalue(L, -3);
+    lua_rawset(L, -3);
+    lua_pop(L, 2);
 }
 
 /* ---- The state ---- */
@@ -507,8 +521,7 @@ static int panic(lua_State *L) {
  * or, when that is one of ours, the Lua function that called it. */
 static int noteErrorPlace(lua_State *L) {
     lua_Debug ar;
-    sdsfree(script_run.error_source);
-    script_run.error_source = NULL;
+    scriptForgetErrorPlace();
     for (int level = 1; level <= 2; level++) {
         if (!lua_getstack(L, level, &ar) || !lua_getinfo(L, "Sl", &ar)) break;
         if (*ar.what == 'C') continue;
@@ -527,7 +540,7 @@ static void fillSlots(lua_State *L) {
     serverAssert(lua_gettop(L) == SLOT_LAST);
 }
 
-lua_State *scriptVmCreate(void) {
+lua_State *scriptVmCreate(enum scriptKind kind) {
     lua_State *L = lua_newstate(allocate, NULL);
     serverAssert(L);
     lua_atpanic(L, panic);
@@ -539,7 +552,7 @@ lua_State *scriptVmCreate(void) {
     lua_createtable(L, 0, 64);
     addBaseFunctions(L);
     addStockLibraries(L);
-    addOwnLibraries(L);
+    addOwnLibraries(L, kind);
     hideStringMetatable(L);
     installGlobals(L);
     fillSlots(L);

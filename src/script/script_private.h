@@ -1,11 +1,18 @@
 /* script_private.h - what the files of this room share.
  *
- *     script.c         commands, the cache of scripts, running one, the time limit, INFO
- *     script_lua.c     making an interpreter: libraries, the sandbox
- *     script_api.c     redis.* and server.*: what scripts call
- *     script_reply.c   replies to Lua values and back
- *     lua_struct.c     the struct library
- *     lua_cmsgpack.c   the cmsgpack library */
+ *     script.c            EVAL, SCRIPT, the cache of scripts, INFO
+ *     functions.c         the libraries of functions in use, and their way into files
+ *     function_set.c      libraries and functions by name
+ *     function_library.c  loading one library
+ *     function_commands.c FUNCTION, FCALL
+ *     script_run.c        running either, the time limit, KILL
+ *     script_flags.c      the first line of a script or library, and the flags
+ *     script_vm.c         the two interpreters
+ *     script_lua.c        making an interpreter: libraries, the sandbox
+ *     script_api.c        redis.* and server.*: what scripts call
+ *     script_reply.c      replies to Lua values and back
+ *     lua_struct.c        the struct library
+ *     lua_cmsgpack.c      the cmsgpack library */
 #pragma once
 
 #include <lua.h>
@@ -42,9 +49,24 @@ enum {
 
 enum { REPL_NONE = 0, REPL_AOF = 1, REPL_REPLICA = 2, REPL_ALL = 3 };
 
+enum scriptKind { SCRIPT_EVAL, SCRIPT_FUNCTION, SCRIPT_KINDS };
+
+/* What a script or a function says of itself. The first ones are in the order of scriptFlagName. */
+enum {
+    SCRIPT_NO_WRITES = 1 << 0,
+    SCRIPT_ALLOW_OOM = 1 << 1,
+    SCRIPT_ALLOW_STALE = 1 << 2,
+    SCRIPT_NO_CLUSTER = 1 << 3,
+    SCRIPT_ALLOW_CROSS_SLOT = 1 << 4,
+    SCRIPT_SHEBANG = 1 << 5, /* it says something at all: what it does not claim, it may not do */
+};
+#define SCRIPT_FLAGS 5 /* that have a name */
+
 /* The script that runs. There is at most one. */
 struct scriptRun {
-    const char *sha; /* NULL: none runs */
+    const char *name; /* SHA-1 of the script, or the function's name; NULL: none runs */
+    enum scriptKind kind;
+    unsigned flags;
     struct client *caller;
     struct client *client; /* fake client for the script's commands */
     lua_State *main;
@@ -57,15 +79,63 @@ struct scriptRun {
 };
 extern struct scriptRun script_run;
 
+/* ---- script_run.c ---- */
+struct scriptCode {
+    const char *name;
+    enum scriptKind kind;
+    unsigned flags;
+    int function; /* reference in the registry of its interpreter */
+};
+/* Runs it for c, whose arguments from the fourth on are `keys` keys, then the others; replies. */
+void scriptExecute(struct client *c, const struct scriptCode *code, int keys, bool read_only);
+/* The third argument of c: how many keys follow. False: an error has been replied. */
+bool scriptKeyCount(struct client *c, int *keys, const char *not_a_number);
+void scriptKill(struct client *c, enum scriptKind kind); /* SCRIPT KILL, FUNCTION KILL */
+void scriptReplyBusy(struct client *c);
+uint64_t scriptRunUs(void); /* since it began */
+/* The text of the error value on top; *counted when it is in the statistics already. Owned by the caller. */
+sds scriptErrorText(lua_State *L, bool *counted);
+void scriptForgetErrorPlace(void);
+void scriptArmHook(lua_State *L);
+void scriptRunInit(void);
+
+/* ---- script.c ---- */
+/* SCRIPT FLUSH, FUNCTION FLUSH: what c asks for, or the directive. False: nothing of the kind. */
+bool scriptFlushMode(const struct client *c, bool *async);
+
+/* ---- script_flags.c ---- */
+const char *scriptFlagName(int bit);
+/* 0: there is none. */
+unsigned scriptFlagByName(struct str name, bool any_case);
+/* The flags of the command that runs such a script: what checks before it should know. */
+uint64_t scriptCommandFlags(unsigned flags, uint64_t command_flags);
+/* Takes the first line off *code, but for its newline, which keeps the line numbers right, and splits it into
+ * words. NULL: no whole line, or unbalanced quotes. */
+sds *scriptShebang(struct str *code, int *count);
+/* The first line of a script, when it is one that begins with "#!". NULL, or the error. */
+sds scriptReadShebang(struct str *code, unsigned *flags);
+
+/* ---- script_vm.c ---- */
+lua_State *scriptVm(enum scriptKind kind);
+lua_State *scriptVmReplace(enum scriptKind kind); /* by a new one; returns the old one, NULL at first */
+void scriptVmUsed(enum scriptKind kind);          /* there may be garbage */
+size_t scriptVmMemory(enum scriptKind kind);
+void scriptVmInit(void);
+
 /* ---- script_lua.c ---- */
-lua_State *scriptVmCreate(void);
+lua_State *scriptVmCreate(enum scriptKind kind);
+/* What scripts see as their globals becomes the table on top (popped). */
+void scriptShowGlobals(lua_State *L);
+/* A metatable: reading a field that is not there is an error. Pushed. */
+void scriptPushStrict(lua_State *L);
 /* Text only: bytecode is a syntax error. Pushes the function, or the message (then false). */
 bool scriptCompile(lua_State *L, struct str text, const char *chunkname);
 /* Replaces the table on top by a read-only view of it. */
 void scriptFreeze(lua_State *L);
 
 /* ---- script_api.c ---- */
-void scriptOpenApi(lua_State *L); /* pushes the table */
+void scriptOpenApi(lua_State *L, enum scriptKind kind); /* pushes the table */
+void scriptOpenLoadApi(lua_State *L); /* the same while a library is loaded: no commands. Pushes the table. */
 
 /* ---- script_reply.c ---- */
 /* Pushes the reply that waits in the client's chain, and empties the chain. True when it is an error. */

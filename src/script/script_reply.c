@@ -58,7 +58,10 @@ void scriptReplyError(struct client *c, struct str text, bool counted) {
         replyRaw(c, line, sdslen(line));
         replyLiteral(c, "\r\n");
     } else {
-        replyErrorStr(c, sdsview(line));
+        sds error = *line == '-' ? sdsnew("-") : sdsempty(); /* of two, replyErrorStr drops one */
+        error = sdscatstr(error, sdsview(line));
+        replyErrorStr(c, sdsview(error));
+        sdsfree(error);
     }
     sdsfree(line);
 }

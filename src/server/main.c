@@ -15,11 +15,13 @@
 #include "base/version.h"
 #include "base/zmalloc.h"
 #include "commands/commands.h"
+#include "core/acl.h"
 #include "core/blocking.h"
 #include "core/child.h"
 #include "core/client.h"
 #include "core/client_auth.h"
 #include "core/command.h"
+#include "core/commandlog.h"
 #include "core/config.h"
 #include "core/cpulist.h"
 #include "core/cron.h"
@@ -28,14 +30,17 @@
 #include "core/evict.h"
 #include "core/generic.h"
 #include "core/info.h"
+#include "core/latency.h"
 #include "core/lazyfree.h"
 #include "core/loading.h"
 #include "core/memory.h"
+#include "core/monitor.h"
 #include "core/multi.h"
 #include "core/pubsub.h"
 #include "core/rdb.h"
 #include "core/round.h"
 #include "net/ae.h"
+#include "persist/snapshot.h"
 #include "script/script.h"
 #include "server/crash.h"
 #include "server/listen.h"
@@ -143,6 +148,7 @@ static void registerRooms(void) {
     clientCoreInit();
     clientInit();
     authInit();
+    aclInit();
     roundInit();
     commandInit();
     dbRegister();
@@ -152,6 +158,9 @@ static void registerRooms(void) {
     lazyfreeInit();
     genericInit();
     debugInit();
+    latencyInit();
+    commandlogInit();
+    monitorInit();
     stringInit();
     listTypeInit();
     bitmapInit();
@@ -164,9 +173,11 @@ static void registerRooms(void) {
     streamInit();
     loadingInit();
     childInit();
+    snapshotInit();
     scriptInit();
     evictInit(); /* after the busy filter of scripts: while one runs on, nothing is evicted */
     shutdownRegister();
+    commandRegister(commandsAcl);
     commandRegister(commandsConnection);
     commandRegister(commandsServer);
     commandRegister(commandsPubsub);
@@ -180,6 +191,7 @@ static void beforeSleep(struct aeEventLoop *el) {
     clientsWritePending();
     clientFreeClosed();
     aeSetDontWait(el, roundPending());
+    serverInfoSleep();
 }
 
 static void afterEvents(struct aeEventLoop *el) {
@@ -189,6 +201,7 @@ static void afterEvents(struct aeEventLoop *el) {
 
 static void afterSleep(struct aeEventLoop *el) {
     (void)el;
+    serverInfoWake();
     clockRefresh();
 }
 
@@ -233,18 +246,23 @@ int main(int argc, char **argv) {
     clockRefresh();
     registerRooms();
     loadConfiguration(argc, argv);
+    latencyStart();
+    callLimitsRefresh();
     processStart();
     greet(argc);
     crashInit();
     cpulistApply(CPULIST_SERVER);
     createLoop();
     shutdownInit();
+    shutdownOnExit(snapshotOnExit);
     dbInit();
     bioInit();
     scriptStart();
+    aclStart();
     listenStart();
     memoryStarted();
     serverLog(LL_NOTICE, "Server initialized");
+    snapshotLoadAtStart();
     listenAnnounce();
     aeMain(server_el);
     return 0;

@@ -35,7 +35,47 @@ struct rate {
     int64_t last_ms;
     int next;
 };
-static struct rate ops_rate, in_rate, out_rate;
+static struct rate ops_rate, in_rate, out_rate, cycle_rate;
+
+/* ---- The event loop: a cycle is from waking up to going to sleep ---- */
+
+static struct {
+    uint64_t cycles, ticks; /* since the statistics were reset */
+    uint64_t woken_at;
+    uint64_t sample_cycles, sample_ticks; /* when the last sample was taken */
+    uint64_t mean_us[RATE_SAMPLES];       /* of a cycle, in each sample */
+    int next;
+} loop;
+
+void serverInfoWake(void) {
+    loop.woken_at = ticksNow();
+}
+
+void serverInfoSleep(void) {
+    if (!loop.woken_at) return;
+    loop.cycles++;
+    loop.ticks += ticksNow() - loop.woken_at;
+    loop.woken_at = 0;
+}
+
+static void sampleLoop(void) {
+    uint64_t cycles = loop.cycles - loop.sample_cycles, ticks = loop.ticks - loop.sample_ticks;
+    loop.mean_us[loop.next++ % RATE_SAMPLES] = cycles ? ticks / ticks_per_us / cycles : 0;
+    loop.sample_cycles = loop.cycles;
+    loop.sample_ticks = loop.ticks;
+}
+
+static uint64_t loopMeanUs(void) {
+    uint64_t sum = 0;
+    for (int i = 0; i < RATE_SAMPLES; i++) sum += loop.mean_us[i];
+    return sum / RATE_SAMPLES;
+}
+
+static void resetLoop(void) {
+    loop.cycles = loop.ticks = loop.sample_cycles = loop.sample_ticks = 0;
+}
+
+/* ---- Sampling ---- */
 
 static void rateSample(struct rate *r, uint64_t now) {
     int64_t now_ms = monotonicUs() / 1000, elapsed = now_ms - r->last_ms;
@@ -56,6 +96,8 @@ static void sampleRates(void) {
     rateSample(&ops_rate, callstats.processed);
     rateSample(&in_rate, clientstats.net_in);
     rateSample(&out_rate, clientstats.net_out);
+    rateSample(&cycle_rate, loop.cycles);
+    sampleLoop();
 }
 
 /* ---- Sections ---- */
@@ -105,7 +147,13 @@ static sds serverInfo(sds s) {
 static sds statsInfo(sds s) {
     s = infoField(s, "instantaneous_ops_per_sec:%llu", (unsigned long long)ratePerSecond(&ops_rate));
     s = infoField(s, "instantaneous_input_kbps:%.2f", (double)ratePerSecond(&in_rate) / 1024);
-    return infoField(s, "instantaneous_output_kbps:%.2f", (double)ratePerSecond(&out_rate) / 1024);
+    s = infoField(s, "instantaneous_output_kbps:%.2f", (double)ratePerSecond(&out_rate) / 1024);
+    s = infoField(s, "eventloop_cycles:%llu", (unsigned long long)loop.cycles);
+    s = infoField(s, "eventloop_duration_sum:%llu", (unsigned long long)(loop.ticks / ticks_per_us));
+    s = infoField(s, "eventloop_duration_cmd_sum:%llu", (unsigned long long)(callstats.ticks / ticks_per_us));
+    s = infoField(s, "instantaneous_eventloop_cycles_per_sec:%llu",
+                  (unsigned long long)ratePerSecond(&cycle_rate));
+    return infoField(s, "instantaneous_eventloop_duration_usec:%llu", (unsigned long long)loopMeanUs());
 }
 
 static sds cpuFields(sds s, const char *prefix, const char *suffix, int who) {
@@ -141,4 +189,5 @@ void serverInfoRegister(void) {
     infoRegister("stats", statsInfo);
     infoRegister("cpu", cpuInfo);
     cronRegister(sampleRates, 100);
+    configOnResetStat(resetLoop);
 }

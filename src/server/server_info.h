@@ -2,4 +2,7 @@
 #pragma once
 
 void serverInfoRegister(void);
+/* The event loop goes to sleep, and wakes up. */
+void serverInfoSleep(void);
+void serverInfoWake(void);
 const char *serverClockName(void); /* "X86 TSC @ 2596 ticks/us" or "POSIX clock_gettime" */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/sds.h"
-#include "tools/benchmark_histogram.h"
+#include "tools/benchmark_latencies.h"
 
 #define BENCH_MAX_SERVERS 16
 #define BENCH_MAX_THREADS 256
@@ -69,7 +69,7 @@ void benchRequestPatch(const struct benchRequest *r, char *buf, int count, int64
 /* ---- One run against one server ---- */
 
 struct benchResult {
-    struct histogram *latency;
+    struct latencies *latency;
     int64_t replies;
     int64_t error_replies;
     double seconds;

@@ -10,7 +10,7 @@ static double milliseconds(int64_t us) {
 }
 
 static double percentileMs(const struct benchResult *r, double percent) {
-    return milliseconds(histogramPercentile(r->latency, percent));
+    return milliseconds(latenciesPercentile(r->latency, percent));
 }
 
 /* Leave the progress line behind. */
@@ -21,11 +21,11 @@ static void endProgress(const struct benchOptions *o) {
 /* Every step halves what is left above: 0, 50, 75, 87.5 ... until nothing is. */
 static void printDistribution(const struct benchResult *r) {
     printf("Latency by percentile distribution:\n");
-    int64_t count = histogramCount(r->latency), up_to = -1;
+    int64_t count = latenciesCount(r->latency), up_to = -1;
     for (double rest = 100; up_to < count; rest /= 2) {
         double percent = rest < 1e-6 ? 100 : 100 - rest;
-        int64_t us = histogramPercentile(r->latency, percent);
-        up_to = histogramCountUpTo(r->latency, us);
+        int64_t us = latenciesPercentile(r->latency, percent);
+        up_to = latenciesCountUpTo(r->latency, us);
         printf("%.3f%% <= %.3f milliseconds (cumulative count %lld)\n", percent, milliseconds(us),
                (long long)up_to);
         if (percent == 100) break;
@@ -44,16 +44,16 @@ static void printSummary(const struct benchOptions *o, const char *title, const 
     printf("Summary:\n  throughput summary: %.2f requests per second\n", benchRps(r));
     printf("  latency summary (msec):\n    %9s %9s %9s %9s %9s %9s\n", "avg", "min", "p50", "p95", "p99",
            "max");
-    printf("    %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f\n\n", histogramMean(r->latency) / 1000,
-           milliseconds(histogramMin(r->latency)), percentileMs(r, 50), percentileMs(r, 95),
-           percentileMs(r, 99), milliseconds(histogramMax(r->latency)));
+    printf("    %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f\n\n", latenciesMean(r->latency) / 1000,
+           milliseconds(latenciesMin(r->latency)), percentileMs(r, 50), percentileMs(r, 95),
+           percentileMs(r, 99), milliseconds(latenciesMax(r->latency)));
 }
 
 static void printCsvLine(const char *title, const struct benchResult *r) {
     benchPrintCsvString(title);
     printf(",\"%.2f\",\"%.3f\",\"%.3f\",\"%.3f\",\"%.3f\",\"%.3f\",\"%.3f\"\n", benchRps(r),
-           histogramMean(r->latency) / 1000, milliseconds(histogramMin(r->latency)), percentileMs(r, 50),
-           percentileMs(r, 95), percentileMs(r, 99), milliseconds(histogramMax(r->latency)));
+           latenciesMean(r->latency) / 1000, milliseconds(latenciesMin(r->latency)), percentileMs(r, 50),
+           percentileMs(r, 95), percentileMs(r, 99), milliseconds(latenciesMax(r->latency)));
 }
 
 bool benchProgressWanted(const struct benchOptions *o) {

@@ -68,7 +68,7 @@ struct worker {
     int client_count, active;
     sds requests;    /* P commands */
     unsigned digits; /* of the random range */
-    struct histogram *latency;
+    struct latencies *latency;
     _Atomic int64_t replies; /* written by the worker only, read for the progress line */
     int64_t error_replies, error_shown_us, started_us, ended_us;
     char input[INPUT_SIZE];
@@ -154,7 +154,7 @@ static void readReplies(struct aeEventLoop *el, int fd, void *data, int mask) {
     if (c->scan.count) noteErrors(c, monotonicUs());
     if (c->missing > 0) return;
     int64_t now_us = monotonicUs();
-    histogramRecord(w->latency, now_us - c->sent_us, c->batch);
+    latenciesRecord(w->latency, now_us - c->sent_us, c->batch);
     int64_t replies = atomic_load_explicit(&w->replies, memory_order_relaxed);
     atomic_store_explicit(&w->replies, replies + c->batch, memory_order_relaxed);
     sendNext(c, now_us);
@@ -200,7 +200,7 @@ static bool workerInit(struct worker *w, struct run *run, int index, int clients
     w->clients = zcalloc((size_t)clients, sizeof(w->clients[0]));
     w->requests = benchRequestRepeat(run->request, o->pipeline);
     w->digits = o->range > 0 ? digits10((uint64_t)o->range - 1) : 0;
-    w->latency = histogramCreate();
+    w->latency = latenciesCreate();
     for (int i = 0; i < clients; i++) {
         if (!clientConnect(&w->clients[i], w, server)) return false;
     }
@@ -216,7 +216,7 @@ static void workerFree(struct worker *w) {
     if (w->el) aeDelete(w->el);
     zfree(w->clients);
     sdsfree(w->requests);
-    if (w->latency) histogramFree(w->latency);
+    if (w->latency) latenciesFree(w->latency);
 }
 
 static struct timespec afterMs(int64_t ms) {
@@ -248,7 +248,7 @@ static void collect(struct benchResult *result, struct worker *workers, int thre
     int64_t started_us = INT64_MAX, ended_us = 0;
     for (int i = 0; i < threads; i++) {
         struct worker *w = &workers[i];
-        histogramMerge(result->latency, w->latency);
+        latenciesMerge(result->latency, w->latency);
         result->replies += atomic_load(&w->replies);
         result->error_replies += w->error_replies;
         if (w->started_us < started_us) started_us = w->started_us;
@@ -281,7 +281,7 @@ static void raiseFileLimit(rlim_t wanted) {
 bool benchRun(const struct benchOptions *o, const struct benchServer *server,
               const struct benchRequest *request, const char *title, struct benchResult *result) {
     struct run run = {.options = o, .request = request};
-    *result = (struct benchResult){.latency = histogramCreate()};
+    *result = (struct benchResult){.latency = latenciesCreate()};
     raiseFileLimit((rlim_t)o->clients + SPARE_FDS);
     atomic_store(&run.to_send, o->requests);
     pthread_barrier_init(&run.start, NULL, (unsigned)o->threads + 1);
@@ -304,6 +304,6 @@ bool benchRun(const struct benchOptions *o, const struct benchServer *server,
 }
 
 void benchResultFree(struct benchResult *result) {
-    histogramFree(result->latency);
+    latenciesFree(result->latency);
     sdsfree(result->failure);
 }

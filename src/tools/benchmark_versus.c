@@ -46,7 +46,7 @@ static bool measure(const struct benchOptions *o, const struct benchServer *serv
     bool ok = benchRun(o, server, test->request, test->title, &r);
     if (r.failure) failed(server, test->title, r.failure);
     double rps = benchRps(&r), replies = (double)r.replies;
-    double p99_ms = (double)histogramPercentile(r.latency, 99) / 1000;
+    double p99_ms = (double)latenciesPercentile(r.latency, 99) / 1000;
     ok = ok && r.error_replies == 0;
     benchResultFree(&r);
     if (!ok) return false;

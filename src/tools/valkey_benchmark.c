@@ -2,7 +2,7 @@
  *
  * The parts: benchmark_options.c reads the command line, benchmark_suite.c knows the tests,
  * benchmark_request.c makes a command into bytes, benchmark_run.c puts the load on a server,
- * benchmark_scan.c counts replies, benchmark_histogram.c counts latencies, benchmark_report.c prints,
+ * benchmark_scan.c counts replies, benchmark_latencies.c counts latencies, benchmark_report.c prints,
  * benchmark_versus.c compares servers. */
 #include <signal.h>
 #include <stdio.h>

@@ -288,6 +288,25 @@ void hashNew(struct hash *h) {
     h->ptr = h->room;
 }
 
+void hashNewTable(struct hash *h, size_t pairs) {
+    h->encoding = HASH_TABLE;
+    h->used = 0;
+    h->ptr = hashtableCreate(&hashTableType);
+    hashtableExpand(h->ptr, pairs + 1);
+}
+
+bool hashListpackStays(unsigned char *lp) {
+    char text[LP_INTBUF_SIZE];
+    size_t longest = 0, packed = 0;
+    for (unsigned char *p = lpFirst(lp); p; p = lpNext(lp, p)) {
+        size_t len = lpView(p, text).len;
+        if (len > longest) longest = len;
+        packed += 1 + len;
+    }
+    return packed > OBJ_EMBED_MAX && longest <= (size_t)hash_max_listpack_value &&
+           lpLength(lp) / 2 <= (size_t)hash_max_listpack_entries;
+}
+
 void hashExpect(struct hash *h, size_t pairs) {
     if (isTable(h)) {
         if (!hashtableSize(h->ptr)) hashtableExpand(h->ptr, pairs);

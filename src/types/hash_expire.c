@@ -62,6 +62,10 @@ void hashForgetDb(struct db *db) {
     if (db->inner_expires) hashHeapFree(db->inner_expires);
 }
 
+bool hashAnyExpiring(const struct db *db) {
+    return db->inner_expires && hashHeapFirst(db->inner_expires);
+}
+
 /* ---- The job ---- */
 
 static void propagateRemoved(struct db *db, struct str key, struct hashEntry **entries, size_t n) {

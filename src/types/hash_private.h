@@ -21,6 +21,9 @@ static inline struct expiringHash *hashExpiring(const struct hash *h) {
     return h->ptr;
 }
 void hashExpiringFree(struct expiringHash *e);
+void hashNewTable(struct hash *h, size_t pairs); /* empty, and a table whatever the limits say */
+/* Does a listpack of pairs keep within the limits, and is it too long to be packed? */
+bool hashListpackStays(unsigned char *lp);
 /* A copy of the table with its expiring fields, which is in no database. */
 void *hashTableCopy(const struct hash *h);
 /* Takes out up to `max` dead fields; the entries are the caller's then. */
@@ -31,6 +34,7 @@ void hashTrack(struct db *db, struct str key,
                struct expiringHash *e);                  /* or its first due field has changed */
 void hashUntrack(struct db *db, struct expiringHash *e); /* nothing when it is not tracked */
 void hashForgetDb(struct db *db);                        /* its keys are gone */
+bool hashAnyExpiring(const struct db *db);
 /* Takes dead fields out for a millisecond. True when there are more. */
 bool hashReclaimSlice(void);
 void hashExpireInit(void);

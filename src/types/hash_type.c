@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "types/hash_private.h"
+#include "types/rdb_hooks.h"
 #include "types/types.h"
 
 #define LINE 64
@@ -133,6 +134,8 @@ static const struct objectType hash_type = {
     .enter = typeEnter,
     .leave = typeLeave,
     .leaveAll = hashForgetDb,
+    RDB_HOOK_FIELDS(hash, HASH_RDB_TYPES),
+    .needsNewRdb = hashAnyExpiring,
 };
 
 void hashTypeInit(void) {

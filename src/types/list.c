@@ -10,6 +10,7 @@
 #include "core/digest.h"
 #include "core/round.h"
 #include "core/type.h"
+#include "types/rdb_hooks.h"
 #include "types/types.h"
 
 #define LP_EMPTY      7 /* bytes of a listpack without elements */
@@ -39,13 +40,20 @@ static bool staysListpack(struct listRef *l, size_t add_bytes, size_t add_count)
     return false;
 }
 
+static void toListpack(struct listRef *l, struct qlLimits limits) {
+    unsigned char *lp = isListpack(l) ? NULL : qlToListpack(l->ptr, limits);
+    if (lp) *l = (struct listRef){.ptr = lp, .encoding = LIST_LISTPACK};
+}
+
 void listTypeShrink(struct listRef *l) {
-    if (isListpack(l)) return;
     struct qlLimits half = qlLimitsOf(max_listpack_size);
     half.bytes /= 2;
     half.count /= 2;
-    unsigned char *lp = qlToListpack(l->ptr, half);
-    if (lp) *l = (struct listRef){.ptr = lp, .encoding = LIST_LISTPACK};
+    toListpack(l, half);
+}
+
+void listTypeFit(struct listRef *l) {
+    toListpack(l, qlLimitsOf(max_listpack_size));
 }
 
 /* ---- Life ---- */
@@ -54,6 +62,10 @@ struct listRef listTypeNew(size_t bytes) {
     struct qlLimits limits = qlLimitsOf(max_listpack_size);
     size_t capacity = bytes + LP_EMPTY <= limits.bytes ? bytes + LP_EMPTY : LP_EMPTY;
     return (struct listRef){.ptr = lpNew(capacity), .encoding = LIST_LISTPACK};
+}
+
+struct listRef listTypeNewChain(void) {
+    return (struct listRef){.ptr = qlNew(max_listpack_size, compress_depth), .encoding = LIST_QUICKLIST};
 }
 
 void listTypeFree(struct listRef l) {
@@ -293,6 +305,7 @@ static const struct objectType listType = {
     .prefetch = typePrefetch,
     .iterate = typeIterate,
     .debugInfo = typeDebugInfo,
+    RDB_HOOK_FIELDS(list, LIST_RDB_TYPES),
 };
 
 static struct configDirective directives[] = {

@@ -33,6 +33,9 @@ void listTypeInit(void); /* type, commands, directives */
 
 /* An empty list, with room for `bytes` of entries (qlEntryBound) while it is a listpack. */
 struct listRef listTypeNew(size_t bytes);
+/* For loading: an empty quicklist, whatever its size will be; and the encoding that then suits it. */
+struct listRef listTypeNewChain(void);
+void listTypeFit(struct listRef *l);
 void listTypeFree(struct listRef l);
 static inline struct listRef listTypeOpen(const struct object *o) {
     return (struct listRef){.ptr = objectPtr(o), .encoding = (int)o->encoding};

@@ -12,6 +12,7 @@
 #include "core/round.h"
 #include "core/type.h"
 #include "ds/intset.h"
+#include "types/rdb_hooks.h"
 #include "types/types.h"
 
 #define LONG_MEMBER       255
@@ -97,13 +98,29 @@ static struct setRef intsetToListpack(struct setRef s) {
 
 /* ---- Life ---- */
 
+struct setRef setNewTable(size_t expected) {
+    hashtable *ht = hashtableCreate(&members_type);
+    if (expected > 1) hashtableExpand(ht, expected);
+    return (struct setRef){ht, SET_HASHTABLE};
+}
+
 struct setRef setNew(struct str first, size_t expected) {
     int64_t v;
     if (string2ll(first, &v) && expected <= intsetLimit()) return (struct setRef){intsetNew(), SET_INTSET};
     if (fitsListpack(expected, first.len)) return (struct setRef){lpNew(0), SET_LISTPACK};
-    hashtable *ht = hashtableCreate(&members_type);
-    if (expected > 1) hashtableExpand(ht, expected);
-    return (struct setRef){ht, SET_HASHTABLE};
+    return setNewTable(expected);
+}
+
+bool setFits(struct setRef s) {
+    if (s.encoding == SET_INTSET) return intsetLength(s.ptr) <= intsetLimit();
+    if (s.encoding == SET_HASHTABLE) return true;
+    size_t longest = 0;
+    char text[LP_INTBUF_SIZE];
+    for (unsigned char *p = lpFirst(s.ptr); p; p = lpNext(s.ptr, p)) {
+        size_t len = lpView(p, text).len;
+        if (len > longest) longest = len;
+    }
+    return fitsListpack(lpLength(s.ptr), longest);
 }
 
 void setFree(struct setRef s) {
@@ -336,6 +353,7 @@ static const struct objectType set_type = {
     .digest = typeDigest,
     .prefetch = typePrefetch,
     .iterate = typeIterate,
+    RDB_HOOK_FIELDS(set, SET_RDB_TYPES),
 };
 
 void setInit(void) {

@@ -40,6 +40,9 @@ static inline void setCommit(struct object *o, struct setRef s) {
 }
 /* An empty set in the encoding that suits this first member and about this many. */
 struct setRef setNew(struct str first, size_t expected);
+struct setRef setNewTable(size_t expected); /* always a table */
+/* Is it still in an encoding that the limits allow? For containers from outside; O(n). */
+bool setFits(struct setRef s);
 void setFree(struct setRef s);
 struct value setValue(struct setRef s); /* to put it into the keyspace; owns the container */
 

@@ -150,6 +150,12 @@ static void pushTail(struct stream *s) {
     s->tail = NULL;
 }
 
+void streamAddNode(struct stream *s, struct streamID id, unsigned char *lp) {
+    if (s->tail) pushTail(s);
+    s->tail = lp;
+    s->tail_id = id;
+}
+
 /* Goes to the first node that may hold IDs from `id` on, or the last that may hold some up to it. */
 static bool seekNode(struct streamIterator *it, struct streamID id) {
     struct stream *s = it->stream;
@@ -333,7 +339,7 @@ bool streamAppend(struct stream *s, struct streamID id, const struct str *pairs,
 
 /* ---- Removing ---- */
 
-static void mendFirst(struct stream *s) {
+void streamMendFirst(struct stream *s) {
     s->first_id = s->length ? edgeID(s, false) : STREAM_ID_MIN;
 }
 
@@ -347,7 +353,7 @@ bool streamDelete(struct stream *s, struct streamID id) {
         else
             replaceNode(&it, nodeMarkDeleted(it.node, it.entry));
         s->length--;
-        if (!streamIDCompare(id, s->first_id) || !s->length) mendFirst(s);
+        if (!streamIDCompare(id, s->first_id) || !s->length) streamMendFirst(s);
         if (streamIDCompare(id, s->max_deleted_id) > 0) s->max_deleted_id = id;
     }
     streamStop(&it);
@@ -401,6 +407,6 @@ int64_t streamTrimTo(struct stream *s, const struct streamTrim *t) {
         streamStop(&it);
         if (!whole) break;
     }
-    if (removed) mendFirst(s);
+    if (removed) streamMendFirst(s);
     return removed;
 }

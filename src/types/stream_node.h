@@ -24,6 +24,11 @@ unsigned char *nodeMarkDeleted(unsigned char *lp, unsigned char *entry);
 /* So many entries now, and so many more deleted. */
 unsigned char *nodeCount(unsigned char *lp, int64_t entries, int64_t deleted);
 
+/* For loading: a sound node whose ID is above those of all others; it is taken over, the counters are the
+ * caller's. And the first entry's ID, looked up. (stream.c) */
+void streamAddNode(struct stream *s, struct streamID id, unsigned char *lp);
+void streamMendFirst(struct stream *s);
+
 int64_t nodeEntries(unsigned char *lp); /* not deleted */
 int64_t nodeDeleted(unsigned char *lp);
 struct nodeHead nodeHead(unsigned char *lp);

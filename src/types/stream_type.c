@@ -6,6 +6,7 @@
 #include "core/type.h"
 #include "types/stream.h"
 #include "types/types.h"
+#include "types/rdb_hooks.h"
 
 static const char *typeEncodingName(const struct object *o) {
     (void)o;
@@ -96,6 +97,7 @@ static const struct objectType stream_type = {
     .memoryUsage = typeMemory,
     .copy = typeCopy,
     .digest = typeDigest,
+    RDB_HOOK_FIELDS(stream, STREAM_RDB_TYPES),
 };
 
 void streamInit(void) {

@@ -22,6 +22,7 @@
 #include "base/sds.h"
 #include "base/zmalloc.h"
 #include "commands/commands.h"
+#include "core/acl.h"
 #include "core/db.h"
 #include "core/notify.h"
 #include "core/reply.h"
@@ -88,6 +89,13 @@ static struct sortPattern parsePattern(struct str s) {
     return p;
 }
 
+/* The keys that BY and GET read are known only when the elements are. */
+static bool mayReadAll(struct client *c, const char *error) {
+    if (aclMayReadAllKeys(c)) return true;
+    replyError(c, error);
+    return false;
+}
+
 static bool parseOption(struct client *c, int *i, struct sortArgs *a) {
     struct str arg = c->argv[*i];
     int more = c->argc - *i - 1;
@@ -106,9 +114,13 @@ static bool parseOption(struct client *c, int *i, struct sortArgs *a) {
         a->store = c->argv[++*i];
     } else if (strIs(arg, "by") && more >= 1) {
         a->by = parsePattern(c->argv[++*i]);
+        if (a->by.star && !mayReadAll(c, "ERR BY option of SORT denied due to insufficient ACL permissions."))
+            return false;
         a->has_by = true;
         if (!a->by.star) a->nosort = true; /* for good, whatever BY follows */
     } else if (strIs(arg, "get") && more >= 1) {
+        if (!mayReadAll(c, "ERR GET option of SORT denied due to insufficient ACL permissions."))
+            return false;
         a->gets[a->get_count++] = parsePattern(c->argv[++*i]);
     } else {
         replySyntaxError(c);

@@ -22,6 +22,7 @@
 #include "core/reply.h"
 #include "core/round.h"
 #include "core/type.h"
+#include "types/rdb_hooks.h"
 #include "types/types.h"
 
 enum { STRING_RAW, STRING_INT, STRING_EMBSTR };
@@ -65,6 +66,10 @@ struct value stringValue(struct str text, char scratch[8]) {
     int64_t v;
     if (text.len <= INT_TEXT_MAX && string2ll(text, &v)) return intValue(v, scratch);
     return textValue(text);
+}
+
+struct value stringTakenValue(sds text) {
+    return valuePtr(OBJ_STRING, STRING_RAW, text);
 }
 
 /* Text that must not turn into an integer: the result of APPEND and SETRANGE. */
@@ -158,6 +163,7 @@ static const struct objectType string_type = {
     .copy = stringCopy,
     .digest = stringDigest,
     .prefetch = stringPrefetch,
+    RDB_HOOK_FIELDS(string, STRING_RDB_TYPES),
 };
 
 /* ---- SET and GET ---- */

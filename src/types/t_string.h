@@ -26,6 +26,8 @@ bool stringCheckLength(struct client *c, int64_t size, int64_t add);
 /* A value for dbAdd and friends: integers become "int", short text is embedded (the view must live until
  * then), long text is copied. */
 struct value stringValue(struct str text, char scratch[8]);
+/* Long text that is handed over. */
+struct value stringTakenValue(sds text);
 /* The same, but always raw: the result of an operation on bytes. */
 struct value stringRawValue(struct str text);
 /* To change the text as an sds: the one behind the object, or a copy (o NULL: an empty one). stringEditEnd

@@ -12,6 +12,7 @@
 #include "core/config.h"
 #include "core/digest.h"
 #include "core/round.h"
+#include "types/rdb_hooks.h"
 #include "types/types.h"
 
 /* Bytes that a score and the headers take in a listpack, at most. */
@@ -232,6 +233,7 @@ static const struct objectType zsetType = {
     .prefetch = typePrefetch,
     .iterate = typeIterate,
     .debugInfo = typeDebugInfo,
+    RDB_HOOK_FIELDS(zset, ZSET_RDB_TYPES),
 };
 
 static const struct configEnum large_encodings[] = {

@@ -14,12 +14,13 @@ differ is forgiven, never more:
     RANDOM  a random choice: only the types and the length
     ["each", rules] the replies of EXEC, each by its own rule
     DISTINCT  the same, and no item comes twice
+    NESTED  arrays, sets and maps in any order, at every depth (FUNCTION LIST)
     STREAM  what XINFO and XPENDING tell: times of delivery may differ a little; NOT_SHARED facts are left out
 """
 EXACT, FLOAT, SORTED, SCAN, PAIRS = "exact", "float", "sorted", "scan", "pairs"
 TIME, TIME_MS, RANDOM, DISTINCT, ENCODING = "time", "time_ms", "random", "distinct", "encoding"
 
-STREAM = "stream"
+STREAM, NESTED = "stream", "nested"
 
 TIME_SLACK_S = 3
 LISTS = (b"*", b"~", b">", b"%")
@@ -99,6 +100,14 @@ def same_distinct(a, b):
     return same_random(a, b) and len(set(a[1])) == len(a[1])
 
 
+def in_order(reply):
+    return (reply[0], sorted(map(in_order, reply[1]), key=repr)) if isinstance(reply[1], list) else reply
+
+
+def same_nested(a, b):
+    return in_order(a) == in_order(b)
+
+
 # Fields of XINFO that 7.0 does not have, understands otherwise, or that tell of the server's own structures.
 NOT_SHARED = (b"idle", b"inactive", b"seen-time", b"active-time", b"radix-tree-nodes")
 
@@ -124,8 +133,9 @@ def same_stream(a, b):
     return len(x) == len(y) and all(map(same_stream, x, y))
 
 
-RULES = {STREAM: same_stream, FLOAT: same_float, SORTED: same_sorted, SCAN: same_scan, PAIRS: same_pairs, TIME: same_time,
-         TIME_MS: same_time_ms, RANDOM: same_random, DISTINCT: same_distinct, ENCODING: same_encoding}
+RULES = {STREAM: same_stream, NESTED: same_nested, FLOAT: same_float, SORTED: same_sorted, SCAN: same_scan,
+         PAIRS: same_pairs, TIME: same_time, TIME_MS: same_time_ms, RANDOM: same_random, DISTINCT: same_distinct,
+         ENCODING: same_encoding}
 
 
 # Messages that Valkey words otherwise than redis 7.0.
@@ -136,6 +146,8 @@ NEW_WORDS = [
     (b"This Redis command is not allowed", b"This Valkey command is not allowed"),
     (b"Lua redis lib command arguments must", b"Command arguments must"),
     (b"for this redis lib call", b"for this redis.call() call"),
+    (b"Unexpected engine in script shebang: #!js", b"Could not find scripting engine 'js'"),
+    (b"redis.register_function", b"server.register_function"),
 ]
 
 

@@ -98,6 +98,7 @@ class Driver:
                 side.connections[2].call(b"CONFIG", b"SET", name, value)
             side.connections[2].call(b"FLUSHALL")
             side.connections[2].call(b"SCRIPT", b"FLUSH")
+            side.connections[2].call(b"FUNCTION", b"FLUSH")
 
     def run(self, stream):
         """Raises Difference, whose index is past the stream's end when the data read back was not equal."""

@@ -58,9 +58,7 @@ proc port_is_free {port} {
 # Lines of server.conf: ours, then --config, then the block's own. A later directive replaces an earlier one; one
 # that is given twice within `overrides` (as `save` or `rename-command` may be) stays twice.
 proc config_lines {overrides} {
-    set defaults [list port 0 bind 127.0.0.1 loglevel verbose enable-debug-command yes]
-    # Ours has nothing to save yet, and so no such directive.
-    if {[file tail $::options(server)] eq "redis-server"} { lappend defaults save {} }
+    set defaults [list port 0 bind 127.0.0.1 loglevel verbose enable-debug-command yes save {}]
     set lines {}
     foreach {key value} [concat $defaults $::options(config)] {
         if {![dict exists $overrides $key]} { dict set base $key $value }

@@ -267,6 +267,7 @@ start_server {tags {scripting}} {
 
     test {a shebang sets flags} {
         assert_equal 1 [r eval "#!lua\nreturn 1" 0]
+        assert_equal 1 [r eval "#!LUA\nreturn 1" 0]
         assert_equal 1 [r eval "#!lua flags=allow-oom,allow-stale,no-cluster,allow-cross-slot-keys\nreturn 1" 0]
         assert_error {ERR Write commands are not allowed from read-only scripts. script: *, on @user_script:2.} {
             r eval "#!lua flags=no-writes\nreturn redis.call('set','a','b')" 0
@@ -275,7 +276,7 @@ start_server {tags {scripting}} {
         assert_equal 1 [r eval_ro "#!lua flags=no-writes\nreturn 1" 0]
         assert_error {ERR Unexpected flag in script shebang: nosuch} { r eval "#!lua flags=nosuch\nreturn 1" 0 }
         assert_error {ERR Unknown lua shebang option: name=x} { r eval "#!lua name=x\nreturn 1" 0 }
-        assert_error {ERR Unexpected engine in script shebang: #!python} { r eval "#!python\nreturn 1" 0 }
+        assert_error {ERR Could not find scripting engine 'python'} { r eval "#!python\nreturn 1" 0 }
         assert_error {ERR Invalid script shebang} { r eval "#!lua" 0 }
         assert_error {ERR user_script:3:*} { r eval "#!lua\n\nreturn nosuch" 0 }
     }
@@ -360,6 +361,46 @@ start_server {tags {scripting}} {
         assert_error {NOSCRIPT No matching script. Please use EVAL.} { r evalsha x 0 }
         assert_equal 1 [r eval {return 1} 0]
         assert_equal 1 [r evalsha [sha_of {return 1}] 0]
+    }
+
+    test {SCRIPT SHOW} {
+        set text "return 'a\\0b' -- with a comment\n"
+        set sha [r script load $text]
+        assert_equal $text [r script show $sha]
+        assert_equal $text [r script show [string toupper $sha]]
+        assert_error {NOSCRIPT No matching script. Please use EVAL.} { r script show [string repeat 0 40] }
+        assert_error {NOSCRIPT *} { r script show x }
+        r script flush
+        assert_error {NOSCRIPT *} { r script show $sha }
+    }
+
+    test {SCRIPT DEBUG: there is no debugger} {
+        assert_equal OK [r script debug no]
+        assert_error {ERR This server has no script debugger} { r script debug yes }
+        assert_error {ERR This server has no script debugger} { r script debug sync }
+        assert_error {ERR Use SCRIPT DEBUG YES/SYNC/NO} { r script debug maybe }
+        assert_equal 1 [r eval {return 1} 0]
+    }
+
+    test {what a script says of itself counts before it runs} {
+        r set k v
+        set writes "#!lua\nreturn redis.call('set', 'k', 'w')"
+        set sha [r script load $writes]
+        r config set maxmemory 1
+        assert_error {OOM command not allowed when used memory > 'maxmemory'.} { r eval $writes 0 }
+        assert_error {OOM command not allowed when used memory > 'maxmemory'.} { r evalsha $sha 0 }
+        assert_error {OOM *} { r eval "#!lua\nreturn 'never seen before'" 0 }
+        assert_equal v [r eval "#!lua flags=no-writes\nreturn redis.call('get', 'k')" 0]
+        assert_equal OK [r eval "#!lua flags=allow-oom\nreturn redis.call('set', 'k', 'v2')" 0]
+        assert_equal v2 [r eval {return redis.call('get', 'k')} 0] "one that says nothing is checked as it goes"
+        assert_error {OOM * script: *, on @user_script:1.} { r eval {return redis.call('set', 'k', 'w')} 0 }
+        assert_error {ERR Unexpected flag in script shebang: nosuch} { r eval "#!lua flags=nosuch\nreturn 1" 0 }
+        r multi
+        assert_error {OOM *} { r evalsha $sha 0 }
+        assert_error {EXECABORT *} { r exec }
+        r config set maxmemory 0
+        assert_equal v2 [r get k]
+        assert_equal OK [r evalsha $sha 0]
     }
 
     test {SCRIPT FLUSH} {

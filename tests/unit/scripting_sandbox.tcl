@@ -98,6 +98,13 @@ start_server {tags {scripting}} {
         } 0]
     }
 
+    test {coroutines nested without end} {
+        assert_error {ERR *stack overflow*} { r eval {local function f() return coroutine.wrap(f)() end return f()} 0 }
+        assert_error {ERR *stack overflow*} { r eval {local function f() return f() + 1 end return f()} 0 }
+        assert_match {*stack overflow*} [r eval {local function f() local ok, e = pcall(coroutine.wrap(f)) return e end return f()} 0]
+        assert_equal PONG [r ping]
+    }
+
     test {an abandoned coroutine does no harm} {
         for {set i 0} {$i < 50} {incr i} {
             r eval {local co = coroutine.wrap(function() redis.call('set', 'c', 1) coroutine.yield() end) co() collectgarbage() return 1} 0

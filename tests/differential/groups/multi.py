@@ -6,7 +6,7 @@ changed since 7.0: MULTI and WATCH within MULTI.
 """
 import importlib
 
-from compare import ENCODING, EXACT
+from compare import ENCODING, EXACT, NESTED
 from stream import Command, group_names
 
 LIMITS = {}
@@ -18,13 +18,13 @@ KINDS = b"snzqkht"
 
 
 def plain(p):
-    """A command of another group, or several: none that the driver itself runs, nor encodings."""
+    """A command of another group, or several: none that the driver itself runs, nor what is compared loosely."""
     while True:
         group = p.choice(OTHERS)
         functions = [f for _, f in group.COMMANDS]
         made = p.choices(functions, [w for w, _ in group.COMMANDS])[0](p)
         made = made if isinstance(made, list) else [made]
-        if not any(c.args[0][:1] == b"~" or c.how == ENCODING or c.args[0] == b"OBJECT" for c in made):
+        if not any(c.args[0][:1] == b"~" or c.how in (ENCODING, NESTED) or c.args[0] == b"OBJECT" for c in made):
             return made
 
 

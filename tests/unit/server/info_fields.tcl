@@ -38,7 +38,8 @@ set expected {
         keyspace_hits ^\\d+$ keyspace_misses ^\\d+$ unexpected_error_replies ^0$ total_error_replies ^\\d+$
         total_reads_processed ^\\d+$ total_writes_processed ^\\d+$ client_query_buffer_limit_disconnections ^0$
         client_output_buffer_limit_disconnections ^0$ pubsub_channels ^0$ pubsub_patterns ^0$ pubsubshard_channels ^0$
-        acl_access_denied_auth ^0$
+        acl_access_denied_auth ^0$ acl_access_denied_cmd ^0$ acl_access_denied_key ^0$
+        acl_access_denied_channel ^0$ acl_access_denied_db ^0$
     }
     cpu {
         used_cpu_sys {^\d+\.\d{6}$} used_cpu_user {^\d+\.\d{6}$} used_cpu_sys_children {^\d+\.\d{6}$}

@@ -1,0 +1,67 @@
+/* file.c - see file.h. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/zmalloc.h"
+
+sds fileRead(const char *path, mode_t *mode) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return NULL;
+    struct stat st;
+    if (mode && fstat(fd, &st) == 0) *mode = st.st_mode & 07777;
+    sds text = sdsempty();
+    char buf[16 * 1024];
+    ssize_t n;
+    while ((n = read(fd, buf, sizeof buf)) > 0 || (n < 0 && errno == EINTR)) {
+        if (n > 0) text = sdscatlen(text, buf, (size_t)n);
+    }
+    int reason = errno;
+    close(fd);
+    if (n == 0) return text;
+    sdsfree(text);
+    errno = reason;
+    return NULL;
+}
+
+static bool writeAll(int fd, struct str text) {
+    while (text.len > 0) {
+        ssize_t n = write(fd, text.ptr, text.len);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return false;
+        text = strN(text.ptr + n, text.len - (size_t)n);
+    }
+    return true;
+}
+
+/* The rename itself must survive a crash, too. */
+static void syncFolderOf(const char *path) {
+    char *copy = zstrdup(path);
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+    zfree(copy);
+}
+
+bool fileReplace(const char *path, struct str text, mode_t mode) {
+    sds temp = sdscatprintf(sdsempty(), "%s.%d.tmp", path, (int)getpid());
+    int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+    bool ok = fd >= 0 && writeAll(fd, text) && fchmod(fd, mode) == 0 && fsync(fd) == 0;
+    ok = ok && rename(temp, path) == 0;
+    int reason = errno;
+    if (fd >= 0) close(fd);
+    if (ok)
+        syncFolderOf(path);
+    else if (fd >= 0)
+        unlink(temp);
+    sdsfree(temp);
+    errno = reason;
+    return ok;
+}

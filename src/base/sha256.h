@@ -1,0 +1,8 @@
+/* sha256.h - SHA-256 (FIPS 180-4): passwords are stored as its digests. */
+#pragma once
+
+#include <stddef.h>
+
+#define SHA256_HEX_LEN 64
+
+void sha256Hex(char out[SHA256_HEX_LEN + 1], const void *p, size_t len); /* lower-case hex and a NUL */

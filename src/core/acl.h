@@ -1,0 +1,75 @@
+/* acl.h - users, and what each of them may do.
+ *
+ *     rules:   on >secret ~app:* %R~conf &news.* db=0,1 +@read +set -keys (+@all ~tmp:*)
+ *
+ *     user ──▶ passwords, on/off
+ *         └──▶ selectors: the root one, then one for each (...)     a command is allowed when one of them
+ * allows all commands: a bit for each, by serverCommand.id    of it: itself, its keys, its channels, its
+ *                  keys, channels: patterns (acl_patterns.h)        databases
+ *                  databases: numbers
+ *
+ * Files: acl_selector.c (what a selector grants, its rules and their text), acl_user.c (users, the table of
+ * them, their rules and text), acl_check.c (may this command run?), acl_log.c (ACL LOG), acl_file.c (the
+ * `user` directive and `aclfile`), acl_commands.c (ACL), client_auth.c (AUTH). What they share is in
+ * acl_private.h.
+ *
+ * A user that may do everything costs one branch for each command: see aclUnlimited. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/sds.h"
+#include "base/str.h"
+#include "core/client.h"
+#include "core/command.h"
+
+struct aclUserHead { /* what every struct aclUser starts with */
+    bool unlimited;  /* some selector grants everything */
+};
+struct aclUser;
+
+/* May a client do everything? One without a user (the server's own) may. */
+static inline bool aclUnlimited(const struct client *c) {
+    return !c->user || ((const struct aclUserHead *)c->user)->unlimited;
+}
+
+enum aclDenial {
+    ACL_ALLOWED,
+    ACL_DENIED_COMMAND,
+    ACL_DENIED_DB,
+    ACL_DENIED_KEY,
+    ACL_DENIED_CHANNEL,
+    ACL_DENIED_AUTH
+};
+enum aclContext {
+    ACL_TOPLEVEL, /* a client sent it, perhaps in MULTI */
+    ACL_EXEC,     /* it was queued, and runs now */
+    ACL_SCRIPT,
+};
+
+/* c->cmd is about to run, with c->argv: may it? If not, the error is replied, counted, and noted in ACL LOG.
+ * Whoever runs commands asks this: the call path, EXEC, scripts, and clients that were blocked. */
+bool aclRefuses(struct client *c, enum aclContext context);
+static inline bool aclAllows(struct client *c, enum aclContext context) {
+    return aclUnlimited(c) || !aclRefuses(c, context);
+}
+/* The same of any command, without a trace. */
+bool aclMayRun(const struct client *c, const struct serverCommand *cmd, const struct str *argv, int argc);
+/* c's running command reads keys that it does not name: may it read all keys? */
+bool aclMayReadAllKeys(const struct client *c);
+
+/* ---- Users ---- */
+struct aclUser *aclFindUser(struct str name); /* NULL: none */
+struct aclUser *aclDefaultUser(void);         /* always the same one */
+struct str aclUserName(const struct client *c);
+bool aclUserHasPassword(const struct aclUser *u); /* cannot come in without one */
+bool aclUserIsOn(const struct aclUser *u);
+/* Right password (in time that tells nothing about it), and the user is on? */
+bool aclUserAccepts(const struct aclUser *u, struct str password);
+/* The one password of the default user, or none when `password` is empty (`requirepass`). */
+void aclSetDefaultPassword(struct str password);
+/* A login failed: count it, and note it in ACL LOG under this name. */
+void aclNoteFailedAuth(struct client *c, struct str user);
+
+void aclInit(void);  /* directives, INFO fields, the default user */
+void aclStart(void); /* after the configuration: its users or the file; exits(1) on errors */

@@ -1,0 +1,207 @@
+/* acl_check.c - may this user run this command? Part of acl.h.
+ *
+ * A selector is asked in the order command, database, keys, channels, and says where it stops. The user may
+ * when one selector says yes. When none does, the refusal that came furthest is the one to tell: the user may
+ * nearly do that. */
+#include "core/acl_private.h"
+
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "commands/commands.h"
+#include "core/db.h"
+#include "core/reply.h"
+
+struct request {
+    const struct serverCommand *cmd;
+    const struct str *argv;
+    int argc, db;
+};
+
+/* ---- Command ---- */
+
+static bool commandAllowed(const struct aclSelector *s, const struct request *r) {
+    if (aclSelectorHasCommand(s, r->cmd->id) || r->cmd->flags & CMD_NO_AUTH) return true;
+    for (int i = 0; i < s->first_arg_count && r->argc > 1; i++) {
+        if (s->first_args[i].id == r->cmd->id && strIs(r->argv[1], s->first_args[i].arg)) return true;
+    }
+    return false;
+}
+
+/* ---- Databases ---- */
+
+static bool namesKeys(const struct serverCommand *cmd) {
+    for (int i = 0; i < cmd->spec->key_spec_count; i++) {
+        if (!(cmd->spec->key_specs[i].flags & KEY_NOT_KEY)) return true;
+    }
+    return false;
+}
+
+/* What is no number the command itself refuses. */
+static bool dbArgAllowed(const struct aclSelector *s, const struct request *r, int i, int *arg) {
+    int64_t db;
+    if (i >= r->argc || !string2ll(r->argv[i], &db) || aclSelectorHasDb(s, db)) return true;
+    *arg = i;
+    return false;
+}
+
+/* COPY a b DB n: the last one counts. */
+static bool copyTargetAllowed(const struct aclSelector *s, const struct request *r, int *arg) {
+    int at = r->argc;
+    for (int i = 3; i + 1 < r->argc; i++) {
+        if (strIs(r->argv[i], "db")) at = ++i;
+    }
+    return dbArgAllowed(s, r, at, arg);
+}
+
+static bool dbsAllowed(const struct aclSelector *s, const struct request *r, int *arg) {
+    commandProc *proc = r->cmd->spec->proc;
+    if (proc == flushallCommand) return false;
+    if (proc == selectCommand) return dbArgAllowed(s, r, 1, arg);
+    if (proc == swapdbCommand) return dbArgAllowed(s, r, 1, arg) && dbArgAllowed(s, r, 2, arg);
+    bool works_on_data = r->cmd->acl & ACL_KEYSPACE || namesKeys(r->cmd);
+    if (works_on_data && !aclSelectorHasDb(s, r->db)) return false;
+    if (proc == moveCommand) return dbArgAllowed(s, r, 2, arg);
+    return proc != copyCommand || copyTargetAllowed(s, r, arg);
+}
+
+/* ---- Keys ---- */
+
+static unsigned accessOf(unsigned key_flags) {
+    return (key_flags & KEY_ACCESS ? ACL_PATTERN_READ : 0) |
+           (key_flags & (KEY_INSERT | KEY_DELETE | KEY_UPDATE) ? ACL_PATTERN_WRITE : 0);
+}
+
+static bool keysAllowed(struct aclSelector *s, const struct request *r, int *arg) {
+    struct keyRef one, *keys = &one;
+    int n = commandOneKey(r->cmd, r->argc, &one) ? 1 : commandGetKeyRefs(r->cmd, r->argv, r->argc, &keys);
+    bool allowed = true;
+    for (int i = 0; i < n && allowed; i++) {
+        allowed = aclPatternsMatch(&s->keys, r->argv[keys[i].pos], accessOf(keys[i].flags));
+        if (!allowed) *arg = keys[i].pos;
+    }
+    if (keys != &one) zfree(keys);
+    return allowed;
+}
+
+/* ---- Channels ---- */
+
+/* A pattern is allowed when it is one of ours, word for word: what another pattern may match cannot be
+ * compared. */
+static bool selectorHasChannel(struct aclSelector *s, struct str channel, bool is_pattern) {
+    if (s->flags & SELECTOR_ALL_CHANNELS) return true;
+    return is_pattern ? aclPatternsHave(&s->channels, channel, 0)
+                      : aclPatternsMatch(&s->channels, channel, 0);
+}
+
+bool aclChannelAllowed(const struct aclUser *u, struct str channel, bool is_pattern) {
+    for (int i = 0; i < u->selector_count; i++) {
+        if (selectorHasChannel(u->selectors[i], channel, is_pattern)) return true;
+    }
+    return false;
+}
+
+static bool channelsAllowed(struct aclSelector *s, const struct request *r, int *arg) {
+    commandProc *proc = r->cmd->spec->proc;
+    bool publish = proc == publishCommand || proc == spublishCommand, pattern = proc == psubscribeCommand;
+    if (!publish && !pattern && proc != subscribeCommand && proc != ssubscribeCommand) return true;
+    for (int i = 1; i < (publish ? 2 : r->argc); i++) {
+        *arg = i;
+        if (!selectorHasChannel(s, r->argv[i], pattern)) return false;
+    }
+    return true;
+}
+
+/* ---- All of it ---- */
+
+static enum aclDenial askSelector(struct aclSelector *s, const struct request *r, int *arg) {
+    if (!commandAllowed(s, r)) return ACL_DENIED_COMMAND;
+    if (!(s->flags & SELECTOR_ALL_DBS) && !dbsAllowed(s, r, arg)) return ACL_DENIED_DB;
+    if (!(s->flags & SELECTOR_ALL_KEYS) && !keysAllowed(s, r, arg)) return ACL_DENIED_KEY;
+    if (r->cmd->flags & CMD_PUBSUB && !channelsAllowed(s, r, arg)) return ACL_DENIED_CHANNEL;
+    return ACL_ALLOWED;
+}
+
+enum aclDenial aclCheck(const struct aclUser *u, const struct serverCommand *cmd, const struct str *argv,
+                        int argc, int db, int *arg) {
+    struct request r = {.cmd = cmd, .argv = argv, .argc = argc, .db = db};
+    enum aclDenial furthest = ACL_DENIED_COMMAND;
+    *arg = 0;
+    for (int i = 0; i < u->selector_count; i++) {
+        int at = 0;
+        enum aclDenial denial = askSelector(u->selectors[i], &r, &at);
+        if (!denial) return ACL_ALLOWED;
+        if (denial < furthest || (denial == furthest && at <= *arg)) continue;
+        furthest = denial;
+        *arg = at;
+    }
+    return furthest;
+}
+
+bool aclMayRun(const struct client *c, const struct serverCommand *cmd, const struct str *argv, int argc) {
+    int arg;
+    return aclUnlimited(c) || !aclCheck(c->user, cmd, argv, argc, c->db->id, &arg);
+}
+
+bool aclMayReadAllKeys(const struct client *c) {
+    if (aclUnlimited(c)) return true;
+    struct request r = {.cmd = c->cmd, .argv = c->argv, .argc = c->argc, .db = c->db->id};
+    for (int i = 0; i < c->user->selector_count; i++) {
+        struct aclSelector *s = c->user->selectors[i];
+        int arg;
+        bool all = s->flags & SELECTOR_ALL_KEYS || aclPatternsHave(&s->keys, STR("*"), ACL_PATTERN_READ);
+        if (all && !askSelector(s, &r, &arg)) return true;
+    }
+    return false;
+}
+
+/* What the log names: the command, or the argument that was denied, or the database the client is in. */
+static struct str objectOf(const struct client *c, const struct serverCommand *cmd, enum aclDenial denial,
+                           int arg, char number[LONG_STR_SIZE]) {
+    if (denial == ACL_DENIED_COMMAND) return sdsview(cmd->fullname);
+    if (denial == ACL_DENIED_DB && !arg) return strN(number, ll2string(number, c->db->id));
+    return c->argv[arg];
+}
+
+/* ---- Refusals ---- */
+
+sds aclDenialText(const struct aclUser *u, const struct serverCommand *cmd, enum aclDenial denial,
+                  const struct str *what) {
+    static const char *const kinds[] = {
+        [ACL_DENIED_DB] = "database", [ACL_DENIED_KEY] = "key", [ACL_DENIED_CHANNEL] = "channel"};
+    if (denial == ACL_DENIED_COMMAND) {
+        return sdscatprintf(sdsempty(), "User %s has no permissions to run the '%s' command", u->name,
+                            cmd->fullname);
+    }
+    if (!what) return sdscatprintf(sdsempty(), "No permissions to access a %s", kinds[denial]);
+    sds text = sdscatprintf(sdsempty(), "User %s has no permissions to access the '", u->name);
+    return sdscatprintf(sdscatstr(text, *what), "' %s", kinds[denial]);
+}
+
+static void replyRefusal(struct client *c, enum aclContext context, enum aclDenial denial) {
+    static const char *const queued[] = {
+        [ACL_DENIED_COMMAND] = "no permission to execute the command or subcommand",
+        [ACL_DENIED_DB] = "no permission to access the database",
+        [ACL_DENIED_KEY] = "no permission to touch the specified keys",
+        [ACL_DENIED_CHANNEL] = "no permission to access one of the channels used as arguments"};
+    if (context == ACL_EXEC) {
+        replyErrorFmt(
+            c,
+            "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC "
+            "call. This command is no longer allowed for the following reason: %s",
+            queued[denial]);
+        return;
+    }
+    sds text = aclDenialText(c->user, c->cmd, denial, NULL);
+    replyErrorFmt(c, "%s%s", context == ACL_SCRIPT ? "ERR ACL failure in script: " : "NOPERM ", text);
+    sdsfree(text);
+}
+
+bool aclRefuses(struct client *c, enum aclContext context) {
+    int arg;
+    enum aclDenial denial = aclCheck(c->user, c->cmd, c->argv, c->argc, c->db->id, &arg);
+    if (!denial) return false;
+    char number[LONG_STR_SIZE];
+    aclLogAdd(c, denial, context, sdsview(c->user->name), objectOf(c, c->cmd, denial, arg, number));
+    replyRefusal(c, context, denial);
+    return true;
+}

@@ -1,0 +1,23 @@
+/* commandlog.h - COMMANDLOG and SLOWLOG: the last commands that took long, or came with a large request, or
+ * went with a large reply. A log each, the newest first, with a bounded number of entries of bounded size. */
+#pragma once
+
+#include <stdint.h>
+
+#include "core/client.h"
+
+enum commandlogType { COMMANDLOG_SLOW, COMMANDLOG_LARGE_REQUEST, COMMANDLOG_LARGE_REPLY, COMMANDLOG_TYPES };
+
+/* What the call path compares each command with before it looks closer. UINT64_MAX: off. `ticks` is the lower
+ * one of the slow log's limit and of latency-monitor-threshold (core/latency.h). */
+struct callLimits {
+    uint64_t ticks, request_bytes, reply_bytes;
+};
+extern struct callLimits call_limits;
+void callLimitsRefresh(void); /* a directive has changed */
+
+/* c->cmd has run, for us microseconds, and has replied reply_bytes: log it where it belongs. The size of the
+ * request is that of its form in the protocol. */
+void commandlogNote(struct client *c, uint64_t us, uint64_t reply_bytes);
+
+void commandlogInit(void); /* directives */

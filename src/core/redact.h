@@ -1,0 +1,19 @@
+/* redact.h - which arguments of a command are secrets. Asked only when a command is about to be shown
+ * (MONITOR, the command log, the crash report), so that it costs nothing while commands run. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/str.h"
+
+struct serverCommand;
+
+/* Is argv[i] a secret? For i > 0. */
+typedef bool secretArg(const struct str *argv, int argc, int i);
+
+/* The room of a command that takes secrets says which. fullname as in "config|set"; must stay. */
+void redactRegister(const char *fullname, secretArg *fn);
+/* argv[i], or "(redacted)". */
+struct str redactedArg(const struct serverCommand *cmd, const struct str *argv, int argc, int i);
+/* For redactRegister: a command all of whose arguments are secret. */
+bool redactAll(const struct str *argv, int argc, int i);

@@ -1,0 +1,19 @@
+/* ziplist.h - the flat list of older files, read only: what listpacks replaced.
+ *
+ *     [u32 bytes][u32 offset of the last entry][u16 count][entry ...][0xff]
+ *
+ *     entry:  size of the entry before it: 1 byte, or 0xfe and 4 bytes
+ *             00xxxxxx                      string of x bytes
+ *             01xxxxxx + 1 byte             string, 14-bit length, big endian
+ *             10...... + 4 bytes            string, 32-bit length, big endian
+ *             c0 d0 e0 f0 fe                integer of 16, 32, 64, 24, 8 bits
+ *             1111xxxx, x from 1 to 13      the integer x - 1
+ *
+ * All integers but those lengths are little endian. A count of 65535 means "unknown, walk". */
+#pragma once
+
+#include "base/str.h"
+
+/* The same elements as a listpack, the caller's. NULL when the bytes are no sound ziplist, down to the last
+ * one; never reads outside of them. */
+unsigned char *ziplistToListpack(struct str bytes);

@@ -1,0 +1,14 @@
+/* zipmap.h - the flat map of the oldest files, read only.
+ *
+ *     [u8 count][ length | key | length | free: 8 | value | `free` unused bytes ] ... [0xff]
+ *
+ *     length:  1 byte up to 253; or 0xfe and 4 bytes, little endian
+ *
+ * A count of 254 or more means "unknown, walk". */
+#pragma once
+
+#include "base/str.h"
+
+/* Key, value, key, value ... as a listpack, the caller's. NULL when the bytes are no sound zipmap, down to
+ * the last one; never reads outside of them. */
+unsigned char *zipmapToListpack(struct str bytes);

@@ -1,0 +1,380 @@
+/* rdb_load.c - reading a whole dataset. Part of rdb_file.h.
+ *
+ * The bucket that a key belongs into is a cache miss, as tables are larger than caches. So a key that has
+ * been read, and whose object is made, waits in a queue of a few while its bucket is fetched:
+ *
+ *     read ──> | hash, object | ... | ──> dbAddLoaded
+ *              bucket prefetched      bucket there
+ *
+ * What is in the file is not believed: numbers are compared with what is left of it (core/rdb.c), tables are
+ * made no larger than the rest of the file can fill. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "core/db.h"
+#include "core/evict.h"
+#include "core/loading.h"
+#include "core/type.h"
+#include "persist/rdb_file.h"
+
+#define QUEUE           8 /* a power of two */
+#define KEY_BYTES_MIN   3 /* of a key and its value in a file: type, length, length */
+#define CHECKSUM_SINCE  5 /* version */
+#define PRE_GA_FUNCTION "Pre-release function format not supported."
+
+int64_t rdb_key_load_delay_us;
+struct rdbLoadStats rdb_load_stats;
+
+struct loader {
+    struct rdbReader *r;
+    int flags;
+    struct db *db;
+    int64_t now_ms;
+    struct {
+        struct object *o;
+        uint64_t hash;
+    } queue[QUEUE];
+    unsigned in, out;
+    sds key; /* of the value that is being read */
+    /* What the opcodes before a key have said about it. */
+    int64_t expire_ms;         /* OBJ_NO_EXPIRE: none */
+    int64_t idle_s, frequency; /* -1: not told */
+    struct rdbLoadStats stats;
+};
+
+/* ---- Magic ---- */
+
+int rdbMagicVersion(const char magic[RDB_MAGIC_LEN]) {
+    size_t name = memcmp(magic, "REDIS", 5) == 0 ? 5 : memcmp(magic, "VALKEY", 6) == 0 ? 6 : 0;
+    int version = 0;
+    for (size_t i = name; name && i < RDB_MAGIC_LEN; i++) {
+        if (magic[i] < '0' || magic[i] > '9') return -1;
+        version = version * 10 + magic[i] - '0';
+    }
+    return name ? version : -1;
+}
+
+/* Which name is on it must go with the version, and the version must be one of ours, or newer if that may be
+ * tried. */
+bool rdbMagicReadable(const char magic[RDB_MAGIC_LEN]) {
+    int version = rdbMagicVersion(magic);
+    bool valkey = magic[0] == 'V';
+    if (version < RDB_VERSION_OLDEST || (valkey && version < RDB_VERSION_EXPIRING)) return false;
+    if (rdb_version_check == RDB_CHECK_RELAXED) return valkey || version < RDB_VERSION_EXPIRING;
+    return rdbVersionReadable(version) && valkey == (version == RDB_VERSION_EXPIRING);
+}
+
+static bool readMagic(struct loader *l) {
+    char magic[RDB_MAGIC_LEN];
+    struct rdbReader *r = l->r;
+    if (!rioRead(&r->io, magic, sizeof magic)) return false;
+    r->version = rdbMagicVersion(magic);
+    if (r->version < 0) return rioFail(&r->io, "Wrong signature trying to load DB from file");
+    return rdbMagicReadable(magic) || rioFail(&r->io, "Can't handle RDB format version %d", r->version);
+}
+
+/* ---- Keys ---- */
+
+/* Of two with the same name the later one counts, where that is allowed. */
+static bool addOne(struct loader *l, struct object *o, uint64_t hash) {
+    if (__builtin_expect(dbAddLoaded(l->db, o, hash), 1)) return true;
+    if (l->flags & RDB_LOAD_MERGE) {
+        dbDeleteSync(l->db, objectKey(o));
+        return dbAddLoaded(l->db, o, hash);
+    }
+    struct str key = objectKey(o);
+    rioFail(&l->r->io, "RDB has duplicated key '%.*s' in DB %d", (int)(key.len < 128 ? key.len : 128),
+            key.ptr, l->db->id);
+    objectFree(o);
+    return false;
+}
+
+static bool addOldest(struct loader *l) {
+    unsigned at = l->out++ % QUEUE;
+    return addOne(l, l->queue[at].o, l->queue[at].hash);
+}
+
+/* All that wait. After a failure they are dropped. */
+static bool addAll(struct loader *l) {
+    while (l->out != l->in && !rioFailed(&l->r->io)) addOldest(l);
+    while (l->out != l->in) objectFree(l->queue[l->out++ % QUEUE].o);
+    return !rioFailed(&l->r->io);
+}
+
+static void freeValue(struct value v) {
+    if (!v.embedded) objectTypes[v.type]->free(v);
+}
+
+static bool enqueue(struct loader *l, struct value v, uint64_t hash) {
+    if (l->in - l->out == QUEUE && !addOldest(l)) {
+        freeValue(v);
+        return false;
+    }
+    struct object *o = objectCreate(sdsview(l->key), l->expire_ms, v);
+    o->lru = objectFirstUse() & 0xffffff;
+    objectSetUse(o, l->idle_s, l->frequency);
+    unsigned at = l->in++ % QUEUE;
+    l->queue[at].o = o;
+    l->queue[at].hash = hash;
+    return true;
+}
+
+static void forgetAttributes(struct loader *l) {
+    l->expire_ms = OBJ_NO_EXPIRE;
+    l->idle_s = l->frequency = -1;
+}
+
+static bool keyIsOver(const struct loader *l) {
+    return l->expire_ms != OBJ_NO_EXPIRE && l->expire_ms < l->now_ms && !(l->flags & RDB_LOAD_KEEP_EXPIRED);
+}
+
+/* For tests. A client should not have to wait for a buffer's worth of delays. */
+static void slowDown(struct loader *l) {
+    rdbDelay(rdb_key_load_delay_us, l->stats.loaded);
+    loadingProgress(rioOffset(&l->r->io));
+}
+
+static bool readKey(struct loader *l, uint8_t type) {
+    struct str key;
+    struct value v;
+    if (!rdbReadString(l->r, &key)) return false;
+    sdssetlen(l->key, 0);
+    l->key = sdscatstr(l->key, key);
+    uint64_t hash = hashBytes(l->key, key.len);
+    hashtablePrefetchBucket(&l->db->keys, hash);
+    enum rdbLoaded got = rdbReadValue(l->r, type, &v);
+    if (got == RDB_FAILED) return false;
+    bool ok = true;
+    if (got == RDB_EMPTY) {
+        if (l->stats.empty++ < 10) serverLog(LL_NOTICE, "rdbLoadObject skipping empty key: %s", l->key);
+    } else if (keyIsOver(l)) {
+        freeValue(v);
+        l->stats.expired++;
+    } else {
+        ok = enqueue(l, v, hash);
+        l->stats.loaded++;
+    }
+    forgetAttributes(l);
+    if (__builtin_expect(rdb_key_load_delay_us != 0, 0)) slowDown(l);
+    return ok;
+}
+
+/* ---- Opcodes ---- */
+
+static bool readExpireSeconds(struct loader *l) {
+    int32_t s;
+    if (!rdbReadInt32(l->r, &s)) return false;
+    l->expire_ms = (int64_t)s * 1000;
+    return true;
+}
+
+static bool readIdle(struct loader *l) {
+    uint64_t s;
+    if (!rdbReadLen(l->r, &s)) return false;
+    l->idle_s = s > INT64_MAX ? INT64_MAX : (int64_t)s;
+    return true;
+}
+
+static bool readFrequency(struct loader *l) {
+    uint8_t uses;
+    if (!rioReadByte(&l->r->io, &uses)) return false;
+    l->frequency = uses;
+    return true;
+}
+
+static bool readSelectDb(struct loader *l) {
+    uint64_t id;
+    if (!rdbReadLen(l->r, &id) || !addAll(l)) return false;
+    struct db *db = id <= INT32_MAX ? dbGet((int64_t)id) : NULL;
+    if (!db)
+        return rioFail(&l->r->io,
+                       "FATAL: Data file was created with a Valkey server configured to handle more than %d "
+                       "databases. Exiting",
+                       dbCount());
+    l->db = db;
+    return true;
+}
+
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* Tables that cannot be made now may still grow, step by step. */
+static bool readSizes(struct loader *l) {
+    uint64_t keys, with_expire;
+    if (!rdbReadLen(l->r, &keys) || !rdbReadLen(l->r, &with_expire)) return false;
+    if (l->r->io.size == RIO_SIZE_UNKNOWN) return true;
+    uint64_t possible = rioLeft(&l->r->io) / KEY_BYTES_MIN;
+    dbTryExpand(l->db, dbSize(l->db) + least(keys, possible),
+                dbExpiresSize(l->db) + least(with_expire, possible));
+    return true;
+}
+
+static bool skipSlotInfo(struct loader *l) {
+    uint64_t slot, keys, with_expire;
+    return rdbReadLen(l->r, &slot) && rdbReadLen(l->r, &keys) && rdbReadLen(l->r, &with_expire);
+}
+
+static void noteAux(struct str name, struct str value) {
+    int64_t n = 0;
+    bool number = string2ll(value, &n);
+    if (strIs(name, "valkey-ver") || strIs(name, "redis-ver")) {
+        serverLog(LL_NOTICE, "Loading RDB produced by %s version %.*s",
+                  strIs(name, "valkey-ver") ? "Valkey" : "Redis", (int)least(value.len, 64), value.ptr);
+    } else if (strIs(name, "ctime") && number) {
+        int64_t age_s = time(NULL) - n;
+        serverLog(LL_NOTICE, "RDB age %lld seconds", (long long)(age_s < 0 ? 0 : age_s));
+    } else if (strIs(name, "used-mem") && number) {
+        serverLog(LL_NOTICE, "RDB memory usage when created %.2f Mb", (double)n / (1024 * 1024));
+        loadingUsedMemory((uint64_t)n);
+    } else if (strIs(name, "aof-base") && number) {
+        if (n) serverLog(LL_NOTICE, "RDB is base AOF");
+    } else if (name.len && name.ptr[0] == '%') {
+        serverLog(LL_NOTICE, "RDB '%.*s': %.*s", (int)least(name.len, 64), name.ptr,
+                  (int)least(value.len, 256), value.ptr);
+    } else {
+        serverLog(LL_DEBUG, "Unrecognized RDB AUX field: '%.*s'", (int)least(name.len, 64), name.ptr);
+    }
+}
+
+static bool readAux(struct loader *l) {
+    struct str name, value;
+    if (!rdbReadString(l->r, &name)) return false;
+    sdssetlen(l->key, 0);
+    l->key = sdscatstr(l->key, name);
+    if (!rdbReadString(l->r, &value)) return false;
+    noteAux(sdsview(l->key), value);
+    return true;
+}
+
+void rdbModuleName(uint64_t id, char name[10]) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    for (int i = 8; i >= 0; i--) name[8 - i] = letters[id >> (10 + 6 * i) & 63];
+    name[9] = '\0';
+}
+
+static bool refuseModule(struct loader *l) {
+    uint64_t id;
+    char name[10];
+    if (!rdbReadLen(l->r, &id)) return false;
+    rdbModuleName(id, name);
+    return rioFail(&l->r->io, "The RDB file contains AUX module data I can't load: no matching module '%s'",
+                   name);
+}
+
+static bool readSection(struct loader *l, uint8_t opcode) {
+    int count;
+    const struct rdbSection *const *sections = rdbSections(&count);
+    for (int i = 0; i < count; i++) {
+        if (sections[i]->opcode == opcode) return sections[i]->load(l->r);
+    }
+    return rioFail(&l->r->io, "unknown opcode %d", opcode);
+}
+
+/* Everything but keys and the end. */
+static bool readOpcode(struct loader *l, uint8_t opcode) {
+    switch (opcode) {
+    case RDB_OP_EXPIRETIME_MS: return rdbReadInt64(l->r, &l->expire_ms);
+    case RDB_OP_EXPIRETIME: return readExpireSeconds(l);
+    case RDB_OP_IDLE: return readIdle(l);
+    case RDB_OP_FREQ: return readFrequency(l);
+    case RDB_OP_SELECTDB: return readSelectDb(l);
+    case RDB_OP_RESIZEDB: return readSizes(l);
+    case RDB_OP_SLOT_INFO: return skipSlotInfo(l);
+    case RDB_OP_AUX: return readAux(l);
+    case RDB_OP_MODULE_AUX: return refuseModule(l);
+    case RDB_OP_FUNCTION_PRE_GA: return rioFail(&l->r->io, PRE_GA_FUNCTION);
+    default: return readSection(l, opcode);
+    }
+}
+
+static bool readChecksum(struct loader *l) {
+    struct rdbReader *r = l->r;
+    if (r->version < CHECKSUM_SINCE) return true;
+    uint64_t computed = rioReaderCrc(&r->io);
+    int64_t stored;
+    r->io.checksum = false;
+    if (!rdbReadInt64(r, &stored)) return false;
+    if (!rdb_checksum || (uint64_t)stored == computed) return true;
+    if (stored == 0) {
+        serverLog(LL_NOTICE, "RDB file was saved with checksum disabled: no check performed.");
+        return true;
+    }
+    return rioFail(&r->io, "Wrong RDB checksum expected: (%llx) but got (%llx)", (unsigned long long)computed,
+                   (unsigned long long)stored);
+}
+
+static bool readAll(struct loader *l) {
+    struct rioReader *io = &l->r->io;
+    uint8_t opcode;
+    if (!readMagic(l)) return false;
+    for (;;) {
+        if (!rioReadByte(io, &opcode)) return false;
+        if (opcode == RDB_OP_EOF) break;
+        bool ok = opcode < RDB_TYPES ? readKey(l, opcode) : readOpcode(l, opcode);
+        if (!ok) return false;
+    }
+    return addAll(l) && readChecksum(l);
+}
+
+enum rdbFileResult rdbLoadStream(struct rdbReader *r, int flags) {
+    struct loader l = {.r = r, .flags = flags, .db = dbGet(0), .now_ms = mstime(), .key = sdsempty()};
+    forgetAttributes(&l);
+    r->io.checksum = rdb_checksum;
+    r->keep_expired = flags & RDB_LOAD_KEEP_EXPIRED;
+    r->deep = rdb_sanitize == RDB_SANITIZE_YES;
+    bool ok = readAll(&l);
+    addAll(&l);
+    sdsfree(l.key);
+    rdb_load_stats = l.stats;
+    if (!ok || rioFailed(&r->io)) return RDB_FILE_BAD;
+    if (!(flags & RDB_LOAD_PREFIX) && !rioAtEnd(&r->io))
+        serverLog(LL_WARNING, "There is more behind the end of the RDB data: it is ignored.");
+    if (l.stats.empty)
+        serverLog(LL_NOTICE,
+                  "Done loading RDB, keys loaded: %llu, keys expired: %llu, empty keys skipped: %llu.",
+                  (unsigned long long)l.stats.loaded, (unsigned long long)l.stats.expired,
+                  (unsigned long long)l.stats.empty);
+    else
+        serverLog(LL_NOTICE, "Done loading RDB, keys loaded: %llu, keys expired: %llu.",
+                  (unsigned long long)l.stats.loaded, (unsigned long long)l.stats.expired);
+    return RDB_FILE_OK;
+}
+
+/* ---- Files ---- */
+
+static void tellProgress(struct rioReader *io) {
+    loadingProgress(rioOffset(io));
+}
+
+enum rdbFileResult rdbLoadFile(const char *path, int flags, sds *error) {
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    *error = NULL;
+    if (fd < 0 && errno == ENOENT) return RDB_FILE_MISSING;
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        *error = sdsnew(strerror(errno));
+        if (fd >= 0) close(fd);
+        return RDB_FILE_BAD;
+    }
+    struct rdbReader r = {0};
+    rioReaderInit(&r.io, rioSourceFd, &fd, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : RIO_SIZE_UNKNOWN);
+    r.io.progress = tellProgress;
+    loadingStart((uint64_t)st.st_size, false);
+    enum rdbFileResult result = rdbLoadStream(&r, flags);
+    loadingStop(result == RDB_FILE_OK);
+    if (result == RDB_FILE_BAD)
+        *error =
+            sdscatprintf(sdsempty(), "%s, at offset %llu", r.io.error, (unsigned long long)r.io.error_offset);
+    rdbReaderFree(&r);
+    close(fd);
+    return result;
+}

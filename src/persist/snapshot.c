@@ -1,0 +1,421 @@
+/* snapshot.c - when the dataset's file is written and read; see snapshot.h.
+ *
+ * dbstats.dirty only ever grows. What has changed since the last save is its distance from a mark: where it
+ * stood when that save was taken, for a save in the background when the child was forked. So changes that
+ * come while the child writes are counted without ado. */
+#include "persist/snapshot.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "commands/commands.h"
+#include "core/child.h"
+#include "core/config.h"
+#include "core/cron.h"
+#include "core/db.h"
+#include "core/debug.h"
+#include "core/generic.h"
+#include "core/info.h"
+#include "core/lazyfree.h"
+#include "core/loading.h"
+#include "core/reply.h"
+#include "persist/rdb_file.h"
+
+#define RETRY_DELAY_S 5 /* after a failure */
+
+struct savePoint {
+    int64_t seconds, changes;
+};
+
+bool rdb_del_sync_files;
+static sds filename;
+static bool stop_writes_on_error;
+static struct savePoint *points;
+static int point_count;
+static bool points_set; /* by the configuration: the defaults no longer count */
+
+static struct {
+    uint64_t dirty_mark; /* dbstats.dirty when the last save was taken */
+    int64_t at_s;        /* and when that was, in Unix time */
+    uint64_t saves;
+    int64_t tried_s; /* the last try in the background */
+    bool failed;     /* the last one did */
+    int64_t took_s;  /* -1: there was none */
+    bool scheduled;
+} last = {.took_s = -1};
+
+static struct {
+    uint64_t dirty;
+    int64_t since_s;
+    pid_t pid;
+} background;
+
+const char *snapshotFile(void) {
+    return filename;
+}
+
+static uint64_t changes(void) {
+    return dbstats.dirty - last.dirty_mark;
+}
+
+/* ---- Saving ---- */
+
+static void saved(uint64_t dirty) {
+    last.dirty_mark = dirty;
+    last.at_s = time(NULL);
+    last.failed = false;
+}
+
+bool snapshotSave(void) {
+    if (!rdbSaveFile(filename, 0, NULL)) return false;
+    saved(dbstats.dirty);
+    return true;
+}
+
+static int childSave(void *priv) {
+    (void)priv;
+    return rdbSaveFile(filename, 0, childProgress) ? 0 : 1;
+}
+
+/* A child that we have ended ourselves has not failed. */
+static void childSaved(int exit_code, int sig, void *priv) {
+    (void)priv;
+    last.took_s = time(NULL) - background.since_s;
+    if (sig) {
+        serverLog(LL_WARNING, "Background saving terminated by signal %d", sig);
+        rdbRemoveTemporary(filename, background.pid);
+        if (sig != SIGUSR1) last.failed = true;
+    } else if (exit_code != 0) {
+        serverLog(LL_WARNING, "Background saving error");
+        last.failed = true;
+    } else {
+        serverLog(LL_NOTICE, "Background saving terminated with success");
+        saved(background.dirty);
+    }
+}
+
+static bool startBackground(void) {
+    const char *err;
+    last.saves++;
+    last.tried_s = time(NULL);
+    background.dirty = dbstats.dirty;
+    background.since_s = last.tried_s;
+    if (!childStart(CHILD_RDB, childSave, childSaved, NULL, &err)) {
+        serverLog(LL_WARNING, "Can't save in background: fork: %s", err);
+        last.failed = true;
+        return false;
+    }
+    last.scheduled = false;
+    background.pid = childPid();
+    serverLog(LL_NOTICE, "Background saving started by pid %ld", (long)background.pid);
+    return true;
+}
+
+/* ---- By itself ---- */
+
+static bool mayTry(int64_t now_s) {
+    return !last.failed || now_s - last.tried_s > RETRY_DELAY_S;
+}
+
+static const struct savePoint *duePoint(int64_t now_s) {
+    for (int i = 0; i < point_count; i++) {
+        if (changes() >= (uint64_t)points[i].changes && now_s - last.at_s > points[i].seconds)
+            return &points[i];
+    }
+    return NULL;
+}
+
+static void snapshotCron(void) {
+    int64_t now_s = cmd_time_ms / 1000;
+    if (childRunning() != CHILD_NONE || !mayTry(now_s)) return;
+    const struct savePoint *due = duePoint(now_s);
+    if (due)
+        serverLog(LL_NOTICE, "%lld changes in %lld seconds. Saving...", (long long)due->changes,
+                  (long long)due->seconds);
+    if (due || last.scheduled) startBackground();
+}
+
+/* FLUSHALL: what a child is about to write is of no use any more, and an empty dataset is quickly saved. */
+static void flushed(void) {
+    if (childRunning() == CHILD_RDB) childKill();
+    if (point_count && !loadingActive()) snapshotSave();
+}
+
+int snapshotOnExit(int flags) {
+    if (childRunning() == CHILD_RDB) {
+        serverLog(LL_WARNING, "There is a child saving an .rdb. Killing it!");
+        childKill();
+    }
+    if (flags & SHUTDOWN_NOSAVE || (point_count == 0 && !(flags & SHUTDOWN_SAVE))) return 1;
+    serverLog(LL_NOTICE, "Saving the final RDB snapshot before exiting.");
+    if (snapshotSave()) return 1;
+    serverLog(LL_WARNING, flags & SHUTDOWN_FORCE ? "Error trying to save the DB. Exit anyway."
+                                                 : "Error trying to save the DB, can't exit.");
+    return 0;
+}
+
+/* ---- Loading ---- */
+
+void snapshotLoadAtStart(void) {
+    int64_t start_us = monotonicUs();
+    sds error;
+    switch (rdbLoadFile(filename, 0, &error)) {
+    case RDB_FILE_OK:
+        serverLog(LL_NOTICE, "DB loaded from disk: %.3f seconds", (double)(monotonicUs() - start_us) / 1e6);
+        return;
+    case RDB_FILE_MISSING: return;
+    case RDB_FILE_BAD:
+        serverLog(LL_WARNING, "Error reading the RDB file %s: %s", filename, error);
+        serverLog(LL_WARNING, "Fatal error loading the DB, check server logs. Exiting.");
+        exit(1);
+    }
+}
+
+enum { RELOAD_MERGE = 1, RELOAD_NO_FLUSH = 2, RELOAD_NO_SAVE = 4 };
+
+static bool reloadOptions(struct client *c, int *options) {
+    *options = 0;
+    for (int i = 2; i < c->argc; i++) {
+        if (strIs(c->argv[i], "merge"))
+            *options |= RELOAD_MERGE;
+        else if (strIs(c->argv[i], "noflush"))
+            *options |= RELOAD_NO_FLUSH;
+        else if (strIs(c->argv[i], "nosave"))
+            *options |= RELOAD_NO_SAVE;
+        else {
+            replyError(c, "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.");
+            return false;
+        }
+    }
+    return true;
+}
+
+static void emptyAll(void) {
+    int count;
+    const struct rdbSection *const *sections = rdbSections(&count);
+    dbEmpty(NULL, false);
+    for (int i = 0; i < count; i++) {
+        if (sections[i]->empty) sections[i]->empty();
+    }
+}
+
+static void debugReload(struct client *c) {
+    int options;
+    sds error;
+    if (!reloadOptions(c, &options)) return;
+    if (loadingActive()) { /* a client that is served while another one reloads */
+        replyError(c, err_loading);
+        return;
+    }
+    if (!(options & RELOAD_NO_SAVE) && !snapshotSave()) {
+        replyError(c, "ERR");
+        return;
+    }
+    if (!(options & RELOAD_NO_FLUSH)) emptyAll();
+    enum rdbFileResult result = rdbLoadFile(filename, options & RELOAD_MERGE ? RDB_LOAD_MERGE : 0, &error);
+    if (result != RDB_FILE_OK) {
+        serverLog(LL_WARNING, "Error reading the RDB file %s: %s", filename,
+                  error ? error : "it is not there");
+        sdsfree(error);
+        replyError(c, "ERR Error trying to load the RDB dump, check server logs.");
+        return;
+    }
+    serverLog(LL_WARNING, "DB reloaded by DEBUG RELOAD");
+    replyOk(c);
+}
+
+/* ---- Commands ---- */
+
+static const char err_in_progress[] = "ERR Background save already in progress";
+
+void saveCommand(struct client *c) {
+    if (childRunning() == CHILD_RDB) {
+        replyError(c, err_in_progress);
+        return;
+    }
+    last.saves++;
+    if (snapshotSave())
+        replyOk(c);
+    else
+        replyError(c, "ERR");
+}
+
+static void cancel(struct client *c) {
+    if (childRunning() == CHILD_RDB) {
+        serverLog(LL_NOTICE, "Background saving will be aborted due to user request");
+        childKill();
+        replyStatus(c, "Background saving cancelled");
+    } else if (last.scheduled) {
+        serverLog(LL_NOTICE, "Scheduled background saving will be cancelled due to user request");
+        last.scheduled = false;
+        replyStatus(c, "Scheduled background saving cancelled");
+    } else {
+        replyError(c, "ERR Background saving is currently not in progress or scheduled");
+    }
+}
+
+/* In a transaction nothing is forked: its commands would not all be in the file. */
+static void saveInBackground(struct client *c, bool schedule) {
+    bool in_exec = c->flags & CLIENT_IN_EXEC;
+    if (childRunning() == CHILD_RDB) {
+        replyError(c, err_in_progress);
+    } else if (childRunning() != CHILD_NONE || in_exec) {
+        if (schedule || in_exec) {
+            last.scheduled = true;
+            replyStatus(c, "Background saving scheduled");
+        } else {
+            replyError(c, "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE "
+                          "SCHEDULE in order to schedule a BGSAVE whenever possible.");
+        }
+    } else if (startBackground()) {
+        replyStatus(c, "Background saving started");
+    } else {
+        replyError(c, "ERR");
+    }
+}
+
+void bgsaveCommand(struct client *c) {
+    bool schedule = c->argc == 2 && strIs(c->argv[1], "schedule");
+    if (c->argc == 2 && strIs(c->argv[1], "cancel"))
+        cancel(c);
+    else if (c->argc == 1 || schedule)
+        saveInBackground(c, schedule);
+    else
+        replySyntaxError(c);
+}
+
+void lastsaveCommand(struct client *c) {
+    replyLongLong(c, last.at_s);
+}
+
+/* Who changes data relies on it being saved. */
+static bool snapshotFilter(struct client *c, struct serverCommand *cmd) {
+    if (__builtin_expect(!last.failed, 1) || !stop_writes_on_error || point_count == 0) return true;
+    if (c->flags & CLIENT_FAKE) return true;
+    if (!(cmd->flags & CMD_WRITE) && cmd->spec->proc != pingCommand) return true;
+    replyError(c, "MISCONF Valkey is configured to save RDB snapshots, but it's currently unable to persist "
+                  "to disk. Commands that may modify the data set are disabled, because this instance is "
+                  "configured to report errors during writes if RDB snapshotting fails "
+                  "(stop-writes-on-bgsave-error option). Please check the Valkey logs for details about the "
+                  "RDB error.");
+    return false;
+}
+
+/* ---- Directives ---- */
+
+static bool validFilename(const char *value, const char **err) {
+    if (!strchr(value, '/')) return true;
+    *err = "dbfilename can't be a path, just a filename";
+    return false;
+}
+
+static bool parsePoints(int argc, const sds *argv, struct savePoint *dst) {
+    for (int i = 0; i + 1 < argc; i += 2) {
+        struct savePoint *p = &dst[i / 2];
+        if (!string2ll(sdsview(argv[i]), &p->seconds) || !string2ll(sdsview(argv[i + 1]), &p->changes))
+            return false;
+        if (p->seconds < 1 || p->changes < 0) return false;
+    }
+    return argc % 2 == 0;
+}
+
+/* In a configuration file each line adds points, and the first one takes the place of the defaults. */
+static void takePoints(const struct savePoint *from, int count) {
+    bool running = server_el; /* else the configuration is being read */
+    if (running || !points_set || count == 0) point_count = 0;
+    points_set = true;
+    points = zrealloc(points, (size_t)(point_count + count) * sizeof *points);
+    if (count) memcpy(points + point_count, from, (size_t)count * sizeof *points);
+    point_count += count;
+}
+
+/* "3600 1 300 100" comes as several words, or as one. */
+static bool setSave(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+    (void)d;
+    sds text = sdsempty();
+    for (int i = 0; i < argc; i++) text = sdscat(sdscatstr(text, argv[i]), " ");
+    int count = 0;
+    sds *words = sdssplitargs(text, sdslen(text), &count);
+    struct savePoint *parsed = zmalloc((size_t)(count / 2 + 1) * sizeof *parsed);
+    bool ok = words && parsePoints(count, words, parsed);
+    if (ok)
+        takePoints(parsed, count / 2);
+    else
+        *err = "Invalid save parameters";
+    zfree(parsed);
+    sdsfreesplitres(words, count);
+    sdsfree(text);
+    return ok;
+}
+
+static sds getSave(const struct configDirective *d) {
+    (void)d;
+    sds s = sdsempty();
+    for (int i = 0; i < point_count; i++)
+        s = sdscatprintf(s, "%s%lld %lld", i ? " " : "", (long long)points[i].seconds,
+                         (long long)points[i].changes);
+    return s;
+}
+
+/* ---- INFO ---- */
+
+static sds persistenceInfo(sds s) {
+    bool saving = childRunning() == CHILD_RDB;
+    s = infoField(s, "rdb_changes_since_last_save:%llu", (unsigned long long)changes());
+    s = infoField(s, "rdb_bgsave_in_progress:%d", saving);
+    s = infoField(s, "rdb_last_save_time:%lld", (long long)last.at_s);
+    s = infoField(s, "rdb_last_bgsave_status:%s", last.failed ? "err" : "ok");
+    s = infoField(s, "rdb_last_bgsave_time_sec:%lld", (long long)last.took_s);
+    s = infoField(s, "rdb_current_bgsave_time_sec:%lld",
+                  saving ? (long long)(time(NULL) - background.since_s) : -1);
+    s = infoField(s, "rdb_saves:%llu", (unsigned long long)last.saves);
+    s = infoField(s, "rdb_last_load_keys_expired:%llu", (unsigned long long)rdb_load_stats.expired);
+    return infoField(s, "rdb_last_load_keys_loaded:%llu", (unsigned long long)rdb_load_stats.loaded);
+}
+
+static void resetStats(void) {
+    last.saves = 0;
+}
+
+void snapshotInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_SPECIAL("save", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setSave, getSave, NULL),
+        CONFIG_STRING("dbfilename", NULL, CONFIG_MODIFIABLE | CONFIG_PROTECTED, &filename, "dump.rdb",
+                      validFilename, NULL),
+        CONFIG_BOOL("rdbchecksum", NULL, 0, &rdb_checksum, true, NULL),
+        CONFIG_BOOL("rdb-save-incremental-fsync", NULL, CONFIG_MODIFIABLE, &rdb_incremental_fsync, true,
+                    NULL),
+        CONFIG_BOOL("rdb-del-sync-files", NULL, CONFIG_MODIFIABLE, &rdb_del_sync_files, false, NULL),
+        CONFIG_BOOL("stop-writes-on-bgsave-error", NULL, CONFIG_MODIFIABLE, &stop_writes_on_error, true,
+                    NULL),
+        CONFIG_INT("rdb-key-save-delay", NULL, CONFIG_MODIFIABLE | CONFIG_HIDDEN, &rdb_key_save_delay_us, 0,
+                   INT32_MIN, INT32_MAX, NULL),
+        CONFIG_INT("key-load-delay", NULL, CONFIG_MODIFIABLE | CONFIG_HIDDEN, &rdb_key_load_delay_us, 0,
+                   INT32_MIN, INT32_MAX, NULL),
+    };
+    static const char *const reload_help[] = {
+        "RELOAD [MERGE] [NOFLUSH] [NOSAVE]",
+        "    Save the data to the RDB file and load it again. NOSAVE: load the file as it is.",
+        "    NOFLUSH: keep the data that is there. MERGE: keys of the file replace those there.",
+        NULL,
+    };
+    static const struct debugSubcommand reload = {"reload", 0, -1, debugReload, reload_help};
+    static const struct savePoint defaults[] = {{3600, 1}, {300, 100}, {60, 10000}};
+    configRegister(directives, sizeof directives / sizeof *directives);
+    takePoints(defaults, sizeof defaults / sizeof *defaults);
+    points_set = false;
+    last.at_s = time(NULL);
+    infoRegister("persistence", persistenceInfo);
+    configOnResetStat(resetStats);
+    cronRegister(snapshotCron, 0);
+    commandAddFilter(snapshotFilter);
+    debugRegister(&reload);
+    onFlushall(flushed);
+}

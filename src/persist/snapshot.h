@@ -1,0 +1,18 @@
+/* snapshot.h - the dataset's own file: SAVE, BGSAVE, LASTSAVE, save points, loading at start, and what
+ * happens to it at FLUSHALL, SHUTDOWN and DEBUG RELOAD. The format is rdb_file.h's. */
+#pragma once
+
+#include <stdbool.h>
+
+extern bool rdb_del_sync_files; /* rdb-del-sync-files: a replica keeps no file that it only needed to start */
+
+const char *snapshotFile(void); /* dbfilename */
+/* Saves now, in this process. False: it has been logged why. */
+bool snapshotSave(void);
+/* Reads the file, if there is one, and logs how long it took; exits when it cannot be read. For
+ * server/main.c, when the loop exists and nothing runs yet. */
+void snapshotLoadAtStart(void);
+/* For shutdownOnExit: flags are SHUTDOWN_*; 0 when the data should have been saved and could not be. */
+int snapshotOnExit(int flags);
+
+void snapshotInit(void); /* directives, INFO fields, cron, commands' filter, DEBUG RELOAD */

@@ -1,0 +1,312 @@
+/* function_commands.c - FUNCTION and its subcommands, FCALL. Part of functions.h. */
+#include "base/glob.h"
+#include "commands/commands.h"
+#include "core/command.h"
+#include "core/db.h"
+#include "core/reply.h"
+#include "script/function_set.h"
+#include "script/functions.h"
+
+static void replyAndFree(struct client *c, sds error) {
+    replyErrorStr(c, sdsview(error));
+    sdsfree(error);
+}
+
+/* ---- FCALL ---- */
+
+static void fcall(struct client *c, bool read_only) {
+    const struct function *f = functionSetFind(&functions, c->argv[1]);
+    if (!f) {
+        replyError(c, "ERR Function not found");
+        return;
+    }
+    int keys;
+    if (!scriptKeyCount(c, &keys, "ERR Bad number of keys provided")) return;
+    struct scriptCode code = {
+        .name = f->name, .kind = SCRIPT_FUNCTION, .flags = f->flags, .function = f->callback};
+    scriptExecute(c, &code, keys, read_only);
+}
+
+void fcallCommand(struct client *c) {
+    fcall(c, false);
+}
+void fcallRoCommand(struct client *c) {
+    fcall(c, true);
+}
+
+/* For the checks before a function runs: what it says of itself. */
+uint64_t fcallFlags(const struct client *c, uint64_t command_flags) {
+    const struct function *f = functionSetFind(&functions, c->argv[1]);
+    return f ? scriptCommandFlags(f->flags, command_flags) : command_flags;
+}
+
+/* ---- Changing ---- */
+
+/* What comes from a file has been loaded before. */
+static int loadLimit(const struct client *c) {
+    return c->conn ? LIBRARY_LOAD_LIMIT_MS : 0;
+}
+
+void functionLoadCommand(struct client *c) {
+    enum functionPolicy policy = FUNCTIONS_APPEND;
+    for (int i = 2; i < c->argc - 1; i++) {
+        if (!strIs(c->argv[i], "replace")) {
+            replyAndFree(c, sdscatstr(sdsnew("ERR Unknown option given: "), c->argv[i]));
+            return;
+        }
+        policy = FUNCTIONS_REPLACE;
+    }
+    sds error;
+    struct str text = c->argv[c->argc - 1];
+    const struct functionLibrary *lib = functionSetLoad(&functions, text, policy, loadLimit(c), &error);
+    if (!lib) {
+        replyAndFree(c, error);
+        return;
+    }
+    dbstats.dirty++;
+    replyBulk(c, sdsview(lib->name));
+}
+
+void functionDeleteCommand(struct client *c) {
+    struct functionLibrary *lib = functionSetLibrary(&functions, c->argv[2]);
+    if (!lib) {
+        replyError(c, "ERR Library not found");
+        return;
+    }
+    functionSetDrop(&functions, lib, scriptVm(SCRIPT_FUNCTION));
+    scriptVmUsed(SCRIPT_FUNCTION);
+    dbstats.dirty++;
+    replyOk(c);
+}
+
+void functionFlushCommand(struct client *c) {
+    bool async;
+    if (c->argc > 3) {
+        replySubcommandError(c);
+    } else if (!scriptFlushMode(c, &async)) {
+        replyError(c, "ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
+    } else {
+        functionsFlush(async);
+        dbstats.dirty++;
+        replyOk(c);
+    }
+}
+
+void functionKillCommand(struct client *c) {
+    scriptKill(c, SCRIPT_FUNCTION);
+}
+
+/* ---- DUMP and RESTORE ---- */
+
+void functionDumpCommand(struct client *c) {
+    sds body = sdsempty();
+    struct rioWriter w;
+    rioWriterInit(&w, rioSinkSds, &body);
+    functionsSave(&w);
+    rioFlush(&w);
+    rioWriterFree(&w);
+    body = rdbDumpSeal(body, RDB_VERSION);
+    replyBulk(c, sdsview(body));
+    sdsfree(body);
+}
+
+/* One library of the payload into the set. */
+static bool restoreOne(struct rdbReader *r, struct functionSet *set, int limit_ms, sds *error) {
+    uint8_t opcode;
+    struct str code;
+    if (!rioReadByte(&r->io, &opcode)) {
+        *error = sdsnew("ERR failed loading type");
+    } else if (opcode != RDB_OP_FUNCTION) {
+        *error = sdsnew("ERR given type is not a function");
+    } else if (!rdbReadString(r, &code)) {
+        *error = sdsnew("ERR Failed loading library payload");
+    } else {
+        return functionSetLoad(set, code, FUNCTIONS_APPEND, limit_ms, error) != NULL;
+    }
+    return false;
+}
+
+static bool restoreAll(struct str body, int version, struct functionSet *set, int limit_ms, sds *error) {
+    struct rdbReader r = {.version = version, .deep = true, .from_client = true};
+    rioReaderInitMemory(&r.io, body);
+    bool ok = true;
+    while (ok && !rioAtEnd(&r.io)) ok = restoreOne(&r, set, limit_ms, error);
+    rdbReaderFree(&r);
+    return ok;
+}
+
+/* What the payload holds takes the place of everything: the old libraries go when it has proved to be good.
+ */
+static bool takeOver(struct functionSet *set, bool flush, enum functionPolicy policy, sds *error) {
+    if (!flush) return functionSetJoin(&functions, set, policy, error);
+    struct functionSet old = functions;
+    functions = *set;
+    *set = old;
+    return true;
+}
+
+void functionRestoreCommand(struct client *c) {
+    if (c->argc > 4) {
+        replySubcommandError(c);
+        return;
+    }
+    bool flush = c->argc == 4 && strIs(c->argv[3], "flush");
+    bool replace = c->argc == 4 && strIs(c->argv[3], "replace");
+    if (c->argc == 4 && !flush && !replace && !strIs(c->argv[3], "append")) {
+        replyError(c, "ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.");
+        return;
+    }
+    struct str body;
+    int version;
+    if (!rdbDumpValid(c->argv[2], &body, &version)) {
+        replyError(c, "ERR DUMP payload version or checksum are wrong");
+        return;
+    }
+    struct functionSet set;
+    sds error = NULL;
+    functionSetInit(&set);
+    if (restoreAll(body, version, &set, loadLimit(c), &error) &&
+        takeOver(&set, flush, replace ? FUNCTIONS_REPLACE : FUNCTIONS_APPEND, &error)) {
+        dbstats.dirty++;
+        replyOk(c);
+    } else {
+        replyAndFree(c, error);
+    }
+    functionSetFree(&set, scriptVm(SCRIPT_FUNCTION)); /* what failed, or what was before */
+    scriptVmUsed(SCRIPT_FUNCTION);
+}
+
+/* ---- LIST ---- */
+
+struct listOptions {
+    bool has_pattern, with_code;
+    struct str pattern;
+};
+
+static bool parseListOptions(struct client *c, struct listOptions *o) {
+    for (int i = 2; i < c->argc; i++) {
+        if (!o->with_code && strIs(c->argv[i], "withcode")) {
+            o->with_code = true;
+        } else if (!o->has_pattern && strIs(c->argv[i], "libraryname")) {
+            if (i + 1 == c->argc) {
+                replyError(c, "ERR library name argument was not given");
+                return false;
+            }
+            o->has_pattern = true;
+            o->pattern = c->argv[++i];
+        } else {
+            replyAndFree(c, sdscatstr(sdsnew("ERR Unknown argument "), c->argv[i]));
+            return false;
+        }
+    }
+    return true;
+}
+
+static void replyFunction(struct client *c, const struct function *f) {
+    replyMapLen(c, 3);
+    replyBulkCstr(c, "name");
+    replyBulk(c, sdsview(f->name));
+    replyBulkCstr(c, "description");
+    if (f->description)
+        replyBulk(c, sdsview(f->description));
+    else
+        replyNull(c);
+    replyBulkCstr(c, "flags");
+    replySetLen(c, __builtin_popcount(f->flags & ((1u << SCRIPT_FLAGS) - 1)));
+    for (int bit = 0; bit < SCRIPT_FLAGS; bit++) {
+        if (f->flags & 1u << bit) replyStatus(c, scriptFlagName(bit));
+    }
+}
+
+static void replyLibrary(struct client *c, const struct functionLibrary *lib, bool with_code) {
+    replyMapLen(c, with_code ? 4 : 3);
+    replyBulkCstr(c, "library_name");
+    replyBulk(c, sdsview(lib->name));
+    replyBulkCstr(c, "engine");
+    replyBulkCstr(c, "LUA");
+    replyBulkCstr(c, "functions");
+    replyArrayLen(c, (int64_t)lib->count);
+    for (const struct function *f = lib->functions; f; f = f->next) replyFunction(c, f);
+    if (!with_code) return;
+    replyBulkCstr(c, "library_code");
+    replyBulk(c, sdsview(lib->text));
+}
+
+void functionListCommand(struct client *c) {
+    struct listOptions options = {0};
+    if (!parseListOptions(c, &options)) return;
+    struct hashtableIterator it;
+    void *entry;
+    int64_t n = 0;
+    struct replyMark mark = replyDeferLen(c);
+    hashtableInitIterator(&it, &functions.libraries, false);
+    while (hashtableNext(&it, &entry)) {
+        const struct functionLibrary *lib = entry;
+        if (options.has_pattern && !globMatch(options.pattern, sdsview(lib->name), true)) continue;
+        replyLibrary(c, lib, options.with_code);
+        n++;
+    }
+    hashtableStopIterator(&it);
+    replySetArrayLen(c, mark, n);
+}
+
+/* ---- STATS ---- */
+
+static void replyRunning(struct client *c) {
+    if (!script_run.name) {
+        replyNull(c);
+        return;
+    }
+    const struct client *caller = script_run.caller;
+    replyMapLen(c, 3);
+    replyBulkCstr(c, "name");
+    replyBulkCstr(c, script_run.name);
+    replyBulkCstr(c, "command");
+    replyArrayLen(c, caller->argc);
+    for (int i = 0; i < caller->argc; i++) replyBulk(c, caller->argv[i]);
+    replyBulkCstr(c, "duration_ms");
+    replyLongLong(c, (int64_t)(scriptRunUs() / 1000));
+}
+
+void functionStatsCommand(struct client *c) {
+    if (script_run.name && script_run.kind == SCRIPT_EVAL) {
+        scriptReplyBusy(c);
+        return;
+    }
+    replyMapLen(c, 2);
+    replyBulkCstr(c, "running_script");
+    replyRunning(c);
+    replyBulkCstr(c, "engines");
+    replyMapLen(c, 1);
+    replyBulkCstr(c, "LUA");
+    replyMapLen(c, 2);
+    replyBulkCstr(c, "libraries_count");
+    replyLongLong(c, (int64_t)functionsLibraryCount());
+    replyBulkCstr(c, "functions_count");
+    replyLongLong(c, (int64_t)functionsCount());
+}
+
+void functionHelpCommand(struct client *c) {
+    static const char *lines[] = {"DELETE <library-name>",
+                                  "    Drop a library and its functions.",
+                                  "DUMP",
+                                  "    Return all libraries as a payload for FUNCTION RESTORE.",
+                                  "FLUSH [ASYNC|SYNC]",
+                                  "    Drop all libraries. Without a mode, lazyfree-lazy-user-flush",
+                                  "    decides whether memory is freed in the background.",
+                                  "KILL",
+                                  "    Stop the function that runs now, unless it has written.",
+                                  "LIST [LIBRARYNAME <pattern>] [WITHCODE]",
+                                  "    Describe the libraries whose names match, and their functions.",
+                                  "LOAD [REPLACE] <code>",
+                                  "    Load a library, and return its name. Its first line is",
+                                  "    '#!lua name=<library-name>'.",
+                                  "RESTORE <payload> [FLUSH|APPEND|REPLACE]",
+                                  "    Load the libraries of a payload, all or none. APPEND, the default,",
+                                  "    refuses names that exist; REPLACE replaces libraries of the same",
+                                  "    name; FLUSH replaces all libraries.",
+                                  "STATS",
+                                  "    Tell which function runs now, and count libraries and functions.",
+                                  NULL};
+    replyHelp(c, lines);
+}

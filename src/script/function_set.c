@@ -1,0 +1,160 @@
+/* function_set.c - see function_set.h. */
+#include "script/function_set.h"
+
+#include "base/assert.h"
+
+/* ---- Tables ---- */
+
+static struct str libraryName(const void *entry) {
+    return sdsview(((const struct functionLibrary *)entry)->name);
+}
+static struct str functionName(const void *entry) {
+    return sdsview(((const struct function *)entry)->name);
+}
+static uint64_t hashNoCase(struct str name) {
+    return hashBytesNoCase(name.ptr, name.len);
+}
+static bool equalNoCase(struct str a, struct str b) {
+    return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
+}
+static const struct hashtableType libraries_type = {.entryKey = libraryName};
+static const struct hashtableType functions_type = {
+    .entryKey = functionName, .hash = hashNoCase, .keyEqual = equalNoCase};
+
+void functionSetInit(struct functionSet *set) {
+    *set = (struct functionSet){0};
+    hashtableInit(&set->libraries, &libraries_type);
+    hashtableInit(&set->functions, &functions_type);
+}
+
+void functionSetFree(struct functionSet *set, lua_State *L) {
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, &set->libraries, false);
+    while (hashtableNext(&it, &entry)) functionLibraryFree(entry, L);
+    hashtableStopIterator(&it);
+    hashtableDestroy(&set->libraries);
+    hashtableDestroy(&set->functions);
+}
+
+struct functionLibrary *functionSetLibrary(struct functionSet *set, struct str name) {
+    return hashtableFind(&set->libraries, name);
+}
+
+struct function *functionSetFind(struct functionSet *set, struct str name) {
+    return hashtableFind(&set->functions, name);
+}
+
+static void addLibrary(struct functionSet *set, struct functionLibrary *lib) {
+    bool added = hashtableAdd(&set->libraries, lib);
+    serverAssert(added);
+    for (struct function *f = lib->functions; f; f = f->next) hashtableAdd(&set->functions, f);
+    set->function_count += lib->count;
+    set->memory += functionLibraryMemory(lib);
+}
+
+static void removeLibrary(struct functionSet *set, struct functionLibrary *lib) {
+    hashtablePop(&set->libraries, sdsview(lib->name));
+    for (struct function *f = lib->functions; f; f = f->next) {
+        hashtablePop(&set->functions, sdsview(f->name));
+    }
+    set->function_count -= lib->count;
+    set->memory -= functionLibraryMemory(lib);
+}
+
+void functionSetDrop(struct functionSet *set, struct functionLibrary *lib, lua_State *L) {
+    removeLibrary(set, lib);
+    functionLibraryFree(lib, L);
+}
+
+/* ---- Adding ---- */
+
+/* Are the names of lib's functions free, when libraries that `goes` names have gone? */
+static bool namesFree(struct functionSet *set, const struct functionLibrary *lib,
+                      bool (*goes)(const struct functionLibrary *holder, void *priv), void *priv,
+                      sds *error) {
+    for (const struct function *f = lib->functions; f; f = f->next) {
+        const struct function *holder = functionSetFind(set, sdsview(f->name));
+        if (!holder || goes(holder->library, priv)) continue;
+        *error = sdscatprintf(sdsempty(), "ERR Function %s already exists", f->name);
+        return false;
+    }
+    return true;
+}
+
+static bool isOld(const struct functionLibrary *holder, void *old) {
+    return holder == old;
+}
+
+struct functionLibrary *functionSetLoad(struct functionSet *set, struct str text, enum functionPolicy policy,
+                                        int limit_ms, sds *error) {
+    struct functionLibrary *lib = functionLibraryCreate(text, error);
+    if (!lib) return NULL;
+    lua_State *L = scriptVm(SCRIPT_FUNCTION);
+    struct functionLibrary *old = functionSetLibrary(set, sdsview(lib->name));
+    if (old && policy == FUNCTIONS_APPEND) {
+        *error = sdscatprintf(sdsempty(), "ERR Library '%s' already exists", lib->name);
+    } else if (functionLibraryRun(lib, limit_ms, error)) {
+        namesFree(set, lib, isOld, old, error);
+    }
+    if (*error) {
+        functionLibraryFree(lib, L);
+        return NULL;
+    }
+    if (old) functionSetDrop(set, old, L);
+    addLibrary(set, lib);
+    return lib;
+}
+
+/* ---- Joining ---- */
+
+static bool isReplaced(const struct functionLibrary *holder, void *from) {
+    return functionSetLibrary(from, sdsview(holder->name)) != NULL;
+}
+
+static bool fits(struct functionSet *to, struct functionSet *from, const struct functionLibrary *lib,
+                 enum functionPolicy policy, sds *error) {
+    if (policy == FUNCTIONS_APPEND && functionSetLibrary(to, sdsview(lib->name))) {
+        *error = sdscatprintf(sdsempty(), "ERR Library %s already exists", lib->name);
+        return false;
+    }
+    return namesFree(to, lib, isReplaced, from, error);
+}
+
+static bool allFit(struct functionSet *to, struct functionSet *from, enum functionPolicy policy, sds *error) {
+    struct hashtableIterator it;
+    void *entry;
+    bool ok = true;
+    hashtableInitIterator(&it, &from->libraries, false);
+    while (ok && hashtableNext(&it, &entry)) ok = fits(to, from, entry, policy, error);
+    hashtableStopIterator(&it);
+    return ok;
+}
+
+/* All that go before any that come: a function may move from one library to another. */
+static void dropReplaced(struct functionSet *to, struct functionSet *from) {
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, &from->libraries, false);
+    while (hashtableNext(&it, &entry)) {
+        struct functionLibrary *old = functionSetLibrary(to, libraryName(entry));
+        if (old) functionSetDrop(to, old, scriptVm(SCRIPT_FUNCTION));
+    }
+    hashtableStopIterator(&it);
+}
+
+bool functionSetJoin(struct functionSet *to, struct functionSet *from, enum functionPolicy policy,
+                     sds *error) {
+    struct hashtableIterator it;
+    void *entry;
+    *error = NULL;
+    if (!allFit(to, from, policy, error)) return false;
+    dropReplaced(to, from);
+    hashtableInitIterator(&it, &from->libraries, false);
+    while (hashtableNext(&it, &entry)) addLibrary(to, entry);
+    hashtableStopIterator(&it);
+    hashtableDestroy(&from->libraries);
+    hashtableDestroy(&from->functions);
+    functionSetInit(from);
+    return true;
+}

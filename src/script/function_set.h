@@ -1,0 +1,30 @@
+/* function_set.h - libraries and their functions, by name. One set is in use; FUNCTION RESTORE makes another
+ * one first, and joins it when everything in it fits. */
+#pragma once
+
+#include "ds/hashtable.h"
+#include "script/function_library.h"
+
+struct functionSet {
+    struct hashtable libraries; /* of struct functionLibrary */
+    struct hashtable functions; /* of struct function, by name without regard to case */
+    size_t function_count;      /* of a library's functions whose names differ in case only, one is found */
+    size_t memory;              /* of the libraries */
+};
+extern struct functionSet functions; /* in use */
+
+/* May libraries replace others of the same name? */
+enum functionPolicy { FUNCTIONS_APPEND, FUNCTIONS_REPLACE };
+
+void functionSetInit(struct functionSet *set);
+void functionSetFree(struct functionSet *set, lua_State *L); /* with its libraries; see functionLibraryFree */
+struct functionLibrary *functionSetLibrary(struct functionSet *set, struct str name);
+struct function *functionSetFind(struct functionSet *set, struct str name);
+/* Takes the library out of the set, and frees it. */
+void functionSetDrop(struct functionSet *set, struct functionLibrary *lib, lua_State *L);
+/* Loads the text into the set. NULL and *error, and the set is unchanged. */
+struct functionLibrary *functionSetLoad(struct functionSet *set, struct str text, enum functionPolicy policy,
+                                        int limit_ms, sds *error);
+/* Moves all libraries of `from` into `to`; from is empty then. False and *error: both are unchanged. */
+bool functionSetJoin(struct functionSet *to, struct functionSet *from, enum functionPolicy policy,
+                     sds *error);

@@ -1,0 +1,76 @@
+/* script_flags.c - what scripts and functions say of themselves: the first line "#!lua flags=no-writes,...",
+ * and the names of the flags (see script_private.h). */
+#include "base/zmalloc.h"
+#include "core/command.h"
+#include "script/script_private.h"
+
+static const char *const names[SCRIPT_FLAGS] = {"no-writes", "allow-oom", "allow-stale", "no-cluster",
+                                                "allow-cross-slot-keys"};
+
+const char *scriptFlagName(int bit) {
+    return names[bit];
+}
+
+unsigned scriptFlagByName(struct str name, bool any_case) {
+    for (int bit = 0; bit < SCRIPT_FLAGS; bit++) {
+        if (any_case ? strIs(name, names[bit]) : strEq(name, strOf(names[bit]))) return 1u << bit;
+    }
+    return 0;
+}
+
+uint64_t scriptCommandFlags(unsigned flags, uint64_t command_flags) {
+    if (!(flags & SCRIPT_NO_WRITES)) command_flags |= CMD_WRITE;
+    if (!(flags & (SCRIPT_NO_WRITES | SCRIPT_ALLOW_OOM))) command_flags |= CMD_DENYOOM;
+    if (!(flags & SCRIPT_ALLOW_STALE)) command_flags &= ~CMD_STALE;
+    return command_flags;
+}
+
+/* ---- The first line ---- */
+
+sds *scriptShebang(struct str *code, int *count) {
+    const char *end = memchr(code->ptr, '\n', code->len);
+    if (!end) return NULL;
+    size_t len = (size_t)(end - code->ptr);
+    sds *words = sdssplitargs(code->ptr, len, count);
+    if (words) *code = strN(end, code->len - len);
+    return words;
+}
+
+static sds readFlags(struct str list, unsigned *flags) {
+    int count;
+    sds error = NULL;
+    sds *words = sdssplitlen(list.ptr, list.len, ",", 1, &count);
+    for (int i = 0; i < count && !error; i++) {
+        unsigned flag = scriptFlagByName(sdsview(words[i]), false);
+        *flags |= flag;
+        if (!flag) error = sdscatprintf(sdsempty(), "ERR Unexpected flag in script shebang: %s", words[i]);
+    }
+    sdsfreesplitres(words, count);
+    return error;
+}
+
+static sds readWords(sds *words, int count, unsigned *flags) {
+    if (!count || strcasecmp(words[0], "#!lua")) {
+        return sdscatprintf(sdsempty(), "ERR Could not find scripting engine '%s'",
+                            count ? words[0] + 2 : "");
+    }
+    for (int i = 1; i < count; i++) {
+        if (strncmp(words[i], "flags=", 6)) {
+            return sdscatprintf(sdsempty(), "ERR Unknown lua shebang option: %s", words[i]);
+        }
+        sds error = readFlags(strN(words[i] + 6, sdslen(words[i]) - 6), flags);
+        if (error) return error;
+    }
+    return NULL;
+}
+
+sds scriptReadShebang(struct str *code, unsigned *flags) {
+    if (code->len < 2 || memcmp(code->ptr, "#!", 2)) return NULL;
+    int count = 0;
+    sds *words = scriptShebang(code, &count);
+    if (!words) return sdsnew("ERR Invalid script shebang");
+    *flags |= SCRIPT_SHEBANG;
+    sds error = readWords(words, count, flags);
+    sdsfreesplitres(words, count);
+    return error;
+}

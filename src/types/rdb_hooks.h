@@ -1,0 +1,51 @@
+/* rdb_hooks.h - what each type has for files: the hooks rdbType, save, load and rewrite of struct objectType.
+ *
+ * What is loaded comes from outside. A blob is checked to its last entry before it is used, whoever sent it;
+ * rdbReader.deep adds what costs memory or time beyond one walk: members that appear twice, and the order of
+ * sorted sets. Everything is given the encoding that the limits of now ask for, whatever it was saved as. */
+#pragma once
+
+#include "core/rdb.h"
+
+#define RDB_BIT(type) (1ull << (type))
+#define RDB_HOOKS(name)                                                                                      \
+    uint8_t name##RdbType(const struct object *o);                                                           \
+    void name##RdbSave(struct rioWriter *w, const struct object *o);                                         \
+    enum rdbLoaded name##RdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v);                    \
+    void name##RdbRewrite(struct rioWriter *w, struct str key, const struct object *o)
+
+#define STRING_RDB_TYPES RDB_BIT(RDB_TYPE_STRING)
+RDB_HOOKS(string);
+
+#define LIST_RDB_TYPES                                                                                       \
+    (RDB_BIT(RDB_TYPE_LIST) | RDB_BIT(RDB_TYPE_LIST_ZIPLIST) | RDB_BIT(RDB_TYPE_LIST_QUICKLIST) |            \
+     RDB_BIT(RDB_TYPE_LIST_QUICKLIST_2))
+RDB_HOOKS(list);
+
+#define SET_RDB_TYPES (RDB_BIT(RDB_TYPE_SET) | RDB_BIT(RDB_TYPE_SET_INTSET) | RDB_BIT(RDB_TYPE_SET_LISTPACK))
+RDB_HOOKS(set);
+
+#define HASH_RDB_TYPES                                                                                       \
+    (RDB_BIT(RDB_TYPE_HASH) | RDB_BIT(RDB_TYPE_HASH_ZIPMAP) | RDB_BIT(RDB_TYPE_HASH_ZIPLIST) |               \
+     RDB_BIT(RDB_TYPE_HASH_LISTPACK) | RDB_BIT(RDB_TYPE_HASH_EXPIRING))
+RDB_HOOKS(hash);
+
+#define ZSET_RDB_TYPES                                                                                       \
+    (RDB_BIT(RDB_TYPE_ZSET) | RDB_BIT(RDB_TYPE_ZSET_2) | RDB_BIT(RDB_TYPE_ZSET_ZIPLIST) |                    \
+     RDB_BIT(RDB_TYPE_ZSET_LISTPACK))
+RDB_HOOKS(zset);
+
+#define STREAM_RDB_TYPES                                                                                     \
+    (RDB_BIT(RDB_TYPE_STREAM_LISTPACKS) | RDB_BIT(RDB_TYPE_STREAM_LISTPACKS_2) |                             \
+     RDB_BIT(RDB_TYPE_STREAM_LISTPACKS_3))
+RDB_HOOKS(stream);
+
+/* The hooks as fields of a struct objectType. */
+#define RDB_HOOK_FIELDS(name, types)                                                                         \
+    .rdb_types = (types), .rdbType = name##RdbType, .save = name##RdbSave, .load = name##RdbLoad,            \
+    .rewrite = name##RdbRewrite
+
+/* A listpack, or what one was made of in older files, from the stream: checked, the caller's. NULL on failure
+ * (which the reader knows). It may be empty. */
+enum rdbFlatForm { RDB_FLAT_LISTPACK, RDB_FLAT_ZIPLIST, RDB_FLAT_ZIPMAP };
+unsigned char *rdbReadFlat(struct rdbReader *r, enum rdbFlatForm form);

@@ -1,0 +1,128 @@
+/* set_rdb.c - sets in files (part of rdb_hooks.h).
+ *
+ *     intset, listpack   its bytes
+ *     set                number of members and the members */
+#include "base/zmalloc.h"
+#include "core/rewrite.h"
+#include "ds/intset.h"
+#include "types/rdb_hooks.h"
+#include "types/set.h"
+
+uint8_t setRdbType(const struct object *o) {
+    static const uint8_t types[] = {
+        [SET_INTSET] = RDB_TYPE_SET_INTSET,
+        [SET_LISTPACK] = RDB_TYPE_SET_LISTPACK,
+        [SET_HASHTABLE] = RDB_TYPE_SET,
+    };
+    return types[o->encoding];
+}
+
+void setRdbSave(struct rioWriter *w, const struct object *o) {
+    struct setRef s = setOpen(o);
+    if (s.encoding != SET_HASHTABLE) {
+        rdbWriteString(w, strN(s.ptr, s.encoding == SET_INTSET ? intsetBytes(s.ptr) : lpBytes(s.ptr)));
+        return;
+    }
+    struct setIterator it;
+    struct setMember m;
+    rdbWriteLen(w, setSize(s));
+    setIterate(&it, s);
+    while (setNext(&it, &m)) rdbWriteString(w, m.s);
+    setStop(&it);
+}
+
+/* ---- Loading ---- */
+
+static enum rdbLoaded failTwice(struct rdbReader *r) {
+    rioFail(&r->io, "a member is in the set twice");
+    return RDB_FAILED;
+}
+
+static enum rdbLoaded loadMembers(struct rdbReader *r, struct value *v) {
+    uint64_t n;
+    struct str first, member;
+    if (!rdbReadCount(r, 1, &n)) return RDB_FAILED;
+    if (n == 0) return RDB_EMPTY;
+    if (!rdbReadElement(r, &first)) return RDB_FAILED;
+    struct setRef s = setNew(first, rdbPresize(r, n));
+    setAdd(&s, first);
+    while (--n) {
+        bool ok = rdbReadElement(r, &member);
+        if (ok && setAdd(&s, member)) continue;
+        setFree(s);
+        return ok ? failTwice(r) : RDB_FAILED;
+    }
+    *v = setValue(s);
+    return RDB_LOADED;
+}
+
+/* The same members in a table. False when one is there twice: *table is nothing then. */
+static bool toTable(struct setRef s, struct setRef *table) {
+    struct setIterator it;
+    struct setMember m;
+    bool once = true;
+    *table = setNewTable(setSize(s));
+    setIterate(&it, s);
+    while (once && setNext(&it, &m)) once = setAdd(table, m.s);
+    setStop(&it);
+    if (!once) setFree(*table);
+    return once;
+}
+
+/* A sound container of another server, which may have had other limits. */
+static enum rdbLoaded adopt(struct rdbReader *r, struct setRef s, struct value *v) {
+    bool fits = setFits(s);
+    if (!fits || (r->deep && s.encoding == SET_LISTPACK)) {
+        struct setRef table;
+        if (!toTable(s, &table)) {
+            setFree(s);
+            return failTwice(r);
+        }
+        setFree(fits ? table : s);
+        if (!fits) s = table;
+    }
+    *v = setValue(s);
+    return RDB_LOADED;
+}
+
+static enum rdbLoaded loadIntset(struct rdbReader *r, struct value *v) {
+    size_t size;
+    unsigned char *is = rdbReadBlob(r, &size);
+    if (!is) return RDB_FAILED;
+    if (intsetValidate(is, size, true)) return adopt(r, (struct setRef){is, SET_INTSET}, v);
+    zfree(is);
+    rioFail(&r->io, "an intset that is not sound");
+    return RDB_FAILED;
+}
+
+static enum rdbLoaded loadListpack(struct rdbReader *r, struct value *v) {
+    unsigned char *lp = rdbReadFlat(r, RDB_FLAT_LISTPACK);
+    if (!lp) return RDB_FAILED;
+    if (lpFirst(lp)) return adopt(r, (struct setRef){lp, SET_LISTPACK}, v);
+    lpFree(lp);
+    return RDB_EMPTY;
+}
+
+enum rdbLoaded setRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v) {
+    switch (rdb_type) {
+    case RDB_TYPE_SET_INTSET: return loadIntset(r, v);
+    case RDB_TYPE_SET_LISTPACK: return loadListpack(r, v);
+    default: return loadMembers(r, v);
+    }
+}
+
+/* ---- Rewriting ---- */
+
+void setRdbRewrite(struct rioWriter *w, struct str key, const struct object *o) {
+    struct setRef s = setOpen(o);
+    struct rewriteItems items = {
+        .w = w, .left = setSize(s), .args_per_item = 1, .name = STR("SADD"), .key = key};
+    struct setIterator it;
+    struct setMember m;
+    setIterate(&it, s);
+    while (setNext(&it, &m)) {
+        rewriteItem(&items);
+        rewriteArg(w, m.s);
+    }
+    setStop(&it);
+}
