@@ -60,8 +60,10 @@ commandProc bzmpopCommand, bzpopmaxCommand, bzpopminCommand, zaddCommand, zcardC
 /* ---- connection ---- */
 commandProc authCommand, clientIdCommand, clientListCommand, clientInfoCommand, clientKillCommand,
     clientGetnameCommand, clientSetnameCommand, clientSetinfoCommand, clientReplyCommand,
-    clientUnblockCommand, clientHelpCommand, echoCommand, helloCommand, pingCommand, quitCommand,
-    resetCommand, selectCommand;
+    clientUnblockCommand, clientHelpCommand, clientTrackingCommand, clientCachingCommand,
+    clientGetredirCommand, clientTrackinginfoCommand, clientPauseCommand, clientUnpauseCommand,
+    clientNoEvictCommand, clientNoTouchCommand, clientCapaCommand, clientImportSourceCommand, echoCommand,
+    helloCommand, pingCommand, quitCommand, resetCommand, selectCommand;
 
 /* ---- acl ---- */
 commandProc aclCatCommand, aclDeluserCommand, aclDryrunCommand, aclGenpassCommand, aclGetuserCommand,

@@ -17,6 +17,7 @@
 #include "core/command.h"
 #include "core/cron.h"
 #include "core/notify.h"
+#include "core/pause.h"
 #include "core/push.h"
 #include "core/reply.h"
 #include "core/round.h"
@@ -51,7 +52,7 @@ struct blockingState {
 };
 
 static struct list ready;
-static uint64_t blocked_clients, blocked_keys;
+static uint64_t blocked_clients, blocked_timeouts, blocked_keys, keys_on_delete;
 
 static struct str blockingKeyKey(const void *entry) {
     return sdsview(((const struct blockingKey *)entry)->key);
@@ -60,6 +61,12 @@ static const struct hashtableType blocking_type = {.entryKey = blockingKeyKey};
 
 uint64_t blockedClients(void) {
     return blocked_clients;
+}
+uint64_t blockedTimeouts(void) {
+    return blocked_timeouts;
+}
+uint64_t blockedKeysOnDelete(void) {
+    return keys_on_delete;
 }
 uint64_t blockedKeys(void) {
     return blocked_keys;
@@ -96,8 +103,7 @@ bool argTimeout(struct client *c, struct str arg, bool milliseconds, int64_t *de
 static int64_t timeoutTimer(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id;
     struct client *c = data;
-    c->blocked->timer = 0;
-    unblockWithTimeout(c);
+    unblockWithTimeout(c); /* deletes the timer */
     return AE_NOMORE;
 }
 
@@ -145,6 +151,7 @@ static void waitForKey(struct blockingState *b, struct client *c, struct str key
     w->key = k;
     w->client = c;
     listAddTail(&k->waiters, &w->node);
+    keys_on_delete += b->wake_on_delete && !k->on_delete;
     k->on_delete += b->wake_on_delete;
 }
 
@@ -164,6 +171,7 @@ void blockForKeys(struct client *c, const struct str *keys, int count, int type,
     if (deadline_ms) {
         int64_t delay = deadline_ms - mstime();
         b->timer = aeCreateTimeEvent(server_el, delay < 0 ? 0 : delay, timeoutTimer, c);
+        blocked_timeouts++;
     }
     c->blocked = b;
     c->flags |= CLIENT_BLOCKED;
@@ -172,11 +180,15 @@ void blockForKeys(struct client *c, const struct str *keys, int count, int type,
 
 static void release(struct client *c) {
     struct blockingState *b = c->blocked;
-    if (b->timer) aeDeleteTimeEvent(server_el, b->timer);
+    if (b->timer) {
+        aeDeleteTimeEvent(server_el, b->timer);
+        blocked_timeouts--;
+    }
     for (int i = 0; i < b->count; i++) {
         struct waiter *w = &b->waiters[i];
         listRemove(&w->key->waiters, &w->node);
         w->key->on_delete -= b->wake_on_delete;
+        keys_on_delete -= b->wake_on_delete && !w->key->on_delete;
         dropKeyIfIdle(w->key);
     }
     zfree(b->argv);
@@ -284,6 +296,11 @@ static bool wantsToRun(const struct blockingState *b, const struct object *o) {
     return true;
 }
 
+/* During a pause it stays where it is: when that ends, all keys are looked at again. */
+static bool mayRun(const struct blockingState *b) {
+    return __builtin_expect(!pause_level, 1) || !pauseStops(b->cmd->flags);
+}
+
 /* Every waiter that is there now gets one try, in order; those that block again keep their place. A try can
  * free waiters, this key's queue included, so after one the queue is looked for again: those served have left
  * its front, `passed` ones stay. */
@@ -301,7 +318,7 @@ static void serveKey(struct db *db, struct str key) {
         struct client *c = listEntry(next, struct waiter, node)->client;
         struct object *o = lookupKey(db, key, LOOKUP_NOSTATS | LOOKUP_NOTOUCH);
         if (!o && !k->on_delete) return;
-        bool run = wantsToRun(c->blocked, o) && !(c->flags & CLIENT_CLOSE_ASAP);
+        bool run = wantsToRun(c->blocked, o) && !(c->flags & CLIENT_CLOSE_ASAP) && mayRun(c->blocked);
         next = run ? NULL : next->next;
         if (run) runAgain(c);
         if (c->blocked) passed++;

@@ -12,15 +12,18 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "core/blocking.h"
+#include "core/client_evict.h"
 #include "core/config.h"
 #include "core/cron.h"
 #include "core/db.h"
 #include "core/info.h"
 #include "core/multi.h"
+#include "core/pause.h"
 #include "core/pubsub.h"
 #include "core/reply.h"
 #include "core/reply_block.h"
 #include "core/round.h"
+#include "core/tracking.h"
 #include "net/connection.h"
 
 #define WRITE_IOV_MAX  64
@@ -29,6 +32,7 @@
 #define CLASS_WORDS    4           /* of a class in client-output-buffer-limit: name hard soft seconds */
 
 struct list clients;
+static struct hashtable by_id;
 struct client *current_client;
 struct clientStats clientstats;
 
@@ -49,7 +53,8 @@ static struct outputLimit {
     [CLIENT_CLASS_PUBSUB] = {32 << 20, 8 << 20, 60},
 };
 static const char *const class_names[CLIENT_CLASSES] = {"normal", "slave", "pubsub"};
-static size_t over_soft; /* clients whose output is above the soft limit */
+static int64_t idle_timeout_s; /* 0: clients may be silent for ever */
+static size_t over_soft;       /* clients whose output is above the soft limit */
 
 void clientOnFree(void (*fn)(struct client *c)) {
     serverAssert(free_hook_count < FREE_HOOKS_MAX);
@@ -57,6 +62,12 @@ void clientOnFree(void (*fn)(struct client *c)) {
 }
 
 /* ---- Life ---- */
+
+static struct str idKey(const void *entry) {
+    const struct client *c = entry;
+    return strN((const char *)&c->id, sizeof c->id);
+}
+static const struct hashtableType by_id_type = {.entryKey = idKey};
 
 struct client *clientCreate(struct connection *conn) {
     struct client *c = zcalloc(1, sizeof *c);
@@ -68,6 +79,7 @@ struct client *clientCreate(struct connection *conn) {
     if (conn) {
         conn->data = c;
         listAddTail(&clients, &c->node);
+        hashtableAdd(&by_id, c);
         connSetReadHandler(conn, roundReadHandler);
     }
     return c;
@@ -100,6 +112,7 @@ void clientFreeNow(struct client *c) {
     if (listLinked(&c->write_node)) listRemove(&writing, &c->write_node);
     if (c->conn) {
         listRemove(&clients, &c->node);
+        hashtablePop(&by_id, idKey(c));
         connClose(c->conn);
     }
     replyFreeChain(c);
@@ -124,11 +137,7 @@ void clientForEach(void (*fn)(void *priv, struct client *c), void *priv) {
 }
 
 struct client *clientById(uint64_t id) {
-    listForEach(&clients, it) {
-        struct client *c = listEntry(it, struct client, node);
-        if (c->id == id) return c;
-    }
-    return NULL;
+    return hashtableFind(&by_id, strN((const char *)&id, sizeof id));
 }
 
 void clientSetName(struct client *c, struct str name) {
@@ -148,9 +157,8 @@ sds clientSockName(struct client *c) {
 
 size_t clientMemory(const struct client *c) {
     size_t n = zmallocSize(c) + (c->querybuf ? sdsAllocSize(c->querybuf) : 0) + c->parser.big_bytes;
-    for (struct replyBlock *b = c->out_head; b; b = b->next) n += sizeof *b + b->cap;
     if (c->name) n += sdsAllocSize(c->name);
-    return n + pubsubMemory(c) + multiMemory(c);
+    return n + c->out_mem + pubsubMemory(c) + multiMemory(c) + trackingMemory(c);
 }
 
 /* ---- Arguments ---- */
@@ -194,6 +202,7 @@ static bool overLimit(struct client *c, size_t pending) {
 }
 
 void clientCheckOutput(struct client *c, size_t more) {
+    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
     if (!c->conn || c->flags & CLIENT_CLOSE_ASAP || !overLimit(c, replyPending(c) + more)) return;
     sds info = clientInfoLine(c, sdsempty());
     serverLog(LL_WARNING, "Client %s scheduled to be closed ASAP for overcoming of output buffer limits.",
@@ -209,6 +218,19 @@ static void checkSoftLimits(void) {
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
         if (c->out_soft_since_s) clientCheckOutput(c, 0);
+    }
+}
+
+/* Those who have neither asked nor been told anything for too long. Who waits for something may be silent. */
+static void closeIdle(void) {
+    if (!idle_timeout_s) return;
+    listForEach(&clients, it) {
+        struct client *c = listEntry(it, struct client, node);
+        if (c->flags & (CLIENT_BLOCKED | CLIENT_PAUSED | CLIENT_CLOSE_ASAP)) continue;
+        if (clientClassOf(c) != CLIENT_CLASS_NORMAL) continue;
+        if ((cmd_time_ms - c->last_active_ms) / 1000 <= idle_timeout_s) continue;
+        serverLog(LL_VERBOSE, "Closing idle client");
+        clientClose(c);
     }
 }
 
@@ -275,6 +297,7 @@ static void dropSent(struct client *c, size_t n) {
         struct replyBlock *b = c->out_head;
         n -= b->used;
         c->out_bytes -= b->used;
+        c->out_mem -= sizeof *b + b->cap;
         c->out_head = b->next;
         replyBlockFree(b);
     }
@@ -283,7 +306,7 @@ static void dropSent(struct client *c, size_t n) {
 }
 
 /* Sends until the chain is empty or the socket is full. False when the connection is broken. */
-static bool sendChain(struct client *c) {
+static bool writeChain(struct client *c) {
     while (c->out_head) {
         struct iovec iov[WRITE_IOV_MAX];
         int count = 0;
@@ -299,10 +322,17 @@ static bool sendChain(struct client *c) {
         clientstats.writes++;
         clientstats.net_out += (uint64_t)n;
         c->net_out += (uint64_t)n;
+        c->last_active_ms = cmd_time_ms;
         dropSent(c, (size_t)n);
         if ((size_t)n < want) return true;
     }
     return true;
+}
+
+static bool sendChain(struct client *c) {
+    bool whole = writeChain(c);
+    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
+    return whole;
 }
 
 static void writeHandler(struct connection *conn) {
@@ -344,10 +374,12 @@ static sds clientsInfo(sds s) {
     s = infoField(s, "connected_clients:%zu", clients.length);
     s = infoField(s, "client_recent_max_input_buffer:%zu", clientstats.max_input_buffer);
     s = infoField(s, "client_recent_max_output_buffer:%zu", clientstats.max_output_buffer);
-    s = infoField(s, "blocked_clients:%llu", (unsigned long long)blockedClients());
+    s = infoField(s, "blocked_clients:%llu", (unsigned long long)(blockedClients() + pausedClients()));
+    s = infoField(s, "clients_in_timeout_table:%llu", (unsigned long long)blockedTimeouts());
     s = infoField(s, "watching_clients:%zu", multiWatchingClients());
     s = infoField(s, "total_watched_keys:%zu", multiWatchedKeys());
-    return infoField(s, "total_blocking_keys:%llu", (unsigned long long)blockedKeys());
+    s = infoField(s, "total_blocking_keys:%llu", (unsigned long long)blockedKeys());
+    return infoField(s, "total_blocking_keys_on_nokey:%llu", (unsigned long long)blockedKeysOnDelete());
 }
 
 static sds statsInfo(sds s) {
@@ -365,13 +397,16 @@ void clientCoreInit(void) {
     listInit(&clients);
     listInit(&closing);
     listInit(&writing);
+    hashtableInit(&by_id, &by_id_type);
     infoRegister("clients", clientsInfo);
     infoRegister("stats", statsInfo);
     configOnResetStat(clientResetStats);
     cronRegister(checkSoftLimits, 1000);
+    cronRegister(closeIdle, 1000);
     static struct configDirective directives[] = {
         CONFIG_SPECIAL("client-output-buffer-limit", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setLimits,
                        getLimits, NULL),
+        CONFIG_INT("timeout", NULL, CONFIG_MODIFIABLE, &idle_timeout_s, 0, 0, INT32_MAX, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
 }

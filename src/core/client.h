@@ -25,6 +25,7 @@ struct blockingState;
 struct pubsubClient;
 struct multiState;
 struct aclUser;
+struct trackingClient;
 
 enum {
     CLIENT_CLOSE_ASAP = 1 << 0,        /* queued to be freed; runs no more commands */
@@ -41,15 +42,18 @@ enum {
     CLIENT_AUTHENTICATED = 1 << 11,
     CLIENT_NO_TOUCH = 1 << 12,
     CLIENT_NO_EVICT = 1 << 13,
-    CLIENT_REEXECUTING = 1 << 14, /* a blocked command is tried again */
-    CLIENT_PUSHING = 1 << 15,     /* a push message is being written: not muted by REPLY OFF */
-    CLIENT_ERROR = 1 << 16,       /* the running command replied an error (set by reply.c) */
-    CLIENT_PUBSUB = 1 << 17,      /* has subscriptions (pubsub.c) */
-    CLIENT_MULTI = 1 << 18,       /* in a transaction: commands are queued (multi.c) */
-    CLIENT_DIRTY_CAS = 1 << 19,   /* a watched key has changed */
-    CLIENT_DIRTY_EXEC = 1 << 20,  /* a command could not be queued */
-    CLIENT_IN_EXEC = 1 << 21,     /* EXEC runs */
-    CLIENT_MONITOR = 1 << 30,     /* is shown every command (monitor.c) */
+    CLIENT_MONITOR = 1 << 30,       /* is shown every command (monitor.c) */
+    CLIENT_PAUSED = 1 << 27,        /* its command waits for the end of a pause (pause.h) */
+    CLIENT_IMPORT_SOURCE = 1 << 29, /* copies data into this server (import_mode.h) */
+    CLIENT_REDIRECTABLE = 1 << 28,  /* CLIENT CAPA REDIRECT: understands redirections of a replica */
+    CLIENT_REEXECUTING = 1 << 14,   /* a blocked command is tried again */
+    CLIENT_PUSHING = 1 << 15,       /* a push message is being written: not muted by REPLY OFF */
+    CLIENT_ERROR = 1 << 16,         /* the running command replied an error (set by reply.c) */
+    CLIENT_PUBSUB = 1 << 17,        /* has subscriptions (pubsub.c) */
+    CLIENT_MULTI = 1 << 18,         /* in a transaction: commands are queued (multi.c) */
+    CLIENT_DIRTY_CAS = 1 << 19,     /* a watched key has changed */
+    CLIENT_DIRTY_EXEC = 1 << 20,    /* a command could not be queued */
+    CLIENT_IN_EXEC = 1 << 21,       /* EXEC runs */
 };
 
 struct client {
@@ -79,6 +83,7 @@ struct client {
     /* Output: chain of blocks, first byte to send at head + sent. */
     struct replyBlock *out_head, *out_tail;
     size_t out_bytes; /* in the chain */
+    size_t out_mem;   /* of the blocks */
     size_t out_sent;  /* of the head block */
     struct listNode write_node;
     int64_t out_soft_since_s; /* when the soft limit was passed; 0: output is below it */
@@ -87,8 +92,9 @@ struct client {
     /* Blocking. */
     struct blockingState *blocked;
 
-    struct pubsubClient *pubsub; /* NULL: no subscription so far */
-    struct multiState *multi;    /* NULL: neither in MULTI nor watching keys (multi.c) */
+    struct pubsubClient *pubsub;     /* NULL: no subscription so far */
+    struct multiState *multi;        /* NULL: neither in MULTI nor watching keys (multi.c) */
+    struct trackingClient *tracking; /* NULL: does not track keys (tracking.c) */
 
     /* Who it is. */
     sds name, lib_name, lib_ver; /* NULL when not set */
@@ -97,21 +103,25 @@ struct client {
     uint64_t commands, net_in, net_out;
     int64_t dirty_before; /* dbstats.dirty when the running command started */
 
-    struct listNode node;       /* all clients */
-    struct listNode close_node; /* to be freed */
-    void *script;               /* script run that this client works for (script/) */
-    sds peer, sock;             /* names, made on demand */
+    struct listNode node;        /* all clients */
+    struct listNode close_node;  /* to be freed */
+    struct listNode paused_node; /* CLIENT_PAUSED (pause.c) */
+    struct listNode
+        weight_node; /* among clients of about its size, while they are weighed (client_evict.c) */
+    size_t weight;   /* the memory that was counted for it there */
+    void *script;    /* script run that this client works for (script/) */
+    sds peer, sock;  /* names, made on demand */
 };
 
 /* ---- Life ---- */
 struct client *clientCreate(struct connection *conn); /* NULL conn: a fake client */
 void clientClose(struct client *c);                   /* frees it after the round; idempotent */
 void clientCloseAfterReply(struct client *c);
-void clientFreeClosed(void);          /* before sleep */
-void clientFreeNow(struct client *c); /* fake clients, shutdown */
-struct client *clientById(uint64_t id);
-extern struct list clients;           /* of struct client by node, in order of connection */
-extern struct client *current_client; /* whose command runs (the outermost), or NULL */
+void clientFreeClosed(void);            /* before sleep */
+void clientFreeNow(struct client *c);   /* fake clients, shutdown */
+struct client *clientById(uint64_t id); /* NULL: none; O(1) */
+extern struct list clients;             /* of struct client by node, in order of connection */
+extern struct client *current_client;   /* whose command runs (the outermost), or NULL */
 
 /* ---- Arguments ---- */
 /* Takes the buffer of a big argument (>= RESP_BIG_ARG) out of the request: an sds to own, without copying;
@@ -133,8 +143,8 @@ enum clientClass clientClassOf(const struct client *c);
 /* ---- Description ---- */
 sds clientPeerName(struct client *c); /* cached; owned by the client */
 sds clientSockName(struct client *c);
-sds clientInfoLine(struct client *c, sds s); /* one line of CLIENT LIST, without newline */
-size_t clientMemory(const struct client *c);
+sds clientInfoLine(struct client *c, sds s); /* one line of CLIENT LIST, without newline (client_list.c) */
+size_t clientMemory(const struct client *c); /* O(1) */
 void clientSetName(struct client *c, struct str name);
 
 struct clientStats {

@@ -11,4 +11,4 @@ void authNewClient(
 /* Checks and marks the client; on failure replies WRONGPASS and returns false. */
 bool authenticate(struct client *c, struct str user, struct str password);
 void authLogout(struct client *c); /* back to what authNewClient made it (RESET) */
-void authInit(void);               /* the checks of commands, from clients and from scripts: NOAUTH and NOPERM */
+void authInit(void); /* the checks of commands, from clients and from scripts: NOAUTH and NOPERM */

@@ -1,14 +1,10 @@
-/* client_commands.c - the commands about connections: CLIENT and its subcommands, HELLO, RESET, SELECT, PING,
- * ECHO, QUIT; and the line that describes a client in CLIENT LIST and in the log.
- *
- * CLIENT LIST and CLIENT KILL choose clients by the same filters. A client that closes itself does so when
- * its reply is sent; any other goes as soon as the running command is done. */
+/* client_commands.c - the commands about connections: CLIENT and its subcommands (LIST and KILL are in
+ * client_list.c), HELLO, RESET, SELECT, PING, ECHO, QUIT. */
 #include "core/client.h"
 
 #include "base/num.h"
 #include "base/version.h"
 #include "commands/commands.h"
-#include "core/acl.h"
 #include "core/blocking.h"
 #include "core/client_auth.h"
 #include "core/command.h"
@@ -20,106 +16,9 @@
 #include "core/multi.h"
 #include "core/pubsub.h"
 #include "core/reply.h"
-#include "core/reply_block.h"
-#include "net/connection.h"
+#include "core/tracking.h"
 
 static sds availability_zone;
-
-/* ---- The line about a client ---- */
-
-static sds catFlags(sds s, const struct client *c) {
-    static const struct {
-        uint32_t flag;
-        char letter;
-    } letters[] = {{CLIENT_MONITOR, 'O'},    {CLIENT_PUBSUB, 'P'},      {CLIENT_MULTI, 'x'},
-                   {CLIENT_BLOCKED, 'b'},    {CLIENT_DIRTY_CAS, 'd'},   {CLIENT_CLOSE_AFTER_REPLY, 'c'},
-                   {CLIENT_CLOSE_ASAP, 'A'}, {CLIENT_UNIX_SOCKET, 'U'}, {CLIENT_NO_EVICT, 'e'},
-                   {CLIENT_NO_TOUCH, 'T'}};
-    size_t before = sdslen(s);
-    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) {
-        if (c->flags & letters[i].flag) s = sdscatlen(s, &letters[i].letter, 1);
-    }
-    return sdslen(s) == before ? sdscatlen(s, "N", 1) : s;
-}
-
-static sds catEvents(sds s, const struct client *c) {
-    if (c->conn && c->conn->read_handler) s = sdscatlen(s, "r", 1);
-    if (c->conn && c->conn->write_handler) s = sdscatlen(s, "w", 1);
-    return s;
-}
-
-static sds catIdentity(sds s, struct client *c) {
-    s = sdscatprintf(
-        s, "id=%llu addr=%s laddr=%s fd=%d name=%s age=%lld idle=%lld flags=", (unsigned long long)c->id,
-        clientPeerName(c), clientSockName(c), c->conn ? c->conn->fd : -1, c->name ? c->name : "",
-        (long long)(cmd_time_ms - c->created_ms) / 1000, (long long)(cmd_time_ms - c->last_active_ms) / 1000);
-    return catFlags(s, c);
-}
-
-/* The first block of output is what others call the reply buffer, the further ones their reply list. */
-static sds catBuffers(sds s, const struct client *c) {
-    size_t input = c->in ? c->in_len : c->querybuf ? sdslen(c->querybuf) : 0;
-    size_t arguments = 0, blocks = 0, block_bytes = 0;
-    for (int i = 0; i < c->argc; i++) arguments += c->argv[i].len;
-    const struct replyBlock *first = c->out_head;
-    for (const struct replyBlock *b = first ? first->next : NULL; b; b = b->next) {
-        blocks++;
-        block_bytes += sizeof *b + b->cap;
-    }
-    return sdscatprintf(
-        s,
-        " qbuf=%zu qbuf-free=%zu argv-mem=%zu multi-mem=%zu rbs=%zu rbp=%zu obl=%zu oll=%zu omem=%zu "
-        "tot-mem=%zu",
-        input + c->parser.big_bytes, c->querybuf ? sdsavail(c->querybuf) : 0, arguments, multiQueuedBytes(c),
-        first ? first->cap : 0, first ? first->used : 0, first ? first->used - c->out_sent : 0, blocks,
-        block_bytes, clientMemory(c));
-}
-
-sds clientInfoLine(struct client *c, sds s) {
-    const struct serverCommand *cmd = c->cmd ? c->cmd : c->lastcmd;
-    s = catIdentity(s, c);
-    s = sdscatprintf(s, " capa= db=%d sub=%zu psub=%zu ssub=%zu multi=%d watch=%zu", c->db->id,
-                     pubsubCount(c, PUBSUB_CHANNEL), pubsubCount(c, PUBSUB_PATTERN),
-                     pubsubCount(c, PUBSUB_SHARD), multiCount(c), multiWatchCount(c));
-    s = catBuffers(s, c);
-    s = catEvents(sdscat(s, " events="), c);
-    struct str user = aclUserName(c);
-    return sdscatprintf(s,
-                        " cmd=%s user=%.*s redir=-1 resp=%d lib-name=%s lib-ver=%s tot-net-in=%llu "
-                        "tot-net-out=%llu tot-cmds=%llu",
-                        cmd ? cmd->fullname : "NULL", (int)user.len, user.ptr, c->resp,
-                        c->lib_name ? c->lib_name : "", c->lib_ver ? c->lib_ver : "",
-                        (unsigned long long)c->net_in, (unsigned long long)c->net_out,
-                        (unsigned long long)c->commands);
-}
-
-/* ---- Filters of LIST and KILL ---- */
-
-enum { TYPE_ANY, TYPE_NORMAL, TYPE_PRIMARY, TYPE_REPLICA, TYPE_PUBSUB };
-
-struct clientFilter {
-    int id_from, id_count; /* arguments that are ids */
-    int type;
-    const struct str *user, *addr, *laddr; /* NULL: any */
-    bool skip_me;
-    int64_t max_age_s; /* 0: any */
-};
-
-static int typeByName(struct str name) {
-    static const struct {
-        const char *name;
-        int type;
-    } names[] = {{"normal", TYPE_NORMAL}, {"master", TYPE_PRIMARY},  {"primary", TYPE_PRIMARY},
-                 {"slave", TYPE_REPLICA}, {"replica", TYPE_REPLICA}, {"pubsub", TYPE_PUBSUB}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strIs(name, names[i].name)) return names[i].type;
-    }
-    return TYPE_ANY;
-}
-
-static int typeOf(const struct client *c) {
-    return clientClassOf(c) == CLIENT_CLASS_PUBSUB ? TYPE_PUBSUB : TYPE_NORMAL;
-}
 
 static void replyQuoting(struct client *c, const char *what, struct str word) {
     sds s = sdscatprintf(sdsempty(), "ERR %s '", what);
@@ -128,136 +27,10 @@ static void replyQuoting(struct client *c, const char *what, struct str word) {
     sdsfree(s);
 }
 
-/* The ids from argument i on; returns the argument behind them, 0 after an error. */
-static int parseIds(struct client *c, int i, const char *bad_id, int64_t min, struct clientFilter *f) {
-    f->id_from = i;
-    int64_t id;
-    while (i < c->argc && string2ll(c->argv[i], &id) && id >= min) i++;
-    f->id_count = i - f->id_from;
-    if (f->id_count && (i == c->argc || !string2ll(c->argv[i], &id))) return i;
-    replyError(c, bad_id);
-    return 0;
-}
-
-/* An option with one value. */
-static bool parseFilter(struct client *c, struct str name, const struct str *value, struct clientFilter *f) {
-    if (strIs(name, "type")) {
-        f->type = typeByName(*value);
-        if (f->type == TYPE_ANY) replyQuoting(c, "Unknown client type", *value);
-        return f->type != TYPE_ANY;
-    }
-    if (strIs(name, "user")) {
-        f->user = value;
-        if (!aclFindUser(*value)) replyQuoting(c, "No such user", *value);
-        return aclFindUser(*value);
-    }
-    if (strIs(name, "maxage")) {
-        if (!argLongLong(c, *value, &f->max_age_s, "ERR maxage is not an integer or out of range"))
-            return false;
-        if (f->max_age_s <= 0) replyError(c, "ERR maxage should be greater than 0");
-        return f->max_age_s > 0;
-    }
-    if (strIs(name, "skipme") && (strIs(*value, "yes") || strIs(*value, "no")))
-        f->skip_me = strIs(*value, "yes");
-    else if (strIs(name, "addr"))
-        f->addr = value;
-    else if (strIs(name, "laddr"))
-        f->laddr = value;
-    else {
-        replySyntaxError(c);
-        return false;
-    }
-    return true;
-}
-
-static bool parseFilters(struct client *c, const char *bad_id, int64_t min_id, struct clientFilter *f) {
-    for (int i = 2; i < c->argc;) {
-        if (i + 1 == c->argc) {
-            replySyntaxError(c);
-            return false;
-        }
-        if (strIs(c->argv[i], "id")) {
-            i = parseIds(c, i + 1, bad_id, min_id, f);
-            if (!i) return false;
-        } else {
-            if (!parseFilter(c, c->argv[i], &c->argv[i + 1], f)) return false;
-            i += 2;
-        }
-    }
-    return true;
-}
-
-static bool idMatches(const struct client *self, const struct clientFilter *f, const struct client *c) {
-    for (int i = f->id_from; i < f->id_from + f->id_count; i++) {
-        int64_t id;
-        if (string2ll(self->argv[i], &id) && (uint64_t)id == c->id) return true;
-    }
-    return f->id_count == 0;
-}
-
-static bool filterMatches(const struct client *self, const struct clientFilter *f, struct client *c) {
-    if (f->skip_me && c == self) return false;
-    if (f->type != TYPE_ANY && typeOf(c) != f->type) return false;
-    if (f->addr && !strEq(*f->addr, sdsview(clientPeerName(c)))) return false;
-    if (f->laddr && !strEq(*f->laddr, sdsview(clientSockName(c)))) return false;
-    if (f->user && !strEq(*f->user, aclUserName(c))) return false;
-    if (f->max_age_s && (cmd_time_ms - c->created_ms) / 1000 < f->max_age_s) return false;
-    return idMatches(self, f, c);
-}
-
 /* ---- CLIENT ---- */
 
 void clientIdCommand(struct client *c) {
     replyLongLong(c, (int64_t)c->id);
-}
-
-void clientInfoCommand(struct client *c) {
-    sds s = sdscatlen(clientInfoLine(c, sdsempty()), "\n", 1);
-    replyVerbatim(c, sdsview(s), "txt");
-    sdsfree(s);
-}
-
-void clientListCommand(struct client *c) {
-    struct clientFilter f = {0};
-    if (!parseFilters(c, "ERR Invalid client ID", INT64_MIN, &f)) return;
-    sds s = sdsempty();
-    listForEach(&clients, it) {
-        struct client *other = listEntry(it, struct client, node);
-        if (filterMatches(c, &f, other)) s = sdscatlen(clientInfoLine(other, s), "\n", 1);
-    }
-    replyVerbatim(c, sdsview(s), "txt");
-    sdsfree(s);
-}
-
-static int64_t killMatching(struct client *c, const struct clientFilter *f, bool *self) {
-    int64_t killed = 0;
-    listForEach(&clients, it) {
-        struct client *other = listEntry(it, struct client, node);
-        if (other->flags & CLIENT_CLOSE_ASAP || !filterMatches(c, f, other)) continue;
-        killed++;
-        if (other == c)
-            *self = true;
-        else
-            clientClose(other);
-    }
-    return killed;
-}
-
-void clientKillCommand(struct client *c) {
-    bool old_form = c->argc == 3, self = false;
-    struct clientFilter f = {.skip_me = !old_form};
-    if (old_form)
-        f.addr = &c->argv[2];
-    else if (!parseFilters(c, "ERR client-id should be greater than 0", 1, &f))
-        return;
-    int64_t killed = killMatching(c, &f, &self);
-    if (!old_form)
-        replyLongLong(c, killed);
-    else if (killed)
-        replyOk(c);
-    else
-        replyError(c, "ERR No such client");
-    if (self) clientCloseAfterReply(c);
 }
 
 /* Names stand in CLIENT LIST, between blanks. */
@@ -307,6 +80,29 @@ void clientReplyCommand(struct client *c) {
     }
 }
 
+/* ON or OFF for a flag of the client. */
+static void setFlag(struct client *c, uint32_t flag) {
+    bool on = strIs(c->argv[2], "on");
+    if (!on && !strIs(c->argv[2], "off")) {
+        replySyntaxError(c);
+        return;
+    }
+    c->flags = on ? c->flags | flag : c->flags & ~flag;
+    replyOk(c);
+}
+
+void clientNoTouchCommand(struct client *c) {
+    setFlag(c, CLIENT_NO_TOUCH);
+}
+
+/* What is not known here may be of use to later versions: no error. */
+void clientCapaCommand(struct client *c) {
+    for (int i = 2; i < c->argc; i++) {
+        if (strIs(c->argv[i], "redirect")) c->flags |= CLIENT_REDIRECTABLE;
+    }
+    replyOk(c);
+}
+
 void clientUnblockCommand(struct client *c) {
     bool with_error = false;
     int64_t id;
@@ -328,35 +124,59 @@ void clientUnblockCommand(struct client *c) {
 }
 
 void clientHelpCommand(struct client *c) {
-    replyHelp(c, (const char *[]){
-                     "GETNAME",
-                     "    The name of this connection.",
-                     "ID",
-                     "    The number of this connection.",
-                     "INFO",
-                     "    A line about this connection.",
-                     "KILL <ip:port>",
-                     "    Close the connection from this address.",
-                     "KILL <filter> <value> [<filter> <value> ...]",
-                     "    Close the connections that match all filters:",
-                     "    * ID <id> [<id> ...]",
-                     "    * TYPE (NORMAL|PRIMARY|REPLICA|PUBSUB)",
-                     "    * USER <name>",
-                     "    * ADDR <ip:port>, LADDR <ip:port>: of the client's and of our end",
-                     "    * MAXAGE <seconds>: at least so old",
-                     "    * SKIPME (YES|NO): leave this connection out (default: yes)",
-                     "LIST [<filter> <value> ...]",
-                     "    A line about each connection; filters as for KILL, but SKIPME defaults to no.",
-                     "REPLY (ON|OFF|SKIP)",
-                     "    Answer commands, do not, or not the next one.",
-                     "SETINFO (LIB-NAME|LIB-VER) <value>",
-                     "    Say which client library is at work.",
-                     "SETNAME <name>",
-                     "    Give this connection a name; the empty one removes it.",
-                     "UNBLOCK <id> [TIMEOUT|ERROR]",
-                     "    Wake a client from a blocking command, as if its time were over or with an error.",
-                     NULL,
-                 });
+    replyHelp(c,
+              (const char *[]){
+                  "CACHING (YES|NO)",
+                  "    Whether the keys of the next command are tracked, in OPTIN or OPTOUT mode.",
+                  "CAPA <capability> [<capability> ...]",
+                  "    Say what the client library can do: REDIRECT.",
+                  "GETNAME",
+                  "    The name of this connection.",
+                  "GETREDIR",
+                  "    The connection that gets the messages of tracking: 0 this one, -1 no tracking.",
+                  "ID",
+                  "    The number of this connection.",
+                  "IMPORT-SOURCE (ON|OFF)",
+                  "    This connection copies data from another server (in import mode).",
+                  "INFO",
+                  "    A line about this connection.",
+                  "KILL <ip:port>",
+                  "    Close the connection from this address.",
+                  "KILL <filter> <value> [<filter> <value> ...]",
+                  "    Close the connections that match all filters:",
+                  "    * ID <id> [<id> ...]",
+                  "    * TYPE (NORMAL|PRIMARY|REPLICA|PUBSUB)",
+                  "    * USER <name>, NAME <name>, DB <number>",
+                  "    * ADDR <ip:port>, LADDR <ip:port>: of the client's and of our end; IP <ip>",
+                  "    * FLAGS <letters>, CAPA <letters>: all of these",
+                  "    * LIB-NAME <name>, LIB-VER <version>",
+                  "    * MAXAGE <seconds>: at least so old; IDLE <seconds>: at least so long silent",
+                  "    * SKIPME (YES|NO): leave this connection out (default: yes)",
+                  "    All but the last two lines may have NOT- before them: those that do not match.",
+                  "LIST [<filter> <value> ...]",
+                  "    A line about each connection; filters as for KILL, but SKIPME defaults to no.",
+                  "NO-EVICT (ON|OFF)",
+                  "    Spare this connection when connections take too much memory.",
+                  "NO-TOUCH (ON|OFF)",
+                  "    Commands of this connection leave alone when a key was last used.",
+                  "PAUSE <milliseconds> [WRITE|ALL]",
+                  "    Let commands of clients wait so long: those that write, or all (default).",
+                  "REPLY (ON|OFF|SKIP)",
+                  "    Answer commands, do not, or not the next one.",
+                  "SETINFO (LIB-NAME|LIB-VER) <value>",
+                  "    Say which client library is at work.",
+                  "SETNAME <name>",
+                  "    Give this connection a name; the empty one removes it.",
+                  "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> ...] [OPTIN] [OPTOUT] [NOLOOP]",
+                  "    Tell this connection, or another, when keys that it has copies of change.",
+                  "TRACKINGINFO",
+                  "    How this connection tracks keys.",
+                  "UNBLOCK <id> [TIMEOUT|ERROR]",
+                  "    Wake a client from a blocking command, as if its time were over or with an error.",
+                  "UNPAUSE",
+                  "    Let the waiting commands go on.",
+                  NULL,
+              });
 }
 
 /* ---- HELLO ---- */
@@ -431,7 +251,9 @@ void helloCommand(struct client *c) {
 /* ---- The others ---- */
 
 void resetCommand(struct client *c) {
-    c->flags &= ~(uint32_t)(CLIENT_REPLY_OFF | CLIENT_NO_TOUCH | CLIENT_NO_EVICT);
+    c->flags &= ~(uint32_t)(CLIENT_REPLY_OFF | CLIENT_NO_TOUCH | CLIENT_NO_EVICT | CLIENT_REDIRECTABLE |
+                            CLIENT_IMPORT_SOURCE);
+    trackingDisable(c);
     multiReset(c);
     monitorStop(c);
     pubsubUnsubscribeAll(c);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/ticks.h"
 #include "base/zmalloc.h"
+#include "commands/commands.h"
 #include "core/blocking.h"
 #include "core/commandlog.h"
 #include "core/config.h"
@@ -14,8 +15,10 @@
 #include "core/latency.h"
 #include "core/monitor.h"
 #include "core/multi.h"
+#include "core/pause.h"
 #include "core/propagate.h"
 #include "core/reply.h"
+#include "core/tracking.h"
 
 #define FILTERS_MAX      16
 #define HTTP_WARNING_MS  60000 /* the log is told of an attack once in so long */
@@ -250,10 +253,10 @@ void commandCall(struct client *c, int flags) {
         if (__builtin_expect(c->blocked != NULL, 0)) all_ticks = blockingAddTicks(c, ticks);
         if (!(c->flags & CLIENT_BLOCKED)) countCall(c, cmd, all_ticks, outputEver(c) - output);
     }
-    c->lastcmd = cmd;
     if (__builtin_expect(monitors, 0) && (c->conn || c->flags & CLIENT_SCRIPT)) monitorFeed(c);
     if (flags & CALL_PROPAGATE) propagateAfterCommand(c, dbstats.dirty != dirty);
     propagateEnd();
+    if (__builtin_expect(tracking_clients, 0)) trackingAfterCall(c);
     if (ticks > SLOW_ENOUGH_TO_TICK * ticks_per_us && !(c->flags & CLIENT_SCRIPT)) clockRefresh();
 }
 
@@ -295,14 +298,22 @@ void commandProcess(struct client *c) {
     if (c->flags & CLIENT_REPLY_SKIP_NEXT) {
         c->flags = (c->flags & ~(uint32_t)CLIENT_REPLY_SKIP_NEXT) | CLIENT_REPLY_SKIP;
     }
+    c->lastcmd = c->cmd;
     if (!c->cmd) {
         if (!refusedAsHttp(c)) commandReplyUnknown(c);
         multiRefused(c);
         return;
     }
-    if (refused(c, c->cmd)) {
+    if (__builtin_expect(c->cmd->spec->proc == execCommand, 0)) reply_error_lead = err_exec_refused;
+    bool no = refused(c, c->cmd);
+    reply_error_lead = NULL;
+    if (no) {
         c->cmd->rejected++;
         multiRefused(c);
+        return;
+    }
+    if (__builtin_expect(pause_level, 0) && pausePostpones(c)) {
+        if (c->flags & CLIENT_REPLY_SKIP) c->flags |= CLIENT_REPLY_SKIP_NEXT;
         return;
     }
     if (c->flags & CLIENT_MULTI && multiQueue(c)) return;

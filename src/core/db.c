@@ -7,9 +7,11 @@
 #include "base/assert.h"
 #include "base/zmalloc.h"
 #include "core/blocking.h"
+#include "core/client.h"
 #include "core/config.h"
 #include "core/cron.h"
 #include "core/evict.h"
+#include "core/import_mode.h"
 #include "core/info.h"
 #include "core/lazyfree.h"
 #include "core/notify.h"
@@ -18,11 +20,14 @@
 #include "core/type.h"
 
 #define RANDOM_KEY_TRIES 100
+#define VETOES_MAX       8
 
 struct db *dbs;
 struct dbStats dbstats;
 static int64_t db_count;
 static bool active_rehashing;
+static bool (*expiry_vetoes[VETOES_MAX])(void);
+static int expiry_veto_count;
 
 static struct str objectEntryKey(const void *entry) {
     return objectKey(entry);
@@ -105,7 +110,8 @@ static void unlinkObject(struct db *db, struct object *o, uint64_t hash) {
 /* ---- Lookup ---- */
 
 bool objectIsExpired(const struct object *o) {
-    return objectHasExpire(o) && objectExpire(o) < cmd_time_ms;
+    if (!objectHasExpire(o) || objectExpire(o) >= cmd_time_ms) return false;
+    return !(import_mode && current_client && current_client->flags & CLIENT_IMPORT_SOURCE);
 }
 
 struct object *dbFind(struct db *db, struct str key) {
@@ -262,9 +268,23 @@ static void dropKey(struct db *db, struct object *o, bool async, int class, cons
     lazyfreeObject(o, async);
 }
 
-void dbExpireKey(struct db *db, struct object *o) {
+void dbAddExpiryVeto(bool (*fn)(void)) {
+    serverAssert(expiry_veto_count < VETOES_MAX);
+    expiry_vetoes[expiry_veto_count++] = fn;
+}
+
+bool dbKeepsExpired(void) {
+    for (int i = 0; i < expiry_veto_count; i++) {
+        if (expiry_vetoes[i]()) return true;
+    }
+    return false;
+}
+
+bool dbExpireKey(struct db *db, struct object *o) {
+    if (dbKeepsExpired()) return false;
     dbstats.expired++;
     dropKey(db, o, lazyfree_lazy_expire, NOTIFY_EXPIRED, "expired");
+    return true;
 }
 
 void dbEvictKey(struct db *db, struct object *o) {
@@ -349,7 +369,8 @@ struct object *dbRandomKey(struct db *db) {
         if (!objectIsExpired(o)) return o;
         /* When everything expires at once, give up rather than delete the whole database here. */
         bool all_volatile = hashtableSize(&db->keys) == hashtableSize(&db->expires);
-        if (all_volatile && tries >= RANDOM_KEY_TRIES) return NULL;
+        if (tries >= RANDOM_KEY_TRIES && dbKeepsExpired()) return o;
+        if (tries >= RANDOM_KEY_TRIES && all_volatile) return NULL;
         dbExpireKey(db, o);
     }
     return NULL;

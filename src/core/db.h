@@ -50,7 +50,7 @@ struct object *lookupFirstKeyWriteType(struct client *c, const struct str *keys,
                                        struct str *key, bool *wrong);
 /* Without expiry, statistics or touching. */
 struct object *dbFind(struct db *db, struct str key);
-/* Is this object past its expiry? (A replica and import mode answer differently: door.) */
+/* Is this object past its expiry? Never for a client that imports (core/import_mode.h). */
 bool objectIsExpired(const struct object *o);
 
 /* ---- Change. These signal nothing: handlers call signalModifiedKey, notifyKeyspaceEvent, propagate. ---- */
@@ -75,8 +75,13 @@ struct object *dbUnlink(struct db *db, struct str key);
 /* Expiry. The object may move: use the result. */
 struct object *dbSetExpire(struct db *db, struct object *o, int64_t when_ms);
 struct object *dbRemoveExpire(struct db *db, struct object *o);
-/* Delete an expired key and tell everybody: event `expired`, propagation of the delete, statistics. */
-void dbExpireKey(struct db *db, struct object *o);
+/* Delete an expired key and tell everybody: event `expired`, propagation of the delete, statistics. False,
+ * and nothing done, while expired keys are kept. */
+bool dbExpireKey(struct db *db, struct object *o);
+/* While fn says true expired keys are kept, though they read as absent: another server decides what expires,
+ * or the data has to stand still. */
+void dbAddExpiryVeto(bool (*fn)(void));
+bool dbKeepsExpired(void);
 /* The same for one that `maxmemory` has no room for: event `evicted`; statistics are core/evict.c's. */
 void dbEvictKey(struct db *db, struct object *o);
 

@@ -288,6 +288,10 @@ static bool evictFilter(struct client *c, struct serverCommand *cmd) {
     return false;
 }
 
+size_t evictLimit(void) {
+    return (size_t)maxmemory;
+}
+
 bool evictOutOfMemory(void) {
     return maxmemory && out_of_memory;
 }

@@ -43,6 +43,9 @@ uint32_t objectIdleSeconds(const struct object *o);
 /* The count of uses, 0 to 255, decayed to now; under an LFU policy. */
 uint32_t objectFrequency(const struct object *o);
 
+/* `maxmemory` in bytes; 0: no limit. */
+size_t evictLimit(void);
+
 extern const char err_oom[]; /* OOM command not allowed when used memory > 'maxmemory'. */
 /* Was there more memory in use than `maxmemory`, with nothing (left) to evict, when the running command
  * started? Scripts and transactions decide by this whether they may enlarge the data. */

@@ -61,7 +61,7 @@ static double sampleDb(struct db *db, struct sample *total) {
 
 void activeExpireCycle(bool fast) {
     static int next_db;
-    if (!active_expire_enabled || (fast && !timed_out)) return;
+    if (!active_expire_enabled || (fast && !timed_out) || dbKeepsExpired()) return;
     int64_t start = monotonicUs();
     int64_t budget = fast ? FAST_BUDGET_US : 10000 * CYCLE_SHARE_PERCENT / server_hz;
     struct sample total = {0};

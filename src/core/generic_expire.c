@@ -3,6 +3,7 @@
 #include "commands/commands.h"
 #include "core/cron.h"
 #include "core/db.h"
+#include "core/import_mode.h"
 #include "core/lazyfree.h"
 #include "core/notify.h"
 #include "core/propagate.h"
@@ -86,7 +87,7 @@ static void expire(struct client *c, int64_t base_ms, bool seconds) {
         replyLongLong(c, 0);
         return;
     }
-    if (when_ms <= cmd_time_ms)
+    if (when_ms <= cmd_time_ms && !import_mode)
         deleteNow(c, o, key);
     else
         setExpiry(c, o, key, when_ms);

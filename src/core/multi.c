@@ -59,6 +59,8 @@ struct multiState {
     size_t watch_count, watch_bytes;
 };
 
+const char err_exec_refused[] = "EXECABORT Transaction discarded because of: ";
+
 static struct hashtable *tables; /* of struct watchedKey, one per database; made by the first WATCH */
 static struct list watching;     /* clients that watch keys */
 static size_t watched_keys;
@@ -286,14 +288,6 @@ void multiRefused(struct client *c) {
         c->flags |= CLIENT_DIRTY_EXEC;
 }
 
-sds multiRefusal(const struct client *c, struct str error) {
-    bool checking = isExec(c) && c->argv && !(c->flags & CLIENT_IN_EXEC);
-    if (!checking) return NULL;
-    bool plain = error.len > 4 && memcmp(error.ptr, "ERR ", 4) == 0;
-    if (plain) error = strN(error.ptr + 4, error.len - 4);
-    return sdscatstr(sdsnew("EXECABORT Transaction discarded because of: "), error);
-}
-
 /* ---- MULTI, EXEC, DISCARD ---- */
 
 void multiCommand(struct client *c) {
@@ -364,6 +358,10 @@ void execCommand(struct client *c) {
 
 bool multiNeedsMemory(const struct client *c) {
     return isExec(c) ? c->multi->command_flags & CMD_DENYOOM : !runsAtOnce(c);
+}
+
+uint64_t multiExecFlags(const struct client *c) {
+    return isExec(c) && c->flags & CLIENT_MULTI ? c->multi->command_flags : 0;
 }
 
 int multiCount(const struct client *c) {

@@ -19,9 +19,8 @@ bool multiQueue(struct client *c);
 /* The command of c was refused, an error has been replied: EXEC will not succeed any more; when it was EXEC,
  * the transaction is over. */
 void multiRefused(struct client *c);
-/* While the checks of EXEC itself run, an error says why the transaction is discarded: its new text. NULL:
- * this error is about anything else. */
-sds multiRefusal(const struct client *c, struct str error);
+/* How an error begins for which EXEC itself is refused (reply_error_lead). */
+extern const char err_exec_refused[];
 
 /* Ends the transaction, if any, and forgets the watched keys. */
 void multiReset(struct client *c);
@@ -29,6 +28,8 @@ void multiReset(struct client *c);
 /* ---- About a client ---- */
 /* c is in MULTI: does its command ask for memory? To be queued does, and EXEC when a queued command does. */
 bool multiNeedsMemory(const struct client *c);
+/* EXEC is about to run: the flags of all queued commands together. 0: it is another command. */
+uint64_t multiExecFlags(const struct client *c);
 int multiCount(const struct client *c);          /* queued commands, -1 without MULTI */
 size_t multiWatchCount(const struct client *c);  /* watched keys */
 size_t multiQueuedBytes(const struct client *c); /* of the queued commands */

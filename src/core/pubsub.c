@@ -292,7 +292,12 @@ void subscribeCommand(struct client *c) {
 void psubscribeCommand(struct client *c) {
     subscribeGeneric(c, "psubscribe", PUBSUB_PATTERN);
 }
+/* There is no place in a transaction or a script for what comes of it, a redirection when the slot moves. */
 void ssubscribeCommand(struct client *c) {
+    if (c->flags & CLIENT_DENY_BLOCKING) {
+        replyError(c, "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
+        return;
+    }
     subscribeGeneric(c, "ssubscribe", PUBSUB_SHARD);
 }
 

@@ -7,6 +7,7 @@
 #include "core/push.h"
 
 #include "base/zmalloc.h"
+#include "core/propagate.h"
 #include "core/reply.h"
 #include "net/resp.h"
 
@@ -65,8 +66,8 @@ static void forgetClient(struct client *c) {
     }
 }
 
-void pushShared(struct client *c, struct replyShared *s) {
-    if (mustWait(c)) {
+static void send(struct client *c, struct replyShared *s, bool later) {
+    if (later) {
         hold(c, s);
         return;
     }
@@ -78,6 +79,15 @@ void pushSend(struct client *c, struct pushMessage *m) {
     struct replyShared **form = &m->forms[c->resp >= 3];
     if (!*form) *form = compose(m, c->resp);
     pushShared(c, *form);
+}
+
+void pushShared(struct client *c, struct replyShared *s) {
+    send(c, s, mustWait(c));
+}
+
+void pushSharedBehind(struct client *c, struct replyShared *s) {
+    bool running = c->flags & CLIENT_EXECUTING && propagate_depth;
+    send(c, s, running || mustWait(c));
 }
 
 void pushDone(struct pushMessage *m) {

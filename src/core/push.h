@@ -23,6 +23,8 @@ struct pushMessage {
 void pushSend(struct client *c, struct pushMessage *m);
 /* A composed message of any form, by the same rules. */
 void pushShared(struct client *c, struct replyShared *s);
+/* One that the running command has caused: it stands behind the reply, even if that has not begun yet. */
+void pushSharedBehind(struct client *c, struct replyShared *s);
 /* Gives back what the message holds; it still lives in the output of those who have not read it yet. */
 void pushDone(struct pushMessage *m);
 

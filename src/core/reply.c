@@ -15,7 +15,6 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "core/client.h"
-#include "core/multi.h"
 #include "core/command.h"
 #include "core/reply_block.h"
 #include "net/resp.h"
@@ -88,6 +87,7 @@ static void linkBlock(struct client *c, struct replyBlock *b) {
     else
         c->out_head = b;
     c->out_tail = b;
+    c->out_mem += sizeof *b + b->cap;
 }
 
 static void appendBlock(struct client *c, size_t room) {
@@ -291,6 +291,7 @@ static void fillMark(struct client *c, struct replyMark m, char type, int64_t n)
         return;
     }
     struct replyBlock *tail = blockNew(len + rest);
+    c->out_mem += sizeof *tail + tail->cap;
     memcpy(tail->buf, text, len);
     memcpy(tail->buf + len, b->buf + m.offset, rest);
     tail->used = len + rest;
@@ -356,6 +357,8 @@ void replyAppendShared(struct client *c, struct replyShared *s) {
 }
 
 /* ---- Errors ---- */
+
+const char *reply_error_lead;
 
 static struct errorKind {
     char prefix[ERROR_PREFIX_MAX];
@@ -425,15 +428,21 @@ static void appendError(struct client *c, struct str msg) {
     append(c, "\r\n", 2);
 }
 
+static sds withLead(struct str msg) {
+    bool plain = msg.len > 4 && memcmp(msg.ptr, "ERR ", 4) == 0;
+    if (plain) msg = strN(msg.ptr + 4, msg.len - 4);
+    return sdscatstr(sdsnew(reply_error_lead), msg);
+}
+
 void replyErrorStr(struct client *c, struct str msg) {
     if (msg.len && msg.ptr[0] == '-') msg = strN(msg.ptr + 1, msg.len - 1);
     while (msg.len && (msg.ptr[msg.len - 1] == '\n' || msg.ptr[msg.len - 1] == '\r')) msg.len--;
-    sds refusal = multiRefusal(c, msg);
-    if (refusal) msg = sdsview(refusal);
+    sds led = reply_error_lead ? withLead(msg) : NULL;
+    if (led) msg = sdsview(led);
     c->flags |= CLIENT_ERROR;
     countError(msg);
     if (!muted(c)) appendError(c, msg);
-    sdsfree(refusal);
+    sdsfree(led);
 }
 
 void replyError(struct client *c, const char *msg) {
@@ -516,7 +525,7 @@ bool argDouble(struct client *c, struct str arg, double *out, const char *msg) {
 struct replyBlock *replyDetach(struct client *c) {
     struct replyBlock *b = c->out_head;
     c->out_head = c->out_tail = NULL;
-    c->out_bytes = c->out_sent = 0;
+    c->out_bytes = c->out_sent = c->out_mem = 0;
     return b;
 }
 
@@ -556,5 +565,6 @@ void replyMoveChain(struct client *dst, struct client *src) {
         dst->out_head = src->out_head;
     dst->out_tail = src->out_tail;
     dst->out_bytes += src->out_bytes;
+    dst->out_mem += src->out_mem;
     replyDetach(src);
 }

@@ -102,6 +102,10 @@ sds replyChainToSds(struct client *c); /* all bytes as one string; empties the c
 /* Move all of src's pending output to the end of dst's (blocks are linked, not copied). */
 void replyMoveChain(struct client *dst, struct client *src);
 
+/* Stands before the text of every error, in the place of its "ERR "; NULL: errors are as they are. Set only
+ * while a command is checked whose refusal means more than itself (EXEC). */
+extern const char *reply_error_lead;
+
 /* Error statistics for INFO errorstats: prefix (ERR, WRONGTYPE ...) to count, in order of the prefix. There
  * are 128 kinds at most; what comes later counts as ERRORSTATS_OVERFLOW. */
 void errorStatsReset(void);

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/zmalloc.h"
 #include "core/blocking.h"
+#include "core/client_evict.h"
 #include "core/command.h"
 #include "core/config.h"
 #include "core/cron.h"
@@ -22,6 +23,7 @@
 #include "core/multi.h"
 #include "core/push.h"
 #include "core/reply.h"
+#include "core/tracking.h"
 #include "core/type.h"
 #include "net/ae.h"
 #include "net/connection.h"
@@ -65,9 +67,9 @@ int64_t roundMaxBulk(void) {
     return max_bulk_len;
 }
 
-/* Blocked and closing clients keep their input, or lose it, but run nothing. */
+/* Blocked, paused and closing clients keep their input, or lose it, but run nothing. */
 static bool clientRunnable(const struct client *c) {
-    return !(c->flags & (CLIENT_BLOCKED | CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY));
+    return !(c->flags & (CLIENT_BLOCKED | CLIENT_PAUSED | CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY));
 }
 
 /* ---- Membership ---- */
@@ -229,6 +231,7 @@ static void noteInputSize(struct client *c, size_t n) {
     for (struct respBigArg *b = c->parser.big; b; b = b->next) buffered += sdslen(b->buf);
     if (buffered > clientstats.max_input_buffer) clientstats.max_input_buffer = buffered;
     buffered += multiQueuedBytes(c); /* what waits for EXEC counts against the limit */
+    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
     if (buffered <= (size_t)query_buffer_limit) return;
     sds info = clientInfoLine(c, sdsempty());
     serverLog(LL_WARNING, "Closing client that reached max query buffer length: %s", info);
@@ -418,6 +421,10 @@ static void executeOne(struct round *r, struct pendingCommand *pc) {
         forget(pc);
         return;
     }
+    if (__builtin_expect(client_weighing, 0) && clientEvict(c)) {
+        forget(pc);
+        return;
+    }
     c->argv = r->argv + pc->argv_base;
     c->argc = pc->argc;
     c->cmd = pc->cmd;
@@ -430,14 +437,17 @@ static void executeOne(struct round *r, struct pendingCommand *pc) {
     pushBeginCommand(c);
     commandProcess(c);
     c->flags &= ~(uint32_t)CLIENT_EXECUTING;
+    if (__builtin_expect(tracking_clients, 0)) trackingAfterRequest(c);
     pushEndCommand();
     current_client = outer;
+    if (c->flags & CLIENT_PAUSED) giveBack(r, r->executing, c);
     respBigArgsFree(c->big_args);
     c->big_args = NULL;
     c->argv = NULL;
     c->argc = 0;
     dbSetHints(NULL, 0);
     blockingHandleReady();
+    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
 }
 
 static void execute(struct round *r) {
@@ -448,7 +458,7 @@ static void execute(struct round *r) {
         r->executing = i;
         if (clientRunnable(c))
             executeOne(r, pc);
-        else if (c->flags & CLIENT_BLOCKED)
+        else if (c->flags & (CLIENT_BLOCKED | CLIENT_PAUSED))
             giveBack(r, i, c);
         else
             dropCommands(r, i, c);

@@ -3,6 +3,7 @@
  *     files[fd]  { mask, generation, read {proc, data}, write {proc, data} }
  *     epoll      fd -> generation << 32 | fd, as the event's user data
  *     timers     binary heap on (when_us, id), the next one at [0]
+ *     places     slot -> where its timer is in the heap; a timer's id is its serial number << 24 | its slot
  *     running    timers whose handlers are on the stack, innermost first; they are out of the heap
  *
  * The idea: a ready event is only a hint. Before each handler is called, the event's generation is compared
@@ -26,6 +27,9 @@
 #define POLL_BATCH   1024 /* events taken from the kernel in one turn; on the stack, so turns may nest */
 #define WAKEUP_TAG   UINT64_MAX /* user data of the eventfd */
 #define MAX_DELAY_MS (INT64_MAX / 4000)
+#define SLOT_BITS    24
+#define SLOTS_MAX    (1u << SLOT_BITS)
+#define NO_PLACE     SIZE_MAX /* not in the heap: its handler runs, or the slot is free */
 
 struct handler {
     aeFileProc *proc;
@@ -57,7 +61,10 @@ struct aeEventLoop {
     uint32_t last_generation;
     struct timer *timers;
     size_t timer_count, timer_cap;
-    int64_t last_timer_id;
+    size_t *places;
+    uint32_t *free_slots; /* a stack, with room for all */
+    uint32_t slot_count, slot_cap, free_count;
+    int64_t last_serial;
     struct runningTimer *running;
     aeHook *before_sleep, *after_sleep, *after_events;
     bool dont_wait, stop;
@@ -69,16 +76,42 @@ static bool timerBefore(const struct timer *a, const struct timer *b) {
     return a->when_us != b->when_us ? a->when_us < b->when_us : a->id < b->id;
 }
 
+static uint32_t slotOf(int64_t id) {
+    return (uint32_t)id & (SLOTS_MAX - 1);
+}
+
+static int64_t timerNewId(struct aeEventLoop *el) {
+    if (!el->free_count && el->slot_count == el->slot_cap) {
+        el->slot_cap = el->slot_cap ? el->slot_cap * 2 : 8;
+        serverAssert(el->slot_cap <= SLOTS_MAX);
+        el->places = zrealloc(el->places, el->slot_cap * sizeof *el->places);
+        el->free_slots = zrealloc(el->free_slots, el->slot_cap * sizeof *el->free_slots);
+    }
+    uint32_t slot = el->free_count ? el->free_slots[--el->free_count] : el->slot_count++;
+    el->places[slot] = NO_PLACE;
+    return ++el->last_serial << SLOT_BITS | slot;
+}
+
+static void timerFreeId(struct aeEventLoop *el, int64_t id) {
+    el->places[slotOf(id)] = NO_PLACE;
+    el->free_slots[el->free_count++] = slotOf(id);
+}
+
+static void timerPut(struct aeEventLoop *el, size_t i, struct timer t) {
+    el->timers[i] = t;
+    el->places[slotOf(t.id)] = i;
+}
+
 /* Put t where the hole at i is, moving the hole up or down until the order holds. */
 static void timerPlace(struct aeEventLoop *el, size_t i, struct timer t) {
     struct timer *heap = el->timers;
-    for (; i > 0 && timerBefore(&t, &heap[(i - 1) / 2]); i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
+    for (; i > 0 && timerBefore(&t, &heap[(i - 1) / 2]); i = (i - 1) / 2) timerPut(el, i, heap[(i - 1) / 2]);
     for (size_t child; (child = 2 * i + 1) < el->timer_count; i = child) {
         if (child + 1 < el->timer_count && timerBefore(&heap[child + 1], &heap[child])) child++;
         if (!timerBefore(&heap[child], &t)) break;
-        heap[i] = heap[child];
+        timerPut(el, i, heap[child]);
     }
-    heap[i] = t;
+    timerPut(el, i, t);
 }
 
 static void timerAdd(struct aeEventLoop *el, struct timer t, int64_t delay_ms) {
@@ -94,6 +127,7 @@ static void timerAdd(struct aeEventLoop *el, struct timer t, int64_t delay_ms) {
 
 static struct timer timerRemove(struct aeEventLoop *el, size_t i) {
     struct timer removed = el->timers[i];
+    el->places[slotOf(removed.id)] = NO_PLACE;
     struct timer last = el->timers[--el->timer_count];
     if (i < el->timer_count) timerPlace(el, i, last);
     return removed;
@@ -110,7 +144,10 @@ static int processTimers(struct aeEventLoop *el) {
         el->running = &self;
         int64_t delay_ms = t.proc(el, t.id, t.data);
         el->running = self.outer;
-        if (delay_ms != AE_NOMORE && !self.deleted) timerAdd(el, t, delay_ms);
+        if (delay_ms != AE_NOMORE && !self.deleted)
+            timerAdd(el, t, delay_ms);
+        else
+            timerFreeId(el, t.id);
         handled++;
     }
     return handled;
@@ -211,6 +248,8 @@ void aeDelete(struct aeEventLoop *el) {
     if (el->wakefd != -1) close(el->wakefd);
     zfree(el->files);
     zfree(el->timers);
+    zfree(el->places);
+    zfree(el->free_slots);
     zfree(el);
 }
 
@@ -260,15 +299,16 @@ int aeGetFileEvents(const struct aeEventLoop *el, int fd) {
 }
 
 int64_t aeCreateTimeEvent(struct aeEventLoop *el, int64_t delay_ms, aeTimeProc *proc, void *data) {
-    int64_t id = ++el->last_timer_id;
+    int64_t id = timerNewId(el);
     timerAdd(el, (struct timer){0, id, proc, data}, delay_ms);
     return id;
 }
 
 void aeDeleteTimeEvent(struct aeEventLoop *el, int64_t id) {
-    for (size_t i = 0; i < el->timer_count; i++) {
-        if (el->timers[i].id != id) continue;
+    size_t i = slotOf(id) < el->slot_count ? el->places[slotOf(id)] : NO_PLACE;
+    if (i != NO_PLACE && el->timers[i].id == id) {
         timerRemove(el, i);
+        timerFreeId(el, id);
         return;
     }
     for (struct runningTimer *r = el->running; r; r = r->outer)

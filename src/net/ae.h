@@ -40,7 +40,7 @@ void aeDeleteFileEvent(struct aeEventLoop *el, int fd, int mask);
 int aeGetFileEvents(const struct aeEventLoop *el, int fd);
 
 int64_t aeCreateTimeEvent(struct aeEventLoop *el, int64_t delay_ms, aeTimeProc *proc, void *data); /* id */
-void aeDeleteTimeEvent(struct aeEventLoop *el, int64_t id);
+void aeDeleteTimeEvent(struct aeEventLoop *el, int64_t id); /* fine when it is gone; both O(log timers) */
 
 void aeSetBeforeSleep(struct aeEventLoop *el, aeHook *hook);
 void aeSetAfterSleep(struct aeEventLoop *el, aeHook *hook);

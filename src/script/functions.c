@@ -68,11 +68,12 @@ void functionsSave(struct rioWriter *w) {
     functionsForEachCode(saveOne, w);
 }
 
+/* One that is there already gives way: files hold each name once, and may be merged into what is there. */
 bool functionsLoad(struct rdbReader *r) {
     struct str code;
     sds error;
     if (!rdbReadString(r, &code)) return false;
-    if (functionsLoadLibrary(code, false, &error)) return true;
+    if (functionsLoadLibrary(code, true, &error)) return true;
     rioFail(&r->io, "Failed creating the library: %s", error);
     sdsfree(error);
     return false;
@@ -92,7 +93,14 @@ size_t functionsMemory(void) {
     return functions.memory + hashtableMemory(&functions.libraries) + hashtableMemory(&functions.functions);
 }
 
+static void dropAll(void) {
+    functionsFlush(false);
+}
+
 void functionsInit(void) {
+    static const struct rdbSection section = {
+        .opcode = RDB_OP_FUNCTION, .save = functionsSave, .load = functionsLoad, .empty = dropAll};
+    rdbSectionRegister(&section);
     memoryAddPart(MEMORY_FUNCTION_CACHES, functionsMemory);
 }
 

@@ -20,6 +20,7 @@
 #include "core/child.h"
 #include "core/client.h"
 #include "core/client_auth.h"
+#include "core/client_evict.h"
 #include "core/command.h"
 #include "core/commandlog.h"
 #include "core/config.h"
@@ -29,6 +30,7 @@
 #include "core/debug.h"
 #include "core/evict.h"
 #include "core/generic.h"
+#include "core/import_mode.h"
 #include "core/info.h"
 #include "core/latency.h"
 #include "core/lazyfree.h"
@@ -36,9 +38,11 @@
 #include "core/memory.h"
 #include "core/monitor.h"
 #include "core/multi.h"
+#include "core/pause.h"
 #include "core/pubsub.h"
 #include "core/rdb.h"
 #include "core/round.h"
+#include "core/tracking.h"
 #include "net/ae.h"
 #include "persist/snapshot.h"
 #include "script/script.h"
@@ -149,12 +153,16 @@ static void registerRooms(void) {
     clientInit();
     authInit();
     aclInit();
+    clientEvictInit();
     roundInit();
     commandInit();
     dbRegister();
     blockingInit();
     multiInit();
     pubsubInit();
+    trackingInit();
+    pauseInit();
+    importModeInit();
     lazyfreeInit();
     genericInit();
     debugInit();

@@ -123,12 +123,12 @@ bool hashReclaimSlice(void) {
 static int64_t reclaimTimer(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id, (void)data;
     clockRefresh();
-    running = active_expire_enabled && hashReclaimSlice();
+    running = active_expire_enabled && !dbKeepsExpired() && hashReclaimSlice();
     return running ? PAUSE_MS : AE_NOMORE;
 }
 
 static void reclaimCron(void) {
-    if (running || !active_expire_enabled || !hashReclaimSlice()) return;
+    if (running || !active_expire_enabled || dbKeepsExpired() || !hashReclaimSlice()) return;
     running = true;
     aeCreateTimeEvent(server_el, PAUSE_MS, reclaimTimer, NULL);
 }

@@ -17,6 +17,7 @@
 #include "core/cron.h"
 #include "core/db.h"
 #include "core/digest.h"
+#include "core/import_mode.h"
 #include "core/notify.h"
 #include "core/propagate.h"
 #include "core/reply.h"
@@ -381,7 +382,7 @@ void getexCommand(struct client *c) {
     }
     if (ttl >= TTL_EX && !expireTime(c, ttl, arg, &when_ms)) return;
     replyString(c, o);
-    if (when_ms != OBJ_NO_EXPIRE && when_ms < cmd_time_ms) {
+    if (when_ms != OBJ_NO_EXPIRE && when_ms < cmd_time_ms && !import_mode) {
         deleteString(c, key);
     } else if (when_ms != OBJ_NO_EXPIRE) {
         dbSetExpire(c->db, o, when_ms);

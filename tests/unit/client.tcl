@@ -79,7 +79,7 @@ start_server {tags {client}} {
         set id [r client id]
         assert_equal 1 [llength [client_list id $id]]
         assert_equal {} [r client list id 99999]
-        assert_equal 1 [llength [client_list id 99999 $id $id 0]]
+        assert_equal 1 [llength [client_list id 99999 $id $id]]
         assert_equal 1 [llength [client_list type normal]]
         foreach type {master primary slave replica pubsub} { assert_equal {} [r client list type $type] }
         assert_equal {} [r client list skipme yes]
@@ -87,7 +87,7 @@ start_server {tags {client}} {
         assert_equal 1 [llength [client_list type normal laddr $laddr user default id $id]]
         assert_equal {} [r client list maxage 10000]
         assert_error "ERR Unknown client type 'what'" {r client list type what}
-        assert_error "ERR Invalid client ID" {r client list id abc}
+        assert_error "ERR client-id should be greater than 0" {r client list id abc}
         foreach bad {{id} {type} {what} {what x} {type normal extra} {skipme maybe}} {
             assert_error "ERR syntax error" {r client list {*}$bad}
         }

@@ -438,6 +438,36 @@ start_server {tags {scripting functions}} {
     }
 }
 
+# ---- Files ----
+
+start_server {tags {scripting functions} overrides {save {}}} {
+    test {libraries are in the RDB file} {
+        r function load [plain a fa {return 'from a'}]
+        r function load [plain b fb "return #'[string repeat long 2000]'"]
+        r set k v
+        set before [lsort [r function list withcode]]
+        r save
+        r function flush
+        r function load [plain later f]
+        restart_server 0 KILL
+        assert_equal $before [lsort [r function list withcode]]
+        assert_equal {{from a} 8000 v} [list [r fcall fa 0] [r fcall fb 0] [r get k]]
+    }
+
+    test {DEBUG RELOAD keeps libraries} {
+        r function load [plain c fc]
+        set before [lsort [r function list withcode]]
+        r debug reload
+        assert_equal $before [lsort [r function list withcode]]
+        assert_equal 1 [r fcall fc 0]
+        r debug reload nosave noflush merge
+        assert_equal $before [lsort [r function list withcode]]
+        r function flush
+        r debug reload
+        assert_equal {} [r function list]
+    }
+}
+
 # ---- Functions that run on ----
 
 start_server {tags {scripting functions} overrides {busy-reply-threshold 50}} {

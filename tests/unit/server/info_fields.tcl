@@ -13,7 +13,9 @@ set expected {
     }
     clients {
         connected_clients ^\\d+$ maxclients ^10000$ client_recent_max_input_buffer ^\\d+$
-        client_recent_max_output_buffer ^\\d+$ blocked_clients ^0$ total_blocking_keys ^0$ pubsub_clients ^0$
+        client_recent_max_output_buffer ^\\d+$ blocked_clients ^0$ tracking_clients ^0$ clients_in_timeout_table ^0$
+        total_blocking_keys ^0$ total_blocking_keys_on_nokey ^0$ paused_reason ^none$ paused_actions ^none$
+        paused_timeout_milliseconds ^0$ pubsub_clients ^0$
     }
     memory {
         used_memory ^\\d+$ used_memory_human {^[\d.]+[BKMG]$} used_memory_rss ^\\d+$ used_memory_rss_human {^[\d.]+[KMG]$}
@@ -34,7 +36,8 @@ set expected {
         total_net_input_bytes ^\\d+$ total_net_output_bytes ^\\d+$ instantaneous_input_kbps {^[\d.]+$}
         instantaneous_output_kbps {^[\d.]+$} rejected_connections ^0$ expired_keys ^0$
         expired_stale_perc {^[\d.]+$} expired_time_cap_reached_count ^\\d+$ expire_cycle_cpu_milliseconds ^\\d+$
-        evicted_keys ^0$ total_eviction_exceeded_time ^0$ current_eviction_exceeded_time ^0$
+        evicted_keys ^0$ evicted_clients ^0$ tracking_total_keys ^0$ tracking_total_items ^0$
+        tracking_total_prefixes ^0$ total_eviction_exceeded_time ^0$ current_eviction_exceeded_time ^0$
         keyspace_hits ^\\d+$ keyspace_misses ^\\d+$ unexpected_error_replies ^0$ total_error_replies ^\\d+$
         total_reads_processed ^\\d+$ total_writes_processed ^\\d+$ client_query_buffer_limit_disconnections ^0$
         client_output_buffer_limit_disconnections ^0$ pubsub_channels ^0$ pubsub_patterns ^0$ pubsubshard_channels ^0$

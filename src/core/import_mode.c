@@ -1,0 +1,36 @@
+/* import_mode.c - see import_mode.h; what follows from it for keys is in db.c. */
+#include "core/import_mode.h"
+
+#include "commands/commands.h"
+#include "core/client.h"
+#include "core/config.h"
+#include "core/db.h"
+#include "core/evict.h"
+#include "core/reply.h"
+
+bool import_mode;
+
+void clientImportSourceCommand(struct client *c) {
+    bool on = strIs(c->argv[2], "on");
+    if (!on && !strIs(c->argv[2], "off")) {
+        replySyntaxError(c);
+    } else if (on && !import_mode) {
+        replyError(c, "ERR Server is not in import mode");
+    } else {
+        c->flags = (c->flags & ~(uint32_t)CLIENT_IMPORT_SOURCE) | (on ? CLIENT_IMPORT_SOURCE : 0);
+        replyOk(c);
+    }
+}
+
+static bool importing(void) {
+    return import_mode;
+}
+
+void importModeInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_BOOL("import-mode", NULL, CONFIG_MODIFIABLE, &import_mode, false, NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    evictAddVeto(importing);
+    dbAddExpiryVeto(importing);
+}
