@@ -58,6 +58,7 @@ commandProc bzmpopCommand, bzpopmaxCommand, bzpopminCommand, zaddCommand, zcardC
     zunionCommand, zunionstoreCommand;
 
 /* ---- connection ---- */
+commandProc bgrewriteaofCommand;
 commandProc authCommand, clientIdCommand, clientListCommand, clientInfoCommand, clientKillCommand,
     clientGetnameCommand, clientSetnameCommand, clientSetinfoCommand, clientReplyCommand,
     clientUnblockCommand, clientHelpCommand, clientTrackingCommand, clientCachingCommand,

@@ -533,6 +533,14 @@ static const struct commandArg bgsaveArgs[] = {
 static const char *const timeTips[] = {"nondeterministic_output", NULL};
 
 const struct commandSpec commandsServer[] = {
+    {.name = "bgrewriteaof",
+     .summary = "Writes the append-only file anew, in the background.",
+     .complexity = "O(1)",
+     .since = "1.0.0",
+     .group = "server",
+     .proc = bgrewriteaofCommand,
+     .arity = 1,
+     .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_NOSCRIPT},
     {.name = "bgsave",
      .summary = "Save the data to the RDB file in the background.",
      .complexity = "O(1) here, O(n) in the number of keys for the process that writes",

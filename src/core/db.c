@@ -14,6 +14,7 @@
 #include "core/import_mode.h"
 #include "core/info.h"
 #include "core/lazyfree.h"
+#include "core/loading.h"
 #include "core/notify.h"
 #include "core/propagate.h"
 #include "core/reply.h"
@@ -111,6 +112,8 @@ static void unlinkObject(struct db *db, struct object *o, uint64_t hash) {
 
 bool objectIsExpired(const struct object *o) {
     if (!objectHasExpire(o) || objectExpire(o) >= cmd_time_ms) return false;
+    /* What a file has set to expire stays until the file itself says that it was deleted. */
+    if (loadingActive()) return false;
     return !(import_mode && current_client && current_client->flags & CLIENT_IMPORT_SOURCE);
 }
 

@@ -7,6 +7,7 @@
 #include "core/client.h"
 #include "core/command.h"
 #include "core/config.h"
+#include "core/db.h"
 #include "core/info.h"
 #include "core/reply.h"
 #include "core/round.h"
@@ -91,4 +92,5 @@ void loadingInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     infoRegister("persistence", loadingInfo);
     commandAddFilter(loadingFilter);
+    dbAddExpiryVeto(loadingActive);
 }

@@ -35,6 +35,14 @@ void propagateAddSink(propagateSink *fn) {
     sinks[sink_count++] = fn;
 }
 
+void propagateRemoveSink(propagateSink *fn) {
+    for (int i = 0; i < sink_count; i++) {
+        if (sinks[i] != fn) continue;
+        sinks[i] = sinks[--sink_count];
+        return;
+    }
+}
+
 bool propagateWanted(void) {
     return sink_count > 0;
 }

@@ -18,6 +18,7 @@ bool propagateWanted(void); /* is there any sink? */
 
 typedef void propagateSink(int dbid, int argc, const struct str *argv);
 void propagateAddSink(propagateSink *fn);
+void propagateRemoveSink(propagateSink *fn); /* not there: nothing happens */
 
 /* For core/command.c, around each command. What the outermost one causes is a unit: the commands that EXEC or
  * a script ran, expired keys that it came upon, its rewrites. Sinks see more than one as MULTI ... EXEC. */

@@ -485,6 +485,12 @@ const struct rdbSection *const *rdbSections(int *count) {
     return sections;
 }
 
+void rdbSectionsEmpty(void) {
+    for (int i = 0; i < section_count; i++) {
+        if (sections[i]->empty) sections[i]->empty();
+    }
+}
+
 /* ---- Directives ---- */
 
 static const struct configEnum check_names[] = {

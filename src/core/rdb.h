@@ -153,12 +153,14 @@ sds rdbDumpSeal(sds body, int version);
 /* ---- Opcodes of other rooms in files: function libraries ---- */
 struct rdbSection {
     uint8_t opcode;
-    void (*save)(struct rioWriter *w); /* writes opcode and content, any number of times */
-    bool (*load)(struct rdbReader *r); /* after the opcode; false: failed (rioFail) */
-    void (*empty)(void);               /* drops what load has brought: it will be loaded anew */
+    void (*save)(struct rioWriter *w);    /* writes opcode and content, any number of times */
+    bool (*load)(struct rdbReader *r);    /* after the opcode; false: failed (rioFail) */
+    void (*rewrite)(struct rioWriter *w); /* the same as commands; may be NULL */
+    void (*empty)(void); /* drops what load has brought: it will be loaded anew; may be NULL */
 };
 void rdbSectionRegister(const struct rdbSection *section); /* which must stay */
 const struct rdbSection *const *rdbSections(int *count);   /* in order of registration */
+void rdbSectionsEmpty(void);
 
 void rdbInit(void); /* directives: rdbcompression, rdb-version-check, sanitize-dump-payload; core/rdb.c */
 /* rdb-version-check: refuse data of a version that is not known, or try it. */

@@ -198,12 +198,8 @@ static bool reloadOptions(struct client *c, int *options) {
 }
 
 static void emptyAll(void) {
-    int count;
-    const struct rdbSection *const *sections = rdbSections(&count);
     dbEmpty(NULL, false);
-    for (int i = 0; i < count; i++) {
-        if (sections[i]->empty) sections[i]->empty();
-    }
+    rdbSectionsEmpty();
 }
 
 static void debugReload(struct client *c) {

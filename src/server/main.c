@@ -45,6 +45,7 @@
 #include "core/tracking.h"
 #include "net/ae.h"
 #include "persist/snapshot.h"
+#include "persist/aof.h"
 #include "script/script.h"
 #include "server/crash.h"
 #include "server/listen.h"
@@ -184,7 +185,9 @@ static void registerRooms(void) {
     snapshotInit();
     scriptInit();
     evictInit(); /* after the busy filter of scripts: while one runs on, nothing is evicted */
+    aofInit();
     shutdownRegister();
+    shutdownOnExit(aofOnShutdown);
     commandRegister(commandsAcl);
     commandRegister(commandsConnection);
     commandRegister(commandsServer);
@@ -270,7 +273,10 @@ int main(int argc, char **argv) {
     listenStart();
     memoryStarted();
     serverLog(LL_NOTICE, "Server initialized");
-    snapshotLoadAtStart();
+    if (aofEnabled())
+        aofStartup();
+    else
+        snapshotLoadAtStart();
     listenAnnounce();
     aeMain(server_el);
     return 0;

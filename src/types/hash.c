@@ -14,6 +14,7 @@
 #include "core/cron.h"
 #include "core/db.h"
 #include "core/lazyfree.h"
+#include "core/loading.h"
 #include "types/hash_private.h"
 #include "types/types.h"
 
@@ -38,7 +39,8 @@ static void entryPlaced(void *entry, uint32_t pos) {
 const struct hashHeapType hashFieldHeap = {.when = entryWhen, .placed = entryPlaced};
 
 static bool isDead(const struct hashEntry *e) {
-    return hashTimeOver(hashEntryExpire(e), cmd_time_ms);
+    /* While a file is loaded it is the file that says when a field goes. */
+    return hashTimeOver(hashEntryExpire(e), cmd_time_ms) && !loadingActive();
 }
 
 static bool isTable(const struct hash *h) {
@@ -367,7 +369,7 @@ size_t hashSize(const struct hash *h) {
 
 size_t hashLive(const struct hash *h) {
     size_t size = hashSize(h);
-    if (h->encoding != HASH_EXPIRING) return size;
+    if (h->encoding != HASH_EXPIRING || loadingActive()) return size;
     return size - hashHeapCountBefore(&hashExpiring(h)->due, &hashFieldHeap, cmd_time_ms, UINT32_MAX);
 }
 

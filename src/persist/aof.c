@@ -1,0 +1,590 @@
+/* aof.c - writing the append-only file: the sink, the write of each turn, fsync, and switching it on and off.
+ *
+ * Where an acknowledged change is, by `appendfsync`:
+ *
+ *     always    on the disk before the reply leaves: written and synced before clients are written to
+ *     everysec  in the kernel; a thread syncs once a second. While it does, writing could block (the kernel
+ *               holds the file), so the buffer waits, but no longer than two seconds
+ *     no        in the kernel
+ *
+ * A failed write is undone to the last whole command and tried again each second; until it succeeds, commands
+ * that write are refused (MISCONF). With `always` a reply may be due for what cannot be kept: the server
+ * ends. */
+#include "persist/aof_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "core/child.h"
+#include "core/client.h"
+#include "core/command.h"
+#include "core/config.h"
+#include "core/cron.h"
+#include "core/db.h"
+#include "core/debug.h"
+#include "core/info.h"
+#include "core/lazyfree.h"
+#include "core/loading.h"
+#include "core/notify.h"
+#include "core/propagate.h"
+#include "core/rdb.h"
+#include "core/reply.h"
+
+#define POSTPONE_MS      2000
+#define SYNC_PERIOD_MS   1000
+#define RETRY_MS         1000
+#define ERROR_LOG_MS     30000
+#define BUFFER_KEEP      (1024 * 1024) /* a larger one is given back after it was written */
+#define TIMESTAMP_PREFIX "#TS:"
+
+struct aof aof = {.fd = -1, .selected_db = -1};
+
+sds aof_dir, aof_filename;
+bool aof_use_rdb_preamble, aof_load_truncated, aof_rewrite_incremental_fsync;
+int aof_fsync;
+static bool enabled, timestamps, no_fsync_on_rewrite;
+
+static int64_t postponed_ms; /* since when the buffer waits for an fsync; 0: it does not */
+static int64_t synced_ms;    /* when the last fsync was asked for */
+static uint64_t asked_size;  /* of the increment, when it was */
+static int64_t timestamp_s;  /* the last one written */
+static uint64_t delayed_fsyncs;
+static int write_errno; /* of the last write; 0: fine */
+static int64_t write_failed_ms, error_logged_ms;
+/* From the thread. */
+static atomic_int sync_errno;
+static atomic_uint syncs_pending;
+
+bool aofEnabled(void) {
+    return enabled;
+}
+
+/* ---- Names ---- */
+
+sds aofFileName(int64_t seq, char type, bool rdb) {
+    return sdscatprintf(sdsempty(), "%s.%lld.%s", aof_filename, (long long)seq,
+                        type == 'i' ? "incr.aof"
+                        : rdb       ? "base.rdb"
+                                    : "base.aof");
+}
+
+sds aofTempIncrement(void) {
+    return sdscatprintf(sdsempty(), "%s/" AOF_TEMP_PREFIX "%s.incr", aof_dir, aof_filename);
+}
+
+bool aofMakeDir(void) {
+    if (mkdir(aof_dir, 0755) == 0 || errno == EEXIST) return true;
+    serverLog(LL_WARNING, "Can't open or create append-only dir %s: %s", aof_dir, strerror(errno));
+    return false;
+}
+
+bool aofWriteManifest(const struct aofManifest *m) {
+    sds name = sdscatprintf(sdsempty(), "%s" AOF_MANIFEST_SUFFIX, aof_filename);
+    bool ok = aofManifestWrite(aof_dir, name, m);
+    if (!ok) serverLog(LL_WARNING, "Failed to write the AOF manifest %s: %s", name, strerror(errno));
+    sdsfree(name);
+    return ok;
+}
+
+int aofOpenIncrement(struct aofManifest *m) {
+    int64_t seq = aofManifestNextSeq(m, 'i');
+    sds name = aofFileName(seq, 'i', false), path = aofPath(aof_dir, name);
+    int fd = open(path, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0) {
+        serverLog(LL_WARNING, "Can't open the append-only file %s: %s", path, strerror(errno));
+        sdsfree(name);
+    } else {
+        serverLog(LL_NOTICE, "Creating AOF incr file %s on background rewrite", name);
+        aofManifestAdd(m, name, seq, 'i');
+    }
+    sdsfree(path);
+    return fd;
+}
+
+/* ---- fsync ---- */
+
+struct syncJob {
+    int fd;
+    bool close; /* afterwards: the last job of this file */
+};
+
+static void syncJob(void *arg) {
+    struct syncJob *job = arg;
+    if (fdatasync(job->fd) != 0 && errno != EBADF && errno != EINVAL)
+        atomic_store(&sync_errno, errno);
+    else
+        atomic_store(&sync_errno, 0);
+    if (job->close) close(job->fd);
+    zfree(job);
+    atomic_fetch_sub(&syncs_pending, 1);
+}
+
+static void syncOnThread(int fd, bool close) {
+    struct syncJob *job = zmalloc(sizeof *job);
+    *job = (struct syncJob){.fd = fd, .close = close};
+    atomic_fetch_add(&syncs_pending, 1);
+    bioSubmit(BIO_FSYNC, syncJob, job);
+}
+
+static void syncNow(void) {
+    if (fdatasync(aof.fd) != 0) {
+        serverLog(LL_WARNING,
+                  "Can't persist AOF for fsync error when the AOF fsync policy is 'always': %s. Exiting...",
+                  strerror(errno));
+        exit(1);
+    }
+    asked_size = aof.incr_size;
+    synced_ms = mstime();
+}
+
+static void syncIfDue(void) {
+    if (aof.fd < 0 || asked_size == aof.incr_size || aof_fsync == AOF_FSYNC_NO) return;
+    if (no_fsync_on_rewrite && childRunning() != CHILD_NONE) return;
+    if (aof_fsync == AOF_FSYNC_ALWAYS) {
+        syncNow();
+    } else if (mstime() - synced_ms >= SYNC_PERIOD_MS && !atomic_load(&syncs_pending)) {
+        syncOnThread(aof.fd, false);
+        asked_size = aof.incr_size;
+        synced_ms = mstime();
+    }
+}
+
+/* ---- Writing ---- */
+
+static void bufferEmptied(void) {
+    if (sdsAllocSize(aof.buf) > BUFFER_KEEP) {
+        sdsfree(aof.buf);
+        aof.buf = sdsempty();
+    } else {
+        sdssetlen(aof.buf, 0);
+    }
+}
+
+/* Refused while the last write or fsync has failed. Registered at the first failure: until then it costs
+ * nothing. */
+static bool refuseWrites(struct client *c, struct serverCommand *cmd) {
+    int code = write_errno ? write_errno : atomic_load(&sync_errno);
+    if (!code || aof.state == AOF_OFF) return true;
+    if (!(commandFlags(c, cmd) & CMD_WRITE) && strcmp(cmd->fullname, "ping")) return true;
+    replyErrorFmt(c, "MISCONF Errors writing to the AOF file: %s", strerror(code));
+    return false;
+}
+
+static void watchWrites(void) {
+    static bool registered;
+    if (registered) return;
+    registered = true;
+    commandAddFilter(refuseWrites);
+    commandAddScriptFilter(refuseWrites);
+}
+
+/* Of `wanted` bytes, `done` were written (-1: none, see errno). */
+static void writeFailed(ssize_t done, size_t wanted) {
+    int code = done < 0 ? errno : ENOSPC; /* a short write is how a full disk begins */
+    int64_t now = mstime();
+    bool log = now - error_logged_ms > ERROR_LOG_MS;
+    if (log) error_logged_ms = now;
+    if (log && done < 0) serverLog(LL_WARNING, "Error writing to the AOF file: %s", strerror(code));
+    if (log && done >= 0) {
+        serverLog(LL_WARNING, "Short write while writing to the AOF file: (nwritten=%lld, expected=%lld)",
+                  (long long)done, (long long)wanted);
+    }
+    if (done > 0 && ftruncate(aof.fd, (off_t)aof.incr_size) != 0) {
+        /* What is there stays there; the rest goes behind it. */
+        if (log) {
+            serverLog(LL_WARNING, "Could not remove short write from the append-only file: %s",
+                      strerror(errno));
+        }
+        aof.incr_size += (uint64_t)done;
+        aof.size += (uint64_t)done;
+        memmove(aof.buf, aof.buf + done, sdslen(aof.buf) - (size_t)done);
+        sdssetlen(aof.buf, sdslen(aof.buf) - (size_t)done);
+    } else if (done > 0 && lseek(aof.fd, (off_t)aof.incr_size, SEEK_SET) < 0) {
+        serverLog(LL_WARNING, "Cannot go back in the append-only file: %s", strerror(errno));
+    }
+    if (aof_fsync == AOF_FSYNC_ALWAYS) {
+        serverLog(LL_WARNING,
+                  "Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...");
+        exit(1);
+    }
+    write_errno = code;
+    write_failed_ms = now;
+    watchWrites();
+}
+
+static ssize_t writeOnce(const char *p, size_t n) {
+    size_t done = 0;
+    while (done < n) {
+        ssize_t now = write(aof.fd, p + done, n - done);
+        if (now < 0 && errno == EINTR) continue;
+        if (now < 0) return done ? (ssize_t)done : -1;
+        done += (size_t)now;
+    }
+    return (ssize_t)done;
+}
+
+/* True: the buffer may be written now. */
+static bool mayWrite(bool force) {
+    if (force || aof_fsync != AOF_FSYNC_EVERYSEC || !atomic_load(&syncs_pending)) return true;
+    int64_t now = mstime();
+    if (!postponed_ms) postponed_ms = now;
+    if (now - postponed_ms < POSTPONE_MS) return false;
+    delayed_fsyncs++;
+    serverLog(LL_NOTICE, "Asynchronous AOF fsync is taking too long (disk is busy?). Writing the AOF buffer "
+                         "without waiting for fsync to complete, this may slow down the server.");
+    return true;
+}
+
+void aofFlush(bool force) {
+    if (aof.fd < 0) return;
+    size_t n = sdslen(aof.buf);
+    if (n && write_errno && !force && mstime() - write_failed_ms < RETRY_MS) return;
+    if (n && mayWrite(force)) {
+        postponed_ms = 0;
+        ssize_t done = writeOnce(aof.buf, n);
+        if (done != (ssize_t)n) {
+            writeFailed(done, n);
+            return;
+        }
+        if (write_errno) {
+            serverLog(LL_NOTICE, "AOF write error looks solved. The server can write again.");
+            write_errno = 0;
+        }
+        aof.incr_size += n;
+        aof.size += n;
+        bufferEmptied();
+    }
+    syncIfDue();
+}
+
+static void flushBeforeSleep(void) {
+    if (aof.state != AOF_OFF) aofFlush(false);
+}
+
+/* ---- The sink ---- */
+
+static char *putHeader(char *p, char mark, uint64_t n) {
+    *p++ = mark;
+    p += ull2string(p, n);
+    *p++ = '\r';
+    *p++ = '\n';
+    return p;
+}
+
+static void put(int argc, const struct str *argv) {
+    size_t room = LONG_STR_SIZE + 3;
+    for (int i = 0; i < argc; i++) room += argv[i].len + LONG_STR_SIZE + 5;
+    aof.buf = sdsMakeRoomFor(aof.buf, room);
+    char *start = aof.buf + sdslen(aof.buf), *p = putHeader(start, '*', (uint64_t)argc);
+    for (int i = 0; i < argc; i++) {
+        p = putHeader(p, '$', argv[i].len);
+        memcpy(p, argv[i].ptr, argv[i].len);
+        p += argv[i].len;
+        *p++ = '\r';
+        *p++ = '\n';
+    }
+    sdssetlen(aof.buf, (size_t)(p - aof.buf));
+}
+
+static void sink(int dbid, int argc, const struct str *argv) {
+    if (timestamps && cmd_time_ms / 1000 != timestamp_s) {
+        timestamp_s = cmd_time_ms / 1000;
+        aof.buf = sdscatprintf(aof.buf, TIMESTAMP_PREFIX "%lld\r\n", (long long)timestamp_s);
+    }
+    if (dbid != aof.selected_db) {
+        char text[LONG_STR_SIZE];
+        put(2, (struct str[]){STR("SELECT"), strN(text, ll2string(text, dbid))});
+        aof.selected_db = dbid;
+    }
+    put(argc, argv);
+}
+
+void aofListen(bool on) {
+    if (on)
+        propagateAddSink(sink);
+    else
+        propagateRemoveSink(sink);
+}
+
+void aofUseIncrement(int fd, uint64_t size) {
+    if (aof.fd >= 0) syncOnThread(aof.fd, true);
+    aof.fd = fd;
+    aof.incr_size = asked_size = size;
+    aof.selected_db = -1;
+}
+
+/* ---- On and off ---- */
+
+static bool switchOn(const char **err) {
+    serverAssert(aof.state == AOF_OFF);
+    aof.state = AOF_WAITING;
+    synced_ms = mstime();
+    write_errno = 0;
+    atomic_store(&sync_errno, 0);
+    if (childRunning() == CHILD_RDB) {
+        aof.rewrite_scheduled = true;
+        serverLog(LL_NOTICE, "AOF was enabled but there is already another background operation. An AOF "
+                             "background was scheduled to start when possible.");
+        return true;
+    }
+    const char *why;
+    if (childRunning() == CHILD_AOF) childKill();
+    if (aofRewriteStart(&why)) return true;
+    serverLog(LL_WARNING,
+              "AOF was enabled but the server could not start the background rewrite: %s. Check the logs.",
+              why);
+    aof.state = AOF_OFF;
+    *err = "Unable to turn on AOF. Check server logs.";
+    return false;
+}
+
+static void switchOff(void) {
+    bool listening = aof.fd >= 0;
+    aofRewriteForget();
+    if (listening) {
+        aofFlush(true);
+        aofListen(false);
+        if (fdatasync(aof.fd) != 0) {
+            serverLog(LL_WARNING, "Fail to fsync the AOF file: %s", strerror(errno));
+        }
+        close(aof.fd);
+    }
+    aof.fd = -1;
+    aof.state = AOF_OFF;
+    aof.rewrite_scheduled = false;
+    bufferEmptied();
+    write_errno = 0;
+}
+
+static bool applyEnabled(const char **err) {
+    if (enabled && aof.state == AOF_OFF) return switchOn(err);
+    if (!enabled && aof.state != AOF_OFF) switchOff();
+    return true;
+}
+
+/* ---- Start and end ---- */
+
+/* One file of the time before the folder: it becomes the base. */
+static void upgrade(void) {
+    if (access(aof_filename, F_OK) != 0) return;
+    struct stat st;
+    if (stat(aof_filename, &st) != 0 || !S_ISREG(st.st_mode)) return;
+    sds target = aofPath(aof_dir, aof_filename);
+    struct aofManifest m = {0};
+    aofManifestAdd(&m, sdsdup(aof_filename), 1, 'b');
+    /* The manifest first: should the move not happen, the next start finds the file still where it was. */
+    if (!aofMakeDir() || !aofWriteManifest(&m)) exit(1);
+    if (rename(aof_filename, target) != 0) {
+        serverLog(LL_WARNING, "Error trying to move the old AOF file %s into dir %s: %s", aof_filename,
+                  aof_dir, strerror(errno));
+        exit(1);
+    }
+    aof.manifest = m;
+    serverLog(LL_NOTICE,
+              "Successfully migrated an old-style AOF configuration (%s) into the AOF directory (%s).",
+              aof_filename, aof_dir);
+    sdsfree(target);
+}
+
+static void readManifest(void) {
+    sds name = sdscatprintf(sdsempty(), "%s" AOF_MANIFEST_SUFFIX, aof_filename);
+    sds path = aofPath(aof_dir, name), error;
+    if (!aofManifestRead(path, &aof.manifest, &error)) {
+        if (errno != ENOENT) {
+            serverLog(LL_WARNING, "Fatal: %s", error);
+            exit(1);
+        }
+        sdsfree(error);
+        upgrade();
+    } else {
+        /* An upgrade that was cut off between its two steps. */
+        struct aofFile *base = aofManifestBase(&aof.manifest);
+        sds old = base && !strcmp(base->name, aof_filename) ? aofPath(aof_dir, base->name) : NULL;
+        if (old && access(old, F_OK) != 0) upgrade();
+        sdsfree(old);
+    }
+    sdsfree(name);
+    sdsfree(path);
+}
+
+/* The first base of an empty dataset, so that what comes later has something to stand on. */
+static void createBase(void) {
+    sds name = aofFileName(aofManifestNextSeq(&aof.manifest, 'b'), 'b', aof_use_rdb_preamble);
+    sds path = aofPath(aof_dir, name);
+    serverLog(LL_NOTICE, "Creating AOF base file %s on server start", name);
+    if (!aofRewriteFile(path, NULL)) exit(1);
+    struct stat st;
+    if (stat(path, &st) == 0) aof.size += (uint64_t)st.st_size;
+    aofManifestAdd(&aof.manifest, name, aofManifestNextSeq(&aof.manifest, 'b'), 'b');
+    sdsfree(path);
+}
+
+static void openForWriting(void) {
+    if (!aofMakeDir()) exit(1);
+    if (!aof.manifest.count) createBase();
+    struct aofFile *last = aofManifestLast(&aof.manifest);
+    int64_t seq = last ? last->seq : aofManifestNextSeq(&aof.manifest, 'i');
+    sds name = last ? sdsdup(last->name) : aofFileName(seq, 'i', false);
+    sds path = aofPath(aof_dir, name);
+    if (!last) serverLog(LL_NOTICE, "Creating AOF incr file %s on server start", name);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        serverLog(LL_WARNING, "Can't open the append-only file %s: %s", path, strerror(errno));
+        exit(1);
+    }
+    if (last) {
+        serverLog(LL_NOTICE, "Opening AOF incr file %s on server start", name);
+        sdsfree(name);
+    } else {
+        aofManifestAdd(&aof.manifest, name, seq, 'i');
+    }
+    if (!aofWriteManifest(&aof.manifest)) exit(1);
+    aofUseIncrement(fd, (uint64_t)st.st_size);
+    sdsfree(path);
+}
+
+void aofStartup(void) {
+    readManifest();
+    if (aofLoad() == AOF_FAILED) exit(1);
+    aofDeleteHistory();
+    openForWriting();
+    aof.base_size = aof.size;
+    synced_ms = mstime();
+    aof.state = AOF_ON;
+    aofListen(true);
+}
+
+/* All data is replaced by what the files hold. */
+static bool reload(void) {
+    aofFlush(true);
+    if (sdslen(aof.buf)) return false;
+    aofListen(false);
+    uint64_t base_size = aof.base_size;
+    dbEmpty(NULL, false);
+    rdbSectionsEmpty();
+    signalFlushedDb(-1);
+    enum aofLoaded result = aofLoad();
+    aof.base_size = base_size;
+    aof.selected_db = -1;
+    aofListen(true);
+    return result != AOF_FAILED;
+}
+
+int aofOnShutdown(int flags) {
+    if (aof.state == AOF_OFF) return 1;
+    if (childRunning() == CHILD_AOF) {
+        if (aof.state == AOF_WAITING && !(flags & (SHUTDOWN_FORCE | SHUTDOWN_NOSAVE))) {
+            serverLog(LL_WARNING, "Writing initial AOF. Can't exit.");
+            return 0;
+        }
+        serverLog(LL_WARNING, "There is a child rewriting the AOF. Killing it!");
+        childKill();
+    }
+    if (aof.fd < 0) return 1;
+    serverLog(LL_NOTICE, "Calling fsync() on the AOF file.");
+    aofFlush(true);
+    if (sdslen(aof.buf)) {
+        serverLog(LL_WARNING, "The append-only file could not be written: %s", strerror(write_errno));
+        return 0;
+    }
+    if (fdatasync(aof.fd) != 0) {
+        serverLog(LL_WARNING, "Fail to fsync the AOF file: %s", strerror(errno));
+        return 0;
+    }
+    return 1;
+}
+
+/* ---- Directives, INFO ---- */
+
+static sds info(sds s) {
+    s = infoField(s, "aof_enabled:%d", aof.state != AOF_OFF);
+    s = aofRewriteInfo(s);
+    bool bad = aof.state != AOF_OFF && (write_errno || atomic_load(&sync_errno));
+    s = infoField(s, "aof_last_write_status:%s", bad ? "err" : "ok");
+    if (aof.state == AOF_OFF) return s;
+    s = infoField(s, "aof_current_size:%llu", (unsigned long long)aof.size);
+    s = infoField(s, "aof_base_size:%llu", (unsigned long long)aof.base_size);
+    s = infoField(s, "aof_pending_rewrite:%d", aof.rewrite_scheduled && aof.state == AOF_WAITING);
+    s = infoField(s, "aof_buffer_length:%zu", sdslen(aof.buf));
+    s = infoField(s, "aof_pending_bio_fsync:%u", atomic_load(&syncs_pending));
+    return infoField(s, "aof_delayed_fsync:%llu", (unsigned long long)delayed_fsyncs);
+}
+
+static sds memoryInfo(sds s) {
+    return infoField(s, "mem_aof_buffer:%zu", aof.state == AOF_OFF ? 0 : sdsAllocSize(aof.buf));
+}
+
+static void resetStat(void) {
+    delayed_fsyncs = 0;
+}
+
+static bool plainName(const char *value, const char **err) {
+    if (*value && !strchr(value, '/') && !strchr(value, '\\')) return true;
+    *err = "appendfilename and appenddirname can't be a path, just a filename";
+    return false;
+}
+
+static void debugLoadaof(struct client *c) {
+    if (aof.state != AOF_ON || loadingActive()) {
+        replyError(c, "ERR The append-only file is not in use, or it is being loaded");
+        return;
+    }
+    if (!reload()) {
+        replyError(c, "ERR Error trying to load the AOF files, check server logs.");
+        return;
+    }
+    serverLog(LL_WARNING, "Append Only File loaded by DEBUG LOADAOF");
+    replyOk(c);
+}
+
+static const struct configEnum fsync_names[] = {
+    {"everysec", AOF_FSYNC_EVERYSEC}, {"always", AOF_FSYNC_ALWAYS}, {"no", AOF_FSYNC_NO}, {NULL, 0}};
+
+/* What was written so far under a laxer policy is synced when the policy gets stricter. */
+static bool applyFsync(const char **err) {
+    (void)err;
+    if (aof_fsync == AOF_FSYNC_ALWAYS && aof.fd >= 0) aofFlush(true);
+    return true;
+}
+
+static struct configDirective directives[] = {
+    CONFIG_BOOL("appendonly", NULL, CONFIG_MODIFIABLE, &enabled, false, applyEnabled),
+    CONFIG_STRING("appendfilename", NULL, 0, &aof_filename, "appendonly.aof", plainName, NULL),
+    CONFIG_STRING("appenddirname", NULL, 0, &aof_dir, "appendonlydir", plainName, NULL),
+    CONFIG_ENUM("appendfsync", NULL, CONFIG_MODIFIABLE, &aof_fsync, AOF_FSYNC_EVERYSEC, fsync_names,
+                applyFsync),
+    CONFIG_BOOL("no-appendfsync-on-rewrite", NULL, CONFIG_MODIFIABLE, &no_fsync_on_rewrite, false, NULL),
+    CONFIG_BOOL("aof-load-truncated", NULL, CONFIG_MODIFIABLE, &aof_load_truncated, true, NULL),
+    CONFIG_BOOL("aof-use-rdb-preamble", NULL, CONFIG_MODIFIABLE, &aof_use_rdb_preamble, true, NULL),
+    CONFIG_BOOL("aof-timestamp-enabled", NULL, CONFIG_MODIFIABLE, &timestamps, false, NULL),
+    CONFIG_BOOL("aof-rewrite-incremental-fsync", NULL, CONFIG_MODIFIABLE, &aof_rewrite_incremental_fsync,
+                true, NULL),
+};
+
+void aofInit(void) {
+    static const char *const loadaof_help[] = {
+        "LOADAOF", "    Write out and read again the append-only file: its data replaces the present.", NULL};
+    static const struct debugSubcommand loadaof = {"loadaof", 0, 0, debugLoadaof, loadaof_help};
+    debugRegister(&loadaof);
+    aof.buf = sdsempty();
+    configRegister(directives, sizeof directives / sizeof *directives);
+    configOnResetStat(resetStat);
+    infoRegister("persistence", info);
+    infoRegister("memory", memoryInfo);
+    beforeSleepRegister(flushBeforeSleep);
+    cronRegister(flushBeforeSleep, 0); /* what an fsync or an error has held up */
+    aofRewriteInit();
+}

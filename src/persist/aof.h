@@ -1,0 +1,20 @@
+/* aof.h - the append-only file: every change as a command, written before its reply goes out.
+ *
+ *     commands ──▶ sink ──▶ buffer ──▶ write(2) once per turn of the loop ──▶ fsync: here (always), on a
+ * thread before replies are sent                 (everysec), by the kernel (no)
+ *
+ * The file is several files (persist/aof_manifest.h): a base, written by a fork child, and increments. A
+ * rewrite opens a new increment first, forks, and replaces everything before it by the child's base.
+ *
+ * `always` is a group commit: one fsync for all that the turn changed, then all its replies. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+bool aofEnabled(void); /* appendonly yes */
+/* At start, with appendonly yes: read what there is, and open it for writing. Exits when that fails. */
+void aofStartup(void);
+/* Before exit (SHUTDOWN_* flags): 0 refuses. */
+int aofOnShutdown(int flags);
+void aofInit(void); /* directives, INFO fields, BGREWRITEAOF, jobs */

@@ -1,0 +1,356 @@
+/* aof_load.c - reading the append-only file back. Part of aof_private.h.
+ *
+ * A file is an RDB image, or commands, or an image with commands behind it. Commands run one by one on a
+ * client without connection; those between MULTI and EXEC wait for EXEC, so that half a transaction at the
+ * end of the last file is as if it had never begun.
+ *
+ * A file that ends in the middle of a command (or a transaction) was being written when the server died: with
+ * aof-load-truncated the last file is cut back to what is whole. Anything else that is wrong ends the start,
+ * with the offset, and leaves the files as they are. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "core/client.h"
+#include "core/command.h"
+#include "core/cron.h"
+#include "core/db.h"
+#include "core/loading.h"
+#include "net/resp.h"
+#include "persist/aof_private.h"
+#include "persist/rdb_file.h"
+
+#define COMMANDS_PER_CLOCK 1024
+
+/* A command of a transaction, kept until EXEC: | header | argv | bytes |. */
+struct waiting {
+    struct waiting *next;
+    int argc;
+    struct str argv[];
+};
+
+struct loader {
+    const char *name;
+    struct rdbReader r; /* the stream; commands are read through its buffer */
+    struct client *client;
+    sds buf; /* bytes of commands, from `pos` on not used yet */
+    size_t pos;
+    uint64_t buf_offset; /* in the file, of buf[0] */
+    uint64_t whole;      /* offset behind the last complete command or transaction */
+    struct respParser parser;
+    struct str *argv;
+    size_t argv_cap;
+    bool in_multi;
+    struct waiting *first, **last;
+    uint64_t commands;
+};
+
+static uint64_t bytes_before; /* of the files that have been read */
+static uint64_t bytes_valid;  /* of the file just read: it was cut to this */
+
+static void progress(struct rioReader *r) {
+    loadingProgress(bytes_before + rioOffset(r));
+}
+
+/* ---- One command ---- */
+
+static bool run(struct loader *l, int argc, struct str *argv, struct respBigArg *big) {
+    struct client *c = l->client;
+    struct serverCommand *cmd = commandLookup(argv, argc);
+    if (!cmd || !commandArityOk(cmd, argc)) {
+        serverLog(LL_WARNING, "Unknown command '%.*s' reading the append only file %s", (int)argv[0].len,
+                  argv[0].ptr, l->name);
+        return false;
+    }
+    c->argv = argv;
+    c->argc = argc;
+    c->cmd = cmd;
+    c->big_args = big;
+    commandCall(c, 0);
+    respBigArgsFree(c->big_args);
+    c->big_args = NULL;
+    c->argv = NULL;
+    c->argc = 0;
+    if (++l->commands % COMMANDS_PER_CLOCK == 0) clockRefresh();
+    return true;
+}
+
+static void keep(struct loader *l, int argc, const struct str *argv) {
+    size_t bytes = 0;
+    for (int i = 0; i < argc; i++) bytes += argv[i].len;
+    struct waiting *w = zmalloc(sizeof *w + (size_t)argc * sizeof(struct str) + bytes);
+    w->next = NULL;
+    w->argc = argc;
+    char *p = (char *)(w->argv + argc);
+    for (int i = 0; i < argc; i++) {
+        memcpy(p, argv[i].ptr, argv[i].len);
+        w->argv[i] = strN(p, argv[i].len);
+        p += argv[i].len;
+    }
+    *l->last = w;
+    l->last = &w->next;
+}
+
+/* Runs what waits, or only forgets it. */
+static bool endMulti(struct loader *l, bool execute) {
+    bool ok = true;
+    while (l->first) {
+        struct waiting *w = l->first;
+        l->first = w->next;
+        if (execute && ok) ok = run(l, w->argc, w->argv, NULL);
+        zfree(w);
+    }
+    l->last = &l->first;
+    l->in_multi = false;
+    return ok;
+}
+
+static bool take(struct loader *l, int argc, struct str *argv, struct respBigArg *big) {
+    bool ok = true;
+    if (strIs(argv[0], "multi")) {
+        l->in_multi = true;
+    } else if (strIs(argv[0], "exec")) {
+        ok = endMulti(l, true);
+    } else if (l->in_multi) {
+        keep(l, argc, argv);
+    } else {
+        return run(l, argc, argv, big);
+    }
+    respBigArgsFree(big);
+    return ok;
+}
+
+/* ---- The stream of commands ---- */
+
+enum step { STEP_DONE, STEP_MORE, STEP_END, STEP_BAD };
+
+/* More bytes behind the buffer's. False: there are none. */
+static bool fill(struct loader *l) {
+    char *big;
+    size_t room = respBigSpace(&l->parser, &big);
+    if (rioAtEnd(&l->r.io)) return false;
+    size_t n = (size_t)(l->r.io.end - l->r.io.at);
+    if (room) {
+        if (n > room) n = room;
+        memcpy(big, rioView(&l->r.io, n), n);
+        respBigFilled(&l->parser, n);
+        return true;
+    }
+    if (l->pos) {
+        size_t left = sdslen(l->buf) - l->pos;
+        memmove(l->buf, l->buf + l->pos, left);
+        sdssetlen(l->buf, left);
+        l->buf_offset += l->pos;
+        l->pos = 0;
+    }
+    l->buf = sdscatlen(l->buf, rioView(&l->r.io, n), n);
+    return true;
+}
+
+/* A line that begins with #: a time, or a remark. */
+static enum step skipLine(struct loader *l) {
+    char *end = memchr(l->buf + l->pos, '\n', sdslen(l->buf) - l->pos);
+    if (!end) return STEP_MORE;
+    l->pos = (size_t)(end + 1 - l->buf);
+    return STEP_DONE;
+}
+
+static enum step oneCommand(struct loader *l) {
+    static const struct respLimits limits = {
+        .max_bulk = INT64_MAX / 2, .max_args = RESP_MAX_MULTIBULK, .authenticated = true};
+    size_t len = sdslen(l->buf) - l->pos, before = len, consumed;
+    if (len == 0 && respParserIdle(&l->parser)) return STEP_MORE;
+    if (respParserIdle(&l->parser)) {
+        if (l->buf[l->pos] == '#') return skipLine(l);
+        if (l->buf[l->pos] != '*') return STEP_BAD;
+    }
+    int argc;
+    struct respBigArg *big;
+    const char *err;
+    switch (respParseRequest(&l->parser, l->buf + l->pos, &len, &limits, &l->argv, &l->argv_cap, 0, &argc,
+                             &consumed, &big, &err)) {
+    case RESP_MORE:
+        /* The beginning of a big argument has been taken out of the buffer. */
+        if (len != before) sdssetlen(l->buf, l->pos + len);
+        return STEP_MORE;
+    case RESP_OK: break;
+    default: return STEP_BAD;
+    }
+    l->pos += consumed;
+    return take(l, argc, l->argv, big) ? STEP_DONE : STEP_BAD;
+}
+
+/* True: to the end of the file, which may be in the middle of a command (l->whole tells). */
+static bool readCommands(struct loader *l) {
+    for (;;) {
+        switch (oneCommand(l)) {
+        case STEP_DONE:
+            if (!l->in_multi) l->whole = rioOffset(&l->r.io) - (sdslen(l->buf) - l->pos);
+            break;
+        case STEP_MORE:
+            if (fill(l)) break;
+            return !rioFailed(&l->r.io);
+        default: return false;
+        }
+    }
+}
+
+/* ---- One file ---- */
+
+static bool startsWithImage(struct rioReader *r) {
+    const char *p = r->at;
+    if (rioAtEnd(r)) return false;
+    p = r->at;
+    size_t n = (size_t)(r->end - p);
+    return (n >= 5 && !memcmp(p, "REDIS", 5)) || (n >= 6 && !memcmp(p, "VALKEY", 6));
+}
+
+static void loaderInit(struct loader *l, const char *name, int *fd, uint64_t size) {
+    *l = (struct loader){.name = name, .client = clientCreate(NULL), .buf = sdsempty()};
+    l->last = &l->first;
+    l->client->flags |= CLIENT_FAKE | CLIENT_DENY_BLOCKING;
+    l->client->db = dbGet(0);
+    rioReaderInit(&l->r.io, rioSourceFd, fd, size);
+    l->r.io.progress = progress;
+}
+
+static void loaderFree(struct loader *l) {
+    endMulti(l, false);
+    respParserReset(&l->parser);
+    clientFreeNow(l->client);
+    rdbReaderFree(&l->r);
+    sdsfree(l->buf);
+    zfree(l->argv);
+}
+
+static bool cut(const char *path, uint64_t size) {
+    if (truncate(path, (off_t)size) == 0) return true;
+    serverLog(LL_WARNING, "Error truncating the AOF file %s: %s", path, strerror(errno));
+    return false;
+}
+
+/* The file ends before its last command does. */
+static bool endedEarly(struct loader *l, const char *path, bool is_last) {
+    if (!is_last || !aof_load_truncated) {
+        serverLog(
+            LL_WARNING,
+            "Unexpected end of file reading the append only file %s after offset %llu. Make a backup of "
+            "the file, then either repair it with valkey-check-aof --fix, or, if it is the last one, set "
+            "aof-load-truncated to yes.",
+            l->name, (unsigned long long)l->whole);
+        return false;
+    }
+    serverLog(LL_WARNING, "!!! Warning: short read while loading the AOF file %s!!!", l->name);
+    serverLog(LL_WARNING,
+              "AOF loaded anyway because aof-load-truncated is enabled: truncating the AOF at "
+              "offset %llu",
+              (unsigned long long)l->whole);
+    return cut(path, l->whole);
+}
+
+static bool loadOpened(struct loader *l, const char *path, bool is_last) {
+    if (startsWithImage(&l->r.io)) {
+        serverLog(LL_NOTICE, "Reading RDB base file on AOF loading...");
+        if (rdbLoadStream(&l->r, RDB_LOAD_KEEP_EXPIRED | RDB_LOAD_PREFIX) != RDB_FILE_OK) {
+            serverLog(LL_WARNING,
+                      "Error reading the RDB base file %s, AOF loading aborted: %s at offset %llu", l->name,
+                      l->r.io.error ? l->r.io.error : "it is not complete",
+                      (unsigned long long)l->r.io.error_offset);
+            return false;
+        }
+        l->whole = rioOffset(&l->r.io);
+    }
+    if (!readCommands(l)) {
+        serverLog(
+            LL_WARNING,
+            "Bad file format reading the append only file %s at offset %llu%s%s: make a backup of your AOF "
+            "file, then use valkey-check-aof --fix",
+            l->name, (unsigned long long)l->whole, l->r.io.error ? ": " : "",
+            l->r.io.error ? l->r.io.error : "");
+        return false;
+    }
+    bytes_valid = rioOffset(&l->r.io);
+    if (l->whole == bytes_valid) return true;
+    if (!endedEarly(l, path, is_last)) return false;
+    bytes_valid = l->whole;
+    return true;
+}
+
+static bool loadFile(const char *name, uint64_t size, bool is_last) {
+    sds path = aofPath(aof_dir, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool ok = fd >= 0;
+    if (!ok) {
+        serverLog(LL_WARNING, "Fatal error: can't open the append log file %s for reading: %s", name,
+                  strerror(errno));
+    } else {
+        struct loader l;
+        loaderInit(&l, name, &fd, size);
+        ok = loadOpened(&l, path, is_last);
+        loaderFree(&l);
+        close(fd);
+    }
+    sdsfree(path);
+    return ok;
+}
+
+/* ---- All files ---- */
+
+/* Sizes of the files that are to be read. False: one is missing. */
+static bool measure(uint64_t *sizes, uint64_t *total) {
+    *total = 0;
+    for (size_t i = 0; i < aof.manifest.count; i++) {
+        const struct aofFile *f = &aof.manifest.files[i];
+        if (f->type == 'h') break;
+        sds path = aofPath(aof_dir, f->name);
+        struct stat st;
+        bool ok = stat(path, &st) == 0;
+        if (!ok) {
+            serverLog(LL_WARNING, "The AOF file %s that the manifest names cannot be read: %s", f->name,
+                      strerror(errno));
+        }
+        sdsfree(path);
+        if (!ok) return false;
+        sizes[i] = (uint64_t)st.st_size;
+        *total += sizes[i];
+    }
+    return true;
+}
+
+enum aofLoaded aofLoad(void) {
+    struct aofManifest *m = &aof.manifest;
+    uint64_t *sizes = zcalloc(m->count + 1, sizeof *sizes), total;
+    int64_t begin = monotonicUs();
+    bool ok = measure(sizes, &total);
+    size_t files = 0;
+    while (files < m->count && m->files[files].type != 'h') files++;
+    uint64_t dirty = dbstats.dirty;
+    bytes_before = 0;
+    aof.size = 0;
+    if (ok && total) loadingStart(total, true);
+    for (size_t i = 0; ok && total && i < files; i++) {
+        int64_t file_begin = monotonicUs();
+        ok = loadFile(m->files[i].name, sizes[i], i + 1 == files);
+        bytes_before += sizes[i];
+        aof.size += bytes_valid;
+        if (ok) {
+            serverLog(LL_NOTICE, "DB loaded from %s file %s: %.3f seconds",
+                      m->files[i].type == 'b' ? "base" : "incr", m->files[i].name,
+                      (double)(monotonicUs() - file_begin) / 1e6);
+        }
+    }
+    if (total) loadingStop(ok);
+    dbstats.dirty = dirty;
+    zfree(sizes);
+    if (ok && total) {
+        serverLog(LL_NOTICE, "DB loaded from append only file: %.3f seconds",
+                  (double)(monotonicUs() - begin) / 1e6);
+    }
+    return !ok ? AOF_FAILED : total ? AOF_LOADED : AOF_EMPTY;
+}

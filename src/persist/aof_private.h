@@ -1,0 +1,61 @@
+/* aof_private.h - what the parts of the append-only file share: aof.c (writing), aof_load.c, aof_rewrite.c.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/sds.h"
+#include "persist/aof.h"
+#include "persist/aof_manifest.h"
+
+enum aofState {
+    AOF_OFF,
+    AOF_ON,
+    AOF_WAITING, /* switched on while running: the first rewrite is not done */
+};
+enum { AOF_FSYNC_NO, AOF_FSYNC_ALWAYS, AOF_FSYNC_EVERYSEC };
+
+struct aof {
+    enum aofState state;
+    struct aofManifest manifest;
+    int fd; /* the increment that is written; -1: none */
+    sds buf;
+    uint64_t size;      /* of all files in use */
+    uint64_t base_size; /* the same after the last rewrite, or at start */
+    uint64_t incr_size; /* bytes of this increment that are whole commands, on the disk or not */
+    int selected_db;    /* at the end of the increment; -1: none */
+    bool rewrite_scheduled;
+};
+extern struct aof aof;
+
+/* Directives. */
+extern sds aof_dir, aof_filename;
+extern bool aof_use_rdb_preamble, aof_load_truncated, aof_rewrite_incremental_fsync;
+extern int aof_fsync;
+
+/* ---- aof.c ---- */
+sds aofFileName(int64_t seq, char type, bool rdb);  /* appendonly.aof.2.base.rdb */
+bool aofWriteManifest(const struct aofManifest *m); /* false: logged */
+bool aofMakeDir(void);
+/* Everything in the buffer goes to the file; force: even while an fsync is under way. */
+void aofFlush(bool force);
+/* Take this file, already open, as the increment; the one before is synced and closed on the thread. */
+void aofUseIncrement(int fd, uint64_t size);
+void aofListen(bool on);    /* is the sink there? */
+sds aofTempIncrement(void); /* path of the increment while AOF_WAITING */
+/* Adds an increment to m and opens it. -1: logged. */
+int aofOpenIncrement(struct aofManifest *m);
+
+/* ---- aof_load.c ---- */
+enum aofLoaded { AOF_LOADED, AOF_EMPTY, AOF_FAILED };
+enum aofLoaded aofLoad(void); /* all files of the manifest; sets sizes; AOF_FAILED: logged */
+
+/* ---- aof_rewrite.c ---- */
+bool aofRewriteStart(const char **err);
+bool aofRewriteFile(const char *path, void (*progress)(uint64_t keys)); /* the base; false: logged */
+void aofRewriteForget(void);                                            /* kills a rewrite under way */
+void aofRewriteInit(void);
+sds aofRewriteInfo(sds s);
+void aofDeleteHistory(void);

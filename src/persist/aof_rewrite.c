@@ -1,0 +1,384 @@
+/* aof_rewrite.c - replacing the append-only file by a shorter one with the same effect. Part of
+ * aof_private.h.
+ *
+ *     before            base.1  incr.1
+ *     at the start      base.1  incr.1  incr.2 (new, written from now on)    the child writes
+ * temp-rewriteaof-bg-*.aof at the end        base.2          incr.2                               one
+ * manifest makes it so; base.1 and incr.1 are history, then deleted
+ *
+ * When a rewrite fails nothing has changed but that there is one more increment. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "core/child.h"
+#include "core/client.h"
+#include "core/config.h"
+#include "core/cron.h"
+#include "core/db.h"
+#include "core/info.h"
+#include "core/lazyfree.h"
+#include "core/propagate.h"
+#include "core/reply.h"
+#include "core/rewrite.h"
+#include "core/type.h"
+#include "persist/aof_private.h"
+#include "persist/rdb_file.h"
+
+#define SYNC_BYTES        (4 * 1024 * 1024)
+#define CRON_MS           100
+#define FAILURES_FREE     3 /* so many in a row before automatic rewrites wait */
+#define DELAY_MAX_MINUTES 60
+#define PROGRESS_KEYS     1024
+
+static int64_t auto_percentage, auto_min_size;
+
+static int64_t started_s, last_s = -1;
+static bool last_failed;
+static uint64_t rewrites, failures_in_a_row;
+static int64_t wait_minutes, wait_until_s;
+static pid_t child_pid;
+static int64_t first_kept_seq; /* the increment that the rewrite under way began with */
+
+/* ---- The base, in a child ---- */
+
+static bool writeCommands(struct rioWriter *w, void (*progress)(uint64_t keys)) {
+    uint64_t keys = 0;
+    int count;
+    const struct rdbSection *const *sections = rdbSections(&count);
+    for (int i = 0; i < count; i++) {
+        if (sections[i]->rewrite) sections[i]->rewrite(w);
+    }
+    for (int i = 0; i < dbCount() && !w->error; i++) {
+        struct db *db = dbGet(i);
+        if (!dbSize(db)) continue;
+        rewriteCommand(w, 2);
+        rewriteWord(w, "SELECT");
+        rewriteArgInt(w, i);
+        struct dbIterator it;
+        dbIteratorInit(&it, db);
+        for (struct object *o; !w->error && (o = dbIteratorNext(&it));) {
+            struct str key = objectKey(o);
+            objectTypeOf(o)->rewrite(w, key, o);
+            if (objectHasExpire(o)) {
+                rewriteCommand(w, 3);
+                rewriteWord(w, "PEXPIREAT");
+                rewriteArg(w, key);
+                rewriteArgInt(w, objectExpire(o));
+            }
+            if (++keys % PROGRESS_KEYS == 0 && progress) progress(keys);
+        }
+        dbIteratorStop(&it);
+    }
+    if (progress) progress(keys);
+    return rioFlush(w);
+}
+
+bool aofRewriteFile(const char *path, void (*progress)(uint64_t keys)) {
+    sds temp = sdscatprintf(sdsempty(), "%s/" AOF_TEMP_PREFIX "rewriteaof-%d.aof", aof_dir, (int)getpid());
+    struct rioFile file = {.sync_bytes = aof_rewrite_incremental_fsync ? SYNC_BYTES : 0};
+    file.fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file.fd < 0) {
+        serverLog(LL_WARNING, "Opening the temp file for AOF rewrite in aofRewriteFile(): %s",
+                  strerror(errno));
+        sdsfree(temp);
+        return false;
+    }
+    struct rioWriter w;
+    rioWriterInit(&w, rioSinkFile, &file);
+    bool ok =
+        aof_use_rdb_preamble ? rdbSaveStream(&w, RDB_SAVE_AOF_BASE, progress) : writeCommands(&w, progress);
+    int code = w.error;
+    rioWriterFree(&w);
+    if (ok && fsync(file.fd) != 0) ok = false, code = errno;
+    if (close(file.fd) != 0 && ok) ok = false, code = errno;
+    if (ok && rename(temp, path) != 0) ok = false, code = errno;
+    if (!ok) {
+        serverLog(LL_WARNING, "Write error writing append only file on disk: %s", strerror(code));
+        unlink(temp);
+    } else if (!aofSyncDir(aof_dir)) {
+        serverLog(LL_WARNING, "Fail to fsync AOF directory %s: %s", aof_dir, strerror(errno));
+        ok = false;
+    }
+    sdsfree(temp);
+    return ok;
+}
+
+static sds childFile(pid_t pid) {
+    return sdscatprintf(sdsempty(), "%s/" AOF_TEMP_PREFIX "rewriteaof-bg-%d.aof", aof_dir, (int)pid);
+}
+
+static int childRun(void *priv) {
+    (void)priv;
+    sds path = childFile(getpid());
+    bool ok = aofRewriteFile(path, childProgress);
+    sdsfree(path);
+    return ok ? 0 : 1;
+}
+
+/* ---- The end of a rewrite, in the parent ---- */
+
+static void deletePath(void *arg) {
+    sds path = arg;
+    if (unlink(path) != 0 && errno != ENOENT) {
+        serverLog(LL_WARNING, "Removing the history file %s failed: %s", path, strerror(errno));
+    }
+    sdsfree(path);
+}
+
+void aofDeleteHistory(void) {
+    bool any = false;
+    for (size_t i = 0; i < aof.manifest.count; i++) {
+        if (aof.manifest.files[i].type != 'h') continue;
+        any = true;
+        serverLog(LL_NOTICE, "Removing the history file %s in the background", aof.manifest.files[i].name);
+        bioSubmit(BIO_CLOSE_FILE, deletePath, aofPath(aof_dir, aof.manifest.files[i].name));
+    }
+    if (!any) return;
+    aofManifestDropHistory(&aof.manifest);
+    aofWriteManifest(&aof.manifest);
+}
+
+static void remember(bool failed) {
+    last_failed = failed;
+    failures_in_a_row = failed ? failures_in_a_row + 1 : 0;
+    if (failures_in_a_row < FAILURES_FREE) {
+        wait_minutes = 0;
+        wait_until_s = 0;
+        return;
+    }
+    wait_minutes = wait_minutes ? wait_minutes * 2 : 1;
+    if (wait_minutes > DELAY_MAX_MINUTES) wait_minutes = DELAY_MAX_MINUTES;
+    wait_until_s = time(NULL) + wait_minutes * 60;
+    serverLog(LL_WARNING,
+              "Background AOF rewrite has repeatedly failed and triggered the limit, will retry in "
+              "%lld minutes",
+              (long long)wait_minutes);
+}
+
+static uint64_t fileSize(const char *name) {
+    sds path = aofPath(aof_dir, name);
+    struct stat st;
+    uint64_t size = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+    sdsfree(path);
+    return size;
+}
+
+/* The child's file becomes the base, and what it replaces history. */
+static bool takeOver(pid_t pid) {
+    struct aofManifest now = aofManifestCopy(&aof.manifest);
+    int64_t seq = aofManifestNextSeq(&now, 'b');
+    sds base = aofFileName(seq, 'b', aof_use_rdb_preamble);
+    sds from = childFile(pid), to = aofPath(aof_dir, base);
+    sds incr_from = NULL, incr_to = NULL;
+    aofManifestRetire(&now, aof.state == AOF_WAITING ? INT64_MAX : first_kept_seq);
+    if (aof.state == AOF_WAITING) {
+        int64_t incr_seq = aofManifestNextSeq(&now, 'i');
+        sds incr = aofFileName(incr_seq, 'i', false);
+        incr_from = aofTempIncrement();
+        incr_to = aofPath(aof_dir, incr);
+        aofManifestAdd(&now, incr, incr_seq, 'i');
+    }
+    bool ok = rename(from, to) == 0;
+    if (!ok) {
+        serverLog(LL_WARNING, "Error trying to rename the temporary AOF base file %s into %s: %s", from, to,
+                  strerror(errno));
+    } else if (incr_from && rename(incr_from, incr_to) != 0) {
+        serverLog(LL_WARNING, "Error trying to rename the temporary AOF incr file %s into %s: %s", incr_from,
+                  incr_to, strerror(errno));
+        ok = false;
+    }
+    uint64_t base_size = fileSize(base);
+    aofManifestAdd(&now, base, seq, 'b');
+    if (ok && !aofWriteManifest(&now)) {
+        ok = false;
+        if (incr_from) rename(incr_to, incr_from); /* the next rewrite looks for it there */
+    }
+    if (ok) {
+        aofManifestFree(&aof.manifest);
+        aof.manifest = now;
+        aof.size = base_size;
+        for (size_t i = 0; i < now.count; i++) {
+            if (now.files[i].type == 'i') aof.size += fileSize(now.files[i].name);
+        }
+        aof.base_size = aof.size;
+    } else {
+        unlink(to);
+        aofManifestFree(&now);
+    }
+    sdsfree(from);
+    sdsfree(to);
+    sdsfree(incr_from);
+    sdsfree(incr_to);
+    return ok;
+}
+
+static void rewriteDone(int exit_code, int signal, void *priv) {
+    (void)priv;
+    pid_t pid = child_pid;
+    last_s = time(NULL) - started_s;
+    started_s = 0;
+    bool ok = false;
+    if (!signal && exit_code == 0) {
+        int64_t begin = monotonicUs();
+        serverLog(LL_NOTICE, "Background AOF rewrite terminated with success");
+        ok = takeOver(pid);
+        if (ok) {
+            serverLog(LL_NOTICE, "Background AOF rewrite finished successfully");
+            if (aof.state == AOF_WAITING) aof.state = AOF_ON;
+            aofDeleteHistory();
+        }
+        serverLog(LL_VERBOSE, "Background AOF rewrite signal handler took %lldus",
+                  (long long)(monotonicUs() - begin));
+        remember(!ok);
+    } else if (signal) {
+        /* SIGUSR1 is how the server itself ends its children: no error. */
+        if (signal != SIGUSR1) remember(true);
+        serverLog(LL_WARNING, "Background AOF rewrite terminated by signal %d", signal);
+    } else {
+        serverLog(LL_WARNING, "Background AOF rewrite terminated with error");
+        remember(true);
+    }
+    if (!ok) {
+        sds path = childFile(pid);
+        unlink(path);
+        sdsfree(path);
+        /* Still not on: what was written to the temporary increment stands on nothing. */
+        if (aof.state == AOF_WAITING) aof.rewrite_scheduled = true;
+    }
+}
+
+/* ---- The start of a rewrite ---- */
+
+static bool openIncrement(void) {
+    if (aof.state == AOF_OFF) return true; /* BGREWRITEAOF with appendonly no: a base, nothing more */
+    int fd;
+    if (aof.state == AOF_WAITING) {
+        sds path = aofTempIncrement();
+        fd = open(path, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC, 0644);
+        if (fd < 0) serverLog(LL_WARNING, "Can't open the append-only file %s: %s", path, strerror(errno));
+        sdsfree(path);
+        if (fd < 0) return false;
+        if (aof.fd < 0) aofListen(true);
+        sdssetlen(aof.buf, 0);
+    } else {
+        aofFlush(true);
+        if (sdslen(aof.buf)) return false; /* the disk refuses: not now */
+        struct aofManifest now = aofManifestCopy(&aof.manifest);
+        fd = aofOpenIncrement(&now);
+        if (fd < 0 || !aofWriteManifest(&now)) {
+            if (fd >= 0) close(fd);
+            aofManifestFree(&now);
+            return false;
+        }
+        aofManifestFree(&aof.manifest);
+        aof.manifest = now;
+        first_kept_seq = aofManifestLast(&aof.manifest)->seq;
+    }
+    aofUseIncrement(fd, 0);
+    return true;
+}
+
+bool aofRewriteStart(const char **err) {
+    if (childRunning() != CHILD_NONE) {
+        *err = "another child process is active";
+        return false;
+    }
+    aof.rewrite_scheduled = false;
+    rewrites++;
+    first_kept_seq = INT64_MAX;
+    if (!aofMakeDir() || !openIncrement()) {
+        *err = "Can't open the append-only file";
+        remember(true);
+        return false;
+    }
+    if (!childStart(CHILD_AOF, childRun, rewriteDone, NULL, err)) {
+        serverLog(LL_WARNING, "Can't rewrite append only file in background: %s", *err);
+        remember(true);
+        return false;
+    }
+    started_s = time(NULL);
+    child_pid = childPid();
+    serverLog(LL_NOTICE, "Background append only file rewriting started by pid %ld", (long)childPid());
+    return true;
+}
+
+void aofRewriteForget(void) {
+    if (childRunning() == CHILD_AOF) {
+        serverLog(LL_NOTICE, "Killing running AOF rewrite child: %ld", (long)childPid());
+        childKill();
+    }
+    sds path = aofTempIncrement();
+    unlink(path);
+    sdsfree(path);
+}
+
+static bool grown(void) {
+    if (aof.state != AOF_ON || !auto_percentage || aof.size <= (uint64_t)auto_min_size) return false;
+    if (wait_until_s && time(NULL) < wait_until_s) return false;
+    uint64_t base = aof.base_size ? aof.base_size : 1;
+    int64_t percent = (int64_t)(aof.size * 100 / base) - 100;
+    if (percent < auto_percentage) return false;
+    serverLog(LL_NOTICE, "Starting automatic rewriting of AOF on %lld%% growth", (long long)percent);
+    return true;
+}
+
+static void cron(void) {
+    if (childRunning() != CHILD_NONE) return;
+    const char *err;
+    if (aof.rewrite_scheduled) {
+        if (wait_until_s && time(NULL) < wait_until_s) return;
+        bool ok = aofRewriteStart(&err);
+        if (!ok && aof.state == AOF_WAITING) aof.rewrite_scheduled = true;
+    } else if (grown()) {
+        aofRewriteStart(&err);
+    }
+}
+
+void bgrewriteaofCommand(struct client *c) {
+    const char *err;
+    if (childRunning() == CHILD_AOF) {
+        replyError(c, "ERR Background append only file rewriting already in progress");
+    } else if (childRunning() != CHILD_NONE || c->flags & CLIENT_IN_EXEC) {
+        aof.rewrite_scheduled = true;
+        remember(false); /* somebody asks: no waiting for earlier failures */
+        replyStatus(c, "Background append only file rewriting scheduled");
+    } else if (aofRewriteStart(&err)) {
+        replyStatus(c, "Background append only file rewriting started");
+    } else {
+        replyError(c, "ERR Can't execute an AOF background rewriting. Please check the server logs for more "
+                      "information.");
+    }
+}
+
+sds aofRewriteInfo(sds s) {
+    bool running = childRunning() == CHILD_AOF;
+    s = infoField(s, "aof_rewrite_in_progress:%d", running);
+    s = infoField(s, "aof_rewrite_scheduled:%d", aof.rewrite_scheduled);
+    s = infoField(s, "aof_last_rewrite_time_sec:%lld", (long long)last_s);
+    s = infoField(s, "aof_current_rewrite_time_sec:%lld", (long long)(running ? time(NULL) - started_s : -1));
+    s = infoField(s, "aof_last_bgrewrite_status:%s", last_failed ? "err" : "ok");
+    s = infoField(s, "aof_rewrites:%llu", (unsigned long long)rewrites);
+    return infoField(s, "aof_rewrites_consecutive_failures:%llu", (unsigned long long)failures_in_a_row);
+}
+
+static struct configDirective directives[] = {
+    CONFIG_INT("auto-aof-rewrite-percentage", NULL, CONFIG_MODIFIABLE, &auto_percentage, 100, 0, INT32_MAX,
+               NULL),
+    CONFIG_INT("auto-aof-rewrite-min-size", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY, &auto_min_size,
+               64 * 1024 * 1024, 0, INT64_MAX, NULL),
+};
+
+void aofRewriteInit(void) {
+    configRegister(directives, sizeof directives / sizeof *directives);
+    cronRegister(cron, CRON_MS);
+}

@@ -1,0 +1,256 @@
+# The append-only file: what is written, what comes back, rewriting, and files that are not as they should be.
+source [file join [file dirname [info script]] aof_util.tcl]
+
+tags {external:skip} {
+    start_server {overrides {appendonly yes appendfsync always}} {
+        test {a change is in the file when its reply is there} {
+            r set k value
+            assert_equal [list {SELECT 0} {set k value}] [aof_commands]
+        }
+
+        test {another database is selected once} {
+            r select 9
+            r set a 1
+            r set b 2
+            r select 0
+            r set c 3
+            assert_equal [list {SELECT 9} {set a 1} {set b 2} {SELECT 0} {set c 3}] [lrange [aof_commands] 2 end]
+        }
+
+        test {a transaction is one unit, and without changes nothing at all} {
+            set before [llength [aof_commands]]
+            r multi
+            r set t 1
+            r incr t
+            r exec
+            r multi
+            r get t
+            r exec
+            assert_equal [list MULTI {set t 1} {incr t} EXEC] [lrange [aof_commands] $before end]
+        }
+
+        test {what depends on the time or on chance is written as what it did} {
+            set before [llength [aof_commands]]
+            r set volatile x ex 1000
+            r sadd s a
+            r spop s
+            r incrbyfloat f 1.5
+            r expire k 100
+            r eval {redis.call('set', 'from', 'script'); redis.call('set', 'and', 'more')} 0
+            assert_match {{SET volatile x PXAT *} {sadd s a} {SREM s a} {SET f 1.5 KEEPTTL} {PEXPIREAT k *} MULTI {set from script} {set and more} EXEC} \
+                [lrange [aof_commands] $before end]
+        }
+
+        test {commands that fail or change nothing are not written} {
+            set before [llength [aof_commands]]
+            assert_error WRONGTYPE* { r lpush k x }
+            r del nothing
+            r get k
+            assert_equal $before [llength [aof_commands]]
+        }
+
+        test {restart: everything is there} {
+            r rpush list a b c
+            set digest [r debug digest]
+            restart_server
+            assert_equal $digest [r debug digest]
+            assert_equal {a b c} [r lrange list 0 -1]
+            wait_for_log "*DB loaded from append only file*"
+        }
+
+        test {kill -9: what was answered is there} {
+            for {set i 0} {$i < 100} {incr i} { r set key:$i $i }
+            restart_server KILL
+            for {set i 0} {$i < 100} {incr i} { assert_equal $i [r get key:$i] }
+        }
+
+        test {expired keys are not resurrected, and not deleted before the file says so} {
+            r set gone x px 1
+            after 5
+            assert_equal {} [r get gone]
+            r set short x px 1
+            r persist short
+            restart_server
+            assert_equal 0 [r exists gone]
+        }
+
+        test {INFO} {
+            assert_equal 1 [s aof_enabled]
+            assert_equal ok [s aof_last_write_status]
+            assert_equal [s aof_current_size] [expr {[file size [aof_path base]] + [file size [aof_path incr]]}]
+        }
+    }
+
+    foreach preamble {yes no} {
+        start_server [list overrides [list appendonly yes aof-use-rdb-preamble $preamble auto-aof-rewrite-percentage 0]] {
+            test "BGREWRITEAOF, preamble $preamble: the same data, in less" {
+                aof_fill
+                for {set i 0} {$i < 1000} {incr i} { r incr counter }
+                set digest [r debug digest]
+                set size [s aof_current_size]
+                assert_match "Background append only file rewriting started*" [r bgrewriteaof]
+                aof_wait_rewrite
+                assert_equal ok [s aof_last_bgrewrite_status]
+                assert_lessthan [s aof_current_size] $size
+                assert_equal [s aof_base_size] [s aof_current_size]
+                set head [string range [read_file [aof_path base]] 0 4]
+                assert_equal [expr {$preamble ? {REDIS} : "*2\r\n$"}] $head
+                restart_server
+                assert_equal $digest [r debug digest]
+            }
+
+            test "preamble $preamble: what is written during a rewrite is in the new increment, old files go" {
+                set c [valkey_deferring_client]
+                r bgrewriteaof
+                for {set i 0} {$i < 200} {incr i} { $c set during:$i $i }
+                for {set i 0} {$i < 200} {incr i} { $c read }
+                $c close
+                aof_wait_rewrite
+                wait_for_condition 100 50 {[llength [glob [config_get dir]/appendonlydir/*]] == 3} else {
+                    fail [glob [config_get dir]/appendonlydir/*]
+                }
+                set digest [r debug digest]
+                restart_server KILL
+                assert_equal $digest [r debug digest]
+            }
+        }
+    }
+
+    start_server {overrides {appendonly no}} {
+        test {switched on while running: a first base is written, then it counts} {
+            aof_fill
+            r config set appendonly yes
+            r set while-waiting 1
+            aof_wait_rewrite
+            wait_for_condition 100 50 {[s aof_enabled] && [aof_state_files] eq {b i}} else { fail [aof_manifest] }
+            r set afterwards 1
+            set digest [r debug digest]
+            r config rewrite
+            restart_server
+            assert_equal $digest [r debug digest]
+        }
+
+        test {switched off: nothing is written any more} {
+            r config set appendonly no
+            assert_equal 0 [s aof_enabled]
+            set size [file size [aof_path incr]]
+            r set not-there 1
+            assert_equal $size [file size [aof_path incr]]
+        }
+    }
+
+    start_server {overrides {appendonly yes auto-aof-rewrite-percentage 100 auto-aof-rewrite-min-size 50kb}} {
+        test {it is rewritten by itself when it has grown} {
+            for {set i 0} {$i < 4000} {incr i} { r set k [string repeat x 40] }
+            wait_for_condition 200 50 {[s aof_rewrites] > 0 && ![s aof_rewrite_in_progress]} else { fail "no rewrite" }
+            wait_for_log "*Starting automatic rewriting of AOF on *% growth*"
+            assert_lessthan [s aof_base_size] 50000
+        }
+    }
+
+    test {an old file becomes the base} {
+        aof_with_files [list appendonly.aof [aof_text {SET k v} {RPUSH l a b}]] {} {
+            assert_equal v [r get k]
+            assert_equal {a b} [r lrange l 0 -1]
+            wait_for_log "*Successfully migrated an old-style AOF*"
+            assert_equal 0 [file exists [config_get dir]/appendonly.aof]
+            assert_match "file appendonly.aof seq 1 type b\n*" [aof_manifest]
+            r set more 1
+            restart_server
+            assert_equal 1 [r get more]
+        }
+    }
+
+    test {several increments, comments and times} {
+        set files [list \
+            appendonlydir/appendonly.aof.1.base.aof [aof_text {SET a 1}] \
+            appendonlydir/appendonly.aof.1.incr.aof "#TS:1628217470\r\n[aof_text {INCR a}]# a remark\r\n" \
+            appendonlydir/appendonly.aof.2.incr.aof [aof_text {INCR a} MULTI {INCR a} EXEC] \
+            appendonlydir/appendonly.aof.manifest \
+            "# comment\nfile appendonly.aof.1.base.aof seq 1 type b\nfile appendonly.aof.1.incr.aof seq 1 type i\nfile appendonly.aof.2.incr.aof seq 2 type i\n"]
+        aof_with_files $files {} { assert_equal 4 [r get a] }
+    }
+
+    test {half a command, half a transaction: cut off} {
+        foreach tail [list "*3\r\n\$3\r\nSET\r\n\$1\r\na" [aof_text MULTI {SET a 2}] [aof_text MULTI {SET a 2}]*1\r\n "*"] {
+            aof_with_files [aof_one_file "[aof_text {SET a 1}]$tail"] {} {
+                assert_equal 1 [r get a]
+                wait_for_log "*Warning: short read while loading the AOF file*"
+                assert_equal [string length [aof_text {SET a 1}]] [file size [aof_path incr]]
+                r set b 1
+                restart_server
+                assert_equal {1 1} [r mget a b]
+            }
+        }
+    }
+
+    test {half a command, and aof-load-truncated no: no start, the file untouched} {
+        set text "[aof_text {SET a 1}]*3\r\n\$3\r\nSET"
+        aof_refused [aof_one_file $text] {aof-load-truncated no} "*Unexpected end of file reading the append only file*"
+    }
+
+    foreach {what tail pattern} [list \
+        garbage "hello\r\n" "*Bad file format reading the append only file*offset 27*" \
+        "an unknown command" [aof_text {NOSUCH a b}] "*Unknown command 'NOSUCH' reading the append only file*" \
+        "a broken length" "*2\r\n\$x\r\n" "*Bad file format reading the append only file*"] {
+        test "$what: no start, the file untouched" {
+            aof_refused [aof_one_file "[aof_text {SET a 1}]$tail"] {} $pattern
+        }
+    }
+
+    foreach {what text} {
+        "no files" ""
+        "no type" "file appendonly.aof.1.incr.aof seq 1\n"
+        "a path" "file ../x.aof seq 1 type i\n"
+        "a bad number" "file appendonly.aof.1.incr.aof seq x type i\n"
+        "an unknown type" "file appendonly.aof.1.incr.aof seq 1 type z\n"
+        "two bases" "file a seq 1 type b\nfile b seq 2 type b\n"
+        "falling numbers" "file a seq 2 type i\nfile b seq 1 type i\n"
+        "an empty line" "file a seq 2 type i\n\n"
+    } {
+        test "a manifest with $what is refused" {
+            aof_refused [list appendonlydir/appendonly.aof.manifest $text] {} "*the AOF manifest file*is not valid*"
+        }
+    }
+
+    test {a file that the manifest names is missing} {
+        aof_refused [list appendonlydir/appendonly.aof.manifest "file gone.aof seq 1 type i\n"] {} \
+            "*The AOF file gone.aof that the manifest names cannot be read*"
+    }
+
+    start_server {overrides {appendonly yes aof-timestamp-enabled yes}} {
+        test {times are written when they change} {
+            r set a 1
+            after 1100
+            r set b 2
+            set marks [regexp -all -inline -line {^#TS:(\d+)\r$} [read_file [aof_path incr]]]
+            assert_equal 4 [llength $marks]
+            assert_morethan [lindex $marks 3] [lindex $marks 1]
+            restart_server
+            assert_equal {1 2} [r mget a b]
+        }
+    }
+
+    start_server {overrides {appendonly yes}} {
+        test {DEBUG LOADAOF reads it all again} {
+            aof_fill
+            set digest [r debug digest]
+            r debug loadaof
+            assert_equal $digest [r debug digest]
+            r set after 1
+            r debug loadaof
+            assert_equal 1 [r get after]
+        }
+    }
+
+    start_server {} {
+        test {names are names, not paths} {
+            foreach directive {appendfilename appenddirname} {
+                set port [free_port]
+                lassign [run_to_end_quietly --port $port --$directive a/b] code output
+                assert_equal 1 $code
+                assert_match "*can't be a path, just a filename*" $output
+            }
+        }
+    }
+}
