@@ -27,7 +27,7 @@ void signalModifiedKey(struct client *c, struct db *db, struct str key);
 /* Event for subscribers: notifyKeyspaceEvent(NOTIFY_ZSET, "zadd", key, db->id). */
 void notifyKeyspaceEvent(int class, const char *event, struct str key, int dbid);
 
-/* A database was emptied or swapped. dbid -1: all. */
+/* A database was emptied or swapped. */
 void signalFlushedDb(int dbid);
 
 typedef void modifiedSink(struct client *c, struct db *db, struct str key);

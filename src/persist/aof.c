@@ -37,7 +37,6 @@
 #include "core/info.h"
 #include "core/lazyfree.h"
 #include "core/loading.h"
-#include "core/notify.h"
 #include "core/propagate.h"
 #include "core/rdb.h"
 #include "core/reply.h"
@@ -475,7 +474,6 @@ static bool reload(void) {
     uint64_t base_size = aof.base_size;
     dbEmpty(NULL, false);
     rdbSectionsEmpty();
-    signalFlushedDb(-1);
     enum aofLoaded result = aofLoad();
     aof.base_size = base_size;
     aof.selected_db = -1;

@@ -60,7 +60,7 @@ tags {external:skip} {
 
         test {kill -9: what was answered is there} {
             for {set i 0} {$i < 100} {incr i} { r set key:$i $i }
-            restart_server KILL
+            restart_server 0 KILL
             for {set i 0} {$i < 100} {incr i} { assert_equal $i [r get key:$i] }
         }
 
@@ -94,7 +94,7 @@ tags {external:skip} {
                 assert_lessthan [s aof_current_size] $size
                 assert_equal [s aof_base_size] [s aof_current_size]
                 set head [string range [read_file [aof_path base]] 0 4]
-                assert_equal [expr {$preamble ? {REDIS} : "*2\r\n$"}] $head
+                assert_equal [expr {$preamble ? {VALKE} : "*2\r\n$"}] $head
                 restart_server
                 assert_equal $digest [r debug digest]
             }
@@ -110,7 +110,7 @@ tags {external:skip} {
                     fail [glob [config_get dir]/appendonlydir/*]
                 }
                 set digest [r debug digest]
-                restart_server KILL
+                restart_server 0 KILL
                 assert_equal $digest [r debug digest]
             }
         }
