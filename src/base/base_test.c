@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/sha1.h"
+#include "base/sha256.h"
 #include "base/zmalloc.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
@@ -270,6 +271,27 @@ static void sha1OfKnownTexts(void **state) {
     sha1Hex(hex, million, 1000000);
     assert_string_equal(hex, "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
     zfree(million);
+}
+
+/* The examples of FIPS 180-4; then every length around the ends of a block, by a digest of all digests (made
+ * with Python's hashlib). */
+static void sha256OfKnownTexts(void **state) {
+    (void)state;
+    char hex[SHA256_HEX_LEN + 1], text[200];
+    sha256Hex(hex, "", 0);
+    assert_string_equal(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    sha256Hex(hex, "abc", 3);
+    assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    const char *two = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
+    sha256Hex(hex, two, strlen(two));
+    assert_string_equal(hex, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    static char all[sizeof text * SHA256_HEX_LEN + 1];
+    for (size_t len = 0; len < sizeof text; len++) {
+        memset(text, (int)len, len);
+        sha256Hex(all + len * SHA256_HEX_LEN, text, len);
+    }
+    sha256Hex(hex, all, sizeof all - 1);
+    assert_string_equal(hex, "c86ce814ed1233ab1d4b273da1b6b13765cd39e72e81ce941452479e70ff1b10");
 }
 
 static void sha1InPieces(void **state) {
@@ -643,6 +665,7 @@ int main(void) {
         cmocka_unit_test(checksumsOfKnownTexts),
         cmocka_unit_test(checksumsInPieces),
         cmocka_unit_test(sha1OfKnownTexts),
+        cmocka_unit_test(sha256OfKnownTexts),
         cmocka_unit_test(sha1InPieces),
         cmocka_unit_test(globs),
         cmocka_unit_test(globsWithoutCase),

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
+#include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,7 +26,10 @@
 
 static _Atomic int minimumLevel = LL_NOTICE; /* written by the main thread, read by all */
 static _Atomic char role = 'M';
+static _Atomic enum logFormat format;
+static _Atomic enum logTimestamp timestamp;
 static char path[PATH_MAX]; /* empty: stdout */
+static bool to_syslog;
 
 static pthread_mutex_t timeLock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -39,19 +43,55 @@ __attribute__((constructor)) static void logStart(void) {
     pthread_atfork(timeLockTake, timeLockRelease, timeLockRelease);
 }
 
-/* The prefix of a message, with the blank after it. Returns its length. */
-static size_t prefixPrint(char *dst, size_t size, int level) {
+static size_t timePrint(char *dst, size_t size) {
     struct timeval now;
     struct tm local;
     gettimeofday(&now, NULL);
+    int ms = (int)(now.tv_usec / 1000);
+    if (timestamp == LOG_TIME_MILLISECONDS)
+        return (size_t)snprintf(dst, size, "%lld%03d", (long long)now.tv_sec, ms);
     timeLockTake();
     localtime_r(&now.tv_sec, &local);
     timeLockRelease();
+    bool iso = timestamp == LOG_TIME_ISO8601;
+    size_t n = strftime(dst, size, iso ? "%Y-%m-%dT%H:%M:%S." : "%d %b %Y %H:%M:%S.", &local);
+    n += (size_t)snprintf(dst + n, size - n, "%03d", ms);
+    if (!iso) return n;
+    int minutes = (int)(local.tm_gmtoff / 60), distance = minutes < 0 ? -minutes : minutes;
+    return n + (size_t)snprintf(dst + n, size - n, "%c%02d:%02d", minutes < 0 ? '-' : '+', distance / 60,
+                                distance % 60);
+}
 
-    size_t n = (size_t)snprintf(dst, size, "%d:%c ", (int)getpid(), role);
-    n += strftime(dst + n, size - n, "%d %b %Y %H:%M:%S.", &local);
-    n += (size_t)snprintf(dst + n, size - n, "%03d %c ", (int)(now.tv_usec / 1000), ".-*#"[level]);
-    return n;
+static const char *roleName(void) {
+    char letter = role;
+    switch (letter) {
+    case 'S': return "replica";
+    case 'C': return "RDB/AOF";
+    case 'X': return "sentinel";
+    default: return "primary";
+    }
+}
+
+/* The prefix of a message, with the blank after it. Returns its length. */
+static size_t prefixPrint(char *dst, size_t size, int level) {
+    static const char *const levels[] = {"debug", "info", "notice", "warning"};
+    char time[64];
+    timePrint(time, sizeof time);
+    if (format == LOG_LOGFMT) {
+        return (size_t)snprintf(dst, size, "pid=%d role=%s timestamp=\"%s\" level=%s message=\"",
+                                (int)getpid(), roleName(), time, levels[level]);
+    }
+    return (size_t)snprintf(dst, size, "%d:%c %s %c ", (int)getpid(), role, time, ".-*#"[level]);
+}
+
+/* In logfmt the message is a value in quotes, on one line. */
+static void tame(char *text, size_t len) {
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '"')
+            text[i] = '\'';
+        else if (text[i] == '\n' || text[i] == '\r')
+            text[i] = ' ';
+    }
 }
 
 /* Nobody is left to tell when the log itself cannot be written. */
@@ -72,6 +112,8 @@ static void logWrite(const char *p, size_t len) {
     logCloseFd(fd);
 }
 
+static const int syslog_levels[] = {LOG_DEBUG, LOG_INFO, LOG_NOTICE, LOG_WARNING};
+
 void serverLogV(int level, const char *fmt, va_list ap) {
     bool raw = level & LL_RAW;
     level &= ~LL_RAW;
@@ -82,19 +124,24 @@ void serverLogV(int level, const char *fmt, va_list ap) {
     size_t prefix = raw ? 0 : prefixPrint(stack, sizeof(stack), level), room = sizeof(stack) - prefix - 1;
     va_list again;
     va_copy(again, ap);
-    int printed = vsnprintf(stack + prefix, room, fmt, ap);
+    int printed = vsnprintf(stack + prefix, room - 1, fmt, ap);
     size_t len = printed < 0 ? 0 : (size_t)printed;
-    if (len >= room) {
-        heap = ztrymalloc(prefix + len + 2);
+    if (len + 1 >= room) {
+        heap = ztrymalloc(prefix + len + 3);
         if (heap) {
             memcpy(heap, stack, prefix);
             vsnprintf(heap + prefix, len + 1, fmt, again);
             text = heap;
         } else {
-            len = room - 1;
+            len = room - 2;
         }
     }
     va_end(again);
+    if (to_syslog) syslog(syslog_levels[level], "%.*s", (int)len, text + prefix);
+    if (!raw && format == LOG_LOGFMT) {
+        tame(text + prefix, len);
+        text[prefix + len++] = '"';
+    }
     if (!raw) text[prefix + len++] = '\n';
     logWrite(text, prefix + len);
     zfree(heap);
@@ -142,6 +189,19 @@ const char *logGetFile(void) {
 
 void logSetRole(char r) {
     role = r;
+}
+
+void logSetFormat(enum logFormat f) {
+    format = f;
+}
+
+void logSetTimestamp(enum logTimestamp t) {
+    timestamp = t;
+}
+
+void logOpenSyslog(const char *ident, int facility) {
+    openlog(ident, LOG_PID | LOG_NDELAY | LOG_NOWAIT, facility);
+    to_syslog = true;
 }
 
 int logOpenFd(void) {

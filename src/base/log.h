@@ -20,5 +20,15 @@ bool logSetFile(const char *path); /* "" is stdout. Opened for each message, as 
                                       False and errno when it cannot be opened for append; then unchanged. */
 const char *logGetFile(void);
 void logSetRole(char role); /* 'M' at start */
-int logOpenFd(void);        /* descriptor to write to now; close with logCloseFd */
+
+/* How a line looks: the classic one above, or logfmt: pid=1 role=primary timestamp="..." level=notice
+ * message="..." */
+enum logFormat { LOG_LEGACY, LOG_LOGFMT };
+void logSetFormat(enum logFormat format);
+/* The time in it: local time as above, 2025-03-05T14:03:11.045+01:00, or milliseconds since the epoch. */
+enum logTimestamp { LOG_TIME_LEGACY, LOG_TIME_ISO8601, LOG_TIME_MILLISECONDS };
+void logSetTimestamp(enum logTimestamp timestamp);
+/* Messages go to the system's log, too. ident must stay. Once, at start. */
+void logOpenSyslog(const char *ident, int facility);
+int logOpenFd(void); /* descriptor to write to now; close with logCloseFd */
 void logCloseFd(int fd);

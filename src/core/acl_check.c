@@ -29,11 +29,13 @@ static bool commandAllowed(const struct aclSelector *s, const struct request *r)
 
 /* ---- Databases ---- */
 
-static bool namesKeys(const struct serverCommand *cmd) {
-    for (int i = 0; i < cmd->spec->key_spec_count; i++) {
-        if (!(cmd->spec->key_specs[i].flags & KEY_NOT_KEY)) return true;
-    }
-    return false;
+static bool namesKeys(const struct request *r) {
+    struct keyRef one, *keys;
+    if (!r->cmd->spec->key_spec_count) return false;
+    if (commandOneKey(r->cmd, r->argc, &one)) return true;
+    int n = commandGetKeyRefs(r->cmd, r->argv, r->argc, &keys);
+    zfree(keys);
+    return n != 0;
 }
 
 /* What is no number the command itself refuses. */
@@ -58,7 +60,7 @@ static bool dbsAllowed(const struct aclSelector *s, const struct request *r, int
     if (proc == flushallCommand) return false;
     if (proc == selectCommand) return dbArgAllowed(s, r, 1, arg);
     if (proc == swapdbCommand) return dbArgAllowed(s, r, 1, arg) && dbArgAllowed(s, r, 2, arg);
-    bool works_on_data = r->cmd->acl & ACL_KEYSPACE || namesKeys(r->cmd);
+    bool works_on_data = r->cmd->acl & ACL_KEYSPACE || namesKeys(r);
     if (works_on_data && !aclSelectorHasDb(s, r->db)) return false;
     if (proc == moveCommand) return dbArgAllowed(s, r, 2, arg);
     return proc != copyCommand || copyTargetAllowed(s, r, arg);

@@ -172,7 +172,7 @@ static int64_t replyCommandsIn(struct client *c, struct hashtable *table, uint64
     hashtableInitIterator(&it, table, false);
     while (hashtableNext(&it, &entry)) {
         struct serverCommand *cmd = entry;
-        if (cmd->acl & category && !cmd->subcommands) {
+        if (cmd->acl & category) {
             replyBulk(c, sdsview(cmd->fullname));
             n++;
         }

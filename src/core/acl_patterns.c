@@ -8,57 +8,112 @@
  * is not behind the name in order: whatever stood between the two would begin with it, too. */
 #include "core/acl_patterns.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/glob.h"
 #include "base/zmalloc.h"
 
-struct aclMatcher {
-    struct str *names, *begins, *globs; /* views of the patterns' texts, in one allocation behind this */
-    int name_count, begin_count, glob_count;
+struct sortedTexts {
+    struct str *texts;
+    uint64_t *heads; /* the first 8 bytes of each as a number: they compare as the texts do, but for ties */
+    int count;
 };
 
-/* ---- Making a matcher ---- */
+struct aclMatcher {
+    struct sortedTexts names, begins;
+    struct str *globs; /* all are views of the patterns' texts; the arrays lie behind this */
+    int glob_count, last_begin;
+};
+
+/* ---- Sorted texts ---- */
 
 static int compare(const void *a, const void *b) {
     return strCmp(*(const struct str *)a, *(const struct str *)b);
 }
 
+static uint64_t headOf(struct str s) {
+    uint64_t head = 0;
+    if (s.len >= sizeof head)
+        memcpy(&head, s.ptr, sizeof head);
+    else
+        for (size_t i = s.len; i > 0; i--) head = head << 8 | (unsigned char)s.ptr[i - 1];
+    return __builtin_bswap64(head);
+}
+
+static void sort(struct sortedTexts *t) {
+    qsort(t->texts, (size_t)t->count, sizeof *t->texts, compare);
+    for (int i = 0; i < t->count; i++) t->heads[i] = headOf(t->texts[i]);
+}
+
+/* How many heads are not greater. Without branches that depend on the data: they would be guessed wrong. */
+static int headsUpTo(const struct sortedTexts *t, uint64_t head) {
+    const uint64_t *base = t->heads;
+    int n = t->count;
+    while (n > 1) {
+        int half = n / 2;
+        base += base[half - 1] <= head ? half : 0;
+        n -= half;
+    }
+    return (int)(base - t->heads) + (n && *base <= head);
+}
+
+/* Place of the last text that is not greater than s; -1 when all are. */
+static int lastUpTo(const struct sortedTexts *t, struct str s, uint64_t head) {
+    int high = headsUpTo(t, head);
+    if (!high || t->heads[high - 1] != head) return high - 1;
+    int low = head ? headsUpTo(t, head - 1) : 0;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (strCmp(t->texts[middle], s) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return high - 1;
+}
+
+/* ---- Making a matcher ---- */
+
 static bool startsWith(struct str s, struct str start) {
     return s.len >= start.len && memcmp(s.ptr, start.ptr, start.len) == 0;
 }
 
-static void dropCovered(struct aclMatcher *m) {
+static void dropCovered(struct sortedTexts *t) {
     int kept = 0;
-    for (int i = 0; i < m->begin_count; i++) {
-        if (!kept || !startsWith(m->begins[i], m->begins[kept - 1])) m->begins[kept++] = m->begins[i];
+    for (int i = 0; i < t->count; i++) {
+        if (kept && startsWith(t->texts[i], t->texts[kept - 1])) continue;
+        t->heads[kept] = t->heads[i];
+        t->texts[kept++] = t->texts[i];
     }
-    m->begin_count = kept;
+    t->count = kept;
 }
 
 static void place(struct aclMatcher *m, struct str text) {
     size_t plain = 0;
     while (plain < text.len && !memchr("*?[\\", text.ptr[plain], 4)) plain++;
     if (plain == text.len)
-        m->names[m->name_count++] = text;
+        m->names.texts[m->names.count++] = text;
     else if (plain == text.len - 1 && text.ptr[plain] == '*')
-        m->begins[m->begin_count++] = strN(text.ptr, plain);
+        m->begins.texts[m->begins.count++] = strN(text.ptr, plain);
     else
         m->globs[m->glob_count++] = text;
 }
 
 static struct aclMatcher *matcherCreate(const struct aclPatterns *p, unsigned access) {
     size_t each = (size_t)p->count;
-    struct aclMatcher *m = zcalloc(1, sizeof *m + 3 * each * sizeof(struct str));
-    m->names = (struct str *)(m + 1);
-    m->begins = m->names + each;
-    m->globs = m->begins + each;
+    struct aclMatcher *m = zcalloc(1, sizeof *m + each * (3 * sizeof(struct str) + 2 * sizeof(uint64_t)));
+    m->names.texts = (struct str *)(m + 1);
+    m->begins.texts = m->names.texts + each;
+    m->globs = m->begins.texts + each;
+    m->names.heads = (uint64_t *)(m->globs + each);
+    m->begins.heads = m->names.heads + each;
     for (int i = 0; i < p->count; i++) {
         if ((p->items[i].access & access) == access) place(m, sdsview(p->items[i].text));
     }
-    qsort(m->names, (size_t)m->name_count, sizeof *m->names, compare);
-    qsort(m->begins, (size_t)m->begin_count, sizeof *m->begins, compare);
-    dropCovered(m);
+    sort(&m->names);
+    sort(&m->begins);
+    dropCovered(&m->begins);
     return m;
 }
 
@@ -71,26 +126,31 @@ static void forgetMatchers(struct aclPatterns *p) {
 
 /* ---- Matching ---- */
 
-/* The last of the sorted strings that is not greater than s; NULL when all are. */
-static const struct str *lastUpTo(const struct str *sorted, int count, struct str s) {
-    int low = 0;
-    while (low < count) {
-        int middle = low + (count - low) / 2;
-        if (strCmp(sorted[middle], s) <= 0)
-            low = middle + 1;
-        else
-            count = middle;
-    }
-    return low ? &sorted[low - 1] : NULL;
+/* Most beginnings are so short that their heads tell all. */
+static inline bool beginFits(const struct sortedTexts *begins, int i, struct str name, uint64_t head) {
+    struct str begin = begins->texts[i];
+    uint64_t mask = begin.len < sizeof head ? ~(UINT64_MAX >> (8 * begin.len)) : UINT64_MAX;
+    if ((begins->heads[i] ^ head) & mask || begin.len > name.len) return false;
+    return begin.len <= sizeof head ||
+           memcmp(begin.ptr + sizeof head, name.ptr + sizeof head, begin.len - sizeof head) == 0;
 }
 
-static bool matches(const struct aclMatcher *m, struct str name) {
-    const struct str *found = lastUpTo(m->begins, m->begin_count, name);
-    if (found && startsWith(name, *found)) return true;
-    found = lastUpTo(m->names, m->name_count, name);
-    if (found && strEq(*found, name)) return true;
-    for (int i = 0; i < m->glob_count; i++) {
-        if (globMatch(m->globs[i], name, false)) return true;
+/* A client's keys often begin alike: what fitted last time is tried first. */
+static bool beginsMatch(struct aclMatcher *m, struct str name) {
+    if (!m->begins.count) return false;
+    uint64_t head = headOf(name);
+    if (beginFits(&m->begins, m->last_begin, name, head)) return true;
+    int i = lastUpTo(&m->begins, name, head);
+    if (i < 0 || !beginFits(&m->begins, i, name, head)) return false;
+    m->last_begin = i;
+    return true;
+}
+
+static bool othersMatch(const struct aclMatcher *m, struct str name) {
+    int i = m->names.count ? lastUpTo(&m->names, name, headOf(name)) : -1;
+    if (i >= 0 && strEq(m->names.texts[i], name)) return true;
+    for (int k = 0; k < m->glob_count; k++) {
+        if (globMatch(m->globs[k], name, false)) return true;
     }
     return false;
 }
@@ -98,7 +158,8 @@ static bool matches(const struct aclMatcher *m, struct str name) {
 bool aclPatternsMatch(struct aclPatterns *p, struct str name, unsigned access) {
     if (!p->count) return false;
     if (!p->matchers[access]) p->matchers[access] = matcherCreate(p, access);
-    return matches(p->matchers[access], name);
+    struct aclMatcher *m = p->matchers[access];
+    return beginsMatch(m, name) || othersMatch(m, name);
 }
 
 /* ---- The list ---- */

@@ -42,6 +42,8 @@ struct aclSelector *aclSelectorCopy(const struct aclSelector *s) {
     copy->commands = sdsdup(s->commands);
     aclPatternsCopy(&copy->keys, &s->keys);
     aclPatternsCopy(&copy->channels, &s->channels);
+    copy->first_args = NULL;
+    copy->dbs = NULL;
     if (s->first_arg_count) {
         copy->first_args = zmalloc((size_t)s->first_arg_count * sizeof *s->first_args);
         for (int i = 0; i < s->first_arg_count; i++) {
@@ -311,13 +313,15 @@ enum aclError aclSelectorApply(struct aclSelector *s, struct str rule) {
 
 /* ---- Text ---- */
 
+/* "%RW~*" came from just that: "~*" would be the flag, behind which no further pattern may stand. */
 sds aclSelectorCatKeys(const struct aclSelector *s, sds text) {
     static const char *const marks[] = {
         [ACL_PATTERN_READ] = "%R~", [ACL_PATTERN_WRITE] = "%W~", [ACL_PATTERN_ALL] = "~"};
     if (s->flags & SELECTOR_ALL_KEYS) return sdscat(text, "~*");
     for (int i = 0; i < s->keys.count; i++) {
         const struct aclPattern *p = &s->keys.items[i];
-        text = sdscatprintf(text, "%s%s%s", i ? " " : "", marks[p->access], p->text);
+        bool star = p->access == ACL_PATTERN_ALL && strcmp(p->text, "*") == 0;
+        text = sdscatprintf(text, "%s%s%s", i ? " " : "", star ? "%RW~" : marks[p->access], p->text);
     }
     return text;
 }

@@ -226,8 +226,9 @@ static bool applyWord(struct aclUser *u, struct str rule) {
 }
 
 static enum aclError applyOther(struct aclUser *u, struct str rule) {
-    char first = rule.len ? rule.ptr[0] : '\0';
-    if (first && strchr("><#!", first)) return applyPassword(u, rule);
+    if (!rule.len) return ACL_OK; /* an empty word says nothing */
+    char first = rule.ptr[0];
+    if (strchr("><#!", first)) return applyPassword(u, rule);
     if (first == '(' && rule.len > 1 && rule.ptr[rule.len - 1] == ')') return addSelector(u, rule);
     return aclSelectorApply(u->selectors[0], rule);
 }

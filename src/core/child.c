@@ -26,6 +26,7 @@
 #include "core/cron.h"
 #include "core/db.h"
 #include "core/info.h"
+#include "core/latency.h"
 #include "net/ae.h"
 
 #define REPORT_INTERVAL_US 200000
@@ -262,6 +263,7 @@ bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv
     if (pid == 0) runChild(kind, fds[1], run, priv);
     int problem = errno;
     last_fork_us = monotonicUs() - start_us;
+    latencyAddSampleIfNeeded("fork", last_fork_us / 1000);
     forks++;
     close(fds[1]);
     if (pid < 0) {

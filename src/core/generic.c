@@ -411,7 +411,3 @@ void swapdbCommand(struct client *c) {
     dbstats.dirty++;
     replyOk(c);
 }
-
-void genericInit(void) {
-    commandRegister(commandsGeneric);
-}

@@ -3,7 +3,6 @@
 
 #include "core/client.h"
 
-void genericInit(void); /* commandsGeneric */
 
 /* Options of the SCAN family, shared with SSCAN, HSCAN, ZSCAN. */
 struct scanOptions {

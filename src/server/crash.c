@@ -22,6 +22,7 @@
 #include "core/command.h"
 #include "core/config.h"
 #include "core/info.h"
+#include "core/redact.h"
 
 #define STACK_DEPTH   100
 #define ARG_SHOWN_MAX 128
@@ -29,7 +30,7 @@
 #define REPORT_TIME_S 20 /* a report that hangs, on a lock of the crashed code, is ended by SIGALRM */
 #define REPORT_STACK  (256 * 1024) /* of its own: the crash may be a stack that is full */
 
-static bool crash_log_enabled;
+static bool crash_log_enabled, memcheck_enabled, hide_user_data;
 static volatile sig_atomic_t reporting;
 
 static void reportHead(void) {
@@ -75,10 +76,11 @@ static void reportClient(void) {
     sds line = clientInfoLine(c, sdsempty());
     serverLog(LL_WARNING | LL_RAW, "\n------ CURRENT CLIENT INFO ------\n%s\n", line);
     for (int i = 0; i < c->argc && i < ARGS_SHOWN; i++) {
-        size_t n = c->argv[i].len < ARG_SHOWN_MAX ? c->argv[i].len : ARG_SHOWN_MAX;
-        /* Only the command's name: arguments are users' data. */
-        if (i == 0)
-            serverLog(LL_WARNING | LL_RAW, "argv[%d]: '%.*s'\n", i, (int)n, c->argv[i].ptr);
+        struct str arg = c->cmd ? redactedArg(c->cmd, c->argv, c->argc, i) : c->argv[i];
+        size_t n = arg.len < ARG_SHOWN_MAX ? arg.len : ARG_SHOWN_MAX;
+        /* Arguments are users' data. */
+        if (i == 0 || !hide_user_data)
+            serverLog(LL_WARNING | LL_RAW, "argv[%d]: '%.*s'\n", i, (int)n, arg.ptr);
         else
             serverLog(LL_WARNING | LL_RAW, "argv[%d]: %zu bytes\n", i, c->argv[i].len);
     }
@@ -91,6 +93,13 @@ static void reportInfo(void) {
 }
 
 static void reportTail(void) {
+    if (memcheck_enabled) {
+        serverLog(LL_WARNING | LL_RAW, "\n------ FAST MEMORY TEST ------\n");
+        serverLog(LL_WARNING | LL_RAW,
+                  crashTestMemory()
+                      ? "!!! MEMORY ERROR DETECTED! Check your memory ASAP !!!\n"
+                      : "Fast memory test PASSED, which does not prove that the memory is good.\n");
+    }
     serverLog(LL_WARNING | LL_RAW,
               "\n=== VALKEY BUG REPORT END. Please keep it, with the version and what led to it. ===\n");
 }
@@ -98,6 +107,7 @@ static void reportTail(void) {
 static void panicHook(const char *reason, const char *file, int line) {
     if (!crash_log_enabled || reporting) return;
     reporting = 1;
+    signal(SIGALRM, SIG_DFL);
     alarm(REPORT_TIME_S);
     reportHead();
     (void)reason, (void)file, (void)line; /* base/assert.c has logged them */
@@ -114,6 +124,7 @@ static void onFault(int sig, siginfo_t *info, void *context) {
         return;
     }
     reporting = 1;
+    signal(SIGALRM, SIG_DFL);
     alarm(REPORT_TIME_S);
     reportHead();
     serverLog(LL_WARNING, "Valkey %s crashed by signal: %d, si_code: %d", VALKEY_VERSION, sig, info->si_code);
@@ -132,6 +143,8 @@ static void onFault(int sig, siginfo_t *info, void *context) {
 void crashRegister(void) {
     static struct configDirective directives[] = {
         CONFIG_BOOL("crash-log-enabled", NULL, CONFIG_MODIFIABLE, &crash_log_enabled, true, NULL),
+        CONFIG_BOOL("crash-memcheck-enabled", NULL, CONFIG_MODIFIABLE, &memcheck_enabled, true, NULL),
+        CONFIG_BOOL("hide-user-data-from-log", NULL, CONFIG_MODIFIABLE, &hide_user_data, true, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
 }

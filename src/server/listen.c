@@ -35,6 +35,11 @@ int listenPort(void) {
     return (int)port;
 }
 
+sds listenAppendName(sds s) {
+    if (port == 0) return sdscat(s, unixsocket ? unixsocket : "");
+    return sdscatprintf(s, "%s:%d", bind_count ? bind_addr[0] : "*", (int)port);
+}
+
 /* ---- Accept ---- */
 
 static void refuse(struct connection *conn, const char *msg) {

@@ -1,6 +1,5 @@
 /* main.c - the only place that names every room: start-up in order, then the loop. */
 #include <errno.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -52,6 +51,7 @@
 #include "server/process.h"
 #include "server/server_info.h"
 #include "server/shutdown.h"
+#include "server/watchdog.h"
 #include "types/list.h"
 #include "types/hash.h"
 #include "types/set.h"
@@ -144,12 +144,14 @@ static void registerRooms(void) {
     configInit();
     infoInit();
     processRegister();
+    oomScoreRegister();
     serverInfoRegister();
     memoryInit();
     rdbInit();
     cpulistInit();
     listenRegister();
     crashRegister();
+    watchdogRegister();
     clientCoreInit();
     clientInit();
     authInit();
@@ -165,7 +167,6 @@ static void registerRooms(void) {
     pauseInit();
     importModeInit();
     lazyfreeInit();
-    genericInit();
     debugInit();
     latencyInit();
     commandlogInit();
@@ -191,6 +192,7 @@ static void registerRooms(void) {
     commandRegister(commandsAcl);
     commandRegister(commandsConnection);
     commandRegister(commandsServer);
+    commandRegister(commandsGeneric);
     commandRegister(commandsPubsub);
     commandRegister(commandsTransactions);
 }
@@ -250,7 +252,7 @@ static void greet(int argc) {
 }
 
 int main(int argc, char **argv) {
-    setlocale(LC_COLLATE, "");
+    processInit(argc, argv);
     tzset();
     seed();
     ticksCalibrate();
@@ -277,6 +279,7 @@ int main(int argc, char **argv) {
         aofStartup();
     else
         snapshotLoadAtStart();
+    processReady();
     listenAnnounce();
     aeMain(server_el);
     return 0;

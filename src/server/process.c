@@ -4,19 +4,36 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <locale.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/version.h"
+#include "core/child.h"
 #include "core/config.h"
+#include "core/info.h"
+#include "server/listen.h"
 
 #define DEFAULT_PIDFILE "/var/run/valkey.pid"
 
-static bool daemonize;
-static sds pidfile, logfile;
-static int loglevel;
-static bool pidfile_written;
+enum { SUPERVISED_NO, SUPERVISED_AUTO, SUPERVISED_SYSTEMD, SUPERVISED_UPSTART };
+static const char *const supervisor_names[] = {"no", "auto", "systemd", "upstart"};
+
+static bool daemonize, syslog_enabled, disable_thp, always_show_logo, set_proc_title;
+static sds pidfile, logfile, syslog_ident, locale_collate, title_template;
+static int loglevel, log_format, log_timestamp, syslog_facility;
+static int supervised_mode, supervised; /* as configured, as found */
+static bool pidfile_written, title_ready;
+
+/* ---- The log ---- */
 
 static const struct configEnum loglevel_names[] = {
     {"debug", LL_DEBUG},     {"verbose", LL_VERBOSE}, {"notice", LL_NOTICE},
@@ -26,6 +43,13 @@ static const struct configEnum loglevel_names[] = {
 static bool applyLoglevel(const char **err) {
     (void)err;
     logSetLevel(loglevel);
+    return true;
+}
+
+static bool applyLogFormat(const char **err) {
+    (void)err;
+    logSetFormat(log_format);
+    logSetTimestamp(log_timestamp);
     return true;
 }
 
@@ -41,6 +65,8 @@ static bool validLogfile(const char *value, const char **err) {
     fclose(f);
     return true;
 }
+
+/* ---- The working directory, the locale ---- */
 
 static bool setDir(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
     (void)d;
@@ -61,16 +87,184 @@ static sds getDir(const struct configDirective *d) {
     return sdsnew(getcwd(buf, sizeof buf) ? buf : "");
 }
 
+/* The order of strings in SORT ... ALPHA; empty: what the environment says. */
+static bool applyLocale(const char **err) {
+    if (setlocale(LC_COLLATE, locale_collate ? locale_collate : "")) return true;
+    *err = "Invalid locale name";
+    return false;
+}
+
+static bool validLocale(const char *value, const char **err) {
+    locale_t locale = newlocale(LC_COLLATE_MASK, value, (locale_t)0);
+    if (!locale) {
+        *err = "Invalid locale name";
+        return false;
+    }
+    freelocale(locale);
+    return true;
+}
+
+/* ---- The title ---- */
+
+/* Appends what a variable of the template stands for; NULL when there is no such variable. */
+static sds titleVariable(sds s, struct str name, const char *title) {
+    sds value = NULL;
+    if (strIs(name, "title")) return sdscat(s, title);
+    if (strIs(name, "listen-addr")) return listenAppendName(s);
+    if (strIs(name, "server-mode")) return s; /* nothing unless it is a cluster's or a sentinel */
+    if (strIs(name, "config-file")) return sdscat(s, *configFilePath() ? configFilePath() : "-");
+    if (strIs(name, "port") || strIs(name, "tls-port") || strIs(name, "unixsocket")) {
+        sds directive = sdsnewstr(name);
+        value = configGet(directive);
+        sdsfree(directive);
+        s = sdscat(s, value ? value : "0");
+        sdsfree(value);
+        return s;
+    }
+    sdsfree(s);
+    return NULL;
+}
+
+/* NULL: the template has an unknown variable, or a brace that nobody closes. */
+static sds expandTitle(const char *template, const char *title) {
+    sds s = sdsempty();
+    while (*template) {
+        if (*template != '{') {
+            s = sdscatlen(s, template ++, 1);
+            continue;
+        }
+        const char *end = strchr(template, '}');
+        if (!end) {
+            sdsfree(s);
+            return NULL;
+        }
+        s = titleVariable(s, strN(template + 1, (size_t)(end - template - 1)), title);
+        if (!s) return NULL;
+        template = end + 1;
+    }
+    return sdstrim(s, " ");
+}
+
+static void showTitle(const char *title) {
+    if (!set_proc_title || !title_ready) return;
+    sds s = expandTitle(title_template, title);
+    if (s) processSetTitle(s);
+    sdsfree(s);
+}
+
+static bool validTemplate(const char *value, const char **err) {
+    sds s = expandTitle(value, "");
+    sdsfree(s);
+    if (!s) *err = "template format is invalid or contains unknown variables";
+    return s;
+}
+
+static bool applyTitle(const char **err) {
+    (void)err;
+    showTitle(processProgram());
+    return true;
+}
+
+static void onFork(enum childKind kind) {
+    showTitle(kind == CHILD_RDB ? "valkey-rdb-bgsave" : "valkey-aof-rewrite");
+}
+
+/* ---- Directives ---- */
+
+static sds infoServer(sds s) {
+    return infoField(s, "process_supervised:%s", supervisor_names[supervised]);
+}
+
+static const struct configEnum supervised_names[] = {
+    {"upstart", SUPERVISED_UPSTART},
+    {"systemd", SUPERVISED_SYSTEMD},
+    {"auto", SUPERVISED_AUTO},
+    {"no", SUPERVISED_NO},
+    {0},
+};
+static const struct configEnum log_format_names[] = {{"legacy", LOG_LEGACY}, {"logfmt", LOG_LOGFMT}, {0}};
+static const struct configEnum log_timestamp_names[] = {
+    {"legacy", LOG_TIME_LEGACY}, {"iso8601", LOG_TIME_ISO8601}, {"milliseconds", LOG_TIME_MILLISECONDS}, {0}};
+static const struct configEnum facility_names[] = {
+    {"user", LOG_USER},     {"local0", LOG_LOCAL0},
+    {"local1", LOG_LOCAL1}, {"local2", LOG_LOCAL2},
+    {"local3", LOG_LOCAL3}, {"local4", LOG_LOCAL4},
+    {"local5", LOG_LOCAL5}, {"local6", LOG_LOCAL6},
+    {"local7", LOG_LOCAL7}, {0},
+};
+
 void processRegister(void) {
     static struct configDirective directives[] = {
         CONFIG_BOOL("daemonize", NULL, 0, &daemonize, false, NULL),
+        CONFIG_ENUM("supervised", NULL, 0, &supervised_mode, SUPERVISED_NO, supervised_names, NULL),
         CONFIG_STRING("pidfile", NULL, CONFIG_EMPTY_IS_NULL, &pidfile, NULL, NULL, NULL),
         CONFIG_STRING("logfile", NULL, 0, &logfile, "", validLogfile, NULL),
         CONFIG_ENUM("loglevel", NULL, CONFIG_MODIFIABLE, &loglevel, LL_NOTICE, loglevel_names, applyLoglevel),
+        CONFIG_ENUM("log-format", NULL, CONFIG_MODIFIABLE, &log_format, LOG_LEGACY, log_format_names,
+                    applyLogFormat),
+        CONFIG_ENUM("log-timestamp-format", NULL, CONFIG_MODIFIABLE, &log_timestamp, LOG_TIME_LEGACY,
+                    log_timestamp_names, applyLogFormat),
+        CONFIG_BOOL("syslog-enabled", NULL, 0, &syslog_enabled, false, NULL),
+        CONFIG_STRING("syslog-ident", NULL, 0, &syslog_ident, "valkey", NULL, NULL),
+        CONFIG_ENUM("syslog-facility", NULL, 0, &syslog_facility, LOG_LOCAL0, facility_names, NULL),
+        CONFIG_BOOL("set-proc-title", NULL, 0, &set_proc_title, true, NULL),
+        CONFIG_STRING("proc-title-template", NULL, CONFIG_MODIFIABLE, &title_template,
+                      "{title} {listen-addr} {server-mode}", validTemplate, applyTitle),
+        CONFIG_BOOL("always-show-logo", NULL, 0, &always_show_logo, false, NULL),
+        CONFIG_BOOL("disable-thp", NULL, 0, &disable_thp, true, NULL),
+        CONFIG_STRING("locale-collate", NULL, CONFIG_MODIFIABLE, &locale_collate, "", validLocale,
+                      applyLocale),
         CONFIG_SPECIAL("dir", NULL, CONFIG_MODIFIABLE | CONFIG_PROTECTED, setDir, getDir, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
+    infoRegister("server", infoServer);
+    childOnFork(onFork);
 }
+
+/* ---- Supervisors ---- */
+
+/* One datagram to the socket that systemd has named. */
+static void notifySystemd(const char *text) {
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    if (supervised != SUPERVISED_SYSTEMD || !path || strlen(path) >= sizeof addr.sun_path) return;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return;
+    memcpy(addr.sun_path, path, strlen(path));
+    if (path[0] == '@') addr.sun_path[0] = 0; /* a name in the kernel, not in the file system */
+    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+    if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&addr, len) < 0)
+        serverLog(LL_WARNING, "Can't notify systemd: %s", strerror(errno));
+    close(fd);
+}
+
+static void findSupervisor(void) {
+    bool systemd = getenv("NOTIFY_SOCKET"), upstart = getenv("UPSTART_JOB");
+    supervised = supervised_mode;
+    if (supervised == SUPERVISED_AUTO)
+        supervised = upstart ? SUPERVISED_UPSTART : systemd ? SUPERVISED_SYSTEMD : SUPERVISED_NO;
+    if (supervised == SUPERVISED_SYSTEMD && !systemd) {
+        serverLog(LL_WARNING, "systemd supervision requested, but NOTIFY_SOCKET not found");
+        supervised = SUPERVISED_NO;
+    } else if (supervised == SUPERVISED_UPSTART && !upstart) {
+        serverLog(LL_WARNING, "upstart supervision requested, but UPSTART_JOB not found");
+        supervised = SUPERVISED_NO;
+    }
+    if (supervised == SUPERVISED_SYSTEMD) {
+        serverLog(LL_NOTICE, "Supervised by systemd. Please make sure you set appropriate values for "
+                             "TimeoutStartSec and TimeoutStopSec in your service unit.");
+        notifySystemd("STATUS=Valkey is loading...\n");
+    }
+}
+
+/* Upstart wants to see the process stop; it sends SIGCONT in return. */
+static void stopForUpstart(void) {
+    serverLog(LL_NOTICE, "Supervised by upstart. Stopping, to tell that the server is ready.");
+    raise(SIGSTOP);
+    unsetenv("UPSTART_JOB");
+}
+
+/* ---- Start and end ---- */
 
 static void becomeDaemon(void) {
     pid_t pid = fork();
@@ -100,11 +294,63 @@ static void writePidFile(void) {
     pidfile_written = fclose(f) == 0;
 }
 
+static void forbidHugePages(void) {
+    if (disable_thp && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == -1)
+        serverLog(LL_WARNING, "Failed to disable THP: %s", strerror(errno));
+}
+
+/* A fork fails for lack of memory that it would hardly use. */
+static void warnAboutOvercommit(void) {
+    FILE *f = fopen("/proc/sys/vm/overcommit_memory", "re");
+    int policy = 1;
+    if (!f) return;
+    if (fscanf(f, "%d", &policy) == 1 && policy != 1)
+        serverLog(LL_WARNING, "WARNING Memory overcommit must be enabled! Otherwise background saves and "
+                              "replication may fail although there is memory. To enable it, add "
+                              "'vm.overcommit_memory = 1' to /etc/sysctl.conf, and run 'sysctl "
+                              "vm.overcommit_memory=1'.");
+    fclose(f);
+}
+
+static void showLogo(void) {
+    if (!always_show_logo && !(isatty(STDOUT_FILENO) && !*logfile && !syslog_enabled)) return;
+    serverLog(LL_NOTICE | LL_RAW,
+              "\n"
+              "    o-------------------->o            Valkey %s, %d bit\n"
+              "    |                     |\n"
+              "    o-------->o---------->o            Running in standalone mode\n"
+              "    |         |           |            Port: %d\n"
+              "    o--->o--->o---->o---->o            PID: %d\n"
+              "    |    |    |     |     |\n"
+              "   \"\"   a    k     l     y\n\n",
+              VALKEY_VERSION, (int)sizeof(long) * 8, listenPort(), (int)getpid());
+}
+
 void processStart(void) {
     logSetLevel(loglevel);
+    applyLogFormat(NULL);
     logSetFile(logfile ? logfile : "");
-    if (daemonize) becomeDaemon();
+    if (syslog_enabled) logOpenSyslog(syslog_ident, syslog_facility);
+    const char *err = NULL;
+    if (!applyLocale(&err)) serverLog(LL_WARNING, "Failed to set the locale '%s': %s", locale_collate, err);
+    findSupervisor();
+    if (daemonize && supervised == SUPERVISED_NO) becomeDaemon();
     writePidFile();
+    forbidHugePages();
+    oomScoreSetRole(OOM_PRIMARY);
+}
+
+void processReady(void) {
+    showLogo();
+    warnAboutOvercommit();
+    title_ready = true;
+    showTitle(processProgram());
+    notifySystemd("STATUS=Ready to accept connections\nREADY=1\n");
+    if (supervised == SUPERVISED_UPSTART) stopForUpstart();
+}
+
+void processStopping(void) {
+    notifySystemd("STOPPING=1\n");
 }
 
 void processRemovePidFile(void) {

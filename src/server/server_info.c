@@ -131,7 +131,6 @@ static sds serverInfo(sds s) {
     s = infoField(s, "multiplexing_api:epoll");
     s = infoField(s, "gcc_version:%d.%d.%d", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
     s = infoField(s, "process_id:%d", (int)getpid());
-    s = infoField(s, "process_supervised:no");
     s = infoField(s, "run_id:%s", run_id);
     s = infoField(s, "tcp_port:%d", listenPort());
     s = infoField(s, "server_time_usec:%lld", (long long)now_us);

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "core/client.h"
+#include "core/config.h"
 #include "core/cron.h"
 #include "core/lazyfree.h"
 #include "core/loading.h"
@@ -41,6 +42,55 @@ static void logSignal(const char *text) {
     serverLogFromSignal(line);
 }
 
+/* ---- What a signal means: shutdown-on-sigint, shutdown-on-sigterm ---- */
+
+static int on_sigint, on_sigterm; /* SHUTDOWN_*; 0: default */
+
+static const struct {
+    const char *name;
+    int flag;
+} option_names[] = {{"default", 0},
+                    {"save", SHUTDOWN_SAVE},
+                    {"nosave", SHUTDOWN_NOSAVE},
+                    {"now", SHUTDOWN_NOW},
+                    {"force", SHUTDOWN_FORCE}};
+#define OPTION_COUNT (sizeof option_names / sizeof *option_names)
+
+static int *optionsOf(const struct configDirective *d) {
+    return strcmp(d->name, "shutdown-on-sigint") == 0 ? &on_sigint : &on_sigterm;
+}
+
+static bool setOptions(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+    int flags = 0;
+    for (int i = 0; i < argc; i++) {
+        size_t k = 0;
+        while (k < OPTION_COUNT && !strIs(argv[i], option_names[k].name)) k++;
+        if (k == OPTION_COUNT) {
+            *err = "argument(s) must be one of the following: default, save, nosave, now, force";
+            return false;
+        }
+        flags |= option_names[k].flag;
+    }
+    if (flags & SHUTDOWN_SAVE && flags & SHUTDOWN_NOSAVE) {
+        *err = "shutdown options SAVE and NOSAVE can't be used simultaneously";
+        return false;
+    }
+    *optionsOf(d) = flags;
+    return true;
+}
+
+static sds getOptions(const struct configDirective *d) {
+    int flags = *optionsOf(d);
+    sds s = sdsempty();
+    for (size_t k = 0; k < OPTION_COUNT; k++) {
+        if (flags & option_names[k].flag)
+            s = sdscatprintf(s, "%s%s", sdslen(s) ? " " : "", option_names[k].name);
+    }
+    return sdslen(s) ? s : sdscat(s, option_names[0].name);
+}
+
+/* ---- Signals ---- */
+
 static void onSignal(int sig) {
     if (signal_received && sig == SIGINT) {
         logSignal("You insist... exiting now.");
@@ -68,6 +118,7 @@ static bool shutDown(int flags) {
             return false;
         }
     }
+    processStopping();
     clientsWritePending();
     listenStop();
     bioStop();
@@ -78,7 +129,7 @@ static bool shutDown(int flags) {
 
 static void shutdownOnSignal(void) {
     if (!signal_received) return;
-    if (!shutDown(0)) signal_received = 0;
+    if (!shutDown(signal_received == SIGINT ? on_sigint : on_sigterm)) signal_received = 0;
 }
 
 void shutdownCommand(struct client *c) {
@@ -113,6 +164,13 @@ void shutdownCommand(struct client *c) {
 }
 
 void shutdownRegister(void) {
+    static struct configDirective directives[] = {
+        CONFIG_SPECIAL("shutdown-on-sigint", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setOptions,
+                       getOptions, NULL),
+        CONFIG_SPECIAL("shutdown-on-sigterm", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setOptions,
+                       getOptions, NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
     beforeSleepRegister(shutdownOnSignal);
 }
 

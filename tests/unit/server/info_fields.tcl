@@ -43,6 +43,8 @@ set expected {
         client_output_buffer_limit_disconnections ^0$ pubsub_channels ^0$ pubsub_patterns ^0$ pubsubshard_channels ^0$
         acl_access_denied_auth ^0$ acl_access_denied_cmd ^0$ acl_access_denied_key ^0$
         acl_access_denied_channel ^0$ acl_access_denied_db ^0$
+        eventloop_cycles ^\\d+$ eventloop_duration_sum ^\\d+$ eventloop_duration_cmd_sum ^\\d+$
+        instantaneous_eventloop_cycles_per_sec ^\\d+$ instantaneous_eventloop_duration_usec ^\\d+$
     }
     cpu {
         used_cpu_sys {^\d+\.\d{6}$} used_cpu_user {^\d+\.\d{6}$} used_cpu_sys_children {^\d+\.\d{6}$}
@@ -135,6 +137,54 @@ start_server {tags {external:skip}} {
         assert_morethan [s instantaneous_input_kbps] 0
         assert_morethan [s instantaneous_output_kbps] 0
         wait_for_condition 100 50 {[s instantaneous_ops_per_sec] < 50} else { fail "the rate does not fall" }
+    }
+
+    test {stats: cycles of the event loop, and the time spent in them and in commands} {
+        r config resetstat
+        for {set i 0} {$i < 50} {incr i} { r ping }
+        set commands [s eventloop_duration_cmd_sum]
+        r debug sleep 0.1
+        assert_morethan_equal [s eventloop_cycles] 50
+        assert_morethan_equal [s eventloop_duration_cmd_sum] [expr {$commands + 100000}]
+        assert_morethan_equal [s eventloop_duration_sum] [s eventloop_duration_cmd_sum]
+        wait_for_condition 200 50 {[s instantaneous_eventloop_cycles_per_sec] > 0 && [s instantaneous_eventloop_duration_usec] > 0} else {
+            fail "the rates stay 0"
+        }
+        # What runs within a transaction or a script is not counted twice.
+        r config resetstat
+        r multi
+        r debug sleep 0.1
+        r exec
+        assert_range [s eventloop_duration_cmd_sum] 100000 [expr {[s eventloop_duration_sum] + 1000000}]
+        assert_morethan [s eventloop_duration_sum] 100000
+    }
+
+    test {errorstats: sorted kinds, and one for those beyond 128} {
+        r config resetstat
+        for {set i 0} {$i < 140} {incr i} { catch { r eval {return redis.error_reply(ARGV[1])} 0 [format "KIND%03d x" $i] } }
+        catch { r eval {return redis.error_reply('KIND:x y')} 0 }
+        set text [r info errorstats]
+        set names [lmap line [lrange [split [string trim $text] \n] 1 end] { lindex [split $line :] 0 }]
+        assert_equal 129 [llength $names]
+        assert_equal [lsort [lrange $names 0 127]] [lrange $names 0 127]
+        assert_match "*errorstat_KIND127:count=1*errorstat_ERRORSTATS_OVERFLOW:count=13*" $text
+        assert_equal 141 [s total_error_replies]
+        r config resetstat
+        catch { r eval {return redis.error_reply('KIND:x y')} 0 }
+        assert_match "*errorstat_KIND_x:count=1*" [r info errorstats]
+    }
+
+    test {INFO: several sections, groups, and unknown ones} {
+        foreach {words sections} {
+            {} {Server Clients Memory Persistence Stats Replication CPU Modules Errorstats Cluster Keyspace}
+            default {Server Clients Memory Persistence Stats Replication CPU Modules Errorstats Cluster Keyspace}
+            {cpu server} {Server CPU} {CPU cpu nosuch} CPU nosuch {} {commandstats keyspace} {Commandstats Keyspace}
+            all {Server Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Latencystats Cluster Keyspace}
+            everything {Server Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Latencystats Cluster Keyspace}
+            {default commandstats} {Server Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Cluster Keyspace}
+        } {
+            assert_equal $sections [lmap title [regexp -all -inline -line {^# \w+} [r info {*}$words]] { string range $title 2 end }] $words
+        }
     }
 
     test {keyspace: keys, expires and avg_ttl of each database} {

@@ -1,0 +1,61 @@
+/* process_title.c - Part of process.h: the text that ps shows.
+ *
+ *     argv[0] \0 argv[1] \0 ... environ[0] \0 environ[1] \0 ...     one piece of memory, made by the kernel
+ *     title .......................................... \0 \0 \0
+ *
+ * The kernel shows what stands there. The arguments and the environment move away first, so that both stay
+ * good. */
+#define _GNU_SOURCE /* environ, program_invocation_name */
+
+#include "server/process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char *title_start;
+static size_t title_size;
+static const char *program = "valkey-server";
+
+/* How far the strings of a vector follow each other from `end` on. */
+static char *endOf(char **vector, char *end) {
+    for (int i = 0; vector[i]; i++) {
+        if (vector[i] == end) end += strlen(vector[i]) + 1;
+    }
+    return end;
+}
+
+/* Copies that live as long as the process. False: no memory, and nothing has changed. */
+static int moveAway(char **vector) {
+    for (int i = 0; vector[i]; i++) {
+        char *copy = strdup(vector[i]);
+        if (!copy) return 0;
+        vector[i] = copy;
+    }
+    return 1;
+}
+
+void processInit(int argc, char **argv) {
+    if (argc < 1) return;
+    char *start = argv[0], *end = endOf(environ, endOf(argv, start));
+    char *name = strdup(program_invocation_name), *short_name = strdup(program_invocation_short_name);
+    if (!name || !short_name || !moveAway(environ) || !moveAway(argv)) return;
+    program_invocation_name = name;
+    program_invocation_short_name = short_name;
+    program = argv[0];
+    title_start = start;
+    title_size = (size_t)(end - start);
+}
+
+const char *processProgram(void) {
+    return program;
+}
+
+void processSetTitle(const char *title) {
+    if (!title_size) return;
+    size_t n = strlen(title);
+    if (n > title_size - 1) n = title_size - 1;
+    memset(title_start, 0, title_size);
+    memcpy(title_start, title, n);
+}

@@ -1,0 +1,4 @@
+/* watchdog.h - the software watchdog: logs where the main thread is when it does not come back for long. */
+#pragma once
+
+void watchdogRegister(void); /* directive watchdog-period */

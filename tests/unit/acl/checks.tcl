@@ -1,0 +1,436 @@
+# Who may do what: commands, keys, channels and databases, in transactions, in scripts and after waiting; and what
+# happens to the clients of a user that changes.
+
+set denied_key "NOPERM No permissions to access a key"
+set denied_channel "NOPERM No permissions to access a channel"
+set denied_db "NOPERM No permissions to access a database"
+proc denied_command {user command} { return "NOPERM User $user has no permissions to run the '$command' command" }
+
+# Makes the user anew, and a client that is logged in as it.
+proc client_of {user args} {
+    r acl setuser $user reset on >pw {*}$args
+    set c [valkey_client]
+    assert_equal OK [$c auth $user pw]
+    return $c
+}
+
+proc refused {expected script} {
+    if {![catch {uplevel 1 $script} said]} { fail "expected '$expected', got '$said'" }
+    assert_equal $expected $said
+}
+
+start_server {tags {acl external:skip}} {
+    test {logging in as a user} {
+        r acl setuser alice on >pw +acl|whoami
+        set c [valkey_client]
+        assert_error "WRONGPASS invalid username-password pair or user is disabled." {$c auth alice bad}
+        assert_error "WRONGPASS *" {$c auth Alice pw}
+        assert_equal default [$c acl whoami]
+        assert_equal OK [$c auth alice pw]
+        assert_equal alice [$c acl whoami]
+        assert_match "*user=alice *" [r client list]
+        assert_equal default [$c reset; $c acl whoami]
+        r acl setuser alice off
+        assert_error "WRONGPASS *" {$c auth alice pw}
+        r acl setuser alice on nopass
+        assert_equal OK [$c auth alice anything]
+        r acl setuser alice resetpass
+        assert_error "WRONGPASS *" {$c auth alice pw}
+        assert_equal alice [$c acl whoami] "who is in stays in"
+        $c close
+    }
+
+    test {several passwords, and the one that is gone} {
+        r acl setuser alice reset on >one >two +@all
+        set c [valkey_client]
+        foreach password {one two} { assert_equal OK [$c auth alice $password] }
+        r acl setuser alice <one
+        assert_error "WRONGPASS *" {$c auth alice one}
+        assert_equal OK [$c auth alice two]
+        $c close
+    }
+
+    test {HELLO AUTH and a user} {
+        r acl setuser alice reset on >pw +@all
+        set c [valkey_client]
+        assert_error "WRONGPASS *" {$c hello 3 auth alice bad}
+        assert_equal 3 [dict get [$c hello 3 auth alice pw] proto]
+        assert_equal alice [$c acl whoami]
+        $c close
+    }
+
+    test {the default user can be locked} {
+        r acl setuser default off
+        set c [valkey_client]
+        assert_error "NOAUTH Authentication required." {$c ping}
+        assert_error "NOAUTH HELLO must be called*" {$c hello 3}
+        assert_error "ERR AUTH <password> called without any password configured*" {$c auth x}
+        assert_error "WRONGPASS *" {$c auth default x}
+        assert_equal OK [$c auth alice pw]
+        assert_equal PONG [r ping] "who is in stays in"
+        r acl setuser default on
+        $c close
+    }
+
+    test {requirepass is a password of the default user} {
+        config_set requirepass secret
+        assert_equal 1 [llength [dict get [r acl getuser default] passwords]]
+        r acl setuser default >other
+        set c [valkey_client]
+        assert_equal {OK OK} [list [$c auth other] [$c auth default secret]]
+        assert_equal secret [config_get requirepass]
+        config_set requirepass third
+        assert_error "WRONGPASS *" {$c auth other}
+        config_set requirepass {}
+        assert_equal {on nopass sanitize-payload} [dict get [r acl getuser default] flags]
+        $c close
+    }
+
+    test {commands} {
+        set c [client_of bob allkeys +@all -get -config|set -@dangerous +keys]
+        refused [denied_command bob get] {$c get k}
+        refused [denied_command bob config|set] {$c config set maxmemory 0}
+        refused [denied_command bob config|get] {$c config get maxmemory}
+        refused [denied_command bob flushall] {$c FLUSHALL}
+        assert_equal {{} OK} [list [$c keys *] [$c set k v]]
+        assert_error "ERR unknown command*" {$c nosuch}
+        assert_error "ERR wrong number of arguments*" {$c get}
+        $c close
+    }
+
+    test {what a change of rules means for those who are logged in} {
+        set c [client_of bob allkeys +get]
+        assert_equal v [$c get k]
+        r acl setuser bob -get +strlen
+        refused [denied_command bob get] {$c get k}
+        assert_equal 1 [$c strlen k]
+        r acl setuser bob +@all allchannels
+        assert_equal v [$c get k]
+        r acl setuser bob resetkeys
+        refused $denied_key {$c get k}
+        $c close
+    }
+
+    test {rejected_calls and the error statistics} {
+        r config resetstat
+        set c [client_of bob +ping]
+        catch {$c get k}
+        catch {$c get k}
+        assert_match "*cmdstat_get:calls=0,*rejected_calls=2,*" [r info commandstats]
+        assert_match "*errorstat_NOPERM:count=2*" [r info errorstats]
+        assert_equal 2 [s acl_access_denied_cmd]
+        $c close
+    }
+
+    test {keys} {
+        set c [client_of bob +@all ~app:* ~exact {~[xy]?}]
+        foreach key {app: app:1 exact xa y1} { assert_equal OK [$c set $key v] }
+        foreach key {app xapp:1 exact1 exac x xaa {}} { refused $denied_key {$c set $key v} }
+        refused $denied_key {$c mset app:1 v other v}
+        assert_equal OK [$c mset app:1 v app:2 v]
+        refused $denied_key {$c del app:1 app:2 other}
+        refused $denied_key {$c zunionstore app:z 2 app:1 other}
+        refused $denied_key {$c eval {return 1} 1 other}
+        assert_equal 1 [$c eval {return 1} 1 app:1]
+        assert_error "ERR syntax error" {$c zunionstore app:z 9 app:1}
+        $c close
+    }
+
+    test {reading and writing} {
+        set c [client_of bob +@all %R~r* %W~w* ~rw*]
+        r mset r 1 w 2
+        foreach {key allowed} {
+            r {{get r} {strlen r} {exists r} {type r} {sort_ro r} {copy r w} {bitfield r get u8 0} {lrange rl 0 1}}
+            w {{set w 1} {setex w 10 1} {del w} {exists w} {type w} {expire w 10} {persist w} {append w 1} {unlink w}}
+            rw {{set rw 1 get} {incr rw} {getset rw 1} {getdel rw} {getex rw} {ttl rw} {lpop rwl}}
+        } {
+            foreach command $allowed {
+                if {[catch {$c {*}$command} said]} { assert_no_match "NOPERM*" $said $command }
+            }
+        }
+        foreach command {
+            {set r 1} {del r} {append r 1} {incr r} {expire r 10} {copy r r2} {rename r w} {bitfield r set u8 0 1} {getset r 1}
+            {get w} {ttl w} {incr w} {set w 1 get} {getset w 1} {getdel w} {lpop w} {copy w w2} {set w 1 ifeq 2}
+            {smove r w x} {sort r store w2 by nosort get other}
+        } {
+            if {$command eq {sort r store w2 by nosort get other}} {
+                assert_error "ERR GET option of SORT denied due to insufficient ACL permissions." {$c {*}$command}
+            } else {
+                refused $denied_key {$c {*}$command}
+            }
+        }
+        $c close
+    }
+
+    test {reading and writing are not put together from two patterns} {
+        set c [client_of bob +@all %R~key %W~ke*]
+        refused $denied_key {$c getset key 1}
+        r acl setuser bob %W~key
+        r set key 0
+        assert_equal 0 [$c getset key 1]
+        $c close
+    }
+
+    test {SORT with BY and GET needs all keys} {
+        r del l
+        r rpush l 1 2
+        set c [client_of bob +@all ~l ~w_* ~#]
+        foreach {option command} {BY {sort l by w_*} GET {sort l get w_*} GET {sort l get #} GET {sort_ro l get w_*}} {
+            assert_error "ERR $option option of SORT denied due to insufficient ACL permissions." {$c {*}$command}
+        }
+        assert_equal {1 2} [$c sort l by nosort]
+        r acl setuser bob %R~*
+        assert_equal {1 2} [$c sort l by w_* get #]
+        r acl setuser bob resetkeys ~l {(+sort ~* )}
+        assert_equal {1 2} [$c sort l by w_* get #]
+        $c close
+    }
+
+    test {selectors: each command needs one that allows all of it} {
+        set c [client_of bob +get ~g* {(+set ~s*)} {(+mget allkeys)}]
+        r set g1 1
+        assert_equal {1 OK} [list [$c get g1] [$c set s1 v]]
+        refused $denied_key {$c set g1 v}
+        refused $denied_key {$c get s1}
+        refused [denied_command bob del] {$c del g1}
+        assert_equal {1 v} [$c mget g1 s1]
+        r acl setuser bob clearselectors
+        refused [denied_command bob mget] {$c mget g1}
+        $c close
+    }
+
+    test {channels} {
+        set c [client_of bob +@all &news &app:*]
+        foreach channel {news app: app:1} {
+            assert_equal 0 [$c publish $channel m]
+            assert_equal 0 [$c spublish $channel m]
+            $c ssubscribe $channel
+            $c subscribe $channel
+            $c sunsubscribe
+            $c unsubscribe
+        }
+        foreach channel {new news1 app other} {
+            refused $denied_channel {$c publish $channel m}
+            refused $denied_channel {$c spublish $channel m}
+            refused $denied_channel {$c subscribe $channel}
+            refused $denied_channel {$c ssubscribe $channel}
+        }
+        refused $denied_channel {$c subscribe news other}
+        refused $denied_channel {$c psubscribe app:x*}
+        refused $denied_channel {$c psubscribe *}
+        $c psubscribe app:* news
+        $c close
+        set c [client_of bob +@all]
+        assert_match "unsubscribe*" [$c unsubscribe other]
+        refused $denied_channel {$c psubscribe news}
+        $c close
+    }
+
+    test {databases} {
+        set c [client_of bob +@all allkeys db=0,2]
+        assert_equal {OK v} [list [$c set k v] [$c get k]]
+        refused $denied_db {$c select 1}
+        assert_equal OK [$c select 2]
+        assert_equal 0 [$c dbsize]
+        refused $denied_db {$c swapdb 2 1}
+        refused $denied_db {$c swapdb 1 2}
+        assert_equal OK [$c swapdb 0 2]
+        assert_equal OK [$c swapdb 0 2]
+        assert_equal OK [$c set m 1]
+        refused $denied_db {$c move m 1}
+        refused $denied_db {$c copy m m db 1}
+        refused $denied_db {$c copy m m replace DB 1}
+        assert_equal {1 1} [list [$c copy m m db 0] [$c copy m n]]
+        refused $denied_db {$c flushall}
+        assert_error "ERR value is not an integer*" {$c select x}
+        assert_equal "User bob has no permissions to access the '1' database" [r acl dryrun bob select 1]
+        $c close
+    }
+
+    test {in a database that is not allowed one can only go elsewhere} {
+        set c [client_of bob +@all allkeys db=3]
+        foreach command {{get k} {set k v} {mget k l} {keys *} {scan 0} dbsize randomkey flushdb {watch k} {eval {return 1} 1 k}} {
+            refused $denied_db {$c {*}$command}
+        }
+        assert_equal {PONG bob 1} [list [$c ping] [$c acl whoami] [$c eval {return 1} 0]]
+        set script {return redis.call('dbsize')}
+        refused "ERR ACL failure in script: No permissions to access a database script: [r script load $script], on @user_script:1." {
+            $c eval $script 0
+        }
+        assert_equal OK [$c select 3]
+        assert_equal {OK v 1} [list [$c set k v] [$c get k] [$c dbsize]]
+        assert_equal OK [$c flushdb]
+        r acl setuser bob resetdbs
+        refused $denied_db {$c get k}
+        refused $denied_db {$c select 3}
+        r acl setuser bob {(db=3 +get allkeys)}
+        assert_equal {} [$c get k]
+        refused $denied_db {$c set k v}
+        $c close
+    }
+
+    test {in MULTI, what is refused spoils the transaction} {
+        set c [client_of bob +@all -get ~k*]
+        assert_equal {OK QUEUED} [list [$c multi] [$c set k v]]
+        refused [denied_command bob get] {$c get k}
+        assert_error "EXECABORT Transaction discarded because of previous errors." {$c exec}
+        $c multi
+        refused $denied_key {$c set other v}
+        assert_error "EXECABORT *" {$c exec}
+        r acl setuser bob -exec
+        $c multi
+        refused "EXECABORT Transaction discarded because of: [denied_command bob exec]" {$c exec}
+        $c close
+    }
+
+    test {EXEC asks again} {
+        set why "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command is no longer allowed for the following reason: no permission"
+        set c [client_of bob +@all ~k* &c* db=0,1]
+        r config resetstat
+        r del k2
+        $c multi
+        foreach command {{set k1 v} {set k2 v} {publish c1 m} {strlen k2} {select 1} ping} { assert_equal QUEUED [$c {*}$command] }
+        r acl setuser bob resetkeys ~k2 resetchannels -strlen db=0
+        assert_equal [list "$why to touch the specified keys" OK "$why to access one of the channels used as arguments" \
+            "$why to execute the command or subcommand" "$why to access the database" PONG] [$c exec]
+        assert_equal v [r get k2]
+        assert_match "*cmdstat_strlen:calls=0,*rejected_calls=1,*" [r info commandstats]
+        assert_equal {1 1 1 1} [list [s acl_access_denied_cmd] [s acl_access_denied_key] [s acl_access_denied_channel] [s acl_access_denied_db]]
+        $c close
+    }
+
+    test {in scripts} {
+        set c [client_of bob +@all -get -config ~k* &c*]
+        foreach {script reason} {
+            {return redis.call('get', 'k')} {User bob has no permissions to run the 'get' command}
+            {return redis.call('set', 'x', 1)} {No permissions to access a key}
+            {return redis.call('publish', 'x', 1)} {No permissions to access a channel}
+        } {
+            refused "ERR ACL failure in script: $reason script: [r script load $script], on @user_script:1." {$c eval $script 0}
+            refused "ERR ACL failure in script: $reason" {$c eval [string map {.call .pcall} $script] 0}
+            assert_equal "ERR ACL failure in script: $reason" \
+                [$c eval "[string map {{return } {local e = } .call .pcall} $script] return e.err" 0]
+        }
+        assert_equal OK [$c eval {return redis.call('set', 'k', 1)} 0]
+        assert_equal 1 [r eval {return redis.call('get', 'k')} 0] "the next one is somebody else"
+        $c close
+    }
+
+    test {acl_check_cmd} {
+        set c [client_of bob +@all -get ~k*]
+        foreach {command allowed} {'set','k','1' 1  'set','x','1' {}  'get','k' {}  'client','id' 1} {
+            assert_equal $allowed [$c eval "return redis.acl_check_cmd($command)" 0] $command
+        }
+        assert_error "ERR Invalid command passed to redis.acl_check_cmd()*" {$c eval {return redis.acl_check_cmd('nosuch')} 0}
+        $c close
+    }
+
+    test {a blocked command asks again} {
+        set c [client_of bob +@all allkeys]
+        r del list
+        $c deferred 1
+        $c blpop list 0
+        wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "not blocked" }
+        r acl setuser bob -blpop
+        r rpush list v
+        refused [denied_command bob blpop] {$c read}
+        assert_equal 1 [r llen list]
+        $c close
+    }
+
+    test {AUTH, HELLO, RESET and QUIT are for everybody} {
+        set c [client_of bob -@all]
+        refused [denied_command bob ping] {$c ping}
+        assert_equal 2 [dict get [$c hello 2] proto]
+        assert_equal OK [$c auth bob pw]
+        assert_equal RESET [$c reset]
+        assert_equal OK [$c quit]
+        $c close
+    }
+
+    test {DRYRUN} {
+        r acl setuser dry reset on ~a %R~r &c +get +set +publish +config|get
+        assert_equal OK [r acl dryrun dry get a]
+        assert_equal OK [r acl dryrun dry get r]
+        assert_equal "User dry has no permissions to access the 'r' key" [r acl dryrun dry set r 1]
+        assert_equal "User dry has no permissions to access the 'x' channel" [r acl dryrun dry publish x m]
+        assert_equal "User dry has no permissions to run the 'del' command" [r acl dryrun dry del a]
+        assert_equal "User dry has no permissions to run the 'config|set' command" [r acl dryrun dry config set a b]
+        assert_error "ERR User 'nobody' not found" {r acl dryrun nobody get a}
+        assert_error "ERR Command 'nosuch' not found" {r acl dryrun dry nosuch}
+        assert_error "ERR wrong number of arguments for 'get' command" {r acl dryrun dry get}
+        assert_error "ERR wrong number of arguments for 'acl|dryrun' command" {r acl dryrun dry}
+        assert_equal 0 [r exists a]
+    }
+}
+
+start_server {tags {acl external:skip}} {
+    proc is_closed {c} { return [expr {[catch {$c ping} said] && [string match "I/O error*" $said]}] }
+
+    test {DELUSER closes the clients of the user, and only those} {
+        set bob [client_of bob +@all]
+        set waiting [client_of bob +@all allkeys]
+        set other [client_of alice +@all]
+        $waiting deferred 1
+        $waiting blpop list 0
+        wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "not blocked" }
+        assert_equal 1 [r acl deluser bob]
+        assert {[is_closed $bob]}
+        assert_error "I/O error*" {$waiting read}
+        assert_equal PONG [$other ping]
+        foreach c [list $bob $waiting $other] { $c close }
+    }
+
+    test {who deletes himself still gets the reply} {
+        set c [client_of bob +@all]
+        assert_equal 1 [$c acl deluser bob]
+        assert {[is_closed $c]}
+        $c close
+    }
+
+    test {a client that is closed within a transaction} {
+        set c [client_of bob +@all]
+        $c multi
+        $c acl deluser bob
+        $c ping
+        assert_equal {1 PONG} [$c exec]
+        assert {[is_closed $c]}
+        $c close
+    }
+
+    test {subscribers who lose the right are closed} {
+        foreach {subscribe rules closed} {
+            {subscribe a:1}      {resetchannels}            1
+            {subscribe a:1}      {resetchannels &a:*}       0
+            {subscribe a:1}      {resetchannels &a:1}       0
+            {subscribe a:1}      {resetchannels &b:*}       1
+            {subscribe a:1}      {allchannels}              0
+            {subscribe a:1}      {resetchannels {(&a:*)}}   0
+            {ssubscribe a:1}     {resetchannels &b:*}       1
+            {ssubscribe a:1}     {resetchannels &a:1}       0
+            {psubscribe a:*}     {resetchannels &a:1}       1
+            {psubscribe a:*}     {resetchannels &a:* &c}    0
+            {subscribe a:1}      {-@all}                    0
+            {ping}               {resetchannels}            0
+        } {
+            set c [client_of bob +@all &a:* &b:*]
+            $c {*}$subscribe
+            r acl setuser bob {*}$rules
+            assert_equal [expr {!$closed}] [string match "*user=bob*" [r client list]] [list $subscribe $rules]
+            $c close
+            wait_for_condition 500 20 {![string match "*user=bob*" [r client list]]} else { fail "still there" }
+        }
+    }
+
+    test {CLIENT KILL USER and CLIENT LIST} {
+        set a [client_of alice +@all]
+        set b [client_of bob +@all]
+        assert_error "ERR No such user 'nobody'" {r client kill user nobody}
+        assert_match "*user=bob*" [$b client info]
+        assert_equal 1 [r client kill user bob]
+        assert {[is_closed $b]}
+        assert_equal PONG [$a ping]
+        $a close
+        $b close
+    }
+}

@@ -1,0 +1,223 @@
+# Users from the configuration file and from a file of their own: start, ACL LOAD, ACL SAVE, CONFIG REWRITE.
+source [file join [file dirname [info script]] .. server server_util.tcl]
+
+proc write_lines {path args} {
+    set f [open $path w]
+    foreach line $args { puts $f $line }
+    close $f
+    return $path
+}
+
+set hash_of_p 148de9c5a7a44d19e56cd9ae1a554bf67847afb0c58f6e12fa29ac7ddfca9940
+
+# ---- `user` lines --------------------------------------------------------------------------------------------------
+
+start_server {overrides {user {bob on >p ~app:* (+get ~x) +@read db=1} acl-pubsub-default allchannels} tags {acl external:skip}} {
+    set bob "user bob on sanitize-payload #$hash_of_p ~app:* &* db=1 -@all +@read (~x &* -@all +get)"
+
+    test {a user line makes a user; directives behind it count} {
+        assert_equal [list $bob {user default on nopass sanitize-payload ~* &* +@all}] [r acl list]
+    }
+
+    test {users are no business of CONFIG GET} {
+        assert_equal {} [r config get user]
+        assert_equal -1 [lsearch -exact [r config get *] user]
+    }
+
+    test {CONFIG REWRITE writes all users, and no password in clear} {
+        r acl setuser alice on nopass +@all -@dangerous
+        assert_equal OK [r config rewrite]
+        set text [read_file [srv dir]/server.conf]
+        assert_match "*\n$bob\n*" $text
+        assert_match "*\nuser alice on nopass sanitize-payload resetchannels +@all -@dangerous\n*" [string map {&* resetchannels} $text]
+        assert_equal 3 [regexp -all -line {^user } $text]
+        assert_no_match "*>p*" $text
+        set before [r acl list]
+        restart_server
+        assert_equal $before [r acl list]
+    }
+
+    test {CONFIG REWRITE forgets users that are gone} {
+        r acl deluser alice bob
+        r config rewrite
+        assert_equal {} [regexp -all -inline -line {^user (?:alice|bob) .*} [read_file [srv dir]/server.conf]]
+        restart_server
+        assert_equal default [r acl users]
+    }
+
+    test {requirepass and the default user go into the file, and come back} {
+        config_set requirepass secret
+        r acl setuser default -@admin +config +acl
+        r config rewrite
+        set text [read_file [srv dir]/server.conf]
+        assert_match "*\nrequirepass \"secret\"\n*" $text
+        assert_match "*\nuser default on sanitize-payload #* ~\\* &\\* +@all -@admin +config +acl\n*" $text
+        r config set requirepass {}
+    }
+
+    test {ACL LOAD and ACL SAVE need a file} {
+        foreach what {load save} {
+            assert_error "ERR This Valkey instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Valkey configuration file set) in order to store users in the Valkey configuration." {
+                r acl $what
+            }
+        }
+    }
+}
+
+test {what a server refuses to start with} {
+    set dir $::work_dir
+    foreach {lines said} {
+        {"user"}                            "*FATAL CONFIG FILE ERROR*>>> 'user'*wrong number of arguments*"
+        {"user bob on" "user bob off"}      "*at line 2\n>>> 'user bob off'\nError in user declaration 'bob': Duplicate user found. A user can only be defined once in config files*"
+        {"user bob bad"}                    "*at line 1\n>>> 'user bob bad'\nError in user declaration 'bad': Syntax error*"
+        {"user bob ~* ~x"}                  "*Error in user declaration '~x': Adding a pattern after the \\* pattern*"
+        {"user bob (+get"}                  "*Error in user declaration '(+get': Unmatched parenthesis*"
+        {"user bob +nosuch"}                "*Error loading ACL rule '+nosuch' for the user named 'bob': Unknown command or category name in ACL\n*Critical error while loading ACLs. Exiting.*"
+        {"user bob db=16"}                  "*Error loading ACL rule 'db=16' for the user named 'bob': The provided database ID is out of range\n*"
+        {"user \"a b\" on"}                 "*Spaces not allowed in ACL usernames\n*Critical error while loading ACLs. Exiting.*"
+        {"user bob on" "aclfile /nosuch"}   "*Configuring Valkey with users defined in valkey.conf and at the same setting an ACL file path is invalid. This setup is very likely to lead to configuration errors and security holes, please define either an ACL file or declare users directly in your valkey.conf, but not both.*"
+        {"aclfile /nosuch"}                 "*Aborting Valkey startup because of ACL errors: Error loading ACLs, opening file '/nosuch': No such file or directory*"
+    } {
+        set conf [write_lines $dir/refused.conf {*}$lines "port [free_port]"]
+        lassign [run_to_end $conf] code output
+        assert_equal 1 $code $lines
+        assert_match $said $output $lines
+    }
+} {} {external:skip}
+
+start_server {overrides {databases 20 user {bob on db=19}} tags {acl external:skip}} {
+    test {databases are counted when all of the configuration is read} {
+        assert_equal db=19 [dict get [r acl getuser bob] databases]
+    }
+    test {a user that is off is pointed out} {
+        assert_equal 0 [count_log_message "is disabled"]
+    }
+}
+
+start_server {overrides {user {bob +get}} tags {acl external:skip}} {
+    test {a user that is not on is pointed out at start} {
+        wait_for_log "The user 'bob' is disabled (there is no 'on' modifier in the user description). Make sure this is not a configuration error."
+    }
+}
+
+# ---- A file of users -----------------------------------------------------------------------------------------------
+
+set path $::work_dir/users.acl
+write_lines $path "user alice on nopass ~* &* +@all" "" "  user bob on >p ~b:* +@read  " "user default on nopass ~* &* +@all"
+
+start_server [list overrides [list aclfile $path] tags {acl external:skip}] {
+    proc client_as {user} {
+        set c [valkey_client]
+        $c auth $user p
+        return $c
+    }
+    set alice "user alice on nopass sanitize-payload ~* &* +@all"
+    set bob "user bob on sanitize-payload #$hash_of_p ~b:* resetchannels -@all +@read"
+    set default "user default on nopass sanitize-payload ~* &* +@all"
+
+    test {the file is loaded at start} {
+        assert_equal [list $alice $bob $default] [r acl list]
+        assert_equal $path [config_get aclfile]
+        assert_error "*can't set immutable config" {r config set aclfile x}
+    }
+
+    test {SAVE writes what LOAD reads, with the permissions that the file had} {
+        file attributes $path -permissions 0640
+        r acl setuser carol on >secret ~a %R~b &c db=2,1 +get (+set ~s)
+        assert_equal OK [r acl save]
+        assert_equal [join [r acl list] \n]\n [read_file $path]
+        assert_equal 0o640 0o[string range [file attributes $path -permissions] end-2 end]
+        assert_no_match "*secret*" [read_file $path]
+        assert_equal {} [glob -nocomplain $path.*] "nothing is left behind"
+        set before [r acl list]
+        r acl deluser carol alice
+        assert_equal OK [r acl load]
+        assert_equal $before [r acl list]
+    }
+
+    test {LOAD forgets what is not in the file} {
+        r acl setuser extra on
+        r acl load
+        assert_equal {} [r acl getuser extra]
+    }
+
+    test {LOAD changes everything or nothing, and tells every line that is wrong} {
+        set before [r acl list]
+        write_lines $path "user new on +nosuch" "user y bad >secret" "" "usr x" "user" "user new on" "user b (+get" "user c >secret <other" "user ok on"
+        catch {r acl load} said
+        assert_equal [join [list "ERR $path:1: Error in applying operation '+nosuch': Unknown command or category name in ACL." \
+            "$path:2: Syntax error." "$path:4 should start with user keyword followed by the username." \
+            "$path:5 should start with user keyword followed by the username." "WARNING: Duplicate user 'new' found on line 6." \
+            "$path:7: Unmatched parenthesis in selector definition.$path:8: The password you are trying to remove from the user does not exist." \
+            "WARNING: ACL errors detected, no change to the previously active ACL rules was performed"]] $said
+        assert_equal $before [r acl list]
+        assert_no_match "*secret*" $said
+    }
+
+    test {LOAD when the file is gone} {
+        set before [r acl list]
+        file delete $path
+        assert_error "ERR Error loading ACLs, opening file '$path': No such file or directory" {r acl load}
+        assert_equal $before [r acl list]
+    }
+
+    test {SAVE that fails} {
+        file mkdir $path
+        assert_error "ERR There was an error trying to save the ACLs. Please check the server logs for more information" {r acl save}
+        assert_equal {} [glob -nocomplain $path.*] "nothing is left behind"
+        file delete $path
+    }
+
+    test {without a default user in the file it is as in the beginning} {
+        r acl setuser default -flushall
+        write_lines $path "user alice on nopass +@all"
+        assert_equal OK [r acl load]
+        assert_equal $default [lindex [r acl list] 1]
+        write_lines $path ""
+        r acl load
+        assert_equal default [r acl users]
+    }
+
+    test {LOAD: who stays, and who is closed} {
+        write_lines $path "user alice on nopass +@all &a*" "user bob on nopass +@all &b*" "user carol on nopass +@all &c*"
+        r acl load
+        foreach user {alice bob carol} { set $user [client_as $user] }
+        $bob subscribe b1
+        $carol subscribe c1
+        write_lines $path "user bob on nopass +@all &c*" "user carol on >new -@all +acl|whoami +unsubscribe &c1 &c*"
+        r acl load
+        assert_error "I/O error*" {$alice ping} "gone"
+        wait_for_condition 500 20 {![string match "*user=bob*" [r client list]]} else { fail "may not listen to b1" }
+        assert_match "*user=carol*" [r client list] "another password, other rules"
+        $carol unsubscribe c1
+        assert_equal carol [$carol acl whoami]
+        assert_error "NOPERM*" {$carol ping}
+        foreach c [list $alice $bob $carol] { $c close }
+    }
+
+    test {who loads himself away still gets the reply} {
+        write_lines $path "user alice on nopass +@all"
+        r acl load
+        set c [client_as alice]
+        write_lines $path "user bob on"
+        assert_equal OK [$c acl load]
+        assert_error "I/O error*" {$c ping}
+        $c close
+    }
+
+    test {CONFIG REWRITE keeps out of the users' file} {
+        r acl setuser dora on
+        assert_equal OK [r config rewrite]
+        set text [read_file [srv dir]/server.conf]
+        assert_equal 0 [regexp -all -line {^user } $text]
+        assert_match "*aclfile*users.acl*" $text
+        assert_no_match "*dora*" [read_file $path]
+    }
+
+    test {a broken file ends the start} {
+        write_lines $::work_dir/broken.acl "user x +nosuch"
+        lassign [run_to_end --port [free_port] --aclfile $::work_dir/broken.acl] code output
+        assert_equal 1 $code
+        assert_match "*Aborting Valkey startup because of ACL errors: $::work_dir/broken.acl:1: Error in applying operation '+nosuch': Unknown command or category name in ACL. WARNING: ACL errors detected, no change to the previously active ACL rules was performed*" $output
+    }
+}

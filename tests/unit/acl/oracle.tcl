@@ -1,0 +1,104 @@
+# The same rules, by chance and by the hundred, to Redis 7.0 and to us: what SETUSER replies, what GETUSER then says, and
+# what DRYRUN says of many commands must be equal. Left out: the text of command rules, which Valkey keeps in the order
+# they were given; databases; %RW~* and %R without ~, and one parenthesis within another, which Redis takes and garbles.
+
+set categories {all read write keyspace fast slow dangerous admin string hash list set sortedset stream connection pubsub
+    transaction scripting blocking bitmap geo hyperloglog nosuch READ {}}
+set names {get set del config config|get config|set CONFIG|GET config|nosuch config| client client|id client|list select
+    select|0 select|1 nosuch get|x get| | sort acl acl|list acl|whoami mget publish subscribe psubscribe xgroup|create
+    object object|encoding config|get|x nosuch|x nosuch| lpush hset select|0|1 |get eval copy}
+set key_patterns {a a* ab* a*c {[ab]*} b\\* {} {a b} foo foo* x? *z ab abc abc*}
+set channel_patterns {c c* n* * {} c1 {[c]*}}
+set words {allkeys resetkeys allchannels resetchannels allcommands nocommands ALLKEYS ResetKeys ~* on off nopass resetpass >p >q
+    <p <q reset clearselectors sanitize-payload skip-sanitize-payload ON > !x #x bad {} () (x}
+lappend words #[string repeat a 64] ![string repeat a 64] #[string repeat A 64]
+
+set commands {
+    {get a} {set a 1} {set ab 1 get} {set foo 1} {mget a ab abc} {mset a 1 foo 2} {del a abz} {getset a 1} {copy a ab}
+    {exists a} {type foo} {ttl ab} {append a 1} {incr abc} {rename a ab} {config get x} {config set a b} {config resetstat}
+    {client id} {client list} {select 0} {select 1} {select 2} {sort a} {sort a store b} {sort_ro a} {acl list} {acl whoami}
+    {publish c m} {publish c1 m} {publish n m} {spublish c m} {subscribe c c1} {psubscribe c*} {psubscribe c} {ssubscribe n1}
+    {unsubscribe x} ping {auth x} hello multi exec {eval x 1 a} {eval x 2 a foo} {evalsha x 0} {lpush a 1} {lrange a 0 1}
+    {blpop a ab 0} {lmove a ab left right} {hset a b c} {hget foo x} {sadd a 1} {sinterstore a ab abc} {smove a ab x}
+    {zadd a 1 1} {zunionstore a 2 ab abc} {zunionstore a 9 ab abc} {zunion 2 a foo} {georadius a 1 1 1 m}
+    {georadius a 1 1 1 m store ab} {xadd a * f v} {xread streams a foo 0 0} {xgroup create a g 0} {object encoding a}
+    {object help} {keys *} {scan 0} dbsize flushall {swapdb 0 1} {move a 1} {bitop and a ab abc} {bitfield a get u8 0}
+    {bitfield a set u8 0 1} {pfcount a ab} {pfadd a b} {debug object} info {touch a ab} {unlink a} {expire a 1} {getex a}
+    {watch a b} {zrangestore a ab 0 1} {zmpop 1 a min} {lmpop 1 ab left} get {nosuch x} {config nosuch}
+}
+
+proc random_simple_rule {} {
+    switch [randomInt 8] {
+        0 { return [randomElement {+ -}]@[randomElement $::categories] }
+        1 - 2 { return [randomElement {+ -}][randomElement $::names] }
+        3 { return [randomElement {~ ~ %R~ %W~ %RW~ %WR~ %r~ %~ %RR~ %X~}][randomElement $::key_patterns] }
+        4 { return &[randomElement $::channel_patterns] }
+        5 - 6 { return [randomElement $::words] }
+        7 { return [randomElement {+@read +@write ~a* &c* +get +@all on}] }
+    }
+}
+
+proc random_rule {} {
+    if {[randomInt 12]} { return [random_simple_rule] }
+    set inner {}
+    for {set n [randomInt 4]} {$n} {incr n -1} {
+        set rule [random_simple_rule]
+        if {![regexp {[()]} $rule]} { lappend inner $rule }
+    }
+    return "([join $inner { }])"
+}
+
+# A reply, or the error; the words that differ between versions made equal.
+proc ask {level args} {
+    catch {r $level {*}$args} said
+    return [string map {"This user has" "The user has" "User u has" "The user has"} $said]
+}
+
+proc comparable_user {level} {
+    set user [ask $level acl getuser u]
+    if {$user eq {}} { return {} }
+    set comparable {}
+    foreach field {passwords keys channels} { lappend comparable [dict get $user $field] }
+    foreach flag {on nopass skip-sanitize-payload} { lappend comparable [expr {$flag in [dict get $user flags]}] }
+    foreach selector [dict get $user selectors] { lappend comparable [dict get $selector keys] [dict get $selector channels] }
+    return $comparable
+}
+
+start_server {tags {acl external:skip}} {
+    if {[oracle] eq {}} {
+        test {rules mean the same to Redis 7.0} { skip "no redis-server here" }
+    } else {
+        start_server [list executable [oracle]] {
+            test {rules mean the same to Redis 7.0} {
+                set accepted 0
+                for {set i 0} {$i < 400} {incr i} {
+                    if {[randomInt 4] == 0} { foreach level {0 -1} { r $level acl setuser u reset } }
+                    set rules {}
+                    for {set n [randomRange 1 5]} {$n} {incr n -1} { lappend rules [random_rule] }
+                    set theirs [ask 0 acl setuser u {*}$rules]
+                    assert_equal $theirs [ask -1 acl setuser u {*}$rules] $rules
+                    incr accepted [expr {$theirs eq "OK"}]
+                    assert_equal [comparable_user 0] [comparable_user -1] $rules
+                    for {set n 12} {$n} {incr n -1} {
+                        set command [randomElement $commands]
+                        assert_equal [ask 0 acl dryrun u {*}$command] [ask -1 acl dryrun u {*}$command] "$command, [r -1 acl list]"
+                    }
+                }
+                assert_morethan $accepted 100
+            }
+
+            test {categories hold the same commands, of those that both have} {
+                foreach category [r acl cat] {
+                    foreach {level other} {0 -1 -1 0} {
+                        set names [r $level acl cat $category]
+                        set listed($level) [lsort [lmap name $names facts [r $other command info {*}$names] {
+                            if {$facts eq {}} continue
+                            set name
+                        }]]
+                    }
+                    assert_equal $listed(0) $listed(-1) $category
+                }
+            }
+        }
+    }
+}
