@@ -158,6 +158,20 @@ static void testTimerDeletion(void **state) {
     assert_string_equal(trace, "as");
 }
 
+/* The place of a timer that is gone is taken again; its id is not. */
+static void testTimerIds(void **state) {
+    (void)state;
+    int64_t live[100], gone[100];
+    for (int i = 0; i < 100; i++) gone[i] = aeCreateTimeEvent(el, 0, noteOnce, "x");
+    for (int i = 0; i < 100; i++) aeDeleteTimeEvent(el, gone[i]);
+    for (int i = 0; i < 100; i++) live[i] = aeCreateTimeEvent(el, 0, noteOnce, ".");
+    for (int i = 0; i < 100; i++) aeDeleteTimeEvent(el, gone[i]);
+    for (int i = 0; i < 100; i += 2) aeDeleteTimeEvent(el, live[i]);
+    runFor(5);
+    assert_int_equal(strlen(trace), 50);
+    assert_null(strchr(trace, 'x'));
+}
+
 static void testTimerWithoutDelay(void **state) {
     (void)state;
     aeCreateTimeEvent(el, 0, noteAgainAtOnce, "a");
@@ -507,6 +521,7 @@ int main(void) {
         TEST(testTimerOrder),
         TEST(testManyTimers),
         TEST(testTimerDeletion),
+        TEST(testTimerIds),
         TEST(testTimerWithoutDelay),
         TEST(testTimerNested),
         TEST(testTimerDeletedFromNested),

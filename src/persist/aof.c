@@ -34,9 +34,11 @@
 #include "core/cron.h"
 #include "core/db.h"
 #include "core/debug.h"
+#include "core/evict.h"
 #include "core/info.h"
 #include "core/lazyfree.h"
 #include "core/loading.h"
+#include "core/memory.h"
 #include "core/propagate.h"
 #include "core/rdb.h"
 #include "core/reply.h"
@@ -521,8 +523,8 @@ static sds info(sds s) {
     return infoField(s, "aof_delayed_fsync:%llu", (unsigned long long)delayed_fsyncs);
 }
 
-static sds memoryInfo(sds s) {
-    return infoField(s, "mem_aof_buffer:%zu", aof.state == AOF_OFF ? 0 : sdsAllocSize(aof.buf));
+static size_t bufferMemory(void) {
+    return aof.state == AOF_OFF ? 0 : sdsAllocSize(aof.buf);
 }
 
 static void resetStat(void) {
@@ -581,7 +583,8 @@ void aofInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     configOnResetStat(resetStat);
     infoRegister("persistence", info);
-    infoRegister("memory", memoryInfo);
+    memoryAddPart(MEMORY_AOF_BUFFER, bufferMemory);
+    evictExempt(bufferMemory);
     beforeSleepRegister(flushBeforeSleep);
     cronRegister(flushBeforeSleep, 0); /* what an fsync or an error has held up */
     aofRewriteInit();

@@ -19,6 +19,7 @@ unsigned scriptFlagByName(struct str name, bool any_case) {
 }
 
 uint64_t scriptCommandFlags(unsigned flags, uint64_t command_flags) {
+    command_flags &= ~CMD_MAY_REPLICATE; /* now it is known */
     if (!(flags & SCRIPT_NO_WRITES)) command_flags |= CMD_WRITE;
     if (!(flags & (SCRIPT_NO_WRITES | SCRIPT_ALLOW_OOM))) command_flags |= CMD_DENYOOM;
     if (!(flags & SCRIPT_ALLOW_STALE)) command_flags &= ~CMD_STALE;

@@ -1,19 +1,39 @@
 /* cli.h - what the parts of valkey-cli share.
  *
- *     options -> main -> one command | a script | lines of stdin | prompt
- *                              \-> exec (repeat, streams, state) -> link (bytes) -> format (text) */
+ *     options -> main -> a mode (--stat, --scan ...) ----------------> link (bytes)
+ *                  \---> one command | a script | lines of stdin | prompt (edit, hints, docs)
+ *                              \-> exec (repeat, streams, state) -> link -> format (text) */
 #pragma once
 
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/version.h"
 #include "base/sds.h"
 #include "net/resp.h"
 
 enum cliOutput { CLI_TTY, CLI_RAW, CLI_CSV, CLI_JSON, CLI_QUOTED_JSON };
+
+enum cliMode {
+    CLI_COMMANDS, /* what no other mode was asked for: a command, a script, lines, the prompt */
+    CLI_PIPE,
+    CLI_STAT,
+    CLI_LATENCY,
+    CLI_LATENCY_HISTORY,
+    CLI_LATENCY_DIST,
+    CLI_INTRINSIC_LATENCY,
+    CLI_LRU_TEST,
+    CLI_REPLICA,
+    CLI_RDB,
+    CLI_FUNCTIONS_RDB,
+    CLI_BIGKEYS,
+    CLI_MEMKEYS,
+    CLI_HOTKEYS,
+    CLI_SCAN,
+};
 
 struct cliLink {
     int fd; /* -1: not connected */
@@ -33,6 +53,7 @@ struct cli {
     bool cluster;      /* follow redirections */
 
     /* How. */
+    enum cliMode mode;
     enum cliOutput output;
     sds delimiter, terminator; /* of raw output: between elements, after a reply */
     int64_t repeat;            /* -1: for ever */
@@ -41,9 +62,21 @@ struct cli {
     sds stdin_tag;
     sds eval_file;
 
+    /* Of the modes. */
+    sds pattern;            /* NULL: all keys */
+    int64_t scan_count;     /* 0: as the server likes */
+    int64_t memory_samples; /* -1: as the server likes */
+    int64_t pipe_timeout_s; /* 0: wait for ever */
+    int64_t intrinsic_s;    /* how long to measure */
+    int64_t lru_keys;       /* size of the simulated key space */
+    sds file;               /* of --rdb and --functions-rdb; "-" is standard output */
+
     /* The conversation. */
     struct cliLink link;
     bool interactive, in_multi, show_pushes;
+    bool hints;
+    bool docs_tried;       /* on this connection, as this user */
+    int64_t subscriptions; /* that the server confirmed on this connection */
 };
 
 extern volatile sig_atomic_t cli_interrupted; /* Ctrl-C while a reply is awaited at the prompt */
@@ -52,6 +85,15 @@ extern volatile sig_atomic_t cli_interrupted; /* Ctrl-C while a reply is awaited
 
 /* Fills *c; returns the index of the first word of the command. Exits on bad usage. */
 int cliParseOptions(struct cli *c, int argc, char **argv);
+void cliPrintUsage(FILE *f);
+/* valkey://, redis:// and unix:// addresses; exits when it is none. */
+void cliParseUri(struct cli *c, const char *uri);
+/* Prints the message, which has one %s, and exits. */
+void cliBadUsage(const char *format, const char *what) __attribute__((noreturn));
+/* Frees what the field held. */
+void cliSetText(sds *field, sds value);
+/* "a\x41" in quotes is read as at the prompt; other words stay as they are. NULL: bad quotes. */
+sds cliUnquote(const char *word);
 
 /* ---- Connection ---- */
 
@@ -62,10 +104,28 @@ sds cliAddress(const struct cli *c);
 bool cliConnect(struct cli *c);
 void cliDisconnect(struct cli *c);
 
-enum cliRead { CLI_READ_OK, CLI_READ_LOST, CLI_READ_INTERRUPTED, CLI_READ_GARBLED };
+enum cliRead {
+    CLI_READ_OK,
+    CLI_READ_LOST,
+    CLI_READ_INTERRUPTED,
+    CLI_READ_KEY, /* a key was pressed */
+    CLI_READ_GARBLED
+};
 bool cliSend(struct cli *c, int argc, const sds *argv);
+bool cliSendWords(struct cli *c, int argc, const struct str *argv);
+/* Bytes as they are; false when the connection broke. */
+bool cliSendBytes(struct cli *c, const char *p, size_t len);
 /* The next reply, whatever it is. It is valid until the next call; free its children with respReplyFree. */
 enum cliRead cliRead(struct cli *c, struct respReply *reply);
+/* The same, but a key pressed on standard input ends the wait. */
+enum cliRead cliReadOrKey(struct cli *c, struct respReply *reply);
+/* cliRead without pushes, for the modes: what goes wrong, and error replies, end the program with a message.
+ */
+void cliExpect(struct cli *c, struct respReply *reply);
+/* Without waiting, for the modes that read bytes: take what the socket has into link.in behind what is there
+ * (false: the peer has closed), and write what it takes (-1: the connection broke). */
+bool cliReadSome(struct cli *c);
+int64_t cliWriteSome(struct cli *c, const char *p, size_t len);
 /* Send and read, without pushes and without a word to the user; for handshakes and help. */
 bool cliCall(struct cli *c, struct respReply *reply, int argc, const char *const *argv);
 
@@ -85,9 +145,32 @@ bool cliRun(struct cli *c, int argc, const sds *argv, int64_t repeat);
  */
 bool cliRunLine(struct cli *c, const char *line, size_t len);
 
+/* ---- Modes, each in a file of its own; the exit status. The connection is there, except for
+ * cliIntrinsicLatency. ---- */
+
+int cliPipe(struct cli *c);
+int cliStat(struct cli *c);
+int cliLatency(struct cli *c); /* with and without history */
+int cliLatencySpectrum(struct cli *c);
+int cliIntrinsicLatency(struct cli *c);
+int cliLruTest(struct cli *c);
+int cliReplica(struct cli *c);
+int cliTransfer(struct cli *c);   /* --rdb, --functions-rdb */
+int cliSampleKeys(struct cli *c); /* --bigkeys, --memkeys, --hotkeys */
+int cliScan(struct cli *c);
+
+/* One step of SCAN over the keys that the options ask for. *cursor starts as "0" and is "0" again after the
+ * last step. Returns the keys of this step, *count of them; free them with sdsfreesplitres. */
+sds *cliScanStep(struct cli *c, sds *cursor, int *count);
+/* The pause of -i. */
+void cliPause(const struct cli *c);
+/* A number from INFO, or from a part of it; 0 when it is not there. */
+int64_t cliInfoNumber(struct str info, const char *field);
+
 /* ---- Prompt and help ---- */
 
 void cliPrompt(struct cli *c); /* until the end of input or exit */
 void cliHelp(struct cli *c, int argc, const sds *argv);
-/* Command names that begin with `prefix` (any case): the n-th, or NULL. Asks the server once. */
-const char *cliCommandName(struct cli *c, const char *prefix, int n);
+/* ":set hints" and the like, from the prompt or from the preferences file. */
+void cliPreference(struct cli *c, int argc, const sds *argv);
+void cliLoadPreferences(struct cli *c);

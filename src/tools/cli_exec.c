@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -31,18 +32,13 @@ static bool isUnsubscribe(const sds *argv) {
     return is(argv[0], "unsubscribe") || is(argv[0], "punsubscribe") || is(argv[0], "sunsubscribe");
 }
 
-static void setText(sds *field, const char *value) {
-    sds old = *field;
-    *field = value ? sdsnew(value) : NULL;
-    sdsfree(old);
-}
-
 static void noteReset(struct cli *c) {
     c->in_multi = false;
+    c->subscriptions = 0;
     c->db = 0;
     c->resp = 2;
-    setText(&c->user, NULL);
-    setText(&c->password, NULL);
+    cliSetText(&c->user, NULL);
+    cliSetText(&c->password, NULL);
 }
 
 /* What a successful command means for the prompt and for the next connection. */
@@ -57,8 +53,9 @@ static void noteEffects(struct cli *c, int argc, const sds *argv, const struct r
     } else if (is(argv[0], "hello") && argc > 1 && string2ll(sdsview(argv[1]), &n)) {
         c->resp = (int)n;
     } else if (is(argv[0], "auth") && (argc == 2 || argc == 3)) {
-        setText(&c->user, argc == 3 ? argv[1] : NULL);
-        setText(&c->password, argv[argc - 1]);
+        cliSetText(&c->user, argc == 3 ? sdsdup(argv[1]) : NULL);
+        cliSetText(&c->password, sdsdup(argv[argc - 1]));
+        c->docs_tried = false; /* perhaps this user may ask */
     } else if (is(argv[0], "reset")) {
         noteReset(c);
     }
@@ -75,6 +72,7 @@ static void printReply(struct cli *c, const struct respReply *reply, bool plain)
 }
 
 static enum outcome lost(struct cli *c, enum cliRead why, const sds *argv) {
+    fflush(stdout);
     cliDisconnect(c);
     if (why == CLI_READ_INTERRUPTED) return INTERRUPTED;
     if (why == CLI_READ_LOST && is(argv[0], "shutdown")) return DONE;
@@ -97,18 +95,68 @@ static enum cliRead readAnswer(struct cli *c, struct respReply *reply, bool push
     }
 }
 
-/* Print whatever comes until the user or the server ends it. */
-static enum outcome follow(struct cli *c, const sds *argv) {
-    if (c->output != CLI_RAW && !is(argv[0], "monitor"))
-        printf("Reading messages... (press Ctrl-C to quit)\n"), fflush(stdout);
+/* ---- Streams: what the server sends on its own ---- */
+
+/* A key shall be seen at once, without Enter, and shall not be shown. */
+static void setKeyWise(bool on) {
+    static struct termios before;
+    static bool is_on;
+    if (on == is_on || (on && tcgetattr(STDIN_FILENO, &before) != 0)) return;
+    struct termios mode = before;
+    mode.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    tcsetattr(STDIN_FILENO, TCSANOW, on ? &mode : &before);
+    is_on = on;
+}
+
+/* Confirmations carry how many subscriptions there are now; shard channels are counted apart. */
+struct stream {
+    int64_t plain, shards; /* subscriptions */
+    int64_t missing;       /* confirmations still to come */
+};
+
+static bool isConfirmation(const struct respReply *r, bool *shard) {
+    bool list = r->type == RESP_T_ARRAY || r->type == RESP_T_PUSH;
+    if (!list || r->elements != 3 || r->element[2].type != RESP_T_INTEGER) return false;
+    struct str kind = r->element[0].str;
+    *shard = strIs(kind, "ssubscribe") || strIs(kind, "sunsubscribe");
+    return *shard || strIs(kind, "subscribe") || strIs(kind, "unsubscribe") || strIs(kind, "psubscribe") ||
+           strIs(kind, "punsubscribe");
+}
+
+static void noteConfirmation(struct cli *c, struct stream *s, const struct respReply *r) {
+    bool shard;
+    if (!isConfirmation(r, &shard)) return;
+    s->missing--;
+    *(shard ? &s->shards : &s->plain) = r->element[2].integer;
+    c->subscriptions = s->plain + s->shards;
+}
+
+/* Print whatever comes, until the user or the server ends it, or the last subscription is gone. At the prompt
+ * a key leads back to it, and the subscriptions stay. */
+static enum outcome follow(struct cli *c, int argc, const sds *argv) {
+    static struct stream stream; /* goes on from command to command */
+    bool monitor = is(argv[0], "monitor"), keys = c->interactive && !monitor;
+    if (c->subscriptions == 0) stream = (struct stream){0};
+    stream.missing = argc > 1 ? argc - 1 : 1;
+    if (c->output != CLI_RAW && !monitor)
+        printf("Reading messages... (press Ctrl-C to quit%s)\n", keys ? " or any key to type command" : "");
+    fflush(stdout);
     for (;;) {
         struct respReply reply;
-        enum cliRead read = cliRead(c, &reply);
+        setKeyWise(keys);
+        enum cliRead read = keys ? cliReadOrKey(c, &reply) : cliRead(c, &reply);
+        setKeyWise(false);
+        if (read == CLI_READ_KEY) return DONE;
         if (read != CLI_READ_OK) return lost(c, read, argv);
         printReply(c, &reply, false);
+        noteConfirmation(c, &stream, &reply);
         bool refused = reply.type == RESP_T_ERROR;
+        bool reset = reply.type == RESP_T_STATUS && strIs(reply.str, "RESET");
         respReplyFree(&reply);
-        if (refused) return ERROR_REPLY;
+        if (reset) noteReset(c);
+        if (monitor && !refused && !reset) continue;
+        if (c->subscriptions == 0 && (stream.missing <= 0 || refused || reset))
+            return refused ? ERROR_REPLY : DONE;
     }
 }
 
@@ -126,7 +174,7 @@ static bool redirect(struct cli *c, const struct respReply *reply, bool *asking)
     if (!colon || (!*asking && strcmp(kind, "MOVED") != 0) || !string2ll(strOf(colon + 1), &port))
         return false;
     *colon = '\0';
-    if (where[0]) setText(&c->host, where); /* none: the same host */
+    if (where[0]) cliSetText(&c->host, sdsnew(where)); /* none: the same host */
     c->port = (int)port;
     if (c->output == CLI_TTY) printf("-> Redirected to slot [%d] located at %s:%d\n", slot, c->host, c->port);
     return true;
@@ -147,7 +195,7 @@ static enum outcome once(struct cli *c, int argc, const sds *argv) {
     for (int hops = 0;; hops++) {
         /* A failed send is no reason not to read: the server may have said why it closed. */
         cliSend(c, argc, argv);
-        if (isStream(argv) && !c->in_multi) return follow(c, argv);
+        if ((isStream(argv) && !c->in_multi) || c->subscriptions) return follow(c, argc, argv);
         struct respReply reply;
         enum cliRead read = readAnswer(c, &reply, isUnsubscribe(argv));
         if (read != CLI_READ_OK) return lost(c, read, argv);
@@ -179,18 +227,13 @@ bool cliRun(struct cli *c, int argc, const sds *argv, int64_t repeat) {
         enum outcome outcome = once(c, argc, argv);
         tellTime(c, monotonicUs() - start_us);
         if (outcome == LOST) return false;
-        if (outcome == INTERRUPTED) return cliConnect(c);
+        if (outcome == INTERRUPTED) return c->interactive && cliConnect(c);
         if (outcome == ERROR_REPLY && c->error_exit) return false;
     }
     return true;
 }
 
 /* ---- Lines ---- */
-
-static void setPreference(int argc, const sds *argv) {
-    bool known = is(argv[0], ":set") && argc == 2 && (is(argv[1], "hints") || is(argv[1], "nohints"));
-    if (!known) printf("unknown valkey-cli internal command '%s'\n", argv[0]);
-}
 
 /* CONNECT host port, in the client. */
 static void connectTo(struct cli *c, const sds *argv) {
@@ -199,8 +242,8 @@ static void connectTo(struct cli *c, const sds *argv) {
         printf("Invalid port number\n");
         return;
     }
-    setText(&c->host, argv[1]);
-    setText(&c->socket, NULL);
+    cliSetText(&c->host, sdsdup(argv[1]));
+    cliSetText(&c->socket, NULL);
     c->port = (int)port;
     cliConnect(c);
 }
@@ -210,7 +253,7 @@ static bool runBuiltin(struct cli *c, int argc, const sds *argv, bool *leave) {
     *leave = is(argv[0], "quit") || is(argv[0], "exit");
     if (*leave) return true;
     if (argv[0][0] == ':')
-        setPreference(argc, argv);
+        cliPreference(c, argc, argv);
     else if (is(argv[0], "help") || is(argv[0], "?"))
         cliHelp(c, argc - 1, argv + 1);
     else if (is(argv[0], "clear") && argc == 1)
@@ -231,7 +274,7 @@ bool cliRunLine(struct cli *c, const char *line, size_t len) {
     int64_t repeat = 1;
     int skip = argc > 1 && string2ll(sdsview(argv[0]), &repeat);
     if (skip && repeat <= 0)
-        printf("A command can be repeated once or more often, not %lld times.\n", (long long)repeat);
+        printf("Invalid valkey-cli repeat command option value.\n");
     else if (argc > 0 && !runBuiltin(c, argc - skip, argv + skip, &leave))
         cliRun(c, argc - skip, argv + skip, repeat);
     if (argv) sdsfreesplitres(argv, argc);

@@ -124,8 +124,8 @@ static sds formatCsv(sds out, const struct respReply *r) {
 
 /* ---- JSON ---- */
 
-/* Bytes from 0x80 on go through as they are, as UTF-8, unless plain ASCII is asked for. */
-static sds jsonString(sds out, struct str s, bool ascii) {
+/* Bytes from 0x80 on go through as they are, as UTF-8. */
+static sds jsonText(sds out, struct str s) {
     static const char escapes[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
     out = sdscat(out, "\"");
     for (size_t i = 0; i < s.len; i++) {
@@ -133,12 +133,21 @@ static sds jsonString(sds out, struct str s, bool ascii) {
         const char *known = byte ? strchr(escapes, byte) : NULL;
         if (known)
             out = sdscatprintf(out, "\\%c", letters[known - escapes]);
-        else if (byte < 0x20 || byte == 0x7f || (ascii && byte >= 0x80))
+        else if (byte < 0x20)
             out = sdscatprintf(out, "\\u%04x", byte);
         else
             out = sdscatlen(out, &s.ptr[i], 1);
     }
     return sdscat(out, "\"");
+}
+
+/* Plain ASCII: the text between the quotes that people are shown, with its \xHH, as a JSON string. */
+static sds jsonString(sds out, struct str s, bool ascii) {
+    if (!ascii) return jsonText(out, s);
+    sds shown = sdscatrepr(sdsempty(), s.ptr, s.len);
+    out = jsonText(out, strN(shown + 1, sdslen(shown) - 2));
+    sdsfree(shown);
+    return out;
 }
 
 static sds formatJson(sds out, const struct respReply *r, bool ascii);
@@ -180,7 +189,7 @@ sds cliFormatReply(const struct cli *c, const struct respReply *r, bool plain) {
     sds out = sdsempty();
     if (c->output == CLI_RAW || plain) {
         out = formatRaw(out, r, c->delimiter);
-        if (plain && sdslen(out) && out[sdslen(out) - 1] == '\n') return out;
+        if (plain && (sdslen(out) == 0 || out[sdslen(out) - 1] == '\n')) return out;
         return sdscatlen(out, c->terminator, sdslen(c->terminator));
     }
     if (c->output == CLI_TTY) {

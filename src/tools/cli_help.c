@@ -1,188 +1,152 @@
-/* cli_help.c - help at the prompt, told by the server itself (COMMAND DOCS), and command names to complete.
+/* cli_help.c - the help at the prompt, as the server tells it (COMMAND DOCS), and preferences. Part of cli.h.
  *
- * In RESP2 a map comes as an array of names and values, so a map and an array are read alike here. */
-#include "tools/cli.h"
+ * The documentation is asked for once per server and kept for help, hints and completion. */
+#include "tools/cli_edit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
-#include "base/zmalloc.h"
+#include "tools/cli.h"
 
-static const char overview[] = "At this prompt you can type\n"
-                               "  COMMAND [argument ...]   to send a command; quote arguments with blanks\n"
-                               "  N COMMAND ...            to send it N times\n"
-                               "  help COMMAND             to see what a command is for\n"
-                               "  help @GROUP              to see the commands of a group, such as @string\n"
-                               "  connect HOST PORT        to talk to another server\n"
-                               "  :set hints, :set nohints to switch hints on and off\n"
-                               "  clear                    to clear the screen\n"
-                               "  quit                     to leave\n";
+static const char overview[] =
+    "At this prompt you can type\n"
+    "  COMMAND [argument ...]   to send a command; quote arguments with blanks\n"
+    "  N COMMAND ...            to send it N times\n"
+    "  help COMMAND             to see what a command is for\n"
+    "  help @GROUP              to see the commands of a group, such as @string\n"
+    "  connect HOST PORT        to talk to another server\n"
+    "  :set hints, :set nohints to switch hints on and off\n"
+    "  clear                    to clear the screen\n"
+    "  quit                     to leave\n"
+    "The TAB key completes what you type, again and again: commands, subcommands,\n"
+    "options, and help itself. Lines of ~/.valkeyclirc such as \":set nohints\"\n"
+    "are your preferences.\n";
 
-static const struct respReply *field(const struct respReply *map, const char *name) {
-    for (size_t i = 0; i + 1 < map->elements; i += 2) {
-        if (strIs(map->element[i].str, name)) return &map->element[i + 1];
-    }
-    return NULL;
+static struct cliDocs docs;
+
+const struct cliDocs *cliDocsOf(struct cli *c) {
+    const char *argv[] = {"COMMAND", "DOCS"};
+    struct respReply reply;
+    bool can_ask = c->link.fd != -1 && !c->in_multi && c->subscriptions == 0;
+    if (docs.bytes || c->docs_tried || !can_ask) return &docs;
+    c->docs_tried = true;
+    if (!cliCall(c, &reply, 2, argv)) return &docs;
+    respReplyFree(&reply);
+    cliDocsSet(&docs, sdsnewlen(c->link.in, c->link.used));
+    return &docs;
 }
 
-static struct str textField(const struct respReply *map, const char *name) {
-    const struct respReply *value = field(map, name);
-    return value ? value->str : STR("");
-}
+/* ---- help ---- */
 
-static bool hasFlag(const struct respReply *arg, const char *flag) {
-    const struct respReply *flags = field(arg, "flags");
-    for (size_t i = 0; flags && i < flags->elements; i++) {
-        if (strIs(flags->element[i].str, flag)) return true;
-    }
-    return false;
-}
-
-/* ---- The arguments of a command, as people write them down ---- */
-
-static sds appendArgs(sds out, const struct respReply *args, const char *between);
-
-static sds argCore(const struct respReply *arg) {
-    const struct respReply *inner = field(arg, "arguments");
-    struct str type = textField(arg, "type");
-    struct str shown = textField(arg, "display_text");
-    if (strEq(type, STR("oneof")) && inner) return appendArgs(sdsempty(), inner, "|");
-    if (strEq(type, STR("block")) && inner) return appendArgs(sdsempty(), inner, " ");
-    if (strEq(type, STR("pure-token"))) return sdsempty();
-    return sdsnewstr(shown.len ? shown : textField(arg, "name"));
-}
-
-static sds appendArg(sds out, const struct respReply *arg) {
-    sds core = argCore(arg);
-    struct str token = textField(arg, "token");
-    bool optional = hasFlag(arg, "optional");
-    sds one = sdscatstr(sdsempty(), token);
-    if (sdslen(one) && sdslen(core)) one = sdscat(one, " ");
-    one = sdscatlen(one, core, sdslen(core));
-    if (optional) out = sdscat(out, "[");
-    out = sdscatlen(out, one, sdslen(one));
-    if (hasFlag(arg, "multiple")) {
-        sds again = hasFlag(arg, "multiple_token") ? one : core;
-        out = sdscatprintf(out, " [%s ...]", again);
-    }
-    if (optional) out = sdscat(out, "]");
-    sdsfree(core);
-    sdsfree(one);
-    return out;
-}
-
-static sds appendArgs(sds out, const struct respReply *args, const char *between) {
-    for (size_t i = 0; i < args->elements; i++) {
-        if (i) out = sdscat(out, between);
-        out = appendArg(out, &args->element[i]);
-    }
-    return out;
-}
-
-/* ---- One command ---- */
-
-static sds upperName(struct str name) {
-    sds out = sdsnewstr(name);
-    sdstoupper(out);
-    for (char *bar = out; (bar = strchr(bar, '|'));) *bar = ' ';
-    return out;
+static const char *colour(const char *code) {
+    return isatty(STDOUT_FILENO) ? code : "";
 }
 
 static void printField(const struct respReply *doc, const char *name) {
-    struct str text = textField(doc, name);
-    if (text.len) printf("  %s: %.*s\n", name, (int)text.len, text.ptr);
+    struct str text = cliDocsText(doc, name);
+    if (text.len)
+        printf("  %s%s:%s %.*s\n", colour("\033[33m"), name, colour("\033[0m"), (int)text.len, text.ptr);
 }
 
-static void printCommand(struct str name, const struct respReply *doc) {
-    sds title = upperName(name);
-    const struct respReply *args = field(doc, "arguments");
-    sds synopsis = args ? appendArgs(sdsempty(), args, " ") : sdsempty();
-    printf("\n  %s %s\n", title, synopsis);
+static void printCommand(struct str name, const struct respReply *doc, bool with_group) {
+    sds title = cliDocsTitle(name);
+    const struct respReply *args = cliDocsField(doc, "arguments");
+    sds synopsis = args ? cliDocsSynopsis(sdsempty(), args) : sdsempty();
+    printf("\n  %s%s%s %s%s%s\n", colour("\033[1m"), title, colour("\033[0m"), colour("\033[90m"), synopsis,
+           colour("\033[0m"));
     printField(doc, "summary");
     printField(doc, "since");
-    printField(doc, "group");
+    if (with_group) printField(doc, "group");
     sdsfree(title);
     sdsfree(synopsis);
-    const struct respReply *subs = field(doc, "subcommands");
+    const struct respReply *subs = cliDocsField(doc, "subcommands");
     for (size_t i = 0; subs && i + 1 < subs->elements; i += 2)
-        printCommand(subs->element[i].str, &subs->element[i + 1]);
+        printCommand(subs->element[i].str, &subs->element[i + 1], with_group);
 }
 
 /* `name` is "get" or "config|set". */
-static void printNamed(const struct respReply *docs, const char *name) {
-    for (size_t i = 0; i + 1 < docs->elements; i += 2) {
-        const struct respReply *doc = &docs->element[i + 1];
-        struct str found = docs->element[i].str;
-        if (strIs(found, name)) printCommand(found, doc);
-        const struct respReply *subs = field(doc, "subcommands");
+static bool printNamed(const struct respReply *tree, const char *name) {
+    bool found = false;
+    for (size_t i = 0; i + 1 < tree->elements; i += 2) {
+        const struct respReply *doc = &tree->element[i + 1], *subs = cliDocsField(doc, "subcommands");
+        bool same = strIs(tree->element[i].str, name);
+        if (same) printCommand(tree->element[i].str, doc, true);
+        found |= same;
         for (size_t j = 0; subs && j + 1 < subs->elements; j += 2) {
-            if (strIs(subs->element[j].str, name)) printCommand(subs->element[j].str, &subs->element[j + 1]);
+            if (!strIs(subs->element[j].str, name)) continue;
+            printCommand(subs->element[j].str, &subs->element[j + 1], true);
+            found = true;
         }
     }
+    return found;
 }
 
-static void printGroup(const struct respReply *docs, const char *group) {
-    for (size_t i = 0; i + 1 < docs->elements; i += 2) {
-        const struct respReply *doc = &docs->element[i + 1];
-        if (strIs(textField(doc, "group"), group)) printCommand(docs->element[i].str, doc);
+static bool printGroup(const struct respReply *tree, const char *group) {
+    bool found = false;
+    for (size_t i = 0; i + 1 < tree->elements; i += 2) {
+        const struct respReply *doc = &tree->element[i + 1];
+        if (!strIs(cliDocsText(doc, "group"), group)) continue;
+        printCommand(tree->element[i].str, doc, false);
+        found = true;
     }
-}
-
-static bool askDocs(struct cli *c, const char *command, struct respReply *docs) {
-    const char *argv[] = {"COMMAND", "DOCS", command};
-    if (c->link.fd == -1 && !cliConnect(c)) return false;
-    if (!cliCall(c, docs, command ? 3 : 2, argv)) return false;
-    if (docs->type == RESP_T_ARRAY || docs->type == RESP_T_MAP) return true;
-    printf("The server has no help: %.*s\n", (int)docs->str.len, docs->str.ptr);
-    respReplyFree(docs);
-    return false;
+    return found;
 }
 
 void cliHelp(struct cli *c, int argc, const sds *argv) {
     if (argc == 0) {
+        printf("valkey-cli %s\n", VALKEY_VERSION);
         fputs(overview, stdout);
         return;
     }
-    struct respReply docs;
-    bool group = argv[0][0] == '@';
+    if (c->link.fd == -1) cliConnect(c);
+    const struct cliDocs *d = cliDocsOf(c);
+    if (!d->bytes) {
+        printf("There is no help: the server does not answer COMMAND DOCS.\n");
+        return;
+    }
     sds name = sdsdup(argv[0]);
     for (int i = 1; i < argc; i++) name = sdscatprintf(name, "|%s", argv[i]);
-    if (askDocs(c, group ? NULL : argv[0], &docs)) {
-        if (group)
-            printGroup(&docs, argv[0] + 1);
-        else
-            printNamed(&docs, name);
-        printf("\n");
-        respReplyFree(&docs);
-    }
+    bool found = name[0] == '@' ? printGroup(&d->tree, name + 1) : printNamed(&d->tree, name);
+    printf(found ? "\n" : "There is no help about that.\n");
     sdsfree(name);
 }
 
-/* ---- Names to complete ---- */
+/* ---- Preferences ---- */
 
-static sds *names;
-static size_t names_count;
-
-/* COMMAND: an array of arrays that begin with the name. */
-static void loadNames(struct cli *c) {
-    const char *argv[] = {"COMMAND"};
-    struct respReply reply;
-    if (names || c->link.fd == -1 || c->in_multi || !cliCall(c, &reply, 1, argv)) return;
-    names = zmalloc((reply.elements + 1) * sizeof(names[0]));
-    for (size_t i = 0; i < reply.elements; i++) {
-        const struct respReply *command = &reply.element[i];
-        if (command->elements == 0) continue;
-        names[names_count] = sdsnewstr(command->element[0].str);
-        sdstoupper(names[names_count++]);
-    }
-    respReplyFree(&reply);
+void cliPreference(struct cli *c, int argc, const sds *argv) {
+    bool set = argc == 2 && strcasecmp(argv[0], ":set") == 0;
+    if (set && strcasecmp(argv[1], "hints") == 0)
+        c->hints = true;
+    else if (set && strcasecmp(argv[1], "nohints") == 0)
+        c->hints = false;
+    else
+        printf("unknown valkey-cli internal command '%s'\n", set ? argv[1] : argv[0]);
 }
 
-const char *cliCommandName(struct cli *c, const char *prefix, int n) {
-    loadNames(c);
-    for (size_t i = 0; i < names_count; i++) {
-        if (strncasecmp(names[i], prefix, strlen(prefix)) == 0 && n-- == 0) return names[i];
+static sds preferencesPath(void) {
+    const char *path = getenv("VALKEYCLI_RCFILE"), *home = getenv("HOME");
+    if (!path) path = getenv("REDISCLI_RCFILE");
+    if (path) return *path ? sdsnew(path) : NULL;
+    return home && *home ? sdscatprintf(sdsempty(), "%s/.valkeyclirc", home) : NULL;
+}
+
+void cliLoadPreferences(struct cli *c) {
+    sds path = preferencesPath();
+    FILE *f = path ? fopen(path, "re") : NULL;
+    sdsfree(path);
+    if (!f) return;
+    char *line = NULL;
+    size_t cap = 0;
+    for (ssize_t n; (n = getline(&line, &cap, f)) > 0;) {
+        int argc;
+        sds *argv = sdssplitargs(line, (size_t)n, &argc);
+        if (!argv) continue;
+        if (argc) cliPreference(c, argc, argv);
+        sdsfreesplitres(argv, argc);
     }
-    return NULL;
+    free(line);
+    fclose(f);
 }

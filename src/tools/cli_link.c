@@ -16,12 +16,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/num.h"
+#include "base/zmalloc.h"
 #include "net/connection.h"
 
-#define READ_CHUNK    (64 * 1024)
-#define LARGE_REPLY   (1024 * 1024)
-#define LARGE_WAIT_MS 20
+#define CALL_MAX_WORDS 8
+#define READ_CHUNK     (64 * 1024)
+#define LARGE_REPLY    (1024 * 1024)
+#define LARGE_WAIT_MS  20
 
 volatile sig_atomic_t cli_interrupted;
 
@@ -46,6 +49,16 @@ static bool drain(struct cliLink *l) {
     }
 }
 
+bool cliReadSome(struct cli *c) {
+    return drain(&c->link);
+}
+
+int64_t cliWriteSome(struct cli *c, const char *p, size_t len) {
+    ssize_t n = send(c->link.fd, p, len, MSG_NOSIGNAL);
+    if (n >= 0) return n;
+    return errno == EAGAIN || errno == EINTR ? 0 : -1;
+}
+
 /* Much is there, and little of it is new. */
 static bool isTooEarly(const struct cliLink *l, size_t tried) {
     size_t len = sdslen(l->in);
@@ -54,39 +67,31 @@ static bool isTooEarly(const struct cliLink *l, size_t tried) {
 
 /* Wait until it is worth looking for a whole reply again. `tried` is how much did not hold a whole reply last
  * time. */
-static enum cliRead waitForMore(struct cliLink *l, size_t tried) {
+static enum cliRead waitForMore(struct cliLink *l, size_t tried, bool or_key) {
     for (;;) {
         size_t len = sdslen(l->in);
-        struct pollfd socket = {.fd = l->fd, .events = POLLIN};
-        int ready = poll(&socket, 1, isTooEarly(l, tried) ? LARGE_WAIT_MS : -1);
+        struct pollfd fds[] = {{.fd = l->fd, .events = POLLIN}, {.fd = STDIN_FILENO, .events = POLLIN}};
+        int ready = poll(fds, or_key ? 2 : 1, isTooEarly(l, tried) ? LARGE_WAIT_MS : -1);
         if (cli_interrupted) return CLI_READ_INTERRUPTED;
         if (ready < 0 && errno != EINTR) return CLI_READ_LOST;
         if (ready == 0) return CLI_READ_OK;
+        if (ready > 0 && fds[1].revents) return CLI_READ_KEY;
         if (ready > 0 && !drain(l)) return sdslen(l->in) > len ? CLI_READ_OK : CLI_READ_LOST;
         if (!isTooEarly(l, tried)) return CLI_READ_OK;
     }
 }
 
-static bool sendBytes(struct cliLink *l, const char *p, size_t len) {
+bool cliSendBytes(struct cli *c, const char *p, size_t len) {
     while (len) {
-        ssize_t n = send(l->fd, p, len, MSG_NOSIGNAL);
-        if (n > 0) {
-            p += n;
-            len -= (size_t)n;
-        } else if (errno == EAGAIN) {
-            poll(&(struct pollfd){.fd = l->fd, .events = POLLOUT}, 1, -1);
-            if (cli_interrupted) return false;
-        } else if (errno != EINTR) {
-            return false;
-        }
+        int64_t n = cliWriteSome(c, p, len);
+        if (n < 0) return false;
+        p += n;
+        len -= (size_t)n;
+        if (n) continue;
+        poll(&(struct pollfd){.fd = c->link.fd, .events = POLLOUT}, 1, -1);
+        if (cli_interrupted) return false;
     }
     return true;
-}
-
-static sds appendArg(sds out, const char *p, size_t len) {
-    out = sdscatprintf(out, "$%zu\r\n", len);
-    out = sdscatlen(out, p, len);
-    return sdscat(out, "\r\n");
 }
 
 static bool openSocket(struct cli *c, char *err, size_t errlen) {
@@ -154,17 +159,31 @@ void cliDisconnect(struct cli *c) {
     sdsfree(c->link.in);
     c->link = (struct cliLink){.fd = -1};
     c->in_multi = false;
+    c->docs_tried = false;
+    c->subscriptions = 0;
 }
 
-bool cliSend(struct cli *c, int argc, const sds *argv) {
+bool cliSendWords(struct cli *c, int argc, const struct str *argv) {
     sds out = sdscatprintf(sdsempty(), "*%d\r\n", argc);
-    for (int i = 0; i < argc; i++) out = appendArg(out, argv[i], sdslen(argv[i]));
-    bool sent = sendBytes(&c->link, out, sdslen(out));
+    for (int i = 0; i < argc; i++) {
+        out = sdscatprintf(out, "$%zu\r\n", argv[i].len);
+        out = sdscatstr(out, argv[i]);
+        out = sdscat(out, "\r\n");
+    }
+    bool sent = cliSendBytes(c, out, sdslen(out));
     sdsfree(out);
     return sent;
 }
 
-enum cliRead cliRead(struct cli *c, struct respReply *reply) {
+bool cliSend(struct cli *c, int argc, const sds *argv) {
+    struct str *words = zmalloc((size_t)argc * sizeof(words[0]));
+    for (int i = 0; i < argc; i++) words[i] = sdsview(argv[i]);
+    bool sent = cliSendWords(c, argc, words);
+    zfree(words);
+    return sent;
+}
+
+static enum cliRead readReply(struct cli *c, struct respReply *reply, bool or_key) {
     struct cliLink *l = &c->link;
     dropUsed(l);
     for (;;) {
@@ -172,18 +191,39 @@ enum cliRead cliRead(struct cli *c, struct respReply *reply) {
         if (size < 0) return CLI_READ_GARBLED;
         l->used = (size_t)size;
         if (size) return CLI_READ_OK;
-        enum cliRead waited = waitForMore(l, sdslen(l->in));
+        enum cliRead waited = waitForMore(l, sdslen(l->in), or_key);
         if (waited != CLI_READ_OK) return waited;
     }
 }
 
+enum cliRead cliRead(struct cli *c, struct respReply *reply) {
+    return readReply(c, reply, false);
+}
+
+enum cliRead cliReadOrKey(struct cli *c, struct respReply *reply) {
+    return readReply(c, reply, true);
+}
+
 bool cliCall(struct cli *c, struct respReply *reply, int argc, const char *const *argv) {
+    struct str words[CALL_MAX_WORDS];
     if (c->link.fd == -1) return false;
-    sds out = sdscatprintf(sdsempty(), "*%d\r\n", argc);
-    for (int i = 0; i < argc; i++) out = appendArg(out, argv[i], strlen(argv[i]));
-    bool ok = sendBytes(&c->link, out, sdslen(out));
-    sdsfree(out);
+    serverAssert(argc <= CALL_MAX_WORDS);
+    for (int i = 0; i < argc; i++) words[i] = strOf(argv[i]);
+    bool ok = cliSendWords(c, argc, words);
     while (ok && (ok = cliRead(c, reply) == CLI_READ_OK) && reply->type == RESP_T_PUSH) respReplyFree(reply);
     if (!ok) cliDisconnect(c);
     return ok;
+}
+
+void cliExpect(struct cli *c, struct respReply *reply) {
+    enum cliRead read;
+    while ((read = cliRead(c, reply)) == CLI_READ_OK && reply->type == RESP_T_PUSH) respReplyFree(reply);
+    if (read == CLI_READ_OK && reply->type != RESP_T_ERROR) return;
+    fflush(stdout);
+    if (read == CLI_READ_OK)
+        fprintf(stderr, "Error from the server: %.*s\n", (int)reply->str.len, reply->str.ptr);
+    else
+        fprintf(stderr, "Error: %s\n",
+                read == CLI_READ_LOST ? "Server closed the connection" : "Protocol error in the reply");
+    exit(1);
 }

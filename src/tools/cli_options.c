@@ -1,8 +1,6 @@
-/* cli_options.c - the command line of valkey-cli, and server addresses written as URIs. */
-#define _GNU_SOURCE /* memrchr */
+/* cli_options.c - the command line of valkey-cli, (usage and URIs: cli_usage.c). Part of cli.h. */
 #include "tools/cli.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,62 +8,6 @@
 #include <unistd.h>
 
 #include "base/num.h"
-
-static const char usage_text[] =
-    "valkey-cli %s - talk to a Valkey server\n"
-    "\n"
-    "Usage: valkey-cli [options] [command [argument ...]]\n"
-    "\n"
-    "With a command, it is run and its reply printed. Without one, commands are read from a prompt,\n"
-    "or line by line when standard input is not a terminal.\n"
-    "\n"
-    "Server\n"
-    "  -h HOST            host name or address (127.0.0.1)\n"
-    "  -p PORT            port (6379)\n"
-    "  -s PATH            unix socket, instead of host and port\n"
-    "  -u URI             valkey://[user[:password]@]host[:port][/db], also redis://, or unix://path\n"
-    "  -n N               select database N\n"
-    "  -t SECONDS         give up connecting after this time; decimals are fine\n"
-    "  -c                 follow redirections of a cluster\n"
-    "\n"
-    "Credentials\n"
-    "  -a, --pass WORD    password; better in the environment, as VALKEYCLI_AUTH or REDISCLI_AUTH\n"
-    "  --user NAME        user, with -a\n"
-    "  --askpass          ask for the password; has precedence over the others\n"
-    "  --no-auth-warning  do not warn about a password on the command line\n"
-    "\n"
-    "Command\n"
-    "  -x                 the last argument is read from standard input\n"
-    "  -X TAG             the argument TAG is replaced by what is read from standard input\n"
-    "  --quoted-input     arguments in \"quotes\" may contain escapes such as \\n and \\x00\n"
-    "  -r N               run the command N times; -1 is for ever\n"
-    "  -i SECONDS         pause between the runs of -r; decimals are fine\n"
-    "  --eval FILE ...    run a Lua script; key names follow, then a comma between blanks, then the\n"
-    "                     other arguments\n"
-    "  -e                 exit with status 1 on an error reply\n"
-    "\n"
-    "Replies\n"
-    "  --raw              as they are; the default when standard output is not a terminal\n"
-    "  --no-raw           for people, also when standard output is not a terminal\n"
-    "  --csv              as comma separated values\n"
-    "  --json             as JSON (with RESP3, unless -2 is given)\n"
-    "  --quoted-json      the same in plain ASCII\n"
-    "  -d STRING          between the elements of raw replies (a line end)\n"
-    "  -D STRING          after each raw reply (a line end)\n"
-    "  -2, -3             speak RESP2 or RESP3\n"
-    "  --verbose          tell how long each command took\n"
-    "\n"
-    "  --help, -v, --version\n"
-    "\n"
-    "Examples\n"
-    "  valkey-cli set greeting hello\n"
-    "  valkey-cli -x set document < file.txt\n"
-    "  valkey-cli -r 10 -i 0.5 --csv dbsize\n"
-    "  valkey-cli --eval move.lua from to , 10\n"
-    "\n"
-    "At the prompt: help, help COMMAND, connect HOST PORT, clear, quit. A number before a command\n"
-    "repeats it. Lines are kept in ~/.valkeycli_history (or $VALKEYCLI_HISTFILE), except those with\n"
-    "passwords.\n";
 
 enum kind {
     FLAG,
@@ -77,6 +19,12 @@ enum kind {
     PASSWORD,
     OUTPUT,
     PROTOCOL,
+    MODE,
+    MODE_TEXT, /* with a text, a number */
+    MODE_NUMBER,
+    SHOW_PUSHES,
+    QUOTED,
+    NOT_HERE, /* what users may look for; `to` says what it is */
     URI,
     HELP,
     VERSION
@@ -86,93 +34,44 @@ struct option {
     const char *name;
     enum kind kind;
     void *to;
-    int value; /* of OUTPUT and PROTOCOL */
+    int value; /* of OUTPUT, PROTOCOL and the modes */
 };
 
-static void badUsage(const char *format, const char *what) {
+void cliBadUsage(const char *format, const char *what) {
     fprintf(stderr, format, what);
     fprintf(stderr, "\n");
     exit(1);
 }
 
-static void setText(sds *field, sds value) {
+void cliSetText(sds *field, sds value) {
     sdsfree(*field);
     *field = value;
 }
 
 static int64_t numberOf(const struct option *opt, const char *value) {
     int64_t n;
-    if (!string2ll(strOf(value), &n)) badUsage("A number is needed after '%s'", opt->name);
+    if (!string2ll(strOf(value), &n)) cliBadUsage("A number is needed after '%s'", opt->name);
     return n;
 }
 
 static double secondsOf(const struct option *opt, const char *value) {
     double d;
-    if (!string2d(strOf(value), &d) || d < 0 || d > 1e9) badUsage("Seconds are needed after '%s'", opt->name);
+    if (!string2d(strOf(value), &d) || d < 0 || d > 1e9)
+        cliBadUsage("Seconds are needed after '%s'", opt->name);
     return d;
 }
 
-/* ---- URIs ---- */
+static bool yesOrNo(const char *value) {
+    if (strcasecmp(value, "y") == 0 || strcasecmp(value, "yes") == 0) return true;
+    if (strcasecmp(value, "n") != 0 && strcasecmp(value, "no") != 0)
+        cliBadUsage("Unknown --show-pushes value '%s' (valid: '[y]es', '[n]o')", value);
+    return false;
+}
 
-static sds percentDecode(const char *p, size_t len) {
-    sds out = sdsempty();
-    for (size_t i = 0; i < len; i++) {
-        char byte = p[i];
-        if (byte == '%' && i + 2 < len && isxdigit((unsigned char)p[i + 1]) &&
-            isxdigit((unsigned char)p[i + 2])) {
-            byte = (char)strtol((char[]){p[i + 1], p[i + 2], '\0'}, NULL, 16);
-            i += 2;
-        }
-        out = sdscatlen(out, &byte, 1);
-    }
+static sds unquoted(const char *value) {
+    sds out = cliUnquote(value);
+    if (!out) cliBadUsage("Invalid quoted string specified for --quoted-pattern: %s", value);
     return out;
-}
-
-/* "user:password@" or "password@" */
-static void parseUserInfo(struct cli *c, const char *info, size_t len) {
-    const char *colon = memchr(info, ':', len);
-    const char *password = colon ? colon + 1 : info;
-    if (colon && colon > info) setText(&c->user, percentDecode(info, (size_t)(colon - info)));
-    setText(&c->password, percentDecode(password, (size_t)(info + len - password)));
-}
-
-/* "host:port", "[::1]:port"; either part may be missing. */
-static void parseHostPort(struct cli *c, const char *p, size_t len) {
-    const char *end = p + len, *host_end, *close = len && *p == '[' ? memchr(p, ']', len) : NULL;
-    const char *colon = memrchr(close ? close : p, ':', (size_t)(end - (close ? close : p)));
-    host_end = close ? close : colon ? colon : end;
-    if (close) p++;
-    if (host_end > p) setText(&c->host, percentDecode(p, (size_t)(host_end - p)));
-    if (!colon) return;
-    int64_t port;
-    if (!string2ll(strN(colon + 1, (size_t)(end - colon - 1)), &port) || port < 1 || port > 65535)
-        badUsage("Not a port in the URI: '%s'", colon + 1);
-    c->port = (int)port;
-}
-
-static bool skipScheme(const char **uri, const char *scheme) {
-    size_t len = strlen(scheme);
-    if (strncasecmp(*uri, scheme, len) != 0) return false;
-    *uri += len;
-    return true;
-}
-
-static void parseUri(struct cli *c, const char *uri) {
-    if (skipScheme(&uri, "unix://")) {
-        setText(&c->socket, percentDecode(uri, strlen(uri)));
-        return;
-    }
-    if (strncasecmp(uri, "valkeys://", 10) == 0 || strncasecmp(uri, "rediss://", 9) == 0)
-        badUsage("This build has no TLS: '%s'", uri);
-    if (!skipScheme(&uri, "valkey://") && !skipScheme(&uri, "redis://")) badUsage("%s", "Invalid URI scheme");
-    const char *at = strrchr(uri, '@');
-    if (at) {
-        parseUserInfo(c, uri, (size_t)(at - uri));
-        uri = at + 1;
-    }
-    const char *slash = strchr(uri, '/');
-    parseHostPort(c, uri, slash ? (size_t)(slash - uri) : strlen(uri));
-    if (slash && slash[1]) c->db = atoi(slash + 1);
 }
 
 /* ---- Options ---- */
@@ -185,14 +84,26 @@ static void apply(struct cli *c, const struct option *opt, const char *value) {
     case SECONDS_MS: *(int *)opt->to = (int)(secondsOf(opt, value) * 1e3); break;
     case SECONDS_US: *(int64_t *)opt->to = (int64_t)(secondsOf(opt, value) * 1e6); break;
     case PASSWORD:
-    case TEXT: setText(opt->to, sdsnew(value)); break;
+    case TEXT: cliSetText(opt->to, sdsnew(value)); break;
     case OUTPUT: c->output = (enum cliOutput)opt->value; break;
     case PROTOCOL:
-        if (c->resp && c->resp != opt->value) badUsage("%s", "Options -2 and -3 are mutually exclusive.");
+        if (c->resp && c->resp != opt->value) cliBadUsage("%s", "Options -2 and -3 are mutually exclusive.");
         c->resp = opt->value;
         break;
-    case URI: parseUri(c, value); break;
-    case HELP: printf(usage_text, VALKEY_VERSION); exit(0);
+    case MODE_NUMBER:
+        *(int64_t *)opt->to = numberOf(opt, value);
+        c->mode = (enum cliMode)opt->value;
+        break;
+    case MODE_TEXT:
+        cliSetText(opt->to, sdsnew(value));
+        c->mode = (enum cliMode)opt->value;
+        break;
+    case MODE: c->mode = (enum cliMode)opt->value; break;
+    case SHOW_PUSHES: c->show_pushes = yesOrNo(value); break;
+    case QUOTED: cliSetText(opt->to, unquoted(value)); break;
+    case NOT_HERE: cliBadUsage("This valkey-cli has no %s.", opt->to); break;
+    case URI: cliParseUri(c, value); break;
+    case HELP: cliPrintUsage(stdout); exit(0);
     case VERSION: printf("valkey-cli %s\n", VALKEY_VERSION); exit(0);
     }
 }
@@ -205,16 +116,17 @@ static const struct option *findOption(const struct option *options, const char 
 }
 
 static bool takesValue(const struct option *opt) {
-    return opt->kind != FLAG && opt->kind != OUTPUT && opt->kind != PROTOCOL && opt->kind != HELP &&
-           opt->kind != VERSION;
+    return opt->kind != FLAG && opt->kind != OUTPUT && opt->kind != PROTOCOL && opt->kind != MODE &&
+           opt->kind != NOT_HERE && opt->kind != HELP && opt->kind != VERSION;
 }
 
 static int parseWords(struct cli *c, const struct option *options, int argc, char **argv, bool *unsafe) {
     int i = 1;
-    for (; i < argc && argv[i][0] == '-' && !c->eval_file; i++) {
+    for (; i < argc && argv[i][0] == '-' && !(c->eval_file && !findOption(options, argv[i])); i++) {
         const struct option *opt = findOption(options, argv[i]);
         bool value_missing = opt && takesValue(opt) && i + 1 == argc;
-        if (!opt || value_missing) badUsage("Unrecognized option or bad number of args for: '%s'", argv[i]);
+        if (!opt || value_missing)
+            cliBadUsage("Unrecognized option or bad number of args for: '%s'", argv[i]);
         if (takesValue(opt)) i++;
         apply(c, opt, argv[i]);
         if (opt->kind == PASSWORD || (opt->kind == URI && c->password)) *unsafe = true;
@@ -222,9 +134,25 @@ static int parseWords(struct cli *c, const struct option *options, int argc, cha
     return i;
 }
 
+static void checkCombination(const struct cli *c) {
+    if (c->last_from_stdin && c->stdin_tag) cliBadUsage("%s", "Options -x and -X are mutually exclusive.");
+    if (c->mode == CLI_LRU_TEST && c->lru_keys < 1) cliBadUsage("%s", "--lru-test needs at least one key.");
+    if (c->mode == CLI_INTRINSIC_LATENCY && c->intrinsic_s < 1)
+        cliBadUsage("%s", "--intrinsic-latency needs at least one second.");
+    if (c->mode == CLI_MEMKEYS && c->memory_samples < -1)
+        cliBadUsage("%s", "--memkeys-samples needs a number that is not negative.");
+    if (c->scan_count < 0) cliBadUsage("%s", "--count needs a positive number.");
+}
+
 static void setDefaults(struct cli *c) {
     bool tty = isatty(STDOUT_FILENO) || getenv("FAKETTY");
-    *c = (struct cli){.port = 6379, .repeat = 1, .output = tty ? CLI_TTY : CLI_RAW, .show_pushes = tty};
+    *c = (struct cli){.port = 6379,
+                      .repeat = 1,
+                      .output = tty ? CLI_TTY : CLI_RAW,
+                      .show_pushes = tty,
+                      .hints = true,
+                      .memory_samples = -1,
+                      .pipe_timeout_s = 30};
     c->link.fd = -1;
     c->host = sdsnew("127.0.0.1");
     c->delimiter = sdsnew("\n");
@@ -264,6 +192,30 @@ int cliParseOptions(struct cli *c, int argc, char **argv) {
         {"-D", TEXT, &c->terminator, 0},
         {"-2", PROTOCOL, NULL, 2},
         {"-3", PROTOCOL, NULL, 3},
+        {"--show-pushes", SHOW_PUSHES, NULL, 0},
+        {"--stat", MODE, NULL, CLI_STAT},
+        {"--latency", MODE, NULL, CLI_LATENCY},
+        {"--latency-history", MODE, NULL, CLI_LATENCY_HISTORY},
+        {"--latency-dist", MODE, NULL, CLI_LATENCY_DIST},
+        {"--intrinsic-latency", MODE_NUMBER, &c->intrinsic_s, CLI_INTRINSIC_LATENCY},
+        {"--lru-test", MODE_NUMBER, &c->lru_keys, CLI_LRU_TEST},
+        {"--replica", MODE, NULL, CLI_REPLICA},
+        {"--slave", MODE, NULL, CLI_REPLICA},
+        {"--rdb", MODE_TEXT, &c->file, CLI_RDB},
+        {"--functions-rdb", MODE_TEXT, &c->file, CLI_FUNCTIONS_RDB},
+        {"--pipe", MODE, NULL, CLI_PIPE},
+        {"--pipe-timeout", NUMBER64, &c->pipe_timeout_s, 0},
+        {"--bigkeys", MODE, NULL, CLI_BIGKEYS},
+        {"--memkeys", MODE, NULL, CLI_MEMKEYS},
+        {"--memkeys-samples", MODE_NUMBER, &c->memory_samples, CLI_MEMKEYS},
+        {"--hotkeys", MODE, NULL, CLI_HOTKEYS},
+        {"--scan", MODE, NULL, CLI_SCAN},
+        {"--pattern", TEXT, &c->pattern, 0},
+        {"--quoted-pattern", QUOTED, &c->pattern, 0},
+        {"--count", NUMBER64, &c->scan_count, 0},
+        {"--ldb", NOT_HERE, "Lua debugger (--ldb)", 0},
+        {"--ldb-sync-mode", NOT_HERE, "Lua debugger (--ldb-sync-mode)", 0},
+        {"--cluster", NOT_HERE, "cluster manager (--cluster)", 0},
         {"--verbose", FLAG, &c->verbose, 0},
         {"--help", HELP, NULL, 0},
         {"-v", VERSION, NULL, 0},
@@ -272,6 +224,7 @@ int cliParseOptions(struct cli *c, int argc, char **argv) {
     };
     bool unsafe = false;
     int first = parseWords(c, options, argc, argv, &unsafe);
+    checkCombination(c);
     if (unsafe && !c->no_auth_warning)
         fprintf(stderr, "Warning: Using a password with '-a' or '-u' option on the command line interface "
                         "may not be safe.\n");

@@ -1,11 +1,10 @@
-/* cli_prompt.c - the interactive session: prompt, line editing and completion (libedit), history.
+/* cli_prompt.c - the interactive session: prompt, history file, the loop. Part of cli.h.
  *
  * The history file holds one line per command, as typed, the newest last, and is appended to at once, so
  * sessions side by side lose nothing. Lines with secrets are neither written nor remembered. */
 #define _GNU_SOURCE /* strcasestr */
-#include "tools/cli.h"
+#include "tools/cli_edit.h"
 
-#include <editline/readline.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
@@ -14,14 +13,15 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define HISTORY_MAX 1000
+#include "tools/cli.h"
 
-static struct cli *session; /* libedit's callbacks have no argument for it */
+#define HISTORY_MAX 1000
 
 /* ---- History ---- */
 
 static sds historyPath(void) {
     const char *path = getenv("VALKEYCLI_HISTFILE"), *home = getenv("HOME");
+    if (!path) path = getenv("REDISCLI_HISTFILE");
     if (path) return *path && strcmp(path, "/dev/null") != 0 ? sdsnew(path) : NULL;
     return home && *home ? sdscatprintf(sdsempty(), "%s/.valkeycli_history", home) : NULL;
 }
@@ -49,7 +49,7 @@ static void historyLoad(const char *path) {
     sds text = sdsempty();
     for (ssize_t n; (n = getline(&line, &cap, f)) > 0; lines++) {
         if (line[n - 1] == '\n') line[n - 1] = '\0';
-        add_history(line);
+        cliEditRemember(line);
         text = sdscatprintf(text, "%s\n", line);
     }
     fclose(f);
@@ -59,7 +59,7 @@ static void historyLoad(const char *path) {
 }
 
 static void historyAdd(const char *path, const char *line) {
-    add_history(line);
+    cliEditRemember(line);
     FILE *f = path ? openPrivate(path, O_WRONLY | O_CREAT | O_APPEND, "a") : NULL;
     if (!f) return;
     fprintf(f, "%s\n", line);
@@ -103,24 +103,6 @@ static bool isSecret(const char *line) {
     return secret;
 }
 
-/* ---- Completion ---- */
-
-static char *nextName(const char *text, int state) {
-    static int n;
-    if (state == 0) n = 0;
-    const char *name = cliCommandName(session, text, n++);
-    return name ? strdup(name) : NULL;
-}
-
-/* Only the command's name can be completed, also behind "help". */
-static char **complete(const char *text, int start, int end) {
-    (void)end;
-    rl_attempted_completion_over = 1;
-    bool name = start == 0 || (start == 5 && strncasecmp(rl_line_buffer, "help ", 5) == 0) ||
-                (start == 2 && strncmp(rl_line_buffer, "? ", 2) == 0);
-    return name ? rl_completion_matches(text, nextName) : NULL;
-}
-
 /* ---- The loop ---- */
 
 static void onInterrupt(int sig) {
@@ -133,6 +115,7 @@ static sds promptText(const struct cli *c) {
     sds out = cliAddress(c);
     if (c->socket) out = sdscat(sdscpylen(out, "valkey ", 7), c->socket);
     if (c->db) out = sdscatprintf(out, "[%d]", c->db);
+    if (c->subscriptions) out = sdscat(out, "(subscribed mode)");
     return sdscat(out, c->in_multi ? "(TX)> " : "> ");
 }
 
@@ -143,10 +126,10 @@ static void setInterrupt(bool at_prompt) {
     sigaction(SIGINT, &action, NULL);
 }
 
-static char *readLine(const struct cli *c) {
+static sds readLine(const struct cli *c) {
     sds prompt = promptText(c);
     setInterrupt(true);
-    char *line = readline(prompt);
+    sds line = cliEditLine(prompt);
     setInterrupt(false);
     sdsfree(prompt);
     return line;
@@ -157,24 +140,21 @@ static bool isBlank(const char *line) {
 }
 
 void cliPrompt(struct cli *c) {
-    session = c;
     c->interactive = true;
     setlocale(LC_CTYPE, "");
-    rl_readline_name = "valkey-cli";
-    rl_attempted_completion_function = complete;
-    using_history();
-    stifle_history(HISTORY_MAX);
+    cliEditInit(c, HISTORY_MAX);
     sds path = historyPath();
     historyLoad(path);
     bool more = true;
     while (more) {
-        char *line = readLine(c);
+        sds line = readLine(c);
         if (!line) break;
         if (!isBlank(line)) {
             if (!isSecret(line)) historyAdd(path, line);
-            more = cliRunLine(c, line, strlen(line));
+            more = cliRunLine(c, line, sdslen(line));
         }
-        free(line);
+        sdsfree(line);
     }
     sdsfree(path);
+    cliEditEnd();
 }

@@ -3,11 +3,12 @@
  *
  * The parts: cli_options.c reads the command line, cli_link.c holds the connection, cli_format.c makes
  * replies into text, cli_exec.c runs commands, cli_prompt.c is the interactive session, cli_help.c asks the
- * server about its commands. */
+ * server about its commands; each mode (--stat and the like) has a file of its own. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/num.h"
@@ -24,16 +25,6 @@ static sds readAll(FILE *f) {
     return out;
 }
 
-/* "a\x41" in quotes is read as at the prompt; other words stay as they are. NULL: bad quotes. */
-static sds unquote(const char *word) {
-    if (word[0] != '"' && word[0] != '\'') return sdsnew(word);
-    int count;
-    sds *words = sdssplitargs(word, strlen(word), &count);
-    sds out = words && count == 1 ? sdsdup(words[0]) : NULL;
-    if (words) sdsfreesplitres(words, count);
-    return out;
-}
-
 struct command {
     int argc;
     sds *argv;
@@ -46,7 +37,7 @@ static void addWord(struct command *cmd, sds word) {
 
 static bool addWords(struct cli *c, struct command *cmd, int count, char **words) {
     for (int i = 0; i < count; i++) {
-        sds word = c->quoted_input ? unquote(words[i]) : sdsnew(words[i]);
+        sds word = c->quoted_input ? cliUnquote(words[i]) : sdsnew(words[i]);
         if (word) {
             addWord(cmd, word);
             continue;
@@ -90,8 +81,12 @@ static bool scriptCommand(struct cli *c, struct command *cmd, int count, char **
 
 static int runCommand(struct cli *c, int count, char **words) {
     struct command cmd = {0};
+    bool help = !c->eval_file && (strcasecmp(words[0], "help") == 0 || strcmp(words[0], "?") == 0);
     bool ok = c->eval_file ? scriptCommand(c, &cmd, count, words) : addWords(c, &cmd, count, words);
-    ok = ok && addStdin(c, &cmd) && cliConnect(c) && cliRun(c, cmd.argc, cmd.argv, c->repeat);
+    if (ok && help)
+        cliHelp(c, cmd.argc - 1, cmd.argv + 1);
+    else
+        ok = ok && addStdin(c, &cmd) && cliConnect(c) && cliRun(c, cmd.argc, cmd.argv, c->repeat);
     sdsfreesplitres(cmd.argv, cmd.argc);
     return ok ? 0 : 1;
 }
@@ -111,9 +106,32 @@ static int runLines(struct cli *c) {
 }
 
 static int runPrompt(struct cli *c) {
+    cliLoadPreferences(c);
     cliConnect(c); /* without a server, too, there is a prompt: "connect" may help */
     cliPrompt(c);
     return 0;
+}
+
+/* A mode of its own; what it needs is a connection. */
+static int runMode(struct cli *c) {
+    static int (*const modes[])(struct cli *) = {
+        [CLI_PIPE] = cliPipe,
+        [CLI_STAT] = cliStat,
+        [CLI_LATENCY] = cliLatency,
+        [CLI_LATENCY_HISTORY] = cliLatency,
+        [CLI_LATENCY_DIST] = cliLatencySpectrum,
+        [CLI_INTRINSIC_LATENCY] = cliIntrinsicLatency,
+        [CLI_LRU_TEST] = cliLruTest,
+        [CLI_REPLICA] = cliReplica,
+        [CLI_RDB] = cliTransfer,
+        [CLI_FUNCTIONS_RDB] = cliTransfer,
+        [CLI_BIGKEYS] = cliSampleKeys,
+        [CLI_MEMKEYS] = cliSampleKeys,
+        [CLI_HOTKEYS] = cliSampleKeys,
+        [CLI_SCAN] = cliScan,
+    };
+    if (c->mode != CLI_INTRINSIC_LATENCY && !cliConnect(c)) return 1;
+    return modes[c->mode](c);
 }
 
 static void askPassword(struct cli *c) {
@@ -129,7 +147,9 @@ int main(int argc, char **argv) {
     int first = cliParseOptions(&cli, argc, argv);
     if (cli.ask_password) askPassword(&cli);
     int status;
-    if (first < argc || cli.eval_file)
+    if (cli.mode != CLI_COMMANDS)
+        status = runMode(&cli);
+    else if (first < argc || cli.eval_file)
         status = runCommand(&cli, argc - first, argv + first);
     else
         status = isatty(STDIN_FILENO) ? runPrompt(&cli) : runLines(&cli);

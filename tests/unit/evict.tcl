@@ -163,18 +163,19 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
 
     test {volatile-ttl: the keys that would go next go first} {
         no_limit volatile-ttl
-        load soon 1000 ex 1000
+        load soon 4000 ex 1000
         load later 1000 ex 100000
         load never 1000
         limit_at 0
         load new 500 ex 1000000
-        assert_equal {1000 500 1000} [list [left never 1000] [left new 500] [expr {[left later 1000] - [left later 1000] % 1000}]]
-        assert_lessthan [left soon 1000] 1000 ;# how many had to go depends on buffers as well: the order does not
+        # How many had to go depends on the memory of scripts and statistics as well: the order does not.
+        assert_equal {1000 500 1000} [list [left never 1000] [left new 500] [left later 1000]]
+        assert_lessthan [left soon 4000] 4000
     }
 
     test {a candidate that has got another expiry since is no candidate any more} {
         no_limit volatile-ttl
-        load soon 16 ex 1000
+        load soon 2000 ex 1000
         limit_at 0
         r set x [string repeat x 1000] ex 2000
         foreach key [r keys soon:*] { r persist $key }
@@ -248,8 +249,8 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
 
     test {a key is looked up after it was evicted, all kinds of them} {
         no_limit allkeys-random
-        limit_at 100000
-        for {set i 0} {$i < 2000} {incr i} {
+        limit_at 500000
+        for {set i 0} {$i < 2500} {incr i} {
             r rpush list:$i a b c
             r sadd set:$i a b c
             r hset hash:$i f v g w

@@ -106,7 +106,7 @@ start_server {tags {memory external:skip}} {
         r debug populate 1000 k 1000
         set stats [r memory stats]
         assert_range [expr {[s used_memory_dataset] - [dict get $stats dataset.bytes]}] -50000 50000
-        assert_range [s used_memory_dataset] 1000000 1500000
+        assert_range [s used_memory_dataset] 1000000 2500000
         assert_morethan [dict get $stats dataset.percentage] 80
     } {} {needs:debug}
 

@@ -1,0 +1,371 @@
+/* cli_docs.c - reading COMMAND DOCS: fields, synopses, completions and hints. */
+#include "tools/cli_docs.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/zmalloc.h"
+
+bool cliDocsSet(struct cliDocs *d, sds bytes) {
+    struct respReply tree;
+    if (respReadReply(bytes, sdslen(bytes), &tree) <= 0) {
+        sdsfree(bytes);
+        return false;
+    }
+    if (tree.type != RESP_T_ARRAY && tree.type != RESP_T_MAP) {
+        respReplyFree(&tree);
+        sdsfree(bytes);
+        return false;
+    }
+    cliDocsFree(d);
+    d->bytes = bytes;
+    d->tree = tree;
+    return true;
+}
+
+void cliDocsFree(struct cliDocs *d) {
+    if (!d->bytes) return;
+    respReplyFree(&d->tree);
+    sdsfree(d->bytes);
+    d->bytes = NULL;
+}
+
+const struct respReply *cliDocsField(const struct respReply *map, const char *name) {
+    for (size_t i = 0; i + 1 < map->elements; i += 2) {
+        if (strIs(map->element[i].str, name)) return &map->element[i + 1];
+    }
+    return NULL;
+}
+
+struct str cliDocsText(const struct respReply *map, const char *name) {
+    const struct respReply *value = cliDocsField(map, name);
+    return value && value->elements == 0 && value->str.ptr ? value->str : STR("");
+}
+
+sds cliDocsTitle(struct str name) {
+    sds out = sdsnewstr(name);
+    sdstoupper(out);
+    for (char *bar = out; (bar = strchr(bar, '|'));) *bar = ' ';
+    return out;
+}
+
+/* ---- Synopses ---- */
+
+static bool hasFlag(const struct respReply *arg, const char *flag) {
+    const struct respReply *flags = cliDocsField(arg, "flags");
+    for (size_t i = 0; flags && i < flags->elements; i++) {
+        if (strIs(flags->element[i].str, flag)) return true;
+    }
+    return false;
+}
+
+static sds appendList(sds out, const struct respReply *args, const char *between);
+
+/* An argument without its token, brackets and repetition. */
+static sds argCore(const struct respReply *arg) {
+    const struct respReply *inner = cliDocsField(arg, "arguments");
+    struct str type = cliDocsText(arg, "type");
+    struct str shown = cliDocsText(arg, "display_text");
+    if (strIs(type, "oneof") && inner) return appendList(sdsempty(), inner, "|");
+    if (strIs(type, "block") && inner) return appendList(sdsempty(), inner, " ");
+    if (strIs(type, "pure-token")) return sdsempty();
+    return sdsnewstr(shown.len ? shown : cliDocsText(arg, "name"));
+}
+
+static sds appendArg(sds out, const struct respReply *arg) {
+    sds core = argCore(arg);
+    bool optional = hasFlag(arg, "optional");
+    sds one = sdsnewstr(cliDocsText(arg, "token"));
+    if (sdslen(one) && sdslen(core)) one = sdscat(one, " ");
+    one = sdscatlen(one, core, sdslen(core));
+    if (optional) out = sdscat(out, "[");
+    out = sdscatlen(out, one, sdslen(one));
+    if (hasFlag(arg, "multiple"))
+        out = sdscatprintf(out, " [%s ...]", hasFlag(arg, "multiple_token") ? one : core);
+    if (optional) out = sdscat(out, "]");
+    sdsfree(core);
+    sdsfree(one);
+    return out;
+}
+
+static sds appendList(sds out, const struct respReply *args, const char *between) {
+    for (size_t i = 0; i < args->elements; i++) {
+        if (i) out = sdscat(out, between);
+        out = appendArg(out, &args->element[i]);
+    }
+    return out;
+}
+
+sds cliDocsSynopsis(sds out, const struct respReply *args) {
+    return appendList(out, args, " ");
+}
+
+/* ---- Completions ---- */
+
+struct lines {
+    sds *list;
+    int count;
+};
+
+static bool startsWith(const char *text, const char *prefix) {
+    return strncasecmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* `head` (len bytes of the typed line) stays; `word` completes `prefix`. */
+static void addLine(struct lines *l, const char *head, size_t len, const char *word, const char *prefix) {
+    if (!startsWith(word, prefix)) return;
+    l->list = zrealloc(l->list, (size_t)(l->count + 1) * sizeof(l->list[0]));
+    l->list[l->count++] = sdscat(sdsnewlen(head, len), word);
+}
+
+static void addNames(struct lines *l, const struct respReply *docs, const char *head, size_t len,
+                     const char *prefix) {
+    for (size_t i = 0; i + 1 < docs->elements; i += 2) {
+        sds name = cliDocsTitle(docs->element[i].str);
+        addLine(l, head, len, name, prefix);
+        sdsfree(name);
+    }
+}
+
+static void addGroups(struct lines *l, const struct respReply *docs, const char *head, size_t len,
+                      const char *prefix) {
+    for (size_t i = 0; i + 1 < docs->elements; i += 2) {
+        sds group = sdscatstr(sdsnew("@"), cliDocsText(&docs->element[i + 1], "group"));
+        sds line = sdscat(sdsnewlen(head, len), group);
+        bool known = false;
+        for (int j = 0; j < l->count; j++) known |= strcmp(l->list[j], line) == 0;
+        if (!known) addLine(l, head, len, group, prefix);
+        sdsfree(line);
+        sdsfree(group);
+    }
+}
+
+static bool isGiven(const sds *words, int count, const char *token) {
+    for (int i = 1; i < count; i++) {
+        if (strcasecmp(words[i], token) == 0) return true;
+    }
+    return false;
+}
+
+/* Tokens of the arguments, also of those within others, that are not on the line yet. */
+static void addTokens(struct lines *l, const struct respReply *args, const char *head, size_t len,
+                      const char *prefix, const sds *words, int count) {
+    for (size_t i = 0; i < args->elements; i++) {
+        const struct respReply *inner = cliDocsField(&args->element[i], "arguments");
+        sds token = sdsnewstr(cliDocsText(&args->element[i], "token"));
+        if (sdslen(token) && !isGiven(words, count, token)) addLine(l, head, len, token, prefix);
+        sdsfree(token);
+        if (inner) addTokens(l, inner, head, len, prefix, words, count);
+    }
+}
+
+/* The documentation of the command that the words begin with; *taken of them are its name. */
+static const struct respReply *findCommand(const struct respReply *docs, const sds *words, int count,
+                                           int *taken) {
+    for (size_t i = 0; count && i + 1 < docs->elements; i += 2) {
+        struct str name = docs->element[i].str;
+        if (name.len != sdslen(words[0]) || strncasecmp(name.ptr, words[0], name.len) != 0) continue;
+        const struct respReply *doc = &docs->element[i + 1], *subs = cliDocsField(doc, "subcommands");
+        *taken = 1;
+        for (size_t j = 0; subs && count > 1 && j + 1 < subs->elements; j += 2) {
+            sds full = cliDocsTitle(subs->element[j].str);
+            bool same = strcasecmp(strchr(full, ' ') ? strchr(full, ' ') + 1 : full, words[1]) == 0;
+            sdsfree(full);
+            if (!same) continue;
+            *taken = 2;
+            return &subs->element[j + 1];
+        }
+        return doc;
+    }
+    return NULL;
+}
+
+/* What can follow the words before the one being typed. */
+static void addFollowing(struct lines *l, const struct respReply *docs, const char *line, size_t len,
+                         const char *prefix, const sds *words, int count) {
+    int taken = 0;
+    const struct respReply *doc = findCommand(docs, words, count, &taken);
+    const struct respReply *subs = doc ? cliDocsField(doc, "subcommands") : NULL;
+    const struct respReply *args = doc ? cliDocsField(doc, "arguments") : NULL;
+    for (size_t j = 0; subs && count == 1 && j + 1 < subs->elements; j += 2) {
+        sds full = cliDocsTitle(subs->element[j].str), head = sdsnewlen(line, len);
+        const char *word = strchr(full, ' ');
+        sdstoupper(head); /* the command is completed, too */
+        if (word) addLine(l, head, len, word + 1, prefix);
+        sdsfree(full);
+        sdsfree(head);
+    }
+    if (args) addTokens(l, args, line, len, prefix, words, count);
+}
+
+static int compareLines(const void *a, const void *b) {
+    return strcmp(*(const sds *)a, *(const sds *)b);
+}
+
+sds *cliCompletions(const struct cliDocs *d, const char *line, int *count) {
+    struct lines l = {0};
+    *count = 0;
+    if (!d->bytes) return NULL;
+    const char *prefix = line + strlen(line);
+    while (prefix > line && !isspace((unsigned char)prefix[-1])) prefix--;
+    size_t len = (size_t)(prefix - line);
+    int words_count;
+    sds *words = sdssplitargs(line, len, &words_count);
+    if (!words) return NULL;
+    bool help = words_count == 1 && (strcasecmp(words[0], "help") == 0 || strcmp(words[0], "?") == 0);
+    if (words_count == 0 || help) addNames(&l, &d->tree, line, len, prefix);
+    if (help) addGroups(&l, &d->tree, line, len, prefix);
+    if (words_count && !help) addFollowing(&l, &d->tree, line, len, prefix, words, words_count);
+    sdsfreesplitres(words, words_count);
+    if (l.count) qsort(l.list, (size_t)l.count, sizeof(l.list[0]), compareLines);
+    *count = l.count;
+    return l.list;
+}
+
+/* ---- Hints: which arguments the words on the line already give ---- */
+
+/* A word is a view of one argument; `rest` is what is missing to complete the arguments begun. */
+struct matched {
+    int used; /* words; 0: none of them fits */
+    sds rest; /* NULL: nothing is missing */
+};
+
+static struct matched matchList(const struct respReply *args, const sds *words, int count);
+
+static bool wordIs(const sds word, struct str text) {
+    return sdslen(word) == text.len && strncasecmp(word, text.ptr, text.len) == 0;
+}
+
+static struct matched matchOneOf(const struct respReply *inner, const sds *words, int count) {
+    struct matched m = {0};
+    for (size_t i = 0; i < inner->elements && !m.used; i++) {
+        /* A value without a token takes any word, so it comes after those with one. */
+        const struct respReply *one = &inner->element[i], *block = cliDocsField(one, "arguments");
+        struct str token = cliDocsText(one, "token");
+        if (!token.len && block && block->elements) token = cliDocsText(&block->element[0], "token");
+        if (!token.len || !count || !wordIs(words[0], token)) continue;
+        struct respReply only = {.type = RESP_T_ARRAY, .elements = 1, .element = (struct respReply *)one};
+        m = matchList(&only, words, count);
+    }
+    for (size_t i = 0; i < inner->elements && !m.used && count; i++) {
+        if (cliDocsText(&inner->element[i], "token").len || cliDocsField(&inner->element[i], "arguments"))
+            continue;
+        m.used = 1;
+    }
+    return m;
+}
+
+/* One occurrence of an argument. */
+static struct matched matchOnce(const struct respReply *arg, const sds *words, int count, bool with_token) {
+    struct str token = with_token ? cliDocsText(arg, "token") : STR(""), type = cliDocsText(arg, "type");
+    const struct respReply *inner = cliDocsField(arg, "arguments");
+    int skip = token.len > 0;
+    if (count == 0 || (skip && !wordIs(words[0], token))) return (struct matched){0};
+    if (strIs(type, "pure-token")) return (struct matched){skip, NULL};
+    struct matched m = {0};
+    if (inner && strIs(type, "oneof"))
+        m = matchOneOf(inner, words + skip, count - skip);
+    else if (inner)
+        m = matchList(inner, words + skip, count - skip);
+    else
+        m.used = count > skip;
+    if (!skip || m.used) return (struct matched){m.used ? m.used + skip : 0, m.rest};
+    sdsfree(m.rest);
+    return (struct matched){skip, argCore(arg)}; /* the token, and not yet its value */
+}
+
+static bool beginsLater(const struct respReply *args, size_t from, const sds word) {
+    for (size_t i = from; i < args->elements; i++) {
+        const struct respReply *inner = cliDocsField(&args->element[i], "arguments");
+        struct str token = cliDocsText(&args->element[i], "token");
+        if (token.len ? wordIs(word, token) : inner && beginsLater(inner, 0, word)) return true;
+    }
+    return false;
+}
+
+/* All occurrences of args[at]; one that can be repeated ends where a later argument's token begins. */
+static struct matched matchArg(const struct respReply *args, size_t at, const sds *words, int count) {
+    const struct respReply *arg = &args->element[at];
+    struct matched m = matchOnce(arg, words, count, true);
+    if (!m.used || m.rest || !hasFlag(arg, "multiple")) return m;
+    bool again = hasFlag(arg, "multiple_token");
+    while (m.used < count && !m.rest && !beginsLater(args, at + 1, words[m.used])) {
+        struct matched more = matchOnce(arg, words + m.used, count - m.used, again);
+        if (!more.used) break;
+        m.used += more.used;
+        m.rest = more.rest;
+    }
+    if (m.rest) return m;
+    sds core = argCore(arg), one = again ? sdsnewstr(cliDocsText(arg, "token")) : sdsempty();
+    m.rest = sdscatprintf(sdsempty(), "[%s%s%s ...]", one, sdslen(one) && sdslen(core) ? " " : "", core);
+    sdsfree(core);
+    sdsfree(one);
+    return m;
+}
+
+static sds joinRest(sds rest, const struct respReply *args, size_t from, const bool *done) {
+    for (size_t i = from; i < args->elements; i++) {
+        if (done[i]) continue;
+        rest = rest ? sdscat(rest, " ") : sdsempty();
+        rest = appendArg(rest, &args->element[i]);
+    }
+    return rest;
+}
+
+/* Words are taken in order. Options can come in any order before the next argument that must be there; once
+ * that is given, the options before it are past. */
+static struct matched matchList(const struct respReply *args, const sds *words, int count) {
+    bool *done = zcalloc(args->elements + 1, sizeof(*done));
+    sds rest = NULL;
+    size_t from = 0;
+    int used = 0;
+    while (used < count) {
+        struct matched m = {0};
+        size_t at = from;
+        for (; at < args->elements; at++) {
+            if (done[at]) continue;
+            m = matchArg(args, at, words + used, count - used);
+            if (m.used || !hasFlag(&args->element[at], "optional")) break;
+        }
+        if (!m.used) break;
+        sdsfree(rest);
+        rest = m.rest;
+        used += m.used;
+        done[at] = true;
+        bool option = hasFlag(&args->element[at], "optional") && beginsLater(args, at, words[used - m.used]);
+        if (!option) from = at + 1;
+    }
+    rest = joinRest(rest, args, from, done);
+    zfree(done);
+    return (struct matched){used, rest};
+}
+
+static int repeatCount(const sds *words, int count) {
+    return count > 0 && sdslen(words[0]) && strspn(words[0], "0123456789") == sdslen(words[0]);
+}
+
+sds cliHint(const struct cliDocs *d, const char *line) {
+    int count;
+    sds *words = d->bytes ? sdssplitargs(line, strlen(line), &count) : NULL;
+    if (!words) return NULL;
+    int first = repeatCount(words, count), taken = 0;
+    sds hint = NULL;
+    const struct respReply *doc = findCommand(&d->tree, words + first, count - first, &taken);
+    const struct respReply *args = doc ? cliDocsField(doc, "arguments") : NULL;
+    if (args) {
+        int given = count - first - taken;
+        struct matched m = matchList(args, words + first + taken, given);
+        if (m.used == given)
+            hint = m.rest; /* else there are too many words already */
+        else
+            sdsfree(m.rest);
+    }
+    sdsfreesplitres(words, count);
+    if (hint && sdslen(hint) == 0) {
+        sdsfree(hint);
+        return NULL;
+    }
+    return hint;
+}

@@ -1,0 +1,34 @@
+/* cli_docs.h - what the server tells about its commands (COMMAND DOCS), and what can be said from that about
+ * a line that is being typed.
+ *
+ * Only texts go in and out: nothing here knows of connections or terminals. In RESP2 a map comes as an array
+ * of names and values, so a map and an array are read alike. */
+#pragma once
+
+#include "base/sds.h"
+#include "net/resp.h"
+
+struct cliDocs {
+    sds bytes; /* the reply; NULL: there is none */
+    struct respReply tree;
+};
+
+/* Takes over `bytes`, a whole reply to COMMAND DOCS. False, and nothing kept, when it is not one. */
+bool cliDocsSet(struct cliDocs *d, sds bytes);
+void cliDocsFree(struct cliDocs *d);
+
+/* A member of a map; NULL when there is none, and the empty text. */
+const struct respReply *cliDocsField(const struct respReply *map, const char *name);
+struct str cliDocsText(const struct respReply *map, const char *name);
+/* The arguments as people write them down: "key [NX|XX] [EX seconds]". */
+sds cliDocsSynopsis(sds out, const struct respReply *args);
+/* "config|set" as CONFIG SET. */
+sds cliDocsTitle(struct str name);
+
+/* What may follow on the line, or NULL: for "set a" it is "value [NX|XX] ...". Options that were given are
+ * not named again. */
+sds cliHint(const struct cliDocs *d, const char *line);
+
+/* The whole lines that `line` can be completed to: names of commands, of subcommands, tokens of arguments,
+ * and behind "help " commands and groups. *count of them, in order; free them with sdsfreesplitres. */
+sds *cliCompletions(const struct cliDocs *d, const char *line, int *count);

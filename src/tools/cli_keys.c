@@ -1,0 +1,278 @@
+/* cli_keys.c - --bigkeys, --memkeys and --hotkeys: a walk over all keys that asks each for its type and size,
+ * or for how often it is used. Part of cli.h.
+ *
+ * The keys of a step of SCAN are asked together, so a step takes three round trips however many keys it has.
+ * Biggest keys are told as they are found, with the share of the keys seen; Ctrl-C ends the walk and shows
+ * the summary of what has been seen. */
+#include "tools/cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "base/zmalloc.h"
+
+#define HOT_KEYS    16
+#define MAX_TYPES   32
+#define PAUSE_EVERY 100 /* keys */
+
+struct typeSample {
+    sds name;
+    const char *size_command, *unit;
+    sds biggest_key;
+    int64_t biggest, total, count;
+};
+
+struct hotKey {
+    sds key;
+    int64_t counter;
+};
+
+struct walk {
+    struct cli *cli;
+    int64_t all, sampled, key_bytes;
+    struct typeSample types[MAX_TYPES];
+    int types_count;
+    struct hotKey hot[HOT_KEYS + 1]; /* the most used first, and room for one more */
+    int hot_count;
+};
+
+static volatile sig_atomic_t stop_walk; /* cli_interrupted would break off the replies */
+
+static const struct {
+    const char *name, *size_command, *unit;
+} known_types[] = {
+    {"list", "LLEN", "items"},     {"hash", "HLEN", "fields"},  {"string", "STRLEN", "bytes"},
+    {"stream", "XLEN", "entries"}, {"set", "SCARD", "members"}, {"zset", "ZCARD", "members"},
+};
+
+static struct typeSample *addType(struct walk *w, struct str name) {
+    if (w->types_count == MAX_TYPES) return NULL;
+    struct typeSample *t = &w->types[w->types_count++];
+    *t = (struct typeSample){.name = sdsnewstr(name), .unit = "?"};
+    for (size_t i = 0; i < sizeof(known_types) / sizeof(known_types[0]); i++) {
+        if (!strIs(name, known_types[i].name)) continue;
+        t->size_command = known_types[i].size_command;
+        t->unit = known_types[i].unit;
+    }
+    if (w->cli->mode == CLI_MEMKEYS) t->unit = "bytes";
+    return t;
+}
+
+static struct typeSample *typeOf(struct walk *w, struct str name) {
+    for (int i = 0; i < w->types_count; i++) {
+        if (strEq(sdsview(w->types[i].name), name)) return &w->types[i];
+    }
+    return addType(w, name);
+}
+
+static double percentSeen(const struct walk *w) {
+    double percent = w->all ? (double)w->sampled * 100 / (double)w->all : 100;
+    return percent < 100 ? percent : 100;
+}
+
+static sds quoted(const sds key) {
+    return sdscatrepr(sdsempty(), key, sdslen(key));
+}
+
+/* ---- Types and sizes ---- */
+
+static void askTypes(struct walk *w, sds *keys, int count, struct typeSample **types) {
+    for (int i = 0; i < count; i++) {
+        struct str words[] = {STR("TYPE"), sdsview(keys[i])};
+        cliSendWords(w->cli, 2, words);
+    }
+    for (int i = 0; i < count; i++) {
+        struct respReply reply;
+        cliExpect(w->cli, &reply);
+        /* "none": the key is gone by now. */
+        types[i] = strIs(reply.str, "none") ? NULL : typeOf(w, reply.str);
+        respReplyFree(&reply);
+    }
+}
+
+static bool sendSizeQuestion(struct walk *w, const sds key, const struct typeSample *type) {
+    char number[LONG_STR_SIZE];
+    if (!type || (w->cli->mode == CLI_BIGKEYS && !type->size_command)) return false;
+    if (w->cli->mode == CLI_BIGKEYS) {
+        struct str words[] = {strOf(type->size_command), sdsview(key)};
+        return cliSendWords(w->cli, 2, words), true;
+    }
+    struct str words[] = {STR("MEMORY"), STR("USAGE"), sdsview(key), STR("SAMPLES"), STR("0")};
+    bool samples = w->cli->memory_samples >= 0;
+    if (samples) words[4] = strN(number, ll2string(number, w->cli->memory_samples));
+    return cliSendWords(w->cli, samples ? 5 : 3, words), true;
+}
+
+/* -1 where there is none: another client deleted the key or gave it another type. */
+static void askSizes(struct walk *w, sds *keys, int count, struct typeSample **types, int64_t *sizes) {
+    for (int i = 0; i < count; i++) sizes[i] = sendSizeQuestion(w, keys[i], types[i]) ? 0 : -1;
+    for (int i = 0; i < count; i++) {
+        struct respReply reply;
+        if (sizes[i] < 0) continue;
+        while (cliRead(w->cli, &reply) == CLI_READ_OK && reply.type == RESP_T_PUSH) respReplyFree(&reply);
+        sizes[i] = reply.type == RESP_T_INTEGER ? reply.integer : -1;
+        if (reply.type != RESP_T_INTEGER && reply.type != RESP_T_NULL)
+            fprintf(stderr, "Warning: the size of '%s' is not told: %.*s\n", keys[i], (int)reply.str.len,
+                    reply.str.ptr);
+        respReplyFree(&reply);
+    }
+}
+
+static void noteSize(struct walk *w, const sds key, struct typeSample *t, int64_t size) {
+    t->total += size;
+    t->count++;
+    if (size <= t->biggest && t->biggest_key) return;
+    t->biggest = size;
+    cliSetText(&t->biggest_key, sdsdup(key));
+    sds name = quoted(key);
+    printf("[%05.2f%%] Biggest %-6s found so far '%s' with %lld %s\n", percentSeen(w), t->name, name,
+           (long long)size, t->unit);
+    fflush(stdout);
+    sdsfree(name);
+}
+
+static void sampleSizes(struct walk *w, sds *keys, int count) {
+    struct typeSample **types = zmalloc((size_t)(count + 1) * sizeof(types[0]));
+    int64_t *sizes = zmalloc((size_t)(count + 1) * sizeof(sizes[0]));
+    askTypes(w, keys, count, types);
+    askSizes(w, keys, count, types, sizes);
+    for (int i = 0; i < count; i++) {
+        if (!types[i]) continue;
+        if (sizes[i] >= 0)
+            noteSize(w, keys[i], types[i], sizes[i]);
+        else
+            types[i]->count++;
+    }
+    zfree(types);
+    zfree(sizes);
+}
+
+/* ---- Use ---- */
+
+static void noteUse(struct walk *w, const sds key, int64_t counter) {
+    int at = w->hot_count;
+    while (at > 0 && w->hot[at - 1].counter < counter) at--;
+    if (at == HOT_KEYS) return;
+    memmove(&w->hot[at + 1], &w->hot[at], (size_t)(w->hot_count - at) * sizeof(w->hot[0]));
+    w->hot[at] = (struct hotKey){sdsdup(key), counter};
+    if (w->hot_count == HOT_KEYS)
+        sdsfree(w->hot[HOT_KEYS].key);
+    else
+        w->hot_count++;
+    sds name = quoted(key);
+    printf("[%05.2f%%] Hot key '%s' found so far with counter %lld\n", percentSeen(w), name,
+           (long long)counter);
+    fflush(stdout);
+    sdsfree(name);
+}
+
+static void sampleUse(struct walk *w, sds *keys, int count) {
+    for (int i = 0; i < count; i++) {
+        struct str words[] = {STR("OBJECT"), STR("FREQ"), sdsview(keys[i])};
+        cliSendWords(w->cli, 3, words);
+    }
+    for (int i = 0; i < count; i++) {
+        struct respReply reply;
+        cliExpect(w->cli, &reply); /* an error: the policy is none with counters */
+        if (reply.type == RESP_T_INTEGER) noteUse(w, keys[i], reply.integer);
+        respReplyFree(&reply);
+    }
+}
+
+/* ---- Summaries ---- */
+
+static void printBiggest(const struct walk *w) {
+    for (int i = 0; i < w->types_count; i++) {
+        const struct typeSample *t = &w->types[i];
+        if (!t->biggest_key) continue;
+        sds name = quoted(t->biggest_key);
+        printf("Biggest %6s found '%s' has %lld %s\n", t->name, name, (long long)t->biggest, t->unit);
+        sdsfree(name);
+    }
+    printf("\n");
+}
+
+static void printTotals(const struct walk *w) {
+    for (int i = 0; i < w->types_count; i++) {
+        const struct typeSample *t = &w->types[i];
+        double keys = (double)(w->sampled ? w->sampled : 1), count = (double)(t->count ? t->count : 1);
+        printf("%lld %ss with %lld %s (%05.2f%% of keys, avg size %.2f)\n", (long long)t->count, t->name,
+               (long long)t->total, t->unit, (double)t->count * 100 / keys, (double)t->total / count);
+    }
+}
+
+static void printSummary(const struct walk *w) {
+    bool hot = w->cli->mode == CLI_HOTKEYS;
+    printf("\n-------- summary -------\n\n");
+    if (stop_walk) printf("Interrupted, with %.2f%% of the keys seen.\n", percentSeen(w));
+    printf("Sampled %lld keys in the keyspace!\n", (long long)w->sampled);
+    if (!hot)
+        printf("Total key length in bytes is %lld (avg len %.2f)\n\n", (long long)w->key_bytes,
+               w->sampled ? (double)w->key_bytes / (double)w->sampled : 0);
+    for (int i = 0; i < w->hot_count; i++) {
+        sds name = quoted(w->hot[i].key);
+        printf("hot key found with counter: %lld\tkeyname: %s\n", (long long)w->hot[i].counter, name);
+        sdsfree(name);
+    }
+    if (hot) return;
+    printBiggest(w);
+    printTotals(w);
+}
+
+/* ---- The walk ---- */
+
+static void onInterrupt(int sig) {
+    (void)sig;
+    stop_walk = 1;
+}
+
+static int64_t countKeys(struct cli *c) {
+    static const struct str dbsize[] = {{"DBSIZE", 6}};
+    struct respReply reply;
+    cliSendWords(c, 1, dbsize);
+    cliExpect(c, &reply);
+    return reply.integer;
+}
+
+static void takeStep(struct walk *w, sds *keys, int count) {
+    if (w->cli->mode == CLI_HOTKEYS)
+        sampleUse(w, keys, count);
+    else
+        sampleSizes(w, keys, count);
+    int64_t before = w->sampled;
+    w->sampled += count;
+    for (int i = 0; i < count; i++) w->key_bytes += (int64_t)sdslen(keys[i]);
+    if (w->sampled / PAUSE_EVERY != before / PAUSE_EVERY) cliPause(w->cli);
+}
+
+static void freeWalk(struct walk *w) {
+    for (int i = 0; i < w->types_count; i++) {
+        sdsfree(w->types[i].name);
+        sdsfree(w->types[i].biggest_key);
+    }
+    for (int i = 0; i < w->hot_count; i++) sdsfree(w->hot[i].key);
+}
+
+int cliSampleKeys(struct cli *c) {
+    struct walk w = {.cli = c, .all = countKeys(c)};
+    for (size_t i = 0; i < sizeof(known_types) / sizeof(known_types[0]); i++)
+        addType(&w, strOf(known_types[i].name));
+    signal(SIGINT, onInterrupt);
+    printf("\n# Looking at all keys for the %s ones. With -i 0.1 there is a pause\n"
+           "# of 0.1 seconds after each %d keys, which is seldom needed.\n\n",
+           c->mode == CLI_HOTKEYS ? "most used" : "biggest", PAUSE_EVERY);
+    sds cursor = sdsnew("0");
+    do {
+        int count;
+        sds *keys = cliScanStep(c, &cursor, &count);
+        takeStep(&w, keys, count);
+        sdsfreesplitres(keys, count);
+    } while (strcmp(cursor, "0") != 0 && !stop_walk);
+    sdsfree(cursor);
+    printSummary(&w);
+    freeWalk(&w);
+    return 0;
+}

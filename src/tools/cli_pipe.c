@@ -1,0 +1,129 @@
+/* cli_pipe.c - --pipe: mass insertion. Standard input goes to the server as it is, as fast as the server
+ * takes it, while the replies are counted. Part of cli.h.
+ *
+ * The last reply is known by a mark: when all is sent, ECHO with random digits follows, and its reply ends
+ * the transfer. An empty line before it ends an inline command that came without its line end; the server
+ * passes over empty lines. */
+#include "tools/cli.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/random.h"
+
+#define CHUNK       (128 * 1024)
+#define MARK_SIZE   20
+#define PROGRESS_US 500000
+
+struct transfer {
+    struct cli *cli;
+    sds out; /* to be sent, from `sent` on */
+    size_t sent;
+    bool at_end, done, garbled;
+    char mark[MARK_SIZE];
+    int64_t replies, errors, bytes;
+    int64_t active_us; /* when something last came or went */
+    int64_t shown_us;
+};
+
+static bool fill(struct transfer *t) {
+    sdssetlen(t->out, 0);
+    t->sent = 0;
+    ssize_t n = read(STDIN_FILENO, t->out, CHUNK);
+    if (n > 0) {
+        sdssetlen(t->out, (size_t)n);
+        t->bytes += n;
+        return true;
+    }
+    if (n < 0) return errno == EINTR || errno == EAGAIN;
+    t->at_end = true;
+    t->out = sdscatprintf(t->out, "\r\n*2\r\n$4\r\nECHO\r\n$%d\r\n%.*s\r\n", MARK_SIZE, MARK_SIZE, t->mark);
+    fprintf(stderr, "All data transferred. Waiting for the last reply...\n");
+    return true;
+}
+
+static bool isMark(const struct transfer *t, const char *reply, int64_t size) {
+    int64_t end = 2 + MARK_SIZE; /* "$20\r\n" stands before the mark, "\r\n" behind it */
+    return t->at_end && size > end && reply[0] == '$' && memcmp(reply + size - end, t->mark, MARK_SIZE) == 0;
+}
+
+static void countReplies(struct transfer *t) {
+    struct cliLink *l = &t->cli->link;
+    size_t at = 0;
+    while (!t->done) {
+        const char *reply = l->in + at;
+        int64_t size = at < sdslen(l->in) ? respReplyLength(reply, sdslen(l->in) - at) : 0;
+        t->garbled = size < 0;
+        if (size <= 0) break;
+        at += (size_t)size;
+        t->done = isMark(t, reply, size);
+        if (t->done || reply[0] == '>') continue;
+        t->replies++;
+        if (reply[0] != '-') continue;
+        t->errors++;
+        fprintf(stderr, "%.*s", (int)size - 1, reply + 1);
+    }
+    sdsrange(l->in, (ptrdiff_t)at, -1);
+    if (at == 0) return;
+    t->active_us = monotonicUs();
+}
+
+/* False: the connection broke. */
+static bool step(struct transfer *t) {
+    struct cli *c = t->cli;
+    bool pending = t->sent < sdslen(t->out), readable = !t->at_end && !pending;
+    struct pollfd fds[] = {
+        {.fd = c->link.fd, .events = (short)(POLLIN | (pending ? POLLOUT : 0))},
+        {.fd = readable ? STDIN_FILENO : -1, .events = POLLIN},
+    };
+    if (poll(fds, 2, 1000) < 0 && errno != EINTR) return false;
+    bool open = !(fds[0].revents & (POLLIN | POLLHUP | POLLERR)) || cliReadSome(c);
+    countReplies(t);
+    if (t->done || !open || t->garbled) return open && !t->garbled;
+    if (fds[1].revents && !fill(t)) return false;
+    if (t->sent == sdslen(t->out)) return true;
+    int64_t n = cliWriteSome(c, t->out + t->sent, sdslen(t->out) - t->sent);
+    if (n > 0) t->active_us = monotonicUs();
+    if (n > 0) t->sent += (size_t)n;
+    return n >= 0;
+}
+
+/* For people, when the data comes from a file. */
+static void showProgress(struct transfer *t) {
+    int64_t now_us = monotonicUs();
+    if (!isatty(STDERR_FILENO) || isatty(STDIN_FILENO) || now_us - t->shown_us < PROGRESS_US) return;
+    t->shown_us = now_us;
+    fprintf(stderr, "%lld bytes sent, %lld replies\r", (long long)t->bytes, (long long)t->replies);
+}
+
+static bool timedOut(struct transfer *t) {
+    int64_t limit_us = t->cli->pipe_timeout_s * 1000000;
+    if (!t->at_end || limit_us == 0 || monotonicUs() - t->active_us < limit_us) return false;
+    fprintf(stderr, "No replies for %lld seconds: exiting.\n", (long long)t->cli->pipe_timeout_s);
+    t->errors++;
+    return true;
+}
+
+int cliPipe(struct cli *c) {
+    struct transfer t = {.cli = c, .out = sdsMakeRoomForExact(sdsempty(), CHUNK), .active_us = monotonicUs()};
+    t.shown_us = t.active_us;
+    randomHexChars(t.mark, sizeof(t.mark));
+    bool alive = true;
+    while (alive && !t.done && !timedOut(&t)) {
+        alive = step(&t);
+        showProgress(&t);
+    }
+    if (t.done) fprintf(stderr, "Last reply received from server.\n");
+    if (!alive) {
+        fprintf(stderr,
+                t.garbled ? "Error: Protocol error in the reply\n" : "Error: Server closed the connection\n");
+        t.errors++;
+    }
+    printf("errors: %lld, replies: %lld\n", (long long)t.errors, (long long)t.replies);
+    sdsfree(t.out);
+    return t.errors ? 1 : 0;
+}

@@ -1,0 +1,344 @@
+# valkey-cli as scripts use it: options, output formats, exit codes and the modes. The prompt is in cli_prompt.tcl.
+
+set ::cli [file join [file dirname $::options(server)] valkey-cli]
+if {![file executable $::cli]} { set ::cli {} }
+
+proc need_cli {} {
+    if {$::cli eq {}} { skip "no valkey-cli" }
+}
+
+# {exit code, what went to standard output, what went to standard error}; `input` is standard input.
+proc run_cli {input args} {
+    set err $::work_dir/cli.err
+    set words [list $::cli -h [srv host] -p [srv port] {*}$args]
+    set code 0
+    if {[catch {exec -keepnewline -- timeout 120 {*}$words << $input 2> $err} out how]} {
+        lassign [dict get $how -errorcode] kind pid code
+        if {$kind eq "NONE"} { set code 0 } elseif {$kind ne "CHILDSTATUS"} { error $out }
+        # Tcl appends its own message to the output of a command that failed.
+        regsub {child process exited abnormally\n?$} $out {} out
+    }
+    return [list $code $out [read_file $err]]
+}
+
+# Standard output of a run that went well.
+proc cli {args} {
+    need_cli
+    lassign [run_cli {} {*}$args] code out err
+    if {$code != 0} { fail "exit code $code of $args: $out$err" }
+    return $out
+}
+
+start_server {} {
+    test "raw, labelled, CSV and JSON output" {
+        r rpush list a "b c" {}
+        r hset hash f 1
+        assert_equal "a\nb c\n\n" [cli lrange list 0 -1]
+        assert_equal "1) \"a\"\n2) \"b c\"\n3) \"\"\n" [cli --no-raw lrange list 0 -1]
+        assert_equal "\"a\",\"b c\",\"\"\n" [cli --csv lrange list 0 -1]
+        assert_equal "\[\"a\",\"b c\",\"\"\]\n" [cli --json lrange list 0 -1]
+        assert_equal "{\"f\":\"1\"}\n" [cli --json hgetall hash]
+        assert_equal "\[\"f\",\"1\"\]\n" [cli --json -2 hgetall hash]
+        assert_equal "1# \"f\" => \"1\"\n" [cli -3 --no-raw hgetall hash]
+        assert_equal "a,b c,\n" [cli -d , lrange list 0 -1]
+        assert_equal "PONG;PONG;" [cli -D {;} -r 2 ping]
+        assert_equal "(nil)\n" [cli --no-raw get nosuch]
+        assert_equal "\n" [cli get nosuch]
+    }
+
+    test "bytes outside of ASCII in JSON" {
+        r set k \xc3\xa9
+        assert_equal "\"\\\\xc3\\\\xa9\"\n" [cli --quoted-json get k]
+    }
+
+    test "exit codes: an error reply counts with -e only, a missing server always" {
+        need_cli
+        lassign [run_cli {} nosuch] code out
+        assert_equal 0 $code
+        assert_match "ERR unknown command*" $out
+        lassign [run_cli {} -e nosuch] code out err
+        assert_equal {1 {}} [list $code $out]
+        assert_match "ERR unknown command*" $err
+        lassign [run_cli {} -p 1 ping] code out err
+        assert_equal 1 $code
+        assert_match "Could not connect to Valkey at *:1: Connection refused*" $err
+    }
+
+    test "-x and -X take an argument from standard input" {
+        need_cli
+        assert_equal "OK\n" [lindex [run_cli "from stdin" -x set k] 1]
+        assert_equal "from stdin" [r get k]
+        assert_equal "OK\n" [lindex [run_cli "tagged" -X TAG set k TAG KEEPTTL] 1]
+        assert_equal "tagged" [r get k]
+        assert_equal 1 [lindex [run_cli {} -x -X TAG set k TAG] 0]
+    }
+
+    test "--quoted-input" {
+        cli --quoted-input set {"q\x00"} {"a\nb"}
+        assert_equal "a\nb" [r get q\x00]
+    }
+
+    test "-r and -i repeat" {
+        r del n
+        assert_equal "1\n2\n3\n" [cli -r 3 -i 0.01 incr n]
+    }
+
+    test "-n and a URI choose the database" {
+        r select 2
+        r set here yes
+        r select 0
+        assert_equal "yes\n" [cli -n 2 get here]
+        assert_equal "yes\n" [cli -u valkey://[srv host]:[srv port]/2 get here]
+        assert_equal "yes\n" [cli -u redis://[srv host]:[srv port]/2 get here]
+        assert_equal 1 [lindex [run_cli {} -u http://x ping] 0]
+    }
+
+    test "lines from standard input, with a repeat count, SELECT and an error between" {
+        need_cli
+        r del n
+        lassign [run_cli "2 incr n\nnosuch\nselect 2\nget here\n\nping \"a b\"\nbad \"quote\n" ] code out
+        assert_equal 0 $code
+        assert_match "1\n2\nERR unknown command*\nOK\nyes\na b\nInvalid argument(s)\n" $out
+    }
+
+    test "--eval with keys and arguments" {
+        set f [open $::work_dir/script.lua w]
+        puts $f {return {KEYS[1], KEYS[2], ARGV[1]}}
+        close $f
+        assert_equal "k1\nk2\na1\n" [cli --eval $::work_dir/script.lua k1 k2 , a1]
+        assert_equal 1 [lindex [run_cli {} --eval $::work_dir/nosuch.lua] 0]
+    }
+
+    test "options that are wrong, or that this program has not, say so and exit with 1" {
+        need_cli
+        foreach {words message} {
+            --nosuch {Unrecognized option or bad number of args for: '--nosuch'*}
+            -p {Unrecognized option or bad number of args for: '-p'*}
+            {-2 -3 ping} {Options -2 and -3 are mutually exclusive.*}
+            {--show-pushes maybe ping} {Unknown --show-pushes value 'maybe'*}
+            {--ldb --eval x} {*no Lua debugger*}
+            {--cluster info} {*no cluster manager*}
+        } {
+            lassign [run_cli {} {*}$words] code out err
+            assert_equal 1 $code $words
+            assert_match $message $err $words
+        }
+    }
+
+    test "--version and --help" {
+        assert_match "valkey-cli *\n" [cli --version]
+        set help [cli --help]
+        foreach option {-h -p -s -a --user --pass --askpass -u -r -i -n -2 -3 -x -X -d -D -c -e --raw --no-raw
+            --quoted-input --csv --json --quoted-json --show-pushes --stat --latency --latency-history --latency-dist
+            --lru-test --replica --rdb --functions-rdb --pipe --pipe-timeout --bigkeys --memkeys --memkeys-samples
+            --hotkeys --scan --pattern --quoted-pattern --count --intrinsic-latency --eval --verbose
+            --no-auth-warning --help --version} {
+            assert {[string first " $option" $help] >= 0} $option
+        }
+    }
+
+    test "help from the command line" {
+        assert_match "*\n  GET key\n  summary: *\n  since: 1.0.0\n  group: string\n*" [cli help get]
+        assert_match "*CONFIG SET parameter value*" [cli help config set]
+        assert_match "*LPUSH*RPUSH*" [cli help @list]
+    }
+
+    test "subscriptions print until the connection ends" {
+        need_cli
+        set pipe [open |[list $::cli -h [srv host] -p [srv port] subscribe c1 c2] r]
+        wait_for_condition 200 50 {[r publish c1 hello] == 1} else { fail "no subscriber" }
+        set lines {}
+        for {set i 0} {$i < 9} {incr i} { lappend lines [gets $pipe] }
+        assert_equal {subscribe c1 1 subscribe c2 2 message c1 hello} $lines
+        exec kill [pid $pipe]
+        catch {close $pipe}
+    }
+}
+
+start_server {overrides {requirepass secret}} {
+    test "passwords: option, environment, URI and the warning" {
+        need_cli
+        r auth secret
+        lassign [run_cli {} -a secret ping] code out err
+        assert_equal {0 PONG} [list $code [string trim $out]]
+        assert_match "Warning: *password*" $err
+        assert_equal {} [lindex [run_cli {} -a secret --no-auth-warning ping] 2]
+        assert_match "NOAUTH*" [cli ping]
+        foreach name {VALKEYCLI_AUTH REDISCLI_AUTH} {
+            set ::env($name) secret
+            assert_equal "PONG\n" [cli ping] $name
+            unset ::env($name)
+        }
+        assert_equal "PONG\n" [cli -u valkey://default:secret@[srv host]:[srv port] ping]
+        assert_match "*AUTH failed: WRONGPASS*" [lindex [run_cli {} -a wrong ping] 2]
+    }
+}
+
+start_server {} {
+    test "--scan walks over all keys, with a pattern and a count" {
+        for {set i 0} {$i < 300} {incr i} { r set key:$i x }
+        r set "other\n" x
+        assert_equal 300 [llength [split [string trim [cli --scan --pattern key:*]] \n]]
+        assert_equal 300 [llength [lsort -unique [split [string trim [cli --scan --count 7 --pattern key:*]] \n]]]
+        assert_equal "\"other\\n\"\n" [cli --no-raw --scan --quoted-pattern {"other\x0a"}]
+    }
+
+    test "--bigkeys and --memkeys name the largest key of each type" {
+        r flushall
+        r rpush l1 a b
+        r rpush l2 a b c
+        r sadd s1 a
+        r set str [string repeat x 5000]
+        r zadd z 1 a 2 b
+        r hset h f v
+        r xadd x * f v
+        set out [cli --bigkeys]
+        foreach line {
+            {Sampled 7 keys in the keyspace!}
+            {Biggest   list found '"l2"' has 3 items}
+            {Biggest string found '"str"' has 5000 bytes}
+            {Biggest stream found '"x"' has 1 entries}
+            {2 lists with 5 items (28.57% of keys, avg size 2.50)}
+        } { assert {[string first "$line\n" $out] >= 0} "$line in $out" }
+        assert_match "*Biggest string found '\"str\"' has 5??? bytes*" [cli --memkeys]
+        assert_match "*Biggest string found '\"str\"' has 5??? bytes*" [cli --memkeys-samples 2]
+        assert_match "*Sampled 1 keys*" [cli --bigkeys --pattern s1]
+    }
+
+    test "--hotkeys needs an LFU policy, and then lists keys with their counters" {
+        need_cli
+        config_set maxmemory-policy noeviction
+        lassign [run_cli {} --hotkeys] code out err
+        assert_equal 1 $code
+        assert_match "*LFU maxmemory policy*" $err
+        config_set maxmemory-policy allkeys-lfu
+        r del str
+        r set str x
+        assert_match "*hot key found with counter: *keyname: \"str\"*" [cli --hotkeys]
+    }
+
+    test "--pipe counts replies and errors" {
+        need_cli
+        lassign [run_cli "SET a 1\r\nNOSUCH\r\nGET a\r\n" --pipe] code out err
+        assert_equal {1 {errors: 1, replies: 3}} [list $code [string trim $out]]
+        assert_match "*ERR unknown command 'NOSUCH'*" $err
+        lassign [run_cli "SET a 2" --pipe] code out err
+        assert_equal {0 {errors: 0, replies: 1}} [list $code [string trim $out]]
+        assert_equal 2 [r get a]
+        assert_equal "errors: 0, replies: 0" [string trim [lindex [run_cli {} --pipe] 1]]
+    }
+
+    test "--pipe with many commands and large replies" {
+        need_cli
+        r set big [string repeat y 20000]
+        set input {}
+        for {set i 0} {$i < 50000} {incr i} { append input "*3\r\n\$3\r\nSET\r\n\$[string length p:$i]\r\np:$i\r\n\$1\r\nx\r\n" }
+        append input [string repeat "GET big\r\n" 2000]
+        assert_equal {0 {errors: 0, replies: 52000}} [apply {{in} {
+            lassign [run_cli $in --pipe] code out
+            list $code [string trim $out]
+        }} $input]
+        assert_equal x [r get p:49999]
+    }
+
+    test "--pipe gives up when the last reply does not come" {
+        need_cli
+        lassign [run_cli "BLPOP nosuchlist 0\r\n" --pipe --pipe-timeout 1] code out err
+        assert_equal {1 {errors: 1, replies: 0}} [list $code [string trim $out]]
+        assert_match "*No replies for 1 seconds: exiting.*" $err
+    }
+
+    test "--latency without a terminal: one line of figures" {
+        assert {[regexp {^\d+ \d+ \d+\.\d\d \d+\n$} [cli --latency -i 0.2]]}
+        assert {[regexp {^\d+,\d+,\d+\.\d\d,\d+\n$} [cli --csv --latency -i 0.2]]}
+    }
+
+    test "--intrinsic-latency" {
+        assert_match "*Max latency so far: * microseconds.*total runs*Worst run took *" [cli --intrinsic-latency 1]
+    }
+
+    # The first lines of a mode that does not end.
+    proc head_of {count args} {
+        need_cli
+        set pipe [open |[list timeout 100 $::cli -h [srv host] -p [srv port] {*}$args 2>@stderr] r]
+        set lines {}
+        while {[llength $lines] < $count && [gets $pipe line] >= 0} { lappend lines $line }
+        catch {exec kill [pid $pipe]}
+        catch {close $pipe}
+        return $lines
+    }
+
+    test "--stat prints a header and a line for each interval" {
+        set keys [r dbsize]
+        set lines [head_of 4 --stat -i 0.05]
+        assert_match "------- data ------*- load -*- child -" [lindex $lines 0]
+        assert {[regexp {^keys +mem +clients blocked requests +connections} [lindex $lines 1]]}
+        assert {[regexp {^(\d+) +[\d.]+[BKMG] +\d+ +\d+ +\d+ \(\+0\) +\d+} [lindex $lines 2] -> seen]}
+        assert_equal $keys $seen
+        assert {[regexp {\(\+[1-9]\d*\)} [lindex $lines 3]]}
+    }
+
+    test "--latency-history, --latency-dist and --lru-test go on and on" {
+        foreach line [head_of 2 --latency-history -i 0.1] { assert {[regexp {^\d+ \d+ [\d.]+ \d+$} $line]} $line }
+        assert_match "*38;5;0m*" [join [head_of 11 --latency-dist -i 0.1] \n]
+        set line [lindex [head_of 1 --lru-test 100] 0]
+        assert {[regexp {^\d+ Gets/sec \| Hits: \d+ \([\d.]+%\) \| Misses: \d+ \([\d.]+%\)$} $line]} $line
+        assert_morethan [r exists lru:0 lru:1 lru:2] 0
+    }
+
+    test "a server that has no SYNC is told apart from a copy" {
+        need_cli
+        # One that does not know it, whatever the server of this test can do.
+        set listener [socket -server {apply {{fd args} {
+            fconfigure $fd -blocking 0 -translation binary
+            fileevent $fd readable [list apply {{fd} {
+                set text [read $fd]
+                if {[eof $fd]} { close $fd } elseif {$text ne {}} { catch {
+                    puts -nonewline $fd "-ERR unknown command\r\n"
+                    flush $fd
+                } }
+            }} $fd]
+        }}} -myaddr 127.0.0.1 0]
+        set port [lindex [fconfigure $listener -sockname] 2]
+        set pipe [open |[list $::cli -p $port --rdb $::work_dir/none.rdb 2>@1] r]
+        fconfigure $pipe -blocking 0
+        set ::rdb_text {}
+        fileevent $pipe readable [list apply {{pipe} {
+            append ::rdb_text [read $pipe]
+            if {[eof $pipe]} { set ::rdb_done 1 }
+        }} $pipe]
+        after 60000 {set ::rdb_done late}
+        vwait ::rdb_done
+        after cancel {set ::rdb_done late}
+        fconfigure $pipe -blocking 1
+        assert_equal 1 [catch {close $pipe}]
+        close $listener
+        assert_match "*gives no copy of its data: ERR unknown command*" $::rdb_text
+        assert {![file exists $::work_dir/none.rdb]}
+    }
+}
+
+# The oracle can be copied from.
+if {[oracle] ne {}} {
+    start_server [list executable [oracle] overrides {repl-diskless-sync-delay 0 save {}}] {
+        test "--rdb, --functions-rdb and --replica" {
+            need_cli
+            r set k v
+            set file $::work_dir/copy.rdb
+            cli --rdb $file
+            assert_match "REDIS00*" [read_file $file]
+            assert {[string first "\x01k\x01v" [read_file $file]] > 0}
+            cli --functions-rdb $file
+            assert_match "REDIS00*" [read_file $file]
+            assert {[string first "\x01k\x01v" [read_file $file]] < 0}
+            set pipe [open |[list timeout 100 $::cli -p [srv port] --replica 2>@1] r]
+            fconfigure $pipe -blocking 0
+            set text {}
+            wait_for_condition 600 100 {[r set k w] eq "OK" && [string match {*"set","k","w"*} [append text [read $pipe]]]} else {
+                fail "not seen: $text"
+            }
+            catch {exec kill [pid $pipe]}
+            catch {close $pipe}
+        }
+    }
+}

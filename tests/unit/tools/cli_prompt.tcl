@@ -1,0 +1,264 @@
+# valkey-cli at a terminal: prompt, hints, completion, preferences, history, subscriptions. The terminal is a pseudo
+# one, made by script(1).
+
+set ::cli [file join [file dirname $::options(server)] valkey-cli]
+
+proc need_terminal {} {
+    if {![file executable $::cli]} { skip "no valkey-cli" }
+    if {[auto_execok script] eq {} || [auto_execok stty] eq {}} { skip "no script(1) to make a terminal" }
+}
+
+# ---- A session: keys in, text out ------------------------------------------------------------------------------
+
+proc session_start {args} {
+    need_terminal
+    set ::home $::work_dir/home
+    file mkdir $::home
+    set words [list $::cli -h [srv host] -p [srv port] {*}$args]
+    set command "stty cols 100 rows 24; HOME='$::home' TERM=xterm exec [join $words { }]"
+    set ::terminal [open |[list timeout 300 script -qec $command /dev/null 2>@stderr] r+]
+    fconfigure $::terminal -blocking 0 -translation binary -buffering none
+    set ::seen {}
+}
+
+proc type {keys} {
+    set ::seen {}
+    puts -nonewline $::terminal $keys
+    flush $::terminal
+}
+
+# Waits until what has come since the last `type` matches. libedit draws only what has changed, so long lines must
+# not be looked for as a whole.
+proc see {pattern} {
+    for {set i 0} {$i < 600} {incr i} {
+        append ::seen [read $::terminal]
+        if {[string match "*$pattern*" $::seen]} { return }
+        if {[eof $::terminal]} break
+        after 50
+    }
+    fail "not seen: '$pattern' in '$::seen'"
+}
+
+proc session_end {} {
+    catch {fconfigure $::terminal -blocking 1}
+    catch {close $::terminal}
+}
+
+proc session {words body} {
+    session_start {*}$words
+    try { uplevel 1 $body } finally { session_end }
+}
+
+proc prompt {{state {}}} { return "[srv host]:[srv port]$state> " }
+
+proc leave {} {
+    type "exit\r"
+    for {set i 0} {$i < 1200 && ![eof $::terminal]} {incr i} {
+        read $::terminal
+        after 50
+    }
+    assert {[eof $::terminal]} "exit leaves"
+}
+
+start_server {} {
+    test "the prompt shows database and transaction" {
+        session {} {
+            see [prompt]
+            type "set k v\r"
+            see "OK\r\n*[prompt]"
+            type "select 3\r"
+            see [prompt {\[3\]}]
+            type "multi\r"
+            see [prompt {\[3\](TX)}]
+            type "get k\r"
+            see QUEUED
+            type "exec\r"
+            see "1) (nil)\r\n*[prompt {\[3\]}]"
+            leave
+        }
+    }
+
+    test "a number repeats, quotes hold words together, bad ones are refused" {
+        r del n
+        session {} {
+            see [prompt]
+            type "3 incr n\r"
+            see "(integer) 1\r\n(integer) 2\r\n(integer) 3\r\n"
+            type "0 incr n\r"
+            see "Invalid valkey-cli repeat command option value."
+            type "echo \"a \\x41\"\r"
+            see "\r\n\"a A\"\r\n"
+            type "echo \"a\r"
+            see "Invalid argument(s)"
+            type "nosuch\r"
+            see "(error) ERR unknown command 'nosuch'"
+            leave
+        }
+    }
+
+    test "hints follow what is typed, and can be switched off" {
+        session {} {
+            see [prompt]
+            type "get"
+            see "key"
+            type " a\r"
+            see "(nil)"
+            type "lrange k"
+            see "start stop"
+            type "\x15:set nohints\r"
+            see [prompt]
+            type "getrange a"
+            after 300
+            type "\r"
+            see "ERR wrong number of arguments"
+            assert {[string first "end" $::seen] < 0} "no hint is left"
+            type ":set hints\r"
+            see [prompt]
+            type "getrange a"
+            see "start end"
+            type "\x15:nosuch\r"
+            see "unknown valkey-cli internal command ':nosuch'"
+            leave
+        }
+    }
+
+    test "the preferences file" {
+        file mkdir $::work_dir/home
+        set f [open $::work_dir/home/.valkeyclirc w]
+        puts $f ":set nohints"
+        close $f
+        session {} {
+            see [prompt]
+            type "getrange a\r"
+            see "ERR wrong number of arguments"
+            assert {[string first "start" $::seen] < 0} "no hint"
+            leave
+        }
+        file delete $::work_dir/home/.valkeyclirc
+    }
+
+    test "TAB completes commands, subcommands, options and help topics" {
+        session {} {
+            see [prompt]
+            type "strl\t k\r"
+            see "(integer) 1"
+            type "config resets\t\r"
+            see "OK\r\n"
+            type "set tabbed v ex\t 1000\r"
+            see "OK\r\n"
+            assert_range [r ttl tabbed] 1 1000
+            # Twice: the second command that begins so.
+            type "hge\t\t\x15help @tr\t\r"
+            see "MULTI"
+            leave
+        }
+    }
+
+    test "help" {
+        session {} {
+            see [prompt]
+            type "help get\r"
+            see "summary:"
+            see "group:"
+            type "help\r"
+            see "help @GROUP"
+            type "help @nosuch\r"
+            see "no help about that"
+            leave
+        }
+    }
+
+    test "history goes to a file, without passwords" {
+        file delete $::work_dir/home/.valkeycli_history
+        session {} {
+            see [prompt]
+            type "ping first\r"
+            see first
+            type "auth nopassword\r"
+            see ERR
+            type "config set requirepass \"\"\r"
+            see [prompt]
+            type "acl setuser x >y\r"
+            see [prompt]
+            type "ping last\r"
+            see last
+            leave
+        }
+        assert_equal "ping first\nping last\nexit\n" [read_file $::work_dir/home/.valkeycli_history]
+        session {} {
+            see [prompt]
+            type "\x10\x10\r" ;# Ctrl-P twice: the line before "exit"
+            see "\"last\"\r\n"
+            leave
+        }
+    }
+
+    test "no server, then connect, and again when the server has gone" {
+        session {-p 1} {
+            see "Connection refused"
+            see "not connected> "
+            type "ping\r"
+            see "Connection refused"
+            type "connect [srv host] [srv port]\r"
+            see [prompt]
+            type "ping\r"
+            see PONG
+            r client kill type normal skipme yes
+            type "ping\r"
+            see "Error: Server closed the connection"
+            see "not connected> "
+            type "ping\r"
+            see "PONG\r\n"
+            see [prompt]
+            leave
+        }
+    }
+
+    foreach protocol {2 3} {
+        test "subscribed mode, RESP$protocol: messages, a key to type, the way back" {
+            session -$protocol {
+                see [prompt]
+                type "subscribe c1 c2\r"
+                see "Reading messages..."
+                see "\"c2\"\r\n3) (integer) 2"
+                r publish c1 hello
+                see "\"hello\""
+                type "x"
+                see [prompt {(subscribed mode)}]
+                type "\x15ping\r"
+                see [expr {$protocol == 2 ? "\"pong\"" : "PONG"}]
+                type "unsubscribe c1 c2\r"
+                see "\"c2\"\r\n3) (integer) 0*[prompt]"
+                type "echo back\r"
+                see "\"back\""
+                type "subscribe c3\r"
+                see "(integer) 1"
+                type "\x03"
+                see [prompt]
+                type "echo again\r"
+                see "\"again\""
+                leave
+            }
+        }
+    }
+
+    test "Ctrl-C breaks a command that waits" {
+        session {} {
+            see [prompt]
+            type "blpop nosuchlist 0\r"
+            wait_for_condition 1200 50 {[s blocked_clients] == 1} else { fail "it does not block" }
+            type "\x03"
+            see [prompt]
+            type "echo again\r"
+            see "\"again\""
+            leave
+        }
+    }
+
+    test "figures are shown live at a terminal" {
+        session --latency {
+            see "min: *, max: *, avg: * (5 samples)"
+            type "\x03"
+        }
+    }
+}
