@@ -11,5 +11,5 @@ BUILD_SRC = +@$(MAKE) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(CORES)) --no-print-di
 $(TARGETS):
 	$(BUILD_SRC)
 
-unit-%:
+unit-% fuzz-%:
 	$(BUILD_SRC)

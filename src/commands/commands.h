@@ -33,7 +33,7 @@ extern const struct commandSpec commandsPubsub[];
 extern const struct commandSpec commandsAcl[];
 
 /* ---- Keys that depend on the arguments (core/command_keys.c) ---- */
-commandGetKeys setGetKeys, bitfieldGetKeys, sortGetKeys;
+commandGetKeys setGetKeys, bitfieldGetKeys, sortGetKeys, migrateGetKeys;
 
 /* ---- string ---- */
 commandProc appendCommand, decrCommand, decrbyCommand, delifeqCommand, getCommand, getdelCommand,
@@ -42,8 +42,8 @@ commandProc appendCommand, decrCommand, decrbyCommand, delifeqCommand, getComman
     setnxCommand, setrangeCommand, strlenCommand, substrCommand;
 
 /* ---- generic ---- */
-commandProc copyCommand, delCommand, dumpCommand, restoreCommand, moveCommand, existsCommand, expireCommand,
-    expireatCommand, expiretimeCommand, keysCommand, objectEncodingCommand, objectFreqCommand,
+commandProc copyCommand, delCommand, dumpCommand, migrateCommand, restoreCommand, moveCommand, existsCommand,
+    expireCommand, expireatCommand, expiretimeCommand, keysCommand, objectEncodingCommand, objectFreqCommand,
     objectIdletimeCommand, objectRefcountCommand, objectHelpCommand, persistCommand, pexpireCommand,
     pexpireatCommand, pexpiretimeCommand, pttlCommand, randomkeyCommand, renameCommand, renamenxCommand,
     scanCommand, touchCommand, ttlCommand, typeCommand, unlinkCommand;

@@ -101,6 +101,51 @@ static const struct keySpec objectEncodingKeys[] = {
     {.flags = KEY_RO, KEYS_AT(2), KEYS_RANGE(0, 1)},
 };
 
+static const struct keySpec migrateKeys[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(3), KEYS_RANGE(0, 1)},
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE | KEY_INCOMPLETE,
+     .begin = KEYS_BEGIN_KEYWORD,
+     .keyword = "KEYS",
+     .pos = -2,
+     KEYS_RANGE(-1, 1)},
+};
+
+static const struct commandArg migrateArgs_selector[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 1},
+    {.name = "empty-string", .type = ARG_PURE_TOKEN, .token = "\"\""},
+    {0},
+};
+
+static const struct commandArg migrateArgs_auth2[] = {
+    {.name = "username", .type = ARG_STRING},
+    {.name = "password", .type = ARG_STRING},
+    {0},
+};
+
+static const struct commandArg migrateArgs_authentication[] = {
+    {.name = "auth", .type = ARG_STRING, .token = "AUTH", .since = "4.0.7"},
+    {.name = "auth2", .type = ARG_BLOCK, .token = "AUTH2", .since = "6.0.0", .args = migrateArgs_auth2},
+    {0},
+};
+
+static const struct commandArg migrateArgs[] = {
+    {.name = "host", .type = ARG_STRING},
+    {.name = "port", .type = ARG_INTEGER},
+    {.name = "key-selector", .type = ARG_ONEOF, .args = migrateArgs_selector},
+    {.name = "destination-db", .type = ARG_INTEGER},
+    {.name = "timeout", .type = ARG_INTEGER},
+    {.name = "copy", .type = ARG_PURE_TOKEN, .token = "COPY", .since = "3.0.0", .flags = ARG_OPTIONAL},
+    {.name = "replace", .type = ARG_PURE_TOKEN, .token = "REPLACE", .since = "3.0.0", .flags = ARG_OPTIONAL},
+    {.name = "authentication", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = migrateArgs_authentication},
+    {.name = "keys",
+     .type = ARG_KEY,
+     .key_spec = 2,
+     .token = "KEYS",
+     .since = "3.0.6",
+     .flags = ARG_OPTIONAL | ARG_MULTIPLE},
+    {0},
+};
+
 static const struct keySpec restoreKeys[] = {
     {.flags = KEY_OW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
 };
@@ -336,6 +381,20 @@ const struct commandSpec commandsGeneric[] = {
      .acl = ACL_KEYSPACE | ACL_DANGEROUS,
      .tips = keysTips,
      .args = keysArgs},
+    {.name = "migrate",
+     .summary = "Move keys to another server, whole.",
+     .complexity = "for each key what DUMP and DEL cost here, and RESTORE there, and the way between them",
+     .since = "2.6.0",
+     .group = "generic",
+     .proc = migrateCommand,
+     .arity = -6,
+     .flags = CMD_WRITE,
+     .acl = ACL_KEYSPACE | ACL_DANGEROUS,
+     .tips = objectEncodingTips,
+     .key_specs = migrateKeys,
+     .key_spec_count = 2,
+     .getkeys = migrateGetKeys,
+     .args = migrateArgs},
     {.name = "move",
      .summary = "Move a key to another database.",
      .complexity = "O(1)",

@@ -111,6 +111,22 @@ bool commandOneKey(const struct serverCommand *cmd, int argc, struct keyRef *key
     return true;
 }
 
+/* MIGRATE: one key where the specs say, or all behind KEYS when that one is empty. */
+int migrateGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
+    (void)cmd;
+    struct keyRun run = {3, 3, 1};
+    for (int i = 6; i < argc && argv[3].len == 0 && run.first == 3; i++) {
+        if (strIs(argv[i], "auth"))
+            i++;
+        else if (strIs(argv[i], "auth2"))
+            i += 2;
+        else if (strIs(argv[i], "keys"))
+            run = (struct keyRun){i + 1, argc - 1, 1};
+    }
+    *keys = NULL;
+    return keysAppend(keys, 0, &run, KEY_RW | KEY_ACCESS | KEY_DELETE);
+}
+
 int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, int argc,
                       struct keyRef **keys) {
     const struct commandSpec *command = cmd->spec;

@@ -27,6 +27,7 @@
 #include "core/cron.h"
 #include "core/db.h"
 #include "core/debug.h"
+#include "core/dump.h"
 #include "core/evict.h"
 #include "core/generic.h"
 #include "core/import_mode.h"
@@ -167,6 +168,7 @@ static void registerRooms(void) {
     pauseInit();
     importModeInit();
     lazyfreeInit();
+    migrateInit();
     debugInit();
     latencyInit();
     commandlogInit();

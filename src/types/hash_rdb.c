@@ -120,45 +120,32 @@ static enum rdbLoaded loadFields(struct rdbReader *r, bool expiring, struct valu
     return loaded(r, &h, v);
 }
 
-/* The pairs of a listpack, one by one: into the encoding that they fit into. False: a field twice. */
-static bool fill(struct hash *h, unsigned char *lp) {
+/* The pairs of a listpack, one by one: into the encoding that they fit into. */
+static void fill(struct hash *h, unsigned char *lp) {
     char field_text[LP_INTBUF_SIZE], value_text[LP_INTBUF_SIZE];
+    hashNew(h);
+    hashExpect(h, lpLength(lp) / 2);
     for (unsigned char *p = lpFirst(lp); p;) {
         unsigned char *value = lpNext(lp, p);
-        if (!hashSet(h, lpView(p, field_text), (struct hashInput){lpView(value, value_text), NULL}, false))
-            return false;
+        hashSet(h, lpView(p, field_text), (struct hashInput){lpView(value, value_text), NULL}, false);
         p = lpNext(lp, value);
     }
-    return true;
-}
-
-/* Is no field there twice? */
-static bool eachOnce(unsigned char *lp) {
-    struct hash all;
-    hashNewTable(&all, lpLength(lp) / 2);
-    bool once = fill(&all, lp);
-    hashDrop(&all);
-    return once;
 }
 
 static enum rdbLoaded loadFlat(struct rdbReader *r, enum rdbFlatForm form, struct value *v) {
     unsigned char *lp = rdbReadFlat(r, form);
     if (!lp) return RDB_FAILED;
-    struct hash h;
-    bool ok = lpLength(lp) % 2 == 0 || rioFail(&r->io, "a field without a value");
-    if (ok && hashListpackStays(lp)) {
-        ok = !r->deep || eachOnce(lp) || failTwice(r);
-        if (ok) h = (struct hash){.encoding = HASH_LISTPACK, .ptr = lp};
-    } else if (ok) {
-        hashNew(&h);
-        hashExpect(&h, lpLength(lp) / 2);
-        ok = fill(&h, lp) || failTwice(r);
-        if (!ok) hashDrop(&h);
-        if (ok) lpFree(lp);
+    bool pairs = lpLength(lp) % 2 == 0 || rioFail(&r->io, "a field without a value");
+    if (!pairs || (!rdbFlatEachOnce(lp, 2) && !failTwice(r))) {
+        lpFree(lp);
+        return RDB_FAILED;
     }
-    if (ok) return loaded(r, &h, v);
-    lpFree(lp);
-    return RDB_FAILED;
+    struct hash h = {.encoding = HASH_LISTPACK, .ptr = lp};
+    if (!hashListpackStays(lp)) {
+        fill(&h, lp);
+        lpFree(lp);
+    }
+    return loaded(r, &h, v);
 }
 
 enum rdbLoaded hashRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v) {

@@ -1,9 +1,12 @@
 /* rdb_flat.c - flat containers in RDB data: listpacks, and their predecessors (part of rdb_hooks.h). */
+#include "base/hash.h"
 #include "base/zmalloc.h"
 #include "ds/listpack.h"
 #include "ds/ziplist.h"
 #include "ds/zipmap.h"
 #include "types/rdb_hooks.h"
+
+#define SMALL_TABLE 512 /* slots on the stack */
 
 unsigned char *rdbReadFlat(struct rdbReader *r, enum rdbFlatForm form) {
     size_t size;
@@ -24,4 +27,31 @@ unsigned char *rdbReadFlat(struct rdbReader *r, enum rdbFlatForm form) {
                 : form == RDB_FLAT_ZIPLIST ? "ziplist"
                                            : "zipmap");
     return lp;
+}
+
+/* Is an element equal to this one in the table? If not, it is put there: its offset, or 0 for a free slot. */
+static bool meet(uint32_t *table, size_t mask, unsigned char *lp, unsigned char *p) {
+    char text[LP_INTBUF_SIZE];
+    struct str s = lpView(p, text);
+    size_t i = hashBytes(s.ptr, s.len) & mask;
+    for (; table[i]; i = (i + 1) & mask)
+        if (lpEqual(lp + table[i], s)) return true;
+    table[i] = (uint32_t)(p - lp);
+    return false;
+}
+
+bool rdbFlatEachOnce(unsigned char *lp, unsigned step) {
+    uint32_t small[SMALL_TABLE];
+    size_t n = lpLength(lp) / step, slots = 4;
+    if (n < 2) return true;
+    while (slots < 2 * n) slots *= 2;
+    uint32_t *table = slots <= SMALL_TABLE ? small : zmalloc(slots * sizeof *table);
+    memset(table, 0, slots * sizeof *table);
+    bool once = true;
+    for (unsigned char *p = lpFirst(lp); once && p;) {
+        once = !meet(table, slots - 1, lp, p);
+        for (unsigned i = 0; i < step && p; i++) p = lpNext(lp, p);
+    }
+    if (table != small) zfree(table);
+    return once;
 }

@@ -1,8 +1,10 @@
 /* rdb_hooks.h - what each type has for files: the hooks rdbType, save, load and rewrite of struct objectType.
  *
- * What is loaded comes from outside. A blob is checked to its last entry before it is used, whoever sent it;
- * rdbReader.deep adds what costs memory or time beyond one walk: members that appear twice, and the order of
- * sorted sets. Everything is given the encoding that the limits of now ask for, whatever it was saved as. */
+ * What is loaded comes from outside. A blob is checked to its last entry before it is used, whoever sent it:
+ * its structure, that no member appears twice, the order where there is one. So nothing that has been loaded
+ * can make a command fail an assertion. rdbReader.deep adds what is wrong, but not dangerous: entries of
+ * streams out of order. Everything is given the encoding that the limits of now ask for, whatever it was
+ * saved as. */
 #pragma once
 
 #include "core/rdb.h"
@@ -49,3 +51,5 @@ RDB_HOOKS(stream);
  * (which the reader knows). It may be empty. */
 enum rdbFlatForm { RDB_FLAT_LISTPACK, RDB_FLAT_ZIPLIST, RDB_FLAT_ZIPMAP };
 unsigned char *rdbReadFlat(struct rdbReader *r, enum rdbFlatForm form);
+/* Are no two of the elements 0, step, 2 * step ... of a listpack equal? O(n). */
+bool rdbFlatEachOnce(unsigned char *lp, unsigned step);

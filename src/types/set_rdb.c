@@ -56,30 +56,17 @@ static enum rdbLoaded loadMembers(struct rdbReader *r, struct value *v) {
     return RDB_LOADED;
 }
 
-/* The same members in a table. False when one is there twice: *table is nothing then. */
-static bool toTable(struct setRef s, struct setRef *table) {
-    struct setIterator it;
-    struct setMember m;
-    bool once = true;
-    *table = setNewTable(setSize(s));
-    setIterate(&it, s);
-    while (once && setNext(&it, &m)) once = setAdd(table, m.s);
-    setStop(&it);
-    if (!once) setFree(*table);
-    return once;
-}
-
 /* A sound container of another server, which may have had other limits. */
-static enum rdbLoaded adopt(struct rdbReader *r, struct setRef s, struct value *v) {
-    bool fits = setFits(s);
-    if (!fits || (r->deep && s.encoding == SET_LISTPACK)) {
-        struct setRef table;
-        if (!toTable(s, &table)) {
-            setFree(s);
-            return failTwice(r);
-        }
-        setFree(fits ? table : s);
-        if (!fits) s = table;
+static enum rdbLoaded adopt(struct setRef s, struct value *v) {
+    if (!setFits(s)) {
+        struct setRef table = setNewTable(setSize(s));
+        struct setIterator it;
+        struct setMember m;
+        setIterate(&it, s);
+        while (setNext(&it, &m)) setAdd(&table, m.s);
+        setStop(&it);
+        setFree(s);
+        s = table;
     }
     *v = setValue(s);
     return RDB_LOADED;
@@ -89,7 +76,7 @@ static enum rdbLoaded loadIntset(struct rdbReader *r, struct value *v) {
     size_t size;
     unsigned char *is = rdbReadBlob(r, &size);
     if (!is) return RDB_FAILED;
-    if (intsetValidate(is, size, true)) return adopt(r, (struct setRef){is, SET_INTSET}, v);
+    if (intsetValidate(is, size, true)) return adopt((struct setRef){is, SET_INTSET}, v);
     zfree(is);
     rioFail(&r->io, "an intset that is not sound");
     return RDB_FAILED;
@@ -98,9 +85,10 @@ static enum rdbLoaded loadIntset(struct rdbReader *r, struct value *v) {
 static enum rdbLoaded loadListpack(struct rdbReader *r, struct value *v) {
     unsigned char *lp = rdbReadFlat(r, RDB_FLAT_LISTPACK);
     if (!lp) return RDB_FAILED;
-    if (lpFirst(lp)) return adopt(r, (struct setRef){lp, SET_LISTPACK}, v);
+    bool empty = !lpFirst(lp);
+    if (!empty && rdbFlatEachOnce(lp, 1)) return adopt((struct setRef){lp, SET_LISTPACK}, v);
     lpFree(lp);
-    return RDB_EMPTY;
+    return empty ? RDB_EMPTY : failTwice(r);
 }
 
 enum rdbLoaded setRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v) {

@@ -127,6 +127,17 @@ static bool loadNode(struct rdbReader *r, struct stream *s) {
     return true;
 }
 
+static bool isInOrder(struct stream *s) {
+    struct streamIterator it;
+    struct streamID last = STREAM_ID_MIN;
+    bool ordered = true, first = true;
+    streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, false);
+    for (; ordered && streamNext(&it); last = it.id, first = false)
+        ordered = first || streamIDCompare(last, it.id) < 0;
+    streamStop(&it);
+    return ordered;
+}
+
 /* The numbers. Those that follow from the nodes have to agree with them, but for the first ID: servers are
  * known to have written a wrong one. */
 static bool loadCounters(struct rdbReader *r, struct stream *s, bool first_version) {
@@ -137,6 +148,7 @@ static bool loadCounters(struct rdbReader *r, struct stream *s, bool first_versi
     streamMendFirst(s);
     if (s->length && streamIDCompare(s->last_id, streamHighestID(s)) < 0)
         return rioFail(&r->io, "a stream has entries behind its last ID");
+    if (r->deep && !isInOrder(s)) return rioFail(&r->io, "entries of a stream are out of order");
     s->entries_added = length;
     if (first_version) return true;
     return readID(r, &first) && readID(r, &s->max_deleted_id) && rdbReadLen(r, &s->entries_added);

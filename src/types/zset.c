@@ -141,23 +141,34 @@ bool zsetLoadAdd(struct zsetLoader *l, struct str member, double score) {
     return true;
 }
 
-/* In order, each member once: loaded into a set of its own, where both show. */
-static bool isSound(struct zsetRef z) {
+static bool isInOrder(struct zsetRef z) {
+    struct zsetElement e[2];
+    struct zsetIterator it = zsetIterate(z, 0);
+    bool ordered = true;
+    for (unsigned i = 0; ordered && zsetNext(&it, &e[i % 2]); i++) {
+        const struct zsetElement *now = &e[i % 2], *last = &e[1 - i % 2];
+        ordered = i == 0 || last->score < now->score ||
+                  (last->score == now->score && strCmp(last->member, now->member) < 0);
+    }
+    return ordered;
+}
+
+/* Each member once: loaded into a set of its own, where it shows. */
+static bool eachOnce(struct zsetRef z) {
     struct zsetLoader l = {{zsetIndexes[large_encoding]->create(zsetLength(z)), zsetIndexes[large_encoding]},
                            zsetLength(z)};
     struct zsetIterator it = zsetIterateDown(z);
     struct zsetElement e;
-    bool sound = true;
-    while (sound && zsetNext(&it, &e))
-        sound = isBeforeFirst(l.z, e.member, e.score) && zsetLoadAdd(&l, e.member, e.score);
+    bool once = true;
+    while (once && zsetNext(&it, &e)) once = zsetLoadAdd(&l, e.member, e.score);
     zsetFree(l.z);
-    return sound;
+    return once;
 }
 
 bool zsetFromListpack(unsigned char *lp, bool deep, struct zsetRef *z) {
     size_t longest;
     *z = (struct zsetRef){lp, &zsetListpack};
-    if (!zsetListpackIsPairs(lp, &longest) || (deep && !isSound(*z))) {
+    if (!zsetListpackIsPairs(lp, &longest) || !isInOrder(*z) || (deep && !eachOnce(*z))) {
         lpFree(lp);
         return false;
     }

@@ -195,7 +195,7 @@ struct zsetLoader zsetLoad(size_t entries);
 /* False, and nothing changed: the member is there already, or the score is NaN. The member is copied. */
 bool zsetLoadAdd(struct zsetLoader *l, struct str member, double score);
 /* A set from a listpack of pairs (member, score), as zset_listpack.c writes it; takes lp over. lpValidate has
- * accepted it. False, and lp freed: no pairs, a score that is none, or (deep) pairs out of order or a member
+ * accepted it. False, and lp freed: no pairs, a score that is none, pairs out of order, or (deep) a member
  * twice. Converted when it is beyond the limits of now. */
 bool zsetFromListpack(unsigned char *lp, bool deep, struct zsetRef *z);
 

@@ -66,7 +66,9 @@ enum rdbLoaded zsetRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *
         lpFree(lp);
         return RDB_EMPTY;
     }
-    if (!zsetFromListpack(lp, r->deep, &z)) {
+    bool twice = !rdbFlatEachOnce(lp, 2);
+    if (twice) lpFree(lp);
+    if (twice || !zsetFromListpack(lp, false, &z)) {
         rioFail(&r->io, "a listpack that is no sorted set");
         return RDB_FAILED;
     }

@@ -22,6 +22,7 @@ start_server {tags {memory external:skip}} {
                 make $type $n
                 r flushall sync
                 r config set list-max-listpack-size 128
+                wait_for_condition 100 20 {[s lazyfree_pending_objects] == 0} else { fail "lazy free hangs" }
                 set before [s used_memory]
                 make $type $n
                 set grown [expr {[s used_memory] - $before}]
