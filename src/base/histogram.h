@@ -27,10 +27,18 @@ void histogramFree(struct histogram *h); /* NULL is fine */
 void histogramReset(struct histogram *h);
 void histogramMerge(struct histogram *into, const struct histogram *from); /* of the same shape */
 
+static inline int histogramIndexOf(int bits, uint64_t value) {
+    uint64_t one_bucket_each = (UINT64_C(2) << bits) - 1; /* up to here; the shift is 0 */
+    int shift = 63 - __builtin_clzll(value | one_bucket_each) - bits;
+    return (shift << bits) + (int)(value >> shift);
+}
 static inline int histogramIndex(const struct histogram *h, uint64_t value) {
-    int width = 64 - __builtin_clzll(value | 1), shift = width - h->bits - 1;
-    if (shift < 0) shift = 0;
-    return (shift << h->bits) + (int)(value >> shift);
+    return histogramIndexOf(h->bits, value);
+}
+/* For callers that know the bits when they are compiled. */
+static inline void histogramCount(struct histogram *h, int bits, uint64_t value) {
+    if (value > h->max_value) value = h->max_value;
+    h->counts[histogramIndexOf(bits, value)]++;
 }
 static inline void histogramAdd(struct histogram *h, uint64_t value, uint64_t times) {
     if (value > h->max_value) value = h->max_value;

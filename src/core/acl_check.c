@@ -30,9 +30,8 @@ static bool commandAllowed(const struct aclSelector *s, const struct request *r)
 /* ---- Databases ---- */
 
 static bool namesKeys(const struct request *r) {
-    struct keyRef one, *keys;
-    if (!r->cmd->spec->key_spec_count) return false;
-    if (commandOneKey(r->cmd, r->argc, &one)) return true;
+    struct keyRef *keys;
+    if (r->cmd->only_key.pos || !r->cmd->spec->key_spec_count) return r->cmd->only_key.pos;
     int n = commandGetKeyRefs(r->cmd, r->argv, r->argc, &keys);
     zfree(keys);
     return n != 0;
@@ -73,15 +72,25 @@ static unsigned accessOf(unsigned key_flags) {
            (key_flags & (KEY_INSERT | KEY_DELETE | KEY_UPDATE) ? ACL_PATTERN_WRITE : 0);
 }
 
+static bool keyAllowed(struct aclSelector *s, const struct request *r, const struct keyRef *key, int *arg) {
+    if (aclPatternsMatch(&s->keys, r->argv[key->pos], accessOf(key->flags))) return true;
+    *arg = key->pos;
+    return false;
+}
+
 static bool keysAllowed(struct aclSelector *s, const struct request *r, int *arg) {
-    struct keyRef one, *keys = &one;
-    int n = commandOneKey(r->cmd, r->argc, &one) ? 1 : commandGetKeyRefs(r->cmd, r->argv, r->argc, &keys);
-    bool allowed = true;
-    for (int i = 0; i < n && allowed; i++) {
-        allowed = aclPatternsMatch(&s->keys, r->argv[keys[i].pos], accessOf(keys[i].flags));
-        if (!allowed) *arg = keys[i].pos;
+    const struct keyRef *only = &r->cmd->only_key;
+    if (only->pos && only->pos < r->argc) {
+        if (!(only->flags & KEY_VARIABLE_FLAGS)) return keyAllowed(s, r, only, arg);
+        if (aclPatternsMatch(&s->keys, r->argv[only->pos], ACL_PATTERN_ALL))
+            return true; /* whatever it does */
     }
-    if (keys != &one) zfree(keys);
+    if (!r->cmd->spec->key_spec_count) return true;
+    struct keyRef *keys;
+    int n = commandGetKeyRefs(r->cmd, r->argv, r->argc, &keys);
+    bool allowed = true;
+    for (int i = 0; i < n && allowed; i++) allowed = keyAllowed(s, r, &keys[i], arg);
+    zfree(keys);
     return allowed;
 }
 

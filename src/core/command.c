@@ -30,7 +30,12 @@
 struct hashtable commands;
 struct callStats callstats;
 
-static commandFilter *filters[FILTERS_MAX], *script_filters[FILTERS_MAX];
+/* All that have been added, and those that are asked, in the same order; the list ends with NULL. */
+static struct {
+    commandFilter *fn;
+    bool idle;
+} all_filters[FILTERS_MAX];
+static commandFilter *filters[FILTERS_MAX + 1], *script_filters[FILTERS_MAX], *protected_filter;
 static int filter_count, script_filter_count, next_id;
 
 /* ---- Registry ---- */
@@ -68,6 +73,14 @@ static void legacyKeyTriple(struct serverCommand *cmd) {
     }
 }
 
+static struct keyRef onlyKey(const struct commandSpec *spec) {
+    const struct keySpec *k = spec->key_specs;
+    bool fixed = spec->key_spec_count == 1 && k->begin == KEYS_BEGIN_INDEX && k->find == KEYS_FIND_RANGE &&
+                 k->lastkey == 0 && !(k->flags & KEY_NOT_KEY) &&
+                 (!spec->getkeys || k->flags & KEY_VARIABLE_FLAGS);
+    return fixed ? (struct keyRef){.pos = k->pos, .flags = k->flags} : (struct keyRef){0};
+}
+
 static uint64_t impliedCategories(const struct commandSpec *spec) {
     uint64_t acl = spec->acl, flags = spec->flags;
     if (flags & CMD_WRITE) acl |= ACL_WRITE;
@@ -89,6 +102,7 @@ static struct serverCommand *createCommand(const struct commandSpec *spec, struc
     cmd->flags = spec->flags;
     cmd->acl = impliedCategories(spec);
     legacyKeyTriple(cmd);
+    cmd->only_key = onlyKey(spec);
     if (!spec->subcommands) return cmd;
     cmd->subcommands = hashtableCreate(&commands_type);
     for (const struct commandSpec *s = spec->subcommands; s->name; s++) {
@@ -152,9 +166,31 @@ void commandResetStats(void) {
 
 /* ---- Call path ---- */
 
+static void listFilters(void) {
+    int n = 0;
+    for (int i = 0; i < filter_count; i++) {
+        if (!all_filters[i].idle) filters[n++] = all_filters[i].fn;
+    }
+    filters[n] = NULL;
+}
+
 void commandAddFilter(commandFilter *fn) {
     serverAssert(filter_count < FILTERS_MAX);
-    filters[filter_count++] = fn;
+    all_filters[filter_count++].fn = fn;
+    listFilters();
+}
+
+void commandFilterIdle(commandFilter *fn, bool idle) {
+    int i = 0;
+    while (i < filter_count && all_filters[i].fn != fn) i++;
+    serverAssert(i < filter_count);
+    all_filters[i].idle = idle;
+    listFilters();
+}
+
+void commandAddProtectedFilter(commandFilter *fn) {
+    serverAssert(!protected_filter);
+    protected_filter = fn;
 }
 
 void commandAddScriptFilter(commandFilter *fn) {
@@ -205,54 +241,64 @@ static void countTime(struct serverCommand *cmd, uint64_t ticks) {
 }
 
 /* It was slow, or large: for the command log and the latency monitor. */
-static void noteUnusual(struct client *c, uint64_t ticks, uint64_t reply_bytes) {
+static void noteUnusual(struct client *c, uint64_t ticks, int64_t reply_bytes) {
     uint64_t us = ticks / ticks_per_us;
     latencyAddSampleIfNeeded(c->cmd->flags & CMD_FAST ? "fast-command" : "command", (int64_t)(us / 1000));
-    commandlogNote(c, us, reply_bytes);
+    commandlogNote(c, us, reply_bytes < 0 ? 0 : (uint64_t)reply_bytes);
 }
 
-/* Only requests of many arguments or with big ones can be large; the exact size is reckoned for those alone.
- */
-static bool mayBeUnusual(const struct client *c, uint64_t ticks, uint64_t reply_bytes) {
+/* Only requests of many arguments, or with big ones, can be large: the exact size is reckoned for those
+ * alone. */
+static inline bool mayBeUnusual(const struct client *c, uint64_t ticks, int64_t reply_bytes) {
     return ticks >= call_limits.ticks || reply_bytes >= call_limits.reply_bytes || c->big_args ||
-           (uint64_t)c->argc * RESP_BIG_ARG >= call_limits.request_bytes || c->flags & CLIENT_REEXECUTING;
+           c->argc >= call_limits.args;
 }
 
 /* Of a command that has come to its end. */
-static void countCall(struct client *c, struct serverCommand *cmd, uint64_t ticks, uint64_t reply_bytes) {
+static inline void countCall(struct client *c, struct serverCommand *cmd, uint64_t ticks) {
     cmd->calls++;
     callstats.processed++;
     c->commands++;
     latencyRecord(cmd, ticks);
-    if (__builtin_expect(mayBeUnusual(c, ticks, reply_bytes), 0)) noteUnusual(c, ticks, reply_bytes);
+}
+
+/* A command that waits has not come to its end: what it took so far counts when it has. */
+static void countBlocked(struct client *c, uint64_t ticks, int64_t reply_bytes) {
+    ticks = blockingAddTicks(c, ticks);
+    if (c->flags & CLIENT_BLOCKED) return;
+    countCall(c, c->cmd, ticks);
+    noteUnusual(c, ticks, reply_bytes);
 }
 
 void commandCountUnblocked(struct client *c, uint64_t ticks) {
     if (c->flags & CLIENT_ERROR) c->cmd->failed++;
-    countCall(c, c->cmd, ticks, 0);
+    countCall(c, c->cmd, ticks);
+    noteUnusual(c, ticks, 0);
 }
 
-/* Bytes of output that the client was ever given. */
-static inline uint64_t outputEver(const struct client *c) {
-    return c->net_out + c->out_bytes - c->out_sent;
+static inline void countStats(struct client *c, struct serverCommand *cmd, uint64_t ticks,
+                              int64_t reply_bytes) {
+    countTime(cmd, ticks);
+    if (c->flags & CLIENT_ERROR) cmd->failed++;
+    if (__builtin_expect(c->blocked != NULL, 0)) {
+        countBlocked(c, ticks, reply_bytes);
+    } else if (__builtin_expect(!(c->flags & CLIENT_BLOCKED), 1)) {
+        countCall(c, cmd, ticks);
+        if (__builtin_expect(mayBeUnusual(c, ticks, reply_bytes), 0)) noteUnusual(c, ticks, reply_bytes);
+    }
 }
 
 void commandCall(struct client *c, int flags) {
     struct serverCommand *cmd = c->cmd;
     if (__builtin_expect(monitors, 0) && c->conn) monitorFeedScript(c);
-    uint64_t dirty = dbstats.dirty, output = outputEver(c), start = ticksNow();
+    size_t output = c->out_bytes; /* of which nothing is sent while it runs, but in nested rounds */
+    uint64_t dirty = dbstats.dirty, start = ticksNow();
     c->flags &= ~(uint32_t)CLIENT_ERROR;
     propagateBegin();
     cmd->spec->proc(c);
     uint64_t ticks = ticksNow() - start;
     if (!(c->flags & (CLIENT_SCRIPT | CLIENT_IN_EXEC))) callstats.ticks += ticks;
-    if (flags & CALL_STATS) {
-        countTime(cmd, ticks);
-        if (c->flags & CLIENT_ERROR) cmd->failed++;
-        uint64_t all_ticks = ticks;
-        if (__builtin_expect(c->blocked != NULL, 0)) all_ticks = blockingAddTicks(c, ticks);
-        if (!(c->flags & CLIENT_BLOCKED)) countCall(c, cmd, all_ticks, outputEver(c) - output);
-    }
+    if (flags & CALL_STATS) countStats(c, cmd, ticks, (int64_t)(c->out_bytes - output));
     if (__builtin_expect(monitors, 0) && (c->conn || c->flags & CLIENT_SCRIPT)) monitorFeed(c);
     if (flags & CALL_PROPAGATE) propagateAfterCommand(c, dbstats.dirty != dirty);
     propagateEnd();
@@ -269,10 +315,10 @@ static bool refused(struct client *c, struct serverCommand *cmd) {
         replyError(c, "ERR Command not allowed inside a transaction");
         return true;
     }
-    for (int i = 0; i < filter_count; i++) {
-        if (!filters[i](c, cmd)) return true;
+    for (commandFilter **filter = filters; *filter; filter++) {
+        if (!(*filter)(c, cmd)) return true;
     }
-    return false;
+    return cmd->flags & CMD_PROTECTED && protected_filter && !protected_filter(c, cmd);
 }
 
 /* A browser can be tricked into posting a page here, with commands in it: the headers before them end it. */

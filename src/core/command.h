@@ -166,6 +166,7 @@ struct serverCommand { /* runtime */
     struct hashtable *subcommands;     /* of struct serverCommand, NULL when none */
     uint64_t flags, acl;               /* with the computed ones */
     int first_key, last_key, key_step; /* legacy triple, from the first spec */
+    struct keyRef only_key; /* of a command with one key, always at the same place; pos 0: it is not so */
     int id;
     /* statistics */
     uint64_t calls, us, rejected, failed;
@@ -185,9 +186,6 @@ bool commandArityOk(const struct serverCommand *cmd, int argc);
  * zmalloc (NULL when 0), -1 when the arguments do not parse. */
 int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, int argc,
                       struct keyRef **keys);
-/* The key of a command that has one, always, at a fixed place (GET, HSET ...): the short way, without memory.
- */
-bool commandOneKey(const struct serverCommand *cmd, int argc, struct keyRef *key);
 void commandResetStats(void);
 
 /* ---- Call path ---- */
@@ -204,6 +202,11 @@ void commandCountUnblocked(struct client *c, uint64_t ticks);
  * been replied. */
 typedef bool commandFilter(struct client *c, struct serverCommand *cmd);
 void commandAddFilter(commandFilter *fn);
+/* A filter that has no objection to anything, most of the time, says so (it starts without): it is not asked
+ * then. Not from within a filter. */
+void commandFilterIdle(commandFilter *fn, bool idle);
+/* Only for commands with CMD_PROTECTED. */
+void commandAddProtectedFilter(commandFilter *fn);
 
 /* The flags that checks look at: CMD_WRITE, CMD_DENYOOM, CMD_STALE ... of the command that c is about to run.
  */

@@ -101,16 +101,6 @@ int sortGetKeys(const struct serverCommand *cmd, const struct str *argv, int arg
     return count;
 }
 
-bool commandOneKey(const struct serverCommand *cmd, int argc, struct keyRef *key) {
-    const struct commandSpec *command = cmd->spec;
-    if (command->getkeys || command->key_spec_count != 1) return false;
-    const struct keySpec *spec = command->key_specs;
-    bool fixed = spec->begin == KEYS_BEGIN_INDEX && spec->find == KEYS_FIND_RANGE && spec->lastkey == 0;
-    if (!fixed || spec->flags & KEY_NOT_KEY || spec->pos >= argc) return false;
-    *key = (struct keyRef){.pos = spec->pos, .flags = spec->flags};
-    return true;
-}
-
 /* MIGRATE: one key where the specs say, or all behind KEYS when that one is empty. */
 int migrateGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
     (void)cmd;

@@ -6,8 +6,7 @@
  * the beginning, and the rest is told as a number. */
 #include "core/commandlog.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <limits.h>
 
 #include "base/num.h"
 #include "base/ticks.h"
@@ -23,6 +22,8 @@
 #define ARGS_MAX      32  /* kept of a command; the last place tells how many more there were */
 #define ARG_BYTES_MAX 128 /* kept of an argument, and the text that tells how many more there were */
 #define DEFAULT_COUNT 10
+#define ARG_ROOM                                                                                             \
+    (RESP_BIG_ARG + 32) /* an argument that is not big takes less in a request, its length included */
 
 struct entry {
     struct listNode node;
@@ -43,7 +44,7 @@ static struct log {
     [COMMANDLOG_LARGE_REPLY] = {.name = "large-reply"},
 };
 
-struct callLimits call_limits = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+struct callLimits call_limits = {UINT64_MAX, INT64_MAX, INT_MAX};
 
 /* ---- Entries ---- */
 
@@ -102,7 +103,7 @@ void commandlogNote(struct client *c, uint64_t us, uint64_t reply_bytes) {
     if (c->cmd->flags & CMD_SKIP_COMMANDLOG) return;
     note(COMMANDLOG_SLOW, c, us);
     if (c->flags & CLIENT_SCRIPT) return; /* neither comes over the network */
-    if (call_limits.request_bytes != UINT64_MAX) note(COMMANDLOG_LARGE_REQUEST, c, requestBytes(c));
+    if (call_limits.args != INT_MAX) note(COMMANDLOG_LARGE_REQUEST, c, requestBytes(c));
     note(COMMANDLOG_LARGE_REPLY, c, reply_bytes);
 }
 
@@ -216,8 +217,10 @@ static uint64_t ticksOf(uint64_t us) {
 void callLimitsRefresh(void) {
     uint64_t slow = limitOf(&logs[COMMANDLOG_SLOW]), spike = latencyThresholdUs();
     call_limits.ticks = ticksOf(slow < spike ? slow : spike);
-    call_limits.request_bytes = limitOf(&logs[COMMANDLOG_LARGE_REQUEST]);
-    call_limits.reply_bytes = limitOf(&logs[COMMANDLOG_LARGE_REPLY]);
+    uint64_t reply = limitOf(&logs[COMMANDLOG_LARGE_REPLY]);
+    call_limits.reply_bytes = reply > INT64_MAX ? INT64_MAX : (int64_t)reply;
+    uint64_t args = limitOf(&logs[COMMANDLOG_LARGE_REQUEST]) / ARG_ROOM;
+    call_limits.args = args > INT_MAX ? INT_MAX : (int)args;
 }
 
 static bool applyLimits(const char **err) {

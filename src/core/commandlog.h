@@ -8,10 +8,13 @@
 
 enum commandlogType { COMMANDLOG_SLOW, COMMANDLOG_LARGE_REQUEST, COMMANDLOG_LARGE_REPLY, COMMANDLOG_TYPES };
 
-/* What the call path compares each command with before it looks closer. UINT64_MAX: off. `ticks` is the lower
- * one of the slow log's limit and of latency-monitor-threshold (core/latency.h). */
+/* What the call path compares each command with before it looks closer; the largest value of its type: off.
+ * `ticks` is the lower one of the slow log's limit and of latency-monitor-threshold (core/latency.h). A
+ * request with fewer arguments than `args`, none of them big (RESP_BIG_ARG), cannot be large. */
 struct callLimits {
-    uint64_t ticks, request_bytes, reply_bytes;
+    uint64_t ticks;
+    int64_t reply_bytes;
+    int args;
 };
 extern struct callLimits call_limits;
 void callLimitsRefresh(void); /* a directive has changed */

@@ -614,7 +614,7 @@ static void replySetFailed(struct client *c, struct str name, const char *err) {
 static bool changePrepare(struct client *c, struct configChange *changes, int i) {
     struct str name = c->argv[2 + 2 * i];
     changes[i] = (struct configChange){.name = configFindName(name), .value = c->argv[3 + 2 * i]};
-    if (!changes[i].name) {
+    if (!changes[i].name || changes[i].name->directive->flags & CONFIG_LINES) {
         replyErrorFmt(c, "ERR Unknown option or number of arguments for CONFIG SET - '%.*s'", (int)name.len,
                       name.ptr);
         return false;

@@ -411,5 +411,5 @@ void debugInit(void) {
         CONFIG_ENUM("enable-debug-command", NULL, 0, &enabled, DEBUG_NO, names, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    commandAddFilter(debugFilter);
+    commandAddProtectedFilter(debugFilter);
 }

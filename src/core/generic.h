@@ -3,7 +3,6 @@
 
 #include "core/client.h"
 
-
 /* Options of the SCAN family, shared with SSCAN, HSCAN, ZSCAN. */
 struct scanOptions {
     int64_t count;

@@ -17,6 +17,7 @@
 #include "core/command.h"
 
 #define LATENCY_SAMPLES 160
+#define LATENCY_BITS    7 /* precision of the histograms: two significant digits */
 
 /* ---- Spikes ---- */
 extern int64_t latency_threshold_ms; /* latency-monitor-threshold; 0: off */
@@ -59,7 +60,7 @@ static inline void latencyRecord(struct serverCommand *cmd, uint64_t ticks) {
     if (!latency_tracking) return;
     if (__builtin_expect(!cmd->latency, 0)) latencyFirstCall(cmd);
     unsigned __int128 scaled = (unsigned __int128)ticks * latency_ns_per_tick;
-    histogramAdd(cmd->latency, (uint64_t)(scaled >> 32), 1);
+    histogramCount(cmd->latency, LATENCY_BITS, (uint64_t)(scaled >> 32));
 }
 void latencyResetHistograms(void); /* CONFIG RESETSTAT */
 

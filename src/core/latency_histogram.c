@@ -14,7 +14,6 @@
 #include "core/info.h"
 #include "core/reply.h"
 
-#define PRECISION_BITS 7 /* two significant digits */
 #define MAX_NS         UINT64_C(1000000000)
 #define FIRST_LEVEL_NS 1024
 
@@ -25,7 +24,7 @@ static double *percentiles;
 static int percentile_count;
 
 void latencyFirstCall(struct serverCommand *cmd) {
-    cmd->latency = histogramCreate(PRECISION_BITS, MAX_NS);
+    cmd->latency = histogramCreate(LATENCY_BITS, MAX_NS);
 }
 
 /* ---- All commands ---- */

@@ -29,8 +29,16 @@ bool loadingFromAof(void) {
     return state.from_aof;
 }
 
+/* The loader's own clients run what the file says. */
+static bool loadingFilter(struct client *c, struct serverCommand *cmd) {
+    if (cmd->flags & CMD_LOADING || c->flags & (CLIENT_FAKE | CLIENT_SCRIPT)) return true;
+    replyError(c, err_loading);
+    return false;
+}
+
 void loadingStart(uint64_t total_bytes, bool from_aof) {
     state.active = true;
+    commandFilterIdle(loadingFilter, false);
     state.from_aof = from_aof;
     state.start_us = ustime();
     state.total = total_bytes;
@@ -57,14 +65,7 @@ void loadingProgress(uint64_t bytes) {
 void loadingStop(bool success) {
     (void)success;
     state.active = false;
-}
-
-/* The loader's own clients run what the file says. */
-static bool loadingFilter(struct client *c, struct serverCommand *cmd) {
-    if (__builtin_expect(!state.active, 1)) return true;
-    if (cmd->flags & CMD_LOADING || c->flags & (CLIENT_FAKE | CLIENT_SCRIPT)) return true;
-    replyError(c, err_loading);
-    return false;
+    commandFilterIdle(loadingFilter, true);
 }
 
 static sds loadingInfo(sds s) {
@@ -92,5 +93,6 @@ void loadingInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     infoRegister("persistence", loadingInfo);
     commandAddFilter(loadingFilter);
+    commandFilterIdle(loadingFilter, true);
     dbAddExpiryVeto(loadingActive);
 }

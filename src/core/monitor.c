@@ -60,10 +60,18 @@ void monitorFeedScript(struct client *c) {
     if (c->cmd->flags & CMD_SKIP_MONITOR) feed(c);
 }
 
+/* To the outside a watcher looks like a replica: it may not touch the data. */
+static bool refuseData(struct client *c, struct serverCommand *cmd) {
+    if (!(c->flags & CLIENT_MONITOR)) return true;
+    if (!(cmd->flags & (CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE))) return true;
+    replyError(c, "ERR Replica can't interact with the keyspace");
+    return false;
+}
+
 void monitorStop(struct client *c) {
     if (!(c->flags & CLIENT_MONITOR)) return;
     c->flags &= ~(uint32_t)CLIENT_MONITOR;
-    monitors--;
+    if (--monitors == 0) commandFilterIdle(refuseData, true);
     listForEach(&watchers, it) {
         struct watcher *w = listEntry(it, struct watcher, node);
         if (w->client != c) continue;
@@ -83,20 +91,13 @@ void monitorCommand(struct client *c) {
     *w = (struct watcher){.client = c};
     listAddTail(&watchers, &w->node);
     c->flags |= CLIENT_MONITOR;
-    monitors++;
+    if (monitors++ == 0) commandFilterIdle(refuseData, false);
     replyOk(c);
-}
-
-/* To the outside a watcher looks like a replica: it may not touch the data. */
-static bool refuseData(struct client *c, struct serverCommand *cmd) {
-    if (!(c->flags & CLIENT_MONITOR)) return true;
-    if (!(cmd->flags & (CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE))) return true;
-    replyError(c, "ERR Replica can't interact with the keyspace");
-    return false;
 }
 
 void monitorInit(void) {
     listInit(&watchers);
     commandAddFilter(refuseData);
+    commandFilterIdle(refuseData, true);
     clientOnFree(monitorStop);
 }

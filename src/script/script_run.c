@@ -38,25 +38,6 @@ static void raiseKilled(lua_State *L, lua_Hook hook) {
     lua_error(L);
 }
 
-static void timeHook(lua_State *L, lua_Debug *ar) {
-    (void)ar;
-    if (script_run.killed) raiseKilled(L, timeHook);
-    if (!script_run.busy) {
-        if (busy_threshold_ms == 0 || scriptRunUs() < (uint64_t)busy_threshold_ms * 1000) return;
-        script_run.busy = true;
-        serverLog(LL_WARNING,
-                  "Slow script detected: still in execution after %llu milliseconds. You can try killing "
-                  "the script using the %s command. Script name is: %s.",
-                  (unsigned long long)(scriptRunUs() / 1000), killCommand(), script_run.name);
-    }
-    roundNested();
-    if (script_run.killed) raiseKilled(L, timeHook);
-}
-
-void scriptArmHook(lua_State *L) {
-    lua_sethook(L, timeHook, LUA_MASKCOUNT, SCRIPT_HOOK_PERIOD);
-}
-
 /* What a busy server still does: SHUTDOWN only when it need not save what a script has half done. */
 static bool allowedWhileBusy(const struct client *c, const struct serverCommand *cmd) {
     if (!(cmd->flags & CMD_ALLOW_BUSY)) return false;
@@ -73,9 +54,33 @@ void scriptReplyBusy(struct client *c) {
 }
 
 static bool busyFilter(struct client *c, struct serverCommand *cmd) {
-    if (__builtin_expect(!script_run.busy, 1) || allowedWhileBusy(c, cmd)) return true;
+    if (allowedWhileBusy(c, cmd)) return true;
     scriptReplyBusy(c);
     return false;
+}
+
+static void setBusy(bool busy) {
+    script_run.busy = busy;
+    commandFilterIdle(busyFilter, !busy);
+}
+
+static void timeHook(lua_State *L, lua_Debug *ar) {
+    (void)ar;
+    if (script_run.killed) raiseKilled(L, timeHook);
+    if (!script_run.busy) {
+        if (busy_threshold_ms == 0 || scriptRunUs() < (uint64_t)busy_threshold_ms * 1000) return;
+        setBusy(true);
+        serverLog(LL_WARNING,
+                  "Slow script detected: still in execution after %llu milliseconds. You can try killing "
+                  "the script using the %s command. Script name is: %s.",
+                  (unsigned long long)(scriptRunUs() / 1000), killCommand(), script_run.name);
+    }
+    roundNested();
+    if (script_run.killed) raiseKilled(L, timeHook);
+}
+
+void scriptArmHook(lua_State *L) {
+    lua_sethook(L, timeHook, LUA_MASKCOUNT, SCRIPT_HOOK_PERIOD);
 }
 
 void scriptKill(struct client *c, enum scriptKind kind) {
@@ -184,7 +189,7 @@ static void endRun(struct client *c) {
     script_run.client->user = NULL; /* was borrowed */
     script_run.name = NULL;
     script_run.caller = NULL;
-    script_run.busy = false;
+    if (script_run.busy) setBusy(false);
     scriptVmUsed(script_run.kind);
     propagateSuppress(c); /* its effects have been propagated */
 }
@@ -233,4 +238,5 @@ void scriptRunInit(void) {
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     commandAddFilter(busyFilter);
+    commandFilterIdle(busyFilter, true);
 }

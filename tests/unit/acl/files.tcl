@@ -19,7 +19,8 @@ start_server {overrides {user {bob on >p ~app:* (+get ~x) +@read db=1} acl-pubsu
         assert_equal [list $bob {user default on nopass sanitize-payload ~* &* +@all}] [r acl list]
     }
 
-    test {users are no business of CONFIG GET} {
+    test {users are no business of CONFIG GET and CONFIG SET} {
+        assert_error "ERR Unknown option or number of arguments for CONFIG SET - 'user'" {r config set user {bob off}}
         assert_equal {} [r config get user]
         assert_equal -1 [lsearch -exact [r config get *] user]
     }

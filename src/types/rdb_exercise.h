@@ -1,0 +1,238 @@
+/* rdb_exercise.h - for tests and fuzzers: load a value from bytes, whatever they are, and use it in every way
+ * that could trip over something that should not have been let in. */
+#pragma once
+
+#include "base/assert.h"
+#include "base/zmalloc.h"
+#include "core/command.h"
+#include "core/config.h"
+#include "core/rewrite.h"
+#include "core/type.h"
+#include "types/hash_private.h"
+#include "types/list.h"
+#include "types/set.h"
+#include "types/stream_node.h"
+#include "types/t_string.h"
+#include "types/types.h"
+#include "types/zset.h"
+
+/* A stream that comes in pieces of this many bytes, as files and sockets may. */
+struct exerciseSource {
+    struct str left;
+    size_t piece;
+};
+static ssize_t exerciseRead(void *priv, char *p, size_t n) {
+    struct exerciseSource *s = priv;
+    if (n > s->piece) n = s->piece;
+    if (n > s->left.len) n = s->left.len;
+    memcpy(p, s->left.ptr, n);
+    s->left = strN(s->left.ptr + n, s->left.len - n);
+    return (ssize_t)n;
+}
+
+/* The value as an object of its own, or NULL. piece 0: from memory, else from a stream of pieces. */
+static struct object *exerciseLoad(struct str body, bool deep, size_t piece, enum rdbLoaded *result) {
+    struct exerciseSource source = {body, piece};
+    struct rdbReader r = {.version = RDB_VERSION, .deep = deep, .from_client = true};
+    struct object *o = NULL;
+    struct value v;
+    uint8_t type;
+    if (piece)
+        rioReaderInit(&r.io, exerciseRead, &source, RIO_SIZE_UNKNOWN);
+    else
+        rioReaderInitMemory(&r.io, body);
+    *result = rioReadByte(&r.io, &type) ? rdbReadValue(&r, type, &v) : RDB_FAILED;
+    if (*result == RDB_LOADED) o = objectCreate(STR("key"), OBJ_NO_EXPIRE, v);
+    serverAssert((*result == RDB_FAILED) == rioFailed(&r.io));
+    rdbReaderFree(&r);
+    return o;
+}
+
+static inline sds exerciseSave(const struct object *o) {
+    sds bytes = sdsempty();
+    struct rioWriter w;
+    rioWriterInit(&w, rioSinkSds, &bytes);
+    rioWriteByte(&w, rdbValueType(o));
+    rdbWriteValue(&w, o);
+    rioFlush(&w);
+    rioWriterFree(&w);
+    return bytes;
+}
+
+static inline sds exerciseRewrite(const struct object *o) {
+    sds text = sdsempty();
+    struct rioWriter w;
+    rioWriterInit(&w, rioSinkSds, &text);
+    objectTypeOf(o)->rewrite(&w, objectKey(o), o);
+    rioFlush(&w);
+    rioWriterFree(&w);
+    return text;
+}
+
+/* ---- Changing it, until nothing is left ---- */
+
+static void exerciseList(struct object *o) {
+    struct listRef l = listTypeOpen(o);
+    struct listIterator it;
+    char text[LP_INTBUF_SIZE];
+    uint64_t n = 0;
+    for (bool more = listTypeSeek(&it, l, -1); more; more = listTypePrev(&it)) {
+        listTypeText(&it, text);
+        n++;
+    }
+    listTypeStop(&it);
+    serverAssert(n == listTypeLength(l));
+    listTypePush(&l, STR("pushed"), LIST_LEFT);
+    listTypePush(&l, STR("pushed"), LIST_RIGHT);
+    listTypeSet(&l, (int64_t)n / 2, STR("set"));
+    listTypeDelete(&l, 1, n);
+    listTypeShrink(&l);
+    serverAssert(listTypeLength(l) == 2);
+    listTypeCommit(o, l);
+}
+
+static void exerciseSet(struct object *o, struct object *copy) {
+    struct setRef s = setOpen(copy);
+    struct setIterator it;
+    struct setMember m;
+    setRandom(s, &m);
+    setAdd(&s, STR("a member that is added"));
+    setIterate(&it, setOpen(o));
+    while (setNext(&it, &m)) {
+        bool removed = setRemove(&s, m.s);
+        serverAssert(removed);
+    }
+    setStop(&it);
+    serverAssert(setSize(s) <= 1);
+    setCommit(copy, s);
+}
+
+/* copy: opened here and dropped here; only its header is left. */
+static void exerciseHash(struct object *o, struct object *copy) {
+    struct hash from, h;
+    struct hashIterator it;
+    struct hashItem item;
+    hashOpen(&from, o);
+    hashOpen(&h, copy);
+    hashRandomPlace(&h);
+    hashSet(&h, STR("a field that is added"), (struct hashInput){STR("value"), NULL}, false);
+    hashIterate(&it, &from);
+    while (hashNext(&it, &item)) {
+        if (item.expire_ms != HASH_NO_EXPIRE) hashSetExpire(&h, item.field.s, item.expire_ms + 1);
+        hashRemove(&h, item.field.s);
+        serverAssert(!hashGet(&h, item.field.s, NULL));
+    }
+    hashStop(&it);
+    hashDrop(&h);
+}
+
+static void exerciseZset(struct object *o, struct object *copy) {
+    struct zsetRef z = zsetOpen(copy);
+    struct zsetIterator it;
+    struct zsetElement e;
+    struct zsetPlace p;
+    double score = 0.5;
+    uint64_t i = 0;
+    zsetAdd(&z, STR("a member that is added"), &score, 0);
+    for (it = zsetIterate(zsetOpen(o), 0); zsetNext(&it, &e); i++) {
+        bool found = zsetFind(z, e.member, &p);
+        serverAssert(found);
+        double moved = -e.score;
+        if (i % 3 == 0) zsetAdd(&z, e.member, &moved, 0);
+        if (i % 3 == 1) zsetRemove(&z, e.member);
+    }
+    zsetRemoveRange(&z, 0, zsetLength(z));
+    zsetCommit(copy, z);
+}
+
+static void exerciseStream(struct object *copy) {
+    struct stream *s = streamOpen(copy);
+    struct streamIterator it;
+    struct str pair[2] = {STR("field"), STR("value")}, field, value;
+    struct streamID last = s->last_id;
+    for (int reverse = 0; reverse < 2; reverse++) {
+        uint64_t n = 0;
+        streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, reverse);
+        for (; streamNext(&it); n++)
+            for (int64_t i = 0; i < it.pairs; i++) streamNextPair(&it, &field, &value);
+        streamStop(&it);
+    }
+    if (streamIDNext(&last)) streamAppend(s, last, pair, 1);
+    streamDelete(s, s->first_id);
+    struct streamTrim half = {.kind = TRIM_MAXLEN, .maxlen = (int64_t)s->length / 2};
+    struct streamTrim all = {.kind = TRIM_MINID, .minid = STREAM_ID_MAX, .approximate = true};
+    streamTrimTo(s, &half);
+    streamTrimTo(s, &all);
+}
+
+static void exerciseChange(struct object *o) {
+    const struct objectType *type = objectTypeOf(o);
+    struct object *copy = objectCreate(STR("copy"), OBJ_NO_EXPIRE, type->copy(o));
+    switch (type->id) {
+    case OBJ_LIST: exerciseList(copy); break;
+    case OBJ_SET: exerciseSet(o, copy); break;
+    case OBJ_ZSET: exerciseZset(o, copy); break;
+    case OBJ_STREAM: exerciseStream(copy); break;
+    case OBJ_HASH:
+        exerciseHash(o, copy);
+        objectFreeHeader(copy);
+        return;
+    }
+    objectFree(copy);
+}
+
+/* ---- All of it ---- */
+
+static void exerciseValue(const struct object *o, uint8_t digest[20]) {
+    const struct objectType *type = objectTypeOf(o);
+    memset(digest, 0, 20);
+    type->digest(o, digest);
+    type->memoryUsage(o, 0);
+    type->memoryUsage(o, 5);
+    type->freeEffort(o);
+    type->encodingName(o);
+    sdsfree(exerciseRewrite(o));
+}
+
+/* Loads, uses, saves, loads again and compares. */
+static enum rdbLoaded exercise(struct str body, bool deep, size_t piece) {
+    enum rdbLoaded result, again;
+    uint8_t digest[20], other[20];
+    struct object *o = exerciseLoad(body, deep, piece, &result);
+    if (!o) return result;
+    exerciseValue(o, digest);
+    sds bytes = exerciseSave(o);
+    struct object *reloaded = exerciseLoad(sdsview(bytes), deep, 0, &again);
+    serverAssert(reloaded);
+    exerciseValue(reloaded, other);
+    serverAssert(memcmp(digest, other, sizeof digest) == 0);
+    exerciseChange(reloaded);
+    objectFree(reloaded);
+    sdsfree(bytes);
+    exerciseChange(o);
+    objectFree(o);
+    return result;
+}
+
+/* ---- For fuzzing: | flags | type | value |, the bits of flags being deep, btree, and how it is read ---- */
+
+static inline enum rdbLoaded exerciseFuzzed(struct str bytes) {
+    const char *err;
+    static const size_t pieces[] = {0, 0, 1, 13};
+    if (bytes.len < 1) return RDB_FAILED;
+    unsigned flags = (unsigned char)bytes.ptr[0];
+    configSet("zset-index", flags & 2 ? STR("btree") : STR("skiplist"), &err);
+    return exercise(strN(bytes.ptr + 1, bytes.len - 1), flags & 1, pieces[flags >> 2 & 3]);
+}
+
+/* The types and what they need. Their tables of commands are the caller's to define (empty). */
+static inline void exerciseInit(void) {
+    commandCoreInit();
+    rdbInit();
+    stringInit();
+    listTypeInit();
+    setInit();
+    hashTypeInit();
+    zsetInit();
+    streamInit();
+}

@@ -1,0 +1,647 @@
+/* rdb_hooks_test.c - values of all types and encodings to bytes and back; the formats of older servers; and
+ * bytes that are wrong in any place: each must give a value that can be used, or an error. */
+#include <dirent.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/num.h"
+#include "base/random.h"
+#include "commands/commands.h"
+#include "core/config.h"
+#include "core/cron.h"
+#include "types/rdb_exercise.h"
+#include "types/rdb_hooks.h"
+#include "types/t_string.h"
+
+/* The rooms register tables that are above this floor. */
+const struct commandSpec commandsString[] = {{0}}, commandsList[] = {{0}}, commandsSet[] = {{0}},
+                         commandsHash[] = {{0}}, commandsSortedSet[] = {{0}}, commandsStream[] = {{0}};
+
+#define CORPUS "../tests/fuzz/corpus/restore"
+#define NOW_MS 1700000000000
+
+static void set(const char *name, const char *value) {
+    const char *err;
+    assert_true(configSet(name, strOf(value), &err));
+}
+
+static struct object *object(struct value v) {
+    return objectCreate(STR("key"), OBJ_NO_EXPIRE, v);
+}
+
+/* "17": what is behind `prefix`; every third is a number of its own. */
+static struct str nameOf(char *buf, size_t size, const char *prefix, int i) {
+    int n = i % 3 ? snprintf(buf, size, "%s%d", prefix, i) : snprintf(buf, size, "%d", i * 1001);
+    return strN(buf, (size_t)n);
+}
+
+/* ---- One of each ---- */
+
+static struct object *newString(int kind) {
+    static char text[3000], scratch[8];
+    memset(text, 'x', sizeof text);
+    static const char *const short_ones[] = {
+        "", "1", "-128", "32768", "-2147483649", "0123", "hello", "9223372036854775807", "x"};
+    int shorts = sizeof short_ones / sizeof *short_ones;
+    if (kind < shorts) return object(stringValue(strOf(short_ones[kind]), scratch));
+    static const size_t lengths[] = {20, 21, 44, 45, 63, 64, 65, 255, 3000};
+    if (kind % 2)
+        for (size_t i = 0; i < sizeof text; i++) text[i] = (char)randomU64();
+    return object(stringValue(strN(text, lengths[(kind - shorts) % 9]), scratch));
+}
+
+static struct object *newList(int n, size_t longest) {
+    struct listRef l = listTypeNew(0);
+    char buf[32], *text = calloc(1, longest + 1);
+    for (int i = 0; i < n; i++) {
+        struct str name = nameOf(buf, sizeof buf, "element ", i);
+        if (i == n / 2 && longest) name = strN(memset(text, 'l', longest), longest);
+        listTypePush(&l, name, LIST_RIGHT);
+    }
+    free(text);
+    return object(listTypeValue(l));
+}
+
+static struct object *newSet(int n, bool integers) {
+    char buf[32];
+    struct setRef s = setNew(STR("1"), 1);
+    for (int i = 0; i < n; i++) {
+        int64_t v = (int64_t)i * i * i * 7 - 1000;
+        setAdd(&s, integers ? strN(buf, ll2string(buf, v)) : nameOf(buf, sizeof buf, "member", i));
+    }
+    return object(setValue(s));
+}
+
+static struct object *newHash(int n, size_t longest, int expiring) {
+    struct hash h;
+    char field[32], value[32], *text = calloc(1, longest + 1);
+    hashNew(&h);
+    for (int i = 0; i < n; i++) {
+        struct str name = nameOf(field, sizeof field, "field", i);
+        struct str v = nameOf(value, sizeof value, "v", i + 1);
+        if (i == n / 2 && longest) v = strN(memset(text, 'v', longest), longest);
+        hashSet(&h, name, (struct hashInput){v, NULL}, false);
+        if (i < expiring) hashSetExpire(&h, name, NOW_MS + 1000 * i);
+    }
+    struct object *o = object(hashValue(&h));
+    free(text);
+    return o;
+}
+
+static struct object *newZset(int n, size_t longest) {
+    static const double special[] = {-INFINITY, INFINITY, 0.1, -1e300, 5e-324, 3, -0.0, 1e17};
+    char buf[32], *text = calloc(1, longest + 1);
+    struct zsetRef z = zsetNew(0, 0);
+    for (int i = 0; i < n; i++) {
+        double score = i < 8 ? special[i] : i % 7 - i / 3.0;
+        struct str name = nameOf(buf, sizeof buf, "member", i);
+        if (i == n / 2 && longest) name = strN(memset(text, 'z', longest), longest);
+        zsetAdd(&z, name, &score, 0);
+    }
+    free(text);
+    return object(zsetValue(z));
+}
+
+static struct object *newStream(int n, int groups) {
+    struct stream *s = streamNew();
+    char buf[4][32];
+    for (int i = 0; i < n; i++) {
+        struct str pairs[4] = {STR("field"), nameOf(buf[1], 32, "v", i), nameOf(buf[2], 32, "f", i / 10),
+                               STR("x")};
+        streamAppend(s, (struct streamID){(uint64_t)(5 + i / 3), (uint64_t)(i + 1)}, pairs, 1 + i % 2);
+    }
+    for (int i = 3; i < n; i += 7)
+        streamDelete(s, (struct streamID){(uint64_t)(5 + i / 3), (uint64_t)(i + 1)});
+    for (int g = 0; g < groups; g++) {
+        struct streamGroup *group =
+            streamGroupCreate(s, nameOf(buf[0], 32, "group", g), s->last_id, g ? g : STREAM_READ_UNKNOWN);
+        for (int c = 0; c < groups; c++) {
+            struct str name = nameOf(buf[1], 32, "consumer", c);
+            struct streamConsumer *consumer = streamConsumerCreate(group, name, NOW_MS + c);
+            if (c > 1) consumer->active_ms = NOW_MS + 2 * c;
+            for (int i = 0; i < n; i += 5 + c)
+                streamPendingSet(group, (struct streamID){(uint64_t)i, (uint64_t)c}, consumer, NOW_MS + i)
+                    ->deliveries = (uint64_t)i;
+        }
+    }
+    return object(streamValue(s));
+}
+
+/* The nth value of the collection; NULL behind the last. */
+static struct object *sample(int n) {
+    if (n < 18) return newString(n);
+    switch (n - 18) {
+    case 0: return newList(1, 0);
+    case 1: return newList(100, 0);
+    case 2: return newList(2000, 0);
+    case 3: return newList(30, 9000);
+    case 4: return newSet(1, true);
+    case 5: return newSet(20, true);
+    case 6: return newSet(512, true);
+    case 7: return newSet(600, true);
+    case 8: return newSet(10, false);
+    case 9: return newSet(128, false);
+    case 10: return newSet(300, false);
+    case 11: return newHash(2, 0, 0);
+    case 12: return newHash(20, 0, 0);
+    case 13: return newHash(512, 0, 0);
+    case 14: return newHash(600, 300, 0);
+    case 15: return newHash(4, 65, 0);
+    case 16: return newHash(5, 0, 2);
+    case 17: return newHash(70, 2000, 70);
+    case 18: return newZset(1, 0);
+    case 19: return newZset(40, 0);
+    case 20: return newZset(129, 0);
+    case 21: return newZset(2000, 0);
+    case 22: return newZset(9, 100);
+    case 23: return newStream(0, 2);
+    case 24: return newStream(3, 0);
+    case 25: return newStream(50, 3);
+    case 26: return newStream(500, 4);
+    default: return NULL;
+    }
+}
+#define SAMPLES 45
+
+static void assertSame(const struct object *a, const struct object *b) {
+    uint8_t x[20], y[20];
+    exerciseValue(a, x);
+    exerciseValue(b, y);
+    assert_memory_equal(x, y, sizeof x);
+}
+
+/* ---- Round trips ---- */
+
+static void everyValueComesBack(void **state) {
+    (void)state;
+    static const size_t pieces[] = {0, 1, 7, 4096, 1 << 20};
+    for (int index = 0; index < 2; index++) {
+        set("zset-index", index ? "btree" : "skiplist");
+        for (int n = 0; n < SAMPLES; n++) {
+            struct object *o = sample(n);
+            sds bytes = exerciseSave(o);
+            for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
+                enum rdbLoaded result;
+                struct object *back = exerciseLoad(sdsview(bytes), p % 2, pieces[p], &result);
+                assert_int_equal(result, RDB_LOADED);
+                assertSame(o, back);
+                assert_string_equal(objectTypeOf(o)->encodingName(o), objectTypeOf(back)->encodingName(back));
+                sds again = exerciseSave(back);
+                assert_int_equal(sdslen(bytes), sdslen(again));
+                objectFree(back);
+                sdsfree(again);
+            }
+            assert_int_equal(exercise(sdsview(bytes), true, 0), RDB_LOADED);
+            sdsfree(bytes);
+            objectFree(o);
+        }
+    }
+    assert_null(sample(SAMPLES));
+}
+
+static void groupsComeBack(void **state) {
+    (void)state;
+    struct object *o = newStream(50, 3);
+    sds bytes = exerciseSave(o);
+    enum rdbLoaded result;
+    struct object *back = exerciseLoad(sdsview(bytes), true, 0, &result);
+    struct stream *s = streamOpen(o), *t = streamOpen(back);
+    assert_int_equal(s->entries_added, t->entries_added);
+    assert_memory_equal(&s->max_deleted_id, &t->max_deleted_id, sizeof s->max_deleted_id);
+    assert_memory_equal(&s->first_id, &t->first_id, sizeof s->first_id);
+    assert_int_equal(t->groups.size, 3);
+    struct streamGroup *a = streamGroupFind(s, STR("group1")), *b = streamGroupFind(t, STR("group1"));
+    assert_int_equal(a->entries_read, b->entries_read);
+    assert_int_equal(a->pending.size, b->pending.size);
+    struct streamConsumer *c = streamConsumerFind(a, STR("consumer2")),
+                          *d = streamConsumerFind(b, STR("consumer2"));
+    assert_int_equal(c->seen_ms, d->seen_ms);
+    assert_int_equal(c->active_ms, d->active_ms);
+    assert_int_equal(c->pending.size, d->pending.size);
+    struct streamNack *n = streamPendingFind(b, (struct streamID){14, 2});
+    assert_ptr_equal(n->consumer, d);
+    assert_int_equal(n->delivered_ms, NOW_MS + 14);
+    assert_int_equal(n->deliveries, 14);
+    sdsfree(bytes);
+    objectFree(o);
+    objectFree(back);
+}
+
+static void expiredFieldsStayOut(void **state) {
+    (void)state;
+    struct object *o = newHash(10, 0, 4); /* the first is due now, then one every second */
+    sds bytes = exerciseSave(o);
+    enum rdbLoaded result;
+    struct hash h;
+    assert_int_equal(bytes[0], RDB_TYPE_HASH_EXPIRING);
+    for (int over = 0; over <= 4; over++) {
+        cmd_time_ms = NOW_MS + 1000 * over - 999;
+        struct object *back = exerciseLoad(sdsview(bytes), true, 0, &result);
+        hashOpen(&h, back);
+        assert_int_equal(hashSize(&h), 10 - over);
+        assert_int_equal(hashHasExpiring(&h), over < 4);
+        objectFree(back);
+    }
+    struct object *all = newHash(3, 0, 3);
+    sds doomed = exerciseSave(all);
+    assert_null(exerciseLoad(sdsview(doomed), true, 0, &result));
+    assert_int_equal(result, RDB_EMPTY);
+    cmd_time_ms = NOW_MS;
+    objectFree(all);
+    objectFree(o);
+    sdsfree(doomed);
+    sdsfree(bytes);
+}
+
+static void limitsOfNowDecide(void **state) {
+    (void)state;
+    static const struct {
+        const char *directive, *low, *high;
+        int sample;
+        const char *encoding;
+    } cases[] = {
+        {"list-max-listpack-size", "10", "-2", 19, "quicklist"},
+        {"set-max-intset-entries", "5", "512", 23, "hashtable"},
+        {"set-max-listpack-entries", "5", "128", 26, "hashtable"},
+        {"set-max-listpack-value", "5", "64", 26, "hashtable"},
+        {"hash-max-listpack-entries", "1", "512", 29, "hashtable"},
+        {"hash-max-listpack-entries", "5", "512", 30, "hashtable"},
+        {"hash-max-listpack-value", "3", "64", 30, "hashtable"},
+        {"zset-max-listpack-entries", "3", "128", 37, "skiplist"},
+        {"zset-max-listpack-value", "3", "64", 37, "skiplist"},
+    };
+    set("zset-index", "skiplist");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        enum rdbLoaded result;
+        struct object *o = sample(cases[i].sample);
+        sds bytes = exerciseSave(o);
+        set(cases[i].directive, cases[i].low);
+        struct object *back = exerciseLoad(sdsview(bytes), false, 0, &result);
+        assert_string_equal(objectTypeOf(back)->encodingName(back), cases[i].encoding);
+        assert_string_not_equal(objectTypeOf(back)->encodingName(o), cases[i].encoding);
+        assertSame(o, back);
+        set(cases[i].directive, cases[i].high);
+        sdsfree(bytes);
+        objectFree(o);
+        objectFree(back);
+    }
+}
+
+static void compressedNodesStayCompressed(void **state) {
+    (void)state;
+    set("list-compress-depth", "1");
+    struct object *o = newList(5000, 0);
+    sds bytes = exerciseSave(o);
+    set("rdbcompression", "no");
+    sds plain = exerciseSave(o);
+    assert_true(sdslen(plain) > sdslen(bytes)); /* the ends are not compressed in memory ... */
+    set("list-compress-depth", "0");
+    struct object *flat = newList(5000, 0);
+    sds all = exerciseSave(flat);
+    assert_true(sdslen(all) > sdslen(plain) * 3 / 2); /* ... what is between them is, in both */
+    set("rdbcompression", "yes");
+    assert_int_equal(exercise(sdsview(bytes), true, 0), RDB_LOADED);
+    sdsfree(bytes);
+    sdsfree(plain);
+    sdsfree(all);
+    objectFree(o);
+    objectFree(flat);
+}
+
+/* ---- Rewriting ---- */
+
+static int countOf(const char *text, const char *what) {
+    int n = 0;
+    for (; (text = strstr(text, what)); text++) n++;
+    return n;
+}
+
+static void rewritingComesInPortions(void **state) {
+    (void)state;
+    static const struct {
+        int sample;
+        const char *command;
+        int times;
+    } cases[] = {
+        {3, "SET", 1},     {19, "RPUSH", 2},   {20, "RPUSH", 32},  {23, "SADD", 1},
+        {25, "SADD", 10},  {29, "HSET", 1},    {31, "HSET", 8},    {34, "HSET", 1},
+        {34, "HSETEX", 2}, {35, "HSETEX", 70}, {38, "ZADD", 3},    {41, "XADD", 1},
+        {41, "XGROUP", 6}, {42, "XADD", 3},    {43, "XCLAIM", 81}, {43, "XSETID", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct object *o = sample(cases[i].sample);
+        sds text = exerciseRewrite(o);
+        char word[32];
+        snprintf(word, sizeof word, "$%zu\r\n%s\r\n", strlen(cases[i].command), cases[i].command);
+        if (countOf(text, word) != cases[i].times) print_message("sample %d: %s\n", cases[i].sample, word);
+        assert_int_equal(countOf(text, word), cases[i].times);
+        sdsfree(text);
+        objectFree(o);
+    }
+}
+
+/* ---- Older formats ---- */
+
+static sds byte(sds s, unsigned b) {
+    char c = (char)b;
+    return sdscatlen(s, &c, 1);
+}
+
+static sds blob(sds s, const void *p, size_t n) {
+    assert_true(n < 64);
+    return sdscatlen(byte(s, (unsigned)n), p, n);
+}
+
+/* "b" 300 "a" -1 as a ziplist. */
+static const unsigned char ziplist[] = {23,  0,    0,    0, 20, 0, 0, 0, 4, 0, 0, 1, 'b', /* */
+                                        3,   0xc0, 0x2c, 1,                               /* 300 in 16 bits */
+                                        4,   0xfe, 0xff,                                  /* -1 in 8 bits */
+                                        3,   0xf3,                                        /* 2, immediate */
+                                        0xff};
+
+static struct object *loadOld(int type, sds body, enum rdbLoaded *result) {
+    sds bytes = sdscatlen(byte(sdsempty(), (unsigned)type), body, sdslen(body));
+    struct object *o = exerciseLoad(sdsview(bytes), true, 0, result);
+    assert_int_equal(exercise(sdsview(bytes), false, 3), *result);
+    sdsfree(bytes);
+    sdsfree(body);
+    return o;
+}
+
+static void expectOld(int type, sds body, struct object *want) {
+    enum rdbLoaded result;
+    struct object *o = loadOld(type, body, &result);
+    assert_int_equal(result, RDB_LOADED);
+    assertSame(want, o);
+    objectFree(o);
+    objectFree(want);
+}
+
+static struct object *listOf(const char *const *elements) {
+    struct listRef l = listTypeNew(0);
+    for (; *elements; elements++) listTypePush(&l, strOf(*elements), LIST_RIGHT);
+    return object(listTypeValue(l));
+}
+
+struct scored {
+    const char *member;
+    double score;
+};
+static struct object *zsetOf(const struct scored *pairs) {
+    struct zsetRef z = zsetNew(0, 0);
+    for (; pairs->member; pairs++) {
+        double score = pairs->score;
+        zsetAdd(&z, strOf(pairs->member), &score, 0);
+    }
+    return object(zsetValue(z));
+}
+
+static void oldFormatsAreRead(void **state) {
+    (void)state;
+    static const char *const elements[] = {"b", "300", "-1", "2", NULL};
+    static const char *const twice[] = {"b", "300", "-1", "2", "b", "300", "-1", "2", NULL};
+    struct hash h;
+    expectOld(RDB_TYPE_LIST, sdsnewlen("\4\1b\xc1\x2c\1\xc0\xff\1\x32", 10), listOf(elements));
+    expectOld(RDB_TYPE_LIST_ZIPLIST, blob(sdsempty(), ziplist, sizeof ziplist), listOf(elements));
+    sds two = blob(blob(sdsnew("\2"), ziplist, sizeof ziplist), ziplist, sizeof ziplist);
+    expectOld(RDB_TYPE_LIST_QUICKLIST, two, listOf(twice));
+
+    hashNew(&h);
+    hashSet(&h, STR("b"), (struct hashInput){STR("300"), NULL}, false);
+    hashSet(&h, STR("-1"), (struct hashInput){STR("2"), NULL}, false);
+    expectOld(RDB_TYPE_HASH_ZIPLIST, blob(sdsempty(), ziplist, sizeof ziplist), object(hashValue(&h)));
+    /* The value of b has room for two bytes more; a length in five bytes. */
+    static const unsigned char zipmap[] = {2,   1,   'b',  3, 2, '3', '0', '0', '?', '?', 2,
+                                           '-', '1', 0xfe, 1, 0, 0,   0,   0,   '2', 0xff};
+    expectOld(RDB_TYPE_HASH_ZIPMAP, blob(sdsempty(), zipmap, sizeof zipmap), object(hashValue(&h)));
+
+    /* -1 has to be the first: members b 300 and -1 2 are out of order. */
+    enum rdbLoaded result;
+    assert_null(loadOld(RDB_TYPE_ZSET_ZIPLIST, blob(sdsempty(), ziplist, sizeof ziplist), &result));
+    assert_int_equal(result, RDB_FAILED);
+    unsigned char sorted[sizeof ziplist];
+    memcpy(sorted, ziplist, sizeof ziplist);
+    sorted[15] = sorted[16] = 0; /* 300 becomes 0 */
+    static const struct scored pairs[] = {{"b", 0}, {"-1", 2}, {NULL, 0}};
+    expectOld(RDB_TYPE_ZSET_ZIPLIST, blob(sdsempty(), sorted, sizeof sorted), zsetOf(pairs));
+
+    static const struct scored texts[] = {{"a", 1.5}, {"b", -INFINITY}, {"c", INFINITY}, {NULL, 0}};
+    static const char text_scores[] = "\3\1a\0031.5\1b\xff\1c\xfe";
+    expectOld(RDB_TYPE_ZSET, sdsnewlen(text_scores, sizeof text_scores - 1), zsetOf(texts));
+    assert_null(loadOld(RDB_TYPE_ZSET, sdsnewlen("\1\1a\xfd", 4), &result));
+    assert_int_equal(result, RDB_FAILED); /* NaN */
+}
+
+static void oldStreamsAreRead(void **state) {
+    (void)state;
+    struct object *o = newStream(20, 0);
+    struct stream *s = streamOpen(o);
+    streamGroupCreate(s, STR("g"), (struct streamID){6, 2}, STREAM_READ_UNKNOWN);
+    sds now = exerciseSave(o);
+    /* Version 3 ends with: first ID, deleted ID, added, groups: count "g" 6 2 -1 pending consumers. */
+    size_t tail = 2 + 2 + 1 + 1 + 2 + 2 + 9 + 1 + 1;
+    sds first = sdscatlen(sdsnewlen(now, sdslen(now) - tail), "\1\1g\6\2\0\0", 7);
+    first[0] = RDB_TYPE_STREAM_LISTPACKS;
+    enum rdbLoaded result;
+    struct object *back = exerciseLoad(sdsview(first), true, 0, &result);
+    assert_int_equal(result, RDB_LOADED);
+    assertSame(o, back);
+    struct stream *t = streamOpen(back);
+    assert_memory_equal(&t->first_id, &s->first_id, sizeof s->first_id);
+    assert_int_equal(t->entries_added, t->length);
+    assert_int_equal(streamGroupFind(t, STR("g"))->entries_read, STREAM_READ_UNKNOWN);
+    objectFree(back);
+    now[0] = RDB_TYPE_STREAM_LISTPACKS_2;
+    assert_int_equal(exercise(sdsview(now), true, 0), RDB_LOADED);
+    sdsfree(first);
+    sdsfree(now);
+    objectFree(o);
+}
+
+/* ---- What must not be let in ---- */
+
+static void expectFailure(const char *why, sds bytes, const char *error) {
+    struct rdbReader r = {.version = RDB_VERSION, .deep = true};
+    struct value v;
+    uint8_t type;
+    rioReaderInitMemory(&r.io, sdsview(bytes));
+    assert_true(rioReadByte(&r.io, &type));
+    assert_int_equal(rdbReadValue(&r, type, &v), RDB_FAILED);
+    if (!strstr(r.io.error, error)) print_message("%s: %s\n", why, r.io.error);
+    assert_non_null(strstr(r.io.error, error));
+    rdbReaderFree(&r);
+    sdsfree(bytes);
+}
+
+static sds listpackValue(int type, const char *const *elements) {
+    unsigned char *lp = lpNew(0);
+    for (; *elements; elements++) lp = lpAppend(lp, strOf(*elements));
+    sds s = blob(byte(sdsempty(), (unsigned)type), lp, lpBytes(lp));
+    lpFree(lp);
+    return s;
+}
+
+static void wrongValuesAreRefused(void **state) {
+    (void)state;
+    static const char *const twice[] = {"a", "1", "b", "2", "a", "3", NULL};
+    static const char *const odd[] = {"a", "1", "b", NULL};
+    static const char *const again[] = {"1", "2", "1", NULL};
+    expectFailure("set", listpackValue(RDB_TYPE_SET_LISTPACK, again), "twice");
+    expectFailure("hash", listpackValue(RDB_TYPE_HASH_LISTPACK, twice), "twice");
+    expectFailure("zset", listpackValue(RDB_TYPE_ZSET_LISTPACK, twice), "no sorted set");
+    expectFailure("hash", listpackValue(RDB_TYPE_HASH_LISTPACK, odd), "without a value");
+    expectFailure("zset", listpackValue(RDB_TYPE_ZSET_LISTPACK, odd), "no sorted set");
+    expectFailure("set", sdsnewlen("\2\2\1a\1a", 6), "twice");
+    expectFailure("hash", sdsnewlen("\4\2\1a\1b\1a\1b", 10), "twice");
+    expectFailure("zset",
+                  sdsnewlen("\3\2\1a\1"
+                            "1\1a\1"
+                            "1",
+                            10),
+                  "twice");
+    expectFailure("intset", sdsnewlen("\13\14\2\0\0\0\2\0\0\0\5\0\5\0", 14), "not sound");
+    expectFailure("intset", sdsnewlen("\13\14\2\0\0\0\3\0\0\0\5\0\6\0", 14), "not sound");
+    expectFailure("expiry", sdsnewlen("\26\1\1a\1b\xfe\xff\xff\xff\xff\xff\xff\xff", 14), "expires at -2");
+    expectFailure("count", sdsnewlen("\2\x80\x7f\xff\xff\xff\1a", 8), "announced");
+    expectFailure("plain", sdsnewlen("\22\1\3\1a", 5), "unknown form");
+    expectFailure("module", sdsnewlen("\7\1", 2), "module");
+    expectFailure("type", sdsnewlen("\63\1", 2), "unknown type");
+    expectFailure("stream", sdsnewlen("\25\0\1\0\0\0\0\0\0\0\0", 11), "not that of its nodes");
+}
+
+/* An entry that is pending for nobody, for two, or for somebody only. */
+static void pendingEntriesAddUp(void **state) {
+    (void)state;
+    struct object *o = newStream(0, 0);
+    struct stream *s = streamOpen(o);
+    s->last_id = (struct streamID){9, 9};
+    struct streamGroup *g = streamGroupCreate(s, STR("g"), STREAM_ID_MIN, 0);
+    struct streamConsumer *a = streamConsumerCreate(g, STR("a"), 1),
+                          *b = streamConsumerCreate(g, STR("b"), 1);
+    struct streamKey key = streamKeyOf((struct streamID){1, 1}), other = streamKeyOf((struct streamID){1, 2});
+    struct streamNack *nack = streamPendingSet(g, (struct streamID){1, 1}, a, 5);
+    sds good = exerciseSave(o);
+    assert_int_equal(exercise(sdsview(good), true, 0), RDB_LOADED);
+    raxInsert(&b->pending, streamKeyView(&key), nack, NULL);
+    expectFailure("two", exerciseSave(o), "two consumers");
+    raxRemove(&b->pending, streamKeyView(&key), NULL);
+    raxInsert(&b->pending, streamKeyView(&other), nack, NULL);
+    expectFailure("somebody only", exerciseSave(o), "not in its group");
+    raxRemove(&b->pending, streamKeyView(&other), NULL);
+    raxRemove(&a->pending, streamKeyView(&key), NULL);
+    expectFailure("nobody", exerciseSave(o), "no consumer");
+    objectFree(o);
+    sdsfree(good);
+}
+
+/* Cut off anywhere: never a value that is there by chance. */
+static void truncatedValuesFail(void **state) {
+    (void)state;
+    for (int n = 0; n < SAMPLES; n++) {
+        struct object *o = sample(n);
+        sds bytes = exerciseSave(o);
+        size_t len = sdslen(bytes), step = len > 3000 ? len / 1500 : 1;
+        for (size_t cut = 0; cut < len; cut += step) {
+            char *exact = malloc(cut ? cut : 1); /* a read behind its end shows */
+            memcpy(exact, bytes, cut);
+            assert_int_equal(exercise(strN(exact, cut), false, 0), RDB_FAILED);
+            if (cut % 16 == 0) assert_int_equal(exercise(strN(exact, cut), true, 5), RDB_FAILED);
+            free(exact);
+        }
+        sdsfree(bytes);
+        objectFree(o);
+    }
+}
+
+static void mutate(sds bytes) {
+    for (size_t flips = 1 + randomBelow(3); flips; flips--) {
+        size_t at = randomBelow(4) ? randomBelow(sdslen(bytes)) : randomBelow(16) % sdslen(bytes);
+        switch (randomBelow(3)) {
+        case 0: bytes[at] ^= (char)(1 << randomBelow(8)); break;
+        case 1: bytes[at] = (char)randomU64(); break;
+        default: bytes[at] = (char)(bytes[at] + (int)randomBelow(5) - 2);
+        }
+    }
+}
+
+static void damagedValuesAreHarmless(void **state) {
+    (void)state;
+    const char *ops = getenv("MODEL_OPS");
+    uint64_t rounds = ops ? strtoull(ops, NULL, 10) / 1000 : 200;
+    set("rdbcompression", "no"); /* so that what is damaged is the container */
+    for (int n = 0; n < SAMPLES; n++) {
+        set("zset-index", n % 2 ? "btree" : "skiplist");
+        struct object *o = sample(n);
+        sds bytes = exerciseSave(o);
+        uint64_t times = sdslen(bytes) > 5000 ? rounds / 10 : rounds;
+        for (uint64_t i = 0; i < times; i++) {
+            sds damaged = sdsnewlen(bytes, sdslen(bytes));
+            mutate(damaged);
+            exercise(sdsview(damaged), i % 2, i % 3 ? 0 : 11);
+            sdsfree(damaged);
+        }
+        sdsfree(bytes);
+        objectFree(o);
+    }
+    set("rdbcompression", "yes");
+}
+
+/* What fuzzing has found worth keeping: first byte as in tests/fuzz/restore.c, then the value. */
+static void theCorpusIsHarmless(void **state) {
+    (void)state;
+    const char *folder = getenv("FUZZ_CORPUS") ? getenv("FUZZ_CORPUS") : CORPUS;
+    DIR *dir = opendir(folder);
+    if (!dir) print_message("no folder %s\n", folder);
+    assert_non_null(dir);
+    int files = 0;
+    for (struct dirent *e; (e = readdir(dir));) {
+        if (e->d_name[0] == '.') continue;
+        char path[512], bytes[1 << 16];
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        FILE *f = fopen(path, "rb");
+        assert_non_null(f);
+        size_t n = fread(bytes, 1, sizeof bytes, f);
+        fclose(f);
+        exerciseFuzzed(strN(bytes, n));
+        files++;
+    }
+    closedir(dir);
+    assert_true(files > 0);
+}
+
+static int setup(void **state) {
+    (void)state;
+    uint64_t seed = getenv("SEED") ? strtoull(getenv("SEED"), NULL, 10) : randomU64();
+    print_message("SEED=%llu\n", (unsigned long long)seed);
+    randomSeed(seed);
+    exerciseInit();
+    cmd_time_ms = NOW_MS;
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everyValueComesBack),
+        cmocka_unit_test(groupsComeBack),
+        cmocka_unit_test(expiredFieldsStayOut),
+        cmocka_unit_test(limitsOfNowDecide),
+        cmocka_unit_test(compressedNodesStayCompressed),
+        cmocka_unit_test(rewritingComesInPortions),
+        cmocka_unit_test(oldFormatsAreRead),
+        cmocka_unit_test(oldStreamsAreRead),
+        cmocka_unit_test(wrongValuesAreRefused),
+        cmocka_unit_test(pendingEntriesAddUp),
+        cmocka_unit_test(truncatedValuesFail),
+        cmocka_unit_test(damagedValuesAreHarmless),
+        cmocka_unit_test(theCorpusIsHarmless),
+    };
+    return cmocka_run_group_tests(tests, setup, NULL);
+}

@@ -1,0 +1,25 @@
+/* restore.c - libFuzzer target for values in the RDB encoding, as RESTORE and RDB files bring them.
+ *
+ *     make fuzz-restore FUZZ_SECONDS=600
+ *
+ * An input is | flags | type | value |: see exerciseFuzzed. What it finds goes into corpus/restore, which the
+ * unit test types/rdb_hooks_test.c replays. */
+#include "commands/commands.h"
+#include "core/cron.h"
+#include "types/rdb_exercise.h"
+
+/* The rooms register tables that are above their floor. */
+const struct commandSpec commandsString[] = {{0}}, commandsList[] = {{0}}, commandsSet[] = {{0}},
+                         commandsHash[] = {{0}}, commandsSortedSet[] = {{0}}, commandsStream[] = {{0}};
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc, (void)argv;
+    exerciseInit();
+    cmd_time_ms = 1700000000000;
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    exerciseFuzzed(strN((const char *)data, size));
+    return 0;
+}
