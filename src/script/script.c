@@ -23,6 +23,7 @@
 #include "core/reply.h"
 #include "ds/hashtable.h"
 #include "script/functions.h"
+#include "script/script_debug.h"
 #include "script/script_private.h"
 
 #define SHA_LEN          40
@@ -142,7 +143,7 @@ static void eval(struct client *c, struct script *s, int keys, bool read_only) {
     scriptExecute(c, &code, keys, read_only);
 }
 
-static void evalText(struct client *c, bool read_only) {
+static void evalTextPlain(struct client *c, bool read_only) {
     int keys;
     if (!scriptKeyCount(c, &keys, NULL)) return;
     struct script *s = hashtableFind(&by_text, c->argv[1]);
@@ -150,9 +151,21 @@ static void evalText(struct client *c, bool read_only) {
     if (s) eval(c, s, keys, read_only);
 }
 
+static void evalText(struct client *c, bool read_only) {
+    bool debugged =
+        __builtin_expect(debug_armed, 0) && scriptDebugArmed(c) && c->conn && !(c->flags & CLIENT_IN_EXEC);
+    if (debugged && !scriptDebugBegin(c, c->argv[1])) return;
+    evalTextPlain(c, read_only);
+    if (debugged) scriptDebugEnd();
+}
+
 /* What cannot be a name is not found, whatever follows it. */
 static void evalSha(struct client *c, bool read_only) {
     int keys;
+    if (__builtin_expect(debug_armed, 0) && scriptDebugArmed(c)) {
+        replyError(c, "ERR Please use EVAL instead of EVALSHA for debugging");
+        return;
+    }
     bool is_name = c->argv[1].len == SHA_LEN;
     if (is_name && !scriptKeyCount(c, &keys, NULL)) return;
     struct script *s = is_name ? findBySha(c->argv[1]) : NULL;
@@ -215,14 +228,19 @@ void scriptShowCommand(struct client *c) {
         replyError(c, no_such_script);
 }
 
-/* There is no debugger: it can be off only. */
 void scriptDebugCommand(struct client *c) {
-    if (strIs(c->argv[2], "no"))
+    bool sync = strIs(c->argv[2], "sync");
+    if (replyPending(c)) {
+        replyError(c, "ERR SCRIPT DEBUG must be called outside a pipeline");
+    } else if (sync || strIs(c->argv[2], "yes")) {
+        scriptDebugArm(c, sync);
         replyOk(c);
-    else if (strIs(c->argv[2], "yes") || strIs(c->argv[2], "sync"))
-        replyError(c, "ERR This server has no script debugger");
-    else
+    } else if (strIs(c->argv[2], "no")) {
+        scriptDebugDisarm(c);
+        replyOk(c);
+    } else {
         replyError(c, "ERR Use SCRIPT DEBUG YES/SYNC/NO");
+    }
 }
 
 void scriptKillCommand(struct client *c) {
@@ -278,20 +296,22 @@ void scriptFlushCommand(struct client *c) {
 }
 
 void scriptHelpCommand(struct client *c) {
-    static const char *lines[] = {"DEBUG (YES|SYNC|NO)",
-                                  "    Switch the debugger of scripts off. This server has none.",
-                                  "EXISTS <sha1> [<sha1> ...]",
-                                  "    Tell for each script whether it is in the cache.",
-                                  "FLUSH [ASYNC|SYNC]",
-                                  "    Empty the cache of scripts. Without a mode, lazyfree-lazy-user-flush",
-                                  "    decides whether memory is freed in the background.",
-                                  "KILL",
-                                  "    Stop the script that runs now, unless it has written.",
-                                  "LOAD <script>",
-                                  "    Put a script into the cache, and return its SHA-1.",
-                                  "SHOW <sha1>",
-                                  "    Return the text of a script in the cache.",
-                                  NULL};
+    static const char *lines[] = {
+        "DEBUG (YES|SYNC|NO)",
+        "    Debug the next EVAL of this client: on a copy of the data (YES), or on",
+        "    the data, while nothing else is served (SYNC).",
+        "EXISTS <sha1> [<sha1> ...]",
+        "    Tell for each script whether it is in the cache.",
+        "FLUSH [ASYNC|SYNC]",
+        "    Empty the cache of scripts. Without a mode, lazyfree-lazy-user-flush",
+        "    decides whether memory is freed in the background.",
+        "KILL",
+        "    Stop the script that runs now, unless it has written.",
+        "LOAD <script>",
+        "    Put a script into the cache, and return its SHA-1.",
+        "SHOW <sha1>",
+        "    Return the text of a script in the cache.",
+        NULL};
     replyHelp(c, lines);
 }
 
@@ -335,6 +355,7 @@ void scriptInit(void) {
     scriptRunInit();
     scriptVmInit();
     functionsInit();
+    scriptDebugInit();
     commandRegister(commandsScripting);
     infoRegister("memory", memoryInfo);
     memoryAddPart(MEMORY_LUA_CACHES, cacheMemory);

@@ -18,6 +18,7 @@
 #include "core/evict.h"
 #include "core/propagate.h"
 #include "core/reply.h"
+#include "script/script_debug.h"
 #include "script/script_private.h"
 
 #define NUMBER_TEXT_SIZE 40
@@ -88,17 +89,19 @@ static const char *refusal(const struct serverCommand *cmd, int argc) {
     return NULL;
 }
 
-static void runCommand(struct client *c, int argc) {
+/* False: refused. There is a reply in both cases. */
+static bool runCommand(struct client *c, int argc) {
     struct serverCommand *cmd = commandLookup(arguments.argv, argc);
     const char *error = refusal(cmd, argc);
     if (error) {
         replyError(c, error);
-        return;
+        return false;
     }
     c->argv = arguments.argv;
     c->argc = argc;
     c->cmd = cmd;
-    if (commandScriptAllowed(c, cmd)) {
+    bool allowed = commandScriptAllowed(c, cmd);
+    if (allowed) {
         if (cmd->flags & CMD_WRITE) {
             script_run.wrote = true;
             if (script_run.repl == REPL_NONE) propagateSuppress(c);
@@ -109,6 +112,14 @@ static void runCommand(struct client *c, int argc) {
     }
     c->argv = NULL;
     c->argc = 0;
+    return allowed;
+}
+
+/* The same in a debugging session. */
+static void runDebugged(struct client *c, int argc) {
+    scriptDebugCall(arguments.argv, argc);
+    bool ran = runCommand(c, argc);
+    scriptDebugReply(c, !ran);
 }
 
 /* Pushes the reply; true when it is an error. */
@@ -121,6 +132,8 @@ static bool callCommand(lua_State *L) {
     const char *error = takeArguments(L, argc);
     if (error)
         replyError(c, error);
+    else if (__builtin_expect(debug_session.on, 0))
+        runDebugged(c, argc);
     else
         runCommand(c, argc);
     return scriptPushReply(L, c);
@@ -130,7 +143,7 @@ static int apiCall(lua_State *L) {
     return callCommand(L) ? lua_error(L) : 1;
 }
 
-static int apiPcall(lua_State *L) {
+int scriptApiPcall(lua_State *L) {
     callCommand(L);
     return 1;
 }
@@ -226,14 +239,15 @@ static int apiReplicateCommands(lua_State *L) {
     return 1;
 }
 
-/* There is no debugger, so no breakpoint is ever set. */
+/* True when a debugger stops at the next line. */
 static int apiBreakpoint(lua_State *L) {
-    lua_pushboolean(L, false);
+    debug_session.stop_at_next = debug_session.on;
+    lua_pushboolean(L, debug_session.on);
     return 1;
 }
 
 static int apiDebug(lua_State *L) {
-    (void)L;
+    scriptDebugValues(L);
     return 0;
 }
 
@@ -294,7 +308,7 @@ void scriptOpenLoadApi(lua_State *L) {
 
 void scriptOpenApi(lua_State *L, enum scriptKind kind) {
     static const luaL_Reg functions[] = {{"call", apiCall},
-                                         {"pcall", apiPcall},
+                                         {"pcall", scriptApiPcall},
                                          {"acl_check_cmd", apiAclCheckCmd},
                                          {"error_reply", apiErrorReply},
                                          {"status_reply", apiStatusReply},

@@ -7,6 +7,7 @@
  *     function_commands.c FUNCTION, FCALL
  *     script_run.c        running either, the time limit, KILL
  *     script_flags.c      the first line of a script or library, and the flags
+ *     script_debug*.c     the debugger (script_debug.h)
  *     script_vm.c         the two interpreters
  *     script_lua.c        making an interpreter: libraries, the sandbox
  *     script_api.c        redis.* and server.*: what scripts call
@@ -134,6 +135,7 @@ bool scriptCompile(lua_State *L, struct str text, const char *chunkname);
 void scriptFreeze(lua_State *L);
 
 /* ---- script_api.c ---- */
+int scriptApiPcall(lua_State *L);                       /* redis.pcall */
 void scriptOpenApi(lua_State *L, enum scriptKind kind); /* pushes the table */
 void scriptOpenLoadApi(lua_State *L); /* the same while a library is loaded: no commands. Pushes the table. */
 

@@ -31,6 +31,10 @@ struct benchOptions {
     int64_t range; /* of __rand_int__; -1: it stays as it is */
     uint64_t seed;
     bool quiet, csv, loop, show_errors;
+    bool keepalive, tracking, resp3, idle, sequential;
+    int warmup_s, duration_s; /* 0: none, and until `requests` are done */
+    int precision;            /* decimals of milliseconds */
+    bool last_from_stdin;
     const char *tests; /* comma separated names, NULL: all */
     int argc;          /* the command given, if any */
     char **argv;
@@ -38,6 +42,9 @@ struct benchOptions {
 
 /* Fills *o from the command line, or prints what is wrong and exits. */
 void benchParseOptions(struct benchOptions *o, int argc, char **argv);
+
+/* valkey://[user[:password]@]host[:port][/db], also redis://; exits when it is none. */
+void benchParseUri(struct benchOptions *o, const char *uri);
 
 /* ---- One synchronous connection, for handshakes and INFO ---- */
 
@@ -47,24 +54,40 @@ int benchConnect(const struct benchOptions *o, const struct benchServer *server,
 bool benchServerCpu(const struct benchOptions *o, const struct benchServer *server, double *seconds,
                     sds *err);
 
+/* The value of a directive, or NULL when the server does not tell. */
+sds benchServerConfig(const struct benchOptions *o, const struct benchServer *server, const char *name);
+
 /* ---- A command, ready to be sent many times ---- */
 
 struct benchRequest {
-    sds one;         /* the bytes of one command */
-    uint32_t *slots; /* offsets of its __rand_int__ digits */
+    sds one; /* the bytes of one command */
+    struct benchSlot {
+        uint32_t offset; /* of the digits */
+        int shared;      /* 1..9: __rand_1st__ ... have one value in all of a command; 0: __rand_int__ */
+    } * slots;
     int slot_count;
 };
 
 #define BENCH_DIGITS 12 /* of a random number */
 
-/* Arguments may contain __rand_int__ and __data__. */
+#define BENCH_SHARED 10 /* __rand_1st__ to __rand_9th__, and 0 */
+
+/* Where numbers come from: drawn at random from 0 to range-1, or counted up. */
+struct benchNumbers {
+    int64_t range;
+    unsigned digits;       /* how many of the 12 vary */
+    _Atomic int64_t *next; /* BENCH_SHARED counters that all threads share; NULL: random */
+};
+
+/* Arguments may contain __rand_int__, __rand_1st__ ... and __data__. */
 struct benchRequest *benchRequestCreate(const struct benchOptions *o, int argc, const char *const *argv);
 struct benchRequest *benchRequestInline(const char *line);
 void benchRequestFree(struct benchRequest *r);
 /* `count` copies of the command one after the other. */
 sds benchRequestRepeat(const struct benchRequest *r, int count);
-/* New random numbers in the first `count` commands of such a buffer. `digits` is how many of the 12 vary. */
-void benchRequestPatch(const struct benchRequest *r, char *buf, int count, int64_t range, unsigned digits);
+/* New numbers in the first `count` commands of such a buffer. */
+void benchRequestPatch(const struct benchRequest *r, char *buf, int count,
+                       const struct benchNumbers *numbers);
 
 /* ---- One run against one server ---- */
 
@@ -79,6 +102,8 @@ struct benchResult {
 /* Send o->requests commands. False when the run did not come to its end; result->failure tells why. */
 bool benchRun(const struct benchOptions *o, const struct benchServer *server,
               const struct benchRequest *request, const char *title, struct benchResult *result);
+/* As many open files as that many clients take, when the system allows it. */
+void benchRaiseFileLimit(int clients);
 void benchResultFree(struct benchResult *result);
 static inline double benchRps(const struct benchResult *r) {
     return r->seconds > 0 ? (double)r->replies / r->seconds : 0;
@@ -97,7 +122,12 @@ void benchTestsFree(struct benchTest *tests, int count);
 /* ---- Output ---- */
 
 bool benchProgressWanted(const struct benchOptions *o);
-void benchPrintProgress(const char *title, int64_t replies, double seconds);
+struct benchProgress {           /* since the start, or since the last time */
+    int64_t replies, latency_us; /* latencies summed up */
+    double seconds;
+};
+void benchPrintProgress(const char *title, const struct benchProgress *now,
+                        const struct benchProgress *before);
 void benchPrintCsvHeader(void);
 void benchPrintResult(const struct benchOptions *o, const char *title, const struct benchResult *r);
 void benchPrintFailure(const struct benchOptions *o, const char *title, const struct benchResult *r);

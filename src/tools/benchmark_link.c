@@ -38,6 +38,15 @@ static sds encode(int argc, const char *const *argv) {
     return out;
 }
 
+/* The reply's own text, or that of its last element: the value in CONFIG GET's name and value. NULL: there is
+ * neither. */
+static sds textOf(const struct respReply *reply) {
+    bool list = reply->type == RESP_T_ARRAY || reply->type == RESP_T_MAP;
+    if (list && reply->elements == 0) return NULL;
+    if (reply->elements) reply = &reply->element[reply->elements - 1];
+    return reply->str.ptr ? sdsnewstr(reply->str) : sdsempty();
+}
+
 /* The text of the reply, or NULL and *err when it is an error or does not come. */
 static sds call(int fd, int argc, const char *const *argv, sds *err) {
     sds request = encode(argc, argv);
@@ -57,7 +66,7 @@ static sds call(int fd, int argc, const char *const *argv, sds *err) {
     }
     sds text = NULL;
     if (size > 0) {
-        text = sdsnewstr(reply.str);
+        text = textOf(&reply);
         if (reply.type == RESP_T_ERROR) *err = text, text = NULL;
         respReplyFree(&reply);
     } else {
@@ -78,6 +87,9 @@ static bool handshake(const struct benchOptions *o, int fd, sds *err) {
         const char *with_user[] = {"AUTH", o->user, o->password}, *plain[] = {"AUTH", o->password};
         if (!(o->user ? callOk(fd, 3, with_user, err) : callOk(fd, 2, plain, err))) return false;
     }
+    const char *hello[] = {"HELLO", "3"}, *tracking[] = {"CLIENT", "TRACKING", "ON"};
+    if (o->resp3 && !callOk(fd, 2, hello, err)) return false;
+    if (o->tracking && !callOk(fd, 3, tracking, err)) return false;
     if (o->db == 0) return true;
     char db[LONG_STR_SIZE];
     ll2string(db, o->db);
@@ -122,4 +134,16 @@ bool benchServerCpu(const struct benchOptions *o, const struct benchServer *serv
     *seconds = user + sys;
     if (!found) fail(err, "INFO has no used_cpu_user and used_cpu_sys");
     return found;
+}
+
+sds benchServerConfig(const struct benchOptions *o, const struct benchServer *server, const char *name) {
+    sds err = NULL, value = NULL;
+    int fd = benchConnect(o, server, &err);
+    const char *command[] = {"CONFIG", "GET", name};
+    if (fd != -1) {
+        value = call(fd, 3, command, &err);
+        close(fd);
+    }
+    sdsfree(err);
+    return value;
 }

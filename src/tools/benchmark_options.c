@@ -21,7 +21,8 @@ static const char usage_text[] =
     "\n"
     "Without a command, a suite of common commands is run, one test after the other.\n"
     "In the arguments of a command, __rand_int__ becomes a random number (see -r), another one\n"
-    "each time, and __data__ a value of -d bytes.\n"
+    "each time; __rand_1st__, __rand_2nd__ ... __rand_9th__ one that is the same wherever it stands\n"
+    "in one command; and __data__ a value of -d bytes. -- ends the options.\n"
     "\n"
     "Server\n"
     "  -h HOST            host name or address (127.0.0.1)\n"
@@ -29,12 +30,15 @@ static const char usage_text[] =
     "  -s PATH            unix socket, instead of host and port\n"
     "  -a PASSWORD        authenticate with this password\n"
     "  --user NAME        ... as this user; needs -a\n"
+    "  -u URI             valkey://[user[:password]@]host[:port][/db], also redis://\n"
     "  --dbnum N          work in database N (0)\n"
     "\n"
     "Load\n"
     "  -c N               parallel connections (50)\n"
     "  -n N               commands per test, over all connections (100000)\n"
     "  -d N               bytes of __data__ and of the values in the suite (3)\n"
+    "  -3                 speak RESP3\n"
+    "  --enable-tracking  CLIENT TRACKING ON for all connections\n"
     "  -r N               random numbers are drawn from 0 to N-1 and have 12 digits; without this\n"
     "                     option __rand_int__ is sent as it is, so there is one key\n"
     "  -P N               commands sent together before waiting for replies (1)\n"
@@ -42,14 +46,20 @@ static const char usage_text[] =
     "                     ping_mbulk), set, get, incr, lpush, rpush, lpop, rpop, sadd, hset, spop,\n"
     "                     zadd, zpopmin, lrange (lrange_100, _300, _500, _600), mset, mget, xadd\n"
     "  --threads N        client threads (1)\n"
+    "  --sequential       numbers are counted up instead of drawn\n"
+    "  --duration N       each test takes N seconds, whatever -n says\n"
+    "  --warmup N         before each test, N seconds of it are not measured\n"
+    "  -x                 the last argument of the command is read from standard input\n"
+    "  -I                 only connect the clients, and wait\n"
     "  --seed N           start of the random numbers, to repeat a run\n"
-    "  -k 1               keep connections open; there is no other way here\n"
+    "  -k 0|1             0: a new connection for each batch (1)\n"
     "  -l                 run the tests again and again until interrupted\n"
     "\n"
     "Output\n"
     "  -q                 one line per test\n"
     "  --csv              comma separated, with a header line\n"
-    "  -e                 show error replies and go on; otherwise the first one ends the test\n"
+    "  --precision N      decimals of milliseconds (3)\n"
+    "  --show-server-errors, -e  show error replies and go on; otherwise the first one ends the test\n"
     "\n"
     "Comparison\n"
     "  --vs HOST:PORT     run every test against this server, too; may be given several times, also\n"
@@ -67,7 +77,7 @@ static const char usage_text[] =
     "  valkey-benchmark -r 1000 zadd board __rand_int__ player:__rand_int__\n"
     "  valkey-benchmark -p 6379 --vs 127.0.0.1:6380 --name new --name old -P 32 get key:1\n";
 
-enum valueKind { FLAG, NUMBER, NUMBER64, TEXT, SERVER, LABEL, HELP, VERSION };
+enum valueKind { FLAG, NUMBER, NUMBER64, TEXT, SERVER, LABEL, URI, NOT_HERE, HELP, VERSION };
 
 struct option {
     const char *name;
@@ -125,6 +135,8 @@ static void apply(struct benchOptions *o, const struct option *opt, const char *
     case TEXT: *(const char **)opt->to = value; break;
     case SERVER: addServer(o, value); break;
     case LABEL: addLabel(o, value); break;
+    case URI: benchParseUri(o, value); break;
+    case NOT_HERE: complain("This program has no", opt->name); break;
     case HELP: fputs(usage_text, stdout); exit(0);
     case VERSION: printf("valkey-benchmark %s\n", VALKEY_VERSION); exit(0);
     }
@@ -140,15 +152,33 @@ static const struct option *findOption(const struct option *options, const char 
 static void parseWords(struct benchOptions *o, const struct option *options, int argc, char **argv) {
     int i = 1;
     for (; i < argc && argv[i][0] == '-'; i++) {
+        if (strcmp(argv[i], "--") == 0) {
+            i++;
+            break;
+        }
         const struct option *opt = findOption(options, argv[i]);
         if (opt == NULL) complain("Unknown option", argv[i]);
-        bool has_value = opt->kind >= NUMBER && opt->kind <= LABEL;
+        bool has_value = opt->kind >= NUMBER && opt->kind <= URI;
         if (has_value && i + 1 == argc) complain("A value is missing after", argv[i]);
         if (has_value) i++;
         apply(o, opt, argv[i]);
     }
     o->argc = argc - i;
     o->argv = argv + i;
+}
+
+/* The argument that -x reads, behind the others. */
+static void addStdin(struct benchOptions *o) {
+    char **argv = zcalloc((size_t)o->argc + 1, sizeof(argv[0]));
+    memcpy(argv, o->argv, (size_t)o->argc * sizeof(argv[0]));
+    sds text = sdsempty();
+    for (size_t n = 1; n;) {
+        text = sdsMakeRoomFor(text, 64 * 1024);
+        n = fread(text + sdslen(text), 1, sdsavail(text), stdin);
+        sdssetlen(text, sdslen(text) + n);
+    }
+    argv[o->argc++] = text;
+    o->argv = argv;
 }
 
 static void defaultLabels(struct benchOptions *o) {
@@ -168,6 +198,7 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
                                .pipeline = 1,
                                .data_size = 3,
                                .rounds = 5,
+                               .precision = 3,
                                .range = -1,
                                .requests = 100000};
     o->servers[0] = (struct benchServer){.host = "127.0.0.1", .port = 6379};
@@ -187,7 +218,18 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
         {"-t", TEXT, &o->tests, 0, 0},
         {"--threads", NUMBER, &o->threads, 1, BENCH_MAX_THREADS},
         {"--seed", NUMBER64, &seed, 0, INT64_MAX},
-        {"-k", NUMBER, &keepalive, 1, 1},
+        {"-k", NUMBER, &keepalive, 0, 1},
+        {"-u", URI, NULL, 0, 0},
+        {"-3", FLAG, &o->resp3, 0, 0},
+        {"-x", FLAG, &o->last_from_stdin, 0, 0},
+        {"-I", FLAG, &o->idle, 0, 0},
+        {"--enable-tracking", FLAG, &o->tracking, 0, 0},
+        {"--sequential", FLAG, &o->sequential, 0, 0},
+        {"--duration", NUMBER, &o->duration_s, 1, 1000000},
+        {"--warmup", NUMBER, &o->warmup_s, 0, 1000000},
+        {"--precision", NUMBER, &o->precision, 0, 9},
+        {"--show-server-errors", FLAG, &o->show_errors, 0, 0},
+        {"--cluster", NOT_HERE, NULL, 0, 0},
         {"-l", FLAG, &o->loop, 0, 0},
         {"-q", FLAG, &o->quiet, 0, 0},
         {"--csv", FLAG, &o->csv, 0, 0},
@@ -204,5 +246,8 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
     if (o->servers[0].socket) o->servers[0].host = NULL;
     if (o->threads > o->clients) o->threads = o->clients;
     o->seed = seed >= 0 ? (uint64_t)seed : randomU64();
+    o->keepalive = keepalive;
+    if (o->last_from_stdin && o->argc == 0) complain("There is no command for", "-x");
+    if (o->last_from_stdin) addStdin(o);
     defaultLabels(o);
 }

@@ -1,7 +1,6 @@
 /* benchmark_report.c - results as text: a summary, one line, or comma separated values. */
 #include "tools/benchmark.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -18,35 +17,66 @@ static void endProgress(const struct benchOptions *o) {
     if (benchProgressWanted(o)) printf("\r\033[K");
 }
 
-/* Every step halves what is left above: 0, 50, 75, 87.5 ... until nothing is. */
-static void printDistribution(const struct benchResult *r) {
-    printf("Latency by percentile distribution:\n");
+static void printShare(double percent, int64_t us, int64_t count) {
+    printf("%.3f%% <= %.3f milliseconds (cumulative count %lld)\n", percent, milliseconds(us),
+           (long long)count);
+}
+
+/* Every step halves what is left above: 0, 50, 75, 87.5 ... until nothing is. Steps that add nothing are left
+ * out. */
+static void printPercentiles(const struct benchResult *r) {
     int64_t count = latenciesCount(r->latency), up_to = -1;
-    for (double rest = 100; up_to < count; rest /= 2) {
-        double percent = rest < 1e-6 ? 100 : 100 - rest;
-        int64_t us = latenciesPercentile(r->latency, percent);
+    printf("Latency by percentile distribution:\n");
+    for (double rest = 100; up_to < count && rest > 1e-9; rest /= 2) {
+        int64_t us = latenciesPercentile(r->latency, 100 - rest), before = up_to;
         up_to = latenciesCountUpTo(r->latency, us);
-        printf("%.3f%% <= %.3f milliseconds (cumulative count %lld)\n", percent, milliseconds(us),
-               (long long)up_to);
-        if (percent == 100) break;
+        if (up_to != before) printShare(100 - rest, us, up_to);
     }
-    printf("\n");
+    printShare(100, latenciesMax(r->latency), count);
+}
+
+/* In steps of 0.1 ms, from 2.1 ms on of 1 ms; edges as a counter with a resolution of 8 us has them. */
+static void printCumulative(const struct benchResult *r) {
+    int64_t count = latenciesCount(r->latency), up_to = -1;
+    printf("\nCumulative distribution of latencies:\n");
+    for (int64_t us = 100; up_to < count; us += us < 2100 ? 100 : 1000) {
+        int64_t edge = us | 7, before = up_to;
+        up_to = latenciesCountUpTo(r->latency, edge);
+        if (up_to != before) printShare((double)up_to * 100 / (double)count, edge, up_to);
+    }
+}
+
+static void printSetting(const struct benchOptions *o, const char *name, bool *told) {
+    sds value = benchServerConfig(o, &o->servers[0], name);
+    if (value)
+        printf("  host configuration \"%s\": %s\n", name, value);
+    else if (*told)
+        fprintf(stderr, "WARNING: Could not fetch server CONFIG\n");
+    *told = *told && value;
+    sdsfree(value);
 }
 
 static void printSummary(const struct benchOptions *o, const char *title, const struct benchResult *r) {
+    bool told = true;
     printf("====== %s ======\n", title);
     printf("  %lld requests completed in %.2f seconds\n", (long long)r->replies, r->seconds);
     printf("  %d parallel clients\n", o->clients);
     printf("  %d bytes payload\n", o->data_size);
-    printf("  pipeline: %d, threads: %d, seed: %llu\n\n", o->pipeline, o->threads,
-           (unsigned long long)o->seed);
-    printDistribution(r);
-    printf("Summary:\n  throughput summary: %.2f requests per second\n", benchRps(r));
+    printf("  keep alive: %d\n", o->keepalive);
+    printSetting(o, "save", &told);
+    printSetting(o, "appendonly", &told);
+    printf("  multi-thread: %s\n", o->threads > 1 ? "yes" : "no");
+    if (o->threads > 1) printf("  threads: %d\n", o->threads);
+    printf("\n");
+    printPercentiles(r);
+    printCumulative(r);
+    printf("\nSummary:\n  throughput summary: %.2f requests per second\n", benchRps(r));
     printf("  latency summary (msec):\n    %9s %9s %9s %9s %9s %9s\n", "avg", "min", "p50", "p95", "p99",
            "max");
-    printf("    %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f\n\n", latenciesMean(r->latency) / 1000,
-           milliseconds(latenciesMin(r->latency)), percentileMs(r, 50), percentileMs(r, 95),
-           percentileMs(r, 99), milliseconds(latenciesMax(r->latency)));
+    int d = o->precision;
+    printf("    %9.*f %9.*f %9.*f %9.*f %9.*f %9.*f\n\n", d, latenciesMean(r->latency) / 1000, d,
+           milliseconds(latenciesMin(r->latency)), d, percentileMs(r, 50), d, percentileMs(r, 95), d,
+           percentileMs(r, 99), d, milliseconds(latenciesMax(r->latency)));
 }
 
 static void printCsvLine(const char *title, const struct benchResult *r) {
@@ -60,9 +90,17 @@ bool benchProgressWanted(const struct benchOptions *o) {
     return !o->csv && o->server_count == 1 && isatty(STDOUT_FILENO);
 }
 
-void benchPrintProgress(const char *title, int64_t replies, double seconds) {
-    printf("\r\033[K%s: %lld requests, rps=%.1f", title, (long long)replies,
-           seconds > 0 ? (double)replies / seconds : 0);
+static double ratio(double a, double b) {
+    return b > 0 ? a / b : 0;
+}
+
+void benchPrintProgress(const char *title, const struct benchProgress *now,
+                        const struct benchProgress *before) {
+    int64_t replies = now->replies - before->replies;
+    printf("\r\033[K%s: rps=%.1f (overall: %.1f) avg_msec=%.3f (overall: %.3f)", title,
+           ratio((double)replies, now->seconds - before->seconds), ratio((double)now->replies, now->seconds),
+           ratio((double)(now->latency_us - before->latency_us) / 1000, (double)replies),
+           ratio((double)now->latency_us / 1000, (double)now->replies));
     fflush(stdout);
 }
 
@@ -85,7 +123,8 @@ void benchPrintResult(const struct benchOptions *o, const char *title, const str
     if (o->csv)
         printCsvLine(title, r);
     else if (o->quiet)
-        printf("%s: %.2f requests per second, p50=%.3f msec\n", title, benchRps(r), percentileMs(r, 50));
+        printf("%s: %.2f requests per second, p50=%.*f msec\n", title, benchRps(r), o->precision,
+               percentileMs(r, 50));
     else
         printSummary(o, title, r);
     fflush(stdout);

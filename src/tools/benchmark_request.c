@@ -7,13 +7,17 @@
  * random number overwrites only the digits that its range can reach. */
 #include "tools/benchmark.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/random.h"
 #include "base/zmalloc.h"
 
-static const char rand_name[] = "__rand_int__", data_name[] = "__data__";
-_Static_assert(sizeof(rand_name) - 1 == BENCH_DIGITS, "digits take the place of the name");
+static const char data_name[] = "__data__";
+static const char rand_names[BENCH_SHARED][BENCH_DIGITS + 1] = {
+    "__rand_int__", "__rand_1st__", "__rand_2nd__", "__rand_3rd__", "__rand_4th__",
+    "__rand_5th__", "__rand_6th__", "__rand_7th__", "__rand_8th__", "__rand_9th__",
+};
 
 static sds replaceData(const char *arg, int size) {
     sds out = sdsempty();
@@ -28,15 +32,17 @@ static sds replaceData(const char *arg, int size) {
     return sdscat(out, arg);
 }
 
-static void addSlot(struct benchRequest *r, size_t offset) {
+static void addSlot(struct benchRequest *r, size_t offset, int shared) {
     r->slots = zrealloc(r->slots, (size_t)(r->slot_count + 1) * sizeof(r->slots[0]));
-    r->slots[r->slot_count++] = (uint32_t)offset;
+    r->slots[r->slot_count++] = (struct benchSlot){(uint32_t)offset, shared};
 }
 
 static void findSlots(struct benchRequest *r) {
-    for (char *at = r->one; (at = strstr(at, rand_name)); at += BENCH_DIGITS) {
-        memset(at, '0', BENCH_DIGITS);
-        addSlot(r, (size_t)(at - r->one));
+    for (int i = 0; i < BENCH_SHARED; i++) {
+        for (char *at = r->one; (at = strstr(at, rand_names[i])); at += BENCH_DIGITS) {
+            memset(at, '0', BENCH_DIGITS);
+            addSlot(r, (size_t)(at - r->one), i);
+        }
     }
 }
 
@@ -85,10 +91,22 @@ sds benchRequestRepeat(const struct benchRequest *r, int count) {
     return out;
 }
 
-void benchRequestPatch(const struct benchRequest *r, char *buf, int count, int64_t range, unsigned digits) {
+static uint64_t nextNumber(const struct benchNumbers *n, int which) {
+    if (n->range <= 0) return 0;
+    if (!n->next) return randomBelow((uint64_t)n->range);
+    return (uint64_t)(atomic_fetch_add_explicit(&n->next[which], 1, memory_order_relaxed) % n->range);
+}
+
+/* Slots are in the order of `shared`, so a shared number is drawn where the order comes to it. */
+void benchRequestPatch(const struct benchRequest *r, char *buf, int count, const struct benchNumbers *n) {
     size_t size = sdslen(r->one);
     for (int i = 0; i < count; i++, buf += size) {
-        for (int s = 0; s < r->slot_count; s++)
-            writeDigits(buf + r->slots[s], range > 0 ? randomBelow((uint64_t)range) : 0, digits);
+        uint64_t value = 0;
+        for (int s = 0, last = 0; s < r->slot_count; s++) {
+            const struct benchSlot *slot = &r->slots[s];
+            if (slot->shared == 0 || slot->shared != last) value = nextNumber(n, slot->shared);
+            last = slot->shared;
+            writeDigits(buf + slot->offset, value, n->digits);
+        }
     }
 }

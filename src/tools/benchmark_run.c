@@ -9,7 +9,9 @@
  *   - one read, one write and one look at the clock per batch;
  *   - threads share one counter, of commands still to be sent, and touch it once per batch.
  *
- * All clients are connected before the clock starts; it stops when the last reply has come. */
+ * All clients are connected before the clock starts; it stops when the last reply has come. The main thread
+ * only looks at the clock meanwhile: it ends the warm-up, ends a run of fixed duration, and shows the
+ * progress. */
 #include "tools/benchmark.h"
 
 #include <errno.h>
@@ -43,6 +45,11 @@ struct run { /* one call of benchRun */
     sem_t finished;
     _Alignas(64) _Atomic int64_t to_send;
     _Alignas(64) atomic_bool stop;
+    atomic_bool measuring;                  /* the warm-up is over */
+    _Atomic int64_t counters[BENCH_SHARED]; /* of --sequential */
+    const struct benchServer *server;
+    int64_t started_us; /* of the measuring, by the main thread's clock */
+    bool warmed_up;
     pthread_mutex_t failure_lock;
     sds failure;
     bool aborted;
@@ -54,7 +61,8 @@ struct client {
     int batch;       /* commands of the batch under way */
     int64_t missing; /* replies to it still to come */
     int64_t sent_us;
-    sds unsent; /* what the socket did not take; NULL nearly always */
+    bool measured; /* the batch was sent after the warm-up */
+    sds unsent;    /* what the socket did not take; NULL nearly always */
     size_t unsent_pos;
     struct replyScan scan;
 };
@@ -66,10 +74,10 @@ struct worker {
     int index;
     struct client *clients;
     int client_count, active;
-    sds requests;    /* P commands */
-    unsigned digits; /* of the random range */
+    sds requests; /* P commands */
+    struct benchNumbers numbers;
     struct latencies *latency;
-    _Atomic int64_t replies; /* written by the worker only, read for the progress line */
+    _Atomic int64_t replies, latency_us; /* written by the worker only, read for the progress line */
     int64_t error_replies, error_shown_us, started_us, ended_us;
     char input[INPUT_SIZE];
 };
@@ -121,13 +129,14 @@ static void sendNext(struct client *c, int64_t now_us) {
     struct worker *w = c->worker;
     struct run *run = w->run;
     int pipeline = run->options->pipeline;
-    int64_t left = atomic_fetch_sub_explicit(&run->to_send, pipeline, memory_order_relaxed);
+    c->measured = atomic_load_explicit(&run->measuring, memory_order_relaxed);
+    int64_t left = pipeline; /* a warm-up has no end of its own */
+    if (c->measured) left = atomic_fetch_sub_explicit(&run->to_send, pipeline, memory_order_relaxed);
     if (left <= 0 || atomic_load_explicit(&run->stop, memory_order_relaxed)) return clientDone(c);
     c->batch = left < pipeline ? (int)left : pipeline;
     c->missing = c->batch;
     c->sent_us = now_us;
-    if (run->request->slot_count)
-        benchRequestPatch(run->request, w->requests, c->batch, run->options->range, w->digits);
+    if (run->request->slot_count) benchRequestPatch(run->request, w->requests, c->batch, &w->numbers);
     if (!writeBatch(c, sdslen(run->request->one) * (size_t)c->batch)) clientFail(c, strerror(errno));
 }
 
@@ -142,8 +151,20 @@ static void noteErrors(struct client *c, int64_t now_us) {
     fprintf(stderr, "Error from server: %s\n", c->scan.error);
 }
 
+static bool clientOpen(struct client *c);
+
+static void addTo(_Atomic int64_t *sum, int64_t n) {
+    atomic_store_explicit(sum, atomic_load_explicit(sum, memory_order_relaxed) + n, memory_order_relaxed);
+}
+
+static void record(struct client *c, int64_t latency_us) {
+    latenciesRecord(c->worker->latency, latency_us, c->batch);
+    addTo(&c->worker->replies, c->batch);
+    addTo(&c->worker->latency_us, latency_us * c->batch);
+}
+
 static void readReplies(struct aeEventLoop *el, int fd, void *data, int mask) {
-    (void)el, (void)mask;
+    (void)mask;
     struct client *c = data;
     struct worker *w = c->worker;
     ssize_t n = recv(fd, w->input, sizeof(w->input), 0);
@@ -154,10 +175,31 @@ static void readReplies(struct aeEventLoop *el, int fd, void *data, int mask) {
     if (c->scan.count) noteErrors(c, monotonicUs());
     if (c->missing > 0) return;
     int64_t now_us = monotonicUs();
-    latenciesRecord(w->latency, now_us - c->sent_us, c->batch);
-    int64_t replies = atomic_load_explicit(&w->replies, memory_order_relaxed);
-    atomic_store_explicit(&w->replies, replies + c->batch, memory_order_relaxed);
-    sendNext(c, now_us);
+    if (c->measured) record(c, now_us - c->sent_us);
+    if (w->run->options->keepalive) return sendNext(c, now_us);
+    aeDeleteFileEvent(el, fd, AE_READABLE);
+    close(fd);
+    if (clientOpen(c)) return sendNext(c, monotonicUs());
+    c->fd = -1;
+    if (--w->active == 0) aeStop(el);
+}
+
+/* Connects the client; a failure is the run's. */
+static bool clientOpen(struct client *c) {
+    struct worker *w = c->worker;
+    sds err = NULL;
+    c->fd = benchConnect(w->run->options, w->run->server, &err);
+    if (c->fd == -1) {
+        runFail(w->run, true, err);
+        sdsfree(err);
+        return false;
+    }
+    netSetNonBlock(c->fd, true);
+    replyScanInit(&c->scan);
+    if (aeCreateFileEvent(w->el, c->fd, AE_READABLE, readReplies, c) == 0) return true;
+    close(c->fd);
+    runFail(w->run, true, "Too many clients for the limit on open files");
+    return false;
 }
 
 static void *workerMain(void *arg) {
@@ -174,35 +216,20 @@ static void *workerMain(void *arg) {
     return NULL;
 }
 
-static bool clientConnect(struct client *c, struct worker *w, const struct benchServer *server) {
-    sds err = NULL;
-    c->worker = w;
-    c->fd = benchConnect(w->run->options, server, &err);
-    if (c->fd == -1) {
-        runFail(w->run, true, err);
-        sdsfree(err);
-        return false;
-    }
-    netSetNonBlock(c->fd, true);
-    replyScanInit(&c->scan);
-    w->client_count++;
-    if (aeCreateFileEvent(w->el, c->fd, AE_READABLE, readReplies, c) == 0) return true;
-    runFail(w->run, true, "Too many clients for the limit on open files");
-    return false;
-}
-
-static bool workerInit(struct worker *w, struct run *run, int index, int clients,
-                       const struct benchServer *server) {
+static bool workerInit(struct worker *w, struct run *run, int index, int clients) {
     const struct benchOptions *o = run->options;
     w->run = run;
     w->index = index;
     w->el = aeCreate(o->clients + SPARE_FDS);
     w->clients = zcalloc((size_t)clients, sizeof(w->clients[0]));
     w->requests = benchRequestRepeat(run->request, o->pipeline);
-    w->digits = o->range > 0 ? digits10((uint64_t)o->range - 1) : 0;
+    w->numbers = (struct benchNumbers){.range = o->range, .next = o->sequential ? run->counters : NULL};
+    w->numbers.digits = o->range > 0 ? digits10((uint64_t)o->range - 1) : 0;
     w->latency = latenciesCreate();
     for (int i = 0; i < clients; i++) {
-        if (!clientConnect(&w->clients[i], w, server)) return false;
+        w->clients[i].worker = w;
+        if (!clientOpen(&w->clients[i])) return false;
+        w->client_count++;
     }
     w->active = w->client_count;
     return true;
@@ -210,7 +237,7 @@ static bool workerInit(struct worker *w, struct run *run, int index, int clients
 
 static void workerFree(struct worker *w) {
     for (int i = 0; i < w->client_count; i++) {
-        close(w->clients[i].fd);
+        if (w->clients[i].fd != -1) close(w->clients[i].fd);
         sdsfree(w->clients[i].unsent);
     }
     if (w->el) aeDelete(w->el);
@@ -219,34 +246,62 @@ static void workerFree(struct worker *w) {
     if (w->latency) latenciesFree(w->latency);
 }
 
-static struct timespec afterMs(int64_t ms) {
+static struct timespec afterUs(int64_t us) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
-    t.tv_nsec += (ms % 1000) * 1000000;
-    t.tv_sec += ms / 1000 + t.tv_nsec / 1000000000;
+    t.tv_nsec += (us % 1000000) * 1000;
+    t.tv_sec += us / 1000000 + t.tv_nsec / 1000000000;
     t.tv_nsec %= 1000000000;
     return t;
 }
 
+static struct benchProgress progressOf(const struct run *run, struct worker *workers) {
+    struct benchProgress p = {.seconds = (double)(monotonicUs() - run->started_us) / 1e6};
+    for (int i = 0; i < run->options->threads; i++) {
+        p.replies += atomic_load(&workers[i].replies);
+        p.latency_us += atomic_load(&workers[i].latency_us);
+    }
+    return p;
+}
+
+/* What the clock says has to begin or end by now; returns when to look again. */
+static int64_t watchClock(struct run *run) {
+    const struct benchOptions *o = run->options;
+    int64_t now_us = monotonicUs(), warm_us = (int64_t)o->warmup_s * 1000000;
+    int64_t duration_us = (int64_t)o->duration_s * 1000000, next_us = PROGRESS_MS * 1000;
+    if (!atomic_load(&run->measuring)) {
+        int64_t left_us = run->started_us + warm_us - now_us;
+        if (left_us > 0) return left_us < next_us ? left_us : next_us;
+        run->started_us = now_us;
+        run->warmed_up = true;
+        atomic_store(&run->measuring, true);
+    }
+    if (duration_us == 0) return next_us;
+    int64_t left_us = run->started_us + duration_us - now_us;
+    if (left_us <= 0) atomic_store(&run->stop, true);
+    return left_us > 0 && left_us < next_us ? left_us : next_us;
+}
+
 /* Until all workers have ended; meanwhile the progress line, when somebody looks at it. */
-static void waitForWorkers(struct run *run, struct worker *workers, const char *title, int64_t start_us) {
-    int threads = run->options->threads;
-    for (int ended = 0; ended < threads;) {
-        struct timespec until = afterMs(PROGRESS_MS);
+static void waitForWorkers(struct run *run, struct worker *workers, const char *title) {
+    struct benchProgress before = {0};
+    run->started_us = monotonicUs();
+    for (int ended = 0; ended < run->options->threads;) {
+        struct timespec until = afterUs(watchClock(run));
         if (sem_timedwait(&run->finished, &until) == 0) {
             ended++;
             continue;
         }
         if (!benchProgressWanted(run->options)) continue;
-        int64_t replies = 0;
-        for (int i = 0; i < threads; i++) replies += atomic_load(&workers[i].replies);
-        benchPrintProgress(title, replies, (double)(monotonicUs() - start_us) / 1e6);
+        struct benchProgress now = progressOf(run, workers);
+        benchPrintProgress(title, &now, &before);
+        before = atomic_load(&run->measuring) ? now : (struct benchProgress){0};
     }
 }
 
-static void collect(struct benchResult *result, struct worker *workers, int threads) {
-    int64_t started_us = INT64_MAX, ended_us = 0;
-    for (int i = 0; i < threads; i++) {
+static void collect(struct run *run, struct benchResult *result, struct worker *workers) {
+    int64_t started_us = run->warmed_up ? run->started_us : INT64_MAX, ended_us = 0;
+    for (int i = 0; i < run->options->threads; i++) {
         struct worker *w = &workers[i];
         latenciesMerge(result->latency, w->latency);
         result->replies += atomic_load(&w->replies);
@@ -254,7 +309,7 @@ static void collect(struct benchResult *result, struct worker *workers, int thre
         if (w->started_us < started_us) started_us = w->started_us;
         if (w->ended_us > ended_us) ended_us = w->ended_us;
     }
-    result->seconds = (double)(ended_us - started_us) / 1e6;
+    result->seconds = ended_us > started_us ? (double)(ended_us - started_us) / 1e6 : 0;
 }
 
 static void runThreads(struct run *run, struct worker *workers, const char *title,
@@ -266,12 +321,13 @@ static void runThreads(struct run *run, struct worker *workers, const char *titl
         _exit(1); /* the others wait at the barrier for ever */
     }
     pthread_barrier_wait(&run->start);
-    waitForWorkers(run, workers, title, monotonicUs());
+    waitForWorkers(run, workers, title);
     for (int i = 0; i < threads; i++) pthread_join(workers[i].thread, NULL);
-    collect(result, workers, threads);
+    collect(run, result, workers);
 }
 
-static void raiseFileLimit(rlim_t wanted) {
+void benchRaiseFileLimit(int clients) {
+    rlim_t wanted = (rlim_t)clients + SPARE_FDS;
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == -1 || limit.rlim_cur >= wanted) return;
     limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || wanted < limit.rlim_max ? wanted : limit.rlim_max;
@@ -280,10 +336,11 @@ static void raiseFileLimit(rlim_t wanted) {
 
 bool benchRun(const struct benchOptions *o, const struct benchServer *server,
               const struct benchRequest *request, const char *title, struct benchResult *result) {
-    struct run run = {.options = o, .request = request};
+    struct run run = {.options = o, .request = request, .server = server};
     *result = (struct benchResult){.latency = latenciesCreate()};
-    raiseFileLimit((rlim_t)o->clients + SPARE_FDS);
-    atomic_store(&run.to_send, o->requests);
+    benchRaiseFileLimit(o->clients);
+    atomic_store(&run.to_send, o->duration_s ? INT64_MAX / 2 : o->requests);
+    atomic_store(&run.measuring, o->warmup_s == 0);
     pthread_barrier_init(&run.start, NULL, (unsigned)o->threads + 1);
     pthread_mutex_init(&run.failure_lock, NULL);
     sem_init(&run.finished, 0, 0);
@@ -291,7 +348,7 @@ bool benchRun(const struct benchOptions *o, const struct benchServer *server,
     bool ready = true;
     for (int i = 0; i < o->threads && ready; i++) {
         int clients = o->clients / o->threads + (i < o->clients % o->threads);
-        ready = workerInit(&workers[i], &run, i, clients, server);
+        ready = workerInit(&workers[i], &run, i, clients);
     }
     if (ready) runThreads(&run, workers, title, result);
     for (int i = 0; i < o->threads; i++) workerFree(&workers[i]);

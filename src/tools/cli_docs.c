@@ -8,6 +8,19 @@
 
 #include "base/zmalloc.h"
 
+static int comparePairs(const void *a, const void *b) {
+    return strCmp(((const struct respReply *)a)->str, ((const struct respReply *)b)->str);
+}
+
+/* A server tells its commands in no order; people look for them in that of the alphabet. */
+static void sortByName(struct respReply *map) {
+    qsort(map->element, map->elements / 2, 2 * sizeof(map->element[0]), comparePairs);
+    for (size_t i = 0; i + 1 < map->elements; i += 2) {
+        const struct respReply *subs = cliDocsField(&map->element[i + 1], "subcommands");
+        if (subs) sortByName((struct respReply *)subs);
+    }
+}
+
 bool cliDocsSet(struct cliDocs *d, sds bytes) {
     struct respReply tree;
     if (respReadReply(bytes, sdslen(bytes), &tree) <= 0) {
@@ -20,6 +33,7 @@ bool cliDocsSet(struct cliDocs *d, sds bytes) {
         return false;
     }
     cliDocsFree(d);
+    if (tree.elements) sortByName(&tree);
     d->bytes = bytes;
     d->tree = tree;
     return true;

@@ -2,8 +2,8 @@
  *
  * The parts: benchmark_options.c reads the command line, benchmark_suite.c knows the tests,
  * benchmark_request.c makes a command into bytes, benchmark_run.c puts the load on a server,
- * benchmark_scan.c counts replies, benchmark_latencies.c counts latencies, benchmark_report.c prints,
- * benchmark_versus.c compares servers. */
+ * benchmark_uri.c a server given as a URI, benchmark_scan.c counts replies, benchmark_latencies.c counts
+ * latencies, benchmark_report.c prints, benchmark_versus.c compares servers. */
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -50,6 +50,21 @@ static bool serversAnswer(const struct benchOptions *o) {
     return true;
 }
 
+/* -I: connections that do nothing. */
+static int stayIdle(const struct benchOptions *o) {
+    printf("Creating %d idle connections and waiting forever (Ctrl+C when done)\n", o->clients);
+    benchRaiseFileLimit(o->clients);
+    for (int i = 0; i < o->clients; i++) {
+        sds err = NULL;
+        if (benchConnect(o, &o->servers[0], &err) != -1) continue;
+        fprintf(stderr, "%s\n", err);
+        return 1;
+    }
+    printf("clients: %d\n", o->clients);
+    fflush(stdout);
+    for (;;) pause();
+}
+
 int main(int argc, char **argv) {
     static struct benchOptions options;
     signal(SIGPIPE, SIG_IGN);
@@ -57,7 +72,9 @@ int main(int argc, char **argv) {
     int count;
     struct benchTest *tests = benchTestsCreate(&options, &count);
     int status = 1;
-    if (serversAnswer(&options))
+    if (options.idle)
+        status = stayIdle(&options);
+    else if (serversAnswer(&options))
         status =
             options.server_count > 1 ? benchVersus(&options, tests, count) : runTests(&options, tests, count);
     benchTestsFree(tests, count);

@@ -374,14 +374,6 @@ start_server {tags {scripting}} {
         assert_error {NOSCRIPT *} { r script show $sha }
     }
 
-    test {SCRIPT DEBUG: there is no debugger} {
-        assert_equal OK [r script debug no]
-        assert_error {ERR This server has no script debugger} { r script debug yes }
-        assert_error {ERR This server has no script debugger} { r script debug sync }
-        assert_error {ERR Use SCRIPT DEBUG YES/SYNC/NO} { r script debug maybe }
-        assert_equal 1 [r eval {return 1} 0]
-    }
-
     test {what a script says of itself counts before it runs} {
         r set k v
         set writes "#!lua\nreturn redis.call('set', 'k', 'w')"

@@ -1,0 +1,96 @@
+/* script_debug_text.c - values and replies as the debugger shows them. Part of script_debug.h. */
+#include <lauxlib.h>
+
+#include "core/reply.h"
+#include "net/resp.h"
+#include "script/script_debug.h"
+
+#define DEPTH_MAX 10
+static const char too_deep[] = "<max recursion level reached! Nested table?>";
+
+static sds value(sds s, lua_State *L, int depth);
+
+/* Are the keys of the table on top 1, 2, 3 ... and come in this order? */
+static bool isList(lua_State *L) {
+    int expected = 1;
+    for (lua_pushnil(L); lua_next(L, -2); expected++) {
+        lua_pop(L, 1);
+        if (lua_type(L, -1) == LUA_TNUMBER && lua_tonumber(L, -1) == expected) continue;
+        lua_pop(L, 1);
+        return false;
+    }
+    return true;
+}
+
+static sds table(sds s, lua_State *L, int depth) {
+    bool list = isList(L), first = true;
+    s = sdscat(s, "{");
+    for (lua_pushnil(L); lua_next(L, -2); first = false) {
+        if (!first) s = sdscat(s, "; ");
+        if (!list) {
+            s = sdscat(s, "[");
+            lua_pushvalue(L, -2);
+            s = value(s, L, depth);
+            lua_pop(L, 1);
+            s = sdscat(s, "]=");
+        }
+        s = value(s, L, depth);
+        lua_pop(L, 1);
+    }
+    return sdscat(s, "}");
+}
+
+/* Of the value on top. */
+static sds value(sds s, lua_State *L, int depth) {
+    if (depth == DEPTH_MAX || !lua_checkstack(L, 4)) return sdscat(s, too_deep);
+    switch (lua_type(L, -1)) {
+    case LUA_TSTRING: return sdscatrepr(s, lua_tostring(L, -1), lua_objlen(L, -1));
+    case LUA_TBOOLEAN: return sdscat(s, lua_toboolean(L, -1) ? "true" : "false");
+    case LUA_TNUMBER: return sdscatprintf(s, "%.17g", lua_tonumber(L, -1));
+    case LUA_TNIL: return sdscat(s, "nil");
+    case LUA_TTABLE: return table(s, L, depth + 1);
+    default: return sdscatprintf(s, "\"%s@%p\"", luaL_typename(L, -1), lua_topointer(L, -1));
+    }
+}
+
+sds debugValue(sds s, lua_State *L, int index) {
+    lua_pushvalue(L, index);
+    s = value(s, L, 0);
+    lua_pop(L, 1);
+    return s;
+}
+
+/* ---- Replies ---- */
+
+static sds items(sds s, const struct respReply *r, const char *open, const char *close) {
+    bool map = r->type == RESP_T_MAP;
+    s = sdscat(s, open);
+    for (size_t i = 0; i < r->elements; i++) {
+        if (i) s = sdscat(s, map && i % 2 ? " => " : ",");
+        s = debugReplyText(s, &r->element[i]);
+    }
+    return sdscat(s, close);
+}
+
+static sds marked(sds s, char mark, struct str text) {
+    sds line = sdscatstr(sdsnewlen(&mark, 1), text);
+    s = sdscatrepr(s, line, sdslen(line));
+    sdsfree(line);
+    return s;
+}
+
+sds debugReplyText(sds s, const struct respReply *r) {
+    switch (r->type) {
+    case RESP_T_INTEGER: return sdscatprintf(s, "%lld", (long long)r->integer);
+    case RESP_T_STATUS: return marked(s, '+', r->str);
+    case RESP_T_ERROR: return marked(s, '-', r->str);
+    case RESP_T_NULL: return sdscat(s, "NULL");
+    case RESP_T_DOUBLE: return sdscatstr(sdscat(s, "(double) "), r->str);
+    case RESP_T_BOOL: return sdscat(s, r->integer ? "#true" : "#false");
+    case RESP_T_MAP: return items(s, r, "{", "}");
+    case RESP_T_SET: return items(s, r, "~(", ")");
+    case RESP_T_ARRAY:
+    case RESP_T_PUSH: return items(s, r, "[", "]");
+    default: return sdscatrepr(s, r->str.ptr, r->str.len);
+    }
+}

@@ -1,0 +1,188 @@
+# valkey-benchmark: what it sends, what it prints, and its exit code. Figures are looked at for their form only.
+
+set ::benchmark [file join [file dirname $::options(server)] valkey-benchmark]
+
+# {exit code, standard output, standard error}
+proc run_benchmark {input args} {
+    if {![file executable $::benchmark]} { skip "no valkey-benchmark" }
+    set err $::work_dir/benchmark.err
+    set words [list $::benchmark -h [srv host] -p [srv port] {*}$args]
+    set code 0
+    if {[catch {exec -keepnewline -- timeout 120 {*}$words << $input 2> $err} out how]} {
+        lassign [dict get $how -errorcode] kind pid code
+        if {$kind eq "NONE"} { set code 0 } elseif {$kind ne "CHILDSTATUS"} { error $out }
+        regsub {child process exited abnormally\n?$} $out {} out
+    }
+    return [list $code $out [read_file $err]]
+}
+
+proc benchmark {args} {
+    lassign [run_benchmark {} {*}$args] code out err
+    if {$code != 0} { fail "exit code $code of $args: $out$err" }
+    return $out
+}
+
+start_server {} {
+    test "the report" {
+        set out [benchmark -t get -n 500 -c 5]
+        foreach pattern {
+            {^====== GET ======\n  500 requests completed in \d+\.\d\d seconds\n  5 parallel clients\n  3 bytes payload\n  keep alive: 1\n}
+            {\n  host configuration "save": .*\n}
+            {\n  multi-thread: no\n\nLatency by percentile distribution:\n0\.000% <= \d+\.\d{3} milliseconds \(cumulative count \d+\)\n}
+            {\n100\.000% <= \d+\.\d{3} milliseconds \(cumulative count 500\)\n\nCumulative distribution of latencies:\n}
+            {\n100\.000% <= \d+\.\d{3} milliseconds \(cumulative count 500\)\n\nSummary:\n  throughput summary: [\d.]+ requests per second\n}
+            {\n  latency summary \(msec\):\n          avg       min       p50       p95       p99       max\n( +[\d.]+){6}\n\n$}
+        } { assert {[regexp -- $pattern $out]} "$pattern in $out" }
+    }
+
+    test "-q: one line a test, in the order of the suite" {
+        set titles {}
+        foreach line [split [string trim [benchmark -q -n 100 -c 4]] \n] {
+            if {![regexp {^(.*): [\d.]+ requests per second, p50=[\d.]+ msec$} $line -> title]} { fail $line }
+            lappend titles $title
+        }
+        assert_equal [list {*}{PING_INLINE PING_MBULK SET GET INCR LPUSH RPUSH LPOP RPOP SADD HSET SPOP ZADD ZPOPMIN
+            {LPUSH (needed to benchmark LRANGE)} {LRANGE_100 (first 100 elements)} {LRANGE_300 (first 300 elements)}
+            {LRANGE_500 (first 500 elements)} {LRANGE_600 (first 600 elements)} {MSET (10 keys)} {MGET (10 keys)} XADD}] \
+            [list {*}$titles]
+    }
+
+    test "--csv" {
+        set lines [split [string trim [benchmark --csv -t ping,mset -n 100]] \n]
+        assert_equal {"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"} \
+            [lindex $lines 0]
+        assert_equal {{"PING_INLINE"} {"PING_MBULK"} {"MSET (10 keys)"}} [lmap l [lrange $lines 1 end] { lindex [split $l ,] 0 }]
+        foreach line [lrange $lines 1 end] { assert {[regexp {^"[^"]*"(,"\d+\.\d+"){7}$} $line]} $line }
+    }
+
+    foreach how {{} {-P 7} {-c 3 --threads 2} {-P 16 -c 3 --threads 3} {-k 0 -c 3} {-k 0 -P 5 -c 2}} {
+        test "exactly -n commands are sent ($how)" {
+            r flushall
+            benchmark {*}$how -q -n 1003 incr counter
+            assert_equal 1003 [r get counter]
+        }
+    }
+
+    test "a command of one's own, with a title, a payload and random numbers" {
+        r flushall
+        assert_match "set key:__rand_int__ __data__: *" [benchmark -q -n 500 -r 20 -d 50 set key:__rand_int__ __data__]
+        assert_range [r dbsize] 2 20
+        foreach key [r keys *] {
+            assert {[regexp {^key:0{10}[01]\d$} $key]} $key
+            assert_equal 50 [r strlen $key]
+        }
+        r flushall
+        benchmark -q -n 10 set key:__rand_int__ x
+        assert_equal key:__rand_int__ [r keys *]
+    }
+
+    test "--sequential covers the whole range" {
+        r flushall
+        benchmark -q -n 300 -r 300 --sequential -P 7 -c 4 --threads 2 set k:__rand_int__ v
+        assert_equal 300 [r dbsize]
+        assert_equal 1 [r exists k:000000000299]
+    }
+
+    test "__rand_1st__ is the same number within a command" {
+        r flushall
+        benchmark -q -n 50 -r 100000 -- set k:__rand_1st__ __rand_1st__-__rand_2nd__
+        foreach key [r keys *] {
+            assert_match "[string range $key 2 end]-????????????" [r get $key]
+        }
+    }
+
+    test "the same --seed gives the same keys" {
+        r flushall
+        benchmark -q -n 40 -c 1 -r 1000000 --seed 5 sadd a __rand_int__
+        benchmark -q -n 40 -c 1 -r 1000000 --seed 5 sadd b __rand_int__
+        benchmark -q -n 40 -c 1 -r 1000000 --seed 6 sadd c __rand_int__
+        assert_equal 0 [llength [r sdiff a b]]
+        assert_morethan [llength [r sdiff a c]] 0
+    }
+
+    test "-x, --dbnum, -u and -3" {
+        lassign [run_benchmark "from stdin" -x -q -n 5 --dbnum 2 set k] code
+        assert_equal 0 $code
+        r select 2
+        assert_equal "from stdin" [r get k]
+        benchmark -u valkey://[srv host]:[srv port]/2 -q -n 5 set u 1
+        assert_equal 1 [r get u]
+        r select 0
+        benchmark -3 -q -n 5 hset h f v
+        assert_equal v [r hget h f]
+    }
+
+    test "--duration and --warmup" {
+        r flushall
+        r config resetstat
+        assert_match "incr n: *" [benchmark -q --duration 1 -n 1 incr n]
+        assert_morethan [r get n] 50 ;# far more than -n says
+        r del n
+        benchmark -q --warmup 1 -n 20 incr n
+        assert_morethan [r get n] 20
+    }
+
+    test "error replies: the first one ends the test, or they are counted" {
+        lassign [run_benchmark {} -q -n 100 nosuch] code out err
+        assert_equal {1 {}} [list $code $out]
+        assert_match "nosuch: failed: ERR unknown command*" $err
+        lassign [run_benchmark {} -q -n 100 --show-server-errors nosuch] code out err
+        assert_equal 1 $code
+        assert_match "nosuch: *requests per second*" $out
+        assert_match "*nosuch: 100 error replies, the first: ERR unknown command*" $err
+    }
+
+    test "no server, bad options, tests that are not there" {
+        lassign [run_benchmark {} -p 1 -n 10] code out err
+        assert_equal 1 $code
+        assert_match "*Could not connect to *:1: Connection refused*" $err
+        foreach words {--nosuch -n {-n x} {-k 2} --cluster {-u http://x} -x} {
+            assert_equal 1 [lindex [run_benchmark {} {*}$words] 0] $words
+        }
+        lassign [run_benchmark {} -t nosuch,get -n 10 -q] code out err
+        assert_equal 0 $code
+        assert_match "GET: *" $out
+        assert_match "There is no test 'nosuch'*" $err
+    }
+
+    test "-I connects and waits" {
+        if {![file executable $::benchmark]} { skip "no valkey-benchmark" }
+        set before [s connected_clients]
+        set pipe [open |[list timeout 100 $::benchmark -h [srv host] -p [srv port] -I -c 7] r]
+        assert_match "Creating 7 idle connections*" [gets $pipe]
+        assert_equal "clients: 7" [gets $pipe]
+        wait_for_condition 200 50 {[s connected_clients] == $before + 7} else { fail "they are not there" }
+        exec kill [pid $pipe]
+        catch {close $pipe}
+    }
+
+    test "figures are shown live at a terminal" {
+        if {![file executable $::benchmark]} { skip "no valkey-benchmark" }
+        if {[auto_execok script] eq {}} { skip "no script(1) to make a terminal" }
+        set command "$::benchmark -h [srv host] -p [srv port] -q --duration 2 -t get"
+        set out [exec timeout 100 script -qec $command /dev/null < /dev/null]
+        assert {[regexp {[\r\n]\S*GET: rps=[\d.]+ \(overall: [\d.]+\) avg_msec=[\d.]+ \(overall: [\d.]+\)} $out]} $out
+        assert {[regexp {GET: [\d.]+ requests per second, p50=[\d.]+ msec} $out]} $out
+    }
+
+    test "--help and --version" {
+        assert_match "valkey-benchmark *\n" [benchmark --version]
+        set help [benchmark --help]
+        foreach option {-h -p -s -a --user -u -c -n -d --dbnum -3 --threads --enable-tracking -k -r -P -q --precision
+            --csv -l -t -I --seed --show-server-errors -x --warmup --duration --sequential --help --version} {
+            assert {[string first " $option" $help] >= 0} $option
+        }
+    }
+}
+
+start_server {overrides {requirepass secret}} {
+    test "passwords" {
+        r auth secret
+        benchmark -a secret -q -n 10 -t get
+        benchmark -a secret --user default -q -n 10 -t get
+        benchmark -u redis://default:secret@[srv host]:[srv port] -q -n 10 -t get
+        lassign [run_benchmark {} -q -n 10 -a wrong -t get] code out err
+        assert_equal 1 $code
+        assert_match "*WRONGPASS*" $err
+    }
+}
