@@ -254,7 +254,7 @@ start_server {crash 1 tags {external:skip}} {
 proc nested {fixture args} {
     set code 0
     set run [file join [file dirname $::support] run]
-    if {[catch {exec [info nameofexecutable] $run --server $::options(server) --single fixtures/harness/$fixture \
+    if {[catch {exec env TEST_RETRY= [info nameofexecutable] $run --server $::options(server) --single fixtures/harness/$fixture \
                     {*}$args 2>@1} output how]} {
         set code [lindex [dict get $how -errorcode] 2]
     }
@@ -287,6 +287,18 @@ tags {external:skip harness} {
         assert_match "*expected 'x', got 'v'*" $output
         assert_match "*Ready to accept connections*" $output "tail of the log"
         assert_match "*\n1 skipped\n*" $output
+    }
+
+    test {report: with --retry the second run counts, and the first is told} {
+        set ::env(SOMETIMES_MARK) $::work_dir/sometimes
+        foreach {args expected} {{} {0 1} --retry {1 0}} {
+            file delete $::env(SOMETIMES_MARK)
+            set result [nested sometimes {*}$args]
+            assert_equal $expected [counts $result]
+        }
+        assert_match "*AGAIN  fixtures/harness/sometimes*Passed only when run again: fixtures/harness/sometimes, *fails once*" \
+            [lindex $result 1]
+        assert_equal {2 7} [counts [nested failing --retry]]
     }
 
     test {report: a crash counts beside the test that met it} {
