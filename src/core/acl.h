@@ -64,6 +64,7 @@ struct aclUser *aclDefaultUser(void);         /* always the same one */
 struct str aclUserName(const struct client *c);
 bool aclUserHasPassword(const struct aclUser *u); /* cannot come in without one */
 bool aclUserIsOn(const struct aclUser *u);
+bool aclUserSkipsSanitize(const struct aclUser *u); /* what it RESTOREs is trusted */
 /* Right password (in time that tells nothing about it), and the user is on? */
 bool aclUserAccepts(const struct aclUser *u, struct str password);
 /* The one password of the default user, or none when `password` is empty (`requirepass`). */

@@ -91,8 +91,8 @@ bool aclNameIsValid(struct str name);
 /* Joins the words of each (...) into one rule. NULL: *bad is the word where one opens that is not closed.
  * Free with sdsfreesplitres. */
 sds *aclMergeRules(const struct str *words, int count, int *merged, int *bad);
-/* The user is gone: its clients are logged out and closed. True: so is `self` (may be NULL), but it is left
- * open for a reply. */
+/* The user is gone: its clients are stripped of all rights and closed. True: so is `self` (may be NULL), but
+ * it is left open for a reply. */
 bool aclKillClients(const struct aclUser *u, const struct client *self);
 /* Closes clients of u with subscriptions that `now` does not allow, when `now` lacks a pattern that u has. */
 void aclKillSubscribers(const struct aclUser *u, const struct aclUser *now);

@@ -134,6 +134,13 @@ static enum aclError applyCategory(struct aclSelector *s, struct str name, bool 
     return ACL_ERR_UNKNOWN_COMMAND;
 }
 
+static bool hasFirstArg(const struct aclSelector *s, int id, struct str arg) {
+    for (int i = 0; i < s->first_arg_count; i++) {
+        if (s->first_args[i].id == id && strEq(sdsview(s->first_args[i].arg), arg)) return true;
+    }
+    return false;
+}
+
 /* "select|0": when the command is allowed anyway, that changes nothing but the text. */
 static enum aclError applyFirstArg(struct aclSelector *s, struct str name) {
     size_t bar = name.len;
@@ -146,7 +153,7 @@ static enum aclError applyFirstArg(struct aclSelector *s, struct str name) {
     if (!arg.len) return ACL_ERR_SYNTAX;
     if (cmd->subcommands) return ACL_ERR_UNKNOWN_COMMAND;
     noteRule(s, name, true);
-    if (aclSelectorHasCommand(s, cmd->id)) return ACL_OK;
+    if (aclSelectorHasCommand(s, cmd->id) || hasFirstArg(s, cmd->id, arg)) return ACL_OK;
     s->first_args = zrealloc(s->first_args, (size_t)(s->first_arg_count + 1) * sizeof *s->first_args);
     s->first_args[s->first_arg_count++] = (struct aclFirstArg){.id = cmd->id, .arg = sdsnewstr(arg)};
     return ACL_OK;

@@ -10,7 +10,7 @@
 #include "core/pubsub.h"
 
 struct rax acl_users;
-static struct aclUser *default_user;
+static struct aclUser *default_user, *nobody; /* nobody: of clients that are about to be closed */
 
 /* ---- Life ---- */
 
@@ -137,6 +137,10 @@ bool aclUserHasPassword(const struct aclUser *u) {
 
 bool aclUserIsOn(const struct aclUser *u) {
     return u->flags & USER_ON;
+}
+
+bool aclUserSkipsSanitize(const struct aclUser *u) {
+    return u->flags & USER_SKIP_SANITIZE;
 }
 
 void aclSetDefaultPassword(struct str password) {
@@ -302,6 +306,7 @@ struct aclUser *aclUserCreateDefault(void) {
 void aclUsersInit(void) {
     raxInit(&acl_users);
     default_user = aclUserCreateDefault();
+    nobody = aclUserCreate(STR("default"));
     raxInsert(&acl_users, STR("default"), default_user, NULL);
 }
 
@@ -312,8 +317,7 @@ bool aclKillClients(const struct aclUser *u, const struct client *self) {
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
         if (c->user != u) continue;
-        c->user = default_user;
-        c->flags &= ~(uint32_t)CLIENT_AUTHENTICATED;
+        c->user = nobody; /* what it has queued must not run with anybody's rights */
         if (c == self)
             killed_self = true;
         else

@@ -29,7 +29,8 @@
 #define WRITE_IOV_MAX  64
 #define FREE_HOOKS_MAX 16
 #define OUTPUT_FREE    (16 * 1024) /* bytes */
-#define CLASS_WORDS    4           /* of a class in client-output-buffer-limit: name hard soft seconds */
+#define RECENT_SECONDS 8
+#define CLASS_WORDS    4 /* of a class in client-output-buffer-limit: name hard soft seconds */
 
 struct list clients;
 static struct hashtable by_id;
@@ -54,7 +55,10 @@ static struct outputLimit {
 };
 static const char *const class_names[CLIENT_CLASSES] = {"normal", "slave", "pubsub"};
 static int64_t idle_timeout_s; /* 0: clients may be silent for ever */
-static size_t over_soft;       /* clients whose output is above the soft limit */
+/* The largest buffers of each of the last seconds, in a ring. */
+static struct { size_t input, output; } recent_max[RECENT_SECONDS];
+
+static size_t over_soft; /* clients whose output is above the soft limit */
 
 void clientOnFree(void (*fn)(struct client *c)) {
     serverAssert(free_hook_count < FREE_HOOKS_MAX);
@@ -366,14 +370,27 @@ void clientsWritePending(void) {
 
 /* ---- INFO ---- */
 
+static void nextSecond(void) {
+    static unsigned second;
+    recent_max[second % RECENT_SECONDS].input = clientstats.max_input_buffer;
+    recent_max[second % RECENT_SECONDS].output = clientstats.max_output_buffer;
+    clientstats.max_input_buffer = clientstats.max_output_buffer = 0;
+    second++;
+}
+
 static void clientResetStats(void) {
     clientstats = (struct clientStats){0};
 }
 
 static sds clientsInfo(sds s) {
+    size_t input = clientstats.max_input_buffer, output = clientstats.max_output_buffer;
+    for (int i = 0; i < RECENT_SECONDS; i++) {
+        if (recent_max[i].input > input) input = recent_max[i].input;
+        if (recent_max[i].output > output) output = recent_max[i].output;
+    }
     s = infoField(s, "connected_clients:%zu", clients.length);
-    s = infoField(s, "client_recent_max_input_buffer:%zu", clientstats.max_input_buffer);
-    s = infoField(s, "client_recent_max_output_buffer:%zu", clientstats.max_output_buffer);
+    s = infoField(s, "client_recent_max_input_buffer:%zu", input);
+    s = infoField(s, "client_recent_max_output_buffer:%zu", output);
     s = infoField(s, "blocked_clients:%llu", (unsigned long long)(blockedClients() + pausedClients()));
     s = infoField(s, "clients_in_timeout_table:%llu", (unsigned long long)blockedTimeouts());
     s = infoField(s, "watching_clients:%zu", multiWatchingClients());
@@ -403,6 +420,7 @@ void clientCoreInit(void) {
     configOnResetStat(clientResetStats);
     cronRegister(checkSoftLimits, 1000);
     cronRegister(closeIdle, 1000);
+    cronRegister(nextSecond, 1000);
     static struct configDirective directives[] = {
         CONFIG_SPECIAL("client-output-buffer-limit", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setLimits,
                        getLimits, NULL),

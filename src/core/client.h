@@ -149,7 +149,7 @@ void clientSetName(struct client *c, struct str name);
 
 struct clientStats {
     uint64_t connections, rejected, net_in, net_out, reads, writes;
-    size_t max_input_buffer, max_output_buffer;
+    size_t max_input_buffer, max_output_buffer; /* of the present second */
     uint64_t query_limit_disconnects, output_limit_disconnects;
 };
 extern struct clientStats clientstats;

@@ -8,6 +8,7 @@
 
 int64_t server_hz = 10;
 int64_t cmd_time_ms;
+bool cron_paused;
 struct aeEventLoop *server_el;
 
 static struct cronJob {
@@ -25,6 +26,7 @@ void cronRegister(cronFn *fn, int period_ms) {
 
 void cronRun(void) {
     clockRefresh();
+    if (cron_paused) return;
     int64_t now_ms = monotonicUs() / 1000;
     for (int i = 0; i < job_count; i++) {
         struct cronJob *job = &jobs[i];

@@ -1,11 +1,13 @@
 /* cron.h - periodic work. Each room registers its own; server/ turns the wheel at `hz`. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef void cronFn(void);
 void cronRegister(cronFn *fn, int period_ms); /* 0: at every tick of hz; else rounded up to a tick */
 void cronRun(void);                           /* by the timer */
+extern bool cron_paused;                      /* for tests: no job runs */
 void beforeSleepRegister(cronFn *fn);         /* before every poll, in order of registration */
 void beforeSleepRun(void);
 extern int64_t server_hz;

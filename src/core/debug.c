@@ -26,7 +26,7 @@
 
 #define DIGEST_SIZE      20
 #define POPULATE_MAX_LEN (512ll * 1024 * 1024)
-#define REGISTERED_MAX   8
+#define REGISTERED_MAX   32
 #define HELP_LINES_MAX   8 /* of one of those */
 #define LOOK_ONLY        (LOOKUP_NOTOUCH | LOOKUP_NOSTATS | LOOKUP_NOEXPIRE)
 
@@ -44,6 +44,12 @@ static void debugSegfault(struct client *c) {
 static void debugPanic(struct client *c) {
     (void)c;
     serverPanic("DEBUG PANIC was called");
+}
+
+static void debugOom(struct client *c) {
+    (void)c;
+    void *volatile too_much = zmalloc(SIZE_MAX / 2 - 128);
+    zfree(too_much);
 }
 
 static void debugAssertion(struct client *c) {
@@ -72,6 +78,29 @@ static void debugLog(struct client *c) {
 static void debugSetActiveExpire(struct client *c) {
     int64_t on;
     active_expire_enabled = string2ll(c->argv[2], &on) && on;
+    replyOk(c);
+}
+
+static bool flagOf(struct client *c, bool *on) {
+    int64_t v;
+    if (!argRange(c, c->argv[2], INT32_MIN, INT32_MAX, &v, NULL)) return false;
+    *on = v != 0;
+    return true;
+}
+
+static void debugPauseCron(struct client *c) {
+    if (flagOf(c, &cron_paused)) replyOk(c);
+}
+
+static void debugDictResizing(struct client *c) {
+    bool on;
+    if (!flagOf(c, &on)) return;
+    hashtableSetResizePolicy(on ? HASHTABLE_RESIZE_ALLOW : HASHTABLE_RESIZE_AVOID);
+    replyOk(c);
+}
+
+static void debugLeak(struct client *c) {
+    (void)!sdsnewstr(c->argv[2]);
     replyOk(c);
 }
 
@@ -123,43 +152,6 @@ static void debugDigestValue(struct client *c) {
 }
 
 /* ---- Keys ---- */
-
-static struct object *keyToInspect(struct client *c) {
-    struct object *o = lookupKey(c->db, c->argv[2], LOOK_ONLY);
-    if (!o) replyError(c, err_nosuchkey);
-    return o;
-}
-
-/* The fields that clients parse. Values are not shared, and cannot be serialized yet. */
-static void debugObject(struct client *c) {
-    struct object *o = keyToInspect(c);
-    if (!o) return;
-    const struct objectType *type = objectTypeOf(o);
-    sds s = sdscatprintf(
-        sdsempty(), "Value at:%p refcount:1 encoding:%s serializedlength:0 lru:%u lru_seconds_idle:%u",
-        (void *)o, type->encodingName(o), (unsigned)o->lru, (lruClock() - o->lru) & 0xffffff);
-    if (type->debugInfo) {
-        s = type->debugInfo(o, sdscat(s, " "));
-        s = sdstrim(s, " ");
-    }
-    replyStatus(c, s);
-    sdsfree(s);
-}
-
-/* What the type has to tell about the shape of a sorted set. */
-static void debugZset(struct client *c) {
-    struct object *o = keyToInspect(c);
-    if (!o) return;
-    const struct objectType *type = objectTypeOf(o);
-    if (type != objectTypeByName(STR("zset"))) {
-        replyWrongType(c);
-        return;
-    }
-    sds s = sdscatprintf(sdsempty(), "encoding:%s ", type->encodingName(o));
-    s = sdstrim(type->debugInfo(o, s), " ");
-    replyStatus(c, s);
-    sdsfree(s);
-}
 
 static void debugHtstats(struct client *c) {
     int64_t id;
@@ -320,6 +312,8 @@ void debugRegister(const struct debugSubcommand *sub) {
 static const char *const help[] = {
     "ASSERT",
     "    Fail an assertion: the server ends with a crash report.",
+    "DICT-RESIZING <0|1>",
+    "    May hash tables change their size?",
     "DIGEST",
     "    A fingerprint of all data; equal data has equal fingerprints.",
     "DIGEST-VALUE <key> [<key> ...]",
@@ -328,12 +322,16 @@ static const char *const help[] = {
     "    Answer with this error.",
     "HTSTATS <dbid>",
     "    How full the tables of a database are.",
+    "LEAK <text>",
+    "    Lose a copy of the text, for those who look for leaks.",
     "LOG <message>",
     "    Write a line to the server log.",
-    "OBJECT <key>",
-    "    How the value of <key> is stored.",
+    "OOM",
+    "    Ask for more memory than there can be: the server ends as if it had run out of it.",
     "PANIC",
     "    End the server with a crash report.",
+    "PAUSE-CRON <0|1>",
+    "    Run no periodic job until told otherwise.",
     "POPULATE <count> [<prefix> [<size>]]",
     "    Create string keys <prefix>:0, <prefix>:1 ... that do not exist yet.",
     "PROTOCOL <type>",
@@ -347,8 +345,6 @@ static const char *const help[] = {
     "    Do nothing for so long; fractions are fine.",
     "STRINGMATCH-LEN <pattern> <length>",
     "    Match the pattern with a text of so many letters a.",
-    "ZSET <key>",
-    "    Encoding, shape and size of a sorted set.",
 };
 
 static void debugHelp(struct client *c) {
@@ -363,22 +359,15 @@ static void debugHelp(struct client *c) {
 }
 
 static const struct debugSubcommand subcommands[] = {
-    {"assert", 0, 0, debugAssertion, NULL},
-    {"digest", 0, 0, debugDigest, NULL},
-    {"digest-value", 0, -1, debugDigestValue, NULL},
-    {"error", 1, 1, debugError, NULL},
-    {"help", 0, 0, debugHelp, NULL},
-    {"htstats", 1, 1, debugHtstats, NULL},
-    {"log", 1, 1, debugLog, NULL},
-    {"object", 1, 1, debugObject, NULL},
-    {"panic", 0, 0, debugPanic, NULL},
-    {"populate", 1, 3, debugPopulate, NULL},
-    {"protocol", 1, 1, debugProtocol, NULL},
-    {"segfault", 0, 0, debugSegfault, NULL},
-    {"set-active-expire", 1, 1, debugSetActiveExpire, NULL},
-    {"sleep", 1, 1, debugSleep, NULL},
-    {"stringmatch-len", 2, 2, debugStringmatchLen, NULL},
-    {"zset", 1, 1, debugZset, NULL},
+    {"assert", 0, 0, debugAssertion, NULL},  {"dict-resizing", 1, 1, debugDictResizing, NULL},
+    {"digest", 0, 0, debugDigest, NULL},     {"digest-value", 0, -1, debugDigestValue, NULL},
+    {"error", 1, 1, debugError, NULL},       {"help", 0, 0, debugHelp, NULL},
+    {"htstats", 1, 2, debugHtstats, NULL},   {"leak", 1, 1, debugLeak, NULL},
+    {"log", 1, 1, debugLog, NULL},           {"oom", 0, 0, debugOom, NULL},
+    {"panic", 0, 0, debugPanic, NULL},       {"pause-cron", 1, 1, debugPauseCron, NULL},
+    {"populate", 1, 3, debugPopulate, NULL}, {"protocol", 1, 1, debugProtocol, NULL},
+    {"segfault", 0, 0, debugSegfault, NULL}, {"set-active-expire", 1, 1, debugSetActiveExpire, NULL},
+    {"sleep", 1, 1, debugSleep, NULL},       {"stringmatch-len", 2, 2, debugStringmatchLen, NULL},
 };
 #define SUBCOMMAND_COUNT ((int)(sizeof subcommands / sizeof *subcommands))
 
@@ -412,4 +401,5 @@ void debugInit(void) {
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     commandAddProtectedFilter(debugFilter);
+    debugValuesInit();
 }

@@ -12,4 +12,5 @@ struct debugSubcommand {
 };
 void debugRegister(const struct debugSubcommand *sub); /* which must stay */
 
-void debugInit(void); /* directive enable-debug-command */
+void debugValuesInit(void); /* by debugInit; debug_values.c */
+void debugInit(void);       /* directive enable-debug-command */

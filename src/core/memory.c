@@ -67,7 +67,9 @@ static void resetPeak(void) {
     peak = zmallocUsedMemory();
 }
 
+/* Replicas are a part of their own. */
 static void addClient(void *priv, struct client *c) {
+    if (clientClassOf(c) == CLIENT_CLASS_REPLICA) return;
     *(size_t *)priv += clientMemory(c);
 }
 

@@ -154,6 +154,7 @@ static bool refill(struct rioReader *r, size_t n) {
 }
 
 static bool failShort(struct rioReader *r) {
+    if (!r->error) r->ended = true;
     return rioFail(r, "unexpected end of data");
 }
 

@@ -86,6 +86,7 @@ struct rioReader {
     void (*progress)(struct rioReader *r); /* after each refill; may be NULL */
     sds error;                             /* NULL: none. Why, in words; */
     uint64_t error_offset;                 /* and where */
+    bool ended;                            /* the error is that there were fewer bytes than needed */
 };
 void rioReaderInit(struct rioReader *r, ssize_t (*source)(void *priv, char *p, size_t n), void *priv,
                    uint64_t size);

@@ -6,6 +6,7 @@
 #include "core/rdb.h"
 
 struct client;
+struct hashtable;
 struct db;
 struct pendingCommand;
 
@@ -14,7 +15,6 @@ struct pendingCommand;
 /* What a prefetch hook remembers between its steps; zeroed before step 0. */
 struct prefetchState {
     const void *at;
-    unsigned slot;
 };
 
 struct objectType {
@@ -44,6 +44,9 @@ struct objectType {
     /* Iterate for SORT and scans of elements: fn gets each element's text; stops when fn returns false. NULL:
      * not iterable. */
     void (*iterate)(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv);
+    /* The hash table in the value, for DEBUG HTSTATS-KEY; NULL: this encoding has none. The hook may be NULL.
+     */
+    struct hashtable *(*table)(const struct object *o);
     /* DEBUG OBJECT: more fields of this type ("ql_nodes:3 "), appended. May be NULL. */
     sds (*debugInfo)(const struct object *o, sds s);
     /* For a type that keeps track of its values (hash: those with fields that expire); each may be NULL. The

@@ -795,6 +795,10 @@ void hashtableSetResizePolicy(enum hashtableResizePolicy policy) {
     resize_policy = policy;
 }
 
+enum hashtableResizePolicy hashtableResizePolicy(void) {
+    return resize_policy;
+}
+
 /* --- Prefetch --- */
 
 void hashtablePrefetchBucket(const hashtable *ht, uint64_t hash) {

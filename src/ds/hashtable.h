@@ -108,6 +108,7 @@ void hashtableResumeRehash(hashtable *ht);
  */
 enum hashtableResizePolicy { HASHTABLE_RESIZE_ALLOW, HASHTABLE_RESIZE_AVOID, HASHTABLE_RESIZE_FORBID };
 void hashtableSetResizePolicy(enum hashtableResizePolicy policy);
+enum hashtableResizePolicy hashtableResizePolicy(void);
 
 /* Prefetch, in two steps over a batch of keys: first the bucket, later (when it has arrived) the entry whose
  * tag matches. hashtablePeek reads only the bucket, never an entry; it may name an entry of another key.

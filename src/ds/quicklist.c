@@ -58,7 +58,14 @@ struct qlLimits qlLimitsOf(int64_t fill) {
     return (struct qlLimits){2048u << -fill, NODE_COUNT_MAX};
 }
 
+static size_t packed_threshold = SIZE_MAX;
+
+void qlSetPackedThreshold(size_t bytes) {
+    packed_threshold = bytes ? bytes : SIZE_MAX;
+}
+
 size_t qlEntryBound(size_t len) {
+    if (__builtin_expect(len >= packed_threshold, 0)) return len + UINT32_MAX;
     if (len < 64) return len + 2;
     if (len < 4096) return len + 4;
     return len + 10;

@@ -11,7 +11,6 @@
 
 #define GUESSED_BYTES 12   /* of an element, before any is seen */
 #define MAP_PRESIZE   4096 /* elements expected, from which on there is a map from the start */
-#define FETCH_LEAF    192  /* bytes of header and fp of a leaf whose header is not here yet */
 #define SPARE         2    /* a leaf made anew has room for so many more elements */
 
 /* ---- Leaves ---- */
@@ -208,14 +207,6 @@ static zbtree *dropMap(zbtree *t) {
 
 /* ---- Putting in ---- */
 
-/* The first leaf and slot that is not left of the target. */
-static struct zbtLeaf *seek(const zbtree *t, const struct zbtTarget *target, unsigned *slot) {
-    const void *node = t->root;
-    for (int level = t->height; level > 0; level--) node = zbtChildren(node)[zbtChildFor(node, target)];
-    *slot = zbtLeafSearch(node, target);
-    return (struct zbtLeaf *)node;
-}
-
 static inline bool isLastLeft(const zbtree *t, const struct zbtTarget *target) {
     const struct zbtLeaf *l = t->last;
     if (!l->count) return true;
@@ -223,23 +214,11 @@ static inline bool isLastLeft(const zbtree *t, const struct zbtTarget *target) {
     return zbtIsLeft(zbtScoreIn(slot, l->width, l->base), l, slot, target);
 }
 
-/* seek(), and the counts on the way are one higher. */
-static struct zbtLeaf *seekForInsert(zbtree *t, const struct zbtTarget *target, unsigned *slot) {
-    if (isLastLeft(t, target)) {
-        *slot = t->last->count;
-        zbtAddCounts(t->last, 1);
-        return t->last;
-    }
-    void *node = t->root;
-    for (int level = t->height; level > 0; level--) {
-        struct zbtInner *n = node;
-        unsigned i = zbtChildFor(n, target);
-        n->counts[i]++;
-        node = zbtChildren(n)[i];
-    }
-    struct zbtLeaf *l = node;
-    *slot = zbtLeafSearch(l, target);
-    return l;
+/* As zbtSeekInsert. What is appended need not be looked for. */
+static struct zbtPos seekForInsert(zbtree *t, const struct zbtTarget *target) {
+    if (!isLastLeft(t, target)) return zbtSeekInsert(t, target);
+    zbtAddCounts(t->last, 1);
+    return (struct zbtPos){t->last, t->last->count};
 }
 
 /* No room in l, and it cannot grow: the leaf to put the element in, or NULL: search again. */
@@ -282,10 +261,9 @@ static zbtree *noteInserted(zbtree *t, const struct zbtLeaf *l, uint64_t hash) {
 static zbtree *insertItem(zbtree *t, const struct zbtItem *it, uint64_t hash) {
     struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member};
     struct zbtLeaf *l;
-    unsigned slot;
     do {
-        l = seekForInsert(t, &target, &slot);
-        l = putAt(&t, l, slot, it);
+        struct zbtPos p = seekForInsert(t, &target);
+        l = putAt(&t, p.leaf, p.slot, it);
     } while (unlikely(!l));
     return noteInserted(t, l, hash);
 }
@@ -522,17 +500,6 @@ size_t zbtAllocations(const zbtree *t) {
 
 /* ---- Searching ---- */
 
-bool zbtFind(const zbtree *t, struct str member, uint64_t hash, struct zbtPos *p) {
-    if (t->form == ZBT_MAPPED) return zbtMapFind(zbtMapOf(t), member, hash, p);
-    for (struct zbtLeaf *l = t->first; l; l = l->next) {
-        int slot = zbtLeafFind(l, zbtFp(hash), member);
-        if (slot < 0) continue;
-        *p = (struct zbtPos){l, (unsigned)slot};
-        return true;
-    }
-    return false;
-}
-
 bool zbtAtRank(const zbtree *t, uint64_t rank, struct zbtPos *p) {
     if (rank >= t->length) return false;
     if (rank == 0) {
@@ -555,42 +522,65 @@ bool zbtAtRank(const zbtree *t, uint64_t rank, struct zbtPos *p) {
 }
 
 uint64_t zbtRank(const zbtree *t, struct zbtPos p) {
-    uint64_t rank = p.slot;
-    const void *child = p.leaf;
     (void)t;
-    for (const struct zbtInner *n = p.leaf->parent; n; child = n, n = n->parent) {
-        void **children = zbtChildren(n);
-        for (unsigned i = 0; children[i] != child; i++) rank += n->counts[i];
-    }
-    return rank;
+    return zbtRankOfLeaf(p.leaf) + p.slot;
 }
 
 /* The first element that is not left of the target, or the one before. */
-static bool seekPos(const zbtree *t, const struct zbtTarget *target, bool before, struct zbtPos *p) {
+static inline bool seekPos(const zbtree *t, const struct zbtTarget *target, bool before, struct zbtPos *p,
+                           uint64_t *rank) {
     if (!t->length) return false;
-    p->leaf = seek(t, target, &p->slot);
-    if (before) return zbtStep(p, true);
+    *p = zbtSeek(t, target, rank);
+    *rank += p->slot;
+    if (before) {
+        --*rank;
+        return zbtStep(p, true);
+    }
     if (p->slot < p->leaf->count) return true;
     *p = (struct zbtPos){p->leaf->next, 0};
     return p->leaf != NULL;
 }
 
-bool zbtSeekScore(const zbtree *t, const struct zscoreRange *r, bool last, struct zbtPos *p) {
-    struct zbtTarget target = {.score = last ? r->max : r->min};
-    if (zscoreRangeEmpty(r)) return false;
-    target.ties = (last ? !r->maxex : r->minex) ? ZBT_TIES_LEFT : ZBT_TIES_RIGHT;
-    if (!seekPos(t, &target, last, p)) return false;
-    return last ? zscoreGteMin(zbtScore(*p), r) : zscoreLteMax(zbtScore(*p), r);
+bool zbtSeekScore(const zbtree *t, const struct zscoreRange *r, bool last, struct zbtPos *p, uint64_t *rank) {
+    if (zscoreRangeEmpty(r) || !t->length) return false;
+    struct zbtPos at =
+        last ? zbtSeekScoreEnd(t, r->max, !r->maxex, rank) : zbtSeekScoreEnd(t, r->min, r->minex, rank);
+    *rank += at.slot;
+    *rank -= last;
+    if (last) {
+        if (unlikely(at.slot == 0)) {
+            at.leaf = at.leaf->prev;
+            at.slot = at.leaf ? at.leaf->count : 0;
+        }
+        at.slot--;
+    } else if (unlikely(at.slot == at.leaf->count)) {
+        at = (struct zbtPos){at.leaf->next, 0};
+    }
+    *p = at;
+    return at.leaf && (last ? zscoreGteMin(zbtScore(at), r) : zscoreLteMax(zbtScore(at), r));
 }
 
-bool zbtSeekLex(const zbtree *t, const struct zlexRange *r, bool last, struct zbtPos *p) {
+bool zbtSeekScoreFrom(struct zbtPos *p, const struct zscoreRange *r, bool last) {
+    const struct zbtLeaf *l = p->leaf;
+    unsigned end = last ? l->count - 1u : 0;
+    double edge = zbtScore((struct zbtPos){p->leaf, end});
+    if (last ? zscoreLteMax(edge, r) : zscoreGteMin(edge, r)) {
+        p->slot = end;
+        return last ? !l->next : !l->prev;
+    }
+    p->slot = last ? zbtLeafSearchScore(l, r->max, !r->maxex) - 1 : zbtLeafSearchScore(l, r->min, r->minex);
+    return true;
+}
+
+bool zbtSeekLex(const zbtree *t, const struct zlexRange *r, bool last, struct zbtPos *p, uint64_t *rank) {
     const struct zlexBound *bound = last ? &r->max : &r->min;
     if (!t->length || zlexRangeEmpty(r)) return false;
     if (bound->kind == ZLEX_VALUE) {
         struct zbtTarget target = {0, ZBT_BY_MEMBER, last != bound->exclusive, bound->value};
-        if (!seekPos(t, &target, last, p)) return false;
-    } else if (!zbtAtRank(t, last ? t->length - 1 : 0, p)) {
-        return false;
+        if (!seekPos(t, &target, last, p, rank)) return false;
+    } else {
+        *rank = last ? t->length - 1 : 0;
+        zbtAtRank(t, *rank, p);
     }
     return last ? zlexGteMin(zbtMember(*p), r) : zlexLteMax(zbtMember(*p), r);
 }
@@ -615,26 +605,68 @@ zbtree *zbtPrepend(zbtree *t, double score, struct str member, uint64_t hash) {
     return l ? noteInserted(t, l, hash) : insertItem(t, &it, hash);
 }
 
-/* A new score that keeps the element in its leaf. False: it does not. */
+/* Is the element at `slot` on the right side of a score and member that will be in front of it or (behind)
+ * behind it? */
+static inline bool staysBeside(const struct zbtLeaf *l, unsigned slot, double score, struct zbtPos p,
+                               bool behind) {
+    double beside = zbtScoreOf(zbtSlot(l, slot), l->width, l->base);
+    if (likely(beside != score)) return behind ? beside > score : beside < score;
+    int cmp = strCmp(zbtMember((struct zbtPos){p.leaf, slot}), zbtMember(p));
+    return behind ? cmp > 0 : cmp < 0;
+}
+
+/* A new score that keeps the element between its neighbours in the leaf. */
+static inline bool rescoreInSlot(struct zbtPos p, double score) {
+    const struct zbtLeaf *l = p.leaf;
+    if (!zbtLeafFits(l, score)) return false;
+    if (p.slot + 1u < l->count ? !staysBeside(l, p.slot + 1, score, p, true) : l->next != NULL) return false;
+    if (p.slot ? !staysBeside(l, p.slot - 1, score, p, false) : l->prev != NULL) return false;
+    zbtLeafPutScore(p.leaf, p.slot, score);
+    return true;
+}
+
+/* A new score that keeps the element in its leaf. False: it does not, or only just. */
 static bool rescoreInLeaf(struct zbtPos p, const struct zbtItem *it) {
     struct zbtLeaf *l = p.leaf;
+    unsigned last = l->count - 1u;
     struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member};
     if (!zbtLeafFits(l, it->score)) return false;
-    bool rises = it->score >= zbtScore(p);
-    unsigned to = zbtLeafSearch(l, &target), last = l->count - 1u;
+    if (l->prev && it->score <= zbtScore((struct zbtPos){l, 0})) return false;
+    if (l->next && it->score >= zbtScore((struct zbtPos){l, last})) return false;
+    unsigned to = zbtLeafSearch(l, &target);
     if (to > p.slot) to--;
-    bool low_ok = to > 0 || !l->prev || (p.slot == 0 && rises);
-    bool high_ok = to < last || !l->next || (p.slot == last && !rises);
-    if (!low_ok || !high_ok) return false;
+    /* At an edge it would have to be told from the neighbour leaf's elements, unless it moves inward. */
+    if ((to == 0 && p.slot && l->prev) || (to == last && p.slot != last && l->next)) return false;
     zbtLeafRescore(l, p.slot, to, it->score);
+    return true;
+}
+
+/* A new score that takes the element to another leaf, when neither changes its size: then the map's entry
+ * only gets another number. */
+static bool moveToLeaf(zbtree *t, struct zbtPos p, const struct zbtItem *it, uint64_t hash) {
+    struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member};
+    struct zbtLeaf *from = p.leaf;
+    uint64_t before;
+    if (from->count < 2 || zbtLeafLive(from) * 8 < (size_t)from->size * 5) return false;
+    struct zbtPos place = zbtSeek(t, &target, &before);
+    struct zbtLeaf *to = place.leaf;
+    if (to == from || to->table != from->table || !zbtLeafHasRoom(to, it)) return false;
+    zbtLeafPut(to, place.slot, it);
+    zbtLeafDrop(from, p.slot, p.slot + 1);
+    zbtMoveCount(from, to);
+    if (t->form == ZBT_MAPPED) {
+        zbtMapRename(zbtMapOf(t), from, to, hash);
+        zbtMapStep(t, false);
+    }
     return true;
 }
 
 zbtree *zbtUpdate(zbtree *t, struct zbtPos p, double score, uint64_t hash) {
     char bytes[ZBT_INLINE_MAX];
-    struct zbtItem it = {score, zbtMember(p), bigAt(p.leaf, p.slot), zbtFp(hash)};
     serverAssert(score == score); /* not NaN */
-    if (rescoreInLeaf(p, &it)) return t;
+    if (rescoreInSlot(p, score)) return t;
+    struct zbtItem it = {score, zbtMember(p), bigAt(p.leaf, p.slot), zbtFp(hash)};
+    if (rescoreInLeaf(p, &it) || moveToLeaf(t, p, &it, hash)) return t;
     if (!it.big) {
         if (it.member.len) memcpy(bytes, it.member.ptr, it.member.len);
         it.member.ptr = bytes;
@@ -672,58 +704,54 @@ uint64_t zbtScan(const zbtree *t, uint64_t cursor, zbtScanFn fn, void *priv) {
 
 /* ---- Prefetching ---- */
 
-static void fetchLines(const void *from, size_t bytes) {
-    for (size_t i = 0; i < bytes; i += 64) zbtFetch((const char *)from + i);
+/* Header and fp of a leaf that is not here yet, and its first slot. */
+static inline void fetchLeaf(const struct zbtLeaf *l) {
+    zbtFetch(l);
+    zbtFetch((const char *)l + 64);
+    zbtFetch((const char *)l + 128);
 }
 
-/* An end of a leaf whose header is here: its slot, and where its member probably is. */
-static void fetchEnd(const struct zbtLeaf *l, bool tail) {
-    const char *end = (const char *)l + l->size;
-    zbtFetch(zbtSlot(l, tail && l->count ? l->count - 1u : 0));
-    zbtFetch(tail ? end - l->heap : end - 1);
-}
-
-/* Leaf, slot, member: one step each. A map is one step more. */
-static bool fetchMember(const zbtree *t, uint64_t hash, int step, const void **at, unsigned *slot) {
-    const struct zbtLeaf *l = t->first;
-    if (t->form == ZBT_MAPPED) {
-        if (step == 1) {
-            zbtMapPrefetch(zbtMapOf(t), hash);
-            return true;
-        }
-        l = step == 2 ? zbtMapPeek(zbtMapOf(t), hash) : *at;
-        if (!l) return false;
-        *at = l;
-        step--;
-    }
+/* The first element; the last one is found when the header is here. */
+static bool fetchEnd(const zbtree *t, bool tail, int step) {
+    const struct zbtLeaf *l = tail ? t->last : t->first;
     if (step == 1) {
-        fetchLines(l, t->form == ZBT_ONE_LEAF ? sizeof *l + l->cap : FETCH_LEAF);
-        return true;
+        fetchLeaf(l);
+        zbtFetch((const char *)l + ZBT_LEAF_MAX - (t->form == ZBT_ONE_LEAF ? sizeof *t : 0) - 16);
+        return tail;
     }
-    if (step == 2) {
-        int found = zbtLeafPeek(l, zbtFp(hash));
-        if (found < 0) return false;
-        *slot = (unsigned)found;
-        zbtFetch(zbtSlot(l, *slot));
-        return true;
-    }
-    zbtFetch(zbtBytes(l, zbtSlot(l, *slot)));
+    zbtFetch(zbtSlot(l, l->count ? l->count - 1u : 0));
+    zbtFetch((const char *)l + l->size - l->heap);
     return false;
 }
 
-bool zbtPrefetch(const zbtree *t, unsigned wants, uint64_t hash, int step, const void **at, unsigned *slot) {
-    bool ends = wants & (ZBT_FETCH_HEAD | ZBT_FETCH_TAIL);
+/* Slot and bytes of a member in a leaf whose fp are here. Where the bytes are, only the slot could tell: but
+ * a leaf made anew has them in the order of its slots. */
+static void fetchInLeaf(const struct zbtLeaf *l, uint64_t hash) {
+    int slot = zbtLeafPeek(l, zbtFp(hash));
+    if (slot < 0) return;
+    const char *bytes = (const char *)l + l->size - (unsigned)l->heap * (unsigned)(slot + 1) / l->count;
+    zbtFetch(zbtSlot(l, (unsigned)slot));
+    zbtFetch(bytes);
+    zbtFetch(bytes + 32);
+}
+
+bool zbtPrefetch(const zbtree *t, unsigned wants, uint64_t hash, int step, const void **at) {
     if (step == 0) {
-        fetchLines(t, 2 * 64);
+        zbtFetch(t);
+        zbtFetch((const char *)t + 64);
         return wants != 0;
     }
-    if (wants & ZBT_FETCH_MEMBER) return fetchMember(t, hash, step, at, slot);
-    if (!ends) return false;
-    const struct zbtLeaf *l = wants & ZBT_FETCH_HEAD ? t->first : t->last;
-    if (step == 1 && t->form != ZBT_ONE_LEAF) {
-        zbtFetch(l);
+    if (!(wants & ZBT_FETCH_MEMBER)) return fetchEnd(t, wants & ZBT_FETCH_TAIL, step);
+    if (*at) {
+        fetchInLeaf(*at, hash);
+        return false;
+    }
+    if (t->form == ZBT_MAPPED && step == 1) {
+        zbtMapPrefetch(zbtMapOf(t), hash);
         return true;
     }
-    fetchEnd(l, wants & ZBT_FETCH_TAIL);
-    return false;
+    *at = t->form == ZBT_MAPPED ? zbtMapPeek(zbtMapOf(t), hash) : t->first;
+    if (!*at) return false;
+    fetchLeaf(*at);
+    return true;
 }

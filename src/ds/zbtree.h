@@ -64,11 +64,12 @@ struct zbtLeaf {
     struct zbtInner *parent;
     int64_t base;     /* of the scores when width is not 8 */
     uint32_t id;      /* in the map; 0: there is no map */
-    uint16_t count;   /* elements */
-    uint16_t cap;     /* length of the fp column; a multiple of 16 */
     uint16_t heap;    /* bytes of members, at the end, with garbage */
     uint16_t garbage; /* bytes of erased members */
+    uint16_t hole;    /* offset of an erased member that may be written over; 0: none */
     uint16_t size;    /* of the whole leaf */
+    uint8_t count;    /* elements */
+    uint8_t cap;      /* length of the fp column; a multiple of 16 */
     uint8_t width;    /* bytes of a score */
     uint8_t table;    /* of the map that knows its members */
     uint8_t fp[];
@@ -103,6 +104,28 @@ ZBT_INLINE double zbtScoreIn(const uint8_t *slot, unsigned width, int64_t base) 
     default: memcpy(&w8, slot + 2, 8); return w8;
     }
 }
+/* A score of 1, 2 or 4 bytes, as it is stored. */
+ZBT_INLINE uint32_t zbtAboveIn(const uint8_t *slot, unsigned width) {
+    uint32_t above;
+    uint16_t above2;
+    if (width == 1) return slot[2];
+    memcpy(&above2, slot + 2, 2);
+    if (width == 2) return above2;
+    memcpy(&above, slot + 2, 4);
+    return above;
+}
+static const uint32_t zbt_masks[5] = {0, 0xff, 0xffff, 0, 0xffffffff};
+/* The same where the width is not a constant. Bytes behind a short score are those of other columns. */
+ZBT_INLINE double zbtScoreOf(const uint8_t *slot, unsigned width, int64_t base) {
+    uint32_t above;
+    double score;
+    if (__builtin_expect(width == 8, 0)) {
+        memcpy(&score, slot + 2, 8);
+        return score;
+    }
+    memcpy(&above, slot + 2, 4);
+    return (double)(base + (above & zbt_masks[width]));
+}
 ZBT_INLINE uint8_t *zbtBytes(const struct zbtLeaf *l, const uint8_t *slot) {
     uint16_t off;
     memcpy(&off, slot, 2);
@@ -121,7 +144,7 @@ ZBT_INLINE struct str zbtMemberIn(const struct zbtLeaf *l, const uint8_t *slot) 
 }
 
 static inline double zbtScore(struct zbtPos p) {
-    return zbtScoreIn(zbtSlot(p.leaf, p.slot), p.leaf->width, p.leaf->base);
+    return zbtScoreOf(zbtSlot(p.leaf, p.slot), p.leaf->width, p.leaf->base);
 }
 static inline struct str zbtMember(struct zbtPos p) {
     return zbtMemberIn(p.leaf, zbtSlot(p.leaf, p.slot));
@@ -146,12 +169,17 @@ size_t zbtMemory(const zbtree *t, size_t samples); /* usable bytes; so many leav
 size_t zbtAllocations(const zbtree *t);            /* about; O(1) */
 
 /* ---- Searching ---- */
-bool zbtFind(const zbtree *t, struct str member, uint64_t hash, struct zbtPos *p);
+/* leaf NULL: there is none such. O(1). */
+extern struct zbtPos (*zbtFind)(const zbtree *t, struct str member, uint64_t hash);
 bool zbtAtRank(const zbtree *t, uint64_t rank, struct zbtPos *p); /* O(log n) */
 uint64_t zbtRank(const zbtree *t, struct zbtPos p);               /* O(log n), climbing */
-/* First element inside the range, or the last one. O(log n). A lex range presumes equal scores. */
-bool zbtSeekScore(const zbtree *t, const struct zscoreRange *r, bool last, struct zbtPos *p);
-bool zbtSeekLex(const zbtree *t, const struct zlexRange *r, bool last, struct zbtPos *p);
+/* First element inside the range, or the last one, and its rank. O(log n). A lex range presumes equal scores.
+ */
+bool zbtSeekScore(const zbtree *t, const struct zscoreRange *r, bool last, struct zbtPos *p, uint64_t *rank);
+/* The other end of the range of an element inside it, when it is certain to be in the same leaf; else false.
+ */
+bool zbtSeekScoreFrom(struct zbtPos *p, const struct zscoreRange *r, bool last);
+bool zbtSeekLex(const zbtree *t, const struct zlexRange *r, bool last, struct zbtPos *p, uint64_t *rank);
 
 /* ---- Changing: all return the tree, which may have moved ---- */
 zbtree *zbtInsert(zbtree *t, double score, struct str member, uint64_t hash);
@@ -166,10 +194,10 @@ zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count); /* by whole lea
 typedef void (*zbtScanFn)(void *priv, struct str member, double score);
 uint64_t zbtScan(const zbtree *t, uint64_t cursor, zbtScanFn fn, void *priv);
 
-/* Prefetch, in steps: each reads what the one before has fetched. False: nothing more to fetch. *at and *slot
- * are for the steps to remember what they found. */
+/* Prefetch, in steps: each reads what the one before has fetched. False: nothing more to fetch. *at is for
+ * the steps to remember what they found. */
 enum { ZBT_FETCH_HEAD = 1, ZBT_FETCH_TAIL = 2, ZBT_FETCH_MEMBER = 4 };
-bool zbtPrefetch(const zbtree *t, unsigned wants, uint64_t hash, int step, const void **at, unsigned *slot);
+bool zbtPrefetch(const zbtree *t, unsigned wants, uint64_t hash, int step, const void **at);
 
 /* Shape, fill, depth, as text: "leaves:3 depth:1 ...", appended. O(leaves). */
 sds zbtStats(const zbtree *t, sds s);

@@ -5,6 +5,20 @@
 
 /* ---- Invariants ---- */
 
+/* Holes are erased members, inside the heap, and no more than there are. */
+static void verifyHoles(const struct zbtLeaf *l) {
+    unsigned sum = 0, size;
+    for (unsigned offset = l->hole; offset; sum += size) {
+        uint16_t next;
+        const uint8_t *p = (const uint8_t *)l + l->size - offset;
+        size = *p;
+        serverAssert(offset <= l->heap && size >= 3 && size <= offset);
+        memcpy(&next, p + 1, 2);
+        offset = next;
+        serverAssert(sum + size <= l->garbage);
+    }
+}
+
 static void verifyLeaf(const struct zbtLeaf *l, uint64_t *bigs) {
     unsigned live = 0;
     serverAssert(l->cap % 16 == 0 && l->count <= l->cap && l->count <= ZBT_LEAF_SLOTS);
@@ -25,6 +39,7 @@ static void verifyLeaf(const struct zbtLeaf *l, uint64_t *bigs) {
         serverAssert(zbtIsLeft(zbtScoreIn(slot, l->width, l->base), l, slot, &target));
     }
     serverAssert(live == (unsigned)l->heap - l->garbage);
+    verifyHoles(l);
 }
 
 /* Leaves are met in order: `*before` is the last one. Returns the elements below. */

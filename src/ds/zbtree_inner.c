@@ -1,9 +1,9 @@
 /* zbtree_inner.c - inner nodes of the B+ tree: counts, separators, children.
  *
- *     | parent, count, cap, level | counts[cap] | separators[cap] | children[cap] |
+ *     | parent, count, cap, level | counts[cap] | separators[cap + 1] | children[cap] |
  *
  *     separators[i], i > 0: all scores in children[i - 1] and before <= it <= all in children[i] and behind
- *     separators[0] is -inf, those from count on are NaN: so counting those <= x needs no other bound
+ *     separators[0] is -inf, those from count on are NaN: so looking for those <= x needs no other bound
  *
  * Only the root is smaller than ZBT_INNER_MAX: it grows from 4 to 12 to 36 children. */
 #include "ds/zbtree_private.h"
@@ -14,13 +14,15 @@
 #define CAP_GROW  3
 
 size_t zbtInnerSize(unsigned cap) {
-    return sizeof(struct zbtInner) + cap * (sizeof(uint64_t) + sizeof(double) + sizeof(void *));
+    return sizeof(struct zbtInner) + sizeof(double) +
+           cap * (sizeof(uint64_t) + sizeof(double) + sizeof(void *));
 }
 
 static struct zbtInner *innerNew(unsigned cap, int level, struct zbtInner *parent) {
     struct zbtInner *n = zmalloc(zbtInnerSize(cap));
+    memset(n, 0, zbtInnerSize(cap));
     *n = (struct zbtInner){.parent = parent, .cap = (uint16_t)cap, .level = (uint8_t)level};
-    for (unsigned i = 0; i < cap; i++) zbtSeparators(n)[i] = NAN;
+    for (unsigned i = 0; i <= cap; i++) zbtSeparators(n)[i] = NAN;
     return n;
 }
 
@@ -45,54 +47,24 @@ static void adopt(struct zbtInner *n, unsigned from) {
     for (unsigned i = from; i < n->count; i++) setParent(zbtChildren(n)[i], n->level - 1, n);
 }
 
-/* ---- Searching ---- */
-
-unsigned zbtChildIndex(const struct zbtInner *n, const void *child) {
-    void **children = zbtChildren(n);
-    unsigned last = n->count - 1u, i = 0;
-    if (children[last] == child) return last;
-    while (children[i] != child) i++;
-    return i;
-}
-
-/* Is the first element below the child left of the target? */
-static bool startsLeft(const struct zbtInner *n, unsigned i, const struct zbtTarget *t) {
-    const void *child = zbtChildren(n)[i];
-    for (int level = n->level - 1; level > 0; level--) child = zbtChildren(child)[0];
-    const struct zbtLeaf *l = child;
-    const uint8_t *slot = zbtSlot(l, 0);
-    return zbtIsLeft(zbtScoreIn(slot, l->width, l->base), l, slot, t);
-}
-
-static inline unsigned behindOne(unsigned count) {
-    return count ? count - 1 : 0;
-}
-
-unsigned zbtChildFor(const struct zbtInner *n, const struct zbtTarget *t) {
-    const double *separators = zbtSeparators(n);
-    if (t->ties == ZBT_TIES_RIGHT) return behindOne(zbtCountLt(separators, n->cap, t->score));
-    unsigned low = 0, high = n->count - 1u;
-    if (t->ties != ZBT_BY_MEMBER) {
-        high = behindOne(zbtCountLe(separators, n->cap, t->score));
-        if (t->ties == ZBT_TIES_LEFT || separators[high] < t->score || high == 0) return high;
-        low = behindOne(zbtCountLt(separators, n->cap, t->score));
-    }
-    while (low < high) {
-        unsigned mid = (low + high + 1) / 2;
-        if (startsLeft(n, mid, t))
-            low = mid;
-        else
-            high = mid - 1;
-    }
-    return low;
-}
-
 /* ---- Changing ---- */
 
 void zbtAddCounts(const struct zbtLeaf *l, int64_t delta) {
     const void *child = l;
     for (struct zbtInner *n = l->parent; n; child = n, n = n->parent)
         n->counts[zbtChildIndex(n, child)] += (uint64_t)delta;
+}
+
+/* All leaves are equally deep: both climb in step, up to where they meet. */
+void zbtMoveCount(const struct zbtLeaf *from, const struct zbtLeaf *to) {
+    const void *a = from, *b = to;
+    struct zbtInner *n = from->parent, *m = to->parent;
+    for (; n != m; a = n, b = m, n = n->parent, m = m->parent) {
+        n->counts[zbtChildIndex(n, a)]--;
+        m->counts[zbtChildIndex(m, b)]++;
+    }
+    n->counts[zbtChildIndex(n, a)]--;
+    n->counts[zbtChildIndex(n, b)]++;
 }
 
 void zbtReplaceChild(zbtree *t, struct zbtInner *parent, const void *old, void *now) {

@@ -14,11 +14,8 @@
  * Resizing needs the hashes of all members, and those only the leaves can tell. So it walks over leaves, one
  * with each change: leaf->table says which of the two tables knows its members. Entries of the old table
  * whose leaf has moved are dead: nobody removes them, they go with the table. */
+#include "ds/hashtable.h" /* the policy */
 #include "ds/zbtree_private.h"
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 /* In percent of the slots: a table is left when fuller than GROW_AT (a bucket of 12 is full with probability
  * 0.8^12 = 7% then, and half of all buckets have been passed; with 88, nine of ten), or emptier than
@@ -27,6 +24,10 @@
 #define NEW_FILL  54
 #define SHRINK_AT 25
 #define CROWDED   97
+/* While a fork child lives (the policy of ds/hashtable): grow as late as this, do not shrink; and where
+ * moving is forbidden, too, leave entries where they are until the old table is this full. */
+#define GROW_AT_AVOID  93
+#define GROW_AT_FORBID 96
 
 #define MIN_BUCKETS   16
 #define OVERFLOW_MAX  UINT16_MAX
@@ -41,40 +42,21 @@ typedef struct zbtBucket bucket;
 static inline uint64_t positionOf(uint64_t hash) {
     return hash >> 16;
 }
-static inline uint32_t homeOf(uint64_t hash, uint32_t n) {
-    return (uint32_t)((unsigned __int128)positionOf(hash) * n >> POSITION_BITS);
-}
 /* The smallest position whose home is i. */
 static inline uint64_t startOf(uint32_t i, uint32_t n) {
     return (uint64_t)((((unsigned __int128)i << POSITION_BITS) + n - 1) / n);
-}
-
-/* A bit for each slot in use that has this tag. */
-static inline uint32_t matchTag(const bucket *b, uint8_t tag) {
-#ifdef __SSE2__
-    __m128i tags = _mm_loadu_si128((const __m128i *)(const void *)b);
-    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(tags, _mm_set1_epi8((char)tag))) & b->used;
-#else
-    uint32_t mask = 0;
-    for (unsigned i = 0; i < ZBT_BUCKET_SLOTS; i++) mask |= (uint32_t)(b->tag[i] == tag) << i;
-    return mask & b->used;
-#endif
 }
 
 static inline uint64_t slotsOf(const struct zbtMap *m, int table) {
     return (uint64_t)m->buckets[table] * ZBT_BUCKET_SLOTS;
 }
 
-static inline uint32_t next(const struct zbtMap *m, int table, uint32_t i) {
-    return i + 1 == m->buckets[table] ? 0 : i + 1;
-}
-
 /* ---- Entries ---- */
 
 static void addEntry(struct zbtMap *m, int table, uint32_t id, uint64_t hash) {
     bucket *b;
-    uint32_t i = homeOf(hash, m->buckets[table]);
-    for (; (b = &m->table[table][i])->used == ALL_SLOTS; i = next(m, table, i))
+    uint32_t i = zbtMapHome(hash, m->buckets[table]);
+    for (; (b = &m->table[table][i])->used == ALL_SLOTS; i = zbtMapNext(m, table, i))
         if (b->overflow < OVERFLOW_MAX) b->overflow++;
     unsigned slot = (unsigned)__builtin_ctz(~(uint32_t)b->used);
     b->used = (uint16_t)(b->used | 1u << slot);
@@ -86,10 +68,10 @@ static void addEntry(struct zbtMap *m, int table, uint32_t id, uint64_t hash) {
 /* Where (tag, id) is; *passed: how many buckets behind its home. */
 static bucket *locate(const struct zbtMap *m, int table, uint32_t id, uint64_t hash, unsigned *slot,
                       uint32_t *passed) {
-    uint32_t i = homeOf(hash, m->buckets[table]);
-    for (*passed = 0;; ++*passed, i = next(m, table, i)) {
+    uint32_t i = zbtMapHome(hash, m->buckets[table]);
+    for (*passed = 0;; ++*passed, i = zbtMapNext(m, table, i)) {
         bucket *b = &m->table[table][i];
-        for (uint32_t mask = matchTag(b, zbtFp(hash)); mask; mask &= mask - 1) {
+        for (uint32_t mask = zbtMatchTag(b, zbtFp(hash)); mask; mask &= mask - 1) {
             *slot = (unsigned)__builtin_ctz(mask);
             if (b->id[*slot] == id) return b;
         }
@@ -99,10 +81,10 @@ static bucket *locate(const struct zbtMap *m, int table, uint32_t id, uint64_t h
 
 static void removeEntry(struct zbtMap *m, int table, uint32_t id, uint64_t hash) {
     unsigned slot;
-    uint32_t passed, i = homeOf(hash, m->buckets[table]);
+    uint32_t passed, i = zbtMapHome(hash, m->buckets[table]);
     bucket *b = locate(m, table, id, hash, &slot, &passed);
     b->used = (uint16_t)(b->used & ~(1u << slot));
-    for (; passed; passed--, i = next(m, table, i))
+    for (; passed; passed--, i = zbtMapNext(m, table, i))
         if (m->table[table][i].overflow < OVERFLOW_MAX) m->table[table][i].overflow--;
     m->used[table]--;
 }
@@ -119,7 +101,7 @@ static void hashRun(const struct zbtMap *m, int table, const struct zbtLeaf *l, 
     for (unsigned i = from; i < to; i++) {
         struct str member = zbtMemberIn(l, zbtSlot(l, i));
         uint64_t hash = *hashes++ = hashBytes(member.ptr, member.len);
-        __builtin_prefetch(&m->table[table][homeOf(hash, m->buckets[table])], 1);
+        __builtin_prefetch(&m->table[table][zbtMapHome(hash, m->buckets[table])], 1);
     }
 }
 
@@ -165,16 +147,39 @@ static bool isFuller(const struct zbtMap *m, int table, unsigned percent) {
     return m->used[table] * 100 > slotsOf(m, table) * percent;
 }
 
+/* Moving can wait while the old table has room and the new one has some for all that there is by now. */
+static bool canWait(const zbtree *t, const struct zbtMap *m) {
+    return hashtableResizePolicy() == HASHTABLE_RESIZE_FORBID && !isFuller(m, m->now, GROW_AT_FORBID) &&
+           t->length * 100 < slotsOf(m, !m->now) * GROW_AT;
+}
+
+static void moveSome(const zbtree *t, struct zbtMap *m) {
+    if (unlikely(canWait(t, m))) return;
+    do moveLeaf(m);
+    while (m->moving && isFuller(m, m->now, CROWDED));
+}
+
+static unsigned growAt(void) {
+    switch (hashtableResizePolicy()) {
+    case HASHTABLE_RESIZE_AVOID: return GROW_AT_AVOID;
+    case HASHTABLE_RESIZE_FORBID: return GROW_AT_FORBID;
+    default: return GROW_AT;
+    }
+}
+
+static bool mustShrink(const struct zbtMap *m) {
+    return m->buckets[m->now] > 2 * MIN_BUCKETS && !isFuller(m, m->now, SHRINK_AT) &&
+           hashtableResizePolicy() == HASHTABLE_RESIZE_ALLOW;
+}
+
 void zbtMapStep(zbtree *t, bool erased) {
     struct zbtMap *m = zbtMapOf(t);
-    if (m->moving) {
-        do moveLeaf(m);
-        while (m->moving && isFuller(m, m->now, CROWDED));
+    if (unlikely(m->moving)) {
+        moveSome(t, m);
         return;
     }
-    bool grow = isFuller(m, m->now, GROW_AT);
-    bool shrink = erased && m->buckets[m->now] > 2 * MIN_BUCKETS && !isFuller(m, m->now, SHRINK_AT);
-    if (likely(!grow && !shrink)) return;
+    bool grow = unlikely(isFuller(m, m->now, GROW_AT)) && isFuller(m, m->now, growAt());
+    if (likely(!grow && !(erased && unlikely(mustShrink(m))))) return;
     makeTable(m, !m->now, t->length);
     m->moving = t->first->id;
 }
@@ -243,31 +248,12 @@ size_t zbtMapMemory(const struct zbtMap *m) {
 
 /* ---- Members ---- */
 
-static inline bool findIn(const struct zbtMap *m, int table, struct str member, uint64_t hash,
-                          struct zbtPos *p) {
-    uint8_t fp = zbtFp(hash);
-    uint32_t i = homeOf(hash, m->buckets[table]);
-    for (uint32_t left = m->buckets[table]; left; left--, i = next(m, table, i)) {
-        const bucket *b = &m->table[table][i];
-        for (uint32_t mask = matchTag(b, fp); mask; mask &= mask - 1) {
-            struct zbtLeaf *l = m->leaves[b->id[__builtin_ctz(mask)]];
-            if (unlikely(zbtMapIsFree(l))) continue;
-            int slot = zbtLeafFind(l, fp, member);
-            if (slot < 0) continue;
-            *p = (struct zbtPos){l, (unsigned)slot};
-            return true;
-        }
-        if (likely(!b->overflow)) return false;
-    }
-    return false; /* every bucket has been passed by some entry */
-}
-
-bool zbtMapFind(const struct zbtMap *m, struct str member, uint64_t hash, struct zbtPos *p) {
-    return findIn(m, m->now, member, hash, p) || (m->moving && findIn(m, !m->now, member, hash, p));
-}
-
 void zbtMapAdd(struct zbtMap *m, const struct zbtLeaf *l, uint64_t hash) {
     addEntry(m, l->table, l->id, hash);
+}
+
+void zbtMapRename(struct zbtMap *m, const struct zbtLeaf *from, const struct zbtLeaf *to, uint64_t hash) {
+    renameEntry(m, from->table, from->id, to->id, hash);
 }
 
 void zbtMapRemove(struct zbtMap *m, const struct zbtLeaf *l, uint64_t hash) {
@@ -313,7 +299,7 @@ static void scanLeaf(struct scan *s, const struct zbtLeaf *l, uint8_t fp) {
         struct zbtPos p = {(struct zbtLeaf *)l, i};
         struct str member = zbtMember(p);
         uint64_t hash = hashBytes(member.ptr, member.len);
-        if (homeOf(hash, s->m->buckets[s->table]) != s->home) continue;
+        if (zbtMapHome(hash, s->m->buckets[s->table]) != s->home) continue;
         if (positionOf(hash) < s->from || positionOf(hash) >= s->to) continue;
         s->seen++;
         s->fn(s->priv, member, zbtScore(p));
@@ -322,9 +308,9 @@ static void scanLeaf(struct scan *s, const struct zbtLeaf *l, uint8_t fp) {
 
 /* Has the chain from the home on another entry like this one, in front of it? */
 static bool isRepeated(const struct scan *s, const bucket *b, unsigned slot) {
-    for (uint32_t i = s->home;; i = next(s->m, s->table, i)) {
+    for (uint32_t i = s->home;; i = zbtMapNext(s->m, s->table, i)) {
         const bucket *other = &s->m->table[s->table][i];
-        for (uint32_t mask = matchTag(other, b->tag[slot]); mask; mask &= mask - 1) {
+        for (uint32_t mask = zbtMatchTag(other, b->tag[slot]); mask; mask &= mask - 1) {
             unsigned k = (unsigned)__builtin_ctz(mask);
             if (other == b && k == slot) return false;
             if (other->id[k] == b->id[slot]) return true;
@@ -334,7 +320,7 @@ static bool isRepeated(const struct scan *s, const bucket *b, unsigned slot) {
 
 static void scanHome(struct scan *s) {
     uint32_t i = s->home;
-    for (uint32_t left = s->m->buckets[s->table]; left; left--, i = next(s->m, s->table, i)) {
+    for (uint32_t left = s->m->buckets[s->table]; left; left--, i = zbtMapNext(s->m, s->table, i)) {
         const bucket *b = &s->m->table[s->table][i];
         for (uint32_t mask = b->used; mask; mask &= mask - 1) {
             unsigned slot = (unsigned)__builtin_ctz(mask);
@@ -351,12 +337,12 @@ uint64_t zbtMapScan(const struct zbtMap *m, uint64_t cursor, zbtScanFn fn, void 
     struct scan s = {.m = m, .from = cursor & (POSITION_END - 1), .fn = fn, .priv = priv};
     int small = m->moving && m->buckets[!m->now] < m->buckets[m->now] ? !m->now : m->now;
     for (; !s.seen && s.from < POSITION_END; s.from = s.to) {
-        s.to = startOf(homeOf(s.from << 16, m->buckets[small]) + 1, m->buckets[small]);
+        s.to = startOf(zbtMapHome(s.from << 16, m->buckets[small]) + 1, m->buckets[small]);
         for (s.table = 0; s.table < 2; s.table++) {
             uint32_t n = m->buckets[s.table];
             if (!m->table[s.table]) continue;
-            uint32_t end = homeOf((s.to - 1) << 16, n);
-            for (s.home = homeOf(s.from << 16, n); s.home <= end; s.home++) scanHome(&s);
+            uint32_t end = zbtMapHome((s.to - 1) << 16, n);
+            for (s.home = zbtMapHome(s.from << 16, n); s.home <= end; s.home++) scanHome(&s);
         }
     }
     return s.from < POSITION_END ? s.from : 0;
@@ -365,12 +351,12 @@ uint64_t zbtMapScan(const struct zbtMap *m, uint64_t cursor, zbtScanFn fn, void 
 /* ---- Prefetching: the table in use is enough ---- */
 
 void zbtMapPrefetch(const struct zbtMap *m, uint64_t hash) {
-    zbtFetch(&m->table[m->now][homeOf(hash, m->buckets[m->now])]);
+    zbtFetch(&m->table[m->now][zbtMapHome(hash, m->buckets[m->now])]);
 }
 
 struct zbtLeaf *zbtMapPeek(const struct zbtMap *m, uint64_t hash) {
-    const bucket *b = &m->table[m->now][homeOf(hash, m->buckets[m->now])];
-    uint32_t mask = matchTag(b, zbtFp(hash));
+    const bucket *b = &m->table[m->now][zbtMapHome(hash, m->buckets[m->now])];
+    uint32_t mask = zbtMatchTag(b, zbtFp(hash));
     if (!mask) return NULL;
     struct zbtLeaf *l = m->leaves[b->id[__builtin_ctz(mask)]];
     return zbtMapIsFree(l) ? NULL : l;
@@ -404,10 +390,10 @@ static void verifyOverflow(const zbtree *t, const struct zbtMap *m) {
     for (const struct zbtLeaf *l = t->first; l; l = l->next) {
         for (unsigned i = 0; i < l->count; i++) {
             struct str member = zbtMemberIn(l, zbtSlot(l, i));
-            uint32_t at = homeOf(hashBytes(member.ptr, member.len), n);
-            for (uint32_t mask = 0;; at = next(m, m->now, at)) {
+            uint32_t at = zbtMapHome(hashBytes(member.ptr, member.len), n);
+            for (uint32_t mask = 0;; at = zbtMapNext(m, m->now, at)) {
                 const bucket *b = &m->table[m->now][at];
-                mask = matchTag(b, l->fp[i]) & ~(uint32_t)taken[at];
+                mask = zbtMatchTag(b, l->fp[i]) & ~(uint32_t)taken[at];
                 while (mask && b->id[__builtin_ctz(mask)] != l->id) mask &= mask - 1;
                 taken[at] = (uint16_t)(taken[at] | (mask & -mask));
                 if (mask) break;
@@ -438,10 +424,10 @@ void zbtMapVerify(const zbtree *t) {
         serverAssert(m->table[l->table]);
         for (unsigned i = 0; i < l->count; i++) {
             struct str member = zbtMemberIn(l, zbtSlot(l, i));
-            struct zbtPos p;
             uint64_t hash = hashBytes(member.ptr, member.len);
+            struct zbtPos p = zbtFind(t, member, hash);
             serverAssert(l->fp[i] == zbtFp(hash));
-            serverAssert(zbtMapFind(m, member, hash, &p) && p.leaf == l && p.slot == i);
+            serverAssert(p.leaf == l && p.slot == i);
         }
     }
     for (uint32_t i = m->ids_free; i; i = (uint32_t)((uintptr_t)m->leaves[i] >> 1)) numbered++;

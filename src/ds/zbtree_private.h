@@ -6,14 +6,18 @@
 #include "base/zmalloc.h"
 #include "ds/zbtree.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #ifndef ZBT_LEAF_MAX
 #define ZBT_LEAF_MAX 2048
 #endif
-#define ZBT_LEAF_SLOTS 256 /* at most; arrays on the stack have this size */
+#define ZBT_LEAF_SLOTS 240 /* at most, to fit a byte; arrays on the stack have this size */
 #define ZBT_LEAF_MIN   176
 #define ZBT_MAP_LEAVES 4 /* with more there is a map */
 #ifndef ZBT_INNER_MAX
-#define ZBT_INNER_MAX 36 /* children: 888 of 896 bytes */
+#define ZBT_INNER_MAX 36 /* children: 896 bytes */
 #endif
 #define ZBT_FP_GROUP 128 /* fp compared at once */
 
@@ -33,7 +37,7 @@ struct zbtInner {
     uint16_t count, cap;
     uint8_t level; /* 1: the children are leaves */
     uint64_t counts[];
-    /* double   separators[cap]: [0] is -inf, those past the end are NaN
+    /* double   separators[cap + 1]: [0] is -inf, those past the end are NaN
      * void    *children[cap] */
 };
 
@@ -41,7 +45,7 @@ static inline double *zbtSeparators(const struct zbtInner *n) {
     return (double *)(n->counts + n->cap);
 }
 static inline void **zbtChildren(const struct zbtInner *n) {
-    return (void **)(n->counts + 2 * n->cap);
+    return (void **)(n->counts + 2 * n->cap + 1);
 }
 
 /* ---- The map ---- */
@@ -142,23 +146,37 @@ void zbtLeafTake(struct zbtLeaf *dst, const struct zbtLeaf *src, unsigned from, 
 bool zbtLeafHasRoom(struct zbtLeaf *l, const struct zbtItem *it);
 void zbtLeafPut(struct zbtLeaf *l, unsigned slot, const struct zbtItem *it); /* there is room */
 void zbtLeafDrop(struct zbtLeaf *l, unsigned from, unsigned to);             /* big members are not freed */
-bool zbtLeafFits(const struct zbtLeaf *l, double score);
+/* Can the leaf hold it? In a narrow one: an integer near enough to the base, and no -0. */
+static inline bool zbtLeafFits(const struct zbtLeaf *l, double score) {
+    if (unlikely(l->width == 8)) return true;
+    if (!(score < 9e15 && score > -9e15)) return false;
+    int64_t whole = (int64_t)score;
+    return (double)whole == score && (uint64_t)whole - (uint64_t)l->base <= zbt_masks[l->width] &&
+           (whole || !__builtin_signbit(score));
+}
+void zbtLeafPutScore(struct zbtLeaf *l, unsigned slot, double score); /* fits, and the order is right */
 /* The score fits, the order is right with the element at `to`. */
 void zbtLeafRescore(struct zbtLeaf *l, unsigned from, unsigned to, double score);
+
+/* ---- zbtree_search.c: each in two ways, for AVX2 and in plain C ---- */
+
 unsigned zbtLeafSearch(const struct zbtLeaf *l, const struct zbtTarget *t); /* first slot not left of it */
-extern int (*zbtLeafFind)(const struct zbtLeaf *l, uint8_t fp, struct str member); /* slot, -1: none */
-extern int (*zbtLeafPeek)(const struct zbtLeaf *l, uint8_t fp);                    /* first with this fp */
-/* How many of the separators (cap of them) are <= x, or < x. */
-extern unsigned (*zbtCountLe)(const double *separators, unsigned cap, double x);
-extern unsigned (*zbtCountLt)(const double *separators, unsigned cap, double x);
-void zbtUseAvx2(bool use); /* for tests; it is used where there is any */
+/* The leaf and slot of the first element not left of the target (slot may be behind the last element), and
+ * the rank of the leaf's first element. For an insertion all counts on the way go up by one. */
+extern struct zbtPos (*zbtSeek)(const zbtree *t, const struct zbtTarget *target, uint64_t *before);
+/* The first element whose score is not below x, or (past) above it; as zbtSeek, and in one leaf. */
+extern struct zbtPos (*zbtSeekScoreEnd)(const zbtree *t, double x, bool past, uint64_t *before);
+unsigned zbtLeafSearchScore(const struct zbtLeaf *l, double x, bool past);
+extern struct zbtPos (*zbtSeekInsert)(zbtree *t, const struct zbtTarget *target);
+extern int (*zbtLeafPeek)(const struct zbtLeaf *l, uint8_t fp); /* first with this fp, -1: none */
+extern unsigned (*zbtChildIndex)(const struct zbtInner *n, const void *child);
+extern uint64_t (*zbtRankOfLeaf)(const struct zbtLeaf *l); /* of its first element */
+void zbtUseAvx2(bool use);                                 /* for tests; it is used where there is any */
 
 /* ---- zbtree_inner.c: what is above the leaves ---- */
 
-unsigned zbtChildIndex(const struct zbtInner *n, const void *child);
-/* The child to search for a target; level 1: a leaf. */
-unsigned zbtChildFor(const struct zbtInner *n, const struct zbtTarget *t);
-void zbtAddCounts(const struct zbtLeaf *l, int64_t delta); /* of all above it */
+void zbtAddCounts(const struct zbtLeaf *l, int64_t delta);               /* of all above it */
+void zbtMoveCount(const struct zbtLeaf *from, const struct zbtLeaf *to); /* of one element */
 void zbtReplaceChild(zbtree *t, struct zbtInner *parent, const void *old, void *now);
 /* Put `right` behind `left`, which had the elements of both. Either may be a leaf or an inner node. */
 void zbtAttach(zbtree *t, struct zbtInner *parent, void *left, uint64_t left_count, void *right,
@@ -173,11 +191,12 @@ void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries); /* takes in all le
 void zbtMapFree(struct zbtMap *m);
 void zbtMapCopy(struct zbtMap *dst, const struct zbtMap *src); /* the leaves' places are NULL */
 size_t zbtMapMemory(const struct zbtMap *m);
-bool zbtMapFind(const struct zbtMap *m, struct str member, uint64_t hash, struct zbtPos *p);
 /* Gives it a number. `like`: the leaf in front of it; NULL: it is empty. */
 void zbtMapAddLeaf(struct zbtMap *m, struct zbtLeaf *l, const struct zbtLeaf *like);
 void zbtMapDropLeaf(struct zbtMap *m, struct zbtLeaf *l); /* it has no elements any more */
 void zbtMapAdd(struct zbtMap *m, const struct zbtLeaf *l, uint64_t hash);
+/* The member has gone from one leaf to another that has the same table. */
+void zbtMapRename(struct zbtMap *m, const struct zbtLeaf *from, const struct zbtLeaf *to, uint64_t hash);
 void zbtMapRemove(struct zbtMap *m, const struct zbtLeaf *l, uint64_t hash);
 void zbtMapRemoveRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, unsigned to);
 /* Elements [from, to) of `l` were in leaf `was` before. */
@@ -189,6 +208,24 @@ void zbtMapPrefetch(const struct zbtMap *m, uint64_t hash);
 struct zbtLeaf *zbtMapPeek(const struct zbtMap *m, uint64_t hash); /* reads only the bucket */
 void zbtMapVerify(const zbtree *t);
 
+/* The home of a hash in a table of n buckets: its upper 48 bits, scaled. */
+static inline uint32_t zbtMapHome(uint64_t hash, uint32_t n) {
+    return (uint32_t)((unsigned __int128)(hash & ~0xffffull) * n >> 64);
+}
+static inline uint32_t zbtMapNext(const struct zbtMap *m, int table, uint32_t i) {
+    return i + 1 == m->buckets[table] ? 0 : i + 1;
+}
+/* A bit for each slot in use that has this tag. */
+static inline uint32_t zbtMatchTag(const struct zbtBucket *b, uint8_t tag) {
+#ifdef __SSE2__
+    __m128i tags = _mm_load_si128((const __m128i *)(const void *)b);
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(tags, _mm_set1_epi8((char)tag))) & b->used;
+#else
+    uint32_t mask = 0;
+    for (unsigned i = 0; i < ZBT_BUCKET_SLOTS; i++) mask |= (uint32_t)(b->tag[i] == tag) << i;
+    return mask & b->used;
+#endif
+}
 static inline bool zbtMapIsFree(const struct zbtLeaf *entry) {
     return (uintptr_t)entry & 1;
 }

@@ -150,7 +150,8 @@ static void expectAt(struct zbtPos p, size_t at) {
 static struct zbtPos find(size_t at) {
     struct zbtPos p;
     unsigned id = model[at].id;
-    assert_true(zbtFind(tree, memberOf[id], hashOf[id], &p));
+    p = zbtFind(tree, memberOf[id], hashOf[id]);
+    assert_non_null(p.leaf);
     expectAt(p, at);
     return p;
 }
@@ -159,8 +160,7 @@ static void opInsert(void) {
     if (modelLen >= UNIVERSE / 2) return;
     unsigned id = randomAbsent();
     double score = randomScore();
-    struct zbtPos p;
-    assert_false(zbtFind(tree, memberOf[id], hashOf[id], &p));
+    assert_null(zbtFind(tree, memberOf[id], hashOf[id]).leaf);
     if (modelPlace(score, memberOf[id]) == modelLen && randomBelow(2))
         tree = zbtAppend(tree, score, memberOf[id]);
     else
@@ -217,11 +217,12 @@ static void opRank(void) {
     }
 }
 
-static void expectSought(bool found, struct zbtPos p, bool exists, size_t at) {
+static void expectSought(bool found, struct zbtPos p, bool exists, size_t at, uint64_t rank) {
     assert_int_equal(found, exists);
     if (!exists) return;
     expectAt(p, at);
     assert_int_equal(zbtRank(tree, p), at);
+    assert_int_equal(rank, at);
 }
 
 static double scoreNear(void) {
@@ -239,10 +240,11 @@ static void opScoreRange(void) {
     while (from < modelLen && (r.minex ? model[from].score <= r.min : model[from].score < r.min)) from++;
     while (to > 0 && (r.maxex ? model[to - 1].score >= r.max : model[to - 1].score > r.max)) to--;
     struct zbtPos p = {0};
-    bool found = zbtSeekScore(tree, &r, false, &p);
-    expectSought(found, p, from < to, from);
-    found = zbtSeekScore(tree, &r, true, &p);
-    expectSought(found, p, from < to, to - 1);
+    uint64_t rank;
+    bool found = zbtSeekScore(tree, &r, false, &p, &rank);
+    expectSought(found, p, from < to, from, rank);
+    found = zbtSeekScore(tree, &r, true, &p, &rank);
+    expectSought(found, p, from < to, to - 1, rank);
 }
 
 static struct zlexBound randomBound(void) {
@@ -267,17 +269,19 @@ static void opLexRange(void) {
     struct zlexRange r = {randomBound(), randomBound()};
     if (modelLen && model[0].score != model[modelLen - 1].score) { /* without meaning: only not dangerous */
         struct zbtPos p;
-        zbtSeekLex(tree, &r, randomBelow(2), &p);
+        uint64_t rank;
+        zbtSeekLex(tree, &r, randomBelow(2), &p, &rank);
         return;
     }
     size_t from = 0, to = modelLen;
     while (from < modelLen && !aboveMin(memberOf[model[from].id], &r.min)) from++;
     while (to > 0 && !belowMax(memberOf[model[to - 1].id], &r.max)) to--;
     struct zbtPos p = {0};
-    bool found = zbtSeekLex(tree, &r, false, &p);
-    expectSought(found, p, from < to, from);
-    found = zbtSeekLex(tree, &r, true, &p);
-    expectSought(found, p, from < to, to - 1);
+    uint64_t rank;
+    bool found = zbtSeekLex(tree, &r, false, &p, &rank);
+    expectSought(found, p, from < to, from, rank);
+    found = zbtSeekLex(tree, &r, true, &p, &rank);
+    expectSought(found, p, from < to, to - 1, rank);
 }
 
 static void opEraseRange(void) {
@@ -295,7 +299,8 @@ static bool throughout[UNIVERSE], scanned[UNIVERSE];
 static void onScan(void *priv, struct str member, double score) {
     struct zbtPos p;
     (void)priv;
-    assert_true(zbtFind(tree, member, hashBytes(member.ptr, member.len), &p));
+    p = zbtFind(tree, member, hashBytes(member.ptr, member.len));
+    assert_non_null(p.leaf);
     assert_true(zbtScore(p) == score);
     for (size_t at = modelPlace(score, member); at < modelLen; at++) {
         if (!strEq(memberOf[model[at].id], member)) continue;
@@ -495,36 +500,56 @@ static void testBytes(void **state) {
 
 /* ---- Both instruction sets find the same ---- */
 
-static void findAndCount(void) {
+static void findAll(void) {
     char text[32];
     zbtree *t = zbtCreate(0);
     for (unsigned n = 0; n < 400; n++) {
         for (unsigned k = 0; k < 400; k += 7) {
             struct str member = memberName(text, k);
-            struct zbtPos p;
-            uint64_t hash = hashBytes(member.ptr, member.len);
-            assert_int_equal(zbtFind(t, member, hash, &p), k < n);
+            struct zbtPos p = zbtFind(t, member, hashBytes(member.ptr, member.len));
+            assert_int_equal(p.leaf != NULL, k < n);
             if (k < n) assert_true(zbtScore(p) == k);
         }
         struct str member = memberName(text, n);
         t = zbtInsert(t, n, member, hashBytes(member.ptr, member.len));
     }
     zbtFree(t);
-    double separators[36];
-    for (unsigned i = 0; i < 36; i++) separators[i] = i < 30 ? (double)(i / 2) : NAN;
-    for (int x = -1; x < 20; x++) {
-        unsigned le = x < 0 ? 0 : x >= 15 ? 30 : 2 * (unsigned)x + 2;
-        assert_int_equal(zbtCountLe(separators, 36, x), le < 30 ? le : 30);
-        assert_int_equal(zbtCountLt(separators, 36, x), x < 0 ? 0 : x >= 15 ? 30 : 2 * x);
+}
+
+/* Several levels, three elements a score: the ends of ranges, ranks, and children that leave. */
+static void seekAndClimb(void) {
+    enum { MANY = 9000 };
+    char text[32];
+    zbtree *t = zbtCreate(0);
+    for (unsigned n = 0; n < MANY; n++) {
+        struct str member = memberName(text, n);
+        t = zbtInsert(t, (n * 7919u % MANY) / 3, member, hashBytes(member.ptr, member.len));
     }
+    for (unsigned x = 0; x < MANY / 3; x++) {
+        for (unsigned open = 0; open < 2; open++) {
+            struct zscoreRange from = {x, INFINITY, open, false}, to = {-INFINITY, x, false, open};
+            struct zbtPos p;
+            uint64_t rank, want = 3 * (x + open);
+            assert_int_equal(zbtSeekScore(t, &from, false, &p, &rank), want < MANY);
+            if (want < MANY) assert_true(rank == want && zbtRank(t, p) == want);
+            want = 3 * (x + 1 - open);
+            assert_int_equal(zbtSeekScore(t, &to, true, &p, &rank), want > 0);
+            if (want > 0) assert_true(rank == want - 1 && zbtRank(t, p) == want - 1);
+        }
+    }
+    while (zbtLength(t)) t = zbtEraseRange(t, zbtLength(t) / 3, 5 + zbtLength(t) / 50);
+    zbtVerify(t);
+    zbtFree(t);
 }
 
 static void testInstructions(void **state) {
     (void)state;
     zbtUseAvx2(false);
-    findAndCount();
+    findAll();
+    seekAndClimb();
     zbtUseAvx2(true);
-    findAndCount();
+    findAll();
+    seekAndClimb();
 }
 
 /* ---- Benchmark: the same work for both indexes, each with what finds members ---- */
@@ -600,10 +625,8 @@ static void listFree(void *s) {
 }
 
 static struct zbtPos treeFind(void *s, struct str member, uint64_t *hash) {
-    struct zbtPos p = {NULL, 0};
     *hash = hashBytes(member.ptr, member.len);
-    zbtFind(s, member, *hash, &p);
-    return p;
+    return zbtFind(s, member, *hash);
 }
 static void *treeCreate(void) {
     return zbtCreate(0);
@@ -628,7 +651,8 @@ static double treeAtRank(void *s, uint64_t rank) {
 static double treeSeek(void *s, double score) {
     struct zscoreRange r = {score, INFINITY, false, false};
     struct zbtPos p = {NULL, 0};
-    zbtSeekScore(s, &r, false, &p);
+    uint64_t rank_found;
+    zbtSeekScore(s, &r, false, &p, &rank_found);
     return zbtScore(p);
 }
 static double treeWalk(void *s) {

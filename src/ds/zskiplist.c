@@ -341,18 +341,6 @@ static void unlinkNode(zskiplist *zsl, zskiplistNode *n) {
 
 /* ---- Ranges ---- */
 
-bool zscoreGteMin(double score, const struct zscoreRange *r) {
-    return r->minex ? score > r->min : score >= r->min;
-}
-
-bool zscoreLteMax(double score, const struct zscoreRange *r) {
-    return r->maxex ? score < r->max : score <= r->max;
-}
-
-bool zscoreRangeEmpty(const struct zscoreRange *r) {
-    return r->min > r->max || (r->min == r->max && (r->minex || r->maxex));
-}
-
 bool zlexGteMin(struct str member, const struct zlexRange *r) {
     if (r->min.kind != ZLEX_VALUE) return r->min.kind == ZLEX_MIN;
     int cmp = strCmp(member, r->min.value);

@@ -49,9 +49,15 @@ struct zlexBound {
 struct zlexRange {
     struct zlexBound min, max;
 };
-bool zscoreGteMin(double score, const struct zscoreRange *r);
-bool zscoreLteMax(double score, const struct zscoreRange *r);
-bool zscoreRangeEmpty(const struct zscoreRange *r);
+static inline bool zscoreGteMin(double score, const struct zscoreRange *r) {
+    return r->minex ? score > r->min : score >= r->min;
+}
+static inline bool zscoreLteMax(double score, const struct zscoreRange *r) {
+    return r->maxex ? score < r->max : score <= r->max;
+}
+static inline bool zscoreRangeEmpty(const struct zscoreRange *r) {
+    return r->min > r->max || (r->min == r->max && (r->minex || r->maxex));
+}
 bool zlexGteMin(struct str member, const struct zlexRange *r);
 bool zlexLteMax(struct str member, const struct zlexRange *r);
 bool zlexRangeEmpty(const struct zlexRange *r);

@@ -308,7 +308,7 @@ static bool readChecksum(struct loader *l) {
         serverLog(LL_NOTICE, "RDB file was saved with checksum disabled: no check performed.");
         return true;
     }
-    return rioFail(&r->io, "Wrong RDB checksum expected: (%llx) but got (%llx)", (unsigned long long)computed,
+    return rioFail(&r->io, "RDB CRC error: (%llx) expected, (%llx) found", (unsigned long long)computed,
                    (unsigned long long)stored);
 }
 

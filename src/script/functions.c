@@ -4,6 +4,7 @@
 #include "base/zmalloc.h"
 #include "core/lazyfree.h"
 #include "core/memory.h"
+#include "core/rewrite.h"
 #include "script/function_set.h"
 
 struct functionSet functions;
@@ -93,13 +94,29 @@ size_t functionsMemory(void) {
     return functions.memory + hashtableMemory(&functions.libraries) + hashtableMemory(&functions.functions);
 }
 
+static bool rewriteOne(void *priv, struct str code) {
+    struct rioWriter *w = priv;
+    rewriteCommand(w, 3);
+    rewriteWord(w, "FUNCTION");
+    rewriteWord(w, "LOAD");
+    rewriteArg(w, code);
+    return !w->error;
+}
+
+static void rewriteAll(struct rioWriter *w) {
+    functionsForEachCode(rewriteOne, w);
+}
+
 static void dropAll(void) {
     functionsFlush(false);
 }
 
 void functionsInit(void) {
-    static const struct rdbSection section = {
-        .opcode = RDB_OP_FUNCTION, .save = functionsSave, .load = functionsLoad, .empty = dropAll};
+    static const struct rdbSection section = {.opcode = RDB_OP_FUNCTION,
+                                              .save = functionsSave,
+                                              .load = functionsLoad,
+                                              .rewrite = rewriteAll,
+                                              .empty = dropAll};
     rdbSectionRegister(&section);
     memoryAddPart(MEMORY_FUNCTION_CACHES, functionsMemory);
 }

@@ -18,6 +18,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "base/zmalloc.h"
 #include "core/client.h"
 #include "core/command.h"
 #include "core/config.h"
@@ -140,6 +141,11 @@ static void onFault(int sig, siginfo_t *info, void *context) {
     raise(sig);
 }
 
+static void onOutOfMemory(size_t size) {
+    serverLog(LL_WARNING, "Out Of Memory allocating %zu bytes!", size);
+    serverPanic("Valkey aborting for OUT OF MEMORY. Allocating %zu bytes!", size);
+}
+
 void crashRegister(void) {
     static struct configDirective directives[] = {
         CONFIG_BOOL("crash-log-enabled", NULL, CONFIG_MODIFIABLE, &crash_log_enabled, true, NULL),
@@ -151,6 +157,7 @@ void crashRegister(void) {
 
 void crashInit(void) {
     serverSetPanicHook(panicHook);
+    zmallocSetOomHandler(onOutOfMemory);
     static char stack[REPORT_STACK];
     sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
     void *warm[1];

@@ -44,6 +44,7 @@
 #include "core/round.h"
 #include "core/tracking.h"
 #include "net/ae.h"
+#include "persist/check.h"
 #include "persist/snapshot.h"
 #include "persist/aof.h"
 #include "script/script.h"
@@ -253,6 +254,20 @@ static void greet(int argc) {
     serverLog(LL_NOTICE, "Running mode=standalone, port=%d.", listenPort());
 }
 
+/* The same program under another name is another tool. Returns only when it is the server. */
+static void otherFaces(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        int (*main)(int argc, char **argv);
+    } faces[] = {
+        {"check-rdb", checkRdbMain},
+    };
+    const char *slash = strrchr(argv[0], '/'), *name = slash ? slash + 1 : argv[0];
+    for (size_t i = 0; i < sizeof faces / sizeof *faces; i++) {
+        if (strstr(name, faces[i].name)) exit(faces[i].main(argc, argv));
+    }
+}
+
 int main(int argc, char **argv) {
     processInit(argc, argv);
     tzset();
@@ -260,6 +275,7 @@ int main(int argc, char **argv) {
     ticksCalibrate();
     clockRefresh();
     registerRooms();
+    otherFaces(argc, argv);
     loadConfiguration(argc, argv);
     latencyStart();
     callLimitsRefresh();

@@ -138,9 +138,14 @@ static sds serverInfo(sds s) {
     s = infoField(s, "uptime_in_days:%lld", (long long)up_s / 86400);
     s = infoField(s, "hz:%lld", (long long)server_hz);
     s = infoField(s, "configured_hz:%lld", (long long)server_hz);
+    s = infoField(s, "clients_hz:%lld", (long long)server_hz);
     s = infoField(s, "lru_clock:%u", lruClock());
     s = infoField(s, "executable:%s", exe);
     return infoField(s, "config_file:%s", configFilePath());
+}
+
+static sds clusterInfo(sds s) {
+    return infoField(s, "cluster_enabled:0");
 }
 
 static sds statsInfo(sds s) {
@@ -187,6 +192,7 @@ void serverInfoRegister(void) {
     infoRegister("server", serverInfo);
     infoRegister("stats", statsInfo);
     infoRegister("cpu", cpuInfo);
+    infoRegister("cluster", clusterInfo);
     cronRegister(sampleRates, 100);
     configOnResetStat(resetLoop);
 }

@@ -47,6 +47,7 @@ static const char usage_text[] =
     "                     zadd, zpopmin, lrange (lrange_100, _300, _500, _600), mset, mget, xadd\n"
     "  --threads N        client threads (1)\n"
     "  --sequential       numbers are counted up instead of drawn\n"
+    "  --rps N            not more than N commands a second; 0 is no limit (0)\n"
     "  --duration N       each test takes N seconds, whatever -n says\n"
     "  --warmup N         before each test, N seconds of it are not measured\n"
     "  -x                 the last argument of the command is read from standard input\n"
@@ -225,6 +226,7 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
         {"-I", FLAG, &o->idle, 0, 0},
         {"--enable-tracking", FLAG, &o->tracking, 0, 0},
         {"--sequential", FLAG, &o->sequential, 0, 0},
+        {"--rps", NUMBER64, &o->rps, 0, 1000000000},
         {"--duration", NUMBER, &o->duration_s, 1, 1000000},
         {"--warmup", NUMBER, &o->warmup_s, 0, 1000000},
         {"--precision", NUMBER, &o->precision, 0, 9},

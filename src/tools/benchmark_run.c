@@ -36,6 +36,7 @@
 #define INPUT_SIZE         (256 * 1024)
 #define SPARE_FDS          64 /* beside the clients' */
 #define PROGRESS_MS        250
+#define PACE_MAX_MS        100
 #define SHOWN_ERROR_GAP_US 1000000
 
 struct run { /* one call of benchRun */
@@ -47,6 +48,7 @@ struct run { /* one call of benchRun */
     _Alignas(64) atomic_bool stop;
     atomic_bool measuring;                  /* the warm-up is over */
     _Atomic int64_t counters[BENCH_SHARED]; /* of --sequential */
+    _Atomic int64_t next_due_us;            /* of --rps */
     const struct benchServer *server;
     int64_t started_us; /* of the measuring, by the main thread's clock */
     bool warmed_up;
@@ -61,6 +63,8 @@ struct client {
     int batch;       /* commands of the batch under way */
     int64_t missing; /* replies to it still to come */
     int64_t sent_us;
+    int64_t due_us; /* with --rps, when the next batch may go; 0: that is not known yet */
+    bool done;
     bool measured; /* the batch was sent after the warm-up */
     sds unsent;    /* what the socket did not take; NULL nearly always */
     size_t unsent_pos;
@@ -93,6 +97,7 @@ static void runFail(struct run *run, bool abort, const char *why) {
 static void clientDone(struct client *c) {
     struct worker *w = c->worker;
     aeDeleteFileEvent(w->el, c->fd, AE_READABLE | AE_WRITABLE);
+    c->done = true;
     if (--w->active == 0) aeStop(w->el);
 }
 
@@ -125,10 +130,47 @@ static bool writeBatch(struct client *c, size_t len) {
     return aeCreateFileEvent(w->el, c->fd, AE_WRITABLE, writeUnsent, c) == 0;
 }
 
+/* The moment of the next batch under --rps: batches are due one after the other, over all threads, and what
+ * was not used in time is not made up for. */
+static int64_t reserve(struct run *run, int64_t now_us) {
+    int64_t gap_us = (int64_t)run->options->pipeline * 1000000 / run->options->rps;
+    int64_t due_us = atomic_load(&run->next_due_us), next_us;
+    do {
+        next_us = (due_us > now_us ? due_us : now_us) + gap_us;
+    } while (!atomic_compare_exchange_weak(&run->next_due_us, &due_us, next_us));
+    return next_us - gap_us;
+}
+
+static void sendNext(struct client *c, int64_t now_us);
+
+static int64_t sendWhenDue(struct aeEventLoop *el, int64_t id, void *data) {
+    (void)el, (void)id;
+    struct client *c = data;
+    if (!c->done) sendNext(c, monotonicUs());
+    return AE_NOMORE;
+}
+
+/* True: not yet; it will be sent when it is due. The end of the run is looked for in between. */
+static bool waitsForItsTurn(struct client *c, int64_t now_us) {
+    struct worker *w = c->worker;
+    if (w->run->options->rps == 0) return false;
+    if (atomic_load(&w->run->stop) || atomic_load(&w->run->to_send) <= 0)
+        return false; /* nothing to wait for */
+    if (c->due_us == 0) c->due_us = reserve(w->run, now_us);
+    int64_t wait_ms = (c->due_us - now_us + 999) / 1000;
+    if (wait_ms > 0) {
+        aeCreateTimeEvent(w->el, wait_ms < PACE_MAX_MS ? wait_ms : PACE_MAX_MS, sendWhenDue, c);
+        return true;
+    }
+    c->due_us = 0;
+    return false;
+}
+
 static void sendNext(struct client *c, int64_t now_us) {
     struct worker *w = c->worker;
     struct run *run = w->run;
     int pipeline = run->options->pipeline;
+    if (waitsForItsTurn(c, now_us)) return;
     c->measured = atomic_load_explicit(&run->measuring, memory_order_relaxed);
     int64_t left = pipeline; /* a warm-up has no end of its own */
     if (c->measured) left = atomic_fetch_sub_explicit(&run->to_send, pipeline, memory_order_relaxed);

@@ -89,7 +89,7 @@ void cliPrintUsage(FILE *f);
 /* valkey://, redis:// and unix:// addresses; exits when it is none. */
 void cliParseUri(struct cli *c, const char *uri);
 /* Prints the message, which has one %s, and exits. */
-void cliBadUsage(const char *format, const char *what) __attribute__((noreturn));
+void cliFail(const char *format, const char *what) __attribute__((noreturn));
 /* Frees what the field held. */
 void cliSetText(sds *field, sds value);
 /* "a\x41" in quotes is read as at the prompt; other words stay as they are. NULL: bad quotes. */
@@ -122,6 +122,7 @@ enum cliRead cliReadOrKey(struct cli *c, struct respReply *reply);
 /* cliRead without pushes, for the modes: what goes wrong, and error replies, end the program with a message.
  */
 void cliExpect(struct cli *c, struct respReply *reply);
+void cliExpectAny(struct cli *c, struct respReply *reply); /* error replies are the caller's */
 /* Without waiting, for the modes that read bytes: take what the socket has into link.in behind what is there
  * (false: the peer has closed), and write what it takes (-1: the connection broke). */
 bool cliReadSome(struct cli *c);

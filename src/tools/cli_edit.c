@@ -166,11 +166,12 @@ void cliEditInit(struct cli *c, int history_max) {
     el_source(edit.el, NULL); /* ~/.editrc */
 }
 
+/* libedit's own memory is left to the end of the process: it has no way to give back the names of added
+ * functions, and the terminal is as it was after each line. */
 void cliEditEnd(void) {
     forgetCompletion();
-    if (edit.el) el_end(edit.el);
-    history_end(edit.history);
     sdsfree(edit.right);
+    edit.right = NULL;
 }
 
 void cliEditRemember(const char *line) {

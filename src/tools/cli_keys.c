@@ -112,7 +112,7 @@ static void askSizes(struct walk *w, sds *keys, int count, struct typeSample **t
     for (int i = 0; i < count; i++) {
         struct respReply reply;
         if (sizes[i] < 0) continue;
-        while (cliRead(w->cli, &reply) == CLI_READ_OK && reply.type == RESP_T_PUSH) respReplyFree(&reply);
+        cliExpectAny(w->cli, &reply);
         sizes[i] = reply.type == RESP_T_INTEGER ? reply.integer : -1;
         if (reply.type != RESP_T_INTEGER && reply.type != RESP_T_NULL)
             fprintf(stderr, "Warning: the size of '%s' is not told: %.*s\n", keys[i], (int)reply.str.len,

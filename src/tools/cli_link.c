@@ -215,15 +215,19 @@ bool cliCall(struct cli *c, struct respReply *reply, int argc, const char *const
     return ok;
 }
 
-void cliExpect(struct cli *c, struct respReply *reply) {
+void cliExpectAny(struct cli *c, struct respReply *reply) {
     enum cliRead read;
     while ((read = cliRead(c, reply)) == CLI_READ_OK && reply->type == RESP_T_PUSH) respReplyFree(reply);
-    if (read == CLI_READ_OK && reply->type != RESP_T_ERROR) return;
+    if (read == CLI_READ_OK) return;
     fflush(stdout);
-    if (read == CLI_READ_OK)
-        fprintf(stderr, "Error from the server: %.*s\n", (int)reply->str.len, reply->str.ptr);
-    else
-        fprintf(stderr, "Error: %s\n",
-                read == CLI_READ_LOST ? "Server closed the connection" : "Protocol error in the reply");
+    cliFail("Error: %s",
+            read == CLI_READ_LOST ? "Server closed the connection" : "Protocol error in the reply");
+}
+
+void cliExpect(struct cli *c, struct respReply *reply) {
+    cliExpectAny(c, reply);
+    if (reply->type != RESP_T_ERROR) return;
+    fflush(stdout);
+    fprintf(stderr, "Error from the server: %.*s\n", (int)reply->str.len, reply->str.ptr);
     exit(1);
 }

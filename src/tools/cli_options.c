@@ -37,7 +37,7 @@ struct option {
     int value; /* of OUTPUT, PROTOCOL and the modes */
 };
 
-void cliBadUsage(const char *format, const char *what) {
+void cliFail(const char *format, const char *what) {
     fprintf(stderr, format, what);
     fprintf(stderr, "\n");
     exit(1);
@@ -50,27 +50,26 @@ void cliSetText(sds *field, sds value) {
 
 static int64_t numberOf(const struct option *opt, const char *value) {
     int64_t n;
-    if (!string2ll(strOf(value), &n)) cliBadUsage("A number is needed after '%s'", opt->name);
+    if (!string2ll(strOf(value), &n)) cliFail("A number is needed after '%s'", opt->name);
     return n;
 }
 
 static double secondsOf(const struct option *opt, const char *value) {
     double d;
-    if (!string2d(strOf(value), &d) || d < 0 || d > 1e9)
-        cliBadUsage("Seconds are needed after '%s'", opt->name);
+    if (!string2d(strOf(value), &d) || d < 0 || d > 1e9) cliFail("Seconds are needed after '%s'", opt->name);
     return d;
 }
 
 static bool yesOrNo(const char *value) {
     if (strcasecmp(value, "y") == 0 || strcasecmp(value, "yes") == 0) return true;
     if (strcasecmp(value, "n") != 0 && strcasecmp(value, "no") != 0)
-        cliBadUsage("Unknown --show-pushes value '%s' (valid: '[y]es', '[n]o')", value);
+        cliFail("Unknown --show-pushes value '%s' (valid: '[y]es', '[n]o')", value);
     return false;
 }
 
 static sds unquoted(const char *value) {
     sds out = cliUnquote(value);
-    if (!out) cliBadUsage("Invalid quoted string specified for --quoted-pattern: %s", value);
+    if (!out) cliFail("Invalid quoted string specified for --quoted-pattern: %s", value);
     return out;
 }
 
@@ -87,7 +86,7 @@ static void apply(struct cli *c, const struct option *opt, const char *value) {
     case TEXT: cliSetText(opt->to, sdsnew(value)); break;
     case OUTPUT: c->output = (enum cliOutput)opt->value; break;
     case PROTOCOL:
-        if (c->resp && c->resp != opt->value) cliBadUsage("%s", "Options -2 and -3 are mutually exclusive.");
+        if (c->resp && c->resp != opt->value) cliFail("%s", "Options -2 and -3 are mutually exclusive.");
         c->resp = opt->value;
         break;
     case MODE_NUMBER:
@@ -101,7 +100,7 @@ static void apply(struct cli *c, const struct option *opt, const char *value) {
     case MODE: c->mode = (enum cliMode)opt->value; break;
     case SHOW_PUSHES: c->show_pushes = yesOrNo(value); break;
     case QUOTED: cliSetText(opt->to, unquoted(value)); break;
-    case NOT_HERE: cliBadUsage("This valkey-cli has no %s.", opt->to); break;
+    case NOT_HERE: cliFail("This valkey-cli has no %s.", opt->to); break;
     case URI: cliParseUri(c, value); break;
     case HELP: cliPrintUsage(stdout); exit(0);
     case VERSION: printf("valkey-cli %s\n", VALKEY_VERSION); exit(0);
@@ -125,8 +124,7 @@ static int parseWords(struct cli *c, const struct option *options, int argc, cha
     for (; i < argc && argv[i][0] == '-' && !(c->eval_file && !findOption(options, argv[i])); i++) {
         const struct option *opt = findOption(options, argv[i]);
         bool value_missing = opt && takesValue(opt) && i + 1 == argc;
-        if (!opt || value_missing)
-            cliBadUsage("Unrecognized option or bad number of args for: '%s'", argv[i]);
+        if (!opt || value_missing) cliFail("Unrecognized option or bad number of args for: '%s'", argv[i]);
         if (takesValue(opt)) i++;
         apply(c, opt, argv[i]);
         if (opt->kind == PASSWORD || (opt->kind == URI && c->password)) *unsafe = true;
@@ -135,13 +133,13 @@ static int parseWords(struct cli *c, const struct option *options, int argc, cha
 }
 
 static void checkCombination(const struct cli *c) {
-    if (c->last_from_stdin && c->stdin_tag) cliBadUsage("%s", "Options -x and -X are mutually exclusive.");
-    if (c->mode == CLI_LRU_TEST && c->lru_keys < 1) cliBadUsage("%s", "--lru-test needs at least one key.");
+    if (c->last_from_stdin && c->stdin_tag) cliFail("%s", "Options -x and -X are mutually exclusive.");
+    if (c->mode == CLI_LRU_TEST && c->lru_keys < 1) cliFail("%s", "--lru-test needs at least one key.");
     if (c->mode == CLI_INTRINSIC_LATENCY && c->intrinsic_s < 1)
-        cliBadUsage("%s", "--intrinsic-latency needs at least one second.");
+        cliFail("%s", "--intrinsic-latency needs at least one second.");
     if (c->mode == CLI_MEMKEYS && c->memory_samples < -1)
-        cliBadUsage("%s", "--memkeys-samples needs a number that is not negative.");
-    if (c->scan_count < 0) cliBadUsage("%s", "--count needs a positive number.");
+        cliFail("%s", "--memkeys-samples needs a number that is not negative.");
+    if (c->scan_count < 0) cliFail("%s", "--count needs a positive number.");
 }
 
 static void setDefaults(struct cli *c) {

@@ -148,7 +148,10 @@ void cliPrompt(struct cli *c) {
     bool more = true;
     while (more) {
         sds line = readLine(c);
-        if (!line) break;
+        if (!line) {
+            printf("\n"); /* what comes next on this terminal begins a line */
+            break;
+        }
         if (!isBlank(line)) {
             if (!isSecret(line)) historyAdd(path, line);
             more = cliRunLine(c, line, sdslen(line));

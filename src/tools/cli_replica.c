@@ -33,7 +33,7 @@ struct snapshot {
 
 static _Noreturn void die(const char *format, const char *what) {
     fflush(stdout);
-    cliBadUsage(format, what);
+    cliFail(format, what);
 }
 
 /* Wait until the input is longer than `have`. */

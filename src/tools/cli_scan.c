@@ -21,7 +21,7 @@ sds *cliScanStep(struct cli *c, sds *cursor, int *count) {
     struct respReply reply;
     cliSendWords(c, argc, words);
     cliExpect(c, &reply);
-    if (reply.elements != 2) cliBadUsage("%s", "The server's reply to SCAN is not understood.");
+    if (reply.elements != 2) cliFail("%s", "The server's reply to SCAN is not understood.");
     const struct respReply *list = &reply.element[1];
     cliSetText(cursor, sdsnewstr(reply.element[0].str));
     sds *keys = zmalloc((list->elements + 1) * sizeof(keys[0]));

@@ -136,7 +136,7 @@ static void parseHostPort(struct cli *c, const char *p, size_t len) {
     if (!colon) return;
     int64_t port;
     if (!string2ll(strN(colon + 1, (size_t)(end - colon - 1)), &port) || port < 1 || port > 65535)
-        cliBadUsage("Not a port in the URI: '%s'", colon + 1);
+        cliFail("Not a port in the URI: '%s'", colon + 1);
     c->port = (int)port;
 }
 
@@ -153,9 +153,8 @@ void cliParseUri(struct cli *c, const char *uri) {
         return;
     }
     if (strncasecmp(uri, "valkeys://", 10) == 0 || strncasecmp(uri, "rediss://", 9) == 0)
-        cliBadUsage("This build has no TLS: '%s'", uri);
-    if (!skipScheme(&uri, "valkey://") && !skipScheme(&uri, "redis://"))
-        cliBadUsage("%s", "Invalid URI scheme");
+        cliFail("This build has no TLS: '%s'", uri);
+    if (!skipScheme(&uri, "valkey://") && !skipScheme(&uri, "redis://")) cliFail("%s", "Invalid URI scheme");
     const char *at = strrchr(uri, '@');
     if (at) {
         parseUserInfo(c, uri, (size_t)(at - uri));

@@ -119,6 +119,10 @@ static void typeLeave(struct db *db, const struct object *o) {
     if (o->encoding == HASH_EXPIRING) hashUntrack(db, objectPtr(o));
 }
 
+static struct hashtable *typeTable(const struct object *o) {
+    return o->encoding >= HASH_TABLE ? objectPtr(o) : NULL;
+}
+
 static const struct objectType hash_type = {
     .id = OBJ_HASH,
     .name = "hash",
@@ -130,6 +134,7 @@ static const struct objectType hash_type = {
     .digest = typeDigest,
     .prefetch = typePrefetch,
     .iterate = typeIterate,
+    .table = typeTable,
     .debugInfo = typeDebugInfo,
     .enter = typeEnter,
     .leave = typeLeave,

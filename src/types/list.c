@@ -7,7 +7,9 @@
 #include "base/zmalloc.h"
 #include "commands/commands.h"
 #include "core/config.h"
+#include "core/debug.h"
 #include "core/digest.h"
+#include "core/reply.h"
 #include "core/round.h"
 #include "core/type.h"
 #include "types/rdb_hooks.h"
@@ -314,7 +316,27 @@ static struct configDirective directives[] = {
     CONFIG_INT("list-compress-depth", NULL, CONFIG_MODIFIABLE, &compress_depth, 0, 0, INT32_MAX, NULL),
 };
 
+#define PACKED_THRESHOLD_MAX (UINT64_C(4) << 30)
+
+static void debugPackedThreshold(struct client *c) {
+    uint64_t bytes;
+    if (!memtoull(c->argv[2], &bytes) || bytes >= PACKED_THRESHOLD_MAX) {
+        replyError(c, "ERR argument must be a memory value bigger than 1 and smaller than 4gb");
+        return;
+    }
+    qlSetPackedThreshold(bytes);
+    replyOk(c);
+}
+
+static const char *const packed_help[] = {
+    "QUICKLIST-PACKED-THRESHOLD <bytes>",
+    "    List elements as long as this get a node of their own; 0: only those that do not fit into one.",
+    NULL};
+static const struct debugSubcommand packed_subcommand = {"quicklist-packed-threshold", 1, 1,
+                                                         debugPackedThreshold, packed_help};
+
 void listTypeInit(void) {
+    debugRegister(&packed_subcommand);
     objectTypeRegister(&listType);
     configRegister(directives, sizeof directives / sizeof *directives);
     commandRegister(commandsList);

@@ -342,6 +342,10 @@ static void typeIterate(const struct object *o, bool (*fn)(void *priv, struct st
     setStop(&it);
 }
 
+static struct hashtable *typeTable(const struct object *o) {
+    return o->encoding == SET_HASHTABLE ? objectPtr(o) : NULL;
+}
+
 static const struct objectType set_type = {
     .id = OBJ_SET,
     .name = "set",
@@ -353,6 +357,7 @@ static const struct objectType set_type = {
     .digest = typeDigest,
     .prefetch = typePrefetch,
     .iterate = typeIterate,
+    .table = typeTable,
     RDB_HOOK_FIELDS(set, SET_RDB_TYPES),
 };
 

@@ -232,6 +232,11 @@ static void typeIterate(const struct object *o, bool (*fn)(void *priv, struct st
     }
 }
 
+static struct hashtable *typeTable(const struct object *o) {
+    struct zsetRef z = zsetOpen(o);
+    return z.index->table ? z.index->table(z.ptr) : NULL;
+}
+
 static const struct objectType zsetType = {
     .id = OBJ_ZSET,
     .name = "zset",
@@ -243,6 +248,7 @@ static const struct objectType zsetType = {
     .digest = typeDigest,
     .prefetch = typePrefetch,
     .iterate = typeIterate,
+    .table = typeTable,
     .debugInfo = typeDebugInfo,
     RDB_HOOK_FIELDS(zset, ZSET_RDB_TYPES),
 };

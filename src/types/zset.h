@@ -120,6 +120,7 @@ struct zsetIndex {
     /* SCAN: some elements, and the next cursor. */
     uint64_t (*scan)(void *z, uint64_t cursor, void (*fn)(void *priv, const struct zsetElement *e),
                      void *priv);
+    struct hashtable *(*table)(void *z); /* the member index; NULL: it has none */
     /* As the hooks of struct objectType. */
     sds (*debugInfo)(const void *z, sds s);
     bool (*prefetch)(const void *z, const struct pendingCommand *pc, int step, struct prefetchState *state);

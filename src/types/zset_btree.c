@@ -19,15 +19,11 @@
 /* With a limit of up to this many elements, their bounds are compared one by one. */
 #define EXTENT_WALK 16
 
-static inline bool putPlace(struct zsetPlace *p, bool found, struct zbtPos pos) {
-    if (!found) {
-        p->at = NULL;
-        return false;
-    }
+static inline bool putPlace(struct zsetPlace *p, struct zbtPos pos) {
     p->at = pos.leaf;
     p->slot = pos.slot;
-    p->score = zbtScore(pos);
-    return true;
+    if (pos.leaf) p->score = zbtScore(pos);
+    return pos.leaf != NULL;
 }
 
 static inline struct zbtPos posOf(const struct zsetPlace *p) {
@@ -58,23 +54,23 @@ static size_t btreeAllocations(const void *z) {
 /* ---- Searching ---- */
 
 static bool btreeFind(void *z, struct str member, struct zsetPlace *p) {
-    struct zbtPos pos;
     p->hash = dbHashKey(member);
-    return putPlace(p, zbtFind(z, member, p->hash, &pos), pos);
+    return putPlace(p, zbtFind(z, member, p->hash));
 }
 
 static bool btreeAtRank(const void *z, uint64_t rank, struct zsetPlace *p) {
-    struct zbtPos pos;
-    return putPlace(p, zbtAtRank(z, rank, &pos), pos);
+    struct zbtPos pos = {NULL, 0};
+    zbtAtRank(z, rank, &pos);
+    return putPlace(p, pos);
 }
 
 static bool btreeSeek(const void *z, const struct zsetRange *r, bool last, struct zsetPlace *p,
                       uint64_t *rank) {
     struct zbtPos pos;
-    bool found =
-        r->by == ZRANGE_SCORE ? zbtSeekScore(z, &r->score, last, &pos) : zbtSeekLex(z, &r->lex, last, &pos);
-    if (found) *rank = zbtRank(z, pos);
-    return putPlace(p, found, pos);
+    bool found = r->by == ZRANGE_SCORE ? zbtSeekScore(z, &r->score, last, &pos, rank)
+                                       : zbtSeekLex(z, &r->lex, last, &pos, rank);
+    if (!found) pos.leaf = NULL;
+    return putPlace(p, pos);
 }
 
 static bool isInside(struct zbtPos pos, const struct zsetRange *r) {
@@ -90,13 +86,22 @@ static uint64_t btreeExtent(const void *z, const struct zsetRange *r, const stru
                             uint64_t rank, uint64_t max) {
     struct zbtPos pos = posOf(p);
     uint64_t count = 0, end;
+    if (r->by == ZRANGE_SCORE && !r->reverse && max <= pos.leaf->count - pos.slot) {
+        struct zbtPos end = {pos.leaf, pos.slot + (unsigned)max - 1}; /* a limit that ends in this leaf */
+        if (zscoreLteMax(zbtScore(end), &r->score) && isInside(pos, r)) return max;
+    }
     if (max <= EXTENT_WALK) {
         for (bool more = true; more && count < max && isInside(pos, r); count++)
             more = zbtStep(&pos, r->reverse);
         return count;
     }
     struct zsetPlace far;
-    if (!isInside(pos, r) || !btreeSeek(z, r, !r->reverse, &far, &end)) return 0;
+    if (!isInside(pos, r)) return 0;
+    if (r->by == ZRANGE_SCORE && zbtSeekScoreFrom(&pos, &r->score, !r->reverse)) {
+        count = (r->reverse ? p->slot - pos.slot : pos.slot - p->slot) + 1;
+        return count < max ? count : max;
+    }
+    if (!btreeSeek(z, r, !r->reverse, &far, &end)) return 0;
     uint64_t low = r->reverse ? end : rank, high = r->reverse ? rank : end;
     if (low > high) return 1; /* a lex range over unequal scores: without meaning, but not dangerous */
     count = high - low + 1;
@@ -110,7 +115,8 @@ static uint64_t btreeRank(const void *z, const struct zsetPlace *p) {
 static bool btreeStep(const void *z, struct zsetPlace *p, bool back) {
     struct zbtPos pos = posOf(p);
     (void)z;
-    return putPlace(p, zbtStep(&pos, back), pos);
+    zbtStep(&pos, back);
+    return putPlace(p, pos);
 }
 
 static void btreeRead(const struct zsetPlace *p, struct zsetElement *e) {
@@ -210,7 +216,7 @@ static bool btreePrefetch(const void *z, const struct pendingCommand *pc, int st
                           struct prefetchState *state) {
     unsigned wants = pc->cmd->spec->prefetch & (PREFETCH_HEAD | PREFETCH_TAIL);
     if (pc->member.ptr) wants |= ZBT_FETCH_MEMBER;
-    return zbtPrefetch(z, wants, pc->member_hash, step, &state->at, &state->slot);
+    return zbtPrefetch(z, wants, pc->member_hash, step, &state->at);
 }
 
 const struct zsetIndex zsetBtree = {

@@ -234,6 +234,10 @@ static uint64_t skiplistScan(void *z, uint64_t cursor, void (*fn)(void *priv, co
     return hashtableScan(&((struct zset *)z)->members, cursor, scanNode, &call);
 }
 
+static struct hashtable *skiplistTable(void *z) {
+    return &((struct zset *)z)->members;
+}
+
 static sds skiplistDebugInfo(const void *z, sds s) {
     const struct zset *zs = z;
     size_t length = zslGetLength(&zs->list), memory = skiplistMemory(z, 0);
@@ -300,6 +304,7 @@ const struct zsetIndex zsetSkiplist = {
     .eraseRange = skiplistEraseRange,
     .emit = skiplistEmit,
     .scan = skiplistScan,
+    .table = skiplistTable,
     .debugInfo = skiplistDebugInfo,
     .prefetch = skiplistPrefetch,
 };

@@ -18,8 +18,9 @@ def free_port():
 class Server:
     """A running server with its data in a folder of its own, gone after stop(). It saves nothing."""
 
-    def __init__(self, program, cpu=None, options=()):
+    def __init__(self, program, cpu=None, options=(), wrapper=()):
         self.program, self.host, self.cpu, self.options = program, "127.0.0.1", cpu, list(options)
+        self.wrapper = list(wrapper)  # a program that runs the server: valgrind and its options
         self.start()
 
     def start(self):
@@ -29,13 +30,13 @@ class Server:
         pin = None if self.cpu is None else lambda: os.sched_setaffinity(0, {self.cpu})
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [self.program, "--port", str(self.port), "--dir", self.folder] + self.options,
+                self.wrapper + [self.program, "--port", str(self.port), "--dir", self.folder] + self.options, cwd=self.folder,
                 stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, preexec_fn=pin)
         self.wait_until_up()
         # Set now and not on the command line: a server that does not know the directive starts all the same.
         self.admin.call("CONFIG", "SET", "save", "")
 
-    def wait_until_up(self, limit_s=20):
+    def wait_until_up(self, limit_s=60):
         deadline = time.monotonic() + limit_s
         while True:
             try:

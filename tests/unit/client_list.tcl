@@ -190,6 +190,39 @@ start_server {tags {client}} {
         foreach c $cs { $c close }
     }
 
+    test {Queued commands count against client-query-buffer-limit} {
+        config_set client-query-buffer-limit 1mb
+        set before [s client_query_buffer_limit_disconnections]
+        set c [valkey_client]
+        $c multi
+        for {set i 0} {$i < 30} {incr i} {
+            if {[catch {$c set k [string repeat x 50000]}]} { break }
+        }
+        assert_range $i 15 21
+        assert_equal [expr {$before + 1}] [s client_query_buffer_limit_disconnections]
+        assert_equal 0 [r exists k]
+        $c close
+        config_set client-query-buffer-limit 1gb
+    }
+
+    test {The largest buffers are those of the last seconds} {
+        r echo [string repeat x 500000]
+        assert_morethan_equal [s client_recent_max_input_buffer] 500000
+        wait_for_condition 300 100 {[s client_recent_max_input_buffer] < 100000} else { fail "it stays" }
+    } {} {slow}
+
+    test {The soft limit of output counts its time although nothing more is written} {
+        config_set client-output-buffer-limit "normal 0 1mb 1"
+        r set big [string repeat x 1000000]
+        set before [s client_output_buffer_limit_disconnections]
+        set c [valkey_deferring_client]
+        for {set i 0} {$i < 15} {incr i} { $c get big }
+        wait_for_condition 300 50 {[s client_output_buffer_limit_disconnections] == $before + 1} else { fail "connected" }
+        $c close
+        config_set client-output-buffer-limit "normal 0 0 0"
+        r del big
+    }
+
     test {SSUBSCRIBE has no place in a transaction} {
         r multi
         r ssubscribe ch

@@ -231,3 +231,90 @@ foreach {how word} {segfault "crashed by signal" assert "ASSERTION FAILED" panic
         }
     }
 }
+
+start_server {tags {debug needs:debug external:skip}} {
+    test {DEBUG OBJECT: serializedlength is what the value takes in a snapshot} {
+        r set k [string repeat abcdefgh 1000]
+        assert {[regexp {serializedlength:(\d+) } [r debug object k] -> packed]}
+        assert_range $packed 10 2000
+        r config set rdbcompression no
+        assert {[regexp {serializedlength:(\d+) } [r debug object k] -> plain]}
+        assert_range $plain 8000 8010
+        r config set rdbcompression yes
+    }
+
+    test {DEBUG HTSTATS-KEY: values with a table} {
+        r del s h z l
+        for {set i 0} {$i < 300} {incr i} {
+            r sadd s m$i
+            r hset h f$i [string repeat x 100]
+            r zadd z $i m$i
+        }
+        foreach key {s h z} { assert_match "*main hash table*300*" [r debug htstats-key $key] }
+        r rpush l a
+        r del s
+        r sadd s a
+        foreach key {l s} {
+            assert_error "ERR The value stored at the specified key is not represented using an hash table" { r debug htstats-key $key }
+        }
+        assert_error "ERR no such key" { r debug htstats-key nosuch }
+    }
+
+    test {DEBUG LISTPACK and QUICKLIST print to standard output} {
+        r del l
+        r rpush l first second
+        assert_equal "Listpack structure printed on stdout" [r debug listpack l]
+        wait_for_log "{1} 6 bytes: second"
+        assert_error "ERR Not a quicklist encoded object." { r debug quicklist l }
+        r config set list-max-listpack-size 1
+        r rpush l third
+        assert_equal "Quicklist structure printed on stdout" [r debug quicklist l]
+        wait_for_log "{2} 5 bytes: third"
+        assert_error "ERR Not a listpack encoded object." { r debug listpack l }
+        r config set list-max-listpack-size -2
+        assert_error "ERR no such key" { r debug listpack nosuch }
+    }
+
+    test {DEBUG QUICKLIST-PACKED-THRESHOLD: long elements get nodes of their own} {
+        r del l
+        assert_equal OK [r debug quicklist-packed-threshold 50b]
+        r rpush l a [string repeat x 60] b
+        assert_encoding quicklist l
+        assert_match "*ql_nodes:3 *" [r debug object l]
+        assert_equal [list a [string repeat x 60] b] [r lrange l 0 -1]
+        r del l
+        assert_equal OK [r debug quicklist-packed-threshold 0]
+        r rpush l a [string repeat x 60] b
+        assert_encoding listpack l
+        foreach bad {5gb -1 abc} {
+            assert_error "ERR argument must be a memory value bigger than 1 and smaller than 4gb" { r debug quicklist-packed-threshold $bad }
+        }
+    }
+
+    test {DEBUG PAUSE-CRON: expired keys stay until somebody looks} {
+        assert_equal OK [r debug pause-cron 1]
+        set expired [s expired_keys]
+        r psetex gone 1 x
+        after 500
+        set size [r dbsize]
+        assert_equal OK [r debug pause-cron 0]
+        wait_for_condition 100 50 {[r dbsize] == $size - 1} else { fail "cron does not come back" }
+        assert_error "ERR value is not an integer or out of range" { r debug pause-cron x }
+    }
+
+    test {DEBUG DICT-RESIZING and LEAK} {
+        assert_equal OK [r debug dict-resizing 0]
+        r debug populate 2000 many
+        assert_equal OK [r debug dict-resizing 1]
+        r debug populate 2000 more
+        assert_equal value:1999 [r get many:1999]
+        assert_equal OK [r debug leak ""]
+    }
+}
+
+start_server {tags {debug needs:debug external:skip} crash 1} {
+    test {DEBUG OOM ends the server as a lack of memory would} {
+        catch { r debug oom }
+        wait_for_log "Out Of Memory"
+    }
+}

@@ -468,6 +468,32 @@ start_server {tags {scripting functions} overrides {save {}}} {
     }
 }
 
+foreach preamble {yes no} {
+    start_server [list tags {scripting functions aof} overrides [list save {} appendonly yes aof-use-rdb-preamble $preamble]] {
+        test "libraries are in the append-only file (preamble $preamble)" {
+            r function load [plain a fa {return 'from a'}]
+            r function load [plain gone fg]
+            r function delete gone
+            r function load replace [plain b fb {redis.call('set', keys[1], 'by b') return 'from b'}]
+            set payload [r function dump]
+            r function flush
+            r function load [plain c fc]
+            r function restore $payload
+            assert_equal {from b} [r fcall fb 1 k]
+            set before [lsort [r function list withcode]]
+            restart_server 0 KILL
+            assert_equal $before [lsort [r function list withcode]]
+            assert_equal {a.fa b.fb c.fc} [names]
+            assert_equal {{from a} {by b}} [list [r fcall fa 0] [r get k]]
+            r bgrewriteaof
+            wait_for_condition 500 20 {[status r aof_rewrite_in_progress] == 0 && [status r aof_rewrite_scheduled] == 0} else { fail "no end of BGREWRITEAOF" }
+            r function delete a
+            restart_server 0 KILL
+            assert_equal {b.fb c.fc} [names]
+        }
+    }
+}
+
 # ---- Functions that run on ----
 
 start_server {tags {scripting functions} overrides {busy-reply-threshold 50}} {

@@ -1,5 +1,6 @@
 # Who may do what: commands, keys, channels and databases, in transactions, in scripts and after waiting; and what
 # happens to the clients of a user that changes.
+source [file join [file dirname [info script]] acl_util.tcl]
 
 set denied_key "NOPERM No permissions to access a key"
 set denied_channel "NOPERM No permissions to access a channel"
@@ -365,8 +366,6 @@ start_server {tags {acl external:skip}} {
 }
 
 start_server {tags {acl external:skip}} {
-    proc is_closed {c} { return [expr {[catch {$c ping} said] && [string match "I/O error*" $said]}] }
-
     test {DELUSER closes the clients of the user, and only those} {
         set bob [client_of bob +@all]
         set waiting [client_of bob +@all allkeys]
@@ -388,12 +387,12 @@ start_server {tags {acl external:skip}} {
         $c close
     }
 
-    test {a client that is closed within a transaction} {
+    test {who deletes himself in a transaction has no rights for the rest of it} {
         set c [client_of bob +@all]
         $c multi
         $c acl deluser bob
         $c ping
-        assert_equal {1 PONG} [$c exec]
+        assert_match "1 {NOPERM ACLs rules changed*}" [$c exec]
         assert {[is_closed $c]}
         $c close
     }
@@ -420,6 +419,19 @@ start_server {tags {acl external:skip}} {
             $c close
             wait_for_condition 500 20 {![string match "*user=bob*" [r client list]]} else { fail "still there" }
         }
+    }
+
+    test {a change that takes no channel away closes nobody} {
+        set c [client_of bob +@all &a:*]
+        r acl setuser alice reset on >pw +@all &c
+        $c hello 3
+        $c subscribe a:1
+        $c auth alice pw
+        r acl setuser alice -get
+        assert_equal PONG [$c ping]
+        r acl setuser alice resetchannels
+        assert {[is_closed $c]}
+        $c close
     }
 
     test {CLIENT KILL USER and CLIENT LIST} {

@@ -1,5 +1,6 @@
 # Users from the configuration file and from a file of their own: start, ACL LOAD, ACL SAVE, CONFIG REWRITE.
 source [file join [file dirname [info script]] .. server server_util.tcl]
+source [file join [file dirname [info script]] acl_util.tcl]
 
 proc write_lines {path args} {
     set f [open $path w]
@@ -187,7 +188,7 @@ start_server [list overrides [list aclfile $path] tags {acl external:skip}] {
         $carol subscribe c1
         write_lines $path "user bob on nopass +@all &c*" "user carol on >new -@all +acl|whoami +unsubscribe &c1 &c*"
         r acl load
-        assert_error "I/O error*" {$alice ping} "gone"
+        assert {[is_closed $alice]} "gone"
         wait_for_condition 500 20 {![string match "*user=bob*" [r client list]]} else { fail "may not listen to b1" }
         assert_match "*user=carol*" [r client list] "another password, other rules"
         $carol unsubscribe c1
@@ -202,7 +203,7 @@ start_server [list overrides [list aclfile $path] tags {acl external:skip}] {
         set c [client_as alice]
         write_lines $path "user bob on"
         assert_equal OK [$c acl load]
-        assert_error "I/O error*" {$c ping}
+        assert {[is_closed $c]}
         $c close
     }
 

@@ -1,79 +1,6 @@
 # DUMP and RESTORE: the command, every type and encoding, what other servers write, and what nobody should.
 source [file join [file dirname [info script]] .. .. support dump.tcl]
-
-# ---- Values ----
-
-# One key of each type and encoding; the numbers are those around the usual limits.
-proc fill_all {level} {
-    r $level set string:int 12345
-    r $level set string:negative -70000
-    r $level set string:wide 4611686018427387904
-    r $level set string:short hello
-    r $level set string:empty {}
-    r $level set string:long [string repeat abcdefgh 10000]
-    r $level set string:random [randstring 3000 5000]
-    foreach n {1 3 100 3000} { r $level rpush list:$n {*}[elements $n] }
-    r $level rpush list:plain [string repeat x 20000] y [string repeat z 9000] 7
-    r $level config set list-compress-depth 1
-    r $level rpush list:compressed {*}[lmap i [elements 3000] { string repeat $i 5 }]
-    r $level config set list-compress-depth 0
-    foreach n {1 512 513 2000} { r $level sadd set:integers:$n {*}[integers $n] }
-    r $level sadd set:wide 1099511627776 -5 7
-    foreach n {1 60 128 129 1000} { r $level sadd set:texts:$n {*}[lmap i [integers $n] { string cat m $i }] }
-    r $level sadd set:long [string repeat a 300] b
-    foreach n {1 2 10 128 129 512 513 2000} {
-        r $level hset hash:$n {*}[concat {*}[lmap i [integers $n] { list f$i $i }]]
-    }
-    r $level hset hash:long f [string repeat v 500] [string repeat g 300] w
-    foreach n {1 10 128 129 2000} {
-        r $level zadd zset:$n {*}[concat {*}[lmap i [integers $n] { list [expr {$i % 5 ? $i / 3.0 : $i}] m$i }]]
-    }
-    r $level zadd zset:special inf a -inf b 1e300 c 0 d 3 [string repeat e 100]
-    foreach n {1 300} {
-        for {set i 1} {$i <= $n} {incr i} { r $level xadd stream:$n [expr {1000 + $i / 3}]-$i f $i g v$i }
-    }
-    r $level xdel stream:300 1002-8
-    r $level xgroup create stream:300 g1 0
-    r $level xreadgroup group g1 alice count 20 streams stream:300 >
-    r $level xreadgroup group g1 bob count 5 streams stream:300 >
-    r $level xgroup createconsumer stream:300 g1 carol
-    r $level xack stream:300 g1 1000-1
-    r $level xgroup create stream:300 g2 $
-    r $level xadd stream:empty 5-5 a b
-    r $level xdel stream:empty 5-5
-    r $level xgroup create stream:new g $ mkstream
-    r $level pfadd hyperloglog {*}[integers 100]
-}
-
-proc integers {n} {
-    for {set i 0} {$i < $n} {incr i} { lappend all [expr {$i * 7 - 300}] }
-    return $all
-}
-proc elements {n} { return [lmap i [integers $n] { expr {$i % 3 ? "e$i" : $i} }] }
-
-# What a key holds, for a comparison: independent of its encoding, and of the order where there is none.
-proc content {level key} {
-    switch [r $level type $key] {
-        string { return [r $level get $key] }
-        list { return [r $level lrange $key 0 -1] }
-        set { return [lsort [r $level smembers $key]] }
-        hash { return [lsort -stride 2 [r $level hgetall $key]] }
-        zset { return [lmap {member score} [r $level zrange $key 0 -1 withscores] { list $member [expr {double($score)}] }] }
-        stream { return [list [r $level xrange $key - +] [stream_facts $level $key]] }
-        default { return none }
-    }
-}
-
-# Without what depends on the server's way to store it, or on its version.
-proc stream_facts {level key} {
-    set facts [r $level xinfo stream $key full count 0]
-    dict unset facts radix-tree-keys
-    dict unset facts radix-tree-nodes
-    dict set facts groups [lmap group [dict get $facts groups] {
-        dict set group consumers [lmap consumer [dict get $group consumers] { dict remove $consumer active-time }]
-    }]
-    return $facts
-}
+source [file join [file dirname [info script]] .. .. support values.tcl]
 
 # ---- The commands ----
 
@@ -209,6 +136,27 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
             assert_error "ERR Bad data format" { r restore b 0 [dump_seal $body] replace }
         }
         assert_equal a [r get b]
+    }
+
+    test {sanitize-dump-payload: what is wrong but not dangerous is looked for where that is asked for} {
+        r del s
+        r xadd s 1-1 f v
+        r xadd s 1-2 f v
+        config_set rdbcompression no
+        set body [dump_body [r dump s]]
+        config_set rdbcompression yes
+        # The second entry's sequence, relative to the first: 1; now it is before it.
+        set at [string last "\x00\x01\x01\x01" $body]
+        set disorder [dump_seal [string replace $body [expr {$at + 2}] [expr {$at + 2}] "\x00"] 11]
+        assert_not_equal [r dump s] $disorder
+        foreach {mode refused} {no 0 yes 1 clients 1} {
+            config_set sanitize-dump-payload $mode
+            assert_equal $refused [catch { r restore s 0 $disorder replace } error] "$mode: $error"
+        }
+        r acl setuser default skip-sanitize-payload
+        assert_equal OK [r restore s 0 $disorder replace]
+        r acl setuser default sanitize-payload
+        config_set sanitize-dump-payload no
     }
 
     # ---- Every type and encoding ----

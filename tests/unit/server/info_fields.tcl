@@ -8,7 +8,7 @@ set expected {
         valkey_release_stage ^\\w+$ redis_git_sha1 {^[0-9a-f]+$} redis_git_dirty ^\\d$ redis_build_id {^[0-9a-f]+$}
         server_mode ^standalone$ os ^Linux arch_bits ^64$ monotonic_clock . multiplexing_api ^epoll$
         gcc_version {^\d+\.\d+\.\d+$} process_id ^\\d+$ process_supervised ^no$ run_id {^[0-9a-f]{40}$} tcp_port ^\\d+$
-        server_time_usec {^\d{16}$} uptime_in_seconds ^\\d+$ uptime_in_days ^0$ hz ^10$ configured_hz ^10$
+        server_time_usec {^\d{16}$} uptime_in_seconds ^\\d+$ uptime_in_days ^0$ hz ^10$ configured_hz ^10$ clients_hz ^10$
         lru_clock ^\\d+$ executable ^/ config_file /server.conf$ listener0 ^name=tcp,bind=127.0.0.1,port=\\d+$
     }
     clients {
@@ -46,6 +46,7 @@ set expected {
         eventloop_cycles ^\\d+$ eventloop_duration_sum ^\\d+$ eventloop_duration_cmd_sum ^\\d+$
         instantaneous_eventloop_cycles_per_sec ^\\d+$ instantaneous_eventloop_duration_usec ^\\d+$
     }
+    cluster { cluster_enabled ^0$ }
     cpu {
         used_cpu_sys {^\d+\.\d{6}$} used_cpu_user {^\d+\.\d{6}$} used_cpu_sys_children {^\d+\.\d{6}$}
         used_cpu_user_children {^\d+\.\d{6}$} used_cpu_sys_main_thread {^\d+\.\d{6}$}

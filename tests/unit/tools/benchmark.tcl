@@ -122,6 +122,14 @@ start_server {} {
         assert_morethan [r get n] 20
     }
 
+    test "--rps holds the load back" {
+        r flushall
+        set begin [clock milliseconds]
+        benchmark -q --rps 100 -n 200 -c 10 -P 2 --threads 2 incr n
+        assert_equal 200 [r get n]
+        assert_morethan [expr {[clock milliseconds] - $begin}] 1500 ;# 100 batches, 20 ms apart
+    }
+
     test "error replies: the first one ends the test, or they are counted" {
         lassign [run_benchmark {} -q -n 100 nosuch] code out err
         assert_equal {1 {}} [list $code $out]
@@ -169,7 +177,7 @@ start_server {} {
         assert_match "valkey-benchmark *\n" [benchmark --version]
         set help [benchmark --help]
         foreach option {-h -p -s -a --user -u -c -n -d --dbnum -3 --threads --enable-tracking -k -r -P -q --precision
-            --csv -l -t -I --seed --show-server-errors -x --warmup --duration --sequential --help --version} {
+            --csv -l -t -I --seed --show-server-errors -x --rps --warmup --duration --sequential --help --version} {
             assert {[string first " $option" $help] >= 0} $option
         }
     }

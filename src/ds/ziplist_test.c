@@ -1,0 +1,223 @@
+/* ziplist_test.c - reading the flat containers of older files: every encoding, and damage in every byte. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/num.h"
+#include "base/random.h"
+#include "base/sds.h"
+#include "ds/listpack.h"
+#include "ds/ziplist.h"
+#include "ds/zipmap.h"
+
+/* ---- Writing them ---- */
+
+struct writer {
+    sds bytes;
+    size_t last, before;
+    unsigned count;
+};
+
+static sds little(sds s, uint64_t v, unsigned bytes) {
+    return sdscatlen(s, &v, bytes);
+}
+
+static struct writer begin(void) {
+    return (struct writer){.bytes = sdsgrowzero(sdsempty(), 10), .last = 10};
+}
+
+/* long_before: the five-byte form, which ziplists keep after an entry has become smaller. */
+static void add(struct writer *w, bool long_before, const void *head, size_t n, struct str text) {
+    size_t start = sdslen(w->bytes);
+    w->last = start;
+    if (w->before >= 254 || long_before)
+        w->bytes = little(sdscatlen(w->bytes, "\xfe", 1), w->before, 4);
+    else
+        w->bytes = little(w->bytes, w->before, 1);
+    w->bytes = sdscatlen(sdscatlen(w->bytes, head, n), text.ptr, text.len);
+    w->before = sdslen(w->bytes) - start;
+    w->count++;
+}
+
+static void addText(struct writer *w, struct str s) {
+    unsigned char head[5] = {(unsigned char)s.len};
+    size_t n = 1;
+    if (s.len >= 64) {
+        head[0] = (unsigned char)(0x40 | s.len >> 8);
+        head[1] = (unsigned char)s.len;
+        n = 2;
+    }
+    if (s.len >= 16384) {
+        head[0] = 0x80;
+        for (int i = 0; i < 4; i++) head[1 + i] = (unsigned char)(s.len >> (24 - 8 * i));
+        n = 5;
+    }
+    add(w, false, head, n, s);
+}
+
+static void addInt(struct writer *w, unsigned char code, int64_t v, unsigned bytes) {
+    unsigned char head[9] = {code};
+    memcpy(head + 1, &v, bytes);
+    add(w, false, head, 1 + bytes, STR(""));
+}
+
+static sds end(struct writer *w) {
+    uint32_t size = (uint32_t)sdslen(w->bytes) + 1, last = (uint32_t)w->last;
+    uint16_t count = (uint16_t)w->count;
+    w->bytes = sdscatlen(w->bytes, "\xff", 1);
+    memcpy(w->bytes, &size, 4);
+    memcpy(w->bytes + 4, &last, 4);
+    memcpy(w->bytes + 8, &count, 2);
+    return w->bytes;
+}
+
+/* The reader gets a copy without a byte to spare: what is read behind its end shows. */
+static unsigned char *readExact(unsigned char *(*read)(struct str), const char *bytes, size_t n) {
+    char *copy = malloc(n ? n : 1);
+    memcpy(copy, bytes, n);
+    unsigned char *lp = read(strN(copy, n));
+    free(copy);
+    if (lp) assert_true(lpValidate(lp, lpBytes(lp), true, NULL, NULL));
+    return lp;
+}
+
+static void assertElements(unsigned char *lp, const char *const *want) {
+    char text[LP_INTBUF_SIZE];
+    assert_non_null(lp);
+    unsigned char *p = lpFirst(lp);
+    for (; *want; want++, p = lpNext(lp, p)) {
+        assert_non_null(p);
+        assert_true(strEq(lpView(p, text), strOf(*want)));
+    }
+    assert_null(p);
+    lpFree(lp);
+}
+
+/* ---- Ziplists ---- */
+
+static sds sampleZiplist(void) {
+    struct writer w = begin();
+    addText(&w, STR("text"));
+    addInt(&w, 0xfe, -128, 1);
+    addInt(&w, 0xc0, -32768, 2);
+    addInt(&w, 0xf0, -8388608, 3);
+    addInt(&w, 0xf0, 8388607, 3);
+    addInt(&w, 0xd0, INT32_MIN, 4);
+    addInt(&w, 0xe0, INT64_MIN, 8);
+    addInt(&w, 0xf1, 0, 0);
+    addInt(&w, 0xfd, 0, 0);
+    addText(&w, STR(""));
+    add(&w, true, "\1x", 2, STR(""));
+    return end(&w);
+}
+
+static void everyEncodingIsRead(void **state) {
+    (void)state;
+    static const char *const want[] = {
+        "text", "-128", "-32768", "-8388608", "8388607", "-2147483648", "-9223372036854775808",
+        "0",    "12",   "",       "x",        NULL};
+    sds bytes = sampleZiplist();
+    assertElements(readExact(ziplistToListpack, bytes, sdslen(bytes)), want);
+    sdsfree(bytes);
+    struct writer empty = begin();
+    bytes = end(&empty);
+    assertElements(readExact(ziplistToListpack, bytes, sdslen(bytes)), want + 11);
+    sdsfree(bytes);
+}
+
+static void longStringsAreRead(void **state) {
+    (void)state;
+    static const size_t lengths[] = {63, 64, 253, 254, 16383, 16384, 70000};
+    struct writer w = begin();
+    char *text = calloc(1, 70000);
+    for (size_t i = 0; i < 7; i++) addText(&w, strN(memset(text, 'a' + (int)i, lengths[i]), lengths[i]));
+    sds bytes = end(&w);
+    unsigned char *lp = readExact(ziplistToListpack, bytes, sdslen(bytes)), *p = lpFirst(lp);
+    for (size_t i = 0; i < 7; i++, p = lpNext(lp, p))
+        assert_true(lpEqual(p, strN(memset(text, 'a' + (int)i, lengths[i]), lengths[i])));
+    lpFree(lp);
+    free(text);
+    sdsfree(bytes);
+}
+
+static void aCountMayBeUnknown(void **state) {
+    (void)state;
+    static const char *const want[] = {"a", "b", NULL};
+    struct writer w = begin();
+    addText(&w, STR("a"));
+    addText(&w, STR("b"));
+    w.count = 65535;
+    sds bytes = end(&w);
+    assertElements(readExact(ziplistToListpack, bytes, sdslen(bytes)), want);
+    sdsfree(bytes);
+}
+
+static void damagedZiplists(void **state) {
+    (void)state;
+    sds good = sampleZiplist();
+    size_t n = sdslen(good);
+    static const struct {
+        size_t at;
+        int by;
+    } lies[] = {{0, 1}, {4, 1}, {8, 1}, {8, -1}, {10, 1}, {11, 1}, {11, -1}, {16, 1}};
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        sds bad = sdsdup(good);
+        bad[lies[i].at] = (char)(bad[lies[i].at] + lies[i].by);
+        assert_null(readExact(ziplistToListpack, bad, n));
+        sdsfree(bad);
+    }
+    for (size_t cut = 0; cut < n; cut++) assert_null(readExact(ziplistToListpack, good, cut));
+    for (int i = 0; i < 20000; i++) {
+        sds bad = sdsdup(good);
+        for (int j = 0; j < 2; j++) bad[randomBelow(n)] = (char)randomU64();
+        unsigned char *lp = readExact(ziplistToListpack, bad, n);
+        if (lp) lpFree(lp);
+        sdsfree(bad);
+    }
+    sdsfree(good);
+}
+
+/* ---- Zipmaps ---- */
+
+static const char zipmap[] = "\2\3key\5\2value..\1k\xfe\0\0\0\0\0\xff";
+
+static void zipmapsAreRead(void **state) {
+    (void)state;
+    static const char *const want[] = {"key", "value", "k", "", NULL};
+    assertElements(readExact(zipmapToListpack, zipmap, sizeof zipmap - 1), want);
+    assertElements(readExact(zipmapToListpack, "\0\xff", 2), want + 4);
+    sds unknown = sdsnewlen(zipmap, sizeof zipmap - 1);
+    unknown[0] = (char)254;
+    assertElements(readExact(zipmapToListpack, unknown, sdslen(unknown)), want);
+    sdsfree(unknown);
+}
+
+static void damagedZipmaps(void **state) {
+    (void)state;
+    size_t n = sizeof zipmap - 1;
+    for (size_t cut = 0; cut < n; cut++) assert_null(readExact(zipmapToListpack, zipmap, cut));
+    for (size_t at = 0; at < n; at++) {
+        for (int v = 0; v < 256; v++) {
+            char bad[sizeof zipmap];
+            memcpy(bad, zipmap, sizeof zipmap);
+            bad[at] = (char)v;
+            unsigned char *lp = readExact(zipmapToListpack, bad, n);
+            if (lp) lpFree(lp);
+            if (at == 0) assert_true((lp != NULL) == (v == 2 || v >= 254));
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everyEncodingIsRead), cmocka_unit_test(longStringsAreRead),
+        cmocka_unit_test(aCountMayBeUnknown),  cmocka_unit_test(damagedZiplists),
+        cmocka_unit_test(zipmapsAreRead),      cmocka_unit_test(damagedZipmaps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,365 @@
+/* check_rdb.c - valkey-check-rdb: reads a file to its end as the server would, puts nothing into a database,
+ * and tells where and why it could not go on. Part of check.h.
+ *
+ * Values are made, checked to the last bit, and freed again, by the same code that loads them: what passes
+ * here can be loaded. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/version.h"
+#include "base/zmalloc.h"
+#include "core/db.h"
+#include "core/type.h"
+#include "persist/check.h"
+#include "persist/rdb_file.h"
+
+#define CHECKSUM_SINCE    5                   /* version */
+#define PROGRESS_INTERVAL (256 * 1024 * 1024) /* bytes between two lines about progress */
+#define DATABASES_MAX     INT32_MAX
+
+/* What is said under "While doing" when it goes wrong. */
+enum step {
+    AT_START,
+    AT_TYPE,
+    AT_EXPIRE,
+    AT_KEY,
+    AT_VALUE,
+    AT_CHECKSUM,
+    AT_LENGTH,
+    AT_AUX,
+    AT_MODULE_AUX,
+    AT_FUNCTIONS,
+};
+static const char *const step_names[] = {
+    "start",     "read-type", "read-expire", "read-key",        "read-object-value",
+    "check-sum", "read-len",  "read-aux",    "read-module-aux", "read-functions",
+};
+static const char *const type_names[RDB_TYPES] = {
+    "string",
+    "list-linked",
+    "set-hashtable",
+    "zset-v1",
+    "hash-hashtable",
+    "zset-v2",
+    "module-pre-release",
+    "module-value",
+    "",
+    "hash-zipmap",
+    "list-ziplist",
+    "set-intset",
+    "zset-ziplist",
+    "hash-ziplist",
+    "quicklist",
+    "stream",
+    "hash-listpack",
+    "zset-listpack",
+    "quicklist-v2",
+    "stream-v2",
+    "set-listpack",
+    "stream-v3",
+    "hash-expiring",
+};
+
+struct typeStats {
+    uint64_t keys, expires, bytes, largest; /* bytes of the file that keys and values take */
+};
+
+struct checker {
+    struct rdbReader r;
+    enum step step;
+    sds key;  /* being read, NULL: none */
+    int type; /* of the value being read, -1: none so far */
+    bool has_expire;
+    int64_t expire_ms, now_ms;
+    uint64_t keys, expires, expired, functions;
+    uint64_t tell_at; /* offset of the next line about progress */
+    struct typeStats stats[RDB_TYPES];
+};
+
+static void say(const struct checker *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(const struct checker *c, const char *fmt, ...) {
+    va_list ap;
+    printf("[offset %llu] ", (unsigned long long)rioOffset(&c->r.io));
+    va_start(ap, fmt);
+    vprintf(fmt, ap);
+    va_end(ap);
+    putchar('\n');
+}
+
+static bool fail(struct checker *c, const char *why) {
+    return rioFail(&c->r.io, "%s", why);
+}
+
+/* ---- Reading ---- */
+
+static bool checkMagic(struct checker *c) {
+    char magic[RDB_MAGIC_LEN];
+    if (!rioRead(&c->r.io, magic, sizeof magic)) return false;
+    c->r.version = rdbMagicVersion(magic);
+    if (c->r.version < 0) return fail(c, "Wrong signature trying to load DB from file");
+    return rdbMagicReadable(magic) || rioFail(&c->r.io, "Can't handle RDB format version %d", c->r.version);
+}
+
+/* Names and values may hold anything; they are shown as far as they can be. */
+static bool checkAux(struct checker *c) {
+    c->step = AT_AUX;
+    sds name = rdbReadSds(&c->r);
+    struct str value;
+    bool ok = name && rdbReadString(&c->r, &value);
+    if (ok) {
+        sds shown = sdscatrepr(sdsempty(), value.ptr, value.len < 256 ? value.len : 256);
+        say(c, "AUX FIELD %s = '%.*s'", name, (int)sdslen(shown) - 2, shown + 1);
+        sdsfree(shown);
+    }
+    sdsfree(name);
+    return ok;
+}
+
+/* A module's data is a sequence of typed items, so it can be passed over without knowing the module. */
+static bool skipModuleData(struct checker *c) {
+    enum { END, SIGNED, UNSIGNED, FLOAT, DOUBLE, STRING };
+    uint64_t item, n;
+    for (;;) {
+        if (!rdbReadLen(&c->r, &item)) return false;
+        bool ok;
+        switch (item) {
+        case END: return true;
+        case SIGNED:
+        case UNSIGNED: ok = rdbReadLen(&c->r, &n); break;
+        case FLOAT: ok = rioView(&c->r.io, 4) != NULL; break;
+        case DOUBLE: ok = rioView(&c->r.io, 8) != NULL; break;
+        case STRING: ok = rdbSkipString(&c->r); break;
+        default: return fail(c, "Unknown item in the data of a module");
+        }
+        if (!ok) return false;
+    }
+}
+
+static bool checkModuleAux(struct checker *c) {
+    uint64_t id;
+    char name[10];
+    c->step = AT_MODULE_AUX;
+    if (!rdbReadLen(&c->r, &id)) return false;
+    rdbModuleName(id, name);
+    say(c, "MODULE AUX for: %s", name);
+    return skipModuleData(c);
+}
+
+static bool checkFunction(struct checker *c) {
+    c->step = AT_FUNCTIONS;
+    c->functions++;
+    return rdbSkipString(&c->r);
+}
+
+static bool checkSelect(struct checker *c) {
+    uint64_t id;
+    c->step = AT_LENGTH;
+    if (!rdbReadLen(&c->r, &id)) return false;
+    if (id > DATABASES_MAX) return fail(c, "The number of a database is out of range");
+    say(c, "Selecting DB ID %llu", (unsigned long long)id);
+    return true;
+}
+
+static bool checkNumbers(struct checker *c, int count) {
+    uint64_t n;
+    c->step = AT_LENGTH;
+    for (int i = 0; i < count; i++) {
+        if (!rdbReadLen(&c->r, &n)) return false;
+    }
+    return true;
+}
+
+static bool checkExpire(struct checker *c, uint8_t opcode) {
+    int32_t s = 0;
+    c->step = AT_EXPIRE;
+    c->has_expire = true;
+    if (opcode == RDB_OP_EXPIRETIME_MS) return rdbReadInt64(&c->r, &c->expire_ms);
+    if (!rdbReadInt32(&c->r, &s)) return false;
+    c->expire_ms = (int64_t)s * 1000;
+    return true;
+}
+
+static bool checkOpcode(struct checker *c, uint8_t opcode) {
+    uint8_t uses;
+    switch (opcode) {
+    case RDB_OP_EXPIRETIME:
+    case RDB_OP_EXPIRETIME_MS: return checkExpire(c, opcode);
+    case RDB_OP_FREQ: return rioReadByte(&c->r.io, &uses);
+    case RDB_OP_IDLE: return checkNumbers(c, 1);
+    case RDB_OP_RESIZEDB: return checkNumbers(c, 2);
+    case RDB_OP_SLOT_INFO: return checkNumbers(c, 3);
+    case RDB_OP_SELECTDB: return checkSelect(c);
+    case RDB_OP_AUX: return checkAux(c);
+    case RDB_OP_MODULE_AUX: return checkModuleAux(c);
+    case RDB_OP_FUNCTION: return checkFunction(c);
+    case RDB_OP_FUNCTION_PRE_GA: return fail(c, "Pre-release function format not supported.");
+    default: return rioFail(&c->r.io, "Invalid object type: %d", opcode);
+    }
+}
+
+/* ---- Keys ---- */
+
+static bool checkValue(struct checker *c) {
+    struct value v;
+    c->step = AT_VALUE;
+    if (c->type == RDB_TYPE_MODULE_2) {
+        uint64_t id;
+        return rdbReadLen(&c->r, &id) && skipModuleData(c);
+    }
+    enum rdbLoaded got = rdbReadValue(&c->r, (uint8_t)c->type, &v);
+    if (got == RDB_LOADED && !v.embedded) objectTypes[v.type]->free(v);
+    return got != RDB_FAILED;
+}
+
+static void countKey(struct checker *c, uint64_t bytes) {
+    struct typeStats *s = &c->stats[c->type];
+    c->keys++;
+    s->keys++;
+    s->bytes += bytes;
+    if (bytes > s->largest) s->largest = bytes;
+    if (c->has_expire) {
+        c->expires++;
+        s->expires++;
+        c->expired += c->expire_ms < c->now_ms;
+    }
+}
+
+static void tellProgress(struct checker *c) {
+    uint64_t at = rioOffset(&c->r.io);
+    if (at < c->tell_at) return;
+    c->tell_at = at + PROGRESS_INTERVAL;
+    if (c->r.io.size != RIO_SIZE_UNKNOWN)
+        say(c, "%llu%% of the file", (unsigned long long)(at * 100 / c->r.io.size));
+}
+
+static bool checkKey(struct checker *c, uint8_t type) {
+    uint64_t from = rioOffset(&c->r.io) - 1;
+    c->type = type;
+    c->step = AT_KEY;
+    c->key = rdbReadSds(&c->r);
+    if (!c->key || !checkValue(c)) return false;
+    countKey(c, rioOffset(&c->r.io) - from);
+    sdsfree(c->key);
+    c->key = NULL;
+    c->has_expire = false;
+    c->type = -1;
+    tellProgress(c);
+    return true;
+}
+
+static bool checkChecksum(struct checker *c) {
+    int64_t stored;
+    c->step = AT_CHECKSUM;
+    if (c->r.version < CHECKSUM_SINCE) return true;
+    uint64_t computed = rioReaderCrc(&c->r.io);
+    c->r.io.checksum = false;
+    if (!rdbReadInt64(&c->r, &stored)) return false;
+    if (stored == 0) {
+        say(c, "RDB file was saved with checksum disabled: no check performed.");
+        return true;
+    }
+    if ((uint64_t)stored != computed) return fail(c, "RDB CRC error");
+    say(c, "Checksum OK");
+    return true;
+}
+
+static bool checkAll(struct checker *c) {
+    uint8_t opcode;
+    if (!checkMagic(c)) return false;
+    for (;;) {
+        c->step = AT_TYPE;
+        if (!rioReadByte(&c->r.io, &opcode)) return false;
+        if (opcode == RDB_OP_EOF) return checkChecksum(c);
+        bool ok = opcode < RDB_TYPES ? checkKey(c, opcode) : checkOpcode(c, opcode);
+        if (!ok) return false;
+    }
+}
+
+/* ---- The report ---- */
+
+static void sayError(const struct checker *c) {
+    const struct rioReader *io = &c->r.io;
+    printf("--- RDB ERROR DETECTED ---\n");
+    printf("[offset %llu] %s\n", (unsigned long long)io->error_offset,
+           io->ended ? "Unexpected EOF reading RDB file" : io->error);
+    printf("[additional info] While doing: %s\n", step_names[c->step]);
+    if (c->key) {
+        sds shown = sdscatrepr(sdsempty(), c->key, sdslen(c->key) < 256 ? sdslen(c->key) : 256);
+        printf("[additional info] Reading key '%.*s'\n", (int)sdslen(shown) - 2, shown + 1);
+        sdsfree(shown);
+    }
+    if (c->type >= 0) printf("[additional info] Reading type %d (%s)\n", c->type, type_names[c->type]);
+}
+
+static void saySummary(const struct checker *c) {
+    printf("[info] %llu keys read\n", (unsigned long long)c->keys);
+    printf("[info] %llu expires\n", (unsigned long long)c->expires);
+    printf("[info] %llu already expired\n", (unsigned long long)c->expired);
+}
+
+/* One line for each encoding of values that the file holds. */
+static void sayStats(const struct checker *c) {
+    printf("[stats] version %d, %llu function libraries\n", c->r.version, (unsigned long long)c->functions);
+    for (int i = 0; i < RDB_TYPES; i++) {
+        const struct typeStats *s = &c->stats[i];
+        if (!s->keys) continue;
+        printf("[stats] %s: keys=%llu,expires=%llu,bytes=%llu,average_bytes=%.1f,largest_bytes=%llu\n",
+               type_names[i], (unsigned long long)s->keys, (unsigned long long)s->expires,
+               (unsigned long long)s->bytes, (double)s->bytes / (double)s->keys,
+               (unsigned long long)s->largest);
+    }
+}
+
+/* The offset behind the image, or -1. */
+static int64_t check(const char *name, int fd, bool stats) {
+    struct stat st;
+    struct checker c = {.type = -1, .now_ms = mstime(), .tell_at = PROGRESS_INTERVAL};
+    bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    rioReaderInit(&c.r.io, rioSourceFd, &fd, regular ? (uint64_t)st.st_size : RIO_SIZE_UNKNOWN);
+    c.r.io.checksum = c.r.deep = c.r.keep_expired = true;
+    say(&c, "Checking RDB file %s", name);
+    bool ok = checkAll(&c);
+    int64_t end = ok ? (int64_t)rioOffset(&c.r.io) : -1;
+    if (ok)
+        say(&c, "\\o/ RDB looks OK! \\o/");
+    else
+        sayError(&c);
+    saySummary(&c);
+    if (stats) sayStats(&c);
+    sdsfree(c.key);
+    rdbReaderFree(&c.r);
+    fflush(stdout);
+    return end;
+}
+
+int64_t checkRdbImage(const char *name, int fd) {
+    return check(name, fd, false);
+}
+
+int checkRdbMain(int argc, char **argv) {
+    bool stats = argc == 3 && !strcmp(argv[1], "--stats");
+    if (argc == 2 && (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version"))) {
+        printf("valkey-check-rdb %s\n", VALKEY_VERSION);
+        return 0;
+    }
+    if (argc != 2 && !stats) {
+        fprintf(stderr, "Usage: %s [--stats] <rdb-file-name>\n", argv[0]);
+        return 1;
+    }
+    const char *name = argv[argc - 1];
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        fprintf(stderr, "Cannot open file %s: %s\n", name, strerror(errno));
+        return 1;
+    }
+    int64_t end = check(name, fd, stats);
+    close(fd);
+    return end >= 0 ? 0 : 1;
+}
