@@ -150,18 +150,6 @@ static void syncNow(void) {
     synced_ms = mstime();
 }
 
-static void syncIfDue(void) {
-    if (aof.fd < 0 || asked_size == aof.incr_size || aof_fsync == AOF_FSYNC_NO) return;
-    if (no_fsync_on_rewrite && childRunning() != CHILD_NONE) return;
-    if (aof_fsync == AOF_FSYNC_ALWAYS) {
-        syncNow();
-    } else if (mstime() - synced_ms >= SYNC_PERIOD_MS && !atomic_load(&syncs_pending)) {
-        syncOnThread(aof.fd, false);
-        asked_size = aof.incr_size;
-        synced_ms = mstime();
-    }
-}
-
 /* ---- Writing ---- */
 
 static void bufferEmptied(void) {
@@ -189,6 +177,20 @@ static void watchWrites(void) {
     registered = true;
     commandAddFilter(refuseWrites);
     commandAddScriptFilter(refuseWrites);
+}
+
+static void syncIfDue(void) {
+    bool failed = atomic_load(&sync_errno);
+    if (failed) watchWrites();
+    if (aof.fd < 0 || (asked_size == aof.incr_size && !failed) || aof_fsync == AOF_FSYNC_NO) return;
+    if (no_fsync_on_rewrite && childRunning() != CHILD_NONE) return;
+    if (aof_fsync == AOF_FSYNC_ALWAYS) {
+        syncNow();
+    } else if (mstime() - synced_ms >= SYNC_PERIOD_MS && !atomic_load(&syncs_pending)) {
+        syncOnThread(aof.fd, false);
+        asked_size = aof.incr_size;
+        synced_ms = mstime();
+    }
 }
 
 /* Of `wanted` bytes, `done` were written (-1: none, see errno). */
@@ -230,7 +232,7 @@ static ssize_t writeOnce(const char *p, size_t n) {
     while (done < n) {
         ssize_t now = write(aof.fd, p + done, n - done);
         if (now < 0 && errno == EINTR) continue;
-        if (now < 0) return done ? (ssize_t)done : -1;
+        if (now <= 0) return done || now == 0 ? (ssize_t)done : -1;
         done += (size_t)now;
     }
     return (ssize_t)done;

@@ -1,0 +1,143 @@
+/* faults.c - a library for LD_PRELOAD that lets chosen calls fail, for tests of full disks and worse.
+ *
+ * The file named by FAULTS holds one line, read again at every call it is about:
+ *
+ *     CALL ERRNO SKIP COUNT PATTERN          fsync 5 0 1 aof
+ *
+ * After SKIP calls of this name, COUNT of them fail with this errno (a number; 0: the write is short), when the path of
+ * the file concerned contains PATTERN. Sockets, pipes and the log are never touched. CALL is one of open write fsync
+ * fdatasync rename ftruncate fork close. Calls are counted in the file beside it, FAULTS.seen, one byte each, so that
+ * processes agree. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+static int readPlan(char *call, int *error, int *skip, int *count, char *pattern) {
+    const char *path = getenv("FAULTS");
+    if (!path) return 0;
+    static int (*real_open)(const char *, int, ...);
+    if (!real_open) real_open = REAL(open);
+    int fd = real_open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    char line[256] = {0};
+    ssize_t n = read(fd, line, sizeof line - 1);
+    REAL(close)(fd);
+    return n > 0 && sscanf(line, "%15s %d %d %d %127s", call, error, skip, count, pattern) == 5;
+}
+
+/* How many calls have come before this one. */
+static int countCall(void) {
+    char path[512];
+    struct stat st;
+    snprintf(path, sizeof path, "%s.seen", getenv("FAULTS"));
+    int fd = REAL(open)(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (fd < 0) return 0;
+    ssize_t done = REAL(write)(fd, ".", 1);
+    if (done != 1 || fstat(fd, &st) != 0) st.st_size = 1;
+    REAL(close)(fd);
+    return (int)st.st_size - 1;
+}
+
+/* Shall this call fail? *error is with what. */
+static int fails(const char *name, const char *path, int *error) {
+    char call[16], pattern[128];
+    int skip, count;
+    if (!path || !readPlan(call, error, &skip, &count, pattern)) return 0;
+    if (strcmp(call, name) != 0 || !strstr(path, pattern)) return 0;
+    int seen = countCall();
+    return seen >= skip && seen < skip + count;
+}
+
+/* The path of a regular file or folder, or NULL. */
+static const char *pathOf(int fd, char *room, size_t size) {
+    struct stat st;
+    char link[64];
+    if (fstat(fd, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))) return NULL;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, room, size - 1);
+    if (n < 0) return NULL;
+    room[n] = '\0';
+    return strstr(room, "/log") ? NULL : room;
+}
+
+#define FAIL_FD(name, fd, result)                                                                            \
+    do {                                                                                                     \
+        char room[512];                                                                                      \
+        int error;                                                                                           \
+        if (fails(name, pathOf(fd, room, sizeof room), &error)) {                                            \
+            errno = error;                                                                                   \
+            return result;                                                                                   \
+        }                                                                                                    \
+    } while (0)
+
+int open(const char *path, int flags, ...) {
+    va_list ap;
+    va_start(ap, flags);
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(ap, mode_t) : 0;
+    va_end(ap);
+    int error;
+    if (fails("open", path, &error)) {
+        errno = error;
+        return -1;
+    }
+    return REAL(open)(path, flags, mode);
+}
+
+ssize_t write(int fd, const void *p, size_t n) {
+    char room[512];
+    int error;
+    if (fails("write", pathOf(fd, room, sizeof room), &error)) {
+        if (error == 0) return REAL(write)(fd, p, n / 2);
+        errno = error;
+        return -1;
+    }
+    return REAL(write)(fd, p, n);
+}
+
+int fsync(int fd) {
+    FAIL_FD("fsync", fd, -1);
+    return REAL(fsync)(fd);
+}
+
+int fdatasync(int fd) {
+    FAIL_FD("fdatasync", fd, -1);
+    return REAL(fdatasync)(fd);
+}
+
+int ftruncate(int fd, off_t size) {
+    FAIL_FD("ftruncate", fd, -1);
+    return REAL(ftruncate)(fd, size);
+}
+
+int close(int fd) {
+    FAIL_FD("close", fd, (REAL(close)(fd), -1));
+    return REAL(close)(fd);
+}
+
+int rename(const char *from, const char *to) {
+    int error;
+    if (fails("rename", to, &error)) {
+        errno = error;
+        return -1;
+    }
+    return REAL(rename)(from, to);
+}
+
+pid_t fork(void) {
+    int error;
+    if (fails("fork", "fork", &error)) {
+        errno = error;
+        return -1;
+    }
+    return REAL(fork)();
+}

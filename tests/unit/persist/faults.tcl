@@ -1,0 +1,183 @@
+# Full disks, broken disks, no processes: the server answers, tells, keeps its data, and goes on when the fault is gone.
+# Calls of the server are made to fail by tests/support/faults.c.
+source [file join [file dirname [info script]] aof_util.tcl]
+
+set EIO 5
+set EAGAIN 11
+set ENOSPC 28
+
+proc faults_build {} {
+    set library $::work_dir/faults.so
+    foreach cc {cc gcc clang} {
+        if {[auto_execok $cc] ne {}} {
+            exec $cc -O1 -shared -fPIC -o $library $::support/faults.c -ldl
+            break
+        }
+    }
+    # A program that the next start_server runs.
+    set f [open $::work_dir/with-faults w 0755]
+    puts $f "#!/bin/sh\nexport LD_PRELOAD=$library FAULTS=$::work_dir/plan\nexec $::options(server) \"\$@\""
+    close $f
+    return $::work_dir/with-faults
+}
+
+# call errno skip count pattern; see faults.c. Without arguments: no faults.
+proc faults {args} {
+    file delete $::work_dir/plan.seen
+    set f [open $::work_dir/plan.new w]
+    puts $f $args
+    close $f
+    file rename -force $::work_dir/plan.new $::work_dir/plan
+}
+
+proc faults_seen {} { return [expr {[file exists $::work_dir/plan.seen] ? [file size $::work_dir/plan.seen] : 0}] }
+
+# Sanitizers insist on being loaded first, valgrind has calls of its own.
+proc faults_possible {} {
+    if {$::options(valgrind) || $::options(host) ne {}} { return 0 }
+    return [expr {![string match *asan* [exec ldd $::options(server)]] && ![string match *tsan* [exec ldd $::options(server)]]}]
+}
+
+proc still_there {key value} {
+    assert_equal $value [r get $key]
+}
+
+tags {external:skip valgrind:skip} {
+    if {![faults_possible]} {
+        test {faults} { skip "not with a sanitizer" }
+        return
+    }
+    set program [faults_build]
+    faults
+
+    foreach {what call errno pattern} [list \
+        "a full disk" write $ENOSPC incr.aof "a short write" write 0 incr.aof "a disk that cannot sync" fdatasync $EIO incr.aof] {
+        start_server [list executable $program overrides {appendonly yes appendfsync everysec}] {
+            test "appendfsync everysec, $what: writes are refused until it is over" {
+                r set before 1
+                faults $call $errno 0 1000000 $pattern
+                wait_for_condition 400 25 {[catch {r set during [incr n]} error] && [string match MISCONF* $error]} else {
+                    fail "writes go on"
+                }
+                assert_match "MISCONF Errors writing to the AOF file: *" $error
+                assert_error "MISCONF Errors writing to the AOF file: *" { r ping }
+                assert_error "*MISCONF*" { r eval {return redis.call('set', 'a', 1)} 0 }
+                assert_equal 1 [r get before]
+                assert_equal err [s aof_last_write_status]
+                assert_equal 0 [r exists a]
+                faults
+                wait_for_condition 400 25 {![catch {r set after 1}]} else { fail "writes stay refused" }
+                assert_equal PONG [r ping]
+                assert_equal ok [s aof_last_write_status]
+                # What was acknowledged while the disk was full is not lost either.
+                set during [r get during]
+                restart_server
+                assert_equal [list 1 $during 1] [r mget before during after]
+            }
+        }
+    }
+
+    foreach {what call errno} [list "a full disk" write $ENOSPC "a failed fsync" fdatasync $EIO] {
+        test "appendfsync always, $what: the server ends rather than lose what it answers" {
+            set dir $::work_dir/always.[incr ::server_count]
+            file mkdir $dir
+            set overrides [list dir $dir appendonly yes appendfsync always]
+            start_server [list executable $program crash 1 overrides $overrides] {
+                r set before 1
+                faults $call $errno 0 1000000 incr.aof
+                assert_error "I/O error*" { r set during 1 }
+                assert {[wait_file [srv dir]/exit]}
+                assert_equal 1 [exit_code [srv dir]]
+            }
+            faults
+            start_server [list overrides $overrides] { still_there before 1 }
+        }
+    }
+
+    # A rewrite: each of its calls fails once, the first, the second ...
+    foreach {call errno pattern most} [list \
+        open $ENOSPC temp-rewriteaof 1 write $ENOSPC temp-rewriteaof 2 write 0 temp-rewriteaof 1 fsync $EIO temp-rewriteaof 1 \
+        rename $EIO temp-rewriteaof-bg 1 rename $EIO base 1 open $ENOSPC incr.aof 1 open $ENOSPC manifest 2 \
+        write $ENOSPC manifest 2 fsync $EIO manifest 2 rename $EIO manifest 2 fork $EAGAIN fork 1] {
+        test "BGREWRITEAOF: $call ($pattern) fails with [expr {$errno ? $errno : {a short write}}], then not" {
+            for {set skip 0} {$skip < $most} {incr skip} {
+                start_server [list executable $program overrides {appendonly yes auto-aof-rewrite-percentage 0}] {
+                    aof_fill
+                    set digest [r debug digest]
+                    faults $call $errno $skip 1 $pattern
+                    catch { r bgrewriteaof }
+                    aof_wait_rewrite
+                    assert_morethan [faults_seen] $skip "calls"
+                    assert_equal [expr {$errno ? "err" : "ok"}] [s aof_last_bgrewrite_status] "skip $skip"
+                    r set meanwhile 1
+                    faults
+                    restart_server
+                    still_there meanwhile 1
+                    r del meanwhile
+                    assert_equal $digest [r debug digest]
+                    r bgrewriteaof
+                    aof_wait_rewrite
+                    assert_equal ok [s aof_last_bgrewrite_status]
+                    restart_server
+                    assert_equal $digest [r debug digest]
+                }
+            }
+        }
+    }
+
+    test {appendonly yes at run time, and no room for it: refused, or tried again} {
+        start_server [list executable $program] {
+            r set k v
+            faults open $ENOSPC 0 1000000 appendonly
+            assert_error "*Unable to turn on AOF*" { r config set appendonly yes }
+            assert_equal no [config_get appendonly]
+            faults write $ENOSPC 0 1000000 temp-rewriteaof
+            r config set appendonly yes
+            wait_for_condition 200 25 {[s aof_last_bgrewrite_status] eq "err"} else { fail "no failure" }
+            r set during 1
+            faults
+            wait_for_condition 400 25 {[aof_state_files] eq {b i}} else { fail "it is not tried again" }
+            restart_server
+            r set after 1
+            r config set appendonly no
+        }
+    }
+
+    foreach {call errno pattern most} [list \
+        open $ENOSPC temp- 1 write $ENOSPC temp- 2 write 0 temp- 1 fsync $EIO temp- 1 rename $EIO dump.rdb 1 fork $EAGAIN fork 1] {
+        test "SAVE and BGSAVE: $call ($pattern) fails with [expr {$errno ? $errno : {a short write}}], then not" {
+            for {set skip 0} {$skip < $most} {incr skip} {
+                start_server [list executable $program overrides {save "3600 100000"}] {
+                    r set generation 1
+                    r save
+                    set old [read_file [srv dir]/dump.rdb]
+                    aof_fill
+                    r set generation 2
+                    faults $call $errno $skip 1 $pattern
+                    set good [expr {!$errno || $call eq "fork"}]
+                    assert_equal [expr {!$good}] [catch { r save }]
+                    if {!$good} { assert_equal $old [read_file [srv dir]/dump.rdb] }
+                    assert_equal {} [glob -nocomplain [srv dir]/temp-*]
+                    faults $call $errno $skip 1 $pattern
+                    set failed [catch { r bgsave }]
+                    assert_equal [expr {$call eq "fork"}] $failed
+                    wait_for_condition 400 25 {![s rdb_bgsave_in_progress]} else { fail "BGSAVE does not end" }
+                    if {$errno} {
+                        assert_equal err [s rdb_last_bgsave_status]
+                        assert_error "MISCONF *" { r set refused 1 }
+                        assert_equal 2 [r get generation]
+                    }
+                    faults
+                    r bgsave
+                    wait_for_condition 400 25 {![s rdb_bgsave_in_progress]} else { fail "BGSAVE does not end" }
+                    assert_equal ok [s rdb_last_bgsave_status]
+                    r set accepted 1
+                    r del accepted
+                    set digest [r debug digest]
+                    restart_server
+                    assert_equal $digest [r debug digest]
+                }
+            }
+        }
+    }
+}
