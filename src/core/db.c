@@ -110,11 +110,14 @@ static void unlinkObject(struct db *db, struct object *o, uint64_t hash) {
 
 /* ---- Lookup ---- */
 
-bool objectIsExpired(const struct object *o) {
-    if (!objectHasExpire(o) || objectExpire(o) >= cmd_time_ms) return false;
+bool dbSeesExpired(void) {
     /* What a file has set to expire stays until the file itself says that it was deleted. */
-    if (loadingActive()) return false;
-    return !(import_mode && current_client && current_client->flags & CLIENT_IMPORT_SOURCE);
+    if (loadingActive()) return true;
+    return import_mode && current_client && current_client->flags & CLIENT_IMPORT_SOURCE;
+}
+
+bool objectIsExpired(const struct object *o) {
+    return objectHasExpire(o) && objectExpire(o) < cmd_time_ms && !dbSeesExpired();
 }
 
 struct object *dbFind(struct db *db, struct str key) {

@@ -50,8 +50,11 @@ struct object *lookupFirstKeyWriteType(struct client *c, const struct str *keys,
                                        struct str *key, bool *wrong);
 /* Without expiry, statistics or touching. */
 struct object *dbFind(struct db *db, struct str key);
-/* Is this object past its expiry? Never for a client that imports (core/import_mode.h). */
+/* Is this object past its expiry, and does that count? */
 bool objectIsExpired(const struct object *o);
+/* Does whoever runs now see keys (and fields of hashes) past their time as if they had none? So does a file
+ * that is loaded, and a client that imports (core/import_mode.h). */
+bool dbSeesExpired(void);
 
 /* ---- Change. These signal nothing: handlers call signalModifiedKey, notifyKeyspaceEvent, propagate. ---- */
 /* The key must be absent. Wakes clients blocked on it. Returns the new object. */

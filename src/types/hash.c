@@ -14,7 +14,6 @@
 #include "core/cron.h"
 #include "core/db.h"
 #include "core/lazyfree.h"
-#include "core/loading.h"
 #include "types/hash_private.h"
 #include "types/types.h"
 
@@ -39,8 +38,7 @@ static void entryPlaced(void *entry, uint32_t pos) {
 const struct hashHeapType hashFieldHeap = {.when = entryWhen, .placed = entryPlaced};
 
 static bool isDead(const struct hashEntry *e) {
-    /* While a file is loaded it is the file that says when a field goes. */
-    return hashTimeOver(hashEntryExpire(e), cmd_time_ms) && !loadingActive();
+    return hashTimeOver(hashEntryExpire(e), cmd_time_ms) && !dbSeesExpired();
 }
 
 static bool isTable(const struct hash *h) {
@@ -369,7 +367,7 @@ size_t hashSize(const struct hash *h) {
 
 size_t hashLive(const struct hash *h) {
     size_t size = hashSize(h);
-    if (h->encoding != HASH_EXPIRING || loadingActive()) return size;
+    if (h->encoding != HASH_EXPIRING || dbSeesExpired()) return size;
     return size - hashHeapCountBefore(&hashExpiring(h)->due, &hashFieldHeap, cmd_time_ms, UINT32_MAX);
 }
 

@@ -8,6 +8,7 @@
 #include "commands/commands.h"
 #include "core/cron.h"
 #include "core/db.h"
+#include "core/import_mode.h"
 #include "core/propagate.h"
 #include "core/reply.h"
 #include "types/t_hash.h"
@@ -81,7 +82,7 @@ static int timeOption(struct str arg) {
 }
 
 static bool isPast(int64_t when_ms) {
-    return when_ms <= cmd_time_ms;
+    return when_ms <= cmd_time_ms && !import_mode;
 }
 
 /* ---- Propagation ---- */

@@ -183,7 +183,7 @@ class Driver:
         """Commands that show all there is to a key."""
         kind = self.sides[1].connections[2].call(b"TYPE", key)[1]
         commands = [Command(b"TYPE", key), Command(b"PTTL", key, how=TIME_MS),
-                    Command(b"OBJECT", b"ENCODING", key, how=ENCODING if kind in (b"set", b"list") else EXACT)]
+                    Command(b"OBJECT", b"ENCODING", key, how=ENCODING if kind in (b"set", b"list", b"zset") else EXACT)]
         if kind in CONTENTS:
             commands.append(CONTENTS[kind](key))
         return commands

@@ -94,6 +94,6 @@ class RemoteServer:
         self.admin.close()
 
 
-def open_server(where):
-    """`where` is a program to start or the host:port of a running server."""
-    return Server(where) if "/" in where or shutil.which(where) else RemoteServer(where)
+def open_server(where, options=()):
+    """`where` is a program to start, with these options, or the host:port of a running server."""
+    return Server(where, options=options) if "/" in where or shutil.which(where) else RemoteServer(where)

@@ -291,6 +291,21 @@ start_server {tags {import}} {
         $c close
     }
 
+    test {Import mode: fields of hashes} {
+        config_set import-mode yes
+        set c [valkey_client]
+        $c client import-source on
+        $c hset h f v g w
+        assert_equal 1 [$c hpexpireat h 1 fields 1 f]
+        assert_equal {v {}} [list [$c hget h f] [r hget h f]]
+        assert_equal {f v g w} [$c hgetall h]
+        assert_equal {g w} [r hgetall h]
+        config_set import-mode no
+        assert_equal {} [$c hget h f]
+        $c close
+        r del h
+    }
+
     test {Import mode: nothing is evicted} {
         config_set import-mode yes
         for {set i 0} {$i < 100} {incr i} { r set k$i v }

@@ -2,11 +2,11 @@
 
 source [file join [file dirname [info script]] zset_util.tcl]
 
-foreach {encoding limit} {listpack 128 skiplist 0} {
+foreach {encoding limit} {listpack 128 large 0} {
     start_server [list overrides [list zset-max-listpack-entries $limit] tags [list zset]] {
         test "ZADD adds, updates, and counts what it added ($encoding)" {
             assert_equal 3 [r zadd k 10 a 20 b 30 c]
-            assert_encoding $encoding k
+            assert_encoding [zset_encoding $encoding] k
             assert_type zset k
             assert_equal 1 [r zadd k 5 a 40 d]
             assert_equal {a 5 b 20 c 30 d 40} [r zrange k 0 -1 withscores]
@@ -197,7 +197,7 @@ foreach {encoding limit} {listpack 128 skiplist 0} {
                 set got [wire {*}$command]
                 r hello 3
                 set got3 [wire {*}$command]
-                if {[lindex $command 0] eq "zscan" && $encoding eq "skiplist"} {
+                if {[lindex $command 0] eq "zscan" && $encoding eq "large"} {
                     assert_equal [lsort $two] [lsort $got]
                     assert_equal [lsort $three] [lsort $got3]
                     continue
@@ -267,7 +267,7 @@ foreach {encoding limit} {listpack 128 skiplist 0} {
             fill k {*}$letters
             r del other
             assert_equal 1 [r copy k other]
-            assert_encoding $encoding other
+            assert_encoding [zset_encoding $encoding] other
             r zadd other 9 z
             r zrem other a
             assert_equal $letters [lreverse [r zrange k 0 -1 rev withscores]]
@@ -309,7 +309,7 @@ foreach {encoding limit} {listpack 128 skiplist 0} {
                     assert_equal $model($m) [expr {double([r zscore k $m])}]
                 }
             }
-            if {[array size model]} { assert_encoding $encoding k }
+            if {[array size model]} { assert_encoding [zset_encoding $encoding] k }
         }
     }
 }
@@ -341,7 +341,7 @@ start_server {tags {zset}} {
         assert_error "ERR invalid cursor" { r zscan s x }
     }
 
-    test {a listpack becomes a skiplist at its limits, and stays one} {
+    test {a listpack becomes a large set at its limits, and stays one} {
         config_set zset-max-listpack-entries 4
         config_set zset-max-listpack-value 8
         r zadd e 1 a 2 b 3 c 4 d
@@ -349,21 +349,21 @@ start_server {tags {zset}} {
         r zadd e 5 b
         assert_encoding listpack e
         r zadd e 5 e
-        assert_encoding skiplist e
+        assert_encoding [zset_big_encoding] e
         assert_equal {a 1 c 3 d 4 b 5 e 5} [r zrange e 0 -1 withscores]
         r zrem e a b c
-        assert_encoding skiplist e
+        assert_encoding [zset_big_encoding] e
         r zadd v 1 12345678
         assert_encoding listpack v
         r zadd v 1 123456789
-        assert_encoding skiplist v
+        assert_encoding [zset_big_encoding] v
         assert_equal {12345678 123456789} [r zrange v 0 -1]
         r zadd w 1 123456789
-        assert_encoding skiplist w
+        assert_encoding [zset_big_encoding] w
         r zadd many 1 a 2 b 3 c 4 d 5 e
-        assert_encoding skiplist many
+        assert_encoding [zset_big_encoding] many
         r zincrby x 1 123456789
-        assert_encoding skiplist x
+        assert_encoding [zset_big_encoding] x
     }
 
     test {growing and converting in one command, from every size} {
@@ -377,7 +377,7 @@ start_server {tags {zset}} {
             fill k {*}$pairs
             assert_encoding listpack k
             assert_equal 140 [r zadd k {*}$many]
-            assert_encoding skiplist k
+            assert_encoding [zset_big_encoding] k
             assert_equal [expr {$n + 140}] [llength [r zrange k 0 -1]]
         }
     }
@@ -402,7 +402,7 @@ start_server {tags {zset}} {
         r zadd q -3 12 2.5 b 1 a
         config_set zset-max-listpack-entries 128
         assert_encoding listpack p
-        assert_encoding skiplist q
+        assert_encoding [zset_big_encoding] q
         assert_equal [r debug digest-value p] [r debug digest-value q]
         r zincrby q 1 a
         assert_not_equal [r debug digest-value p] [r debug digest-value q]

@@ -3,7 +3,7 @@ source [file join [file dirname [info script]] zset_util.tcl]
 
 proc has_sets {} { return [expr {[lindex [r command info sadd] 0] ne {}}] }
 
-foreach {encoding limit} {listpack 128 skiplist 0} {
+foreach {encoding limit} {listpack 128 large 0} {
     start_server [list overrides [list zset-max-listpack-entries $limit] tags [list zset]] {
         test "ZUNION, ZINTER, ZDIFF ($encoding)" {
             fill p 1 a 2 b 3 c
@@ -66,7 +66,7 @@ foreach {encoding limit} {listpack 128 skiplist 0} {
             r set d text
             assert_equal 3 [r zunionstore d 2 p q]
             assert_type zset d
-            assert_encoding $encoding d
+            assert_encoding [zset_encoding $encoding] d
             assert_equal {a 1 c 3 b 12} [r zrange d 0 -1 withscores]
             assert_equal 2 [r zdiffstore d 2 p q]
             assert_equal {a 1 c 3} [r zrange d 0 -1 withscores]
@@ -226,14 +226,14 @@ start_server {tags {zset} overrides {zset-max-listpack-entries 4 zset-max-listpa
         r zunionstore d 1 p
         assert_encoding listpack d
         r zunionstore d 2 p q
-        assert_encoding skiplist d
+        assert_encoding [zset_big_encoding] d
         r zinterstore e 2 d q
         assert_encoding listpack e
         r zdiffstore e 2 d q
         assert_encoding listpack e
         fill q 5 123456789
         r zunionstore d 1 q
-        assert_encoding skiplist d
+        assert_encoding [zset_big_encoding] d
     }
 
     test {unions of large sorted sets} {

@@ -5,11 +5,11 @@ proc wait_for_blocked {n} {
     wait_for_condition 100 20 {[s blocked_clients] == $n} else { fail "[s blocked_clients] clients are blocked, not $n" }
 }
 
-foreach {encoding limit} {listpack 128 skiplist 0} {
+foreach {encoding limit} {listpack 128 large 0} {
     start_server [list overrides [list zset-max-listpack-entries $limit] tags [list zset]] {
         test "ZPOPMIN and ZPOPMAX ($encoding)" {
             fill k {*}$letters
-            assert_encoding $encoding k
+            assert_encoding [zset_encoding $encoding] k
             assert_equal {a 1} [r zpopmin k]
             assert_equal {e 5} [r zpopmax k]
             assert_equal {d 4 c 3} [r zpopmax k 2]

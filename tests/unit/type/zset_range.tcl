@@ -14,11 +14,11 @@ proc limited {list offset limit} {
     return [lrange $list $offset [expr {$limit < 0 ? "end" : $offset + $limit - 1}]]
 }
 
-foreach {encoding limit} {listpack 128 skiplist 0} {
+foreach {encoding limit} {listpack 128 large 0} {
     start_server [list overrides [list zset-max-listpack-entries $limit] tags [list zset]] {
         test "ZRANGE by rank ($encoding)" {
             fill k {*}$letters
-            assert_encoding $encoding k
+            assert_encoding [zset_encoding $encoding] k
             foreach {start stop expected} {
                 0 0 a  0 -1 {a b c d e}  1 3 {b c d}  -2 -1 {d e}  -100 1 {a b}  3 100 {d e}  5 10 {}  3 1 {}
                 -1 -2 {}  0 -6 {}  4 4 e  -9223372036854775808 9223372036854775807 {a b c d e}
@@ -167,7 +167,7 @@ foreach {encoding limit} {listpack 128 skiplist 0} {
             fill k {*}$letters
             assert_equal 2 [r zrangestore d k 0 1]
             assert_equal {a 1 b 2} [r zrange d 0 -1 withscores]
-            assert_encoding $encoding d
+            assert_encoding [zset_encoding $encoding] d
             assert_equal 3 [r zrangestore d k (1 inf byscore limit 0 3]
             assert_equal {b 2 c 3 d 4} [r zrange d 0 -1 withscores]
             assert_equal 2 [r zrangestore d k 5 1 byscore rev limit 1 2]
@@ -249,19 +249,19 @@ foreach {encoding limit} {listpack 128 skiplist 0} {
 start_server {tags {zset} overrides {zset-max-listpack-entries 4 zset-max-listpack-value 8}} {
     test {ZRANGESTORE chooses the encoding that fits the result} {
         r zadd big 0 a 1 b 2 c 3 d 4 e 5 f 6 g
-        assert_encoding skiplist big
+        assert_encoding [zset_big_encoding] big
         foreach {words encoding} {
-            {0 3} listpack {0 4} skiplist {0 3 byscore} listpack {0 4 byscore} skiplist
-            {-inf inf byscore limit 0 4} listpack {-inf inf byscore limit 0 5} skiplist
+            {0 3} listpack {0 4} large {0 3 byscore} listpack {0 4 byscore} large
+            {-inf inf byscore limit 0 4} listpack {-inf inf byscore limit 0 5} large
         } {
             r zrangestore d big {*}$words
-            assert_encoding $encoding d
+            assert_encoding [zset_encoding $encoding] d
         }
         r zadd long 1 a 2 123456789
         r zrangestore d long 0 0
         assert_encoding listpack d
         r zrangestore d long 0 1
-        assert_encoding skiplist d
+        assert_encoding [zset_big_encoding] d
         assert_equal {a 1 123456789 2} [r zrange d 0 -1 withscores]
     }
 

@@ -1,0 +1,167 @@
+# The directive zset-index: which index large sorted sets get, what changing it does to those that are there, and
+# what DEBUG ZSET tells about them. Commands behave the same with either: `make test` runs the other files with both.
+source [file join [file dirname [info script]] zset_util.tcl]
+
+# "name:value" pairs of DEBUG ZSET as a dictionary.
+proc shape {key} {
+    set d {}
+    foreach word [r debug zset $key] { dict set d {*}[split $word :] }
+    return $d
+}
+
+# n members in a random order of insertion, in batches.
+proc fill_random {key n} {
+    set pairs {}
+    for {set i 0} {$i < $n} {incr i} { lappend pairs [list [expr {$i * 7919 % $n}] member:$i] }
+    r del $key
+    for {set at 0} {$at < $n} {incr at 500} {
+        r zadd $key {*}[concat {*}[lrange $pairs $at [expr {$at + 499}]]]
+    }
+}
+
+start_server {tags {zset} overrides {zset-index skiplist}} {
+    test {zset-index decides the encoding of sets that outgrow a listpack} {
+        foreach index {skiplist btree} {
+            config_set zset-index $index
+            assert_equal $index [config_get zset-index]
+            config_set zset-max-listpack-entries 3
+            fill k 1 a 2 b 3 c
+            assert_encoding listpack k
+            r zadd k 4 d
+            assert_encoding $index k
+            fill long 1 [string repeat x 65]
+            assert_encoding $index long
+            config_set zset-max-listpack-entries 128
+            r zunionstore stored 2 k long
+            assert_encoding $index stored
+        }
+        assert_error "ERR CONFIG SET failed*argument*" { r config set zset-index treap }
+        assert_equal btree [config_get zset-index]
+    }
+
+    test {changing zset-index leaves the sets alone that are there} {
+        config_set zset-max-listpack-entries 0
+        config_set zset-index skiplist
+        fill s {*}$letters
+        config_set zset-index btree
+        fill b {*}$letters
+        assert_encoding skiplist s
+        assert_encoding btree b
+        foreach key {s b} {
+            r zadd $key 0 zero
+            assert_equal {zero a b c d e} [r zrange $key 0 -1]
+            r zrem $key zero
+        }
+        assert_encoding skiplist s
+        assert_encoding btree b
+        config_set zset-index skiplist
+        r zadd b 9 nine
+        assert_encoding btree b
+        r zrem b nine
+    }
+
+    test {COPY keeps the index, and commands take sets of both together} {
+        r copy s s2
+        r copy b b2
+        assert_encoding skiplist s2
+        assert_encoding btree b2
+        assert_equal {a 2 b 4 c 6 d 8 e 10} [r zunion 2 s b withscores]
+        assert_equal {a b c d e} [r zinter 4 s b s2 b2]
+        assert_equal {} [r zdiff 2 s b]
+        assert_equal 5 [r zintercard 2 b s2]
+        r zadd b2 0 only
+        assert_equal 5 [r zcard b]
+        assert_equal {only} [r zdiff 2 b2 s]
+    }
+
+    test {both have the same digest, and DEBUG DIGEST does not tell them apart} {
+        assert_equal [r debug digest-value s] [r debug digest-value b]
+        set digests {}
+        foreach index {skiplist btree} {
+            r flushall
+            config_set zset-index $index
+            config_set zset-max-listpack-entries 0
+            fill_random k 3000
+            r zadd k 1.5 fraction -inf low inf high -0.0 zero 1e300 far 7 [string repeat y 300]
+            lappend digests [r debug digest]
+        }
+        assert_equal {*}$digests
+    } {} {needs:debug}
+
+    test {both give the same replies over a random life} {
+        r flushall
+        foreach index {skiplist btree} {
+            config_set zset-index $index
+            fill_random $index 600
+            assert_encoding $index $index
+        }
+        for {set i 0} {$i < 400} {incr i} {
+            set m member:[expr {int(rand() * 900)}]
+            set score [expr {int(rand() * 600) / 2.0}]
+            set command [lindex [list \
+                [list zadd KEY $score $m] [list zincrby KEY $score $m] [list zrem KEY $m] [list zpopmin KEY] \
+                [list zremrangebyrank KEY 5 [expr {int(rand() * 12)}]] [list zrank KEY $m withscore] \
+                [list zrevrange KEY 3 9 withscores] [list zcount KEY $score [expr {$score + 40}]] \
+                [list zrangebyscore KEY ($score inf limit 2 7 withscores]] [expr {int(rand() * 9)}]]
+            set one [r {*}[string map {KEY skiplist} $command]]
+            set two [r {*}[string map {KEY btree} $command]]
+            assert_equal $one $two $command
+        }
+        assert_equal [r zrange skiplist 0 -1 withscores] [r zrange btree 0 -1 withscores]
+        assert_encoding btree btree
+    }
+
+    test {DEBUG ZSET tells shape, fill, depth and bytes per member} {
+        r flushall
+        config_set zset-max-listpack-entries 128
+        config_set zset-index btree
+        fill small 1 a 2 b
+        assert_equal 2 [dict get [shape small] elements]
+        assert_error "ERR*" { r debug zset nosuch }
+        r set string x
+        assert_error "*" { r debug zset string }
+
+        fill_random one 129
+        set d [shape one]
+        assert_equal {129 1 1} [list [dict get $d elements] [dict get $d leaves] [dict get $d depth]]
+        assert {[dict get $d bytes_per_element] <= 28}
+        assert_equal 1.00 [dict get $d score_bytes]
+
+        fill_random many 20000
+        set d [shape many]
+        assert_equal 20000 [dict get $d elements]
+        assert {[dict get $d leaves] > 100 && [dict get $d depth] >= 2}
+        assert {[string trimright [dict get $d leaf_fill] %] > 50}
+        assert {[string trimright [dict get $d map_fill] %] > 20}
+        assert {[dict get $d bytes_per_element] <= 42}
+        r zadd many 1 [string repeat l 400]
+        assert_equal 1 [dict get [shape many] long_members]
+
+        config_set zset-index skiplist
+        fill_random list 20000
+        set d [shape list]
+        assert_equal 20000 [dict get $d elements]
+        assert {[dict get $d height] >= 4 && [dict get $d height] <= 16}
+        assert {[dict get $d bytes_per_element] > [dict get [shape many] bytes_per_element]}
+    } {} {needs:debug}
+
+    test {a large tree shrinks to one leaf again, and grows again} {
+        r flushall
+        config_set zset-max-listpack-entries 128
+        config_set zset-index btree
+        fill_random k 5000
+        r zremrangebyrank k 40 -1
+        set d [shape k]
+        assert_equal 40 [dict get $d elements]
+        assert {[dict get $d leaves] <= 2}
+        assert_encoding btree k
+        assert_equal 40 [llength [r zrange k 0 -1]]
+        for {set i 0} {$i < 5000} {incr i 250} {
+            set pairs {}
+            for {set j $i} {$j < $i + 250} {incr j} { lappend pairs $j again:$j }
+            r zadd k {*}$pairs
+        }
+        assert_equal 5040 [r zcard k]
+        assert_equal 4321 [r zscore k again:4321]
+    } {} {needs:debug}
+}
