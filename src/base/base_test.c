@@ -256,6 +256,20 @@ static void checksumsInPieces(void **state) {
         assert_true(crc64(crc64(0, text, cut), text + cut, sizeof(text) - cut) == whole);
 }
 
+/* Long ones are computed in another way than bytes one by one. */
+static void checksumsOfLongTexts(void **state) {
+    (void)state;
+    uint8_t text[1200];
+    randomBytes(text, sizeof(text));
+    for (size_t from = 0; from < 20; from++) {
+        uint64_t start = randomU64(), bytewise = start;
+        for (size_t len = 0; len <= sizeof(text) - from; len++) {
+            assert_true(crc64(start, text + from, len) == bytewise);
+            if (from + len < sizeof(text)) bytewise = crc64(bytewise, text + from + len, 1);
+        }
+    }
+}
+
 static void sha1OfKnownTexts(void **state) {
     (void)state;
     char hex[41];
@@ -664,6 +678,7 @@ int main(void) {
         cmocka_unit_test(hashFoldsLettersOnly),
         cmocka_unit_test(checksumsOfKnownTexts),
         cmocka_unit_test(checksumsInPieces),
+        cmocka_unit_test(checksumsOfLongTexts),
         cmocka_unit_test(sha1OfKnownTexts),
         cmocka_unit_test(sha256OfKnownTexts),
         cmocka_unit_test(sha1InPieces),

@@ -62,12 +62,14 @@ void clientWeigh(struct client *c) {
     c->weight = bytes;
 }
 
-/* What a client took counts as free when it is closed, though it is freed after the round. */
+/* What a client took counts as free when it is closed, though it is freed after the round; also when somebody
+ * else has closed it. */
 static void evictOne(struct client *c) {
+    takeOff(c);
+    if (c->flags & CLIENT_CLOSE_ASAP) return;
     sds info = clientInfoLine(c, sdsempty());
     serverLog(LL_NOTICE, "Evicting client: %s", info);
     sdsfree(info);
-    takeOff(c);
     clientClose(c);
     evicted_clients++;
 }

@@ -795,6 +795,13 @@ void hashtableSetResizePolicy(enum hashtableResizePolicy policy) {
     resize_policy = policy;
 }
 
+void hashtableMoveArrays(hashtable *ht, void *(*move)(void *priv, void *ptr), void *priv) {
+    for (int i = 0; i < 2; i++) {
+        bucket *now = ht->table[i] ? move(priv, ht->table[i]) : NULL;
+        if (now) ht->table[i] = now;
+    }
+}
+
 enum hashtableResizePolicy hashtableResizePolicy(void) {
     return resize_policy;
 }

@@ -110,6 +110,10 @@ enum hashtableResizePolicy { HASHTABLE_RESIZE_ALLOW, HASHTABLE_RESIZE_AVOID, HAS
 void hashtableSetResizePolicy(enum hashtableResizePolicy policy);
 enum hashtableResizePolicy hashtableResizePolicy(void);
 
+/* The bucket arrays may move: `move` copies what it is given (to the same alignment), frees that and returns
+ * the copy, or NULL: it stays. */
+void hashtableMoveArrays(hashtable *ht, void *(*move)(void *priv, void *ptr), void *priv);
+
 /* Prefetch, in two steps over a batch of keys: first the bucket, later (when it has arrived) the entry whose
  * tag matches. hashtablePeek reads only the bucket, never an entry; it may name an entry of another key.
  * NULL: none. */

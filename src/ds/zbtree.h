@@ -194,6 +194,12 @@ zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count); /* by whole lea
 typedef void (*zbtScanFn)(void *priv, struct str member, double score);
 uint64_t zbtScan(const zbtree *t, uint64_t cursor, zbtScanFn fn, void *priv);
 
+/* Lets every allocation be moved, some with each call; the tree may change between the calls. `move` copies
+ * what it is given, frees that and returns the copy; or NULL: it stays. Start with *cursor == 0; it is 0
+ * again at the end. */
+typedef void *zbtMoveFn(void *priv, void *ptr);
+zbtree *zbtMove(zbtree *t, uint64_t *cursor, zbtMoveFn *move, void *priv);
+
 /* Prefetch, in steps: each reads what the one before has fetched. False: nothing more to fetch. *at is for
  * the steps to remember what they found. */
 enum { ZBT_FETCH_HEAD = 1, ZBT_FETCH_TAIL = 2, ZBT_FETCH_MEMBER = 4 };

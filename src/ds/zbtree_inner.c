@@ -36,7 +36,7 @@ static uint64_t total(const struct zbtInner *n) {
     return sum;
 }
 
-static void setParent(void *child, int level, struct zbtInner *parent) {
+void zbtSetParent(void *child, int level, struct zbtInner *parent) {
     if (level == 0)
         ((struct zbtLeaf *)child)->parent = parent;
     else
@@ -44,7 +44,7 @@ static void setParent(void *child, int level, struct zbtInner *parent) {
 }
 
 static void adopt(struct zbtInner *n, unsigned from) {
-    for (unsigned i = from; i < n->count; i++) setParent(zbtChildren(n)[i], n->level - 1, n);
+    for (unsigned i = from; i < n->count; i++) zbtSetParent(zbtChildren(n)[i], n->level - 1, n);
 }
 
 /* ---- Changing ---- */
@@ -97,7 +97,7 @@ static void putChild(struct zbtInner *n, unsigned at, void *child, uint64_t coun
     zbtSeparators(n)[at] = at ? separator : -INFINITY;
     zbtChildren(n)[at] = child;
     n->count++;
-    setParent(child, n->level - 1, n);
+    zbtSetParent(child, n->level - 1, n);
 }
 
 static struct zbtInner *growRoot(zbtree *t, struct zbtInner *root) {
@@ -182,7 +182,7 @@ static void collapseRoot(zbtree *t) {
     while (t->height && root->count == 1) {
         t->root = zbtChildren(root)[0];
         t->height--;
-        setParent(t->root, t->height, NULL);
+        zbtSetParent(t->root, t->height, NULL);
         innerFree(root);
         root = t->root;
     }

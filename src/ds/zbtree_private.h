@@ -177,6 +177,7 @@ void zbtUseAvx2(bool use);                                 /* for tests; it is u
 
 void zbtAddCounts(const struct zbtLeaf *l, int64_t delta);               /* of all above it */
 void zbtMoveCount(const struct zbtLeaf *from, const struct zbtLeaf *to); /* of one element */
+void zbtSetParent(void *child, int level, struct zbtInner *parent);      /* level 0: a leaf */
 void zbtReplaceChild(zbtree *t, struct zbtInner *parent, const void *old, void *now);
 /* Put `right` behind `left`, which had the elements of both. Either may be a leaf or an inner node. */
 void zbtAttach(zbtree *t, struct zbtInner *parent, void *left, uint64_t left_count, void *right,

@@ -1,6 +1,6 @@
 /* zbtree_test.c - the B+ tree against a naive sorted array, under random operations.
  *
- *   MODEL_OPS=n   number of operations (default 1,000,000)
+ *   MODEL_OPS=n   number of operations (default 1,000,000); 10000000 for the long run, 50000 under valgrind
  *   MODEL_SEED=n  repeat a run; the seed is printed
  *   --bench       ns per operation and bytes per member beside the skiplist, instead of the tests
  *
@@ -542,6 +542,43 @@ static void seekAndClimb(void) {
     zbtFree(t);
 }
 
+/* While a fork child lives the map grows late, does not shrink, and (FORBID) leaves its entries alone as long
+ * as there is room; whatever comes, all is found. */
+static bool isRehashing(const zbtree *t) {
+    return zbtMapOf(t)->moving != 0;
+}
+static double fillOf(const zbtree *t) {
+    const struct zbtMap *m = zbtMapOf(t);
+    return (double)t->length / ((double)m->buckets[m->now] * ZBT_BUCKET_SLOTS);
+}
+static void testPolicy(void **state) {
+    char text[32];
+    (void)state;
+    for (int policy = HASHTABLE_RESIZE_AVOID; policy <= HASHTABLE_RESIZE_FORBID; policy++) {
+        zbtree *t = zbtCreate(0);
+        double fullest = 0;
+        for (unsigned n = 0; n < 40000; n++) {
+            struct str member = memberName(text, n);
+            if (n == 3000) hashtableSetResizePolicy((enum hashtableResizePolicy)policy);
+            t = zbtInsert(t, n * 7919u % 40000, member, hashBytes(member.ptr, member.len));
+            if (n > 3000 && !isRehashing(t) && fillOf(t) > fullest) fullest = fillOf(t);
+            if (n % 4000 == 0) zbtVerify(t);
+        }
+        assert_true(fullest > 0.92); /* 0.80 else */
+        uint32_t buckets = zbtMapOf(t)->buckets[zbtMapOf(t)->now];
+        hashtableSetResizePolicy((enum hashtableResizePolicy)policy);
+        while (zbtLength(t) > 4000 && isRehashing(t)) t = zbtEraseRange(t, 5, 1);
+        t = zbtEraseRange(t, 100, zbtLength(t) - 4000);
+        if (policy == HASHTABLE_RESIZE_AVOID) assert_int_equal(zbtMapOf(t)->moving, 0);
+        if (!isRehashing(t)) assert_true(zbtMapOf(t)->buckets[zbtMapOf(t)->now] >= buckets);
+        zbtVerify(t);
+        hashtableSetResizePolicy(HASHTABLE_RESIZE_ALLOW);
+        t = zbtEraseRange(t, 100, 2000);
+        zbtVerify(t);
+        zbtFree(t);
+    }
+}
+
 static void testInstructions(void **state) {
     (void)state;
     zbtUseAvx2(false);
@@ -795,10 +832,8 @@ int main(int argc, char **argv) {
     seedFromEnv();
     makeUniverse();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testInstructions),
-        cmocka_unit_test(testBytes),
-        cmocka_unit_test(testQueue),
-        cmocka_unit_test(testModel),
+        cmocka_unit_test(testInstructions), cmocka_unit_test(testPolicy), cmocka_unit_test(testBytes),
+        cmocka_unit_test(testQueue),        cmocka_unit_test(testModel),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     freeUniverse();

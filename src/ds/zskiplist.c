@@ -587,6 +587,23 @@ uint64_t zslDeleteRangeByRank(zskiplist *zsl, uint64_t rank, uint64_t count,
     return count;
 }
 
+/* The path goes along: its towers are what leads to the next node. Nothing points at the header. */
+void zslMoveRange(zskiplist *zsl, uint64_t rank, uint64_t count,
+                  zskiplistNode *(*move)(void *priv, zskiplistNode *n), void *priv) {
+    struct zslPath path;
+    findPathByPos(zsl, rank, &path);
+    for (zskiplistNode *n = path.tower[0][0].forward, *next; n && count; n = next, count--) {
+        zskiplistNode *now = move(priv, n);
+        if (now) n = now;
+        next = n->level[0].forward;
+        for (int i = 0; i < towerHeight(n->level); i++) {
+            path.tower[i][i].forward = n;
+            path.tower[i] = n->level;
+        }
+        *(next ? &next->backward : &zsl->tail) = n;
+    }
+}
+
 /* ---- Checking ---- */
 
 void zslVerify(const zskiplist *zsl) {

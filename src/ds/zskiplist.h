@@ -107,5 +107,10 @@ zskiplistNode *zslLastInLexRange(const zskiplist *zsl, const struct zlexRange *r
 uint64_t zslDeleteRangeByRank(zskiplist *zsl, uint64_t rank, uint64_t count,
                               void (*onDelete)(void *priv, zskiplistNode *n), void *priv);
 
+/* Up to `count` nodes from rank on may move: `move` copies the node it is given, frees it and returns the
+ * copy, or NULL: it stays. O(log n + count). */
+void zslMoveRange(zskiplist *zsl, uint64_t rank, uint64_t count,
+                  zskiplistNode *(*move)(void *priv, zskiplistNode *n), void *priv);
+
 /* Every invariant: order, spans, heights, backward links, tail, length. Asserts. For tests. */
 void zslVerify(const zskiplist *zsl);

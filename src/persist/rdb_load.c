@@ -372,8 +372,8 @@ enum rdbFileResult rdbLoadFile(const char *path, int flags, sds *error) {
     enum rdbFileResult result = rdbLoadStream(&r, flags);
     loadingStop(result == RDB_FILE_OK);
     if (result == RDB_FILE_BAD)
-        *error =
-            sdscatprintf(sdsempty(), "%s, at offset %llu", r.io.error, (unsigned long long)r.io.error_offset);
+        *error = sdscatprintf(sdsempty(), "Internal error in RDB reading offset %llu: %s",
+                              (unsigned long long)r.io.error_offset, r.io.error);
     rdbReaderFree(&r);
     close(fd);
     return result;

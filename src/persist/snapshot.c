@@ -412,6 +412,7 @@ void snapshotInit(void) {
     configOnResetStat(resetStats);
     cronRegister(snapshotCron, 0);
     commandAddFilter(snapshotFilter);
+    commandAddScriptFilter(snapshotFilter);
     debugRegister(&reload);
     onFlushall(flushed);
 }

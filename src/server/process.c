@@ -261,7 +261,6 @@ static void findSupervisor(void) {
 static void stopForUpstart(void) {
     serverLog(LL_NOTICE, "Supervised by upstart. Stopping, to tell that the server is ready.");
     raise(SIGSTOP);
-    unsetenv("UPSTART_JOB");
 }
 
 /* ---- Start and end ---- */

@@ -245,14 +245,43 @@ static void rewriteID(struct rioWriter *w, struct streamID id) {
     rewriteArg(w, streamIDText(id, text));
 }
 
-static void rewriteEntries(struct rioWriter *w, struct str key, struct stream *s) {
+/* Pending entries that are no longer in the stream: XCLAIM takes only what is there. So they are added among
+ * the others, with nothing in them, and removed when they have been claimed. */
+static void findMissing(struct stream *s, struct rax *missing) {
+    struct raxIterator groups, it;
+    raxStart(&groups, &s->groups);
+    for (bool more = raxSeek(&groups, "^", STR("")); more; more = raxNext(&groups)) {
+        raxStart(&it, &((struct streamGroup *)groups.value)->pending);
+        for (bool next = raxSeek(&it, "^", STR("")); next; next = raxNext(&it))
+            if (!streamExists(s, streamKeyID(it.key))) raxInsert(missing, it.key, NULL, NULL);
+        raxStop(&it);
+    }
+    raxStop(&groups);
+}
+
+static void rewriteAdd(struct rioWriter *w, struct str key, struct streamID id, int64_t pairs) {
+    rewriteCommand(w, 3 + 2 * pairs);
+    rewriteArg(w, STR("XADD"));
+    rewriteArg(w, key);
+    rewriteID(w, id);
+}
+
+static void rewriteHolder(struct rioWriter *w, struct str key, struct streamID id) {
+    rewriteAdd(w, key, id, 1);
+    rewriteArg(w, STR("x"));
+    rewriteArg(w, STR("y"));
+}
+
+static void rewriteEntries(struct rioWriter *w, struct str key, struct stream *s, const struct rax *missing) {
     struct streamIterator it;
+    struct raxIterator hole;
+    raxStart(&hole, missing);
+    bool more = raxSeek(&hole, "^", STR(""));
     streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, false);
     while (streamNext(&it)) {
-        rewriteCommand(w, 3 + 2 * it.pairs);
-        rewriteArg(w, STR("XADD"));
-        rewriteArg(w, key);
-        rewriteID(w, it.id);
+        for (; more && streamIDCompare(streamKeyID(hole.key), it.id) < 0; more = raxNext(&hole))
+            rewriteHolder(w, key, streamKeyID(hole.key));
+        rewriteAdd(w, key, it.id, it.pairs);
         for (int64_t i = 0; i < it.pairs; i++) {
             struct str field, value;
             streamNextPair(&it, &field, &value);
@@ -261,6 +290,37 @@ static void rewriteEntries(struct rioWriter *w, struct str key, struct stream *s
         }
     }
     streamStop(&it);
+    for (; more; more = raxNext(&hole)) rewriteHolder(w, key, streamKeyID(hole.key));
+    raxStop(&hole);
+}
+
+/* Those before the first entry had been trimmed, and are again: XDEL would say that something was deleted. */
+static void removeHolders(struct rioWriter *w, struct str key, const struct stream *s,
+                          const struct rax *missing) {
+    struct raxIterator it;
+    raxStart(&it, missing);
+    if (raxSeek(&it, "^", STR("")) && s->length && streamIDCompare(streamKeyID(it.key), s->first_id) < 0) {
+        rewriteCommand(w, 4);
+        rewriteArg(w, STR("XTRIM"));
+        rewriteArg(w, key);
+        rewriteArg(w, STR("MINID"));
+        rewriteID(w, s->first_id);
+    } else if (it.valid && !s->length) {
+        rewriteCommand(w, 4);
+        rewriteArg(w, STR("XTRIM"));
+        rewriteArg(w, key);
+        rewriteArg(w, STR("MAXLEN"));
+        rewriteArgInt(w, 0);
+    }
+    struct streamKey first = streamKeyOf(s->first_id);
+    bool more = s->length && raxSeek(&it, ">", streamKeyView(&first));
+    for (; more; more = raxNext(&it)) {
+        rewriteCommand(w, 3);
+        rewriteArg(w, STR("XDEL"));
+        rewriteArg(w, key);
+        rewriteID(w, streamKeyID(it.key));
+    }
+    raxStop(&it);
 }
 
 /* An entry that is trimmed away as it is added leaves an empty stream. */
@@ -334,16 +394,22 @@ static void rewriteGroup(struct rioWriter *w, struct str key, struct str name, c
     raxStop(&it);
 }
 
+/* The counters come last: what is added and removed before changes them. */
 void streamRdbRewrite(struct rioWriter *w, struct str key, const struct object *o) {
     struct stream *s = streamOpen(o);
     struct raxIterator it;
-    if (s->length)
-        rewriteEntries(w, key, s);
+    struct rax missing;
+    raxInit(&missing);
+    findMissing(s, &missing);
+    if (s->length || missing.size)
+        rewriteEntries(w, key, s, &missing);
     else
         rewriteEmpty(w, key, s->last_id);
-    rewriteCounters(w, key, s);
     raxStart(&it, &s->groups);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
         rewriteGroup(w, key, it.key, it.value);
     raxStop(&it);
+    removeHolders(w, key, s, &missing);
+    rewriteCounters(w, key, s);
+    raxDestroy(&missing, NULL);
 }

@@ -120,7 +120,13 @@ struct zsetIndex {
     /* SCAN: some elements, and the next cursor. */
     uint64_t (*scan)(void *z, uint64_t cursor, void (*fn)(void *priv, const struct zsetElement *e),
                      void *priv);
+    /* Defragmentation: lets every allocation be moved, some with each call; the set may change between the
+     * calls. `move` copies what it is given, frees that and returns the copy, or NULL: it stays. Start with
+     * *cursor == 0; it is 0 again at the end. Returns the container, which is moved, too. */
+    void *(*defrag)(void *z, uint64_t *cursor, void *(*move)(void *priv, void *ptr), void *priv);
     struct hashtable *(*table)(void *z); /* the member index; NULL: it has none */
+    /* Fetches all elements at once, if they fit the cache; may be NULL. */
+    void (*warm)(const void *z);
     /* As the hooks of struct objectType. */
     sds (*debugInfo)(const void *z, sds s);
     bool (*prefetch)(const void *z, const struct pendingCommand *pc, int step, struct prefetchState *state);
@@ -166,6 +172,11 @@ struct zsetIterator {
 struct zsetIterator zsetIterate(struct zsetRef z, uint64_t rank);
 struct zsetIterator zsetIterateDown(struct zsetRef z);
 bool zsetNext(struct zsetIterator *it, struct zsetElement *e);
+/* Before a walk over all of a set that has not been used lately: where each element only tells where the next
+ * one is, their cache misses would come one after the other. */
+static inline void zsetWarm(struct zsetRef z) {
+    if (z.index->warm) z.index->warm(z.ptr);
+}
 
 /* ---- Changing ---- */
 enum { ZADD_NX = 1, ZADD_XX = 2, ZADD_GT = 4, ZADD_LT = 8, ZADD_INCR = 16 };

@@ -204,6 +204,10 @@ static uint64_t btreeScan(void *z, uint64_t cursor, void (*fn)(void *priv, const
     return zbtScan(z, cursor, scanElement, &call);
 }
 
+static void *btreeDefrag(void *z, uint64_t *cursor, void *(*move)(void *priv, void *ptr), void *priv) {
+    return zbtMove(z, cursor, move, priv);
+}
+
 static sds btreeDebugInfo(const void *z, sds s) {
     return zbtStats(z, s);
 }
@@ -243,6 +247,7 @@ const struct zsetIndex zsetBtree = {
     .eraseRange = btreeEraseRange,
     .emit = btreeEmit,
     .scan = btreeScan,
+    .defrag = btreeDefrag,
     .debugInfo = btreeDebugInfo,
     .prefetch = btreePrefetch,
 };

@@ -13,6 +13,7 @@
 
 #include "base/num.h"
 #include "base/random.h"
+#include "base/zmalloc.h"
 #include "commands/commands.h"
 #include "core/command.h"
 #include "core/config.h"
@@ -384,6 +385,58 @@ static void testLoadMany(void **state) {
     zsetFree(l.z);
 }
 
+/* ---- Moving ---- */
+
+/* Every allocation, or every other one, goes to another place; the old bytes are spoilt. */
+static size_t moves;
+static void *moveSome(void *priv, void *ptr) {
+    if (moves++ % *(size_t *)priv) return NULL;
+    size_t size = zmallocSize(ptr);
+    void *now = size % 64 ? zmalloc(size) : zmallocAligned(64, size);
+    memcpy(now, ptr, size);
+    memset(ptr, 0xaa, size);
+    zfree(ptr);
+    return now;
+}
+
+static void defragAll(struct zsetRef *z, size_t every) {
+    uint64_t cursor = 0;
+    do z->ptr = z->index->defrag(z->ptr, &cursor, moveSome, &every);
+    while (cursor);
+}
+
+static void testDefrag(void **state) {
+    char name[600];
+    struct zsetPlace p;
+    for (int many = 1; many < 20000; many *= 11) {
+        struct zsetRef z = {.index = *state};
+        if (z.index == &zsetListpack && many > 100) break;
+        z.ptr = z.index->create(0);
+        for (int i = 0; i < many; i++) {
+            size_t len = ll2string(name, i);
+            if (i % 50 == 7) memset(name + len, 'x', 400), len += 400; /* not inside the leaf */
+            assert_false(zsetFind(z, strN(name, len), &p));
+            z.ptr = z.index->insert(z.ptr, strN(name, len), i * 7919 % many, &p);
+        }
+        for (size_t every = 1; every <= 3; every++) {
+            moves = 0;
+            defragAll(&z, every);
+            assert_true(every > 1 || moves >= z.index->allocations(z.ptr) / 2);
+            checkInvariants(z);
+        }
+        assert_int_equal(zsetLength(z), many);
+        for (int i = 0; i < many; i++) {
+            size_t len = ll2string(name, i);
+            if (i % 50 == 7) memset(name + len, 'x', 400), len += 400;
+            assert_true(zsetFind(z, strN(name, len), &p));
+            assert_true(p.score == i * 7919 % many);
+            if (i % 3 == 0) z.ptr = z.index->erase(z.ptr, &p); /* what is left can be changed, and freed */
+        }
+        checkInvariants(z);
+        z.index->destroy(z.ptr);
+    }
+}
+
 static unsigned char *packOf(const char *const *text) {
     unsigned char *lp = lpNew(0);
     for (; *text; text++) lp = lpAppend(lp, strOf(*text));
@@ -451,6 +504,9 @@ int main(void) {
         cmocka_unit_test_prestate(testLoadMany, bt.state),
         cmocka_unit_test_prestate(testFromListpack, sl.state),
         cmocka_unit_test_prestate(testFromListpack, bt.state),
+        cmocka_unit_test_prestate(testDefrag, lp.state),
+        cmocka_unit_test_prestate(testDefrag, sl.state),
+        cmocka_unit_test_prestate(testDefrag, bt.state),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

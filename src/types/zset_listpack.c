@@ -250,6 +250,12 @@ static uint64_t listpackScan(void *z, uint64_t cursor, void (*fn)(void *priv, co
     return 0;
 }
 
+static void *listpackDefrag(void *z, uint64_t *cursor, void *(*move)(void *priv, void *ptr), void *priv) {
+    void *now = move(priv, z);
+    *cursor = 0;
+    return now ? now : z;
+}
+
 static sds listpackDebugInfo(const void *z, sds s) {
     size_t length = listpackLength(z), bytes = zmallocSize(z);
     return sdscatprintf(s, "elements:%zu bytes:%zu bytes_per_element:%.2f ", length, bytes,
@@ -295,6 +301,7 @@ const struct zsetIndex zsetListpack = {
     .eraseRange = listpackEraseRange,
     .emit = listpackEmit,
     .scan = listpackScan,
+    .defrag = listpackDefrag,
     .debugInfo = listpackDebugInfo,
     .prefetch = listpackPrefetch,
 };

@@ -20,6 +20,7 @@ void zsetRdbSave(struct rioWriter *w, const struct object *o) {
         rdbWriteString(w, strN(z.ptr, lpBytes(z.ptr)));
         return;
     }
+    zsetWarm(z);
     struct zsetIterator it = zsetIterateDown(z);
     struct zsetElement e;
     rdbWriteLen(w, zsetLength(z));
@@ -82,6 +83,7 @@ void zsetRdbRewrite(struct rioWriter *w, struct str key, const struct object *o)
     struct zsetRef z = zsetOpen(o);
     struct rewriteItems items = {
         .w = w, .left = zsetLength(z), .args_per_item = 2, .name = STR("ZADD"), .key = key};
+    zsetWarm(z);
     struct zsetIterator it = zsetIterate(z, 0);
     struct zsetElement e;
     while (zsetNext(&it, &e)) {

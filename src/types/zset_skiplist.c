@@ -23,7 +23,8 @@
 /* With a limit of up to this many elements, their bounds are compared one by one: they will be read anyway.
  * Above that a second search finds the other end. */
 #define EXTENT_WALK 16
-#define NODE_GUESS  48 /* bytes of a usual node */
+#define NODE_GUESS  48   /* bytes of a usual node */
+#define WARM_MAX    4096 /* elements that stay in a second-level cache */
 
 _Static_assert(offsetof(struct zset, list.header) < 64, "length, tail and first level are in the first line");
 _Static_assert(offsetof(struct zset, members) >= 256, "the member index is in the last line");
@@ -234,6 +235,33 @@ static uint64_t skiplistScan(void *z, uint64_t cursor, void (*fn)(void *priv, co
     return hashtableScan(&((struct zset *)z)->members, cursor, scanNode, &call);
 }
 
+/* Nodes moved in one call. */
+#define DEFRAG_NODES 128
+
+struct defragCall {
+    hashtable *members;
+    void *(*move)(void *priv, void *ptr);
+    void *priv;
+};
+static zskiplistNode *moveNode(void *priv, zskiplistNode *n) {
+    struct defragCall *call = priv;
+    uint64_t hash = memberHash(zslGetNodeElement(n));
+    zskiplistNode *now = call->move(call->priv, n);
+    if (now) hashtableReplaceEntry(call->members, n, now, hash);
+    return now;
+}
+
+static void *skiplistDefrag(void *z, uint64_t *cursor, void *(*move)(void *priv, void *ptr), void *priv) {
+    void *now = *cursor == 0 ? move(priv, z) : NULL;
+    struct zset *zs = now ? now : z;
+    struct defragCall call = {&zs->members, move, priv};
+    if (*cursor == 0) hashtableMoveArrays(&zs->members, move, priv);
+    zslMoveRange(&zs->list, *cursor, DEFRAG_NODES, moveNode, &call);
+    *cursor += DEFRAG_NODES;
+    if (*cursor >= zslGetLength(&zs->list)) *cursor = 0;
+    return zs;
+}
+
 static struct hashtable *skiplistTable(void *z) {
     return &((struct zset *)z)->members;
 }
@@ -253,6 +281,17 @@ static void prefetchNode(const zskiplistNode *n) {
     if (!n) return;
     __builtin_prefetch(n);
     __builtin_prefetch((const char *)n + NODE_GUESS - 1);
+}
+
+/* The member index knows all nodes without looking at any. */
+static void skiplistWarm(const void *z) {
+    struct zset *zs = (struct zset *)z;
+    struct hashtableIterator it;
+    void *node;
+    if (hashtableSize(&zs->members) > WARM_MAX) return;
+    hashtableInitIterator(&it, &zs->members, false);
+    while (hashtableNext(&it, &node)) prefetchNode(node);
+    hashtableStopIterator(&it);
 }
 
 /* From step 3 on, the way up that the rank of a member takes, one node a step. */
@@ -304,7 +343,9 @@ const struct zsetIndex zsetSkiplist = {
     .eraseRange = skiplistEraseRange,
     .emit = skiplistEmit,
     .scan = skiplistScan,
+    .defrag = skiplistDefrag,
     .table = skiplistTable,
+    .warm = skiplistWarm,
     .debugInfo = skiplistDebugInfo,
     .prefetch = skiplistPrefetch,
 };

@@ -44,6 +44,18 @@ proc fill_all {level} {
     r $level xadd stream:empty 5-5 a b
     r $level xdel stream:empty 5-5
     r $level xgroup create stream:new g $ mkstream
+    # Entries that are pending and gone: deleted, trimmed, and both with nothing left.
+    foreach key {stream:deleted stream:trimmed stream:both stream:drained} {
+        for {set i 1} {$i <= 12} {incr i} { r $level xadd $key 7-$i f $i }
+        r $level xgroup create $key g 0
+        r $level xreadgroup group g alice count 6 streams $key >
+        r $level xreadgroup group g bob count 3 streams $key >
+    }
+    r $level xdel stream:deleted 7-3 7-8
+    r $level xtrim stream:trimmed maxlen 5
+    r $level xtrim stream:both maxlen 10
+    r $level xdel stream:both 7-5
+    r $level xtrim stream:drained maxlen 0
     r $level pfadd hyperloglog {*}[integers 100]
 }
 

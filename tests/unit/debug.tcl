@@ -302,13 +302,12 @@ start_server {tags {debug needs:debug external:skip}} {
         assert_error "ERR value is not an integer or out of range" { r debug pause-cron x }
     }
 
-    test {DEBUG DICT-RESIZING and LEAK} {
+    test {DEBUG DICT-RESIZING} {
         assert_equal OK [r debug dict-resizing 0]
         r debug populate 2000 many
         assert_equal OK [r debug dict-resizing 1]
         r debug populate 2000 more
         assert_equal value:1999 [r get many:1999]
-        assert_equal OK [r debug leak ""]
     }
 }
 

@@ -84,7 +84,10 @@ proc check_rdb {args} {
     set tool $::work_dir/valkey-check-rdb
     if {![file exists $tool]} { file link -symbolic $tool [file normalize $::options(server)] }
     set code 0
-    if {[catch {exec $tool {*}$args 2>@1} output how]} { set code [lindex [dict get $how -errorcode] 2] }
+    if {[catch {exec $tool {*}$args 2>@1} output how]} {
+        set code [lindex [dict get $how -errorcode] 2]
+        regsub {\nchild process exited abnormally$} $output {} output
+    }
     return [list $code $output]
 }
 

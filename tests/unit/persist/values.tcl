@@ -32,3 +32,42 @@ foreach index {skiplist btree} {
         }
     }
 }
+
+start_server {tags {persist} overrides {appendonly yes auto-aof-rewrite-percentage 0}} {
+    test {RESTORE is written with a time that does not move, and as a deletion when that is over} {
+        r set a one
+        set payload [r dump a]
+        set before [llength [aof_commands]]
+        r restore b 0 $payload
+        r restore c 100000 $payload replace
+        r restore d 4102444800123 $payload absttl
+        r restore d 1 $payload absttl replace
+        r restore d 1 $payload absttl
+        assert_error "BUSYKEY*" { r restore b 0 $payload }
+        lassign [lrange [aof_commands] $before end] b c d gone more
+        assert_equal [list restore b 0 $payload] $b
+        assert_equal [list restore c [r pexpiretime c] $payload replace ABSTTL] $c
+        assert_equal [list restore d 4102444800123 $payload absttl] $d
+        assert_equal {UNLINK d} $gone
+        assert_equal {} $more
+    }
+
+    test {what RESTORE and MIGRATE did is there after a restart} {
+        r mset moved 1 stays 2 gone 3
+        start_server {} {
+            r set stays taken
+            assert_error "ERR Target instance replied with error: BUSYKEY*" {
+                r -1 migrate [srv 0 host] [srv 0 port] {} 0 5000 keys moved stays gone
+            }
+            assert_equal {gone moved stays} [lsort [r keys *]]
+            assert_equal OK [r -1 migrate [srv 0 host] [srv 0 port] a 0 5000 copy]
+        }
+        assert_equal {DEL moved gone} [lindex [aof_commands] end]
+        set keys [lsort [r keys *]]
+        assert_equal {a b c stays} $keys
+        set digest [r debug digest]
+        restart_server
+        assert_equal $keys [lsort [r keys *]]
+        assert_equal $digest [r debug digest]
+    }
+}

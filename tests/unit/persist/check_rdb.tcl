@@ -1,0 +1,92 @@
+# valkey-check-rdb: the server's program under another name.
+source [file join [file dirname [info script]] rdb_util.tcl]
+
+tags {external:skip needs:debug} {
+    test {usage and version} {
+        foreach arguments {{} {a b} {--stats a b}} {
+            lassign [check_rdb {*}$arguments] code output
+            assert_equal 1 $code
+            assert_match "*Usage: *" $output
+        }
+        lassign [check_rdb --version] code output
+        assert_equal 0 $code
+        assert_match "valkey-check-rdb *.*.*" $output
+        lassign [check_rdb $::work_dir/nosuch.rdb] code output
+        assert_equal 1 $code
+        assert_match "Cannot open file *nosuch.rdb: No such file or directory" $output
+    }
+
+    start_server {} {
+        fill_every_type r 1
+        r set over 1 px 1
+        r debug set-active-expire 0
+        after 5
+        set keys [expr {[r dbsize] + 3}]
+        r save
+        set path [srv dir]/dump.rdb
+        set whole [read_file $path]
+
+        test {a sound file: what is in it, and that it is fine} {
+            lassign [check_rdb $path] code output
+            assert_equal 0 $code
+            assert_in_order $output [list "offset 0] Checking RDB file $path" "AUX FIELD valkey-ver = '9.*'" \
+                "AUX FIELD redis-bits = '64'" "Selecting DB ID 0" "Selecting DB ID 3" \
+                "offset [file size $path]] Checksum OK" "looks OK!" "info] $keys keys read" "info] 3 expires" \
+                "info] 1 already expired"]
+            assert_equal $whole [read_file $path]
+        }
+
+        test {--stats counts by encoding} {
+            lassign [check_rdb --stats $path] code output
+            assert_equal 0 $code
+            assert_match {*stats] version 80, *} $output
+            foreach {type count} {set-intset 1 set-hashtable 1 quicklist-v2 3 stream-v3 1 hash-expiring 1} {
+                assert {[regexp -line "stats\\\] $type: keys=$count," $output]} "$type in $output"
+            }
+            set sum 0
+            foreach {-> n} [regexp -all -inline {: keys=(\d+),} $output] { incr sum $n }
+            assert_equal $keys $sum
+        }
+
+        test {broken files: where, and what was being read} {
+            write_bytes $path [string range $whole 0 199]
+            lassign [check_rdb $path] code output
+            assert_equal 1 $code
+            assert_in_order $output {"--- RDB ERROR DETECTED ---" "offset *" "additional info] While doing: read-*" "keys read"}
+
+            write_bytes $path [string range $whole 0 end-1][binary format c 7]
+            lassign [check_rdb $path] code output
+            assert_equal 1 $code
+            assert_match "*offset [file size $path]\\] RDB CRC error*While doing: check-sum*" $output
+
+            write_bytes $path [rdb_file REDIS0012 {}]
+            assert_match "*offset 9\\] Can't handle RDB format version 12*While doing: start*" [lindex [check_rdb $path] 1]
+
+            write_bytes $path [rdb_file REDIS0011 \xfe\x00\x0b\x03key\x08\x03\x00\x00\x00\x01\x00\x00\x00]
+            lassign [check_rdb $path] code output
+            assert_equal 1 $code
+            assert_match "*While doing: read-object-value*Reading key 'key'*Reading type 11 (set-intset)*0 keys read*" $output
+        }
+
+        # But for a line about a type that Redis prints even when it has not come to one.
+        if {[auto_execok redis-check-rdb] ne {}} {
+            test {reports read like those of Redis} {
+                set bodies [list {} \xfe\x00\x00\x01k\x01v \xfe\x00\xfd\x01\x00\x00\x00\x00\x01k\x01v\xfe\x05 \
+                    \xfa\x04what\x05value \xfe\x00\xfb\x02\x00\x00\x01k\x01v\x00\x01l\xc0\x07]
+                foreach body $bodies {
+                    foreach bytes [list [rdb_file REDIS0010 $body] [rdb_file REDIS0010 $body]\x00\x00 \
+                            [string range [rdb_file REDIS0010 $body] 0 end-3]] {
+                        write_bytes $path $bytes
+                        set theirs [expr {[catch {exec redis-check-rdb $path} text] ? "1 $text" : "0 $text"}]
+                        lassign [check_rdb $path] code output
+                        regsub {\nchild process exited abnormally$} $theirs {} theirs
+                        set quirk "\n\\\[additional info\\\] Reading type 0 \\(string\\)"
+                        regsub $quirk $theirs {} theirs
+                        regsub $quirk $output {} output
+                        assert_equal $theirs "$code $output"
+                    }
+                }
+            }
+        }
+    }
+}
