@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #ifdef USE_JEMALLOC
@@ -279,6 +280,12 @@ size_t zmallocRss(void) {
     unsigned long resident;
     if (sscanf(text, "%*u %lu", &resident) != 1) return 0;
     return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+void zmallocDismiss(const void *p, size_t len) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t from = ((uintptr_t)p + page - 1) & ~(page - 1), to = ((uintptr_t)p + len) & ~(page - 1);
+    if (from < to) madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
 #ifdef USE_JEMALLOC

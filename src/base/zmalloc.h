@@ -46,6 +46,9 @@ struct zmallocStats {
 };
 /* Whole-process figures of the allocator; with libc, active and resident are RSS and muzzy is 0. */
 void zmallocGetStats(struct zmallocStats *out);
+/* In a fork child: gives the whole pages within these bytes back to the system. Their contents are lost, and
+ * must not be used again; the memory stays allocated. */
+void zmallocDismiss(const void *p, size_t len);
 void zmallocPurge(void); /* give free pages back to the system */
 /* The allocator's own report, piece by piece. False: it has none. */
 bool zmallocReport(void (*write)(void *priv, const char *text), void *priv);

@@ -27,6 +27,7 @@
 #include "core/db.h"
 #include "core/info.h"
 #include "core/latency.h"
+#include "core/latency.h"
 #include "net/ae.h"
 
 #define REPORT_INTERVAL_US 200000
@@ -263,6 +264,7 @@ bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv
     if (pid == 0) runChild(kind, fds[1], run, priv);
     int problem = errno;
     last_fork_us = monotonicUs() - start_us;
+    latencyAddSampleIfNeeded("fork", last_fork_us / 1000);
     latencyAddSampleIfNeeded("fork", last_fork_us / 1000);
     forks++;
     close(fds[1]);

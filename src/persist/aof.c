@@ -36,6 +36,7 @@
 #include "core/debug.h"
 #include "core/evict.h"
 #include "core/info.h"
+#include "core/latency.h"
 #include "core/lazyfree.h"
 #include "core/loading.h"
 #include "core/memory.h"
@@ -140,12 +141,14 @@ static void syncOnThread(int fd, bool close) {
 }
 
 static void syncNow(void) {
+    int64_t started_us = latencyTimerStart();
     if (fdatasync(aof.fd) != 0) {
         serverLog(LL_WARNING,
                   "Can't persist AOF for fsync error when the AOF fsync policy is 'always': %s. Exiting...",
                   strerror(errno));
         exit(1);
     }
+    latencyTimerEnd("aof-fsync-always", started_us);
     asked_size = aof.incr_size;
     synced_ms = mstime();
 }
@@ -250,13 +253,24 @@ static bool mayWrite(bool force) {
     return true;
 }
 
+/* A write takes long while the disk is busy with an fsync or a child; "aof-write" is any of them. */
+static void noteWriteTime(int64_t started_us) {
+    const char *event = atomic_load(&syncs_pending)    ? "aof-write-pending-fsync"
+                        : childRunning() != CHILD_NONE ? "aof-write-active-child"
+                                                       : "aof-write-alone";
+    latencyTimerEnd(event, started_us);
+    latencyTimerEnd("aof-write", started_us);
+}
+
 void aofFlush(bool force) {
     if (aof.fd < 0) return;
     size_t n = sdslen(aof.buf);
     if (n && write_errno && !force && mstime() - write_failed_ms < RETRY_MS) return;
     if (n && mayWrite(force)) {
         postponed_ms = 0;
+        int64_t started_us = latencyTimerStart();
         ssize_t done = writeOnce(aof.buf, n);
+        noteWriteTime(started_us);
         if (done != (ssize_t)n) {
             writeFailed(done, n);
             return;

@@ -51,10 +51,20 @@ static bool loadPlain(struct rdbReader *r, struct quicklist *ql) {
 }
 
 /* Empty ones are let through: old servers wrote such. */
-static bool loadFlat(struct rdbReader *r, struct quicklist *ql, enum rdbFlatForm form) {
-    unsigned char *lp = rdbReadFlat(r, form);
+static bool loadPacked(struct rdbReader *r, struct quicklist *ql) {
+    size_t size;
+    unsigned char *lp = rdbReadBlob(r, &size);
     if (!lp) return false;
-    if (!lpFirst(lp) || !qlLoadListpack(ql, lp, lpBytes(lp))) lpFree(lp);
+    if (qlLoadListpack(ql, lp, size)) return true;
+    bool empty = lpValidate(lp, size, true, NULL, NULL) && !lpFirst(lp);
+    zfree(lp);
+    return empty || rioFail(&r->io, "a list's node that is not sound");
+}
+
+static bool loadZiplist(struct rdbReader *r, struct quicklist *ql) {
+    unsigned char *lp = rdbReadFlat(r, RDB_FLAT_ZIPLIST);
+    if (!lp) return false;
+    if (!qlLoadListpack(ql, lp, lpBytes(lp))) lpFree(lp);
     return true;
 }
 
@@ -62,19 +72,19 @@ static bool loadNode(struct rdbReader *r, struct quicklist *ql) {
     uint64_t form;
     if (!rdbReadLen(r, &form)) return false;
     if (form == NODE_PLAIN) return loadPlain(r, ql);
-    if (form == NODE_PACKED) return loadFlat(r, ql, RDB_FLAT_LISTPACK);
+    if (form == NODE_PACKED) return loadPacked(r, ql);
     return rioFail(&r->io, "unknown form of a list's node: %llu", (unsigned long long)form);
 }
 
 static bool loadInto(struct rdbReader *r, uint8_t rdb_type, struct quicklist *ql) {
-    if (rdb_type == RDB_TYPE_LIST_ZIPLIST) return loadFlat(r, ql, RDB_FLAT_ZIPLIST);
+    if (rdb_type == RDB_TYPE_LIST_ZIPLIST) return loadZiplist(r, ql);
     uint64_t n;
     bool ok = rdbReadCount(r, rdb_type == RDB_TYPE_LIST_QUICKLIST_2 ? 2 : 1, &n);
     for (; ok && n; n--) {
         if (rdb_type == RDB_TYPE_LIST)
             ok = loadPlain(r, ql);
         else if (rdb_type == RDB_TYPE_LIST_QUICKLIST)
-            ok = loadFlat(r, ql, RDB_FLAT_ZIPLIST);
+            ok = loadZiplist(r, ql);
         else
             ok = loadNode(r, ql);
     }

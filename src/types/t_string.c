@@ -154,6 +154,11 @@ static bool stringPrefetch(const struct object *o, const struct pendingCommand *
     return false;
 }
 
+static void stringDismiss(const struct object *o) {
+    struct str s = sdsview(objectPtr(o));
+    zmallocDismiss(s.ptr, s.len);
+}
+
 static const struct objectType string_type = {
     .id = OBJ_STRING,
     .name = "string",
@@ -165,6 +170,7 @@ static const struct objectType string_type = {
     .digest = stringDigest,
     .prefetch = stringPrefetch,
     RDB_HOOK_FIELDS(string, STRING_RDB_TYPES),
+    .dismiss = stringDismiss,
 };
 
 /* ---- SET and GET ---- */

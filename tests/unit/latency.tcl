@@ -105,6 +105,19 @@ start_server {tags {latency needs:debug} overrides {latency-monitor-threshold 20
     }
 }
 
+start_server {tags {latency needs:debug} overrides {appendonly yes appendfsync always latency-monitor-threshold 1}} {
+    # A disk that takes less than a millisecond for all of these is hard to find; the test goes on until it sees one.
+    test {LATENCY: writes and syncs of the append-only file have events} {
+        set value [string repeat x 4000000]
+        wait_for_condition 200 10 {[r set k $value] eq "OK" && [string match *aof-fsync-always* [r latency latest]] && [string match *aof-write* [r latency latest]]} else {
+            fail [r latency latest]
+        }
+        set events [lmap e [r latency latest] { lindex $e 0 }]
+        assert {"aof-write" in $events} $events
+        assert {[llength [lsearch -all $events aof-write-*]] > 0} $events
+    }
+}
+
 # The map of a command in LATENCY HISTOGRAM's reply.
 proc histogram {name args} {
     set reply [r latency histogram {*}$args]

@@ -67,14 +67,16 @@ def pin():
 class Field:
     """Ours and the peers, running and empty."""
 
-    def __init__(self, peers, cpu):
-        programs = [OURS] + peers
-        labels = ["ours"] + [label_of(p) for p in peers]
+    def __init__(self, peers, cpu, ours=(("ours", ()),)):
+        """`ours`: (label, options) of each configuration of ours."""
+        programs = [OURS] * len(ours) + peers
+        options = [list(words) for _, words in ours] + [[] for _ in peers]
+        labels = [label for label, _ in ours] + [label_of(p) for p in peers]
         self.labels = [l if labels.count(l) == 1 else "%s (%s)" % (l, p) for l, p in zip(labels, programs)]
         self.servers = []
         try:
-            for program in programs:
-                self.servers.append(Server(program, cpu))
+            for program, words in zip(programs, options):
+                self.servers.append(Server(program, cpu, words))
         except BaseException:
             self.__exit__()
             raise
@@ -119,6 +121,17 @@ class Field:
             sys.exit("%s failed:\n%s" % (" ".join(map(str, words)), done.stderr))
         rows = list(csv.DictReader(io.StringIO(done.stdout)))[: len(self.servers)]
         return [{k: float(v) for k, v in row.items() if k not in ("test", "server") and v} for row in rows]
+
+
+# Both indexes of our sorted sets, as two servers beside the peers.
+BOTH_INDEXES = (("ours, skiplist", ("--zset-index", "skiplist")), ("ours, btree", ("--zset-index", "btree")))
+
+
+def everywhere(field, *command):
+    for server in field.servers:
+        reply = server.admin.call(*command)
+        if reply[0] == b"-":
+            raise SystemExit("%s: %s" % (server.program, reply[1].decode()))
 
 
 # ---- Data ----

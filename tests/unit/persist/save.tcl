@@ -164,6 +164,46 @@ tags {external:skip needs:debug} {
             assert_equal ok [s rdb_last_bgsave_status]
         }
 
+        test {while the append-only file is rewritten, BGSAVE can be scheduled} {
+            r debug populate 10
+            r config set rdb-key-save-delay 10000000
+            r bgrewriteaof
+            assert_equal 1 [s aof_rewrite_in_progress]
+            assert_error "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to\
+                schedule a BGSAVE whenever possible." { r bgsave }
+            assert_equal "Background saving scheduled" [r bgsave schedule]
+            assert_equal "Scheduled background saving cancelled" [r bgsave cancel]
+            assert_equal "Background saving scheduled" [r bgsave schedule]
+            assert_equal 0 [s rdb_bgsave_in_progress]
+            set saves [s rdb_saves]
+            r config set rdb-key-save-delay 0
+            set line [lindex [lsearch -all -inline [log_lines] "*rewriting started by pid*"] end]
+            exec kill -USR1 [lindex $line end]
+            wait_for_condition 600 20 {[s rdb_saves] > $saves} else { fail "the scheduled save does not begin" }
+            wait_for_save
+            assert_equal ok [s rdb_last_bgsave_status]
+        }
+
+        # Strings of 100 kB, which the parent then writes to: copied only where the child still needs them.
+        test {a child gives back what it has written} {
+            r config set rdbcompression no
+            r flushall
+            for {set i 0} {$i < 300} {incr i} { r set big:$i [string repeat x 100000] }
+            r config set rdb-key-save-delay 10000
+            r bgsave
+            wait_for_condition 600 20 {[s current_save_keys_processed] > 150 || ![s rdb_bgsave_in_progress]} else {
+                fail "no progress"
+            }
+            for {set i 0} {$i < 300} {incr i} { r setrange big:$i 0 [string repeat y 100000] }
+            wait_for_save
+            assert_lessthan [s rdb_last_cow_size] 24000000
+            r config set rdb-key-save-delay 0
+            r config set rdbcompression yes
+            r debug reload nosave
+            assert_equal [string repeat x 100000] [r get big:7]
+            r flushall
+        }
+
         test {FLUSHALL ends the child} {
             start_endless_save
             r flushall
