@@ -30,6 +30,8 @@ static _Atomic enum logFormat format;
 static _Atomic enum logTimestamp timestamp;
 static char path[PATH_MAX]; /* empty: stdout */
 static bool to_syslog;
+static const char *syslog_ident;
+static int syslog_facility;
 
 static pthread_mutex_t timeLock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -200,8 +202,16 @@ void logSetTimestamp(enum logTimestamp t) {
 }
 
 void logOpenSyslog(const char *ident, int facility) {
+    syslog_ident = ident;
+    syslog_facility = facility;
     openlog(ident, LOG_PID | LOG_NDELAY | LOG_NOWAIT, facility);
     to_syslog = true;
+}
+
+void logReopenSyslog(void) {
+    if (!to_syslog) return;
+    closelog();
+    logOpenSyslog(syslog_ident, syslog_facility);
 }
 
 int logOpenFd(void) {

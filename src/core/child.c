@@ -108,10 +108,12 @@ static void readCow(int64_t now_us) {
     self.next_cow_us = r->cow_at_us + (r->cow_at_us - now_us) * COW_COST_FACTOR;
 }
 
-/* The pipe holds many reports. A parent too busy to read them misses some: they are not worth waiting for. */
+/* The pipe holds many reports. A parent too busy to read them misses some: they are not worth waiting for.
+ * When there is no parent any more, nobody wants what we do; it could harm who starts in its place. */
 static void sendReport(void) {
-    ssize_t n = write(self.fd, &self.report, sizeof self.report);
-    (void)n;
+    if (write(self.fd, &self.report, sizeof self.report) >= 0 || errno != EPIPE) return;
+    serverLog(LL_WARNING, "The parent of this child has gone, exiting.");
+    _exit(1);
 }
 
 void childProgress(uint64_t keys) {
@@ -167,6 +169,7 @@ static void __attribute__((noreturn)) runChild(enum childKind kind, int fd, chil
     logSetRole('C');
     setSignals();
     closeDescriptors(fd);
+    logReopenSyslog();
     hashtableSetResizePolicy(HASHTABLE_RESIZE_FORBID);
     cpulistApply(kind == CHILD_RDB ? CPULIST_BGSAVE : CPULIST_AOF_REWRITE);
     for (int i = 0; i < hook_count; i++) hooks[i](kind);
@@ -265,8 +268,6 @@ bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv
     int problem = errno;
     last_fork_us = monotonicUs() - start_us;
     latencyAddSampleIfNeeded("fork", last_fork_us / 1000);
-    latencyAddSampleIfNeeded("fork", last_fork_us / 1000);
-    forks++;
     close(fds[1]);
     if (pid < 0) {
         aeDeleteFileEvent(server_el, fds[0], AE_READABLE);
@@ -274,6 +275,7 @@ bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv
         *err = strerror(problem);
         return false;
     }
+    forks++;
     child.kind = kind;
     child.pid = pid;
     child.report_fd = fds[0];

@@ -413,7 +413,8 @@ static size_t checkedEntry(const unsigned char *p, size_t room) {
     uint64_t size = entrySize(p);
     unsigned backSize = backlenSize(size);
     if (size + backSize > room) return 0;
-    if (backSize == 1) return p[size] == size ? size + 1 : 0; /* nearly all of them: files are full of these */
+    if (backSize == 1)
+        return p[size] == size ? size + 1 : 0; /* nearly all of them: files are full of these */
     backlenWrite(backlen, size);
     return memcmp(p + size, backlen, backSize) == 0 ? size + backSize : 0;
 }

@@ -213,7 +213,7 @@ static bool writeFile(int fd, int flags, void (*progress)(uint64_t keys)) {
 }
 
 static bool saveTo(const char *path, const char *temporary, int flags, void (*progress)(uint64_t keys)) {
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) {
         serverLog(LL_WARNING, "Failed opening the temp RDB file %s (in server root dir %s) for saving: %s",
                   temporary, currentFolder(), strerror(errno));

@@ -87,6 +87,27 @@ tags {external:skip needs:debug} {
             assert_morethan [r ttl volatile] 900
         }
 
+        test {function libraries are saved and come back} {
+            r flushall
+            r function flush
+            foreach i {1 2 3} { r function load "#!lua name=lib$i\nserver.register_function('f$i', function() return $i end)" }
+            r set k v
+            r debug reload
+            assert_equal {lib1 lib2 lib3} [lsort [lmap l [r function list] { dict get $l library_name }]]
+            assert_equal 2 [r fcall f2 0]
+            r config set save "3600 1"
+            restart_server
+            assert_equal 3 [r fcall f3 0]
+            assert_equal v [r get k]
+            r config set save ""
+            r function flush
+            assert_equal OK [r debug reload nosave]
+            assert_equal 1 [r fcall f1 0]
+            assert_match "*libraries*" [lindex [check_rdb --stats [srv dir]/dump.rdb] 1]
+            r function flush
+            r set mine 1
+        }
+
         test {DEBUG RELOAD with wrong words does nothing} {
             assert_error "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options." { r debug reload nosuch }
             assert_equal 1 [r get mine]

@@ -302,6 +302,23 @@ tags {external:skip needs:debug} {
         }
     }
 
+    test {a child whose parent has been killed does not write over its file} {
+        start_server {crash 1} {
+            r set k v
+            r save
+            set before [read_file [srv dir]/dump.rdb]
+            r debug populate 3000
+            r config set rdb-key-save-delay 20000
+            r bgsave
+            set child [child_pid]
+            exec kill -9 [srv pid]
+            wait_for_condition 500 50 {![file exists /proc/$child] || [string match "*\nState:\tZ*" [read_file /proc/$child/status]]} else {
+                fail "the child lives on"
+            }
+            assert_equal $before [read_file [srv dir]/dump.rdb]
+        }
+    }
+
     test {the end of the server ends its child} {
         start_server {} {
             r debug populate 10
