@@ -1,33 +1,51 @@
 /* histogram.c - see histogram.h. */
 #include "base/histogram.h"
 
-#include <string.h>
-
 #include "base/assert.h"
 #include "base/zmalloc.h"
 
+static size_t chunkSize(const struct histogram *h) {
+    return sizeof(uint64_t) << h->bits;
+}
+
+static int chunkCount(const struct histogram *h) {
+    return h->buckets >> h->bits;
+}
+
 struct histogram *histogramCreate(int bits, uint64_t max_value) {
-    struct histogram shape = {.bits = bits, .max_value = max_value};
-    int buckets = histogramIndex(&shape, max_value) + 1;
     serverAssert(bits > 0 && bits < 31 && max_value >= UINT64_C(2) << bits);
-    struct histogram *h = zcalloc(1, sizeof *h + (size_t)buckets * sizeof *h->counts);
+    int chunks = (histogramIndexOf(bits, max_value) >> bits) + 1;
+    struct histogram *h = zcalloc(1, sizeof *h + (size_t)chunks * sizeof *h->chunks);
     h->max_value = max_value;
     h->bits = bits;
-    h->buckets = buckets;
+    h->buckets = chunks << bits;
     return h;
 }
 
-void histogramFree(struct histogram *h) {
-    zfree(h);
+uint64_t *histogramChunk(struct histogram *h, int chunk) {
+    if (!h->chunks[chunk]) h->chunks[chunk] = zcalloc(1, chunkSize(h));
+    return h->chunks[chunk];
 }
 
 void histogramReset(struct histogram *h) {
-    memset(h->counts, 0, (size_t)h->buckets * sizeof *h->counts);
+    for (int i = 0; i < chunkCount(h); i++) {
+        zfree(h->chunks[i]);
+        h->chunks[i] = NULL;
+    }
+}
+
+void histogramFree(struct histogram *h) {
+    if (!h) return;
+    histogramReset(h);
+    zfree(h);
 }
 
 void histogramMerge(struct histogram *into, const struct histogram *from) {
     serverAssert(into->bits == from->bits && into->buckets == from->buckets);
-    for (int i = 0; i < into->buckets; i++) into->counts[i] += from->counts[i];
+    for (int i = 0; i < from->buckets; i++) {
+        uint64_t n = histogramAt(from, i);
+        if (n) *histogramBucket(into, into->bits, i) += n;
+    }
 }
 
 static int shiftOf(const struct histogram *h, int index) {
@@ -45,21 +63,21 @@ uint64_t histogramHighest(const struct histogram *h, int index) {
 
 uint64_t histogramTotal(const struct histogram *h) {
     uint64_t sum = 0;
-    for (int i = 0; i < h->buckets; i++) sum += h->counts[i];
+    for (int i = 0; i < h->buckets; i++) sum += histogramAt(h, i);
     return sum;
 }
 
 uint64_t histogramTotalUpTo(const struct histogram *h, uint64_t value) {
     int last = value >= h->max_value ? h->buckets - 1 : histogramIndex(h, value);
     uint64_t sum = 0;
-    for (int i = 0; i <= last; i++) sum += h->counts[i];
+    for (int i = 0; i <= last; i++) sum += histogramAt(h, i);
     return sum;
 }
 
 int histogramFind(const struct histogram *h, uint64_t rank) {
     uint64_t seen = 0;
     for (int i = 0; i < h->buckets; i++) {
-        seen += h->counts[i];
+        seen += histogramAt(h, i);
         if (seen >= rank && seen > 0) return i;
     }
     return -1;

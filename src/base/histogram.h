@@ -10,15 +10,19 @@
  *
  * The bucket is found with one count of leading zeros and one shift: with s the shift that brings the value
  * into [2^bits, 2^(bits+1)), the index is 2^bits * s + (value >> s), and that is continuous at the powers of
- * two. Recording is a dozen instructions: cheap enough for every command. */
+ * two. Recording is a dozen instructions: cheap enough for every command.
+ *
+ * 2^bits buckets are allocated together, when one of them is first needed: what is measured seldom spans more
+ * than a few powers of two, and a server has a histogram for each command. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct histogram {
     uint64_t max_value; /* what is larger counts as this */
-    int bits, buckets;
-    uint64_t counts[];
+    int bits, buckets;  /* whole chunks of them */
+    uint64_t *chunks[]; /* bucket i is chunks[i >> bits][i & (2^bits - 1)]; NULL: all 0 */
 };
 
 /* Values up to max_value (at least 2^(bits+1)), with an error of one part in 2^bits. */
@@ -35,16 +39,26 @@ static inline int histogramIndexOf(int bits, uint64_t value) {
 static inline int histogramIndex(const struct histogram *h, uint64_t value) {
     return histogramIndexOf(h->bits, value);
 }
+uint64_t *histogramChunk(struct histogram *h, int chunk); /* made */
+static inline uint64_t *histogramBucket(struct histogram *h, int bits, int index) {
+    uint64_t *chunk = h->chunks[index >> bits];
+    if (__builtin_expect(!chunk, 0)) chunk = histogramChunk(h, index >> bits);
+    return &chunk[index & ((1 << bits) - 1)];
+}
 /* For callers that know the bits when they are compiled. */
 static inline void histogramCount(struct histogram *h, int bits, uint64_t value) {
     if (value > h->max_value) value = h->max_value;
-    h->counts[histogramIndexOf(bits, value)]++;
+    ++*histogramBucket(h, bits, histogramIndexOf(bits, value));
 }
 static inline void histogramAdd(struct histogram *h, uint64_t value, uint64_t times) {
     if (value > h->max_value) value = h->max_value;
-    h->counts[histogramIndex(h, value)] += times;
+    *histogramBucket(h, h->bits, histogramIndex(h, value)) += times;
 }
 
+static inline uint64_t histogramAt(const struct histogram *h, int index) { /* count of a bucket */
+    const uint64_t *chunk = h->chunks[index >> h->bits];
+    return chunk ? chunk[index & ((1 << h->bits) - 1)] : 0;
+}
 /* The smallest and the largest value of a bucket. */
 uint64_t histogramLowest(const struct histogram *h, int index);
 uint64_t histogramHighest(const struct histogram *h, int index);
