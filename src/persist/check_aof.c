@@ -1,0 +1,318 @@
+/* check_aof.c - valkey-check-aof: is an append-only file whole, and if not, where does the damage begin? Part
+ * of check.h.
+ *
+ * Given a manifest, all its files are checked in order, and only the last may be repaired, by cutting it
+ * where it stops making sense; given a file, that one. The reader is deliberately not the server's: it goes
+ * line by line, knows nothing of commands but MULTI and EXEC, and can say on which line it was. */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "persist/aof_manifest.h"
+#include "persist/check.h"
+
+#define ERROR_SIZE     1024
+#define TIMESTAMP_MARK "#TS:"
+
+struct checked {
+    FILE *f;
+    const char *name;
+    int64_t line;        /* being read, from 1 on */
+    int64_t size, whole; /* bytes; whole: up to the end of the last complete unit */
+    int64_t cut_time;    /* --truncate-to-timestamp, or 0 */
+    int64_t cut_at;      /* where the first later time stands; -1: nowhere */
+    bool in_multi;
+    char error[ERROR_SIZE];
+};
+
+enum outcome { AOF_IS_FINE, AOF_WAS_CUT, AOF_IS_BAD };
+
+/* The first problem found; always false. */
+static bool __attribute__((format(printf, 2, 3))) problem(struct checked *c, const char *fmt, ...) {
+    if (c->error[0]) return false;
+    int n = snprintf(c->error, sizeof c->error, "0x%16llx: ", (unsigned long long)ftello(c->f));
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(c->error + n, sizeof c->error - (size_t)n, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+static bool readBytes(struct checked *c, char *dst, size_t n) {
+    size_t got = fread(dst, 1, n, c->f);
+    return got == n || problem(c, "Expected to read %zu bytes, got %zu bytes", n, got);
+}
+
+static bool lineEnd(struct checked *c) {
+    char b[2];
+    if (!readBytes(c, b, 2)) return false;
+    c->line++;
+    return (b[0] == '\r' && b[1] == '\n') || problem(c, "Expected \\r\\n, got: %02x%02x", b[0], b[1]);
+}
+
+/* "<mark><number>\r\n" */
+static bool readNumber(struct checked *c, char mark, int64_t *n) {
+    char line[64];
+    if (!fgets(line, sizeof line, c->f))
+        return problem(c, "Expected prefix '%c', got the end of the file", mark);
+    c->line++;
+    size_t len = strlen(line);
+    if (line[0] != mark) return problem(c, "Expected prefix '%c', got: '%c'", mark, line[0]);
+    if (len < 3 || line[len - 1] != '\n' || line[len - 2] != '\r') return problem(c, "Expected \\r\\n");
+    return (string2ll(strN(line + 1, len - 3), n) && *n >= 0) || problem(c, "Invalid number");
+}
+
+/* A string; its first bytes into `text`. */
+static bool readString(struct checked *c, char *text, size_t room) {
+    int64_t len;
+    if (!readNumber(c, '$', &len)) return false;
+    if (len > c->size - ftello(c->f)) {
+        return problem(c, "Expected to read %lld bytes, got %lld bytes", (long long)len,
+                       (long long)(c->size - ftello(c->f)));
+    }
+    size_t n = (size_t)len < room - 1 ? (size_t)len : room - 1;
+    if (!readBytes(c, text, n)) return false;
+    text[n] = '\0';
+    if (fseeko(c->f, len - (int64_t)n, SEEK_CUR) != 0) return problem(c, "%s", strerror(errno));
+    return lineEnd(c);
+}
+
+/* A remark, or a time. False: a time that is later than asked for; there the file is to be cut. */
+static bool readRemark(struct checked *c) {
+    char line[256];
+    int64_t start = ftello(c->f), time;
+    bool whole = false;
+    for (bool first = true; !whole && fgets(line, sizeof line, c->f); first = false) {
+        whole = strchr(line, '\n');
+        if (first && c->cut_time && whole && !strncmp(line, TIMESTAMP_MARK, 4)) {
+            struct str digits = strN(line + 4, strcspn(line + 4, "\r\n"));
+            if (string2ll(digits, &time) && time > c->cut_time) {
+                c->cut_at = start;
+                return false;
+            }
+        }
+    }
+    c->line++;
+    return whole || problem(c, "a remark without end");
+}
+
+static bool readCommand(struct checked *c) {
+    int64_t argc;
+    char name[8], rest[8];
+    if (!readNumber(c, '*', &argc)) return false;
+    if (argc < 1) return problem(c, "a command without a name");
+    for (int64_t i = 0; i < argc; i++) {
+        if (!readString(c, i ? rest : name, sizeof name)) return false;
+    }
+    if (!strcasecmp(name, "multi")) {
+        if (c->in_multi) return problem(c, "Unexpected MULTI");
+        c->in_multi = true;
+    } else if (!strcasecmp(name, "exec")) {
+        if (!c->in_multi) return problem(c, "Unexpected EXEC");
+        c->in_multi = false;
+    }
+    return true;
+}
+
+static void readCommands(struct checked *c) {
+    for (;;) {
+        if (!c->in_multi) c->whole = ftello(c->f);
+        int first = getc(c->f);
+        if (first == EOF) break;
+        ungetc(first, c->f);
+        if (first == '#') {
+            if (!readRemark(c)) return;
+        } else if (first != '*') {
+            printf("AOF %s format error\n", c->name);
+            return;
+        } else if (!readCommand(c)) {
+            return;
+        }
+    }
+    if (c->in_multi) problem(c, "Reached EOF before reading EXEC for MULTI");
+}
+
+static bool agreed(void) {
+    char answer[8];
+    printf("Continue? [y/N]: ");
+    fflush(stdout);
+    if (fgets(answer, sizeof answer, stdin) && !strncasecmp(answer, "y", 1)) return true;
+    printf("Aborting...\n");
+    return false;
+}
+
+static bool cutTo(struct checked *c, int64_t size) {
+    if (ftruncate(fileno(c->f), size) == 0) return true;
+    printf("Failed to truncate AOF %s: %s\n", c->name, strerror(errno));
+    return false;
+}
+
+static enum outcome cutToTime(struct checked *c, bool last) {
+    if (c->cut_at < 0) {
+        printf("Truncate nothing in AOF %s to timestamp %lld\n", c->name, (long long)c->cut_time);
+        return AOF_IS_FINE;
+    }
+    if (!last) {
+        printf(
+            "Failed to truncate AOF %s to timestamp %lld to offset %lld because it is not the last file.\n"
+            "If you insist, please delete all files after this file according to the manifest file and delete "
+            "the corresponding records in the manifest file manually. Then re-run valkey-check-aof.\n",
+            c->name, (long long)c->cut_time, (long long)c->cut_at);
+        return AOF_IS_BAD;
+    }
+    if (!cutTo(c, c->cut_at)) return AOF_IS_BAD;
+    printf("Successfully truncated AOF %s to timestamp %lld\n", c->name, (long long)c->cut_time);
+    return AOF_WAS_CUT;
+}
+
+static enum outcome repair(struct checked *c, bool fix, bool last) {
+    int64_t extra = c->size - c->whole;
+    if (!fix) {
+        printf("AOF %s is not valid. Use the --fix option to try fixing it.\n", c->name);
+        return AOF_IS_BAD;
+    }
+    if (!last) {
+        printf("Failed to truncate AOF %s because it is not the last file\n", c->name);
+        return AOF_IS_BAD;
+    }
+    printf("This will shrink the AOF %s from %lld bytes, with %lld bytes, to %lld bytes\n", c->name,
+           (long long)c->size, (long long)extra, (long long)c->whole);
+    if (!agreed() || !cutTo(c, c->whole)) return AOF_IS_BAD;
+    printf("Successfully truncated AOF %s\n", c->name);
+    return AOF_WAS_CUT;
+}
+
+static bool isImage(FILE *f) {
+    char head[6] = {0};
+    size_t n = fread(head, 1, sizeof head, f);
+    rewind(f);
+    return n == sizeof head && (!memcmp(head, "REDIS", 5) || !memcmp(head, "VALKEY", 6));
+}
+
+static enum outcome checkOpened(struct checked *c, bool fix, bool last) {
+    if (c->size == 0) {
+        printf("AOF %s is empty\n", c->name);
+        return AOF_IS_FINE;
+    }
+    if (isImage(c->f)) {
+        int64_t end = checkRdbImage(c->name, fileno(c->f));
+        if (end < 0) {
+            printf("RDB preamble of AOF file is not sane, aborting.\n");
+            return AOF_IS_BAD;
+        }
+        printf("RDB preamble is OK, proceeding with AOF tail...\n");
+        fseeko(c->f, end, SEEK_SET);
+    }
+    readCommands(c);
+    if (c->cut_time && !c->error[0]) return cutToTime(c, last);
+    if (c->error[0]) printf("%s\n", c->error);
+    printf("AOF analyzed: filename=%s, size=%lld, ok_up_to=%lld, ok_up_to_line=%lld, diff=%lld\n", c->name,
+           (long long)c->size, (long long)c->whole, (long long)c->line, (long long)(c->size - c->whole));
+    return c->size == c->whole ? AOF_IS_FINE : repair(c, fix, last);
+}
+
+/* name: as it is printed. */
+static enum outcome checkFile(const char *path, const char *name, bool fix, int64_t cut_time, bool last) {
+    struct checked c = {.name = name, .line = 1, .cut_time = cut_time, .cut_at = -1};
+    struct stat st;
+    c.f = fopen(path, fix || cut_time ? "r+" : "r");
+    if (!c.f || fstat(fileno(c.f), &st) != 0) {
+        printf("Cannot open file %s: %s\n", path, strerror(errno));
+        exit(1);
+    }
+    c.size = st.st_size;
+    enum outcome outcome = checkOpened(&c, fix, last);
+    if (fclose(c.f) != 0) {
+        printf("Cannot write file %s: %s\n", path, strerror(errno));
+        exit(1);
+    }
+    return outcome;
+}
+
+static int checkManifest(const char *path, bool fix, int64_t cut_time) {
+    struct aofManifest m;
+    sds error;
+    printf("Start checking Multi Part AOF\n");
+    if (!aofManifestRead(path, &m, &error)) {
+        printf("Invalid AOF manifest: %s\n", error);
+        sdsfree(error);
+        return 1;
+    }
+    char *copy = strdup(path);
+    const char *dir = dirname(copy);
+    size_t used = 0;
+    while (used < m.count && m.files[used].type != 'h') used++;
+    enum outcome outcome = AOF_IS_FINE;
+    for (size_t i = 0; i < used && outcome != AOF_IS_BAD; i++) {
+        const struct aofFile *file = &m.files[i];
+        bool base = file->type == 'b';
+        sds full = aofPath(dir, file->name);
+        FILE *f = fopen(full, "r");
+        bool image = f && isImage(f);
+        if (f) fclose(f);
+        if (base) printf("Start to check BASE AOF (%s format).\n", image ? "RDB" : "RESP");
+        if (!base && (i == 0 || m.files[i - 1].type == 'b')) printf("Start to check INCR files.\n");
+        outcome = checkFile(full, file->name, fix, cut_time, i + 1 == used);
+        if (outcome == AOF_IS_FINE) printf("%s AOF %s is valid\n", base ? "BASE" : "INCR", file->name);
+        sdsfree(full);
+    }
+    if (outcome != AOF_IS_BAD) printf("All AOF files and manifest are valid\n");
+    free(copy);
+    aofManifestFree(&m);
+    return outcome == AOF_IS_BAD;
+}
+
+/* A manifest is known by its name, or by how it begins. */
+static bool isManifest(const char *path) {
+    size_t len = strlen(path), suffix = strlen(AOF_MANIFEST_SUFFIX);
+    if (len >= suffix && !strcmp(path + len - suffix, AOF_MANIFEST_SUFFIX)) return true;
+    FILE *f = fopen(path, "r");
+    if (!f) {
+        printf("Cannot open file %s: %s\n", path, strerror(errno));
+        exit(1);
+    }
+    char line[8] = {0};
+    bool is = fgets(line, sizeof line, f) && !strncmp(line, "file ", 5);
+    fclose(f);
+    return is;
+}
+
+static int usage(const char *name) {
+    printf("Usage: %s [--fix|--truncate-to-timestamp $timestamp] <file.manifest|file.aof>\n", name);
+    return 1;
+}
+
+int checkAofMain(int argc, char **argv) {
+    bool fix = false;
+    int64_t cut_time = 0;
+    int i = 1;
+    if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
+        usage(argv[0]);
+        return 0;
+    }
+    if (argc > 2 && !strcmp(argv[1], "--fix")) {
+        fix = true;
+        i = 2;
+    } else if (argc > 3 && !strcmp(argv[1], "--truncate-to-timestamp")) {
+        if (!string2ll(strOf(argv[2]), &cut_time) || cut_time <= 0) {
+            printf("Invalid timestamp, aborting...\n");
+            return 1;
+        }
+        i = 3;
+    }
+    if (i != argc - 1) return usage(argv[0]);
+    if (isManifest(argv[i])) return checkManifest(argv[i], fix, cut_time);
+    printf("Start checking Old-Style AOF\n");
+    enum outcome outcome = checkFile(argv[i], argv[i], fix, cut_time, true);
+    if (outcome == AOF_IS_FINE) printf("AOF %s is valid\n", argv[i]);
+    return outcome == AOF_IS_BAD;
+}
