@@ -261,6 +261,7 @@ static void otherFaces(int argc, char **argv) {
         int (*main)(int argc, char **argv);
     } faces[] = {
         {"check-rdb", checkRdbMain},
+        {"check-aof", checkAofMain},
     };
     const char *slash = strrchr(argv[0], '/'), *name = slash ? slash + 1 : argv[0];
     for (size_t i = 0; i < sizeof faces / sizeof *faces; i++) {

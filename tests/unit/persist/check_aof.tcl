@@ -1,0 +1,105 @@
+# valkey-check-aof: what it finds, and what it mends.
+source [file join [file dirname [info script]] aof_util.tcl]
+
+proc check_aof {args} {
+    set program [file join [file dirname $::options(server)] valkey-check-aof]
+    set code 0
+    if {[catch {exec $program {*}$args 2>@1} output how]} {
+        set code [lindex [dict get $how -errorcode] 2]
+        regsub {\nchild process exited abnormally$} $output {} output
+    }
+    return [list $code $output]
+}
+
+proc aof_in_folder {text} {
+    set dir $::work_dir/check.[incr ::server_count]
+    aof_put_files $dir [aof_one_file $text]
+    return $dir/appendonlydir
+}
+
+tags {external:skip} {
+    start_server {overrides {appendonly yes}} {
+        test {files of a server are fine, with and without image} {
+            aof_fill
+            set manifest [config_get dir]/appendonlydir/appendonly.aof.manifest
+            foreach preamble {yes no} {
+                r config set aof-use-rdb-preamble $preamble
+                r bgrewriteaof
+                aof_wait_rewrite
+                r set after $preamble
+                r config set appendfsync always
+                lassign [check_aof $manifest] code output
+                assert_equal 0 $code
+                assert_match "*Start to check BASE AOF ([expr {$preamble ? {RDB} : {RESP}}] format).*" $output
+                assert_match "*AOF analyzed: filename=appendonly.aof.*.incr.aof, size=*, ok_up_to=*, diff=0*" $output
+                assert_match "*All AOF files and manifest are valid" $output
+            }
+        }
+    }
+
+    foreach {what tail} [list \
+        "half a command" "*3\r\n\$3\r\nSET\r\n\$1\r\na" \
+        "garbage" "garbage" \
+        "half a transaction" [aof_text MULTI {SET a 1}] \
+        "an EXEC too many" [aof_text EXEC] \
+        "a wrong length" "*2\r\n\$30000\r\nx\r\n" \
+        "a length that is none" "*x\r\n" \
+        "a missing end of line" "*1\r\n\$4\r\nPINGxx"] {
+        test "$what: told, then cut off with --fix" {
+            set good [aof_text {SET a 1} {RPUSH l x y}]
+            set dir [aof_in_folder $good$tail]
+            set file $dir/appendonly.aof.1.incr.aof
+            lassign [check_aof $dir/appendonly.aof.manifest] code output
+            assert_equal 1 $code
+            assert_match "*size=[string length $good$tail], ok_up_to=[string length $good], *diff=[string length $tail]*" $output
+            assert_match "*is not valid. Use the --fix option to try fixing it." $output
+            assert_equal $good$tail [read_file $file]
+
+            lassign [check_aof --fix $dir/appendonly.aof.manifest << n\n] code output
+            assert_equal 1 $code
+            assert_equal $good$tail [read_file $file]
+
+            lassign [check_aof --fix $dir/appendonly.aof.manifest << y\n] code output
+            assert_equal 0 $code
+            assert_match "*Successfully truncated AOF appendonly.aof.1.incr.aof*" $output
+            assert_equal $good [read_file $file]
+            assert_equal 0 [lindex [check_aof $file] 0]
+        }
+    }
+
+    test {only the last file is mended} {
+        set dir [aof_in_folder [aof_text {SET a 1}]garbage]
+        aof_put_files $dir [list second.aof [aof_text {SET b 1}] appendonly.aof.manifest \
+            "file appendonly.aof.1.incr.aof seq 1 type i\nfile second.aof seq 2 type i\n"]
+        lassign [check_aof --fix $dir/appendonly.aof.manifest << y\n] code output
+        assert_equal 1 $code
+        assert_match "*Failed to truncate AOF appendonly.aof.1.incr.aof because it is not the last file*" $output
+    }
+
+    test {cut back to a time} {
+        set before "#TS:1000\r\n[aof_text {SET a 1}]#TS:2000\r\n[aof_text {SET a 2}]"
+        set dir [aof_in_folder "$before#TS:3000\r\n[aof_text {SET a 3}]"]
+        set file $dir/appendonly.aof.1.incr.aof
+        lassign [check_aof --truncate-to-timestamp 5000 $dir/appendonly.aof.manifest] code output
+        assert_equal 0 $code
+        assert_match "*Truncate nothing in AOF appendonly.aof.1.incr.aof to timestamp 5000*" $output
+        lassign [check_aof --truncate-to-timestamp 2500 $dir/appendonly.aof.manifest] code output
+        assert_equal 0 $code
+        assert_match "*Successfully truncated AOF appendonly.aof.1.incr.aof to timestamp 2500*" $output
+        assert_equal $before [read_file $file]
+    }
+
+    test {a damaged image, a bad manifest, a missing file, bad arguments} {
+        set dir [aof_in_folder "REDIS0011garbage"]
+        lassign [check_aof $dir/appendonly.aof.manifest] code output
+        assert_equal 1 $code
+        assert_match "*RDB preamble of AOF file is not sane, aborting.*" $output
+        aof_put_files $dir {bad.manifest "file x\n"}
+        lassign [check_aof $dir/bad.manifest] code output
+        assert_equal 1 $code
+        assert_match "*Invalid AOF manifest: * line 1: *" $output
+        assert_match {1 {Cannot open file /nonexistent: *}} [check_aof /nonexistent]
+        assert_match {1 {Usage: *}} [check_aof]
+        assert_match {1 *Invalid*} [check_aof --truncate-to-timestamp x file]
+    }
+}
