@@ -295,7 +295,7 @@ void lastsaveCommand(struct client *c) {
 static bool snapshotFilter(struct client *c, struct serverCommand *cmd) {
     if (__builtin_expect(!last.failed, 1) || !stop_writes_on_error || point_count == 0) return true;
     if (c->flags & CLIENT_FAKE) return true;
-    if (!(cmd->flags & CMD_WRITE) && cmd->spec->proc != pingCommand) return true;
+    if (!(commandFlags(c, cmd) & CMD_WRITE) && cmd->spec->proc != pingCommand) return true;
     replyError(c, "MISCONF Valkey is configured to save RDB snapshots, but it's currently unable to persist "
                   "to disk. Commands that may modify the data set are disabled, because this instance is "
                   "configured to report errors during writes if RDB snapshotting fails "

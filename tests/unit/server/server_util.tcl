@@ -1,10 +1,14 @@
 # What the tests of the server itself share: programs that are run to their end, and servers that start in other ways
 # than `start_server` knows.
 
+# A command line that runs in that folder: a server that saves when it ends does it there.
+proc in_folder {dir command} { return [list sh -c {cd "$0" && exec "$@"} $dir {*}$command] }
+
 # Runs the server with these arguments until it ends; a list of exit code and output.
 proc run_to_end {args} {
     set code 0
-    if {[catch {exec timeout 10 $::options(server) {*}$args </dev/null 2>@1} output how]} {
+    set command [in_folder $::work_dir [list timeout 10 $::options(server) {*}$args]]
+    if {[catch {exec {*}$command </dev/null 2>@1} output how]} {
         set code [lindex [dict get $how -errorcode] 2]
     }
     return [list $code $output]
@@ -17,7 +21,7 @@ proc with_server_command {command body} {
     set dir $::work_dir/raw.[incr ::server_count]
     file mkdir $dir
     set log $dir/log
-    set pipe [open [list | sh $::support/guard.sh $dir $log {*}$command 2>@stderr] w]
+    set pipe [open [list | sh $::support/guard.sh $dir $log {*}[in_folder $dir $command] 2>@stderr] w]
     assert {[wait_file $dir/pid]}
     set pid [string trim [read_file $dir/pid]]
     tell server $pid $log

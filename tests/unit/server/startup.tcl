@@ -83,7 +83,7 @@ tags {external:skip} {
 
     test {no configuration at all is told} {
         # The default port may be taken: the warning comes before that matters.
-        catch {exec timeout 1 $::options(server) </dev/null 2>@1} output
+        catch {exec {*}[in_folder $::work_dir [list timeout 1 $::options(server)]] </dev/null 2>@1} output
         assert_match "*no config file specified, using the default config*valkey.conf*" $output
         assert_match "*Running mode=standalone, port=6379.*" $output
     }
