@@ -2,7 +2,8 @@
 source [file join [file dirname [info script]] aof_util.tcl]
 
 proc check_aof {args} {
-    set program [file join [file dirname $::options(server)] valkey-check-aof]
+    set program $::work_dir/valkey-check-aof
+    if {![file exists $program]} { file link -symbolic $program [file normalize $::options(server)] }
     set code 0
     if {[catch {exec $program {*}$args 2>@1} output how]} {
         set code [lindex [dict get $how -errorcode] 2]
