@@ -289,3 +289,16 @@ proc wait_file {path {timeout_ms 5000}} {
 proc tail {path lines} {
     return [join [lrange [split [string trimright [read_file $path]] \n] end-[expr {$lines - 1}] end] \n]
 }
+
+# Runs the server's program under another name (valkey-check-rdb ...), with a redirection if need be: a list of exit
+# code and output.
+proc other_face {name args} {
+    set tool $::work_dir/$name
+    if {![file exists $tool]} { file link -symbolic $tool [file normalize $::options(server)] }
+    set code 0
+    if {[catch {exec $tool {*}$args 2>@1} output how]} {
+        set code [lindex [dict get $how -errorcode] 2]
+        regsub {\nchild process exited abnormally$} $output {} output
+    }
+    return [list $code $output]
+}

@@ -1,16 +1,7 @@
 # valkey-check-aof: what it finds, and what it mends.
 source [file join [file dirname [info script]] aof_util.tcl]
 
-proc check_aof {args} {
-    set program $::work_dir/valkey-check-aof
-    if {![file exists $program]} { file link -symbolic $program [file normalize $::options(server)] }
-    set code 0
-    if {[catch {exec $program {*}$args 2>@1} output how]} {
-        set code [lindex [dict get $how -errorcode] 2]
-        regsub {\nchild process exited abnormally$} $output {} output
-    }
-    return [list $code $output]
-}
+proc check_aof {args} { return [other_face valkey-check-aof {*}$args] }
 
 proc aof_in_folder {text} {
     set dir $::work_dir/check.[incr ::server_count]

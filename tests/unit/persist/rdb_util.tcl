@@ -79,17 +79,7 @@ proc rdb_file {magic body} {
     return $bytes[binary format w [crc64 $bytes]]
 }
 
-# The server's own check tool: the same program under another name. A list of exit code and output.
-proc check_rdb {args} {
-    set tool $::work_dir/valkey-check-rdb
-    if {![file exists $tool]} { file link -symbolic $tool [file normalize $::options(server)] }
-    set code 0
-    if {[catch {exec $tool {*}$args 2>@1} output how]} {
-        set code [lindex [dict get $how -errorcode] 2]
-        regsub {\nchild process exited abnormally$} $output {} output
-    }
-    return [list $code $output]
-}
+proc check_rdb {args} { return [other_face valkey-check-rdb {*}$args] }
 
 proc wait_for_save {{level 0}} {
     wait_for_condition 600 20 {[s $level rdb_bgsave_in_progress] == 0} else { fail "the background save does not end" }
