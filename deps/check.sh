@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks that what we build with and test with is there, and installs what is missing if it may.
 #
-#   deps/check.sh [build] [jemalloc] [test] [oracle] [lint] [valgrind] [--dry-run]
+#   deps/check.sh [build] [jemalloc] [tls] [test] [oracle] [lint] [valgrind] [--dry-run]
 #
 # Each word names a set of needs (below); without one, it is `build jemalloc`. The Makefile calls this before each
 # build, so the good case asks pkg-config once and starts nothing else. `--dry-run` prints the command and stops.
@@ -12,6 +12,8 @@ set -u
 
 # The oracle is the server that tests compare ours with. Tests that need it are skipped where there is none, and only
 # apt installs it: the comparisons are written for the version that Debian has.
+#
+# TLS (tls) is optional, too: a build without it says so when it is asked for.
 #
 # Each need is one line:  set | how to look | what to look for | apt | dnf | pacman | apk | brew
 #   how: pc (a pkg-config name; a/b means either of them), cmd (a program on the PATH).  A - means: has no package there.
@@ -25,9 +27,11 @@ build|pc|lua5.1-cjson|lua-cjson-dev|-|-|-|-
 build|pc|lua5.1-bitop|lua-bitop-dev|-|-|-|-
 build|pc|liblzf|liblzf-dev|liblzf-devel|liblzf|liblzf-dev|liblzf
 build|pc|libedit|libedit-dev|libedit-devel|libedit|libedit-dev|libedit
+tls|pc|openssl|libssl-dev|openssl-devel|openssl|openssl-dev|openssl@3
 jemalloc|pc|jemalloc|libjemalloc-dev|jemalloc-devel|jemalloc|jemalloc-dev|jemalloc
 test|pc|cmocka|libcmocka-dev|libcmocka-devel|cmocka|cmocka-dev|cmocka
 test|cmd|tclsh/tclsh8.6|tcl|tcl|tcl|tcl|tcl-tk
+test|cmd|openssl|openssl|openssl|openssl|openssl|openssl
 lint|cmd|gcc|gcc|gcc|gcc|gcc|gcc
 lint|cmd|clang|clang|clang|clang|clang|llvm
 lint|cmd|clang-format|clang-format|clang-tools-extra|clang|clang-extra-tools|clang-format
@@ -38,7 +42,7 @@ sets=; dry=
 for arg; do
     case $arg in
     --dry-run) dry=yes ;;
-    build | jemalloc | test | oracle | lint | valgrind) sets="$sets $arg" ;;
+    build | jemalloc | tls | test | oracle | lint | valgrind) sets="$sets $arg" ;;
     *) echo "deps/check.sh: unknown word '$arg'" >&2; exit 2 ;;
     esac
 done
@@ -92,7 +96,7 @@ else
 fi
 names=$(echo "$lacking" | cut -d'|' -f3 | tr '\n' ' ')
 packages=$(echo "$packages" | tr ' ' '\n' | grep -v '^-*$' | tr '\n' ' ')
-required=$(echo "$lacking" | grep -v '^oracle')
+required=$(echo "$lacking" | grep -Ev '^(oracle|tls)')
 
 say() { echo "deps: $*" >&2; }
 say "missing: $names"
@@ -134,4 +138,4 @@ rm -f "$log"
 lacking=$(missing)
 [ -n "$lacking" ] || exit 0
 say "still missing: $(echo "$lacking" | cut -d'|' -f3 | tr '\n' ' ')"
-[ -z "$(echo "$lacking" | grep -v '^oracle')" ] || exit 1
+[ -z "$(echo "$lacking" | grep -Ev '^(oracle|tls)')" ] || exit 1

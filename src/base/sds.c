@@ -242,6 +242,12 @@ void *sdsAllocPtr(const char *s) {
     return (void *)(s - headerSize(typeOf(s)));
 }
 
+sds sdsMove(sds s, zmoveFn *move, void *priv) {
+    size_t header = headerSize(typeOf(s));
+    char *now = move(priv, s - header);
+    return now ? now + header : NULL;
+}
+
 void sdssetlen(sds s, size_t len) {
     serverAssert(len <= capacity(s));
     setLen(s, len);

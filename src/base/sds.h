@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "base/zmalloc.h"
 
 typedef char *sds;
 
@@ -59,11 +60,12 @@ sds sdsdup(const char *s);
 sds sdstrynewlen(const void *init, size_t len); /* NULL when memory is refused */
 void sdsfree(sds s);                            /* NULL is fine */
 
-size_t sdsavail(const char *s);           /* bytes that fit without moving */
-size_t sdsAllocSize(const char *s);       /* bytes of the allocation, usable size */
-void *sdsAllocPtr(const char *s);         /* start of the allocation */
-void sdssetlen(sds s, size_t len);        /* len <= current capacity; writes the NUL */
-sds sdsMakeRoomFor(sds s, size_t addlen); /* grows generously: doubles up to 1 MiB, then by 1 MiB */
+size_t sdsavail(const char *s);                /* bytes that fit without moving */
+size_t sdsAllocSize(const char *s);            /* bytes of the allocation, usable size */
+void *sdsAllocPtr(const char *s);              /* start of the allocation */
+sds sdsMove(sds s, zmoveFn *move, void *priv); /* the string, where it is now; or NULL: it stays */
+void sdssetlen(sds s, size_t len);             /* len <= current capacity; writes the NUL */
+sds sdsMakeRoomFor(sds s, size_t addlen);      /* grows generously: doubles up to 1 MiB, then by 1 MiB */
 sds sdsMakeRoomForExact(sds s, size_t addlen);
 sds sdsShrink(sds s); /* gives back the spare room */
 sds sdsgrowzero(sds s, size_t len);

@@ -321,7 +321,8 @@ void zmallocGetStats(struct zmallocStats *out) {
     *out = (struct zmallocStats){.allocated = values[0],
                                  .active = values[1],
                                  .resident = values[2],
-                                 .muzzy = values[3] * (size_t)sysconf(_SC_PAGESIZE)};
+                                 .muzzy = values[3] * (size_t)sysconf(_SC_PAGESIZE),
+                                 .holes = zmallocHoles()};
 }
 
 void zmallocPurge(void) {
@@ -345,7 +346,9 @@ const char *zmallocName(void) {
 
 void zmallocGetStats(struct zmallocStats *out) {
     size_t rss = zmallocRss();
-    *out = (struct zmallocStats){.allocated = zmallocUsedMemory(), .active = rss, .resident = rss};
+    size_t used = zmallocUsedMemory();
+    *out = (struct zmallocStats){
+        .allocated = used, .active = rss, .resident = rss, .holes = rss > used ? rss - used : 0};
 }
 
 void zmallocPurge(void) {

@@ -43,8 +43,9 @@ const char *zmallocName(void);  /* as INFO mem_allocator prints it: "jemalloc-5.
 
 struct zmallocStats {
     size_t allocated, active, resident, muzzy;
+    size_t holes; /* in pages in use, between allocations */
 };
-/* Whole-process figures of the allocator; with libc, active and resident are RSS and muzzy is 0. */
+/* Whole-process figures of the allocator; with libc, active and resident are RSS, and muzzy is 0. */
 void zmallocGetStats(struct zmallocStats *out);
 /* In a fork child: gives the whole pages within these bytes back to the system. Their contents are lost, and
  * must not be used again; the memory stays allocated. */
@@ -54,3 +55,14 @@ void zmallocPurge(void); /* give free pages back to the system */
 bool zmallocReport(void (*write)(void *priv, const char *text), void *priv);
 void zmallocSetBackgroundThread(bool enable); /* jemalloc's purging thread; no-op on libc */
 void zmallocSetOomHandler(void (*fn)(size_t size));
+
+/* ---- Moving allocations together (zmalloc_move.c) ----
+ *
+ * What owns an allocation offers it: `move` copies it to a better place, frees it and returns the copy, whose
+ * address must then be put wherever the old one was; or NULL: it stays. Containers take such a function and
+ * hand it `priv`. */
+typedef void *zmoveFn(void *priv, void *ptr);
+bool zmallocCanMove(void);                /* does the allocator know where there are holes? */
+void *zmallocMove(void *priv, void *ptr); /* a zmoveFn; about 50 ns when it stays */
+void zmallocMoveAll(bool all);            /* for tests: every allocation moves, with any allocator */
+size_t zmallocHoles(void); /* bytes, as of the last zmallocGetStats, which has it in its answer */

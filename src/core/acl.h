@@ -39,7 +39,8 @@ enum aclDenial {
     ACL_DENIED_DB,
     ACL_DENIED_KEY,
     ACL_DENIED_CHANNEL,
-    ACL_DENIED_AUTH
+    ACL_DENIED_AUTH,
+    ACL_DENIED_CERTIFICATE
 };
 enum aclContext {
     ACL_TOPLEVEL, /* a client sent it, perhaps in MULTI */
@@ -71,6 +72,8 @@ bool aclUserAccepts(const struct aclUser *u, struct str password);
 void aclSetDefaultPassword(struct str password);
 /* A login failed: count it, and note it in ACL LOG under this name. */
 void aclNoteFailedAuth(struct client *c, struct str user);
+/* The same for a user that a TLS certificate names. */
+void aclNoteFailedCertificate(struct client *c, struct str user);
 
 void aclInit(void);  /* directives, INFO fields, the default user */
 void aclStart(void); /* after the configuration: its users or the file; exits(1) on errors */

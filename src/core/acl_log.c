@@ -32,11 +32,11 @@ struct logEntry {
 static struct list entries;
 static uint64_t next_id;
 static int64_t max_len;
-static uint64_t denied[ACL_DENIED_AUTH + 1]; /* by reason */
+static uint64_t denied[ACL_DENIED_CERTIFICATE + 1]; /* by reason */
 
 static const char *const reasons[] = {
     [ACL_DENIED_COMMAND] = "command", [ACL_DENIED_DB] = "database", [ACL_DENIED_KEY] = "key",
-    [ACL_DENIED_CHANNEL] = "channel", [ACL_DENIED_AUTH] = "auth",
+    [ACL_DENIED_CHANNEL] = "channel", [ACL_DENIED_AUTH] = "auth",   [ACL_DENIED_CERTIFICATE] = "tls-cert",
 };
 static const char *const contexts[] = {"toplevel", "multi", "lua"};
 
@@ -104,6 +104,10 @@ void aclNoteFailedAuth(struct client *c, struct str user) {
     aclLogAdd(c, ACL_DENIED_AUTH, ACL_TOPLEVEL, user, c->argv[0]);
 }
 
+void aclNoteFailedCertificate(struct client *c, struct str user) {
+    aclLogAdd(c, ACL_DENIED_CERTIFICATE, ACL_TOPLEVEL, user, STR(""));
+}
+
 /* ---- ACL LOG ---- */
 
 static void replyStringField(struct client *c, const char *name, struct str value) {
@@ -159,6 +163,7 @@ static sds logInfo(sds s) {
     s = infoField(s, "acl_access_denied_cmd:%llu", (unsigned long long)denied[ACL_DENIED_COMMAND]);
     s = infoField(s, "acl_access_denied_key:%llu", (unsigned long long)denied[ACL_DENIED_KEY]);
     s = infoField(s, "acl_access_denied_channel:%llu", (unsigned long long)denied[ACL_DENIED_CHANNEL]);
+    s = infoField(s, "acl_access_denied_tls_cert:%llu", (unsigned long long)denied[ACL_DENIED_CERTIFICATE]);
     return infoField(s, "acl_access_denied_db:%llu", (unsigned long long)denied[ACL_DENIED_DB]);
 }
 

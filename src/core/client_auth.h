@@ -10,5 +10,8 @@ void authNewClient(
     struct client *c); /* a connection starts: as the default user, if that needs no password */
 /* Checks and marks the client; on failure replies WRONGPASS and returns false. */
 bool authenticate(struct client *c, struct str user, struct str password);
+/* As that user without a password: who it is has been proved otherwise, by a certificate. False: there is no
+ * such user, or it is off; that goes to ACL LOG. */
+bool authAsUser(struct client *c, struct str user);
 void authLogout(struct client *c); /* back to what authNewClient made it (RESET) */
 void authInit(void); /* the checks of commands, from clients and from scripts: NOAUTH and NOPERM */

@@ -121,6 +121,7 @@ static bool setBool(const struct configDirective *d, struct str word, const char
         *err = "argument must be 'yes' or 'no'";
         return false;
     }
+    if (d->valid && !d->valid(yes ? "yes" : "no", err)) return false;
     *d->var.b = yes;
     return true;
 }
@@ -347,7 +348,8 @@ static bool changeIsReal(const struct configChange *ch) {
 static bool changesApply(struct configChange *changes, int count, int *failed, const char **err) {
     for (int i = 0; i < count; i++) {
         bool (*apply)(const char **) = changes[i].name->directive->apply;
-        bool done = apply == NULL || !changeIsReal(&changes[i]);
+        bool volatile_one = changes[i].name->directive->flags & CONFIG_VOLATILE;
+        bool done = apply == NULL || (!volatile_one && !changeIsReal(&changes[i]));
         for (int j = 0; j < i && !done; j++)
             done = changes[j].applied && changes[j].name->directive->apply == apply;
         if (done) continue;

@@ -34,6 +34,7 @@ enum {
     CONFIG_PERCENT = 1 << 8,       /* memory or a percentage (stored negative) */
     CONFIG_LINES =
         1 << 9, /* special: of the file only, any number of lines, each set once; get has them all */
+    CONFIG_VOLATILE = 1 << 10, /* what it names can change: apply, also when the value stays */
 };
 
 struct configEnum {
@@ -57,7 +58,7 @@ struct configDirective {
     /* After the new value is in place. False with *err set refuses it: the old value is put back. NULL:
      * nothing to do. Not called while the file is loaded. */
     bool (*apply)(const char **err);
-    /* Strings: may this be the value? */
+    /* Strings, and yes or no: may this be the value? */
     bool (*valid)(const char *value, const char **err);
     /* SPECIAL: set from words (argc >= 1; transactional: false changes nothing), and print the current value.
      */

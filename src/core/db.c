@@ -390,6 +390,21 @@ struct object *dbAnyKey(struct db *db, bool with_expire) {
     return hashtableFairRandomEntry(with_expire ? &db->expires : &db->keys);
 }
 
+struct object *dbMoveObject(struct db *db, struct object *o, zmoveFn *move, void *priv) {
+    struct object *now = move(priv, o);
+    if (!now) return o;
+    struct str key = objectKey(now);
+    uint64_t hash = hashBytes(key.ptr, key.len);
+    hashtableReplaceEntry(&db->keys, o, now, hash);
+    if (objectHasExpire(now)) hashtableReplaceEntry(&db->expires, o, now, hash);
+    return now;
+}
+
+void dbMoveTables(struct db *db, zmoveFn *move, void *priv) {
+    hashtableMoveArrays(&db->keys, move, priv);
+    hashtableMoveArrays(&db->expires, move, priv);
+}
+
 void dbIteratorInit(struct dbIterator *it, struct db *db) {
     hashtableInitIterator(&it->it, &db->keys, true);
 }

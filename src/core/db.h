@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/zmalloc.h"
 #include "core/object.h"
 #include "ds/hashtable.h"
 
@@ -119,6 +120,11 @@ void dbExpand(struct db *db, size_t keys);
 bool dbAddLoaded(struct db *db, struct object *o, uint64_t hash);
 /* Makes room for so many keys, so many of them with an expiry. False: not enough memory, no harm done. */
 bool dbTryExpand(struct db *db, size_t keys, size_t with_expire);
+
+/* ---- Moving in memory (core/defrag.h) ---- */
+/* The object's own allocation may move; use the result. Fine for the entry that dbScan has just passed. */
+struct object *dbMoveObject(struct db *db, struct object *o, zmoveFn *move, void *priv);
+void dbMoveTables(struct db *db, zmoveFn *move, void *priv); /* not while they are scanned */
 
 /* ---- Hash hints ---- */
 /* The round hands over the hashes it has computed for the keys of the running command, in argument order;

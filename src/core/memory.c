@@ -133,7 +133,8 @@ static sds infoMemory(sds s) {
     s = infoField(s, "allocator_muzzy:%zu", f.allocator.muzzy);
     s = humanField(s, "total_system_memory",
                    (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
-    s = wasteFields(s, "allocator_frag", "allocator_frag", f.allocator.active, f.allocator.allocated);
+    s = wasteFields(s, "allocator_frag", "allocator_frag", f.allocator.allocated + f.allocator.holes,
+                    f.allocator.allocated);
     s = wasteFields(s, "allocator_rss", "allocator_rss", f.allocator.resident, f.allocator.active);
     s = wasteFields(s, "rss_overhead", "rss_overhead", f.rss, f.allocator.resident);
     s = wasteFields(s, "mem_fragmentation", "mem_fragmentation", f.rss, f.used);

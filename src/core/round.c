@@ -534,6 +534,7 @@ void roundNested(void) {
     suspend(outer, running);
     current = outer + 1;
     giveArena(current);
+    connServePending();
     aeProcessEvents(server_el, AE_FILE_EVENTS | AE_DONT_WAIT);
     roundRun(); /* clients that had input already */
     clientsWritePending();

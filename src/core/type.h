@@ -8,6 +8,7 @@
 struct client;
 struct hashtable;
 struct db;
+struct defragCursor;
 struct pendingCommand;
 
 #define OBJ_TYPES_MAX 16
@@ -68,6 +69,10 @@ struct objectType {
     /* In a fork child, which will not look at this container again: gives its large blocks back to the system
      * (zmallocDismiss), so that the parent does not have to copy them when it writes. NULL: it has none. */
     void (*dismiss)(const struct object *o);
+    /* Defragmentation (core/defrag.h), for values behind a pointer: offers their allocations to defragMove,
+     * some with each call, and mends what points to those that moved. The value may change between the
+     * calls. True when there is more to do. */
+    bool (*defrag)(struct db *db, struct object *o, struct defragCursor *at);
     /* The commands that bring the value back under this key (core/rewrite.h), without its expiry. */
     void (*rewrite)(struct rioWriter *w, struct str key, const struct object *o);
 };

@@ -635,6 +635,33 @@ static bool nodeIsSound(const struct quicklist *ql, const struct qlNode *n) {
     return ok && (n->compressed || n->incompressible);
 }
 
+/* ---- Moving in memory ---- */
+
+static struct qlNode *nodeMove(struct quicklist *ql, struct qlNode *n, zmoveFn *move, void *priv) {
+    void *data = move(priv, n->data);
+    if (data) n->data = data;
+    struct qlNode *now = move(priv, n);
+    if (!now) return n;
+    *(now->prev ? &now->prev->next : &ql->head) = now;
+    *(now->next ? &now->next->prev : &ql->tail) = now;
+    return now;
+}
+
+struct quicklist *qlMove(struct quicklist *ql, uint64_t *cursor, uint32_t nodes, zmoveFn *move, void *priv) {
+    if (*cursor == 0) {
+        struct quicklist *now = move(priv, ql);
+        if (now) ql = now;
+    }
+    uint64_t at = *cursor;
+    struct qlNode *n = at < ql->count ? nodeAt(ql, &at) : NULL;
+    for (*cursor -= at; n && nodes; n = n->next, nodes--) {
+        n = nodeMove(ql, n, move, priv);
+        *cursor += n->count;
+    }
+    if (!n) *cursor = 0;
+    return ql;
+}
+
 bool qlCheck(const struct quicklist *ql) {
     uint64_t count = 0, nodes = 0;
     const struct qlNode *prev = NULL;

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "base/zmalloc.h"
 #include "ds/listpack.h"
 
 #define QL_ELEMENT_MAX (UINT32_MAX - 64)
@@ -115,6 +116,11 @@ void qlForEachNode(const struct quicklist *ql, void (*fn)(void *priv, const stru
 /* Step 0, 1, 2 ... fetch what an operation at that end will touch, each behind what the one before fetched,
  * until it returns false. `at` is NULL before step 0. */
 bool qlPrefetch(const struct quicklist *ql, enum qlEnd end, int step, const void **at);
+
+/* Lets every allocation move, those of up to `nodes` nodes with each call; the list may change between the
+ * calls. Start with *cursor == 0; it is 0 again at the end. Returns the list. Getting to where the last call
+ * ended takes as long as qlCursorSeek, without unpacking. */
+struct quicklist *qlMove(struct quicklist *ql, uint64_t *cursor, uint32_t nodes, zmoveFn *move, void *priv);
 
 /* Are all invariants true? O(n), for tests. */
 bool qlCheck(const struct quicklist *ql);

@@ -594,6 +594,48 @@ void raxDestroy(struct rax *r, void (*freeValue)(void *value)) {
     *r = (struct rax){.change = r->change + 1};
 }
 
+/* ---- Moving in memory ---- */
+
+#define SEEN_MAX 32
+
+/* Offers the nodes above where the iterator stands. Most were so at the last step: those are in `seen`.
+ * Returns the slot of the value. */
+static void **movePath(struct rax *r, struct raxIterator *it, void **seen, zmoveFn *move, void *priv) {
+    void **slot = &r->root;
+    for (size_t i = 0; i < it->depth; i++) {
+        struct raxStep *step = &it->path[i];
+        if (i >= SEEN_MAX || seen[i] != step->node) {
+            size_t size = zmallocSize(step->node);
+            void *now = move(priv, step->node);
+            if (now) {
+                r->bytes += zmallocSize(now) - size;
+                *slot = step->node = now;
+            }
+            if (i < SEEN_MAX) seen[i] = step->node;
+        }
+        struct node *n = step->node;
+        slot = step->child < 0 ? n->slots : &childSlots(n)[step->child];
+    }
+    return slot;
+}
+
+bool raxMove(struct rax *r, const char *op, struct str key, size_t keys, zmoveFn *move, raxValueFn *value,
+             void *priv) {
+    void *seen[SEEN_MAX] = {NULL};
+    struct raxIterator it;
+    raxStart(&it, r);
+    bool more = raxSeek(&it, op, key);
+    for (; more && keys; keys--, more = raxNext(&it)) {
+        void **slot = movePath(r, &it, seen, move, priv);
+        if (!value) continue;
+        void *now = value(priv, it.key, it.value);
+        *slot = isValue(*slot) ? valueSlot(now) : now;
+    }
+    raxStop(&it);
+    r->change++;
+    return more;
+}
+
 /* ---- Checks ---- */
 
 struct tally {

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "base/zmalloc.h"
 
 /* 32 bytes, meant to be embedded. Fields are private to rax.c, except `size`. */
 struct rax {
@@ -69,6 +70,13 @@ bool raxSeek(struct raxIterator *it, const char *op, struct str key);
 bool raxNext(struct raxIterator *it); /* false past the end; the iterator must be sought again then */
 bool raxPrev(struct raxIterator *it);
 void raxStop(struct raxIterator *it);
+
+/* Lets the nodes move that lead to the keys from a place on (op and key as in raxSeek), up to `keys` of them,
+ * and offers each key's value to `value` (may be NULL), which returns where that is now, and must not change
+ * the tree. True when there are more keys. O(keys, and their length). */
+typedef void *raxValueFn(void *priv, struct str key, void *value);
+bool raxMove(struct rax *r, const char *op, struct str key, size_t keys, zmoveFn *move, raxValueFn *value,
+             void *priv);
 
 /* Checks every invariant; for tests. Asserts on failure. */
 void raxVerify(const struct rax *r);

@@ -29,6 +29,8 @@
 
 #define KEEPALIVE_PROBES 3
 
+static struct list pending_input = {{&pending_input.head, &pending_input.head}, 0};
+
 /* ---- The types ----------------------------------------------------------------------------------------- */
 
 static void onReadable(struct aeEventLoop *el, int fd, void *data, int mask) {
@@ -91,16 +93,6 @@ static void socketSetWriteHandler(struct connection *conn, connHandler *fn) {
     }
 static const struct connType tcp_type = SOCKET_TYPE("tcp");
 static const struct connType unix_type = SOCKET_TYPE("unix");
-
-static struct connection *connCreate(const struct connType *type, struct aeEventLoop *el, int fd) {
-    struct connection *conn = zcalloc(1, sizeof(*conn));
-    conn->type = type;
-    conn->el = el;
-    conn->fd = fd;
-    netSetNonBlock(fd, true);
-    fcntl(fd, F_SETFD, FD_CLOEXEC);
-    return conn;
-}
 
 static bool setOption(int fd, int level, int option, int value) {
     return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
@@ -242,15 +234,51 @@ static bool unixAddress(const char *path, union address *a) {
 
 /* ---- Public API ---------------------------------------------------------------------------------------- */
 
-struct connection *connCreateTcp(struct aeEventLoop *el, int fd, int keepalive_s) {
-    struct connection *conn = connCreate(&tcp_type, el, fd);
-    setOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+void connInit(struct connection *conn, const struct connType *type, struct aeEventLoop *el, int fd,
+              int keepalive_s) {
+    conn->type = type;
+    conn->el = el;
+    conn->fd = fd;
+    netSetNonBlock(fd, true);
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    if (keepalive_s >= 0) setOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     if (keepalive_s > 0) setKeepAlive(fd, keepalive_s);
+}
+
+struct connection *connCreateTcp(struct aeEventLoop *el, int fd, int keepalive_s) {
+    struct connection *conn = zcalloc(1, sizeof(*conn));
+    connInit(conn, &tcp_type, el, fd, keepalive_s);
     return conn;
 }
 
 struct connection *connCreateUnix(struct aeEventLoop *el, int fd) {
-    return connCreate(&unix_type, el, fd);
+    struct connection *conn = zcalloc(1, sizeof(*conn));
+    connInit(conn, &unix_type, el, fd, -1);
+    return conn;
+}
+
+void connSetPending(struct connection *conn, bool pending) {
+    if (listLinked(&conn->pending_node) == pending) return;
+    if (pending)
+        listAddTail(&pending_input, &conn->pending_node);
+    else
+        listRemove(&pending_input, &conn->pending_node);
+}
+
+bool connHasPending(void) {
+    return pending_input.length > 0;
+}
+
+/* Handlers may close any connection: each turn of this loop starts from the head, with as many turns as there
+ * were connections; one that is still marked after its turn has gone to the tail. */
+void connServePending(void) {
+    for (size_t left = pending_input.length; left && pending_input.length; left--) {
+        struct listNode *node = listFirst(&pending_input);
+        listRemove(&pending_input, node);
+        listAddTail(&pending_input, node);
+        struct connection *conn = listEntry(node, struct connection, pending_node);
+        conn->read_handler(conn);
+    }
 }
 
 /* The other end of a unix socket has no name: both ends go by the path of the listening one. */

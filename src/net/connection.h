@@ -1,6 +1,6 @@
-/* connection.h - a byte stream to a peer, whatever carries it: TCP, unix socket, later TLS.
+/* connection.h - a byte stream to a peer, whatever carries it: TCP, unix socket, TLS (tls.h).
  *
- * The type is a table of functions; TLS registers another one. All sockets are non-blocking. */
+ * The type is a table of functions. All sockets are non-blocking. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "base/list.h"
 #include "base/sds.h"
 #include "net/ae.h"
 
@@ -22,7 +23,6 @@ struct connType {
     void (*close)(struct connection *conn);                                       /* frees the connection */
     void (*setReadHandler)(struct connection *conn, connHandler *fn);             /* NULL removes */
     void (*setWriteHandler)(struct connection *conn, connHandler *fn);
-    bool (*hasPending)(struct connection *conn); /* decrypted bytes that poll does not see; NULL: never */
 };
 
 struct connection {
@@ -32,12 +32,26 @@ struct connection {
     int last_errno;
     void *data; /* owner's */
     connHandler *read_handler, *write_handler;
+    struct listNode pending_node; /* see connSetPending */
 };
 
 /* Take over an accepted fd: non-blocking, close-on-exec; tcp: TCP_NODELAY and keep-alive (seconds, 0: off).
  */
 struct connection *connCreateTcp(struct aeEventLoop *el, int fd, int keepalive_s);
 struct connection *connCreateUnix(struct aeEventLoop *el, int fd);
+
+/* For types that take more from the socket than their reader asks for (TLS). While a connection of an event
+ * loop is marked, it has input that poll does not see; connServePending, once a turn before the loop sleeps,
+ * calls the read handlers of such connections, and while connHasPending the loop must not sleep. Of the main
+ * thread only. */
+void connSetPending(struct connection *conn, bool pending);
+void connServePending(void);
+bool connHasPending(void);
+
+/* For the types: the part of a socket's connection that they share. TCP options are set where keepalive_s >=
+ * 0. */
+void connInit(struct connection *conn, const struct connType *type, struct aeEventLoop *el, int fd,
+              int keepalive_s);
 
 static inline ssize_t connRead(struct connection *c, void *buf, size_t len) {
     return c->type->read(c, buf, len);

@@ -1,7 +1,8 @@
 /* listen.c - listening sockets and accept; see listen.h.
  *
- * The addresses of `bind` are tried in order. One with a leading '-' may be missing on this host; any other
- * failure stops the start, or refuses CONFIG SET and brings back the old sockets. */
+ * TCP and TLS have a port each, and a socket for each address of `bind`. The addresses are tried in order.
+ * One with a leading '-' may be missing on this host; any other failure stops the start, or refuses CONFIG
+ * SET and brings back the old sockets. */
 #include "server/listen.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/zmalloc.h"
+#include "core/acl.h"
 #include "core/client.h"
 #include "core/client_auth.h"
 #include "core/config.h"
@@ -18,26 +20,42 @@
 #include "core/info.h"
 #include "net/ae.h"
 #include "net/connection.h"
+#include "server/tls_server.h"
 
 #define BIND_MAX     16
 #define RESERVED_FDS 32 /* log, epoll, files of our own */
 
 static sds bind_addr[BIND_MAX];
 static int bind_count;
-static int64_t port, tcp_backlog, tcp_keepalive, maxclients, unixsocketperm, accepts_per_cycle;
+static int64_t tcp_backlog, tcp_keepalive, maxclients, unixsocketperm, accepts_per_cycle,
+    tls_accepts_per_cycle;
 static bool protected_mode;
 static sds unixsocket;
 
-static int tcp_fds[BIND_MAX], tcp_count, unix_fd = -1;
+/* The sockets of one port, one for each address. */
+struct group {
+    const char *name;
+    int64_t port; /* 0: off */
+    aeFileProc *accept;
+    int fds[BIND_MAX], count;
+};
+static void acceptTcp(struct aeEventLoop *el, int fd, void *data, int mask);
+static void acceptTls(struct aeEventLoop *el, int fd, void *data, int mask);
+static struct group tcp = {.name = "tcp", .accept = acceptTcp}, tls = {.name = "tls", .accept = acceptTls};
+static int unix_fd = -1;
 static bool started;
 
 int listenPort(void) {
-    return (int)port;
+    return (int)(tcp.port ? tcp.port : tls.port);
+}
+
+int listenTlsPort(void) {
+    return (int)tls.port;
 }
 
 sds listenAppendName(sds s) {
-    if (port == 0) return sdscat(s, unixsocket ? unixsocket : "");
-    return sdscatprintf(s, "%s:%d", bind_count ? bind_addr[0] : "*", (int)port);
+    if (listenPort() == 0) return sdscat(s, unixsocket ? unixsocket : "");
+    return sdscatprintf(s, "%s:%d", bind_count ? bind_addr[0] : "*", listenPort());
 }
 
 /* ---- Accept ---- */
@@ -49,16 +67,24 @@ static void refuse(struct connection *conn, const char *msg) {
     clientstats.rejected++;
 }
 
+static bool isFull(struct connection *conn) {
+    if (clients.length < (size_t)maxclients) return false;
+    refuse(conn, "-ERR max number of clients reached\r\n"); /* over TLS nobody can read it yet */
+    return true;
+}
+
+static const char *unprotected(const struct connection *conn) {
+    if (!protected_mode || authPasswordSet() || connIsLocal(conn)) return NULL;
+    return "-DENIED This server is in protected mode: no password is set for the default user, so only "
+           "clients on the same machine may connect. Set a password with CONFIG SET requirepass, or turn "
+           "the protection off with CONFIG SET protected-mode no.\r\n";
+}
+
 static void acceptOne(struct connection *conn, bool unix_socket) {
-    if (clients.length >= (size_t)maxclients) {
-        refuse(conn, "-ERR max number of clients reached\r\n");
-        return;
-    }
-    if (protected_mode && !unix_socket && !authPasswordSet() && !connIsLocal(conn)) {
-        refuse(conn,
-               "-DENIED This server is in protected mode: no password is set for the default user, so only "
-               "clients on the same machine may connect. Set a password with CONFIG SET requirepass, or turn "
-               "the protection off with CONFIG SET protected-mode no.\r\n");
+    if (isFull(conn)) return;
+    const char *denied = unix_socket ? NULL : unprotected(conn);
+    if (denied) {
+        refuse(conn, denied);
         return;
     }
     struct client *c = clientCreate(conn);
@@ -67,52 +93,104 @@ static void acceptOne(struct connection *conn, bool unix_socket) {
     clientstats.connections++;
 }
 
-static void acceptHandler(struct aeEventLoop *el, int fd, void *data, int mask) {
+/* Calls netAccept at most `most` times; -1 when nobody waits any more. */
+static int nextWaiting(int fd, int64_t *most) {
+    if ((*most)-- <= 0) return -1;
+    int client_fd = netAccept(fd);
+    if (client_fd < 0 && errno != EAGAIN)
+        serverLog(LL_WARNING, "Accepting client connection: %s", strerror(errno));
+    return client_fd;
+}
+
+static void acceptTcp(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)data, (void)mask;
-    bool unix_socket = fd == unix_fd;
-    for (int64_t i = 0; i < accepts_per_cycle; i++) {
-        int client_fd = netAccept(fd);
-        if (client_fd < 0) {
-            if (errno != EAGAIN) serverLog(LL_WARNING, "Accepting client connection: %s", strerror(errno));
-            return;
+    int64_t most = accepts_per_cycle;
+    for (int client_fd; (client_fd = nextWaiting(fd, &most)) >= 0;)
+        acceptOne(connCreateTcp(el, client_fd, (int)tcp_keepalive), false);
+}
+
+static void acceptUnix(struct aeEventLoop *el, int fd, void *data, int mask) {
+    (void)data, (void)mask;
+    int64_t most = accepts_per_cycle;
+    for (int client_fd; (client_fd = nextWaiting(fd, &most)) >= 0;)
+        acceptOne(connCreateUnix(el, client_fd), true);
+}
+
+static void takeCertificateUser(struct client *c) {
+    sds user = tlsServerUser(c->conn);
+    if (user && authAsUser(c, sdsview(user)))
+        serverLog(LL_VERBOSE, "A TLS client is user '%s' by its certificate", user);
+    sdsfree(user);
+}
+
+/* The other half of acceptOne, when the handshake is over. */
+static void tlsReady(struct connection *conn, const char *error) {
+    struct client *c = conn->data;
+    if (c->flags & CLIENT_CLOSE_ASAP) return;
+    if (error) {
+        serverLog(LL_WARNING, "Error accepting a client connection: %s (addr=%s laddr=%s)", error,
+                  clientPeerName(c), clientSockName(c));
+        clientClose(c);
+        return;
+    }
+    const char *denied = unprotected(conn);
+    if (denied) {
+        (void)connWritev(conn, &(struct iovec){(void *)denied, strlen(denied)}, 1); /* best effort */
+        clientstats.rejected++;
+        clientClose(c);
+        return;
+    }
+    authNewClient(c);
+    takeCertificateUser(c);
+    clientstats.connections++;
+}
+
+/* A client from the beginning, so that time-outs, CLIENT LIST and maxclients see those that shake hands. */
+static void acceptTls(struct aeEventLoop *el, int fd, void *data, int mask) {
+    (void)data, (void)mask;
+    int64_t most = tls_accepts_per_cycle;
+    for (int client_fd; (client_fd = nextWaiting(fd, &most)) >= 0;) {
+        struct connection *conn = tlsAccept(el, tlsServerCurrent(), client_fd, (int)tcp_keepalive, tlsReady);
+        if (!conn) {
+            serverLog(LL_WARNING, "Error accepting a client connection: no memory");
+            close(client_fd);
+            continue;
         }
-        struct connection *conn =
-            unix_socket ? connCreateUnix(el, client_fd) : connCreateTcp(el, client_fd, (int)tcp_keepalive);
-        acceptOne(conn, unix_socket);
+        if (!isFull(conn)) clientCreate(conn)->user = aclDefaultUser();
     }
 }
 
 /* ---- Listen ---- */
 
-static void closeTcp(void) {
-    for (int i = 0; i < tcp_count; i++) {
-        aeDeleteFileEvent(server_el, tcp_fds[i], AE_READABLE);
-        close(tcp_fds[i]);
+static void closeGroup(struct group *g) {
+    for (int i = 0; i < g->count; i++) {
+        aeDeleteFileEvent(server_el, g->fds[i], AE_READABLE);
+        close(g->fds[i]);
     }
-    tcp_count = 0;
+    g->count = 0;
 }
 
-static bool openTcp(void) {
-    if (port == 0) return true;
+static bool openGroup(struct group *g) {
+    if (g->port == 0) return true;
     for (int i = 0; i < bind_count; i++) {
         bool optional = bind_addr[i][0] == '-', unsupported = false;
         const char *addr = bind_addr[i] + optional;
         char err[256];
-        int fd = netListenTcp(addr, (int)port, (int)tcp_backlog, &unsupported, err, sizeof err);
+        int fd = netListenTcp(addr, (int)g->port, (int)tcp_backlog, &unsupported, err, sizeof err);
         if (fd < 0) {
             if ((optional && (unsupported || errno == EADDRNOTAVAIL)) || (unsupported && bind_count > 1))
                 continue;
             serverLog(LL_WARNING, "Warning: Could not create server TCP listening socket %s:%d: %s", addr,
-                      (int)port, err);
-            closeTcp();
+                      (int)g->port, err);
+            closeGroup(g);
             return false;
         }
-        if (aeCreateFileEvent(server_el, fd, AE_READABLE, acceptHandler, NULL) < 0) {
+        if (aeCreateFileEvent(server_el, fd, AE_READABLE, g->accept, NULL) < 0) {
             close(fd);
-            closeTcp();
+            closeGroup(g);
             return false;
         }
-        tcp_fds[tcp_count++] = fd;
+        g->fds[g->count++] = fd;
     }
     return true;
 }
@@ -125,16 +203,24 @@ static void openUnix(void) {
         serverLog(LL_WARNING, "Failed opening Unix socket: bind: %s", err);
         exit(1);
     }
-    aeCreateFileEvent(server_el, unix_fd, AE_READABLE, acceptHandler, NULL);
+    aeCreateFileEvent(server_el, unix_fd, AE_READABLE, acceptUnix, NULL);
+}
+
+static void openOrExit(struct group *g) {
+    if (openGroup(g)) return;
+    serverLog(LL_WARNING, "Failed listening on port %d (%s), aborting.", (int)g->port, g->name);
+    exit(1);
 }
 
 void listenStart(void) {
-    if (!openTcp()) {
-        serverLog(LL_WARNING, "Failed listening on port %d (tcp), aborting.", (int)port);
+    openOrExit(&tcp);
+    if (tls.port && !tlsServerConfigure()) {
+        serverLog(LL_WARNING, "Failed to configure TLS. Check logs for more info.");
         exit(1);
     }
+    openOrExit(&tls);
     openUnix();
-    if (tcp_count == 0 && unix_fd < 0) {
+    if (tcp.count == 0 && tls.count == 0 && unix_fd < 0) {
         serverLog(LL_WARNING, "Configured to not listen anywhere, exiting.");
         exit(1);
     }
@@ -142,7 +228,8 @@ void listenStart(void) {
 }
 
 void listenStop(void) {
-    closeTcp();
+    closeGroup(&tcp);
+    closeGroup(&tls);
     if (unix_fd < 0) return;
     aeDeleteFileEvent(server_el, unix_fd, AE_READABLE);
     close(unix_fd);
@@ -153,8 +240,9 @@ void listenStop(void) {
 }
 
 void listenAnnounce(void) {
-    if (tcp_count) serverLog(LL_NOTICE, "Ready to accept connections tcp");
+    if (tcp.count) serverLog(LL_NOTICE, "Ready to accept connections tcp");
     if (unix_fd >= 0) serverLog(LL_NOTICE, "Ready to accept connections unix");
+    if (tls.count) serverLog(LL_NOTICE, "Ready to accept connections tls");
 }
 
 /* ---- Limits ---- */
@@ -200,12 +288,24 @@ static bool applyMaxclients(const char **err) {
 }
 
 /* When it fails, the registry puts the old value back and calls it again. */
-static bool reopen(const char **err) {
+static bool reopen(struct group *g, const char **err) {
     if (!started) return true;
-    closeTcp();
-    if (openTcp()) return true;
+    closeGroup(g);
+    if (openGroup(g)) return true;
     *err = "Unable to listen on this port. Check server logs.";
     return false;
+}
+
+static bool reopenTcp(const char **err) {
+    return reopen(&tcp, err);
+}
+
+static bool reopenTls(const char **err) {
+    if (started && tls.port && !tlsServerConfigure()) {
+        *err = "Unable to update TLS configuration. Check server logs.";
+        return false;
+    }
+    return reopen(&tls, err);
 }
 
 static bool setBind(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
@@ -223,7 +323,7 @@ static bool setBind(const struct configDirective *d, int argc, const struct str 
     }
     sds *drop = old;
     int drop_count = old_count;
-    bool ok = !started || reopen(err);
+    bool ok = reopen(&tcp, err) && reopen(&tls, err);
     if (!ok) {
         sds bad[BIND_MAX];
         int bad_count = bind_count;
@@ -231,7 +331,9 @@ static bool setBind(const struct configDirective *d, int argc, const struct str 
         memcpy(bind_addr, old, sizeof old);
         bind_count = old_count;
         *err = "Failed to bind to specified addresses.";
-        openTcp();
+        const char *ignored;
+        reopen(&tcp, &ignored);
+        reopen(&tls, &ignored);
         for (int i = 0; i < bad_count; i++) sdsfree(bad[i]);
         return false;
     }
@@ -246,15 +348,18 @@ static sds getBind(const struct configDirective *d) {
     return s;
 }
 
+static sds groupInfo(sds s, int *n, const struct group *g) {
+    if (g->count == 0) return s;
+    s = sdscatprintf(s, "listener%d:name=%s", (*n)++, g->name);
+    for (int i = 0; i < bind_count; i++) s = sdscatprintf(s, ",bind=%s", bind_addr[i]);
+    return sdscatprintf(s, ",port=%d\r\n", (int)g->port);
+}
+
 static sds serverInfo(sds s) {
     int n = 0;
-    if (tcp_count) {
-        s = sdscatprintf(s, "listener%d:name=tcp", n++);
-        for (int i = 0; i < bind_count; i++) s = sdscatprintf(s, ",bind=%s", bind_addr[i]);
-        s = sdscatprintf(s, ",port=%d\r\n", (int)port);
-    }
-    if (unix_fd >= 0) s = infoField(s, "listener%d:name=unix,bind=%s", n, unixsocket);
-    return s;
+    s = groupInfo(s, &n, &tcp);
+    if (unix_fd >= 0) s = infoField(s, "listener%d:name=unix,bind=%s", n++, unixsocket);
+    return groupInfo(s, &n, &tls);
 }
 
 static sds clientsInfo(sds s) {
@@ -263,12 +368,15 @@ static sds clientsInfo(sds s) {
 
 void listenRegister(void) {
     static struct configDirective directives[] = {
-        CONFIG_INT("port", NULL, CONFIG_MODIFIABLE, &port, 6379, 0, 65535, reopen),
+        CONFIG_INT("port", NULL, CONFIG_MODIFIABLE, &tcp.port, 6379, 0, 65535, reopenTcp),
+        CONFIG_INT("tls-port", NULL, CONFIG_MODIFIABLE, &tls.port, 0, 0, 65535, reopenTls),
         CONFIG_INT("tcp-backlog", NULL, 0, &tcp_backlog, 511, 0, INT32_MAX, NULL),
         CONFIG_INT("tcp-keepalive", NULL, CONFIG_MODIFIABLE, &tcp_keepalive, 300, 0, INT32_MAX, NULL),
         CONFIG_INT("maxclients", NULL, CONFIG_MODIFIABLE, &maxclients, 10000, 1, INT32_MAX, applyMaxclients),
         CONFIG_INT("max-new-connections-per-cycle", NULL, CONFIG_MODIFIABLE, &accepts_per_cycle, 10, 1, 1000,
                    NULL),
+        CONFIG_INT("max-new-tls-connections-per-cycle", NULL, CONFIG_MODIFIABLE, &tls_accepts_per_cycle, 1, 1,
+                   1000, NULL),
         CONFIG_BOOL("protected-mode", NULL, CONFIG_MODIFIABLE, &protected_mode, true, NULL),
         CONFIG_STRING("unixsocket", NULL, CONFIG_EMPTY_IS_NULL, &unixsocket, NULL, NULL, NULL),
         CONFIG_INT("unixsocketperm", NULL, CONFIG_OCTAL, &unixsocketperm, 0, 0, 0777, NULL),

@@ -27,6 +27,7 @@
 #include "core/cron.h"
 #include "core/db.h"
 #include "core/debug.h"
+#include "core/defrag.h"
 #include "core/dump.h"
 #include "core/evict.h"
 #include "core/generic.h"
@@ -44,6 +45,7 @@
 #include "core/round.h"
 #include "core/tracking.h"
 #include "net/ae.h"
+#include "net/connection.h"
 #include "persist/check.h"
 #include "persist/snapshot.h"
 #include "persist/aof.h"
@@ -53,6 +55,7 @@
 #include "server/process.h"
 #include "server/server_info.h"
 #include "server/shutdown.h"
+#include "server/tls_server.h"
 #include "server/watchdog.h"
 #include "types/list.h"
 #include "types/hash.h"
@@ -152,6 +155,7 @@ static void registerRooms(void) {
     rdbInit();
     cpulistInit();
     listenRegister();
+    tlsServerRegister();
     crashRegister();
     watchdogRegister();
     clientCoreInit();
@@ -163,6 +167,7 @@ static void registerRooms(void) {
     commandInit();
     dbRegister();
     blockingInit();
+    defragInit();
     multiInit();
     pubsubInit();
     trackingInit();
@@ -201,12 +206,13 @@ static void registerRooms(void) {
 }
 
 static void beforeSleep(struct aeEventLoop *el) {
+    connServePending();
     blockingHandleReady();
     roundRun(); /* clients unblocked since */
     beforeSleepRun();
     clientsWritePending();
     clientFreeClosed();
-    aeSetDontWait(el, roundPending());
+    aeSetDontWait(el, roundPending() || connHasPending());
     serverInfoSleep();
 }
 

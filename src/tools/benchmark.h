@@ -10,6 +10,7 @@
 
 #include "base/sds.h"
 #include "tools/benchmark_latencies.h"
+#include "tools/tool_tls.h"
 
 #define BENCH_MAX_SERVERS 16
 #define BENCH_MAX_THREADS 256
@@ -25,6 +26,7 @@ struct benchOptions {
     struct benchServer servers[BENCH_MAX_SERVERS]; /* the first is the main one, the others come from --vs */
     int server_count;
     const char *user, *password;
+    struct toolTls tls;
     int db;
     int clients, threads, pipeline, data_size, rounds;
     int64_t requests;
@@ -44,13 +46,14 @@ struct benchOptions {
 /* Fills *o from the command line, or prints what is wrong and exits. */
 void benchParseOptions(struct benchOptions *o, int argc, char **argv);
 
-/* valkey://[user[:password]@]host[:port][/db], also redis://; exits when it is none. */
+/* valkey://[user[:password]@]host[:port][/db], also redis://, valkeys:// and rediss:// (TLS); exits when it
+ * is none. */
 void benchParseUri(struct benchOptions *o, const char *uri);
 
 /* ---- One synchronous connection, for handshakes and INFO ---- */
 
-/* Connect, authenticate, select the database. The fd is blocking. -1 and *err. */
-int benchConnect(const struct benchOptions *o, const struct benchServer *server, sds *err);
+/* Connect, authenticate, select the database. The connection does not wait. NULL and *err. */
+struct connection *benchConnect(const struct benchOptions *o, const struct benchServer *server, sds *err);
 /* User and system CPU seconds that the server has used so far; false when it cannot be told. */
 bool benchServerCpu(const struct benchOptions *o, const struct benchServer *server, double *seconds,
                     sds *err);

@@ -1,16 +1,15 @@
 /* benchmark_link.c - the few synchronous exchanges of the benchmark: AUTH, SELECT and INFO.
  *
- * One command out, one reply in, on a blocking socket. A connection that has shaken hands is given to a
- * thread, which makes it non-blocking. */
+ * One command out, one reply in, waiting for the socket where need be. A connection that has shaken hands is
+ * given to a thread. */
 #include "tools/benchmark.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/num.h"
+#include "net/ae.h"
 #include "net/connection.h"
 #include "net/resp.h"
 
@@ -21,10 +20,16 @@ static sds fail(sds *err, const char *text) {
     return NULL;
 }
 
-static bool sendAll(int fd, const char *p, size_t len) {
+/* After a read or write that gave n: true when it is worth another try, now that the socket is ready. */
+static bool waited(struct connection *conn, ssize_t n, int mask) {
+    if (n < 0 && errno == EAGAIN) return aeWait(conn->fd, mask, -1) > 0;
+    return n < 0 && errno == EINTR;
+}
+
+static bool sendAll(struct connection *conn, const char *p, size_t len) {
     while (len) {
-        ssize_t n = send(fd, p, len, MSG_NOSIGNAL);
-        if (n <= 0 && errno != EINTR) return false;
+        ssize_t n = connWritev(conn, &(struct iovec){(void *)p, len}, 1);
+        if (n <= 0 && !waited(conn, n, AE_WRITABLE)) return false;
         if (n <= 0) continue;
         p += n;
         len -= (size_t)n;
@@ -48,9 +53,9 @@ static sds textOf(const struct respReply *reply) {
 }
 
 /* The text of the reply, or NULL and *err when it is an error or does not come. */
-static sds call(int fd, int argc, const char *const *argv, sds *err) {
+static sds call(struct connection *conn, int argc, const char *const *argv, sds *err) {
     sds request = encode(argc, argv);
-    bool sent = sendAll(fd, request, sdslen(request));
+    bool sent = sendAll(conn, request, sdslen(request));
     sdsfree(request);
     if (!sent) return fail(err, strerror(errno));
     sds in = sdsempty();
@@ -58,8 +63,8 @@ static sds call(int fd, int argc, const char *const *argv, sds *err) {
     int64_t size = 0;
     while (size == 0) {
         in = sdsMakeRoomFor(in, 16 * 1024);
-        ssize_t n = recv(fd, in + sdslen(in), sdsavail(in), 0);
-        if (n < 0 && errno == EINTR) continue;
+        ssize_t n = connRead(conn, in + sdslen(in), sdsavail(in));
+        if (waited(conn, n, AE_READABLE)) continue;
         if (n <= 0) break;
         sdssetlen(in, sdslen(in) + (size_t)n);
         size = respReadReply(in, sdslen(in), &reply);
@@ -76,41 +81,44 @@ static sds call(int fd, int argc, const char *const *argv, sds *err) {
     return text;
 }
 
-static bool callOk(int fd, int argc, const char *const *argv, sds *err) {
-    sds text = call(fd, argc, argv, err);
+static bool callOk(struct connection *conn, int argc, const char *const *argv, sds *err) {
+    sds text = call(conn, argc, argv, err);
     sdsfree(text);
     return text != NULL;
 }
 
-static bool handshake(const struct benchOptions *o, int fd, sds *err) {
+static bool handshake(const struct benchOptions *o, struct connection *conn, sds *err) {
     if (o->password) {
         const char *with_user[] = {"AUTH", o->user, o->password}, *plain[] = {"AUTH", o->password};
-        if (!(o->user ? callOk(fd, 3, with_user, err) : callOk(fd, 2, plain, err))) return false;
+        if (!(o->user ? callOk(conn, 3, with_user, err) : callOk(conn, 2, plain, err))) return false;
     }
     const char *hello[] = {"HELLO", "3"}, *tracking[] = {"CLIENT", "TRACKING", "ON"};
-    if (o->resp3 && !callOk(fd, 2, hello, err)) return false;
-    if (o->tracking && !callOk(fd, 3, tracking, err)) return false;
+    if (o->resp3 && !callOk(conn, 2, hello, err)) return false;
+    if (o->tracking && !callOk(conn, 3, tracking, err)) return false;
     if (o->db == 0) return true;
     char db[LONG_STR_SIZE];
     ll2string(db, o->db);
     const char *select[] = {"SELECT", db};
-    return callOk(fd, 2, select, err);
+    return callOk(conn, 2, select, err);
 }
 
-int benchConnect(const struct benchOptions *o, const struct benchServer *server, sds *err) {
+struct connection *benchConnect(const struct benchOptions *o, const struct benchServer *server, sds *err) {
     char reason[256] = "";
     int fd = server->host ? netConnect(server->host, server->port, CONNECT_TIMEOUT_MS, reason, sizeof(reason))
                           : netConnectUnix(server->socket, reason, sizeof(reason));
-    if (fd == -1) {
+    sds tls_reason = NULL;
+    struct connection *conn = fd == -1 ? NULL : toolConnection(&o->tls, fd, CONNECT_TIMEOUT_MS, &tls_reason);
+    if (conn == NULL) {
+        const char *why = tls_reason ? tls_reason : reason;
         *err = server->host ? sdscatprintf(sdsempty(), "Could not connect to %s:%d: %s", server->host,
-                                           server->port, reason)
-                            : sdscatprintf(sdsempty(), "Could not connect to %s: %s", server->socket, reason);
-        return -1;
+                                           server->port, why)
+                            : sdscatprintf(sdsempty(), "Could not connect to %s: %s", server->socket, why);
+        sdsfree(tls_reason);
+        return NULL;
     }
-    netSetNonBlock(fd, false);
-    if (handshake(o, fd, err)) return fd;
-    close(fd);
-    return -1;
+    if (handshake(o, conn, err)) return conn;
+    connClose(conn);
+    return NULL;
 }
 
 static bool infoField(const char *info, const char *name, double *out) {
@@ -122,11 +130,11 @@ static bool infoField(const char *info, const char *name, double *out) {
 
 bool benchServerCpu(const struct benchOptions *o, const struct benchServer *server, double *seconds,
                     sds *err) {
-    int fd = benchConnect(o, server, err);
-    if (fd == -1) return false;
+    struct connection *conn = benchConnect(o, server, err);
+    if (conn == NULL) return false;
     const char *command[] = {"INFO", "cpu"};
-    sds info = call(fd, 2, command, err);
-    close(fd);
+    sds info = call(conn, 2, command, err);
+    connClose(conn);
     if (info == NULL) return false;
     double user = 0, sys = 0;
     bool found = infoField(info, "used_cpu_user:", &user) && infoField(info, "used_cpu_sys:", &sys);
@@ -138,11 +146,11 @@ bool benchServerCpu(const struct benchOptions *o, const struct benchServer *serv
 
 sds benchServerConfig(const struct benchOptions *o, const struct benchServer *server, const char *name) {
     sds err = NULL, value = NULL;
-    int fd = benchConnect(o, server, &err);
+    struct connection *conn = benchConnect(o, server, &err);
     const char *command[] = {"CONFIG", "GET", name};
-    if (fd != -1) {
-        value = call(fd, 3, command, &err);
-        close(fd);
+    if (conn) {
+        value = call(conn, 3, command, &err);
+        connClose(conn);
     }
     sdsfree(err);
     return value;

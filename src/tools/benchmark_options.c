@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "base/zmalloc.h"
 
-static const char usage_text[] =
+static const char usage_start[] =
     "valkey-benchmark - put load on a Valkey server and measure it\n"
     "\n"
     "Usage: valkey-benchmark [options] [command [argument ...]]\n"
@@ -30,8 +30,12 @@ static const char usage_text[] =
     "  -s PATH            unix socket, instead of host and port\n"
     "  -a PASSWORD        authenticate with this password\n"
     "  --user NAME        ... as this user; needs -a\n"
-    "  -u URI             valkey://[user[:password]@]host[:port][/db], also redis://\n"
+    "  -u URI             valkey://[user[:password]@]host[:port][/db], also redis://;\n"
+    "                     valkeys:// and rediss:// for TLS\n"
     "  --dbnum N          work in database N (0)\n"
+    "\n";
+
+static const char usage_end[] =
     "\n"
     "Load\n"
     "  -c N               parallel connections (50)\n"
@@ -138,7 +142,11 @@ static void apply(struct benchOptions *o, const struct option *opt, const char *
     case LABEL: addLabel(o, value); break;
     case URI: benchParseUri(o, value); break;
     case NOT_HERE: complain("This program has no", opt->name); break;
-    case HELP: fputs(usage_text, stdout); exit(0);
+    case HELP:
+        fputs(usage_start, stdout);
+        fputs(tool_tls_usage, stdout);
+        fputs(usage_end, stdout);
+        exit(0);
     case VERSION: printf("valkey-benchmark %s\n", VALKEY_VERSION); exit(0);
     }
 }
@@ -210,6 +218,15 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
         {"-s", TEXT, &o->servers[0].socket, 0, 0},
         {"-a", TEXT, &o->password, 0, 0},
         {"--user", TEXT, &o->user, 0, 0},
+        {"--tls", FLAG, &o->tls.on, 0, 0},
+        {"--sni", TEXT, &o->tls.sni, 0, 0},
+        {"--cacert", TEXT, &o->tls.ca_file, 0, 0},
+        {"--cacertdir", TEXT, &o->tls.ca_dir, 0, 0},
+        {"--insecure", FLAG, &o->tls.insecure, 0, 0},
+        {"--cert", TEXT, &o->tls.cert, 0, 0},
+        {"--key", TEXT, &o->tls.key, 0, 0},
+        {"--tls-ciphers", TEXT, &o->tls.ciphers, 0, 0},
+        {"--tls-ciphersuites", TEXT, &o->tls.ciphersuites, 0, 0},
         {"--dbnum", NUMBER, &o->db, 0, INT_MAX},
         {"-c", NUMBER, &o->clients, 1, 1000000},
         {"-n", NUMBER64, &o->requests, 1, INT64_MAX / 2},
@@ -251,5 +268,6 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
     o->keepalive = keepalive;
     if (o->last_from_stdin && o->argc == 0) complain("There is no command for", "-x");
     if (o->last_from_stdin) addStdin(o);
+    toolTlsStart(&o->tls);
     defaultLabels(o);
 }

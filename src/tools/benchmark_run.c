@@ -59,9 +59,9 @@ struct run { /* one call of benchRun */
 
 struct client {
     struct worker *worker;
-    int fd;
-    int batch;       /* commands of the batch under way */
-    int64_t missing; /* replies to it still to come */
+    struct connection *conn; /* NULL: none */
+    int batch;               /* commands of the batch under way */
+    int64_t missing;         /* replies to it still to come */
     int64_t sent_us;
     int64_t due_us; /* with --rps, when the next batch may go; 0: that is not known yet */
     bool done;
@@ -96,7 +96,7 @@ static void runFail(struct run *run, bool abort, const char *why) {
 
 static void clientDone(struct client *c) {
     struct worker *w = c->worker;
-    aeDeleteFileEvent(w->el, c->fd, AE_READABLE | AE_WRITABLE);
+    aeDeleteFileEvent(w->el, c->conn->fd, AE_READABLE | AE_WRITABLE);
     c->done = true;
     if (--w->active == 0) aeStop(w->el);
 }
@@ -109,7 +109,8 @@ static void clientFail(struct client *c, const char *why) {
 static void writeUnsent(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)mask;
     struct client *c = data;
-    ssize_t n = send(fd, c->unsent + c->unsent_pos, sdslen(c->unsent) - c->unsent_pos, MSG_NOSIGNAL);
+    struct iovec rest = {c->unsent + c->unsent_pos, sdslen(c->unsent) - c->unsent_pos};
+    ssize_t n = connWritev(c->conn, &rest, 1);
     if (n < 0 && errno != EAGAIN && errno != EINTR) return clientFail(c, strerror(errno));
     if (n > 0) c->unsent_pos += (size_t)n;
     if (c->unsent_pos < sdslen(c->unsent)) return;
@@ -121,13 +122,13 @@ static void writeUnsent(struct aeEventLoop *el, int fd, void *data, int mask) {
 /* Write the batch; what does not fit in the socket waits in c->unsent. */
 static bool writeBatch(struct client *c, size_t len) {
     struct worker *w = c->worker;
-    ssize_t n = send(c->fd, w->requests, len, MSG_NOSIGNAL);
+    ssize_t n = connWritev(c->conn, &(struct iovec){w->requests, len}, 1);
     if (n == (ssize_t)len) return true;
     if (n < 0 && errno != EAGAIN && errno != EINTR) return false;
     if (n < 0) n = 0;
     c->unsent = sdsnewlen(w->requests + n, len - (size_t)n);
     c->unsent_pos = 0;
-    return aeCreateFileEvent(w->el, c->fd, AE_WRITABLE, writeUnsent, c) == 0;
+    return aeCreateFileEvent(w->el, c->conn->fd, AE_WRITABLE, writeUnsent, c) == 0;
 }
 
 /* The moment of the next batch under --rps: batches are due one after the other, over all threads, and what
@@ -209,10 +210,12 @@ static void readReplies(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)mask;
     struct client *c = data;
     struct worker *w = c->worker;
-    ssize_t n = recv(fd, w->input, sizeof(w->input), 0);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (n <= 0) return clientFail(c, n == 0 ? "Server closed the connection" : strerror(errno));
-    c->missing -= replyScanFeed(&c->scan, w->input, (size_t)n);
+    do {
+        ssize_t n = connRead(c->conn, w->input, sizeof(w->input));
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+        if (n <= 0) return clientFail(c, n == 0 ? "Server closed the connection" : strerror(errno));
+        c->missing -= replyScanFeed(&c->scan, w->input, (size_t)n);
+    } while (c->missing > 0 && !c->scan.broken && tlsHasInput(c->conn));
     if (c->scan.broken || c->missing < 0) return clientFail(c, "Protocol error in the replies");
     if (c->scan.count) noteErrors(c, monotonicUs());
     if (c->missing > 0) return;
@@ -220,9 +223,9 @@ static void readReplies(struct aeEventLoop *el, int fd, void *data, int mask) {
     if (c->measured) record(c, now_us - c->sent_us);
     if (w->run->options->keepalive) return sendNext(c, now_us);
     aeDeleteFileEvent(el, fd, AE_READABLE);
-    close(fd);
+    connClose(c->conn);
+    c->conn = NULL;
     if (clientOpen(c)) return sendNext(c, monotonicUs());
-    c->fd = -1;
     if (--w->active == 0) aeStop(el);
 }
 
@@ -230,16 +233,18 @@ static void readReplies(struct aeEventLoop *el, int fd, void *data, int mask) {
 static bool clientOpen(struct client *c) {
     struct worker *w = c->worker;
     sds err = NULL;
-    c->fd = benchConnect(w->run->options, w->run->server, &err);
-    if (c->fd == -1) {
+    struct connection *conn = benchConnect(w->run->options, w->run->server, &err);
+    if (conn == NULL) {
         runFail(w->run, true, err);
         sdsfree(err);
         return false;
     }
-    netSetNonBlock(c->fd, true);
     replyScanInit(&c->scan);
-    if (aeCreateFileEvent(w->el, c->fd, AE_READABLE, readReplies, c) == 0) return true;
-    close(c->fd);
+    if (aeCreateFileEvent(w->el, conn->fd, AE_READABLE, readReplies, c) == 0) {
+        c->conn = conn;
+        return true;
+    }
+    connClose(conn);
     runFail(w->run, true, "Too many clients for the limit on open files");
     return false;
 }
@@ -279,7 +284,7 @@ static bool workerInit(struct worker *w, struct run *run, int index, int clients
 
 static void workerFree(struct worker *w) {
     for (int i = 0; i < w->client_count; i++) {
-        if (w->clients[i].fd != -1) close(w->clients[i].fd);
+        if (w->clients[i].conn) connClose(w->clients[i].conn);
         sdsfree(w->clients[i].unsent);
     }
     if (w->el) aeDelete(w->el);

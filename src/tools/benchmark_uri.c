@@ -45,8 +45,10 @@ static void takeUser(struct benchOptions *o, const char *p, size_t len) {
 
 void benchParseUri(struct benchOptions *o, const char *uri) {
     const char *p = strstr(uri, "://");
-    bool known = strncasecmp(uri, "valkey://", 9) == 0 || strncasecmp(uri, "redis://", 8) == 0;
-    if (!p || !known) refuse(uri);
+    bool tls = strncasecmp(uri, "valkeys://", 10) == 0 || strncasecmp(uri, "rediss://", 9) == 0;
+    bool plain = strncasecmp(uri, "valkey://", 9) == 0 || strncasecmp(uri, "redis://", 8) == 0;
+    if (!p || (!tls && !plain)) refuse(uri);
+    if (tls) o->tls.on = true;
     p += 3;
     const char *at = strrchr(p, '@');
     if (at) takeUser(o, p, (size_t)(at - p));

@@ -14,6 +14,7 @@
 #include "base/version.h"
 #include "base/sds.h"
 #include "net/resp.h"
+#include "tools/tool_tls.h"
 
 enum cliOutput { CLI_TTY, CLI_RAW, CLI_CSV, CLI_JSON, CLI_QUOTED_JSON };
 
@@ -36,7 +37,8 @@ enum cliMode {
 };
 
 struct cliLink {
-    int fd; /* -1: not connected */
+    int fd; /* to wait for; -1: not connected */
+    struct connection *conn;
     sds in; /* bytes read; the reply handed out last is at its start */
     size_t used;
 };
@@ -48,6 +50,7 @@ struct cli {
     sds user, password;
     int db; /* selected, and to be selected again after a reconnect */
     int connect_timeout_ms;
+    struct toolTls tls;
     int resp;          /* 2, 3, or 0: as the server starts */
     bool resp_is_wish; /* a server that has no RESP3 is fine */
     bool cluster;      /* follow redirections */
@@ -86,7 +89,7 @@ extern volatile sig_atomic_t cli_interrupted; /* Ctrl-C while a reply is awaited
 /* Fills *c; returns the index of the first word of the command. Exits on bad usage. */
 int cliParseOptions(struct cli *c, int argc, char **argv);
 void cliPrintUsage(FILE *f);
-/* valkey://, redis:// and unix:// addresses; exits when it is none. */
+/* valkey://, redis://, with an s before the colon for TLS, and unix:// addresses; exits when it is none. */
 void cliParseUri(struct cli *c, const char *uri);
 /* Prints the message, which has one %s, and exits. */
 void cliFail(const char *format, const char *what) __attribute__((noreturn));

@@ -3,9 +3,10 @@
  *     in:  [ reply handed out | bytes that came with it ............ ]
  *          0                  used                                  len
  *
- * The socket is non-blocking and is waited for with poll(2), which Ctrl-C breaks. A reply is tried for
- * each time the input runs dry; when much has come without completing one, only after a pause, so the time
- * spent on trying stays in proportion to the size of the reply. */
+ * The connection, plain or TLS, is non-blocking. It is read until it has no more (so that nothing waits in
+ * TLS's own buffer unseen), and then waited for with poll(2), which Ctrl-C breaks. A reply is tried for each
+ * time the input runs dry; when much has come without completing one, only after a pause, so the time spent
+ * on trying stays in proportion to the size of the reply. */
 #include "tools/cli.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -40,7 +40,7 @@ static void dropUsed(struct cliLink *l) {
 static bool drain(struct cliLink *l) {
     for (;;) {
         l->in = sdsMakeRoomFor(l->in, READ_CHUNK);
-        ssize_t n = recv(l->fd, l->in + sdslen(l->in), sdsavail(l->in), 0);
+        ssize_t n = connRead(l->conn, l->in + sdslen(l->in), sdsavail(l->in));
         if (n > 0) {
             sdssetlen(l->in, sdslen(l->in) + (size_t)n);
             continue;
@@ -54,7 +54,7 @@ bool cliReadSome(struct cli *c) {
 }
 
 int64_t cliWriteSome(struct cli *c, const char *p, size_t len) {
-    ssize_t n = send(c->link.fd, p, len, MSG_NOSIGNAL);
+    ssize_t n = connWritev(c->link.conn, &(struct iovec){(void *)p, len}, 1);
     if (n >= 0) return n;
     return errno == EAGAIN || errno == EINTR ? 0 : -1;
 }
@@ -94,13 +94,17 @@ bool cliSendBytes(struct cli *c, const char *p, size_t len) {
     return true;
 }
 
-static bool openSocket(struct cli *c, char *err, size_t errlen) {
-    int fd = c->socket ? netConnectUnix(c->socket, err, errlen)
-                       : netConnect(c->host, c->port, c->connect_timeout_ms, err, errlen);
-    if (fd == -1) return false;
-    netSetNonBlock(fd, true);
-    c->link = (struct cliLink){.fd = fd, .in = sdsempty()};
-    return true;
+static bool openLink(struct cli *c, sds *err) {
+    char reason[256] = "";
+    int fd = c->socket ? netConnectUnix(c->socket, reason, sizeof(reason))
+                       : netConnect(c->host, c->port, c->connect_timeout_ms, reason, sizeof(reason));
+    if (fd == -1) {
+        *err = sdsnew(reason);
+        return false;
+    }
+    struct connection *conn = toolConnection(&c->tls, fd, c->connect_timeout_ms, err);
+    if (conn) c->link = (struct cliLink){.fd = fd, .conn = conn, .in = sdsempty()};
+    return conn != NULL;
 }
 
 /* One command of the handshake. A refusal is told, and the session goes on: the user may repair it. */
@@ -140,14 +144,15 @@ sds cliAddress(const struct cli *c) {
 }
 
 bool cliConnect(struct cli *c) {
-    char err[256] = "";
+    sds err = NULL;
     cliDisconnect(c);
     cli_interrupted = 0;
-    if (!openSocket(c, err, sizeof(err))) {
+    if (!openLink(c, &err)) {
         if (c->socket)
             fprintf(stderr, "Could not connect to Valkey at %s: %s\n", c->socket, err);
         else
             fprintf(stderr, "Could not connect to Valkey at %s:%d: %s\n", c->host, c->port, err);
+        sdsfree(err);
         return false;
     }
     shakeHands(c);
@@ -155,7 +160,7 @@ bool cliConnect(struct cli *c) {
 }
 
 void cliDisconnect(struct cli *c) {
-    if (c->link.fd != -1) close(c->link.fd);
+    if (c->link.conn) connClose(c->link.conn);
     sdsfree(c->link.in);
     c->link = (struct cliLink){.fd = -1};
     c->in_multi = false;

@@ -16,6 +16,7 @@ enum kind {
     SECONDS_MS,
     SECONDS_US,
     TEXT,
+    WORD, /* as TEXT, but the word itself */
     PASSWORD,
     OUTPUT,
     PROTOCOL,
@@ -84,6 +85,7 @@ static void apply(struct cli *c, const struct option *opt, const char *value) {
     case SECONDS_US: *(int64_t *)opt->to = (int64_t)(secondsOf(opt, value) * 1e6); break;
     case PASSWORD:
     case TEXT: cliSetText(opt->to, sdsnew(value)); break;
+    case WORD: *(const char **)opt->to = value; break;
     case OUTPUT: c->output = (enum cliOutput)opt->value; break;
     case PROTOCOL:
         if (c->resp && c->resp != opt->value) cliFail("%s", "Options -2 and -3 are mutually exclusive.");
@@ -174,6 +176,15 @@ int cliParseOptions(struct cli *c, int argc, char **argv) {
         {"--user", TEXT, &c->user, 0},
         {"--askpass", FLAG, &c->ask_password, 0},
         {"--no-auth-warning", FLAG, &c->no_auth_warning, 0},
+        {"--tls", FLAG, &c->tls.on, 0},
+        {"--sni", WORD, &c->tls.sni, 0},
+        {"--cacert", WORD, &c->tls.ca_file, 0},
+        {"--cacertdir", WORD, &c->tls.ca_dir, 0},
+        {"--insecure", FLAG, &c->tls.insecure, 0},
+        {"--cert", WORD, &c->tls.cert, 0},
+        {"--key", WORD, &c->tls.key, 0},
+        {"--tls-ciphers", WORD, &c->tls.ciphers, 0},
+        {"--tls-ciphersuites", WORD, &c->tls.ciphersuites, 0},
         {"-x", FLAG, &c->last_from_stdin, 0},
         {"-X", TEXT, &c->stdin_tag, 0},
         {"--quoted-input", FLAG, &c->quoted_input, 0},
@@ -223,6 +234,7 @@ int cliParseOptions(struct cli *c, int argc, char **argv) {
     bool unsafe = false;
     int first = parseWords(c, options, argc, argv, &unsafe);
     checkCombination(c);
+    toolTlsStart(&c->tls);
     if (unsafe && !c->no_auth_warning)
         fprintf(stderr, "Warning: Using a password with '-a' or '-u' option on the command line interface "
                         "may not be safe.\n");

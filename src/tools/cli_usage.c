@@ -10,7 +10,7 @@
 
 #include "base/num.h"
 
-static const char usage_text[] =
+static const char usage_start[] =
     "valkey-cli %s - talk to a Valkey server\n"
     "\n"
     "Usage: valkey-cli [options] [command [argument ...]]\n"
@@ -22,7 +22,8 @@ static const char usage_text[] =
     "  -h HOST            host name or address (127.0.0.1)\n"
     "  -p PORT            port (6379)\n"
     "  -s PATH            unix socket, instead of host and port\n"
-    "  -u URI             valkey://[user[:password]@]host[:port][/db], also redis://, or unix://path\n"
+    "  -u URI             valkey://[user[:password]@]host[:port][/db], also redis://, or unix://path;\n"
+    "                     valkeys:// and rediss:// for TLS\n"
     "  -n N               select database N\n"
     "  -t SECONDS         give up connecting after this time; decimals are fine\n"
     "  -c                 follow redirections of a cluster\n"
@@ -32,6 +33,9 @@ static const char usage_text[] =
     "  --user NAME        user, with -a\n"
     "  --askpass          ask for the password; has precedence over the others\n"
     "  --no-auth-warning  do not warn about a password on the command line\n"
+    "\n";
+
+static const char usage_end[] =
     "\n"
     "Command\n"
     "  -x                 the last argument is read from standard input\n"
@@ -74,7 +78,7 @@ static const char usage_text[] =
     "  --latency-history  the same, a line for each 15 seconds or -i seconds\n"
     "  --latency-dist     the distribution in colours, a line for each second or -i seconds\n"
     "  --intrinsic-latency SECONDS  how long this machine keeps a process waiting; asks no server\n"
-    "  --lru-test KEYS    load as of a cache with that many keys, 80%% of it on 20%% of them; the\n"
+    "  --lru-test KEYS    load as of a cache with that many keys, 80% of it on 20% of them; the\n"
     "                     server should have a maxmemory\n"
     "\n"
     "Transfer\n"
@@ -99,7 +103,9 @@ static const char usage_text[] =
     "passwords. The lines of ~/.valkeyclirc are run first (:set nohints).\n";
 
 void cliPrintUsage(FILE *f) {
-    fprintf(f, usage_text, VALKEY_VERSION);
+    fprintf(f, usage_start, VALKEY_VERSION);
+    fputs(tool_tls_usage, f);
+    fputs(usage_end, f);
 }
 
 /* ---- URIs ---- */
@@ -152,9 +158,10 @@ void cliParseUri(struct cli *c, const char *uri) {
         cliSetText(&c->socket, percentDecode(uri, strlen(uri)));
         return;
     }
-    if (strncasecmp(uri, "valkeys://", 10) == 0 || strncasecmp(uri, "rediss://", 9) == 0)
-        cliFail("This build has no TLS: '%s'", uri);
-    if (!skipScheme(&uri, "valkey://") && !skipScheme(&uri, "redis://")) cliFail("%s", "Invalid URI scheme");
+    if (skipScheme(&uri, "valkeys://") || skipScheme(&uri, "rediss://"))
+        c->tls.on = true;
+    else if (!skipScheme(&uri, "valkey://") && !skipScheme(&uri, "redis://"))
+        cliFail("%s", "Invalid URI scheme");
     const char *at = strrchr(uri, '@');
     if (at) {
         parseUserInfo(c, uri, (size_t)(at - uri));

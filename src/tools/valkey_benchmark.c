@@ -38,9 +38,9 @@ static int runTests(const struct benchOptions *o, const struct benchTest *tests,
 static bool serversAnswer(const struct benchOptions *o) {
     for (int i = 0; i < o->server_count; i++) {
         sds err = NULL;
-        int fd = benchConnect(o, &o->servers[i], &err);
-        if (fd != -1) {
-            close(fd);
+        struct connection *conn = benchConnect(o, &o->servers[i], &err);
+        if (conn) {
+            connClose(conn);
             continue;
         }
         fprintf(stderr, "%s: %s\n", o->servers[i].label, err);
@@ -56,7 +56,7 @@ static int stayIdle(const struct benchOptions *o) {
     benchRaiseFileLimit(o->clients);
     for (int i = 0; i < o->clients; i++) {
         sds err = NULL;
-        if (benchConnect(o, &o->servers[0], &err) != -1) continue;
+        if (benchConnect(o, &o->servers[0], &err)) continue;
         fprintf(stderr, "%s\n", err);
         return 1;
     }

@@ -199,3 +199,10 @@ struct hashEntry *hashEntrySetExpire(struct hashEntry *e, int64_t expire_ms) {
     if (expire) memcpy(bytesAt(e, expireAt(e->head)), &expire_ms, sizeof expire_ms);
     return e;
 }
+
+struct hashEntry *hashEntryMove(struct hashEntry *e, zmoveFn *move, void *priv) {
+    sds value = e->head & HAS_PTR ? sdsMove(valuePtr(e), move, priv) : NULL;
+    if (value) setValuePtr(e, value);
+    struct hashEntry *now = move(priv, e);
+    return now ? now : e;
+}

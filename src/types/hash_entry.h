@@ -36,6 +36,9 @@ void hashEntryFree(struct hashEntry *e);
 struct hashEntry *hashEntrySetValue(struct hashEntry *e, struct hashInput value);
 struct hashEntry *hashEntrySetExpire(struct hashEntry *e, int64_t expire_ms);
 
+/* Entry, and a value outside of it, may move: where the entry is then. */
+struct hashEntry *hashEntryMove(struct hashEntry *e, zmoveFn *move, void *priv);
+
 /* The place of an entry with an expiry in the heap of its hash. */
 uint32_t hashEntryHeapPos(const struct hashEntry *e);
 void hashEntrySetHeapPos(struct hashEntry *e, uint32_t pos);

@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "types/hash_private.h"
+#include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
@@ -139,6 +140,7 @@ static const struct objectType hash_type = {
     .enter = typeEnter,
     .leave = typeLeave,
     .leaveAll = hashForgetDb,
+    .defrag = hashDefrag,
     RDB_HOOK_FIELDS(hash, HASH_RDB_TYPES),
     .needsNewRdb = hashAnyExpiring,
 };

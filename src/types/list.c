@@ -12,6 +12,7 @@
 #include "core/reply.h"
 #include "core/round.h"
 #include "core/type.h"
+#include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
@@ -307,6 +308,7 @@ static const struct objectType listType = {
     .prefetch = typePrefetch,
     .iterate = typeIterate,
     .debugInfo = typeDebugInfo,
+    .defrag = listDefrag,
     RDB_HOOK_FIELDS(list, LIST_RDB_TYPES),
 };
 

@@ -12,6 +12,7 @@
 #include "core/round.h"
 #include "core/type.h"
 #include "ds/intset.h"
+#include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
@@ -358,6 +359,7 @@ static const struct objectType set_type = {
     .prefetch = typePrefetch,
     .iterate = typeIterate,
     .table = typeTable,
+    .defrag = setDefrag,
     RDB_HOOK_FIELDS(set, SET_RDB_TYPES),
 };
 

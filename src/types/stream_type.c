@@ -6,6 +6,7 @@
 #include "core/type.h"
 #include "types/stream.h"
 #include "types/types.h"
+#include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
 
 static const char *typeEncodingName(const struct object *o) {
@@ -97,6 +98,7 @@ static const struct objectType stream_type = {
     .memoryUsage = typeMemory,
     .copy = typeCopy,
     .digest = typeDigest,
+    .defrag = streamDefrag,
     RDB_HOOK_FIELDS(stream, STREAM_RDB_TYPES),
 };
 

@@ -23,6 +23,7 @@
 #include "core/reply.h"
 #include "core/round.h"
 #include "core/type.h"
+#include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
@@ -169,6 +170,7 @@ static const struct objectType string_type = {
     .copy = stringCopy,
     .digest = stringDigest,
     .prefetch = stringPrefetch,
+    .defrag = stringDefrag,
     RDB_HOOK_FIELDS(string, STRING_RDB_TYPES),
     .dismiss = stringDismiss,
 };

@@ -12,6 +12,7 @@
 #include "core/config.h"
 #include "core/digest.h"
 #include "core/round.h"
+#include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
@@ -250,6 +251,7 @@ static const struct objectType zsetType = {
     .iterate = typeIterate,
     .table = typeTable,
     .debugInfo = typeDebugInfo,
+    .defrag = zsetDefrag,
     RDB_HOOK_FIELDS(zset, ZSET_RDB_TYPES),
 };
 

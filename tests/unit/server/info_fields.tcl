@@ -29,14 +29,17 @@ set expected {
         maxmemory ^0$ maxmemory_human ^0B$ maxmemory_policy ^noeviction$ mem_not_counted_for_evict ^\\d+$
         mem_replication_backlog ^\\d+$ mem_total_replication_buffers ^\\d+$ mem_clients_slaves ^\\d+$
         mem_cluster_links ^\\d+$ mem_aof_buffer ^\\d+$ mem_overhead_db_hashtable_rehashing ^\\d+$
-        mem_clients_normal ^\\d+$ mem_allocator ^(jemalloc|libc) lazyfree_pending_objects ^\\d+$ lazyfreed_objects ^\\d+$
+        mem_clients_normal ^\\d+$ mem_allocator ^(jemalloc|libc) active_defrag_running ^0$
+        lazyfree_pending_objects ^\\d+$ lazyfreed_objects ^\\d+$
     }
     stats {
         total_connections_received ^\\d+$ total_commands_processed ^\\d+$ instantaneous_ops_per_sec ^\\d+$
         total_net_input_bytes ^\\d+$ total_net_output_bytes ^\\d+$ instantaneous_input_kbps {^[\d.]+$}
         instantaneous_output_kbps {^[\d.]+$} rejected_connections ^0$ expired_keys ^0$
         expired_stale_perc {^[\d.]+$} expired_time_cap_reached_count ^\\d+$ expire_cycle_cpu_milliseconds ^\\d+$
-        evicted_keys ^0$ evicted_clients ^0$ tracking_total_keys ^0$ tracking_total_items ^0$
+        evicted_keys ^0$ evicted_clients ^0$ active_defrag_hits ^0$ active_defrag_misses ^0$ active_defrag_key_hits ^0$
+        active_defrag_key_misses ^0$ total_active_defrag_time ^0$ current_active_defrag_time ^0$
+        tracking_total_keys ^0$ tracking_total_items ^0$
         tracking_total_prefixes ^0$ total_eviction_exceeded_time ^0$ current_eviction_exceeded_time ^0$
         keyspace_hits ^\\d+$ keyspace_misses ^\\d+$ unexpected_error_replies ^0$ total_error_replies ^\\d+$
         total_reads_processed ^\\d+$ total_writes_processed ^\\d+$ client_query_buffer_limit_disconnections ^0$

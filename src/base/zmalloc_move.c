@@ -1,0 +1,167 @@
+/* zmalloc_move.c - moving allocations together, for defragmentation (part of zmalloc.h).
+ *
+ * jemalloc cuts slabs, runs of pages, into regions of one size class. A slab goes back to the system when all
+ * of its regions are free: when much was deleted here and there, few slabs are empty, and many are nearly so.
+ *
+ *     bin of 32 bytes    |#.......|   |########|   |#..#....|   |...#....|        # in use
+ *
+ * The idea: who sits in a slab that is no fuller than the average of its bin is copied to a region that the
+ * allocator chooses, which is one of the oldest slab with room. So old slabs fill up, and are left alone from
+ * then on, and young ones run empty. Both ways go past the thread's cache: it would hand out the same region
+ * again that has just been given up.
+ *
+ * Whether an allocation should move, jemalloc tells through "experimental.utilization.query", at about 50 ns.
+ * Every stock jemalloc from 5.2 on has it. */
+#include <stdint.h>
+#include <string.h>
+
+#ifdef USE_JEMALLOC
+#include <jemalloc/jemalloc.h>
+#endif
+
+#include "base/assert.h"
+#include "base/zmalloc.h"
+
+#define LINE 64
+
+static bool move_all;
+
+void zmallocMoveAll(bool all) {
+    move_all = all;
+}
+
+/* For tests. Keeps the alignment that the caller may have asked for: with jemalloc it is that of the class.
+ */
+static void *moveAnyway(void *ptr) {
+    size_t size = zmallocSize(ptr);
+#ifdef USE_JEMALLOC
+    void *now = zmalloc(size);
+#else
+    void *now = (uintptr_t)ptr % LINE ? zmalloc(size) : zmallocAligned(LINE, size);
+#endif
+    memcpy(now, ptr, size);
+    zfree(ptr);
+    return now;
+}
+
+#ifdef USE_JEMALLOC
+
+#define TEXT_OF(x)    #x
+#define TEXT(x)       TEXT_OF(x)
+#define ARENAS_ALL    TEXT(MALLCTL_ARENAS_ALL)
+#define MIB_MAX       8
+#define QUERY         "experimental.utilization.query"
+#define STATS_OF_BINS "stats.arenas." ARENAS_ALL ".bins.0."
+#define STATS_BIN     4 /* where the number of the bin is in the path of one */
+
+struct path {
+    size_t mib[MIB_MAX], length;
+};
+
+/* jemalloc's answer about an allocation. "Free" and "regions" are those of its slab; 1 region: it is large
+ * and has pages of its own. */
+struct utilization {
+    const char *filling; /* the slab that the bin allocates from now */
+    size_t free, regions, bytes, bin_free, bin_regions;
+};
+
+static bool pathFind(struct path *path, const char *name) {
+    path->length = MIB_MAX;
+    return mallctlnametomib(name, path->mib, &path->length) == 0;
+}
+
+static struct path *queryPath(void) {
+    static struct path path;
+    static int found = -1;
+    if (found < 0) found = pathFind(&path, QUERY);
+    return found ? &path : NULL;
+}
+
+/* Does the query answer, and with what is expected? */
+bool zmallocCanMove(void) {
+    static int can = -1;
+    if (can >= 0) return can;
+    struct path *path = queryPath();
+    struct utilization u = {0};
+    size_t size = sizeof u;
+    void *probe = zmalloc(1);
+    can = path && mallctlbymib(path->mib, path->length, &u, &size, &probe, sizeof probe) == 0 &&
+          u.regions > 1 && u.bin_regions >= u.regions;
+    zfree(probe);
+    return can;
+}
+
+/* Nothing is won in a bin whose holes do not make up a slab. */
+static bool shouldMove(const char *ptr) {
+    struct path *path = queryPath();
+    struct utilization u;
+    size_t size = sizeof u;
+    if (mallctlbymib(path->mib, path->length, &u, &size, &ptr, sizeof ptr) != 0) return false;
+    if (u.free == 0 || u.regions <= 1 || u.bin_free <= u.regions) return false;
+    if (u.filling && ptr >= u.filling && ptr < u.filling + u.bytes) return false;
+    return (u.regions - u.free) * u.bin_regions <= (u.bin_regions - u.bin_free) * u.regions;
+}
+
+void *zmallocMove(void *priv, void *ptr) {
+    (void)priv;
+    if (__builtin_expect(move_all, 0)) return moveAnyway(ptr);
+    if (!zmallocCanMove() || !shouldMove(ptr)) return NULL;
+    size_t size = sallocx(ptr, 0);
+    void *now = mallocx(size, MALLOCX_TCACHE_NONE);
+    if (!now) return NULL;
+    memcpy(now, ptr, size);
+    sdallocx(ptr, size, MALLOCX_TCACHE_NONE);
+    return now;
+}
+
+static size_t readSize(struct path *path) {
+    size_t value = 0, size = sizeof value;
+    return mallctlbymib(path->mib, path->length, &value, &size, NULL, 0) == 0 ? value : 0;
+}
+
+size_t zmallocHoles(void) {
+    static struct path regions, slabs;
+    static struct bin {
+        size_t bytes;
+        uint32_t regions;
+    } bins[256];
+    static unsigned count;
+    size_t size = sizeof count, holes = 0;
+    if (!count) {
+        bool found =
+            pathFind(&regions, STATS_OF_BINS "curregs") && pathFind(&slabs, STATS_OF_BINS "curslabs");
+        struct path bytes, each;
+        found = found && pathFind(&bytes, "arenas.bin.0.size") && pathFind(&each, "arenas.bin.0.nregs") &&
+                mallctl("arenas.nbins", &count, &size, NULL, 0) == 0;
+        serverAssert(found && count <= sizeof bins / sizeof *bins);
+        for (unsigned i = 0; i < count; i++) {
+            bytes.mib[2] = each.mib[2] = i;
+            bins[i].bytes = readSize(&bytes);
+            size = sizeof bins[i].regions;
+            mallctlbymib(each.mib, each.length, &bins[i].regions, &size, NULL, 0);
+        }
+    }
+    for (unsigned i = 0; i < count; i++) {
+        regions.mib[STATS_BIN] = slabs.mib[STATS_BIN] = i;
+        size_t room = readSize(&slabs) * bins[i].regions, used = readSize(&regions);
+        if (room > used) holes += (room - used) * bins[i].bytes;
+    }
+    return holes;
+}
+
+#else
+
+bool zmallocCanMove(void) {
+    return false;
+}
+
+void *zmallocMove(void *priv, void *ptr) {
+    (void)priv;
+    return move_all ? moveAnyway(ptr) : NULL;
+}
+
+size_t zmallocHoles(void) {
+    return 0;
+}
+
+#endif

@@ -1,0 +1,403 @@
+/* tls.c - TLS as a type of connection; see tls.h. Contexts are made in tls_context.c.
+ *
+ *     loop -> onEvent -> shakeHands                      until the handshake is done
+ *                     -> read_handler, write_handler     from then on, when the socket is ready for what TLS
+ * waits for owner -> connRead  -> SSL_read  -> BIO -> recv(MSG_DONTWAIT) owner -> connWritev -> up to one
+ * record's bytes gathered -> SSL_write -> BIO -> send
+ *
+ * The ideas. (1) TLS may have to write in order to read, and the other way round; so which events the socket
+ * is watched for is worked out anew (watch) from four facts: the two handlers, and the two cross waits. (2)
+ * OpenSSL reads ahead, so what has arrived may lie in its buffer, where poll sees nothing: such connections
+ * are marked as pending (connection.h). A part of a record is no input: the mark goes with the first read
+ * that finds nothing whole. (3) Short pieces are sent in one record, so that a reply of many blocks costs one
+ * system call and one MAC.
+ *
+ * After WANT_WRITE, OpenSSL insists on the same bytes and at least the same length again. A connection's
+ * writer sends its output in order and adds at the end only, and gathering takes as much as there is, so that
+ * holds by itself. */
+#define _GNU_SOURCE
+#include "net/tls.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/zmalloc.h"
+#include "net/tls_private.h"
+
+#define RECORD_MAX SSL3_RT_MAX_PLAIN_LENGTH
+
+struct tlsConnection {
+    struct connection base; /* first: they are cast to each other */
+    SSL *ssl;
+    tlsDone *done;                /* not NULL while shaking hands */
+    int watched, handshake_waits; /* AE_ masks */
+    bool read_waits_to_write, write_waits_to_read;
+    bool broken;       /* read again and you get EPROTO */
+    bool busy, closed; /* closing while a handler runs waits for its end */
+};
+
+static BIO_METHOD *socket_bio;
+
+static struct tlsConnection *tlsOf(const struct connection *conn) {
+    return (struct tlsConnection *)conn;
+}
+
+/* ---- The socket, as OpenSSL sees it: never a signal ---- */
+
+static int bioFd(BIO *bio) {
+    return (int)(intptr_t)BIO_get_data(bio);
+}
+
+static int bioResult(BIO *bio, ssize_t n, int retry) {
+    BIO_clear_retry_flags(bio);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
+    return (int)n;
+}
+
+static int bioWrite(BIO *bio, const char *p, int len) {
+    return bioResult(bio, send(bioFd(bio), p, (size_t)len, MSG_NOSIGNAL), BIO_FLAGS_WRITE);
+}
+
+static int bioRead(BIO *bio, char *p, int len) {
+    ssize_t n = recv(bioFd(bio), p, (size_t)len, 0);
+    int result = bioResult(bio, n, BIO_FLAGS_READ);
+    if (n == 0) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
+    return result;
+}
+
+static long bioControl(BIO *bio, int what, long number, void *pointer) {
+    (void)number, (void)pointer;
+    if (what == BIO_CTRL_EOF) return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0;
+    return what == BIO_CTRL_FLUSH;
+}
+
+void tlsPrepare(void) {
+    if (socket_bio) return;
+    socket_bio = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket");
+    serverAssert(socket_bio);
+    BIO_meth_set_write(socket_bio, bioWrite);
+    BIO_meth_set_read(socket_bio, bioRead);
+    BIO_meth_set_ctrl(socket_bio, bioControl);
+}
+
+/* ---- Events ---- */
+
+static void onEvent(struct aeEventLoop *el, int fd, void *data, int mask);
+
+static void watch(struct tlsConnection *t) {
+    struct connection *conn = &t->base;
+    if (!conn->el) return;
+    int want = 0;
+    if (t->done) {
+        want = t->handshake_waits;
+    } else {
+        if (conn->read_handler) want |= t->read_waits_to_write ? AE_WRITABLE : AE_READABLE;
+        if (conn->write_handler) want |= t->write_waits_to_read ? AE_READABLE : AE_WRITABLE;
+    }
+    int drop = t->watched & ~want, add = want & ~t->watched;
+    if (drop) aeDeleteFileEvent(conn->el, conn->fd, drop);
+    if (add && aeCreateFileEvent(conn->el, conn->fd, add, onEvent, t) == -1) {
+        conn->last_errno = errno;
+        want &= ~add;
+    }
+    t->watched = want;
+}
+
+static void notePending(struct tlsConnection *t) {
+    if (!t->base.el) return;
+    connSetPending(&t->base, !t->done && t->base.read_handler && (t->broken || SSL_has_pending(t->ssl)));
+}
+
+static void freeNow(struct tlsConnection *t) {
+    SSL_free(t->ssl);
+    close(t->base.fd);
+    zfree(t);
+}
+
+/* The handshake, as far as it goes now. True: it is over; *error tells how. */
+static bool shakeHands(struct tlsConnection *t, sds *error) {
+    ERR_clear_error();
+    errno = 0;
+    int rc = SSL_do_handshake(t->ssl);
+    *error = NULL;
+    if (rc == 1) return true;
+    switch (SSL_get_error(t->ssl, rc)) {
+    case SSL_ERROR_WANT_READ: t->handshake_waits = AE_READABLE; return false;
+    case SSL_ERROR_WANT_WRITE: t->handshake_waits = AE_WRITABLE; return false;
+    case SSL_ERROR_SSL: *error = tlsTakeError(); break;
+    default: *error = sdsnew(errno ? strerror(errno) : "the peer closed the connection"); break;
+    }
+    t->broken = true;
+    return true;
+}
+
+static void continueHandshake(struct tlsConnection *t) {
+    sds error;
+    if (!shakeHands(t, &error)) {
+        watch(t);
+        return;
+    }
+    tlsDone *done = t->done;
+    t->done = NULL;
+    watch(t);
+    notePending(t); /* requests may have come with the end of the handshake */
+    done(&t->base, error);
+    sdsfree(error);
+}
+
+static void onEvent(struct aeEventLoop *el, int fd, void *data, int mask) {
+    (void)el, (void)fd;
+    struct tlsConnection *t = data;
+    t->busy = true;
+    if (t->done) {
+        continueHandshake(t);
+    } else {
+        bool to_read = mask & (t->read_waits_to_write ? AE_WRITABLE : AE_READABLE);
+        bool to_write = mask & (t->write_waits_to_read ? AE_READABLE : AE_WRITABLE);
+        if (to_read && t->base.read_handler) t->base.read_handler(&t->base);
+        if (to_write && !t->closed && t->base.write_handler) t->base.write_handler(&t->base);
+    }
+    t->busy = false;
+    if (t->closed) freeNow(t);
+}
+
+/* ---- The type ---- */
+
+static ssize_t would(struct tlsConnection *t, int error) {
+    t->base.last_errno = errno = error;
+    return -1;
+}
+
+/* What went wrong, as errno. *cross: TLS waits for the other direction; that is WANT_WRITE when reading. */
+static ssize_t explain(struct tlsConnection *t, int rc, int cross_error, bool *cross) {
+    int error = SSL_get_error(t->ssl, rc), saved = errno;
+    ERR_clear_error();
+    bool crossed = error == cross_error;
+    if (crossed != *cross) {
+        *cross = crossed;
+        watch(t);
+    }
+    switch (error) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE: return would(t, EAGAIN);
+    case SSL_ERROR_ZERO_RETURN: return 0;
+    case SSL_ERROR_SYSCALL:
+        if (!saved) return 0;
+        t->broken = true;
+        return would(t, saved);
+    }
+    t->broken = true;
+    return would(t, EPROTO);
+}
+
+static void uncross(struct tlsConnection *t, bool *cross) {
+    if (!*cross) return;
+    *cross = false;
+    watch(t);
+}
+
+static ssize_t tlsRead(struct connection *conn, void *buf, size_t len) {
+    struct tlsConnection *t = tlsOf(conn);
+    if (t->done) return would(t, EAGAIN);
+    if (t->broken) return would(t, EPROTO);
+    size_t total = 0;
+    ssize_t n;
+    do {
+        size_t got = 0;
+        ERR_clear_error();
+        errno = 0;
+        n = SSL_read_ex(t->ssl, (char *)buf + total, len - total, &got);
+        total += got;
+    } while (n == 1 && total < len && SSL_has_pending(t->ssl));
+    if (n == 1) {
+        uncross(t, &t->read_waits_to_write);
+        notePending(t);
+        return (ssize_t)total;
+    }
+    n = explain(t, (int)n, SSL_ERROR_WANT_WRITE, &t->read_waits_to_write);
+    bool waits = n < 0 && errno == EAGAIN;
+    if (conn->el) connSetPending(conn, total && !waits); /* its reader shall learn of an end, too */
+    return total ? (ssize_t)total : n;
+}
+
+/* The next bytes of iov from *at, *off on: in place when they fill a record or are the last, else gathered.
+ */
+static size_t nextPiece(const struct iovec *iov, int cnt, int at, size_t off, const char **p) {
+    static __thread char gathered[RECORD_MAX];
+    *p = (const char *)iov[at].iov_base + off;
+    size_t len = iov[at].iov_len - off;
+    if (len >= RECORD_MAX || at == cnt - 1) return len;
+    size_t used = 0;
+    for (; at < cnt && used < RECORD_MAX; at++, off = 0) {
+        size_t part = iov[at].iov_len - off;
+        if (part > RECORD_MAX - used) part = RECORD_MAX - used;
+        memcpy(gathered + used, (const char *)iov[at].iov_base + off, part);
+        used += part;
+    }
+    *p = gathered;
+    return used;
+}
+
+static ssize_t tlsWritev(struct connection *conn, const struct iovec *iov, int cnt) {
+    struct tlsConnection *t = tlsOf(conn);
+    if (t->done) return would(t, EAGAIN);
+    if (t->broken) return would(t, EPROTO);
+    size_t total = 0, off = 0;
+    for (int at = 0; at < cnt;) {
+        if (off == iov[at].iov_len) {
+            at++, off = 0;
+            continue;
+        }
+        const char *p;
+        size_t len = nextPiece(iov, cnt, at, off, &p), written = 0;
+        ERR_clear_error();
+        errno = 0;
+        int rc = SSL_write_ex(t->ssl, p, len, &written);
+        if (rc != 1) {
+            ssize_t n = explain(t, rc, SSL_ERROR_WANT_READ, &t->write_waits_to_read);
+            if (total) return (ssize_t)total;
+            return n ? n : would(t, EPIPE);
+        }
+        total += written;
+        for (off += written; at < cnt && off >= iov[at].iov_len;) off -= iov[at++].iov_len;
+    }
+    uncross(t, &t->write_waits_to_read);
+    return (ssize_t)total;
+}
+
+static void tlsClose(struct connection *conn) {
+    struct tlsConnection *t = tlsOf(conn);
+    connSetPending(conn, false);
+    if (conn->el) aeDeleteFileEvent(conn->el, conn->fd, AE_READABLE | AE_WRITABLE);
+    ERR_clear_error();
+    if (!t->done && !t->broken) SSL_shutdown(t->ssl); /* tells the peer, if the socket takes it */
+    ERR_clear_error();
+    t->closed = true;
+    if (!t->busy) freeNow(t);
+}
+
+static void tlsSetReadHandler(struct connection *conn, connHandler *fn) {
+    conn->read_handler = fn;
+    watch(tlsOf(conn));
+    notePending(tlsOf(conn));
+}
+
+static void tlsSetWriteHandler(struct connection *conn, connHandler *fn) {
+    conn->write_handler = fn;
+    watch(tlsOf(conn));
+}
+
+static const struct connType tls_type = {
+    .name = "tls",
+    .read = tlsRead,
+    .writev = tlsWritev,
+    .close = tlsClose,
+    .setReadHandler = tlsSetReadHandler,
+    .setWriteHandler = tlsSetWriteHandler,
+};
+
+static struct tlsConnection *create(struct aeEventLoop *el, struct tlsContext *ctx, int fd, int keepalive_s) {
+    SSL *ssl = SSL_new((SSL_CTX *)ctx);
+    BIO *bio = ssl ? BIO_new(socket_bio) : NULL;
+    if (!bio) {
+        SSL_free(ssl);
+        return NULL;
+    }
+    BIO_set_data(bio, (void *)(intptr_t)fd);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(ssl, bio, bio);
+    struct tlsConnection *t = zcalloc(1, sizeof *t);
+    connInit(&t->base, &tls_type, el, fd, keepalive_s);
+    t->ssl = ssl;
+    return t;
+}
+
+/* ---- Public API ---- */
+
+bool tlsAvailable(void) {
+    return true;
+}
+
+struct connection *tlsAccept(struct aeEventLoop *el, struct tlsContext *ctx, int fd, int keepalive_s,
+                             tlsDone *done) {
+    struct tlsConnection *t = create(el, ctx, fd, keepalive_s);
+    if (!t) return NULL;
+    SSL_set_accept_state(t->ssl);
+    t->done = done;
+    t->handshake_waits = AE_READABLE; /* the client speaks first */
+    watch(t);
+    return &t->base;
+}
+
+static void connectFailed(struct tlsConnection *t) {
+    SSL_free(t->ssl);
+    zfree(t);
+}
+
+struct connection *tlsConnect(struct tlsContext *ctx, int fd, const char *sni, int timeout_ms, sds *err) {
+    struct tlsConnection *t = create(NULL, ctx, fd, 0);
+    if (!t) {
+        *err = tlsTakeError();
+        return NULL;
+    }
+    SSL_set_connect_state(t->ssl);
+    if (sni && *sni) SSL_set_tlsext_host_name(t->ssl, sni);
+    int64_t deadline_us = monotonicUs() + (int64_t)timeout_ms * 1000;
+    while (!shakeHands(t, err)) {
+        int64_t left_ms = timeout_ms > 0 ? (deadline_us - monotonicUs()) / 1000 : -1;
+        if ((timeout_ms > 0 && left_ms <= 0) || aeWait(fd, t->handshake_waits, left_ms) == 0) {
+            *err = sdsnew(strerror(ETIMEDOUT));
+            break;
+        }
+    }
+    if (!*err) return &t->base;
+    connectFailed(t);
+    return NULL;
+}
+
+bool tlsHasInput(const struct connection *conn) {
+    return conn->type == &tls_type && SSL_has_pending(tlsOf(conn)->ssl);
+}
+
+/* A name with a zero byte in it is none: others might read it another way. */
+static sds nameOf(const ASN1_STRING *text) {
+    unsigned char *utf8;
+    int len = ASN1_STRING_to_UTF8(&utf8, text);
+    if (len < 0) return NULL;
+    sds name = len > 0 && !memchr(utf8, 0, (size_t)len) ? sdsnewlen(utf8, (size_t)len) : NULL;
+    OPENSSL_free(utf8);
+    return name;
+}
+
+static sds commonName(X509 *cert) {
+    X509_NAME *subject = X509_get_subject_name(cert);
+    int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+    return at < 0 ? NULL : nameOf(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+}
+
+static sds firstUri(X509 *cert) {
+    sds name = NULL;
+    GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
+    for (int i = 0; !name && i < sk_GENERAL_NAME_num(names); i++) {
+        const GENERAL_NAME *g = sk_GENERAL_NAME_value(names, i);
+        if (g->type == GEN_URI) name = nameOf(g->d.uniformResourceIdentifier);
+    }
+    GENERAL_NAMES_free(names);
+    return name;
+}
+
+sds tlsPeerName(const struct connection *conn, enum tlsName field) {
+    if (conn->type != &tls_type || field == TLS_NAME_NONE) return NULL;
+    X509 *cert = SSL_get1_peer_certificate(tlsOf(conn)->ssl);
+    if (!cert) return NULL;
+    sds name = field == TLS_NAME_CN ? commonName(cert) : firstUri(cert);
+    X509_free(cert);
+    return name;
+}

@@ -1,0 +1,207 @@
+/* tls_context.c - contexts from settings: certificates, keys, who is trusted, protocols, ciphers, sessions.
+ * Part of tls.h.
+ *
+ * A context is made whole or not at all: each step that fails says why in one line, and the half-made context
+ * goes. So a server can try new settings aside and keep the old ones. */
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "net/tls.h"
+#include "net/tls_private.h"
+
+#define ERROR_TEXT_MAX 256
+
+static const char session_id[] = "valkey";
+
+static bool given(const char *s) {
+    return s && *s;
+}
+
+/* The oldest of OpenSSL's errors is the cause of the others. */
+sds tlsTakeError(void) {
+    char text[ERROR_TEXT_MAX];
+    ERR_error_string_n(ERR_peek_error(), text, sizeof text);
+    ERR_clear_error();
+    return sdsnew(text);
+}
+
+static bool failed(sds *err, const char *what, const char *which) {
+    sds reason = tlsTakeError();
+    *err = sdscatprintf(sdsempty(), "%s%s%s: %s", what, which ? ": " : "", which ? which : "", reason);
+    sdsfree(reason);
+    return false;
+}
+
+static bool say(sds *err, const char *text) {
+    *err = sdsnew(text);
+    return false;
+}
+
+/* ---- Steps ---- */
+
+static int givePassword(char *buf, int size, int rwflag, void *password) {
+    (void)rwflag;
+    size_t len = strlen(password);
+    if (len > (size_t)size) return -1;
+    memcpy(buf, password, len);
+    return (int)len;
+}
+
+/* Without a password, a key that needs one is refused instead of asked for on the terminal. */
+static bool loadPair(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
+    SSL_CTX_set_default_passwd_cb(ctx, givePassword);
+    SSL_CTX_set_default_passwd_cb_userdata(ctx, (void *)(s->key_pass ? s->key_pass : ""));
+    bool ok = true;
+    if (SSL_CTX_use_certificate_chain_file(ctx, s->cert_file) != 1)
+        ok = failed(err, "Failed to load certificate", s->cert_file);
+    else if (SSL_CTX_use_PrivateKey_file(ctx, s->key_file, SSL_FILETYPE_PEM) != 1)
+        ok = failed(err, "Failed to load private key", s->key_file);
+    SSL_CTX_set_default_passwd_cb_userdata(ctx, (void *)"");
+    return ok;
+}
+
+static bool loadTrusted(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
+    if (!given(s->ca_file) && !given(s->ca_dir)) {
+        if (s->ca_of_system && SSL_CTX_set_default_verify_paths(ctx) != 1)
+            return failed(err, "Failed to use default CA paths", NULL);
+        return true;
+    }
+    if (SSL_CTX_load_verify_locations(ctx, given(s->ca_file) ? s->ca_file : NULL,
+                                      given(s->ca_dir) ? s->ca_dir : NULL) == 1)
+        return true;
+    return failed(err, "Failed to configure CA certificate(s) file/directory", NULL);
+}
+
+static bool limitProtocols(SSL_CTX *ctx, const char *names, sds *err) {
+    static const struct {
+        const char *name;
+        uint64_t off;
+    } all[] = {{"TLSv1", SSL_OP_NO_TLSv1},
+               {"TLSv1.1", SSL_OP_NO_TLSv1_1},
+               {"TLSv1.2", SSL_OP_NO_TLSv1_2},
+               {"TLSv1.3", SSL_OP_NO_TLSv1_3}};
+    uint64_t off = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) off |= all[i].off;
+    if (!given(names)) names = "TLSv1.2 TLSv1.3";
+    int count;
+    sds *words = sdssplitargs(names, strlen(names), &count);
+    bool ok = words != NULL;
+    for (int w = 0; ok && w < count; w++) {
+        size_t i = 0;
+        while (i < sizeof all / sizeof *all && !strIs(sdsview(words[w]), all[i].name)) i++;
+        ok = i < sizeof all / sizeof *all;
+        if (ok) off &= ~all[i].off;
+    }
+    if (words) sdsfreesplitres(words, count);
+    if (!ok)
+        return say(err,
+                   "Invalid tls-protocols specified. Use a combination of 'TLSv1', 'TLSv1.1', 'TLSv1.2' and "
+                   "'TLSv1.3'.");
+    SSL_CTX_set_options(ctx, off);
+    return true;
+}
+
+static bool limitCiphers(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
+    const char *what = NULL, *value = NULL;
+    if (given(s->ciphers) && SSL_CTX_set_cipher_list(ctx, s->ciphers) != 1)
+        what = "Failed to configure ciphers", value = s->ciphers;
+    else if (given(s->ciphersuites) && SSL_CTX_set_ciphersuites(ctx, s->ciphersuites) != 1)
+        what = "Failed to configure ciphersuites", value = s->ciphersuites;
+    ERR_clear_error();
+    if (what) *err = sdscatprintf(sdsempty(), "%s: %s", what, value);
+    return what == NULL;
+}
+
+static bool loadDh(SSL_CTX *ctx, const char *path, sds *err) {
+    if (!given(path))
+        return SSL_CTX_set_dh_auto(ctx, 1) == 1 || failed(err, "Failed to set DH parameters", NULL);
+    BIO *file = BIO_new_file(path, "r");
+    if (!file) {
+        *err = sdscatprintf(sdsempty(), "Failed to load %s: %s", path, strerror(errno));
+        ERR_clear_error();
+        return false;
+    }
+    EVP_PKEY *dh = PEM_read_bio_Parameters(file, NULL);
+    BIO_free(file);
+    if (!dh) return failed(err, "Failed to read DH parameters", path);
+    if (SSL_CTX_set0_tmp_dh_pkey(ctx, dh) == 1) return true; /* it is the context's now */
+    EVP_PKEY_free(dh);
+    return failed(err, "Failed to load DH params file", path);
+}
+
+/* Without caching there are no tickets either: they would bring a session back, too. */
+static void keepSessions(SSL_CTX *ctx, const struct tlsSettings *s) {
+    SSL_CTX_set_session_id_context(ctx, (const unsigned char *)session_id, sizeof session_id - 1);
+    if (!s->session_caching) {
+        SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+        SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
+        SSL_CTX_set_num_tickets(ctx, 0);
+        return;
+    }
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_SERVER);
+    SSL_CTX_sess_set_cache_size(ctx, s->session_cache_size);
+    SSL_CTX_set_timeout(ctx, s->session_cache_timeout_s);
+}
+
+/* ---- Whole contexts ---- */
+
+/* Reading ahead takes many records, or a header and its record, with one call of the system. Buffers of idle
+ * connections are given back: 2 x 17 KiB each. A peer that just closes its socket has ended, as over TCP. */
+static SSL_CTX *newContext(const SSL_METHOD *method) {
+    tlsPrepare();
+    ERR_clear_error();
+    SSL_CTX *ctx = SSL_CTX_new(method);
+    if (!ctx) return NULL;
+    SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
+    SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                              SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_read_ahead(ctx, 1);
+    return ctx;
+}
+
+static bool fillServer(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
+    static const int modes[] = {[TLS_PEER_UNCHECKED] = SSL_VERIFY_NONE,
+                                [TLS_PEER_CHECKED] = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+                                [TLS_PEER_CHECKED_IF_GIVEN] = SSL_VERIFY_PEER};
+    SSL_CTX_set_verify(ctx, modes[s->peer], NULL);
+    if (s->prefer_server_ciphers) SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE);
+    keepSessions(ctx, s);
+    return limitProtocols(ctx, s->protocols, err) && loadPair(ctx, s, err) && loadTrusted(ctx, s, err) &&
+           limitCiphers(ctx, s, err) && loadDh(ctx, s->dh_params_file, err);
+}
+
+static bool fillClient(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
+    SSL_CTX_set_verify(ctx, s->peer == TLS_PEER_UNCHECKED ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
+    return limitProtocols(ctx, s->protocols, err) && loadTrusted(ctx, s, err) &&
+           (!given(s->cert_file) || loadPair(ctx, s, err)) && limitCiphers(ctx, s, err);
+}
+
+static struct tlsContext *whole(SSL_CTX *ctx, bool ok) {
+    if (ok) return (struct tlsContext *)ctx;
+    SSL_CTX_free(ctx);
+    return NULL;
+}
+
+struct tlsContext *tlsServerContext(const struct tlsSettings *s, sds *err) {
+    if (!given(s->cert_file)) return say(err, "No tls-cert-file configured!"), NULL;
+    if (!given(s->key_file)) return say(err, "No tls-key-file configured!"), NULL;
+    if (s->peer != TLS_PEER_UNCHECKED && !given(s->ca_file) && !given(s->ca_dir))
+        return say(err, "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when tls-cluster, "
+                        "tls-replication or tls-auth-clients are enabled!"),
+               NULL;
+    SSL_CTX *ctx = newContext(TLS_server_method());
+    return whole(ctx, ctx ? fillServer(ctx, s, err) : failed(err, "SSL_CTX_new", NULL));
+}
+
+struct tlsContext *tlsClientContext(const struct tlsSettings *s, sds *err) {
+    SSL_CTX *ctx = newContext(TLS_client_method());
+    return whole(ctx, ctx ? fillClient(ctx, s, err) : failed(err, "SSL_CTX_new", NULL));
+}
+
+void tlsContextFree(struct tlsContext *ctx) {
+    SSL_CTX_free((SSL_CTX *)ctx);
+}

@@ -1,0 +1,48 @@
+/* tls_none.c - TLS in a build without OpenSSL (BUILD_TLS=no): there are no contexts, so nobody gets to the
+ * rest. Part of tls.h. */
+#include "base/assert.h"
+#include "net/tls.h"
+
+bool tlsAvailable(void) {
+    return false;
+}
+
+static struct tlsContext *refuse(sds *err) {
+    *err = sdsnew("This build has no TLS: it was made without OpenSSL, or with BUILD_TLS=no");
+    return NULL;
+}
+
+struct tlsContext *tlsServerContext(const struct tlsSettings *s, sds *err) {
+    (void)s;
+    return refuse(err);
+}
+
+struct tlsContext *tlsClientContext(const struct tlsSettings *s, sds *err) {
+    (void)s;
+    return refuse(err);
+}
+
+void tlsContextFree(struct tlsContext *ctx) {
+    serverAssert(ctx == NULL);
+}
+
+struct connection *tlsAccept(struct aeEventLoop *el, struct tlsContext *ctx, int fd, int keepalive_s,
+                             tlsDone *done) {
+    (void)el, (void)ctx, (void)fd, (void)keepalive_s, (void)done;
+    serverUnreachable();
+}
+
+struct connection *tlsConnect(struct tlsContext *ctx, int fd, const char *sni, int timeout_ms, sds *err) {
+    (void)ctx, (void)fd, (void)sni, (void)timeout_ms, (void)err;
+    serverUnreachable();
+}
+
+bool tlsHasInput(const struct connection *conn) {
+    (void)conn;
+    return false;
+}
+
+sds tlsPeerName(const struct connection *conn, enum tlsName field) {
+    (void)conn, (void)field;
+    return NULL;
+}

@@ -1,0 +1,122 @@
+/* tls_server.c - see tls_server.h.
+ *
+ * A change makes a new context from all directives, and exchanges it for the old one only when it is whole.
+ * Files are read again also when their names stay: CONFIG SET tls-cert-file with the same name is how a
+ * renewed certificate is taken into use. While there is no TLS port, nothing is made, so directives can be
+ * set one by one. */
+#include "server/tls_server.h"
+
+#include "base/log.h"
+#include "core/config.h"
+#include "server/listen.h"
+
+static struct tlsContext *context;
+
+static sds cert_file, key_file, key_pass;
+static sds client_cert_file, client_key_file, client_key_pass;
+static sds ca_file, ca_dir, dh_params_file, protocols, ciphers, ciphersuites;
+static int auth_clients, auth_user;
+static bool prefer_server_ciphers, session_caching;
+static int64_t session_cache_size, session_cache_timeout_s;
+
+static struct tlsSettings settings(void) {
+    return (struct tlsSettings){.cert_file = cert_file,
+                                .key_file = key_file,
+                                .key_pass = key_pass,
+                                .ca_file = ca_file,
+                                .ca_dir = ca_dir,
+                                .peer = (enum tlsPeer)auth_clients,
+                                .protocols = protocols,
+                                .ciphers = ciphers,
+                                .ciphersuites = ciphersuites,
+                                .dh_params_file = dh_params_file,
+                                .prefer_server_ciphers = prefer_server_ciphers,
+                                .session_caching = session_caching,
+                                .session_cache_size = session_cache_size,
+                                .session_cache_timeout_s = session_cache_timeout_s};
+}
+
+/* Certificate and key for connections that the server opens itself: a mistake in them is told now. */
+static bool checkClientPair(sds *err) {
+    if (!client_cert_file || !client_key_file) return true;
+    struct tlsSettings s = settings();
+    s.cert_file = client_cert_file;
+    s.key_file = client_key_file;
+    s.key_pass = client_key_pass;
+    struct tlsContext *c = tlsClientContext(&s, err);
+    if (c) tlsContextFree(c);
+    return c != NULL;
+}
+
+bool tlsServerConfigure(void) {
+    struct tlsSettings s = settings();
+    sds err = NULL;
+    struct tlsContext *fresh = tlsServerContext(&s, &err);
+    if (fresh && checkClientPair(&err)) {
+        if (context) tlsContextFree(context);
+        context = fresh;
+        return true;
+    }
+    serverLog(LL_WARNING, "%s", err);
+    sdsfree(err);
+    if (fresh) tlsContextFree(fresh);
+    return false;
+}
+
+struct tlsContext *tlsServerCurrent(void) {
+    return context;
+}
+
+sds tlsServerUser(const struct connection *conn) {
+    return tlsPeerName(conn, (enum tlsName)auth_user);
+}
+
+static bool apply(const char **err) {
+    if (listenTlsPort() == 0 || tlsServerConfigure()) return true;
+    *err = "Unable to update TLS configuration. Check server logs.";
+    return false;
+}
+
+#define TLS_TEXT(name, var)                                                                                  \
+    CONFIG_STRING(name, NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL, var, NULL, NULL, apply)
+#define TLS_FILE(name, var)                                                                                  \
+    CONFIG_STRING(name, NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL | CONFIG_VOLATILE, var, NULL, NULL,   \
+                  apply)
+#define TLS_PASSWORD(name, var)                                                                              \
+    CONFIG_STRING(name, NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL | CONFIG_SENSITIVE, var, NULL, NULL,  \
+                  apply)
+
+void tlsServerRegister(void) {
+    static const struct configEnum auth_names[] = {{"no", TLS_PEER_UNCHECKED},
+                                                   {"yes", TLS_PEER_CHECKED},
+                                                   {"optional", TLS_PEER_CHECKED_IF_GIVEN},
+                                                   {NULL, 0}};
+    static const struct configEnum user_names[] = {
+        {"off", TLS_NAME_NONE}, {"CN", TLS_NAME_CN}, {"URI", TLS_NAME_URI}, {NULL, 0}};
+    static struct configDirective directives[] = {
+        TLS_FILE("tls-cert-file", &cert_file),
+        TLS_FILE("tls-key-file", &key_file),
+        TLS_PASSWORD("tls-key-file-pass", &key_pass),
+        TLS_FILE("tls-client-cert-file", &client_cert_file),
+        TLS_FILE("tls-client-key-file", &client_key_file),
+        TLS_PASSWORD("tls-client-key-file-pass", &client_key_pass),
+        TLS_FILE("tls-dh-params-file", &dh_params_file),
+        TLS_FILE("tls-ca-cert-file", &ca_file),
+        TLS_FILE("tls-ca-cert-dir", &ca_dir),
+        TLS_TEXT("tls-protocols", &protocols),
+        TLS_TEXT("tls-ciphers", &ciphers),
+        TLS_TEXT("tls-ciphersuites", &ciphersuites),
+        CONFIG_ENUM("tls-auth-clients", NULL, CONFIG_MODIFIABLE, &auth_clients, TLS_PEER_CHECKED, auth_names,
+                    apply),
+        CONFIG_ENUM("tls-auth-clients-user", NULL, CONFIG_MODIFIABLE, &auth_user, TLS_NAME_NONE, user_names,
+                    NULL),
+        CONFIG_BOOL("tls-prefer-server-ciphers", NULL, CONFIG_MODIFIABLE, &prefer_server_ciphers, false,
+                    apply),
+        CONFIG_BOOL("tls-session-caching", NULL, CONFIG_MODIFIABLE, &session_caching, true, apply),
+        CONFIG_INT("tls-session-cache-size", NULL, CONFIG_MODIFIABLE, &session_cache_size, 20480, 0,
+                   INT32_MAX, apply),
+        CONFIG_INT("tls-session-cache-timeout", NULL, CONFIG_MODIFIABLE, &session_cache_timeout_s, 300, 0,
+                   INT32_MAX, apply),
+    };
+    if (tlsAvailable()) configRegister(directives, sizeof directives / sizeof *directives);
+}

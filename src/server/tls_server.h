@@ -1,0 +1,11 @@
+/* tls_server.h - the directives tls-*, and the context that new TLS clients get. */
+#pragma once
+
+#include "net/tls.h"
+
+void tlsServerRegister(void); /* directives; none in a build without TLS */
+/* Makes the context from the directives in use. False: the reason is logged, and the old context stays. */
+bool tlsServerConfigure(void);
+struct tlsContext *tlsServerCurrent(void); /* NULL until it has been configured */
+/* The name of the user that a client's certificate stands for, or NULL. */
+sds tlsServerUser(const struct connection *conn);

@@ -1,0 +1,51 @@
+/* tool_tls.c - see tool_tls.h. */
+#include "tools/tool_tls.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+const char tool_tls_usage[] =
+    "TLS\n"
+    "  --tls              connect over TLS; valkeys:// and rediss:// say that, too\n"
+    "  --sni NAME         ask for the server of this name\n"
+    "  --cacert FILE      who signs the server's certificate; without this option and the next the\n"
+    "                     authorities that the system trusts\n"
+    "  --cacertdir DIR    the same as a folder\n"
+    "  --insecure         take any certificate\n"
+    "  --cert FILE        our own certificate\n"
+    "  --key FILE         ... and its private key\n"
+    "  --tls-ciphers LIST       ciphers of TLS 1.2 and before\n"
+    "  --tls-ciphersuites LIST  ciphers of TLS 1.3\n";
+
+static void fail(const char *why) {
+    fprintf(stderr, "Could not negotiate a TLS connection: %s\n", why);
+    exit(1);
+}
+
+void toolTlsStart(struct toolTls *t) {
+    if (!t->on) return;
+    if ((t->cert == NULL) != (t->key == NULL)) fail("--cert and --key go together");
+    struct tlsSettings s = {.cert_file = t->cert,
+                            .key_file = t->key,
+                            .ca_file = t->ca_file,
+                            .ca_dir = t->ca_dir,
+                            .ca_of_system = true,
+                            .peer = t->insecure ? TLS_PEER_UNCHECKED : TLS_PEER_CHECKED,
+                            .ciphers = t->ciphers,
+                            .ciphersuites = t->ciphersuites};
+    sds err = NULL;
+    t->context = tlsClientContext(&s, &err);
+    if (!t->context) fail(err);
+}
+
+struct connection *toolConnection(const struct toolTls *t, int fd, int timeout_ms, sds *err) {
+    if (!t->on) return connCreateTcp(NULL, fd, 0);
+    sds reason = NULL;
+    struct connection *conn = tlsConnect(t->context, fd, t->sni, timeout_ms, &reason);
+    if (conn) return conn;
+    *err = sdscatprintf(sdsempty(), "SSL_connect failed: %s", reason);
+    sdsfree(reason);
+    close(fd);
+    return NULL;
+}
