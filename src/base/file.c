@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -64,4 +65,11 @@ bool fileReplace(const char *path, struct str text, mode_t mode) {
     sdsfree(temp);
     errno = reason;
     return ok;
+}
+
+bool fileSetGroup(const char *path, const char *group) {
+    errno = 0;
+    struct group *g = getgrnam(group);
+    if (!g && !errno) errno = EINVAL;
+    return g && chown(path, (uid_t)-1, g->gr_gid) == 0;
 }

@@ -46,6 +46,10 @@ static inline void listRemove(struct list *l, struct listNode *n) {
 static inline bool listLinked(const struct listNode *n) {
     return n->next != NULL;
 }
+/* It was linked, and its memory has been copied here. */
+static inline void listNodeMoved(struct listNode *n) {
+    n->prev->next = n->next->prev = n;
+}
 static inline struct listNode *listFirst(struct list *l) {
     return l->length ? l->head.next : NULL;
 }

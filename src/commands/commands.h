@@ -81,7 +81,8 @@ commandProc bgsaveCommand, lastsaveCommand, saveCommand, commandCommand, command
     swapdbCommand, timeCommand, commandlogGetCommand, commandlogHelpCommand, commandlogLenCommand,
     commandlogResetCommand, latencyDoctorCommand, latencyGraphCommand, latencyHelpCommand,
     latencyHistogramCommand, latencyHistoryCommand, latencyLatestCommand, latencyResetCommand, lolwutCommand,
-    monitorCommand, slowlogGetCommand, slowlogHelpCommand, slowlogLenCommand, slowlogResetCommand;
+    monitorCommand, roleCommand, slowlogGetCommand, slowlogHelpCommand, slowlogLenCommand,
+    slowlogResetCommand;
 
 /* ---- scripting ---- */
 commandProc evalCommand, evalshaCommand, evalshaRoCommand, evalRoCommand, scriptLoadCommand,

@@ -147,7 +147,7 @@ static enum aclError applyFirstArg(struct aclSelector *s, struct str name) {
     while (bar && name.ptr[bar - 1] != '|') bar--;
     if (!bar) return ACL_ERR_UNKNOWN_COMMAND;
     struct str command = strN(name.ptr, bar - 1), arg = strN(name.ptr + bar, name.len - bar);
-    const struct serverCommand *cmd = commandLookupName(command);
+    const struct serverCommand *cmd = commandLookupOriginal(command);
     if (!cmd) return ACL_ERR_UNKNOWN_COMMAND;
     if (cmd->parent) return ACL_ERR_FIRST_ARG_OF_SUBCOMMAND;
     if (!arg.len) return ACL_ERR_SYNTAX;
@@ -169,7 +169,7 @@ static enum aclError applyCommand(struct aclSelector *s, struct str rule) {
     }
     struct str name = strN(lower, rule.len - 1);
     if (name.len && name.ptr[0] == '@') return applyCategory(s, name, allow);
-    const struct serverCommand *cmd = commandLookupName(name);
+    const struct serverCommand *cmd = commandLookupOriginal(name);
     if (!cmd) return allow ? applyFirstArg(s, name) : ACL_ERR_UNKNOWN_COMMAND;
     setCommand(s, cmd, allow);
     if (cmd->subcommands) setCommands(s, cmd->subcommands, 0, true, allow);

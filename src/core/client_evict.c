@@ -17,6 +17,7 @@
 
 #define LEAST_BITS 15 /* clients below 32 KiB are all alike */
 #define MOST_BITS  33
+#define LIMIT_MIN  (128 * 1024)
 #define MAGNITUDES (MOST_BITS - LEAST_BITS + 1)
 
 bool client_weighing;
@@ -26,8 +27,10 @@ static struct list weights[MAGNITUDES];
 static size_t total;
 static uint64_t evicted_clients;
 
+/* A limit that is too small to speak with anybody is not taken at its word. */
 static size_t limitBytes(void) {
-    return limit < 0 ? evictLimit() / 100 * (size_t)-limit : (size_t)limit;
+    size_t bytes = limit < 0 ? evictLimit() / 100 * (size_t)-limit : (size_t)limit;
+    return bytes && bytes < LIMIT_MIN ? LIMIT_MIN : bytes;
 }
 
 static int magnitude(size_t bytes) {

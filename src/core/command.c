@@ -42,7 +42,7 @@ static int filter_count, script_filter_count, next_id;
 
 /* Subcommands are found by their own name, top-level commands by theirs. */
 static struct str commandKey(const void *entry) {
-    return strOf(((const struct serverCommand *)entry)->spec->name);
+    return strOf(((const struct serverCommand *)entry)->called);
 }
 static uint64_t nameHash(struct str name) {
     return hashBytesNoCase(name.ptr, name.len);
@@ -95,6 +95,7 @@ static uint64_t impliedCategories(const struct commandSpec *spec) {
 static struct serverCommand *createCommand(const struct commandSpec *spec, struct serverCommand *parent) {
     struct serverCommand *cmd = zcalloc(1, sizeof *cmd);
     cmd->spec = spec;
+    cmd->called = spec->name;
     cmd->parent = parent;
     cmd->id = next_id++;
     cmd->fullname =
@@ -125,13 +126,74 @@ struct serverCommand *commandLookup(const struct str *argv, int argc) {
     return hashtableFind(cmd->subcommands, argv[1]);
 }
 
-struct serverCommand *commandLookupName(struct str fullname) {
+static struct serverCommand *findCalled(struct str name) {
+    return hashtableFind(&commands, name);
+}
+
+static struct serverCommand *lookupName(struct str fullname, struct serverCommand *(*find)(struct str name)) {
     const char *bar = memchr(fullname.ptr, '|', fullname.len);
-    if (!bar) return hashtableFind(&commands, fullname);
+    if (!bar) return find(fullname);
     size_t n = (size_t)(bar - fullname.ptr);
-    struct serverCommand *cmd = hashtableFind(&commands, strN(fullname.ptr, n));
+    struct serverCommand *cmd = find(strN(fullname.ptr, n));
     if (!cmd || !cmd->subcommands) return NULL;
     return hashtableFind(cmd->subcommands, strN(bar + 1, fullname.len - n - 1));
+}
+
+struct serverCommand *commandLookupName(struct str fullname) {
+    return lookupName(fullname, findCalled);
+}
+
+/* ---- Renaming ---- */
+
+static struct serverCommand **renamed; /* those whose name is not their spec's; they are few */
+static size_t renamed_count;
+
+static struct serverCommand *findOriginal(struct str name) {
+    for (size_t i = 0; i < renamed_count; i++) {
+        if (strIs(name, renamed[i]->spec->name)) return renamed[i];
+    }
+    struct serverCommand *cmd = findCalled(name);
+    return cmd && cmd->called == cmd->spec->name ? cmd : NULL;
+}
+
+struct serverCommand *commandLookupOriginal(struct str fullname) {
+    return lookupName(fullname, findOriginal);
+}
+
+bool commandRename(struct str name, struct str to, const char **err) {
+    struct serverCommand *cmd = findCalled(name);
+    if (!cmd) {
+        *err = "No such command in rename-command";
+        return false;
+    }
+    if (to.len && findCalled(to)) {
+        *err = "Target command name already exists";
+        return false;
+    }
+    hashtablePop(&commands, name);
+    if (cmd->called == cmd->spec->name) {
+        renamed = zrealloc(renamed, (renamed_count + 1) * sizeof *renamed);
+        renamed[renamed_count++] = cmd;
+    }
+    cmd->called = sdsnewstr(to); /* a name replaced twice is kept: the file is read once */
+    if (to.len) hashtableAdd(&commands, cmd);
+    return true;
+}
+
+static bool setRename(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+    (void)d;
+    *err = "Bad directive or wrong number of arguments";
+    return argc == 2 && commandRename(argv[0], argv[1], err);
+}
+
+static sds getRenames(const struct configDirective *d) {
+    (void)d;
+    sds s = sdsempty();
+    for (size_t i = 0; i < renamed_count; i++) {
+        s = sdscatprintf(s, "%s%s ", i ? "\n" : "", renamed[i]->spec->name);
+        s = sdscatrepr(s, renamed[i]->called, strlen(renamed[i]->called));
+    }
+    return s;
 }
 
 int commandCount(void) {
@@ -205,24 +267,29 @@ bool commandScriptAllowed(struct client *c, struct serverCommand *cmd) {
     return true;
 }
 
+/* An argument is quoted up to its first NUL. */
+static size_t quotedLen(struct str arg, size_t max) {
+    return strnlen(arg.ptr, arg.len < max ? arg.len : max);
+}
+
 void commandReplyUnknown(struct client *c) {
-    struct serverCommand *container = hashtableFind(&commands, c->argv[0]);
+    struct serverCommand *container = findCalled(c->argv[0]);
     if (container) {
-        sds name = sdsnew(container->spec->name);
+        sds name = sdsnew(container->called);
         sdstoupper(name);
-        int len = (int)(c->argv[1].len < UNKNOWN_ARGS_MAX ? c->argv[1].len : UNKNOWN_ARGS_MAX);
+        int len = (int)quotedLen(c->argv[1], UNKNOWN_ARGS_MAX);
         replyErrorFmt(c, "ERR unknown subcommand '%.*s'. Try %s HELP.", len, c->argv[1].ptr, name);
         sdsfree(name);
         return;
     }
     sds args = sdsempty();
     for (int i = 1; i < c->argc && sdslen(args) < UNKNOWN_ARGS_MAX; i++) {
-        size_t left = UNKNOWN_ARGS_MAX - sdslen(args), n = c->argv[i].len < left ? c->argv[i].len : left;
+        size_t n = quotedLen(c->argv[i], UNKNOWN_ARGS_MAX - sdslen(args));
         args = sdscatlen(args, "'", 1);
         args = sdscatlen(args, c->argv[i].ptr, n);
         args = sdscatlen(args, "' ", 2);
     }
-    sds name = sdsnewlen(c->argv[0].ptr, c->argv[0].len < 128 ? c->argv[0].len : 128);
+    sds name = sdsnewlen(c->argv[0].ptr, quotedLen(c->argv[0], UNKNOWN_ARGS_MAX));
     sds msg = sdsnew("ERR unknown command '");
     msg = sdscatstr(msg, sdsview(name));
     msg = sdscat(msg, "', with args beginning with: ");
@@ -377,7 +444,11 @@ static void resetErrors(void) {
 }
 
 void commandCoreInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_SPECIAL("rename-command", NULL, CONFIG_MULTI_ARG | CONFIG_LINES, setRename, getRenames, NULL),
+    };
     hashtableInit(&commands, &commands_type);
+    configRegister(directives, 1);
     infoRegister("stats", callInfo);
     configOnResetStat(commandResetStats);
     configOnResetStat(resetErrors);

@@ -162,6 +162,7 @@ enum {
 struct serverCommand { /* runtime */
     const struct commandSpec *spec;
     sds fullname;                      /* "client|kill", "get" */
+    const char *called;                /* by clients: the spec's name, or what rename-command made of it */
     struct serverCommand *parent;      /* container */
     struct hashtable *subcommands;     /* of struct serverCommand, NULL when none */
     uint64_t flags, acl;               /* with the computed ones */
@@ -179,7 +180,11 @@ void commandRegister(const struct commandSpec *specs); /* panics on a duplicate 
 struct serverCommand *commandLookup(const struct str *argv,
                                     int argc);                /* down to the subcommand; NULL: unknown */
 struct serverCommand *commandLookupName(struct str fullname); /* "config|get" */
-extern struct hashtable commands;                             /* of struct serverCommand, top level */
+/* By the name that it had before rename-command: that of rules about users. */
+struct serverCommand *commandLookupOriginal(struct str fullname);
+/* Clients shall use the name `to` from now on; "": they have no name for it. False: *err says why not. */
+bool commandRename(struct str name, struct str to, const char **err);
+extern struct hashtable commands; /* of struct serverCommand, top level */
 int commandCount(void);
 bool commandArityOk(const struct serverCommand *cmd, int argc);
 /* All keys of a command through its key specs: the one place. Returns the count (0: none) with *keys from

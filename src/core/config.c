@@ -144,17 +144,28 @@ static bool parsePercent(struct str word, int64_t *v) {
     return true;
 }
 
+/* A number without a unit, a unit without a number (that is 0, as clients may rely on), or both. What does
+ * not fit is OUT_OF_RANGE, which no directive allows. */
+#define OUT_OF_RANGE (-1)
 static bool parseMemory(struct str word, int64_t *v) {
     uint64_t bytes;
-    if (!memtoull(word, &bytes)) return false;
-    *v = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
-    return true;
+    size_t digits = 0;
+    while (digits < word.len && word.ptr[digits] >= '0' && word.ptr[digits] <= '9') digits++;
+    if (digits && memtoull(word, &bytes)) {
+        *v = bytes > INT64_MAX ? OUT_OF_RANGE : (int64_t)bytes;
+        return true;
+    }
+    sds unit = sdscatlen(sdsnew("1"), word.ptr + digits, word.len - digits);
+    bool known = memtoull(sdsview(unit), &bytes);
+    sdsfree(unit);
+    *v = digits ? OUT_OF_RANGE : 0;
+    return known;
 }
 
 static bool parseInt(const struct configDirective *d, struct str word, int64_t *v, const char **err) {
     if (d->flags & CONFIG_PERCENT) {
         *err = "argument must be a memory or percent value";
-        return parsePercent(word, v) || parseMemory(word, v);
+        return parsePercent(word, v) || (parseMemory(word, v) && *v != OUT_OF_RANGE);
     }
     if (d->flags & CONFIG_MEMORY) {
         *err = "argument must be a memory value";
@@ -395,8 +406,8 @@ static bool changesRun(struct configChange *changes, int count, int *failed, con
 
 /* ---- Files ---- */
 
-/* Lines are counted over everything that is loaded, as if it were one text: the file, a newline, the options
- * of the command line. */
+/* Lines are counted over everything that is loaded, as if it were one text. Messages name the line only:
+ * tools that start servers look for exactly that. */
 static int lines_before;
 static int include_depth;
 
@@ -451,6 +462,7 @@ bool configSetFromFile(int argc, const struct str *argv, const char **err) {
         return false;
     }
     const struct configDirective *d = name->directive;
+    if (argc == 1 && d->flags & CONFIG_MAY_STAND_ALONE) return directiveSetText(d, STR(""), err);
     /* Several words may have been quoted into one. */
     if (argc == 2) return directiveSetText(d, argv[1], err);
     return directiveSet(d, argc - 1, argv + 1, err);
@@ -507,9 +519,7 @@ void configLoadFile(const char *path) {
     sdsfree(text);
 }
 
-void configLoadText(const char *source, const char *text) {
-    (void)source; /* messages name the line only: tools that start servers look for exactly that */
-    lines_before++;
+void configLoadText(const char *text) {
     configLoadCounted(text);
 }
 

@@ -29,6 +29,8 @@ enum {
     CONFIG_HIDDEN = 1 << 3,     /* not matched by patterns of CONFIG GET */
     CONFIG_MULTI_ARG = 1 << 4,  /* special: the file line has several words */
     CONFIG_PROTECTED = 1 << 5,  /* needs enable-protected-configs */
+    /* A line of the file without a value means "". */
+    CONFIG_MAY_STAND_ALONE = 1 << 11,
     CONFIG_OCTAL = 1 << 6,
     CONFIG_EMPTY_IS_NULL = 1 << 7, /* string: "" stores NULL */
     CONFIG_PERCENT = 1 << 8,       /* memory or a percentage (stored negative) */
@@ -92,10 +94,10 @@ void configRegister(struct configDirective *directives, size_t count);
 /* One directive from the file or the command line: before the server runs. False: *err says why (static or
  * valid until the next call). */
 bool configSetFromFile(int argc, const struct str *argv, const char **err);
-/* Whole text (file, "-" standard input, command line): reports file and line to stderr in Valkey's way and
- * exits(1) on errors. */
+/* A whole text (file, standard input, command line). An error is told on stderr with its line, counted over
+ * all that was loaded before, and ends the program with code 1. */
 void configLoadFile(const char *path);
-void configLoadText(const char *source, const char *text);
+void configLoadText(const char *text);
 const char *configFilePath(void); /* absolute, "" when none */
 /* Set by name outside of any client (tests, internals). */
 bool configSet(const char *name, struct str value, const char **err);

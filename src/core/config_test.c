@@ -150,14 +150,14 @@ static void testLoad(void **state) {
     close(fd);
     sds lines = sdscatprintf(sdsempty(), "# number 1\n\nflag \"yes\"\npair e f\ninclude %s\n", path);
     applied = 0;
-    configLoadText("test", lines);
+    configLoadText(lines);
     sdsfree(lines);
     assert_int_equal(applied, 0);
     expectValue("flag", "yes");
     expectValue("number", "30");
     expectValue("text", "in'clude");
     expectValue("pair", "e f");
-    configLoadText("test", "pair \"g h\"\nbytes 5\nbytes 1gb");
+    configLoadText("pair \"g h\"\nbytes 5\nbytes 1gb");
     expectValue("pair", "g h");
     expectValue("bytes", "1073741824");
     unlink(path);
@@ -170,7 +170,7 @@ static sds fatalText(const char *config) {
     pid_t pid = fork();
     if (pid == 0) {
         dup2(fds[1], 2);
-        configLoadText("test", config);
+        configLoadText(config);
         _exit(0);
     }
     close(fds[1]);

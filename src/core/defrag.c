@@ -6,6 +6,7 @@
  *                                  ▼
  *     pass    for each database: its tables' arrays, then dbScan over its keys: object, then value.
  *             A value of many allocations waits in `big` and is done, in pieces, before the scan goes on.
+ *             Then what other rooms have registered.
  *
  * Fragmentation is what the holes in the allocator's slabs are of the bytes in use: that, and only that, can
  * be mended by moving. A pass that has begun goes on to its end, and may only become faster on the way; else
@@ -38,6 +39,7 @@
 #define USEFUL_SHARE   100     /* one in so many allocations at least has moved, or the pass was in vain */
 #define REST_MIN_US    1000000 /* after that; twice as long each time */
 #define REST_MAX_US    16000000
+#define OTHERS_MAX     4
 #define PROGRESS_EVERY 4 /* steps between two looks at the clock */
 
 static const char err_unavailable[] =
@@ -55,6 +57,9 @@ static struct {
     int64_t total_us;
 } stats;
 
+static uint64_t (*others[OTHERS_MAX])(uint64_t cursor);
+static int other_count;
+
 struct bigValue {
     struct bigValue *next;
     sds key;
@@ -65,7 +70,7 @@ struct bigValue {
 static struct {
     bool timer;      /* is set */
     int64_t percent; /* of the time; 0: no pass is under way */
-    int db;          /* the pass: of which database, and where in it */
+    int db, other;   /* the pass: of which database, later of whose data, and where in them */
     enum { IN_TABLES, IN_KEYS, BEHIND_KEYS } phase;
     uint64_t cursor;
     struct bigValue *big;
@@ -93,6 +98,11 @@ void defragPointer(void *pointer) {
     memcpy(&at, pointer, sizeof at);
     void *now = at ? defragMove(NULL, at) : NULL;
     if (now) memcpy(pointer, &now, sizeof now);
+}
+
+void defragRegister(uint64_t (*piece)(uint64_t cursor)) {
+    serverAssert(other_count < OTHERS_MAX);
+    others[other_count++] = piece;
 }
 
 /* ---- A pass ---- */
@@ -144,8 +154,16 @@ static void stepKey(void *priv, void *entry) {
     countKey(hits);
 }
 
-/* A little of the pass. False: that was its end. */
+static bool stepOther(void) {
+    if (run.other == other_count) return false;
+    run.cursor = others[run.other](run.cursor);
+    if (!run.cursor) run.other++;
+    return true;
+}
+
+/* A little of the pass. False: there is nothing left. */
 static bool step(void) {
+    if (run.db == dbCount()) return stepOther();
     struct db *db = &dbs[run.db];
     if (run.big) {
         stepBig(db);
@@ -160,13 +178,16 @@ static bool step(void) {
         run.cursor = dbScan(db, run.cursor, stepKey, db);
         if (!run.cursor) run.phase = BEHIND_KEYS;
         return true;
-    default: run.phase = IN_TABLES; return ++run.db < dbCount();
+    default:
+        run.phase = IN_TABLES;
+        run.db++;
+        return true;
     }
 }
 
 static void passRewind(void) {
     while (run.big) dropBig();
-    run.db = 0;
+    run.db = run.other = 0;
     run.cursor = 0;
     run.phase = IN_TABLES;
 }

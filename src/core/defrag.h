@@ -25,4 +25,8 @@ void *defragMove(void *priv, void *ptr);
 /* `pointer` is the address of a pointer to an allocation, or to nothing; mends it. */
 void defragPointer(void *pointer);
 
+/* For data that are in no database: `piece` is called with a cursor as hashtableScan has it, 0 at the start,
+ * and returns the next one, 0 at the end. */
+void defragRegister(uint64_t (*piece)(uint64_t cursor));
+
 void defragInit(void); /* directives, INFO, cron; subcommands of DEBUG that move everything */

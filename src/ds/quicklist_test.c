@@ -225,6 +225,26 @@ static void opConvert(void) {
     ql = qlFromListpack(lp, fill, depth);
 }
 
+/* Half of what it is offered moves; what was there is spoilt. Counts the offers. */
+static void *moveSome(void *priv, void *ptr) {
+    ++*(unsigned *)priv;
+    if (randomBelow(2)) return NULL;
+    size_t size = zmallocSize(ptr);
+    void *now = memcpy(zmalloc(size), ptr, size);
+    memset(ptr, 0xdb, size);
+    zfree(ptr);
+    return now;
+}
+
+/* Each allocation is offered once, however the pieces are cut. */
+static void opMove(void) {
+    unsigned offers = 0;
+    uint64_t cursor = 0;
+    do ql = qlMove(ql, &cursor, 1 + (uint32_t)randomBelow(5), moveSome, &offers);
+    while (cursor);
+    assert_int_equal(offers, 1 + 2 * ql->nodes);
+}
+
 static void freshList(void) {
     static const int64_t fills[] = {0, 1, 2, 3, 4, 7, 32, 100, -1, -2, -5, -9, INT64_MAX};
     if (ql) qlFree(ql);
@@ -237,8 +257,9 @@ static void testModel(void **state) {
     static const struct {
         unsigned weight;
         void (*run)(void);
-    } ops[] = {{350, opPush}, {150, opInsert}, {100, opReplace}, {15, opDeleteRange}, {60, opPop},
-               {150, opWalk}, {20, opRuns},    {2, opDup},       {2, opReload},       {5, opConvert}};
+    } ops[] = {{350, opPush}, {150, opInsert}, {100, opReplace}, {15, opDeleteRange},
+               {60, opPop},   {150, opWalk},   {20, opRuns},     {2, opDup},
+               {2, opReload}, {5, opConvert},  {10, opMove}};
     const char *count = getenv("MODEL_OPS"), *seed = getenv("MODEL_SEED");
     uint64_t todo = count ? strtoull(count, NULL, 10) : 1000000;
     uint64_t start = seed ? strtoull(seed, NULL, 10) : randomU64();

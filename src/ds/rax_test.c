@@ -144,6 +144,47 @@ static void checkWalk(const struct rax *r, const struct model *m) {
     raxStop(&it);
 }
 
+/* ---- Moving ---- */
+
+struct moving {
+    struct model *model;
+    size_t at, offers;
+};
+
+/* Half of what it is offered moves; what was there is spoilt. Counts the offers. */
+static void *moveSome(void *priv, void *ptr) {
+    ((struct moving *)priv)->offers++;
+    if (randomBelow(2)) return NULL;
+    size_t size = zmallocSize(ptr);
+    void *now = memcpy(zmalloc(size), ptr, size);
+    memset(ptr, 0xdb, size);
+    zfree(ptr);
+    return now;
+}
+
+static void *giveValue(void *priv, struct str key, void *value) {
+    struct moving *moving = priv;
+    struct modelKey *k = moving->model->key[moving->at++];
+    assert_true(strEq(key, view(k)));
+    assert_ptr_equal(value, k->value);
+    return k->value = someValue();
+}
+
+/* All keys, in pieces. Each node is offered, some above the cuts more than once. */
+static void moveAll(struct rax *r, struct model *m) {
+    struct moving moving = {.model = m};
+    size_t pieces = 0;
+    char last[KEY_MAX];
+    struct str key = STR("");
+    for (bool more = m->n > 0; more; pieces++) {
+        more = raxMove(r, pieces ? ">" : "^", key, 1 + randomBelow(300), moveSome, giveValue, &moving);
+        struct modelKey *k = m->key[moving.at - 1];
+        key = strN(memcpy(last, k->bytes, k->len), k->len);
+    }
+    assert_int_equal(moving.at, m->n);
+    assert_true(moving.offers >= r->nodes);
+}
+
 static void step(struct rax *r, struct model *m, struct str key, unsigned addChance) {
     size_t at = modelLower(m, key);
     bool has = modelHas(m, at, key);
@@ -179,6 +220,7 @@ static void runModel(keyMaker *maker, int operations) {
         assert_int_equal(raxFind(&r, key, &value), modelHas(m, at, key));
         if (modelHas(m, at, key)) assert_ptr_equal(value, m->key[at]->value);
         checkSeek(&r, m, key);
+        if (i % 500 == 0) moveAll(&r, m);
         if (i % 1000 == 0) checkWalk(&r, m);
         if (i % 100 == 0) raxVerify(&r);
     }

@@ -382,7 +382,8 @@ static void resetStats(void) {
 
 void snapshotInit(void) {
     static struct configDirective directives[] = {
-        CONFIG_SPECIAL("save", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setSave, getSave, NULL),
+        CONFIG_SPECIAL("save", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG | CONFIG_MAY_STAND_ALONE, setSave,
+                       getSave, NULL),
         CONFIG_STRING("dbfilename", NULL, CONFIG_MODIFIABLE | CONFIG_PROTECTED, &filename, "dump.rdb",
                       validFilename, NULL),
         CONFIG_BOOL("rdbchecksum", NULL, 0, &rdb_checksum, true, NULL),

@@ -17,6 +17,7 @@
 #include "commands/commands.h"
 #include "core/command.h"
 #include "core/config.h"
+#include "core/defrag.h"
 #include "core/info.h"
 #include "core/lazyfree.h"
 #include "core/memory.h"
@@ -92,6 +93,26 @@ static void touchScript(struct script *s, bool keep) {
     if (!listLinked(&s->recent_node)) return;
     listRemove(&recent, &s->recent_node);
     if (!keep) listAddTail(&recent, &s->recent_node);
+}
+
+static void moveScript(void *priv, void *entry) {
+    struct script *s = entry;
+    (void)priv;
+    scripts_memory -= scriptMemory(s);
+    sds text = sdsMove(s->text, defragMove, NULL);
+    if (text) s->text = text;
+    struct script *now = defragMove(NULL, s);
+    if (now) {
+        hashtableReplaceEntry(&by_sha, s, now, hashtableHash(&by_sha, shaKey(now)));
+        hashtableReplaceEntry(&by_text, s, now, hashtableHash(&by_text, textKey(now)));
+        if (listLinked(&now->recent_node)) listNodeMoved(&now->recent_node);
+        s = now;
+    }
+    scripts_memory += scriptMemory(s);
+}
+
+static uint64_t defragScripts(uint64_t cursor) {
+    return hashtableScan(&by_sha, cursor, moveScript, NULL);
 }
 
 /* ---- Loading ---- */
@@ -361,6 +382,7 @@ void scriptInit(void) {
     memoryAddPart(MEMORY_LUA_CACHES, cacheMemory);
     infoRegister("stats", statsInfo);
     configOnResetStat(resetStats);
+    defragRegister(defragScripts);
 }
 
 void scriptStart(void) {

@@ -2,14 +2,21 @@
  *
  * TCP and TLS have a port each, and a socket for each address of `bind`. The addresses are tried in order.
  * One with a leading '-' may be missing on this host; any other failure stops the start, or refuses CONFIG
- * SET and brings back the old sockets. */
+ * SET and brings back the old sockets.
+ *
+ * When the process has no file descriptor left for another client, accepting rests for a moment: the
+ * listening sockets stay readable, and the loop would do nothing but fail. One descriptor is kept in reserve,
+ * as even a line of the log needs one. */
 #include "server/listen.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
 #include "core/acl.h"
@@ -22,15 +29,16 @@
 #include "net/connection.h"
 #include "server/tls_server.h"
 
-#define BIND_MAX     16
-#define RESERVED_FDS 32 /* log, epoll, files of our own */
+#define BIND_MAX       16
+#define RESERVED_FDS   32  /* log, epoll, files of our own */
+#define ACCEPT_REST_MS 100 /* without accepting, when it failed for want of something */
 
 static sds bind_addr[BIND_MAX];
 static int bind_count;
 static int64_t tcp_backlog, tcp_keepalive, maxclients, unixsocketperm, accepts_per_cycle,
     tls_accepts_per_cycle;
 static bool protected_mode;
-static sds unixsocket;
+static sds unixsocket, unixsocketgroup;
 
 /* The sockets of one port, one for each address. */
 struct group {
@@ -42,8 +50,8 @@ struct group {
 static void acceptTcp(struct aeEventLoop *el, int fd, void *data, int mask);
 static void acceptTls(struct aeEventLoop *el, int fd, void *data, int mask);
 static struct group tcp = {.name = "tcp", .accept = acceptTcp}, tls = {.name = "tls", .accept = acceptTls};
-static int unix_fd = -1;
-static bool started;
+static int unix_fd = -1, spare_fd = -1;
+static bool started, resting;
 
 int listenPort(void) {
     return (int)(tcp.port ? tcp.port : tls.port);
@@ -93,12 +101,30 @@ static void acceptOne(struct connection *conn, bool unix_socket) {
     clientstats.connections++;
 }
 
+static void stopReading(const struct group *g) {
+    for (int i = 0; i < g->count; i++) aeDeleteFileEvent(server_el, g->fds[i], AE_READABLE);
+}
+
+static void startReading(const struct group *g) {
+    for (int i = 0; i < g->count; i++) aeCreateFileEvent(server_el, g->fds[i], AE_READABLE, g->accept, NULL);
+}
+
+static void restFromAccepting(void) {
+    int reason = errno;
+    if (spare_fd >= 0) close(spare_fd);
+    serverLog(LL_WARNING, "Accepting client connection: %s", strerror(reason));
+    spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    stopReading(&tcp);
+    stopReading(&tls);
+    if (unix_fd >= 0) aeDeleteFileEvent(server_el, unix_fd, AE_READABLE);
+    resting = true;
+}
+
 /* Calls netAccept at most `most` times; -1 when nobody waits any more. */
 static int nextWaiting(int fd, int64_t *most) {
     if ((*most)-- <= 0) return -1;
     int client_fd = netAccept(fd);
-    if (client_fd < 0 && errno != EAGAIN)
-        serverLog(LL_WARNING, "Accepting client connection: %s", strerror(errno));
+    if (client_fd < 0 && errno != EAGAIN && errno != ECONNABORTED) restFromAccepting();
     return client_fd;
 }
 
@@ -160,6 +186,14 @@ static void acceptTls(struct aeEventLoop *el, int fd, void *data, int mask) {
     }
 }
 
+static void acceptAgain(void) {
+    if (!resting) return;
+    resting = false;
+    startReading(&tcp);
+    startReading(&tls);
+    if (unix_fd >= 0) aeCreateFileEvent(server_el, unix_fd, AE_READABLE, acceptUnix, NULL);
+}
+
 /* ---- Listen ---- */
 
 static void closeGroup(struct group *g) {
@@ -203,6 +237,11 @@ static void openUnix(void) {
         serverLog(LL_WARNING, "Failed opening Unix socket: bind: %s", err);
         exit(1);
     }
+    if (unixsocketgroup && *unixsocketgroup && !fileSetGroup(unixsocket, unixsocketgroup)) {
+        serverLog(LL_WARNING, "Failed opening Unix socket: group %s: %s", unixsocketgroup, strerror(errno));
+        unlink(unixsocket);
+        exit(1);
+    }
     aeCreateFileEvent(server_el, unix_fd, AE_READABLE, acceptUnix, NULL);
 }
 
@@ -212,7 +251,21 @@ static void openOrExit(struct group *g) {
     exit(1);
 }
 
+static void warnAboutBacklog(void) {
+    FILE *f = fopen("/proc/sys/net/core/somaxconn", "r");
+    int most;
+    if (!f) return;
+    if (fscanf(f, "%d", &most) == 1 && most > 0 && most < tcp_backlog)
+        serverLog(LL_WARNING,
+                  "WARNING: The TCP backlog setting of %lld cannot be enforced because "
+                  "/proc/sys/net/core/somaxconn is set to the lower value of %d.",
+                  (long long)tcp_backlog, most);
+    fclose(f);
+}
+
 void listenStart(void) {
+    warnAboutBacklog();
+    spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     openOrExit(&tcp);
     if (tls.port && !tlsServerConfigure()) {
         serverLog(LL_WARNING, "Failed to configure TLS. Check logs for more info.");
@@ -265,9 +318,12 @@ int listenMaxFds(void) {
             serverLog(LL_WARNING, "The file limit is too low to serve any client. Exiting.");
             exit(1);
         }
-        serverLog(LL_WARNING, "maxclients lowered from %lld to %lld: the limit of open files is %lld.",
-                  (long long)maxclients, (long long)limit.rlim_cur - RESERVED_FDS, (long long)limit.rlim_cur);
+        int64_t asked = maxclients;
         maxclients = (int64_t)limit.rlim_cur - RESERVED_FDS;
+        serverLog(LL_WARNING,
+                  "Current maximum open files is %lld. maxclients has been reduced from %lld to %lld to "
+                  "compensate for low ulimit.",
+                  (long long)limit.rlim_cur, (long long)asked, (long long)maxclients);
     }
     return (int)maxclients + 4 * RESERVED_FDS;
 }
@@ -379,6 +435,7 @@ void listenRegister(void) {
                    1000, NULL),
         CONFIG_BOOL("protected-mode", NULL, CONFIG_MODIFIABLE, &protected_mode, true, NULL),
         CONFIG_STRING("unixsocket", NULL, CONFIG_EMPTY_IS_NULL, &unixsocket, NULL, NULL, NULL),
+        CONFIG_STRING("unixsocketgroup", NULL, CONFIG_EMPTY_IS_NULL, &unixsocketgroup, NULL, NULL, NULL),
         CONFIG_INT("unixsocketperm", NULL, CONFIG_OCTAL, &unixsocketperm, 0, 0, 0777, NULL),
         CONFIG_SPECIAL("bind", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setBind, getBind, NULL),
     };
@@ -386,6 +443,7 @@ void listenRegister(void) {
     bind_addr[1] = sdsnew("-::*");
     bind_count = 2;
     configRegister(directives, sizeof directives / sizeof *directives);
+    cronRegister(acceptAgain, ACCEPT_REST_MS);
     infoRegister("server", serverInfo);
     infoRegister("clients", clientsInfo);
 }

@@ -77,9 +77,9 @@ static void printVersion(void) {
 
 static void usage(FILE *out, const char *name) {
     fprintf(out,
-            "Usage: %s [/path/to/valkey.conf | -] [--directive value ...]\n"
+            "Usage: %s [/path/to/valkey.conf] [--directive value ...] [-]\n"
             "       %s -v, --version | -h, --help\n\n"
-            "  -                  read the configuration from standard input\n"
+            "  -                  read more configuration from standard input; may come first, too\n"
             "  --directive value  overrides the file; any directive of valkey.conf\n\n"
             "Examples:\n"
             "  %s                                  (all defaults, port 6379)\n"
@@ -94,25 +94,30 @@ static void loadStdin(void) {
     char buf[4096];
     size_t n;
     while ((n = fread(buf, 1, sizeof buf, stdin)) > 0) text = sdscatlen(text, buf, n);
-    configLoadText("stdin", text);
+    configLoadText(text);
     sdsfree(text);
 }
 
-/* "--name v1 v2 --other v" becomes one configuration line per option. */
+/* "--name v1 v2 --other v" becomes one configuration line per option. Right behind a name, even a word that
+ * begins with dashes is a value; only --save may stand alone. */
 static void loadOptions(int argc, char **argv) {
     sds text = sdsempty();
+    bool needs_value = false;
     for (int i = 0; i < argc; i++) {
-        if (strncmp(argv[i], "--", 2) == 0) {
-            text = sdscatprintf(text, "%s%s", sdslen(text) ? "\n" : "", argv[i] + 2);
+        if (strncmp(argv[i], "--", 2) == 0 && !needs_value) {
+            text = sdscatprintf(text, "\n%s", argv[i] + 2);
+            needs_value = strcasecmp(argv[i], "--save") != 0;
         } else {
             text = sdscatlen(text, " ", 1);
             text = sdscatrepr(text, argv[i], strlen(argv[i]));
+            needs_value = false;
         }
     }
-    if (sdslen(text)) configLoadText("command line", text);
+    configLoadText(text);
     sdsfree(text);
 }
 
+/* The file, standard input, the options: what comes later wins. */
 static void loadConfiguration(int argc, char **argv) {
     int next = 1;
     if (argc > 1) {
@@ -124,13 +129,14 @@ static void loadConfiguration(int argc, char **argv) {
             usage(stdout, argv[0]);
             exit(0);
         }
-        if (!strcmp(argv[1], "-")) {
-            loadStdin();
-            next = 2;
-        } else if (argv[1][0] != '-') {
+        if (argv[1][0] != '-') {
             configLoadFile(argv[1]);
             next = 2;
         }
+        bool first = !strcmp(argv[1], "-"), last = argc > next && !strcmp(argv[argc - 1], "-");
+        if (first || last) loadStdin();
+        if (first) next = 2;
+        if (last && argc > next) argc--;
     }
     loadOptions(argc - next, argv + next);
 }

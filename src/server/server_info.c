@@ -1,4 +1,5 @@
-/* server_info.c - INFO about the process: what it is, its CPU time, its rates. Also TIME. */
+/* server_info.c - INFO about the process: what it is, its CPU time, its rates, its role. Also TIME and ROLE.
+ */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 
 #include "server/server_info.h"
@@ -22,10 +23,11 @@
 #include "core/reply.h"
 #include "server/listen.h"
 
-#define RATE_SAMPLES 16 /* taken every 100 ms; the rates are averages over them */
-#define RUN_ID_LEN   40
+#define RATE_SAMPLES      16 /* taken every 100 ms; the rates are averages over them */
+#define RUN_ID_LEN        40
+#define REPL_BACKLOG_SIZE (10 << 20) /* once there is a replica */
 
-static char run_id[RUN_ID_LEN + 1], clock_name[64];
+static char run_id[RUN_ID_LEN + 1], replication_id[RUN_ID_LEN + 1], clock_name[64];
 static int64_t started_us;
 
 /* ---- Rates ---- */
@@ -148,6 +150,22 @@ static sds clusterInfo(sds s) {
     return infoField(s, "cluster_enabled:0");
 }
 
+/* A server without replicas. Clients look for `role` before they write to it. */
+static sds replicationInfo(sds s) {
+    s = infoField(s, "role:master");
+    s = infoField(s, "connected_slaves:0");
+    s = infoField(s, "replicas_waiting_psync:0");
+    s = infoField(s, "master_failover_state:no-failover");
+    s = infoField(s, "master_replid:%s", replication_id);
+    s = infoField(s, "master_replid2:%0*d", RUN_ID_LEN, 0); /* there has been no other */
+    s = infoField(s, "master_repl_offset:0");
+    s = infoField(s, "second_repl_offset:-1");
+    s = infoField(s, "repl_backlog_active:0");
+    s = infoField(s, "repl_backlog_size:%d", REPL_BACKLOG_SIZE);
+    s = infoField(s, "repl_backlog_first_byte_offset:0");
+    return infoField(s, "repl_backlog_histlen:0");
+}
+
 static sds statsInfo(sds s) {
     s = infoField(s, "instantaneous_ops_per_sec:%llu", (unsigned long long)ratePerSecond(&ops_rate));
     s = infoField(s, "instantaneous_input_kbps:%.2f", (double)ratePerSecond(&in_rate) / 1024);
@@ -182,6 +200,13 @@ void timeCommand(struct client *c) {
     replyBulkLongLong(c, now_us % 1000000);
 }
 
+void roleCommand(struct client *c) {
+    replyArrayLen(c, 3);
+    replyBulkCstr(c, "master");
+    replyLongLong(c, 0); /* the offset */
+    replyArrayLen(c, 0); /* the replicas */
+}
+
 void serverInfoRegister(void) {
     static struct configDirective directives[] = {
         CONFIG_INT("hz", NULL, CONFIG_MODIFIABLE, &server_hz, 10, 1, 500, NULL),
@@ -189,8 +214,10 @@ void serverInfoRegister(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     started_us = ustime();
     randomHexChars(run_id, RUN_ID_LEN);
+    randomHexChars(replication_id, RUN_ID_LEN);
     infoRegister("server", serverInfo);
     infoRegister("stats", statsInfo);
+    infoRegister("replication", replicationInfo);
     infoRegister("cpu", cpuInfo);
     infoRegister("cluster", clusterInfo);
     cronRegister(sampleRates, 100);

@@ -1,4 +1,4 @@
-/* server_info.h - INFO sections server and cpu, the rates in stats, and TIME. */
+/* server_info.h - INFO sections server, replication and cpu, the rates in stats, TIME and ROLE. */
 #pragma once
 
 void serverInfoRegister(void);

@@ -156,7 +156,9 @@ bool cliConnect(struct cli *c) {
         return false;
     }
     shakeHands(c);
-    return c->link.fd != -1;
+    if (c->link.fd == -1) return false;
+    dropUsed(&c->link); /* the modes that count bytes begin here */
+    return true;
 }
 
 void cliDisconnect(struct cli *c) {

@@ -199,6 +199,22 @@ start_server {tags {defrag needs:debug external:skip} overrides {active-defrag-m
         r select 0
     }
 
+    test {defrag: cached scripts move, too} {
+        r script flush
+        for {set i 0} {$i < 490} {incr i} { assert_equal $i [r eval "return $i" 0] }
+        set sha [r script load {return 'kept'}]
+        r debug defrag-all
+        set scripts [s number_of_cached_scripts]
+        for {set i 480} {$i < 520} {incr i} {
+            assert_equal $i [r eval "return $i" 0]
+            if {$i % 7 == 0} { r debug defrag-all }
+        }
+        assert_equal [list kept 0] [list [r evalsha $sha 0] [lindex [r script exists [string repeat 0 40]] 0]]
+        assert_equal {491 20} [list $scripts [s evicted_scripts]]
+        r script flush
+        assert_equal 0 [s number_of_cached_scripts]
+    }
+
     test {defrag: nothing moves while a child lives} {
         r flushall
         r debug populate 2000 key 100
@@ -312,5 +328,14 @@ start_server $fragmented {
         config_set activedefrag no
         wait_for_condition 500 20 {[s active_defrag_running] == 0} else { fail "does not stop" }
         assert_equal 0 [s current_active_defrag_time]
+    }
+
+    test {defrag: a slice that takes long is an event of the latency monitor} {
+        if {![can_defrag]} { skip "the allocator does not tell where holes are" }
+        config_set active-defrag-cycle-us 20000
+        config_set activedefrag yes
+        wait_for_condition 500 20 {[lsearch -index 0 [r latency latest] active-defrag-cycle] >= 0} else {
+            fail "no such event: [r latency latest]"
+        }
     }
 }

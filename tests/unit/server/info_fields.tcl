@@ -50,6 +50,11 @@ set expected {
         instantaneous_eventloop_cycles_per_sec ^\\d+$ instantaneous_eventloop_duration_usec ^\\d+$
     }
     cluster { cluster_enabled ^0$ }
+    replication {
+        role ^master$ connected_slaves ^0$ replicas_waiting_psync ^0$ master_failover_state ^no-failover$
+        master_replid {^[0-9a-f]{40}$} master_replid2 {^0{40}$} master_repl_offset ^0$ second_repl_offset ^-1$
+        repl_backlog_active ^0$ repl_backlog_size ^10485760$ repl_backlog_first_byte_offset ^0$ repl_backlog_histlen ^0$
+    }
     cpu {
         used_cpu_sys {^\d+\.\d{6}$} used_cpu_user {^\d+\.\d{6}$} used_cpu_sys_children {^\d+\.\d{6}$}
         used_cpu_user_children {^\d+\.\d{6}$} used_cpu_sys_main_thread {^\d+\.\d{6}$}
@@ -63,6 +68,11 @@ proc info_field {section field} {
 }
 
 start_server {tags {external:skip}} {
+    test {ROLE of a server without replicas} {
+        assert_equal {master 0 {}} [r role]
+        assert_error "ERR wrong number of arguments for 'role' command" { r role x }
+    }
+
     foreach {section fields} $expected {
         test "INFO $section has its fields" {
             set text [r info $section]

@@ -209,3 +209,124 @@ tags {external:skip} {
         }
     }
 }
+
+tags {external:skip} {
+    # Starts the server, asks it for a directive, and ends it. `stdin` is given to it, {} is nothing.
+    proc value_with {arguments directive {stdin {}}} {
+        set input $::work_dir/options.stdin
+        set f [open $input w]
+        puts -nonewline $f $stdin
+        close $f
+        set port [free_port]
+        set value {}
+        with_server_command [list sh -c "exec \"\$0\" \"\$@\" <$input" $::options(server) {*}[string map "PORT $port" $arguments]] {
+            wait_for_text $log "Ready to accept connections tcp"
+            set c [resp::connect 127.0.0.1 $port]
+            set value [lindex [$c config get $directive] 1]
+            $c close
+        }
+        return $value
+    }
+
+    set conf $::work_dir/options.conf
+    set f [open $conf w]
+    puts $f "port 0\ntimeout 3\nhz 30\nsave 7 7"
+    close $f
+    foreach {arguments directive value} {
+        {--port PORT --save 900 1} save {900 1}
+        {--port PORT --save {900 1 300 10}} save {900 1 300 10}
+        {--port PORT --save 900 1 --save 300 10} save {900 1 300 10}
+        {--port PORT --save {} --save 300 10} save {300 10}
+        {--port PORT --save {}} save {}
+        {--save --port PORT} save {}
+        {--port PORT --SAVE} save {}
+        {--port PORT --timeout 5 --TimeOut 6} timeout 6
+        {--port PORT --proc-title-template --my--title--} proc-title-template --my--title--
+        {--port PORT --proc-title-template -- --hz 20} hz 20
+        {--port PORT --bind 127.0.0.1 -::1 --hz 20} bind {127.0.0.1 -::1}
+        {--port PORT --bind {127.0.0.1 -::1}} bind {127.0.0.1 -::1}
+        {--port PORT --client-output-buffer-limit normal 1mb 2mb 3 --client-output-buffer-limit {pubsub 5 6 7}}
+            client-output-buffer-limit {normal 1048576 2097152 3 slave 268435456 67108864 60 pubsub 5 6 7}
+        {CONF --port PORT} timeout 3
+        {CONF --port PORT --timeout 5} timeout 5
+        {CONF --port PORT} save {7 7}
+        {CONF --port PORT --save 900 1} save {7 7 900 1}
+    } {
+        test "options: $arguments" { assert_equal $value [value_with [string map "CONF $conf" $arguments] $directive] }
+    }
+
+    test {standard input comes behind the file and before the options, wherever the dash stands} {
+        foreach arguments {{CONF --port PORT --hz 20 -} {- --port PORT --hz 20} {--port PORT --hz 20 -}} {
+            foreach {directive value} {timeout 7 hz 20} {
+                assert_equal $value [value_with [string map "CONF $conf" $arguments] $directive "timeout 7\nhz 50\n"] $arguments
+            }
+        }
+    }
+
+    test {words that are neither a value nor an option} {
+        foreach {arguments line} {
+            {--port 0 timeout 5} {port "0" "timeout" "5"}
+            {--port=0} {port=0}
+            {--port 0 --timeout --hz 20} {timeout "--hz" "20"}
+            {--bogus --port 0} {bogus "--port" "0"}
+            {--port 0 -- 5} {"5"}
+        } {
+            lassign [run_to_end {*}$arguments] code output
+            assert_equal 1 $code $arguments
+            assert_match "*>>> '$line'*" $output
+        }
+    }
+}
+
+start_server {tags {external:skip}} {
+    set f [open [srv conf] a]
+    puts $f "rename-command GET \"\"\nrename-command set Zet\nrename-command client cl"
+    puts $f "user bob on nopass ~* -@all +get +set +client|id"
+    close $f
+    restart_server
+
+    test {rename-command: clients and scripts know the new name only} {
+        assert_error "ERR unknown command 'get'*" { r get a }
+        assert_error "ERR unknown command 'set'*" { r set a b }
+        assert_equal OK [r zet a b]
+        assert_equal OK [r eval {return redis.call('ZET', 'a', 'c')} 0]
+        assert_error "*Unknown*command called from script*" { r eval {return redis.call('set', 'a', 'c')} 0 }
+        assert_error "ERR wrong number of arguments for 'set' command" { r zet a }
+        assert_error "ERR wrong number of arguments for 'client' command" { r cl }
+        assert_error "ERR unknown subcommand 'nosuch'. Try CL HELP." { r cl nosuch }
+        assert_equal {{}} [r command info get]
+        assert_equal set [lindex [r command info zet] 0 0]
+        assert_match "calls=2,*" [s cmdstat_set]
+    }
+
+    test {rename-command: rules about users keep to the old name} {
+        assert_error "*Unknown command or category name in ACL*" { r acl setuser c +zet }
+        assert_equal OK [r acl dryrun bob zet a b]
+        assert_error "*Command 'set' not found*" { r acl dryrun bob set a b }
+    }
+
+    test {rename-command: CONFIG REWRITE keeps it, and CONFIG GET and SET do not speak of it} {
+        assert_equal {} [r config get rename-command]
+        assert_error "ERR Unknown option*" { r config set rename-command "a b" }
+        assert_equal OK [r config rewrite]
+        restart_server
+        assert_error "ERR unknown command 'set'*" { r set a b }
+        assert_equal OK [r zet a b]
+        assert_equal 3 [regexp -all -line ^rename-command [read_file [srv conf]]]
+    }
+}
+
+tags {external:skip} {
+    test {rename-command: what is refused} {
+        foreach {line reason} {
+            "rename-command nosuch a" "No such command in rename-command"
+            "rename-command get set" "Target command name already exists"
+            "rename-command get" "Bad directive or wrong number of arguments"
+            "rename-command get a b" "Bad directive or wrong number of arguments"
+        } {
+            lassign [run_to_end --port 0 {*}[lreplace $line 0 0 --rename-command]] code output
+            assert_equal 1 $code $line
+            assert_match "*$reason*" $output
+        }
+    }
+}

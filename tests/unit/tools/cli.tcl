@@ -132,7 +132,8 @@ start_server {} {
             --quoted-input --csv --json --quoted-json --show-pushes --stat --latency --latency-history --latency-dist
             --lru-test --replica --rdb --functions-rdb --pipe --pipe-timeout --bigkeys --memkeys --memkeys-samples
             --hotkeys --scan --pattern --quoted-pattern --count --intrinsic-latency --eval --verbose
-            --no-auth-warning --help --version} {
+            --no-auth-warning --tls --sni --cacert --cacertdir --insecure --cert --key --tls-ciphers
+            --tls-ciphersuites --help --version} {
             assert {[string first " $option" $help] >= 0} $option
         }
     }
