@@ -14,7 +14,7 @@ proc client_list {args} { return [lmap line [split [string trim [r client list {
 proc blocked_client {} {
     set d [valkey_deferring_client]
     $d bzpopmin nosuchkey 0
-    wait_for_condition 50 20 {[s blocked_clients] == 1} else { fail "not blocked" }
+    wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "not blocked" }
     return $d
 }
 
@@ -58,7 +58,7 @@ start_server {tags {client}} {
         assert_lessthan [dict get [lindex $list 0] id] [dict get [lindex $list 1] id]
         assert_equal {b bzpopmin} [list [dict get [lindex $list 1] flags] [dict get [lindex $list 1] cmd]]
         $d close
-        wait_for_condition 50 20 {[llength [client_list]] == 1} else { fail "still listed" }
+        wait_for_condition 500 20 {[llength [client_list]] == 1} else { fail "still listed" }
     }
 
     test {CLIENT LIST: output that nobody reads} {
@@ -67,7 +67,7 @@ start_server {tags {client}} {
         set id [$d read]
         r set big [string repeat x 5000000]
         for {set i 0} {$i < 20} {incr i} { $d get big }
-        wait_for_condition 50 20 {[dict get [lindex [client_list id $id] 0] omem] > 1000000} else { fail "no output" }
+        wait_for_condition 500 20 {[dict get [lindex [client_list id $id] 0] omem] > 1000000} else { fail "no output" }
         set f [lindex [client_list id $id] 0]
         assert_equal rw [dict get $f events]
         assert_morethan [dict get $f tot-mem] [dict get $f omem]
@@ -191,7 +191,7 @@ start_server {tags {client}} {
         assert_equal 0 [r client unblock $id]
         foreach {how answer} {{} {} timeout {} error {UNBLOCKED client unblocked via CLIENT UNBLOCK}} {
             $d bzpopmin nosuchkey 0
-            wait_for_condition 50 20 {[s blocked_clients] == 1} else { fail "not blocked" }
+            wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "not blocked" }
             assert_equal 1 [r client unblock $id {*}$how]
             catch {$d read} got
             assert_equal $answer $got

@@ -109,9 +109,9 @@ start_server {tags {client}} {
         assert_equal 1 [r client kill lib-name lib2 db 5]
         assert_error "I/O error*" {$client(two) ping}
         assert_equal 1 [r client kill flags P]
-        wait_for_condition 100 20 {[listed] eq {me one}} else { fail [listed] }
+        wait_for_condition 500 20 {[listed] eq {me one}} else { fail [listed] }
         assert_equal 1 [r client kill not-id [r client id] ip 127.0.0.1]
-        wait_for_condition 100 20 {[listed] eq {me}} else { fail [listed] }
+        wait_for_condition 500 20 {[listed] eq {me}} else { fail [listed] }
         foreach name {one two sub} { $client($name) close }
     }
 }
@@ -140,18 +140,18 @@ start_server {tags {client}} {
         set before [dict_of_line [r client list id $id]]
         $c multi
         $c set k [string repeat x 20000]
-        wait_for_condition 100 20 {[dict get [dict_of_line [r client list id $id]] multi] == 1} else { fail "not queued" }
+        wait_for_condition 500 20 {[dict get [dict_of_line [r client list id $id]] multi] == 1} else { fail "not queued" }
         set queued [dict_of_line [r client list id $id]]
         assert_morethan_equal [dict get $queued multi-mem] 20000
         assert_morethan_equal [dict get $queued tot-mem] [expr {[dict get $before tot-mem] + 20000}]
         $c discard
         $c write "*2\r\n\$4\r\nECHO\r\n\$10000\r\n[string repeat y 9000]"
-        wait_for_condition 100 20 {[dict get [dict_of_line [r client list id $id]] qbuf] >= 9000} else { fail "no input" }
+        wait_for_condition 500 20 {[dict get [dict_of_line [r client list id $id]] qbuf] >= 9000} else { fail "no input" }
         assert_morethan_equal [dict get [dict_of_line [r client list id $id]] tot-mem] 9000
         $c write "[string repeat y 1000]\r\n"
         foreach reply {OK QUEUED OK} { assert_equal $reply [$c read] }
         assert_equal 10000 [string length [$c read]]
-        wait_for_condition 100 20 {[dict get [dict_of_line [r client list id $id]] qbuf] == 0} else { fail "input stays" }
+        wait_for_condition 500 20 {[dict get [dict_of_line [r client list id $id]] qbuf] == 0} else { fail "input stays" }
         $c close
     }
 

@@ -5,7 +5,7 @@ proc waiting_client {args} {
     set before [s blocked_clients]
     set c [valkey_deferring_client]
     $c {*}$args
-    wait_for_condition 200 20 {[s blocked_clients] == $before + 1} else { fail "$args does not wait" }
+    wait_for_condition 500 20 {[s blocked_clients] == $before + 1} else { fail "$args does not wait" }
     return $c
 }
 
@@ -82,7 +82,7 @@ start_server {tags {pause}} {
         $c client id
         set id [$c read]
         $c write "INCR n\r\nGET n\r\nINCR n\r\n"
-        wait_for_condition 200 20 {[s blocked_clients] == 1} else { fail "does not wait" }
+        wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "does not wait" }
         assert_match "*flags=b *cmd=incr *" [r client list id $id]
         assert_equal 0 [r client unblock $id]
         $c write "PING later\r\nPING"
@@ -108,7 +108,7 @@ start_server {tags {pause}} {
         r client pause 100000 write
         set c [valkey_deferring_client]
         $c write "CLIENT REPLY SKIP\r\nSET k skipped\r\nPING after\r\n"
-        wait_for_condition 200 20 {[s blocked_clients] == 1} else { fail "does not wait" }
+        wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "does not wait" }
         r client unpause
         assert_equal after [$c read]
         assert_equal skipped [r get k]
@@ -122,7 +122,7 @@ start_server {tags {pause}} {
         assert_equal {OK QUEUED} [list [$c read] [$c read]]
         r client pause 100000 write
         $c exec
-        wait_for_condition 200 20 {[s blocked_clients] == 1} else { fail "EXEC does not wait" }
+        wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "EXEC does not wait" }
         assert_match "*flags=xb *" [lindex [split [r client list type normal] \n] 1]
         set d [valkey_client]
         $d multi
@@ -133,7 +133,7 @@ start_server {tags {pause}} {
         $e multi
         assert_equal OK [$e read]
         $e set k queued
-        wait_for_condition 200 20 {[s blocked_clients] == 2} else { fail "SET is queued" }
+        wait_for_condition 500 20 {[s blocked_clients] == 2} else { fail "SET is queued" }
         r client unpause
         assert_equal OK [$c read]
         assert_equal QUEUED [$e read]
@@ -182,9 +182,9 @@ start_server {tags {pause}} {
         set c [waiting_client set k closed]
         set d [waiting_client set k dead]
         $c close
-        wait_for_condition 200 20 {[s blocked_clients] == 1} else { fail "still counted" }
+        wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "still counted" }
         assert_equal 1 [r client kill type normal]
-        wait_for_condition 200 20 {[s blocked_clients] == 0} else { fail "still counted" }
+        wait_for_condition 500 20 {[s blocked_clients] == 0} else { fail "still counted" }
         r client unpause
         assert_equal queued [r get k]
         $d close
@@ -252,7 +252,7 @@ start_server {tags {pause}} {
         for {set i 0} {$i < 20} {incr i} { r get k$i }
         assert_equal 100 [r dbsize]
         r client unpause
-        wait_for_condition 200 20 {[r dbsize] == 0} else { fail "[r dbsize] keys" }
+        wait_for_condition 500 20 {[r dbsize] == 0} else { fail "[r dbsize] keys" }
         config_set maxmemory 0
         config_set maxmemory-policy noeviction
     }

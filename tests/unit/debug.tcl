@@ -154,7 +154,7 @@ start_server {tags {debug needs:debug}} {
         after 300
         assert_equal 1 [r dbsize]
         r debug set-active-expire 1
-        wait_for_condition 50 50 {[r dbsize] == 0} else { fail "never expired" }
+        wait_for_condition 200 50 {[r dbsize] == 0} else { fail "never expired" }
     }
 
     test {DEBUG PROTOCOL} {
@@ -227,7 +227,7 @@ foreach {how word} {segfault "crashed by signal" assert "ASSERTION FAILED" panic
         test "DEBUG [string toupper $how] ends with a crash report" {
             catch {r debug $how}
             wait_for_log $word
-            wait_for_condition 50 50 {[file exists [srv dir]/exit]} else { fail "the server lives on" }
+            wait_for_condition 200 50 {[file exists [srv dir]/exit]} else { fail "the server lives on" }
         }
     }
 }
@@ -298,7 +298,7 @@ start_server {tags {debug needs:debug external:skip}} {
         after 500
         set size [r dbsize]
         assert_equal OK [r debug pause-cron 0]
-        wait_for_condition 100 50 {[r dbsize] == $size - 1} else { fail "cron does not come back" }
+        wait_for_condition 200 50 {[r dbsize] == $size - 1} else { fail "cron does not come back" }
         assert_error "ERR value is not an integer or out of range" { r debug pause-cron x }
     }
 

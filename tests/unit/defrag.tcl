@@ -180,7 +180,7 @@ start_server {tags {defrag needs:debug external:skip} overrides {active-defrag-m
             assert_equal $expected $got $index
         }
         config_set zset-index skiplist
-        wait_for_condition 100 50 {[s active_defrag_running] == 0} else { fail "does not stop" }
+        wait_for_condition 200 50 {[s active_defrag_running] == 0} else { fail "does not stop" }
         assert_morethan [s active_defrag_hits] 10000
     }
 
@@ -220,14 +220,14 @@ start_server {tags {defrag needs:debug external:skip} overrides {active-defrag-m
         r debug populate 2000 key 100
         config_set rdb-key-save-delay 1000000
         r debug defrag-stress 1
-        wait_for_condition 500 10 {[s active_defrag_running] > 0} else { fail "does not start" }
+        wait_for_condition 1000 10 {[s active_defrag_running] > 0} else { fail "does not start" }
         r bgsave
         r config resetstat
         after 300
         assert_equal {1 0} [list [s rdb_bgsave_in_progress] [s active_defrag_hits]]
         config_set rdb-key-save-delay 0
         exec kill -USR1 [lindex [exec pgrep -P [srv pid]] 0]
-        wait_for_condition 500 10 {[s active_defrag_hits] > 0} else { fail "does not go on" }
+        wait_for_condition 1000 10 {[s active_defrag_hits] > 0} else { fail "does not go on" }
         r debug defrag-stress 0
     }
 }

@@ -142,7 +142,7 @@ start_server {tags {keyspace-events}} {
         $d psubscribe __keyspace*
         $d read
         $d blpop bl 0
-        wait_for_condition 50 20 {[s blocked_clients] == 1} else { fail "not blocked" }
+        wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "not blocked" }
         r rpush bl x
         assert_equal {pmessage __keyspace* __keyspace@0__:bl rpush} [$d read]
         # Before the reply or behind it, but not within.

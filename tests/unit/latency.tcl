@@ -75,8 +75,9 @@ start_server {tags {latency needs:debug} overrides {latency-monitor-threshold 20
     test {LATENCY: commands of scripts and of transactions count, and the whole of them} {
         r latency reset
         r eval {local t = redis.call('time') repeat local n = redis.call('time') until (n[1] - t[1]) * 1000000 + n[2] - t[2] > 40000} 0
-        assert_morethan_equal [lindex [r latency latest] 0 2] 40
-        assert_equal {command} [lmap e [r latency latest] { lindex $e 0 }]
+        # Other commands can be slow as well, on a busy machine: the longest is meant.
+        set longest [lsearch -inline -index 0 [r latency latest] command]
+        assert_morethan_equal [lindex $longest 3] 40
     }
 
     test {LATENCY: nothing is noted while the threshold is 0} {
@@ -109,7 +110,7 @@ start_server {tags {latency needs:debug} overrides {appendonly yes appendfsync a
     # A disk that takes less than a millisecond for all of these is hard to find; the test goes on until it sees one.
     test {LATENCY: writes and syncs of the append-only file have events} {
         set value [string repeat x 4000000]
-        wait_for_condition 200 10 {[r set k $value] eq "OK" && [string match *aof-fsync-always* [r latency latest]] && [string match *aof-write* [r latency latest]]} else {
+        wait_for_condition 1000 10 {[r set k $value] eq "OK" && [string match *aof-fsync-always* [r latency latest]] && [string match *aof-write* [r latency latest]]} else {
             fail [r latency latest]
         }
         set events [lmap e [r latency latest] { lindex $e 0 }]

@@ -42,11 +42,11 @@ start_server {tags {client}} {
         foreach {name kib} {a 2000 b 500 d 100} { lappend cs [holder $name $kib] }
         assert_equal {a b d me} [names]
         config_set maxmemory-clients 800kb
-        wait_for_condition 100 20 {[names] eq {b d me}} else { fail [names] }
+        wait_for_condition 500 20 {[names] eq {b d me}} else { fail [names] }
         assert_equal 1 [s evicted_clients]
         assert_equal 1 [count_log_message "Evicting client: id=* name=a *"]
         config_set maxmemory-clients 200kb
-        wait_for_condition 100 20 {[names] eq {d me}} else { fail [names] }
+        wait_for_condition 500 20 {[names] eq {d me}} else { fail [names] }
         config_set maxmemory-clients 0
         foreach c $cs { $c close }
     }
@@ -58,7 +58,7 @@ start_server {tags {client}} {
         set c [holder large 10]
         for {set i 0} {$i < 300 && [alive $c]} {incr i} { catch {$c set k [string repeat x 10240]} }
         assert_range $i 50 150
-        wait_for_condition 100 20 {[names] eq {me small}} else { fail [names] }
+        wait_for_condition 500 20 {[names] eq {me small}} else { fail [names] }
         $c close
         $small close
         config_set maxmemory-clients 0
@@ -72,23 +72,23 @@ start_server {tags {client}} {
         set c [valkey_deferring_client]
         fconfigure [$c channel] -blocking 0
         for {set i 0} {$i < 2000} {incr i} { catch {$c get big} }
-        wait_for_condition 200 20 {[s evicted_clients] == $evicted + 1} else { fail "output" }
+        wait_for_condition 500 20 {[s evicted_clients] == $evicted + 1} else { fail "output" }
         $c close
         # A request that does not end.
         set c [valkey_client]
         catch {$c write "*2\r\n\$4\r\nECHO\r\n\$3000000\r\n[string repeat y 2900000]"}
-        wait_for_condition 200 20 {[s evicted_clients] == $evicted + 2} else { fail "input" }
+        wait_for_condition 500 20 {[s evicted_clients] == $evicted + 2} else { fail "input" }
         $c close
         set c [valkey_client]
         for {set i 0} {$i < 40} {incr i} { catch {$c watch [string repeat $i 50000]} }
-        wait_for_condition 200 20 {[s evicted_clients] == $evicted + 3} else { fail "watched keys" }
+        wait_for_condition 500 20 {[s evicted_clients] == $evicted + 3} else { fail "watched keys" }
         $c close
         set c [valkey_client]
         for {set i 0} {$i < 100} {incr i} {
             set channels [lmap n [lrepeat 1000 {}] { incr channel }]
             if {[catch {answers $c 1000 psubscribe {*}$channels}]} { break }
         }
-        wait_for_condition 200 20 {[s evicted_clients] == $evicted + 4} else { fail "subscriptions" }
+        wait_for_condition 500 20 {[s evicted_clients] == $evicted + 4} else { fail "subscriptions" }
         $c close
         config_set maxmemory-clients 0
         r del big
@@ -104,13 +104,13 @@ start_server {tags {client}} {
         assert_match "*flags=xe *" [r client list name spared]
         set large [holder large 900]
         catch {$large set k [string repeat x 200000]}
-        wait_for_condition 100 20 {[names] eq {me small spared}} else { fail [names] }
+        wait_for_condition 500 20 {[names] eq {me small spared}} else { fail [names] }
         $spared discard
         assert_equal OK [$spared client no-evict off]
         assert_error "ERR syntax error" {$spared client no-evict what}
         $spared multi
         catch {$spared set k [string repeat x 3000000]}
-        wait_for_condition 100 20 {[names] eq {me small}} else { fail [names] }
+        wait_for_condition 500 20 {[names] eq {me small}} else { fail [names] }
         assert_equal [expr {$evicted + 2}] [s evicted_clients]
         config_set maxmemory-clients 0
         foreach c [list $spared $small $large] { $c close }
@@ -122,7 +122,7 @@ start_server {tags {client}} {
         after 100
         assert_equal {large me} [names]
         config_set maxmemory 100mb
-        wait_for_condition 100 20 {[names] eq {me}} else { fail [names] }
+        wait_for_condition 500 20 {[names] eq {me}} else { fail [names] }
         config_set maxmemory 0
         config_set maxmemory-clients 0
         $c close
@@ -138,7 +138,7 @@ start_server {tags {client}} {
 start_server {tags {client} overrides {maxmemory-clients 1mb}} {
     test {A limit from the configuration file} {
         set c [holder large 2000]
-        wait_for_condition 100 20 {[s evicted_clients] == 1} else { fail "not evicted" }
+        wait_for_condition 500 20 {[s evicted_clients] == 1} else { fail "not evicted" }
         $c close
     }
 }

@@ -22,7 +22,7 @@ start_server {tags {memory external:skip}} {
                 make $type $n
                 r flushall sync
                 r config set list-max-listpack-size 128
-                wait_for_condition 100 20 {[s lazyfree_pending_objects] == 0} else { fail "lazy free hangs" }
+                wait_for_condition 500 20 {[s lazyfree_pending_objects] == 0} else { fail "lazy free hangs" }
                 set before [s used_memory]
                 make $type $n
                 set grown [expr {[s used_memory] - $before}]
@@ -119,7 +119,7 @@ start_server {tags {memory external:skip}} {
         r del big
         after 200
         assert_morethan [s used_memory_peak] 5000000
-        wait_for_condition 50 20 {[s used_memory] < 5000000} else { fail "not freed" }
+        wait_for_condition 500 20 {[s used_memory] < 5000000} else { fail "not freed" }
         r config resetstat
         assert_lessthan [s used_memory_peak] 5000000
     }

@@ -149,9 +149,9 @@ start_server {tags {monitor}} {
         }
         [lindex $all 1] close
         [lindex $all 3] close
-        wait_for_condition 100 50 {[regexp -all {flags=O } [r client list]] == 3} else { fail "they stay" }
+        wait_for_condition 200 50 {[regexp -all {flags=O } [r client list]] == 3} else { fail "they stay" }
         foreach i {0 2 4} { [lindex $all $i] close }
-        wait_for_condition 100 50 {![string match "*flags=O *" [r client list]]} else { fail "they stay" }
+        wait_for_condition 200 50 {![string match "*flags=O *" [r client list]]} else { fail "they stay" }
         assert_equal PONG [r ping]
     }
 }

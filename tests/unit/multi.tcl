@@ -260,7 +260,7 @@ start_server {tags {multi}} {
         $d multi
         $d exec
         $d blpop q 0
-        wait_for_condition 100 20 {[s blocked_clients] == 1} else { fail "it does not wait" }
+        wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "it does not wait" }
         r rpush q x
         assert_equal {OK {} {q x}} [lmap i {1 2 3} { $d read }]
         $d close
@@ -269,7 +269,7 @@ start_server {tags {multi}} {
     test {clients that wait are served after EXEC} {
         set d [valkey_deferring_client]
         $d blpop q 0
-        wait_for_condition 100 20 {[s blocked_clients] == 1} else { fail "it does not wait" }
+        wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "it does not wait" }
         r multi
         r rpush q 1
         r llen q
@@ -281,7 +281,7 @@ start_server {tags {multi}} {
         r del q
 
         $d blpop q 0
-        wait_for_condition 100 20 {[s blocked_clients] == 1} else { fail "it does not wait" }
+        wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "it does not wait" }
         r multi
         r rpush q 1
         r del q
@@ -569,7 +569,7 @@ start_server {tags {multi}} {
             $d set k small
             $d close
         }
-        wait_for_condition 100 20 {[s connected_clients] == 2} else { fail "it is still there" }
+        wait_for_condition 500 20 {[s connected_clients] == 2} else { fail "it is still there" }
         assert_equal {0 0} [watching]
         assert_lessthan [s used_memory] [expr {$before + 1000000}]
     }
@@ -699,7 +699,7 @@ start_server {overrides {busy-reply-threshold 100} tags {multi slow external:ski
             [set $c] set k queued
         }
         $d eval {while true do end} 0
-        wait_for_condition 50 50 {[catch {r ping} error] && [string match BUSY* $error]} else { fail "not busy" }
+        wait_for_condition 200 50 {[catch {r ping} error] && [string match BUSY* $error]} else { fail "not busy" }
         assert_error "EXECABORT Transaction discarded because of: BUSY*" {$e exec}
         assert_equal OK [$e multi]
         assert_error "BUSY*" {$e set k queued}
@@ -720,7 +720,7 @@ start_server {overrides {busy-reply-threshold 100} tags {multi slow external:ski
         $d eval {local n = 0; while redis.call('incr', 'n') < 1000000 do end; return 'done'} 0
         $d get k
         $d exec
-        wait_for_condition 50 20 {[catch {r ping}]} else { }
+        wait_for_condition 500 20 {[catch {r ping}]} else { }
         assert_equal {OK QUEUED QUEUED QUEUED} [lmap i {1 2 3 4} { $d read }]
         assert_equal [list OK done $big] [$d read]
         $d close

@@ -209,7 +209,7 @@ start_server {tags {protocol}} {
         set d [valkey_deferring_client]
         $d write "[request SET gone 1][request INCR gone]*2\r\n\$3\r\nGE"
         $d close
-        wait_for_condition 50 20 {[r get gone] eq 2} else { fail "the whole requests were not served" }
+        wait_for_condition 500 20 {[r get gone] eq 2} else { fail "the whole requests were not served" }
     }
 
     test {a client killed by its own pipeline runs nothing behind that} {
@@ -260,7 +260,7 @@ start_server {tags {protocol}} {
         set d [valkey_deferring_client]
         $d write "[request SET x 1][request BZPOPMIN z 0][request INCR x][request GET x]"
         assert_equal OK [$d read]
-        wait_for_condition 50 20 {[s blocked_clients] == 1} else { fail "not blocked" }
+        wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "not blocked" }
         assert_equal 1 [r get x]
         assert_equal 0 [$d pending]
         $d write "[request INCR x]"
@@ -288,7 +288,7 @@ start_server {tags {protocol}} {
         set value [string repeat v 50000]
         set bytes [request SET big $value]
         $d write "[request BZPOPMIN z 0][string range $bytes 0 20]"
-        wait_for_condition 50 20 {[s blocked_clients] == 1} else { fail "not blocked" }
+        wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "not blocked" }
         $d write [string range $bytes 21 40000]
         after 20
         r zadd z 1 a
@@ -315,10 +315,10 @@ start_server {tags {protocol}} {
         set id [$d read]
         $d write "[request BZPOPMIN z 0][request SET after 1]"
         $e write "[request BZPOPMIN z 0][request SET after 1]"
-        wait_for_condition 50 20 {[s blocked_clients] == 2} else { fail "not blocked" }
+        wait_for_condition 500 20 {[s blocked_clients] == 2} else { fail "not blocked" }
         assert_equal 1 [r client kill id $id]
         $e close
-        wait_for_condition 50 20 {[s blocked_clients] == 0} else { fail "still blocked" }
+        wait_for_condition 500 20 {[s blocked_clients] == 0} else { fail "still blocked" }
         r zadd z 1 a
         assert_equal 1 [r zcard z]
         assert_equal 0 [r exists after]
@@ -332,7 +332,7 @@ start_server {tags {protocol}} {
         set id [$d read]
         $d write "[request BZPOPMIN z 0][request PING][request BZPOPMIN z 0][request PING]"
         foreach {how answer} {timeout {} error "UNBLOCKED client unblocked via CLIENT UNBLOCK"} {
-            wait_for_condition 50 20 {[s blocked_clients] == 1} else { fail "not blocked" }
+            wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "not blocked" }
             assert_equal 1 [r client unblock $id $how]
             catch {$d read} got
             assert_equal $answer $got

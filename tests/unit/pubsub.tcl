@@ -97,7 +97,7 @@ start_server {tags {pubsub}} {
                     assert_equal [list [list message big $message] {message big after}] [messages $c 2]
                     $c close
                 }
-                wait_for_condition 50 20 {[r pubsub numsub big] eq {big 0}} else { fail "still subscribed" }
+                wait_for_condition 500 20 {[r pubsub numsub big] eq {big 0}} else { fail "still subscribed" }
             }
         }
 
@@ -131,7 +131,7 @@ start_server {tags {pubsub}} {
             answers $c 1 subscribe x
             answers $c 1 psubscribe p*
             $c close
-            wait_for_condition 50 20 {[s pubsub_clients] == 0} else { fail "still there" }
+            wait_for_condition 500 20 {[s pubsub_clients] == 0} else { fail "still there" }
             assert_equal {0 0} [list [s pubsub_channels] [r pubsub numpat]]
         }
     }
@@ -252,7 +252,7 @@ start_server {tags {pubsub}} {
     } PONG
 
     test {PUBSUB tells who listens} {
-        wait_for_condition 50 20 {[s pubsub_clients] == 0} else { fail "still there" }
+        wait_for_condition 500 20 {[s pubsub_clients] == 0} else { fail "still there" }
         set c [subscriber 2 subscribe news.a news.b other]
         set d [subscriber 3 subscribe news.a]
         answers $d 2 psubscribe n* x*
@@ -279,7 +279,7 @@ start_server {tags {pubsub}} {
     }
 
     test {CLIENT LIST and KILL know subscribers} {
-        wait_for_condition 50 20 {[s pubsub_clients] == 0} else { fail "still there" }
+        wait_for_condition 500 20 {[s pubsub_clients] == 0} else { fail "still there" }
         set c [valkey_client]
         set id [$c client id]
         answers $c 2 subscribe a b
@@ -312,7 +312,7 @@ start_server {tags {pubsub}} {
             foreach c $all { assert_equal "message crowd $round" [$c read] }
         }
         foreach c $all { $c close }
-        wait_for_condition 50 20 {[s pubsub_channels] == 0} else { fail "the channel is still there" }
+        wait_for_condition 500 20 {[s pubsub_channels] == 0} else { fail "the channel is still there" }
     }
 }
 
@@ -368,8 +368,8 @@ start_server {tags {pubsub}} {
         }
         assert {$full}
         assert_equal 0 [s client_output_buffer_limit_disconnections]
-        wait_for_condition 60 100 {[s client_output_buffer_limit_disconnections] == 1} else { fail "not closed" }
-        wait_for_condition 50 20 {[s pubsub_clients] == 0} else { fail "still there" }
+        wait_for_condition 100 100 {[s client_output_buffer_limit_disconnections] == 1} else { fail "not closed" }
+        wait_for_condition 500 20 {[s pubsub_clients] == 0} else { fail "still there" }
         $c close
     }
 

@@ -303,7 +303,7 @@ start_server {tags {scripting}} {
             while os.clock() - start < 0.03 do end
             return {before, redis.call('exists', KEYS[1])}
         } 1 short]
-        wait_for_condition 50 10 {[r exists short] == 0} else { fail "the key did not expire after the script" }
+        wait_for_condition 1000 10 {[r exists short] == 0} else { fail "the key did not expire after the script" }
     }
 
     # ---- redis.* ----
@@ -441,7 +441,7 @@ start_server {tags {scripting}} {
         assert_morethan [s used_memory_lua] 10000
         set base [s used_memory_lua]
         r eval {local t = {} for i = 1, 200000 do t[i] = {} end return 1} 0
-        wait_for_condition 100 50 {[s used_memory_lua] < $base * 2 + 100000} else { fail "garbage stays: [s used_memory_lua]" }
+        wait_for_condition 200 50 {[s used_memory_lua] < $base * 2 + 100000} else { fail "garbage stays: [s used_memory_lua]" }
     }
 
     test {SCRIPT HELP, KILL and what is unknown} {

@@ -6,7 +6,7 @@ set busy "BUSY Valkey is busy running a script. You can only call SCRIPT KILL or
 proc start_script {args} {
     set c [valkey_deferring_client]
     $c eval {*}$args
-    wait_for_condition 100 20 {[catch { r ping } message] && [string match BUSY* $message]} else { fail "the server is not busy" }
+    wait_for_condition 500 20 {[catch { r ping } message] && [string match BUSY* $message]} else { fail "the server is not busy" }
     return $c
 }
 
@@ -39,7 +39,7 @@ start_server {tags {scripting} overrides {busy-reply-threshold 50}} {
         set c [valkey_deferring_client]
         $c write "[resp::encode {set a 1}][resp::encode {eval {while true do end} 0}][resp::encode {get a}][resp::encode {incr a}]"
         assert_equal OK [$c read]
-        wait_for_condition 100 20 {[catch { r ping }]} else { fail "the server is not busy" }
+        wait_for_condition 500 20 {[catch { r ping }]} else { fail "the server is not busy" }
         killed $c
         assert_equal 1 [$c read]
         assert_equal 2 [$c read]
@@ -96,7 +96,7 @@ start_server {tags {scripting} overrides {busy-reply-threshold 50}} {
         $c close
         assert_error $busy { r ping }
         assert_equal OK [r script kill]
-        wait_for_condition 100 20 {![catch { r ping }]} else { fail "the server is still busy" }
+        wait_for_condition 500 20 {![catch { r ping }]} else { fail "the server is still busy" }
         assert_equal 1 [s connected_clients]
     }
 

@@ -72,7 +72,7 @@ start_server {tags {tracking}} {
         $c client tracking on bcast noloop
         assert_equal {flags {on bcast noloop} redirect 0 prefixes {{} bar foo}} [$c client trackinginfo]
         $c close
-        wait_for_condition 100 50 {[s tracking_total_prefixes] == 0} else { fail "prefixes of a client that is gone" }
+        wait_for_condition 200 50 {[s tracking_total_prefixes] == 0} else { fail "prefixes of a client that is gone" }
         assert_equal 0 [s tracking_clients]
     }
 
@@ -197,7 +197,7 @@ start_server {tags {tracking}} {
         set c [tracker]
         r set k 1 px 30
         $c get k
-        wait_for_condition 100 50 {[s expired_keys] > 0} else { fail "not expired" }
+        wait_for_condition 200 50 {[s expired_keys] > 0} else { fail "not expired" }
         assert_equal k [void_keys $c]
         r debug set-active-expire 0
         r set k 1 px 30
@@ -398,7 +398,7 @@ start_server {tags {tracking}} {
         set c [tracker redirect $id]
         $c get k
         $d close
-        wait_for_condition 100 50 {[r client list id $id] eq {}} else { fail "still here" }
+        wait_for_condition 200 50 {[r client list id $id] eq {}} else { fail "still here" }
         assert_equal on [tracking_flags $c]
         r set k 1
         assert_equal [list [list tracking-redir-broken $id]] [told $c]
@@ -449,13 +449,13 @@ start_server {tags {tracking}} {
         for {set i 0} {$i < 50} {incr i} { $c get key:$i }
         assert_equal 50 [s tracking_total_keys]
         config_set tracking-table-max-keys 10
-        wait_for_condition 100 50 {[s tracking_total_keys] == 10} else { fail "[s tracking_total_keys] keys" }
+        wait_for_condition 200 50 {[s tracking_total_keys] == 10} else { fail "[s tracking_total_keys] keys" }
         set dropped [void_keys $c]
         assert_equal 40 [llength [lsort -unique $dropped]]
         r set [lindex $dropped 0] 1
         assert_equal {} [void_keys $c]
         for {set i 0} {$i < 50} {incr i} { $c get key:$i }
-        wait_for_condition 100 50 {[s tracking_total_keys] == 10} else { fail "[s tracking_total_keys] keys" }
+        wait_for_condition 200 50 {[s tracking_total_keys] == 10} else { fail "[s tracking_total_keys] keys" }
         config_set tracking-table-max-keys 1000000
         $c close
     }

@@ -51,7 +51,7 @@ start_server {tags {generic external:skip}} {
         r hpexpire h 100 fields 1 f
         assert_equal 1 [r move h 5]
         assert_equal v [in_db 5 hget h f]
-        wait_for_condition 100 20 {[in_db 5 hlen h] == 1} else { fail "not expired" }
+        wait_for_condition 500 20 {[in_db 5 hlen h] == 1} else { fail "not expired" }
         assert_equal {g w} [in_db 5 hgetall h]
     }
 
@@ -61,7 +61,7 @@ start_server {tags {generic external:skip}} {
         $c select 2
         $c read
         $c blpop l 0
-        wait_for_condition 100 20 {[s blocked_clients] == 1} else { fail "not blocked" }
+        wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "not blocked" }
         r rpush l a b
         assert_equal 1 [r move l 2]
         assert_equal {l a} [$c read]
@@ -82,7 +82,7 @@ start_server {tags {generic external:skip}} {
         assert_equal {0 0 3} [list [r get a] [r get b] [in_db 3 get a]]
         r pexpire a 50
         r swapdb 0 9
-        wait_for_condition 100 20 {[in_db 9 dbsize] == 1} else { fail "not expired" }
+        wait_for_condition 500 20 {[in_db 9 dbsize] == 1} else { fail "not expired" }
     }
 
     test {SWAPDB: errors} {
@@ -99,7 +99,7 @@ start_server {tags {generic external:skip}} {
         in_db 4 hset other f v g w
         in_db 4 hpexpire other 100 fields 1 f
         r swapdb 0 4
-        wait_for_condition 100 20 {[in_db 4 hlen h] == 1 && [r hlen other] == 1} else { fail "not expired" }
+        wait_for_condition 500 20 {[in_db 4 hlen h] == 1 && [r hlen other] == 1} else { fail "not expired" }
         r swapdb 0 4
         assert_equal {1 1} [list [r del h] [in_db 4 del other]]
     }
@@ -112,7 +112,7 @@ start_server {tags {generic external:skip}} {
         $d select 6
         $d read
         $d blpop l 0
-        wait_for_condition 100 20 {[s blocked_clients] == 2} else { fail "not blocked" }
+        wait_for_condition 500 20 {[s blocked_clients] == 2} else { fail "not blocked" }
         in_db 6 zadd z 1 m 2 n
         in_db 6 set x 1
         assert_equal 2 [s blocked_clients]
@@ -132,7 +132,7 @@ start_server {tags {generic external:skip}} {
         fresh
         set c [valkey_deferring_client]
         $c blpop l 0
-        wait_for_condition 100 20 {[s blocked_clients] == 1} else { fail "not blocked" }
+        wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "not blocked" }
         in_db 6 set l string
         r swapdb 0 6
         assert_equal string [r get l]
@@ -165,7 +165,7 @@ start_server {tags {generic external:skip}} {
             fresh
             config_set active-expire-effort $effort
             r eval {for i = 1, 2000 do redis.call('set', i, i, 'px', 50) end} 0
-            wait_for_condition 200 20 {[r dbsize] == 0} else { fail "effort $effort: [r dbsize] are left" }
+            wait_for_condition 500 20 {[r dbsize] == 0} else { fail "effort $effort: [r dbsize] are left" }
         }
     } {} {needs:debug}
 }

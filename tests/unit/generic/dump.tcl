@@ -123,7 +123,7 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
         set payload [r dump list]
         set c [valkey_deferring_client]
         $c blpop other 0
-        wait_for_condition 50 100 {[s blocked_clients] == 1} else { fail "nobody waits" }
+        wait_for_condition 100 100 {[s blocked_clients] == 1} else { fail "nobody waits" }
         r restore other 0 $payload
         assert_equal {other x} [$c read]
         $c close

@@ -142,7 +142,7 @@ start_server {tags {expire}} {
         for {set i 0} {$i < 1000} {incr i} { r set k$i v px [expr {1 + $i % 50}] }
         r set lasting v
         r set later v ex 1000
-        wait_for_condition 100 50 {[r dbsize] == 2} else { fail "[r dbsize] keys are left" }
+        wait_for_condition 200 50 {[r dbsize] == 2} else { fail "[r dbsize] keys are left" }
         assert_equal [expr {$expired + 1000}] [s expired_keys]
         assert_match "keys=2,expires=1,*" [s db0]
     }
@@ -151,13 +151,13 @@ start_server {tags {expire}} {
         r select 4
         r set k v px 20
         r select 0
-        wait_for_condition 50 50 {[s db4] eq {}} else { fail "db4 still has [s db4]" }
+        wait_for_condition 200 50 {[s db4] eq {}} else { fail "db4 still has [s db4]" }
     }
 
     test {values that expire while a client waits for the key} {
         set d [valkey_deferring_client]
         $d bzpopmin z 0
-        wait_for_condition 50 20 {[s blocked_clients] == 1} else { fail "not blocked" }
+        wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "not blocked" }
         r set z string px 20
         after 50
         assert_equal 0 [r exists z]

@@ -70,7 +70,7 @@ start_server {tags {generic}} {
         fresh
         set d [valkey_deferring_client]
         $d bzpopmin waited 0
-        wait_for_condition 50 20 {[s blocked_clients] == 1} else { fail "not blocked" }
+        wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "not blocked" }
         r rename z waited
         assert_equal {waited x 1} [$d read]
         $d close

@@ -196,7 +196,7 @@ tags {introspection external:skip} {
         set port [free_port]
         set pid [exec $::options(server) --port $port --dir $::work_dir >/dev/null 2>/dev/null &]
         try {
-            wait_for_condition 50 100 {![catch {resp::connect 127.0.0.1 $port} c]} else { fail "no server" }
+            wait_for_condition 100 100 {![catch {resp::connect 127.0.0.1 $port} c]} else { fail "no server" }
             assert_error "ERR The server is running without a config file" { $c config rewrite }
             assert_match "*\nconfig_file:\r\n*" [$c info server]
         } finally {

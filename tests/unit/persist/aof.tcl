@@ -106,7 +106,7 @@ tags {external:skip} {
                 for {set i 0} {$i < 200} {incr i} { $c read }
                 $c close
                 aof_wait_rewrite
-                wait_for_condition 100 50 {[llength [glob [config_get dir]/appendonlydir/*]] == 3} else {
+                wait_for_condition 200 50 {[llength [glob [config_get dir]/appendonlydir/*]] == 3} else {
                     fail [glob [config_get dir]/appendonlydir/*]
                 }
                 set digest [r debug digest]
@@ -122,7 +122,7 @@ tags {external:skip} {
             r config set appendonly yes
             r set while-waiting 1
             aof_wait_rewrite
-            wait_for_condition 100 50 {[s aof_enabled] && [aof_state_files] eq {b i}} else { fail [aof_manifest] }
+            wait_for_condition 200 50 {[s aof_enabled] && [aof_state_files] eq {b i}} else { fail [aof_manifest] }
             r set afterwards 1
             set digest [r debug digest]
             r config rewrite

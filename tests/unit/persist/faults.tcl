@@ -133,7 +133,7 @@ tags {external:skip valgrind:skip} {
             assert_equal no [config_get appendonly]
             faults write $ENOSPC 0 1000000 temp-rewriteaof
             r config set appendonly yes
-            wait_for_condition 200 25 {[s aof_last_bgrewrite_status] eq "err"} else { fail "no failure" }
+            wait_for_condition 400 25 {[s aof_last_bgrewrite_status] eq "err"} else { fail "no failure" }
             r set during 1
             faults
             wait_for_condition 400 25 {[aof_state_files] eq {b i}} else { fail "it is not tried again" }

@@ -18,7 +18,7 @@ tags {external:skip needs:debug} {
             r config set key-load-delay 20000
             set c [valkey_deferring_client]
             $c debug reload nosave
-            wait_for_condition 200 20 {[s loading] == 1} else { fail "it does not load" }
+            wait_for_condition 500 20 {[s loading] == 1} else { fail "it does not load" }
             foreach command {ping {get key:1} {set k v} dbsize {eval {return 1} 0} save bgsave} {
                 assert_error "LOADING Valkey is loading the dataset in memory" { r {*}$command } $command
             }
@@ -28,7 +28,7 @@ tags {external:skip needs:debug} {
             assert_equal [file size [srv dir]/dump.rdb] [s loading_total_bytes]
             assert_range [s loading_start_time] [expr {[clock seconds] - 120}] [clock seconds]
             assert_morethan [s loading_rdb_used_mem] 100000
-            wait_for_condition 200 20 {[s loading_loaded_bytes] > 0} else { fail "no progress" }
+            wait_for_condition 500 20 {[s loading_loaded_bytes] > 0} else { fail "no progress" }
             assert_range [s loading_loaded_perc] 0.01 100
             assert_morethan_equal [s loading_eta_seconds] 0
             assert_equal 0 [s async_loading]
@@ -45,7 +45,7 @@ tags {external:skip needs:debug} {
             r config set key-load-delay 20000
             set c [valkey_deferring_client]
             $c debug reload nosave
-            wait_for_condition 200 20 {[s loading] == 1} else { fail "it does not load" }
+            wait_for_condition 500 20 {[s loading] == 1} else { fail "it does not load" }
             for {set i 0} {$i < 20} {incr i} {
                 set d [valkey_client]
                 assert_error "LOADING*" { $d get k }
@@ -78,7 +78,7 @@ tags {external:skip needs:debug} {
                 lset ::servers end [spawn [dict replace [lindex $::servers end] args {--key-load-delay 20000
                     --loading-process-events-interval-bytes 1024}]]
                 wait_for_log "Loading RDB produced by Valkey version" [expr {$at - 1}]
-                wait_for_condition 200 20 {![catch {valkey_client} c]} else { fail "it does not listen" }
+                wait_for_condition 500 20 {![catch {valkey_client} c]} else { fail "it does not listen" }
                 assert_error "LOADING*" { $c get key:1 }
                 assert_equal 1 [status $c loading]
                 eval $how

@@ -91,7 +91,7 @@ tags {external:skip needs:debug} {
             assert_error "ERR Background save already in progress" { r bgsave schedule }
             assert_error "ERR Background save already in progress" { r save }
             for {set i 0} {$i < 5} {incr i} { r set later:$i 1 }
-            wait_for_condition 300 20 {[s current_save_keys_processed] > 0 && [s current_cow_size] > 0} else {
+            wait_for_condition 500 20 {[s current_save_keys_processed] > 0 && [s current_cow_size] > 0} else {
                 fail "no progress is seen"
             }
             assert_range [s current_fork_perc] 0.1 100
@@ -151,7 +151,7 @@ tags {external:skip needs:debug} {
             r save
             set before [read_file [srv dir]/dump.rdb]
             start_endless_save
-            wait_for_condition 200 20 {[llength [temporary_files]] == 1} else { fail "the child has no file" }
+            wait_for_condition 500 20 {[llength [temporary_files]] == 1} else { fail "the child has no file" }
             exec kill -9 [child_pid]
             wait_for_save
             assert_equal err [s rdb_last_bgsave_status]

@@ -320,7 +320,7 @@ start_server {tags {external:skip}} {
             $c bzpopmin q 0
             wait_for_blocked 1
             eval $script
-            wait_for_condition 100 10 {[s blocked_clients] == 0} else { fail "$name does not wake up" }
+            wait_for_condition 1000 10 {[s blocked_clients] == 0} else { fail "$name does not wake up" }
             assert_equal {q m 7} [$c read] $name
             assert_equal 0 [r exists q src] $name
         }

@@ -31,7 +31,7 @@ start_server {tags {external:skip needs:debug}} {
             r set k v px 20
         }
         r select 0
-        wait_for_condition 100 50 {[r info keyspace] eq "# Keyspace\r\n"} else { fail [r info keyspace] }
+        wait_for_condition 200 50 {[r info keyspace] eq "# Keyspace\r\n"} else { fail [r info keyspace] }
     }
 
     test {an expired key reads as absent, and is gone when it is touched} {
@@ -206,14 +206,14 @@ start_server {tags {external:skip needs:debug}} {
 
     test {a big sorted set is freed in the background} {
         r flushall sync
-        wait_for_condition 200 25 {[s lazyfree_pending_objects] == 0} else { fail "still pending" }
+        wait_for_condition 400 25 {[s lazyfree_pending_objects] == 0} else { fail "still pending" }
         r config resetstat
         set before [s used_memory]
         r eval {for i = 1, 200000 do redis.call('zadd', 'big', i, 'member:' .. i) end} 0
         assert_morethan [s used_memory] [expr {$before + 8000000}]
         r zadd small 1 a
         r unlink small big
-        wait_for_condition 200 25 {[s lazyfree_pending_objects] == 0} else { fail "still pending" }
+        wait_for_condition 400 25 {[s lazyfree_pending_objects] == 0} else { fail "still pending" }
         assert_equal 1 [s lazyfreed_objects] "the small one is not worth a thread"
         assert_lessthan [s used_memory] [expr {$before + 1000000}]
         # DEL and overwriting, with and without.
@@ -222,7 +222,7 @@ start_server {tags {external:skip needs:debug}} {
             r config resetstat
             r eval {for i = 1, 1000 do redis.call('zadd', 'big', i, 'member:' .. i) end} 0
             r {*}$command
-            wait_for_condition 200 25 {[s lazyfree_pending_objects] == 0} else { fail "still pending" }
+            wait_for_condition 400 25 {[s lazyfree_pending_objects] == 0} else { fail "still pending" }
             assert_equal $freed [s lazyfreed_objects]
         }
         config_set lazyfree-lazy-user-del yes
@@ -231,7 +231,7 @@ start_server {tags {external:skip needs:debug}} {
             r config resetstat
             r eval {for i = 1, 1000 do redis.call('zadd', 'big', i, 'member:' .. i) end} 0
             r set big 1
-            wait_for_condition 200 25 {[s lazyfree_pending_objects] == 0} else { fail "still pending" }
+            wait_for_condition 400 25 {[s lazyfree_pending_objects] == 0} else { fail "still pending" }
             assert_equal $freed [s lazyfreed_objects]
             r del big
         }
@@ -242,8 +242,8 @@ start_server {tags {external:skip needs:debug}} {
             r del big
             r eval {for i = 1, 1000 do redis.call('zadd', 'big', i, 'member:' .. i) end} 0
             r pexpire big 5
-            wait_for_condition 100 20 {[r dbsize] == 0} else { fail "not expired" }
-            wait_for_condition 200 25 {[s lazyfree_pending_objects] == 0} else { fail "still pending" }
+            wait_for_condition 500 20 {[r dbsize] == 0} else { fail "not expired" }
+            wait_for_condition 400 25 {[s lazyfree_pending_objects] == 0} else { fail "still pending" }
             assert_equal $freed [s lazyfreed_objects]
         }
         config_set lazyfree-lazy-expire yes
@@ -255,7 +255,7 @@ start_server {tags {external:skip needs:debug}} {
             {flushdb async} no 100000 {flushdb sync} yes 0 flushdb yes 100000
         } {
             r flushall sync
-            wait_for_condition 200 25 {[s lazyfree_pending_objects] == 0} else { fail "still pending" }
+            wait_for_condition 400 25 {[s lazyfree_pending_objects] == 0} else { fail "still pending" }
             config_set lazyfree-lazy-user-flush $lazy
             r config resetstat
             set before [s used_memory]
@@ -271,7 +271,7 @@ start_server {tags {external:skip needs:debug}} {
             assert_equal 1 [r dbsize]
             wait_for_condition 400 25 {[s lazyfree_pending_objects] == 0} else { fail "still pending" }
             assert_equal $freed [s lazyfreed_objects] $command
-            wait_for_condition 100 25 {[s used_memory] < $before + 1000000} else { fail "memory of $command" }
+            wait_for_condition 400 25 {[s used_memory] < $before + 1000000} else { fail "memory of $command" }
         }
         config_set lazyfree-lazy-user-flush yes
         r flushall

@@ -268,13 +268,13 @@ start_server {tags {external:skip}} {
         set before [s used_memory]
         set c [valkey_deferring_client]
         $c write [string repeat "GET big\r\n" 60]
-        wait_for_condition 100 50 {[s used_memory] > $before + 40000000} else { fail "the output is not held" }
+        wait_for_condition 200 50 {[s used_memory] > $before + 40000000} else { fail "the output is not held" }
         assert {[regexp {omem=(\d+)} [lsearch -inline [split [r client list] \n] *cmd=get*] -> omem]}
         assert_morethan $omem 40000000
         assert_equal PONG [r ping]
         $c close
         wait_for_clients 1
-        wait_for_condition 100 50 {[s used_memory] < $before + 10000000} else {
+        wait_for_condition 200 50 {[s used_memory] < $before + 10000000} else {
             fail "[expr {[s used_memory] - $before}] bytes are still held"
         }
     }
@@ -294,7 +294,7 @@ start_server {tags {external:skip}} {
         wait_for_clients 1
         set c [valkey_deferring_client]
         $c write "[string repeat "GET big\r\n" 60]QUIT\r\n"
-        wait_for_condition 100 20 {[string match "*flags=c*" [r client list]]} else { fail "QUIT has not run" }
+        wait_for_condition 500 20 {[string match "*flags=c*" [r client list]]} else { fail "QUIT has not run" }
         $c write [string repeat "PING\r\n" 1000]
         set before [s used_cpu_user]
         set sys [s used_cpu_sys]

@@ -35,7 +35,7 @@ proc with_server_command {command body} {
 }
 
 proc wait_for_text {path pattern} {
-    wait_for_condition 200 25 {[string match "*$pattern*" [read_file $path]]} else {
+    wait_for_condition 400 25 {[string match "*$pattern*" [read_file $path]]} else {
         fail "no '$pattern' in $path:\n[tail $path 10]"
     }
 }
@@ -88,11 +88,11 @@ sys.stdout.write(s.recv(65536).decode())}
 }
 
 proc wait_for_blocked {n} {
-    wait_for_condition 200 10 {[s blocked_clients] == $n} else { fail "[s blocked_clients] clients are blocked, not $n" }
+    wait_for_condition 1000 10 {[s blocked_clients] == $n} else { fail "[s blocked_clients] clients are blocked, not $n" }
 }
 
 proc wait_for_clients {n} {
-    wait_for_condition 200 25 {[s connected_clients] == $n} else { fail "[s connected_clients] clients, not $n" }
+    wait_for_condition 400 25 {[s connected_clients] == $n} else { fail "[s connected_clients] clients, not $n" }
 }
 
 # True when the server has closed the connection.

@@ -296,7 +296,7 @@ start_server {tags {hash}} {
         r hpexpire k3 20 fields 1 a
         r copy k3 k2 replace
         r rename k3 k
-        wait_for_condition 50 20 {[r hlen k] == 1 && [r hlen k2] == 1} else { fail "the fields stay" }
+        wait_for_condition 500 20 {[r hlen k] == 1 && [r hlen k2] == 1} else { fail "the fields stay" }
         assert_equal {b 2} [r hgetall k]
         assert_equal {b 2} [r hgetall k2]
     }
@@ -418,9 +418,9 @@ start_server {tags {hash needs:debug}} {
         r select 0
         assert_equal 4 [r hlen k]
         r debug set-active-expire 1
-        wait_for_condition 50 20 {[r hlen k] == 3 && [r hlen k2] == 3} else { fail "expired fields stay" }
+        wait_for_condition 500 20 {[r hlen k] == 3 && [r hlen k2] == 3} else { fail "expired fields stay" }
         r select 5
-        wait_for_condition 50 20 {[r exists k] == 0} else { fail "expired fields stay in database 5" }
+        wait_for_condition 500 20 {[r exists k] == 0} else { fail "expired fields stay in database 5" }
         r select 0
         assert_equal {1 3 4 1000} [list {*}[r hmget k a c d] [r httl k fields 1 d]]
     }
@@ -488,7 +488,7 @@ start_server {tags {hash}} {
             r hset k f$i $i
             if {$i % 2} { r hpexpire k [expr {$i % 4 == 1 ? 30 : 100000}] fields 1 f$i }
         }
-        wait_for_condition 50 20 {[r hlen k] == 150} else { fail "[r hlen k] fields are left" }
+        wait_for_condition 500 20 {[r hlen k] == 150} else { fail "[r hlen k] fields are left" }
         for {set i 0} {$i < 200} {incr i} { assert_equal [expr {$i % 4 == 1 ? {} : $i}] [r hget k f$i] }
     }
 }

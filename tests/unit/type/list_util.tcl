@@ -36,7 +36,7 @@ proc numbers {from to} {
 }
 
 proc wait_for_blocked {n} {
-    wait_for_condition 200 10 {[s blocked_clients] == $n} else { fail "[s blocked_clients] clients are blocked, not $n" }
+    wait_for_condition 1000 10 {[s blocked_clients] == $n} else { fail "[s blocked_clients] clients are blocked, not $n" }
 }
 
 # A client that waits in a blocking command.

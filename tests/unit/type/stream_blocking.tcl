@@ -1,7 +1,7 @@
 # XREAD BLOCK and XREADGROUP BLOCK: who is woken, by what, in which order, and with which reply.
 
 proc wait_for_blocked {n} {
-    wait_for_condition 100 20 {[s blocked_clients] == $n} else { fail "[s blocked_clients] clients are blocked, not $n" }
+    wait_for_condition 500 20 {[s blocked_clients] == $n} else { fail "[s blocked_clients] clients are blocked, not $n" }
 }
 # A client that waits for the reply to its command.
 proc waiting {args} {

@@ -2,7 +2,7 @@
 source [file join [file dirname [info script]] zset_util.tcl]
 
 proc wait_for_blocked {n} {
-    wait_for_condition 100 20 {[s blocked_clients] == $n} else { fail "[s blocked_clients] clients are blocked, not $n" }
+    wait_for_condition 500 20 {[s blocked_clients] == $n} else { fail "[s blocked_clients] clients are blocked, not $n" }
 }
 
 foreach {encoding limit} {listpack 128 large 0} {
