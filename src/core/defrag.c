@@ -244,6 +244,7 @@ static void passBegin(const struct fragmentation *f, int64_t now_us) {
 
 static void passStop(int64_t now_us) {
     run.percent = 0;
+    run.rest_us = run.rest_until_us = 0;
     passRewind();
     noteFragmented(false, now_us);
 }
@@ -254,7 +255,6 @@ static void passEnd(int64_t now_us) {
     serverLog(LL_VERBOSE, "Active defrag done in %dms, reallocated=%llu, frag=%.0f%%, frag_bytes=%zu",
               (int)((now_us - run.began.us) / 1000), (unsigned long long)moved, f.percent, f.bytes);
     if (!stress && !isFragmented(&f)) {
-        run.rest_us = 0;
         passStop(now_us);
         return;
     }
@@ -269,13 +269,22 @@ static void passEnd(int64_t now_us) {
     passBegin(&f, now_us);
 }
 
-/* It got worse meanwhile, or the directives have changed. */
+/* When it got worse meanwhile. */
 static void adjustPercent(int64_t now_us) {
     if (stress || now_us - run.looked_us < FAST_AGAIN_US) return;
     run.looked_us = now_us;
     struct fragmentation f = fragmentationNow();
     int64_t percent = effortFor(&f);
     if (percent > run.percent) run.percent = percent;
+}
+
+/* New limits hold at once, for the pass under way as well. */
+static bool limitsChanged(const char **err) {
+    (void)err;
+    struct fragmentation f = fragmentationNow();
+    run.rest_us = run.rest_until_us = 0;
+    if (run.percent && !stress) run.percent = effortFor(&f);
+    return true;
 }
 
 /* ---- Slices ---- */
@@ -304,11 +313,12 @@ static int64_t sliceTimer(struct aeEventLoop *el, int64_t id, void *data) {
         return WAIT_MS;
     }
     int64_t latency_start = latencyTimerStart(), end_us = start_us + sliceUs(start_us);
-    bool more = true;
-    for (unsigned n = 1; more && now_us < end_us; n++) {
+    bool more;
+    unsigned steps = 0;
+    do {
         more = step();
-        if (run.big || n % PROGRESS_EVERY == 0) now_us = monotonicUs();
-    }
+        if (run.big || ++steps % PROGRESS_EVERY == 0) now_us = monotonicUs();
+    } while (more && now_us < end_us);
     latencyTimerEnd("active-defrag-cycle", latency_start);
     now_us = run.slice_end_us = monotonicUs();
     if (more)
@@ -408,11 +418,11 @@ void defragInit(void) {
         CONFIG_INT("active-defrag-ignore-bytes", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY, &ignore_bytes,
                    100 << 20, 1, INT64_MAX, NULL),
         CONFIG_INT("active-defrag-threshold-lower", NULL, CONFIG_MODIFIABLE, &threshold_lower, 10, 0, 1000,
-                   NULL),
+                   limitsChanged),
         CONFIG_INT("active-defrag-threshold-upper", NULL, CONFIG_MODIFIABLE, &threshold_upper, 100, 0, 1000,
-                   NULL),
-        CONFIG_INT("active-defrag-cycle-min", NULL, CONFIG_MODIFIABLE, &cycle_min, 1, 1, 99, NULL),
-        CONFIG_INT("active-defrag-cycle-max", NULL, CONFIG_MODIFIABLE, &cycle_max, 25, 1, 99, NULL),
+                   limitsChanged),
+        CONFIG_INT("active-defrag-cycle-min", NULL, CONFIG_MODIFIABLE, &cycle_min, 1, 1, 99, limitsChanged),
+        CONFIG_INT("active-defrag-cycle-max", NULL, CONFIG_MODIFIABLE, &cycle_max, 25, 1, 99, limitsChanged),
         CONFIG_INT("active-defrag-cycle-us", NULL, CONFIG_MODIFIABLE, &cycle_us, 500, 0, 100000, NULL),
         CONFIG_INT("active-defrag-max-scan-fields", NULL, CONFIG_MODIFIABLE, &max_scan_fields, 1000, 1,
                    INT64_MAX, NULL),

@@ -11,7 +11,9 @@
 #include "base/str.h"
 #include "base/zmalloc.h"
 
-#define LINE_MAX_LENGTH 1024
+#define NAME_MAX_LENGTH 255  /* what file systems allow */
+#define LINE_MAX_LENGTH 2048 /* a line that is written, each byte of its name as \xHH, is shorter */
+#define SEQ_MAX         (INT64_MAX / 2) /* there is always a next one */
 
 sds aofPath(const char *dir, const char *name) {
     return sdscatprintf(sdsempty(), "%s/%s", dir, name);
@@ -104,8 +106,9 @@ sds aofManifestText(const struct aofManifest *m) {
 }
 
 /* A name must be one in this folder, and nowhere else. */
-static bool plainName(const char *name) {
-    return *name && !strchr(name, '/') && !strchr(name, '\\');
+static bool plainName(char *name) {
+    size_t len = strlen(name);
+    return len && len == sdslen(name) && !strchr(name, '/') && !strchr(name, '\\');
 }
 
 /* NULL, or what is wrong with the line. */
@@ -121,8 +124,10 @@ static const char *parseLine(const char *line, struct aofManifest *m) {
         if (!strcasecmp(argv[i], "file")) {
             name = argv[i + 1];
             if (!plainName(name)) error = "a file's name cannot be a path";
+            if (sdslen(name) > NAME_MAX_LENGTH) error = "a file's name is too long";
         } else if (!strcasecmp(argv[i], "seq")) {
-            if (!string2ll(sdsview(argv[i + 1]), &seq) || seq < 1) error = "seq is a positive number";
+            if (!string2ll(sdsview(argv[i + 1]), &seq) || seq < 1 || seq > SEQ_MAX)
+                error = "seq is a positive number";
         } else if (!strcasecmp(argv[i], "type")) {
             type = argv[i + 1][0];
             if (!type || !strchr("bih", type) || argv[i + 1][1]) error = "type is b, i or h";

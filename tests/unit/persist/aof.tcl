@@ -203,12 +203,16 @@ tags {external:skip} {
         "no type" "file appendonly.aof.1.incr.aof seq 1\n"
         "a path" "file ../x.aof seq 1 type i\n"
         "a bad number" "file appendonly.aof.1.incr.aof seq x type i\n"
+        "a number that has no next one" "file appendonly.aof.1.incr.aof seq 9223372036854775807 type i\n"
+        "a name that is no file's" "file \"a\\x00b\" seq 1 type i\n"
+        "a name of 256 bytes" "file LONG seq 1 type i\n"
         "an unknown type" "file appendonly.aof.1.incr.aof seq 1 type z\n"
         "two bases" "file a seq 1 type b\nfile b seq 2 type b\n"
         "falling numbers" "file a seq 2 type i\nfile b seq 1 type i\n"
         "an empty line" "file a seq 2 type i\n\n"
     } {
         test "a manifest with $what is refused" {
+            set text [string map [list LONG [string repeat a 256]] $text]
             aof_refused [list appendonlydir/appendonly.aof.manifest $text] {} "*the AOF manifest file*is not valid*"
         }
     }

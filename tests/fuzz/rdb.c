@@ -1,0 +1,41 @@
+/* rdb.c - libFuzzer target for whole RDB files.
+ *
+ *     make fuzz-rdb FUZZ_SECONDS=600
+ *
+ * An input is | flags | file |, the bits of flags being: sanitize-dump-payload, zset-index btree, how the
+ * file is read (2 bits), keep what has expired, let later keys replace earlier ones, maxmemory-policy
+ * allkeys-lfu, rdb-version-check relaxed. Checksums are not looked at. What could be loaded is used, saved
+ * and loaded again; then every value is taken apart. */
+#include "server.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc, (void)argv;
+    serverWithoutLoop();
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const size_t pieces[] = {0, 0, 1, 13};
+    if (size < 1) return 0;
+    unsigned flags = data[0];
+    struct exerciseSource source = {strN((const char *)data + 1, size - 1), pieces[flags >> 2 & 3]};
+    set("sanitize-dump-payload", flags & 1 ? STR("yes") : STR("no"));
+    set("zset-index", flags & 2 ? STR("btree") : STR("skiplist"));
+    set("maxmemory-policy", flags & 64 ? STR("allkeys-lfu") : STR("noeviction"));
+    set("rdb-version-check", flags & 128 ? STR("relaxed") : STR("strict"));
+    struct rdbReader r = {0};
+    if (source.piece)
+        rioReaderInit(&r.io, exerciseRead, &source, RIO_SIZE_UNKNOWN);
+    else
+        rioReaderInitMemory(&r.io, source.left);
+    loadingStart(size, false);
+    enum rdbFileResult result =
+        rdbLoadStream(&r, (flags & 16 ? RDB_LOAD_KEEP_EXPIRED : 0) | (flags & 32 ? RDB_LOAD_MERGE : 0));
+    loadingStop(result == RDB_FILE_OK);
+    serverAssert((result == RDB_FILE_BAD) == rioFailed(&r.io));
+    rdbReaderFree(&r);
+    assertComesBack(); /* after a failure, with the keys before it */
+    exerciseAll();
+    emptyServer();
+    return 0;
+}

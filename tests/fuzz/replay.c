@@ -1,0 +1,67 @@
+/* replay.c - runs one fuzzer's corpus without libFuzzer, as a unit test: everything that was ever found must
+ * stay harmless, in every build. Linked with tests/fuzz/NAME.c as NAME_replay; CORPUS is the folder that
+ * holds the corpora, FUZZ_CORPUS instead a folder of inputs; with FUZZ_VERBOSE each one's name is told. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/sds.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static sds folder;
+
+static sds readFile(const char *name) {
+    char piece[4096];
+    sds bytes = sdsempty(), path = sdscatprintf(sdsempty(), "%s/%s", folder, name);
+    FILE *f = fopen(path, "rb");
+    if (!f) print_message("cannot open %s\n", path);
+    assert_non_null(f);
+    for (size_t n; (n = fread(piece, 1, sizeof piece, f)) > 0;) bytes = sdscatlen(bytes, piece, n);
+    fclose(f);
+    sdsfree(path);
+    return bytes;
+}
+
+static void theCorpusIsHarmless(void **state) {
+    (void)state;
+    DIR *dir = opendir(folder);
+    if (!dir) print_message("no folder %s\n", folder);
+    assert_non_null(dir);
+    int files = 0;
+    for (struct dirent *e; (e = readdir(dir)); files++) {
+        if (e->d_name[0] == '.') continue;
+        if (getenv("FUZZ_VERBOSE")) print_message("%s\n", e->d_name);
+        sds bytes = readFile(e->d_name);
+        LLVMFuzzerTestOneInput((const uint8_t *)bytes, sdslen(bytes));
+        sdsfree(bytes);
+    }
+    closedir(dir);
+    assert_true(files > 2);
+}
+
+/* The name of the fuzzer is the program's, without _replay. */
+static void findFolder(const char *program) {
+    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program,
+               *end = strstr(name, "_replay");
+    size_t len = end ? (size_t)(end - name) : strlen(name);
+    if (getenv("FUZZ_CORPUS"))
+        folder = sdsnew(getenv("FUZZ_CORPUS"));
+    else
+        folder = sdscatprintf(sdsempty(), "%s/%.*s", CORPUS, (int)len, name);
+}
+
+int main(int argc, char **argv) {
+    findFolder(argv[0]);
+    if (LLVMFuzzerInitialize) LLVMFuzzerInitialize(&argc, &argv);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(theCorpusIsHarmless)};
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    sdsfree(folder);
+    return failed;
+}

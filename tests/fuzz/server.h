@@ -1,0 +1,110 @@
+/* server.h - for fuzzers of whole files: every room of the server in this process, without its loop, its
+ * sockets, its threads and its signal handlers; and what must hold of any data that was let in.
+ *
+ * The rooms are those of server/main.c, which is a part of this file under another name of its main(). */
+#pragma once
+
+#define main serverMain
+#include "server/main.c"
+#undef main
+
+#include "core/digest.h"
+#include "persist/rdb_file.h"
+#include "script/functions.h"
+#include "script/script_private.h"
+#include "types/rdb_exercise.h"
+
+static void set(const char *name, struct str value) {
+    const char *err;
+    bool ok = configSet(name, value, &err);
+    serverAssert(ok);
+}
+
+/* A script that has run for too long ends: whenever it looks for clients, there is this descriptor. */
+static void endScript(struct aeEventLoop *el, int fd, void *data, int mask) {
+    (void)el, (void)fd, (void)data, (void)mask;
+    script_run.killed = script_run.name != NULL;
+}
+
+static void serverWithoutLoop(void) {
+    static const uint8_t seed[16] = "the same always";
+    int pipe_fds[2];
+    hashSetSeed(seed);
+    randomSeed(1);
+    ticksCalibrate();
+    clockRefresh();
+    logSetLevel(LL_NOTHING);
+    registerRooms();
+    configLoadText("fuzzer",
+                   "port 0\nsave \"\"\ndatabases 4\nrdbchecksum no\nappendonly no\nloglevel nothing\n"
+                   "proto-max-bulk-len 1mb\nbusy-reply-threshold 50\n");
+    callLimitsRefresh();
+    createLoop();
+    dbInit();
+    scriptStart();
+    aclStart();
+    bool ok = pipe(pipe_fds) == 0 && write(pipe_fds[1], "", 1) == 1 &&
+              aeCreateFileEvent(server_el, pipe_fds[0], AE_READABLE, endScript, NULL) == 0;
+    serverAssert(ok);
+}
+
+static void emptyServer(void) {
+    dbEmpty(NULL, false);
+    functionsFlush(false);
+}
+
+/* Of all keys with their values, their expiries, and the functions. */
+static void digestAll(uint8_t digest[20]) {
+    memset(digest, 0, 20);
+    for (int i = 0; i < dbCount(); i++) {
+        struct dbIterator it;
+        struct object *o;
+        dbIteratorInit(&it, dbGet(i));
+        while ((o = dbIteratorNext(&it))) {
+            int64_t expire = objectExpire(o);
+            uint8_t one[20];
+            exerciseValue(o, one);
+            digestMix(one, strN((char *)&i, sizeof i));
+            digestMix(one, strN((char *)&expire, sizeof expire));
+            digestMix(one, objectKey(o));
+            digestXorDigest(digest, one);
+        }
+        dbIteratorStop(&it);
+    }
+    size_t libraries = functionsLibraryCount();
+    digestMix(digest, strN((char *)&libraries, sizeof libraries));
+}
+
+/* Every value is changed until nothing is left of it, or of a copy. */
+static void exerciseAll(void) {
+    for (int i = 0; i < dbCount(); i++) {
+        struct dbIterator it;
+        struct object *o;
+        dbIteratorInit(&it, dbGet(i));
+        while ((o = dbIteratorNext(&it))) exerciseChange(o);
+        dbIteratorStop(&it);
+    }
+}
+
+/* What is saved and loaded again is the same. */
+static void assertComesBack(void) {
+    uint8_t before[20], after[20];
+    sds bytes = sdsempty();
+    struct rioWriter w;
+    digestAll(before);
+    rioWriterInit(&w, rioSinkSds, &bytes);
+    bool ok = rdbSaveStream(&w, 0, NULL) && rioFlush(&w);
+    serverAssert(ok);
+    rioWriterFree(&w);
+    emptyServer();
+    struct rdbReader r = {0};
+    rioReaderInitMemory(&r.io, sdsview(bytes));
+    loadingStart(sdslen(bytes), false);
+    enum rdbFileResult result = rdbLoadStream(&r, RDB_LOAD_KEEP_EXPIRED);
+    loadingStop(true);
+    serverAssert(result == RDB_FILE_OK);
+    rdbReaderFree(&r);
+    sdsfree(bytes);
+    digestAll(after);
+    serverAssert(memcmp(before, after, sizeof before) == 0);
+}
