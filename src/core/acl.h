@@ -13,18 +13,35 @@
  * `user` directive and `aclfile`), acl_commands.c (ACL), client_auth.c (AUTH). What they share is in
  * acl_private.h.
  *
- * A user that may do everything costs one branch for each command: see aclUnlimited. */
+ * While all users may do everything, and need no password, no command is checked (client_auth.c). A user that
+ * may do everything costs one branch beside others who may not. What another user was allowed is remembered
+ * (struct aclMemo), so that the same command is allowed again, for keys that begin alike, with a few
+ * comparisons. */
 #pragma once
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/sds.h"
 #include "base/str.h"
 #include "core/client.h"
 #include "core/command.h"
+#include "core/db.h"
 
-struct aclUserHead { /* what every struct aclUser starts with */
-    bool unlimited;  /* some selector grants everything */
+/* A verdict: `cmd` may run in `db`, when its key begins like this. */
+struct aclMemo {
+    const struct serverCommand *cmd; /* NULL: none */
+    int db;                          /* ACL_MEMO_ANY_DB: in all */
+    int key_pos;                     /* 0: whatever its keys are */
+    uint64_t mask, start;            /* of the first 8 bytes of the key */
+    struct str begin;                /* all of the beginning: a view of the rule's text */
+};
+#define ACL_MEMO_ANY_DB (-1)
+#define ACL_MEMOS       16 /* by the last bits of the command's id */
+
+struct aclUserHead {                 /* what every struct aclUser starts with */
+    bool unlimited;                  /* some selector grants everything */
+    struct aclMemo memos[ACL_MEMOS]; /* forgotten when a rule changes */
 };
 struct aclUser;
 
@@ -51,8 +68,22 @@ enum aclContext {
 /* c->cmd is about to run, with c->argv: may it? If not, the error is replied, counted, and noted in ACL LOG.
  * Whoever runs commands asks this: the call path, EXEC, scripts, and clients that were blocked. */
 bool aclRefuses(struct client *c, enum aclContext context);
+/* A shorter key than the 8 bytes that are compared, or than the beginning, is not remembered. */
+static inline bool aclMemoFits(const struct aclMemo *m, const struct client *c) {
+    if (m->cmd != c->cmd || (m->db != ACL_MEMO_ANY_DB && m->db != c->db->id)) return false;
+    if (!m->key_pos) return true;
+    if (m->key_pos >= c->argc) return false;
+    struct str key = c->argv[m->key_pos];
+    uint64_t first;
+    if (key.len < sizeof first || key.len < m->begin.len) return false;
+    memcpy(&first, key.ptr, sizeof first);
+    if ((first & m->mask) != m->start) return false;
+    return m->begin.len <= sizeof first || memcmp(key.ptr, m->begin.ptr, m->begin.len) == 0;
+}
 static inline bool aclAllows(struct client *c, enum aclContext context) {
-    return aclUnlimited(c) || !aclRefuses(c, context);
+    if (aclUnlimited(c)) return true;
+    const struct aclUserHead *u = (const struct aclUserHead *)c->user;
+    return aclMemoFits(&u->memos[(unsigned)c->cmd->id % ACL_MEMOS], c) || !aclRefuses(c, context);
 }
 /* The same of any command, without a trace. */
 bool aclMayRun(const struct client *c, const struct serverCommand *cmd, const struct str *argv, int argc);
@@ -75,5 +106,6 @@ void aclNoteFailedAuth(struct client *c, struct str user);
 /* The same for a user that a TLS certificate names. */
 void aclNoteFailedCertificate(struct client *c, struct str user);
 
-void aclInit(void);  /* directives, INFO fields, the default user */
-void aclStart(void); /* after the configuration: its users or the file; exits(1) on errors */
+bool aclHasLimits(void); /* is there a user that may not do everything? */
+void aclInit(void);      /* directives, INFO fields, the default user */
+void aclStart(void);     /* after the configuration: its users or the file; exits(1) on errors */

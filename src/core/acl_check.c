@@ -15,6 +15,7 @@ struct request {
     const struct serverCommand *cmd;
     const struct str *argv;
     int argc, db;
+    struct str begin; /* of its key, by which this was allowed; NULL: by something else */
 };
 
 /* ---- Command ---- */
@@ -72,17 +73,17 @@ static unsigned accessOf(unsigned key_flags) {
            (key_flags & (KEY_INSERT | KEY_DELETE | KEY_UPDATE) ? ACL_PATTERN_WRITE : 0);
 }
 
-static bool keyAllowed(struct aclSelector *s, const struct request *r, const struct keyRef *key, int *arg) {
-    if (aclPatternsMatch(&s->keys, r->argv[key->pos], accessOf(key->flags))) return true;
+static bool keyAllowed(struct aclSelector *s, struct request *r, const struct keyRef *key, int *arg) {
+    if (aclPatternsMatchBegin(&s->keys, r->argv[key->pos], accessOf(key->flags), &r->begin)) return true;
     *arg = key->pos;
     return false;
 }
 
-static bool keysAllowed(struct aclSelector *s, const struct request *r, int *arg) {
+static bool keysAllowed(struct aclSelector *s, struct request *r, int *arg) {
     const struct keyRef *only = &r->cmd->only_key;
     if (only->pos && only->pos < r->argc) {
         if (!(only->flags & KEY_VARIABLE_FLAGS)) return keyAllowed(s, r, only, arg);
-        if (aclPatternsMatch(&s->keys, r->argv[only->pos], ACL_PATTERN_ALL))
+        if (aclPatternsMatchBegin(&s->keys, r->argv[only->pos], ACL_PATTERN_ALL, &r->begin))
             return true; /* whatever it does */
     }
     if (!r->cmd->spec->key_spec_count) return true;
@@ -91,6 +92,7 @@ static bool keysAllowed(struct aclSelector *s, const struct request *r, int *arg
     bool allowed = true;
     for (int i = 0; i < n && allowed; i++) allowed = keyAllowed(s, r, &keys[i], arg);
     zfree(keys);
+    r->begin = (struct str){0}; /* what it does to the key depends on further arguments */
     return allowed;
 }
 
@@ -124,7 +126,7 @@ static bool channelsAllowed(struct aclSelector *s, const struct request *r, int 
 
 /* ---- All of it ---- */
 
-static enum aclDenial askSelector(struct aclSelector *s, const struct request *r, int *arg) {
+static enum aclDenial askSelector(struct aclSelector *s, struct request *r, int *arg) {
     if (!commandAllowed(s, r)) return ACL_DENIED_COMMAND;
     if (!(s->flags & SELECTOR_ALL_DBS) && !dbsAllowed(s, r, arg)) return ACL_DENIED_DB;
     if (!(s->flags & SELECTOR_ALL_KEYS) && !keysAllowed(s, r, arg)) return ACL_DENIED_KEY;
@@ -132,15 +134,37 @@ static enum aclDenial askSelector(struct aclSelector *s, const struct request *r
     return ACL_ALLOWED;
 }
 
-enum aclDenial aclCheck(const struct aclUser *u, const struct serverCommand *cmd, const struct str *argv,
-                        int argc, int db, int *arg) {
+/* Only what does not depend on further arguments: a beginning of the one key, or all keys; not what some
+ * first arguments are allowed for, or databases and channels among the arguments. */
+static void remember(struct aclUser *u, const struct aclSelector *s, const struct request *r) {
+    const struct serverCommand *cmd = r->cmd;
+    bool all_keys = s->flags & SELECTOR_ALL_KEYS || !cmd->spec->key_spec_count;
+    bool all_dbs = s->flags & SELECTOR_ALL_DBS;
+    if (!aclSelectorHasCommand(s, cmd->id) || cmd->flags & CMD_PUBSUB) return;
+    if (!all_dbs && !(cmd->only_key.pos && cmd->spec->proc != moveCommand)) return;
+    if (!all_keys && !(cmd->only_key.pos && r->begin.ptr)) return;
+    struct aclMemo m = {.cmd = cmd, .db = all_dbs ? ACL_MEMO_ANY_DB : r->db};
+    if (!all_keys) {
+        m.key_pos = cmd->only_key.pos;
+        m.begin = r->begin;
+        memset(&m.mask, 0xff, r->begin.len < sizeof m.mask ? r->begin.len : sizeof m.mask);
+        memcpy(&m.start, r->begin.ptr, r->begin.len < sizeof m.start ? r->begin.len : sizeof m.start);
+    }
+    u->head.memos[(unsigned)cmd->id % ACL_MEMOS] = m;
+}
+
+enum aclDenial aclCheck(struct aclUser *u, const struct serverCommand *cmd, const struct str *argv, int argc,
+                        int db, int *arg) {
     struct request r = {.cmd = cmd, .argv = argv, .argc = argc, .db = db};
     enum aclDenial furthest = ACL_DENIED_COMMAND;
     *arg = 0;
     for (int i = 0; i < u->selector_count; i++) {
         int at = 0;
         enum aclDenial denial = askSelector(u->selectors[i], &r, &at);
-        if (!denial) return ACL_ALLOWED;
+        if (!denial) {
+            remember(u, u->selectors[i], &r);
+            return ACL_ALLOWED;
+        }
         if (denial < furthest || (denial == furthest && at <= *arg)) continue;
         furthest = denial;
         *arg = at;

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/zmalloc.h"
 #include "commands/commands.h"
+#include "core/client_auth.h"
 #include "core/db.h"
 #include "core/reply.h"
 
@@ -73,7 +74,7 @@ static void replyUserFlags(struct client *c, const struct aclUser *u) {
 }
 
 void aclGetuserCommand(struct client *c) {
-    const struct aclUser *u = aclFindUser(c->argv[2]);
+    struct aclUser *u = aclFindUser(c->argv[2]);
     if (!u) {
         replyNull(c);
         return;
@@ -123,6 +124,7 @@ static void setUserTo(struct client *c, struct str name, sds *rules, int count) 
         return;
     }
     install(name, next);
+    authUsersChanged();
     replyOk(c);
 }
 
@@ -159,6 +161,7 @@ void aclDeluserCommand(struct client *c) {
         killed_self |= aclKillClients(u, c);
         aclUserFree(u);
     }
+    authUsersChanged();
     replyLongLong(c, deleted);
     if (killed_self) clientCloseAfterReply(c);
 }
@@ -217,7 +220,7 @@ static void replyDenial(struct client *c, const struct aclUser *u, const struct 
 }
 
 void aclDryrunCommand(struct client *c) {
-    const struct aclUser *u = aclFindUser(c->argv[2]);
+    struct aclUser *u = aclFindUser(c->argv[2]);
     if (!u) {
         replyErrorFmt(c, "ERR User '%.*s' not found", (int)c->argv[2].len, c->argv[2].ptr);
         return;

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
+#include "core/client_auth.h"
 #include "core/config.h"
 
 static sds aclfile;     /* path; "": none */
@@ -110,6 +111,7 @@ static sds getUsers(const struct configDirective *d) {
 static bool applyRequirepass(const char **err) {
     (void)err;
     aclSetDefaultPassword(requirepass ? sdsview(requirepass) : STR(""));
+    authUsersChanged();
     return true;
 }
 
@@ -200,6 +202,7 @@ static bool adopt(struct loading *l, const struct client *self) {
     }
     raxStop(&it);
     raxDestroy(&old, freeUser);
+    authUsersChanged();
     return killed_self;
 }
 
@@ -311,6 +314,7 @@ void aclStart(void) {
         exit(1);
     }
     warnDisabled();
+    authUsersChanged();
 }
 
 void aclFileInit(void) {

@@ -155,11 +155,19 @@ static bool othersMatch(const struct aclMatcher *m, struct str name) {
     return false;
 }
 
-bool aclPatternsMatch(struct aclPatterns *p, struct str name, unsigned access) {
+bool aclPatternsMatchBegin(struct aclPatterns *p, struct str name, unsigned access, struct str *begin) {
+    *begin = (struct str){0};
     if (!p->count) return false;
     if (!p->matchers[access]) p->matchers[access] = matcherCreate(p, access);
     struct aclMatcher *m = p->matchers[access];
-    return beginsMatch(m, name) || othersMatch(m, name);
+    if (!beginsMatch(m, name)) return othersMatch(m, name);
+    *begin = m->begins.texts[m->last_begin];
+    return true;
+}
+
+bool aclPatternsMatch(struct aclPatterns *p, struct str name, unsigned access) {
+    struct str begin;
+    return aclPatternsMatchBegin(p, name, access, &begin);
 }
 
 /* ---- The list ---- */

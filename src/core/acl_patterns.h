@@ -31,5 +31,8 @@ void aclPatternsClear(struct aclPatterns *p);
 /* Does one pattern that grants all of `access` match? O(log n), and O(n) in those that are neither beginnings
  * nor whole names. */
 bool aclPatternsMatch(struct aclPatterns *p, struct str name, unsigned access);
+/* The same; *begin: the beginning that fits, so that all names with it match, or NULL when it is not one that
+ * matches. A view, good until the patterns change. */
+bool aclPatternsMatchBegin(struct aclPatterns *p, struct str name, unsigned access, struct str *begin);
 /* Is there this very pattern, and does it grant all of `access`? */
 bool aclPatternsHave(const struct aclPatterns *p, struct str text, unsigned access);

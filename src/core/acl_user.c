@@ -47,9 +47,15 @@ void aclUserFree(struct aclUser *u) {
     zfree(u);
 }
 
+/* They are views of the rules. */
+static void forgetMemos(struct aclUser *u) {
+    memset(u->head.memos, 0, sizeof u->head.memos);
+}
+
 struct aclUser *aclUserCopy(const struct aclUser *u) {
     struct aclUser *copy = zmalloc(sizeof *copy);
     *copy = *u;
+    forgetMemos(copy);
     copy->name = sdsdup(u->name);
     copy->passwords = u->password_count ? zmalloc((size_t)u->password_count * sizeof *u->passwords) : NULL;
     for (int i = 0; i < u->password_count; i++) copy->passwords[i] = sdsdup(u->passwords[i]);
@@ -240,6 +246,7 @@ static enum aclError applyOther(struct aclUser *u, struct str rule) {
 enum aclError aclUserApply(struct aclUser *u, struct str rule) {
     enum aclError error = applyWord(u, rule) ? ACL_OK : applyOther(u, rule);
     noteUnlimited(u);
+    forgetMemos(u);
     return error;
 }
 
@@ -301,6 +308,15 @@ struct aclUser *aclUserCreateDefault(void) {
     struct aclUser *u = aclUserCreate(STR("default"));
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) aclUserApply(u, strOf(rules[i]));
     return u;
+}
+
+bool aclHasLimits(void) {
+    struct raxIterator it;
+    raxStart(&it, &acl_users);
+    bool limits = false, more = raxSeek(&it, "^", STR(""));
+    for (; more && !limits; more = raxNext(&it)) limits = !((struct aclUser *)it.value)->head.unlimited;
+    raxStop(&it);
+    return limits;
 }
 
 void aclUsersInit(void) {

@@ -66,14 +66,19 @@ void authCommand(struct client *c) {
     if (authenticate(c, named ? c->argv[1] : STR("default"), c->argv[c->argc - 1])) replyOk(c);
 }
 
-/* Nobody gets past this without a password, but to give it; then the user's rules decide. */
+/* Nobody gets past this without a password, but to give it; then the user's rules decide. Not asked while
+ * there are neither passwords nor rules that would stop anybody. */
 static bool authFilter(struct client *c, struct serverCommand *cmd) {
     bool known = c->flags & (CLIENT_AUTHENTICATED | CLIENT_FAKE);
-    if (!known && !(cmd->flags & CMD_NO_AUTH) && authRequired()) {
-        replyError(c, "NOAUTH Authentication required.");
-        return false;
+    if (__builtin_expect(known, 1) || cmd->flags & CMD_NO_AUTH || !authRequired()) {
+        return aclAllows(c, ACL_TOPLEVEL);
     }
-    return aclAllows(c, ACL_TOPLEVEL);
+    replyError(c, "NOAUTH Authentication required.");
+    return false;
+}
+
+void authUsersChanged(void) {
+    commandFilterIdle(authFilter, !authRequired() && !aclHasLimits());
 }
 
 static bool scriptFilter(struct client *c, struct serverCommand *cmd) {

@@ -14,4 +14,5 @@ bool authenticate(struct client *c, struct str user, struct str password);
  * such user, or it is off; that goes to ACL LOG. */
 bool authAsUser(struct client *c, struct str user);
 void authLogout(struct client *c); /* back to what authNewClient made it (RESET) */
+void authUsersChanged(void);       /* users, their rules or the default user's password: after every change */
 void authInit(void); /* the checks of commands, from clients and from scripts: NOAUTH and NOPERM */

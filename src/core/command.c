@@ -200,11 +200,6 @@ int commandCount(void) {
     return (int)hashtableSize(&commands);
 }
 
-bool commandArityOk(const struct serverCommand *cmd, int argc) {
-    int arity = cmd->spec->arity;
-    return arity >= 0 ? argc == arity : argc >= -arity;
-}
-
 static void forEachIn(struct hashtable *table, void (*fn)(struct serverCommand *cmd)) {
     struct hashtableIterator it;
     void *entry;
@@ -218,7 +213,7 @@ static void forEachIn(struct hashtable *table, void (*fn)(struct serverCommand *
 }
 
 static void resetOne(struct serverCommand *cmd) {
-    cmd->calls = cmd->us = cmd->rejected = cmd->failed = cmd->ticks_left = 0;
+    cmd->calls = cmd->ticks = cmd->rejected = cmd->failed = 0;
 }
 
 void commandResetStats(void) {
@@ -300,13 +295,6 @@ void commandReplyUnknown(struct client *c) {
     sdsfree(args);
 }
 
-static void countTime(struct serverCommand *cmd, uint64_t ticks) {
-    cmd->ticks_left += ticks;
-    if (cmd->ticks_left < ticks_per_us) return;
-    cmd->us += cmd->ticks_left / ticks_per_us;
-    cmd->ticks_left %= ticks_per_us;
-}
-
 /* It was slow, or large: for the command log and the latency monitor. */
 static void noteUnusual(struct client *c, uint64_t ticks, int64_t reply_bytes) {
     uint64_t us = ticks / ticks_per_us;
@@ -345,7 +333,7 @@ void commandCountUnblocked(struct client *c, uint64_t ticks) {
 
 static inline void countStats(struct client *c, struct serverCommand *cmd, uint64_t ticks,
                               int64_t reply_bytes) {
-    countTime(cmd, ticks);
+    cmd->ticks += ticks;
     if (c->flags & CLIENT_ERROR) cmd->failed++;
     if (__builtin_expect(c->blocked != NULL, 0)) {
         countBlocked(c, ticks, reply_bytes);

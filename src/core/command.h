@@ -170,8 +170,7 @@ struct serverCommand { /* runtime */
     struct keyRef only_key; /* of a command with one key, always at the same place; pos 0: it is not so */
     int id;
     /* statistics */
-    uint64_t calls, us, rejected, failed;
-    uint64_t ticks_left;       /* fraction of a microsecond not in `us` yet */
+    uint64_t calls, ticks, rejected, failed;
     struct histogram *latency; /* core/latency.h; NULL: not called yet */
 };
 
@@ -186,7 +185,10 @@ struct serverCommand *commandLookupOriginal(struct str fullname);
 bool commandRename(struct str name, struct str to, const char **err);
 extern struct hashtable commands; /* of struct serverCommand, top level */
 int commandCount(void);
-bool commandArityOk(const struct serverCommand *cmd, int argc);
+static inline bool commandArityOk(const struct serverCommand *cmd, int argc) {
+    int arity = cmd->spec->arity;
+    return arity >= 0 ? argc == arity : argc >= -arity;
+}
 /* All keys of a command through its key specs: the one place. Returns the count (0: none) with *keys from
  * zmalloc (NULL when 0), -1 when the arguments do not parse. */
 int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, int argc,

@@ -48,7 +48,3 @@ void beforeSleepRun(void) {
 void clockRefresh(void) {
     cmd_time_ms = mstime();
 }
-
-uint32_t lruClock(void) {
-    return (uint32_t)(cmd_time_ms / 1000) & 0xffffff;
-}

@@ -16,7 +16,9 @@ extern int64_t server_hz;
 extern int64_t cmd_time_ms;
 void clockRefresh(void);
 /* 24-bit LRU clock in seconds. */
-uint32_t lruClock(void);
+static inline uint32_t lruClock(void) {
+    return (uint32_t)(cmd_time_ms / 1000) & 0xffffff;
+}
 
 /* Shutdown can be asked for from a signal handler or SHUTDOWN. */
 enum { SHUTDOWN_SAVE = 1, SHUTDOWN_NOSAVE = 2, SHUTDOWN_NOW = 4, SHUTDOWN_FORCE = 8 };

@@ -42,17 +42,12 @@ static const struct hashtableType expires_type = {.entryKey = objectEntryKey};
 
 /* ---- Hash hints ---- */
 
-static const struct keyHint *hints;
-static int hint_count;
-
-void dbSetHints(const struct keyHint *h, int count) {
-    hints = h;
-    hint_count = count;
-}
+const struct keyHint *db_hints;
+int db_hint_count;
 
 uint64_t dbHashKey(struct str key) {
-    for (int i = 0; i < hint_count; i++) {
-        if (hints[i].key.ptr == key.ptr && hints[i].key.len == key.len) return hints[i].hash;
+    for (int i = 0; i < db_hint_count; i++) {
+        if (db_hints[i].key.ptr == key.ptr && db_hints[i].key.len == key.len) return db_hints[i].hash;
     }
     return hashBytes(key.ptr, key.len);
 }

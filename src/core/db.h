@@ -133,7 +133,12 @@ struct keyHint {
     struct str key;
     uint64_t hash;
 };
-void dbSetHints(const struct keyHint *hints, int count);
+extern const struct keyHint *db_hints;
+extern int db_hint_count;
+static inline void dbSetHints(const struct keyHint *hints, int count) {
+    db_hints = hints;
+    db_hint_count = count;
+}
 uint64_t dbHashKey(struct str key);
 
 struct dbStats {

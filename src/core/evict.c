@@ -278,8 +278,8 @@ static int64_t evictTimer(struct aeEventLoop *el, int64_t id, void *data) {
 
 /* ---- Public API ---- */
 
+/* Asked only while there is a limit. */
 static bool evictFilter(struct client *c, struct serverCommand *cmd) {
-    if (__builtin_expect(!maxmemory, 1)) return true;
     out_of_memory = perform() == CANNOT;
     bool needs_memory =
         commandFlags(c, cmd) & CMD_DENYOOM || (c->flags & CLIENT_MULTI && multiNeedsMemory(c));
@@ -343,6 +343,7 @@ static bool policyChanged(const char **err) {
 
 static bool limitChanged(const char **err) {
     (void)err;
+    commandFilterIdle(evictFilter, !maxmemory);
     if (!maxmemory) noteExceeded(false);
     if (!maxmemory || !overLimit()) return true;
     serverLog(
@@ -372,4 +373,8 @@ void evictInit(void) {
     infoRegister("memory", memoryFields);
     infoRegister("stats", statsFields);
     configOnResetStat(resetStats);
+}
+
+void evictStart(void) {
+    commandFilterIdle(evictFilter, !maxmemory);
 }

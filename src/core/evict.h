@@ -57,6 +57,7 @@ void evictExempt(size_t (*fn)(void));
 /* While fn says true nothing is evicted: a replica, which follows its primary; paused clients. */
 void evictAddVeto(bool (*fn)(void));
 
+void evictStart(void); /* after the configuration */
 void evictInit(
     void); /* directives, filter, INFO fields; before filters that queue a command or run it elsewhere */
 void evictMarksInit(void); /* for evictInit */

@@ -15,6 +15,7 @@
 #include <stdarg.h>
 
 #include "base/assert.h"
+#include "base/ticks.h"
 #include "base/zmalloc.h"
 #include "core/config.h"
 #include "core/db.h"
@@ -107,10 +108,11 @@ static sds appendCommandStats(sds s, const struct hashtable *table) {
     while (hashtableNext(&it, &entry)) {
         const struct serverCommand *cmd = entry;
         if (cmd->calls || cmd->rejected || cmd->failed) {
-            double us_per_call = cmd->calls ? (double)cmd->us / (double)cmd->calls : 0;
+            uint64_t us = cmd->ticks / ticks_per_us;
+            double us_per_call = cmd->calls ? (double)us / (double)cmd->calls : 0;
             s = infoField(
                 s, "cmdstat_%s:calls=%llu,usec=%llu,usec_per_call=%.2f,rejected_calls=%llu,failed_calls=%llu",
-                cmd->fullname, (unsigned long long)cmd->calls, (unsigned long long)cmd->us, us_per_call,
+                cmd->fullname, (unsigned long long)cmd->calls, (unsigned long long)us, us_per_call,
                 (unsigned long long)cmd->rejected, (unsigned long long)cmd->failed);
         }
         if (cmd->subcommands) s = appendCommandStats(s, cmd->subcommands);

@@ -15,7 +15,7 @@
 #define SINKS_MAX 4
 
 static propagateSink *sinks[SINKS_MAX];
-static int sink_count;
+int propagate_sinks;
 
 struct rewrite {
     struct rewrite *next;
@@ -31,20 +31,16 @@ static struct rewrite *held; /* first command of the unit; NULL: none so far, or
 static int unit_dbid;        /* of its last command */
 
 void propagateAddSink(propagateSink *fn) {
-    serverAssert(sink_count < SINKS_MAX);
-    sinks[sink_count++] = fn;
+    serverAssert(propagate_sinks < SINKS_MAX);
+    sinks[propagate_sinks++] = fn;
 }
 
 void propagateRemoveSink(propagateSink *fn) {
-    for (int i = 0; i < sink_count; i++) {
+    for (int i = 0; i < propagate_sinks; i++) {
         if (sinks[i] != fn) continue;
-        sinks[i] = sinks[--sink_count];
+        sinks[i] = sinks[--propagate_sinks];
         return;
     }
-}
-
-bool propagateWanted(void) {
-    return sink_count > 0;
 }
 
 static struct rewrite *copyCommand(int dbid, int argc, const struct str *argv) {
@@ -62,7 +58,7 @@ static struct rewrite *copyCommand(int dbid, int argc, const struct str *argv) {
 }
 
 static void toSinks(int dbid, int argc, const struct str *argv) {
-    for (int i = 0; i < sink_count; i++) sinks[i](dbid, argc, argv);
+    for (int i = 0; i < propagate_sinks; i++) sinks[i](dbid, argc, argv);
 }
 
 static void releaseHeld(void) {
@@ -109,8 +105,7 @@ void propagateSuppress(struct client *c) {
     suppressed = propagateWanted();
 }
 
-void propagateAfterCommand(struct client *c, bool dirty) {
-    if (!propagateWanted()) return;
+void propagateWhatRan(struct client *c, bool dirty) {
     bool last = propagate_depth == 1;
     if (!rewrites && !suppressed && dirty) emit(c->db->id, c->argc, c->argv, last);
     while (rewrites) {

@@ -14,7 +14,10 @@ void propagateRewrite(struct client *c, int argc, const struct str *argv);
 void propagateSuppress(struct client *c); /* propagate nothing for the running command */
 /* Outside of a command: expiry, eviction. */
 void propagateNow(int dbid, int argc, const struct str *argv);
-bool propagateWanted(void); /* is there any sink? */
+extern int propagate_sinks;
+static inline bool propagateWanted(void) { /* is there any sink? */
+    return propagate_sinks > 0;
+}
 
 typedef void propagateSink(int dbid, int argc, const struct str *argv);
 void propagateAddSink(propagateSink *fn);
@@ -28,7 +31,10 @@ void propagateCloseUnit(void);
 static inline void propagateBegin(void) {
     propagate_depth++;
 }
-void propagateAfterCommand(struct client *c, bool dirty);
+void propagateWhatRan(struct client *c, bool dirty);
+static inline void propagateAfterCommand(struct client *c, bool dirty) {
+    if (propagateWanted()) propagateWhatRan(c, dirty);
+}
 static inline void propagateEnd(void) {
     if (--propagate_depth == 0 && propagate_open) propagateCloseUnit();
 }

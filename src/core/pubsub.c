@@ -45,6 +45,7 @@ struct subscription {
 /* Of a client that has ever subscribed. */
 struct pubsubClient {
     struct hashtable subscriptions[PUBSUB_KINDS];
+    size_t names_len; /* of the channels and patterns, in bytes */
 };
 
 static struct hashtable topics[PUBSUB_KINDS];
@@ -128,10 +129,13 @@ static void leaveSeat(struct subscription *s) {
 
 /* ---- Subscribing ---- */
 
+static bool pubsubFilter(struct client *c, struct serverCommand *cmd);
+
 static void noteSubscriber(struct client *c, bool is) {
     if (is == ((c->flags & CLIENT_PUBSUB) != 0)) return;
     c->flags ^= CLIENT_PUBSUB;
     subscribers += is ? 1 : (size_t)-1;
+    if (subscribers == is) commandFilterIdle(pubsubFilter, !is); /* the first has come, the last has gone */
 }
 
 static void subscribe(struct client *c, enum pubsubKind kind, struct str name) {
@@ -140,12 +144,14 @@ static void subscribe(struct client *c, enum pubsubKind kind, struct str name) {
     struct subscription *s = zmalloc(sizeof *s);
     takeSeat(topicGet(kind, name), c, s);
     hashtableAdd(own, s);
+    c->pubsub->names_len += name.len;
     noteSubscriber(c, true);
 }
 
 static void unsubscribe(struct client *c, enum pubsubKind kind, struct str name) {
     struct subscription *s = c->pubsub ? hashtablePop(&c->pubsub->subscriptions[kind], name) : NULL;
     if (!s) return;
+    c->pubsub->names_len -= s->topic->len;
     leaveSeat(s);
     zfree(s);
     size_t left = 0;
@@ -191,7 +197,7 @@ size_t pubsubMemory(const struct client *c) {
         const struct hashtable *own = &c->pubsub->subscriptions[k];
         n += hashtableMemory(own) + hashtableSize(own) * (sizeof(struct subscription) + sizeof(struct seat));
     }
-    return n;
+    return n + c->pubsub->names_len;
 }
 
 void pubsubUnsubscribeAll(struct client *c) {
@@ -430,6 +436,7 @@ void pubsubInit(void) {
     listInit(&patterns);
     clientOnFree(pubsubUnsubscribeAll);
     commandAddFilter(pubsubFilter);
+    commandFilterIdle(pubsubFilter, true);
     infoRegister("clients", clientsInfo);
     infoRegister("stats", statsInfo);
     pushInit();

@@ -17,12 +17,7 @@ struct heldPush {
     struct replyShared *form;
 };
 
-static struct list held;
-
-/* Bytes of output that the client was ever given. */
-static uint64_t outputEver(const struct client *c) {
-    return c->net_out + replyPending(c);
-}
+struct list push_held;
 
 /* The protocols differ in the first byte only. */
 static struct replyShared *compose(const struct pushMessage *m, int resp) {
@@ -44,23 +39,23 @@ static struct replyShared *compose(const struct pushMessage *m, int resp) {
 
 static bool mustWait(const struct client *c) {
     if (!(c->flags & CLIENT_EXECUTING)) return false;
-    return held.length || outputEver(c) != c->reply_from;
+    return push_held.length || pushOutputEver(c) != c->reply_from;
 }
 
 static void hold(struct client *c, struct replyShared *form) {
     struct heldPush *h = zmalloc(sizeof *h);
     *h = (struct heldPush){.client = c, .form = replySharedRetain(form)};
-    listAddTail(&held, &h->node);
+    listAddTail(&push_held, &h->node);
 }
 
 static void dropHeld(struct heldPush *h) {
-    listRemove(&held, &h->node);
+    listRemove(&push_held, &h->node);
     replySharedRelease(h->form);
     zfree(h);
 }
 
 static void forgetClient(struct client *c) {
-    listForEach(&held, it) {
+    listForEach(&push_held, it) {
         struct heldPush *h = listEntry(it, struct heldPush, node);
         if (h->client == c) dropHeld(h);
     }
@@ -96,12 +91,8 @@ void pushDone(struct pushMessage *m) {
     }
 }
 
-void pushBeginCommand(struct client *c) {
-    c->reply_from = outputEver(c);
-}
-
-void pushEndCommand(void) {
-    listForEach(&held, it) {
+void pushFlushHeld(void) {
+    listForEach(&push_held, it) {
         struct heldPush *h = listEntry(it, struct heldPush, node);
         if (h->client->flags & CLIENT_EXECUTING) continue;
         replyAppendShared(h->client, h->form);
@@ -110,6 +101,6 @@ void pushEndCommand(void) {
 }
 
 void pushInit(void) {
-    listInit(&held);
+    listInit(&push_held);
     clientOnFree(forgetClient);
 }

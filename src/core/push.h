@@ -28,7 +28,17 @@ void pushSharedBehind(struct client *c, struct replyShared *s);
 /* Gives back what the message holds; it still lives in the output of those who have not read it yet. */
 void pushDone(struct pushMessage *m);
 
-void pushBeginCommand(struct client *c);
-void pushEndCommand(void);
+extern struct list push_held;
+void pushFlushHeld(void);
+/* Bytes of output that the client was ever given. */
+static inline uint64_t pushOutputEver(const struct client *c) {
+    return c->net_out + (c->out_bytes - c->out_sent);
+}
+static inline void pushBeginCommand(struct client *c) {
+    c->reply_from = pushOutputEver(c);
+}
+static inline void pushEndCommand(void) {
+    if (__builtin_expect(push_held.length != 0, 0)) pushFlushHeld();
+}
 
 void pushInit(void);

@@ -35,8 +35,6 @@
 #define ARGV_KEEP          (16 * 1024) /* views; more are given back to the allocator after the round */
 
 struct round {
-    char *arena;
-    size_t arena_used;
     struct list members;
     struct listNode *parsing;
 
@@ -49,6 +47,10 @@ struct round {
     struct object *objects[ROUND_HINTS_TOTAL]; /* what the hint's bucket seems to hold */
     struct prefetchState states[ROUND_HINTS_TOTAL];
     int hint_count;
+
+    size_t arena_used;
+    char arena[ROUND_ARENA_SIZE]
+        __attribute__((aligned(CACHE_LINE))); /* pages come when they are first used */
 };
 
 struct roundStats roundstats;
@@ -441,8 +443,10 @@ static void executeOne(struct round *r, struct pendingCommand *pc) {
     pushEndCommand();
     current_client = outer;
     if (c->flags & CLIENT_PAUSED) giveBack(r, r->executing, c);
-    respBigArgsFree(c->big_args);
-    c->big_args = NULL;
+    if (__builtin_expect(c->big_args != NULL, 0)) {
+        respBigArgsFree(c->big_args);
+        c->big_args = NULL;
+    }
     c->argv = NULL;
     c->argc = 0;
     dbSetHints(NULL, 0);
@@ -504,11 +508,6 @@ bool roundPending(void) {
     return waiting.length > 0;
 }
 
-/* Most servers never nest: a round gets its arena when it first runs. */
-static void giveArena(struct round *r) {
-    if (!r->arena) r->arena = zmallocAligned(CACHE_LINE, ROUND_ARENA_SIZE);
-}
-
 /* Every client but the one whose command runs takes its input out of the round, to be served by the nested
  * one. */
 static void suspend(struct round *r, struct client *running) {
@@ -533,7 +532,6 @@ void roundNested(void) {
     struct client *running = current_client;
     suspend(outer, running);
     current = outer + 1;
-    giveArena(current);
     connServePending();
     aeProcessEvents(server_el, AE_FILE_EVENTS | AE_DONT_WAIT);
     roundRun(); /* clients that had input already */
@@ -573,5 +571,4 @@ void roundInit(void) {
     configOnResetStat(roundResetStats);
     listInit(&waiting);
     for (int i = 0; i < ROUND_DEPTH_MAX; i++) listInit(&rounds[i].members);
-    giveArena(current);
 }

@@ -12,6 +12,7 @@
 #define GUESSED_BYTES 12   /* of an element, before any is seen */
 #define MAP_PRESIZE   4096 /* elements expected, from which on there is a map from the start */
 #define SPARE         2    /* a leaf made anew has room for so many more elements */
+#define GARBAGE_KEPT  8u   /* a leaf that grows keeps its garbage if it is up to this part of its bytes */
 
 /* ---- Leaves ---- */
 
@@ -71,19 +72,27 @@ static void replaceLeaf(zbtree *t, struct zbtLeaf *old, struct zbtLeaf *now) {
     if (t->form == ZBT_MAPPED) zbtMapOf(t)->leaves[now->id] = now;
 }
 
+/* All elements; `whole`: with garbage, as it is. */
+static void takeOver(struct zbtLeaf *now, const struct zbtLeaf *l, bool whole) {
+    if (whole)
+        zbtLeafTakeAll(now, l);
+    else
+        zbtLeafTake(now, l, 0, l->count);
+}
+
 /* Moves the tree as well when the leaf is behind it. */
 static struct zbtLeaf *rebuild(zbtree **tp, struct zbtLeaf *l, size_t need, struct zbtPacking p,
-                               unsigned least, unsigned each) {
+                               unsigned least, unsigned each, bool whole) {
     zbtree *t = *tp;
     if (t->form != ZBT_ONE_LEAF) {
         struct zbtLeaf *now = leafNew(need, p, least, each);
-        zbtLeafTake(now, l, 0, l->count);
+        takeOver(now, l, whole);
         replaceLeaf(t, l, now);
         leafFree(l);
         return now;
     }
     zbtree *moved = treeNew(need, p, least, each);
-    zbtLeafTake(moved->first, l, 0, l->count);
+    takeOver(moved->first, l, whole);
     moved->length = t->length;
     moved->bigs = t->bigs;
     treeFreeHeader(t);
@@ -95,16 +104,21 @@ static inline unsigned bytesEach(unsigned count, size_t bytes, unsigned width) {
     return 3 + width + (unsigned)((bytes + count - 1) / count);
 }
 
-/* A leaf with room for one more, in an allocation that suits; false when that is too large. */
+/* A leaf with room for one more, in an allocation that suits; false when that is too large. A little garbage
+ * is kept where there is room: the leaf is copied in one go then, and it will be written over. */
 static bool regrow(zbtree **tp, struct zbtLeaf **l, unsigned slot, const struct zbtItem *it) {
-    unsigned count = (*l)->count + 1u;
-    struct zbtPacking p = zbtPack(*l, 0, (*l)->count, it, slot);
-    size_t bytes = (size_t)(*l)->heap - (*l)->garbage + zbtItemBytes(it);
+    const struct zbtLeaf *old = *l;
+    unsigned count = old->count + 1u;
+    struct zbtPacking p = zbtPack(old, 0, old->count, it, slot);
+    size_t bytes = (size_t)old->heap - old->garbage + zbtItemBytes(it);
     size_t need = zbtLeafNeed(count, bytes, p.width), most = ZBT_LEAF_MAX - inFront(*tp);
     if (need > most || count > ZBT_LEAF_SLOTS) return false;
+    bool whole = p.width == old->width && p.base == old->base && old->garbage * GARBAGE_KEPT <= old->heap &&
+                 need + old->garbage <= most;
+    if (whole) need += old->garbage;
     unsigned each = bytesEach(count, bytes, p.width);
     size_t wanted = need + SPARE * each;
-    *l = rebuild(tp, *l, wanted < most ? wanted : most, p, count, each);
+    *l = rebuild(tp, *l, wanted < most ? wanted : most, p, count, each, whole);
     return true;
 }
 
@@ -348,7 +362,7 @@ static void shrinkLeaf(zbtree **tp, struct zbtLeaf *l) {
     size_t bytes = (size_t)l->heap - l->garbage, front = inFront(*tp), size = front + l->size;
     unsigned each = bytesEach(l->count, bytes, p.width);
     size_t need = zbtLeafNeed(l->count, bytes, p.width) + SPARE * each;
-    if (zmallocGoodSize(front + need) * 4 <= size * 3) rebuild(tp, l, need, p, l->count, each);
+    if (zmallocGoodSize(front + need) * 4 <= size * 3) rebuild(tp, l, need, p, l->count, each, false);
 }
 
 /* After elements were taken out of a leaf. The ends are left alone, as they will be emptied or filled. */
@@ -615,12 +629,17 @@ static inline bool staysBeside(const struct zbtLeaf *l, unsigned slot, double sc
     return behind ? cmp > 0 : cmp < 0;
 }
 
-/* A new score that keeps the element between its neighbours in the leaf. */
+/* A new score that keeps the element between its neighbours in the leaf. Only the one that it comes nearer to
+ * can be passed. */
 static inline bool rescoreInSlot(struct zbtPos p, double score) {
     const struct zbtLeaf *l = p.leaf;
     if (!zbtLeafFits(l, score)) return false;
-    if (p.slot + 1u < l->count ? !staysBeside(l, p.slot + 1, score, p, true) : l->next != NULL) return false;
-    if (p.slot ? !staysBeside(l, p.slot - 1, score, p, false) : l->prev != NULL) return false;
+    if (score >= zbtScore(p)) {
+        if (p.slot + 1u < l->count ? !staysBeside(l, p.slot + 1, score, p, true) : l->next != NULL)
+            return false;
+    } else if (p.slot ? !staysBeside(l, p.slot - 1, score, p, false) : l->prev != NULL) {
+        return false;
+    }
     zbtLeafPutScore(p.leaf, p.slot, score);
     return true;
 }
@@ -661,10 +680,9 @@ static bool moveToLeaf(zbtree *t, struct zbtPos p, const struct zbtItem *it, uin
     return true;
 }
 
-zbtree *zbtUpdate(zbtree *t, struct zbtPos p, double score, uint64_t hash) {
+static __attribute__((noinline)) zbtree *moveElement(zbtree *t, struct zbtPos p, double score,
+                                                     uint64_t hash) {
     char bytes[ZBT_INLINE_MAX];
-    serverAssert(score == score); /* not NaN */
-    if (rescoreInSlot(p, score)) return t;
     struct zbtItem it = {score, zbtMember(p), bigAt(p.leaf, p.slot), zbtFp(hash)};
     if (rescoreInLeaf(p, &it) || moveToLeaf(t, p, &it, hash)) return t;
     if (!it.big) {
@@ -673,6 +691,11 @@ zbtree *zbtUpdate(zbtree *t, struct zbtPos p, double score, uint64_t hash) {
     }
     if (t->form == ZBT_MAPPED) zbtMapRemove(zbtMapOf(t), p.leaf, hash);
     return insertItem(takeOut(t, p.leaf, p.slot, p.slot + 1), &it, hash);
+}
+
+zbtree *zbtUpdate(zbtree *t, struct zbtPos p, double score, uint64_t hash) {
+    serverAssert(score == score); /* not NaN */
+    return rescoreInSlot(p, score) ? t : moveElement(t, p, score, hash);
 }
 
 zbtree *zbtErase(zbtree *t, struct zbtPos p, uint64_t hash) {
@@ -712,7 +735,7 @@ static inline void fetchLeaf(const struct zbtLeaf *l) {
 }
 
 /* The first element; the last one is found when the header is here. */
-static bool fetchEnd(const zbtree *t, bool tail, int step) {
+bool zbtPrefetchEnd(const zbtree *t, bool tail, int step) {
     const struct zbtLeaf *l = tail ? t->last : t->first;
     if (step == 1) {
         fetchLeaf(l);
@@ -724,34 +747,17 @@ static bool fetchEnd(const zbtree *t, bool tail, int step) {
     return false;
 }
 
-/* Slot and bytes of a member in a leaf whose fp are here. Where the bytes are, only the slot could tell: but
- * a leaf made anew has them in the order of its slots. */
-static void fetchInLeaf(const struct zbtLeaf *l, uint64_t hash) {
-    int slot = zbtLeafPeek(l, zbtFp(hash));
-    if (slot < 0) return;
-    const char *bytes = (const char *)l + l->size - (unsigned)l->heap * (unsigned)(slot + 1) / l->count;
-    zbtFetch(zbtSlot(l, (unsigned)slot));
-    zbtFetch(bytes);
-    zbtFetch(bytes + 32);
-}
-
-bool zbtPrefetch(const zbtree *t, unsigned wants, uint64_t hash, int step, const void **at) {
-    if (step == 0) {
-        zbtFetch(t);
-        zbtFetch((const char *)t + 64);
-        return wants != 0;
+bool zbtPrefetchLeaf(const zbtree *t, uint64_t hash, int step, const void **at) {
+    const struct zbtLeaf *l = t->first;
+    if (likely(t->form == ZBT_MAPPED)) {
+        if (step == 1) {
+            zbtMapPrefetch(zbtMapOf(t), hash);
+            return true;
+        }
+        l = zbtMapPeek(zbtMapOf(t), hash);
+        if (!l) return false;
     }
-    if (!(wants & ZBT_FETCH_MEMBER)) return fetchEnd(t, wants & ZBT_FETCH_TAIL, step);
-    if (*at) {
-        fetchInLeaf(*at, hash);
-        return false;
-    }
-    if (t->form == ZBT_MAPPED && step == 1) {
-        zbtMapPrefetch(zbtMapOf(t), hash);
-        return true;
-    }
-    *at = t->form == ZBT_MAPPED ? zbtMapPeek(zbtMapOf(t), hash) : t->first;
-    if (!*at) return false;
-    fetchLeaf(*at);
+    fetchLeaf(l);
+    *at = l;
     return true;
 }

@@ -200,10 +200,16 @@ uint64_t zbtScan(const zbtree *t, uint64_t cursor, zbtScanFn fn, void *priv);
 typedef void *zbtMoveFn(void *priv, void *ptr);
 zbtree *zbtMove(zbtree *t, uint64_t *cursor, zbtMoveFn *move, void *priv);
 
-/* Prefetch, in steps: each reads what the one before has fetched. False: nothing more to fetch. *at is for
- * the steps to remember what they found. */
-enum { ZBT_FETCH_HEAD = 1, ZBT_FETCH_TAIL = 2, ZBT_FETCH_MEMBER = 4 };
-bool zbtPrefetch(const zbtree *t, unsigned wants, uint64_t hash, int step, const void **at);
+/* Prefetch, in steps: each reads what the one before has fetched. False: nothing more to fetch. Step 0 is for
+ * all; then an end of the set, or a member. *at is for the steps to remember the leaf: once it is set, the
+ * last step is zbtPrefetchElement. */
+static inline void zbtPrefetchTree(const zbtree *t) {
+    __builtin_prefetch(t);
+    __builtin_prefetch((const char *)t + 64);
+}
+bool zbtPrefetchEnd(const zbtree *t, bool tail, int step);
+bool zbtPrefetchLeaf(const zbtree *t, uint64_t hash, int step, const void **at);
+extern void (*zbtPrefetchElement)(const struct zbtLeaf *l, uint64_t hash);
 
 /* Shape, fill, depth, as text: "leaves:3 depth:1 ...", appended. O(leaves). */
 sds zbtStats(const zbtree *t, sds s);

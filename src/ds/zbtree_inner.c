@@ -12,6 +12,7 @@
 
 #define CAP_FIRST 4
 #define CAP_GROW  3
+_Static_assert(CAP_FIRST == 4 && CAP_GROW % 2 == 1, "an odd number of fours: see chooseAvx2");
 
 size_t zbtInnerSize(unsigned cap) {
     return sizeof(struct zbtInner) + sizeof(double) +

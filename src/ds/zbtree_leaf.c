@@ -70,6 +70,10 @@ struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, c
     uint64_t span = (uint64_t)((int64_t)high - (int64_t)low);
     if (span > widthRange(4)) return p;
     p.width = span <= widthRange(1) ? 1 : span <= widthRange(2) ? 2 : 4;
+    if (p.width == l->width && from < to && (!more || zbtLeafFits(l, more->score))) {
+        p.base = l->base; /* then columns are copied as they are */
+        return p;
+    }
     /* More of the same kind may come: leave room where this one is. */
     bool descending = more && slot == from && from < to;
     p.base = descending ? (int64_t)high - (int64_t)widthRange(p.width) : (int64_t)low;
@@ -147,20 +151,40 @@ bool zbtLeafHasRoom(struct zbtLeaf *l, const struct zbtItem *it) {
 
 /* ---- Changing ---- */
 
-/* Columns taken over as they are. */
-static void takeAll(struct zbtLeaf *dst, const struct zbtLeaf *src) {
+/* Most are short: overlapping words instead of a call. */
+static inline void copyBytes(uint8_t *dst, const uint8_t *src, unsigned n) {
+    uint64_t words[4];
+    if (unlikely(n < 8 || n > 32)) {
+        memcpy(dst, src, n);
+        return;
+    }
+    memcpy(words, src, 8);
+    memcpy(words + 1, src + n - 8, 8);
+    if (n > 16) {
+        memcpy(words + 2, src + 8, 8);
+        memcpy(words + 3, src + n - 16, 8);
+        memcpy(dst + 8, words + 2, 8);
+        memcpy(dst + n - 16, words + 3, 8);
+    }
+    memcpy(dst, words, 8);
+    memcpy(dst + n - 8, words + 1, 8);
+}
+
+void zbtLeafTakeAll(struct zbtLeaf *dst, const struct zbtLeaf *src) {
     memcpy(dst->fp, src->fp, src->count);
     memcpy(zbtSlot(dst, 0), zbtSlot(src, 0), src->count * (2u + src->width));
     memcpy((char *)dst + dst->size - src->heap, (const char *)src + src->size - src->heap, src->heap);
     dst->count = src->count;
     dst->heap = src->heap;
+    dst->garbage = src->garbage;
+    dst->hole = src->hole;
 }
 
 void zbtLeafTake(struct zbtLeaf *dst, const struct zbtLeaf *src, unsigned from, unsigned to) {
     unsigned width = dst->width, heap = dst->heap, stride = 2 + width;
     bool same = width == src->width && dst->base == src->base;
     if (same && !dst->count && !src->garbage && from == 0 && to == src->count) {
-        takeAll(dst, src);
+        zbtLeafTakeAll(dst, src);
         return;
     }
     memcpy(dst->fp + dst->count, src->fp + from, to - from);
@@ -169,7 +193,7 @@ void zbtLeafTake(struct zbtLeaf *dst, const struct zbtLeaf *src, unsigned from, 
         const uint8_t *old = zbtSlot(src, i), *bytes = zbtBytes(src, old);
         unsigned size = bytesSize(bytes);
         heap += size;
-        memcpy((char *)dst + dst->size - heap, bytes, size);
+        copyBytes((uint8_t *)dst + dst->size - heap, bytes, size);
         uint16_t off = (uint16_t)heap;
         memcpy(slot, &off, 2);
         if (same)
@@ -194,7 +218,7 @@ static uint16_t putBytes(struct zbtLeaf *l, const struct zbtItem *it) {
         memcpy(bytes + 1, &it->big, sizeof it->big);
     } else {
         *bytes = (uint8_t)it->member.len;
-        if (it->member.len) memcpy(bytes + 1, it->member.ptr, it->member.len);
+        if (it->member.len) copyBytes(bytes + 1, (const uint8_t *)it->member.ptr, (unsigned)it->member.len);
     }
     return (uint16_t)offset;
 }

@@ -120,6 +120,7 @@ static void makeTable(struct zbtMap *m, int table, uint64_t entries) {
     serverAssert(n < UINT32_MAX);
     m->buckets[table] = (uint32_t)n;
     m->used[table] = 0;
+    m->enough[table] = slotsOf(m, table) * GROW_AT / 100;
     m->table[table] = zmallocAligned(sizeof(bucket), n * sizeof(bucket));
     memset(m->table[table], 0, n * sizeof(bucket));
 }
@@ -178,7 +179,7 @@ void zbtMapStep(zbtree *t, bool erased) {
         moveSome(t, m);
         return;
     }
-    bool grow = unlikely(isFuller(m, m->now, GROW_AT)) && isFuller(m, m->now, growAt());
+    bool grow = unlikely(m->used[m->now] > m->enough[m->now]) && isFuller(m, m->now, growAt());
     if (likely(!grow && !(erased && unlikely(mustShrink(m))))) return;
     makeTable(m, !m->now, t->length);
     m->moving = t->first->id;
@@ -379,6 +380,7 @@ static void verifyTable(const struct zbtMap *m, int table) {
         }
     }
     serverAssert(used == m->used[table]);
+    serverAssert(m->enough[table] == slotsOf(m, table) * GROW_AT / 100);
     serverAssert(used < slotsOf(m, table));
 }
 

@@ -62,8 +62,8 @@ _Static_assert(sizeof(struct zbtBucket) == 64, "a bucket is a cache line");
 struct zbtMap {
     struct zbtBucket *table[2];
     uint32_t buckets[2];
-    uint64_t used[2];
-    struct zbtLeaf **leaves; /* by number; of a free number: the next free one, times 2, plus 1 */
+    uint64_t used[2], enough[2]; /* entries; with more than that the table grows */
+    struct zbtLeaf **leaves;     /* by number; of a free number: the next free one, times 2, plus 1 */
     uint32_t ids, ids_cap, ids_free;
     uint32_t moving; /* the next leaf to move to the other table; 0: not rehashing */
     uint8_t now;     /* the table in use; while rehashing, the one that is left */
@@ -143,6 +143,8 @@ static inline size_t zbtLeafLive(const struct zbtLeaf *l) {
 /* Empty, not linked; cap is chosen for elements of `each` bytes in all. */
 void zbtLeafInit(struct zbtLeaf *l, size_t size, struct zbtPacking p, unsigned least, unsigned each);
 void zbtLeafTake(struct zbtLeaf *dst, const struct zbtLeaf *src, unsigned from, unsigned to);
+/* The same for all, with garbage, when both have the same packing and there is room. */
+void zbtLeafTakeAll(struct zbtLeaf *dst, const struct zbtLeaf *src);
 bool zbtLeafHasRoom(struct zbtLeaf *l, const struct zbtItem *it);
 void zbtLeafPut(struct zbtLeaf *l, unsigned slot, const struct zbtItem *it); /* there is room */
 void zbtLeafDrop(struct zbtLeaf *l, unsigned from, unsigned to);             /* big members are not freed */
@@ -168,7 +170,6 @@ extern struct zbtPos (*zbtSeek)(const zbtree *t, const struct zbtTarget *target,
 extern struct zbtPos (*zbtSeekScoreEnd)(const zbtree *t, double x, bool past, uint64_t *before);
 unsigned zbtLeafSearchScore(const struct zbtLeaf *l, double x, bool past);
 extern struct zbtPos (*zbtSeekInsert)(zbtree *t, const struct zbtTarget *target);
-extern int (*zbtLeafPeek)(const struct zbtLeaf *l, uint8_t fp); /* first with this fp, -1: none */
 extern unsigned (*zbtChildIndex)(const struct zbtInner *n, const void *child);
 extern uint64_t (*zbtRankOfLeaf)(const struct zbtLeaf *l); /* of its first element */
 void zbtUseAvx2(bool use);                                 /* for tests; it is used where there is any */

@@ -45,15 +45,16 @@ ZBT_INLINE bool isScoreLeft(const uint8_t *slot, double x, bool past, uint64_t a
 }
 
 ZBT_INLINE unsigned searchScore(const struct zbtLeaf *l, unsigned low, double x, bool past, unsigned width) {
-    const uint8_t *slots = zbtSlot(l, 0);
+    const uint8_t *before = zbtSlot(l, 0) - (2 + width); /* the slot in front of the first */
     uint64_t above = width == 8 ? 0 : aboveFor(l, x, past);
-    unsigned n = l->count - low, half;
-    for (; n > 1; n -= half) {
-        half = n / 2;
-        bool left = isScoreLeft(slots + (size_t)(low + half - 1) * (2 + width), x, past, above, width);
-        low += half & -(unsigned)left;
+    unsigned n = l->count - low;
+    while (n > 1) {
+        unsigned half = n / 2, middle = low + half;
+        bool left = isScoreLeft(before + (size_t)middle * (2 + width), x, past, above, width);
+        low = __builtin_expect_with_probability(left, 1, 0.5) ? middle : low;
+        n -= half;
     }
-    return n ? low + isScoreLeft(slots + (size_t)low * (2 + width), x, past, above, width) : low;
+    return n ? low + isScoreLeft(before + (size_t)(low + 1) * (2 + width), x, past, above, width) : low;
 }
 
 static unsigned searchMember(const struct zbtLeaf *l, unsigned low, unsigned high,
@@ -72,7 +73,10 @@ ZBT_INLINE unsigned searchWidth(const struct zbtLeaf *l, const struct zbtTarget 
     if (t->ties == ZBT_BY_MEMBER) return searchMember(l, 0, l->count, t);
     unsigned low = searchScore(l, 0, t->score, t->ties == ZBT_TIES_LEFT, width);
     if (t->ties != ZBT_TIES_BY_MEMBER || low == l->count || scoreAt(l, low) != t->score) return low;
-    return searchMember(l, low, searchScore(l, low, t->score, true, width), t);
+    unsigned next = low + 1; /* most often there is no other such score */
+    if (next == l->count || scoreAt(l, next) != t->score)
+        return low + (unsigned)zbtMemberIsLeft(zbtMemberIn(l, zbtSlot(l, low)), t);
+    return searchMember(l, low, searchScore(l, next, t->score, true, width), t);
 }
 
 unsigned zbtLeafSearch(const struct zbtLeaf *l, const struct zbtTarget *t) {
@@ -204,31 +208,33 @@ ZBT_INLINE bool isMember(const struct zbtLeaf *l, unsigned i, struct str member)
     return big->len == member.len && memcmp(big->bytes, member.ptr, member.len) == 0;
 }
 
-/* Those of 128 fp that are equal to one, as bits; some behind the last element may be among them. */
-struct matches {
-    uint64_t low, high;
-};
-typedef struct matches matchFn(const uint8_t *fps, uint8_t fp);
-
-/* 128: none. Whether it is in the first half cannot be predicted: so there is no branch. */
-ZBT_INLINE unsigned firstOf(struct matches m) {
-    unsigned in_low = (unsigned)__builtin_ctzll(m.low | 1ull << 63);
-    unsigned in_high = m.high ? 64 + (unsigned)__builtin_ctzll(m.high) : ZBT_FP_GROUP;
-    return m.low ? in_low : in_high;
-}
+/* Those of 32 fp that are equal to one, as bits; some behind the last element may be among them. */
+typedef uint32_t matchFn(const uint8_t *fps, uint8_t fp);
 
 ZBT_INLINE int findInLeaf(const struct zbtLeaf *l, uint8_t fp, struct str member, matchFn *match) {
-    for (unsigned group = 0; group < l->count; group += ZBT_FP_GROUP) {
-        struct matches m = match(l->fp + group, fp);
-        for (unsigned i; (i = firstOf(m)) < ZBT_FP_GROUP && group + i < l->count;) {
-            if (isMember(l, group + i, member)) return (int)(group + i);
-            if (m.low)
-                m.low &= m.low - 1;
-            else
-                m.high &= m.high - 1;
+    for (unsigned at = 0; at < l->count; at += 32) {
+        for (uint32_t mask = match(l->fp + at, fp); mask; mask &= mask - 1) {
+            unsigned i = at + (unsigned)__builtin_ctz(mask);
+            if (i < l->count && isMember(l, i, member)) return (int)i;
         }
     }
     return -1;
+}
+
+/* The same for a whole group: how far to look cannot be predicted in a large set. */
+struct matches {
+    uint64_t low, high;
+};
+ZBT_INLINE struct matches matchGroup(const uint8_t *fps, uint8_t fp, matchFn *match) {
+    return (struct matches){match(fps, fp) | (uint64_t)match(fps + 32, fp) << 32,
+                            match(fps + 64, fp) | (uint64_t)match(fps + 96, fp) << 32};
+}
+
+/* ZBT_FP_GROUP: none. */
+typedef unsigned firstFn(struct matches m);
+
+ZBT_INLINE struct matches withoutFirst(struct matches m) {
+    return m.low ? (struct matches){m.low & (m.low - 1), m.high} : (struct matches){0, m.high & (m.high - 1)};
 }
 
 ZBT_INLINE struct zbtPos findInTable(const struct zbtMap *m, int table, struct str member, uint64_t hash,
@@ -248,48 +254,57 @@ ZBT_INLINE struct zbtPos findInTable(const struct zbtMap *m, int table, struct s
 
 /* In all leaves that may have it. */
 ZBT_INLINE struct zbtPos findAmongAll(const zbtree *t, struct str member, uint64_t hash, matchFn *match) {
-    if (t->form == ZBT_MAPPED) {
-        const struct zbtMap *m = (const struct zbtMap *)(t + 1);
-        struct zbtPos p = findInTable(m, m->now, member, hash, match);
-        return p.leaf || !m->moving ? p : findInTable(m, !m->now, member, hash, match);
-    }
-    for (struct zbtLeaf *l = t->first; l; l = l->next) {
+    const struct zbtMap *m = (const struct zbtMap *)(t + 1);
+    struct zbtPos p = findInTable(m, m->now, member, hash, match);
+    return p.leaf || !m->moving ? p : findInTable(m, !m->now, member, hash, match);
+}
+
+/* In all leaves. */
+ZBT_INLINE struct zbtPos findInFew(const zbtree *t, struct str member, uint64_t hash, matchFn *match) {
+    struct zbtLeaf *l = t->first;
+    do {
         int slot = findInLeaf(l, zbtFp(hash), member, match);
         if (slot >= 0) return (struct zbtPos){l, (unsigned)slot};
-    }
+    } while ((l = l->next));
     return (struct zbtPos){NULL, 0};
 }
 
 typedef struct zbtPos findFn(const zbtree *t, struct str member, uint64_t hash);
 
-/* The first leaf that comes into question is nearly always the right one: so this looks at no other, straight
- * on. Whatever else there may be to do, `all` does from the start. */
-ZBT_INLINE struct zbtPos findWith(const zbtree *t, struct str member, uint64_t hash, matchFn *match,
-                                  findFn *all) {
-    const struct zbtPos none = {NULL, 0};
-    struct zbtLeaf *l = t->first;
-    if (likely(t->form == ZBT_MAPPED)) {
-        const struct zbtMap *m = (const struct zbtMap *)(t + 1);
-        const struct zbtBucket *b = &m->table[m->now][zbtMapHome(hash, m->buckets[m->now])];
-        uint32_t mask = zbtMatchTag(b, zbtFp(hash));
-        if (!mask) return unlikely(b->overflow || m->moving) ? all(t, member, hash) : none;
-        l = m->leaves[b->id[__builtin_ctz(mask)]];
-        if (unlikely(zbtMapIsFree(l))) return all(t, member, hash);
+/* With a map, the first leaf that comes into question is nearly always the right one: so this looks at no
+ * other, straight on, and at no more than a group of its fp. Whatever else there may be to do, `all` does
+ * from the start. */
+ZBT_INLINE struct zbtPos findMapped(const zbtree *t, struct str member, uint64_t hash, matchFn *match,
+                                    firstFn *first, findFn *all) {
+    const struct zbtMap *map = (const struct zbtMap *)(t + 1);
+    const struct zbtBucket *b = &map->table[map->now][zbtMapHome(hash, map->buckets[map->now])];
+    uint32_t mask = zbtMatchTag(b, zbtFp(hash));
+    if (!mask) {
+        if (unlikely(b->overflow || map->moving)) return all(t, member, hash);
+        return (struct zbtPos){NULL, 0};
     }
-    int slot = findInLeaf(l, zbtFp(hash), member, match);
-    if (likely(slot >= 0)) return (struct zbtPos){l, (unsigned)slot};
-    return t->form == ZBT_ONE_LEAF ? none : all(t, member, hash);
+    struct zbtLeaf *l = map->leaves[b->id[__builtin_ctz(mask)]];
+    if (unlikely(zbtMapIsFree(l))) return all(t, member, hash);
+    unsigned end = l->count < ZBT_FP_GROUP ? l->count : ZBT_FP_GROUP, i;
+    for (struct matches m = matchGroup(l->fp, zbtFp(hash), match); (i = first(m)) < end; m = withoutFirst(m))
+        if (likely(isMember(l, i, member))) return (struct zbtPos){l, i};
+    return all(t, member, hash);
 }
 
-ZBT_INLINE int peekWith(const struct zbtLeaf *l, uint8_t fp, matchFn *match) {
-    for (unsigned group = 0; group < l->count; group += ZBT_FP_GROUP) {
-        unsigned i = firstOf(match(l->fp + group, fp));
-        if (i < ZBT_FP_GROUP) return group + i < l->count ? (int)(group + i) : -1;
-    }
-    return -1;
+/* Slot and bytes of a member in a leaf whose fp are here, for a search to come. Where the bytes are, only the
+ * slot could tell: but a leaf made anew has them in the order of its slots. */
+ZBT_INLINE void prefetchWith(const struct zbtLeaf *l, uint8_t fp, matchFn *match, firstFn *first) {
+    unsigned i = first(matchGroup(l->fp, fp, match));
+    if (i >= l->count) return;
+    const char *bytes = (const char *)l + l->size - (unsigned)l->heap * (i + 1) / l->count;
+    zbtFetch(zbtSlot(l, i));
+    zbtFetch(bytes);
+    zbtFetch(bytes + 32);
 }
 
 /* ---- Plain C ---- */
+
+#define NOINLINE __attribute__((noinline))
 
 /* A high bit for each zero byte, exactly; then the high bits side by side. */
 static inline uint32_t match8(const uint8_t *p, uint64_t fps) {
@@ -304,13 +319,15 @@ static inline uint32_t match8(const uint8_t *p, uint64_t fps) {
     return (uint32_t)(zero * 0x0102040810204080 >> 56);
 }
 
-ZBT_INLINE struct matches matchPlain(const uint8_t *fps, uint8_t fp) {
-    struct matches m = {0, 0};
-    for (unsigned i = 0; i < 64; i += 8) {
-        m.low |= (uint64_t)match8(fps + i, fp * 0x0101010101010101ull) << i;
-        m.high |= (uint64_t)match8(fps + 64 + i, fp * 0x0101010101010101ull) << i;
-    }
-    return m;
+ZBT_INLINE uint32_t matchPlain(const uint8_t *fps, uint8_t fp) {
+    uint64_t eight = fp * 0x0101010101010101ull;
+    return match8(fps, eight) | match8(fps + 8, eight) << 8 | match8(fps + 16, eight) << 16 |
+           match8(fps + 24, eight) << 24;
+}
+
+ZBT_INLINE unsigned firstPlain(struct matches m) {
+    if (m.low) return (unsigned)__builtin_ctzll(m.low);
+    return m.high ? 64 + (unsigned)__builtin_ctzll(m.high) : ZBT_FP_GROUP;
 }
 
 ZBT_INLINE struct choice choosePlain(const struct zbtInner *n, double x, bool past) {
@@ -339,15 +356,20 @@ ZBT_INLINE uint64_t countsBeforePlain(const struct zbtInner *n, const void *chil
     return sum;
 }
 
-static __attribute__((noinline)) struct zbtPos findAllPlain(const zbtree *t, struct str member,
-                                                            uint64_t hash) {
+NOINLINE static struct zbtPos findAllPlain(const zbtree *t, struct str member, uint64_t hash) {
     return findAmongAll(t, member, hash, matchPlain);
 }
-static struct zbtPos findPlain(const zbtree *t, struct str member, uint64_t hash) {
-    return findWith(t, member, hash, matchPlain, findAllPlain);
+NOINLINE static struct zbtPos findMappedPlain(const zbtree *t, struct str member, uint64_t hash) {
+    return findMapped(t, member, hash, matchPlain, firstPlain, findAllPlain);
 }
-static int peekPlain(const struct zbtLeaf *l, uint8_t fp) {
-    return peekWith(l, fp, matchPlain);
+NOINLINE static struct zbtPos findFewPlain(const zbtree *t, struct str member, uint64_t hash) {
+    return findInFew(t, member, hash, matchPlain);
+}
+static struct zbtPos findPlain(const zbtree *t, struct str member, uint64_t hash) {
+    return t->form == ZBT_MAPPED ? findMappedPlain(t, member, hash) : findFewPlain(t, member, hash);
+}
+static void prefetchPlain(const struct zbtLeaf *l, uint64_t hash) {
+    prefetchWith(l, zbtFp(hash), matchPlain, firstPlain);
 }
 static struct zbtPos seekPlain(const zbtree *t, const struct zbtTarget *target, uint64_t *before) {
     return seekWith(t, target, before, false, choosePlain);
@@ -369,14 +391,14 @@ static uint64_t rankPlain(const struct zbtLeaf *l) {
 #ifdef HAVE_AVX2
 #define AVX2 __attribute__((target("avx2,popcnt,bmi,bmi2")))
 
-AVX2 static inline uint64_t match32(const uint8_t *p, __m256i fps) {
-    __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)p);
-    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, fps));
+AVX2 static inline uint32_t matchAvx2(const uint8_t *fps, uint8_t fp) {
+    __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)fps);
+    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, _mm256_set1_epi8((char)fp)));
 }
-AVX2 static inline struct matches matchAvx2(const uint8_t *p, uint8_t fp) {
-    __m256i fps = _mm256_set1_epi8((char)fp);
-    return (struct matches){match32(p, fps) | match32(p + 32, fps) << 32,
-                            match32(p + 64, fps) | match32(p + 96, fps) << 32};
+/* Without a branch, as none could be predicted: tzcnt of 0 is 64. */
+AVX2 static inline unsigned firstAvx2(struct matches m) {
+    unsigned low = (unsigned)_tzcnt_u64(m.low), high = (unsigned)_tzcnt_u64(m.high);
+    return low + (high & -(low >> 6));
 }
 
 AVX2 static inline __m256i loadFour(const void *p) {
@@ -387,18 +409,29 @@ AVX2 static inline uint64_t sumOfFour(__m256i x) {
     return (uint64_t)_mm_cvtsi128_si64(two) + (uint64_t)_mm_extract_epi64(two, 1);
 }
 
+struct tally {
+    __m256i found, before;
+};
+/* Children i .. i + 3. */
+AVX2 static inline void tallyFour(struct tally *sum, const struct zbtInner *n, unsigned i, __m256d bound,
+                                  bool past) {
+    __m256d four = _mm256_loadu_pd(zbtSeparators(n) + 1 + i);
+    __m256i left = _mm256_castpd_si256(past ? _mm256_cmp_pd(bound, four, _CMP_GE_OQ)
+                                            : _mm256_cmp_pd(bound, four, _CMP_GT_OQ));
+    sum->found = _mm256_sub_epi64(sum->found, left);
+    sum->before = _mm256_add_epi64(sum->before, _mm256_and_si256(left, loadFour(n->counts + i)));
+}
+
+/* A node has room for an odd number of fours: the first, then pairs of them. */
 AVX2 static inline struct choice chooseAvx2(const struct zbtInner *n, double x, bool past) {
-    const double *separators = zbtSeparators(n) + 1;
     __m256d bound = _mm256_set1_pd(x);
-    __m256i found = _mm256_setzero_si256(), before = found;
-    for (unsigned i = 0; i < n->count; i += 4) {
-        __m256d four = _mm256_loadu_pd(separators + i);
-        __m256i left = _mm256_castpd_si256(past ? _mm256_cmp_pd(four, bound, _CMP_LE_OQ)
-                                                : _mm256_cmp_pd(four, bound, _CMP_LT_OQ));
-        found = _mm256_sub_epi64(found, left);
-        before = _mm256_add_epi64(before, _mm256_and_si256(left, loadFour(n->counts + i)));
+    struct tally sum = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+    tallyFour(&sum, n, 0, bound, past);
+    for (unsigned i = 4; i < n->count; i += 8) {
+        tallyFour(&sum, n, i, bound, past);
+        tallyFour(&sum, n, i + 4, bound, past);
     }
-    return (struct choice){(unsigned)sumOfFour(found), sumOfFour(before)};
+    return (struct choice){(unsigned)sumOfFour(sum.found), sumOfFour(sum.before)};
 }
 
 AVX2 static unsigned childIndexAvx2(const struct zbtInner *n, const void *child) {
@@ -428,15 +461,20 @@ AVX2 static inline uint64_t countsBeforeAvx2(const struct zbtInner *n, const voi
     }
 }
 
-AVX2 static __attribute__((noinline)) struct zbtPos findAllAvx2(const zbtree *t, struct str member,
-                                                                uint64_t hash) {
+AVX2 NOINLINE static struct zbtPos findAllAvx2(const zbtree *t, struct str member, uint64_t hash) {
     return findAmongAll(t, member, hash, matchAvx2);
 }
-AVX2 static struct zbtPos findAvx2(const zbtree *t, struct str member, uint64_t hash) {
-    return findWith(t, member, hash, matchAvx2, findAllAvx2);
+AVX2 NOINLINE static struct zbtPos findMappedAvx2(const zbtree *t, struct str member, uint64_t hash) {
+    return findMapped(t, member, hash, matchAvx2, firstAvx2, findAllAvx2);
 }
-AVX2 static int peekAvx2(const struct zbtLeaf *l, uint8_t fp) {
-    return peekWith(l, fp, matchAvx2);
+AVX2 NOINLINE static struct zbtPos findFewAvx2(const zbtree *t, struct str member, uint64_t hash) {
+    return findInFew(t, member, hash, matchAvx2);
+}
+AVX2 static struct zbtPos findAvx2(const zbtree *t, struct str member, uint64_t hash) {
+    return t->form == ZBT_MAPPED ? findMappedAvx2(t, member, hash) : findFewAvx2(t, member, hash);
+}
+AVX2 static void prefetchAvx2(const struct zbtLeaf *l, uint64_t hash) {
+    prefetchWith(l, zbtFp(hash), matchAvx2, firstAvx2);
 }
 AVX2 static struct zbtPos seekAvx2(const zbtree *t, const struct zbtTarget *target, uint64_t *before) {
     return seekWith(t, target, before, false, chooseAvx2);
@@ -457,7 +495,7 @@ AVX2 static uint64_t rankAvx2(const struct zbtLeaf *l) {
 /* ---- The choice ---- */
 
 struct zbtPos (*zbtFind)(const zbtree *, struct str, uint64_t);
-int (*zbtLeafPeek)(const struct zbtLeaf *, uint8_t);
+void (*zbtPrefetchElement)(const struct zbtLeaf *, uint64_t);
 struct zbtPos (*zbtSeek)(const zbtree *, const struct zbtTarget *, uint64_t *);
 struct zbtPos (*zbtSeekScoreEnd)(const zbtree *, double, bool, uint64_t *);
 struct zbtPos (*zbtSeekInsert)(zbtree *, const struct zbtTarget *);
@@ -466,7 +504,7 @@ uint64_t (*zbtRankOfLeaf)(const struct zbtLeaf *);
 
 void zbtUseAvx2(bool use) {
     zbtFind = findPlain;
-    zbtLeafPeek = peekPlain;
+    zbtPrefetchElement = prefetchPlain;
     zbtSeek = seekPlain;
     zbtSeekScoreEnd = seekScorePlain;
     zbtSeekInsert = seekInsertPlain;
@@ -475,7 +513,7 @@ void zbtUseAvx2(bool use) {
 #ifdef HAVE_AVX2
     if (!use || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) return;
     zbtFind = findAvx2;
-    zbtLeafPeek = peekAvx2;
+    zbtPrefetchElement = prefetchAvx2;
     zbtSeek = seekAvx2;
     zbtSeekScoreEnd = seekScoreAvx2;
     zbtSeekInsert = seekInsertAvx2;

@@ -26,6 +26,7 @@
 #include "core/cron.h"
 #include "core/db.h"
 #include "core/info.h"
+#include "core/latency.h"
 #include "core/lazyfree.h"
 #include "core/propagate.h"
 #include "core/reply.h"
@@ -168,7 +169,9 @@ static void remember(bool failed) {
 static uint64_t fileSize(const char *name) {
     sds path = aofPath(aof_dir, name);
     struct stat st;
+    int64_t started_us = latencyTimerStart();
     uint64_t size = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+    latencyTimerEnd("aof-fstat", started_us);
     sdsfree(path);
     return size;
 }
@@ -188,6 +191,7 @@ static bool takeOver(pid_t pid) {
         incr_to = aofPath(aof_dir, incr);
         aofManifestAdd(&now, incr, incr_seq, 'i');
     }
+    int64_t started_us = latencyTimerStart();
     bool ok = rename(from, to) == 0;
     if (!ok) {
         serverLog(LL_WARNING, "Error trying to rename the temporary AOF base file %s into %s: %s", from, to,
@@ -197,6 +201,7 @@ static bool takeOver(pid_t pid) {
                   incr_to, strerror(errno));
         ok = false;
     }
+    latencyTimerEnd("aof-rename", started_us);
     uint64_t base_size = fileSize(base);
     aofManifestAdd(&now, base, seq, 'b');
     if (ok && !aofWriteManifest(&now)) {

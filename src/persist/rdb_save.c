@@ -23,6 +23,7 @@
 #include "core/child.h"
 #include "core/db.h"
 #include "core/evict.h"
+#include "core/latency.h"
 #include "core/type.h"
 #include "persist/rdb_file.h"
 
@@ -177,7 +178,9 @@ static sds temporaryFor(const char *path, pid_t pid) {
 
 void rdbRemoveTemporary(const char *path, pid_t pid) {
     sds temporary = temporaryFor(path, pid);
+    int64_t started_us = latencyTimerStart();
     unlink(temporary);
+    latencyTimerEnd("rdb-unlink-temp-file", started_us);
     sdsfree(temporary);
 }
 

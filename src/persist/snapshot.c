@@ -67,10 +67,18 @@ static uint64_t changes(void) {
 
 /* ---- Saving ---- */
 
+static bool snapshotFilter(struct client *c, struct serverCommand *cmd);
+
+/* Commands are checked only while the last save has failed. */
+static void noteOutcome(bool failed) {
+    last.failed = failed;
+    commandFilterIdle(snapshotFilter, !failed);
+}
+
 static void saved(uint64_t dirty) {
     last.dirty_mark = dirty;
     last.at_s = time(NULL);
-    last.failed = false;
+    noteOutcome(false);
 }
 
 bool snapshotSave(void) {
@@ -91,10 +99,10 @@ static void childSaved(int exit_code, int sig, void *priv) {
     if (sig) {
         serverLog(LL_WARNING, "Background saving terminated by signal %d", sig);
         rdbRemoveTemporary(filename, background.pid);
-        if (sig != SIGUSR1) last.failed = true;
+        if (sig != SIGUSR1) noteOutcome(true);
     } else if (exit_code != 0) {
         serverLog(LL_WARNING, "Background saving error");
-        last.failed = true;
+        noteOutcome(true);
     } else {
         serverLog(LL_NOTICE, "Background saving terminated with success");
         saved(background.dirty);
@@ -109,7 +117,7 @@ static bool startBackground(void) {
     background.since_s = last.tried_s;
     if (!childStart(CHILD_RDB, childSave, childSaved, NULL, &err)) {
         serverLog(LL_WARNING, "Can't save in background: fork: %s", err);
-        last.failed = true;
+        noteOutcome(true);
         return false;
     }
     last.scheduled = false;
@@ -413,6 +421,7 @@ void snapshotInit(void) {
     configOnResetStat(resetStats);
     cronRegister(snapshotCron, 0);
     commandAddFilter(snapshotFilter);
+    commandFilterIdle(snapshotFilter, true);
     commandAddScriptFilter(snapshotFilter);
     debugRegister(&reload);
     onFlushall(flushed);

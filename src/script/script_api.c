@@ -149,6 +149,8 @@ int scriptApiPcall(lua_State *L) {
 }
 
 static int apiAclCheckCmd(lua_State *L) {
+    if (lua_gettop(L) == 0)
+        return raise(L, "ERR Please specify at least one argument for this redis.acl_check_cmd() call");
     const char *error = takeArguments(L, lua_gettop(L));
     if (error) return raise(L, error);
     int argc = lua_gettop(L);

@@ -303,6 +303,7 @@ int main(int argc, char **argv) {
     bioInit();
     scriptStart();
     aclStart();
+    evictStart();
     listenStart();
     memoryStarted();
     serverLog(LL_NOTICE, "Server initialized");

@@ -94,6 +94,13 @@ static uint64_t ratePerSecond(const struct rate *r) {
     return sum / RATE_SAMPLES;
 }
 
+/* Rates start anew at CONFIG RESETSTAT: an average over the reset would tell of neither side of it. */
+static void resetRates(void) {
+    struct rate *rates[] = {&ops_rate, &in_rate, &out_rate, &cycle_rate};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) *rates[i] = (struct rate){0};
+    memset(loop.mean_us, 0, sizeof loop.mean_us);
+}
+
 static void sampleRates(void) {
     rateSample(&ops_rate, callstats.processed);
     rateSample(&in_rate, clientstats.net_in);
@@ -222,4 +229,5 @@ void serverInfoRegister(void) {
     infoRegister("cluster", clusterInfo);
     cronRegister(sampleRates, 100);
     configOnResetStat(resetLoop);
+    configOnResetStat(resetRates);
 }

@@ -214,13 +214,19 @@ static sds btreeDebugInfo(const void *z, sds s) {
 
 /* ---- Prefetching ---- */
 
-_Static_assert((int)PREFETCH_HEAD == ZBT_FETCH_HEAD && (int)PREFETCH_TAIL == ZBT_FETCH_TAIL, "the same bits");
-
 static bool btreePrefetch(const void *z, const struct pendingCommand *pc, int step,
                           struct prefetchState *state) {
-    unsigned wants = pc->cmd->spec->prefetch & (PREFETCH_HEAD | PREFETCH_TAIL);
-    if (pc->member.ptr) wants |= ZBT_FETCH_MEMBER;
-    return zbtPrefetch(z, wants, pc->member_hash, step, &state->at);
+    if (state->at) {
+        zbtPrefetchElement(state->at, pc->member_hash);
+        return false;
+    }
+    unsigned wants = pc->cmd->spec->prefetch;
+    if (step == 0) {
+        zbtPrefetchTree(z);
+        return wants != 0;
+    }
+    if (pc->member.ptr) return zbtPrefetchLeaf(z, pc->member_hash, step, &state->at);
+    return zbtPrefetchEnd(z, wants & PREFETCH_TAIL, step);
 }
 
 const struct zsetIndex zsetBtree = {

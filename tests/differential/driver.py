@@ -8,6 +8,7 @@ Commands of the driver itself:
     ~PAUSE ms               lets that time pass
     ~SCAN SCAN options      walks the cursor to its end; the reply is that of one call that returned everything
     ~SCAN ZSCAN key options
+    ~OURS command        is sent to our server only, which must answer OK
 """
 import time
 
@@ -75,9 +76,10 @@ class Side:
 
 
 class Driver:
-    def __init__(self, ours, oracle, limits):
+    def __init__(self, ours, oracle, limits, same_encodings=True):
         self.sides = [Side(ours), Side(oracle)]
         self.limits = limits
+        self.same_encodings = same_encodings
         self.compared = 0
         self.defaults = [self.read_limits(server) for server in (ours, oracle)]
 
@@ -125,6 +127,11 @@ class Driver:
         commands, first = stream[at:end], stream[at]
         if first.args[0] == b"~PAUSE":
             time.sleep(int(first.args[1]) / 1000)
+            return
+        if first.args[0] == b"~OURS":
+            reply = self.guard(self.sides[0], at, lambda: self.sides[0].connections[2].call(*first.args[1:]))
+            if reply != (b"+", b"OK"):
+                raise Difference(at, first, reply, (b"+", b"OK"))
             return
         if first.args[0] == b"~SCAN":
             replies = [[self.guard(side, at, lambda: side.scan(first.resp, first.args))] for side in self.sides]
@@ -182,8 +189,10 @@ class Driver:
     def look(self, key):
         """Commands that show all there is to a key."""
         kind = self.sides[1].connections[2].call(b"TYPE", key)[1]
-        commands = [Command(b"TYPE", key), Command(b"PTTL", key, how=TIME_MS),
-                    Command(b"OBJECT", b"ENCODING", key, how=ENCODING if kind in (b"set", b"list", b"zset") else EXACT)]
+        commands = [Command(b"TYPE", key), Command(b"PTTL", key, how=TIME_MS)]
+        if self.same_encodings:
+            how = ENCODING if kind in (b"set", b"list", b"zset") else EXACT
+            commands.append(Command(b"OBJECT", b"ENCODING", key, how=how))
         if kind in CONTENTS:
             commands.append(CONTENTS[kind](key))
         return commands

@@ -35,8 +35,7 @@ static void serverWithoutLoop(void) {
     clockRefresh();
     logSetLevel(LL_NOTHING);
     registerRooms();
-    configLoadText("fuzzer",
-                   "port 0\nsave \"\"\ndatabases 4\nrdbchecksum no\nappendonly no\nloglevel nothing\n"
+    configLoadText("port 0\nsave \"\"\ndatabases 4\nrdbchecksum no\nappendonly no\nloglevel nothing\n"
                    "proto-max-bulk-len 1mb\nbusy-reply-threshold 50\n");
     callLimitsRefresh();
     createLoop();

@@ -38,6 +38,15 @@ start_server {tags {client}} {
         assert_error "*percentage argument must be less or equal to 100*" {r config set maxmemory-clients 101%}
     }
 
+    test {A limit too small to speak with anybody is not taken at its word} {
+        config_set maxmemory-clients 1
+        after 300
+        assert_equal PONG [r ping]
+        assert_equal 1 [config_get maxmemory-clients]
+        config_set maxmemory-clients 0
+        assert_equal 0 [s evicted_clients]
+    }
+
     test {The largest go, until the rest fits} {
         foreach {name kib} {a 2000 b 500 d 100} { lappend cs [holder $name $kib] }
         assert_equal {a b d me} [names]

@@ -445,4 +445,88 @@ start_server {tags {acl external:skip}} {
         $a close
         $b close
     }
+
+    # What was allowed once is remembered: none of this may depend on what was asked before.
+    test {an allowed command says nothing about other keys} {
+        set c [client_of bob +@all resetkeys ~application:one:* %W~written:* ~app:*]
+        foreach round {1 2} {
+            foreach key {application:one: application:one:x app:12345 app:} {
+                assert_equal {} [$c get $key]
+                assert_equal 0 [$c exists $key]
+            }
+            foreach key {application:one application:two:x applicat app ap ap:12345 APP:12345 {}} {
+                assert_error "NOPERM*key*" {$c get $key}
+                assert_error "NOPERM*key*" {$c exists $key}
+            }
+            assert_equal OK [$c set written:key v]
+            assert_error "NOPERM*key*" {$c set written:key v get}
+            assert_error "NOPERM*key*" {$c get written:key}
+        }
+        $c close
+    }
+
+    test {an allowed command says nothing about other databases and arguments} {
+        set c [client_of bob resetkeys -@all +select|0 +select|1 +get +move db=0,1 ~zero:* ~one:* (+incr db=1 ~one:*)]
+        foreach round {1 2} {
+            $c select 0
+            assert_equal {} [$c get zero:12345]
+            assert_error "NOPERM*" {$c incr one:12345}
+            assert_error "NOPERM*" {$c move zero:12345 2}
+            assert_equal 0 [$c move zero:12345 1]
+            assert_error "NOPERM*" {$c select 2}
+            $c select 1
+            assert_equal $round [$c incr one:12345]
+            assert_error "NOPERM*" {$c incr zero:12345}
+        }
+        r acl setuser bob resetdbs db=0
+        assert_error "NOPERM*database*" {$c get zero:12345}
+        r acl setuser bob clearselectors alldbs
+        assert_equal {} [$c get zero:12345]
+        assert_error "NOPERM*" {$c incr one:12345}
+        $c close
+        r flushall
+    }
+
+    test {what was allowed is forgotten when the rules change} {
+        set c [client_of bob +@all ~* resetchannels]
+        foreach {rules allowed} {
+            {resetkeys ~key:*} 1    {resetkeys ~other:*} 0    {~key:1*} 1    {-get} 0    {+get} 1
+            {resetkeys} 0           {~*} 1                    {reset} 0      {on +get %R~key:1*} 1
+        } {
+            r acl setuser bob {*}$rules
+            foreach round {1 2} {
+                assert_equal [expr {!$allowed}] [catch {$c get key:12345} said] "$rules, $said"
+            }
+        }
+        $c close
+    }
+
+    test {checks begin with the first rule or password, and end with the last} {
+        r acl deluser alice bob
+        set c [valkey_client]
+        assert_equal {} [$c get key:12345]
+        r acl setuser bob on nopass +get ~key:*
+        assert_equal {} [$c get key:12345]
+        $c auth bob any
+        assert_error "NOPERM*" {$c set key:12345 v}
+        r acl setuser bob +@all ~* &*
+        assert_equal OK [$c set key:12345 v]
+        r acl setuser bob -set
+        assert_error "NOPERM*" {$c set key:12345 v}
+        r acl deluser bob
+        $c close
+        r config set requirepass secret
+        set c [valkey_client]
+        assert_error "NOAUTH*" {$c get key:12345}
+        r config set requirepass ""
+        assert_equal v [$c get key:12345]
+        r acl setuser default off
+        set d [valkey_client]
+        assert_error "NOAUTH*" {$d get key:12345}
+        r acl setuser default on
+        assert_equal v [$d get key:12345]
+        $c close
+        $d close
+        r del key:12345
+    }
 }

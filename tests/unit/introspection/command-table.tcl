@@ -37,6 +37,35 @@ set changed_since {
     keys {} categories {} specs {sinterstore}
 }
 
+# Commands that came after 7.0, or that Valkey alone has: arity, flags, key positions, categories, and the flags of each key
+# specification.
+set since {
+    client|capa -3 {loading noscript stale} {0 0 0} {@connection @slow} {}
+    client|import-source 3 {loading noscript stale} {0 0 0} {@connection @slow} {}
+    client|no-touch 3 {loading noscript stale} {0 0 0} {@connection @slow} {}
+    client|setinfo 4 {loading noscript stale} {0 0 0} {@connection @slow} {}
+    commandlog -2 {} {0 0 0} {@slow} {}
+    commandlog|get 4 {admin loading stale} {0 0 0} {@admin @dangerous @slow} {}
+    commandlog|help 2 {loading stale} {0 0 0} {@slow} {}
+    commandlog|len 3 {admin loading stale} {0 0 0} {@admin @dangerous @slow} {}
+    commandlog|reset 3 {admin loading stale} {0 0 0} {@admin @dangerous @slow} {}
+    delifeq 3 {write} {1 1 1} {@slow @string @write} {{RM access delete}}
+    hexpire -6 {fast write} {1 1 1} {@fast @hash @write} {{RW update}}
+    hexpireat -6 {fast write} {1 1 1} {@fast @hash @write} {{RW update}}
+    hexpiretime -5 {fast readonly} {1 1 1} {@fast @hash @read} {{RO access}}
+    hgetdel -5 {fast write} {1 1 1} {@fast @hash @write} {{RW access delete}}
+    hgetex -5 {fast write} {1 1 1} {@fast @hash @write} {{RW access}}
+    hpersist -5 {fast write} {1 1 1} {@fast @hash @write} {{RW update}}
+    hpexpire -6 {fast write} {1 1 1} {@fast @hash @write} {{RW update}}
+    hpexpireat -6 {fast write} {1 1 1} {@fast @hash @write} {{RW update}}
+    hpexpiretime -5 {fast readonly} {1 1 1} {@fast @hash @read} {{RO access}}
+    hpttl -5 {fast readonly} {1 1 1} {@fast @hash @read} {{RO access}}
+    hsetex -6 {denyoom fast write} {1 1 1} {@fast @hash @write} {{RW insert}}
+    httl -5 {fast readonly} {1 1 1} {@fast @hash @read} {{RO access}}
+    msetex -4 {denyoom movablekeys write} {0 0 0} {@slow @string @write} {{OW update}}
+    script|show 3 {noscript} {0 0 0} {@scripting @slow} {}
+}
+
 start_server {tags {introspection external:skip}} {
     if {[oracle] eq {}} {
         test {COMMAND INFO agrees with Redis 7.0} { skip "no redis-server here" }
@@ -44,6 +73,21 @@ start_server {tags {introspection external:skip}} {
         set ours [command_facts [r command]]
         start_server [list executable [oracle]] {
             set theirs [command_facts [r command]]
+        }
+
+        test {COMMAND INFO of what Redis 7.0 does not know} {
+            set compared {}
+            foreach {name arity flags keys categories key_flags} $since {
+                set facts [dict get $ours $name]
+                set found [lmap spec [dict get $facts specs] { dict get $spec flags }]
+                assert_equal [list $arity $flags $keys $categories $key_flags] \
+                    [list [dict get $facts arity] [dict get $facts flags] [dict get $facts keys] [dict get $facts categories] $found] $name
+                lappend compared $name
+            }
+            assert_equal [lsort $compared] [lsort [lmap name [dict keys $ours] {
+                if {[dict exists $theirs $name]} continue
+                set name
+            }]]
         }
 
         foreach {field changed} $changed_since {

@@ -147,6 +147,37 @@ start_server {tags {introspection}} {
         }
     }
 
+    test {CONFIG RESETSTAT: counters begin anew, what is there stays} {
+        set fields {keyspace_hits keyspace_misses expired_keys total_error_replies total_connections_received
+            total_net_input_bytes total_commands_processed}
+        r set here 1
+        r set gone 1 px 1
+        for {set i 0} {$i < 2000} {incr i} { r get here; r get nowhere }
+        catch {r incr gone x}
+        [valkey_client] close
+        wait_for_condition 100 50 {[s expired_keys] == 1 && [s instantaneous_input_kbps] > 1} else {
+            fail "no rate, or nothing expired"
+        }
+        foreach field $fields { assert_morethan [s $field] 0 $field }
+        assert_match "calls=*" [s cmdstat_get]
+        assert_match "count=*" [s errorstat_ERR]
+        assert_equal OK [r config resetstat]
+        set info [r info everything]
+        foreach field {keyspace_hits keyspace_misses expired_keys total_error_replies total_connections_received} {
+            assert_match "*\n$field:0\r*" $info
+        }
+        foreach {field most} {total_net_input_bytes 1000 total_commands_processed 5} {
+            regexp "\n$field:(\\d+)" $info -> value
+            assert_lessthan $value $most $field
+        }
+        regexp {\ninstantaneous_input_kbps:([0-9.]+)} $info -> rate
+        assert_lessthan $rate 1
+        assert_equal {} [s cmdstat_get]
+        assert_equal {} [s errorstat_ERR]
+        assert_equal 1 [r dbsize]
+        assert_morethan [s connected_clients] 0
+    }
+
     test {CONFIG HELP and unknown subcommands} {
         assert_match "CONFIG <subcommand>*" [lindex [r config help] 0]
         assert_error "ERR unknown subcommand 'nosuch'. Try CONFIG HELP." { r config nosuch }

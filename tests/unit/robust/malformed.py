@@ -40,21 +40,24 @@ CASES = [
 
 
 def ask(port, request, piece):
+    """The answer, and whether it may have been cut off."""
     with socket.create_connection(("127.0.0.1", port), 30) as s:
         s.settimeout(60)
-        data = b""
+        data, cut = b"", False
         try:
             for at in range(0, len(request), piece or len(request)):
                 s.sendall(request[at:at + piece] if piece else request)
             s.shutdown(socket.SHUT_WR)
-            while True:
-                part = s.recv(65536)
-                if not part:
-                    break
+        except TimeoutError:
+            raise
+        except OSError:
+            cut = True
+        try:
+            while part := s.recv(65536):
                 data += part
         except ConnectionError:
-            return data, True
-    return data, False
+            cut = True
+    return data, cut
 
 
 def same(a, b):

@@ -1,0 +1,241 @@
+# Every directive, one by one. The table says how each may be set: a directive that is not in it fails the test, and so
+# does a line whose directive is gone. Types stand for the values that they take and refuse:
+#
+#     bool            yes, no
+#     int LO HI       a whole number; memory LO: with a unit; percent LO: or a percentage
+#     enum NAME ...   one of the words
+#     text GOOD ...   any string, e.g. these
+#     own GOOD BAD    values of a kind of its own: {value shown} pairs, and values that are refused
+#     immutable       by CONFIG SET; its value is of the file only
+#
+# Some names have an older one behind a bar: both work, and are one.
+
+set int_max 2147483647
+set long_max 9223372036854775807
+set table [subst {
+    acl-pubsub-default {enum allchannels resetchannels}
+    aclfile immutable
+    acllog-max-len {int 0 $long_max}
+    active-defrag-cycle-max {int 1 99}
+    active-defrag-cycle-min {int 1 99}
+    active-defrag-cycle-us {int 0 100000}
+    active-defrag-ignore-bytes {memory 1}
+    active-defrag-max-scan-fields {int 1 $long_max}
+    active-defrag-threshold-lower {int 0 1000}
+    active-defrag-threshold-upper {int 0 1000}
+    active-expire-effort {int 1 10}
+    activerehashing bool
+    always-show-logo immutable
+    aof-load-truncated bool
+    aof-rewrite-cpulist|aof_rewrite_cpulist immutable
+    aof-rewrite-incremental-fsync bool
+    aof-timestamp-enabled bool
+    aof-use-rdb-preamble bool
+    appenddirname immutable
+    appendfilename immutable
+    appendfsync {enum everysec always no}
+    appendonly bool
+    auto-aof-rewrite-min-size {memory 0}
+    auto-aof-rewrite-percentage {int 0 $int_max}
+    availability-zone {text eu-1a {a b}}
+    bgsave-cpulist|bgsave_cpulist immutable
+    bio-cpulist|bio_cpulist immutable
+    busy-reply-threshold|lua-time-limit {own {0 0 7000 7000} {-1 x 1kb 1.5}}
+    client-output-buffer-limit {own {{normal 1kb 2 3} {normal 1024 2 3 slave 268435456 67108864 60 pubsub 33554432 8388608 60}
+        {slave 0 0 0 pubsub 1mb 2mb 3} {normal 1024 2 3 slave 0 0 0 pubsub 1048576 2097152 3}}
+        {{normal 1 2} {nosuch 1 2 3} {normal 1 2 x} {normal x 2 3} {normal 1 2 -3} {master 1 2 3}}}
+    client-query-buffer-limit {memory 1048576}
+    commandlog-execution-slower-than|slowlog-log-slower-than {int -1 $long_max}
+    commandlog-large-reply-max-len {int 0 $long_max}
+    commandlog-large-request-max-len {int 0 $long_max}
+    commandlog-reply-larger-than {int -1 $long_max}
+    commandlog-request-larger-than {int -1 $long_max}
+    commandlog-slow-execution-max-len|slowlog-max-len {int 0 $long_max}
+    crash-log-enabled bool
+    crash-memcheck-enabled bool
+    daemonize immutable
+    databases immutable
+    disable-thp immutable
+    enable-debug-command immutable
+    enable-protected-configs immutable
+    hash-max-listpack-entries|hash-max-ziplist-entries {int 0 $long_max}
+    hash-max-listpack-value|hash-max-ziplist-value {memory 0}
+    hide-user-data-from-log bool
+    hll-sparse-max-bytes {memory 0}
+    hz {own {1 1 20 20 500 500} {x 1kb {}}}
+    import-mode bool
+    latency-monitor-threshold {int 0 $long_max}
+    latency-tracking bool
+    latency-tracking-info-percentiles {own {{50 99.5} {50 99.5} {} {} {0 100} {0 100}} {101 x -1 {50 x}}}
+    lazyfree-lazy-eviction bool
+    lazyfree-lazy-expire bool
+    lazyfree-lazy-server-del bool
+    lazyfree-lazy-user-del bool
+    lazyfree-lazy-user-flush bool
+    lfu-decay-time {int 0 $int_max}
+    lfu-log-factor {int 0 $int_max}
+    list-compress-depth {int 0 $int_max}
+    list-max-listpack-size|list-max-ziplist-size {int -2147483648 $int_max}
+    locale-collate {own {C C} {nosuch_LOCALE}}
+    log-format {enum legacy logfmt}
+    log-timestamp-format {enum legacy iso8601 milliseconds}
+    logfile immutable
+    loglevel {enum debug verbose notice warning nothing}
+    max-new-connections-per-cycle {int 1 1000}
+    max-new-tls-connections-per-cycle {int 1 1000}
+    maxclients {own {1000 1000 50 50} {0 -1 x 1kb}}
+    maxmemory {memory 0}
+    maxmemory-clients {own {1gb 1073741824 7% 7% 100% 100%} {101% -1 x 1kbx %}}
+    maxmemory-eviction-tenacity {int 0 100}
+    maxmemory-policy {enum volatile-lru volatile-lfu volatile-random volatile-ttl allkeys-lru allkeys-lfu allkeys-random noeviction}
+    maxmemory-samples {int 1 64}
+    no-appendfsync-on-rewrite bool
+    notify-keyspace-events {own {KEA AKE Kg$ g\$K {} {} nEx xnE} {q Kq}}
+    oom-score-adj {own {no no yes yes relative yes absolute absolute} {x 1 {}}}
+    oom-score-adj-values {own {{0 100 300} {0 100 300}} {{1 2} {1 2 x} {0 0 2001}}}
+    pidfile immutable
+    prefetch-batch-max-size {int 0 128}
+    proc-title-template {own {{{title} x} {{title} x}} {{{nosuch}}}}
+    protected-mode bool
+    proto-max-bulk-len {memory 1048576}
+    rdb-del-sync-files bool
+    rdb-save-incremental-fsync bool
+    rdb-version-check {enum strict relaxed}
+    rdbchecksum immutable
+    rdbcompression bool
+    requirepass {text secret {two words}}
+    sanitize-dump-payload {enum no yes clients}
+    save {own {{900 1} {900 1} {900 1 300 10} {900 1 300 10} {} {}} {900 {900 x} {900 1 2} {0 1} {-1 1}}}
+    server-cpulist|server_cpulist immutable
+    set-max-intset-entries {int 0 $long_max}
+    set-max-listpack-entries {int 0 $long_max}
+    set-max-listpack-value {int 0 $long_max}
+    set-proc-title immutable
+    shutdown-on-sigint {own {default default save save {nosave force} {nosave force}} {x {save x}}}
+    shutdown-on-sigterm {own {default default save save {nosave now} {nosave now}} {x {save x}}}
+    stop-writes-on-bgsave-error bool
+    stream-node-max-bytes {memory 0}
+    stream-node-max-entries {int 0 $long_max}
+    supervised immutable
+    syslog-enabled immutable
+    syslog-facility immutable
+    syslog-ident immutable
+    tcp-backlog immutable
+    tcp-keepalive {int 0 $int_max}
+    timeout {int 0 $int_max}
+    tracking-table-max-keys {int 0 $long_max}
+    unixsocket immutable
+    unixsocketgroup immutable
+    unixsocketperm immutable
+    zset-index {enum skiplist btree}
+    zset-max-listpack-entries|zset-max-ziplist-entries {int 0 $long_max}
+    zset-max-listpack-value|zset-max-ziplist-value {memory 0}
+}]
+
+# Where the server is and what it writes: tested with listening, files and TLS, as they need more than a value.
+set elsewhere {activedefrag bind port dir dbfilename tls-*}
+
+proc set_refused {name value} { catch {r config set $name $value} problem; return $problem }
+
+proc reason {name why} { return "ERR CONFIG SET failed (possibly related to argument '$name') - $why" }
+
+# What a type takes, as pairs of a value and how it is shown, and what it refuses, as pairs of a value and the reason.
+proc values_of {type} {
+    set rest [lassign $type kind low high]
+    switch -- $kind {
+        bool { return [list {yes yes no no} [list maybe "argument must be 'yes' or 'no'" 1 "argument must be 'yes' or 'no'"]] }
+        enum {
+            set names [lrange $type 1 end]
+            set why "argument(s) must be one of the following: [join $names {, }]"
+            return [list [concat {*}[lmap n $names {list $n $n}]] [list nosuch $why {} $why]]
+        }
+        int {
+            set between "argument must be between $low and $high inclusive"
+            set none "argument couldn't be parsed into an integer"
+            set bad [list x $none {} $none 1kb $none 1.5 $none " 1" $none 9223372036854775808 $none [expr {$low - 1}] $between]
+            if {$high < $::long_max} { lappend bad [expr {$high + 1}] $between }
+            return [list [list $low $low $high $high [expr {$low + 1}] [expr {$low + 1}]] $bad]
+        }
+        memory {
+            set between "argument must be between $low and $::long_max inclusive"
+            set none "argument must be a memory value"
+            set bad [list x $none -1 $none 1kbx $none 5% $none 9223372036854775808 $between 99999999999999999999gb $between]
+            if {$low > 0} { lappend bad [expr {$low - 1}] $between {} $between } else { lappend good {} 0 gb 0 }
+            lappend good $low $low 3mb 3145728 3M 3000000 2Gb 2147483648 [expr {1 << 40}] [expr {1 << 40}]
+            return [list $good $bad]
+        }
+        text { return [list [concat {*}[lmap v [lrange $type 1 end] {list $v $v}]] {}] }
+        own { return [list $low [concat {*}[lmap v $high {list $v *}]]] }
+    }
+}
+
+start_server {tags {introspection external:skip}} {
+    test {every directive is in the table} {
+        set known [concat {*}[lmap name [dict keys $table] { split $name | }]]
+        set missing {}
+        foreach name [dict keys [r config get *]] {
+            if {$name ni $known && ![llength [lmap p $elsewhere { if {![string match $p $name]} continue; set p }]]} { lappend missing $name }
+        }
+        assert_equal {} $missing
+    }
+
+    dict for {names type} $table {
+        lassign [split $names |] name alias
+        if {$type eq "immutable"} {
+            test "$name can only be set at the start" {
+                set value [config_get $name]
+                foreach n [split $names |] {
+                    assert_equal [reason $n "can't set immutable config"] [set_refused $n $value]
+                    assert_equal [list $n $value] [r config get $n]
+                }
+            }
+            continue
+        }
+        test "$name: what it takes, what it refuses" {
+            lassign [values_of $type] good bad
+            set before [config_get $name]
+            foreach {value why} $bad {
+                assert_match [string map {\[ \\\[ \\ \\\\} [reason $name $why]] [set_refused $name $value] "'$value'"
+                assert_equal $before [config_get $name] "after '$value' was refused"
+            }
+            foreach {value shown} $good {
+                config_set $name $value
+                assert_equal $shown [config_get $name] "after '$value' was set"
+                if {$alias ne ""} { assert_equal $shown [config_get $alias] }
+            }
+            config_set [expr {$alias eq "" ? $name : $alias}] $before
+            assert_equal $before [config_get $name]
+        }
+    }
+
+    test {what was set is in the file after CONFIG REWRITE, in force after a restart, and gone with the line} {
+        set before [r config get *]
+        set wanted [dict create]
+        dict for {names type} $table {
+            set name [lindex [split $names |] 0]
+            # These would make the rest of the test another one.
+            if {$type eq "immutable" || $name in {requirepass maxmemory maxclients appendonly locale-collate loglevel log-format}} continue
+            foreach {value shown} [lindex [values_of $type] 0] {
+                if {$shown eq [dict get $before $name]} continue
+                config_set $name $value
+                dict set wanted $name $shown
+                break
+            }
+        }
+        assert_morethan [dict size $wanted] 70
+        assert_equal OK [r config rewrite]
+        set text [read_file [srv conf]]
+        restart_server
+        dict for {name shown} $wanted {
+            assert_equal 1 [regexp -all -line "^$name " $text] "lines of $name"
+            assert_equal $shown [config_get $name] "$name after the restart"
+        }
+        assert_equal OK [r config rewrite]
+        assert_equal $text [read_file [srv conf]]
+        # The defaults again: the lines stay, and say so.
+        dict for {name shown} $wanted { config_set $name [dict get $before $name] }
+        assert_equal OK [r config rewrite]
+        restart_server
+        dict for {name shown} $wanted { assert_equal [dict get $before $name] [config_get $name] "$name at its default" }
+    }
+}
