@@ -53,6 +53,7 @@
 #include "server/crash.h"
 #include "server/listen.h"
 #include "server/process.h"
+#include "server/restart.h"
 #include "server/server_info.h"
 #include "server/shutdown.h"
 #include "server/tls_server.h"
@@ -155,6 +156,7 @@ static void registerRooms(void) {
     configInit();
     infoInit();
     processRegister();
+    restartRegister();
     oomScoreRegister();
     serverInfoRegister();
     memoryInit();
@@ -282,6 +284,7 @@ static void otherFaces(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+    restartInit(argc, argv);
     processInit(argc, argv);
     tzset();
     seed();

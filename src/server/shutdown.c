@@ -108,8 +108,7 @@ static void onSignal(int sig) {
     aeWakeup(server_el);
 }
 
-/* False when a hook refuses. Does not return otherwise. */
-static bool shutDown(int flags) {
+bool shutdownPrepare(int flags) {
     serverLog(LL_NOTICE, "User requested shutdown...");
     for (int i = 0; i < exit_hook_count; i++) {
         if (!exit_hooks[i](flags) && !(flags & SHUTDOWN_FORCE)) {
@@ -123,6 +122,12 @@ static bool shutDown(int flags) {
     listenStop();
     bioStop();
     processRemovePidFile();
+    return true;
+}
+
+/* False when a hook refuses. Does not return otherwise. */
+static bool shutDown(int flags) {
+    if (!shutdownPrepare(flags)) return false;
     serverLog(LL_WARNING, "Valkey is now ready to exit, bye bye...");
     exit(0);
 }

@@ -64,6 +64,7 @@ struct cli {
     bool error_exit, verbose, no_auth_warning, ask_password, quoted_input, last_from_stdin;
     sds stdin_tag;
     sds eval_file;
+    bool debug, debug_sync; /* run it under the debugger: on a copy of the data, or in the server itself */
 
     /* Of the modes. */
     sds pattern;            /* NULL: all keys */
@@ -78,6 +79,7 @@ struct cli {
     struct cliLink link;
     bool interactive, in_multi, show_pushes;
     bool hints;
+    bool debug_again;      /* at the prompt behind a session the user asked for another */
     bool docs_tried;       /* on this connection, as this user */
     int64_t subscriptions; /* that the server confirmed on this connection */
 };
@@ -162,6 +164,10 @@ int cliReplica(struct cli *c);
 int cliTransfer(struct cli *c);   /* --rdb, --functions-rdb */
 int cliSampleKeys(struct cli *c); /* --bigkeys, --memkeys, --hotkeys */
 int cliScan(struct cli *c);
+
+/* A session of the debugger: argv is the EVAL. The connection is of no use afterwards. */
+enum cliDebugEnd { CLI_DEBUG_DONE, CLI_DEBUG_QUIT, CLI_DEBUG_RESTART, CLI_DEBUG_FAILED };
+enum cliDebugEnd cliDebug(struct cli *c, int argc, const sds *argv);
 
 /* One step of SCAN over the keys that the options ask for. *cursor starts as "0" and is "0" again after the
  * last step. Returns the keys of this step, *count of them; free them with sdsfreesplitres. */

@@ -251,6 +251,8 @@ static void connectTo(struct cli *c, const sds *argv) {
 /* Commands of the client itself. */
 static bool runBuiltin(struct cli *c, int argc, const sds *argv, bool *leave) {
     *leave = is(argv[0], "quit") || is(argv[0], "exit");
+    c->debug_again = (c->debug || c->debug_sync) && argc == 1 && is(argv[0], "restart");
+    *leave = *leave || c->debug_again;
     if (*leave) return true;
     if (argv[0][0] == ':')
         cliPreference(c, argc, argv);

@@ -135,6 +135,10 @@ static int parseWords(struct cli *c, const struct option *options, int argc, cha
 }
 
 static void checkCombination(const struct cli *c) {
+    if ((c->debug || c->debug_sync) && !c->eval_file) {
+        cliFail("Options --ldb and --ldb-sync-mode require %s.\nTry valkey-cli --help for more information.",
+                "--eval");
+    }
     if (c->last_from_stdin && c->stdin_tag) cliFail("%s", "Options -x and -X are mutually exclusive.");
     if (c->mode == CLI_LRU_TEST && c->lru_keys < 1) cliFail("%s", "--lru-test needs at least one key.");
     if (c->mode == CLI_INTRINSIC_LATENCY && c->intrinsic_s < 1)
@@ -222,8 +226,8 @@ int cliParseOptions(struct cli *c, int argc, char **argv) {
         {"--pattern", TEXT, &c->pattern, 0},
         {"--quoted-pattern", QUOTED, &c->pattern, 0},
         {"--count", NUMBER64, &c->scan_count, 0},
-        {"--ldb", NOT_HERE, "Lua debugger (--ldb)", 0},
-        {"--ldb-sync-mode", NOT_HERE, "Lua debugger (--ldb-sync-mode)", 0},
+        {"--ldb", FLAG, &c->debug, 0},
+        {"--ldb-sync-mode", FLAG, &c->debug_sync, 0},
         {"--cluster", NOT_HERE, "cluster manager (--cluster)", 0},
         {"--verbose", FLAG, &c->verbose, 0},
         {"--help", HELP, NULL, 0},

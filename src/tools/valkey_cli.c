@@ -134,6 +134,25 @@ static int runMode(struct cli *c) {
     return modes[c->mode](c);
 }
 
+/* Sessions of the debugger, until the user does not ask for another; behind each, commands. */
+static int runDebugger(struct cli *c, int count, char **words) {
+    enum cliDebugEnd end = CLI_DEBUG_RESTART;
+    c->output = CLI_TTY; /* a person debugs */
+    while (end == CLI_DEBUG_RESTART) {
+        struct command cmd = {0};
+        cliDisconnect(c);
+        bool ready = scriptCommand(c, &cmd, count, words) && cliConnect(c);
+        end = ready ? cliDebug(c, cmd.argc, cmd.argv) : CLI_DEBUG_FAILED;
+        sdsfreesplitres(cmd.argv, cmd.argc);
+        if (end != CLI_DEBUG_DONE) continue;
+        cliDisconnect(c);
+        int status = isatty(STDIN_FILENO) ? runPrompt(c) : runLines(c);
+        if (!c->debug_again) return status;
+        end = CLI_DEBUG_RESTART;
+    }
+    return end == CLI_DEBUG_FAILED;
+}
+
 static void askPassword(struct cli *c) {
     char *word = getpass("Please input password: ");
     if (!word) return;
@@ -149,6 +168,8 @@ int main(int argc, char **argv) {
     int status;
     if (cli.mode != CLI_COMMANDS)
         status = runMode(&cli);
+    else if (cli.debug || cli.debug_sync)
+        status = runDebugger(&cli, argc - first, argv + first);
     else if (first < argc || cli.eval_file)
         status = runCommand(&cli, argc - first, argv + first);
     else

@@ -50,8 +50,8 @@ start_server {tags {latency needs:debug} overrides {latency-monitor-threshold 20
         r debug sleep 0.4
         set lines [split [r latency graph command] \n]
         assert {[regexp {^command - high (\d+) ms, low (\d+) ms \(all time high (\d+) ms\)$} [lindex $lines 0] -> high low worst]} [lindex $lines 0]
-        assert_morethan_equal $high 400
-        assert_morethan_equal $low 30
+        assert_morethan_equal $high 390 ;# it sleeps by one clock, and is timed by another
+        assert_morethan_equal $low 29
         assert_equal $high $worst
         assert_equal [string repeat - 80] [lindex $lines 1]
         assert_equal {{ #} { |} { |} _| {  }} [lrange $lines 2 6]

@@ -100,3 +100,33 @@ start_server {} {
         assert_equal PONG [r ping]
     }
 }
+
+start_server {overrides {save {900 1} enable-debug-command yes appendonly no} tags {external:skip}} {
+    # The same process serves again: its run_id is another one.
+    proc begun_anew {command} {
+        set before [list [s process_id] [s run_id]]
+        catch {r debug {*}$command}
+        wait_for_condition 1000 20 {![catch {
+            set c [valkey_client]
+            set text [$c info server]
+            $c close
+            regexp {process_id:(\d+)} $text -> pid
+            regexp {run_id:(\w+)} $text -> run
+        }] && $run ne [lindex $before 1]} else { fail "it does not come back" }
+        assert_equal [lindex $before 0] $pid
+        srv_set 0 client [valkey_client]
+    }
+
+    test {DEBUG RESTART keeps the data, DEBUG CRASH-AND-RECOVER only what was saved} {
+        foreach command {restart crash-and-recover} {
+            assert_error "ERR value is not an integer or out of range" {r debug $command soon}
+        }
+        r set k saved
+        begun_anew restart
+        assert_equal saved [r get k]
+        r set k lost
+        begun_anew {crash-and-recover 100}
+        assert_equal saved [r get k]
+        assert_match "*CRASH-AND-RECOVER*" [r debug help]
+    }
+}

@@ -109,6 +109,36 @@ start_server {} {
         assert_equal 1 [lindex [run_cli {} --eval $::work_dir/nosuch.lua] 0]
     }
 
+    test "--ldb: a script under the debugger" {
+        need_cli
+        set file $::work_dir/debugged.lua
+        set f [open $file w]
+        puts $f "local a = 1\nredis.call('set', KEYS\[1\], ARGV\[1\])\nreturn {a, redis.call('get', KEYS\[1\])}"
+        close $f
+        r del k n
+        foreach {option ended left} {--ldb { -- dataset changes rolled back} {} --ldb-sync-mode {} {some value}} {
+            set out [lindex [run_cli "print a\n\ns\np a\ne return \"x  y\"\nr get 'k'\n'\nc\nget k\nincr n\n" $option --eval $file k , "some value"] 1]
+            assert_match "*help*\n\n\\* Stopped at 1, *\n-> 1   local a = 1\n*" $out
+            foreach part {{<value> 1} {<retval> "x  y"} {<redis> get k} {Invalid argument(s)}} {
+                assert {[string first $part\n $out] >= 0} "$part in $out"
+            }
+            assert_match "*\n1) (integer) 1\n2) \"some value\"\n\n(Lua debugging session ended$ended)\n\n*" $out
+            assert_match [expr {$left eq {} ? "*(nil)*(integer)*" : "*\"$left\"*(integer)*"}] [string range $out [string first "session ended" $out] end]
+            assert_equal $left [r get k]
+        }
+        assert_equal 2 [r getdel n]
+        # Again, from within a session and behind one; then leave.
+        set out [lindex [run_cli "restart\nc\nrestart\nquit\n" --ldb --eval $file k , v] 1]
+        assert_equal 3 [regexp -all {Stopped at 1} $out]
+        assert_equal 1 [regexp -all {session ended} $out]
+        set f [open $file w]
+        puts $f {not lua}
+        close $f
+        assert_match "*(error) ERR Error compiling script*session ended*" [lindex [run_cli {} --ldb --eval $file] 1]
+        assert_equal 1 [lindex [run_cli {} --ldb --eval $::work_dir/nosuch.lua] 0]
+        r del k
+    }
+
     test "options that are wrong, or that this program has not, say so and exit with 1" {
         need_cli
         foreach {words message} {
@@ -116,7 +146,7 @@ start_server {} {
             -p {Unrecognized option or bad number of args for: '-p'*}
             {-2 -3 ping} {Options -2 and -3 are mutually exclusive.*}
             {--show-pushes maybe ping} {Unknown --show-pushes value 'maybe'*}
-            {--ldb --eval x} {*no Lua debugger*}
+            {--ldb ping} {Options --ldb and --ldb-sync-mode require --eval.*}
             {--cluster info} {*no cluster manager*}
         } {
             lassign [run_cli {} {*}$words] code out err
@@ -131,7 +161,7 @@ start_server {} {
         foreach option {-h -p -s -a --user --pass --askpass -u -r -i -n -2 -3 -x -X -d -D -c -e --raw --no-raw
             --quoted-input --csv --json --quoted-json --show-pushes --stat --latency --latency-history --latency-dist
             --lru-test --replica --rdb --functions-rdb --pipe --pipe-timeout --bigkeys --memkeys --memkeys-samples
-            --hotkeys --scan --pattern --quoted-pattern --count --intrinsic-latency --eval --verbose
+            --hotkeys --scan --pattern --quoted-pattern --count --intrinsic-latency --eval --ldb --ldb-sync-mode --verbose
             --no-auth-warning --tls --sni --cacert --cacertdir --insecure --cert --key --tls-ciphers
             --tls-ciphersuites --help --version} {
             assert {[string first " $option" $help] >= 0} $option

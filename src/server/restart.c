@@ -1,0 +1,94 @@
+/* restart.c - see restart.h. Everything that is open is closed by exec: files and sockets of the old life
+ * must not reach the new one, whoever opened them. */
+#include "server/restart.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "core/debug.h"
+#include "core/reply.h"
+#include "server/shutdown.h"
+
+static char **first_argv;
+static char *first_dir, program[PATH_MAX];
+
+void restartInit(int argc, char **argv) {
+    first_argv = zcalloc((size_t)argc + 1, sizeof *first_argv);
+    for (int i = 0; i < argc; i++) first_argv[i] = zstrdup(argv[i]);
+    char dir[PATH_MAX];
+    if (getcwd(dir, sizeof dir)) first_dir = zstrdup(dir);
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[n > 0 ? n : 0] = '\0';
+}
+
+static void closeAllOnExec(void) {
+    long highest = sysconf(_SC_OPEN_MAX);
+    for (int fd = STDERR_FILENO + 1; fd < highest; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+        if (flags >= 0) fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+    }
+}
+
+/* Returns only when it fails. */
+static void beginAnew(int64_t delay_ms) {
+    closeAllOnExec();
+    if (delay_ms) usleep((useconds_t)delay_ms * 1000);
+    if (first_dir && chdir(first_dir) != 0)
+        serverLog(LL_WARNING, "Can't go back to %s: %s", first_dir, strerror(errno));
+    execv(program, first_argv);
+    serverLog(LL_WARNING, "Can't run %s: %s", program, strerror(errno));
+}
+
+/* False: an error was replied. */
+static bool takeDelay(struct client *c, int64_t *ms) {
+    *ms = 0;
+    if (c->argc < 3) return true;
+    if (!string2ll(c->argv[2], ms) || *ms > INT_MAX / 1000) {
+        replyError(c, "ERR value is not an integer or out of range");
+        return false;
+    }
+    if (*ms < 0) *ms = 0;
+    return true;
+}
+
+/* What has been shut down cannot go on: when the new life fails then, the process ends. */
+static void debugRestart(struct client *c) {
+    int64_t delay_ms;
+    if (!takeDelay(c, &delay_ms)) return;
+    if (!program[0] || access(program, X_OK) != 0 || !shutdownPrepare(0)) {
+        replyError(c, "ERR failed to restart the server. Check server logs.");
+        return;
+    }
+    beginAnew(delay_ms);
+    _exit(1);
+}
+
+static void debugCrashAndRecover(struct client *c) {
+    int64_t delay_ms;
+    if (!takeDelay(c, &delay_ms)) return;
+    if (!program[0] || access(program, X_OK) != 0) {
+        replyError(c, "ERR failed to restart the server. Check server logs.");
+        return;
+    }
+    beginAnew(delay_ms);
+    _exit(1);
+}
+
+void restartRegister(void) {
+    static const char *const restart_help[] = {
+        "RESTART [<milliseconds>]", "    Shut down as SHUTDOWN does, and start again after a pause.", NULL};
+    static const char *const crash_help[] = {
+        "CRASH-AND-RECOVER [<milliseconds>]",
+        "    Drop everything as a crash would, and start again after a pause.", NULL};
+    static const struct debugSubcommand restart = {"restart", 0, 1, debugRestart, restart_help};
+    static const struct debugSubcommand crash = {"crash-and-recover", 0, 1, debugCrashAndRecover, crash_help};
+    debugRegister(&restart);
+    debugRegister(&crash);
+}

@@ -1,0 +1,133 @@
+/* cli_ldb.c - the mode --ldb: an EVAL under the server's debugger of scripts. Part of cli.h.
+ *
+ * SCRIPT DEBUG arms the connection, so that its next EVAL is a session: the server answers with lines of
+ * text, an array of them each time the script stops, and waits for a request of the debugger. The last line
+ * of the session is "<endsession>"; behind it come the reply of EVAL and the end of the connection. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/zmalloc.h"
+#include "tools/cli.h"
+
+static const char intro[] = "Lua debugging session started, please use:\n"
+                            "quit    -- End the session.\n"
+                            "restart -- Restart the script in debug mode again.\n"
+                            "help    -- Show Lua script debugging commands.\n\n";
+
+/* On a terminal lines are told apart by colour, after what they begin with. */
+static void printLine(struct str line) {
+    static const struct {
+        const char *start;
+        int colour;
+    } kinds[] = {{"->", 33},      {"<value>", 35}, {"<redis>", 32}, {"<reply>", 36},
+                 {"<error>", 31}, {"<hint>", 36},  {"<debug>", 34}, {"", 37}};
+    int i = 0;
+    while (strncmp(line.ptr, kinds[i].start, strlen(kinds[i].start)) != 0) i++;
+    if (isatty(STDOUT_FILENO))
+        printf("\033[0;%d;49m%.*s\033[0m\n", kinds[i].colour, (int)line.len, line.ptr);
+    else
+        printf("%.*s\n", (int)line.len, line.ptr);
+}
+
+/* False: it was the last answer of the session. */
+static bool printAnswer(struct cli *c, const struct respReply *reply) {
+    if (reply->type != RESP_T_ARRAY) {
+        sds text = cliFormatReply(c, reply, false);
+        fputs(text, stdout);
+        sdsfree(text);
+        return true;
+    }
+    bool more = true;
+    for (size_t i = 0; i < (size_t)reply->elements; i++) {
+        sds line = sdsnewstr(reply->element[i].str);
+        if (strcmp(line, "<endsession>") == 0)
+            more = false;
+        else
+            printLine(sdsview(line));
+        sdsfree(line);
+    }
+    fflush(stdout);
+    return more;
+}
+
+/* NULL: the end of input. Not with cli_edit.h: it would ask the server about commands, in the middle of the
+ * session. */
+static sds readLine(void) {
+    if (isatty(STDIN_FILENO)) printf("lua debugger> ");
+    fflush(stdout);
+    char *line = NULL;
+    size_t cap = 0;
+    ssize_t n = getline(&line, &cap, stdin);
+    if (n > 0 && line[n - 1] == '\n') n--;
+    sds out = n < 0 ? NULL : sdsnewlen(line, (size_t)n);
+    free(line);
+    return out;
+}
+
+/* The words of a request. Code is one word, quotes and all. */
+static sds *splitLine(const sds line, int *count) {
+    const char *at = line + strspn(line, " \t"), *end = at + strcspn(at, " \t");
+    struct str first = strN(at, (size_t)(end - at));
+    if (!*end || !(strIs(first, "e") || strIs(first, "eval"))) {
+        return sdssplitargs(line, sdslen(line), count);
+    }
+    sds *words = zmalloc(2 * sizeof *words);
+    words[0] = sdsnewstr(first);
+    words[1] = sdsnew(end + strspn(end, " \t"));
+    *count = 2;
+    return words;
+}
+
+/* Asks until there is a line for the debugger, and sends it. True: it was sent. */
+static bool askAndSend(struct cli *c, enum cliDebugEnd *end) {
+    for (bool sent = false; !sent;) {
+        sds line = readLine();
+        int count = 0;
+        sds *words = line ? splitLine(line, &count) : NULL;
+        bool leave = !line || (count == 1 && strcasecmp(words[0], "quit") == 0);
+        bool again = count == 1 && strcasecmp(words[0], "restart") == 0;
+        *end = again ? CLI_DEBUG_RESTART : CLI_DEBUG_QUIT;
+        if (line && !words) printf("Invalid argument(s)\n");
+        if (count && !leave && !again) sent = cliSend(c, count, words);
+        bool lost = count && !leave && !again && !sent;
+        if (words) sdsfreesplitres(words, count);
+        sdsfree(line);
+        if (leave || again || lost) return false;
+    }
+    return true;
+}
+
+static void printResult(struct cli *c) {
+    struct respReply reply;
+    cliExpectAny(c, &reply);
+    sds text = cliFormatReply(c, &reply, false);
+    printf("\n%s\n(Lua debugging session ended%s)\n\n", text,
+           c->debug_sync ? "" : " -- dataset changes rolled back");
+    fflush(stdout);
+    sdsfree(text);
+    respReplyFree(&reply);
+}
+
+enum cliDebugEnd cliDebug(struct cli *c, int argc, const sds *argv) {
+    struct respReply reply;
+    const struct str arm[] = {STR("SCRIPT"), STR("DEBUG"), c->debug_sync ? STR("SYNC") : STR("YES")};
+    if (!cliSendWords(c, 3, arm)) return CLI_DEBUG_FAILED;
+    cliExpect(c, &reply);
+    respReplyFree(&reply);
+    if (!cliSend(c, argc, argv)) return CLI_DEBUG_FAILED;
+    fputs(intro, stdout);
+    enum cliDebugEnd end = CLI_DEBUG_QUIT;
+    for (bool more = true; more;) {
+        cliExpectAny(c, &reply);
+        bool refused = reply.type == RESP_T_ERROR;
+        more = printAnswer(c, &reply);
+        respReplyFree(&reply);
+        if (refused) return CLI_DEBUG_FAILED; /* no session, as when there are too many */
+        if (more && !askAndSend(c, &end)) return end;
+    }
+    printResult(c);
+    return CLI_DEBUG_DONE;
+}
