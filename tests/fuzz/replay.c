@@ -1,8 +1,10 @@
 /* replay.c - runs one fuzzer's corpus without libFuzzer, as a unit test: everything that was ever found must
  * stay harmless, in every build. Linked with tests/fuzz/NAME.c as NAME_replay; CORPUS is the folder that
- * holds the corpora, FUZZ_CORPUS instead a folder of inputs; with FUZZ_VERBOSE each one's name is told. */
+ * holds the corpora, FUZZ_CORPUS instead a folder of inputs; with FUZZ_VERBOSE each one's name is told, and
+ * what the server logs. */
 #include <dirent.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +18,12 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static sds folder;
+static const char *running; /* the input's name */
+
+static void tellAborted(int signal) {
+    (void)signal;
+    print_message("harmful: %s/%s (FUZZ_VERBOSE=1 tells more)\n", folder, running ? running : "");
+}
 
 static sds readFile(const char *name) {
     char piece[4096];
@@ -39,6 +47,7 @@ static void theCorpusIsHarmless(void **state) {
         if (e->d_name[0] == '.') continue;
         if (getenv("FUZZ_VERBOSE")) print_message("%s\n", e->d_name);
         sds bytes = readFile(e->d_name);
+        running = e->d_name;
         LLVMFuzzerTestOneInput((const uint8_t *)bytes, sdslen(bytes));
         sdsfree(bytes);
     }
@@ -59,6 +68,7 @@ static void findFolder(const char *program) {
 
 int main(int argc, char **argv) {
     findFolder(argv[0]);
+    signal(SIGABRT, tellAborted);
     if (LLVMFuzzerInitialize) LLVMFuzzerInitialize(&argc, &argv);
     const struct CMUnitTest tests[] = {cmocka_unit_test(theCorpusIsHarmless)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 
 #define FILLER_BYTES 20000
 #define STREAM_MAX   (1 << 20)
+#define SHORT_STREAM 400 /* is split at every byte, too */
 
 /* ---- Requests ---- */
 
@@ -50,8 +51,11 @@ static size_t pieceOf(uint32_t *seed, size_t left) {
     return n < left ? n : left;
 }
 
-/* seed 0: all at once. Returns what was understood, with the error at its end. When a line is too long
- * depends on how much of it has come: that is told in *too_long instead. */
+/* How a stream is split: a seed, or one of these. */
+enum { ALL_AT_ONCE = 0, ONE_BY_ONE = 1, SEED_MIN = 4 };
+
+/* Returns what was understood, with the error at its end. When a line is too long depends on how much of it
+ * has come: that is told in *too_long instead. */
 static sds parseRequests(struct str stream, uint32_t seed, bool authenticated, bool *too_long) {
     struct respLimits limits = {1 << 20, 1 << 20, authenticated};
     struct respParser p = {0};
@@ -61,7 +65,8 @@ static sds parseRequests(struct str stream, uint32_t seed, bool authenticated, b
     sds out = sdsempty();
     for (bool alive = true; alive && stream.len;) {
         char *space;
-        size_t room = respBigSpace(&p, &space), n = seed ? pieceOf(&seed, stream.len) : stream.len;
+        size_t room = respBigSpace(&p, &space);
+        size_t n = seed == ALL_AT_ONCE ? stream.len : seed == ONE_BY_ONE ? 1 : pieceOf(&seed, stream.len);
         if (room) {
             if (n > room) n = room;
             memcpy(space, stream.ptr, n);
@@ -105,15 +110,21 @@ static sds parseRequests(struct str stream, uint32_t seed, bool authenticated, b
     return out;
 }
 
-static void exerciseRequests(struct str stream, uint32_t seed, bool authenticated) {
-    bool whole_ends = false, split_ends = false;
-    sds whole = parseRequests(stream, 0, authenticated, &whole_ends);
-    sds split = parseRequests(stream, seed | 4, authenticated, &split_ends);
+static void exerciseSplit(struct str stream, uint32_t seed, bool authenticated, sds whole, bool whole_ends) {
+    bool ends = false;
+    sds split = parseRequests(stream, seed, authenticated, &ends);
     size_t least = sdslen(whole) < sdslen(split) ? sdslen(whole) : sdslen(split);
     serverAssert(memcmp(whole, split, least) == 0);
-    serverAssert(whole_ends || split_ends || sdslen(whole) == sdslen(split));
-    sdsfree(whole);
+    serverAssert(whole_ends || ends || sdslen(whole) == sdslen(split));
     sdsfree(split);
+}
+
+static void exerciseRequests(struct str stream, uint32_t seed, bool authenticated) {
+    bool ends = false;
+    sds whole = parseRequests(stream, ALL_AT_ONCE, authenticated, &ends);
+    exerciseSplit(stream, seed | SEED_MIN, authenticated, whole, ends);
+    if (stream.len <= SHORT_STREAM) exerciseSplit(stream, ONE_BY_ONE, authenticated, whole, ends);
+    sdsfree(whole);
 }
 
 /* ---- Replies ---- */

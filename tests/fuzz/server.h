@@ -33,10 +33,10 @@ static void serverWithoutLoop(void) {
     randomSeed(1);
     ticksCalibrate();
     clockRefresh();
-    logSetLevel(LL_NOTHING);
     registerRooms();
-    configLoadText("port 0\nsave \"\"\ndatabases 4\nrdbchecksum no\nappendonly no\nloglevel nothing\n"
+    configLoadText("port 0\nsave \"\"\ndatabases 4\nrdbchecksum no\nappendonly no\n"
                    "proto-max-bulk-len 1mb\nbusy-reply-threshold 50\n");
+    logSetLevel(getenv("FUZZ_VERBOSE") ? LL_DEBUG : LL_NOTHING);
     callLimitsRefresh();
     createLoop();
     dbInit();
