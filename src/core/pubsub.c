@@ -88,6 +88,7 @@ static void topicDrop(struct topic *t) {
 static struct pubsubClient *clientState(struct client *c) {
     if (c->pubsub) return c->pubsub;
     c->pubsub = zmalloc(sizeof *c->pubsub);
+    c->pubsub->names_len = 0;
     for (int k = 0; k < PUBSUB_KINDS; k++) hashtableInit(&c->pubsub->subscriptions[k], &subscriptions_type);
     return c->pubsub;
 }

@@ -406,3 +406,22 @@ start_server {tags {pubsub}} {
         assert_equal 300000 [string length [r get long]]
     }
 }
+
+start_server {tags {pubsub}} {
+    test {CLIENT LIST counts the names of channels as the client's memory} {
+        set c [valkey_client]
+        $c client setname counted
+        proc counted_memory {} {
+            regexp -line {name=counted .* tot-mem=(\d+) } [r client list] -> bytes
+            return $bytes
+        }
+        set before [counted_memory]
+        answers $c 1 subscribe first
+        assert_range [expr {[counted_memory] - $before}] 0 2000
+        answers $c 2 subscribe [string repeat a 10000] [string repeat b 10000]
+        assert_range [expr {[counted_memory] - $before}] 20000 24000
+        answers $c 2 unsubscribe [string repeat a 10000] [string repeat b 10000]
+        assert_range [expr {[counted_memory] - $before}] 0 4000
+        $c close
+    }
+}
