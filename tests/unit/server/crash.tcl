@@ -47,6 +47,7 @@ tags {external:skip} {
     foreach {signal number} {SEGV 11 ABRT 6 BUS 7 FPE 8 ILL 4} {
         test "SIG$signal from outside is reported and ends the process by that signal" {
             start_server {crash 1} {
+                r ping ;# the loop runs, not only the log says so
                 exec kill -$signal [srv pid]
                 assert_equal [expr {128 + $number}] [wait_for_exit [srv dir]]
                 assert_in_order [read_file [srv log]] [list $start "crashed by signal: $number, si_code: 0" \
