@@ -356,11 +356,24 @@ void memoryAddPart(enum memoryPart part, size_t (*bytes)(void)) {
     parts[part] = bytes;
 }
 
+static bool purge_thread;
+
+static bool applyPurgeThread(const char **err) {
+    (void)err;
+    zmallocSetBackgroundThread(purge_thread);
+    return true;
+}
+
 void memoryStarted(void) {
+    zmallocSetBackgroundThread(purge_thread); /* not earlier: a thread does not survive becoming a daemon */
     startup = peak = zmallocUsedMemory();
 }
 
 void memoryInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_BOOL("jemalloc-bg-thread", NULL, CONFIG_MODIFIABLE, &purge_thread, true, applyPurgeThread),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
     infoRegister("memory", infoMemory);
     cronRegister(peakCron, PEAK_PERIOD);
     configOnResetStat(resetPeak);

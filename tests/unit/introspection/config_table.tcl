@@ -68,6 +68,7 @@ set table [subst {
     latency-tracking bool
     latency-tracking-info-percentiles {own {{50 99.5} {50 99.5} {} {} {0 100} {0 100}} {101 x -1 {50 x}}}
     lazyfree-lazy-eviction bool
+    jemalloc-bg-thread bool
     lazyfree-lazy-expire bool
     lazyfree-lazy-server-del bool
     lazyfree-lazy-user-del bool
