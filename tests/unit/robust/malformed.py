@@ -11,6 +11,7 @@ import socket
 import sys
 
 BIG = b"9" * 30
+INLINE_MAX = 64 * 1024
 CASES = [
     # Counts
     b"*1\r\n$4\r\nPING\r\n", b"*0\r\n", b"*-1\r\n", b"*-99999\r\n", b"*\r\n", b"* 1\r\n", b"*1 \r\n", b"*+1\r\n$4\r\nPING\r\n",
@@ -69,6 +70,9 @@ def main():
     ports = [int(a) for a in sys.argv[1:3]]
     different = 0
     for case in CASES:
+        # A long line with an end: too long, or a request, as the end comes with the read that passes the limit or after it.
+        if len(case) > INLINE_MAX and case[:1] != b"*" and b"\n" in case:
+            continue
         for piece in (0, 1 if len(case) < 1000 else 997):
             for tail in (b"\r\nECHO the-end\r\n", b""):
                 ours, theirs = [ask(port, case + tail, piece) for port in ports]
