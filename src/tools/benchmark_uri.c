@@ -2,28 +2,13 @@
 #define _GNU_SOURCE /* memrchr */
 #include "tools/benchmark.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/num.h"
-
-/* "%41" is A. The text is never freed: it belongs to the options. */
-static sds decoded(const char *p, size_t len) {
-    sds out = sdsempty();
-    for (size_t i = 0; i < len; i++) {
-        char byte = p[i];
-        if (byte == '%' && i + 2 < len && isxdigit((unsigned char)p[i + 1]) &&
-            isxdigit((unsigned char)p[i + 2])) {
-            byte = (char)strtol((char[]){p[i + 1], p[i + 2], '\0'}, NULL, 16);
-            i += 2;
-        }
-        out = sdscatlen(out, &byte, 1);
-    }
-    return out;
-}
+#include "tools/tool_uri.h"
 
 static void refuse(const char *uri) {
     fprintf(stderr, "Not a server as valkey://[user[:password]@]host[:port][/db]: '%s'\n", uri);
@@ -36,11 +21,11 @@ static int numberOf(const char *p, size_t len, const char *uri) {
     return (int)n;
 }
 
-/* "user:password" or "password" */
+/* "user:password" or "password". The texts are never freed: they belong to the options. */
 static void takeUser(struct benchOptions *o, const char *p, size_t len) {
     const char *colon = memchr(p, ':', len), *password = colon ? colon + 1 : p;
-    if (colon && colon > p) o->user = decoded(p, (size_t)(colon - p));
-    o->password = decoded(password, (size_t)(p + len - password));
+    if (colon && colon > p) o->user = toolPercentDecode(p, (size_t)(colon - p));
+    o->password = toolPercentDecode(password, (size_t)(p + len - password));
 }
 
 void benchParseUri(struct benchOptions *o, const char *uri) {
@@ -56,7 +41,7 @@ void benchParseUri(struct benchOptions *o, const char *uri) {
     const char *end = p + strcspn(p, "/"), *close = *p == '[' ? memchr(p, ']', (size_t)(end - p)) : NULL;
     const char *colon = memrchr(close ? close : p, ':', (size_t)(end - (close ? close : p)));
     const char *host = close ? p + 1 : p, *host_end = close ? close : colon ? colon : end;
-    if (host_end > host) o->servers[0].host = decoded(host, (size_t)(host_end - host));
+    if (host_end > host) o->servers[0].host = toolPercentDecode(host, (size_t)(host_end - host));
     if (colon) o->servers[0].port = numberOf(colon + 1, (size_t)(end - colon - 1), uri);
     if (end[0] && end[1]) o->db = numberOf(end + 1, strlen(end + 1), uri);
 }

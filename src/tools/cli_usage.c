@@ -2,13 +2,13 @@
 #define _GNU_SOURCE /* memrchr */
 #include "tools/cli.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/num.h"
+#include "tools/tool_uri.h"
 
 static const char usage_start[] =
     "valkey-cli %s - talk to a Valkey server\n"
@@ -113,26 +113,12 @@ void cliPrintUsage(FILE *f) {
 
 /* ---- URIs ---- */
 
-static sds percentDecode(const char *p, size_t len) {
-    sds out = sdsempty();
-    for (size_t i = 0; i < len; i++) {
-        char byte = p[i];
-        if (byte == '%' && i + 2 < len && isxdigit((unsigned char)p[i + 1]) &&
-            isxdigit((unsigned char)p[i + 2])) {
-            byte = (char)strtol((char[]){p[i + 1], p[i + 2], '\0'}, NULL, 16);
-            i += 2;
-        }
-        out = sdscatlen(out, &byte, 1);
-    }
-    return out;
-}
-
 /* "user:password@" or "password@" */
 static void parseUserInfo(struct cli *c, const char *info, size_t len) {
     const char *colon = memchr(info, ':', len);
     const char *password = colon ? colon + 1 : info;
-    if (colon && colon > info) cliSetText(&c->user, percentDecode(info, (size_t)(colon - info)));
-    cliSetText(&c->password, percentDecode(password, (size_t)(info + len - password)));
+    if (colon && colon > info) cliSetText(&c->user, toolPercentDecode(info, (size_t)(colon - info)));
+    cliSetText(&c->password, toolPercentDecode(password, (size_t)(info + len - password)));
 }
 
 /* "host:port", "[::1]:port"; either part may be missing. */
@@ -141,7 +127,7 @@ static void parseHostPort(struct cli *c, const char *p, size_t len) {
     const char *colon = memrchr(close ? close : p, ':', (size_t)(end - (close ? close : p)));
     host_end = close ? close : colon ? colon : end;
     if (close) p++;
-    if (host_end > p) cliSetText(&c->host, percentDecode(p, (size_t)(host_end - p)));
+    if (host_end > p) cliSetText(&c->host, toolPercentDecode(p, (size_t)(host_end - p)));
     if (!colon) return;
     int64_t port;
     if (!string2ll(strN(colon + 1, (size_t)(end - colon - 1)), &port) || port < 1 || port > 65535)
@@ -158,7 +144,7 @@ static bool skipScheme(const char **uri, const char *scheme) {
 
 void cliParseUri(struct cli *c, const char *uri) {
     if (skipScheme(&uri, "unix://")) {
-        cliSetText(&c->socket, percentDecode(uri, strlen(uri)));
+        cliSetText(&c->socket, toolPercentDecode(uri, strlen(uri)));
         return;
     }
     if (skipScheme(&uri, "valkeys://") || skipScheme(&uri, "rediss://"))
