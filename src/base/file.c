@@ -40,15 +40,23 @@ static bool writeAll(int fd, struct str text) {
     return true;
 }
 
-/* The rename itself must survive a crash, too. */
-static void syncFolderOf(const char *path) {
+bool fileSyncFolder(const char *folder) {
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return false;
+    bool ok = fsync(fd) == 0 || errno == EINVAL;
+    int reason = errno;
+    close(fd);
+    errno = reason;
+    return ok;
+}
+
+bool fileSyncFolderOf(const char *path) {
     char *copy = zstrdup(path);
-    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        fsync(fd);
-        close(fd);
-    }
+    bool ok = fileSyncFolder(dirname(copy));
+    int reason = errno;
     zfree(copy);
+    errno = reason;
+    return ok;
 }
 
 bool fileReplace(const char *path, struct str text, mode_t mode) {
@@ -59,7 +67,7 @@ bool fileReplace(const char *path, struct str text, mode_t mode) {
     int reason = errno;
     if (fd >= 0) close(fd);
     if (ok)
-        syncFolderOf(path);
+        fileSyncFolderOf(path); /* the rename itself must survive a crash, too */
     else if (fd >= 0)
         unlink(temp);
     sdsfree(temp);

@@ -11,5 +11,9 @@ sds fileRead(const char *path, mode_t *mode);
 /* Writes a temporary file beside it, syncs it, and renames it over `path`; the folder is synced, too. False
  * and errno: `path` is as it was. */
 bool fileReplace(const char *path, struct str text, mode_t mode);
+/* Names in this folder, or in that of this file, last through a crash. False: errno. File systems that cannot
+ * (EINVAL) pass. */
+bool fileSyncFolder(const char *folder);
+bool fileSyncFolderOf(const char *path);
 /* Gives the file to that group. False: errno, EINVAL when there is no such group. */
 bool fileSetGroup(const char *path, const char *group);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/num.h"
 #include "base/str.h"
 #include "base/zmalloc.h"
@@ -179,17 +180,6 @@ bool aofManifestRead(const char *path, struct aofManifest *m, sds *error) {
 
 /* ---- Files ---- */
 
-bool aofSyncDir(const char *dir) {
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return false;
-    /* Some file systems cannot, and say EINVAL. */
-    bool ok = fsync(fd) == 0 || errno == EINVAL;
-    int saved = errno;
-    close(fd);
-    errno = saved;
-    return ok;
-}
-
 static bool writeAll(int fd, const char *p, size_t n) {
     while (n > 0) {
         ssize_t done = write(fd, p, n);
@@ -210,7 +200,7 @@ bool aofManifestWrite(const char *dir, const char *name, const struct aofManifes
     int saved = errno;
     if (fd >= 0 && close(fd) != 0 && ok) ok = false, saved = errno;
     if (ok && rename(temp, path) != 0) ok = false, saved = errno;
-    if (ok && !aofSyncDir(dir)) ok = false, saved = errno;
+    if (ok && !fileSyncFolder(dir)) ok = false, saved = errno;
     if (!ok) unlink(temp);
     sdsfree(text);
     sdsfree(path);

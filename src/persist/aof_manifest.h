@@ -46,5 +46,3 @@ void aofManifestRetire(struct aofManifest *m, int64_t seq);
 void aofManifestDropHistory(struct aofManifest *m);
 
 sds aofPath(const char *dir, const char *name); /* dir/name */
-/* Syncs a folder, so that the names in it last. False: errno. */
-bool aofSyncDir(const char *dir);

@@ -18,6 +18,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
 #include "core/child.h"
@@ -106,7 +107,7 @@ bool aofRewriteFile(const char *path, void (*progress)(uint64_t keys)) {
     if (!ok) {
         serverLog(LL_WARNING, "Write error writing append only file on disk: %s", strerror(code));
         unlink(temp);
-    } else if (!aofSyncDir(aof_dir)) {
+    } else if (!fileSyncFolder(aof_dir)) {
         serverLog(LL_WARNING, "Fail to fsync AOF directory %s: %s", aof_dir, strerror(errno));
         ok = false;
     }

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/version.h"
@@ -189,20 +190,6 @@ static const char *currentFolder(void) {
     return getcwd(buf, sizeof buf) ? buf : "unknown";
 }
 
-/* The name of a file is safe only when its folder has been synced. */
-static bool syncFolder(const char *path) {
-    const char *slash = strrchr(path, '/');
-    sds folder = slash ? sdsnewlen(path, (size_t)(slash - path) + 1) : sdsnew(".");
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    sdsfree(folder);
-    if (fd < 0) return false;
-    bool ok = fsync(fd) == 0;
-    int problem = errno;
-    close(fd);
-    errno = problem;
-    return ok;
-}
-
 static bool writeFile(int fd, int flags, void (*progress)(uint64_t keys)) {
     struct rioFile file = {.fd = fd, .sync_bytes = rdb_incremental_fsync ? SYNC_BYTES : 0};
     struct rioWriter w;
@@ -239,7 +226,7 @@ static bool saveTo(const char *path, const char *temporary, int flags, void (*pr
                   temporary, path, currentFolder(), strerror(errno));
         return false;
     }
-    if (!syncFolder(path)) {
+    if (!fileSyncFolderOf(path)) {
         serverLog(LL_WARNING, "Failed to fsync directory while saving DB: %s", strerror(errno));
         return false;
     }
