@@ -19,68 +19,49 @@
 
 #define GROW_DOUBLING_MAX ((size_t)1024 * 1024)
 
-_Static_assert(sizeof(struct sdshdr8) == 3, "the flag byte is just before the text");
-_Static_assert(sizeof(struct sdshdr64) == 17, "the flag byte is just before the text");
-
 /* ---- Headers ---- */
 
-static size_t headerSize(int type) {
-    static const uint8_t sizes[] = {sizeof(struct sdshdr8), sizeof(struct sdshdr16), sizeof(struct sdshdr32),
-                                    sizeof(struct sdshdr64)};
-    return sizes[type];
+static size_t headerSize(unsigned width) {
+    return (2u << width) + 1;
 }
 
-/* The smallest header that can count to len. */
-static int typeFor(size_t len) {
-    if (len <= UINT8_MAX) return SDS_TYPE_8;
-    if (len <= UINT16_MAX) return SDS_TYPE_16;
-    return len <= UINT32_MAX ? SDS_TYPE_32 : SDS_TYPE_64;
+/* The most that numbers of this width may say; of the widest, what is left of the address space. */
+static size_t widthMax(unsigned width) {
+    return width == SDS_WIDTH_8 ? PTRDIFF_MAX / 2 : ((size_t)1 << (8u << width)) - 1;
 }
 
-static size_t typeMax(int type) {
-    static const uint64_t max[] = {UINT8_MAX, UINT16_MAX, UINT32_MAX, PTRDIFF_MAX / 2};
-    return max[type];
+/* The narrowest that can count to len. */
+static unsigned widthFor(size_t len) {
+    unsigned width = SDS_WIDTH_1;
+    while (width < SDS_WIDTH_8 && len > widthMax(width)) width++;
+    return width;
 }
 
-static int typeOf(const char *s) {
-    return s[-1] & SDS_TYPE_MASK;
+static void writeNumber(char *p, unsigned width, uint64_t number) {
+    _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the low bytes come first");
+    memcpy(p, &number, (size_t)1 << width);
 }
 
 static size_t capacity(const char *s) {
-    switch (typeOf(s)) {
-    case SDS_TYPE_8: return SDS_HDR(8, s)->alloc;
-    case SDS_TYPE_16: return SDS_HDR(16, s)->alloc;
-    case SDS_TYPE_32: return SDS_HDR(32, s)->alloc;
-    default: return SDS_HDR(64, s)->alloc;
-    }
-}
-
-static void setLen(sds s, size_t len) {
-    switch (typeOf(s)) {
-    case SDS_TYPE_8: SDS_HDR(8, s)->len = (uint8_t)len; break;
-    case SDS_TYPE_16: SDS_HDR(16, s)->len = (uint16_t)len; break;
-    case SDS_TYPE_32: SDS_HDR(32, s)->len = (uint32_t)len; break;
-    default: SDS_HDR(64, s)->len = len;
-    }
+    return sdsReadNumber(s - 1 - (1u << sdsWidth(s)), sdsWidth(s));
 }
 
 static void setCapacity(sds s, size_t alloc) {
-    switch (typeOf(s)) {
-    case SDS_TYPE_8: SDS_HDR(8, s)->alloc = (uint8_t)alloc; break;
-    case SDS_TYPE_16: SDS_HDR(16, s)->alloc = (uint16_t)alloc; break;
-    case SDS_TYPE_32: SDS_HDR(32, s)->alloc = (uint32_t)alloc; break;
-    default: SDS_HDR(64, s)->alloc = alloc;
-    }
+    writeNumber(s - 1 - (1u << sdsWidth(s)), sdsWidth(s), alloc);
 }
 
-static size_t blockSize(int type, size_t alloc) {
-    return headerSize(type) + alloc + 1;
+static void setLen(sds s, size_t len) {
+    writeNumber(s - 1 - (2u << sdsWidth(s)), sdsWidth(s), len);
 }
 
-/* Makes `block`, asked for with blockSize(type, alloc), a string of len bytes that are still to come. */
-static sds blockFormat(void *block, int type, size_t alloc, size_t len) {
-    sds s = (char *)block + headerSize(type);
-    s[-1] = (char)type;
+static size_t blockSize(unsigned width, size_t alloc) {
+    return headerSize(width) + alloc + 1;
+}
+
+/* Makes `block`, asked for with blockSize(width, alloc), a string of len bytes that are still to come. */
+static sds blockFormat(void *block, unsigned width, size_t alloc, size_t len) {
+    sds s = (char *)block + headerSize(width);
+    s[-1] = (char)width;
     setCapacity(s, alloc);
     setLen(s, len);
     s[len] = '\0';
@@ -89,13 +70,13 @@ static sds blockFormat(void *block, int type, size_t alloc, size_t len) {
 
 /* Gives s a block for exactly `alloc` bytes, alloc >= sdslen(s), with the smallest header for that. */
 static sds reallocate(sds s, size_t alloc) {
-    int type = typeFor(alloc);
+    unsigned width = widthFor(alloc);
     size_t len = sdslen(s);
-    if (type == typeOf(s)) {
-        void *block = zrealloc(sdsAllocPtr(s), blockSize(type, alloc));
-        return blockFormat(block, type, alloc, len);
+    if (width == sdsWidth(s)) {
+        void *block = zrealloc(sdsAllocPtr(s), blockSize(width, alloc));
+        return blockFormat(block, width, alloc, len);
     }
-    sds moved = blockFormat(zmalloc(blockSize(type, alloc)), type, alloc, len);
+    sds moved = blockFormat(zmalloc(blockSize(width, alloc)), width, alloc, len);
     memcpy(moved, s, len);
     sdsfree(s);
     return moved;
@@ -105,12 +86,12 @@ static sds makeRoom(sds s, size_t addlen, bool generous) {
     if (sdsavail(s) >= addlen) return s;
     size_t wanted;
     bool overflow = __builtin_add_overflow(sdslen(s), addlen, &wanted);
-    serverAssert(!overflow && wanted <= typeMax(SDS_TYPE_64));
+    serverAssert(!overflow && wanted <= widthMax(SDS_WIDTH_8));
     if (generous) wanted += wanted < GROW_DOUBLING_MAX ? wanted : GROW_DOUBLING_MAX;
 
-    int type = typeFor(wanted);
-    size_t alloc = zmallocGoodSize(blockSize(type, wanted)) - headerSize(type) - 1;
-    return reallocate(s, alloc <= typeMax(type) ? alloc : typeMax(type));
+    unsigned width = widthFor(wanted);
+    size_t alloc = zmallocGoodSize(blockSize(width, wanted)) - headerSize(width) - 1;
+    return reallocate(s, alloc <= widthMax(width) ? alloc : widthMax(width));
 }
 
 /* ---- Characters, without regard to the locale ---- */
@@ -186,19 +167,19 @@ static const char *readToken(const char *p, const char *end, sds *token) {
 /* ---- Public API: birth and death ---- */
 
 sds sdstrynewlen(const void *init, size_t len) {
-    if (len > typeMax(SDS_TYPE_64)) return NULL;
-    int type = typeFor(len);
-    void *block = ztrymalloc(blockSize(type, len));
+    if (len > widthMax(SDS_WIDTH_8)) return NULL;
+    unsigned width = widthFor(len);
+    void *block = ztrymalloc(blockSize(width, len));
     if (!block) return NULL;
-    sds s = blockFormat(block, type, len, len);
+    sds s = blockFormat(block, width, len, len);
     if (init && len) memcpy(s, init, len);
     return s;
 }
 
 sds sdsnewlen(const void *init, size_t len) {
-    serverAssert(len <= typeMax(SDS_TYPE_64));
-    int type = typeFor(len);
-    sds s = blockFormat(zmalloc(blockSize(type, len)), type, len, len);
+    serverAssert(len <= widthMax(SDS_WIDTH_8));
+    unsigned width = widthFor(len);
+    sds s = blockFormat(zmalloc(blockSize(width, len)), width, len, len);
     if (init && len) memcpy(s, init, len);
     return s;
 }
@@ -225,7 +206,7 @@ sds sdsfromll(long long v) {
 }
 
 void sdsfree(sds s) {
-    if (s) zfreeSized(sdsAllocPtr(s), blockSize(typeOf(s), capacity(s)));
+    if (s) zfreeSized(sdsAllocPtr(s), blockSize(sdsWidth(s), capacity(s)));
 }
 
 /* ---- Public API: room ---- */
@@ -239,11 +220,11 @@ size_t sdsAllocSize(const char *s) {
 }
 
 void *sdsAllocPtr(const char *s) {
-    return (void *)(s - headerSize(typeOf(s)));
+    return (void *)(s - headerSize(sdsWidth(s)));
 }
 
 sds sdsMove(sds s, zmoveFn *move, void *priv) {
-    size_t header = headerSize(typeOf(s));
+    size_t header = headerSize(sdsWidth(s));
     char *now = move(priv, s - header);
     return now ? now + header : NULL;
 }

@@ -1,52 +1,42 @@
 /* sds.h - owned, growable, binary-safe strings with their length in front of the bytes.
  *
- *     [header: len, alloc, 1 flag byte][bytes ...][NUL]
- *                                       ^ an `sds` points here, so it can be passed where a C string is
- * wanted
+ *     [len][alloc][width][bytes ...][NUL]
+ *                        ^ an `sds` points here, so it can be passed where a C string is wanted
  *
- * The header has 8, 16, 32 or 64-bit fields, chosen by size; the flag byte just before the text tells which.
+ * len and alloc are unsigned numbers of 1, 2, 4 or 8 bytes each, unaligned, as wide as alloc needs; the width
+ * byte holds the logarithm of that: 0 to 3. So a short string pays 3 bytes and the NUL.
  * Functions that may move the string return the new one; the old pointer is then invalid. */
 #pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/str.h"
 #include "base/zmalloc.h"
 
 typedef char *sds;
 
-struct __attribute__((packed)) sdshdr8 {
-    uint8_t len, alloc;
-    unsigned char flags;
-    char buf[];
-};
-struct __attribute__((packed)) sdshdr16 {
-    uint16_t len, alloc;
-    unsigned char flags;
-    char buf[];
-};
-struct __attribute__((packed)) sdshdr32 {
-    uint32_t len, alloc;
-    unsigned char flags;
-    char buf[];
-};
-struct __attribute__((packed)) sdshdr64 {
-    uint64_t len, alloc;
-    unsigned char flags;
-    char buf[];
-};
-enum { SDS_TYPE_8, SDS_TYPE_16, SDS_TYPE_32, SDS_TYPE_64, SDS_TYPE_MASK = 3 };
-#define SDS_HDR(T, s) ((struct sdshdr##T *)((s) - sizeof(struct sdshdr##T)))
+enum { SDS_WIDTH_1, SDS_WIDTH_2, SDS_WIDTH_4, SDS_WIDTH_8 };
 
-static inline size_t sdslen(const char *s) {
-    switch (s[-1] & SDS_TYPE_MASK) {
-    case SDS_TYPE_8: return SDS_HDR(8, s)->len;
-    case SDS_TYPE_16: return SDS_HDR(16, s)->len;
-    case SDS_TYPE_32: return SDS_HDR(32, s)->len;
-    default: return SDS_HDR(64, s)->len;
+/* A number of the header, 1 << width bytes at p. */
+static inline size_t sdsReadNumber(const char *p, unsigned width) {
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
+    switch (width) {
+    case SDS_WIDTH_1: return (uint8_t)*p;
+    case SDS_WIDTH_2: return memcpy(&two, p, sizeof(two)), two;
+    case SDS_WIDTH_4: return memcpy(&four, p, sizeof(four)), four;
+    default: return memcpy(&eight, p, sizeof(eight)), eight;
     }
+}
+static inline unsigned sdsWidth(const char *s) {
+    return (unsigned char)s[-1];
+}
+static inline size_t sdslen(const char *s) {
+    return sdsReadNumber(s - 1 - (2u << sdsWidth(s)), sdsWidth(s));
 }
 static inline struct str sdsview(const char *s) {
     return (struct str){s, sdslen(s)};

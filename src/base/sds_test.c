@@ -38,13 +38,13 @@ static void headersAtTheirBorders(void **state) {
     (void)state;
     static const struct {
         size_t len;
-        int type;
-    } cases[] = {{0, SDS_TYPE_8},    {1, SDS_TYPE_8},      {255, SDS_TYPE_8},
-                 {256, SDS_TYPE_16}, {65535, SDS_TYPE_16}, {65536, SDS_TYPE_32}};
+        unsigned width;
+    } cases[] = {{0, SDS_WIDTH_1},   {1, SDS_WIDTH_1},     {255, SDS_WIDTH_1},
+                 {256, SDS_WIDTH_2}, {65535, SDS_WIDTH_2}, {65536, SDS_WIDTH_4}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         sds s = sdsnewlen(NULL, cases[i].len);
         assert_int_equal(sdslen(s), cases[i].len);
-        assert_int_equal(s[-1] & SDS_TYPE_MASK, cases[i].type);
+        assert_int_equal(sdsWidth(s), cases[i].width);
         assert_int_equal(s[cases[i].len], '\0');
         memset(s, 'x', cases[i].len);
         assert_true(sdsAllocSize(s) > cases[i].len);
@@ -84,7 +84,7 @@ static void roomAndShrinking(void **state) {
     checkEq(s, "hello", 5);
     s = sdsShrink(s);
     assert_int_equal(sdsavail(s), 0);
-    assert_int_equal(s[-1] & SDS_TYPE_MASK, SDS_TYPE_8);
+    assert_int_equal(sdsWidth(s), SDS_WIDTH_1);
     assert_true(sdsAllocSize(s) < 64);
     checkText(s, "hello");
 }

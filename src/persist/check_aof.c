@@ -164,8 +164,8 @@ static enum outcome cutToTime(struct checked *c, bool last) {
     if (!last) {
         printf(
             "Failed to truncate AOF %s to timestamp %lld to offset %lld because it is not the last file.\n"
-            "If you insist, please delete all files after this file according to the manifest file and delete "
-            "the corresponding records in the manifest file manually. Then re-run valkey-check-aof.\n",
+            "What was written later stands in other files: take them and their lines out of the manifest, if "
+            "they may be lost, and run this again.\n",
             c->name, (long long)c->cut_time, (long long)c->cut_at);
         return AOF_IS_BAD;
     }

@@ -41,6 +41,7 @@ struct cliLink {
     struct connection *conn;
     sds in; /* bytes read; the reply handed out last is at its start */
     size_t used;
+    sds out; /* requests queued */
 };
 
 struct cli {
@@ -118,6 +119,8 @@ enum cliRead {
 };
 bool cliSend(struct cli *c, int argc, const sds *argv);
 bool cliSendWords(struct cli *c, int argc, const struct str *argv);
+/* Goes out with the next request that is sent, or when a reply is waited for: many in one write. */
+void cliQueueWords(struct cli *c, int argc, const struct str *argv);
 /* Bytes as they are; false when the connection broke. */
 bool cliSendBytes(struct cli *c, const char *p, size_t len);
 /* The next reply, whatever it is. It is valid until the next call; free its children with respReplyFree. */

@@ -17,6 +17,7 @@
 #define HOT_KEYS    16
 #define MAX_TYPES   32
 #define PAUSE_EVERY 100 /* keys */
+#define STEP_KEYS   500 /* that a step of SCAN shall find, unless --count says otherwise */
 
 struct typeSample {
     sds name;
@@ -82,7 +83,7 @@ static sds quoted(const sds key) {
 static void askTypes(struct walk *w, sds *keys, int count, struct typeSample **types) {
     for (int i = 0; i < count; i++) {
         struct str words[] = {STR("TYPE"), sdsview(keys[i])};
-        cliSendWords(w->cli, 2, words);
+        cliQueueWords(w->cli, 2, words);
     }
     for (int i = 0; i < count; i++) {
         struct respReply reply;
@@ -93,22 +94,22 @@ static void askTypes(struct walk *w, sds *keys, int count, struct typeSample **t
     }
 }
 
-static bool sendSizeQuestion(struct walk *w, const sds key, const struct typeSample *type) {
+static bool queueSizeQuestion(struct walk *w, const sds key, const struct typeSample *type) {
     char number[LONG_STR_SIZE];
     if (!type || (w->cli->mode == CLI_BIGKEYS && !type->size_command)) return false;
     if (w->cli->mode == CLI_BIGKEYS) {
         struct str words[] = {strOf(type->size_command), sdsview(key)};
-        return cliSendWords(w->cli, 2, words), true;
+        return cliQueueWords(w->cli, 2, words), true;
     }
     struct str words[] = {STR("MEMORY"), STR("USAGE"), sdsview(key), STR("SAMPLES"), STR("0")};
     bool samples = w->cli->memory_samples >= 0;
     if (samples) words[4] = strN(number, ll2string(number, w->cli->memory_samples));
-    return cliSendWords(w->cli, samples ? 5 : 3, words), true;
+    return cliQueueWords(w->cli, samples ? 5 : 3, words), true;
 }
 
 /* -1 where there is none: another client deleted the key or gave it another type. */
 static void askSizes(struct walk *w, sds *keys, int count, struct typeSample **types, int64_t *sizes) {
-    for (int i = 0; i < count; i++) sizes[i] = sendSizeQuestion(w, keys[i], types[i]) ? 0 : -1;
+    for (int i = 0; i < count; i++) sizes[i] = queueSizeQuestion(w, keys[i], types[i]) ? 0 : -1;
     for (int i = 0; i < count; i++) {
         struct respReply reply;
         if (sizes[i] < 0) continue;
@@ -172,7 +173,7 @@ static void noteUse(struct walk *w, const sds key, int64_t counter) {
 static void sampleUse(struct walk *w, sds *keys, int count) {
     for (int i = 0; i < count; i++) {
         struct str words[] = {STR("OBJECT"), STR("FREQ"), sdsview(keys[i])};
-        cliSendWords(w->cli, 3, words);
+        cliQueueWords(w->cli, 3, words);
     }
     for (int i = 0; i < count; i++) {
         struct respReply reply;
@@ -261,6 +262,7 @@ int cliSampleKeys(struct cli *c) {
     for (size_t i = 0; i < sizeof(known_types) / sizeof(known_types[0]); i++)
         addType(&w, strOf(known_types[i].name));
     signal(SIGINT, onInterrupt);
+    if (!c->scan_count) c->scan_count = c->interval_us ? PAUSE_EVERY : STEP_KEYS;
     printf("\n# Looking at all keys for the %s ones. With -i 0.1 there is a pause\n"
            "# of 0.1 seconds after each %d keys, which is seldom needed.\n\n",
            c->mode == CLI_HOTKEYS ? "most used" : "biggest", PAUSE_EVERY);

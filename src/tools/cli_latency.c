@@ -77,62 +77,58 @@ int cliLatency(struct cli *c) {
 
 /* ---- --latency-dist ---- */
 
-/* A column counts the samples up to its time and above that of the column before it. */
-static const struct {
-    int64_t max_us;
-    char mark;
-} columns[] = {
-    {10, '.'},        {125, '-'},     {250, '*'},     {500, '#'},      {1000, '1'},     {2000, '2'},
-    {3000, '3'},      {4000, '4'},    {5000, '5'},    {6000, '6'},     {7000, '7'},     {8000, '8'},
-    {9000, '9'},      {10000, 'A'},   {20000, 'B'},   {30000, 'C'},    {40000, 'D'},    {50000, 'E'},
-    {100000, 'F'},    {200000, 'G'},  {300000, 'H'},  {400000, 'I'},   {500000, 'J'},   {1000000, 'K'},
-    {2000000, 'L'},   {4000000, 'M'}, {8000000, 'N'}, {16000000, 'O'}, {30000000, 'P'}, {60000000, 'Q'},
-    {INT64_MAX, '?'},
-};
-#define COLUMNS (int)(sizeof(columns) / sizeof(columns[0]))
+/* A column for each doubling of the time (a millisecond being 1,024 us), from up to 16 microseconds to more
+ * than half a minute. A cell tells how many tenths of the samples fell into it, as a digit and as a colour
+ * from blue to red. */
+#define FIRST_LOG_US 4
+#define COLUMNS      23
+#define CELL_WIDTH   3
+#define LABEL_EVERY  3 /* columns */
 
-/* Of the 256 that terminals know: greys, then yellow, then red. */
-static const int colours[] = {0,   233, 234, 235, 237, 239, 241, 243, 245, 247,
-                              144, 143, 142, 184, 226, 214, 208, 202, 196};
-#define COLOURS (int)(sizeof(colours) / sizeof(colours[0]))
+static const int heat[] = {17,  18,  25,  31,  37, 71,
+                           142, 178, 208, 202, 196}; /* of the 256 that terminals know */
 
-static void printLegend(void) {
-    printf("---------------------------------------------\n"
-           "one column for the round trips up to its time\n"
-           ". - * #          .01 .125 .25 .5 milliseconds\n"
-           "1,2,3,...,9      1 to 9 milliseconds\n"
-           "A,B,C,D,E        10,20,30,40,50 milliseconds\n"
-           "F,G,H,I,J        .1,.2,.3,.4,.5 seconds\n"
-           "K,L,M,N,O,P,Q,?  1,2,4,8,16,30,60,>60 seconds\n"
-           "From 0 to 100%%: ");
-    for (int i = 0; i < COLOURS; i++) printf("\033[48;5;%dm ", colours[i]);
-    printf("\033[0m\n---------------------------------------------\n");
+static int columnOf(int64_t us) {
+    int column = 0;
+    while (column < COLUMNS - 1 && us > (int64_t)1 << (FIRST_LOG_US + column)) column++;
+    return column;
+}
+
+/* The upper ends of the columns below them. */
+static void printAxis(void) {
+    static const char *const units[] = {"us", "ms", "s"};
+    for (int i = 0; i < COLUMNS - 1; i += LABEL_EVERY) {
+        int log = FIRST_LOG_US + i, unit = log / 10;
+        char label[16];
+        snprintf(label, sizeof(label), "<=%d%s", 1 << log % 10, units[unit]);
+        printf("%-*s", LABEL_EVERY * CELL_WIDTH, label);
+    }
+    printf("more\n");
 }
 
 static void printSpectrum(const int64_t *counts, int64_t total) {
-    printf("\033[38;5;0m");
     for (int i = 0; i < COLUMNS; i++) {
-        int colour = (int)((counts[i] * (COLOURS - 1) + total - 1) / total); /* what is there is seen */
-        printf("\033[48;5;%dm%c", colours[colour], columns[i].mark);
+        int tenths = (int)(counts[i] * 10 / total);
+        if (!counts[i])
+            printf("%*s", CELL_WIDTH, ".");
+        else
+            printf("\033[48;5;%d;38;5;255m%*d\033[0m", heat[tenths], CELL_WIDTH, tenths);
     }
-    printf("\033[0m\n");
+    printf("\n");
     fflush(stdout);
 }
 
 int cliLatencySpectrum(struct cli *c) {
-    enum { LEGEND_EVERY = 20 };
+    enum { AXIS_EVERY = 20 };
     int64_t interval_us = c->interval_us ? c->interval_us : DIST_DEFAULT_US;
-    for (int line = 0;; line = (line + 1) % LEGEND_EVERY) {
+    for (int line = 0;; line = (line + 1) % AXIS_EVERY) {
         int64_t counts[COLUMNS] = {0}, total = 0, start_us = monotonicUs();
         while (total == 0 || monotonicUs() - start_us < interval_us) {
-            int64_t us = pingUs(c);
-            int i = 0;
-            while (us > columns[i].max_us) i++;
-            counts[i]++;
+            counts[columnOf(pingUs(c))]++;
             total++;
             usleep(SAMPLE_GAP_US);
         }
-        if (line == 0) printLegend();
+        if (line == 0) printAxis();
         printSpectrum(counts, total);
     }
 }

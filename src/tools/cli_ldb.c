@@ -12,24 +12,26 @@
 #include "base/zmalloc.h"
 #include "tools/cli.h"
 
-static const char intro[] = "Lua debugging session started, please use:\n"
-                            "quit    -- End the session.\n"
-                            "restart -- Restart the script in debug mode again.\n"
-                            "help    -- Show Lua script debugging commands.\n\n";
+static const char intro[] =
+    "The script is stopped before its first line. Type step or continue to run it, help for what\n"
+    "else the debugger knows, restart to begin again with the file as it is now, quit to leave.\n\n";
 
-/* On a terminal lines are told apart by colour, after what they begin with. */
-static void printLine(struct str line) {
+/* On a terminal: what is about to run stands out, what went wrong is red, what the debugger itself says is
+ * faint. */
+static const char *styleOf(struct str line) {
     static const struct {
-        const char *start;
-        int colour;
-    } kinds[] = {{"->", 33},      {"<value>", 35}, {"<redis>", 32}, {"<reply>", 36},
-                 {"<error>", 31}, {"<hint>", 36},  {"<debug>", 34}, {"", 37}};
-    int i = 0;
-    while (strncmp(line.ptr, kinds[i].start, strlen(kinds[i].start)) != 0) i++;
-    if (isatty(STDOUT_FILENO))
-        printf("\033[0;%d;49m%.*s\033[0m\n", kinds[i].colour, (int)line.len, line.ptr);
-    else
-        printf("%.*s\n", (int)line.len, line.ptr);
+        const char *start, *style;
+    } styles[] = {{"->", "1"}, {"<error>", "31"}, {"<hint>", "2"}, {"<debug>", "2"}};
+    for (size_t i = 0; i < sizeof(styles) / sizeof(styles[0]); i++)
+        if (strncmp(line.ptr, styles[i].start, strlen(styles[i].start)) == 0) return styles[i].style;
+    return NULL;
+}
+
+static void printLine(struct str line) {
+    const char *style = isatty(STDOUT_FILENO) ? styleOf(line) : NULL;
+    if (style) printf("\033[%sm", style);
+    fwrite(line.ptr, 1, line.len, stdout);
+    fputs(style ? "\033[0m\n" : "\n", stdout);
 }
 
 /* False: it was the last answer of the session. */

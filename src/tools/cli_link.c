@@ -164,22 +164,35 @@ bool cliConnect(struct cli *c) {
 void cliDisconnect(struct cli *c) {
     if (c->link.conn) connClose(c->link.conn);
     sdsfree(c->link.in);
+    sdsfree(c->link.out);
     c->link = (struct cliLink){.fd = -1};
     c->in_multi = false;
     c->docs_tried = false;
     c->subscriptions = 0;
 }
 
-bool cliSendWords(struct cli *c, int argc, const struct str *argv) {
-    sds out = sdscatprintf(sdsempty(), "*%d\r\n", argc);
+void cliQueueWords(struct cli *c, int argc, const struct str *argv) {
+    sds *out = &c->link.out;
+    if (!*out) *out = sdsempty();
+    *out = sdscatprintf(*out, "*%d\r\n", argc);
     for (int i = 0; i < argc; i++) {
-        out = sdscatprintf(out, "$%zu\r\n", argv[i].len);
-        out = sdscatstr(out, argv[i]);
-        out = sdscat(out, "\r\n");
+        *out = sdscatprintf(*out, "$%zu\r\n", argv[i].len);
+        *out = sdscatstr(*out, argv[i]);
+        *out = sdscatlen(*out, "\r\n", 2);
     }
+}
+
+static bool sendQueued(struct cli *c) {
+    sds out = c->link.out;
+    if (!out || !sdslen(out)) return true;
     bool sent = cliSendBytes(c, out, sdslen(out));
-    sdsfree(out);
+    sdssetlen(out, 0);
     return sent;
+}
+
+bool cliSendWords(struct cli *c, int argc, const struct str *argv) {
+    cliQueueWords(c, argc, argv);
+    return sendQueued(c);
 }
 
 bool cliSend(struct cli *c, int argc, const sds *argv) {
@@ -193,6 +206,7 @@ bool cliSend(struct cli *c, int argc, const sds *argv) {
 static enum cliRead readReply(struct cli *c, struct respReply *reply, bool or_key) {
     struct cliLink *l = &c->link;
     dropUsed(l);
+    if (!sendQueued(c)) return cli_interrupted ? CLI_READ_INTERRUPTED : CLI_READ_LOST;
     for (;;) {
         int64_t size = sdslen(l->in) ? respReadReply(l->in, sdslen(l->in), reply) : 0;
         if (size < 0) return CLI_READ_GARBLED;
