@@ -206,8 +206,14 @@ static bool connectDone(int fd, int64_t timeout_ms) {
     return error == 0;
 }
 
-static int connectTo(const struct addrinfo *ai, int64_t timeout_ms) {
-    int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, ai->ai_protocol);
+static int connectTo(const struct addrinfo *ai, bool mptcp, int64_t timeout_ms) {
+    int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, fd = -1;
+#ifdef IPPROTO_MPTCP
+    if (mptcp) fd = socket(ai->ai_family, type, IPPROTO_MPTCP);
+#else
+    (void)mptcp;
+#endif
+    if (fd == -1) fd = socket(ai->ai_family, type, ai->ai_protocol);
     if (fd == -1) return -1;
     bool ok = connect(fd, ai->ai_addr, ai->ai_addrlen) == 0 ||
               (errno == EINPROGRESS && connectDone(fd, timeout_ms));
@@ -346,13 +352,17 @@ int netAccept(int listen_fd) {
 }
 
 int netConnect(const char *host, int port, int timeout_ms, char *err, size_t errlen) {
+    return netConnectBy((struct netWay){0}, host, port, timeout_ms, err, errlen);
+}
+
+int netConnectBy(struct netWay way, const char *host, int port, int timeout_ms, char *err, size_t errlen) {
     struct addrinfo *list;
-    if (resolve(host, port, AF_UNSPEC, 0, &list, err, errlen) == -1) return -1;
+    if (resolve(host, port, way.family ? way.family : AF_UNSPEC, 0, &list, err, errlen) == -1) return -1;
     int64_t deadline_ms = monotonicUs() / 1000 + timeout_ms;
     int fd = -1;
     for (struct addrinfo *ai = list; ai && fd == -1; ai = ai->ai_next) {
         int64_t left_ms = deadline_ms - monotonicUs() / 1000;
-        fd = connectTo(ai, timeout_ms <= 0 ? -1 : left_ms < 0 ? 0 : left_ms);
+        fd = connectTo(ai, way.mptcp, timeout_ms <= 0 ? -1 : left_ms < 0 ? 0 : left_ms);
     }
     if (fd == -1) failed(err, errlen, "");
     int saved = errno;

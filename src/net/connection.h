@@ -83,5 +83,11 @@ int netListenUnix(const char *path, unsigned perm, int backlog, char *err,
 int netAccept(int listen_fd);     /* non-blocking, close-on-exec; -1 and errno (EAGAIN: none waiting) */
 /* Blocking connect with time-out, for tools and links. */
 int netConnect(const char *host, int port, int timeout_ms, char *err, size_t errlen);
+/* The same with wishes, as `{0}` for none. MPTCP becomes plain TCP where the kernel or the peer lacks it. */
+struct netWay {
+    int family; /* AF_INET, AF_INET6; 0: either */
+    bool mptcp;
+};
+int netConnectBy(struct netWay way, const char *host, int port, int timeout_ms, char *err, size_t errlen);
 int netConnectUnix(const char *path, char *err, size_t errlen);
 bool netSetNonBlock(int fd, bool on);

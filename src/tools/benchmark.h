@@ -30,7 +30,9 @@ struct benchOptions {
     int db;
     int clients, threads, pipeline, data_size, rounds;
     int64_t requests;
-    int64_t range; /* of __rand_int__; -1: it stays as it is */
+    int64_t range;                /* of __rand_int__; -1: it stays as it is */
+    int functions, function_keys; /* of the tests function_load and fcall */
+    bool mptcp;
     uint64_t seed;
     bool quiet, csv, loop, show_errors;
     bool keepalive, tracking, resp3, idle, sequential;
@@ -58,13 +60,18 @@ struct connection *benchConnect(const struct benchOptions *o, const struct bench
 bool benchServerCpu(const struct benchOptions *o, const struct benchServer *server, double *seconds,
                     sds *err);
 
+/* One command, once. False and *err: it was refused. */
+bool benchServerDo(const struct benchOptions *o, const struct benchServer *server, int argc,
+                   const char *const *argv, sds *err);
+
 /* The value of a directive, or NULL when the server does not tell. */
 sds benchServerConfig(const struct benchOptions *o, const struct benchServer *server, const char *name);
 
 /* ---- A command, ready to be sent many times ---- */
 
 struct benchRequest {
-    sds one; /* the bytes of one command */
+    sds one;      /* the bytes of one command, or of a sequence */
+    int commands; /* in it: so many replies come */
     struct benchSlot {
         uint32_t offset; /* of the digits */
         int shared;      /* 1..9: __rand_1st__ ... have one value in all of a command; 0: __rand_int__ */
@@ -83,7 +90,11 @@ struct benchNumbers {
     _Atomic int64_t *next; /* BENCH_SHARED counters that all threads share; NULL: random */
 };
 
-/* Arguments may contain __rand_int__, __rand_1st__ ... and __data__. */
+/* Arguments may contain __rand_int__, __rand_1st__ ... and __data__. An argument ";" ends a command and
+ * begins the next one, which is sent N times if a number stands in front. NULL and *why: an empty or endless
+ * one. */
+struct benchRequest *benchRequestCreateSequence(const struct benchOptions *o, int argc,
+                                                const char *const *argv, const char **why);
 struct benchRequest *benchRequestCreate(const struct benchOptions *o, int argc, const char *const *argv);
 struct benchRequest *benchRequestInline(const char *line);
 void benchRequestFree(struct benchRequest *r);
@@ -118,7 +129,11 @@ static inline double benchRps(const struct benchResult *r) {
 struct benchTest {
     sds title;
     struct benchRequest *request;
+    sds library; /* of functions, that the server has to load before; NULL: none */
 };
+/* What the test needs to be there. False and *err when the server refuses. */
+bool benchPrepare(const struct benchOptions *o, const struct benchServer *server,
+                  const struct benchTest *test, sds *err);
 /* The tests that the options ask for; exits when a name is unknown. */
 struct benchTest *benchTestsCreate(const struct benchOptions *o, int *count);
 void benchTestsFree(struct benchTest *tests, int count);

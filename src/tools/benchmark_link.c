@@ -104,15 +104,17 @@ static bool handshake(const struct benchOptions *o, struct connection *conn, sds
 
 struct connection *benchConnect(const struct benchOptions *o, const struct benchServer *server, sds *err) {
     char reason[256] = "";
-    int fd = server->host ? netConnect(server->host, server->port, CONNECT_TIMEOUT_MS, reason, sizeof(reason))
+    int fd = server->host ? netConnectBy((struct netWay){.mptcp = o->mptcp}, server->host, server->port,
+                                         CONNECT_TIMEOUT_MS, reason, sizeof(reason))
                           : netConnectUnix(server->socket, reason, sizeof(reason));
     sds tls_reason = NULL;
     struct connection *conn = fd == -1 ? NULL : toolConnection(&o->tls, fd, CONNECT_TIMEOUT_MS, &tls_reason);
     if (conn == NULL) {
         const char *why = tls_reason ? tls_reason : reason;
-        *err = server->host ? sdscatprintf(sdsempty(), "Could not connect to %s:%d: %s", server->host,
-                                           server->port, why)
-                            : sdscatprintf(sdsempty(), "Could not connect to %s: %s", server->socket, why);
+        *err = server->host
+                   ? sdscatprintf(sdsempty(), "Could not connect to server at %s:%d: %s", server->host,
+                                  server->port, why)
+                   : sdscatprintf(sdsempty(), "Could not connect to server at %s: %s", server->socket, why);
         sdsfree(tls_reason);
         return NULL;
     }
@@ -142,6 +144,15 @@ bool benchServerCpu(const struct benchOptions *o, const struct benchServer *serv
     *seconds = user + sys;
     if (!found) fail(err, "INFO has no used_cpu_user and used_cpu_sys");
     return found;
+}
+
+bool benchServerDo(const struct benchOptions *o, const struct benchServer *server, int argc,
+                   const char *const *argv, sds *err) {
+    struct connection *conn = benchConnect(o, server, err);
+    if (conn == NULL) return false;
+    bool ok = callOk(conn, argc, argv, err);
+    connClose(conn);
+    return ok;
 }
 
 sds benchServerConfig(const struct benchOptions *o, const struct benchServer *server, const char *name) {

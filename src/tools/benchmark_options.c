@@ -14,6 +14,8 @@
 #include "base/random.h"
 #include "base/zmalloc.h"
 
+#define DEFAULT_REQUESTS 100000
+
 static const char usage_start[] =
     "valkey-benchmark - put load on a Valkey server and measure it\n"
     "\n"
@@ -23,6 +25,8 @@ static const char usage_start[] =
     "In the arguments of a command, __rand_int__ becomes a random number (see -r), another one\n"
     "each time; __rand_1st__, __rand_2nd__ ... __rand_9th__ one that is the same wherever it stands\n"
     "in one command; and __data__ a value of -d bytes. -- ends the options.\n"
+    "Several commands, separated by ';', are sent one after the other; a number in front of one\n"
+    "of them says how often.\n"
     "\n"
     "Server\n"
     "  -h HOST            host name or address (127.0.0.1)\n"
@@ -32,6 +36,7 @@ static const char usage_start[] =
     "  --user NAME        ... as this user; needs -a\n"
     "  -u URI             valkey://[user[:password]@]host[:port][/db], also redis://;\n"
     "                     valkeys:// and rediss:// for TLS\n"
+    "  --mptcp            by several paths at once, where both sides know MPTCP\n"
     "  --dbnum N          work in database N (0)\n"
     "\n";
 
@@ -48,11 +53,14 @@ static const char usage_end[] =
     "  -P N               commands sent together before waiting for replies (1)\n"
     "  -t NAMES           tests of the suite to run, separated by commas: ping (ping_inline,\n"
     "                     ping_mbulk), set, get, incr, lpush, rpush, lpop, rpop, sadd, hset, spop,\n"
-    "                     zadd, zpopmin, lrange (lrange_100, _300, _500, _600), mset, mget, xadd\n"
+    "                     zadd, zpopmin, lrange (lrange_100, _300, _500, _600), mset, mget, xadd,\n"
+    "                     function_load, fcall\n"
+    "  --num-functions N  functions in the library that function_load loads (10)\n"
+    "  --num-keys-in-fcall N  keys that fcall passes on (1)\n"
     "  --threads N        client threads (1)\n"
     "  --sequential       numbers are counted up instead of drawn\n"
     "  --rps N            not more than N commands a second; 0 is no limit (0)\n"
-    "  --duration N       each test takes N seconds, whatever -n says\n"
+    "  --duration N       each test takes N seconds, instead of -n commands\n"
     "  --warmup N         before each test, N seconds of it are not measured\n"
     "  -x                 the last argument of the command is read from standard input\n"
     "  -I                 only connect the clients, and wait\n"
@@ -208,8 +216,10 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
                                .data_size = 3,
                                .rounds = 5,
                                .precision = 3,
+                               .functions = 10,
+                               .function_keys = 1,
                                .range = -1,
-                               .requests = 100000};
+                               .requests = -1};
     o->servers[0] = (struct benchServer){.host = "127.0.0.1", .port = 6379};
     o->password = getenv("VALKEYCLI_AUTH") ? getenv("VALKEYCLI_AUTH") : getenv("REDISCLI_AUTH");
     const struct option options[] = {
@@ -248,6 +258,9 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
         {"--warmup", NUMBER, &o->warmup_s, 0, 1000000},
         {"--precision", NUMBER, &o->precision, 0, 9},
         {"--show-server-errors", FLAG, &o->show_errors, 0, 0},
+        {"--num-functions", NUMBER, &o->functions, 1, 100000},
+        {"--num-keys-in-fcall", NUMBER, &o->function_keys, 1, 100000},
+        {"--mptcp", FLAG, &o->mptcp, 0, 0},
         {"--cluster", NOT_HERE, NULL, 0, 0},
         {"-l", FLAG, &o->loop, 0, 0},
         {"-q", FLAG, &o->quiet, 0, 0},
@@ -262,6 +275,8 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
         {NULL, FLAG, NULL, 0, 0},
     };
     parseWords(o, options, argc, argv);
+    if (o->requests > 0 && o->duration_s) complain("One of the two says when to end: -n and", "--duration");
+    if (o->requests < 0) o->requests = DEFAULT_REQUESTS;
     if (o->servers[0].socket) o->servers[0].host = NULL;
     if (o->threads > o->clients) o->threads = o->clients;
     o->seed = seed >= 0 ? (uint64_t)seed : randomU64();

@@ -136,5 +136,5 @@ void benchPrintResult(const struct benchOptions *o, const char *title, const str
 void benchPrintFailure(const struct benchOptions *o, const char *title, const struct benchResult *r) {
     endProgress(o);
     fflush(stdout);
-    fprintf(stderr, "%s: failed: %s\n", title, r->failure);
+    fprintf(stderr, "Error from server: %s\nThe test %s has ended.\n", r->failure, title);
 }

@@ -10,8 +10,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
+
+#define SEQUENCE_MAX 1000000 /* commands */
 
 static const char data_name[] = "__data__";
 static const char rand_names[BENCH_SHARED][BENCH_DIGITS + 1] = {
@@ -59,15 +62,45 @@ static void writeDigits(char *slot, uint64_t value, unsigned digits) {
     }
 }
 
-struct benchRequest *benchRequestCreate(const struct benchOptions *o, int argc, const char *const *argv) {
-    struct benchRequest *r = zcalloc(1, sizeof(*r));
-    r->one = sdscatprintf(sdsempty(), "*%d\r\n", argc);
+static void addCommand(const struct benchOptions *o, struct benchRequest *r, int argc,
+                       const char *const *argv) {
+    r->one = sdscatprintf(r->one, "*%d\r\n", argc);
     for (int i = 0; i < argc; i++) {
         sds arg = replaceData(argv[i], o->data_size);
         r->one = sdscatprintf(r->one, "$%zu\r\n", sdslen(arg));
         r->one = sdscatlen(r->one, arg, sdslen(arg));
         r->one = sdscat(r->one, "\r\n");
         sdsfree(arg);
+    }
+    r->commands++;
+}
+
+struct benchRequest *benchRequestCreate(const struct benchOptions *o, int argc, const char *const *argv) {
+    struct benchRequest *r = zcalloc(1, sizeof(*r));
+    r->one = sdsempty();
+    addCommand(o, r, argc, argv);
+    if (o->range >= 0) findSlots(r);
+    return r;
+}
+
+struct benchRequest *benchRequestCreateSequence(const struct benchOptions *o, int argc,
+                                                const char *const *argv, const char **why) {
+    struct benchRequest *r = zcalloc(1, sizeof(*r));
+    r->one = sdsempty();
+    for (int i = 0, end; i < argc; i = end + 1) {
+        for (end = i; end < argc && strcmp(argv[end], ";") != 0;) end++;
+        int64_t times = 1;
+        int first = i + (i < end && string2ll(strOf(argv[i]), &times));
+        if (first == end) {
+            *why = "There is an empty command in the sequence.";
+        } else if (times < 1 || times + r->commands > SEQUENCE_MAX) {
+            *why = "The commands of a sequence are repeated too often, or not at all.";
+        } else {
+            while (times--) addCommand(o, r, end - first, argv + first);
+            continue;
+        }
+        benchRequestFree(r);
+        return NULL;
     }
     if (o->range >= 0) findSlots(r);
     return r;
@@ -76,6 +109,7 @@ struct benchRequest *benchRequestCreate(const struct benchOptions *o, int argc, 
 struct benchRequest *benchRequestInline(const char *line) {
     struct benchRequest *r = zcalloc(1, sizeof(*r));
     r->one = sdscat(sdsnew(line), "\r\n");
+    r->commands = 1;
     return r;
 }
 

@@ -60,7 +60,7 @@ struct run { /* one call of benchRun */
 struct client {
     struct worker *worker;
     struct connection *conn; /* NULL: none */
-    int batch;               /* commands of the batch under way */
+    int batch;               /* commands of the batch under way: P times those of the request */
     int64_t missing;         /* replies to it still to come */
     int64_t sent_us;
     int64_t due_us; /* with --rps, when the next batch may go; 0: that is not known yet */
@@ -134,7 +134,7 @@ static bool writeBatch(struct client *c, size_t len) {
 /* The moment of the next batch under --rps: batches are due one after the other, over all threads, and what
  * was not used in time is not made up for. */
 static int64_t reserve(struct run *run, int64_t now_us) {
-    int64_t gap_us = (int64_t)run->options->pipeline * 1000000 / run->options->rps;
+    int64_t gap_us = (int64_t)run->options->pipeline * run->request->commands * 1000000 / run->options->rps;
     int64_t due_us = atomic_load(&run->next_due_us), next_us;
     do {
         next_us = (due_us > now_us ? due_us : now_us) + gap_us;
@@ -170,17 +170,18 @@ static bool waitsForItsTurn(struct client *c, int64_t now_us) {
 static void sendNext(struct client *c, int64_t now_us) {
     struct worker *w = c->worker;
     struct run *run = w->run;
-    int pipeline = run->options->pipeline;
+    int each = run->request->commands, copies = run->options->pipeline;
     if (waitsForItsTurn(c, now_us)) return;
     c->measured = atomic_load_explicit(&run->measuring, memory_order_relaxed);
-    int64_t left = pipeline; /* a warm-up has no end of its own */
-    if (c->measured) left = atomic_fetch_sub_explicit(&run->to_send, pipeline, memory_order_relaxed);
+    int64_t left = (int64_t)copies * each; /* a warm-up has no end of its own */
+    if (c->measured) left = atomic_fetch_sub_explicit(&run->to_send, left, memory_order_relaxed);
     if (left <= 0 || atomic_load_explicit(&run->stop, memory_order_relaxed)) return clientDone(c);
-    c->batch = left < pipeline ? (int)left : pipeline;
+    if (left < (int64_t)copies * each) copies = (int)((left + each - 1) / each);
+    c->batch = copies * each;
     c->missing = c->batch;
     c->sent_us = now_us;
-    if (run->request->slot_count) benchRequestPatch(run->request, w->requests, c->batch, &w->numbers);
-    if (!writeBatch(c, sdslen(run->request->one) * (size_t)c->batch)) clientFail(c, strerror(errno));
+    if (run->request->slot_count) benchRequestPatch(run->request, w->requests, copies, &w->numbers);
+    if (!writeBatch(c, sdslen(run->request->one) * (size_t)copies)) clientFail(c, strerror(errno));
 }
 
 /* With -e errors are shown, one per second and thread, and the run goes on; else the first one ends it. */

@@ -17,33 +17,69 @@
 #define PAIR    KEY, "__data__"
 #define MAXARGS 21
 
+/* ---- Functions: foo1, foo2 ..., which return their first key ---- */
+
+static sds libraryOf(int functions) {
+    sds code = sdsnew("#!lua name=benchlib\n");
+    for (int i = functions; i >= 1; i--)
+        code = sdscatprintf(code,
+                            "redis.register_function('foo%d', function(keys, args) return keys[1] end)\n", i);
+    return code;
+}
+
+static struct benchTest loadTestCreate(const struct benchOptions *o, const char *title) {
+    sds code = libraryOf(o->functions);
+    const char *argv[] = {"FUNCTION", "LOAD", "REPLACE", code};
+    struct benchTest test = {sdsnew(title), benchRequestCreate(o, 4, argv), NULL};
+    sdsfree(code);
+    return test;
+}
+
+static struct benchTest callTestCreate(const struct benchOptions *o, const char *title) {
+    int argc = 3 + o->function_keys;
+    sds *argv = zmalloc((size_t)argc * sizeof(argv[0]));
+    argv[0] = sdsnew("FCALL");
+    argv[1] = sdsnew("foo1");
+    argv[2] = sdsfromll(o->function_keys);
+    for (int i = 3; i < argc; i++) argv[i] = sdscatprintf(sdsempty(), "key%d", i - 2);
+    struct benchTest test = {sdsnew(title), benchRequestCreate(o, argc, (const char *const *)argv),
+                             libraryOf(1)};
+    sdsfreesplitres(argv, argc);
+    return test;
+}
+
+/* ---- The suite ---- */
+
 static const struct suiteTest {
     const char *names[2];
     const char *title;
     const char *argv[MAXARGS + 1]; /* NULL terminated; empty: an inline PING */
+    struct benchTest (*create)(const struct benchOptions *o, const char *title); /* NULL: by argv */
 } suite[] = {
-    {{"ping_inline", "ping"}, "PING_INLINE", {NULL}},
-    {{"ping_mbulk", "ping"}, "PING_MBULK", {"PING"}},
-    {{"set"}, "SET", {"SET", PAIR}},
-    {{"get"}, "GET", {"GET", KEY}},
-    {{"incr"}, "INCR", {"INCR", "counter:__rand_int__"}},
-    {{"lpush"}, "LPUSH", {"LPUSH", "mylist", "__data__"}},
-    {{"rpush"}, "RPUSH", {"RPUSH", "mylist", "__data__"}},
-    {{"lpop"}, "LPOP", {"LPOP", "mylist"}},
-    {{"rpop"}, "RPOP", {"RPOP", "mylist"}},
-    {{"sadd"}, "SADD", {"SADD", "myset", ELEMENT}},
-    {{"hset"}, "HSET", {"HSET", "myhash", ELEMENT, "__data__"}},
-    {{"spop"}, "SPOP", {"SPOP", "myset"}},
-    {{"zadd"}, "ZADD", {"ZADD", "myzset", "0", ELEMENT}},
-    {{"zpopmin"}, "ZPOPMIN", {"ZPOPMIN", "myzset"}},
-    {{"lrange*"}, "LPUSH (needed to benchmark LRANGE)", {"LPUSH", "mylist", "__data__"}},
-    {{"lrange_100", "lrange"}, "LRANGE_100 (first 100 elements)", {"LRANGE", "mylist", "0", "99"}},
-    {{"lrange_300", "lrange"}, "LRANGE_300 (first 300 elements)", {"LRANGE", "mylist", "0", "299"}},
-    {{"lrange_500", "lrange"}, "LRANGE_500 (first 500 elements)", {"LRANGE", "mylist", "0", "499"}},
-    {{"lrange_600", "lrange"}, "LRANGE_600 (first 600 elements)", {"LRANGE", "mylist", "0", "599"}},
-    {{"mset"}, "MSET (10 keys)", {"MSET", PAIR, PAIR, PAIR, PAIR, PAIR, PAIR, PAIR, PAIR, PAIR, PAIR}},
-    {{"mget"}, "MGET (10 keys)", {"MGET", KEY, KEY, KEY, KEY, KEY, KEY, KEY, KEY, KEY, KEY}},
-    {{"xadd"}, "XADD", {"XADD", "mystream", "*", "myfield", "__data__"}},
+    {{"ping_inline", "ping"}, "PING_INLINE", {NULL}, NULL},
+    {{"ping_mbulk", "ping"}, "PING_MBULK", {"PING"}, NULL},
+    {{"set"}, "SET", {"SET", PAIR}, NULL},
+    {{"get"}, "GET", {"GET", KEY}, NULL},
+    {{"incr"}, "INCR", {"INCR", "counter:__rand_int__"}, NULL},
+    {{"lpush"}, "LPUSH", {"LPUSH", "mylist", "__data__"}, NULL},
+    {{"rpush"}, "RPUSH", {"RPUSH", "mylist", "__data__"}, NULL},
+    {{"lpop"}, "LPOP", {"LPOP", "mylist"}, NULL},
+    {{"rpop"}, "RPOP", {"RPOP", "mylist"}, NULL},
+    {{"sadd"}, "SADD", {"SADD", "myset", ELEMENT}, NULL},
+    {{"hset"}, "HSET", {"HSET", "myhash", ELEMENT, "__data__"}, NULL},
+    {{"spop"}, "SPOP", {"SPOP", "myset"}, NULL},
+    {{"zadd"}, "ZADD", {"ZADD", "myzset", "0", ELEMENT}, NULL},
+    {{"zpopmin"}, "ZPOPMIN", {"ZPOPMIN", "myzset"}, NULL},
+    {{"lrange*"}, "LPUSH (needed to benchmark LRANGE)", {"LPUSH", "mylist", "__data__"}, NULL},
+    {{"lrange_100", "lrange"}, "LRANGE_100 (first 100 elements)", {"LRANGE", "mylist", "0", "99"}, NULL},
+    {{"lrange_300", "lrange"}, "LRANGE_300 (first 300 elements)", {"LRANGE", "mylist", "0", "299"}, NULL},
+    {{"lrange_500", "lrange"}, "LRANGE_500 (first 500 elements)", {"LRANGE", "mylist", "0", "499"}, NULL},
+    {{"lrange_600", "lrange"}, "LRANGE_600 (first 600 elements)", {"LRANGE", "mylist", "0", "599"}, NULL},
+    {{"mset"}, "MSET (10 keys)", {"MSET", PAIR, PAIR, PAIR, PAIR, PAIR, PAIR, PAIR, PAIR, PAIR, PAIR}, NULL},
+    {{"mget"}, "MGET (10 keys)", {"MGET", KEY, KEY, KEY, KEY, KEY, KEY, KEY, KEY, KEY, KEY}, NULL},
+    {{"xadd"}, "XADD", {"XADD", "mystream", "*", "myfield", "__data__"}, NULL},
+    {{"function_load"}, "FUNCTION LOAD", {NULL}, loadTestCreate},
+    {{"fcall"}, "FCALL", {NULL}, callTestCreate},
 };
 #define SUITE_COUNT (sizeof(suite) / sizeof(suite[0]))
 
@@ -78,17 +114,29 @@ static void warnUnknown(sds *names, int count) {
     }
 }
 
+bool benchPrepare(const struct benchOptions *o, const struct benchServer *server,
+                  const struct benchTest *test, sds *err) {
+    const char *argv[] = {"FUNCTION", "LOAD", "REPLACE", test->library};
+    return !test->library || benchServerDo(o, server, 4, argv, err);
+}
+
 static struct benchTest suiteTestCreate(const struct benchOptions *o, const struct suiteTest *t) {
+    if (t->create) return t->create(o, t->title);
     int argc = 0;
     while (t->argv[argc]) argc++;
     struct benchRequest *request = argc ? benchRequestCreate(o, argc, t->argv) : benchRequestInline("PING");
-    return (struct benchTest){sdsnew(t->title), request};
+    return (struct benchTest){sdsnew(t->title), request, NULL};
 }
 
 static struct benchTest commandTestCreate(const struct benchOptions *o) {
     sds title = sdsnew(o->argv[0]);
-    for (int i = 1; i < o->argc; i++) title = sdscatprintf(title, " %s", o->argv[i]);
-    return (struct benchTest){title, benchRequestCreate(o, o->argc, (const char *const *)o->argv)};
+    int shown = o->last_from_stdin ? o->argc - 1 : o->argc;
+    for (int i = 1; i < shown; i++) title = sdscatprintf(title, " %s", o->argv[i]);
+    const char *why;
+    struct benchRequest *request = benchRequestCreateSequence(o, o->argc, (const char *const *)o->argv, &why);
+    if (request) return (struct benchTest){title, request, NULL};
+    fprintf(stderr, "%s\n", why);
+    exit(1);
 }
 
 struct benchTest *benchTestsCreate(const struct benchOptions *o, int *count) {
@@ -112,6 +160,7 @@ void benchTestsFree(struct benchTest *tests, int count) {
     for (int i = 0; i < count; i++) {
         sdsfree(tests[i].title);
         benchRequestFree(tests[i].request);
+        sdsfree(tests[i].library);
     }
     zfree(tests);
 }

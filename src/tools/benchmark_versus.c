@@ -41,7 +41,8 @@ static bool measure(const struct benchOptions *o, const struct benchServer *serv
                     const struct benchTest *test, struct samples *s) {
     sds err = NULL;
     double before, after;
-    if (!benchServerCpu(o, server, &before, &err)) goto cpu_failed;
+    if (!benchPrepare(o, server, test, &err)) goto refused;
+    if (!benchServerCpu(o, server, &before, &err)) goto refused;
     struct benchResult r;
     bool ok = benchRun(o, server, test->request, test->title, &r);
     if (r.failure) failed(server, test->title, r.failure);
@@ -50,13 +51,13 @@ static bool measure(const struct benchOptions *o, const struct benchServer *serv
     ok = ok && r.error_replies == 0;
     benchResultFree(&r);
     if (!ok) return false;
-    if (!benchServerCpu(o, server, &after, &err)) goto cpu_failed;
+    if (!benchServerCpu(o, server, &after, &err)) goto refused;
     s->rps[s->count] = rps;
     s->cpu[s->count] = (after - before) / replies * 1e6;
     s->p99_ms[s->count++] = p99_ms;
     return true;
 
-cpu_failed:
+refused:
     failed(server, test->title, err);
     sdsfree(err);
     return false;

@@ -13,10 +13,13 @@
 
 #include "base/version.h"
 #include "base/sds.h"
+#include "net/connection.h"
 #include "net/resp.h"
 #include "tools/tool_tls.h"
 
 enum cliOutput { CLI_TTY, CLI_RAW, CLI_CSV, CLI_JSON, CLI_QUOTED_JSON };
+
+#define CLI_HOT_KEYS_MAX 10000
 
 enum cliMode {
     CLI_COMMANDS, /* what no other mode was asked for: a command, a script, lines, the prompt */
@@ -48,6 +51,7 @@ struct cli {
     /* Where to, and who. */
     sds host, socket; /* socket NULL: TCP */
     int port;
+    struct netWay way;
     sds user, password;
     int db; /* selected, and to be selected again after a reconnect */
     int connect_timeout_ms;
@@ -70,6 +74,7 @@ struct cli {
     /* Of the modes. */
     sds pattern;            /* NULL: all keys */
     int64_t scan_count;     /* 0: as the server likes */
+    int64_t hot_keys;       /* how many --hotkeys shall show */
     int64_t memory_samples; /* -1: as the server likes */
     int64_t pipe_timeout_s; /* 0: wait for ever */
     int64_t intrinsic_s;    /* how long to measure */

@@ -138,7 +138,7 @@ static enum outcome follow(struct cli *c, int argc, const sds *argv) {
     bool monitor = is(argv[0], "monitor"), keys = c->interactive && !monitor;
     if (c->subscriptions == 0) stream = (struct stream){0};
     stream.missing = argc > 1 ? argc - 1 : 1;
-    if (c->output != CLI_RAW && !monitor)
+    if (c->output != CLI_RAW && !monitor && isatty(STDOUT_FILENO))
         printf("Reading messages... (press Ctrl-C to quit%s)\n", keys ? " or any key to type command" : "");
     fflush(stdout);
     for (;;) {

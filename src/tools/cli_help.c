@@ -122,8 +122,10 @@ void cliPreference(struct cli *c, int argc, const sds *argv) {
         c->hints = true;
     else if (set && strcasecmp(argv[1], "nohints") == 0)
         c->hints = false;
+    else if (set)
+        printf("unknown valkey-cli preference '%s'\n", argv[1]);
     else
-        printf("unknown valkey-cli internal command '%s'\n", set ? argv[1] : argv[0]);
+        printf("unknown valkey-cli internal command '%s'\n", argv[0]);
 }
 
 static sds preferencesPath(void) {

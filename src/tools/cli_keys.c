@@ -14,7 +14,6 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 
-#define HOT_KEYS    16
 #define MAX_TYPES   32
 #define PAUSE_EVERY 100 /* keys */
 #define STEP_KEYS   500 /* that a step of SCAN shall find, unless --count says otherwise */
@@ -36,7 +35,7 @@ struct walk {
     int64_t all, sampled, key_bytes;
     struct typeSample types[MAX_TYPES];
     int types_count;
-    struct hotKey hot[HOT_KEYS + 1]; /* the most used first, and room for one more */
+    struct hotKey *hot; /* the most used first; room for one more than are shown */
     int hot_count;
 };
 
@@ -156,11 +155,11 @@ static void sampleSizes(struct walk *w, sds *keys, int count) {
 static void noteUse(struct walk *w, const sds key, int64_t counter) {
     int at = w->hot_count;
     while (at > 0 && w->hot[at - 1].counter < counter) at--;
-    if (at == HOT_KEYS) return;
+    if (at == w->cli->hot_keys) return;
     memmove(&w->hot[at + 1], &w->hot[at], (size_t)(w->hot_count - at) * sizeof(w->hot[0]));
     w->hot[at] = (struct hotKey){sdsdup(key), counter};
-    if (w->hot_count == HOT_KEYS)
-        sdsfree(w->hot[HOT_KEYS].key);
+    if (w->hot_count == w->cli->hot_keys)
+        sdsfree(w->hot[w->hot_count].key);
     else
         w->hot_count++;
     sds name = quoted(key);
@@ -207,7 +206,7 @@ static void printTotals(const struct walk *w) {
 
 static void printSummary(const struct walk *w) {
     bool hot = w->cli->mode == CLI_HOTKEYS;
-    printf("\n-------- summary -------\n\n");
+    printf("\n-------- Summary --------\n\n");
     if (stop_walk) printf("Interrupted, with %.2f%% of the keys seen.\n", percentSeen(w));
     printf("Sampled %lld keys in the keyspace!\n", (long long)w->sampled);
     if (!hot)
@@ -255,10 +254,12 @@ static void freeWalk(struct walk *w) {
         sdsfree(w->types[i].biggest_key);
     }
     for (int i = 0; i < w->hot_count; i++) sdsfree(w->hot[i].key);
+    zfree(w->hot);
 }
 
 int cliSampleKeys(struct cli *c) {
     struct walk w = {.cli = c, .all = countKeys(c)};
+    w.hot = zmalloc((size_t)(c->hot_keys + 1) * sizeof(w.hot[0]));
     for (size_t i = 0; i < sizeof(known_types) / sizeof(known_types[0]); i++)
         addType(&w, strOf(known_types[i].name));
     signal(SIGINT, onInterrupt);

@@ -96,8 +96,9 @@ bool cliSendBytes(struct cli *c, const char *p, size_t len) {
 
 static bool openLink(struct cli *c, sds *err) {
     char reason[256] = "";
-    int fd = c->socket ? netConnectUnix(c->socket, reason, sizeof(reason))
-                       : netConnect(c->host, c->port, c->connect_timeout_ms, reason, sizeof(reason));
+    int fd = c->socket
+                 ? netConnectUnix(c->socket, reason, sizeof(reason))
+                 : netConnectBy(c->way, c->host, c->port, c->connect_timeout_ms, reason, sizeof(reason));
     if (fd == -1) {
         *err = sdsnew(reason);
         return false;

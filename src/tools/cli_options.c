@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/num.h"
@@ -23,6 +24,7 @@ enum kind {
     MODE,
     MODE_TEXT, /* with a text, a number */
     MODE_NUMBER,
+    FAMILY,
     SHOW_PUSHES,
     QUOTED,
     NOT_HERE, /* what users may look for; `to` says what it is */
@@ -99,6 +101,11 @@ static void apply(struct cli *c, const struct option *opt, const char *value) {
         cliSetText(opt->to, sdsnew(value));
         c->mode = (enum cliMode)opt->value;
         break;
+    case FAMILY:
+        if (c->way.family && c->way.family != opt->value)
+            cliFail("%s", "Options -4 and -6 are mutually exclusive.");
+        c->way.family = opt->value;
+        break;
     case MODE: c->mode = (enum cliMode)opt->value; break;
     case SHOW_PUSHES: c->show_pushes = yesOrNo(value); break;
     case QUOTED: cliSetText(opt->to, unquoted(value)); break;
@@ -117,8 +124,8 @@ static const struct option *findOption(const struct option *options, const char 
 }
 
 static bool takesValue(const struct option *opt) {
-    return opt->kind != FLAG && opt->kind != OUTPUT && opt->kind != PROTOCOL && opt->kind != MODE &&
-           opt->kind != NOT_HERE && opt->kind != HELP && opt->kind != VERSION;
+    return opt->kind != FLAG && opt->kind != OUTPUT && opt->kind != PROTOCOL && opt->kind != FAMILY &&
+           opt->kind != MODE && opt->kind != NOT_HERE && opt->kind != HELP && opt->kind != VERSION;
 }
 
 static int parseWords(struct cli *c, const struct option *options, int argc, char **argv, bool *unsafe) {
@@ -145,6 +152,8 @@ static void checkCombination(const struct cli *c) {
         cliFail("%s", "--intrinsic-latency needs at least one second.");
     if (c->mode == CLI_MEMKEYS && c->memory_samples < -1)
         cliFail("%s", "--memkeys-samples needs a number that is not negative.");
+    if (c->mode == CLI_HOTKEYS && (c->hot_keys < 1 || c->hot_keys > CLI_HOT_KEYS_MAX))
+        cliFail("%s", "--hotkeys-count needs a number from 1 to 10000.");
     if (c->scan_count < 0) cliFail("%s", "--count needs a positive number.");
 }
 
@@ -156,6 +165,7 @@ static void setDefaults(struct cli *c) {
                       .show_pushes = tty,
                       .hints = true,
                       .memory_samples = -1,
+                      .hot_keys = 16,
                       .pipe_timeout_s = 30};
     c->link.fd = -1;
     c->host = sdsnew("127.0.0.1");
@@ -170,6 +180,9 @@ int cliParseOptions(struct cli *c, int argc, char **argv) {
     const struct option options[] = {
         {"-h", TEXT, &c->host, 0},
         {"-p", NUMBER, &c->port, 0},
+        {"-4", FAMILY, NULL, AF_INET},
+        {"-6", FAMILY, NULL, AF_INET6},
+        {"--mptcp", FLAG, &c->way.mptcp, 0},
         {"-s", TEXT, &c->socket, 0},
         {"-u", URI, NULL, 0},
         {"-n", NUMBER, &c->db, 0},
@@ -222,6 +235,7 @@ int cliParseOptions(struct cli *c, int argc, char **argv) {
         {"--memkeys", MODE, NULL, CLI_MEMKEYS},
         {"--memkeys-samples", MODE_NUMBER, &c->memory_samples, CLI_MEMKEYS},
         {"--hotkeys", MODE, NULL, CLI_HOTKEYS},
+        {"--hotkeys-count", MODE_NUMBER, &c->hot_keys, CLI_HOTKEYS},
         {"--scan", MODE, NULL, CLI_SCAN},
         {"--pattern", TEXT, &c->pattern, 0},
         {"--quoted-pattern", QUOTED, &c->pattern, 0},

@@ -42,7 +42,8 @@ static bool fill(struct transfer *t) {
     if (n < 0) return errno == EINTR || errno == EAGAIN;
     t->at_end = true;
     t->out = sdscatprintf(t->out, "\r\n*2\r\n$4\r\nECHO\r\n$%d\r\n%.*s\r\n", MARK_SIZE, MARK_SIZE, t->mark);
-    fprintf(stderr, "All data transferred. Waiting for the last reply...\n");
+    printf("All data transferred. Waiting for the last reply...\n");
+    fflush(stdout);
     return true;
 }
 
@@ -117,7 +118,7 @@ int cliPipe(struct cli *c) {
         alive = step(&t);
         showProgress(&t);
     }
-    if (t.done) fprintf(stderr, "Last reply received from server.\n");
+    if (t.done) printf("Last reply received from server.\n");
     if (!alive) {
         fprintf(stderr,
                 t.garbled ? "Error: Protocol error in the reply\n" : "Error: Server closed the connection\n");

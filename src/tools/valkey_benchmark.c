@@ -13,6 +13,12 @@
 /* A test that fails does not keep the others from being run. */
 static bool runTest(const struct benchOptions *o, const struct benchTest *test) {
     struct benchResult result;
+    sds err = NULL;
+    if (!benchPrepare(o, &o->servers[0], test, &err)) {
+        fprintf(stderr, "%s: %s\n", test->title, err);
+        sdsfree(err);
+        return false;
+    }
     bool ended = benchRun(o, &o->servers[0], test->request, test->title, &result);
     if (ended)
         benchPrintResult(o, test->title, &result);
@@ -43,7 +49,7 @@ static bool serversAnswer(const struct benchOptions *o) {
             connClose(conn);
             continue;
         }
-        fprintf(stderr, "%s: %s\n", o->servers[i].label, err);
+        fprintf(stderr, "%s\n", err);
         sdsfree(err);
         return false;
     }

@@ -43,7 +43,8 @@ start_server {} {
         }
         assert_equal [list {*}{PING_INLINE PING_MBULK SET GET INCR LPUSH RPUSH LPOP RPOP SADD HSET SPOP ZADD ZPOPMIN
             {LPUSH (needed to benchmark LRANGE)} {LRANGE_100 (first 100 elements)} {LRANGE_300 (first 300 elements)}
-            {LRANGE_500 (first 500 elements)} {LRANGE_600 (first 600 elements)} {MSET (10 keys)} {MGET (10 keys)} XADD}] \
+            {LRANGE_500 (first 500 elements)} {LRANGE_600 (first 600 elements)} {MSET (10 keys)} {MGET (10 keys)} XADD
+            {FUNCTION LOAD} FCALL}] \
             [list {*}$titles]
     }
 
@@ -101,7 +102,8 @@ start_server {} {
     }
 
     test "-x, --dbnum, -u and -3" {
-        lassign [run_benchmark "from stdin" -x -q -n 5 --dbnum 2 set k] code
+        lassign [run_benchmark "from stdin" -x -q -n 5 --dbnum 2 set k] code out
+        assert_match "set k: *" $out
         assert_equal 0 $code
         r select 2
         assert_equal "from stdin" [r get k]
@@ -115,11 +117,28 @@ start_server {} {
     test "--duration and --warmup" {
         r flushall
         r config resetstat
-        assert_match "incr n: *" [benchmark -q --duration 1 -n 1 incr n]
-        assert_morethan [r get n] 50 ;# far more than -n says
+        assert_match "incr n: *" [benchmark -q --duration 1 incr n]
+        assert_morethan [r get n] 50
         r del n
         benchmark -q --warmup 1 -n 20 incr n
         assert_morethan [r get n] 20
+    }
+
+    test "a sequence of commands, some of them more than once" {
+        r flushall
+        r config resetstat
+        benchmark -q -n 100 -c 2 -P 3 -r 10 -- 2 incr n ";" 3 hset h f __rand_int__
+        assert_equal 40 [r get n]
+        assert_match "*cmdstat_hset:calls=60,*" [r info commandstats]
+        benchmark -q -n 9 -c 1 multi ";" incr n ";" exec
+        assert_equal 43 [r get n]
+    }
+
+    test "functions: function_load and fcall" {
+        r config resetstat
+        assert_match "FUNCTION LOAD: *FCALL: *" [benchmark -q -n 20 -t function_load,fcall --num-functions 3 --num-keys-in-fcall 2]
+        assert_equal {key1 key1} [list [r fcall foo1 2 key1 key2] [r fcall foo1 1 key1]]
+        assert_match "*cmdstat_fcall:calls=22,*" [r info commandstats]
     }
 
     test "--rps holds the load back" {
@@ -133,7 +152,7 @@ start_server {} {
     test "error replies: the first one ends the test, or they are counted" {
         lassign [run_benchmark {} -q -n 100 nosuch] code out err
         assert_equal {1 {}} [list $code $out]
-        assert_match "nosuch: failed: ERR unknown command*" $err
+        assert_match "Error from server: ERR unknown command*" $err
         lassign [run_benchmark {} -q -n 100 --show-server-errors nosuch] code out err
         assert_equal 1 $code
         assert_match "nosuch: *requests per second*" $out
@@ -143,8 +162,8 @@ start_server {} {
     test "no server, bad options, tests that are not there" {
         lassign [run_benchmark {} -p 1 -n 10] code out err
         assert_equal 1 $code
-        assert_match "*Could not connect to *:1: Connection refused*" $err
-        foreach words {--nosuch -n {-n x} {-k 2} --cluster {-u http://x} -x} {
+        assert_match "*Could not connect to server at *:1: Connection refused*" $err
+        foreach words {--nosuch -n {-n x} {-k 2} --cluster {-u http://x} -x {-n 1 --duration 1} {ping ; ; ping} {0 ping}} {
             assert_equal 1 [lindex [run_benchmark {} {*}$words] 0] $words
         }
         lassign [run_benchmark {} -t nosuch,get -n 10 -q] code out err
@@ -177,7 +196,7 @@ start_server {} {
         assert_match "valkey-benchmark *\n" [benchmark --version]
         set help [benchmark --help]
         foreach option {-h -p -s -a --user -u -c -n -d --dbnum -3 --threads --enable-tracking -k -r -P -q --precision
-            --csv -l -t -I --seed --show-server-errors -x --rps --warmup --duration --sequential --help --version} {
+            --csv -l -t -I --seed --show-server-errors -x --rps --mptcp --num-functions --num-keys-in-fcall --warmup --duration --sequential --help --version} {
             assert {[string first " $option" $help] >= 0} $option
         }
     }

@@ -29,6 +29,10 @@ proc cli {args} {
     return $out
 }
 
+proc last_line {text} {
+    return [lindex [split [string trim $text] \n] end]
+}
+
 start_server {} {
     test "raw, labelled, CSV and JSON output" {
         r rpush list a "b c" {}
@@ -49,6 +53,15 @@ start_server {} {
     test "bytes outside of ASCII in JSON" {
         r set k \xc3\xa9
         assert_equal "\"\\\\xc3\\\\xa9\"\n" [cli --quoted-json get k]
+    }
+
+    test "-4 and -6" {
+        assert_equal PONG\n [cli -4 ping]
+        lassign [run_cli {} -6 ping] code out err
+        assert_equal {1 {}} [list $code $out] ;# 127.0.0.1 is no IPv6 address
+        assert_match "Could not connect to Valkey at *" $err
+        assert_equal 1 [lindex [run_cli {} -4 -6 ping] 0]
+        assert_equal PONG\n [cli --mptcp ping]
     }
 
     test "exit codes: an error reply counts with -e only, a missing server always" {
@@ -161,7 +174,7 @@ start_server {} {
         foreach option {-h -p -s -a --user --pass --askpass -u -r -i -n -2 -3 -x -X -d -D -c -e --raw --no-raw
             --quoted-input --csv --json --quoted-json --show-pushes --stat --latency --latency-history --latency-dist
             --lru-test --replica --rdb --functions-rdb --pipe --pipe-timeout --bigkeys --memkeys --memkeys-samples
-            --hotkeys --scan --pattern --quoted-pattern --count --intrinsic-latency --eval --ldb --ldb-sync-mode --verbose
+            --hotkeys --hotkeys-count -4 -6 --mptcp --scan --pattern --quoted-pattern --count --intrinsic-latency --eval --ldb --ldb-sync-mode --verbose
             --no-auth-warning --tls --sni --cacert --cacertdir --insecure --cert --key --tls-ciphers
             --tls-ciphersuites --help --version} {
             assert {[string first " $option" $help] >= 0} $option
@@ -246,17 +259,21 @@ start_server {} {
         r del str
         r set str x
         assert_match "*hot key found with counter: *keyname: \"str\"*" [cli --hotkeys]
+        r mset str2 x str3 x
+        assert_equal 2 [regexp -all {hot key found} [cli --hotkeys-count 2]]
+        assert_equal 1 [lindex [run_cli {} --hotkeys-count 0] 0]
     }
 
     test "--pipe counts replies and errors" {
         need_cli
         lassign [run_cli "SET a 1\r\nNOSUCH\r\nGET a\r\n" --pipe] code out err
-        assert_equal {1 {errors: 1, replies: 3}} [list $code [string trim $out]]
+        assert_equal 1 $code
+        assert_equal "All data transferred. Waiting for the last reply...\nLast reply received from server.\nerrors: 1, replies: 3\n" $out
         assert_match "*ERR unknown command 'NOSUCH'*" $err
         lassign [run_cli "SET a 2" --pipe] code out err
-        assert_equal {0 {errors: 0, replies: 1}} [list $code [string trim $out]]
+        assert_equal {0 {errors: 0, replies: 1}} [list $code [last_line $out]]
         assert_equal 2 [r get a]
-        assert_equal "errors: 0, replies: 0" [string trim [lindex [run_cli {} --pipe] 1]]
+        assert_equal "errors: 0, replies: 0" [last_line [lindex [run_cli {} --pipe] 1]]
     }
 
     test "--pipe with many commands and large replies" {
@@ -267,7 +284,7 @@ start_server {} {
         append input [string repeat "GET big\r\n" 2000]
         assert_equal {0 {errors: 0, replies: 52000}} [apply {{in} {
             lassign [run_cli $in --pipe] code out
-            list $code [string trim $out]
+            list $code [last_line $out]
         }} $input]
         assert_equal x [r get p:49999]
     }
@@ -275,7 +292,7 @@ start_server {} {
     test "--pipe gives up when the last reply does not come" {
         need_cli
         lassign [run_cli "BLPOP nosuchlist 0\r\n" --pipe --pipe-timeout 1] code out err
-        assert_equal {1 {errors: 1, replies: 0}} [list $code [string trim $out]]
+        assert_equal {1 {errors: 1, replies: 0}} [list $code [last_line $out]]
         assert_match "*No replies for 1 seconds: exiting.*" $err
     }
 

@@ -118,6 +118,8 @@ start_server {} {
             see "start end"
             type "\x15:nosuch\r"
             see "unknown valkey-cli internal command ':nosuch'"
+            type ":set nosuch\r"
+            see "unknown valkey-cli preference 'nosuch'"
             leave
         }
     }
