@@ -18,6 +18,7 @@
 #include "core/db.h"
 #include "core/type.h"
 #include "persist/check.h"
+#include "persist/check_rdb_stats.h"
 #include "persist/rdb_file.h"
 
 #define CHECKSUM_SINCE    5                   /* version */
@@ -67,10 +68,6 @@ static const char *const type_names[RDB_TYPES] = {
     "hash-expiring",
 };
 
-struct typeStats {
-    uint64_t keys, expires, bytes, largest; /* bytes of the file that keys and values take */
-};
-
 struct checker {
     struct rdbReader r;
     enum step step;
@@ -80,7 +77,8 @@ struct checker {
     int64_t expire_ms, now_ms;
     uint64_t keys, expires, expired, functions;
     uint64_t tell_at; /* offset of the next line about progress */
-    struct typeStats stats[RDB_TYPES];
+    uint64_t db;
+    struct rdbStats *stats; /* NULL: not asked for */
 };
 
 static void say(const struct checker *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -163,6 +161,7 @@ static bool checkSelect(struct checker *c) {
     c->step = AT_LENGTH;
     if (!rdbReadLen(&c->r, &id)) return false;
     if (id > DATABASES_MAX) return fail(c, "The number of a database is out of range");
+    c->db = id;
     say(c, "Selecting DB ID %llu", (unsigned long long)id);
     return true;
 }
@@ -206,29 +205,31 @@ static bool checkOpcode(struct checker *c, uint8_t opcode) {
 
 /* ---- Keys ---- */
 
+static bool isOver(const struct checker *c) {
+    return c->has_expire && c->expire_ms < c->now_ms;
+}
+
 static bool checkValue(struct checker *c) {
     struct value v;
     c->step = AT_VALUE;
     if (c->type == RDB_TYPE_MODULE_2) {
         uint64_t id;
-        return rdbReadLen(&c->r, &id) && skipModuleData(c);
+        if (!rdbReadLen(&c->r, &id) || !skipModuleData(c)) return false;
+        if (c->stats) rdbStatsCount(c->stats, c->db, sdsview(c->key), NULL, c->has_expire, isOver(c));
+        return true;
     }
     enum rdbLoaded got = rdbReadValue(&c->r, (uint8_t)c->type, &v);
-    if (got == RDB_LOADED && !v.embedded) objectTypes[v.type]->free(v);
+    if (got == RDB_LOADED && c->stats)
+        rdbStatsCount(c->stats, c->db, sdsview(c->key), &v, c->has_expire, isOver(c));
+    else if (got == RDB_LOADED && !v.embedded)
+        objectTypes[v.type]->free(v);
     return got != RDB_FAILED;
 }
 
-static void countKey(struct checker *c, uint64_t bytes) {
-    struct typeStats *s = &c->stats[c->type];
+static void countKey(struct checker *c) {
     c->keys++;
-    s->keys++;
-    s->bytes += bytes;
-    if (bytes > s->largest) s->largest = bytes;
-    if (c->has_expire) {
-        c->expires++;
-        s->expires++;
-        c->expired += c->expire_ms < c->now_ms;
-    }
+    c->expires += c->has_expire;
+    c->expired += isOver(c);
 }
 
 static void tellProgress(struct checker *c) {
@@ -240,12 +241,11 @@ static void tellProgress(struct checker *c) {
 }
 
 static bool checkKey(struct checker *c, uint8_t type) {
-    uint64_t from = rioOffset(&c->r.io) - 1;
     c->type = type;
     c->step = AT_KEY;
     c->key = rdbReadSds(&c->r);
     if (!c->key || !checkValue(c)) return false;
-    countKey(c, rioOffset(&c->r.io) - from);
+    countKey(c);
     sdsfree(c->key);
     c->key = NULL;
     c->has_expire = false;
@@ -302,25 +302,13 @@ static void saySummary(const struct checker *c) {
     printf("[info] %llu keys read\n", (unsigned long long)c->keys);
     printf("[info] %llu expires\n", (unsigned long long)c->expires);
     printf("[info] %llu already expired\n", (unsigned long long)c->expired);
+    printf("[info] %llu functions\n", (unsigned long long)c->functions);
 }
 
-/* One line for each encoding of values that the file holds. */
-static void sayStats(const struct checker *c) {
-    printf("[stats] version %d, %llu function libraries\n", c->r.version, (unsigned long long)c->functions);
-    for (int i = 0; i < RDB_TYPES; i++) {
-        const struct typeStats *s = &c->stats[i];
-        if (!s->keys) continue;
-        printf("[stats] %s: keys=%llu,expires=%llu,bytes=%llu,average_bytes=%.1f,largest_bytes=%llu\n",
-               type_names[i], (unsigned long long)s->keys, (unsigned long long)s->expires,
-               (unsigned long long)s->bytes, (double)s->bytes / (double)s->keys,
-               (unsigned long long)s->largest);
-    }
-}
-
-/* The offset behind the image, or -1. */
-static int64_t check(const char *name, int fd, bool stats) {
+/* The offset behind the image, or -1. `stats` may be NULL. */
+static int64_t check(const char *name, int fd, struct rdbStats *stats) {
     struct stat st;
-    struct checker c = {.type = -1, .now_ms = mstime(), .tell_at = PROGRESS_INTERVAL};
+    struct checker c = {.type = -1, .now_ms = mstime(), .tell_at = PROGRESS_INTERVAL, .stats = stats};
     bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
     rioReaderInit(&c.r.io, rioSourceFd, &fd, regular ? (uint64_t)st.st_size : RIO_SIZE_UNKNOWN);
     c.r.io.checksum = c.r.deep = c.r.keep_expired = true;
@@ -332,7 +320,6 @@ static int64_t check(const char *name, int fd, bool stats) {
     else
         sayError(&c);
     saySummary(&c);
-    if (stats) sayStats(&c);
     sdsfree(c.key);
     rdbReaderFree(&c.r);
     fflush(stdout);
@@ -340,26 +327,75 @@ static int64_t check(const char *name, int fd, bool stats) {
 }
 
 int64_t checkRdbImage(const char *name, int fd) {
-    return check(name, fd, false);
+    return check(name, fd, NULL);
+}
+
+/* ---- The command line ---- */
+
+struct request {
+    const char *file, *output; /* NULL: not given */
+    bool stats;
+    enum rdbStatsFormat format;
+};
+
+static bool parseFormat(const char *word, enum rdbStatsFormat *format) {
+    static const char *const names[] = {"table", "info", "csv"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(word, names[i]) != 0) continue;
+        *format = (enum rdbStatsFormat)i;
+        return true;
+    }
+    return false;
+}
+
+static bool parseWords(struct request *q, int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(argv[i], "--stats") == 0) {
+            q->stats = true;
+        } else if (strcmp(argv[i], "--format") == 0 && value && parseFormat(value, &q->format)) {
+            i++;
+        } else if (strcmp(argv[i], "--output") == 0 && value) {
+            q->output = argv[++i];
+        } else if (argv[i][0] != '-' && !q->file) {
+            q->file = argv[i];
+        } else {
+            return false;
+        }
+    }
+    return q->file != NULL;
+}
+
+static bool printStats(const struct request *q, const struct rdbStats *stats) {
+    FILE *out = q->output ? fopen(q->output, "we") : stdout;
+    if (out) rdbStatsPrint(stats, out, q->format);
+    if (out && (out == stdout ? fflush(out) : fclose(out)) == 0) return true;
+    fprintf(stderr, "Cannot write %s: %s\n", q->output ? q->output : "the statistics", strerror(errno));
+    return false;
+}
+
+static int checkFile(const struct request *q) {
+    int fd = open(q->file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        fprintf(stderr, "Cannot open file %s: %s\n", q->file, strerror(errno));
+        return 1;
+    }
+    struct rdbStats *stats = q->stats ? rdbStatsCreate() : NULL;
+    bool ok = check(q->file, fd, stats) >= 0;
+    if (ok && stats) ok = printStats(q, stats);
+    rdbStatsFree(stats);
+    close(fd);
+    return ok ? 0 : 1;
 }
 
 int checkRdbMain(int argc, char **argv) {
-    bool stats = argc == 3 && !strcmp(argv[1], "--stats");
+    struct request request = {.format = RDB_STATS_TABLE};
     if (argc == 2 && (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version"))) {
         printf("valkey-check-rdb %s\n", VALKEY_VERSION);
         return 0;
     }
-    if (argc != 2 && !stats) {
-        fprintf(stderr, "Usage: %s [--stats] <rdb-file-name>\n", argv[0]);
-        return 1;
-    }
-    const char *name = argv[argc - 1];
-    int fd = open(name, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        fprintf(stderr, "Cannot open file %s: %s\n", name, strerror(errno));
-        return 1;
-    }
-    int64_t end = check(name, fd, stats);
-    close(fd);
-    return end >= 0 ? 0 : 1;
+    if (parseWords(&request, argc, argv)) return checkFile(&request);
+    fprintf(stderr, "Usage: %s <rdb-file-name> [--stats] [--format table|info|csv] [--output <file>]\n",
+            argv[0]);
+    return 1;
 }

@@ -1,0 +1,244 @@
+/* check_rdb_stats.c - see check_rdb_stats.h. A figure is a name and a function of what was counted; the three
+ * formats are three ways through the same table of figures by type. */
+#include "persist/check_rdb_stats.h"
+
+#include "base/histogram.h"
+#include "base/zmalloc.h"
+#include "core/type.h"
+#include "types/hash.h"
+#include "types/stream.h"
+#include "types/t_string.h"
+
+#define HISTOGRAM_BITS 10 /* percentiles are exact up to 2,047 and one part in 1,024 above */
+#define HISTOGRAM_MAX  (UINT64_C(1) << 40)
+
+enum { STRING, LIST, SET, ZSET, HASH, MODULE, STREAM, TYPES };
+static const char *const type_names[TYPES] = {"string", "list", "set", "zset", "hash", "module", "stream"};
+
+/* Observations: their number, sum, maximum and percentiles. */
+struct spread {
+    uint64_t count, sum, max;
+    struct histogram *histogram; /* NULL: none so far */
+};
+
+struct typeCounts {
+    uint64_t keys, expires, expired, key_bytes;
+    struct spread elements, sizes; /* elements per key, bytes per element */
+};
+
+struct rdbStats {
+    struct typeCounts (*databases)[TYPES];
+    uint64_t count;
+    struct typeCounts *now; /* of the value being counted */
+    uint64_t elements;
+};
+
+/* ---- Counting ---- */
+
+static void observe(struct spread *s, uint64_t value) {
+    if (!s->histogram) s->histogram = histogramCreate(HISTOGRAM_BITS, HISTOGRAM_MAX);
+    histogramCount(s->histogram, HISTOGRAM_BITS, value);
+    s->count++;
+    s->sum += value;
+    if (value > s->max) s->max = value;
+}
+
+static void countElement(struct rdbStats *s, uint64_t bytes) {
+    s->elements++;
+    observe(&s->now->sizes, bytes);
+}
+
+static bool countText(void *priv, struct str element) {
+    countElement(priv, element.len);
+    return true;
+}
+
+static void countHash(struct rdbStats *s, const struct object *o) {
+    struct hash h;
+    struct hashIterator it;
+    struct hashItem item;
+    hashOpen(&h, o);
+    hashIterate(&it, &h);
+    while (hashNext(&it, &item)) countElement(s, item.field.s.len + item.value.s.len);
+    hashStop(&it);
+}
+
+static void countStream(struct rdbStats *s, const struct object *o) {
+    struct streamIterator it;
+    streamIterate(&it, streamOpen(o), (struct streamID){0, 0}, (struct streamID){UINT64_MAX, UINT64_MAX},
+                  false);
+    while (streamNext(&it)) {
+        uint64_t bytes = 0;
+        for (int64_t i = 0; i < it.pairs; i++) {
+            struct str field, value;
+            streamNextPair(&it, &field, &value);
+            bytes += field.len + value.len;
+        }
+        countElement(s, bytes);
+    }
+    streamStop(&it);
+}
+
+static void countValue(struct rdbStats *s, const struct object *o) {
+    char number[LONG_STR_SIZE];
+    switch (o->type) {
+    case STRING: countElement(s, stringView(o, number).len); break;
+    case HASH: countHash(s, o); break;
+    case STREAM: countStream(s, o); break;
+    default: objectTypeOf(o)->iterate(o, countText, s);
+    }
+}
+
+static struct typeCounts *countsOf(struct rdbStats *s, uint64_t db, int type) {
+    if (db >= RDB_STATS_DATABASES) db = RDB_STATS_DATABASES - 1;
+    if (db >= s->count) {
+        s->databases = zrealloc(s->databases, (db + 1) * sizeof(s->databases[0]));
+        memset(s->databases[s->count], 0, (db + 1 - s->count) * sizeof(s->databases[0]));
+        s->count = db + 1;
+    }
+    return &s->databases[db][type];
+}
+
+void rdbStatsCount(struct rdbStats *s, uint64_t db, struct str key, struct value *v, bool expires,
+                   bool expired) {
+    s->now = countsOf(s, db, v ? v->type : MODULE);
+    s->now->keys++;
+    s->now->expires += expires;
+    s->now->expired += expired;
+    s->now->key_bytes += key.len;
+    if (!v) return;
+    struct object *o = objectCreate(key, OBJ_NO_EXPIRE, *v);
+    s->elements = 0;
+    countValue(s, o);
+    observe(&s->now->elements, s->elements);
+    objectFree(o);
+}
+
+/* ---- Figures ---- */
+
+static uint64_t keys(const struct typeCounts *c) {
+    return c->keys;
+}
+static uint64_t expires(const struct typeCounts *c) {
+    return c->expires;
+}
+static uint64_t expired(const struct typeCounts *c) {
+    return c->expired;
+}
+static uint64_t keyBytes(const struct typeCounts *c) {
+    return c->key_bytes;
+}
+static uint64_t valueBytes(const struct typeCounts *c) {
+    return c->sizes.sum;
+}
+static uint64_t elements(const struct typeCounts *c) {
+    return c->elements.sum;
+}
+
+static double percentile(const struct spread *s, unsigned percent) {
+    if (!s->count) return 0;
+    uint64_t rank = (s->count * percent + 99) / 100;
+    uint64_t value = histogramHighest(s->histogram, histogramFind(s->histogram, rank));
+    return (double)(value < s->max ? value : s->max);
+}
+
+enum { COUNT, MAX, AVERAGE, PERCENTILE };
+static const struct figure {
+    const char *name;
+    int kind;
+    uint64_t (*count)(const struct typeCounts *c); /* of COUNT */
+    size_t spread;                                 /* of the others: offset in struct typeCounts */
+    unsigned percent;
+} figures[] = {
+#define NUM  offsetof(struct typeCounts, elements)
+#define SIZE offsetof(struct typeCounts, sizes)
+    {"keys.total", COUNT, keys, 0, 0},
+    {"expire_keys.total", COUNT, expires, 0, 0},
+    {"already_expired.total", COUNT, expired, 0, 0},
+    {"keys.size", COUNT, keyBytes, 0, 0},
+    {"keys.value_size", COUNT, valueBytes, 0, 0},
+    {"elements.total", COUNT, elements, 0, 0},
+    {"elements.size", COUNT, valueBytes, 0, 0},
+    {"elements.num.max", MAX, NULL, NUM, 0},
+    {"elements.num.avg", AVERAGE, NULL, NUM, 0},
+    {"elements.num.p99", PERCENTILE, NULL, NUM, 99},
+    {"elements.num.p90", PERCENTILE, NULL, NUM, 90},
+    {"elements.num.p50", PERCENTILE, NULL, NUM, 50},
+    {"elements.size.max", MAX, NULL, SIZE, 0},
+    {"elements.size.avg", AVERAGE, NULL, SIZE, 0},
+    {"elements.size.p99", PERCENTILE, NULL, SIZE, 99},
+    {"elements.size.p90", PERCENTILE, NULL, SIZE, 90},
+    {"elements.size.p50", PERCENTILE, NULL, SIZE, 50},
+};
+#define FIGURES (sizeof(figures) / sizeof(figures[0]))
+
+static void printValue(char *text, size_t room, const struct figure *f, const struct typeCounts *c) {
+    const struct spread *s = (const void *)((const char *)c + f->spread);
+    switch (f->kind) {
+    case COUNT: snprintf(text, room, "%llu", (unsigned long long)f->count(c)); break;
+    case MAX: snprintf(text, room, "%llu", (unsigned long long)s->max); break;
+    case AVERAGE: snprintf(text, room, "%.2f", s->count ? (double)s->sum / (double)s->count : 0.0); break;
+    default: snprintf(text, room, "%.2f", percentile(s, f->percent));
+    }
+}
+
+/* ---- Formats ---- */
+
+static void printInfo(FILE *out, uint64_t db, const struct typeCounts *types) {
+    char value[32];
+    for (size_t i = 0; i < FIGURES; i++) {
+        for (int t = 0; t < TYPES; t++) {
+            printValue(value, sizeof(value), &figures[i], &types[t]);
+            fprintf(out, "[info] db.%llu.type.%s.%s:%s\n", (unsigned long long)db, type_names[t],
+                    figures[i].name, value);
+        }
+    }
+}
+
+static void printRow(FILE *out, bool csv, uint64_t db, const char *name, const char *const *values) {
+    char label[64];
+    snprintf(label, sizeof(label), "db.%llu.%s", (unsigned long long)db, name);
+    fprintf(out, csv ? "%s" : "%-30s", label);
+    for (int t = 0; t < TYPES; t++) fprintf(out, csv ? ",%s" : "\t%-5s", values[t]);
+    fputc('\n', out);
+}
+
+static void printRows(FILE *out, bool csv, uint64_t db, const struct typeCounts *types) {
+    printRow(out, csv, db, "type.name", type_names);
+    for (size_t i = 0; i < FIGURES; i++) {
+        char texts[TYPES][32];
+        const char *values[TYPES];
+        for (int t = 0; t < TYPES; t++) {
+            printValue(texts[t], sizeof(texts[t]), &figures[i], &types[t]);
+            values[t] = texts[t];
+        }
+        printRow(out, csv, db, figures[i].name, values);
+    }
+}
+
+/* ---- Public API ---- */
+
+struct rdbStats *rdbStatsCreate(void) {
+    return zcalloc(1, sizeof(struct rdbStats));
+}
+
+void rdbStatsFree(struct rdbStats *s) {
+    if (!s) return;
+    for (uint64_t db = 0; db < s->count; db++) {
+        for (int t = 0; t < TYPES; t++) {
+            histogramFree(s->databases[db][t].elements.histogram);
+            histogramFree(s->databases[db][t].sizes.histogram);
+        }
+    }
+    zfree(s->databases);
+    zfree(s);
+}
+
+void rdbStatsPrint(const struct rdbStats *s, FILE *out, enum rdbStatsFormat format) {
+    for (uint64_t db = 0; db < s->count; db++) {
+        if (format == RDB_STATS_INFO)
+            printInfo(out, db, s->databases[db]);
+        else
+            printRows(out, format == RDB_STATS_CSV, db, s->databases[db]);
+    }
+}
