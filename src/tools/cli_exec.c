@@ -28,6 +28,11 @@ static bool isStream(const sds *argv) {
            is(argv[0], "monitor");
 }
 
+/* What follows is no reply: a snapshot, and then commands without end. */
+static bool isSync(const sds *argv) {
+    return is(argv[0], "sync") || is(argv[0], "psync");
+}
+
 static bool isUnsubscribe(const sds *argv) {
     return is(argv[0], "unsubscribe") || is(argv[0], "punsubscribe") || is(argv[0], "sunsubscribe");
 }
@@ -193,6 +198,7 @@ static bool moveOver(struct cli *c, bool asking) {
 
 static enum outcome once(struct cli *c, int argc, const sds *argv) {
     for (int hops = 0;; hops++) {
+        if (isSync(argv)) return cliReplica(c) == 0 ? DONE : LOST;
         /* A failed send is no reason not to read: the server may have said why it closed. */
         cliSend(c, argc, argv);
         if ((isStream(argv) && !c->in_multi) || c->subscriptions) return follow(c, argc, argv);

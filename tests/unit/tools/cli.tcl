@@ -381,14 +381,16 @@ if {[oracle] ne {}} {
             cli --functions-rdb $file
             assert_match "REDIS00*" [read_file $file]
             assert {[string first "\x01k\x01v" [read_file $file]] < 0}
-            set pipe [open |[list timeout 100 $::cli -p [srv port] --replica 2>@1] r]
-            fconfigure $pipe -blocking 0
-            set text {}
-            wait_for_condition 600 100 {[r set k w] eq "OK" && [string match {*"set","k","w"*} [append text [read $pipe]]]} else {
-                fail "not seen: $text"
+            foreach words {--replica sync {psync ? -1}} {
+                set pipe [open |[list timeout 100 $::cli -p [srv port] {*}$words 2>@1] r]
+                fconfigure $pipe -blocking 0
+                set text {}
+                wait_for_condition 600 100 {[r set k w] eq "OK" && [string match {*"set","k","w"*} [append text [read $pipe]]]} else {
+                    fail "not seen: $text"
+                }
+                catch {exec kill [pid $pipe]}
+                catch {close $pipe}
             }
-            catch {exec kill [pid $pipe]}
-            catch {close $pipe}
         }
     }
 }
