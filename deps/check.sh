@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks that what we build with and test with is there, and installs what is missing if it may.
 #
-#   deps/check.sh [build] [jemalloc] [tls] [test] [oracle] [lint] [valgrind] [--dry-run]
+#   deps/check.sh [build] [jemalloc] [tls] [test] [oracle] [redis-py] [lint] [valgrind] [--dry-run]
 #
 # Each word names a set of needs (below); without one, it is `build jemalloc`. The Makefile calls this before each
 # build, so the good case asks pkg-config once and starts nothing else. `--dry-run` prints the command and stops.
@@ -10,13 +10,15 @@
 # password; otherwise the command to type is printed, and the exit code is 1.
 set -u
 
-# The oracle is the server that tests compare ours with. Tests that need it are skipped where there is none, and only
-# apt installs it: the comparisons are written for the version that Debian has.
+# The oracle is what tests compare ours with: Valkey, which utils/oracle fetches into build/, and redis-server, which only
+# apt installs, as comparisons are written for the version that Debian has. redis-py is the client that looks at both, from
+# PyPI in build/redis-py. Tests that need one of them are counted as skipped where there is none: neither is required.
 #
 # TLS (tls) is optional, too: a build without it says so when it is asked for.
 #
 # Each need is one line:  set | how to look | what to look for | apt | dnf | pacman | apk | brew
-#   how: pc (a pkg-config name; a/b means either of them), cmd (a program on the PATH).  A - means: has no package there.
+#   how: pc (a pkg-config name; a/b means either of them), cmd (a program on the PATH), py (a module of Python).
+#   A - means: has no package there.
 needs='
 build|cmd|gcc/clang/cc|gcc|gcc|gcc|gcc|gcc
 build|cmd|ar|binutils|binutils|binutils|binutils|binutils
@@ -37,12 +39,14 @@ lint|cmd|clang|clang|clang|clang|clang|llvm
 lint|cmd|clang-format|clang-format|clang-tools-extra|clang|clang-extra-tools|clang-format
 valgrind|cmd|valgrind|valgrind|valgrind|valgrind|valgrind|-
 oracle|cmd|redis-server|redis-server|-|-|-|-
+redis-py|cmd|python3|python3|python3|python|python3|python3
+redis-py|py|ensurepip|python3-venv|-|-|-|-
 '
 sets=; dry=
 for arg; do
     case $arg in
     --dry-run) dry=yes ;;
-    build | jemalloc | tls | test | oracle | lint | valgrind) sets="$sets $arg" ;;
+    build | jemalloc | tls | test | oracle | redis-py | lint | valgrind) sets="$sets $arg" ;;
     *) echo "deps/check.sh: unknown word '$arg'" >&2; exit 2 ;;
     esac
 done
@@ -62,6 +66,36 @@ has_header() {
     [ -e "/usr/include/$1" ] || echo "#include <$1>" | cc -E - >/dev/null 2>&1 || echo "#include <$1>" | gcc -E - >/dev/null 2>&1
 }
 
+top=${0%/*}/..
+python=$top/build/redis-py/bin/python
+
+has_redis_py() { [ -x "$python" ] && ls -d "${python%/bin/*}"/lib/python3*/site-packages/redis >/dev/null 2>&1; }
+
+# What no package manager has for us goes into build/. Where it cannot be had, that is said, and no more.
+beside_packages() {
+    [ -z "$dry" ] || return 0
+    case " $sets " in
+    *" oracle "*)
+        "$top/utils/oracle" --find >/dev/null 2>&1 || {
+            say "utils/oracle"
+            "$top/utils/oracle" >/dev/null
+        }
+        ;;
+    esac
+    case " $sets " in
+    *" redis-py "*)
+        has_redis_py || {
+            wanted=$(grep '^redis==' "$top/tests/clients/python/requirements.txt")
+            say "pip install $wanted, into build/redis-py"
+            rm -rf "$top/build/redis-py"
+            { python3 -m venv "$top/build/redis-py" && "$python" -m pip install -q --disable-pip-version-check "$wanted"; } 2>&1 |
+                tail -n 3 >&2
+        }
+        ;;
+    esac
+    return 0
+}
+
 # Prints the lines of the needs that are not met.
 missing() {
     echo "$needs" | while IFS='|' read -r set how what rest; do
@@ -70,6 +104,7 @@ missing() {
         cmd) has_command "$what" ;;
         pc) has_package "$what" ;;
         header) has_header "$what" ;;
+        py) has_redis_py || python3 -c "import $what" 2>/dev/null ;;
         esac || echo "$set|$how|$what|$rest"
     done
 }
@@ -78,8 +113,11 @@ column() { # the package names of manager number $1, on one line
     echo "$lacking" | cut -d'|' -f"$1" | sort -u | tr '\n' ' '
 }
 
+say() { echo "deps: $*" >&2; }
+optional='^(oracle|tls|redis-py)'
+
 lacking=$(missing)
-[ -n "$lacking" ] || exit 0
+[ -n "$lacking" ] || { beside_packages; exit 0; }
 
 if command -v apt-get >/dev/null 2>&1; then
     manager=apt-get; packages=$(column 4); install="apt-get install -y --no-install-recommends"
@@ -96,9 +134,8 @@ else
 fi
 names=$(echo "$lacking" | cut -d'|' -f3 | tr '\n' ' ')
 packages=$(echo "$packages" | tr ' ' '\n' | grep -v '^-*$' | tr '\n' ' ')
-required=$(echo "$lacking" | grep -Ev '^(oracle|tls)')
+required=$(echo "$lacking" | grep -Ev "$optional")
 
-say() { echo "deps: $*" >&2; }
 say "missing: $names"
 
 as_root=; may=yes
@@ -108,7 +145,7 @@ if [ "$manager" != brew ] && [ "$(id -u)" != 0 ]; then
 fi
 
 if [ -z "$packages" ]; then
-    [ -n "$required" ] || exit 0
+    [ -n "$required" ] || { beside_packages; exit 0; }
     if [ -n "$manager" ]; then
         say "$manager has no package for them; deps/README.md says where they come from"
     else
@@ -118,7 +155,7 @@ if [ -z "$packages" ]; then
 fi
 if [ -n "$dry" ] || [ "$may" = no ]; then
     say "install them with:  $as_root$install $packages"
-    [ -n "$required" ] || exit 0
+    [ -n "$required" ] || { beside_packages; exit 0; }
     exit 1
 fi
 
@@ -135,7 +172,8 @@ else
 fi || tail -n 15 "$log" >&2
 rm -f "$log"
 
+beside_packages
 lacking=$(missing)
 [ -n "$lacking" ] || exit 0
 say "still missing: $(echo "$lacking" | cut -d'|' -f3 | tr '\n' ' ')"
-[ -z "$(echo "$lacking" | grep -Ev '^(oracle|tls)')" ] || exit 1
+[ -z "$(echo "$lacking" | grep -Ev "$optional")" ] || exit 1

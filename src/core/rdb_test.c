@@ -173,12 +173,38 @@ static void stringsAsIntegers(void **state) {
            "\x0b-2147483649");
 }
 
-/* A string of this length that is compressed well, a bit, or not at all. */
+/* A string of this length that is compressed well, a bit, or not at all. It is never a number, which would be
+ * written as an integer, and that is no container's (integersAreStrings). */
 static sds text(size_t len, int kind) {
     sds s = sdsgrowzero(sdsempty(), len);
     for (size_t i = 0; i < len; i++)
         s[i] = (char)(kind == 0 ? 'x' : kind == 1 ? 'a' + (int)randomBelow(4) : (int)randomU64());
+    if (len && kind == 2) s[0] = (char)(s[0] | 0x80);
     return s;
+}
+
+/* Every way of reading a string takes an integer; that of containers refuses it. */
+static void integersAreStrings(void **state) {
+    (void)state;
+    static const char *const numbers[] = {"0", "7", "-1", "300", "-70000"};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct str want = strN(numbers[i], strlen(numbers[i])), s;
+        begin();
+        for (int n = 0; n < 5; n++) rdbWriteString(&w, want);
+        struct rdbReader r = readerOf(written(), (int)i % 3);
+        struct rdbHeld held;
+        size_t len;
+        assert_true(rdbReadString(&r, &s) && strEq(s, want));
+        sds own = rdbReadSds(&r);
+        assert_true(own && strEq(sdsview(own), want));
+        sdsfree(own);
+        assert_true(rdbReadHeld(&r, &held) && strEq(held.s, want));
+        rdbHeldFree(&held);
+        assert_true(rdbSkipString(&r));
+        assert_null(rdbReadBlob(&r, &len));
+        assert_true(rioFailed(&r.io));
+        rdbReaderFree(&r);
+    }
 }
 
 static void stringsComeBack(void **state) {
@@ -416,6 +442,7 @@ int main(void) {
         cmocka_unit_test(fixedNumbers),
         cmocka_unit_test(scoresAsText),
         cmocka_unit_test(stringsAsIntegers),
+        cmocka_unit_test(integersAreStrings),
         cmocka_unit_test(stringsComeBack),
         cmocka_unit_test(whatIsHeldStays),
         cmocka_unit_test(lies),

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/model_ops.h"
 #include "ds/geohash.h"
 
 #define SHAPES           4000
@@ -42,7 +43,7 @@ static void testKnown(void **state) {
 static void testRoundTrip(void **state) {
     (void)state;
     const double cell_lon = 360.0 / (1 << 26), cell_lat = 2 * GEO_LAT_MAX / (1 << 26);
-    for (int i = 0; i < 200000; i++) {
+    for (uint64_t i = modelShare(200000); i; i--) {
         struct geoPoint p = anywhere();
         uint64_t hash = geoEncode(p);
         struct geoPoint back = geoDecode(hash);
@@ -55,7 +56,7 @@ static void testRoundTrip(void **state) {
 
 static void testEveryHashHasAPlace(void **state) {
     (void)state;
-    for (int i = 0; i < 100000; i++) {
+    for (uint64_t i = modelShare(100000); i; i--) {
         uint64_t hash = (uint64_t)mrand48() << 32 ^ (uint64_t)mrand48();
         assert_true(geoValid(geoDecode(hash)));
     }
@@ -91,7 +92,7 @@ static double angleDistance(struct geoPoint a, struct geoPoint b) {
 
 static void testDistance(void **state) {
     (void)state;
-    for (int i = 0; i < 100000; i++) {
+    for (uint64_t i = modelShare(100000); i; i--) {
         struct geoPoint a = anywhere(), b = anywhere();
         assert_true(fabs(geoDistance(a, b) - angleDistance(a, b)) < 0.5);
         assert_true(fabs(geoDistance(a, b) - geoDistance(b, a)) < 1e-6);
@@ -103,7 +104,7 @@ static void testDistance(void **state) {
 static void testTriangle(void **state) {
     (void)state;
     int inside = 0;
-    for (int i = 0; i < 100000; i++) {
+    for (uint64_t i = modelShare(100000); i; i--) {
         struct geoPoint v[3] = {anywhere(), anywhere(), anywhere()}, p = anywhere();
         struct geoShape s = {.kind = GEO_POLYGON, .vertices = v, .vertex_count = 3};
         int sides = 0;
@@ -115,7 +116,7 @@ static void testTriangle(void **state) {
         assert_int_equal(geoContains(&s, p, &distance), abs(sides) == 3);
         inside += abs(sides) == 3;
     }
-    assert_in_range(inside, 1000, 50000);
+    assert_in_range(inside, modelShare(1000), modelShare(50000));
 }
 
 /* A star-like polygon with a bay: what is in the bay is outside. */
@@ -240,7 +241,7 @@ static void testCoverEverything(void **state) {
 /* A cover that is too large is right, but slow. */
 static void testCoverIsTight(void **state) {
     (void)state;
-    for (int i = 0; i < 20000; i++) {
+    for (uint64_t i = modelShare(20000); i; i--) {
         struct geoShape s = {.kind = GEO_CIRCLE,
                              .center = {uniform(-170, 170), uniform(-60, 60)},
                              .radius_m = pow(10, uniform(1, 5.5))};

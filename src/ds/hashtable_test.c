@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "ds/hashtable.h"
+#include "base/model_ops.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
 
@@ -284,7 +285,7 @@ static void runModel(const struct hashtableType *type, uint64_t ids, size_t oper
     endModel(&ht);
 }
 
-static size_t operations = 1000000;
+static size_t operations;
 
 static void testModelGood(void **state) {
     (void)state;
@@ -829,7 +830,7 @@ static int runBench(size_t most) {
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--bench") == 0)
         return runBench(argc > 2 ? strtoull(argv[2], NULL, 10) : 10000000);
-    if (argc > 1 && strcmp(argv[1], "--short") == 0) operations = 50000;
+    operations = argc > 1 && strcmp(argv[1], "--short") == 0 ? 50000 : modelOps();
     /* A number as the last argument repeats a run. */
     uint64_t seed = argc > 1 ? strtoull(argv[argc - 1], NULL, 10) : 0;
     if (!seed) seed = randomU64() >> 32 | 1;

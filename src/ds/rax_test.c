@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/model_ops.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
 #include "ds/rax.h"
@@ -234,7 +235,7 @@ static void runModel(keyMaker *maker, int operations) {
 static void testModel(void **state) {
     (void)state;
     static keyMaker *makers[] = {shortKey, idKey, byteKey, longKey, nestedKey};
-    for (int i = 0; i < 5; i++) runModel(makers[i], 200000);
+    for (int i = 0; i < 5; i++) runModel(makers[i], modelShare(200000));
 }
 
 /* An iterator goes on from its place whatever happens to the tree, its own key included. */

@@ -119,7 +119,10 @@ static void testTcpSetup(void **state) {
 
 static void testIpv6(void **state) {
     (void)state;
-    if (!hasIpv6()) skip();
+    if (!hasIpv6()) {
+        print_message("skipped: this host has no IPv6\n");
+        skip();
+    }
     int listener = listenAt("::*"), port = portOf(listener);
     assert_int_equal(option(listener, IPPROTO_IPV6, IPV6_V6ONLY), 1);
     int client = netConnect("::1", port, 1000, err, sizeof(err));

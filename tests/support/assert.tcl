@@ -10,7 +10,7 @@ set ::test_body {}
 # The body's value must equal `expected` or match it as a glob pattern, when that is given.
 proc test {name body args} {
     lassign $args expected tags
-    if {![tags_wanted [concat $::tags $tags]] || ![name_wanted $name]} { return }
+    if {![name_wanted $name] || ![tags_wanted [concat $::tags $tags] $name]} { return }
     set ::test_name $name
     set ::test_body $body
     tell start $name
@@ -53,20 +53,25 @@ proc tags {list body} {
 
 # --tags "slow -needs:debug": without the denied ones, and with at least one of the others, if there are any. A
 # block around tests may have none of the wanted ones yet, so that is decided by the tests within it.
-proc tags_wanted {tags} {
-    if {$::options(host) ne {}} { lappend denied external:skip }
-    if {$::options(valgrind)} { lappend denied valgrind:skip }
+#
+# What the way of running rules out (nobody asked for that) is told as skipped: a test by its name, a block as one.
+proc tags_wanted {tags {name {}}} {
+    set denied {}
     foreach t $::options(tags) {
         if {[string index $t 0] eq "-"} { lappend denied [string range $t 1 end] } else { lappend allowed $t }
     }
     foreach t $tags {
-        if {[info exists denied] && $t in $denied} { return 0 }
+        if {$t in $denied} { return 0 }
     }
-    if {![info exists allowed] || [lindex [info level -1] 0] ne "test"} { return 1 }
-    foreach t $tags {
-        if {$t in $allowed} { return 1 }
+    if {[info exists allowed] && $name ne {} && ![llength [lmap t $tags { expr {$t in $allowed ? $t : [continue]} }]]} { return 0 }
+    foreach {impossible tag reason} [list [expr {$::options(host) ne {}}] external:skip "needs a server of its own" \
+                                          $::options(valgrind) valgrind:skip "not under valgrind"] {
+        if {$impossible && $tag in $tags} {
+            tell skip [expr {$name eq {} ? "a block of tests" : $name}] $reason
+            return 0
+        }
     }
-    return 0
+    return 1
 }
 
 proc name_wanted {name} {

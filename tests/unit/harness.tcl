@@ -263,13 +263,16 @@ proc nested {fixture args} {
     return [list $code $output]
 }
 
-# The number of passed and failed tests in the last line, and that the exit code agrees with it.
+# The number of passed and failed tests in the last line, and that the exit code agrees with it; and that there is a
+# line with a reason for each that was skipped.
 proc counts {result} {
     lassign $result code output
-    if {![regexp {\n(\d+) passed, (\d+) failed(?:\nchild process exited abnormally)?$} $output -> passed failed]} {
+    if {![regexp {\n(\d+) passed, (\d+) failed, (\d+) skipped(?:\nchild process exited abnormally)?$} $output \
+              -> passed failed skipped]} {
         fail "no last line in: $output"
     }
     assert_equal [expr {$failed > 0}] $code "exit code"
+    assert_equal $skipped [regexp -all -line {^skipped: \S+: .+: .+$} $output] "reasons"
     return [list $passed $failed]
 }
 
@@ -286,19 +289,21 @@ tags {external:skip harness} {
         }
         assert_match "*expected 'x', got 'v'*" $output
         assert_match "*Ready to accept connections*" $output "tail of the log"
-        assert_match "*\n1 skipped\n*" $output
+        assert_match "*\nskipped: fixtures/harness/failing: is skipped: no reason\n2 passed, 7 failed, 1 skipped\n*" $output
     }
 
-    test {report: with --retry the second run counts, and the first is told} {
+    test {report: what passes only with --retry is flaky, and has not passed} {
         set ::env(SOMETIMES_MARK) $::work_dir/sometimes
-        foreach {args expected} {{} {0 1} --retry {1 0}} {
+        foreach {args expected} {{} {2 1} --retry {2 0}} {
             file delete $::env(SOMETIMES_MARK)
             set result [nested sometimes {*}$args]
             assert_equal $expected [counts $result]
         }
-        assert_match "*AGAIN  fixtures/harness/sometimes*Passed only when run again: fixtures/harness/sometimes, *fails once*" \
+        assert_match "*AGAIN  fixtures/harness/sometimes*\nflaky: 1: fixtures/harness/sometimes: fails once\n2 passed, 0 failed, 0 skipped" \
             [lindex $result 1]
-        assert_equal {2 7} [counts [nested failing --retry]]
+        set result [nested failing --retry]
+        assert_equal {2 7} [counts $result]
+        assert_no_match "*flaky*" [lindex $result 1]
     }
 
     test {report: a crash counts beside the test that met it} {
@@ -345,6 +350,20 @@ tags {external:skip harness} {
         assert_match "*with a tag*" [lindex [nested tagged --list] 1]
     }
 
+    test {options: --fast leaves out what is slow} {
+        assert_equal {2 0} [counts [nested tagged --fast]]
+        set files [lindex [nested tagged --fast --single unit --list] 1]
+        assert_match "*unit/type/string\n*" $files
+        set f [open [file dirname $::support]/slow_files]
+        set slow [lmap line [split [string trim [read $f]] \n] { expr {[string match #* $line] ? [continue] : [lindex $line 0]} }]
+        close $f
+        assert_morethan [llength $slow] 3
+        foreach name $slow {
+            assert {[file exists [file dirname $::support]/$name.tcl]} $name
+            assert_no_match "*$name\n*" $files
+        }
+    }
+
     test {options: a run without any test fails} {
         assert_equal {0 1} [counts [nested tagged --only "no test is called so"]]
     }
@@ -353,8 +372,77 @@ tags {external:skip harness} {
         start_server {} {
             r set old data
             assert_equal {3 0} [counts [nested tagged --host [srv host] --port [srv port]]]
+            set result [nested sometimes --host [srv host] --port [srv port]]
+            assert_match "*\nskipped: fixtures/harness/sometimes: a block of tests: needs a server of its own\n*" [lindex $result 1]
             assert_equal {} [r get old]
             assert_equal PONG [r ping]
         }
+    }
+}
+
+# ---- What adds up, and what fetches the oracle -----------------------------------------------------------------
+
+# The exit code and the output of a command.
+proc utility {args} {
+    set code 0
+    if {[catch {exec {*}$args 2>@1} output how]} {
+        set code [lindex [dict get $how -errorcode] 2]
+        regsub {\n?child process exited abnormally$} $output {} output
+    }
+    return [list $code $output]
+}
+
+# What utils/test/sums.sh makes of programs that printed these texts and ended with these exit codes.
+proc added_up {args} {
+    set utils [file join [file dirname [file dirname $::support]] utils]
+    set script ". $utils/test/sums.sh\n"
+    set n 0
+    foreach {text code} $args {
+        set f [open $::work_dir/printed.[incr n] w]
+        puts $f $text
+        close $f
+        append script "add_output $::work_dir/printed.$n $code program$n\n"
+    }
+    return [utility bash -uc "$script print_sums"]
+}
+
+tags {external:skip harness} {
+    test {sums: what ran, what was skipped and why, what is flaky} {
+        set first "ok\nskipped: f: t: no IPv6\nflaky: 2: f: u; g: v\n3 passed, 0 failed, 1 skipped"
+        assert_equal "0 {skipped: f: t: no IPv6\nflaky: 2: f: u; g: v\n7 passed, 0 failed, 1 skipped}" \
+            [added_up $first 0 "4 passed, 0 failed, 0 skipped" 0]
+        assert_equal "1 {flaky: 3: a; b; c\n1 passed, 2 failed, 0 skipped}" \
+            [added_up "flaky: 1: a\n1 passed, 0 failed" 0 "flaky: 2: b; c\n0 passed, 2 failed, 0 skipped" 1]
+    }
+
+    test {sums: an end without a failed test is a failure, and so is nothing at all} {
+        assert_equal "1 {FAILED program2: exit code 124 without a failed test: it took too long\n1 passed, 1 failed, 0 skipped}" \
+            [added_up "1 passed, 0 failed, 0 skipped" 0 "3 of many" 124]
+        assert_equal "1 {no test was run\n0 passed, 1 failed, 0 skipped}" [added_up "lint: fine" 0]
+    }
+
+    test {the oracle: a line and an exit code say that it cannot be had} {
+        set oracle [file join [file dirname [file dirname $::support]] utils oracle]
+        set nowhere $::work_dir/oracle
+        lassign [utility $oracle --find $nowhere] code output
+        assert_equal {77 1} [list $code [llength [split $output \n]]]
+        assert_match "utils/oracle: there is none in $nowhere*" $output
+        file mkdir $::work_dir/bin
+        set f [open $::work_dir/bin/apt-get w 0755]
+        puts $f "#!/bin/sh\nexit 100"
+        close $f
+        lassign [utility env "PATH=$::work_dir/bin:$::env(PATH)" $oracle $nowhere] code output
+        assert_equal 77 $code
+        assert_match "utils/oracle: *" [lindex [split $output \n] end]
+        assert_equal 0 [file exists $nowhere/bin]
+    }
+
+    test {the oracle: one that is there is found, and named} {
+        file mkdir $::work_dir/there/bin
+        set server $::work_dir/there/bin/valkey-server
+        set f [open $server w 0755]
+        puts $f "#!/bin/sh\necho Valkey server v=9.1.2"
+        close $f
+        assert_equal [list 0 $server] [utility [file join [file dirname [file dirname $::support]] utils oracle] $::work_dir/there]
     }
 }

@@ -40,8 +40,11 @@ def label_of(program):
 
 
 def find_peers(named):
-    """Programs to compare with: those named, or PEERS, or what is installed; never ourselves under another name."""
-    peers = named or os.environ.get("PEERS", "redis-server valkey-server").replace(":", " ").split()
+    """Programs to compare with, the first of which gives the ratios: those named, or PEERS, or Valkey as utils/oracle has
+    fetched it (else one that is installed) and redis-server; never ourselves under another name."""
+    fetched = os.path.join(os.environ.get("ORACLE", os.path.join(top, "build", "oracle")), "bin", "valkey-server")
+    valkey = fetched if os.path.exists(fetched) else "valkey-server"
+    peers = named or os.environ.get("PEERS", valkey + " redis-server").replace(":", " ").split()
     paths = []
     for peer in peers:
         path = shutil.which(peer)
@@ -51,7 +54,9 @@ def find_peers(named):
             continue
         # The path stays as it is: a program may act by the name that it is called by.
         if not any(os.path.samefile(path, other) for other in paths + [OURS]):
-            paths.append(path)
+            paths.append(os.path.abspath(path))
+    if not paths:
+        sys.exit("There is no server to compare with: utils/oracle fetches one.")
     return paths
 
 
@@ -80,7 +85,7 @@ class Field:
         except BaseException:
             self.__exit__()
             raise
-        self.empty = [self.used_memory(s) for s in self.servers]
+        self.mark()
 
     def __enter__(self):
         return self
@@ -91,12 +96,33 @@ class Field:
 
     @staticmethod
     def used_memory(server):
-        return int(server.info("memory")["used_memory"])
+        """Bytes in use and resident, when lazy freeing has ended."""
+        while int(server.info("memory").get("lazyfree_pending_objects", 0)):
+            time.sleep(0.1)
+        server.admin.call("MEMORY", "PURGE")
+        info = server.info("memory")
+        return int(info["used_memory"]), int(info["used_memory_rss"])
+
+    def restart(self):
+        """Empty servers that have never been full: what is resident would not shrink again."""
+        for server in self.servers:
+            server.stop()
+            server.start()
+        self.mark()
+
+    def mark(self):
+        """What is there now is no data."""
+        self.empty = [self.used_memory(s) for s in self.servers]
 
     def memory(self):
-        """Bytes that the data takes in each server."""
+        """(bytes in use, bytes resident) that the data takes in each server."""
         time.sleep(1)  # let tables that were growing come to rest
-        return [self.used_memory(s) - e for s, e in zip(self.servers, self.empty)]
+        now = [self.used_memory(s) for s in self.servers]
+        return [(n[0] - e[0], n[1] - e[1]) for n, e in zip(now, self.empty)]
+
+    def memory_per(self, count):
+        """The same for each of `count` elements."""
+        return [(used / count, resident / count) for used, resident in self.memory()]
 
     def fill(self, script, start, stop, chunk, *more):
         """EVAL of the script for each chunk of numbers from start to stop - 1: ARGV[1] and ARGV[2] are its bounds."""
@@ -134,6 +160,12 @@ def everywhere(field, *command):
             raise SystemExit("%s: %s" % (server.program, reply[1].decode()))
 
 
+def empty(field):
+    """FLUSHALL, and memory in use is counted from here; what is resident is not (see restart)."""
+    everywhere(field, b"FLUSHALL")
+    field.mark()
+
+
 # ---- Data ----
 
 # Sorted sets zset:<12 digits> of ARGV[3] members each.
@@ -150,6 +182,24 @@ end"""
 FILL_ONE_SET = """
 for i = tonumber(ARGV[1]), ARGV[2] - 1 do redis.call('zadd', 'big', i, 'member:' .. i) end"""
 
+# Scores that no shorter number stands for; members of 7 to 13 bytes.
+FILL_DOUBLES = """
+for i = tonumber(ARGV[1]), ARGV[2] - 1 do
+    math.randomseed(i)
+    redis.call('zadd', 'big', string.format('%.17g', math.random() * 1000), 'member:' .. i)
+end"""
+
+# Members of 100 bytes.
+FILL_LONG_MEMBERS = """
+for i = tonumber(ARGV[1]), ARGV[2] - 1 do redis.call('zadd', 'big', i, string.rep('m', 88) .. string.format('%012d', i)) end"""
+
+# What a sorted set may hold: name, script.
+ZSET_KINDS = [
+    ("scores in order", FILL_ONE_SET),
+    ("random doubles", FILL_DOUBLES),
+    ("members of 100 bytes", FILL_LONG_MEMBERS),
+]
+
 # Keys of 16 bytes, values of ARGV[3] bytes.
 FILL_STRINGS = """
 local value = string.rep('x', ARGV[3])
@@ -165,6 +215,48 @@ def table(head, rows):
     lines.append("|" + "|".join("---:" if r else "---" for r in right) + "|")
     lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def memory_cell(used, resident):
+    return "%.1f B (RSS %.1f)" % (used, resident)
+
+
+def speed_cell(rps, cpu_us):
+    return "{:,.0f}/s ({:.2f} µs)".format(rps, cpu_us)
+
+
+def speeds(runs):
+    """(requests/s, CPU µs of the server for one) of each row of Field.run."""
+    return [(r["rps_median"], r["cpu_s_per_million"]) for r in runs]
+
+
+def compared_head(labels):
+    """The head of what `compared` and `compared_memory` make."""
+    return ["what"] + labels + ["ratio", "CPU ratio", "budget", "met"]
+
+
+def met(holds):
+    return "yes" if holds else "**no**"
+
+
+def compared(what, runs, budget, by="rps"):
+    """A row: (requests/s, CPU µs) of ours and of the peers. Ratios are ours / first peer. What has to be met is the least ratio
+    of requests/s; by "cpu" the largest of CPU times; by "either" the better of the two: the client may be what limits."""
+    (rps, cpu), (peer_rps, peer_cpu) = runs[:2]
+    ratio, cpu_ratio = rps / peer_rps, cpu / peer_cpu if peer_cpu else 1
+    holds = {"rps": ratio >= budget, "cpu": cpu_ratio <= budget, "either": max(ratio, 1 / cpu_ratio if cpu_ratio else 0) >= budget}[by]
+    return [what] + [speed_cell(*r) for r in runs] + ["%.2f×" % ratio, "%.2f×" % cpu_ratio,
+            "CPU ≤ %.2f×" % budget if by == "cpu" else "≥ %.2f×" % budget, met(holds)]
+
+
+def compared_memory(what, sizes, budget_b=None, budget_ratio=None):
+    """A row: (bytes in use, resident) per element of ours and of the peers."""
+    ratio = sizes[0][0] / sizes[1][0]
+    if budget_b:
+        budget, holds = "≤ %d B" % budget_b, sizes[0][0] <= budget_b
+    else:
+        budget, holds = "≤ %.2f×" % budget_ratio, ratio <= budget_ratio
+    return [what] + [memory_cell(*s) for s in sizes] + ["%.2f×" % ratio, "", budget, met(holds)]
 
 
 def machine():
