@@ -32,8 +32,9 @@ extern const struct commandSpec commandsTransactions[];
 extern const struct commandSpec commandsPubsub[];
 extern const struct commandSpec commandsAcl[];
 
-/* ---- Keys that depend on the arguments (core/command_keys.c) ---- */
-commandGetKeys setGetKeys, bitfieldGetKeys, sortGetKeys, migrateGetKeys;
+/* ---- Keys that depend on the arguments ---- */
+commandGetKeys setGetKeys, bitfieldGetKeys, sortGetKeys, migrateGetKeys, georadiusGetKeys,
+    georadiusbymemberGetKeys, xreadGetKeys;
 
 /* ---- string ---- */
 commandProc appendCommand, decrCommand, decrbyCommand, delifeqCommand, getCommand, getdelCommand,

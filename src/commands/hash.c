@@ -82,7 +82,7 @@ static const struct keySpec hgetdelKeys[] = {
 };
 
 static const struct keySpec hgetexKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(0, 1)},
+    {.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
 };
 
 static const struct commandArg hgetexArgs_expiration[] = {

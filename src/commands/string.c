@@ -100,7 +100,7 @@ static const struct keySpec msetnxKeys[] = {
 };
 
 static const struct keySpec delifeqKeys[] = {
-    {.flags = KEY_RM | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(0, 1)},
+    {.flags = KEY_RM | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(0, 1)},
 };
 
 static const struct keySpec lcsKeys[] = {

@@ -27,6 +27,7 @@
 #include "core/client.h"
 #include "core/command.h"
 #include "core/db.h"
+#include "core/multi.h"
 
 /* A verdict: `cmd` may run in `db`, when its key begins like this. */
 struct aclMemo {
@@ -50,14 +51,14 @@ static inline bool aclUnlimited(const struct client *c) {
     return !c->user || ((const struct aclUserHead *)c->user)->unlimited;
 }
 
-enum aclDenial {
-    ACL_ALLOWED,
-    ACL_DENIED_COMMAND,
-    ACL_DENIED_DB,
-    ACL_DENIED_KEY,
-    ACL_DENIED_CHANNEL,
-    ACL_DENIED_AUTH,
-    ACL_DENIED_CERTIFICATE
+enum aclDenial { /* in the order in which they are looked for */
+                 ACL_ALLOWED,
+                 ACL_DENIED_DB,
+                 ACL_DENIED_COMMAND,
+                 ACL_DENIED_KEY,
+                 ACL_DENIED_CHANNEL,
+                 ACL_DENIED_AUTH,
+                 ACL_DENIED_CERTIFICATE
 };
 enum aclContext {
     ACL_TOPLEVEL, /* a client sent it, perhaps in MULTI */
@@ -68,9 +69,14 @@ enum aclContext {
 /* c->cmd is about to run, with c->argv: may it? If not, the error is replied, counted, and noted in ACL LOG.
  * Whoever runs commands asks this: the call path, EXEC, scripts, and clients that were blocked. */
 bool aclRefuses(struct client *c, enum aclContext context);
+/* The database that c's command will work on: in MULTI, where the queued commands lead to. */
+static inline int aclDbOf(const struct client *c) {
+    bool queues = (c->flags & (CLIENT_MULTI | CLIENT_IN_EXEC)) == CLIENT_MULTI;
+    return queues ? multiDb(c) : c->db->id;
+}
 /* A shorter key than the 8 bytes that are compared, or than the beginning, is not remembered. */
 static inline bool aclMemoFits(const struct aclMemo *m, const struct client *c) {
-    if (m->cmd != c->cmd || (m->db != ACL_MEMO_ANY_DB && m->db != c->db->id)) return false;
+    if (m->cmd != c->cmd || (m->db != ACL_MEMO_ANY_DB && m->db != aclDbOf(c))) return false;
     if (!m->key_pos) return true;
     if (m->key_pos >= c->argc) return false;
     struct str key = c->argv[m->key_pos];
@@ -96,7 +102,6 @@ struct aclUser *aclDefaultUser(void);         /* always the same one */
 struct str aclUserName(const struct client *c);
 bool aclUserHasPassword(const struct aclUser *u); /* cannot come in without one */
 bool aclUserIsOn(const struct aclUser *u);
-bool aclUserSkipsSanitize(const struct aclUser *u); /* what it RESTOREs is trusted */
 /* Right password (in time that tells nothing about it), and the user is on? */
 bool aclUserAccepts(const struct aclUser *u, struct str password);
 /* The one password of the default user, or none when `password` is empty (`requirepass`). */

@@ -1,6 +1,6 @@
 /* acl_check.c - may this user run this command? Part of acl.h.
  *
- * A selector is asked in the order command, database, keys, channels, and says where it stops. The user may
+ * A selector is asked in the order database, command, keys, channels, and says where it stops. The user may
  * when one selector says yes. When none does, the refusal that came furthest is the one to tell: the user may
  * nearly do that. */
 #include "core/acl_private.h"
@@ -30,40 +30,61 @@ static bool commandAllowed(const struct aclSelector *s, const struct request *r)
 
 /* ---- Databases ---- */
 
-static bool namesKeys(const struct request *r) {
-    struct keyRef *keys;
-    if (r->cmd->only_key.pos || !r->cmd->spec->key_spec_count) return r->cmd->only_key.pos;
-    int n = commandGetKeyRefs(r->cmd, r->argv, r->argc, &keys);
-    zfree(keys);
-    return n != 0;
+/* Commands that read or write, and those that may name keys, whether this call does or not: what a script or
+ * a function without keys does is not known. */
+static bool worksOnData(const struct serverCommand *cmd) {
+    if (cmd->acl & (ACL_KEYSPACE | ACL_READ | ACL_WRITE)) return true;
+    for (int i = 0; i < cmd->spec->key_spec_count; i++) {
+        if (!(cmd->spec->key_specs[i].flags & KEY_NOT_KEY)) return true;
+    }
+    return false;
 }
 
-/* What is no number the command itself refuses. */
+/* What is no number of a database the command itself refuses. */
+static bool argIsDb(const struct request *r, int i, int64_t *db) {
+    return i < r->argc && string2ll(r->argv[i], db) && dbGet(*db);
+}
+
 static bool dbArgAllowed(const struct aclSelector *s, const struct request *r, int i, int *arg) {
     int64_t db;
-    if (i >= r->argc || !string2ll(r->argv[i], &db) || aclSelectorHasDb(s, db)) return true;
+    if (!argIsDb(r, i, &db) || aclSelectorHasDb(s, db)) return true;
     *arg = i;
     return false;
 }
 
-/* COPY a b DB n: the last one counts. */
+static bool swapAllowed(const struct aclSelector *s, const struct request *r, int *arg) {
+    int64_t db;
+    if (!argIsDb(r, 1, &db) || !argIsDb(r, 2, &db)) return true;
+    return dbArgAllowed(s, r, 1, arg) && dbArgAllowed(s, r, 2, arg);
+}
+
+/* COPY a b DB n: each of them, when the options are in order. */
 static bool copyTargetAllowed(const struct aclSelector *s, const struct request *r, int *arg) {
-    int at = r->argc;
-    for (int i = 3; i + 1 < r->argc; i++) {
-        if (strIs(r->argv[i], "db")) at = ++i;
+    int64_t db;
+    int denied = 0;
+    for (int i = 3; i < r->argc; i++) {
+        if (strIs(r->argv[i], "replace")) continue;
+        if (!strIs(r->argv[i], "db") || !argIsDb(r, ++i, &db)) return true;
+        if (!denied && !aclSelectorHasDb(s, db)) denied = i;
     }
-    return dbArgAllowed(s, r, at, arg);
+    *arg = denied ? denied : *arg;
+    return !denied;
+}
+
+static bool everyDbAllowed(const struct aclSelector *s) {
+    int i = 0;
+    while (i < dbCount() && aclSelectorHasDb(s, i)) i++;
+    return i == dbCount();
 }
 
 static bool dbsAllowed(const struct aclSelector *s, const struct request *r, int *arg) {
     commandProc *proc = r->cmd->spec->proc;
-    if (proc == flushallCommand) return false;
+    if (proc == flushallCommand) return everyDbAllowed(s);
     if (proc == selectCommand) return dbArgAllowed(s, r, 1, arg);
-    if (proc == swapdbCommand) return dbArgAllowed(s, r, 1, arg) && dbArgAllowed(s, r, 2, arg);
-    bool works_on_data = r->cmd->acl & ACL_KEYSPACE || namesKeys(r);
-    if (works_on_data && !aclSelectorHasDb(s, r->db)) return false;
-    if (proc == moveCommand) return dbArgAllowed(s, r, 2, arg);
-    return proc != copyCommand || copyTargetAllowed(s, r, arg);
+    if (proc == swapdbCommand) return swapAllowed(s, r, arg);
+    if (proc == moveCommand && !dbArgAllowed(s, r, 2, arg)) return false;
+    if (proc == copyCommand && !copyTargetAllowed(s, r, arg)) return false;
+    return !worksOnData(r->cmd) || aclSelectorHasDb(s, r->db);
 }
 
 /* ---- Keys ---- */
@@ -127,8 +148,8 @@ static bool channelsAllowed(struct aclSelector *s, const struct request *r, int 
 /* ---- All of it ---- */
 
 static enum aclDenial askSelector(struct aclSelector *s, struct request *r, int *arg) {
-    if (!commandAllowed(s, r)) return ACL_DENIED_COMMAND;
     if (!(s->flags & SELECTOR_ALL_DBS) && !dbsAllowed(s, r, arg)) return ACL_DENIED_DB;
+    if (!commandAllowed(s, r)) return ACL_DENIED_COMMAND;
     if (!(s->flags & SELECTOR_ALL_KEYS) && !keysAllowed(s, r, arg)) return ACL_DENIED_KEY;
     if (r->cmd->flags & CMD_PUBSUB && !channelsAllowed(s, r, arg)) return ACL_DENIED_CHANNEL;
     return ACL_ALLOWED;
@@ -156,7 +177,7 @@ static void remember(struct aclUser *u, const struct aclSelector *s, const struc
 enum aclDenial aclCheck(struct aclUser *u, const struct serverCommand *cmd, const struct str *argv, int argc,
                         int db, int *arg) {
     struct request r = {.cmd = cmd, .argv = argv, .argc = argc, .db = db};
-    enum aclDenial furthest = ACL_DENIED_COMMAND;
+    enum aclDenial furthest = ACL_ALLOWED;
     *arg = 0;
     for (int i = 0; i < u->selector_count; i++) {
         int at = 0;
@@ -174,12 +195,12 @@ enum aclDenial aclCheck(struct aclUser *u, const struct serverCommand *cmd, cons
 
 bool aclMayRun(const struct client *c, const struct serverCommand *cmd, const struct str *argv, int argc) {
     int arg;
-    return aclUnlimited(c) || !aclCheck(c->user, cmd, argv, argc, c->db->id, &arg);
+    return aclUnlimited(c) || !aclCheck(c->user, cmd, argv, argc, aclDbOf(c), &arg);
 }
 
 bool aclMayReadAllKeys(const struct client *c) {
     if (aclUnlimited(c)) return true;
-    struct request r = {.cmd = c->cmd, .argv = c->argv, .argc = c->argc, .db = c->db->id};
+    struct request r = {.cmd = c->cmd, .argv = c->argv, .argc = c->argc, .db = aclDbOf(c)};
     for (int i = 0; i < c->user->selector_count; i++) {
         struct aclSelector *s = c->user->selectors[i];
         int arg;
@@ -189,33 +210,31 @@ bool aclMayReadAllKeys(const struct client *c) {
     return false;
 }
 
-/* What the log names: the command, or the argument that was denied, or the database the client is in. */
-static struct str objectOf(const struct client *c, const struct serverCommand *cmd, enum aclDenial denial,
-                           int arg, char number[LONG_STR_SIZE]) {
-    if (denial == ACL_DENIED_COMMAND) return sdsview(cmd->fullname);
-    if (denial == ACL_DENIED_DB && !arg) return strN(number, ll2string(number, c->db->id));
-    return c->argv[arg];
+/* What the log names: the argument that was denied, or the command. */
+static struct str objectOf(const struct client *c, const struct serverCommand *cmd, int arg) {
+    return arg ? c->argv[arg] : sdsview(cmd->fullname);
 }
 
 /* ---- Refusals ---- */
 
 sds aclDenialText(const struct aclUser *u, const struct serverCommand *cmd, enum aclDenial denial,
                   const struct str *what) {
-    static const char *const kinds[] = {
-        [ACL_DENIED_DB] = "database", [ACL_DENIED_KEY] = "key", [ACL_DENIED_CHANNEL] = "channel"};
+    const char *kind = denial == ACL_DENIED_KEY ? "key" : "channel";
     if (denial == ACL_DENIED_COMMAND) {
         return sdscatprintf(sdsempty(), "User %s has no permissions to run the '%s' command", u->name,
                             cmd->fullname);
     }
-    if (!what) return sdscatprintf(sdsempty(), "No permissions to access a %s", kinds[denial]);
-    sds text = sdscatprintf(sdsempty(), "User %s has no permissions to access the '", u->name);
-    return sdscatprintf(sdscatstr(text, *what), "' %s", kinds[denial]);
+    if (!what && denial == ACL_DENIED_DB) return sdsnew("No permissions to access database");
+    if (!what) return sdscatprintf(sdsempty(), "No permissions to access a %s", kind);
+    sds text = sdscatprintf(sdsempty(), "User %s has no permissions to access ", u->name);
+    if (denial == ACL_DENIED_DB) return sdscatstr(sdscat(text, "database "), *what);
+    return sdscatprintf(sdscatstr(sdscat(text, "the '"), *what), "' %s", kind);
 }
 
 static void replyRefusal(struct client *c, enum aclContext context, enum aclDenial denial) {
     static const char *const queued[] = {
         [ACL_DENIED_COMMAND] = "no permission to execute the command or subcommand",
-        [ACL_DENIED_DB] = "no permission to access the database",
+        [ACL_DENIED_DB] = "no permission",
         [ACL_DENIED_KEY] = "no permission to touch the specified keys",
         [ACL_DENIED_CHANNEL] = "no permission to access one of the channels used as arguments"};
     if (context == ACL_EXEC) {
@@ -233,10 +252,9 @@ static void replyRefusal(struct client *c, enum aclContext context, enum aclDeni
 
 bool aclRefuses(struct client *c, enum aclContext context) {
     int arg;
-    enum aclDenial denial = aclCheck(c->user, c->cmd, c->argv, c->argc, c->db->id, &arg);
+    enum aclDenial denial = aclCheck(c->user, c->cmd, c->argv, c->argc, aclDbOf(c), &arg);
     if (!denial) return false;
-    char number[LONG_STR_SIZE];
-    aclLogAdd(c, denial, context, sdsview(c->user->name), objectOf(c, c->cmd, denial, arg, number));
+    aclLogAdd(c, denial, context, sdsview(c->user->name), objectOf(c, c->cmd, arg));
     replyRefusal(c, context, denial);
     return true;
 }

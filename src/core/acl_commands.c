@@ -67,10 +67,9 @@ static void replySelector(struct client *c, const struct aclSelector *s) {
 static void replyUserFlags(struct client *c, const struct aclUser *u) {
     bool nopass = u->flags & USER_NOPASS;
     replyBulkCstr(c, "flags");
-    replySetLen(c, 2 + nopass);
+    replySetLen(c, 1 + nopass);
     replyBulkCstr(c, u->flags & USER_ON ? "on" : "off");
     if (nopass) replyBulkCstr(c, "nopass");
-    replyBulkCstr(c, u->flags & USER_SKIP_SANITIZE ? "skip-sanitize-payload" : "sanitize-payload");
 }
 
 void aclGetuserCommand(struct client *c) {
@@ -237,11 +236,8 @@ void aclDryrunCommand(struct client *c) {
         return;
     }
     enum aclDenial denial = aclCheck(u, cmd, argv, argc, c->db->id, &arg);
-    char number[LONG_STR_SIZE];
     if (!denial)
         replyOk(c);
-    else if (denial == ACL_DENIED_DB && !arg)
-        replyDenial(c, u, cmd, denial, strN(number, ll2string(number, c->db->id)));
     else
         replyDenial(c, u, cmd, denial, argv[arg]);
 }
@@ -275,9 +271,9 @@ static bool needFile(struct client *c) {
     if (aclHasFile()) return true;
     replyError(
         c,
-        "ERR This Valkey instance is not configured to use an ACL file. You may want to specify users via "
-        "the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Valkey configuration "
-        "file set) in order to store users in the Valkey configuration.");
+        "ERR This instance is not configured to use an ACL file. You may want to specify users via the ACL "
+        "SETUSER command and then issue a CONFIG REWRITE (assuming you have a configuration file set) in "
+        "order to store users in the configuration.");
     return false;
 }
 

@@ -52,7 +52,7 @@ static bool refuseDeclaration(const char *what, const char *why, const char **er
     return false;
 }
 
-/* Commands that are unknown here, and databases that may be there later, are left for aclStart to judge. */
+/* Commands that are unknown here are left for aclStart to judge. */
 static bool checkDeclaration(struct str name, sds *rules, int count, const char **err) {
     int failed = 0;
     enum aclError error;
@@ -62,7 +62,7 @@ static bool checkDeclaration(struct str name, sds *rules, int count, const char 
             declared[i].name, "Duplicate user found. A user can only be defined once in config files", err);
     }
     aclUserFree(tryRules(name, rules, count, &failed, &error));
-    if (!error || error == ACL_ERR_UNKNOWN_COMMAND || error == ACL_ERR_DB_RANGE) return true;
+    if (!error || error == ACL_ERR_UNKNOWN_COMMAND) return true;
     return refuseDeclaration(rules[failed], aclErrorText(error), err);
 }
 

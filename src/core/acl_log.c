@@ -167,10 +167,6 @@ static sds logInfo(sds s) {
     return infoField(s, "acl_access_denied_db:%llu", (unsigned long long)denied[ACL_DENIED_DB]);
 }
 
-static void resetStats(void) {
-    memset(denied, 0, sizeof denied);
-}
-
 void aclLogInit(void) {
     static struct configDirective directives[] = {
         CONFIG_INT("acllog-max-len", NULL, CONFIG_MODIFIABLE, &max_len, 128, 0, INT64_MAX, NULL),
@@ -178,5 +174,4 @@ void aclLogInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     listInit(&entries);
     infoRegister("stats", logInfo);
-    configOnResetStat(resetStats);
 }

@@ -59,13 +59,13 @@ static inline bool aclSelectorHasCommand(const struct aclSelector *s, int id) {
 bool aclSelectorHasDb(const struct aclSelector *s, int64_t db);
 sds aclSelectorCatKeys(const struct aclSelector *s, sds text); /* "~* ", "~a %R~b" */
 sds aclSelectorCatChannels(const struct aclSelector *s, sds text);
-sds aclSelectorCatDbs(const struct aclSelector *s, sds text); /* "alldbs", "db=0,1", "resetdbs" */
+sds aclSelectorCatDbs(const struct aclSelector *s, sds text); /* "alldbs", "db=0,1", "" */
 sds aclSelectorCat(const struct aclSelector *s, sds text);    /* all of it, as in ACL LIST */
 extern int acl_pubsub_default;                                /* SELECTOR_ALL_CHANNELS or 0 */
 
 /* ---- Users (acl_user.c) ---- */
 
-enum { USER_ON = 1, USER_NOPASS = 2, USER_SANITIZE = 4, USER_SKIP_SANITIZE = 8 };
+enum { USER_ON = 1, USER_NOPASS = 2 };
 
 struct aclUser {
     struct aclUserHead head;
@@ -103,7 +103,7 @@ void aclUsersInit(void);
 /* In this user's name. *arg: the argument that was denied, when it is about one. */
 enum aclDenial aclCheck(struct aclUser *u, const struct serverCommand *cmd, const struct str *argv, int argc,
                         int db, int *arg);
-/* "User bob has no permissions to ..."; what: the key, channel or database to name; NULL: names none. */
+/* "User bob has no permissions to ..."; what: the argument to name (0: the command); NULL: names none. */
 sds aclDenialText(const struct aclUser *u, const struct serverCommand *cmd, enum aclDenial denial,
                   const struct str *what);
 bool aclChannelAllowed(const struct aclUser *u, struct str channel, bool is_pattern);

@@ -6,6 +6,8 @@
  */
 #include "core/acl_private.h"
 
+#include <limits.h>
+
 #include "base/assert.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
@@ -186,12 +188,13 @@ static bool hasBlanks(struct str s) {
     return false;
 }
 
-/* "%R~x" and its like: what is between % and ~. False: something else is. */
+/* "%R~x" and its like: what is between % and ~ goes to *access; *rule becomes what is behind the ~. Without
+ * one the pattern is empty. False: something else is there. */
 static bool readAccess(struct str *rule, unsigned *access) {
     *access = 0;
     for (size_t i = 1; i < rule->len; i++) {
         if (rule->ptr[i] == '~' && *access) {
-            *rule = strN(rule->ptr + i, rule->len - i);
+            *rule = strN(rule->ptr + i + 1, rule->len - i - 1);
             return true;
         }
         char ch = rule->ptr[i] & ~32;
@@ -199,14 +202,15 @@ static bool readAccess(struct str *rule, unsigned *access) {
         if (!one || *access & one) return false;
         *access |= one;
     }
-    return false;
+    *rule = STR("");
+    return *access;
 }
 
 static enum aclError applyKeys(struct aclSelector *s, struct str rule) {
     unsigned access = ACL_PATTERN_ALL;
+    struct str pattern = rule.ptr[0] == '%' ? rule : strN(rule.ptr + 1, rule.len - 1);
     if (s->flags & SELECTOR_ALL_KEYS) return ACL_ERR_PATTERN_AFTER_ALL;
-    if (rule.ptr[0] == '%' && !readAccess(&rule, &access)) return ACL_ERR_SYNTAX;
-    struct str pattern = strN(rule.ptr + 1, rule.len - 1);
+    if (rule.ptr[0] == '%' && !readAccess(&pattern, &access)) return ACL_ERR_SYNTAX;
     if (hasBlanks(pattern)) return ACL_ERR_SYNTAX;
     aclPatternsAdd(&s->keys, pattern, access);
     return ACL_OK;
@@ -266,7 +270,7 @@ static enum aclError applyDbs(struct aclSelector *s, struct str list) {
         int64_t id;
         if (!string2ll(sdsview(numbers[i]), &id))
             error = ACL_ERR_SYNTAX;
-        else if (id < 0 || id >= dbCount())
+        else if (id < 0 || id > INT_MAX)
             error = ACL_ERR_DB_RANGE;
     }
     if (!error) setDbs(s, false);
@@ -343,7 +347,6 @@ sds aclSelectorCatChannels(const struct aclSelector *s, sds text) {
 
 sds aclSelectorCatDbs(const struct aclSelector *s, sds text) {
     if (s->flags & SELECTOR_ALL_DBS) return sdscat(text, "alldbs");
-    if (!s->db_count) return sdscat(text, "resetdbs");
     for (int i = 0; i < s->db_count; i++) text = sdscatprintf(text, "%s%d", i ? "," : "db=", s->dbs[i]);
     return text;
 }
@@ -360,6 +363,8 @@ sds aclSelectorCat(const struct aclSelector *s, sds text) {
     text = catPart(s, aclSelectorCatKeys, text);
     if (!(s->flags & SELECTOR_ALL_CHANNELS)) text = sdscat(text, "resetchannels ");
     text = catPart(s, aclSelectorCatChannels, text);
-    if (!(s->flags & SELECTOR_ALL_DBS)) text = catPart(s, aclSelectorCatDbs, text);
+    if (!(s->flags & SELECTOR_ALL_DBS)) {
+        text = s->db_count ? catPart(s, aclSelectorCatDbs, text) : sdscat(text, "resetdbs ");
+    }
     return sdscat(text, s->commands);
 }

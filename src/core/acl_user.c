@@ -17,7 +17,6 @@ static struct aclUser *default_user, *nobody; /* nobody: of clients that are abo
 struct aclUser *aclUserCreate(struct str name) {
     struct aclUser *u = zcalloc(1, sizeof *u);
     u->name = sdsnewstr(name);
-    u->flags = USER_SANITIZE;
     u->selectors = zmalloc(sizeof *u->selectors);
     u->selectors[0] = aclSelectorCreate();
     u->selector_count = 1;
@@ -145,10 +144,6 @@ bool aclUserIsOn(const struct aclUser *u) {
     return u->flags & USER_ON;
 }
 
-bool aclUserSkipsSanitize(const struct aclUser *u) {
-    return u->flags & USER_SKIP_SANITIZE;
-}
-
 void aclSetDefaultPassword(struct str password) {
     dropPasswords(default_user);
     default_user->flags |= USER_NOPASS;
@@ -209,7 +204,7 @@ static enum aclError addSelector(struct aclUser *u, struct str rule) {
 static void reset(struct aclUser *u) {
     dropPasswords(u);
     dropSelectors(u, 0);
-    u->flags = USER_SANITIZE;
+    u->flags = 0;
     u->selectors[u->selector_count++] = aclSelectorCreate();
 }
 
@@ -219,10 +214,8 @@ static bool applyWord(struct aclUser *u, struct str rule) {
         u->flags |= USER_ON;
     else if (strIs(rule, "off"))
         u->flags &= ~(unsigned)USER_ON;
-    else if (strIs(rule, "sanitize-payload"))
-        u->flags = (u->flags & ~(unsigned)USER_SKIP_SANITIZE) | USER_SANITIZE;
-    else if (strIs(rule, "skip-sanitize-payload"))
-        u->flags = (u->flags & ~(unsigned)USER_SANITIZE) | USER_SKIP_SANITIZE;
+    else if (strIs(rule, "sanitize-payload") || strIs(rule, "skip-sanitize-payload"))
+        return true; /* of older versions; no user's payloads are trusted more than another's */
     else if (strIs(rule, "nopass") || strIs(rule, "resetpass")) {
         dropPasswords(u);
         u->flags = (u->flags & ~(unsigned)USER_NOPASS) | (strIs(rule, "nopass") ? USER_NOPASS : 0);
@@ -279,7 +272,6 @@ sds *aclMergeRules(const struct str *words, int count, int *merged, int *bad) {
 sds aclUserCat(const struct aclUser *u, sds text) {
     text = sdscat(text, u->flags & USER_ON ? "on " : "off ");
     if (u->flags & USER_NOPASS) text = sdscat(text, "nopass ");
-    text = sdscat(text, u->flags & USER_SKIP_SANITIZE ? "skip-sanitize-payload " : "sanitize-payload ");
     for (int i = 0; i < u->password_count; i++) text = sdscatprintf(text, "#%s ", u->passwords[i]);
     text = aclSelectorCat(u->selectors[0], text);
     for (int i = 1; i < u->selector_count; i++) {

@@ -16,6 +16,7 @@
 #include "core/acl.h"
 #include "core/command.h"
 #include "core/cron.h"
+#include "core/declared_keys.h"
 #include "core/notify.h"
 #include "core/pause.h"
 #include "core/push.h"
@@ -316,7 +317,10 @@ static void serveKey(struct db *db, struct str key) {
             for (size_t i = 0; i < passed; i++) next = next->next;
         }
         struct client *c = listEntry(next, struct waiter, node)->client;
+        struct declaredKeys nobodys;
+        declaredKeysBegin(&nobodys, NULL);
         struct object *o = lookupKey(db, key, LOOKUP_NOSTATS | LOOKUP_NOTOUCH);
+        declaredKeysEnd(&nobodys);
         if (!o && !k->on_delete) return;
         bool run = wantsToRun(c->blocked, o) && !(c->flags & CLIENT_CLOSE_ASAP) && mayRun(c->blocked);
         next = run ? NULL : next->next;

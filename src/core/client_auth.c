@@ -66,15 +66,19 @@ void authCommand(struct client *c) {
     if (authenticate(c, named ? c->argv[1] : STR("default"), c->argv[c->argc - 1])) replyOk(c);
 }
 
+bool authMissing(struct client *c) {
+    bool known = c->flags & (CLIENT_AUTHENTICATED | CLIENT_FAKE);
+    if (__builtin_expect(known, 1) || (c->cmd && c->cmd->flags & CMD_NO_AUTH) || !authRequired())
+        return false;
+    replyError(c, "NOAUTH Authentication required.");
+    return true;
+}
+
 /* Nobody gets past this without a password, but to give it; then the user's rules decide. Not asked while
  * there are neither passwords nor rules that would stop anybody. */
 static bool authFilter(struct client *c, struct serverCommand *cmd) {
-    bool known = c->flags & (CLIENT_AUTHENTICATED | CLIENT_FAKE);
-    if (__builtin_expect(known, 1) || cmd->flags & CMD_NO_AUTH || !authRequired()) {
-        return aclAllows(c, ACL_TOPLEVEL);
-    }
-    replyError(c, "NOAUTH Authentication required.");
-    return false;
+    (void)cmd;
+    return !authMissing(c) && aclAllows(c, ACL_TOPLEVEL);
 }
 
 void authUsersChanged(void) {
@@ -96,6 +100,8 @@ void authInit(void) {
     redactRegister("auth", redactAll);
     redactRegister("hello", helloSecret);
     redactRegister("acl|setuser", redactAll);
+    redactRegister("acl|deluser", redactAll);
+    redactRegister("acl|getuser", redactAll);
     commandAddFilter(authFilter);
     commandAddScriptFilter(scriptFilter);
 }

@@ -237,10 +237,11 @@ void helloCommand(struct client *c) {
     if (!parseHello(c, &opt)) return;
     if (opt.user && !authenticate(c, *opt.user, *opt.password)) return;
     if (!(c->flags & CLIENT_AUTHENTICATED) && authRequired()) {
-        replyError(c,
-                   "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
-                   "AUTH <user> <pass> option can be used to authenticate the client and select the RESP "
-                   "protocol version at the same time");
+        replyError(
+            c,
+            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> "
+            "AUTH <user> <pass> option can be used to authenticate the client and select the RESP "
+            "protocol version at the same time");
         return;
     }
     if (opt.name) clientSetName(c, *opt.name);

@@ -7,10 +7,12 @@
 #include "base/zmalloc.h"
 #include "commands/commands.h"
 #include "core/blocking.h"
+#include "core/client_auth.h"
 #include "core/commandlog.h"
 #include "core/config.h"
 #include "core/cron.h"
 #include "core/db.h"
+#include "core/declared_keys.h"
 #include "core/info.h"
 #include "core/latency.h"
 #include "core/monitor.h"
@@ -350,7 +352,10 @@ void commandCall(struct client *c, int flags) {
     uint64_t dirty = dbstats.dirty, start = ticksNow();
     c->flags &= ~(uint32_t)CLIENT_ERROR;
     propagateBegin();
+    struct declaredKeys declared;
+    declaredKeysBegin(&declared, c);
     cmd->spec->proc(c);
+    declaredKeysEnd(&declared);
     uint64_t ticks = ticksNow() - start;
     if (!(c->flags & (CLIENT_SCRIPT | CLIENT_IN_EXEC))) callstats.ticks += ticks;
     if (flags & CALL_STATS) countStats(c, cmd, ticks, (int64_t)(c->out_bytes - output));
@@ -363,7 +368,8 @@ void commandCall(struct client *c, int flags) {
 
 static bool refused(struct client *c, struct serverCommand *cmd) {
     if (!commandArityOk(cmd, c->argc)) {
-        replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", cmd->fullname);
+        if (!authMissing(c))
+            replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", cmd->fullname);
         return true;
     }
     if (c->flags & CLIENT_MULTI && cmd->flags & CMD_NO_MULTI) {
@@ -401,7 +407,7 @@ void commandProcess(struct client *c) {
     }
     c->lastcmd = c->cmd;
     if (!c->cmd) {
-        if (!refusedAsHttp(c)) commandReplyUnknown(c);
+        if (!refusedAsHttp(c) && !authMissing(c)) commandReplyUnknown(c);
         multiRefused(c);
         return;
     }

@@ -122,8 +122,9 @@ struct keyRef { /* one key of a command */
     int pos;
     unsigned flags;
 };
-/* For commands whose keys the specs do not tell exactly (KEY_INCOMPLETE, KEYS_*_UNKNOWN, KEY_VARIABLE_FLAGS).
- * -1: syntax error. */
+/* For commands whose keys the specs do not tell exactly: those with options that may look like keywords, or
+ * that decide what is done to a key. It stands beside the handler and reads the options with the handler's
+ * own functions, so that what is declared is what is touched. -1: syntax error. */
 typedef int commandGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
                            struct keyRef **keys);
 
@@ -193,6 +194,9 @@ static inline bool commandArityOk(const struct serverCommand *cmd, int argc) {
  * zmalloc (NULL when 0), -1 when the arguments do not parse. */
 int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, int argc,
                       struct keyRef **keys);
+/* For functions that find keys: adds argv[first], every step-th up to argv[last]; the new count. *keys is
+ * NULL before the first. */
+int keyRefsAdd(struct keyRef **keys, int count, int first, int last, int step, unsigned flags);
 void commandResetStats(void);
 
 /* ---- Call path ---- */

@@ -29,6 +29,12 @@ static int keysBegin(const struct keySpec *spec, const struct str *argv, int arg
     return 0;
 }
 
+/* Keys up to the end of a line that ends before them: a command that may do without these. */
+static bool keysAreLeftOut(const struct keySpec *spec, int begin, int argc) {
+    return spec->begin == KEYS_BEGIN_INDEX && spec->find == KEYS_FIND_RANGE && spec->lastkey < 0 &&
+           begin == argc;
+}
+
 /* False: the arguments do not fit the spec. */
 static bool keysFind(const struct keySpec *spec, int begin, const struct str *argv, int argc,
                      struct keyRun *run) {
@@ -52,12 +58,10 @@ static bool keysFind(const struct keySpec *spec, int begin, const struct str *ar
     return run->last < argc;
 }
 
-static int keysAppend(struct keyRef **keys, int count, const struct keyRun *run, unsigned flags) {
-    if (run->last < run->first) return count;
-    int64_t n = (run->last - run->first) / run->step + 1;
-    *keys = zrealloc(*keys, (size_t)(count + n) * sizeof **keys);
-    for (int64_t pos = run->first; pos <= run->last; pos += run->step)
-        (*keys)[count++] = (struct keyRef){(int)pos, flags};
+int keyRefsAdd(struct keyRef **keys, int count, int first, int last, int step, unsigned flags) {
+    if (last < first) return count;
+    *keys = zrealloc(*keys, (size_t)(count + (last - first) / step + 1) * sizeof **keys);
+    for (int pos = first; pos <= last; pos += step) (*keys)[count++] = (struct keyRef){pos, flags};
     return count;
 }
 
@@ -68,53 +72,7 @@ int setGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc
     for (int i = 3; i < argc; i++) {
         if (strIs(argv[i], "get") || strIs(argv[i], "ifeq")) flags = KEY_RW | KEY_ACCESS | KEY_UPDATE;
     }
-    *keys = NULL;
-    return keysAppend(keys, 0, &(struct keyRun){1, 1, 1}, flags);
-}
-
-/* BITFIELD only reads when all of its operations are GET. */
-int bitfieldGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
-    (void)cmd;
-    unsigned flags = KEY_RO | KEY_ACCESS;
-    for (int i = 2; i < argc; i++) {
-        if (strIs(argv[i], "set") || strIs(argv[i], "incrby")) flags = KEY_RW | KEY_ACCESS | KEY_UPDATE;
-    }
-    *keys = NULL;
-    return keysAppend(keys, 0, &(struct keyRun){1, 1, 1}, flags);
-}
-
-/* SORT: the key, and that of the last STORE. What BY and GET read cannot be told without the elements. */
-int sortGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
-    (void)cmd;
-    int store = 0;
-    for (int i = 2; i < argc; i++) {
-        if (strIs(argv[i], "limit"))
-            i += 2;
-        else if (strIs(argv[i], "get") || strIs(argv[i], "by"))
-            i++;
-        else if (strIs(argv[i], "store") && i + 1 < argc)
-            store = i + 1;
-    }
-    *keys = NULL;
-    int count = keysAppend(keys, 0, &(struct keyRun){1, 1, 1}, KEY_RO | KEY_ACCESS);
-    if (store) count = keysAppend(keys, count, &(struct keyRun){store, store, 1}, KEY_OW | KEY_UPDATE);
-    return count;
-}
-
-/* MIGRATE: one key where the specs say, or all behind KEYS when that one is empty. */
-int migrateGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
-    (void)cmd;
-    struct keyRun run = {3, 3, 1};
-    for (int i = 6; i < argc && argv[3].len == 0 && run.first == 3; i++) {
-        if (strIs(argv[i], "auth"))
-            i++;
-        else if (strIs(argv[i], "auth2"))
-            i += 2;
-        else if (strIs(argv[i], "keys"))
-            run = (struct keyRun){i + 1, argc - 1, 1};
-    }
-    *keys = NULL;
-    return keysAppend(keys, 0, &run, KEY_RW | KEY_ACCESS | KEY_DELETE);
+    return keyRefsAdd(keys, 0, 1, 1, 1, flags);
 }
 
 int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, int argc,
@@ -127,7 +85,7 @@ int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, i
     for (int i = 0; i < command->key_spec_count; i++) {
         const struct keySpec *spec = &command->key_specs[i];
         int begin = spec->flags & KEY_NOT_KEY ? 0 : keysBegin(spec, argv, argc);
-        if (begin == 0) continue;
+        if (begin == 0 || keysAreLeftOut(spec, begin, argc)) continue;
         struct keyRun run;
         bool fits = keysFind(spec, begin, argv, argc, &run);
         bool none = fits && run.last < run.first;
@@ -136,7 +94,7 @@ int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, i
             *keys = NULL;
             return -1;
         }
-        count = keysAppend(keys, count, &run, spec->flags);
+        count = keyRefsAdd(keys, count, (int)run.first, (int)run.last, (int)run.step, spec->flags);
     }
     return count;
 }

@@ -47,6 +47,9 @@ static void testRange(void **state) {
     static const struct keySpec but_last[] = {{KEYS_AT(1), KEYS_RANGE(-2, 1)}};
     expectKeys(but_last, 1, 0, "blpop a b 0", "a b ");
     expectKeys(but_last, 1, 0, "blpop a", "-");
+    static const struct keySpec more[] = {{KEYS_AT(1), KEYS_RANGE(0, 1)}, {KEYS_AT(2), KEYS_RANGE(-1, 1)}};
+    expectKeys(more, 2, 0, "pfmerge a", "a ");
+    expectKeys(more, 2, 0, "pfmerge a b c", "a b c ");
 }
 
 static void testCounted(void **state) {

@@ -10,6 +10,7 @@
 #include "core/client.h"
 #include "core/config.h"
 #include "core/cron.h"
+#include "core/declared_keys.h"
 #include "core/evict.h"
 #include "core/import_mode.h"
 #include "core/info.h"
@@ -120,12 +121,14 @@ struct object *dbFind(struct db *db, struct str key) {
 }
 
 struct object *lookupKey(struct db *db, struct str key, int flags) {
+    bool reads = !(flags & (LOOKUP_NOSTATS | LOOKUP_WRITE));
+    declaredKeysCheck(db, key, reads ? KEY_USE_READ : KEY_USE_LOOKUP);
     struct object *o = dbFind(db, key);
     if (o && objectHasExpire(o) && objectIsExpired(o)) {
         if (!(flags & LOOKUP_NOEXPIRE)) dbExpireKey(db, o);
         o = NULL;
     }
-    if (!(flags & (LOOKUP_NOSTATS | LOOKUP_WRITE))) {
+    if (reads) {
         if (o)
             dbstats.hits++;
         else {
@@ -178,6 +181,7 @@ struct object *lookupFirstKeyWriteType(struct client *c, const struct str *keys,
 /* ---- Change ---- */
 
 static struct object *addObject(struct db *db, struct str key, struct value v, int64_t expire_ms) {
+    declaredKeysCheck(db, key, KEY_USE_CHANGE);
     uint64_t hash = dbHashKey(key);
     struct object *o = objectCreate(key, expire_ms, v);
     o->lru = objectFirstUse() & 0xffffff;
@@ -197,6 +201,7 @@ struct object *dbAdd(struct db *db, struct str key, struct value v) {
 struct object *dbSetWithExpire(struct db *db, struct str key, struct object *o, struct value v,
                                int64_t expire_ms) {
     if (!o) return addObject(db, key, v, expire_ms);
+    declaredKeysCheck(db, key, KEY_USE_CHANGE);
     struct value old = objectValue(o);
     size_t effort = old.embedded ? 0 : objectTypeOf(o)->freeEffort(o);
     leaving(db, o);
@@ -216,10 +221,12 @@ struct object *dbSet(struct db *db, struct str key, struct value v, bool keep_tt
 }
 
 struct object *dbReplaceValue(struct db *db, struct object *o, struct value v) {
+    declaredKeysCheck(db, objectKey(o), KEY_USE_CHANGE);
     return rewriteObject(db, o, v, objectExpire(o));
 }
 
 struct object *dbUnlink(struct db *db, struct str key) {
+    declaredKeysCheck(db, key, KEY_USE_CHANGE);
     uint64_t hash = dbHashKey(key);
     struct object *o = hashtablePopHashed(&db->keys, key, hash);
     if (!o) return NULL;
@@ -247,15 +254,18 @@ bool dbDeleteAsync(struct db *db, struct str key) {
 }
 
 void dbDeleteObject(struct db *db, struct object *o, bool async) {
+    declaredKeysCheck(db, objectKey(o), KEY_USE_CHANGE);
     unlinkObject(db, o, dbHashKey(objectKey(o)));
     lazyfreeObject(o, async);
 }
 
 struct object *dbSetExpire(struct db *db, struct object *o, int64_t when_ms) {
+    declaredKeysCheck(db, objectKey(o), KEY_USE_CHANGE);
     return rewriteObject(db, o, objectValue(o), when_ms);
 }
 
 struct object *dbRemoveExpire(struct db *db, struct object *o) {
+    declaredKeysCheck(db, objectKey(o), KEY_USE_CHANGE);
     return rewriteObject(db, o, objectValue(o), OBJ_NO_EXPIRE);
 }
 

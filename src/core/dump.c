@@ -2,7 +2,6 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "commands/commands.h"
-#include "core/acl.h"
 #include "core/cron.h"
 #include "core/db.h"
 #include "core/evict.h"
@@ -66,7 +65,7 @@ static bool parseOptions(struct client *c, struct restoreOptions *opt) {
 }
 
 static bool isDeep(const struct client *c) {
-    if (rdb_sanitize == RDB_SANITIZE_CLIENTS) return c->user && !aclUserSkipsSanitize(c->user);
+    if (rdb_sanitize == RDB_SANITIZE_CLIENTS) return c->user;
     return rdb_sanitize == RDB_SANITIZE_YES;
 }
 

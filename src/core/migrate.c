@@ -22,6 +22,7 @@
 #include "core/notify.h"
 #include "core/propagate.h"
 #include "core/rdb.h"
+#include "core/redact.h"
 #include "core/reply.h"
 #include "core/rewrite.h"
 #include "net/connection.h"
@@ -175,20 +176,43 @@ static bool parseKeys(struct client *c, struct migration *m, int from) {
     return true;
 }
 
+/* How many words of credentials follow at argv[i]: 0, 1 or 2. */
+static int credentialsAt(const struct str *argv, int argc, int i) {
+    int words = strIs(argv[i], "auth") ? 1 : strIs(argv[i], "auth2") ? 2 : 0;
+    return i + words < argc ? words : 0;
+}
+
+static bool isSecret(const struct str *argv, int argc, int i) {
+    for (int at = 6, words; at < argc; at += 1 + words) {
+        words = credentialsAt(argv, argc, at);
+        if (at < i && i <= at + words) return true;
+        if (strIs(argv[at], "keys")) return false;
+    }
+    return false;
+}
+
+/* The one key, or all behind KEYS, for which that one must be empty. */
+int migrateGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
+    (void)cmd;
+    unsigned flags = KEY_RW | KEY_ACCESS | KEY_DELETE;
+    int i = 6;
+    while (i < argc && !strIs(argv[i], "keys")) i += 1 + credentialsAt(argv, argc, i);
+    if (i >= argc - 1) return keyRefsAdd(keys, 0, 3, 3, 1, flags);
+    return argv[3].len ? -1 : keyRefsAdd(keys, 0, i + 1, argc - 1, 1, flags);
+}
+
 /* m->keys become those that were asked for. */
 static bool parse(struct client *c, struct migration *m) {
     m->keys = c->argv + 3;
     m->count = 1;
-    for (int i = 6; i < c->argc; i++) {
+    for (int i = 6, words; i < c->argc; i++) {
         struct str word = c->argv[i];
-        int more = c->argc - i - 1;
-        bool two = strIs(word, "auth2");
         if (strIs(word, "copy")) {
             m->copy = true;
         } else if (strIs(word, "replace")) {
             m->replace = true;
-        } else if ((two || strIs(word, "auth")) && more >= 1 + two) {
-            m->auth = 1 + two;
+        } else if ((words = credentialsAt(c->argv, c->argc, i))) {
+            m->auth = words;
             m->credentials = c->argv + i + 1;
             i += m->auth;
         } else if (strIs(word, "keys")) {
@@ -337,6 +361,7 @@ void migrateCommand(struct client *c) {
 }
 
 void migrateInit(void) {
+    redactRegister("migrate", isSecret);
     listInit(&targets);
     cronRegister(closeIdle, 1000);
 }

@@ -16,6 +16,7 @@
 #include "core/multi.h"
 
 #include "base/assert.h"
+#include "base/num.h"
 #include "base/zmalloc.h"
 #include "commands/commands.h"
 #include "core/acl.h"
@@ -50,8 +51,8 @@ struct watcher {
 
 struct multiState {
     struct queued *first, **last;
-    int count;
-    size_t bytes; /* of the queue */
+    int count, db; /* db: where the SELECTs in the queue lead to */
+    size_t bytes;  /* of the queue */
     uint64_t command_flags;
     struct client *client;
     struct listNode watching_node;
@@ -251,6 +252,13 @@ static bool runsAtOnce(const struct client *c) {
     return proc == execCommand || proc == discardCommand || proc == resetCommand || proc == quitCommand;
 }
 
+/* SELECT is queued: the commands behind it are checked for that database. */
+static void followSelect(const struct client *c, struct multiState *m) {
+    int64_t db;
+    bool ends_well = c->argc == 2 && string2ll(c->argv[1], &db) && dbGet(db);
+    if (ends_well && !(c->flags & CLIENT_DIRTY_EXEC)) m->db = (int)db;
+}
+
 bool multiQueue(struct client *c) {
     if (runsAtOnce(c)) return false;
     struct multiState *m = c->multi;
@@ -261,6 +269,7 @@ bool multiQueue(struct client *c) {
     m->count++;
     m->bytes += size;
     m->command_flags |= commandFlags(c, c->cmd);
+    if (c->cmd->spec->proc == selectCommand) followSelect(c, m);
     replyLiteral(c, "+QUEUED\r\n");
     return true;
 }
@@ -291,7 +300,7 @@ void multiRefused(struct client *c) {
 /* ---- MULTI, EXEC, DISCARD ---- */
 
 void multiCommand(struct client *c) {
-    needState(c);
+    needState(c)->db = c->db->id;
     c->flags |= CLIENT_MULTI;
     replyOk(c);
 }
@@ -366,6 +375,10 @@ uint64_t multiExecFlags(const struct client *c) {
 
 int multiCount(const struct client *c) {
     return c->flags & CLIENT_MULTI ? c->multi->count : -1;
+}
+
+int multiDb(const struct client *c) {
+    return c->multi->db;
 }
 
 size_t multiWatchCount(const struct client *c) {

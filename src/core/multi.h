@@ -31,6 +31,7 @@ bool multiNeedsMemory(const struct client *c);
 /* EXEC is about to run: the flags of all queued commands together. 0: it is another command. */
 uint64_t multiExecFlags(const struct client *c);
 int multiCount(const struct client *c);          /* queued commands, -1 without MULTI */
+int multiDb(const struct client *c);             /* in MULTI: the database behind what is queued */
 size_t multiWatchCount(const struct client *c);  /* watched keys */
 size_t multiQueuedBytes(const struct client *c); /* of the queued commands */
 size_t multiMemory(const struct client *c);      /* all of it, watched keys included */

@@ -2,6 +2,7 @@
 #include "core/notify.h"
 
 #include "base/assert.h"
+#include "core/declared_keys.h"
 
 #define SINKS_MAX 8
 
@@ -11,6 +12,7 @@ static flushSink *flush_sinks[SINKS_MAX];
 static int modified_count, event_count, flush_count;
 
 void signalModifiedKey(struct client *c, struct db *db, struct str key) {
+    if (c) declaredKeysCheck(db, key, KEY_USE_CHANGE);
     for (int i = 0; i < modified_count; i++) modified_sinks[i](c, db, key);
 }
 

@@ -100,21 +100,41 @@ static bool parseOverflow(struct client *c, struct str arg, enum overflow *out) 
     return true;
 }
 
+static bool isOverflow(const struct str *argv, int argc, int at) {
+    return strIs(argv[at], "overflow") && at + 1 < argc;
+}
+
+/* How many words the operation at argv[at] takes; 0: there is none. */
+static int operationAt(const struct str *argv, int argc, int at, enum fieldOp *op) {
+    static const struct {
+        const char *name;
+        int words;
+    } operations[] = {[FIELD_GET] = {"get", 3}, [FIELD_SET] = {"set", 4}, [FIELD_INCRBY] = {"incrby", 4}};
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        if (!strIs(argv[at], operations[i].name) || argc - at < operations[i].words) continue;
+        *op = (enum fieldOp)i;
+        return operations[i].words;
+    }
+    return 0;
+}
+
+/* A command of nothing but GET only reads. */
+int bitfieldGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
+    (void)cmd;
+    unsigned flags = KEY_RO | KEY_ACCESS;
+    enum fieldOp op;
+    for (int at = 2, words; at < argc; at += words ? words : 1) {
+        words = isOverflow(argv, argc, at) ? 2 : 0;
+        if (!words && (words = operationAt(argv, argc, at, &op)) && op != FIELD_GET)
+            flags = KEY_RW | KEY_ACCESS | KEY_UPDATE;
+    }
+    return keyRefsAdd(keys, 0, 1, 1, 1, flags);
+}
+
 /* One operation at argv[*at]; *at moves behind it. */
 static bool parseField(struct client *c, int *at, struct fieldCommand *f) {
-    int left = c->argc - *at;
-    struct str name = c->argv[*at];
-    int words;
-    if (strIs(name, "get") && left >= 3) {
-        f->op = FIELD_GET;
-        words = 3;
-    } else if (strIs(name, "set") && left >= 4) {
-        f->op = FIELD_SET;
-        words = 4;
-    } else if (strIs(name, "incrby") && left >= 4) {
-        f->op = FIELD_INCRBY;
-        words = 4;
-    } else {
+    int words = operationAt(c->argv, c->argc, *at, &f->op);
+    if (!words) {
         replySyntaxError(c);
         return false;
     }
@@ -135,7 +155,7 @@ static int parseFields(struct client *c, bool read_only, struct fieldCommand *fi
     int n = 0;
     *bytes = 0;
     for (int at = 2; at < c->argc;) {
-        if (strIs(c->argv[at], "overflow") && at + 1 < c->argc) {
+        if (isOverflow(c->argv, c->argc, at)) {
             if (!parseOverflow(c, c->argv[at + 1], &overflow)) return -1;
             at += 2;
             continue;

@@ -165,14 +165,18 @@ static int parseResult(struct client *c, int i, struct geoQuery *q) {
     return 1;
 }
 
+static bool isStore(const struct str *argv, int argc, int i) {
+    return i + 1 < argc && (strIs(argv[i], "store") || strIs(argv[i], "storedist"));
+}
+
 static int parseStore(struct client *c, const struct geoForm *f, int i, struct geoQuery *q) {
     bool dist = strIs(c->argv[i], "storedist");
     if (f->stores && dist) {
         q->storedist = true;
         return 1;
     }
-    if (!f->may_store || i + 1 >= c->argc || !(dist || strIs(c->argv[i], "store"))) return 0;
-    q->store = c->argv[i + 1];
+    if (!f->may_store || !isStore(c->argv, c->argc, i)) return 0;
+    q->store = c->argv[i + 1]; /* the last one counts */
     q->storedist = dist;
     return 2;
 }
@@ -325,6 +329,30 @@ static void searchGeneric(struct client *c, const struct geoForm *f) {
     zfree(q.vertices);
 }
 
+static const struct geoForm form_radius = {.key = 1, .options = 6, .kind = FORM_POINT, .may_store = true};
+static const struct geoForm form_member = {.key = 1, .options = 5, .kind = FORM_MEMBER, .may_store = true};
+
+/* The only option besides STORE and STOREDIST that takes an argument is COUNT, whose number is no keyword. */
+static int getKeys(const struct geoForm *f, const struct str *argv, int argc, struct keyRef **keys) {
+    int store = 0;
+    for (int i = f->options; i < argc; i++)
+        if (isStore(argv, argc, i)) store = ++i;
+    int count = keyRefsAdd(keys, 0, f->key, f->key, 1, KEY_RO | KEY_ACCESS);
+    return store ? keyRefsAdd(keys, count, store, store, 1, KEY_OW | KEY_UPDATE) : count;
+}
+
+int georadiusGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
+                     struct keyRef **keys) {
+    (void)cmd;
+    return getKeys(&form_radius, argv, argc, keys);
+}
+
+int georadiusbymemberGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
+                             struct keyRef **keys) {
+    (void)cmd;
+    return getKeys(&form_member, argv, argc, keys);
+}
+
 void geosearchCommand(struct client *c) {
     searchGeneric(c, &(struct geoForm){.key = 1, .options = 2, .kind = FORM_SEARCH});
 }
@@ -334,7 +362,7 @@ void geosearchstoreCommand(struct client *c) {
 }
 
 void georadiusCommand(struct client *c) {
-    searchGeneric(c, &(struct geoForm){.key = 1, .options = 6, .kind = FORM_POINT, .may_store = true});
+    searchGeneric(c, &form_radius);
 }
 
 void georadiusRoCommand(struct client *c) {
@@ -342,7 +370,7 @@ void georadiusRoCommand(struct client *c) {
 }
 
 void georadiusbymemberCommand(struct client *c) {
-    searchGeneric(c, &(struct geoForm){.key = 1, .options = 5, .kind = FORM_MEMBER, .may_store = true});
+    searchGeneric(c, &form_member);
 }
 
 void georadiusbymemberRoCommand(struct client *c) {

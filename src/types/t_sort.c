@@ -89,6 +89,35 @@ static struct sortPattern parsePattern(struct str s) {
     return p;
 }
 
+enum sortOption { SORT_UNKNOWN, SORT_ASC, SORT_DESC, SORT_ALPHA, SORT_LIMIT, SORT_STORE, SORT_BY, SORT_GET };
+
+/* The option at argv[i]; *args: how many arguments it takes. */
+static enum sortOption optionAt(const struct str *argv, int argc, int i, int *args) {
+    static const struct {
+        const char *name;
+        int args;
+        enum sortOption option;
+    } options[] = {{"asc", 0, SORT_ASC},     {"desc", 0, SORT_DESC},   {"alpha", 0, SORT_ALPHA},
+                   {"limit", 2, SORT_LIMIT}, {"store", 1, SORT_STORE}, {"by", 1, SORT_BY},
+                   {"get", 1, SORT_GET}};
+    for (size_t o = 0; o < sizeof options / sizeof *options; o++) {
+        *args = options[o].args;
+        if (strIs(argv[i], options[o].name) && i + *args < argc) return options[o].option;
+    }
+    *args = 0;
+    return SORT_UNKNOWN;
+}
+
+/* The key, and that of the last STORE. What BY and GET read cannot be told without the elements. */
+int sortGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
+    (void)cmd;
+    int store = 0;
+    for (int i = 2, args; i < argc; i += 1 + args)
+        if (optionAt(argv, argc, i, &args) == SORT_STORE) store = i + 1;
+    int count = keyRefsAdd(keys, 0, 1, 1, 1, KEY_RO | KEY_ACCESS);
+    return store ? keyRefsAdd(keys, count, store, store, 1, KEY_OW | KEY_UPDATE) : count;
+}
+
 /* The keys that BY and GET read are known only when the elements are. */
 static bool mayReadAll(struct client *c, const char *error) {
     if (aclMayReadAllKeys(c)) return true;
@@ -96,36 +125,40 @@ static bool mayReadAll(struct client *c, const char *error) {
     return false;
 }
 
+static bool parseBy(struct client *c, struct str pattern, struct sortArgs *a) {
+    a->by = parsePattern(pattern);
+    if (a->by.star && !mayReadAll(c, "ERR BY option of SORT denied due to insufficient ACL permissions."))
+        return false;
+    a->has_by = true;
+    if (!a->by.star) a->nosort = true; /* for good, whatever BY follows */
+    return true;
+}
+
+static bool parseGet(struct client *c, struct str pattern, struct sortArgs *a) {
+    if (!mayReadAll(c, "ERR GET option of SORT denied due to insufficient ACL permissions.")) return false;
+    a->gets[a->get_count++] = parsePattern(pattern);
+    return true;
+}
+
 static bool parseOption(struct client *c, int *i, struct sortArgs *a) {
-    struct str arg = c->argv[*i];
-    int more = c->argc - *i - 1;
-    if (strIs(arg, "asc")) {
-        a->desc = false;
-    } else if (strIs(arg, "desc")) {
-        a->desc = true;
-    } else if (strIs(arg, "alpha")) {
-        a->alpha = true;
-    } else if (strIs(arg, "limit") && more >= 2) {
-        if (!argLongLong(c, c->argv[*i + 1], &a->offset, NULL) ||
-            !argLongLong(c, c->argv[*i + 2], &a->limit, NULL))
-            return false;
-        *i += 2;
-    } else if (strIs(arg, "store") && more >= 1 && a->may_store) {
-        a->store = c->argv[++*i];
-    } else if (strIs(arg, "by") && more >= 1) {
-        a->by = parsePattern(c->argv[++*i]);
-        if (a->by.star && !mayReadAll(c, "ERR BY option of SORT denied due to insufficient ACL permissions."))
-            return false;
-        a->has_by = true;
-        if (!a->by.star) a->nosort = true; /* for good, whatever BY follows */
-    } else if (strIs(arg, "get") && more >= 1) {
-        if (!mayReadAll(c, "ERR GET option of SORT denied due to insufficient ACL permissions."))
-            return false;
-        a->gets[a->get_count++] = parsePattern(c->argv[++*i]);
-    } else {
+    int args;
+    enum sortOption option = optionAt(c->argv, c->argc, *i, &args);
+    const struct str *arg = c->argv + *i + 1;
+    if (option == SORT_UNKNOWN || (option == SORT_STORE && !a->may_store)) {
         replySyntaxError(c);
         return false;
     }
+    *i += args;
+    if (option == SORT_LIMIT)
+        return argLongLong(c, arg[0], &a->offset, NULL) && argLongLong(c, arg[1], &a->limit, NULL);
+    if (option == SORT_BY) return parseBy(c, *arg, a);
+    if (option == SORT_GET) return parseGet(c, *arg, a);
+    if (option == SORT_STORE)
+        a->store = *arg;
+    else if (option == SORT_ALPHA)
+        a->alpha = true;
+    else
+        a->desc = option == SORT_DESC;
     return true;
 }
 

@@ -37,39 +37,63 @@ static bool onlyForGroups(struct client *c, const struct readArgs *a, const char
     return false;
 }
 
-/* The option at argv[*i]; *i moves to the last argument that it uses. */
-static bool parseOption(struct client *c, struct readArgs *a, int *i) {
-    struct str opt = c->argv[*i];
-    int more = c->argc - *i - 1;
-    if (strIs(opt, "block") && more) {
-        a->block = true;
-        return argTimeout(c, c->argv[++*i], true, &a->deadline_ms);
+enum readOption { READ_UNKNOWN, READ_BLOCK, READ_COUNT, READ_GROUP, READ_NOACK, READ_STREAMS };
+
+/* The option at argv[i]; *args: how many arguments it takes (of STREAMS, at least). */
+static enum readOption optionAt(const struct str *argv, int argc, int i, int *args) {
+    static const struct {
+        const char *name;
+        int args;
+        enum readOption option;
+    } options[] = {{"block", 1, READ_BLOCK},
+                   {"count", 1, READ_COUNT},
+                   {"group", 2, READ_GROUP},
+                   {"noack", 0, READ_NOACK},
+                   {"streams", 1, READ_STREAMS}};
+    for (size_t o = 0; o < sizeof options / sizeof *options; o++) {
+        *args = options[o].args;
+        if (strIs(argv[i], options[o].name) && i + *args < argc) return options[o].option;
     }
-    if (strIs(opt, "count") && more) {
+    *args = 0;
+    return READ_UNKNOWN;
+}
+
+/* The streams: half of what follows the keyword. */
+int xreadGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
+    (void)cmd;
+    enum readOption option = READ_UNKNOWN;
+    int i = 1, args = 0;
+    for (; i < argc && option != READ_STREAMS; i += option == READ_STREAMS ? 1 : 1 + args)
+        option = optionAt(argv, argc, i, &args);
+    int streams = (argc - i) / 2;
+    return streams ? keyRefsAdd(keys, 0, i, i + streams - 1, 1, KEY_RO | KEY_ACCESS) : -1;
+}
+
+/* The option at argv[*i]; *i moves to the last argument that it uses. */
+static bool parseOption(struct client *c, struct readArgs *a, enum readOption option, int *i) {
+    switch (option) {
+    case READ_BLOCK: a->block = true; return argTimeout(c, c->argv[++*i], true, &a->deadline_ms);
+    case READ_COUNT:
         if (!argLongLong(c, c->argv[++*i], &a->count, NULL)) return false;
         if (a->count < 0) a->count = 0;
         return true;
-    }
-    if (strIs(opt, "group") && more >= 2) {
+    case READ_GROUP:
         if (!onlyForGroups(c, a, "GROUP")) return false;
         a->group_given = true;
         a->group = c->argv[++*i];
         a->consumer = c->argv[++*i];
         return true;
+    case READ_NOACK: a->noack = true; return onlyForGroups(c, a, "NOACK");
+    default: replySyntaxError(c); return false;
     }
-    if (strIs(opt, "noack")) {
-        a->noack = true;
-        return onlyForGroups(c, a, "NOACK");
-    }
-    replySyntaxError(c);
-    return false;
 }
 
 static bool parseReadArgs(struct client *c, struct readArgs *a) {
-    int i = 1;
+    int i = 1, args;
     for (; i < c->argc; i++) {
-        if (strIs(c->argv[i], "streams") && i + 1 < c->argc) break;
-        if (!parseOption(c, a, &i)) return false;
+        enum readOption option = optionAt(c->argv, c->argc, i, &args);
+        if (option == READ_STREAMS) break;
+        if (!parseOption(c, a, option, &i)) return false;
     }
     a->keys_at = i + 1;
     int left = c->argc - a->keys_at;

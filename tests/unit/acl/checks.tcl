@@ -4,7 +4,7 @@ source [file join [file dirname [info script]] acl_util.tcl]
 
 set denied_key "NOPERM No permissions to access a key"
 set denied_channel "NOPERM No permissions to access a channel"
-set denied_db "NOPERM No permissions to access a database"
+set denied_db "NOPERM No permissions to access database"
 proc denied_command {user command} { return "NOPERM User $user has no permissions to run the '$command' command" }
 
 # Makes the user anew, and a client that is logged in as it.
@@ -83,7 +83,7 @@ start_server {tags {acl external:skip}} {
         config_set requirepass third
         assert_error "WRONGPASS *" {$c auth other}
         config_set requirepass {}
-        assert_equal {on nopass sanitize-payload} [dict get [r acl getuser default] flags]
+        assert_equal {on nopass} [dict get [r acl getuser default] flags]
         $c close
     }
 
@@ -114,12 +114,13 @@ start_server {tags {acl external:skip}} {
 
     test {rejected_calls and the error statistics} {
         r config resetstat
+        set before [s acl_access_denied_cmd]
         set c [client_of bob +ping]
         catch {$c get k}
         catch {$c get k}
         assert_match "*cmdstat_get:calls=0,*rejected_calls=2,*" [r info commandstats]
         assert_match "*errorstat_NOPERM:count=2*" [r info errorstats]
-        assert_equal 2 [s acl_access_denied_cmd]
+        assert_equal [expr {$before + 2}] [s acl_access_denied_cmd]
         $c close
     }
 
@@ -241,24 +242,108 @@ start_server {tags {acl external:skip}} {
         refused $denied_db {$c move m 1}
         refused $denied_db {$c copy m m db 1}
         refused $denied_db {$c copy m m replace DB 1}
+        refused $denied_db {$c copy m n db 1 db 0}
+        refused $denied_db {$c copy m n db 0 db 1}
         assert_equal {1 1} [list [$c copy m m db 0] [$c copy m n]]
         refused $denied_db {$c flushall}
-        assert_error "ERR value is not an integer*" {$c select x}
-        assert_equal "User bob has no permissions to access the '1' database" [r acl dryrun bob select 1]
+        $c close
+    }
+
+    test {all databases that there are, one by one, are all} {
+        set c [client_of bob +@all allkeys db=[join {0 1 2 3 4 5 6 7 8 9 10 11 12 13 14} ,]]
+        refused $denied_db {$c flushall}
+        r acl setuser bob db=[join {0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 99} ,]
+        assert_equal OK [$c flushall]
+        $c close
+    }
+
+    test {an argument that is no database is for the command to refuse} {
+        set c [client_of bob +@all allkeys db=0]
+        foreach {command error} {
+            {select x} "value is not an integer*"  {select 99} "DB index is out of range"  {select -1} "DB index is out of range"
+            {move k x} "value is not an integer*"  {move k 99} "DB index is out of range"  {swapdb 0 x} "invalid second DB index"
+            {swapdb x 0} "invalid first DB index"  {swapdb 99 1} "DB index is out of range"  {swapdb 1 99} "DB index is out of range"
+            {copy a b db 99} "DB index is out of range"  {copy a b db 1 nosuch} "syntax error"  {copy a b nosuch db 1} "syntax error"
+        } {
+            assert_error "ERR $error" {$c {*}$command}
+        }
+        $c close
+    }
+
+    test {the database comes before the command} {
+        set c [client_of bob +get +select allkeys db=0]
+        foreach command {{swapdb 0 1} flushall {move k 1} {select 1}} { refused $denied_db {$c {*}$command} }
+        refused [denied_command bob swapdb] {$c swapdb 0 0}
+        refused [denied_command bob set] {$c set k v}
+        r acl setuser bob reset on >p +get ~a db=0 {(+set ~b db=1)}
+        foreach command {{set a 1} {set b 1} {del a}} { refused [denied_command bob [lindex $command 0]] {$c {*}$command} }
+        refused $denied_key {$c get b}
+        $c close
+    }
+
+    test {DRYRUN names the database of an argument, else the command} {
+        r acl setuser bob reset +@all allkeys db=1
+        foreach {command named} {
+            {get k} get  {SET k v} SET  {flushall} flushall  {select 2} 2  {swapdb 3 1} 3  {swapdb 1 3} 3  {move k 1} move  {move k 2} 2  {copy a b db 2} 2  {lolwut} lolwut
+        } {
+            assert_equal "User bob has no permissions to access database $named" [r acl dryrun bob {*}$command]
+        }
+        r select 1
+        assert_equal "User bob has no permissions to access database 2" [r acl dryrun bob move k 2]
+        assert_equal "User bob has no permissions to access database 5" [r acl dryrun bob copy a b db 5 db 1]
+        assert_equal OK [r acl dryrun bob get k]
+        r select 0
+    }
+
+    test {in MULTI, the database is the one that SELECT leads to} {
+        set c [client_of bob +@all allkeys db=1,2]
+        r flushall
+        $c multi
+        assert_equal {QUEUED QUEUED QUEUED QUEUED} [list [$c select 1] [$c set k one] [$c select 2] [$c set k two]]
+        assert_equal {OK OK OK OK} [$c exec]
+        assert_equal {1 2} [list [$c dbsize] [dict get [regsub -all {[ \n]+|=} [$c client info] { }] db]]
+        $c multi
+        assert_equal {QUEUED QUEUED QUEUED} [list [$c select x] [$c select 99] [$c get k]]
+        refused $denied_db {$c select 0}
+        assert_equal QUEUED [$c get k] "still in database 2"
+        assert_error "EXECABORT *" {$c exec}
+        r acl setuser bob reset on >p +@all allkeys db=2,0
+        $c select 0
+        $c multi
+        assert_equal {QUEUED QUEUED} [list [$c move k 2] [$c select 2]]
+        refused $denied_db {$c move k 1}
+        assert_error "EXECABORT *" {$c exec}
+        $c multi
+        $c select 2
+        $c discard
+        r acl setuser bob db=0
+        assert_equal {} [$c get k]
+        $c multi
+        refused $denied_db {$c select 2}
+        refused $denied_db {$c select 1}
+        assert_error "EXECABORT *" {$c exec}
+        r acl setuser bob db=1
+        $c multi
+        refused $denied_db {$c get k}
+        assert_equal QUEUED [$c select 1]
+        refused $denied_db {$c get k}
+        assert_error "EXECABORT *" {$c exec}
         $c close
     }
 
     test {in a database that is not allowed one can only go elsewhere} {
         set c [client_of bob +@all allkeys db=3]
-        foreach command {{get k} {set k v} {mget k l} {keys *} {scan 0} dbsize randomkey flushdb {watch k} {eval {return 1} 1 k}} {
+        foreach command {{get k} {set k v} {mget k l} {keys *} {scan 0} dbsize randomkey flushdb {watch k} {eval {return 1} 1 k}
+            {eval {return 1} 0} {evalsha x 0} {fcall x 0} lolwut {function flush} {function delete x} {function load x} {function restore x}
+            {object help} {sort k} {pfcount k} {xread streams k 0}} {
             refused $denied_db {$c {*}$command}
         }
-        assert_equal {PONG bob 1} [list [$c ping] [$c acl whoami] [$c eval {return 1} 0]]
-        set script {return redis.call('dbsize')}
-        refused "ERR ACL failure in script: No permissions to access a database script: [r script load $script], on @user_script:1." {
-            $c eval $script 0
-        }
+        foreach command {{script exists x} {function list} {script flush} unwatch {info keyspace}} { $c {*}$command }
+        assert_equal {PONG bob} [list [$c ping] [$c acl whoami]]
         assert_equal OK [$c select 3]
+        assert_error "ERR ACL failure in script: No permissions to access database script: *" {
+            $c eval {redis.call('dbsize') redis.call('select', 0)} 0
+        }
         assert_equal {OK v 1} [list [$c set k v] [$c get k] [$c dbsize]]
         assert_equal OK [$c flushdb]
         r acl setuser bob resetdbs
@@ -266,7 +351,7 @@ start_server {tags {acl external:skip}} {
         refused $denied_db {$c select 3}
         r acl setuser bob {(db=3 +get allkeys)}
         assert_equal {} [$c get k]
-        refused $denied_db {$c set k v}
+        refused [denied_command bob set] {$c set k v}
         $c close
     }
 
@@ -288,15 +373,16 @@ start_server {tags {acl external:skip}} {
         set why "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command is no longer allowed for the following reason: no permission"
         set c [client_of bob +@all ~k* &c* db=0,1]
         r config resetstat
+        set before [denials cmd key channel db]
         r del k2
         $c multi
         foreach command {{set k1 v} {set k2 v} {publish c1 m} {strlen k2} {select 1} ping} { assert_equal QUEUED [$c {*}$command] }
         r acl setuser bob resetkeys ~k2 resetchannels -strlen db=0
         assert_equal [list "$why to touch the specified keys" OK "$why to access one of the channels used as arguments" \
-            "$why to execute the command or subcommand" "$why to access the database" PONG] [$c exec]
+            "$why to execute the command or subcommand" "$why" PONG] [$c exec]
         assert_equal v [r get k2]
         assert_match "*cmdstat_strlen:calls=0,*rejected_calls=1,*" [r info commandstats]
-        assert_equal {1 1 1 1} [list [s acl_access_denied_cmd] [s acl_access_denied_key] [s acl_access_denied_channel] [s acl_access_denied_db]]
+        assert_equal {1 1 1 1} [differences [denials cmd key channel db] $before]
         $c close
     }
 
@@ -479,6 +565,8 @@ start_server {tags {acl external:skip}} {
             assert_error "NOPERM*" {$c incr zero:12345}
         }
         r acl setuser bob resetdbs db=0
+        assert_error "NOPERM*run the 'get'*" {$c get zero:12345}
+        r acl setuser bob clearselectors
         assert_error "NOPERM*database*" {$c get zero:12345}
         r acl setuser bob clearselectors alldbs
         assert_equal {} [$c get zero:12345]

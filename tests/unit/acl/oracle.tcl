@@ -1,6 +1,6 @@
 # The same rules, by chance and by the hundred, to Redis 7.0 and to us: what SETUSER replies, what GETUSER then says, and
 # what DRYRUN says of many commands must be equal. Left out: the text of command rules, which Valkey keeps in the order
-# they were given; databases; %RW~* and %R without ~, and one parenthesis within another, which Redis takes and garbles.
+# they were given; databases; the flags about payloads; %RW~* and %R without ~, and one parenthesis within another, which Redis takes and garbles.
 
 set categories {all read write keyspace fast slow dangerous admin string hash list set sortedset stream connection pubsub
     transaction scripting blocking bitmap geo hyperloglog nosuch READ {}}
@@ -59,7 +59,7 @@ proc comparable_user {level} {
     if {$user eq {}} { return {} }
     set comparable {}
     foreach field {passwords keys channels} { lappend comparable [dict get $user $field] }
-    foreach flag {on nopass skip-sanitize-payload} { lappend comparable [expr {$flag in [dict get $user flags]}] }
+    foreach flag {on nopass} { lappend comparable [expr {$flag in [dict get $user flags]}] }
     foreach selector [dict get $user selectors] { lappend comparable [dict get $selector keys] [dict get $selector channels] }
     return $comparable
 }

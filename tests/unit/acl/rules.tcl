@@ -16,16 +16,16 @@ proc may {user args} { return [expr {[r acl dryrun $user {*}$args] eq "OK"}] }
 start_server {tags {acl external:skip}} {
     test {the default user may do everything} {
         assert_equal default [r acl whoami]
-        assert_equal {{user default on nopass sanitize-payload ~* &* +@all}} [r acl list]
+        assert_equal {{user default on nopass ~* &* +@all}} [r acl list]
         assert_equal default [r acl users]
-        assert_equal {flags {on nopass sanitize-payload} passwords {} commands +@all keys ~* channels &* databases alldbs selectors {}} \
+        assert_equal {flags {on nopass} passwords {} commands +@all keys ~* channels &* databases alldbs selectors {}} \
             [r acl getuser default]
     }
 
     test {a new user may do nothing} {
         assert_equal OK [r acl setuser u]
-        assert_equal {off sanitize-payload resetchannels -@all} [user_rules u]
-        assert_equal {flags {off sanitize-payload} passwords {} commands -@all keys {} channels {} databases alldbs selectors {}} \
+        assert_equal {off resetchannels -@all} [user_rules u]
+        assert_equal {flags off passwords {} commands -@all keys {} channels {} databases alldbs selectors {}} \
             [r acl getuser u]
         assert_equal {default u} [r acl users]
         assert_equal {} [r acl getuser nobody]
@@ -35,22 +35,22 @@ start_server {tags {acl external:skip}} {
         r hello 3
         r write "*3\r\n\$3\r\nACL\r\n\$7\r\nGETUSER\r\n\$1\r\nu\r\n"
         assert_equal %7 [r rawread]
-        assert_equal \$5,flags,~2 [r rawread],[r rawread],[r rawread]
+        assert_equal \$5,flags,~1 [r rawread],[r rawread],[r rawread]
         r reconnect
     }
 
     test {on, off} {
         r acl setuser u on
-        assert_equal {on sanitize-payload} [user_field u flags]
+        assert_equal {on} [user_field u flags]
         r acl setuser u OFF
-        assert_equal {off sanitize-payload} [user_field u flags]
+        assert_equal {off} [user_field u flags]
     }
 
-    test {sanitize-payload, skip-sanitize-payload} {
+    test {sanitize-payload, skip-sanitize-payload: known, but without a meaning} {
         r acl setuser u skip-sanitize-payload
-        assert_equal {off skip-sanitize-payload resetchannels -@all} [user_rules u]
+        assert_equal {off resetchannels -@all} [user_rules u]
         r acl setuser u sanitize-payload
-        assert_equal {off sanitize-payload resetchannels -@all} [user_rules u]
+        assert_equal {off resetchannels -@all} [user_rules u]
     }
 
     test {passwords: added, removed, by their hash, none, all gone} {
@@ -64,11 +64,11 @@ start_server {tags {acl external:skip}} {
         r acl setuser u #$hash_of_p
         assert_equal $hash_of_p [user_field u passwords]
         r acl setuser u nopass
-        assert_equal {{off nopass sanitize-payload} {}} [list [user_field u flags] [user_field u passwords]]
+        assert_equal {{off nopass} {}} [list [user_field u flags] [user_field u passwords]]
         r acl setuser u >
-        assert_equal {off sanitize-payload} [user_field u flags] "the empty password is one"
+        assert_equal off [user_field u flags] "the empty password is one"
         r acl setuser u nopass resetpass
-        assert_equal {{off sanitize-payload} {}} [list [user_field u flags] [user_field u passwords]]
+        assert_equal {off {}} [list [user_field u flags] [user_field u passwords]]
     }
 
     # Rule lists, and the commands they come to: a name is kept once, where it was mentioned last; a command makes
@@ -153,28 +153,38 @@ start_server {tags {acl external:skip}} {
         }
     }
 
+    test {%R and its like without a pattern: the empty key} {
+        r acl setuser k reset %R
+        assert_equal %R~ [user_field k keys]
+        r acl setuser k (%W)
+        assert_equal {{commands -@all keys %W~ channels {} databases alldbs}} [user_field k selectors]
+        r acl setuser k %W
+        assert_equal ~ [user_field k keys]
+    }
+
     foreach {rules text line} {
         {}                    alldbs    {}
         {db=1}                db=1      {db=1 }
         {db=3,0,3,2}          db=0,2,3  {db=0,2,3 }
         {db=1 db=2}           db=2      {db=2 }
         {DB=1}                db=1      {db=1 }
-        {resetdbs}            resetdbs  {resetdbs }
+        {resetdbs}            {}        {resetdbs }
         {resetdbs db=4}       db=4      {db=4 }
         {db=1 alldbs}         alldbs    {}
-        {db=1 resetdbs}       resetdbs  {resetdbs }
+        {db=1 resetdbs}       {}        {resetdbs }
+        {db=99,2147483647}    db=99,2147483647  {db=99,2147483647 }
         {db=1 reset}          alldbs    {}
     } {
         test "databases: $rules" {
             r acl setuser k reset {*}$rules
             assert_equal $text [user_field k databases]
-            assert_equal "off sanitize-payload resetchannels $line-@all" [user_rules k]
+            assert_equal "off resetchannels $line-@all" [user_rules k]
         }
     }
 
     test {selectors} {
         r acl setuser s reset {(+get ~x)} (+set %W~y "&c db=1)" ()
-        assert_equal {off sanitize-payload resetchannels -@all (~x resetchannels -@all +get) (%W~y resetchannels &c db=1 -@all +set) (resetchannels -@all)} \
+        assert_equal {off resetchannels -@all (~x resetchannels -@all +get) (%W~y resetchannels &c db=1 -@all +set) (resetchannels -@all)} \
             [user_rules s]
         assert_equal {{commands {-@all +get} keys ~x channels {} databases alldbs} {commands {-@all +set} keys %W~y channels &c databases db=1} {commands -@all keys {} channels {} databases alldbs}} \
             [user_field s selectors]
@@ -185,16 +195,16 @@ start_server {tags {acl external:skip}} {
     test {reset} {
         r acl setuser s on nopass skip-sanitize-payload >p ~x &x db=1 +get (+set)
         r acl setuser s reset
-        assert_equal {off sanitize-payload resetchannels -@all} [user_rules s]
+        assert_equal {off resetchannels -@all} [user_rules s]
     }
 
     set after_all "is not valid and does not have any effect. Try"
     foreach {rule error} [list \
         bad {Syntax error}  on1 {Syntax error}  @all {Syntax error}  ) {Syntax error}  {~a b} {Syntax error}  \
-        {&a b} {Syntax error}  "~a\x00b" {Syntax error}  %~x {Syntax error}  %X~x {Syntax error}  %RR~x {Syntax error}  %R {Syntax error}  \
+        {&a b} {Syntax error}  "~a\x00b" {Syntax error}  %~x {Syntax error}  %X~x {Syntax error}  %RR~x {Syntax error}  % {Syntax error}  %RR {Syntax error}  %Rx {Syntax error}  \
         (bad) {Syntax error}  (on) {Syntax error}  (>p) {Syntax error}  (reset) {Syntax error}  {(+get (+set))} {Syntax error} \
         +get| {Syntax error}  db= {Syntax error}  db=x {Syntax error}  db=1, {Syntax error}  db=,1 {Syntax error} db=-0 {Syntax error} \
-        db=16 {The provided database ID is out of range}  db=1,-1 {The provided database ID is out of range} \
+        db=2147483648 {The provided database ID is out of range}  db=1,-1 {The provided database ID is out of range} \
         + {Unknown command or category name in ACL}  +nosuch {Unknown command or category name in ACL} \
         -nosuch {Unknown command or category name in ACL}  +@nosuch {Unknown command or category name in ACL} \
         -@ {Unknown command or category name in ACL}  +config|nosuch {Unknown command or category name in ACL} \

@@ -153,9 +153,6 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
             config_set sanitize-dump-payload $mode
             assert_equal $refused [catch { r restore s 0 $disorder replace } error] "$mode: $error"
         }
-        r acl setuser default skip-sanitize-payload
-        assert_equal OK [r restore s 0 $disorder replace]
-        r acl setuser default sanitize-payload
         config_set sanitize-dump-payload no
     }
 

@@ -28,13 +28,14 @@ proc comparable_specs {specs} {
 }
 
 # What Valkey has changed since: scripts may call BLPOP, BZPOPMIN and their like, which then do not wait; ZRANK and ZREVRANK
-# take WITHSCORE; GETKEYS looks at a lone command name, too; SINTERSTORE overwrites its target without reading it;
+# take WITHSCORE; GETKEYS looks at a lone command name, too; SINTERSTORE overwrites its target without reading it; what GEORADIUS
+# stores to has variable flags;
 # MEMORY PURGE and MALLOC-STATS run while data is loaded.
 # MULTI and WATCH say that they are not for use within MULTI.
 set changed_since {
     arity {command|getkeys command|getkeysandflags zrank zrevrank}
     flags {blmove blpop brpop brpoplpush bzpopmax bzpopmin memory|malloc-stats memory|purge multi watch}
-    keys {} categories {} specs {sinterstore}
+    keys {} categories {} specs {georadius georadiusbymember sinterstore}
 }
 
 # Commands that came after 7.0, or that Valkey alone has: arity, flags, key positions, categories, and the flags of each key
@@ -49,12 +50,12 @@ set since {
     commandlog|help 2 {loading stale} {0 0 0} {@slow} {}
     commandlog|len 3 {admin loading stale} {0 0 0} {@admin @dangerous @slow} {}
     commandlog|reset 3 {admin loading stale} {0 0 0} {@admin @dangerous @slow} {}
-    delifeq 3 {write} {1 1 1} {@slow @string @write} {{RM access delete}}
+    delifeq 3 {write} {1 1 1} {@slow @string @write} {{RM delete}}
     hexpire -6 {fast write} {1 1 1} {@fast @hash @write} {{RW update}}
     hexpireat -6 {fast write} {1 1 1} {@fast @hash @write} {{RW update}}
     hexpiretime -5 {fast readonly} {1 1 1} {@fast @hash @read} {{RO access}}
     hgetdel -5 {fast write} {1 1 1} {@fast @hash @write} {{RW access delete}}
-    hgetex -5 {fast write} {1 1 1} {@fast @hash @write} {{RW access}}
+    hgetex -5 {fast write} {1 1 1} {@fast @hash @write} {{RW access update}}
     hpersist -5 {fast write} {1 1 1} {@fast @hash @write} {{RW update}}
     hpexpire -6 {fast write} {1 1 1} {@fast @hash @write} {{RW update}}
     hpexpireat -6 {fast write} {1 1 1} {@fast @hash @write} {{RW update}}
