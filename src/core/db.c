@@ -133,7 +133,7 @@ struct object *lookupKey(struct db *db, struct str key, int flags) {
             dbstats.hits++;
         else {
             dbstats.misses++;
-            notifyKeyspaceEvent(NOTIFY_KEY_MISS, "keymiss", key, db->id);
+            if (!(flags & LOOKUP_NONOTIFY)) notifyKeyspaceEvent(NOTIFY_KEY_MISS, "keymiss", key, db->id);
         }
     }
     if (o && !(flags & LOOKUP_NOTOUCH)) objectTouch(o);
@@ -291,6 +291,10 @@ bool dbKeepsExpired(void) {
     return false;
 }
 
+bool dbTimeIsOver(int64_t when_ms) {
+    return when_ms <= cmd_time_ms && !dbKeepsExpired();
+}
+
 bool dbExpireKey(struct db *db, struct object *o) {
     if (dbKeepsExpired()) return false;
     dbstats.expired++;
@@ -353,6 +357,13 @@ size_t dbSize(const struct db *db) {
 }
 size_t dbExpiresSize(const struct db *db) {
     return hashtableSize(&db->expires);
+}
+size_t dbVolatileCount(const struct db *db, bool overdue) {
+    size_t n = 0;
+    for (int i = 0; i < OBJ_TYPES_MAX; i++) {
+        if (objectTypes[i] && objectTypes[i]->volatileCount) n += objectTypes[i]->volatileCount(db, overdue);
+    }
+    return n;
 }
 void dbExpand(struct db *db, size_t keys) {
     hashtableExpand(&db->keys, keys);
@@ -443,9 +454,20 @@ static void dbResetStats(void) {
     dbstats = (struct dbStats){.dirty = dirty};
 }
 
+static double volatileStalePercent(void) {
+    size_t all = 0, overdue = 0;
+    for (int i = 0; i < dbCount(); i++) {
+        all += dbVolatileCount(&dbs[i], false);
+        overdue += dbVolatileCount(&dbs[i], true);
+    }
+    return all ? 100.0 * (double)overdue / (double)all : 0;
+}
+
 static sds dbInfo(sds s) {
     s = infoField(s, "expired_keys:%llu", (unsigned long long)dbstats.expired);
+    s = infoField(s, "expired_fields:%llu", (unsigned long long)dbstats.expired_fields);
     s = infoField(s, "expired_stale_perc:%.2f", dbstats.expired_stale_perc * 100);
+    s = infoField(s, "expired_keys_with_volatile_items_stale_perc:%.2f", volatileStalePercent());
     s = infoField(s, "expired_time_cap_reached_count:%llu", (unsigned long long)dbstats.expired_time_cap);
     s = infoField(s, "expire_cycle_cpu_milliseconds:%llu",
                   (unsigned long long)dbstats.expire_cycle_us / 1000);

@@ -34,10 +34,11 @@ struct db *dbGet(int64_t id); /* NULL when out of range */
 
 /* ---- Lookup. NULL when absent or (logically) expired. O(1). ---- */
 enum {
-    LOOKUP_NOTOUCH = 1,  /* leave the LRU/LFU data alone */
-    LOOKUP_NOSTATS = 2,  /* keyspace_hits and misses */
-    LOOKUP_NOEXPIRE = 4, /* do not delete an expired key (it still reads as absent) */
-    LOOKUP_WRITE = 8,    /* not a read: no hit/miss counting */
+    LOOKUP_NOTOUCH = 1,   /* leave the LRU/LFU data alone */
+    LOOKUP_NOSTATS = 2,   /* keyspace_hits and misses */
+    LOOKUP_NOEXPIRE = 4,  /* do not delete an expired key (it still reads as absent) */
+    LOOKUP_WRITE = 8,     /* not a read: no hit/miss counting */
+    LOOKUP_NONOTIFY = 16, /* no event `keymiss` */
 };
 struct object *lookupKey(struct db *db, struct str key, int flags);
 struct object *lookupKeyRead(struct client *c, struct str key);
@@ -82,6 +83,9 @@ struct object *dbRemoveExpire(struct db *db, struct object *o);
 /* Delete an expired key and tell everybody: event `expired`, propagation of the delete, statistics. False,
  * and nothing done, while expired keys are kept. */
 bool dbExpireKey(struct db *db, struct object *o);
+/* Is this time, which a command gives a key or a part of one, over already? Then that goes at once, unless
+ * expired keys are kept: a file that is loaded, for one, may still take the expiry back. */
+bool dbTimeIsOver(int64_t when_ms);
 /* While fn says true expired keys are kept, though they read as absent: another server decides what expires,
  * or the data has to stand still. */
 void dbAddExpiryVeto(bool (*fn)(void));
@@ -97,6 +101,8 @@ void dbSwap(struct db *a, struct db *b);
 /* ---- Whole database ---- */
 size_t dbSize(const struct db *db);
 size_t dbExpiresSize(const struct db *db);
+/* Keys whose values have parts that expire; `overdue`: parts that are past their time. */
+size_t dbVolatileCount(const struct db *db, bool overdue);
 /* SCAN; see hashtableScan for the guarantee. */
 uint64_t dbScan(struct db *db, uint64_t cursor, hashtableScanFn fn,
                 void *priv);               /* entries are struct object */
@@ -142,7 +148,7 @@ static inline void dbSetHints(const struct keyHint *hints, int count) {
 uint64_t dbHashKey(struct str key);
 
 struct dbStats {
-    uint64_t hits, misses, expired, expired_time_cap;
+    uint64_t hits, misses, expired, expired_fields, expired_time_cap;
     double expired_stale_perc;
     uint64_t expire_cycle_us;
     uint64_t dirty; /* changes since the start: handlers add to it */

@@ -138,11 +138,13 @@ void restoreCommand(struct client *c) {
         expireOnArrival(c, key, old);
         return;
     }
+    bool replaced = old;
     struct object *o = dbSetWithExpire(c->db, key, old, v, ttl ? ttl : OBJ_NO_EXPIRE);
     rdbReaderFree(&r);
     objectSetUse(o, opt.idle_s, opt.freq);
     if (relative) propagateAbsolute(c, ttl);
     signalModifiedKey(c, c->db, key);
+    if (replaced) notifyKeyspaceEvent(NOTIFY_NEW, "new", key, c->db->id); /* else dbSetWithExpire has */
     notifyKeyspaceEvent(NOTIFY_GENERIC, "restore", key, c->db->id);
     dbstats.dirty++;
     replyOk(c);

@@ -2,7 +2,7 @@
  * generic_expire.c. */
 #include "core/generic.h"
 
-#include <stdlib.h>
+#include <ctype.h>
 
 #include "base/assert.h"
 #include "base/glob.h"
@@ -95,7 +95,10 @@ void keysCommand(struct client *c) {
 /* ---- SCAN ---- */
 
 bool scanParseCursor(struct client *c, struct str arg, uint64_t *cursor) {
-    if (string2ull(arg, cursor)) return true;
+    while (arg.len && isspace((unsigned char)*arg.ptr)) arg = strN(arg.ptr + 1, arg.len - 1);
+    if (arg.len && *arg.ptr == '+') arg = strN(arg.ptr + 1, arg.len - 1);
+    while (arg.len > 1 && *arg.ptr == '0') arg = strN(arg.ptr + 1, arg.len - 1);
+    if (arg.len && string2ull(arg, cursor)) return true;
     replyError(c, "ERR invalid cursor");
     return false;
 }
@@ -111,11 +114,22 @@ static bool scanOption(struct client *c, struct str name, struct str value, bool
         return true;
     } else if (strIs(name, "type") && allow_type) {
         out->type = objectTypeByName(value);
-        out->unknown_type = !out->type;
-        return true;
+        if (!out->type) replyErrorFmt(c, "ERR unknown type name '%.*s'", (int)value.len, value.ptr);
+        return out->type;
     }
     replySyntaxError(c);
     return false;
+}
+
+/* An option without a value that another command of the family has. */
+static bool foreignOption(struct client *c, struct str name) {
+    if (strIs(name, "novalues"))
+        replyError(c, "ERR NOVALUES option can only be used in HSCAN");
+    else if (strIs(name, "noscores"))
+        replyError(c, "ERR NOSCORES option can only be used in ZSCAN");
+    else
+        return false;
+    return true;
 }
 
 bool scanParseOptions(struct client *c, int from, const char *novalues, bool allow_type,
@@ -124,6 +138,8 @@ bool scanParseOptions(struct client *c, int from, const char *novalues, bool all
     for (int i = from; i < c->argc; i++) {
         if (novalues && strIs(c->argv[i], novalues)) {
             out->values_off = true;
+        } else if (foreignOption(c, c->argv[i])) {
+            return false;
         } else if (i + 1 == c->argc) {
             replySyntaxError(c);
             return false;
@@ -154,7 +170,7 @@ static void collectObject(void *priv, void *entry) {
 }
 
 static bool scanMatches(const struct scanOptions *opt, const struct object *o) {
-    if (opt->unknown_type || (opt->type && objectTypeOf(o) != opt->type)) return false;
+    if (opt->type && objectTypeOf(o) != opt->type) return false;
     return !opt->use_pattern || globMatch(opt->pattern, objectKey(o), false);
 }
 
@@ -234,7 +250,7 @@ void renamenxCommand(struct client *c) {
 /* NULL: not the number of a database; the error has been replied. */
 static struct db *argDb(struct client *c, struct str arg) {
     int64_t id;
-    if (!argLongLong(c, arg, &id, NULL)) return NULL;
+    if (!argRange(c, arg, INT32_MIN, INT32_MAX, &id, NULL)) return NULL;
     struct db *db = dbGet(id);
     if (!db) replyError(c, "ERR DB index is out of range");
     return db;
@@ -304,7 +320,7 @@ void copyCommand(struct client *c) {
 /* ---- OBJECT ---- */
 
 static struct object *objectToInspect(struct client *c) {
-    struct object *o = lookupKey(c->db, c->argv[2], LOOKUP_NOTOUCH | LOOKUP_NOSTATS);
+    struct object *o = lookupKey(c->db, c->argv[2], LOOKUP_NOTOUCH | LOOKUP_NONOTIFY);
     if (!o) replyNull(c);
     return o;
 }
@@ -399,8 +415,8 @@ void flushallCommand(struct client *c) {
 
 void swapdbCommand(struct client *c) {
     int64_t first, second;
-    if (!argLongLong(c, c->argv[1], &first, "ERR invalid first DB index") ||
-        !argLongLong(c, c->argv[2], &second, "ERR invalid second DB index"))
+    if (!argRange(c, c->argv[1], INT32_MIN, INT32_MAX, &first, "ERR invalid first DB index") ||
+        !argRange(c, c->argv[2], INT32_MIN, INT32_MAX, &second, "ERR invalid second DB index"))
         return;
     struct db *a = dbGet(first), *b = dbGet(second);
     if (!a || !b) {

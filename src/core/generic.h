@@ -9,7 +9,6 @@ struct scanOptions {
     bool use_pattern;
     struct str pattern;
     const struct objectType *type; /* SCAN only; NULL: any */
-    bool unknown_type;             /* TYPE given, but no such type: nothing matches */
     bool values_off;               /* NOVALUES / NOSCORES */
 };
 /* Parses argv[from..]. `novalues` is the extra option that this command knows ("NOVALUES", "NOSCORES") or
@@ -18,7 +17,10 @@ bool scanParseOptions(struct client *c, int from, const char *novalues, bool all
                       struct scanOptions *out);
 /* Most buckets that one call may walk, so that an empty stretch of a table does not hold up others. */
 int64_t scanMaxSteps(const struct scanOptions *opt);
-/* The cursor argument: "ERR invalid cursor". */
+/* The cursor argument: "ERR invalid cursor". Spaces, a plus and zeros may stand before it. */
 bool scanParseCursor(struct client *c, struct str arg, uint64_t *cursor);
+struct object;
+/* A command has given this key a time that is over: deletes it and tells everybody that it has expired. */
+void expireAtOnce(struct client *c, struct object *o, struct str key);
 /* FLUSHALL calls fn when the data is gone. */
 void onFlushall(void (*fn)(void));

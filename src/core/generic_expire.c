@@ -1,9 +1,10 @@
 /* generic_expire.c - setting, reading and removing the expiry of keys. Part of generic.h. */
 #include "base/num.h"
+#include "base/zmalloc.h"
 #include "commands/commands.h"
 #include "core/cron.h"
 #include "core/db.h"
-#include "core/import_mode.h"
+#include "core/generic.h"
 #include "core/lazyfree.h"
 #include "core/notify.h"
 #include "core/propagate.h"
@@ -62,19 +63,34 @@ static bool expiryArgument(struct client *c, int64_t base_ms, bool seconds, int6
     return ok;
 }
 
-static void deleteNow(struct client *c, struct object *o, struct str key) {
-    dbDeleteObject(c->db, o, lazyfree_lazy_expire);
-    propagateRewrite(c, 2, (struct str[]){lazyfree_lazy_expire ? STR("UNLINK") : STR("DEL"), key});
+void expireAtOnce(struct client *c, struct object *o, struct str key) {
+    bool lazy = lazyfree_lazy_expire;
+    dbDeleteObject(c->db, o, lazy);
+    propagateRewrite(c, 2, (struct str[]){lazy ? STR("UNLINK") : STR("DEL"), key});
     signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, c->db->id);
+    notifyKeyspaceEvent(NOTIFY_EXPIRED, "expired", key, c->db->id);
+    dbstats.expired++;
+    dbstats.dirty++;
+}
+
+/* Conditions are kept: they held here, and hold where the command is run again. */
+static void propagateExpiry(struct client *c, int64_t when_ms) {
+    if (!propagateWanted()) return;
+    char ms[LONG_STR_SIZE];
+    struct str *argv = zmalloc((size_t)c->argc * sizeof *argv);
+    memcpy(argv, c->argv, (size_t)c->argc * sizeof *argv);
+    argv[0] = STR("PEXPIREAT");
+    argv[2] = strN(ms, ll2string(ms, when_ms));
+    propagateRewrite(c, c->argc, argv);
+    zfree(argv);
 }
 
 static void setExpiry(struct client *c, struct object *o, struct str key, int64_t when_ms) {
     dbSetExpire(c->db, o, when_ms);
-    char ms[LONG_STR_SIZE];
-    propagateRewrite(c, 3, (struct str[]){STR("PEXPIREAT"), key, strN(ms, ll2string(ms, when_ms))});
+    propagateExpiry(c, when_ms);
     signalModifiedKey(c, c->db, key);
     notifyKeyspaceEvent(NOTIFY_GENERIC, "expire", key, c->db->id);
+    dbstats.dirty++;
 }
 
 static void expire(struct client *c, int64_t base_ms, bool seconds) {
@@ -87,11 +103,10 @@ static void expire(struct client *c, int64_t base_ms, bool seconds) {
         replyLongLong(c, 0);
         return;
     }
-    if (when_ms <= cmd_time_ms && !import_mode)
-        deleteNow(c, o, key);
+    if (dbTimeIsOver(when_ms))
+        expireAtOnce(c, o, key);
     else
         setExpiry(c, o, key, when_ms);
-    dbstats.dirty++;
     replyLongLong(c, 1);
 }
 

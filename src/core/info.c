@@ -140,8 +140,8 @@ static sds infoKeyspace(sds s) {
     for (int i = 0; i < dbCount(); i++) {
         const struct db *db = dbGet(i);
         if (dbSize(db) == 0) continue;
-        s = infoField(s, "db%d:keys=%zu,expires=%zu,avg_ttl=%lld", i, dbSize(db), dbExpiresSize(db),
-                      (long long)db->avg_ttl_ms);
+        s = infoField(s, "db%d:keys=%zu,expires=%zu,avg_ttl=%lld,keys_with_volatile_items=%zu", i, dbSize(db),
+                      dbExpiresSize(db), (long long)db->avg_ttl_ms, dbVolatileCount(db, false));
     }
     return s;
 }

@@ -66,6 +66,9 @@ struct objectType {
     enum rdbLoaded (*load)(struct rdbReader *r, uint8_t rdb_type, struct value *v);
     /* Does a database hold values that only RDB_VERSION_EXPIRING can tell? NULL: never. */
     bool (*needsNewRdb)(const struct db *db);
+    /* How many values of a database have parts that expire; `overdue`: parts whose time is over and that are
+     * still there. NULL: none ever. */
+    size_t (*volatileCount)(const struct db *db, bool overdue);
     /* In a fork child, which will not look at this container again: gives its large blocks back to the system
      * (zmallocDismiss), so that the parent does not have to copy them when it writes. NULL: it has none. */
     void (*dismiss)(const struct object *o);

@@ -6,8 +6,6 @@
 
 #include "core/client.h"
 
-int64_t bitopsMaxBits(void); /* of the longest string that proto-max-bulk-len allows */
-
 /* Number of bits set; index of the first bit of this value, -1 when there is none. */
 int64_t bitopsCount(const unsigned char *p, size_t n);
 int64_t bitopsFind(const unsigned char *p, size_t n, bool bit);

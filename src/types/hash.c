@@ -155,6 +155,7 @@ static bool tableSet(struct hash *h, struct str field, struct hashInput value, b
         return true;
     }
     bool dead = isDead(*ref);
+    h->dead_gone += dead;
     if (hashEntryExpire(*ref) != HASH_NO_EXPIRE && (dead || !keep_expiry)) dropExpiry(h, ref);
     entryMoved(h, ref, hashEntrySetValue(*ref, value));
     return dead;
@@ -272,6 +273,7 @@ static void toPlain(struct hash *h, struct db *db) {
 
 void hashOpen(struct hash *h, const struct object *o) {
     h->encoding = (uint8_t)o->encoding;
+    h->dead_gone = 0;
     if (objectHasPtr(o)) {
         h->used = 0;
         h->ptr = objectPtr(o);
@@ -285,12 +287,14 @@ void hashOpen(struct hash *h, const struct object *o) {
 void hashNew(struct hash *h) {
     h->encoding = HASH_PACKED;
     h->used = 0;
+    h->dead_gone = 0;
     h->ptr = h->room;
 }
 
 void hashNewTable(struct hash *h, size_t pairs) {
     h->encoding = HASH_TABLE;
     h->used = 0;
+    h->dead_gone = 0;
     h->ptr = hashtableCreate(&hashTableType);
     hashtableExpand(h->ptr, pairs + 1);
 }
@@ -375,6 +379,10 @@ bool hashHasExpiring(const struct hash *h) {
     return h->encoding == HASH_EXPIRING && hashExpiring(h)->due.used;
 }
 
+bool hashHasDead(const struct hash *h) {
+    return hashHasExpiring(h) && isDead(hashHeapFirst(&hashExpiring(h)->due));
+}
+
 static bool foundText(struct hashText *out, struct str s) {
     if (out) out->s = s;
     return true;
@@ -441,7 +449,9 @@ bool hashRemove(struct hash *h, struct str field) {
 }
 
 bool hashRemoveDead(struct hash *h, struct str field) {
-    return h->encoding == HASH_EXPIRING && tableRemove(h, field, true);
+    bool removed = h->encoding == HASH_EXPIRING && tableRemove(h, field, true);
+    h->dead_gone += removed;
+    return removed;
 }
 
 int64_t hashExpire(const struct hash *h, struct str field) {

@@ -29,8 +29,9 @@ enum { HASH_PACKED, HASH_LISTPACK, HASH_TABLE, HASH_EXPIRING };
 
 struct hash { /* not to be copied: ptr may point to `room` */
     uint8_t encoding;
-    uint8_t used; /* bytes, when packed */
-    void *ptr;    /* the container; when packed, the bytes: in the object, or in room */
+    uint8_t used;       /* bytes, when packed */
+    uint32_t dead_gone; /* fields whose time was over that have been overwritten or removed since opening */
+    void *ptr;          /* the container; when packed, the bytes: in the object, or in room */
     char room[OBJ_EMBED_MAX];
 };
 
@@ -73,6 +74,7 @@ int64_t hashExpire(const struct hash *h, struct str field); /* ms, HASH_NO_EXPIR
 /* The field is there. expire_ms may be HASH_NO_EXPIRE. */
 void hashSetExpire(struct hash *h, struct str field, int64_t expire_ms);
 bool hashHasExpiring(const struct hash *h); /* is there a field with an expiry? */
+bool hashHasDead(const struct hash *h);     /* O(1) */
 
 /* ---- Walking. The hash must not change meanwhile. ---- */
 struct hashIterator {

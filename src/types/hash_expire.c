@@ -63,7 +63,13 @@ void hashForgetDb(struct db *db) {
 }
 
 bool hashAnyExpiring(const struct db *db) {
-    return db->inner_expires && hashHeapFirst(db->inner_expires);
+    return hashCountExpiring(db, false) > 0;
+}
+
+size_t hashCountExpiring(const struct db *db, bool overdue) {
+    const struct hashHeap *heap = db->inner_expires;
+    if (!heap) return 0;
+    return overdue ? hashHeapCountBefore(heap, &dbHeap, cmd_time_ms, UINT32_MAX) : heap->used;
 }
 
 /* ---- The job ---- */
@@ -89,6 +95,7 @@ static void reclaim(struct db *db, struct expiringHash *e) {
     for (size_t i = 0; i < n; i++) hashEntryFree(entries[i]);
     bool left = hashCommit(&h, db, view, o);
     if (n) {
+        dbstats.expired_fields += n;
         signalModifiedKey(NULL, db, view);
         notifyKeyspaceEvent(NOTIFY_HASH, "hexpired", view, db->id);
     }

@@ -171,7 +171,8 @@ static void assertSameOnReplica(const char *key) {
 
 /* ---- What is told ---- */
 
-/* At START_MS, after `before` and `wait_ms`: the command, its reply, the events, and what was propagated. */
+/* At START_MS, after the commands `before` and `wait_ms`: the command, its reply, the events, and what was
+ * propagated. */
 static const struct {
     const char *before;
     int wait_ms;
@@ -186,13 +187,19 @@ static const struct {
     {"HSET k a 1", 0, "HINCRBY k a 2", ":3\r\n", "hincrby", "HINCRBY k a 2"},
     {"HSET k a 1", 0, "HINCRBYFLOAT k a 0.5", "$3\r\n1.5\r\n", "hincrbyfloat", "HSET k a 1.5"},
     {"HSETEX k PX 9 FIELDS 1 a 1", 0, "HINCRBYFLOAT k a 0.5", "$3\r\n1.5\r\n", "hincrbyfloat",
-     "HSETEX k KEEPTTL FIELDS 1 a 1.5"},
-    {"HSETEX k PX 9 FIELDS 1 a 1", 5, "HINCRBY k a 1", ":2\r\n", "hincrby", "HINCRBY k a 1"},
-    {"HSETEX k PX 9 FIELDS 1 a 1", 20, "HINCRBY k a 1", ":1\r\n", "hincrby", "HSET k a 1"},
-    {"HSETEX k PX 9 FIELDS 1 a 1", 20, "HSETNX k a 5", ":1\r\n", "hset", "HSET k a 5"},
+     "HSETEX k PXAT 1000009 FIELDS 1 a 1.5"},
+    {"HSETEX k PX 9 FIELDS 1 a 1", 5, "HINCRBY k a 1", ":2\r\n", "hincrby",
+     "HSETEX k PXAT 1000009 FIELDS 1 a 2"},
+    {"HSETEX k PX 9 FIELDS 1 a 1", 5, "HINCRBY k b 1", ":1\r\n", "hincrby", "HSET k b 1"},
+    {"HSETEX k PX 9 FIELDS 1 a 1", 20, "HINCRBY k a 1", ":1\r\n", "hexpired hincrby", "HSET k a 1"},
+    {"HSETEX k PX 9 FIELDS 1 a 1", 20, "HSETNX k a 5", ":1\r\n", "hexpired hset", "HSET k a 5"},
     {"HSETEX k PX 9 FIELDS 1 a 1", 20, "HDEL k a", ":0\r\n", "", ""},
     {"HSET k a 1 b 2", 0, "HPEXPIRE k 7 FIELDS 2 a x", "*2\r\n:1\r\n:-2\r\n", "hexpire",
-     "HPEXPIREAT k 1000007 FIELDS 1 a"},
+     "HPEXPIREAT k 1000007 FIELDS 2 a x"},
+    {"HSETEX k PX 9 FIELDS 2 a 1 b 2", 0, "HPEXPIRE k 7 LT FIELDS 2 a x", "*2\r\n:1\r\n:-2\r\n", "hexpire",
+     "HPEXPIREAT k 1000007 LT FIELDS 2 a x"},
+    {"HSET k b 1;HSETEX k PX 9 FIELDS 1 a 1", 20, "HPEXPIRE k 7 NX FIELDS 2 a b", "*2\r\n:-2\r\n:1\r\n",
+     "hexpire", "HPEXPIREAT k 1000027 FIELDS 1 b"},
     {"HSET k a 1 b 2", 0, "HEXPIRE k 7 FIELDS 2 a b", "*2\r\n:1\r\n:1\r\n", "hexpire",
      "HPEXPIREAT k 1007000 FIELDS 2 a b"},
     {"HSET k a 1 b 2", 0, "HEXPIREAT k 1007 FIELDS 1 b", "*1\r\n:1\r\n", "hexpire",
@@ -202,16 +209,18 @@ static const struct {
      "HDEL k a b"},
     {"HSET k a 1 b 2", 0, "HPEXPIRE k 7 XX FIELDS 1 a", "*1\r\n:0\r\n", "", ""},
     {"HSETEX k PX 9 FIELDS 2 a 1 b 2", 0, "HPERSIST k FIELDS 3 a x b", "*3\r\n:1\r\n:-2\r\n:1\r\n",
-     "hpersist", "HPERSIST k FIELDS 2 a b"},
+     "hpersist", "HPERSIST k FIELDS 3 a x b"},
+    {"HSETEX k PX 99 FIELDS 1 b 2;HSETEX k PX 9 FIELDS 1 a 1", 20, "HPERSIST k FIELDS 2 a b",
+     "*2\r\n:-2\r\n:1\r\n", "hpersist", "HPERSIST k FIELDS 1 b"},
     {"HSET k a 1", 0, "HPERSIST k FIELDS 1 a", "*1\r\n:-1\r\n", "", ""},
     {"", 0, "HSETEX k PX 9 FIELDS 1 a 1", ":1\r\n", "hset hexpire", "HSETEX k PXAT 1000009 FIELDS 1 a 1"},
-    {"", 0, "HSETEX k FNX FIELDS 1 a 1", ":1\r\n", "hset", "HSET k a 1"},
+    {"", 0, "HSETEX k FNX FIELDS 1 a 1", ":1\r\n", "hset", "HSETEX k FIELDS 1 a 1"},
     {"HSET k a 1", 0, "HSETEX k FNX FIELDS 2 b 1 a 1", ":0\r\n", "", ""},
-    {"HSET k a 1", 0, "HSETEX k EX 0 FIELDS 2 a 1 b 2", ":1\r\n", "hexpired del", "HDEL k a"},
-    {"", 0, "HSETEX k EX 0 FIELDS 1 a 1", ":1\r\n", "", ""},
+    {"HSET k a 1", 0, "HSETEX k EX 0 FIELDS 2 a 1 b 2", ":1\r\n", "hset hexpire hexpired del", "HDEL k a"},
+    {"", 0, "HSETEX k EX 0 FIELDS 1 a 1", ":1\r\n", "hset hexpire hexpired del", ""},
     {"HSETEX k PX 9 FIELDS 1 a 1", 5, "HSETEX k KEEPTTL FIELDS 2 a 2 b 3", ":1\r\n", "hset",
      "HSETEX k KEEPTTL FIELDS 2 a 2 b 3"},
-    {"HSETEX k PX 9 FIELDS 1 a 1", 20, "HSETEX k KEEPTTL FIELDS 2 a 2 b 3", ":1\r\n", "hset",
+    {"HSETEX k PX 9 FIELDS 1 a 1", 20, "HSETEX k KEEPTTL FIELDS 2 a 2 b 3", ":1\r\n", "hexpired hset",
      "HDEL k a;HSETEX k KEEPTTL FIELDS 2 a 2 b 3"},
     {"HSET k a 1", 0, "HGETEX k FIELDS 2 a b", "*2\r\n$1\r\n1\r\n$-1\r\n", "", ""},
     {"HSET k a 1", 0, "HGETEX k EX 5 FIELDS 2 a b", "*2\r\n$1\r\n1\r\n$-1\r\n", "hexpire",
@@ -219,15 +228,24 @@ static const struct {
     {"HSET k a 1 b 2", 0, "HGETEX k PXAT 5 FIELDS 1 a", "*1\r\n$1\r\n1\r\n", "hexpired", "HDEL k a"},
     {"HSETEX k PX 9 FIELDS 1 a 1", 0, "HGETEX k PERSIST FIELDS 1 a", "*1\r\n$1\r\n1\r\n", "hpersist",
      "HPERSIST k FIELDS 1 a"},
-    {"HSET k a 1", 0, "HGETDEL k FIELDS 3 a a x", "*3\r\n$1\r\n1\r\n$-1\r\n$-1\r\n", "hdel del", "HDEL k a"},
+    {"HSET k a 1", 0, "HGETDEL k FIELDS 3 a a x", "*3\r\n$1\r\n1\r\n$-1\r\n$-1\r\n", "hdel del",
+     "HGETDEL k FIELDS 3 a a x"},
 };
+
+/* Commands with semicolons between them. */
+static void callEach(const char *commands) {
+    int n;
+    sds *each = sdssplitlen(commands, strlen(commands), ";", 1, &n);
+    for (int i = 0; i < n; i++) call(each[i]);
+    sdsfreesplitres(each, n);
+}
 
 static void commandsTellWhatTheyDid(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         cmd_time_ms = START_MS;
         call("DEL k");
-        if (*said[i].before) call(said[i].before);
+        callEach(said[i].before);
         cmd_time_ms += said[i].wait_ms;
         assert_string_equal(said[i].reply, call(said[i].command));
         assert_string_equal(said[i].events, events);

@@ -35,6 +35,7 @@ void hashTrack(struct db *db, struct str key,
 void hashUntrack(struct db *db, struct expiringHash *e); /* nothing when it is not tracked */
 void hashForgetDb(struct db *db);                        /* its keys are gone */
 bool hashAnyExpiring(const struct db *db);
+size_t hashCountExpiring(const struct db *db, bool overdue);
 /* Takes dead fields out for a millisecond. True when there are more. */
 bool hashReclaimSlice(void);
 void hashExpireInit(void);

@@ -143,6 +143,7 @@ static const struct objectType hash_type = {
     .defrag = hashDefrag,
     RDB_HOOK_FIELDS(hash, HASH_RDB_TYPES),
     .needsNewRdb = hashAnyExpiring,
+    .volatileCount = hashCountExpiring,
 };
 
 void hashTypeInit(void) {

@@ -140,10 +140,6 @@ static bool parseField(struct client *c, int *at, struct fieldCommand *f) {
     }
     if (!parseType(c, c->argv[*at + 1], f) || !bitopsOffset(c, c->argv[*at + 2], f->bits, &f->offset))
         return false;
-    if (f->offset + f->bits > (uint64_t)bitopsMaxBits()) {
-        replyError(c, "ERR bit offset is not an integer or out of range");
-        return false;
-    }
     if (words == 4 && !argLongLong(c, c->argv[*at + 3], &f->value, NULL)) return false;
     *at += words;
     return true;

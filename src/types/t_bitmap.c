@@ -57,7 +57,8 @@ int64_t bitopsFind(const unsigned char *p, size_t n, bool bit) {
 
 /* ---- SETBIT, GETBIT ---- */
 
-int64_t bitopsMaxBits(void) {
+/* Of the longest string that proto-max-bulk-len allows. */
+static int64_t maxBits(void) {
     return roundMaxBulk() > INT64_MAX / 8 ? INT64_MAX : roundMaxBulk() * 8;
 }
 
@@ -67,7 +68,7 @@ bool bitopsOffset(struct client *c, struct str arg, unsigned width, uint64_t *of
     if (scaled) arg = strN(arg.ptr + 1, arg.len - 1);
     bool ok = string2ll(arg, &v) && v >= 0;
     if (ok && scaled) ok = !__builtin_mul_overflow(v, (int64_t)width, &v);
-    if (!ok || v >= bitopsMaxBits()) {
+    if (!ok || v >= maxBits()) {
         replyError(c, "ERR bit offset is not an integer or out of range");
         return false;
     }
@@ -122,7 +123,8 @@ void getbitCommand(struct client *c) {
 /* ---- BITCOUNT, BITPOS ---- */
 
 struct bitRange {
-    int64_t start, end; /* in bits, inclusive; empty when start > end */
+    int64_t start, end; /* in units; when applied in bits. Inclusive; empty when start > end */
+    int64_t unit;       /* bits */
     bool has_end;
 };
 
@@ -138,21 +140,23 @@ static bool parseUnit(struct client *c, int at, int64_t *bits) {
     return false;
 }
 
-/* Arguments from `first` on: start [end [BYTE|BIT]]; none: everything. Two ends before the string that are
- * the wrong way round count nothing; for a search they are both its first byte. A search looks at the unit
- * before it looks at the end: that decides which error is told. */
-static bool parseRange(struct client *c, int first, size_t len, bool counting, struct bitRange *r) {
-    int64_t unit;
+/* Arguments from `first` on: start [end [BYTE|BIT]]; none: everything. The unit is looked at before the end:
+ * that decides which error is told. */
+static bool parseRange(struct client *c, int first, struct bitRange *r) {
     if (c->argc > first + 3) {
         replySyntaxError(c);
         return false;
     }
     *r = (struct bitRange){.start = 0, .end = -1, .has_end = c->argc > first + 1};
-    if (c->argc > first && !argLongLong(c, c->argv[first], &r->start, NULL)) return false;
-    if (!counting && !parseUnit(c, first + 2, &unit)) return false;
-    if (r->has_end && !argLongLong(c, c->argv[first + 1], &r->end, NULL)) return false;
-    if (counting && !parseUnit(c, first + 2, &unit)) return false;
-    int64_t total = (int64_t)len * (8 / unit);
+    return (c->argc <= first || argLongLong(c, c->argv[first], &r->start, NULL)) &&
+           parseUnit(c, first + 2, &r->unit) &&
+           (!r->has_end || argLongLong(c, c->argv[first + 1], &r->end, NULL));
+}
+
+/* On a string of len bytes, from here on in bits. Two ends before the string that are the wrong way round
+ * count nothing; for a search they are both its first byte. */
+static void applyRange(struct bitRange *r, size_t len, bool counting) {
+    int64_t unit = r->unit, total = (int64_t)len * (8 / unit);
     bool backwards = counting && r->start < 0 && r->end < 0 && r->start > r->end;
     if (r->start < 0) r->start = r->start < -total ? 0 : r->start + total;
     if (r->end < 0) r->end = r->end < -total ? 0 : r->end + total;
@@ -160,11 +164,10 @@ static bool parseRange(struct client *c, int first, size_t len, bool counting, s
     if (backwards || r->start > r->end) {
         r->start = 1;
         r->end = 0;
-        return true;
+        return;
     }
     r->start *= unit;
     r->end = r->end * unit + unit - 1;
-    return true;
 }
 
 /* The bits of a byte that lie in the range; `byte` is its index. */
@@ -185,6 +188,8 @@ static int64_t countRange(const unsigned char *p, const struct bitRange *r) {
 
 void bitcountCommand(struct client *c) {
     bool wrong;
+    struct bitRange r;
+    if (!parseRange(c, 2, &r)) return;
     struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_STRING, &wrong);
     if (wrong) return;
     if (!o) {
@@ -193,8 +198,7 @@ void bitcountCommand(struct client *c) {
     }
     char buf[LONG_STR_SIZE];
     struct str s = stringView(o, buf);
-    struct bitRange r;
-    if (!parseRange(c, 2, s.len, true, &r)) return;
+    applyRange(&r, s.len, true);
     replyLongLong(c, r.start > r.end ? 0 : countRange((const unsigned char *)s.ptr, &r));
 }
 
@@ -220,6 +224,8 @@ void bitposCommand(struct client *c) {
         return;
     }
     bool wrong;
+    struct bitRange r;
+    if (!parseRange(c, 3, &r)) return;
     struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_STRING, &wrong);
     if (wrong) return;
     if (!o) {
@@ -228,8 +234,7 @@ void bitposCommand(struct client *c) {
     }
     char buf[LONG_STR_SIZE];
     struct str s = stringView(o, buf);
-    struct bitRange r;
-    if (!parseRange(c, 3, s.len, false, &r)) return;
+    applyRange(&r, s.len, false);
     int64_t at = r.start > r.end ? -1 : findInRange((const unsigned char *)s.ptr, &r, v);
     /* Beyond the string lie endless zeros, unless the range was closed. */
     if (at < 0 && v == 0 && !r.has_end && r.start <= r.end) at = (int64_t)s.len * 8;

@@ -38,10 +38,17 @@ bool hashKeyWrite(struct client *c, struct hashKey *k) {
     return openKey(c, k, o, wrong);
 }
 
+/* Fields that were over have made room for others. Out of the way: this is rare. */
+static __attribute__((noinline)) void tellDeadGone(struct hashKey *k) {
+    dbstats.expired_fields += k->h.dead_gone;
+    notifyKeyspaceEvent(NOTIFY_HASH, "hexpired", k->key, k->c->db->id);
+}
+
 void hashKeyChanged(struct hashKey *k, const char *event, const char *then, size_t changes) {
     struct db *db = k->c->db;
     bool left = hashCommit(&k->h, db, k->key, k->o);
     signalModifiedKey(k->c, db, k->key);
+    if (__builtin_expect(k->h.dead_gone, 0)) tellDeadGone(k);
     if (event) notifyKeyspaceEvent(NOTIFY_HASH, event, k->key, db->id);
     if (then) notifyKeyspaceEvent(NOTIFY_HASH, then, k->key, db->id);
     if (!left && k->o) notifyKeyspaceEvent(NOTIFY_GENERIC, "del", k->key, db->id);
@@ -109,11 +116,13 @@ void hmsetCommand(struct client *c) {
     if (setPairs(c) >= 0) replyOk(c);
 }
 
-/* One field has been set to what does not depend on its former value. */
+/* One field has been set to what does not depend on its former value, with the expiry that it has. */
 static void propagateSet(struct hashKey *k, struct str field, struct str value) {
-    struct str keep[] = {STR("KEEPTTL"), STR("FIELDS"), STR("1")};
-    bool expires = hashExpire(&k->h, field) >= 0;
-    hashPropagate(k, expires ? STR("HSETEX") : STR("HSET"), keep, expires ? 3 : 0,
+    char ms[LONG_STR_SIZE];
+    int64_t when_ms = hashExpire(&k->h, field);
+    struct str middle[] = {STR("PXAT"), strN(ms, ll2string(ms, when_ms)), STR("FIELDS"), STR("1")};
+    bool expires = when_ms >= 0;
+    hashPropagate(k, expires ? STR("HSETEX") : STR("HSET"), middle, expires ? 4 : 0,
                   (struct str[]){field, value}, 2);
 }
 
@@ -160,9 +169,9 @@ void hincrbyCommand(struct client *c) {
     char buf[LONG_STR_SIZE];
     struct str text = strN(buf, ll2string(buf, v));
     /* As with HSETNX: elsewhere an expired field may still have a value to add to. */
-    if (!found && hashHasExpiring(&k.h))
-        hashPropagate(&k, STR("HSET"), NULL, 0, (struct str[]){c->argv[2], text}, 2);
+    bool expiring = hashHasExpiring(&k.h);
     hashSet(&k.h, c->argv[2], (struct hashInput){.text = text}, true);
+    if (expiring) propagateSet(&k, c->argv[2], text);
     hashKeyChanged(&k, "hincrby", NULL, 1);
     replyLongLong(c, v);
 }

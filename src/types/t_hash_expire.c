@@ -2,13 +2,16 @@
  * HGETEX, HSETEX, HGETDEL.
  *
  * All of them name their fields in a block "FIELDS n field ..." at the end. What they do is propagated in
- * terms that mean the same at any time: HPEXPIREAT, HSETEX PXAT, HPERSIST, HDEL. */
+ * terms that mean the same at any time: HPEXPIREAT, HSETEX PXAT, HPERSIST, HDEL.
+ *
+ * Elsewhere (in a file that is read again) a field that is dead here may still be alive, and a command that
+ * names it would give it a new time. So one that comes upon dead fields names only those it has changed. */
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "commands/commands.h"
 #include "core/cron.h"
 #include "core/db.h"
-#include "core/import_mode.h"
+#include "core/notify.h"
 #include "core/propagate.h"
 #include "core/reply.h"
 #include "types/t_hash.h"
@@ -26,15 +29,25 @@ struct fieldArgs {
     size_t count;
 };
 
-/* `at` is where FIELDS stands, or where the arguments end. */
+/* Where FIELDS stands, from argument `from` on, with something behind it; 0, and an error is replied, when it
+ * does not. */
+static int findFields(struct client *c, int from) {
+    for (int i = from; i + 1 < c->argc; i++) {
+        if (strIs(c->argv[i], "fields")) return i;
+    }
+    replyError(c, err_numfields);
+    return 0;
+}
+
+/* `at` is where FIELDS stands. */
 static bool parseFields(struct client *c, int at, int step, const char *error, struct fieldArgs *f) {
     int64_t n = 0;
-    if (at + 1 < c->argc && !argLongLong(c, c->argv[at + 1], &n, NULL)) return false;
+    if (!argLongLong(c, c->argv[at + 1], &n, NULL)) return false;
     int given = c->argc - at - 2;
     f->first = at + 2;
     f->step = step;
     f->count = (size_t)n;
-    if (n >= 1 && given >= 0 && given % step == 0 && n == given / step) return true;
+    if (n >= 1 && given % step == 0 && n == given / step) return true;
     replyError(c, error);
     return false;
 }
@@ -81,10 +94,6 @@ static int timeOption(struct str arg) {
     return TIME_NONE;
 }
 
-static bool isPast(int64_t when_ms) {
-    return when_ms <= cmd_time_ms && !import_mode;
-}
-
 /* ---- Propagation ---- */
 
 static void propagateDeleted(struct hashKey *k, const struct fieldList *l) {
@@ -109,10 +118,9 @@ struct expireCondition {
     bool nx, xx, gt, lt;
 };
 
-/* The options from argv[3] on; *end is where FIELDS stands, or the number of arguments. */
-static bool parseCondition(struct client *c, struct expireCondition *cond, int *end) {
-    int i = 3;
-    for (; i < c->argc && !strIs(c->argv[i], "fields"); i++) {
+/* The options from argv[3] on, up to FIELDS. */
+static bool parseCondition(struct client *c, struct expireCondition *cond, int end) {
+    for (int i = 3; i < end; i++) {
         struct str arg = c->argv[i];
         if (strIs(arg, "nx")) {
             cond->nx = true;
@@ -127,7 +135,6 @@ static bool parseCondition(struct client *c, struct expireCondition *cond, int *
             return false;
         }
     }
-    *end = i;
     const char *error = NULL;
     if (cond->nx && (cond->xx || cond->gt || cond->lt))
         error = "ERR NX and XX, GT or LT options at the same time are not compatible";
@@ -152,7 +159,7 @@ static int expireField(struct hashKey *k, struct str field, const struct expireC
     int64_t now_ms = hashExpire(&k->h, field);
     if (now_ms == HASH_NO_FIELD) return FIELD_MISSING;
     if (!conditionHolds(cond, now_ms, when_ms)) return NOT_CHANGED;
-    if (isPast(when_ms)) {
+    if (dbTimeIsOver(when_ms)) {
         hashRemove(&k->h, field);
         return DELETED;
     }
@@ -160,14 +167,20 @@ static int expireField(struct hashKey *k, struct str field, const struct expireC
     return CHANGED;
 }
 
-/* The fields in the list have got this time, or are deleted when it is over. */
-static void expireDone(struct hashKey *k, int64_t when_ms, const struct fieldList *l) {
+/* The fields in the list have got this time, or are deleted when it is over. `whole`: the command may be
+ * propagated as it came, but for the time in argv[2]. */
+static void expireDone(struct hashKey *k, int64_t when_ms, const struct fieldList *l, bool whole) {
     if (!l->count) return;
-    bool past = isPast(when_ms);
+    bool past = dbTimeIsOver(when_ms);
+    char ms[LONG_STR_SIZE];
+    struct str time = strN(ms, ll2string(ms, when_ms));
     if (past)
         propagateDeleted(k, l);
+    else if (whole)
+        hashPropagate(k, STR("HPEXPIREAT"), &time, 1, k->c->argv + 3, (size_t)k->c->argc - 3);
     else
         propagateExpire(k, when_ms, l);
+    if (past) dbstats.expired_fields += l->count;
     hashKeyChanged(k, past ? "hexpired" : "hexpire", NULL, l->count);
 }
 
@@ -177,10 +190,11 @@ static void expireFields(struct client *c, int kind) {
     struct fieldArgs f;
     struct fieldList changed;
     int64_t when_ms;
-    int at;
-    if (!parseCondition(c, &cond, &at) || !parseFields(c, at, 1, err_numfields, &f) ||
+    int at = findFields(c, 3);
+    if (!at || !parseCondition(c, &cond, at) || !parseFields(c, at, 1, err_numfields, &f) ||
         !parseTime(c, c->argv[2], kind, &when_ms) || !hashKeyWrite(c, &k))
         return;
+    bool whole = !hashHasDead(&k.h);
     fieldListInit(&changed, &f);
     replyArrayLen(c, (int64_t)f.count);
     for (size_t i = 0; i < f.count; i++) {
@@ -188,7 +202,7 @@ static void expireFields(struct client *c, int kind) {
         if (result > NOT_CHANGED) fieldListAdd(&changed, fieldAt(c, &f, i));
         replyLongLong(c, result);
     }
-    expireDone(&k, when_ms, &changed);
+    expireDone(&k, when_ms, &changed, whole);
     zfree(changed.fields);
 }
 
@@ -217,7 +231,7 @@ static bool parseOnlyFields(struct client *c, int at, int step, const char *erro
 static void replyExpiries(struct client *c, bool absolute, bool seconds) {
     struct hashKey k;
     struct fieldArgs f;
-    if (!parseOnlyFields(c, 2, 1, err_numfields, &f) || !hashKeyRead(c, &k)) return;
+    if (!parseOnlyFields(c, 2, 1, err_syntax, &f) || !hashKeyRead(c, &k)) return;
     replyArrayLen(c, (int64_t)f.count);
     for (size_t i = 0; i < f.count; i++) {
         int64_t ms = hashExpire(&k.h, fieldAt(c, &f, i));
@@ -247,9 +261,10 @@ static bool persistField(struct hashKey *k, struct str field, struct fieldList *
     return true;
 }
 
-static void persistDone(struct hashKey *k, const struct fieldList *l) {
+/* `whole`: the command may be propagated as it came. */
+static void persistDone(struct hashKey *k, const struct fieldList *l, bool whole) {
     if (!l->count) return;
-    propagatePersist(k, l);
+    if (!whole) propagatePersist(k, l);
     hashKeyChanged(k, "hpersist", NULL, l->count);
 }
 
@@ -258,6 +273,7 @@ void hpersistCommand(struct client *c) {
     struct fieldArgs f;
     struct fieldList changed;
     if (!parseOnlyFields(c, 2, 1, err_numfields, &f) || !hashKeyWrite(c, &k)) return;
+    bool whole = !hashHasDead(&k.h);
     fieldListInit(&changed, &f);
     replyArrayLen(c, (int64_t)f.count);
     for (size_t i = 0; i < f.count; i++) {
@@ -265,64 +281,64 @@ void hpersistCommand(struct client *c) {
         int64_t now_ms = hashExpire(&k.h, field);
         replyLongLong(c, now_ms < 0 ? now_ms : persistField(&k, field, &changed));
     }
-    persistDone(&k, &changed);
+    persistDone(&k, &changed, whole);
     zfree(changed.fields);
 }
 
 /* ---- HGETEX, HGETDEL ---- */
 
-static void replyValues(struct hashKey *k, const struct fieldArgs *f) {
-    replyArrayLen(k->c, (int64_t)f->count);
-    for (size_t i = 0; i < f->count; i++) hashReplyField(k->c, &k->h, fieldAt(k->c, f, i));
-}
-
 struct getexOptions {
     int kind;
     struct str time;
-    int end;
 };
 
-static bool parseGetexOptions(struct client *c, struct getexOptions *opt) {
+/* Up to argument `end`. The same option again takes the place of the first. */
+static bool parseGetexOptions(struct client *c, int end, struct getexOptions *opt) {
     *opt = (struct getexOptions){.kind = TIME_NONE};
-    int i = 2;
-    for (; i < c->argc && !strIs(c->argv[i], "fields"); i++) {
+    for (int i = 2; i < end; i++) {
         int kind = strIs(c->argv[i], "persist") ? TIME_PERSIST : timeOption(c->argv[i]);
-        bool known = kind == TIME_PERSIST || (kind && i + 1 < c->argc);
-        if (!known || opt->kind != TIME_NONE) {
+        bool known = kind == TIME_PERSIST || (kind && i + 1 < end);
+        if (!known || (opt->kind != TIME_NONE && opt->kind != kind)) {
             replySyntaxError(c);
             return false;
         }
         opt->kind = kind;
         if (kind != TIME_PERSIST) opt->time = c->argv[++i];
     }
-    opt->end = i;
     return true;
 }
 
-void hgetexCommand(struct client *c) {
+/* After its reply: a field named twice may be gone the second time. */
+static void getexField(struct hashKey *k, struct str field, int kind, int64_t when_ms,
+                       struct fieldList *changed) {
     static const struct expireCondition always = {0};
+    if (kind == TIME_PERSIST)
+        persistField(k, field, changed);
+    else if (kind != TIME_NONE && expireField(k, field, &always, when_ms) > NOT_CHANGED)
+        fieldListAdd(changed, field);
+}
+
+void hgetexCommand(struct client *c) {
     struct hashKey k;
     struct getexOptions opt;
     struct fieldArgs f;
     struct fieldList changed;
     int64_t when_ms = HASH_NO_EXPIRE;
-    if (!parseGetexOptions(c, &opt) || !parseFields(c, opt.end, 1, err_numfields, &f) ||
-        (opt.kind >= TIME_EX && !parseTime(c, opt.time, opt.kind, &when_ms)) || !hashKeyRead(c, &k))
+    int at = findFields(c, 2);
+    if (!at || !parseGetexOptions(c, at, &opt) || !parseFields(c, at, 1, err_numfields, &f) ||
+        !hashKeyRead(c, &k) || (opt.kind >= TIME_EX && !parseTime(c, opt.time, opt.kind, &when_ms)))
         return;
-    replyValues(&k, &f);
-    if (opt.kind == TIME_NONE) return;
     fieldListInit(&changed, &f);
+    replyArrayLen(c, (int64_t)f.count);
     for (size_t i = 0; i < f.count; i++) {
         struct str field = fieldAt(c, &f, i);
-        if (opt.kind == TIME_PERSIST)
-            persistField(&k, field, &changed);
-        else if (expireField(&k, field, &always, when_ms) > NOT_CHANGED)
-            fieldListAdd(&changed, field);
+        hashReplyField(c, &k.h, field);
+        getexField(&k, field, opt.kind, when_ms, &changed);
     }
     if (opt.kind == TIME_PERSIST)
-        persistDone(&k, &changed);
+        persistDone(&k, &changed, false);
     else
-        expireDone(&k, when_ms, &changed);
+        expireDone(&k, when_ms, &changed, false);
     zfree(changed.fields);
 }
 
@@ -339,18 +355,15 @@ static void removeFields(struct hashKey *k, const struct fieldArgs *f, struct fi
 void hgetdelCommand(struct client *c) {
     struct hashKey k;
     struct fieldArgs f;
-    struct fieldList removed;
-    if (!parseOnlyFields(c, 2, 1, err_syntax, &f) || !hashKeyRead(c, &k)) return;
+    if (!parseOnlyFields(c, 2, 1, err_numfields, &f) || !hashKeyWrite(c, &k)) return;
+    size_t removed = 0;
     replyArrayLen(c, (int64_t)f.count);
-    fieldListInit(&removed, &f);
     for (size_t i = 0; i < f.count; i++) {
         struct str field = fieldAt(c, &f, i);
         hashReplyField(c, &k.h, field);
-        if (hashRemove(&k.h, field)) fieldListAdd(&removed, field);
+        removed += hashRemove(&k.h, field);
     }
-    propagateDeleted(&k, &removed);
-    if (removed.count) hashKeyChanged(&k, "hdel", NULL, removed.count);
-    zfree(removed.fields);
+    if (removed) hashKeyChanged(&k, "hdel", NULL, removed);
 }
 
 /* ---- HSETEX ---- */
@@ -360,40 +373,38 @@ struct setexOptions {
     int kind;
     struct str time;
     int64_t when_ms;
-    int end;
 };
 
-static bool setexOption(struct client *c, struct setexOptions *opt, int *i) {
+static bool setexOption(struct client *c, int end, struct setexOptions *opt, int *i) {
     struct str arg = c->argv[*i];
-    bool key_free = !opt->nx && !opt->xx, field_free = !opt->fnx && !opt->fxx;
     int kind = strIs(arg, "keepttl") ? TIME_KEEP : timeOption(arg);
     if (kind) {
-        if (opt->kind != TIME_NONE || (kind != TIME_KEEP && *i + 1 >= c->argc)) return false;
+        if ((opt->kind != TIME_NONE && opt->kind != kind) || (kind != TIME_KEEP && *i + 1 >= end))
+            return false;
         opt->kind = kind;
         if (kind != TIME_KEEP) opt->time = c->argv[++*i];
         return true;
     }
-    if (strIs(arg, "nx")) return key_free && (opt->nx = true);
-    if (strIs(arg, "xx")) return key_free && (opt->xx = true);
-    if (strIs(arg, "fnx")) return field_free && (opt->fnx = true);
-    if (strIs(arg, "fxx")) return field_free && (opt->fxx = true);
+    if (strIs(arg, "nx")) return !opt->xx && (opt->nx = true);
+    if (strIs(arg, "xx")) return !opt->nx && (opt->xx = true);
+    if (strIs(arg, "fnx")) return !opt->fxx && (opt->fnx = true);
+    if (strIs(arg, "fxx")) return !opt->fnx && (opt->fxx = true);
     return false;
 }
 
-static bool parseSetexOptions(struct client *c, struct setexOptions *opt) {
+/* Up to argument `end`. */
+static bool parseSetexOptions(struct client *c, int end, struct setexOptions *opt) {
     *opt = (struct setexOptions){.when_ms = HASH_NO_EXPIRE};
-    int i = 2;
-    for (; i < c->argc && !strIs(c->argv[i], "fields"); i++) {
-        if (setexOption(c, opt, &i)) continue;
+    for (int i = 2; i < end; i++) {
+        if (setexOption(c, end, opt, &i)) continue;
         replySyntaxError(c);
         return false;
     }
-    opt->end = i;
-    return opt->kind < TIME_EX || parseTime(c, opt->time, opt->kind, &opt->when_ms);
+    return true;
 }
 
-static bool setexAllowed(const struct hashKey *k, const struct setexOptions *opt, const struct fieldArgs *f) {
-    if ((opt->nx && k->o) || (opt->xx && !k->o)) return false;
+static bool fieldsAllowed(const struct hashKey *k, const struct setexOptions *opt,
+                          const struct fieldArgs *f) {
     for (size_t i = 0; (opt->fnx || opt->fxx) && i < f->count; i++) {
         if (hashGet(&k->h, fieldAt(k->c, f, i), NULL) != opt->fxx) return false;
     }
@@ -422,11 +433,9 @@ static void propagateSetex(struct hashKey *k, const struct setexOptions *opt, co
         middle[count++] = STR("PXAT");
         middle[count++] = strN(ms, ll2string(ms, opt->when_ms));
     }
-    if (count) {
-        middle[count++] = STR("FIELDS");
-        middle[count++] = strN(n, ull2string(n, f->count));
-    }
-    hashPropagate(k, count ? STR("HSETEX") : STR("HSET"), middle, count, k->c->argv + f->first, 2 * f->count);
+    middle[count++] = STR("FIELDS");
+    middle[count++] = strN(n, ull2string(n, f->count));
+    hashPropagate(k, STR("HSETEX"), middle, count, k->c->argv + f->first, 2 * f->count);
 }
 
 static void setexFields(struct hashKey *k, const struct setexOptions *opt, const struct fieldArgs *f) {
@@ -441,23 +450,42 @@ static void setexFields(struct hashKey *k, const struct setexOptions *opt, const
     hashKeyChanged(k, "hset", opt->kind >= TIME_EX ? "hexpire" : NULL, f->count);
 }
 
+/* A time that is over: to those who listen the fields are set and expire, though all that happens is that
+ * those which were there go. */
+static void setexPast(struct hashKey *k, const struct fieldArgs *f) {
+    struct fieldList removed;
+    int dbid = k->c->db->id;
+    removeFields(k, f, &removed);
+    if (!k->o) notifyKeyspaceEvent(NOTIFY_NEW, "new", k->key, dbid);
+    notifyKeyspaceEvent(NOTIFY_HASH, "hset", k->key, dbid);
+    notifyKeyspaceEvent(NOTIFY_HASH, "hexpire", k->key, dbid);
+    dbstats.expired_fields += f->count;
+    if (removed.count) {
+        hashKeyChanged(k, "hexpired", NULL, removed.count);
+    } else {
+        notifyKeyspaceEvent(NOTIFY_HASH, "hexpired", k->key, dbid);
+        if (!k->o) notifyKeyspaceEvent(NOTIFY_GENERIC, "del", k->key, dbid);
+    }
+    zfree(removed.fields);
+}
+
 void hsetexCommand(struct client *c) {
     struct hashKey k;
     struct setexOptions opt;
     struct fieldArgs f;
-    if (!parseSetexOptions(c, &opt) || !parseFields(c, opt.end, 2, err_numfields, &f) || !hashKeyWrite(c, &k))
+    int at = findFields(c, 2);
+    if (!at || !parseSetexOptions(c, at, &opt) || !parseFields(c, at, 2, err_numfields, &f) ||
+        !hashKeyWrite(c, &k))
         return;
-    if (!setexAllowed(&k, &opt, &f)) {
+    bool allowed = !(opt.nx && k.o) && !(opt.xx && !k.o);
+    if (allowed && opt.kind >= TIME_EX && !parseTime(c, opt.time, opt.kind, &opt.when_ms)) return;
+    if (!allowed || !fieldsAllowed(&k, &opt, &f)) {
         replyLongLong(c, 0);
         return;
     }
-    if (opt.kind >= TIME_EX && isPast(opt.when_ms)) {
-        struct fieldList removed;
-        removeFields(&k, &f, &removed);
-        if (removed.count) hashKeyChanged(&k, "hexpired", NULL, removed.count);
-        zfree(removed.fields);
-    } else {
+    if (opt.kind >= TIME_EX && dbTimeIsOver(opt.when_ms))
+        setexPast(&k, &f);
+    else
         setexFields(&k, &opt, &f);
-    }
     replyLongLong(c, 1);
 }

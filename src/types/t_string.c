@@ -2,9 +2,12 @@
  * them.
  *
  *     int      8 bytes of an int64, embedded in the object; INCR changes them where they are
- *     embstr   text of up to 44 bytes, embedded
- *     raw      longer text, or text that was changed in place; embedded up to OBJ_EMBED_MAX bytes, else an
- * sds behind the object
+ *     text     set as a whole
+ *     raw      text that was changed in place
+ *
+ * Text is embedded up to OBJ_EMBED_MAX bytes, else an sds behind the object. What clients are told is another
+ * matter: OBJECT ENCODING calls text "embstr" while it would fit into two cache lines with its key, as in
+ * Valkey, whose layout tools and tests know.
  *
  * SET of a value that fits where the old one was touches no table and allocates nothing (objectRewrite). */
 #include "types/t_string.h"
@@ -17,7 +20,7 @@
 #include "core/cron.h"
 #include "core/db.h"
 #include "core/digest.h"
-#include "core/import_mode.h"
+#include "core/generic.h"
 #include "core/notify.h"
 #include "core/propagate.h"
 #include "core/reply.h"
@@ -27,10 +30,14 @@
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
-enum { STRING_RAW, STRING_INT, STRING_EMBSTR };
+enum { STRING_RAW, STRING_INT, STRING_TEXT };
 
-#define EMBSTR_MAX   44 /* longest text that is called "embstr" */
 #define INT_TEXT_MAX 20
+/* Most bytes of a key and a text that is called "embstr", and what an expiry takes of them. */
+#define EMBSTR_ROOM          113
+#define EMBSTR_ROOM_LONG_KEY 111 /* for keys from LONG_KEY bytes on */
+#define LONG_KEY             32
+#define EMBSTR_EXPIRE        8
 
 /* ---- Value API ---- */
 
@@ -59,9 +66,8 @@ static struct value intValue(int64_t v, char scratch[8]) {
 
 /* Text that stays text, even when it reads as an integer. */
 static struct value textValue(struct str text) {
-    if (text.len <= EMBSTR_MAX) return valueEmbed(OBJ_STRING, STRING_EMBSTR, text);
-    if (text.len <= OBJ_EMBED_MAX) return valueEmbed(OBJ_STRING, STRING_RAW, text);
-    return valuePtr(OBJ_STRING, STRING_RAW, sdsnewstr(text));
+    if (text.len <= OBJ_EMBED_MAX) return valueEmbed(OBJ_STRING, STRING_TEXT, text);
+    return valuePtr(OBJ_STRING, STRING_TEXT, sdsnewstr(text));
 }
 
 struct value stringValue(struct str text, char scratch[8]) {
@@ -118,9 +124,15 @@ char *stringForWrite(struct db *db, struct str key, struct object *o, size_t siz
 
 /* ---- Type hooks ---- */
 
+static bool fitsEmbstr(const struct object *o) {
+    size_t key = objectKey(o).len, text = objectHasPtr(o) ? sdslen(objectPtr(o)) : objectEmbedded(o).len;
+    size_t room = key < LONG_KEY ? EMBSTR_ROOM : EMBSTR_ROOM_LONG_KEY;
+    return key + text + (objectHasExpire(o) ? EMBSTR_EXPIRE : 0) <= room;
+}
+
 static const char *stringEncodingName(const struct object *o) {
-    static const char *names[] = {"raw", "int", "embstr"};
-    return names[o->encoding];
+    if (o->encoding == STRING_INT) return "int";
+    return o->encoding == STRING_TEXT && fitsEmbstr(o) ? "embstr" : "raw";
 }
 
 static void stringFree(struct value v) {
@@ -184,6 +196,7 @@ struct setOptions {
     struct str compare;
     int ttl;
     struct str ttl_arg;
+    int64_t when_ms; /* what ttl_arg says, when there is one */
 };
 
 /* Absolute time in ms of an expiry option. Replies and returns false when it makes no sense. */
@@ -251,11 +264,29 @@ static bool setAllowed(const struct setOptions *opt, const struct object *o) {
     return o && strEq(stringView(o, buf), opt->compare);
 }
 
-static void propagateSet(struct client *c, struct str key, struct str value, int64_t when_ms) {
-    if (!propagateWanted()) return;
-    char ms[LONG_STR_SIZE];
-    propagateRewrite(c, 5,
-                     (struct str[]){STR("SET"), key, value, STR("PXAT"), strN(ms, ll2string(ms, when_ms))});
+/* Without the words GET: nobody reads the reply. */
+static void propagateWithoutGet(struct client *c) {
+    struct str *argv = zmalloc((size_t)c->argc * sizeof *argv);
+    int argc = 0;
+    for (int i = 0; i < c->argc; i++) {
+        bool option = i >= 3 && !strIs(c->argv[i - 1], "ifeq"); /* else a key or a value, whatever it says */
+        if (!option || !strIs(c->argv[i], "get")) argv[argc++] = c->argv[i];
+    }
+    propagateRewrite(c, argc, argv);
+    zfree(argv);
+}
+
+/* Before the value is stored, which may take the argument over. A time in PXAT means the same at any time. */
+static void propagateSet(struct client *c, const struct setOptions *opt, int vi) {
+    if (!propagateWanted() || opt->ttl == TTL_PXAT) return;
+    if (opt->ttl >= TTL_EX) {
+        char ms[LONG_STR_SIZE];
+        propagateRewrite(c, 5,
+                         (struct str[]){STR("SET"), c->argv[1], c->argv[vi], STR("PXAT"),
+                                        strN(ms, ll2string(ms, opt->when_ms))});
+    } else if (opt->get) {
+        propagateWithoutGet(c);
+    }
 }
 
 /* The value has been stored: tell everybody. */
@@ -266,11 +297,26 @@ static void setDone(struct client *c, struct str key, int64_t expire_ms) {
     if (expire_ms != OBJ_NO_EXPIRE) notifyKeyspaceEvent(NOTIFY_GENERIC, "expire", key, c->db->id);
 }
 
-/* SET and its old relatives; the value is argument `vi`. */
-static void genericSet(struct client *c, int vi, const struct setOptions *opt, bool reply_integer) {
+static inline void storeSet(struct client *c, struct object *o, int vi, const struct setOptions *opt) {
     struct str key = c->argv[1];
-    int64_t when_ms = OBJ_NO_EXPIRE;
-    if (opt->ttl >= TTL_EX && !expireTime(c, opt->ttl, opt->ttl_arg, &when_ms)) return;
+    bool expires = opt->ttl >= TTL_EX;
+    if (__builtin_expect(expires, 0) && dbTimeIsOver(opt->when_ms)) {
+        if (o) expireAtOnce(c, o, key);
+        return;
+    }
+    char scratch[8];
+    int64_t when_ms = expires ? opt->when_ms : OBJ_NO_EXPIRE;
+    if (expires || opt->get) propagateSet(c, opt, vi);
+    int64_t new_expire = opt->ttl == TTL_KEEP && o ? objectExpire(o) : when_ms;
+    dbSetWithExpire(c->db, key, o, argValue(c, vi, scratch), new_expire);
+    setDone(c, key, when_ms);
+}
+
+/* SET and its old relatives; the value is argument `vi`. */
+static inline __attribute__((always_inline)) void genericSet(struct client *c, int vi, struct setOptions *opt,
+                                                             bool reply_integer) {
+    struct str key = c->argv[1];
+    if (opt->ttl >= TTL_EX && !expireTime(c, opt->ttl, opt->ttl_arg, &opt->when_ms)) return;
     struct object *o = opt->get ? lookupKeyRead(c, key) : lookupKeyWrite(c, key);
     if (o && o->type != OBJ_STRING && (opt->get || opt->ifeq)) {
         replyWrongType(c);
@@ -286,11 +332,7 @@ static void genericSet(struct client *c, int vi, const struct setOptions *opt, b
         }
         return;
     }
-    char scratch[8];
-    if (propagateWanted() && when_ms != OBJ_NO_EXPIRE) propagateSet(c, key, c->argv[vi], when_ms);
-    int64_t new_expire = opt->ttl == TTL_KEEP && o ? objectExpire(o) : when_ms;
-    dbSetWithExpire(c->db, key, o, argValue(c, vi, scratch), new_expire);
-    setDone(c, key, when_ms);
+    storeSet(c, o, vi, opt);
     if (opt->get) return;
     if (reply_integer)
         replyLongLong(c, 1);
@@ -381,17 +423,14 @@ void getexCommand(struct client *c) {
     int ttl;
     int64_t when_ms = OBJ_NO_EXPIRE;
     if (!parseGetexOptions(c, &ttl, &arg)) return;
+    if (ttl >= TTL_EX && !expireTime(c, ttl, arg, &when_ms)) return;
     bool wrong;
     struct object *o = lookupKeyReadType(c, key, OBJ_STRING, &wrong);
     if (wrong) return;
-    if (!o) {
-        replyNull(c);
-        return;
-    }
-    if (ttl >= TTL_EX && !expireTime(c, ttl, arg, &when_ms)) return;
     replyString(c, o);
-    if (when_ms != OBJ_NO_EXPIRE && when_ms < cmd_time_ms && !import_mode) {
-        deleteString(c, key);
+    if (!o) return;
+    if (when_ms != OBJ_NO_EXPIRE && dbTimeIsOver(when_ms)) {
+        expireAtOnce(c, o, key);
     } else if (when_ms != OBJ_NO_EXPIRE) {
         dbSetExpire(c->db, o, when_ms);
         char ms[LONG_STR_SIZE];
@@ -453,24 +492,27 @@ void msetnxCommand(struct client *c) {
     replyLongLong(c, none);
 }
 
-/* MSETEX numkeys key value ... options: the pairs as they came, with an absolute time. */
+/* With an absolute time, the rest as it came. `end` is where the options begin. */
 static void propagateMsetex(struct client *c, int end, int64_t when_ms) {
     if (!propagateWanted()) return;
     char ms[LONG_STR_SIZE];
-    struct str *argv = zmalloc((size_t)(end + 2) * sizeof *argv);
-    memcpy(argv, c->argv, (size_t)end * sizeof *argv);
-    argv[end] = STR("PXAT");
-    argv[end + 1] = strN(ms, ll2string(ms, when_ms));
-    propagateRewrite(c, end + 2, argv);
+    struct str *argv = zmalloc((size_t)c->argc * sizeof *argv);
+    memcpy(argv, c->argv, (size_t)c->argc * sizeof *argv);
+    for (int i = end; i < c->argc; i++) {
+        if (!ttlOption(argv[i])) continue;
+        argv[i] = STR("PXAT");
+        argv[++i] = strN(ms, ll2string(ms, when_ms));
+    }
+    propagateRewrite(c, c->argc, argv);
     zfree(argv);
 }
 
 void msetexCommand(struct client *c) {
     int64_t count, when_ms = OBJ_NO_EXPIRE;
     struct setOptions opt = {0};
-    if (!argRange(c, c->argv[1], 1, INT64_MAX, &count, "ERR invalid numkeys value")) return;
+    if (!argRange(c, c->argv[1], 1, INT32_MAX, &count, "ERR invalid numkeys value or out of range")) return;
     if (count > (c->argc - 2) / 2) {
-        replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", c->cmd->fullname);
+        replySyntaxError(c);
         return;
     }
     int at = 2, end = at + 2 * (int)count;

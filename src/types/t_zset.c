@@ -1,7 +1,5 @@
 /* t_zset.c - sorted set commands on single members: adding, removing, scores, ranks, and scanning. Also what
  * all commands do after a change. */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "base/glob.h"
 #include "base/num.h"
@@ -14,8 +12,7 @@
 #include "types/types.h"
 #include "types/zset_writer.h"
 
-#define SCORES_ON_STACK  32
-#define CURSOR_TEXT_SIZE 32
+#define SCORES_ON_STACK 32
 
 /* ---- After a change ---- */
 
@@ -261,20 +258,6 @@ void zrevrankCommand(struct client *c) {
 
 /* ---- ZSCAN ---- */
 
-/* A cursor is anything that strtoull takes: also nothing (0) and negative numbers. */
-static bool parseCursor(struct client *c, struct str s, uint64_t *cursor) {
-    char text[CURSOR_TEXT_SIZE], *end = text;
-    if (s.len < sizeof text && !(s.len && strchr(" \t\n\v\f\r", s.ptr[0]))) {
-        if (s.len) memcpy(text, s.ptr, s.len);
-        text[s.len] = '\0';
-        errno = 0;
-        *cursor = strtoull(text, &end, 10);
-        if (end == text + s.len && errno != ERANGE) return true;
-    }
-    replyError(c, "ERR invalid cursor");
-    return false;
-}
-
 struct zscanCall {
     const struct scanOptions *opt;
     struct zsetItems items;
@@ -303,7 +286,7 @@ void zscanCommand(struct client *c) {
     bool wrong;
     struct scanOptions opt;
     struct zscanCall call = {.opt = &opt};
-    if (!parseCursor(c, c->argv[2], &cursor)) return;
+    if (!scanParseCursor(c, c->argv[2], &cursor)) return;
     struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &wrong);
     if (wrong) return;
     if (!o) {

@@ -222,3 +222,10 @@ proc randstring {min max {kind binary}} {
 
 # The path of the Redis that tests compare with, or {}.
 proc oracle {} { return [auto_execok redis-server] }
+
+# The path of the Valkey that utils/oracle has fetched, or {}.
+proc valkey_oracle {} {
+    set folder [expr {[info exists ::env(ORACLE)] ? $::env(ORACLE) : [file join $::support .. .. build oracle]}]
+    set path [file normalize [file join $folder bin valkey-server]]
+    return [expr {[file executable $path] ? $path : {}}]
+}

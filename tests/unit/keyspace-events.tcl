@@ -1,4 +1,4 @@
-# Key changes as messages: the directive, the channels, and the events of commands, compared with Redis 7.0's.
+# Key changes as messages: the directive, the channels, and the events of commands, compared with Valkey's.
 
 # What the subscriber has been told so far: event and key of every __keyevent message, or the bare list of
 # messages. Its own ECHO marks the end.
@@ -167,6 +167,60 @@ start_server {tags {keyspace-events}} {
 # Commands of one group after the other, on the same data. `after` is a pause: what is to expire must have expired by
 # then, and nothing but a lookup may delete it.
 set groups {
+    {commands of Valkey} {
+        SET a 1
+        SET a 2 IFEQ 1
+        SET a 2 IFEQ 1
+        SET a 3 IFEQ 2 PXAT 1
+        SET a 3 PXAT 1
+        DELIFEQ a 2
+        SET a 2
+        DELIFEQ a 2
+        MSETEX 2 a 1 b 2
+        MSETEX 2 a 1 c 2 NX
+        MSETEX 2 a 1 b 2 XX EX 100
+        MSETEX 2 a 1 b 2 KEEPTTL
+        HSETEX h EX 100 FIELDS 2 a 1 b 2
+        HSETEX h FNX EX 100 FIELDS 1 a 1
+        HSETEX h XX FIELDS 1 c 1
+        HSETEX h KEEPTTL FIELDS 1 a 1
+        HSETEX h PXAT 1 FIELDS 2 a 1 new 1
+        HSETEX h3 PXAT 1 FIELDS 1 a 1
+        HSETEX h3 NX PX 1 FIELDS 1 a 1
+        HEXPIRE h 100 FIELDS 2 a c
+        HEXPIRE h 100 NX FIELDS 2 b c
+        HEXPIREAT h 1 FIELDS 1 c
+        HPERSIST h FIELDS 2 b a
+        HPERSIST h FIELDS 2 b a
+        HTTL h FIELDS 1 b
+        HTTL nokey FIELDS 1 b
+        HGETEX h FIELDS 1 b
+        HGETEX h EX 100 FIELDS 2 b nof
+        HGETEX h PERSIST FIELDS 1 b
+        HGETEX h EX 0 FIELDS 1 b
+        HGETEX nokey EX 0 FIELDS 1 b
+        HSET h a 1 b 2
+        HPEXPIRE h 1 FIELDS 1 a
+        after 10
+        HINCRBY h a 1
+        HPEXPIRE h 1 FIELDS 1 a
+        after 10
+        HINCRBYFLOAT h a 1
+        HPEXPIRE h 1 FIELDS 1 a
+        after 10
+        HSETNX h a 1
+        HPEXPIRE h 1 FIELDS 1 a
+        after 10
+        HSETEX h KEEPTTL FIELDS 2 a 1 b 2
+        HPEXPIRE h 1 FIELDS 1 a
+        after 10
+        HDEL h a
+        HEXISTS h a
+        HSET h a 1 b 2
+        HGETDEL h FIELDS 2 a nof
+        HGETDEL h FIELDS 1 b
+        HGETDEL h FIELDS 1 b
+    }
     {strings} {
         SET a 1
         SET a 2 EX 100
@@ -571,6 +625,55 @@ set groups {
     }
 }
 
+# As the comparison shows them, for where there is nothing to compare with.
+start_server {tags {keyspace-events needs:debug external:skip}} {
+    test {a time in the past: expired, and hexpired} {
+        r debug set-active-expire 0
+        config_set notify-keyspace-events EAn
+        foreach {setup command events} {
+            {}            {SET k v PXAT 1}                            {}
+            {SET k v}     {SET k v PXAT 1}                            {{expired k}}
+            {SET k v}     {SET k w IFEQ v PXAT 1}                     {{expired k}}
+            {SET k v}     {GETEX k PXAT 1}                            {{expired k}}
+            {SET k v}     {EXPIRE k -1}                               {{expired k}}
+            {SADD k v}    {PEXPIREAT k 1}                             {{expired k}}
+            {}            {HSETEX h PXAT 1 FIELDS 1 a 1}              {{new h} {hset h} {hexpire h} {hexpired h} {del h}}
+            {HSET h a 1}  {HSETEX h EX 0 FIELDS 2 b 1 c 1}            {{hset h} {hexpire h} {hexpired h}}
+            {HSET h a 1}  {HSETEX h EX 0 FIELDS 2 a 1 c 1}            {{hset h} {hexpire h} {hexpired h} {del h}}
+            {HSET h a 1}  {HEXPIRE h 0 FIELDS 1 a}                    {{hexpired h} {del h}}
+            {HSET h a 1}  {HGETEX h EX 0 FIELDS 1 a}                  {{hexpired h} {del h}}
+        } {
+            r flushall
+            if {$setup ne {}} { r {*}$setup }
+            set lines [events_of [list $command]]
+            set told [lmap m [lindex $lines 0 1] { list [string range [lindex $m 0] 15 end] [lindex $m 1] }]
+            assert_equal $events $told "$setup, $command"
+        }
+    }
+
+    test {RESTORE makes a new key, also in the place of another} {
+        r flushall
+        r set k v
+        foreach before {1 0} {
+            set command [list RESTORE k 0 [r dump k] REPLACE]
+            if {!$before} { r del k }
+            set events [lmap m [lindex [events_of [list $command]] 0 1] { string range [lindex $m 0] 15 end }]
+            assert_equal {new restore} $events
+        }
+    }
+
+    test {a field that is over is told to have expired when it is written over} {
+        foreach command {{HSET h a 2} {HINCRBY h a 1} {HINCRBYFLOAT h a 1} {HSETNX h a 1} {HSETEX h FIELDS 1 a 1}
+                         {HSETEX h KEEPTTL FIELDS 1 a 1}} {
+            r flushall
+            r hset h a 1
+            r hpexpire h 1 fields 1 a
+            after 5
+            assert_match {{__keyevent@0__:hexpired h} {__keyevent@0__:h* h}} [lindex [events_of [list $command]] 0 1] $command
+        }
+    }
+}
+
 proc events_of_groups {groups} {
     r debug set-active-expire 0
     config_set notify-keyspace-events KEAmn
@@ -580,15 +683,15 @@ proc events_of_groups {groups} {
 }
 
 start_server {tags {keyspace-events needs:debug external:skip}} {
-    if {[oracle] eq {}} {
-        test {events agree with Redis 7.0} { skip "no redis-server here" }
+    if {[valkey_oracle] eq {}} {
+        test {events agree with Valkey} { skip "no Valkey to compare with: utils/oracle fetches it" }
     } else {
         set ours [events_of_groups $groups]
-        start_server [list executable [oracle] overrides {enable-debug-command yes}] {
+        start_server [list executable [valkey_oracle] overrides {enable-debug-command yes}] {
             set theirs [events_of_groups $groups]
         }
         foreach {name lines} $ours {- expected} $theirs {
-            test "events agree with Redis 7.0: $name" {
+            test "events agree with Valkey: $name" {
                 set compared 0
                 foreach line $lines wanted $expected {
                     if {[lindex $line 1] eq "unknown"} continue

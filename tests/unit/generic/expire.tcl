@@ -125,6 +125,46 @@ start_server {tags {expire}} {
         r debug set-active-expire 1
     } {} {needs:debug}
 
+    test {a time in the past: the key expires at once} {
+        foreach command {{expire k -1} {expire k 0} {pexpire k 0} {expireat k 1} {pexpireat k 1} {expireat k 0 nx} {expire k 0 lt}
+                         {getex k exat 1} {getex k pxat 1} {set k w exat 1} {set k w pxat 1} {set k w ifeq v pxat 1}
+                         {set k w xx pxat 1} {set k w get pxat 1}} {
+            r set k v
+            r config resetstat
+            r {*}$command
+            assert_equal {0 1} [list [r dbsize] [s expired_keys]] $command
+        }
+        r rpush k a
+        assert_equal {OK 0} [list [r set k v pxat 1] [r exists k]]
+        r config resetstat
+        assert_equal {OK 0 {}} [list [r set k v pxat 1] [r dbsize] [r set k v get pxat 1]]
+        assert_equal 0 [s expired_keys]
+        r set k v
+        assert_equal {{} {} v} [list [r set k w nx pxat 1] [r set k w ifeq other pxat 1] [r get k]]
+        assert_equal {0 1} [list [r expire k 0 gt] [r exists k]]
+        r del k
+    }
+
+    test {EXPIRE LT and GT with the time that is there already} {
+        r set k v pxat 4102444800000
+        assert_equal {0 0 1} [list [r pexpireat k 4102444800000 lt] [r pexpireat k 4102444800000 gt] [r pexpireat k 4102444800000]]
+        r hsetex h pxat 4102444800000 fields 1 a 1
+        assert_equal {0 0 1} [list {*}[r hpexpireat h 4102444800000 lt fields 1 a] {*}[r hpexpireat h 4102444800000 gt fields 1 a] \
+                                   {*}[r hpexpireat h 4102444800000 fields 1 a]]
+        r del k h
+    }
+
+    test {GETEX looks at its arguments before the key} {
+        r rpush list a
+        foreach key {list none} {
+            assert_error "ERR value is not an integer or out of range" {r getex $key ex x}
+            assert_error "ERR invalid expire time in 'getex' command" {r getex $key px 0}
+        }
+        assert_equal {} [r getex none ex 10]
+        assert_error "WRONGTYPE*" {r getex list ex 10}
+        r del list
+    }
+
     test {a command that renews a value drops its expiry; one that changes it does not} {
         foreach {command keeps} {
             {set k 1} 0 {getset k 1} 0 {mset k 1} 0 {incr k} 1 {append k 1} 1 {setrange k 0 9} 1 {incrbyfloat k 1} 1

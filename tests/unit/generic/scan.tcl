@@ -38,13 +38,40 @@ start_server {tags {scan needs:debug}} {
     }
 
     test {SCAN: bad arguments} {
-        assert_error "ERR invalid cursor" {r scan abc}
-        assert_error "ERR invalid cursor" {r scan " 0"}
-        assert_error "ERR invalid cursor" {r scan 18446744073709551616}
+        foreach cursor {abc {} "0 " -1 0x0 18446744073709551616 "+ 1" ++1 " "} {
+            assert_error "ERR invalid cursor" {r scan $cursor} "'$cursor'"
+        }
+        foreach cursor {" 0" "\n0" +0 " +0" 00 000000000000000000000000} { assert_equal 2 [llength [r scan $cursor]] "'$cursor'" }
         assert_error "ERR value is not an integer or out of range" {r scan 0 count abc}
         foreach bad {{count 0} {count -1} count match type what {what x} {match a b}} {
             assert_error "ERR syntax error" {r scan 0 {*}$bad} $bad
         }
+        assert_error "ERR unknown type name 'nosuch'" {r scan 0 type nosuch}
+        assert_error "ERR unknown type name ''" {r scan 0 type {}}
+        assert_error "ERR unknown type name 'nosuch'" {r scan 0 type string type nosuch count x}
+    }
+
+    test {SCAN, HSCAN, SSCAN, ZSCAN: whose option it is, and cursors} {
+        r flushall
+        r hset h a 1
+        r sadd s a
+        r zadd z 1 a
+        foreach command {{scan} {sscan s} {zscan z}} {
+            assert_error "ERR NOVALUES option can only be used in HSCAN" {r {*}$command 0 novalues} $command
+        }
+        foreach command {{scan} {sscan s} {hscan h}} {
+            assert_error "ERR NOSCORES option can only be used in ZSCAN" {r {*}$command 0 noscores} $command
+        }
+        assert_equal {0 a} [r hscan h 0 novalues novalues]
+        assert_equal {0 a} [r zscan z 0 noscores]
+        assert_equal {0 {}} [r hscan h 0 match novalues]
+        foreach command {{sscan s} {hscan h} {zscan z}} {
+            foreach cursor {{} abc "0 " -1} {
+                assert_error "ERR invalid cursor" {r {*}$command $cursor} "$command '$cursor'"
+            }
+            assert_equal 0 [lindex [r {*}$command " 0"] 0]
+        }
+        foreach command {sscan hscan zscan} { assert_equal {0 {}} [r $command none 0 novalues] }
     }
 
     test {SCAN with a cursor from anywhere} {

@@ -1,6 +1,9 @@
 # What is saved comes back: every type, DEBUG RELOAD, restarts, files of others.
 source [file join [file dirname [info script]] rdb_util.tcl]
 
+# Text that was changed in place (raw) comes back as if it had been set (embstr, when it is short).
+proc kept_encoding {k} { return [string map {embstr text raw text} [r object encoding $k]] }
+
 tags {external:skip needs:debug} {
     foreach {name overrides} {
         defaults {}
@@ -14,12 +17,12 @@ tags {external:skip needs:debug} {
             test "DEBUG RELOAD brings every type back: $name" {
                 fill_every_type r
                 set before [digest]
-                set values [lmap k [lsort [r keys *]] { list $k [r type $k] [r object encoding $k] [readable 0 $k] }]
+                set values [lmap k [lsort [r keys *]] { list $k [r type $k] [kept_encoding $k] [readable 0 $k] }]
                 assert_equal OK [r debug reload]
                 assert_equal $before [digest]
                 foreach value $values {
                     set k [lindex $value 0]
-                    assert_equal $value [list $k [r type $k] [r object encoding $k] [readable 0 $k]]
+                    assert_equal $value [list $k [r type $k] [kept_encoding $k] [readable 0 $k]]
                 }
                 assert_range [r pttl volatile:string] 9000000 10000000
                 assert_range [r ttl volatile:zset] 99000 100000

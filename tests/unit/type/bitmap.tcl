@@ -328,10 +328,19 @@ start_server {tags {bitmap}} {
             assert_error {ERR value is not an integer or out of range} { r bitcount s {*}$args } $args
             assert_error {ERR value is not an integer or out of range} { r bitpos s 1 {*}$args } $args
         }
-        # The unit is looked at after the end by one, before it by the other.
-        assert_error {ERR value is not an integer or out of range} { r bitcount s 0 x word }
+        # The unit is looked at before the end, and all arguments before the key.
+        assert_error {ERR syntax error} { r bitcount s 0 x word }
         assert_error {ERR syntax error} { r bitpos s 0 0 x word }
         assert_error {ERR value is not an integer or out of range} { r bitpos s 0 x x word }
+        foreach key {absent list} {
+            foreach {args error} {
+                x "ERR value is not an integer or out of range"           {0 x bit} "ERR value is not an integer or out of range"
+                {0 1 word} "ERR syntax error"  {0 x word} "ERR syntax error"  {0 1 bit x} "ERR syntax error"
+            } {
+                assert_error $error { r bitcount $key {*}$args } "$key $args"
+                assert_error $error { r bitpos $key 1 {*}$args } "$key $args"
+            }
+        }
         assert_error {ERR The bit argument must be 1 or 0.} { r bitpos s 2 }
         assert_error {ERR value is not an integer or out of range} { r bitpos s x }
         assert_error {ERR syntax error} { r bitop nand d s }
@@ -356,6 +365,18 @@ start_server {tags {bitmap}} {
             assert_error {ERR syntax error} { r bitfield s set u8 0 1 {*}$args } $args
         }
         assert_equal foobar [r get s]
+    }
+
+    test {the longest string: a field may begin with its last bit, and reach beyond} {
+        config_set proto-max-bulk-len 1mb
+        r del k
+        assert_error {ERR bit offset is not an integer or out of range} { r setbit k 8388608 1 }
+        assert_error {ERR bit offset is not an integer or out of range} { r bitfield k set u8 8388608 1 }
+        assert_equal {0 0} [list [r setbit k 8388607 0] [r bitfield k set u8 8388607 255]]
+        assert_equal {1048577 255 1} [list [r strlen k] [r bitfield k get u8 8388607] [r getbit k 8388607]]
+        assert_equal {1 0} [r bitfield k get u8 #1048575 get u63 #133150]
+        r del k
+        config_set proto-max-bulk-len 512mb
     }
 
     test {replies in both protocols} {

@@ -77,8 +77,13 @@ start_server {tags {hash}} {
                 "ERR value is not an integer or out of range" {1.5 fields 1 a} \
                 "ERR value is not an integer or out of range" {9223372036854775808 fields 1 a} \
                 "ERR invalid expire time in '$command' command" {-1 fields 1 a} \
-                "ERR Unsupported option field" {100 field 1 a} \
-                "ERR Unsupported option 1" {100 1 a b} \
+                $bad_count {100 field 1 a} \
+                $bad_count {100 1 a b} \
+                $bad_count {100 nx xx nx} \
+                $bad_count {x x x x} \
+                $bad_count {x x x fields} \
+                "ERR Unsupported option x" {100 x fields 1 a} \
+                "ERR Unsupported option x" {x nx xx x fields 0 a} \
                 "ERR NX and XX, GT or LT options at the same time are not compatible" {100 nx xx fields 1 a} \
                 "ERR NX and XX, GT or LT options at the same time are not compatible" {100 gt nx fields 1 a} \
                 "ERR GT and LT options at the same time are not compatible" {100 gt lt fields 1 a}] {
@@ -113,9 +118,10 @@ start_server {tags {hash}} {
         assert_equal {-1 -2} [lrange [r httl k fields 3 a b c] 1 end]
         foreach command {httl hpttl hexpiretime hpexpiretime hpersist} {
             assert_equal {-2 -2} [r $command none fields 2 a b]
-            assert_error $bad_count { r $command k fields 0 a }
-            assert_error $bad_count { r $command k fields 3 a b }
-            assert_error $bad_count { r $command k fields 1 a b }
+            set error [expr {$command eq "hpersist" ? $bad_count : "ERR syntax error"}]
+            assert_error $error { r $command k fields 0 a }
+            assert_error $error { r $command k fields 3 a b }
+            assert_error $error { r $command k fields 1 a b }
             assert_error "ERR value is not an integer*" { r $command k fields x a }
             assert_error "ERR syntax error" { r $command k field 1 a }
             assert_error "ERR wrong number of arguments*" { r $command k fields 1 }
@@ -159,6 +165,9 @@ start_server {tags {hash}} {
             "ERR syntax error" {ex 10 persist fields 1 a} \
             "ERR syntax error" {keepttl fields 1 a} \
             "ERR syntax error" {nonsense fields 1 a} \
+            "ERR syntax error" {ex fields 1 a} \
+            $bad_count {nonsense 1 a} \
+            $bad_count {ex x fields 0 a} \
             "ERR invalid expire time in 'hgetex' command" {ex -1 fields 1 a} \
             "ERR invalid expire time in 'hgetex' command" {ex 9223372036854775807 fields 1 a} \
             "ERR value is not an integer or out of range" {ex x fields 1 a} \
@@ -167,6 +176,20 @@ start_server {tags {hash}} {
             assert_error $error { r hgetex k {*}$words } $words
         }
         assert_equal -1 [r httl k fields 1 a]
+        assert_error "ERR value is not an integer or out of range" { r hgetex none ex x fields 1 a }
+        r sadd set x
+        assert_error "WRONGTYPE*" { r hgetex set ex x fields 1 a }
+    }
+
+    test {HGETEX: the same option and the same field twice} {
+        r del k
+        r hset k a 1 b 2
+        assert_equal 1 [r hgetex k ex 10 ex 1000 fields 1 a]
+        assert_range [r httl k fields 1 a] 990 1000
+        assert_equal 1 [r hgetex k persist persist fields 1 a]
+        assert_equal -1 [r httl k fields 1 a]
+        assert_equal {1 {} 2} [r hgetex k ex 0 fields 3 a a b]
+        assert_equal 0 [r exists k]
     }
 
     test {HSETEX sets values with an expiry} {
@@ -221,7 +244,10 @@ start_server {tags {hash}} {
             "ERR syntax error" {ex 10 px 10 fields 1 a 1} \
             "ERR syntax error" {ex 10 keepttl fields 1 a 1} \
             "ERR syntax error" {persist fields 1 a 1} \
-            "ERR syntax error" {a 1 b 2} \
+            "ERR syntax error" {xx nx fields 1 a 1} \
+            "ERR syntax error" {ex fields 1 a 1} \
+            $bad_count {a 1 b 2} \
+            $bad_count {ex x fields 0 a 1} \
             "ERR invalid expire time in 'hsetex' command" {ex -1 fields 1 a 1} \
             "ERR invalid expire time in 'hsetex' command" {ex 9223372036854775 fields 1 a 1} \
             "ERR invalid expire time in 'hsetex' command" {px 9223372036854775807 fields 1 a 1} \
@@ -235,6 +261,21 @@ start_server {tags {hash}} {
         assert_equal 0 [r exists k]
     }
 
+    test {HSETEX: the key's condition comes before the time, the fields' after it} {
+        r del k none
+        r hset k a 1
+        assert_equal 0 [r hsetex k nx ex x fields 1 a 2]
+        assert_equal 0 [r hsetex none xx ex -1 fields 1 a 2]
+        assert_error "ERR value is not an integer or out of range" { r hsetex k fnx ex x fields 1 a 2 }
+        assert_error "ERR invalid expire time in 'hsetex' command" { r hsetex none fxx ex -1 fields 1 a 2 }
+        assert_equal {0 1 0 1} [list [r hsetex k nx nx fields 1 a 2] [r hsetex k xx xx fields 1 a 2] \
+                                     [r hsetex k fnx fnx fields 1 a 3] [r hsetex k fxx fxx fields 1 a 3]]
+        assert_equal 1 [r hsetex k ex 10 ex 1000 fields 1 a 3]
+        assert_range [r httl k fields 1 a] 990 1000
+        assert_equal 1 [r hsetex k keepttl keepttl fields 1 a 4]
+        assert_range [r httl k fields 1 a] 990 1000
+    }
+
     test {HGETDEL reads and deletes} {
         r del k none
         r hset k a 1 b 2 c 3
@@ -245,9 +286,10 @@ start_server {tags {hash}} {
         assert_equal {2} [r hgetdel k FIELDS 1 b]
         assert_equal 0 [r exists k]
         r hset k a 1
-        foreach words {{fields 0 a} {fields 2 a} {fields 1 a b} {field 1 a}} {
-            assert_error "ERR syntax error" { r hgetdel k {*}$words } $words
+        foreach words {{fields 0 a} {fields 2 a} {fields 1 a b} {fields -1 a}} {
+            assert_error $bad_count { r hgetdel k {*}$words } $words
         }
+        assert_error "ERR syntax error" { r hgetdel k field 1 a }
         assert_equal 1 [r hget k a]
     }
 
@@ -397,6 +439,49 @@ start_server {tags {hash needs:debug}} {
             if {$after ne {}} { assert_equal -1 [r httl k fields 1 b] $words }
             assert_equal {1 3 4 1000} [list {*}[r hmget k a c d] [r httl k fields 1 d]] $words
         }
+    }
+
+    test {INFO counts fields that have expired, and keys that have fields to expire} {
+        r flushall
+        r config resetstat
+        r hset plain a 1
+        r hset k a 1 b 2 c 3 d 4 e 5
+        assert_match "*,keys_with_volatile_items=0" [s db0]
+        r hexpire k 100 fields 5 a b c d e
+        r copy k k2
+        assert_match "*,keys_with_volatile_items=2" [s db0]
+        r hpersist k2 fields 5 a b c d e
+        assert_match "*,keys_with_volatile_items=1" [s db0]
+        assert_equal {0 0.00} [list [s expired_fields] [s expired_keys_with_volatile_items_stale_perc]]
+        r hexpire k 0 fields 2 a nof
+        assert_equal 1 [s expired_fields]
+        r hgetex k ex 0 fields 2 b nof
+        assert_equal 2 [s expired_fields]
+        r hsetex k pxat 1 fields 3 c 1 c 2 nof 1
+        assert_equal 5 [s expired_fields]
+        r hpexpire k 1 fields 1 d
+        after 5
+        assert_equal 100.00 [s expired_keys_with_volatile_items_stale_perc]
+        r hgetall k
+        assert_equal 5 [s expired_fields]
+        r hset k d 1
+        assert_equal {6 0.00} [list [s expired_fields] [s expired_keys_with_volatile_items_stale_perc]]
+        r hpexpire k 1 fields 2 d e
+        r debug set-active-expire 1
+        wait_for_condition 500 20 {[r exists k] == 0} else { fail "expired fields stay" }
+        r debug set-active-expire 0
+        assert_equal 8 [s expired_fields]
+        assert_match "*,keys_with_volatile_items=0" [s db0]
+        r config resetstat
+        assert_equal 0 [s expired_fields]
+    }
+
+    test {HGETDEL is no read: it counts no hits and misses} {
+        r config resetstat
+        r hset k a 1
+        r hgetdel k fields 1 a
+        r hgetdel k fields 1 a
+        assert_equal {0 0} [list [s keyspace_hits] [s keyspace_misses]]
     }
 
     test {copies of expired fields stay expired} {

@@ -128,7 +128,7 @@ start_server {tags {hash}} {
         assert_error "ERR invalid cursor" { r hscan k x }
         assert_error "ERR syntax error" { r hscan k 0 count 0 }
         assert_error "ERR syntax error" { r hscan k 0 match }
-        assert_error "ERR syntax error" { r hscan k 0 noscores }
+        assert_error "ERR NOSCORES option can only be used in ZSCAN" { r hscan k 0 noscores }
         assert_error "ERR value is not an integer or out of range" { r hscan k 0 count x }
     }
 

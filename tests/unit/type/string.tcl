@@ -43,11 +43,30 @@ start_server {tags {string}} {
     test {encodings of values that are set} {
         foreach {value encoding} [list 0 int -1 int 9223372036854775807 int -9223372036854775808 int \
                 9223372036854775808 embstr 01 embstr +1 embstr " 1" embstr 1.0 embstr -0 embstr {} embstr \
-                [string repeat a 44] embstr [string repeat a 45] raw [string repeat 1 21] embstr] {
+                [string repeat a 112] embstr [string repeat a 113] raw [string repeat 1 21] embstr] {
             r set k $value
             assert_equal $encoding [r object encoding k] "'$value'"
             assert_equal $value [r get k]
         }
+    }
+
+    # Valkey calls a value embstr while it fits into two cache lines with its key and expiry.
+    test {how long a text may be to be called embstr depends on key and expiry} {
+        foreach {keylen most most_expiring} {1 112 104 16 97 89 31 82 74 32 79 71 64 47 39 100 11 3} {
+            set key [string repeat k $keylen]
+            foreach {len ttl encoding} [list $most {} embstr [expr {$most + 1}] {} raw \
+                    $most_expiring {ex 100} embstr [expr {$most_expiring + 1}] {ex 100} raw] {
+                r set $key [string repeat v $len] {*}$ttl
+                assert_equal $encoding [r object encoding $key] "$keylen, $len, $ttl"
+            }
+            r set $key [string repeat v $most]
+            r expire $key 100
+            assert_equal raw [r object encoding $key]
+            r getset $key [string repeat v $most]
+            assert_equal embstr [r object encoding $key]
+        }
+        r set [string repeat k 111] v
+        assert_equal raw [r object encoding [string repeat k 111]]
     }
 
     test {encodings of values that are changed} {

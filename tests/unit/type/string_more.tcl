@@ -123,10 +123,12 @@ start_server {tags {string}} {
     test {MSETEX: errors change nothing} {
         r set a old
         foreach count {0 -1 x 1.5 99999999999999999999} {
-            assert_error "ERR invalid numkeys value" {r msetex $count a 1}
+            assert_error "ERR invalid numkeys value or out of range" {r msetex $count a 1}
         }
-        assert_error "ERR wrong number of arguments for 'msetex' command" {r msetex 2 a 1 b}
-        assert_error "ERR wrong number of arguments for 'msetex' command" {r msetex 4611686018427387905 a 1}
+        assert_error "ERR invalid numkeys value or out of range" {r msetex 2147483648 a 1}
+        foreach words {{2 a 1 b} {2147483647 a 1} {2 a 1}} {
+            assert_error "ERR syntax error" {r msetex {*}$words} $words
+        }
         foreach words {nonsense get {ifeq x} {nx xx} {ex 1 keepttl} ex {b 2}} {
             assert_error "ERR syntax error" {r msetex 1 a 1 {*}$words}
         }

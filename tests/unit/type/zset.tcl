@@ -235,7 +235,7 @@ foreach {encoding limit} {listpack 128 large 0} {
 
         test "ZSCAN errors ($encoding)" {
             fill k 1 a
-            foreach cursor {x 1x 18446744073709551616 " 1"} {
+            foreach cursor {x 1x 18446744073709551616 {} "1 "} {
                 assert_error "ERR invalid cursor" { r zscan k $cursor }
             }
             assert_error "ERR syntax error" { r zscan k 0 count 0 }
