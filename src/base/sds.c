@@ -149,17 +149,16 @@ static const char *readQuoted(const char *p, const char *end, sds *token) {
         }
         *token = sdscatlen(*token, &c, 1);
     }
-    if (p == end) return NULL;
-    p++;
-    return p == end || isBlank(*p) ? p : NULL;
+    return p < end ? p + 1 : NULL;
 }
 
 /* Blanks end an unquoted stretch, except \v and \f, which only separate tokens already apart. */
 static const char *readToken(const char *p, const char *end, sds *token) {
-    while (p < end) {
-        if (*p == '"' || *p == '\'') return readQuoted(p, end, token);
-        if (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t') return p;
-        *token = sdscatlen(*token, p++, 1);
+    while (p && p < end && *p != ' ' && *p != '\n' && *p != '\r' && *p != '\t') {
+        if (*p == '"' || *p == '\'')
+            p = readQuoted(p, end, token);
+        else
+            *token = sdscatlen(*token, p++, 1);
     }
     return p;
 }

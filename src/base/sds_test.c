@@ -214,9 +214,10 @@ static void splittingCommandLines(void **state) {
     checkArgs("\"open", NULL);
     checkArgs("\"open\\\"", NULL);
     checkArgs("'open", NULL);
-    checkArgs("ok \"a\"b", NULL);
-    checkArgs("'a'b", NULL);
-    checkArgs("\"a\"'b'", NULL);
+    checkArgs("ok \"a\"b", "ok|ab");
+    checkArgs("'a'b", "ab");
+    checkArgs("\"a\"'b' 'it''s'", "ab|its");
+    checkArgs("\"a\"b\"", NULL);
     int argc;
     sds *argv = sdssplitargs("a\0b c", 5, &argc);
     assert_int_equal(argc, 2);

@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "core/blocking.h"
+#include "core/client_auth.h"
 #include "core/client_evict.h"
 #include "core/config.h"
 #include "core/cron.h"
@@ -190,10 +191,12 @@ enum clientClass clientClassOf(const struct client *c) {
     return c->flags & CLIENT_PUBSUB ? CLIENT_CLASS_PUBSUB : CLIENT_CLASS_NORMAL;
 }
 
-/* As in Redis, what fits into a reply buffer does not count: with any limit a client gets short replies. */
+/* As in Redis, what fits into a reply buffer does not count: with any limit a client gets short replies.
+ * Who has not given the password that is asked for gets no more than that. */
 static bool overLimit(struct client *c, size_t pending) {
     const struct outputLimit *l = &limits[clientClassOf(c)];
     size_t bytes = pending > OUTPUT_FREE ? pending - OUTPUT_FREE : 0;
+    if (__builtin_expect(!(c->flags & CLIENT_AUTHENTICATED), 0) && bytes && authRequired()) return true;
     if (l->hard && bytes >= l->hard) return true;
     bool soft = l->soft && bytes >= l->soft;
     if (!soft) {

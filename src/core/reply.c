@@ -359,6 +359,7 @@ void replyAppendShared(struct client *c, struct replyShared *s) {
 /* ---- Errors ---- */
 
 const char *reply_error_lead;
+void (*reply_error_unread)(const struct client *c, struct str msg);
 
 static struct errorKind {
     char prefix[ERROR_PREFIX_MAX];
@@ -442,6 +443,7 @@ void replyErrorStr(struct client *c, struct str msg) {
     c->flags |= CLIENT_ERROR;
     countError(msg);
     if (!muted(c)) appendError(c, msg);
+    if (__builtin_expect(c->flags & CLIENT_FAKE, 0) && reply_error_unread) reply_error_unread(c, msg);
     sdsfree(led);
 }
 

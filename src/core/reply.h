@@ -105,6 +105,8 @@ void replyMoveChain(struct client *dst, struct client *src);
 /* Stands before the text of every error, in the place of its "ERR "; NULL: errors are as they are. Set only
  * while a command is checked whose refusal means more than itself (EXEC). */
 extern const char *reply_error_lead;
+/* Is told of each error that a client without connection (CLIENT_FAKE) is owed, and nobody reads. */
+extern void (*reply_error_unread)(const struct client *c, struct str msg);
 
 /* Error statistics for INFO errorstats: prefix (ERR, WRONGTYPE ...) to count, in order of the prefix. There
  * are 128 kinds at most; what comes later counts as ERRORSTATS_OVERFLOW. */

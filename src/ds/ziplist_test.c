@@ -184,7 +184,7 @@ static void damagedZiplists(void **state) {
 
 /* ---- Zipmaps ---- */
 
-static const char zipmap[] = "\2\3key\5\2value..\1k\xfe\0\0\0\0\0\xff";
+static const char zipmap[] = "\2\3key\5\2value..\1k\0\0\xff";
 
 static void zipmapsAreRead(void **state) {
     (void)state;
@@ -208,8 +208,24 @@ static void damagedZipmaps(void **state) {
             bad[at] = (char)v;
             unsigned char *lp = readExact(zipmapToListpack, bad, n);
             if (lp) lpFree(lp);
-            if (at == 0) assert_true((lp != NULL) == (v == 2 || v >= 254));
+            if (at == 0) assert_true((lp != NULL) == (v == 2 || v == 254));
         }
+    }
+}
+
+/* The long form of a length is for long ones only. */
+static void lengthsHaveOneForm(void **state) {
+    (void)state;
+    for (unsigned len = 0; len < 300; len++) {
+        sds zm = sdsnewlen("\1\1k\xfe\0\0\0\0\0", 9);
+        zm[4] = (char)(len & 255);
+        zm[5] = (char)(len >> 8);
+        for (unsigned i = 0; i < len; i++) zm = sdscatlen(zm, "v", 1);
+        zm = sdscatlen(zm, "\xff", 1);
+        unsigned char *lp = readExact(zipmapToListpack, zm, sdslen(zm));
+        assert_true((lp != NULL) == (len >= 254));
+        if (lp) lpFree(lp);
+        sdsfree(zm);
     }
 }
 
@@ -218,6 +234,7 @@ int main(void) {
         cmocka_unit_test(everyEncodingIsRead), cmocka_unit_test(longStringsAreRead),
         cmocka_unit_test(aCountMayBeUnknown),  cmocka_unit_test(damagedZiplists),
         cmocka_unit_test(zipmapsAreRead),      cmocka_unit_test(damagedZipmaps),
+        cmocka_unit_test(lengthsHaveOneForm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

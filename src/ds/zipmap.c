@@ -21,6 +21,7 @@ static bool takeLength(struct reader *r, size_t *len) {
     } else {
         *len = (size_t)r->p[1] | (size_t)r->p[2] << 8 | (size_t)r->p[3] << 16 | (size_t)r->p[4] << 24;
         r->p += 5;
+        return *len >= LONG_LENGTH; /* a shorter one has one form only */
     }
     return true;
 }
@@ -43,7 +44,7 @@ static bool takePair(struct reader *r, struct str *key, struct str *value) {
 
 unsigned char *zipmapToListpack(struct str bytes) {
     const unsigned char *zm = (const unsigned char *)bytes.ptr;
-    if (bytes.len < 2 || zm[bytes.len - 1] != END) return NULL;
+    if (bytes.len < 2 || *zm == END || zm[bytes.len - 1] != END) return NULL;
     struct reader r = {zm + 1, zm + bytes.len - 1};
     unsigned char *lp = lpNew(bytes.len);
     size_t pairs = 0;
@@ -55,7 +56,7 @@ unsigned char *zipmapToListpack(struct str bytes) {
         }
         lp = lpAppend(lpAppend(lp, key), value);
     }
-    if (*zm >= COUNT_UNKNOWN || *zm == pairs) return lpShrinkToFit(lp);
+    if (*zm == COUNT_UNKNOWN || *zm == pairs) return lpShrinkToFit(lp);
     lpFree(lp);
     return NULL;
 }

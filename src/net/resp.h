@@ -44,6 +44,7 @@ struct respParser {
     int32_t args_cap;
     struct respBigArg *big; /* big arguments so far, newest first; the newest may be incomplete */
     size_t big_missing;     /* bytes still to be read into big->buf (0: none) */
+    bool bad_crlf;          /* other bytes stood behind it */
     size_t big_bytes;       /* sum of big buffers, for accounting */
 };
 

@@ -16,8 +16,8 @@
  *     buffer  *3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$90000\r\n | next header ...
  *     p->big                                          `-> [90000 bytes + 2]
  *
- * As existing clients may rely on it, the two bytes behind an argument are not compared with \r\n, nor is the
- * byte behind a \r that ends a length; and a NUL byte hides the end of its line. */
+ * Every \r\n is looked at: what stands there instead of it means that a length lies, here or in what was
+ * saved long ago. Only in an inline request a NUL byte hides the end of the line. */
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -26,6 +26,8 @@
 #include "net/resp.h"
 
 enum { KIND_UNKNOWN, KIND_INLINE, KIND_MULTIBULK };
+
+static const char err_crlf[] = "invalid CRLF in request";
 
 #define MIN_BULK_SIZE 6 /* "$0\r\n\r\n": the least an argument takes in the buffer */
 #define BIG_CHUNK                                                                                            \
@@ -49,6 +51,10 @@ static inline size_t maxSize(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
+static inline bool isCrlf(const char *p) {
+    return memcmp(p, "\r\n", 2) == 0;
+}
+
 /* Room for n views; returns where the first one goes. */
 static inline struct str *reserveArgv(const struct argvOut *out, size_t n) {
     size_t need = out->base + n;
@@ -68,31 +74,41 @@ static inline const char *fastLength(const char *q, const char *end, int64_t *va
     int64_t v = 0;
     for (unsigned digit; q < limit && (digit = (unsigned)(unsigned char)*q - '0') < 10; q++)
         v = v * 10 + digit;
-    if (q == start || end - q < 2 || *q != '\r' || (*start == '0' && q - start > 1)) return NULL;
+    if (q == start || end - q < 2 || !isCrlf(q) || (*start == '0' && q - start > 1)) return NULL;
     *value = v;
     return q + 2;
 }
 
-/* Offset of the first c at or behind p->pos, or SIZE_MAX. Remembers how far it looked; stops at a NUL. */
+/* Offset of the first c at or behind p->pos, or SIZE_MAX. Remembers how far it looked. */
 static size_t findInLine(struct respParser *p, const char *buf, size_t len, char c) {
     size_t from = maxSize(p->pos, p->scanned);
     if (from >= len) return SIZE_MAX;
     const char *hit = memchr(buf + from, c, len - from);
-    const char *nul = memchr(buf + from, '\0', hit ? (size_t)(hit - buf) - from : len - from);
-    p->scanned = nul ? (size_t)(nul - buf) : hit ? (size_t)(hit - buf) : len;
-    return hit && !nul ? p->scanned : SIZE_MAX;
+    p->scanned = hit ? (size_t)(hit - buf) : len;
+    return hit ? p->scanned : SIZE_MAX;
+}
+
+static const char *expectedDollar(char got) {
+    static _Thread_local char text[32];
+    if (got == '\r' || got == '\n' || !got) got = ' '; /* it becomes part of a line */
+    snprintf(text, sizeof(text), "expected '$', got '%c'", got);
+    return text;
 }
 
 /* Any line "<type><number>\r\n" at p->pos. On RESP_OK pos is behind the line. A number that is none, or does
  * not fit, gives *valid false: it depends on the line which error that is. */
-static enum respStatus readLength(struct respParser *p, const char *buf, size_t len, int64_t *value,
-                                  bool *valid, const char *toobig, const char **err) {
+static enum respStatus readLength(struct respParser *p, const char *buf, size_t len, char type,
+                                  int64_t *value, bool *valid, const char *toobig, const char **err) {
     size_t eol = findInLine(p, buf, len, '\r');
     if (eol == SIZE_MAX && len - p->pos > RESP_INLINE_MAX_SIZE) {
         *err = toobig;
         return RESP_ERROR;
     }
     if (eol == SIZE_MAX || eol + 2 > len) return RESP_MORE;
+    if (buf[p->pos] != type || !isCrlf(buf + eol)) {
+        *err = buf[p->pos] != type ? expectedDollar(buf[p->pos]) : err_crlf;
+        return RESP_ERROR;
+    }
     *valid = eol > p->pos && string2ll(strN(buf + p->pos + 1, eol - p->pos - 1), value);
     p->pos = eol + 2;
     return RESP_OK;
@@ -106,7 +122,7 @@ static enum respStatus readCount(struct respParser *p, const char *buf, size_t l
     if (next) {
         p->pos = (size_t)(next - buf);
     } else {
-        enum respStatus st = readLength(p, buf, len, &count, &valid, "too big mbulk count string", err);
+        enum respStatus st = readLength(p, buf, len, '*', &count, &valid, "too big mbulk count string", err);
         if (st != RESP_OK) return st;
     }
     if (!valid || count > limits->max_args) {
@@ -123,24 +139,14 @@ static enum respStatus readCount(struct respParser *p, const char *buf, size_t l
     return RESP_OK;
 }
 
-static const char *expectedDollar(char got) {
-    static _Thread_local char text[32];
-    if (got == '\r' || got == '\n') got = ' '; /* it becomes part of a line */
-    snprintf(text, sizeof(text), "expected '$', got '%c'", got);
-    return text;
-}
-
 /* The careful way to read "$<n>\r\n" at p->pos; RESP_OK leaves the length in p->bulklen. */
 static enum respStatus readBulkLength(struct respParser *p, const char *buf, size_t len,
                                       const struct respLimits *limits, const char **err) {
     int64_t n;
     bool valid;
-    size_t line = p->pos;
-    enum respStatus st = readLength(p, buf, len, &n, &valid, "too big bulk count string", err);
+    enum respStatus st = readLength(p, buf, len, '$', &n, &valid, "too big bulk count string", err);
     if (st != RESP_OK) return st;
-    if (buf[line] != '$') {
-        *err = expectedDollar(buf[line]);
-    } else if (!valid || n < 0 || n > limits->max_bulk) {
+    if (!valid || n < 0 || n > limits->max_bulk) {
         *err = "invalid bulk length";
     } else if (!limits->authenticated && n > RESP_UNAUTH_MAX_BULK) {
         *err = "unauthenticated bulk length";
@@ -211,6 +217,10 @@ static enum respStatus parseMultibulk(struct respParser *p, char *buf, size_t *l
     if (p->multibulk == 0 && (st = readCount(p, buf, *len, limits, err)) != RESP_OK) return st;
     if (p->big_missing) absorbBig(p, buf, len);
     if (p->big_missing) return RESP_MORE;
+    if (p->bad_crlf) {
+        *err = err_crlf;
+        return RESP_ERROR;
+    }
 
     const char *end = buf + *len;
     int64_t max = limits->max_bulk;
@@ -242,6 +252,10 @@ static enum respStatus parseMultibulk(struct respParser *p, char *buf, size_t *l
             p->pos = (size_t)(at - buf);
             p->bulklen = n;
             break;
+        }
+        if (__builtin_expect(!isCrlf(at + n), 0)) {
+            *err = err_crlf;
+            return RESP_ERROR;
         }
         argv[argc] = strN(at, (size_t)n);
         at += n + 2;
@@ -288,35 +302,33 @@ static char unescape(const char **s, const char *end) {
     return c;
 }
 
-/* s is at an opening quote. Writes the text within to *dst, which is never ahead of s. Returns what is behind
- * the closing quote, or NULL: none, or not followed by a blank. */
-static const char *unquote(const char *s, const char *end, char **dst) {
-    char quote = *s++;
+/* The quoted text behind s, up to the closing quote, is written to *dst, which is never ahead of s. Returns
+ * what is behind the closing quote, or NULL: there is none. */
+static const char *unquote(const char *s, const char *end, char quote, char **dst) {
     while (s < end && *s != quote) {
-        if (*s == '\\' && end - s >= 2 && quote == '"') {
+        bool escaped = *s == '\\' && end - s >= 2;
+        if (escaped && quote == '"') {
             s++;
             *(*dst)++ = unescape(&s, end);
         } else {
-            if (*s == '\\' && end - s >= 2 && s[1] == '\'') s++;
+            if (escaped && s[1] == '\'') s++;
             *(*dst)++ = *s++;
         }
     }
-    if (s == end || (s + 1 < end && !isBlank(s[1]))) return NULL;
-    return s + 1;
+    return s < end ? s + 1 : NULL;
 }
 
-/* One argument of an inline request at s, unescaped in place. An opening quote at its start is left alone, so
- * that the first byte of an inline request never turns into a '*'. */
+/* One argument of an inline request at s, unescaped in place; parts of it may be quoted. An opening quote at
+ * its start is left alone, so that the first byte of an inline request never turns into a '*'. */
 static const char *splitArg(char *start, const char *end, struct str *arg) {
     const char *s = start;
     if (*s == '"' || *s == '\'') start++;
     char *dst = start;
-    while (s < end && *s != ' ' && *s != '\t' && *s != '\r' && *s != '\n') {
-        if (*s == '"' || *s == '\'') {
-            s = unquote(s, end, &dst);
-            break; /* a closing quote ends the argument */
-        }
-        *dst++ = *s++;
+    while (s && s < end && *s != ' ' && *s != '\t' && *s != '\r' && *s != '\n') {
+        if (*s == '"' || *s == '\'')
+            s = unquote(s + 1, end, *s, &dst);
+        else
+            *dst++ = *s++;
     }
     *arg = strN(start, (size_t)(dst - start));
     return s;
@@ -324,8 +336,10 @@ static const char *splitArg(char *start, const char *end, struct str *arg) {
 
 static enum respStatus parseInline(struct respParser *p, char *buf, size_t len, const struct argvOut *out,
                                    const char **err) {
-    size_t eol = findInLine(p, buf, len, '\n');
-    if (eol == SIZE_MAX) {
+    size_t from = p->scanned, eol = findInLine(p, buf, len, '\n');
+    const char *nul = memchr(buf + from, '\0', p->scanned - from);
+    if (nul) p->scanned = (size_t)(nul - buf); /* found again, with all that follows */
+    if (eol == SIZE_MAX || nul) {
         if (len <= RESP_INLINE_MAX_SIZE) return RESP_MORE;
         *err = "too big inline request";
         return RESP_ERROR;
@@ -389,6 +403,7 @@ void respBigFilled(struct respParser *p, size_t n) {
     sdssetlen(buf, sdslen(buf) + n);
     p->big_missing -= n;
     if (p->big_missing > 0) return;
+    p->bad_crlf = !isCrlf(buf + p->bulklen);
     sdssetlen(buf, (size_t)p->bulklen);
     reserveArgs(p, p->argc + 1);
     p->args[p->argc++] = (struct respArgPos){0, 0}; /* loadArgs() knows it from the list */

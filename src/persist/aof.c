@@ -474,6 +474,7 @@ static void openForWriting(void) {
 }
 
 void aofStartup(void) {
+    aofDeleteTemporaries();
     readManifest();
     if (aofLoad() == AOF_FAILED) exit(1);
     aofDeleteHistory();

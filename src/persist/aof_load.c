@@ -22,6 +22,7 @@
 #include "core/cron.h"
 #include "core/db.h"
 #include "core/loading.h"
+#include "core/reply.h"
 #include "net/resp.h"
 #include "persist/aof_private.h"
 #include "persist/rdb_file.h"
@@ -47,12 +48,14 @@ struct loader {
     struct str *argv;
     size_t argv_cap;
     bool in_multi;
+    bool refused; /* a command that does not exist: the error has been logged */
     struct waiting *first, **last;
     uint64_t commands;
 };
 
-static uint64_t bytes_before; /* of the files that have been read */
-static uint64_t bytes_valid;  /* of the file just read: it was cut to this */
+static struct loader *loading; /* the file that is read */
+static uint64_t bytes_before;  /* of the files that have been read */
+static uint64_t bytes_valid;   /* of the file just read: it was cut to this */
 
 static void progress(struct rioReader *r) {
     loadingProgress(bytes_before + rioOffset(r));
@@ -60,23 +63,46 @@ static void progress(struct rioReader *r) {
 
 /* ---- One command ---- */
 
+/* What a command of the file is answered, when that is an error: data may be missing from now on. */
+static void noteError(const struct client *c, struct str msg) {
+    if (c != loading->client) return;
+    if (loading->refused) {
+        if (msg.len > 4 && !memcmp(msg.ptr, "ERR ", 4)) msg = strN(msg.ptr + 4, msg.len - 4);
+        serverLog(LL_WARNING, "Error reading the append only file %s, error: %.*s", loading->name,
+                  (int)msg.len, msg.ptr);
+    } else {
+        serverLog(LL_WARNING,
+                  "== CRITICAL == This server is sending an error to its AOF-loading-client: '-%.*s' after "
+                  "processing the command '%s'",
+                  (int)msg.len, msg.ptr, c->cmd->fullname);
+    }
+}
+
+/* It cannot be run at all. */
+static void refuse(struct loader *l, const struct serverCommand *cmd) {
+    l->refused = true;
+    if (cmd)
+        replyErrorFmt(l->client, "ERR wrong number of arguments for '%s' command", cmd->fullname);
+    else
+        commandReplyUnknown(l->client);
+}
+
 static bool run(struct loader *l, int argc, struct str *argv, struct respBigArg *big) {
     struct client *c = l->client;
     struct serverCommand *cmd = commandLookup(argv, argc);
-    if (!cmd || !commandArityOk(cmd, argc)) {
-        serverLog(LL_WARNING, "Unknown command '%.*s' reading the append only file %s", (int)argv[0].len,
-                  argv[0].ptr, l->name);
-        return false;
-    }
     c->argv = argv;
     c->argc = argc;
     c->cmd = cmd;
     c->big_args = big;
-    commandCall(c, 0);
+    if (cmd && commandArityOk(cmd, argc))
+        commandCall(c, 0);
+    else
+        refuse(l, cmd);
     respBigArgsFree(c->big_args);
     c->big_args = NULL;
     c->argv = NULL;
     c->argc = 0;
+    if (l->refused) return false;
     if (++l->commands % COMMANDS_PER_CLOCK == 0) clockRefresh();
     return true;
 }
@@ -186,6 +212,18 @@ static enum step oneCommand(struct loader *l) {
     return take(l, argc, l->argv, big) ? STEP_DONE : STEP_BAD;
 }
 
+/* At the end of the file, in the middle of a command: has it only been cut off? A length that has begun, with
+ * anything but digits in it, is no length that somebody wrote. */
+static bool onlyCutOff(const struct loader *l) {
+    const struct respParser *p = &l->parser;
+    if (respParserIdle(p) || (p->multibulk && p->bulklen >= 0)) return true;
+    const char *line = l->buf + l->pos + p->pos, *end = l->buf + sdslen(l->buf);
+    if (line < end && *line == (p->multibulk ? '$' : '*')) line++;
+    while (line < end && *line >= '0' && *line <= '9') line++;
+    if (line < end && *line == '\r') line++;
+    return line == end;
+}
+
 /* True: to the end of the file, which may be in the middle of a command (l->whole tells). */
 static bool readCommands(struct loader *l) {
     for (;;) {
@@ -195,7 +233,7 @@ static bool readCommands(struct loader *l) {
             break;
         case STEP_MORE:
             if (fill(l)) break;
-            return !rioFailed(&l->r.io);
+            return !rioFailed(&l->r.io) && onlyCutOff(l);
         default: return false;
         }
     }
@@ -246,12 +284,24 @@ static bool endedEarly(struct loader *l, const char *path, bool is_last) {
             l->name, (unsigned long long)l->whole);
         return false;
     }
+    if (l->in_multi) {
+        serverLog(LL_WARNING, "Revert incomplete MULTI/EXEC transaction in AOF file %s", l->name);
+    }
     serverLog(LL_WARNING, "!!! Warning: short read while loading the AOF file %s!!!", l->name);
-    serverLog(LL_WARNING,
-              "AOF loaded anyway because aof-load-truncated is enabled: truncating the AOF at "
-              "offset %llu",
+    serverLog(LL_WARNING, "!!! Truncating the AOF %s at offset %llu !!!", l->name,
               (unsigned long long)l->whole);
-    return cut(path, l->whole);
+    if (!cut(path, l->whole)) return false;
+    serverLog(LL_WARNING, "AOF %s loaded anyway because aof-load-truncated is enabled", l->name);
+    return true;
+}
+
+static void badFormat(const struct loader *l) {
+    serverLog(LL_WARNING, "The append only file %s is good up to offset %llu%s%s", l->name,
+              (unsigned long long)l->whole, l->r.io.error ? ": " : "", l->r.io.error ? l->r.io.error : "");
+    serverLog(LL_WARNING,
+              "Bad file format reading the append only file %s: make a backup of your AOF file, then use "
+              "./valkey-check-aof --fix <filename.manifest>",
+              l->name);
 }
 
 static bool loadOpened(struct loader *l, const char *path, bool is_last) {
@@ -267,12 +317,7 @@ static bool loadOpened(struct loader *l, const char *path, bool is_last) {
         l->whole = rioOffset(&l->r.io);
     }
     if (!readCommands(l)) {
-        serverLog(
-            LL_WARNING,
-            "Bad file format reading the append only file %s at offset %llu%s%s: make a backup of your AOF "
-            "file, then use valkey-check-aof --fix",
-            l->name, (unsigned long long)l->whole, l->r.io.error ? ": " : "",
-            l->r.io.error ? l->r.io.error : "");
+        if (!l->refused) badFormat(l);
         return false;
     }
     bytes_valid = rioOffset(&l->r.io);
@@ -292,7 +337,11 @@ static bool loadFile(const char *name, uint64_t size, bool is_last) {
     } else {
         struct loader l;
         loaderInit(&l, name, &fd, size);
+        loading = &l;
+        reply_error_unread = noteError;
         ok = loadOpened(&l, path, is_last);
+        reply_error_unread = NULL;
+        loading = NULL;
         loaderFree(&l);
         close(fd);
     }

@@ -59,3 +59,6 @@ void aofRewriteForget(void);                                            /* kills
 void aofRewriteInit(void);
 sds aofRewriteInfo(sds s);
 void aofDeleteHistory(void);
+/* Unfinished files of a server that was killed, in the folder of the append-only file, which is ours alone.
+ */
+void aofDeleteTemporaries(void);

@@ -7,6 +7,7 @@
  * manifest makes it so; base.1 and incr.1 are history, then deleted
  *
  * When a rewrite fails nothing has changed but that there is one more increment. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -117,6 +118,34 @@ bool aofRewriteFile(const char *path, void (*progress)(uint64_t keys)) {
 
 static sds childFile(pid_t pid) {
     return sdscatprintf(sdsempty(), "%s/" AOF_TEMP_PREFIX "rewriteaof-bg-%d.aof", aof_dir, (int)pid);
+}
+
+/* temp-rewriteaof-[bg-]<pid>.aof, and what would have replaced the manifest or become an increment. */
+static bool isTemporary(const char *name) {
+    size_t prefix = strlen(AOF_TEMP_PREFIX), own = strlen(aof_filename);
+    if (strncmp(name, AOF_TEMP_PREFIX, prefix)) return false;
+    name += prefix;
+    if (!strncmp(name, aof_filename, own)) {
+        return !strcmp(name + own, AOF_MANIFEST_SUFFIX) || !strcmp(name + own, ".incr");
+    }
+    if (strncmp(name, "rewriteaof-", 11)) return false;
+    name += 11;
+    if (!strncmp(name, "bg-", 3)) name += 3;
+    size_t digits = strspn(name, "0123456789");
+    return digits && !strcmp(name + digits, ".aof");
+}
+
+void aofDeleteTemporaries(void) {
+    DIR *dir = opendir(aof_dir);
+    if (!dir) return;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        if (!isTemporary(entry->d_name)) continue;
+        sds path = aofPath(aof_dir, entry->d_name);
+        if (unlink(path) == 0)
+            serverLog(LL_NOTICE, "Removing the unfinished file %s that was left behind", path);
+        sdsfree(path);
+    }
+    closedir(dir);
 }
 
 static int childRun(void *priv) {

@@ -15,13 +15,13 @@
 #define CHUNKNAME        "@user_function"
 #define LOAD_HOOK_PERIOD 10000 /* Lua instructions between two looks at the clock */
 
-static const char bad_name[] =
-    "ERR Library names can only contain letters, numbers, or underscores(_) and must be "
-    "at least one character long";
+#define BAD_NAME                                                                                             \
+    " names can only contain letters, numbers, or underscores(_) and must be at least one character long"
 
 static struct functionLibrary *loading; /* whose text runs; NULL: none */
-static uint64_t load_end;               /* ticks; 0: no limit */
-static int load_globals;                /* reference: the globals meanwhile */
+static const char *load_error; /* what FUNCTION LOAD is answered for it, word by word; NULL: nothing */
+static uint64_t load_end;      /* ticks; 0: no limit */
+static int load_globals;       /* reference: the globals meanwhile */
 
 /* ---- The first line ---- */
 
@@ -45,7 +45,7 @@ static sds readName(sds *words, int count, sds *error) {
         }
     }
     if (!*error && !name) *error = sdsnew("ERR Library name was not given");
-    if (!*error && !nameOk(sdsview(name))) *error = sdsnew(bad_name);
+    if (!*error && !nameOk(sdsview(name))) *error = sdsnew("ERR Library" BAD_NAME);
     if (!*error && strcasecmp(words[0], "#!lua")) {
         *error = sdscatprintf(sdsempty(), "ERR Engine '%s' not found", words[0] + 2);
     }
@@ -228,8 +228,9 @@ static int registerFunction(lua_State *L) {
         description.ptr = lua_tolstring(L, ARG_DESCRIPTION, &description.len);
     }
     unsigned flags = readFlags(L);
-    if (!nameOk(name)) return refuse(L, bad_name);
-    if (registered(loading, name)) return refuse(L, "ERR Function already exists in the library");
+    if (!nameOk(name)) load_error = "ERR Function" BAD_NAME;
+    if (registered(loading, name)) load_error = "ERR Function already exists in the library";
+    if (load_error) return refuse(L, load_error);
     lua_pushvalue(L, ARG_CALLBACK);
     int callback = luaL_ref(L, LUA_REGISTRYINDEX);
     struct function *f = zcalloc(1, sizeof *f);
@@ -271,6 +272,10 @@ static void limitHook(lua_State *L, lua_Debug *ar) {
 static bool callText(lua_State *L, sds *error) {
     bool ok = lua_pcall(L, 0, 0, SLOT_HANDLER) == 0;
     if (ok) return true;
+    if (load_error) {
+        *error = sdsnew(load_error);
+        return false;
+    }
     bool counted;
     sds text = scriptErrorText(L, &counted);
     *error = sdscatprintf(sdsempty(), "ERR Error registering functions: %s", text);
@@ -288,6 +293,7 @@ bool functionLibraryRun(struct functionLibrary *lib, int limit_ms, sds *error) {
         return false;
     }
     loading = lib;
+    load_error = NULL;
     load_end = limit_ms ? ticksNow() + (uint64_t)limit_ms * 1000 * ticks_per_us : 0;
     lua_sethook(L, limitHook, LUA_MASKCOUNT, LOAD_HOOK_PERIOD);
     lua_rawgeti(L, LUA_REGISTRYINDEX, load_globals);

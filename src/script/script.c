@@ -39,7 +39,7 @@ struct script {
     struct listNode recent_node;
 };
 
-static const char no_such_script[] = "NOSCRIPT No matching script. Please use EVAL.";
+static const char no_such_script[] = "NOSCRIPT No matching script.";
 
 static struct hashtable by_sha, by_text;
 static struct list recent;
@@ -251,7 +251,12 @@ void scriptShowCommand(struct client *c) {
 
 void scriptDebugCommand(struct client *c) {
     bool sync = strIs(c->argv[2], "sync");
-    if (replyPending(c)) {
+    if (c->argc > 4) {
+        replySubcommandError(c);
+    } else if (c->argc == 4 && !strIs(c->argv[3], "lua")) {
+        sds error = sdscatstr(sdsnew("ERR No scripting engine found with name '"), c->argv[3]);
+        replyAndFree(c, sdscat(error, "' to enable debug"));
+    } else if (replyPending(c)) {
         replyError(c, "ERR SCRIPT DEBUG must be called outside a pipeline");
     } else if (sync || strIs(c->argv[2], "yes")) {
         scriptDebugArm(c, sync);
@@ -318,7 +323,7 @@ void scriptFlushCommand(struct client *c) {
 
 void scriptHelpCommand(struct client *c) {
     static const char *lines[] = {
-        "DEBUG (YES|SYNC|NO)",
+        "DEBUG (YES|SYNC|NO) [<engine>]",
         "    Debug the next EVAL of this client: on a copy of the data (YES), or on",
         "    the data, while nothing else is served (SYNC).",
         "EXISTS <sha1> [<sha1> ...]",

@@ -58,7 +58,7 @@ static unsigned printNumber(char *dst, double n) {
 
 /* The Lua arguments as a command. NULL, or what is wrong with them. */
 static const char *takeArguments(lua_State *L, int argc) {
-    if (argc == 0) return "ERR Please specify at least one argument for this redis.call() call";
+    if (argc == 0) return "ERR Please specify at least one argument for this call";
     makeRoom(argc);
     for (int i = 0; i < argc; i++) {
         struct str *arg = &arguments.argv[i];
@@ -92,14 +92,19 @@ static const char *refusal(const struct serverCommand *cmd, int argc) {
 /* False: refused. There is a reply in both cases. */
 static bool runCommand(struct client *c, int argc) {
     struct serverCommand *cmd = commandLookup(arguments.argv, argc);
-    const char *error = refusal(cmd, argc);
-    if (error) {
-        replyError(c, error);
-        return false;
-    }
     c->argv = arguments.argv;
     c->argc = argc;
     c->cmd = cmd;
+    const char *error = refusal(cmd, argc);
+    if (error) {
+        if (!cmd && commandLookup(c->argv, 1))
+            commandReplyUnknown(c); /* names the subcommand */
+        else
+            replyError(c, error);
+        c->argv = NULL;
+        c->argc = 0;
+        return false;
+    }
     bool allowed = commandScriptAllowed(c, cmd);
     if (allowed) {
         if (cmd->flags & CMD_WRITE) {
@@ -149,13 +154,11 @@ int scriptApiPcall(lua_State *L) {
 }
 
 static int apiAclCheckCmd(lua_State *L) {
-    if (lua_gettop(L) == 0)
-        return raise(L, "ERR Please specify at least one argument for this redis.acl_check_cmd() call");
     const char *error = takeArguments(L, lua_gettop(L));
     if (error) return raise(L, error);
     int argc = lua_gettop(L);
     const struct serverCommand *cmd = commandLookup(arguments.argv, argc);
-    if (!cmd) return raise(L, "ERR Invalid command passed to redis.acl_check_cmd()");
+    if (!cmd) return raise(L, "ERR Invalid command passed to server.acl_check_cmd()");
     lua_pushboolean(L, aclMayRun(script_run.client, cmd, arguments.argv, argc));
     return 1;
 }
@@ -200,10 +203,10 @@ static int apiSha1hex(lua_State *L) {
 
 static int apiLog(lua_State *L) {
     int argc = lua_gettop(L);
-    if (argc < 2) return raise(L, "ERR redis.log() requires two arguments or more.");
+    if (argc < 2) return raise(L, "ERR server.log() requires two arguments or more.");
     if (!lua_isnumber(L, 1)) return raise(L, "ERR First argument must be a number (log level).");
     double level = lua_tonumber(L, 1);
-    if (!(level >= LL_DEBUG && level <= LL_WARNING)) return raise(L, "ERR Invalid debug level.");
+    if (!(level >= LL_DEBUG && level <= LL_WARNING)) return raise(L, "ERR Invalid log level.");
     sds line = sdsempty();
     for (int i = 2; i <= argc; i++) {
         size_t len;
@@ -218,7 +221,7 @@ static int apiLog(lua_State *L) {
 }
 
 static int apiSetresp(lua_State *L) {
-    if (lua_gettop(L) != 1) return raise(L, "ERR redis.setresp() requires one argument.");
+    if (lua_gettop(L) != 1) return raise(L, "ERR server.setresp() requires one argument.");
     double version = lua_tonumber(L, 1);
     if (version != 2 && version != 3) return raise(L, "ERR RESP version must be 2 or 3.");
     script_run.client->resp = (uint8_t)version;
@@ -226,7 +229,7 @@ static int apiSetresp(lua_State *L) {
 }
 
 static int apiSetRepl(lua_State *L) {
-    if (lua_gettop(L) != 1) return raise(L, "ERR redis.set_repl() requires two arguments.");
+    if (lua_gettop(L) != 1) return raise(L, "ERR server.set_repl() requires one argument.");
     double flags = lua_tonumber(L, 1);
     if (!(flags >= REPL_NONE && flags <= REPL_ALL)) {
         return raise(L, "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
@@ -271,7 +274,7 @@ static void addLogAndVersions(lua_State *L) {
                    {"LOG_VERBOSE", LL_VERBOSE},
                    {"LOG_NOTICE", LL_NOTICE},
                    {"LOG_WARNING", LL_WARNING},
-                   {"SERVER_VERSION_NUM", VALKEY_VERSION_NUM}};
+                   {"VALKEY_VERSION_NUM", VALKEY_VERSION_NUM}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         lua_pushinteger(L, numbers[i].value);
         lua_setfield(L, -2, numbers[i].name);
@@ -281,7 +284,7 @@ static void addLogAndVersions(lua_State *L) {
     lua_pushliteral(L, REDIS_VERSION);
     lua_setfield(L, -2, "REDIS_VERSION");
     lua_pushliteral(L, VALKEY_VERSION);
-    lua_setfield(L, -2, "SERVER_VERSION");
+    lua_setfield(L, -2, "VALKEY_VERSION");
     lua_pushliteral(L, SERVER_NAME);
     lua_setfield(L, -2, "SERVER_NAME");
     lua_pushcfunction(L, apiLog);

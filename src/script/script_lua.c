@@ -26,6 +26,10 @@
 
 static const char readonly_message[] = "Attempt to modify a readonly table";
 #define INSERT_BELOW_MAX 1e6
+/* Bytes of a chunk. The compiler counts some things in an int. */
+#define CHUNK_MAX ((size_t)512 * 1024 * 1024)
+
+static const char chunk_too_long[] = "chunk has too many bytes";
 
 static char frozen_key, shown_key; /* their addresses are keys in a view's metatable */
 
@@ -197,6 +201,32 @@ static int guardedHandler(lua_State *L) {
     return 1;
 }
 
+#define HANDLER_DEPTH 3 /* levels: guardedHandler, what raised the error, its caller */
+
+/* For xpcall: the error as a table, with the place in the script. The field `err` of a table stays what it
+ * is; anything else becomes its text. */
+static int errorHandler(lua_State *L) {
+    lua_Debug ar;
+    lua_settop(L, 1);
+    if (!lua_istable(L, 1)) {
+        lua_newtable(L);
+        const char *text =
+            lua_isboolean(L, 1) ? (lua_toboolean(L, 1) ? "true" : "false") : lua_tostring(L, 1);
+        lua_pushfstring(L, "ERR %s", text ? text : "nil");
+        lua_setfield(L, 2, "err");
+    }
+    for (int level = 1; level <= HANDLER_DEPTH && lua_getstack(L, level, &ar) && lua_getinfo(L, "Sl", &ar);
+         level++) {
+        if (*ar.what == 'C') continue;
+        lua_pushstring(L, ar.source);
+        lua_setfield(L, -2, "source");
+        lua_pushinteger(L, ar.currentline);
+        lua_setfield(L, -2, "line");
+        break;
+    }
+    return 1;
+}
+
 static int baseXpcall(lua_State *L) {
     if (lua_isfunction(L, 2)) {
         lua_pushvalue(L, 2);
@@ -242,6 +272,7 @@ static int mathRandomseed(lua_State *L) {
  * it, the compiler takes it for text, and finds the syntax error. */
 struct textReader {
     struct str piece;
+    size_t total;
     bool begun, pending;
 };
 
@@ -269,6 +300,10 @@ static const char *readString(lua_State *L, void *data, size_t *size) {
 
 /* The chunk's name stays on the stack meanwhile: the compiler does not hold on to it from the start. */
 bool scriptCompile(lua_State *L, struct str text, const char *chunkname) {
+    if (text.len > CHUNK_MAX) {
+        lua_pushstring(L, chunk_too_long);
+        return false;
+    }
     struct textReader reader = {.piece = text};
     lua_pushstring(L, chunkname);
     bool ok = lua_load(L, readString, &reader, chunkname) == 0;
@@ -289,7 +324,8 @@ static int baseLoadstring(lua_State *L) {
     return compiled(L, scriptCompile(L, text, luaL_optstring(L, 2, text.ptr)));
 }
 
-/* The function at 1 gives the pieces; slot 3 keeps the current one alive. */
+/* The function at 1 gives the pieces; slot 3 keeps the current one alive, slot 4 the chunk's name: it is a
+ * string of its own when what the script gave has a NUL byte in it. */
 static const char *readFunction(lua_State *L, void *data, size_t *size) {
     struct textReader *r = data;
     if (r->pending) return takePiece(r, size);
@@ -300,6 +336,8 @@ static const char *readFunction(lua_State *L, void *data, size_t *size) {
     if (lua_isnil(L, -1)) return NULL;
     if (!lua_isstring(L, -1)) luaL_error(L, "reader function must return a string");
     r->piece.ptr = lua_tolstring(L, -1, &r->piece.len);
+    r->total += r->piece.len;
+    if (r->total > CHUNK_MAX) luaL_error(L, chunk_too_long);
     lua_replace(L, 3);
     const char *blank = r->begun ? NULL : firstBlank(r, size);
     return blank ? blank : takePiece(r, size);
@@ -313,6 +351,7 @@ static int baseLoad(lua_State *L) {
         lua_replace(L, 2);
     }
     const char *name = luaL_checkstring(L, 2);
+    lua_pushstring(L, name);
     struct textReader reader = {0};
     return compiled(L, lua_load(L, readFunction, &reader, name) == 0);
 }
@@ -385,6 +424,7 @@ static int newCjson(lua_State *L) {
     lua_pushcfunction(L, luaopen_cjson);
     lua_call(L, 0, 1);
     moveFields(L, names);
+    luaGuardJson(L);
     lua_pushliteral(L, "2.1.0");
     lua_setfield(L, -2, "_VERSION");
     lua_pushcfunction(L, newCjson);
@@ -445,6 +485,14 @@ static void addBaseFunctions(lua_State *L) {
     luaL_register(L, NULL, replaced);
 }
 
+/* Under both names. */
+static void addErrorHandler(lua_State *L) {
+    lua_pushcfunction(L, errorHandler);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "__redis__err__handler");
+    lua_setfield(L, -2, "__server__err__handler");
+}
+
 static void patchLibrary(lua_State *L, const char *name, const luaL_Reg *replaced) {
     lua_getglobal(L, name);
     luaL_register(L, NULL, replaced);
@@ -456,6 +504,9 @@ static void patchLibraries(lua_State *L) {
     static const luaL_Reg math[] = {{"random", mathRandom}, {"randomseed", mathRandomseed}, {NULL, NULL}};
     static const luaL_Reg bit[] = {{"tohex", bitTohex}, {NULL, NULL}};
     patchLibrary(L, "table", table);
+    lua_getglobal(L, "string");
+    luaGuardStrings(L);
+    lua_pop(L, 1);
     patchLibrary(L, "math", math);
     patchLibrary(L, "bit", bit);
     seedRandom((uint32_t)randomU64());
@@ -551,6 +602,7 @@ lua_State *scriptVmCreate(enum scriptKind kind) {
     lua_pushcfunction(L, noteErrorPlace);
     lua_createtable(L, 0, 64);
     addBaseFunctions(L);
+    if (kind == SCRIPT_EVAL) addErrorHandler(L);
     addStockLibraries(L);
     addOwnLibraries(L, kind);
     hideStringMetatable(L);

@@ -12,6 +12,7 @@
  *     script_lua.c        making an interpreter: libraries, the sandbox
  *     script_api.c        redis.* and server.*: what scripts call
  *     script_reply.c      replies to Lua values and back
+ *     lua_guard.c         limits in front of the string library and cjson
  *     lua_struct.c        the struct library
  *     lua_cmsgpack.c      the cmsgpack library */
 #pragma once
@@ -149,6 +150,10 @@ void scriptPushError(lua_State *L, struct str text, bool counted);
 /* An error reply that is in the statistics already (counted), or is counted now. */
 void scriptReplyError(struct client *c, struct str text, bool counted);
 void scriptReplyCleanup(void); /* after a run: drops what an error left behind */
+
+/* ---- lua_guard.c: on the library's table on top ---- */
+void luaGuardStrings(lua_State *L);
+void luaGuardJson(lua_State *L); /* an instance of cjson's */
 
 /* ---- Libraries: push their table ---- */
 int luaOpenStruct(lua_State *L);

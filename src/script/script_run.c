@@ -31,10 +31,10 @@ uint64_t scriptRunUs(void) {
 
 static void raiseKilled(lua_State *L, lua_Hook hook) {
     bool first = lua_gethookcount(script_run.main) != 1;
-    if (first) serverLog(LL_NOTICE, "Lua script killed by user with SCRIPT KILL.");
+    if (first) serverLog(LL_NOTICE, "Script killed by user with %s.", killCommand());
     lua_sethook(L, hook, LUA_MASKCOUNT, 1);
     lua_sethook(script_run.main, hook, LUA_MASKCOUNT, 1);
-    lua_pushliteral(L, "Script killed by user with SCRIPT KILL...");
+    lua_pushfstring(L, "Script killed by user with %s.", killCommand());
     lua_error(L);
 }
 
@@ -124,9 +124,8 @@ sds scriptErrorText(lua_State *L, bool *counted) {
 static void replyRunError(struct client *c, lua_State *L) {
     bool counted;
     sds text = scriptErrorText(L, &counted);
-    text = sdscatprintf(text, " script: %s", script_run.name);
     if (script_run.error_source) {
-        text = sdscatprintf(text, ", on %s:%d.", script_run.error_source, script_run.error_line);
+        text = sdscatprintf(text, " script: on %s:%d.", script_run.error_source, script_run.error_line);
     }
     scriptReplyError(c, sdsview(text), counted);
     sdsfree(text);

@@ -418,9 +418,9 @@ static void oldFormatsAreRead(void **state) {
     hashSet(&h, STR("b"), (struct hashInput){STR("300"), NULL}, false);
     hashSet(&h, STR("-1"), (struct hashInput){STR("2"), NULL}, false);
     expectOld(RDB_TYPE_HASH_ZIPLIST, blob(sdsempty(), ziplist, sizeof ziplist), object(hashValue(&h)));
-    /* The value of b has room for two bytes more; a length in five bytes. */
-    static const unsigned char zipmap[] = {2,   1,   'b',  3, 2, '3', '0', '0', '?', '?', 2,
-                                           '-', '1', 0xfe, 1, 0, 0,   0,   0,   '2', 0xff};
+    /* The value of b has room for two bytes more. */
+    static const unsigned char zipmap[] = {2,   1, 'b', 3,   2, '3', '0', '0', '?',
+                                           '?', 2, '-', '1', 1, 0,   '2', 0xff};
     expectOld(RDB_TYPE_HASH_ZIPMAP, blob(sdsempty(), zipmap, sizeof zipmap), object(hashValue(&h)));
 
     /* -1 has to be the first: members b 300 and -1 2 are out of order. */

@@ -209,6 +209,9 @@ static bool loadGroup(struct rdbReader *r, struct stream *s, uint8_t rdb_type) {
     if (rdb_type != RDB_TYPE_STREAM_LISTPACKS && !rdbReadLen(r, &read)) return false;
     g->last_id = last;
     g->entries_read = (int64_t)read;
+    int64_t lag; /* the oldest form does not say: at an end of the stream it is known all the same */
+    if (rdb_type == RDB_TYPE_STREAM_LISTPACKS && streamGroupLag(s, g, &lag))
+        g->entries_read = (int64_t)(s->entries_added - (uint64_t)lag);
     if (!loadPending(r, g) || !rdbReadCount(r, PERSON_MIN, &n)) return false;
     for (; n; n--)
         if (!loadConsumer(r, g, rdb_type == RDB_TYPE_STREAM_LISTPACKS_3, &claimed)) return false;

@@ -93,7 +93,7 @@ start_server {tags {scripting functions}} {
             refused "ERR Error registering functions: ERR $error" [library l "local f = function() end" "server.register_function($arguments)"]
         }
         foreach name {'' 'a-b' {'a b'} 1.5} {
-            refused "ERR Error registering functions: ERR $name_error" [library l "server.register_function($name, function() end)"]
+            refused "ERR [string map {Library Function} $name_error]" [library l "server.register_function($name, function() end)"]
         }
         r function load [library l "server.register_function(12, function() return 'by number' end)"]
         assert_equal {by number} [r fcall 12 0]
@@ -126,11 +126,11 @@ start_server {tags {scripting functions}} {
 
     test {register_function: only while loading, and every name once} {
         r function flush
-        refused {ERR Error registering functions: ERR Function already exists in the library} \
+        refused {ERR Function already exists in the library} \
             [library l "server.register_function('f', function() end)" "server.register_function('f', function() end)"]
         r function load [library l "local reg = server.register_function" \
             "reg('f', function() reg('g', function() end) end)" "reg('h', function() return server.register_function end)"]
-        assert_error {ERR server.register_function can only be called on FUNCTION LOAD command script: f, on @user_function:3.} { r fcall f 0 }
+        assert_error {ERR server.register_function can only be called on FUNCTION LOAD command script: on @user_function:3.} { r fcall f 0 }
         assert_equal {} [r fcall h 0] "functions see no such field"
         refused {ERR Function f already exists} [plain m f]
         refused {ERR Function F already exists} [plain m F]
@@ -176,7 +176,7 @@ start_server {tags {scripting functions}} {
         r function load [library l {local n = 0} {server.register_function('next', function() n = n + 1 return n end)} \
             {server.register_function('leak', function() n = n + 1 leaked = n end)}]
         assert_equal {1 2} [list [r fcall next 0] [r fcall next 0]]
-        assert_error {ERR user_function:4: Attempt to modify a readonly table script: leak, on @user_function:4.} { r fcall leak 0 }
+        assert_error {ERR user_function:4: Attempt to modify a readonly table script: on @user_function:4.} { r fcall leak 0 }
         assert_equal 4 [r fcall next 0]
         assert_error {*nonexistent global variable 'leaked'*} { r eval {return leaked} 0 }
     }
@@ -185,10 +185,10 @@ start_server {tags {scripting functions}} {
         r function flush
         r set text x
         foreach {body error} {
-            {error('boo')}                          {ERR user_function:2: boo script: f, on @user_function:2.}
-            {error({err = 'MY boo'})}               {MY boo script: f, on @user_function:2.}
+            {error('boo')}                          {ERR user_function:2: boo script: on @user_function:2.}
+            {error({err = 'MY boo'})}               {MY boo script: on @user_function:2.}
             {return server.error_reply('MY boo')}   {MY boo}
-            {return redis.call('lpush', 'text', 1)} {WRONGTYPE Operation against a key holding the wrong kind of value script: f, on @user_function:2.}
+            {return redis.call('lpush', 'text', 1)} {WRONGTYPE Operation against a key holding the wrong kind of value script: on @user_function:2.}
         } {
             r function load replace [plain l f $body]
             assert_error $error { r fcall f 0 }
@@ -207,7 +207,7 @@ start_server {tags {scripting functions}} {
         assert_equal v [r fcall get_ro 1 k]
         assert_equal v [r fcall_ro get_ro 1 k]
         assert_error {ERR Can not execute a script with write flag using *_ro command.} { r fcall_ro get 1 k }
-        assert_error {ERR Write commands are not allowed from read-only scripts. script: set_ro, on @user_function:3.} { r fcall set_ro 1 k }
+        assert_error {ERR Write commands are not allowed from read-only scripts. script: on @user_function:3.} { r fcall set_ro 1 k }
         assert_error {ERR Write commands are not allowed from read-only scripts.*} { r fcall_ro set_ro 1 k }
         assert_equal v [r get k]
     }
@@ -518,7 +518,7 @@ start_server {tags {scripting functions} overrides {busy-reply-threshold 50}} {
         assert_equal {spin {fcall spin 1 key}} [list [dict get $stats name] [dict get $stats command]]
         assert_morethan [dict get $stats duration_ms] 49
         assert_equal OK [r function kill]
-        assert_error {ERR Script killed by user with SCRIPT KILL... script: spin, on @user_function:2.} { $c read }
+        assert_error {ERR Script killed by user with FUNCTION KILL. script: on @user_function:2.} { $c read }
         assert_equal PONG [r ping]
         wait_for_log "*using the FUNCTION KILL command. Script name is: spin."
         $c close

@@ -46,7 +46,7 @@ start_server {tags {protocol}} {
 
     test {inline requests that are refused} {
         assert_equal "-ERR Protocol error: unbalanced quotes in request|EOF" [raw "SET a \"b\r\nPING\r\n"]
-        assert_equal "-ERR Protocol error: unbalanced quotes in request|EOF" [raw "GET \"a\"b\r\n"]
+        assert_equal "-ERR Protocol error: unbalanced quotes in request|EOF" [raw "GET \"a\"b\"\r\n"]
         assert_equal "-ERR Protocol error: too big inline request|EOF" [raw [string repeat a 70000] 0 {}]
     }
 

@@ -90,7 +90,7 @@ start_server {tags {scripting debugger}} {
         set second [session yes $source 1 k]
         assert_match {*Stopped at 1*} [$second read]
         assert_equal <endsession> [ask $second abort]
-        assert_error {ERR script aborted for user request script: *, on @user_script:1.} { $second read }
+        assert_error {ERR script aborted for user request script: on @user_script:1.} { $second read }
         closed $second
         $c close
     }

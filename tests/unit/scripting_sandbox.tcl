@@ -3,7 +3,7 @@
 start_server {tags {scripting}} {
     test {the globals are those that scripts know, and no others} {
         set names [r eval {local n = {} for k in pairs(_G) do n[#n + 1] = k end table.sort(n) return n} 0]
-        set known {ARGV KEYS _G _VERSION assert bit cjson cmsgpack collectgarbage coroutine error gcinfo getmetatable ipairs \
+        set known {ARGV KEYS _G _VERSION __redis__err__handler __server__err__handler assert bit cjson cmsgpack collectgarbage coroutine error gcinfo getmetatable ipairs \
             load loadstring math next os pairs pcall rawequal rawget rawset redis select server setmetatable string struct table \
             tonumber tostring type unpack xpcall}
         assert_equal [concat {*}$known] [concat {*}$names]

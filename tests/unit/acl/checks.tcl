@@ -393,7 +393,7 @@ start_server {tags {acl external:skip}} {
             {return redis.call('set', 'x', 1)} {No permissions to access a key}
             {return redis.call('publish', 'x', 1)} {No permissions to access a channel}
         } {
-            refused "ERR ACL failure in script: $reason script: [r script load $script], on @user_script:1." {$c eval $script 0}
+            refused "ERR ACL failure in script: $reason script: on @user_script:1." {$c eval $script 0}
             refused "ERR ACL failure in script: $reason" {$c eval [string map {.call .pcall} $script] 0}
             assert_equal "ERR ACL failure in script: $reason" \
                 [$c eval "[string map {{return } {local e = } .call .pcall} $script] return e.err" 0]
@@ -408,7 +408,7 @@ start_server {tags {acl external:skip}} {
         foreach {command allowed} {'set','k','1' 1  'set','x','1' {}  'get','k' {}  'client','id' 1} {
             assert_equal $allowed [$c eval "return redis.acl_check_cmd($command)" 0] $command
         }
-        assert_error "ERR Invalid command passed to redis.acl_check_cmd()*" {$c eval {return redis.acl_check_cmd('nosuch')} 0}
+        assert_error "ERR Invalid command passed to server.acl_check_cmd()*" {$c eval {return redis.acl_check_cmd('nosuch')} 0}
         $c close
     }
 

@@ -189,9 +189,54 @@ tags {external:skip} {
         aof_refused [aof_one_file $text] {aof-load-truncated no} "*Unexpected end of file reading the append only file*"
     }
 
+    # Followed by a thousand good commands, which must not be lost with it.
+    set command "*3\r\n\$3\r\nSET\r\n\$1\r\na\r\n\$1\r\n1\r\n"
+    foreach {what bad} [list \
+        "a NUL in a length" [string map [list "\$3\r" "\$3\0\r"] $command] \
+        "a NUL in a count" [string map [list "*3\r" "*3\0\r"] $command] \
+        "a NUL in place of a digit" [string map [list "*3\r" "*\0\r"] $command] \
+        "no line end behind a value" [string range $command 0 end-2]XX \
+        "half a line end behind a length" [string map [list "*3\r\n" "*3\rX"] $command] \
+        "blanks" "   "] {
+        test "$what amid the commands: no start, nothing is cut off" {
+            aof_refused [aof_one_file $command$bad[string repeat $command 1000]] {} \
+                "*is good up to offset 27*Bad file format reading the append only file*"
+        }
+    }
+
+    foreach {what tail} [list "NUL bytes" [string repeat "\0" 4096] "a length of NUL bytes" "*3\r\n\$3[string repeat "\0" 100]" \
+                             "a length that is none" "*3\r\n\$x" "a count that is none" "*-"] {
+        test "$what at the end: no start, nothing is cut off" {
+            aof_refused [aof_one_file $command$tail] {} "*Bad file format reading the append only file*"
+        }
+    }
+
+    test {an error that a command of the file gives is logged} {
+        aof_with_files [aof_one_file [aof_text {SET a 1} {LPUSH a x} {SET b 2}]] {} {
+            wait_for_log "*== CRITICAL ==*to its AOF-loading-client: '-WRONGTYPE Operation*' after processing the command 'lpush'*"
+            assert_equal {1 2} [r mget a b]
+        }
+    }
+
+    test {what a killed server left unfinished is removed} {
+        set folder appendonlydir
+        set left {temp-rewriteaof-12.aof temp-rewriteaof-bg-12.aof temp-appendonly.aof.manifest temp-appendonly.aof.incr}
+        set others {temp-rewriteaof-bg-x.aof temp-other.aof.incr temp-12.rdb appendonly.aof.9.incr.aof}
+        set files [aof_one_file [aof_text {SET a 1}]]
+        foreach name [concat $left $others] { lappend files $folder/$name x }
+        aof_with_files $files {} {
+            set dir [config_get dir]/$folder
+            foreach name $left { assert_equal 0 [file exists $dir/$name] }
+            foreach name $others { assert_equal 1 [file exists $dir/$name] }
+        }
+    }
+
     foreach {what tail pattern} [list \
-        garbage "hello\r\n" "*Bad file format reading the append only file*offset 27*" \
-        "an unknown command" [aof_text {NOSUCH a b}] "*Unknown command 'NOSUCH' reading the append only file*" \
+        garbage "hello\r\n" "*good up to offset 27*Bad file format reading the append only file*" \
+        "an unknown command" [aof_text {NOSUCH a b}] \
+        "*Error reading the append only file appendonly.aof.1.incr.aof, error: unknown command 'NOSUCH', with args beginning with: 'a' 'b'*" \
+        "a wrong number of arguments" [aof_text {SET a}] \
+        "*Error reading the append only file appendonly.aof.1.incr.aof, error: wrong number of arguments for 'set' command*" \
         "a broken length" "*2\r\n\$x\r\n" "*Bad file format reading the append only file*"] {
         test "$what: no start, the file untouched" {
             aof_refused [aof_one_file "[aof_text {SET a 1}]$tail"] {} $pattern
