@@ -334,6 +334,24 @@ bool zmallocReport(void (*write)(void *priv, const char *text), void *priv) {
     return true;
 }
 
+/* How wide a number is, only the allocator knows. */
+int zmallocControl(const char *name, uint64_t *value, const int64_t *fresh) {
+    static const size_t widths[] = {sizeof(uint64_t), sizeof(uint32_t), sizeof(bool)};
+    int code = EINVAL;
+    for (size_t i = 0; i < sizeof widths / sizeof *widths && code == EINVAL; i++) {
+        size_t width = widths[i];
+        int64_t copy = fresh ? *fresh : 0; /* little-endian: its first bytes are the narrower number */
+        *value = 0;
+        code = mallctl(name, value, &width, fresh ? &copy : NULL, fresh ? widths[i] : 0);
+    }
+    return code;
+}
+
+int zmallocControlText(const char *name, const char **text) {
+    size_t size = sizeof *text;
+    return mallctl(name, text, &size, NULL, 0);
+}
+
 void zmallocSetBackgroundThread(bool enable) {
     mallctl("background_thread", NULL, NULL, &enable, sizeof(enable));
 }
@@ -360,6 +378,16 @@ void zmallocPurge(void) {
 bool zmallocReport(void (*write)(void *priv, const char *text), void *priv) {
     (void)write, (void)priv;
     return false;
+}
+
+int zmallocControl(const char *name, uint64_t *value, const int64_t *fresh) {
+    (void)name, (void)value, (void)fresh;
+    return ENOTSUP;
+}
+
+int zmallocControlText(const char *name, const char **text) {
+    (void)name, (void)text;
+    return ENOTSUP;
 }
 
 void zmallocSetBackgroundThread(bool enable) {

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* These never return NULL: on failure the out-of-memory handler runs (logs and aborts). Size 0 gives a valid
  * pointer to free. */
@@ -53,6 +54,10 @@ void zmallocDismiss(const void *p, size_t len);
 void zmallocPurge(void); /* give free pages back to the system */
 /* The allocator's own report, piece by piece. False: it has none. */
 bool zmallocReport(void (*write)(void *priv, const char *text), void *priv);
+/* jemalloc's mallctl, by name: a number (and another in its place unless `fresh` is NULL), or a text of the
+ * allocator's. 0, or an errno; on libc always ENOTSUP. */
+int zmallocControl(const char *name, uint64_t *value, const int64_t *fresh);
+int zmallocControlText(const char *name, const char **text);
 void zmallocSetBackgroundThread(bool enable); /* jemalloc's purging thread; no-op on libc */
 void zmallocSetOomHandler(void (*fn)(size_t size));
 

@@ -42,7 +42,10 @@ static const struct commandArg bitcountArgs[] = {
 };
 
 static const struct keySpec bitfieldKeys[] = {
-    {.flags = KEY_RW | KEY_UPDATE | KEY_ACCESS | KEY_VARIABLE_FLAGS, KEYS_AT(1), KEYS_RANGE(0, 1)},
+    {.notes = "Some of its operations read, others write.",
+     .flags = KEY_RW | KEY_UPDATE | KEY_ACCESS | KEY_VARIABLE_FLAGS,
+     KEYS_AT(1),
+     KEYS_RANGE(0, 1)},
 };
 
 static const struct commandArg bitfieldArgs_operation_get_block[] = {
@@ -169,6 +172,8 @@ const struct commandSpec commandsBitmap[] = {
      .complexity = "O(n) in the length of the range",
      .since = "2.6.0",
      .group = "bitmap",
+     .history = HISTORY({"7.0.0", "`BYTE` and `BIT`: what the range counts."},
+                        {"8.0.0", "The end of the range may be left out: the last byte."}),
      .proc = bitcountCommand,
      .arity = -2,
      .flags = CMD_READONLY,
@@ -218,6 +223,7 @@ const struct commandSpec commandsBitmap[] = {
      .complexity = "O(n) in the length of the range",
      .since = "2.8.7",
      .group = "bitmap",
+     .history = HISTORY({"7.0.0", "`BYTE` and `BIT`: what the range counts."}),
      .proc = bitposCommand,
      .arity = -3,
      .flags = CMD_READONLY,

@@ -14,6 +14,14 @@
 #define KEYS_COUNTED(num, first)                                                                             \
     .find = KEYS_FIND_KEYNUM, .keynumidx = (num), .firstkey = (first), .keynum_step = 1
 
+/* What has been added to a command: HISTORY({"6.2.0", "`GET`."}, {"7.0.0", "..."}) */
+#define HISTORY(...)                                                                                         \
+    (const struct commandChange[]) {                                                                         \
+        __VA_ARGS__, {                                                                                       \
+            NULL, NULL                                                                                       \
+        }                                                                                                    \
+    }
+
 extern const struct commandSpec commandsString[];
 extern const struct commandSpec commandsGeneric[];
 extern const struct commandSpec commandsSortedSet[];
@@ -31,6 +39,9 @@ extern const struct commandSpec commandsScripting[];
 extern const struct commandSpec commandsTransactions[];
 extern const struct commandSpec commandsPubsub[];
 extern const struct commandSpec commandsAcl[];
+extern const struct commandSpec commandsCluster[];
+extern const struct commandSpec commandsReplication[];
+extern const struct commandSpec commandsModule[];
 
 /* ---- Keys that depend on the arguments ---- */
 commandGetKeys setGetKeys, bitfieldGetKeys, sortGetKeys, migrateGetKeys, georadiusGetKeys,
@@ -66,6 +77,16 @@ commandProc authCommand, clientIdCommand, clientListCommand, clientInfoCommand, 
     clientGetredirCommand, clientTrackinginfoCommand, clientPauseCommand, clientUnpauseCommand,
     clientNoEvictCommand, clientNoTouchCommand, clientCapaCommand, clientImportSourceCommand, echoCommand,
     helloCommand, pingCommand, quitCommand, resetCommand, selectCommand;
+
+/* ---- cluster ---- */
+commandProc clusterDisabledCommand, clusterKeyslotCommand, readonlyCommand, readwriteCommand;
+
+/* ---- replication ---- */
+commandProc failoverCommand, psyncCommand, replconfCommand, replicaofCommand, syncCommand, waitCommand,
+    waitaofCommand;
+
+/* ---- module ---- */
+commandProc moduleHelpCommand, moduleListCommand, moduleLoadCommand;
 
 /* ---- acl ---- */
 commandProc aclCatCommand, aclDeluserCommand, aclDryrunCommand, aclGenpassCommand, aclGetuserCommand,

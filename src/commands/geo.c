@@ -40,10 +40,10 @@ static const struct keySpec geodistKeys[] = {
 };
 
 static const struct commandArg geodistArgs_unit[] = {
-    {.name = "m", .type = ARG_PURE_TOKEN, .token = "m"},
-    {.name = "km", .type = ARG_PURE_TOKEN, .token = "km"},
-    {.name = "ft", .type = ARG_PURE_TOKEN, .token = "ft"},
-    {.name = "mi", .type = ARG_PURE_TOKEN, .token = "mi"},
+    {.name = "m", .type = ARG_PURE_TOKEN, .token = "M"},
+    {.name = "km", .type = ARG_PURE_TOKEN, .token = "KM"},
+    {.name = "ft", .type = ARG_PURE_TOKEN, .token = "FT"},
+    {.name = "mi", .type = ARG_PURE_TOKEN, .token = "MI"},
     {0},
 };
 
@@ -88,8 +88,8 @@ static const struct commandArg georadiusArgs_order[] = {
 };
 
 static const struct commandArg georadiusArgs_store[] = {
-    {.name = "storekey", .type = ARG_KEY, .key_spec = 2, .token = "STORE"},
-    {.name = "storedistkey", .type = ARG_KEY, .key_spec = 3, .token = "STOREDIST"},
+    {.name = "storekey", .type = ARG_KEY, .key_spec = 2, .token = "STORE", .display = "key"},
+    {.name = "storedistkey", .type = ARG_KEY, .key_spec = 3, .token = "STOREDIST", .display = "key"},
     {0},
 };
 
@@ -208,7 +208,7 @@ static const struct commandArg geosearchArgs_by_polygon_vertex[] = {
 
 static const struct commandArg geosearchArgs_by_polygon[] = {
     {.name = "num-vertices", .type = ARG_INTEGER, .token = "BYPOLYGON"},
-    {.name = "vertex", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .args = geosearchArgs_by_polygon_vertex},
+    {.name = "vertices", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .args = geosearchArgs_by_polygon_vertex},
     {0},
 };
 
@@ -259,6 +259,7 @@ const struct commandSpec commandsGeo[] = {
      .complexity = "O(log n) per member",
      .since = "3.2.0",
      .group = "geo",
+     .history = HISTORY({"6.2.0", "`CH`, `NX` and `XX`."}),
      .proc = geoaddCommand,
      .arity = -5,
      .flags = CMD_WRITE | CMD_DENYOOM,
@@ -307,9 +308,7 @@ const struct commandSpec commandsGeo[] = {
      .complexity = "O(n+log m), n the members in the area, m found",
      .since = "3.2.0",
      .group = "geo",
-     .deprecated_since = "6.2.0",
-     .replaced_by = "`GEOSEARCH` and `GEOSEARCHSTORE` with `BYRADIUS`",
-     .doc_flags = CMD_DOC_DEPRECATED,
+     .history = HISTORY({"6.2.0", "`ANY` behind `COUNT`."}, {"7.0.0", "Units in upper case."}),
      .proc = georadiusCommand,
      .arity = -6,
      .flags = CMD_WRITE | CMD_DENYOOM,
@@ -323,9 +322,7 @@ const struct commandSpec commandsGeo[] = {
      .complexity = "O(n+log m), n the members in the area, m found",
      .since = "3.2.0",
      .group = "geo",
-     .deprecated_since = "6.2.0",
-     .replaced_by = "`GEOSEARCH` and `GEOSEARCHSTORE` with `BYRADIUS` and `FROMMEMBER`",
-     .doc_flags = CMD_DOC_DEPRECATED,
+     .history = HISTORY({"6.2.0", "`ANY` behind `COUNT`."}, {"7.0.0", "Units in upper case."}),
      .proc = georadiusbymemberCommand,
      .arity = -5,
      .flags = CMD_WRITE | CMD_DENYOOM,
@@ -339,9 +336,7 @@ const struct commandSpec commandsGeo[] = {
      .complexity = "O(n+log m), n the members in the area, m found",
      .since = "3.2.10",
      .group = "geo",
-     .deprecated_since = "6.2.0",
-     .replaced_by = "`GEOSEARCH` with `BYRADIUS` and `FROMMEMBER`",
-     .doc_flags = CMD_DOC_DEPRECATED,
+     .history = HISTORY({"6.2.0", "`ANY` behind `COUNT`."}, {"7.0.0", "Units in upper case."}),
      .proc = georadiusbymemberRoCommand,
      .arity = -5,
      .flags = CMD_READONLY,
@@ -354,9 +349,7 @@ const struct commandSpec commandsGeo[] = {
      .complexity = "O(n+log m), n the members in the area, m found",
      .since = "3.2.10",
      .group = "geo",
-     .deprecated_since = "6.2.0",
-     .replaced_by = "`GEOSEARCH` with `BYRADIUS`",
-     .doc_flags = CMD_DOC_DEPRECATED,
+     .history = HISTORY({"6.2.0", "`ANY` behind `COUNT`."}, {"7.0.0", "Units in upper case."}),
      .proc = georadiusRoCommand,
      .arity = -6,
      .flags = CMD_READONLY,
@@ -369,6 +362,7 @@ const struct commandSpec commandsGeo[] = {
      .complexity = "O(n+log m), n the members in the area, m found",
      .since = "6.2.0",
      .group = "geo",
+     .history = HISTORY({"7.0.0", "Units in upper case."}, {"9.0.0", "`BYPOLYGON`."}),
      .proc = geosearchCommand,
      .arity = -7,
      .flags = CMD_READONLY,
@@ -381,6 +375,7 @@ const struct commandSpec commandsGeo[] = {
      .complexity = "O(n+log m), n the members in the area, m found",
      .since = "6.2.0",
      .group = "geo",
+     .history = HISTORY({"7.0.0", "Units in upper case."}, {"9.0.0", "`BYPOLYGON`."}),
      .proc = geosearchstoreCommand,
      .arity = -8,
      .flags = CMD_WRITE | CMD_DENYOOM,

@@ -44,6 +44,12 @@ static const struct commandArg hexpireArgs_fields[] = {
     {0},
 };
 
+static const struct commandArg hashFieldsArgs[] = {
+    {.name = "numfields", .type = ARG_INTEGER, .key_spec = 1},
+    {.name = "field", .type = ARG_STRING, .flags = ARG_MULTIPLE},
+    {0},
+};
+
 static const struct commandArg hexpireArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "seconds", .type = ARG_INTEGER},
@@ -54,9 +60,13 @@ static const struct commandArg hexpireArgs[] = {
 
 static const struct commandArg hexpireatArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "unix-time-seconds", .type = ARG_UNIX_TIME},
-    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = hexpireArgs_condition},
-    {.name = "fields", .type = ARG_BLOCK, .token = "FIELDS", .args = hexpireArgs_fields},
+    {.name = "unix-time-seconds", .type = ARG_INTEGER},
+    {.name = "condition",
+     .type = ARG_ONEOF,
+     .since = "9.0.0",
+     .flags = ARG_OPTIONAL,
+     .args = hexpireArgs_condition},
+    {.name = "fields", .type = ARG_BLOCK, .token = "FIELDS", .args = hashFieldsArgs},
     {0},
 };
 
@@ -66,7 +76,7 @@ static const struct keySpec hexpiretimeKeys[] = {
 
 static const struct commandArg hexpiretimeArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "fields", .type = ARG_BLOCK, .token = "FIELDS", .args = hexpireArgs_fields},
+    {.name = "fields", .type = ARG_BLOCK, .token = "FIELDS", .args = hashFieldsArgs},
     {0},
 };
 
@@ -97,7 +107,7 @@ static const struct commandArg hgetexArgs_expiration[] = {
 static const struct commandArg hgetexArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = hgetexArgs_expiration},
-    {.name = "fields", .type = ARG_BLOCK, .token = "FIELDS", .args = hexpireArgs_fields},
+    {.name = "fields", .type = ARG_BLOCK, .token = "FIELDS", .args = hashFieldsArgs},
     {0},
 };
 
@@ -134,16 +144,24 @@ static const struct commandArg hmsetArgs[] = {
 static const struct commandArg hpexpireArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "milliseconds", .type = ARG_INTEGER},
-    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = hexpireArgs_condition},
-    {.name = "fields", .type = ARG_BLOCK, .token = "FIELDS", .args = hexpireArgs_fields},
+    {.name = "condition",
+     .type = ARG_ONEOF,
+     .since = "9.0.0",
+     .flags = ARG_OPTIONAL,
+     .args = hexpireArgs_condition},
+    {.name = "fields", .type = ARG_BLOCK, .token = "FIELDS", .args = hashFieldsArgs},
     {0},
 };
 
 static const struct commandArg hpexpireatArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "unix-time-milliseconds", .type = ARG_UNIX_TIME},
-    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = hexpireArgs_condition},
-    {.name = "fields", .type = ARG_BLOCK, .token = "FIELDS", .args = hexpireArgs_fields},
+    {.name = "unix-time-milliseconds", .type = ARG_INTEGER},
+    {.name = "condition",
+     .type = ARG_ONEOF,
+     .since = "9.0.0",
+     .flags = ARG_OPTIONAL,
+     .args = hexpireArgs_condition},
+    {.name = "fields", .type = ARG_BLOCK, .token = "FIELDS", .args = hashFieldsArgs},
     {0},
 };
 
@@ -196,7 +214,7 @@ static const struct commandArg hsetexArgs_expiration[] = {
 };
 
 static const struct commandArg hsetexArgs_fields[] = {
-    {.name = "numfields", .type = ARG_INTEGER},
+    {.name = "numfields", .type = ARG_INTEGER, .key_spec = 1},
     {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .args = hmsetArgs_data},
     {0},
 };
@@ -226,6 +244,7 @@ const struct commandSpec commandsHash[] = {
      .complexity = "O(n) in the number of fields given",
      .since = "2.0.0",
      .group = "hash",
+     .history = HISTORY({"2.4.0", "Several fields."}),
      .proc = hdelCommand,
      .arity = -3,
      .flags = CMD_WRITE | CMD_FAST,
@@ -402,9 +421,6 @@ const struct commandSpec commandsHash[] = {
      .complexity = "O(n) in the number of fields given",
      .since = "2.0.0",
      .group = "hash",
-     .deprecated_since = "4.0.0",
-     .replaced_by = "`HSET` with several fields",
-     .doc_flags = CMD_DOC_DEPRECATED,
      .proc = hmsetCommand,
      .arity = -4,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
@@ -504,6 +520,7 @@ const struct commandSpec commandsHash[] = {
      .complexity = "O(n) in the number of fields given",
      .since = "2.0.0",
      .group = "hash",
+     .history = HISTORY({"4.0.0", "Several fields with their values."}),
      .proc = hsetCommand,
      .arity = -4,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,

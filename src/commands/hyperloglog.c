@@ -17,7 +17,10 @@ static const struct commandArg pfaddArgs[] = {
 };
 
 static const struct keySpec pfcountKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(-1, 1)},
+    {.notes = "The count is kept in the key, so reading may write.",
+     .flags = KEY_RW | KEY_ACCESS,
+     KEYS_AT(1),
+     KEYS_RANGE(-1, 1)},
 };
 
 static const struct commandArg pfcountArgs[] = {

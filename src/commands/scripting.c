@@ -8,6 +8,13 @@
 #include "core/command.h"
 
 static const struct keySpec evalKeys[] = {
+    {.notes = "What a script does with its keys is not known beforehand: anything.",
+     .flags = KEY_RW | KEY_ACCESS | KEY_UPDATE,
+     KEYS_AT(2),
+     KEYS_COUNTED(0, 1)},
+};
+
+static const struct keySpec evalshaKeys[] = {
     {.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEYS_AT(2), KEYS_COUNTED(0, 1)},
 };
 
@@ -25,6 +32,13 @@ static const struct commandArg evalshaArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_OPTIONAL | ARG_MULTIPLE},
     {.name = "arg", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE},
     {0},
+};
+
+static const struct keySpec evalRoKeys[] = {
+    {.notes = "What a script does with its keys is not known beforehand: it may read them.",
+     .flags = KEY_RO | KEY_ACCESS,
+     KEYS_AT(2),
+     KEYS_COUNTED(0, 1)},
 };
 
 static const struct keySpec evalshaRoKeys[] = {
@@ -79,6 +93,7 @@ static const struct commandArg scriptDebugArgs_mode[] = {
 
 static const struct commandArg scriptDebugArgs[] = {
     {.name = "mode", .type = ARG_ONEOF, .args = scriptDebugArgs_mode},
+    {.name = "engine", .type = ARG_STRING, .since = "9.1.0", .flags = ARG_OPTIONAL},
     {0},
 };
 
@@ -248,7 +263,7 @@ static const struct commandSpec scriptSubcommands[] = {
      .group = "scripting",
      .proc = scriptShowCommand,
      .arity = 3,
-     .flags = CMD_NOSCRIPT,
+     .flags = CMD_NOSCRIPT | CMD_STALE,
      .acl = ACL_SCRIPTING,
      .args = scriptShowArgs},
     {.name = "load",
@@ -269,7 +284,7 @@ static const struct commandSpec scriptSubcommands[] = {
      .group = "scripting",
      .proc = scriptExistsCommand,
      .arity = -3,
-     .flags = CMD_NOSCRIPT,
+     .flags = CMD_NOSCRIPT | CMD_STALE,
      .acl = ACL_SCRIPTING,
      .tips = scriptExistsTips,
      .args = scriptExistsArgs},
@@ -278,9 +293,10 @@ static const struct commandSpec scriptSubcommands[] = {
      .complexity = "O(n) in the number of scripts",
      .since = "2.6.0",
      .group = "scripting",
+     .history = HISTORY({"6.2.0", "`ASYNC` and `SYNC`."}),
      .proc = scriptFlushCommand,
      .arity = -2,
-     .flags = CMD_NOSCRIPT,
+     .flags = CMD_NOSCRIPT | CMD_STALE,
      .acl = ACL_SCRIPTING,
      .tips = scriptLoadTips,
      .args = scriptFlushArgs},
@@ -330,7 +346,7 @@ const struct commandSpec commandsScripting[] = {
      .arity = -3,
      .flags = CMD_NOSCRIPT | CMD_SKIP_MONITOR | CMD_MAY_REPLICATE | CMD_NO_MANDATORY_KEYS | CMD_STALE,
      .acl = ACL_SCRIPTING,
-     .key_specs = evalKeys,
+     .key_specs = evalshaKeys,
      .key_spec_count = 1,
      .args = evalshaArgs},
     {.name = "evalsha_ro",
@@ -356,7 +372,7 @@ const struct commandSpec commandsScripting[] = {
      .arity = -3,
      .flags = CMD_NOSCRIPT | CMD_SKIP_MONITOR | CMD_NO_MANDATORY_KEYS | CMD_STALE | CMD_READONLY,
      .acl = ACL_SCRIPTING,
-     .key_specs = evalshaRoKeys,
+     .key_specs = evalRoKeys,
      .key_spec_count = 1,
      .args = evalArgs},
     {.name = "fcall",
@@ -382,7 +398,7 @@ const struct commandSpec commandsScripting[] = {
      .arity = -3,
      .flags = CMD_NOSCRIPT | CMD_SKIP_MONITOR | CMD_NO_MANDATORY_KEYS | CMD_STALE | CMD_READONLY,
      .acl = ACL_SCRIPTING,
-     .key_specs = evalshaRoKeys,
+     .key_specs = evalRoKeys,
      .key_spec_count = 1,
      .args = fcallArgs},
     {.name = "function",

@@ -8,8 +8,14 @@
 
 static const struct keySpec sortKeys[] = {
     {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(0, 1)},
-    {.flags = KEY_RO | KEY_ACCESS, .begin = KEYS_BEGIN_UNKNOWN, .find = KEYS_FIND_UNKNOWN},
-    {.flags = KEY_OW | KEY_UPDATE, .begin = KEYS_BEGIN_UNKNOWN, .find = KEYS_FIND_UNKNOWN},
+    {.flags = KEY_RO | KEY_ACCESS,
+     .notes = "What BY and GET read: the names are made of elements of the key.",
+     .begin = KEYS_BEGIN_UNKNOWN,
+     .find = KEYS_FIND_UNKNOWN},
+    {.flags = KEY_OW | KEY_UPDATE,
+     .notes = "What STORE writes: it may stand anywhere behind the key.",
+     .begin = KEYS_BEGIN_UNKNOWN,
+     .find = KEYS_FIND_UNKNOWN},
 };
 
 static const struct commandArg sortArgs_limit[] = {
@@ -26,9 +32,15 @@ static const struct commandArg sortArgs_order[] = {
 
 static const struct commandArg sortArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "by-pattern", .type = ARG_PATTERN, .key_spec = 2, .token = "BY", .flags = ARG_OPTIONAL},
+    {.name = "by-pattern",
+     .type = ARG_PATTERN,
+     .display = "pattern",
+     .key_spec = 2,
+     .token = "BY",
+     .flags = ARG_OPTIONAL},
     {.name = "limit", .type = ARG_BLOCK, .token = "LIMIT", .flags = ARG_OPTIONAL, .args = sortArgs_limit},
     {.name = "get-pattern",
+     .display = "pattern",
      .type = ARG_PATTERN,
      .key_spec = 2,
      .token = "GET",
@@ -41,14 +53,23 @@ static const struct commandArg sortArgs[] = {
 
 static const struct keySpec sortRoKeys[] = {
     {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(0, 1)},
-    {.flags = KEY_RO | KEY_ACCESS, .begin = KEYS_BEGIN_UNKNOWN, .find = KEYS_FIND_UNKNOWN},
+    {.flags = KEY_RO | KEY_ACCESS,
+     .notes = "What BY and GET read: the names are made of elements of the key.",
+     .begin = KEYS_BEGIN_UNKNOWN,
+     .find = KEYS_FIND_UNKNOWN},
 };
 
 static const struct commandArg sortRoArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "by-pattern", .type = ARG_PATTERN, .key_spec = 2, .token = "BY", .flags = ARG_OPTIONAL},
+    {.name = "by-pattern",
+     .type = ARG_PATTERN,
+     .display = "pattern",
+     .key_spec = 2,
+     .token = "BY",
+     .flags = ARG_OPTIONAL},
     {.name = "limit", .type = ARG_BLOCK, .token = "LIMIT", .flags = ARG_OPTIONAL, .args = sortArgs_limit},
     {.name = "get-pattern",
+     .display = "pattern",
      .type = ARG_PATTERN,
      .key_spec = 2,
      .token = "GET",

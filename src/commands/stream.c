@@ -13,7 +13,7 @@ static const struct keySpec xackKeys[] = {
 static const struct commandArg xackArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "group", .type = ARG_STRING},
-    {.name = "ID", .type = ARG_STRING, .flags = ARG_MULTIPLE},
+    {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE},
     {0},
 };
 
@@ -84,7 +84,7 @@ static const struct commandArg xclaimArgs[] = {
     {.name = "group", .type = ARG_STRING},
     {.name = "consumer", .type = ARG_STRING},
     {.name = "min-idle-time", .type = ARG_STRING},
-    {.name = "ID", .type = ARG_STRING, .flags = ARG_MULTIPLE},
+    {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE},
     {.name = "ms", .type = ARG_INTEGER, .token = "IDLE", .flags = ARG_OPTIONAL},
     {.name = "unix-time-milliseconds", .type = ARG_UNIX_TIME, .token = "TIME", .flags = ARG_OPTIONAL},
     {.name = "count", .type = ARG_INTEGER, .token = "RETRYCOUNT", .flags = ARG_OPTIONAL},
@@ -96,8 +96,15 @@ static const struct commandArg xclaimArgs[] = {
 
 static const struct commandArg xdelArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "ID", .type = ARG_STRING, .flags = ARG_MULTIPLE},
+    {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE},
     {0},
+};
+
+static const struct keySpec xaddKeys[] = {
+    {.notes = "Trimming deletes entries while one is added.",
+     .flags = KEY_RW | KEY_UPDATE,
+     KEYS_AT(1),
+     KEYS_RANGE(0, 1)},
 };
 
 static const struct keySpec xgroupCreateKeys[] = {
@@ -115,7 +122,11 @@ static const struct commandArg xgroupCreateArgs[] = {
     {.name = "group", .type = ARG_STRING},
     {.name = "id-selector", .type = ARG_ONEOF, .args = xgroupCreateArgs_id_selector},
     {.name = "mkstream", .type = ARG_PURE_TOKEN, .token = "MKSTREAM", .flags = ARG_OPTIONAL},
-    {.name = "entriesread", .type = ARG_INTEGER, .token = "ENTRIESREAD", .flags = ARG_OPTIONAL},
+    {.name = "entriesread",
+     .display = "entries-read",
+     .type = ARG_INTEGER,
+     .token = "ENTRIESREAD",
+     .flags = ARG_OPTIONAL},
     {0},
 };
 
@@ -144,7 +155,11 @@ static const struct commandArg xgroupSetidArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "group", .type = ARG_STRING},
     {.name = "id-selector", .type = ARG_ONEOF, .args = xgroupCreateArgs_id_selector},
-    {.name = "entriesread", .type = ARG_INTEGER, .token = "ENTRIESREAD", .flags = ARG_OPTIONAL},
+    {.name = "entriesread",
+     .display = "entries-read",
+     .type = ARG_INTEGER,
+     .token = "ENTRIESREAD",
+     .flags = ARG_OPTIONAL},
     {0},
 };
 
@@ -154,6 +169,7 @@ static const struct commandSpec xgroupSubcommands[] = {
      .complexity = "O(1)",
      .since = "5.0.0",
      .group = "stream",
+     .history = HISTORY({"7.0.0", "`ENTRIESREAD`."}),
      .proc = xgroupCreateCommand,
      .arity = -5,
      .flags = CMD_WRITE | CMD_DENYOOM,
@@ -211,6 +227,7 @@ static const struct commandSpec xgroupSubcommands[] = {
      .complexity = "O(1)",
      .since = "5.0.0",
      .group = "stream",
+     .history = HISTORY({"7.0.0", "`ENTRIESREAD`."}),
      .proc = xgroupSetidCommand,
      .arity = -5,
      .flags = CMD_WRITE,
@@ -248,6 +265,7 @@ static const struct commandSpec xinfoSubcommands[] = {
      .complexity = "O(n) in the number of consumers",
      .since = "5.0.0",
      .group = "stream",
+     .history = HISTORY({"7.2.0", "`inactive`; and `idle` is the time since the consumer last tried."}),
      .proc = xinfoConsumersCommand,
      .arity = 4,
      .flags = CMD_READONLY,
@@ -261,6 +279,7 @@ static const struct commandSpec xinfoSubcommands[] = {
      .complexity = "O(n) in the number of groups",
      .since = "5.0.0",
      .group = "stream",
+     .history = HISTORY({"7.0.0", "`entries-read` and `lag`."}),
      .proc = xinfoGroupsCommand,
      .arity = 3,
      .flags = CMD_READONLY,
@@ -282,6 +301,11 @@ static const struct commandSpec xinfoSubcommands[] = {
      .complexity = "O(1), with FULL O(n) in what is shown",
      .since = "5.0.0",
      .group = "stream",
+     .history = HISTORY(
+         {"6.0.0", "`FULL`."},
+         {"7.0.0",
+          "`max-deleted-entry-id`, `entries-added`, `recorded-first-entry-id`, `entries-read` and `lag`."},
+         {"7.2.0", "`active-time`; and `seen-time` is the time of the last try."}),
      .proc = xinfoStreamCommand,
      .arity = -3,
      .flags = CMD_READONLY,
@@ -335,7 +359,7 @@ static const struct keySpec xreadKeys[] = {
 
 static const struct commandArg xreadArgs_streams[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE},
-    {.name = "ID", .type = ARG_STRING, .flags = ARG_MULTIPLE},
+    {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE},
     {0},
 };
 
@@ -418,12 +442,14 @@ const struct commandSpec commandsStream[] = {
      .complexity = "O(1), plus the entries trimmed",
      .since = "5.0.0",
      .group = "stream",
+     .history = HISTORY({"6.2.0", "`NOMKSTREAM`, `MINID` and `LIMIT`."},
+                        {"7.0.0", "An ID of which only the time is given, `<ms>-*`."}),
      .proc = xaddCommand,
      .arity = -5,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_STREAM,
      .tips = xaddTips,
-     .key_specs = xackKeys,
+     .key_specs = xaddKeys,
      .key_spec_count = 1,
      .args = xaddArgs},
     {.name = "xautoclaim",
@@ -431,6 +457,7 @@ const struct commandSpec commandsStream[] = {
      .complexity = "O(1) when COUNT is small",
      .since = "6.2.0",
      .group = "stream",
+     .history = HISTORY({"7.0.0", "The answer ends with the IDs of entries that are in the stream no more."}),
      .proc = xautoclaimCommand,
      .arity = -6,
      .flags = CMD_WRITE | CMD_FAST,
@@ -495,6 +522,7 @@ const struct commandSpec commandsStream[] = {
      .complexity = "O(n) in the number of entries listed",
      .since = "5.0.0",
      .group = "stream",
+     .history = HISTORY({"6.2.0", "`IDLE`, and ranges without their ends."}),
      .proc = xpendingCommand,
      .arity = -3,
      .flags = CMD_READONLY,
@@ -508,6 +536,7 @@ const struct commandSpec commandsStream[] = {
      .complexity = "O(n) in the number of entries answered",
      .since = "5.0.0",
      .group = "stream",
+     .history = HISTORY({"6.2.0", "Ranges without their ends."}),
      .proc = xrangeCommand,
      .arity = -4,
      .flags = CMD_READONLY,
@@ -517,7 +546,6 @@ const struct commandSpec commandsStream[] = {
      .args = xrangeArgs},
     {.name = "xread",
      .summary = "Entries after given IDs, of several streams; may wait.",
-     .complexity = "O(n) in the number of entries answered",
      .since = "5.0.0",
      .group = "stream",
      .proc = xreadCommand,
@@ -546,6 +574,7 @@ const struct commandSpec commandsStream[] = {
      .complexity = "O(n) in the number of entries answered",
      .since = "5.0.0",
      .group = "stream",
+     .history = HISTORY({"6.2.0", "Ranges without their ends."}),
      .proc = xrevrangeCommand,
      .arity = -4,
      .flags = CMD_READONLY,
@@ -558,6 +587,7 @@ const struct commandSpec commandsStream[] = {
      .complexity = "O(1)",
      .since = "5.0.0",
      .group = "stream",
+     .history = HISTORY({"7.0.0", "`ENTRIESADDED` and `MAXDELETEDID`."}),
      .proc = xsetidCommand,
      .arity = -3,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
@@ -570,6 +600,7 @@ const struct commandSpec commandsStream[] = {
      .complexity = "O(n) in the number of entries removed",
      .since = "5.0.0",
      .group = "stream",
+     .history = HISTORY({"6.2.0", "`MINID` and `LIMIT`."}),
      .proc = xtrimCommand,
      .arity = -4,
      .flags = CMD_WRITE,

@@ -103,6 +103,13 @@ static const struct keySpec delifeqKeys[] = {
     {.flags = KEY_RM | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(0, 1)},
 };
 
+static const struct keySpec getexKeys[] = {
+    {.notes = "Its expiry may change.",
+     .flags = KEY_RW | KEY_ACCESS | KEY_UPDATE,
+     KEYS_AT(1),
+     KEYS_RANGE(0, 1)},
+};
+
 static const struct keySpec lcsKeys[] = {
     {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(1, 1)},
 };
@@ -161,13 +168,20 @@ static const struct commandArg psetexArgs[] = {
 };
 
 static const struct keySpec setKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_VARIABLE_FLAGS, KEYS_AT(1), KEYS_RANGE(0, 1)},
+    {.notes = "Read, too, where GET is given.",
+     .flags = KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_VARIABLE_FLAGS,
+     KEYS_AT(1),
+     KEYS_RANGE(0, 1)},
 };
 
 static const struct commandArg setArgs_condition[] = {
     {.name = "nx", .type = ARG_PURE_TOKEN, .token = "NX", .since = "2.6.12"},
     {.name = "xx", .type = ARG_PURE_TOKEN, .token = "XX", .since = "2.6.12"},
-    {.name = "comparison-value", .type = ARG_STRING, .token = "IFEQ", .since = "8.1.0"},
+    {.name = "comparison-value",
+     .type = ARG_STRING,
+     .token = "IFEQ",
+     .since = "8.1.0",
+     .summary = "Only when this is the present value."},
     {0},
 };
 
@@ -259,7 +273,7 @@ const struct commandSpec commandsString[] = {
      .group = "string",
      .proc = delifeqCommand,
      .arity = 3,
-     .flags = CMD_WRITE,
+     .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_STRING,
      .key_specs = delifeqKeys,
      .key_spec_count = 1,
@@ -297,7 +311,7 @@ const struct commandSpec commandsString[] = {
      .arity = -2,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_STRING,
-     .key_specs = decrKeys,
+     .key_specs = getexKeys,
      .key_spec_count = 1,
      .args = getexArgs},
     {.name = "getrange",
@@ -317,9 +331,6 @@ const struct commandSpec commandsString[] = {
      .complexity = "O(1)",
      .since = "1.0.0",
      .group = "string",
-     .deprecated_since = "6.2.0",
-     .replaced_by = "`SET` with `GET`",
-     .doc_flags = CMD_DOC_DEPRECATED,
      .proc = getsetCommand,
      .arity = 3,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
@@ -431,9 +442,6 @@ const struct commandSpec commandsString[] = {
      .complexity = "O(1)",
      .since = "2.6.0",
      .group = "string",
-     .deprecated_since = "2.6.12",
-     .replaced_by = "`SET` with `PX`",
-     .doc_flags = CMD_DOC_DEPRECATED,
      .proc = psetexCommand,
      .arity = 4,
      .flags = CMD_WRITE | CMD_DENYOOM,
@@ -446,6 +454,9 @@ const struct commandSpec commandsString[] = {
      .complexity = "O(1)",
      .since = "1.0.0",
      .group = "string",
+     .history = HISTORY({"2.6.12", "`EX`, `PX`, `NX` and `XX`."}, {"6.0.0", "`KEEPTTL`."},
+                        {"6.2.0", "`GET`, `EXAT` and `PXAT`."}, {"7.0.0", "`NX` together with `GET`."},
+                        {"8.1.0", "`IFEQ`."}),
      .proc = setCommand,
      .arity = -3,
      .flags = CMD_WRITE | CMD_DENYOOM,
@@ -459,9 +470,6 @@ const struct commandSpec commandsString[] = {
      .complexity = "O(1)",
      .since = "2.0.0",
      .group = "string",
-     .deprecated_since = "2.6.12",
-     .replaced_by = "`SET` with `EX`",
-     .doc_flags = CMD_DOC_DEPRECATED,
      .proc = setexCommand,
      .arity = 4,
      .flags = CMD_WRITE | CMD_DENYOOM,
@@ -474,9 +482,6 @@ const struct commandSpec commandsString[] = {
      .complexity = "O(1)",
      .since = "1.0.0",
      .group = "string",
-     .deprecated_since = "2.6.12",
-     .replaced_by = "`SET` with `NX`",
-     .doc_flags = CMD_DOC_DEPRECATED,
      .proc = setnxCommand,
      .arity = 3,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
@@ -513,9 +518,6 @@ const struct commandSpec commandsString[] = {
      .complexity = "O(n) in the length of the part",
      .since = "1.0.0",
      .group = "string",
-     .deprecated_since = "2.0.0",
-     .replaced_by = "`GETRANGE`",
-     .doc_flags = CMD_DOC_DEPRECATED,
      .proc = substrCommand,
      .arity = 4,
      .flags = CMD_READONLY,

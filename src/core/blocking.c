@@ -212,15 +212,16 @@ uint64_t blockingAddTicks(struct client *c, uint64_t ticks) {
     return c->blocked->ticks += ticks;
 }
 
-/* Its reply is written: the command has come to its end, and counts as called. */
-static void endCommand(struct client *c) {
+/* Its reply is written: the command has come to its end, and counts as called, and as rejected when somebody
+ * else has put an end to it. */
+static void endCommand(struct client *c, bool rejected) {
     struct str *argv = c->argv;
     int argc = c->argc;
     struct serverCommand *cmd = c->cmd;
     c->argv = c->blocked->argv;
     c->argc = c->blocked->argc;
     c->cmd = c->blocked->cmd;
-    commandCountUnblocked(c, c->blocked->ticks);
+    commandCountUnblocked(c, c->blocked->ticks, rejected);
     c->argv = argv;
     c->argc = argc;
     c->cmd = cmd;
@@ -231,14 +232,14 @@ bool unblockWithTimeout(struct client *c) {
     if (!c->blocked) return false;
     c->flags &= ~(uint32_t)CLIENT_ERROR;
     c->blocked->on_timeout(c);
-    endCommand(c);
+    endCommand(c, false);
     return true;
 }
 
 bool unblockWithError(struct client *c) {
     if (!c->blocked) return false;
     replyError(c, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
-    endCommand(c);
+    endCommand(c, true);
     return true;
 }
 

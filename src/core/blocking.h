@@ -18,6 +18,7 @@ bool argTimeout(struct client *c, struct str arg, bool milliseconds, int64_t *de
 
 /* on_timeout replies (NULL: replyNullArray). wake_on_delete also wakes it when a key is deleted or changes
  * type (XREADGROUP). c must not be CLIENT_DENY_BLOCKING. */
+/* count 0: it waits for its deadline, or for whoever ends the wait with unblockWithTimeout. */
 void blockForKeys(struct client *c, const struct str *keys, int count, int type, int64_t deadline_ms,
                   void (*on_timeout)(struct client *c), bool wake_on_delete);
 void unblockClient(struct client *c,

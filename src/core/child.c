@@ -25,6 +25,7 @@
 #include "core/cpulist.h"
 #include "core/cron.h"
 #include "core/db.h"
+#include "core/debug.h"
 #include "core/info.h"
 #include "core/latency.h"
 #include "core/latency.h"
@@ -225,14 +226,19 @@ static void reap(void) {
     }
 }
 
-void childKill(void) {
+void childWait(void) {
     if (child.kind == CHILD_NONE) return;
     int status = 1 << 8;
-    kill(child.pid, SIGUSR1);
-    kill(child.pid, SIGCONT); /* it may have been stopped */
     while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
     }
     finish(status);
+}
+
+void childKill(void) {
+    if (child.kind == CHILD_NONE) return;
+    kill(child.pid, SIGUSR1);
+    kill(child.pid, SIGCONT); /* it may have been stopped */
+    childWait();
 }
 
 static uint64_t countKeys(void) {
@@ -285,6 +291,7 @@ bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv
     child.keys_total = countKeys();
     child.last = (struct report){0};
     hashtableSetResizePolicy(HASHTABLE_RESIZE_AVOID);
+    if (debug_switches.pause_after_fork) raise(SIGSTOP);
     return true;
 }
 

@@ -26,6 +26,7 @@ bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv
 enum childKind childRunning(void);
 pid_t childPid(void); /* -1: none */
 void childKill(void); /* and waits for it; done is called, with the signal */
+void childWait(void); /* for its end, while nothing else goes on; done is called */
 /* In the child: keys handled so far; sent along now and then. Costs a look at the clock. */
 void childProgress(uint64_t keys);
 bool childIs(void); /* are we one? */

@@ -12,6 +12,7 @@
 #include "core/cron.h"
 #include "core/db.h"
 #include "core/info.h"
+#include "core/modules.h"
 #include "core/monitor.h"
 #include "core/multi.h"
 #include "core/pubsub.h"
@@ -34,10 +35,11 @@ void clientIdCommand(struct client *c) {
 }
 
 /* Names stand in CLIENT LIST, between blanks. */
-static bool checkName(struct client *c, struct str name, const char *what) {
+static bool checkName(struct client *c, struct str name, struct str what) {
     for (size_t i = 0; i < name.len; i++) {
         if (name.ptr[i] >= '!' && name.ptr[i] <= '~') continue;
-        replyErrorFmt(c, "ERR %s cannot contain spaces, newlines or special characters.", what);
+        replyErrorFmt(c, "ERR %.*s cannot contain spaces, newlines or special characters.", (int)what.len,
+                      what.ptr);
         return false;
     }
     return true;
@@ -48,7 +50,7 @@ void clientGetnameCommand(struct client *c) {
 }
 
 void clientSetnameCommand(struct client *c) {
-    if (!checkName(c, c->argv[2], "Client names")) return;
+    if (!checkName(c, c->argv[2], STR("Client names"))) return;
     clientSetName(c, c->argv[2]);
     replyOk(c);
 }
@@ -59,7 +61,7 @@ void clientSetinfoCommand(struct client *c) {
         replyQuoting(c, "Unrecognized option", c->argv[2]);
         return;
     }
-    if (!checkName(c, c->argv[3], is_name ? "lib-name" : "lib-ver")) return;
+    if (!checkName(c, c->argv[3], c->argv[2])) return;
     sds *field = is_name ? &c->lib_name : &c->lib_ver;
     sdsfree(*field);
     *field = c->argv[3].len ? sdsnewstr(c->argv[3]) : NULL;
@@ -106,11 +108,7 @@ void clientCapaCommand(struct client *c) {
 void clientUnblockCommand(struct client *c) {
     bool with_error = false;
     int64_t id;
-    if (c->argc > 4) {
-        replySubcommandError(c);
-        return;
-    }
-    if (c->argc == 4) {
+    if (c->argc == 4) { /* with more behind it the reason counts for nothing, as elsewhere */
         with_error = strIs(c->argv[3], "error");
         if (!with_error && !strIs(c->argv[3], "timeout")) {
             replyError(c, "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
@@ -196,7 +194,7 @@ static void replyHello(struct client *c) {
     replyBulkCstr(c, "role");
     replyBulkCstr(c, "master");
     replyBulkCstr(c, "modules");
-    replyArrayLen(c, 0);
+    moduleReplyList(c);
     if (!availability_zone) return;
     replyBulkCstr(c, "availability_zone");
     replyBulk(c, sdsview(availability_zone));
@@ -223,7 +221,7 @@ static bool parseHello(struct client *c, struct helloOptions *opt) {
             opt->password = &c->argv[++i];
         } else if (strIs(c->argv[i], "setname") && more) {
             opt->name = &c->argv[++i];
-            if (!checkName(c, *opt->name, "Client names")) return false;
+            if (!checkName(c, *opt->name, STR("Client names"))) return false;
         } else {
             replyQuoting(c, "Syntax error in HELLO option", c->argv[i]);
             return false;

@@ -46,6 +46,16 @@ static void takeOff(struct client *c) {
     c->weight = 0;
 }
 
+sds clientWeightsText(sds s) {
+    for (int i = 0; i < MAGNITUDES; i++) {
+        size_t bytes = 0, least = i ? (size_t)1 << (LEAST_BITS + i - 1) : 0;
+        listForEach(&weights[i], it) bytes += listEntry(it, struct client, weight_node)->weight;
+        s = sdscatprintf(s, "bucket %10zu - %10zu: tot-mem: %10zu, clients: %zu\n", least,
+                         ((size_t)1 << (LEAST_BITS + i)) - 1, bytes, weights[i].length);
+    }
+    return s;
+}
+
 static bool counts(const struct client *c) {
     if (!c->conn || c->flags & (CLIENT_NO_EVICT | CLIENT_CLOSE_ASAP)) return false;
     return clientClassOf(c) != CLIENT_CLASS_REPLICA;

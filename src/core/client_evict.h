@@ -14,4 +14,6 @@ void clientWeigh(struct client *c);
 /* Before a command of c runs: disconnects who must go. True: c is among them. */
 bool clientEvict(const struct client *c);
 
+sds clientWeightsText(sds s); /* a line for each magnitude: how many clients, and their bytes */
+
 void clientEvictInit(void); /* directive, CLIENT NO-EVICT, INFO fields */

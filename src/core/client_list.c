@@ -74,7 +74,7 @@ static sds catIdentity(sds s, struct client *c) {
 
 /* The first block of output is what others call the reply buffer, the further ones their reply list. */
 static sds catBuffers(sds s, const struct client *c) {
-    size_t input = c->in ? c->in_len : c->querybuf ? sdslen(c->querybuf) : 0;
+    size_t input = !c->querybuf ? 0 : c->in ? c->in_len : sdslen(c->querybuf); /* not what all share */
     size_t arguments = 0, blocks = 0;
     for (int i = 0; i < c->argc; i++) arguments += c->argv[i].len;
     const struct replyBlock *first = c->out_head;
@@ -158,36 +158,49 @@ static bool sdsIs(const sds s, struct str want) {
 }
 
 /* Values: true when they can be; else an error has been replied. *number is what they stand for. */
-static bool typeValue(struct client *c, struct str v, int64_t *number) {
+static bool typeValue(struct client *c, struct str v, bool negated, int64_t *number) {
+    (void)negated;
     *number = typeByName(v);
     return *number != TYPE_ANY || refuseQuoting(c, "Unknown client type '", v, "'");
 }
-static bool userValue(struct client *c, struct str v, int64_t *number) {
+static bool userValue(struct client *c, struct str v, bool negated, int64_t *number) {
+    (void)negated;
     (void)number;
     return aclFindUser(v) || refuseQuoting(c, "No such user '", v, "'");
 }
-static bool flagsValue(struct client *c, struct str v, int64_t *number) {
+static bool flagsValue(struct client *c, struct str v, bool negated, int64_t *number) {
     (void)number;
     return lettersAmong(v, FLAG_LETTERS) ||
-           refuseQuoting(c, "Unknown flags found in the provided filter: ", v, "");
+           refuseQuoting(c,
+                         negated ? "Unknown flags found in the NOT-FLAGS filter: "
+                                 : "Unknown flags found in the provided filter: ",
+                         v, "");
 }
-static bool capaValue(struct client *c, struct str v, int64_t *number) {
+static bool capaValue(struct client *c, struct str v, bool negated, int64_t *number) {
     (void)number;
     return lettersAmong(v, CAPA_LETTERS) ||
-           refuseQuoting(c, "Unknown capa found in the provided filter: ", v, "");
+           refuseQuoting(c,
+                         negated ? "Unknown capa found in the NOT-CAPA filter: "
+                                 : "Unknown capa found in the provided filter: ",
+                         v, "");
 }
-static bool dbValue(struct client *c, struct str v, int64_t *number) {
-    if (!argLongLong(c, v, number, "ERR DB is not an integer or out of range")) return false;
+static bool dbValue(struct client *c, struct str v, bool negated, int64_t *number) {
+    if (!argLongLong(c, v, number,
+                     negated ? "ERR NOT-DB is not an integer or out of range"
+                             : "ERR DB is not an integer or out of range"))
+        return false;
     if (dbGet(*number)) return true;
-    replyErrorFmt(c, "ERR DB number should be between 0 and %d", dbCount() - 1);
+    replyErrorFmt(c, "ERR %s number should be between 0 and %d", negated ? "NOT-DB" : "DB", dbCount() - 1);
     return false;
 }
-static bool ageValue(struct client *c, struct str v, int64_t *number) {
+static bool ageValue(struct client *c, struct str v, bool negated, int64_t *number) {
+    (void)negated;
     if (!argLongLong(c, v, number, "ERR maxage is not an integer or out of range")) return false;
     if (*number <= 0) replyError(c, "ERR maxage should be greater than 0");
     return *number > 0;
 }
-static bool idleValue(struct client *c, struct str v, int64_t *number) {
+static bool idleValue(struct client *c, struct str v, bool negated, int64_t *number) {
+    (void)negated;
     if (!argLongLong(c, v, number, "ERR idle is not an integer or out of range")) return false;
     if (*number <= 0) replyError(c, "ERR idle should be greater than 0");
     return *number > 0;
@@ -253,7 +266,7 @@ static bool idleMatches(struct client *c, struct str v, int64_t number) {
 
 static const struct filterKind {
     const char *name;
-    bool (*value)(struct client *c, struct str v, int64_t *number); /* NULL: any will do */
+    bool (*value)(struct client *c, struct str v, bool negated, int64_t *number); /* NULL: any will do */
     bool (*matches)(struct client *c, struct str v, int64_t number);
     bool no_not;
 } filter_kinds[] = {
@@ -287,16 +300,15 @@ struct clientFilter {
 
 /* The ids from argument i on; returns the argument behind them, 0 after an error. */
 static int parseIds(struct client *c, int i, struct idRange *ids) {
-    static const char bad_id[] = "ERR client-id should be greater than 0";
     int64_t id;
     ids->from = i;
     for (; i < c->argc && string2ll(c->argv[i], &id); i++) {
         if (id >= 1) continue;
-        replyError(c, bad_id);
+        replyError(c, "ERR client-id should be greater than 0");
         return 0;
     }
     ids->count = i - ids->from;
-    if (!ids->count) replyError(c, bad_id);
+    if (!ids->count) replySyntaxError(c);
     return ids->count ? i : 0;
 }
 
@@ -318,7 +330,7 @@ static bool parseFilter(struct client *c, struct str name, const struct str *val
         if (!strIs(name, kind->name) || (negated && kind->no_not)) continue;
         struct oneFilter *one = negated ? &f->is_not[k] : &f->is[k];
         one->value = value;
-        return !kind->value || kind->value(c, *value, &one->number);
+        return !kind->value || kind->value(c, *value, negated, &one->number);
     }
     replySyntaxError(c);
     return false;

@@ -327,8 +327,11 @@ static void countBlocked(struct client *c, uint64_t ticks, int64_t reply_bytes) 
     noteUnusual(c, ticks, reply_bytes);
 }
 
-void commandCountUnblocked(struct client *c, uint64_t ticks) {
-    if (c->flags & CLIENT_ERROR) c->cmd->failed++;
+void commandCountUnblocked(struct client *c, uint64_t ticks, bool rejected) {
+    if (rejected)
+        c->cmd->rejected++;
+    else if (c->flags & CLIENT_ERROR)
+        c->cmd->failed++;
     countCall(c, c->cmd, ticks);
     noteUnusual(c, ticks, 0);
 }
@@ -373,7 +376,7 @@ static bool refused(struct client *c, struct serverCommand *cmd) {
         return true;
     }
     if (c->flags & CLIENT_MULTI && cmd->flags & CMD_NO_MULTI) {
-        replyError(c, "ERR Command not allowed inside a transaction");
+        replyErrorFmt(c, "ERR Command '%s' not allowed inside a transaction", cmd->fullname);
         return true;
     }
     for (commandFilter **filter = filters; *filter; filter++) {

@@ -105,7 +105,8 @@ struct commandArg { /* arrays end with name NULL */
     const char *name;
     enum commandArgType type;
     int key_spec; /* index + 1 of the key spec for ARG_KEY; 0: none */
-    const char *token, *since, *deprecated_since, *summary, *display;
+    const char *token, *since, *deprecated_since, *summary;
+    const char *display; /* how it is shown; NULL: by its name */
     unsigned flags;
     const struct commandArg *args;
 };
@@ -116,6 +117,10 @@ struct flagName {
     const char *name;
 };
 extern const struct flagName acl_categories[]; /* "@read" ... */
+
+struct commandChange { /* what is new in a command since a version */
+    const char *since, *what;
+};
 
 typedef void commandProc(struct client *c);
 struct keyRef { /* one key of a command */
@@ -136,6 +141,7 @@ struct commandSpec {     /* arrays end with name NULL */
     const char *name;    /* lower case; of a subcommand without its container */
     const char *summary; /* our words */
     const char *complexity, *since, *group;
+    const struct commandChange *history; /* ends with since NULL */
     const char *deprecated_since, *replaced_by;
     unsigned doc_flags; /* CMD_DOC_* */
     commandProc *proc;
@@ -206,8 +212,9 @@ void commandProcess(struct client *c);
 void commandReplyUnknown(struct client *c);
 enum { CALL_STATS = 1, CALL_PROPAGATE = 2, CALL_FULL = 3 };
 void commandCall(struct client *c, int flags);
-/* A blocked command (c->cmd, c->argv) ends without being run again, after `ticks` of work: it counts now. */
-void commandCountUnblocked(struct client *c, uint64_t ticks);
+/* A blocked command (c->cmd, c->argv) ends without being run again, after `ticks` of work: it counts now. An
+ * error of its own is a failure; rejected: it was given another's. */
+void commandCountUnblocked(struct client *c, uint64_t ticks, bool rejected);
 
 /* Checks that other rooms add to commandProcess, run in order of registration. False: refused, an error has
  * been replied. */

@@ -185,11 +185,8 @@ static void replyCommandRow(struct client *c, const struct serverCommand *cmd) {
     replySetLen(c, cmd->spec->key_spec_count);
     for (int i = 0; i < cmd->spec->key_spec_count; i++) replyKeySpec(c, &cmd->spec->key_specs[i]);
 
-    if (!cmd->subcommands) {
-        replySetLen(c, 0);
-        return;
-    }
-    replyArrayLen(c, (int64_t)hashtableSize(cmd->subcommands));
+    replyArrayLen(c, cmd->subcommands ? (int64_t)hashtableSize(cmd->subcommands) : 0);
+    if (!cmd->subcommands) return;
     struct hashtableIterator it;
     hashtableInitIterator(&it, cmd->subcommands, false);
     void *sub;
@@ -216,7 +213,8 @@ static void replyArgDocs(struct client *c, const struct commandArg *args) {
         struct replyMark mark = replyDeferLen(c);
         int64_t fields = replyField(c, "name", arg->name);
         fields += replyField(c, "type", arg_types[arg->type]);
-        fields += replyField(c, "display_text", arg->display);
+        if (arg->type != ARG_ONEOF && arg->type != ARG_BLOCK)
+            fields += replyField(c, "display_text", arg->display ? arg->display : arg->name);
         if (arg->key_spec) {
             replyIntField(c, "key_spec_index", arg->key_spec - 1);
             fields++;
@@ -239,6 +237,20 @@ static void replyArgDocs(struct client *c, const struct commandArg *args) {
     }
 }
 
+static int replyHistory(struct client *c, const struct commandChange *history) {
+    if (!history) return 0;
+    int n = 0;
+    while (history[n].since) n++;
+    replyBulkCstr(c, "history");
+    replySetLen(c, n);
+    for (int i = 0; i < n; i++) {
+        replyArrayLen(c, 2);
+        replyBulkCstr(c, history[i].since);
+        replyBulkCstr(c, history[i].what);
+    }
+    return 1;
+}
+
 static void replyCommandDocs(struct client *c, const struct serverCommand *cmd) {
     const struct commandSpec *spec = cmd->spec;
     replyBulk(c, sdsview(cmd->fullname));
@@ -254,6 +266,7 @@ static void replyCommandDocs(struct client *c, const struct serverCommand *cmd) 
     }
     fields += replyField(c, "deprecated_since", spec->deprecated_since);
     fields += replyField(c, "replaced_by", spec->replaced_by);
+    fields += replyHistory(c, spec->history);
     if (spec->args) {
         replyBulkCstr(c, "arguments");
         replyArgDocs(c, spec->args);

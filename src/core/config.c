@@ -683,6 +683,12 @@ void configRewriteCommand(struct client *c) {
     replyErrorFmt(c, "ERR Rewriting config file: %s", strerror(reason));
 }
 
+bool configRewriteEverything(void) {
+    if (config_path) return configRewriteFileFully(config_path);
+    errno = EFAULT; /* there is none */
+    return false;
+}
+
 void configHelpCommand(struct client *c) {
     static const char *lines[] = {
         "GET <pattern> [<pattern> ...]",

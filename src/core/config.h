@@ -111,6 +111,8 @@ bool configIsDefault(const struct configDirective *d);
 sds configRewriteText(sds old);
 /* CONFIG REWRITE on the file at `path`, all or nothing. False and errno. */
 bool configRewriteFile(const char *path);
+bool configRewriteFileFully(const char *path); /* with what is at its default as well */
+bool configRewriteEverything(void);            /* so, the file of the start; for DEBUG */
 
 void configInit(void); /* CONFIG GET|SET|RESETSTAT|REWRITE|HELP */
 /* CONFIG RESETSTAT calls these. */

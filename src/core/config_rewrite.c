@@ -105,9 +105,11 @@ static void writeLine(struct rewrite *rw, const char *line) {
     rw->text = sdscat(sdscat(rw->text, line), "\n");
 }
 
+static bool with_defaults; /* all of them, for DEBUG */
+
 static void writeMissing(void *priv, struct configDirective *d) {
     struct rewrite *rw = priv;
-    if (isWritten(rw, d) || configIsDefault(d)) return;
+    if (isWritten(rw, d) || (configIsDefault(d) && !with_defaults)) return;
     if (!rw->has_marker) rw->text = sdscat(rw->text, "\n" REWRITE_MARKER "\n");
     rw->has_marker = true;
     writeDirective(rw, d);
@@ -141,5 +143,12 @@ bool configRewriteFile(const char *path) {
     int reason = errno;
     sdsfree(text);
     errno = reason;
+    return ok;
+}
+
+bool configRewriteFileFully(const char *path) {
+    with_defaults = true;
+    bool ok = configRewriteFile(path);
+    with_defaults = false;
     return ok;
 }

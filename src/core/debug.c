@@ -26,7 +26,7 @@
 
 #define DIGEST_SIZE      20
 #define POPULATE_MAX_LEN (512ll * 1024 * 1024)
-#define REGISTERED_MAX   32
+#define REGISTERED_MAX   64
 #define HELP_LINES_MAX   8 /* of one of those */
 #define LOOK_ONLY        (LOOKUP_NOTOUCH | LOOKUP_NOSTATS | LOOKUP_NOEXPIRE)
 
@@ -402,4 +402,5 @@ void debugInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     commandAddProtectedFilter(debugFilter);
     debugValuesInit();
+    debugSwitchesInit();
 }

@@ -12,5 +12,14 @@ struct debugSubcommand {
 };
 void debugRegister(const struct debugSubcommand *sub); /* which must stay */
 
-void debugValuesInit(void); /* by debugInit; debug_values.c */
-void debugInit(void);       /* directive enable-debug-command */
+/* What DEBUG has switched on for tests (debug_switches.c). */
+extern struct debugSwitches {
+    bool skip_checksum;         /* of payloads and RDB files */
+    bool pause_after_fork;      /* SIGSTOP to ourselves */
+    bool scripts_run_all;       /* even commands that are not for scripts */
+    int64_t aof_flush_sleep_us; /* before each write */
+} debug_switches;
+
+void debugSwitchesInit(void); /* by debugInit; debug_switches.c */
+void debugValuesInit(void);   /* by debugInit; debug_values.c */
+void debugInit(void);         /* directive enable-debug-command */

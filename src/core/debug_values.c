@@ -32,15 +32,15 @@ static uint64_t serializedLength(const struct object *o) {
     return n;
 }
 
-/* The fields that clients parse. Values are not shared. */
+/* The fields that clients parse. Values are not shared. FAST leaves out what has to be worked out. */
 static void debugObject(struct client *c) {
     struct object *o = keyToInspect(c);
     if (!o) return;
     const struct objectType *type = objectTypeOf(o);
-    sds s = sdscatprintf(
-        sdsempty(), "Value at:%p refcount:1 encoding:%s serializedlength:%llu lru:%u lru_seconds_idle:%u",
-        (void *)o, type->encodingName(o), (unsigned long long)serializedLength(o), (unsigned)o->lru,
-        (lruClock() - o->lru) & 0xffffff);
+    sds s = sdscatprintf(sdsempty(), "Value at:%p refcount:1 encoding:%s", (void *)o, type->encodingName(o));
+    if (c->argc == 3 || !strIs(c->argv[3], "fast"))
+        s = sdscatprintf(s, " serializedlength:%llu", (unsigned long long)serializedLength(o));
+    s = sdscatprintf(s, " lru:%u lru_seconds_idle:%u", (unsigned)o->lru, (lruClock() - o->lru) & 0xffffff);
     if (type->debugInfo) {
         s = type->debugInfo(o, sdscat(s, " "));
         s = sdstrim(s, " ");
@@ -118,7 +118,8 @@ static void debugQuicklist(struct client *c) {
 /* ---- The table ---- */
 
 void debugValuesInit(void) {
-    static const char *const object_help[] = {"OBJECT <key>", "    How the value of <key> is stored.", NULL};
+    static const char *const object_help[] = {"OBJECT <key> [FAST]", "    How the value of <key> is stored.",
+                                              NULL};
     static const char *const zset_help[] = {"ZSET <key>", "    Encoding, shape and size of a sorted set.",
                                             NULL};
     static const char *const htstats_help[] = {"HTSTATS-KEY <key>",
@@ -128,7 +129,7 @@ void debugValuesInit(void) {
     static const char *const quicklist_help[] = {
         "QUICKLIST <key>", "    Print the elements of a long list on the server's standard output.", NULL};
     static const struct debugSubcommand subcommands[] = {
-        {"object", 1, 1, debugObject, object_help},
+        {"object", 1, 2, debugObject, object_help},
         {"zset", 1, 1, debugZset, zset_help},
         {"htstats-key", 1, 2, debugHtstatsKey, htstats_help},
         {"listpack", 1, 1, debugListpack, listpack_help},

@@ -12,10 +12,11 @@ bool import_mode;
 
 void clientImportSourceCommand(struct client *c) {
     bool on = strIs(c->argv[2], "on");
-    if (!on && !strIs(c->argv[2], "off")) {
-        replySyntaxError(c);
-    } else if (on && !import_mode) {
+    bool off = strIs(c->argv[2], "off");
+    if (!off && !import_mode) {
         replyError(c, "ERR Server is not in import mode");
+    } else if (!on && !off) {
+        replySyntaxError(c);
     } else {
         c->flags = (c->flags & ~(uint32_t)CLIENT_IMPORT_SOURCE) | (on ? CLIENT_IMPORT_SOURCE : 0);
         replyOk(c);

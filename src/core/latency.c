@@ -50,6 +50,8 @@ void latencyAddSample(const char *name, int64_t ms) {
     uint32_t value = ms > UINT32_MAX ? UINT32_MAX : (uint32_t)ms;
     int64_t now_s = ustime() / 1000000;
     if (value > e->worst_ms) e->worst_ms = value;
+    e->sum_ms += value;
+    e->count++;
     struct latencySample *last = lastSample(e);
     if (last->time_s == now_s) {
         if (value > last->ms) last->ms = value;
@@ -75,11 +77,13 @@ static void dropEvent(size_t i) {
 static void replyLatest(void *priv, struct latencyEvent *e) {
     struct client *c = priv;
     const struct latencySample *last = lastSample(e);
-    replyArrayLen(c, 4);
+    replyArrayLen(c, 6);
     replyBulkCstr(c, e->name);
     replyLongLong(c, last->time_s);
     replyLongLong(c, last->ms);
     replyLongLong(c, e->worst_ms);
+    replyLongLong(c, (int64_t)e->sum_ms);
+    replyLongLong(c, (int64_t)e->count);
 }
 
 void latencyLatestCommand(struct client *c) {
@@ -131,7 +135,7 @@ void latencyHelpCommand(struct client *c) {
                      "HISTORY <event>",
                      "    Time and milliseconds of an event's spikes.",
                      "LATEST",
-                     "    The last and the worst spike of every event.",
+                     "    The last and the worst spike of every event, the sum and the number of all.",
                      "RESET [<event> ...]",
                      "    Forget the spikes of these events, or of all; answers how many were known.",
                      NULL,

@@ -44,7 +44,8 @@ struct latencySample {
 struct latencyEvent {
     char *name;
     int next;
-    uint32_t worst_ms; /* of all times */
+    uint32_t worst_ms;      /* of all times, */
+    uint64_t sum_ms, count; /* as these, of every spike */
     struct latencySample samples[LATENCY_SAMPLES];
 };
 struct latencyEvent *latencyFind(struct str name); /* NULL: no spike so far */

@@ -366,7 +366,7 @@ void execCommand(struct client *c) {
 /* ---- About clients ---- */
 
 bool multiNeedsMemory(const struct client *c) {
-    return isExec(c) ? c->multi->command_flags & CMD_DENYOOM : !runsAtOnce(c);
+    return isExec(c) && c->multi->command_flags & CMD_DENYOOM;
 }
 
 uint64_t multiExecFlags(const struct client *c) {
@@ -374,7 +374,7 @@ uint64_t multiExecFlags(const struct client *c) {
 }
 
 int multiCount(const struct client *c) {
-    return c->flags & CLIENT_MULTI ? c->multi->count : -1;
+    return c->flags & CLIENT_MULTI ? c->multi->count : 0;
 }
 
 int multiDb(const struct client *c) {

@@ -26,11 +26,11 @@ extern const char err_exec_refused[];
 void multiReset(struct client *c);
 
 /* ---- About a client ---- */
-/* c is in MULTI: does its command ask for memory? To be queued does, and EXEC when a queued command does. */
+/* c is in MULTI: is its command EXEC, and does a queued command ask for memory? */
 bool multiNeedsMemory(const struct client *c);
 /* EXEC is about to run: the flags of all queued commands together. 0: it is another command. */
 uint64_t multiExecFlags(const struct client *c);
-int multiCount(const struct client *c);          /* queued commands, -1 without MULTI */
+int multiCount(const struct client *c);          /* queued commands */
 int multiDb(const struct client *c);             /* in MULTI: the database behind what is queued */
 size_t multiWatchCount(const struct client *c);  /* watched keys */
 size_t multiQueuedBytes(const struct client *c); /* of the queued commands */

@@ -109,10 +109,7 @@ size_t pausedClients(void) {
 void clientPauseCommand(struct client *c) {
     enum pauseLevel level = PAUSE_ALL;
     int64_t timeout_ms;
-    if (c->argc > 4) {
-        replySubcommandError(c);
-        return;
-    }
+    /* With more behind the mode, it counts for nothing, as elsewhere. */
     if (c->argc == 4 && strIs(c->argv[3], "write")) {
         level = PAUSE_WRITES;
     } else if (c->argc == 4 && !strIs(c->argv[3], "all")) {

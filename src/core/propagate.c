@@ -16,6 +16,7 @@
 
 static propagateSink *sinks[SINKS_MAX];
 int propagate_sinks;
+uint64_t propagate_commands;
 
 struct rewrite {
     struct rewrite *next;
@@ -69,6 +70,7 @@ static void releaseHeld(void) {
 
 /* last: nothing more will come in this unit. */
 static void emit(int dbid, int argc, const struct str *argv, bool last) {
+    propagate_commands++;
     if (!propagate_open && !last) {
         held = copyCommand(dbid, argc, argv);
         propagate_open = true;
@@ -116,4 +118,5 @@ void propagateWhatRan(struct client *c, bool dirty) {
     }
     rewrites_tail = &rewrites;
     suppressed = false;
+    if (dirty) c->wrote_at = propagate_commands;
 }

@@ -15,6 +15,7 @@ void propagateSuppress(struct client *c); /* propagate nothing for the running c
 /* Outside of a command: expiry, eviction. */
 void propagateNow(int dbid, int argc, const struct str *argv);
 extern int propagate_sinks;
+extern uint64_t propagate_commands;        /* how many have come through the door */
 static inline bool propagateWanted(void) { /* is there any sink? */
     return propagate_sinks > 0;
 }

@@ -73,7 +73,7 @@ static void send(struct client *c, struct replyShared *s, bool later) {
 void pushSend(struct client *c, struct pushMessage *m) {
     struct replyShared **form = &m->forms[c->resp >= 3];
     if (!*form) *form = compose(m, c->resp);
-    pushShared(c, *form);
+    pushSharedBehind(c, *form);
 }
 
 void pushShared(struct client *c, struct replyShared *s) {

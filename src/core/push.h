@@ -3,9 +3,9 @@
  * A message is composed once per protocol and then sent to any number of clients (see replyShared in
  * reply.h).
  *
- * A message may stand before a reply or behind it, never within one. So what is for the client whose own
- * command runs goes out at once while that command has replied nothing, and otherwise waits until its reply
- * is whole. Whoever runs a client's command brackets it with pushBeginCommand and pushEndCommand. */
+ * A message may stand before a reply or behind it, never within one. What is for the client whose own command
+ * runs waits until that command's reply is whole; what MONITOR shows goes out at once while the command has
+ * replied nothing. Whoever runs a client's command brackets it with pushBeginCommand and pushEndCommand. */
 #pragma once
 
 #include "base/str.h"
@@ -19,9 +19,9 @@ struct pushMessage {
     struct replyShared *forms[2]; /* for RESP2 and RESP3; made when first needed */
 };
 
-/* Also to a client that muted its replies. Nothing for one that is on its way out. */
+/* As pushSharedBehind. Also to a client that muted its replies. Nothing for one that is on its way out. */
 void pushSend(struct client *c, struct pushMessage *m);
-/* A composed message of any form, by the same rules. */
+/* A composed message of any form, as early as may be. */
 void pushShared(struct client *c, struct replyShared *s);
 /* One that the running command has caused: it stands behind the reply, even if that has not begun yet. */
 void pushSharedBehind(struct client *c, struct replyShared *s);

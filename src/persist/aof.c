@@ -43,6 +43,7 @@
 #include "core/propagate.h"
 #include "core/rdb.h"
 #include "core/reply.h"
+#include "net/ae.h"
 
 #define POSTPONE_MS      2000
 #define SYNC_PERIOD_MS   1000
@@ -68,6 +69,9 @@ static int64_t write_failed_ms, error_logged_ms;
 /* From the thread. */
 static atomic_int sync_errno;
 static atomic_uint syncs_pending;
+/* In propagate_commands: what the file has, and what the disk has of it. */
+static uint64_t written_commands;
+static atomic_ullong synced_commands;
 
 bool aofEnabled(void) {
     return enabled;
@@ -119,23 +123,24 @@ int aofOpenIncrement(struct aofManifest *m) {
 
 struct syncJob {
     int fd;
-    bool close; /* afterwards: the last job of this file */
+    bool close;        /* afterwards: the last job of this file */
+    uint64_t commands; /* on the disk, then */
 };
 
 static void syncJob(void *arg) {
     struct syncJob *job = arg;
-    if (fdatasync(job->fd) != 0 && errno != EBADF && errno != EINVAL)
-        atomic_store(&sync_errno, errno);
-    else
-        atomic_store(&sync_errno, 0);
+    int code = fdatasync(job->fd) != 0 && errno != EBADF && errno != EINVAL ? errno : 0;
+    atomic_store(&sync_errno, code);
+    if (!code) atomic_store(&synced_commands, job->commands);
     if (job->close) close(job->fd);
     zfree(job);
     atomic_fetch_sub(&syncs_pending, 1);
+    aeWakeup(server_el); /* somebody may wait for it (aof_wait.c) */
 }
 
 static void syncOnThread(int fd, bool close) {
     struct syncJob *job = zmalloc(sizeof *job);
-    *job = (struct syncJob){.fd = fd, .close = close};
+    *job = (struct syncJob){.fd = fd, .close = close, .commands = written_commands};
     atomic_fetch_add(&syncs_pending, 1);
     bioSubmit(BIO_FSYNC, syncJob, job);
 }
@@ -151,6 +156,11 @@ static void syncNow(void) {
     latencyTimerEnd("aof-fsync-always", started_us);
     asked_size = aof.incr_size;
     synced_ms = mstime();
+    atomic_store(&synced_commands, written_commands);
+}
+
+bool aofHasSynced(uint64_t commands) {
+    return aof.state == AOF_ON && atomic_load(&synced_commands) >= commands;
 }
 
 /* ---- Writing ---- */
@@ -185,7 +195,12 @@ static void watchWrites(void) {
 static void syncIfDue(void) {
     bool failed = atomic_load(&sync_errno);
     if (failed) watchWrites();
-    if (aof.fd < 0 || (asked_size == aof.incr_size && !failed) || aof_fsync == AOF_FSYNC_NO) return;
+    if (aof.fd < 0) return;
+    if (asked_size == aof.incr_size && !failed) {
+        if (!atomic_load(&syncs_pending)) atomic_store(&synced_commands, written_commands);
+        return;
+    }
+    if (aof_fsync == AOF_FSYNC_NO) return;
     if (no_fsync_on_rewrite && childRunning() != CHILD_NONE) return;
     if (aof_fsync == AOF_FSYNC_ALWAYS) {
         syncNow();
@@ -269,6 +284,7 @@ void aofFlush(bool force) {
     if (n && mayWrite(force)) {
         postponed_ms = 0;
         int64_t started_us = latencyTimerStart();
+        if (debug_switches.aof_flush_sleep_us > 0) usleep((useconds_t)debug_switches.aof_flush_sleep_us);
         ssize_t done = writeOnce(aof.buf, n);
         noteWriteTime(started_us);
         if (done != (ssize_t)n) {
@@ -283,6 +299,8 @@ void aofFlush(bool force) {
         aof.size += n;
         bufferEmptied();
     }
+    /* While a command runs, something of its unit may not have come here. */
+    if (!sdslen(aof.buf) && propagate_depth == 0) written_commands = propagate_commands;
     syncIfDue();
 }
 
@@ -375,6 +393,8 @@ static void switchOff(void) {
         aofListen(false);
         if (fdatasync(aof.fd) != 0) {
             serverLog(LL_WARNING, "Fail to fsync the AOF file: %s", strerror(errno));
+        } else {
+            atomic_store(&synced_commands, written_commands);
         }
         close(aof.fd);
     }
@@ -555,6 +575,8 @@ static bool plainName(const char *value, const char **err) {
 }
 
 static void debugLoadaof(struct client *c) {
+    /* Switched on a moment ago: there are no files that hold the data before the first rewrite is done. */
+    if (aof.state == AOF_WAITING && childRunning() == CHILD_AOF) childWait();
     if (aof.state != AOF_ON || loadingActive()) {
         replyError(c, "ERR The append-only file is not in use, or it is being loaded");
         return;
@@ -605,4 +627,5 @@ void aofInit(void) {
     beforeSleepRegister(flushBeforeSleep);
     cronRegister(flushBeforeSleep, 0); /* what an fsync or an error has held up */
     aofRewriteInit();
+    aofWaitInit();
 }

@@ -43,6 +43,8 @@ bool aofMakeDir(void);
 void aofFlush(bool force);
 /* Take this file, already open, as the increment; the one before is synced and closed on the thread. */
 void aofUseIncrement(int fd, uint64_t size);
+/* Would a loss of power leave the first `commands` that were propagated (propagate_commands)? */
+bool aofHasSynced(uint64_t commands);
 void aofListen(bool on);    /* is the sink there? */
 sds aofTempIncrement(void); /* path of the increment while AOF_WAITING */
 /* Adds an increment to m and opens it. -1: logged. */
@@ -51,6 +53,9 @@ int aofOpenIncrement(struct aofManifest *m);
 /* ---- aof_load.c ---- */
 enum aofLoaded { AOF_LOADED, AOF_EMPTY, AOF_FAILED };
 enum aofLoaded aofLoad(void); /* all files of the manifest; sets sizes; AOF_FAILED: logged */
+
+/* ---- aof_wait.c ---- */
+void aofWaitInit(void);
 
 /* ---- aof_rewrite.c ---- */
 bool aofRewriteStart(const char **err);

@@ -21,6 +21,7 @@
 #include "core/info.h"
 #include "core/lazyfree.h"
 #include "core/memory.h"
+#include "core/modules.h"
 #include "core/reply.h"
 #include "ds/hashtable.h"
 #include "script/functions.h"
@@ -383,6 +384,7 @@ void scriptInit(void) {
     functionsInit();
     scriptDebugInit();
     commandRegister(commandsScripting);
+    moduleRegister("lua", 1, "lua");
     infoRegister("memory", memoryInfo);
     memoryAddPart(MEMORY_LUA_CACHES, cacheMemory);
     infoRegister("stats", statsInfo);

@@ -15,6 +15,7 @@
 #include "base/zmalloc.h"
 #include "core/acl.h"
 #include "core/command.h"
+#include "core/debug.h"
 #include "core/evict.h"
 #include "core/propagate.h"
 #include "core/reply.h"
@@ -81,7 +82,8 @@ static const char *takeArguments(lua_State *L, int argc) {
 static const char *refusal(const struct serverCommand *cmd, int argc) {
     if (!cmd) return "ERR Unknown command called from script";
     if (!commandArityOk(cmd, argc)) return "ERR Wrong number of args calling command from script";
-    if (cmd->flags & CMD_NOSCRIPT) return "ERR This Valkey command is not allowed from script";
+    if (cmd->flags & CMD_NOSCRIPT && !debug_switches.scripts_run_all)
+        return "ERR This Valkey command is not allowed from script";
     if (script_run.read_only && cmd->flags & CMD_WRITE) {
         return "ERR Write commands are not allowed from read-only scripts.";
     }

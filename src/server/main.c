@@ -13,6 +13,7 @@
 #include "base/ticks.h"
 #include "base/version.h"
 #include "base/zmalloc.h"
+#include "cluster/cluster.h"
 #include "commands/commands.h"
 #include "core/acl.h"
 #include "core/blocking.h"
@@ -49,6 +50,7 @@
 #include "persist/check.h"
 #include "persist/snapshot.h"
 #include "persist/aof.h"
+#include "repl/replication.h"
 #include "script/script.h"
 #include "server/crash.h"
 #include "server/listen.h"
@@ -205,10 +207,13 @@ static void registerRooms(void) {
     aofInit();
     shutdownRegister();
     shutdownOnExit(aofOnShutdown);
+    replicationInit();
+    clusterInit();
     commandRegister(commandsAcl);
     commandRegister(commandsConnection);
     commandRegister(commandsServer);
     commandRegister(commandsGeneric);
+    commandRegister(commandsModule);
     commandRegister(commandsPubsub);
     commandRegister(commandsTransactions);
 }

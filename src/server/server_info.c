@@ -19,6 +19,7 @@
 #include "core/client.h"
 #include "core/config.h"
 #include "core/cron.h"
+#include "core/debug.h"
 #include "core/info.h"
 #include "core/reply.h"
 #include "server/listen.h"
@@ -214,7 +215,15 @@ void roleCommand(struct client *c) {
     replyArrayLen(c, 0); /* the replicas */
 }
 
+static void changeReplicationId(struct client *c) {
+    randomHexChars(replication_id, RUN_ID_LEN);
+    replyOk(c);
+}
+
 void serverInfoRegister(void) {
+    static const char *const change_help[] = {"CHANGE-REPL-ID", "    Take another replication ID.", NULL};
+    static const struct debugSubcommand change = {"change-repl-id", 0, 0, changeReplicationId, change_help};
+    debugRegister(&change);
     static struct configDirective directives[] = {
         CONFIG_INT("hz", NULL, CONFIG_MODIFIABLE, &server_hz, 10, 1, 500, NULL),
     };

@@ -161,6 +161,12 @@ void shutdownCommand(struct client *c) {
         return;
     }
     if (loadingActive()) flags = (flags & ~SHUTDOWN_SAVE) | SHUTDOWN_NOSAVE;
+    if (abort && signal_received) { /* one that had to wait, for a script that goes on and on */
+        signal_received = 0;
+        serverLog(LL_NOTICE, "Shutdown manually aborted.");
+        replyOk(c);
+        return;
+    }
     if (abort) {
         replyError(c, "ERR No shutdown in progress.");
         return;

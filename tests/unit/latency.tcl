@@ -7,8 +7,10 @@ start_server {tags {latency needs:debug} overrides {latency-monitor-threshold 20
         assert_equal {} [r latency latest]
         set before [clock seconds]
         r debug sleep 0.03
-        lassign [lindex [r latency latest] 0] event time last worst
+        assert_equal 6 [llength [lindex [r latency latest] 0]]
+        lassign [lindex [r latency latest] 0] event time last worst sum count
         assert_equal command $event
+        assert_equal [list $last 1] [list $sum $count]
         assert_range $time $before [expr {[clock seconds] + 1}]
         assert_morethan_equal $last 30
         assert_equal $last $worst
@@ -29,9 +31,11 @@ start_server {tags {latency needs:debug} overrides {latency-monitor-threshold 20
         set times [lmap sample [r latency history command] { lindex $sample 0 }]
         assert_equal [lsort -integer -unique $times] $times
         assert_morethan_equal [llength $times] 2
-        lassign [lindex [r latency latest] 0] event time last worst
+        lassign [lindex [r latency latest] 0] event time last worst sum count
         assert_equal $time [lindex $times end]
         assert_morethan_equal $worst 50
+        assert_equal 3 $count "every spike counts, two of one second as well"
+        assert_morethan_equal $sum 110
     }
 
     test {LATENCY: events that never were, and names as they are} {
@@ -211,7 +215,7 @@ start_server {tags {latency needs:debug}} {
         wait_for_blocked 1
         r client unblock $id error
         assert_error UNBLOCKED* { $c read }
-        assert_match "*cmdstat_blpop:calls=3,*failed_calls=1*" [r info commandstats]
+        assert_match "*cmdstat_blpop:calls=3,*rejected_calls=1,failed_calls=0*" [r info commandstats]
         assert_equal 3 [dict get [histogram blpop] calls]
         $c close
     }

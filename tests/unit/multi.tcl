@@ -29,7 +29,6 @@ proc config_set_by_other {name value} {
     $other close
 }
 
-set not_allowed "ERR Command not allowed inside a transaction"
 set aborted "EXECABORT Transaction discarded because of previous errors."
 
 start_server {tags {multi}} {
@@ -127,9 +126,12 @@ start_server {tags {multi}} {
         {an unknown subcommand} {client nosuch} {ERR unknown subcommand 'nosuch'. Try CLIENT HELP.}
         {a wrong number of arguments} {set a} {ERR wrong number of arguments for 'set' command}
         {a wrong number of arguments of a subcommand} {client kill} {ERR wrong number of arguments for 'client|kill' command}
-        {nested MULTI} {multi} {ERR Command not allowed inside a transaction}
-        {WATCH} {watch k} {ERR Command not allowed inside a transaction}
-        {a command marked no_multi} {shutdown nosave} {ERR Command not allowed inside a transaction}
+        {nested MULTI} {multi} {ERR Command 'multi' not allowed inside a transaction}
+        {WATCH} {watch k} {ERR Command 'watch' not allowed inside a transaction}
+        {SHUTDOWN} {shutdown nosave} {ERR Command 'shutdown' not allowed inside a transaction}
+        {SAVE} {save} {ERR Command 'save' not allowed inside a transaction}
+        {CLIENT REPLY} {client reply off} {ERR Command 'client|reply' not allowed inside a transaction}
+        {SYNC} {sync} {ERR Command 'sync' not allowed inside a transaction}
         {MULTI with an argument} {multi x} {ERR wrong number of arguments for 'multi' command}
         {UNWATCH with an argument} {unwatch x} {ERR wrong number of arguments for 'unwatch' command}
         {RESET with an argument} {reset x} {ERR wrong number of arguments for 'reset' command}
@@ -222,13 +224,24 @@ start_server {tags {multi}} {
         assert_equal {OK QUEUED QUEUED {OK 1} OK QUEUED OK 1} [lmap i [lrepeat 8 x] { r read }]
     }
 
-    test {CLIENT REPLY OFF within a transaction} {
+    test {CLIENT REPLY OFF within a transaction does not silence the connection} {
         set d [valkey_deferring_client]
-        $d write "MULTI\r\nPING\r\nCLIENT REPLY OFF\r\nSET a off\r\nEXEC\r\nCLIENT REPLY ON\r\n"
-        assert_equal {OK QUEUED QUEUED QUEUED} [lmap i {1 2 3 4} { $d read }]
-        assert_equal {*3 +PONG +OK} [lmap i {1 2 3} { $d rawread }]
-        assert_equal off [r get a]
+        $d write "MULTI\r\nPING\r\nCLIENT REPLY OFF\r\nEXEC\r\nPING\r\n"
+        assert_equal {+OK +QUEUED} [lmap i {1 2} { $d rawread }]
+        assert_equal "-ERR Command 'client|reply' not allowed inside a transaction" [$d rawread]
+        assert_equal "-$aborted" [$d rawread]
+        assert_equal +PONG [$d rawread]
         $d close
+    }
+
+    test {nested MULTI: the transaction has failed, and is over after EXEC} {
+        r config resetstat
+        assert_equal OK [r multi]
+        assert_error "ERR Command 'multi' not allowed inside a transaction" {r multi}
+        assert_error $aborted {r exec}
+        assert_match "*cmdstat_multi:calls=1,*rejected_calls=1,failed_calls=0*" [r info commandstats]
+        assert_equal OK [r multi]
+        assert_equal {} [r exec]
     }
 
     test {scripts run in transactions, not the other way round} {
@@ -494,11 +507,11 @@ start_server {tags {multi}} {
         set d [valkey_client]
         set id [$d client id]
         proc looks {id} { return [lmap f {flags multi watch} { field $id $f }] }
-        assert_equal {N -1 0} [looks $id]
+        assert_equal {N 0 0} [looks $id]
         assert_equal 0 [field $id multi-mem]
         set idle [field $id tot-mem]
         $d watch a b k
-        assert_equal {N -1 3} [looks $id]
+        assert_equal {N 0 3} [looks $id]
         assert_morethan [field $id tot-mem] $idle
         $d multi
         assert_equal {x 0 3} [looks $id]
@@ -508,15 +521,15 @@ start_server {tags {multi}} {
         r set k 2
         assert_equal {xd 2 0} [looks $id]
         assert_equal {} [$d exec]
-        assert_equal {N -1 0} [looks $id]
+        assert_equal {N 0 0} [looks $id]
         assert_equal $idle [field $id tot-mem]
         $d watch k
         r set k 1
-        assert_equal {d -1 0} [looks $id]
+        assert_equal {d 0 0} [looks $id]
         $d watch another
-        assert_equal {d -1 0} [looks $id]
+        assert_equal {d 0 0} [looks $id]
         $d unwatch
-        assert_equal {N -1 0} [looks $id]
+        assert_equal {N 0 0} [looks $id]
 
         $d multi
         $d set k [string repeat x 1000]
@@ -642,7 +655,7 @@ start_server {overrides {client-query-buffer-limit 1mb} tags {multi external:ski
 }
 
 start_server {tags {multi external:skip}} {
-    test {out of memory: nothing is queued, and EXEC runs nothing that needs memory} {
+    test {out of memory: what needs none is queued, and EXEC runs nothing that needs memory} {
         set oom "OOM command not allowed when used memory > 'maxmemory'."
         r set k before
         set e [valkey_client]
@@ -652,14 +665,13 @@ start_server {tags {multi external:skip}} {
         config_set_by_other maxmemory 1
         assert_error "EXECABORT Transaction discarded because of: $oom" {r exec}
         assert_equal before [$e exec]
-        foreach command {{set k v} {get k} ping unwatch} {
-            assert_equal OK [r multi]
-            assert_error $oom {r {*}$command}
-            assert_error $aborted {r exec}
-        }
         r multi
-        assert_error $not_allowed {r shutdown nosave}
-        assert_equal OK [r discard]
+        foreach command {{get k} ping unwatch {del nosuch}} { assert_equal QUEUED [r {*}$command] }
+        assert_equal {before PONG OK 0} [r exec]
+        r multi
+        assert_equal QUEUED [r get k]
+        assert_error $oom {r set k v}
+        assert_error $aborted {r exec}
         r multi
         assert_equal RESET [r reset]
         config_set_by_other maxmemory 0

@@ -211,11 +211,11 @@ start_server {tags {pubsub}} {
         $c close
     }
 
-    test {a message to oneself goes before the reply} {
+    test {a message to oneself goes behind the reply} {
         set c [subscriber 3 subscribe me]
         answers $c 1 psubscribe m*
-        set expected ">3\r\n\$7\r\nmessage\r\n\$2\r\nme\r\n\$2\r\nhi\r\n"
-        append expected ">4\r\n\$8\r\npmessage\r\n\$2\r\nm*\r\n\$2\r\nme\r\n\$2\r\nhi\r\n:2\r\n"
+        set expected ":2\r\n>3\r\n\$7\r\nmessage\r\n\$2\r\nme\r\n\$2\r\nhi\r\n"
+        append expected ">4\r\n\$8\r\npmessage\r\n\$2\r\nm*\r\n\$2\r\nme\r\n\$2\r\nhi\r\n"
         assert_bytes $c $expected "PUBLISH me hi\r\n"
         $c close
     }
@@ -225,7 +225,7 @@ start_server {tags {pubsub}} {
         set c [subscriber 3 subscribe me]
         $c deferred 1
         $c eval {redis.call('publish', 'me', '1') return {redis.call('publish', 'me', '2'), redis.call('spublish', 'me', '3')}} 0
-        assert_equal {{message me 1} {message me 2} {2 0}} [messages $c 3]
+        assert_equal {{2 0} {message me 1} {message me 2}} [messages $c 3]
         assert_equal {{message me 1} {message me 2}} [messages $d 2]
         assert_error "ERR * not allowed from script*" { r eval {return redis.call('subscribe', 'a')} 0 }
         assert_error "ERR * not allowed from script*" { r eval {return redis.call('ssubscribe', 'a')} 0 }
@@ -242,8 +242,8 @@ start_server {tags {pubsub}} {
         assert_equal {{} {}} [$c read]
         assert_equal {pmessage __keyspace* __keyspace@0__:no1 keymiss} [$c read]
         assert_equal {pmessage __keyspace* __keyspace@0__:no2 keymiss} [$c read]
-        assert_equal {pmessage __keyspace* __keyspace@0__:no3 keymiss} [$c read]
         assert_equal {} [$c read]
+        assert_equal {pmessage __keyspace* __keyspace@0__:no3 keymiss} [$c read]
         # Held back when its client goes away.
         $c write "MGET no1 no2\r\nQUIT\r\n"
         $c close

@@ -156,6 +156,21 @@ start_server {tags {scripting} overrides {busy-reply-threshold 50}} {
 }
 
 start_server {tags {scripting} overrides {busy-reply-threshold 50}} {
+    test {SHUTDOWN ABORT takes back a SIGTERM that has to wait for a script} {
+        set c [start_script {while true do end} 0]
+        assert_error "ERR No shutdown in progress." {r shutdown abort}
+        exec kill -TERM [srv pid]
+        wait_for_log "Received SIGTERM scheduling shutdown"
+        assert_equal OK [r shutdown abort]
+        assert_error "ERR No shutdown in progress." {r shutdown abort}
+        assert_equal OK [r script kill]
+        catch {$c read}
+        $c close
+        after 200
+        assert_equal PONG [r ping]
+        assert_equal 1 [count_log_message "Shutdown manually aborted"]
+    }
+
     test {SHUTDOWN NOSAVE while a script runs} {
         set c [start_script {redis.call('set', 'w', 1) while true do end} 0]
         catch { r shutdown nosave }

@@ -92,7 +92,7 @@ start_server {tags {acl external:skip}} {
                     foreach {level other} {0 -1 -1 0} {
                         set names [r $level acl cat $category]
                         set listed($level) [lsort [lmap name $names facts [r $other command info {*}$names] {
-                            if {$facts eq {}} continue
+                            if {$facts eq {} || ($category eq "blocking" && $name eq "wait")} continue ;# Valkey's change
                             set name
                         }]]
                     }

@@ -69,7 +69,7 @@ tags {external:skip needs:debug} {
 
         test {SAVE is not for transactions; BGSAVE in one is scheduled} {
             r multi
-            assert_error "ERR Command not allowed inside a transaction" { r save }
+            assert_error "ERR Command 'save' not allowed inside a transaction" { r save }
             assert_error "EXECABORT*" { r exec }
             set saves [s rdb_saves]
             r multi
