@@ -83,6 +83,11 @@ static size_t prefixPrint(char *dst, size_t size, int level) {
         return (size_t)snprintf(dst, size, "pid=%d role=%s timestamp=\"%s\" level=%s message=\"",
                                 (int)getpid(), roleName(), time, levels[level]);
     }
+    if (format == LOG_JSON) {
+        return (size_t)snprintf(
+            dst, size, "{\"pid\":%d,\"role\":\"%s\",\"timestamp\":\"%s\",\"level\":\"%s\",\"message\":\"",
+            (int)getpid(), roleName(), time, levels[level]);
+    }
     return (size_t)snprintf(dst, size, "%d:%c %s %c ", (int)getpid(), role, time, ".-*#"[level]);
 }
 
@@ -94,6 +99,38 @@ static void tame(char *text, size_t len) {
         else if (text[i] == '\n' || text[i] == '\r')
             text[i] = ' ';
     }
+}
+
+/* What JSON wants escaped, to at most JSON_GROWTH times the length. Returns that. */
+#define JSON_GROWTH 6
+static size_t jsonEscape(char *dst, const char *text, size_t len) {
+    static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* pairs: the byte, its letter */
+    char *p = dst;
+    for (size_t i = 0; i < len; i++) {
+        unsigned char ch = (unsigned char)text[i];
+        const char *known = NULL;
+        for (const char *s = shorts; *s && !known; s += 2) known = (unsigned char)*s == ch ? s : NULL;
+        if (known) {
+            *p++ = '\\';
+            *p++ = known[1];
+        } else if (ch < ' ') {
+            p += sprintf(p, "\\u%04x", ch);
+        } else {
+            *p++ = (char)ch;
+        }
+    }
+    return (size_t)(p - dst);
+}
+
+/* The line of JSON whose beginning and message are in `text`: NULL without memory. *len is its length. */
+static char *jsonLine(const char *text, size_t prefix, size_t *len) {
+    char *line = ztrymalloc(prefix + *len * JSON_GROWTH + sizeof "\"}\n");
+    if (!line) return NULL;
+    memcpy(line, text, prefix);
+    size_t end = prefix + jsonEscape(line + prefix, text + prefix, *len);
+    memcpy(line + end, "\"}\n", 3);
+    *len = end + 3;
+    return line;
 }
 
 /* Nobody is left to tell when the log itself cannot be written. */
@@ -140,6 +177,14 @@ void serverLogV(int level, const char *fmt, va_list ap) {
     }
     va_end(again);
     if (to_syslog) syslog(syslog_levels[level], "%.*s", (int)len, text + prefix);
+    char *json = !raw && format == LOG_JSON ? jsonLine(text, prefix, &len) : NULL;
+    if (json) {
+        logWrite(json, len);
+        zfree(json);
+        zfree(heap);
+        errno = savedErrno;
+        return;
+    }
     if (!raw && format == LOG_LOGFMT) {
         tame(text + prefix, len);
         text[prefix + len++] = '"';

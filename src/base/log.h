@@ -21,9 +21,9 @@ bool logSetFile(const char *path); /* "" is stdout. Opened for each message, as 
 const char *logGetFile(void);
 void logSetRole(char role); /* 'M' at start */
 
-/* How a line looks: the classic one above, or logfmt: pid=1 role=primary timestamp="..." level=notice
- * message="..." */
-enum logFormat { LOG_LEGACY, LOG_LOGFMT };
+/* How a line looks: the classic one above, logfmt: pid=1 role=primary timestamp="..." level=notice
+ * message="...", or an object of JSON with the same fields. */
+enum logFormat { LOG_LEGACY, LOG_LOGFMT, LOG_JSON };
 void logSetFormat(enum logFormat format);
 /* The time in it: local time as above, 2025-03-05T14:03:11.045+01:00, or milliseconds since the epoch. */
 enum logTimestamp { LOG_TIME_LEGACY, LOG_TIME_ISO8601, LOG_TIME_MILLISECONDS };

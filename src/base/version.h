@@ -2,8 +2,13 @@
  * test for. */
 #pragma once
 
-#define VALKEY_VERSION       "9.1.0"
-#define VALKEY_VERSION_NUM   0x00090100
+#define VALKEY_VERSION       "9.1.2"
+#define VALKEY_VERSION_NUM   0x00090102
 #define REDIS_VERSION        "7.2.4"
-#define VALKEY_RELEASE_STAGE "dev"
+#define VALKEY_RELEASE_STAGE "ga"
 #define SERVER_NAME          "valkey"
+
+/* Stamped when the program is built (build_info.c). */
+extern const char build_commit[]; /* the first digits of the commit, zeros outside of a git checkout */
+extern const char build_id[];     /* hexadecimal; the same commit and settings have the same */
+extern const int build_modified;  /* 1: the checkout had changes that are in no commit */

@@ -14,6 +14,7 @@
 #include "core/blocking.h"
 #include "core/client_auth.h"
 #include "core/client_evict.h"
+#include "core/client_log.h"
 #include "core/config.h"
 #include "core/cron.h"
 #include "core/db.h"
@@ -47,13 +48,14 @@ static void (*free_hooks[FREE_HOOKS_MAX])(struct client *c);
 static int free_hook_count;
 
 /* client-output-buffer-limit; 0: none. */
-static struct outputLimit {
+struct outputLimit {
     uint64_t hard, soft;
     int64_t soft_s;
-} limits[CLIENT_CLASSES] = {
-    [CLIENT_CLASS_REPLICA] = {256 << 20, 64 << 20, 60},
-    [CLIENT_CLASS_PUBSUB] = {32 << 20, 8 << 20, 60},
 };
+#define DEFAULT_LIMITS                                                                                       \
+    { [CLIENT_CLASS_REPLICA] = {256 << 20, 64 << 20, 60}, [CLIENT_CLASS_PUBSUB] = {32 << 20, 8 << 20, 60}, }
+static struct outputLimit limits[CLIENT_CLASSES] = DEFAULT_LIMITS;
+static const struct outputLimit default_limits[CLIENT_CLASSES] = DEFAULT_LIMITS;
 static const char *const class_names[CLIENT_CLASSES] = {"normal", "slave", "pubsub"};
 static int64_t idle_timeout_s; /* 0: clients may be silent for ever */
 /* The largest buffers of each of the last seconds, in a ring. */
@@ -211,7 +213,7 @@ static bool overLimit(struct client *c, size_t pending) {
 void clientCheckOutput(struct client *c, size_t more) {
     if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
     if (!c->conn || c->flags & CLIENT_CLOSE_ASAP || !overLimit(c, replyPending(c) + more)) return;
-    sds info = clientInfoLine(c, sdsempty());
+    sds info = clientLogLine(c, sdsempty());
     serverLog(LL_WARNING, "Client %s scheduled to be closed ASAP for overcoming of output buffer limits.",
               info);
     sdsfree(info);
@@ -281,6 +283,22 @@ static sds getLimits(const struct configDirective *d) {
     for (int i = 0; i < CLIENT_CLASSES; i++) {
         s = sdscatprintf(s, "%s%s %llu %llu %lld", i ? " " : "", class_names[i],
                          (unsigned long long)limits[i].hard, (unsigned long long)limits[i].soft,
+                         (long long)limits[i].soft_s);
+    }
+    return s;
+}
+
+/* For a file: the classes that were changed, or all of them when none was. */
+static sds limitLines(const struct configDirective *d) {
+    (void)d;
+    bool changed = memcmp(limits, default_limits, sizeof limits) != 0;
+    sds s = sdsempty();
+    for (int i = 0; i < CLIENT_CLASSES; i++) {
+        if (changed && memcmp(&limits[i], &default_limits[i], sizeof limits[i]) == 0) continue;
+        s = sdscatprintf(s, "%s%s ", sdslen(s) ? "\n" : "",
+                         i == CLIENT_CLASS_REPLICA ? "replica" : class_names[i]);
+        s = sdscat(configAppendMemory(s, (int64_t)limits[i].hard), " ");
+        s = sdscatprintf(configAppendMemory(s, (int64_t)limits[i].soft), " %lld",
                          (long long)limits[i].soft_s);
     }
     return s;
@@ -425,8 +443,12 @@ void clientCoreInit(void) {
     cronRegister(closeIdle, 1000);
     cronRegister(nextSecond, 1000);
     static struct configDirective directives[] = {
-        CONFIG_SPECIAL("client-output-buffer-limit", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setLimits,
-                       getLimits, NULL),
+        {.name = "client-output-buffer-limit",
+         .type = CONFIG_TYPE_SPECIAL,
+         .flags = CONFIG_MODIFIABLE | CONFIG_MULTI_ARG,
+         .set = setLimits,
+         .get = getLimits,
+         .lines = limitLines},
         CONFIG_INT("timeout", NULL, CONFIG_MODIFIABLE, &idle_timeout_s, 0, 0, INT32_MAX, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);

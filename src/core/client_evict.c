@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "commands/commands.h"
+#include "core/client_log.h"
 #include "core/config.h"
 #include "core/cron.h"
 #include "core/evict.h"
@@ -80,7 +81,7 @@ void clientWeigh(struct client *c) {
 static void evictOne(struct client *c) {
     takeOff(c);
     if (c->flags & CLIENT_CLOSE_ASAP) return;
-    sds info = clientInfoLine(c, sdsempty());
+    sds info = clientLogLine(c, sdsempty());
     serverLog(LL_NOTICE, "Evicting client: %s", info);
     sdsfree(info);
     clientClose(c);

@@ -442,7 +442,8 @@ static void resetErrors(void) {
 
 void commandCoreInit(void) {
     static struct configDirective directives[] = {
-        CONFIG_SPECIAL("rename-command", NULL, CONFIG_MULTI_ARG | CONFIG_LINES, setRename, getRenames, NULL),
+        CONFIG_SPECIAL("rename-command", NULL, CONFIG_MULTI_ARG | CONFIG_LINES | CONFIG_KEEP_LINES, setRename,
+                       getRenames, NULL),
     };
     hashtableInit(&commands, &commands_type);
     configRegister(directives, 1);

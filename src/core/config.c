@@ -145,31 +145,37 @@ static bool parsePercent(struct str word, int64_t *v) {
 }
 
 /* A number without a unit, a unit without a number (that is 0, as clients may rely on), or both. What does
- * not fit is OUT_OF_RANGE, which no directive allows. */
-#define OUT_OF_RANGE (-1)
-static bool parseMemory(struct str word, int64_t *v) {
+ * not fit into 63 bits is OUT_OF_RANGE, which no directive allows. */
+#define OUT_OF_RANGE INT64_MIN
+static bool parseMemory(const struct configDirective *d, struct str word, int64_t *v) {
     uint64_t bytes;
     size_t digits = 0;
+    bool negative = d->min < 0 && !(d->flags & CONFIG_PERCENT) && word.len > 1 && word.ptr[0] == '-';
+    if (negative) word.ptr++, word.len--;
     while (digits < word.len && word.ptr[digits] >= '0' && word.ptr[digits] <= '9') digits++;
-    if (digits && memtoull(word, &bytes)) {
-        *v = bytes > INT64_MAX ? OUT_OF_RANGE : (int64_t)bytes;
+    if (digits) {
+        if (!memtoull(word, &bytes)) return false;
+        if (bytes > INT64_MAX)
+            *v = d->clamp_max ? d->clamp_max : OUT_OF_RANGE;
+        else
+            *v = negative ? -(int64_t)bytes : (int64_t)bytes;
         return true;
     }
-    sds unit = sdscatlen(sdsnew("1"), word.ptr + digits, word.len - digits);
+    sds unit = sdscatlen(sdsnew("1"), word.ptr, word.len);
     bool known = memtoull(sdsview(unit), &bytes);
     sdsfree(unit);
-    *v = digits ? OUT_OF_RANGE : 0;
+    *v = 0;
     return known;
 }
 
 static bool parseInt(const struct configDirective *d, struct str word, int64_t *v, const char **err) {
     if (d->flags & CONFIG_PERCENT) {
         *err = "argument must be a memory or percent value";
-        return parsePercent(word, v) || (parseMemory(word, v) && *v != OUT_OF_RANGE);
+        return parsePercent(word, v) || (parseMemory(d, word, v) && *v != OUT_OF_RANGE);
     }
     if (d->flags & CONFIG_MEMORY) {
         *err = "argument must be a memory value";
-        return parseMemory(word, v);
+        return parseMemory(d, word, v);
     }
     if (d->flags & CONFIG_OCTAL) {
         *err = "argument couldn't be parsed as an octal number";
@@ -194,6 +200,8 @@ static bool setInt(const struct configDirective *d, struct str word, const char 
         sdsfree(max);
         return false;
     }
+    if (d->clamp_min || d->clamp_max)
+        v = v < d->clamp_min ? d->clamp_min : v > d->clamp_max ? d->clamp_max : v;
     *d->var.i = v;
     return true;
 }
@@ -454,8 +462,23 @@ static bool configInclude(const char *pattern, const char **err) {
     return true;
 }
 
+/* Directives of older versions that mean nothing any more. Files may still have them, with one word. */
+static bool isRetired(struct str name) {
+    static const char *const retired[] = {"list-max-ziplist-entries",
+                                          "list-max-ziplist-value",
+                                          "lua-replicate-commands",
+                                          "io-threads-do-reads",
+                                          "dynamic-hz",
+                                          "events-per-io-thread"};
+    for (size_t i = 0; i < sizeof retired / sizeof *retired; i++) {
+        if (strIs(name, retired[i])) return true;
+    }
+    return false;
+}
+
 bool configSetFromFile(int argc, const struct str *argv, const char **err) {
     configNoteDefaults();
+    if (argc == 2 && isRetired(argv[0])) return true;
     const struct configName *name = configFindName(argv[0]);
     if (!name) {
         *err = "Bad directive or wrong number of arguments";
@@ -574,47 +597,61 @@ static bool clientMaySetProtected(struct client *c) {
     return enable_protected_configs == PROTECTED_YES;
 }
 
-/* Once per request, under the name that the user gave. Returns how many were written. */
-static int replyDirective(struct client *c, struct configName *entry, struct str name, uint64_t request) {
-    if (entry->listed == request) return 0;
-    entry->listed = request;
-    replyBulk(c, name);
-    sds text = directiveText(entry->directive);
-    replyBulk(c, sdsview(text));
-    sdsfree(text);
-    return 1;
+/* What a CONFIG GET has found: each directive once per name, the name as the user gave it. */
+struct configList {
+    struct configFound {
+        struct str name;
+        const struct configDirective *directive;
+    } * found;
+    size_t count;
+    uint64_t request;
+};
+
+static void listAdd(struct configList *list, struct configName *entry, struct str name) {
+    if (entry->listed == list->request) return;
+    entry->listed = list->request;
+    list->found[list->count++] = (struct configFound){name, entry->directive};
 }
 
-static int replyMatching(struct client *c, struct str pattern, uint64_t request) {
-    int n = 0;
+static void listAddMatching(struct configList *list, struct str pattern) {
     for (size_t i = 0; i < directive_count; i++) {
         const struct configDirective *d = directives[i];
         if (d->flags & (CONFIG_HIDDEN | CONFIG_LINES)) continue;
         const char *names[] = {d->name, d->alias};
         for (int j = 0; j < 2 && names[j]; j++) {
             struct str name = strOf(names[j]);
-            if (globMatch(pattern, name, true)) n += replyDirective(c, configFindName(name), name, request);
+            if (globMatch(pattern, name, true)) listAdd(list, configFindName(name), name);
         }
     }
-    return n;
+}
+
+static int compareFound(const void *a, const void *b) {
+    return strCmp(((const struct configFound *)a)->name, ((const struct configFound *)b)->name);
 }
 
 void configGetCommand(struct client *c) {
-    static uint64_t request;
-    request++;
-    struct replyMark mark = replyDeferLen(c);
-    int64_t n = 0;
+    static uint64_t requests;
+    struct configList list = {.request = ++requests};
+    list.found = zmalloc(hashtableSize(&config_names) * sizeof *list.found);
     for (int i = 2; i < c->argc; i++) {
         struct str arg = c->argv[i];
         bool is_pattern =
             memchr(arg.ptr, '*', arg.len) || memchr(arg.ptr, '?', arg.len) || memchr(arg.ptr, '[', arg.len);
         struct configName *entry = is_pattern ? NULL : configFindName(arg);
         if (is_pattern)
-            n += replyMatching(c, arg, request);
+            listAddMatching(&list, arg);
         else if (entry && !(entry->directive->flags & CONFIG_LINES))
-            n += replyDirective(c, entry, arg, request);
+            listAdd(&list, entry, arg);
     }
-    replySetMapLen(c, mark, n);
+    qsort(list.found, list.count, sizeof *list.found, compareFound);
+    replyMapLen(c, (int64_t)list.count);
+    for (size_t i = 0; i < list.count; i++) {
+        replyBulk(c, list.found[i].name);
+        sds text = directiveText(list.found[i].directive);
+        replyBulk(c, sdsview(text));
+        sdsfree(text);
+    }
+    zfree(list.found);
 }
 
 static void replySetFailed(struct client *c, struct str name, const char *err) {

@@ -36,7 +36,8 @@ enum {
     CONFIG_PERCENT = 1 << 8,       /* memory or a percentage (stored negative) */
     CONFIG_LINES =
         1 << 9, /* special: of the file only, any number of lines, each set once; get has them all */
-    CONFIG_VOLATILE = 1 << 10, /* what it names can change: apply, also when the value stays */
+    CONFIG_VOLATILE = 1 << 10,   /* what it names can change: apply, also when the value stays */
+    CONFIG_KEEP_LINES = 1 << 12, /* CONFIG REWRITE leaves its lines as they are, and adds none */
 };
 
 struct configEnum {
@@ -55,6 +56,9 @@ struct configDirective {
         int *e;
     } var;
     int64_t def, min, max;
+    /* Integers: a value within min and max, but outside of these, becomes the nearer one. Both 0: none does.
+     */
+    int64_t clamp_min, clamp_max;
     const char *def_string;
     const struct configEnum *names;
     /* After the new value is in place. False with *err set refuses it: the old value is put back. NULL:
@@ -66,6 +70,8 @@ struct configDirective {
      */
     bool (*set)(const struct configDirective *d, int argc, const struct str *argv, const char **err);
     sds (*get)(const struct configDirective *d);
+    /* SPECIAL, may be NULL: what stands in a file, one line for each part, without the name. */
+    sds (*lines)(const struct configDirective *d);
 };
 
 #define CONFIG_BOOL(n, a, f, v, d, ap)                                                                       \
@@ -109,6 +115,8 @@ void configForEach(void (*fn)(void *priv, struct configDirective *d), void *priv
 bool configIsDefault(const struct configDirective *d);
 /* Puts the values in use into the text of a configuration file: comments and order stay. Frees `old`. */
 sds configRewriteText(sds old);
+/* Bytes with the largest unit that leaves no remainder, as a person would write them. */
+sds configAppendMemory(sds s, int64_t bytes);
 /* CONFIG REWRITE on the file at `path`, all or nothing. False and errno. */
 bool configRewriteFile(const char *path);
 bool configRewriteFileFully(const char *path); /* with what is at its default as well */

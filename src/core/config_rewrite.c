@@ -2,7 +2,8 @@
  *
  * The file belongs to a person, so it is edited, not written anew: comments, blank lines, includes and the
  * order stay. The first line of each directive gets the value in use, further lines of it go away. What is
- * not in the file and is not the default comes at the end, below a marker line that is written once.
+ * not in the file and is not the default comes at the end, below a marker line that is written once. Lines
+ * that only the start can read (rename-command, loadmodule) stay as they are, in the file that has them.
  *
  *     # my server            # my server
  *     hz 10                  hz 20
@@ -31,8 +32,7 @@ struct rewrite {
 
 /* ---- Lines ---- */
 
-/* The largest unit that leaves no remainder, as a person would write it. */
-static sds appendMemory(sds s, int64_t bytes) {
+sds configAppendMemory(sds s, int64_t bytes) {
     static const struct {
         const char *name;
         int64_t size;
@@ -46,7 +46,7 @@ static sds appendMemory(sds s, int64_t bytes) {
 
 static sds appendValue(sds s, const struct configDirective *d) {
     bool memory = d->type == CONFIG_TYPE_INT && (d->flags & (CONFIG_MEMORY | CONFIG_PERCENT));
-    if (memory && *d->var.i >= 0) return appendMemory(s, *d->var.i);
+    if (memory && *d->var.i >= 0) return configAppendMemory(s, *d->var.i);
     sds value = configGet(d->name);
     bool quote = d->type == CONFIG_TYPE_STRING || sdslen(value) == 0 ||
                  (d->type == CONFIG_TYPE_SPECIAL && !(d->flags & CONFIG_MULTI_ARG));
@@ -63,7 +63,7 @@ static bool isWritten(const struct rewrite *rw, const struct configDirective *d)
 }
 
 static void writeLines(struct rewrite *rw, const struct configDirective *d) {
-    sds value = configGet(d->name);
+    sds value = d->lines ? d->lines(d) : configGet(d->name);
     int n;
     sds *lines = sdssplitlen(value, sdslen(value), "\n", 1, &n);
     for (int i = 0; i < n; i++) rw->text = sdscatprintf(rw->text, "%s %s\n", d->name, lines[i]);
@@ -75,7 +75,7 @@ static void writeDirective(struct rewrite *rw, const struct configDirective *d) 
     rw->written = zrealloc(rw->written, (rw->written_count + 1) * sizeof *rw->written);
     rw->written[rw->written_count++] = d;
     if (d->type == CONFIG_TYPE_STRING && *d->var.s == NULL) return; /* only its absence says that */
-    if (d->flags & CONFIG_LINES) {
+    if (d->flags & CONFIG_LINES || d->lines) {
         writeLines(rw, d);
         return;
     }
@@ -97,7 +97,7 @@ static const struct configDirective *lineDirective(const char *line) {
 
 static void writeLine(struct rewrite *rw, const char *line) {
     const struct configDirective *d = lineDirective(line);
-    if (d) {
+    if (d && !(d->flags & CONFIG_KEEP_LINES)) {
         if (!isWritten(rw, d)) writeDirective(rw, d);
         return;
     }
@@ -109,7 +109,8 @@ static bool with_defaults; /* all of them, for DEBUG */
 
 static void writeMissing(void *priv, struct configDirective *d) {
     struct rewrite *rw = priv;
-    if (isWritten(rw, d) || (configIsDefault(d) && !with_defaults)) return;
+    bool kept = d->flags & CONFIG_KEEP_LINES;
+    if (kept || isWritten(rw, d) || (configIsDefault(d) && !with_defaults)) return;
     if (!rw->has_marker) rw->text = sdscat(rw->text, "\n" REWRITE_MARKER "\n");
     rw->has_marker = true;
     writeDirective(rw, d);

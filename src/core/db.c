@@ -5,6 +5,7 @@
 #include "core/db.h"
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "base/zmalloc.h"
 #include "core/blocking.h"
 #include "core/client.h"
@@ -475,6 +476,17 @@ static sds dbInfo(sds s) {
     return infoField(s, "keyspace_misses:%llu", (unsigned long long)dbstats.misses);
 }
 
+/* For who watches the log at level verbose. */
+static void logSizes(void) {
+    if (logGetLevel() > LL_VERBOSE) return;
+    for (int i = 0; i < dbCount(); i++) {
+        const struct hashtable *keys = &dbs[i].keys;
+        if (!hashtableSize(keys)) continue;
+        serverLog(LL_VERBOSE, "DB %d: %zu keys (%zu volatile) in %zu slots HT.", i, hashtableSize(keys),
+                  hashtableSize(&dbs[i].expires), hashtableSlots(keys));
+    }
+}
+
 void dbRegister(void) {
     static struct configDirective directives[] = {
         CONFIG_INT("databases", NULL, 0, &db_count, 16, 1, 10000000, NULL),
@@ -484,6 +496,7 @@ void dbRegister(void) {
     configOnResetStat(dbResetStats);
     infoRegister("stats", dbInfo);
     cronRegister(dbRehashCron, 100);
+    cronRegister(logSizes, 5000);
     expireInit();
 }
 

@@ -359,8 +359,13 @@ static bool limitChanged(const char **err) {
 
 void evictInit(void) {
     static struct configDirective directives[] = {
-        CONFIG_INT("maxmemory", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY, &maxmemory, 0, 0, INT64_MAX,
-                   limitChanged),
+        {.name = "maxmemory",
+         .type = CONFIG_TYPE_INT,
+         .flags = CONFIG_MODIFIABLE | CONFIG_MEMORY,
+         .var.i = &maxmemory,
+         .max = INT64_MAX,
+         .clamp_max = INT64_MAX, /* from 2^63 on: as good as unlimited */
+         .apply = limitChanged},
         CONFIG_ENUM("maxmemory-policy", NULL, CONFIG_MODIFIABLE, &evict_policy, NO_EVICTION, policies,
                     policyChanged),
         CONFIG_INT("maxmemory-samples", NULL, CONFIG_MODIFIABLE, &samples, 5, 1, SAMPLES_MAX, NULL),

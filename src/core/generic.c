@@ -396,13 +396,13 @@ void onFlushall(void (*fn)(void)) {
     flushall_hooks[flushall_hook_count++] = fn;
 }
 
-/* db NULL: all. The hooks come before the change is counted: it is one since whatever they save. */
+/* db NULL: all. The change is counted first: a hook that saves has saved it. */
 static void flush(struct client *c, struct db *db) {
     bool async;
     if (!flushMode(c, &async)) return;
     dbEmpty(db, async);
-    for (int i = 0; !db && i < flushall_hook_count; i++) flushall_hooks[i]();
     dbstats.dirty++;
+    for (int i = 0; !db && i < flushall_hook_count; i++) flushall_hooks[i]();
     replyOk(c);
 }
 

@@ -1,7 +1,7 @@
 /* info.c - INFO: a report put together from what the rooms have registered.
  *
  *     # Server                 one title per section,
- *     valkey_version:9.1.0     then the fields of each room that has registered for it,
+ *     valkey_version:9.1.2     then the fields of all rooms that have registered for it, in a fixed order,
  *                              a blank line between sections
  *     # Clients
  *     ...
@@ -19,6 +19,7 @@
 #include "base/zmalloc.h"
 #include "core/config.h"
 #include "core/db.h"
+#include "core/info_order.h"
 #include "core/reply.h"
 
 struct infoSection {
@@ -28,10 +29,12 @@ struct infoSection {
     size_t field_count;
 };
 
-#define INFO_ANY (INFO_DEFAULT | INFO_ALL | INFO_EVERYTHING)
+#define INFO_ANY  (INFO_DEFAULT | INFO_ALL | INFO_EVERYTHING)
+#define INFO_LONG (INFO_ALL | INFO_EVERYTHING)
 
 static struct infoSection sections[] = {
     {.name = "server", .title = "Server", .groups = INFO_ANY},
+    {.name = "tls", .title = "TLS", .groups = INFO_LONG},
     {.name = "clients", .title = "Clients", .groups = INFO_ANY},
     {.name = "memory", .title = "Memory", .groups = INFO_ANY},
     {.name = "persistence", .title = "Persistence", .groups = INFO_ANY},
@@ -39,11 +42,14 @@ static struct infoSection sections[] = {
     {.name = "replication", .title = "Replication", .groups = INFO_ANY},
     {.name = "cpu", .title = "CPU", .groups = INFO_ANY},
     {.name = "modules", .title = "Modules", .groups = INFO_ANY},
-    {.name = "commandstats", .title = "Commandstats", .groups = INFO_ALL | INFO_EVERYTHING},
+    {.name = "commandstats", .title = "Commandstats", .groups = INFO_LONG},
     {.name = "errorstats", .title = "Errorstats", .groups = INFO_ANY},
-    {.name = "latencystats", .title = "Latencystats", .groups = INFO_ALL | INFO_EVERYTHING},
+    {.name = "latencystats", .title = "Latencystats", .groups = INFO_LONG},
     {.name = "cluster", .title = "Cluster", .groups = INFO_ANY},
+    {.name = "cluster_info", .title = "Cluster Info", .groups = INFO_LONG},
+    {.name = "scriptingengines", .title = "Scripting Engines", .groups = INFO_LONG},
     {.name = "keyspace", .title = "Keyspace", .groups = INFO_ANY},
+    {.name = "debug", .title = "Debug"},
 };
 #define SECTION_COUNT (sizeof sections / sizeof *sections)
 
@@ -61,12 +67,59 @@ static bool sectionWanted(const struct infoSection *section, const struct str *n
     return false;
 }
 
+/* ---- The order of fields ---- */
+
+/* The place of a field in the order; -1: it has none. The rooms' lines are mostly in order, so the search
+ * begins behind the last one found. */
+static int fieldRank(const char *const *order, int count, struct str line, int *next) {
+    const char *colon = memchr(line.ptr, ':', line.len);
+    size_t len = colon ? (size_t)(colon - line.ptr) : line.len;
+    for (int i = 0, k = *next; i < count; i++, k++) {
+        if (k == count) k = 0;
+        if (order[k][0] != line.ptr[0] || strncmp(order[k], line.ptr, len) != 0 || order[k][len]) continue;
+        *next = k + 1;
+        return k;
+    }
+    return -1;
+}
+
+/* Appends the fields of `text` to s in the given order, then those that have no place in it. */
+static sds appendOrdered(sds s, const char *const *order, const char *text) {
+    int count = 0, next = 0;
+    while (order[count]) count++;
+    struct str *placed = zcalloc((size_t)count, sizeof *placed);
+    sds others = sdsempty();
+    for (const char *p = text, *end; (end = strchr(p, '\n')); p = end + 1) {
+        struct str line = strN(p, (size_t)(end + 1 - p));
+        int rank = fieldRank(order, count, line, &next);
+        if (rank >= 0)
+            placed[rank] = line;
+        else
+            others = sdscatstr(others, line);
+    }
+    for (int i = 0; i < count; i++) s = sdscatstr(s, placed[i]);
+    s = sdscatstr(s, sdsview(others));
+    sdsfree(others);
+    zfree(placed);
+    return s;
+}
+
+static sds appendSection(sds s, const struct infoSection *section) {
+    const char *const *order = infoOrder(section->name);
+    sds fields = order ? sdsempty() : s;
+    for (size_t i = 0; i < section->field_count; i++) fields = section->fields[i](fields);
+    if (!order) return fields;
+    s = appendOrdered(s, order, fields);
+    sdsfree(fields);
+    return s;
+}
+
 sds infoText(const struct str *names, int count) {
     sds s = sdsempty();
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         if (!sectionWanted(&sections[i], names, count)) continue;
         s = sdscatprintf(s, "%s# %s\r\n", sdslen(s) ? "\r\n" : "", sections[i].title);
-        for (size_t j = 0; j < sections[i].field_count; j++) s = sections[i].fields[j](s);
+        s = appendSection(s, &sections[i]);
     }
     return s;
 }

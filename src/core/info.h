@@ -1,7 +1,8 @@
 /* info.h - INFO: each room adds its own fields to a section.
  *
- * Sections print in the order server, clients, memory, persistence, stats, replication, cpu, modules,
- * commandstats, errorstats, latencystats, cluster, keyspace; within a section in order of registration. */
+ * Sections print in the order server, tls, clients, memory, persistence, stats, replication, cpu, modules,
+ * commandstats, errorstats, latencystats, cluster, cluster_info, scriptingengines, keyspace, debug; within a
+ * section in the order of info_order.h. */
 #pragma once
 
 #include "base/sds.h"
@@ -13,7 +14,7 @@ enum {
     INFO_DEFAULT = 1,
     INFO_ALL = 2,
     INFO_EVERYTHING = 4
-}; /* in which groups a section shows: default ones are in all */
+}; /* in which groups a section shows: default ones are in all; none: by its name only */
 
 void infoRegister(const char *section, infoFn *fn); /* the section must be one of the above */
 sds infoField(sds s, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* adds \r\n */

@@ -134,7 +134,7 @@ static bool setPercentiles(const struct configDirective *d, int argc, const stru
     double *now = zmalloc(((size_t)argc + 1) * sizeof *now);
     for (int i = 0; i < argc; i++) {
         *err = NULL;
-        if (!string2d(argv[i], &now[i]))
+        if (memchr(argv[i].ptr, 'x', argv[i].len) || !string2d(argv[i], &now[i])) /* no 0x10 */
             *err = "Invalid latency-tracking-info-percentiles parameters";
         else if (!(now[i] >= 0 && now[i] <= 100))
             *err = "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]";

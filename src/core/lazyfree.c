@@ -45,6 +45,7 @@ static void *bioThread(void *arg) {
     struct bioQueue *q = arg;
     sigset_t all;
     sigfillset(&all);
+    sigdelset(&all, SIGUSR2); /* the crash report asks for its stack (server/stack_trace.c) */
     pthread_sigmask(SIG_BLOCK, &all, NULL);
     prctl(PR_SET_NAME, names[q - queues]);
     cpulistApply(CPULIST_BIO);

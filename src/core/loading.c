@@ -86,9 +86,8 @@ static sds loadingInfo(sds s) {
 
 void loadingInit(void) {
     static struct configDirective directives[] = {
-        CONFIG_INT("loading-process-events-interval-bytes", NULL,
-                   CONFIG_MODIFIABLE | CONFIG_HIDDEN | CONFIG_MEMORY, &events_interval_bytes, 2 * 1024 * 1024,
-                   1024, INT32_MAX, NULL),
+        CONFIG_INT("loading-process-events-interval-bytes", NULL, CONFIG_MODIFIABLE | CONFIG_HIDDEN,
+                   &events_interval_bytes, 2 * 1024 * 1024, 1024, INT32_MAX, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     infoRegister("persistence", loadingInfo);

@@ -192,9 +192,11 @@ static int64_t statRatio(struct client *c, const char *name, double v) {
 
 static int64_t statParts(struct client *c, const struct figures *f) {
     return statCount(c, "replication.backlog", (int64_t)f->parts[MEMORY_REPL_BACKLOG]) +
+           statCount(c, "replicas.repl.buffer", (int64_t)f->parts[MEMORY_REPLICAS]) +
            statCount(c, "clients.slaves", (int64_t)f->parts[MEMORY_REPLICAS]) +
            statCount(c, "clients.normal", (int64_t)f->clients) +
            statCount(c, "cluster.links", (int64_t)f->parts[MEMORY_CLUSTER_LINKS]) +
+           statCount(c, "cluster.slot_import", 0) + statCount(c, "cluster.slot_export", 0) +
            statCount(c, "aof.buffer", (int64_t)f->parts[MEMORY_AOF_BUFFER]) +
            statCount(c, "lua.caches", (int64_t)f->parts[MEMORY_LUA_CACHES]) +
            statCount(c, "functions.caches", (int64_t)f->parts[MEMORY_FUNCTION_CACHES]);

@@ -503,8 +503,8 @@ static struct configDirective directives[] = {
     CONFIG_BOOL("rdbcompression", NULL, CONFIG_MODIFIABLE, &rdb_compression, true, NULL),
     CONFIG_ENUM("rdb-version-check", NULL, CONFIG_MODIFIABLE, &rdb_version_check, RDB_CHECK_STRICT,
                 check_names, NULL),
-    CONFIG_ENUM("sanitize-dump-payload", NULL, CONFIG_MODIFIABLE, &rdb_sanitize, RDB_SANITIZE_NO,
-                sanitize_names, NULL),
+    CONFIG_ENUM("sanitize-dump-payload", NULL, CONFIG_MODIFIABLE | CONFIG_HIDDEN, &rdb_sanitize,
+                RDB_SANITIZE_NO, sanitize_names, NULL),
 };
 
 void rdbInit(void) {

@@ -16,6 +16,7 @@
 #include "base/zmalloc.h"
 #include "core/blocking.h"
 #include "core/client_evict.h"
+#include "core/client_log.h"
 #include "core/command.h"
 #include "core/config.h"
 #include "core/cron.h"
@@ -235,11 +236,23 @@ static void noteInputSize(struct client *c, size_t n) {
     buffered += multiQueuedBytes(c); /* what waits for EXEC counts against the limit */
     if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
     if (buffered <= (size_t)query_buffer_limit) return;
-    sds info = clientInfoLine(c, sdsempty());
+    sds info = clientLogLine(c, sdsempty());
     serverLog(LL_WARNING, "Closing client that reached max query buffer length: %s", info);
     sdsfree(info);
     clientstats.query_limit_disconnects++;
     clientClose(c);
+}
+
+/* The other side has gone; err says how when it was not in peace. */
+static void logGone(struct client *c, const char *err) {
+    if (logGetLevel() > LL_VERBOSE) return;
+    if (err) {
+        serverLog(LL_VERBOSE, "Reading from client: %s", err);
+        return;
+    }
+    sds line = clientLogLine(c, sdsempty());
+    serverLog(LL_VERBOSE, "Client closed connection %s", line);
+    sdsfree(line);
 }
 
 void roundReadHandler(struct connection *conn) {
@@ -252,7 +265,7 @@ void roundReadHandler(struct connection *conn) {
     ssize_t n = connRead(conn, dst, want);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
-        if (n < 0) serverLog(LL_VERBOSE, "Reading from client: %s", strerror(errno));
+        logGone(c, n < 0 ? strerror(errno) : NULL);
         clientClose(c);
         return;
     }
@@ -410,7 +423,7 @@ static void prefetch(struct round *r) {
 
 static void protocolError(struct client *c, sds error) {
     replyErrorFmt(c, "ERR Protocol error: %s", error);
-    sds info = clientInfoLine(c, sdsempty());
+    sds info = clientLogLine(c, sdsempty());
     serverLog(LL_VERBOSE, "Protocol error (%s) from client: %s", error, info);
     sdsfree(info);
     clientCloseAfterReply(c);

@@ -54,6 +54,10 @@ struct connection *tlsAccept(struct aeEventLoop *el, struct tlsContext *ctx, int
  * *err; the fd stays the caller's. */
 struct connection *tlsConnect(struct tlsContext *ctx, int fd, const char *sni, int timeout_ms, sds *err);
 
+/* Of the first certificate in a PEM file: its serial number in hexadecimal, and until when it is good, in
+ * seconds since the epoch. False: there is none. */
+bool tlsCertificateFacts(const char *path, sds *serial, int64_t *good_until_s);
+
 /* Has the connection input that poll does not see? False for those that are not TLS. */
 bool tlsHasInput(const struct connection *conn);
 /* From the certificate that the peer gave; NULL: there is none. */

@@ -8,6 +8,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/str.h"
 #include "net/tls.h"
@@ -204,4 +205,28 @@ struct tlsContext *tlsClientContext(const struct tlsSettings *s, sds *err) {
 
 void tlsContextFree(struct tlsContext *ctx) {
     SSL_CTX_free((SSL_CTX *)ctx);
+}
+
+static sds serialText(const X509 *cert) {
+    BIGNUM *number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(cert), NULL);
+    char *hex = number ? BN_bn2hex(number) : NULL;
+    sds text = sdsnew(hex ? hex : "");
+    OPENSSL_free(hex);
+    BN_free(number);
+    return text;
+}
+
+bool tlsCertificateFacts(const char *path, sds *serial, int64_t *good_until_s) {
+    FILE *f = fopen(path, "re");
+    X509 *cert = f ? PEM_read_X509(f, NULL, NULL, NULL) : NULL;
+    struct tm tm;
+    if (f) fclose(f);
+    bool ok = cert && ASN1_TIME_to_tm(X509_get0_notAfter(cert), &tm);
+    if (ok) {
+        *serial = serialText(cert);
+        *good_until_s = timegm(&tm);
+    }
+    X509_free(cert);
+    ERR_clear_error();
+    return ok;
 }

@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "base/ticks.h"
 #include "base/zmalloc.h"
 #include "core/child.h"
 #include "core/client.h"
@@ -304,8 +305,17 @@ void aofFlush(bool force) {
     syncIfDue();
 }
 
+static uint64_t flush_ticks; /* in flushBeforeSleep, since the start */
+
 static void flushBeforeSleep(void) {
-    if (aof.state != AOF_OFF) aofFlush(false);
+    if (aof.state == AOF_OFF) return;
+    uint64_t start = ticksNow();
+    aofFlush(false);
+    flush_ticks += ticksNow() - start;
+}
+
+static sds debugInfo(sds s) {
+    return infoField(s, "eventloop_duration_aof_sum:%llu", (unsigned long long)(flush_ticks / ticks_per_us));
 }
 
 /* ---- The sink ---- */
@@ -568,10 +578,18 @@ static void resetStat(void) {
     delayed_fsyncs = 0;
 }
 
-static bool plainName(const char *value, const char **err) {
-    if (*value && !strchr(value, '/') && !strchr(value, '\\')) return true;
-    *err = "appendfilename and appenddirname can't be a path, just a filename";
-    return false;
+static bool isPlain(const char *value) {
+    return *value && !strchr(value, '/') && !strchr(value, '\\');
+}
+
+static bool plainFile(const char *value, const char **err) {
+    *err = "appendfilename can't be a path, just a filename";
+    return isPlain(value);
+}
+
+static bool plainFolder(const char *value, const char **err) {
+    *err = "appenddirname can't be a path, just a dirname";
+    return isPlain(value);
 }
 
 static void debugLoadaof(struct client *c) {
@@ -601,8 +619,8 @@ static bool applyFsync(const char **err) {
 
 static struct configDirective directives[] = {
     CONFIG_BOOL("appendonly", NULL, CONFIG_MODIFIABLE, &enabled, false, applyEnabled),
-    CONFIG_STRING("appendfilename", NULL, 0, &aof_filename, "appendonly.aof", plainName, NULL),
-    CONFIG_STRING("appenddirname", NULL, 0, &aof_dir, "appendonlydir", plainName, NULL),
+    CONFIG_STRING("appendfilename", NULL, 0, &aof_filename, "appendonly.aof", plainFile, NULL),
+    CONFIG_STRING("appenddirname", NULL, 0, &aof_dir, "appendonlydir", plainFolder, NULL),
     CONFIG_ENUM("appendfsync", NULL, CONFIG_MODIFIABLE, &aof_fsync, AOF_FSYNC_EVERYSEC, fsync_names,
                 applyFsync),
     CONFIG_BOOL("no-appendfsync-on-rewrite", NULL, CONFIG_MODIFIABLE, &no_fsync_on_rewrite, false, NULL),
@@ -622,6 +640,7 @@ void aofInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     configOnResetStat(resetStat);
     infoRegister("persistence", info);
+    infoRegister("debug", debugInfo);
     memoryAddPart(MEMORY_AOF_BUFFER, bufferMemory);
     evictExempt(bufferMemory);
     beforeSleepRegister(flushBeforeSleep);

@@ -86,6 +86,11 @@ static bool writeCommands(struct rioWriter *w, void (*progress)(uint64_t keys)) 
     return rioFlush(w);
 }
 
+static const char *fileName(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 bool aofRewriteFile(const char *path, void (*progress)(uint64_t keys)) {
     sds temp = sdscatprintf(sdsempty(), "%s/" AOF_TEMP_PREFIX "rewriteaof-%d.aof", aof_dir, (int)getpid());
     struct rioFile file = {.sync_bytes = aof_rewrite_incremental_fsync ? SYNC_BYTES : 0};
@@ -152,6 +157,7 @@ static int childRun(void *priv) {
     (void)priv;
     sds path = childFile(getpid());
     bool ok = aofRewriteFile(path, childProgress);
+    if (ok) serverLog(LL_NOTICE, "Successfully created the temporary AOF base file %s", fileName(path));
     sdsfree(path);
     return ok ? 0 : 1;
 }
@@ -239,6 +245,11 @@ static bool takeOver(pid_t pid) {
         if (incr_from) rename(incr_to, incr_from); /* the next rewrite looks for it there */
     }
     if (ok) {
+        serverLog(LL_NOTICE, "Successfully renamed the temporary AOF base file %s into %s", fileName(from),
+                  base);
+        if (incr_from)
+            serverLog(LL_NOTICE, "Successfully renamed the temporary AOF incr file %s into %s",
+                      fileName(incr_from), fileName(incr_to));
         aofManifestFree(&aof.manifest);
         aof.manifest = now;
         aof.size = base_size;

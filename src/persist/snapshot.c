@@ -231,7 +231,7 @@ static void debugReload(struct client *c) {
         replyError(c, "ERR Error trying to load the RDB dump, check server logs.");
         return;
     }
-    serverLog(LL_WARNING, "DB reloaded by DEBUG RELOAD");
+    serverLog(LL_NOTICE, "DB reloaded by DEBUG RELOAD");
     replyOk(c);
 }
 

@@ -370,6 +370,20 @@ static sds memoryInfo(sds s) {
     return infoField(s, "used_memory_scripts_human:%s", scripts_human);
 }
 
+/* There is one engine, built in. Where modules can be loaded, it looks like one of them. */
+static sds enginesInfo(sds s) {
+    size_t used = scriptVmMemory(SCRIPT_EVAL) + scriptVmMemory(SCRIPT_FUNCTION);
+    s = infoField(s, "engines_count:1");
+    s = infoField(s, "engines_total_used_memory:%zu", used);
+    s = infoField(s, "engines_total_memory_overhead:0");
+    return infoField(s, "engine_0:name=LUA,module=lua,abi_version=4,used_memory=%zu,memory_overhead=0", used);
+}
+
+static sds modulesInfo(sds s) {
+    return infoField(s, "module:name=lua,ver=1,api=1,filters=0,usedby=[],using=[],"
+                        "options=[handle-repl-async-load|handle-atomic-slot-migration]");
+}
+
 static sds statsInfo(sds s) {
     return infoField(s, "evicted_scripts:%llu", (unsigned long long)evicted);
 }
@@ -386,6 +400,8 @@ void scriptInit(void) {
     commandRegister(commandsScripting);
     moduleRegister("lua", 1, "lua");
     infoRegister("memory", memoryInfo);
+    infoRegister("modules", modulesInfo);
+    infoRegister("scriptingengines", enginesInfo);
     memoryAddPart(MEMORY_LUA_CACHES, cacheMemory);
     infoRegister("stats", statsInfo);
     configOnResetStat(resetStats);

@@ -68,7 +68,7 @@ static void timeHook(lua_State *L, lua_Debug *ar) {
     (void)ar;
     if (script_run.killed) raiseKilled(L, timeHook);
     if (!script_run.busy) {
-        if (busy_threshold_ms == 0 || scriptRunUs() < (uint64_t)busy_threshold_ms * 1000) return;
+        if (busy_threshold_ms == 0 || scriptRunUs() / 1000 < (uint64_t)busy_threshold_ms) return;
         setBusy(true);
         serverLog(LL_WARNING,
                   "Slow script detected: still in execution after %llu milliseconds. You can try killing "
@@ -233,7 +233,7 @@ bool scriptKeyCount(struct client *c, int *keys, const char *not_a_number) {
 void scriptRunInit(void) {
     static struct configDirective directives[] = {
         CONFIG_INT("busy-reply-threshold", "lua-time-limit", CONFIG_MODIFIABLE, &busy_threshold_ms, 5000, 0,
-                   INT64_MAX / 1000, NULL),
+                   INT64_MAX, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     commandAddFilter(busyFilter);

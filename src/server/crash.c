@@ -7,11 +7,13 @@
 
 #include "server/crash.h"
 
-#include <execinfo.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -20,34 +22,35 @@
 #include "base/version.h"
 #include "base/zmalloc.h"
 #include "core/client.h"
+#include "core/client_log.h"
 #include "core/command.h"
 #include "core/config.h"
 #include "core/info.h"
 #include "core/redact.h"
+#include "net/connection.h"
+#include "server/stack_trace.h"
 
-#define STACK_DEPTH   100
-#define ARG_SHOWN_MAX 128
-#define ARGS_SHOWN    20
-#define REPORT_TIME_S 20 /* a report that hangs, on a lock of the crashed code, is ended by SIGALRM */
-#define REPORT_STACK  (256 * 1024) /* of its own: the crash may be a stack that is full */
+#define ARG_SHOWN_MAX  128
+#define CODE_SHOWN_MAX 4096 /* bytes of code before the fault */
+#define CODE_BEHIND    64   /* and behind it */
+#define RAW(...)       serverLog(LL_WARNING | LL_RAW, __VA_ARGS__)
+#define ARGS_SHOWN     20
+#define REPORT_TIME_S  20 /* a report that hangs, on a lock of the crashed code, is ended by SIGALRM */
+#define REPORT_STACK   (256 * 1024) /* of its own: the crash may be a stack that is full */
 
-static bool crash_log_enabled, memcheck_enabled, hide_user_data;
+static bool crash_log_enabled, memcheck_enabled, use_exit_on_panic;
+static sds debug_context; /* the operator's own words, for the report */
 static volatile sig_atomic_t reporting;
 
 static void reportHead(void) {
-    serverLog(LL_WARNING | LL_RAW, "\n\n=== VALKEY BUG REPORT START: Cut & paste starting from here ===\n");
-}
-
-static void reportStack(void) {
-    void *frames[STACK_DEPTH];
-    int n = backtrace(frames, STACK_DEPTH), fd = logOpenFd();
-    serverLogFromSignal("\n------ STACK TRACE ------\n");
-    if (fd < 0) return;
-    backtrace_symbols_fd(frames, n, fd);
-    logCloseFd(fd);
+    RAW("\n\n=== VALKEY BUG REPORT START: Cut & paste starting from here ===\n");
 }
 
 #if defined(__x86_64__) && defined(__linux__)
+static const unsigned char *faultAddress(const ucontext_t *uc) {
+    return (const unsigned char *)(uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+}
+
 static void reportRegisters(const ucontext_t *uc) {
     static const struct {
         const char *name;
@@ -58,64 +61,145 @@ static void reportRegisters(const ucontext_t *uc) {
         {"R10", REG_R10}, {"R11", REG_R11}, {"R12", REG_R12}, {"R13", REG_R13}, {"R14", REG_R14},
         {"R15", REG_R15}, {"RIP", REG_RIP}, {"EFL", REG_EFL},
     };
-    serverLog(LL_WARNING | LL_RAW, "\n------ REGISTERS ------\n");
+    RAW("\n------ REGISTERS ------\n");
     for (size_t i = 0; i < sizeof regs / sizeof *regs; i++) {
-        serverLog(LL_WARNING | LL_RAW, "%s:%016llx%s", regs[i].name,
-                  (unsigned long long)uc->uc_mcontext.gregs[regs[i].reg], i % 4 == 3 ? "\n" : " ");
+        RAW("%s:%016llx%s", regs[i].name, (unsigned long long)uc->uc_mcontext.gregs[regs[i].reg],
+            i % 4 == 3 ? "\n" : " ");
     }
-    serverLog(LL_WARNING | LL_RAW, "\n");
+    RAW("\n");
 }
 #else
+static const unsigned char *faultAddress(const ucontext_t *uc) {
+    (void)uc;
+    return NULL;
+}
+
 static void reportRegisters(const ucontext_t *uc) {
     (void)uc;
 }
 #endif
 
-static void reportClient(void) {
+/* The instructions at the fault, for a disassembler. A wild jump leads to no code that could be shown. */
+static void reportCode(const unsigned char *pc) {
+    Dl_info info;
+    if (!pc || !dladdr(pc, &info) || !info.dli_fname) return;
+    RAW("\n------ DUMPING CODE AROUND EIP ------\n");
+    RAW("Symbol: %s (base: %p)\n", info.dli_sname ? info.dli_sname : "(none)", info.dli_saddr);
+    RAW("Module: %s (base %p)\n", info.dli_fname, info.dli_fbase);
+    const unsigned char *start =
+        info.dli_saddr && pc - (unsigned char *)info.dli_saddr < CODE_SHOWN_MAX ? info.dli_saddr : pc;
+    for (const unsigned char *p = start; p < pc + CODE_BEHIND; p++) RAW("%02x", *p);
+    RAW("\n(hexadecimal, from %p on)\n------\n", (const void *)start);
+}
+
+static void reportOneOfAll(void *priv, struct client *c) {
+    (void)priv;
+    RAW("%s\n", clientLogLine(c, sdsempty()));
+}
+
+static void reportClients(void) {
+    RAW("\n------ CLIENT LIST OUTPUT ------\n");
+    clientForEach(reportOneOfAll, NULL);
+}
+
+static void reportClient(const char *title) {
     struct client *c = current_client;
     if (!c) return;
-    sds line = clientInfoLine(c, sdsempty());
-    serverLog(LL_WARNING | LL_RAW, "\n------ CURRENT CLIENT INFO ------\n%s\n", line);
+    RAW("\n------ %s CLIENT INFO ------\n%s\n", title, clientLogLine(c, sdsempty()));
     for (int i = 0; i < c->argc && i < ARGS_SHOWN; i++) {
         struct str arg = c->cmd ? redactedArg(c->cmd, c->argv, c->argc, i) : c->argv[i];
         size_t n = arg.len < ARG_SHOWN_MAX ? arg.len : ARG_SHOWN_MAX;
         /* Arguments are users' data. */
         if (i == 0 || !hide_user_data)
-            serverLog(LL_WARNING | LL_RAW, "argv[%d]: '%.*s'\n", i, (int)n, arg.ptr);
+            RAW("argv[%d]: \"%.*s\"\n", i, (int)n, arg.ptr);
         else
-            serverLog(LL_WARNING | LL_RAW, "argv[%d]: %zu bytes\n", i, c->argv[i].len);
+            RAW("argv[%d]: %zu bytes\n", i, c->argv[i].len);
     }
 }
 
 static void reportInfo(void) {
     struct str sections[] = {STR("everything")};
     sds info = infoText(sections, 1);
-    serverLog(LL_WARNING | LL_RAW, "\n------ INFO OUTPUT ------\n%s\n", info);
+    RAW("\n------ INFO OUTPUT ------\n%s\n", info);
+}
+
+/* What is often part of the cause. */
+static void reportConfig(void) {
+    static const char *const names[] = {"debug-context",
+                                        "io-threads",
+                                        "repl-diskless-load",
+                                        "repl-diskless-sync",
+                                        "replica-read-only",
+                                        "dual-channel-replication-enabled",
+                                        "client-query-buffer-limit",
+                                        "proto-max-bulk-len",
+                                        "list-compress-depth",
+                                        "activedefrag",
+                                        "import-mode",
+                                        "lazyfree-lazy-expire",
+                                        "lazyfree-lazy-eviction",
+                                        "lazyfree-lazy-server-del",
+                                        "lazyfree-lazy-user-del",
+                                        "lazyfree-lazy-user-flush",
+                                        "zset-index"};
+    RAW("\n------ CONFIG DEBUG OUTPUT ------\n");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        sds value = configGet(names[i]);
+        RAW("%s %s\n", names[i], value && *value ? value : "\"\"");
+    }
+}
+
+static void reportState(void) {
+    reportInfo();
+    reportClients();
+    reportClient("CURRENT");
+    reportClient("EXECUTING");
+    RAW("\n------ MODULES INFO OUTPUT ------\n"); /* there are none that could say something */
+    reportConfig();
 }
 
 static void reportTail(void) {
     if (memcheck_enabled) {
-        serverLog(LL_WARNING | LL_RAW, "\n------ FAST MEMORY TEST ------\n");
-        serverLog(LL_WARNING | LL_RAW,
-                  crashTestMemory()
-                      ? "!!! MEMORY ERROR DETECTED! Check your memory ASAP !!!\n"
-                      : "Fast memory test PASSED, which does not prove that the memory is good.\n");
+        RAW("\n------ FAST MEMORY TEST ------\n");
+        RAW(crashTestMemory() ? "!!! MEMORY ERROR DETECTED! Check your memory ASAP !!!\n"
+                              : "Fast memory test PASSED, which does not prove that the memory is good.\n");
     }
-    serverLog(LL_WARNING | LL_RAW,
-              "\n=== VALKEY BUG REPORT END. Please keep it, with the version and what led to it. ===\n");
+    RAW("\n=== VALKEY BUG REPORT END. Make sure to include from START to END. ===\n\n"
+        "  Keep it, with the version of the server and what led to it.\n"
+        "  valkey-server --test-memory <megabytes> looks for memory that is broken,\n"
+        "  valkey-server --check-system for settings of the system that do harm.\n\n");
+}
+
+/* Whose command it was, in the lines that tools look for. */
+static void reportAssertContext(void) {
+    struct client *c = current_client;
+    if (!c) return;
+    serverLog(LL_WARNING, "=== ASSERTION FAILED CLIENT CONTEXT ===");
+    serverLog(LL_WARNING, "client->flags = %llu", (unsigned long long)c->flags);
+    serverLog(LL_WARNING, "client->conn = fd=%d", c->conn ? c->conn->fd : -1);
+    serverLog(LL_WARNING, "client->argc = %d", c->argc);
+    for (int i = 0; i < c->argc && i < ARGS_SHOWN; i++) {
+        if (i == 0 || !hide_user_data)
+            serverLog(LL_WARNING, "client->argv[%d] = \"%.*s\"", i,
+                      (int)(c->argv[i].len < ARG_SHOWN_MAX ? c->argv[i].len : ARG_SHOWN_MAX), c->argv[i].ptr);
+        else
+            serverLog(LL_WARNING, "client->argv[%d] = %zu bytes", i, c->argv[i].len);
+    }
 }
 
 static void panicHook(const char *reason, const char *file, int line) {
+    if (use_exit_on_panic && !crash_log_enabled) _exit(1);
     if (!crash_log_enabled || reporting) return;
     reporting = 1;
     signal(SIGALRM, SIG_DFL);
     alarm(REPORT_TIME_S);
     reportHead();
-    (void)reason, (void)file, (void)line; /* base/assert.c has logged them */
-    reportStack();
-    reportClient();
-    reportInfo();
+    (void)file, (void)line; /* base/assert.c has logged them */
+    if (strncmp(reason, "ASSERTION", strlen("ASSERTION")) == 0) reportAssertContext();
+    stackTraceWrite(NULL);
+    reportState();
     reportTail();
+    if (use_exit_on_panic) _exit(1);
 }
 
 static void onFault(int sig, siginfo_t *info, void *context) {
@@ -133,10 +217,12 @@ static void onFault(int sig, siginfo_t *info, void *context) {
         serverLog(LL_WARNING, "Killed by PID: %ld, UID: %d", (long)info->si_pid, (int)info->si_uid);
     else if (sig == SIGSEGV || sig == SIGBUS)
         serverLog(LL_WARNING, "Accessing address: %p", info->si_addr);
-    reportStack();
+    if (faultAddress(context))
+        serverLog(LL_WARNING, "Crashed running the instruction at: %p", (const void *)faultAddress(context));
+    stackTraceWrite(faultAddress(context));
     reportRegisters(context);
-    reportClient();
-    reportInfo();
+    reportState();
+    reportCode(faultAddress(context));
     reportTail();
     raise(sig);
 }
@@ -150,7 +236,10 @@ void crashRegister(void) {
     static struct configDirective directives[] = {
         CONFIG_BOOL("crash-log-enabled", NULL, CONFIG_MODIFIABLE, &crash_log_enabled, true, NULL),
         CONFIG_BOOL("crash-memcheck-enabled", NULL, CONFIG_MODIFIABLE, &memcheck_enabled, true, NULL),
-        CONFIG_BOOL("hide-user-data-from-log", NULL, CONFIG_MODIFIABLE, &hide_user_data, true, NULL),
+        CONFIG_BOOL("use-exit-on-panic", NULL, CONFIG_MODIFIABLE | CONFIG_HIDDEN, &use_exit_on_panic, false,
+                    NULL),
+        CONFIG_STRING("debug-context", NULL, CONFIG_MODIFIABLE | CONFIG_HIDDEN, &debug_context, "", NULL,
+                      NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
 }
@@ -160,8 +249,7 @@ void crashInit(void) {
     zmallocSetOomHandler(onOutOfMemory);
     static char stack[REPORT_STACK];
     sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
-    void *warm[1];
-    backtrace(warm, 1); /* loads what it needs now, not in the handler */
+    stackTraceInit();
     struct sigaction act = {.sa_sigaction = onFault, .sa_flags = SA_NODEFER | SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&act.sa_mask);
     const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};

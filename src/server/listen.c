@@ -88,6 +88,13 @@ static const char *unprotected(const struct connection *conn) {
            "the protection off with CONFIG SET protected-mode no.\r\n";
 }
 
+static void logAccepted(struct client *c, bool unix_socket) {
+    if (unix_socket)
+        serverLog(LL_VERBOSE, "Accepted connection to %s", unixsocket);
+    else
+        serverLog(LL_VERBOSE, "Accepted %s", clientPeerName(c));
+}
+
 static void acceptOne(struct connection *conn, bool unix_socket) {
     if (isFull(conn)) return;
     const char *denied = unix_socket ? NULL : unprotected(conn);
@@ -96,6 +103,7 @@ static void acceptOne(struct connection *conn, bool unix_socket) {
         return;
     }
     struct client *c = clientCreate(conn);
+    if (logGetLevel() <= LL_VERBOSE) logAccepted(c, unix_socket);
     if (unix_socket) c->flags |= CLIENT_UNIX_SOCKET;
     authNewClient(c);
     clientstats.connections++;
@@ -182,7 +190,10 @@ static void acceptTls(struct aeEventLoop *el, int fd, void *data, int mask) {
             close(client_fd);
             continue;
         }
-        if (!isFull(conn)) clientCreate(conn)->user = aclDefaultUser();
+        if (isFull(conn)) continue;
+        struct client *c = clientCreate(conn);
+        c->user = aclDefaultUser();
+        if (logGetLevel() <= LL_VERBOSE) logAccepted(c, false);
     }
 }
 
@@ -234,7 +245,7 @@ static void openUnix(void) {
     char err[256];
     unix_fd = netListenUnix(unixsocket, (unsigned)unixsocketperm, (int)tcp_backlog, err, sizeof err);
     if (unix_fd < 0) {
-        serverLog(LL_WARNING, "Failed opening Unix socket: bind: %s", err);
+        serverLog(LL_WARNING, "Failed opening Unix socket: %s", err);
         exit(1);
     }
     if (unixsocketgroup && *unixsocketgroup && !fileSetGroup(unixsocket, unixsocketgroup)) {
@@ -332,7 +343,13 @@ int listenMaxFds(void) {
 
 static bool applyMaxclients(const char **err) {
     if (!raiseFileLimit((rlim_t)maxclients + RESERVED_FDS)) {
-        *err = "The operating system is not able to handle the specified number of clients";
+        static char reason[128];
+        struct rlimit limit;
+        getrlimit(RLIMIT_NOFILE, &limit);
+        snprintf(reason, sizeof reason,
+                 "The operating system is not able to handle the specified number of clients, try with %lld",
+                 (long long)limit.rlim_cur - RESERVED_FDS);
+        *err = reason;
         return false;
     }
     int fds = (int)maxclients + 4 * RESERVED_FDS;
@@ -428,7 +445,7 @@ void listenRegister(void) {
         CONFIG_INT("tls-port", NULL, CONFIG_MODIFIABLE, &tls.port, 0, 0, 65535, reopenTls),
         CONFIG_INT("tcp-backlog", NULL, 0, &tcp_backlog, 511, 0, INT32_MAX, NULL),
         CONFIG_INT("tcp-keepalive", NULL, CONFIG_MODIFIABLE, &tcp_keepalive, 300, 0, INT32_MAX, NULL),
-        CONFIG_INT("maxclients", NULL, CONFIG_MODIFIABLE, &maxclients, 10000, 1, INT32_MAX, applyMaxclients),
+        CONFIG_INT("maxclients", NULL, CONFIG_MODIFIABLE, &maxclients, 10000, 1, UINT32_MAX, applyMaxclients),
         CONFIG_INT("max-new-connections-per-cycle", NULL, CONFIG_MODIFIABLE, &accepts_per_cycle, 10, 1, 1000,
                    NULL),
         CONFIG_INT("max-new-tls-connections-per-cycle", NULL, CONFIG_MODIFIABLE, &tls_accepts_per_cycle, 1, 1,

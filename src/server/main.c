@@ -21,6 +21,7 @@
 #include "core/client.h"
 #include "core/client_auth.h"
 #include "core/client_evict.h"
+#include "core/client_log.h"
 #include "core/command.h"
 #include "core/commandlog.h"
 #include "core/config.h"
@@ -52,12 +53,14 @@
 #include "persist/aof.h"
 #include "repl/replication.h"
 #include "script/script.h"
+#include "server/absent_features.h"
 #include "server/crash.h"
 #include "server/listen.h"
 #include "server/process.h"
 #include "server/restart.h"
 #include "server/server_info.h"
 #include "server/shutdown.h"
+#include "server/system_check.h"
 #include "server/tls_server.h"
 #include "server/watchdog.h"
 #include "types/list.h"
@@ -74,14 +77,14 @@
 /* ---- Command line ---- */
 
 static void printVersion(void) {
-    printf("Valkey server v=%s sha=00000000:0 malloc=%s bits=%d build=0\n", VALKEY_VERSION, zmallocName(),
-           (int)sizeof(long) * 8);
+    printf("Valkey server v=%s sha=%s:%d malloc=%s bits=%d build=%s\n", VALKEY_VERSION, build_commit,
+           build_modified, zmallocName(), (int)sizeof(long) * 8, build_id);
 }
 
 static void usage(FILE *out, const char *name) {
     fprintf(out,
             "Usage: %s [/path/to/valkey.conf] [--directive value ...] [-]\n"
-            "       %s -v, --version | -h, --help\n\n"
+            "       %s -v, --version | -h, --help | --check-system | --test-memory <megabytes>\n\n"
             "  -                  read more configuration from standard input; may come first, too\n"
             "  --directive value  overrides the file; any directive of valkey.conf\n\n"
             "Examples:\n"
@@ -92,10 +95,16 @@ static void usage(FILE *out, const char *name) {
             name, name, name, name, name, name);
 }
 
+static void refuseSentinel(void) {
+    fprintf(stderr, "This version has no Sentinel yet. Exiting.\n");
+    exit(1);
+}
+
 static void loadStdin(void) {
     sds text = sdsempty();
     char buf[4096];
     size_t n;
+    serverLog(LL_NOTICE, "Reading config from stdin");
     while ((n = fread(buf, 1, sizeof buf, stdin)) > 0) text = sdscatlen(text, buf, n);
     configLoadText(text);
     sdsfree(text);
@@ -111,7 +120,7 @@ static void loadOptions(int argc, char **argv) {
             text = sdscatprintf(text, "\n%s", argv[i] + 2);
             needs_value = strcasecmp(argv[i], "--save") != 0;
         } else {
-            text = sdscatlen(text, " ", 1);
+            text = sdscat(text, i ? " " : "\n");
             text = sdscatrepr(text, argv[i], strlen(argv[i]));
             needs_value = false;
         }
@@ -120,18 +129,29 @@ static void loadOptions(int argc, char **argv) {
     sdsfree(text);
 }
 
+/* First words that ask for something else than a server. Does not return when it was one of them. */
+static void otherJobs(int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--sentinel") == 0) refuseSentinel();
+    }
+    if (argc < 2) return;
+    if (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version")) {
+        printVersion();
+        exit(0);
+    }
+    if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
+        usage(stdout, argv[0]);
+        exit(0);
+    }
+    if (!strcmp(argv[1], "--check-system")) exit(systemCheckMain());
+    if (!strcmp(argv[1], "--test-memory")) exit(testMemoryMain(argc - 2, argv + 2));
+}
+
 /* The file, standard input, the options: what comes later wins. */
 static void loadConfiguration(int argc, char **argv) {
     int next = 1;
+    otherJobs(argc, argv);
     if (argc > 1) {
-        if (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version")) {
-            printVersion();
-            exit(0);
-        }
-        if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
-            usage(stdout, argv[0]);
-            exit(0);
-        }
         if (argv[1][0] != '-') {
             configLoadFile(argv[1]);
             next = 2;
@@ -166,10 +186,12 @@ static void registerRooms(void) {
     cpulistInit();
     listenRegister();
     tlsServerRegister();
+    absentFeaturesRegister();
     crashRegister();
     watchdogRegister();
     clientCoreInit();
     clientInit();
+    clientLogInit();
     authInit();
     aclInit();
     clientEvictInit();
@@ -242,7 +264,9 @@ static void afterSleep(struct aeEventLoop *el) {
 
 static int64_t serverCron(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id, (void)data;
+    uint64_t start = ticksNow();
     cronRun();
+    serverInfoCron(ticksNow() - start);
     return 1000 / server_hz;
 }
 
@@ -260,8 +284,8 @@ static void createLoop(void) {
 
 static void greet(int argc) {
     serverLog(LL_NOTICE, "oO0OoO0OoO0Oo Valkey is starting oO0OoO0OoO0Oo");
-    serverLog(LL_NOTICE, "Valkey version=%s, bits=%d, commit=00000000, modified=0, pid=%d, just started",
-              VALKEY_VERSION, (int)sizeof(long) * 8, (int)getpid());
+    serverLog(LL_NOTICE, "Valkey version=%s, bits=%d, commit=%s, modified=%d, pid=%d, just started",
+              VALKEY_VERSION, (int)sizeof(long) * 8, build_commit, build_modified, (int)getpid());
     if (argc > 1)
         serverLog(LL_NOTICE, "Configuration loaded");
     else
@@ -270,7 +294,7 @@ static void greet(int argc) {
                   "config file use %s /path/to/valkey.conf",
                   "valkey-server");
     serverLog(LL_NOTICE, "monotonic clock: %s", serverClockName());
-    serverLog(LL_NOTICE, "Running mode=standalone, port=%d.", listenPort());
+    if (!processShowLogo()) serverLog(LL_NOTICE, "Running mode=standalone, port=%d.", listenPort());
 }
 
 /* The same program under another name is another tool. Returns only when it is the server. */
@@ -286,6 +310,7 @@ static void otherFaces(int argc, char **argv) {
     for (size_t i = 0; i < sizeof faces / sizeof *faces; i++) {
         if (strstr(name, faces[i].name)) exit(faces[i].main(argc, argv));
     }
+    if (strstr(name, "sentinel")) refuseSentinel();
 }
 
 int main(int argc, char **argv) {
@@ -302,7 +327,9 @@ int main(int argc, char **argv) {
     callLimitsRefresh();
     processStart();
     greet(argc);
+    absentFeaturesReport();
     crashInit();
+    watchdogInit();
     cpulistApply(CPULIST_SERVER);
     createLoop();
     shutdownInit();

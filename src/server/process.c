@@ -21,6 +21,7 @@
 #include "core/config.h"
 #include "core/info.h"
 #include "server/listen.h"
+#include "server/system_check.h"
 
 #define DEFAULT_PIDFILE "/var/run/valkey.pid"
 
@@ -154,9 +155,11 @@ static void showTitle(const char *title) {
 
 static bool validTemplate(const char *value, const char **err) {
     sds s = expandTitle(value, "");
+    bool ok = s && sdslen(s) > 0; /* a title of nothing but {title} would be none */
     sdsfree(s);
-    if (!s) *err = "template format is invalid or contains unknown variables";
-    return s;
+    if (ok) return true;
+    *err = "template format is invalid or contains unknown variables";
+    return false;
 }
 
 static bool applyTitle(const char **err) {
@@ -182,7 +185,8 @@ static const struct configEnum supervised_names[] = {
     {"no", SUPERVISED_NO},
     {0},
 };
-static const struct configEnum log_format_names[] = {{"legacy", LOG_LEGACY}, {"logfmt", LOG_LOGFMT}, {0}};
+static const struct configEnum log_format_names[] = {
+    {"legacy", LOG_LEGACY}, {"logfmt", LOG_LOGFMT}, {"json", LOG_JSON}, {0}};
 static const struct configEnum log_timestamp_names[] = {
     {"legacy", LOG_TIME_LEGACY}, {"iso8601", LOG_TIME_ISO8601}, {"milliseconds", LOG_TIME_MILLISECONDS}, {0}};
 static const struct configEnum facility_names[] = {
@@ -298,31 +302,20 @@ static void forbidHugePages(void) {
         serverLog(LL_WARNING, "Failed to disable THP: %s", strerror(errno));
 }
 
-/* A fork fails for lack of memory that it would hardly use. */
-static void warnAboutOvercommit(void) {
-    FILE *f = fopen("/proc/sys/vm/overcommit_memory", "re");
-    int policy = 1;
-    if (!f) return;
-    if (fscanf(f, "%d", &policy) == 1 && policy != 1)
-        serverLog(LL_WARNING, "WARNING Memory overcommit must be enabled! Otherwise background saves and "
-                              "replication may fail although there is memory. To enable it, add "
-                              "'vm.overcommit_memory = 1' to /etc/sysctl.conf, and run 'sysctl "
-                              "vm.overcommit_memory=1'.");
-    fclose(f);
-}
-
-static void showLogo(void) {
-    if (!always_show_logo && !(isatty(STDOUT_FILENO) && !*logfile && !syslog_enabled)) return;
+bool processShowLogo(void) {
+    if (!always_show_logo && !(isatty(STDOUT_FILENO) && !*logfile && !syslog_enabled)) return false;
     serverLog(LL_NOTICE | LL_RAW,
               "\n"
-              "    o-------------------->o            Valkey %s, %d bit\n"
+              "    o-------------------->o            Valkey %s (%s/%d) %d bit\n"
               "    |                     |\n"
               "    o-------->o---------->o            Running in standalone mode\n"
               "    |         |           |            Port: %d\n"
               "    o--->o--->o---->o---->o            PID: %d\n"
               "    |    |    |     |     |\n"
               "   \"\"   a    k     l     y\n\n",
-              VALKEY_VERSION, (int)sizeof(long) * 8, listenPort(), (int)getpid());
+              VALKEY_VERSION, build_commit, build_modified, (int)sizeof(long) * 8, listenPort(),
+              (int)getpid());
+    return true;
 }
 
 void processStart(void) {
@@ -336,12 +329,12 @@ void processStart(void) {
     if (daemonize && supervised == SUPERVISED_NO) becomeDaemon();
     writePidFile();
     forbidHugePages();
+    const char *advice = systemOvercommitAdvice(); /* or forks fail for memory that they would hardly use */
+    if (advice) serverLog(LL_WARNING, "WARNING %s", advice);
     oomScoreSetRole(OOM_PRIMARY);
 }
 
 void processReady(void) {
-    showLogo();
-    warnAboutOvercommit();
     title_ready = true;
     showTitle(processProgram());
     notifySystemd("STATUS=Ready to accept connections\nREADY=1\n");
@@ -349,6 +342,8 @@ void processReady(void) {
 }
 
 void processStopping(void) {
+    if (pidfile_written) serverLog(LL_NOTICE, "Removing the pid file.");
+    processRemovePidFile();
     notifySystemd("STOPPING=1\n");
 }
 

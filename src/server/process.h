@@ -2,14 +2,18 @@
  * directory, the title that ps shows, and what the kernel is told about it. */
 #pragma once
 
+#include <stdbool.h>
+
 void processRegister(void); /* directives, INFO process_supervised */
 /* Before anything else: makes room for the title, in the place of the arguments and the environment. */
 void processInit(int argc, char **argv);
 const char *processProgram(void); /* what argv[0] was */
 void processStart(void);          /* daemonize, pid file; after the configuration */
-void processReady(void);          /* clients are served: tells the supervisor, sets the title */
-void processStopping(void);       /* tells the supervisor */
-void processRemovePidFile(void);
+/* Where a person may be watching, or always-show-logo asks for it. False: it was not shown. */
+bool processShowLogo(void);
+void processReady(void);         /* clients are served: tells the supervisor, sets the title */
+void processStopping(void);      /* tells the supervisor, removes the pid file */
+void processRemovePidFile(void); /* a signal handler may call it */
 /* process_title.c: puts the text where ps and top look; cut to the room that there is. */
 void processSetTitle(const char *title);
 

@@ -24,9 +24,8 @@
 #include "core/reply.h"
 #include "server/listen.h"
 
-#define RATE_SAMPLES      16 /* taken every 100 ms; the rates are averages over them */
-#define RUN_ID_LEN        40
-#define REPL_BACKLOG_SIZE (10 << 20) /* once there is a replica */
+#define RATE_SAMPLES 16 /* taken every 100 ms; the rates are averages over them */
+#define RUN_ID_LEN   40
 
 static char run_id[RUN_ID_LEN + 1], replication_id[RUN_ID_LEN + 1], clock_name[64];
 static int64_t started_us;
@@ -43,21 +42,31 @@ static struct rate ops_rate, in_rate, out_rate, cycle_rate;
 /* ---- The event loop: a cycle is from waking up to going to sleep ---- */
 
 static struct {
-    uint64_t cycles, ticks; /* since the statistics were reset */
-    uint64_t woken_at;
-    uint64_t sample_cycles, sample_ticks; /* when the last sample was taken */
-    uint64_t mean_us[RATE_SAMPLES];       /* of a cycle, in each sample */
+    uint64_t cycles, ticks;                                        /* since the statistics were reset */
+    uint64_t woken_at, active_ticks;                               /* since the start */
+    uint64_t cron_ticks, longest_ticks, calls_at_wake, most_calls; /* as cycles */
+    uint64_t sample_cycles, sample_ticks;                          /* when the last sample was taken */
+    uint64_t mean_us[RATE_SAMPLES];                                /* of a cycle, in each sample */
     int next;
 } loop;
 
 void serverInfoWake(void) {
     loop.woken_at = ticksNow();
+    loop.calls_at_wake = callstats.processed;
+}
+
+void serverInfoCron(uint64_t ticks) {
+    loop.cron_ticks += ticks;
 }
 
 void serverInfoSleep(void) {
     if (!loop.woken_at) return;
+    uint64_t ticks = ticksNow() - loop.woken_at, calls = callstats.processed - loop.calls_at_wake;
     loop.cycles++;
-    loop.ticks += ticksNow() - loop.woken_at;
+    loop.ticks += ticks;
+    loop.active_ticks += ticks;
+    if (ticks > loop.longest_ticks) loop.longest_ticks = ticks;
+    if (callstats.processed >= loop.calls_at_wake && calls > loop.most_calls) loop.most_calls = calls;
     loop.woken_at = 0;
 }
 
@@ -76,6 +85,7 @@ static uint64_t loopMeanUs(void) {
 
 static void resetLoop(void) {
     loop.cycles = loop.ticks = loop.sample_cycles = loop.sample_ticks = 0;
+    loop.cron_ticks = loop.longest_ticks = loop.most_calls = 0;
 }
 
 /* ---- Sampling ---- */
@@ -95,10 +105,12 @@ static uint64_t ratePerSecond(const struct rate *r) {
     return sum / RATE_SAMPLES;
 }
 
-/* Rates start anew at CONFIG RESETSTAT: an average over the reset would tell of neither side of it. */
+/* Rates start anew at CONFIG RESETSTAT, from this moment: an average over the reset would tell of neither
+ * side of it. */
 static void resetRates(void) {
     struct rate *rates[] = {&ops_rate, &in_rate, &out_rate, &cycle_rate};
-    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) *rates[i] = (struct rate){0};
+    int64_t now_ms = monotonicUs() / 1000;
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) *rates[i] = (struct rate){.last_ms = now_ms};
     memset(loop.mean_us, 0, sizeof loop.mean_us);
 }
 
@@ -131,9 +143,9 @@ static sds serverInfo(sds s) {
     s = infoField(s, "server_name:%s", SERVER_NAME);
     s = infoField(s, "valkey_version:%s", VALKEY_VERSION);
     s = infoField(s, "valkey_release_stage:%s", VALKEY_RELEASE_STAGE);
-    s = infoField(s, "redis_git_sha1:00000000");
-    s = infoField(s, "redis_git_dirty:0");
-    s = infoField(s, "redis_build_id:0");
+    s = infoField(s, "redis_git_sha1:%s", build_commit);
+    s = infoField(s, "redis_git_dirty:%d", build_modified);
+    s = infoField(s, "redis_build_id:%s", build_id);
     s = infoField(s, "server_mode:standalone");
     s = infoField(s, "os:%s %s %s", un.sysname, un.release, un.machine);
     s = infoField(s, "arch_bits:%d", (int)sizeof(long) * 8);
@@ -169,9 +181,20 @@ static sds replicationInfo(sds s) {
     s = infoField(s, "master_repl_offset:0");
     s = infoField(s, "second_repl_offset:-1");
     s = infoField(s, "repl_backlog_active:0");
-    s = infoField(s, "repl_backlog_size:%d", REPL_BACKLOG_SIZE);
+    sds backlog = configGet("repl-backlog-size"); /* once there is a replica */
+    s = infoField(s, "repl_backlog_size:%s", backlog);
+    sdsfree(backlog);
     s = infoField(s, "repl_backlog_first_byte_offset:0");
     return infoField(s, "repl_backlog_histlen:0");
+}
+
+/* What does not happen here: MIGRATE keeps no connections, a payload is checked while it is read, and the
+ * buffers of replies have one size. */
+static sds unusedFields(sds s) {
+    s = infoField(s, "migrate_cached_sockets:0");
+    s = infoField(s, "dump_payload_sanitizations:0");
+    s = infoField(s, "reply_buffer_shrinks:0");
+    return infoField(s, "reply_buffer_expands:0");
 }
 
 static sds statsInfo(sds s) {
@@ -183,7 +206,8 @@ static sds statsInfo(sds s) {
     s = infoField(s, "eventloop_duration_cmd_sum:%llu", (unsigned long long)(callstats.ticks / ticks_per_us));
     s = infoField(s, "instantaneous_eventloop_cycles_per_sec:%llu",
                   (unsigned long long)ratePerSecond(&cycle_rate));
-    return infoField(s, "instantaneous_eventloop_duration_usec:%llu", (unsigned long long)loopMeanUs());
+    s = infoField(s, "instantaneous_eventloop_duration_usec:%llu", (unsigned long long)loopMeanUs());
+    return unusedFields(s);
 }
 
 static sds cpuFields(sds s, const char *prefix, const char *suffix, int who) {
@@ -198,7 +222,17 @@ static sds cpuFields(sds s, const char *prefix, const char *suffix, int who) {
 static sds cpuInfo(sds s) {
     s = cpuFields(s, "used_cpu", "", RUSAGE_SELF);
     s = cpuFields(s, "used_cpu", "_children", RUSAGE_CHILDREN);
-    return cpuFields(s, "used_cpu", "_main_thread", RUSAGE_THREAD);
+    s = cpuFields(s, "used_cpu", "_main_thread", RUSAGE_THREAD);
+    uint64_t us = loop.active_ticks / ticks_per_us;
+    return infoField(s, "used_active_time_main_thread:%llu.%06llu", (unsigned long long)us / 1000000,
+                     (unsigned long long)us % 1000000);
+}
+
+static sds debugInfo(sds s) {
+    s = infoField(s, "eventloop_duration_cron_sum:%llu",
+                  (unsigned long long)(loop.cron_ticks / ticks_per_us));
+    s = infoField(s, "eventloop_duration_max:%llu", (unsigned long long)(loop.longest_ticks / ticks_per_us));
+    return infoField(s, "eventloop_cmd_per_cycle_max:%llu", (unsigned long long)loop.most_calls);
 }
 
 void timeCommand(struct client *c) {
@@ -225,7 +259,14 @@ void serverInfoRegister(void) {
     static const struct debugSubcommand change = {"change-repl-id", 0, 0, changeReplicationId, change_help};
     debugRegister(&change);
     static struct configDirective directives[] = {
-        CONFIG_INT("hz", NULL, CONFIG_MODIFIABLE, &server_hz, 10, 1, 500, NULL),
+        {.name = "hz",
+         .type = CONFIG_TYPE_INT,
+         .flags = CONFIG_MODIFIABLE,
+         .var.i = &server_hz,
+         .def = 10,
+         .max = INT32_MAX,
+         .clamp_min = 1,
+         .clamp_max = 500},
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     started_us = ustime();
@@ -236,6 +277,7 @@ void serverInfoRegister(void) {
     infoRegister("replication", replicationInfo);
     infoRegister("cpu", cpuInfo);
     infoRegister("cluster", clusterInfo);
+    infoRegister("debug", debugInfo);
     cronRegister(sampleRates, 100);
     configOnResetStat(resetLoop);
     configOnResetStat(resetRates);

@@ -1,8 +1,11 @@
-/* server_info.h - INFO sections server, replication and cpu, the rates in stats, TIME and ROLE. */
+/* server_info.h - INFO sections server, replication, cpu and debug, the rates in stats, TIME and ROLE. */
 #pragma once
+
+#include <stdint.h>
 
 void serverInfoRegister(void);
 /* The event loop goes to sleep, and wakes up. */
 void serverInfoSleep(void);
 void serverInfoWake(void);
-const char *serverClockName(void); /* "X86 TSC @ 2596 ticks/us" or "POSIX clock_gettime" */
+void serverInfoCron(uint64_t ticks); /* its jobs have taken so long */
+const char *serverClockName(void);   /* "X86 TSC @ 2596 ticks/us" or "POSIX clock_gettime" */

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "core/client.h"
+#include "core/client_log.h"
 #include "core/config.h"
 #include "core/cron.h"
 #include "core/lazyfree.h"
@@ -53,8 +54,18 @@ static const struct {
                     {"save", SHUTDOWN_SAVE},
                     {"nosave", SHUTDOWN_NOSAVE},
                     {"now", SHUTDOWN_NOW},
-                    {"force", SHUTDOWN_FORCE}};
+                    {"force", SHUTDOWN_FORCE},
+                    {"safe", SHUTDOWN_SAFE},
+                    {"failover", SHUTDOWN_FAILOVER}};
 #define OPTION_COUNT (sizeof option_names / sizeof *option_names)
+
+/* The flag of an option, -1 when there is none of that name. */
+static int optionFlag(struct str name) {
+    for (size_t k = 0; k < OPTION_COUNT; k++) {
+        if (strIs(name, option_names[k].name)) return option_names[k].flag;
+    }
+    return -1;
+}
 
 static int *optionsOf(const struct configDirective *d) {
     return strcmp(d->name, "shutdown-on-sigint") == 0 ? &on_sigint : &on_sigterm;
@@ -63,13 +74,13 @@ static int *optionsOf(const struct configDirective *d) {
 static bool setOptions(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
     int flags = 0;
     for (int i = 0; i < argc; i++) {
-        size_t k = 0;
-        while (k < OPTION_COUNT && !strIs(argv[i], option_names[k].name)) k++;
-        if (k == OPTION_COUNT) {
-            *err = "argument(s) must be one of the following: default, save, nosave, now, force";
+        int flag = optionFlag(argv[i]);
+        if (flag < 0) {
+            *err =
+                "argument(s) must be one of the following: default, save, nosave, now, force, safe, failover";
             return false;
         }
-        flags |= option_names[k].flag;
+        flags |= flag;
     }
     if (flags & SHUTDOWN_SAVE && flags & SHUTDOWN_NOSAVE) {
         *err = "shutdown options SAVE and NOSAVE can't be used simultaneously";
@@ -108,8 +119,19 @@ static void onSignal(int sig) {
     aeWakeup(server_el);
 }
 
+/* Who has asked; a signal has no name. */
+static void logRequest(struct client *c) {
+    if (!c || !c->conn) {
+        serverLog(LL_NOTICE, "User requested shutdown...");
+        return;
+    }
+    sds who = clientLogName(c, sdsempty());
+    serverLog(LL_NOTICE, "User requested shutdown... (user request from '%s')", who);
+    sdsfree(who);
+}
+
 bool shutdownPrepare(int flags) {
-    serverLog(LL_NOTICE, "User requested shutdown...");
+    logRequest(current_client);
     for (int i = 0; i < exit_hook_count; i++) {
         if (!exit_hooks[i](flags) && !(flags & SHUTDOWN_FORCE)) {
             serverLog(LL_WARNING,
@@ -117,11 +139,10 @@ bool shutdownPrepare(int flags) {
             return false;
         }
     }
-    processStopping();
     clientsWritePending();
+    processStopping();
     listenStop();
     bioStop();
-    processRemovePidFile();
     return true;
 }
 
@@ -141,23 +162,22 @@ void shutdownCommand(struct client *c) {
     int flags = 0;
     bool abort = false;
     for (int i = 1; i < c->argc; i++) {
-        if (strIs(c->argv[i], "nosave"))
-            flags |= SHUTDOWN_NOSAVE;
-        else if (strIs(c->argv[i], "save"))
-            flags |= SHUTDOWN_SAVE;
-        else if (strIs(c->argv[i], "now"))
-            flags |= SHUTDOWN_NOW;
-        else if (strIs(c->argv[i], "force"))
-            flags |= SHUTDOWN_FORCE;
-        else if (strIs(c->argv[i], "abort"))
+        int flag = optionFlag(c->argv[i]);
+        if (flag > 0) {
+            flags |= flag;
+        } else if (strIs(c->argv[i], "abort")) {
             abort = true;
-        else {
+        } else {
             replySyntaxError(c);
             return;
         }
     }
     if ((abort && flags) || (flags & SHUTDOWN_NOSAVE && flags & SHUTDOWN_SAVE)) {
         replySyntaxError(c);
+        return;
+    }
+    if (flags & SHUTDOWN_FAILOVER) {
+        replyError(c, "ERR SHUTDOWN FAILOVER is only supported in cluster mode.");
         return;
     }
     if (loadingActive()) flags = (flags & ~SHUTDOWN_SAVE) | SHUTDOWN_NOSAVE;

@@ -3,11 +3,18 @@
  * A change makes a new context from all directives, and exchanges it for the old one only when it is whole.
  * Files are read again also when their names stay: CONFIG SET tls-cert-file with the same name is how a
  * renewed certificate is taken into use. While there is no TLS port, nothing is made, so directives can be
- * set one by one. */
+ * set one by one. With tls-auto-reload-interval the files' times are looked at now and then, and a file that
+ * has changed is taken into use by itself. */
 #include "server/tls_server.h"
 
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
 #include "base/log.h"
 #include "core/config.h"
+#include "core/cron.h"
+#include "core/info.h"
 #include "server/listen.h"
 
 static struct tlsContext *context;
@@ -17,7 +24,18 @@ static sds client_cert_file, client_key_file, client_key_pass;
 static sds ca_file, ca_dir, dh_params_file, protocols, ciphers, ciphersuites;
 static int auth_clients, auth_user;
 static bool prefer_server_ciphers, session_caching;
-static int64_t session_cache_size, session_cache_timeout_s;
+static int64_t session_cache_size, session_cache_timeout_s, reload_interval_s;
+
+/* The certificates in use, as INFO shows them. */
+static struct certificate {
+    const char *name;
+    sds *path;
+    sds serial; /* NULL: none */
+    int64_t good_until_s;
+} certificates[] = {{.name = "server", .path = &cert_file},
+                    {.name = "client", .path = &client_cert_file},
+                    {.name = "ca", .path = &ca_file}};
+#define CERTIFICATE_COUNT (sizeof certificates / sizeof *certificates)
 
 static struct tlsSettings settings(void) {
     return (struct tlsSettings){.cert_file = cert_file,
@@ -48,13 +66,39 @@ static bool checkClientPair(sds *err) {
     return c != NULL;
 }
 
+static void noteCertificates(void) {
+    for (size_t i = 0; i < CERTIFICATE_COUNT; i++) {
+        struct certificate *c = &certificates[i];
+        sdsfree(c->serial);
+        c->serial = NULL;
+        if (*c->path) (void)tlsCertificateFacts(*c->path, &c->serial, &c->good_until_s);
+    }
+}
+
+/* One number that changes when one of the files does. (A copy may keep the time of its original; the time of
+ * the change of the file itself cannot be set.) */
+static uint64_t filesState(void) {
+    sds files[] = {cert_file, key_file, client_cert_file, client_key_file, ca_file, ca_dir};
+    uint64_t state = 0;
+    struct stat st;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (!files[i] || stat(files[i], &st) != 0) continue;
+        state = (state ^ (uint64_t)st.st_ctim.tv_nsec ^ (uint64_t)st.st_ino) * 1000003 +
+                (uint64_t)st.st_ctim.tv_sec;
+    }
+    return state;
+}
+static uint64_t loaded_state; /* filesState() when the context was made */
+
 bool tlsServerConfigure(void) {
+    loaded_state = filesState();
     struct tlsSettings s = settings();
     sds err = NULL;
     struct tlsContext *fresh = tlsServerContext(&s, &err);
     if (fresh && checkClientPair(&err)) {
         if (context) tlsContextFree(context);
         context = fresh;
+        noteCertificates();
         return true;
     }
     serverLog(LL_WARNING, "%s", err);
@@ -69,6 +113,27 @@ struct tlsContext *tlsServerCurrent(void) {
 
 sds tlsServerUser(const struct connection *conn) {
     return tlsPeerName(conn, (enum tlsName)auth_user);
+}
+
+/* What cannot be read is tried once, and told; the old certificate stays in use. */
+static void reloadChanged(void) {
+    static int64_t looked_s;
+    int64_t now_s = ustime() / 1000000;
+    if (reload_interval_s == 0 || !context || now_s - looked_s < reload_interval_s) return;
+    looked_s = now_s;
+    if (filesState() != loaded_state && tlsServerConfigure())
+        serverLog(LL_NOTICE, "TLS certificates have changed, and were loaded again");
+}
+
+static sds tlsInfo(sds s) {
+    int64_t now_s = ustime() / 1000000;
+    for (size_t i = 0; i < CERTIFICATE_COUNT; i++) {
+        const struct certificate *c = &certificates[i];
+        int64_t left_s = c->serial && c->good_until_s > now_s ? c->good_until_s - now_s : 0;
+        s = infoField(s, "tls_%s_cert_serial:%s", c->name, c->serial ? c->serial : "none");
+        s = infoField(s, "tls_%s_cert_expires_in_seconds:%lld", c->name, (long long)left_s);
+    }
+    return s;
 }
 
 static bool apply(const char **err) {
@@ -92,7 +157,7 @@ void tlsServerRegister(void) {
                                                    {"optional", TLS_PEER_CHECKED_IF_GIVEN},
                                                    {NULL, 0}};
     static const struct configEnum user_names[] = {
-        {"off", TLS_NAME_NONE}, {"CN", TLS_NAME_CN}, {"URI", TLS_NAME_URI}, {NULL, 0}};
+        {"CN", TLS_NAME_CN}, {"URI", TLS_NAME_URI}, {"off", TLS_NAME_NONE}, {NULL, 0}};
     static struct configDirective directives[] = {
         TLS_FILE("tls-cert-file", &cert_file),
         TLS_FILE("tls-key-file", &key_file),
@@ -117,6 +182,10 @@ void tlsServerRegister(void) {
                    INT32_MAX, apply),
         CONFIG_INT("tls-session-cache-timeout", NULL, CONFIG_MODIFIABLE, &session_cache_timeout_s, 300, 0,
                    INT32_MAX, apply),
+        CONFIG_INT("tls-auto-reload-interval", NULL, CONFIG_MODIFIABLE, &reload_interval_s, 0, 0, INT32_MAX,
+                   NULL),
     };
+    infoRegister("tls", tlsInfo);
+    cronRegister(reloadChanged, 1000);
     if (tlsAvailable()) configRegister(directives, sizeof directives / sizeof *directives);
 }

@@ -2,3 +2,4 @@
 #pragma once
 
 void watchdogRegister(void); /* directive watchdog-period */
+void watchdogInit(void);     /* by the main thread: takes SIGALRM, from the timer or from anybody else */

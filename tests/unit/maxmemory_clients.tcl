@@ -24,7 +24,7 @@ proc answers {c n args} {
 
 proc alive {c} { return [expr {![catch {$c ping}]}] }
 
-start_server {tags {client}} {
+start_server {overrides {hide-user-data-from-log no} tags {client}} {
     r client setname me
 
     test {maxmemory-clients: what it can be} {

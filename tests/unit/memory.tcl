@@ -78,8 +78,9 @@ start_server {tags {memory external:skip}} {
         foreach protocol {2 3} {
             r hello $protocol
             set stats [r memory stats]
-            foreach field {peak.allocated total.allocated startup.allocated replication.backlog clients.slaves
-                           clients.normal cluster.links aof.buffer lua.caches functions.caches db.0 db.3
+            foreach field {peak.allocated total.allocated startup.allocated replication.backlog
+                           replicas.repl.buffer clients.slaves clients.normal cluster.links cluster.slot_import
+                           cluster.slot_export aof.buffer lua.caches functions.caches db.0 db.3
                            overhead.db.hashtable.lut overhead.db.hashtable.rehashing db.dict.rehashing.count
                            overhead.total keys.count keys.bytes-per-key dataset.bytes dataset.percentage peak.percentage
                            allocator.allocated allocator.active allocator.resident allocator.muzzy
@@ -87,7 +88,7 @@ start_server {tags {memory external:skip}} {
                            allocator-rss.bytes rss-overhead.ratio rss-overhead.bytes fragmentation fragmentation.bytes} {
                 assert {[dict exists $stats $field]} $field
             }
-            assert_equal 33 [dict size $stats]
+            assert_equal 36 [dict size $stats]
             assert_equal 3 [dict get $stats keys.count]
             assert_equal {overhead.hashtable.main 64 overhead.hashtable.expires 64} [dict get $stats db.0]
             assert_equal {overhead.hashtable.main 64 overhead.hashtable.expires 0} [dict get $stats db.3]

@@ -138,7 +138,7 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
             s, other = connect(), connect()
             s.sendall(request("HELLO", 3))
             while "modules" not in line(s): pass
-            line(s)
+            while line(s) != "*0": pass # the last word about its one module
             s.sendall(request("SUBSCRIBE", "news"))
             assert [line(s) for _ in range(6)] == [">3", "$9", "subscribe", "$4", "news", ":1"]
             assert ask(other, "PUBLISH", "news", "x" * 20000) == ":1"
@@ -286,6 +286,33 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
         }]
         assert_equal "server renewed +PONG server renewed +PONG" $names
         assert_equal OK [r config set tls-cert-file [tls_file server.crt] tls-key-file [tls_file server.key]]
+    }
+
+    test {INFO tells which certificates are in use and how long they last} {
+        proc serial {name} { return [string range [openssl x509 -in [tls_file $name.crt] -noout -serial] 7 end] }
+        assert_equal [serial server] [s tls_server_cert_serial]
+        assert_equal [serial ca] [s tls_ca_cert_serial]
+        assert_equal none [s tls_client_cert_serial]
+        assert_equal 0 [s tls_client_cert_expires_in_seconds]
+        assert_range [s tls_server_cert_expires_in_seconds] [expr {29 * 86400}] [expr {30 * 86400}]
+    }
+
+    test {tls-auto-reload-interval: a renewed file is taken into use by itself} {
+        foreach e {crt key} { file copy -force [tls_file server.$e] [tls_file auto.$e] }
+        assert_equal OK [r config set tls-cert-file [tls_file auto.crt] tls-key-file [tls_file auto.key]]
+        foreach e {crt key} { file copy -force [tls_file renewed.$e] [tls_file auto.$e] }
+        after 1500
+        assert_equal [serial server] [s tls_server_cert_serial]
+        config_set tls-auto-reload-interval 1
+        wait_for_condition 100 50 {[s tls_server_cert_serial] eq [serial renewed]} else { fail "the old one stays" }
+        wait_for_log "TLS certificates have changed"
+        # A file that cannot be used is told once, and the certificate before it stays.
+        close [open [tls_file auto.crt] w]
+        wait_for_log "Failed to load certificate: *"
+        assert_equal [serial renewed] [s tls_server_cert_serial]
+        config_set tls-auto-reload-interval 0
+        assert_equal OK [r config set tls-cert-file [tls_file server.crt] tls-key-file [tls_file server.key]]
+        assert_equal [serial server] [s tls_server_cert_serial]
     }
 
     test {what cannot be used is refused, and nothing changes} {

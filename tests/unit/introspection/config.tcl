@@ -140,6 +140,14 @@ start_server {tags {introspection}} {
         assert_equal PONG [[valkey_client] ping]
     }
 
+    test {CONFIG GET lists directives in order of their names, each once} {
+        foreach patterns {* {port PORT hz* maxmem* a*only timeout} {*-ziplist* slowlog* z*}} {
+            set names [dict keys [r config get {*}$patterns]]
+            assert_equal [lsort -unique $names] $names $patterns
+        }
+        assert_equal {appendonly hz maxmemory port} [dict keys [r config get port hz* appendonly maxmemory p*rt]]
+    }
+
     test {every directive that may be set takes its own value} {
         foreach {name value} [r config get *] {
             if {![catch {r config set $name $value} problem]} continue
@@ -239,6 +247,12 @@ tags {introspection external:skip} {
 start_server {tags {introspection external:skip}} {
     set top [file dirname [file dirname $::support]]
 
+    test {valkey.conf lets in only programs on this machine} {
+        set text [read_file $top/valkey.conf]
+        assert_match "*\nbind 127.0.0.1 -::1\n*" $text
+        assert_equal {} [regexp -inline -line {^bind .*\*} $text]
+    }
+
     test {valkey.conf speaks of every directive} {
         set text [read_file $top/valkey.conf]
         set missing {}
@@ -248,7 +262,7 @@ start_server {tags {introspection external:skip}} {
         assert_equal {} $missing
     }
 
-    # Port and folder are those of the test; the rest is said by the file and must change nothing.
+    # Port and folder are those of the test, and `bind` is narrower than without a file; the rest must change nothing.
     test {valkey.conf says the defaults} {
         proc values_with {lines} {
             set path $::work_dir/defaults.conf
@@ -256,7 +270,7 @@ start_server {tags {introspection external:skip}} {
             file rename -force [srv conf] $path.own
             file rename $path [srv conf]
             restart_server
-            set values [r config get *]
+            set values [dict remove [r config get *] bind]
             file rename -force $path.own [srv conf]
             return $values
         }

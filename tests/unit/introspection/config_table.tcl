@@ -40,7 +40,7 @@ set table [subst {
     availability-zone {text eu-1a {a b}}
     bgsave-cpulist|bgsave_cpulist immutable
     bio-cpulist|bio_cpulist immutable
-    busy-reply-threshold|lua-time-limit {own {0 0 7000 7000} {-1 x 1kb 1.5}}
+    busy-reply-threshold|lua-time-limit {int 0 $long_max}
     client-output-buffer-limit {own {{normal 1kb 2 3} {normal 1024 2 3 slave 268435456 67108864 60 pubsub 33554432 8388608 60}
         {slave 0 0 0 pubsub 1mb 2mb 3} {normal 1024 2 3 slave 0 0 0 pubsub 1048576 2097152 3}}
         {{normal 1 2} {nosuch 1 2 3} {normal 1 2 x} {normal x 2 3} {normal 1 2 -3} {master 1 2 3}}}
@@ -62,11 +62,11 @@ set table [subst {
     hash-max-listpack-value|hash-max-ziplist-value {memory 0}
     hide-user-data-from-log bool
     hll-sparse-max-bytes {memory 0}
-    hz {own {1 1 20 20 500 500} {x 1kb {}}}
+    hz {own {1 1 20 20 500 500 0 1 501 500 2147483647 500} {x 1kb {} -1 2147483648}}
     import-mode bool
     latency-monitor-threshold {int 0 $long_max}
     latency-tracking bool
-    latency-tracking-info-percentiles {own {{50 99.5} {50 99.5} {} {} {0 100} {0 100}} {101 x -1 {50 x}}}
+    latency-tracking-info-percentiles {own {{50 99.5} {50 99.5} {} {} {0 100} {0 100}} {101 x -1 {50 x} 0x10}}
     lazyfree-lazy-eviction bool
     jemalloc-bg-thread bool
     lazyfree-lazy-expire bool
@@ -78,14 +78,15 @@ set table [subst {
     list-compress-depth {int 0 $int_max}
     list-max-listpack-size|list-max-ziplist-size {int -2147483648 $int_max}
     locale-collate {own {C C} {nosuch_LOCALE}}
-    log-format {enum legacy logfmt}
+    log-format {enum legacy logfmt json}
     log-timestamp-format {enum legacy iso8601 milliseconds}
     logfile immutable
     loglevel {enum debug verbose notice warning nothing}
     max-new-connections-per-cycle {int 1 1000}
     max-new-tls-connections-per-cycle {int 1 1000}
     maxclients {own {1000 1000 50 50} {0 -1 x 1kb}}
-    maxmemory {memory 0}
+    maxmemory {own {0 0 3mb 3145728 2Gb 2147483648 9223372036854775807 9223372036854775807
+        9223372036854775808 9223372036854775807 18446744073709551615 9223372036854775807} {x -1 5% 18446744073709551616}}
     maxmemory-clients {own {1gb 1073741824 7% 7% 100% 100%} {101% -1 x 1kbx %}}
     maxmemory-eviction-tenacity {int 0 100}
     maxmemory-policy {enum volatile-lru volatile-lfu volatile-random volatile-ttl allkeys-lru allkeys-lfu allkeys-random noeviction}
@@ -96,7 +97,7 @@ set table [subst {
     oom-score-adj-values {own {{0 100 300} {0 100 300}} {{1 2} {1 2 x} {0 0 2001}}}
     pidfile immutable
     prefetch-batch-max-size {int 0 128}
-    proc-title-template {own {{{title} x} {{title} x}} {{{nosuch}}}}
+    proc-title-template {own {{{title} x} {{title} x}} {{{nosuch}} {} {{title}}}}
     protected-mode bool
     proto-max-bulk-len {memory 1048576}
     rdb-del-sync-files bool
@@ -105,14 +106,13 @@ set table [subst {
     rdbchecksum immutable
     rdbcompression bool
     requirepass {text secret {two words}}
-    sanitize-dump-payload {enum no yes clients}
     save {own {{900 1} {900 1} {900 1 300 10} {900 1 300 10} {} {}} {900 {900 x} {900 1 2} {0 1} {-1 1}}}
     server-cpulist|server_cpulist immutable
     set-max-intset-entries {int 0 $long_max}
     set-max-listpack-entries {int 0 $long_max}
     set-max-listpack-value {int 0 $long_max}
     set-proc-title immutable
-    shutdown-on-sigint {own {default default save save {nosave force} {nosave force}} {x {save x}}}
+    shutdown-on-sigint {own {default default save save {nosave force} {nosave force} {safe failover} {safe failover}} {x {save x}}}
     shutdown-on-sigterm {own {default default save save {nosave now} {nosave now}} {x {save x}}}
     stop-writes-on-bgsave-error bool
     stream-node-max-bytes {memory 0}
@@ -132,6 +132,86 @@ set table [subst {
     zset-max-listpack-entries|zset-max-ziplist-entries {int 0 $long_max}
     zset-max-listpack-value|zset-max-ziplist-value {memory 0}
 }]
+
+# What is known, though nothing reads it yet.
+append table [subst {
+    bind-source-addr {text abc {a b}}
+    cluster-allow-pubsubshard-when-down bool
+    cluster-allow-reads-when-down bool
+    cluster-allow-replica-migration bool
+    cluster-announce-bus-port {int 0 65535}
+    cluster-announce-client-ipv4 {own {192.0.2.1 192.0.2.1 {} {}} {x 1.2.3 ::1}}
+    cluster-announce-client-ipv6 {own {2001:db8::1 2001:db8::1 {} {}} {x 1.2.3.4}}
+    cluster-announce-client-port {int 0 65535}
+    cluster-announce-client-tls-port {int 0 65535}
+    cluster-announce-hostname {own {a.b-c a.b-c {} {}} {{a b} a_b 50%}}
+    cluster-announce-human-nodename {own {a_b a_b {} {}} {{a b} 50%}}
+    cluster-announce-ip {own {192.0.2.1 192.0.2.1 {} {}} {{a b} 50%}}
+    cluster-announce-port {int 0 65535}
+    cluster-announce-tls-port {int 0 65535}
+    cluster-blacklist-ttl {own {-1 -1 7 7} {x 1kb}}
+    cluster-config-file immutable
+    cluster-config-save-behavior {enum sync best-effort}
+    cluster-databases immutable
+    cluster-enabled immutable
+    cluster-link-sendbuf-limit {memory 0}
+    cluster-manual-failover-timeout {int 1 $int_max}
+    cluster-migration-barrier {int 0 $int_max}
+    cluster-node-timeout {int 0 $long_max}
+    cluster-port immutable
+    cluster-preferred-endpoint-type {enum ip hostname unknown-endpoint}
+    cluster-replica-no-failover|cluster-slave-no-failover bool
+    cluster-replica-validity-factor|cluster-slave-validity-factor {int 0 $int_max}
+    cluster-require-full-coverage bool
+    cluster-slot-migration-log-max-len {int 0 $long_max}
+    cluster-slot-stats-enabled bool
+    dual-channel-replication-enabled bool
+    enable-module-command immutable
+    extended-redis-compatibility bool
+    hash-seed immutable
+    ignore-warnings {text abc {a b}}
+    io-threads {int 1 256}
+    min-replicas-max-lag|min-slaves-max-lag {int 0 $int_max}
+    min-replicas-to-write|min-slaves-to-write {own {0 0} {1 x -1}}
+    mptcp immutable
+    primaryauth|masterauth {text abc {a b}}
+    primaryuser|masteruser {text abc {a b}}
+    propagation-error-behavior {enum ignore panic panic-on-replicas}
+    rdma-bind {own {{} {}} {127.0.0.1}}
+    rdma-completion-vector immutable
+    rdma-port {own {0 0} {7 x}}
+    rdma-rx-size immutable
+    repl-backlog-size {own {1mb 1048576 1 16384 16384 16384} {0 x}}
+    repl-backlog-ttl {int 0 $long_max}
+    repl-disable-tcp-nodelay bool
+    repl-diskless-load {enum disabled on-empty-db swapdb flush-before-load}
+    repl-diskless-sync bool
+    repl-diskless-sync-delay {int 0 $int_max}
+    repl-diskless-sync-max-replicas {int 0 $int_max}
+    repl-mptcp immutable
+    repl-ping-replica-period|repl-ping-slave-period {int 1 $int_max}
+    repl-timeout {int 1 $int_max}
+    replica-announce-ip|slave-announce-ip {text abc {a b}}
+    replica-announce-port|slave-announce-port {int 0 65535}
+    replica-announced bool
+    replica-ignore-disk-write-errors bool
+    replica-ignore-maxmemory|slave-ignore-maxmemory bool
+    replica-lazy-flush|slave-lazy-flush bool
+    replica-priority|slave-priority {int 0 $int_max}
+    replica-read-only|slave-read-only bool
+    replica-serve-stale-data|slave-serve-stale-data bool
+    replicaof|slaveof immutable
+    shutdown-timeout {int 0 $int_max}
+    slot-migration-max-failover-repl-bytes {own {-1 -1 1kb 1024} {-2 x}}
+    socket-mark-id immutable
+    tls-cluster bool
+    tls-replication bool
+}]
+
+# Not shown by patterns.
+set hidden {use-exit-on-panic aof-disable-auto-gc enable-debug-assert lua-enable-insecure-api lua-enable-deprecated-api
+    io-threads-always-active debug-context min-io-threads-avoid-copy-reply min-string-size-avoid-copy-reply
+    min-string-size-avoid-copy-reply-threaded cluster-message-gossip-perc cluster-ping-interval sanitize-dump-payload}
 
 # Where the server is and what it writes: tested with listening, files and TLS, as they need more than a value.
 set elsewhere {activedefrag bind port dir dbfilename tls-*}
@@ -160,7 +240,7 @@ proc values_of {type} {
         memory {
             set between "argument must be between $low and $::long_max inclusive"
             set none "argument must be a memory value"
-            set bad [list x $none -1 $none 1kbx $none 5% $none 9223372036854775808 $between 99999999999999999999gb $between]
+            set bad [list x $none -1 $none 1kbx $none 5% $none 9223372036854775808 $between 99999999999999999999gb $none 99999999999999999999 $none]
             if {$low > 0} { lappend bad [expr {$low - 1}] $between {} $between } else { lappend good {} 0 gb 0 }
             lappend good $low $low 3mb 3145728 3M 3000000 2Gb 2147483648 [expr {1 << 40}] [expr {1 << 40}]
             return [list $good $bad]
@@ -178,6 +258,17 @@ start_server {tags {introspection external:skip}} {
             if {$name ni $known && ![llength [lmap p $elsewhere { if {![string match $p $name]} continue; set p }]]} { lappend missing $name }
         }
         assert_equal {} $missing
+    }
+
+    test {hidden directives are known by their names only} {
+        set all [r config get *]
+        foreach name $hidden {
+            assert {![dict exists $all $name]} $name
+            assert_equal $name [lindex [r config get $name] 0]
+        }
+        assert_equal OK [r config set debug-context "hello" use-exit-on-panic yes]
+        assert_equal {debug-context hello use-exit-on-panic yes} [r config get debug-context use-exit-on-panic]
+        assert_error "*can't set protected config" { r config set lua-enable-insecure-api no }
     }
 
     dict for {names type} $table {
@@ -215,7 +306,7 @@ start_server {tags {introspection external:skip}} {
         dict for {names type} $table {
             set name [lindex [split $names |] 0]
             # These would make the rest of the test another one.
-            if {$type eq "immutable" || $name in {requirepass maxmemory maxclients appendonly locale-collate loglevel log-format}} continue
+            if {$type eq "immutable" || $name in {requirepass min-replicas-to-write client-output-buffer-limit maxmemory maxclients appendonly locale-collate loglevel log-format}} continue
             foreach {value shown} [lindex [values_of $type] 0] {
                 if {$shown eq [dict get $before $name]} continue
                 config_set $name $value

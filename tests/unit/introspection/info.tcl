@@ -1,6 +1,6 @@
 # INFO: which sections are shown, their order, and the three that core itself fills.
 
-proc info_titles {args} { return [regexp -all -inline -line {^# \w+} [r info {*}$args]] }
+proc info_titles {args} { return [regexp -all -inline -line {^# [\w ]+} [r info {*}$args]] }
 
 start_server {tags {introspection}} {
     test {INFO shows sections in their order, one blank line between} {
@@ -16,10 +16,51 @@ start_server {tags {introspection}} {
     test {INFO all and everything add the sections about commands} {
         foreach group {all everything} {
             set titles [info_titles $group]
-            assert_equal 13 [llength $titles]
-            assert_equal "# Commandstats" [lindex $titles 8]
-            assert_equal "# Latencystats" [lindex $titles 10]
+            assert_equal 16 [llength $titles]
+            assert_equal {{# Server} {# TLS} {# Clients}} [lrange $titles 0 2]
+            assert_equal {{# Commandstats} {# Errorstats} {# Latencystats} {# Cluster} {# Cluster Info} {# Scripting Engines} {# Keyspace}} \
+                [lrange $titles 9 end]
         }
+    }
+
+    test {INFO shows some sections only when they are named} {
+        foreach {name title} {tls TLS debug Debug cluster_info {Cluster Info} scriptingengines {Scripting Engines}} {
+            assert_equal [list "# $title"] [info_titles $name]
+        }
+        assert_no_match "*# Debug*" [r info everything]
+        assert_equal {} [info_titles "Scripting Engines"]
+    }
+
+    # Names are an interface, and so is their order: what reads the first lines of a section goes on doing so.
+    test {the fields of a section are in one order, whatever room they come from} {
+        proc fields {section} { return [regexp -all -inline -line {^[a-z_0-9]+(?=:)} [r info $section]] }
+        proc in_order {section wanted} {
+            set found [lmap f [fields $section] { if {$f ni $wanted} continue; set f }]
+            assert_equal [list {*}$wanted] $found
+        }
+        in_order server {redis_version server_name process_id process_supervised run_id tcp_port hz executable config_file io_threads_active availability_zone listener0}
+        in_order clients {connected_clients cluster_connections maxclients blocked_clients tracking_clients pubsub_clients paused_timeout_milliseconds}
+        in_order memory {used_memory used_memory_lua used_memory_scripts_human maxmemory mem_replicas_repl_buffer mem_clients_slaves mem_cluster_slot_import
+            mem_cluster_slot_export mem_aof_buffer mem_allocator mem_overhead_db_hashtable_rehashing active_defrag_running lazyfreed_objects}
+        in_order persistence {loading rdb_changes_since_last_save rdb_last_cow_size aof_enabled aof_last_cow_size module_fork_in_progress slot_migration_fork_in_progress}
+        in_order stats {total_connections_received total_net_repl_input_bytes instantaneous_input_kbps instantaneous_input_repl_kbps sync_full expired_keys
+            evicted_keys keyspace_hits migrate_cached_sockets slave_expires_tracked_keys dump_payload_sanitizations io_threaded_reads_processed
+            reply_buffer_shrinks eventloop_cycles acl_access_denied_db}
+        in_order cpu {used_cpu_sys used_cpu_user_main_thread used_active_time_main_thread}
+    }
+
+    test {INFO of what has no feature behind it says that it is idle} {
+        assert_match "*\nmodule:name=lua,ver=1,api=1,*" [string map {\r {}} [r info modules]]
+        assert_match "# Scripting Engines*engines_count:1\r\nengines_total_used_memory:*engine_0:name=LUA,module=lua,*" [r info scriptingengines]
+        assert_equal "# Cluster Info\r\n" [r info cluster_info]
+        foreach field {eventloop_duration_aof_sum eventloop_duration_cron_sum eventloop_duration_max eventloop_cmd_per_cycle_max
+            io_threaded_reads_pending io_threaded_writes_pending} {
+            assert_match "*\n$field:*" [r info debug]
+        }
+        foreach who {server client ca} {
+            assert_match "*\ntls_${who}_cert_serial:none\r\ntls_${who}_cert_expires_in_seconds:0\r\n*" [r info tls]
+        }
+        assert_morethan [s used_active_time_main_thread] 0
     }
 
     test {INFO takes several sections in any case and order, unknown ones are nothing} {
@@ -30,7 +71,7 @@ start_server {tags {introspection}} {
 
     test {every line of INFO is a title, a field or blank} {
         foreach line [split [string map {\r {}} [r info everything]] \n] {
-            assert {[regexp {^$|^# \w+$|^[\w|.-]+:} $line]} $line
+            assert {[regexp {^$|^# [\w ]+$|^[\w|.-]+:} $line]} $line
         }
     }
 

@@ -292,13 +292,23 @@ tags {external:skip} {
         }
     }
 
+    start_server {overrides {appendonly yes}} {
+        test {a rewrite names its files in the log} {
+            r set k v
+            wait_for_log "Ready to accept"
+            r bgrewriteaof
+            wait_for_log "Background AOF rewrite finished successfully"
+            assert_match "*Successfully created the temporary AOF base file temp-rewriteaof-bg-*.aof\n*Successfully renamed the temporary AOF base file temp-rewriteaof-bg-*.aof into appendonly.aof.2.base.rdb\n*" [read_file [srv log]]
+        }
+    }
+
     start_server {} {
         test {names are names, not paths} {
             foreach directive {appendfilename appenddirname} {
                 set port [free_port]
                 lassign [run_to_end_quietly --port $port --$directive a/b] code output
                 assert_equal 1 $code
-                assert_match "*can't be a path, just a filename*" $output
+                assert_match "*can't be a path, just a *name*" $output
             }
         }
     }

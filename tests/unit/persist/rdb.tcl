@@ -106,7 +106,7 @@ tags {external:skip needs:debug} {
             r function flush
             assert_equal OK [r debug reload nosave]
             assert_equal 1 [r fcall f1 0]
-            assert_match "*libraries*" [lindex [check_rdb --stats [srv dir]/dump.rdb] 1]
+            assert_match "*\\\[info\\\] 3 functions*" [lindex [check_rdb [srv dir]/dump.rdb] 1]
             r function flush
             r set mine 1
         }

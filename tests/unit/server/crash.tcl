@@ -17,13 +17,17 @@ proc crashed {command report} {
 }
 
 set start "=== VALKEY BUG REPORT START: Cut & paste starting from here ==="
-set details {"------ CURRENT CLIENT INFO ------" "cmd=debug " "argv\\\[0\\\]: 'debug'" "------ INFO OUTPUT ------" "# Server" "redis_version:" "# Keyspace"
-    "=== VALKEY BUG REPORT END."}
+set instruction [expr {$::tcl_platform(machine) eq "x86_64" ? {"Crashed running the instruction at: 0x"} : {}}]
+set threads {"bio_close_file" "pthread_cond_wait" "?/? expected stacktraces." "------ STACK TRACE DONE ------"}
+set details {"------ INFO OUTPUT ------" "# Server" "redis_version:" "# Keyspace"
+    "------ CLIENT LIST OUTPUT ------" " name=\\*redacted\\* *cmd=client|setname user=\\*redacted\\* " "------ CURRENT CLIENT INFO ------" "cmd=debug "
+    "argv\\\[0\\\]: \"debug\"" "argv\\\[1\\\]: * bytes" "------ EXECUTING CLIENT INFO ------" "------ MODULES INFO OUTPUT ------"
+    "------ CONFIG DEBUG OUTPUT ------" "io-threads 1" "=== VALKEY BUG REPORT END. Make sure to include from START to END. ==="}
 
 tags {external:skip} {
     test {DEBUG SEGFAULT} {
-        crashed [resp::encode {debug segfault}] [list $start "crashed by signal: 11, si_code: " "Accessing address:" \
-            "------ STACK TRACE ------" "commandCall" "------ REGISTERS ------" {*}$details]
+        crashed [resp::encode {debug segfault}] [list $start "crashed by signal: 11, si_code: " "Accessing address:" {*}$instruction \
+            "------ STACK TRACE ------" "EIP:" " valkey-server *" "commandCall" {*}$threads "------ REGISTERS ------" {*}$details]
         assert {$code != 0}
         if {$::tcl_platform(machine) eq "x86_64"} { assert_match "*RAX:????????????????*RIP:????????????????*" $log }
         assert_no_match "*secretvalue*" $log
@@ -33,14 +37,14 @@ tags {external:skip} {
 
     test {DEBUG PANIC} {
         crashed [resp::encode {debug panic}] [list "Guru Meditation: DEBUG PANIC was called #*debug.c:*" $start \
-            "------ STACK TRACE ------" "commandCall" {*}$details]
+            "------ STACK TRACE ------" "commandCall" {*}$threads {*}$details]
         assert_equal 134 $code
         assert_equal 1 [regexp -all "BUG REPORT START" $log] "one report, not another for the abort behind it"
     }
 
     test {DEBUG ASSERT} {
         crashed [resp::encode {debug assert}] [list "=== ASSERTION FAILED ===" "==> *debug.c:* 'c->argc < 0' is not true" \
-            $start "------ STACK TRACE ------" {*}$details]
+            $start "=== ASSERTION FAILED CLIENT CONTEXT ===" "client->argc = 2" "client->argv\\\[0\\\] = \"debug\"" "client->argv\\\[1\\\] = 6 bytes" "------ STACK TRACE ------" {*}$threads {*}$details]
         assert_equal 134 $code
     }
 
@@ -54,6 +58,15 @@ tags {external:skip} {
                     "Killed by PID: " "------ STACK TRACE ------" "aeMain" "------ INFO OUTPUT ------" "=== VALKEY BUG REPORT END."]
                 assert_no_match "*CURRENT CLIENT*" [read_file [srv log]]
             }
+        }
+    }
+
+    test {use-exit-on-panic: an exit code instead of an abort; debug-context is in the report} {
+        start_server {crash 1} {
+            r config set use-exit-on-panic yes debug-context "on the third shelf"
+            catch { r debug panic }
+            assert_equal 1 [wait_for_exit [srv dir]]
+            assert_in_order [read_file [srv log]] [list $start "debug-context on the third shelf" "=== VALKEY BUG REPORT END."]
         }
     }
 

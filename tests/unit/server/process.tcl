@@ -126,11 +126,22 @@ tags {external:skip} {
             config_set log-format logfmt
             r debug log [string repeat long 2000]
             assert_match "pid=* level=warning message=\"DEBUG LOG: [string repeat long 2000]\"" [lindex [log_lines] end-1]
+            config_set log-format json
+            r debug log "a\"b\\c\td\x01/e\nf"
+            set line [lindex [log_lines] end-1]
+            assert {[regexp {^\{"pid":\d+,"role":"primary","timestamp":"[^"]+","level":"warning","message":"DEBUG LOG: (.*)"\}$} $line -> text]} $line
+            assert_equal {a\"b\\c\td\u0001/e\nf} $text
+            r debug log [string repeat "\n" 3000]
+            assert_equal 3000 [regexp -all {\\n} [lindex [log_lines] end-1]]
         }
     }
 
     test {always-show-logo} {
-        start_server {overrides {always-show-logo yes}} { assert_match "*Valkey *, 64 bit*Port: [srv port]*PID: [srv pid]*" [read_file [srv log]] }
+        start_server {overrides {always-show-logo yes}} {
+            set log [read_file [srv log]]
+            assert_match "*Valkey * (*/?) 64 bit*Port: [srv port]*PID: [srv pid]*Server initialized*" $log
+            assert_no_match "*Running mode=*" $log
+        }
         start_server {} { assert_no_match "*PID: [srv pid]*" [read_file [srv log]] }
     }
 
@@ -154,8 +165,55 @@ tags {external:skip} {
             assert_equal "save force" [config_get shutdown-on-sigterm]
             config_set shutdown-on-sigterm default
             assert_error "*shutdown options SAVE and NOSAVE can't be used simultaneously" { r config set shutdown-on-sigint "save nosave" }
-            assert_error "*argument(s) must be one of the following: default, save, nosave, now, force" { r config set shutdown-on-sigint perhaps }
+            assert_error "*argument(s) must be one of the following: default, save, nosave, now, force, safe, failover" { r config set shutdown-on-sigint perhaps }
             assert_equal "nosave now" [config_get shutdown-on-sigint]
+            config_set shutdown-on-sigint "failover safe nosave"
+            assert_equal "nosave safe failover" [config_get shutdown-on-sigint]
+        }
+    }
+
+    test {SIGALRM from outside: where the threads are, and the server goes on} {
+        start_server {} {
+            exec kill -ALRM [srv pid]
+            wait_for_log "STACK TRACE DONE"
+            assert_in_order [read_file [srv log]] {"Received SIGALRM" "------ STACK TRACE ------" " *" "aeMain" "bio_close_file" "pthread_cond_wait"
+                "?/? expected stacktraces." "------ STACK TRACE DONE ------"}
+            assert_no_match "*WATCHDOG*" [read_file [srv log]]
+            assert_equal PONG [r ping]
+        }
+    }
+
+    test {at level verbose the log tells who comes and goes, and how large the databases are} {
+        start_server {overrides {loglevel verbose}} {
+            r set a 1
+            r set b 1 ex 100
+            set c [valkey_client]
+            $c client setname bob
+            set id [$c client id]
+            $c close
+            wait_for_log "Client closed connection id=$id "
+            assert_match "*Accepted 127.0.0.1:*Client closed connection id=$id addr=127.0.0.1:* name=*redacted* *cmd=client|id user=*redacted* *" [read_file [srv log]]
+            assert_no_match "*name=bob*" [read_file [srv log]]
+            config_set hide-user-data-from-log no
+            set c [valkey_client]
+            $c client setname bob
+            $c close
+            wait_for_log "name=bob *user=default "
+            wait_for_log "DB ?: 2 keys (1 volatile) in * slots HT." 0 200
+            config_set loglevel notice
+            set n [count_log_message "Accepted"]
+            [valkey_client] close
+            assert_equal $n [count_log_message "Accepted"]
+        }
+    }
+
+    test {the log names who has asked for the shutdown} {
+        start_server {overrides {hide-user-data-from-log no} crash 1} {
+            r client setname ender
+            set id [r client id]
+            catch { r shutdown nosave }
+            wait_for_exit [srv dir]
+            assert_match "*User requested shutdown... (user request from 'id=$id addr=127.0.0.1:* laddr=127.0.0.1:* fd=* name=ender user=default lib-name= lib-ver=')*" [read_file [srv log]]
         }
     }
 
@@ -175,7 +233,7 @@ tags {external:skip} {
     }
 
     test {the crash report: users' data only when it may be shown, and a test of the memory} {
-        foreach {hide shown} {yes "3 bytes" no "'abc'"} {
+        foreach {hide shown} {yes "3 bytes" no "\"abc\""} {
             start_server [list crash 1 overrides [list hide-user-data-from-log $hide crash-memcheck-enabled $hide busy-reply-threshold 10]] {
                 set c [valkey_deferring_client]
                 $c eval {while true do end} 0 abc

@@ -6,12 +6,12 @@ proc batch_counters {} { return [list [s prefetch_batches] [s prefetch_batch_com
 # Runs the script, and says how many batches and commands that took. The two INFO are 4 commands of their own.
 proc counted {script} {
     set c [r info stats]
-    regexp {prefetch_batches:(\d+)} $c -> batches
-    regexp {prefetch_batch_commands:(\d+)} $c -> commands
+    regexp -line {^prefetch_batches:(\d+)} $c -> batches
+    regexp -line {^prefetch_batch_commands:(\d+)} $c -> commands
     uplevel 1 $script
     set c [r info stats]
-    regexp {prefetch_batches:(\d+)} $c -> b
-    regexp {prefetch_batch_commands:(\d+)} $c -> n
+    regexp -line {^prefetch_batches:(\d+)} $c -> b
+    regexp -line {^prefetch_batch_commands:(\d+)} $c -> n
     return [list [expr {$b - $batches - 1}] [expr {$n - $commands - 1}]]
 }
 

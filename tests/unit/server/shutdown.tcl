@@ -91,12 +91,23 @@ tags {external:skip} {
     }
 }
 
+start_server {crash 1} {
+    test {SHUTDOWN SAFE ends a server that is in no cluster} {
+        catch { r shutdown safe nosave now }
+        assert_equal 0 [wait_for_exit [srv dir]]
+    }
+}
+
 start_server {} {
     test {SHUTDOWN with wrong words does nothing} {
         foreach words {nosuch {save nosave} {abort now} {nosave abort}} {
             assert_error "ERR syntax error" { r shutdown {*}$words } $words
         }
+        assert_error "ERR syntax error" { r shutdown safe now abort }
         assert_error "ERR No shutdown in progress." { r shutdown abort }
+        foreach words {failover {failover safe} {failover force nosave}} {
+            assert_error "ERR SHUTDOWN FAILOVER is only supported in cluster mode." { r shutdown {*}$words } $words
+        }
         assert_equal PONG [r ping]
     }
 }

@@ -8,7 +8,7 @@ tags {external:skip} {
         foreach flag {--version -v} {
             lassign [run_to_end $flag] code output
             assert_equal 0 $code
-            assert_match "Valkey server v=*.*.* sha=*:* malloc=* bits=64 build=*" $output
+            assert {[regexp {^Valkey server v=\d+\.\d+\.\d+ sha=[0-9a-f]{8}:[01] malloc=\S+ bits=64 build=[0-9a-f]+$} $output]} $output
         }
     }
 
@@ -17,6 +17,26 @@ tags {external:skip} {
             lassign [run_to_end $flag] code output
             assert_equal 0 $code
             assert_match "Usage: *valkey.conf*--port*" $output
+        }
+    }
+
+    test {--check-system: a line for each check, and code 1 when one of them warns} {
+        lassign [run_to_end --check-system] code output
+        foreach name {slow-clocksource xen-clocksource overcommit THP} {
+            assert {[regexp -line "^\\\[$name\\]...(OK|skipped|WARNING:)$" $output]} "$name: $output"
+        }
+        assert_equal [string match *WARNING:* $output] $code
+        if {[string trim [read_file /proc/sys/vm/overcommit_memory]] ne "1"} { assert_match "*vm.overcommit_memory=1*" $output }
+    }
+
+    test {--test-memory} {
+        lassign [run_to_end --test-memory 3] code output
+        assert_equal 0 $code
+        assert_match "*Pass 4 of 4 over 3 MB ... 0 errors*" $output
+        foreach arguments {{} x 0 -1} {
+            lassign [run_to_end --test-memory {*}$arguments] code output
+            assert_equal 1 $code $arguments
+            assert_match "*how many megabytes*" $output
         }
     }
 
@@ -110,7 +130,7 @@ start_server {overrides {maxclients 77 hz 20 enable-protected-configs yes} args 
 
     test {the log tells the start in order, in the format that tools parse} {
         assert_in_order [read_file [srv log]] [list "oO0OoO0OoO0Oo Valkey is starting oO0OoO0OoO0Oo" \
-            "Valkey version=*, bits=64, commit=*, modified=0, pid=[srv pid], just started" "Configuration loaded" \
+            "Valkey version=*, bits=64, commit=*, modified=?, pid=[srv pid], just started" "Configuration loaded" \
             "monotonic clock:" "Running mode=standalone, port=[srv port]." "Server initialized" \
             "Ready to accept connections tcp"]
         foreach line [log_lines] {
@@ -198,6 +218,7 @@ tags {external:skip} {
             exec kill -TERM $pid
             assert_equal 0 [wait_for_exit $dir]
             assert {![file exists $pidfile]}
+            assert_in_order [read_file $log] {"User requested shutdown..." "Removing the pid file." "bye bye..."}
         }
     }
 
@@ -270,10 +291,11 @@ tags {external:skip} {
             {--port 0 --timeout --hz 20} {timeout "--hz" "20"}
             {--bogus --port 0} {bogus "--port" "0"}
             {--port 0 -- 5} {"5"}
+            -nosuch {"-nosuch"}
         } {
             lassign [run_to_end {*}$arguments] code output
             assert_equal 1 $code $arguments
-            assert_match "*>>> '$line'*" $output
+            assert_match "*at line \[23\]\n>>> '$line'*" $output
         }
     }
 }

@@ -1,0 +1,13 @@
+/* build_info.c - which build this is. Part of version.h. The Makefile knows, and compiles this file anew when
+ * the answer changes. */
+#include "base/version.h"
+
+#ifndef BUILD_COMMIT
+#define BUILD_COMMIT   "00000000"
+#define BUILD_MODIFIED 0
+#define BUILD_ID       "0"
+#endif
+
+const char build_commit[] = BUILD_COMMIT;
+const char build_id[] = BUILD_ID;
+const int build_modified = BUILD_MODIFIED;

@@ -1,0 +1,5 @@
+/* info_order.h - in which order the fields of a section of INFO are shown. */
+#pragma once
+
+/* Names, ending with NULL. NULL: the section shows its fields as its rooms have registered. */
+const char *const *infoOrder(const char *section);

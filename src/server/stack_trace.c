@@ -1,0 +1,148 @@
+/* stack_trace.c - see stack_trace.h.
+ *
+ * Only a thread itself can walk its stack. So the others are interrupted by a signal, one after another, and
+ * write theirs while we wait; who does not answer in time (it may be deep in the kernel) is left out. Nothing
+ * here allocates memory or takes locks: the thread that is interrupted, or that has crashed, may hold them.
+ */
+#define _GNU_SOURCE
+
+#include "server/stack_trace.h"
+
+#include <execinfo.h>
+#include <fcntl.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/num.h"
+
+#define STACK_DEPTH   100
+#define THREADS_MAX   512
+#define ANSWER_TIME_S 1
+#define STACK_SIGNAL  SIGUSR2
+
+static sem_t answered;
+
+static int threadId(void) {
+    return (int)syscall(SYS_gettid);
+}
+
+static void writeFrames(void) {
+    void *frames[STACK_DEPTH];
+    int n = backtrace(frames, STACK_DEPTH), fd = logOpenFd();
+    if (fd < 0) return;
+    backtrace_symbols_fd(frames, n, fd);
+    logCloseFd(fd);
+}
+
+static char *append(char *p, const char *text) {
+    return stpcpy(p, text);
+}
+
+/* "\n<id> <name>[ *]\n", the star for the thread that asks. */
+static void writeHead(int tid, bool asking) {
+    char path[64], name[32] = "", line[128], *p = append(path, "/proc/self/task/");
+    p += ll2string(p, tid);
+    append(p, "/comm");
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, name, sizeof name - 1);
+    if (fd >= 0) close(fd);
+    name[n > 0 ? n - 1 : 0] = 0; /* a newline ends it */
+    p = append(line, "\n");
+    p += ll2string(p, tid);
+    append(append(append(append(p, " "), name), asking ? " *" : ""), "\n");
+    serverLogFromSignal(line);
+}
+
+static void onStackSignal(int sig) {
+    (void)sig;
+    writeHead(threadId(), false);
+    writeFrames();
+    sem_post(&answered);
+}
+
+/* Does the thread take the signal at all? Those of libraries may not. */
+static bool listens(int tid) {
+    static char status[4096];
+    char path[64], *p = append(path, "/proc/self/task/");
+    p += ll2string(p, tid);
+    append(p, "/status");
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, status, sizeof status - 1);
+    if (fd >= 0) close(fd);
+    status[n > 0 ? n : 0] = 0;
+    const char *blocked = strstr(status, "SigBlk:\t");
+    return blocked && !(strtoull(blocked + strlen("SigBlk:\t"), NULL, 16) >> (STACK_SIGNAL - 1) & 1);
+}
+
+static bool askThread(int tid) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += ANSWER_TIME_S;
+    if (syscall(SYS_tgkill, getpid(), tid, STACK_SIGNAL) != 0) return false;
+    return sem_timedwait(&answered, &until) == 0;
+}
+
+/* The ids of all threads, by the system call itself: opendir() allocates. */
+static int listThreads(int *tids, int max) {
+    struct entry {
+        uint64_t inode, offset;
+        uint16_t len;
+        uint8_t type;
+        char name[];
+    };
+    _Alignas(struct entry) char buf[4096];
+    int count = 0, fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    for (long n; (n = syscall(SYS_getdents64, fd, buf, sizeof buf)) > 0;) {
+        for (long at = 0; at < n;) {
+            const struct entry *e = (const struct entry *)(buf + at);
+            int tid = atoi(e->name); /* 0: "." and ".." */
+            if (tid > 0 && count < max) tids[count++] = tid;
+            at += e->len;
+        }
+    }
+    close(fd);
+    return count;
+}
+
+void stackTraceWrite(const void *pc) {
+    static int tids[THREADS_MAX];
+    int count = listThreads(tids, THREADS_MAX), expected = 1, written = 1, self = threadId();
+    serverLogFromSignal("\n------ STACK TRACE ------\n");
+    if (pc) {
+        int fd = logOpenFd();
+        serverLogFromSignal("EIP:\n");
+        if (fd >= 0) backtrace_symbols_fd((void *const[]){(void *)pc}, 1, fd);
+        logCloseFd(fd);
+    }
+    writeHead(self, true);
+    writeFrames();
+    for (int i = 0; i < count; i++) {
+        if (tids[i] == self || !listens(tids[i])) continue;
+        expected++;
+        written += askThread(tids[i]);
+    }
+    char line[64], *p = append(line, "\n");
+    p += ll2string(p, written);
+    p = append(p, "/");
+    p += ll2string(p, expected);
+    append(p, " expected stacktraces.\n");
+    serverLogFromSignal(line);
+    serverLogFromSignal("\n------ STACK TRACE DONE ------\n");
+}
+
+void stackTraceInit(void) {
+    void *warm[1];
+    backtrace(warm, 1); /* loads what it needs now, not in a handler */
+    sem_init(&answered, 0, 0);
+    struct sigaction act = {.sa_handler = onStackSignal, .sa_flags = SA_RESTART};
+    sigemptyset(&act.sa_mask);
+    sigaction(STACK_SIGNAL, &act, NULL);
+}
