@@ -21,6 +21,7 @@
 #include "base/num.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define POWER_MIN -292
@@ -30,11 +31,13 @@
 #define EXPONENT_BIAS (1023 + MANTISSA_BITS)
 #define HIDDEN_BIT    ((uint64_t)1 << MANTISSA_BITS)
 
-/* %.17g leaves the exponent out in this range of it. */
-#define POSITIONAL_MIN -4
-#define POSITIONAL_MAX 16
-/* Integers below print all their digits, and are exact in an int64_t. */
-#define INTEGER_LIMIT 1e17
+/* What is not an integer is written without an exponent when that takes few digits: up to so many zeros
+ * behind its own digits, up to so many decimals, or a first digit this close to the point. */
+#define ZEROS_MAX    7
+#define DECIMALS_MAX 6
+#define NEAR_POINT   3
+/* Integers up to here (2^62) print all their digits. */
+#define INTEGER_LIMIT 4611686018427387904.0
 
 struct u128 {
     uint64_t hi, lo;
@@ -162,7 +165,7 @@ static char *putBytes(char *p, const char *bytes, int n) {
     return p + n;
 }
 
-/* d.ddde+XX, at least two digits of exponent. */
+/* d.ddde+X, the exponent signed, without leading zeros. */
 static char *putScientific(char *p, const char *digits, int n, int exponent) {
     *p++ = digits[0];
     if (n > 1) {
@@ -172,7 +175,6 @@ static char *putScientific(char *p, const char *digits, int n, int exponent) {
     *p++ = 'e';
     *p++ = exponent < 0 ? '-' : '+';
     unsigned magnitude = (unsigned)(exponent < 0 ? -exponent : exponent);
-    if (magnitude < 10) *p++ = '0';
     return p + ull2string(p, magnitude);
 }
 
@@ -193,7 +195,8 @@ static char *putPositional(char *p, const char *digits, int n, int exponent) {
 static char *putDecimal(char *p, struct decimal d) {
     char digits[LONG_STR_SIZE];
     int n = (int)ull2string(digits, d.digits), exponent = d.exponent + n - 1;
-    bool positional = exponent >= POSITIONAL_MIN && exponent <= POSITIONAL_MAX;
+    bool positional = d.exponent >= 0 ? d.exponent <= ZEROS_MAX
+                                      : d.exponent >= -DECIMALS_MAX || abs(exponent) <= NEAR_POINT;
     return positional ? putPositional(p, digits, n, exponent) : putScientific(p, digits, n, exponent);
 }
 
@@ -206,7 +209,7 @@ static unsigned putConstant(char *dst, const char *text) {
 unsigned d2string(char *dst, double v) {
     if (isnan(v)) return putConstant(dst, "nan");
     if (isinf(v)) return putConstant(dst, v < 0 ? "-inf" : "inf");
-    if (fabs(v) < INTEGER_LIMIT && v == (double)(int64_t)v && (v != 0 || !signbit(v)))
+    if (fabs(v) <= INTEGER_LIMIT && v == (double)(int64_t)v && (v != 0 || !signbit(v)))
         return ll2string(dst, (int64_t)v);
 
     char *p = dst;

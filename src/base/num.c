@@ -171,13 +171,19 @@ static bool startsWithBlank(struct str s) {
     return s.ptr[0] == ' ' || (s.ptr[0] >= '\t' && s.ptr[0] <= '\r');
 }
 
-static bool parseWithStrtod(struct str s, double *out) {
+static bool isHex(struct str s) {
+    size_t sign = s.ptr[0] == '-' || s.ptr[0] == '+';
+    return s.len > sign + 1 && s.ptr[sign] == '0' && (s.ptr[sign + 1] | 0x20) == 'x';
+}
+
+static bool parseWithStrtod(struct str s, double *out, bool saturate) {
+    if (startsWithBlank(s) || isHex(s)) return false;
     char stack[256], *text = s.len < sizeof(stack) ? stack : zmalloc(s.len + 1), *end;
     memcpy(text, s.ptr, s.len);
     text[s.len] = '\0';
     errno = 0;
     double v = strtod(text, &end);
-    bool outOfRange = errno == ERANGE && (isinf(v) || v == 0);
+    bool outOfRange = !saturate && errno == ERANGE && (isinf(v) || v == 0);
     bool whole = end == text + s.len;
     if (text != stack) zfreeSized(text, s.len + 1);
     if (!whole || outOfRange || isnan(v)) return false;
@@ -186,9 +192,11 @@ static bool parseWithStrtod(struct str s, double *out) {
 }
 
 bool string2d(struct str s, double *out) {
-    if (s.len == 0) return false;
-    if (parseShortDecimal(s, out)) return true;
-    return !startsWithBlank(s) && parseWithStrtod(s, out);
+    return s.len != 0 && (parseShortDecimal(s, out) || parseWithStrtod(s, out, false));
+}
+
+bool string2dSaturating(struct str s, double *out) {
+    return s.len != 0 && (parseShortDecimal(s, out) || parseWithStrtod(s, out, true));
 }
 
 bool string2ld(struct str s, long double *out) {

@@ -22,20 +22,22 @@ unsigned ull2string(char *dst, uint64_t v);
 bool string2ll(struct str s, int64_t *out);
 bool string2ull(struct str s, uint64_t *out); /* same, unsigned */
 
-/* Shortest decimal text that reads back to the same double, laid out as C's %.17g would with the fewest
- * digits: "3", "0.1", "1e+21" style exponents when exponent < -4 or >= 17, "inf", "-inf", "nan", "-0".
- * Integers below 1e17 have all their digits exact. Returns the length, NUL added. Algorithm: Schubfach
- * (Giulietti 2020), with integers on a fast path. */
+/* Shortest decimal text that reads back to the same double: "3", "0.1", "0.00001", "1.5e-7", "1e+21", "inf",
+ * "-inf", "nan", "-0". Integers up to 2^62 have all their digits exact. Others have an exponent unless at
+ * most seven zeros or six decimals do without, or 0.001 <= |v| < 10000: Valkey's layout. Returns the length,
+ * NUL added. Algorithm: Schubfach (Giulietti 2020), with integers on a fast path. */
 unsigned d2string(char *dst, double v);
-/* Accepts what strtod does in the C locale incl. hex, "inf", "+inf", "infinity"; refuses empty, blanks at
- * either end, NaN, and trailing bytes. Fast path for short decimals (Clinger 1990). Overflow to infinity and
- * underflow to zero are refused, subnormals accepted. */
+/* Accepts what strtod does in the C locale but hex: digits, exponents, "inf", "+inf", "infinity"; refuses
+ * empty, blanks at either end, NaN, and trailing bytes. Fast path for short decimals (Clinger 1990). Overflow
+ * to infinity and underflow to zero are refused, subnormals accepted. */
 bool string2d(struct str s, double *out);
+/* The same, where too large is infinity and too small is zero. */
+bool string2dSaturating(struct str s, double *out);
 
 /* Long double text as INCRBYFLOAT prints: %.17Lf with trailing zeros removed ("3", "10.6"), "0" for "-0".
  * LONG_DOUBLE_STR_SIZE is always enough; 0 and an empty text when `size` is too small. */
 unsigned ld2string(char *dst, size_t size, long double v);
-/* Like string2d, below LONG_DOUBLE_STR_SIZE bytes. */
+/* Like string2d, below LONG_DOUBLE_STR_SIZE bytes; hex is accepted. */
 bool string2ld(struct str s, long double *out);
 
 /* "100", "1k" (1000), "1kb" (1024), "1m", "1mb", "1g", "1gb", "5b"; case-insensitive. False on anything else.

@@ -304,30 +304,28 @@ static bool mayRun(const struct blockingState *b) {
 }
 
 /* Every waiter that is there now gets one try, in order; those that block again keep their place. A try can
- * free waiters, this key's queue included, so after one the queue is looked for again: those served have left
- * its front, `passed` ones stay. */
-static void serveKey(struct db *db, struct str key) {
-    struct blockingKey *k = hashtableFind(&db->blocking, key);
-    size_t tries = k ? k->waiters.length : 0, passed = 0;
-    struct listNode *next = NULL; /* NULL: to be looked for */
-    while (tries--) {
-        if (!next) {
-            k = hashtableFind(&db->blocking, key);
-            if (!k || k->waiters.length <= passed) return;
-            next = k->waiters.head.next;
-            for (size_t i = 0; i < passed; i++) next = next->next;
-        }
+ * free any waiter, so what marks the place in the queue is a node of our own, which moves towards the end and
+ * keeps the queue alive:
+ *
+ *     tried, waits again | tried, waits again | cursor | to be tried | to be tried | came meanwhile */
+static void serveKey(struct blockingKey *k) {
+    struct waiter cursor = {0};
+    size_t tries = k->waiters.length;
+    listAddHead(&k->waiters, &cursor.node);
+    for (; tries && cursor.node.next != &k->waiters.head; tries--) {
+        struct listNode *next = cursor.node.next;
         struct client *c = listEntry(next, struct waiter, node)->client;
         struct declaredKeys nobodys;
         declaredKeysBegin(&nobodys, NULL);
-        struct object *o = lookupKey(db, key, LOOKUP_NOSTATS | LOOKUP_NOTOUCH);
+        struct object *o = lookupKey(k->db, sdsview(k->key), LOOKUP_NOSTATS | LOOKUP_NOTOUCH);
         declaredKeysEnd(&nobodys);
-        if (!o && !k->on_delete) return;
-        bool run = wantsToRun(c->blocked, o) && !(c->flags & CLIENT_CLOSE_ASAP) && mayRun(c->blocked);
-        next = run ? NULL : next->next;
-        if (run) runAgain(c);
-        if (c->blocked) passed++;
+        if (!o && !k->on_delete) break;
+        listRemove(&k->waiters, &cursor.node);
+        listInsertBefore(&k->waiters, next->next, &cursor.node);
+        if (wantsToRun(c->blocked, o) && !(c->flags & CLIENT_CLOSE_ASAP) && mayRun(c->blocked)) runAgain(c);
     }
+    listRemove(&k->waiters, &cursor.node);
+    dropKeyIfIdle(k);
 }
 
 void blockingHandleReady(void) {
@@ -337,12 +335,11 @@ void blockingHandleReady(void) {
     while (ready.length) {
         struct listNode *first = listFirst(&ready);
         struct blockingKey *k = listEntry(first, struct blockingKey, ready_node);
-        struct db *db = k->db;
-        sds key = sdsdup(k->key);
         listRemove(&ready, first); /* first of all, so that it can become ready again */
-        dropKeyIfIdle(k);
-        serveKey(db, sdsview(key));
-        sdsfree(key);
+        if (k->waiters.length)
+            serveKey(k);
+        else
+            dropKeyIfIdle(k);
     }
     running = false;
 }

@@ -94,6 +94,17 @@ double geoDistance(struct geoPoint a, struct geoPoint b) {
     return 2 * EARTH_RADIUS_M * asin(sqrt(fmin(h, 1))); /* between antipodes rounding may pass 1 */
 }
 
+struct geoPoint geoMean(const struct geoPoint *points, size_t count) {
+    double x = 0, y = 0, z = 0;
+    for (size_t i = 0; i < count; i++) {
+        double lon = radians(points[i].lon), lat = radians(points[i].lat);
+        x += cos(lat) * cos(lon);
+        y += cos(lat) * sin(lon);
+        z += sin(lat);
+    }
+    return (struct geoPoint){degrees(atan2(y, x)), degrees(atan2(z, sqrt(x * x + y * y)))};
+}
+
 /* Even-odd rule along the parallel through p. */
 static bool insidePolygon(const struct geoShape *s, struct geoPoint p) {
     bool inside = false;
@@ -195,7 +206,7 @@ static int joinIntervals(struct geoInterval *iv, int n) {
     return n ? last + 1 : 0;
 }
 
-int geoCover(const struct geoShape *shape, struct geoInterval out[GEO_INTERVALS_MAX]) {
+static int coverCells(const struct geoShape *shape, struct geoInterval out[GEO_INTERVALS_MAX]) {
     struct box b = shapeBox(shape);
     int bits = AXIS_BITS;
     int64_t x0, x1, y0, y1;
@@ -221,5 +232,21 @@ int geoCover(const struct geoShape *shape, struct geoInterval out[GEO_INTERVALS_
     /* A point on the outermost meridian or parallel itself is in a part of its own, past the last one. */
     if (b.lon_min <= -GEO_LONG_MAX || b.lon_max >= GEO_LONG_MAX || b.lat_max >= GEO_LAT_MAX)
         out[n++] = (struct geoInterval){1ull << GEO_BITS, (1ull << (GEO_BITS + 2)) - 1};
-    return joinIntervals(out, n);
+    return n;
+}
+
+int geoCover(const struct geoShape *shape, struct geoInterval out[GEO_INTERVALS_MAX]) {
+    return joinIntervals(out, coverCells(shape, out));
+}
+
+int geoCoverFromCenter(const struct geoShape *shape, struct geoInterval out[GEO_INTERVALS_MAX]) {
+    int n = coverCells(shape, out);
+    uint64_t center = geoEncode(shape->center);
+    for (int i = 1; i < n; i++) {
+        if (center < out[i].min || center > out[i].max) continue;
+        struct geoInterval cell = out[i];
+        out[i] = out[0];
+        out[0] = cell;
+    }
+    return n;
 }

@@ -37,9 +37,13 @@ bool geoValid(struct geoPoint p);
 uint64_t geoEncode(struct geoPoint p);
 struct geoPoint geoDecode(uint64_t hash); /* the middle of its cell */
 double geoDistance(struct geoPoint a, struct geoPoint b);
+/* The place below the mean of the points' vectors from the center of the globe. */
+struct geoPoint geoMean(const struct geoPoint *points, size_t count);
 /* The 11 characters of the standard geohash (with latitudes to 90 degrees), and a NUL. */
 void geoText(uint64_t hash, char out[12]);
 
 bool geoContains(const struct geoShape *shape, struct geoPoint p, double *distance_m);
 /* Intervals, ascending and apart, that together cover the shape; returns how many. */
 int geoCover(const struct geoShape *shape, struct geoInterval out[GEO_INTERVALS_MAX]);
+/* The same, apart but not joined, and that of the center first: for who is content with any few places. */
+int geoCoverFromCenter(const struct geoShape *shape, struct geoInterval out[GEO_INTERVALS_MAX]);

@@ -175,12 +175,18 @@ static int checkCover(const struct geoShape *s, double size_m) {
         assert_true(iv[i].min <= iv[i].max);
         if (i) assert_true(iv[i].min > iv[i - 1].max + 1);
     }
+    struct geoInterval cells[GEO_INTERVALS_MAX];
+    int cell_count = geoCoverFromCenter(s, cells);
+    if (s->kind != GEO_POLYGON) assert_true(covered(cells, 1, geoEncode(s->center)));
+    for (int i = 0; i < cell_count; i++)
+        for (int j = 0; j < i; j++) assert_true(cells[i].min > cells[j].max || cells[i].max < cells[j].min);
     for (int k = 0; k < POINTS_PER_SHAPE; k++) {
         uint64_t hash = geoEncode(pointFor(s, size_m));
         double distance;
         if (!geoContains(s, geoDecode(hash), &distance)) continue;
         inside++;
         assert_true(covered(iv, n, hash));
+        assert_true(covered(cells, cell_count, hash));
     }
     return inside;
 }

@@ -17,6 +17,7 @@
 #include "types/types.h"
 
 #define LP_EMPTY      7 /* bytes of a listpack without elements */
+#define OVERHEAD_MAX  4
 #define LINE          64
 #define LINES_TO_MOVE 4 /* fetched ahead of a change at the front, which moves what is behind it */
 
@@ -34,7 +35,8 @@ static void toQuicklist(struct listRef *l) {
 }
 
 /* Elements that take `add` bytes more than what they replace are coming: is it still a listpack, and stays
- * one? */
+ * one? Like Valkey's, pushes are counted by the lengths of the strings, without what an entry adds to them: a
+ * push of many short ones can make a listpack larger than the limit, which the next push then ends. */
 static bool staysListpack(struct listRef *l, size_t add_bytes, size_t add_count) {
     if (!isListpack(l)) return false;
     if (qlFits(qlLimitsOf(max_listpack_size), lpBytes(l->ptr), lpLength(l->ptr), add_bytes, add_count))
@@ -50,8 +52,10 @@ static void toListpack(struct listRef *l, struct qlLimits limits) {
 
 void listTypeShrink(struct listRef *l) {
     struct qlLimits half = qlLimitsOf(max_listpack_size);
-    half.bytes /= 2;
-    half.count /= 2;
+    if (max_listpack_size < 0)
+        half.bytes /= 2;
+    else
+        half.count /= 2;
     toListpack(l, half);
 }
 
@@ -89,11 +93,31 @@ uint64_t listTypeLength(struct listRef l) {
 
 /* ---- Change ---- */
 
+/* Strings of no or one byte take several times their length. */
+static bool manyStayListpack(struct listRef *l, const struct str *s, int count) {
+    size_t bytes = 0, entries = 0;
+    for (int i = 0; i < count; i++) {
+        bytes += s[i].len;
+        entries += qlEntryBound(s[i].len);
+    }
+    if (entries > OVERHEAD_MAX * qlLimitsOf(max_listpack_size).bytes) bytes = entries;
+    return staysListpack(l, bytes, (size_t)count);
+}
+
+void listTypePushMany(struct listRef *l, const struct str *s, int count, enum listEnd end) {
+    if (!isListpack(l) || !manyStayListpack(l, s, count)) {
+        for (int i = 0; i < count; i++) qlPush(l->ptr, s[i], (enum qlEnd)end);
+    } else if (end == LIST_RIGHT) {
+        for (int i = 0; i < count; i++) l->ptr = lpAppend(l->ptr, s[i]);
+    } else if (!lpLength(l->ptr)) { /* what nothing has to be moved for */
+        while (count--) l->ptr = lpAppend(l->ptr, s[count]);
+    } else {
+        for (int i = 0; i < count; i++) l->ptr = lpPrepend(l->ptr, s[i]);
+    }
+}
+
 void listTypePush(struct listRef *l, struct str s, enum listEnd end) {
-    if (!staysListpack(l, qlEntryBound(s.len), 1))
-        qlPush(l->ptr, s, (enum qlEnd)end);
-    else
-        l->ptr = end == LIST_LEFT ? lpPrepend(l->ptr, s) : lpAppend(l->ptr, s);
+    listTypePushMany(l, &s, 1, end);
 }
 
 void listTypeDelete(struct listRef *l, uint64_t start, uint64_t num) {

@@ -3,7 +3,7 @@
  *     listpack     one listpack behind the object                     short lists
  *     quicklist    struct quicklist: a chain of listpacks             all others; ds/quicklist.h
  *
- * A listpack never grows past list-max-listpack-size: it becomes a quicklist first. A quicklist turns back
+ * A listpack that would grow past list-max-listpack-size becomes a quicklist first. A quicklist turns back
  * when deleting has left one node of at most half that limit, so that a list at the limit does not change to
  * and fro with each command. Inside of each encoding the work is done by its own loop; this interface only
  * chooses. */
@@ -48,6 +48,7 @@ uint64_t listTypeLength(struct listRef l);    /* O(1) */
 
 /* ---- Change. Elements are shorter than QL_ELEMENT_MAX. ---- */
 void listTypePush(struct listRef *l, struct str s, enum listEnd end);
+void listTypePushMany(struct listRef *l, const struct str *s, int count, enum listEnd end); /* one by one */
 void listTypeDelete(struct listRef *l, uint64_t start, uint64_t num); /* both within the list */
 bool listTypeSet(struct listRef *l, int64_t index, struct str s);     /* false: no such index */
 /* Next to the first element equal to `pivot`. False: there is none. */

@@ -108,6 +108,10 @@ struct setRef setNewTable(size_t expected) {
 struct setRef setNew(struct str first, size_t expected) {
     int64_t v;
     if (string2ll(first, &v) && expected <= intsetLimit()) return (struct setRef){intsetNew(), SET_INTSET};
+    return setNewStrings(first, expected);
+}
+
+struct setRef setNewStrings(struct str first, size_t expected) {
     if (fitsListpack(expected, first.len)) return (struct setRef){lpNew(0), SET_LISTPACK};
     return setNewTable(expected);
 }

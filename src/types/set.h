@@ -7,7 +7,8 @@
  *                 member:   | len:8 | bytes |      or, from 255 bytes on,      | 255 | len:32 | bytes |
  *
  * Changing a set may move or convert it: functions that change take a pointer to the struct setRef, and
- * setCommit tells the object afterwards. Sets only ever convert upwards. */
+ * setCommit tells the object afterwards. Sets only ever convert upwards (an SPOP that leaves little behind
+ * makes a new one). */
 #pragma once
 
 #include <stdbool.h>
@@ -40,7 +41,8 @@ static inline void setCommit(struct object *o, struct setRef s) {
 }
 /* An empty set in the encoding that suits this first member and about this many. */
 struct setRef setNew(struct str first, size_t expected);
-struct setRef setNewTable(size_t expected); /* always a table */
+struct setRef setNewStrings(struct str first, size_t expected); /* the same, but never an intset */
+struct setRef setNewTable(size_t expected);                     /* always a table */
 /* Is it still in an encoding that the limits allow? For containers from outside; O(n). */
 bool setFits(struct setRef s);
 void setFree(struct setRef s);

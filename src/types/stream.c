@@ -309,6 +309,37 @@ bool streamExists(struct stream *s, struct streamID id) {
     return found;
 }
 
+#define FINDER_STEPS 16 /* from the last entry on, before the next one is looked for from above */
+
+void streamFinderStart(struct streamFinder *f, struct stream *s) {
+    f->it = (struct streamIterator){.stream = s};
+    f->open = f->on_entry = false;
+}
+
+bool streamFinderFind(struct streamFinder *f, struct streamID id) {
+    int ahead = f->open ? streamIDCompare(id, f->asked) : -1;
+    bool unread = !f->on_entry || f->it.left;
+    bool near = ahead > 0 || (ahead == 0 && unread);
+    for (int steps = 0; near && f->on_entry && streamIDCompare(f->it.id, id) < 0; steps++) {
+        near = steps < FINDER_STEPS;
+        if (near) f->on_entry = streamNext(&f->it);
+    }
+    if (!near) {
+        struct stream *s = f->it.stream;
+        streamFinderStop(f);
+        streamIterate(&f->it, s, id, STREAM_ID_MAX, false);
+        f->open = true;
+        f->on_entry = streamNext(&f->it);
+    }
+    f->asked = id;
+    return f->on_entry && !streamIDCompare(f->it.id, id);
+}
+
+void streamFinderStop(struct streamFinder *f) {
+    if (f->open) streamStop(&f->it);
+    f->open = false;
+}
+
 /* ---- Adding ---- */
 
 /* Would the last node be too large, or hold too many? */
@@ -343,20 +374,46 @@ void streamMendFirst(struct stream *s) {
     s->first_id = s->length ? edgeID(s, false) : STREAM_ID_MIN;
 }
 
-bool streamDelete(struct stream *s, struct streamID id) {
-    struct streamIterator it;
-    streamIterate(&it, s, id, id, false);
-    bool found = streamNext(&it);
-    if (found) {
-        if (nodeEntries(it.node) == 1)
-            removeNode(&it);
-        else
-            replaceNode(&it, nodeMarkDeleted(it.node, it.entry));
-        s->length--;
-        if (!streamIDCompare(id, s->first_id) || !s->length) streamMendFirst(s);
-        if (streamIDCompare(id, s->max_deleted_id) > 0) s->max_deleted_id = id;
+/* The entry behind the iterator's own that is not deleted; there is one. */
+static struct streamID nextInNode(const struct streamIterator *it) {
+    struct nodeEntry e = nodeEntry(it->node, it->entry, it->node_id, it->name_count);
+    do {
+        unsigned char *p = nodeEntryEnd(it->node, &e);
+        debugAssert(p);
+        e = nodeEntry(it->node, p, it->node_id, it->name_count);
+    } while (e.flags & ENTRY_DELETED);
+    return e.id;
+}
+
+void streamFinderDelete(struct streamFinder *f) {
+    struct streamIterator *it = &f->it;
+    struct stream *s = it->stream;
+    struct streamID id = it->id;
+    bool first = !streamIDCompare(id, s->first_id), last_of_node = nodeEntries(it->node) == 1;
+    s->length--;
+    if (streamIDCompare(id, s->max_deleted_id) > 0) s->max_deleted_id = id;
+    if (last_of_node) {
+        removeNode(it);
+        streamFinderStop(f);
+        if (first || !s->length) streamMendFirst(s);
+        return;
     }
-    streamStop(&it);
+    if (first) s->first_id = nextInNode(it);
+    size_t bytes = lpBytes(it->node);
+    unsigned char *was = it->node;
+    replaceNode(it, nodeMarkDeleted(it->node, it->entry));
+    if (it->node != was || lpBytes(it->node) != bytes) /* places in it are not valid any more */
+        streamFinderStop(f);
+    else
+        f->on_entry = streamNext(it);
+}
+
+bool streamDelete(struct stream *s, struct streamID id) {
+    struct streamFinder f;
+    streamFinderStart(&f, s);
+    bool found = streamFinderFind(&f, id);
+    if (found) streamFinderDelete(&f);
+    streamFinderStop(&f);
     return found;
 }
 

@@ -124,6 +124,18 @@ bool streamNext(struct streamIterator *it);
 void streamNextPair(struct streamIterator *it, struct str *field, struct str *value);
 void streamStop(struct streamIterator *it);
 
+/* Finds one entry after the other by ID: quick when each is a little behind the last one. The stream must not
+ * change meanwhile, but by the finder. */
+struct streamFinder {
+    struct streamIterator it; /* on the entry that was found: its pairs may be read, all of them or none */
+    bool open, on_entry;
+    struct streamID asked;
+};
+void streamFinderStart(struct streamFinder *f, struct stream *s);
+bool streamFinderFind(struct streamFinder *f, struct streamID id); /* false: not there */
+void streamFinderDelete(struct streamFinder *f);                   /* the entry that was found */
+void streamFinderStop(struct streamFinder *f);
+
 /* Are these `size` bytes a node as streams have it, in every detail? For data from outside. Never reads
  * outside of them. */
 bool streamNodeValid(unsigned char *lp, size_t size);

@@ -96,11 +96,10 @@ bool streamPendingRemove(struct streamGroup *g, struct streamID id) {
  * ends of the stream and, as long as nothing was deleted after a place that is known, by counting.
  * Clients may set it to anything, so sums wrap around. */
 
-/* Is there a gap in the entries from `from` on? Only the highest ID ever deleted is known: there may be. */
-static bool gapFrom(const struct stream *s, struct streamID from) {
+/* Is there a gap in the entries behind `id`? Only the highest ID ever deleted is known: there may be. */
+static bool gapBehind(const struct stream *s, struct streamID id) {
     if (!s->length || streamIDIsZero(s->max_deleted_id)) return false;
-    if (streamIDCompare(s->first_id, s->max_deleted_id) > 0) return false;
-    return streamIDCompare(from, s->max_deleted_id) <= 0;
+    return streamIDCompare(id, s->max_deleted_id) <= 0;
 }
 
 static int64_t positionOf(const struct stream *s, struct streamID id) {
@@ -111,13 +110,15 @@ static int64_t positionOf(const struct stream *s, struct streamID id) {
     if (!to_last) return added;
     if (to_last > 0) return STREAM_READ_UNKNOWN;
     int to_first = streamIDCompare(id, s->first_id);
-    bool whole = streamIDIsZero(s->max_deleted_id) || streamIDCompare(s->max_deleted_id, s->first_id) < 0;
-    if (!whole || to_first > 0) return STREAM_READ_UNKNOWN;
+    bool whole = streamIDCompare(s->max_deleted_id, s->first_id) < 0;
+    bool behind_gaps = streamIDIsZero(id) || streamIDCompare(id, s->max_deleted_id) >= 0;
+    if (!whole || !behind_gaps || to_first > 0) return STREAM_READ_UNKNOWN;
     return (int64_t)(s->entries_added - s->length + (to_first == 0));
 }
 
 void streamGroupAdvance(struct stream *s, struct streamGroup *g, struct streamID id) {
-    if (g->entries_read != STREAM_READ_UNKNOWN && !gapFrom(s, id))
+    bool in_sequence = streamIDCompare(g->last_id, s->first_id) >= 0 && !gapBehind(s, g->last_id);
+    if (g->entries_read != STREAM_READ_UNKNOWN && in_sequence)
         g->entries_read = (int64_t)((uint64_t)g->entries_read + 1);
     else if (s->entries_added)
         g->entries_read = positionOf(s, id);
@@ -128,7 +129,7 @@ bool streamGroupLag(struct stream *s, const struct streamGroup *g, int64_t *lag)
     int64_t read = g->entries_read;
     *lag = 0;
     if (!s->entries_added) return true;
-    if (read == STREAM_READ_UNKNOWN || gapFrom(s, g->last_id)) read = positionOf(s, g->last_id);
+    if (read == STREAM_READ_UNKNOWN || gapBehind(s, g->last_id)) read = positionOf(s, g->last_id);
     *lag = (int64_t)(s->entries_added - (uint64_t)read);
     return read != STREAM_READ_UNKNOWN;
 }

@@ -155,6 +155,38 @@ static void checkCounters(struct stream *s, const struct model *m) {
     assert_int_equal(streamIDCompare(streamHighestID(s), m->n ? m->e[m->n - 1].id : STREAM_ID_MIN), 0);
 }
 
+/* One finder for many IDs, most of them ascending, some twice; entries are read, deleted, or left alone. */
+static void findSome(struct stream *s, struct model *m) {
+    struct streamFinder f;
+    struct streamID id = nearID(m);
+    streamFinderStart(&f, s);
+    for (int i = 0; i < 40; i++) {
+        size_t at = modelLower(m, id);
+        bool has = modelHas(m, at, id);
+        assert_int_equal(streamFinderFind(&f, id), has);
+        if (has && randomBelow(2)) {
+            struct str field, value;
+            assert_int_equal(f.it.pairs, m->e[at].pairs);
+            for (size_t p = 0; p < m->e[at].pairs; p++) {
+                streamNextPair(&f.it, &field, &value);
+                assert_true(strEq(value, strOf(m->e[at].text[2 * p + 1])));
+            }
+        }
+        if (has && !randomBelow(4)) {
+            streamFinderDelete(&f);
+            modelRemoveAt(m, at, 1);
+            if (streamIDCompare(id, m->max_deleted) > 0) m->max_deleted = id;
+            checkCounters(s, m);
+        }
+        if (!randomBelow(10))
+            id = nearID(m);
+        else if (randomBelow(5))
+            id = randomBelow(2) ? (struct streamID){id.ms, id.seq + 1}
+                                : (struct streamID){id.ms + randomBelow(30), randomBelow(4)};
+    }
+    streamFinderStop(&f);
+}
+
 static void setLimits(int64_t bytes, int64_t entries) {
     stream_node_max_bytes = bytes;
     stream_node_max_entries = entries;
@@ -176,6 +208,7 @@ static void testModel(void **state) {
             else
                 trimSome(s, m);
             checkCounters(s, m);
+            if (i % 50 == 0) findSome(s, m);
             checkRange(s, m, nearID(m), nearID(m));
             if (i % 500 == 0) checkAll(s, m);
             if (i % 5000 == 0) {

@@ -9,6 +9,7 @@
 #include "base/zmalloc.h"
 #include "commands/commands.h"
 #include "core/db.h"
+#include "core/propagate.h"
 #include "core/reply.h"
 #include "types/types.h"
 
@@ -106,7 +107,7 @@ static bool scoreArguments(struct client *c, int first, struct str *argv, char (
     return true;
 }
 
-/* ZADD, with another spelling of the scores. */
+/* ZADD, with another spelling of the scores; and propagated as such. */
 void geoaddCommand(struct client *c) {
     int first = firstCoordinate(c);
     if (!first) {
@@ -118,10 +119,13 @@ void geoaddCommand(struct client *c) {
     struct str *argv = zmalloc((size_t)(first + 2 * count) * sizeof *argv);
     char(*texts)[LONG_STR_SIZE] = zmalloc((size_t)count * sizeof *texts);
     memcpy(argv, given, (size_t)first * sizeof *argv);
+    argv[0] = STR("ZADD");
     if (scoreArguments(c, first, argv + first, texts)) {
+        uint64_t dirty = dbstats.dirty;
         c->argv = argv;
         c->argc = first + 2 * count;
         zaddCommand(c);
+        if (dbstats.dirty != dirty) propagateRewrite(c, c->argc, argv);
         c->argv = given;
         c->argc = given_count;
     }

@@ -7,6 +7,7 @@
  *     hits:   | distance, number of the item | ...        this is sorted
  *
  * All commands are one: they differ in where the arguments begin, and in which options they know. */
+#include <limits.h>
 #include <stdlib.h>
 
 #include "base/zmalloc.h"
@@ -60,7 +61,10 @@ static bool refuse(struct client *c, const char *error) {
 
 static bool parseMember(struct client *c, const struct object *o, struct str member, struct geoQuery *q) {
     uint64_t hash;
-    if (!geoFind(o, member, &hash)) return refuse(c, "ERR could not decode requested zset member");
+    if (!geoFind(o, member, &hash)) {
+        replyErrorFmt(c, "ERR member %.*s does not exist", (int)member.len, member.ptr);
+        return false;
+    }
     q->shape.center = geoDecode(hash);
     return true;
 }
@@ -88,28 +92,20 @@ static bool parseBox(struct client *c, const struct str *arg, struct geoQuery *q
     return true;
 }
 
-/* Returns the number of arguments taken, -1 after an error. Distances are from the mean of the vertices. */
+/* Returns the number of arguments taken, -1 after an error. */
 static int parsePolygon(struct client *c, int i, struct geoQuery *q) {
     int64_t n;
-    if (!argLongLong(c, c->argv[i], &n, NULL)) return -1;
-    if (n < VERTICES_MIN) {
-        replyError(c, "ERR BYPOLYGON needs at least 3 vertices");
+    if (!argRange(c, c->argv[i], INT_MIN, INT_MAX, &n, "ERR invalid number of vertices")) return -1;
+    if (n < VERTICES_MIN || n > (c->argc - i - 1) / 2) {
+        replyError(c, "ERR GEOSEARCH BYPOLYGON must have at least 3 vertices");
         return -1;
     }
-    if (n > (c->argc - i - 1) / 2) {
-        replySyntaxError(c);
-        return -1;
-    }
-    struct geoPoint sum = {0, 0};
-    q->vertices = zmalloc((size_t)n * sizeof *q->vertices);
-    for (int64_t v = 0; v < n; v++) {
+    q->vertices = zrealloc(q->vertices, (size_t)n * sizeof *q->vertices);
+    for (int64_t v = 0; v < n; v++)
         if (!geoArgPoint(c, &c->argv[i + 1 + 2 * v], &q->vertices[v])) return -1;
-        sum.lon += q->vertices[v].lon;
-        sum.lat += q->vertices[v].lat;
-    }
     q->unit_m = 1;
     q->shape = (struct geoShape){.kind = GEO_POLYGON,
-                                 .center = {sum.lon / (double)n, sum.lat / (double)n},
+                                 .center = geoMean(q->vertices, (size_t)n),
                                  .vertices = q->vertices,
                                  .vertex_count = (size_t)n};
     return 1 + 2 * (int)n;
@@ -134,7 +130,7 @@ static int parseArea(struct client *c, const struct object *o, int i, struct geo
         taken = parseRadius(c, &c->argv[i + 1], q) ? 3 : -1;
     else if (strIs(arg, "bybox") && more >= 3 && (!q->has_shape || q->shape.kind == GEO_BOX))
         taken = parseBox(c, &c->argv[i + 1], q) ? 4 : -1;
-    else if (strIs(arg, "bypolygon") && more >= 1 && !q->has_shape && q->from == FROM_NOTHING)
+    else if (strIs(arg, "bypolygon") && more >= 1 && (!q->has_shape || polygon) && q->from == FROM_NOTHING)
         taken = (taken = parsePolygon(c, i + 1, q)) < 0 ? -1 : taken + 1;
     if (taken > 0) q->has_shape = true;
     return taken;
@@ -220,7 +216,8 @@ static bool checkQuery(struct client *c, const struct geoForm *f, struct geoQuer
         return false;
     }
     if (f->kind == FORM_SEARCH && !q->has_shape) {
-        replyErrorFmt(c, "ERR exactly one of BYRADIUS and BYBOX can be specified for %.*s", name_len, name);
+        replyErrorFmt(c, "ERR exactly one of BYRADIUS, BYBOX and BYPOLYGON can be specified for %.*s",
+                      name_len, name);
         return false;
     }
     if (q->any && !q->count) return refuse(c, "ERR the ANY argument requires COUNT argument");
@@ -272,7 +269,7 @@ static int farFirst(const void *a, const void *b) {
 /* All hits that are wanted, in the order that is wanted. */
 static void search(struct zsetRef z, const struct geoQuery *q, struct geoHits *hits) {
     struct geoInterval intervals[GEO_INTERVALS_MAX];
-    int n = geoCover(&q->shape, intervals);
+    int n = q->any ? geoCoverFromCenter(&q->shape, intervals) : geoCover(&q->shape, intervals);
     for (int i = 0; i < n; i++)
         if (!searchInterval(z, q, &intervals[i], hits)) break;
     if (q->order != UNSORTED && hits->count)

@@ -60,7 +60,7 @@ static void pushGeneric(struct client *c, enum listEnd end, bool must_exist) {
         return;
     }
     struct listRef l = o ? listTypeOpen(o) : newListFor(c);
-    for (int i = 2; i < c->argc; i++) listTypePush(&l, c->argv[i], end);
+    listTypePushMany(&l, c->argv + 2, c->argc - 2, end);
     replyLongLong(c, (int64_t)listTypeLength(l));
     listPushed(c, c->argv[1], o, l, end, (uint64_t)c->argc - 2);
 }

@@ -10,6 +10,7 @@
 #include "commands/commands.h"
 #include "core/db.h"
 #include "core/generic.h"
+#include "core/lazyfree.h"
 #include "core/notify.h"
 #include "core/propagate.h"
 #include "core/reply.h"
@@ -119,6 +120,9 @@ void scardCommand(struct client *c) {
 
 /* ---- Random members ---- */
 
+#define KEEP_FACTOR 5 /* so many times more go than stay: make a new set of those that stay */
+#define SREM_BATCH  64
+
 /* Removing is propagated by name: the choice must not be made again elsewhere. */
 static void propagateRemoved(struct client *c, struct str key, const struct str *members, size_t count) {
     if (!propagateWanted()) return;
@@ -140,7 +144,7 @@ static void popAll(struct client *c, struct object *o, struct str key) {
     while (setNext(&it, &m)) replyBulk(c, m.s);
     setStop(&it);
     dbDelete(c->db, key);
-    propagateRewrite(c, 2, (struct str[]){STR("DEL"), key});
+    propagateRewrite(c, 2, (struct str[]){lazyfree_lazy_server_del ? STR("UNLINK") : STR("DEL"), key});
     signalModifiedKey(c, c->db, key);
     notifyKeyspaceEvent(NOTIFY_SET, "spop", key, c->db->id);
     notifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, c->db->id);
@@ -156,6 +160,33 @@ static void popOne(struct client *c, struct setRef *s, struct str key) {
     setRemove(s, m.s);
 }
 
+/* Fewer stay than go: those that stay are drawn, into a set of their own. */
+static void popAllBut(struct client *c, struct setRef *s, struct str key, size_t keep) {
+    struct setRef kept = {NULL, 0};
+    struct setMember m, popped[SREM_BATCH];
+    struct str names[SREM_BATCH];
+    for (size_t i = 0; i < keep; i++) {
+        setRandom(*s, &m);
+        if (!i) kept = setNewStrings(m.s, keep);
+        setAdd(&kept, m.s);
+        setRemove(s, m.s);
+    }
+    struct setIterator it;
+    size_t n = 0;
+    setIterate(&it, *s);
+    while (setNext(&it, &popped[n])) {
+        names[n] = popped[n].s;
+        replyBulk(c, names[n]);
+        if (++n < SREM_BATCH) continue;
+        propagateRemoved(c, key, names, n);
+        n = 0;
+    }
+    setStop(&it);
+    if (n) propagateRemoved(c, key, names, n);
+    setFree(*s);
+    *s = kept;
+}
+
 static void popCount(struct client *c) {
     struct str key = c->argv[1];
     int64_t count;
@@ -169,11 +200,16 @@ static void popCount(struct client *c) {
     }
     struct setRef s = setOpen(o);
     if ((uint64_t)count >= setSize(s)) {
+        dbstats.hits++;
         popAll(c, o, key);
         return;
     }
     replySetLen(c, count);
-    for (int64_t i = 0; i < count; i++) popOne(c, &s, key);
+    size_t keep = setSize(s) - (size_t)count;
+    if (s.encoding == SET_HASHTABLE && (size_t)count / KEEP_FACTOR >= keep)
+        popAllBut(c, &s, key, keep);
+    else
+        for (int64_t i = 0; i < count; i++) popOne(c, &s, key);
     setCommit(o, s);
     dbstats.dirty += (uint64_t)count;
     setShrunk(c, o, key, "spop");

@@ -9,7 +9,10 @@
  *
  * A pattern names a key: its first * stands for the element, and what follows "->" is a field of a hash.
  *
- *     user_*->name     prefix "user_", suffix "", field "name" */
+ *     user_*->name     prefix "user_", suffix "", field "name"
+ *
+ * Without sorting (BY something constant), only what is answered is
+ * copied. */
 #define _GNU_SOURCE /* memmem, qsort_r */
 #include "types/t_sort.h"
 
@@ -29,8 +32,10 @@
 #include "core/type.h"
 #include "types/hash.h"
 #include "types/list.h"
+#include "types/set.h"
 #include "types/t_string.h"
 #include "types/types.h"
+#include "types/zset.h"
 
 struct sortPattern {
     bool element; /* "#": the element itself */
@@ -57,12 +62,18 @@ struct sortElement {
     double number;
 };
 
+/* The elements that are answered: positions in the order that was asked for. */
+struct sortSlice {
+    size_t first, end;
+};
+
 struct sortRun {
     struct client *c;
     const struct sortArgs *args;
     sds texts, weights, key; /* key: of the lookup at hand */
     struct sortElement *element;
     size_t count, capacity;
+    struct sortSlice answer;
 };
 
 /* What a lookup found: a view of the value, of `buf` or of the hash's text. */
@@ -212,9 +223,67 @@ static bool collectElement(void *priv, struct str text) {
     return true;
 }
 
-/* The pool does not grow any more: its places are addresses now. */
+static void collectList(struct sortRun *run, struct listRef l, size_t first, size_t count, bool back) {
+    struct listIterator it;
+    int64_t at = (int64_t)first;
+    if (!count || !listTypeSeek(&it, l, back ? -1 - at : at)) return;
+    do {
+        char text[LP_INTBUF_SIZE];
+        collectElement(run, listTypeText(&it, text));
+    } while (--count && (back ? listTypePrev(&it) : listTypeNext(&it)));
+    listTypeStop(&it);
+}
+
+static void collectZset(struct sortRun *run, struct zsetRef z, size_t first, size_t count, bool back) {
+    struct zsetPlace p;
+    if (!count || !z.index->atRank(z.ptr, back ? zsetLength(z) - 1 - first : first, &p)) return;
+    do {
+        struct zsetElement e;
+        z.index->read(&p, &e);
+        collectElement(run, e.member);
+    } while (--count && z.index->step(z.ptr, &p, back));
+}
+
+static void collectSet(struct sortRun *run, struct setRef s, size_t first, size_t count) {
+    struct setIterator it;
+    struct setMember m;
+    setIterate(&it, s);
+    for (size_t i = 0; i < first + count && setNext(&it, &m); i++)
+        if (i >= first) collectElement(run, m.s);
+    setStop(&it);
+}
+
+static struct sortSlice sliceOf(const struct sortArgs *a, size_t count) {
+    struct sortSlice s = {a->offset > 0 ? (size_t)a->offset : 0, count};
+    if (s.first > count) s.first = count;
+    if (a->limit >= 0 && (uint64_t)a->limit < count - s.first) s.end = s.first + (size_t)a->limit;
+    return s;
+}
+
+/* As they lie, or from the end; a set has no direction. */
+static void collectUnsorted(struct sortRun *run, const struct object *o) {
+    const struct sortArgs *a = run->args;
+    size_t count = o->type == OBJ_LIST   ? listTypeLength(listTypeOpen(o))
+                   : o->type == OBJ_ZSET ? zsetLength(zsetOpen(o))
+                                         : setSize(setOpen(o));
+    struct sortSlice s = sliceOf(a, count);
+    if (o->type == OBJ_LIST)
+        collectList(run, listTypeOpen(o), s.first, s.end - s.first, a->desc);
+    else if (o->type == OBJ_ZSET)
+        collectZset(run, zsetOpen(o), s.first, s.end - s.first, a->desc);
+    else
+        collectSet(run, setOpen(o), s.first, s.end - s.first);
+    run->answer = (struct sortSlice){0, run->count};
+}
+
 static void collect(struct sortRun *run, const struct object *o) {
-    objectTypeOf(o)->iterate(o, collectElement, run);
+    if (run->args->nosort) {
+        collectUnsorted(run, o);
+    } else {
+        objectTypeOf(o)->iterate(o, collectElement, run);
+        run->answer = sliceOf(run->args, run->count);
+    }
+    /* The pool does not grow any more: its places are addresses now. */
     for (size_t i = 0; i < run->count; i++) {
         struct sortElement *e = &run->element[i];
         e->text = strN(run->texts + e->text_at, e->text_len);
@@ -251,18 +320,6 @@ static bool weigh(struct sortRun *run) {
 }
 
 /* ---- Sorting ---- */
-
-/* The elements that are answered. */
-struct sortSlice {
-    size_t first, end;
-};
-static struct sortSlice sliceOf(const struct sortRun *run) {
-    const struct sortArgs *a = run->args;
-    struct sortSlice s = {a->offset > 0 ? (size_t)a->offset : 0, run->count};
-    if (s.first > run->count) s.first = run->count;
-    if (a->limit >= 0 && (uint64_t)a->limit < run->count - s.first) s.end = s.first + (size_t)a->limit;
-    return s;
-}
 
 static int compareAscending(const struct sortElement *x, const struct sortElement *y, bool alpha) {
     if (!alpha) {
@@ -306,26 +363,14 @@ static void selectFirst(struct sortElement *e, size_t count, size_t n, struct so
     }
 }
 
-static void reverseElements(struct sortRun *run) {
-    for (size_t i = 0, j = run->count; i + 1 < j; i++) swapElements(&run->element[i], &run->element[--j]);
-}
-
 /* False: an error has been replied. */
-static bool order(struct sortRun *run, struct sortArgs *a, int type) {
-    /* A set has no order that another server would have, too: where that matters, it gets one. */
-    if (a->nosort && type == OBJ_SET && (a->store.ptr || run->c->flags & CLIENT_SCRIPT)) {
-        a->nosort = a->has_by = false;
-        a->alpha = true;
-    }
-    if (a->nosort) {
-        if (a->desc && type != OBJ_SET) reverseElements(run);
-        return true;
-    }
+static bool order(struct sortRun *run, struct sortArgs *a) {
+    if (a->nosort) return true;
     if (!weigh(run)) {
         replyError(run->c, "ERR One or more scores can't be converted into double");
         return false;
     }
-    size_t wanted = sliceOf(run).end;
+    size_t wanted = run->answer.end;
     if (wanted < run->count) selectFirst(run->element, run->count, wanted, a);
     if (wanted) qsort_r(run->element, wanted, sizeof *run->element, compareElements, a);
     return true;
@@ -380,7 +425,7 @@ static void storeResult(struct sortRun *run, const struct sortSlice *s, size_t l
 
 static void answer(struct sortRun *run) {
     const struct sortArgs *a = run->args;
-    struct sortSlice s = sliceOf(run);
+    struct sortSlice s = run->answer;
     size_t length = (s.end - s.first) * (size_t)(a->get_count ? a->get_count : 1);
     if (a->store.ptr) {
         storeResult(run, &s, length);
@@ -392,15 +437,22 @@ static void answer(struct sortRun *run) {
 
 /* ---- SORT, SORT_RO ---- */
 
+/* A set has no order that another server would have, too: where that matters, it gets one. */
+static void orderSet(const struct client *c, struct sortArgs *a) {
+    if (!a->nosort || !(a->store.ptr || c->flags & CLIENT_SCRIPT)) return;
+    a->nosort = a->has_by = false;
+    a->alpha = true;
+}
+
 static void sortObject(struct client *c, const struct object *o, struct sortArgs *a) {
     if (o && o->type != OBJ_LIST && o->type != OBJ_SET && o->type != OBJ_ZSET) {
         replyWrongType(c);
         return;
     }
     struct sortRun run = {.c = c, .args = a, .texts = sdsempty(), .weights = sdsempty(), .key = sdsempty()};
-    int type = o ? (int)o->type : OBJ_LIST;
+    if (o && o->type == OBJ_SET) orderSet(c, a);
     if (o) collect(&run, o);
-    if (order(&run, a, type)) answer(&run);
+    if (order(&run, a)) answer(&run);
     zfree(run.element);
     sdsfree(run.key);
     sdsfree(run.weights);

@@ -8,6 +8,7 @@
 #include "commands/commands.h"
 #include "core/blocking.h"
 #include "core/db.h"
+#include "core/loading.h"
 #include "core/notify.h"
 #include "core/propagate.h"
 #include "core/reply.h"
@@ -111,17 +112,16 @@ int64_t replyStreamRange(struct client *c, struct stream *s, struct streamID sta
     return n;
 }
 
-void replyStreamOne(struct client *c, struct stream *s, struct streamID id) {
-    struct streamIterator it;
-    streamIterate(&it, s, id, id, false);
-    if (streamNext(&it)) {
-        replyStreamEntry(c, &it);
+bool replyStreamOne(struct client *c, struct streamFinder *f, struct streamID id) {
+    bool found = streamFinderFind(f, id);
+    if (found) {
+        replyStreamEntry(c, &f->it);
     } else {
         replyArrayLen(c, 2);
         replyStreamID(c, id);
         replyNullArray(c);
     }
-    streamStop(&it);
+    return found;
 }
 
 /* ---- XADD and XTRIM: arguments ---- */
@@ -131,12 +131,13 @@ struct addArgs {
     bool nomkstream, auto_id, auto_seq;
     bool limit_given;
     struct streamID id;
-    int id_at;
+    int id_at, threshold_at; /* positions of arguments; 0: no trimming */
 };
 
 /* MAXLEN or MINID at argv[i], with its threshold; *i moves to the last argument used. False: error replied.
  */
-static bool parseStrategy(struct client *c, struct streamTrim *t, int *i) {
+static bool parseStrategy(struct client *c, struct addArgs *a, int *i) {
+    struct streamTrim *t = &a->trim;
     bool maxlen = strIs(c->argv[*i], "maxlen");
     if (t->kind && (t->kind == TRIM_MAXLEN) != maxlen) {
         replyError(c, "ERR syntax error, MAXLEN and MINID options at the same time are not compatible");
@@ -149,7 +150,7 @@ static bool parseStrategy(struct client *c, struct streamTrim *t, int *i) {
         t->approximate = isChar(next, '~');
         ++*i;
     }
-    ++*i;
+    a->threshold_at = ++*i;
     if (!maxlen) return argStreamID(c, c->argv[*i], 0, &t->minid);
     if (!argLongLong(c, c->argv[*i], &t->maxlen, NULL)) return false;
     if (t->maxlen >= 0) return true;
@@ -171,7 +172,8 @@ static bool checkLimit(struct client *c, struct addArgs *a) {
         replyError(c, "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
         return false;
     }
-    if (a->limit_given && !a->trim.approximate) {
+    if (a->limit_given && !a->trim.approximate && !(loadingActive() && loadingFromAof())) {
+        /* Valkey's files have it */
         replyError(c, "ERR syntax error, LIMIT cannot be used without the special ~ option");
         return false;
     }
@@ -206,7 +208,7 @@ static bool parseAddArgs(struct client *c, struct addArgs *a, bool xadd) {
         struct str opt = c->argv[i];
         bool more = i + 1 < c->argc;
         if ((strIs(opt, "maxlen") || strIs(opt, "minid")) && more) {
-            if (!parseStrategy(c, &a->trim, &i)) return false;
+            if (!parseStrategy(c, a, &i)) return false;
         } else if (strIs(opt, "limit") && more) {
             if (!parseLimit(c, a, &i)) return false;
         } else if (xadd && strIs(opt, "nomkstream")) {
@@ -258,19 +260,28 @@ static struct str exactThreshold(const struct stream *s, const struct streamTrim
     return streamIDText(s->length ? s->first_id : t->minid, text);
 }
 
+/* As it came, but for what is approximate. LIMIT goes: with "=" nobody but a loader accepts it. */
+static int exactOptions(struct client *c, const struct addArgs *a, const struct stream *s, struct str *argv,
+                        char *threshold) {
+    int n = 2;
+    memcpy(argv, c->argv, 2 * sizeof *argv);
+    for (int i = 2; i < a->id_at; i++) {
+        if (a->trim.approximate && strIs(c->argv[i], "limit"))
+            i++;
+        else if (a->trim.approximate && i == a->threshold_at)
+            argv[n++] = exactThreshold(s, &a->trim, threshold);
+        else
+            argv[n++] = isChar(c->argv[i], '~') ? STR("=") : c->argv[i];
+    }
+    return n;
+}
+
 static void propagateAdd(struct client *c, const struct addArgs *a, const struct stream *s,
                          struct streamID id) {
     if (!propagateWanted() || !(a->auto_id || a->auto_seq || a->trim.approximate)) return;
-    struct str *argv = zmalloc((size_t)(c->argc + 4) * sizeof *argv);
+    struct str *argv = zmalloc((size_t)c->argc * sizeof *argv);
     char id_text[STREAM_ID_TEXT], threshold[STREAM_ID_TEXT];
-    int n = 0;
-    argv[n++] = STR("XADD");
-    argv[n++] = c->argv[1];
-    if (a->trim.kind) {
-        argv[n++] = a->trim.kind == TRIM_MAXLEN ? STR("MAXLEN") : STR("MINID");
-        argv[n++] = STR("=");
-        argv[n++] = exactThreshold(s, &a->trim, threshold);
-    }
+    int n = exactOptions(c, a, s, argv, threshold);
     argv[n++] = streamIDText(id, id_text);
     for (int i = a->id_at + 1; i < c->argc; i++) argv[n++] = c->argv[i];
     propagateRewrite(c, n, argv);
@@ -382,7 +393,14 @@ void xdelCommand(struct client *c) {
     struct streamID *ids = argStreamIDs(c, 2);
     if (!ids) return;
     int64_t removed = 0;
-    for (int i = 2; i < c->argc; i++) removed += streamDelete(s, ids[i - 2]);
+    struct streamFinder f;
+    streamFinderStart(&f, s);
+    for (int i = 2; i < c->argc; i++) {
+        if (!streamFinderFind(&f, ids[i - 2])) continue;
+        streamFinderDelete(&f);
+        removed++;
+    }
+    streamFinderStop(&f);
     zfree(ids);
     entriesRemoved(c, "xdel", removed);
 }
@@ -442,6 +460,10 @@ static bool parseSetid(struct client *c, struct setidArgs *a) {
 }
 
 static bool checkSetid(struct client *c, const struct setidArgs *a, struct stream *s) {
+    if (streamIDCompare(a->id, s->max_deleted_id) < 0) {
+        replyError(c, "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id");
+        return false;
+    }
     if (!s->length) return true;
     if (streamIDCompare(a->id, streamHighestID(s)) < 0) {
         replyError(c, "ERR The ID specified in XSETID is smaller than the target stream top item");

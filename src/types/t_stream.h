@@ -24,8 +24,8 @@ void replyStreamEntry(struct client *c, struct streamIterator *it);
 /* At most `count` entries (0: all) as one array; how many. */
 int64_t replyStreamRange(struct client *c, struct stream *s, struct streamID start, struct streamID end,
                          bool reverse, int64_t count);
-/* One entry, or a null array when it was deleted. */
-void replyStreamOne(struct client *c, struct stream *s, struct streamID id);
+/* One entry; or, and then false, its ID with a null array: it was deleted. */
+bool replyStreamOne(struct client *c, struct streamFinder *f, struct streamID id);
 void replyNoGroup(struct client *c, struct str key, struct str group);
 
 /* ---- Groups on behalf of a client (t_stream_group.c) ---- */

@@ -1,7 +1,8 @@
 /* t_stream_pending.c - commands about entries that were delivered and not acknowledged: XACK, XPENDING,
  * XCLAIM, XAUTOCLAIM (part of stream.h).
  *
- * An entry may be pending that was deleted from the stream. Claiming it is how it leaves the list. */
+ * An entry may be pending that was deleted from the stream. Claiming it is how it leaves the list. All of
+ * them look at the stream as readers (hits and misses count), and what they write is the group. */
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
@@ -17,10 +18,10 @@
 #define AUTOCLAIM_COUNT_MAX ((int64_t)1 << 32) /* more than memory has room for */
 
 /* The group argv[2] of the stream argv[1]. NULL: an error was replied. */
-static struct streamGroup *groupOfArgs(struct client *c, bool write, struct stream **s) {
+static struct streamGroup *groupOfArgs(struct client *c, struct stream **s) {
     bool wrong;
     struct str key = c->argv[1], group = c->argv[2];
-    *s = write ? lookupStreamWrite(c, key, &wrong) : lookupStreamRead(c, key, &wrong);
+    *s = lookupStreamRead(c, key, &wrong);
     if (wrong) return NULL;
     struct streamGroup *g = *s ? streamGroupFind(*s, group) : NULL;
     if (!g)
@@ -33,7 +34,7 @@ static struct streamGroup *groupOfArgs(struct client *c, bool write, struct stre
 
 void xackCommand(struct client *c) {
     bool wrong;
-    struct stream *s = lookupStreamWrite(c, c->argv[1], &wrong);
+    struct stream *s = lookupStreamRead(c, c->argv[1], &wrong);
     if (wrong) return;
     struct streamGroup *g = s ? streamGroupFind(s, c->argv[2]) : NULL;
     if (!g) {
@@ -78,7 +79,7 @@ static void replyBusyConsumers(struct client *c, struct streamGroup *g) {
 
 static void pendingSummary(struct client *c) {
     struct stream *s;
-    struct streamGroup *g = groupOfArgs(c, false, &s);
+    struct streamGroup *g = groupOfArgs(c, &s);
     if (!g) return;
     replyArrayLen(c, 4);
     replyLongLong(c, (int64_t)g->pending.size);
@@ -152,7 +153,7 @@ void xpendingCommand(struct client *c) {
         return;
     }
     if (!parsePending(c, &a)) return;
-    struct streamGroup *g = groupOfArgs(c, false, &s);
+    struct streamGroup *g = groupOfArgs(c, &s);
     if (!g) return;
     struct streamConsumer *consumer = a.consumer_given ? streamConsumerFind(g, a.consumer) : NULL;
     if (a.consumer_given && !consumer)
@@ -167,6 +168,7 @@ void xpendingCommand(struct client *c) {
 struct claim {
     struct client *c;
     struct stream *stream;
+    struct streamFinder *finder; /* of entries of the stream */
     struct streamGroup *group;
     struct streamConsumer *consumer;
     int64_t now_ms, delivered_ms, min_idle_ms;
@@ -185,7 +187,7 @@ static void claimEntry(const struct claim *cl, struct streamID id, struct stream
     if (cl->just_id)
         replyStreamID(c, id);
     else
-        replyStreamOne(c, cl->stream, id);
+        replyStreamOne(c, cl->finder, id);
     cl->consumer->active_ms = cl->now_ms;
     propagateClaim(c, c->argv[1], c->argv[2], cl->group, id, nack);
     dbstats.dirty++;
@@ -249,7 +251,7 @@ static bool parseClaim(struct claim *cl, int i, struct streamID *last_id) {
 
 static bool claimOne(const struct claim *cl, struct streamID id) {
     struct streamNack *nack = streamPendingFind(cl->group, id);
-    if (!streamExists(cl->stream, id)) {
+    if (!streamFinderFind(cl->finder, id)) {
         dropEntry(cl, id);
         return false;
     }
@@ -264,13 +266,16 @@ static bool claimOne(const struct claim *cl, struct streamID id) {
 void xclaimCommand(struct client *c) {
     struct claim cl = {.c = c, .now_ms = mstime(), .retry_count = -1};
     struct streamID last_id = STREAM_ID_MIN, id;
-    cl.group = groupOfArgs(c, true, &cl.stream);
+    cl.group = groupOfArgs(c, &cl.stream);
     if (!cl.group || !argMinIdle(c, "XCLAIM", &cl.min_idle_ms)) return;
     int ids_end = 5;
     while (ids_end < c->argc && streamIDParse(c->argv[ids_end], 0, &id)) ids_end++;
     if (!parseClaim(&cl, ids_end, &last_id)) return;
 
     cl.consumer = streamConsumerFor(c, c->argv[1], c->argv[2], cl.group, c->argv[3], cl.now_ms);
+    struct streamFinder finder;
+    cl.finder = &finder;
+    streamFinderStart(&finder, cl.stream);
     bool moved = streamIDCompare(last_id, cl.group->last_id) > 0;
     if (moved) cl.group->last_id = last_id;
     int64_t claimed = 0;
@@ -279,6 +284,7 @@ void xclaimCommand(struct client *c) {
         streamIDParse(c->argv[i], 0, &id);
         claimed += claimOne(&cl, id);
     }
+    streamFinderStop(&finder);
     replySetArrayLen(c, mark, claimed);
     if (!moved || claimed) return; /* a claim carries the last ID */
     propagateGroupID(c, c->argv[1], c->argv[2], cl.group);
@@ -328,7 +334,7 @@ static struct streamID chooseEntries(const struct claim *cl, struct streamID sta
     bool more = raxSeek(&it, ">=", streamKeyView(&key));
     for (int64_t attempts = count * AUTOCLAIM_ATTEMPTS; more && count && attempts--; more = raxNext(&it)) {
         struct streamID id = streamKeyID(it.key);
-        bool exists = streamExists(cl->stream, id);
+        bool exists = streamFinderFind(cl->finder, id);
         if (exists && !idleEnough(cl, it.value)) continue;
         idListAdd(exists ? claimed : deleted, id);
         count--;
@@ -360,13 +366,17 @@ void xautoclaimCommand(struct client *c) {
     struct streamID start;
     int64_t count;
     if (!parseAutoclaim(&cl, &start, &count)) return;
-    cl.group = groupOfArgs(c, true, &cl.stream);
+    cl.group = groupOfArgs(c, &cl.stream);
     if (!cl.group) return;
     if (count > AUTOCLAIM_COUNT_MAX) {
         replyError(c, "ERR Insufficient memory, failed allocating transient memory, COUNT too high.");
         return;
     }
+    struct streamFinder finder;
+    cl.finder = &finder;
     cl.delivered_ms = cl.now_ms;
     cl.consumer = streamConsumerFor(c, c->argv[1], c->argv[2], cl.group, c->argv[3], cl.now_ms);
+    streamFinderStart(&finder, cl.stream);
     autoclaim(&cl, start, count);
+    streamFinderStop(&finder);
 }

@@ -204,7 +204,7 @@ static void deliverFresh(const struct delivery *d, struct readStream *r) {
     }
     streamStop(&it);
     replySetArrayLen(d->c, mark, n);
-    r->consumer->active_ms = d->now_ms;
+    if (!d->args->noack) r->consumer->active_ms = d->now_ms;
     propagateGroupID(d->c, d->key, d->args->group, r->group);
     dbstats.dirty++;
 }
@@ -212,20 +212,24 @@ static void deliverFresh(const struct delivery *d, struct readStream *r) {
 /* What the consumer was given before and has not acknowledged. */
 static void deliverAgain(const struct delivery *d, struct readStream *r) {
     struct raxIterator it;
+    struct streamFinder f;
     struct streamKey key = streamKeyOf(r->after);
     int64_t n = 0;
     struct replyMark mark = replyDeferLen(d->c);
+    streamFinderStart(&f, r->stream);
     raxStart(&it, &r->consumer->pending);
     bool more = raxSeek(&it, ">", streamKeyView(&key));
     for (; more && (!d->args->count || n < d->args->count); more = raxNext(&it), n++) {
         struct streamNack *nack = it.value;
         struct streamID id = streamKeyID(it.key);
-        replyStreamOne(d->c, r->stream, id);
-        if (!streamExists(r->stream, id)) continue;
+        if (!replyStreamOne(d->c, &f, id)) continue;
         nack->delivered_ms = d->now_ms;
         nack->deliveries++;
+        propagateClaim(d->c, d->key, d->args->group, r->group, id, nack);
+        dbstats.dirty++;
     }
     raxStop(&it);
+    streamFinderStop(&f);
     replySetArrayLen(d->c, mark, n);
 }
 

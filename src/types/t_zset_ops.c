@@ -194,7 +194,65 @@ static bool isInAnyOther(const struct operation *op, struct str member) {
     return false;
 }
 
+static const void *sourceContainer(const struct source *s) {
+    return s->kind == SOURCE_ZSET ? s->zset.ptr : s->kind == SOURCE_SET ? s->set.ptr : NULL;
+}
+
+static bool firstIsRepeated(const struct operation *op) {
+    const void *first = sourceContainer(&op->sources[0]);
+    for (int i = 1; i < op->count; i++)
+        if (first && sourceContainer(&op->sources[i]) == first) return true;
+    return false;
+}
+
+/* Ask all others about each member of the first, or look for the members of all others in an index of the
+ * first: what is less work. */
+static bool subtractByAsking(const struct operation *op) {
+    uint64_t ask = op->sources[0].length * (uint64_t)op->count / 2, take = 0;
+    for (int i = 0; i < op->count; i++) take += op->sources[i].length;
+    return ask <= take;
+}
+
+static void dropMarked(struct zsetItems *items) {
+    size_t kept = 0;
+    for (size_t i = 0; i < items->count; i++)
+        if (!isnan(items->item[i].score)) items->item[kept++] = items->item[i];
+    items->count = kept;
+}
+
+/* No score is NaN, so that marks what goes. */
+static void subtractByTaking(const struct operation *op, struct zsetItems *out) {
+    struct sourceIterator it;
+    struct zsetElement e;
+    hashtable index;
+    hashtableInit(&index, &itemIndexType);
+    hashtableExpand(&index, op->sources[0].length);
+    zsetItemsInit(out, op->sources[0].length); /* so it never moves: the table points into it */
+    sourceIterate(&it, &op->sources[0]);
+    while (sourceNext(&it, &e))
+        hashtableAddUnchecked(&index, zsetItemsAddElement(out, &e), hashtableHash(&index, e.member));
+    sourceStop(&it);
+    for (int i = 1; i < op->count; i++) {
+        sourceIterate(&it, &op->sources[i]);
+        while (sourceNext(&it, &e)) {
+            struct zsetItem *item = hashtableFind(&index, e.member);
+            if (item) item->score = NAN;
+        }
+        sourceStop(&it);
+    }
+    hashtableDestroy(&index);
+    dropMarked(out);
+}
+
 static void subtract(const struct operation *op, struct zsetItems *out) {
+    if (firstIsRepeated(op)) {
+        zsetItemsInit(out, 0);
+        return;
+    }
+    if (!subtractByAsking(op)) {
+        subtractByTaking(op, out);
+        return;
+    }
     struct sourceIterator it;
     struct zsetElement e;
     zsetItemsInit(out, 0);

@@ -13,29 +13,17 @@
 #include "types/t_zset.h"
 #include "types/zset.h"
 
-#define BOUND_TEXT_SIZE 128
-
 static const char err_scorerange[] = "ERR min or max is not a float";
 static const char err_lexrange[] = "ERR min or max not valid string range item";
 
 /* ---- Parsing ---- */
 
-/* Bounds are read more freely than scores: blanks in front, nothing at all (0), what is too large (infinity).
- */
-static bool parseFreely(struct str s, double *out) {
-    char small[BOUND_TEXT_SIZE], *text = s.len < sizeof small ? small : zmalloc(s.len + 1), *end;
-    if (s.len) memcpy(text, s.ptr, s.len);
-    text[s.len] = '\0';
-    *out = strtod(text, &end);
-    bool ok = end == text + s.len && !isnan(*out);
-    if (text != small) zfree(text);
-    return ok;
-}
-
+/* Bounds are read more freely than scores: nothing at all is 0, what is too large is infinite. */
 static bool parseScoreBound(struct str s, double *score, bool *exclusive) {
     *exclusive = s.len && s.ptr[0] == '(';
     if (*exclusive) s = strN(s.ptr + 1, s.len - 1);
-    return string2d(s, score) || parseFreely(s, score);
+    *score = 0;
+    return s.len == 0 || string2dSaturating(s, score);
 }
 
 bool zsetParseScoreRange(struct client *c, struct str min, struct str max, struct zsetRange *r) {

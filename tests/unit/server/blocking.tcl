@@ -30,6 +30,28 @@ start_server {tags {external:skip}} {
         close_all $all
     }
 
+    # CPU time of waking all of n clients that wait for the same group, of whom one gets something.
+    proc waking_cost {n} {
+        r del s
+        r xgroup create s g $ mkstream
+        set many {exec "$0" -p $1 -c $2 -n $2 xreadgroup group g c block 0 streams s '>' >/dev/null 2>&1}
+        set pid [exec sh -c $many [file dirname $::options(server)]/valkey-benchmark [srv 0 port] $n &]
+        wait_for_condition 400 50 {[s blocked_clients] == $n} else { fail "not all of $n clients wait" }
+        set before [expr {[s used_cpu_user_main_thread] + [s used_cpu_sys_main_thread]}]
+        r xadd s * a b
+        assert_equal [expr {$n - 1}] [s blocked_clients]
+        set cost [expr {[s used_cpu_user_main_thread] + [s used_cpu_sys_main_thread] - $before}]
+        exec kill $pid
+        wait_for_blocked 0
+        return $cost
+    }
+
+    test {waking takes as long as there are clients, not their square} {
+        if {[catch { r config set maxclients 9100 }]} { skip "not so many files may be open" }
+        set small [expr {min([waking_cost 1500], [waking_cost 1500]) + 0.0005}]
+        assert_lessthan [expr {min([waking_cost 9000], [waking_cost 9000])}] [expr {13 * $small}]
+    } {} slow
+
     test {fair over several keys: who waits longest for a key gets it, whatever else is waited for} {
         set all [clients 3]
         lassign $all a b c

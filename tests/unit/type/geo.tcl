@@ -163,14 +163,30 @@ start_server [list overrides $overrides tags geo] {
         # A bay, where `middle` is; any direction; closed or not.
         assert_equal {base left low right} [sorted [r geosearch p bypolygon 5 0 0 10 0 10 10 5 3 0 10]]
         assert_equal {base left low right} [sorted [r geosearch p bypolygon 6 0 10 5 3 10 10 10 0 0 0 0 10]]
-        # Distances are from the mean of the vertices.
+        # Distances are from the place below the mean of the vertices' vectors: a little nearer to the pole than
+        # the mean of their latitudes.
         set found [r geosearch p bypolygon 4 0 0 10 0 10 10 0 10 withdist asc]
         assert_equal {middle base} [list [lindex $found 0 0] [lindex $found 1 0]]
-        assert_range [lindex $found 0 1] 0 0.5
-        assert_range [lindex $found 1 1] 444000 446000
+        assert_equal {2113.5207 447018.7620} [list [lindex $found 0 1] [lindex $found 1 1]]
         assert_equal {middle} [r geosearch p bypolygon 4 0 0 10 0 10 10 0 10 count 1]
         assert_equal 2 [r geosearchstore q p bypolygon 3 0 0 10 0 5 10 count 2]
         assert_equal {} [r geosearch nokey bypolygon 3 0 0 10 0 5 10]
+    }
+
+    test "any few places are looked for from the center on ($encoding)" {
+        r del far
+        set args {}
+        for {set i 0} {$i < 3000} {incr i} { lappend args [expr {-60 + $i % 120}] [expr {-50 + $i / 30}] m$i }
+        r geoadd far {*}$args
+        # A circle of 5,000 km; the first cell that is looked at is the one around its center.
+        set found [r geosearch far fromlonlat 40 40 byradius 5000 km count 5 any withdist]
+        assert_equal 5 [llength $found]
+        r config resetstat
+        for {set i 0} {$i < 20} {incr i} { r geosearch far fromlonlat 40 40 byradius 5000 km count 1 any }
+        for {set i 0} {$i < 20} {incr i} { r georadius far 40 40 5000 km count 1 }
+        regexp {cmdstat_geosearch:calls=20,usec=(\d+)} [r info commandstats] - any
+        regexp {cmdstat_georadius:calls=20,usec=(\d+)} [r info commandstats] - nearest
+        assert_lessthan [expr {3 * $any}] [expr {$nearest + 1000}]
     }
 
     test "searches find what a look at every member finds ($encoding)" {
@@ -259,6 +275,8 @@ start_server {tags {geo}} {
         assert_error $unit { r geodist str a b miles }
         assert_error {ERR syntax error} { r geodist s a b km km }
         assert_error {WRONGTYPE*} { r geosearch str fromlonlat 1 1 byradius 1 km nonsense }
+        set vertices {ERR invalid number of vertices}
+        set few {ERR GEOSEARCH BYPOLYGON must have at least 3 vertices}
         foreach {message args} [list \
             {ERR need numeric radius} {fromlonlat 1 1 byradius x km} \
             {ERR need numeric radius} {fromlonlat 1 1 byradius nan km} \
@@ -271,27 +289,30 @@ start_server {tags {geo}} {
             $unit {fromlonlat 1 1 bybox 1 1 x} \
             {ERR value is not a valid float} {fromlonlat 1 y byradius 1 km} \
             {ERR invalid longitude,latitude pair 215.000000,1.000000} {fromlonlat 215 1 byradius 1 km} \
-            {ERR could not decode requested zset member} {frommember none byradius 1 km} \
+            {ERR member none does not exist} {frommember none byradius 1 km} \
+            {ERR member none does not exist} {frommember none byradius x km} \
+            {ERR need numeric radius} {fromlonlat 1 1 byradius 0x10 km} \
             {ERR COUNT must be > 0} {frommember Palermo byradius 1 km count 0} \
             {ERR COUNT must be > 0} {frommember Palermo byradius 1 km count -3} \
             {ERR value is not an integer or out of range} {frommember Palermo byradius 1 km count x} \
             {ERR the ANY argument requires COUNT argument} {frommember Palermo byradius 1 km any} \
             {ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for GeoSearch} {byradius 1 km asc desc} \
-            {ERR exactly one of BYRADIUS and BYBOX can be specified for GeoSearch} {frommember Palermo asc asc asc} \
+            {ERR exactly one of BYRADIUS, BYBOX and BYPOLYGON can be specified for GeoSearch} {frommember Palermo asc asc asc} \
             {ERR syntax error} {frommember Palermo byradius 1 km count} \
             {ERR syntax error} {frommember Palermo byradius 1 km store d} \
             {ERR syntax error} {frommember Palermo byradius 1 km storedist} \
             {ERR syntax error} {frommember Palermo fromlonlat 1 1 byradius 1 km} \
             {ERR syntax error} {frommember Palermo byradius 1 km bybox 1 1 km} \
             {ERR syntax error} {fromlonlat 1 1 asc bybox 1 1} \
-            {ERR value is not an integer or out of range} {bypolygon x 1 1 2 2 3 3} \
-            {ERR BYPOLYGON needs at least 3 vertices} {bypolygon 2 1 1 2 2 3 3} \
-            {ERR BYPOLYGON needs at least 3 vertices} {bypolygon -1 1 1 2 2 3 3} \
-            {ERR syntax error} {bypolygon 4 1 1 2 2 3 3} \
-            {ERR syntax error} {bypolygon 9223372036854775807 1 1 2 2 3 3} \
+            $vertices {bypolygon x 1 1 2 2 3 3} \
+            $vertices {bypolygon 2147483648 1 1 2 2 3 3} \
+            $vertices {bypolygon 9223372036854775807 1 1 2 2 3 3} \
+            $few {bypolygon 2 1 1 2 2 3 3} \
+            $few {bypolygon -1 1 1 2 2 3 3} \
+            $few {bypolygon 4 1 1 2 2 3 3} \
+            $few {bypolygon 2147483647 1 1 2 2 3 3} \
             {ERR value is not a valid float} {bypolygon 3 1 1 2 x 3 3} \
             {ERR invalid longitude,latitude pair*} {bypolygon 3 1 1 2 99 3 3} \
-            {ERR syntax error} {bypolygon 3 1 1 2 2 3 4 bypolygon 3 1 1 2 2 3 4} \
             {ERR syntax error} {bypolygon 3 1 1 2 2 3 4 frommember Palermo} \
             {ERR syntax error} {fromlonlat 1 1 bypolygon 3 1 1 2 2 3 4} \
             {ERR syntax error} {bypolygon 3 1 1 2 2 3 4 byradius 1 km} \
@@ -309,7 +330,9 @@ start_server {tags {geo}} {
         # Of a member of nothing, only the options are looked at.
         assert_equal {} [r georadiusbymember nokey none x y]
         assert_error {ERR syntax error} { r georadiusbymember nokey none x y z }
-        assert_error {ERR could not decode requested zset member} { r georadiusbymember s none x y z }
+        assert_error {ERR member none does not exist} { r georadiusbymember s none x y z }
+        # Of two polygons the last counts.
+        assert_equal {} [r geosearch s bypolygon 3 0 30 30 30 15 45 bypolygon 3 1 1 2 2 3 4]
     }
 
     test {replies in both protocols} {

@@ -63,6 +63,51 @@ start_server {overrides {enable-debug-command yes} tags {list needs:debug}} {
         assert_encoding quicklist k
     }
 
+    test {a push is measured by the lengths of its strings alone} {
+        config_set list-max-listpack-size -2
+        # 7 bytes of the listpack, and these; what is there counts with what its entries take: 3 bytes each.
+        foreach {element count} [list e 8185 12 4092 123456 1364 [string repeat x 100] 81] {
+            foreach push {lpush rpush} {
+                r del k
+                r $push k {*}[lrepeat $count $element]
+                assert_encoding listpack k
+                assert_equal $count [r llen k]
+                r del k
+                r $push k {*}[lrepeat [expr {$count + 1}] $element]
+                assert_encoding quicklist k
+                assert_equal [expr {$count + 1}] [r llen k]
+            }
+        }
+        r del k
+        r lpush k {*}[numbers 1 1000]
+        assert_equal [lreverse [numbers 1 1000]] [all k]
+        fill k {*}[lrepeat 5000 e]
+        r rpush k e
+        assert_encoding quicklist k
+        assert_equal 5001 [r llen k]
+        r del k
+        for {set i 0} {$i < 2729} {incr i} { r rpush k e }
+        assert_encoding listpack k
+        r rpush k e
+        assert_encoding quicklist k
+        # Entries without any length would never end.
+        fill k {*}[lrepeat 100000 {}]
+        assert_encoding quicklist k
+    }
+
+    test {back to a listpack: half the bytes, or half the elements} {
+        config_set list-max-listpack-size -2
+        fill k {*}[lrepeat 3000 12345]
+        while {[r object encoding k] eq {quicklist}} { r rpop k }
+        assert_equal 1022 [r llen k]
+        config_set list-max-listpack-size 128
+        fill k {*}[lrepeat 100 [string repeat x 100]]
+        r ltrim k 0 64
+        assert_encoding quicklist k
+        r rpop k
+        assert_encoding listpack k
+    }
+
     test {LINSERT and LSET turn a listpack into a quicklist} {
         config_set list-max-listpack-size 4
         fill k a b c d

@@ -334,6 +334,33 @@ start_server {tags set} {
         foreach m [names 2000] { if {![dict exists $seen $m]} { fail "$m was not returned" } }
     }
 
+    test "SPOP of five times what stays makes a new set of that" {
+        foreach {size count encoding} {200 166 hashtable 200 167 listpack 1000 871 hashtable 1000 872 listpack} {
+            foreach prefix {m {}} {
+                r del s
+                r sadd s text
+                r sadd s {*}[lmap i [lrepeat [expr {$size - 1}] x] { string cat $prefix [incr number] }]
+                assert_encoding hashtable s
+                set all [r smembers s]
+                set popped [r spop s $count]
+                assert_equal $count [llength [lsort -unique $popped]]
+                assert_encoding $encoding s
+                assert_equal [lsort $all] [lsort [concat $popped [r smembers s]]]
+            }
+        }
+    }
+
+    test "SPOP of everything counts as a hit" {
+        r del s
+        r sadd s a b c
+        set hits [s keyspace_hits]
+        r spop s 2
+        r spop s 0
+        assert_equal $hits [s keyspace_hits]
+        r spop s 5
+        assert_equal [expr {$hits + 1}] [s keyspace_hits]
+    }
+
     test "popping a large set down to ten members, then random members are still quick" {
         set cmd {local t = {} for i = 1, 100000 do redis.call('sadd', KEYS[1], 'member:' .. i) end}
         r eval $cmd 1 big

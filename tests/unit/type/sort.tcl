@@ -54,6 +54,22 @@ foreach {name kind overrides count} {
         put $kind k $elements
         set weights [own_weights $elements]
 
+        test "slices without sorting ($name)" {
+            set inOrder [switch $kind { list { r lrange k 0 -1 } zset { r zrange k 0 -1 } set { r smembers k } }]
+            set backwards [expr {$kind eq {set} ? $inOrder : [lreverse $inOrder]}]
+            assert_equal $inOrder [r sort k by nosort]
+            assert_equal $backwards [r sort k by nosort desc]
+            set n [llength $elements]
+            foreach {offset count} [list 0 1 0 0 1 2 -3 2 [expr {$n / 2}] 10 [expr {$n - 1}] 5 $n 1 0 -1 2 -1 0 $n] {
+                set first [expr {max($offset, 0)}]
+                set last [expr {$count < 0 ? {end} : $first + $count - 1}]
+                foreach {order all} [list asc $inOrder desc $backwards] {
+                    assert_equal [lrange $all $first $last] [r sort k by nosort $order limit $offset $count] \
+                        "$order $offset $count"
+                }
+            }
+        }
+
         test "numbers, both ways ($name)" {
             assert_equal [model_sort $elements $weights 0] [r sort k]
             assert_equal [model_sort $elements $weights 1] [r sort k desc]
@@ -266,6 +282,29 @@ start_server {tags {sort}} {
         assert_equal {k zz} [r command getkeys sort k get STORE STORE zz]
         assert_equal {k} [r command getkeys sort_ro k by w_* get x]
         assert_equal {{k {RO access}} {d {OW update}}} [r command getkeysandflags sort k store d]
+    }
+
+    # Microseconds for a hundred calls.
+    proc cost {args} {
+        r config resetstat
+        for {set i 0} {$i < 100} {incr i} { r {*}$args }
+        regexp {cmdstat_sort:calls=100,usec=(\d+)} [r info commandstats] - usec
+        return $usec
+    }
+
+    test {what is answered without sorting costs what it answers} {
+        r del l z t few
+        r rpush few 1 2 3 4 5 6 7 8 9 10
+        set numbers {}
+        for {set i 0} {$i < 100000} {incr i} { lappend numbers $i }
+        r rpush l {*}$numbers
+        r sadd t {*}$numbers
+        r zadd z {*}[concat {*}[lmap n $numbers { list $n $n }]]
+        set little [expr {[cost sort few by nosort] + 1000}]
+        # Looking at all of them takes a thousand times as long.
+        foreach key {l t z} { assert_lessthan [cost sort $key by nosort limit 0 10] [expr {10 * $little}] $key }
+        foreach key {l z} { assert_lessthan [cost sort $key by nosort desc limit 0 10] [expr {10 * $little}] $key }
+        assert_lessthan [cost sort z by nosort limit 50000 10] [expr {10 * $little}]
     }
 
     test {large results} {

@@ -398,6 +398,55 @@ start_server {tags stream} {
         r hello 2
     }
 
+    # With the entries 1-0 to 6-0, changed like that: entries-read and lag, at once and after one more was read.
+    foreach {name changes before after} {
+        {a deletion behind the group} {{xgroup create s g 3 entriesread 3} {xdel s 2}} {3 3} {4 2}
+        {a deletion before the group} {{xgroup create s g 1 entriesread 1} {xdel s 3}} {1 {}} {{} {}}
+        {trimmed past the group} {{xgroup create s g 1 entriesread 1} {xtrim s maxlen 2}} {1 5} {5 1}
+        {the front deleted past the group} {{xgroup create s g 1 entriesread 1} {xdel s 1 2 3}} {1 {}} {4 2}
+        {the front deleted up to the group} {{xgroup create s g 3} {xdel s 1 2 3}} {{} 3} {4 2}
+        {the front deleted, the group at zero} {{xgroup create s g 0} {xdel s 1 2 3}} {{} 3} {4 2}
+        {a hole, the group at zero} {{xgroup create s g 0} {xdel s 3}} {{} {}} {{} {}}
+        {a count that is wrong} {{xgroup create s g 0 entriesread 2} {xdel s 1 2 3}} {2 3} {4 2}
+        {the group at the first that is left} {{xgroup create s g 4} {xdel s 1 2 3}} {{} 2} {{} {}}
+        {all deleted} {{xgroup create s g 2 entriesread 2} {xdel s 1 2 3 4 5 6}} {2 4} {2 4}
+    } {
+        test "entries-read and lag: $name" {
+            fill_stream s 6
+            foreach command $changes { r {*}$command }
+            assert_equal $before [list [group_fact s g entries-read] [group_fact s g lag]]
+            r xreadgroup group g c count 1 streams s >
+            assert_equal $after [list [group_fact s g entries-read] [group_fact s g lag]]
+        }
+    }
+
+    test {a consumer that takes nothing to keep is not active} {
+        fill_stream s 2
+        r xgroup create s g 0
+        r xreadgroup group g c noack count 1 streams s >
+        assert_equal -1 [dict get [lindex [r xinfo consumers s g] 0] inactive]
+        r xreadgroup group g c count 1 streams s >
+        assert_morethan_equal [dict get [lindex [r xinfo consumers s g] 0] inactive] 0
+    }
+
+    test {XACK, XCLAIM and XAUTOCLAIM count as readers of the stream} {
+        fill_stream s 2
+        r xgroup create s g 0
+        r config set notify-keyspace-events Em
+        set listener [valkey_deferring_client]
+        $listener subscribe __keyevent@0__:keymiss
+        $listener read
+        foreach command {{xack KEY g 1} {xclaim KEY g c 0 1} {xautoclaim KEY g c 0 0}} {
+            r config resetstat
+            r {*}[string map {KEY s} $command]
+            catch { r {*}[string map {KEY none} $command] }
+            assert_equal {1 1} [list [s keyspace_hits] [s keyspace_misses]] $command
+            assert_equal none [lindex [$listener read] 2]
+        }
+        $listener close
+        r config set notify-keyspace-events ""
+    }
+
     test {XINFO CONSUMERS: idle and inactive} {
         fill_stream s 3
         r xgroup create s g 0

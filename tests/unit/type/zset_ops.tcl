@@ -247,6 +247,23 @@ start_server {tags {zset} overrides {zset-max-listpack-entries 4 zset-max-listpa
         assert_equal 19992 [r zscore d m9996]
         assert_equal 8333 [r zunionstore d 2 p q]
         assert_equal 3333 [r zdiffstore d 2 p q]
+        assert_equal 0 [r zdiffstore d 3 p q p]
         assert_equal 1667 [r zintercard 2 p q]
+    }
+
+    test {one large sorted set without many small ones: nobody asks all of them about each member} {
+        set small {}
+        for {set i 0} {$i < 500} {incr i} {
+            fill small:$i 1 m[expr {$i * 20}] 1 other$i
+            lappend small small:$i
+        }
+        r config resetstat
+        assert_equal 4500 [r zdiffstore d 501 p {*}$small]
+        assert_equal {m2 m4 m6} [r zrange d 0 2]
+        assert_equal {} [r zscore d m20]
+        r zunionstore e 501 p {*}$small
+        regexp {cmdstat_zdiffstore:calls=1,usec=(\d+)} [r info commandstats] - diff
+        regexp {cmdstat_zunionstore:calls=1,usec=(\d+)} [r info commandstats] - union
+        assert_lessthan $diff [expr {20 * $union}]
     }
 }
