@@ -2,17 +2,21 @@
  *
  * Each cycle walks the table of keys with an expiry by a scan cursor, a few buckets at a time, and goes on in
  * a database while the share of expired keys it meets stays above a tenth and the time budget lasts. The slow
- * cycle (cron) may use a quarter of the time between two ticks; the fast one (before sleep) a millisecond,
- * and only after a slow cycle that ran out of time. That is effort 1; `active-expire-effort` up to 10 looks
- * at more keys, for longer, and is content with fewer expired ones. */
+ * cycle may use a quarter of the time, in slices of two milliseconds: the first by cron, and when it ran out
+ * of time a timer has the others follow. The fast one (before sleep) may use one millisecond of two, and only
+ * after a slow cycle that ran out of time. That is effort 1; `active-expire-effort` up to 10 looks at more
+ * keys, for longer, and is content with fewer expired ones. */
 #include "base/clock.h"
 #include "core/config.h"
 #include "core/cron.h"
 #include "core/db.h"
 #include "core/latency.h"
+#include "net/ae.h"
 
 /* At effort 1, and for each step of effort above. */
 #define CYCLE_SHARE_PERCENT (25 + 2 * (effort - 1))
+#define SLICE_US            2000
+#define PAUSE_MS            (SLICE_US * (100 - CYCLE_SHARE_PERCENT) / CYCLE_SHARE_PERCENT / 1000)
 #define FAST_BUDGET_US      (1000 + 250 * (effort - 1))
 #define SAMPLE_KEYS         (20 + 5 * (uint64_t)(effort - 1))
 #define ACCEPTED_STALE      (0.10 - 0.01 * (double)(effort - 1))
@@ -20,7 +24,7 @@
 
 static int64_t effort; /* 1 to 10 */
 bool active_expire_enabled = true;
-static bool timed_out;
+static bool timed_out, timer_set;
 
 struct sample {
     struct db *db;
@@ -46,9 +50,10 @@ static void sampleKey(void *priv, void *entry) {
 /* One sample of a database; the share of expired keys in it. */
 static double sampleDb(struct db *db, struct sample *total) {
     struct sample s = {.db = db};
+    int wrapped = 0;
     for (int i = 0; i < SAMPLE_SCANS && s.looked < SAMPLE_KEYS; i++) {
         db->expire_cursor = hashtableScan(&db->expires, db->expire_cursor, sampleKey, &s);
-        if (db->expire_cursor == 0) break;
+        if (db->expire_cursor == 0 && wrapped++) break;
     }
     if (s.ttl_count) {
         int64_t avg = (int64_t)(s.ttl_sum / (double)s.ttl_count);
@@ -61,11 +66,15 @@ static double sampleDb(struct db *db, struct sample *total) {
 
 void activeExpireCycle(bool fast) {
     static int next_db;
-    if (!active_expire_enabled || (fast && !timed_out) || dbKeepsExpired()) return;
+    static int64_t fast_from; /* no fast cycle before */
+    if (fast && !timed_out) return;
     int64_t start = monotonicUs();
-    int64_t budget = fast ? FAST_BUDGET_US : 10000 * CYCLE_SHARE_PERCENT / server_hz;
-    struct sample total = {0};
+    if (fast && start < fast_from) return;
     timed_out = false;
+    if (!active_expire_enabled || dbKeepsExpired()) return;
+    int64_t share = 10000 * CYCLE_SHARE_PERCENT / server_hz;
+    int64_t budget = fast ? FAST_BUDGET_US : share < SLICE_US ? share : SLICE_US;
+    struct sample total = {0};
     for (int i = 0; i < dbCount() && !timed_out; i++) {
         struct db *db = &dbs[next_db];
         next_db = (next_db + 1) % dbCount();
@@ -85,11 +94,24 @@ void activeExpireCycle(bool fast) {
     dbstats.expired_stale_perc = stale * 0.05 + dbstats.expired_stale_perc * 0.95;
     int64_t took_us = monotonicUs() - start;
     dbstats.expire_cycle_us += (uint64_t)took_us;
+    if (fast) fast_from = start + 2 * FAST_BUDGET_US;
     latencyAddSampleIfNeeded("expire-cycle", took_us / 1000);
 }
 
-static void expireCron(void) {
+static int64_t expireTimer(struct aeEventLoop *el, int64_t id, void *data) {
+    (void)el, (void)id, (void)data;
+    clockRefresh();
     activeExpireCycle(false);
+    timer_set = timed_out;
+    return timed_out ? PAUSE_MS : AE_NOMORE;
+}
+
+static void expireCron(void) {
+    if (timer_set) return;
+    activeExpireCycle(false);
+    if (!timed_out) return;
+    timer_set = true;
+    aeCreateTimeEvent(server_el, PAUSE_MS, expireTimer, NULL);
 }
 static void expireBeforeSleep(void) {
     activeExpireCycle(true);

@@ -1,12 +1,15 @@
 /* hashtable.c - see hashtable.h for the layout and the idea. What the header does not tell:
  *
- * Hash bits:   | position: 48 bits, gives the home bucket of any table size | unused: 8 | tag: 8 bits |
+ * Hash bits:   | .. 56 bits .. | tag: 8 |       Salted:   | position: 48, the home at any size | unused: 16 |
+ *
+ * The salt stands for an odd factor of the hash: a permutation that keeps nothing of the order. The tag is
+ * that of the plain hash.
  *
  * Bucket head, one 64-bit word:   | overflow | tag6 | tag5 | ... | tag0 |   (tag0 in the low byte)
  * so that seven tags are compared at once with ordinary arithmetic.
  *
  * Invariants, checked by hashtableVerify:
- *  - an entry with home h that sits in bucket b is counted once in the overflow of h, h+1, ... b-1;
+ *  - an entry with home h is counted once in the overflow of each bucket that its probe passes;
  *  - while rehashing, the homes of table[0] below rehash_idx have no entries there: table[1] owns them. A
  *    home moves as a whole, with its displaced entries. rehash_idx is 0 when not rehashing, so "home is not
  *    below rehash_idx" alone selects table[0].
@@ -19,18 +22,26 @@
  *     127/128   of the smaller table, while not paused: everything moves to a fitting table at once. Keeps a
  *               free slot in every table, whatever moves next
  *
+ * A probe goes over the buckets near its home, then over all others in steps of the golden section:
+ *
+ *     home, +1, +2, +3, home + s, home + 2s, ...      s is about 0.618 n; each bucket once
+ *
+ * The near ones are cheap. But when one part of the positions has more entries than buckets (a client that
+ * knows the order by scanning can choose what to keep), full buckets join to runs as long as that part, and
+ * to look behind them one by one would be quadratic; the steps lead to where there is room at once. With c
+ * times the entries that are due to it, a home's probes take some c buckets, as a chain would.
+ *
  * While paused (iterators, scans) nothing may move. Then a table may fill to 100%, and when that is not
  * enough it is lengthened: its array is copied to a longer one, each entry keeping bucket and slot, the home
- * of a key still being counted in the old number of buckets. The tail takes displaced entries like any other
- * bucket. Probes are as long as the table by then, so the last resume moves everything to a fitting table.
- *
- *     buckets[t] = 4, tail[t] = 2:   | 0 | 1 | 2 | 3 | 4 | 5 |   homes 0-3; probing wraps from 5 to 0  */
+ * of a key still being counted in the old number of buckets. The buckets of the tail come last in every
+ * probe. Probes are as long as the table by then, so the last resume moves everything to a fitting table. */
 #include "ds/hashtable.h"
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
+#include "ds/scan_cursor.h"
 
 #define SLOTS         7
 #define OVERFLOW_ONE  (1ULL << 56)
@@ -39,8 +50,7 @@
 #define TAG_HIGH_BITS 0x0080808080808080ULL
 #define TAG_ALL_BITS  0x00ffffffffffffffULL
 
-#define POSITION_BITS 48
-#define POSITION_END  (1ULL << POSITION_BITS)
+#define SALT_FACTOR 0x9e3779b97f4a7c15ULL
 
 /* A new table is filled to at most this, in percent of the slots. With 72 tables grow by 1.4. Measured with
  * `hashtable_test --bench` (add ns at 100, 1K, 100K entries; mean fill over the sizes; most bytes per entry):
@@ -49,8 +59,11 @@
 #define GROW_FILL   72
 #define SHRINK_FILL 50
 
-#define STEP_HOMES     8  /* homes moved per operation, at least */
-#define STEP_FAST      16 /* same for sparse and crowded tables */
+#define NEAR           4  /* buckets of a probe that are neighbours */
+#define STEP_MOST      64 /* homes moved per operation, at most */
+#define BATCH_HOMES    8  /* the same where time is no matter */
+#define FETCH_ENTRIES  4  /* so many homes ahead of the move are entries fetched, */
+#define FETCH_BUCKETS  8  /* and buckets */
 #define RANDOM_TRIES   64
 #define PROGRESS_EVERY 65536
 
@@ -68,9 +81,18 @@ static enum hashtableResizePolicy resize_policy = HASHTABLE_RESIZE_ALLOW;
 
 /* --- Hash bits and bucket heads --- */
 
-/* floor(position * n / 2^48), as the high half of one multiplication. */
-static inline uint32_t homeOf(uint64_t hash, uint32_t n) {
-    return (uint32_t)(((unsigned __int128)(hash & ~0xffffULL) * n) >> 64);
+static inline uint64_t salted(const hashtable *ht, uint64_t hash) {
+    return hash * (2 * SALT_FACTOR * ht->salt + 1);
+}
+
+static inline uint64_t positionIn(uint64_t salted) {
+    return salted >> (64 - POSITION_BITS);
+}
+
+/* floor(position * n / 2^POSITION_BITS), as the high half of one multiplication. */
+static inline uint32_t homeOf(uint64_t salted, uint32_t n) {
+    uint64_t position = salted & ~((1ULL << (64 - POSITION_BITS)) - 1);
+    return (uint32_t)(((unsigned __int128)position * n) >> 64);
 }
 
 /* The smallest position whose home is i (i <= n). */
@@ -169,11 +191,42 @@ static inline uint32_t lengthOf(const hashtable *ht, unsigned t) {
     return likely(!ht->tail[t]) ? ht->buckets[t] : lengthWithTail(ht->buckets[t], ht->tail[t]);
 }
 
-/* The bucket after b, cyclic. */
-static inline uint32_t nextBucket(const hashtable *ht, unsigned t, uint32_t b) {
-    b++;
-    if (likely(b < ht->buckets[t])) return b;
-    return b < lengthOf(ht, t) ? b : 0;
+/* A step of about 0.618 n that has no factor in common with n, nor has n (an allowed count) others than 2, 3,
+ * 5 and 7: so many steps, so many buckets, and at each moment they are spread evenly over the n. */
+static uint32_t goldenStep(uint32_t n) {
+    uint32_t step = (uint32_t)((uint64_t)n * 618 / 1000) | 1;
+    while (n > 2 && (step % 3 == 0 || step % 5 == 0 || step % 7 == 0)) step += 2;
+    return step % n ? step % n : 1;
+}
+
+/* The order in which buckets are tried for a home; see the top of the file. */
+struct probe {
+    uint32_t home, at, passed; /* the bucket it is at, how many it has passed */
+};
+
+static inline struct probe probeFrom(uint32_t home) {
+    return (struct probe){home, home, 0};
+}
+
+static __attribute__((noinline)) bool probeFar(const hashtable *ht, unsigned t, struct probe *p) {
+    uint32_t n = ht->buckets[t];
+    if (p->passed >= n) {
+        p->at = p->passed;
+        return p->passed < lengthOf(ht, t);
+    }
+    if (p->passed == NEAR) p->at = p->home;
+    uint32_t step = goldenStep(n);
+    do p->at = p->at < n - step ? p->at + step : p->at - (n - step);
+    while ((p->at < p->home ? p->at + n : p->at) - p->home < NEAR); /* has been there */
+    return true;
+}
+
+/* On to the next bucket; false when there is none. */
+static inline bool probeNext(const hashtable *ht, unsigned t, struct probe *p) {
+    uint32_t n = ht->buckets[t];
+    if (unlikely(++p->passed >= NEAR || p->passed >= n)) return probeFar(ht, t, p);
+    p->at = p->at + 1 < n ? p->at + 1 : 0;
+    return true;
 }
 
 /* Entries of the smaller table at num/den full: what both tables can take. */
@@ -214,12 +267,21 @@ static void forgetTables(hashtable *ht) {
 
 /* --- Finding --- */
 
-/* The one table that holds this hash, and the home in it. */
-static inline unsigned ownerOf(const hashtable *ht, uint64_t hash, uint32_t *home) {
+/* The one table that holds this salted hash, and the home in it. */
+static inline unsigned ownerOfSalted(const hashtable *ht, uint64_t hash, uint32_t *home) {
     *home = homeOf(hash, ht->buckets[0]);
     if (likely(*home >= ht->rehash_idx)) return 0;
     *home = homeOf(hash, ht->buckets[1]);
     return 1;
+}
+
+static inline unsigned ownerOf(const hashtable *ht, uint64_t hash, uint32_t *home) {
+    return ownerOfSalted(ht, salted(ht, hash), home);
+}
+
+/* The same for a position. */
+static inline unsigned ownerAt(const hashtable *ht, uint64_t position, uint32_t *home) {
+    return ownerOfSalted(ht, position << (64 - POSITION_BITS), home);
 }
 
 static inline struct str keyOf(const hashtable *ht, const void *entry) {
@@ -239,44 +301,59 @@ static inline bool hasKey(const hashtable *ht, const void *entry, struct str key
     return unlikely(ht->type->keyEqual != NULL) ? ht->type->keyEqual(k, key) : strEq(k, key);
 }
 
-/* Where an entry sits. */
+/* Where an entry sits, and how many buckets its probe passes. */
 struct place {
     unsigned table, slot;
-    uint32_t home, bucket;
+    uint32_t home, bucket, passed;
 };
 
 static inline void **slotAt(const hashtable *ht, const struct place *p) {
     return &ht->table[p->table][p->bucket].slot[p->slot];
 }
 
-/* The entry with this key, or, when `which` is given, that very pointer. Inlined for either use. */
+/* Looks for the entry with this key, or, when `which` is given, that very pointer, where the probe is. */
+static inline __attribute__((always_inline)) bool findInBucket(const hashtable *ht, struct str key,
+                                                               const void *which, const bucket *b,
+                                                               uint64_t tag, unsigned *slot) {
+    for (uint64_t bits = matchTag(b->head, tag); bits; bits &= bits - 1) {
+        *slot = slotOfBit(bits);
+        if (which ? b->slot[*slot] == which : hasKey(ht, b->slot[*slot], key)) return true;
+    }
+    return false;
+}
+
+static __attribute__((noinline)) bool findBehindHome(const hashtable *ht, struct str key, const void *which,
+                                                     uint64_t hash, struct place *p) {
+    struct probe probe = probeFrom(p->home);
+    while (probeNext(ht, p->table, &probe)) {
+        const bucket *b = &ht->table[p->table][probe.at];
+        p->bucket = probe.at;
+        p->passed = probe.passed;
+        if (findInBucket(ht, key, which, b, tagOf(hash), &p->slot)) return true;
+        if (!overflowOf(b)) return false;
+    }
+    return false;
+}
+
+/* Inlined for either use; the home bucket is nearly always the right one. */
 static inline __attribute__((always_inline)) bool
 findPlace(const hashtable *ht, struct str key, const void *which, uint64_t hash, struct place *p) {
-    if (!ht->used) return false;
+    if (unlikely(!ht->table[0])) return false;
     p->table = ownerOf(ht, hash, &p->home);
-    const bucket *table = ht->table[p->table];
-    uint64_t tag = tagOf(hash);
-    uint32_t i = p->home;
-    do {
-        const bucket *b = &table[i];
-        for (uint64_t bits = matchTag(b->head, tag); bits; bits &= bits - 1) {
-            unsigned s = slotOfBit(bits);
-            if (which ? b->slot[s] != which : !hasKey(ht, b->slot[s], key)) continue;
-            p->bucket = i;
-            p->slot = s;
-            return true;
-        }
-        if (likely(!overflowOf(b))) return false;
-        i = nextBucket(ht, p->table, i);
-    } while (i != p->home);
-    return false;
+    const bucket *b = &ht->table[p->table][p->home];
+    p->bucket = p->home;
+    p->passed = 0;
+    if (findInBucket(ht, key, which, b, tagOf(hash), &p->slot)) return true;
+    return unlikely(overflowOf(b)) && findBehindHome(ht, key, which, hash, p);
 }
 
 /* --- Placing and taking out, in one table --- */
 
-static inline void countPassed(const hashtable *ht, unsigned t, uint32_t home, uint32_t end, int by) {
-    for (uint32_t i = home; i != end; i = nextBucket(ht, t, i)) {
-        bucket *b = &ht->table[t][i];
+/* Count an entry in the buckets that it passes. */
+static void countPassed(const hashtable *ht, unsigned t, uint32_t home, uint32_t passed, int by) {
+    struct probe p = probeFrom(home);
+    for (; p.passed < passed; probeNext(ht, t, &p)) {
+        bucket *b = &ht->table[t][p.at];
         if (overflowOf(b) == OVERFLOW_MAX) continue; /* saturated: no longer known */
         b->head += by > 0 ? OVERFLOW_ONE : -OVERFLOW_ONE;
     }
@@ -284,20 +361,18 @@ static inline void countPassed(const hashtable *ht, unsigned t, uint32_t home, u
 
 /* Put the entry into the first free slot from its home on; false when the table is full. */
 static inline bool placeEntry(hashtable *ht, unsigned t, uint32_t home, uint64_t hash, void *entry) {
-    uint32_t i = home;
+    struct probe p = probeFrom(home);
     uint64_t bits;
-    while (unlikely((bits = matchTag(ht->table[t][i].head, 0)) == 0)) {
-        i = nextBucket(ht, t, i);
-        if (i == home) return false;
-    }
-    setSlot(&ht->table[t][i], slotOfBit(bits), tagOf(hash), entry);
-    if (unlikely(i != home)) countPassed(ht, t, home, i, 1);
+    while (unlikely((bits = matchTag(ht->table[t][p.at].head, 0)) == 0))
+        if (!probeNext(ht, t, &p)) return false;
+    setSlot(&ht->table[t][p.at], slotOfBit(bits), tagOf(hash), entry);
+    if (unlikely(p.passed)) countPassed(ht, t, home, p.passed, 1);
     return true;
 }
 
 static inline void takeOut(hashtable *ht, const struct place *p) {
     clearSlot(&ht->table[p->table][p->bucket], p->slot);
-    if (unlikely(p->bucket != p->home)) countPassed(ht, p->table, p->home, p->bucket, -1);
+    if (unlikely(p->passed)) countPassed(ht, p->table, p->home, p->passed, -1);
 }
 
 /* --- Moving entries --- */
@@ -311,17 +386,16 @@ static bool mayMove(const hashtable *ht) {
     return resize_policy != HASHTABLE_RESIZE_FORBID || isCrowded(ht);
 }
 
-/* Move the entries that sit in bucket i and have a home in [first, end) to table[1]. */
-static void moveFromBucket(hashtable *ht, uint32_t i, uint32_t first, uint32_t end) {
-    bucket *b = &ht->table[0][i];
+/* Move the entries of the probe's home that sit where the probe is to table[1]. */
+static void moveFromBucket(hashtable *ht, const struct probe *from) {
+    bucket *b = &ht->table[0][from->at];
     for (uint64_t bits = usedSlots(b->head); bits; bits &= bits - 1) {
-        struct place p = {.table = 0, .slot = slotOfBit(bits), .bucket = i};
+        struct place p = {0, slotOfBit(bits), from->home, from->at, from->passed};
         void *entry = b->slot[p.slot];
-        uint64_t hash = hashOfEntry(ht, entry);
-        p.home = homeOf(hash, ht->buckets[0]);
-        if (unlikely(p.home < first || p.home >= end)) continue;
+        uint64_t hash = hashOfEntry(ht, entry), by = salted(ht, hash);
+        if (unlikely(homeOf(by, ht->buckets[0]) != from->home)) continue;
         takeOut(ht, &p);
-        bool placed = placeEntry(ht, 1, homeOf(hash, ht->buckets[1]), hash, entry);
+        bool placed = placeEntry(ht, 1, homeOf(by, ht->buckets[1]), hash, entry);
         serverAssert(placed);
     }
 }
@@ -335,55 +409,56 @@ static void endRehash(hashtable *ht) {
     ht->rehash_idx = 0;
 }
 
-/* Where a step from `first` on ends: after `homes` buckets, up to twice that for a border that few entries
- * overflow. Those would have to be looked for behind it, among entries of other homes. */
-static uint32_t endOfStep(const hashtable *ht, uint32_t first, uint32_t homes) {
+/* Fetch ahead, for moves some steps later: what is FETCH_ENTRIES and FETCH_BUCKETS homes ahead of a step over
+ * [first, end). No insert waits for memory then: the entries of a home have been on their way for as long as
+ * the steps in between took, and so have the buckets that they go to. */
+static void prefetchSteps(const hashtable *ht, uint32_t first, uint32_t end) {
     const bucket *old = ht->table[0];
-    uint32_t n = ht->buckets[0];
-    uint32_t least = n - first < homes ? n : first + homes;
-    uint32_t most = n - least < homes ? n : least + homes;
-    uint32_t best = least;
-    for (uint32_t end = least + 1; end <= most && overflowOf(&old[best - 1]); end++)
-        if (overflowOf(&old[end - 1]) < overflowOf(&old[best - 1])) best = end;
-    return best;
-}
-
-/* Fetch ahead for the next step: its entries, and the buckets of the one after it, which that step needs to
- * know its entries. */
-static void prefetchStep(const hashtable *ht, uint32_t first, uint32_t homes) {
-    const bucket *old = ht->table[0];
-    uint32_t n = ht->buckets[0];
-    for (uint32_t i = first; i < n && i < first + homes; i++) prefetchEntries(&old[i]);
-    for (uint32_t i = first + homes; i < n && i < first + 3 * homes; i++) prefetch(&old[i]);
-}
-
-/* Move some home buckets. Entries that overflow the border are counted in the bucket before it, down to 0
- * when the last one is found (unless others that wrapped around are counted there, too). */
-static void moveHomes(hashtable *ht, uint32_t homes) {
-    bucket *old = ht->table[0];
-    uint32_t first = ht->rehash_idx, end = endOfStep(ht, first, homes), i;
-    for (i = first; i < end; i++) prefetchEntries(&old[i]);
-    for (i = first; i < end; i++) moveFromBucket(ht, i, first, end);
-    i = nextBucket(ht, 0, end - 1);
-    for (uint32_t last = end - 1; i != first && overflowOf(&old[end - 1]) && overflowOf(&old[last]);) {
+    uint64_t n = ht->buckets[0];
+    for (uint64_t i = (uint64_t)first + FETCH_BUCKETS; i < n && i < (uint64_t)end + FETCH_BUCKETS; i++)
+        prefetch(&old[i]);
+    for (uint64_t i = (uint64_t)first + FETCH_ENTRIES; i < n && i < (uint64_t)end + FETCH_ENTRIES; i++) {
         prefetchEntries(&old[i]);
-        moveFromBucket(ht, i, first, end);
-        last = i;
-        i = nextBucket(ht, 0, i);
+        prefetch(&ht->table[1][i * ht->buckets[1] / n]);
     }
+}
+
+/* Those of its entries that are elsewhere are counted in the home bucket, which is down to 0 when the last
+ * one is found, unless others have passed it, too. */
+static void moveHome(hashtable *ht, uint32_t home) {
+    const bucket *old = ht->table[0];
+    struct probe p = probeFrom(home);
+    do moveFromBucket(ht, &p);
+    while (overflowOf(&old[home]) && overflowOf(&old[p.at]) && probeNext(ht, 0, &p));
+}
+
+static void moveHomes(hashtable *ht, uint32_t homes) {
+    uint32_t first = ht->rehash_idx, n = ht->buckets[0];
+    uint32_t end = n - first < homes ? n : first + homes;
+    for (uint32_t i = first; i < end; i++) prefetchEntries(&ht->table[0][i]);
+    for (uint32_t i = first; i < end; i++) moveHome(ht, i);
     ht->rehash_idx = end;
-    if (end == ht->buckets[0])
+    if (end == n)
         endRehash(ht);
     else
-        prefetchStep(ht, end, homes);
+        prefetchSteps(ht, first, end);
 }
 
-/* The share of one operation. A table that shrinks is sparse and cheap to walk, a crowded one is in a hurry.
- */
+/* How many more operations the move may take: until the new table has to be left, too, and until what remains
+ * in a table that is too small gets long probes. */
+static uint64_t operationsLeft(const hashtable *ht) {
+    uint64_t used = ht->used, full = limitOf(ht->buckets[1], 7, 8), sparse = limitOf(ht->buckets[1], 1, 8);
+    uint64_t crowded = limitOf(ht->buckets[0], 31, 32);
+    if (crowded < full) full = crowded;
+    uint64_t adds = full > used ? full - used : 0, deletes = used > sparse ? used - sparse : 0;
+    return adds < deletes ? adds : deletes;
+}
+
+/* The share of one operation: as many homes as end in time, and no more; mostly one or two. */
 static __attribute__((noinline)) void rehashStep(hashtable *ht) {
     if (!mayMove(ht)) return;
-    bool fast = ht->buckets[1] < ht->buckets[0] || ht->used > limitOfBoth(ht, 15, 16);
-    moveHomes(ht, fast ? STEP_FAST : STEP_HOMES);
+    uint64_t homes = (ht->buckets[0] - ht->rehash_idx) / (operationsLeft(ht) + 1);
+    moveHomes(ht, homes < 1 ? 1 : homes > STEP_MOST ? STEP_MOST : (uint32_t)homes);
 }
 
 static inline void stepIfRehashing(hashtable *ht) {
@@ -413,7 +488,8 @@ static void rebuild(hashtable *ht, uint64_t n) {
             for (uint64_t bits = usedSlots(table[i].head); bits; bits &= bits - 1) {
                 void *entry = table[i].slot[slotOfBit(bits)];
                 uint64_t hash = hashOfEntry(ht, entry);
-                bool placed = placeEntry(&fresh, 0, homeOf(hash, (uint32_t)n), hash, entry);
+                uint32_t home = homeOf(salted(ht, hash), (uint32_t)n);
+                bool placed = placeEntry(&fresh, 0, home, hash, entry);
                 serverAssert(placed);
             }
         }
@@ -446,16 +522,12 @@ static inline void prepareAdd(hashtable *ht) {
     if (unlikely(ht->table[1] || ht->used >= limitOf(ht->buckets[0], 7, 8))) makeRoom(ht);
 }
 
-/* A full table of a paused hashtable gets a tail; see the top of the file. Who passed the last bucket before,
- * also passes the new ones. */
+/* A full table of a paused hashtable gets a tail; see the top of the file. */
 static __attribute__((noinline, cold)) void lengthen(hashtable *ht, unsigned t) {
     serverAssert(ht->pause_rehash && ht->tail[t] < UINT8_MAX - 1);
     uint32_t length = lengthOf(ht, t);
-    uint32_t longer = lengthWithTail(length, 2);
-    bucket *table = newBuckets(longer);
+    bucket *table = newBuckets(lengthWithTail(length, 2));
     memcpy(table, ht->table[t], length * sizeof(bucket));
-    uint64_t passed = (uint64_t)overflowOf(&table[length - 1]) << 56;
-    for (uint32_t i = length; i < longer; i++) table[i].head = passed;
     freeBuckets(ht->table[t], length);
     ht->table[t] = table;
     ht->tail[t] += 2;
@@ -468,14 +540,15 @@ static void insertEntry(hashtable *ht, void *entry, uint64_t hash) {
     ht->used++;
 }
 
-/* After the last resume: undo what happened meanwhile. */
+static bool isSparse(const hashtable *ht) {
+    return ht->buckets[0] > 1 && ht->used < limitOf(ht->buckets[0], 1, 8);
+}
+
+/* After the last resume: do what had to wait. */
 static void settle(hashtable *ht) {
     bool overfull = ht->used && ht->used > limitOfBoth(ht, 127, 128);
     if (ht->tail[0] || ht->tail[1] || overfull) rebuild(ht, countFor(ht->used, GROW_FILL, 100));
-}
-
-static bool isSparse(const hashtable *ht) {
-    return ht->buckets[0] > 1 && ht->used < limitOf(ht->buckets[0], 1, 8);
+    if (unlikely(isSparse(ht))) hashtableShrinkIfNeeded(ht);
 }
 
 static void *popPlace(hashtable *ht, const struct place *p) {
@@ -518,19 +591,9 @@ static bool expand(hashtable *ht, size_t n, bool try) {
 
 /* --- Walking the buckets of both tables --- */
 
-/* Step to the next bucket that may have entries: b++, or over the moved part of table[0]. In that part there
- * are only entries that wrapped around, and none behind a bucket that nothing overflows. */
-static inline void skipMoved(const hashtable *ht, unsigned t, uint32_t *b) {
-    (*b)++;
-    if (t || *b >= ht->rehash_idx) return;
-    const bucket *before = &ht->table[0][*b - 1];
-    if (!overflowOf(before)) *b = ht->rehash_idx;
-}
-
-/* Same, cyclic over both tables. */
+/* Step to the next bucket, cyclic over both tables. */
 static inline void stepAround(const hashtable *ht, unsigned *t, uint32_t *b) {
-    skipMoved(ht, *t, b);
-    if (*b < lengthOf(ht, *t)) return;
+    if (++*b < lengthOf(ht, *t)) return;
     *b = 0;
     if (ht->table[1]) *t ^= 1;
 }
@@ -563,25 +626,50 @@ static void freeEntries(const hashtable *ht, const bucket *b, const bucket *next
 
 /* --- Scanning --- */
 
-/* Emit the entries with home `home` in table t. A hash is computed only where entries of other homes may be:
- * in a bucket that earlier ones overflow into, and behind the home. */
-static bool emitHome(hashtable *ht, unsigned t, uint32_t home, hashtableScanFn fn, void *priv) {
-    uint32_t i = home, before = (home ? home : lengthOf(ht, t)) - 1;
-    bool mixed = overflowOf(&ht->table[t][before]) != 0, any = false;
+/* Positions that one call of a scan looks at: a home's, or the part of them that is in the stripe. */
+struct scanPart {
+    unsigned table;
+    uint32_t home;
+    uint64_t from, to;
+};
+
+static struct scanPart partAt(const hashtable *ht, const struct scanCursor *c) {
+    struct scanPart p = {.from = c->position, .to = scanStripeEnd(c)};
+    p.table = ownerAt(ht, p.from, &p.home);
+    uint32_t n = ht->buckets[p.table];
+    uint64_t end = positionOf(p.home + 1, n);
+    /* The home in table[1] may reach into the part that table[0] still owns. */
+    if (p.table == 1) {
+        uint64_t border = positionOf(ht->rehash_idx, ht->buckets[0]);
+        if (end > border) end = border;
+    }
+    if (end < p.to) p.to = end;
+    return p;
+}
+
+/* Emit the entries of a part, which are where the probes of the home lead. */
+static void emitPart(hashtable *ht, const struct scanPart *p, hashtableScanFn fn, void *priv) {
+    const bucket *b;
+    struct probe probe = probeFrom(p->home);
     do {
-        bucket *b = &ht->table[t][i];
+        b = &ht->table[p->table][probe.at];
         prefetchEntries(b);
         for (uint64_t bits = usedSlots(b->head); bits; bits &= bits - 1) {
             void *entry = b->slot[slotOfBit(bits)];
-            if (mixed && homeOf(hashOfEntry(ht, entry), ht->buckets[t]) != home) continue;
-            fn(priv, entry);
-            any = true;
+            uint64_t position = positionIn(salted(ht, hashOfEntry(ht, entry)));
+            if (position >= p->from && position < p->to) fn(priv, entry);
         }
-        mixed = true;
-        if (!overflowOf(b)) break;
-        i = nextBucket(ht, t, i);
-    } while (i != home);
-    return any;
+    } while (overflowOf(b) && probeNext(ht, p->table, &probe));
+}
+
+/* For the calls to come: the entries of the next part, whose bucket the call before has fetched, and the
+ * bucket of the one after it. */
+static void prefetchParts(const hashtable *ht, struct scanCursor c) {
+    struct scanPart p = partAt(ht, &c);
+    prefetchEntries(&ht->table[p.table][p.home]);
+    if (!scanCursorAdvance(&c, p.to)) return;
+    p.table = ownerAt(ht, c.position, &p.home);
+    prefetch(&ht->table[p.table][p.home]);
 }
 
 /* --- Verifying --- */
@@ -603,10 +691,12 @@ static size_t verifyTable(hashtable *ht, unsigned t) {
             uint64_t hash = hashOfKey(ht, key);
             serverAssert(tag == tagOf(hash));
             serverAssert(ownerOf(ht, hash, &home) == t);
-            for (uint32_t j = home; j != i; j = nextBucket(ht, t, j)) passed[j]++;
             struct place p;
             bool found = findPlace(ht, key, NULL, hash, &p);
             serverAssert(found && p.table == t && p.bucket == i && p.slot == s);
+            struct probe q = probeFrom(home);
+            for (; q.at != i; probeNext(ht, t, &q)) passed[q.at]++;
+            serverAssert(q.passed == p.passed);
         }
     }
     for (uint32_t i = 0; i < length; i++) {
@@ -622,6 +712,7 @@ static size_t verifyTable(hashtable *ht, unsigned t) {
 void hashtableInit(hashtable *ht, const struct hashtableType *type) {
     memset(ht, 0, sizeof(*ht));
     ht->type = type;
+    ht->salt = randomU64() >> 40;
 }
 
 void hashtableDestroy(hashtable *ht) {
@@ -766,7 +857,7 @@ bool hashtableShrinkIfNeeded(hashtable *ht) {
 
 void hashtableRehashSteps(hashtable *ht, size_t buckets) {
     while (buckets && ht->table[1] && mayMove(ht)) {
-        uint32_t homes = buckets < STEP_HOMES ? (uint32_t)buckets : STEP_HOMES;
+        uint32_t homes = buckets < BATCH_HOMES ? (uint32_t)buckets : BATCH_HOMES;
         moveHomes(ht, homes);
         buckets -= homes;
     }
@@ -809,73 +900,95 @@ enum hashtableResizePolicy hashtableResizePolicy(void) {
 /* --- Prefetch --- */
 
 void hashtablePrefetchBucket(const hashtable *ht, uint64_t hash) {
-    if (!ht->used) return;
+    if (!ht->table[0]) return;
     uint32_t home;
     unsigned t = ownerOf(ht, hash, &home);
     prefetch(&ht->table[t][home]);
 }
 
-void *hashtablePeek(const hashtable *ht, uint64_t hash) {
-    if (!ht->used) return NULL;
-    uint32_t home;
-    unsigned t = ownerOf(ht, hash, &home);
-    uint32_t i = home;
-    do {
-        const bucket *b = &ht->table[t][i];
+static __attribute__((noinline)) void *peekBehindHome(const hashtable *ht, unsigned t, uint32_t home,
+                                                      uint64_t hash) {
+    struct probe p = probeFrom(home);
+    while (probeNext(ht, t, &p)) {
+        const bucket *b = &ht->table[t][p.at];
         uint64_t bits = matchTag(b->head, tagOf(hash));
         if (bits) return b->slot[slotOfBit(bits)];
-        if (likely(!overflowOf(b))) return NULL;
-        i = nextBucket(ht, t, i);
-    } while (i != home);
+        if (!overflowOf(b)) return NULL;
+    }
     return NULL;
+}
+
+void *hashtablePeek(const hashtable *ht, uint64_t hash) {
+    if (!ht->table[0]) return NULL;
+    uint32_t home;
+    unsigned t = ownerOf(ht, hash, &home);
+    const bucket *b = &ht->table[t][home];
+    uint64_t bits = matchTag(b->head, tagOf(hash));
+    if (likely(bits)) return b->slot[slotOfBit(bits)];
+    return unlikely(overflowOf(b)) ? peekBehindHome(ht, t, home, hash) : NULL;
 }
 
 /* --- Walking --- */
 
 uint64_t hashtableScan(hashtable *ht, uint64_t cursor, hashtableScanFn fn, void *priv) {
-    if (!ht->used || cursor >= POSITION_END) return 0;
+    if (!ht->used || cursor >= SCAN_CURSOR_END) return 0;
+    struct scanCursor c = scanCursorRead(cursor, ht->buckets[ht->table[1] ? 1 : 0]);
+    struct scanPart p = partAt(ht, &c);
+    bool more = scanCursorAdvance(&c, p.to);
+    if (more) prefetchParts(ht, c);
     hashtablePauseRehash(ht);
-    bool any = false;
-    while (!any && cursor < POSITION_END) {
-        uint32_t home;
-        unsigned t = ownerOf(ht, cursor << 16, &home);
-        any = emitHome(ht, t, home, fn, priv);
-        cursor = positionOf(home + 1, ht->buckets[t]);
-        /* The home in table[1] may reach into the part that table[0] still owns. */
-        if (t == 1) {
-            uint64_t border = positionOf(ht->rehash_idx, ht->buckets[0]);
-            if (cursor > border) cursor = border;
-        }
-    }
+    emitPart(ht, &p, fn, priv);
     hashtableResumeRehash(ht);
-    return cursor < POSITION_END ? cursor : 0;
+    stepIfRehashing(ht);
+    return more && ht->used ? scanCursorNumber(&c) : 0;
+}
+
+/* Walk over the buckets of table t in golden steps: what has been passed is spread evenly over the table at
+ * each moment, and so is what has not. So a table that is emptied in the order of a listing can shrink, and
+ * one that is filled in the order of another one fills evenly, whatever their sizes. */
+static void walkTable(struct hashtableIterator *it, unsigned t) {
+    uint32_t n = lengthOf(it->ht, t);
+    it->table = t;
+    it->left = it->length = n;
+    it->bucket = it->slot = 0;
+    if (!n) return;
+    it->step = goldenStep(n);
+    it->near = (uint32_t)((uint64_t)it->step * FETCH_ENTRIES % n);
+    it->far = (uint32_t)((uint64_t)it->step * FETCH_BUCKETS % n);
+}
+
+static inline uint32_t bucketAhead(const struct hashtableIterator *it, uint32_t by) {
+    uint64_t i = (uint64_t)it->bucket + by;
+    return (uint32_t)(i < it->length ? i : i - it->length);
 }
 
 void hashtableInitIterator(struct hashtableIterator *it, hashtable *ht, bool safe) {
     *it = (struct hashtableIterator){.ht = ht, .safe = safe};
     if (safe) hashtablePauseRehash(ht);
+    walkTable(it, 0);
 }
 
-/* When a bucket is entered, the entries of the one after it are fetched ahead. */
+/* A tail that the table gets meanwhile is not walked: what is in it has been added since. */
 bool hashtableNext(struct hashtableIterator *it, void **entry) {
     const hashtable *ht = it->ht;
     for (;;) {
-        uint32_t length = lengthOf(ht, it->table);
-        if (it->bucket >= length) {
+        if (!it->left) {
             if (it->table == 1 || !ht->table[1]) return false;
-            it->table = 1;
-            it->bucket = it->slot = 0;
-            continue;
+            walkTable(it, 1);
         }
-        const bucket *b = &ht->table[it->table][it->bucket];
-        if (it->slot == 0 && it->bucket + 1 < length) prefetchEntries(b + 1);
+        const bucket *table = ht->table[it->table], *b = &table[it->bucket];
+        if (it->slot == 0) {
+            prefetch(&table[bucketAhead(it, it->far)]);
+            prefetchEntries(&table[bucketAhead(it, it->near)]);
+        }
         while (it->slot < SLOTS) {
             unsigned s = it->slot++;
             if (!((b->head >> (8 * s)) & 0xff)) continue;
             *entry = b->slot[s];
             return true;
         }
-        skipMoved(ht, it->table, &it->bucket);
+        it->bucket = bucketAhead(it, it->step);
+        it->left--;
         it->slot = 0;
     }
 }
@@ -965,6 +1078,20 @@ sds hashtableStats(hashtable *ht, sds s, const char *name) {
                              (unsigned long long)by_fill[f], 100.0 * (double)by_fill[f] / length);
     }
     return s;
+}
+
+uint32_t hashtableLongestProbe(hashtable *ht) {
+    uint32_t longest = 0;
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, ht, false);
+    while (hashtableNext(&it, &entry)) {
+        struct place p;
+        bool found = findPlace(ht, strN(NULL, 0), entry, hashOfEntry(ht, entry), &p);
+        serverAssert(found);
+        if (p.passed >= longest) longest = p.passed + 1;
+    }
+    return longest;
 }
 
 void hashtableVerify(hashtable *ht) {

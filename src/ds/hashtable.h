@@ -6,17 +6,22 @@
  *     bucket:  | tag0 .. tag6 | overflow | ptr0 | ptr1 | ... | ptr6 |      tag 0 means the slot is empty
  *
  * The idea that makes it simple: a key's home bucket is (position * n) >> 48, where position is the top 48
- * bits of its hash. That map is monotone in the hash and works for every n, so
+ * bits of its hash, salted. That map is monotone in the position and works for every n, so
  *  - n need not be a power of two: tables take sizes that are allocator classes and grow by about 1.5, and
  * stay fuller than tables that double;
- *  - rehashing walks buckets in hash order: what lies below the rehash position is in the new table, the rest
- * in the old one. A lookup probes one table, always;
- *  - a SCAN cursor is simply a position (< 2^48: exact in a double). It means the same for every table size,
- * so elements present during the whole scan are returned whatever resizes happen between the calls. An entry
- * whose home is full goes to the next bucket with room (linear probing, wrapping around); each bucket passed
- * on the way counts one overflow, and a lookup goes on past a bucket only while its count is not 0 (the
- * counting idea of F14, Bronson and Shi 2019; the count saturates at 255 and then stays until the next
- * rehash).
+ *  - rehashing walks buckets in the order of positions: what lies below the rehash position is in the new
+ * table, the rest in the old one. A lookup probes one table, always;
+ *  - a SCAN cursor is a range of positions (scan_cursor.h). It means the same for every table size, so
+ * elements present during the whole scan are returned whatever resizes happen between the calls.
+ * An entry whose home is full goes to the next bucket with room, along a probe that its home gives; each
+ * bucket passed on the way counts one overflow, and a lookup goes on past a bucket only while its count is
+ * not 0 (the counting idea of F14, Bronson and Shi 2019; the count saturates at 255 and then stays until the
+ * next rehash).
+ *
+ * The price of such a map: a table that is filled, or emptied, in the order of positions is full in one part
+ * and empty in the other, and full parts have long probes. So no order that anybody sees is that of another
+ * table's positions, nor of its own: each table has a salt, scans go by stripes (scan_cursor.h), and
+ * iterators step over the buckets by the golden section.
  *
  * Entries are opaque pointers, owned by the caller unless entryFree is set; a key is a string got from the
  * entry. */
@@ -44,7 +49,8 @@ struct hashtable {
     const struct hashtableType *type;
     struct hashtableBucket *table[2]; /* [1] is the target while rehashing, else NULL */
     uint32_t buckets[2];
-    size_t used;         /* entries in both tables */
+    uint64_t used : 40;  /* entries in both tables */
+    uint64_t salt : 24;  /* of positions; moves with the struct, or scans would be lost */
     uint32_t rehash_idx; /* buckets of table[0] below this one are moved */
     uint16_t pause_rehash;
     uint8_t tail[2]; /* size steps that the array was lengthened by, while paused; see hashtable.c */
@@ -120,9 +126,10 @@ void hashtableMoveArrays(hashtable *ht, void *(*move)(void *priv, void *ptr), vo
 void hashtablePrefetchBucket(const hashtable *ht, uint64_t hash);
 void *hashtablePeek(const hashtable *ht, uint64_t hash);
 
-/* SCAN. Starts at 0, ends when 0 comes back. Every entry that is in the table during the whole scan is passed
- * to fn at least once. fn may delete the entry it is given, and only that one. Emits the entries of at least
- * one non-empty home bucket unless at the end. */
+/* SCAN. Starts at 0, ends when 0 comes back; cursors are below 2^53. Every entry that is in the table during
+ * the whole scan is passed to fn at least once; exactly once unless it has shrunk much. fn may delete the
+ * entry it is given, and only that one. A call looks at one home bucket: it may well pass nothing, and O(1)
+ * is what it takes; who wants more calls again. Any number is a harmless cursor. */
 typedef void (*hashtableScanFn)(void *priv, void *entry);
 uint64_t hashtableScan(hashtable *ht, uint64_t cursor, hashtableScanFn fn, void *priv);
 
@@ -131,6 +138,8 @@ uint64_t hashtableScan(hashtable *ht, uint64_t cursor, hashtableScanFn fn, void 
 struct hashtableIterator {
     hashtable *ht;
     uint32_t table, bucket, slot;
+    uint32_t length, left;    /* buckets of the table, those still to be walked */
+    uint32_t step, near, far; /* to the next bucket; to those that are fetched ahead */
     bool safe;
 };
 void hashtableInitIterator(struct hashtableIterator *it, hashtable *ht, bool safe);
@@ -145,6 +154,8 @@ size_t hashtableSample(hashtable *ht, void **dst,
                        size_t count); /* up to count neighbours, no entry twice in one call
                                          unless count exceeds the size; returns how many */
 
+/* Buckets that the longest of all lookups looks at. Hashes every key. */
+uint32_t hashtableLongestProbe(hashtable *ht);
 /* DEBUG HTSTATS text, appended to s. */
 sds hashtableStats(hashtable *ht, sds s, const char *name);
 /* Checks every invariant (counts, tags, overflow counts, reachability); for tests. Asserts on failure. */

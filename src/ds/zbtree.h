@@ -190,7 +190,7 @@ zbtree *zbtErase(zbtree *t, struct zbtPos p, uint64_t hash);
 zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count); /* by whole leaves where it can */
 
 /* SCAN, as hashtableScan: every element that is there during the whole scan is passed at least once. The
- * cursor is a position in the hash space; a set without a map is passed at once. */
+ * cursor is as there; a set without a map is passed at once. */
 typedef void (*zbtScanFn)(void *priv, struct str member, double score);
 uint64_t zbtScan(const zbtree *t, uint64_t cursor, zbtScanFn fn, void *priv);
 

@@ -3,18 +3,20 @@
  *     bucket: | 12 tags | used | overflow | 12 leaf numbers |     64 bytes
  *     leaves: number -> leaf, so that a leaf can be allocated anew without being looked up by all its members
  *
- * As in hashtable.c the home of a hash is its upper bits scaled to the number of buckets, what finds its home
- * full goes on to the next bucket with room, and buckets passed count it. The tag is the fp of the leaf: a
- * tag and a number that match say "search that leaf for this fp".
+ * As in hashtable.c the home of a hash is its upper bits, salted, scaled to the number of buckets, what finds
+ * its home full goes on to the next bucket with room, and buckets passed count it. The tag is the fp of the
+ * leaf: a tag and a number that match say "search that leaf for this fp".
  *
  * The idea: an entry is nothing but (tag, number), so two members of one leaf with the same tag are
  * interchangeable wherever their probes meet. Erasing or moving one may take the other's entry: what remains
  * is right for the other, and so are the counts.
  *
  * Resizing needs the hashes of all members, and those only the leaves can tell. So it walks over leaves, one
- * with each change: leaf->table says which of the two tables knows its members. Entries of the old table
- * whose leaf has moved are dead: nobody removes them, they go with the table. */
+ * with every so many changes: leaf->table says which of the two tables knows its members. Entries of the old
+ * table whose leaf has moved are dead: nobody removes them, they go with the table. */
+#include "base/random.h"
 #include "ds/hashtable.h" /* the policy */
+#include "ds/scan_cursor.h"
 #include "ds/zbtree_private.h"
 
 /* In percent of the slots: a table is left when fuller than GROW_AT (a bucket of 12 is full with probability
@@ -29,18 +31,24 @@
 #define GROW_AT_AVOID  93
 #define GROW_AT_FORBID 96
 
+/* All leaves have moved when a quarter of the room for changes is used up. Until then all that is added may
+ * go to leaves that have not moved, and the old table must not become crowded. */
+#define MOVED_AFTER 4
+
 #define MIN_BUCKETS   16
 #define OVERFLOW_MAX  UINT16_MAX
 #define ALL_SLOTS     ((1u << ZBT_BUCKET_SLOTS) - 1)
-#define POSITION_BITS 48
-#define POSITION_END  (1ull << POSITION_BITS)
+#define CHAIN_CHECKED 16 /* buckets of a chain in which a scan looks for an entry that is there twice */
 
 typedef struct zbtBucket bucket;
 
 /* ---- Hash bits ---- */
 
-static inline uint64_t positionOf(uint64_t hash) {
-    return hash >> 16;
+static inline uint64_t positionOf(const struct zbtMap *m, uint64_t hash) {
+    return hash * m->salt >> (64 - POSITION_BITS);
+}
+static inline uint32_t homeAt(const struct zbtMap *m, int table, uint64_t position) {
+    return (uint32_t)((unsigned __int128)position * m->buckets[table] >> POSITION_BITS);
 }
 /* The smallest position whose home is i. */
 static inline uint64_t startOf(uint32_t i, uint32_t n) {
@@ -55,7 +63,7 @@ static inline uint64_t slotsOf(const struct zbtMap *m, int table) {
 
 static void addEntry(struct zbtMap *m, int table, uint32_t id, uint64_t hash) {
     bucket *b;
-    uint32_t i = zbtMapHome(hash, m->buckets[table]);
+    uint32_t i = zbtMapHome(m, table, hash);
     for (; (b = &m->table[table][i])->used == ALL_SLOTS; i = zbtMapNext(m, table, i))
         if (b->overflow < OVERFLOW_MAX) b->overflow++;
     unsigned slot = (unsigned)__builtin_ctz(~(uint32_t)b->used);
@@ -68,7 +76,7 @@ static void addEntry(struct zbtMap *m, int table, uint32_t id, uint64_t hash) {
 /* Where (tag, id) is; *passed: how many buckets behind its home. */
 static bucket *locate(const struct zbtMap *m, int table, uint32_t id, uint64_t hash, unsigned *slot,
                       uint32_t *passed) {
-    uint32_t i = zbtMapHome(hash, m->buckets[table]);
+    uint32_t i = zbtMapHome(m, table, hash);
     for (*passed = 0;; ++*passed, i = zbtMapNext(m, table, i)) {
         bucket *b = &m->table[table][i];
         for (uint32_t mask = zbtMatchTag(b, zbtFp(hash)); mask; mask &= mask - 1) {
@@ -81,7 +89,7 @@ static bucket *locate(const struct zbtMap *m, int table, uint32_t id, uint64_t h
 
 static void removeEntry(struct zbtMap *m, int table, uint32_t id, uint64_t hash) {
     unsigned slot;
-    uint32_t passed, i = zbtMapHome(hash, m->buckets[table]);
+    uint32_t passed, i = zbtMapHome(m, table, hash);
     bucket *b = locate(m, table, id, hash, &slot, &passed);
     b->used = (uint16_t)(b->used & ~(1u << slot));
     for (; passed; passed--, i = zbtMapNext(m, table, i))
@@ -101,7 +109,7 @@ static void hashRun(const struct zbtMap *m, int table, const struct zbtLeaf *l, 
     for (unsigned i = from; i < to; i++) {
         struct str member = zbtMemberIn(l, zbtSlot(l, i));
         uint64_t hash = *hashes++ = hashBytes(member.ptr, member.len);
-        __builtin_prefetch(&m->table[table][zbtMapHome(hash, m->buckets[table])], 1);
+        __builtin_prefetch(&m->table[table][zbtMapHome(m, table, hash)], 1);
     }
 }
 
@@ -113,6 +121,17 @@ static void addRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, uns
 
 /* ---- Resizing ---- */
 
+/* Fresh pages from zcalloc need no writing: clearing half a gigabyte must not stop the server. Other
+ * allocators than jemalloc may not align it. */
+static bucket *newBuckets(uint64_t n) {
+    bucket *b = zcalloc(n, sizeof(bucket));
+    if (likely(((uintptr_t)b & (sizeof(bucket) - 1)) == 0)) return b;
+    zfreeSized(b, n * sizeof(bucket));
+    b = zmallocAligned(sizeof(bucket), n * sizeof(bucket));
+    memset(b, 0, n * sizeof(bucket));
+    return b;
+}
+
 static void makeTable(struct zbtMap *m, int table, uint64_t entries) {
     uint64_t n = entries * 100 / (NEW_FILL * ZBT_BUCKET_SLOTS) + 1;
     if (n < MIN_BUCKETS) n = MIN_BUCKETS;
@@ -121,8 +140,7 @@ static void makeTable(struct zbtMap *m, int table, uint64_t entries) {
     m->buckets[table] = (uint32_t)n;
     m->used[table] = 0;
     m->enough[table] = slotsOf(m, table) * GROW_AT / 100;
-    m->table[table] = zmallocAligned(sizeof(bucket), n * sizeof(bucket));
-    memset(m->table[table], 0, n * sizeof(bucket));
+    m->table[table] = newBuckets(n);
 }
 
 static void freeTable(struct zbtMap *m, int table) {
@@ -156,8 +174,25 @@ static bool canWait(const zbtree *t, const struct zbtMap *m) {
 
 static void moveSome(const zbtree *t, struct zbtMap *m) {
     if (unlikely(canWait(t, m))) return;
+    bool crowded = isFuller(m, m->now, CROWDED);
+    if (likely(m->wait && !crowded)) {
+        m->wait--;
+        return;
+    }
+    m->wait = m->pace;
     do moveLeaf(m);
-    while (m->moving && isFuller(m, m->now, CROWDED));
+    while (m->moving && crowded);
+}
+
+/* Start moving to a fitting table. */
+static void startMoving(const zbtree *t, struct zbtMap *m) {
+    makeTable(m, !m->now, t->length);
+    m->moving = t->first->id;
+    uint64_t until_sparse = t->length - slotsOf(m, !m->now) * SHRINK_AT / 100;
+    uint64_t until_full = m->enough[!m->now] - t->length;
+    uint64_t changes = until_sparse < until_full ? until_sparse : until_full;
+    uint64_t pace = changes / MOVED_AFTER / t->leaves;
+    m->wait = m->pace = (uint8_t)(pace > UINT8_MAX ? UINT8_MAX : pace);
 }
 
 static unsigned growAt(void) {
@@ -181,8 +216,7 @@ void zbtMapStep(zbtree *t, bool erased) {
     }
     bool grow = unlikely(m->used[m->now] > m->enough[m->now]) && isFuller(m, m->now, growAt());
     if (likely(!grow && !(erased && unlikely(mustShrink(m))))) return;
-    makeTable(m, !m->now, t->length);
-    m->moving = t->first->id;
+    startMoving(t, m);
 }
 
 /* ---- Leaf numbers ---- */
@@ -216,7 +250,7 @@ void zbtMapDropLeaf(struct zbtMap *m, struct zbtLeaf *l) {
 /* ---- Life ---- */
 
 void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries) {
-    *m = (struct zbtMap){.ids = 1};
+    *m = (struct zbtMap){.ids = 1, .salt = randomU64() | 1};
     makeTable(m, 0, entries > t->length ? entries : t->length);
     for (struct zbtLeaf *l = t->first; l; l = l->next) {
         giveNumber(m, l);
@@ -290,7 +324,6 @@ struct scan {
     uint64_t from, to; /* positions */
     zbtScanFn fn;
     void *priv;
-    uint64_t seen;
 };
 
 /* Members of a leaf with this fp that belong to the home and the range. */
@@ -300,16 +333,18 @@ static void scanLeaf(struct scan *s, const struct zbtLeaf *l, uint8_t fp) {
         struct zbtPos p = {(struct zbtLeaf *)l, i};
         struct str member = zbtMember(p);
         uint64_t hash = hashBytes(member.ptr, member.len);
-        if (zbtMapHome(hash, s->m->buckets[s->table]) != s->home) continue;
-        if (positionOf(hash) < s->from || positionOf(hash) >= s->to) continue;
-        s->seen++;
+        if (zbtMapHome(s->m, s->table, hash) != s->home) continue;
+        uint64_t position = positionOf(s->m, hash);
+        if (position < s->from || position >= s->to) continue;
         s->fn(s->priv, member, zbtScore(p));
     }
 }
 
-/* Has the chain from the home on another entry like this one, in front of it? */
+/* Has the chain from the home on another entry like this one, in front of it? In a chain so long that the
+ * look would take its time, a member may be passed twice. */
 static bool isRepeated(const struct scan *s, const bucket *b, unsigned slot) {
-    for (uint32_t i = s->home;; i = zbtMapNext(s->m, s->table, i)) {
+    uint32_t i = s->home;
+    for (unsigned checked = 0; checked < CHAIN_CHECKED; checked++, i = zbtMapNext(s->m, s->table, i)) {
         const bucket *other = &s->m->table[s->table][i];
         for (uint32_t mask = zbtMatchTag(other, b->tag[slot]); mask; mask &= mask - 1) {
             unsigned k = (unsigned)__builtin_ctz(mask);
@@ -317,6 +352,7 @@ static bool isRepeated(const struct scan *s, const bucket *b, unsigned slot) {
             if (other->id[k] == b->id[slot]) return true;
         }
     }
+    return false;
 }
 
 static void scanHome(struct scan *s) {
@@ -333,30 +369,31 @@ static void scanHome(struct scan *s) {
     }
 }
 
-/* One bucket of the smaller table, and what lies in the same range of the larger one. */
+/* The part of a stripe that is in one bucket of the smaller table, and what lies in the same range of the
+ * larger one. */
 uint64_t zbtMapScan(const struct zbtMap *m, uint64_t cursor, zbtScanFn fn, void *priv) {
-    struct scan s = {.m = m, .from = cursor & (POSITION_END - 1), .fn = fn, .priv = priv};
+    if (cursor >= SCAN_CURSOR_END) return 0;
     int small = m->moving && m->buckets[!m->now] < m->buckets[m->now] ? !m->now : m->now;
-    for (; !s.seen && s.from < POSITION_END; s.from = s.to) {
-        s.to = startOf(zbtMapHome(s.from << 16, m->buckets[small]) + 1, m->buckets[small]);
-        for (s.table = 0; s.table < 2; s.table++) {
-            uint32_t n = m->buckets[s.table];
-            if (!m->table[s.table]) continue;
-            uint32_t end = zbtMapHome((s.to - 1) << 16, n);
-            for (s.home = zbtMapHome(s.from << 16, n); s.home <= end; s.home++) scanHome(&s);
-        }
+    struct scanCursor c = scanCursorRead(cursor, m->buckets[small]);
+    struct scan s = {.m = m, .from = c.position, .to = scanStripeEnd(&c), .fn = fn, .priv = priv};
+    uint64_t end = startOf(homeAt(m, small, s.from) + 1, m->buckets[small]);
+    if (end < s.to) s.to = end;
+    for (s.table = 0; s.table < 2; s.table++) {
+        if (!m->table[s.table]) continue;
+        uint32_t last = homeAt(m, s.table, s.to - 1);
+        for (s.home = homeAt(m, s.table, s.from); s.home <= last; s.home++) scanHome(&s);
     }
-    return s.from < POSITION_END ? s.from : 0;
+    return scanCursorAdvance(&c, s.to) ? scanCursorNumber(&c) : 0;
 }
 
 /* ---- Prefetching: the table in use is enough ---- */
 
 void zbtMapPrefetch(const struct zbtMap *m, uint64_t hash) {
-    zbtFetch(&m->table[m->now][zbtMapHome(hash, m->buckets[m->now])]);
+    zbtFetch(&m->table[m->now][zbtMapHome(m, m->now, hash)]);
 }
 
 struct zbtLeaf *zbtMapPeek(const struct zbtMap *m, uint64_t hash) {
-    const bucket *b = &m->table[m->now][zbtMapHome(hash, m->buckets[m->now])];
+    const bucket *b = &m->table[m->now][zbtMapHome(m, m->now, hash)];
     uint32_t mask = zbtMatchTag(b, zbtFp(hash));
     if (!mask) return NULL;
     struct zbtLeaf *l = m->leaves[b->id[__builtin_ctz(mask)]];
@@ -392,7 +429,7 @@ static void verifyOverflow(const zbtree *t, const struct zbtMap *m) {
     for (const struct zbtLeaf *l = t->first; l; l = l->next) {
         for (unsigned i = 0; i < l->count; i++) {
             struct str member = zbtMemberIn(l, zbtSlot(l, i));
-            uint32_t at = zbtMapHome(hashBytes(member.ptr, member.len), n);
+            uint32_t at = zbtMapHome(m, m->now, hashBytes(member.ptr, member.len));
             for (uint32_t mask = 0;; at = zbtMapNext(m, m->now, at)) {
                 const bucket *b = &m->table[m->now][at];
                 mask = zbtMatchTag(b, l->fp[i]) & ~(uint32_t)taken[at];

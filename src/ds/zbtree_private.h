@@ -67,6 +67,9 @@ struct zbtMap {
     uint32_t ids, ids_cap, ids_free;
     uint32_t moving; /* the next leaf to move to the other table; 0: not rehashing */
     uint8_t now;     /* the table in use; while rehashing, the one that is left */
+    uint8_t pace;    /* changes per leaf that moves */
+    uint8_t wait;    /* changes until the next one does */
+    uint64_t salt;   /* an odd factor of hashes: no two maps have one order of entries */
 };
 
 /* ---- The tree ---- */
@@ -210,9 +213,9 @@ void zbtMapPrefetch(const struct zbtMap *m, uint64_t hash);
 struct zbtLeaf *zbtMapPeek(const struct zbtMap *m, uint64_t hash); /* reads only the bucket */
 void zbtMapVerify(const zbtree *t);
 
-/* The home of a hash in a table of n buckets: its upper 48 bits, scaled. */
-static inline uint32_t zbtMapHome(uint64_t hash, uint32_t n) {
-    return (uint32_t)((unsigned __int128)(hash & ~0xffffull) * n >> 64);
+/* The home of a hash in a table: the upper 48 bits of the salted hash, scaled. */
+static inline uint32_t zbtMapHome(const struct zbtMap *m, int table, uint64_t hash) {
+    return (uint32_t)((unsigned __int128)(hash * m->salt & ~0xffffull) * m->buckets[table] >> 64);
 }
 static inline uint32_t zbtMapNext(const struct zbtMap *m, int table, uint32_t i) {
     return i + 1 == m->buckets[table] ? 0 : i + 1;

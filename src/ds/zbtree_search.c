@@ -239,7 +239,7 @@ ZBT_INLINE struct matches withoutFirst(struct matches m) {
 
 ZBT_INLINE struct zbtPos findInTable(const struct zbtMap *m, int table, struct str member, uint64_t hash,
                                      matchFn *match) {
-    uint32_t left = m->buckets[table], i = zbtMapHome(hash, left);
+    uint32_t left = m->buckets[table], i = zbtMapHome(m, table, hash);
     for (; left; left--, i = zbtMapNext(m, table, i)) {
         const struct zbtBucket *b = &m->table[table][i];
         for (uint32_t mask = zbtMatchTag(b, zbtFp(hash)); mask; mask &= mask - 1) {
@@ -277,7 +277,7 @@ typedef struct zbtPos findFn(const zbtree *t, struct str member, uint64_t hash);
 ZBT_INLINE struct zbtPos findMapped(const zbtree *t, struct str member, uint64_t hash, matchFn *match,
                                     firstFn *first, findFn *all) {
     const struct zbtMap *map = (const struct zbtMap *)(t + 1);
-    const struct zbtBucket *b = &map->table[map->now][zbtMapHome(hash, map->buckets[map->now])];
+    const struct zbtBucket *b = &map->table[map->now][zbtMapHome(map, map->now, hash)];
     uint32_t mask = zbtMatchTag(b, zbtFp(hash));
     if (!mask) {
         if (unlikely(b->overflow || map->moving)) return all(t, member, hash);

@@ -318,7 +318,7 @@ static void opScan(size_t target) {
     memset(scanned, 0, sizeof scanned);
     do {
         cursor = zbtScan(tree, cursor, onScan, NULL);
-        assert_true(cursor < 1ull << 48);
+        assert_true(cursor < 1ull << 53);
         for (uint64_t i = 0; i < between && calls < 500; i++) {
             randomStep(target);
             if (randomBelow(8) == 0) opEraseRange();
@@ -444,6 +444,73 @@ static void testQueue(void **state) {
         }
         zbtFree(tree);
     }
+}
+
+/* ---- The map in every order ---- */
+
+#define CHAIN_BOUND 60 /* some 20 in most states; in the order of hashes there would be thousands */
+
+/* Buckets that the longest search looks at. */
+static uint32_t longestChain(const zbtree *t) {
+    const struct zbtMap *m = zbtMapOf(t);
+    uint32_t longest = 0;
+    for (const struct zbtLeaf *l = m ? t->first : NULL; l; l = l->next) {
+        for (unsigned i = 0; i < l->count; i++) {
+            struct str member = zbtMemberIn(l, zbtSlot(l, i));
+            uint32_t at = zbtMapHome(m, l->table, hashBytes(member.ptr, member.len)), length = 1;
+            for (;; length++, at = zbtMapNext(m, l->table, at)) {
+                const struct zbtBucket *b = &m->table[l->table][at];
+                uint32_t mask = zbtMatchTag(b, l->fp[i]);
+                while (mask && b->id[__builtin_ctz(mask)] != l->id) mask &= mask - 1;
+                if (mask) break;
+            }
+            if (length > longest) longest = length;
+        }
+    }
+    return longest;
+}
+
+static unsigned order[UNIVERSE];
+static size_t ordered;
+
+static void onOrder(void *priv, struct str member, double score) {
+    (void)priv, (void)member;
+    order[ordered++] = (unsigned)score; /* scores are ids here */
+}
+
+static void eraseId(zbtree **t, unsigned id) {
+    struct zbtPos p = zbtFind(*t, memberOf[id], hashOf[id]);
+    assert_non_null(p.leaf);
+    *t = zbtErase(*t, p, hashOf[id]);
+}
+
+/* A tree is filled in the order of another's scan, and emptied in that of its own scan. */
+static void testScanOrder(void **state) {
+    (void)state;
+    zbtree *from = zbtCreate(0), *to = zbtCreate(0);
+    for (unsigned id = 0; id < UNIVERSE; id++) from = zbtInsert(from, id, memberOf[id], hashOf[id]);
+    ordered = 0;
+    uint64_t cursor = 0;
+    do cursor = zbtScan(from, cursor, onOrder, NULL);
+    while (cursor && ordered < UNIVERSE);
+    assert_int_equal(ordered, UNIVERSE);
+    for (size_t i = 0; i < UNIVERSE; i++) {
+        to = zbtInsert(to, order[i], memberOf[order[i]], hashOf[order[i]]);
+        if (i % 500 == 0) assert_in_range(longestChain(to), 0, CHAIN_BOUND);
+    }
+    for (size_t i = 0; i < UNIVERSE; i++) {
+        eraseId(&from, order[i]);
+        if (i % 500 == 0) assert_in_range(longestChain(from), 0, CHAIN_BOUND);
+    }
+    do {
+        ordered = 0;
+        cursor = zbtScan(to, cursor, onOrder, NULL);
+        for (size_t i = 0; i < ordered; i++) eraseId(&to, order[i]);
+        if (randomBelow(50) == 0) assert_in_range(longestChain(to), 0, CHAIN_BOUND);
+    } while (cursor);
+    assert_int_equal(zbtLength(to), 0);
+    zbtFree(from);
+    zbtFree(to);
 }
 
 /* ---- Bytes ---- */
@@ -832,8 +899,8 @@ int main(int argc, char **argv) {
     seedFromEnv();
     makeUniverse();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testInstructions), cmocka_unit_test(testPolicy), cmocka_unit_test(testBytes),
-        cmocka_unit_test(testQueue),        cmocka_unit_test(testModel),
+        cmocka_unit_test(testInstructions), cmocka_unit_test(testPolicy),    cmocka_unit_test(testBytes),
+        cmocka_unit_test(testQueue),        cmocka_unit_test(testScanOrder), cmocka_unit_test(testModel),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     freeUniverse();

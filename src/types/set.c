@@ -195,6 +195,14 @@ static bool intsetAddMember(struct setRef *s, struct str member) {
     return setAdd(s, member);
 }
 
+void setExpand(struct setRef *s, size_t expected) {
+    if (s->encoding == SET_HASHTABLE) hashtableExpand(s->ptr, expected);
+}
+
+void setPrefetch(struct setRef s, uint64_t hash) {
+    if (s.ptr && s.encoding == SET_HASHTABLE) hashtablePrefetchBucket(s.ptr, hash);
+}
+
 bool setAdd(struct setRef *s, struct str member) {
     switch (s->encoding) {
     case SET_INTSET: return intsetAddMember(s, member);

@@ -5,6 +5,7 @@
  * needs a set of its own to collect in. */
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "commands/commands.h"
@@ -36,19 +37,32 @@ static bool openSets(struct client *c, int first, int count, struct operands *op
     return true;
 }
 
+#define WINDOW      16   /* members walked together: their cache misses overlap */
+#define ESTIMATE_AT 1024 /* results: by then it is known how many there will be */
+
 /* Where a result goes: to the client, into a new set, or only counted. */
 struct sink {
     struct client *c; /* NULL: not replied */
     bool store;
     struct setRef set;    /* ptr NULL until the first member */
     int64_t count, limit; /* limit 0: none */
+    size_t walked, total; /* members of the set that is walked */
 };
+
+/* Members come in no order that matters to the operation, so what was true of the first ones goes for the
+ * rest: room for the result is made once. */
+static void makeRoom(struct sink *sink) {
+    if (sink->count != ESTIMATE_AT) return;
+    double expected = 1.05 * (double)sink->count * (double)sink->total / (double)sink->walked;
+    setExpand(&sink->set, expected < (double)sink->total ? (size_t)expected : sink->total);
+}
 
 /* False: enough. */
 static bool sinkAdd(struct sink *sink, struct str member) {
     if (sink->store) {
         if (!sink->set.ptr) sink->set = setNew(member, 1);
         sink->count += setAdd(&sink->set, member);
+        makeRoom(sink);
     } else {
         if (sink->c) replyBulk(sink->c, member);
         sink->count++;
@@ -77,27 +91,52 @@ static bool inAny(const struct operands *ops, int from, struct str member) {
     return false;
 }
 
+/* The next members of a walk, as far as they go together; where other sets have them is on its way. */
+static int nextMembers(struct setIterator *it, struct setMember *members, const struct operands *ops,
+                       int from, struct setRef to) {
+    int n = 0;
+    for (; n < WINDOW && setNext(it, &members[n]); n++) {
+        uint64_t hash = hashBytes(members[n].s.ptr, members[n].s.len);
+        for (int i = from; ops && i < ops->count; i++) setPrefetch(ops->sets[i], hash);
+        setPrefetch(to, hash);
+    }
+    return n;
+}
+
+/* Those members of the first set that are in all others, or in none. */
+static void filter(const struct operands *ops, bool all, struct sink *sink) {
+    struct setIterator it;
+    struct setMember members[WINDOW];
+    bool more = true;
+    int n;
+    sink->total = setSize(ops->sets[0]);
+    setIterate(&it, ops->sets[0]);
+    while (more && (n = nextMembers(&it, members, ops, 1, sink->set))) {
+        for (int i = 0; more && i < n; i++) {
+            struct str member = members[i].s;
+            sink->walked++;
+            if (all ? inAll(ops, 1, member) : !inAny(ops, 1, member)) more = sinkAdd(sink, member);
+        }
+    }
+    setStop(&it);
+}
+
 static void intersect(struct operands *ops, struct sink *sink) {
     for (int i = 0; i < ops->count; i++) {
         if (!ops->sets[i].ptr) return;
     }
     qsort(ops->sets, (size_t)ops->count, sizeof *ops->sets, bySize);
-    struct setIterator it;
-    struct setMember m;
-    setIterate(&it, ops->sets[0]);
-    while (setNext(&it, &m)) {
-        if (inAll(ops, 1, m.s) && !sinkAdd(sink, m.s)) break;
-    }
-    setStop(&it);
+    filter(ops, true, sink);
 }
 
 static void addAll(struct setRef *to, struct setRef s) {
     struct setIterator it;
-    struct setMember m;
+    struct setMember members[WINDOW];
+    int n;
     setIterate(&it, s);
-    while (setNext(&it, &m)) {
-        if (!to->ptr) *to = setNew(m.s, setSize(s));
-        setAdd(to, m.s);
+    while ((n = nextMembers(&it, members, NULL, 0, *to))) {
+        if (!to->ptr) *to = setNew(members[0].s, setSize(s));
+        for (int i = 0; i < n; i++) setAdd(to, members[i].s);
     }
     setStop(&it);
 }
@@ -131,9 +170,11 @@ static struct setRef subtractFromCopy(const struct operands *ops) {
     for (int i = 1; i < ops->count && setSize(result); i++) {
         if (!ops->sets[i].ptr) continue;
         struct setIterator it;
-        struct setMember m;
+        struct setMember members[WINDOW];
+        int n;
         setIterate(&it, ops->sets[i]);
-        while (setNext(&it, &m)) setRemove(&result, m.s);
+        while ((n = nextMembers(&it, members, NULL, 0, result)))
+            for (int k = 0; k < n; k++) setRemove(&result, members[k].s);
         setStop(&it);
     }
     return result;
@@ -142,8 +183,9 @@ static struct setRef subtractFromCopy(const struct operands *ops) {
 static void emit(struct setRef s, struct sink *sink) {
     struct setIterator it;
     struct setMember m;
+    sink->total = setSize(s);
     setIterate(&it, s);
-    while (setNext(&it, &m)) sinkAdd(sink, m.s);
+    for (; setNext(&it, &m); sinkAdd(sink, m.s)) sink->walked++;
     setStop(&it);
 }
 
@@ -155,13 +197,7 @@ static void subtract(const struct operands *ops, struct sink *sink) {
         setFree(result);
         return;
     }
-    struct setIterator it;
-    struct setMember m;
-    setIterate(&it, ops->sets[0]);
-    while (setNext(&it, &m)) {
-        if (!inAny(ops, 1, m.s)) sinkAdd(sink, m.s);
-    }
-    setStop(&it);
+    filter(ops, false, sink);
 }
 
 /* ---- Commands ---- */

@@ -1,0 +1,400 @@
+/* hashtable_order_test.c - hash tables in every order: filled in the order of another table, emptied in the
+ * order of a scan, of a listing, of positions. In none may a lookup have to look at many buckets. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "ds/hashtable.h"
+#include "ds/scan_cursor.h"
+
+#define MOST 60000
+/* Buckets that the longest lookup may look at: some 10 in most states, and at the end of a growth, when the
+ * old table is 31/32 full, now and then as many as 80. In the order of positions there would be thousands. */
+#define PROBE_BOUND 150
+
+static uint64_t ids[MOST], order[MOST];
+static size_t ordered;
+static bool seen[MOST];
+
+static struct str idKey(const void *entry) {
+    return strN(entry, sizeof(uint64_t));
+}
+static const struct hashtableType type = {.entryKey = idKey};
+static const size_t sizes[] = {1, 7, 8, 60, 1000, 10000, MOST};
+#define SIZES (sizeof sizes / sizeof *sizes)
+
+static void add(hashtable *ht, uint64_t id) {
+    assert_true(hashtableAdd(ht, &ids[id]));
+}
+static void take(hashtable *ht, uint64_t id) {
+    assert_ptr_equal(hashtablePop(ht, idKey(&ids[id])), &ids[id]);
+}
+static void fill(hashtable *ht, size_t n) {
+    hashtableInit(ht, &type);
+    for (uint64_t id = 0; id < n; id++) add(ht, id);
+}
+static void finish(hashtable *ht) {
+    while (hashtableIsRehashing(ht)) hashtableRehashSteps(ht, 1000);
+}
+static void bounded(hashtable *ht) {
+    assert_in_range(hashtableLongestProbe(ht), 0, PROBE_BOUND);
+}
+
+/* Often where there is little to check, now and then where there is much. */
+static bool timeToCheck(size_t done, size_t n) {
+    return n < 2000 ? done % 16 == 0 : done % (n / 16) == 0;
+}
+
+/* ---- Orders ---- */
+
+static void note(void *priv, void *entry) {
+    (void)priv;
+    order[ordered++] = *(uint64_t *)entry;
+}
+
+static void inScanOrder(hashtable *ht) {
+    uint64_t cursor = 0;
+    finish(ht);
+    ordered = 0;
+    do cursor = hashtableScan(ht, cursor, note, NULL);
+    while (cursor);
+}
+static void inListingOrder(hashtable *ht) {
+    struct hashtableIterator it;
+    void *entry;
+    ordered = 0;
+    hashtableInitIterator(&it, ht, true);
+    while (hashtableNext(&it, &entry)) note(NULL, entry);
+    hashtableStopIterator(&it);
+}
+static void inRandomOrder(hashtable *ht) {
+    inListingOrder(ht);
+    for (size_t i = ordered; i > 1; i--) {
+        size_t j = randomBelow(i);
+        uint64_t t = order[i - 1];
+        order[i - 1] = order[j];
+        order[j] = t;
+    }
+}
+typedef void orderFn(hashtable *ht);
+static orderFn *const orders[] = {inScanOrder, inListingOrder, inRandomOrder};
+
+static void emptyInOrder(hashtable *ht, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        take(ht, order[i]);
+        if (timeToCheck(i, n)) bounded(ht);
+    }
+    assert_int_equal(hashtableSize(ht), 0);
+}
+
+static void testEmptyInOrder(void **state) {
+    (void)state;
+    for (size_t s = 0; s < SIZES; s++) {
+        for (size_t o = 0; o < 3; o++) {
+            hashtable ht;
+            fill(&ht, sizes[s]);
+            orders[o](&ht);
+            assert_int_equal(ordered, sizes[s]);
+            emptyInOrder(&ht, sizes[s]);
+            hashtableDestroy(&ht);
+        }
+    }
+}
+
+static void testFillInOrder(void **state) {
+    (void)state;
+    for (size_t s = 0; s < SIZES; s++) {
+        for (size_t o = 0; o < 3; o++) {
+            hashtable from, to;
+            fill(&from, sizes[s]);
+            orders[o](&from);
+            hashtableInit(&to, &type);
+            for (size_t i = 0; i < ordered; i++) {
+                add(&to, order[i]);
+                if (timeToCheck(i, ordered)) bounded(&to);
+            }
+            orders[o](&from);
+            emptyInOrder(&to, sizes[s]); /* in the other's order */
+            hashtableDestroy(&from);
+            hashtableDestroy(&to);
+        }
+    }
+}
+
+/* Each listing's order is right for a table of another size, too: a file that is loaded. */
+static void testRefillInOwnOrder(void **state) {
+    (void)state;
+    hashtable ht;
+    fill(&ht, MOST);
+    inListingOrder(&ht);
+    hashtableEmpty(&ht, NULL);
+    for (size_t i = 0; i < MOST; i++) {
+        add(&ht, order[i]);
+        if (timeToCheck(i, MOST)) bounded(&ht);
+    }
+    hashtableDestroy(&ht);
+}
+
+/* ---- Deleting while it is scanned ---- */
+
+struct scanned {
+    hashtable *ht;
+    size_t n;
+    uint64_t found[64];
+};
+static void collect(void *priv, void *entry) {
+    struct scanned *s = priv;
+    if (s->n < 64) s->found[s->n++] = *(uint64_t *)entry;
+}
+
+/* What a client does: delete what each call has passed. */
+static void testScanAndDelete(void **state) {
+    (void)state;
+    for (size_t s = 0; s < SIZES; s++) {
+        hashtable ht;
+        uint64_t cursor = 0;
+        size_t deleted = 0, calls = 0;
+        fill(&ht, sizes[s]);
+        do {
+            struct scanned found = {.ht = &ht};
+            cursor = hashtableScan(&ht, cursor, collect, &found);
+            for (size_t i = 0; i < found.n; i++, deleted++) {
+                take(&ht, found.found[i]);
+                if (timeToCheck(deleted, sizes[s])) bounded(&ht);
+            }
+            calls++;
+        } while (cursor);
+        assert_int_equal(deleted, sizes[s]);
+        assert_true(calls <= sizes[s] + 2);
+        hashtableDestroy(&ht);
+    }
+}
+
+static void takeScanned(void *priv, void *entry) {
+    take(priv, *(uint64_t *)entry);
+}
+
+/* What expiry does: delete what is just passed, so that only scans ever see the table. It shrinks all the
+ * same, or the scans would go over more and more empty buckets. */
+static void testDeleteInScan(void **state) {
+    (void)state;
+    hashtable ht;
+    uint64_t cursor = 0;
+    fill(&ht, MOST);
+    for (size_t calls = 0; hashtableSize(&ht); calls++) {
+        cursor = hashtableScan(&ht, cursor, takeScanned, &ht);
+        if (timeToCheck(calls, MOST)) bounded(&ht);
+        assert_true(calls < MOST);
+    }
+    assert_in_range(hashtableMemory(&ht), 0, 64); /* the last bucket may stay */
+}
+
+/* Begun while the table was small: it grows, and then what is passed is deleted. */
+static void testScanOfGrown(void **state) {
+    (void)state;
+    for (size_t early = 1; early < 5000; early *= 9) {
+        hashtable ht;
+        uint64_t cursor = 0;
+        fill(&ht, early);
+        cursor = hashtableScan(&ht, 0, collect, &(struct scanned){.ht = &ht});
+        for (uint64_t id = early; id < MOST; id++) add(&ht, id);
+        if (!cursor) cursor = scanCursorNumber(&(struct scanCursor){.position = 1});
+        do {
+            struct scanned found = {.ht = &ht};
+            cursor = hashtableScan(&ht, cursor, collect, &found);
+            for (size_t i = 0; i < found.n; i++) take(&ht, found.found[i]);
+            if (randomBelow(4000) == 0) bounded(&ht);
+        } while (cursor);
+        /* The first call passed one stripe, half of the positions at most: what was added there stays. */
+        assert_true(hashtableSize(&ht) < MOST * 6 / 10);
+        hashtableDestroy(&ht);
+    }
+}
+
+/* ---- The guarantee, and how long a scan takes ---- */
+
+static void mark(void *priv, void *entry) {
+    (void)priv;
+    seen[*(uint64_t *)entry] = true;
+}
+
+/* The first `kept` stay, the table goes up and down between `low` and `high` meanwhile. */
+static void scanOscillating(size_t kept, size_t high, size_t every) {
+    hashtable ht;
+    uint64_t cursor = 0, next = kept;
+    size_t calls = 0;
+    bool up = true;
+    memset(seen, 0, sizeof seen);
+    fill(&ht, kept);
+    do {
+        cursor = hashtableScan(&ht, cursor, mark, NULL);
+        for (size_t i = 0; i < every; i++) {
+            if (up)
+                add(&ht, next++);
+            else
+                take(&ht, --next);
+            if (next == (up ? high : kept)) up = !up;
+        }
+        assert_true(++calls < 20 * high);
+    } while (cursor);
+    for (uint64_t id = 0; id < kept; id++) assert_true(seen[id]);
+    hashtableDestroy(&ht);
+}
+
+static void testGuarantee(void **state) {
+    (void)state;
+    scanOscillating(1, 40, 1);
+    scanOscillating(10, 3000, 50);
+    scanOscillating(100, 20000, 1000);
+    scanOscillating(1000, 40000, 333);
+    scanOscillating(5000, 40000, 7);
+    for (int i = 0; i < 5; i++)
+        scanOscillating(1 + randomBelow(2000), 2001 + randomBelow(30000), 1 + randomBelow(3000));
+}
+
+/* A scan ends though the table grows by much more than each call passes. */
+static void testScanOfGrowing(void **state) {
+    (void)state;
+    hashtable ht;
+    uint64_t cursor = 0, next = 60;
+    size_t n = 0;
+    fill(&ht, next);
+    do {
+        struct scanned found = {.ht = &ht};
+        while (found.n < 3 && (cursor = hashtableScan(&ht, cursor, collect, &found))) continue;
+        n += found.n;
+        for (int i = 0; i < 15; i++) add(&ht, next++);
+        assert_true(next < MOST - 15);
+    } while (cursor);
+    assert_true(n >= 60);
+    hashtableDestroy(&ht);
+}
+
+/* A scan of a table that lost nearly everything on the way ends soon. */
+static void testScanAfterShrink(void **state) {
+    (void)state;
+    hashtable ht;
+    fill(&ht, MOST);
+    uint64_t cursor = hashtableScan(&ht, 0, mark, NULL);
+    for (uint64_t id = 100; id < MOST; id++) take(&ht, id);
+    finish(&ht);
+    memset(seen, 0, sizeof seen);
+    size_t calls = 0;
+    do cursor = hashtableScan(&ht, cursor, mark, NULL);
+    while (cursor && ++calls);
+    assert_true(calls < 1000);
+    hashtableDestroy(&ht);
+}
+
+/* Of a table that may not shrink, a call looks at one bucket and says so. */
+static void testScanOfEmptied(void **state) {
+    (void)state;
+    hashtable ht;
+    fill(&ht, MOST);
+    finish(&ht);
+    hashtableSetResizePolicy(HASHTABLE_RESIZE_FORBID);
+    for (uint64_t id = 1; id < MOST; id++) take(&ht, id);
+    uint64_t cursor = 0;
+    size_t calls = 0, n = 0;
+    struct scanned found = {.ht = &ht};
+    do {
+        cursor = hashtableScan(&ht, cursor, collect, &found);
+        n += found.n;
+        found.n = 0;
+        calls++;
+    } while (cursor);
+    assert_int_equal(n, 1);
+    assert_true(calls >= hashtableSlots(&ht) / 7);
+    hashtableSetResizePolicy(HASHTABLE_RESIZE_ALLOW);
+    hashtableDestroy(&ht);
+}
+
+/* Any number is a cursor that does no harm, and scans on from it come to an end. */
+static void testHostileCursors(void **state) {
+    (void)state;
+    hashtable ht;
+    fill(&ht, 1000);
+    for (int i = 0; i < 3000; i++) {
+        uint64_t cursor = randomU64() >> randomBelow(64);
+        size_t calls = 0;
+        do cursor = hashtableScan(&ht, cursor, mark, NULL);
+        while (cursor && ++calls < 20000);
+        assert_int_equal(cursor, 0);
+    }
+    assert_int_equal(hashtableScan(&ht, 1ULL << 53, mark, NULL), 0);
+    assert_int_equal(hashtableScan(&ht, UINT64_MAX, mark, NULL), 0);
+    hashtableDestroy(&ht);
+}
+
+/* ---- Who knows the positions ---- */
+
+/* What a client can do that learns positions from cursors: keep only what is in one part of them. The table
+ * shrinks, and homes of that part have `times` the entries that are their due. */
+static void testOnePart(void **state) {
+    (void)state;
+    for (uint32_t times = 2; times <= 64; times *= 2) {
+        hashtable ht;
+        size_t kept = 0;
+        fill(&ht, MOST);
+        for (uint64_t id = 0; id < MOST; id++) {
+            uint64_t salted = hashtableHash(&ht, idKey(&ids[id])) * (2 * 0x9e3779b97f4a7c15ULL * ht.salt + 1);
+            if (salted / times < UINT64_MAX / times / times)
+                kept++;
+            else
+                take(&ht, id);
+        }
+        finish(&ht);
+        hashtableVerify(&ht);
+        uint32_t longest = hashtableLongestProbe(&ht);
+        printf("%zu entries in 1/%u of the positions: longest probe %u\n", kept, times, longest);
+        assert_true(longest < 50 + 4 * times);
+        hashtableDestroy(&ht);
+    }
+}
+
+/* ---- Growth ---- */
+
+/* No operation moves more than a few homes, and a growth has ended when the next one begins. */
+static void testGrowthSteps(void **state) {
+    (void)state;
+    hashtable ht;
+    hashtableInit(&ht, &type);
+    size_t most = 0;
+    for (uint64_t id = 0; id < MOST; id++) {
+        uint32_t was = ht.rehash_idx, buckets = ht.buckets[0];
+        add(&ht, id);
+        if (ht.buckets[0] != buckets || id < 1000) continue;
+        if (ht.rehash_idx - was > most) most = ht.rehash_idx - was;
+    }
+    printf("homes moved by one add: at most %zu\n", most);
+    assert_true(most <= 4);
+    for (uint64_t id = 0; id < MOST; id++) {
+        uint32_t was = ht.rehash_idx, buckets = ht.buckets[0];
+        take(&ht, id);
+        if (ht.buckets[0] != buckets || MOST - id < 1000) continue;
+        assert_true(ht.rehash_idx - was <= 8);
+    }
+    hashtableDestroy(&ht);
+}
+
+int main(int argc, char **argv) {
+    uint64_t seed = argc > 1 ? strtoull(argv[argc - 1], NULL, 10) : 0;
+    if (!seed) seed = randomU64() >> 32 | 1;
+    printf("seed %llu\n", (unsigned long long)seed);
+    randomSeed(seed);
+    for (uint64_t i = 0; i < MOST; i++) ids[i] = i;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(testEmptyInOrder),     cmocka_unit_test(testFillInOrder),
+        cmocka_unit_test(testRefillInOwnOrder), cmocka_unit_test(testScanAndDelete),
+        cmocka_unit_test(testDeleteInScan),     cmocka_unit_test(testScanOfGrown),
+        cmocka_unit_test(testGuarantee),        cmocka_unit_test(testScanOfGrowing),
+        cmocka_unit_test(testScanAfterShrink),  cmocka_unit_test(testScanOfEmptied),
+        cmocka_unit_test(testHostileCursors),   cmocka_unit_test(testOnePart),
+        cmocka_unit_test(testGrowthSteps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

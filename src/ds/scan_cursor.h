@@ -1,0 +1,61 @@
+/* scan_cursor.h - where a SCAN stands: a number below 2^53, exact in a double. 0 starts and ends.
+ *
+ *     | level: 5 | position: 48 |        position: the upper bits of an entry's (salted) hash
+ *
+ * Positions are divided into 2^level stripes, about as many as the table had homes when the scan began. They
+ * are visited in bit-reversed order (of 8: 0 4 2 6 1 5 3 7), and a stripe from its start to its end. So a
+ * client that deletes what it is given leaves a table that is filled evenly, which can shrink; in the order
+ * of positions there would be a full part and an empty one, and what is full would not fit a smaller table
+ * without long probes.
+ *
+ * A stripe is a range of positions, whatever size the table has: each position is visited once, and that is
+ * SCAN's guarantee. A larger table has more homes in a stripe, a smaller one has more stripes in a home. Of
+ * one that has become so small that this would be a waste of calls, the scan starts again with stripes that
+ * fit: what it has passed is passed again (SCAN allows that), and that is little beside what it had to pass.
+ * Levels only go down, so it ends. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define POSITION_BITS     48
+#define POSITION_END      (1ULL << POSITION_BITS)
+#define SCAN_CURSOR_END   (1ULL << 53)
+#define SCAN_LEVELS_APART 4
+
+struct scanCursor {
+    unsigned level;
+    uint64_t position;
+};
+
+/* The cursor of a client (below SCAN_CURSOR_END) over a table of so many homes, at least one. */
+static inline struct scanCursor scanCursorRead(uint64_t cursor, uint64_t homes) {
+    unsigned level = (unsigned)(cursor >> POSITION_BITS), fitting = 63 - (unsigned)__builtin_clzll(homes);
+    if (fitting > 31) fitting = 31;
+    if (!cursor || level >= fitting + SCAN_LEVELS_APART) return (struct scanCursor){fitting, 0};
+    return (struct scanCursor){level, cursor & (POSITION_END - 1)};
+}
+
+/* Where the stripe of the cursor ends. */
+static inline uint64_t scanStripeEnd(const struct scanCursor *c) {
+    unsigned width = POSITION_BITS - c->level;
+    return ((c->position >> width) + 1) << width;
+}
+
+/* Goes on to position `to`, which is not behind the stripe, or to the next stripe. False at the end. */
+static inline bool scanCursorAdvance(struct scanCursor *c, uint64_t to) {
+    if (to < scanStripeEnd(c)) {
+        c->position = to;
+        return true;
+    }
+    unsigned width = POSITION_BITS - c->level;
+    uint64_t stripe = c->position >> width, bit = (1ULL << c->level) >> 1;
+    for (; stripe & bit; bit >>= 1) stripe ^= bit;
+    c->position = (stripe | bit) << width;
+    return bit != 0;
+}
+
+/* As a number for the client. */
+static inline uint64_t scanCursorNumber(const struct scanCursor *c) {
+    return (uint64_t)c->level << POSITION_BITS | c->position;
+}
