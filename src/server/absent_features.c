@@ -91,11 +91,12 @@ static sds primary; /* "host port", NULL: none */
 static bool setPrimary(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
     (void)d;
     int64_t port;
-    if (argc != 2) {
+    bool empty = argc == 1 && argv[0].len == 0; /* as a rewrite writes that there is none */
+    if (argc != 2 && !empty) {
         *err = "wrong number of arguments";
         return false;
     }
-    bool none = strIs(argv[0], "no") && strIs(argv[1], "one");
+    bool none = empty || (strIs(argv[0], "no") && strIs(argv[1], "one"));
     if (!none && (!string2ll(argv[1], &port) || port < 0 || port > 65535)) {
         *err = "Invalid primary port";
         return false;

@@ -207,10 +207,10 @@ static void runFields(struct client *c, const struct fieldCommand *fields, int n
         else
             changes += runWrite(c, &fields[i], p, s.len, grew);
     }
-    if (!changes) return;
+    if (!changes && !grew) return;
     signalModifiedKey(c, c->db, key);
     notifyKeyspaceEvent(NOTIFY_STRING, "setbit", key, c->db->id);
-    dbstats.dirty += changes;
+    dbstats.dirty += changes ? changes : 1; /* the key is there, or longer, though each write failed */
 }
 
 static void bitfield(struct client *c, bool read_only) {

@@ -16,6 +16,7 @@
 #define _GNU_SOURCE /* memmem, qsort_r */
 #include "types/t_sort.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -290,10 +291,11 @@ static void collect(struct sortRun *run, const struct object *o) {
     }
 }
 
-/* As C reads numbers; nothing is 0. The text ends in a NUL. */
+/* As C reads numbers, but for hexadecimal ones and blanks in front. The text ends in a NUL. */
 static bool readNumber(const char *text, double *v) {
     char *end;
     errno = 0;
+    if (!*text || isspace((unsigned char)*text) || strpbrk(text, "xX")) return false;
     *v = strtod(text, &end);
     return !*end && errno != ERANGE && !isnan(*v);
 }

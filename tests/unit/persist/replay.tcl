@@ -192,8 +192,19 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
             r hset g a 1.5 b 7 c 1; r hpexpireat g 4102444800123 fields 2 a b; r hincrbyfloat g a 0.1; r hincrby g b 3; r hincrby g c 1
             r zadd z 1.1 a; r zincrby z 0.1 a; r zadd z incr 0.7 a; r zadd z gt 0.5 a; r zadd z lt ch 0.25 a; r zadd z nx 9 a 9 b; r zadd z xx 3 c 4 b
             r zadd z -inf low +inf high
+            r bitfield failed overflow fail incrby i8 #11 9223372036854775807; r set longer abc; r bitfield longer overflow fail set u8 #9 256
             r setbit bits 7 1; r bitfield bits set u8 0 255 incrby u2 0 3 overflow sat incrby i5 4 20; r bitop not flipped bits
         }
+    }
+
+    test {replay: strings longer than the limit that holds now} {
+        assert_replays {
+            r config set proto-max-bulk-len 2mb
+            r setrange s 1048578 x
+            r append s [string repeat y 1000]
+            r config set proto-max-bulk-len 1mb
+        }
+        r config set proto-max-bulk-len 512mb
     }
 
     # ---- Fields that expire ----
