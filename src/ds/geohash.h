@@ -30,6 +30,7 @@ struct geoShape {
 /* An interval of hashes, both ends included. */
 struct geoInterval {
     uint64_t min, max;
+    int rank; /* of its place around the center */
 };
 #define GEO_INTERVALS_MAX 16
 
@@ -43,7 +44,6 @@ struct geoPoint geoMean(const struct geoPoint *points, size_t count);
 void geoText(uint64_t hash, char out[12]);
 
 bool geoContains(const struct geoShape *shape, struct geoPoint p, double *distance_m);
-/* Intervals, ascending and apart, that together cover the shape; returns how many. */
+/* Intervals, apart, that together cover the shape; returns how many. Those around the center come first, in
+ * the order in which Valkey looks at cells: who wants any few places gets the same ones. */
 int geoCover(const struct geoShape *shape, struct geoInterval out[GEO_INTERVALS_MAX]);
-/* The same, apart but not joined, and that of the center first: for who is content with any few places. */
-int geoCoverFromCenter(const struct geoShape *shape, struct geoInterval out[GEO_INTERVALS_MAX]);

@@ -269,7 +269,7 @@ static int farFirst(const void *a, const void *b) {
 /* All hits that are wanted, in the order that is wanted. */
 static void search(struct zsetRef z, const struct geoQuery *q, struct geoHits *hits) {
     struct geoInterval intervals[GEO_INTERVALS_MAX];
-    int n = q->any ? geoCoverFromCenter(&q->shape, intervals) : geoCover(&q->shape, intervals);
+    int n = geoCover(&q->shape, intervals);
     for (int i = 0; i < n; i++)
         if (!searchInterval(z, q, &intervals[i], hits)) break;
     if (q->order != UNSORTED && hits->count)
