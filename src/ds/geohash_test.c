@@ -181,7 +181,8 @@ static int checkCover(const struct geoShape *s, double size_m) {
     /* The center is in the first that there are of its own cell. */
     int own = 0;
     while (own < n && iv[own].rank == iv[0].rank) own++;
-    if (s->kind != GEO_POLYGON) assert_true(covered(iv, own, geoEncode(s->center)));
+    bool at_edge = fabs(s->center.lon) == GEO_LONG_MAX || fabs(s->center.lat) == GEO_LAT_MAX;
+    if (s->kind != GEO_POLYGON && !at_edge) assert_true(covered(iv, own, geoEncode(s->center)));
     for (int k = 0; k < POINTS_PER_SHAPE; k++) {
         uint64_t hash = geoEncode(pointFor(s, size_m));
         double distance;
