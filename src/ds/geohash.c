@@ -247,6 +247,7 @@ static int neighbourBits(const struct geoShape *s) {
 enum { FAR = 9 };
 static int rankOf(const struct geoInterval *cell, uint64_t center, int bits) {
     static const int ranks[3][3] = {{8, 2, 7}, {4, 0, 3}, {6, 1, 5}}; /* [south to north][west to east] */
+    if (cell->min <= center && center <= cell->max) return 0;
     uint32_t columns = (1u << bits) - 1, shift = (uint32_t)(AXIS_BITS - bits);
     uint32_t dx = ((gather(cell->min >> 1) >> shift) - (gather(center >> 1) >> shift) + 1) & columns;
     uint32_t dy = (gather(cell->min) >> shift) - (gather(center) >> shift) + 1;
