@@ -1,7 +1,8 @@
 """driver.py - runs one stream of commands on two servers and finds the first reply that is not equal.
 
 Commands go out in pipelines. Both servers get theirs before either is waited for, and equal bytes are equal replies:
-only where the bytes differ are the replies parsed and compared one by one. After the stream, the data is read back.
+only where the bytes differ are the replies parsed and compared one by one. After the stream, the data is read back, and
+our server loads it again, from what it saves and from its append-only file: nothing may change.
 
 Commands of the driver itself:
 
@@ -13,7 +14,9 @@ Commands of the driver itself:
 import time
 
 from compare import ENCODING, EXACT, FLOAT, SORTED, STREAM, TIME_MS, equal
+from dataset import changed_by_reload, start_file_anew
 from resp import Connection, encode, parse_all
+from server import is_old
 from stream import Command
 
 PIPELINE = 100
@@ -76,9 +79,11 @@ class Side:
 
 
 class Driver:
-    def __init__(self, ours, oracle, limits, same_encodings=True):
+    def __init__(self, ours, oracle, limits, same_encodings=True, reload=True):
         self.sides = [Side(ours), Side(oracle)]
+        self.old = is_old(oracle)
         self.limits = limits
+        self.reload = reload
         self.same_encodings = same_encodings
         self.compared = 0
         self.defaults = [self.read_limits(server) for server in (ours, oracle)]
@@ -101,8 +106,10 @@ class Driver:
             side.connections[2].call(b"FLUSHALL")
             side.connections[2].call(b"SCRIPT", b"FLUSH")
             side.connections[2].call(b"FUNCTION", b"FLUSH")
+        if self.reload:
+            start_file_anew(self.sides[0].connections[2])
 
-    def run(self, stream):
+    def run(self, stream, may_reload=True):
         """Raises Difference, whose index is past the stream's end when the data read back was not equal."""
         self.reset()
         at = 0
@@ -111,6 +118,15 @@ class Driver:
             self.batch(stream, at, end)
             at = end
         self.read_back(len(stream))
+        if self.reload and may_reload:
+            self.load_again(len(stream))
+
+    def load_again(self, at):
+        """Our server's data must survive that."""
+        changed = self.guard(self.sides[0], at, lambda: changed_by_reload(self.sides[0].connections[2]))
+        if changed:
+            way, before, after = changed
+            raise Difference(at, Command(b"DEBUG", way), (b"after", repr(after).encode()), (b"before", repr(before).encode()))
 
     def pipeline_end(self, stream, at):
         """Commands of the driver are alone; others go together as long as they share a connection."""
@@ -140,7 +156,7 @@ class Driver:
         if replies is None:
             return
         for i, (command, ours, oracle) in enumerate(zip(commands, *replies)):
-            if not equal(command.how, ours, oracle):
+            if not equal(command.how, ours, oracle, self.old):
                 raise Difference(at + i, command, ours, oracle)
 
     def exchange(self, commands, at):
@@ -191,10 +207,13 @@ class Driver:
         kind = self.sides[1].connections[2].call(b"TYPE", key)[1]
         commands = [Command(b"TYPE", key), Command(b"PTTL", key, how=TIME_MS)]
         if self.same_encodings:
-            how = ENCODING if kind in (b"set", b"list", b"zset") else EXACT
-            commands.append(Command(b"OBJECT", b"ENCODING", key, how=how))
+            commands.append(Command(b"OBJECT", b"ENCODING", key, how=ENCODING))
         if kind in CONTENTS:
             commands.append(CONTENTS[kind](key))
+        if kind == b"hash" and not self.old:
+            fields = sorted(field for _, field in self.sides[1].connections[2].call(b"HKEYS", key)[1])
+            if fields:
+                commands.append(Command(b"HPEXPIRETIME", key, b"FIELDS", len(fields), *fields, how=TIME_MS))
         return commands
 
 

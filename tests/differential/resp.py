@@ -79,7 +79,11 @@ class Connection:
             tail = (tail + data)[-len(sentinel) :]
         return b"".join(chunks)[: -len(sentinel)]
 
+    def call_all(self, commands):
+        """Their replies."""
+        self.send([[a if isinstance(a, bytes) else str(a).encode() for a in args] for args in commands])
+        return parse_all(self.receive(), len(commands))
+
     def call(self, *args):
         """One command; its reply."""
-        self.send([[a if isinstance(a, bytes) else str(a).encode() for a in args]])
-        return parse(self.receive(), 0)[0]
+        return self.call_all([args])[0]

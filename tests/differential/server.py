@@ -19,7 +19,8 @@ class Server:
     """A running server with its data in a folder of its own, gone after stop(). It saves nothing."""
 
     def __init__(self, program, cpu=None, options=(), wrapper=()):
-        self.program, self.host, self.cpu, self.options = program, "127.0.0.1", cpu, list(options)
+        self.program = os.path.abspath(program) if "/" in program else program  # it starts in another folder
+        self.host, self.cpu, self.options = "127.0.0.1", cpu, list(options)
         self.wrapper = list(wrapper)  # a program that runs the server: valgrind and its options
         self.start()
 
@@ -92,6 +93,11 @@ class RemoteServer:
 
     def stop(self):
         self.admin.close()
+
+
+def is_old(server):
+    """Redis 7.0, the oracle where there is no Valkey."""
+    return b"\nvalkey_version:" not in server.admin.call("INFO", "server")[1]
 
 
 def open_server(where, options=()):

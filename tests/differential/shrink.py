@@ -12,12 +12,13 @@ from stream import Command
 class Shrinker:
     def __init__(self, driver, difference, limit_s):
         self.driver, self.difference = driver, difference
+        self.by_reload = difference.command is None or difference.command.args[0] == b"DEBUG"  # else it is no use
         self.deadline = time.monotonic() + limit_s
 
     def fails(self, stream):
         """True when the stream shows the same kind of difference, which is then remembered."""
         try:
-            self.driver.run(stream)
+            self.driver.run(stream, may_reload=self.by_reload)
         except Difference as d:
             if d.signature() != self.difference.signature():
                 return False

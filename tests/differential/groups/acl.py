@@ -22,10 +22,10 @@ WORDS = """allkeys resetkeys allchannels resetchannels allcommands nocommands AL
 WORDS += [mark + digit * 64 for mark in "#!" for digit in "aA"]
 
 # Of the user; s0.. and a, ab are keys, 0 to 3 and 99 databases.
-COMMANDS_RUN = """get s1|set s1 1|set ab 1 get|set s1 v ifeq v|mget a ab s1|mset a 1 s0 2|del a s1|getset a 1|copy a ab|copy a ab db 1|
+COMMANDS_RUN = """get s1|set s1 1|set ab 1 get|mget a ab s1|mset a 1 s0 2|del a s1|getset a 1|copy a ab|copy a ab db 1|
     copy a ab db 0 db 1|copy a ab replace db 2|copy a ab db 99|copy a ab db 1 nosuch|exists a|type s0|ttl ab|append a 1|rename a ab|
-    config get maxmemory|client id x|select 0|select 1|select 2|select 99|select x|sort a|sort a store b|sort a by nosort get s*|
-    sort_ro a by s*|acl whoami|publish c m|publish c1 m|publish n m|spublish c m|ping|echo x|eval return(1) 0|eval return(1) 1 a|
+    config get maxmemory|client id x|select 0|select 1|select 2|select 99|select x|sort s0|sort s0 store b|sort s0 by nosort get s*|
+    sort_ro s0 by s*|acl whoami|publish c m|publish c1 m|publish n m|spublish c m|ping|echo x|eval return(1) 0|eval return(1) 1 a|
     eval return(1) 2 a s0|eval return(redis.call('get','s1')) 0|eval return(redis.call('select','1')) 0|evalsha x 0|lpush l 1|
     lrange a 0 1|hget s0 x|sadd a 1|sinterstore a ab s0|smove a ab x|zadd a 1 1|zunionstore a 2 ab s0|zunionstore a 9 ab s0|
     georadius a 1 1 1 m|georadius a 1 1 1 m store ab|georadius a 1 1 1 m store ab store s0|georadius a 1 1 1 m storedist a store s0|

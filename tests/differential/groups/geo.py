@@ -1,10 +1,13 @@
 """geo.py - places on the globe. Keys g0..g5, results in e0..e5, members m0..m39.
 
 Places are chosen at random from regions of different sizes, so no two distances are equal, and an order is the order.
-What is not ordered may come in any order; what ANY chooses is only counted.
+What is not ordered comes as it is found, which is mostly, not always, the same order in both: it is compared without one, and what
+ANY chooses is only counted.
 
 Kept out of the streams, because there the oracle misses members that lie within the shape (we find them): large shapes
 that come near a pole, and members at exactly 180 degrees or at the last latitude in the north."""
+import math
+
 from compare import EXACT, RANDOM, SORTED
 from stream import Command
 
@@ -47,7 +50,7 @@ def geoadd(p):
     args = [word for _ in range(p.choice([1, 2, 5, 15])) for word in lonlat(p, p.choice(REGIONS)) + [member(p)]]
     if p.chance(0.03):
         args[0:2] = p.choice([[b"-180", b"-85.05112878"], [b"0", b"0"], [b"181", b"1"], [b"1", b"-86"],
-                              [b"x", b"1"], [b"1", b"nan"], [b"inf", b"1"], [b"0x10", b"-0"]])
+                              [b"x", b"1"], [b"1", b"nan"], [b"inf", b"1"], [b"0x10", b"-0"] if p.newer else [b"16", b"-0"]])
     return Command(b"GEOADD", key(p), *p.maybe(0.1, p.token(b"NX", b"XX")), *p.maybe(0.2, p.token(b"CH")), *args)
 
 
@@ -82,12 +85,25 @@ def shuffled(p, groups):
     return [word for group in groups for word in group]
 
 
+def by_polygon(p, region):
+    """Corners around the middle of a region, in any direction and distance; rarely too few of them, or not so many as they say."""
+    lon, lat, around, _ = region
+    angles = sorted(p.uniform(0, 2 * math.pi) for _ in range(p.choice([3, 3, 4, 5, 8] if p.chance(0.95) else [1, 2])))
+    corners = [(lon + p.uniform(0.1, 0.9) * around * math.cos(a), lat + p.uniform(0.1, 0.9) * around * math.sin(a)) for a in angles]
+    count = len(corners) if p.chance(0.95) else p.choice([b"0", b"2", b"-1", b"x", b"9", len(corners) - 1])
+    words, how = options(p, False)
+    shape = [p.token(b"BYPOLYGON"), count, *[number(v) for corner in corners for v in corner]]
+    return Command(b"GEOSEARCH", key(p), *shuffled(p, [shape, words]), how=how, fixed=True)
+
+
 def geosearch(p):
     store = p.chance(0.2)
     region = p.choice(REGIONS)
     origin = [p.token(b"FROMMEMBER"), member(p)] if p.chance(0.4) else [p.token(b"FROMLONLAT"), *lonlat(p, region)]
     if origin[0].upper() == b"FROMMEMBER":
         region = (0, 0, 0, p.choice([1000, 30000, 200000]))  # it may lie anywhere
+    if p.newer and not store and p.chance(0.2):
+        return by_polygon(p, region)
     if p.chance(0.5):
         shape = [p.token(b"BYRADIUS"), *length(p, region)]
     else:

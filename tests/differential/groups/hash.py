@@ -1,9 +1,8 @@
-"""hash.py - commands on hashes, as far as redis 7.0 knows them (it has no expiry of fields).
+"""hash.py - commands on hashes; fields that expire are in hash_expire.py.
 
-Fields come from a small space, values from one of numbers and texts around the limits of encodings. A field is named
-once per command: since 7.2 servers choose the encoding by the number of pairs given.
+Fields come from a small space, values from one of numbers and texts around the limits of encodings.
 """
-from compare import DISTINCT, ENCODING, EXACT, PAIRS, RANDOM, SORTED
+from compare import DISTINCT, ENCODING, EXACT, PAIRS, RANDOM, SCAN, SORTED
 from stream import Command
 
 LIMITS = {
@@ -28,7 +27,7 @@ def field(p):
 
 
 def fields(p, count):
-    return list(dict.fromkeys(field(p) for _ in range(count)))
+    return p.once([field(p) for _ in range(count)])
 
 
 def value(p):
@@ -113,6 +112,8 @@ def hrandfield(p):
 
 def hscan(p):
     options = p.maybe(0.3, b"MATCH", p.choice([b"*", b"f1*", b"f?", b"[^f]*", b"nothing"]))
+    if p.newer and p.chance(0.2):
+        return Command(b"HSCAN", key(p), b"0", *options, b"COUNT", b"1000", p.token(b"NOVALUES"), how=SCAN)
     if p.chance(0.3):
         return Command(b"~SCAN", b"HSCAN", key(p), *options, *p.maybe(0.6, b"COUNT", p.randint(1, 40)), how=PAIRS,
                        fixed=True)
@@ -121,8 +122,7 @@ def hscan(p):
 
 
 def encoding(p):
-    k = key(p)
-    return Command(b"OBJECT", b"ENCODING", k, how=EXACT if k.startswith(b"h") else ENCODING)
+    return Command(b"OBJECT", b"ENCODING", key(p), how=ENCODING)
 
 
 def move(p):

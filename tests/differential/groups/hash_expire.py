@@ -1,10 +1,9 @@
-"""hash_expire.py - fields of hashes that expire: HEXPIRE and its family, HSETEX, HGETEX, HGETDEL. Needs Valkey 9.1 as
-the oracle.
+"""hash_expire.py - fields of hashes that expire: HEXPIRE and its family, HSETEX, HGETEX, HGETDEL. Keys y0..y5.
 
 Options are drawn without asking whether they go together, and the fields often do not match their number: what is
 refused, and with which words, is half of what is compared. (Commands without their key are left out: Valkey then takes
-a FIELDS in its place for the word, and so does not find the word where a key is called FIELDS.) Fields that are over are read, written and counted after a
-pause; until the background job takes one out it is counted by HLEN, which is therefore left out here.
+a FIELDS in its place for the word, and so does not find the word where a key is called FIELDS.) Fields that are over are read and
+written after a pause. Until the background job takes one out it is counted by HLEN; so their keys do not stay.
 """
 from compare import SORTED, TIME_MS
 from stream import Command
@@ -16,7 +15,7 @@ CONDITIONS = [b"NX", b"XX", b"GT", b"LT"]
 
 
 def key(p):
-    return p.key("e")
+    return p.key("y")
 
 
 def field(p):
@@ -100,7 +99,7 @@ def over_soon(p):
                       Command(b"HEXPIRE", k, 1000, b"FIELDS", 2, *names)])
     after.fixed = True
     return [Command(b"HSET", k, b"stays", b"1", fixed=True), soon, Command(b"~PAUSE", b"10", fixed=True),
-            Command(b"HGETALL", k, how=SORTED), after, *everything_of(k)]
+            Command(b"HGETALL", k, how=SORTED), after, *everything_of(k), Command(b"DEL", k, fixed=True)]
 
 
 def everything_of(k):

@@ -1,7 +1,8 @@
 """list.py - commands on lists. Keys q0..q5; few different elements, so that searching finds some.
 
-Encodings are not compared: 7.0 calls every list a quicklist. Limits are small, so that both sides split and join nodes.
+Limits are small, so that both sides split and join nodes.
 """
+from compare import ENCODING
 from stream import Command
 
 LIMITS = {
@@ -63,7 +64,9 @@ def lrange(p):
 
 
 def lset(p):
-    return Command(b"LSET", key(p), index(p), element(p))
+    """Not beyond 32 bits, which the oracle forgets."""
+    at = index(p)
+    return Command(b"LSET", key(p), at if len(at) < 9 else b"-1", element(p), fixed=True)
 
 
 def linsert(p):
@@ -123,6 +126,10 @@ def block(p):
     return Command(b"BLMPOP", timeout, *several(p), end(p), *p.maybe(0.3, b"COUNT", b"2"), fixed=True)
 
 
+def encoding(p):
+    return Command(b"OBJECT", b"ENCODING", key(p), how=ENCODING)
+
+
 def whole(p):
     r = p.random()
     if r < 0.3:
@@ -132,5 +139,5 @@ def whole(p):
 
 COMMANDS = [
     (26, push), (1, push_many), (7, pop), (3, llen), (8, lindex), (12, lrange), (9, lset), (9, linsert), (6, lrem),
-    (3, ltrim), (8, lpos), (7, move), (3, lmpop), (0.7, block), (1.5, whole),
+    (3, ltrim), (8, lpos), (7, move), (3, lmpop), (0.7, block), (1.5, whole), (2, encoding),
 ]

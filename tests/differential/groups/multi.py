@@ -1,26 +1,26 @@
 """multi.py - transactions: blocks of commands of the other groups between MULTI and EXEC, and keys watched by one connection
 while the other one runs commands, which must agree about what is a change.
 
-The connection that watches speaks RESP3, the one that changes RESP2, or the other way round. Left out is what Valkey has
-changed since 7.0: MULTI and WATCH within MULTI.
+The connection that watches speaks RESP3, the one that changes RESP2, or the other way round.
 """
 import importlib
 
 from compare import ENCODING, EXACT, NESTED
-from stream import Command, group_names
+from stream import NEWER, Command, group_names
 
 LIMITS = {}
 
-OTHERS = [importlib.import_module("groups." + name) for name in group_names()
-          if name not in ("acl", "multi", "sort")]  # compared by themselves, see ../run
+OTHERS = [importlib.import_module("groups." + name) for name in group_names()]
+OLD_OTHERS = [importlib.import_module("groups." + name) for name in group_names() if name not in NEWER]
 BAD = [[b"NOSUCH", b"x"], [b"GET"], [b"CLIENT", b"NOSUCH"], [b"SET", b"s0"]]
+NEWER_BAD = [[b"MULTI"], [b"WATCH", b"s0"], [b"MULTI", b"x"], [b"WATCH"], [b"SAVE"], [b"CLIENT", b"REPLY", b"OFF"]]
 KINDS = b"snzqkht"
 
 
 def plain(p):
     """A command of another group, or several: none that the driver itself runs, nor what is compared loosely."""
     while True:
-        group = p.choice(OTHERS)
+        group = p.choice(OTHERS if p.newer else OLD_OTHERS)
         functions = [f for _, f in group.COMMANDS]
         made = p.choices(functions, [w for w, _ in group.COMMANDS])[0](p)
         made = made if isinstance(made, list) else [made]
@@ -47,7 +47,7 @@ def queue(p, commands):
     end = Command(b"EXEC", how=["each", hows]) if p.chance(0.9) else Command(*p.choice([[b"DISCARD"], [b"EXEC", b"x"]]))
     end.fixed = True  # with an argument less, EXEC x would be an EXEC whose replies are compared too strictly
     if p.chance(0.08):
-        commands.insert(p.randint(0, len(commands)), Command(*p.choice(BAD)))
+        commands.insert(p.randint(0, len(commands)), Command(*p.choice(BAD + NEWER_BAD if p.newer else BAD)))
     for c in commands:
         c.how, c.fixed = EXACT, True
     return [Command(b"MULTI"), *commands, end]

@@ -1,6 +1,5 @@
 """script.py - Lua scripts: how values cross between a script and the server, errors, and commands from within.
-
-Left out is what servers after 7.0 changed: the `os` table, which 7.0 does not have."""
+"""
 import hashlib
 
 from compare import EXACT, FLOAT
@@ -70,7 +69,18 @@ SCRIPTS = [
 ]
 
 
+# What 7.0 does not have.
+NEWER_EXPRESSIONS = [
+    b"type(os)", b"type(os.clock)", b"type(os.time)", b"type(server)", b"server.call('get', 'k1')", b"server.pcall('nope')", b"server.call()",
+    b"server.sha1hex('')", b"server.error_reply('ER ror')", b"server.status_reply('ST')", b"server.REPL_ALL == redis.REPL_ALL",
+    b"server.setresp(4)", b"redis.setresp()", b"server.log(9, 'x')", b"server.SERVER_NAME", b"server.nothing", b"server.acl_check_cmd('get', 'x')",
+    b"redis.acl_check_cmd('nosuch')", b"redis.REDIS_VERSION_NUM > 0", b"server.breakpoint()", b"server.replicate_commands()", b"server.set_repl(9)",
+]
+
+
 def lua_text(p):
+    if p.newer and p.chance(0.1):
+        return b"return " + p.choice(NEWER_EXPRESSIONS)
     return b"return " + p.choice(EXPRESSIONS) if p.chance(0.7) else p.choice(SCRIPTS)
 
 
@@ -98,7 +108,7 @@ def evalsha(p):
 def script(p):
     shas = [hashlib.sha1(lua_text(p)).hexdigest() for _ in range(p.randint(1, 3))]
     return p.choice([Command(b"SCRIPT", b"EXISTS", *shas), Command(b"SCRIPT", b"FLUSH", *p.maybe(0.5, p.token(b"SYNC", b"ASYNC"))),
-                     Command(b"SCRIPT", b"KILL"), Command(b"SCRIPT", b"nonsense")])
+                     Command(b"SCRIPT", b"KILL"), Command(b"SCRIPT", b"nonsense"), *([Command(b"SCRIPT", b"SHOW", shas[0])] if p.newer else [])])
 
 
 # How the replies of a command cross into Lua and out again.

@@ -1,12 +1,12 @@
 """set.py - commands on sets. Keys e0..e5.
 
-What SPOP takes is chosen at random, so only a whole set is ever popped. Encodings are compared for integers only: 7.0 has
-no listpacks for sets.
+What SPOP takes is chosen at random, so only a whole set is ever popped.
 """
 from compare import DISTINCT, RANDOM, SCAN, SORTED
 from stream import Command
 
 LIMITS = {b"set-max-intset-entries": [b"0", b"1", b"3", b"20", b"512"]}
+NEWER_LIMITS = {b"set-max-listpack-entries": [b"0", b"2", b"10", b"128"], b"set-max-listpack-value": [b"0", b"8", b"64", b"255"]}
 
 ODD = [b"", b"\x00\xff\r\n", b"007", b"-0", b"+5", b"3.5", b"9223372036854775807", b"-9223372036854775808",
        b"9223372036854775808", b"32767", b"32768", b"-32769", b"2147483648", b"x" * 63, b"x" * 64, b"x" * 65, b"y" * 254,
@@ -31,10 +31,9 @@ def keys(p, low=1, high=4):
 
 
 def sadd(p):
-    """Different members: servers since 7.2 choose the encoding of a new set by the number of members given."""
     if p.chance(0.01):
         return Command(b"SADD", key(p))
-    members = dict.fromkeys([member(p) for _ in range(p.choice([1, 1, 2, 3, 8]))])
+    members = p.once([member(p) for _ in range(p.choice([1, 1, 2, 3, 8]))])
     return Command(b"SADD", key(p), *members, fixed=True)
 
 

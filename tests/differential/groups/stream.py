@@ -118,7 +118,7 @@ def xlen(p):
 def xread(p):
     keys = [key(p) for _ in range(p.choice([1, 1, 2, 3]))]
     ids = [b"$" if p.chance(0.05) else some_id(p, 0.01) for _ in keys]
-    ids = [i if i != b"+" else b"0" for i in ids]  # 7.0 does not know it
+    ids = [i if i != b"+" else b"0" for i in ids]  # which entry is the last after XDEL: ours and the oracle differ
     return Command(b"XREAD", *count(p), *p.maybe(0.02, b"BLOCK", p.choice([b"1", b"-1", b"x"])), p.token(b"STREAMS"), *keys, *ids,
                    fixed=True)
 

@@ -1,5 +1,5 @@
 """string_valkey.py - what strings can do since redis 7.0: SET IFEQ, DELIFEQ, MSETEX; and times in the past, which delete
-at once. Needs Valkey 9.1 as the oracle."""
+at once."""
 from stream import Command
 
 LIMITS = {}
