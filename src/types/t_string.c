@@ -456,22 +456,25 @@ void mgetCommand(struct client *c) {
     }
 }
 
-/* Pairs from argument `at` to argument `end`. */
-static void setPairs(struct client *c, int at, int end, bool keep_ttl, int64_t expire_ms) {
-    for (int i = at; i < end; i += 2) {
-        char scratch[8];
-        struct object *o = lookupKeyWrite(c, c->argv[i]);
-        dbSetWithExpire(c->db, c->argv[i], o, argValue(c, i + 1, scratch),
-                        keep_ttl && o ? objectExpire(o) : expire_ms);
-        setDone(c, c->argv[i], expire_ms);
-    }
-}
-
 /* How many of the pairs' keys are there. */
 static int pairsThere(struct client *c, int at, int end) {
     int n = 0;
     for (int i = at; i < end; i += 2) n += lookupKeyWrite(c, c->argv[i]) != NULL;
     return n;
+}
+
+/* Pairs from argument `at` to argument `end`. What gets a time that is over stays until somebody comes upon
+ * it: if that were this very command, with a key given twice, the file would hold the deletion before it. */
+static void setPairs(struct client *c, int at, int end, bool keep_ttl, int64_t expire_ms) {
+    bool over = expire_ms != OBJ_NO_EXPIRE && dbTimeIsOver(expire_ms);
+    if (over) pairsThere(c, at, end); /* those that expired before go first */
+    for (int i = at; i < end; i += 2) {
+        char scratch[8];
+        struct object *o = over ? dbFind(c->db, c->argv[i]) : lookupKeyWrite(c, c->argv[i]);
+        dbSetWithExpire(c->db, c->argv[i], o, argValue(c, i + 1, scratch),
+                        keep_ttl && o ? objectExpire(o) : expire_ms);
+        setDone(c, c->argv[i], expire_ms);
+    }
 }
 
 static bool pairsComplete(struct client *c) {

@@ -138,6 +138,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
             r hset h2 f 1 g 1; r hpexpireat h2 1 fields 1 f; r hset h3 f 1; r hexpire h3 0 fields 1 f
             foreach k {a b c d e f g h3} { r rpush $k new }
             r hset h2 f 3
+            r mset s2 1 s4 2 s5 3; r msetex 4 s2 x s5 a s4 a s2 y xx pxat 1; assert_equal 0 [r exists s2 s4 s5]
         }
     }
 
