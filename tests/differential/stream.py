@@ -135,7 +135,9 @@ def damage(pick, command):
         args[at] = pick.junk()
     else:
         args.append(pick.junk())
-    command.args = tuple(args)
+    # Of a negative offset every encoding of the oracle thinks differently.
+    if not any(bytes(word).upper() == b"LIMIT" and bytes(after)[:1] == b"-" for word, after in zip(args, args[1:])):
+        command.args = tuple(args)
 
 
 # Groups that are compared in runs of their own. SORT of 7.0 fails after a range error that any earlier command has left behind, and
