@@ -42,8 +42,8 @@ static bool openSets(struct client *c, int first, int count, struct operands *op
 
 /* Where a result goes: to the client, into a new set, or only counted. */
 struct sink {
-    struct client *c; /* NULL: not replied */
-    bool store;
+    struct client *c;     /* NULL: not replied */
+    bool store, strings;  /* strings: the new set is not to be an intset */
     struct setRef set;    /* ptr NULL until the first member */
     int64_t count, limit; /* limit 0: none */
     size_t walked, total; /* members of the set that is walked */
@@ -60,7 +60,7 @@ static void makeRoom(struct sink *sink) {
 /* False: enough. */
 static bool sinkAdd(struct sink *sink, struct str member) {
     if (sink->store) {
-        if (!sink->set.ptr) sink->set = setNew(member, 1);
+        if (!sink->set.ptr) sink->set = sink->strings ? setNewStrings(member, 1) : setNew(member, 1);
         sink->count += setAdd(&sink->set, member);
         makeRoom(sink);
     } else {
@@ -126,6 +126,7 @@ static void intersect(struct operands *ops, struct sink *sink) {
         if (!ops->sets[i].ptr) return;
     }
     qsort(ops->sets, (size_t)ops->count, sizeof *ops->sets, bySize);
+    sink->strings = ops->sets[0].encoding != SET_INTSET;
     filter(ops, true, sink);
 }
 
