@@ -54,6 +54,7 @@ enum {
     CLIENT_DIRTY_CAS = 1 << 19,     /* a watched key has changed */
     CLIENT_DIRTY_EXEC = 1 << 20,    /* a command could not be queued */
     CLIENT_IN_EXEC = 1 << 21,       /* EXEC runs */
+    CLIENT_MULTI_KNOWN = 1 << 22,   /* there has been a MULTI or WATCH on this connection */
 };
 
 struct client {

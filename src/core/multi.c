@@ -76,6 +76,7 @@ static const struct hashtableType table_type = {.entryKey = watchedKeyName};
 
 static struct multiState *needState(struct client *c) {
     if (c->multi) return c->multi;
+    c->flags |= CLIENT_MULTI_KNOWN;
     struct multiState *m = zcalloc(1, sizeof *m);
     m->last = &m->first;
     m->client = c;
@@ -374,6 +375,7 @@ uint64_t multiExecFlags(const struct client *c) {
 }
 
 int multiCount(const struct client *c) {
+    if (!(c->flags & CLIENT_MULTI_KNOWN)) return -1;
     return c->flags & CLIENT_MULTI ? c->multi->count : 0;
 }
 

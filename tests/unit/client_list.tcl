@@ -123,9 +123,11 @@ start_server {tags {client}} {
     test {CLIENT INFO in a transaction shows EXEC; CLIENT LIST what came last, even if refused} {
         set c [valkey_client]
         set id [$c client id]
+        assert_match "* multi=-1 *" [$c client info]
         $c multi
         $c client info
         assert_match "*flags=x *cmd=exec *" [lindex [$c exec] 0]
+        assert_match "* multi=0 *" [$c client info]
         foreach {command shown} {{get k} get {set k} set {nosuch x} NULL {config get hz} config|get} {
             catch {$c {*}$command}
             assert_match "*cmd=$shown *" [r client list id $id] $command
