@@ -35,6 +35,17 @@ static void testForms(void **state) {
     refuses(&p, "queue", ACL_PATTERN_ALL);
 }
 
+/* Names are views: what follows them in memory is not theirs. */
+static void testShorterNames(void **state) {
+    (void)state;
+    static const char text[] = "account:12345:x";
+    struct aclPatterns p = {0};
+    aclPatternsAdd(&p, STR("account:12345:*"), 0);
+    for (size_t len = 0; len <= strlen(text); len++)
+        assert_int_equal(aclPatternsMatch(&p, strN(text, len), 0), len >= strlen("account:12345:"));
+    aclPatternsClear(&p);
+}
+
 static void testAccess(void **state) {
     (void)state;
     struct aclPatterns p = {0};
@@ -95,6 +106,7 @@ static void testAgainstGlob(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testForms),
+        cmocka_unit_test(testShorterNames),
         cmocka_unit_test(testAccess),
         cmocka_unit_test(testAgainstGlob),
     };

@@ -396,13 +396,13 @@ void onFlushall(void (*fn)(void)) {
     flushall_hooks[flushall_hook_count++] = fn;
 }
 
-/* db NULL: all. The change is counted first: a hook that saves has saved it. */
+/* db NULL: all. The changes are counted first: a hook that saves has saved them. */
 static void flush(struct client *c, struct db *db) {
     bool async;
     if (!flushMode(c, &async)) return;
-    dbEmpty(db, async);
-    dbstats.dirty++;
+    dbstats.dirty += dbEmpty(db, async);
     for (int i = 0; !db && i < flushall_hook_count; i++) flushall_hooks[i]();
+    propagateRewrite(c, c->argc, c->argv); /* of an empty database, too: elsewhere it may not be empty */
     replyOk(c);
 }
 

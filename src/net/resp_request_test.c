@@ -185,6 +185,7 @@ static void testMultibulkErrors(void **state) {
         sdsfree(s);
     }
     expect("*1\r\nPING\r\n", "!expected '$', got 'P'");
+    expect("*1\r\n*4\r\nPING\r\n", "!expected '$', got '*'");
     expect("*2\r\n$1\r\na\r\n:3\r\n", "!expected '$', got ':'");
     expect("*1\r\n\r\n", "!expected '$', got ' '");
     expect("*1\r\n\xff\r\n", "!expected '$', got '\xff'");

@@ -305,6 +305,7 @@ static void storeHits(struct client *c, const struct geoForm *f, const struct ge
     }
     zsetItemsSort(&result);
     zsetStoreResult(c, q->store, zsetItemsToSet(&result), f->stores ? "geosearchstore" : "georadiusstore");
+    if (hits->count) dbstats.dirty += hits->count - 1; /* each of them is a change, not their set */
     zsetItemsFree(&result);
 }
 

@@ -31,17 +31,17 @@ static bool findHll(struct client *c, struct str key, bool reads, struct object 
     return false;
 }
 
-static void changed(struct client *c, struct str key) {
+static void changed(struct client *c, struct str key, uint64_t changes) {
     signalModifiedKey(c, c->db, key);
     notifyKeyspaceEvent(NOTIFY_STRING, "pfadd", key, c->db->id);
-    dbstats.dirty++;
+    dbstats.dirty += changes;
 }
 
-static bool addElements(struct client *c, sds *hll, bool *any) {
+static bool addElements(struct client *c, sds *hll, uint64_t *changes) {
     for (int i = 2; i < c->argc; i++) {
         bool grew;
         if (!hllAdd(hll, c->argv[i], (size_t)sparse_max_bytes, &grew)) return false;
-        *any |= grew;
+        *changes += grew;
     }
     return true;
 }
@@ -50,13 +50,13 @@ void pfaddCommand(struct client *c) {
     struct str key = c->argv[1];
     struct object *o;
     if (!findHll(c, key, false, &o)) return;
-    bool any = !o;
+    uint64_t changes = !o;
     sds hll = o ? stringEditBegin(o) : hllNew();
-    bool ok = addElements(c, &hll, &any);
+    bool ok = addElements(c, &hll, &changes);
     stringEditEnd(c->db, key, o, hll);
-    if (any) changed(c, key);
+    if (changes) changed(c, key, changes);
     if (ok)
-        replyLongLong(c, any);
+        replyLongLong(c, changes > 0);
     else
         replyError(c, err_corrupt);
 }
@@ -127,7 +127,7 @@ void pfmergeCommand(struct client *c) {
         bool ok = hllRaise(&hll, registers, dense, (size_t)sparse_max_bytes);
         stringEditEnd(c->db, key, o, hll);
         if (ok) {
-            changed(c, key);
+            changed(c, key, 1);
             replyOk(c);
         } else {
             replyError(c, err_corrupt);
@@ -156,7 +156,7 @@ static bool makeDense(struct client *c, sds *hll, bool *converted) {
         replyError(c, err_corrupt);
         return false;
     }
-    if (*converted) changed(c, c->argv[2]);
+    if (*converted) changed(c, c->argv[2], 1);
     return true;
 }
 

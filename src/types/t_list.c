@@ -16,7 +16,7 @@ void listChanged(struct client *c, struct str key, struct object *o, struct list
     listTypeCommit(o, l);
     if (gone) dbDelete(c->db, key);
     dbstats.dirty += changes;
-    signalModifiedKey(c, c->db, key);
+    if (changes) signalModifiedKey(c, c->db, key);
     notifyKeyspaceEvent(NOTIFY_LIST, event, key, c->db->id);
     if (gone) notifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, c->db->id);
 }

@@ -90,7 +90,7 @@ void smoveCommand(struct client *c) {
         setCommit(to, t);
     else
         dbAdd(c->db, dst, setValue(t));
-    dbstats.dirty++;
+    dbstats.dirty += added ? 2 : 1;
     if (added) {
         signalModifiedKey(c, c->db, dst);
         notifyKeyspaceEvent(NOTIFY_SET, "sadd", dst, c->db->id);

@@ -215,6 +215,7 @@ static void deliverAgain(const struct delivery *d, struct readStream *r) {
     struct streamFinder f;
     struct streamKey key = streamKeyOf(r->after);
     int64_t n = 0;
+    bool changed = false;
     struct replyMark mark = replyDeferLen(d->c);
     streamFinderStart(&f, r->stream);
     raxStart(&it, &r->consumer->pending);
@@ -226,11 +227,12 @@ static void deliverAgain(const struct delivery *d, struct readStream *r) {
         nack->delivered_ms = d->now_ms;
         nack->deliveries++;
         propagateClaim(d->c, d->key, d->args->group, r->group, id, nack);
-        dbstats.dirty++;
+        changed = true;
     }
     raxStop(&it);
     streamFinderStop(&f);
     replySetArrayLen(d->c, mark, n);
+    dbstats.dirty += changed;
 }
 
 /* ---- The commands ---- */

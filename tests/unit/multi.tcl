@@ -378,11 +378,24 @@ start_server {tags {multi}} {
         }
     }
 
+    test {WATCH: a key named twice is watched once} {
+        r watch x x
+        r watch y x
+        assert_match "* watch=2 *" [r client info]
+        r unwatch
+        assert_match "* watch=0 *" [r client info]
+    }
+
     test {WATCH in another database} {
         r set k 1
         $c select 9
         assert_equal PONG [after_watch $c k {r set k 2}]
         assert_equal {} [after_watch $c k {r select 9; r set k 2; r select 0}]
+        r del k
+        assert_equal {} [after_watch $c k {r swapdb 3 9}]
+        r swapdb 3 9
+        assert_equal {} [after_watch $c k {r swapdb 9 3}]
+        r swapdb 3 9
         $c flushdb
         $c select 0
     }

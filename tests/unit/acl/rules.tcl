@@ -324,6 +324,16 @@ start_server {tags {acl external:skip}} {
         assert_error "ERR unknown subcommand or wrong number of arguments for 'genpass'. Try ACL HELP." {r acl genpass 1 2}
     }
 
+    test {a command that is taken away takes what its first argument allowed along} {
+        r acl setuser first reset on >p +select|5 -select
+        assert_equal {0 0} [list [may first select 5] [may first select 4]]
+        r acl setuser first +select|5
+        assert_equal {1 0} [list [may first select 5] [may first select 4]]
+        r acl setuser first +select -select
+        assert_equal {0 0} [list [may first select 5] [may first select 4]]
+        r acl deluser first
+    }
+
     test {ACL and its subcommands} {
         assert_error "ERR unknown subcommand 'foo'. Try ACL HELP." {r acl foo}
         assert_error "ERR wrong number of arguments for 'acl' command" {r acl}

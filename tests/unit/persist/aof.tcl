@@ -41,6 +41,25 @@ tags {external:skip} {
                 [lrange [aof_commands] $before end]
         }
 
+        # Replayed, they would do the same: but not on a replica with other numbers, or other clients.
+        test {what waited, was completed or computed is written as what came of it} {
+            set before [llength [aof_commands]]
+            r xadd x 5-* f v
+            r hset n a 1.5
+            r hincrbyfloat n a 0.25
+            r rpush waited 1 2 3 4
+            r blmove waited waited left right 0
+            r brpoplpush waited waited 0
+            r blpop waited 0
+            r blmpop 0 1 waited right
+            r zadd zwaited 1 a 2 b 3 c
+            r bzpopmax zwaited 0
+            r bzmpop 0 1 zwaited max
+            assert_equal [list {xadd x 5-0 f v} {hset n a 1.5} {HSET n a 1.75} {rpush waited 1 2 3 4} {LMOVE waited waited left right} \
+                {RPOPLPUSH waited waited} {LPOP waited} {RPOP waited 1} {zadd zwaited 1 a 2 b 3 c} {ZPOPMAX zwaited} {ZPOPMAX zwaited 1}] [lrange [aof_commands] $before end]
+            r del x n waited zwaited
+        }
+
         test {commands that fail or change nothing are not written} {
             set before [llength [aof_commands]]
             assert_error WRONGTYPE* { r lpush k x }
@@ -53,6 +72,7 @@ tags {external:skip} {
             r rpush list a b c
             set digest [r debug digest]
             restart_server
+            assert_equal 0 [s rdb_changes_since_last_save]
             assert_equal $digest [r debug digest]
             assert_equal {a b c} [r lrange list 0 -1]
             wait_for_log "*DB loaded from append only file*"
@@ -72,6 +92,18 @@ tags {external:skip} {
             r persist short
             restart_server
             assert_equal 0 [r exists gone]
+        }
+
+        test {the first command behind a rewrite says its database} {
+            r select 9
+            r set before 1
+            r bgrewriteaof
+            aof_wait_rewrite
+            r set behind 2
+            assert_equal [list {SELECT 9} {set behind 2}] [aof_commands]
+            restart_server
+            assert_equal {0 1 2} [list [r exists behind] [r select 9; r get before] [r get behind]]
+            r select 0
         }
 
         test {INFO} {
@@ -187,6 +219,14 @@ tags {external:skip} {
     test {half a command, and aof-load-truncated no: no start, the file untouched} {
         set text "[aof_text {SET a 1}]*3\r\n\$3\r\nSET"
         aof_refused [aof_one_file $text] {aof-load-truncated no} "*Unexpected end of file reading the append only file*"
+    }
+
+    # Only the last file may have been cut off by the end of a server.
+    test {half a command at the end of a file that is not the last: no start, the files untouched} {
+        aof_refused [list appendonlydir/appendonly.aof.1.incr.aof "[aof_text {SET a 1}]*3\r\n\$3\r\nSET" \
+            appendonlydir/appendonly.aof.2.incr.aof [aof_text {SET b 1}] \
+            appendonlydir/appendonly.aof.manifest "file appendonly.aof.1.incr.aof seq 1 type i\nfile appendonly.aof.2.incr.aof seq 2 type i\n"] \
+            {aof-load-truncated yes} "*Unexpected end of file reading the append only file*"
     }
 
     # Followed by a thousand good commands, which must not be lost with it.

@@ -1,5 +1,6 @@
 # What the tests of RDB files share: data of every type and encoding, files as bytes, the check tool.
 source [file join [file dirname [info script]] .. server server_util.tcl]
+source [file join $::support dataset.tcl]
 
 # Keys of every type and encoding in databases 0 and 3; none that only version 80 can tell, unless `expiring`.
 proc fill_every_type {c {expiring 0}} {
@@ -34,7 +35,9 @@ proc fill_every_type {c {expiring 0}} {
     $c xgroup create stream empty \$
     $c xreadgroup group group alice count 5 streams stream >
     $c xreadgroup group group bob count 3 streams stream >
+    $c xreadgroup group group alice count 2 streams stream 0
     $c xack stream group 2-0
+    $c xsetid stream 200-5 entriesadded 170
     $c set volatile:string v px 10000000
     $c zadd volatile:zset 1 a
     $c expire volatile:zset 100000
@@ -98,8 +101,8 @@ proc readable {level key} {
             return [lsort $pairs]
         }
         stream {
-            set pending [lmap p [r $level xpending $key group - + 100] { lrange $p 0 1 }]
-            return [list [r $level xrange $key - +] $pending [lindex [r $level xinfo groups $key] 0 1]]
+            interp alias {} server_here {} r $level
+            return [list [r $level xrange $key - +] [dataset_more server_here stream $key]]
         }
     }
 }

@@ -131,6 +131,31 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
         }
     }
 
+    # What has a time only for a while: when the file is read that time is over, but it says that it was taken away.
+    test {replay: times that are over by then, and no longer there} {
+        assert_replays {
+            set over [expr {[clock milliseconds] + 250}]
+            foreach k {set expire getex setex rename} { r set $k 1 }
+            r pexpireat expire $over; r persist expire; r getex getex pxat $over; r getex getex persist; r set set 1 pxat $over; r set set 2; r psetex setex 250 1; r persist setex
+            r msetex 1 msetex 1 pxat $over; r persist msetex; r pexpireat rename $over; r rename rename renamed; r persist renamed
+            r hset h f 1 g 1; r hpexpireat h $over fields 1 f; r hpersist h fields 1 f; r hsetex hx pxat $over fields 1 f 1; r hpersist hx fields 1 f
+            r hset hg f 1; r hgetex hg pxat $over fields 1 f; r hgetex hg persist fields 1 f; r rpush l a; r pexpireat l $over; r rpush l b; r persist l
+            wait_until_past $over
+        }
+    }
+
+    test {replay: keys that expire in other databases} {
+        assert_replays {
+            foreach db {0 3 9} { r select $db; r rpush k old; r rpush seen old }
+            foreach db {3 9} { r select $db; r pexpire k 20; r pexpire seen 20 }
+            wait_until_past [expr {[clock milliseconds] + 25}]
+            r select 3; r exists seen; r rpushx seen x; r select 0
+            wait_for_condition 400 25 {![regexp {db[39]} [r info keyspace]]} else { fail "they do not expire" }
+            foreach db {0 3 9} { r select $db; r rpush k new }
+            r select 0
+        }
+    }
+
     test {replay: a time in the past deletes} {
         assert_replays {
             foreach k {a b c d e f g h} { r set $k 1 }
@@ -236,6 +261,18 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
         }
     }
 
+    # Which are over, but nobody has come upon them: in the file they are as they were, and must not get another time there.
+    test {replay: commands that name fields that are over, and others} {
+        assert_replays {
+            r debug set-active-expire 0
+            foreach h {expire persist getex_persist getex setex fnx del getdel set} { r hset $h f 1 g 2 h 3; r hpexpire $h 20 fields 1 f; r hpexpire $h 500000 fields 1 h }
+            wait_until_past [expr {[clock milliseconds] + 25}]
+            r hexpire expire 1000 fields 3 f g h; r hpersist persist fields 3 f g h; r hgetex getex_persist persist fields 3 f g h; r hgetex getex px 800000 fields 3 f g h
+            r hsetex setex keepttl fields 3 f 9 g 9 h 9; r hsetex fnx fnx ex 1000 fields 1 f 9; r hdel del f g; r hgetdel getdel fields 2 f g; r hset set f 9 new 9
+            r debug set-active-expire 1
+        }
+    }
+
     # ---- Waiting ----
 
     test {replay: lists that were waited for} {
@@ -284,6 +321,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
     test {replay: IDs that the server chooses} {
         assert_replays {
             for {set i 0} {$i < 5} {incr i} { r xadd s * f $i }
+            r xadd full maxlen 2 * f 1; r xadd full maxlen 2 * f 2; r xadd full maxlen 2 * f 3; r xadd few minid 3-5 1-1 f 1; r xadd few minid 3-5 4-* f 2
             r xadd t 5-* f 1; r xadd t 5-* f 2; r xadd t 6-* f 3; r xadd nomk nomkstream * f 1; r xadd t nomkstream * f 4
         }
     }
@@ -313,7 +351,11 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
             r xack s g 1-1 2-1; r xdel s 3-1 9-1
             r xclaim s g dave 0 4-1; r xclaim s g dave 0 5-1 idle 5000; r xclaim s g dave 0 6-1 time 1700000000000; r xclaim s g dave 0 7-1 retrycount 9
             r xclaim s g bob 0 15-1 force; r xclaim s g bob 0 16-1 force idle 100 retrycount 3 justid; r xclaim s g newcomer 0 8-1 justid
-            r xclaim s g frank 0 10-1 lastid 17-1
+            r xclaim s g frank 0 10-1 lastid 17-1; r xgroup create s moved 0; r xclaim s moved frank 0 99-1 lastid 18-1
+            # What was deleted from the stream and is still pending goes, beside what is claimed.
+            r xgroup create s holes 0; r xreadgroup group holes x count 6 streams s >; r xdel s 6-1; r xclaim s holes y 0 4-1 6-1 5-1 justid
+            # Read again by its consumer, it counts as delivered once more.
+            r xgroup create s again 0; r xreadgroup group again x count 3 streams s >; r xreadgroup group again x streams s 0; r xreadgroup group again x count 1 streams s 0
             r xgroup create s auto 0; r xreadgroup group auto x count 6 streams s >; r xdel s 12-1; r xautoclaim s auto y 0 0 count 3; r xautoclaim s auto z 0 0 justid
             r xgroup setid s read 10-1; r xgroup setid s last 3-1 entriesread 3; r xgroup create s gone 0; r xgroup destroy s gone
             r xsetid s 30-1; r xsetid made 7-7 entriesadded 100 maxdeletedid 6-6
@@ -373,6 +415,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
             r set a new ifeq 5; r set a newer ifeq 5; r set a got ifeq new get; r delifeq a other; r delifeq a got; r mset x 1 y 2 z 3; r getdel x; r del y z nosuch; r unlink b
             r rpush l a b a c a; r linsert l before b X; r linsert l after nosuch Y; r lrem l -2 a; r lset l 0 first; r ltrim l 0 2; r lpushx l 0; r lpushx nolist 0; r rpushx l 9; r rpush l2 1; r ltrim l2 5 6
             r srem nosuch a; r sadd s a b; r srem s a b; r zadd z 1 a; r zrem z a; r hset hh a 1; r hdel hh a; r hmset hm a 1 b 2
+            r set word get get; r set word 7 ifeq get get; r set word2 get; r set word2 8 ifeq get get; r set word3 get get
             r append ap x; r append ap y; r setrange sr 5 x; r setrange sr 0 {}; r touch ap
         }
     }

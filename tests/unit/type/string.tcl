@@ -216,7 +216,8 @@ start_server {tags {string}} {
         assert_equal OK [r mset a 1 b 2 a 3]
         assert_equal {3 2 {} {} 3} [r mget a b nosuch zset a]
         assert_equal 0 [r msetnx c 1 b 5]
-        assert_equal {{} 2} [r mget c b]
+        assert_equal 0 [r msetnx a 1 b 5]
+        assert_equal {3 {} 2} [r mget a c b]
         assert_equal 1 [r msetnx c 1 d 2 c 9]
         assert_equal {9 2} [r mget c d]
         r expire a 100
