@@ -520,7 +520,7 @@ start_server {tags {multi}} {
         set d [valkey_client]
         set id [$d client id]
         proc looks {id} { return [lmap f {flags multi watch} { field $id $f }] }
-        assert_equal {N 0 0} [looks $id]
+        assert_equal {N -1 0} [looks $id]
         assert_equal 0 [field $id multi-mem]
         set idle [field $id tot-mem]
         $d watch a b k
