@@ -31,9 +31,9 @@
 #define GROW_AT_AVOID  93
 #define GROW_AT_FORBID 96
 
-/* All leaves have moved when a quarter of the room for changes is used up. Until then all that is added may
+/* All leaves have moved when an eighth of the room for changes is used up. Until then all that is added may
  * go to leaves that have not moved, and the old table must not become crowded. */
-#define MOVED_AFTER 4
+#define MOVED_AFTER 8
 
 #define MIN_BUCKETS   16
 #define OVERFLOW_MAX  UINT16_MAX
