@@ -456,18 +456,20 @@ void mgetCommand(struct client *c) {
     }
 }
 
-/* How many of the pairs' keys are there. */
-static int pairsThere(struct client *c, int at, int end) {
-    int n = 0;
-    for (int i = at; i < end; i += 2) n += lookupKeyWrite(c, c->argv[i]) != NULL;
-    return n;
+/* Are all of the pairs' keys there, or none? Looks no further than to the first that says no. */
+static bool pairsThere(struct client *c, int at, int end, bool all) {
+    for (int i = at; i < end; i += 2) {
+        if ((lookupKeyWrite(c, c->argv[i]) != NULL) != all) return false;
+    }
+    return true;
 }
 
 /* Pairs from argument `at` to argument `end`. What gets a time that is over stays until somebody comes upon
  * it: if that were this very command, with a key given twice, the file would hold the deletion before it. */
 static void setPairs(struct client *c, int at, int end, bool keep_ttl, int64_t expire_ms) {
     bool over = expire_ms != OBJ_NO_EXPIRE && dbTimeIsOver(expire_ms);
-    if (over) pairsThere(c, at, end); /* those that expired before go first */
+    for (int i = at; over && i < end; i += 2)
+        lookupKeyWrite(c, c->argv[i]); /* what expired before goes first */
     for (int i = at; i < end; i += 2) {
         char scratch[8];
         struct object *o = over ? dbFind(c->db, c->argv[i]) : lookupKeyWrite(c, c->argv[i]);
@@ -491,7 +493,7 @@ void msetCommand(struct client *c) {
 
 void msetnxCommand(struct client *c) {
     if (!pairsComplete(c)) return;
-    bool none = pairsThere(c, 1, c->argc) == 0;
+    bool none = pairsThere(c, 1, c->argc, false);
     if (none) setPairs(c, 1, c->argc, false, OBJ_NO_EXPIRE);
     replyLongLong(c, none);
 }
@@ -522,8 +524,7 @@ void msetexCommand(struct client *c) {
     int at = 2, end = at + 2 * (int)count;
     if (!parseSetOptions(c, end, true, &opt)) return;
     if (opt.ttl >= TTL_EX && !expireTime(c, opt.ttl, opt.ttl_arg, &when_ms)) return;
-    int there = opt.nx || opt.xx ? pairsThere(c, at, end) : 0;
-    bool allowed = (!opt.nx || there == 0) && (!opt.xx || there == count);
+    bool allowed = !(opt.nx || opt.xx) || pairsThere(c, at, end, opt.xx);
     if (allowed) {
         if (when_ms != OBJ_NO_EXPIRE) propagateMsetex(c, end, when_ms);
         setPairs(c, at, end, opt.ttl == TTL_KEEP, when_ms);

@@ -31,7 +31,7 @@ start_server {tags {client}} {
     test {CLIENT INFO tells the truth} {
         r select 0
         set f [client_fields [r client info]]
-        foreach {name value} {flags N db 0 name {} multi 0 qbuf 0 events r cmd client|info user default redir -1 resp 2} {
+        foreach {name value} {flags N db 0 name {} multi -1 qbuf 0 events r cmd client|info user default redir -1 resp 2} {
             assert_equal $value [dict get $f $name] $name
         }
         assert_match "127.0.0.1:*" [dict get $f addr]
