@@ -236,8 +236,9 @@ static double shapeRadius(const struct geoShape *s) {
 /* Bits of rows and columns whose cells are, at the equator, two to four radii wide. Towards the poles they
  * are narrower, and it takes larger ones. */
 static int neighbourBits(const struct geoShape *s) {
-    double radius_m = shapeRadius(s), lat = fabs(s->center.lat);
-    int bits = radius_m > 0 ? (int)ceil(log2(M_PI * EARTH_RADIUS_M / radius_m)) - 1 : AXIS_BITS;
+    double half_way_m = M_PI * EARTH_RADIUS_M, lat = fabs(s->center.lat);
+    double radius_m = fmin(fmax(shapeRadius(s), 1e-3), half_way_m); /* it may be infinite */
+    int bits = (int)ceil(log2(half_way_m / radius_m)) - 1;
     bits -= (lat > 66) + (lat > 80);
     return bits < 1 ? 1 : bits > AXIS_BITS ? AXIS_BITS : bits;
 }
