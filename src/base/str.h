@@ -1,7 +1,7 @@
 /* str.h - borrowed strings.
  *
  * A `struct str` is a view: it points at bytes that somebody else owns and says nothing about how long they
- * live. Command arguments are views into the client's input (see core/client.h). Views are not NUL
+ * live. Command arguments are views into the client's input (see client/client.h). Views are not NUL
  * terminated. */
 #pragma once
 

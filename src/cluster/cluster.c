@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "base/crc.h"
-#include "commands/commands.h"
-#include "core/reply.h"
+#include "command/command.h"
+#include "commands/cluster.h"
+#include "client/reply.h"
 
 int clusterKeySlot(struct str key) {
     const char *open = memchr(key.ptr, '{', key.len);

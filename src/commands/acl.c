@@ -1,5 +1,7 @@
 /* acl.c - ACL and its subcommands. */
-#include "commands/commands.h"
+#include "commands/acl.h"
+
+#include "commands/grammar.h"
 
 static const char *const everywhereTips[] = {"request_policy:all_nodes", "response_policy:all_succeeded",
                                              NULL};

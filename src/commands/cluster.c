@@ -1,7 +1,7 @@
 /* cluster.c - commands about a cluster: the slots, the nodes, and what its clients send first. */
-#include "commands/commands.h"
+#include "commands/cluster.h"
 
-#include "core/command.h"
+#include "commands/grammar.h"
 
 static const struct commandArg clusterAddslotsArgs[] = {
     {.name = "slot", .type = ARG_INTEGER, .flags = ARG_MULTIPLE},

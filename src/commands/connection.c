@@ -3,9 +3,9 @@
  *
  * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
  * arguments, tips. Equal tables are written once, under the name of the first command that uses them. */
-#include "commands/commands.h"
+#include "commands/connection.h"
 
-#include "core/command.h"
+#include "commands/grammar.h"
 
 static const struct commandArg authArgs[] = {
     {.name = "username", .type = ARG_STRING, .since = "6.0.0", .flags = ARG_OPTIONAL},

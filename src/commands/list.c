@@ -2,7 +2,9 @@
  *
  * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
  * arguments. Equal tables are written once, under the name of the first command that uses them. */
-#include "commands/commands.h"
+#include "commands/list.h"
+
+#include "commands/grammar.h"
 
 static const struct keySpec blmoveKeys[] = {
     {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(0, 1)},

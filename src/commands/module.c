@@ -1,7 +1,7 @@
 /* module.c - commands about modules. */
-#include "commands/commands.h"
+#include "commands/module.h"
 
-#include "core/command.h"
+#include "commands/grammar.h"
 
 static const char *const moduleListTips[] = {"nondeterministic_output_order", NULL};
 

@@ -3,9 +3,9 @@
  * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
  * arguments. A shard channel is placed in a cluster as a key is, so it is named by a key spec, which says
  * that it is none. */
-#include "commands/commands.h"
+#include "commands/pubsub.h"
 
-#include "core/command.h"
+#include "commands/grammar.h"
 
 static const struct keySpec spublishKeys[] = {
     {.flags = KEY_NOT_KEY, KEYS_AT(1), KEYS_RANGE(0, 1)},

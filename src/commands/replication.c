@@ -1,7 +1,7 @@
 /* replication.c - commands by which one server follows another, and by which clients wait for that. */
-#include "commands/commands.h"
+#include "commands/replication.h"
 
-#include "core/command.h"
+#include "commands/grammar.h"
 
 static const struct commandArg failoverArgs_target[] = {
     {.name = "host", .type = ARG_STRING},

@@ -2,9 +2,9 @@
  *
  * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
  * arguments, tips. Equal tables are written once, under the name of the first command that uses them. */
-#include "commands/commands.h"
+#include "commands/sorted_set.h"
 
-#include "core/command.h"
+#include "commands/grammar.h"
 
 static const struct keySpec bzmpopKeys[] = {
     {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(2), KEYS_COUNTED(0, 1)},

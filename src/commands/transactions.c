@@ -1,5 +1,7 @@
 /* transactions.c - the facts about MULTI and what belongs to it. */
-#include "commands/commands.h"
+#include "commands/transactions.h"
+
+#include "commands/grammar.h"
 
 static const struct keySpec watchKeys[] = {
     {.flags = KEY_RO, KEYS_AT(1), KEYS_RANGE(-1, 1)},

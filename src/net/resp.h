@@ -4,7 +4,7 @@
  * Three parts that share nothing but the syntax:
  *  1. the request parser of the server: bytes to argument views, resumable at any byte, nothing allocated for
  * requests that are complete in the buffer;
- *  2. writers of reply headers into plain memory (core/reply.h puts them into output chains);
+ *  2. writers of reply headers into plain memory (client/reply.h puts them into output chains);
  *  3. the reply reader for tools and for scripts: bytes to a tree. */
 #pragma once
 

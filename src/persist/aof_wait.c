@@ -6,11 +6,12 @@
 #include "persist/aof_private.h"
 
 #include "base/zmalloc.h"
-#include "commands/commands.h"
-#include "core/blocking.h"
-#include "core/cron.h"
-#include "core/propagate.h"
-#include "core/reply.h"
+#include "command/command.h"
+#include "commands/replication.h"
+#include "command/blocking.h"
+#include "registry/cron.h"
+#include "command/propagate.h"
+#include "client/reply.h"
 
 static uint64_t *waiting; /* ids; some may have ceased to wait */
 static size_t waiting_count, waiting_room;

@@ -4,7 +4,7 @@
 
 #include "base/histogram.h"
 #include "base/zmalloc.h"
-#include "core/type.h"
+#include "data/type.h"
 #include "types/hash.h"
 #include "types/stream.h"
 #include "types/t_string.h"

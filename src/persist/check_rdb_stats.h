@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "core/object.h"
+#include "data/object.h"
 
 #define RDB_STATS_DATABASES 100000 /* further ones are not told apart: they count as the last */
 

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "core/rdb.h"
+#include "data/rdb.h"
 
 #define RDB_MAGIC_LEN 9
 
@@ -44,7 +44,7 @@ enum {
     RDB_LOAD_PREFIX = 2,       /* more follows the end (AOF); else that is told in the log */
     RDB_LOAD_MERGE = 4,        /* keys that are there already are replaced; else they are an error */
 };
-/* r->io is ready for its first byte. Loading has been started (core/loading.h), and progress is told by
+/* r->io is ready for its first byte. Loading has been started (command/loading.h), and progress is told by
  * r->io.progress. */
 enum rdbFileResult rdbLoadStream(struct rdbReader *r, int flags);
 /* A file of its own, between loadingStart and loadingStop. BAD: *error is the caller's. */

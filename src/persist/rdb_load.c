@@ -6,7 +6,7 @@
  *     read ──> | hash, object | ... | ──> dbAddLoaded
  *              bucket prefetched      bucket there
  *
- * What is in the file is not believed: numbers are compared with what is left of it (core/rdb.c), tables are
+ * What is in the file is not believed: numbers are compared with what is left of it (data/rdb.c), tables are
  * made no larger than the rest of the file can fill. */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,11 +19,11 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/num.h"
-#include "core/db.h"
-#include "core/debug.h"
-#include "core/evict.h"
-#include "core/loading.h"
-#include "core/type.h"
+#include "data/db.h"
+#include "server/debug.h"
+#include "data/evict.h"
+#include "command/loading.h"
+#include "data/type.h"
 #include "persist/rdb_file.h"
 
 #define QUEUE           8 /* a power of two */

@@ -21,11 +21,11 @@
 #include "base/num.h"
 #include "base/version.h"
 #include "base/zmalloc.h"
-#include "core/child.h"
-#include "core/db.h"
-#include "core/evict.h"
-#include "core/latency.h"
-#include "core/type.h"
+#include "data/child.h"
+#include "data/db.h"
+#include "data/evict.h"
+#include "registry/latency.h"
+#include "data/type.h"
 #include "persist/rdb_file.h"
 
 #define RING         32                /* objects on their way; a power of two */

@@ -6,9 +6,10 @@
 #include "repl/replication.h"
 
 #include "base/num.h"
-#include "commands/commands.h"
-#include "core/blocking.h"
-#include "core/reply.h"
+#include "command/command.h"
+#include "commands/replication.h"
+#include "command/blocking.h"
+#include "client/reply.h"
 
 #define PORT_MAX       65535
 #define IP_ADDRESS_MAX 255 /* bytes of what a replica says of its address */

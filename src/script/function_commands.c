@@ -1,9 +1,9 @@
 /* function_commands.c - FUNCTION and its subcommands, FCALL. Part of functions.h. */
 #include "base/glob.h"
-#include "commands/commands.h"
-#include "core/command.h"
-#include "core/db.h"
-#include "core/reply.h"
+#include "commands/scripting.h"
+#include "command/command.h"
+#include "data/db.h"
+#include "client/reply.h"
 #include "script/function_set.h"
 #include "script/functions.h"
 

@@ -2,9 +2,9 @@
 #include "script/functions.h"
 
 #include "base/zmalloc.h"
-#include "core/lazyfree.h"
-#include "core/memory.h"
-#include "core/rewrite.h"
+#include "data/lazyfree.h"
+#include "metrics/memory.h"
+#include "data/rewrite.h"
 #include "script/function_set.h"
 
 struct functionSet functions;

@@ -17,8 +17,8 @@
 #include "base/log.h"
 #include "base/ticks.h"
 #include "base/zmalloc.h"
-#include "core/cron.h"
-#include "core/reply.h"
+#include "registry/cron.h"
+#include "client/reply.h"
 #include "net/connection.h"
 #include "net/resp.h"
 

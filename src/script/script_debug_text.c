@@ -1,7 +1,7 @@
 /* script_debug_text.c - values and replies as the debugger shows them. Part of script_debug.h. */
 #include <lauxlib.h>
 
-#include "core/reply.h"
+#include "client/reply.h"
 #include "net/resp.h"
 #include "script/script_debug.h"
 

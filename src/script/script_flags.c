@@ -1,7 +1,7 @@
 /* script_flags.c - what scripts and functions say of themselves: the first line "#!lua flags=no-writes,...",
  * and the names of the flags (see script_private.h). */
 #include "base/zmalloc.h"
-#include "core/command.h"
+#include "command/command.h"
 #include "script/script_private.h"
 
 static const char *const names[SCRIPT_FLAGS] = {"no-writes", "allow-oom", "allow-stale", "no-cluster",

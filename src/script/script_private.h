@@ -23,7 +23,7 @@
 
 #include "base/sds.h"
 #include "base/str.h"
-#include "core/client.h"
+#include "client/client.h"
 
 #define SCRIPT_HOOK_PERIOD 100000 /* Lua instructions between two looks at the clock */
 

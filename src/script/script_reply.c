@@ -15,8 +15,8 @@
  * A reply is read where it stands, in its block. Lua may raise an error (no memory) at any point of making
  * values: what is held meanwhile is kept in a variable, and freed before the next use. */
 #include "base/assert.h"
-#include "core/reply.h"
-#include "core/reply_block.h"
+#include "client/reply.h"
+#include "client/reply_block.h"
 #include "net/resp.h"
 #include "script/script_private.h"
 

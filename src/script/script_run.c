@@ -1,18 +1,18 @@
 /* script_run.c - running a script or a function, its time limit, and stopping it (see script_private.h).
  *
  * Time limit. Lua calls the hook every SCRIPT_HOOK_PERIOD instructions. Past busy-reply-threshold the script
- * is `busy`: from then on each hook runs a nested round (core/round.h), in which a filter answers BUSY to all
- * commands but a few. SCRIPT KILL and FUNCTION KILL only set a flag; the hook raises the error, and from then
- * on at every instruction, so that no pcall() can hold it up. */
+ * is `busy`: from then on each hook runs a nested round (command/round.h), in which a filter answers BUSY to
+ * all commands but a few. SCRIPT KILL and FUNCTION KILL only set a flag; the hook raises the error, and from
+ * then on at every instruction, so that no pcall() can hold it up. */
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/ticks.h"
-#include "core/command.h"
-#include "core/config.h"
-#include "core/evict.h"
-#include "core/propagate.h"
-#include "core/reply.h"
-#include "core/round.h"
+#include "command/command.h"
+#include "registry/config.h"
+#include "data/evict.h"
+#include "command/propagate.h"
+#include "client/reply.h"
+#include "command/round.h"
 #include "script/script_private.h"
 
 struct scriptRun script_run;

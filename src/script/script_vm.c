@@ -8,7 +8,7 @@
  * passed by what died since. */
 #include "base/assert.h"
 #include "base/clock.h"
-#include "core/cron.h"
+#include "registry/cron.h"
 #include "script/script_private.h"
 
 #define GC_PERIOD_MS 100

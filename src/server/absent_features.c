@@ -18,8 +18,8 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "core/config.h"
-#include "core/info.h"
+#include "registry/config.h"
+#include "registry/info.h"
 
 /* ---- Checks ---- */
 

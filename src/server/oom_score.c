@@ -13,8 +13,8 @@
 
 #include "base/log.h"
 #include "base/num.h"
-#include "core/child.h"
-#include "core/config.h"
+#include "data/child.h"
+#include "registry/config.h"
 
 #define SCORE_PATH "/proc/self/oom_score_adj"
 #define SCORE_MAX  1000 /* what the kernel takes */

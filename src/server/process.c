@@ -17,9 +17,9 @@
 
 #include "base/log.h"
 #include "base/version.h"
-#include "core/child.h"
-#include "core/config.h"
-#include "core/info.h"
+#include "data/child.h"
+#include "registry/config.h"
+#include "registry/info.h"
 #include "server/listen.h"
 #include "server/system_check.h"
 

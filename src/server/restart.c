@@ -12,8 +12,8 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "core/debug.h"
-#include "core/reply.h"
+#include "server/debug.h"
+#include "client/reply.h"
 #include "server/shutdown.h"
 
 static char **first_argv;

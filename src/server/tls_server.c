@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "core/config.h"
-#include "core/cron.h"
-#include "core/info.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/info.h"
 #include "server/listen.h"
 
 static struct tlsContext *context;

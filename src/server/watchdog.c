@@ -13,8 +13,8 @@
 #include <sys/time.h>
 
 #include "base/log.h"
-#include "core/config.h"
-#include "core/cron.h"
+#include "registry/config.h"
+#include "registry/cron.h"
 #include "server/stack_trace.h"
 
 static int64_t period_ms; /* 0: off */

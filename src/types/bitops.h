@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/client.h"
+#include "client/client.h"
 
 /* Number of bits set; index of the first bit of this value, -1 when there is none. */
 int64_t bitopsCount(const unsigned char *p, size_t n);

@@ -1,9 +1,9 @@
-/* defrag_hooks.h - each type's `defrag` of struct objectType (core/defrag.h), in the type's own file. */
+/* defrag_hooks.h - each type's `defrag` of struct objectType (data/defrag.h), in the type's own file. */
 #pragma once
 
-#include "core/db.h"
-#include "core/defrag.h"
-#include "core/object.h"
+#include "data/db.h"
+#include "data/defrag.h"
+#include "data/object.h"
 
 typedef bool defragHook(struct db *db, struct object *o, struct defragCursor *at);
 defragHook stringDefrag, listDefrag, setDefrag, hashDefrag, zsetDefrag, streamDefrag;

@@ -11,9 +11,9 @@
 #include "base/assert.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "core/cron.h"
-#include "core/db.h"
-#include "core/lazyfree.h"
+#include "registry/cron.h"
+#include "data/db.h"
+#include "data/lazyfree.h"
 #include "types/hash_private.h"
 #include "types/types.h"
 

@@ -18,7 +18,7 @@
 
 #include "base/sds.h"
 #include "base/str.h"
-#include "core/object.h"
+#include "data/object.h"
 #include "ds/hashtable.h"
 #include "ds/listpack.h"
 #include "types/hash_entry.h"

@@ -7,8 +7,8 @@
  * A hash packed into its object is written as the listpack that others would have it in. Fields whose time is
  * over are written like all others; the reader leaves them out. */
 #include "base/zmalloc.h"
-#include "core/cron.h"
-#include "core/rewrite.h"
+#include "registry/cron.h"
+#include "data/rewrite.h"
 #include "types/hash_private.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"

@@ -1,10 +1,11 @@
 /* hash_type.c - what core asks of hashes: the type's table of functions, its directives, and its
  * registration. */
-#include "commands/commands.h"
-#include "core/config.h"
-#include "core/digest.h"
-#include "core/round.h"
-#include "core/type.h"
+#include "command/command.h"
+#include "commands/hash.h"
+#include "registry/config.h"
+#include "data/digest.h"
+#include "command/round.h"
+#include "data/type.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "types/hash_private.h"

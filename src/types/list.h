@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "core/object.h"
+#include "data/object.h"
 #include "ds/listpack.h"
 #include "ds/quicklist.h"
 

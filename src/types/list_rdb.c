@@ -8,7 +8,7 @@
  * A list is always written as quicklist 2: a short one is its only node. Nodes that lie compressed in memory
  * are written as they are. */
 #include "base/zmalloc.h"
-#include "core/rewrite.h"
+#include "data/rewrite.h"
 #include "types/list.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"

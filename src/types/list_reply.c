@@ -4,7 +4,7 @@
  * a short element costs a few stores and one comparison. The loop over a listpack is the heart: it is what
  * LRANGE does on either encoding, once for the one, and node by node for the other. */
 #include "base/num.h"
-#include "core/reply.h"
+#include "client/reply.h"
 #include "net/resp.h"
 #include "types/list.h"
 

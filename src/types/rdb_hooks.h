@@ -7,7 +7,7 @@
  * saved as. */
 #pragma once
 
-#include "core/rdb.h"
+#include "data/rdb.h"
 
 #define RDB_BIT(type) (1ull << (type))
 #define RDB_HOOKS(name)                                                                                      \

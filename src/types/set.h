@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "core/object.h"
+#include "data/object.h"
 #include "ds/hashtable.h"
 #include "ds/listpack.h"
 

@@ -3,7 +3,7 @@
  *     intset, listpack   its bytes
  *     set                number of members and the members */
 #include "base/zmalloc.h"
-#include "core/rewrite.h"
+#include "data/rewrite.h"
 #include "ds/intset.h"
 #include "types/rdb_hooks.h"
 #include "types/set.h"

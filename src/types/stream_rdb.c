@@ -11,7 +11,7 @@
  *
  * IDs without a note are two numbers. What is behind 2 and 3 was added by these versions of the format. */
 #include "base/zmalloc.h"
-#include "core/rewrite.h"
+#include "data/rewrite.h"
 #include "types/rdb_hooks.h"
 #include "types/stream_node.h"
 #include "types/types.h"

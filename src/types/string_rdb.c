@@ -1,5 +1,5 @@
 /* string_rdb.c - strings in files (part of rdb_hooks.h). */
-#include "core/rewrite.h"
+#include "data/rewrite.h"
 #include "types/rdb_hooks.h"
 #include "types/t_string.h"
 #include "types/types.h"

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 
 #include "base/zmalloc.h"
-#include "commands/commands.h"
-#include "core/db.h"
-#include "core/notify.h"
-#include "core/reply.h"
-#include "core/round.h"
+#include "command/command.h"
+#include "commands/bitmap.h"
+#include "data/db.h"
+#include "data/notify.h"
+#include "client/reply.h"
+#include "command/round.h"
 #include "types/bitops.h"
 #include "types/t_string.h"
 #include "types/types.h"

@@ -7,10 +7,12 @@
 
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "commands/commands.h"
-#include "core/db.h"
-#include "core/propagate.h"
-#include "core/reply.h"
+#include "command/command.h"
+#include "commands/geo.h"
+#include "commands/sorted_set.h"
+#include "data/db.h"
+#include "command/propagate.h"
+#include "client/reply.h"
 #include "types/types.h"
 
 #define COORDINATE_SIZE 32 /* at most 180 with 17 decimals */

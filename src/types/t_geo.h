@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/client.h"
+#include "client/client.h"
 #include "ds/geohash.h"
 #include "types/zset.h"
 

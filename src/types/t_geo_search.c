@@ -11,9 +11,10 @@
 #include <stdlib.h>
 
 #include "base/zmalloc.h"
-#include "commands/commands.h"
-#include "core/db.h"
-#include "core/reply.h"
+#include "command/command.h"
+#include "commands/geo.h"
+#include "data/db.h"
+#include "client/reply.h"
 #include "types/t_geo.h"
 #include "types/t_zset.h"
 #include "types/types.h"

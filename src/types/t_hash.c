@@ -6,11 +6,12 @@
 
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "commands/commands.h"
-#include "core/db.h"
-#include "core/notify.h"
-#include "core/propagate.h"
-#include "core/reply.h"
+#include "command/command.h"
+#include "commands/hash.h"
+#include "data/db.h"
+#include "data/notify.h"
+#include "command/propagate.h"
+#include "client/reply.h"
 #include "types/types.h"
 
 /* ---- Shared (t_hash.h) ---- */

@@ -1,7 +1,7 @@
 /* t_hash.h - what the files of the hash commands share. */
 #pragma once
 
-#include "core/client.h"
+#include "client/client.h"
 #include "types/hash.h"
 
 /* A key that was looked up for a hash command: an open hash, a new one to be filled when there was no key. */

@@ -8,12 +8,13 @@
  * names it would give it a new time. So one that comes upon dead fields names only those it has changed. */
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "commands/commands.h"
-#include "core/cron.h"
-#include "core/db.h"
-#include "core/notify.h"
-#include "core/propagate.h"
-#include "core/reply.h"
+#include "command/command.h"
+#include "commands/hash.h"
+#include "registry/cron.h"
+#include "data/db.h"
+#include "data/notify.h"
+#include "command/propagate.h"
+#include "client/reply.h"
 #include "types/t_hash.h"
 
 enum { FIELD_MISSING = -2, NOT_CHANGED = 0, CHANGED = 1, DELETED = 2 };

@@ -3,9 +3,10 @@
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "commands/commands.h"
-#include "core/generic.h"
-#include "core/reply.h"
+#include "command/command.h"
+#include "commands/hash.h"
+#include "types/generic.h"
+#include "client/reply.h"
 #include "types/hash_private.h"
 #include "types/t_hash.h"
 

@@ -2,9 +2,10 @@
  * a change. Those that take elements out are in t_list_pop.c. */
 #include "types/t_list.h"
 
-#include "commands/commands.h"
-#include "core/notify.h"
-#include "core/reply.h"
+#include "command/command.h"
+#include "commands/list.h"
+#include "data/notify.h"
+#include "client/reply.h"
 #include "types/types.h"
 
 /* ---- After a change ---- */

@@ -1,7 +1,7 @@
 /* t_list.h - private to the files t_list*.c. */
 #pragma once
 
-#include "core/client.h"
+#include "client/client.h"
 #include "types/list.h"
 
 /* The list o of this key has become `l`: commit it, or delete the key when it is empty; and tell everybody

@@ -4,11 +4,12 @@
  * the start when one of the keys gets a list: it does not know that it waited. */
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "commands/commands.h"
-#include "core/blocking.h"
-#include "core/notify.h"
-#include "core/propagate.h"
-#include "core/reply.h"
+#include "command/command.h"
+#include "commands/list.h"
+#include "command/blocking.h"
+#include "data/notify.h"
+#include "command/propagate.h"
+#include "client/reply.h"
 #include "types/t_list.h"
 #include "types/types.h"
 

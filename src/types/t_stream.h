@@ -1,7 +1,7 @@
 /* t_stream.h - what the files of stream commands share. */
 #pragma once
 
-#include "core/client.h"
+#include "client/client.h"
 #include "types/stream.h"
 
 /* ---- IDs in arguments. They reply the error and return false. ---- */

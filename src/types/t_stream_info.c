@@ -1,8 +1,9 @@
 /* t_stream_info.c - XINFO: what there is to know about streams, groups and consumers (part of stream.h). */
 #include "base/clock.h"
-#include "commands/commands.h"
-#include "core/db.h"
-#include "core/reply.h"
+#include "command/command.h"
+#include "commands/stream.h"
+#include "data/db.h"
+#include "client/reply.h"
 #include "types/t_stream.h"
 #include "types/types.h"
 

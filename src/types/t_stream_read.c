@@ -5,11 +5,12 @@
  * "$", the end of the stream when the client came: the command that waits has the ID in its place. */
 #include "base/clock.h"
 #include "base/zmalloc.h"
-#include "commands/commands.h"
-#include "core/blocking.h"
-#include "core/db.h"
-#include "core/propagate.h"
-#include "core/reply.h"
+#include "command/command.h"
+#include "commands/stream.h"
+#include "command/blocking.h"
+#include "data/db.h"
+#include "command/propagate.h"
+#include "client/reply.h"
 #include "types/t_stream.h"
 #include "types/types.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/num.h"
 #include "base/sds.h"
-#include "core/object.h"
+#include "data/object.h"
 
 struct client;
 struct db;

@@ -8,10 +8,11 @@
  * enough. */
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "commands/commands.h"
-#include "core/db.h"
-#include "core/reply.h"
-#include "core/round.h"
+#include "command/command.h"
+#include "commands/string.h"
+#include "data/db.h"
+#include "client/reply.h"
+#include "command/round.h"
 #include "types/t_string.h"
 #include "types/types.h"
 

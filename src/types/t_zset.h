@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-#include "core/client.h"
-#include "core/db.h"
+#include "client/client.h"
+#include "data/db.h"
 #include "types/zset.h"
 
 /* ---- Arguments to ranges (zset_range.c). They fill in what the range is by; errors are replied. ---- */

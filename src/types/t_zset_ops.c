@@ -10,8 +10,9 @@
 #include <stdlib.h>
 
 #include "base/zmalloc.h"
-#include "commands/commands.h"
-#include "core/reply.h"
+#include "command/command.h"
+#include "commands/sorted_set.h"
+#include "client/reply.h"
 #include "types/set.h"
 #include "types/t_zset.h"
 #include "types/types.h"

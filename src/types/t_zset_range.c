@@ -1,6 +1,7 @@
 /* t_zset_range.c - sorted set commands on ranges: counting, replying, storing, removing. */
-#include "commands/commands.h"
-#include "core/reply.h"
+#include "command/command.h"
+#include "commands/sorted_set.h"
+#include "client/reply.h"
 #include "types/t_zset.h"
 #include "types/types.h"
 #include "types/zset_writer.h"

@@ -8,10 +8,11 @@
 #include <math.h>
 
 #include "base/num.h"
-#include "commands/commands.h"
-#include "core/config.h"
-#include "core/digest.h"
-#include "core/round.h"
+#include "command/command.h"
+#include "commands/sorted_set.h"
+#include "registry/config.h"
+#include "data/digest.h"
+#include "command/round.h"
 #include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"

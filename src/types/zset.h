@@ -20,8 +20,8 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "core/object.h"
-#include "core/type.h"
+#include "data/object.h"
+#include "data/type.h"
 #include "ds/hashtable.h"
 #include "ds/listpack.h"
 #include "ds/zskiplist.h"

@@ -10,9 +10,9 @@
  * `place.at` is the leaf, `place.slot` the element in it. */
 #include "types/zset.h"
 
-#include "core/command.h"
-#include "core/db.h"
-#include "core/round.h"
+#include "command/command.h"
+#include "data/db.h"
+#include "command/round.h"
 #include "ds/zbtree.h"
 #include "types/zset_writer.h"
 

@@ -14,9 +14,9 @@
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "commands/commands.h"
-#include "core/command.h"
-#include "core/config.h"
+#include "commands/sorted_set.h"
+#include "command/command.h"
+#include "registry/config.h"
 #include "ds/zbtree.h"
 #include "types/zset.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/zmalloc.h"
-#include "core/reply.h"
+#include "client/reply.h"
 #include "types/t_zset.h"
 #include "types/zset_writer.h"
 

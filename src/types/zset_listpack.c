@@ -13,8 +13,8 @@
 #include "base/assert.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "core/command.h"
-#include "core/round.h"
+#include "command/command.h"
+#include "command/round.h"
 #include "types/zset_writer.h"
 
 #define LINE           64

@@ -8,8 +8,8 @@
 
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "core/client.h"
-#include "core/reply.h"
+#include "client/client.h"
+#include "client/reply.h"
 #include "types/t_zset.h"
 #include "types/zset.h"
 

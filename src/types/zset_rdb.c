@@ -6,7 +6,7 @@
  *
  * Large sets are written from the highest score down, so that loading one adds each member in front of all
  * others and searches no place. */
-#include "core/rewrite.h"
+#include "data/rewrite.h"
 #include "types/rdb_hooks.h"
 #include "types/zset.h"
 

@@ -15,9 +15,9 @@
 #include "types/zset.h"
 
 #include "base/zmalloc.h"
-#include "core/command.h"
-#include "core/db.h"
-#include "core/round.h"
+#include "command/command.h"
+#include "data/db.h"
+#include "command/round.h"
 #include "types/zset_writer.h"
 
 /* With a limit of up to this many elements, their bounds are compared one by one: they will be read anyway.

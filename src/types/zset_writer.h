@@ -9,8 +9,8 @@
 #pragma once
 
 #include "base/num.h"
-#include "core/client.h"
-#include "core/reply.h"
+#include "client/client.h"
+#include "client/reply.h"
 #include "net/resp.h"
 #include "types/zset.h"
 

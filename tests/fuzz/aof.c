@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 #include "server.h"
-#include "core/reply.h"
+#include "client/reply.h"
 #include "persist/aof_private.h"
 
 #define ELEMENTS_MAX 1000

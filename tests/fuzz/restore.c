@@ -4,8 +4,14 @@
  *
  * An input is | flags | type | value |: see exerciseFuzzed. What it finds goes into corpus/restore, which the
  * unit test types/rdb_hooks_test.c replays. */
-#include "commands/commands.h"
-#include "core/cron.h"
+#include "command/command.h"
+#include "commands/hash.h"
+#include "commands/list.h"
+#include "commands/set.h"
+#include "commands/sorted_set.h"
+#include "commands/stream.h"
+#include "commands/string.h"
+#include "registry/cron.h"
 #include "types/rdb_exercise.h"
 
 /* The rooms register tables that are above their floor. */

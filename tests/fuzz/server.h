@@ -8,7 +8,7 @@
 #include "server/main.c"
 #undef main
 
-#include "core/digest.h"
+#include "data/digest.h"
 #include "persist/rdb_file.h"
 #include "script/functions.h"
 #include "script/script_private.h"

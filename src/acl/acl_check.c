@@ -1,0 +1,265 @@
+/* acl_check.c - may this user run this command? Part of acl.h.
+ *
+ * A selector is asked in the order database, command, keys, channels, and says where it stops. The user may
+ * when one selector says yes. When none does, the refusal that came furthest is the one to tell: the user may
+ * nearly do that. */
+#include "acl/acl_private.h"
+#include "commands/grammar.h"
+
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "commands/connection.h"
+#include "commands/generic.h"
+#include "commands/pubsub.h"
+#include "commands/server.h"
+#include "data/db.h"
+#include "client/reply.h"
+
+struct request {
+    const struct serverCommand *cmd;
+    const struct str *argv;
+    int argc, db;
+    struct str begin; /* of its key, by which this was allowed; NULL: by something else */
+};
+
+/* ---- Command ---- */
+
+static bool commandAllowed(const struct aclSelector *s, const struct request *r) {
+    if (aclSelectorHasCommand(s, r->cmd->id) || r->cmd->flags & CMD_NO_AUTH) return true;
+    for (int i = 0; i < s->first_arg_count && r->argc > 1; i++) {
+        if (s->first_args[i].id == r->cmd->id && strIs(r->argv[1], s->first_args[i].arg)) return true;
+    }
+    return false;
+}
+
+/* ---- Databases ---- */
+
+/* Commands that read or write, and those that may name keys, whether this call does or not: what a script or
+ * a function without keys does is not known. */
+static bool worksOnData(const struct serverCommand *cmd) {
+    if (cmd->acl & (ACL_KEYSPACE | ACL_READ | ACL_WRITE)) return true;
+    for (int i = 0; i < cmd->spec->key_spec_count; i++) {
+        if (!(cmd->spec->key_specs[i].flags & KEY_NOT_KEY)) return true;
+    }
+    return false;
+}
+
+/* What is no number of a database the command itself refuses. */
+static bool argIsDb(const struct request *r, int i, int64_t *db) {
+    return i < r->argc && string2ll(r->argv[i], db) && dbGet(*db);
+}
+
+static bool dbArgAllowed(const struct aclSelector *s, const struct request *r, int i, int *arg) {
+    int64_t db;
+    if (!argIsDb(r, i, &db) || aclSelectorHasDb(s, db)) return true;
+    *arg = i;
+    return false;
+}
+
+static bool swapAllowed(const struct aclSelector *s, const struct request *r, int *arg) {
+    int64_t db;
+    if (!argIsDb(r, 1, &db) || !argIsDb(r, 2, &db)) return true;
+    return dbArgAllowed(s, r, 1, arg) && dbArgAllowed(s, r, 2, arg);
+}
+
+/* COPY a b DB n: each of them, when the options are in order. */
+static bool copyTargetAllowed(const struct aclSelector *s, const struct request *r, int *arg) {
+    int64_t db;
+    int denied = 0;
+    for (int i = 3; i < r->argc; i++) {
+        if (strIs(r->argv[i], "replace")) continue;
+        if (!strIs(r->argv[i], "db") || !argIsDb(r, ++i, &db)) return true;
+        if (!denied && !aclSelectorHasDb(s, db)) denied = i;
+    }
+    *arg = denied ? denied : *arg;
+    return !denied;
+}
+
+static bool everyDbAllowed(const struct aclSelector *s) {
+    int i = 0;
+    while (i < dbCount() && aclSelectorHasDb(s, i)) i++;
+    return i == dbCount();
+}
+
+static bool dbsAllowed(const struct aclSelector *s, const struct request *r, int *arg) {
+    commandProc *proc = r->cmd->spec->proc;
+    if (proc == flushallCommand) return everyDbAllowed(s);
+    if (proc == selectCommand) return dbArgAllowed(s, r, 1, arg);
+    if (proc == swapdbCommand) return swapAllowed(s, r, arg);
+    if (proc == moveCommand && !dbArgAllowed(s, r, 2, arg)) return false;
+    if (proc == copyCommand && !copyTargetAllowed(s, r, arg)) return false;
+    return !worksOnData(r->cmd) || aclSelectorHasDb(s, r->db);
+}
+
+/* ---- Keys ---- */
+
+static unsigned accessOf(unsigned key_flags) {
+    return (key_flags & KEY_ACCESS ? ACL_PATTERN_READ : 0) |
+           (key_flags & (KEY_INSERT | KEY_DELETE | KEY_UPDATE) ? ACL_PATTERN_WRITE : 0);
+}
+
+static bool keyAllowed(struct aclSelector *s, struct request *r, const struct keyRef *key, int *arg) {
+    if (aclPatternsMatchBegin(&s->keys, r->argv[key->pos], accessOf(key->flags), &r->begin)) return true;
+    *arg = key->pos;
+    return false;
+}
+
+static bool keysAllowed(struct aclSelector *s, struct request *r, int *arg) {
+    const struct keyRef *only = &r->cmd->only_key;
+    if (only->pos && only->pos < r->argc) {
+        if (!(only->flags & KEY_VARIABLE_FLAGS)) return keyAllowed(s, r, only, arg);
+        if (aclPatternsMatchBegin(&s->keys, r->argv[only->pos], ACL_PATTERN_ALL, &r->begin))
+            return true; /* whatever it does */
+    }
+    if (!r->cmd->spec->key_spec_count) return true;
+    struct keyRef *keys;
+    int n = commandGetKeyRefs(r->cmd, r->argv, r->argc, &keys);
+    bool allowed = true;
+    for (int i = 0; i < n && allowed; i++) allowed = keyAllowed(s, r, &keys[i], arg);
+    zfree(keys);
+    r->begin = (struct str){0}; /* what it does to the key depends on further arguments */
+    return allowed;
+}
+
+/* ---- Channels ---- */
+
+/* A pattern is allowed when it is one of ours, word for word: what another pattern may match cannot be
+ * compared. */
+static bool selectorHasChannel(struct aclSelector *s, struct str channel, bool is_pattern) {
+    if (s->flags & SELECTOR_ALL_CHANNELS) return true;
+    return is_pattern ? aclPatternsHave(&s->channels, channel, 0)
+                      : aclPatternsMatch(&s->channels, channel, 0);
+}
+
+bool aclChannelAllowed(const struct aclUser *u, struct str channel, bool is_pattern) {
+    for (int i = 0; i < u->selector_count; i++) {
+        if (selectorHasChannel(u->selectors[i], channel, is_pattern)) return true;
+    }
+    return false;
+}
+
+static bool channelsAllowed(struct aclSelector *s, const struct request *r, int *arg) {
+    commandProc *proc = r->cmd->spec->proc;
+    bool publish = proc == publishCommand || proc == spublishCommand, pattern = proc == psubscribeCommand;
+    if (!publish && !pattern && proc != subscribeCommand && proc != ssubscribeCommand) return true;
+    for (int i = 1; i < (publish ? 2 : r->argc); i++) {
+        *arg = i;
+        if (!selectorHasChannel(s, r->argv[i], pattern)) return false;
+    }
+    return true;
+}
+
+/* ---- All of it ---- */
+
+static enum aclDenial askSelector(struct aclSelector *s, struct request *r, int *arg) {
+    if (!(s->flags & SELECTOR_ALL_DBS) && !dbsAllowed(s, r, arg)) return ACL_DENIED_DB;
+    if (!commandAllowed(s, r)) return ACL_DENIED_COMMAND;
+    if (!(s->flags & SELECTOR_ALL_KEYS) && !keysAllowed(s, r, arg)) return ACL_DENIED_KEY;
+    if (r->cmd->flags & CMD_PUBSUB && !channelsAllowed(s, r, arg)) return ACL_DENIED_CHANNEL;
+    return ACL_ALLOWED;
+}
+
+/* Only what does not depend on further arguments: a beginning of the one key, or all keys; not what some
+ * first arguments are allowed for, or databases and channels among the arguments. */
+static void remember(struct aclUser *u, const struct aclSelector *s, const struct request *r) {
+    const struct serverCommand *cmd = r->cmd;
+    bool all_keys = s->flags & SELECTOR_ALL_KEYS || !cmd->spec->key_spec_count;
+    bool all_dbs = s->flags & SELECTOR_ALL_DBS;
+    if (!aclSelectorHasCommand(s, cmd->id) || cmd->flags & CMD_PUBSUB) return;
+    if (!all_dbs && !(cmd->only_key.pos && cmd->spec->proc != moveCommand)) return;
+    if (!all_keys && !(cmd->only_key.pos && r->begin.ptr)) return;
+    struct aclMemo m = {.cmd = cmd, .db = all_dbs ? ACL_MEMO_ANY_DB : r->db};
+    if (!all_keys) {
+        m.key_pos = cmd->only_key.pos;
+        m.begin = r->begin;
+        memset(&m.mask, 0xff, r->begin.len < sizeof m.mask ? r->begin.len : sizeof m.mask);
+        memcpy(&m.start, r->begin.ptr, r->begin.len < sizeof m.start ? r->begin.len : sizeof m.start);
+    }
+    u->head.memos[(unsigned)cmd->id % ACL_MEMOS] = m;
+}
+
+enum aclDenial aclCheck(struct aclUser *u, const struct serverCommand *cmd, const struct str *argv, int argc,
+                        int db, int *arg) {
+    struct request r = {.cmd = cmd, .argv = argv, .argc = argc, .db = db};
+    enum aclDenial furthest = ACL_ALLOWED;
+    *arg = 0;
+    for (int i = 0; i < u->selector_count; i++) {
+        int at = 0;
+        enum aclDenial denial = askSelector(u->selectors[i], &r, &at);
+        if (!denial) {
+            remember(u, u->selectors[i], &r);
+            return ACL_ALLOWED;
+        }
+        if (denial < furthest || (denial == furthest && at <= *arg)) continue;
+        furthest = denial;
+        *arg = at;
+    }
+    return furthest;
+}
+
+bool aclMayRun(const struct client *c, const struct serverCommand *cmd, const struct str *argv, int argc) {
+    int arg;
+    return aclUnlimited(c) || !aclCheck(c->user, cmd, argv, argc, aclDbOf(c), &arg);
+}
+
+bool aclMayReadAllKeys(const struct client *c) {
+    if (aclUnlimited(c)) return true;
+    struct request r = {.cmd = c->cmd, .argv = c->argv, .argc = c->argc, .db = aclDbOf(c)};
+    for (int i = 0; i < c->user->selector_count; i++) {
+        struct aclSelector *s = c->user->selectors[i];
+        int arg;
+        bool all = s->flags & SELECTOR_ALL_KEYS || aclPatternsHave(&s->keys, STR("*"), ACL_PATTERN_READ);
+        if (all && !askSelector(s, &r, &arg)) return true;
+    }
+    return false;
+}
+
+/* What the log names: the argument that was denied, or the command. */
+static struct str objectOf(const struct client *c, const struct serverCommand *cmd, int arg) {
+    return arg ? c->argv[arg] : sdsview(cmd->fullname);
+}
+
+/* ---- Refusals ---- */
+
+sds aclDenialText(const struct aclUser *u, const struct serverCommand *cmd, enum aclDenial denial,
+                  const struct str *what) {
+    const char *kind = denial == ACL_DENIED_KEY ? "key" : "channel";
+    if (denial == ACL_DENIED_COMMAND) {
+        return sdscatprintf(sdsempty(), "User %s has no permissions to run the '%s' command", u->name,
+                            cmd->fullname);
+    }
+    if (!what && denial == ACL_DENIED_DB) return sdsnew("No permissions to access database");
+    if (!what) return sdscatprintf(sdsempty(), "No permissions to access a %s", kind);
+    sds text = sdscatprintf(sdsempty(), "User %s has no permissions to access ", u->name);
+    if (denial == ACL_DENIED_DB) return sdscatstr(sdscat(text, "database "), *what);
+    return sdscatprintf(sdscatstr(sdscat(text, "the '"), *what), "' %s", kind);
+}
+
+static void replyRefusal(struct client *c, enum aclContext context, enum aclDenial denial) {
+    static const char *const queued[] = {
+        [ACL_DENIED_COMMAND] = "no permission to execute the command or subcommand",
+        [ACL_DENIED_DB] = "no permission",
+        [ACL_DENIED_KEY] = "no permission to touch the specified keys",
+        [ACL_DENIED_CHANNEL] = "no permission to access one of the channels used as arguments"};
+    if (context == ACL_EXEC) {
+        replyErrorFmt(
+            c,
+            "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC "
+            "call. This command is no longer allowed for the following reason: %s",
+            queued[denial]);
+        return;
+    }
+    sds text = aclDenialText(c->user, c->cmd, denial, NULL);
+    replyErrorFmt(c, "%s%s", context == ACL_SCRIPT ? "ERR ACL failure in script: " : "NOPERM ", text);
+    sdsfree(text);
+}
+
+bool aclRefuses(struct client *c, enum aclContext context) {
+    int arg;
+    enum aclDenial denial = aclCheck(c->user, c->cmd, c->argv, c->argc, aclDbOf(c), &arg);
+    if (!denial) return false;
+    aclLogAdd(c, denial, context, sdsview(c->user->name), objectOf(c, c->cmd, arg));
+    replyRefusal(c, context, denial);
+    return true;
+}

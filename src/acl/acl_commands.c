@@ -1,0 +1,338 @@
+/* acl_commands.c - ACL. Part of acl.h. */
+#include "acl/acl_private.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "commands/acl.h"
+#include "acl/client_auth.h"
+#include "data/db.h"
+#include "client/reply.h"
+
+#define GENPASS_BITS     256
+#define GENPASS_BITS_MAX 4096
+
+/* ---- Users ---- */
+
+/* Runs fn for every user, in order of names. */
+static void forEachUser(struct client *c, void (*fn)(struct client *c, const struct aclUser *u)) {
+    struct raxIterator it;
+    raxStart(&it, &acl_users);
+    bool more = raxSeek(&it, "^", STR(""));
+    for (; more; more = raxNext(&it)) fn(c, it.value);
+    raxStop(&it);
+}
+
+static void replyName(struct client *c, const struct aclUser *u) {
+    replyBulk(c, sdsview(u->name));
+}
+
+void aclUsersCommand(struct client *c) {
+    replyArrayLen(c, (int64_t)acl_users.size);
+    forEachUser(c, replyName);
+}
+
+static void replyLine(struct client *c, const struct aclUser *u) {
+    sds line = aclUserCat(u, sdscatprintf(sdsempty(), "user %s ", u->name));
+    replyBulk(c, sdsview(line));
+    sdsfree(line);
+}
+
+void aclListCommand(struct client *c) {
+    replyArrayLen(c, (int64_t)acl_users.size);
+    forEachUser(c, replyLine);
+}
+
+void aclWhoamiCommand(struct client *c) {
+    replyBulk(c, aclUserName(c));
+}
+
+static void replyText(struct client *c, const char *name, sds text) {
+    replyBulkCstr(c, name);
+    replyBulk(c, sdsview(text));
+    sdsfree(text);
+}
+
+#define SELECTOR_FIELDS 4
+static void replySelector(struct client *c, const struct aclSelector *s) {
+    replyText(c, "commands", sdsdup(s->commands));
+    replyText(c, "keys", aclSelectorCatKeys(s, sdsempty()));
+    replyText(c, "channels", aclSelectorCatChannels(s, sdsempty()));
+    replyText(c, "databases", aclSelectorCatDbs(s, sdsempty()));
+}
+
+static void replyUserFlags(struct client *c, const struct aclUser *u) {
+    bool nopass = u->flags & USER_NOPASS;
+    replyBulkCstr(c, "flags");
+    replySetLen(c, 1 + nopass);
+    replyBulkCstr(c, u->flags & USER_ON ? "on" : "off");
+    if (nopass) replyBulkCstr(c, "nopass");
+}
+
+void aclGetuserCommand(struct client *c) {
+    struct aclUser *u = aclFindUser(c->argv[2]);
+    if (!u) {
+        replyNull(c);
+        return;
+    }
+    replyMapLen(c, 3 + SELECTOR_FIELDS);
+    replyUserFlags(c, u);
+    replyBulkCstr(c, "passwords");
+    replyArrayLen(c, u->password_count);
+    for (int i = 0; i < u->password_count; i++) replyBulk(c, sdsview(u->passwords[i]));
+    replySelector(c, u->selectors[0]);
+    replyBulkCstr(c, "selectors");
+    replyArrayLen(c, u->selector_count - 1);
+    for (int i = 1; i < u->selector_count; i++) {
+        replyMapLen(c, SELECTOR_FIELDS);
+        replySelector(c, u->selectors[i]);
+    }
+}
+
+/* ---- SETUSER, DELUSER ---- */
+
+/* Puts the new state in place, for the clients of the user, too. */
+static void install(struct str name, struct aclUser *next) {
+    struct aclUser *u = aclFindUser(name);
+    if (!u) {
+        raxInsert(&acl_users, name, next, NULL);
+        return;
+    }
+    aclKillSubscribers(u, next);
+    aclUserReplace(u, next);
+}
+
+static void replyRuleError(struct client *c, sds rule, enum aclError error) {
+    sds text = sdscatstr(sdsnew("ERR Error in ACL SETUSER modifier '"), sdsview(rule));
+    text = sdscatprintf(text, "': %s", aclErrorText(error));
+    replyErrorStr(c, sdsview(text));
+    sdsfree(text);
+}
+
+static void setUserTo(struct client *c, struct str name, sds *rules, int count) {
+    const struct aclUser *old = aclFindUser(name);
+    struct aclUser *next = old ? aclUserCopy(old) : aclUserCreate(name);
+    for (int i = 0; i < count; i++) {
+        enum aclError error = aclUserApply(next, sdsview(rules[i]));
+        if (!error) continue;
+        replyRuleError(c, rules[i], error);
+        aclUserFree(next);
+        return;
+    }
+    install(name, next);
+    authUsersChanged();
+    replyOk(c);
+}
+
+void aclSetuserCommand(struct client *c) {
+    struct str name = c->argv[2];
+    if (!aclNameIsValid(name)) {
+        replyError(c, "ERR Usernames can't contain spaces or null characters");
+        return;
+    }
+    int count, bad;
+    sds *rules = aclMergeRules(c->argv + 3, c->argc - 3, &count, &bad);
+    if (!rules) {
+        struct str word = c->argv[3 + bad];
+        replyErrorFmt(c, "ERR Unmatched parenthesis in acl selector starting at '%.*s'.", (int)word.len,
+                      word.ptr);
+        return;
+    }
+    setUserTo(c, name, rules, count);
+    sdsfreesplitres(rules, count);
+}
+
+void aclDeluserCommand(struct client *c) {
+    for (int i = 2; i < c->argc; i++) {
+        if (!strEq(c->argv[i], STR("default"))) continue;
+        replyError(c, "ERR The 'default' user cannot be removed");
+        return;
+    }
+    int64_t deleted = 0;
+    bool killed_self = false;
+    for (int i = 2; i < c->argc; i++) {
+        void *u;
+        if (!raxRemove(&acl_users, c->argv[i], &u)) continue;
+        deleted++;
+        killed_self |= aclKillClients(u, c);
+        aclUserFree(u);
+    }
+    authUsersChanged();
+    replyLongLong(c, deleted);
+    if (killed_self) clientCloseAfterReply(c);
+}
+
+/* ---- CAT ---- */
+
+static int64_t replyCommandsIn(struct client *c, struct hashtable *table, uint64_t category) {
+    int64_t n = 0;
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, table, false);
+    while (hashtableNext(&it, &entry)) {
+        struct serverCommand *cmd = entry;
+        if (cmd->acl & category) {
+            replyBulk(c, sdsview(cmd->fullname));
+            n++;
+        }
+        if (cmd->subcommands) n += replyCommandsIn(c, cmd->subcommands, category);
+    }
+    hashtableStopIterator(&it);
+    return n;
+}
+
+static void replyCategories(struct client *c) {
+    int64_t n = 0;
+    for (const struct flagName *f = acl_categories; f->name; f++) n++;
+    replyArrayLen(c, n);
+    for (const struct flagName *f = acl_categories; f->name; f++) replyBulkCstr(c, f->name + 1);
+}
+
+void aclCatCommand(struct client *c) {
+    if (c->argc > 3) {
+        replySubcommandError(c);
+        return;
+    }
+    if (c->argc == 2) {
+        replyCategories(c);
+        return;
+    }
+    for (const struct flagName *f = acl_categories; f->name; f++) {
+        if (!strIs(c->argv[2], f->name + 1)) continue;
+        struct replyMark mark = replyDeferLen(c);
+        replySetArrayLen(c, mark, replyCommandsIn(c, &commands, f->flag));
+        return;
+    }
+    replyErrorFmt(c, "ERR Unknown category '%.*s'", (int)c->argv[2].len, c->argv[2].ptr);
+}
+
+/* ---- DRYRUN ---- */
+
+static void replyDenial(struct client *c, const struct aclUser *u, const struct serverCommand *cmd,
+                        enum aclDenial denial, struct str object) {
+    sds text = aclDenialText(u, cmd, denial, &object);
+    replyBulk(c, sdsview(text));
+    sdsfree(text);
+}
+
+void aclDryrunCommand(struct client *c) {
+    struct aclUser *u = aclFindUser(c->argv[2]);
+    if (!u) {
+        replyErrorFmt(c, "ERR User '%.*s' not found", (int)c->argv[2].len, c->argv[2].ptr);
+        return;
+    }
+    const struct str *argv = c->argv + 3;
+    int argc = c->argc - 3, arg;
+    const struct serverCommand *cmd = commandLookup(argv, argc);
+    if (!cmd) {
+        replyErrorFmt(c, "ERR Command '%.*s' not found", (int)argv[0].len, argv[0].ptr);
+        return;
+    }
+    if (!commandArityOk(cmd, argc)) {
+        replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", cmd->fullname);
+        return;
+    }
+    enum aclDenial denial = aclCheck(u, cmd, argv, argc, c->db->id, &arg);
+    if (!denial)
+        replyOk(c);
+    else
+        replyDenial(c, u, cmd, denial, argv[arg]);
+}
+
+/* ---- GENPASS ---- */
+
+void aclGenpassCommand(struct client *c) {
+    int64_t bits = GENPASS_BITS;
+    if (c->argc > 3) {
+        replySubcommandError(c);
+        return;
+    }
+    if (c->argc == 3 && !argLongLong(c, c->argv[2], &bits, NULL)) return;
+    if (bits <= 0 || bits > GENPASS_BITS_MAX) {
+        replyErrorFmt(
+            c,
+            "ERR ACL GENPASS argument must be the number of bits for the output password, a positive "
+            "number up to %d",
+            GENPASS_BITS_MAX);
+        return;
+    }
+    char password[GENPASS_BITS_MAX / 4];
+    size_t digits = ((size_t)bits + 3) / 4;
+    randomHexChars(password, digits);
+    replyBulk(c, strN(password, digits));
+}
+
+/* ---- LOAD, SAVE ---- */
+
+static bool needFile(struct client *c) {
+    if (aclHasFile()) return true;
+    replyError(
+        c,
+        "ERR This instance is not configured to use an ACL file. You may want to specify users via the ACL "
+        "SETUSER command and then issue a CONFIG REWRITE (assuming you have a configuration file set) in "
+        "order to store users in the configuration.");
+    return false;
+}
+
+void aclLoadCommand(struct client *c) {
+    if (!needFile(c)) return;
+    bool killed_self;
+    sds errors = aclFileLoad(c, &killed_self);
+    if (!errors) {
+        replyOk(c);
+        if (killed_self) clientCloseAfterReply(c);
+        return;
+    }
+    sds text = sdscatprintf(sdsempty(), "ERR %s", errors);
+    replyErrorStr(c, sdsview(text));
+    sdsfree(text);
+    sdsfree(errors);
+}
+
+void aclSaveCommand(struct client *c) {
+    if (!needFile(c)) return;
+    if (aclFileSave()) {
+        replyOk(c);
+        return;
+    }
+    serverLog(LL_WARNING, "The ACL file could not be saved: %s", strerror(errno));
+    replyError(
+        c,
+        "ERR There was an error trying to save the ACLs. Please check the server logs for more information");
+}
+
+/* ---- HELP ---- */
+
+void aclHelpCommand(struct client *c) {
+    replyHelp(c, (const char *[]){
+                     "CAT [<category>]",
+                     "    The categories of commands, or the commands of one.",
+                     "DELUSER <username> [<username> ...]",
+                     "    Delete users, and close their connections.",
+                     "DRYRUN <username> <command> [<arg> ...]",
+                     "    Might the user run this command? It is not run.",
+                     "GENPASS [<bits>]",
+                     "    A random password, as hexadecimal digits; 256 bits unless told otherwise.",
+                     "GETUSER <username>",
+                     "    What a user may do, field by field.",
+                     "LIST",
+                     "    All users with their rules, as lines of a file.",
+                     "LOAD",
+                     "    Take over the users of the ACL file, all or none.",
+                     "LOG [<count>|RESET]",
+                     "    What was refused lately, the latest first; or forget it.",
+                     "SAVE",
+                     "    Write all users to the ACL file.",
+                     "SETUSER <username> [<rule> ...]",
+                     "    Change a user, or create one, by rules; all of them or none.",
+                     "USERS",
+                     "    The names of all users.",
+                     "WHOAMI",
+                     "    The user of this connection.",
+                     NULL,
+                 });
+}

@@ -1,0 +1,333 @@
+/* acl_file.c - where users come from: `user` lines of the configuration file, or a file of their own. Part of
+ * acl.h.
+ *
+ *     user bob on #2bb80d... ~app:* resetchannels -@all +@read
+ *
+ * Lines of the configuration are checked as they come, but take effect when all of it is read: what they mean
+ * depends on other directives. A file of users is loaded as a whole: into a table beside the one in use,
+ * which it replaces when every line was good. */
+#include "acl/acl_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "acl/client_auth.h"
+#include "registry/config.h"
+
+static sds aclfile;     /* path; "": none */
+static sds requirepass; /* the text of the directive; the password itself is the default user's */
+
+struct declared { /* a `user` line */
+    sds name;
+    sds *rules;
+    int count;
+};
+static struct declared *declared;
+static int declared_count;
+
+bool aclHasFile(void) {
+    return sdslen(aclfile) > 0;
+}
+
+/* ---- The directive ---- */
+
+static struct aclUser *tryRules(struct str name, sds *rules, int count, int *failed, enum aclError *error) {
+    struct aclUser *u = aclUserCreate(name);
+    *error = ACL_OK;
+    for (int i = 0; i < count && !*error; i++) {
+        *failed = i;
+        *error = aclUserApply(u, sdsview(rules[i]));
+    }
+    return u;
+}
+
+static bool refuseDeclaration(const char *what, const char *why, const char **err) {
+    static sds reason;
+    sdsfree(reason);
+    reason = sdscatprintf(sdsempty(), "Error in user declaration '%s': %s", what, why);
+    *err = reason;
+    return false;
+}
+
+/* Commands that are unknown here are left for aclStart to judge. */
+static bool checkDeclaration(struct str name, sds *rules, int count, const char **err) {
+    int failed = 0;
+    enum aclError error;
+    for (int i = 0; i < declared_count; i++) {
+        if (!strEq(sdsview(declared[i].name), name)) continue;
+        return refuseDeclaration(
+            declared[i].name, "Duplicate user found. A user can only be defined once in config files", err);
+    }
+    aclUserFree(tryRules(name, rules, count, &failed, &error));
+    if (!error || error == ACL_ERR_UNKNOWN_COMMAND) return true;
+    return refuseDeclaration(rules[failed], aclErrorText(error), err);
+}
+
+static bool setUser(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+    (void)d;
+    int count, bad;
+    sds *rules = aclMergeRules(argv + 1, argc - 1, &count, &bad);
+    if (!rules) {
+        sds word = sdsnewstr(argv[1 + bad]);
+        refuseDeclaration(word, "Unmatched parenthesis in selector definition.", err);
+        sdsfree(word);
+        return false;
+    }
+    if (!checkDeclaration(argv[0], rules, count, err)) {
+        sdsfreesplitres(rules, count);
+        return false;
+    }
+    declared = zrealloc(declared, (size_t)(declared_count + 1) * sizeof *declared);
+    declared[declared_count++] =
+        (struct declared){.name = sdsnewstr(argv[0]), .rules = rules, .count = count};
+    return true;
+}
+
+/* Every user on a line of its own, as in a file of users but for the first word. */
+static sds catUsers(sds text, const char *first_word) {
+    struct raxIterator it;
+    raxStart(&it, &acl_users);
+    if (raxSeek(&it, "^", STR(""))) {
+        do {
+            const struct aclUser *u = it.value;
+            text = aclUserCat(u, sdscatprintf(text, "%s%s ", first_word, u->name));
+            text = sdscatlen(text, "\n", 1);
+        } while (raxNext(&it));
+    }
+    raxStop(&it);
+    return text;
+}
+
+/* A file of users keeps them out of the configuration. */
+static sds getUsers(const struct configDirective *d) {
+    (void)d;
+    if (aclHasFile()) return sdsempty();
+    return sdstrim(catUsers(sdsempty(), ""), "\n");
+}
+
+static bool applyRequirepass(const char **err) {
+    (void)err;
+    aclSetDefaultPassword(requirepass ? sdsview(requirepass) : STR(""));
+    authUsersChanged();
+    return true;
+}
+
+/* ---- Loading a file ---- */
+
+struct loading {
+    struct rax users;
+    sds errors;
+};
+
+static void freeUser(void *user) {
+    aclUserFree(user);
+}
+
+/* Words that may be secrets are not repeated. */
+static void noteRuleError(struct loading *l, int line, const char *rule, enum aclError error) {
+    l->errors = sdscatprintf(l->errors, "%s:%d: ", aclfile, line);
+    if (error == ACL_ERR_UNKNOWN_COMMAND)
+        l->errors = sdscatprintf(l->errors, "Error in applying operation '%s': ", rule);
+    l->errors = sdscatprintf(l->errors, "%s. ", aclErrorText(error));
+}
+
+static void loadUser(struct loading *l, int line, const struct str *words, int count) {
+    int merged, bad, failed = 0;
+    enum aclError error;
+    if (raxFind(&l->users, words[0], NULL)) {
+        sds name = sdsnewstr(words[0]);
+        l->errors = sdscatprintf(l->errors, "WARNING: Duplicate user '%s' found on line %d. ", name, line);
+        sdsfree(name);
+        return;
+    }
+    sds *rules = aclMergeRules(words + 1, count - 1, &merged, &bad);
+    if (!rules) {
+        l->errors =
+            sdscatprintf(l->errors, "%s:%d: Unmatched parenthesis in selector definition.", aclfile, line);
+        return;
+    }
+    struct aclUser *u = tryRules(words[0], rules, merged, &failed, &error);
+    if (error) noteRuleError(l, line, rules[failed], error);
+    sdsfreesplitres(rules, merged);
+    raxInsert(&l->users, words[0], u, NULL);
+}
+
+static void loadLine(struct loading *l, int line, sds text) {
+    int count;
+    sds *tokens = sdssplitlen(text, sdslen(text), " ", 1, &count);
+    struct str *words = zmalloc((size_t)(count + 1) * sizeof *words);
+    for (int i = 0; i < count; i++) words[i] = sdsview(tokens[i]);
+    if (count < 2 || !strEq(words[0], STR("user")))
+        l->errors = sdscatprintf(l->errors, "%s:%d should start with user keyword followed by the username. ",
+                                 aclfile, line);
+    else if (!aclNameIsValid(words[1]))
+        l->errors = sdscatprintf(l->errors, "%s:%d: username '%s' contains invalid characters. ", aclfile,
+                                 line, tokens[1]);
+    else
+        loadUser(l, line, words + 1, count - 1);
+    zfree(words);
+    sdsfreesplitres(tokens, count);
+}
+
+/* The clients of a user that is still there keep it, whatever its password is now; those whose user is gone,
+ * or may no longer listen to what they listen to, are closed. */
+static bool adopt(struct loading *l, const struct client *self) {
+    bool killed_self = false;
+    struct rax old = acl_users;
+    raxRemove(&old, STR("default"), NULL);
+    acl_users = l->users;
+    void *fresh;
+    struct aclUser *u = raxRemove(&acl_users, STR("default"), &fresh) ? fresh : aclUserCreateDefault();
+    aclKillSubscribers(aclDefaultUser(), u);
+    aclUserReplace(aclDefaultUser(), u);
+    raxInsert(&acl_users, STR("default"), aclDefaultUser(), NULL);
+
+    struct raxIterator it;
+    raxStart(&it, &old);
+    bool more = raxSeek(&it, "^", STR(""));
+    for (; more; more = raxNext(&it)) {
+        struct aclUser *was = it.value, *now = aclFindUser(sdsview(was->name));
+        if (!now) {
+            killed_self |= aclKillClients(was, self);
+            continue;
+        }
+        aclKillSubscribers(was, now);
+        listForEach(&clients, c) {
+            struct client *client = listEntry(c, struct client, node);
+            if (client->user == was) client->user = now;
+        }
+    }
+    raxStop(&it);
+    raxDestroy(&old, freeUser);
+    authUsersChanged();
+    return killed_self;
+}
+
+sds aclFileLoad(const struct client *self, bool *killed) {
+    *killed = false;
+    struct loading l = {.errors = sdsempty()};
+    sds text = fileRead(aclfile, NULL);
+    if (!text)
+        return sdscatprintf(l.errors, "Error loading ACLs, opening file '%s': %s", aclfile, strerror(errno));
+    raxInit(&l.users);
+    int n;
+    sds *lines = sdssplitlen(text, sdslen(text), "\n", 1, &n);
+    sdsfree(text);
+    for (int i = 0; i < n; i++) {
+        lines[i] = sdstrim(lines[i], " \t\r\n");
+        if (sdslen(lines[i])) loadLine(&l, i + 1, lines[i]);
+    }
+    sdsfreesplitres(lines, n);
+    if (sdslen(l.errors)) {
+        raxDestroy(&l.users, freeUser);
+        return sdscat(l.errors,
+                      "WARNING: ACL errors detected, no change to the previously active ACL rules was "
+                      "performed");
+    }
+    *killed = adopt(&l, self);
+    sdsfree(l.errors);
+    return NULL;
+}
+
+bool aclFileSave(void) {
+    mode_t mode = 0600;
+    sds old = fileRead(aclfile, &mode), text = catUsers(sdsempty(), "user ");
+    bool ok = fileReplace(aclfile, sdsview(text), mode);
+    int reason = errno;
+    sdsfree(old);
+    sdsfree(text);
+    errno = reason;
+    return ok;
+}
+
+/* ---- Start ---- */
+
+static void warnDisabled(void) {
+    struct raxIterator it;
+    raxStart(&it, &acl_users);
+    bool more = raxSeek(&it, "^", STR(""));
+    for (; more; more = raxNext(&it)) {
+        const struct aclUser *u = it.value;
+        if (aclUserIsOn(u)) continue;
+        serverLog(
+            LL_NOTICE,
+            "The user '%s' is disabled (there is no 'on' modifier in the user description). Make sure this is "
+            "not a configuration error.",
+            u->name);
+    }
+    raxStop(&it);
+}
+
+static bool declare(const struct declared *d) {
+    int failed = 0;
+    enum aclError error;
+    if (!aclNameIsValid(sdsview(d->name))) {
+        serverLog(LL_WARNING, "Spaces not allowed in ACL usernames");
+        return false;
+    }
+    struct aclUser *u = tryRules(sdsview(d->name), d->rules, d->count, &failed, &error);
+    if (error) {
+        serverLog(LL_WARNING, "Error loading ACL rule '%s' for the user named '%s': %s", d->rules[failed],
+                  d->name, aclErrorText(error));
+        aclUserFree(u);
+        return false;
+    }
+    if (strEq(sdsview(d->name), STR("default")))
+        aclUserReplace(aclDefaultUser(), u);
+    else
+        raxInsert(&acl_users, sdsview(d->name), u, NULL);
+    return true;
+}
+
+static void declareAll(void) {
+    for (int i = 0; i < declared_count; i++) {
+        if (!declare(&declared[i])) {
+            serverLog(LL_WARNING, "Critical error while loading ACLs. Exiting.");
+            exit(1);
+        }
+        sdsfree(declared[i].name);
+        sdsfreesplitres(declared[i].rules, declared[i].count);
+    }
+    zfree(declared);
+    declared = NULL;
+    declared_count = 0;
+}
+
+void aclStart(void) {
+    if (declared_count && aclHasFile()) {
+        serverLog(
+            LL_WARNING,
+            "Configuring Valkey with users defined in valkey.conf and at the same setting an ACL file path is "
+            "invalid. This setup is very likely to lead to configuration errors and security holes, please "
+            "define either an ACL file or declare users directly in your valkey.conf, but not both.");
+        exit(1);
+    }
+    aclSetDefaultPassword(requirepass ? sdsview(requirepass) : STR(""));
+    declareAll();
+    bool killed;
+    sds errors = aclHasFile() ? aclFileLoad(NULL, &killed) : NULL;
+    if (errors) {
+        serverLog(LL_WARNING, "Aborting Valkey startup because of ACL errors: %s", errors);
+        exit(1);
+    }
+    warnDisabled();
+    authUsersChanged();
+}
+
+void aclFileInit(void) {
+    static const struct configEnum channel_names[] = {
+        {"allchannels", SELECTOR_ALL_CHANNELS}, {"resetchannels", 0}, {NULL, 0}};
+    static struct configDirective directives[] = {
+        CONFIG_STRING("aclfile", NULL, 0, &aclfile, "", NULL, NULL),
+        CONFIG_ENUM("acl-pubsub-default", NULL, CONFIG_MODIFIABLE, &acl_pubsub_default, 0, channel_names,
+                    NULL),
+        CONFIG_STRING("requirepass", NULL, CONFIG_MODIFIABLE | CONFIG_SENSITIVE | CONFIG_EMPTY_IS_NULL,
+                      &requirepass, NULL, NULL, applyRequirepass),
+        CONFIG_SPECIAL("user", NULL, CONFIG_MULTI_ARG | CONFIG_SENSITIVE | CONFIG_LINES, setUser, getUsers,
+                       NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+}

@@ -1,0 +1,178 @@
+/* acl_log.c - ACL LOG: what was refused, to whom, the latest first; and the counters in INFO. Part of acl.h.
+ *
+ * The same refusal again within a minute is counted in the entry that is there, which moves to the front.
+ * Only the first few entries are looked at: somebody who is refused many different things must not slow the
+ * server down. */
+#include "acl/acl_private.h"
+
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "commands/acl.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/info.h"
+#include "command/multi.h"
+#include "client/reply.h"
+
+#define MERGE_WITHIN_MS 60000
+#define MERGE_LOOK_AT   10
+#define REPLY_DEFAULT   10 /* entries, when ACL LOG is not told how many */
+
+enum logContext { LOG_TOPLEVEL, LOG_MULTI, LOG_SCRIPT };
+
+struct logEntry {
+    struct listNode node;
+    uint64_t id, count;
+    enum aclDenial reason;
+    enum logContext context;
+    sds object, user, client;
+    int64_t created_ms, updated_ms;
+};
+
+static struct list entries;
+static uint64_t next_id;
+static int64_t max_len;
+static uint64_t denied[ACL_DENIED_CERTIFICATE + 1]; /* by reason */
+
+static const char *const reasons[] = {
+    [ACL_DENIED_COMMAND] = "command", [ACL_DENIED_DB] = "database", [ACL_DENIED_KEY] = "key",
+    [ACL_DENIED_CHANNEL] = "channel", [ACL_DENIED_AUTH] = "auth",   [ACL_DENIED_CERTIFICATE] = "tls-cert",
+};
+static const char *const contexts[] = {"toplevel", "multi", "lua"};
+
+static void entryFree(struct logEntry *e) {
+    listRemove(&entries, &e->node);
+    sdsfree(e->object);
+    sdsfree(e->user);
+    sdsfree(e->client);
+    zfree(e);
+}
+
+static void trim(int64_t len) {
+    while ((int64_t)entries.length > len) entryFree(listEntry(entries.head.prev, struct logEntry, node));
+}
+
+static struct logEntry *findSame(enum aclDenial reason, enum logContext context, struct str user,
+                                 struct str object) {
+    int looked_at = 0;
+    listForEach(&entries, it) {
+        struct logEntry *e = listEntry(it, struct logEntry, node);
+        if (looked_at++ == MERGE_LOOK_AT) break;
+        if (e->reason == reason && e->context == context && cmd_time_ms - e->updated_ms <= MERGE_WITHIN_MS &&
+            strEq(sdsview(e->user), user) && strEq(sdsview(e->object), object))
+            return e;
+    }
+    return NULL;
+}
+
+static struct logEntry *entryCreate(enum aclDenial reason, enum logContext context, struct str user,
+                                    struct str object) {
+    struct logEntry *e = zcalloc(1, sizeof *e);
+    e->id = next_id++;
+    e->reason = reason;
+    e->context = context;
+    e->user = sdsnewstr(user);
+    e->object = sdsnewstr(object);
+    e->created_ms = cmd_time_ms;
+    return e;
+}
+
+/* A script's client has no connection: who runs the script is told. */
+static sds describe(struct client *c) {
+    return clientInfoLine(current_client && !c->conn ? current_client : c, sdsempty());
+}
+
+void aclLogAdd(struct client *c, enum aclDenial reason, enum aclContext context, struct str user,
+               struct str object) {
+    denied[reason]++;
+    bool queued = context == ACL_EXEC || c->flags & CLIENT_MULTI;
+    enum logContext where = context == ACL_SCRIPT ? LOG_SCRIPT : queued ? LOG_MULTI : LOG_TOPLEVEL;
+    struct logEntry *e = findSame(reason, where, user, object);
+    if (e)
+        listRemove(&entries, &e->node);
+    else
+        e = entryCreate(reason, where, user, object);
+    e->count++;
+    e->updated_ms = cmd_time_ms;
+    sdsfree(e->client);
+    e->client = describe(c);
+    listAddHead(&entries, &e->node);
+    trim(max_len);
+}
+
+void aclNoteFailedAuth(struct client *c, struct str user) {
+    aclLogAdd(c, ACL_DENIED_AUTH, ACL_TOPLEVEL, user, c->argv[0]);
+}
+
+void aclNoteFailedCertificate(struct client *c, struct str user) {
+    aclLogAdd(c, ACL_DENIED_CERTIFICATE, ACL_TOPLEVEL, user, STR(""));
+}
+
+/* ---- ACL LOG ---- */
+
+static void replyStringField(struct client *c, const char *name, struct str value) {
+    replyBulkCstr(c, name);
+    replyBulk(c, value);
+}
+
+static void replyNumberField(struct client *c, const char *name, int64_t value) {
+    replyBulkCstr(c, name);
+    replyLongLong(c, value);
+}
+
+static void replyEntry(struct client *c, const struct logEntry *e) {
+    replyMapLen(c, 10);
+    replyNumberField(c, "count", (int64_t)e->count);
+    replyStringField(c, "reason", strOf(reasons[e->reason]));
+    replyStringField(c, "context", strOf(contexts[e->context]));
+    replyStringField(c, "object", sdsview(e->object));
+    replyStringField(c, "username", sdsview(e->user));
+    replyBulkCstr(c, "age-seconds");
+    replyDouble(c, (double)(cmd_time_ms - e->updated_ms) / 1000);
+    replyStringField(c, "client-info", sdsview(e->client));
+    replyNumberField(c, "entry-id", (int64_t)e->id);
+    replyNumberField(c, "timestamp-created", e->created_ms);
+    replyNumberField(c, "timestamp-last-updated", e->updated_ms);
+}
+
+void aclLogCommand(struct client *c) {
+    int64_t count = REPLY_DEFAULT;
+    if (c->argc > 3) {
+        replySubcommandError(c);
+        return;
+    }
+    if (c->argc == 3 && strIs(c->argv[2], "reset")) {
+        trim(0);
+        replyOk(c);
+        return;
+    }
+    if (c->argc == 3 && !argLongLong(c, c->argv[2], &count, NULL)) return;
+    if (count < 0) count = 0;
+    if (count > (int64_t)entries.length) count = (int64_t)entries.length;
+    replyArrayLen(c, count);
+    listForEach(&entries, it) {
+        if (count-- == 0) break;
+        replyEntry(c, listEntry(it, struct logEntry, node));
+    }
+}
+
+/* ---- Registration ---- */
+
+static sds logInfo(sds s) {
+    s = infoField(s, "acl_access_denied_auth:%llu", (unsigned long long)denied[ACL_DENIED_AUTH]);
+    s = infoField(s, "acl_access_denied_cmd:%llu", (unsigned long long)denied[ACL_DENIED_COMMAND]);
+    s = infoField(s, "acl_access_denied_key:%llu", (unsigned long long)denied[ACL_DENIED_KEY]);
+    s = infoField(s, "acl_access_denied_channel:%llu", (unsigned long long)denied[ACL_DENIED_CHANNEL]);
+    s = infoField(s, "acl_access_denied_tls_cert:%llu", (unsigned long long)denied[ACL_DENIED_CERTIFICATE]);
+    return infoField(s, "acl_access_denied_db:%llu", (unsigned long long)denied[ACL_DENIED_DB]);
+}
+
+void aclLogInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_INT("acllog-max-len", NULL, CONFIG_MODIFIABLE, &max_len, 128, 0, INT64_MAX, NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    listInit(&entries);
+    infoRegister("stats", logInfo);
+}

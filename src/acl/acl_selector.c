@@ -1,0 +1,370 @@
+/* acl_selector.c - one set of permissions: its rules, and their text. Part of acl.h.
+ *
+ * A rule changes the selector at once: there is no list of rules to go through when a command is checked.
+ * Only for people, and for files, the rules about commands are kept as text: in order, each command or
+ * category once, where it was mentioned last, since a later version may put other commands into a category.
+ */
+#include "acl/acl_private.h"
+
+#include <limits.h>
+
+#include "base/assert.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "data/db.h"
+
+#define RULE_NAME_MAX 128 /* longest name of a command or category looked at */
+
+int acl_pubsub_default;
+
+/* ---- Life ---- */
+
+static void resetCommands(struct aclSelector *s, bool all) {
+    for (int i = 0; i < s->first_arg_count; i++) sdsfree(s->first_args[i].arg);
+    zfree(s->first_args);
+    s->first_args = NULL;
+    s->first_arg_count = 0;
+    memset(s->allowed, all ? 0xff : 0, sizeof s->allowed);
+    s->flags = (s->flags & ~(unsigned)SELECTOR_ALL_COMMANDS) | (all ? SELECTOR_ALL_COMMANDS : 0);
+    sdsfree(s->commands);
+    s->commands = sdsnew(all ? "+@all" : "-@all");
+}
+
+struct aclSelector *aclSelectorCreate(void) {
+    serverAssert(commandCount() < ACL_COMMANDS_MAX);
+    struct aclSelector *s = zcalloc(1, sizeof *s);
+    s->flags = SELECTOR_ALL_DBS | (unsigned)acl_pubsub_default;
+    resetCommands(s, false);
+    return s;
+}
+
+struct aclSelector *aclSelectorCopy(const struct aclSelector *s) {
+    struct aclSelector *copy = zmalloc(sizeof *copy);
+    *copy = *s;
+    copy->commands = sdsdup(s->commands);
+    aclPatternsCopy(&copy->keys, &s->keys);
+    aclPatternsCopy(&copy->channels, &s->channels);
+    copy->first_args = NULL;
+    copy->dbs = NULL;
+    if (s->first_arg_count) {
+        copy->first_args = zmalloc((size_t)s->first_arg_count * sizeof *s->first_args);
+        for (int i = 0; i < s->first_arg_count; i++) {
+            copy->first_args[i] = s->first_args[i];
+            copy->first_args[i].arg = sdsdup(s->first_args[i].arg);
+        }
+    }
+    if (s->db_count) {
+        copy->dbs = zmalloc((size_t)s->db_count * sizeof *s->dbs);
+        memcpy(copy->dbs, s->dbs, (size_t)s->db_count * sizeof *s->dbs);
+    }
+    return copy;
+}
+
+void aclSelectorFree(struct aclSelector *s) {
+    resetCommands(s, false);
+    sdsfree(s->commands);
+    aclPatternsClear(&s->keys);
+    aclPatternsClear(&s->channels);
+    zfree(s->dbs);
+    zfree(s);
+}
+
+/* ---- Commands ---- */
+
+static void dropFirstArgs(struct aclSelector *s, int id) {
+    int kept = 0;
+    for (int i = 0; i < s->first_arg_count; i++) {
+        if (s->first_args[i].id == id)
+            sdsfree(s->first_args[i].arg);
+        else
+            s->first_args[kept++] = s->first_args[i];
+    }
+    s->first_arg_count = kept;
+}
+
+static void setCommand(struct aclSelector *s, const struct serverCommand *cmd, bool allow) {
+    serverAssert(cmd->id < ACL_COMMANDS_MAX);
+    uint64_t bit = 1ull << (cmd->id % 64), *word = &s->allowed[cmd->id / 64];
+    *word = allow ? *word | bit : *word & ~bit;
+    if (!allow) s->flags &= ~(unsigned)SELECTOR_ALL_COMMANDS;
+    dropFirstArgs(s, cmd->id);
+}
+
+/* The commands of a table and of those below it that are in the categories; all: every one. */
+static void setCommands(struct aclSelector *s, struct hashtable *table, uint64_t categories, bool all,
+                        bool allow) {
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, table, false);
+    while (hashtableNext(&it, &entry)) {
+        const struct serverCommand *cmd = entry;
+        if (all || cmd->acl & categories) setCommand(s, cmd, allow);
+        if (cmd->subcommands) setCommands(s, cmd->subcommands, categories, all, allow);
+    }
+    hashtableStopIterator(&it);
+}
+
+/* Takes out of the text what `name` (lower case) makes pointless: the same name, and for a container its
+ * subcommands; then adds it at the end. */
+static void noteRule(struct aclSelector *s, struct str name, bool allow) {
+    int n;
+    sds *words = sdssplitlen(s->commands, sdslen(s->commands), " ", 1, &n);
+    sds text = sdsempty();
+    for (int i = 0; i < n; i++) {
+        struct str old = strN(words[i] + 1, sdslen(words[i]) - 1);
+        bool covered = old.len >= name.len && memcmp(old.ptr, name.ptr, name.len) == 0 &&
+                       (old.len == name.len || old.ptr[name.len] == '|');
+        if (!covered) text = sdscatprintf(text, "%s ", words[i]);
+    }
+    sdsfreesplitres(words, n);
+    text = sdscat(text, allow ? "+" : "-");
+    sdsfree(s->commands);
+    s->commands = sdscatstr(text, name);
+}
+
+static enum aclError applyCategory(struct aclSelector *s, struct str name, bool allow) {
+    if (strEq(name, STR("@all"))) {
+        resetCommands(s, allow);
+        return ACL_OK;
+    }
+    for (const struct flagName *f = acl_categories; f->name; f++) {
+        if (!strEq(name, strOf(f->name))) continue;
+        setCommands(s, &commands, f->flag, false, allow);
+        noteRule(s, name, allow);
+        return ACL_OK;
+    }
+    return ACL_ERR_UNKNOWN_COMMAND;
+}
+
+static bool hasFirstArg(const struct aclSelector *s, int id, struct str arg) {
+    for (int i = 0; i < s->first_arg_count; i++) {
+        if (s->first_args[i].id == id && strEq(sdsview(s->first_args[i].arg), arg)) return true;
+    }
+    return false;
+}
+
+/* "select|0": when the command is allowed anyway, that changes nothing but the text. */
+static enum aclError applyFirstArg(struct aclSelector *s, struct str name) {
+    size_t bar = name.len;
+    while (bar && name.ptr[bar - 1] != '|') bar--;
+    if (!bar) return ACL_ERR_UNKNOWN_COMMAND;
+    struct str command = strN(name.ptr, bar - 1), arg = strN(name.ptr + bar, name.len - bar);
+    const struct serverCommand *cmd = commandLookupOriginal(command);
+    if (!cmd) return ACL_ERR_UNKNOWN_COMMAND;
+    if (cmd->parent) return ACL_ERR_FIRST_ARG_OF_SUBCOMMAND;
+    if (!arg.len) return ACL_ERR_SYNTAX;
+    if (cmd->subcommands) return ACL_ERR_UNKNOWN_COMMAND;
+    noteRule(s, name, true);
+    if (aclSelectorHasCommand(s, cmd->id) || hasFirstArg(s, cmd->id, arg)) return ACL_OK;
+    s->first_args = zrealloc(s->first_args, (size_t)(s->first_arg_count + 1) * sizeof *s->first_args);
+    s->first_args[s->first_arg_count++] = (struct aclFirstArg){.id = cmd->id, .arg = sdsnewstr(arg)};
+    return ACL_OK;
+}
+
+static enum aclError applyCommand(struct aclSelector *s, struct str rule) {
+    char lower[RULE_NAME_MAX] = "";
+    bool allow = rule.ptr[0] == '+';
+    if (rule.len > sizeof lower) return ACL_ERR_UNKNOWN_COMMAND;
+    for (size_t i = 1; i < rule.len; i++) {
+        char ch = rule.ptr[i];
+        lower[i - 1] = ch >= 'A' && ch <= 'Z' ? (char)(ch + ('a' - 'A')) : ch;
+    }
+    struct str name = strN(lower, rule.len - 1);
+    if (name.len && name.ptr[0] == '@') return applyCategory(s, name, allow);
+    const struct serverCommand *cmd = commandLookupOriginal(name);
+    if (!cmd) return allow ? applyFirstArg(s, name) : ACL_ERR_UNKNOWN_COMMAND;
+    setCommand(s, cmd, allow);
+    if (cmd->subcommands) setCommands(s, cmd->subcommands, 0, true, allow);
+    noteRule(s, name, allow);
+    return ACL_OK;
+}
+
+/* ---- Keys and channels ---- */
+
+static bool hasBlanks(struct str s) {
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] == '\0' || strchr(" \t\n\v\f\r", s.ptr[i])) return true;
+    }
+    return false;
+}
+
+/* "%R~x" and its like: what is between % and ~ goes to *access; *rule becomes what is behind the ~. Without
+ * one the pattern is empty. False: something else is there. */
+static bool readAccess(struct str *rule, unsigned *access) {
+    *access = 0;
+    for (size_t i = 1; i < rule->len; i++) {
+        if (rule->ptr[i] == '~' && *access) {
+            *rule = strN(rule->ptr + i + 1, rule->len - i - 1);
+            return true;
+        }
+        char ch = rule->ptr[i] & ~32;
+        unsigned one = ch == 'R' ? ACL_PATTERN_READ : ch == 'W' ? ACL_PATTERN_WRITE : 0;
+        if (!one || *access & one) return false;
+        *access |= one;
+    }
+    *rule = STR("");
+    return *access;
+}
+
+static enum aclError applyKeys(struct aclSelector *s, struct str rule) {
+    unsigned access = ACL_PATTERN_ALL;
+    struct str pattern = rule.ptr[0] == '%' ? rule : strN(rule.ptr + 1, rule.len - 1);
+    if (s->flags & SELECTOR_ALL_KEYS) return ACL_ERR_PATTERN_AFTER_ALL;
+    if (rule.ptr[0] == '%' && !readAccess(&pattern, &access)) return ACL_ERR_SYNTAX;
+    if (hasBlanks(pattern)) return ACL_ERR_SYNTAX;
+    aclPatternsAdd(&s->keys, pattern, access);
+    return ACL_OK;
+}
+
+static enum aclError applyChannels(struct aclSelector *s, struct str rule) {
+    struct str pattern = strN(rule.ptr + 1, rule.len - 1);
+    if (s->flags & SELECTOR_ALL_CHANNELS) return ACL_ERR_CHANNEL_AFTER_ALL;
+    if (hasBlanks(pattern)) return ACL_ERR_SYNTAX;
+    aclPatternsAdd(&s->channels, pattern, 0);
+    return ACL_OK;
+}
+
+/* ---- Databases ---- */
+
+/* Place of the number in the sorted list, or where it would be. */
+static int dbPlace(const struct aclSelector *s, int64_t db) {
+    int low = 0, high = s->db_count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (s->dbs[middle] < db)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool aclSelectorHasDb(const struct aclSelector *s, int64_t db) {
+    if (s->flags & SELECTOR_ALL_DBS) return true;
+    int at = dbPlace(s, db);
+    return at < s->db_count && s->dbs[at] == db;
+}
+
+static void setDbs(struct aclSelector *s, bool all) {
+    zfree(s->dbs);
+    s->dbs = NULL;
+    s->db_count = 0;
+    s->flags = (s->flags & ~(unsigned)SELECTOR_ALL_DBS) | (all ? SELECTOR_ALL_DBS : 0);
+}
+
+static void addDb(struct aclSelector *s, int db) {
+    if (aclSelectorHasDb(s, db)) return;
+    int at = dbPlace(s, db);
+    s->dbs = zrealloc(s->dbs, (size_t)(s->db_count + 1) * sizeof *s->dbs);
+    memmove(s->dbs + at + 1, s->dbs + at, (size_t)(s->db_count++ - at) * sizeof *s->dbs);
+    s->dbs[at] = db;
+}
+
+/* "db=0,3" */
+static enum aclError applyDbs(struct aclSelector *s, struct str list) {
+    int n;
+    enum aclError error = ACL_OK;
+    sds *numbers = sdssplitlen(list.ptr, list.len, ",", 1, &n);
+    if (!n) error = ACL_ERR_SYNTAX;
+    for (int i = 0; i < n && !error; i++) {
+        int64_t id;
+        if (!string2ll(sdsview(numbers[i]), &id))
+            error = ACL_ERR_SYNTAX;
+        else if (id < 0 || id > INT_MAX)
+            error = ACL_ERR_DB_RANGE;
+    }
+    if (!error) setDbs(s, false);
+    for (int i = 0; i < n && !error; i++) {
+        int64_t id;
+        string2ll(sdsview(numbers[i]), &id);
+        addDb(s, (int)id);
+    }
+    sdsfreesplitres(numbers, n);
+    return error;
+}
+
+/* ---- All rules ---- */
+
+static void setAll(struct aclSelector *s, struct aclPatterns *patterns, unsigned flag, bool all) {
+    aclPatternsClear(patterns);
+    s->flags = (s->flags & ~flag) | (all ? flag : 0);
+}
+
+/* Rules that are one word. */
+static bool applyWord(struct aclSelector *s, struct str rule) {
+    if (strIs(rule, "allkeys") || strEq(rule, STR("~*")))
+        setAll(s, &s->keys, SELECTOR_ALL_KEYS, true);
+    else if (strIs(rule, "resetkeys"))
+        setAll(s, &s->keys, SELECTOR_ALL_KEYS, false);
+    else if (strIs(rule, "allchannels") || strEq(rule, STR("&*")))
+        setAll(s, &s->channels, SELECTOR_ALL_CHANNELS, true);
+    else if (strIs(rule, "resetchannels"))
+        setAll(s, &s->channels, SELECTOR_ALL_CHANNELS, false);
+    else if (strIs(rule, "allcommands") || strIs(rule, "nocommands"))
+        resetCommands(s, strIs(rule, "allcommands"));
+    else if (strIs(rule, "alldbs") || strIs(rule, "resetdbs"))
+        setDbs(s, strIs(rule, "alldbs"));
+    else
+        return false;
+    return true;
+}
+
+enum aclError aclSelectorApply(struct aclSelector *s, struct str rule) {
+    if (applyWord(s, rule)) return ACL_OK;
+    if (rule.len > 3 && strIs(strN(rule.ptr, 3), "db=")) return applyDbs(s, strN(rule.ptr + 3, rule.len - 3));
+    switch (rule.len ? rule.ptr[0] : '\0') {
+    case '~':
+    case '%': return applyKeys(s, rule);
+    case '&': return applyChannels(s, rule);
+    case '+':
+    case '-': return applyCommand(s, rule);
+    default: return ACL_ERR_SYNTAX;
+    }
+}
+
+/* ---- Text ---- */
+
+/* "%RW~*" came from just that: "~*" would be the flag, behind which no further pattern may stand. */
+sds aclSelectorCatKeys(const struct aclSelector *s, sds text) {
+    static const char *const marks[] = {
+        [ACL_PATTERN_READ] = "%R~", [ACL_PATTERN_WRITE] = "%W~", [ACL_PATTERN_ALL] = "~"};
+    if (s->flags & SELECTOR_ALL_KEYS) return sdscat(text, "~*");
+    for (int i = 0; i < s->keys.count; i++) {
+        const struct aclPattern *p = &s->keys.items[i];
+        bool star = p->access == ACL_PATTERN_ALL && strcmp(p->text, "*") == 0;
+        text = sdscatprintf(text, "%s%s%s", i ? " " : "", star ? "%RW~" : marks[p->access], p->text);
+    }
+    return text;
+}
+
+sds aclSelectorCatChannels(const struct aclSelector *s, sds text) {
+    if (s->flags & SELECTOR_ALL_CHANNELS) return sdscat(text, "&*");
+    for (int i = 0; i < s->channels.count; i++) {
+        text = sdscatprintf(text, "%s&%s", i ? " " : "", s->channels.items[i].text);
+    }
+    return text;
+}
+
+sds aclSelectorCatDbs(const struct aclSelector *s, sds text) {
+    if (s->flags & SELECTOR_ALL_DBS) return sdscat(text, "alldbs");
+    for (int i = 0; i < s->db_count; i++) text = sdscatprintf(text, "%s%d", i ? "," : "db=", s->dbs[i]);
+    return text;
+}
+
+/* One part of the text and a blank, unless it is empty. */
+static sds catPart(const struct aclSelector *s, sds (*cat)(const struct aclSelector *s, sds text), sds text) {
+    size_t before = sdslen(text);
+    text = cat(s, text);
+    return sdslen(text) == before ? text : sdscatlen(text, " ", 1);
+}
+
+/* What is the default of a new selector need not be said, but of channels, whose default can be set. */
+sds aclSelectorCat(const struct aclSelector *s, sds text) {
+    text = catPart(s, aclSelectorCatKeys, text);
+    if (!(s->flags & SELECTOR_ALL_CHANNELS)) text = sdscat(text, "resetchannels ");
+    text = catPart(s, aclSelectorCatChannels, text);
+    if (!(s->flags & SELECTOR_ALL_DBS)) {
+        text = s->db_count ? catPart(s, aclSelectorCatDbs, text) : sdscat(text, "resetdbs ");
+    }
+    return sdscat(text, s->commands);
+}

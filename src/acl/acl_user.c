@@ -1,0 +1,373 @@
+/* acl_user.c - users: the table of them, their rules and passwords, and what a change does to their clients.
+ * Part of acl.h.
+ *
+ * ACL SETUSER works on a copy, which takes the place of the user when all rules were good. A client points at
+ * its user, so that stays where it is, and its insides are exchanged. */
+#include "acl/acl_private.h"
+
+#include "base/assert.h"
+#include "base/zmalloc.h"
+#include "command/pubsub.h"
+
+struct rax acl_users;
+static struct aclUser *default_user, *nobody; /* nobody: of clients that are about to be closed */
+
+/* ---- Life ---- */
+
+struct aclUser *aclUserCreate(struct str name) {
+    struct aclUser *u = zcalloc(1, sizeof *u);
+    u->name = sdsnewstr(name);
+    u->selectors = zmalloc(sizeof *u->selectors);
+    u->selectors[0] = aclSelectorCreate();
+    u->selector_count = 1;
+    return u;
+}
+
+static void dropPasswords(struct aclUser *u) {
+    for (int i = 0; i < u->password_count; i++) sdsfree(u->passwords[i]);
+    zfree(u->passwords);
+    u->passwords = NULL;
+    u->password_count = 0;
+}
+
+static void dropSelectors(struct aclUser *u, int from) {
+    while (u->selector_count > from) aclSelectorFree(u->selectors[--u->selector_count]);
+}
+
+static void freeInsides(struct aclUser *u) {
+    dropPasswords(u);
+    dropSelectors(u, 0);
+    zfree(u->selectors);
+}
+
+void aclUserFree(struct aclUser *u) {
+    freeInsides(u);
+    sdsfree(u->name);
+    zfree(u);
+}
+
+/* They are views of the rules. */
+static void forgetMemos(struct aclUser *u) {
+    memset(u->head.memos, 0, sizeof u->head.memos);
+}
+
+struct aclUser *aclUserCopy(const struct aclUser *u) {
+    struct aclUser *copy = zmalloc(sizeof *copy);
+    *copy = *u;
+    forgetMemos(copy);
+    copy->name = sdsdup(u->name);
+    copy->passwords = u->password_count ? zmalloc((size_t)u->password_count * sizeof *u->passwords) : NULL;
+    for (int i = 0; i < u->password_count; i++) copy->passwords[i] = sdsdup(u->passwords[i]);
+    copy->selectors = zmalloc((size_t)u->selector_count * sizeof *u->selectors);
+    for (int i = 0; i < u->selector_count; i++) copy->selectors[i] = aclSelectorCopy(u->selectors[i]);
+    return copy;
+}
+
+void aclUserReplace(struct aclUser *to, struct aclUser *from) {
+    sds name = to->name;
+    freeInsides(to);
+    *to = *from;
+    to->name = name;
+    sdsfree(from->name);
+    zfree(from);
+}
+
+/* ---- Passwords ---- */
+
+static bool isHash(struct str s) {
+    if (s.len != SHA256_HEX_LEN) return false;
+    for (size_t i = 0; i < s.len; i++) {
+        if (!memchr("0123456789abcdef", s.ptr[i], 16)) return false;
+    }
+    return true;
+}
+
+/* Takes the same time wherever the two differ: it tells nothing about the password. */
+static bool sameHash(const char *a, const char *b) {
+    volatile unsigned char difference = 0;
+    for (int i = 0; i < SHA256_HEX_LEN; i++) difference |= (unsigned char)(a[i] ^ b[i]);
+    return difference == 0;
+}
+
+static int findPassword(const struct aclUser *u, const char *hash) {
+    int found = -1;
+    for (int i = 0; i < u->password_count; i++) {
+        if (sameHash(u->passwords[i], hash)) found = i;
+    }
+    return found;
+}
+
+static void addPassword(struct aclUser *u, const char *hash) {
+    u->flags &= ~(unsigned)USER_NOPASS;
+    if (findPassword(u, hash) >= 0) return;
+    u->passwords = zrealloc(u->passwords, (size_t)(u->password_count + 1) * sizeof *u->passwords);
+    u->passwords[u->password_count++] = sdsnewlen(hash, SHA256_HEX_LEN);
+}
+
+static enum aclError removePassword(struct aclUser *u, const char *hash) {
+    int at = findPassword(u, hash);
+    if (at < 0) return ACL_ERR_NO_SUCH_PASSWORD;
+    sdsfree(u->passwords[at]);
+    u->password_count--;
+    memmove(u->passwords + at, u->passwords + at + 1,
+            (size_t)(u->password_count - at) * sizeof *u->passwords);
+    return ACL_OK;
+}
+
+/* >password <password #hash !hash */
+static enum aclError applyPassword(struct aclUser *u, struct str rule) {
+    char hash[SHA256_HEX_LEN + 1];
+    struct str value = strN(rule.ptr + 1, rule.len - 1);
+    bool hashed = rule.ptr[0] == '#' || rule.ptr[0] == '!';
+    if (hashed && !isHash(value)) return ACL_ERR_BAD_HASH;
+    if (hashed)
+        memcpy(hash, value.ptr, SHA256_HEX_LEN);
+    else
+        sha256Hex(hash, value.ptr, value.len);
+    if (rule.ptr[0] == '<' || rule.ptr[0] == '!') return removePassword(u, hash);
+    addPassword(u, hash);
+    return ACL_OK;
+}
+
+bool aclUserAccepts(const struct aclUser *u, struct str password) {
+    char hash[SHA256_HEX_LEN + 1];
+    sha256Hex(hash, password.ptr, password.len);
+    bool right = findPassword(u, hash) >= 0;
+    return (right || u->flags & USER_NOPASS) && u->flags & USER_ON;
+}
+
+bool aclUserHasPassword(const struct aclUser *u) {
+    return !(u->flags & USER_NOPASS);
+}
+
+bool aclUserIsOn(const struct aclUser *u) {
+    return u->flags & USER_ON;
+}
+
+void aclSetDefaultPassword(struct str password) {
+    dropPasswords(default_user);
+    default_user->flags |= USER_NOPASS;
+    if (!password.len) return;
+    char hash[SHA256_HEX_LEN + 1];
+    sha256Hex(hash, password.ptr, password.len);
+    addPassword(default_user, hash);
+}
+
+/* ---- Rules ---- */
+
+const char *aclErrorText(enum aclError error) {
+    switch (error) {
+    case ACL_OK: break;
+    case ACL_ERR_SYNTAX: return "Syntax error";
+    case ACL_ERR_UNKNOWN_COMMAND: return "Unknown command or category name in ACL";
+    case ACL_ERR_FIRST_ARG_OF_SUBCOMMAND: return "Allowing first-arg of a subcommand is not supported";
+    case ACL_ERR_PATTERN_AFTER_ALL:
+        return "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any "
+               "effect. Try 'resetkeys' to start with an empty list of patterns";
+    case ACL_ERR_CHANNEL_AFTER_ALL:
+        return "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not have any "
+               "effect. Try 'resetchannels' to start with an empty list of channels";
+    case ACL_ERR_DB_RANGE: return "The provided database ID is out of range";
+    case ACL_ERR_NO_SUCH_PASSWORD:
+        return "The password you are trying to remove from the user does not exist";
+    case ACL_ERR_BAD_HASH:
+        return "The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters";
+    }
+    serverUnreachable();
+}
+
+static void noteUnlimited(struct aclUser *u) {
+    u->head.unlimited = false;
+    for (int i = 0; i < u->selector_count; i++) {
+        if ((u->selectors[i]->flags & SELECTOR_EVERYTHING) == SELECTOR_EVERYTHING) u->head.unlimited = true;
+    }
+}
+
+/* "(+get ~x)" */
+static enum aclError addSelector(struct aclUser *u, struct str rule) {
+    int n;
+    enum aclError error = ACL_OK;
+    struct aclSelector *s = aclSelectorCreate();
+    sds *words = sdssplitargs(rule.ptr + 1, rule.len - 2, &n);
+    if (!words) error = ACL_ERR_SYNTAX;
+    for (int i = 0; words && i < n && !error; i++) error = aclSelectorApply(s, sdsview(words[i]));
+    if (words) sdsfreesplitres(words, n);
+    if (error) {
+        aclSelectorFree(s);
+        return error;
+    }
+    u->selectors = zrealloc(u->selectors, (size_t)(u->selector_count + 1) * sizeof *u->selectors);
+    u->selectors[u->selector_count++] = s;
+    return ACL_OK;
+}
+
+static void reset(struct aclUser *u) {
+    dropPasswords(u);
+    dropSelectors(u, 0);
+    u->flags = 0;
+    u->selectors[u->selector_count++] = aclSelectorCreate();
+}
+
+/* Rules of the user, not of its root selector, that are one word. */
+static bool applyWord(struct aclUser *u, struct str rule) {
+    if (strIs(rule, "on"))
+        u->flags |= USER_ON;
+    else if (strIs(rule, "off"))
+        u->flags &= ~(unsigned)USER_ON;
+    else if (strIs(rule, "sanitize-payload") || strIs(rule, "skip-sanitize-payload"))
+        return true; /* of older versions; no user's payloads are trusted more than another's */
+    else if (strIs(rule, "nopass") || strIs(rule, "resetpass")) {
+        dropPasswords(u);
+        u->flags = (u->flags & ~(unsigned)USER_NOPASS) | (strIs(rule, "nopass") ? USER_NOPASS : 0);
+    } else if (strIs(rule, "clearselectors"))
+        dropSelectors(u, 1);
+    else if (strIs(rule, "reset"))
+        reset(u);
+    else
+        return false;
+    return true;
+}
+
+static enum aclError applyOther(struct aclUser *u, struct str rule) {
+    if (!rule.len) return ACL_OK; /* an empty word says nothing */
+    char first = rule.ptr[0];
+    if (strchr("><#!", first)) return applyPassword(u, rule);
+    if (first == '(' && rule.len > 1 && rule.ptr[rule.len - 1] == ')') return addSelector(u, rule);
+    return aclSelectorApply(u->selectors[0], rule);
+}
+
+enum aclError aclUserApply(struct aclUser *u, struct str rule) {
+    enum aclError error = applyWord(u, rule) ? ACL_OK : applyOther(u, rule);
+    noteUnlimited(u);
+    forgetMemos(u);
+    return error;
+}
+
+bool aclNameIsValid(struct str name) {
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.ptr[i] == '\0' || strchr(" \t\n\v\f\r", name.ptr[i])) return false;
+    }
+    return true;
+}
+
+sds *aclMergeRules(const struct str *words, int count, int *merged, int *bad) {
+    sds *rules = zmalloc((size_t)(count + 1) * sizeof *rules);
+    int n = 0, open = -1; /* where a parenthesis stands open */
+    for (int i = 0; i < count; i++) {
+        bool starts = open < 0 && words[i].len && words[i].ptr[0] == '(';
+        if (open < 0)
+            rules[n++] = sdsnewstr(words[i]);
+        else
+            rules[n - 1] = sdscatstr(sdscatlen(rules[n - 1], " ", 1), words[i]);
+        if (starts) open = i;
+        if (open >= 0 && words[i].len && words[i].ptr[words[i].len - 1] == ')') open = -1;
+    }
+    *merged = n;
+    *bad = open;
+    if (open < 0) return rules;
+    sdsfreesplitres(rules, n);
+    return NULL;
+}
+
+sds aclUserCat(const struct aclUser *u, sds text) {
+    text = sdscat(text, u->flags & USER_ON ? "on " : "off ");
+    if (u->flags & USER_NOPASS) text = sdscat(text, "nopass ");
+    for (int i = 0; i < u->password_count; i++) text = sdscatprintf(text, "#%s ", u->passwords[i]);
+    text = aclSelectorCat(u->selectors[0], text);
+    for (int i = 1; i < u->selector_count; i++) {
+        text = sdscatlen(aclSelectorCat(u->selectors[i], sdscat(text, " (")), ")", 1);
+    }
+    return text;
+}
+
+/* ---- The table ---- */
+
+struct aclUser *aclFindUser(struct str name) {
+    void *found;
+    return raxFind(&acl_users, name, &found) ? found : NULL;
+}
+
+struct aclUser *aclDefaultUser(void) {
+    return default_user;
+}
+
+struct str aclUserName(const struct client *c) {
+    return c->user ? sdsview(c->user->name) : STR("default");
+}
+
+struct aclUser *aclUserCreateDefault(void) {
+    static const char *const rules[] = {"+@all", "~*", "&*", "on", "nopass"};
+    struct aclUser *u = aclUserCreate(STR("default"));
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) aclUserApply(u, strOf(rules[i]));
+    return u;
+}
+
+bool aclHasLimits(void) {
+    struct raxIterator it;
+    raxStart(&it, &acl_users);
+    bool limits = false, more = raxSeek(&it, "^", STR(""));
+    for (; more && !limits; more = raxNext(&it)) limits = !((struct aclUser *)it.value)->head.unlimited;
+    raxStop(&it);
+    return limits;
+}
+
+void aclUsersInit(void) {
+    raxInit(&acl_users);
+    default_user = aclUserCreateDefault();
+    nobody = aclUserCreate(STR("default"));
+    raxInsert(&acl_users, STR("default"), default_user, NULL);
+}
+
+/* ---- Clients ---- */
+
+bool aclKillClients(const struct aclUser *u, const struct client *self) {
+    bool killed_self = false;
+    listForEach(&clients, it) {
+        struct client *c = listEntry(it, struct client, node);
+        if (c->user != u) continue;
+        c->user = nobody; /* what it has queued must not run with anybody's rights */
+        if (c == self)
+            killed_self = true;
+        else
+            clientClose(c);
+    }
+    return killed_self;
+}
+
+/* Is there a channel pattern of `a` that `b` does not have? */
+static bool lacksChannels(const struct aclUser *a, const struct aclUser *b) {
+    for (int i = 0; i < b->selector_count; i++) {
+        if (b->selectors[i]->flags & SELECTOR_ALL_CHANNELS) return false;
+    }
+    for (int i = 0; i < a->selector_count; i++) {
+        const struct aclSelector *s = a->selectors[i];
+        if (s->flags & SELECTOR_ALL_CHANNELS) return true;
+        for (int j = 0; j < s->channels.count; j++) {
+            bool there = false;
+            for (int k = 0; k < b->selector_count && !there; k++) {
+                there = aclPatternsHave(&b->selectors[k]->channels, sdsview(s->channels.items[j].text), 0);
+            }
+            if (!there) return true;
+        }
+    }
+    return false;
+}
+
+static bool channelAllowed(const void *user, struct str name) {
+    return aclChannelAllowed(user, name, false);
+}
+static bool patternAllowed(const void *user, struct str name) {
+    return aclChannelAllowed(user, name, true);
+}
+
+void aclKillSubscribers(const struct aclUser *u, const struct aclUser *now) {
+    if (!lacksChannels(u, now)) return;
+    listForEach(&clients, it) {
+        struct client *c = listEntry(it, struct client, node);
+        if (c->user != u || !(c->flags & CLIENT_PUBSUB)) continue;
+        bool allowed = pubsubEvery(c, PUBSUB_CHANNEL, channelAllowed, now) &&
+                       pubsubEvery(c, PUBSUB_SHARD, channelAllowed, now) &&
+                       pubsubEvery(c, PUBSUB_PATTERN, patternAllowed, now);
+        if (!allowed) clientClose(c);
+    }
+}

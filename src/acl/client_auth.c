@@ -1,0 +1,107 @@
+/* client_auth.c - see client_auth.h.
+ *
+ * A connection is authenticated once, when it starts or by AUTH, and stays so when passwords change later.
+ * Until it is, its user is the default one. */
+#include "acl/client_auth.h"
+
+#include "commands/connection.h"
+#include "acl/acl.h"
+#include "command/command.h"
+#include "command/redact.h"
+#include "client/reply.h"
+
+bool authPasswordSet(void) {
+    return aclUserHasPassword(aclDefaultUser());
+}
+
+bool authRequired(void) {
+    return authPasswordSet() || !aclUserIsOn(aclDefaultUser());
+}
+
+void authNewClient(struct client *c) {
+    c->user = aclDefaultUser();
+    if (!authRequired()) c->flags |= CLIENT_AUTHENTICATED;
+}
+
+void authLogout(struct client *c) {
+    c->flags &= ~(uint32_t)CLIENT_AUTHENTICATED;
+    authNewClient(c);
+}
+
+bool authAsUser(struct client *c, struct str name) {
+    struct aclUser *u = aclFindUser(name);
+    if (!u || !aclUserIsOn(u)) {
+        aclNoteFailedCertificate(c, name);
+        return false;
+    }
+    c->user = u;
+    c->flags |= CLIENT_AUTHENTICATED;
+    return true;
+}
+
+/* An unknown name takes as long as a wrong password. */
+bool authenticate(struct client *c, struct str name, struct str password) {
+    struct aclUser *u = aclFindUser(name);
+    if (!aclUserAccepts(u ? u : aclDefaultUser(), password) || !u) {
+        aclNoteFailedAuth(c, name);
+        replyError(c, "WRONGPASS invalid username-password pair or user is disabled.");
+        return false;
+    }
+    c->user = u;
+    c->flags |= CLIENT_AUTHENTICATED;
+    return true;
+}
+
+void authCommand(struct client *c) {
+    if (c->argc > 3) {
+        replySyntaxError(c);
+        return;
+    }
+    bool named = c->argc == 3;
+    if (!named && !authPasswordSet()) {
+        replyError(c, "ERR AUTH <password> called without any password configured for the default user. Are "
+                      "you sure your configuration is correct?");
+        return;
+    }
+    if (authenticate(c, named ? c->argv[1] : STR("default"), c->argv[c->argc - 1])) replyOk(c);
+}
+
+bool authMissing(struct client *c) {
+    bool known = c->flags & (CLIENT_AUTHENTICATED | CLIENT_FAKE);
+    if (__builtin_expect(known, 1) || (c->cmd && c->cmd->flags & CMD_NO_AUTH) || !authRequired())
+        return false;
+    replyError(c, "NOAUTH Authentication required.");
+    return true;
+}
+
+/* Nobody gets past this without a password, but to give it; then the user's rules decide. Not asked while
+ * there are neither passwords nor rules that would stop anybody. */
+static bool authFilter(struct client *c, struct serverCommand *cmd) {
+    (void)cmd;
+    return !authMissing(c) && aclAllows(c, ACL_TOPLEVEL);
+}
+
+void authUsersChanged(void) {
+    commandFilterIdle(authFilter, !authRequired() && !aclHasLimits());
+}
+
+static bool scriptFilter(struct client *c, struct serverCommand *cmd) {
+    (void)cmd;
+    return aclAllows(c, ACL_SCRIPT);
+}
+
+/* HELLO [protocol] ... AUTH user password ... */
+static bool helloSecret(const struct str *argv, int argc, int i) {
+    (void)argc;
+    return (i > 2 && strIs(argv[i - 1], "auth")) || (i > 3 && strIs(argv[i - 2], "auth"));
+}
+
+void authInit(void) {
+    redactRegister("auth", redactAll);
+    redactRegister("hello", helloSecret);
+    redactRegister("acl|setuser", redactAll);
+    redactRegister("acl|deluser", redactAll);
+    redactRegister("acl|getuser", redactAll);
+    commandAddFilter(authFilter);
+    commandAddScriptFilter(scriptFilter);
+}

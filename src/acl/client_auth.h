@@ -1,0 +1,20 @@
+/* client_auth.h - who a connection is: AUTH, HELLO AUTH, and the checks before each command. Users are in
+ * acl.h. */
+#pragma once
+
+#include "client/client.h"
+
+bool authRequired(void);    /* must the default user give a password, or is it off? */
+bool authPasswordSet(void); /* has the default user a password? */
+void authNewClient(
+    struct client *c); /* a connection starts: as the default user, if that needs no password */
+/* c, whose command is not run for some reason, has to authenticate first: that is what it is told then. */
+bool authMissing(struct client *c);
+/* Checks and marks the client; on failure replies WRONGPASS and returns false. */
+bool authenticate(struct client *c, struct str user, struct str password);
+/* As that user without a password: who it is has been proved otherwise, by a certificate. False: there is no
+ * such user, or it is off; that goes to ACL LOG. */
+bool authAsUser(struct client *c, struct str user);
+void authLogout(struct client *c); /* back to what authNewClient made it (RESET) */
+void authUsersChanged(void);       /* users, their rules or the default user's password: after every change */
+void authInit(void); /* the checks of commands, from clients and from scripts: NOAUTH and NOPERM */

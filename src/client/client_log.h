@@ -1,0 +1,13 @@
+/* client_log.h - clients in the log: what may be shown of them is up to the operator. */
+#pragma once
+
+#include "base/sds.h"
+#include "client/client.h"
+
+extern bool hide_user_data; /* hide-user-data-from-log: no names, keys, values or arguments */
+
+/* The line of CLIENT LIST; names are hidden where they must be. Appends to s. */
+sds clientLogLine(struct client *c, sds s);
+/* Who it is, and no more: id, addresses, names. */
+sds clientLogName(struct client *c, sds s);
+void clientLogInit(void);

@@ -1,0 +1,106 @@
+/* push.c - composing messages, and holding them back from a client in the middle of its reply; see push.h.
+ *
+ *     held: [client, message] -> [client, message] -> ...     in the order they were sent
+ *
+ * Once a message is held, all later ones for its client are, too, until the list is flushed: their order
+ * stays. A message belongs to its client's reply only, so the list is empty whenever no command runs. */
+#include "client/push.h"
+
+#include "base/zmalloc.h"
+#include "command/propagate.h"
+#include "client/reply.h"
+#include "net/resp.h"
+
+struct heldPush {
+    struct listNode node;
+    struct client *client;
+    struct replyShared *form;
+};
+
+struct list push_held;
+
+/* The protocols differ in the first byte only. */
+static struct replyShared *compose(const struct pushMessage *m, int resp) {
+    size_t room = RESP_HDR_SIZE;
+    for (int i = 0; i < m->count; i++) room += m->parts[i].len + RESP_HDR_SIZE;
+    struct replyShared *form = replySharedCreate(room);
+    char *p = form->bytes;
+    p += respWriteHeader(p, resp == 2 ? '*' : '>', m->count);
+    for (int i = 0; i < m->count; i++) {
+        p += respWriteHeader(p, '$', (int64_t)m->parts[i].len);
+        memcpy(p, m->parts[i].ptr, m->parts[i].len);
+        p += m->parts[i].len;
+        *p++ = '\r';
+        *p++ = '\n';
+    }
+    form->len = (size_t)(p - form->bytes);
+    return form;
+}
+
+static bool mustWait(const struct client *c) {
+    if (!(c->flags & CLIENT_EXECUTING)) return false;
+    return push_held.length || pushOutputEver(c) != c->reply_from;
+}
+
+static void hold(struct client *c, struct replyShared *form) {
+    struct heldPush *h = zmalloc(sizeof *h);
+    *h = (struct heldPush){.client = c, .form = replySharedRetain(form)};
+    listAddTail(&push_held, &h->node);
+}
+
+static void dropHeld(struct heldPush *h) {
+    listRemove(&push_held, &h->node);
+    replySharedRelease(h->form);
+    zfree(h);
+}
+
+static void forgetClient(struct client *c) {
+    listForEach(&push_held, it) {
+        struct heldPush *h = listEntry(it, struct heldPush, node);
+        if (h->client == c) dropHeld(h);
+    }
+}
+
+static void send(struct client *c, struct replyShared *s, bool later) {
+    if (later) {
+        hold(c, s);
+        return;
+    }
+    replyAppendShared(c, s);
+    if (c->flags & CLIENT_EXECUTING) c->reply_from += s->len;
+}
+
+void pushSend(struct client *c, struct pushMessage *m) {
+    struct replyShared **form = &m->forms[c->resp >= 3];
+    if (!*form) *form = compose(m, c->resp);
+    pushSharedBehind(c, *form);
+}
+
+void pushShared(struct client *c, struct replyShared *s) {
+    send(c, s, mustWait(c));
+}
+
+void pushSharedBehind(struct client *c, struct replyShared *s) {
+    bool running = c->flags & CLIENT_EXECUTING && propagate_depth;
+    send(c, s, running || mustWait(c));
+}
+
+void pushDone(struct pushMessage *m) {
+    for (int i = 0; i < 2; i++) {
+        if (m->forms[i]) replySharedRelease(m->forms[i]);
+    }
+}
+
+void pushFlushHeld(void) {
+    listForEach(&push_held, it) {
+        struct heldPush *h = listEntry(it, struct heldPush, node);
+        if (h->client->flags & CLIENT_EXECUTING) continue;
+        replyAppendShared(h->client, h->form);
+        dropHeld(h);
+    }
+}
+
+void pushInit(void) {
+    listInit(&push_held);
+    clientOnFree(forgetClient);
+}

@@ -1,0 +1,572 @@
+/* reply.c - replies into the client's output chain.
+ *
+ *     client: out_head -> [block: used/cap, bytes] -> [block] -> ... <- out_tail
+ *
+ * Small elements are written into contiguous room of the tail block; only long bulks are spread over blocks.
+ * Blocks of the standard size come from a pool, so that the few in use stay warm in the cache. */
+#include "client/reply.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "client/client.h"
+#include "command/command.h"
+#include "client/reply_block.h"
+#include "net/resp.h"
+
+#define POOL_MAX         256
+#define SMALL_BULK       512  /* up to here header and bytes are written as one piece */
+#define SHARE_MIN        1024 /* bytes for many clients: shorter ones are copied */
+#define PUSH_ROOM        (256 - sizeof(struct replyBlock)) /* of the first block of a client with no output */
+#define PUSH_GROWTH      8
+#define ERROR_KINDS_MAX  128
+#define ERROR_PREFIX_MAX 64
+
+const char err_syntax[] = "ERR syntax error";
+const char err_wrongtype[] = "WRONGTYPE Operation against a key holding the wrong kind of value";
+const char err_nosuchkey[] = "ERR no such key";
+const char err_notint[] = "ERR value is not an integer or out of range";
+const char err_notfloat[] = "ERR value is not a valid float";
+const char err_outofrange[] = "ERR index out of range";
+
+/* ---- Blocks ---- */
+
+static struct replyBlock *pool;
+static int pool_size;
+
+static struct replyBlock *blockOf(size_t cap) {
+    struct replyBlock *b = zmalloc(sizeof *b + cap);
+    *b = (struct replyBlock){.cap = cap, .buf = b->room};
+    return b;
+}
+
+static struct replyBlock *blockNew(size_t room) {
+    if (room > REPLY_BLOCK_ROOM) return blockOf(room);
+    if (!pool) return blockOf(REPLY_BLOCK_ROOM);
+    struct replyBlock *b = pool;
+    pool = b->next;
+    pool_size--;
+    b->next = NULL;
+    b->used = 0;
+    return b;
+}
+
+static struct replyBlock *blockSharing(struct replyShared *s) {
+    struct replyBlock *b = zmalloc(sizeof *b);
+    *b = (struct replyBlock){.used = s->len, .cap = s->len, .buf = s->bytes, .shared = replySharedRetain(s)};
+    return b;
+}
+
+void replyBlockFree(struct replyBlock *b) {
+    if (b->shared) {
+        replySharedRelease(b->shared);
+        zfree(b);
+    } else if (b->cap == REPLY_BLOCK_ROOM && pool_size < POOL_MAX) {
+        b->next = pool;
+        pool = b;
+        pool_size++;
+    } else {
+        zfree(b);
+    }
+}
+
+static bool muted(const struct client *c) {
+    if (!(c->flags & (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP | CLIENT_CLOSE_ASAP | CLIENT_FAKE))) return false;
+    if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_FAKE)) return true;
+    return !(c->flags & CLIENT_PUSHING);
+}
+
+static void linkBlock(struct client *c, struct replyBlock *b) {
+    if (c->out_tail)
+        c->out_tail->next = b;
+    else
+        c->out_head = b;
+    c->out_tail = b;
+    c->out_mem += sizeof *b + b->cap;
+}
+
+static void appendBlock(struct client *c, size_t room) {
+    linkBlock(c, blockNew(room));
+    clientCheckOutput(c, room);
+}
+
+/* n contiguous bytes at the end of the chain; the caller adds what it uses by advance(). */
+static inline char *room(struct client *c, size_t n) {
+    if (__builtin_expect(!c->out_tail || c->out_tail->cap - c->out_tail->used < n, 0)) {
+        if (!c->out_head) clientWriteLater(c);
+        appendBlock(c, n);
+    }
+    return c->out_tail->buf + c->out_tail->used;
+}
+
+static inline void advance(struct client *c, size_t n) {
+    c->out_tail->used += n;
+    c->out_bytes += n;
+}
+
+static void append(struct client *c, const char *p, size_t n) {
+    size_t avail = c->out_tail ? c->out_tail->cap - c->out_tail->used : 0;
+    if (avail && n > avail) {
+        memcpy(c->out_tail->buf + c->out_tail->used, p, avail);
+        advance(c, avail);
+        p += avail;
+        n -= avail;
+    }
+    if (!n) return;
+    memcpy(room(c, n), p, n);
+    advance(c, n);
+}
+
+char *replyReserve(struct client *c, size_t n) {
+    return muted(c) ? NULL : room(c, n);
+}
+void replyAdvance(struct client *c, size_t n) {
+    advance(c, n);
+}
+
+void replyRaw(struct client *c, const char *p, size_t n) {
+    if (!muted(c)) append(c, p, n);
+}
+
+static void header(struct client *c, char type, int64_t n) {
+    if (muted(c)) return;
+    char *dst = room(c, RESP_HDR_SIZE);
+    advance(c, respWriteHeader(dst, type, n));
+}
+
+/* ---- Simple elements ---- */
+
+void replyOk(struct client *c) {
+    replyLiteral(c, "+OK\r\n");
+}
+
+void replyStatus(struct client *c, const char *s) {
+    replyLiteral(c, "+");
+    replyRaw(c, s, strlen(s));
+    replyLiteral(c, "\r\n");
+}
+
+void replyBulk(struct client *c, struct str s) {
+    if (muted(c)) return;
+    if (s.len <= SMALL_BULK) {
+        char *start = room(c, s.len + RESP_HDR_SIZE), *p = start;
+        p += respWriteHeader(p, '$', (int64_t)s.len);
+        memcpy(p, s.ptr, s.len);
+        p += s.len;
+        *p++ = '\r';
+        *p++ = '\n';
+        advance(c, (size_t)(p - start));
+        return;
+    }
+    header(c, '$', (int64_t)s.len);
+    append(c, s.ptr, s.len);
+    append(c, "\r\n", 2);
+}
+
+void replyBulkCstr(struct client *c, const char *s) {
+    if (s)
+        replyBulk(c, strOf(s));
+    else
+        replyNull(c);
+}
+
+void replyBulkLongLong(struct client *c, int64_t v) {
+    char buf[LONG_STR_SIZE];
+    replyBulk(c, strN(buf, ll2string(buf, v)));
+}
+
+void replyBulkDouble(struct client *c, double v) {
+    char buf[DOUBLE_STR_SIZE];
+    replyBulk(c, strN(buf, d2string(buf, v)));
+}
+
+void replyLongLong(struct client *c, int64_t v) {
+    header(c, ':', v);
+}
+
+void replyDouble(struct client *c, double v) {
+    if (c->resp < 3) {
+        replyBulkDouble(c, v);
+        return;
+    }
+    char buf[DOUBLE_STR_SIZE + 3];
+    buf[0] = ',';
+    unsigned n = 1 + d2string(buf + 1, v);
+    buf[n++] = '\r';
+    buf[n++] = '\n';
+    replyRaw(c, buf, n);
+}
+
+void replyBool(struct client *c, bool v) {
+    if (c->resp < 3)
+        replyLongLong(c, v);
+    else
+        replyRaw(c, v ? "#t\r\n" : "#f\r\n", 4);
+}
+
+void replyNull(struct client *c) {
+    if (c->resp < 3)
+        replyLiteral(c, "$-1\r\n");
+    else
+        replyLiteral(c, "_\r\n");
+}
+
+void replyNullArray(struct client *c) {
+    if (c->resp < 3)
+        replyLiteral(c, "*-1\r\n");
+    else
+        replyLiteral(c, "_\r\n");
+}
+
+void replyBigNum(struct client *c, struct str digits) {
+    if (c->resp < 3) {
+        replyBulk(c, digits);
+        return;
+    }
+    replyLiteral(c, "(");
+    replyRaw(c, digits.ptr, digits.len);
+    replyLiteral(c, "\r\n");
+}
+
+void replyVerbatim(struct client *c, struct str s, const char ext[3]) {
+    if (c->resp < 3) {
+        replyBulk(c, s);
+        return;
+    }
+    header(c, '=', (int64_t)s.len + 4);
+    replyRaw(c, ext, 3);
+    replyLiteral(c, ":");
+    replyRaw(c, s.ptr, s.len);
+    replyLiteral(c, "\r\n");
+}
+
+/* ---- Aggregates ---- */
+
+void replyArrayLen(struct client *c, int64_t n) {
+    header(c, '*', n);
+}
+
+void replyMapLen(struct client *c, int64_t pairs) {
+    if (c->resp < 3)
+        header(c, '*', pairs * 2);
+    else
+        header(c, '%', pairs);
+}
+
+void replySetLen(struct client *c, int64_t n) {
+    header(c, c->resp < 3 ? '*' : '~', n);
+}
+void replyPushLen(struct client *c, int64_t n) {
+    header(c, c->resp < 3 ? '*' : '>', n);
+}
+
+void replyAttributeLen(struct client *c, int64_t pairs) {
+    serverAssert(c->resp >= 3);
+    header(c, '|', pairs);
+}
+
+struct replyMark replyDeferLen(struct client *c) {
+    if (muted(c)) return (struct replyMark){0};
+    room(c, 1);
+    return (struct replyMark){.block = c->out_tail, .offset = (uint32_t)c->out_tail->used};
+}
+
+/* The header goes in at the mark: by moving the rest of the block when there is room, else by cutting the
+ * block in two. */
+static void fillMark(struct client *c, struct replyMark m, char type, int64_t n) {
+    struct replyBlock *b = m.block;
+    if (!b) return;
+    char text[RESP_HDR_SIZE];
+    size_t len = respWriteHeader(text, type, n), rest = b->used - m.offset;
+    c->out_bytes += len;
+    if (b->cap - b->used >= len) {
+        memmove(b->buf + m.offset + len, b->buf + m.offset, rest);
+        memcpy(b->buf + m.offset, text, len);
+        b->used += len;
+        return;
+    }
+    struct replyBlock *tail = blockNew(len + rest);
+    c->out_mem += sizeof *tail + tail->cap;
+    memcpy(tail->buf, text, len);
+    memcpy(tail->buf + len, b->buf + m.offset, rest);
+    tail->used = len + rest;
+    b->used = m.offset;
+    tail->next = b->next;
+    b->next = tail;
+    if (c->out_tail == b) c->out_tail = tail;
+}
+
+void replySetArrayLen(struct client *c, struct replyMark m, int64_t n) {
+    fillMark(c, m, '*', n);
+}
+
+void replySetMapLen(struct client *c, struct replyMark m, int64_t pairs) {
+    if (c->resp < 3)
+        fillMark(c, m, '*', pairs * 2);
+    else
+        fillMark(c, m, '%', pairs);
+}
+
+void replySetSetLen(struct client *c, struct replyMark m, int64_t n) {
+    fillMark(c, m, c->resp < 3 ? '*' : '~', n);
+}
+
+/* ---- Bytes for many ---- */
+
+struct replyShared *replySharedCreate(size_t room) {
+    struct replyShared *s = zmalloc(sizeof *s + room);
+    *s = (struct replyShared){.refs = 1};
+    return s;
+}
+
+struct replyShared *replySharedRetain(struct replyShared *s) {
+    s->refs++;
+    return s;
+}
+
+void replySharedRelease(struct replyShared *s) {
+    if (--s->refs == 0) zfree(s);
+}
+
+/* A thousand clients that get a line each must not take a thousand blocks of the standard size: the first is
+ * small, the next much larger, so that few pieces have to be sent. */
+static struct replyBlock *blockForCopy(const struct client *c, size_t n) {
+    size_t cap = PUSH_ROOM;
+    while (cap < n || cap < c->out_bytes) cap *= PUSH_GROWTH;
+    return cap < REPLY_BLOCK_ROOM ? blockOf(cap) : blockNew(n);
+}
+
+void replyAppendShared(struct client *c, struct replyShared *s) {
+    if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY | CLIENT_FAKE)) return;
+    struct replyBlock *tail = c->out_tail;
+    if (!tail) clientWriteLater(c);
+    if (s->len >= SHARE_MIN) {
+        linkBlock(c, blockSharing(s));
+        c->out_bytes += s->len;
+    } else {
+        if (!tail || tail->cap - tail->used < s->len) linkBlock(c, blockForCopy(c, s->len));
+        memcpy(c->out_tail->buf + c->out_tail->used, s->bytes, s->len);
+        advance(c, s->len);
+    }
+    clientCheckOutput(c, 0);
+}
+
+/* ---- Errors ---- */
+
+const char *reply_error_lead;
+void (*reply_error_unread)(const struct client *c, struct str msg);
+
+static struct errorKind {
+    char prefix[ERROR_PREFIX_MAX];
+    uint64_t count;
+} error_kinds[ERROR_KINDS_MAX];
+static int error_kind_count;
+static uint64_t error_total, error_overflow;
+
+static void countError(struct str msg) {
+    const char *space = memchr(msg.ptr, ' ', msg.len);
+    struct str prefix = strN(msg.ptr, space ? (size_t)(space - msg.ptr) : msg.len);
+    error_total++;
+    if (prefix.len == 0 || prefix.len >= ERROR_PREFIX_MAX) return;
+    for (int i = 0; i < error_kind_count; i++) {
+        if (strEq(strOf(error_kinds[i].prefix), prefix)) {
+            error_kinds[i].count++;
+            return;
+        }
+    }
+    /* Scripts can invent prefixes: past the bound they are one kind. */
+    if (error_kind_count == ERROR_KINDS_MAX) {
+        if (!error_overflow++)
+            serverLog(
+                LL_WARNING,
+                "Errorstats stopped adding new errors because the number of errors reached the limit (%d)",
+                ERROR_KINDS_MAX);
+        return;
+    }
+    struct errorKind *k = &error_kinds[error_kind_count++];
+    memcpy(k->prefix, prefix.ptr, prefix.len);
+    k->prefix[prefix.len] = 0;
+    k->count = 1;
+}
+
+void errorStatsReset(void) {
+    error_kind_count = 0;
+    error_total = error_overflow = 0;
+}
+
+static int compareKinds(const void *a, const void *b) {
+    return strcmp(((const struct errorKind *)a)->prefix, ((const struct errorKind *)b)->prefix);
+}
+
+void errorStatsForEach(void (*fn)(void *priv, const char *prefix, uint64_t count), void *priv) {
+    qsort(error_kinds, (size_t)error_kind_count, sizeof *error_kinds, compareKinds);
+    for (int i = 0; i < error_kind_count; i++) fn(priv, error_kinds[i].prefix, error_kinds[i].count);
+    if (error_overflow) fn(priv, "ERRORSTATS_OVERFLOW", error_overflow);
+}
+
+uint64_t errorStatsTotal(void) {
+    return error_total;
+}
+
+static void appendError(struct client *c, struct str msg) {
+    append(c, "-", 1);
+    size_t done = 0;
+    while (done < msg.len) {
+        size_t n = done;
+        while (n < msg.len && msg.ptr[n] != '\r' && msg.ptr[n] != '\n') n++;
+        append(c, msg.ptr + done, n - done);
+        if (n < msg.len) {
+            append(c, " ", 1);
+            n++;
+        }
+        done = n;
+    }
+    append(c, "\r\n", 2);
+}
+
+static sds withLead(struct str msg) {
+    bool plain = msg.len > 4 && memcmp(msg.ptr, "ERR ", 4) == 0;
+    if (plain) msg = strN(msg.ptr + 4, msg.len - 4);
+    return sdscatstr(sdsnew(reply_error_lead), msg);
+}
+
+void replyErrorStr(struct client *c, struct str msg) {
+    if (msg.len && msg.ptr[0] == '-') msg = strN(msg.ptr + 1, msg.len - 1);
+    while (msg.len && (msg.ptr[msg.len - 1] == '\n' || msg.ptr[msg.len - 1] == '\r')) msg.len--;
+    sds led = reply_error_lead ? withLead(msg) : NULL;
+    if (led) msg = sdsview(led);
+    c->flags |= CLIENT_ERROR;
+    countError(msg);
+    if (!muted(c)) appendError(c, msg);
+    if (__builtin_expect(c->flags & CLIENT_FAKE, 0) && reply_error_unread) reply_error_unread(c, msg);
+    sdsfree(led);
+}
+
+void replyError(struct client *c, const char *msg) {
+    replyErrorStr(c, strOf(msg));
+}
+
+void replyErrorFmt(struct client *c, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    sds s = sdscatvprintf(sdsempty(), fmt, ap);
+    va_end(ap);
+    replyErrorStr(c, sdsview(s));
+    sdsfree(s);
+}
+
+void replySyntaxError(struct client *c) {
+    replyError(c, err_syntax);
+}
+void replyWrongType(struct client *c) {
+    replyError(c, err_wrongtype);
+}
+
+void replySubcommandError(struct client *c) {
+    sds name = sdsnewstr(c->cmd->parent ? strOf(c->cmd->parent->spec->name) : c->argv[0]);
+    sdstoupper(name);
+    struct str sub = c->argv[1];
+    replyErrorFmt(c, "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.",
+                  (int)(sub.len < 128 ? sub.len : 128), sub.ptr, name);
+    sdsfree(name);
+}
+
+void replyHelp(struct client *c, const char **lines) {
+    sds name = sdsnew(c->cmd->parent ? c->cmd->parent->spec->name : c->cmd->spec->name);
+    sdstoupper(name);
+    int n = 0;
+    while (lines[n]) n++;
+    replyArrayLen(c, n + 3);
+    sds first = sdscatprintf(sdsempty(), "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", name);
+    replyStatus(c, first);
+    for (int i = 0; i < n; i++) replyStatus(c, lines[i]);
+    replyStatus(c, "HELP");
+    replyStatus(c, "    Print this help.");
+    sdsfree(first);
+    sdsfree(name);
+}
+
+/* ---- Arguments ---- */
+
+bool argLongLong(struct client *c, struct str arg, int64_t *out, const char *msg) {
+    if (string2ll(arg, out)) return true;
+    replyError(c, msg ? msg : err_notint);
+    return false;
+}
+
+bool argRange(struct client *c, struct str arg, int64_t min, int64_t max, int64_t *out, const char *msg) {
+    if (!argLongLong(c, arg, out, msg)) return false;
+    if (*out >= min && *out <= max) return true;
+    if (msg)
+        replyError(c, msg);
+    else
+        replyErrorFmt(c, "ERR value is out of range, value must between %lld and %lld", (long long)min,
+                      (long long)max);
+    return false;
+}
+
+bool argPositive(struct client *c, struct str arg, int64_t *out, const char *msg) {
+    if (string2ll(arg, out) && *out >= 0) return true;
+    replyError(c, msg ? msg : "ERR value is out of range, must be positive");
+    return false;
+}
+
+bool argDouble(struct client *c, struct str arg, double *out, const char *msg) {
+    if (string2d(arg, out)) return true;
+    replyError(c, msg ? msg : err_notfloat);
+    return false;
+}
+
+/* ---- Chains ---- */
+
+struct replyBlock *replyDetach(struct client *c) {
+    struct replyBlock *b = c->out_head;
+    c->out_head = c->out_tail = NULL;
+    c->out_bytes = c->out_sent = c->out_mem = 0;
+    return b;
+}
+
+size_t replyPending(const struct client *c) {
+    return c->out_bytes - c->out_sent;
+}
+
+void replyFreeChain(struct client *c) {
+    for (struct replyBlock *b = replyDetach(c), *next; b; b = next) {
+        next = b->next;
+        replyBlockFree(b);
+    }
+}
+
+sds replyChainToSds(struct client *c) {
+    sds s = sdsMakeRoomForExact(sdsempty(), replyPending(c));
+    size_t skip = c->out_sent;
+    for (struct replyBlock *b = c->out_head; b; b = b->next) {
+        s = sdscatlen(s, b->buf + skip, b->used - skip);
+        skip = 0;
+    }
+    replyFreeChain(c);
+    return s;
+}
+
+void replyMoveChain(struct client *dst, struct client *src) {
+    if (!src->out_head) return;
+    serverAssert(src->out_sent == 0);
+    if (muted(dst)) {
+        replyFreeChain(src);
+        return;
+    }
+    if (!dst->out_head) clientWriteLater(dst);
+    if (dst->out_tail)
+        dst->out_tail->next = src->out_head;
+    else
+        dst->out_head = src->out_head;
+    dst->out_tail = src->out_tail;
+    dst->out_bytes += src->out_bytes;
+    dst->out_mem += src->out_mem;
+    replyDetach(src);
+}

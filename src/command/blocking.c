@@ -1,0 +1,358 @@
+/* blocking.c - queues of waiting clients.
+ *
+ *     db->blocking: key -> struct blockingKey, a queue of struct waiter in order of arrival
+ *     client->blocked: its waiters (one per key), and a copy of its command
+ *
+ * A key that becomes ready joins `ready`; after the running command each of its waiters runs its command
+ * again, in order. */
+#include "command/blocking.h"
+
+#include <math.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "acl/acl.h"
+#include "command/command.h"
+#include "registry/cron.h"
+#include "command/declared_keys.h"
+#include "data/notify.h"
+#include "command/pause.h"
+#include "client/push.h"
+#include "client/reply.h"
+#include "command/round.h"
+#include "data/type.h"
+#include "net/ae.h"
+
+struct blockingKey {
+    struct db *db;
+    sds key;
+    struct list waiters;
+    size_t on_delete; /* waiters that also want to know when the key goes */
+    struct listNode ready_node;
+};
+
+struct waiter {
+    struct listNode node;
+    struct blockingKey *key;
+    struct client *client;
+};
+
+struct blockingState {
+    int type;
+    bool wake_on_delete;
+    uint64_t ticks; /* of work on the command so far */
+    void (*on_timeout)(struct client *c);
+    int64_t timer;    /* 0: none */
+    struct str *argv; /* copy of the command, one allocation */
+    int argc;
+    struct serverCommand *cmd;
+    int count;
+    struct waiter waiters[];
+};
+
+static struct list ready;
+static uint64_t blocked_clients, blocked_timeouts, blocked_keys, keys_on_delete;
+
+static struct str blockingKeyKey(const void *entry) {
+    return sdsview(((const struct blockingKey *)entry)->key);
+}
+static const struct hashtableType blocking_type = {.entryKey = blockingKeyKey};
+
+uint64_t blockedClients(void) {
+    return blocked_clients;
+}
+uint64_t blockedTimeouts(void) {
+    return blocked_timeouts;
+}
+uint64_t blockedKeysOnDelete(void) {
+    return keys_on_delete;
+}
+uint64_t blockedKeys(void) {
+    return blocked_keys;
+}
+
+/* ---- Timeouts ---- */
+
+bool argTimeout(struct client *c, struct str arg, bool milliseconds, int64_t *deadline_ms) {
+    double timeout;
+    if (milliseconds) {
+        int64_t ms;
+        if (!argLongLong(c, arg, &ms, "ERR timeout is not an integer or out of range")) return false;
+        timeout = (double)ms;
+    } else {
+        long double seconds;
+        if (!string2ld(arg, &seconds) || isnan(seconds)) {
+            replyError(c, "ERR timeout is not a float or out of range");
+            return false;
+        }
+        timeout = (double)ceill(seconds * 1000);
+    }
+    if (timeout < 0) {
+        replyError(c, "ERR timeout is negative");
+        return false;
+    }
+    if (timeout > (double)(INT64_MAX / 2)) {
+        replyError(c, "ERR timeout is out of range");
+        return false;
+    }
+    *deadline_ms = timeout == 0 ? 0 : mstime() + (int64_t)timeout;
+    return true;
+}
+
+static int64_t timeoutTimer(struct aeEventLoop *el, int64_t id, void *data) {
+    (void)el, (void)id;
+    struct client *c = data;
+    unblockWithTimeout(c); /* deletes the timer */
+    return AE_NOMORE;
+}
+
+/* ---- Queues ---- */
+
+static struct blockingKey *keyQueue(struct db *db, struct str key) {
+    struct blockingKey *k = hashtableFind(&db->blocking, key);
+    if (k) return k;
+    k = zcalloc(1, sizeof *k);
+    k->db = db;
+    k->key = sdsnewstr(key);
+    listInit(&k->waiters);
+    hashtableAddUnchecked(&db->blocking, k, hashtableHash(&db->blocking, key));
+    blocked_keys++;
+    return k;
+}
+
+static void dropKeyIfIdle(struct blockingKey *k) {
+    if (k->waiters.length || listLinked(&k->ready_node)) return;
+    hashtablePop(&k->db->blocking, sdsview(k->key));
+    sdsfree(k->key);
+    zfree(k);
+    blocked_keys--;
+}
+
+static void copyCommand(struct blockingState *b, const struct client *c) {
+    size_t bytes = 0;
+    for (int i = 0; i < c->argc; i++) bytes += c->argv[i].len;
+    b->argc = c->argc;
+    b->cmd = c->cmd;
+    b->argv = zmalloc((size_t)c->argc * sizeof(struct str) + bytes);
+    char *p = (char *)(b->argv + c->argc);
+    for (int i = 0; i < c->argc; i++) {
+        memcpy(p, c->argv[i].ptr, c->argv[i].len);
+        b->argv[i] = strN(p, c->argv[i].len);
+        p += c->argv[i].len;
+    }
+}
+
+static void waitForKey(struct blockingState *b, struct client *c, struct str key) {
+    struct blockingKey *k = keyQueue(c->db, key);
+    struct listNode *last = k->waiters.head.prev;
+    if (k->waiters.length && listEntry(last, struct waiter, node)->client == c) return; /* key given twice */
+    struct waiter *w = &b->waiters[b->count++];
+    w->key = k;
+    w->client = c;
+    listAddTail(&k->waiters, &w->node);
+    keys_on_delete += b->wake_on_delete && !k->on_delete;
+    k->on_delete += b->wake_on_delete;
+}
+
+void blockForKeys(struct client *c, const struct str *keys, int count, int type, int64_t deadline_ms,
+                  void (*on_timeout)(struct client *c), bool wake_on_delete) {
+    if (c->blocked) { /* run again, it waits again, where it stood */
+        c->flags |= CLIENT_BLOCKED;
+        return;
+    }
+    serverAssert(!(c->flags & CLIENT_DENY_BLOCKING) && c->conn);
+    struct blockingState *b = zcalloc(1, sizeof *b + (size_t)count * sizeof(struct waiter));
+    b->type = type;
+    b->wake_on_delete = wake_on_delete;
+    b->on_timeout = on_timeout ? on_timeout : replyNullArray;
+    copyCommand(b, c);
+    for (int i = 0; i < count; i++) waitForKey(b, c, keys[i]);
+    if (deadline_ms) {
+        int64_t delay = deadline_ms - mstime();
+        b->timer = aeCreateTimeEvent(server_el, delay < 0 ? 0 : delay, timeoutTimer, c);
+        blocked_timeouts++;
+    }
+    c->blocked = b;
+    c->flags |= CLIENT_BLOCKED;
+    blocked_clients++;
+}
+
+static void release(struct client *c) {
+    struct blockingState *b = c->blocked;
+    if (b->timer) {
+        aeDeleteTimeEvent(server_el, b->timer);
+        blocked_timeouts--;
+    }
+    for (int i = 0; i < b->count; i++) {
+        struct waiter *w = &b->waiters[i];
+        listRemove(&w->key->waiters, &w->node);
+        w->key->on_delete -= b->wake_on_delete;
+        keys_on_delete -= b->wake_on_delete && !w->key->on_delete;
+        dropKeyIfIdle(w->key);
+    }
+    zfree(b->argv);
+    zfree(b);
+    c->blocked = NULL;
+    c->flags &= ~(uint32_t)CLIENT_BLOCKED;
+    blocked_clients--;
+}
+
+void blockingForgetClient(struct client *c) {
+    if (c->blocked) release(c);
+}
+
+void unblockClient(struct client *c, bool requeue) {
+    release(c);
+    if (requeue) roundQueueClient(c);
+}
+
+uint64_t blockingAddTicks(struct client *c, uint64_t ticks) {
+    return c->blocked->ticks += ticks;
+}
+
+/* Its reply is written: the command has come to its end, and counts as called, and as rejected when somebody
+ * else has put an end to it. */
+static void endCommand(struct client *c, bool rejected) {
+    struct str *argv = c->argv;
+    int argc = c->argc;
+    struct serverCommand *cmd = c->cmd;
+    c->argv = c->blocked->argv;
+    c->argc = c->blocked->argc;
+    c->cmd = c->blocked->cmd;
+    commandCountUnblocked(c, c->blocked->ticks, rejected);
+    c->argv = argv;
+    c->argc = argc;
+    c->cmd = cmd;
+    unblockClient(c, true);
+}
+
+bool unblockWithTimeout(struct client *c) {
+    if (!c->blocked) return false;
+    c->flags &= ~(uint32_t)CLIENT_ERROR;
+    c->blocked->on_timeout(c);
+    endCommand(c, false);
+    return true;
+}
+
+bool unblockWithError(struct client *c) {
+    if (!c->blocked) return false;
+    replyError(c, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
+    endCommand(c, true);
+    return true;
+}
+
+/* ---- Wake up ---- */
+
+static void markReady(struct db *db, struct str key) {
+    struct blockingKey *k = hashtableFind(&db->blocking, key);
+    if (k && !listLinked(&k->ready_node)) listAddTail(&ready, &k->ready_node);
+}
+
+void signalKeyReady(struct db *db, struct str key, int type) {
+    (void)type;
+    if (hashtableSize(&db->blocking)) markReady(db, key);
+}
+
+void signalKeyGone(struct db *db, struct str key) {
+    if (hashtableSize(&db->blocking)) markReady(db, key);
+}
+
+void blockingRecheckDb(struct db *db) {
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, &db->blocking, false);
+    while (hashtableNext(&it, &entry)) {
+        struct blockingKey *k = entry;
+        if (!listLinked(&k->ready_node)) listAddTail(&ready, &k->ready_node);
+    }
+    hashtableStopIterator(&it);
+}
+
+/* Run the command of a waiting client once more. Its place in the queues stays when it blocks again. */
+static void runAgain(struct client *c) {
+    struct blockingState *b = c->blocked;
+    c->argv = b->argv;
+    c->argc = b->argc;
+    c->cmd = b->cmd;
+    struct client *outer = current_client;
+    current_client = c;
+    c->flags |= CLIENT_REEXECUTING | CLIENT_EXECUTING;
+    c->flags &= ~(uint32_t)CLIENT_BLOCKED;
+    pushBeginCommand(c);
+    if (aclAllows(c, ACL_TOPLEVEL))
+        commandCall(c, CALL_FULL);
+    else
+        c->cmd->rejected++;
+    c->flags &= ~(uint32_t)(CLIENT_REEXECUTING | CLIENT_EXECUTING);
+    pushEndCommand();
+    current_client = outer;
+    c->argv = NULL;
+    c->argc = 0;
+    if (!(c->flags & CLIENT_BLOCKED)) unblockClient(c, true);
+}
+
+static bool wantsToRun(const struct blockingState *b, const struct object *o) {
+    if (!o || o->type != (uint32_t)b->type) return b->wake_on_delete;
+    return true;
+}
+
+/* During a pause it stays where it is: when that ends, all keys are looked at again. */
+static bool mayRun(const struct blockingState *b) {
+    return __builtin_expect(!pause_level, 1) || !pauseStops(b->cmd->flags);
+}
+
+/* Every waiter that is there now gets one try, in order; those that block again keep their place. A try can
+ * free any waiter, so what marks the place in the queue is a node of our own, which moves towards the end and
+ * keeps the queue alive:
+ *
+ *     tried, waits again | tried, waits again | cursor | to be tried | to be tried | came meanwhile */
+static void serveKey(struct blockingKey *k) {
+    struct waiter cursor = {0};
+    size_t tries = k->waiters.length;
+    listAddHead(&k->waiters, &cursor.node);
+    for (; tries && cursor.node.next != &k->waiters.head; tries--) {
+        struct listNode *next = cursor.node.next;
+        struct client *c = listEntry(next, struct waiter, node)->client;
+        struct declaredKeys nobodys;
+        declaredKeysBegin(&nobodys, NULL);
+        struct object *o = lookupKey(k->db, sdsview(k->key), LOOKUP_NOSTATS | LOOKUP_NOTOUCH);
+        declaredKeysEnd(&nobodys);
+        if (!o && !k->on_delete) break;
+        listRemove(&k->waiters, &cursor.node);
+        listInsertBefore(&k->waiters, next->next, &cursor.node);
+        if (wantsToRun(c->blocked, o) && !(c->flags & CLIENT_CLOSE_ASAP) && mayRun(c->blocked)) runAgain(c);
+    }
+    listRemove(&k->waiters, &cursor.node);
+    dropKeyIfIdle(k);
+}
+
+void blockingHandleReady(void) {
+    static bool running; /* commands run again may make more keys ready: the outer loop sees to them */
+    if (!ready.length || running) return;
+    running = true;
+    while (ready.length) {
+        struct listNode *first = listFirst(&ready);
+        struct blockingKey *k = listEntry(first, struct blockingKey, ready_node);
+        listRemove(&ready, first); /* first of all, so that it can become ready again */
+        if (k->waiters.length)
+            serveKey(k);
+        else
+            dropKeyIfIdle(k);
+    }
+    running = false;
+}
+
+void blockingInitDb(struct db *db) {
+    hashtableInit(&db->blocking, &blocking_type);
+}
+
+static void onFlush(int dbid) {
+    blockingRecheckDb(dbGet(dbid));
+}
+
+void blockingInit(void) {
+    notifyAddFlushSink(onFlush);
+    listInit(&ready);
+}

@@ -1,0 +1,48 @@
+/* blocking.h - clients that wait.
+ *
+ * A command that finds nothing calls blockForKeys. When one of the keys gets a value of the wanted type, the
+ * command is run again from a copy of its arguments, clients of a key in the order in which they came. The
+ * handler does not know the difference: it either replies, or calls blockForKeys again and keeps its place in
+ * the queues. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/client.h"
+#include "data/db.h"
+
+/* Parse a timeout argument in seconds (float, 0 waits for ever) into *deadline_ms (0: none). Replies "timeout
+ * is not a float or out of range" / "timeout is negative" / "timeout is out of range" and returns false. */
+bool argTimeout(struct client *c, struct str arg, bool milliseconds, int64_t *deadline_ms);
+
+/* on_timeout replies (NULL: replyNullArray). wake_on_delete also wakes it when a key is deleted or changes
+ * type (XREADGROUP). c must not be CLIENT_DENY_BLOCKING. */
+/* count 0: it waits for its deadline, or for whoever ends the wait with unblockWithTimeout. */
+void blockForKeys(struct client *c, const struct str *keys, int count, int type, int64_t deadline_ms,
+                  void (*on_timeout)(struct client *c), bool wake_on_delete);
+void unblockClient(struct client *c,
+                   bool requeue); /* out of all queues; its set-aside input is served next */
+/* Adds to the work done for the command that c waits in; returns all of it. c->blocked is there. */
+uint64_t blockingAddTicks(struct client *c, uint64_t ticks);
+/* CLIENT UNBLOCK: false when it is not blocked (on keys). */
+bool unblockWithTimeout(struct client *c);
+bool unblockWithError(struct client *c);
+
+/* A key now exists (db.c calls it from dbAdd and on renames). Cheap when nobody waits. */
+void signalKeyReady(struct db *db, struct str key, int type);
+/* The key is gone or has another type. */
+void signalKeyGone(struct db *db, struct str key);
+/* The contents of a whole database have changed: every key that clients wait for is looked at again. */
+void blockingRecheckDb(struct db *db);
+/* Run again what can be: after each command and before sleep. */
+void blockingHandleReady(void);
+void blockingHandleTimeouts(void); /* before sleep */
+
+uint64_t blockedClients(void);
+uint64_t blockedTimeouts(void);     /* those of them that do not wait for ever */
+uint64_t blockedKeys(void);         /* keys that somebody waits for */
+uint64_t blockedKeysOnDelete(void); /* those whose end somebody waits for, too */
+void blockingForgetClient(struct client *c);
+void blockingInitDb(struct db *db);
+void blockingInit(void);

@@ -1,0 +1,318 @@
+/* client_commands.c - the commands about connections: CLIENT and its subcommands (LIST and KILL are in
+ * client_list.c), HELLO, RESET, SELECT, PING, ECHO, QUIT. */
+#include "client/client.h"
+
+#include "base/num.h"
+#include "base/version.h"
+#include "commands/connection.h"
+#include "command/blocking.h"
+#include "acl/client_auth.h"
+#include "command/command.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "data/db.h"
+#include "registry/info.h"
+#include "module/modules.h"
+#include "command/monitor.h"
+#include "command/multi.h"
+#include "command/pubsub.h"
+#include "client/reply.h"
+#include "command/tracking.h"
+
+static sds availability_zone;
+
+static void replyQuoting(struct client *c, const char *what, struct str word) {
+    sds s = sdscatprintf(sdsempty(), "ERR %s '", what);
+    s = sdscatlen(sdscatstr(s, word), "'", 1);
+    replyErrorStr(c, sdsview(s));
+    sdsfree(s);
+}
+
+/* ---- CLIENT ---- */
+
+void clientIdCommand(struct client *c) {
+    replyLongLong(c, (int64_t)c->id);
+}
+
+/* Names stand in CLIENT LIST, between blanks. */
+static bool checkName(struct client *c, struct str name, struct str what) {
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.ptr[i] >= '!' && name.ptr[i] <= '~') continue;
+        replyErrorFmt(c, "ERR %.*s cannot contain spaces, newlines or special characters.", (int)what.len,
+                      what.ptr);
+        return false;
+    }
+    return true;
+}
+
+void clientGetnameCommand(struct client *c) {
+    replyBulkCstr(c, c->name);
+}
+
+void clientSetnameCommand(struct client *c) {
+    if (!checkName(c, c->argv[2], STR("Client names"))) return;
+    clientSetName(c, c->argv[2]);
+    replyOk(c);
+}
+
+void clientSetinfoCommand(struct client *c) {
+    bool is_name = strIs(c->argv[2], "lib-name");
+    if (!is_name && !strIs(c->argv[2], "lib-ver")) {
+        replyQuoting(c, "Unrecognized option", c->argv[2]);
+        return;
+    }
+    if (!checkName(c, c->argv[3], c->argv[2])) return;
+    sds *field = is_name ? &c->lib_name : &c->lib_ver;
+    sdsfree(*field);
+    *field = c->argv[3].len ? sdsnewstr(c->argv[3]) : NULL;
+    replyOk(c);
+}
+
+void clientReplyCommand(struct client *c) {
+    struct str mode = c->argv[2];
+    if (strIs(mode, "on")) {
+        c->flags &= ~(uint32_t)(CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP);
+        replyOk(c);
+    } else if (strIs(mode, "off")) {
+        c->flags |= CLIENT_REPLY_OFF;
+    } else if (strIs(mode, "skip")) {
+        if (!(c->flags & CLIENT_REPLY_OFF)) c->flags |= CLIENT_REPLY_SKIP_NEXT;
+    } else {
+        replySyntaxError(c);
+    }
+}
+
+/* ON or OFF for a flag of the client. */
+static void setFlag(struct client *c, uint32_t flag) {
+    bool on = strIs(c->argv[2], "on");
+    if (!on && !strIs(c->argv[2], "off")) {
+        replySyntaxError(c);
+        return;
+    }
+    c->flags = on ? c->flags | flag : c->flags & ~flag;
+    replyOk(c);
+}
+
+void clientNoTouchCommand(struct client *c) {
+    setFlag(c, CLIENT_NO_TOUCH);
+}
+
+/* What is not known here may be of use to later versions: no error. */
+void clientCapaCommand(struct client *c) {
+    for (int i = 2; i < c->argc; i++) {
+        if (strIs(c->argv[i], "redirect")) c->flags |= CLIENT_REDIRECTABLE;
+    }
+    replyOk(c);
+}
+
+void clientUnblockCommand(struct client *c) {
+    bool with_error = false;
+    int64_t id;
+    if (c->argc == 4) { /* with more behind it the reason counts for nothing, as elsewhere */
+        with_error = strIs(c->argv[3], "error");
+        if (!with_error && !strIs(c->argv[3], "timeout")) {
+            replyError(c, "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
+            return;
+        }
+    }
+    if (!argLongLong(c, c->argv[2], &id, NULL)) return;
+    struct client *other = clientById((uint64_t)id);
+    bool woken = other && (with_error ? unblockWithError(other) : unblockWithTimeout(other));
+    replyLongLong(c, woken);
+}
+
+void clientHelpCommand(struct client *c) {
+    replyHelp(c,
+              (const char *[]){
+                  "CACHING (YES|NO)",
+                  "    Whether the keys of the next command are tracked, in OPTIN or OPTOUT mode.",
+                  "CAPA <capability> [<capability> ...]",
+                  "    Say what the client library can do: REDIRECT.",
+                  "GETNAME",
+                  "    The name of this connection.",
+                  "GETREDIR",
+                  "    The connection that gets the messages of tracking: 0 this one, -1 no tracking.",
+                  "ID",
+                  "    The number of this connection.",
+                  "IMPORT-SOURCE (ON|OFF)",
+                  "    This connection copies data from another server (in import mode).",
+                  "INFO",
+                  "    A line about this connection.",
+                  "KILL <ip:port>",
+                  "    Close the connection from this address.",
+                  "KILL <filter> <value> [<filter> <value> ...]",
+                  "    Close the connections that match all filters:",
+                  "    * ID <id> [<id> ...]",
+                  "    * TYPE (NORMAL|PRIMARY|REPLICA|PUBSUB)",
+                  "    * USER <name>, NAME <name>, DB <number>",
+                  "    * ADDR <ip:port>, LADDR <ip:port>: of the client's and of our end; IP <ip>",
+                  "    * FLAGS <letters>, CAPA <letters>: all of these",
+                  "    * LIB-NAME <name>, LIB-VER <version>",
+                  "    * MAXAGE <seconds>: at least so old; IDLE <seconds>: at least so long silent",
+                  "    * SKIPME (YES|NO): leave this connection out (default: yes)",
+                  "    All but the last two lines may have NOT- before them: those that do not match.",
+                  "LIST [<filter> <value> ...]",
+                  "    A line about each connection; filters as for KILL, but SKIPME defaults to no.",
+                  "NO-EVICT (ON|OFF)",
+                  "    Spare this connection when connections take too much memory.",
+                  "NO-TOUCH (ON|OFF)",
+                  "    Commands of this connection leave alone when a key was last used.",
+                  "PAUSE <milliseconds> [WRITE|ALL]",
+                  "    Let commands of clients wait so long: those that write, or all (default).",
+                  "REPLY (ON|OFF|SKIP)",
+                  "    Answer commands, do not, or not the next one.",
+                  "SETINFO (LIB-NAME|LIB-VER) <value>",
+                  "    Say which client library is at work.",
+                  "SETNAME <name>",
+                  "    Give this connection a name; the empty one removes it.",
+                  "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> ...] [OPTIN] [OPTOUT] [NOLOOP]",
+                  "    Tell this connection, or another, when keys that it has copies of change.",
+                  "TRACKINGINFO",
+                  "    How this connection tracks keys.",
+                  "UNBLOCK <id> [TIMEOUT|ERROR]",
+                  "    Wake a client from a blocking command, as if its time were over or with an error.",
+                  "UNPAUSE",
+                  "    Let the waiting commands go on.",
+                  NULL,
+              });
+}
+
+/* ---- HELLO ---- */
+
+static void replyHello(struct client *c) {
+    replyMapLen(c, availability_zone ? 8 : 7);
+    replyBulkCstr(c, "server");
+    replyBulkCstr(c, SERVER_NAME);
+    replyBulkCstr(c, "version");
+    replyBulkCstr(c, VALKEY_VERSION);
+    replyBulkCstr(c, "proto");
+    replyLongLong(c, c->resp);
+    replyBulkCstr(c, "id");
+    replyLongLong(c, (int64_t)c->id);
+    replyBulkCstr(c, "mode");
+    replyBulkCstr(c, "standalone");
+    replyBulkCstr(c, "role");
+    replyBulkCstr(c, "master");
+    replyBulkCstr(c, "modules");
+    moduleReplyList(c);
+    if (!availability_zone) return;
+    replyBulkCstr(c, "availability_zone");
+    replyBulk(c, sdsview(availability_zone));
+}
+
+struct helloOptions {
+    int64_t version;                    /* 0: leave it */
+    struct str *user, *password, *name; /* NULL: not given */
+};
+
+static bool parseHello(struct client *c, struct helloOptions *opt) {
+    if (c->argc > 1) {
+        const char *bad = "ERR Protocol version is not an integer or out of range";
+        if (!argLongLong(c, c->argv[1], &opt->version, bad)) return false;
+        if (opt->version != 2 && opt->version != 3) {
+            replyError(c, "NOPROTO unsupported protocol version");
+            return false;
+        }
+    }
+    for (int i = 2; i < c->argc; i++) {
+        int more = c->argc - i - 1;
+        if (strIs(c->argv[i], "auth") && more >= 2) {
+            opt->user = &c->argv[++i];
+            opt->password = &c->argv[++i];
+        } else if (strIs(c->argv[i], "setname") && more) {
+            opt->name = &c->argv[++i];
+            if (!checkName(c, *opt->name, STR("Client names"))) return false;
+        } else {
+            replyQuoting(c, "Syntax error in HELLO option", c->argv[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+void helloCommand(struct client *c) {
+    struct helloOptions opt = {0};
+    if (!parseHello(c, &opt)) return;
+    if (opt.user && !authenticate(c, *opt.user, *opt.password)) return;
+    if (!(c->flags & CLIENT_AUTHENTICATED) && authRequired()) {
+        replyError(
+            c,
+            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> "
+            "AUTH <user> <pass> option can be used to authenticate the client and select the RESP "
+            "protocol version at the same time");
+        return;
+    }
+    if (opt.name) clientSetName(c, *opt.name);
+    if (opt.version) c->resp = (uint8_t)opt.version;
+    replyHello(c);
+}
+
+/* ---- The others ---- */
+
+void resetCommand(struct client *c) {
+    c->flags &= ~(uint32_t)(CLIENT_REPLY_OFF | CLIENT_NO_TOUCH | CLIENT_NO_EVICT | CLIENT_REDIRECTABLE |
+                            CLIENT_IMPORT_SOURCE);
+    trackingDisable(c);
+    multiReset(c);
+    monitorStop(c);
+    pubsubUnsubscribeAll(c);
+    c->db = dbGet(0);
+    c->resp = 2;
+    clientSetName(c, STR(""));
+    authLogout(c);
+    replyStatus(c, "RESET");
+}
+
+void selectCommand(struct client *c) {
+    int64_t id;
+    if (!argRange(c, c->argv[1], INT32_MIN, INT32_MAX, &id, NULL)) return;
+    struct db *db = dbGet(id);
+    if (!db) {
+        replyError(c, "ERR DB index is out of range");
+        return;
+    }
+    c->db = db;
+    replyOk(c);
+}
+
+/* Among messages of RESP2, an answer has to look like one. */
+static void replyPongMessage(struct client *c) {
+    replyArrayLen(c, 2);
+    replyBulk(c, STR("pong"));
+    replyBulk(c, c->argc == 2 ? c->argv[1] : STR(""));
+}
+
+void pingCommand(struct client *c) {
+    if (c->argc > 2)
+        replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", c->cmd->fullname);
+    else if (c->flags & CLIENT_PUBSUB && c->resp < 3)
+        replyPongMessage(c);
+    else if (c->argc == 2)
+        replyBulk(c, c->argv[1]);
+    else
+        replyStatus(c, "PONG");
+}
+
+void echoCommand(struct client *c) {
+    replyBulk(c, c->argv[1]);
+}
+
+void quitCommand(struct client *c) {
+    replyOk(c);
+    clientCloseAfterReply(c);
+}
+
+/* ---- Registration ---- */
+
+static sds zoneInfo(sds s) {
+    return infoField(s, "availability_zone:%s", availability_zone ? availability_zone : "");
+}
+
+void clientInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_STRING("availability-zone", NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL, &availability_zone,
+                      NULL, NULL, NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    infoRegister("server", zoneInfo);
+}

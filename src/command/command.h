@@ -1,0 +1,104 @@
+/* command.h - the command registry and the call path.
+ *
+ * src/commands/ holds the facts (struct commandSpec, one file per group); a room registers the specs of its
+ * own commands at start. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/sds.h"
+#include "base/str.h"
+#include "client/client.h"
+#include "commands/spec.h"
+#include "ds/hashtable.h"
+
+struct serverCommand;
+struct histogram;
+
+/* Bits and their names; arrays end with name NULL. */
+struct flagName {
+    uint64_t flag;
+    const char *name;
+};
+extern const struct flagName acl_categories[]; /* "@read" ... */
+
+struct serverCommand { /* runtime */
+    const struct commandSpec *spec;
+    sds fullname;                      /* "client|kill", "get" */
+    const char *called;                /* by clients: the spec's name, or what rename-command made of it */
+    struct serverCommand *parent;      /* container */
+    struct hashtable *subcommands;     /* of struct serverCommand, NULL when none */
+    uint64_t flags, acl;               /* with the computed ones */
+    int first_key, last_key, key_step; /* legacy triple, from the first spec */
+    struct keyRef only_key; /* of a command with one key, always at the same place; pos 0: it is not so */
+    int id;
+    /* statistics */
+    uint64_t calls, ticks, rejected, failed;
+    struct histogram *latency; /* registry/latency.h; NULL: not called yet */
+};
+
+/* ---- Registry ---- */
+void commandRegister(const struct commandSpec *specs); /* panics on a duplicate */
+struct serverCommand *commandLookup(const struct str *argv,
+                                    int argc);                /* down to the subcommand; NULL: unknown */
+struct serverCommand *commandLookupName(struct str fullname); /* "config|get" */
+/* By the name that it had before rename-command: that of rules about users. */
+struct serverCommand *commandLookupOriginal(struct str fullname);
+/* Clients shall use the name `to` from now on; "": they have no name for it. False: *err says why not. */
+bool commandRename(struct str name, struct str to, const char **err);
+extern struct hashtable commands; /* of struct serverCommand, top level */
+int commandCount(void);
+static inline bool commandArityOk(const struct serverCommand *cmd, int argc) {
+    int arity = cmd->spec->arity;
+    return arity >= 0 ? argc == arity : argc >= -arity;
+}
+/* All keys of a command through its key specs: the one place. Returns the count (0: none) with *keys from
+ * zmalloc (NULL when 0), -1 when the arguments do not parse. */
+int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, int argc,
+                      struct keyRef **keys);
+/* For functions that find keys: adds argv[first], every step-th up to argv[last]; the new count. *keys is
+ * NULL before the first. */
+int keyRefsAdd(struct keyRef **keys, int count, int first, int last, int step, unsigned flags);
+void commandResetStats(void);
+
+/* ---- Call path ---- */
+/* Checks (known, arity, auth, busy script, memory ...), then call. The client's argv is set. */
+void commandProcess(struct client *c);
+/* Reply the "unknown command/subcommand" error for c->argv. */
+void commandReplyUnknown(struct client *c);
+enum { CALL_STATS = 1, CALL_PROPAGATE = 2, CALL_FULL = 3 };
+void commandCall(struct client *c, int flags);
+/* A blocked command (c->cmd, c->argv) ends without being run again, after `ticks` of work: it counts now. An
+ * error of its own is a failure; rejected: it was given another's. */
+void commandCountUnblocked(struct client *c, uint64_t ticks, bool rejected);
+
+/* Checks that other rooms add to commandProcess, run in order of registration. False: refused, an error has
+ * been replied. */
+typedef bool commandFilter(struct client *c, struct serverCommand *cmd);
+void commandAddFilter(commandFilter *fn);
+/* A filter that has no objection to anything, most of the time, says so (it starts without): it is not asked
+ * then. Not from within a filter. */
+void commandFilterIdle(commandFilter *fn, bool idle);
+/* Only for commands with CMD_PROTECTED. */
+void commandAddProtectedFilter(commandFilter *fn);
+
+/* The flags that checks look at: CMD_WRITE, CMD_DENYOOM, CMD_STALE ... of the command that c is about to run.
+ */
+static inline uint64_t commandFlags(const struct client *c, const struct serverCommand *cmd) {
+    return __builtin_expect(!cmd->spec->flags_of, 1) ? cmd->flags : cmd->spec->flags_of(c, cmd->flags);
+}
+
+/* The same for the commands that scripts call, which do not pass commandProcess: permissions, replicas that
+ * are only read ... `c` is the script's client, with the rights and the database of its caller. */
+void commandAddScriptFilter(commandFilter *fn);
+bool commandScriptAllowed(struct client *c, struct serverCommand *cmd);
+
+struct callStats {
+    uint64_t processed, unexpected_errors;
+    uint64_t ticks; /* spent in commands, those of scripts and transactions counted once */
+};
+extern struct callStats callstats;
+
+void commandCoreInit(void); /* the empty registry; first of all */
+void commandInit(void);     /* COMMAND and its subcommands (command_docs.c) */

@@ -1,0 +1,451 @@
+/* command_docs.c - COMMAND: what the server tells clients about its commands.
+ *
+ * Everything comes from the tables of src/commands/ through the registry. An answer is a tree: a command is a
+ * row of ten fields (INFO) or a map (DOCS), and either holds its subcommands in the same shape, so the
+ * writers below call themselves. Sets of flags are written from tables of names, one writer for all. */
+#include "command/command.h"
+#include "commands/server.h"
+#include "commands/grammar.h"
+
+#include <string.h>
+
+#include "base/glob.h"
+#include "base/zmalloc.h"
+#include "client/reply.h"
+
+/* Flags that are not here are of no use to clients. */
+static const struct flagName command_flags[] = {
+    {CMD_WRITE, "write"},
+    {CMD_READONLY, "readonly"},
+    {CMD_DENYOOM, "denyoom"},
+    {CMD_ADMIN, "admin"},
+    {CMD_PUBSUB, "pubsub"},
+    {CMD_NOSCRIPT, "noscript"},
+    {CMD_BLOCKING, "blocking"},
+    {CMD_LOADING, "loading"},
+    {CMD_STALE, "stale"},
+    {CMD_SKIP_MONITOR, "skip_monitor"},
+    {CMD_SKIP_COMMANDLOG, "skip_commandlog"},
+    {CMD_ASKING, "asking"},
+    {CMD_FAST, "fast"},
+    {CMD_NO_AUTH, "no_auth"},
+    {CMD_NO_ASYNC_LOADING, "no_async_loading"},
+    {CMD_NO_MULTI, "no_multi"},
+    {CMD_NO_MANDATORY_KEYS, "no_mandatory_keys"},
+    {CMD_ALLOW_BUSY, "allow_busy"},
+    {CMD_MOVABLE_KEYS, "movablekeys"},
+    {0, NULL},
+};
+
+const struct flagName acl_categories[] = {
+    {ACL_KEYSPACE, "@keyspace"},
+    {ACL_READ, "@read"},
+    {ACL_WRITE, "@write"},
+    {ACL_SET, "@set"},
+    {ACL_SORTEDSET, "@sortedset"},
+    {ACL_LIST, "@list"},
+    {ACL_HASH, "@hash"},
+    {ACL_STRING, "@string"},
+    {ACL_BITMAP, "@bitmap"},
+    {ACL_HYPERLOGLOG, "@hyperloglog"},
+    {ACL_GEO, "@geo"},
+    {ACL_STREAM, "@stream"},
+    {ACL_PUBSUB, "@pubsub"},
+    {ACL_ADMIN, "@admin"},
+    {ACL_FAST, "@fast"},
+    {ACL_SLOW, "@slow"},
+    {ACL_BLOCKING, "@blocking"},
+    {ACL_DANGEROUS, "@dangerous"},
+    {ACL_CONNECTION, "@connection"},
+    {ACL_TRANSACTION, "@transaction"},
+    {ACL_SCRIPTING, "@scripting"},
+    {0, NULL},
+};
+
+static const struct flagName key_flags[] = {
+    {KEY_RO, "RO"},
+    {KEY_RW, "RW"},
+    {KEY_OW, "OW"},
+    {KEY_RM, "RM"},
+    {KEY_ACCESS, "access"},
+    {KEY_UPDATE, "update"},
+    {KEY_INSERT, "insert"},
+    {KEY_DELETE, "delete"},
+    {KEY_NOT_KEY, "not_key"},
+    {KEY_INCOMPLETE, "incomplete"},
+    {KEY_VARIABLE_FLAGS, "variable_flags"},
+    {0, NULL},
+};
+
+static const struct flagName doc_flags[] = {
+    {CMD_DOC_DEPRECATED, "deprecated"},
+    {CMD_DOC_SYSCMD, "syscmd"},
+    {0, NULL},
+};
+
+static const struct flagName arg_flags[] = {
+    {ARG_OPTIONAL, "optional"},
+    {ARG_MULTIPLE, "multiple"},
+    {ARG_MULTIPLE_TOKEN, "multiple_token"},
+    {0, NULL},
+};
+
+static const char *const arg_types[] = {
+    [ARG_STRING] = "string", [ARG_INTEGER] = "integer",       [ARG_DOUBLE] = "double",
+    [ARG_KEY] = "key",       [ARG_PATTERN] = "pattern",       [ARG_UNIX_TIME] = "unix-time",
+    [ARG_ONEOF] = "oneof",   [ARG_PURE_TOKEN] = "pure-token", [ARG_BLOCK] = "block",
+};
+
+static void replyFlags(struct client *c, uint64_t flags, const struct flagName *names) {
+    int n = 0;
+    for (const struct flagName *f = names; f->name; f++) n += (flags & f->flag) != 0;
+    replySetLen(c, n);
+    for (const struct flagName *f = names; f->name; f++) {
+        if (flags & f->flag) replyStatus(c, f->name);
+    }
+}
+
+/* One field of a map; nothing when there is no value. Returns how many fields were written. */
+static int replyField(struct client *c, const char *name, const char *value) {
+    if (!value) return 0;
+    replyBulkCstr(c, name);
+    replyBulkCstr(c, value);
+    return 1;
+}
+
+static void replyIntField(struct client *c, const char *name, int value) {
+    replyBulkCstr(c, name);
+    replyLongLong(c, value);
+}
+
+/* ---- Key specs ---- */
+
+/* Both steps of a spec look alike: {type: ..., spec: {...}}. */
+static void replySpecStep(struct client *c, const char *step, const char *type, int fields) {
+    replyBulkCstr(c, step);
+    replyMapLen(c, 2);
+    replyField(c, "type", type);
+    replyBulkCstr(c, "spec");
+    replyMapLen(c, fields);
+}
+
+static void replyKeySpec(struct client *c, const struct keySpec *spec) {
+    replyMapLen(c, spec->notes ? 4 : 3);
+    replyField(c, "notes", spec->notes);
+    replyBulkCstr(c, "flags");
+    replyFlags(c, spec->flags, key_flags);
+
+    if (spec->begin == KEYS_BEGIN_INDEX) {
+        replySpecStep(c, "begin_search", "index", 1);
+        replyIntField(c, "index", spec->pos);
+    } else if (spec->begin == KEYS_BEGIN_KEYWORD) {
+        replySpecStep(c, "begin_search", "keyword", 2);
+        replyField(c, "keyword", spec->keyword);
+        replyIntField(c, "startfrom", spec->pos);
+    } else {
+        replySpecStep(c, "begin_search", "unknown", 0);
+    }
+
+    if (spec->find == KEYS_FIND_RANGE) {
+        replySpecStep(c, "find_keys", "range", 3);
+        replyIntField(c, "lastkey", spec->lastkey);
+        replyIntField(c, "keystep", spec->step);
+        replyIntField(c, "limit", spec->limit);
+    } else if (spec->find == KEYS_FIND_KEYNUM) {
+        replySpecStep(c, "find_keys", "keynum", 3);
+        replyIntField(c, "keynumidx", spec->keynumidx);
+        replyIntField(c, "firstkey", spec->firstkey);
+        replyIntField(c, "keystep", spec->keynum_step);
+    } else {
+        replySpecStep(c, "find_keys", "unknown", 0);
+    }
+}
+
+/* ---- INFO: rows ---- */
+
+static void replyTips(struct client *c, const char *const *tips) {
+    int n = 0;
+    while (tips && tips[n]) n++;
+    replySetLen(c, n);
+    for (int i = 0; i < n; i++) replyBulkCstr(c, tips[i]);
+}
+
+static void replyCommandRow(struct client *c, const struct serverCommand *cmd) {
+    if (!cmd) {
+        replyNull(c);
+        return;
+    }
+    replyArrayLen(c, 10);
+    replyBulk(c, sdsview(cmd->fullname));
+    replyLongLong(c, cmd->spec->arity);
+    replyFlags(c, cmd->flags, command_flags);
+    replyLongLong(c, cmd->first_key);
+    replyLongLong(c, cmd->last_key);
+    replyLongLong(c, cmd->key_step);
+    replyFlags(c, cmd->acl, acl_categories);
+    replyTips(c, cmd->spec->tips);
+    replySetLen(c, cmd->spec->key_spec_count);
+    for (int i = 0; i < cmd->spec->key_spec_count; i++) replyKeySpec(c, &cmd->spec->key_specs[i]);
+
+    replyArrayLen(c, cmd->subcommands ? (int64_t)hashtableSize(cmd->subcommands) : 0);
+    if (!cmd->subcommands) return;
+    struct hashtableIterator it;
+    hashtableInitIterator(&it, cmd->subcommands, false);
+    void *sub;
+    while (hashtableNext(&it, &sub)) replyCommandRow(c, sub);
+    hashtableStopIterator(&it);
+}
+
+static void replyAllRows(struct client *c) {
+    replyArrayLen(c, commandCount());
+    struct hashtableIterator it;
+    hashtableInitIterator(&it, &commands, false);
+    void *cmd;
+    while (hashtableNext(&it, &cmd)) replyCommandRow(c, cmd);
+    hashtableStopIterator(&it);
+}
+
+/* ---- DOCS: maps ---- */
+
+static void replyArgDocs(struct client *c, const struct commandArg *args) {
+    int n = 0;
+    while (args[n].name) n++;
+    replyArrayLen(c, n);
+    for (const struct commandArg *arg = args; arg->name; arg++) {
+        struct replyMark mark = replyDeferLen(c);
+        int64_t fields = replyField(c, "name", arg->name);
+        fields += replyField(c, "type", arg_types[arg->type]);
+        if (arg->type != ARG_ONEOF && arg->type != ARG_BLOCK)
+            fields += replyField(c, "display_text", arg->display ? arg->display : arg->name);
+        if (arg->key_spec) {
+            replyIntField(c, "key_spec_index", arg->key_spec - 1);
+            fields++;
+        }
+        fields += replyField(c, "token", arg->token);
+        fields += replyField(c, "summary", arg->summary);
+        fields += replyField(c, "since", arg->since);
+        fields += replyField(c, "deprecated_since", arg->deprecated_since);
+        if (arg->flags) {
+            replyBulkCstr(c, "flags");
+            replyFlags(c, arg->flags, arg_flags);
+            fields++;
+        }
+        if (arg->args) {
+            replyBulkCstr(c, "arguments");
+            replyArgDocs(c, arg->args);
+            fields++;
+        }
+        replySetMapLen(c, mark, fields);
+    }
+}
+
+static int replyHistory(struct client *c, const struct commandChange *history) {
+    if (!history) return 0;
+    int n = 0;
+    while (history[n].since) n++;
+    replyBulkCstr(c, "history");
+    replySetLen(c, n);
+    for (int i = 0; i < n; i++) {
+        replyArrayLen(c, 2);
+        replyBulkCstr(c, history[i].since);
+        replyBulkCstr(c, history[i].what);
+    }
+    return 1;
+}
+
+static void replyCommandDocs(struct client *c, const struct serverCommand *cmd) {
+    const struct commandSpec *spec = cmd->spec;
+    replyBulk(c, sdsview(cmd->fullname));
+    struct replyMark mark = replyDeferLen(c);
+    int64_t fields = replyField(c, "summary", spec->summary);
+    fields += replyField(c, "since", spec->since);
+    fields += replyField(c, "group", spec->group);
+    fields += replyField(c, "complexity", spec->complexity);
+    if (spec->doc_flags) {
+        replyBulkCstr(c, "doc_flags");
+        replyFlags(c, spec->doc_flags, doc_flags);
+        fields++;
+    }
+    fields += replyField(c, "deprecated_since", spec->deprecated_since);
+    fields += replyField(c, "replaced_by", spec->replaced_by);
+    fields += replyHistory(c, spec->history);
+    if (spec->args) {
+        replyBulkCstr(c, "arguments");
+        replyArgDocs(c, spec->args);
+        fields++;
+    }
+    if (cmd->subcommands) {
+        replyBulkCstr(c, "subcommands");
+        replyMapLen(c, (int64_t)hashtableSize(cmd->subcommands));
+        struct hashtableIterator it;
+        hashtableInitIterator(&it, cmd->subcommands, false);
+        void *sub;
+        while (hashtableNext(&it, &sub)) replyCommandDocs(c, sub);
+        hashtableStopIterator(&it);
+        fields++;
+    }
+    replySetMapLen(c, mark, fields);
+}
+
+/* ---- LIST: names ---- */
+
+enum listFilter { LIST_ALL, LIST_MODULE, LIST_CATEGORY, LIST_PATTERN };
+
+static uint64_t aclCategory(struct str name) {
+    for (const struct flagName *f = acl_categories; f->name; f++) {
+        if (strIs(name, f->name + 1)) return f->flag;
+    }
+    return 0;
+}
+
+/* Names of a table and of the tables below it. Returns how many. */
+static int64_t replyNames(struct client *c, struct hashtable *table, enum listFilter filter, struct str by) {
+    uint64_t category = filter == LIST_CATEGORY ? aclCategory(by) : 0;
+    int64_t n = 0;
+    struct hashtableIterator it;
+    hashtableInitIterator(&it, table, false);
+    void *entry;
+    while (hashtableNext(&it, &entry)) {
+        struct serverCommand *cmd = entry;
+        struct str name = sdsview(cmd->fullname);
+        bool wanted = filter == LIST_ALL || (filter == LIST_CATEGORY && (cmd->acl & category)) ||
+                      (filter == LIST_PATTERN && globMatch(by, name, true));
+        if (wanted) {
+            replyBulk(c, name);
+            n++;
+        }
+        if (cmd->subcommands) n += replyNames(c, cmd->subcommands, filter, by);
+    }
+    hashtableStopIterator(&it);
+    return n;
+}
+
+/* ---- GETKEYS ---- */
+
+static bool takesKeys(const struct commandSpec *spec) {
+    for (int i = 0; i < spec->key_spec_count; i++) {
+        if (!(spec->key_specs[i].flags & KEY_NOT_KEY)) return true;
+    }
+    return spec->getkeys != NULL;
+}
+
+static void replyKeysOfCommand(struct client *c, bool with_flags) {
+    const struct str *argv = c->argv + 2;
+    int argc = c->argc - 2;
+    const struct serverCommand *cmd = commandLookup(argv, argc);
+    if (!cmd) {
+        replyError(c, "ERR Invalid command specified");
+        return;
+    }
+    if (!takesKeys(cmd->spec)) {
+        replyError(c, "ERR The command has no key arguments");
+        return;
+    }
+    if (!commandArityOk(cmd, argc)) {
+        replyError(c, "ERR Invalid number of arguments specified for command");
+        return;
+    }
+    struct keyRef *keys;
+    int count = commandGetKeyRefs(cmd, argv, argc, &keys);
+    if (count < 0 && !(cmd->flags & CMD_NO_MANDATORY_KEYS)) {
+        replyError(c, "ERR Invalid arguments specified for command");
+        return;
+    }
+    replyArrayLen(c, count < 0 ? 0 : count);
+    for (int i = 0; i < count; i++) {
+        if (with_flags) replyArrayLen(c, 2);
+        replyBulk(c, argv[keys[i].pos]);
+        if (with_flags) replyFlags(c, keys[i].flags, key_flags);
+    }
+    zfree(keys);
+}
+
+/* ---- Handlers ---- */
+
+void commandCommand(struct client *c) {
+    replyAllRows(c);
+}
+
+void commandCountCommand(struct client *c) {
+    replyLongLong(c, commandCount());
+}
+
+void commandInfoCommand(struct client *c) {
+    if (c->argc == 2) {
+        replyAllRows(c);
+        return;
+    }
+    replyArrayLen(c, c->argc - 2);
+    for (int i = 2; i < c->argc; i++) replyCommandRow(c, commandLookupName(c->argv[i]));
+}
+
+void commandDocsCommand(struct client *c) {
+    struct replyMark mark = replyDeferLen(c);
+    int64_t n = 0;
+    for (int i = 2; i < c->argc; i++) {
+        const struct serverCommand *cmd = commandLookupName(c->argv[i]);
+        if (!cmd) continue;
+        replyCommandDocs(c, cmd);
+        n++;
+    }
+    if (c->argc == 2) {
+        struct hashtableIterator it;
+        hashtableInitIterator(&it, &commands, false);
+        void *cmd;
+        for (; hashtableNext(&it, &cmd); n++) replyCommandDocs(c, cmd);
+        hashtableStopIterator(&it);
+    }
+    replySetMapLen(c, mark, n);
+}
+
+void commandListCommand(struct client *c) {
+    enum listFilter filter = LIST_ALL;
+    struct str by = STR("");
+    if (c->argc == 5 && strIs(c->argv[2], "filterby")) {
+        by = c->argv[4];
+        if (strIs(c->argv[3], "module"))
+            filter = LIST_MODULE;
+        else if (strIs(c->argv[3], "aclcat"))
+            filter = LIST_CATEGORY;
+        else if (strIs(c->argv[3], "pattern"))
+            filter = LIST_PATTERN;
+    }
+    if (c->argc != 2 && filter == LIST_ALL) {
+        replySyntaxError(c);
+        return;
+    }
+    struct replyMark mark = replyDeferLen(c);
+    replySetArrayLen(c, mark, replyNames(c, &commands, filter, by));
+}
+
+void commandGetkeysCommand(struct client *c) {
+    replyKeysOfCommand(c, false);
+}
+
+void commandGetkeysandflagsCommand(struct client *c) {
+    replyKeysOfCommand(c, true);
+}
+
+void commandHelpCommand(struct client *c) {
+    static const char *lines[] = {
+        "(no subcommand)",
+        "    Facts about every command.",
+        "COUNT",
+        "    How many commands there are.",
+        "DOCS [<command-name> ...]",
+        "    Documentation of the given commands, or of all.",
+        "GETKEYS <full-command>",
+        "    The keys in a command line.",
+        "GETKEYSANDFLAGS <full-command>",
+        "    The keys in a command line, and how the command uses each.",
+        "INFO [<command-name> ...]",
+        "    Facts about the given commands, or about all.",
+        "LIST [FILTERBY (MODULE <module-name>|ACLCAT <category>|PATTERN <pattern>)]",
+        "    Names of the commands, subcommands included.",
+        NULL,
+    };
+    replyHelp(c, lines);
+}
+
+/* The table of this group is registered by server/main.c, as several rooms share it. */
+void commandInit(void) {}

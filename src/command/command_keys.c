@@ -1,0 +1,101 @@
+/* command_keys.c - which arguments of a command are keys.
+ *
+ * A key spec tells in two steps: where to begin (a position, or behind a keyword), and which arguments from
+ * there on are keys (a range, or as many as a number says).
+ *
+ *     ZUNIONSTORE dst 2 a b WEIGHTS 1 2        spec 1: begin at 1, range 0 by 1          -> dst
+ *                 ^1  ^2                       spec 2: begin at 2, number at +0, keys from +1 -> a b
+ *
+ * Both steps end in the same three numbers, a run (first, last, step), so there is one place that checks
+ * bounds and one that writes the result. Commands whose specs cannot tell have a function of their own. */
+#include "commands/string.h"
+#include "commands/grammar.h"
+
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+
+struct keyRun {
+    int64_t first, last, step;
+};
+
+/* Argument number at which the spec begins, 0 when its keyword is not there. */
+static int keysBegin(const struct keySpec *spec, const struct str *argv, int argc) {
+    if (spec->begin == KEYS_BEGIN_INDEX) return spec->pos;
+    if (spec->begin != KEYS_BEGIN_KEYWORD) return 0;
+    int step = spec->pos < 0 ? -1 : 1;
+    for (int i = spec->pos < 0 ? argc + spec->pos : spec->pos; i > 0 && i < argc; i += step) {
+        if (strIs(argv[i], spec->keyword)) return i + 1;
+    }
+    return 0;
+}
+
+/* Keys up to the end of a line that ends before them: a command that may do without these. */
+static bool keysAreLeftOut(const struct keySpec *spec, int begin, int argc) {
+    return spec->begin == KEYS_BEGIN_INDEX && spec->find == KEYS_FIND_RANGE && spec->lastkey < 0 &&
+           begin == argc;
+}
+
+/* False: the arguments do not fit the spec. */
+static bool keysFind(const struct keySpec *spec, int begin, const struct str *argv, int argc,
+                     struct keyRun *run) {
+    if (spec->find == KEYS_FIND_RANGE) {
+        run->first = begin;
+        run->step = spec->step;
+        if (spec->lastkey >= 0)
+            run->last = begin + spec->lastkey;
+        else if (spec->limit <= 1)
+            run->last = argc + spec->lastkey;
+        else
+            run->last = begin + (argc - begin) / spec->limit + spec->lastkey;
+        return run->last >= run->first && run->last < argc;
+    }
+    int64_t count;
+    if (begin + spec->keynumidx >= argc || !string2ll(argv[begin + spec->keynumidx], &count)) return false;
+    if (count < 0 || count > argc) return false;
+    run->first = begin + spec->firstkey;
+    run->step = spec->keynum_step;
+    run->last = run->first + (count - 1) * run->step;
+    return run->last < argc;
+}
+
+int keyRefsAdd(struct keyRef **keys, int count, int first, int last, int step, unsigned flags) {
+    if (last < first) return count;
+    *keys = zrealloc(*keys, (size_t)(count + (last - first) / step + 1) * sizeof **keys);
+    for (int pos = first; pos <= last; pos += step) (*keys)[count++] = (struct keyRef){pos, flags};
+    return count;
+}
+
+/* SET reads the old value only when asked to. */
+int setGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
+    (void)cmd;
+    unsigned flags = KEY_OW | KEY_UPDATE;
+    for (int i = 3; i < argc; i++) {
+        if (strIs(argv[i], "get") || strIs(argv[i], "ifeq")) flags = KEY_RW | KEY_ACCESS | KEY_UPDATE;
+    }
+    return keyRefsAdd(keys, 0, 1, 1, 1, flags);
+}
+
+int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, int argc,
+                      struct keyRef **keys) {
+    const struct commandSpec *command = cmd->spec;
+    *keys = NULL;
+    if (command->getkeys) return command->getkeys(cmd, argv, argc, keys);
+
+    int count = 0;
+    for (int i = 0; i < command->key_spec_count; i++) {
+        const struct keySpec *spec = &command->key_specs[i];
+        int begin = spec->flags & KEY_NOT_KEY ? 0 : keysBegin(spec, argv, argc);
+        if (begin == 0 || keysAreLeftOut(spec, begin, argc)) continue;
+        struct keyRun run;
+        bool fits = keysFind(spec, begin, argv, argc, &run);
+        bool none = fits && run.last < run.first;
+        if (!fits || (none && !(cmd->flags & CMD_NO_MANDATORY_KEYS))) {
+            zfree(*keys);
+            *keys = NULL;
+            return -1;
+        }
+        count = keyRefsAdd(keys, count, (int)run.first, (int)run.last, (int)run.step, spec->flags);
+    }
+    return count;
+}

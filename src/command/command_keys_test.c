@@ -1,0 +1,109 @@
+/* command_keys_test.c - finding keys by key specs, those included that no command uses yet. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/sds.h"
+#include "base/zmalloc.h"
+#include "commands/grammar.h"
+#include "command/command.h"
+
+/* The keys of a line, each followed by a blank; "-" when the line does not fit. */
+static void expectKeys(const struct keySpec *specs, int count, uint64_t flags, const char *line,
+                       const char *expected) {
+    struct commandSpec spec = {.name = "test", .key_specs = specs, .key_spec_count = count};
+    struct serverCommand cmd = {.spec = &spec, .flags = flags};
+    int argc;
+    sds *words = sdssplitargs(line, strlen(line), &argc);
+    struct str *argv = zmalloc((size_t)argc * sizeof *argv);
+    for (int i = 0; i < argc; i++) argv[i] = sdsview(words[i]);
+
+    struct keyRef *keys;
+    int n = commandGetKeyRefs(&cmd, argv, argc, &keys);
+    sds found = sdsnew(n < 0 ? "-" : "");
+    for (int i = 0; i < n; i++) {
+        assert_in_range(keys[i].pos, 1, argc - 1);
+        found = sdscat(sdscatstr(found, argv[keys[i].pos]), " ");
+    }
+    assert_string_equal(found, expected);
+    assert_true((n > 0) == (keys != NULL));
+    zfree(keys);
+    zfree(argv);
+    sdsfree(found);
+    sdsfreesplitres(words, argc);
+}
+
+static void testRange(void **state) {
+    (void)state;
+    static const struct keySpec one[] = {{KEYS_AT(1), KEYS_RANGE(0, 1)}};
+    expectKeys(one, 1, 0, "get a b", "a ");
+    expectKeys(one, 1, 0, "get", "-");
+    static const struct keySpec pairs[] = {{KEYS_AT(1), KEYS_RANGE(-1, 2)}};
+    expectKeys(pairs, 1, 0, "mset a 1 b 2", "a b ");
+    expectKeys(pairs, 1, 0, "mset a 1 b", "a b ");
+    static const struct keySpec but_last[] = {{KEYS_AT(1), KEYS_RANGE(-2, 1)}};
+    expectKeys(but_last, 1, 0, "blpop a b 0", "a b ");
+    expectKeys(but_last, 1, 0, "blpop a", "-");
+    static const struct keySpec more[] = {{KEYS_AT(1), KEYS_RANGE(0, 1)}, {KEYS_AT(2), KEYS_RANGE(-1, 1)}};
+    expectKeys(more, 2, 0, "pfmerge a", "a ");
+    expectKeys(more, 2, 0, "pfmerge a b c", "a b c ");
+}
+
+static void testCounted(void **state) {
+    (void)state;
+    static const struct keySpec specs[] = {{KEYS_AT(1), KEYS_RANGE(0, 1)}, {KEYS_AT(2), KEYS_COUNTED(0, 1)}};
+    expectKeys(specs, 2, 0, "zunionstore d 2 a b weights", "d a b ");
+    expectKeys(specs, 2, 0, "zunionstore d 3 a b", "-");
+    expectKeys(specs, 2, 0, "zunionstore d 0 a b", "-");
+    expectKeys(specs, 2, 0, "zunionstore d -1 a b", "-");
+    expectKeys(specs, 2, 0, "zunionstore d x a b", "-");
+    expectKeys(specs, 2, 0, "zunionstore d 9223372036854775807 a b", "-");
+    expectKeys(specs, 2, 0, "zunionstore d", "-");
+    static const struct keySpec script[] = {{KEYS_AT(2), KEYS_COUNTED(0, 1)}};
+    expectKeys(script, 1, CMD_NO_MANDATORY_KEYS, "eval s 0 a", "");
+    expectKeys(script, 1, CMD_NO_MANDATORY_KEYS, "eval s 1 a", "a ");
+    expectKeys(script, 1, CMD_NO_MANDATORY_KEYS, "eval s 1", "-");
+}
+
+static void testKeyword(void **state) {
+    (void)state;
+    /* Half of what follows the word are keys, the other half ids. */
+    static const struct keySpec streams[] = {{.begin = KEYS_BEGIN_KEYWORD,
+                                              .keyword = "STREAMS",
+                                              .pos = 1,
+                                              .find = KEYS_FIND_RANGE,
+                                              .lastkey = -1,
+                                              .step = 1,
+                                              .limit = 2}};
+    expectKeys(streams, 1, 0, "xread count 1 streams a b 0 0", "a b ");
+    expectKeys(streams, 1, 0, "xread STREAMS a 0", "a ");
+    expectKeys(streams, 1, 0, "xread count 1", "");
+    expectKeys(streams, 1, 0, "xread streams", "-");
+    /* Searched from the end, so that a key of the same name is not taken for the word. */
+    static const struct keySpec keys[] = {{.begin = KEYS_BEGIN_KEYWORD,
+                                           .keyword = "KEYS",
+                                           .pos = -2,
+                                           .find = KEYS_FIND_RANGE,
+                                           .lastkey = -1,
+                                           .step = 1}};
+    expectKeys(keys, 1, 0, "migrate host KEYS x keys a b", "a b ");
+    expectKeys(keys, 1, 0, "migrate keys", "");
+    expectKeys(keys, 1, 0, "keys", "");
+}
+
+static void testNotKeys(void **state) {
+    (void)state;
+    static const struct keySpec specs[] = {{.flags = KEY_NOT_KEY, KEYS_AT(1), KEYS_RANGE(0, 1)},
+                                           {.begin = KEYS_BEGIN_UNKNOWN, .find = KEYS_FIND_UNKNOWN},
+                                           {KEYS_AT(2), KEYS_RANGE(0, 1)}};
+    expectKeys(specs, 3, 0, "x channel a b", "a ");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(testRange), cmocka_unit_test(testCounted),
+                                       cmocka_unit_test(testKeyword), cmocka_unit_test(testNotKeys)};
+    return cmocka_run_group_tests_name("command_keys", tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+/* commandlog.c - see commandlog.h.
+ *
+ *     logs[type]: newest entry -> ... -> oldest      an entry owns copies of all that it shows
+ *
+ * An entry is small whatever the command was: of many arguments only the first are kept, of long ones only
+ * the beginning, and the rest is told as a number. */
+#include "command/commandlog.h"
+
+#include <limits.h>
+
+#include "base/num.h"
+#include "base/ticks.h"
+#include "base/zmalloc.h"
+#include "commands/server.h"
+#include "commands/grammar.h"
+#include "command/command.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/latency.h"
+#include "command/redact.h"
+#include "client/reply.h"
+
+#define ARGS_MAX      32  /* kept of a command; the last place tells how many more there were */
+#define ARG_BYTES_MAX 128 /* kept of an argument, and the text that tells how many more there were */
+#define DEFAULT_COUNT 10
+#define ARG_ROOM                                                                                             \
+    (RESP_BIG_ARG + 32) /* an argument that is not big takes less in a request, its length included */
+
+struct entry {
+    struct listNode node;
+    int64_t id, time_s, value;
+    sds peer, client_name;
+    int argc;
+    sds argv[];
+};
+
+static struct log {
+    const char *name;
+    int64_t threshold, max_len; /* negative threshold: off */
+    int64_t next_id;
+    struct list entries;
+} logs[COMMANDLOG_TYPES] = {
+    [COMMANDLOG_SLOW] = {.name = "slow"},
+    [COMMANDLOG_LARGE_REQUEST] = {.name = "large-request"},
+    [COMMANDLOG_LARGE_REPLY] = {.name = "large-reply"},
+};
+
+struct callLimits call_limits = {UINT64_MAX, INT64_MAX, INT_MAX};
+
+/* ---- Entries ---- */
+
+static sds keptArg(struct str arg) {
+    if (arg.len <= ARG_BYTES_MAX) return sdsnewstr(arg);
+    return sdscatprintf(sdsnewlen(arg.ptr, ARG_BYTES_MAX), "... (%zu more bytes)", arg.len - ARG_BYTES_MAX);
+}
+
+/* Commands of a script are shown with the client that runs the script. */
+static struct entry *entryCreate(struct client *c, int64_t value) {
+    int kept = c->argc > ARGS_MAX ? ARGS_MAX : c->argc;
+    struct client *owner = c->flags & CLIENT_SCRIPT && current_client ? current_client : c;
+    struct entry *e = zmalloc(sizeof *e + (size_t)kept * sizeof *e->argv);
+    *e = (struct entry){.value = value, .time_s = cmd_time_ms / 1000, .argc = kept};
+    e->peer = sdsdup(clientPeerName(owner));
+    e->client_name = owner->name ? sdsdup(owner->name) : sdsempty();
+    for (int i = 0; i < kept; i++) {
+        bool rest = i == ARGS_MAX - 1 && c->argc > ARGS_MAX;
+        e->argv[i] = rest ? sdscatprintf(sdsempty(), "... (%d more arguments)", c->argc - ARGS_MAX + 1)
+                          : keptArg(redactedArg(c->cmd, c->argv, c->argc, i));
+    }
+    return e;
+}
+
+static void entryFree(struct entry *e) {
+    for (int i = 0; i < e->argc; i++) sdsfree(e->argv[i]);
+    sdsfree(e->peer);
+    sdsfree(e->client_name);
+    zfree(e);
+}
+
+static void dropOldest(struct log *log, size_t keep) {
+    while (log->entries.length > keep) {
+        struct listNode *last = log->entries.head.prev;
+        listRemove(&log->entries, last);
+        entryFree(listEntry(last, struct entry, node));
+    }
+}
+
+static void note(enum commandlogType type, struct client *c, uint64_t value) {
+    struct log *log = &logs[type];
+    if (log->threshold < 0 || log->max_len == 0 || value < (uint64_t)log->threshold) return;
+    struct entry *e = entryCreate(c, (int64_t)value);
+    e->id = log->next_id++;
+    listAddHead(&log->entries, &e->node);
+    dropOldest(log, (size_t)log->max_len);
+}
+
+static uint64_t requestBytes(const struct client *c) {
+    uint64_t bytes = 3 + digits10((uint64_t)c->argc);
+    for (int i = 0; i < c->argc; i++) bytes += 5 + digits10(c->argv[i].len) + c->argv[i].len;
+    return bytes;
+}
+
+void commandlogNote(struct client *c, uint64_t us, uint64_t reply_bytes) {
+    if (c->cmd->flags & CMD_SKIP_COMMANDLOG) return;
+    note(COMMANDLOG_SLOW, c, us);
+    if (c->flags & CLIENT_SCRIPT) return; /* neither comes over the network */
+    if (call_limits.args != INT_MAX) note(COMMANDLOG_LARGE_REQUEST, c, requestBytes(c));
+    note(COMMANDLOG_LARGE_REPLY, c, reply_bytes);
+}
+
+/* ---- Commands ---- */
+
+static void replyEntry(struct client *c, const struct entry *e) {
+    replyArrayLen(c, 6);
+    replyLongLong(c, e->id);
+    replyLongLong(c, e->time_s);
+    replyLongLong(c, e->value);
+    replyArrayLen(c, e->argc);
+    for (int i = 0; i < e->argc; i++) replyBulk(c, sdsview(e->argv[i]));
+    replyBulk(c, sdsview(e->peer));
+    replyBulk(c, sdsview(e->client_name));
+}
+
+static void replyEntries(struct client *c, struct log *log, struct str arg) {
+    int64_t count = DEFAULT_COUNT;
+    if (arg.ptr &&
+        !argRange(c, arg, -1, INT64_MAX, &count, "ERR count should be greater than or equal to -1"))
+        return;
+    int64_t length = (int64_t)log->entries.length;
+    if (count == -1 || count > length) count = length;
+    replyArrayLen(c, count);
+    listForEach(&log->entries, it) {
+        if (count-- <= 0) break;
+        replyEntry(c, listEntry(it, struct entry, node));
+    }
+}
+
+static void reset(struct client *c, struct log *log) {
+    dropOldest(log, 0);
+    replyOk(c);
+}
+
+static struct log *logByName(struct client *c, struct str name) {
+    for (int i = 0; i < COMMANDLOG_TYPES; i++) {
+        if (strIs(name, logs[i].name)) return &logs[i];
+    }
+    replyError(c, "ERR type should be one of the following: slow, large-request, large-reply");
+    return NULL;
+}
+
+void commandlogGetCommand(struct client *c) {
+    struct log *log = logByName(c, c->argv[3]);
+    if (log) replyEntries(c, log, c->argv[2]);
+}
+
+void commandlogLenCommand(struct client *c) {
+    struct log *log = logByName(c, c->argv[2]);
+    if (log) replyLongLong(c, (int64_t)log->entries.length);
+}
+
+void commandlogResetCommand(struct client *c) {
+    struct log *log = logByName(c, c->argv[2]);
+    if (log) reset(c, log);
+}
+
+void commandlogHelpCommand(struct client *c) {
+    replyHelp(c, (const char *[]){
+                     "GET <count> <type>",
+                     "    The newest <count> entries, -1 for all, of one log. <type> is slow,",
+                     "    large-request or large-reply. An entry has an id, the time, microseconds or bytes,",
+                     "    the command, and the address and the name of the client.",
+                     "LEN <type>",
+                     "    How many entries the log has.",
+                     "RESET <type>",
+                     "    Empty the log.",
+                     NULL,
+                 });
+}
+
+void slowlogGetCommand(struct client *c) {
+    if (c->argc > 3)
+        replySubcommandError(c);
+    else
+        replyEntries(c, &logs[COMMANDLOG_SLOW], c->argc == 3 ? c->argv[2] : strN(NULL, 0));
+}
+
+void slowlogLenCommand(struct client *c) {
+    replyLongLong(c, (int64_t)logs[COMMANDLOG_SLOW].entries.length);
+}
+
+void slowlogResetCommand(struct client *c) {
+    reset(c, &logs[COMMANDLOG_SLOW]);
+}
+
+void slowlogHelpCommand(struct client *c) {
+    replyHelp(c, (const char *[]){
+                     "GET [<count>]",
+                     "    The newest <count> slow commands (default: 10, -1: all): id, time, microseconds,",
+                     "    the command, and the address and the name of the client.",
+                     "LEN",
+                     "    How many entries the log has.",
+                     "RESET",
+                     "    Empty the log.",
+                     NULL,
+                 });
+}
+
+/* ---- Directives ---- */
+
+static uint64_t limitOf(const struct log *log) {
+    return log->threshold < 0 || log->max_len == 0 ? UINT64_MAX : (uint64_t)log->threshold;
+}
+
+static uint64_t ticksOf(uint64_t us) {
+    return us > UINT64_MAX / ticks_per_us ? UINT64_MAX : us * ticks_per_us;
+}
+
+void callLimitsRefresh(void) {
+    uint64_t slow = limitOf(&logs[COMMANDLOG_SLOW]), spike = latencyThresholdUs();
+    call_limits.ticks = ticksOf(slow < spike ? slow : spike);
+    uint64_t reply = limitOf(&logs[COMMANDLOG_LARGE_REPLY]);
+    call_limits.reply_bytes = reply > INT64_MAX ? INT64_MAX : (int64_t)reply;
+    uint64_t args = limitOf(&logs[COMMANDLOG_LARGE_REQUEST]) / ARG_ROOM;
+    call_limits.args = args > INT_MAX ? INT_MAX : (int)args;
+}
+
+static bool applyLimits(const char **err) {
+    (void)err;
+    callLimitsRefresh();
+    for (int i = 0; i < COMMANDLOG_TYPES; i++) dropOldest(&logs[i], (size_t)logs[i].max_len);
+    return true;
+}
+
+#define LIMIT_DIRECTIVE(name, alias, var, value, least)                                                      \
+    CONFIG_INT(name, alias, CONFIG_MODIFIABLE, var, value, least, INT64_MAX, applyLimits)
+
+void commandlogInit(void) {
+    static struct configDirective directives[] = {
+        LIMIT_DIRECTIVE("commandlog-execution-slower-than", "slowlog-log-slower-than",
+                        &logs[COMMANDLOG_SLOW].threshold, 10000, -1),
+        LIMIT_DIRECTIVE("commandlog-slow-execution-max-len", "slowlog-max-len",
+                        &logs[COMMANDLOG_SLOW].max_len, 128, 0),
+        LIMIT_DIRECTIVE("commandlog-request-larger-than", NULL, &logs[COMMANDLOG_LARGE_REQUEST].threshold,
+                        1024 * 1024, -1),
+        LIMIT_DIRECTIVE("commandlog-large-request-max-len", NULL, &logs[COMMANDLOG_LARGE_REQUEST].max_len,
+                        128, 0),
+        LIMIT_DIRECTIVE("commandlog-reply-larger-than", NULL, &logs[COMMANDLOG_LARGE_REPLY].threshold,
+                        1024 * 1024, -1),
+        LIMIT_DIRECTIVE("commandlog-large-reply-max-len", NULL, &logs[COMMANDLOG_LARGE_REPLY].max_len, 128,
+                        0),
+    };
+    for (int i = 0; i < COMMANDLOG_TYPES; i++) listInit(&logs[i].entries);
+    configRegister(directives, sizeof directives / sizeof *directives);
+}

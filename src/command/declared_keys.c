@@ -1,0 +1,110 @@
+/* declared_keys.c - see declared_keys.h. */
+#include "command/declared_keys.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/sds.h"
+#include "base/zmalloc.h"
+#include "commands/generic.h"
+#include "commands/grammar.h"
+#include "command/command.h"
+#include "data/db.h"
+
+struct declaredKey {
+    sds name; /* a copy: handlers may replace and take over their arguments */
+    unsigned flags;
+};
+
+static struct declaredKeys *running;
+
+/* Scans, and what administrators run to look into the server, name no keys. */
+static bool touchesAny(const struct serverCommand *cmd) {
+    return cmd->flags & CMD_TOUCHES_ARBITRARY_KEYS || (cmd->flags & CMD_ADMIN && !cmd->spec->key_spec_count);
+}
+
+static int compareNames(const void *a, const void *b) {
+    return strCmp(sdsview(((const struct declaredKey *)a)->name),
+                  sdsview(((const struct declaredKey *)b)->name));
+}
+
+void declaredKeysPush(struct declaredKeys *d, const struct client *c) {
+    *d = (struct declaredKeys){.outer = running, .client = c && !touchesAny(c->cmd) ? c : NULL};
+    running = d;
+    if (!d->client) return;
+    struct keyRef *refs;
+    int count = commandGetKeyRefs(c->cmd, c->argv, c->argc, &refs);
+    d->db = c->db->id;
+    d->count = count < 0 ? 0 : count;
+    d->keys = zmalloc(((size_t)d->count + 1) * sizeof *d->keys);
+    for (int i = 0; i < d->count; i++)
+        d->keys[i] = (struct declaredKey){.name = sdsnewstr(c->argv[refs[i].pos]), .flags = refs[i].flags};
+    qsort(d->keys, (size_t)d->count, sizeof *d->keys, compareNames);
+    zfree(refs);
+}
+
+/* Place of the first key of that name among the sorted ones, or behind those before it. */
+static int placeOf(const struct declaredKeys *d, struct str name) {
+    int low = 0, high = d->count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (strCmp(sdsview(d->keys[middle].name), name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void declaredKeysPop(struct declaredKeys *d) {
+    serverAssert(running == d);
+    running = d->outer;
+    for (int i = 0; i < d->count; i++) sdsfree(d->keys[i].name);
+    zfree(d->keys);
+}
+
+/* They keep a result within the value, or store it in another way; a group's state is no part of the data
+ * that its readers need a right for. */
+static bool keepsData(const struct serverCommand *cmd) {
+    static const char *const names[] = {"pfcount", "pfdebug", "xreadgroup"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(cmd->fullname, names[i]) == 0) return true;
+    }
+    return false;
+}
+
+/* Is this use of a key covered by its flags? */
+static bool covers(const struct serverCommand *cmd, unsigned flags, enum keyUse use) {
+    switch (use) {
+    case KEY_USE_READ: return flags & (KEY_RO | KEY_RW | KEY_ACCESS);
+    case KEY_USE_CHANGE: return flags & (KEY_INSERT | KEY_UPDATE | KEY_DELETE) || keepsData(cmd);
+    default: return true;
+    }
+}
+
+/* SORT's BY and GET: which keys they read the elements say. */
+static bool readsAny(const struct commandSpec *spec) {
+    for (int i = 0; i < spec->key_spec_count; i++) {
+        if (spec->key_specs[i].begin == KEYS_BEGIN_UNKNOWN && spec->key_specs[i].flags & KEY_RO) return true;
+    }
+    return false;
+}
+
+bool declaredKeysCover(const struct db *db, struct str key, enum keyUse use) {
+    const struct declaredKeys *d = running;
+    if (!d || !d->client) return true;
+    const struct serverCommand *cmd = d->client->cmd;
+    bool elsewhere = cmd->spec->proc == moveCommand || cmd->spec->proc == copyCommand;
+    if (use == KEY_USE_READ && readsAny(cmd->spec)) return true;
+    if (!elsewhere && db->id != d->db) return false;
+    for (int i = placeOf(d, key); i < d->count && strEq(sdsview(d->keys[i].name), key); i++) {
+        if (covers(cmd, d->keys[i].flags, use)) return true;
+    }
+    return false;
+}
+
+void declaredKeysPanic(const struct db *db, struct str key, enum keyUse use) {
+    static const char *const uses[] = {"looked up", "read", "changed"};
+    serverPanic("'%s' has %s the key '%.*s' of database %d without having declared it",
+                running->client->cmd->fullname, uses[use], (int)key.len, key.ptr, db->id);
+}

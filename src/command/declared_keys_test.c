@@ -1,0 +1,72 @@
+/* declared_keys_test.c - every kind of undeclared use is seen, and what is allowed is not taken for one. */
+#include "command/declared_keys.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/sds.h"
+#include "command/command.h"
+#include "commands/grammar.h"
+#include "client/client.h"
+#include "data/db.h"
+
+static struct db db0 = {.id = 0}, db1 = {.id = 1};
+
+/* Is that use of the key taken for a fault, while "test a b c" runs in database 0? */
+static bool isFault(const struct keySpec *specs, int count, uint64_t flags, const struct db *db,
+                    const char *key, enum keyUse use) {
+    static struct str argv[] = {{"test", 4}, {"a", 1}, {"b", 1}, {"c", 1}};
+    struct commandSpec spec = {.name = "test", .key_specs = specs, .key_spec_count = count};
+    struct serverCommand cmd = {.spec = &spec, .flags = flags, .fullname = sdsnew("test")};
+    struct client c = {.cmd = &cmd, .argv = argv, .argc = 4, .db = &db0};
+    struct declaredKeys d;
+    declaredKeysPush(&d, &c);
+    bool fault = !declaredKeysCover(db, strOf(key), use);
+    declaredKeysPop(&d);
+    sdsfree(cmd.fullname);
+    return fault;
+}
+
+static void testUses(void **state) {
+    (void)state;
+    static const struct keySpec specs[] = {{.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(0, 1)},
+                                           {.flags = KEY_OW | KEY_UPDATE, KEYS_AT(2), KEYS_RANGE(0, 1)}};
+    assert_false(isFault(specs, 2, 0, &db0, "a", KEY_USE_READ));
+    assert_false(isFault(specs, 2, 0, &db0, "a", KEY_USE_LOOKUP));
+    assert_true(isFault(specs, 2, 0, &db0, "a", KEY_USE_CHANGE));
+    assert_false(isFault(specs, 2, 0, &db0, "b", KEY_USE_CHANGE));
+    assert_false(isFault(specs, 2, 0, &db0, "b", KEY_USE_LOOKUP));
+    assert_true(isFault(specs, 2, 0, &db0, "b", KEY_USE_READ));
+    assert_true(isFault(specs, 2, 0, &db0, "c", KEY_USE_LOOKUP));
+    assert_true(isFault(specs, 2, 0, &db1, "a", KEY_USE_READ));
+}
+
+static void testExceptions(void **state) {
+    (void)state;
+    static const struct keySpec specs[] = {{.flags = KEY_RO, .begin = KEYS_BEGIN_UNKNOWN}};
+    assert_true(isFault(NULL, 0, 0, &db0, "a", KEY_USE_READ));
+    assert_false(isFault(NULL, 0, CMD_TOUCHES_ARBITRARY_KEYS, &db0, "a", KEY_USE_READ));
+    assert_false(isFault(NULL, 0, CMD_ADMIN, &db0, "a", KEY_USE_CHANGE));
+    assert_false(isFault(specs, 1, 0, &db0, "x", KEY_USE_READ));
+    assert_true(isFault(specs, 1, 0, &db0, "x", KEY_USE_CHANGE));
+    assert_true(declaredKeysCover(&db0, STR("a"), KEY_USE_CHANGE)); /* nobody runs */
+}
+
+static void testNesting(void **state) {
+    (void)state;
+    struct declaredKeys outer;
+    declaredKeysPush(&outer, NULL);
+    assert_true(isFault(NULL, 0, 0, &db0, "a", KEY_USE_LOOKUP));
+    assert_true(declaredKeysCover(&db0, STR("a"), KEY_USE_CHANGE));
+    declaredKeysPop(&outer);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(testUses), cmocka_unit_test(testExceptions),
+                                       cmocka_unit_test(testNesting)};
+    return cmocka_run_group_tests_name("declared_keys", tests, NULL, NULL);
+}

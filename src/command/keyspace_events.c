@@ -1,0 +1,80 @@
+/* keyspace_events.c - key changes as messages, for those who subscribe to
+ *
+ *     __keyspace@<db>__:<key>      the message is the event     with K in notify-keyspace-events
+ *     __keyevent@<db>__:<event>    the message is the key       with E
+ *
+ * The other letters of the directive choose classes of events. While it is empty, no sink is registered, and
+ * a change costs nothing here. Part of pubsub.h. */
+#include "base/sds.h"
+#include "registry/config.h"
+#include "data/notify.h"
+#include "command/pubsub.h"
+
+#define NOTIFY_ALL                                                                                           \
+    (NOTIFY_GENERIC | NOTIFY_STRING | NOTIFY_LIST | NOTIFY_SET | NOTIFY_HASH | NOTIFY_ZSET |                 \
+     NOTIFY_EXPIRED | NOTIFY_EVICTED | NOTIFY_STREAM | NOTIFY_MODULE)
+
+static int wanted; /* NOTIFY_* */
+
+/* In the order they are printed. */
+static const struct {
+    char letter;
+    int class;
+} classes[] = {
+    {'A', NOTIFY_ALL},      {'g', NOTIFY_GENERIC},  {'$', NOTIFY_STRING},   {'l', NOTIFY_LIST},
+    {'s', NOTIFY_SET},      {'h', NOTIFY_HASH},     {'z', NOTIFY_ZSET},     {'x', NOTIFY_EXPIRED},
+    {'e', NOTIFY_EVICTED},  {'t', NOTIFY_STREAM},   {'d', NOTIFY_MODULE},   {'n', NOTIFY_NEW},
+    {'K', NOTIFY_KEYSPACE}, {'E', NOTIFY_KEYEVENT}, {'m', NOTIFY_KEY_MISS},
+};
+#define CLASS_COUNT (sizeof classes / sizeof *classes)
+
+static void publishPair(const char *prefix, int dbid, struct str subject, struct str message) {
+    sds channel = sdscatstr(sdscatprintf(sdsempty(), "__%s@%d__:", prefix, dbid), subject);
+    pubsubPublish(sdsview(channel), message);
+    sdsfree(channel);
+}
+
+static void publishEvent(int class, const char *event, struct str key, int dbid) {
+    if (!(wanted & class) || !pubsubAnybody()) return;
+    if (wanted & NOTIFY_KEYSPACE) publishPair("keyspace", dbid, key, strOf(event));
+    if (wanted & NOTIFY_KEYEVENT) publishPair("keyevent", dbid, strOf(event), key);
+}
+
+static bool setClasses(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+    (void)d, (void)argc;
+    int now = 0;
+    for (size_t i = 0; i < argv[0].len; i++) {
+        size_t k = 0;
+        while (k < CLASS_COUNT && classes[k].letter != argv[0].ptr[i]) k++;
+        if (k == CLASS_COUNT) {
+            *err = "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
+            return false;
+        }
+        now |= classes[k].class;
+    }
+    if (now && !wanted) notifyAddEventSink(publishEvent);
+    if (!now && wanted) notifyRemoveEventSink(publishEvent);
+    wanted = now;
+    return true;
+}
+
+static sds getClasses(const struct configDirective *d) {
+    (void)d;
+    sds s = sdsempty();
+    int said = 0;
+    for (size_t i = 0; i < CLASS_COUNT; i++) {
+        int class = classes[i].class;
+        if ((wanted & class) != class || (said & class) == class) continue;
+        s = sdscatlen(s, &classes[i].letter, 1);
+        said |= class;
+        if (class == NOTIFY_ALL) said |= NOTIFY_NEW; /* Redis 7.0 does not show n beside A either */
+    }
+    return s;
+}
+
+void keyspaceEventsInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_SPECIAL("notify-keyspace-events", NULL, CONFIG_MODIFIABLE, setClasses, getClasses, NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+}

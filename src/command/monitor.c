@@ -1,0 +1,103 @@
+/* monitor.c - see monitor.h.
+ *
+ *     +1795298087.135202 [0 127.0.0.1:54216] "set" "k" "v\n"
+ *
+ * A line is composed once and linked into, or copied to, each watcher's output. For a watcher whose own
+ * command runs it waits until its reply is whole, as a reply can be made of several parts. */
+#include "command/monitor.h"
+
+#include "base/clock.h"
+#include "base/zmalloc.h"
+#include "commands/server.h"
+#include "command/command.h"
+#include "data/db.h"
+#include "client/push.h"
+#include "command/redact.h"
+#include "client/reply.h"
+
+struct watcher {
+    struct listNode node;
+    struct client *client;
+};
+
+size_t monitors;
+static struct list watchers;
+
+/* Where the command comes from: an address, a Unix socket or a script. */
+static sds catOrigin(sds s, struct client *c) {
+    if (c->flags & CLIENT_SCRIPT) return sdscat(s, "lua");
+    if (c->flags & CLIENT_UNIX_SOCKET) return sdscatprintf(s, "unix:%s", clientSockName(c));
+    return sdscat(s, clientPeerName(c));
+}
+
+static void feed(struct client *c) {
+    int64_t now_us = ustime();
+    sds line = sdscatprintf(sdsempty(), "+%lld.%06lld [%d ", (long long)now_us / 1000000,
+                            (long long)now_us % 1000000, c->db->id);
+    line = sdscat(catOrigin(line, c), "]");
+    for (int i = 0; i < c->argc; i++) {
+        struct str arg = redactedArg(c->cmd, c->argv, c->argc, i);
+        line = sdscatrepr(sdscat(line, " "), arg.ptr, arg.len);
+    }
+    line = sdscat(line, "\r\n");
+    struct replyShared *shared = replySharedCreate(sdslen(line));
+    memcpy(shared->bytes, line, sdslen(line));
+    shared->len = sdslen(line);
+    sdsfree(line);
+    listForEach(&watchers, it) {
+        struct client *watcher = listEntry(it, struct watcher, node)->client;
+        if (!(watcher->flags & CLIENT_REPLY_OFF)) pushShared(watcher, shared);
+    }
+    replySharedRelease(shared);
+}
+
+void monitorFeed(struct client *c) {
+    if (c->cmd->flags & (CMD_SKIP_MONITOR | CMD_ADMIN) || c->flags & CLIENT_REEXECUTING) return;
+    feed(c);
+}
+
+void monitorFeedScript(struct client *c) {
+    if (c->cmd->flags & CMD_SKIP_MONITOR) feed(c);
+}
+
+/* To the outside a watcher looks like a replica: it may not touch the data. */
+static bool refuseData(struct client *c, struct serverCommand *cmd) {
+    if (!(c->flags & CLIENT_MONITOR)) return true;
+    if (!(cmd->flags & (CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE))) return true;
+    replyError(c, "ERR Replica can't interact with the keyspace");
+    return false;
+}
+
+void monitorStop(struct client *c) {
+    if (!(c->flags & CLIENT_MONITOR)) return;
+    c->flags &= ~(uint32_t)CLIENT_MONITOR;
+    if (--monitors == 0) commandFilterIdle(refuseData, true);
+    listForEach(&watchers, it) {
+        struct watcher *w = listEntry(it, struct watcher, node);
+        if (w->client != c) continue;
+        listRemove(&watchers, it);
+        zfree(w);
+    }
+}
+
+/* A client that watches already is not told again. */
+void monitorCommand(struct client *c) {
+    if (c->flags & CLIENT_DENY_BLOCKING) {
+        replyError(c, "ERR MONITOR isn't allowed for DENY BLOCKING client");
+        return;
+    }
+    if (c->flags & CLIENT_MONITOR) return;
+    struct watcher *w = zmalloc(sizeof *w);
+    *w = (struct watcher){.client = c};
+    listAddTail(&watchers, &w->node);
+    c->flags |= CLIENT_MONITOR;
+    if (monitors++ == 0) commandFilterIdle(refuseData, false);
+    replyOk(c);
+}
+
+void monitorInit(void) {
+    listInit(&watchers);
+    commandAddFilter(refuseData);
+    commandFilterIdle(refuseData, true);
+    clientOnFree(monitorStop);
+}

@@ -1,0 +1,412 @@
+/* multi.c - transactions; see multi.h.
+ *
+ *     client->multi ─▶ struct multiState: the queue        struct queued ─▶ struct queued ─▶ ...
+ *                                         watched keys     struct watcher ─▶ struct watcher ─▶ ...
+ *                                                              │ (in the ring of its key)
+ *     tables[db] : key ─▶ struct watchedKey: ring of ──────────┘
+ *
+ *     struct queued:  | header | argv[0] .. argv[argc-1] | bytes of the arguments |
+ *
+ * A queued command is one allocation, its arguments copied once; big arguments keep the buffer that they came
+ * in, which the command may then take over as if it had just arrived.
+ *
+ * A watched key that changes marks its clients CLIENT_DIRTY_CAS. Nothing can lift that but the end of the
+ * watch, so a marked client lets go of all its keys at once. Expiry is a change, too, but one that happened
+ * before WATCH is none: `expired` watchers see a key that is gone already. */
+#include "command/multi.h"
+
+#include "base/assert.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "commands/connection.h"
+#include "commands/transactions.h"
+#include "acl/acl.h"
+#include "command/command.h"
+#include "data/db.h"
+#include "data/notify.h"
+#include "command/propagate.h"
+#include "client/reply.h"
+
+struct queued {
+    struct queued *next;
+    struct serverCommand *cmd;
+    struct respBigArg *big;
+    int argc;
+    struct str argv[];
+};
+
+struct watchedKey {
+    struct list watchers;
+    int dbid;
+    size_t len;
+    char bytes[];
+};
+
+struct watcher {
+    struct listNode node; /* in key->watchers */
+    struct watcher *next; /* of this client */
+    struct watchedKey *key;
+    struct client *client;
+    bool expired; /* the key was past its expiry, but not deleted yet, when the watch began */
+};
+
+struct multiState {
+    struct queued *first, **last;
+    int count, db; /* db: where the SELECTs in the queue lead to */
+    size_t bytes;  /* of the queue */
+    uint64_t command_flags;
+    struct client *client;
+    struct listNode watching_node;
+    struct watcher *watchers;
+    size_t watch_count, watch_bytes;
+};
+
+const char err_exec_refused[] = "EXECABORT Transaction discarded because of: ";
+
+static struct hashtable *tables; /* of struct watchedKey, one per database; made by the first WATCH */
+static struct list watching;     /* clients that watch keys */
+static size_t watched_keys;
+
+static struct str watchedKeyName(const void *entry) {
+    const struct watchedKey *k = entry;
+    return strN(k->bytes, k->len);
+}
+static const struct hashtableType table_type = {.entryKey = watchedKeyName};
+
+/* ---- State ---- */
+
+static struct multiState *needState(struct client *c) {
+    if (c->multi) return c->multi;
+    c->flags |= CLIENT_MULTI_KNOWN;
+    struct multiState *m = zcalloc(1, sizeof *m);
+    m->last = &m->first;
+    m->client = c;
+    c->multi = m;
+    return m;
+}
+
+static void dropStateIfIdle(struct client *c) {
+    struct multiState *m = c->multi;
+    if (!m || m->watchers || c->flags & CLIENT_MULTI) return;
+    zfreeSized(m, sizeof *m);
+    c->multi = NULL;
+}
+
+/* ---- Watched keys ---- */
+
+static struct watchedKey *needKey(struct db *db, struct str name) {
+    struct hashtable *table = &tables[db->id];
+    uint64_t hash = dbHashKey(name);
+    struct watchedKey *k = hashtableFindHashed(table, name, hash);
+    if (k) return k;
+    k = zmalloc(sizeof *k + name.len);
+    listInit(&k->watchers);
+    k->dbid = db->id;
+    k->len = name.len;
+    memcpy(k->bytes, name.ptr, name.len);
+    hashtableAddUnchecked(table, k, hash);
+    watched_keys++;
+    return k;
+}
+
+static void dropKeyIfIdle(struct watchedKey *k) {
+    if (k->watchers.length) return;
+    hashtablePop(&tables[k->dbid], watchedKeyName(k));
+    zfree(k);
+    watched_keys--;
+}
+
+/* Looks through the client's keys or the key's clients, whichever are fewer. */
+static bool watches(const struct multiState *m, struct watchedKey *k) {
+    if (m->watch_count < k->watchers.length) {
+        for (const struct watcher *w = m->watchers; w; w = w->next) {
+            if (w->key == k) return true;
+        }
+        return false;
+    }
+    listForEach(&k->watchers, it) {
+        if (listEntry(it, struct watcher, node)->client == m->client) return true;
+    }
+    return false;
+}
+
+static void watchKey(struct client *c, struct str name) {
+    struct multiState *m = needState(c);
+    struct watchedKey *k = needKey(c->db, name);
+    if (watches(m, k)) return;
+    const struct object *o = dbFind(c->db, name);
+    struct watcher *w = zmalloc(sizeof *w);
+    *w = (struct watcher){.key = k, .client = c, .next = m->watchers, .expired = o && objectIsExpired(o)};
+    listAddTail(&k->watchers, &w->node);
+    if (!m->watchers) listAddTail(&watching, &m->watching_node);
+    m->watchers = w;
+    m->watch_count++;
+    m->watch_bytes += sizeof *w + sizeof *k + name.len;
+}
+
+static void letGo(struct multiState *m) {
+    if (m->watchers) listRemove(&watching, &m->watching_node);
+    while (m->watchers) {
+        struct watcher *w = m->watchers;
+        m->watchers = w->next;
+        listRemove(&w->key->watchers, &w->node);
+        dropKeyIfIdle(w->key);
+        zfreeSized(w, sizeof *w);
+    }
+    m->watch_count = m->watch_bytes = 0;
+}
+
+static void unwatchAll(struct client *c) {
+    c->flags &= ~(uint32_t)CLIENT_DIRTY_CAS;
+    if (!c->multi) return;
+    letGo(c->multi);
+    dropStateIfIdle(c);
+}
+
+static void markDirty(struct client *c) {
+    unwatchAll(c);
+    c->flags |= CLIENT_DIRTY_CAS;
+}
+
+static struct object *objectOf(const struct watchedKey *k) {
+    return dbFind(dbGet(k->dbid), watchedKeyName(k));
+}
+
+/* Marking the last client frees the key: the ring is counted, not compared with its head. */
+static void keyModified(struct client *c, struct db *db, struct str name) {
+    (void)c;
+    if (!watched_keys) return;
+    struct watchedKey *k = hashtableFindHashed(&tables[db->id], name, dbHashKey(name));
+    if (!k) return;
+    struct listNode *it = k->watchers.head.next;
+    for (size_t n = k->watchers.length; n; n--) {
+        struct watcher *w = listEntry(it, struct watcher, node);
+        it = it->next;
+        if (w->expired && !dbFind(db, name))
+            w->expired = false; /* deleted at last: from now on it is any missing key */
+        else
+            markDirty(w->client);
+    }
+}
+
+/* Comes before the database is emptied. To those who saw an expired key, nothing changes. */
+static void dbFlushed(int dbid) {
+    listForEach(&watching, it) {
+        struct multiState *m = listEntry(it, struct multiState, watching_node);
+        bool dirty = false;
+        for (struct watcher *w = m->watchers; w && !dirty; w = w->next) {
+            if (dbid != -1 && w->key->dbid != dbid) continue;
+            dirty = !w->expired && objectOf(w->key);
+            w->expired = false;
+        }
+        if (dirty) markDirty(m->client);
+    }
+}
+
+/* Has a watched key expired that nobody has come upon yet? */
+static bool watchedKeyExpired(const struct client *c) {
+    for (const struct watcher *w = c->multi->watchers; w; w = w->next) {
+        const struct object *o = w->expired ? NULL : objectOf(w->key);
+        if (o && objectIsExpired(o)) return true;
+    }
+    return false;
+}
+
+void watchCommand(struct client *c) {
+    if (!tables) {
+        tables = zcalloc((size_t)dbCount(), sizeof *tables);
+        for (int i = 0; i < dbCount(); i++) hashtableInit(&tables[i], &table_type);
+    }
+    for (int i = 1; i < c->argc && !(c->flags & CLIENT_DIRTY_CAS); i++) watchKey(c, c->argv[i]);
+    replyOk(c);
+}
+
+void unwatchCommand(struct client *c) {
+    unwatchAll(c);
+    replyOk(c);
+}
+
+/* ---- The queue ---- */
+
+static struct queued *copyRequest(struct client *c, size_t *size) {
+    size_t bytes = 0;
+    for (int i = 0; i < c->argc; i++) bytes += clientArgIsBig(c, i) ? 0 : c->argv[i].len;
+    *size = sizeof(struct queued) + (size_t)c->argc * sizeof(struct str) + bytes;
+    struct queued *q = zmalloc(*size);
+    q->next = NULL;
+    q->cmd = c->cmd;
+    q->argc = c->argc;
+    char *p = (char *)(q->argv + c->argc);
+    for (int i = 0; i < c->argc; i++) {
+        q->argv[i] = c->argv[i];
+        if (clientArgIsBig(c, i)) continue;
+        q->argv[i].ptr = memcpy(p, c->argv[i].ptr, c->argv[i].len);
+        p += c->argv[i].len;
+    }
+    q->big = c->big_args;
+    c->big_args = NULL;
+    for (const struct respBigArg *b = q->big; b; b = b->next) *size += sizeof *b + sdsAllocSize(b->buf);
+    return q;
+}
+
+static bool runsAtOnce(const struct client *c) {
+    commandProc *proc = c->cmd->spec->proc;
+    return proc == execCommand || proc == discardCommand || proc == resetCommand || proc == quitCommand;
+}
+
+/* SELECT is queued: the commands behind it are checked for that database. */
+static void followSelect(const struct client *c, struct multiState *m) {
+    int64_t db;
+    bool ends_well = c->argc == 2 && string2ll(c->argv[1], &db) && dbGet(db);
+    if (ends_well && !(c->flags & CLIENT_DIRTY_EXEC)) m->db = (int)db;
+}
+
+bool multiQueue(struct client *c) {
+    if (runsAtOnce(c)) return false;
+    struct multiState *m = c->multi;
+    size_t size;
+    struct queued *q = copyRequest(c, &size);
+    *m->last = q;
+    m->last = &q->next;
+    m->count++;
+    m->bytes += size;
+    m->command_flags |= commandFlags(c, c->cmd);
+    if (c->cmd->spec->proc == selectCommand) followSelect(c, m);
+    replyLiteral(c, "+QUEUED\r\n");
+    return true;
+}
+
+void multiReset(struct client *c) {
+    struct multiState *m = c->multi;
+    while (m && m->first) {
+        struct queued *q = m->first;
+        m->first = q->next;
+        respBigArgsFree(q->big);
+        zfree(q);
+    }
+    c->flags &= ~(uint32_t)(CLIENT_MULTI | CLIENT_DIRTY_EXEC);
+    unwatchAll(c);
+}
+
+static bool isExec(const struct client *c) {
+    return c->cmd && c->cmd->spec->proc == execCommand;
+}
+
+void multiRefused(struct client *c) {
+    if (isExec(c))
+        multiReset(c);
+    else if (c->flags & CLIENT_MULTI)
+        c->flags |= CLIENT_DIRTY_EXEC;
+}
+
+/* ---- MULTI, EXEC, DISCARD ---- */
+
+void multiCommand(struct client *c) {
+    needState(c)->db = c->db->id;
+    c->flags |= CLIENT_MULTI;
+    replyOk(c);
+}
+
+void discardCommand(struct client *c) {
+    if (!(c->flags & CLIENT_MULTI)) {
+        replyError(c, "ERR DISCARD without MULTI");
+        return;
+    }
+    multiReset(c);
+    replyOk(c);
+}
+
+/* To a queued command it looks as if the client had just sent it. */
+static void runQueue(struct client *c) {
+    struct str *argv = c->argv;
+    int argc = c->argc;
+    struct serverCommand *cmd = c->cmd;
+    replyArrayLen(c, c->multi->count);
+    for (struct queued *q = c->multi->first; q; q = q->next) {
+        c->argv = q->argv;
+        c->argc = q->argc;
+        c->cmd = q->cmd;
+        c->big_args = q->big;
+        q->big = NULL;
+        if (aclAllows(c, ACL_EXEC))
+            commandCall(c, CALL_FULL);
+        else
+            c->cmd->rejected++;
+        serverAssert(!(c->flags & CLIENT_BLOCKED));
+        respBigArgsFree(c->big_args);
+    }
+    c->argv = argv;
+    c->argc = argc;
+    c->cmd = cmd;
+    c->big_args = NULL;
+    c->flags &= ~(uint32_t)CLIENT_ERROR; /* their errors are not EXEC's */
+}
+
+static void exec(struct client *c) {
+    if (c->flags & CLIENT_DIRTY_EXEC) {
+        replyError(c, "EXECABORT Transaction discarded because of previous errors.");
+    } else if (c->flags & CLIENT_DIRTY_CAS || watchedKeyExpired(c)) {
+        replyNullArray(c);
+    } else {
+        letGo(c->multi); /* what the queue changes is no surprise */
+        runQueue(c);
+        propagateSuppress(c); /* they have been propagated, as one unit */
+    }
+    multiReset(c);
+}
+
+void execCommand(struct client *c) {
+    uint32_t set = CLIENT_IN_EXEC | (c->flags & CLIENT_DENY_BLOCKING ? 0 : CLIENT_DENY_BLOCKING);
+    c->flags |= set;
+    if (c->flags & CLIENT_MULTI)
+        exec(c);
+    else
+        replyError(c, "ERR EXEC without MULTI");
+    c->flags &= ~set;
+}
+
+/* ---- About clients ---- */
+
+bool multiNeedsMemory(const struct client *c) {
+    return isExec(c) && c->multi->command_flags & CMD_DENYOOM;
+}
+
+uint64_t multiExecFlags(const struct client *c) {
+    return isExec(c) && c->flags & CLIENT_MULTI ? c->multi->command_flags : 0;
+}
+
+int multiCount(const struct client *c) {
+    if (!(c->flags & CLIENT_MULTI_KNOWN)) return -1;
+    return c->flags & CLIENT_MULTI ? c->multi->count : 0;
+}
+
+int multiDb(const struct client *c) {
+    return c->multi->db;
+}
+
+size_t multiWatchCount(const struct client *c) {
+    return c->multi ? c->multi->watch_count : 0;
+}
+
+size_t multiQueuedBytes(const struct client *c) {
+    return c->multi ? c->multi->bytes : 0;
+}
+
+size_t multiMemory(const struct client *c) {
+    return c->multi ? sizeof *c->multi + c->multi->bytes + c->multi->watch_bytes : 0;
+}
+
+size_t multiWatchingClients(void) {
+    return watching.length;
+}
+
+size_t multiWatchedKeys(void) {
+    return watched_keys;
+}
+
+void multiInit(void) {
+    listInit(&watching);
+    notifyAddModifiedSink(keyModified);
+    notifyAddFlushSink(dbFlushed);
+    clientOnFree(multiReset);
+}

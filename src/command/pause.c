@@ -1,0 +1,162 @@
+/* pause.c - pauses and the clients that wait for their end; see pause.h. */
+#include "command/pause.h"
+
+#include "base/clock.h"
+#include "commands/connection.h"
+#include "command/blocking.h"
+#include "command/command.h"
+#include "data/db.h"
+#include "data/evict.h"
+#include "registry/info.h"
+#include "command/multi.h"
+#include "client/reply.h"
+#include "command/round.h"
+#include "net/ae.h"
+
+enum pauseLevel pause_level;
+
+static struct pause {
+    enum pauseLevel level;
+    int64_t end_ms;
+} pauses[PAUSE_REASONS];
+
+static struct list waiting; /* clients with CLIENT_PAUSED, in the order in which they came */
+static int64_t timer;       /* for the next end of a pause; 0: none */
+
+static int64_t pauseTimer(struct aeEventLoop *el, int64_t id, void *data);
+
+static void setTimer(void) {
+    if (timer) aeDeleteTimeEvent(server_el, timer);
+    timer = 0;
+    int64_t next_ms = INT64_MAX;
+    for (int i = 0; i < PAUSE_REASONS; i++) {
+        if (pauses[i].level && pauses[i].end_ms < next_ms) next_ms = pauses[i].end_ms;
+    }
+    if (!pause_level) return;
+    int64_t now_ms = mstime();
+    timer = aeCreateTimeEvent(server_el, next_ms > now_ms ? next_ms - now_ms : 0, pauseTimer, NULL);
+}
+
+static void release(struct client *c) {
+    if (!(c->flags & CLIENT_PAUSED)) return;
+    c->flags &= ~(uint32_t)CLIENT_PAUSED;
+    listRemove(&waiting, &c->paused_node);
+}
+
+/* A client that has to wait still comes back, when its command is tried again. */
+static void wakeAll(void) {
+    listForEach(&waiting, it) {
+        struct client *c = listEntry(it, struct client, paused_node);
+        release(c);
+        roundQueueClient(c);
+    }
+    for (int i = 0; i < dbCount(); i++) blockingRecheckDb(&dbs[i]);
+}
+
+static void update(void) {
+    enum pauseLevel before = pause_level;
+    pause_level = PAUSE_NOTHING;
+    for (int i = 0; i < PAUSE_REASONS; i++) {
+        if (pauses[i].level > pause_level) pause_level = pauses[i].level;
+    }
+    setTimer();
+    if (pause_level < before) wakeAll();
+}
+
+static int64_t pauseTimer(struct aeEventLoop *el, int64_t id, void *data) {
+    (void)el, (void)id, (void)data;
+    timer = 0;
+    int64_t now_ms = mstime();
+    for (int i = 0; i < PAUSE_REASONS; i++) {
+        if (pauses[i].level && pauses[i].end_ms <= now_ms) pauses[i].level = PAUSE_NOTHING;
+    }
+    update();
+    return AE_NOMORE;
+}
+
+void pauseClients(enum pauseReason reason, enum pauseLevel level, int64_t end_ms) {
+    struct pause *p = &pauses[reason];
+    if (!p->level || end_ms > p->end_ms) p->end_ms = end_ms;
+    if (level > p->level) p->level = level;
+    update();
+}
+
+void unpauseClients(enum pauseReason reason) {
+    pauses[reason].level = PAUSE_NOTHING;
+    update();
+}
+
+bool pauseStops(uint64_t command_flags) {
+    if (pause_level == PAUSE_WRITES) return command_flags & (CMD_WRITE | CMD_MAY_REPLICATE);
+    return pause_level == PAUSE_ALL;
+}
+
+/* Replicas go on: what they wait for has been written already. */
+bool pausePostpones(struct client *c) {
+    if (!c->conn || clientClassOf(c) == CLIENT_CLASS_REPLICA) return false;
+    if (!pauseStops(commandFlags(c, c->cmd) | multiExecFlags(c))) return false;
+    c->flags |= CLIENT_PAUSED;
+    listAddTail(&waiting, &c->paused_node);
+    return true;
+}
+
+size_t pausedClients(void) {
+    return waiting.length;
+}
+
+/* ---- CLIENT PAUSE, UNPAUSE ---- */
+
+void clientPauseCommand(struct client *c) {
+    enum pauseLevel level = PAUSE_ALL;
+    int64_t timeout_ms;
+    /* With more behind the mode, it counts for nothing, as elsewhere. */
+    if (c->argc == 4 && strIs(c->argv[3], "write")) {
+        level = PAUSE_WRITES;
+    } else if (c->argc == 4 && !strIs(c->argv[3], "all")) {
+        replyError(c, "ERR CLIENT PAUSE mode must be WRITE or ALL");
+        return;
+    }
+    if (!argLongLong(c, c->argv[2], &timeout_ms, "ERR timeout is not an integer or out of range")) return;
+    if (timeout_ms < 0) {
+        replyError(c, "ERR timeout is negative");
+        return;
+    }
+    int64_t now_ms = mstime();
+    pauseClients(PAUSE_BY_CLIENT, level, timeout_ms > INT64_MAX - now_ms ? INT64_MAX : now_ms + timeout_ms);
+    replyOk(c);
+}
+
+void clientUnpauseCommand(struct client *c) {
+    unpauseClients(PAUSE_BY_CLIENT);
+    replyOk(c);
+}
+
+/* ---- Registration ---- */
+
+static sds clientsInfo(sds s) {
+    static const char *const reasons[] = {"client_pause", "shutdown_in_progress", "failover_in_progress",
+                                          "slot_migration_in_progress"};
+    static const char *const levels[] = {"none", "write", "all"};
+    int strictest = 0;
+    int64_t end_ms = 0;
+    for (int i = 0; i < PAUSE_REASONS; i++) {
+        if (pauses[i].level > pauses[strictest].level) strictest = i;
+        if (pauses[i].level && pauses[i].end_ms > end_ms) end_ms = pauses[i].end_ms;
+    }
+    int64_t left_ms = pause_level ? end_ms - mstime() : 0;
+    s = infoField(s, "paused_reason:%s", pause_level ? reasons[strictest] : "none");
+    s = infoField(s, "paused_actions:%s", levels[pause_level]);
+    return infoField(s, "paused_timeout_milliseconds:%lld", (long long)(left_ms > 0 ? left_ms : 0));
+}
+
+static bool dataStandsStill(void) {
+    return pause_level != PAUSE_NOTHING;
+}
+
+void pauseInit(void) {
+    listInit(&waiting);
+    evictAddVeto(dataStandsStill);
+    dbAddExpiryVeto(dataStandsStill);
+    clientOnFree(release);
+    infoRegister("clients", clientsInfo);
+}

@@ -1,0 +1,446 @@
+/* pubsub.c - SUBSCRIBE, PUBLISH and their kin.
+ *
+ *     topics[kind]  name -> topic             a channel, pattern or shard channel that somebody listens to
+ *     topic         seats: [client, subscription] [client, subscription] [empty] ...   in order of
+ * subscription client        subscriptions[kind]  name -> subscription [topic, number of its seat]
+ *
+ * Publishing walks the seats, an array, so that the clients ahead can be fetched into the cache. A seat that
+ * is left stays empty until half of them are, then the others move up: order stays, and leaving costs O(1).
+ * Patterns are in a list besides: a message is tried on them in order of their creation. */
+#include "command/pubsub.h"
+
+#include "base/assert.h"
+#include "base/glob.h"
+#include "base/zmalloc.h"
+#include "commands/connection.h"
+#include "commands/pubsub.h"
+#include "client/client.h"
+#include "command/command.h"
+#include "registry/info.h"
+#include "client/push.h"
+#include "client/reply.h"
+#include "ds/hashtable.h"
+
+#define SEATS_MIN      4
+#define PREFETCH_AHEAD 4 /* seats */
+
+struct seat {
+    struct client *client; /* NULL: empty */
+    struct subscription *subscription;
+};
+
+struct topic {
+    struct listNode node; /* of patterns, in order of creation */
+    enum pubsubKind kind;
+    struct seat *seats;
+    size_t cap, used, count; /* used: seats given out, count: those not empty */
+    size_t len;
+    char name[];
+};
+
+struct subscription {
+    struct topic *topic;
+    size_t seat;
+};
+
+/* Of a client that has ever subscribed. */
+struct pubsubClient {
+    struct hashtable subscriptions[PUBSUB_KINDS];
+    size_t names_len; /* of the channels and patterns, in bytes */
+};
+
+static struct hashtable topics[PUBSUB_KINDS];
+static struct list patterns;
+static size_t subscribers; /* clients with CLIENT_PUBSUB */
+
+/* ---- Tables ---- */
+
+static struct str topicName(const struct topic *t) {
+    return strN(t->name, t->len);
+}
+static struct str topicKey(const void *entry) {
+    return topicName(entry);
+}
+static struct str subscriptionKey(const void *entry) {
+    return topicName(((const struct subscription *)entry)->topic);
+}
+static const struct hashtableType topics_type = {.entryKey = topicKey};
+static const struct hashtableType subscriptions_type = {.entryKey = subscriptionKey};
+
+static struct topic *topicGet(enum pubsubKind kind, struct str name) {
+    struct topic *t = hashtableFind(&topics[kind], name);
+    if (t) return t;
+    t = zcalloc(1, sizeof *t + name.len);
+    t->kind = kind;
+    t->len = name.len;
+    memcpy(t->name, name.ptr, name.len);
+    hashtableAdd(&topics[kind], t);
+    if (kind == PUBSUB_PATTERN) listAddTail(&patterns, &t->node);
+    return t;
+}
+
+static void topicDrop(struct topic *t) {
+    hashtablePop(&topics[t->kind], topicName(t));
+    if (t->kind == PUBSUB_PATTERN) listRemove(&patterns, &t->node);
+    zfree(t->seats);
+    zfree(t);
+}
+
+static struct pubsubClient *clientState(struct client *c) {
+    if (c->pubsub) return c->pubsub;
+    c->pubsub = zmalloc(sizeof *c->pubsub);
+    c->pubsub->names_len = 0;
+    for (int k = 0; k < PUBSUB_KINDS; k++) hashtableInit(&c->pubsub->subscriptions[k], &subscriptions_type);
+    return c->pubsub;
+}
+
+/* ---- Seats ---- */
+
+static void takeSeat(struct topic *t, struct client *c, struct subscription *s) {
+    if (t->used == t->cap) {
+        t->cap = t->cap ? t->cap * 2 : SEATS_MIN;
+        t->seats = zrealloc(t->seats, t->cap * sizeof *t->seats);
+    }
+    s->topic = t;
+    s->seat = t->used;
+    t->seats[t->used++] = (struct seat){.client = c, .subscription = s};
+    t->count++;
+}
+
+static void closeRanks(struct topic *t) {
+    size_t to = 0;
+    for (size_t i = 0; i < t->used; i++) {
+        if (!t->seats[i].client) continue;
+        t->seats[i].subscription->seat = to;
+        t->seats[to++] = t->seats[i];
+    }
+    t->used = to;
+    t->cap = to > SEATS_MIN ? to : SEATS_MIN;
+    t->seats = zrealloc(t->seats, t->cap * sizeof *t->seats);
+}
+
+static void leaveSeat(struct subscription *s) {
+    struct topic *t = s->topic;
+    t->seats[s->seat] = (struct seat){0};
+    t->count--;
+    if (!t->count)
+        topicDrop(t);
+    else if (t->used > SEATS_MIN && t->count <= t->used / 2)
+        closeRanks(t);
+}
+
+/* ---- Subscribing ---- */
+
+static bool pubsubFilter(struct client *c, struct serverCommand *cmd);
+
+static void noteSubscriber(struct client *c, bool is) {
+    if (is == ((c->flags & CLIENT_PUBSUB) != 0)) return;
+    c->flags ^= CLIENT_PUBSUB;
+    subscribers += is ? 1 : (size_t)-1;
+    if (subscribers == is) commandFilterIdle(pubsubFilter, !is); /* the first has come, the last has gone */
+}
+
+static void subscribe(struct client *c, enum pubsubKind kind, struct str name) {
+    struct hashtable *own = &clientState(c)->subscriptions[kind];
+    if (hashtableFind(own, name)) return;
+    struct subscription *s = zmalloc(sizeof *s);
+    takeSeat(topicGet(kind, name), c, s);
+    hashtableAdd(own, s);
+    c->pubsub->names_len += name.len;
+    noteSubscriber(c, true);
+}
+
+static void unsubscribe(struct client *c, enum pubsubKind kind, struct str name) {
+    struct subscription *s = c->pubsub ? hashtablePop(&c->pubsub->subscriptions[kind], name) : NULL;
+    if (!s) return;
+    c->pubsub->names_len -= s->topic->len;
+    leaveSeat(s);
+    zfree(s);
+    size_t left = 0;
+    for (int k = 0; k < PUBSUB_KINDS; k++) left += pubsubCount(c, k);
+    noteSubscriber(c, left > 0);
+}
+
+/* Runs `each` before every subscription of a kind is ended. */
+static void unsubscribeKind(struct client *c, enum pubsubKind kind,
+                            void (*each)(struct client *c, struct str name)) {
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, &c->pubsub->subscriptions[kind], true);
+    while (hashtableNext(&it, &entry)) {
+        sds name = sdsnewstr(subscriptionKey(entry));
+        unsubscribe(c, kind, sdsview(name));
+        if (each) each(c, sdsview(name));
+        sdsfree(name);
+    }
+    hashtableStopIterator(&it);
+}
+
+size_t pubsubCount(const struct client *c, enum pubsubKind kind) {
+    return c->pubsub ? hashtableSize(&c->pubsub->subscriptions[kind]) : 0;
+}
+
+bool pubsubEvery(const struct client *c, enum pubsubKind kind, bool (*fn)(const void *priv, struct str name),
+                 const void *priv) {
+    if (!c->pubsub) return true;
+    struct hashtableIterator it;
+    void *entry;
+    bool every = true;
+    hashtableInitIterator(&it, &c->pubsub->subscriptions[kind], false);
+    while (every && hashtableNext(&it, &entry)) every = fn(priv, subscriptionKey(entry));
+    hashtableStopIterator(&it);
+    return every;
+}
+
+size_t pubsubMemory(const struct client *c) {
+    if (!c->pubsub) return 0;
+    size_t n = zmallocSize(c->pubsub);
+    for (int k = 0; k < PUBSUB_KINDS; k++) {
+        const struct hashtable *own = &c->pubsub->subscriptions[k];
+        n += hashtableMemory(own) + hashtableSize(own) * (sizeof(struct subscription) + sizeof(struct seat));
+    }
+    return n + c->pubsub->names_len;
+}
+
+void pubsubUnsubscribeAll(struct client *c) {
+    if (!c->pubsub) return;
+    for (int k = 0; k < PUBSUB_KINDS; k++) {
+        unsubscribeKind(c, k, NULL);
+        hashtableDestroy(&c->pubsub->subscriptions[k]);
+    }
+    zfree(c->pubsub);
+    c->pubsub = NULL;
+}
+
+/* ---- Publishing ---- */
+
+static int64_t deliver(const struct topic *t, struct pushMessage *m) {
+    int64_t sent = 0;
+    for (size_t i = 0; i < t->used; i++) {
+        struct client *ahead = i + PREFETCH_AHEAD < t->used ? t->seats[i + PREFETCH_AHEAD].client : NULL;
+        if (ahead) {
+            __builtin_prefetch(&ahead->flags);
+            __builtin_prefetch(&ahead->out_tail);
+        }
+        struct client *c = t->seats[i].client;
+        if (!c || c->flags & CLIENT_CLOSE_ASAP) continue;
+        pushSend(c, m);
+        sent++;
+    }
+    pushDone(m);
+    return sent;
+}
+
+static int64_t deliverToPatterns(struct str channel, struct str message) {
+    int64_t sent = 0;
+    listForEach(&patterns, it) {
+        const struct topic *t = listEntry(it, struct topic, node);
+        if (!globMatch(topicName(t), channel, false)) continue;
+        struct pushMessage m = {.parts = {STR("pmessage"), topicName(t), channel, message}, .count = 4};
+        sent += deliver(t, &m);
+    }
+    return sent;
+}
+
+static int64_t deliverTo(enum pubsubKind kind, struct str verb, struct str channel, struct str message) {
+    const struct topic *t = hashtableFind(&topics[kind], channel);
+    if (!t) return 0;
+    struct pushMessage m = {.parts = {verb, channel, message}, .count = 3};
+    return deliver(t, &m);
+}
+
+int64_t pubsubPublish(struct str channel, struct str message) {
+    int64_t sent = deliverTo(PUBSUB_CHANNEL, STR("message"), channel, message);
+    return sent + deliverToPatterns(channel, message);
+}
+
+bool pubsubAnybody(void) {
+    return hashtableSize(&topics[PUBSUB_CHANNEL]) || patterns.length;
+}
+
+void publishCommand(struct client *c) {
+    replyLongLong(c, pubsubPublish(c->argv[1], c->argv[2]));
+}
+
+void spublishCommand(struct client *c) {
+    replyLongLong(c, deliverTo(PUBSUB_SHARD, STR("smessage"), c->argv[1], c->argv[2]));
+}
+
+/* ---- Commands that subscribe ---- */
+
+/* Channels and patterns are counted together. */
+static int64_t shownCount(const struct client *c, enum pubsubKind kind) {
+    if (kind == PUBSUB_SHARD) return (int64_t)pubsubCount(c, kind);
+    return (int64_t)(pubsubCount(c, PUBSUB_CHANNEL) + pubsubCount(c, PUBSUB_PATTERN));
+}
+
+/* What answers these commands is a message itself: CLIENT REPLY OFF does not silence it. */
+static void replyChange(struct client *c, const char *verb, enum pubsubKind kind, const struct str *name) {
+    c->flags |= CLIENT_PUSHING;
+    replyPushLen(c, 3);
+    replyBulkCstr(c, verb);
+    if (name)
+        replyBulk(c, *name);
+    else
+        replyNull(c);
+    replyLongLong(c, shownCount(c, kind));
+    c->flags &= ~(uint32_t)CLIENT_PUSHING;
+}
+
+static void subscribeGeneric(struct client *c, const char *verb, enum pubsubKind kind) {
+    for (int i = 1; i < c->argc; i++) {
+        subscribe(c, kind, c->argv[i]);
+        replyChange(c, verb, kind, &c->argv[i]);
+    }
+}
+
+void subscribeCommand(struct client *c) {
+    subscribeGeneric(c, "subscribe", PUBSUB_CHANNEL);
+}
+void psubscribeCommand(struct client *c) {
+    subscribeGeneric(c, "psubscribe", PUBSUB_PATTERN);
+}
+/* There is no place in a transaction or a script for what comes of it, a redirection when the slot moves. */
+void ssubscribeCommand(struct client *c) {
+    if (c->flags & CLIENT_DENY_BLOCKING) {
+        replyError(c, "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
+        return;
+    }
+    subscribeGeneric(c, "ssubscribe", PUBSUB_SHARD);
+}
+
+static void replyUnsubscribed(struct client *c, struct str name) {
+    replyChange(c, "unsubscribe", PUBSUB_CHANNEL, &name);
+}
+static void replyPunsubscribed(struct client *c, struct str name) {
+    replyChange(c, "punsubscribe", PUBSUB_PATTERN, &name);
+}
+static void replySunsubscribed(struct client *c, struct str name) {
+    replyChange(c, "sunsubscribe", PUBSUB_SHARD, &name);
+}
+
+static void unsubscribeGeneric(struct client *c, const char *verb, enum pubsubKind kind,
+                               void (*reply)(struct client *c, struct str name)) {
+    for (int i = 1; i < c->argc; i++) {
+        unsubscribe(c, kind, c->argv[i]);
+        reply(c, c->argv[i]);
+    }
+    if (c->argc > 1) return;
+    if (pubsubCount(c, kind))
+        unsubscribeKind(c, kind, reply);
+    else
+        replyChange(c, verb, kind, NULL);
+}
+
+void unsubscribeCommand(struct client *c) {
+    unsubscribeGeneric(c, "unsubscribe", PUBSUB_CHANNEL, replyUnsubscribed);
+}
+void punsubscribeCommand(struct client *c) {
+    unsubscribeGeneric(c, "punsubscribe", PUBSUB_PATTERN, replyPunsubscribed);
+}
+void sunsubscribeCommand(struct client *c) {
+    unsubscribeGeneric(c, "sunsubscribe", PUBSUB_SHARD, replySunsubscribed);
+}
+
+/* ---- PUBSUB ---- */
+
+static void replyNames(struct client *c, enum pubsubKind kind) {
+    if (c->argc > 3) {
+        replySubcommandError(c);
+        return;
+    }
+    struct replyMark mark = replyDeferLen(c);
+    int64_t n = 0;
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, &topics[kind], false);
+    while (hashtableNext(&it, &entry)) {
+        if (c->argc == 3 && !globMatch(c->argv[2], topicKey(entry), false)) continue;
+        replyBulk(c, topicKey(entry));
+        n++;
+    }
+    hashtableStopIterator(&it);
+    replySetArrayLen(c, mark, n);
+}
+
+static void replyNumbers(struct client *c, enum pubsubKind kind) {
+    replyArrayLen(c, (c->argc - 2) * 2);
+    for (int i = 2; i < c->argc; i++) {
+        const struct topic *t = hashtableFind(&topics[kind], c->argv[i]);
+        replyBulk(c, c->argv[i]);
+        replyLongLong(c, t ? (int64_t)t->count : 0);
+    }
+}
+
+void pubsubChannelsCommand(struct client *c) {
+    replyNames(c, PUBSUB_CHANNEL);
+}
+void pubsubShardchannelsCommand(struct client *c) {
+    replyNames(c, PUBSUB_SHARD);
+}
+void pubsubNumsubCommand(struct client *c) {
+    replyNumbers(c, PUBSUB_CHANNEL);
+}
+void pubsubShardnumsubCommand(struct client *c) {
+    replyNumbers(c, PUBSUB_SHARD);
+}
+void pubsubNumpatCommand(struct client *c) {
+    replyLongLong(c, (int64_t)patterns.length);
+}
+
+void pubsubHelpCommand(struct client *c) {
+    replyHelp(c, (const char *[]){
+                     "CHANNELS [<pattern>]",
+                     "    The channels that somebody listens to; with a pattern, those it matches.",
+                     "NUMPAT",
+                     "    How many different patterns there are.",
+                     "NUMSUB [<channel> ...]",
+                     "    How many listen to each channel, patterns not counted.",
+                     "SHARDCHANNELS [<pattern>]",
+                     "    As CHANNELS, for shard channels.",
+                     "SHARDNUMSUB [<shardchannel> ...]",
+                     "    As NUMSUB, for shard channels.",
+                     NULL,
+                 });
+}
+
+/* ---- Registration ---- */
+
+/* In RESP2 a message looks like a reply, so a client that waits for messages cannot ask for anything else. */
+static bool pubsubFilter(struct client *c, struct serverCommand *cmd) {
+    if (!(c->flags & CLIENT_PUBSUB) || c->resp >= 3) return true;
+    static commandProc *const allowed[] = {
+        subscribeCommand,    unsubscribeCommand, psubscribeCommand, punsubscribeCommand, ssubscribeCommand,
+        sunsubscribeCommand, pingCommand,        quitCommand,       resetCommand,
+    };
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
+        if (cmd->spec->proc == allowed[i]) return true;
+    }
+    replyErrorFmt(c,
+                  "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
+                  "allowed in this context",
+                  cmd->fullname);
+    return false;
+}
+
+static sds statsInfo(sds s) {
+    s = infoField(s, "pubsub_channels:%zu", hashtableSize(&topics[PUBSUB_CHANNEL]));
+    s = infoField(s, "pubsub_patterns:%zu", patterns.length);
+    return infoField(s, "pubsubshard_channels:%zu", hashtableSize(&topics[PUBSUB_SHARD]));
+}
+
+static sds clientsInfo(sds s) {
+    return infoField(s, "pubsub_clients:%zu", subscribers);
+}
+
+void pubsubInit(void) {
+    for (int k = 0; k < PUBSUB_KINDS; k++) hashtableInit(&topics[k], &topics_type);
+    listInit(&patterns);
+    clientOnFree(pubsubUnsubscribeAll);
+    commandAddFilter(pubsubFilter);
+    commandFilterIdle(pubsubFilter, true);
+    infoRegister("clients", clientsInfo);
+    infoRegister("stats", statsInfo);
+    pushInit();
+    keyspaceEventsInit();
+}

@@ -1,0 +1,587 @@
+/* round.c - the pipeline of one turn; see round.h.
+ *
+ *     members: clients that have input in this round, in order of arrival
+ *     parsing: the member whose requests are being taken; those before it have nothing whole left
+ *     batch:   parsed commands, executed in order; `executing` is the one that runs
+ *
+ * Giving back. When a client must not run any more (it blocked, or a nested round has to serve it), its
+ * commands of the batch that have not run are written back as requests in front of the bytes not parsed yet,
+ * into its own querybuf. That needs no knowledge of how they came. */
+#include "command/round.h"
+
+#include <errno.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "command/blocking.h"
+#include "client/client_evict.h"
+#include "client/client_log.h"
+#include "command/command.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/info.h"
+#include "command/multi.h"
+#include "client/push.h"
+#include "client/reply.h"
+#include "command/tracking.h"
+#include "data/type.h"
+#include "net/ae.h"
+#include "net/connection.h"
+
+#define ROUND_HINTS_TOTAL  (ROUND_BATCH_LIMIT * 4)
+#define ROUND_DEPTH_MAX    2
+#define PREFETCH_STEPS_MAX 24
+#define CACHE_LINE         64
+#define ARGV_KEEP          (16 * 1024) /* views; more are given back to the allocator after the round */
+
+struct round {
+    struct list members;
+    struct listNode *parsing;
+
+    struct pendingCommand batch[ROUND_BATCH_LIMIT];
+    int count, executing;
+    struct str *argv;
+    size_t argv_cap, argv_used;
+
+    struct keyHint hints[ROUND_HINTS_TOTAL];
+    struct object *objects[ROUND_HINTS_TOTAL]; /* what the hint's bucket seems to hold */
+    struct prefetchState states[ROUND_HINTS_TOTAL];
+    int hint_count;
+
+    size_t arena_used;
+    char arena[ROUND_ARENA_SIZE]
+        __attribute__((aligned(CACHE_LINE))); /* pages come when they are first used */
+};
+
+struct roundStats roundstats;
+
+static struct round rounds[ROUND_DEPTH_MAX];
+static struct round *current = &rounds[0];
+static struct list waiting; /* clients with input set aside that may run */
+
+static int64_t batch_max, max_bulk_len, query_buffer_limit;
+
+bool roundIsNested(void) {
+    return current != &rounds[0];
+}
+
+int64_t roundMaxBulk(void) {
+    return max_bulk_len;
+}
+
+/* Blocked, paused and closing clients keep their input, or lose it, but run nothing. */
+static bool clientRunnable(const struct client *c) {
+    return !(c->flags & (CLIENT_BLOCKED | CLIENT_PAUSED | CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY));
+}
+
+/* ---- Membership ---- */
+
+static void join(struct round *r, struct client *c) {
+    if (c->round == r) return;
+    serverAssert(!c->round);
+    if (listLinked(&c->round_node)) listRemove(&waiting, &c->round_node);
+    c->round = r;
+    listAddTail(&r->members, &c->round_node);
+    if (!r->parsing) r->parsing = &c->round_node;
+}
+
+static void advanceParsing(struct round *r) {
+    r->parsing = r->parsing->next == &r->members.head ? NULL : r->parsing->next;
+}
+
+static void leave(struct client *c) {
+    struct round *r = c->round;
+    if (r->parsing == &c->round_node) advanceParsing(r);
+    listRemove(&r->members, &c->round_node);
+    c->round = NULL;
+    c->in = NULL;
+}
+
+void roundQueueClient(struct client *c) {
+    if (c->round) {
+        c->requeue = true;
+    } else if (c->querybuf && !listLinked(&c->round_node)) {
+        listAddTail(&waiting, &c->round_node);
+    }
+}
+
+/* Take what is not parsed out of the round, into the client's own buffer; an idle client keeps none. */
+static void setAside(struct client *c) {
+    size_t rest = c->in_len - c->in_pos;
+    if (c->in != c->querybuf) {
+        if (rest) c->querybuf = sdsnewlen(c->in + c->in_pos, rest);
+    } else if (!rest && !c->input_error) {
+        sdsfree(c->querybuf);
+        c->querybuf = NULL;
+    } else {
+        sdssetlen(c->querybuf, c->in_len);
+        if (c->in_pos) sdsrange(c->querybuf, (ptrdiff_t)c->in_pos, -1);
+    }
+    c->parse_at = c->parse_at > c->in_pos ? c->parse_at - c->in_pos : 0;
+    c->in_pos = c->in_len = 0;
+    leave(c);
+    if (c->requeue) {
+        c->requeue = false;
+        if (clientRunnable(c)) roundQueueClient(c);
+    }
+}
+
+static sds catRequest(sds s, const struct pendingCommand *pc, const struct str *argv) {
+    s = sdscatprintf(s, "*%d\r\n", pc->argc);
+    for (int i = 0; i < pc->argc; i++) {
+        s = sdscatprintf(s, "$%zu\r\n", argv[i].len);
+        s = sdscatstr(s, argv[i]);
+        s = sdscatlen(s, "\r\n", 2);
+    }
+    return s;
+}
+
+/* This command will not run. */
+static void forget(struct pendingCommand *pc) {
+    respBigArgsFree(pc->big);
+    sdsfree(pc->error);
+    pc->big = NULL;
+    pc->error = NULL;
+    pc->c = NULL;
+}
+
+/* The commands of c from batch[from] on have not run and will not: back into its input. Behind them there may
+ * be more that were given back earlier. */
+static void giveBack(struct round *r, int from, struct client *c) {
+    sds s = sdsempty();
+    for (int i = from; i < r->count; i++) {
+        struct pendingCommand *pc = &r->batch[i];
+        if (pc->c != c) continue;
+        if (pc->error) {
+            c->input_error = pc->error;
+            pc->error = NULL;
+        } else {
+            s = catRequest(s, pc, r->argv + pc->argv_base);
+        }
+        forget(pc);
+    }
+    size_t whole = sdslen(s) + (c->parse_at > c->in_pos ? c->parse_at - c->in_pos : 0);
+    s = sdscatlen(s, c->in + c->in_pos, c->in_len - c->in_pos);
+    sdsfree(c->querybuf);
+    c->querybuf = s;
+    c->in = s;
+    c->in_pos = 0;
+    c->in_len = sdslen(s);
+    c->parse_at = whole;
+    setAside(c);
+}
+
+static void dropCommands(struct round *r, int from, const struct client *c) {
+    for (int i = from; i < r->count; i++) {
+        if (r->batch[i].c == c) forget(&r->batch[i]);
+    }
+}
+
+void roundForgetClient(struct client *c) {
+    for (int i = 0; i < ROUND_DEPTH_MAX; i++) dropCommands(&rounds[i], 0, c);
+    if (c->round)
+        leave(c);
+    else if (listLinked(&c->round_node))
+        listRemove(&waiting, &c->round_node);
+}
+
+/* ---- Gather ---- */
+
+/* Where the next bytes of c go. 0: no room in this turn. */
+static size_t readTarget(struct round *r, struct client *c, char **dst) {
+    size_t n = respBigSpace(&c->parser, dst);
+    if (n) return n;
+    if (c->querybuf || !clientRunnable(c)) {
+        if (!c->querybuf) c->querybuf = sdsempty();
+        c->querybuf = sdsMakeRoomFor(c->querybuf, ROUND_READ_SIZE);
+        *dst = c->querybuf + sdslen(c->querybuf);
+        return sdsavail(c->querybuf);
+    }
+    if (r->arena_used + ROUND_READ_SIZE > ROUND_ARENA_SIZE) return 0;
+    *dst = r->arena + r->arena_used;
+    return ROUND_READ_SIZE;
+}
+
+/* n bytes have come to dst: make them the client's input. */
+static void acceptInput(struct round *r, struct client *c, char *dst, size_t n) {
+    bool own = c->querybuf && dst >= c->querybuf && dst <= c->querybuf + sdslen(c->querybuf);
+    if (own) {
+        sdssetlen(c->querybuf, sdslen(c->querybuf) + n);
+    } else if (dst == r->arena + r->arena_used) {
+        r->arena_used += (n + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
+        c->in = dst;
+        c->in_len = n;
+        c->in_pos = 0;
+        c->parse_at = 0;
+        join(r, c);
+        return;
+    } else {
+        respBigFilled(&c->parser, n);
+    }
+    if (!clientRunnable(c)) return;
+    join(r, c);
+    c->in = c->querybuf;
+    c->in_len = c->querybuf ? sdslen(c->querybuf) : 0;
+    c->in_pos = 0;
+}
+
+static void noteInputSize(struct client *c, size_t n) {
+    c->last_active_ms = cmd_time_ms;
+    c->net_in += n;
+    clientstats.net_in += n;
+    size_t buffered = c->querybuf ? sdslen(c->querybuf) : n;
+    for (struct respBigArg *b = c->parser.big; b; b = b->next) buffered += sdslen(b->buf);
+    if (buffered > clientstats.max_input_buffer) clientstats.max_input_buffer = buffered;
+    buffered += multiQueuedBytes(c); /* what waits for EXEC counts against the limit */
+    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
+    if (buffered <= (size_t)query_buffer_limit) return;
+    sds info = clientLogLine(c, sdsempty());
+    serverLog(LL_WARNING, "Closing client that reached max query buffer length: %s", info);
+    sdsfree(info);
+    clientstats.query_limit_disconnects++;
+    clientClose(c);
+}
+
+/* The other side has gone; err says how when it was not in peace. */
+static void logGone(struct client *c, const char *err) {
+    if (logGetLevel() > LL_VERBOSE) return;
+    if (err) {
+        serverLog(LL_VERBOSE, "Reading from client: %s", err);
+        return;
+    }
+    sds line = clientLogLine(c, sdsempty());
+    serverLog(LL_VERBOSE, "Client closed connection %s", line);
+    sdsfree(line);
+}
+
+void roundReadHandler(struct connection *conn) {
+    struct client *c = conn->data;
+    struct round *r = current;
+    if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY | CLIENT_EXECUTING)) return;
+    char *dst;
+    size_t want = readTarget(r, c, &dst);
+    if (!want) return;
+    ssize_t n = connRead(conn, dst, want);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) {
+        logGone(c, n < 0 ? strerror(errno) : NULL);
+        clientClose(c);
+        return;
+    }
+    clientstats.reads++;
+    acceptInput(r, c, dst, (size_t)n);
+    noteInputSize(c, (size_t)n);
+}
+
+/* ---- Parse ---- */
+
+/* The requests end here, where one broke the protocol: what has come behind it is of no use. */
+static void takeError(struct round *r, struct client *c, sds error) {
+    r->batch[r->count++] = (struct pendingCommand){.c = c, .argv_base = r->argv_used, .error = error};
+    respParserReset(&c->parser);
+    c->in_pos = c->in_len;
+}
+
+/* Take one request of c. False when it has none whole. */
+static bool takeRequest(struct round *r, struct client *c) {
+    if (c->input_error && c->in_pos >= c->parse_at) {
+        takeError(r, c, c->input_error);
+        c->input_error = NULL;
+        return true;
+    }
+    while (c->in_pos < c->in_len) {
+        struct respLimits limits = {.max_bulk = max_bulk_len,
+                                    .max_args = RESP_MAX_MULTIBULK,
+                                    .authenticated = c->flags & CLIENT_AUTHENTICATED};
+        struct respParser fresh = {0};
+        bool given_back = c->in_pos < c->parse_at;
+        size_t end = given_back ? c->parse_at : c->in_len, len = end - c->in_pos, consumed = 0;
+        struct pendingCommand *pc = &r->batch[r->count];
+        const char *error = NULL;
+        *pc = (struct pendingCommand){.c = c, .argv_base = r->argv_used};
+        enum respStatus st =
+            respParseRequest(given_back ? &fresh : &c->parser, c->in + c->in_pos, &len, &limits, &r->argv,
+                             &r->argv_cap, r->argv_used, &pc->argc, &consumed, &pc->big, &error);
+        if (st == RESP_MORE) {
+            serverAssert(!given_back);
+            c->in_len = c->in_pos + len;
+            return false;
+        }
+        if (st == RESP_ERROR) {
+            takeError(r, c, sdsnew(error));
+            return true;
+        }
+        c->in_pos += consumed;
+        if (st == RESP_EMPTY) continue;
+        r->argv_used += (size_t)pc->argc;
+        r->count++;
+        return true;
+    }
+    return false;
+}
+
+static void fillBatch(struct round *r) {
+    int max = batch_max < 1 ? 1 : (int)batch_max;
+    r->count = r->hint_count = 0;
+    r->argv_used = 0;
+    while (r->parsing && r->count < max) {
+        struct client *c = listEntry(r->parsing, struct client, round_node);
+        if (!clientRunnable(c) || !takeRequest(r, c))
+            advanceParsing(r);
+        else if (!(c->flags & CLIENT_AUTHENTICATED))
+            break; /* it may be AUTH, which lifts the limits for what comes behind it */
+    }
+}
+
+/* ---- Prefetch ---- */
+
+static void findCommands(struct round *r) {
+    struct pendingCommand *prev = NULL;
+    for (int i = 0; i < r->count; i++) {
+        struct pendingCommand *pc = &r->batch[i];
+        if (pc->error) continue;
+        pc->argv = r->argv + pc->argv_base;
+        bool same = prev && prev->cmd && !prev->cmd->parent && !prev->cmd->subcommands &&
+                    strEq(prev->argv[0], pc->argv[0]);
+        pc->cmd = same ? prev->cmd : commandLookup(pc->argv, pc->argc);
+        prev = pc;
+    }
+}
+
+static uint64_t addHint(struct round *r, struct pendingCommand *pc, struct str s) {
+    struct keyHint *h = &r->hints[r->hint_count++];
+    h->key = s;
+    h->hash = hashBytes(s.ptr, s.len);
+    pc->hint_count++;
+    return h->hash;
+}
+
+static void hashMember(struct round *r, struct pendingCommand *pc) {
+    unsigned wants = pc->cmd->spec->prefetch;
+    int pos = wants & PREFETCH_MEMBER ? 2 : wants & PREFETCH_NEW_MEMBER ? 3 : 0;
+    if (!pos || pos >= pc->argc || !pc->key_count) return;
+    pc->member = pc->argv[pos];
+    pc->member_hash = addHint(r, pc, pc->member);
+}
+
+static void hashKeys(struct round *r, struct pendingCommand *pc) {
+    const struct serverCommand *cmd = pc->cmd;
+    pc->hint_base = r->hint_count;
+    if (!cmd || cmd->first_key <= 0 || !commandArityOk(cmd, pc->argc)) return;
+    int last = cmd->last_key < 0 ? pc->argc + cmd->last_key : cmd->last_key;
+    for (int pos = cmd->first_key; pos <= last && pos < pc->argc; pos += cmd->key_step) {
+        if (pc->key_count == ROUND_HINTS_MAX || r->hint_count >= ROUND_HINTS_TOTAL - 1) break;
+        hashtablePrefetchBucket(&pc->c->db->keys, addHint(r, pc, pc->argv[pos]));
+        pc->key_count++;
+    }
+    hashMember(r, pc);
+}
+
+/* By now the buckets are here: fetch the objects they point to. */
+static void prefetchObjects(struct round *r) {
+    for (int i = 0; i < r->count; i++) {
+        struct pendingCommand *pc = &r->batch[i];
+        for (int k = pc->hint_base; k < pc->hint_base + pc->key_count; k++) {
+            r->objects[k] = hashtablePeek(&pc->c->db->keys, r->hints[k].hash);
+            if (r->objects[k]) __builtin_prefetch(r->objects[k]);
+            r->states[k] = (struct prefetchState){0};
+        }
+    }
+}
+
+/* Pass after pass over the whole batch, each type asks for the next lines on the way to the data. */
+static void prefetchValues(struct round *r) {
+    bool more = true;
+    for (int step = 0; more && step < PREFETCH_STEPS_MAX; step++) {
+        more = false;
+        for (int i = 0; i < r->count; i++) {
+            struct pendingCommand *pc = &r->batch[i];
+            for (int k = pc->hint_base; k < pc->hint_base + pc->key_count; k++) {
+                struct object *o = r->objects[k];
+                if (!o) continue;
+                const struct objectType *type = objectTypeOf(o);
+                if (type->prefetch && type->prefetch(o, pc, step, &r->states[k]))
+                    more = true;
+                else
+                    r->objects[k] = NULL;
+            }
+        }
+    }
+}
+
+static void prefetch(struct round *r) {
+    findCommands(r);
+    for (int i = 0; i < r->count; i++) hashKeys(r, &r->batch[i]);
+    if (r->hint_count < 2) return; /* nothing to overlap */
+    prefetchObjects(r);
+    prefetchValues(r);
+    roundstats.prefetched_keys += (uint64_t)r->hint_count;
+}
+
+/* ---- Execute ---- */
+
+static void protocolError(struct client *c, sds error) {
+    replyErrorFmt(c, "ERR Protocol error: %s", error);
+    sds info = clientLogLine(c, sdsempty());
+    serverLog(LL_VERBOSE, "Protocol error (%s) from client: %s", error, info);
+    sdsfree(info);
+    clientCloseAfterReply(c);
+}
+
+static void executeOne(struct round *r, struct pendingCommand *pc) {
+    struct client *c = pc->c;
+    if (pc->error) {
+        protocolError(c, pc->error);
+        forget(pc);
+        return;
+    }
+    if (__builtin_expect(client_weighing, 0) && clientEvict(c)) {
+        forget(pc);
+        return;
+    }
+    c->argv = r->argv + pc->argv_base;
+    c->argc = pc->argc;
+    c->cmd = pc->cmd;
+    c->big_args = pc->big;
+    pc->big = NULL;
+    dbSetHints(r->hints + pc->hint_base, pc->hint_count);
+    struct client *outer = current_client;
+    current_client = c;
+    c->flags |= CLIENT_EXECUTING;
+    pushBeginCommand(c);
+    commandProcess(c);
+    c->flags &= ~(uint32_t)CLIENT_EXECUTING;
+    if (__builtin_expect(tracking_clients, 0)) trackingAfterRequest(c);
+    pushEndCommand();
+    current_client = outer;
+    if (c->flags & CLIENT_PAUSED) giveBack(r, r->executing, c);
+    if (__builtin_expect(c->big_args != NULL, 0)) {
+        respBigArgsFree(c->big_args);
+        c->big_args = NULL;
+    }
+    c->argv = NULL;
+    c->argc = 0;
+    dbSetHints(NULL, 0);
+    blockingHandleReady();
+    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
+}
+
+static void execute(struct round *r) {
+    for (int i = 0; i < r->count; i++) {
+        struct pendingCommand *pc = &r->batch[i];
+        struct client *c = pc->c;
+        if (!c) continue; /* given back */
+        r->executing = i;
+        if (clientRunnable(c))
+            executeOne(r, pc);
+        else if (c->flags & (CLIENT_BLOCKED | CLIENT_PAUSED))
+            giveBack(r, i, c);
+        else
+            dropCommands(r, i, c);
+    }
+    r->count = 0;
+}
+
+void roundRun(void) {
+    struct round *r = current;
+    listForEach(&waiting, it) {
+        struct client *c = listEntry(it, struct client, round_node);
+        if (!clientRunnable(c)) {
+            listRemove(&waiting, it);
+            continue;
+        }
+        join(r, c);
+        c->in = c->querybuf;
+        c->in_len = sdslen(c->querybuf);
+        c->in_pos = 0;
+    }
+    if (!r->members.length) return;
+    clockRefresh();
+    roundstats.rounds++;
+    for (;;) {
+        fillBatch(r);
+        if (!r->count) break;
+        prefetch(r);
+        roundstats.batches++;
+        roundstats.commands += (uint64_t)r->count;
+        execute(r);
+    }
+    listForEach(&r->members, it) setAside(listEntry(it, struct client, round_node));
+    r->parsing = NULL;
+    r->arena_used = 0;
+    if (r->argv_cap > ARGV_KEEP) {
+        zfree(r->argv);
+        r->argv = NULL;
+        r->argv_cap = 0;
+    }
+}
+
+bool roundPending(void) {
+    return waiting.length > 0;
+}
+
+/* Every client but the one whose command runs takes its input out of the round, to be served by the nested
+ * one. */
+static void suspend(struct round *r, struct client *running) {
+    for (int i = r->executing + 1; i < r->count; i++) {
+        struct client *c = r->batch[i].c;
+        if (!c || c == running) continue;
+        c->requeue = true;
+        giveBack(r, i, c);
+    }
+    listForEach(&r->members, it) {
+        struct client *c = listEntry(it, struct client, round_node);
+        if (c == running) continue;
+        c->requeue = true;
+        setAside(c);
+    }
+}
+
+void roundNested(void) {
+    struct round *outer = current;
+    serverAssert(outer < &rounds[ROUND_DEPTH_MAX - 1]);
+    int64_t time_ms = cmd_time_ms;
+    struct client *running = current_client;
+    suspend(outer, running);
+    current = outer + 1;
+    connServePending();
+    aeProcessEvents(server_el, AE_FILE_EVENTS | AE_DONT_WAIT);
+    roundRun(); /* clients that had input already */
+    clientsWritePending();
+    current = outer;
+    current_client = running;
+    cmd_time_ms = time_ms;
+    dbSetHints(NULL, 0);
+}
+
+/* ---- Registration ---- */
+
+static void roundResetStats(void) {
+    roundstats = (struct roundStats){0};
+}
+
+static sds roundInfo(sds s) {
+    s = infoField(s, "eventloop_rounds:%llu", (unsigned long long)roundstats.rounds);
+    s = infoField(s, "prefetch_batches:%llu", (unsigned long long)roundstats.batches);
+    s = infoField(s, "prefetch_batch_commands:%llu", (unsigned long long)roundstats.commands);
+    s = infoField(s, "prefetch_keys:%llu", (unsigned long long)roundstats.prefetched_keys);
+    return infoField(s, "client_query_buffer_limit_disconnections:%llu",
+                     (unsigned long long)clientstats.query_limit_disconnects);
+}
+
+void roundInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_INT("prefetch-batch-max-size", NULL, CONFIG_MODIFIABLE, &batch_max, 16, 0, ROUND_BATCH_LIMIT,
+                   NULL),
+        CONFIG_INT("proto-max-bulk-len", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY, &max_bulk_len,
+                   512ll * 1024 * 1024, 1024 * 1024, INT64_MAX, NULL),
+        CONFIG_INT("client-query-buffer-limit", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY, &query_buffer_limit,
+                   1024ll * 1024 * 1024, 1024 * 1024, INT64_MAX, NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    infoRegister("stats", roundInfo);
+    configOnResetStat(roundResetStats);
+    listInit(&waiting);
+    for (int i = 0; i < ROUND_DEPTH_MAX; i++) listInit(&rounds[i].members);
+}

@@ -1,0 +1,58 @@
+/* round.h - one turn of the loop as a pipeline.
+ *
+ *     read handlers            gather: each ready client's bytes go to the round's arena (or its own buffer)
+ *     roundRun, repeated:      parse up to prefetch-batch-max-size commands, across clients and pipelines
+ *                              hash their keys; prefetch buckets, then objects, then what the types ask for
+ *                              execute in arrival order
+ *     end of the round:        incomplete input is set aside; the arena is empty again
+ *
+ * A round is an object of its own. A nested one (a script past its time limit) is run by roundNested(): the
+ * outer round first sets aside the input of all clients whose commands have not run yet, so the nested round
+ * can serve them from their own buffers; the outer arena is never touched while a view into it may be alive.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/client.h"
+#include "data/db.h"
+
+#define ROUND_READ_SIZE   (16 * 1024)
+#define ROUND_ARENA_SIZE  (1024 * 1024)
+#define ROUND_BATCH_LIMIT 128 /* upper bound of prefetch-batch-max-size */
+#define ROUND_HINTS_MAX   16  /* keys hashed ahead per command */
+
+struct pendingCommand {
+    struct client *c;
+    struct serverCommand *cmd; /* NULL: unknown, the executor replies the error */
+    size_t argv_base;
+    int argc;
+    struct respBigArg *big;
+    sds error;                            /* protocol error: reply it and close */
+    int hint_base, hint_count, key_count; /* hints: the keys first, then the member */
+    struct str member;                    /* looked up in the value (PREFETCH_MEMBER ...); ptr NULL: none */
+    uint64_t member_hash;
+    const struct str *argv; /* set before prefetch; views */
+};
+
+/* Read handler of client connections. */
+void roundReadHandler(struct connection *conn);
+/* afterEvents hook: run everything that has been gathered. */
+void roundRun(void);
+/* Is there input set aside that the next roundRun takes up? Then the loop must not sleep. */
+bool roundPending(void);
+/* Let the loop serve other clients while a command of the running round goes on. */
+void roundNested(void);
+bool roundIsNested(void);
+int64_t roundMaxBulk(void); /* proto-max-bulk-len: the longest argument, and the longest string */
+/* The client has input set aside and may run again (unblocked, unpaused): serve it in the next round. */
+void roundQueueClient(struct client *c);
+/* The client is being freed. */
+void roundForgetClient(struct client *c);
+
+struct roundStats {
+    uint64_t rounds, batches, commands, prefetched_keys; /* INFO stats: prefetch_* */
+};
+extern struct roundStats roundstats;
+void roundInit(void);

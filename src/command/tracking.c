@@ -1,0 +1,704 @@
+/* tracking.c - who holds copies of which keys; see tracking.h.
+ *
+ *     table     key ─▶ struct trackedKey: the ids of the clients that have read it
+ *     prefixes  prefix ─▶ struct prefix: clients that want to hear of it; keys changed since the last round
+ *
+ * Most keys are read by one client: its id is in the entry itself. More are a sorted array beside it. Ids are
+ * never used twice, so a client that goes need not be looked for in the table: what is said of it is passed
+ * over when the key changes, or dropped when the table is full.
+ *
+ * A changed key is found among the prefixes by its own beginnings, of the lengths that prefixes have.
+ *
+ * A message about what the running command did stands behind that command's reply, also for the client itself
+ * (push.h). Broadcasts are collected until the end of the round, each key once. */
+#include "command/tracking.h"
+
+#include "base/zmalloc.h"
+#include "commands/connection.h"
+#include "command/command.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "data/db.h"
+#include "registry/info.h"
+#include "data/notify.h"
+#include "command/propagate.h"
+#include "client/push.h"
+#include "client/reply.h"
+#include "ds/hashtable.h"
+#include "ds/rax.h"
+#include "net/resp.h"
+
+#define CHANNEL      "__redis__:invalidate"
+#define TRIM_KEYS    100 /* dropped from the table in one turn, and more each time it stays too large */
+#define TRIM_GROWTH  100
+#define TRIM_AT_MOST 100000
+
+size_t tracking_clients;
+
+enum { OPT_BCAST = 1, OPT_OPTIN = 2, OPT_OPTOUT = 4, OPT_NOLOOP = 8 };
+
+struct trackingClient {
+    uint64_t redirect;   /* 0: none */
+    uint8_t options;     /* OPT_* */
+    bool broken;         /* the client to redirect to is gone */
+    bool caching;        /* CLIENT CACHING was called: yes with OPTIN, no with OPTOUT */
+    struct rax prefixes; /* name -> struct prefix */
+};
+
+struct trackedKey {
+    uint32_t len, count;
+    union {
+        uint64_t one;   /* count == 1 */
+        uint64_t *many; /* sorted; room for the next power of two */
+    } ids;
+    char name[];
+};
+
+struct prefix {
+    struct hashtable listeners; /* of struct client, by id */
+    struct rax changed;         /* key -> the client that changed it; NULL: none or several did */
+    size_t len;
+};
+
+static struct hashtable table;
+static size_t table_ids; /* in all entries */
+static int64_t max_keys;
+static size_t trim_keys = TRIM_KEYS;
+
+static struct rax prefixes;                                     /* of struct prefix */
+static struct prefixLength { size_t len, prefixes; } * lengths; /* that prefixes have */
+static size_t length_count;
+static bool broadcast_waits;
+
+static bool flush_waits; /* all keys are void; to be told when the command is done */
+
+/* ---- Messages ---- */
+
+/* What has become void, composed when the first client wants to know. */
+struct message {
+    const struct str *keys; /* NULL: all keys */
+    size_t count;
+    struct replyShared *forms[2]; /* for RESP2 (a message of the channel) and RESP3 */
+};
+
+static char *writeBulk(char *p, struct str s) {
+    p += respWriteHeader(p, '$', (int64_t)s.len);
+    memcpy(p, s.ptr, s.len);
+    memcpy(p + s.len, "\r\n", 2);
+    return p + s.len + 2;
+}
+
+static struct replyShared *compose(const struct message *m, bool resp3) {
+    size_t room = 4 * RESP_HDR_SIZE + sizeof CHANNEL + sizeof "invalidate";
+    for (size_t i = 0; i < m->count; i++) room += m->keys[i].len + RESP_HDR_SIZE;
+    struct replyShared *form = replySharedCreate(room);
+    char *p = form->bytes;
+    if (resp3) {
+        p += respWriteHeader(p, '>', 2);
+        p = writeBulk(p, STR("invalidate"));
+    } else {
+        p += respWriteHeader(p, '*', 3);
+        p = writeBulk(p, STR("message"));
+        p = writeBulk(p, STR(CHANNEL));
+    }
+    if (m->keys) {
+        p += respWriteHeader(p, '*', (int64_t)m->count);
+        for (size_t i = 0; i < m->count; i++) p = writeBulk(p, m->keys[i]);
+    } else {
+        struct str null = resp3 ? STR("_\r\n") : STR("$-1\r\n");
+        memcpy(p, null.ptr, null.len);
+        p += null.len;
+    }
+    form->len = (size_t)(p - form->bytes);
+    return form;
+}
+
+static void messageDone(struct message *m) {
+    for (int i = 0; i < 2; i++) {
+        if (m->forms[i]) replySharedRelease(m->forms[i]);
+    }
+}
+
+/* A client of RESP3 can be told that nobody listens on its behalf any more. */
+static void redirectionBroken(struct client *c) {
+    struct trackingClient *t = c->tracking;
+    t->broken = true;
+    if (c->resp < 3) return;
+    struct replyShared *form = replySharedCreate(3 * RESP_HDR_SIZE + sizeof "tracking-redir-broken");
+    char *p = form->bytes;
+    p += respWriteHeader(p, '>', 2);
+    p = writeBulk(p, STR("tracking-redir-broken"));
+    p += respWriteHeader(p, ':', (int64_t)t->redirect);
+    form->len = (size_t)(p - form->bytes);
+    pushSharedBehind(c, form);
+    replySharedRelease(form);
+}
+
+static void sendTo(struct client *c, struct message *m) {
+    struct client *target = c;
+    if (c->tracking->redirect) {
+        target = clientById(c->tracking->redirect);
+        if (!target) {
+            redirectionBroken(c);
+            return;
+        }
+    }
+    bool resp3 = target->resp >= 3;
+    bool subscribed = target != c && target->flags & CLIENT_PUBSUB;
+    if (!resp3 && !subscribed) return; /* it has no way to tell a message from a reply */
+    if (!m->forms[resp3]) m->forms[resp3] = compose(m, resp3);
+    pushSharedBehind(target, m->forms[resp3]);
+}
+
+/* ---- The table of keys ---- */
+
+static struct str trackedName(const void *entry) {
+    const struct trackedKey *k = entry;
+    return strN(k->name, k->len);
+}
+static const struct hashtableType table_type = {.entryKey = trackedName};
+
+static void freeKey(struct trackedKey *k) {
+    table_ids -= k->count;
+    if (k->count > 1) zfree(k->ids.many);
+    zfree(k);
+}
+
+static const uint64_t *keyIds(const struct trackedKey *k) {
+    return k->count > 1 ? k->ids.many : &k->ids.one;
+}
+
+static void addId(struct trackedKey *k, uint64_t id) {
+    const uint64_t *ids = keyIds(k);
+    size_t low = 0, high = k->count;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (ids[mid] < id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low < k->count && ids[low] == id) return;
+    bool full = (k->count & (k->count - 1)) == 0;
+    if (k->count == 1) {
+        uint64_t first = k->ids.one;
+        k->ids.many = zmalloc(2 * sizeof *k->ids.many);
+        k->ids.many[0] = first;
+    } else if (full) {
+        k->ids.many = zrealloc(k->ids.many, 2 * (size_t)k->count * sizeof *k->ids.many);
+    }
+    memmove(k->ids.many + low + 1, k->ids.many + low, (k->count - low) * sizeof *k->ids.many);
+    k->ids.many[low] = id;
+    k->count++;
+    table_ids++;
+}
+
+static void remember(uint64_t id, struct str name) {
+    uint64_t hash = dbHashKey(name);
+    struct trackedKey *k = hashtableFindHashed(&table, name, hash);
+    if (k) {
+        addId(k, id);
+        return;
+    }
+    k = zmalloc(sizeof *k + name.len);
+    *k = (struct trackedKey){.len = (uint32_t)name.len, .count = 1, .ids.one = id};
+    memcpy(k->name, name.ptr, name.len);
+    hashtableAddUnchecked(&table, k, hash);
+    table_ids++;
+}
+
+/* Tells those who hold a copy; `by`: who changed the key, NULL when nobody did. k is out of the table. */
+static void invalidate(struct trackedKey *k, const struct client *by) {
+    struct str name = trackedName(k);
+    struct message m = {.keys = &name, .count = 1};
+    const uint64_t *ids = keyIds(k);
+    for (uint32_t i = 0; i < k->count; i++) {
+        struct client *c = clientById(ids[i]);
+        if (!c || !c->tracking || c->tracking->options & OPT_BCAST) continue;
+        if (c == by && c->tracking->options & OPT_NOLOOP) continue;
+        sendTo(c, &m);
+    }
+    messageDone(&m);
+    freeKey(k);
+}
+
+/* Above the limit, keys are dropped at random, and those who have copies of them told to drop these. Without
+ * clients all go. What is left over comes next turn. */
+static void trimTable(void) {
+    size_t limit = !tracking_clients ? 0 : max_keys ? (size_t)max_keys : SIZE_MAX;
+    if (hashtableSize(&table) <= limit) {
+        trim_keys = TRIM_KEYS;
+        return;
+    }
+    for (size_t n = 0; n < trim_keys && hashtableSize(&table) > limit; n++) {
+        struct trackedKey *k = hashtableRandomEntry(&table);
+        hashtablePop(&table, trackedName(k));
+        invalidate(k, NULL);
+    }
+    if (trim_keys < TRIM_AT_MOST) trim_keys += TRIM_GROWTH;
+}
+
+/* ---- Prefixes ---- */
+
+static struct str idOf(const void *entry) {
+    const struct client *c = entry;
+    return strN((const char *)&c->id, sizeof c->id);
+}
+static const struct hashtableType listeners_type = {.entryKey = idOf};
+
+static void noteLength(size_t len, bool more) {
+    size_t i = 0;
+    while (i < length_count && lengths[i].len != len) i++;
+    if (i == length_count) {
+        lengths = zrealloc(lengths, ++length_count * sizeof *lengths);
+        lengths[i] = (struct prefixLength){.len = len};
+    }
+    lengths[i].prefixes += more ? 1 : (size_t)-1;
+    if (!lengths[i].prefixes) lengths[i] = lengths[--length_count];
+}
+
+static void addPrefix(struct client *c, struct str name) {
+    void *found = NULL;
+    if (!raxFind(&prefixes, name, &found)) {
+        struct prefix *p = zmalloc(sizeof *p);
+        *p = (struct prefix){.len = name.len};
+        hashtableInit(&p->listeners, &listeners_type);
+        raxInit(&p->changed);
+        raxInsert(&prefixes, name, p, NULL);
+        noteLength(name.len, true);
+        found = p;
+    }
+    hashtableAdd(&((struct prefix *)found)->listeners, c);
+    raxInsert(&c->tracking->prefixes, name, found, NULL);
+}
+
+static void leavePrefix(struct client *c, struct str name, struct prefix *p) {
+    hashtablePop(&p->listeners, idOf(c));
+    if (hashtableSize(&p->listeners)) return;
+    raxRemove(&prefixes, name, NULL);
+    noteLength(p->len, false);
+    hashtableDestroy(&p->listeners);
+    raxDestroy(&p->changed, NULL);
+    zfree(p);
+}
+
+static void leavePrefixes(struct client *c) {
+    struct raxIterator it;
+    raxStart(&it, &c->tracking->prefixes);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) leavePrefix(c, it.key, it.value);
+    raxStop(&it);
+    raxDestroy(&c->tracking->prefixes, NULL);
+}
+
+static void noteChanged(struct str name, struct client *by) {
+    for (size_t i = 0; i < length_count; i++) {
+        void *found;
+        if (lengths[i].len > name.len || !raxFind(&prefixes, strN(name.ptr, lengths[i].len), &found))
+            continue;
+        struct rax *changed = &((struct prefix *)found)->changed;
+        void *before;
+        bool first = !raxFind(changed, name, &before);
+        if (first || before != by) raxInsert(changed, name, first ? by : NULL, NULL);
+        broadcast_waits = true;
+    }
+}
+
+/* The changed keys as an array, without those that only `but` has changed (NULL: all). */
+static size_t collectKeys(const struct rax *changed, const struct client *but, struct str *keys,
+                          char *bytes) {
+    size_t n = 0;
+    struct raxIterator it;
+    raxStart(&it, changed);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
+        if (but && it.value == but) continue;
+        memcpy(bytes, it.key.ptr, it.key.len);
+        keys[n++] = strN(bytes, it.key.len);
+        bytes += it.key.len;
+    }
+    raxStop(&it);
+    return n;
+}
+
+static size_t bytesOfKeys(const struct rax *changed) {
+    size_t bytes = 0;
+    struct raxIterator it;
+    raxStart(&it, changed);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) bytes += it.key.len;
+    raxStop(&it);
+    return bytes;
+}
+
+static void broadcastPrefix(struct prefix *p) {
+    struct str *keys = zmalloc(p->changed.size * sizeof *keys);
+    char *bytes = zmalloc(bytesOfKeys(&p->changed) + 1);
+    struct message all = {.keys = keys, .count = collectKeys(&p->changed, NULL, keys, bytes)};
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, &p->listeners, false);
+    while (hashtableNext(&it, &entry)) {
+        struct client *c = entry;
+        if (!(c->tracking->options & OPT_NOLOOP)) sendTo(c, &all);
+    }
+    hashtableStopIterator(&it);
+    messageDone(&all);
+
+    hashtableInitIterator(&it, &p->listeners, false);
+    while (hashtableNext(&it, &entry)) {
+        struct client *c = entry;
+        if (!(c->tracking->options & OPT_NOLOOP)) continue;
+        struct message others = {.keys = keys, .count = collectKeys(&p->changed, c, keys, bytes)};
+        if (others.count) sendTo(c, &others);
+        messageDone(&others);
+    }
+    hashtableStopIterator(&it);
+    zfree(keys);
+    zfree(bytes);
+    raxDestroy(&p->changed, NULL);
+}
+
+static void broadcast(void) {
+    broadcast_waits = false;
+    struct raxIterator it;
+    raxStart(&it, &prefixes);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
+        struct prefix *p = it.value;
+        if (p->changed.size) broadcastPrefix(p);
+    }
+    raxStop(&it);
+}
+
+/* ---- Changes ---- */
+
+/* Expiry and eviction are nobody's doing (c is NULL), whosever command came upon them. */
+static void keyModified(struct client *c, struct db *db, struct str name) {
+    (void)db;
+    struct client *by = c ? current_client : NULL;
+    if (length_count) noteChanged(name, by);
+    if (!hashtableSize(&table)) return;
+    struct trackedKey *k = hashtablePopHashed(&table, name, dbHashKey(name));
+    if (k) invalidate(k, by);
+}
+
+static void forgetTable(void) {
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, &table, false);
+    while (hashtableNext(&it, &entry)) freeKey(entry);
+    hashtableStopIterator(&it);
+    hashtableDestroy(&table);
+    hashtableInit(&table, &table_type);
+}
+
+/* One command may empty many databases: it is told of once. */
+static void dbFlushed(int dbid) {
+    (void)dbid;
+    if (!tracking_clients) return;
+    if (hashtableSize(&table)) forgetTable();
+    flush_waits = true;
+}
+
+static void tellFlushed(void) {
+    flush_waits = false;
+    struct message all = {0};
+    listForEach(&clients, it) {
+        struct client *c = listEntry(it, struct client, node);
+        if (c->tracking) sendTo(c, &all);
+    }
+    messageDone(&all);
+}
+
+static void beforeSleep(void) {
+    if (flush_waits) tellFlushed();
+    if (hashtableSize(&table)) trimTable();
+    if (broadcast_waits) broadcast();
+}
+
+/* ---- Reads ---- */
+
+/* What is for another to run (EVAL_RO) reads nothing itself. */
+static bool reads(const struct serverCommand *cmd) {
+    return cmd->flags & CMD_READONLY && !(cmd->acl & ACL_SCRIPTING);
+}
+
+static bool remembers(const struct trackingClient *t) {
+    if (t->options & OPT_BCAST) return false;
+    if (t->options & OPT_OPTIN) return t->caching;
+    return !(t->options & OPT_OPTOUT && t->caching);
+}
+
+static void rememberKeys(struct client *c, uint64_t id) {
+    struct keyRef *refs;
+    int count = commandGetKeyRefs(c->cmd, c->argv, c->argc, &refs);
+    for (int i = 0; i < count; i++) remember(id, c->argv[refs[i].pos]);
+    zfree(refs);
+}
+
+void trackingAfterCall(struct client *c) {
+    struct client *owner = c->flags & CLIENT_SCRIPT ? current_client : c;
+    bool tracks = owner && owner->tracking && !(c->flags & CLIENT_BLOCKED);
+    if (tracks && reads(c->cmd) && remembers(owner->tracking)) rememberKeys(c, owner->id);
+    if (flush_waits && !propagate_depth) tellFlushed();
+}
+
+/* CLIENT CACHING is about the next request, or the next transaction; CLIENT commands in between do not
+ * count. */
+void trackingAfterRequest(struct client *c) {
+    if (!c->tracking || !c->tracking->caching || c->flags & CLIENT_MULTI) return;
+    const struct serverCommand *container = c->cmd ? c->cmd->parent : NULL;
+    if (!container || strcmp(container->spec->name, "client")) c->tracking->caching = false;
+}
+
+/* ---- A client ---- */
+
+static void enable(struct client *c, uint64_t redirect, uint8_t options) {
+    if (!c->tracking) {
+        c->tracking = zcalloc(1, sizeof *c->tracking);
+        raxInit(&c->tracking->prefixes);
+        tracking_clients++;
+    }
+    c->tracking->redirect = redirect;
+    c->tracking->options = options;
+    c->tracking->broken = false;
+}
+
+void trackingDisable(struct client *c) {
+    if (!c->tracking) return;
+    leavePrefixes(c);
+    zfreeSized(c->tracking, sizeof *c->tracking);
+    c->tracking = NULL;
+    tracking_clients--;
+}
+
+int64_t trackingRedirection(const struct client *c) {
+    return c->tracking ? (int64_t)c->tracking->redirect : -1;
+}
+
+sds trackingCatFlags(sds s, const struct client *c) {
+    const struct trackingClient *t = c->tracking;
+    if (!t) return s;
+    s = sdscatlen(s, "t", 1);
+    if (t->broken) s = sdscatlen(s, "R", 1);
+    return t->options & OPT_BCAST ? sdscatlen(s, "B", 1) : s;
+}
+
+size_t trackingMemory(const struct client *c) {
+    return c->tracking ? sizeof *c->tracking + c->tracking->prefixes.bytes : 0;
+}
+
+/* ---- CLIENT TRACKING ---- */
+
+struct trackingArgs {
+    uint64_t redirect;
+    uint8_t options;
+    struct str *prefixes; /* zmalloc */
+    size_t prefix_count;
+};
+
+static bool parseRedirect(struct client *c, struct str word, struct trackingArgs *args) {
+    int64_t id;
+    if (args->redirect) {
+        replyError(c, "ERR A client can only redirect to a single other client");
+        return false;
+    }
+    if (!argLongLong(c, word, &id, NULL)) return false;
+    args->redirect = (uint64_t)id;
+    if (clientById(args->redirect)) return true;
+    replyError(c, "ERR The client ID you want redirect to does not exist");
+    return false;
+}
+
+static bool parseTracking(struct client *c, struct trackingArgs *args) {
+    static const struct {
+        const char *word;
+        uint8_t option;
+    } options[] = {
+        {"bcast", OPT_BCAST}, {"optin", OPT_OPTIN}, {"optout", OPT_OPTOUT}, {"noloop", OPT_NOLOOP}};
+    args->prefixes = zmalloc((size_t)c->argc * sizeof *args->prefixes);
+    for (int i = 3; i < c->argc; i++) {
+        bool more = i + 1 < c->argc;
+        uint8_t option = 0;
+        for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
+            if (strIs(c->argv[i], options[k].word)) option = options[k].option;
+        }
+        args->options |= option;
+        if (option) continue;
+        if (more && strIs(c->argv[i], "redirect")) {
+            if (!parseRedirect(c, c->argv[++i], args)) return false;
+        } else if (more && strIs(c->argv[i], "prefix")) {
+            args->prefixes[args->prefix_count++] = c->argv[++i];
+        } else {
+            replySyntaxError(c);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool overlap(struct str a, struct str b) {
+    size_t n = a.len < b.len ? a.len : b.len;
+    return memcmp(a.ptr, b.ptr, n) == 0;
+}
+
+static void replyOverlap(struct client *c, struct str prefix, const char *what, struct str other) {
+    sds s = sdscatstr(sdsnew("ERR Prefix '"), prefix);
+    s = sdscatprintf(s, "' overlaps with %s prefix '", what);
+    s = sdscat(sdscatstr(s, other), "'. Prefixes for a single client must not overlap.");
+    replyErrorStr(c, sdsview(s));
+    sdsfree(s);
+}
+
+static bool apartFromOwn(struct client *c, struct str prefix) {
+    bool apart = true;
+    struct raxIterator it;
+    raxStart(&it, &c->tracking->prefixes);
+    for (bool more = raxSeek(&it, "^", STR("")); more && apart; more = raxNext(&it)) {
+        apart = !overlap(prefix, it.key);
+        if (!apart) replyOverlap(c, prefix, "an existing", it.key);
+    }
+    raxStop(&it);
+    return apart;
+}
+
+/* From the prefixes that the client has, and from each other. */
+static bool prefixesApart(struct client *c, const struct trackingArgs *args) {
+    bool apart = true;
+    for (size_t i = 0; i < args->prefix_count && apart; i++) {
+        struct str prefix = args->prefixes[i];
+        if (c->tracking) apart = apartFromOwn(c, prefix);
+        for (size_t k = i + 1; k < args->prefix_count && apart; k++) {
+            apart = !overlap(prefix, args->prefixes[k]);
+            if (!apart) replyOverlap(c, prefix, "another provided", args->prefixes[k]);
+        }
+    }
+    return apart;
+}
+
+/* Why these options cannot be; NULL when they can. */
+static const char *optionsConflict(const struct client *c, const struct trackingArgs *args) {
+    uint8_t now = args->options, before = c->tracking ? c->tracking->options : now;
+    bool either = now & (OPT_OPTIN | OPT_OPTOUT);
+    if (args->prefix_count && !(now & OPT_BCAST))
+        return "ERR PREFIX option requires BCAST mode to be enabled";
+    if ((now ^ before) & OPT_BCAST)
+        return "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then "
+               "re-enabling it with a different mode.";
+    if (now & OPT_BCAST && either) return "ERR OPTIN and OPTOUT are not compatible with BCAST";
+    if (now & OPT_OPTIN && now & OPT_OPTOUT) return "ERR You can't specify both OPTIN mode and OPTOUT mode";
+    if ((now & OPT_OPTIN && before & OPT_OPTOUT) || (now & OPT_OPTOUT && before & OPT_OPTIN))
+        return "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then "
+               "re-enabling it with a different mode.";
+    return NULL;
+}
+
+static void turnOn(struct client *c, const struct trackingArgs *args) {
+    const char *conflict = optionsConflict(c, args);
+    if (conflict) {
+        replyError(c, conflict);
+        return;
+    }
+    if (args->options & OPT_BCAST && !prefixesApart(c, args)) return;
+    enable(c, args->redirect, args->options);
+    for (size_t i = 0; i < args->prefix_count; i++) addPrefix(c, args->prefixes[i]);
+    if (args->options & OPT_BCAST && !args->prefix_count) addPrefix(c, STR(""));
+    replyOk(c);
+}
+
+void clientTrackingCommand(struct client *c) {
+    struct trackingArgs args = {0};
+    if (parseTracking(c, &args)) {
+        if (strIs(c->argv[2], "on")) {
+            turnOn(c, &args);
+        } else if (strIs(c->argv[2], "off")) {
+            trackingDisable(c);
+            replyOk(c);
+        } else {
+            replySyntaxError(c);
+        }
+    }
+    zfree(args.prefixes);
+}
+
+/* ---- CLIENT CACHING, GETREDIR, TRACKINGINFO ---- */
+
+void clientCachingCommand(struct client *c) {
+    struct trackingClient *t = c->tracking;
+    bool yes = strIs(c->argv[2], "yes");
+    if (!t)
+        replyError(c,
+                   "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or "
+                   "OPTOUT mode enabled");
+    else if (!yes && !strIs(c->argv[2], "no"))
+        replySyntaxError(c);
+    else if (yes && !(t->options & OPT_OPTIN))
+        replyError(c, "ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.");
+    else if (!yes && !(t->options & OPT_OPTOUT))
+        replyError(c, "ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.");
+    else {
+        t->caching = true;
+        replyOk(c);
+    }
+}
+
+void clientGetredirCommand(struct client *c) {
+    replyLongLong(c, trackingRedirection(c));
+}
+
+static void replyTrackingFlags(struct client *c) {
+    const struct trackingClient *t = c->tracking;
+    bool optin = t && t->options & OPT_OPTIN, optout = t && t->options & OPT_OPTOUT;
+    const char *flags[8];
+    int n = 0;
+    flags[n++] = t ? "on" : "off";
+    if (t && t->options & OPT_BCAST) flags[n++] = "bcast";
+    if (optin) flags[n++] = "optin";
+    if (optin && t->caching) flags[n++] = "caching-yes";
+    if (optout) flags[n++] = "optout";
+    if (optout && t->caching) flags[n++] = "caching-no";
+    if (t && t->options & OPT_NOLOOP) flags[n++] = "noloop";
+    if (t && t->broken) flags[n++] = "broken_redirect";
+    replySetLen(c, n);
+    for (int i = 0; i < n; i++) replyBulkCstr(c, flags[i]);
+}
+
+void clientTrackinginfoCommand(struct client *c) {
+    replyMapLen(c, 3);
+    replyBulkCstr(c, "flags");
+    replyTrackingFlags(c);
+    replyBulkCstr(c, "redirect");
+    replyLongLong(c, trackingRedirection(c));
+    replyBulkCstr(c, "prefixes");
+    replyArrayLen(c, c->tracking ? (int64_t)c->tracking->prefixes.size : 0);
+    if (!c->tracking) return;
+    struct raxIterator it;
+    raxStart(&it, &c->tracking->prefixes);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) replyBulk(c, it.key);
+    raxStop(&it);
+}
+
+/* ---- Registration ---- */
+
+static sds clientsInfo(sds s) {
+    return infoField(s, "tracking_clients:%zu", tracking_clients);
+}
+
+static sds statsInfo(sds s) {
+    s = infoField(s, "tracking_total_keys:%zu", hashtableSize(&table));
+    s = infoField(s, "tracking_total_items:%zu", table_ids);
+    return infoField(s, "tracking_total_prefixes:%zu", prefixes.size);
+}
+
+void trackingInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_INT("tracking-table-max-keys", NULL, CONFIG_MODIFIABLE, &max_keys, 1000000, 0, INT64_MAX,
+                   NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    hashtableInit(&table, &table_type);
+    raxInit(&prefixes);
+    notifyAddModifiedSink(keyModified);
+    notifyAddFlushSink(dbFlushed);
+    clientOnFree(trackingDisable);
+    beforeSleepRegister(beforeSleep);
+    infoRegister("clients", clientsInfo);
+    infoRegister("stats", statsInfo);
+}

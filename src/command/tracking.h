@@ -1,0 +1,31 @@
+/* tracking.h - client-side caching: telling clients when keys that they hold copies of have changed.
+ *
+ * By default the server remembers which client read which key, and tells each of them once, when the key next
+ * changes. In broadcasting mode (BCAST) it remembers nothing: a client names prefixes, and hears of every
+ * changed key that begins with one. Keys are those of all databases together, by name only.
+ *
+ * A client of RESP3 gets `invalidate` as a push message. One of RESP2 lets another connection listen for it
+ * (REDIRECT), on the channel `__redis__:invalidate` if that one speaks RESP2, too. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/sds.h"
+#include "client/client.h"
+
+/* Clients that track. While it is 0 a command costs one branch on it. */
+extern size_t tracking_clients;
+
+/* For the call path, only while tracking_clients is not 0. */
+void trackingAfterCall(struct client *c);    /* a command ran, also one of a script or of EXEC */
+void trackingAfterRequest(struct client *c); /* what the client had asked for is done: CLIENT CACHING ends */
+
+void trackingDisable(struct client *c); /* fine when it does not track */
+/* Where the messages for c go: -1 when it does not track, 0 to itself, else the id of a client. */
+int64_t trackingRedirection(const struct client *c);
+/* The letters of its state in CLIENT LIST, appended: t tracks, R redirection is broken, B broadcasting. */
+sds trackingCatFlags(sds s, const struct client *c);
+size_t trackingMemory(const struct client *c);
+
+void trackingInit(void); /* CLIENT TRACKING and its kin, directive, INFO fields, sinks */

@@ -1,0 +1,10 @@
+/* acl.h - the ACL commands: their facts, and the handlers that these name. */
+#pragma once
+
+#include "commands/spec.h"
+
+extern const struct commandSpec commandsAcl[];
+
+commandProc aclCatCommand, aclDeluserCommand, aclDryrunCommand, aclGenpassCommand, aclGetuserCommand,
+    aclHelpCommand, aclListCommand, aclLoadCommand, aclLogCommand, aclSaveCommand, aclSetuserCommand,
+    aclUsersCommand, aclWhoamiCommand;

@@ -1,0 +1,11 @@
+/* bitmap.h - the bitmap commands: their facts, and the handlers that these name. */
+#pragma once
+
+#include "commands/spec.h"
+
+extern const struct commandSpec commandsBitmap[];
+
+commandProc bitcountCommand, bitfieldCommand, bitfieldRoCommand, bitopCommand, bitposCommand, getbitCommand,
+    setbitCommand;
+
+commandGetKeys bitfieldGetKeys;

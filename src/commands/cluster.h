@@ -1,0 +1,8 @@
+/* cluster.h - the cluster commands: their facts, and the handlers that these name. */
+#pragma once
+
+#include "commands/spec.h"
+
+extern const struct commandSpec commandsCluster[];
+
+commandProc clusterDisabledCommand, clusterKeyslotCommand, readonlyCommand, readwriteCommand;

@@ -1,0 +1,13 @@
+/* connection.h - the connection commands: their facts, and the handlers that these name. */
+#pragma once
+
+#include "commands/spec.h"
+
+extern const struct commandSpec commandsConnection[];
+
+commandProc authCommand, clientIdCommand, clientListCommand, clientInfoCommand, clientKillCommand,
+    clientGetnameCommand, clientSetnameCommand, clientSetinfoCommand, clientReplyCommand,
+    clientUnblockCommand, clientHelpCommand, clientTrackingCommand, clientCachingCommand,
+    clientGetredirCommand, clientTrackinginfoCommand, clientPauseCommand, clientUnpauseCommand,
+    clientNoEvictCommand, clientNoTouchCommand, clientCapaCommand, clientImportSourceCommand, echoCommand,
+    helloCommand, pingCommand, quitCommand, resetCommand, selectCommand;

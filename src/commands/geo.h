@@ -1,0 +1,12 @@
+/* geo.h - the geo commands: their facts, and the handlers that these name. */
+#pragma once
+
+#include "commands/spec.h"
+
+extern const struct commandSpec commandsGeo[];
+
+commandProc geoaddCommand, geodistCommand, geohashCommand, geoposCommand, georadiusCommand,
+    georadiusbymemberCommand, georadiusbymemberRoCommand, georadiusRoCommand, geosearchCommand,
+    geosearchstoreCommand;
+
+commandGetKeys georadiusGetKeys, georadiusbymemberGetKeys;

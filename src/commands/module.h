@@ -1,0 +1,8 @@
+/* module.h - the module commands: their facts, and the handlers that these name. */
+#pragma once
+
+#include "commands/spec.h"
+
+extern const struct commandSpec commandsModule[];
+
+commandProc moduleHelpCommand, moduleListCommand, moduleLoadCommand;

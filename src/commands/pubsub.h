@@ -1,0 +1,10 @@
+/* pubsub.h - the publish/subscribe commands: their facts, and the handlers that these name. */
+#pragma once
+
+#include "commands/spec.h"
+
+extern const struct commandSpec commandsPubsub[];
+
+commandProc psubscribeCommand, publishCommand, pubsubChannelsCommand, pubsubHelpCommand, pubsubNumpatCommand,
+    pubsubNumsubCommand, pubsubShardchannelsCommand, pubsubShardnumsubCommand, punsubscribeCommand,
+    spublishCommand, ssubscribeCommand, subscribeCommand, sunsubscribeCommand, unsubscribeCommand;

@@ -1,0 +1,9 @@
+/* replication.h - the replication commands: their facts, and the handlers that these name. */
+#pragma once
+
+#include "commands/spec.h"
+
+extern const struct commandSpec commandsReplication[];
+
+commandProc failoverCommand, psyncCommand, replconfCommand, replicaofCommand, syncCommand, waitCommand,
+    waitaofCommand;

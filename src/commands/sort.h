@@ -1,0 +1,10 @@
+/* sort.h - the sort commands: their facts, and the handlers that these name. */
+#pragma once
+
+#include "commands/spec.h"
+
+extern const struct commandSpec commandsSort[];
+
+commandProc sortCommand, sortRoCommand;
+
+commandGetKeys sortGetKeys;

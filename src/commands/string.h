@@ -1,0 +1,13 @@
+/* string.h - the string commands: their facts, and the handlers that these name. */
+#pragma once
+
+#include "commands/spec.h"
+
+extern const struct commandSpec commandsString[];
+
+commandProc appendCommand, decrCommand, decrbyCommand, delifeqCommand, getCommand, getdelCommand,
+    getexCommand, getrangeCommand, getsetCommand, incrCommand, incrbyCommand, incrbyfloatCommand, lcsCommand,
+    mgetCommand, msetexCommand, msetCommand, msetnxCommand, psetexCommand, setCommand, setexCommand,
+    setnxCommand, setrangeCommand, strlenCommand, substrCommand;
+
+commandGetKeys setGetKeys;

@@ -1,0 +1,332 @@
+/* child.c - one forked child at a time, watched through a pipe.
+ *
+ *     parent   report_fd <──── struct report ──── write_fd   child
+ *              (an event of the loop)              every REPORT_INTERVAL_US, and at the end
+ *
+ * The child is the only one that holds the writing end, so the end of the pipe is the end of the child,
+ * whatever it died of: no timer is needed to notice. The event only takes notes; the child is reaped before
+ * the loop sleeps, when no command is running. */
+#define _GNU_SOURCE /* pipe2, close_range */
+
+#include "data/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "registry/config.h"
+#include "server/cpulist.h"
+#include "registry/cron.h"
+#include "data/db.h"
+#include "server/debug.h"
+#include "registry/info.h"
+#include "registry/latency.h"
+#include "registry/latency.h"
+#include "net/ae.h"
+
+#define REPORT_INTERVAL_US 200000
+/* The kernel walks the child's page tables to answer how much was copied: at most this share of its time. */
+#define COW_COST_FACTOR 100
+#define EXIT_QUIETLY    255 /* exit code after SIGUSR1 */
+#define HOOKS_MAX       8
+
+struct report { /* smaller than PIPE_BUF: written and read whole */
+    uint64_t keys, cow_bytes, cow_peak;
+    int64_t cow_at_us; /* the steady clock is the same in both processes */
+};
+
+static struct {
+    enum childKind kind;
+    pid_t pid;
+    int report_fd;
+    bool ended; /* the pipe has ended: reap it */
+    childDone *done;
+    void *priv;
+    uint64_t keys_total;
+    struct report last;
+} child = {.pid = -1, .report_fd = -1};
+
+static enum childKind own_kind; /* in a child: what we are */
+static struct {                 /* in a child */
+    int fd;
+    int64_t next_report_us, next_cow_us;
+    struct report report;
+    uint64_t cow_sum, cow_readings;
+} self;
+
+static uint64_t last_cow[CHILD_KINDS], forks;
+static int64_t last_fork_us;
+static void (*hooks[HOOKS_MAX])(enum childKind kind);
+static int hook_count;
+
+enum childKind childRunning(void) {
+    return child.kind;
+}
+pid_t childPid(void) {
+    return child.pid;
+}
+bool childIs(void) {
+    return own_kind != CHILD_NONE;
+}
+
+void childOnFork(void (*fn)(enum childKind kind)) {
+    serverAssert(hook_count < HOOKS_MAX);
+    hooks[hook_count++] = fn;
+}
+
+/* ---- The child's side ---- */
+
+/* Bytes of this process that are its own by now: what it has written, and what the parent has written to
+ * since (then the child was left with the only reference to the old page). */
+static uint64_t privateDirty(void) {
+    char text[2048];
+    int fd = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0) return 0;
+    text[n] = '\0';
+    const char *line = strstr(text, "\nPrivate_Dirty:");
+    unsigned long long kb = 0;
+    if (line) sscanf(line, "\nPrivate_Dirty: %llu", &kb);
+    return kb * 1024;
+}
+
+static void readCow(int64_t now_us) {
+    struct report *r = &self.report;
+    r->cow_bytes = privateDirty();
+    r->cow_at_us = monotonicUs();
+    if (r->cow_bytes > r->cow_peak) r->cow_peak = r->cow_bytes;
+    self.cow_sum += r->cow_bytes;
+    self.cow_readings++;
+    self.next_cow_us = r->cow_at_us + (r->cow_at_us - now_us) * COW_COST_FACTOR;
+}
+
+/* The pipe holds many reports. A parent too busy to read them misses some: they are not worth waiting for.
+ * When there is no parent any more, nobody wants what we do; it could harm who starts in its place. */
+static void sendReport(void) {
+    if (write(self.fd, &self.report, sizeof self.report) >= 0 || errno != EPIPE) return;
+    serverLog(LL_WARNING, "The parent of this child has gone, exiting.");
+    _exit(1);
+}
+
+void childProgress(uint64_t keys) {
+    if (!childIs()) return;
+    int64_t now_us = monotonicUs();
+    if (now_us < self.next_report_us) return;
+    self.next_report_us = now_us + REPORT_INTERVAL_US;
+    self.report.keys = keys;
+    if (now_us >= self.next_cow_us) readCow(now_us);
+    sendReport();
+}
+
+static void lastReport(void) {
+    readCow(monotonicUs());
+    sendReport();
+    const struct report *r = &self.report;
+    serverLog(LL_NOTICE, "Fork CoW for %s: current %llu MB, peak %llu MB, average %llu MB",
+              own_kind == CHILD_RDB ? "RDB" : "AOF rewrite", (unsigned long long)r->cow_bytes >> 20,
+              (unsigned long long)r->cow_peak >> 20,
+              (unsigned long long)(self.cow_sum / self.cow_readings) >> 20);
+}
+
+static void onKill(int sig) {
+    (void)sig;
+    serverLogFromSignal("Received SIGUSR1 in child, exiting now.\n");
+    _exit(EXIT_QUIETLY);
+}
+
+/* The end of the parent is the parent's business: it stops its child when it wants to. */
+static void setSignals(void) {
+    struct sigaction act = {.sa_handler = onKill};
+    sigemptyset(&act.sa_mask);
+    sigaction(SIGUSR1, &act, NULL);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+}
+
+static void closeDescriptors(int keep) {
+    int fds = aeGetSize(server_el);
+#ifdef CLOSE_RANGE_UNSHARE
+    unsigned from = STDERR_FILENO + 1, at = (unsigned)keep;
+    if ((at == from || close_range(from, at - 1, 0) == 0) && close_range(at + 1, ~0u, 0) == 0) return;
+#endif
+    for (int fd = STDERR_FILENO + 1; fd < fds; fd++) {
+        if (fd != keep) close(fd);
+    }
+}
+
+static void __attribute__((noreturn)) runChild(enum childKind kind, int fd, childMain *run, void *priv) {
+    own_kind = kind;
+    self.fd = fd;
+    child.kind = CHILD_NONE;
+    logSetRole('C');
+    setSignals();
+    closeDescriptors(fd);
+    logReopenSyslog();
+    hashtableSetResizePolicy(HASHTABLE_RESIZE_FORBID);
+    cpulistApply(kind == CHILD_RDB ? CPULIST_BGSAVE : CPULIST_AOF_REWRITE);
+    for (int i = 0; i < hook_count; i++) hooks[i](kind);
+    int code = run(priv);
+    if (code == 0) lastReport();
+    _exit(code);
+}
+
+/* ---- The parent's side ---- */
+
+static void readReports(void) {
+    struct report r;
+    ssize_t n;
+    while ((n = read(child.report_fd, &r, sizeof r)) == (ssize_t)sizeof r) child.last = r;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    child.ended = true;
+    aeDeleteFileEvent(server_el, child.report_fd, AE_READABLE);
+}
+
+static void onReport(struct aeEventLoop *el, int fd, void *data, int mask) {
+    (void)el, (void)fd, (void)data, (void)mask;
+    readReports();
+}
+
+/* `status` as from waitpid. The slot is free before `done` runs, so that it may start the next child. */
+static void finish(int status) {
+    if (!child.ended) readReports();
+    if (!child.ended) aeDeleteFileEvent(server_el, child.report_fd, AE_READABLE);
+    close(child.report_fd);
+    if (child.last.cow_at_us) last_cow[child.kind] = child.last.cow_bytes;
+    childDone *done = child.done;
+    void *priv = child.priv;
+    child.kind = CHILD_NONE;
+    child.pid = child.report_fd = -1;
+    hashtableSetResizePolicy(HASHTABLE_RESIZE_ALLOW);
+    int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    if (code == EXIT_QUIETLY) sig = SIGUSR1;
+    done(sig ? 1 : code, sig, priv);
+}
+
+/* Does not wait in effect: memory is given back before files are closed, so what is left is next to nothing.
+ */
+static void reap(void) {
+    int status;
+    if (!child.ended || child.kind == CHILD_NONE) return;
+    pid_t got = waitpid(child.pid, &status, 0);
+    if (got == child.pid) finish(status);
+    if (got < 0 && errno != EINTR) {
+        serverLog(LL_WARNING, "waitpid() returned an error: %s. child_type: %s, child_pid = %d",
+                  strerror(errno), child.kind == CHILD_RDB ? "RDB" : "AOF", (int)child.pid);
+        finish(1 << 8);
+    }
+}
+
+void childWait(void) {
+    if (child.kind == CHILD_NONE) return;
+    int status = 1 << 8;
+    while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    finish(status);
+}
+
+void childKill(void) {
+    if (child.kind == CHILD_NONE) return;
+    kill(child.pid, SIGUSR1);
+    kill(child.pid, SIGCONT); /* it may have been stopped */
+    childWait();
+}
+
+static uint64_t countKeys(void) {
+    uint64_t n = 0;
+    for (int i = 0; i < dbCount(); i++) n += dbSize(&dbs[i]);
+    return n;
+}
+
+/* The pipe's ends; false and errno. The reader is watched by the loop. */
+static bool openPipe(int fds[2]) {
+    if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0) return false;
+    if (aeCreateFileEvent(server_el, fds[0], AE_READABLE, onReport, NULL) == 0) return true;
+    int problem = errno;
+    close(fds[0]);
+    close(fds[1]);
+    errno = problem;
+    return false;
+}
+
+bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv, const char **err) {
+    int fds[2];
+    if (child.kind != CHILD_NONE) {
+        *err = "another child process is active";
+        return false;
+    }
+    if (!openPipe(fds)) {
+        *err = strerror(errno);
+        return false;
+    }
+    int64_t start_us = monotonicUs();
+    pid_t pid = fork();
+    if (pid == 0) runChild(kind, fds[1], run, priv);
+    int problem = errno;
+    last_fork_us = monotonicUs() - start_us;
+    latencyAddSampleIfNeeded("fork", last_fork_us / 1000);
+    close(fds[1]);
+    if (pid < 0) {
+        aeDeleteFileEvent(server_el, fds[0], AE_READABLE);
+        close(fds[0]);
+        *err = strerror(problem);
+        return false;
+    }
+    forks++;
+    child.kind = kind;
+    child.pid = pid;
+    child.report_fd = fds[0];
+    child.ended = false;
+    child.done = done;
+    child.priv = priv;
+    child.keys_total = countKeys();
+    child.last = (struct report){0};
+    hashtableSetResizePolicy(HASHTABLE_RESIZE_AVOID);
+    if (debug_switches.pause_after_fork) raise(SIGSTOP);
+    return true;
+}
+
+/* ---- INFO ---- */
+
+static sds persistenceInfo(sds s) {
+    bool alive = child.kind != CHILD_NONE;
+    if (alive && !child.ended) readReports();
+    struct report r = alive ? child.last : (struct report){0};
+    int64_t age_s = r.cow_at_us ? (monotonicUs() - r.cow_at_us) / 1000000 : 0;
+    uint64_t total = alive ? child.keys_total : 0;
+    s = infoField(s, "current_cow_peak:%llu", (unsigned long long)r.cow_peak);
+    s = infoField(s, "current_cow_size:%llu", (unsigned long long)r.cow_bytes);
+    s = infoField(s, "current_cow_size_age:%lld", (long long)age_s);
+    s = infoField(s, "current_fork_perc:%.2f", total ? 100 * (double)r.keys / (double)total : 0);
+    s = infoField(s, "current_save_keys_processed:%llu", (unsigned long long)r.keys);
+    s = infoField(s, "current_save_keys_total:%llu", (unsigned long long)total);
+    s = infoField(s, "rdb_last_cow_size:%llu", (unsigned long long)last_cow[CHILD_RDB]);
+    return infoField(s, "aof_last_cow_size:%llu", (unsigned long long)last_cow[CHILD_AOF]);
+}
+
+static sds statsInfo(sds s) {
+    s = infoField(s, "latest_fork_usec:%lld", (long long)last_fork_us);
+    return infoField(s, "total_forks:%llu", (unsigned long long)forks);
+}
+
+static void resetStats(void) {
+    last_fork_us = 0;
+    forks = 0;
+}
+
+void childInit(void) {
+    infoRegister("persistence", persistenceInfo);
+    infoRegister("stats", statsInfo);
+    configOnResetStat(resetStats);
+    cronRegister(reap, 0);
+    beforeSleepRegister(reap);
+}

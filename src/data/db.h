@@ -1,0 +1,162 @@
+/* db.h - the keyspace: databases of objects, lookup with expiry, change.
+ *
+ * Each database has a table of objects by key, and a second table over the same objects for those with an
+ * expiry (active expiry samples it). Other rooms never see the tables: in cluster mode there will be one per
+ * slot behind these functions.
+ *
+ * Lookups hash the key unless the round has hashed it already: see dbHashKey. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/zmalloc.h"
+#include "data/object.h"
+#include "ds/hashtable.h"
+
+struct client;
+
+struct db {
+    int id;
+    struct hashtable keys;     /* struct object, owned */
+    struct hashtable expires;  /* the same objects, those with an expiry */
+    struct hashtable blocking; /* struct blockingKey: clients waiting for a key (command/blocking.c) */
+    int64_t avg_ttl_ms;        /* estimate from active expiry */
+    uint64_t expire_cursor;
+    void *inner_expires; /* values with parts that expire; owned by their type (types/hash_expire.c) */
+};
+
+extern struct db *dbs; /* dbCount() of them */
+int dbCount(void);
+void dbRegister(void);        /* directives, INFO, cron: before the configuration is loaded */
+void dbInit(void);            /* after it */
+struct db *dbGet(int64_t id); /* NULL when out of range */
+
+/* ---- Lookup. NULL when absent or (logically) expired. O(1). ---- */
+enum {
+    LOOKUP_NOTOUCH = 1,   /* leave the LRU/LFU data alone */
+    LOOKUP_NOSTATS = 2,   /* keyspace_hits and misses */
+    LOOKUP_NOEXPIRE = 4,  /* do not delete an expired key (it still reads as absent) */
+    LOOKUP_WRITE = 8,     /* not a read: no hit/miss counting */
+    LOOKUP_NONOTIFY = 16, /* no event `keymiss` */
+};
+struct object *lookupKey(struct db *db, struct str key, int flags);
+struct object *lookupKeyRead(struct client *c, struct str key);
+struct object *lookupKeyWrite(struct client *c, struct str key);
+/* As above; when the key holds another type, replies WRONGTYPE and sets *wrong (else false). */
+struct object *lookupKeyReadType(struct client *c, struct str key, int type, bool *wrong);
+struct object *lookupKeyWriteType(struct client *c, struct str key, int type, bool *wrong);
+/* The first of several keys that exists, for writing. NULL when there is none, or the first is of another
+ * type and an error was replied. */
+struct object *lookupFirstKeyWriteType(struct client *c, const struct str *keys, int count, int type,
+                                       struct str *key, bool *wrong);
+/* Without expiry, statistics or touching. */
+struct object *dbFind(struct db *db, struct str key);
+/* Is this object past its expiry, and does that count? */
+bool objectIsExpired(const struct object *o);
+/* Does whoever runs now see keys (and fields of hashes) past their time as if they had none? So does a file
+ * that is loaded, and a client that imports (data/import_mode.h). */
+bool dbSeesExpired(void);
+
+/* ---- Change. These signal nothing: handlers call signalModifiedKey, notifyKeyspaceEvent, propagate. ---- */
+/* The key must be absent. Wakes clients blocked on it. Returns the new object. */
+struct object *dbAdd(struct db *db, struct str key, struct value v);
+/* Add or overwrite. keep_ttl keeps the old expiry, else the expiry is removed. The old value is freed (lazily
+ * when `lazyfree-lazy-server-del`). In place when layout and allocation class stay the same. */
+struct object *dbSet(struct db *db, struct str key, struct value v, bool keep_ttl);
+/* Same with an expiry (OBJ_NO_EXPIRE: none), in one go. `o` is what a lookup of the key just gave (may be
+ * NULL): saves searching again. */
+struct object *dbSetWithExpire(struct db *db, struct str key, struct object *o, struct value v,
+                               int64_t expire_ms);
+/* Replace the value of an existing object, keeping its expiry; the old container is NOT freed. The object may
+ * move: use the result. */
+struct object *dbReplaceValue(struct db *db, struct object *o, struct value v);
+bool dbDelete(struct db *db, struct str key); /* as lazyfree-lazy-server-del says; true when it was there */
+bool dbDeleteSync(struct db *db, struct str key);
+bool dbDeleteAsync(struct db *db, struct str key); /* big values are freed on the thread */
+void dbDeleteObject(struct db *db, struct object *o, bool async);
+/* Take the object out of the tables without freeing it. NULL when absent. */
+struct object *dbUnlink(struct db *db, struct str key);
+/* Expiry. The object may move: use the result. */
+struct object *dbSetExpire(struct db *db, struct object *o, int64_t when_ms);
+struct object *dbRemoveExpire(struct db *db, struct object *o);
+/* Delete an expired key and tell everybody: event `expired`, propagation of the delete, statistics. False,
+ * and nothing done, while expired keys are kept. */
+bool dbExpireKey(struct db *db, struct object *o);
+/* Is this time, which a command gives a key or a part of one, over already? Then that goes at once, unless
+ * expired keys are kept: a file that is loaded, for one, may still take the expiry back. */
+bool dbTimeIsOver(int64_t when_ms);
+/* While fn says true expired keys are kept, though they read as absent: another server decides what expires,
+ * or the data has to stand still. */
+void dbAddExpiryVeto(bool (*fn)(void));
+bool dbKeepsExpired(void);
+/* The same for one that `maxmemory` has no room for: event `evicted`; statistics are data/evict.c's. */
+void dbEvictKey(struct db *db, struct object *o);
+
+/* All keys of one database (db != NULL) or all (NULL). Returns how many there were. */
+uint64_t dbEmpty(struct db *db, bool async);
+/* The two change contents; clients stay with their number. Wakes clients whose keys are there now. */
+void dbSwap(struct db *a, struct db *b);
+
+/* ---- Whole database ---- */
+size_t dbSize(const struct db *db);
+size_t dbExpiresSize(const struct db *db);
+/* Keys whose values have parts that expire; `overdue`: parts that are past their time. */
+size_t dbVolatileCount(const struct db *db, bool overdue);
+/* SCAN; see hashtableScan for the guarantee. */
+uint64_t dbScan(struct db *db, uint64_t cursor, hashtableScanFn fn,
+                void *priv);               /* entries are struct object */
+struct object *dbRandomKey(struct db *db); /* never an expired one; NULL when empty */
+/* For eviction, expired ones included: up to `count` neighbours from a random place, all prefetched; and one
+ * random key (NULL when empty). with_expire: only of those with an expiry. */
+size_t dbSample(struct db *db, bool with_expire, struct object **dst, size_t count);
+struct object *dbAnyKey(struct db *db, bool with_expire);
+struct dbIterator {
+    struct hashtableIterator it;
+};
+/* Safe: the object just returned may be deleted. */
+void dbIteratorInit(struct dbIterator *it, struct db *db);
+struct object *dbIteratorNext(struct dbIterator *it);
+void dbIteratorStop(struct dbIterator *it);
+void dbExpand(struct db *db, size_t keys);
+
+/* ---- For loaders: objects that come from a file. No notifications, nobody is woken. ---- */
+/* Puts an object into the tables; hash is hashBytes of its key. False when the key exists: then nothing has
+ * changed, and the object is still the caller's. */
+bool dbAddLoaded(struct db *db, struct object *o, uint64_t hash);
+/* Makes room for so many keys, so many of them with an expiry. False: not enough memory, no harm done. */
+bool dbTryExpand(struct db *db, size_t keys, size_t with_expire);
+
+/* ---- Moving in memory (data/defrag.h) ---- */
+/* The object's own allocation may move; use the result. Fine for the entry that dbScan has just passed. */
+struct object *dbMoveObject(struct db *db, struct object *o, zmoveFn *move, void *priv);
+void dbMoveTables(struct db *db, zmoveFn *move, void *priv); /* not while they are scanned */
+
+/* ---- Hash hints ---- */
+/* The round hands over the hashes it has computed for the keys of the running command, in argument order;
+ * lookups recognize a key by its pointer. */
+struct keyHint {
+    struct str key;
+    uint64_t hash;
+};
+extern const struct keyHint *db_hints;
+extern int db_hint_count;
+static inline void dbSetHints(const struct keyHint *hints, int count) {
+    db_hints = hints;
+    db_hint_count = count;
+}
+uint64_t dbHashKey(struct str key);
+
+struct dbStats {
+    uint64_t hits, misses, expired, expired_fields, expired_time_cap;
+    double expired_stale_perc;
+    uint64_t expire_cycle_us;
+    uint64_t dirty; /* changes since the start: handlers add to it */
+};
+extern struct dbStats dbstats;
+
+/* Active expiry, from cron (slow) and before sleep (fast). Deletes expired keys within a time budget.
+ * (data/expire.c) */
+void activeExpireCycle(bool fast);
+extern bool active_expire_enabled; /* DEBUG SET-ACTIVE-EXPIRE */
+void expireInit(void);

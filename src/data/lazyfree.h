@@ -1,0 +1,35 @@
+/* lazyfree.h - background work: freeing big values, closing files, fsync. One thread per kind, a bounded
+ * queue each; when a queue is full the caller does the work itself. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "data/object.h"
+#include "ds/hashtable.h"
+
+#define LAZYFREE_THRESHOLD 64 /* allocations; less is freed at once */
+
+enum bioKind { BIO_CLOSE_FILE, BIO_FSYNC, BIO_LAZY_FREE, BIO_KINDS };
+typedef void bioJob(void *arg);
+void bioInit(void);
+void bioSubmit(enum bioKind kind, bioJob *job, void *arg);
+size_t bioPending(enum bioKind kind);
+void bioDrain(enum bioKind kind); /* wait until the queue is empty and idle */
+void bioStop(void);
+
+/* Out of the tables already. Frees now, or on the thread when async and worth it. */
+void lazyfreeObject(struct object *o, bool async);
+void lazyfreeValue(struct value v, bool async, size_t effort); /* a container without its object */
+/* Whole tables: contents are freed on the thread when async; the structs are left empty and usable. */
+void lazyfreeTables(struct hashtable *keys, struct hashtable *expires, bool async);
+
+size_t lazyfreePendingObjects(void);
+uint64_t lazyfreedObjects(void);
+void lazyfreeResetStats(void);
+
+/* Directives, read by the rooms that free. */
+extern bool lazyfree_lazy_eviction, lazyfree_lazy_expire, lazyfree_lazy_server_del, lazyfree_lazy_user_del,
+    lazyfree_lazy_user_flush;
+void lazyfreeInit(void); /* directives and INFO fields */

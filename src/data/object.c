@@ -1,0 +1,92 @@
+/* object.c - the one allocation of a key; see object.h for the layout. */
+#include "data/object.h"
+
+#include "base/assert.h"
+#include "base/zmalloc.h"
+#include "data/type.h"
+
+#define SHORT_HEADER offsetof(struct object, data)
+
+struct layout {
+    size_t key_offset, total;
+    bool expire, ptr, longkey;
+};
+
+static struct layout layoutFor(size_t keylen, int64_t expire_ms, const struct value *v) {
+    struct layout l = {
+        .expire = expire_ms != OBJ_NO_EXPIRE, .ptr = !v->embedded, .longkey = keylen >= OBJ_LONG_KEY};
+    unsigned extra = l.expire + l.ptr + l.longkey;
+    l.key_offset = extra ? 8 + 8 * (size_t)extra : SHORT_HEADER;
+    l.total = l.key_offset + keylen + (v->embedded ? v->bytes.len : 0);
+    return l;
+}
+
+/* Everything but the key and lru. */
+static void fillHeader(struct object *o, const struct layout *l, size_t keylen, int64_t expire_ms,
+                       const struct value *v) {
+    o->type = v->type & 15;
+    o->encoding = v->encoding & 15;
+    o->keylen = l->longkey ? OBJ_LONG_KEY : (uint8_t)keylen;
+    o->info = (uint8_t)((l->expire ? OBJ_INFO_EXPIRE : 0) |
+                        (l->ptr ? OBJ_INFO_PTR : (v->bytes.len & OBJ_INFO_LEN)));
+    char *field = (char *)o + 8;
+    if (l->expire) {
+        memcpy(field, &expire_ms, 8);
+        field += 8;
+    }
+    if (l->ptr) {
+        memcpy(field, &v->ptr, 8);
+        field += 8;
+    }
+    if (l->longkey) {
+        uint64_t n = keylen;
+        memcpy(field, &n, 8);
+    }
+}
+
+static size_t objectRequestedSize(const struct object *o) {
+    struct str key = objectKey(o);
+    return objectKeyOffset(o) + key.len + (objectHasPtr(o) ? 0 : (o->info & OBJ_INFO_LEN));
+}
+
+struct value objectValue(const struct object *o) {
+    if (objectHasPtr(o)) return valuePtr((int)o->type, (int)o->encoding, objectPtr(o));
+    return valueEmbed((int)o->type, (int)o->encoding, objectEmbedded(o));
+}
+
+struct object *objectCreate(struct str key, int64_t expire_ms, struct value v) {
+    serverAssert(!v.embedded || v.bytes.len <= OBJ_EMBED_MAX);
+    struct layout l = layoutFor(key.len, expire_ms, &v);
+    struct object *o = zmalloc(l.total < sizeof(struct object) ? sizeof(struct object) : l.total);
+    fillHeader(o, &l, key.len, expire_ms, &v);
+    o->lru = 0;
+    memcpy((char *)o + l.key_offset, key.ptr, key.len);
+    if (v.embedded) memcpy((char *)o + l.key_offset + key.len, v.bytes.ptr, v.bytes.len);
+    return o;
+}
+
+bool objectRewrite(struct object *o, int64_t expire_ms, struct value v) {
+    struct str key = objectKey(o);
+    struct layout l = layoutFor(key.len, expire_ms, &v);
+    if (l.key_offset != objectKeyOffset(o)) return false;
+    size_t now = objectRequestedSize(o);
+    if (l.total != now && zmallocGoodSize(l.total) != zmallocGoodSize(now)) return false;
+    fillHeader(o, &l, key.len, expire_ms, &v);
+    /* The bytes may be a view on the value itself (INCR): memmove. */
+    if (v.embedded) memmove((char *)o + l.key_offset + key.len, v.bytes.ptr, v.bytes.len);
+    return true;
+}
+
+size_t objectAllocSize(const struct object *o) {
+    return zmallocSize(o);
+}
+
+void objectFreeHeader(struct object *o) {
+    size_t size = objectRequestedSize(o);
+    zfreeSized(o, size < sizeof(struct object) ? sizeof(struct object) : size);
+}
+
+void objectFree(struct object *o) {
+    if (objectHasPtr(o)) objectTypeOf(o)->free(objectValue(o));
+    objectFreeHeader(o);
+}

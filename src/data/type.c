@@ -1,0 +1,18 @@
+/* type.c - the table of data types, filled by the rooms of types/. */
+#include "data/type.h"
+
+#include "base/assert.h"
+
+const struct objectType *objectTypes[OBJ_TYPES_MAX];
+
+void objectTypeRegister(const struct objectType *type) {
+    serverAssert(type->id < OBJ_TYPES_MAX && !objectTypes[type->id]);
+    objectTypes[type->id] = type;
+}
+
+const struct objectType *objectTypeByName(struct str name) {
+    for (int i = 0; i < OBJ_TYPES_MAX; i++) {
+        if (objectTypes[i] && strIs(name, objectTypes[i]->name)) return objectTypes[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,89 @@
+/* type.h - a data type is a table of functions. Core calls types only through this. */
+#pragma once
+
+#include "base/sds.h"
+#include "data/object.h"
+#include "data/rdb.h"
+
+struct client;
+struct hashtable;
+struct db;
+struct defragCursor;
+struct pendingCommand;
+
+#define OBJ_TYPES_MAX 16
+
+/* What a prefetch hook remembers between its steps; zeroed before step 0. */
+struct prefetchState {
+    const void *at;
+};
+
+struct objectType {
+    uint8_t id;       /* stable: 0 string, 1 list, 2 set, 3 zset, 4 hash, 5 module, 6 stream */
+    const char *name; /* TYPE's answer */
+
+    const char *(*encodingName)(const struct object *o);
+    /* Frees a container (never embedded bytes). May run on the lazy-free thread: touches nothing but the
+     * value. */
+    void (*free)(struct value v);
+    /* About how many allocations free() would release: decides between freeing now and on the thread. O(1).
+     */
+    size_t (*freeEffort)(const struct object *o);
+    /* Bytes of the value beyond the object's own allocation; `samples` elements are looked at, 0: all. */
+    size_t (*memoryUsage)(const struct object *o, size_t samples);
+    /* An independent copy (containers), or the same view (embedded). */
+    struct value (*copy)(const struct object *o);
+    /* Mix the value into digest[20] so that equal values give equal digests whatever their encoding
+     * (data/digest.h). */
+    void (*digest)(const struct object *o, uint8_t digest[20]);
+    /* Prefetch the cache lines that the command will touch after the object's first line, which is already on
+     * its way. Called with step 0, 1, 2 ... in passes over a whole batch, until it returns false: what an
+     * earlier step fetched may be read. NULL: nothing to fetch. Never changes anything; o may be another
+     * key's object (tag collision). */
+    bool (*prefetch)(const struct object *o, const struct pendingCommand *pc, int step,
+                     struct prefetchState *state);
+    /* Iterate for SORT and scans of elements: fn gets each element's text; stops when fn returns false. NULL:
+     * not iterable. */
+    void (*iterate)(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv);
+    /* The hash table in the value, for DEBUG HTSTATS-KEY; NULL: this encoding has none. The hook may be NULL.
+     */
+    struct hashtable *(*table)(const struct object *o);
+    /* DEBUG OBJECT: more fields of this type ("ql_nodes:3 "), appended. May be NULL. */
+    sds (*debugInfo)(const struct object *o, sds s);
+    /* For a type that keeps track of its values (hash: those with fields that expire); each may be NULL. The
+     * value has come into a database under this object's key: added, renamed, written over another. It is
+     * about to leave it: deleted, unlinked, overwritten. All values of the database are about to leave at
+     * once. */
+    void (*enter)(struct db *db, const struct object *o);
+    void (*leave)(struct db *db, const struct object *o);
+    void (*leaveAll)(struct db *db);
+    /* The RDB encoding (data/rdb.h). rdbType tells which of the RDB_TYPE_* save() writes for this value;
+     * rdb_types has the bit of each that load() reads. save runs in fork children and must not change the
+     * value. load has not finished with *v unless it returns RDB_LOADED: it frees what it made. */
+    uint64_t rdb_types;
+    uint8_t (*rdbType)(const struct object *o);
+    void (*save)(struct rioWriter *w, const struct object *o);
+    enum rdbLoaded (*load)(struct rdbReader *r, uint8_t rdb_type, struct value *v);
+    /* Does a database hold values that only RDB_VERSION_EXPIRING can tell? NULL: never. */
+    bool (*needsNewRdb)(const struct db *db);
+    /* How many values of a database have parts that expire; `overdue`: parts whose time is over and that are
+     * still there. NULL: none ever. */
+    size_t (*volatileCount)(const struct db *db, bool overdue);
+    /* In a fork child, which will not look at this container again: gives its large blocks back to the system
+     * (zmallocDismiss), so that the parent does not have to copy them when it writes. NULL: it has none. */
+    void (*dismiss)(const struct object *o);
+    /* Defragmentation (data/defrag.h), for values behind a pointer: offers their allocations to defragMove,
+     * some with each call, and mends what points to those that moved. The value may change between the
+     * calls. True when there is more to do. */
+    bool (*defrag)(struct db *db, struct object *o, struct defragCursor *at);
+    /* The commands that bring the value back under this key (data/rewrite.h), without its expiry. */
+    void (*rewrite)(struct rioWriter *w, struct str key, const struct object *o);
+};
+
+extern const struct objectType *objectTypes[OBJ_TYPES_MAX];
+void objectTypeRegister(const struct objectType *type);
+static inline const struct objectType *objectTypeOf(const struct object *o) {
+    return objectTypes[o->type];
+}
+/* NULL when no type has this name (case-insensitive). */
+const struct objectType *objectTypeByName(struct str name);

@@ -1,0 +1,382 @@
+/* memory.c - figures about memory; see memory.h.
+ *
+ *     rss  ─┬─ outside of the allocator: code, stacks          rss_overhead
+ *           └─ resident ─┬─ pages kept for later               allocator_rss
+ *                        └─ active ─┬─ holes in pages in use   allocator_frag
+ *                                   └─ allocated ≈ used ─┬─ startup
+ *                                                        ├─ overhead
+ *                                                        └─ dataset
+ */
+#include "metrics/memory.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "commands/server.h"
+#include "client/client.h"
+#include "command/command.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "data/db.h"
+#include "registry/info.h"
+#include "client/reply.h"
+#include "data/type.h"
+
+#define DEFAULT_SAMPLES 5
+/* What a key takes in a table: a slot and its share of the bucket's head, at the usual fill. */
+#define TABLE_SHARE   11
+#define PEAK_PERIOD   100 /* ms */
+#define MB            (1024 * 1024)
+#define DOCTOR_LEAST  (5 * MB) /* below this all ratios are noise */
+#define DOCTOR_WASTE  (10 * MB)
+#define DOCTOR_RATIO  1.1
+#define DOCTOR_PEAK   1.5
+#define DOCTOR_BUFFER (200 * 1024) /* of a client, on average */
+
+struct figures {
+    struct zmallocStats allocator;
+    size_t used, rss, clients, parts[MEMORY_PARTS], tables, rehashing, rehashing_count, overhead, dataset,
+        keys;
+};
+
+static size_t (*parts[MEMORY_PARTS])(void);
+static size_t peak, startup;
+
+static double ratio(size_t a, size_t b) {
+    return b ? (double)a / (double)b : 0;
+}
+
+static int64_t difference(size_t a, size_t b) {
+    return (int64_t)a - (int64_t)b;
+}
+
+static size_t notePeak(void) {
+    size_t used = zmallocUsedMemory();
+    if (used > peak) peak = used;
+    return used;
+}
+
+static void peakCron(void) {
+    notePeak();
+}
+
+static void resetPeak(void) {
+    peak = zmallocUsedMemory();
+}
+
+/* Replicas are a part of their own. */
+static void addClient(void *priv, struct client *c) {
+    if (clientClassOf(c) == CLIENT_CLASS_REPLICA) return;
+    *(size_t *)priv += clientMemory(c);
+}
+
+static void addTable(struct figures *f, const struct hashtable *table) {
+    f->tables += hashtableMemory(table);
+    if (!hashtableIsRehashing(table)) return;
+    f->rehashing += hashtableRehashingMemory(table);
+    f->rehashing_count++;
+}
+
+static void measure(struct figures *f) {
+    *f = (struct figures){.used = notePeak(), .rss = zmallocRss()};
+    zmallocGetStats(&f->allocator);
+    clientForEach(addClient, &f->clients);
+    for (int i = 0; i < dbCount(); i++) {
+        addTable(f, &dbs[i].keys);
+        addTable(f, &dbs[i].expires);
+        f->keys += dbSize(&dbs[i]);
+    }
+    f->overhead = startup + f->tables + f->clients;
+    for (int i = 0; i < MEMORY_PARTS; i++) {
+        if (parts[i]) f->parts[i] = parts[i]();
+        f->overhead += f->parts[i];
+    }
+    f->dataset = f->used > f->overhead ? f->used - f->overhead : 0;
+}
+
+static double datasetPercentage(const struct figures *f) {
+    return f->used > startup ? 100 * ratio(f->dataset, f->used - startup) : 0;
+}
+
+/* ---- INFO ---- */
+
+static sds humanField(sds s, const char *name, uint64_t bytes) {
+    char human[64];
+    bytesToHuman(human, sizeof human, bytes);
+    s = infoField(s, "%s:%llu", name, (unsigned long long)bytes);
+    return infoField(s, "%s_human:%s", name, human);
+}
+
+/* How much more `a` is than `b`, both ways. */
+static sds wasteFields(sds s, const char *name, const char *ratio_name, size_t a, size_t b) {
+    s = infoField(s, "%s_ratio:%.2f", ratio_name, ratio(a, b));
+    return infoField(s, "%s_bytes:%lld", name, (long long)difference(a, b));
+}
+
+static sds infoMemory(sds s) {
+    struct figures f;
+    measure(&f);
+    s = humanField(s, "used_memory", f.used);
+    s = humanField(s, "used_memory_rss", f.rss);
+    s = humanField(s, "used_memory_peak", peak);
+    s = infoField(s, "used_memory_peak_perc:%.2f%%", 100 * ratio(f.used, peak));
+    s = infoField(s, "used_memory_overhead:%zu", f.overhead);
+    s = infoField(s, "used_memory_startup:%zu", startup);
+    s = infoField(s, "used_memory_dataset:%zu", f.dataset);
+    s = infoField(s, "used_memory_dataset_perc:%.2f%%", datasetPercentage(&f));
+    s = infoField(s, "allocator_allocated:%zu", f.allocator.allocated);
+    s = infoField(s, "allocator_active:%zu", f.allocator.active);
+    s = infoField(s, "allocator_resident:%zu", f.allocator.resident);
+    s = infoField(s, "allocator_muzzy:%zu", f.allocator.muzzy);
+    s = humanField(s, "total_system_memory",
+                   (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
+    s = wasteFields(s, "allocator_frag", "allocator_frag", f.allocator.allocated + f.allocator.holes,
+                    f.allocator.allocated);
+    s = wasteFields(s, "allocator_rss", "allocator_rss", f.allocator.resident, f.allocator.active);
+    s = wasteFields(s, "rss_overhead", "rss_overhead", f.rss, f.allocator.resident);
+    s = wasteFields(s, "mem_fragmentation", "mem_fragmentation", f.rss, f.used);
+    s = infoField(s, "mem_replication_backlog:%zu", f.parts[MEMORY_REPL_BACKLOG]);
+    s = infoField(s, "mem_total_replication_buffers:%zu",
+                  f.parts[MEMORY_REPL_BACKLOG] + f.parts[MEMORY_REPLICAS]);
+    s = infoField(s, "mem_clients_slaves:%zu", f.parts[MEMORY_REPLICAS]);
+    s = infoField(s, "mem_clients_normal:%zu", f.clients);
+    s = infoField(s, "mem_cluster_links:%zu", f.parts[MEMORY_CLUSTER_LINKS]);
+    s = infoField(s, "mem_aof_buffer:%zu", f.parts[MEMORY_AOF_BUFFER]);
+    s = infoField(s, "mem_overhead_db_hashtable_rehashing:%zu", f.rehashing);
+    return infoField(s, "mem_allocator:%s", zmallocName());
+}
+
+/* ---- MEMORY USAGE ---- */
+
+static bool parseSamples(struct client *c, int64_t *samples) {
+    *samples = DEFAULT_SAMPLES;
+    for (int i = 3; i < c->argc; i++) {
+        bool known = strIs(c->argv[i], "samples") && i + 1 < c->argc;
+        if (known && !argLongLong(c, c->argv[++i], samples, NULL)) return false;
+        if (known && *samples >= 0) continue;
+        replySyntaxError(c);
+        return false;
+    }
+    return true;
+}
+
+void memoryUsageCommand(struct client *c) {
+    int64_t samples;
+    if (!parseSamples(c, &samples)) return;
+    struct object *o = lookupKey(c->db, c->argv[2], LOOKUP_NOTOUCH | LOOKUP_NOSTATS);
+    if (!o) {
+        replyNull(c);
+        return;
+    }
+    size_t tables = objectHasExpire(o) ? 2 * TABLE_SHARE : TABLE_SHARE;
+    size_t value = objectTypeOf(o)->memoryUsage(o, (size_t)samples);
+    replyLongLong(c, (int64_t)(objectAllocSize(o) + value + tables));
+}
+
+/* ---- MEMORY STATS ---- */
+
+static int64_t statCount(struct client *c, const char *name, int64_t v) {
+    replyBulkCstr(c, name);
+    replyLongLong(c, v);
+    return 1;
+}
+
+static int64_t statRatio(struct client *c, const char *name, double v) {
+    replyBulkCstr(c, name);
+    replyDouble(c, v);
+    return 1;
+}
+
+static int64_t statParts(struct client *c, const struct figures *f) {
+    return statCount(c, "replication.backlog", (int64_t)f->parts[MEMORY_REPL_BACKLOG]) +
+           statCount(c, "replicas.repl.buffer", (int64_t)f->parts[MEMORY_REPLICAS]) +
+           statCount(c, "clients.slaves", (int64_t)f->parts[MEMORY_REPLICAS]) +
+           statCount(c, "clients.normal", (int64_t)f->clients) +
+           statCount(c, "cluster.links", (int64_t)f->parts[MEMORY_CLUSTER_LINKS]) +
+           statCount(c, "cluster.slot_import", 0) + statCount(c, "cluster.slot_export", 0) +
+           statCount(c, "aof.buffer", (int64_t)f->parts[MEMORY_AOF_BUFFER]) +
+           statCount(c, "lua.caches", (int64_t)f->parts[MEMORY_LUA_CACHES]) +
+           statCount(c, "functions.caches", (int64_t)f->parts[MEMORY_FUNCTION_CACHES]);
+}
+
+static int64_t statDbs(struct client *c) {
+    int64_t n = 0;
+    for (int i = 0; i < dbCount(); i++) {
+        if (!dbSize(&dbs[i])) continue;
+        char name[32];
+        snprintf(name, sizeof name, "db.%d", i);
+        replyBulkCstr(c, name);
+        replyMapLen(c, 2);
+        statCount(c, "overhead.hashtable.main", (int64_t)hashtableMemory(&dbs[i].keys));
+        statCount(c, "overhead.hashtable.expires", (int64_t)hashtableMemory(&dbs[i].expires));
+        n++;
+    }
+    return n;
+}
+
+static int64_t statTotals(struct client *c, const struct figures *f) {
+    size_t net = f->used > startup ? f->used - startup : 0;
+    return statCount(c, "overhead.db.hashtable.lut", (int64_t)f->tables) +
+           statCount(c, "overhead.db.hashtable.rehashing", (int64_t)f->rehashing) +
+           statCount(c, "db.dict.rehashing.count", (int64_t)f->rehashing_count) +
+           statCount(c, "overhead.total", (int64_t)f->overhead) +
+           statCount(c, "keys.count", (int64_t)f->keys) +
+           statCount(c, "keys.bytes-per-key", f->keys ? (int64_t)(net / f->keys) : 0) +
+           statCount(c, "dataset.bytes", (int64_t)f->dataset) +
+           statRatio(c, "dataset.percentage", datasetPercentage(f)) +
+           statRatio(c, "peak.percentage", 100 * ratio(f->used, peak));
+}
+
+static int64_t statAllocator(struct client *c, const struct figures *f) {
+    const struct zmallocStats *a = &f->allocator;
+    return statCount(c, "allocator.allocated", (int64_t)a->allocated) +
+           statCount(c, "allocator.active", (int64_t)a->active) +
+           statCount(c, "allocator.resident", (int64_t)a->resident) +
+           statCount(c, "allocator.muzzy", (int64_t)a->muzzy) +
+           statRatio(c, "allocator-fragmentation.ratio", ratio(a->active, a->allocated)) +
+           statCount(c, "allocator-fragmentation.bytes", difference(a->active, a->allocated)) +
+           statRatio(c, "allocator-rss.ratio", ratio(a->resident, a->active)) +
+           statCount(c, "allocator-rss.bytes", difference(a->resident, a->active)) +
+           statRatio(c, "rss-overhead.ratio", ratio(f->rss, a->resident)) +
+           statCount(c, "rss-overhead.bytes", difference(f->rss, a->resident)) +
+           statRatio(c, "fragmentation", ratio(f->rss, f->used)) +
+           statCount(c, "fragmentation.bytes", difference(f->rss, f->used));
+}
+
+void memoryStatsCommand(struct client *c) {
+    struct figures f;
+    measure(&f);
+    struct replyMark mark = replyDeferLen(c);
+    int64_t n = statCount(c, "peak.allocated", (int64_t)peak);
+    n += statCount(c, "total.allocated", (int64_t)f.used);
+    n += statCount(c, "startup.allocated", (int64_t)startup);
+    n += statParts(c, &f);
+    n += statDbs(c);
+    n += statTotals(c, &f);
+    n += statAllocator(c, &f);
+    replySetMapLen(c, mark, n);
+}
+
+/* ---- MEMORY DOCTOR ---- */
+
+static bool wasteful(size_t a, size_t b) {
+    return ratio(a, b) > DOCTOR_RATIO && difference(a, b) > DOCTOR_WASTE;
+}
+
+static sds findings(sds s, const struct figures *f) {
+    if (ratio(peak, f->used) > DOCTOR_PEAK) {
+        s = sdscatprintf(
+            s,
+            " * Peak: at its peak the server used %.1f times what it uses now. The system may still "
+            "count that memory as resident; MEMORY PURGE can give some of it back.\n",
+            ratio(peak, f->used));
+    }
+    if (wasteful(f->allocator.active, f->allocator.allocated)) {
+        s = sdscatprintf(
+            s,
+            " * Fragmentation: %.0f%% of the pages in use are holes between allocations. A restart, "
+            "or data of other sizes over time, closes them.\n",
+            100 - 100 * ratio(f->allocator.allocated, f->allocator.active));
+    }
+    if (wasteful(f->allocator.resident, f->allocator.active)) {
+        s = sdscat(s, " * Allocator: it keeps many free pages for later use. MEMORY PURGE returns them.\n");
+    }
+    if (wasteful(f->rss, f->allocator.resident)) {
+        s = sdscat(s, " * Process: much resident memory is not the allocator's: the interpreter of scripts, "
+                      "libraries, stacks of threads.\n");
+    }
+    size_t count = clients.length;
+    if (count && f->clients / count > DOCTOR_BUFFER) {
+        s = sdscatprintf(
+            s,
+            " * Clients: their buffers take %zu bytes each on average. Look for clients that read "
+            "slowly in CLIENT LIST (omem), and at client-output-buffer-limit.\n",
+            f->clients / count);
+    }
+    return s;
+}
+
+void memoryDoctorCommand(struct client *c) {
+    struct figures f;
+    measure(&f);
+    static const char heading[] = "What is unusual about the memory of this server:\n\n";
+    sds s = findings(sdsnew(heading), &f);
+    const char *short_answer = NULL;
+    if (f.used < DOCTOR_LEAST)
+        short_answer = "Hardly any memory is in use: there is nothing to say about it yet.\n";
+    else if (sdslen(s) == strlen(heading))
+        short_answer = "Nothing unusual about the memory of this server.\n";
+    if (short_answer) {
+        sdsfree(s);
+        s = sdsnew(short_answer);
+    }
+    replyVerbatim(c, sdsview(s), "txt");
+    sdsfree(s);
+}
+
+/* ---- The rest ---- */
+
+void memoryPurgeCommand(struct client *c) {
+    zmallocPurge();
+    replyOk(c);
+}
+
+static void appendText(void *priv, const char *text) {
+    sds *s = priv;
+    *s = sdscat(*s, text);
+}
+
+void memoryMallocStatsCommand(struct client *c) {
+    sds s = sdsempty();
+    if (!zmallocReport(appendText, &s)) s = sdscat(s, "Stats not supported for the current allocator");
+    replyVerbatim(c, sdsview(s), "txt");
+    sdsfree(s);
+}
+
+void memoryHelpCommand(struct client *c) {
+    replyHelp(c, (const char *[]){
+                     "DOCTOR",
+                     "    What is unusual about the server's memory, in words.",
+                     "MALLOC-STATS",
+                     "    The allocator's own report.",
+                     "PURGE",
+                     "    Ask the allocator to give free pages back to the system.",
+                     "STATS",
+                     "    Where the memory is, in figures.",
+                     "USAGE <key> [SAMPLES <count>]",
+                     "    Bytes that <key> and its value take. Of a large value <count> elements are",
+                     "    looked at (default: 5), and the rest is estimated; 0 looks at all.",
+                     NULL,
+                 });
+}
+
+void memoryAddPart(enum memoryPart part, size_t (*bytes)(void)) {
+    serverAssert(!parts[part]);
+    parts[part] = bytes;
+}
+
+static bool purge_thread;
+
+static bool applyPurgeThread(const char **err) {
+    (void)err;
+    zmallocSetBackgroundThread(purge_thread);
+    return true;
+}
+
+void memoryStarted(void) {
+    zmallocSetBackgroundThread(purge_thread); /* not earlier: a thread does not survive becoming a daemon */
+    startup = peak = zmallocUsedMemory();
+}
+
+void memoryInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_BOOL("jemalloc-bg-thread", NULL, CONFIG_MODIFIABLE, &purge_thread, true, applyPurgeThread),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    infoRegister("memory", infoMemory);
+    cronRegister(peakCron, PEAK_PERIOD);
+    configOnResetStat(resetPeak);
+}

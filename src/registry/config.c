@@ -1,0 +1,759 @@
+/* config.c - the configuration: one registry of directives, filled by the rooms, and three ways into it.
+ *
+ *     file, stdin, options --> configLoadText --> words --+
+ *     CONFIG SET --> changes (saved, set, applied) -------+--> directiveSet --> the room's variable
+ *     configSet (internal) -------------------------------+
+ *
+ * A directive is a name, a type and a pointer to the variable that its room reads; everything here works on
+ * words and on that pointer, so a room never parses text itself unless its directive is SPECIAL. A value is
+ * checked in full before the variable is touched.
+ *
+ * CONFIG SET takes several pairs as one change: all old values are saved first, then all new ones set, then
+ * the rooms are told (apply). Whatever fails on the way puts everything back. */
+#include "command/command.h"
+#include "commands/server.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/glob.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/version.h"
+#include "base/zmalloc.h"
+#include "registry/config.h"
+#include "command/redact.h"
+#include "client/reply.h"
+#include "ds/hashtable.h"
+#include "net/connection.h"
+
+#define CONFIG_NAME_MAX      64        /* no directive's name is longer */
+#define CONFIG_ERROR_MAX     512       /* longest reason for a refused value */
+#define CONFIG_INCLUDE_DEPTH 16        /* files that include files */
+#define CONFIG_FILE_MAX      (1 << 30) /* bytes of one configuration file */
+
+/* A directive is entered once per name: under its own and under its alias. */
+struct configName {
+    const char *name;
+    struct configDirective *directive;
+    uint64_t listed; /* number of the last CONFIG GET that has listed it */
+};
+
+static struct str configNameKey(const void *entry) {
+    return strOf(((const struct configName *)entry)->name);
+}
+
+static const struct hashtableType config_names_type = {.entryKey = configNameKey, .entryFree = zfree};
+static struct hashtable config_names = {.type = &config_names_type};
+
+static struct configDirective **directives; /* in order of registration */
+static size_t directive_count;
+
+static char *config_path; /* absolute */
+static void (**reset_stat_hooks)(void);
+static size_t reset_stat_count;
+
+/* ---- Registry ---- */
+
+static struct configName *configFindName(struct str name) {
+    char lower[CONFIG_NAME_MAX];
+    if (name.len >= sizeof lower) return NULL;
+    for (size_t i = 0; i < name.len; i++) {
+        char ch = name.ptr[i];
+        lower[i] = ch >= 'A' && ch <= 'Z' ? (char)(ch + ('a' - 'A')) : ch;
+    }
+    return hashtableFind(&config_names, strN(lower, name.len));
+}
+
+static void configAddName(const char *name, struct configDirective *d) {
+    struct configName *entry = zmalloc(sizeof *entry);
+    *entry = (struct configName){.name = name, .directive = d};
+    if (strlen(name) >= CONFIG_NAME_MAX || !hashtableAdd(&config_names, entry))
+        serverPanic("cannot register the directive '%s': its name is taken or too long", name);
+}
+
+/* ---- Values as text ---- */
+
+static const char *enumName(const struct configDirective *d, int value) {
+    for (const struct configEnum *e = d->names; e->name; e++) {
+        if (e->value == value) return e->name;
+    }
+    return "unknown";
+}
+
+static sds intText(const struct configDirective *d, int64_t v) {
+    if ((d->flags & CONFIG_PERCENT) && v < 0) return sdscatprintf(sdsempty(), "%lld%%", (long long)-v);
+    if (d->flags & CONFIG_OCTAL) return sdscatprintf(sdsempty(), "%llo", (unsigned long long)v);
+    return sdsfromll(v);
+}
+
+static sds directiveText(const struct configDirective *d) {
+    switch (d->type) {
+    case CONFIG_TYPE_BOOL: return sdsnew(*d->var.b ? "yes" : "no");
+    case CONFIG_TYPE_INT: return intText(d, *d->var.i);
+    case CONFIG_TYPE_STRING: return *d->var.s ? sdsdup(*d->var.s) : sdsempty();
+    case CONFIG_TYPE_ENUM: return sdsnew(enumName(d, *d->var.e));
+    case CONFIG_TYPE_SPECIAL: return d->get(d);
+    }
+    serverUnreachable();
+}
+
+/* ---- Values from words ---- */
+
+/* Reasons are built here when they are not constant. */
+static const char *configReason(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static const char *configReason(const char *fmt, ...) {
+    static char reason[CONFIG_ERROR_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(reason, sizeof reason, fmt, ap);
+    va_end(ap);
+    return reason;
+}
+
+static bool setBool(const struct configDirective *d, struct str word, const char **err) {
+    bool yes = strIs(word, "yes");
+    if (!yes && !strIs(word, "no")) {
+        *err = "argument must be 'yes' or 'no'";
+        return false;
+    }
+    if (d->valid && !d->valid(yes ? "yes" : "no", err)) return false;
+    *d->var.b = yes;
+    return true;
+}
+
+static bool parseOctal(struct str word, int64_t *v) {
+    *v = 0;
+    for (size_t i = 0; i < word.len; i++) {
+        if (word.ptr[i] < '0' || word.ptr[i] > '7' || *v > INT64_MAX / 8) return false;
+        *v = *v * 8 + (word.ptr[i] - '0');
+    }
+    return word.len > 0;
+}
+
+/* Percentages are kept negative, so that one variable holds either. */
+static bool parsePercent(struct str word, int64_t *v) {
+    if (word.len < 2 || word.ptr[word.len - 1] != '%') return false;
+    word.len--;
+    if (!string2ll(word, v) || *v < 0) return false;
+    *v = -*v;
+    return true;
+}
+
+/* A number without a unit, a unit without a number (that is 0, as clients may rely on), or both. What does
+ * not fit into 63 bits is OUT_OF_RANGE, which no directive allows. */
+#define OUT_OF_RANGE INT64_MIN
+static bool parseMemory(const struct configDirective *d, struct str word, int64_t *v) {
+    uint64_t bytes;
+    size_t digits = 0;
+    bool negative = d->min < 0 && !(d->flags & CONFIG_PERCENT) && word.len > 1 && word.ptr[0] == '-';
+    if (negative) word.ptr++, word.len--;
+    while (digits < word.len && word.ptr[digits] >= '0' && word.ptr[digits] <= '9') digits++;
+    if (digits) {
+        if (!memtoull(word, &bytes)) return false;
+        if (bytes > INT64_MAX)
+            *v = d->clamp_max ? d->clamp_max : OUT_OF_RANGE;
+        else
+            *v = negative ? -(int64_t)bytes : (int64_t)bytes;
+        return true;
+    }
+    sds unit = sdscatlen(sdsnew("1"), word.ptr, word.len);
+    bool known = memtoull(sdsview(unit), &bytes);
+    sdsfree(unit);
+    *v = 0;
+    return known;
+}
+
+static bool parseInt(const struct configDirective *d, struct str word, int64_t *v, const char **err) {
+    if (d->flags & CONFIG_PERCENT) {
+        *err = "argument must be a memory or percent value";
+        return parsePercent(word, v) || (parseMemory(d, word, v) && *v != OUT_OF_RANGE);
+    }
+    if (d->flags & CONFIG_MEMORY) {
+        *err = "argument must be a memory value";
+        return parseMemory(d, word, v);
+    }
+    if (d->flags & CONFIG_OCTAL) {
+        *err = "argument couldn't be parsed as an octal number";
+        return parseOctal(word, v);
+    }
+    *err = "argument couldn't be parsed into an integer";
+    return string2ll(word, v);
+}
+
+static bool setInt(const struct configDirective *d, struct str word, const char **err) {
+    int64_t v;
+    if (!parseInt(d, word, &v, err)) return false;
+    if ((d->flags & CONFIG_PERCENT) && v < 0) {
+        if (v < d->min) {
+            *err = configReason("percentage argument must be less or equal to %lld", (long long)-d->min);
+            return false;
+        }
+    } else if (v < d->min || v > d->max) {
+        sds min = intText(d, d->min), max = intText(d, d->max);
+        *err = configReason("argument must be between %s and %s inclusive", min, max);
+        sdsfree(min);
+        sdsfree(max);
+        return false;
+    }
+    if (d->clamp_min || d->clamp_max)
+        v = v < d->clamp_min ? d->clamp_min : v > d->clamp_max ? d->clamp_max : v;
+    *d->var.i = v;
+    return true;
+}
+
+static bool setString(const struct configDirective *d, struct str word, const char **err) {
+    sds value = word.len == 0 && (d->flags & CONFIG_EMPTY_IS_NULL) ? NULL : sdsnewstr(word);
+    if (d->valid && !d->valid(value ? value : "", err)) {
+        sdsfree(value);
+        return false;
+    }
+    sdsfree(*d->var.s);
+    *d->var.s = value;
+    return true;
+}
+
+static bool setEnum(const struct configDirective *d, struct str word, const char **err) {
+    for (const struct configEnum *e = d->names; e->name; e++) {
+        if (!strIs(word, e->name)) continue;
+        *d->var.e = e->value;
+        return true;
+    }
+    sds names = sdsempty();
+    for (const struct configEnum *e = d->names; e->name; e++)
+        names = sdscatprintf(names, "%s%s", e == d->names ? "" : ", ", e->name);
+    *err = configReason("argument(s) must be one of the following: %s", names);
+    sdsfree(names);
+    return false;
+}
+
+static bool directiveSet(const struct configDirective *d, int argc, const struct str *argv,
+                         const char **err) {
+    if (argc < 1 || (argc > 1 && !(d->flags & CONFIG_MULTI_ARG))) {
+        *err = "wrong number of arguments";
+        return false;
+    }
+    switch (d->type) {
+    case CONFIG_TYPE_BOOL: return setBool(d, argv[0], err);
+    case CONFIG_TYPE_INT: return setInt(d, argv[0], err);
+    case CONFIG_TYPE_STRING: return setString(d, argv[0], err);
+    case CONFIG_TYPE_ENUM: return setEnum(d, argv[0], err);
+    case CONFIG_TYPE_SPECIAL: return d->set(d, argc, argv, err);
+    }
+    serverUnreachable();
+}
+
+/* The whole value as one text, as CONFIG SET has it. Where several words are meant, blanks separate them. */
+static bool directiveSetText(const struct configDirective *d, struct str text, const char **err) {
+    if (!(d->flags & CONFIG_MULTI_ARG) || text.len == 0) return directiveSet(d, 1, &text, err);
+    int n;
+    sds *tokens = sdssplitlen(text.ptr, text.len, " ", 1, &n);
+    struct str *words = zmalloc((size_t)n * sizeof *words);
+    for (int i = 0; i < n; i++) words[i] = sdsview(tokens[i]);
+    bool ok = directiveSet(d, n, words, err);
+    zfree(words);
+    sdsfreesplitres(tokens, n);
+    return ok;
+}
+
+/* ---- Defaults ---- */
+
+static void directiveSetDefault(struct configDirective *d) {
+    const char *err = NULL;
+    switch (d->type) {
+    case CONFIG_TYPE_BOOL: *d->var.b = d->def; break;
+    case CONFIG_TYPE_INT: *d->var.i = d->def; break;
+    case CONFIG_TYPE_STRING: *d->var.s = d->def_string ? sdsnew(d->def_string) : NULL; break;
+    case CONFIG_TYPE_ENUM: *d->var.e = (int)d->def; break;
+    case CONFIG_TYPE_SPECIAL:
+        if (d->def_string && !directiveSetText(d, strOf(d->def_string), &err))
+            serverPanic("the default of '%s' is refused: %s", d->name, err);
+        break;
+    }
+}
+
+/* A SPECIAL directive's room may set the variable itself. What it says before the first change is the
+ * default: noted when the first configuration is loaded or changed. */
+static void configNoteDefaults(void) {
+    static size_t noted;
+    for (; noted < directive_count; noted++) {
+        struct configDirective *d = directives[noted];
+        if (d->type != CONFIG_TYPE_SPECIAL || d->def_string) continue;
+        sds text = d->get(d);
+        d->def_string = zstrdup(text);
+        sdsfree(text);
+    }
+}
+
+bool configIsDefault(const struct configDirective *d) {
+    switch (d->type) {
+    case CONFIG_TYPE_BOOL: return *d->var.b == (d->def != 0);
+    case CONFIG_TYPE_INT: return *d->var.i == d->def;
+    case CONFIG_TYPE_ENUM: return *d->var.e == (int)d->def;
+    default: break;
+    }
+    sds text = directiveText(d);
+    bool same = strcmp(text, d->def_string ? d->def_string : "") == 0;
+    sdsfree(text);
+    return same;
+}
+
+void configRegister(struct configDirective *list, size_t count) {
+    directives = zrealloc(directives, (directive_count + count) * sizeof *directives);
+    for (size_t i = 0; i < count; i++) {
+        configAddName(list[i].name, &list[i]);
+        if (list[i].alias) configAddName(list[i].alias, &list[i]);
+        directives[directive_count++] = &list[i];
+        directiveSetDefault(&list[i]);
+    }
+}
+
+/* ---- A change: several directives, all or nothing ---- */
+
+struct configChange {
+    const struct configName *name; /* as the user gave it */
+    struct str value;
+    bool b;
+    int64_t i;
+    int e;
+    sds text;     /* the old value, as text */
+    bool is_null; /* strings: there was no old value */
+    bool applied;
+};
+
+static void changeSave(struct configChange *ch) {
+    const struct configDirective *d = ch->name->directive;
+    ch->text = directiveText(d);
+    if (d->type == CONFIG_TYPE_BOOL)
+        ch->b = *d->var.b;
+    else if (d->type == CONFIG_TYPE_INT)
+        ch->i = *d->var.i;
+    else if (d->type == CONFIG_TYPE_ENUM)
+        ch->e = *d->var.e;
+    else if (d->type == CONFIG_TYPE_STRING)
+        ch->is_null = *d->var.s == NULL;
+}
+
+static void changeUndo(const struct configChange *ch) {
+    const struct configDirective *d = ch->name->directive;
+    const char *err = NULL;
+    switch (d->type) {
+    case CONFIG_TYPE_BOOL: *d->var.b = ch->b; break;
+    case CONFIG_TYPE_INT: *d->var.i = ch->i; break;
+    case CONFIG_TYPE_ENUM: *d->var.e = ch->e; break;
+    case CONFIG_TYPE_STRING:
+        sdsfree(*d->var.s);
+        *d->var.s = ch->is_null ? NULL : sdsdup(ch->text);
+        break;
+    case CONFIG_TYPE_SPECIAL:
+        if (!directiveSetText(d, sdsview(ch->text), &err))
+            serverLog(LL_WARNING, "The old value of '%s' could not be put back: %s", d->name, err);
+        break;
+    }
+}
+
+static bool changeIsReal(const struct configChange *ch) {
+    sds now = directiveText(ch->name->directive);
+    bool real = sdscmp(now, ch->text) != 0;
+    sdsfree(now);
+    return real;
+}
+
+/* Directives that share an apply function are applied once. */
+static bool changesApply(struct configChange *changes, int count, int *failed, const char **err) {
+    for (int i = 0; i < count; i++) {
+        bool (*apply)(const char **) = changes[i].name->directive->apply;
+        bool volatile_one = changes[i].name->directive->flags & CONFIG_VOLATILE;
+        bool done = apply == NULL || (!volatile_one && !changeIsReal(&changes[i]));
+        for (int j = 0; j < i && !done; j++)
+            done = changes[j].applied && changes[j].name->directive->apply == apply;
+        if (done) continue;
+        changes[i].applied = true;
+        if (apply(err)) continue;
+        *failed = i;
+        return false;
+    }
+    return true;
+}
+
+static void changesRollback(struct configChange *changes, int count) {
+    for (int i = count - 1; i >= 0; i--) changeUndo(&changes[i]);
+    for (int i = 0; i < count; i++) {
+        const char *err = NULL;
+        const struct configDirective *d = changes[i].name->directive;
+        if (changes[i].applied && !d->apply(&err))
+            serverLog(LL_WARNING, "The old value of '%s' could not be applied again: %s", d->name,
+                      err ? err : "unknown reason");
+    }
+}
+
+/* False: nothing has changed, and *failed and *err say where and why. */
+static bool changesRun(struct configChange *changes, int count, int *failed, const char **err) {
+    configNoteDefaults();
+    for (int i = 0; i < count; i++) changeSave(&changes[i]);
+    bool ok = true;
+    int set = 0;
+    for (; set < count && ok; set++) {
+        ok = directiveSetText(changes[set].name->directive, changes[set].value, err);
+        if (!ok) *failed = set;
+    }
+    ok = ok && changesApply(changes, count, failed, err);
+    if (!ok) {
+        sds reason = sdsnew(*err ? *err : ""); /* undoing may give reasons of its own */
+        changesRollback(changes, set);
+        *err = configReason("%s", reason);
+        sdsfree(reason);
+    }
+    for (int i = 0; i < count; i++) sdsfree(changes[i].text);
+    return ok;
+}
+
+/* ---- Files ---- */
+
+/* Lines are counted over everything that is loaded, as if it were one text. Messages name the line only:
+ * tools that start servers look for exactly that. */
+static int lines_before;
+static int include_depth;
+
+static void configLoadLines(const char *text, int first_line);
+
+static void configFatal(int line_number, const char *line, const char *reason) {
+    fprintf(stderr, "\n*** FATAL CONFIG FILE ERROR (Version %s) ***\n", VALKEY_VERSION);
+    fprintf(stderr, "Reading the configuration file, at line %d\n>>> '%s'\n%s\n", line_number, line, reason);
+    exit(1);
+}
+
+static sds configReadFile(const char *path) {
+    FILE *f = fopen(path, "r");
+    sds text = sdsempty();
+    char buf[16 * 1024];
+    size_t n;
+    while (f && (n = fread(buf, 1, sizeof buf, f)) > 0 && sdslen(text) < CONFIG_FILE_MAX)
+        text = sdscatlen(text, buf, n);
+    if (!f || ferror(f)) {
+        serverLog(LL_WARNING, "Fatal error, can't open config file '%s': %s", path, strerror(errno));
+        exit(1);
+    }
+    fclose(f);
+    return text;
+}
+
+/* The files of a pattern in alphabetical order; a name without wildcards must exist. */
+static bool configInclude(const char *pattern, const char **err) {
+    if (include_depth >= CONFIG_INCLUDE_DEPTH) {
+        *err = "include files are nested too deeply";
+        return false;
+    }
+    include_depth++;
+    glob_t found = {0};
+    bool is_pattern = strpbrk(pattern, "*?[") != NULL;
+    if (is_pattern) glob(pattern, 0, NULL, &found);
+    for (size_t i = 0; i < (is_pattern ? found.gl_pathc : 1); i++) {
+        sds text = configReadFile(is_pattern ? found.gl_pathv[i] : pattern);
+        configLoadLines(text, 1);
+        sdsfree(text);
+    }
+    globfree(&found);
+    include_depth--;
+    return true;
+}
+
+/* Directives of older versions that mean nothing any more. Files may still have them, with one word. */
+static bool isRetired(struct str name) {
+    static const char *const retired[] = {"list-max-ziplist-entries",
+                                          "list-max-ziplist-value",
+                                          "lua-replicate-commands",
+                                          "io-threads-do-reads",
+                                          "dynamic-hz",
+                                          "events-per-io-thread"};
+    for (size_t i = 0; i < sizeof retired / sizeof *retired; i++) {
+        if (strIs(name, retired[i])) return true;
+    }
+    return false;
+}
+
+bool configSetFromFile(int argc, const struct str *argv, const char **err) {
+    configNoteDefaults();
+    if (argc == 2 && isRetired(argv[0])) return true;
+    const struct configName *name = configFindName(argv[0]);
+    if (!name) {
+        *err = "Bad directive or wrong number of arguments";
+        return false;
+    }
+    const struct configDirective *d = name->directive;
+    if (argc == 1 && d->flags & CONFIG_MAY_STAND_ALONE) return directiveSetText(d, STR(""), err);
+    /* Several words may have been quoted into one. */
+    if (argc == 2) return directiveSetText(d, argv[1], err);
+    return directiveSet(d, argc - 1, argv + 1, err);
+}
+
+static void configLoadLine(const char *line, int line_number) {
+    int argc;
+    sds *tokens = sdssplitargs(line, strlen(line), &argc);
+    if (!tokens) configFatal(line_number, line, "Unbalanced quotes in configuration line");
+    const char *err = NULL;
+    bool ok = true;
+    if (argc == 2 && strcasecmp(tokens[0], "include") == 0) {
+        ok = configInclude(tokens[1], &err);
+    } else if (argc > 0) {
+        struct str *words = zmalloc((size_t)argc * sizeof *words);
+        for (int i = 0; i < argc; i++) words[i] = sdsview(tokens[i]);
+        ok = configSetFromFile(argc, words, &err);
+        zfree(words);
+    }
+    if (!ok) configFatal(line_number, line, err ? err : "");
+    sdsfreesplitres(tokens, argc);
+}
+
+static void configLoadLines(const char *text, int first_line) {
+    int n;
+    sds *lines = sdssplitlen(text, strlen(text), "\n", 1, &n);
+    for (int i = 0; i < n; i++) {
+        lines[i] = sdstrim(lines[i], " \t\r\n");
+        if (lines[i][0] != '#' && lines[i][0] != '\0') configLoadLine(lines[i], first_line + i);
+    }
+    sdsfreesplitres(lines, n);
+}
+
+static void configLoadCounted(const char *text) {
+    configLoadLines(text, lines_before + 1);
+    for (const char *p = text; (p = strchr(p, '\n')); p++) lines_before++;
+}
+
+static char *configAbsolutePath(const char *path) {
+    sds absolute = sdsempty();
+    char cwd[4096];
+    if (path[0] != '/' && getcwd(cwd, sizeof cwd)) absolute = sdscatprintf(absolute, "%s/", cwd);
+    absolute = sdscat(absolute, path);
+    char *result = zstrdup(absolute);
+    sdsfree(absolute);
+    return result;
+}
+
+void configLoadFile(const char *path) {
+    zfree(config_path);
+    config_path = configAbsolutePath(path);
+    sds text = configReadFile(config_path);
+    configLoadCounted(text);
+    sdsfree(text);
+}
+
+void configLoadText(const char *text) {
+    configLoadCounted(text);
+}
+
+const char *configFilePath(void) {
+    return config_path ? config_path : "";
+}
+
+/* ---- From inside ---- */
+
+bool configSet(const char *name, struct str value, const char **err) {
+    struct configChange change = {.name = configFindName(strOf(name)), .value = value};
+    int failed;
+    if (!change.name) {
+        *err = "unknown directive";
+        return false;
+    }
+    return changesRun(&change, 1, &failed, err);
+}
+
+sds configGet(const char *name) {
+    const struct configDirective *d = configFind(strOf(name));
+    return d ? directiveText(d) : NULL;
+}
+
+struct configDirective *configFind(struct str name) {
+    struct configName *entry = configFindName(name);
+    return entry ? entry->directive : NULL;
+}
+
+void configForEach(void (*fn)(void *priv, struct configDirective *d), void *priv) {
+    for (size_t i = 0; i < directive_count; i++) fn(priv, directives[i]);
+}
+
+void configOnResetStat(void (*fn)(void)) {
+    reset_stat_hooks = zrealloc(reset_stat_hooks, (reset_stat_count + 1) * sizeof *reset_stat_hooks);
+    reset_stat_hooks[reset_stat_count++] = fn;
+}
+
+/* ---- CONFIG ---- */
+
+enum { PROTECTED_NO, PROTECTED_YES, PROTECTED_LOCAL };
+static const struct configEnum protected_names[] = {
+    {"no", PROTECTED_NO},
+    {"yes", PROTECTED_YES},
+    {"local", PROTECTED_LOCAL},
+    {NULL, 0},
+};
+static int enable_protected_configs;
+
+static bool clientMaySetProtected(struct client *c) {
+    if (enable_protected_configs == PROTECTED_LOCAL) return c->conn && connIsLocal(c->conn);
+    return enable_protected_configs == PROTECTED_YES;
+}
+
+/* What a CONFIG GET has found: each directive once per name, the name as the user gave it. */
+struct configList {
+    struct configFound {
+        struct str name;
+        const struct configDirective *directive;
+    } * found;
+    size_t count;
+    uint64_t request;
+};
+
+static void listAdd(struct configList *list, struct configName *entry, struct str name) {
+    if (entry->listed == list->request) return;
+    entry->listed = list->request;
+    list->found[list->count++] = (struct configFound){name, entry->directive};
+}
+
+static void listAddMatching(struct configList *list, struct str pattern) {
+    for (size_t i = 0; i < directive_count; i++) {
+        const struct configDirective *d = directives[i];
+        if (d->flags & (CONFIG_HIDDEN | CONFIG_LINES)) continue;
+        const char *names[] = {d->name, d->alias};
+        for (int j = 0; j < 2 && names[j]; j++) {
+            struct str name = strOf(names[j]);
+            if (globMatch(pattern, name, true)) listAdd(list, configFindName(name), name);
+        }
+    }
+}
+
+static int compareFound(const void *a, const void *b) {
+    return strCmp(((const struct configFound *)a)->name, ((const struct configFound *)b)->name);
+}
+
+void configGetCommand(struct client *c) {
+    static uint64_t requests;
+    struct configList list = {.request = ++requests};
+    list.found = zmalloc(hashtableSize(&config_names) * sizeof *list.found);
+    for (int i = 2; i < c->argc; i++) {
+        struct str arg = c->argv[i];
+        bool is_pattern =
+            memchr(arg.ptr, '*', arg.len) || memchr(arg.ptr, '?', arg.len) || memchr(arg.ptr, '[', arg.len);
+        struct configName *entry = is_pattern ? NULL : configFindName(arg);
+        if (is_pattern)
+            listAddMatching(&list, arg);
+        else if (entry && !(entry->directive->flags & CONFIG_LINES))
+            listAdd(&list, entry, arg);
+    }
+    qsort(list.found, list.count, sizeof *list.found, compareFound);
+    replyMapLen(c, (int64_t)list.count);
+    for (size_t i = 0; i < list.count; i++) {
+        replyBulk(c, list.found[i].name);
+        sds text = directiveText(list.found[i].directive);
+        replyBulk(c, sdsview(text));
+        sdsfree(text);
+    }
+    zfree(list.found);
+}
+
+static void replySetFailed(struct client *c, struct str name, const char *err) {
+    replyErrorFmt(c, "ERR CONFIG SET failed (possibly related to argument '%.*s') - %s", (int)name.len,
+                  name.ptr, err ? err : "");
+}
+
+/* Pair i of the request. False: it may not be set, and the error has been replied. */
+static bool changePrepare(struct client *c, struct configChange *changes, int i) {
+    struct str name = c->argv[2 + 2 * i];
+    changes[i] = (struct configChange){.name = configFindName(name), .value = c->argv[3 + 2 * i]};
+    if (!changes[i].name || changes[i].name->directive->flags & CONFIG_LINES) {
+        replyErrorFmt(c, "ERR Unknown option or number of arguments for CONFIG SET - '%.*s'", (int)name.len,
+                      name.ptr);
+        return false;
+    }
+    unsigned flags = changes[i].name->directive->flags;
+    const char *err = NULL;
+    if (!(flags & CONFIG_MODIFIABLE))
+        err = "can't set immutable config";
+    else if ((flags & CONFIG_PROTECTED) && !clientMaySetProtected(c))
+        err = "can't set protected config";
+    for (int j = 0; j < i; j++) {
+        if (!err && changes[j].name == changes[i].name) err = "duplicate parameter";
+    }
+    if (err) replySetFailed(c, name, err);
+    return err == NULL;
+}
+
+void configSetCommand(struct client *c) {
+    if (c->argc % 2) {
+        replySyntaxError(c);
+        return;
+    }
+    int count = (c->argc - 2) / 2, ready = 0, failed = 0;
+    struct configChange *changes = zmalloc((size_t)count * sizeof *changes);
+    while (ready < count && changePrepare(c, changes, ready)) ready++;
+    const char *err = NULL;
+    if (ready == count) {
+        if (changesRun(changes, count, &failed, &err))
+            replyOk(c);
+        else
+            replySetFailed(c, strOf(changes[failed].name->name), err);
+    }
+    zfree(changes);
+}
+
+void configResetstatCommand(struct client *c) {
+    for (size_t i = 0; i < reset_stat_count; i++) reset_stat_hooks[i]();
+    replyOk(c);
+}
+
+void configRewriteCommand(struct client *c) {
+    if (!config_path) {
+        replyError(c, "ERR The server is running without a config file");
+        return;
+    }
+    configNoteDefaults();
+    if (configRewriteFile(config_path)) {
+        serverLog(LL_NOTICE, "CONFIG REWRITE executed with success.");
+        replyOk(c);
+        return;
+    }
+    int reason = errno;
+    serverLog(LL_WARNING, "CONFIG REWRITE failed: %s", strerror(reason));
+    replyErrorFmt(c, "ERR Rewriting config file: %s", strerror(reason));
+}
+
+bool configRewriteEverything(void) {
+    if (config_path) return configRewriteFileFully(config_path);
+    errno = EFAULT; /* there is none */
+    return false;
+}
+
+void configHelpCommand(struct client *c) {
+    static const char *lines[] = {
+        "GET <pattern> [<pattern> ...]",
+        "    Directives that match the patterns, with their values.",
+        "SET <directive> <value> [<directive> <value> ...]",
+        "    Change directives, all of them or none.",
+        "RESETSTAT",
+        "    Set the counters that INFO shows to zero.",
+        "REWRITE",
+        "    Write the values in use to the configuration file.",
+        NULL,
+    };
+    replyHelp(c, lines);
+}
+
+/* CONFIG SET name value ...: the values of passwords and their like. */
+static bool configSecret(const struct str *argv, int argc, int i) {
+    (void)argc;
+    const struct configDirective *d = i % 2 ? configFind(argv[i - 1]) : NULL;
+    return d && d->flags & CONFIG_SENSITIVE;
+}
+
+void configInit(void) {
+    redactRegister("config|set", configSecret);
+    static struct configDirective own[] = {
+        CONFIG_ENUM("enable-protected-configs", NULL, 0, &enable_protected_configs, PROTECTED_NO,
+                    protected_names, NULL),
+    };
+    configRegister(own, sizeof own / sizeof *own);
+}

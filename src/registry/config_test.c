@@ -1,0 +1,264 @@
+/* config_test.c - the registry of directives: values, changes that fail half-way, loading, rewriting. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/num.h"
+#include "registry/config.h"
+
+static bool flag;
+static int64_t number, bytes, share, mode;
+static sds text, maybe;
+static int color;
+static sds pair[2];
+static int applied, apply_limit = 1000;
+
+static const struct configEnum colors[] = {{"red", 1}, {"crimson", 1}, {"blue", 2}, {NULL, 0}};
+
+static bool applyNumber(const char **err) {
+    applied++;
+    *err = "too much";
+    return number <= apply_limit;
+}
+static bool noBlanks(const char *value, const char **err) {
+    *err = "no blanks please";
+    return strchr(value, ' ') == NULL;
+}
+static bool setPair(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+    (void)d;
+    *err = "two words, please";
+    if (argc != 2) return false;
+    for (int i = 0; i < 2; i++) {
+        sdsfree(pair[i]);
+        pair[i] = sdsnewstr(argv[i]);
+    }
+    return true;
+}
+static sds getPair(const struct configDirective *d) {
+    (void)d;
+    return sdscatprintf(sdsempty(), "%s %s", pair[0], pair[1]);
+}
+
+static struct configDirective directives[] = {
+    CONFIG_BOOL("flag", NULL, CONFIG_MODIFIABLE, &flag, true, NULL),
+    CONFIG_INT("number", "old-number", CONFIG_MODIFIABLE, &number, 7, 1, 5000, applyNumber),
+    CONFIG_INT("bytes", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY, &bytes, 0, 0, INT64_MAX, NULL),
+    CONFIG_INT("share", NULL, CONFIG_MODIFIABLE | CONFIG_PERCENT, &share, 0, -100, INT64_MAX, NULL),
+    CONFIG_INT("mode", NULL, CONFIG_OCTAL, &mode, 0, 0, 0777, NULL),
+    CONFIG_STRING("text", NULL, CONFIG_MODIFIABLE, &text, "hello", noBlanks, NULL),
+    CONFIG_STRING("maybe", NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL, &maybe, NULL, NULL, NULL),
+    CONFIG_ENUM("color", NULL, CONFIG_MODIFIABLE, &color, 2, colors, NULL),
+    CONFIG_SPECIAL("pair", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setPair, getPair, NULL),
+};
+
+static void expectValue(const char *name, const char *expected) {
+    sds value = configGet(name);
+    assert_non_null(value);
+    assert_string_equal(value, expected);
+    sdsfree(value);
+}
+static void expectSet(const char *name, const char *value, const char *expected) {
+    const char *err = NULL;
+    assert_true(configSet(name, strOf(value), &err));
+    expectValue(name, expected);
+}
+static void expectRefused(const char *name, const char *value, const char *reason) {
+    const char *err = NULL;
+    sds before = configGet(name);
+    assert_false(configSet(name, strOf(value), &err));
+    assert_string_equal(err, reason);
+    expectValue(name, before);
+    sdsfree(before);
+}
+
+static void testDefaults(void **state) {
+    (void)state;
+    expectValue("flag", "yes");
+    expectValue("number", "7");
+    expectValue("OLD-Number", "7");
+    expectValue("text", "hello");
+    expectValue("maybe", "");
+    assert_null(maybe);
+    expectValue("color", "blue");
+    expectValue("pair", "a b");
+    assert_null(configGet("nothing"));
+    assert_null(configFind(STR("a-name-that-is-much-longer-than-any-directive-name-can-be-in-this-server")));
+    assert_ptr_equal(configFind(STR("old-number")), configFind(STR("number")));
+    for (size_t i = 0; i < sizeof directives / sizeof *directives; i++)
+        assert_true(configIsDefault(&directives[i]) || directives[i].type == CONFIG_TYPE_SPECIAL);
+}
+
+static void testValues(void **state) {
+    (void)state;
+    expectSet("flag", "NO", "no");
+    expectRefused("flag", "maybe", "argument must be 'yes' or 'no'");
+    expectSet("number", "12", "12");
+    expectSet("old-number", "13", "13");
+    expectRefused("number", "0", "argument must be between 1 and 5000 inclusive");
+    expectRefused("number", "1x", "argument couldn't be parsed into an integer");
+    expectRefused("number", "", "argument couldn't be parsed into an integer");
+    expectSet("bytes", "3mb", "3145728");
+    expectRefused("bytes", "-1", "argument must be a memory value");
+    expectSet("share", "40%", "40%");
+    assert_int_equal(share, -40);
+    expectSet("share", "1kb", "1024");
+    expectRefused("share", "101%", "percentage argument must be less or equal to 100");
+    expectRefused("share", "x", "argument must be a memory or percent value");
+    expectSet("mode", "750", "750");
+    assert_int_equal(mode, 0750);
+    expectRefused("mode", "9", "argument couldn't be parsed as an octal number");
+    expectRefused("mode", "1000", "argument must be between 0 and 777 inclusive");
+    expectSet("text", "", "");
+    assert_non_null(text);
+    expectRefused("text", "a b", "no blanks please");
+    expectSet("maybe", "x", "x");
+    expectSet("maybe", "", "");
+    assert_null(maybe);
+    expectSet("color", "CRIMSON", "red");
+    expectRefused("color", "green", "argument(s) must be one of the following: red, crimson, blue");
+    expectSet("pair", "c d", "c d");
+    expectRefused("pair", "c", "two words, please");
+    expectRefused("pair", "", "two words, please");
+}
+
+static void testApply(void **state) {
+    (void)state;
+    expectSet("number", "20", "20");
+    applied = 0;
+    expectSet("number", "20", "20");
+    assert_int_equal(applied, 0); /* nothing new to apply */
+    expectSet("number", "21", "21");
+    assert_int_equal(applied, 1);
+    expectRefused("number", "1001", "too much");
+    assert_int_equal(applied, 3); /* and once more for the value that was put back */
+}
+
+static void testLoad(void **state) {
+    (void)state;
+    char path[] = "/tmp/config_test_XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    dprintf(fd, "  NUMBER 30  \r\ntext 'in\\'clude'\n");
+    close(fd);
+    sds lines = sdscatprintf(sdsempty(), "# number 1\n\nflag \"yes\"\npair e f\ninclude %s\n", path);
+    applied = 0;
+    configLoadText(lines);
+    sdsfree(lines);
+    assert_int_equal(applied, 0);
+    expectValue("flag", "yes");
+    expectValue("number", "30");
+    expectValue("text", "in'clude");
+    expectValue("pair", "e f");
+    configLoadText("pair \"g h\"\nbytes 5\nbytes 1gb");
+    expectValue("pair", "g h");
+    expectValue("bytes", "1073741824");
+    unlink(path);
+}
+
+/* What a child that loads this text says before it exits. */
+static sds fatalText(const char *config) {
+    int fds[2];
+    assert_int_equal(pipe(fds), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(fds[1], 2);
+        configLoadText(config);
+        _exit(0);
+    }
+    close(fds[1]);
+    char buf[1024];
+    ssize_t n;
+    sds said = sdsempty();
+    while ((n = read(fds[0], buf, sizeof buf)) > 0) said = sdscatlen(said, buf, (size_t)n);
+    close(fds[0]);
+    int status;
+    waitpid(pid, &status, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    return said;
+}
+
+static void expectFatal(const char *config, const char *line, const char *reason) {
+    sds said = fatalText(config);
+    sds expected = sdscatprintf(sdsempty(), ">>> '%s'\n%s\n", line, reason);
+    assert_non_null(strstr(said, "*** FATAL CONFIG FILE ERROR (Version "));
+    assert_non_null(strstr(said, expected));
+    sdsfree(said);
+    sdsfree(expected);
+}
+
+static void testLoadErrors(void **state) {
+    (void)state;
+    expectFatal("flag yes\nnonsense 1", "nonsense 1", "Bad directive or wrong number of arguments");
+    expectFatal("  number", "number", "wrong number of arguments");
+    expectFatal("number 1 2", "number 1 2", "wrong number of arguments");
+    expectFatal("text \"x", "text \"x", "Unbalanced quotes in configuration line");
+    expectFatal("number x", "number x", "argument couldn't be parsed into an integer");
+    expectFatal("include", "include", "Bad directive or wrong number of arguments");
+}
+
+static void testRewrite(void **state) {
+    (void)state;
+    expectSet("flag", "yes", "yes");
+    expectSet("number", "42", "42");
+    expectSet("bytes", "2mb", "2097152");
+    expectSet("share", "10%", "10%");
+    expectSet("mode", "0", "0");
+    expectSet("text", "q\"q", "q\"q");
+    expectSet("maybe", "", "");
+    expectSet("color", "blue", "blue");
+    expectSet("pair", "i j", "i j");
+    sds old = sdsnew("# keep me\n\n   old-number   1\nmaybe gone\nNUMBER 2\ninclude x.conf\ncolor red\n");
+    sds fresh = configRewriteText(old);
+    assert_string_equal(fresh, "# keep me\n\nnumber 42\ninclude x.conf\ncolor blue\n"
+                               "\n# Generated by CONFIG REWRITE\n"
+                               "bytes 2mb\nshare 10%\ntext \"q\\\"q\"\npair i j\n");
+    sds again = configRewriteText(sdsdup(fresh));
+    assert_string_equal(again, fresh);
+    sdsfree(again);
+    sdsfree(fresh);
+}
+
+static void testRewriteFile(void **state) {
+    (void)state;
+    char folder[] = "/tmp/config_test_XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    sds path = sdscatprintf(sdsempty(), "%s/c.conf", folder);
+    assert_true(configRewriteFile(path)); /* a file that is gone comes back */
+    FILE *f = fopen(path, "w");
+    fputs("number 1", f);
+    fclose(f);
+    chmod(path, 0640);
+    assert_true(configRewriteFile(path));
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+    char line[64];
+    f = fopen(path, "r");
+    assert_non_null(fgets(line, sizeof line, f));
+    assert_string_equal(line, "number 42\n");
+    fclose(f);
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0);    /* nothing else was left in it */
+    assert_false(configRewriteFile(path)); /* no such folder */
+    sdsfree(path);
+}
+
+int main(void) {
+    pair[0] = sdsnew("a");
+    pair[1] = sdsnew("b");
+    configRegister(directives, sizeof directives / sizeof *directives);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(testDefaults),    cmocka_unit_test(testValues),     cmocka_unit_test(testApply),
+        cmocka_unit_test(testLoad),        cmocka_unit_test(testLoadErrors), cmocka_unit_test(testRewrite),
+        cmocka_unit_test(testRewriteFile),
+    };
+    return cmocka_run_group_tests_name("config", tests, NULL, NULL);
+}

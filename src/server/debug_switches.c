@@ -1,0 +1,236 @@
+/* debug_switches.c - Part of debug.h: what tests of servers switch on and off, and sizes that they ask for.
+ *
+ * Suites written for other servers throw switches of parts that are not here: of replication, of a cluster,
+ * of a reply buffer whose size changes (our output is a chain of blocks from its first byte). Such a switch
+ * is accepted and has nothing to act on. */
+#include "server/debug.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/glob.h"
+#include "base/num.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "client/client_evict.h"
+#include "registry/config.h"
+#include "data/db.h"
+#include "data/object.h"
+#include "client/reply.h"
+#include "data/type.h"
+
+#define MATCH_ROUNDS     1000000
+#define MATCH_MAX_LENGTH 32
+
+struct debugSwitches debug_switches;
+
+/* A word that is no number counts as 0. */
+static int64_t numberOf(struct str word) {
+    int64_t v;
+    return string2ll(word, &v) ? v : 0;
+}
+
+/* ---- Switches ---- */
+
+static void skipChecksum(struct client *c) {
+    debug_switches.skip_checksum = numberOf(c->argv[2]);
+    replyOk(c);
+}
+
+static void pauseAfterFork(struct client *c) {
+    debug_switches.pause_after_fork = numberOf(c->argv[2]);
+    replyOk(c);
+}
+
+static void aofFlushSleep(struct client *c) {
+    debug_switches.aof_flush_sleep_us = numberOf(c->argv[2]);
+    replyOk(c);
+}
+
+static void allowAllInScripts(struct client *c) {
+    debug_switches.scripts_run_all = numberOf(c->argv[2]);
+    replyOk(c);
+}
+
+static void nothingToSwitch(struct client *c) {
+    replyOk(c);
+}
+
+static void replyBuffer(struct client *c) {
+    struct str what = c->argv[2], value = c->argv[3];
+    int64_t ms;
+    if (strIs(what, "peak-reset-time") && !strIs(value, "never") && !strIs(value, "reset")) {
+        if (argLongLong(c, value, &ms, NULL)) replyOk(c);
+    } else if (strIs(what, "peak-reset-time") || strIs(what, "resizing")) {
+        replyOk(c);
+    } else {
+        replySubcommandError(c);
+    }
+}
+
+static void slotMigration(struct client *c) {
+    if (strIs(c->argv[2], "prevent-pause") || strIs(c->argv[2], "prevent-failover"))
+        replyOk(c);
+    else
+        replySubcommandError(c);
+}
+
+static void packetFilter(struct client *c) {
+    int64_t type;
+    if (argLongLong(c, c->argv[2], &type, NULL)) replyOk(c);
+}
+
+static void clusterLink(struct client *c) {
+    replyError(c, "ERR Debug option only available for cluster mode enabled setup!");
+}
+
+static void protectClient(struct client *c) {
+    int64_t id;
+    if (!string2ll(c->argv[2], &id))
+        replyError(c, "ERR Invalid client id");
+    else if (!clientById((uint64_t)id))
+        replyError(c, "ERR No such client");
+    else
+        replyOk(c);
+}
+
+/* ---- Sizes ---- */
+
+static void sdsLengths(struct client *c) {
+    struct object *o = lookupKey(c->db, c->argv[2], LOOKUP_NOTOUCH | LOOKUP_NOSTATS | LOOKUP_NOEXPIRE);
+    if (!o) {
+        replyError(c, err_nosuchkey);
+        return;
+    }
+    const char *encoding = objectTypeOf(o)->encodingName(o);
+    bool raw = !strcmp(encoding, "raw");
+    if (!raw && strcmp(encoding, "embstr")) {
+        replyError(c, "ERR Not an sds encoded string.");
+        return;
+    }
+    bool apart = objectHasPtr(o);
+    sds value = apart ? objectPtr(o) : NULL;
+    sds s = sdscatprintf(sdsempty(),
+                         "key_sds_len:%zu key_sds_avail:0 obj_alloc:%zu val_sds_len:%zu val_sds_avail:%zu "
+                         "val_alloc:%zu",
+                         objectKey(o).len, objectAllocSize(o), apart ? sdslen(value) : objectEmbedded(o).len,
+                         apart ? sdsavail(value) : 0, apart ? sdsAllocSize(value) : 0);
+    replyStatus(c, s);
+    sdsfree(s);
+}
+
+static void structSizes(struct client *c) {
+    sds s = sdscatprintf(sdsempty(), "bits:%d robj:%zu client:%zu hashtable:%zu ", (int)sizeof(long) * 8,
+                         sizeof(struct object), sizeof(struct client), sizeof(struct hashtable));
+    replyStatus(c, s);
+    sdsfree(s);
+}
+
+/* ---- The allocator ---- */
+
+static void controlNumber(struct client *c) {
+    sds name = sdsnewstr(c->argv[2]);
+    int64_t fresh = c->argc > 3 ? numberOf(c->argv[3]) : 0;
+    uint64_t value;
+    int code = zmallocControl(name, &value, c->argc > 3 ? &fresh : NULL);
+    sdsfree(name);
+    if (code)
+        replyErrorFmt(c, "ERR %s", strerror(code));
+    else
+        replyLongLong(c, (int64_t)value);
+}
+
+static void controlText(struct client *c) {
+    sds name = sdsnewstr(c->argv[2]);
+    const char *text;
+    int code = zmallocControlText(name, &text);
+    sdsfree(name);
+    if (code)
+        replyErrorFmt(c, "ERR %s", strerror(code));
+    else
+        replyBulkCstr(c, text);
+}
+
+/* ---- Patterns ---- */
+
+/* Patterns and texts out of the letters that mean something: whatever they are, matching them ends, and
+ * touches nothing that is not theirs. */
+static void matchAtRandom(struct client *c) {
+    static const char letters[] = "ab*?[]^-\\";
+    char bytes[2][MATCH_MAX_LENGTH];
+    for (int i = 0; i < MATCH_ROUNDS; i++) {
+        struct str s[2];
+        for (int k = 0; k < 2; k++) {
+            size_t n = randomBelow(MATCH_MAX_LENGTH);
+            for (size_t j = 0; j < n; j++) bytes[k][j] = letters[randomBelow(sizeof letters - 1)];
+            s[k] = strN(bytes[k], n);
+        }
+        globMatch(s[0], s[1], i & 1);
+    }
+    replyStatus(c, "The pattern matcher has come through it.");
+}
+
+static void rewriteAll(struct client *c) {
+    int code = configRewriteEverything() ? 0 : errno;
+    if (code)
+        replyErrorFmt(c, "ERR CONFIG-REWRITE-FORCE-ALL failed: %s", strerror(code));
+    else
+        replyOk(c);
+}
+
+static void weights(struct client *c) {
+    if (!client_weighing) {
+        replyError(c, "ERR maxmemory-clients is disabled.");
+        return;
+    }
+    sds s = clientWeightsText(sdsempty());
+    replyVerbatim(c, sdsview(s), "txt");
+    sdsfree(s);
+}
+
+/* ---- The table ---- */
+
+#define HELP(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const char *const of_absent[] = {NULL};
+static const struct debugSubcommand subcommands[] = {
+    {"aof-flush-sleep", 1, 1, aofFlushSleep,
+     HELP("AOF-FLUSH-SLEEP <microseconds>", "    Wait so long before each write to the append-only file.")},
+    {"client-eviction", 0, 0, weights,
+     HELP("CLIENT-EVICTION", "    How the memory of clients is spread over their sizes.")},
+    {"config-rewrite-force-all", 0, 0, rewriteAll,
+     HELP("CONFIG-REWRITE-FORCE-ALL", "    CONFIG REWRITE, and with it all directives at their defaults.")},
+    {"mallctl", 1, 2, controlNumber,
+     HELP("MALLCTL <key> [<value>]", "    A number of the allocator's; and another in its place.")},
+    {"mallctl-str", 1, 2, controlText, HELP("MALLCTL-STR <key>", "    A text of the allocator's.")},
+    {"pause-after-fork", 1, 1, pauseAfterFork,
+     HELP("PAUSE-AFTER-FORK <0|1>", "    Stop (SIGSTOP) after each fork, until somebody sends SIGCONT.")},
+    {"protect-client", 1, 1, protectClient, HELP("PROTECT-CLIENT <id>", "    Is there such a client?")},
+    {"replybuffer", 2, 2, replyBuffer,
+     HELP("REPLYBUFFER PEAK-RESET-TIME <ms|NEVER|RESET>, RESIZING <0|1>",
+          "    Accepted; replies are chains of blocks here.")},
+    {"sdslen", 1, 1, sdsLengths, HELP("SDSLEN <key>", "    What key and string take, and their spare room.")},
+    {"set-disable-deny-scripts", 1, 1, allowAllInScripts,
+     HELP("SET-DISABLE-DENY-SCRIPTS <0|1>", "    Let scripts run commands that are not for scripts.")},
+    {"set-skip-checksum-validation", 1, 1, skipChecksum,
+     HELP("SET-SKIP-CHECKSUM-VALIDATION <0|1>", "    Take RDB files and payloads whose checksum is wrong.")},
+    {"stringmatch-test", 0, 0, matchAtRandom,
+     HELP("STRINGMATCH-TEST", "    Match random patterns with random texts.")},
+    {"structsize", 0, 0, structSizes, HELP("STRUCTSIZE", "    Sizes of some structures, in bytes.")},
+    {"clusterlink", 3, 3, clusterLink, of_absent},
+    {"slotmigration", 2, 2, slotMigration, of_absent},
+    {"drop-cluster-packet-filter", 1, 1, packetFilter, of_absent},
+    {"close-cluster-link-on-packet-drop", 1, 1, nothingToSwitch, of_absent},
+    {"disable-cluster-random-ping", 1, 1, nothingToSwitch, of_absent},
+    {"disable-cluster-reconnection", 1, 1, nothingToSwitch, of_absent},
+    {"client-enforce-reply-list", 1, 1, nothingToSwitch, of_absent},
+    {"delay-rdb-client-free-seconds", 1, 1, nothingToSwitch, of_absent},
+    {"force-free-primary-async", 1, 1, nothingToSwitch, of_absent},
+    {"force-tls-write-error", 1, 1, nothingToSwitch, of_absent},
+    {"hashtable-can-abort-shrink", 1, 1, nothingToSwitch, of_absent},
+    {"replicate", 1, -1, nothingToSwitch, of_absent},
+};
+
+void debugSwitchesInit(void) {
+    for (size_t i = 0; i < sizeof subcommands / sizeof *subcommands; i++) debugRegister(&subcommands[i]);
+}

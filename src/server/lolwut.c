@@ -1,0 +1,72 @@
+/* lolwut.c - LOLWUT, a drawing and the version.
+ *
+ * The drawing is a town by the water: every tower is a node of a skip list, as high as chance has made it,
+ * the way sorted sets are kept here. The lights are on where somebody is up late. */
+#include "server/lolwut.h"
+
+#include "base/num.h"
+#include "base/random.h"
+#include "base/version.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "commands/server.h"
+#include "client/reply.h"
+
+#define DRAWING_VERSION 9
+#define DEFAULT_COLUMNS 66
+#define DEFAULT_ROWS    12
+#define COLUMNS_MAX     200
+#define ROWS_MAX        60
+#define TOWER_WIDTH     3 /* with the street beside it */
+#define TALLER          2 /* one tower in so many has one level more */
+
+static int towerHeight(int rows) {
+    int height = 1;
+    while (height < rows - 1 && randomBelow(TALLER)) height++;
+    return height;
+}
+
+static sds drawSkyRow(sds s, const int *heights, int towers, int level) {
+    for (int i = 0; i < towers; i++) {
+        if (heights[i] > level)
+            s = sdscat(s, randomBelow(3) ? "\u2588\u2588 " : "\u2588\u2592 ");
+        else if (heights[i] == level)
+            s = sdscat(s, "\u2584\u2584 ");
+        else
+            s = sdscat(s, randomBelow(40) ? "   " : " \u00b7 ");
+    }
+    return sdscat(s, "\n");
+}
+
+sds lolwutDraw(sds s, int columns, int rows) {
+    int towers = columns / TOWER_WIDTH;
+    int *heights = zmalloc((size_t)towers * sizeof *heights);
+    for (int i = 0; i < towers; i++) heights[i] = towerHeight(rows);
+    for (int level = rows - 1; level >= 0; level--) s = drawSkyRow(s, heights, towers, level);
+    for (int i = 0; i < towers * TOWER_WIDTH; i++) s = sdscat(s, randomBelow(4) ? "~" : " ");
+    s = sdscat(s, "\n\nEvery tower a node, every height a matter of chance.");
+    zfree(heights);
+    return s;
+}
+
+static int64_t clamp(int64_t v, int64_t low, int64_t high) {
+    return v < low ? low : v > high ? high : v;
+}
+
+/* LOLWUT [VERSION version [columns [rows]]]. Versions that have no drawing show only the server's. */
+void lolwutCommand(struct client *c) {
+    int64_t version = DRAWING_VERSION, columns = DEFAULT_COLUMNS, rows = DEFAULT_ROWS;
+    if (c->argc >= 3 && strIs(c->argv[1], "version")) {
+        if (!argLongLong(c, c->argv[2], &version, NULL)) return;
+        if (c->argc > 3 && !argLongLong(c, c->argv[3], &columns, NULL)) return;
+        if (c->argc > 4 && !argLongLong(c, c->argv[4], &rows, NULL)) return;
+    }
+    sds s = sdsempty();
+    if (version == DRAWING_VERSION) {
+        s = lolwutDraw(s, (int)clamp(columns, TOWER_WIDTH, COLUMNS_MAX), (int)clamp(rows, 2, ROWS_MAX));
+        s = sdscat(s, " ");
+    }
+    s = sdscatprintf(s, "Valkey ver. %s\n", VALKEY_VERSION);
+    replyVerbatim(c, sdsview(s), "txt");
+    sdsfree(s);
+}
