@@ -86,7 +86,8 @@ tags {external:skip needs:debug} {
             assert_equal 1 $code
             assert_in_order $output {"--- RDB ERROR DETECTED ---" "offset *" "additional info] While doing: read-*" "keys read"}
 
-            write_bytes $path [string range $whole 0 end-1][binary format c 7]
+            binary scan [string index $whole end] c last
+            write_bytes $path [string range $whole 0 end-1][binary format c [expr {$last ^ 7}]]
             lassign [check_rdb $path] code output
             assert_equal 1 $code
             assert_match "*offset [file size $path]\\] RDB CRC error*While doing: check-sum*" $output
