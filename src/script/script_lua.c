@@ -25,7 +25,9 @@
 #include "script/script_private.h"
 
 static const char readonly_message[] = "Attempt to modify a readonly table";
-#define INSERT_BELOW_MAX 1e6
+/* Elements that one call of a library function may go over, out of SCRIPT KILL's reach: about a second. A
+ * table with few elements, at powers of two, passes for one of a billion. */
+#define ELEMENTS_MAX (1 << 26)
 /* Bytes of a chunk. The compiler counts some things in an int. */
 #define CHUNK_MAX ((size_t)512 * 1024 * 1024)
 
@@ -35,7 +37,7 @@ static char frozen_key, shown_key; /* their addresses are keys in a view's metat
 
 /* The originals of what we replace, called with the caller's arguments as they are. */
 static lua_CFunction stock_rawget, stock_rawset, stock_setmetatable, stock_getmetatable, stock_insert,
-    stock_foreach, stock_xpcall, stock_tobit;
+    stock_remove, stock_foreach, stock_foreachi, stock_xpcall, stock_tobit;
 
 /* ---- Views ---- */
 
@@ -145,11 +147,27 @@ static int baseUnpack(lua_State *L) {
     return (int)n;
 }
 
-/* Elements move up one by one, out of SCRIPT KILL's reach: not from far below the first. */
+/* The elements from the position in argument 2 to the end move one by one. A position that is no int would be
+ * read as a negative one. */
 static int tableInsert(lua_State *L) {
     if (isFrozen(L, 1)) return refuseFrozen(L);
-    bool far = lua_gettop(L) == 3 && lua_isnumber(L, 2) && lua_tonumber(L, 2) < -INSERT_BELOW_MAX;
+    bool far = false;
+    if (lua_gettop(L) == 3 && lua_istable(L, 1) && lua_isnumber(L, 2)) {
+        double position = lua_tonumber(L, 2);
+        far = !(position <= INT_MAX && luaL_getn(L, 1) - position <= ELEMENTS_MAX);
+    }
     return far ? luaL_argerror(L, 2, "position out of bounds") : stock_insert(L);
+}
+
+static int tableRemove(lua_State *L) {
+    bool far =
+        lua_istable(L, 1) && lua_tonumber(L, 2) >= 1 && luaL_getn(L, 1) - lua_tonumber(L, 2) > ELEMENTS_MAX;
+    return far ? luaL_argerror(L, 2, "position out of bounds") : stock_remove(L);
+}
+
+static int tableForeachi(lua_State *L) {
+    bool far = lua_istable(L, 1) && luaL_getn(L, 1) > ELEMENTS_MAX;
+    return far ? luaL_argerror(L, 1, "table is too large") : stock_foreachi(L);
 }
 
 /* As many hex digits of the low end as asked for: at most 8, in upper case when the number is negative. */
@@ -383,7 +401,9 @@ static void rememberStock(lua_State *L) {
     stock_xpcall = stockFunction(L, "_G", "xpcall");
     stock_tobit = stockFunction(L, "bit", "tobit");
     stock_insert = stockFunction(L, "table", "insert");
+    stock_remove = stockFunction(L, "table", "remove");
     stock_foreach = stockFunction(L, "table", "foreach");
+    stock_foreachi = stockFunction(L, "table", "foreachi");
 }
 
 static void openLibraries(lua_State *L) {
@@ -500,7 +520,11 @@ static void patchLibrary(lua_State *L, const char *name, const luaL_Reg *replace
 }
 
 static void patchLibraries(lua_State *L) {
-    static const luaL_Reg table[] = {{"insert", tableInsert}, {"foreach", tableForeach}, {NULL, NULL}};
+    static const luaL_Reg table[] = {{"insert", tableInsert},
+                                     {"remove", tableRemove},
+                                     {"foreach", tableForeach},
+                                     {"foreachi", tableForeachi},
+                                     {NULL, NULL}};
     static const luaL_Reg math[] = {{"random", mathRandom}, {"randomseed", mathRandomseed}, {NULL, NULL}};
     static const luaL_Reg bit[] = {{"tohex", bitTohex}, {NULL, NULL}};
     patchLibrary(L, "table", table);

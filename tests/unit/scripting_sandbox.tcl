@@ -124,7 +124,17 @@ start_server {tags {scripting}} {
         assert_equal {2 3} [r eval {return {unpack({1, 2, 3}, 2)}} 0]
         assert_equal {} [r eval {return {unpack({}, 2^31 - 1, 2^31 - 1)}} 0]
         assert_error {*bad argument #2 to 'insert' (position out of bounds)*} { r eval {table.insert({1}, -2^31, 1)} 0 }
+        foreach position {2^31 2^53 1/0 0/0} {
+            assert_error {*bad argument #2 to 'insert' (position out of bounds)*} { r eval "table.insert({1}, $position, 1)" 0 }
+        }
         assert_equal {0 1 2} [r eval {local t = {1, 2} table.insert(t, 1, 0) return t} 0]
+        # A table made at once keeps these in its hash part, where the end is looked for at powers of two.
+        set wide "local t = {}"
+        for {set i 0} {$i < 30} {incr i} { set wide [string map [list \} "\[2^$i\]=1,\}"] $wide] }
+        assert_error {*bad argument #2 to 'insert' (position out of bounds)*} { r eval "$wide table.insert(t, 1, 1)" 0 }
+        assert_error {*bad argument #2 to 'remove' (position out of bounds)*} { r eval "$wide table.remove(t, 1)" 0 }
+        assert_error {*bad argument #1 to 'foreachi' (table is too large)*} { r eval "$wide table.foreachi(t, math.randomseed)" 0 }
+        assert_equal {1 2 {} 3} [r eval {local t = {1, 2, 3} return {table.remove(t, 1), table.remove(t, 1), table.remove(t, 2^31) or false, table.remove(t)}} 0]
         foreach {arguments digits} {
             255,4 00ff 255,-4 00FF -1,0 {} 255,-2147483648 000000FF 255,2^31 000000ff 255,0/0 000000ff 0x1234abcd,-3 BCD 1.5 00000002
         } { assert_equal $digits [r eval "return bit.tohex($arguments)" 0] $arguments }

@@ -173,7 +173,9 @@ tags {external:skip} {
 
     start_server {overrides {appendonly yes auto-aof-rewrite-percentage 100 auto-aof-rewrite-min-size 50kb}} {
         test {it is rewritten by itself when it has grown} {
-            for {set i 0} {$i < 4000} {incr i} { r set k [string repeat x 40] }
+            for {set i 0} {$i < 100 && ![s aof_rewrite_in_progress] && ![s aof_rewrites]} {incr i} {
+                for {set j 0} {$j < 40} {incr j} { r set k [string repeat x 40] }
+            }
             wait_for_condition 200 50 {[s aof_rewrites] > 0 && ![s aof_rewrite_in_progress]} else { fail "no rewrite" }
             wait_for_log "*Starting automatic rewriting of AOF on *% growth*"
             assert_lessthan [s aof_base_size] 50000
