@@ -3,10 +3,10 @@
  *     rules:   on >secret ~app:* %R~conf &news.* db=0,1 +@read +set -keys (+@all ~tmp:*)
  *
  *     user ──▶ passwords, on/off
- *         └──▶ selectors: the root one, then one for each (...)     a command is allowed when one of them
- * allows all commands: a bit for each, by serverCommand.id    of it: itself, its keys, its channels, its
- *                  keys, channels: patterns (acl_patterns.h)        databases
- *                  databases: numbers
+ *         └──▶ selectors: the root one, then one for each (...)
+ *                  commands: a bit for each, by serverCommand.id    a command is allowed when one selector
+ *                  keys, channels: patterns (acl_patterns.h)        allows all of it: itself, its keys, its
+ *                  databases: numbers                               channels, its databases
  *
  * Files: acl_selector.c (what a selector grants, its rules and their text), acl_user.c (users, the table of
  * them, their rules and text), acl_check.c (may this command run?), acl_log.c (ACL LOG), acl_file.c (the

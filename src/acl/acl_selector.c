@@ -2,8 +2,8 @@
  *
  * A rule changes the selector at once: there is no list of rules to go through when a command is checked.
  * Only for people, and for files, the rules about commands are kept as text: in order, each command or
- * category once, where it was mentioned last, since a later version may put other commands into a category.
- */
+ * category once, where it was mentioned last,
+ * since a later version may put other commands into a category. */
 #include "acl/acl_private.h"
 
 #include <limits.h>

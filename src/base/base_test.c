@@ -427,8 +427,8 @@ static void randomNumbersAreRepeatable(void **state) {
     assert_true(randomU64() != first[0]);
 }
 
-/* Chi-squared over 10 cells: with 9 degrees of freedom, above 40 happens once in 130,000; the seed is fixed.
- */
+/* Chi-squared over 10 cells: with 9 degrees of freedom, above 40 happens once in 130,000;
+ * the seed is fixed. */
 static void randomNumbersAreEven(void **state) {
     (void)state;
     enum { CELLS = 10, DRAWS = 100000 };

@@ -11,9 +11,9 @@
  * "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ", 2009): 64 bytes are carried along in four
  * registers, each of which is replaced by something that is congruent to it 64 bytes further on.
  *
- *     register = lo, hi:   lo * x^(575) + hi * x^(511) + next 16 bytes        (512 bits on; one less each,
- *                                                                              as reflected products are
- *                                                                              one bit off)
+ *     register = lo, hi:   lo * x^(575) + hi * x^(511) + next 16 bytes
+ *
+ * That is 512 bits on; one less in each power, as reflected products are one bit off.
  *
  * What is left in the end is 16 bytes, of which the CRC is looked up as before.
  *

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/zmalloc.h"
 
 sds fileRead(const char *path, mode_t *mode) {
@@ -28,16 +29,6 @@ sds fileRead(const char *path, mode_t *mode) {
     sdsfree(text);
     errno = reason;
     return NULL;
-}
-
-static bool writeAll(int fd, struct str text) {
-    while (text.len > 0) {
-        ssize_t n = write(fd, text.ptr, text.len);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return false;
-        text = strN(text.ptr + n, text.len - (size_t)n);
-    }
-    return true;
 }
 
 bool fileSyncFolder(const char *folder) {
@@ -62,7 +53,7 @@ bool fileSyncFolderOf(const char *path) {
 bool fileReplace(const char *path, struct str text, mode_t mode) {
     sds temp = sdscatprintf(sdsempty(), "%s.%d.tmp", path, (int)getpid());
     int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-    bool ok = fd >= 0 && writeAll(fd, text) && fchmod(fd, mode) == 0 && fsync(fd) == 0;
+    bool ok = fd >= 0 && fdWriteAll(fd, text) && fchmod(fd, mode) == 0 && fsync(fd) == 0;
     ok = ok && rename(temp, path) == 0;
     int reason = errno;
     if (fd >= 0) close(fd);

@@ -23,6 +23,7 @@ struct histogram *histogramCreate(int bits, uint64_t max_value) {
 }
 
 uint64_t *histogramChunk(struct histogram *h, int chunk) {
+    serverAssert(chunk >= 0 && chunk < chunkCount(h));
     if (!h->chunks[chunk]) h->chunks[chunk] = zcalloc(1, chunkSize(h));
     return h->chunks[chunk];
 }
@@ -53,6 +54,7 @@ static int shiftOf(const struct histogram *h, int index) {
 }
 
 uint64_t histogramLowest(const struct histogram *h, int index) {
+    debugAssert(index >= 0 && index < h->buckets);
     int shift = shiftOf(h, index);
     return (uint64_t)(index - (shift << h->bits)) << shift;
 }

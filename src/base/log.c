@@ -6,7 +6,10 @@
  * A message is put together in memory and written with one write(2) to a descriptor opened for append, so
  * lines of several threads and processes do not mix and a rotated file is let go at once. There is one lock,
  * held over localtime_r() and across fork(): a child forked while another thread is in there would otherwise
- * wait forever for libc's own lock of the time zone. */
+ * wait forever for libc's own lock of the time zone.
+ *
+ * This is nearly the lowest file of all: the allocator's facade logs when it fails, so what is needed here
+ * for the time of one message comes from malloc. */
 #include "base/log.h"
 
 #include <errno.h>
@@ -14,13 +17,14 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/zmalloc.h"
+#include "base/fd.h"
 
 #define LOG_STACK_SIZE 2048 /* longer messages are formatted on the heap */
 
@@ -124,7 +128,7 @@ static size_t jsonEscape(char *dst, const char *text, size_t len) {
 
 /* The line of JSON whose beginning and message are in `text`: NULL without memory. *len is its length. */
 static char *jsonLine(const char *text, size_t prefix, size_t *len) {
-    char *line = ztrymalloc(prefix + *len * JSON_GROWTH + sizeof "\"}\n");
+    char *line = malloc(prefix + *len * JSON_GROWTH + sizeof "\"}\n");
     if (!line) return NULL;
     memcpy(line, text, prefix);
     size_t end = prefix + jsonEscape(line + prefix, text + prefix, *len);
@@ -133,21 +137,10 @@ static char *jsonLine(const char *text, size_t prefix, size_t *len) {
     return line;
 }
 
-/* Nobody is left to tell when the log itself cannot be written. */
-static void writeAll(int fd, const char *p, size_t len) {
-    while (len > 0) {
-        ssize_t n = write(fd, p, len);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return;
-        p += n;
-        len -= (size_t)n;
-    }
-}
-
 static void logWrite(const char *p, size_t len) {
     int fd = logOpenFd();
     if (fd == -1) return;
-    writeAll(fd, p, len);
+    fdWriteAll(fd, strN(p, len)); /* nobody is left to tell when that fails */
     logCloseFd(fd);
 }
 
@@ -166,7 +159,7 @@ void serverLogV(int level, const char *fmt, va_list ap) {
     int printed = vsnprintf(stack + prefix, room - 1, fmt, ap);
     size_t len = printed < 0 ? 0 : (size_t)printed;
     if (len + 1 >= room) {
-        heap = ztrymalloc(prefix + len + 3);
+        heap = malloc(prefix + len + 3);
         if (heap) {
             memcpy(heap, stack, prefix);
             vsnprintf(heap + prefix, len + 1, fmt, again);
@@ -180,8 +173,8 @@ void serverLogV(int level, const char *fmt, va_list ap) {
     char *json = !raw && format == LOG_JSON ? jsonLine(text, prefix, &len) : NULL;
     if (json) {
         logWrite(json, len);
-        zfree(json);
-        zfree(heap);
+        free(json);
+        free(heap);
         errno = savedErrno;
         return;
     }
@@ -191,7 +184,7 @@ void serverLogV(int level, const char *fmt, va_list ap) {
     }
     if (!raw) text[prefix + len++] = '\n';
     logWrite(text, prefix + len);
-    zfree(heap);
+    free(heap);
     errno = savedErrno;
 }
 

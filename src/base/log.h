@@ -31,8 +31,7 @@ void logSetTimestamp(enum logTimestamp timestamp);
 /* Messages go to the system's log, too. ident must stay. Once, at start. */
 void logOpenSyslog(const char *ident, int facility);
 /* After its descriptor has been closed with all others (in a fork child), before another one takes its
- * number.
- */
+ * number. */
 void logReopenSyslog(void);
 int logOpenFd(void); /* descriptor to write to now; close with logCloseFd */
 void logCloseFd(int fd);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/zmalloc.h"
 
 /* ---- Integers ---- */
@@ -213,6 +214,7 @@ bool string2ld(struct str s, long double *out) {
 }
 
 unsigned ld2string(char *dst, size_t size, long double v) {
+    serverAssert(size > sizeof "-inf" && !isnan(v));
     if (isinf(v)) return (unsigned)snprintf(dst, size, v < 0 ? "-inf" : "inf");
     int printed = snprintf(dst, size, "%.17Lf", v);
     if (printed < 0 || (size_t)printed >= size) {

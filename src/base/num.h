@@ -17,8 +17,8 @@ unsigned digits10(uint64_t v);
 unsigned ll2string(char *dst, int64_t v);
 unsigned ull2string(char *dst, uint64_t v);
 
-/* True and *out when s is exactly what ll2string prints for some int64: no blanks, no '+', no leading zeros.
- */
+/* True and *out when s is exactly what ll2string prints for some int64: no blanks, no '+',
+ * no leading zeros. */
 bool string2ll(struct str s, int64_t *out);
 bool string2ull(struct str s, uint64_t *out); /* same, unsigned */
 
@@ -40,8 +40,8 @@ unsigned ld2string(char *dst, size_t size, long double v);
 /* Like string2d, below LONG_DOUBLE_STR_SIZE bytes; hex is accepted. */
 bool string2ld(struct str s, long double *out);
 
-/* "100", "1k" (1000), "1kb" (1024), "1m", "1mb", "1g", "1gb", "5b"; case-insensitive. False on anything else.
- */
+/* "100", "1k" (1000), "1kb" (1024), "1m", "1mb", "1g", "1gb", "5b"; case-insensitive.
+ * False on anything else. */
 bool memtoull(struct str s, uint64_t *bytes);
 /* "1.23M" style as INFO's _human fields: K, M, G, T, P with two decimals, "512B" below 1K; buf of 64. */
 void bytesToHuman(char *buf, size_t size, uint64_t bytes);

@@ -51,6 +51,7 @@ static void setCapacity(sds s, size_t alloc) {
 }
 
 static void setLen(sds s, size_t len) {
+    debugAssert(len <= capacity(s));
     writeNumber(s - 1 - (2u << sdsWidth(s)), sdsWidth(s), len);
 }
 
@@ -72,6 +73,7 @@ static sds blockFormat(void *block, unsigned width, size_t alloc, size_t len) {
 static sds reallocate(sds s, size_t alloc) {
     unsigned width = widthFor(alloc);
     size_t len = sdslen(s);
+    serverAssert(alloc >= len);
     if (width == sdsWidth(s)) {
         void *block = zrealloc(sdsAllocPtr(s), blockSize(width, alloc));
         return blockFormat(block, width, alloc, len);
@@ -82,7 +84,7 @@ static sds reallocate(sds s, size_t alloc) {
     return moved;
 }
 
-static sds makeRoom(sds s, size_t addlen, bool generous) {
+static sds sdsMakeRoom(sds s, size_t addlen, bool generous) {
     if (sdsavail(s) >= addlen) return s;
     size_t wanted;
     bool overflow = __builtin_add_overflow(sdslen(s), addlen, &wanted);
@@ -94,17 +96,7 @@ static sds makeRoom(sds s, size_t addlen, bool generous) {
     return reallocate(s, alloc <= widthMax(width) ? alloc : widthMax(width));
 }
 
-/* ---- Characters, without regard to the locale ---- */
-
-static bool isBlank(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static int hexValue(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+/* ---- Escapes ---- */
 
 /* The letter that stands for c after a backslash, or 0; and the other way round. */
 static const char escapes[][2] = {{'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}, {'\a', 'a'}, {'\b', 'b'}};
@@ -125,8 +117,8 @@ static char escapeMeaning(char letter) {
 
 /* The escape at p, which is a backslash with a character after it; *c is what it means. Returns its end. */
 static const char *unescape(const char *p, const char *end, char *c) {
-    if (end - p >= 4 && p[1] == 'x' && hexValue(p[2]) >= 0 && hexValue(p[3]) >= 0) {
-        *c = (char)(hexValue(p[2]) << 4 | hexValue(p[3]));
+    if (end - p >= 4 && p[1] == 'x' && charHexDigit(p[2]) >= 0 && charHexDigit(p[3]) >= 0) {
+        *c = (char)(charHexDigit(p[2]) << 4 | charHexDigit(p[3]));
         return p + 4;
     }
     *c = escapeMeaning(p[1]);
@@ -235,11 +227,11 @@ void sdssetlen(sds s, size_t len) {
 }
 
 sds sdsMakeRoomFor(sds s, size_t addlen) {
-    return makeRoom(s, addlen, true);
+    return sdsMakeRoom(s, addlen, true);
 }
 
 sds sdsMakeRoomForExact(sds s, size_t addlen) {
-    return makeRoom(s, addlen, false);
+    return sdsMakeRoom(s, addlen, false);
 }
 
 sds sdsShrink(sds s) {
@@ -364,7 +356,7 @@ sds *sdssplitargs(const char *line, size_t len, int *argc) {
     sds *argv = zmalloc(sizeof(*argv));
     *argc = 0;
     for (;;) {
-        while (p < end && isBlank(*p)) p++;
+        while (p < end && charIsBlank(*p)) p++;
         if (p == end) return argv;
         argv = zrealloc(argv, (size_t)(*argc + 1) * sizeof(*argv));
         argv[*argc] = sdsempty();

@@ -1,8 +1,7 @@
 /* sha1.c - SHA-1, after FIPS 180-4.
  *
  *     message, a 1 bit, zeros, its length in bits as 64-bit big endian: cut into blocks of 64 bytes
- *     each block: 16 words, stretched to 80 on the fly in a ring, stirred into five words of state
- */
+ *     each block: 16 words, stretched to 80 on the fly in a ring, stirred into five words of state */
 #include "base/sha1.h"
 
 #include <string.h>

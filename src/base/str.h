@@ -41,3 +41,13 @@ static inline int strCmp(struct str a, struct str b) {
     if (cmp) return cmp;
     return a.len < b.len ? -1 : a.len > b.len;
 }
+
+/* Of bytes, without regard to the locale: is it white space; its value as a hexadecimal digit, or -1. */
+static inline bool charIsBlank(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+static inline int charHexDigit(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}

@@ -215,6 +215,7 @@ void *zrealloc(void *ptr, size_t size) {
 }
 
 void *zmallocAligned(size_t align, size_t size) {
+    serverAssert(align && !(align & (align - 1)));
     void *ptr = tryAligned(align, size);
     if (__builtin_expect(!ptr, 0)) outOfMemory(size);
     return ptr;
@@ -300,8 +301,8 @@ const char *zmallocName(void) {
         JEMALLOC_VERSION_BUGFIX);
 }
 
-/* jemalloc works its statistics out when the epoch advances. The names are looked up once; INFO asks often.
- */
+/* jemalloc works its statistics out when the epoch advances. The names are looked up once;
+ * INFO asks often. */
 void zmallocGetStats(struct zmallocStats *out) {
     static const char *const names[STATS_COUNT] = {"stats.allocated", "stats.active", "stats.resident",
                                                    "stats.arenas." ARENAS_ALL ".pmuzzy"};

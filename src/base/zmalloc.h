@@ -15,8 +15,8 @@
 void *zmalloc(size_t size) __attribute__((malloc, alloc_size(1)));
 void *zcalloc(size_t count, size_t size) __attribute__((malloc, alloc_size(1, 2)));
 void *zrealloc(void *ptr, size_t size) __attribute__((alloc_size(2)));
-/* `align` is a power of two. Free with zfree, or zfreeSized when size is a multiple of align; never realloc.
- */
+/* `align` is a power of two. Free with zfree, or zfreeSized when size is a multiple of align;
+ * never realloc. */
 void *zmallocAligned(size_t align, size_t size);
 char *zstrdup(const char *s);
 
@@ -25,16 +25,16 @@ void *ztrymalloc(size_t size);
 void *ztryrealloc(void *ptr, size_t size);
 
 void zfree(void *ptr);
-/* `size` is the size asked for at allocation (or any size of the same class). Saves the allocator a lookup.
- */
+/* `size` is the size asked for at allocation (or any size of the same class).
+ * Saves the allocator a lookup. */
 void zfreeSized(void *ptr, size_t size);
 
 /* Usable bytes behind `ptr`; and the usable bytes that zmalloc(size) would give. */
 size_t zmallocSize(const void *ptr);
 size_t zmallocGoodSize(size_t size);
 
-/* Each thread that allocates calls this once at its start, and zmallocThreadExit() at its end (thread-safe).
- */
+/* Each thread that allocates calls this once at its start,
+ * and zmallocThreadExit() at its end (thread-safe). */
 void zmallocThreadStart(void);
 void zmallocThreadExit(void);
 

@@ -30,8 +30,8 @@ void zmallocMoveAll(bool all) {
     move_all = all;
 }
 
-/* For tests. Keeps the alignment that the caller may have asked for: with jemalloc it is that of the class.
- */
+/* For tests. Keeps the alignment that the caller may have asked for:
+ * with jemalloc it is that of the class. */
 static void *moveAnyway(void *ptr) {
     size_t size = zmallocSize(ptr);
 #ifdef USE_JEMALLOC

@@ -1,7 +1,7 @@
 /* client.c - life of clients, and sending what they are owed.
  *
- * A client is freed in clientFreeClosed(), before the loop sleeps: nobody else has to fear that one vanishes.
- */
+ * A client is freed in clientFreeClosed(), before the loop sleeps:
+ * nobody else has to fear that one vanishes. */
 #include "client/client.h"
 
 #include <errno.h>

@@ -26,9 +26,8 @@
 #define FILTERS_MAX      16
 #define HTTP_WARNING_MS  60000 /* the log is told of an attack once in so long */
 #define UNKNOWN_ARGS_MAX 128   /* bytes of arguments quoted in the error about an unknown command */
-#define SLOW_ENOUGH_TO_TICK                                                                                  \
-    500 /* us: the clock of the next command is read anew after a command this long                          \
-         */
+/* us: after a command this long the clock of the next one is read anew. */
+#define SLOW_ENOUGH_TO_TICK 500
 
 struct hashtable commands;
 struct callStats callstats;

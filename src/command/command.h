@@ -83,8 +83,8 @@ void commandFilterIdle(commandFilter *fn, bool idle);
 /* Only for commands with CMD_PROTECTED. */
 void commandAddProtectedFilter(commandFilter *fn);
 
-/* The flags that checks look at: CMD_WRITE, CMD_DENYOOM, CMD_STALE ... of the command that c is about to run.
- */
+/* The flags that checks look at: CMD_WRITE, CMD_DENYOOM, CMD_STALE ...
+ * of the command that c is about to run. */
 static inline uint64_t commandFlags(const struct client *c, const struct serverCommand *cmd) {
     return __builtin_expect(!cmd->spec->flags_of, 1) ? cmd->flags : cmd->spec->flags_of(c, cmd->flags);
 }

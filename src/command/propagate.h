@@ -25,8 +25,8 @@ void propagateAddSink(propagateSink *fn);
 void propagateRemoveSink(propagateSink *fn); /* not there: nothing happens */
 
 /* For command/command.c, around each command. What the outermost one causes is a unit: the commands that EXEC
- * or a script ran, expired keys that it came upon, its rewrites. Sinks see more than one as MULTI ... EXEC.
- */
+ * or a script ran, expired keys that it came upon, its rewrites.
+ * Sinks see more than one as MULTI ... EXEC. */
 extern int propagate_depth;
 extern bool propagate_open; /* something of the unit waits for its end */
 void propagateCloseUnit(void);

@@ -1,8 +1,8 @@
 /* pubsub.c - SUBSCRIBE, PUBLISH and their kin.
  *
- *     topics[kind]  name -> topic             a channel, pattern or shard channel that somebody listens to
- *     topic         seats: [client, subscription] [client, subscription] [empty] ...   in order of
- * subscription client        subscriptions[kind]  name -> subscription [topic, number of its seat]
+ *     topics[kind]  name -> topic: a channel, pattern or shard channel that somebody listens to
+ *     topic         seats: [client, subscription] [client, subscription] [empty] ...   in order of coming
+ *     client        subscriptions[kind]: name -> subscription [topic, number of its seat]
  *
  * Publishing walks the seats, an array, so that the clients ahead can be fetched into the cache. A seat that
  * is left stays empty until half of them are, then the others move up: order stays, and leaving costs O(1).

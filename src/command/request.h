@@ -1,10 +1,10 @@
 /* request.h - a command that somebody wants run: the one form it has, from the parser to the replicas.
  *
- *     argv[0] .. argv[argc-1]   the arguments, views of bytes that somebody else keeps, or of the request's
- * own copy raw                       the bytes of the protocol that they came in, where these are still in
- * one piece cmd                       what argv[0] (and argv[1]) name; NULL: nothing that is known keys where
- * its keys are, each with its hash (and slot, in cluster mode), found once big arguments of 32 KiB and more,
- * in buffers that a handler may take over
+ *     argv[0] .. argv[argc-1]   the arguments: views of bytes that somebody else keeps, or of the own copy
+ *     raw                       the bytes of the protocol that they came in, where still in one piece
+ *     cmd                       what argv[0] (and argv[1]) name; NULL: nothing that is known
+ *     keys                      where its keys are, found once: each with its hash (in cluster mode: slot)
+ *     big                       arguments of 32 KiB and more, in buffers that a handler may take over
  *
  * Who wants a command run makes one of these (the round from a client's input, EXEC from its queue, a script
  * from Lua's stack, the loader from the append-only file ...) and calls commandRun (command.h). c->argv,

@@ -8,8 +8,8 @@
  *
  * A round is an object of its own. A nested one (a script past its time limit) is run by roundNested(): the
  * outer round first sets aside the input of all clients whose commands have not run yet, so the nested round
- * can serve them from their own buffers; the outer arena is never touched while a view into it may be alive.
- */
+ * can serve them from their own buffers; the outer arena is never touched while a view
+ * into it may be alive. */
 #pragma once
 
 #include <stdbool.h>

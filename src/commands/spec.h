@@ -83,8 +83,8 @@ struct keyRef { /* one key of a command */
 typedef int commandGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
                            struct keyRef **keys);
 
-/* The flags of this call, where they depend on the arguments: what a script says of itself (c->argv is set).
- */
+/* The flags of this call, where they depend on the arguments:
+ * what a script says of itself (c->argv is set). */
 typedef uint64_t commandFlagsOf(const struct client *c, uint64_t flags);
 
 struct commandSpec {     /* arrays end with name NULL */

@@ -212,8 +212,8 @@ static void finish(int status) {
     done(sig ? 1 : code, sig, priv);
 }
 
-/* Does not wait in effect: memory is given back before files are closed, so what is left is next to nothing.
- */
+/* Does not wait in effect: memory is given back before files are closed,
+ * so what is left is next to nothing. */
 static void reap(void) {
     int status;
     if (!child.ended || child.kind == CHILD_NONE) return;

@@ -8,8 +8,8 @@
  * The score is the higher the better the candidate: idle seconds (LRU), uses short of 255 (LFU), nearness of
  * the expiry (TTL). The pool makes up for small samples: soon nearly all of it is older than anything a
  * sample is likely to bring. A candidate is known by its key, as its object may be gone or have moved; when
- * its turn comes its score is computed anew, and it is dropped if it has fallen: the key was used meanwhile.
- */
+ * its turn comes its score is computed anew, and it is dropped if it has fallen:
+ * the key was used meanwhile. */
 #include "data/evict.h"
 
 #include <math.h>

@@ -1,8 +1,7 @@
 /* object.h - a key and its value: one allocation.
  *
- *     | type:4 enc:4 lru:24 | keylen:8 | info:8 | key bytes | value bytes |                     short form,
- * starts at +6 | type:4 enc:4 lru:24 | keylen:8 | info:8 | pad:16 | [expire:64] [ptr:64] [longlen:64] | key |
- * value |
+ *     | type:4 enc:4 lru:24 | keylen:8 | info:8 | key | value |                  short form: key at +6
+ *     | type:4 enc:4 lru:24 | keylen:8 | info:8 | pad:16 | [expire:64] [ptr:64] [longlen:64] | key | value |
  *
  * info: bit 7 has an expiry, bit 6 the value is behind a pointer, bits 0..5 the length of the embedded value.
  * The short form holds when there is neither expiry nor pointer nor a key of 255 bytes or more: a 16-byte key

@@ -16,8 +16,9 @@ void rewriteArgDouble(struct rioWriter *w, double d); /* shortest text that read
 /* Elements in several commands, each as: head's words, then up to REWRITE_ITEMS_PER_COMMAND items of
  * `args_per_item` arguments.
  *
- *     struct rewriteItems items = {.w = w, .left = count, .args_per_item = 2, .name = STR("ZADD"), .key =
- * key}; for each element: rewriteItem(&items); rewriteArgDouble(...); rewriteArg(...); */
+ *     struct rewriteItems items = {
+ *         .w = w, .left = count, .args_per_item = 2, .name = STR("ZADD"), .key = key};
+ *     for each element: rewriteItem(&items); rewriteArgDouble(...); rewriteArg(...); */
 struct rewriteItems {
     struct rioWriter *w;
     uint64_t left; /* items still to come */

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/crc.h"
+#include "base/fd.h"
 #include "base/zmalloc.h"
 
 /* ---- Writing ---- */
@@ -64,14 +65,8 @@ int rioSinkSds(void *priv, const char *p, size_t n) {
 
 int rioSinkFile(void *priv, const char *p, size_t n) {
     struct rioFile *f = priv;
-    while (n > 0) {
-        ssize_t done = write(f->fd, p, n);
-        if (done < 0 && errno == EINTR) continue;
-        if (done < 0) return errno;
-        p += done;
-        n -= (size_t)done;
-        f->unsynced += (uint64_t)done;
-    }
+    if (!fdWriteAll(f->fd, strN(p, n))) return errno;
+    f->unsynced += n;
     if (f->sync_bytes && f->unsynced >= f->sync_bytes) {
         if (fdatasync(f->fd) != 0) return errno;
         f->unsynced = 0;

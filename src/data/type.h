@@ -26,8 +26,8 @@ struct objectType {
     /* Frees a container (never embedded bytes). May run on the lazy-free thread: touches nothing but the
      * value. */
     void (*free)(struct value v);
-    /* About how many allocations free() would release: decides between freeing now and on the thread. O(1).
-     */
+    /* About how many allocations free() would release:
+     * decides between freeing now and on the thread. O(1). */
     size_t (*freeEffort)(const struct object *o);
     /* Bytes of the value beyond the object's own allocation; `samples` elements are looked at, 0: all. */
     size_t (*memoryUsage)(const struct object *o, size_t samples);
@@ -45,8 +45,8 @@ struct objectType {
     /* Iterate for SORT and scans of elements: fn gets each element's text; stops when fn returns false. NULL:
      * not iterable. */
     void (*iterate)(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv);
-    /* The hash table in the value, for DEBUG HTSTATS-KEY; NULL: this encoding has none. The hook may be NULL.
-     */
+    /* The hash table in the value, for DEBUG HTSTATS-KEY; NULL: this encoding has none.
+     * The hook may be NULL. */
     struct hashtable *(*table)(const struct object *o);
     /* DEBUG OBJECT: more fields of this type ("ql_nodes:3 "), appended. May be NULL. */
     sds (*debugInfo)(const struct object *o, sds s);

@@ -12,6 +12,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
+
 #define EARTH_RADIUS_M  6372797.560856
 #define AXIS_BITS       26
 #define COVER_CELLS_MAX 9
@@ -66,6 +68,7 @@ static uint64_t encodeWith(struct geoPoint p, double lat_max) {
 }
 
 uint64_t geoEncode(struct geoPoint p) {
+    debugAssert(geoValid(p));
     return encodeWith(p, GEO_LAT_MAX);
 }
 
@@ -160,6 +163,7 @@ static struct box circleBox(struct geoPoint center, double radius_m) {
 }
 
 static struct box polygonBox(const struct geoShape *s) {
+    serverAssert(s->vertex_count > 0);
     struct box b = {s->vertices[0].lon, s->vertices[0].lon, s->vertices[0].lat, s->vertices[0].lat};
     for (size_t i = 1; i < s->vertex_count; i++) {
         b.lon_min = fmin(b.lon_min, s->vertices[i].lon);
@@ -205,8 +209,8 @@ static int coverCells(const struct geoShape *shape, struct geoInterval out[GEO_I
         if (y0 < 0) y0 = 0;
         if (y1 > last) y1 = last;
         if (x1 - x0 > last) x1 = x0 + last;
-    } while ((x1 - x0 + 1) * (y1 - y0 + 1) > COVER_CELLS_MAX &&
-             bits-- > 0); /* at 0 bits one cell covers all */
+        /* At 0 bits one cell covers all. */
+    } while ((x1 - x0 + 1) * (y1 - y0 + 1) > COVER_CELLS_MAX && bits-- > 0);
     int n = 0;
     for (int64_t x = x0; x <= x1; x++) {
         for (int64_t y = y0; y <= y1; y++) {

@@ -8,11 +8,12 @@
  * The idea that makes it simple: a key's home bucket is (position * n) >> 48, where position is the top 48
  * bits of its hash, salted. That map is monotone in the position and works for every n, so
  *  - n need not be a power of two: tables take sizes that are allocator classes and grow by about 1.5, and
- * stay fuller than tables that double;
+ *    stay fuller than tables that double;
  *  - rehashing walks buckets in the order of positions: what lies below the rehash position is in the new
- * table, the rest in the old one. A lookup probes one table, always;
+ *    table, the rest in the old one. A lookup probes one table, always;
  *  - a SCAN cursor is a range of positions (scan_cursor.h). It means the same for every table size, so
- * elements present during the whole scan are returned whatever resizes happen between the calls.
+ *    elements present during the whole scan are returned whatever resizes happen between the calls.
+ *
  * An entry whose home is full goes to the next bucket with room, along a probe that its home gives; each
  * bucket passed on the way counts one overflow, and a lookup goes on past a bucket only while its count is
  * not 0 (the counting idea of F14, Bronson and Shi 2019; the count saturates at 255 and then stays until the
@@ -64,8 +65,8 @@ void hashtableInit(hashtable *ht, const struct hashtableType *type);
 void hashtableDestroy(hashtable *ht); /* frees tables and owned entries; the struct itself is the caller's */
 hashtable *hashtableCreate(const struct hashtableType *type);
 void hashtableRelease(hashtable *ht); /* NULL is fine */
-void hashtableEmpty(hashtable *ht,
-                    void (*progress)(hashtable *ht)); /* progress may be NULL; every 65536 buckets */
+/* `progress` is called every 65536 buckets; NULL is fine. */
+void hashtableEmpty(hashtable *ht, void (*progress)(hashtable *ht));
 
 /* Lookup. The Hashed forms take hash == hashtableHash(ht, key). O(1), one bucket and one entry touched. */
 uint64_t hashtableHash(const hashtable *ht, struct str key);
@@ -93,15 +94,14 @@ static inline size_t hashtableSize(const hashtable *ht) {
 static inline bool hashtableIsRehashing(const hashtable *ht) {
     return ht->table[1] != NULL;
 }
-size_t hashtableSlots(const hashtable *ht);  /* entries that the tables could hold at 100% */
-size_t hashtableMemory(const hashtable *ht); /* bytes of the bucket arrays */
-size_t
-hashtableRehashingMemory(const hashtable *ht); /* those of them that will be freed when it is rehashed */
-void hashtableExpand(hashtable *ht,
-                     size_t n); /* presize for n entries; the only rehash-free way when empty */
-bool hashtableTryExpand(hashtable *ht, size_t n); /* same, false when memory is refused */
-bool hashtableShrinkIfNeeded(
-    hashtable *ht); /* starts a shrink when less than 1/8 full; called on deletes too */
+size_t hashtableSlots(const hashtable *ht);           /* entries that the tables could hold at 100% */
+size_t hashtableMemory(const hashtable *ht);          /* bytes of the bucket arrays */
+size_t hashtableRehashingMemory(const hashtable *ht); /* those of them freed when it is rehashed */
+/* Presize for n entries; the only rehash-free way when empty. TryExpand: false when memory is refused. */
+void hashtableExpand(hashtable *ht, size_t n);
+bool hashtableTryExpand(hashtable *ht, size_t n);
+/* Starts a shrink when less than 1/8 full; called on deletes too. */
+bool hashtableShrinkIfNeeded(hashtable *ht);
 
 /* Incremental rehash: every lookup for change (add, pop, delete) and find moves a little; idle time moves
  * more. */
@@ -110,8 +110,8 @@ bool hashtableRehashMicroseconds(hashtable *ht, uint64_t us); /* true while ther
 void hashtablePauseRehash(hashtable *ht); /* nestable: entries then stay where they are (iterators, scans) */
 void hashtableResumeRehash(hashtable *ht);
 
-/* While a fork child lives: AVOID resizes only tables that are almost full; FORBID also stops moving entries.
- */
+/* While a fork child lives: AVOID resizes only tables that are almost full;
+ * FORBID also stops moving entries. */
 enum hashtableResizePolicy { HASHTABLE_RESIZE_ALLOW, HASHTABLE_RESIZE_AVOID, HASHTABLE_RESIZE_FORBID };
 void hashtableSetResizePolicy(enum hashtableResizePolicy policy);
 enum hashtableResizePolicy hashtableResizePolicy(void);
@@ -146,13 +146,12 @@ void hashtableInitIterator(struct hashtableIterator *it, hashtable *ht, bool saf
 bool hashtableNext(struct hashtableIterator *it, void **entry);
 void hashtableStopIterator(struct hashtableIterator *it);
 
-/* Random entries. NULL/0 on an empty table. O(1) expected also when nearly empty (shrinks by itself first).
- */
+/* Random entries. NULL/0 on an empty table.
+ * O(1) expected also when nearly empty (shrinks by itself first). */
 void *hashtableRandomEntry(hashtable *ht);     /* good: entries of crowded buckets are somewhat less likely */
 void *hashtableFairRandomEntry(hashtable *ht); /* better: one of a sample of up to 40 from a random place */
-size_t hashtableSample(hashtable *ht, void **dst,
-                       size_t count); /* up to count neighbours, no entry twice in one call
-                                         unless count exceeds the size; returns how many */
+/* Up to count neighbours, no entry twice in one call unless count exceeds the size; returns how many. */
+size_t hashtableSample(hashtable *ht, void **dst, size_t count);
 
 /* Buckets that the longest of all lookups looks at. Hashes every key. */
 uint32_t hashtableLongestProbe(hashtable *ht);

@@ -92,6 +92,7 @@ bool hllIsSparse(struct str s) {
 /* ---- Dense ---- */
 
 static unsigned denseGet(const unsigned char *registers, unsigned i) {
+    debugAssert(i < HLL_REGISTERS);
     unsigned bit = i * HLL_BITS, byte = bit / 8, shift = bit % 8;
     unsigned v = registers[byte] >> shift;
     if (shift > 8 - HLL_BITS) v |= (unsigned)registers[byte + 1] << (8 - shift);
@@ -99,6 +100,7 @@ static unsigned denseGet(const unsigned char *registers, unsigned i) {
 }
 
 static void denseSet(unsigned char *registers, unsigned i, unsigned v) {
+    debugAssert(i < HLL_REGISTERS && v <= REGISTER_MAX);
     unsigned bit = i * HLL_BITS, byte = bit / 8, shift = bit % 8;
     registers[byte] = (unsigned char)((registers[byte] & ~(REGISTER_MAX << shift)) | v << shift);
     if (shift > 8 - HLL_BITS) {
@@ -132,9 +134,11 @@ static bool readRun(const unsigned char *p, const unsigned char *end, struct run
 static size_t writeRun(unsigned char *p, unsigned value, unsigned length) {
     if (length == 0) return 0;
     if (value) {
+        serverAssert(value <= VAL_MAX && length <= VAL_RUN);
         *p = (unsigned char)(0x80 | (value - 1) << 2 | (length - 1));
         return 1;
     }
+    serverAssert(length <= XZERO_MAX);
     if (length <= ZERO_MAX) {
         *p = (unsigned char)(length - 1);
         return 1;
@@ -146,8 +150,8 @@ static size_t writeRun(unsigned char *p, unsigned value, unsigned length) {
 
 typedef void runFn(void *priv, unsigned first, const struct run *r);
 
-/* All runs in order; false when they do not make up exactly all registers. fn may have been called by then.
- */
+/* All runs in order; false when they do not make up exactly all registers.
+ * fn may have been called by then. */
 static bool forEachRun(struct str s, runFn *fn, void *priv) {
     const unsigned char *p = bytesOf(s.ptr) + HEADER, *end = bytesOf(s.ptr) + s.len;
     unsigned first = 0;
@@ -304,6 +308,7 @@ static double tau(double x) {
 
 static uint64_t estimate(const unsigned histogram[REGISTER_MAX + 1]) {
     const double m = HLL_REGISTERS;
+    serverAssert(histogram[0] <= HLL_REGISTERS && histogram[RANK_BITS + 1] <= HLL_REGISTERS);
     double z = m * tau((m - histogram[RANK_BITS + 1]) / m);
     for (int j = RANK_BITS; j >= 1; j--) z = (z + histogram[j]) * 0.5;
     z += m * sigma(histogram[0] / m);

@@ -31,6 +31,7 @@ static uint32_t widthFor(int64_t v) {
 }
 
 static int64_t load(const unsigned char *is, uint32_t width, uint32_t i) {
+    debugAssert(width == WIDTH_16 || width == WIDTH_32 || width == WIDTH_64);
     const unsigned char *p = is + INTSET_HEADER + (size_t)i * width;
     if (width == WIDTH_16) {
         uint16_t v;
@@ -83,6 +84,7 @@ static unsigned char *resize(unsigned char *is, uint32_t width, uint32_t length)
  * outside the range of the old width, so it belongs at one of the ends. */
 static unsigned char *widenAndAdd(unsigned char *is, int64_t v) {
     uint32_t old = widthOf(is), width = widthFor(v), length = intsetLength(is), shift = v < 0;
+    serverAssert(width > old && length < UINT32_MAX);
     is = resize(is, width, length + 1);
     for (uint32_t i = length; i-- > 0;) store(is, width, i + shift, load(is, old, i));
     store(is, width, shift ? 0 : length, v);
@@ -132,6 +134,9 @@ unsigned char *intsetAdd(unsigned char *is, int64_t v, bool *done) {
         if (done) *done = false;
         return is;
     }
+    serverAssert(length < UINT32_MAX);
+    debugAssert(at == 0 || load(is, width, at - 1) < v);
+    debugAssert(at == length || load(is, width, at) > v);
     is = resize(is, width, length + 1);
     unsigned char *p = is + INTSET_HEADER + (size_t)at * width;
     memmove(p + width, p, (size_t)(length - at) * width);
@@ -145,6 +150,7 @@ unsigned char *intsetRemove(unsigned char *is, int64_t v, bool *done) {
     bool found = widthFor(v) <= width && search(is, v, &at);
     if (done) *done = found;
     if (!found) return is;
+    debugAssert(at < length && load(is, width, at) == v);
     unsigned char *p = is + INTSET_HEADER + (size_t)at * width;
     memmove(p, p + width, (size_t)(length - at - 1) * width);
     storeU32(is + 4, length - 1);

@@ -197,6 +197,7 @@ static unsigned char *giveBackSlack(unsigned char *lp, size_t bytes) {
 /* Replace the `old` bytes at `offset` by room for `new` ones. */
 static unsigned char *splice(unsigned char *lp, size_t offset, size_t old, size_t new) {
     size_t before = lpBytes(lp), after = before - old + new;
+    debugAssert(offset >= HEADER_SIZE && offset + old < before); /* the end stays */
     serverAssert(after <= UINT32_MAX);
     if (new > old && after > zmallocSize(lp)) lp = zrealloc(lp, after);
     if (new != old) memmove(lp + offset + new, lp + offset + old, before - offset - old);
@@ -284,11 +285,13 @@ unsigned char *lpLast(unsigned char *lp) {
 }
 
 unsigned char *lpNext(unsigned char *lp, unsigned char *p) {
+    debugAssert(*p != END);
     (void)lp;
     return unlessEnd(skipEntry(p));
 }
 
 unsigned char *lpPrev(unsigned char *lp, unsigned char *p) {
+    debugAssert(p >= lp + HEADER_SIZE && p < lp + lpBytes(lp));
     if (p == lp + HEADER_SIZE) return NULL;
     uint64_t size = backlenRead(p - 1);
     return p - backlenSize(size) - size;
@@ -311,6 +314,7 @@ unsigned char *lpSeek(unsigned char *lp, long index) {
 /* ---- Read ---- */
 
 void lpGetValue(unsigned char *p, struct lpValue *v) {
+    debugAssert(*p != END);
     decode(p, v);
 }
 
@@ -371,6 +375,7 @@ unsigned char *lpPrepend(unsigned char *lp, struct str s) {
 }
 
 unsigned char *lpDelete(unsigned char *lp, unsigned char *p, unsigned char **next) {
+    serverAssert(*p != END);
     size_t offset = (size_t)(p - lp);
     lp = splice(lp, offset, (size_t)(skipEntry(p) - p), 0);
     addCount(lp, -1);

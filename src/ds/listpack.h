@@ -57,8 +57,8 @@ unsigned char *lpPrepend(unsigned char *lp, struct str s);
 /* Removes the element at p; *next (may be NULL) is the element that followed, or NULL. */
 unsigned char *lpDelete(unsigned char *lp, unsigned char *p, unsigned char **next);
 unsigned char *lpDeleteRange(unsigned char *lp, long index, unsigned long num);
-unsigned char *lpMerge(unsigned char **first,
-                       unsigned char **second); /* the result; both inputs become NULL */
+/* Returns the result; both inputs become NULL. */
+unsigned char *lpMerge(unsigned char **first, unsigned char **second);
 unsigned char *lpDup(const unsigned char *lp);
 
 /* True when `size` bytes at lp are a well-formed listpack; with deep, every entry is checked, and check (may

@@ -487,8 +487,8 @@ static void testTruncated(void **state) {
     zfree(text);
 }
 
-/* Corrupts valid listpacks in allocations of the exact size, so that ASan and valgrind see any read outside.
- */
+/* Corrupts valid listpacks in allocations of the exact size,
+ * so that ASan and valgrind see any read outside. */
 static void testValidate(void **state) {
     (void)state;
     char buf[BUF_SIZE];

@@ -14,7 +14,7 @@
  *  - the `depth` nodes at each end are raw, so the ends, where lists are changed most, cost no unpacking;
  *  - every other node is compressed, or is marked `incompressible` since trying did not save enough.
  *
- * A function that changes a node unpacks it, and hands it to settle() when it is done. One that changes how
+ * A function that changes a node unpacks it, and hands it to qlSettle() when it is done. One that changes how
  * many nodes there are calls settleEnds(), since nodes near the ends may have come into the raw part or left
  * it. */
 #include "ds/quicklist.h"
@@ -81,7 +81,7 @@ static bool hasRoom(const struct quicklist *ql, const struct qlNode *n, size_t l
 
 /* ---- Nodes ---- */
 
-static struct qlNode *nodeNew(unsigned char *data, size_t bytes, size_t count, bool plain) {
+static struct qlNode *qlNodeNew(unsigned char *data, size_t bytes, size_t count, bool plain) {
     struct qlNode *n = zmalloc(sizeof *n);
     serverAssert(bytes <= UINT32_MAX && count > 0 && count <= NODE_COUNT_MAX);
     *n = (struct qlNode){.data = data, .bytes = (uint32_t)bytes, .count = (uint16_t)count, .plain = plain};
@@ -89,7 +89,7 @@ static struct qlNode *nodeNew(unsigned char *data, size_t bytes, size_t count, b
 }
 
 static struct qlNode *nodeOfListpack(unsigned char *lp) {
-    return nodeNew(lp, lpBytes(lp), lpLength(lp), false);
+    return qlNodeNew(lp, lpBytes(lp), lpLength(lp), false);
 }
 
 static unsigned char *plainData(struct str s) {
@@ -98,11 +98,11 @@ static unsigned char *plainData(struct str s) {
 
 static struct qlNode *nodeOfElement(const struct quicklist *ql, struct str s) {
     serverAssert(s.len < QL_ELEMENT_MAX);
-    if (isHuge(ql, s.len)) return nodeNew(plainData(s), s.len, 1, true);
+    if (isHuge(ql, s.len)) return qlNodeNew(plainData(s), s.len, 1, true);
     return nodeOfListpack(lpAppend(lpNew(LP_EMPTY + qlEntryBound(s.len)), s));
 }
 
-static void nodeFree(struct qlNode *n) {
+static void qlNodeFree(struct qlNode *n) {
     zfree(n->data);
     zfreeSized(n, sizeof *n);
 }
@@ -165,7 +165,7 @@ static bool isInner(const struct quicklist *ql, const struct qlNode *n) {
     return true;
 }
 
-static void settle(const struct quicklist *ql, struct qlNode *n) {
+static void qlSettle(const struct quicklist *ql, struct qlNode *n) {
     if (!n) return;
     if (isInner(ql, n))
         nodePack(n);
@@ -181,8 +181,8 @@ static void settleEnds(const struct quicklist *ql) {
         nodeUnpack(back);
     }
     for (unsigned i = 0; i < INSERT_NODES_MAX && front; i++, front = front->next, back = back->prev) {
-        settle(ql, front);
-        settle(ql, back);
+        qlSettle(ql, front);
+        qlSettle(ql, back);
     }
 }
 
@@ -201,7 +201,7 @@ static void unlinkAndFree(struct quicklist *ql, struct qlNode *n) {
     *(n->prev ? &n->prev->next : &ql->head) = n->next;
     *(n->next ? &n->next->prev : &ql->tail) = n->prev;
     ql->nodes--;
-    nodeFree(n);
+    qlNodeFree(n);
 }
 
 /* The elements from index `at` on become a node of their own, behind n; both are raw. 0 < at < count. */
@@ -224,8 +224,8 @@ static void join(struct quicklist *ql, struct qlNode *n, struct qlNode *next) {
         unlinkAndFree(ql, next);
         next = NULL;
     }
-    settle(ql, n);
-    settle(ql, next);
+    qlSettle(ql, n);
+    qlSettle(ql, next);
 }
 
 /* The node that holds the element at `index`, which becomes the index within it. */
@@ -251,7 +251,7 @@ static void addToNode(struct quicklist *ql, struct qlNode *n, struct str s, uint
         nodeSetListpack(n, lpPrepend(n->data, s));
     else
         nodeSetListpack(n, lpInsert(n->data, s, lpSeek(n->data, at), LP_BEFORE, NULL));
-    settle(ql, n);
+    qlSettle(ql, n);
 }
 
 /* Between two neighbours, of which one may be NULL. */
@@ -264,7 +264,7 @@ static void addBetween(struct quicklist *ql, struct qlNode *left, struct qlNode 
         struct qlNode *n = nodeOfElement(ql, s);
         link(ql, left, n);
         settleEnds(ql);
-        settle(ql, n);
+        qlSettle(ql, n);
     }
 }
 
@@ -300,7 +300,7 @@ struct quicklist *qlNew(int64_t fill, int64_t depth) {
 void qlFree(struct quicklist *ql) {
     for (struct qlNode *n = ql->head, *next; n; n = next) {
         next = n->next;
-        nodeFree(n);
+        qlNodeFree(n);
     }
     zfreeSized(ql, sizeof *ql);
 }
@@ -309,7 +309,7 @@ struct quicklist *qlDup(const struct quicklist *ql) {
     struct quicklist *dup = qlNew(ql->fill, ql->depth);
     for (const struct qlNode *n = ql->head; n; n = n->next) {
         size_t size = nodeDataSize(n);
-        struct qlNode *d = nodeNew(memcpy(zmalloc(size), n->data, size), n->bytes, n->count, n->plain);
+        struct qlNode *d = qlNodeNew(memcpy(zmalloc(size), n->data, size), n->bytes, n->count, n->plain);
         d->compressed = n->compressed;
         d->incompressible = n->incompressible;
         link(dup, dup->tail, d);
@@ -370,7 +370,7 @@ uint64_t qlDeleteRange(struct quicklist *ql, uint64_t start, uint64_t num) {
 /* ---- Cursors ---- */
 
 static void leave(struct qlCursor *cur) {
-    if (cur->changed) settle(cur->ql, cur->node);
+    if (cur->changed) qlSettle(cur->ql, cur->node);
     zfree(cur->copy);
     cur->copy = NULL;
     cur->changed = false;
@@ -487,6 +487,7 @@ void qlValue(const struct qlCursor *cur, struct lpValue *v) {
 }
 
 uint32_t qlRunLength(const struct qlCursor *cur) {
+    debugAssert(cur->node && cur->at < cur->node->count);
     return cur->node->count - cur->at;
 }
 

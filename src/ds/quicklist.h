@@ -36,8 +36,8 @@ static inline bool qlFits(struct qlLimits l, size_t bytes, size_t count, size_t 
 }
 /* At most so many bytes does an element of `len` bytes take in a listpack. */
 size_t qlEntryBound(size_t len);
-/* For tests: elements of so many bytes get a node of their own, whatever fits. 0: only those that do not fit.
- */
+/* For tests: elements of so many bytes get a node of their own, whatever fits.
+ * 0: only those that do not fit. */
 void qlSetPackedThreshold(size_t bytes);
 
 struct qlNode;

@@ -131,8 +131,8 @@ static void opPop(void) {
     assert_int_equal(qlDeleteRange(ql, tail ? model_len : 0, 1), 1);
 }
 
-/* A walk that turns around and deletes at random. `gap`: the cursor is in front of element `at`, not on it.
- */
+/* A walk that turns around and deletes at random.
+ * `gap`: the cursor is in front of element `at`, not on it. */
 static void opWalk(void) {
     struct qlCursor cur;
     bool gap = true, forward = randomBelow(2), deletes = !randomBelow(4);

@@ -3,8 +3,7 @@
  * The published idea (Morrison's PATRICIA, 1968; adaptive nodes as in Leis's ART, 2013): a node stands for
  * the bytes that all keys below it share, and has a child for each byte that can follow.
  *
- *     node    | prefix length u32 | children u16 | has value u8 | value 8, if any | child slot 8 * n | byte *
- * n | prefix |
+ *     node  | prefix length u32 | children u16 | has value u8 | [value 8] | slot 8 * n | byte * n | prefix |
  *
  * "n" bytes are in order; the i-th belongs to the i-th slot. The slots are in front, where they are aligned
  * without padding. A node is one allocation of exactly the bytes it needs: most nodes of a tree are small,
@@ -14,8 +13,7 @@
  * right there, when no other key goes on. Keys that differ only in their last byte, as IDs of the same
  * millisecond do, take 9 bytes each and no node of their own.
  *
- *     "abc" "abd" "abd123"      root -> | "ab" | c: value | d: node | -> | value | 1: node | -> | "23" |
- * value |
+ *     "abc" "abd" "abd123"   root -> | "ab" | c: value | d: node | -> | value | 1: node | -> | "23" | value |
  *
  * A node without a value has at least two children (so the tree cannot have more nodes than keys), and one
  * with neither prefix nor children does not exist. Only the slot that points at a node and the one above it
@@ -66,8 +64,8 @@ static struct str prefixView(struct node *n) {
     return strN(prefixOf(n), n->prefix);
 }
 
-static struct node *nodeNew(struct rax *r, struct str head, struct str tail, unsigned children,
-                            bool hasValue) {
+static struct node *raxNodeNew(struct rax *r, struct str head, struct str tail, unsigned children,
+                               bool hasValue) {
     serverAssert(head.len + tail.len <= UINT32_MAX);
     struct node *n = zmalloc(nodeBytes(head.len + tail.len, children, hasValue));
     n->prefix = (uint32_t)(head.len + tail.len);
@@ -80,7 +78,7 @@ static struct node *nodeNew(struct rax *r, struct str head, struct str tail, uns
     return n;
 }
 
-static void nodeFree(struct rax *r, struct node *n) {
+static void raxNodeFree(struct rax *r, struct node *n) {
     r->nodes--;
     r->bytes -= zmallocSize(n);
     zfreeSized(n, nodeBytes(n->prefix, n->children, n->hasValue));
@@ -158,16 +156,16 @@ static struct node *dropValue(struct rax *r, struct node *n) {
 
 /* The same node with other bytes in front of its children. */
 static struct node *withPrefix(struct rax *r, struct node *n, struct str head, struct str tail) {
-    struct node *other = nodeNew(r, head, tail, n->children, n->hasValue);
+    struct node *other = raxNodeNew(r, head, tail, n->children, n->hasValue);
     memcpy(other->slots, n->slots, nodeBytes(0, n->children, n->hasValue) - sizeof(struct node));
-    nodeFree(r, n);
+    raxNodeFree(r, n);
     return other;
 }
 
 /* What stands for `suffix` and nothing else: the value itself, or a leaf. */
 static void *leafSlot(struct rax *r, struct str suffix, void *value) {
     if (!suffix.len) return valueSlot(value);
-    struct node *n = nodeNew(r, suffix, STR(""), 0, true);
+    struct node *n = raxNodeNew(r, suffix, STR(""), 0, true);
     n->slots[0] = value;
     return n;
 }
@@ -188,12 +186,12 @@ static struct str skip(struct str s, size_t n) {
 static void *splitNode(struct rax *r, struct node *n, size_t common, struct str key, void *value) {
     struct str prefix = prefixView(n);
     bool ends = common == key.len;
-    struct node *top = nodeNew(r, strN(prefix.ptr, common), STR(""), 0, false);
+    struct node *top = raxNodeNew(r, strN(prefix.ptr, common), STR(""), 0, false);
     unsigned char b = (unsigned char)prefix.ptr[common];
     void *below;
     if (common + 1 == prefix.len && !n->children) {
         below = valueSlot(n->slots[0]);
-        nodeFree(r, n);
+        raxNodeFree(r, n);
     } else {
         below = withPrefix(r, n, skip(prefix, common + 1), STR(""));
     }
@@ -216,7 +214,7 @@ bool raxInsert(struct rax *r, struct str key, void *value, void **old) {
                 *slot = valueSlot(value);
                 return false;
             }
-            struct node *n = nodeNew(r, STR(""), STR(""), 0, true);
+            struct node *n = raxNodeNew(r, STR(""), STR(""), 0, true);
             n->slots[0] = slotValue(*slot);
             *slot = addChild(r, n, (unsigned char)key.ptr[0], leafSlot(r, skip(key, 1), value));
             goto added;
@@ -275,7 +273,7 @@ bool raxFind(const struct rax *r, struct str key, void **value) {
 static void *tidy(struct rax *r, struct node *n) {
     if (!n->children && !n->prefix) { /* only a value is left */
         void *slot = valueSlot(n->slots[0]);
-        nodeFree(r, n);
+        raxNodeFree(r, n);
         return slot;
     }
     if (n->hasValue || n->children != 1) return n;
@@ -288,7 +286,7 @@ static void *tidy(struct rax *r, struct node *n) {
     ((char *)head.ptr)[n->prefix] = byte;
     void *merged =
         isValue(only) ? leafSlot(r, head, slotValue(only)) : withPrefix(r, only, head, prefixView(only));
-    nodeFree(r, n);
+    raxNodeFree(r, n);
     return merged;
 }
 
@@ -314,7 +312,7 @@ bool raxRemove(struct rax *r, struct str key, void **old) {
     if (n && n->children) {
         *slot = tidy(r, dropValue(r, n));
     } else {
-        if (n) nodeFree(r, n);
+        if (n) raxNodeFree(r, n);
         if (above) {
             struct node *parent = *above;
             *above = tidy(r, removeChild(r, parent, (int)(slot - childSlots(parent))));

@@ -28,8 +28,8 @@ void raxInit(struct rax *r);
 /* Frees the nodes, and each value by freeValue when that is not NULL. The tree is empty then. */
 void raxDestroy(struct rax *r, void (*freeValue)(void *value));
 
-/* True when the key was added; else it was there, *old (may be NULL) is its old value, and value replaces it.
- */
+/* True when the key was added; else it was there, *old (may be NULL) is its old value,
+ * and value replaces it. */
 bool raxInsert(struct rax *r, struct str key, void *value, void **old);
 /* True when the key is there; *value (may be NULL) receives what it holds. */
 bool raxFind(const struct rax *r, struct str key, void **value);
@@ -44,8 +44,7 @@ bool raxRemove(struct rax *r, struct str key, void **old);
  *     raxStart(&it, r);
  *     if (raxSeek(&it, ">=", key))
  *         do { ... } while (raxNext(&it));
- *     raxStop(&it);
- */
+ *     raxStop(&it); */
 struct raxStep {
     void *node;
     int child; /* -1: at the node's own key */

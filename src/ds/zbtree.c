@@ -73,7 +73,7 @@ static void replaceLeaf(zbtree *t, struct zbtLeaf *old, struct zbtLeaf *now) {
 }
 
 /* All elements; `whole`: with garbage, as it is. */
-static void takeOver(struct zbtLeaf *now, const struct zbtLeaf *l, bool whole) {
+static void zbtTakeOver(struct zbtLeaf *now, const struct zbtLeaf *l, bool whole) {
     if (whole)
         zbtLeafTakeAll(now, l);
     else
@@ -86,13 +86,13 @@ static struct zbtLeaf *rebuild(zbtree **tp, struct zbtLeaf *l, size_t need, stru
     zbtree *t = *tp;
     if (t->form != ZBT_ONE_LEAF) {
         struct zbtLeaf *now = leafNew(need, p, least, each);
-        takeOver(now, l, whole);
+        zbtTakeOver(now, l, whole);
         replaceLeaf(t, l, now);
         leafFree(l);
         return now;
     }
     zbtree *moved = treeNew(need, p, least, each);
-    takeOver(moved->first, l, whole);
+    zbtTakeOver(moved->first, l, whole);
     moved->length = t->length;
     moved->bigs = t->bigs;
     treeFreeHeader(t);
@@ -236,7 +236,7 @@ static struct zbtPos seekForInsert(zbtree *t, const struct zbtTarget *target) {
 }
 
 /* No room in l, and it cannot grow: the leaf to put the element in, or NULL: search again. */
-static struct zbtLeaf *makeRoom(zbtree **tp, struct zbtLeaf *l, unsigned *slot, const struct zbtItem *it) {
+static struct zbtLeaf *zbtMakeRoom(zbtree **tp, struct zbtLeaf *l, unsigned *slot, const struct zbtItem *it) {
     if ((*tp)->form == ZBT_ONE_LEAF) {
         setApart(tp);
         l = (*tp)->first;
@@ -256,7 +256,7 @@ static struct zbtLeaf *makeRoom(zbtree **tp, struct zbtLeaf *l, unsigned *slot, 
 
 /* Into the slot, when there is room in l or room can be made; else NULL: search again. */
 static inline struct zbtLeaf *putAt(zbtree **tp, struct zbtLeaf *l, unsigned slot, const struct zbtItem *it) {
-    if (!zbtLeafHasRoom(l, it) && !regrow(tp, &l, slot, it)) l = makeRoom(tp, l, &slot, it);
+    if (!zbtLeafHasRoom(l, it) && !regrow(tp, &l, slot, it)) l = zbtMakeRoom(tp, l, &slot, it);
     if (likely(l)) zbtLeafPut(l, slot, it);
     return l;
 }
@@ -366,7 +366,7 @@ static void shrinkLeaf(zbtree **tp, struct zbtLeaf *l) {
 }
 
 /* After elements were taken out of a leaf. The ends are left alone, as they will be emptied or filled. */
-static zbtree *settle(zbtree *t, struct zbtLeaf *l) {
+static zbtree *zbtSettle(zbtree *t, struct zbtLeaf *l) {
     if (!l->count) {
         if (t->leaves > 1) removeLeaf(t, l);
     } else if (unlikely(zbtLeafLive(l) * 8 < (size_t)l->size * 5)) {
@@ -384,7 +384,7 @@ static zbtree *takeOut(zbtree *t, struct zbtLeaf *l, unsigned from, unsigned to)
     zbtLeafDrop(l, from, to);
     zbtAddCounts(l, -(int64_t)(to - from));
     t->length -= to - from;
-    return settle(t, l);
+    return zbtSettle(t, l);
 }
 
 static struct zbtBig *bigAt(const struct zbtLeaf *l, unsigned slot) {
@@ -694,11 +694,13 @@ static __attribute__((noinline)) zbtree *moveElement(zbtree *t, struct zbtPos p,
 }
 
 zbtree *zbtUpdate(zbtree *t, struct zbtPos p, double score, uint64_t hash) {
+    debugAssert(p.slot < p.leaf->count);
     serverAssert(score == score); /* not NaN */
     return rescoreInSlot(p, score) ? t : moveElement(t, p, score, hash);
 }
 
 zbtree *zbtErase(zbtree *t, struct zbtPos p, uint64_t hash) {
+    debugAssert(p.slot < p.leaf->count);
     if (t->form == ZBT_MAPPED) zbtMapRemove(zbtMapOf(t), p.leaf, hash);
     freeBigs(p.leaf, p.slot, p.slot + 1, &t->bigs);
     return takeOut(t, p.leaf, p.slot, p.slot + 1);

@@ -173,11 +173,11 @@ size_t zbtAllocations(const zbtree *t);            /* about; O(1) */
 extern struct zbtPos (*zbtFind)(const zbtree *t, struct str member, uint64_t hash);
 bool zbtAtRank(const zbtree *t, uint64_t rank, struct zbtPos *p); /* O(log n) */
 uint64_t zbtRank(const zbtree *t, struct zbtPos p);               /* O(log n), climbing */
-/* First element inside the range, or the last one, and its rank. O(log n). A lex range presumes equal scores.
- */
+/* First element inside the range, or the last one, and its rank. O(log n).
+ * A lex range presumes equal scores. */
 bool zbtSeekScore(const zbtree *t, const struct zscoreRange *r, bool last, struct zbtPos *p, uint64_t *rank);
-/* The other end of the range of an element inside it, when it is certain to be in the same leaf; else false.
- */
+/* The other end of the range of an element inside it,
+ * when it is certain to be in the same leaf; else false. */
 bool zbtSeekScoreFrom(struct zbtPos *p, const struct zscoreRange *r, bool last);
 bool zbtSeekLex(const zbtree *t, const struct zlexRange *r, bool last, struct zbtPos *p, uint64_t *rank);
 

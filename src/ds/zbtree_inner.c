@@ -44,7 +44,7 @@ void zbtSetParent(void *child, int level, struct zbtInner *parent) {
         ((struct zbtInner *)child)->parent = parent;
 }
 
-static void adopt(struct zbtInner *n, unsigned from) {
+static void zbtInnerAdopt(struct zbtInner *n, unsigned from) {
     for (unsigned i = from; i < n->count; i++) zbtSetParent(zbtChildren(n)[i], n->level - 1, n);
 }
 
@@ -77,11 +77,12 @@ void zbtReplaceChild(zbtree *t, struct zbtInner *parent, const void *old, void *
 
 static void copyChildren(struct zbtInner *dst, const struct zbtInner *src, unsigned from, unsigned count) {
     unsigned at = dst->count;
+    serverAssert(at + count <= dst->cap && from + count <= src->count);
     memcpy(dst->counts + at, src->counts + from, count * sizeof *dst->counts);
     memcpy(zbtSeparators(dst) + at, zbtSeparators(src) + from, count * sizeof(double));
     memcpy(zbtChildren(dst) + at, zbtChildren(src) + from, count * sizeof(void *));
     dst->count = (uint16_t)(at + count);
-    adopt(dst, at);
+    zbtInnerAdopt(dst, at);
 }
 
 static void cutOff(struct zbtInner *n, unsigned count) {
@@ -90,6 +91,7 @@ static void cutOff(struct zbtInner *n, unsigned count) {
 }
 
 static void putChild(struct zbtInner *n, unsigned at, void *child, uint64_t count, double separator) {
+    serverAssert(n->count < n->cap && at <= n->count);
     unsigned behind = n->count - at;
     memmove(n->counts + at + 1, n->counts + at, behind * sizeof *n->counts);
     memmove(zbtSeparators(n) + at + 1, zbtSeparators(n) + at, behind * sizeof(double));
@@ -102,6 +104,7 @@ static void putChild(struct zbtInner *n, unsigned at, void *child, uint64_t coun
 }
 
 static struct zbtInner *growRoot(zbtree *t, struct zbtInner *root) {
+    serverAssert(root == t->root && !root->parent); /* only the root is smaller than the others */
     struct zbtInner *n = innerNew(CAP_GROW * root->cap, root->level, NULL);
     copyChildren(n, root, 0, root->count);
     innerFree(root);
@@ -118,6 +121,7 @@ static bool isRightmost(const struct zbtInner *n) {
 /* The upper half goes to a new node, which is returned; its first separator is the one between both. */
 static struct zbtInner *splitInner(zbtree *t, struct zbtInner *n) {
     unsigned half = n->count / 2u;
+    serverAssert(half > 0);
     struct zbtInner *right = innerNew(ZBT_INNER_MAX, n->level, NULL);
     copyChildren(right, n, half, n->count - half);
     double separator = zbtSeparators(right)[0];
@@ -155,6 +159,7 @@ void zbtAttach(zbtree *t, struct zbtInner *parent, void *left, uint64_t left_cou
 }
 
 static void dropChild(struct zbtInner *n, unsigned at) {
+    serverAssert(at < n->count);
     unsigned behind = n->count - at - 1u;
     memmove(n->counts + at, n->counts + at + 1, behind * sizeof *n->counts);
     memmove(zbtSeparators(n) + at, zbtSeparators(n) + at + 1, behind * sizeof(double));

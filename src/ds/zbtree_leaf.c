@@ -14,8 +14,8 @@
 
 #define HEADER   offsetof(struct zbtLeaf, fp)
 #define CAP_STEP 16u
-/* A group is read as a whole: the first is inside the smallest leaf, the second inside a leaf that needs one.
- */
+/* A group is read as a whole: the first is inside the smallest leaf,
+ * the second inside a leaf that needs one. */
 _Static_assert(HEADER + ZBT_FP_GROUP <= ZBT_LEAF_MIN, "the first group of fp");
 _Static_assert(ZBT_LEAF_SLOTS <= 2 * ZBT_FP_GROUP, "the second group of fp");
 #define INTEGRAL_LIMIT 9007199254740992.0 /* 2^53 */
@@ -46,13 +46,9 @@ static inline void putScore(uint8_t *slot, unsigned width, int64_t base, double 
     }
 }
 
-static inline double scoreAt(const struct zbtLeaf *l, unsigned i) {
-    return zbtScoreOf(zbtSlot(l, i), l->width, l->base);
-}
-
 static bool allIntegral(const struct zbtLeaf *l, unsigned from, unsigned to) {
     if (l->width != 8) return true;
-    while (from < to && isIntegral(scoreAt(l, from))) from++;
+    while (from < to && isIntegral(zbtScoreAt(l, from))) from++;
     return from == to;
 }
 
@@ -62,8 +58,8 @@ struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, c
     if ((more && !isIntegral(more->score)) || !allIntegral(l, from, to)) return p;
     double low = INFINITY, high = -INFINITY;
     if (from < to) {
-        low = scoreAt(l, from);
-        high = scoreAt(l, to - 1);
+        low = zbtScoreAt(l, from);
+        high = zbtScoreAt(l, to - 1);
     }
     if (more && more->score < low) low = more->score;
     if (more && more->score > high) high = more->score;
@@ -127,10 +123,11 @@ void zbtLeafInit(struct zbtLeaf *l, size_t size, struct zbtPacking p, unsigned l
     if (cap > ZBT_LEAF_SLOTS) cap = ZBT_LEAF_SLOTS;
     if (cap < roundUp(least, CAP_STEP)) cap = roundUp(least, CAP_STEP);
     if (cap < CAP_STEP) cap = CAP_STEP;
+    serverAssert(least <= ZBT_LEAF_SLOTS && size >= ZBT_LEAF_MIN && size <= UINT16_MAX);
     *l = (struct zbtLeaf){
         .base = p.base, .cap = (uint8_t)cap, .size = (uint16_t)size, .width = (uint8_t)p.width};
-    /* Searches read whole groups; what is behind the last element does not count, but memcheck cannot see it.
-     */
+    /* Searches read whole groups; what is behind the last element does not count,
+     * but memcheck cannot see it. */
     memset(l->fp, 0, cap <= ZBT_FP_GROUP ? ZBT_FP_GROUP : 2 * ZBT_FP_GROUP);
 }
 
@@ -174,6 +171,7 @@ void zbtLeafTakeAll(struct zbtLeaf *dst, const struct zbtLeaf *src) {
     memcpy(dst->fp, src->fp, src->count);
     memcpy(zbtSlot(dst, 0), zbtSlot(src, 0), src->count * (2u + src->width));
     memcpy((char *)dst + dst->size - src->heap, (const char *)src + src->size - src->heap, src->heap);
+    serverAssert(dst->width == src->width && dst->base == src->base && src->count <= dst->cap);
     dst->count = src->count;
     dst->heap = src->heap;
     dst->garbage = src->garbage;
@@ -203,6 +201,7 @@ void zbtLeafTake(struct zbtLeaf *dst, const struct zbtLeaf *src, unsigned from, 
     }
     dst->count = (uint8_t)(dst->count + to - from);
     dst->heap = (uint16_t)heap;
+    serverAssert(dst->count <= dst->cap && (uint8_t *)dst + dst->size - heap >= zbtSlot(dst, dst->count));
 }
 
 /* Its offset. */
@@ -224,6 +223,7 @@ static uint16_t putBytes(struct zbtLeaf *l, const struct zbtItem *it) {
 }
 
 void zbtLeafPut(struct zbtLeaf *l, unsigned slot, const struct zbtItem *it) {
+    debugAssert(slot <= l->count && l->count < l->cap && zbtLeafFits(l, it->score));
     unsigned stride = 2u + l->width, behind = l->count - slot;
     uint8_t *at = zbtSlot(l, slot);
     memmove(l->fp + slot + 1, l->fp + slot, behind);
@@ -236,6 +236,7 @@ void zbtLeafPut(struct zbtLeaf *l, unsigned slot, const struct zbtItem *it) {
 }
 
 void zbtLeafDrop(struct zbtLeaf *l, unsigned from, unsigned to) {
+    debugAssert(from < to && to <= l->count);
     unsigned stride = 2u + l->width, behind = l->count - to;
     for (unsigned i = from; i < to; i++) {
         const uint8_t *bytes = zbtBytes(l, zbtSlot(l, i));
@@ -252,10 +253,12 @@ void zbtLeafDrop(struct zbtLeaf *l, unsigned from, unsigned to) {
 }
 
 void zbtLeafPutScore(struct zbtLeaf *l, unsigned slot, double score) {
+    debugAssert(slot < l->count && zbtLeafFits(l, score));
     putScore(zbtSlot(l, slot), l->width, l->base, score);
 }
 
 void zbtLeafRescore(struct zbtLeaf *l, unsigned from, unsigned to, double score) {
+    debugAssert(from < l->count && to < l->count && zbtLeafFits(l, score));
     unsigned stride = 2u + l->width;
     uint8_t fp = l->fp[from], *old = zbtSlot(l, from), *now = zbtSlot(l, to), offset[2];
     memcpy(offset, old, 2);

@@ -44,7 +44,7 @@ typedef struct zbtBucket bucket;
 
 /* ---- Hash bits ---- */
 
-static inline uint64_t positionOf(const struct zbtMap *m, uint64_t hash) {
+static inline uint64_t zbtMapPositionOf(const struct zbtMap *m, uint64_t hash) {
     return hash * m->salt >> (64 - POSITION_BITS);
 }
 static inline uint32_t homeAt(const struct zbtMap *m, int table, uint64_t position) {
@@ -334,7 +334,7 @@ static void scanLeaf(struct scan *s, const struct zbtLeaf *l, uint8_t fp) {
         struct str member = zbtMember(p);
         uint64_t hash = hashBytes(member.ptr, member.len);
         if (zbtMapHome(s->m, s->table, hash) != s->home) continue;
-        uint64_t position = positionOf(s->m, hash);
+        uint64_t position = zbtMapPositionOf(s->m, hash);
         if (position < s->from || position >= s->to) continue;
         s->fn(s->priv, member, zbtScore(p));
     }

@@ -37,8 +37,8 @@ struct zbtInner {
     uint16_t count, cap;
     uint8_t level; /* 1: the children are leaves */
     uint64_t counts[];
-    /* double   separators[cap + 1]: [0] is -inf, those past the end are NaN
-     * void    *children[cap] */
+    /* double separators[cap + 1]: [0] is -inf, those past the end are NaN
+     * void  *children[cap] */
 };
 
 static inline double *zbtSeparators(const struct zbtInner *n) {
@@ -46,6 +46,11 @@ static inline double *zbtSeparators(const struct zbtInner *n) {
 }
 static inline void **zbtChildren(const struct zbtInner *n) {
     return (void **)(n->counts + 2 * n->cap + 1);
+}
+
+/* The score of element i. */
+ZBT_INLINE double zbtScoreAt(const struct zbtLeaf *l, unsigned i) {
+    return zbtScoreOf(zbtSlot(l, i), l->width, l->base);
 }
 
 /* ---- The map ---- */

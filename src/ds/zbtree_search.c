@@ -19,10 +19,6 @@
 _Static_assert(offsetof(struct zbtLeaf, fp) + ZBT_FP_GROUP <= ZBT_LEAF_MIN, "the first group of fp");
 _Static_assert(ZBT_LEAF_SLOTS <= 2 * ZBT_FP_GROUP, "the second group of fp");
 
-static inline double scoreAt(const struct zbtLeaf *l, unsigned i) {
-    return zbtScoreOf(zbtSlot(l, i), l->width, l->base);
-}
-
 /* ---- In a leaf, by order ---- */
 
 /* How far above the base a score has to be, not to be left of x; of a score that fits a narrow leaf. All such
@@ -72,9 +68,9 @@ static unsigned searchMember(const struct zbtLeaf *l, unsigned low, unsigned hig
 ZBT_INLINE unsigned searchWidth(const struct zbtLeaf *l, const struct zbtTarget *t, unsigned width) {
     if (t->ties == ZBT_BY_MEMBER) return searchMember(l, 0, l->count, t);
     unsigned low = searchScore(l, 0, t->score, t->ties == ZBT_TIES_LEFT, width);
-    if (t->ties != ZBT_TIES_BY_MEMBER || low == l->count || scoreAt(l, low) != t->score) return low;
+    if (t->ties != ZBT_TIES_BY_MEMBER || low == l->count || zbtScoreAt(l, low) != t->score) return low;
     unsigned next = low + 1; /* most often there is no other such score */
-    if (next == l->count || scoreAt(l, next) != t->score)
+    if (next == l->count || zbtScoreAt(l, next) != t->score)
         return low + (unsigned)zbtMemberIsLeft(zbtMemberIn(l, zbtSlot(l, low)), t);
     return searchMember(l, low, searchScore(l, next, t->score, true, width), t);
 }

@@ -13,7 +13,7 @@ struct reader {
     const unsigned char *p, *end;
 };
 
-static bool take(struct reader *r, size_t n, const unsigned char **p) {
+static bool ziplistTake(struct reader *r, size_t n, const unsigned char **p) {
     if (n > (size_t)(r->end - r->p)) return false;
     *p = r->p;
     r->p += n;
@@ -34,17 +34,17 @@ static uint64_t loadBE(const unsigned char *p, unsigned bytes) {
 
 static bool takeSizeBefore(struct reader *r, uint64_t *size) {
     const unsigned char *p;
-    if (!take(r, 1, &p)) return false;
+    if (!ziplistTake(r, 1, &p)) return false;
     *size = *p;
     if (*p < LONG_SIZE) return true;
-    if (*p != LONG_SIZE || !take(r, 4, &p)) return false;
+    if (*p != LONG_SIZE || !ziplistTake(r, 4, &p)) return false;
     *size = loadLE(p, 4);
     return true;
 }
 
 static bool takeString(struct reader *r, uint64_t len, struct lpValue *v) {
     const unsigned char *p;
-    if (!take(r, len, &p)) return false;
+    if (!ziplistTake(r, len, &p)) return false;
     v->sval = (const char *)p;
     v->slen = (uint32_t)len;
     return true;
@@ -52,7 +52,7 @@ static bool takeString(struct reader *r, uint64_t len, struct lpValue *v) {
 
 static bool takeInteger(struct reader *r, unsigned bytes, struct lpValue *v) {
     const unsigned char *p;
-    if (!take(r, bytes, &p)) return false;
+    if (!ziplistTake(r, bytes, &p)) return false;
     unsigned shift = 64 - 8 * bytes;
     v->sval = NULL;
     v->lval = (int64_t)(loadLE(p, bytes) << shift) >> shift;
@@ -61,11 +61,11 @@ static bool takeInteger(struct reader *r, unsigned bytes, struct lpValue *v) {
 
 static bool takeElement(struct reader *r, struct lpValue *v) {
     const unsigned char *p, *more;
-    if (!take(r, 1, &p)) return false;
+    if (!ziplistTake(r, 1, &p)) return false;
     switch (*p >> 6) {
     case 0: return takeString(r, *p, v);
-    case 1: return take(r, 1, &more) && takeString(r, (uint64_t)(*p & 63) << 8 | *more, v);
-    case 2: return take(r, 4, &more) && takeString(r, loadBE(more, 4), v);
+    case 1: return ziplistTake(r, 1, &more) && takeString(r, (uint64_t)(*p & 63) << 8 | *more, v);
+    case 2: return ziplistTake(r, 4, &more) && takeString(r, loadBE(more, 4), v);
     }
     switch (*p) {
     case 0xc0: return takeInteger(r, 2, v);
@@ -80,7 +80,7 @@ static bool takeElement(struct reader *r, struct lpValue *v) {
 }
 
 /* NULL: too large for a listpack. */
-static unsigned char *append(unsigned char *lp, const struct lpValue *v) {
+static unsigned char *ziplistAppend(unsigned char *lp, const struct lpValue *v) {
     if (!lpSafeToAdd(lp, v->sval ? v->slen : 0)) {
         lpFree(lp);
         return NULL;
@@ -101,7 +101,7 @@ unsigned char *ziplistToListpack(struct str bytes) {
         if (!takeSizeBefore(&r, &before_is) || before_is != before || !takeElement(&r, &v)) goto bad;
         before = (uint64_t)(r.p - entry);
         count++;
-        lp = append(lp, &v);
+        lp = ziplistAppend(lp, &v);
     }
     if (last == (uint64_t)(entry - zl) && (announced == COUNT_UNKNOWN || announced == count))
         return lp ? lpShrinkToFit(lp) : NULL;

@@ -90,7 +90,7 @@ static inline struct str memberOf(const zskiplistNode *n) {
     return strN(memberBytes(n), memberLength(n));
 }
 
-static zskiplistNode *nodeNew(int height, double score, struct str member) {
+static zskiplistNode *zslNodeNew(int height, double score, struct str member) {
     zskiplistNode *n = zmalloc(NODE_SIZE((size_t)height, member.len));
     n->score = score;
     n->level[0].span = (uint64_t)member.len << HEIGHT_BITS | (uint64_t)height;
@@ -98,7 +98,7 @@ static zskiplistNode *nodeNew(int height, double score, struct str member) {
     return n;
 }
 
-static void nodeFree(zskiplistNode *n) {
+static void zslNodeFree(zskiplistNode *n) {
     zfreeSized(n, NODE_SIZE((size_t)towerHeight(n->level), memberLength(n)));
 }
 
@@ -426,7 +426,7 @@ void zslClear(zskiplist *zsl) {
     while (n) {
         zskiplistNode *next = n->level[0].forward;
         __builtin_prefetch(next);
-        nodeFree(n);
+        zslNodeFree(n);
         n = next;
     }
     zslInit(zsl);
@@ -480,20 +480,20 @@ void zslPrefetchFirst(const zskiplist *zsl) {
 
 zskiplistNode *zslInsert(zskiplist *zsl, double score, struct str member) {
     serverAssert(score == score); /* not NaN */
-    zskiplistNode *n = nodeNew(randomHeight(), score, member);
+    zskiplistNode *n = zslNodeNew(randomHeight(), score, member);
     linkNode(zsl, n);
     return n;
 }
 
 zskiplistNode *zslAppend(zskiplist *zsl, double score, struct str member) {
     debugAssert(!zsl->tail || isBeforeKey(zsl->tail, &(struct zslKey){score, member}));
-    zskiplistNode *n = nodeNew(randomHeight(), score, member);
+    zskiplistNode *n = zslNodeNew(randomHeight(), score, member);
     linkAtTail(zsl, n);
     return n;
 }
 
 zskiplistNode *zslPrepend(zskiplist *zsl, double score, struct str member) {
-    zskiplistNode *n = nodeNew(randomHeight(), score, member);
+    zskiplistNode *n = zslNodeNew(randomHeight(), score, member);
     debugAssert(!zsl->tail || !isBeforeKey(zsl->header[0].forward, &(struct zslKey){score, member}));
     linkAtHead(zsl, n);
     return n;
@@ -501,7 +501,7 @@ zskiplistNode *zslPrepend(zskiplist *zsl, double score, struct str member) {
 
 void zslDelete(zskiplist *zsl, zskiplistNode *n) {
     unlinkNode(zsl, n);
-    nodeFree(n);
+    zslNodeFree(n);
 }
 
 void zslUpdateScore(zskiplist *zsl, zskiplistNode *n, double score) {
@@ -573,7 +573,7 @@ struct onDeleteCall {
 static void tellAndFree(void *priv, zskiplistNode *n) {
     struct onDeleteCall *call = priv;
     if (call->fn) call->fn(call->priv, n);
-    nodeFree(n);
+    zslNodeFree(n);
 }
 
 uint64_t zslDeleteRangeByRank(zskiplist *zsl, uint64_t rank, uint64_t count,

@@ -2,8 +2,7 @@
  * the list.
  *
  *     zskiplist: | length | tail | header.level[0] .. header.level[MAX-1] |
- *     node:      | score | backward | level[0] {forward, height+len} | level[1] {forward, span} .. | member
- * bytes |
+ *     node:      | score | backward | level[0] {forward, height+len} | level[1] {forward, span} .. | member |
  *
  * There is no header node: the first element is one pointer away from the list. A node is one allocation, the
  * member embedded after the levels. The span of level 0 is always 0 or 1 (is there a next node), so that slot
@@ -83,10 +82,9 @@ const zskiplistNode *zslClimb(const zskiplistNode *n);
 
 /* Change. O(log n) expected. */
 zskiplistNode *zslInsert(zskiplist *zsl, double score, struct str member);
-zskiplistNode *zslAppend(zskiplist *zsl, double score,
-                         struct str member); /* known to sort after the tail; O(1) amortized */
-zskiplistNode *zslPrepend(zskiplist *zsl, double score,
-                          struct str member);     /* known to sort before the first */
+/* Known to sort after the tail (O(1) amortized); before the first. */
+zskiplistNode *zslAppend(zskiplist *zsl, double score, struct str member);
+zskiplistNode *zslPrepend(zskiplist *zsl, double score, struct str member);
 void zslDelete(zskiplist *zsl, zskiplistNode *n); /* unlinked and freed */
 /* New score; the node stays in place when the order allows, else it is unlinked and linked again: same node,
  * same address. */

@@ -5,8 +5,7 @@
  *                        └─ active ─┬─ holes in pages in use   allocator_frag
  *                                   └─ allocated ≈ used ─┬─ startup
  *                                                        ├─ overhead
- *                                                        └─ dataset
- */
+ *                                                        └─ dataset */
 #include "metrics/memory.h"
 
 #include <stdio.h>

@@ -93,11 +93,13 @@ static int64_t timerNewId(struct aeEventLoop *el) {
 }
 
 static void timerFreeId(struct aeEventLoop *el, int64_t id) {
+    serverAssert(el->free_count < el->slot_count); /* each slot is free once */
     el->places[slotOf(id)] = NO_PLACE;
     el->free_slots[el->free_count++] = slotOf(id);
 }
 
 static void timerPut(struct aeEventLoop *el, size_t i, struct timer t) {
+    debugAssert(slotOf(t.id) < el->slot_count);
     el->timers[i] = t;
     el->places[slotOf(t.id)] = i;
 }
@@ -126,6 +128,7 @@ static void timerAdd(struct aeEventLoop *el, struct timer t, int64_t delay_ms) {
 }
 
 static struct timer timerRemove(struct aeEventLoop *el, size_t i) {
+    debugAssert(i < el->timer_count && el->places[slotOf(el->timers[i].id)] == i);
     struct timer removed = el->timers[i];
     el->places[slotOf(removed.id)] = NO_PLACE;
     struct timer last = el->timers[--el->timer_count];
@@ -176,6 +179,7 @@ static int fireHandler(struct aeEventLoop *el, int fd, uint32_t generation, int 
     ready &= fe.mask;
     if (!ready) return 0;
     struct handler h = ready & AE_READABLE ? fe.read : fe.write;
+    debugAssert(h.proc);
     h.proc(el, fd, h.data, ready);
     return 1;
 }
@@ -228,6 +232,7 @@ static int pollAndFire(struct aeEventLoop *el, int flags) {
 /* ---- Public API ---------------------------------------------------------------------------------------- */
 
 struct aeEventLoop *aeCreate(int maxfds) {
+    serverAssert(maxfds > 0);
     struct aeEventLoop *el = zcalloc(1, sizeof(*el));
     el->size = maxfds;
     el->files = zcalloc((size_t)maxfds, sizeof(struct fileEvent));
@@ -244,6 +249,7 @@ struct aeEventLoop *aeCreate(int maxfds) {
 }
 
 void aeDelete(struct aeEventLoop *el) {
+    serverAssert(!el->running); /* not from a timer of its own */
     if (el->epfd != -1) close(el->epfd);
     if (el->wakefd != -1) close(el->wakefd);
     zfree(el->files);
@@ -272,6 +278,7 @@ int aeCreateFileEvent(struct aeEventLoop *el, int fd, int mask, aeFileProc *proc
         errno = ERANGE;
         return -1;
     }
+    serverAssert(proc && mask & (AE_READABLE | AE_WRITABLE));
     struct fileEvent *fe = &el->files[fd];
     int old_mask = fe->mask;
     fe->mask |= mask;
@@ -299,6 +306,7 @@ int aeGetFileEvents(const struct aeEventLoop *el, int fd) {
 }
 
 int64_t aeCreateTimeEvent(struct aeEventLoop *el, int64_t delay_ms, aeTimeProc *proc, void *data) {
+    serverAssert(proc);
     int64_t id = timerNewId(el);
     timerAdd(el, (struct timer){0, id, proc, data}, delay_ms);
     return id;

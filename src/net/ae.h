@@ -3,8 +3,8 @@
  * One turn (aeProcessEvents): beforeSleep hook, poll, afterSleep hook, every ready file event, the
  * afterEvents hook, due timers. The read handlers of clients only gather input; afterEvents is where the
  * server runs the gathered batch (command/round.h). Nested calls are allowed (busy scripts, loading): a
- * nested turn has its own event array. Handlers may remove any event, also those that are ready in this turn.
- */
+ * nested turn has its own event array. Handlers may remove any event,
+ * also those that are ready in this turn. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,14 +19,13 @@
 #define AE_TIME_EVENTS 2
 #define AE_ALL_EVENTS  (AE_FILE_EVENTS | AE_TIME_EVENTS)
 #define AE_DONT_WAIT   4
-#define AE_CALL_HOOKS                                                                                        \
-    8 /* beforeSleep and afterSleep; a nested turn may leave them out. afterEvents always runs when file     \
-         events do. */
+/* beforeSleep and afterSleep; a nested turn may leave them out. afterEvents runs whenever file events do. */
+#define AE_CALL_HOOKS 8
 
 struct aeEventLoop;
 typedef void aeFileProc(struct aeEventLoop *el, int fd, void *data, int mask);
-typedef int64_t aeTimeProc(struct aeEventLoop *el, int64_t id,
-                           void *data); /* next delay in ms, or AE_NOMORE */
+/* Returns the next delay in ms, or AE_NOMORE. */
+typedef int64_t aeTimeProc(struct aeEventLoop *el, int64_t id, void *data);
 typedef void aeHook(struct aeEventLoop *el);
 #define AE_NOMORE (-1)
 
@@ -35,8 +34,8 @@ void aeDelete(struct aeEventLoop *el);
 int aeSetSize(struct aeEventLoop *el, int maxfds); /* 0, or -1 when a larger fd is in use */
 int aeGetSize(const struct aeEventLoop *el);
 
-int aeCreateFileEvent(struct aeEventLoop *el, int fd, int mask, aeFileProc *proc,
-                      void *data); /* -1, ERANGE when fd is too big */
+/* 0, or -1: ERANGE when fd is too big. */
+int aeCreateFileEvent(struct aeEventLoop *el, int fd, int mask, aeFileProc *proc, void *data);
 void aeDeleteFileEvent(struct aeEventLoop *el, int fd, int mask);
 int aeGetFileEvents(const struct aeEventLoop *el, int fd);
 

@@ -23,6 +23,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/zmalloc.h"
 #include "net/connection.h"
@@ -70,6 +71,7 @@ static void socketClose(struct connection *conn) {
 /* Register or remove a handler; *slot stays NULL when the loop refuses the fd. */
 static void setHandler(struct connection *conn, connHandler **slot, connHandler *fn, int mask,
                        aeFileProc *proc) {
+    serverAssert(conn->el || !fn); /* without a loop nobody would call it */
     if (!fn && *slot) aeDeleteFileEvent(conn->el, conn->fd, mask);
     if (fn && !*slot && aeCreateFileEvent(conn->el, conn->fd, mask, proc, conn) == -1) {
         conn->last_errno = errno;
@@ -146,7 +148,7 @@ static sds addressName(const union address *a) {
 /* ---- Sockets ------------------------------------------------------------------------------------------- */
 
 /* For `return`: fills err, keeps errno, gives -1. */
-static int failed(char *err, size_t errlen, const char *what) {
+static int connFailed(char *err, size_t errlen, const char *what) {
     int saved = errno;
     snprintf(err, errlen, "%s%s", what, strerror(saved));
     errno = saved;
@@ -154,7 +156,7 @@ static int failed(char *err, size_t errlen, const char *what) {
 }
 
 static int closeFailed(int fd, char *err, size_t errlen, const char *what) {
-    failed(err, errlen, what);
+    connFailed(err, errlen, what);
     int saved = errno;
     close(fd);
     errno = saved;
@@ -181,7 +183,7 @@ static int resolve(const char *host, int port, int family, int flags, struct add
 
 static int listenOn(const struct addrinfo *ai, int backlog, char *err, size_t errlen) {
     int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, ai->ai_protocol);
-    if (fd == -1) return failed(err, errlen, "socket: ");
+    if (fd == -1) return connFailed(err, errlen, "socket: ");
     if (ai->ai_family == AF_INET6 && !setOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1))
         return closeFailed(fd, err, errlen, "setsockopt: ");
     if (!setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1))
@@ -334,10 +336,10 @@ int netListenTcp(const char *bind, int port, int backlog, bool *unsupported, cha
 int netListenUnix(const char *path, unsigned perm, int backlog, char *err, size_t errlen) {
     union address a;
     struct stat st;
-    if (!unixAddress(path, &a)) return failed(err, errlen, "bind: ");
+    if (!unixAddress(path, &a)) return connFailed(err, errlen, "bind: ");
     if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode)) unlink(path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd == -1) return failed(err, errlen, "socket: ");
+    if (fd == -1) return connFailed(err, errlen, "socket: ");
     if (bind(fd, &a.any, sizeof(a.un)) == -1) return closeFailed(fd, err, errlen, "bind: ");
     if (perm && chmod(path, perm) == -1) return closeFailed(fd, err, errlen, "chmod: ");
     if (listen(fd, backlog) == -1) return closeFailed(fd, err, errlen, "listen: ");
@@ -364,7 +366,7 @@ int netConnectBy(struct netWay way, const char *host, int port, int timeout_ms, 
         int64_t left_ms = deadline_ms - monotonicUs() / 1000;
         fd = connectTo(ai, way.mptcp, timeout_ms <= 0 ? -1 : left_ms < 0 ? 0 : left_ms);
     }
-    if (fd == -1) failed(err, errlen, "");
+    if (fd == -1) connFailed(err, errlen, "");
     int saved = errno;
     freeaddrinfo(list);
     errno = saved;
@@ -373,9 +375,9 @@ int netConnectBy(struct netWay way, const char *host, int port, int timeout_ms, 
 
 int netConnectUnix(const char *path, char *err, size_t errlen) {
     union address a;
-    if (!unixAddress(path, &a)) return failed(err, errlen, "");
+    if (!unixAddress(path, &a)) return connFailed(err, errlen, "");
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd == -1) return failed(err, errlen, "");
+    if (fd == -1) return connFailed(err, errlen, "");
     if (connect(fd, &a.any, sizeof(a.un)) == -1) return closeFailed(fd, err, errlen, "");
     return fd;
 }

@@ -35,8 +35,8 @@ struct connection {
     struct listNode pending_node; /* see connSetPending */
 };
 
-/* Take over an accepted fd: non-blocking, close-on-exec; tcp: TCP_NODELAY and keep-alive (seconds, 0: off).
- */
+/* Take over an accepted fd: non-blocking, close-on-exec;
+ * tcp: TCP_NODELAY and keep-alive (seconds, 0: off). */
 struct connection *connCreateTcp(struct aeEventLoop *el, int fd, int keepalive_s);
 struct connection *connCreateUnix(struct aeEventLoop *el, int fd);
 
@@ -78,9 +78,9 @@ bool connIsLocal(const struct connection *conn); /* loopback or unix socket */
  * with the reason in err and errno (EADDRNOTAVAIL: an address that no interface has). Addresses of families
  * that the host lacks give -1 with *unsupported set. */
 int netListenTcp(const char *bind, int port, int backlog, bool *unsupported, char *err, size_t errlen);
-int netListenUnix(const char *path, unsigned perm, int backlog, char *err,
-                  size_t errlen); /* removes a stale socket */
-int netAccept(int listen_fd);     /* non-blocking, close-on-exec; -1 and errno (EAGAIN: none waiting) */
+/* Removes a stale socket. */
+int netListenUnix(const char *path, unsigned perm, int backlog, char *err, size_t errlen);
+int netAccept(int listen_fd); /* non-blocking, close-on-exec; -1 and errno (EAGAIN: none waiting) */
 /* Blocking connect with time-out, for tools and links. */
 int netConnect(const char *host, int port, int timeout_ms, char *err, size_t errlen);
 /* The same with wishes, as `{0}` for none. MPTCP becomes plain TCP where the kernel or the peer lacks it. */

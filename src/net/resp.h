@@ -3,7 +3,7 @@
  *
  * Three parts that share nothing but the syntax:
  *  1. the request parser of the server: bytes to argument views, resumable at any byte, nothing allocated for
- * requests that are complete in the buffer;
+ *     requests that are complete in the buffer;
  *  2. writers of reply headers into plain memory (client/reply.h puts them into output chains);
  *  3. the reply reader for tools and for scripts: bytes to a tree. */
 #pragma once
@@ -56,14 +56,17 @@ struct respLimits {
 
 enum respStatus { RESP_OK, RESP_MORE, RESP_EMPTY, RESP_ERROR };
 
-/* Parse one request at buf[0..*len). On
- *  RESP_OK: argv[0..*argc) views are written to *argv (grown with zrealloc through argv_cap from position
- * argv_base on), *consumed is the size of the request in buf, *big the list of big arguments, which passes to
- * the caller. The parser is at the start again. RESP_EMPTY: an empty line or *0: consumed, nothing to do.
- *  RESP_MORE: incomplete; call again with the same bytes and more behind them. When a big argument has begun,
- * its bytes are moved to p->big->buf, *len is shortened to what the buffer still has to keep, and the caller
- * reads straight into respBigSpace() until it returns 0, then goes on with the buffer. RESP_ERROR: *err is
- * the text after "-ERR Protocol error: "; the connection cannot go on. */
+/* Parse one request at buf[0..*len).
+ *
+ *     RESP_OK     argv[0..*argc) views are written to *argv (grown with zrealloc through argv_cap from
+ *                 position argv_base on), *consumed is the size of the request in buf, *big the list of big
+ *                 arguments, which passes to the caller. The parser is at the start again.
+ *     RESP_EMPTY  an empty line or *0: consumed, nothing to do.
+ *     RESP_MORE   incomplete; call again with the same bytes and more behind them. When a big argument has
+ *                 begun, its bytes are moved to p->big->buf, *len is shortened to what the buffer still has
+ *                 to keep, and the caller reads straight into respBigSpace() until it returns 0, then goes
+ *                 on with the buffer.
+ *     RESP_ERROR  *err is the text after "-ERR Protocol error: "; the connection cannot go on. */
 enum respStatus respParseRequest(struct respParser *p, char *buf, size_t *len,
                                  const struct respLimits *limits, struct str **argv, size_t *argv_cap,
                                  size_t argv_base, int *argc, size_t *consumed, struct respBigArg **big,

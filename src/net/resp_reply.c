@@ -24,7 +24,7 @@ struct head {
 };
 
 /* "<type><text>\r\n" at buf: its size, 0 incomplete, -1 error. */
-static int64_t readLine(const char *buf, size_t len, struct str *text) {
+static int64_t respReplyReadLine(const char *buf, size_t len, struct str *text) {
     if (len == 0) return 0;
     const char *cr = memchr(buf + 1, '\r', len - 1);
     if (!cr || cr + 1 == buf + len) return 0;
@@ -62,7 +62,7 @@ static int64_t readBlob(const char *buf, size_t len, int64_t line, struct head *
 /* Everything of the reply at buf but its elements: the size, 0 incomplete, -1 error. */
 static int64_t readHead(const char *buf, size_t len, struct head *h) {
     if (len > 0 && !memchr("+-$!=:,#_(*~>%|", buf[0], 15)) return -1;
-    int64_t line = readLine(buf, len, &h->text);
+    int64_t line = respReplyReadLine(buf, len, &h->text);
     if (line <= 0) return line;
     bool ok = false;
     h->type = buf[0];

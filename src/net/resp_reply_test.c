@@ -3,8 +3,8 @@
  *
  *     bytes -> respReadReply() -> dump() "[:1 $\"a\" {+k => _}]" -> compared with what is expected
  *
- * Every input is copied to an allocation of its exact size, so that the sanitizer sees a read past the end.
- */
+ * Every input is copied to an allocation of its exact size,
+ * so that the sanitizer sees a read past the end. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -274,16 +274,6 @@ static enum respStatus parseMultibulk(struct respParser *p, char *buf, size_t *l
     return st;
 }
 
-static inline bool isBlank(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static inline int hexDigit(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* s is behind a backslash in double quotes. Returns the byte meant, and moves s behind the escape. */
 static char unescape(const char **s, const char *end) {
     char c = *(*s)++;
@@ -294,8 +284,8 @@ static char unescape(const char **s, const char *end) {
     case 'b': return '\b';
     case 'a': return '\a';
     case 'x':
-        if (end - *s >= 2 && hexDigit((*s)[0]) >= 0 && hexDigit((*s)[1]) >= 0) {
-            c = (char)(hexDigit((*s)[0]) * 16 + hexDigit((*s)[1]));
+        if (end - *s >= 2 && charHexDigit((*s)[0]) >= 0 && charHexDigit((*s)[1]) >= 0) {
+            c = (char)(charHexDigit((*s)[0]) * 16 + charHexDigit((*s)[1]));
             *s += 2;
         }
     }
@@ -346,7 +336,7 @@ static enum respStatus parseInline(struct respParser *p, char *buf, size_t len, 
     }
     p->pos = eol + 1;
     for (char *s = buf, *end = buf + eol;;) {
-        while (s < end && isBlank(*s)) s++;
+        while (s < end && charIsBlank(*s)) s++;
         if (s == end) return p->argc ? RESP_OK : RESP_EMPTY;
         struct str *argv = reserveArgv(out, (size_t)p->argc + 1);
         s = (char *)splitArg(s, end, &argv[p->argc++]);
@@ -387,6 +377,7 @@ size_t respBigSpace(struct respParser *p, char **dst) {
     if (p->big_missing == 0) return 0;
     struct respBigArg *b = p->big;
     size_t have = sdslen(b->buf);
+    debugAssert(have + p->big_missing == (size_t)p->bulklen + 2); /* the bytes and their \r\n */
     if (sdsavail(b->buf) == 0) {
         p->big_bytes -= sdsAllocSize(b->buf);
         b->buf = sdsMakeRoomForExact(b->buf, minSize(p->big_missing, have));

@@ -1,9 +1,10 @@
 /* tls.c - TLS as a type of connection; see tls.h. Contexts are made in tls_context.c.
  *
- *     loop -> onEvent -> shakeHands                      until the handshake is done
- *                     -> read_handler, write_handler     from then on, when the socket is ready for what TLS
- * waits for owner -> connRead  -> SSL_read  -> BIO -> recv(MSG_DONTWAIT) owner -> connWritev -> up to one
- * record's bytes gathered -> SSL_write -> BIO -> send
+ *     loop  -> onEvent    -> shakeHands                     until the handshake is done
+ *                         -> read_handler, write_handler    from then on, when the socket is ready for what
+ *                                                           TLS waits for
+ *     owner -> connRead   -> SSL_read -> BIO -> recv(MSG_DONTWAIT)
+ *     owner -> connWritev -> up to one record's bytes gathered -> SSL_write -> BIO -> send
  *
  * The ideas. (1) TLS may have to write in order to read, and the other way round; so which events the socket
  * is watched for is worked out anew (watch) from four facts: the two handlers, and the two cross waits. (2)
@@ -227,8 +228,8 @@ static ssize_t tlsRead(struct connection *conn, void *buf, size_t len) {
     return total ? (ssize_t)total : n;
 }
 
-/* The next bytes of iov from *at, *off on: in place when they fill a record or are the last, else gathered.
- */
+/* The next bytes of iov from *at, *off on: in place when they fill a record or are the last,
+ * else gathered. */
 static size_t nextPiece(const struct iovec *iov, int cnt, int at, size_t off, const char **p) {
     static __thread char gathered[RECORD_MAX];
     *p = (const char *)iov[at].iov_base + off;

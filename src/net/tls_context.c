@@ -30,7 +30,7 @@ sds tlsTakeError(void) {
     return sdsnew(text);
 }
 
-static bool failed(sds *err, const char *what, const char *which) {
+static bool tlsContextFailed(sds *err, const char *what, const char *which) {
     sds reason = tlsTakeError();
     *err = sdscatprintf(sdsempty(), "%s%s%s: %s", what, which ? ": " : "", which ? which : "", reason);
     sdsfree(reason);
@@ -58,9 +58,9 @@ static bool loadPair(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
     SSL_CTX_set_default_passwd_cb_userdata(ctx, (void *)(s->key_pass ? s->key_pass : ""));
     bool ok = true;
     if (SSL_CTX_use_certificate_chain_file(ctx, s->cert_file) != 1)
-        ok = failed(err, "Failed to load certificate", s->cert_file);
+        ok = tlsContextFailed(err, "Failed to load certificate", s->cert_file);
     else if (SSL_CTX_use_PrivateKey_file(ctx, s->key_file, SSL_FILETYPE_PEM) != 1)
-        ok = failed(err, "Failed to load private key", s->key_file);
+        ok = tlsContextFailed(err, "Failed to load private key", s->key_file);
     SSL_CTX_set_default_passwd_cb_userdata(ctx, (void *)"");
     return ok;
 }
@@ -68,13 +68,13 @@ static bool loadPair(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
 static bool loadTrusted(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
     if (!given(s->ca_file) && !given(s->ca_dir)) {
         if (s->ca_of_system && SSL_CTX_set_default_verify_paths(ctx) != 1)
-            return failed(err, "Failed to use default CA paths", NULL);
+            return tlsContextFailed(err, "Failed to use default CA paths", NULL);
         return true;
     }
     if (SSL_CTX_load_verify_locations(ctx, given(s->ca_file) ? s->ca_file : NULL,
                                       given(s->ca_dir) ? s->ca_dir : NULL) == 1)
         return true;
-    return failed(err, "Failed to configure CA certificate(s) file/directory", NULL);
+    return tlsContextFailed(err, "Failed to configure CA certificate(s) file/directory", NULL);
 }
 
 static bool limitProtocols(SSL_CTX *ctx, const char *names, sds *err) {
@@ -119,7 +119,7 @@ static bool limitCiphers(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
 
 static bool loadDh(SSL_CTX *ctx, const char *path, sds *err) {
     if (!given(path))
-        return SSL_CTX_set_dh_auto(ctx, 1) == 1 || failed(err, "Failed to set DH parameters", NULL);
+        return SSL_CTX_set_dh_auto(ctx, 1) == 1 || tlsContextFailed(err, "Failed to set DH parameters", NULL);
     BIO *file = BIO_new_file(path, "r");
     if (!file) {
         *err = sdscatprintf(sdsempty(), "Failed to load %s: %s", path, strerror(errno));
@@ -128,10 +128,10 @@ static bool loadDh(SSL_CTX *ctx, const char *path, sds *err) {
     }
     EVP_PKEY *dh = PEM_read_bio_Parameters(file, NULL);
     BIO_free(file);
-    if (!dh) return failed(err, "Failed to read DH parameters", path);
+    if (!dh) return tlsContextFailed(err, "Failed to read DH parameters", path);
     if (SSL_CTX_set0_tmp_dh_pkey(ctx, dh) == 1) return true; /* it is the context's now */
     EVP_PKEY_free(dh);
-    return failed(err, "Failed to load DH params file", path);
+    return tlsContextFailed(err, "Failed to load DH params file", path);
 }
 
 /* Without caching there are no tickets either: they would bring a session back, too. */
@@ -195,12 +195,12 @@ struct tlsContext *tlsServerContext(const struct tlsSettings *s, sds *err) {
                         "tls-replication or tls-auth-clients are enabled!"),
                NULL;
     SSL_CTX *ctx = newContext(TLS_server_method());
-    return whole(ctx, ctx ? fillServer(ctx, s, err) : failed(err, "SSL_CTX_new", NULL));
+    return whole(ctx, ctx ? fillServer(ctx, s, err) : tlsContextFailed(err, "SSL_CTX_new", NULL));
 }
 
 struct tlsContext *tlsClientContext(const struct tlsSettings *s, sds *err) {
     SSL_CTX *ctx = newContext(TLS_client_method());
-    return whole(ctx, ctx ? fillClient(ctx, s, err) : failed(err, "SSL_CTX_new", NULL));
+    return whole(ctx, ctx ? fillClient(ctx, s, err) : tlsContextFailed(err, "SSL_CTX_new", NULL));
 }
 
 void tlsContextFree(struct tlsContext *ctx) {

@@ -7,19 +7,19 @@ bool tlsAvailable(void) {
     return false;
 }
 
-static struct tlsContext *refuse(sds *err) {
+static struct tlsContext *tlsRefuse(sds *err) {
     *err = sdsnew("This build has no TLS: it was made without OpenSSL, or with BUILD_TLS=no");
     return NULL;
 }
 
 struct tlsContext *tlsServerContext(const struct tlsSettings *s, sds *err) {
     (void)s;
-    return refuse(err);
+    return tlsRefuse(err);
 }
 
 struct tlsContext *tlsClientContext(const struct tlsSettings *s, sds *err) {
     (void)s;
-    return refuse(err);
+    return tlsRefuse(err);
 }
 
 void tlsContextFree(struct tlsContext *ctx) {

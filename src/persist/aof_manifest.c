@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/num.h"
 #include "base/str.h"
@@ -180,23 +181,12 @@ bool aofManifestRead(const char *path, struct aofManifest *m, sds *error) {
 
 /* ---- Files ---- */
 
-static bool writeAll(int fd, const char *p, size_t n) {
-    while (n > 0) {
-        ssize_t done = write(fd, p, n);
-        if (done < 0 && errno == EINTR) continue;
-        if (done < 0) return false;
-        p += done;
-        n -= (size_t)done;
-    }
-    return true;
-}
-
 bool aofManifestWrite(const char *dir, const char *name, const struct aofManifest *m) {
     sds text = aofManifestText(m);
     sds path = aofPath(dir, name);
     sds temp = sdscatprintf(sdsempty(), "%s/" AOF_TEMP_PREFIX "%s", dir, name);
     int fd = open(temp, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC, 0644);
-    bool ok = fd >= 0 && writeAll(fd, text, sdslen(text)) && fsync(fd) == 0;
+    bool ok = fd >= 0 && fdWriteAll(fd, sdsview(text)) && fsync(fd) == 0;
     int saved = errno;
     if (fd >= 0 && close(fd) != 0 && ok) ok = false, saved = errno;
     if (ok && rename(temp, path) != 0) ok = false, saved = errno;

@@ -1,5 +1,5 @@
-/* aof_private.h - what the parts of the append-only file share: aof.c (writing), aof_load.c, aof_rewrite.c.
- */
+/* aof_private.h - what the parts of the append-only file share: aof.c (writing), aof_load.c,
+ * aof_rewrite.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -64,6 +64,6 @@ void aofRewriteForget(void);                                            /* kills
 void aofRewriteInit(void);
 sds aofRewriteInfo(sds s);
 void aofDeleteHistory(void);
-/* Unfinished files of a server that was killed, in the folder of the append-only file, which is ours alone.
- */
+/* Unfinished files of a server that was killed, in the folder of the append-only file,
+ * which is ours alone. */
 void aofDeleteTemporaries(void);

@@ -1,10 +1,11 @@
 /* aof_rewrite.c - replacing the append-only file by a shorter one with the same effect. Part of
  * aof_private.h.
  *
- *     before            base.1  incr.1
- *     at the start      base.1  incr.1  incr.2 (new, written from now on)    the child writes
- * temp-rewriteaof-bg-*.aof at the end        base.2          incr.2                               one
- * manifest makes it so; base.1 and incr.1 are history, then deleted
+ *     before          base.1  incr.1
+ *     at the start    base.1  incr.1  incr.2    incr.2 is new, and written from now on; the child writes
+ *                                               temp-rewriteaof-bg-*.aof
+ *     at the end      base.2          incr.2    one manifest makes it so; base.1 and incr.1 are history, then
+ *                                               deleted
  *
  * When a rewrite fails nothing has changed but that there is one more increment. */
 #include <dirent.h>

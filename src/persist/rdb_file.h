@@ -1,7 +1,8 @@
 /* rdb_file.h - a whole dataset as an RDB file.
  *
- *     "REDIS0011" | AUX... | FUNCTION... | per db: SELECTDB RESIZEDB { [EXPIRETIME_MS] [IDLE|FREQ] type key
- * value }... | EOF | CRC-64
+ *     "REDIS0011" | AUX ... | FUNCTION ... | database ... | EOF | CRC-64
+ *     database    | SELECTDB | RESIZEDB | key ... |
+ *     key         | [EXPIRETIME_MS] | [IDLE or FREQ] | type | key | value |
  *
  * (magic "VALKEY080" when a hash field has an expiry). Writing and reading work on any stream, so the same
  * code serves dump.rdb, the base of the append-only file, and later a replica's socket. */

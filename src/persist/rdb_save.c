@@ -6,8 +6,7 @@
  * ahead, and the objects lie in a ring meanwhile:
  *
  *     iterator ──> | o o o o o o o o | o o o o o o o o | ──> written
- *                    object fetched     its container
- */
+ *                    object fetched     its container */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

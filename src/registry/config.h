@@ -5,8 +5,7 @@
  *         CONFIG_BOOL("lazyfree-lazy-expire", NULL, CONFIG_MODIFIABLE, &lazy, true, NULL),
  *         ...
  *     };
- *     configRegister(directives, sizeof directives / sizeof *directives);
- */
+ *     configRegister(directives, sizeof directives / sizeof *directives); */
 #pragma once
 
 #include <stdbool.h>
@@ -56,8 +55,8 @@ struct configDirective {
         int *e;
     } var;
     int64_t def, min, max;
-    /* Integers: a value within min and max, but outside of these, becomes the nearer one. Both 0: none does.
-     */
+    /* Integers: a value within min and max, but outside of these, becomes the nearer one.
+     * Both 0: none does. */
     int64_t clamp_min, clamp_max;
     const char *def_string;
     const struct configEnum *names;
@@ -66,8 +65,8 @@ struct configDirective {
     bool (*apply)(const char **err);
     /* Strings, and yes or no: may this be the value? */
     bool (*valid)(const char *value, const char **err);
-    /* SPECIAL: set from words (argc >= 1; transactional: false changes nothing), and print the current value.
-     */
+    /* SPECIAL: set from words (argc >= 1; transactional: false changes nothing),
+     * and print the current value. */
     bool (*set)(const struct configDirective *d, int argc, const struct str *argv, const char **err);
     sds (*get)(const struct configDirective *d);
     /* SPECIAL, may be NULL: what stands in a file, one line for each part, without the name. */

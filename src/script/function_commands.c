@@ -135,8 +135,8 @@ static bool restoreAll(struct str body, int version, struct functionSet *set, in
     return ok;
 }
 
-/* What the payload holds takes the place of everything: the old libraries go when it has proved to be good.
- */
+/* What the payload holds takes the place of everything:
+ * the old libraries go when it has proved to be good. */
 static bool takeOver(struct functionSet *set, bool flush, enum functionPolicy policy, sds *error) {
     if (!flush) return functionSetJoin(&functions, set, policy, error);
     struct functionSet old = functions;

@@ -2,8 +2,7 @@
  *
  *     by_text  text -> script     EVAL finds a script without hashing its name anew
  *     by_sha   sha1 -> script     EVALSHA, SCRIPT EXISTS, SCRIPT SHOW
- *     recent   scripts that came by EVAL only, the one used last at the end; the first is dropped at the
- * bound
+ *     recent   scripts that came by EVAL only, the one used last at the end; the first one makes room
  *
  * A script is compiled once, to a function that the interpreter's registry holds. */
 #include "script/script.h"

@@ -254,8 +254,8 @@ static int baseXpcall(lua_State *L) {
     return stock_xpcall(L);
 }
 
-/* ---- math.random: the generator of POSIX's lrand48, so that a seed gives the same numbers everywhere ----
- */
+/* ---- math.random: the generator of POSIX's lrand48,
+ * so that a seed gives the same numbers everywhere ---- */
 
 static unsigned short random_state[3];
 
@@ -424,8 +424,8 @@ static void moveFields(lua_State *L, const char *const *names) {
     lua_pop(L, 1);
 }
 
-/* cjson, and each instance that cjson.new() makes, without the tables that scripts could leave messages in.
- */
+/* cjson, and each instance that cjson.new() makes,
+ * without the tables that scripts could leave messages in. */
 static int newCjson(lua_State *L) {
     static const char *const names[] = {"encode",
                                         "decode",

@@ -7,10 +7,11 @@
  *     error               {err=}                       {err=}                   error
  *     array               table                        table 1.. to the nil     array
  *     null                false; RESP3: nil            nil; false               null
- *     RESP3 boolean       boolean                      true; false              1, null; after setresp(3)
- * boolean RESP3 map, set      {map={}} {set={x=true}}      the same                 map, set RESP3 double
- * {double=}                    the same                 double big number          {big_number=} the same big
- * number verbatim            {verbatim_string={format=, string=}}, both ways
+ *     RESP3 boolean       boolean                      true; false              1, null; setresp(3): boolean
+ *     RESP3 map, set      {map={}} {set={x=true}}      the same                 map, set
+ *     RESP3 double        {double=}                    the same                 double
+ *     big number          {big_number=}                the same                 big number
+ *     verbatim            {verbatim_string={format=, string=}}, both ways
  *
  * A reply is read where it stands, in its block. Lua may raise an error (no memory) at any point of making
  * values: what is held meanwhile is kept in a variable, and freed before the next use. */

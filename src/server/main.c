@@ -191,7 +191,7 @@ static void registerRooms(void) {
     rdbInit();
     cpulistInit();
     listenRegister();
-    tlsServerRegister();
+    tlsServerRegister(listenTlsPort);
     absentFeaturesRegister();
     crashRegister();
     watchdogRegister();

@@ -1,5 +1,5 @@
-/* server_info.c - INFO about the process: what it is, its CPU time, its rates, its role. Also TIME and ROLE.
- */
+/* server_info.c - INFO about the process: what it is, its CPU time, its rates, its role.
+ * Also TIME and ROLE. */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 
 #include "server/server_info.h"

@@ -2,8 +2,8 @@
  *
  * Only a thread itself can walk its stack. So the others are interrupted by a signal, one after another, and
  * write theirs while we wait; who does not answer in time (it may be deep in the kernel) is left out. Nothing
- * here allocates memory or takes locks: the thread that is interrupted, or that has crashed, may hold them.
- */
+ * here allocates memory or takes locks: the thread that is interrupted, or that has crashed,
+ * may hold them. */
 #define _GNU_SOURCE
 
 #include "server/stack_trace.h"

@@ -15,9 +15,9 @@
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
-#include "server/listen.h"
 
 static struct tlsContext *context;
+static int (*portInUse)(void);
 
 static sds cert_file, key_file, key_pass;
 static sds client_cert_file, client_key_file, client_key_pass;
@@ -137,7 +137,7 @@ static sds tlsInfo(sds s) {
 }
 
 static bool apply(const char **err) {
-    if (listenTlsPort() == 0 || tlsServerConfigure()) return true;
+    if (portInUse() == 0 || tlsServerConfigure()) return true;
     *err = "Unable to update TLS configuration. Check server logs.";
     return false;
 }
@@ -151,7 +151,7 @@ static bool apply(const char **err) {
     CONFIG_STRING(name, NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL | CONFIG_SENSITIVE, var, NULL, NULL,  \
                   apply)
 
-void tlsServerRegister(void) {
+void tlsServerRegister(int (*port)(void)) {
     static const struct configEnum auth_names[] = {{"no", TLS_PEER_UNCHECKED},
                                                    {"yes", TLS_PEER_CHECKED},
                                                    {"optional", TLS_PEER_CHECKED_IF_GIVEN},
@@ -185,6 +185,7 @@ void tlsServerRegister(void) {
         CONFIG_INT("tls-auto-reload-interval", NULL, CONFIG_MODIFIABLE, &reload_interval_s, 0, 0, INT32_MAX,
                    NULL),
     };
+    portInUse = port;
     infoRegister("tls", tlsInfo);
     cronRegister(reloadChanged, 1000);
     if (tlsAvailable()) configRegister(directives, sizeof directives / sizeof *directives);

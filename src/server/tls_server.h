@@ -3,7 +3,8 @@
 
 #include "net/tls.h"
 
-void tlsServerRegister(void); /* directives; none in a build without TLS */
+/* Directives; none in a build without TLS. `port` tells the TLS port in use, 0: none. */
+void tlsServerRegister(int (*port)(void));
 /* Makes the context from the directives in use. False: the reason is logged, and the old context stays. */
 bool tlsServerConfigure(void);
 struct tlsContext *tlsServerCurrent(void); /* NULL until it has been configured */

@@ -15,7 +15,7 @@
 
 #define CONNECT_TIMEOUT_MS 10000
 
-static sds fail(sds *err, const char *text) {
+static sds linkFail(sds *err, const char *text) {
     *err = sdsnew(text);
     return NULL;
 }
@@ -57,7 +57,7 @@ static sds call(struct connection *conn, int argc, const char *const *argv, sds 
     sds request = encode(argc, argv);
     bool sent = sendAll(conn, request, sdslen(request));
     sdsfree(request);
-    if (!sent) return fail(err, strerror(errno));
+    if (!sent) return linkFail(err, strerror(errno));
     sds in = sdsempty();
     struct respReply reply;
     int64_t size = 0;
@@ -75,7 +75,7 @@ static sds call(struct connection *conn, int argc, const char *const *argv, sds 
         if (reply.type == RESP_T_ERROR) *err = text, text = NULL;
         respReplyFree(&reply);
     } else {
-        fail(err, size < 0 ? "Protocol error in the reply" : "Server closed the connection");
+        linkFail(err, size < 0 ? "Protocol error in the reply" : "Server closed the connection");
     }
     sdsfree(in);
     return text;
@@ -142,7 +142,7 @@ bool benchServerCpu(const struct benchOptions *o, const struct benchServer *serv
     bool found = infoField(info, "used_cpu_user:", &user) && infoField(info, "used_cpu_sys:", &sys);
     sdsfree(info);
     *seconds = user + sys;
-    if (!found) fail(err, "INFO has no used_cpu_user and used_cpu_sys");
+    if (!found) linkFail(err, "INFO has no used_cpu_user and used_cpu_sys");
     return found;
 }
 

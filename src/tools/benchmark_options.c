@@ -37,6 +37,7 @@ static const char usage_start[] =
     "  -u URI             valkey://[user[:password]@]host[:port][/db], also redis://;\n"
     "                     valkeys:// and rediss:// for TLS\n"
     "  --mptcp            by several paths at once, where both sides know MPTCP\n"
+    "  --rfr no|yes|all   read from replicas of a cluster; one server is all that is read from\n"
     "  --dbnum N          work in database N (0)\n"
     "\n";
 
@@ -140,7 +141,7 @@ static void addLabel(struct benchOptions *o, const char *value) {
     }
 }
 
-static void apply(struct benchOptions *o, const struct option *opt, const char *value) {
+static void optionsApply(struct benchOptions *o, const struct option *opt, const char *value) {
     switch (opt->kind) {
     case FLAG: *(bool *)opt->to = true; break;
     case NUMBER: *(int *)opt->to = (int)parseNumber(opt, value); break;
@@ -166,7 +167,7 @@ static const struct option *findOption(const struct option *options, const char 
     return NULL;
 }
 
-static void parseWords(struct benchOptions *o, const struct option *options, int argc, char **argv) {
+static void optionsParseWords(struct benchOptions *o, const struct option *options, int argc, char **argv) {
     int i = 1;
     for (; i < argc && argv[i][0] == '-'; i++) {
         if (strcmp(argv[i], "--") == 0) {
@@ -178,7 +179,7 @@ static void parseWords(struct benchOptions *o, const struct option *options, int
         bool has_value = opt->kind >= NUMBER && opt->kind <= URI;
         if (has_value && i + 1 == argc) complain("A value is missing after", argv[i]);
         if (has_value) i++;
-        apply(o, opt, argv[i]);
+        optionsApply(o, opt, argv[i]);
     }
     o->argc = argc - i;
     o->argv = argv + i;
@@ -209,6 +210,7 @@ static void defaultLabels(struct benchOptions *o) {
 void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
     int keepalive = 1;
     int64_t seed = -1;
+    const char *replicas = "no"; /* what a cluster reads from: nothing here asks */
     *o = (struct benchOptions){.server_count = 1,
                                .clients = 50,
                                .threads = 1,
@@ -262,6 +264,7 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
         {"--num-keys-in-fcall", NUMBER, &o->function_keys, 1, 100000},
         {"--mptcp", FLAG, &o->mptcp, 0, 0},
         {"--cluster", NOT_HERE, NULL, 0, 0},
+        {"--rfr", TEXT, &replicas, 0, 0},
         {"-l", FLAG, &o->loop, 0, 0},
         {"-q", FLAG, &o->quiet, 0, 0},
         {"--csv", FLAG, &o->csv, 0, 0},
@@ -274,8 +277,10 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
         {"-v", VERSION, NULL, 0, 0},
         {NULL, FLAG, NULL, 0, 0},
     };
-    parseWords(o, options, argc, argv);
+    optionsParseWords(o, options, argc, argv);
     if (o->requests > 0 && o->duration_s) complain("One of the two says when to end: -n and", "--duration");
+    if (strcmp(replicas, "no") && strcmp(replicas, "yes") && strcmp(replicas, "all"))
+        complain("--rfr takes no, yes or all, not", replicas);
     if (o->requests < 0) o->requests = DEFAULT_REQUESTS;
     if (o->servers[0].socket) o->servers[0].host = NULL;
     if (o->threads > o->clients) o->threads = o->clients;

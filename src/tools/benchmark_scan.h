@@ -19,6 +19,6 @@ struct replyScan {
 };
 
 void replyScanInit(struct replyScan *s);
-/* Take in the next bytes of the stream; returns how many replies were completed by them. All bytes are used.
- */
+/* Take in the next bytes of the stream; returns how many replies were completed by them.
+ * All bytes are used. */
 int64_t replyScanFeed(struct replyScan *s, const char *buf, size_t len);

@@ -10,14 +10,14 @@
 #include "base/num.h"
 #include "tools/tool_uri.h"
 
-static void refuse(const char *uri) {
+static void uriRefuse(const char *uri) {
     fprintf(stderr, "Not a server as valkey://[user[:password]@]host[:port][/db]: '%s'\n", uri);
     exit(1);
 }
 
-static int numberOf(const char *p, size_t len, const char *uri) {
+static int uriNumberOf(const char *p, size_t len, const char *uri) {
     int64_t n = 0;
-    if (!string2ll(strN(p, len), &n) || n < 0 || n > 65535) refuse(uri);
+    if (!string2ll(strN(p, len), &n) || n < 0 || n > 65535) uriRefuse(uri);
     return (int)n;
 }
 
@@ -32,7 +32,7 @@ void benchParseUri(struct benchOptions *o, const char *uri) {
     const char *p = strstr(uri, "://");
     bool tls = strncasecmp(uri, "valkeys://", 10) == 0 || strncasecmp(uri, "rediss://", 9) == 0;
     bool plain = strncasecmp(uri, "valkey://", 9) == 0 || strncasecmp(uri, "redis://", 8) == 0;
-    if (!p || (!tls && !plain)) refuse(uri);
+    if (!p || (!tls && !plain)) uriRefuse(uri);
     if (tls) o->tls.on = true;
     p += 3;
     const char *at = strrchr(p, '@');
@@ -42,6 +42,6 @@ void benchParseUri(struct benchOptions *o, const char *uri) {
     const char *colon = memrchr(close ? close : p, ':', (size_t)(end - (close ? close : p)));
     const char *host = close ? p + 1 : p, *host_end = close ? close : colon ? colon : end;
     if (host_end > host) o->servers[0].host = toolPercentDecode(host, (size_t)(host_end - host));
-    if (colon) o->servers[0].port = numberOf(colon + 1, (size_t)(end - colon - 1), uri);
-    if (end[0] && end[1]) o->db = numberOf(end + 1, strlen(end + 1), uri);
+    if (colon) o->servers[0].port = uriNumberOf(colon + 1, (size_t)(end - colon - 1), uri);
+    if (end[0] && end[1]) o->db = uriNumberOf(end + 1, strlen(end + 1), uri);
 }

@@ -31,21 +31,21 @@ static double median(double *values, int count) {
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-static bool failed(const struct benchServer *server, const char *title, const char *why) {
+static bool versusFailed(const struct benchServer *server, const char *title, const char *why) {
     fprintf(stderr, "%s: %s: failed: %s\n", title, server->label, why);
     return false;
 }
 
 /* One server, one round. */
-static bool measure(const struct benchOptions *o, const struct benchServer *server,
-                    const struct benchTest *test, struct samples *s) {
+static bool versusMeasure(const struct benchOptions *o, const struct benchServer *server,
+                          const struct benchTest *test, struct samples *s) {
     sds err = NULL;
     double before, after;
     if (!benchPrepare(o, server, test, &err)) goto refused;
     if (!benchServerCpu(o, server, &before, &err)) goto refused;
     struct benchResult r;
     bool ok = benchRun(o, server, test->request, test->title, &r);
-    if (r.failure) failed(server, test->title, r.failure);
+    if (r.failure) versusFailed(server, test->title, r.failure);
     double rps = benchRps(&r), replies = (double)r.replies;
     double p99_ms = (double)latenciesPercentile(r.latency, 99) / 1000;
     ok = ok && r.error_replies == 0;
@@ -58,7 +58,7 @@ static bool measure(const struct benchOptions *o, const struct benchServer *serv
     return true;
 
 refused:
-    failed(server, test->title, err);
+    versusFailed(server, test->title, err);
     sdsfree(err);
     return false;
 }
@@ -67,7 +67,7 @@ static bool runRounds(const struct benchOptions *o, const struct benchTest *test
     for (int round = 0; round < o->rounds; round++) {
         for (int i = 0; i < o->server_count; i++) {
             int server = (round + i) % o->server_count;
-            if (!measure(o, &o->servers[server], test, &samples[server])) return false;
+            if (!versusMeasure(o, &o->servers[server], test, &samples[server])) return false;
         }
     }
     return true;

@@ -132,8 +132,8 @@ bool cliSendBytes(struct cli *c, const char *p, size_t len);
 enum cliRead cliRead(struct cli *c, struct respReply *reply);
 /* The same, but a key pressed on standard input ends the wait. */
 enum cliRead cliReadOrKey(struct cli *c, struct respReply *reply);
-/* cliRead without pushes, for the modes: what goes wrong, and error replies, end the program with a message.
- */
+/* cliRead without pushes, for the modes: what goes wrong, and error replies,
+ * end the program with a message. */
 void cliExpect(struct cli *c, struct respReply *reply);
 void cliExpectAny(struct cli *c, struct respReply *reply); /* error replies are the caller's */
 /* Without waiting, for the modes that read bytes: take what the socket has into link.in behind what is there
@@ -155,8 +155,8 @@ bool cliIsPlain(int argc, const sds *argv);
 /* Run a command `repeat` times and print the replies. False when the connection was lost or could not be
  * had, or on an error reply under -e. */
 bool cliRun(struct cli *c, int argc, const sds *argv, int64_t repeat);
-/* Run a line typed or read: words, quotes, built-ins, a leading repeat count. False: the user wants to leave.
- */
+/* Run a line typed or read: words, quotes, built-ins, a leading repeat count. False:
+ * the user wants to leave. */
 bool cliRunLine(struct cli *c, const char *line, size_t len);
 
 /* ---- Modes, each in a file of its own; the exit status. The connection is there, except for

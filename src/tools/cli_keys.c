@@ -224,12 +224,12 @@ static void printSummary(const struct walk *w) {
 
 /* ---- The walk ---- */
 
-static void onInterrupt(int sig) {
+static void cliKeysOnInterrupt(int sig) {
     (void)sig;
     stop_walk = 1;
 }
 
-static int64_t countKeys(struct cli *c) {
+static int64_t cliKeysAll(struct cli *c) {
     static const struct str dbsize[] = {{"DBSIZE", 6}};
     struct respReply reply;
     cliSendWords(c, 1, dbsize);
@@ -258,11 +258,11 @@ static void freeWalk(struct walk *w) {
 }
 
 int cliSampleKeys(struct cli *c) {
-    struct walk w = {.cli = c, .all = countKeys(c)};
+    struct walk w = {.cli = c, .all = cliKeysAll(c)};
     w.hot = zmalloc((size_t)(c->hot_keys + 1) * sizeof(w.hot[0]));
     for (size_t i = 0; i < sizeof(known_types) / sizeof(known_types[0]); i++)
         addType(&w, strOf(known_types[i].name));
-    signal(SIGINT, onInterrupt);
+    signal(SIGINT, cliKeysOnInterrupt);
     if (!c->scan_count) c->scan_count = c->interval_us ? PAUSE_EVERY : STEP_KEYS;
     printf("\n# Looking at all keys for the %s ones. With -i 0.1 there is a pause\n"
            "# of 0.1 seconds after each %d keys, which is seldom needed.\n\n",

@@ -147,13 +147,13 @@ static uint64_t computeABit(uint64_t x) {
 
 static volatile sig_atomic_t stop_measuring;
 
-static void onInterrupt(int sig) {
+static void cliLatencyOnInterrupt(int sig) {
     (void)sig;
     stop_measuring = 1;
 }
 
 int cliIntrinsicLatency(struct cli *c) {
-    signal(SIGINT, onInterrupt); /* the figures so far are worth showing */
+    signal(SIGINT, cliLatencyOnInterrupt); /* the figures so far are worth showing */
     volatile uint64_t state = 88172645463325252u;
     int64_t start_us = monotonicUs(), end_us = start_us + c->intrinsic_s * 1000000, now_us = start_us;
     int64_t worst_us = 0, runs = 0;

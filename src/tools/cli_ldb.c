@@ -57,7 +57,7 @@ static bool printAnswer(struct cli *c, const struct respReply *reply) {
 
 /* NULL: the end of input. Not with cli_edit.h: it would ask the server about commands, in the middle of the
  * session. */
-static sds readLine(void) {
+static sds cliLdbReadLine(void) {
     if (isatty(STDIN_FILENO)) printf("lua debugger> ");
     fflush(stdout);
     char *line = NULL;
@@ -86,7 +86,7 @@ static sds *splitLine(const sds line, int *count) {
 /* Asks until there is a line for the debugger, and sends it. True: it was sent. */
 static bool askAndSend(struct cli *c, enum cliDebugEnd *end) {
     for (bool sent = false; !sent;) {
-        sds line = readLine();
+        sds line = cliLdbReadLine();
         int count = 0;
         sds *words = line ? splitLine(line, &count) : NULL;
         bool leave = !line || (count == 1 && strcasecmp(words[0], "quit") == 0);

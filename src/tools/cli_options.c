@@ -51,7 +51,7 @@ void cliSetText(sds *field, sds value) {
     *field = value;
 }
 
-static int64_t numberOf(const struct option *opt, const char *value) {
+static int64_t cliOptionsNumberOf(const struct option *opt, const char *value) {
     int64_t n;
     if (!string2ll(strOf(value), &n)) cliFail("A number is needed after '%s'", opt->name);
     return n;
@@ -78,11 +78,11 @@ static sds unquoted(const char *value) {
 
 /* ---- Options ---- */
 
-static void apply(struct cli *c, const struct option *opt, const char *value) {
+static void cliOptionsApply(struct cli *c, const struct option *opt, const char *value) {
     switch (opt->kind) {
     case FLAG: *(bool *)opt->to = true; break;
-    case NUMBER: *(int *)opt->to = (int)numberOf(opt, value); break;
-    case NUMBER64: *(int64_t *)opt->to = numberOf(opt, value); break;
+    case NUMBER: *(int *)opt->to = (int)cliOptionsNumberOf(opt, value); break;
+    case NUMBER64: *(int64_t *)opt->to = cliOptionsNumberOf(opt, value); break;
     case SECONDS_MS: *(int *)opt->to = (int)(secondsOf(opt, value) * 1e3); break;
     case SECONDS_US: *(int64_t *)opt->to = (int64_t)(secondsOf(opt, value) * 1e6); break;
     case PASSWORD:
@@ -94,7 +94,7 @@ static void apply(struct cli *c, const struct option *opt, const char *value) {
         c->resp = opt->value;
         break;
     case MODE_NUMBER:
-        *(int64_t *)opt->to = numberOf(opt, value);
+        *(int64_t *)opt->to = cliOptionsNumberOf(opt, value);
         c->mode = (enum cliMode)opt->value;
         break;
     case MODE_TEXT:
@@ -128,14 +128,15 @@ static bool takesValue(const struct option *opt) {
            opt->kind != MODE && opt->kind != NOT_HERE && opt->kind != HELP && opt->kind != VERSION;
 }
 
-static int parseWords(struct cli *c, const struct option *options, int argc, char **argv, bool *unsafe) {
+static int cliOptionsParseWords(struct cli *c, const struct option *options, int argc, char **argv,
+                                bool *unsafe) {
     int i = 1;
     for (; i < argc && argv[i][0] == '-' && !(c->eval_file && !findOption(options, argv[i])); i++) {
         const struct option *opt = findOption(options, argv[i]);
         bool value_missing = opt && takesValue(opt) && i + 1 == argc;
         if (!opt || value_missing) cliFail("Unrecognized option or bad number of args for: '%s'", argv[i]);
         if (takesValue(opt)) i++;
-        apply(c, opt, argv[i]);
+        cliOptionsApply(c, opt, argv[i]);
         if (opt->kind == PASSWORD || (opt->kind == URI && c->password)) *unsafe = true;
     }
     return i;
@@ -250,7 +251,7 @@ int cliParseOptions(struct cli *c, int argc, char **argv) {
         {NULL, FLAG, NULL, 0},
     };
     bool unsafe = false;
-    int first = parseWords(c, options, argc, argv, &unsafe);
+    int first = cliOptionsParseWords(c, options, argc, argv, &unsafe);
     checkCombination(c);
     toolTlsStart(&c->tls);
     if (unsafe && !c->no_auth_warning)

@@ -30,7 +30,7 @@ struct transfer {
     int64_t shown_us;
 };
 
-static bool fill(struct transfer *t) {
+static bool cliPipeFill(struct transfer *t) {
     sdssetlen(t->out, 0);
     t->sent = 0;
     ssize_t n = read(STDIN_FILENO, t->out, CHUNK);
@@ -85,7 +85,7 @@ static bool step(struct transfer *t) {
     bool open = !(fds[0].revents & (POLLIN | POLLHUP | POLLERR)) || cliReadSome(c);
     countReplies(t);
     if (t->done || !open || t->garbled) return open && !t->garbled;
-    if (fds[1].revents && !fill(t)) return false;
+    if (fds[1].revents && !cliPipeFill(t)) return false;
     if (t->sent == sdslen(t->out)) return true;
     int64_t n = cliWriteSome(c, t->out + t->sent, sdslen(t->out) - t->sent);
     if (n > 0) t->active_us = monotonicUs();

@@ -105,7 +105,7 @@ static bool isSecret(const char *line) {
 
 /* ---- The loop ---- */
 
-static void onInterrupt(int sig) {
+static void cliPromptOnInterrupt(int sig) {
     (void)sig;
     cli_interrupted = 1;
 }
@@ -121,12 +121,12 @@ static sds promptText(const struct cli *c) {
 
 /* Ctrl-C leaves at the prompt, and breaks a wait for replies elsewhere. */
 static void setInterrupt(bool at_prompt) {
-    struct sigaction action = {.sa_handler = at_prompt ? SIG_DFL : onInterrupt};
+    struct sigaction action = {.sa_handler = at_prompt ? SIG_DFL : cliPromptOnInterrupt};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
 }
 
-static sds readLine(const struct cli *c) {
+static sds cliPromptReadLine(const struct cli *c) {
     sds prompt = promptText(c);
     setInterrupt(true);
     sds line = cliEditLine(prompt);
@@ -135,7 +135,7 @@ static sds readLine(const struct cli *c) {
     return line;
 }
 
-static bool isBlank(const char *line) {
+static bool lineIsBlank(const char *line) {
     return line[strspn(line, " \t\r\n")] == '\0';
 }
 
@@ -147,12 +147,12 @@ void cliPrompt(struct cli *c) {
     historyLoad(path);
     bool more = true;
     while (more) {
-        sds line = readLine(c);
+        sds line = cliPromptReadLine(c);
         if (!line) {
             printf("\n"); /* what comes next on this terminal begins a line */
             break;
         }
-        if (!isBlank(line)) {
+        if (!lineIsBlank(line)) {
             if (!isSecret(line)) historyAdd(path, line);
             more = cliRunLine(c, line, sdslen(line));
         }

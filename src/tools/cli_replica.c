@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/num.h"
 
 #define MARK_SIZE   40
@@ -86,15 +87,9 @@ static void beginSync(struct snapshot *s) {
     sdsfree(line);
 }
 
-static void put(struct snapshot *s, const char *p, size_t len) {
+static void cliReplicaPut(struct snapshot *s, const char *p, size_t len) {
     s->written += (int64_t)len;
-    while (len && s->fd != -1) {
-        ssize_t n = write(s->fd, p, len);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) die("Writing failed: %s", strerror(errno));
-        p += n;
-        len -= (size_t)n;
-    }
+    if (s->fd != -1 && !fdWriteAll(s->fd, strN(p, len))) die("Writing failed: %s", strerror(errno));
     int64_t now_us = monotonicUs();
     if (!isatty(STDERR_FILENO) || now_us - s->shown_us < PROGRESS_US) return;
     s->shown_us = now_us;
@@ -122,7 +117,7 @@ static void readSnapshot(struct snapshot *s) {
     for (;;) {
         bool ends;
         size_t part = snapshotPart(s, &ends);
-        put(s, c->link.in, part);
+        cliReplicaPut(s, c->link.in, part);
         sdsrange(c->link.in, (ptrdiff_t)part, -1);
         if (ends) break;
         needInput(c, sdslen(c->link.in));
@@ -174,8 +169,8 @@ static void printCommands(struct cli *c) {
     sdsrange(l->in, (ptrdiff_t)at, -1);
 }
 
-/* The server goes on after the snapshot only when it hears from the replica, and wants to hear from it again.
- */
+/* The server goes on after the snapshot only when it hears from the replica,
+ * and wants to hear from it again. */
 int cliReplica(struct cli *c) {
     static const struct str alive[] = {{"REPLCONF", 8}, {"ACK", 3}, {"0", 1}};
     struct snapshot s = {.cli = c, .fd = -1};

@@ -18,14 +18,14 @@ const char tool_tls_usage[] =
     "  --tls-ciphers LIST       ciphers of TLS 1.2 and before\n"
     "  --tls-ciphersuites LIST  ciphers of TLS 1.3\n";
 
-static void fail(const char *why) {
+static void toolTlsFail(const char *why) {
     fprintf(stderr, "Could not negotiate a TLS connection: %s\n", why);
     exit(1);
 }
 
 void toolTlsStart(struct toolTls *t) {
     if (!t->on) return;
-    if ((t->cert == NULL) != (t->key == NULL)) fail("--cert and --key go together");
+    if ((t->cert == NULL) != (t->key == NULL)) toolTlsFail("--cert and --key go together");
     struct tlsSettings s = {.cert_file = t->cert,
                             .key_file = t->key,
                             .ca_file = t->ca_file,
@@ -36,7 +36,7 @@ void toolTlsStart(struct toolTls *t) {
                             .ciphersuites = t->ciphersuites};
     sds err = NULL;
     t->context = tlsClientContext(&s, &err);
-    if (!t->context) fail(err);
+    if (!t->context) toolTlsFail(err);
 }
 
 struct connection *toolConnection(const struct toolTls *t, int fd, int timeout_ms, sds *err) {

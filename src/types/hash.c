@@ -333,8 +333,8 @@ struct value hashValue(struct hash *h) {
     return valuePtr(OBJ_HASH, h->encoding, h->ptr);
 }
 
-/* Puts what is in the struct into the object; the container that was there has been freed or changed hands.
- */
+/* Puts what is in the struct into the object;
+ * the container that was there has been freed or changed hands. */
 static void store(struct hash *h, struct db *db, struct object *o) {
     if (objectHasPtr(o))
         objectSetPtr(o, h->encoding, h->ptr);

@@ -8,8 +8,8 @@
  * right through RENAME, COPY, overwriting and FLUSHALL.
  *
  * The job works in slices of a millisecond. When a tick of cron leaves something over, a timer goes on a few
- * milliseconds later, so that commands run in between, and a quarter of the time goes into the job at most.
- */
+ * milliseconds later, so that commands run in between,
+ * and a quarter of the time goes into the job at most. */
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/zmalloc.h"

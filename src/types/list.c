@@ -1,5 +1,5 @@
-/* list.c - the list as a value: its two encodings and when one becomes the other, and the hooks of the type.
- */
+/* list.c - the list as a value: its two encodings and when one becomes the other,
+ * and the hooks of the type. */
 #include "types/list.h"
 
 #include "base/assert.h"

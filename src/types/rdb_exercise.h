@@ -11,6 +11,7 @@
 #include "types/hash_private.h"
 #include "types/list.h"
 #include "types/set.h"
+#include "types/stream.h"
 #include "types/stream_node.h"
 #include "types/t_string.h"
 #include "types/types.h"

@@ -21,41 +21,7 @@
 #include "data/object.h"
 #include "ds/listpack.h"
 #include "ds/rax.h"
-
-/* ---- IDs ---- */
-
-struct streamID {
-    uint64_t ms, seq;
-};
-#define STREAM_ID_MIN  ((struct streamID){0, 0})
-#define STREAM_ID_MAX  ((struct streamID){UINT64_MAX, UINT64_MAX})
-#define STREAM_ID_TEXT 44 /* bytes that any ID's text needs */
-
-static inline int streamIDCompare(struct streamID a, struct streamID b) {
-    if (a.ms != b.ms) return a.ms < b.ms ? -1 : 1;
-    return a.seq < b.seq ? -1 : a.seq > b.seq;
-}
-static inline bool streamIDIsZero(struct streamID id) {
-    return !id.ms && !id.seq;
-}
-bool streamIDNext(struct streamID *id); /* false: there is none */
-bool streamIDPrev(struct streamID *id);
-struct str streamIDText(struct streamID id, char *buf); /* "ms-seq" */
-/* "ms" or "ms-seq". missing_seq stands in for a sequence that is not given. */
-bool streamIDParse(struct str text, uint64_t missing_seq, struct streamID *id);
-bool streamIDParseNumber(struct str text, uint64_t *n);
-
-/* IDs as keys of a tree: big endian, so that their order is that of the bytes. */
-struct streamKey {
-    char bytes[16];
-};
-struct streamKey streamKeyOf(struct streamID id);
-static inline struct str streamKeyView(const struct streamKey *k) {
-    return strN(k->bytes, sizeof k->bytes);
-}
-struct streamID streamKeyID(struct str key);
-
-/* ---- Streams ---- */
+#include "types/stream_id.h"
 
 struct stream {
     uint64_t length;
@@ -136,9 +102,10 @@ bool streamFinderFind(struct streamFinder *f, struct streamID id); /* false: not
 void streamFinderDelete(struct streamFinder *f);                   /* the entry that was found */
 void streamFinderStop(struct streamFinder *f);
 
-/* Are these `size` bytes a node as streams have it, in every detail? For data from outside. Never reads
- * outside of them. */
-bool streamNodeValid(unsigned char *lp, size_t size);
+/* For loading: a sound node whose ID is above those of all others; it is taken over, the counters are the
+ * caller's. And the first entry's ID, looked up. */
+void streamAddNode(struct stream *s, struct streamID id, unsigned char *lp);
+void streamMendFirst(struct stream *s);
 
 /* ---- Groups ---- */
 #define STREAM_READ_UNKNOWN (-1)

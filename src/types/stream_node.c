@@ -1,10 +1,9 @@
-/* stream_node.c - entries in listpacks (part of stream.h).
+/* stream_node.c - entries in listpacks; see stream_node.h.
  *
  * A node begins with what most of its entries have in common: the names of the first one's fields. The format
  * is published:
  *
- *     node    | entries | deleted | n | name * n | 0 |   entry   |   entry   | ...             each box is an
- * element
+ *     node    | entries | deleted | n | name * n | 0 |   entry   |   entry   | ...    each box is an element
  *
  *     entry   | flags | ms | seq |     value * n           | back |                  same names as the node's
  *             | flags | ms | seq | n | (name | value) * n  | back |                  others
@@ -12,9 +11,9 @@
  * ms and seq are relative to the node's ID, its key in the tree; "entries" are those not deleted. `back` is
  * the number of elements of the entry before it, so that entries can be walked from the end; the 0 after the
  * names stops there. An entry is deleted by its flag; XDEL of a node's last entry frees the node. */
-#include "base/assert.h"
-#include "types/stream.h"
 #include "types/stream_node.h"
+
+#include "base/assert.h"
 
 /* ---- Elements ---- */
 

@@ -2,7 +2,8 @@
  * stream_node.c). */
 #pragma once
 
-#include "types/stream.h"
+#include "ds/listpack.h"
+#include "types/stream_id.h"
 
 enum { ENTRY_DELETED = 1, ENTRY_SAME_NAMES = 2 };
 
@@ -24,11 +25,6 @@ unsigned char *nodeMarkDeleted(unsigned char *lp, unsigned char *entry);
 /* So many entries now, and so many more deleted. */
 unsigned char *nodeCount(unsigned char *lp, int64_t entries, int64_t deleted);
 
-/* For loading: a sound node whose ID is above those of all others; it is taken over, the counters are the
- * caller's. And the first entry's ID, looked up. (stream.c) */
-void streamAddNode(struct stream *s, struct streamID id, unsigned char *lp);
-void streamMendFirst(struct stream *s);
-
 int64_t nodeEntries(unsigned char *lp); /* not deleted */
 int64_t nodeDeleted(unsigned char *lp);
 struct nodeHead nodeHead(unsigned char *lp);
@@ -38,3 +34,7 @@ unsigned char *nodeEntryEnd(unsigned char *lp, const struct nodeEntry *e); /* th
 /* The entry that ends with this element, or NULL at the node's head. */
 unsigned char *nodeEntryBefore(unsigned char *lp, unsigned char *back);
 struct streamID nodeLastID(unsigned char *lp, struct streamID base); /* deleted or not */
+
+/* Are these `size` bytes a node as streams have it, in every detail? For data from outside. Never reads
+ * outside of them. */
+bool streamNodeValid(unsigned char *lp, size_t size);

@@ -13,6 +13,7 @@
 #include "base/zmalloc.h"
 #include "data/rewrite.h"
 #include "types/rdb_hooks.h"
+#include "types/stream.h"
 #include "types/stream_node.h"
 #include "types/types.h"
 

@@ -1,6 +1,6 @@
 /* stream_test.c - streams against an array of entries, consumer groups against a table of owners, the bytes
- * of a node against those that redis-server writes, and the check of nodes from outside against damaged ones.
- */
+ * of a node against those that redis-server writes,
+ * and the check of nodes from outside against damaged ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,5 @@
-/* t_list_pop.c - list commands that take elements out (LPOP, LMPOP, LMOVE), and those that wait for some.
- *
- * A blocking command looks at its keys like the others. When it finds nothing it waits, and is run again from
- * the start when one of the keys gets a list: it does not know that it waited. */
-#include "base/num.h"
+/* t_list_pop.c - list commands that take elements out: LPOP, LMPOP, LMOVE and their kin. What those that look
+ * at several keys, or wait for some, have in common with sorted sets is in pop.h. */
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "commands/list.h"
@@ -10,6 +7,7 @@
 #include "data/notify.h"
 #include "command/propagate.h"
 #include "client/reply.h"
+#include "types/pop.h"
 #include "types/t_list.h"
 #include "types/types.h"
 
@@ -19,10 +17,6 @@
 
 static const char *popEvent(enum listEnd end) {
     return end == LIST_LEFT ? "lpop" : "rpop";
-}
-
-static uint64_t atMost(uint64_t count, uint64_t length) {
-    return count < length ? count : length;
 }
 
 /* Reply `count` elements, of at least as many, in the order of popping, then delete them. */
@@ -55,7 +49,7 @@ static void popGeneric(struct client *c, enum listEnd end) {
             replyNull(c);
         return;
     }
-    uint64_t here = atMost((uint64_t)count, listTypeLength(listTypeOpen(o)));
+    uint64_t here = popAtMost((uint64_t)count, listTypeLength(listTypeOpen(o)));
     if (counted) replyArrayLen(c, (int64_t)here);
     if (here) popElements(c, c->argv[1], o, end, here);
 }
@@ -70,103 +64,37 @@ void rpopCommand(struct client *c) {
 
 /* ---- Popping from the first of several keys ---- */
 
-/* Run again as LPOP key [count], which needs no luck and does not wait. */
-static void propagatePop(struct client *c, struct str key, enum listEnd end, uint64_t count) {
-    char text[LONG_STR_SIZE];
-    struct str argv[3] = {end == LIST_LEFT ? STR("LPOP") : STR("RPOP"), key, {0}};
-    if (!propagateWanted()) return;
-    if (count) argv[2] = strN(text, ull2string(text, count));
-    propagateRewrite(c, count ? 3 : 2, argv);
+static uint64_t listLengthOf(const struct object *o) {
+    return listTypeLength(listTypeOpen(o));
 }
 
-static void waitForLists(struct client *c, const struct str *keys, int count, int64_t deadline_ms) {
-    if (c->flags & CLIENT_DENY_BLOCKING)
-        replyNullArray(c);
-    else
-        blockForKeys(c, keys, count, OBJ_LIST, deadline_ms, NULL, false);
+static void popFromEnd(struct client *c, struct str key, struct object *o, enum popEnd end, uint64_t count,
+                       bool many) {
+    (void)many;
+    popElements(c, key, o, end == POP_FIRST ? LIST_LEFT : LIST_RIGHT, count);
 }
 
-static void bpopGeneric(struct client *c, enum listEnd end) {
-    int64_t deadline_ms;
-    struct str key;
-    bool wrong;
-    if (!argTimeout(c, c->argv[c->argc - 1], false, &deadline_ms)) return;
-    struct object *o = lookupFirstKeyWriteType(c, c->argv + 1, c->argc - 2, OBJ_LIST, &key, &wrong);
-    if (wrong) return;
-    if (!o) {
-        waitForLists(c, c->argv + 1, c->argc - 2, deadline_ms);
-        return;
-    }
-    replyArrayLen(c, 2);
-    replyBulk(c, key);
-    propagatePop(c, key, end, 0);
-    popElements(c, key, o, end, 1);
-}
+static const struct popType list_pop = {.type = OBJ_LIST,
+                                        .word = {"left", "right"},
+                                        .command = {"LPOP", "RPOP"},
+                                        .single = 2,
+                                        .length = listLengthOf,
+                                        .pop = popFromEnd};
 
 void blpopCommand(struct client *c) {
-    bpopGeneric(c, LIST_LEFT);
+    popOneBlocking(c, &list_pop, POP_FIRST);
 }
 
 void brpopCommand(struct client *c) {
-    bpopGeneric(c, LIST_RIGHT);
-}
-
-/* ---- LMPOP, BLMPOP ---- */
-
-static bool parseEnd(struct str s, enum listEnd *end) {
-    *end = strIs(s, "right") ? LIST_RIGHT : LIST_LEFT;
-    return *end == LIST_RIGHT || strIs(s, "left");
-}
-
-struct lmpopArgs {
-    const struct str *keys;
-    int64_t numkeys, count;
-    enum listEnd end;
-};
-
-/* numkeys key [key ...] LEFT|RIGHT [COUNT count], from position `at` on. */
-static bool parseLmpop(struct client *c, int at, struct lmpopArgs *a) {
-    if (!argRange(c, c->argv[at], 1, INT64_MAX, &a->numkeys, "ERR numkeys should be greater than 0"))
-        return false;
-    a->keys = c->argv + at + 1;
-    a->count = 1;
-    int64_t next = a->numkeys < c->argc ? at + 1 + a->numkeys : c->argc;
-    bool ok = next < c->argc && parseEnd(c->argv[next++], &a->end);
-    if (ok && next + 1 < c->argc && strIs(c->argv[next], "count")) {
-        if (!argRange(c, c->argv[next + 1], 1, INT64_MAX, &a->count, "ERR count should be greater than 0"))
-            return false;
-        next += 2;
-    }
-    if (ok && next == c->argc) return true;
-    replySyntaxError(c);
-    return false;
-}
-
-/* False when there was nothing to pop. */
-static bool popFirstList(struct client *c, const struct lmpopArgs *a) {
-    struct str key;
-    bool wrong;
-    struct object *o = lookupFirstKeyWriteType(c, a->keys, (int)a->numkeys, OBJ_LIST, &key, &wrong);
-    if (!o) return wrong;
-    uint64_t count = atMost((uint64_t)a->count, listTypeLength(listTypeOpen(o)));
-    replyArrayLen(c, 2);
-    replyBulk(c, key);
-    replyArrayLen(c, (int64_t)count);
-    propagatePop(c, key, a->end, count);
-    popElements(c, key, o, a->end, count);
-    return true;
+    popOneBlocking(c, &list_pop, POP_LAST);
 }
 
 void lmpopCommand(struct client *c) {
-    struct lmpopArgs a = {0};
-    if (parseLmpop(c, 1, &a) && !popFirstList(c, &a)) replyNullArray(c);
+    popMany(c, &list_pop);
 }
 
 void blmpopCommand(struct client *c) {
-    struct lmpopArgs a = {0};
-    int64_t deadline_ms;
-    if (!parseLmpop(c, 2, &a) || !argTimeout(c, c->argv[1], false, &deadline_ms)) return;
-    if (!popFirstList(c, &a)) waitForLists(c, a.keys, (int)a.numkeys, deadline_ms);
+    popManyBlocking(c, &list_pop);
 }
 
 /* ---- LMOVE, RPOPLPUSH ---- */
@@ -230,6 +158,11 @@ static void moveGeneric(struct client *c, const struct move *m) {
 
 void rpoplpushCommand(struct client *c) {
     moveGeneric(c, &(struct move){LIST_RIGHT, LIST_LEFT});
+}
+
+static bool parseEnd(struct str s, enum listEnd *end) {
+    *end = strIs(s, "right") ? LIST_RIGHT : LIST_LEFT;
+    return *end == LIST_RIGHT || strIs(s, "left");
 }
 
 static bool parseEnds(struct client *c, struct move *m) {

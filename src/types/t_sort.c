@@ -11,8 +11,7 @@
  *
  *     user_*->name     prefix "user_", suffix "", field "name"
  *
- * Without sorting (BY something constant), only what is answered is
- * copied. */
+ * Without sorting (BY something constant), only what is answered is copied. */
 #define _GNU_SOURCE /* memmem, qsort_r */
 #include "types/t_sort.h"
 

@@ -135,8 +135,8 @@ struct addArgs {
     int id_at, threshold_at; /* positions of arguments; 0: no trimming */
 };
 
-/* MAXLEN or MINID at argv[i], with its threshold; *i moves to the last argument used. False: error replied.
- */
+/* MAXLEN or MINID at argv[i], with its threshold; *i moves to the last argument used. False:
+ * error replied. */
 static bool parseStrategy(struct client *c, struct addArgs *a, int *i) {
     struct streamTrim *t = &a->trim;
     bool maxlen = strIs(c->argv[*i], "maxlen");

@@ -32,8 +32,8 @@ void replyNoGroup(struct client *c, struct str key, struct str group);
 /* Finds the consumer or creates it, with all that follows from it. */
 struct streamConsumer *streamConsumerFor(struct client *c, struct str key, struct str group,
                                          struct streamGroup *g, struct str name, int64_t now_ms);
-/* Instead of the running command: the effects of a delivery, of a removed entry, of a group's new position.
- */
+/* Instead of the running command: the effects of a delivery, of a removed entry,
+ * of a group's new position. */
 void propagateClaim(struct client *c, struct str key, struct str group, struct streamGroup *g,
                     struct streamID id, const struct streamNack *nack);
 void propagateAck(struct client *c, struct str key, struct str group, struct streamID id);

@@ -26,9 +26,8 @@ void zsetStoreResult(struct client *c, struct str key, struct zsetRef z, const c
 
 /* ---- Collecting elements (zset_items.c) ----
  *
- *     items:  | member, score | member, score | ...          views into the sets read,
- *     text:   chunk -> chunk                                  or into copies made here (integers of a
- * listpack) */
+ *     items:  | member, score | member, score | ...     views into the sets read, or into copies made here
+ *     text:   chunk -> chunk                             (integers of a listpack) */
 struct zsetItem {
     struct str member;
     double score;

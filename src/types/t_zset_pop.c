@@ -1,18 +1,13 @@
-/* t_zset_pop.c - sorted set commands that take elements from an end (ZPOPMIN, ZMPOP and the blocking ones) or
- * at random (ZRANDMEMBER).
- *
- * A blocking command looks at its keys like the others. When it finds nothing it waits, and is run again from
- * the start when one of the keys gets a sorted set: it does not know that it waited. */
+/* t_zset_pop.c - sorted set commands that take elements from an end (ZPOPMIN, ZMPOP and the blocking ones;
+ * what they have in common with lists is in pop.h) or at random (ZRANDMEMBER). */
 #include <stdlib.h>
 
-#include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "commands/sorted_set.h"
-#include "command/blocking.h"
-#include "command/propagate.h"
 #include "client/reply.h"
+#include "types/pop.h"
 #include "types/t_zset.h"
 #include "types/types.h"
 #include "types/zset_writer.h"
@@ -25,7 +20,7 @@ static const char *popEvent(bool max) {
 
 static struct zsetSlice endSlice(struct zsetRef z, bool max, uint64_t count) {
     uint64_t length = zsetLength(z);
-    if (count > length) count = length;
+    count = popAtMost(count, length);
     return (struct zsetSlice){.rank = max ? length - count : 0, .count = count};
 }
 
@@ -67,98 +62,37 @@ void zpopmaxCommand(struct client *c) {
 
 /* ---- Popping from the first of several keys ---- */
 
-/* Run again as ZPOPMIN key [count], which needs no luck and does not wait. */
-static void propagatePop(struct client *c, struct str key, bool max, int64_t count) {
-    char text[LONG_STR_SIZE];
-    struct str argv[3] = {max ? STR("ZPOPMAX") : STR("ZPOPMIN"), key, {0}};
-    if (!propagateWanted()) return;
-    if (count) argv[2] = strN(text, ll2string(text, count));
-    propagateRewrite(c, count ? 3 : 2, argv);
+static uint64_t zsetLengthOf(const struct object *o) {
+    return zsetLength(zsetOpen(o));
 }
 
-static void waitForSets(struct client *c, const struct str *keys, int count, int64_t deadline_ms) {
-    if (c->flags & CLIENT_DENY_BLOCKING)
-        replyNullArray(c);
-    else
-        blockForKeys(c, keys, count, OBJ_ZSET, deadline_ms, NULL, false);
+static void popFromEnd(struct client *c, struct str key, struct object *o, enum popEnd end, uint64_t count,
+                       bool many) {
+    struct zsetSlice s = endSlice(zsetOpen(o), end == POP_LAST, count);
+    popSlice(c, key, o, end == POP_LAST, &s, many ? ZSHAPE_PAIRS : ZSHAPE_FLAT);
 }
 
-static void bpopGeneric(struct client *c, bool max) {
-    int64_t deadline_ms;
-    struct str key;
-    bool wrong;
-    if (!argTimeout(c, c->argv[c->argc - 1], false, &deadline_ms)) return;
-    struct object *o = lookupFirstKeyWriteType(c, c->argv + 1, c->argc - 2, OBJ_ZSET, &key, &wrong);
-    if (wrong) return;
-    if (!o) {
-        waitForSets(c, c->argv + 1, c->argc - 2, deadline_ms);
-        return;
-    }
-    struct zsetSlice s = endSlice(zsetOpen(o), max, 1);
-    replyArrayLen(c, 3);
-    replyBulk(c, key);
-    propagatePop(c, key, max, 0);
-    popSlice(c, key, o, max, &s, ZSHAPE_FLAT);
-}
+static const struct popType zset_pop = {.type = OBJ_ZSET,
+                                        .word = {"min", "max"},
+                                        .command = {"ZPOPMIN", "ZPOPMAX"},
+                                        .single = 3,
+                                        .length = zsetLengthOf,
+                                        .pop = popFromEnd};
 
 void bzpopminCommand(struct client *c) {
-    bpopGeneric(c, false);
+    popOneBlocking(c, &zset_pop, POP_FIRST);
 }
 
 void bzpopmaxCommand(struct client *c) {
-    bpopGeneric(c, true);
-}
-
-struct zmpopArgs {
-    const struct str *keys;
-    int64_t numkeys, count;
-    bool max;
-};
-
-/* numkeys key [key ...] MIN|MAX [COUNT count], from position `at` on. */
-static bool parseZmpop(struct client *c, int at, struct zmpopArgs *a) {
-    if (!argRange(c, c->argv[at], 1, INT64_MAX, &a->numkeys, "ERR numkeys should be greater than 0"))
-        return false;
-    a->keys = c->argv + at + 1;
-    a->count = 1;
-    int64_t next = a->numkeys < c->argc ? at + 1 + a->numkeys : c->argc;
-    bool ok = next < c->argc && (strIs(c->argv[next], "min") || strIs(c->argv[next], "max"));
-    if (ok) a->max = strIs(c->argv[next++], "max");
-    if (ok && next + 1 < c->argc && strIs(c->argv[next], "count")) {
-        if (!argRange(c, c->argv[next + 1], 1, INT64_MAX, &a->count, "ERR count should be greater than 0"))
-            return false;
-        next += 2;
-    }
-    if (ok && next == c->argc) return true;
-    replySyntaxError(c);
-    return false;
-}
-
-/* False when there was nothing to pop. */
-static bool popFirstSet(struct client *c, const struct zmpopArgs *a) {
-    struct str key;
-    bool wrong;
-    struct object *o = lookupFirstKeyWriteType(c, a->keys, (int)a->numkeys, OBJ_ZSET, &key, &wrong);
-    if (!o) return wrong;
-    struct zsetSlice s = endSlice(zsetOpen(o), a->max, (uint64_t)a->count);
-    replyArrayLen(c, 2);
-    replyBulk(c, key);
-    replyArrayLen(c, (int64_t)s.count);
-    propagatePop(c, key, a->max, (int64_t)s.count);
-    popSlice(c, key, o, a->max, &s, ZSHAPE_PAIRS);
-    return true;
+    popOneBlocking(c, &zset_pop, POP_LAST);
 }
 
 void zmpopCommand(struct client *c) {
-    struct zmpopArgs a = {0};
-    if (parseZmpop(c, 1, &a) && !popFirstSet(c, &a)) replyNullArray(c);
+    popMany(c, &zset_pop);
 }
 
 void bzmpopCommand(struct client *c) {
-    struct zmpopArgs a = {0};
-    int64_t deadline_ms;
-    if (!parseZmpop(c, 2, &a) || !argTimeout(c, c->argv[1], false, &deadline_ms)) return;
-    if (!popFirstSet(c, &a)) waitForSets(c, a.keys, (int)a.numkeys, deadline_ms);
+    popManyBlocking(c, &zset_pop);
 }
 
 /* ---- ZRANDMEMBER ----

@@ -12,8 +12,8 @@
  * An encoding is a table of functions. A call through it costs an indirect jump, so nothing calls it per
  * element where that counts: what walks over many elements in a hot path (emit, extent, eraseRange) is itself
  * a function of the encoding. Elements are told apart by a place (struct zsetPlace), got by searching, valid
- * until the next change of the set. Ranks are 0-based and ascending everywhere; only commands know "reverse".
- */
+ * until the next change of the set. Ranks are 0-based and ascending everywhere;
+ * only commands know "reverse". */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,7 @@
 /* zset_range.c - ranges: from arguments to a range, from a range to a slice (rank and count), from a slice to
  * the reply. All commands on ranges, whatever they do with the elements, go through these three steps.
  *
- *     "(1" "5" LIMIT 1 2  -->  1 < score <= 5, offset 1, limit 2  -->  rank 7, count 2  -->  reply, store,
- * remove */
+ *     "(1" "5" LIMIT 1 2 -> 1 < score <= 5, offset 1, limit 2 -> rank 7, count 2 -> reply, store, remove */
 #include <math.h>
 #include <stdlib.h>
 

@@ -206,6 +206,13 @@ proc randomRange {min max} { return [expr {$min + [randomInt [expr {$max - $min 
 
 proc randomElement {list} { return [lindex $list [randomInt [llength $list]]] }
 
+# The whole numbers from one to another, both included.
+proc numbers {from to} {
+    set list {}
+    for {set i $from} {$i <= $to} {incr i} { lappend list $i }
+    return $list
+}
+
 # So many bytes (a number between min and max of them), of any value or only of letters and digits.
 proc randstring {min max {kind binary}} {
     set alphabet abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789

@@ -34,6 +34,46 @@ proc valkey_client {{level 0}} { return [resp::connect [srv $level host] [srv $l
 
 proc valkey_deferring_client {{level 0}} { return [resp::connect [srv $level host] [srv $level port] 1] }
 
+proc wait_for_blocked {n} {
+    wait_for_condition 1000 10 {[s blocked_clients] == $n} else { fail "[s blocked_clients] clients are blocked, not $n" }
+}
+
+# A client that waits in the command, when it is sure that it does. Closed by `answer`.
+proc blocked_client {args} {
+    set before [s blocked_clients]
+    set client [valkey_deferring_client]
+    $client {*}$args
+    wait_for_condition 1000 10 {[s blocked_clients] == $before + 1} else { fail "it does not wait: $args" }
+    return $client
+}
+
+# The reply that the client gets, now or soon; it is closed then.
+proc answer {client} {
+    set reply [$client read]
+    $client close
+    return $reply
+}
+
+# The bytes of the reply to a command, with blanks for line ends: shows which type each element has.
+proc wire {args} {
+    r write [resp::encode $args]
+    return [string trimright [wire_element]]
+}
+proc wire_element {} {
+    set line [r rawread]
+    set n [string range $line 1 end]
+    switch -glob -- $line {
+        {[$]-1} - {[*]-1} { return "$line " }
+        {[$]*} { return "$line [string range [r rawread [expr {$n + 2}]] 0 end-2] " }
+        {[*~>]*} { set count $n }
+        {%*} { set count [expr {2 * $n}] }
+        default { return "$line " }
+    }
+    append line " "
+    for {set i 0} {$i < $count} {incr i} { append line [wire_element] }
+    return $line
+}
+
 # ---- Ports -----------------------------------------------------------------------------------------------------
 
 # A port that is free now. Each worker walks its own stretch below the kernel's ephemeral ports; the cluster bus,
@@ -301,4 +341,33 @@ proc other_face {name args} {
         regsub {\nchild process exited abnormally$} $output {} output
     }
     return [list $code $output]
+}
+
+# A program that stands beside the server's (valkey-cli, valkey-benchmark), or {} when there is none.
+proc tool_path {name} {
+    set path [file join [file dirname $::options(server)] $name]
+    return [expr {[file executable $path] ? $path : {}}]
+}
+
+# Runs such a program against the server, with `input` as its standard input: {exit code, standard output, standard
+# error}.
+proc run_tool {name input args} {
+    set path [tool_path $name]
+    if {$path eq {}} { skip "no $name" }
+    set err $::work_dir/$name.err
+    set code 0
+    if {[catch {exec -keepnewline -- timeout 120 $path -h [srv host] -p [srv port] {*}$args << $input 2> $err} out how]} {
+        lassign [dict get $how -errorcode] kind pid code
+        if {$kind eq "NONE"} { set code 0 } elseif {$kind ne "CHILDSTATUS"} { error $out }
+        # Tcl appends its own message to the output of a command that failed.
+        regsub {child process exited abnormally\n?$} $out {} out
+    }
+    return [list $code $out [read_file $err]]
+}
+
+# Standard output of a run that went well.
+proc tool_output {name args} {
+    lassign [run_tool $name {} {*}$args] code out err
+    if {$code != 0} { fail "exit code $code of $name $args: $out$err" }
+    return $out
 }

@@ -11,13 +11,6 @@ proc client_fields {line} {
 
 proc client_list {args} { return [lmap line [split [string trim [r client list {*}$args]] \n] {client_fields $line}] }
 
-proc blocked_client {} {
-    set d [valkey_deferring_client]
-    $d bzpopmin nosuchkey 0
-    wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "not blocked" }
-    return $d
-}
-
 start_server {tags {client}} {
     test {CLIENT LIST and INFO: the fields and their order} {
         set names {id addr laddr fd name age idle flags capa db sub psub ssub multi watch qbuf qbuf-free argv-mem
@@ -52,7 +45,7 @@ start_server {tags {client}} {
     }
 
     test {CLIENT LIST in order of connection; flags and commands of others} {
-        set d [blocked_client]
+        set d [blocked_client bzpopmin nosuchkey 0]
         set list [client_list]
         assert_equal 2 [llength $list]
         assert_lessthan [dict get [lindex $list 0] id] [dict get [lindex $list 1] id]

@@ -1,14 +1,5 @@
 # CLIENT PAUSE: who waits and who does not, and that the data stands still; import mode.
 
-# A client whose command waits.
-proc waiting_client {args} {
-    set before [s blocked_clients]
-    set c [valkey_deferring_client]
-    $c {*}$args
-    wait_for_condition 500 20 {[s blocked_clients] == $before + 1} else { fail "$args does not wait" }
-    return $c
-}
-
 start_server {tags {pause}} {
     test {CLIENT PAUSE: arguments that cannot be} {
         foreach {args error} {
@@ -39,7 +30,7 @@ start_server {tags {pause}} {
         r client pause 100000 write
         set cs {}
         foreach command {{set k new} {publish ch msg} {pfcount h} {eval {return 1} 0} flushall {lpush l 1} {blpop l 0}} {
-            lappend cs [waiting_client {*}$command]
+            lappend cs [blocked_client {*}$command]
         }
         assert_equal old [r get k]
         assert_equal 7 [s blocked_clients]
@@ -61,7 +52,7 @@ start_server {tags {pause}} {
     test {A script that says it does not write goes on, one that says nothing does not} {
         r client pause 100000 write
         assert_equal 1 [r eval "#!lua flags=no-writes\nreturn 1" 0]
-        set c [waiting_client eval "#!lua\nreturn 2" 0]
+        set c [blocked_client eval "#!lua\nreturn 2" 0]
         r client unpause
         assert_equal 2 [$c read]
         $c close
@@ -95,7 +86,7 @@ start_server {tags {pause}} {
     test {A big argument comes through a pause} {
         set value [string repeat abcdefgh 50000]
         r client pause 100000 write
-        set c [waiting_client set big $value]
+        set c [blocked_client set big $value]
         r client unpause
         assert_equal OK [$c read]
         assert {[r get big] eq $value}
@@ -178,8 +169,8 @@ start_server {tags {pause}} {
 
     test {Clients that close while they wait} {
         r client pause 100000 write
-        set c [waiting_client set k closed]
-        set d [waiting_client set k dead]
+        set c [blocked_client set k closed]
+        set d [blocked_client set k dead]
         $c close
         wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "still counted" }
         assert_equal 1 [r client kill type normal]
@@ -190,8 +181,8 @@ start_server {tags {pause}} {
     }
 
     test {Blocked clients are not served by what was written before the pause, only after it} {
-        set c [waiting_client blpop list 0]
-        set d [waiting_client xread block 0 streams stream $]
+        set c [blocked_client blpop list 0]
+        set d [blocked_client xread block 0 streams stream $]
         r multi
         r client pause 100000 write
         r lpush list 1
@@ -208,7 +199,7 @@ start_server {tags {pause}} {
     }
 
     test {A blocked client's time runs out during a pause} {
-        set c [waiting_client blpop nolist 0.2]
+        set c [blocked_client blpop nolist 0.2]
         r client pause 100000 write
         assert_equal {} [$c read]
         r client unpause

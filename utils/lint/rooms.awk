@@ -4,7 +4,8 @@
 #     of the floor below server/ do not include each other. The headers of commands/ stand on the floor of registry/: they
 #     name handlers that rooms above implement. tools/ sees base, ds and net, and nobody else sees tools/.
 #   - No file includes a .c file.
-#   - No file has more than 1200 lines; each header has #pragma once.
+#   - No file has more than 1200 lines; each header has #pragma once. No line of a comment is wider than 110 columns:
+#     clang-format leaves drawings as they are (CommentPragmas).
 #   - What a .c file offers is declared in a header that one finds by its name: the same name (sds.c, sds.h), a
 #     shorter one of which the file is a part (resp_request.c, resp.h), or the folder's (types/types.h). Tests, main
 #     files and commands/ offer nothing. Any other file says "Part of name.h" within its first 15 lines.
@@ -69,6 +70,11 @@ FNR == 1 {
 }
 
 { lines = FNR }
+
+/^[ \t]*(\/\*|\*) / {
+    shown = $0; gsub(/[\200-\277]/, "", shown) # what follows the first byte of a character
+    if (length(shown) > 110) complain(FILENAME, FNR, "a line of a comment is wider than 110 columns")
+}
 
 /^#pragma once/ { once = 1 }
 

@@ -1,6 +1,7 @@
 # What the tests of RDB files share: data of every type and encoding, files as bytes, the check tool.
 source [file join [file dirname [info script]] .. server server_util.tcl]
 source [file join $::support dataset.tcl]
+source [file join $::support dump.tcl]
 
 # Keys of every type and encoding in databases 0 and 3; none that only version 80 can tell, unless `expiring`.
 proc fill_every_type {c {expiring 0}} {
@@ -61,19 +62,6 @@ proc write_bytes {path bytes} {
 
 proc with_byte {bytes at value} {
     return [string replace $bytes $at $at [binary format c $value]]
-}
-
-# The same bit of the CRC-64 that ends RDB files, one byte at a time.
-proc crc64 {bytes} {
-    set crc 0
-    binary scan $bytes cu* list
-    foreach b $list {
-        set crc [expr {$crc ^ $b}]
-        for {set i 0} {$i < 8} {incr i} {
-            set crc [expr {$crc & 1 ? ($crc >> 1) ^ 0x95ac9329ac4bc9b5 : $crc >> 1}]
-        }
-    }
-    return $crc
 }
 
 # An RDB file of these bytes between magic and end, with its checksum.

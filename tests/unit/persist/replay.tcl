@@ -27,20 +27,6 @@ proc assert_replays {body} {
     r ping
 }
 
-# A client that waits in the command, when it is sure that it does. Closed by `unblocked`.
-proc blocked {args} {
-    set before [s blocked_clients]
-    set client [valkey_deferring_client]
-    $client {*}$args
-    wait_for_condition 400 25 {[s blocked_clients] == $before + 1} else { fail "it does not block: $args" }
-    return $client
-}
-proc unblocked {client} {
-    set reply [$client read]
-    $client close
-    return $reply
-}
-
 proc wait_until_past {ms} {
     wait_for_condition 400 5 {[clock milliseconds] > $ms} else { fail "time stands still" }
 }
@@ -282,20 +268,20 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
                 {blmove src2 dst right left 0} {rpush src2 4 5 6} {brpoplpush src3 dst 0} {rpush src3 7 8 9}
                 {blmpop 0 2 x y left count 2} {rpush y 1 2 3 4} {blmpop 0 1 z right count 3} {rpush z 1 2 3 4} {blmove same same left right 0} {rpush same 1 2 3}
             } {
-                set c [blocked {*}$how]
+                set c [blocked_client {*}$how]
                 r {*}$pushes
-                assert_morethan [llength [unblocked $c]] 0
+                assert_morethan [llength [answer $c]] 0
             }
             # Several clients, one push; a push within a transaction and from a script.
-            set clients [list [blocked blpop q 0] [blocked brpop q 0] [blocked blmove q moved left left 0]]
+            set clients [list [blocked_client blpop q 0] [blocked_client brpop q 0] [blocked_client blmove q moved left left 0]]
             r rpush q 1 2 3 4 5
-            foreach c $clients { unblocked $c }
-            set c [blocked blpop t 0]
+            foreach c $clients { answer $c }
+            set c [blocked_client blpop t 0]
             r multi; r rpush t 1 2; r lpush t 0; r exec
-            assert_equal {t 0} [unblocked $c]
-            set c [blocked brpop s 0]
+            assert_equal {t 0} [answer $c]
+            set c [blocked_client brpop s 0]
             r eval {redis.call('RPUSH', KEYS[1], 1, 2)} 1 s
-            assert_equal {s 2} [unblocked $c]
+            assert_equal {s 2} [answer $c]
             # Without waiting.
             r rpush l 1 2 3 4 5 6; r blpop l 0; r brpop l 0; r blmpop 0 1 l left count 2; r lmpop 1 l right; r lmove l dst left left; r rpoplpush dst dst
             r lpop dst 2; r rpop dst 1; r blmove dst other left right 1; r brpoplpush other dst 1
@@ -305,9 +291,9 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
     test {replay: sorted sets that were waited for} {
         assert_replays {
             foreach {how} {{bzpopmin a b 0} {bzpopmax a b 0} {bzmpop 0 2 a b min count 2} {bzmpop 0 2 a b max count 3} {bzmpop 0 1 b max}} {
-                set c [blocked {*}$how]
+                set c [blocked_client {*}$how]
                 r zadd b 1 one 2 two 3 three 4 four 5 five
-                assert_morethan [llength [unblocked $c]] 0
+                assert_morethan [llength [answer $c]] 0
                 r zremrangebyrank b 1 -1; r zadd b 9 nine
                 r rename b kept:[incr n]
             }
@@ -365,19 +351,19 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
     test {replay: groups that were waited for} {
         assert_replays {
             r xgroup create s g \$ mkstream
-            set c [blocked xreadgroup group g alice block 0 streams s >]
+            set c [blocked_client xreadgroup group g alice block 0 streams s >]
             r xadd s 1-1 f v
-            unblocked $c
-            set c [blocked xreadgroup group g bob noack block 0 streams s >]
+            answer $c
+            set c [blocked_client xreadgroup group g bob noack block 0 streams s >]
             r xadd s 2-1 f v
-            unblocked $c
-            set c [blocked xread block 0 streams s \$]
+            answer $c
+            set c [blocked_client xread block 0 streams s \$]
             r xadd s 3-1 f v
-            unblocked $c
+            answer $c
             # A consumer that got nothing.
             set c [valkey_deferring_client]
             $c xreadgroup group g late block 60 streams s >
-            unblocked $c
+            answer $c
         }
     }
 
@@ -426,7 +412,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
             r sadd s {*}$members; r multi; r spop s 3; r srandmember s; r flushdb; r sadd s 1 2 3 4 5 6; r spop s 2; r exec
             r multi; r set never 1; r discard
             r multi; r flushall; r set after 1; r exec
-            set c [blocked blpop q 0]; r multi; r rpush q 1; r rpush q 2; r del q; r rpush q 3; r exec; unblocked $c
+            set c [blocked_client blpop q 0]; r multi; r rpush q 1; r rpush q 2; r del q; r rpush q 3; r exec; answer $c
         }
     }
 

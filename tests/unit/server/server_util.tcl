@@ -87,10 +87,6 @@ sys.stdout.write(s.recv(65536).decode())}
     return [string trim [exec python3 -c $relay $path {*}$args]]
 }
 
-proc wait_for_blocked {n} {
-    wait_for_condition 1000 10 {[s blocked_clients] == $n} else { fail "[s blocked_clients] clients are blocked, not $n" }
-}
-
 proc wait_for_clients {n} {
     wait_for_condition 400 25 {[s connected_clients] == $n} else { fail "[s connected_clients] clients, not $n" }
 }

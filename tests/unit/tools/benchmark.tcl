@@ -1,26 +1,9 @@
 # valkey-benchmark: what it sends, what it prints, and its exit code. Figures are looked at for their form only.
 
-set ::benchmark [file join [file dirname $::options(server)] valkey-benchmark]
+set ::benchmark [tool_path valkey-benchmark]
 
-# {exit code, standard output, standard error}
-proc run_benchmark {input args} {
-    if {![file executable $::benchmark]} { skip "no valkey-benchmark" }
-    set err $::work_dir/benchmark.err
-    set words [list $::benchmark -h [srv host] -p [srv port] {*}$args]
-    set code 0
-    if {[catch {exec -keepnewline -- timeout 120 {*}$words << $input 2> $err} out how]} {
-        lassign [dict get $how -errorcode] kind pid code
-        if {$kind eq "NONE"} { set code 0 } elseif {$kind ne "CHILDSTATUS"} { error $out }
-        regsub {child process exited abnormally\n?$} $out {} out
-    }
-    return [list $code $out [read_file $err]]
-}
-
-proc benchmark {args} {
-    lassign [run_benchmark {} {*}$args] code out err
-    if {$code != 0} { fail "exit code $code of $args: $out$err" }
-    return $out
-}
+proc run_benchmark {input args} { return [run_tool valkey-benchmark $input {*}$args] }
+proc benchmark {args} { return [tool_output valkey-benchmark {*}$args] }
 
 start_server {} {
     test "the report" {
@@ -134,6 +117,12 @@ start_server {} {
         assert_equal 43 [r get n]
     }
 
+    test "--rfr changes nothing for one server" {
+        r config resetstat
+        foreach mode {no yes all} { assert_match "GET: *" [benchmark -q -n 10 -c 1 -t get --rfr $mode] }
+        assert_match "*cmdstat_get:calls=30,*" [r info commandstats]
+    }
+
     test "functions: function_load and fcall" {
         r config resetstat
         assert_match "FUNCTION LOAD: *FCALL: *" [benchmark -q -n 20 -t function_load,fcall --num-functions 3 --num-keys-in-fcall 2]
@@ -163,7 +152,7 @@ start_server {} {
         lassign [run_benchmark {} -p 1 -n 10] code out err
         assert_equal 1 $code
         assert_match "*Could not connect to server at *:1: Connection refused*" $err
-        foreach words {--nosuch -n {-n x} {-k 2} --cluster {-u http://x} -x {-n 1 --duration 1} {ping ; ; ping} {0 ping}} {
+        foreach words {--nosuch -n {-n x} {-k 2} --cluster {--rfr some} {-u http://x} -x {-n 1 --duration 1} {ping ; ; ping} {0 ping}} {
             assert_equal 1 [lindex [run_benchmark {} {*}$words] 0] $words
         }
         lassign [run_benchmark {} -t nosuch,get -n 10 -q] code out err
@@ -173,7 +162,7 @@ start_server {} {
     }
 
     test "-I connects and waits" {
-        if {![file executable $::benchmark]} { skip "no valkey-benchmark" }
+        if {$::benchmark eq {}} { skip "no valkey-benchmark" }
         # Those of earlier tests have gone when only ours is left.
         wait_for_condition 200 50 {[s connected_clients] == 1} else { fail "others are there" }
         set pipe [open |[list timeout 100 $::benchmark -h [srv host] -p [srv port] -I -c 7] r]
@@ -185,7 +174,7 @@ start_server {} {
     }
 
     test "figures are shown live at a terminal" {
-        if {![file executable $::benchmark]} { skip "no valkey-benchmark" }
+        if {$::benchmark eq {}} { skip "no valkey-benchmark" }
         if {[auto_execok script] eq {}} { skip "no script(1) to make a terminal" }
         set command "$::benchmark -h [srv host] -p [srv port] -q --duration 2 -t get"
         set out [exec timeout 100 script -qec $command /dev/null < /dev/null]

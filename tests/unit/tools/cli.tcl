@@ -1,33 +1,13 @@
 # valkey-cli as scripts use it: options, output formats, exit codes and the modes. The prompt is in cli_prompt.tcl.
 
-set ::cli [file join [file dirname $::options(server)] valkey-cli]
-if {![file executable $::cli]} { set ::cli {} }
+set ::cli [tool_path valkey-cli]
 
 proc need_cli {} {
     if {$::cli eq {}} { skip "no valkey-cli" }
 }
 
-# {exit code, what went to standard output, what went to standard error}; `input` is standard input.
-proc run_cli {input args} {
-    set err $::work_dir/cli.err
-    set words [list $::cli -h [srv host] -p [srv port] {*}$args]
-    set code 0
-    if {[catch {exec -keepnewline -- timeout 120 {*}$words << $input 2> $err} out how]} {
-        lassign [dict get $how -errorcode] kind pid code
-        if {$kind eq "NONE"} { set code 0 } elseif {$kind ne "CHILDSTATUS"} { error $out }
-        # Tcl appends its own message to the output of a command that failed.
-        regsub {child process exited abnormally\n?$} $out {} out
-    }
-    return [list $code $out [read_file $err]]
-}
-
-# Standard output of a run that went well.
-proc cli {args} {
-    need_cli
-    lassign [run_cli {} {*}$args] code out err
-    if {$code != 0} { fail "exit code $code of $args: $out$err" }
-    return $out
-}
+proc run_cli {input args} { return [run_tool valkey-cli $input {*}$args] }
+proc cli {args} { return [tool_output valkey-cli {*}$args] }
 
 proc last_line {text} {
     return [lindex [split [string trim $text] \n] end]

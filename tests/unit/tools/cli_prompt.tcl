@@ -1,10 +1,10 @@
 # valkey-cli at a terminal: prompt, hints, completion, preferences, history, subscriptions. The terminal is a pseudo
 # one, made by script(1).
 
-set ::cli [file join [file dirname $::options(server)] valkey-cli]
+set ::cli [tool_path valkey-cli]
 
 proc need_terminal {} {
-    if {![file executable $::cli]} { skip "no valkey-cli" }
+    if {$::cli eq {}} { skip "no valkey-cli" }
     if {[auto_execok script] eq {} || [auto_execok stty] eq {}} { skip "no script(1) to make a terminal" }
 }
 

@@ -2,13 +2,13 @@
 
 source [file join [file dirname [info script]] zset_util.tcl]
 
-proc numbers {from count} {
+proc count_from {from count} {
     set list {}
     for {set i $from} {$i < $from + $count} {incr i} { lappend list $i }
     return $list
 }
 proc add_numbers {key from count} {
-    for {} {$count > 0} {incr from 1000; incr count -1000} { r pfadd $key {*}[numbers $from [expr {min($count, 1000)}]] }
+    for {} {$count > 0} {incr from 1000; incr count -1000} { r pfadd $key {*}[count_from $from [expr {min($count, 1000)}]] }
 }
 proc kind_of {key} { return [string range [r get $key] 4 4] }
 set sparse "\x01"
@@ -128,8 +128,8 @@ start_server {tags {hyperloglog}} {
 
     test {merging keeps sparse what fits} {
         r del a b d
-        r pfadd a {*}[numbers 0 20]
-        r pfadd b {*}[numbers 10 20]
+        r pfadd a {*}[count_from 0 20]
+        r pfadd b {*}[count_from 10 20]
         r pfmerge d a b
         assert_equal {sparse} [r pfdebug encoding d]
         assert_near 30 [r pfcount d]
@@ -165,7 +165,7 @@ start_server {tags {hyperloglog}} {
         r del h
         r pfadd h a
         r expire h 1000
-        r pfadd h {*}[numbers 0 5000]
+        r pfadd h {*}[count_from 0 5000]
         r pfcount h
         r pfmerge h nokey
         assert_range [r ttl h] 900 1000
@@ -210,11 +210,11 @@ start_server {tags {hyperloglog}} {
     test {garbage does not crash the server} {
         for {set i 0} {$i < 500} {incr i} {
             r del bad
-            r pfadd bad {*}[numbers [randomInt 100000] [randomInt 40]]
+            r pfadd bad {*}[count_from [randomInt 100000] [randomInt 40]]
             for {set n [randomRange 1 4]} {$n} {incr n -1} {
                 r setrange bad [randomRange 5 [r strlen bad]] [randstring 1 3]
             }
-            catch { r pfadd bad {*}[numbers 0 20] }
+            catch { r pfadd bad {*}[count_from 0 20] }
             catch { r pfcount bad }
             catch { r pfcount bad good }
             catch { r pfmerge bad good }

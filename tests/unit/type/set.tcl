@@ -7,11 +7,6 @@ proc make_set {key args} {
     r sadd $key {*}$args
 }
 proc sorted {list} { lsort $list }
-proc numbers {from to} {
-    set list {}
-    for {set i $from} {$i <= $to} {incr i} { lappend list $i }
-    return $list
-}
 proc names {count} { lmap i [numbers 1 $count] { set _ m$i } }
 
 # Pearson's statistic of counts that should be equal. With n - 1 degrees of freedom its mean is n - 1 and its

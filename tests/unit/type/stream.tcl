@@ -1,23 +1,12 @@
 # Streams: adding, ranges, removal, trimming, XSETID, XINFO STREAM; errors and both protocols.
 
-source [file join [file dirname [info script]] zset_util.tcl]
+source [file join [file dirname [info script]] stream_util.tcl]
 
 set invalid_id "ERR Invalid stream ID specified as stream command argument"
 set too_small "ERR The ID specified in XADD is equal or smaller than the target stream top item"
 set exhausted "ERR The stream has exhausted the last possible ID, unable to add more items"
 set top 18446744073709551615
 
-# Entries 1-0 to n-0 with one field.
-proc fill_stream {key n} {
-    r del $key
-    for {set i 1} {$i <= $n} {incr i} { r xadd $key $i-0 n $i }
-}
-proc ids {entries} { lmap e $entries { lindex $e 0 } }
-proc numbers {from to} {
-    set list {}
-    for {set i $from} {$i <= $to} {incr i} { lappend list $i-0 }
-    return $list
-}
 proc fact {key name} { dict get [r xinfo stream $key] $name }
 
 start_server {tags stream} {
@@ -162,10 +151,10 @@ start_server {tags stream} {
 
     test {ranges: ends that are not included, COUNT, errors} {
         fill_stream s 10
-        assert_equal [numbers 4 6] [ids [r xrange s (3 6]]
-        assert_equal [numbers 4 5] [ids [r xrange s (3-0 (6-0]]
-        assert_equal [numbers 4 6] [ids [r xrange s (3 (6]]
-        assert_equal [numbers 1 3] [ids [r xrange s - + count 3]]
+        assert_equal [ids_between 4 6] [ids [r xrange s (3 6]]
+        assert_equal [ids_between 4 5] [ids [r xrange s (3-0 (6-0]]
+        assert_equal [ids_between 4 6] [ids [r xrange s (3 (6]]
+        assert_equal [ids_between 1 3] [ids [r xrange s - + count 3]]
         assert_equal {10-0 9-0} [ids [r xrevrange s + - count 2]]
         assert_equal {} [r xrange s - + count 0]
         assert_equal {*-1} [wire xrange s - + count 0]
@@ -194,7 +183,7 @@ start_server {tags stream} {
         assert_equal 1 [r xdel s 1-0]
         assert_equal 2-0 [fact s recorded-first-entry-id]
         assert_equal 5-0 [fact s max-deleted-entry-id]
-        assert_equal 7 [r xdel s {*}[numbers 1 10]]
+        assert_equal 7 [r xdel s {*}[ids_between 1 10]]
         assert_equal 0 [r xlen s]
         assert_equal 1 [r exists s]
         assert_equal 10-0 [fact s last-generated-id]
@@ -213,7 +202,7 @@ start_server {tags stream} {
         fill_stream s 3000
         for {set i 1} {$i <= 3000} {incr i 2} { assert_equal 1 [r xdel s $i-0] }
         assert_equal {1500 3 2-0} [list [r xlen s] [fact s radix-tree-keys] [fact s recorded-first-entry-id]]
-        assert_equal [lmap {odd even} [numbers 1 3000] { set even }] [ids [r xrange s - +]]
+        assert_equal [lmap {odd even} [ids_between 1 3000] { set even }] [ids [r xrange s - +]]
         assert_equal 1000 [r xtrim s maxlen 500]
         assert_equal 2002-0 [fact s recorded-first-entry-id]
         config_set stream-node-max-entries 100
@@ -230,8 +219,8 @@ start_server {tags stream} {
         config_set stream-node-max-bytes 500
         fill_stream s 95
         assert_range [fact s radix-tree-keys] 2 10
-        assert_equal [numbers 1 95] [ids [r xrange s - +]]
-        assert_equal [lreverse [numbers 1 95]] [ids [r xrevrange s + -]]
+        assert_equal [ids_between 1 95] [ids [r xrange s - +]]
+        assert_equal [lreverse [ids_between 1 95]] [ids [r xrevrange s + -]]
         config_set stream-node-max-entries 100
         config_set stream-node-max-bytes 4096
         assert_equal 4096 [config_get stream-node-max-bytes]
@@ -242,16 +231,16 @@ start_server {tags stream} {
             config_set stream-node-max-entries $entries
             fill_stream s 50
             assert_equal 10 [r xtrim s MAXLEN 40]
-            assert_equal [numbers 11 50] [ids [r xrange s - +]]
+            assert_equal [ids_between 11 50] [ids [r xrange s - +]]
             assert_equal 0 [r xtrim s MAXLEN = 40]
             assert_equal 4 [r xtrim s MINID = 15]
-            assert_equal [numbers 15 50] [ids [r xrange s - +]]
+            assert_equal [ids_between 15 50] [ids [r xrange s - +]]
             assert_equal 1 [r xtrim s minid 15-1]
             assert_equal 16-0 [fact s recorded-first-entry-id]
             assert_equal 0-0 [fact s max-deleted-entry-id]
             r xdel s 17-0 18-0
             assert_equal 3 [r xtrim s maxlen 30]
-            assert_equal [numbers 21 50] [ids [r xrange s - +]]
+            assert_equal [ids_between 21 50] [ids [r xrange s - +]]
             assert_equal 30 [r xtrim s maxlen 0]
             assert_equal {0 1} [list [r xlen s] [r exists s]]
         }
@@ -263,7 +252,7 @@ start_server {tags stream} {
         fill_stream s 100
         assert_equal 0 [r xtrim s maxlen ~ 95]
         assert_equal 10 [r xtrim s maxlen ~ 85]
-        assert_equal [numbers 11 100] [ids [r xrange s - +]]
+        assert_equal [ids_between 11 100] [ids [r xrange s - +]]
         assert_equal 0 [r xtrim s minid ~ 20]
         assert_equal 10 [r xtrim s minid ~ 21]
         assert_equal 30 [r xtrim s maxlen ~ 0 limit 39]
@@ -283,9 +272,9 @@ start_server {tags stream} {
     test {XADD trims what it adds to} {
         r del s
         for {set i 1} {$i <= 20} {incr i} { r xadd s maxlen 5 $i-0 n $i }
-        assert_equal [numbers 16 20] [ids [r xrange s - +]]
+        assert_equal [ids_between 16 20] [ids [r xrange s - +]]
         r xadd s minid 19 21-0 n 21
-        assert_equal [numbers 19 21] [ids [r xrange s - +]]
+        assert_equal [ids_between 19 21] [ids [r xrange s - +]]
         assert_equal 22-0 [r xadd s maxlen 0 22-0 n 22]
         assert_equal {0 22 22-0} [list [r xlen s] [fact s entries-added] [fact s last-generated-id]]
     }

@@ -1,22 +1,5 @@
 # XREAD BLOCK and XREADGROUP BLOCK: who is woken, by what, in which order, and with which reply.
 
-proc wait_for_blocked {n} {
-    wait_for_condition 500 20 {[s blocked_clients] == $n} else { fail "[s blocked_clients] clients are blocked, not $n" }
-}
-# A client that waits for the reply to its command.
-proc waiting {args} {
-    set before [s blocked_clients]
-    set c [valkey_deferring_client]
-    $c {*}$args
-    wait_for_blocked [expr {$before + 1}]
-    return $c
-}
-# The reply that the client has got by now, and it waits no more.
-proc answer {c} {
-    set reply [$c read]
-    $c close
-    return $reply
-}
 proc group {key args} {
     r del $key
     r xgroup create $key g $ mkstream
@@ -25,7 +8,7 @@ proc group {key args} {
 start_server {tags {stream}} {
     test {XREAD BLOCK is woken by XADD} {
         r del s
-        set c [waiting xread block 0 streams s 0]
+        set c [blocked_client xread block 0 streams s 0]
         r xadd s 1-1 a 1
         assert_equal {{s {{1-1 {a 1}}}}} [answer $c]
         wait_for_blocked 0
@@ -40,28 +23,28 @@ start_server {tags {stream}} {
     test {$ is the end of the stream when the client came} {
         r del s
         r xadd s 1-1 a 1
-        set c [waiting xread block 0 streams s $]
+        set c [blocked_client xread block 0 streams s $]
         r xdel s 1-1
         r set other x
         assert_equal 1 [s blocked_clients]
         r xadd s 1-2 a 2
         assert_equal {{s {{1-2 {a 2}}}}} [answer $c]
         r del s
-        set c [waiting xread block 0 streams s s $ 5]
+        set c [blocked_client xread block 0 streams s s $ 5]
         r xadd s 1-1 a 1
         assert_equal {{s {{1-1 {a 1}}}}} [answer $c]
     }
 
     test {XREAD BLOCK + waits for the first entry} {
         r del s
-        set c [waiting xread block 0 streams s +]
+        set c [blocked_client xread block 0 streams s +]
         r xadd s 1-1 a 1
         assert_equal {{s {{1-1 {a 1}}}}} [answer $c]
     }
 
     test {an entry that is not new enough does not wake} {
         r del s
-        set c [waiting xread block 0 streams s 5-0]
+        set c [blocked_client xread block 0 streams s 5-0]
         r xadd s 3-0 a 3
         r xadd s 5-0 a 5
         assert_equal 1 [s blocked_clients]
@@ -71,7 +54,7 @@ start_server {tags {stream}} {
 
     test {an entry trimmed by its own XADD does not wake} {
         r del s
-        set c [waiting xread block 0 streams s 0]
+        set c [blocked_client xread block 0 streams s 0]
         r xadd s maxlen 0 1-0 a 1
         assert_equal 1 [s blocked_clients]
         r xadd s 2-0 a 2
@@ -94,7 +77,7 @@ start_server {tags {stream}} {
     test {several streams: the first that grows answers} {
         r del s t u
         foreach key {s t u} {
-            set c [waiting xread block 0 streams s t u 0 0 0]
+            set c [blocked_client xread block 0 streams s t u 0 0 0]
             r xadd $key 1-1 a $key
             assert_equal [list [list $key [list [list 1-1 [list a $key]]]]] [answer $c]
             r del $key
@@ -105,8 +88,8 @@ start_server {tags {stream}} {
         r del s
         r xgroup create s g 0 mkstream
         foreach i {1 2 3} {
-            lappend readers [waiting xread block 0 streams s $]
-            lappend consumers [waiting xreadgroup group g c$i block 0 streams s >]
+            lappend readers [blocked_client xread block 0 streams s $]
+            lappend consumers [blocked_client xreadgroup group g c$i block 0 streams s >]
         }
         r xadd s 1-1 a 1
         foreach c $readers { assert_equal {{s {{1-1 {a 1}}}}} [answer $c] }
@@ -122,8 +105,8 @@ start_server {tags {stream}} {
     test {a client that blocks again keeps its place} {
         r del s
         r xgroup create s g 0 mkstream
-        set first [waiting xreadgroup group g first block 0 streams s >]
-        set second [waiting xreadgroup group g second block 0 streams s >]
+        set first [blocked_client xreadgroup group g first block 0 streams s >]
+        set second [blocked_client xreadgroup group g second block 0 streams s >]
         r xgroup create s other 0
         r xadd s maxlen 0 1-0 a 1
         assert_equal 2 [s blocked_clients]
@@ -136,7 +119,7 @@ start_server {tags {stream}} {
     test {COUNT, NOACK and a history that does not block} {
         group s
         assert_equal {{s {}}} [r xreadgroup group g c block 10000 streams s 0]
-        set c [waiting xreadgroup group g c count 1 block 0 noack streams s >]
+        set c [blocked_client xreadgroup group g c count 1 block 0 noack streams s >]
         r eval {redis.call('xadd', KEYS[1], '1-1', 'a', 1) redis.call('xadd', KEYS[1], '1-2', 'a', 2)} 1 s
         assert_equal {{s {{1-1 {a 1}}}}} [answer $c]
         assert_equal 0 [lindex [r xpending s g] 0]
@@ -144,7 +127,7 @@ start_server {tags {stream}} {
 
     test {wake-ups in the middle of a script come after it} {
         r del s
-        set c [waiting xread block 0 streams s $]
+        set c [blocked_client xread block 0 streams s $]
         assert_equal 0 [r eval {
             redis.call('xadd', KEYS[1], '1-1', 'a', 1)
             redis.call('xdel', KEYS[1], '1-1')
@@ -174,7 +157,7 @@ start_server {tags {stream}} {
     } {
         test "XREADGROUP BLOCK learns that its group is gone: $what" {
             group s
-            set c [waiting xreadgroup group g c block 0 streams s >]
+            set c [blocked_client xreadgroup group g c block 0 streams s >]
             eval $command
             assert_error $nogroup { answer $c }
             wait_for_blocked 0
@@ -183,11 +166,11 @@ start_server {tags {stream}} {
 
     test {XREADGROUP BLOCK learns that its key has another type} {
         group s
-        set c [waiting xreadgroup group g c block 0 streams s >]
+        set c [blocked_client xreadgroup group g c block 0 streams s >]
         r set s x
         assert_error "WRONGTYPE *" { answer $c }
         group s
-        set c [waiting xreadgroup group g c block 0 streams s >]
+        set c [blocked_client xreadgroup group g c block 0 streams s >]
         r set l x
         r rename l s
         assert_error "WRONGTYPE *" { answer $c }
@@ -196,7 +179,7 @@ start_server {tags {stream}} {
 
     test {XREADGROUP BLOCK learns that its key has expired} {
         group s
-        set c [waiting xreadgroup group g c block 0 streams s >]
+        set c [blocked_client xreadgroup group g c block 0 streams s >]
         r pexpire s 50
         assert_error $nogroup { answer $c }
     }
@@ -204,7 +187,7 @@ start_server {tags {stream}} {
     test {destroying another group wakes nobody} {
         group s
         r xgroup create s h 0
-        set c [waiting xreadgroup group g c block 0 streams s >]
+        set c [blocked_client xreadgroup group g c block 0 streams s >]
         r xgroup destroy s h
         r xgroup setid s g 0
         assert_equal 1 [s blocked_clients]
@@ -215,7 +198,7 @@ start_server {tags {stream}} {
     test {XREAD BLOCK waits on when its key is deleted or becomes something else} {
         r del s
         r xadd s 1-1 a 1
-        set c [waiting xread block 0 streams s 1-1]
+        set c [blocked_client xread block 0 streams s 1-1]
         r del s
         r set s x
         assert_equal 1 [s blocked_clients]
@@ -227,8 +210,8 @@ start_server {tags {stream}} {
 
     test {who waits for a group learns of its end behind others who do not care} {
         group s
-        set reader [waiting xread block 0 streams s $]
-        set c [waiting xreadgroup group g c block 0 streams s >]
+        set reader [blocked_client xread block 0 streams s $]
+        set c [blocked_client xreadgroup group g c block 0 streams s >]
         r del s
         assert_error $nogroup { answer $c }
         assert_equal 1 [s blocked_clients]
@@ -238,14 +221,14 @@ start_server {tags {stream}} {
 
     test {RENAME and COPY onto the key wake} {
         r del s t
-        set c [waiting xread block 0 streams s 0]
-        set d [waiting xread block 0 streams s 0]
+        set c [blocked_client xread block 0 streams s 0]
+        set d [blocked_client xread block 0 streams s 0]
         r xadd t 1-1 a 1
         r copy t s
         assert_equal {{s {{1-1 {a 1}}}}} [answer $c]
         assert_equal {{s {{1-1 {a 1}}}}} [answer $d]
         r del s
-        set c [waiting xread block 0 streams s 0]
+        set c [blocked_client xread block 0 streams s 0]
         r rename t s
         assert_equal {{s {{1-1 {a 1}}}}} [answer $c]
     }
@@ -265,7 +248,7 @@ start_server {tags {stream}} {
 
     test {a client that waits and hangs up leaves nothing behind} {
         group s
-        set c [waiting xreadgroup group g c block 0 streams s >]
+        set c [blocked_client xreadgroup group g c block 0 streams s >]
         $c close
         wait_for_blocked 0
         r xadd s 1-1 a 1
@@ -274,7 +257,7 @@ start_server {tags {stream}} {
 
     test {a consumer that waits is there from the beginning} {
         group s
-        set c [waiting xreadgroup group g waiting block 0 streams s >]
+        set c [blocked_client xreadgroup group g waiting block 0 streams s >]
         set consumers [r xinfo consumers s g]
         assert_equal waiting [dict get [lindex $consumers 0] name]
         assert_equal -1 [dict get [lindex $consumers 0] inactive]

@@ -1,21 +1,11 @@
 # Consumer groups: XGROUP, XREADGROUP, XACK, XPENDING, XCLAIM, XAUTOCLAIM, and what XINFO says of them; XREAD.
 
-source [file join [file dirname [info script]] zset_util.tcl]
+source [file join [file dirname [info script]] stream_util.tcl]
 
 set invalid_id "ERR Invalid stream ID specified as stream command argument"
 set need_key "ERR The XGROUP subcommand requires the key to exist.*MKSTREAM*"
 set no_such_group "NOGROUP No such consumer group 'nog' for key name 's'"
 
-proc fill_stream {key n} {
-    r del $key
-    for {set i 1} {$i <= $n} {incr i} { r xadd $key $i-0 n $i }
-}
-proc ids {entries} { lmap e $entries { lindex $e 0 } }
-proc numbers {from to} {
-    set list {}
-    for {set i $from} {$i <= $to} {incr i} { lappend list $i-0 }
-    return $list
-}
 # IDs that a consumer gets of one stream.
 proc take {key group consumer id args} {
     set reply [r xreadgroup group $group $consumer {*}$args streams $key $id]
@@ -153,14 +143,14 @@ start_server {tags stream} {
     test {XREADGROUP deals entries out, and shows each consumer its own} {
         fill_stream s 10
         r xgroup create s g 0
-        assert_equal [numbers 1 3] [take s g alice > count 3]
-        assert_equal [numbers 4 5] [take s g bob > count 2]
-        assert_equal [numbers 6 10] [take s g alice >]
+        assert_equal [ids_between 1 3] [take s g alice > count 3]
+        assert_equal [ids_between 4 5] [take s g bob > count 2]
+        assert_equal [ids_between 6 10] [take s g alice >]
         assert_equal {} [take s g bob >]
         assert_equal {*-1} [wire xreadgroup group g bob streams s >]
-        assert_equal [concat [numbers 1 3] [numbers 6 10]] [take s g alice 0]
+        assert_equal [concat [ids_between 1 3] [ids_between 6 10]] [take s g alice 0]
         assert_equal {6-0 7-0} [take s g alice 3 count 2]
-        assert_equal [numbers 4 5] [take s g bob 0]
+        assert_equal [ids_between 4 5] [take s g bob 0]
         assert_equal {*1 *2 $1 s *0} [wire xreadgroup group g carol streams s 0]
         assert_equal 3 [group_fact s g consumers]
         assert_equal {} [r xreadgroup group g bob streams s 18446744073709551615-18446744073709551615]
@@ -184,7 +174,7 @@ start_server {tags stream} {
     test {XREADGROUP NOACK, and consumers that come by themselves} {
         fill_stream s 5
         r xgroup create s g 0
-        assert_equal [numbers 1 2] [take s g c > count 2 noack]
+        assert_equal [ids_between 1 2] [take s g c > count 2 noack]
         assert_equal {0 2 3} [list [group_fact s g pending] [group_fact s g entries-read] [group_fact s g lag]]
         assert_equal 3-0 [take s g c > count 1]
         assert_equal {{3-0 c 1}} [pending s g]
@@ -238,7 +228,7 @@ start_server {tags stream} {
         take s g c >
         assert_equal 2 [r xack s g 1 2-0 9]
         assert_equal 0 [r xack s g 1 2-0]
-        assert_equal [numbers 3 5] [take s g c 0]
+        assert_equal [ids_between 3 5] [take s g c 0]
         assert_error $invalid_id { r xack s g 3 x }
         assert_equal 3 [group_fact s g pending]
         assert_equal {0 0 0} [list [r xack none g 1] [r xack s nog 1] [r xack s nog x]]

@@ -1,10 +1,6 @@
 # Sorted sets taken apart: pops from either end, waiting for one, random members.
 source [file join [file dirname [info script]] zset_util.tcl]
 
-proc wait_for_blocked {n} {
-    wait_for_condition 500 20 {[s blocked_clients] == $n} else { fail "[s blocked_clients] clients are blocked, not $n" }
-}
-
 foreach {encoding limit} {listpack 128 large 0} {
     start_server [list overrides [list zset-max-listpack-entries $limit] tags [list zset]] {
         test "ZPOPMIN and ZPOPMAX ($encoding)" {

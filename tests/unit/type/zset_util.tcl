@@ -1,27 +1,5 @@
 # Procedures for the files zset*.tcl, which source this one. It has no tests of its own.
 
-# The bytes of a reply, with blanks for line ends: shows which type each element has.
-proc wire {args} {
-    set out "*[llength $args]\r\n"
-    foreach word $args { append out "\$[string length $word]\r\n$word\r\n" }
-    r write $out
-    return [string trimright [wire_element]]
-}
-proc wire_element {} {
-    set line [r rawread]
-    set n [string range $line 1 end]
-    switch -glob -- $line {
-        {[$]-1} - {[*]-1} { return "$line " }
-        {[$]*} { return "$line [string range [r rawread [expr {$n + 2}]] 0 end-2] " }
-        {[*~>]*} { set count $n }
-        {%*} { set count [expr {2 * $n}] }
-        default { return "$line " }
-    }
-    append line " "
-    for {set i 0} {$i < $count} {incr i} { append line [wire_element] }
-    return $line
-}
-
 proc fill {key args} {
     r del $key
     r zadd $key {*}$args
