@@ -63,22 +63,28 @@ uint64_t histogramHighest(const struct histogram *h, int index) {
     return histogramLowest(h, index) + (UINT64_C(1) << shiftOf(h, index)) - 1;
 }
 
+/* The first bucket from i on that has been allocated, h->buckets when there is none: most have not. */
+static inline int allocatedFrom(const struct histogram *h, int i) {
+    while (i < h->buckets && !h->chunks[i >> h->bits]) i = ((i >> h->bits) + 1) << h->bits;
+    return i;
+}
+
 uint64_t histogramTotal(const struct histogram *h) {
     uint64_t sum = 0;
-    for (int i = 0; i < h->buckets; i++) sum += histogramAt(h, i);
+    for (int i = allocatedFrom(h, 0); i < h->buckets; i = allocatedFrom(h, i + 1)) sum += histogramAt(h, i);
     return sum;
 }
 
 uint64_t histogramTotalUpTo(const struct histogram *h, uint64_t value) {
     int last = value >= h->max_value ? h->buckets - 1 : histogramIndex(h, value);
     uint64_t sum = 0;
-    for (int i = 0; i <= last; i++) sum += histogramAt(h, i);
+    for (int i = allocatedFrom(h, 0); i <= last; i = allocatedFrom(h, i + 1)) sum += histogramAt(h, i);
     return sum;
 }
 
 int histogramFind(const struct histogram *h, uint64_t rank) {
     uint64_t seen = 0;
-    for (int i = 0; i < h->buckets; i++) {
+    for (int i = allocatedFrom(h, 0); i < h->buckets; i = allocatedFrom(h, i + 1)) {
         seen += histogramAt(h, i);
         if (seen >= rank && seen > 0) return i;
     }

@@ -12,7 +12,7 @@
 #include "registry/cron.h"
 #include "data/db.h"
 #include "registry/info.h"
-#include "module/modules.h"
+#include "command/modules.h"
 #include "command/monitor.h"
 #include "command/multi.h"
 #include "command/pubsub.h"

@@ -15,6 +15,7 @@
 #include "data/db.h"
 #include "command/declared_keys.h"
 #include "registry/info.h"
+#include "command/latency_histogram.h"
 #include "registry/latency.h"
 #include "command/monitor.h"
 #include "command/multi.h"
@@ -202,24 +203,32 @@ int commandCount(void) {
     return (int)hashtableSize(&commands);
 }
 
-static void forEachIn(struct hashtable *table, void (*fn)(struct serverCommand *cmd)) {
+static void forEachIn(struct hashtable *table, void (*fn)(void *priv, struct serverCommand *cmd),
+                      void *priv) {
     struct hashtableIterator it;
     void *entry;
     hashtableInitIterator(&it, table, false);
-    while (hashtableNext(&it, &entry)) {
-        struct serverCommand *cmd = entry;
-        fn(cmd);
-        if (cmd->subcommands) forEachIn(cmd->subcommands, fn);
-    }
+    while (hashtableNext(&it, &entry)) commandAndSubcommands(entry, fn, priv);
     hashtableStopIterator(&it);
 }
 
-static void resetOne(struct serverCommand *cmd) {
+void commandAndSubcommands(struct serverCommand *cmd, void (*fn)(void *priv, struct serverCommand *cmd),
+                           void *priv) {
+    fn(priv, cmd);
+    if (cmd->subcommands) forEachIn(cmd->subcommands, fn, priv);
+}
+
+void commandForEach(void (*fn)(void *priv, struct serverCommand *cmd), void *priv) {
+    forEachIn(&commands, fn, priv);
+}
+
+static void resetOne(void *priv, struct serverCommand *cmd) {
+    (void)priv;
     cmd->calls = cmd->ticks = cmd->rejected = cmd->failed = 0;
 }
 
 void commandResetStats(void) {
-    forEachIn(&commands, resetOne);
+    commandForEach(resetOne, NULL);
     callstats = (struct callStats){0};
 }
 
@@ -316,7 +325,7 @@ static inline void countCall(struct client *c, struct serverCommand *cmd, uint64
     cmd->calls++;
     callstats.processed++;
     c->commands++;
-    latencyRecord(cmd, ticks);
+    latencyRecord(&cmd->latency, ticks);
 }
 
 /* A command that waits has not come to its end: what it took so far counts when it has. */

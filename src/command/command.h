@@ -35,7 +35,7 @@ struct serverCommand { /* runtime */
     int id;
     /* statistics */
     uint64_t calls, ticks, rejected, failed;
-    struct histogram *latency; /* registry/latency.h; NULL: not called yet */
+    struct histogram *latency; /* command/latency_histogram.h; NULL: not called yet */
 };
 
 /* ---- Registry ---- */
@@ -49,6 +49,10 @@ struct serverCommand *commandLookupOriginal(struct str fullname);
 bool commandRename(struct str name, struct str to, const char **err);
 extern struct hashtable commands; /* of struct serverCommand, top level */
 int commandCount(void);
+/* Every command, subcommands behind their containers. */
+void commandForEach(void (*fn)(void *priv, struct serverCommand *cmd), void *priv);
+void commandAndSubcommands(struct serverCommand *cmd, void (*fn)(void *priv, struct serverCommand *cmd),
+                           void *priv);
 static inline bool commandArityOk(const struct serverCommand *cmd, int argc) {
     int arity = cmd->spec->arity;
     return arity >= 0 ? argc == arity : argc >= -arity;

@@ -22,12 +22,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "registry/config.h"
-#include "server/cpulist.h"
+#include "base/cpulist.h"
 #include "registry/cron.h"
 #include "data/db.h"
-#include "server/debug.h"
+#include "registry/debug.h"
 #include "registry/info.h"
-#include "registry/latency.h"
 #include "registry/latency.h"
 #include "net/ae.h"
 
@@ -52,6 +51,8 @@ static struct {
     uint64_t keys_total;
     struct report last;
 } child = {.pid = -1, .report_fd = -1};
+
+static sds bgsave_cpulist, aof_rewrite_cpulist; /* NULL: any processor */
 
 static enum childKind own_kind; /* in a child: what we are */
 static struct {                 /* in a child */
@@ -172,7 +173,7 @@ static void __attribute__((noreturn)) runChild(enum childKind kind, int fd, chil
     closeDescriptors(fd);
     logReopenSyslog();
     hashtableSetResizePolicy(HASHTABLE_RESIZE_FORBID);
-    cpulistApply(kind == CHILD_RDB ? CPULIST_BGSAVE : CPULIST_AOF_REWRITE);
+    cpulistApply(kind == CHILD_RDB ? bgsave_cpulist : aof_rewrite_cpulist);
     for (int i = 0; i < hook_count; i++) hooks[i](kind);
     int code = run(priv);
     if (code == 0) lastReport();
@@ -324,6 +325,13 @@ static void resetStats(void) {
 }
 
 void childInit(void) {
+#define LIST(name, alias, var) CONFIG_STRING(name, alias, CONFIG_EMPTY_IS_NULL, &(var), NULL, NULL, NULL)
+    static struct configDirective directives[] = {
+        LIST("bgsave-cpulist", "bgsave_cpulist", bgsave_cpulist),
+        LIST("aof-rewrite-cpulist", "aof_rewrite_cpulist", aof_rewrite_cpulist),
+    };
+#undef LIST
+    configRegister(directives, sizeof directives / sizeof *directives);
     infoRegister("persistence", persistenceInfo);
     infoRegister("stats", statsInfo);
     configOnResetStat(resetStats);

@@ -33,4 +33,4 @@ bool childIs(void); /* are we one? */
 /* Runs first of all in each child: its name, what a room must not do there. */
 void childOnFork(void (*fn)(enum childKind kind));
 
-void childInit(void); /* INFO fields (current_cow_size, latest_fork_usec ...), cron */
+void childInit(void); /* directives (bgsave-cpulist ...), INFO fields (current_cow_size ...), cron */

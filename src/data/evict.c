@@ -26,6 +26,7 @@
 #include "registry/info.h"
 #include "registry/latency.h"
 #include "data/lazyfree.h"
+#include "registry/background.h"
 #include "command/multi.h"
 #include "client/reply.h"
 #include "command/round.h"

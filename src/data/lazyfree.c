@@ -1,135 +1,22 @@
-/* lazyfree.c - background threads and what they free.
+/* lazyfree.c - what is freed, and on which thread; see lazyfree.h.
  *
- * One thread and one bounded ring of jobs per kind. The main thread only unlinks; the thread frees. */
+ * The main thread only unlinks; what takes many calls of free is a job of the background thread BIO_LAZY_FREE
+ * (registry/background.h). */
 #include "data/lazyfree.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <sys/prctl.h>
 
-#include "base/assert.h"
-#include "base/log.h"
 #include "base/zmalloc.h"
-#include "registry/config.h"
-#include "server/cpulist.h"
-#include "registry/info.h"
 #include "data/type.h"
-
-#define BIO_QUEUE_SIZE 4096
-
-struct bioQueue {
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t work, idle;
-    struct {
-        bioJob *fn;
-        void *arg;
-    } ring[BIO_QUEUE_SIZE];
-    size_t head, count; /* jobs waiting: ring[head .. head+count) */
-    bool busy, stop;
-};
-
-static struct bioQueue queues[BIO_KINDS];
-static bool bio_running;
+#include "registry/background.h"
+#include "registry/config.h"
+#include "registry/info.h"
 
 bool lazyfree_lazy_eviction, lazyfree_lazy_expire, lazyfree_lazy_server_del, lazyfree_lazy_user_del,
     lazyfree_lazy_user_flush;
 
 static atomic_size_t pending_objects;
 static atomic_ullong freed_objects;
-
-static void *bioThread(void *arg) {
-    static const char *names[BIO_KINDS] = {"bio_close_file", "bio_aof", "bio_lazy_free"};
-    struct bioQueue *q = arg;
-    sigset_t all;
-    sigfillset(&all);
-    sigdelset(&all, SIGUSR2); /* the crash report asks for its stack (server/stack_trace.c) */
-    pthread_sigmask(SIG_BLOCK, &all, NULL);
-    prctl(PR_SET_NAME, names[q - queues]);
-    cpulistApply(CPULIST_BIO);
-    zmallocThreadStart();
-    pthread_mutex_lock(&q->lock);
-    for (;;) {
-        while (!q->count && !q->stop) pthread_cond_wait(&q->work, &q->lock);
-        if (!q->count) break;
-        bioJob *fn = q->ring[q->head].fn;
-        void *job = q->ring[q->head].arg;
-        q->head = (q->head + 1) % BIO_QUEUE_SIZE;
-        q->count--;
-        q->busy = true;
-        pthread_mutex_unlock(&q->lock);
-        fn(job);
-        pthread_mutex_lock(&q->lock);
-        q->busy = false;
-        if (!q->count) pthread_cond_broadcast(&q->idle);
-    }
-    pthread_mutex_unlock(&q->lock);
-    zmallocThreadExit();
-    return NULL;
-}
-
-void bioInit(void) {
-    for (int i = 0; i < BIO_KINDS; i++) {
-        struct bioQueue *q = &queues[i];
-        pthread_mutex_init(&q->lock, NULL);
-        pthread_cond_init(&q->work, NULL);
-        pthread_cond_init(&q->idle, NULL);
-        if (pthread_create(&q->thread, NULL, bioThread, q) != 0) {
-            serverLog(LL_WARNING, "Fatal: Can't initialize Background Jobs.");
-            exit(1);
-        }
-    }
-    bio_running = true;
-}
-
-void bioSubmit(enum bioKind kind, bioJob *job, void *arg) {
-    struct bioQueue *q = &queues[kind];
-    if (bio_running) {
-        pthread_mutex_lock(&q->lock);
-        bool room = q->count < BIO_QUEUE_SIZE;
-        if (room) {
-            size_t at = (q->head + q->count) % BIO_QUEUE_SIZE;
-            q->ring[at].fn = job;
-            q->ring[at].arg = arg;
-            q->count++;
-            pthread_cond_signal(&q->work);
-        }
-        pthread_mutex_unlock(&q->lock);
-        if (room) return;
-    }
-    job(arg);
-}
-
-size_t bioPending(enum bioKind kind) {
-    struct bioQueue *q = &queues[kind];
-    pthread_mutex_lock(&q->lock);
-    size_t n = q->count + q->busy;
-    pthread_mutex_unlock(&q->lock);
-    return n;
-}
-
-void bioDrain(enum bioKind kind) {
-    struct bioQueue *q = &queues[kind];
-    pthread_mutex_lock(&q->lock);
-    while (q->count || q->busy) pthread_cond_wait(&q->idle, &q->lock);
-    pthread_mutex_unlock(&q->lock);
-}
-
-void bioStop(void) {
-    if (!bio_running) return;
-    bio_running = false;
-    for (int i = 0; i < BIO_KINDS; i++) {
-        pthread_mutex_lock(&queues[i].lock);
-        queues[i].stop = true;
-        pthread_cond_signal(&queues[i].work);
-        pthread_mutex_unlock(&queues[i].lock);
-        pthread_join(queues[i].thread, NULL);
-    }
-}
-
-/* ---- Lazy free ---- */
 
 static void freedOnThread(size_t objects) {
     atomic_fetch_sub_explicit(&pending_objects, objects, memory_order_relaxed);

@@ -1,5 +1,4 @@
-/* lazyfree.h - background work: freeing big values, closing files, fsync. One thread per kind, a bounded
- * queue each; when a queue is full the caller does the work itself. */
+/* lazyfree.h - freeing: at once, or on a background thread where that takes long. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,14 +9,6 @@
 #include "ds/hashtable.h"
 
 #define LAZYFREE_THRESHOLD 64 /* allocations; less is freed at once */
-
-enum bioKind { BIO_CLOSE_FILE, BIO_FSYNC, BIO_LAZY_FREE, BIO_KINDS };
-typedef void bioJob(void *arg);
-void bioInit(void);
-void bioSubmit(enum bioKind kind, bioJob *job, void *arg);
-size_t bioPending(enum bioKind kind);
-void bioDrain(enum bioKind kind); /* wait until the queue is empty and idle */
-void bioStop(void);
 
 /* Out of the tables already. Frees now, or on the thread when async and worth it. */
 void lazyfreeObject(struct object *o, bool async);

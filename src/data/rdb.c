@@ -12,7 +12,7 @@
 
 #include "base/assert.h"
 #include "base/crc.h"
-#include "server/debug.h"
+#include "registry/debug.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "registry/config.h"

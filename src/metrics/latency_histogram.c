@@ -1,55 +1,33 @@
-/* latency_histogram.c - Part of latency.h: how long each command takes.
+/* latency_histogram.c - Part of latency.h: how long each command takes, as LATENCY HISTOGRAM and INFO
+ * latencystats have it.
  *
  * What clients see is coarser than what is kept: LATENCY HISTOGRAM counts the calls up to 1024, 2048, 4096
  * ... nanoseconds, and shows such a limit in microseconds. The edge of the bucket that holds the limit is
  * shown, so that the figures are exact: hence 33 behind 16, and 66 behind 33. */
-#include "registry/latency.h"
-
-#include <math.h>
+#include "command/latency_histogram.h"
 
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
 #include "commands/server.h"
+#include "metrics/latency.h"
 #include "registry/config.h"
 #include "registry/info.h"
-#include "client/reply.h"
 
-#define MAX_NS         UINT64_C(1000000000)
 #define FIRST_LEVEL_NS 1024
-
-bool latency_tracking;
-uint64_t latency_ns_per_tick;
 
 static double *percentiles;
 static int percentile_count;
 
-void latencyFirstCall(struct serverCommand *cmd) {
-    cmd->latency = histogramCreate(LATENCY_BITS, MAX_NS);
-}
-
-/* ---- All commands ---- */
-
-static void forEach(struct hashtable *table, void (*fn)(void *priv, struct serverCommand *cmd), void *priv) {
-    struct hashtableIterator it;
-    void *entry;
-    hashtableInitIterator(&it, table, false);
-    while (hashtableNext(&it, &entry)) {
-        struct serverCommand *cmd = entry;
-        fn(priv, cmd);
-        if (cmd->subcommands) forEach(cmd->subcommands, fn, priv);
-    }
-    hashtableStopIterator(&it);
-}
-
-static void resetOne(void *priv, struct serverCommand *cmd) {
+static void resetHistogram(void *priv, struct serverCommand *cmd) {
     (void)priv;
     histogramFree(cmd->latency);
     cmd->latency = NULL;
 }
 
-void latencyResetHistograms(void) {
-    forEach(&commands, resetOne, NULL);
+static void resetHistograms(void) {
+    commandForEach(resetHistogram, NULL);
 }
 
 /* ---- LATENCY HISTOGRAM ---- */
@@ -88,12 +66,11 @@ static void replyCommand(void *priv, struct serverCommand *cmd) {
 void latencyHistogramCommand(struct client *c) {
     struct histogramReply r = {.c = c};
     struct replyMark mark = replyDeferLen(c);
-    if (c->argc == 2) forEach(&commands, replyCommand, &r);
+    if (c->argc == 2) commandForEach(replyCommand, &r);
     for (int i = 2; i < c->argc; i++) {
         struct serverCommand *cmd = commandLookupName(c->argv[i]);
         if (!cmd) continue;
-        replyCommand(&r, cmd);
-        if (cmd->subcommands) forEach(cmd->subcommands, replyCommand, &r);
+        commandAndSubcommands(cmd, replyCommand, &r);
     }
     replySetMapLen(c, mark, r.commands);
 }
@@ -122,7 +99,7 @@ static void appendPercentiles(void *priv, struct serverCommand *cmd) {
 }
 
 static sds infoLatencyStats(sds s) {
-    if (latency_tracking) forEach(&commands, appendPercentiles, &s);
+    if (latency_tracking) commandForEach(appendPercentiles, &s);
     return s;
 }
 
@@ -160,19 +137,14 @@ static sds getPercentiles(const struct configDirective *d) {
     return s;
 }
 
-void latencyHistogramInit(void) {
+void latencyStatsInit(void) {
     static struct configDirective directives[] = {
-        CONFIG_BOOL("latency-tracking", NULL, CONFIG_MODIFIABLE, &latency_tracking, true, NULL),
         CONFIG_SPECIAL("latency-tracking-info-percentiles", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG,
                        setPercentiles, getPercentiles, NULL),
     };
     const char *err;
     setPercentiles(NULL, 3, (struct str[]){STR("50"), STR("99"), STR("99.9")}, &err);
     configRegister(directives, sizeof directives / sizeof *directives);
-    configOnResetStat(latencyResetHistograms);
+    configOnResetStat(resetHistograms);
     infoRegister("latencystats", infoLatencyStats);
-}
-
-void latencyStart(void) {
-    latency_ns_per_tick = (uint64_t)((1000.0 / (double)ticks_per_us) * 4294967296.0);
 }

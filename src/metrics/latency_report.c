@@ -3,11 +3,9 @@
 
 #include <stdio.h>
 
-#include "base/zmalloc.h"
-#include "command/command.h"
-#include "commands/server.h"
-#include "command/commandlog.h"
+#include "client/client.h"
 #include "client/reply.h"
+#include "commands/server.h"
 
 /* ---- GRAPH ----
  *
@@ -69,7 +67,7 @@ static int collectColumns(const struct latencyEvent *e, struct column cols[LATEN
     int n = 0;
     int64_t now_s = ustime() / 1000000;
     for (int i = 0; i < LATENCY_SAMPLES; i++) {
-        const struct latencySample *sample = &e->samples[(e->next + i) % LATENCY_SAMPLES];
+        const struct latencySample *sample = latencySampleAt(e, i);
         if (!sample->time_s) continue;
         cols[n].ms = sample->ms;
         ageLabel(cols[n++].label, now_s - sample->time_s);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/assert.h"
+#include "base/clock.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "commands/server.h"
@@ -21,6 +21,7 @@
 #include "registry/cron.h"
 #include "data/db.h"
 #include "registry/info.h"
+#include "registry/memory_report.h"
 #include "client/reply.h"
 #include "data/type.h"
 
@@ -28,6 +29,7 @@
 /* What a key takes in a table: a slot and its share of the bucket's head, at the usual fill. */
 #define TABLE_SHARE   11
 #define PEAK_PERIOD   100 /* ms */
+#define SAMPLE_AGE    10  /* ms */
 #define MB            (1024 * 1024)
 #define DOCTOR_LEAST  (5 * MB) /* below this all ratios are noise */
 #define DOCTOR_WASTE  (10 * MB)
@@ -41,8 +43,16 @@ struct figures {
         keys;
 };
 
-static size_t (*parts[MEMORY_PARTS])(void);
 static size_t peak, startup;
+static uint64_t system_memory;
+
+/* To ask the allocator and the kernel takes three times as long as all the rest of INFO. Who calls INFO again
+ * and again gets what they have said a moment ago. */
+static struct {
+    int64_t at_ms; /* 0: never */
+    struct zmallocStats allocator;
+    size_t rss;
+} sample;
 
 static double ratio(size_t a, size_t b) {
     return b ? (double)a / (double)b : 0;
@@ -79,9 +89,18 @@ static void addTable(struct figures *f, const struct hashtable *table) {
     f->rehashing_count++;
 }
 
-static void measure(struct figures *f) {
-    *f = (struct figures){.used = notePeak(), .rss = zmallocRss()};
-    zmallocGetStats(&f->allocator);
+static void takeSample(int64_t max_age_ms) {
+    int64_t now_ms = monotonicUs() / 1000;
+    if (sample.at_ms && now_ms - sample.at_ms < max_age_ms) return;
+    sample.at_ms = now_ms;
+    sample.rss = zmallocRss();
+    zmallocGetStats(&sample.allocator);
+}
+
+/* With what the allocator says, not older than this. */
+static void memoryMeasure(struct figures *f, int64_t max_age_ms) {
+    takeSample(max_age_ms);
+    *f = (struct figures){.used = notePeak(), .rss = sample.rss, .allocator = sample.allocator};
     clientForEach(addClient, &f->clients);
     for (int i = 0; i < dbCount(); i++) {
         addTable(f, &dbs[i].keys);
@@ -90,7 +109,7 @@ static void measure(struct figures *f) {
     }
     f->overhead = startup + f->tables + f->clients;
     for (int i = 0; i < MEMORY_PARTS; i++) {
-        if (parts[i]) f->parts[i] = parts[i]();
+        f->parts[i] = memoryPartBytes((enum memoryPart)i);
         f->overhead += f->parts[i];
     }
     f->dataset = f->used > f->overhead ? f->used - f->overhead : 0;
@@ -115,9 +134,9 @@ static sds wasteFields(sds s, const char *name, const char *ratio_name, size_t a
     return infoField(s, "%s_bytes:%lld", name, (long long)difference(a, b));
 }
 
-static sds infoMemory(sds s) {
+static sds memoryFiguresInfo(sds s) {
     struct figures f;
-    measure(&f);
+    memoryMeasure(&f, SAMPLE_AGE);
     s = humanField(s, "used_memory", f.used);
     s = humanField(s, "used_memory_rss", f.rss);
     s = humanField(s, "used_memory_peak", peak);
@@ -130,8 +149,7 @@ static sds infoMemory(sds s) {
     s = infoField(s, "allocator_active:%zu", f.allocator.active);
     s = infoField(s, "allocator_resident:%zu", f.allocator.resident);
     s = infoField(s, "allocator_muzzy:%zu", f.allocator.muzzy);
-    s = humanField(s, "total_system_memory",
-                   (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
+    s = humanField(s, "total_system_memory", system_memory);
     s = wasteFields(s, "allocator_frag", "allocator_frag", f.allocator.allocated + f.allocator.holes,
                     f.allocator.allocated);
     s = wasteFields(s, "allocator_rss", "allocator_rss", f.allocator.resident, f.allocator.active);
@@ -247,7 +265,7 @@ static int64_t statAllocator(struct client *c, const struct figures *f) {
 
 void memoryStatsCommand(struct client *c) {
     struct figures f;
-    measure(&f);
+    memoryMeasure(&f, 0);
     struct replyMark mark = replyDeferLen(c);
     int64_t n = statCount(c, "peak.allocated", (int64_t)peak);
     n += statCount(c, "total.allocated", (int64_t)f.used);
@@ -300,7 +318,7 @@ static sds findings(sds s, const struct figures *f) {
 
 void memoryDoctorCommand(struct client *c) {
     struct figures f;
-    measure(&f);
+    memoryMeasure(&f, 0);
     static const char heading[] = "What is unusual about the memory of this server:\n\n";
     sds s = findings(sdsnew(heading), &f);
     const char *short_answer = NULL;
@@ -352,11 +370,6 @@ void memoryHelpCommand(struct client *c) {
                  });
 }
 
-void memoryAddPart(enum memoryPart part, size_t (*bytes)(void)) {
-    serverAssert(!parts[part]);
-    parts[part] = bytes;
-}
-
 static bool purge_thread;
 
 static bool applyPurgeThread(const char **err) {
@@ -375,7 +388,8 @@ void memoryInit(void) {
         CONFIG_BOOL("jemalloc-bg-thread", NULL, CONFIG_MODIFIABLE, &purge_thread, true, applyPurgeThread),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    infoRegister("memory", infoMemory);
+    system_memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    infoRegister("memory", memoryFiguresInfo);
     cronRegister(peakCron, PEAK_PERIOD);
     configOnResetStat(resetPeak);
 }

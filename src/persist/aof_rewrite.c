@@ -30,7 +30,7 @@
 #include "data/db.h"
 #include "registry/info.h"
 #include "registry/latency.h"
-#include "data/lazyfree.h"
+#include "registry/background.h"
 #include "command/propagate.h"
 #include "client/reply.h"
 #include "data/rewrite.h"

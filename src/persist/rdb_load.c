@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "data/db.h"
-#include "server/debug.h"
+#include "registry/debug.h"
 #include "data/evict.h"
 #include "command/loading.h"
 #include "data/type.h"

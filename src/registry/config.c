@@ -1,17 +1,17 @@
 /* config.c - the configuration: one registry of directives, filled by the rooms, and three ways into it.
  *
- *     file, stdin, options --> configLoadText --> words --+
- *     CONFIG SET --> changes (saved, set, applied) -------+--> directiveSet --> the room's variable
- *     configSet (internal) -------------------------------+
+ *     file, stdin, options --> configLoadText --> words ----+
+ *     CONFIG SET --> configChange (saved, set, applied) ----+--> directiveSet --> the room's variable
+ *     configSet (internal) ---------------------------------+
  *
  * A directive is a name, a type and a pointer to the variable that its room reads; everything here works on
  * words and on that pointer, so a room never parses text itself unless its directive is SPECIAL. A value is
  * checked in full before the variable is touched.
  *
- * CONFIG SET takes several pairs as one change: all old values are saved first, then all new ones set, then
- * the rooms are told (apply). Whatever fails on the way puts everything back. */
-#include "command/command.h"
-#include "commands/server.h"
+ * Several directives are one change: all old values are saved first, then all new ones set, then the rooms
+ * are told (apply). Whatever fails on the way puts everything back. Who may change what, and how a client is
+ * answered, is not known here: server/config_commands.c. */
+#include "registry/config.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -26,11 +26,7 @@
 #include "base/num.h"
 #include "base/version.h"
 #include "base/zmalloc.h"
-#include "registry/config.h"
-#include "command/redact.h"
-#include "client/reply.h"
 #include "ds/hashtable.h"
-#include "net/connection.h"
 
 #define CONFIG_NAME_MAX      64        /* no directive's name is longer */
 #define CONFIG_ERROR_MAX     512       /* longest reason for a refused value */
@@ -41,7 +37,7 @@
 struct configName {
     const char *name;
     struct configDirective *directive;
-    uint64_t listed; /* number of the last CONFIG GET that has listed it */
+    uint64_t found; /* number of the last configMatch that has found it */
 };
 
 static struct str configNameKey(const void *entry) {
@@ -92,7 +88,7 @@ static sds intText(const struct configDirective *d, int64_t v) {
     return sdsfromll(v);
 }
 
-static sds directiveText(const struct configDirective *d) {
+sds configText(const struct configDirective *d) {
     switch (d->type) {
     case CONFIG_TYPE_BOOL: return sdsnew(*d->var.b ? "yes" : "no");
     case CONFIG_TYPE_INT: return intText(d, *d->var.i);
@@ -297,7 +293,7 @@ bool configIsDefault(const struct configDirective *d) {
     case CONFIG_TYPE_ENUM: return *d->var.e == (int)d->def;
     default: break;
     }
-    sds text = directiveText(d);
+    sds text = configText(d);
     bool same = strcmp(text, d->def_string ? d->def_string : "") == 0;
     sdsfree(text);
     return same;
@@ -315,8 +311,8 @@ void configRegister(struct configDirective *list, size_t count) {
 
 /* ---- A change: several directives, all or nothing ---- */
 
-struct configChange {
-    const struct configName *name; /* as the user gave it */
+struct savedChange {
+    const struct configDirective *directive;
     struct str value;
     bool b;
     int64_t i;
@@ -326,9 +322,9 @@ struct configChange {
     bool applied;
 };
 
-static void changeSave(struct configChange *ch) {
-    const struct configDirective *d = ch->name->directive;
-    ch->text = directiveText(d);
+static void changeSave(struct savedChange *ch) {
+    const struct configDirective *d = ch->directive;
+    ch->text = configText(d);
     if (d->type == CONFIG_TYPE_BOOL)
         ch->b = *d->var.b;
     else if (d->type == CONFIG_TYPE_INT)
@@ -339,8 +335,8 @@ static void changeSave(struct configChange *ch) {
         ch->is_null = *d->var.s == NULL;
 }
 
-static void changeUndo(const struct configChange *ch) {
-    const struct configDirective *d = ch->name->directive;
+static void changeUndo(const struct savedChange *ch) {
+    const struct configDirective *d = ch->directive;
     const char *err = NULL;
     switch (d->type) {
     case CONFIG_TYPE_BOOL: *d->var.b = ch->b; break;
@@ -357,21 +353,21 @@ static void changeUndo(const struct configChange *ch) {
     }
 }
 
-static bool changeIsReal(const struct configChange *ch) {
-    sds now = directiveText(ch->name->directive);
+static bool changeIsReal(const struct savedChange *ch) {
+    sds now = configText(ch->directive);
     bool real = sdscmp(now, ch->text) != 0;
     sdsfree(now);
     return real;
 }
 
 /* Directives that share an apply function are applied once. */
-static bool changesApply(struct configChange *changes, int count, int *failed, const char **err) {
+static bool changesApply(struct savedChange *changes, int count, int *failed, const char **err) {
     for (int i = 0; i < count; i++) {
-        bool (*apply)(const char **) = changes[i].name->directive->apply;
-        bool volatile_one = changes[i].name->directive->flags & CONFIG_VOLATILE;
+        bool (*apply)(const char **) = changes[i].directive->apply;
+        bool volatile_one = changes[i].directive->flags & CONFIG_VOLATILE;
         bool done = apply == NULL || (!volatile_one && !changeIsReal(&changes[i]));
         for (int j = 0; j < i && !done; j++)
-            done = changes[j].applied && changes[j].name->directive->apply == apply;
+            done = changes[j].applied && changes[j].directive->apply == apply;
         if (done) continue;
         changes[i].applied = true;
         if (apply(err)) continue;
@@ -381,25 +377,25 @@ static bool changesApply(struct configChange *changes, int count, int *failed, c
     return true;
 }
 
-static void changesRollback(struct configChange *changes, int count) {
+static void changesRollback(struct savedChange *changes, int count) {
     for (int i = count - 1; i >= 0; i--) changeUndo(&changes[i]);
     for (int i = 0; i < count; i++) {
         const char *err = NULL;
-        const struct configDirective *d = changes[i].name->directive;
+        const struct configDirective *d = changes[i].directive;
         if (changes[i].applied && !d->apply(&err))
             serverLog(LL_WARNING, "The old value of '%s' could not be applied again: %s", d->name,
                       err ? err : "unknown reason");
     }
 }
 
-/* False: nothing has changed, and *failed and *err say where and why. */
-static bool changesRun(struct configChange *changes, int count, int *failed, const char **err) {
+/* Changes that are not saved yet. */
+static bool changesRun(struct savedChange *changes, int count, int *failed, const char **err) {
     configNoteDefaults();
     for (int i = 0; i < count; i++) changeSave(&changes[i]);
     bool ok = true;
     int set = 0;
     for (; set < count && ok; set++) {
-        ok = directiveSetText(changes[set].name->directive, changes[set].value, err);
+        ok = directiveSetText(changes[set].directive, changes[set].value, err);
         if (!ok) *failed = set;
     }
     ok = ok && changesApply(changes, count, failed, err);
@@ -410,6 +406,17 @@ static bool changesRun(struct configChange *changes, int count, int *failed, con
         sdsfree(reason);
     }
     for (int i = 0; i < count; i++) sdsfree(changes[i].text);
+    return ok;
+}
+
+bool configChange(const struct configPair *pairs, int count, int *failed, const char **err) {
+    struct savedChange *changes = zmalloc((size_t)count * sizeof *changes);
+    for (int i = 0; i < count; i++) {
+        changes[i] = (struct savedChange){.directive = configFind(pairs[i].name), .value = pairs[i].value};
+        serverAssert(changes[i].directive);
+    }
+    bool ok = changesRun(changes, count, failed, err);
+    zfree(changes);
     return ok;
 }
 
@@ -554,18 +561,16 @@ const char *configFilePath(void) {
 /* ---- From inside ---- */
 
 bool configSet(const char *name, struct str value, const char **err) {
-    struct configChange change = {.name = configFindName(strOf(name)), .value = value};
+    struct configPair pair = {strOf(name), value};
     int failed;
-    if (!change.name) {
-        *err = "unknown directive";
-        return false;
-    }
-    return changesRun(&change, 1, &failed, err);
+    if (configFind(pair.name)) return configChange(&pair, 1, &failed, err);
+    *err = "unknown directive";
+    return false;
 }
 
 sds configGet(const char *name) {
     const struct configDirective *d = configFind(strOf(name));
-    return d ? directiveText(d) : NULL;
+    return d ? configText(d) : NULL;
 }
 
 struct configDirective *configFind(struct str name) {
@@ -577,183 +582,58 @@ void configForEach(void (*fn)(void *priv, struct configDirective *d), void *priv
     for (size_t i = 0; i < directive_count; i++) fn(priv, directives[i]);
 }
 
-void configOnResetStat(void (*fn)(void)) {
-    reset_stat_hooks = zrealloc(reset_stat_hooks, (reset_stat_count + 1) * sizeof *reset_stat_hooks);
-    reset_stat_hooks[reset_stat_count++] = fn;
-}
-
-/* ---- CONFIG ---- */
-
-enum { PROTECTED_NO, PROTECTED_YES, PROTECTED_LOCAL };
-static const struct configEnum protected_names[] = {
-    {"no", PROTECTED_NO},
-    {"yes", PROTECTED_YES},
-    {"local", PROTECTED_LOCAL},
-    {NULL, 0},
-};
-static int enable_protected_configs;
-
-static bool clientMaySetProtected(struct client *c) {
-    if (enable_protected_configs == PROTECTED_LOCAL) return c->conn && connIsLocal(c->conn);
-    return enable_protected_configs == PROTECTED_YES;
-}
-
-/* What a CONFIG GET has found: each directive once per name, the name as the user gave it. */
-struct configList {
-    struct configFound {
-        struct str name;
-        const struct configDirective *directive;
-    } * found;
-    size_t count;
-    uint64_t request;
+/* Each name is found once, however many patterns it matches. */
+struct search {
+    configFoundFn *fn;
+    void *priv;
+    uint64_t number;
 };
 
-static void listAdd(struct configList *list, struct configName *entry, struct str name) {
-    if (entry->listed == list->request) return;
-    entry->listed = list->request;
-    list->found[list->count++] = (struct configFound){name, entry->directive};
+static void searchFound(const struct search *search, struct configName *entry, struct str name) {
+    if (entry->found == search->number) return;
+    entry->found = search->number;
+    search->fn(search->priv, name, entry->directive);
 }
 
-static void listAddMatching(struct configList *list, struct str pattern) {
+static void searchMatching(const struct search *search, struct str pattern) {
     for (size_t i = 0; i < directive_count; i++) {
         const struct configDirective *d = directives[i];
         if (d->flags & (CONFIG_HIDDEN | CONFIG_LINES)) continue;
         const char *names[] = {d->name, d->alias};
         for (int j = 0; j < 2 && names[j]; j++) {
             struct str name = strOf(names[j]);
-            if (globMatch(pattern, name, true)) listAdd(list, configFindName(name), name);
+            if (globMatch(pattern, name, true)) searchFound(search, configFindName(name), name);
         }
     }
 }
 
-static int compareFound(const void *a, const void *b) {
-    return strCmp(((const struct configFound *)a)->name, ((const struct configFound *)b)->name);
-}
-
-void configGetCommand(struct client *c) {
-    static uint64_t requests;
-    struct configList list = {.request = ++requests};
-    list.found = zmalloc(hashtableSize(&config_names) * sizeof *list.found);
-    for (int i = 2; i < c->argc; i++) {
-        struct str arg = c->argv[i];
-        bool is_pattern =
-            memchr(arg.ptr, '*', arg.len) || memchr(arg.ptr, '?', arg.len) || memchr(arg.ptr, '[', arg.len);
-        struct configName *entry = is_pattern ? NULL : configFindName(arg);
+void configMatch(const struct str *patterns, int count, configFoundFn *fn, void *priv) {
+    static uint64_t searches;
+    struct search search = {fn, priv, ++searches};
+    for (int i = 0; i < count; i++) {
+        struct str word = patterns[i];
+        bool is_pattern = memchr(word.ptr, '*', word.len) || memchr(word.ptr, '?', word.len) ||
+                          memchr(word.ptr, '[', word.len);
+        struct configName *entry = is_pattern ? NULL : configFindName(word);
         if (is_pattern)
-            listAddMatching(&list, arg);
+            searchMatching(&search, word);
         else if (entry && !(entry->directive->flags & CONFIG_LINES))
-            listAdd(&list, entry, arg);
+            searchFound(&search, entry, word);
     }
-    qsort(list.found, list.count, sizeof *list.found, compareFound);
-    replyMapLen(c, (int64_t)list.count);
-    for (size_t i = 0; i < list.count; i++) {
-        replyBulk(c, list.found[i].name);
-        sds text = directiveText(list.found[i].directive);
-        replyBulk(c, sdsview(text));
-        sdsfree(text);
-    }
-    zfree(list.found);
 }
 
-static void replySetFailed(struct client *c, struct str name, const char *err) {
-    replyErrorFmt(c, "ERR CONFIG SET failed (possibly related to argument '%.*s') - %s", (int)name.len,
-                  name.ptr, err ? err : "");
-}
-
-/* Pair i of the request. False: it may not be set, and the error has been replied. */
-static bool changePrepare(struct client *c, struct configChange *changes, int i) {
-    struct str name = c->argv[2 + 2 * i];
-    changes[i] = (struct configChange){.name = configFindName(name), .value = c->argv[3 + 2 * i]};
-    if (!changes[i].name || changes[i].name->directive->flags & CONFIG_LINES) {
-        replyErrorFmt(c, "ERR Unknown option or number of arguments for CONFIG SET - '%.*s'", (int)name.len,
-                      name.ptr);
-        return false;
-    }
-    unsigned flags = changes[i].name->directive->flags;
-    const char *err = NULL;
-    if (!(flags & CONFIG_MODIFIABLE))
-        err = "can't set immutable config";
-    else if ((flags & CONFIG_PROTECTED) && !clientMaySetProtected(c))
-        err = "can't set protected config";
-    for (int j = 0; j < i; j++) {
-        if (!err && changes[j].name == changes[i].name) err = "duplicate parameter";
-    }
-    if (err) replySetFailed(c, name, err);
-    return err == NULL;
-}
-
-void configSetCommand(struct client *c) {
-    if (c->argc % 2) {
-        replySyntaxError(c);
-        return;
-    }
-    int count = (c->argc - 2) / 2, ready = 0, failed = 0;
-    struct configChange *changes = zmalloc((size_t)count * sizeof *changes);
-    while (ready < count && changePrepare(c, changes, ready)) ready++;
-    const char *err = NULL;
-    if (ready == count) {
-        if (changesRun(changes, count, &failed, &err))
-            replyOk(c);
-        else
-            replySetFailed(c, strOf(changes[failed].name->name), err);
-    }
-    zfree(changes);
-}
-
-void configResetstatCommand(struct client *c) {
-    for (size_t i = 0; i < reset_stat_count; i++) reset_stat_hooks[i]();
-    replyOk(c);
-}
-
-void configRewriteCommand(struct client *c) {
-    if (!config_path) {
-        replyError(c, "ERR The server is running without a config file");
-        return;
-    }
+bool configRewrite(bool with_defaults) {
     configNoteDefaults();
-    if (configRewriteFile(config_path)) {
-        serverLog(LL_NOTICE, "CONFIG REWRITE executed with success.");
-        replyOk(c);
-        return;
-    }
-    int reason = errno;
-    serverLog(LL_WARNING, "CONFIG REWRITE failed: %s", strerror(reason));
-    replyErrorFmt(c, "ERR Rewriting config file: %s", strerror(reason));
-}
-
-bool configRewriteEverything(void) {
-    if (config_path) return configRewriteFileFully(config_path);
+    if (config_path) return configRewriteFile(config_path, with_defaults);
     errno = EFAULT; /* there is none */
     return false;
 }
 
-void configHelpCommand(struct client *c) {
-    static const char *lines[] = {
-        "GET <pattern> [<pattern> ...]",
-        "    Directives that match the patterns, with their values.",
-        "SET <directive> <value> [<directive> <value> ...]",
-        "    Change directives, all of them or none.",
-        "RESETSTAT",
-        "    Set the counters that INFO shows to zero.",
-        "REWRITE",
-        "    Write the values in use to the configuration file.",
-        NULL,
-    };
-    replyHelp(c, lines);
+void configOnResetStat(void (*fn)(void)) {
+    reset_stat_hooks = zrealloc(reset_stat_hooks, (reset_stat_count + 1) * sizeof *reset_stat_hooks);
+    reset_stat_hooks[reset_stat_count++] = fn;
 }
 
-/* CONFIG SET name value ...: the values of passwords and their like. */
-static bool configSecret(const struct str *argv, int argc, int i) {
-    (void)argc;
-    const struct configDirective *d = i % 2 ? configFind(argv[i - 1]) : NULL;
-    return d && d->flags & CONFIG_SENSITIVE;
-}
-
-void configInit(void) {
-    redactRegister("config|set", configSecret);
-    static struct configDirective own[] = {
-        CONFIG_ENUM("enable-protected-configs", NULL, 0, &enable_protected_configs, PROTECTED_NO,
-                    protected_names, NULL),
-    };
-    configRegister(own, sizeof own / sizeof *own);
+void configResetStats(void) {
+    for (size_t i = 0; i < reset_stat_count; i++) reset_stat_hooks[i]();
 }

@@ -104,23 +104,35 @@ bool configSetFromFile(int argc, const struct str *argv, const char **err);
 void configLoadFile(const char *path);
 void configLoadText(const char *text);
 const char *configFilePath(void); /* absolute, "" when none */
-/* Set by name outside of any client (tests, internals). */
+/* One directive, from inside the server. */
 bool configSet(const char *name, struct str value, const char **err);
+/* Several directives as one change: all of them or, when one refuses, none. False: *failed is that one, *err
+ * says why (static or valid until the next call). The names are known ones; what their flags forbid is the
+ * caller's to look at. */
+struct configPair {
+    struct str name, value;
+};
+bool configChange(const struct configPair *pairs, int count, int *failed, const char **err);
 sds configGet(const char *name);                     /* NULL when unknown; owned by the caller */
+sds configText(const struct configDirective *d);     /* its value; owned by the caller */
 struct configDirective *configFind(struct str name); /* by name or alias */
 void configForEach(void (*fn)(void *priv, struct configDirective *d), void *priv);
+/* What the words name or, with * ? [ in them, match: fn is called once for each name and each alias. `name`
+ * is the word that asked for it, or the directive's own. */
+typedef void configFoundFn(void *priv, struct str name, const struct configDirective *d);
+void configMatch(const struct str *patterns, int count, configFoundFn *fn, void *priv);
 
 /* Is the value what it would be without a configuration file? */
 bool configIsDefault(const struct configDirective *d);
-/* Puts the values in use into the text of a configuration file: comments and order stay. Frees `old`. */
-sds configRewriteText(sds old);
+/* Puts the values in use into the text of a configuration file: comments and order stay. Frees `old`.
+ * with_defaults: even those that are what they would be without a line. */
+sds configRewriteText(sds old, bool with_defaults);
 /* Bytes with the largest unit that leaves no remainder, as a person would write them. */
 sds configAppendMemory(sds s, int64_t bytes);
-/* CONFIG REWRITE on the file at `path`, all or nothing. False and errno. */
-bool configRewriteFile(const char *path);
-bool configRewriteFileFully(const char *path); /* with what is at its default as well */
-bool configRewriteEverything(void);            /* so, the file of the start; for DEBUG */
+/* Puts the values in use into the file at `path`, all or nothing. False and errno. */
+bool configRewriteFile(const char *path, bool with_defaults);
+bool configRewrite(bool with_defaults); /* the file of the start; EFAULT: there was none */
 
-void configInit(void); /* CONFIG GET|SET|RESETSTAT|REWRITE|HELP */
-/* CONFIG RESETSTAT calls these. */
+/* What counts events since the start registers how its counters become zero again. */
 void configOnResetStat(void (*fn)(void));
+void configResetStats(void);

@@ -1,4 +1,4 @@
-/* config_rewrite.c - CONFIG REWRITE: the values in use, put back into the file they came from.
+/* config_rewrite.c - the values in use, put back into the file they came from.
  *
  * The file belongs to a person, so it is edited, not written anew: comments, blank lines, includes and the
  * order stay. The first line of each directive gets the value in use, further lines of it go away. What is
@@ -27,7 +27,7 @@ struct rewrite {
     sds text; /* the new file */
     const struct configDirective **written;
     size_t written_count;
-    bool has_marker;
+    bool has_marker, with_defaults;
 };
 
 /* ---- Lines ---- */
@@ -105,19 +105,17 @@ static void writeLine(struct rewrite *rw, const char *line) {
     rw->text = sdscat(sdscat(rw->text, line), "\n");
 }
 
-static bool with_defaults; /* all of them, for DEBUG */
-
 static void writeMissing(void *priv, struct configDirective *d) {
     struct rewrite *rw = priv;
     bool kept = d->flags & CONFIG_KEEP_LINES;
-    if (kept || isWritten(rw, d) || (configIsDefault(d) && !with_defaults)) return;
+    if (kept || isWritten(rw, d) || (configIsDefault(d) && !rw->with_defaults)) return;
     if (!rw->has_marker) rw->text = sdscat(rw->text, "\n" REWRITE_MARKER "\n");
     rw->has_marker = true;
     writeDirective(rw, d);
 }
 
-sds configRewriteText(sds old) {
-    struct rewrite rw = {.text = sdsempty()};
+sds configRewriteText(sds old, bool with_defaults) {
+    struct rewrite rw = {.text = sdsempty(), .with_defaults = with_defaults};
     int n;
     sds *lines = sdssplitlen(old, sdslen(old), "\n", 1, &n);
     if (n > 0 && sdslen(lines[n - 1]) == 0) sdsfree(lines[--n]); /* behind the last newline */
@@ -134,22 +132,15 @@ sds configRewriteText(sds old) {
 
 /* ---- The file ---- */
 
-bool configRewriteFile(const char *path) {
+bool configRewriteFile(const char *path, bool with_defaults) {
     mode_t mode = 0644;
     sds text = fileRead(path, &mode);
     if (!text && errno == ENOENT) text = sdsempty(); /* it is gone: written anew */
     if (!text) return false;
-    text = configRewriteText(text);
+    text = configRewriteText(text, with_defaults);
     bool ok = fileReplace(path, sdsview(text), mode);
     int reason = errno;
     sdsfree(text);
     errno = reason;
-    return ok;
-}
-
-bool configRewriteFileFully(const char *path) {
-    with_defaults = true;
-    bool ok = configRewriteFile(path);
-    with_defaults = false;
     return ok;
 }

@@ -1,4 +1,4 @@
-/* info.h - INFO: each room adds its own fields to a section.
+/* info.h - the report of INFO: each room adds its own fields to a section.
  *
  * Sections print in the order server, tls, clients, memory, persistence, stats, replication, cpu, modules,
  * commandstats, errorstats, latencystats, cluster, cluster_info, scriptingengines, keyspace, debug; within a
@@ -10,14 +10,7 @@
 
 /* Appends "field:value\r\n" lines. Use infoField. */
 typedef sds infoFn(sds s);
-enum {
-    INFO_DEFAULT = 1,
-    INFO_ALL = 2,
-    INFO_EVERYTHING = 4
-}; /* in which groups a section shows: default ones are in all; none: by its name only */
-
 void infoRegister(const char *section, infoFn *fn); /* the section must be one of the above */
 sds infoField(sds s, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* adds \r\n */
 /* sections: names, or default, all, everything; count 0: default. */
 sds infoText(const struct str *sections, int count);
-void infoInit(void); /* INFO */

@@ -2,8 +2,8 @@
 #include "script/functions.h"
 
 #include "base/zmalloc.h"
-#include "data/lazyfree.h"
-#include "metrics/memory.h"
+#include "registry/background.h"
+#include "registry/memory_report.h"
 #include "data/rewrite.h"
 #include "script/function_set.h"
 

@@ -15,7 +15,7 @@
 #include "base/zmalloc.h"
 #include "acl/acl.h"
 #include "command/command.h"
-#include "server/debug.h"
+#include "registry/debug.h"
 #include "data/evict.h"
 #include "command/propagate.h"
 #include "client/reply.h"

@@ -336,29 +336,29 @@ void absentFeaturesReport(void) {
 
 #define ZERO(field) s = infoField(s, field ":0")
 
-static sds clientsInfo(sds s) {
+static sds absentClientsInfo(sds s) {
     return infoField(s, "cluster_connections:0");
 }
 
-static sds serverInfo(sds s) {
+static sds absentServerInfo(sds s) {
     return infoField(s, "io_threads_active:0");
 }
 
-static sds memoryInfo(sds s) {
+static sds absentMemoryInfo(sds s) {
     ZERO("mem_replicas_repl_buffer");
     ZERO("mem_cluster_slot_import");
     ZERO("mem_cluster_slot_export");
     return s;
 }
 
-static sds persistenceInfo(sds s) {
+static sds absentPersistenceInfo(sds s) {
     ZERO("module_fork_in_progress");
     ZERO("module_fork_last_cow_size");
     ZERO("slot_migration_fork_in_progress");
     return s;
 }
 
-static sds statsInfo(sds s) {
+static sds absentStatsInfo(sds s) {
     ZERO("total_net_repl_input_bytes");
     ZERO("total_net_repl_output_bytes");
     ZERO("total_net_cluster_slot_import_bytes");
@@ -379,7 +379,7 @@ static sds statsInfo(sds s) {
     return s;
 }
 
-static sds debugInfo(sds s) {
+static sds absentDebugInfo(sds s) {
     ZERO("io_threaded_reads_pending");
     ZERO("io_threaded_writes_pending");
     return s;
@@ -399,10 +399,10 @@ void absentFeaturesRegister(void) {
         }
         configRegister(features[i].directives, features[i].count);
     }
-    infoRegister("clients", clientsInfo);
-    infoRegister("server", serverInfo);
-    infoRegister("memory", memoryInfo);
-    infoRegister("persistence", persistenceInfo);
-    infoRegister("stats", statsInfo);
-    infoRegister("debug", debugInfo);
+    infoRegister("clients", absentClientsInfo);
+    infoRegister("server", absentServerInfo);
+    infoRegister("memory", absentMemoryInfo);
+    infoRegister("persistence", absentPersistenceInfo);
+    infoRegister("stats", absentStatsInfo);
+    infoRegister("debug", absentDebugInfo);
 }

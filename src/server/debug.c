@@ -1,8 +1,8 @@
 /* debug.c - DEBUG: looking inside the server, and making it do what it would rather not.
  *
  * A subcommand is a row of the table at the end: its name, how many arguments it takes, its function. Other
- * rooms register theirs. Who may
- * use DEBUG at all is decided by `enable-debug-command`, before any of them runs. */
+ * rooms register theirs (registry/debug.h). Who may use DEBUG at all is decided by `enable-debug-command`,
+ * before any of them runs. */
 #include "server/debug.h"
 
 #include <stdio.h>
@@ -18,6 +18,7 @@
 #include "command/command.h"
 #include "registry/config.h"
 #include "registry/cron.h"
+#include "registry/debug.h"
 #include "data/db.h"
 #include "data/digest.h"
 #include "client/reply.h"
@@ -26,8 +27,6 @@
 
 #define DIGEST_SIZE      20
 #define POPULATE_MAX_LEN (512ll * 1024 * 1024)
-#define REGISTERED_MAX   64
-#define HELP_LINES_MAX   8 /* of one of those */
 #define LOOK_ONLY        (LOOKUP_NOTOUCH | LOOKUP_NOSTATS | LOOKUP_NOEXPIRE)
 
 enum { DEBUG_NO, DEBUG_LOCAL, DEBUG_YES };
@@ -301,14 +300,6 @@ static void debugProtocol(struct client *c) {
 
 /* ---- The table ---- */
 
-static const struct debugSubcommand *registered[REGISTERED_MAX]; /* by other rooms */
-static int registered_count;
-
-void debugRegister(const struct debugSubcommand *sub) {
-    serverAssert(registered_count < REGISTERED_MAX);
-    registered[registered_count++] = sub;
-}
-
 static const char *const help[] = {
     "ASSERT",
     "    Fail an assertion: the server ends with a crash report.",
@@ -347,21 +338,22 @@ static const char *const help[] = {
     "    Match the pattern with a text of so many letters a.",
 };
 
-static void debugHelp(struct client *c) {
-    const char *all[sizeof help / sizeof *help + REGISTERED_MAX * HELP_LINES_MAX + 1];
-    int n = sizeof help / sizeof *help;
+static void debugSubcommandsHelp(struct client *c) {
+    size_t n = sizeof help / sizeof *help, most = n + (size_t)debugRegisteredCount() * DEBUG_HELP_LINES;
+    const char **all = zmalloc((most + 1) * sizeof *all);
     memcpy(all, help, sizeof help);
-    for (int i = 0; i < registered_count; i++) {
-        for (int k = 0; k < HELP_LINES_MAX && registered[i]->help[k]; k++) all[n++] = registered[i]->help[k];
+    for (int i = 0; i < debugRegisteredCount(); i++) {
+        for (const char *const *line = debugRegistered(i)->help; *line; line++) all[n++] = *line;
     }
     all[n] = NULL;
     replyHelp(c, all);
+    zfree(all);
 }
 
 static const struct debugSubcommand subcommands[] = {
     {"assert", 0, 0, debugAssertion, NULL},  {"dict-resizing", 1, 1, debugDictResizing, NULL},
     {"digest", 0, 0, debugDigest, NULL},     {"digest-value", 0, -1, debugDigestValue, NULL},
-    {"error", 1, 1, debugError, NULL},       {"help", 0, 0, debugHelp, NULL},
+    {"error", 1, 1, debugError, NULL},       {"help", 0, 0, debugSubcommandsHelp, NULL},
     {"htstats", 1, 2, debugHtstats, NULL},   {"leak", 1, 1, debugLeak, NULL},
     {"log", 1, 1, debugLog, NULL},           {"oom", 0, 0, debugOom, NULL},
     {"panic", 0, 0, debugPanic, NULL},       {"pause-cron", 1, 1, debugPauseCron, NULL},
@@ -373,9 +365,9 @@ static const struct debugSubcommand subcommands[] = {
 
 void debugCommand(struct client *c) {
     int args = c->argc - 2;
-    for (int i = 0; i < SUBCOMMAND_COUNT + registered_count; i++) {
+    for (int i = 0; i < SUBCOMMAND_COUNT + debugRegisteredCount(); i++) {
         const struct debugSubcommand *sub =
-            i < SUBCOMMAND_COUNT ? &subcommands[i] : registered[i - SUBCOMMAND_COUNT];
+            i < SUBCOMMAND_COUNT ? &subcommands[i] : debugRegistered(i - SUBCOMMAND_COUNT);
         if (!strIs(c->argv[1], sub->name) || args < sub->min_args) continue;
         if (sub->max_args >= 0 && args > sub->max_args) continue;
         sub->proc(c);

@@ -12,8 +12,10 @@
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
+#include "client/client.h"
 #include "client/client_evict.h"
 #include "registry/config.h"
+#include "registry/debug.h"
 #include "data/db.h"
 #include "data/object.h"
 #include "client/reply.h"
@@ -21,8 +23,6 @@
 
 #define MATCH_ROUNDS     1000000
 #define MATCH_MAX_LENGTH 32
-
-struct debugSwitches debug_switches;
 
 /* A word that is no number counts as 0. */
 static int64_t numberOf(struct str word) {
@@ -170,8 +170,8 @@ static void matchAtRandom(struct client *c) {
     replyStatus(c, "The pattern matcher has come through it.");
 }
 
-static void rewriteAll(struct client *c) {
-    int code = configRewriteEverything() ? 0 : errno;
+static void debugRewriteAll(struct client *c) {
+    int code = configRewrite(true) ? 0 : errno;
     if (code)
         replyErrorFmt(c, "ERR CONFIG-REWRITE-FORCE-ALL failed: %s", strerror(code));
     else
@@ -198,7 +198,7 @@ static const struct debugSubcommand subcommands[] = {
      HELP("AOF-FLUSH-SLEEP <microseconds>", "    Wait so long before each write to the append-only file.")},
     {"client-eviction", 0, 0, weights,
      HELP("CLIENT-EVICTION", "    How the memory of clients is spread over their sizes.")},
-    {"config-rewrite-force-all", 0, 0, rewriteAll,
+    {"config-rewrite-force-all", 0, 0, debugRewriteAll,
      HELP("CONFIG-REWRITE-FORCE-ALL", "    CONFIG REWRITE, and with it all directives at their defaults.")},
     {"mallctl", 1, 2, controlNumber,
      HELP("MALLCTL <key> [<value>]", "    A number of the allocator's; and another in its place.")},

@@ -4,7 +4,9 @@
 #include <stdio.h>
 
 #include "registry/cron.h"
+#include "registry/debug.h"
 #include "data/db.h"
+#include "client/client.h"
 #include "client/reply.h"
 #include "data/rio.h"
 #include "data/type.h"

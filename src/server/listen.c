@@ -68,7 +68,7 @@ sds listenAppendName(sds s) {
 
 /* ---- Accept ---- */
 
-static void refuse(struct connection *conn, const char *msg) {
+static void listenRefuse(struct connection *conn, const char *msg) {
     struct iovec iov = {(void *)msg, strlen(msg)};
     (void)connWritev(conn, &iov, 1); /* best effort */
     connClose(conn);
@@ -77,7 +77,7 @@ static void refuse(struct connection *conn, const char *msg) {
 
 static bool isFull(struct connection *conn) {
     if (clients.length < (size_t)maxclients) return false;
-    refuse(conn, "-ERR max number of clients reached\r\n"); /* over TLS nobody can read it yet */
+    listenRefuse(conn, "-ERR max number of clients reached\r\n"); /* over TLS nobody can read it yet */
     return true;
 }
 
@@ -99,7 +99,7 @@ static void acceptOne(struct connection *conn, bool unix_socket) {
     if (isFull(conn)) return;
     const char *denied = unix_socket ? NULL : unprotected(conn);
     if (denied) {
-        refuse(conn, denied);
+        listenRefuse(conn, denied);
         return;
     }
     struct client *c = clientCreate(conn);
@@ -428,14 +428,14 @@ static sds groupInfo(sds s, int *n, const struct group *g) {
     return sdscatprintf(s, ",port=%d\r\n", (int)g->port);
 }
 
-static sds serverInfo(sds s) {
+static sds listenServerInfo(sds s) {
     int n = 0;
     s = groupInfo(s, &n, &tcp);
     if (unix_fd >= 0) s = infoField(s, "listener%d:name=unix,bind=%s", n++, unixsocket);
     return groupInfo(s, &n, &tls);
 }
 
-static sds clientsInfo(sds s) {
+static sds listenClientsInfo(sds s) {
     return infoField(s, "maxclients:%lld", (long long)maxclients);
 }
 
@@ -461,6 +461,6 @@ void listenRegister(void) {
     bind_count = 2;
     configRegister(directives, sizeof directives / sizeof *directives);
     cronRegister(acceptAgain, ACCEPT_REST_MS);
-    infoRegister("server", serverInfo);
-    infoRegister("clients", clientsInfo);
+    infoRegister("server", listenServerInfo);
+    infoRegister("clients", listenClientsInfo);
 }

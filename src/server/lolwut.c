@@ -20,7 +20,7 @@
 #define TOWER_WIDTH     3 /* with the street beside it */
 #define TALLER          2 /* one tower in so many has one level more */
 
-static int towerHeight(int rows) {
+static int skylineHeight(int rows) {
     int height = 1;
     while (height < rows - 1 && randomBelow(TALLER)) height++;
     return height;
@@ -41,7 +41,7 @@ static sds drawSkyRow(sds s, const int *heights, int towers, int level) {
 sds lolwutDraw(sds s, int columns, int rows) {
     int towers = columns / TOWER_WIDTH;
     int *heights = zmalloc((size_t)towers * sizeof *heights);
-    for (int i = 0; i < towers; i++) heights[i] = towerHeight(rows);
+    for (int i = 0; i < towers; i++) heights[i] = skylineHeight(rows);
     for (int level = rows - 1; level >= 0; level--) s = drawSkyRow(s, heights, towers, level);
     for (int i = 0; i < towers * TOWER_WIDTH; i++) s = sdscat(s, randomBelow(4) ? "~" : " ");
     s = sdscat(s, "\n\nEvery tower a node, every height a matter of chance.");

@@ -17,7 +17,6 @@
 #include "commands/acl.h"
 #include "commands/connection.h"
 #include "commands/generic.h"
-#include "commands/module.h"
 #include "commands/pubsub.h"
 #include "commands/server.h"
 #include "commands/transactions.h"
@@ -31,7 +30,6 @@
 #include "command/command.h"
 #include "command/commandlog.h"
 #include "registry/config.h"
-#include "server/cpulist.h"
 #include "registry/cron.h"
 #include "data/db.h"
 #include "server/debug.h"
@@ -40,8 +38,11 @@
 #include "data/evict.h"
 #include "types/generic.h"
 #include "data/import_mode.h"
-#include "registry/info.h"
-#include "registry/latency.h"
+#include "command/latency_histogram.h"
+#include "metrics/latency.h"
+#include "metrics/info_commands.h"
+#include "data/keyspace_info.h"
+#include "registry/background.h"
 #include "data/lazyfree.h"
 #include "command/loading.h"
 #include "metrics/memory.h"
@@ -59,7 +60,9 @@
 #include "persist/aof.h"
 #include "repl/replication.h"
 #include "script/script.h"
+#include "module/module.h"
 #include "server/absent_features.h"
+#include "server/config_commands.h"
 #include "server/crash.h"
 #include "server/listen.h"
 #include "server/process.h"
@@ -181,15 +184,16 @@ static void seed(void) {
 /* Every room registers its commands, directives, INFO fields and jobs. Nothing runs yet. */
 static void registerRooms(void) {
     commandCoreInit();
-    configInit();
-    infoInit();
+    configCommandsInit();
+    infoCommandsInit();
+    keyspaceInfoInit();
+    bioRegister();
     processRegister();
     restartRegister();
     oomScoreRegister();
     serverInfoRegister();
     memoryInit();
     rdbInit();
-    cpulistInit();
     listenRegister();
     tlsServerRegister(listenTlsPort);
     absentFeaturesRegister();
@@ -214,6 +218,7 @@ static void registerRooms(void) {
     lazyfreeInit();
     migrateInit();
     debugInit();
+    latencyHistogramInit();
     latencyInit();
     commandlogInit();
     monitorInit();
@@ -241,7 +246,7 @@ static void registerRooms(void) {
     commandRegister(commandsConnection);
     commandRegister(commandsServer);
     commandRegister(commandsGeneric);
-    commandRegister(commandsModule);
+    moduleInit();
     commandRegister(commandsPubsub);
     commandRegister(commandsTransactions);
 }
@@ -336,7 +341,6 @@ int main(int argc, char **argv) {
     absentFeaturesReport();
     crashInit();
     watchdogInit();
-    cpulistApply(CPULIST_SERVER);
     createLoop();
     shutdownInit();
     shutdownOnExit(snapshotOnExit);

@@ -15,6 +15,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "base/cpulist.h"
 #include "base/log.h"
 #include "base/version.h"
 #include "data/child.h"
@@ -29,7 +30,7 @@ enum { SUPERVISED_NO, SUPERVISED_AUTO, SUPERVISED_SYSTEMD, SUPERVISED_UPSTART };
 static const char *const supervisor_names[] = {"no", "auto", "systemd", "upstart"};
 
 static bool daemonize, syslog_enabled, disable_thp, always_show_logo, set_proc_title;
-static sds pidfile, logfile, syslog_ident, locale_collate, title_template;
+static sds pidfile, logfile, syslog_ident, locale_collate, title_template, server_cpulist;
 static int loglevel, log_format, log_timestamp, syslog_facility;
 static int supervised_mode, supervised; /* as configured, as found */
 static bool pidfile_written, title_ready;
@@ -218,6 +219,8 @@ void processRegister(void) {
         CONFIG_BOOL("disable-thp", NULL, 0, &disable_thp, true, NULL),
         CONFIG_STRING("locale-collate", NULL, CONFIG_MODIFIABLE, &locale_collate, "", validLocale,
                       applyLocale),
+        CONFIG_STRING("server-cpulist", "server_cpulist", CONFIG_EMPTY_IS_NULL, &server_cpulist, NULL, NULL,
+                      NULL),
         CONFIG_SPECIAL("dir", NULL, CONFIG_MODIFIABLE | CONFIG_PROTECTED, setDir, getDir, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
@@ -332,6 +335,7 @@ void processStart(void) {
     const char *advice = systemOvercommitAdvice(); /* or forks fail for memory that they would hardly use */
     if (advice) serverLog(LL_WARNING, "WARNING %s", advice);
     oomScoreSetRole(OOM_PRIMARY);
+    cpulistApply(server_cpulist); /* threads that start later inherit it */
 }
 
 void processReady(void) {

@@ -12,7 +12,8 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "server/debug.h"
+#include "registry/debug.h"
+#include "client/client.h"
 #include "client/reply.h"
 #include "server/shutdown.h"
 

@@ -20,7 +20,7 @@
 #include "client/client.h"
 #include "registry/config.h"
 #include "registry/cron.h"
-#include "server/debug.h"
+#include "registry/debug.h"
 #include "registry/info.h"
 #include "client/reply.h"
 #include "server/listen.h"
@@ -133,12 +133,17 @@ const char *serverClockName(void) {
     return clock_name;
 }
 
+/* What stays what it was at the start. */
+static struct utsname system_name;
+static char executable[PATH_MAX];
+
+static void askSystem(void) {
+    uname(&system_name);
+    ssize_t n = readlink("/proc/self/exe", executable, sizeof executable - 1);
+    executable[n < 0 ? 0 : n] = 0;
+}
+
 static sds serverInfo(sds s) {
-    struct utsname un;
-    uname(&un);
-    char exe[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    exe[n < 0 ? 0 : n] = 0;
     int64_t now_us = ustime(), up_s = (now_us - started_us) / 1000000;
     s = infoField(s, "redis_version:%s", REDIS_VERSION);
     s = infoField(s, "server_name:%s", SERVER_NAME);
@@ -148,7 +153,7 @@ static sds serverInfo(sds s) {
     s = infoField(s, "redis_git_dirty:%d", build_modified);
     s = infoField(s, "redis_build_id:%s", build_id);
     s = infoField(s, "server_mode:standalone");
-    s = infoField(s, "os:%s %s %s", un.sysname, un.release, un.machine);
+    s = infoField(s, "os:%s %s %s", system_name.sysname, system_name.release, system_name.machine);
     s = infoField(s, "arch_bits:%d", (int)sizeof(long) * 8);
     s = infoField(s, "monotonic_clock:%s", serverClockName());
     s = infoField(s, "multiplexing_api:epoll");
@@ -163,7 +168,7 @@ static sds serverInfo(sds s) {
     s = infoField(s, "configured_hz:%lld", (long long)server_hz);
     s = infoField(s, "clients_hz:%lld", (long long)server_hz);
     s = infoField(s, "lru_clock:%u", lruClock());
-    s = infoField(s, "executable:%s", exe);
+    s = infoField(s, "executable:%s", executable);
     return infoField(s, "config_file:%s", configFilePath());
 }
 
@@ -198,7 +203,7 @@ static sds unusedFields(sds s) {
     return infoField(s, "reply_buffer_expands:0");
 }
 
-static sds statsInfo(sds s) {
+static sds serverStatsInfo(sds s) {
     s = infoField(s, "instantaneous_ops_per_sec:%llu", (unsigned long long)ratePerSecond(&ops_rate));
     s = infoField(s, "instantaneous_input_kbps:%.2f", (double)ratePerSecond(&in_rate) / 1024);
     s = infoField(s, "instantaneous_output_kbps:%.2f", (double)ratePerSecond(&out_rate) / 1024);
@@ -229,7 +234,7 @@ static sds cpuInfo(sds s) {
                      (unsigned long long)us % 1000000);
 }
 
-static sds debugInfo(sds s) {
+static sds serverDebugInfo(sds s) {
     s = infoField(s, "eventloop_duration_cron_sum:%llu",
                   (unsigned long long)(loop.cron_ticks / ticks_per_us));
     s = infoField(s, "eventloop_duration_max:%llu", (unsigned long long)(loop.longest_ticks / ticks_per_us));
@@ -271,14 +276,15 @@ void serverInfoRegister(void) {
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     started_us = ustime();
+    askSystem();
     randomHexChars(run_id, RUN_ID_LEN);
     randomHexChars(replication_id, RUN_ID_LEN);
     infoRegister("server", serverInfo);
-    infoRegister("stats", statsInfo);
+    infoRegister("stats", serverStatsInfo);
     infoRegister("replication", replicationInfo);
     infoRegister("cpu", cpuInfo);
     infoRegister("cluster", clusterInfo);
-    infoRegister("debug", debugInfo);
+    infoRegister("debug", serverDebugInfo);
     cronRegister(sampleRates, 100);
     configOnResetStat(resetLoop);
     configOnResetStat(resetRates);

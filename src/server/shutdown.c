@@ -15,7 +15,7 @@
 #include "client/client_log.h"
 #include "registry/config.h"
 #include "registry/cron.h"
-#include "data/lazyfree.h"
+#include "registry/background.h"
 #include "command/loading.h"
 #include "client/reply.h"
 #include "net/ae.h"

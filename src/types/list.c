@@ -8,7 +8,7 @@
 #include "command/command.h"
 #include "commands/list.h"
 #include "registry/config.h"
-#include "server/debug.h"
+#include "registry/debug.h"
 #include "data/digest.h"
 #include "client/reply.h"
 #include "command/round.h"

@@ -112,6 +112,20 @@ start_server {tags {memory external:skip}} {
         assert_morethan [dict get $stats dataset.percentage] 80
     } {} {needs:debug}
 
+    # It is not asked each time, as that takes long.
+    test {what INFO says of the allocator is hardly older than the moment} {
+        if {![string match jemalloc* [s mem_allocator]]} { skip "the allocator says nothing" }
+        r flushall sync
+        after 50
+        foreach field {allocator_allocated allocator_active} { set was($field) [s $field] }
+        r set big [string repeat x 20000000]
+        for {set i 0} {$i < 60} {incr i} { r info memory; after 1 }
+        foreach field {allocator_allocated allocator_active} {
+            assert_range [s $field] [expr {$was($field) + 15000000}] [expr {$was($field) + 80000000}] $field
+        }
+        r del big
+    }
+
     test {the peak stays, until CONFIG RESETSTAT} {
         r flushall sync
         r set big [string repeat x 5000000]

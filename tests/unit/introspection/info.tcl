@@ -1,4 +1,4 @@
-# INFO: which sections are shown, their order, and the three that core itself fills.
+# INFO: which sections are shown, their order, and the three that count commands, errors and keys.
 
 proc info_titles {args} { return [regexp -all -inline -line {^# [\w ]+} [r info {*}$args]] }
 
@@ -47,6 +47,8 @@ start_server {tags {introspection}} {
             evicted_keys keyspace_hits migrate_cached_sockets slave_expires_tracked_keys dump_payload_sanitizations io_threaded_reads_processed
             reply_buffer_shrinks eventloop_cycles acl_access_denied_db}
         in_order cpu {used_cpu_sys used_cpu_user_main_thread used_active_time_main_thread}
+        in_order debug {eventloop_duration_aof_sum eventloop_duration_cron_sum eventloop_duration_max eventloop_cmd_per_cycle_max
+            io_threaded_reads_pending io_threaded_writes_pending}
     }
 
     test {INFO of what has no feature behind it says that it is idle} {

@@ -1,15 +1,13 @@
 /* cpulist.c - see cpulist.h. */
 #define _GNU_SOURCE /* sched_setaffinity */
 
-#include "server/cpulist.h"
+#include "base/cpulist.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "registry/config.h"
-
-static sds lists[CPULIST_USERS]; /* NULL: not set */
 
 /* A number, and the text moves behind it. */
 static bool number(const char **p, long *n) {
@@ -37,8 +35,8 @@ static bool addRange(const char **p, cpu_set_t *set) {
     return first <= last;
 }
 
-void cpulistApply(enum cpulistUser user) {
-    const char *p = lists[user];
+void cpulistApply(const char *list) {
+    const char *p = list;
     if (!p) return;
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -48,18 +46,5 @@ void cpulistApply(enum cpulistUser user) {
         ok = addRange(&p, &set);
     }
     if (!ok || *p || sched_setaffinity(0, sizeof set, &set) != 0)
-        serverLog(LL_WARNING, "The list of processors '%s' cannot be used: it is ignored.", lists[user]);
-}
-
-void cpulistInit(void) {
-#define LIST(name, alias, user)                                                                              \
-    CONFIG_STRING(name, alias, CONFIG_EMPTY_IS_NULL, &lists[user], NULL, NULL, NULL)
-    static struct configDirective directives[] = {
-        LIST("server-cpulist", "server_cpulist", CPULIST_SERVER),
-        LIST("bio-cpulist", "bio_cpulist", CPULIST_BIO),
-        LIST("bgsave-cpulist", "bgsave_cpulist", CPULIST_BGSAVE),
-        LIST("aof-rewrite-cpulist", "aof_rewrite_cpulist", CPULIST_AOF_REWRITE),
-    };
-#undef LIST
-    configRegister(directives, sizeof directives / sizeof *directives);
+        serverLog(LL_WARNING, "The list of processors '%s' cannot be used: it is ignored.", list);
 }

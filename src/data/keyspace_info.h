@@ -1,0 +1,4 @@
+/* keyspace_info.h - INFO keyspace. */
+#pragma once
+
+void keyspaceInfoInit(void);

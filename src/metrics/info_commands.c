@@ -1,0 +1,56 @@
+/* info_commands.c - INFO, in front of the registry of its fields (registry/info.h); and commandstats and
+ * errorstats, which are lists of what commands have counted. */
+#include "metrics/info_commands.h"
+
+#include "base/ticks.h"
+#include "client/reply.h"
+#include "command/command.h"
+#include "commands/server.h"
+#include "registry/info.h"
+
+void infoCommand(struct client *c) {
+    sds text = infoText(c->argv + 1, c->argc - 1);
+    replyVerbatim(c, sdsview(text), "txt");
+    sdsfree(text);
+}
+
+/* A name must not look like the end of the field's own name, or of its line. */
+static sds safeName(const char *name) {
+    sds safe = sdsnew(name);
+    for (char *p = safe; *p; p++) {
+        if (strchr("#:\n\r", *p)) *p = '_';
+    }
+    return safe;
+}
+
+static void appendCommandStat(void *priv, struct serverCommand *cmd) {
+    sds *s = priv;
+    if (!cmd->calls && !cmd->rejected && !cmd->failed) return;
+    uint64_t us = cmd->ticks / ticks_per_us;
+    double us_per_call = cmd->calls ? (double)us / (double)cmd->calls : 0;
+    *s = infoField(*s,
+                   "cmdstat_%s:calls=%llu,usec=%llu,usec_per_call=%.2f,rejected_calls=%llu,failed_calls=%llu",
+                   cmd->fullname, (unsigned long long)cmd->calls, (unsigned long long)us, us_per_call,
+                   (unsigned long long)cmd->rejected, (unsigned long long)cmd->failed);
+}
+
+static sds infoCommandStats(sds s) {
+    commandForEach(appendCommandStat, &s);
+    return s;
+}
+
+static void appendErrorStat(void *priv, const char *prefix, uint64_t count) {
+    sds *s = priv, name = safeName(prefix);
+    *s = infoField(*s, "errorstat_%s:count=%llu", name, (unsigned long long)count);
+    sdsfree(name);
+}
+
+static sds infoErrorStats(sds s) {
+    errorStatsForEach(appendErrorStat, &s);
+    return s;
+}
+
+void infoCommandsInit(void) {
+    infoRegister("commandstats", infoCommandStats);
+    infoRegister("errorstats", infoErrorStats);
+}

@@ -1,0 +1,4 @@
+/* info_commands.h - INFO, and its sections about commands and errors. */
+#pragma once
+
+void infoCommandsInit(void); /* INFO commandstats, errorstats */

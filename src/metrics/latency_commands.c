@@ -1,0 +1,86 @@
+/* latency_commands.c - LATENCY LATEST, HISTORY, RESET and HELP; see latency.h. */
+#include "base/num.h"
+#include "client/reply.h"
+#include "command/commandlog.h"
+#include "commands/server.h"
+#include "metrics/latency.h"
+#include "registry/config.h"
+#include "registry/latency.h"
+
+static void replyLatest(void *priv, struct latencyEvent *e) {
+    struct client *c = priv;
+    const struct latencySample *last = latencySampleAt(e, LATENCY_SAMPLES - 1);
+    replyArrayLen(c, 6);
+    replyBulkCstr(c, e->name);
+    replyLongLong(c, last->time_s);
+    replyLongLong(c, last->ms);
+    replyLongLong(c, e->worst_ms);
+    replyLongLong(c, (int64_t)e->sum_ms);
+    replyLongLong(c, (int64_t)e->count);
+}
+
+void latencyLatestCommand(struct client *c) {
+    replyArrayLen(c, (int64_t)latencyEventCount());
+    latencyForEach(replyLatest, c);
+}
+
+void latencyHistoryCommand(struct client *c) {
+    const struct latencyEvent *e = latencyFind(c->argv[2]);
+    struct replyMark mark = replyDeferLen(c);
+    int64_t n = 0;
+    for (int i = 0; e && i < LATENCY_SAMPLES; i++) {
+        const struct latencySample *sample = latencySampleAt(e, i);
+        if (!sample->time_s) continue;
+        replyArrayLen(c, 2);
+        replyLongLong(c, sample->time_s);
+        replyLongLong(c, sample->ms);
+        n++;
+    }
+    replySetArrayLen(c, mark, n);
+}
+
+static bool isNamed(void *priv, const char *event) {
+    const struct client *c = priv;
+    for (int i = 2; i < c->argc; i++) {
+        if (strEq(c->argv[i], strOf(event))) return true;
+    }
+    return c->argc == 2;
+}
+
+void latencyResetCommand(struct client *c) {
+    replyLongLong(c, (int64_t)latencyForget(isNamed, c));
+}
+
+void latencyHelpCommand(struct client *c) {
+    replyHelp(c, (const char *[]){
+                     "DOCTOR",
+                     "    What the spikes may come from, in words.",
+                     "GRAPH <event>",
+                     "    The spikes of an event as a drawing.",
+                     "HISTOGRAM [<command> ...]",
+                     "    How long calls took, for all commands or those given: calls that took up to 1, 2,",
+                     "    4 ... microseconds.",
+                     "HISTORY <event>",
+                     "    Time and milliseconds of an event's spikes.",
+                     "LATEST",
+                     "    The last and the worst spike of every event, the sum and the number of all.",
+                     "RESET [<event> ...]",
+                     "    Forget the spikes of these events, or of all; answers how many were known.",
+                     NULL,
+                 });
+}
+
+static bool applyThreshold(const char **err) {
+    (void)err;
+    callLimitsRefresh(); /* the call path has the lower one of this and of the slow log's */
+    return true;
+}
+
+void latencyInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_INT("latency-monitor-threshold", NULL, CONFIG_MODIFIABLE, &latency_threshold_ms, 0, 0,
+                   INT64_MAX, applyThreshold),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    latencyStatsInit();
+}

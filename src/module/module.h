@@ -1,0 +1,4 @@
+/* module.h - MODULE. */
+#pragma once
+
+void moduleInit(void); /* commands */

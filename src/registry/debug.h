@@ -1,0 +1,27 @@
+/* debug.h - what rooms add to DEBUG, and what it has switched on for tests. The command itself is in
+ * server/debug.c. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct client;
+
+/* A subcommand of DEBUG. How many arguments behind its name; max -1: any number. */
+struct debugSubcommand {
+    const char *name;
+    int min_args, max_args;
+    void (*proc)(struct client *c);
+    const char *const *help; /* up to DEBUG_HELP_LINES lines, ending with NULL */
+};
+#define DEBUG_HELP_LINES 8
+void debugRegister(const struct debugSubcommand *sub); /* which must stay */
+int debugRegisteredCount(void);
+const struct debugSubcommand *debugRegistered(int i); /* in order of registration */
+
+extern struct debugSwitches {
+    bool skip_checksum;         /* of payloads and RDB files */
+    bool pause_after_fork;      /* SIGSTOP to ourselves */
+    bool scripts_run_all;       /* even commands that are not for scripts */
+    int64_t aof_flush_sleep_us; /* before each write */
+} debug_switches;

@@ -1,0 +1,18 @@
+/* memory_report.h - overhead that rooms report: memory which is neither the users' data nor a table or a
+ * client's buffer, which INFO memory and MEMORY know how to find (metrics/memory.c). */
+#pragma once
+
+#include <stddef.h>
+
+enum memoryPart {
+    MEMORY_REPL_BACKLOG,
+    MEMORY_REPLICAS, /* buffers of replicas' connections */
+    MEMORY_CLUSTER_LINKS,
+    MEMORY_AOF_BUFFER,
+    MEMORY_LUA_CACHES, /* scripts and their table, not Lua's own memory */
+    MEMORY_FUNCTION_CACHES,
+    MEMORY_PARTS
+};
+/* Each part has one room, which says how many bytes it takes now. */
+void memoryAddPart(enum memoryPart part, size_t (*bytes)(void));
+size_t memoryPartBytes(enum memoryPart part); /* 0 when nobody reports it */

@@ -1,0 +1,175 @@
+/* config_commands.c - CONFIG, in front of the registry of directives (registry/config.h): who may change
+ * what, and how clients are answered.
+ *
+ * It stands beside main and not among the rooms below, as it is about the process: its file, its start, what
+ * a connection from this machine may do. */
+#include "server/config_commands.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "client/client.h"
+#include "client/reply.h"
+#include "command/redact.h"
+#include "commands/server.h"
+#include "net/connection.h"
+#include "registry/config.h"
+
+enum { PROTECTED_NO, PROTECTED_YES, PROTECTED_LOCAL };
+static int enable_protected_configs;
+
+/* ---- CONFIG GET ---- */
+
+struct found {
+    struct str name; /* as the user gave it */
+    const struct configDirective *directive;
+};
+
+struct foundList {
+    struct found *found;
+    size_t count, room;
+};
+
+static void noteFound(void *priv, struct str name, const struct configDirective *d) {
+    struct foundList *list = priv;
+    if (list->count == list->room) {
+        list->room = list->room ? 2 * list->room : 16;
+        list->found = zrealloc(list->found, list->room * sizeof *list->found);
+    }
+    list->found[list->count++] = (struct found){name, d};
+}
+
+static int compareFound(const void *a, const void *b) {
+    return strCmp(((const struct found *)a)->name, ((const struct found *)b)->name);
+}
+
+void configGetCommand(struct client *c) {
+    struct foundList list = {0};
+    configMatch(c->argv + 2, c->argc - 2, noteFound, &list);
+    if (list.count) qsort(list.found, list.count, sizeof *list.found, compareFound);
+    replyMapLen(c, (int64_t)list.count);
+    for (size_t i = 0; i < list.count; i++) {
+        replyBulk(c, list.found[i].name);
+        sds text = configText(list.found[i].directive);
+        replyBulk(c, sdsview(text));
+        sdsfree(text);
+    }
+    zfree(list.found);
+}
+
+/* ---- CONFIG SET ---- */
+
+static bool maySetProtected(const struct client *c) {
+    if (enable_protected_configs == PROTECTED_LOCAL) return c->conn && connIsLocal(c->conn);
+    return enable_protected_configs == PROTECTED_YES;
+}
+
+static void replySetFailed(struct client *c, struct str name, const char *err) {
+    replyErrorFmt(c, "ERR CONFIG SET failed (possibly related to argument '%.*s') - %s", (int)name.len,
+                  name.ptr, err ? err : "");
+}
+
+/* Takes pair i of the request. False: it may not be set, and the error has been replied. An alias is not the
+ * same name: with both, the second one wins. */
+static bool takeChange(struct client *c, struct configPair *pairs, int i) {
+    struct str name = c->argv[2 + 2 * i];
+    pairs[i] = (struct configPair){.name = name, .value = c->argv[3 + 2 * i]};
+    const struct configDirective *d = configFind(name);
+    if (!d || d->flags & CONFIG_LINES) {
+        replyErrorFmt(c, "ERR Unknown option or number of arguments for CONFIG SET - '%.*s'", (int)name.len,
+                      name.ptr);
+        return false;
+    }
+    const char *err = NULL;
+    if (!(d->flags & CONFIG_MODIFIABLE))
+        err = "can't set immutable config";
+    else if ((d->flags & CONFIG_PROTECTED) && !maySetProtected(c))
+        err = "can't set protected config";
+    for (int j = 0; j < i; j++) {
+        bool same = pairs[j].name.len == name.len && !strncasecmp(pairs[j].name.ptr, name.ptr, name.len);
+        if (!err && same) err = "duplicate parameter";
+    }
+    if (err) replySetFailed(c, name, err);
+    return err == NULL;
+}
+
+/* The name of a directive as it is registered, for one that a user may have written otherwise. */
+static struct str registeredName(struct str name) {
+    const struct configDirective *d = configFind(name);
+    return strOf(strIs(name, d->name) ? d->name : d->alias);
+}
+
+void configSetCommand(struct client *c) {
+    if (c->argc % 2) {
+        replySyntaxError(c);
+        return;
+    }
+    int count = (c->argc - 2) / 2, taken = 0, failed = 0;
+    struct configPair *pairs = zmalloc((size_t)count * sizeof *pairs);
+    while (taken < count && takeChange(c, pairs, taken)) taken++;
+    const char *err = NULL;
+    if (taken == count) {
+        if (configChange(pairs, count, &failed, &err))
+            replyOk(c);
+        else
+            replySetFailed(c, registeredName(pairs[failed].name), err);
+    }
+    zfree(pairs);
+}
+
+/* CONFIG SET name value ...: the values of passwords and their like. */
+static bool configSecret(const struct str *argv, int argc, int i) {
+    (void)argc;
+    const struct configDirective *d = i % 2 ? configFind(argv[i - 1]) : NULL;
+    return d && d->flags & CONFIG_SENSITIVE;
+}
+
+/* ---- The others ---- */
+
+void configResetstatCommand(struct client *c) {
+    configResetStats();
+    replyOk(c);
+}
+
+void configRewriteCommand(struct client *c) {
+    if (!*configFilePath()) {
+        replyError(c, "ERR The server is running without a config file");
+        return;
+    }
+    if (configRewrite(false)) {
+        serverLog(LL_NOTICE, "CONFIG REWRITE executed with success.");
+        replyOk(c);
+        return;
+    }
+    int reason = errno;
+    serverLog(LL_WARNING, "CONFIG REWRITE failed: %s", strerror(reason));
+    replyErrorFmt(c, "ERR Rewriting config file: %s", strerror(reason));
+}
+
+void configHelpCommand(struct client *c) {
+    static const char *lines[] = {
+        "GET <pattern> [<pattern> ...]",
+        "    Directives that match the patterns, with their values.",
+        "SET <directive> <value> [<directive> <value> ...]",
+        "    Change directives, all of them or none.",
+        "RESETSTAT",
+        "    Set the counters that INFO shows to zero.",
+        "REWRITE",
+        "    Write the values in use to the configuration file.",
+        NULL,
+    };
+    replyHelp(c, lines);
+}
+
+void configCommandsInit(void) {
+    static const struct configEnum names[] = {
+        {"no", PROTECTED_NO}, {"yes", PROTECTED_YES}, {"local", PROTECTED_LOCAL}, {NULL, 0}};
+    static struct configDirective directives[] = {
+        CONFIG_ENUM("enable-protected-configs", NULL, 0, &enable_protected_configs, PROTECTED_NO, names,
+                    NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    redactRegister("config|set", configSecret);
+}
