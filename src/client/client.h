@@ -102,7 +102,7 @@ struct client {
     struct aclUser *user;        /* acl.h; NULL: the server itself, which may do everything */
     int64_t created_ms, last_active_ms;
     uint64_t commands, net_in, net_out;
-    uint64_t wrote_at;    /* propagate_commands behind the last command of its that changed data */
+    uint64_t wrote_at;    /* propagateOffset() behind the last command of its that changed data */
     int64_t dirty_before; /* dbstats.dirty when the running command started */
 
     struct listNode node;        /* all clients */

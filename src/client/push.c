@@ -81,7 +81,7 @@ void pushShared(struct client *c, struct replyShared *s) {
 }
 
 void pushSharedBehind(struct client *c, struct replyShared *s) {
-    bool running = c->flags & CLIENT_EXECUTING && propagate_depth;
+    bool running = c->flags & CLIENT_EXECUTING && propagation.depth;
     send(c, s, running || mustWait(c));
 }
 

@@ -1,122 +1,294 @@
 /* propagate.c - what the running command will propagate, and to whom.
  *
- * Rewrites are collected as copies in one buffer: the arguments of all replacement commands, one after the
- * other.
+ *     propagation.buf   | held | rewrites of the outermost | rewrites of what it called | spare: one command
+ *
+ * A command whose request is at hand as the bytes it came in goes to the sinks as these bytes. Any other is
+ * encoded in the spare room, but for its big arguments, which the sinks get from where they are.
  *
  * Whether a unit has to be wrapped in MULTI and EXEC is known when its second command comes: the first is
- * held back as a copy until then, except when it is known to be the last. */
+ * held back until then, except when it is known to be the last. From then on nothing waits.
+ *
+ * Rewrites are encoded when they are declared, and go out when their command has ended: behind what it came
+ * upon (expired keys) and what it called.
+ *
+ * Invariant: between units there is nothing in the buffer, and nothing is remembered. */
 #include "command/propagate.h"
 
+#include <string.h>
+
 #include "base/assert.h"
-#include "base/sds.h"
 #include "base/zmalloc.h"
 #include "data/db.h"
+#include "net/resp.h"
 
-#define SINKS_MAX 4
+#define SINKS_MAX   4
+#define BUFFER_KEEP (64 * 1024) /* a larger one is given back at the end of its unit */
 
 static propagateSink *sinks[SINKS_MAX];
 int propagate_sinks;
-uint64_t propagate_commands;
+struct propagationUnit propagation;
+static uint64_t passed; /* bytes that sinks were given */
 
-struct rewrite {
-    struct rewrite *next;
-    int dbid, argc;
-    struct str argv[]; /* followed by the bytes */
-};
-static struct rewrite *rewrites, **rewrites_tail = &rewrites;
-static bool suppressed;
+static const struct str multi_text = STR("*1\r\n$5\r\nMULTI\r\n"), exec_text = STR("*1\r\n$4\r\nEXEC\r\n");
+static const struct str crlf = STR("\r\n"), no_raw;
 
-int propagate_depth;
-bool propagate_open;
-static struct rewrite *held; /* first command of the unit; NULL: none so far, or MULTI has gone out */
-static int unit_dbid;        /* of its last command */
+/* ---- To the sinks ---- */
+
+static inline void toSinks(struct propagated *p) {
+    p->offset = passed;
+    for (int i = 0; i < propagate_sinks; i++) sinks[i](p);
+    passed += p->len;
+}
+
+static void textToSinks(const struct str *text, bool first) {
+    toSinks(&(struct propagated){text, 1, text->len, 1, -1, first, !first, 0});
+}
+
+static void partToSinks(const struct propagationPart *part, bool alone) {
+    struct str bytes = strN(propagation.buf + part->at, part->len);
+    toSinks(&(struct propagated){&bytes, 1, bytes.len, part->commands, part->dbid, alone, alone, 0});
+}
+
+static inline bool isFirst(const struct propagationUnit *u) {
+    return !u->in_multi && !u->held.len;
+}
+
+/* There will be more than one command. */
+static void openMulti(struct propagationUnit *u) {
+    if (u->in_multi) return;
+    u->in_multi = u->busy = true;
+    textToSinks(&multi_text, true);
+    if (u->held.len) partToSinks(&u->held, false);
+    u->held.len = 0;
+}
+
+/* All sinks have, then, what has come so far. */
+static void finish(struct propagationUnit *u) {
+    if (u->held.len)
+        partToSinks(&u->held, true);
+    else if (u->in_multi)
+        textToSinks(&exec_text, false);
+    u->held.len = 0;
+    u->in_multi = false;
+}
+
+void propagateEndBusy(void) {
+    struct propagationUnit *u = &propagation;
+    /* Of a command that was called without being propagated: */
+    while (u->rewrite_count && u->rewrites[u->rewrite_count - 1].depth > u->depth) u->rewrite_count--;
+    if (u->depth) return;
+    finish(u);
+    u->busy = u->suppressed = false;
+    u->used = 0;
+    if (u->size <= BUFFER_KEEP) return;
+    zfree(u->buf);
+    u->buf = NULL;
+    u->size = 0;
+}
+
+/* ---- Encoding ---- */
+
+static char *makeRoom(struct propagationUnit *u, size_t n) {
+    if (u->size - u->used < n) {
+        u->size = u->used + n < 2 * u->size ? 2 * u->size : u->used + n;
+        u->buf = zrealloc(u->buf, u->size);
+        if (u->size > BUFFER_KEEP) u->busy = true;
+    }
+    return u->buf + u->used;
+}
+
+static char *put(char *at, struct str bytes) {
+    memcpy(at, bytes.ptr, bytes.len);
+    return at + bytes.len;
+}
+
+/* A command that stays in the buffer for a while. */
+static struct propagationPart keep(struct propagationUnit *u, int dbid, int argc, const struct str *argv,
+                                   struct str raw) {
+    serverAssert(u->depth > 0);
+    char *start = makeRoom(u, raw.ptr ? raw.len : respRequestRoom(argc, argv));
+    char *end = raw.ptr ? put(start, raw) : respWriteRequest(start, argc, argv);
+    struct propagationPart part = {u->used, (size_t)(end - start), dbid, 1, u->depth};
+    u->used += part.len;
+    u->busy = true;
+    return part;
+}
+
+/* In the spare room, around its big arguments. */
+static int encodeAround(struct propagationUnit *u, int argc, const struct str *argv,
+                        const struct str **pieces) {
+    static struct str *list;
+    static int cap;
+    size_t room = respRequestRoom(argc, argv);
+    int count = 1;
+    for (int i = 0; i < argc; i++) {
+        if (argv[i].len < RESP_BIG_ARG) continue;
+        room -= argv[i].len;
+        count += 2;
+    }
+    if (count > cap) list = zrealloc(list, (size_t)(cap = count) * sizeof *list);
+    char *from = makeRoom(u, room), *at = respWriteRequestHead(from, argc);
+    struct str *piece = list;
+    for (int i = 0; i < argc; i++) {
+        at = respWriteBulkHead(at, argv[i].len);
+        if (argv[i].len >= RESP_BIG_ARG) {
+            *piece++ = strN(from, (size_t)(at - from));
+            *piece++ = argv[i];
+            from = at;
+        } else {
+            at = put(at, argv[i]);
+        }
+        at = put(at, crlf);
+    }
+    *piece = strN(from, (size_t)(at - from));
+    *pieces = list;
+    return count;
+}
+
+/* ---- One command after the other ---- */
+
+static inline void piecesOn(struct propagationUnit *u, struct propagated *p, bool last) {
+    bool alone = last && p->commands == 1 && isFirst(u);
+    if (!alone) openMulti(u);
+    p->first = p->last = alone;
+    toSinks(p);
+}
+
+static inline void passOn(struct propagationUnit *u, struct str bytes, int dbid, int commands, bool last) {
+    piecesOn(u, &(struct propagated){&bytes, 1, bytes.len, commands, dbid, false, false, 0}, last);
+}
+
+static void encodeAndPassOn(struct propagationUnit *u, int dbid, int argc, const struct str *argv,
+                            bool last) {
+    size_t room = respRequestRoom(argc, argv);
+    if (room < RESP_BIG_ARG) {
+        char *start = makeRoom(u, room);
+        passOn(u, strN(start, (size_t)(respWriteRequest(start, argc, argv) - start)), dbid, 1, last);
+    } else {
+        struct propagated p = {.commands = 1, .dbid = dbid};
+        p.count = encodeAround(u, argc, argv, &p.pieces);
+        for (int i = 0; i < p.count; i++) p.len += p.pieces[i].len;
+        piecesOn(u, &p, last);
+    }
+}
+
+/* last: nothing more will come in this unit. */
+static inline __attribute__((always_inline)) void emit(struct propagationUnit *u, int dbid, int argc,
+                                                       const struct str *argv, struct str raw, bool last) {
+    if (!last && isFirst(u))
+        u->held = keep(u, dbid, argc, argv, raw);
+    else if (raw.ptr)
+        passOn(u, raw, dbid, 1, last);
+    else
+        encodeAndPassOn(u, dbid, argc, argv, last);
+}
+
+static void addRewrite(struct propagationUnit *u, struct propagationPart part) {
+    struct propagationPart *before = u->rewrite_count ? &u->rewrites[u->rewrite_count - 1] : NULL;
+    if (before && before->depth == part.depth && before->dbid == part.dbid &&
+        before->at + before->len == part.at) {
+        before->len += part.len;
+        before->commands++;
+        return;
+    }
+    if (u->rewrite_count == u->rewrite_cap) {
+        u->rewrite_cap = u->rewrite_cap ? 2 * u->rewrite_cap : 4;
+        u->rewrites = zrealloc(u->rewrites, (size_t)u->rewrite_cap * sizeof *u->rewrites);
+    }
+    u->rewrites[u->rewrite_count++] = part;
+}
+
+/* What the command that has ended has declared. False: nothing. */
+static bool emitRewrites(struct propagationUnit *u, bool last) {
+    int count = u->rewrite_count, from = count;
+    while (from && u->rewrites[from - 1].depth == u->depth) from--;
+    if (from == count) return false;
+    for (int i = from; i < count && !u->suppressed; i++) {
+        struct propagationPart *part = &u->rewrites[i];
+        bool ends = last && i == count - 1;
+        if (!ends && part->commands == 1 && isFirst(u))
+            u->held = *part;
+        else
+            passOn(u, strN(u->buf + part->at, part->len), part->dbid, part->commands, ends);
+    }
+    u->rewrite_count = from;
+    u->used = u->rewrites[from].at;
+    if (u->held.len && u->held.at + u->held.len > u->used) u->used = u->held.at + u->held.len;
+    return true;
+}
+
+/* The bytes of the request stand for what ran: they are one array in canonical form (the parser takes no
+ * other, but it does take inline requests), and the arguments are still those that it was read into. */
+static bool rawIsGood(const struct client *c, struct str raw) {
+    const struct str *last = &c->argv[c->argc - 1];
+    return raw.ptr && raw.ptr[0] == '*' && last->ptr + last->len + 2 == raw.ptr + raw.len;
+}
+
+void propagateWhatRan(struct client *c, bool dirty, struct str raw) {
+    struct propagationUnit *u = &propagation;
+    bool last = u->depth == 1;
+    bool rewritten = u->rewrite_count && emitRewrites(u, last);
+    bool emits = dirty && !rewritten && !u->suppressed;
+    u->suppressed = false;
+    if (!dirty) return;
+    if (emits) emit(u, c->db->id, c->argc, c->argv, rawIsGood(c, raw) ? raw : no_raw, last);
+    c->wrote_at = propagateOffset();
+}
+
+/* ---- Public API ---- */
+
+void propagateRewrite(struct client *c, int argc, const struct str *argv) {
+    if (propagateWanted()) addRewrite(&propagation, keep(&propagation, c->db->id, argc, argv, no_raw));
+}
+
+void propagateRewriteOpen(struct client *c, int argc) {
+    struct propagationUnit *u = &propagation;
+    serverAssert(u->depth > 0);
+    char *start = makeRoom(u, RESP_HDR_SIZE);
+    size_t len = (size_t)(respWriteRequestHead(start, argc) - start);
+    addRewrite(u, (struct propagationPart){u->used, len, c->db->id, 1, u->depth});
+    u->used += len;
+    u->busy = true;
+}
+
+void propagateRewriteArg(struct str arg) {
+    struct propagationUnit *u = &propagation;
+    struct propagationPart *part = &u->rewrites[u->rewrite_count - 1];
+    serverAssert(part->at + part->len == u->used);
+    char *start = makeRoom(u, RESP_HDR_SIZE + arg.len + 2);
+    char *end = put(put(respWriteBulkHead(start, arg.len), arg), crlf);
+    part->len += (size_t)(end - start);
+    u->used += (size_t)(end - start);
+}
+
+void propagateSuppress(struct client *c) {
+    (void)c;
+    propagation.suppressed = propagateWanted();
+}
+
+void propagateNow(int dbid, int argc, const struct str *argv) {
+    struct propagationUnit *u = &propagation;
+    if (!propagateWanted()) return;
+    emit(u, dbid, argc, argv, no_raw, u->depth == 0);
+    if (u->busy && u->depth == 0) propagateEndBusy();
+}
 
 void propagateAddSink(propagateSink *fn) {
     serverAssert(propagate_sinks < SINKS_MAX);
+    finish(&propagation);
     sinks[propagate_sinks++] = fn;
 }
 
 void propagateRemoveSink(propagateSink *fn) {
     for (int i = 0; i < propagate_sinks; i++) {
         if (sinks[i] != fn) continue;
+        finish(&propagation);
         sinks[i] = sinks[--propagate_sinks];
         return;
     }
 }
 
-static struct rewrite *copyCommand(int dbid, int argc, const struct str *argv) {
-    size_t bytes = 0;
-    for (int i = 0; i < argc; i++) bytes += argv[i].len;
-    struct rewrite *r = zmalloc(sizeof *r + (size_t)argc * sizeof(struct str) + bytes);
-    *r = (struct rewrite){.dbid = dbid, .argc = argc};
-    char *p = (char *)(r->argv + argc);
-    for (int i = 0; i < argc; i++) {
-        memcpy(p, argv[i].ptr, argv[i].len);
-        r->argv[i] = strN(p, argv[i].len);
-        p += argv[i].len;
-    }
-    return r;
-}
-
-static void toSinks(int dbid, int argc, const struct str *argv) {
-    for (int i = 0; i < propagate_sinks; i++) sinks[i](dbid, argc, argv);
-}
-
-static void releaseHeld(void) {
-    toSinks(held->dbid, held->argc, held->argv);
-    zfree(held);
-    held = NULL;
-}
-
-/* last: nothing more will come in this unit. */
-static void emit(int dbid, int argc, const struct str *argv, bool last) {
-    propagate_commands++;
-    if (!propagate_open && !last) {
-        held = copyCommand(dbid, argc, argv);
-        propagate_open = true;
-        return;
-    }
-    if (held) {
-        toSinks(held->dbid, 1, &STR("MULTI"));
-        releaseHeld();
-    }
-    toSinks(dbid, argc, argv);
-    unit_dbid = dbid;
-}
-
-void propagateCloseUnit(void) {
-    if (held)
-        releaseHeld();
-    else
-        toSinks(unit_dbid, 1, &STR("EXEC"));
-    propagate_open = false;
-}
-
-void propagateNow(int dbid, int argc, const struct str *argv) {
-    if (propagateWanted()) emit(dbid, argc, argv, propagate_depth == 0);
-}
-
-void propagateRewrite(struct client *c, int argc, const struct str *argv) {
-    if (!propagateWanted()) return;
-    *rewrites_tail = copyCommand(c->db->id, argc, argv);
-    rewrites_tail = &(*rewrites_tail)->next;
-}
-
-void propagateSuppress(struct client *c) {
-    (void)c;
-    suppressed = propagateWanted();
-}
-
-void propagateWhatRan(struct client *c, bool dirty) {
-    bool last = propagate_depth == 1;
-    if (!rewrites && !suppressed && dirty) emit(c->db->id, c->argc, c->argv, last);
-    while (rewrites) {
-        struct rewrite *r = rewrites;
-        rewrites = r->next;
-        if (!suppressed) emit(r->dbid, r->argc, r->argv, last && !rewrites);
-        zfree(r);
-    }
-    rewrites_tail = &rewrites;
-    suppressed = false;
-    if (dirty) c->wrote_at = propagate_commands;
+uint64_t propagateOffset(void) {
+    const struct propagationUnit *u = &propagation;
+    return passed + u->held.len + (u->in_multi ? exec_text.len : 0);
 }

@@ -2,41 +2,89 @@
  *
  * A command that changed data (dbstats.dirty grew while it ran) is handed to the sinks after it ran: as it
  * came, or as its handler rewrote it. Handlers rewrite what would not have the same effect when run again
- * (relative times, random choice, floats): */
+ * (relative times, random choice, floats).
+ *
+ * What the outermost command causes is a unit: the commands that EXEC or a script ran, expired keys that it
+ * came upon, its rewrites. More than one go out between MULTI and EXEC. The bytes of a unit are made once,
+ * however many sinks there are, and each byte has an offset. */
 #pragma once
 
 #include "base/str.h"
 #include "client/client.h"
 
-/* Instead of the running command, propagate this one (copied). May be called several times: then all of them,
- * in order, as one unit. Free of cost when no sink is registered. */
-void propagateRewrite(struct client *c, int argc, const struct str *argv);
-void propagateSuppress(struct client *c); /* propagate nothing for the running command */
-/* Outside of a command: expiry, eviction. */
-void propagateNow(int dbid, int argc, const struct str *argv);
+/* ---- For handlers ---- */
+
 extern int propagate_sinks;
-extern uint64_t propagate_commands;        /* how many have come through the door */
 static inline bool propagateWanted(void) { /* is there any sink? */
     return propagate_sinks > 0;
 }
+/* Instead of the running command, propagate this one (it is encoded at once). May be called several times:
+ * then all of them, in order. Free of cost when there is no sink. */
+void propagateRewrite(struct client *c, int argc, const struct str *argv);
+/* The same when the arguments are at hand one by one: argc of them follow, and nothing else in between. Only
+ * when propagateWanted(). */
+void propagateRewriteOpen(struct client *c, int argc);
+void propagateRewriteArg(struct str arg);
+/* Propagate nothing for the running command; before one is called from within: for that one. */
+void propagateSuppress(struct client *c);
+/* What no command asked for: expiry, eviction. */
+void propagateNow(int dbid, int argc, const struct str *argv);
 
-typedef void propagateSink(int dbid, int argc, const struct str *argv);
+/* ---- For sinks ---- */
+
+/* One or more whole commands, as arrays of bulks in canonical form. They come unit by unit, in order. */
+struct propagated {
+    const struct str
+        *pieces; /* the bytes, good during the call; one piece, or around big arguments several */
+    int count;
+    size_t len; /* of all pieces */
+    int commands;
+    int dbid;         /* the database that they are for; -1: any (MULTI, EXEC) */
+    bool first, last; /* of their unit */
+    uint64_t offset;  /* bytes propagated before, in the life of the process */
+};
+typedef void propagateSink(const struct propagated *p);
+/* When this happens in the middle of a unit, it is closed there, and what comes is another. */
 void propagateAddSink(propagateSink *fn);
 void propagateRemoveSink(propagateSink *fn); /* not there: nothing happens */
+/* Behind all that has been propagated so far, the part of the running unit that waits included. */
+uint64_t propagateOffset(void);
 
-/* For command/command.c, around each command. What the outermost one causes is a unit: the commands that EXEC
- * or a script ran, expired keys that it came upon, its rewrites.
- * Sinks see more than one as MULTI ... EXEC. */
-extern int propagate_depth;
-extern bool propagate_open; /* something of the unit waits for its end */
-void propagateCloseUnit(void);
+/* ---- For command/command.c, around each command ---- */
+
+/* The unit that runs now. There is one at a time: a round that is nested in a script past its time limit
+ * serves other clients, but nothing that writes. */
+struct propagationUnit {
+    int depth;       /* commands that run, one called by the other */
+    bool busy;       /* there is something to do when a command ends */
+    bool suppressed; /* the command that ends next */
+    bool in_multi;   /* MULTI has gone out */
+    /* Commands in one database: buf[at, at + len). */
+    struct propagationPart {
+        size_t at, len; /* len 0: none */
+        int dbid, commands;
+        int depth; /* of the command that is rewritten */
+    } held, *rewrites;
+    int rewrite_count, rewrite_cap;
+    char *buf;
+    size_t used, size;
+};
+extern struct propagationUnit propagation;
+
 static inline void propagateBegin(void) {
-    propagate_depth++;
+    propagation.depth++;
 }
-void propagateWhatRan(struct client *c, bool dirty);
+/* The bytes that the running request came in; ptr NULL: it did not come in bytes. */
+static inline struct str propagateRaw(const struct client *c) {
+    (void)c;
+    return (struct str){0};
+}
+void propagateWhatRan(struct client *c, bool dirty, struct str raw);
 static inline void propagateAfterCommand(struct client *c, bool dirty) {
-    if (propagateWanted()) propagateWhatRan(c, dirty);
+    if (propagateWanted()) propagateWhatRan(c, dirty, propagateRaw(c));
 }
+void propagateEndBusy(void);
 static inline void propagateEnd(void) {
-    if (--propagate_depth == 0 && propagate_open) propagateCloseUnit();
+    propagation.depth--;
+    if (__builtin_expect(propagation.busy, 0)) propagateEndBusy();
 }

@@ -1,42 +1,105 @@
-/* propagate_test.c - what sinks see of units: one command as it is, more in MULTI and EXEC. */
+/* propagate_test.c - what sinks see of units: one command as it is, more in MULTI and EXEC; whose bytes they
+ * are; and random nestings beside a naive model. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "base/random.h"
 #include "base/sds.h"
+#include "base/zmalloc.h"
 #include "data/db.h"
 #include "command/propagate.h"
+#include "net/resp.h"
 
-static sds seen; /* "0 SET a|0 DEL b|" */
+static sds seen;      /* "0 SET a|0 DEL b|" */
+static sds bytes;     /* as they came */
+static sds databases; /* of each command one digit, of MULTI and EXEC '/' */
+static const struct str *last_pieces;
+static int last_count, calls, calls_of_other;
+static bool in_unit;
 
-static void sink(int dbid, int argc, const struct str *argv) {
-    seen = sdscatprintf(seen, "%d", dbid);
-    for (int i = 0; i < argc; i++) seen = sdscatstr(sdscatlen(seen, " ", 1), argv[i]);
-    seen = sdscatlen(seen, "|", 1);
+/* The commands of the bytes, one after the other. */
+static int decode(int dbid, struct str s) {
+    struct respLimits limits = {INT64_MAX, RESP_MAX_MULTIBULK, true};
+    struct str *argv = NULL;
+    size_t cap = 0;
+    sds copy = sdsnewstr(s);
+    int commands = 0;
+    for (size_t at = 0, taken; at < s.len; at += taken, commands++) {
+        struct respParser parser = {0};
+        struct respBigArg *big = NULL;
+        const char *error;
+        size_t len = s.len - at;
+        int argc;
+        assert_int_equal(RESP_OK, respParseRequest(&parser, copy + at, &len, &limits, &argv, &cap, 0, &argc,
+                                                   &taken, &big, &error));
+        databases = sdscatlen(databases, &(char){(char)('0' + dbid)}, 1);
+        seen = sdscatprintf(seen, "%d", dbid);
+        for (int i = 0; i < argc; i++) seen = sdscatstr(sdscatlen(seen, " ", 1), argv[i]);
+        seen = sdscatlen(seen, "|", 1);
+    }
+    sdsfree(copy);
+    zfree(argv);
+    return commands;
+}
+
+static void sink(const struct propagated *p) {
+    static uint64_t offset;
+    assert_int_equal(offset, p->offset);
+    assert_int_equal(!in_unit, p->first);
+    in_unit = !p->last;
+    sds whole = sdsempty();
+    for (int i = 0; i < p->count; i++) whole = sdscatstr(whole, p->pieces[i]);
+    assert_int_equal(p->len, sdslen(whole));
+    assert_int_equal(p->commands, decode(p->dbid, sdsview(whole)));
+    bytes = sdscatstr(bytes, sdsview(whole));
+    sdsfree(whole);
+    offset += p->len;
+    last_pieces = p->pieces;
+    last_count = p->count;
+    calls++;
+}
+
+/* Comes behind the first one. */
+static void sameAgain(const struct propagated *p) {
+    assert_ptr_equal(last_pieces, p->pieces);
+    assert_int_equal(last_count, p->count);
+    assert_int_equal(calls, ++calls_of_other);
+}
+
+static void forget(void) {
+    sdssetlen(seen, 0);
+    sdssetlen(bytes, 0);
+    sdssetlen(databases, 0);
 }
 
 static void expectSeen(const char *expected) {
     assert_string_equal(seen, expected);
-    sdsfree(seen);
-    seen = sdsempty();
+    assert_false(in_unit);
+    forget();
 }
 
 static struct db test_db;
 static struct client test_client = {.db = &test_db};
 
 /* As commandCall does it; inner: what it runs itself. */
-static void run(int dbid, const char *name, bool dirty, void (*inner)(void)) {
-    struct str argv[] = {strOf(name)};
+static void runRaw(int dbid, int argc, struct str *argv, bool dirty, void (*inner)(void), struct str raw) {
     propagateBegin();
     if (inner) inner();
     test_db.id = dbid;
     test_client.argv = argv;
-    test_client.argc = 1;
-    propagateAfterCommand(&test_client, dirty);
+    test_client.argc = argc;
+    propagateWhatRan(&test_client, dirty, raw);
     propagateEnd();
+}
+
+static void run(int dbid, const char *name, bool dirty, void (*inner)(void)) {
+    runRaw(dbid, 1, (struct str[]){strOf(name)}, dirty, inner, (struct str){0});
 }
 
 static void nothing(void) {
@@ -56,6 +119,9 @@ static void three(void) {
 }
 static void expires(void) {
     propagateNow(3, 1, &STR("UNLINK"));
+}
+static void rewrites(void) {
+    propagateRewrite(&test_client, 1, &STR("PEXPIREAT"));
 }
 static void rewritesTwice(void) {
     propagateRewrite(&test_client, 1, &STR("SREM"));
@@ -79,7 +145,7 @@ static void testUnits(void **state) {
     run(0, "EXEC", true, one);
     expectSeen("1 SET|");
     run(0, "EXEC", true, three);
-    expectSeen("1 MULTI|1 SET|2 INCR|1 SET|1 EXEC|");
+    expectSeen("-1 MULTI|1 SET|2 INCR|1 SET|-1 EXEC|");
     run(0, "SET", true, NULL);
     expectSeen("0 SET|");
 }
@@ -87,24 +153,402 @@ static void testUnits(void **state) {
 static void testExpiry(void **state) {
     (void)state;
     run(0, "SET", true, expires);
-    expectSeen("3 MULTI|3 UNLINK|0 SET|0 EXEC|");
+    expectSeen("-1 MULTI|3 UNLINK|0 SET|-1 EXEC|");
     run(0, "GET", false, expires);
     expectSeen("3 UNLINK|");
+}
+
+static void inDatabases(void) {
+    for (int i = 0; i < 40; i++) {
+        test_db.id = i / 10;
+        propagateRewrite(&test_client, 1, &STR("SREM"));
+    }
 }
 
 static void testRewrites(void **state) {
     (void)state;
     test_db.id = 0;
+    run(0, "SETEX", true, rewrites);
+    expectSeen("0 PEXPIREAT|");
+    int before = calls;
     run(0, "SPOP", true, rewritesTwice);
-    expectSeen("0 MULTI|0 SREM|0 SADD|0 EXEC|");
+    expectSeen("-1 MULTI|0 SREM|0 SADD|-1 EXEC|");
+    assert_int_equal(3, calls - before);
+    before = calls;
+    run(0, "SPOP", true, inDatabases);
+    assert_int_equal(6, calls - before); /* MULTI, EXEC, one for each database */
+    forget();
+    propagateBegin();
+    propagateSuppress(&test_client);
+    run(0, "SPOP", true, rewritesTwice); /* as a script calls it that propagates nothing */
+    propagateEnd();
+    expectSeen("");
+    run(0, "SPOP", true, rewrites);
+    expectSeen("0 PEXPIREAT|");
+}
+
+static void rewritesAndCalls(void) {
+    rewrites();
+    expires();
+    run(0, "SPOP", true, rewrites);
+    run(0, "INCR", true, NULL);
+    propagateRewrite(&test_client, 1, &STR("PERSIST"));
+}
+
+/* The rewrites of a command are its own, not those of what it calls. */
+static void testNesting(void **state) {
+    (void)state;
+    run(0, "CALLS", true, rewritesAndCalls);
+    expectSeen("-1 MULTI|3 UNLINK|0 PEXPIREAT|0 INCR|0 PEXPIREAT|0 PERSIST|-1 EXEC|");
+}
+
+static void callsWithoutPropagation(void) {
+    propagateBegin();
+    rewritesTwice();
+    propagateEnd();
+}
+
+static void callsSome(void) {
+    rewrites();
+    callsWithoutPropagation();
+    run(0, "SET", true, NULL);
+}
+
+static void testCalledWithoutPropagation(void **state) {
+    (void)state;
+    run(0, "EVAL", true, callsWithoutPropagation);
+    expectSeen("0 EVAL|");
+    callsWithoutPropagation();
+    expectSeen("");
+    run(0, "EVAL", true, callsSome);
+    expectSeen("-1 MULTI|0 SET|0 PEXPIREAT|-1 EXEC|");
+}
+
+/* ---- Raw bytes ---- */
+
+#define RAW "*2\r\n$3\r\nsEt\r\n$1\r\nk\r\n"
+
+static void testRaw(void **state) {
+    (void)state;
+    const char *raw = RAW "*1\r\n$4\r\nPING\r\n";
+    struct str argv[] = {strN(raw + 8, 3), strN(raw + 17, 1)}, good = strN(raw, sizeof RAW - 1);
+    runRaw(0, 2, argv, true, NULL, good);
+    assert_ptr_equal(raw, last_pieces[0].ptr);
+    expectSeen("0 sEt k|");
+    runRaw(0, 2, argv, true, rewrites, good);
+    expectSeen("0 PEXPIREAT|");
+    runRaw(0, 2, argv, true, expires, good);
+    assert_memory_equal("*1\r\n$5\r\nMULTI\r\n*1\r\n$6\r\nUNLINK\r\n" RAW "*1\r\n$4\r\nEXEC\r\n", bytes,
+                        sdslen(bytes));
+    forget();
+    /* Arguments from elsewhere, or more bytes than one request. */
+    struct str other[] = {STR("GET"), STR("k")};
+    runRaw(0, 2, other, true, NULL, good);
+    expectSeen("0 GET k|");
+    runRaw(0, 2, argv, true, NULL, strOf(raw));
+    expectSeen("0 sEt k|");
+}
+
+static void testInline(void **state) {
+    (void)state;
+    const char *raw = "set k\r\n";
+    struct str argv[] = {strN(raw, 3), strN(raw + 4, 1)};
+    runRaw(0, 2, argv, true, NULL, strOf(raw));
+    assert_string_equal("*2\r\n$3\r\nset\r\n$1\r\nk\r\n", bytes);
+    expectSeen("0 set k|");
+}
+
+/* ---- Big arguments ---- */
+
+static sds encode(int argc, const struct str *argv) {
+    sds s = sdscatprintf(sdsempty(), "*%d\r\n", argc);
+    for (int i = 0; i < argc; i++) {
+        s = sdscatprintf(s, "$%zu\r\n", argv[i].len);
+        s = sdscatlen(sdscatstr(s, argv[i]), "\r\n", 2);
+    }
+    return s;
+}
+
+static struct str bigArg(size_t len) {
+    static char big[100000];
+    memset(big, 'x', sizeof big);
+    return strN(big, len);
+}
+
+static void testBig(void **state) {
+    (void)state;
+    struct str big = bigArg(RESP_BIG_ARG);
+    struct str argv[] = {STR("MSET"), STR("a"), big, STR("b"), STR("short"), STR("c"), bigArg(100000)};
+    runRaw(0, 7, argv, true, NULL, (struct str){0});
+    assert_int_equal(5, last_count);
+    assert_ptr_equal(big.ptr, last_pieces[1].ptr);
+    assert_int_equal(100000, last_pieces[3].len);
+    sds naive = encode(7, argv);
+    assert_int_equal(sdslen(naive), sdslen(bytes));
+    assert_memory_equal(naive, bytes, sdslen(bytes));
+    sdsfree(naive);
+    forget();
+    runRaw(0, 2, (struct str[]){STR("SET"), bigArg(RESP_BIG_ARG - 100)}, true, NULL, (struct str){0});
+    assert_int_equal(1, last_count);
+    forget();
+}
+
+static void bigFirst(void) {
+    runRaw(0, 2, (struct str[]){STR("SET"), bigArg(90000)}, true, NULL, (struct str){0});
+}
+
+static void bigBoth(void) {
+    bigFirst();
+    bigFirst();
+    propagateSuppress(&test_client);
+}
+
+/* The first has to be kept, the second has not. What was kept does not stay. */
+static void testBigInUnit(void **state) {
+    (void)state;
+    run(0, "EVAL", true, bigFirst);
+    forget();
+    assert_true(propagation.size < 90000);
+    run(0, "EXEC", true, bigBoth);
+    assert_int_equal(15 + 2 * (4 + 9 + 8 + 90000 + 2) + 14, sdslen(bytes));
+    assert_true(propagation.size < 90000);
+    forget();
+}
+
+/* Many short arguments are no big ones, but as long. */
+static void testLong(void **state) {
+    (void)state;
+    static struct str argv[20000];
+    for (int i = 0; i < 20000; i++) argv[i] = STR("short");
+    runRaw(0, 20000, argv, true, NULL, (struct str){0});
+    assert_int_equal(1, last_count);
+    assert_int_equal(8 + 20000 * 11, sdslen(bytes));
+    assert_true(propagation.size < 90000);
+    propagateNow(0, 20000, argv);
+    assert_true(propagation.size < 90000);
+    forget();
+}
+
+/* ---- Sinks that come and go ---- */
+
+static int other_calls;
+
+static void otherSink(const struct propagated *p) {
+    (void)p;
+    other_calls++;
+}
+
+static void changesOtherSink(void) {
+    run(0, "INCR", true, NULL);
+    other_calls = 0;
+    propagateAddSink(otherSink); /* has no use for what came before */
+    run(0, "DECR", true, NULL);
+    run(0, "DECR", true, NULL);
+    assert_int_equal(3, other_calls); /* MULTI, two commands */
+    propagateRemoveSink(otherSink);
+    assert_int_equal(4, other_calls);
+    run(0, "INCR", true, NULL);
+    propagateSuppress(&test_client);
+}
+
+static void testSinkWithinUnit(void **state) {
+    (void)state;
+    run(0, "EXEC", true, changesOtherSink);
+    expectSeen("0 INCR|-1 MULTI|0 DECR|0 DECR|-1 EXEC|0 INCR|");
+    assert_int_equal(4, other_calls);
+}
+
+/* ---- Offsets ---- */
+
+static void testOffsets(void **state) {
+    (void)state;
+    uint64_t before = propagateOffset();
+    run(0, "SET", true, NULL);
+    assert_int_equal(before + 13, propagateOffset());
+    assert_int_equal(before + 13, test_client.wrote_at);
+    run(0, "GET", false, NULL);
+    assert_int_equal(before + 13, test_client.wrote_at);
+    /* What is kept back counts already: who wrote it must not be told that it is there. */
+    propagateBegin();
+    run(0, "SET", true, NULL);
+    assert_int_equal(before + 13, propagateOffset() - 13);
+    propagateEnd();
+    before = propagateOffset();
+    run(0, "EXEC", true, three);
+    assert_int_equal(before + 15 + 13 + 14 + 13 + 14, propagateOffset());
+    assert_int_equal(propagateOffset(), test_client.wrote_at);
+    forget();
+}
+
+/* ---- Random units beside a model ---- */
+
+/* What the unit should have become, command by command. */
+static struct {
+    sds text;
+    int dbid;
+} expected[1024];
+static int expected_count;
+static bool last_dirty;
+
+static void expectCommand(int dbid, sds text) {
+    assert_true(expected_count < 1024);
+    expected[expected_count].dbid = dbid;
+    expected[expected_count++].text = text;
+}
+
+struct command {
+    int argc, dbid;
+    struct str argv[4];
+    char numbers[4][24];
+};
+
+/* No two are equal. The encoded form. */
+static sds randomCommand(struct command *cmd) {
+    static unsigned long long serial;
+    cmd->dbid = (int)randomBelow(3);
+    cmd->argc = 1 + (int)randomBelow(4);
+    for (int i = 0; i < cmd->argc; i++) {
+        int len = snprintf(cmd->numbers[i], sizeof cmd->numbers[i], "%llu", serial++);
+        cmd->argv[i] = strN(cmd->numbers[i], (size_t)len);
+    }
+    if (cmd->argc == 4 && randomBelow(8) == 0) cmd->argv[3] = bigArg(RESP_BIG_ARG - 50 + randomBelow(200));
+    return encode(cmd->argc, cmd->argv);
+}
+
+/* As if the arguments had been read from the text. */
+static void pointInto(struct command *cmd, sds text) {
+    const char *at = text;
+    for (int i = 0; i < cmd->argc; i++) {
+        at = strchr(strchr(at, '$'), '\n') + 1;
+        cmd->argv[i].ptr = at;
+        at += cmd->argv[i].len;
+    }
+}
+
+static void runRandom(int depth, bool suppressed);
+
+/* Something that happens while a command runs, other than its own rewrites. */
+static void randomStep(int depth, bool may_call) {
+    if (may_call && depth < 4 && randomBelow(2)) {
+        bool suppress = randomBelow(6) == 0; /* as a script does it */
+        if (suppress) propagateSuppress(&test_client);
+        runRandom(depth + 1, suppress);
+    } else if (randomBelow(3) == 0) {
+        struct command cmd;
+        sds text = randomCommand(&cmd);
+        propagateNow(cmd.dbid, cmd.argc, cmd.argv);
+        expectCommand(cmd.dbid, text);
+    }
+}
+
+/* Its rewrites, if any, are in rewrites[]. */
+static void endRandom(const struct command *rewrites, sds *texts, int count, bool suppressed) {
+    struct command cmd;
+    sds text = randomCommand(&cmd);
+    bool dirty = randomBelow(3) != 0;
+    last_dirty = dirty; /* of the outermost, in the end */
+    int has_raw = (int)randomBelow(3);
+    if (has_raw == 2) pointInto(&cmd, text);
+    test_db.id = cmd.dbid;
+    test_client.argv = cmd.argv;
+    test_client.argc = cmd.argc;
+    propagateWhatRan(&test_client, dirty, has_raw ? sdsview(text) : (struct str){0});
+    if (!suppressed && dirty && !count)
+        expectCommand(cmd.dbid, text);
+    else
+        sdsfree(text);
+    for (int i = 0; i < count; i++) {
+        if (suppressed)
+            sdsfree(texts[i]);
+        else
+            expectCommand(rewrites[i].dbid, texts[i]);
+    }
+}
+
+static void declareRandomly(const struct command *cmd) {
+    if (randomBelow(2)) {
+        propagateRewrite(&test_client, cmd->argc, cmd->argv);
+        return;
+    }
+    propagateRewriteOpen(&test_client, cmd->argc);
+    for (int i = 0; i < cmd->argc; i++) propagateRewriteArg(cmd->argv[i]);
+}
+
+static void runRandom(int depth, bool suppressed) {
+    struct command rewrites[8];
+    sds texts[8];
+    int count = 0, steps = (int)randomBelow(8);
+    bool rewriter = randomBelow(3) == 0;
+    propagateBegin();
+    for (int i = 0; i < steps; i++) {
+        if (!rewriter || randomBelow(2)) {
+            randomStep(depth, !suppressed);
+            continue;
+        }
+        texts[count] = randomCommand(&rewrites[count]);
+        test_db.id = rewrites[count].dbid;
+        declareRandomly(&rewrites[count++]);
+    }
+    if (!suppressed && randomBelow(5) == 0) {
+        propagateSuppress(&test_client);
+        suppressed = true;
+    }
+    endRandom(rewrites, texts, count, suppressed);
+    propagateEnd();
+}
+
+static void compareWithModel(void) {
+    sds all = sdsempty(), dbs = sdsempty();
+    if (expected_count > 1) all = sdscat(all, "*1\r\n$5\r\nMULTI\r\n"), dbs = sdscat(dbs, "/");
+    for (int i = 0; i < expected_count; i++) {
+        all = sdscatstr(all, sdsview(expected[i].text));
+        dbs = sdscatprintf(dbs, "%d", expected[i].dbid);
+        sdsfree(expected[i].text);
+    }
+    if (expected_count > 1) all = sdscat(all, "*1\r\n$4\r\nEXEC\r\n"), dbs = sdscat(dbs, "/");
+    expected_count = 0;
+    assert_string_equal(dbs, databases);
+    assert_int_equal(sdslen(all), sdslen(bytes));
+    assert_memory_equal(all, bytes, sdslen(all));
+    assert_false(in_unit);
+    forget();
+    sdsfree(all);
+    sdsfree(dbs);
+}
+
+static void testRandom(void **state) {
+    (void)state;
+    randomSeed(11);
+    for (int i = 0; i < 20000; i++) {
+        test_client.wrote_at = 0;
+        if (randomBelow(10))
+            runRandom(1, false);
+        else
+            randomStep(5, false); /* outside of any command */
+        if (test_client.wrote_at && last_dirty) assert_int_equal(propagateOffset(), test_client.wrote_at);
+        compareWithModel();
+        assert_false(propagation.busy);
+    }
 }
 
 int main(void) {
     seen = sdsempty();
+    bytes = sdsempty();
+    databases = sdsempty();
     propagateAddSink(sink);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(testSingle), cmocka_unit_test(testUnits),
-                                       cmocka_unit_test(testExpiry), cmocka_unit_test(testRewrites)};
+    propagateAddSink(sameAgain);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(testSingle),  cmocka_unit_test(testUnits),
+        cmocka_unit_test(testExpiry),  cmocka_unit_test(testRewrites),
+        cmocka_unit_test(testNesting), cmocka_unit_test(testCalledWithoutPropagation),
+        cmocka_unit_test(testRaw),     cmocka_unit_test(testInline),
+        cmocka_unit_test(testBig),     cmocka_unit_test(testBigInUnit),
+        cmocka_unit_test(testLong),    cmocka_unit_test(testSinkWithinUnit),
+        cmocka_unit_test(testOffsets), cmocka_unit_test(testRandom),
+    };
     int failed = cmocka_run_group_tests_name("propagate", tests, NULL, NULL);
     sdsfree(seen);
+    sdsfree(bytes);
+    sdsfree(databases);
     return failed;
 }

@@ -22,6 +22,7 @@
 #include "registry/cron.h"
 #include "registry/info.h"
 #include "command/multi.h"
+#include "command/propagate.h"
 #include "client/push.h"
 #include "client/reply.h"
 #include "command/tracking.h"
@@ -542,6 +543,7 @@ void roundNested(void) {
     struct round *outer = current;
     serverAssert(outer < &rounds[ROUND_DEPTH_MAX - 1]);
     int64_t time_ms = cmd_time_ms;
+    uint64_t propagated = propagateOffset();
     struct client *running = current_client;
     suspend(outer, running);
     current = outer + 1;
@@ -549,6 +551,7 @@ void roundNested(void) {
     aeProcessEvents(server_el, AE_FILE_EVENTS | AE_DONT_WAIT);
     roundRun(); /* clients that had input already */
     clientsWritePending();
+    serverAssert(propagateOffset() == propagated); /* the unit that runs is not those clients' */
     current = outer;
     current_client = running;
     cmd_time_ms = time_ms;

@@ -437,7 +437,7 @@ void trackingAfterCall(struct client *c) {
     struct client *owner = c->flags & CLIENT_SCRIPT ? current_client : c;
     bool tracks = owner && owner->tracking && !(c->flags & CLIENT_BLOCKED);
     if (tracks && reads(c->cmd) && remembers(owner->tracking)) rememberKeys(c, owner->id);
-    if (flush_waits && !propagate_depth) tellFlushed();
+    if (flush_waits && !propagation.depth) tellFlushed();
 }
 
 /* CLIENT CACHING is about the next request, or the next transaction; CLIENT commands in between do not

@@ -2,22 +2,16 @@
 #include "data/rewrite.h"
 
 #include "base/num.h"
-
-static void prefixed(struct rioWriter *w, char mark, uint64_t n) {
-    char *p = rioRoom(w, LONG_STR_SIZE + 3);
-    p[0] = mark;
-    unsigned len = ull2string(p + 1, n);
-    p[len + 1] = '\r';
-    p[len + 2] = '\n';
-    rioWrote(w, len + 3);
-}
+#include "net/resp.h"
 
 void rewriteCommand(struct rioWriter *w, int64_t argc) {
-    prefixed(w, '*', (uint64_t)argc);
+    char *p = rioRoom(w, RESP_HDR_SIZE);
+    rioWrote(w, (size_t)(respWriteRequestHead(p, argc) - p));
 }
 
 void rewriteArg(struct rioWriter *w, struct str arg) {
-    prefixed(w, '$', arg.len);
+    char *p = rioRoom(w, RESP_HDR_SIZE);
+    rioWrote(w, (size_t)(respWriteBulkHead(p, arg.len) - p));
     rioWriteStr(w, arg);
     rioWrite(w, "\r\n", 2);
 }

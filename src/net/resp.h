@@ -88,6 +88,17 @@ void respBigArgsFree(struct respBigArg *big);
 /* "<type><n>\r\n" into dst (RESP_HDR_SIZE is enough); returns the length. type is one of : $ * % ~ > | */
 unsigned respWriteHeader(char *dst, char type, int64_t n);
 
+/* ---- Requests, written
+ * --------------------------------------------------------------------------------------------------- */
+
+/* A request as an array of bulks, with every length in its one canonical form. Room is what dst has to have,
+ * a little more than is written; the others return the end of what they wrote. */
+size_t respRequestRoom(int argc, const struct str *argv);
+char *respWriteRequest(char *dst, int argc, const struct str *argv);
+/* Its parts, for those who write the arguments themselves: each is followed by "\r\n". */
+char *respWriteRequestHead(char *dst, int64_t argc);
+char *respWriteBulkHead(char *dst, size_t len);
+
 /* ---- 3. Replies, for tools and scripts
  * ----------------------------------------------------------------------- */
 

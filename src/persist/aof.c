@@ -45,6 +45,7 @@
 #include "data/rdb.h"
 #include "client/reply.h"
 #include "net/ae.h"
+#include "net/resp.h"
 
 #define POSTPONE_MS      2000
 #define SYNC_PERIOD_MS   1000
@@ -70,9 +71,9 @@ static int64_t write_failed_ms, error_logged_ms;
 /* From the thread. */
 static atomic_int sync_errno;
 static atomic_uint syncs_pending;
-/* In propagate_commands: what the file has, and what the disk has of it. */
-static uint64_t written_commands;
-static atomic_ullong synced_commands;
+/* Up to which byte of what was propagated (propagateOffset): what the file has, and what the disk has. */
+static uint64_t written_offset;
+static atomic_ullong synced_offset;
 
 bool aofEnabled(void) {
     return enabled;
@@ -124,15 +125,15 @@ int aofOpenIncrement(struct aofManifest *m) {
 
 struct syncJob {
     int fd;
-    bool close;        /* afterwards: the last job of this file */
-    uint64_t commands; /* on the disk, then */
+    bool close;      /* afterwards: the last job of this file */
+    uint64_t offset; /* on the disk up to there, then */
 };
 
 static void syncJob(void *arg) {
     struct syncJob *job = arg;
     int code = fdatasync(job->fd) != 0 && errno != EBADF && errno != EINVAL ? errno : 0;
     atomic_store(&sync_errno, code);
-    if (!code) atomic_store(&synced_commands, job->commands);
+    if (!code) atomic_store(&synced_offset, job->offset);
     if (job->close) close(job->fd);
     zfree(job);
     atomic_fetch_sub(&syncs_pending, 1);
@@ -141,7 +142,7 @@ static void syncJob(void *arg) {
 
 static void syncOnThread(int fd, bool close) {
     struct syncJob *job = zmalloc(sizeof *job);
-    *job = (struct syncJob){.fd = fd, .close = close, .commands = written_commands};
+    *job = (struct syncJob){.fd = fd, .close = close, .offset = written_offset};
     atomic_fetch_add(&syncs_pending, 1);
     bioSubmit(BIO_FSYNC, syncJob, job);
 }
@@ -157,11 +158,11 @@ static void syncNow(void) {
     latencyTimerEnd("aof-fsync-always", started_us);
     asked_size = aof.incr_size;
     synced_ms = mstime();
-    atomic_store(&synced_commands, written_commands);
+    atomic_store(&synced_offset, written_offset);
 }
 
-bool aofHasSynced(uint64_t commands) {
-    return aof.state == AOF_ON && atomic_load(&synced_commands) >= commands;
+bool aofHasSynced(uint64_t offset) {
+    return aof.state == AOF_ON && atomic_load(&synced_offset) >= offset;
 }
 
 /* ---- Writing ---- */
@@ -198,7 +199,7 @@ static void syncIfDue(void) {
     if (failed) watchWrites();
     if (aof.fd < 0) return;
     if (asked_size == aof.incr_size && !failed) {
-        if (!atomic_load(&syncs_pending)) atomic_store(&synced_commands, written_commands);
+        if (!atomic_load(&syncs_pending)) atomic_store(&synced_offset, written_offset);
         return;
     }
     if (aof_fsync == AOF_FSYNC_NO) return;
@@ -301,7 +302,7 @@ void aofFlush(bool force) {
         bufferEmptied();
     }
     /* While a command runs, something of its unit may not have come here. */
-    if (!sdslen(aof.buf) && propagate_depth == 0) written_commands = propagate_commands;
+    if (!sdslen(aof.buf) && propagation.depth == 0) written_offset = propagateOffset();
     syncIfDue();
 }
 
@@ -320,40 +321,26 @@ static sds debugInfo(sds s) {
 
 /* ---- The sink ---- */
 
-static char *putHeader(char *p, char mark, uint64_t n) {
-    *p++ = mark;
-    p += ull2string(p, n);
-    *p++ = '\r';
-    *p++ = '\n';
-    return p;
+static void selectDb(int dbid) {
+    char number[LONG_STR_SIZE], text[128];
+    const struct str argv[] = {STR("SELECT"), strN(number, ll2string(number, dbid))};
+    aof.buf = sdscatlen(aof.buf, text, (size_t)(respWriteRequest(text, 2, argv) - text));
+    aof.selected_db = dbid;
 }
 
-static void put(int argc, const struct str *argv) {
-    size_t room = LONG_STR_SIZE + 3;
-    for (int i = 0; i < argc; i++) room += argv[i].len + LONG_STR_SIZE + 5;
-    aof.buf = sdsMakeRoomFor(aof.buf, room);
-    char *start = aof.buf + sdslen(aof.buf), *p = putHeader(start, '*', (uint64_t)argc);
-    for (int i = 0; i < argc; i++) {
-        p = putHeader(p, '$', argv[i].len);
-        memcpy(p, argv[i].ptr, argv[i].len);
-        p += argv[i].len;
-        *p++ = '\r';
-        *p++ = '\n';
-    }
-    sdssetlen(aof.buf, (size_t)(p - aof.buf));
-}
-
-static void sink(int dbid, int argc, const struct str *argv) {
-    if (timestamps && cmd_time_ms / 1000 != timestamp_s) {
+static void sink(const struct propagated *p) {
+    if (timestamps && p->first && cmd_time_ms / 1000 != timestamp_s) {
         timestamp_s = cmd_time_ms / 1000;
         aof.buf = sdscatprintf(aof.buf, TIMESTAMP_PREFIX "%lld\r\n", (long long)timestamp_s);
     }
-    if (dbid != aof.selected_db) {
-        char text[LONG_STR_SIZE];
-        put(2, (struct str[]){STR("SELECT"), strN(text, ll2string(text, dbid))});
-        aof.selected_db = dbid;
+    if (p->dbid >= 0 && p->dbid != aof.selected_db) selectDb(p->dbid);
+    aof.buf = sdsMakeRoomFor(aof.buf, p->len);
+    size_t used = sdslen(aof.buf);
+    for (int i = 0; i < p->count; i++) {
+        memcpy(aof.buf + used, p->pieces[i].ptr, p->pieces[i].len);
+        used += p->pieces[i].len;
     }
-    put(argc, argv);
+    sdssetlen(aof.buf, used);
 }
 
 void aofListen(bool on) {
@@ -399,12 +386,12 @@ static void switchOff(void) {
     bool listening = aof.fd >= 0;
     aofRewriteForget();
     if (listening) {
-        aofFlush(true);
         aofListen(false);
+        aofFlush(true);
         if (fdatasync(aof.fd) != 0) {
             serverLog(LL_WARNING, "Fail to fsync the AOF file: %s", strerror(errno));
         } else {
-            atomic_store(&synced_commands, written_commands);
+            atomic_store(&synced_offset, written_offset);
         }
         close(aof.fd);
     }
@@ -517,9 +504,12 @@ void aofStartup(void) {
 
 /* All data is replaced by what the files hold. */
 static bool reload(void) {
+    aofListen(false); /* the transaction that asks for it ends here, for the file */
     aofFlush(true);
-    if (sdslen(aof.buf)) return false;
-    aofListen(false);
+    if (sdslen(aof.buf)) {
+        aofListen(true);
+        return false;
+    }
     uint64_t base_size = aof.base_size;
     dbEmpty(NULL, false);
     rdbSectionsEmpty();

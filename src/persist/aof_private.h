@@ -43,8 +43,8 @@ bool aofMakeDir(void);
 void aofFlush(bool force);
 /* Take this file, already open, as the increment; the one before is synced and closed on the thread. */
 void aofUseIncrement(int fd, uint64_t size);
-/* Would a loss of power leave the first `commands` that were propagated (propagate_commands)? */
-bool aofHasSynced(uint64_t commands);
+/* Would a loss of power leave what was propagated up to there (propagateOffset)? */
+bool aofHasSynced(uint64_t offset);
 void aofListen(bool on);    /* is the sink there? */
 sds aofTempIncrement(void); /* path of the increment while AOF_WAITING */
 /* Adds an increment to m and opens it. -1: logged. */

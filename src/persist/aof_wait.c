@@ -18,7 +18,7 @@ static size_t waiting_count, waiting_room;
 
 /* A script has no place of its own in the stream: it has what all have. */
 static bool hasLocally(const struct client *c) {
-    return aofHasSynced(c->flags & CLIENT_SCRIPT ? propagate_commands : c->wrote_at);
+    return aofHasSynced(c->flags & CLIENT_SCRIPT ? propagateOffset() : c->wrote_at);
 }
 
 static void replyWhere(struct client *c) {

@@ -66,10 +66,9 @@ static void onEvent(int class, const char *event, struct str key, int dbid) {
     if (dbid == 0 && strcmp(event, "new") != 0) events = addWord(events, strOf(event));
 }
 
-static void onPropagate(int dbid, int argc, const struct str *argv) {
+static void notePropagated(int argc, const struct str *argv) {
     /* A unit of several commands comes between MULTI and EXEC: that it is one is not asked here. */
-    if (applying || strEq(argv[0], STR("MULTI")) || strEq(argv[0], STR("EXEC"))) return;
-    assert_int_equal(0, dbid);
+    if (strEq(argv[0], STR("MULTI")) || strEq(argv[0], STR("EXEC"))) return;
     assert_true(argc <= ARGS_MAX && backlog_count < 64);
     if (sdslen(propagated)) propagated = sdscat(propagated, ";");
     for (int i = 0; i < argc; i++) {
@@ -77,6 +76,26 @@ static void onPropagate(int dbid, int argc, const struct str *argv) {
         backlog[backlog_count][i] = sdsnewstr(argv[i]);
     }
     backlog_argc[backlog_count++] = argc;
+}
+
+static void onPropagate(const struct propagated *p) {
+    static struct str *argv;
+    static size_t cap;
+    if (applying) return;
+    assert_true(p->dbid <= 0 && p->count == 1);
+    sds text = sdsnewstr(p->pieces[0]);
+    for (size_t at = 0, taken; at < p->len; at += taken) {
+        struct respLimits limits = {INT64_MAX, RESP_MAX_MULTIBULK, true};
+        struct respParser parser = {0};
+        struct respBigArg *big;
+        const char *error;
+        size_t len = p->len - at;
+        int argc;
+        assert_int_equal(RESP_OK, respParseRequest(&parser, text + at, &len, &limits, &argv, &cap, 0, &argc,
+                                                   &taken, &big, &error));
+        notePropagated(argc, argv);
+    }
+    sdsfree(text);
 }
 
 static commandProc *procOf(const char *name) {

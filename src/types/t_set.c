@@ -121,18 +121,18 @@ void scardCommand(struct client *c) {
 
 /* ---- Random members ---- */
 
-#define KEEP_FACTOR 5 /* so many times more go than stay: make a new set of those that stay */
-#define SREM_BATCH  64
+#define KEEP_FACTOR 5    /* so many times more go than stay: make a new set of those that stay */
+#define SREM_BATCH  1024 /* so many members in one command */
 
-/* Removing is propagated by name: the choice must not be made again elsewhere. */
-static void propagateRemoved(struct client *c, struct str key, const struct str *members, size_t count) {
+/* The i-th of `count` members that go. Propagated by name: the choice must not be made again elsewhere. */
+static void propagateRemoved(struct client *c, struct str key, struct str member, size_t i, size_t count) {
     if (!propagateWanted()) return;
-    struct str *argv = zmalloc((count + 2) * sizeof *argv);
-    argv[0] = STR("SREM");
-    argv[1] = key;
-    memcpy(argv + 2, members, count * sizeof *argv);
-    propagateRewrite(c, (int)count + 2, argv);
-    zfree(argv);
+    if (i % SREM_BATCH == 0) {
+        propagateRewriteOpen(c, 2 + (int)(count - i < SREM_BATCH ? count - i : SREM_BATCH));
+        propagateRewriteArg(STR("SREM"));
+        propagateRewriteArg(key);
+    }
+    propagateRewriteArg(member);
 }
 
 static void popAll(struct client *c, struct object *o, struct str key) {
@@ -152,20 +152,19 @@ static void popAll(struct client *c, struct object *o, struct str key) {
     dbstats.dirty += size;
 }
 
-/* One random member out of the set: replied, removed, propagated. */
-static void popOne(struct client *c, struct setRef *s, struct str key) {
+/* One random member out of the set, the i-th of `count`: replied, removed, propagated. */
+static void popOne(struct client *c, struct setRef *s, struct str key, size_t i, size_t count) {
     struct setMember m;
     setRandom(*s, &m);
     replyBulk(c, m.s);
-    propagateRemoved(c, key, &m.s, 1);
+    propagateRemoved(c, key, m.s, i, count);
     setRemove(s, m.s);
 }
 
 /* Fewer stay than go: those that stay are drawn, into a set of their own. */
 static void popAllBut(struct client *c, struct setRef *s, struct str key, size_t keep) {
     struct setRef kept = {NULL, 0};
-    struct setMember m, popped[SREM_BATCH];
-    struct str names[SREM_BATCH];
+    struct setMember m;
     for (size_t i = 0; i < keep; i++) {
         setRandom(*s, &m);
         if (!i) kept = setNewStrings(m.s, keep);
@@ -173,17 +172,13 @@ static void popAllBut(struct client *c, struct setRef *s, struct str key, size_t
         setRemove(s, m.s);
     }
     struct setIterator it;
-    size_t n = 0;
+    size_t count = setSize(*s), n = 0;
     setIterate(&it, *s);
-    while (setNext(&it, &popped[n])) {
-        names[n] = popped[n].s;
-        replyBulk(c, names[n]);
-        if (++n < SREM_BATCH) continue;
-        propagateRemoved(c, key, names, n);
-        n = 0;
+    while (setNext(&it, &m)) {
+        replyBulk(c, m.s);
+        propagateRemoved(c, key, m.s, n++, count);
     }
     setStop(&it);
-    if (n) propagateRemoved(c, key, names, n);
     setFree(*s);
     *s = kept;
 }
@@ -210,7 +205,7 @@ static void popCount(struct client *c) {
     if (s.encoding == SET_HASHTABLE && (size_t)count / KEEP_FACTOR >= keep)
         popAllBut(c, &s, key, keep);
     else
-        for (int64_t i = 0; i < count; i++) popOne(c, &s, key);
+        for (int64_t i = 0; i < count; i++) popOne(c, &s, key, (size_t)i, (size_t)count);
     setCommit(o, s);
     dbstats.dirty += (uint64_t)count;
     setShrunk(c, o, key, "spop");
@@ -233,7 +228,7 @@ void spopCommand(struct client *c) {
         return;
     }
     struct setRef s = setOpen(o);
-    popOne(c, &s, c->argv[1]);
+    popOne(c, &s, c->argv[1], 0, 1);
     setCommit(o, s);
     dbstats.dirty++;
     setShrunk(c, o, c->argv[1], "spop");

@@ -283,8 +283,9 @@ static void propagateSet(struct client *c, const struct setOptions *opt, int vi)
     if (!propagateWanted() || opt->ttl == TTL_PXAT) return;
     if (opt->ttl >= TTL_EX) {
         char ms[LONG_STR_SIZE];
+        bool plain = c->argc == 5; /* no other options: only the time is another */
         propagateRewrite(c, 5,
-                         (struct str[]){STR("SET"), c->argv[1], c->argv[vi], STR("PXAT"),
+                         (struct str[]){plain ? c->argv[0] : STR("SET"), c->argv[1], c->argv[vi], STR("PXAT"),
                                         strN(ms, ll2string(ms, opt->when_ms))});
     } else if (opt->get) {
         propagateWithoutGet(c);

@@ -37,7 +37,7 @@ tags {external:skip} {
             r incrbyfloat f 1.5
             r expire k 100
             r eval {redis.call('set', 'from', 'script'); redis.call('set', 'and', 'more')} 0
-            assert_match {{SET volatile x PXAT *} {sadd s a} {SREM s a} {SET f 1.5 KEEPTTL} {PEXPIREAT k *} MULTI {set from script} {set and more} EXEC} \
+            assert_match {{set volatile x PXAT *} {sadd s a} {SREM s a} {SET f 1.5 KEEPTTL} {PEXPIREAT k *} MULTI {set from script} {set and more} EXEC} \
                 [lrange [aof_commands] $before end]
         }
 
@@ -58,6 +58,18 @@ tags {external:skip} {
             assert_equal [list {xadd x 5-0 f v} {hset n a 1.5} {HSET n a 1.75} {rpush waited 1 2 3 4} {LMOVE waited waited left right} \
                 {RPOPLPUSH waited waited} {LPOP waited} {RPOP waited 1} {zadd zwaited 1 a 2 b 3 c} {ZPOPMAX zwaited} {ZPOPMAX zwaited 1}] [lrange [aof_commands] $before end]
             r del x n waited zwaited
+        }
+
+        test {SPOP of many names up to 1024 of them in a command} {
+            r sadd many {*}[lmap i [lrepeat 2500 x] { incr n }]
+            foreach {count expected} {1024 1024 1025 {MULTI 1024 1 EXEC} 400 400} {
+                set before [llength [aof_commands]]
+                set popped [lsort [r spop many $count]]
+                set written [lrange [aof_commands] $before end]
+                assert_equal $expected [lmap c $written { expr {[llength $c] > 1 ? [llength $c] - 2 : $c} }]
+                assert_equal $popped [lsort [concat {*}[lmap c $written { lrange $c 2 end }]]]
+            }
+            r del many
         }
 
         test {commands that fail or change nothing are not written} {
@@ -180,7 +192,7 @@ tags {external:skip} {
             }
             wait_for_condition 200 50 {[s aof_rewrites] > 0 && ![s aof_rewrite_in_progress]} else { fail "no rewrite" }
             wait_for_log "*Starting automatic rewriting of AOF on *% growth*"
-            assert_lessthan [s aof_base_size] 50000
+            assert_lessthan [file size [aof_path base]] 50000
         }
     }
 
@@ -322,6 +334,17 @@ tags {external:skip} {
             restart_server
             assert_equal {1 2} [r mget a b]
         }
+
+        test {but not amid a transaction} {
+            r multi
+            r incr a
+            r incr a
+            r debug sleep 1.1
+            r incr a
+            r exec
+            set text [read_file [aof_path incr]]
+            assert_equal [aof_text MULTI {SELECT 0} {incr a} {incr a} {incr a} EXEC] [string range $text [string first "*1\r\n\$5\r\nMULTI" $text] end]
+        }
     }
 
     start_server {overrides {appendonly yes}} {
@@ -333,6 +356,32 @@ tags {external:skip} {
             r set after 1
             r debug loadaof
             assert_equal 1 [r get after]
+        }
+
+        test {DEBUG LOADAOF amid a transaction: what came before in it is there} {
+            r multi
+            r set amid 1
+            r debug loadaof
+            r incr amid
+            r exec
+            assert_equal 2 [r get amid]
+            r debug loadaof
+            assert_equal 2 [r get amid]
+        }
+
+        test {switched off and on amid a transaction: nothing comes twice} {
+            r multi
+            r incr amid
+            r config set appendonly no
+            r incr amid
+            r config set appendonly yes
+            r incr amid
+            r incr amid
+            r exec
+            aof_wait_rewrite
+            assert_equal 6 [r get amid]
+            r debug loadaof
+            assert_equal 6 [r get amid]
         }
     }
 
