@@ -13,6 +13,7 @@
 #include "registry/cron.h"
 #include "registry/info.h"
 #include "command/multi.h"
+#include "client/client_info.h"
 #include "client/reply.h"
 
 #define MERGE_WITHIN_MS 60000

@@ -6,6 +6,7 @@
 
 #include "commands/connection.h"
 #include "acl/acl.h"
+#include "client/client_session.h"
 #include "command/command.h"
 #include "command/redact.h"
 #include "client/reply.h"
@@ -96,7 +97,13 @@ static bool helloSecret(const struct str *argv, int argc, int i) {
     return (i > 2 && strIs(argv[i - 1], "auth")) || (i > 3 && strIs(argv[i - 2], "auth"));
 }
 
+static bool userExists(struct str name) {
+    return aclFindUser(name) != NULL;
+}
+
 void authInit(void) {
+    static const struct clientUsers users = {authRequired, authenticate, authLogout, aclUserName, userExists};
+    client_users = &users;
     redactRegister("auth", redactAll);
     redactRegister("hello", helloSecret);
     redactRegister("acl|setuser", redactAll);

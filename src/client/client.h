@@ -1,11 +1,22 @@
 /* client.h - a client: a connection (or a script, or a loader) with its protocol state, input and output.
  *
+ *     line 0     the running command, and what every command looks at
+ *     line 1     output                \  all that a thread which reads, parses and writes for the client
+ *     line 2-4   input                 /  may ever touch: nothing else of it
+ *     line 5, 6  counts, lists, and a pointer to each part that another room owns
+ *
+ * A room that keeps something about some clients keeps it in a part of its own: a struct that only the room
+ * knows, allocated for those clients that need it, named here by a pointer. The room registers how it is
+ * given back (clientOnFree), how much memory it takes (clientOnMemory), and what the client's line says of it
+ * (client_info.h).
+ *
+ * Invariant: nothing of a client outlives it. When it is freed, every part has been given back, and no list
+ * of any room holds it. Clients are freed only between rounds (clientClose marks and queues), so a pointer
+ * stays good while a command runs.
+ *
  * Input. While a round runs, `in` points at this client's bytes: in the round's shared arena when they came
  * in one read and nothing was left over before (the usual case), else in `querybuf`. When the round ends,
- * what is incomplete moves to querybuf; an idle client has none.
- *
- * Clients are freed only between rounds (clientClose marks and queues), so a pointer stays good while a
- * command runs. */
+ * what is incomplete moves to querybuf; an idle client has none. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,109 +32,130 @@ struct db;
 struct serverCommand;
 struct round;
 struct replyBlock;
-struct blockingState;
-struct pubsubClient;
-struct multiState;
-struct aclUser;
-struct trackingClient;
 
 enum {
+    /* its life (client.c) */
     CLIENT_CLOSE_ASAP = 1 << 0,        /* queued to be freed; runs no more commands */
     CLIENT_CLOSE_AFTER_REPLY = 1 << 1, /* freed when its output is sent */
-    CLIENT_BLOCKED = 1 << 2,           /* waits (blocking.h); input is kept unparsed */
-    CLIENT_SCRIPT = 1 << 3,            /* runs commands for a script; has no connection */
-    CLIENT_FAKE = 1 << 4,              /* no connection: loader, internal */
-    CLIENT_REPLY_OFF = 1 << 5,
-    CLIENT_REPLY_SKIP = 1 << 6, /* no reply for the running command */
-    CLIENT_REPLY_SKIP_NEXT = 1 << 7,
-    CLIENT_UNIX_SOCKET = 1 << 8,
+    CLIENT_FAKE = 1 << 2,              /* no connection: loader, internal */
+    CLIENT_UNIX_SOCKET = 1 << 3,
+
+    /* its replies (reply.c) */
+    CLIENT_REPLY_OFF = 1 << 4,
+    CLIENT_REPLY_SKIP = 1 << 5, /* no reply for the running command */
+    CLIENT_REPLY_SKIP_NEXT = 1 << 6,
+    CLIENT_PUSHING = 1 << 7, /* a push message is being written: not muted by REPLY OFF */
+    CLIENT_ERROR = 1 << 8,   /* the running command replied an error */
+
+    /* how its command runs (command/, script/) */
     CLIENT_EXECUTING = 1 << 9,      /* its command is running (nested rounds leave it alone) */
-    CLIENT_DENY_BLOCKING = 1 << 10, /* blocking commands answer at once (scripts, EXEC) */
-    CLIENT_AUTHENTICATED = 1 << 11,
-    CLIENT_NO_TOUCH = 1 << 12,
-    CLIENT_NO_EVICT = 1 << 13,
-    CLIENT_MONITOR = 1 << 30,       /* is shown every command (monitor.c) */
-    CLIENT_PAUSED = 1 << 27,        /* its command waits for the end of a pause (pause.h) */
-    CLIENT_IMPORT_SOURCE = 1 << 29, /* copies data into this server (import_mode.h) */
-    CLIENT_REDIRECTABLE = 1 << 28,  /* CLIENT CAPA REDIRECT: understands redirections of a replica */
-    CLIENT_REEXECUTING = 1 << 14,   /* a blocked command is tried again */
-    CLIENT_PUSHING = 1 << 15,       /* a push message is being written: not muted by REPLY OFF */
-    CLIENT_ERROR = 1 << 16,         /* the running command replied an error (set by reply.c) */
-    CLIENT_PUBSUB = 1 << 17,        /* has subscriptions (pubsub.c) */
-    CLIENT_MULTI = 1 << 18,         /* in a transaction: commands are queued (multi.c) */
-    CLIENT_DIRTY_CAS = 1 << 19,     /* a watched key has changed */
-    CLIENT_DIRTY_EXEC = 1 << 20,    /* a command could not be queued */
-    CLIENT_IN_EXEC = 1 << 21,       /* EXEC runs */
-    CLIENT_MULTI_KNOWN = 1 << 22,   /* there has been a MULTI or WATCH on this connection */
+    CLIENT_REEXECUTING = 1 << 10,   /* a blocked command is tried again */
+    CLIENT_DENY_BLOCKING = 1 << 11, /* blocking commands answer at once (scripts, EXEC) */
+    CLIENT_SCRIPT = 1 << 12,        /* runs commands for a script; has no connection */
+
+    /* why it waits, its input kept unparsed */
+    CLIENT_BLOCKED = 1 << 13, /* blocking.h */
+    CLIENT_PAUSED = 1 << 14,  /* its command waits for the end of a pause (pause.h) */
+
+    /* its transaction (multi.c) */
+    CLIENT_MULTI = 1 << 15,       /* in a transaction: commands are queued */
+    CLIENT_DIRTY_CAS = 1 << 16,   /* a watched key has changed */
+    CLIENT_DIRTY_EXEC = 1 << 17,  /* a command could not be queued */
+    CLIENT_IN_EXEC = 1 << 18,     /* EXEC runs */
+    CLIENT_MULTI_KNOWN = 1 << 19, /* there has been a MULTI or WATCH on this connection */
+
+    /* what it listens to */
+    CLIENT_PUBSUB = 1 << 20,  /* has subscriptions (pubsub.c) */
+    CLIENT_MONITOR = 1 << 21, /* is shown every command (monitor.c) */
+
+    /* its session: who it is, and what it has asked for */
+    CLIENT_AUTHENTICATED = 1 << 22, /* acl/ */
+    CLIENT_NO_TOUCH = 1 << 23,
+    CLIENT_NO_EVICT = 1 << 24,
+    CLIENT_IMPORT_SOURCE = 1 << 25, /* copies data into this server (import_mode.h) */
+    CLIENT_REDIRECTABLE = 1 << 26,  /* CLIENT CAPA REDIRECT: understands redirections of a replica */
+};
+
+/* Output: a chain of blocks (reply_block.h), of which the first byte to send is at head + sent. Written by
+ * reply.c and push.c, sent by client_output.c. */
+struct clientOutput {
+    struct replyBlock *head, *tail; /* both NULL: nothing to send */
+    size_t bytes;                   /* in the chain */
+    size_t mem;                     /* of the blocks */
+    size_t sent;                    /* of the head block */
+    uint64_t reply_from;            /* output of its life when the running command started (push.h) */
+    struct listNode write_node;     /* among those who are to be sent something */
 };
 
 struct client {
-    uint64_t id;
-    uint32_t flags;
-    uint8_t resp; /* 2 or 3 */
-    struct connection *conn;
-    struct db *db;
-
     /* The running command. Views, valid until the handler returns. */
     struct str *argv;
     int argc;
-    struct serverCommand *cmd, *lastcmd;
+    uint32_t flags;
+    struct serverCommand *cmd;
+    struct db *db;
     struct respBigArg *big_args; /* arguments that own a buffer, see clientTakeArg */
-
-    /* Input. */
-    char *in;
-    size_t in_len, in_pos; /* in_pos: first byte not parsed yet */
-    sds querybuf;
-    struct respParser parser;
-    struct round *round;        /* the round that holds this client's input, NULL when it is set aside */
-    struct listNode round_node; /* in the round's or the pending-input list */
-    size_t parse_at; /* requests before this offset are whole; `parser` is about the one that starts here */
-    bool requeue;    /* became runnable during its round: serve its input in the next */
-    sds input_error; /* a protocol error was found at parse_at; NULL: none so far */
-
-    /* Output: chain of blocks, first byte to send at head + sent. */
-    struct replyBlock *out_head, *out_tail;
-    size_t out_bytes; /* in the chain */
-    size_t out_mem;   /* of the blocks */
-    size_t out_sent;  /* of the head block */
-    struct listNode write_node;
-    int64_t out_soft_since_s; /* when the soft limit was passed; 0: output is below it */
-    uint64_t reply_from;      /* output of its life when the running command started (push.c) */
-
-    /* Blocking. */
+    struct connection *conn;     /* NULL: it has none */
     struct blockingState *blocked;
+    uint8_t resp; /* 2 or 3 */
+    bool requeue; /* became runnable during its round: serve its input in the next */
 
-    struct pubsubClient *pubsub;     /* NULL: no subscription so far */
-    struct multiState *multi;        /* NULL: neither in MULTI nor watching keys (multi.c) */
-    struct trackingClient *tracking; /* NULL: does not track keys (tracking.c) */
+    struct clientOutput out;
 
-    /* Who it is. */
-    sds name, lib_name, lib_ver; /* NULL when not set */
-    struct aclUser *user;        /* acl.h; NULL: the server itself, which may do everything */
+    /* Input (round.c). */
+    struct {
+        char *in;
+        size_t in_len, in_pos; /* in_pos: first byte not parsed yet */
+        size_t parse_at;       /* requests before this offset are whole; `parser` is about what starts here */
+        sds querybuf;
+        struct respParser parser;
+        sds input_error;            /* a protocol error was found at parse_at; NULL: none so far */
+        struct round *round;        /* the round that holds this client's input, NULL when it is set aside */
+        struct listNode round_node; /* in the round's or the pending-input list */
+    };
+
+    uint64_t id;
+    uint64_t commands, net_in, net_out; /* of its life */
     int64_t created_ms, last_active_ms;
-    uint64_t commands, net_in, net_out;
-    uint64_t wrote_at;    /* propagateOffset() behind the last command of its that changed data */
-    int64_t dirty_before; /* dbstats.dirty when the running command started */
+    struct serverCommand *lastcmd;
+    uint64_t wrote_at; /* propagateOffset() behind the last command of its that changed data */
 
-    struct listNode node;        /* all clients */
-    struct listNode close_node;  /* to be freed */
-    struct listNode paused_node; /* CLIENT_PAUSED (pause.c) */
-    struct listNode
-        weight_node; /* among clients of about its size, while they are weighed (client_evict.c) */
-    size_t weight;   /* the memory that was counted for it there */
-    void *script;    /* script run that this client works for (script/) */
-    sds peer, sock;  /* names, made on demand */
+    struct listNode node;         /* all clients */
+    struct listNode paused_node;  /* CLIENT_PAUSED (pause.c) */
+    struct client *next_to_close; /* CLIENT_CLOSE_ASAP */
+
+    /* Parts of other rooms; NULL: there is nothing to say. */
+    struct clientSession *session;   /* client_session.c: how it is called */
+    struct clientLimits *limits;     /* client_evict.c: how near it is to a limit */
+    struct aclUser *user;            /* acl/; NULL: the server itself, which may do everything */
+    struct multiState *multi;        /* multi.c: MULTI, or watched keys */
+    struct pubsubClient *pubsub;     /* pubsub.c: subscriptions */
+    struct trackingClient *tracking; /* tracking.c: tracks keys */
+    struct replicaClient *replica;   /* repl/: it is a replica of ours */
+    void *script;                    /* script/: the run that it works for */
 };
 
 /* ---- Life ---- */
 struct client *clientCreate(struct connection *conn); /* NULL conn: a fake client */
-void clientClose(struct client *c);                   /* frees it after the round; idempotent */
+/* What is run when bytes have come for a client, or may have (round.c). */
+void clientSetReadHandler(void (*fn)(struct connection *conn));
+void clientClose(struct client *c); /* frees it after the round; idempotent */
 void clientCloseAfterReply(struct client *c);
 void clientFreeClosed(void);            /* before sleep */
 void clientFreeNow(struct client *c);   /* fake clients, shutdown */
 struct client *clientById(uint64_t id); /* NULL: none; O(1) */
 extern struct list clients;             /* of struct client by node, in order of connection */
 extern struct client *current_client;   /* whose command runs (the outermost), or NULL */
+/* Runs fn for every client; fn may close it. */
+void clientForEach(void (*fn)(void *priv, struct client *c), void *priv);
+
+/* ---- Parts ---- */
+/* A room gives back its part of a client that is freed, and takes the client out of its lists. The last room
+ * that was registered is asked first. */
+void clientOnFree(void (*fn)(struct client *c));
+/* The memory of a room's part, in O(1); 0 when there is none. */
+void clientOnMemory(size_t (*fn)(const struct client *c));
+size_t clientMemory(const struct client *c); /* all of it; O(1) */
 
 /* ---- Arguments ---- */
 /* Takes the buffer of a big argument (>= RESP_BIG_ARG) out of the request: an sds to own, without copying;
@@ -132,23 +164,14 @@ sds clientTakeArg(struct client *c, int i);
 /* Is there a buffer to take at i? */
 bool clientArgIsBig(const struct client *c, int i);
 
-/* ---- Output ---- */
-/* Sends what it can of every client that has output, once each; arms the write event for the rest. */
-void clientsWritePending(void);
-void clientWriteLater(struct client *c); /* called by reply.c at the first byte */
-/* Closes the client when what it has not read, and `more` bytes, are beyond client-output-buffer-limit. */
-void clientCheckOutput(struct client *c, size_t more);
-/* Classes of clients, with limits of their own. */
+/* ---- Classes, with limits of their own ---- */
 enum clientClass { CLIENT_CLASS_NORMAL, CLIENT_CLASS_REPLICA, CLIENT_CLASS_PUBSUB, CLIENT_CLASSES };
-enum clientClass clientClassOf(const struct client *c);
+static inline enum clientClass clientClassOf(const struct client *c) {
+    if (c->replica) return CLIENT_CLASS_REPLICA;
+    return c->flags & CLIENT_PUBSUB ? CLIENT_CLASS_PUBSUB : CLIENT_CLASS_NORMAL;
+}
 
-/* ---- Description ---- */
-sds clientPeerName(struct client *c); /* cached; owned by the client */
-sds clientSockName(struct client *c);
-sds clientInfoLine(struct client *c, sds s); /* one line of CLIENT LIST, without newline (client_list.c) */
-size_t clientMemory(const struct client *c); /* O(1) */
-void clientSetName(struct client *c, struct str name);
-
+/* ---- Counts of all clients ---- */
 struct clientStats {
     uint64_t connections, rejected, net_in, net_out, reads, writes;
     size_t max_input_buffer, max_output_buffer; /* of the present second */
@@ -156,10 +179,4 @@ struct clientStats {
 };
 extern struct clientStats clientstats;
 
-/* Other rooms drop what they hold of a client when it is freed. */
-void clientOnFree(void (*fn)(struct client *c));
-/* Runs fn for every client; fn may close it. */
-void clientForEach(void (*fn)(void *priv, struct client *c), void *priv);
-
-void clientCoreInit(void); /* INFO fields and lists; client.c */
-void clientInit(void);     /* CLIENT, HELLO, AUTH, ... commands, directives and INFO fields */
+void clientCoreInit(void); /* lists, directive, INFO fields */

@@ -1,31 +1,30 @@
 /* client_evict.c - see client_evict.h.
  *
- *     weights[i]: clients of 2^(i - 1) .. 2^i bytes more than the least, in no order
+ *     buckets[i]: clients of 2^(i - 1) .. 2^i bytes more than the least, in no order
  *
  * The clients are sorted by the magnitude of what they take, so that a large one is found without looking at
  * all, and a change of size moves a client only when it doubles or halves. Within the topmost list that is
  * not empty anyone goes. */
 #include "client/client_evict.h"
 
+#include "base/assert.h"
 #include "base/log.h"
-#include "command/command.h"
-#include "commands/connection.h"
+#include "base/zmalloc.h"
 #include "client/client_log.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "data/evict.h"
 #include "registry/info.h"
-#include "client/reply.h"
 
 #define LEAST_BITS 15 /* clients below 32 KiB are all alike */
 #define MOST_BITS  33
 #define LIMIT_MIN  (128 * 1024)
-#define MAGNITUDES (MOST_BITS - LEAST_BITS + 1)
+#define BUCKETS    (MOST_BITS - LEAST_BITS + 1)
 
 bool client_weighing;
 
 static int64_t limit; /* bytes; negative: percent of maxmemory; 0: none */
-static struct list weights[MAGNITUDES];
+static struct list buckets[BUCKETS];
 static size_t total;
 static uint64_t evicted_clients;
 
@@ -35,25 +34,50 @@ static size_t limitBytes(void) {
     return bytes && bytes < LIMIT_MIN ? LIMIT_MIN : bytes;
 }
 
-static int magnitude(size_t bytes) {
+static int bucketIndex(size_t bytes) {
     int bits = bytes ? 64 - __builtin_clzll(bytes) : 0;
     if (bits <= LEAST_BITS) return 0;
-    return bits < MOST_BITS ? bits - LEAST_BITS : MAGNITUDES - 1;
+    return bits < MOST_BITS ? bits - LEAST_BITS : BUCKETS - 1;
 }
 
-static void takeOff(struct client *c) {
-    if (!listLinked(&c->weight_node)) return;
-    listRemove(&weights[magnitude(c->weight)], &c->weight_node);
-    total -= c->weight;
-    c->weight = 0;
+struct clientLimits *clientLimits(struct client *c) {
+    if (!c->limits) {
+        c->limits = zmalloc(sizeof *c->limits);
+        *c->limits = (struct clientLimits){.client = c};
+    }
+    return c->limits;
+}
+
+static bool isInBucket(const struct client *c) {
+    return c->limits && listLinked(&c->limits->bucket_node);
+}
+
+static void leaveBucket(struct client *c) {
+    if (!isInBucket(c)) return;
+    struct clientLimits *l = c->limits;
+    listRemove(&buckets[bucketIndex(l->counted)], &l->bucket_node);
+    total -= l->counted;
+    l->counted = 0;
+}
+
+static void clientEvictFree(struct client *c) {
+    if (!c->limits) return;
+    leaveBucket(c);
+    serverAssert(!c->limits->over_soft_since_s);
+    zfreeSized(c->limits, sizeof *c->limits);
+    c->limits = NULL;
+}
+
+static size_t clientEvictMemory(const struct client *c) {
+    return c->limits ? sizeof *c->limits : 0;
 }
 
 sds clientWeightsText(sds s) {
-    for (int i = 0; i < MAGNITUDES; i++) {
+    for (int i = 0; i < BUCKETS; i++) {
         size_t bytes = 0, least = i ? (size_t)1 << (LEAST_BITS + i - 1) : 0;
-        listForEach(&weights[i], it) bytes += listEntry(it, struct client, weight_node)->weight;
+        listForEach(&buckets[i], it) bytes += listEntry(it, struct clientLimits, bucket_node)->counted;
         s = sdscatprintf(s, "bucket %10zu - %10zu: tot-mem: %10zu, clients: %zu\n", least,
-                         ((size_t)1 << (LEAST_BITS + i)) - 1, bytes, weights[i].length);
+                         ((size_t)1 << (LEAST_BITS + i)) - 1, bytes, buckets[i].length);
     }
     return s;
 }
@@ -65,22 +89,23 @@ static bool counts(const struct client *c) {
 
 void clientWeigh(struct client *c) {
     if (!counts(c)) {
-        takeOff(c);
+        leaveBucket(c);
         return;
     }
+    struct clientLimits *l = clientLimits(c);
     size_t bytes = clientMemory(c);
-    if (!listLinked(&c->weight_node) || magnitude(bytes) != magnitude(c->weight)) {
-        takeOff(c);
-        listAddTail(&weights[magnitude(bytes)], &c->weight_node);
+    if (!isInBucket(c) || bucketIndex(bytes) != bucketIndex(l->counted)) {
+        leaveBucket(c);
+        listAddTail(&buckets[bucketIndex(bytes)], &l->bucket_node);
     }
-    total += bytes - c->weight;
-    c->weight = bytes;
+    total += bytes - l->counted;
+    l->counted = bytes;
 }
 
 /* What a client took counts as free when it is closed, though it is freed after the round; also when somebody
  * else has closed it. */
 static void evictOne(struct client *c) {
-    takeOff(c);
+    leaveBucket(c);
     if (c->flags & CLIENT_CLOSE_ASAP) return;
     sds info = clientLogLine(c, sdsempty());
     serverLog(LL_NOTICE, "Evicting client: %s", info);
@@ -92,9 +117,9 @@ static void evictOne(struct client *c) {
 static void evictClients(void) {
     size_t most = limitBytes();
     if (!most) return; /* a percentage of no limit */
-    for (int i = MAGNITUDES; i-- > 0 && total > most;) {
-        while (weights[i].length && total > most) {
-            evictOne(listEntry(listFirst(&weights[i]), struct client, weight_node));
+    for (int i = BUCKETS; i-- > 0 && total > most;) {
+        while (buckets[i].length && total > most) {
+            evictOne(listEntry(listFirst(&buckets[i]), struct clientLimits, bucket_node)->client);
         }
     }
 }
@@ -110,7 +135,7 @@ static void weighAll(void) {
         if (client_weighing)
             clientWeigh(c);
         else
-            takeOff(c);
+            leaveBucket(c);
     }
 }
 
@@ -121,45 +146,35 @@ static void follow(void) {
     weighAll();
 }
 
-static void beforeSleep(void) {
-    follow(); /* the configuration file does not call limitChanged */
+static void clientEvictBeforeSleep(void) {
+    follow(); /* the configuration file does not call clientEvictLimitChanged */
     if (client_weighing) evictClients();
 }
 
-static bool limitChanged(const char **err) {
+static bool clientEvictLimitChanged(const char **err) {
     (void)err;
     follow();
     return true;
 }
 
-void clientNoEvictCommand(struct client *c) {
-    bool on = strIs(c->argv[2], "on");
-    if (!on && !strIs(c->argv[2], "off")) {
-        replySyntaxError(c);
-        return;
-    }
-    c->flags = (c->flags & ~(uint32_t)CLIENT_NO_EVICT) | (on ? CLIENT_NO_EVICT : 0);
-    if (client_weighing) clientWeigh(c);
-    replyOk(c);
-}
-
-static sds statsInfo(sds s) {
+static sds clientEvictStatsInfo(sds s) {
     return infoField(s, "evicted_clients:%llu", (unsigned long long)evicted_clients);
 }
 
-static void resetStats(void) {
+static void clientEvictResetStats(void) {
     evicted_clients = 0;
 }
 
 void clientEvictInit(void) {
     static struct configDirective directives[] = {
         CONFIG_INT("maxmemory-clients", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY | CONFIG_PERCENT, &limit, 0,
-                   -100, INT64_MAX, limitChanged),
+                   -100, INT64_MAX, clientEvictLimitChanged),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    for (int i = 0; i < MAGNITUDES; i++) listInit(&weights[i]);
-    clientOnFree(takeOff);
-    beforeSleepRegister(beforeSleep);
-    infoRegister("stats", statsInfo);
-    configOnResetStat(resetStats);
+    for (int i = 0; i < BUCKETS; i++) listInit(&buckets[i]);
+    clientOnFree(clientEvictFree);
+    clientOnMemory(clientEvictMemory);
+    beforeSleepRegister(clientEvictBeforeSleep);
+    infoRegister("stats", clientEvictStatsInfo);
+    configOnResetStat(clientEvictResetStats);
 }

@@ -3,8 +3,19 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "client/client.h"
+
+/* How near a client is to a limit: while clients are weighed, or while its output is above the soft limit. */
+struct clientLimits {
+    struct client *client;
+    struct listNode bucket_node; /* among clients of about its size, while they are weighed */
+    size_t counted;              /* the memory that was counted for it there */
+    int64_t over_soft_since_s;   /* its output is above the soft limit (client_output.c); 0: it is below */
+};
+struct clientLimits *
+clientLimits(struct client *c); /* made when it is not there yet; as long as the client */
 
 /* A limit is set. While it is not, the path of a command costs one branch on this. */
 extern bool client_weighing;
@@ -16,4 +27,5 @@ bool clientEvict(const struct client *c);
 
 sds clientWeightsText(sds s); /* a line for each magnitude: how many clients, and their bytes */
 
-void clientEvictInit(void); /* directive, CLIENT NO-EVICT, INFO fields */
+void clientEvictInit(
+    void); /* directive, INFO fields; before client_output.h, whose part of the limits goes first */

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "acl/acl.h"
+#include "client/client_info.h"
+#include "client/client_session.h"
 #include "registry/config.h"
 #include "net/connection.h"
 
@@ -30,15 +31,18 @@ sds clientLogLine(struct client *c, sds s) {
     return s;
 }
 
+static sds catField(sds s, const char *name, struct str value) {
+    return sdscatstr(sdscat(sdscat(sdscat(s, " "), name), "="), value);
+}
+
 sds clientLogName(struct client *c, sds s) {
-    struct str user = hide_user_data ? STR(HIDDEN) : aclUserName(c);
-    return sdscatprintf(
-        s, "id=%llu addr=%s laddr=%s fd=%d name=%s user=%.*s lib-name=%s lib-ver=%s",
-        (unsigned long long)c->id, clientPeerName(c), clientSockName(c), c->conn ? c->conn->fd : -1,
-        hide_user_data ? HIDDEN
-        : c->name      ? c->name
-                       : "",
-        (int)user.len, user.ptr, c->lib_name ? c->lib_name : "", c->lib_ver ? c->lib_ver : "");
+    struct str hidden = STR(HIDDEN);
+    s = sdscatprintf(s, "id=%llu addr=%s laddr=%s fd=%d", (unsigned long long)c->id, clientPeerName(c),
+                     clientSockName(c), c->conn ? c->conn->fd : -1);
+    s = catField(s, "name", hide_user_data ? hidden : clientLabel(c, CLIENT_NAME));
+    s = catField(s, "user", hide_user_data ? hidden : client_users->name(c));
+    s = catField(s, "lib-name", clientLabel(c, CLIENT_LIB_NAME));
+    return catField(s, "lib-ver", clientLabel(c, CLIENT_LIB_VERSION));
 }
 
 void clientLogInit(void) {

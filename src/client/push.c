@@ -6,8 +6,8 @@
  * stays. A message belongs to its client's reply only, so the list is empty whenever no command runs. */
 #include "client/push.h"
 
+#include "base/assert.h"
 #include "base/zmalloc.h"
-#include "command/propagate.h"
 #include "client/reply.h"
 #include "net/resp.h"
 
@@ -18,9 +18,10 @@ struct heldPush {
 };
 
 struct list push_held;
+static bool (*command_runs)(void);
 
 /* The protocols differ in the first byte only. */
-static struct replyShared *compose(const struct pushMessage *m, int resp) {
+static struct replyShared *pushCompose(const struct pushMessage *m, int resp) {
     size_t room = RESP_HDR_SIZE;
     for (int i = 0; i < m->count; i++) room += m->parts[i].len + RESP_HDR_SIZE;
     struct replyShared *form = replySharedCreate(room);
@@ -39,10 +40,11 @@ static struct replyShared *compose(const struct pushMessage *m, int resp) {
 
 static bool mustWait(const struct client *c) {
     if (!(c->flags & CLIENT_EXECUTING)) return false;
-    return push_held.length || pushOutputEver(c) != c->reply_from;
+    return push_held.length || pushOutputEver(c) != c->out.reply_from;
 }
 
 static void hold(struct client *c, struct replyShared *form) {
+    serverAssert(c->flags & CLIENT_EXECUTING);
     struct heldPush *h = zmalloc(sizeof *h);
     *h = (struct heldPush){.client = c, .form = replySharedRetain(form)};
     listAddTail(&push_held, &h->node);
@@ -54,35 +56,35 @@ static void dropHeld(struct heldPush *h) {
     zfree(h);
 }
 
-static void forgetClient(struct client *c) {
+static void pushForgetClient(struct client *c) {
     listForEach(&push_held, it) {
         struct heldPush *h = listEntry(it, struct heldPush, node);
         if (h->client == c) dropHeld(h);
     }
 }
 
-static void send(struct client *c, struct replyShared *s, bool later) {
+static void pushOrHold(struct client *c, struct replyShared *s, bool later) {
     if (later) {
         hold(c, s);
         return;
     }
     replyAppendShared(c, s);
-    if (c->flags & CLIENT_EXECUTING) c->reply_from += s->len;
+    if (c->flags & CLIENT_EXECUTING) c->out.reply_from += s->len;
 }
 
 void pushSend(struct client *c, struct pushMessage *m) {
     struct replyShared **form = &m->forms[c->resp >= 3];
-    if (!*form) *form = compose(m, c->resp);
+    if (!*form) *form = pushCompose(m, c->resp);
     pushSharedBehind(c, *form);
 }
 
 void pushShared(struct client *c, struct replyShared *s) {
-    send(c, s, mustWait(c));
+    pushOrHold(c, s, mustWait(c));
 }
 
 void pushSharedBehind(struct client *c, struct replyShared *s) {
-    bool running = c->flags & CLIENT_EXECUTING && propagation.depth;
-    send(c, s, running || mustWait(c));
+    bool running = c->flags & CLIENT_EXECUTING && command_runs();
+    pushOrHold(c, s, running || mustWait(c));
 }
 
 void pushDone(struct pushMessage *m) {
@@ -100,7 +102,8 @@ void pushFlushHeld(void) {
     }
 }
 
-void pushInit(void) {
+void pushInit(bool (*in_call)(void)) {
+    command_runs = in_call;
     listInit(&push_held);
-    clientOnFree(forgetClient);
+    clientOnFree(pushForgetClient);
 }

@@ -5,11 +5,15 @@
  *
  * A message may stand before a reply or behind it, never within one. What is for the client whose own command
  * runs waits until that command's reply is whole; what MONITOR shows goes out at once while the command has
- * replied nothing. Whoever runs a client's command brackets it with pushBeginCommand and pushEndCommand. */
+ * replied nothing. Whoever runs a client's command brackets it with pushBeginCommand and pushEndCommand.
+ *
+ * Invariant: what is held is for clients whose command runs (CLIENT_EXECUTING); nothing is held when none
+ * does. */
 #pragma once
 
 #include "base/str.h"
 #include "client/client.h"
+#include "client/reply_block.h"
 
 #define PUSH_PARTS_MAX 4
 
@@ -32,13 +36,14 @@ extern struct list push_held;
 void pushFlushHeld(void);
 /* Bytes of output that the client was ever given. */
 static inline uint64_t pushOutputEver(const struct client *c) {
-    return c->net_out + (c->out_bytes - c->out_sent);
+    return c->net_out + (c->out.bytes - c->out.sent);
 }
 static inline void pushBeginCommand(struct client *c) {
-    c->reply_from = pushOutputEver(c);
+    c->out.reply_from = pushOutputEver(c);
 }
 static inline void pushEndCommand(void) {
     if (__builtin_expect(push_held.length != 0, 0)) pushFlushHeld();
 }
 
-void pushInit(void);
+/* `in_call`: does some command run now, so that what is sent may have been caused by it? */
+void pushInit(bool (*in_call)(void));

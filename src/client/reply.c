@@ -1,9 +1,9 @@
 /* reply.c - replies into the client's output chain.
  *
- *     client: out_head -> [block: used/cap, bytes] -> [block] -> ... <- out_tail
+ *     c->out: head -> [block: used/cap, bytes] -> [block] -> ... <- tail
  *
  * Small elements are written into contiguous room of the tail block; only long bulks are spread over blocks.
- * Blocks of the standard size come from a pool, so that the few in use stay warm in the cache. */
+ */
 #include "client/reply.h"
 
 #include <stdarg.h>
@@ -13,13 +13,11 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/num.h"
-#include "base/zmalloc.h"
 #include "client/client.h"
-#include "command/command.h"
+#include "client/client_output.h"
 #include "client/reply_block.h"
 #include "net/resp.h"
 
-#define POOL_MAX         256
 #define SMALL_BULK       512  /* up to here header and bytes are written as one piece */
 #define SHARE_MIN        1024 /* bytes for many clients: shorter ones are copied */
 #define PUSH_ROOM        (256 - sizeof(struct replyBlock)) /* of the first block of a client with no output */
@@ -34,46 +32,7 @@ const char err_notint[] = "ERR value is not an integer or out of range";
 const char err_notfloat[] = "ERR value is not a valid float";
 const char err_outofrange[] = "ERR index out of range";
 
-/* ---- Blocks ---- */
-
-static struct replyBlock *pool;
-static int pool_size;
-
-static struct replyBlock *blockOf(size_t cap) {
-    struct replyBlock *b = zmalloc(sizeof *b + cap);
-    *b = (struct replyBlock){.cap = cap, .buf = b->room};
-    return b;
-}
-
-static struct replyBlock *blockNew(size_t room) {
-    if (room > REPLY_BLOCK_ROOM) return blockOf(room);
-    if (!pool) return blockOf(REPLY_BLOCK_ROOM);
-    struct replyBlock *b = pool;
-    pool = b->next;
-    pool_size--;
-    b->next = NULL;
-    b->used = 0;
-    return b;
-}
-
-static struct replyBlock *blockSharing(struct replyShared *s) {
-    struct replyBlock *b = zmalloc(sizeof *b);
-    *b = (struct replyBlock){.used = s->len, .cap = s->len, .buf = s->bytes, .shared = replySharedRetain(s)};
-    return b;
-}
-
-void replyBlockFree(struct replyBlock *b) {
-    if (b->shared) {
-        replySharedRelease(b->shared);
-        zfree(b);
-    } else if (b->cap == REPLY_BLOCK_ROOM && pool_size < POOL_MAX) {
-        b->next = pool;
-        pool = b;
-        pool_size++;
-    } else {
-        zfree(b);
-    }
-}
+/* ---- The chain ---- */
 
 static bool muted(const struct client *c) {
     if (!(c->flags & (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP | CLIENT_CLOSE_ASAP | CLIENT_FAKE))) return false;
@@ -82,61 +41,63 @@ static bool muted(const struct client *c) {
 }
 
 static void linkBlock(struct client *c, struct replyBlock *b) {
-    if (c->out_tail)
-        c->out_tail->next = b;
+    serverAssert(!c->out.tail == !c->out.head);
+    if (c->out.tail)
+        c->out.tail->next = b;
     else
-        c->out_head = b;
-    c->out_tail = b;
-    c->out_mem += sizeof *b + b->cap;
+        c->out.head = b;
+    c->out.tail = b;
+    c->out.mem += sizeof *b + b->cap;
 }
 
 static void appendBlock(struct client *c, size_t room) {
-    linkBlock(c, blockNew(room));
+    linkBlock(c, replyBlockNew(room));
     clientCheckOutput(c, room);
 }
 
-/* n contiguous bytes at the end of the chain; the caller adds what it uses by advance(). */
-static inline char *room(struct client *c, size_t n) {
-    if (__builtin_expect(!c->out_tail || c->out_tail->cap - c->out_tail->used < n, 0)) {
-        if (!c->out_head) clientWriteLater(c);
+/* n contiguous bytes at the end of the chain; the caller adds what it uses by chainAdvance(). */
+static inline char *chainRoom(struct client *c, size_t n) {
+    if (__builtin_expect(!c->out.tail || c->out.tail->cap - c->out.tail->used < n, 0)) {
+        if (!c->out.head) clientWriteLater(c);
         appendBlock(c, n);
     }
-    return c->out_tail->buf + c->out_tail->used;
+    return c->out.tail->buf + c->out.tail->used;
 }
 
-static inline void advance(struct client *c, size_t n) {
-    c->out_tail->used += n;
-    c->out_bytes += n;
+static inline void chainAdvance(struct client *c, size_t n) {
+    c->out.tail->used += n;
+    c->out.bytes += n;
 }
 
-static void append(struct client *c, const char *p, size_t n) {
-    size_t avail = c->out_tail ? c->out_tail->cap - c->out_tail->used : 0;
+static void chainAppend(struct client *c, const char *p, size_t n) {
+    size_t avail = c->out.tail ? c->out.tail->cap - c->out.tail->used : 0;
     if (avail && n > avail) {
-        memcpy(c->out_tail->buf + c->out_tail->used, p, avail);
-        advance(c, avail);
+        memcpy(c->out.tail->buf + c->out.tail->used, p, avail);
+        chainAdvance(c, avail);
         p += avail;
         n -= avail;
     }
     if (!n) return;
-    memcpy(room(c, n), p, n);
-    advance(c, n);
+    memcpy(chainRoom(c, n), p, n);
+    chainAdvance(c, n);
 }
 
 char *replyReserve(struct client *c, size_t n) {
-    return muted(c) ? NULL : room(c, n);
+    return muted(c) ? NULL : chainRoom(c, n);
 }
 void replyAdvance(struct client *c, size_t n) {
-    advance(c, n);
+    debugAssert(c->out.tail->cap - c->out.tail->used >= n);
+    chainAdvance(c, n);
 }
 
 void replyRaw(struct client *c, const char *p, size_t n) {
-    if (!muted(c)) append(c, p, n);
+    if (!muted(c)) chainAppend(c, p, n);
 }
 
-static void header(struct client *c, char type, int64_t n) {
+static void replyHeader(struct client *c, char type, int64_t n) {
     if (muted(c)) return;
-    char *dst = room(c, RESP_HDR_SIZE);
-    advance(c, respWriteHeader(dst, type, n));
+    char *dst = chainRoom(c, RESP_HDR_SIZE);
+    chainAdvance(c, respWriteHeader(dst, type, n));
 }
 
 /* ---- Simple elements ---- */
@@ -154,18 +115,18 @@ void replyStatus(struct client *c, const char *s) {
 void replyBulk(struct client *c, struct str s) {
     if (muted(c)) return;
     if (s.len <= SMALL_BULK) {
-        char *start = room(c, s.len + RESP_HDR_SIZE), *p = start;
+        char *start = chainRoom(c, s.len + RESP_HDR_SIZE), *p = start;
         p += respWriteHeader(p, '$', (int64_t)s.len);
         memcpy(p, s.ptr, s.len);
         p += s.len;
         *p++ = '\r';
         *p++ = '\n';
-        advance(c, (size_t)(p - start));
+        chainAdvance(c, (size_t)(p - start));
         return;
     }
-    header(c, '$', (int64_t)s.len);
-    append(c, s.ptr, s.len);
-    append(c, "\r\n", 2);
+    replyHeader(c, '$', (int64_t)s.len);
+    chainAppend(c, s.ptr, s.len);
+    chainAppend(c, "\r\n", 2);
 }
 
 void replyBulkCstr(struct client *c, const char *s) {
@@ -186,7 +147,7 @@ void replyBulkDouble(struct client *c, double v) {
 }
 
 void replyLongLong(struct client *c, int64_t v) {
-    header(c, ':', v);
+    replyHeader(c, ':', v);
 }
 
 void replyDouble(struct client *c, double v) {
@@ -238,7 +199,7 @@ void replyVerbatim(struct client *c, struct str s, const char ext[3]) {
         replyBulk(c, s);
         return;
     }
-    header(c, '=', (int64_t)s.len + 4);
+    replyHeader(c, '=', (int64_t)s.len + 4);
     replyRaw(c, ext, 3);
     replyLiteral(c, ":");
     replyRaw(c, s.ptr, s.len);
@@ -248,32 +209,32 @@ void replyVerbatim(struct client *c, struct str s, const char ext[3]) {
 /* ---- Aggregates ---- */
 
 void replyArrayLen(struct client *c, int64_t n) {
-    header(c, '*', n);
+    replyHeader(c, '*', n);
 }
 
 void replyMapLen(struct client *c, int64_t pairs) {
     if (c->resp < 3)
-        header(c, '*', pairs * 2);
+        replyHeader(c, '*', pairs * 2);
     else
-        header(c, '%', pairs);
+        replyHeader(c, '%', pairs);
 }
 
 void replySetLen(struct client *c, int64_t n) {
-    header(c, c->resp < 3 ? '*' : '~', n);
+    replyHeader(c, c->resp < 3 ? '*' : '~', n);
 }
 void replyPushLen(struct client *c, int64_t n) {
-    header(c, c->resp < 3 ? '*' : '>', n);
+    replyHeader(c, c->resp < 3 ? '*' : '>', n);
 }
 
 void replyAttributeLen(struct client *c, int64_t pairs) {
     serverAssert(c->resp >= 3);
-    header(c, '|', pairs);
+    replyHeader(c, '|', pairs);
 }
 
 struct replyMark replyDeferLen(struct client *c) {
     if (muted(c)) return (struct replyMark){0};
-    room(c, 1);
-    return (struct replyMark){.block = c->out_tail, .offset = (uint32_t)c->out_tail->used};
+    chainRoom(c, 1);
+    return (struct replyMark){.block = c->out.tail, .offset = (uint32_t)c->out.tail->used};
 }
 
 /* The header goes in at the mark: by moving the rest of the block when there is room, else by cutting the
@@ -281,24 +242,25 @@ struct replyMark replyDeferLen(struct client *c) {
 static void fillMark(struct client *c, struct replyMark m, char type, int64_t n) {
     struct replyBlock *b = m.block;
     if (!b) return;
+    serverAssert(m.offset <= b->used);
     char text[RESP_HDR_SIZE];
     size_t len = respWriteHeader(text, type, n), rest = b->used - m.offset;
-    c->out_bytes += len;
+    c->out.bytes += len;
     if (b->cap - b->used >= len) {
         memmove(b->buf + m.offset + len, b->buf + m.offset, rest);
         memcpy(b->buf + m.offset, text, len);
         b->used += len;
         return;
     }
-    struct replyBlock *tail = blockNew(len + rest);
-    c->out_mem += sizeof *tail + tail->cap;
+    struct replyBlock *tail = replyBlockNew(len + rest);
+    c->out.mem += sizeof *tail + tail->cap;
     memcpy(tail->buf, text, len);
     memcpy(tail->buf + len, b->buf + m.offset, rest);
     tail->used = len + rest;
     b->used = m.offset;
     tail->next = b->next;
     b->next = tail;
-    if (c->out_tail == b) c->out_tail = tail;
+    if (c->out.tail == b) c->out.tail = tail;
 }
 
 void replySetArrayLen(struct client *c, struct replyMark m, int64_t n) {
@@ -318,40 +280,25 @@ void replySetSetLen(struct client *c, struct replyMark m, int64_t n) {
 
 /* ---- Bytes for many ---- */
 
-struct replyShared *replySharedCreate(size_t room) {
-    struct replyShared *s = zmalloc(sizeof *s + room);
-    *s = (struct replyShared){.refs = 1};
-    return s;
-}
-
-struct replyShared *replySharedRetain(struct replyShared *s) {
-    s->refs++;
-    return s;
-}
-
-void replySharedRelease(struct replyShared *s) {
-    if (--s->refs == 0) zfree(s);
-}
-
 /* A thousand clients that get a line each must not take a thousand blocks of the standard size: the first is
  * small, the next much larger, so that few pieces have to be sent. */
 static struct replyBlock *blockForCopy(const struct client *c, size_t n) {
     size_t cap = PUSH_ROOM;
-    while (cap < n || cap < c->out_bytes) cap *= PUSH_GROWTH;
-    return cap < REPLY_BLOCK_ROOM ? blockOf(cap) : blockNew(n);
+    while (cap < n || cap < c->out.bytes) cap *= PUSH_GROWTH;
+    return cap < REPLY_BLOCK_ROOM ? replyBlockOf(cap) : replyBlockNew(n);
 }
 
 void replyAppendShared(struct client *c, struct replyShared *s) {
     if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY | CLIENT_FAKE)) return;
-    struct replyBlock *tail = c->out_tail;
+    struct replyBlock *tail = c->out.tail;
     if (!tail) clientWriteLater(c);
     if (s->len >= SHARE_MIN) {
-        linkBlock(c, blockSharing(s));
-        c->out_bytes += s->len;
+        linkBlock(c, replyBlockSharing(s));
+        c->out.bytes += s->len;
     } else {
         if (!tail || tail->cap - tail->used < s->len) linkBlock(c, blockForCopy(c, s->len));
-        memcpy(c->out_tail->buf + c->out_tail->used, s->bytes, s->len);
-        advance(c, s->len);
+        memcpy(c->out.tail->buf + c->out.tail->used, s->bytes, s->len);
+        chainAdvance(c, s->len);
     }
     clientCheckOutput(c, 0);
 }
@@ -414,19 +361,19 @@ uint64_t errorStatsTotal(void) {
 }
 
 static void appendError(struct client *c, struct str msg) {
-    append(c, "-", 1);
+    chainAppend(c, "-", 1);
     size_t done = 0;
     while (done < msg.len) {
         size_t n = done;
         while (n < msg.len && msg.ptr[n] != '\r' && msg.ptr[n] != '\n') n++;
-        append(c, msg.ptr + done, n - done);
+        chainAppend(c, msg.ptr + done, n - done);
         if (n < msg.len) {
-            append(c, " ", 1);
+            chainAppend(c, " ", 1);
             n++;
         }
         done = n;
     }
-    append(c, "\r\n", 2);
+    chainAppend(c, "\r\n", 2);
 }
 
 static sds withLead(struct str msg) {
@@ -467,9 +414,20 @@ void replyWrongType(struct client *c) {
     replyError(c, err_wrongtype);
 }
 
-void replySubcommandError(struct client *c) {
-    sds name = sdsnewstr(c->cmd->parent ? strOf(c->cmd->parent->spec->name) : c->argv[0]);
+static struct str (*command_name)(const struct client *c);
+
+void replySetCommandName(struct str (*fn)(const struct client *c)) {
+    command_name = fn;
+}
+
+static sds upperCommandName(const struct client *c) {
+    sds name = sdsnewstr(command_name ? command_name(c) : c->argv[0]);
     sdstoupper(name);
+    return name;
+}
+
+void replySubcommandError(struct client *c) {
+    sds name = upperCommandName(c);
     struct str sub = c->argv[1];
     replyErrorFmt(c, "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.",
                   (int)(sub.len < 128 ? sub.len : 128), sub.ptr, name);
@@ -477,8 +435,7 @@ void replySubcommandError(struct client *c) {
 }
 
 void replyHelp(struct client *c, const char **lines) {
-    sds name = sdsnew(c->cmd->parent ? c->cmd->parent->spec->name : c->cmd->spec->name);
-    sdstoupper(name);
+    sds name = upperCommandName(c);
     int n = 0;
     while (lines[n]) n++;
     replyArrayLen(c, n + 3);
@@ -525,27 +482,25 @@ bool argDouble(struct client *c, struct str arg, double *out, const char *msg) {
 /* ---- Chains ---- */
 
 struct replyBlock *replyDetach(struct client *c) {
-    struct replyBlock *b = c->out_head;
-    c->out_head = c->out_tail = NULL;
-    c->out_bytes = c->out_sent = c->out_mem = 0;
+    serverAssert(!c->out.head == !c->out.tail && c->out.sent <= c->out.bytes);
+    struct replyBlock *b = c->out.head;
+    c->out.head = c->out.tail = NULL;
+    c->out.bytes = c->out.sent = c->out.mem = 0;
     return b;
 }
 
 size_t replyPending(const struct client *c) {
-    return c->out_bytes - c->out_sent;
+    return clientOutputPending(c);
 }
 
 void replyFreeChain(struct client *c) {
-    for (struct replyBlock *b = replyDetach(c), *next; b; b = next) {
-        next = b->next;
-        replyBlockFree(b);
-    }
+    replyBlocksFree(replyDetach(c));
 }
 
 sds replyChainToSds(struct client *c) {
     sds s = sdsMakeRoomForExact(sdsempty(), replyPending(c));
-    size_t skip = c->out_sent;
-    for (struct replyBlock *b = c->out_head; b; b = b->next) {
+    size_t skip = c->out.sent;
+    for (struct replyBlock *b = c->out.head; b; b = b->next) {
         s = sdscatlen(s, b->buf + skip, b->used - skip);
         skip = 0;
     }
@@ -554,19 +509,19 @@ sds replyChainToSds(struct client *c) {
 }
 
 void replyMoveChain(struct client *dst, struct client *src) {
-    if (!src->out_head) return;
-    serverAssert(src->out_sent == 0);
+    if (!src->out.head) return;
+    serverAssert(src->out.sent == 0);
     if (muted(dst)) {
         replyFreeChain(src);
         return;
     }
-    if (!dst->out_head) clientWriteLater(dst);
-    if (dst->out_tail)
-        dst->out_tail->next = src->out_head;
+    if (!dst->out.head) clientWriteLater(dst);
+    if (dst->out.tail)
+        dst->out.tail->next = src->out.head;
     else
-        dst->out_head = src->out_head;
-    dst->out_tail = src->out_tail;
-    dst->out_bytes += src->out_bytes;
-    dst->out_mem += src->out_mem;
+        dst->out.head = src->out.head;
+    dst->out.tail = src->out.tail;
+    dst->out.bytes += src->out.bytes;
+    dst->out.mem += src->out.mem;
     replyDetach(src);
 }

@@ -3,7 +3,10 @@
  *
  * The chain is a list of 16 KiB blocks from a pool; it exists only while there is something to send. Every
  * function appends one complete element, except the *Len functions, which announce that n elements (or pairs)
- * follow. */
+ * follow.
+ *
+ * Invariant: a chain has both a head and a tail or neither, and out.bytes is the sum of what its blocks hold.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -60,17 +63,9 @@ void replySetSetLen(struct client *c, struct replyMark m, int64_t n);
 char *replyReserve(struct client *c, size_t n);
 void replyAdvance(struct client *c, size_t n);
 
-/* Bytes for many clients, composed once: small ones are copied into each chain, larger ones are linked into
- * it and live until the last of them is sent. They go past CLIENT REPLY OFF; a client that is about to close
- * gets none. */
-struct replyShared {
-    uint32_t refs;
-    size_t len; /* of bytes; the creator sets it when it has written them */
-    char bytes[];
-};
-struct replyShared *replySharedCreate(size_t room); /* with one reference */
-struct replyShared *replySharedRetain(struct replyShared *s);
-void replySharedRelease(struct replyShared *s);
+/* Bytes for many clients (reply_block.h), at the end of the chain. They go past CLIENT REPLY OFF; a client
+ * that is about to close gets none. */
+struct replyShared;
 void replyAppendShared(struct client *c, struct replyShared *s);
 
 /* The usual errors, in one place. */
@@ -108,8 +103,12 @@ extern const char *reply_error_lead;
 /* Is told of each error that a client without connection (CLIENT_FAKE) is owed, and nobody reads. */
 extern void (*reply_error_unread)(const struct client *c, struct str msg);
 
-/* Error statistics for INFO errorstats: prefix (ERR, WRONGTYPE ...) to count, in order of the prefix. There
- * are 128 kinds at most; what comes later counts as ERRORSTATS_OVERFLOW. */
+/* How the command that c runs is called, for texts that name it: of a subcommand, its container. Registered
+ * by the room that knows commands. */
+void replySetCommandName(struct str (*fn)(const struct client *c));
+
+/* Error statistics, for INFO: prefix (ERR, WRONGTYPE ...) to count, in order of the prefix. There are 128
+ * kinds at most; what comes later counts as ERRORSTATS_OVERFLOW. */
 void errorStatsReset(void);
 void errorStatsForEach(void (*fn)(void *priv, const char *prefix, uint64_t count), void *priv);
 uint64_t errorStatsTotal(void);

@@ -17,6 +17,7 @@
 #include "command/command.h"
 #include "registry/cron.h"
 #include "command/declared_keys.h"
+#include "registry/info.h"
 #include "data/notify.h"
 #include "command/pause.h"
 #include "client/push.h"
@@ -53,25 +54,13 @@ struct blockingState {
 };
 
 static struct list ready;
+/* blocked_timeouts: clients that do not wait for ever; keys_on_delete: keys whose end somebody waits for. */
 static uint64_t blocked_clients, blocked_timeouts, blocked_keys, keys_on_delete;
 
 static struct str blockingKeyKey(const void *entry) {
     return sdsview(((const struct blockingKey *)entry)->key);
 }
 static const struct hashtableType blocking_type = {.entryKey = blockingKeyKey};
-
-uint64_t blockedClients(void) {
-    return blocked_clients;
-}
-uint64_t blockedTimeouts(void) {
-    return blocked_timeouts;
-}
-uint64_t blockedKeysOnDelete(void) {
-    return keys_on_delete;
-}
-uint64_t blockedKeys(void) {
-    return blocked_keys;
-}
 
 /* ---- Timeouts ---- */
 
@@ -199,7 +188,7 @@ static void release(struct client *c) {
     blocked_clients--;
 }
 
-void blockingForgetClient(struct client *c) {
+static void blockingForgetClient(struct client *c) {
     if (c->blocked) release(c);
 }
 
@@ -352,7 +341,16 @@ static void onFlush(int dbid) {
     blockingRecheckDb(dbGet(dbid));
 }
 
+static sds blockingInfo(sds s) {
+    s = infoField(s, "blocked_clients:%llu", (unsigned long long)(blocked_clients + pausedClients()));
+    s = infoField(s, "clients_in_timeout_table:%llu", (unsigned long long)blocked_timeouts);
+    s = infoField(s, "total_blocking_keys:%llu", (unsigned long long)blocked_keys);
+    return infoField(s, "total_blocking_keys_on_nokey:%llu", (unsigned long long)keys_on_delete);
+}
+
 void blockingInit(void) {
+    clientOnFree(blockingForgetClient);
+    infoRegister("clients", blockingInfo);
     notifyAddFlushSink(onFlush);
     listInit(&ready);
 }

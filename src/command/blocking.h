@@ -39,10 +39,5 @@ void blockingRecheckDb(struct db *db);
 void blockingHandleReady(void);
 void blockingHandleTimeouts(void); /* before sleep */
 
-uint64_t blockedClients(void);
-uint64_t blockedTimeouts(void);     /* those of them that do not wait for ever */
-uint64_t blockedKeys(void);         /* keys that somebody waits for */
-uint64_t blockedKeysOnDelete(void); /* those whose end somebody waits for, too */
-void blockingForgetClient(struct client *c);
 void blockingInitDb(struct db *db);
 void blockingInit(void);

@@ -1,12 +1,14 @@
 /* client_commands.c - the commands about connections: CLIENT and its subcommands (LIST and KILL are in
  * client_list.c), HELLO, RESET, SELECT, PING, ECHO, QUIT. */
-#include "client/client.h"
+#include "command/client_commands.h"
 
 #include "base/num.h"
 #include "base/version.h"
 #include "commands/connection.h"
 #include "command/blocking.h"
-#include "acl/client_auth.h"
+#include "client/client_evict.h"
+#include "client/client_info.h"
+#include "client/client_session.h"
 #include "command/command.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -46,12 +48,16 @@ static bool checkName(struct client *c, struct str name, struct str what) {
 }
 
 void clientGetnameCommand(struct client *c) {
-    replyBulkCstr(c, c->name);
+    struct str name = clientLabel(c, CLIENT_NAME);
+    if (name.ptr)
+        replyBulk(c, name);
+    else
+        replyNull(c);
 }
 
 void clientSetnameCommand(struct client *c) {
     if (!checkName(c, c->argv[2], STR("Client names"))) return;
-    clientSetName(c, c->argv[2]);
+    clientSetLabel(c, CLIENT_NAME, c->argv[2]);
     replyOk(c);
 }
 
@@ -62,9 +68,7 @@ void clientSetinfoCommand(struct client *c) {
         return;
     }
     if (!checkName(c, c->argv[3], c->argv[2])) return;
-    sds *field = is_name ? &c->lib_name : &c->lib_ver;
-    sdsfree(*field);
-    *field = c->argv[3].len ? sdsnewstr(c->argv[3]) : NULL;
+    clientSetLabel(c, is_name ? CLIENT_LIB_NAME : CLIENT_LIB_VERSION, c->argv[3]);
     replyOk(c);
 }
 
@@ -95,6 +99,11 @@ static void setFlag(struct client *c, uint32_t flag) {
 
 void clientNoTouchCommand(struct client *c) {
     setFlag(c, CLIENT_NO_TOUCH);
+}
+
+void clientNoEvictCommand(struct client *c) {
+    setFlag(c, CLIENT_NO_EVICT);
+    if (client_weighing) clientWeigh(c);
 }
 
 /* What is not known here may be of use to later versions: no error. */
@@ -233,8 +242,8 @@ static bool parseHello(struct client *c, struct helloOptions *opt) {
 void helloCommand(struct client *c) {
     struct helloOptions opt = {0};
     if (!parseHello(c, &opt)) return;
-    if (opt.user && !authenticate(c, *opt.user, *opt.password)) return;
-    if (!(c->flags & CLIENT_AUTHENTICATED) && authRequired()) {
+    if (opt.user && !client_users->authenticate(c, *opt.user, *opt.password)) return;
+    if (clientAuthMissing(c)) {
         replyError(
             c,
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> "
@@ -242,7 +251,7 @@ void helloCommand(struct client *c) {
             "protocol version at the same time");
         return;
     }
-    if (opt.name) clientSetName(c, *opt.name);
+    if (opt.name) clientSetLabel(c, CLIENT_NAME, *opt.name);
     if (opt.version) c->resp = (uint8_t)opt.version;
     replyHello(c);
 }
@@ -258,8 +267,8 @@ void resetCommand(struct client *c) {
     pubsubUnsubscribeAll(c);
     c->db = dbGet(0);
     c->resp = 2;
-    clientSetName(c, STR(""));
-    authLogout(c);
+    clientSetLabel(c, CLIENT_NAME, STR(""));
+    client_users->logout(c);
     replyStatus(c, "RESET");
 }
 
@@ -308,7 +317,19 @@ static sds zoneInfo(sds s) {
     return infoField(s, "availability_zone:%s", availability_zone ? availability_zone : "");
 }
 
-void clientInit(void) {
+/* A subcommand is called by its container's name. */
+static struct str runningName(const struct client *c) {
+    const struct serverCommand *cmd = c->cmd;
+    return strOf(cmd->parent ? cmd->parent->spec->name : cmd->spec->name);
+}
+
+static sds catLastCommand(sds s, struct client *c) {
+    return sdscat(s, c->lastcmd ? c->lastcmd->fullname : "NULL");
+}
+
+void clientCommandsInit(void) {
+    replySetCommandName(runningName);
+    clientInfoField("cmd", catLastCommand);
     static struct configDirective directives[] = {
         CONFIG_STRING("availability-zone", NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL, &availability_zone,
                       NULL, NULL, NULL),

@@ -1,4 +1,4 @@
-/* client_list.c - the line that describes a client, and CLIENT INFO, LIST and KILL. Part of client.h.
+/* client_list.c - CLIENT INFO, LIST and KILL. Part of client_commands.h.
  *
  * LIST and KILL choose clients by the same filters. Most of these compare one property with a value, so they
  * are a table: name, how to check the value, how to match. Each can be turned round by NOT-. A client that
@@ -6,105 +6,11 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "commands/connection.h"
-#include "acl/acl.h"
 #include "client/client.h"
-#include "command/command.h"
-#include "registry/cron.h"
+#include "client/client_info.h"
+#include "client/client_session.h"
 #include "data/db.h"
-#include "command/multi.h"
-#include "command/pubsub.h"
 #include "client/reply.h"
-#include "client/reply_block.h"
-#include "command/tracking.h"
-#include "net/connection.h"
-
-/* ---- The line about a client ---- */
-
-/* All letters that there are, also of features that a client here may never have. */
-#define FLAG_LETTERS "NOSMPxbtRBdcuAUreTIiE"
-#define CAPA_LETTERS "r"
-
-static sds catFlag(sds s, const struct client *c, uint32_t flag, char letter) {
-    return c->flags & flag ? sdscatlen(s, &letter, 1) : s;
-}
-
-static sds catFlags(sds s, const struct client *c) {
-    size_t before = sdslen(s);
-    s = catFlag(s, c, CLIENT_MONITOR, 'O');
-    s = catFlag(s, c, CLIENT_PUBSUB, 'P');
-    s = catFlag(s, c, CLIENT_MULTI, 'x');
-    s = catFlag(s, c, CLIENT_BLOCKED | CLIENT_PAUSED, 'b');
-    s = trackingCatFlags(s, c);
-    s = catFlag(s, c, CLIENT_DIRTY_CAS, 'd');
-    s = catFlag(s, c, CLIENT_CLOSE_AFTER_REPLY, 'c');
-    s = catFlag(s, c, CLIENT_CLOSE_ASAP, 'A');
-    s = catFlag(s, c, CLIENT_UNIX_SOCKET, 'U');
-    s = catFlag(s, c, CLIENT_NO_EVICT, 'e');
-    s = catFlag(s, c, CLIENT_NO_TOUCH, 'T');
-    s = catFlag(s, c, CLIENT_IMPORT_SOURCE, 'I');
-    return sdslen(s) == before ? sdscatlen(s, "N", 1) : s;
-}
-
-static sds catCapa(sds s, const struct client *c) {
-    return catFlag(s, c, CLIENT_REDIRECTABLE, 'r');
-}
-
-static sds catEvents(sds s, const struct client *c) {
-    if (c->conn && c->conn->read_handler) s = sdscatlen(s, "r", 1);
-    if (c->conn && c->conn->write_handler) s = sdscatlen(s, "w", 1);
-    return s;
-}
-
-static int64_t ageSeconds(const struct client *c) {
-    return (cmd_time_ms - c->created_ms) / 1000;
-}
-
-static int64_t idleSeconds(const struct client *c) {
-    return (cmd_time_ms - c->last_active_ms) / 1000;
-}
-
-static sds catIdentity(sds s, struct client *c) {
-    s = sdscatprintf(
-        s, "id=%llu addr=%s laddr=%s fd=%d name=%s age=%lld idle=%lld flags=", (unsigned long long)c->id,
-        clientPeerName(c), clientSockName(c), c->conn ? c->conn->fd : -1, c->name ? c->name : "",
-        (long long)ageSeconds(c), (long long)idleSeconds(c));
-    s = catFlags(s, c);
-    return catCapa(sdscat(s, " capa="), c);
-}
-
-/* The first block of output is what others call the reply buffer, the further ones their reply list. */
-static sds catBuffers(sds s, const struct client *c) {
-    size_t input = !c->querybuf ? 0 : c->in ? c->in_len : sdslen(c->querybuf); /* not what all share */
-    size_t arguments = 0, blocks = 0;
-    for (int i = 0; i < c->argc; i++) arguments += c->argv[i].len;
-    const struct replyBlock *first = c->out_head;
-    for (const struct replyBlock *b = first ? first->next : NULL; b; b = b->next) blocks++;
-    size_t list_bytes = first ? c->out_mem - (sizeof *first + first->cap) : 0;
-    return sdscatprintf(
-        s,
-        " qbuf=%zu qbuf-free=%zu argv-mem=%zu multi-mem=%zu rbs=%zu rbp=%zu obl=%zu oll=%zu omem=%zu "
-        "tot-mem=%zu",
-        input + c->parser.big_bytes, c->querybuf ? sdsavail(c->querybuf) : 0, arguments, multiQueuedBytes(c),
-        first ? first->cap : 0, first ? first->used : 0, first ? first->used - c->out_sent : 0, blocks,
-        list_bytes, clientMemory(c));
-}
-
-sds clientInfoLine(struct client *c, sds s) {
-    s = catIdentity(s, c);
-    s = sdscatprintf(s, " db=%d sub=%zu psub=%zu ssub=%zu multi=%d watch=%zu", c->db->id,
-                     pubsubCount(c, PUBSUB_CHANNEL), pubsubCount(c, PUBSUB_PATTERN),
-                     pubsubCount(c, PUBSUB_SHARD), multiCount(c), multiWatchCount(c));
-    s = catBuffers(s, c);
-    s = catEvents(sdscat(s, " events="), c);
-    struct str user = aclUserName(c);
-    return sdscatprintf(s,
-                        " cmd=%s user=%.*s redir=%lld resp=%d lib-name=%s lib-ver=%s tot-net-in=%llu "
-                        "tot-net-out=%llu tot-cmds=%llu",
-                        c->lastcmd ? c->lastcmd->fullname : "NULL", (int)user.len, user.ptr,
-                        (long long)trackingRedirection(c), c->resp, c->lib_name ? c->lib_name : "",
-                        c->lib_ver ? c->lib_ver : "", (unsigned long long)c->net_in,
-                        (unsigned long long)c->net_out, (unsigned long long)c->commands);
-}
 
 /* ---- Filters of LIST and KILL ---- */
 
@@ -144,17 +50,24 @@ static bool lettersAmong(struct str letters, const char *known) {
     return true;
 }
 
+static bool areFlagLetters(struct str letters) {
+    for (size_t i = 0; i < letters.len; i++) {
+        if (!clientInfoIsLetter(letters.ptr[i])) return false;
+    }
+    return true;
+}
+
 /* Are all the letters in what `cat` writes about the client? */
-static bool hasLetters(const struct client *c, sds (*cat)(sds s, const struct client *c),
-                       struct str letters) {
+static bool hasLetters(struct client *c, clientFieldFn *cat, struct str letters) {
     sds has = cat(sdsempty(), c);
     bool all = lettersAmong(letters, has);
     sdsfree(has);
     return all;
 }
 
-static bool sdsIs(const sds s, struct str want) {
-    return s && strEq(sdsview(s), want);
+static bool isLabelled(const struct client *c, enum clientLabel which, struct str want) {
+    struct str label = clientLabel(c, which);
+    return label.ptr && strEq(label, want);
 }
 
 /* Values: true when they can be; else an error has been replied. *number is what they stand for. */
@@ -166,19 +79,18 @@ static bool typeValue(struct client *c, struct str v, bool negated, int64_t *num
 static bool userValue(struct client *c, struct str v, bool negated, int64_t *number) {
     (void)negated;
     (void)number;
-    return aclFindUser(v) || refuseQuoting(c, "No such user '", v, "'");
+    return client_users->exists(v) || refuseQuoting(c, "No such user '", v, "'");
 }
 static bool flagsValue(struct client *c, struct str v, bool negated, int64_t *number) {
     (void)number;
-    return lettersAmong(v, FLAG_LETTERS) ||
-           refuseQuoting(c,
-                         negated ? "Unknown flags found in the NOT-FLAGS filter: "
-                                 : "Unknown flags found in the provided filter: ",
-                         v, "");
+    return areFlagLetters(v) || refuseQuoting(c,
+                                              negated ? "Unknown flags found in the NOT-FLAGS filter: "
+                                                      : "Unknown flags found in the provided filter: ",
+                                              v, "");
 }
 static bool capaValue(struct client *c, struct str v, bool negated, int64_t *number) {
     (void)number;
-    return lettersAmong(v, CAPA_LETTERS) ||
+    return lettersAmong(v, CLIENT_CAPA_LETTERS) ||
            refuseQuoting(c,
                          negated ? "Unknown capa found in the NOT-CAPA filter: "
                                  : "Unknown capa found in the provided filter: ",
@@ -212,15 +124,15 @@ static bool typeMatches(struct client *c, struct str v, int64_t number) {
 }
 static bool userMatches(struct client *c, struct str v, int64_t number) {
     (void)number;
-    return strEq(v, aclUserName(c));
+    return strEq(v, client_users->name(c));
 }
 static bool addrMatches(struct client *c, struct str v, int64_t number) {
     (void)number;
-    return sdsIs(clientPeerName(c), v);
+    return strEq(sdsview(clientPeerName(c)), v);
 }
 static bool laddrMatches(struct client *c, struct str v, int64_t number) {
     (void)number;
-    return sdsIs(clientSockName(c), v);
+    return strEq(sdsview(clientSockName(c)), v);
 }
 /* An address is ip:port, or [ip]:port when there are colons in the ip. */
 static bool ipMatches(struct client *c, struct str v, int64_t number) {
@@ -233,23 +145,23 @@ static bool ipMatches(struct client *c, struct str v, int64_t number) {
 }
 static bool nameMatches(struct client *c, struct str v, int64_t number) {
     (void)number;
-    return sdsIs(c->name, v);
+    return isLabelled(c, CLIENT_NAME, v);
 }
 static bool libNameMatches(struct client *c, struct str v, int64_t number) {
     (void)number;
-    return sdsIs(c->lib_name, v);
+    return isLabelled(c, CLIENT_LIB_NAME, v);
 }
 static bool libVerMatches(struct client *c, struct str v, int64_t number) {
     (void)number;
-    return sdsIs(c->lib_ver, v);
+    return isLabelled(c, CLIENT_LIB_VERSION, v);
 }
 static bool flagsMatch(struct client *c, struct str v, int64_t number) {
     (void)number;
-    return hasLetters(c, catFlags, v);
+    return hasLetters(c, clientInfoFlags, v);
 }
 static bool capaMatches(struct client *c, struct str v, int64_t number) {
     (void)number;
-    return hasLetters(c, catCapa, v);
+    return hasLetters(c, clientInfoCapa, v);
 }
 static bool dbMatches(struct client *c, struct str v, int64_t number) {
     (void)v;
@@ -257,11 +169,11 @@ static bool dbMatches(struct client *c, struct str v, int64_t number) {
 }
 static bool ageMatches(struct client *c, struct str v, int64_t number) {
     (void)v;
-    return ageSeconds(c) >= number;
+    return clientAgeSeconds(c) >= number;
 }
 static bool idleMatches(struct client *c, struct str v, int64_t number) {
     (void)v;
-    return idleSeconds(c) >= number;
+    return clientIdleSeconds(c) >= number;
 }
 
 static const struct filterKind {

@@ -21,6 +21,7 @@
 #include "command/multi.h"
 #include "command/pause.h"
 #include "command/propagate.h"
+#include "client/client_session.h"
 #include "client/reply.h"
 #include "command/tracking.h"
 
@@ -360,7 +361,7 @@ static inline void countStats(struct client *c, struct serverCommand *cmd, uint6
 void commandCall(struct client *c, int flags) {
     struct serverCommand *cmd = c->cmd;
     if (__builtin_expect(monitors, 0) && c->conn) monitorFeedScript(c);
-    size_t output = c->out_bytes; /* of which nothing is sent while it runs, but in nested rounds */
+    size_t output = c->out.bytes; /* of which nothing is sent while it runs, but in nested rounds */
     uint64_t dirty = dbstats.dirty, start = ticksNow();
     c->flags &= ~(uint32_t)CLIENT_ERROR;
     propagateBegin();
@@ -370,7 +371,7 @@ void commandCall(struct client *c, int flags) {
     declaredKeysEnd(&declared);
     uint64_t ticks = ticksNow() - start;
     if (!(c->flags & (CLIENT_SCRIPT | CLIENT_IN_EXEC))) callstats.ticks += ticks;
-    if (flags & CALL_STATS) countStats(c, cmd, ticks, (int64_t)(c->out_bytes - output));
+    if (flags & CALL_STATS) countStats(c, cmd, ticks, (int64_t)(c->out.bytes - output));
     if (__builtin_expect(monitors, 0) && (c->conn || c->flags & CLIENT_SCRIPT)) monitorFeed(c);
     if (flags & CALL_PROPAGATE) propagateAfterCommand(c, dbstats.dirty != dirty);
     propagateEnd();

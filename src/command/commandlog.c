@@ -13,6 +13,7 @@
 #include "base/zmalloc.h"
 #include "commands/server.h"
 #include "commands/grammar.h"
+#include "client/client_session.h"
 #include "command/command.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -55,13 +56,13 @@ static sds keptArg(struct str arg) {
 }
 
 /* Commands of a script are shown with the client that runs the script. */
-static struct entry *entryCreate(struct client *c, int64_t value) {
+static struct entry *commandlogEntryCreate(struct client *c, int64_t value) {
     int kept = c->argc > ARGS_MAX ? ARGS_MAX : c->argc;
     struct client *owner = c->flags & CLIENT_SCRIPT && current_client ? current_client : c;
     struct entry *e = zmalloc(sizeof *e + (size_t)kept * sizeof *e->argv);
     *e = (struct entry){.value = value, .time_s = cmd_time_ms / 1000, .argc = kept};
     e->peer = sdsdup(clientPeerName(owner));
-    e->client_name = owner->name ? sdsdup(owner->name) : sdsempty();
+    e->client_name = sdsnewstr(clientLabel(owner, CLIENT_NAME));
     for (int i = 0; i < kept; i++) {
         bool rest = i == ARGS_MAX - 1 && c->argc > ARGS_MAX;
         e->argv[i] = rest ? sdscatprintf(sdsempty(), "... (%d more arguments)", c->argc - ARGS_MAX + 1)
@@ -70,7 +71,7 @@ static struct entry *entryCreate(struct client *c, int64_t value) {
     return e;
 }
 
-static void entryFree(struct entry *e) {
+static void commandlogEntryFree(struct entry *e) {
     for (int i = 0; i < e->argc; i++) sdsfree(e->argv[i]);
     sdsfree(e->peer);
     sdsfree(e->client_name);
@@ -81,14 +82,14 @@ static void dropOldest(struct log *log, size_t keep) {
     while (log->entries.length > keep) {
         struct listNode *last = log->entries.head.prev;
         listRemove(&log->entries, last);
-        entryFree(listEntry(last, struct entry, node));
+        commandlogEntryFree(listEntry(last, struct entry, node));
     }
 }
 
 static void note(enum commandlogType type, struct client *c, uint64_t value) {
     struct log *log = &logs[type];
     if (log->threshold < 0 || log->max_len == 0 || value < (uint64_t)log->threshold) return;
-    struct entry *e = entryCreate(c, (int64_t)value);
+    struct entry *e = commandlogEntryCreate(c, (int64_t)value);
     e->id = log->next_id++;
     listAddHead(&log->entries, &e->node);
     dropOldest(log, (size_t)log->max_len);
@@ -110,7 +111,7 @@ void commandlogNote(struct client *c, uint64_t us, uint64_t reply_bytes) {
 
 /* ---- Commands ---- */
 
-static void replyEntry(struct client *c, const struct entry *e) {
+static void commandlogReplyEntry(struct client *c, const struct entry *e) {
     replyArrayLen(c, 6);
     replyLongLong(c, e->id);
     replyLongLong(c, e->time_s);
@@ -121,7 +122,7 @@ static void replyEntry(struct client *c, const struct entry *e) {
     replyBulk(c, sdsview(e->client_name));
 }
 
-static void replyEntries(struct client *c, struct log *log, struct str arg) {
+static void commandlogReplyEntries(struct client *c, struct log *log, struct str arg) {
     int64_t count = DEFAULT_COUNT;
     if (arg.ptr &&
         !argRange(c, arg, -1, INT64_MAX, &count, "ERR count should be greater than or equal to -1"))
@@ -131,11 +132,11 @@ static void replyEntries(struct client *c, struct log *log, struct str arg) {
     replyArrayLen(c, count);
     listForEach(&log->entries, it) {
         if (count-- <= 0) break;
-        replyEntry(c, listEntry(it, struct entry, node));
+        commandlogReplyEntry(c, listEntry(it, struct entry, node));
     }
 }
 
-static void reset(struct client *c, struct log *log) {
+static void commandlogReset(struct client *c, struct log *log) {
     dropOldest(log, 0);
     replyOk(c);
 }
@@ -150,7 +151,7 @@ static struct log *logByName(struct client *c, struct str name) {
 
 void commandlogGetCommand(struct client *c) {
     struct log *log = logByName(c, c->argv[3]);
-    if (log) replyEntries(c, log, c->argv[2]);
+    if (log) commandlogReplyEntries(c, log, c->argv[2]);
 }
 
 void commandlogLenCommand(struct client *c) {
@@ -160,7 +161,7 @@ void commandlogLenCommand(struct client *c) {
 
 void commandlogResetCommand(struct client *c) {
     struct log *log = logByName(c, c->argv[2]);
-    if (log) reset(c, log);
+    if (log) commandlogReset(c, log);
 }
 
 void commandlogHelpCommand(struct client *c) {
@@ -181,7 +182,7 @@ void slowlogGetCommand(struct client *c) {
     if (c->argc > 3)
         replySubcommandError(c);
     else
-        replyEntries(c, &logs[COMMANDLOG_SLOW], c->argc == 3 ? c->argv[2] : strN(NULL, 0));
+        commandlogReplyEntries(c, &logs[COMMANDLOG_SLOW], c->argc == 3 ? c->argv[2] : strN(NULL, 0));
 }
 
 void slowlogLenCommand(struct client *c) {
@@ -189,7 +190,7 @@ void slowlogLenCommand(struct client *c) {
 }
 
 void slowlogResetCommand(struct client *c) {
-    reset(c, &logs[COMMANDLOG_SLOW]);
+    commandlogReset(c, &logs[COMMANDLOG_SLOW]);
 }
 
 void slowlogHelpCommand(struct client *c) {
@@ -207,7 +208,7 @@ void slowlogHelpCommand(struct client *c) {
 
 /* ---- Directives ---- */
 
-static uint64_t limitOf(const struct log *log) {
+static uint64_t commandlogLimitOf(const struct log *log) {
     return log->threshold < 0 || log->max_len == 0 ? UINT64_MAX : (uint64_t)log->threshold;
 }
 
@@ -216,11 +217,11 @@ static uint64_t ticksOf(uint64_t us) {
 }
 
 void callLimitsRefresh(void) {
-    uint64_t slow = limitOf(&logs[COMMANDLOG_SLOW]), spike = latencyThresholdUs();
+    uint64_t slow = commandlogLimitOf(&logs[COMMANDLOG_SLOW]), spike = latencyThresholdUs();
     call_limits.ticks = ticksOf(slow < spike ? slow : spike);
-    uint64_t reply = limitOf(&logs[COMMANDLOG_LARGE_REPLY]);
+    uint64_t reply = commandlogLimitOf(&logs[COMMANDLOG_LARGE_REPLY]);
     call_limits.reply_bytes = reply > INT64_MAX ? INT64_MAX : (int64_t)reply;
-    uint64_t args = limitOf(&logs[COMMANDLOG_LARGE_REQUEST]) / ARG_ROOM;
+    uint64_t args = commandlogLimitOf(&logs[COMMANDLOG_LARGE_REQUEST]) / ARG_ROOM;
     call_limits.args = args > INT_MAX ? INT_MAX : (int)args;
 }
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/zmalloc.h"
 #include "commands/server.h"
+#include "client/client_session.h"
 #include "command/command.h"
 #include "data/db.h"
 #include "client/push.h"

@@ -25,7 +25,9 @@
 #include "data/db.h"
 #include "data/notify.h"
 #include "command/propagate.h"
+#include "client/client_info.h"
 #include "client/reply.h"
+#include "registry/info.h"
 
 struct queued {
     struct queued *next;
@@ -375,33 +377,35 @@ uint64_t multiExecFlags(const struct client *c) {
     return isExec(c) && c->flags & CLIENT_MULTI ? c->multi->command_flags : 0;
 }
 
-int multiCount(const struct client *c) {
-    if (!(c->flags & CLIENT_MULTI_KNOWN)) return -1;
-    return c->flags & CLIENT_MULTI ? c->multi->count : 0;
-}
-
 int multiDb(const struct client *c) {
     return c->multi->db;
-}
-
-size_t multiWatchCount(const struct client *c) {
-    return c->multi ? c->multi->watch_count : 0;
 }
 
 size_t multiQueuedBytes(const struct client *c) {
     return c->multi ? c->multi->bytes : 0;
 }
 
-size_t multiMemory(const struct client *c) {
+/* ---- Registration ---- */
+
+static size_t multiMemory(const struct client *c) {
     return c->multi ? sizeof *c->multi + c->multi->bytes + c->multi->watch_bytes : 0;
 }
 
-size_t multiWatchingClients(void) {
-    return watching.length;
+/* Queued commands; -1 before the first MULTI or WATCH. */
+static sds catCount(sds s, struct client *c) {
+    if (!(c->flags & CLIENT_MULTI_KNOWN)) return clientInfoNumber(s, -1);
+    return clientInfoNumber(s, c->flags & CLIENT_MULTI ? c->multi->count : 0);
+}
+static sds catWatchCount(sds s, struct client *c) {
+    return clientInfoNumber(s, c->multi ? (int64_t)c->multi->watch_count : 0);
+}
+static sds catQueuedBytes(sds s, struct client *c) {
+    return clientInfoNumber(s, (int64_t)multiQueuedBytes(c));
 }
 
-size_t multiWatchedKeys(void) {
-    return watched_keys;
+static sds multiInfo(sds s) {
+    s = infoField(s, "watching_clients:%zu", watching.length);
+    return infoField(s, "total_watched_keys:%zu", watched_keys);
 }
 
 void multiInit(void) {
@@ -409,4 +413,9 @@ void multiInit(void) {
     notifyAddModifiedSink(keyModified);
     notifyAddFlushSink(dbFlushed);
     clientOnFree(multiReset);
+    clientOnMemory(multiMemory);
+    clientInfoField("multi", catCount);
+    clientInfoField("watch", catWatchCount);
+    clientInfoField("multi-mem", catQueuedBytes);
+    infoRegister("clients", multiInfo);
 }

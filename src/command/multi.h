@@ -30,14 +30,7 @@ void multiReset(struct client *c);
 bool multiNeedsMemory(const struct client *c);
 /* EXEC is about to run: the flags of all queued commands together. 0: it is another command. */
 uint64_t multiExecFlags(const struct client *c);
-int multiCount(const struct client *c);          /* queued commands; -1 before the first MULTI or WATCH */
 int multiDb(const struct client *c);             /* in MULTI: the database behind what is queued */
-size_t multiWatchCount(const struct client *c);  /* watched keys */
 size_t multiQueuedBytes(const struct client *c); /* of the queued commands */
-size_t multiMemory(const struct client *c);      /* all of it, watched keys included */
 
-/* ---- All clients ---- */
-size_t multiWatchingClients(void);
-size_t multiWatchedKeys(void); /* each key once, however many watch it */
-
-void multiInit(void); /* commands, sinks */
+void multiInit(void); /* sinks, INFO fields, what the client's line says of transactions */

@@ -1,12 +1,13 @@
 /* pubsub.c - SUBSCRIBE, PUBLISH and their kin.
  *
- *     topics[kind]  name -> topic: a channel, pattern or shard channel that somebody listens to
- *     topic         seats: [client, subscription] [client, subscription] [empty] ...   in order of coming
- *     client        subscriptions[kind]: name -> subscription [topic, number of its seat]
+ *     topics[kind]             name -> topic: a channel, pattern or shard channel with subscribers
+ *     topic: subscribers       [client, subscription] [client, subscription] [nobody] ...
+ *     client: subscriptions    name -> subscription: its topic, its index among the subscribers
  *
- * Publishing walks the seats, an array, so that the clients ahead can be fetched into the cache. A seat that
- * is left stays empty until half of them are, then the others move up: order stays, and leaving costs O(1).
- * Patterns are in a list besides: a message is tried on them in order of their creation. */
+ * Publishing walks the subscribers, an array in order of subscription, so that the clients ahead can be
+ * fetched into the cache. A place that is left stays empty until half of them are, then the others move up:
+ * order stays, and leaving costs O(1). Patterns are in a list besides: a message is tried on them in order of
+ * their creation. */
 #include "command/pubsub.h"
 
 #include "base/assert.h"
@@ -15,16 +16,18 @@
 #include "commands/connection.h"
 #include "commands/pubsub.h"
 #include "client/client.h"
+#include "client/client_info.h"
 #include "command/command.h"
+#include "command/propagate.h"
 #include "registry/info.h"
 #include "client/push.h"
 #include "client/reply.h"
 #include "ds/hashtable.h"
 
-#define SEATS_MIN      4
-#define PREFETCH_AHEAD 4 /* seats */
+#define SUBSCRIBERS_MIN 4
+#define PREFETCH_AHEAD  4 /* subscribers */
 
-struct seat {
+struct subscriber {
     struct client *client; /* NULL: empty */
     struct subscription *subscription;
 };
@@ -32,15 +35,15 @@ struct seat {
 struct topic {
     struct listNode node; /* of patterns, in order of creation */
     enum pubsubKind kind;
-    struct seat *seats;
-    size_t cap, used, count; /* used: seats given out, count: those not empty */
+    struct subscriber *subscribers;
+    size_t cap, used, count; /* used: places given out, count: those not empty */
     size_t len;
     char name[];
 };
 
 struct subscription {
     struct topic *topic;
-    size_t seat;
+    size_t index; /* in topic->subscribers */
 };
 
 /* Of a client that has ever subscribed. */
@@ -51,7 +54,7 @@ struct pubsubClient {
 
 static struct hashtable topics[PUBSUB_KINDS];
 static struct list patterns;
-static size_t subscribers; /* clients with CLIENT_PUBSUB */
+static size_t pubsub_clients; /* clients with CLIENT_PUBSUB */
 
 /* ---- Tables ---- */
 
@@ -82,7 +85,7 @@ static struct topic *topicGet(enum pubsubKind kind, struct str name) {
 static void topicDrop(struct topic *t) {
     hashtablePop(&topics[t->kind], topicName(t));
     if (t->kind == PUBSUB_PATTERN) listRemove(&patterns, &t->node);
-    zfree(t->seats);
+    zfree(t->subscribers);
     zfree(t);
 }
 
@@ -94,39 +97,39 @@ static struct pubsubClient *clientState(struct client *c) {
     return c->pubsub;
 }
 
-/* ---- Seats ---- */
+/* ---- Subscribers of a topic ---- */
 
-static void takeSeat(struct topic *t, struct client *c, struct subscription *s) {
+static void addSubscriber(struct topic *t, struct client *c, struct subscription *s) {
     if (t->used == t->cap) {
-        t->cap = t->cap ? t->cap * 2 : SEATS_MIN;
-        t->seats = zrealloc(t->seats, t->cap * sizeof *t->seats);
+        t->cap = t->cap ? t->cap * 2 : SUBSCRIBERS_MIN;
+        t->subscribers = zrealloc(t->subscribers, t->cap * sizeof *t->subscribers);
     }
     s->topic = t;
-    s->seat = t->used;
-    t->seats[t->used++] = (struct seat){.client = c, .subscription = s};
+    s->index = t->used;
+    t->subscribers[t->used++] = (struct subscriber){.client = c, .subscription = s};
     t->count++;
 }
 
-static void closeRanks(struct topic *t) {
+static void compactSubscribers(struct topic *t) {
     size_t to = 0;
     for (size_t i = 0; i < t->used; i++) {
-        if (!t->seats[i].client) continue;
-        t->seats[i].subscription->seat = to;
-        t->seats[to++] = t->seats[i];
+        if (!t->subscribers[i].client) continue;
+        t->subscribers[i].subscription->index = to;
+        t->subscribers[to++] = t->subscribers[i];
     }
     t->used = to;
-    t->cap = to > SEATS_MIN ? to : SEATS_MIN;
-    t->seats = zrealloc(t->seats, t->cap * sizeof *t->seats);
+    t->cap = to > SUBSCRIBERS_MIN ? to : SUBSCRIBERS_MIN;
+    t->subscribers = zrealloc(t->subscribers, t->cap * sizeof *t->subscribers);
 }
 
-static void leaveSeat(struct subscription *s) {
+static void removeSubscriber(struct subscription *s) {
     struct topic *t = s->topic;
-    t->seats[s->seat] = (struct seat){0};
+    t->subscribers[s->index] = (struct subscriber){0};
     t->count--;
     if (!t->count)
         topicDrop(t);
-    else if (t->used > SEATS_MIN && t->count <= t->used / 2)
-        closeRanks(t);
+    else if (t->used > SUBSCRIBERS_MIN && t->count <= t->used / 2)
+        compactSubscribers(t);
 }
 
 /* ---- Subscribing ---- */
@@ -136,15 +139,16 @@ static bool pubsubFilter(struct client *c, struct serverCommand *cmd);
 static void noteSubscriber(struct client *c, bool is) {
     if (is == ((c->flags & CLIENT_PUBSUB) != 0)) return;
     c->flags ^= CLIENT_PUBSUB;
-    subscribers += is ? 1 : (size_t)-1;
-    if (subscribers == is) commandFilterIdle(pubsubFilter, !is); /* the first has come, the last has gone */
+    pubsub_clients += is ? 1 : (size_t)-1;
+    if (pubsub_clients == is)
+        commandFilterIdle(pubsubFilter, !is); /* the first has come, the last has gone */
 }
 
 static void subscribe(struct client *c, enum pubsubKind kind, struct str name) {
     struct hashtable *own = &clientState(c)->subscriptions[kind];
     if (hashtableFind(own, name)) return;
     struct subscription *s = zmalloc(sizeof *s);
-    takeSeat(topicGet(kind, name), c, s);
+    addSubscriber(topicGet(kind, name), c, s);
     hashtableAdd(own, s);
     c->pubsub->names_len += name.len;
     noteSubscriber(c, true);
@@ -154,7 +158,7 @@ static void unsubscribe(struct client *c, enum pubsubKind kind, struct str name)
     struct subscription *s = c->pubsub ? hashtablePop(&c->pubsub->subscriptions[kind], name) : NULL;
     if (!s) return;
     c->pubsub->names_len -= s->topic->len;
-    leaveSeat(s);
+    removeSubscriber(s);
     zfree(s);
     size_t left = 0;
     for (int k = 0; k < PUBSUB_KINDS; k++) left += pubsubCount(c, k);
@@ -192,12 +196,13 @@ bool pubsubEvery(const struct client *c, enum pubsubKind kind, bool (*fn)(const 
     return every;
 }
 
-size_t pubsubMemory(const struct client *c) {
+static size_t pubsubMemory(const struct client *c) {
     if (!c->pubsub) return 0;
     size_t n = zmallocSize(c->pubsub);
     for (int k = 0; k < PUBSUB_KINDS; k++) {
         const struct hashtable *own = &c->pubsub->subscriptions[k];
-        n += hashtableMemory(own) + hashtableSize(own) * (sizeof(struct subscription) + sizeof(struct seat));
+        n += hashtableMemory(own) +
+             hashtableSize(own) * (sizeof(struct subscription) + sizeof(struct subscriber));
     }
     return n + c->pubsub->names_len;
 }
@@ -217,12 +222,13 @@ void pubsubUnsubscribeAll(struct client *c) {
 static int64_t deliver(const struct topic *t, struct pushMessage *m) {
     int64_t sent = 0;
     for (size_t i = 0; i < t->used; i++) {
-        struct client *ahead = i + PREFETCH_AHEAD < t->used ? t->seats[i + PREFETCH_AHEAD].client : NULL;
+        struct client *ahead =
+            i + PREFETCH_AHEAD < t->used ? t->subscribers[i + PREFETCH_AHEAD].client : NULL;
         if (ahead) {
             __builtin_prefetch(&ahead->flags);
-            __builtin_prefetch(&ahead->out_tail);
+            __builtin_prefetch(&ahead->out);
         }
-        struct client *c = t->seats[i].client;
+        struct client *c = t->subscribers[i].client;
         if (!c || c->flags & CLIENT_CLOSE_ASAP) continue;
         pushSend(c, m);
         sent++;
@@ -344,7 +350,7 @@ void sunsubscribeCommand(struct client *c) {
 
 /* ---- PUBSUB ---- */
 
-static void replyNames(struct client *c, enum pubsubKind kind) {
+static void pubsubReplyNames(struct client *c, enum pubsubKind kind) {
     if (c->argc > 3) {
         replySubcommandError(c);
         return;
@@ -363,7 +369,7 @@ static void replyNames(struct client *c, enum pubsubKind kind) {
     replySetArrayLen(c, mark, n);
 }
 
-static void replyNumbers(struct client *c, enum pubsubKind kind) {
+static void pubsubReplyNumbers(struct client *c, enum pubsubKind kind) {
     replyArrayLen(c, (c->argc - 2) * 2);
     for (int i = 2; i < c->argc; i++) {
         const struct topic *t = hashtableFind(&topics[kind], c->argv[i]);
@@ -373,16 +379,16 @@ static void replyNumbers(struct client *c, enum pubsubKind kind) {
 }
 
 void pubsubChannelsCommand(struct client *c) {
-    replyNames(c, PUBSUB_CHANNEL);
+    pubsubReplyNames(c, PUBSUB_CHANNEL);
 }
 void pubsubShardchannelsCommand(struct client *c) {
-    replyNames(c, PUBSUB_SHARD);
+    pubsubReplyNames(c, PUBSUB_SHARD);
 }
 void pubsubNumsubCommand(struct client *c) {
-    replyNumbers(c, PUBSUB_CHANNEL);
+    pubsubReplyNumbers(c, PUBSUB_CHANNEL);
 }
 void pubsubShardnumsubCommand(struct client *c) {
-    replyNumbers(c, PUBSUB_SHARD);
+    pubsubReplyNumbers(c, PUBSUB_SHARD);
 }
 void pubsubNumpatCommand(struct client *c) {
     replyLongLong(c, (int64_t)patterns.length);
@@ -423,24 +429,42 @@ static bool pubsubFilter(struct client *c, struct serverCommand *cmd) {
     return false;
 }
 
-static sds statsInfo(sds s) {
+static sds pubsubStatsInfo(sds s) {
     s = infoField(s, "pubsub_channels:%zu", hashtableSize(&topics[PUBSUB_CHANNEL]));
     s = infoField(s, "pubsub_patterns:%zu", patterns.length);
     return infoField(s, "pubsubshard_channels:%zu", hashtableSize(&topics[PUBSUB_SHARD]));
 }
 
-static sds clientsInfo(sds s) {
-    return infoField(s, "pubsub_clients:%zu", subscribers);
+static sds pubsubClientsInfo(sds s) {
+    return infoField(s, "pubsub_clients:%zu", pubsub_clients);
+}
+
+static sds catChannels(sds s, struct client *c) {
+    return clientInfoNumber(s, (int64_t)pubsubCount(c, PUBSUB_CHANNEL));
+}
+static sds catPatterns(sds s, struct client *c) {
+    return clientInfoNumber(s, (int64_t)pubsubCount(c, PUBSUB_PATTERN));
+}
+static sds catShardChannels(sds s, struct client *c) {
+    return clientInfoNumber(s, (int64_t)pubsubCount(c, PUBSUB_SHARD));
+}
+
+static bool commandRuns(void) {
+    return propagation.depth > 0;
 }
 
 void pubsubInit(void) {
     for (int k = 0; k < PUBSUB_KINDS; k++) hashtableInit(&topics[k], &topics_type);
     listInit(&patterns);
     clientOnFree(pubsubUnsubscribeAll);
+    clientOnMemory(pubsubMemory);
+    clientInfoField("sub", catChannels);
+    clientInfoField("psub", catPatterns);
+    clientInfoField("ssub", catShardChannels);
     commandAddFilter(pubsubFilter);
     commandFilterIdle(pubsubFilter, true);
-    infoRegister("clients", clientsInfo);
-    infoRegister("stats", statsInfo);
-    pushInit();
+    infoRegister("clients", pubsubClientsInfo);
+    infoRegister("stats", pubsubStatsInfo);
+    pushInit(commandRuns);
     keyspaceEventsInit();
 }

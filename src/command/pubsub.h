@@ -22,7 +22,6 @@ size_t pubsubCount(const struct client *c, enum pubsubKind kind);
 /* Does fn say yes to every channel or pattern that the client listens to? */
 bool pubsubEvery(const struct client *c, enum pubsubKind kind, bool (*fn)(const void *priv, struct str name),
                  const void *priv);
-size_t pubsubMemory(const struct client *c);
 /* Ends all subscriptions of the client, without a word. */
 void pubsubUnsubscribeAll(struct client *c);
 

@@ -17,6 +17,7 @@
 #include "command/blocking.h"
 #include "client/client_evict.h"
 #include "client/client_log.h"
+#include "client/client_output.h"
 #include "command/command.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -179,7 +180,7 @@ static void dropCommands(struct round *r, int from, const struct client *c) {
     }
 }
 
-void roundForgetClient(struct client *c) {
+static void roundForgetClient(struct client *c) {
     for (int i = 0; i < ROUND_DEPTH_MAX; i++) dropCommands(&rounds[i], 0, c);
     if (c->round)
         leave(c);
@@ -256,7 +257,7 @@ static void logGone(struct client *c, const char *err) {
     sdsfree(line);
 }
 
-void roundReadHandler(struct connection *conn) {
+static void roundReadHandler(struct connection *conn) {
     struct client *c = conn->data;
     struct round *r = current;
     if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY | CLIENT_EXECUTING)) return;
@@ -585,6 +586,8 @@ void roundInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     infoRegister("stats", roundInfo);
     configOnResetStat(roundResetStats);
+    clientSetReadHandler(roundReadHandler);
+    clientOnFree(roundForgetClient);
     listInit(&waiting);
     for (int i = 0; i < ROUND_DEPTH_MAX; i++) listInit(&rounds[i].members);
 }

@@ -36,8 +36,6 @@ struct pendingCommand {
     const struct str *argv; /* set before prefetch; views */
 };
 
-/* Read handler of client connections. */
-void roundReadHandler(struct connection *conn);
 /* afterEvents hook: run everything that has been gathered. */
 void roundRun(void);
 /* Is there input set aside that the next roundRun takes up? Then the loop must not sleep. */
@@ -48,8 +46,6 @@ bool roundIsNested(void);
 int64_t roundMaxBulk(void); /* proto-max-bulk-len: the longest argument, and the longest string */
 /* The client has input set aside and may run again (unblocked, unpaused): serve it in the next round. */
 void roundQueueClient(struct client *c);
-/* The client is being freed. */
-void roundForgetClient(struct client *c);
 
 struct roundStats {
     uint64_t rounds, batches, commands, prefetched_keys; /* INFO stats: prefetch_* */

@@ -14,6 +14,7 @@
 #include "command/tracking.h"
 
 #include "base/zmalloc.h"
+#include "client/client_info.h"
 #include "commands/connection.h"
 #include "command/command.h"
 #include "registry/config.h"
@@ -88,7 +89,7 @@ static char *writeBulk(char *p, struct str s) {
     return p + s.len + 2;
 }
 
-static struct replyShared *compose(const struct message *m, bool resp3) {
+static struct replyShared *trackingCompose(const struct message *m, bool resp3) {
     size_t room = 4 * RESP_HDR_SIZE + sizeof CHANNEL + sizeof "invalidate";
     for (size_t i = 0; i < m->count; i++) room += m->keys[i].len + RESP_HDR_SIZE;
     struct replyShared *form = replySharedCreate(room);
@@ -146,7 +147,7 @@ static void sendTo(struct client *c, struct message *m) {
     bool resp3 = target->resp >= 3;
     bool subscribed = target != c && target->flags & CLIENT_PUBSUB;
     if (!resp3 && !subscribed) return; /* it has no way to tell a message from a reply */
-    if (!m->forms[resp3]) m->forms[resp3] = compose(m, resp3);
+    if (!m->forms[resp3]) m->forms[resp3] = trackingCompose(m, resp3);
     pushSharedBehind(target, m->forms[resp3]);
 }
 
@@ -193,7 +194,7 @@ static void addId(struct trackedKey *k, uint64_t id) {
     table_ids++;
 }
 
-static void remember(uint64_t id, struct str name) {
+static void trackingRemember(uint64_t id, struct str name) {
     uint64_t hash = dbHashKey(name);
     struct trackedKey *k = hashtableFindHashed(&table, name, hash);
     if (k) {
@@ -370,7 +371,7 @@ static void broadcast(void) {
 /* ---- Changes ---- */
 
 /* Expiry and eviction are nobody's doing (c is NULL), whosever command came upon them. */
-static void keyModified(struct client *c, struct db *db, struct str name) {
+static void trackingKeyModified(struct client *c, struct db *db, struct str name) {
     (void)db;
     struct client *by = c ? current_client : NULL;
     if (length_count) noteChanged(name, by);
@@ -390,7 +391,7 @@ static void forgetTable(void) {
 }
 
 /* One command may empty many databases: it is told of once. */
-static void dbFlushed(int dbid) {
+static void trackingDbFlushed(int dbid) {
     (void)dbid;
     if (!tracking_clients) return;
     if (hashtableSize(&table)) forgetTable();
@@ -407,7 +408,7 @@ static void tellFlushed(void) {
     messageDone(&all);
 }
 
-static void beforeSleep(void) {
+static void trackingBeforeSleep(void) {
     if (flush_waits) tellFlushed();
     if (hashtableSize(&table)) trimTable();
     if (broadcast_waits) broadcast();
@@ -429,7 +430,7 @@ static bool remembers(const struct trackingClient *t) {
 static void rememberKeys(struct client *c, uint64_t id) {
     struct keyRef *refs;
     int count = commandGetKeyRefs(c->cmd, c->argv, c->argc, &refs);
-    for (int i = 0; i < count; i++) remember(id, c->argv[refs[i].pos]);
+    for (int i = 0; i < count; i++) trackingRemember(id, c->argv[refs[i].pos]);
     zfree(refs);
 }
 
@@ -469,19 +470,26 @@ void trackingDisable(struct client *c) {
     tracking_clients--;
 }
 
-int64_t trackingRedirection(const struct client *c) {
+/* Where the messages for c go: -1 when it does not track, 0 to itself, else the id of a client. */
+static int64_t redirection(const struct client *c) {
     return c->tracking ? (int64_t)c->tracking->redirect : -1;
 }
 
-sds trackingCatFlags(sds s, const struct client *c) {
-    const struct trackingClient *t = c->tracking;
-    if (!t) return s;
-    s = sdscatlen(s, "t", 1);
-    if (t->broken) s = sdscatlen(s, "R", 1);
-    return t->options & OPT_BCAST ? sdscatlen(s, "B", 1) : s;
+static sds catRedirection(sds s, struct client *c) {
+    return clientInfoNumber(s, redirection(c));
 }
 
-size_t trackingMemory(const struct client *c) {
+static bool showsTracking(const struct client *c) {
+    return c->tracking;
+}
+static bool showsBroken(const struct client *c) {
+    return c->tracking && c->tracking->broken;
+}
+static bool showsBroadcast(const struct client *c) {
+    return c->tracking && c->tracking->options & OPT_BCAST;
+}
+
+static size_t trackingMemory(const struct client *c) {
     return c->tracking ? sizeof *c->tracking + c->tracking->prefixes.bytes : 0;
 }
 
@@ -640,7 +648,7 @@ void clientCachingCommand(struct client *c) {
 }
 
 void clientGetredirCommand(struct client *c) {
-    replyLongLong(c, trackingRedirection(c));
+    replyLongLong(c, redirection(c));
 }
 
 static void replyTrackingFlags(struct client *c) {
@@ -665,7 +673,7 @@ void clientTrackinginfoCommand(struct client *c) {
     replyBulkCstr(c, "flags");
     replyTrackingFlags(c);
     replyBulkCstr(c, "redirect");
-    replyLongLong(c, trackingRedirection(c));
+    replyLongLong(c, redirection(c));
     replyBulkCstr(c, "prefixes");
     replyArrayLen(c, c->tracking ? (int64_t)c->tracking->prefixes.size : 0);
     if (!c->tracking) return;
@@ -677,11 +685,11 @@ void clientTrackinginfoCommand(struct client *c) {
 
 /* ---- Registration ---- */
 
-static sds clientsInfo(sds s) {
+static sds trackingClientsInfo(sds s) {
     return infoField(s, "tracking_clients:%zu", tracking_clients);
 }
 
-static sds statsInfo(sds s) {
+static sds trackingStatsInfo(sds s) {
     s = infoField(s, "tracking_total_keys:%zu", hashtableSize(&table));
     s = infoField(s, "tracking_total_items:%zu", table_ids);
     return infoField(s, "tracking_total_prefixes:%zu", prefixes.size);
@@ -695,10 +703,15 @@ void trackingInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     hashtableInit(&table, &table_type);
     raxInit(&prefixes);
-    notifyAddModifiedSink(keyModified);
-    notifyAddFlushSink(dbFlushed);
+    notifyAddModifiedSink(trackingKeyModified);
+    notifyAddFlushSink(trackingDbFlushed);
     clientOnFree(trackingDisable);
-    beforeSleepRegister(beforeSleep);
-    infoRegister("clients", clientsInfo);
-    infoRegister("stats", statsInfo);
+    clientOnMemory(trackingMemory);
+    clientInfoField("redir", catRedirection);
+    clientInfoLetter('t', showsTracking);
+    clientInfoLetter('R', showsBroken);
+    clientInfoLetter('B', showsBroadcast);
+    beforeSleepRegister(trackingBeforeSleep);
+    infoRegister("clients", trackingClientsInfo);
+    infoRegister("stats", trackingStatsInfo);
 }

@@ -9,9 +9,7 @@
 #pragma once
 
 #include <stddef.h>
-#include <stdint.h>
 
-#include "base/sds.h"
 #include "client/client.h"
 
 /* Clients that track. While it is 0 a command costs one branch on it. */
@@ -22,10 +20,5 @@ void trackingAfterCall(struct client *c);    /* a command ran, also one of a scr
 void trackingAfterRequest(struct client *c); /* what the client had asked for is done: CLIENT CACHING ends */
 
 void trackingDisable(struct client *c); /* fine when it does not track */
-/* Where the messages for c go: -1 when it does not track, 0 to itself, else the id of a client. */
-int64_t trackingRedirection(const struct client *c);
-/* The letters of its state in CLIENT LIST, appended: t tracks, R redirection is broken, B broadcasting. */
-sds trackingCatFlags(sds s, const struct client *c);
-size_t trackingMemory(const struct client *c);
 
 void trackingInit(void); /* CLIENT TRACKING and its kin, directive, INFO fields, sinks */

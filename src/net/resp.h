@@ -42,9 +42,9 @@ struct respParser {
     size_t scanned;          /* the unfinished line at pos was searched for its end up to this offset */
     struct respArgPos *args; /* offsets of the complete arguments; only when the request spans reads */
     int32_t args_cap;
+    bool bad_crlf;          /* other bytes stood behind the newest big argument */
     struct respBigArg *big; /* big arguments so far, newest first; the newest may be incomplete */
     size_t big_missing;     /* bytes still to be read into big->buf (0: none) */
-    bool bad_crlf;          /* other bytes stood behind it */
     size_t big_bytes;       /* sum of big buffers, for accounting */
 };
 

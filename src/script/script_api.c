@@ -135,7 +135,7 @@ static bool callCommand(lua_State *L) {
     struct client *c = script_run.client;
     int argc = lua_gettop(L);
     luaL_checkstack(L, 8, "no room for a reply");
-    if (c->out_head) replyFreeChain(c); /* Lua ran out of memory over the last reply */
+    if (c->out.head) replyFreeChain(c); /* Lua ran out of memory over the last reply */
     const char *error = takeArguments(L, argc);
     if (error)
         replyError(c, error);

@@ -176,7 +176,7 @@ static void pushReply(lua_State *L, const struct respReply *r) {
 }
 
 bool scriptPushReply(lua_State *L, struct client *c) {
-    struct replyBlock *b = c->out_head;
+    struct replyBlock *b = c->out.head;
     struct str bytes;
     scriptReplyCleanup();
     serverAssert(b);

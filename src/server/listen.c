@@ -21,6 +21,7 @@
 #include "base/zmalloc.h"
 #include "acl/acl.h"
 #include "client/client.h"
+#include "client/client_session.h"
 #include "acl/client_auth.h"
 #include "registry/config.h"
 #include "registry/cron.h"

@@ -27,6 +27,9 @@
 #include "acl/client_auth.h"
 #include "client/client_evict.h"
 #include "client/client_log.h"
+#include "client/client_output.h"
+#include "client/client_session.h"
+#include "command/client_commands.h"
 #include "command/command.h"
 #include "command/commandlog.h"
 #include "registry/config.h"
@@ -200,11 +203,13 @@ static void registerRooms(void) {
     crashRegister();
     watchdogRegister();
     clientCoreInit();
-    clientInit();
+    clientEvictInit();
+    clientOutputInit();
+    clientSessionInit();
+    clientCommandsInit();
     clientLogInit();
     authInit();
     aclInit();
-    clientEvictInit();
     roundInit();
     commandInit();
     dbRegister();

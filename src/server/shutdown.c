@@ -13,6 +13,7 @@
 #include "base/num.h"
 #include "client/client.h"
 #include "client/client_log.h"
+#include "client/client_output.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/background.h"

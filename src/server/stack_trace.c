@@ -21,11 +21,13 @@
 
 #include "base/log.h"
 #include "base/num.h"
+#include "server/symbols.h"
 
-#define STACK_DEPTH   100
-#define THREADS_MAX   512
-#define ANSWER_TIME_S 1
-#define STACK_SIGNAL  SIGUSR2
+#define STACK_DEPTH    100
+#define THREADS_MAX    512
+#define NAME_SHOWN_MAX 256
+#define ANSWER_TIME_S  1
+#define STACK_SIGNAL   SIGUSR2
 
 static sem_t answered;
 
@@ -33,16 +35,39 @@ static int threadId(void) {
     return (int)syscall(SYS_gettid);
 }
 
+static char *append(char *p, const char *text) {
+    return stpcpy(p, text);
+}
+
+static char *appendHex(char *p, uint64_t v) {
+    int shift = 60;
+    while (shift && !(v >> shift)) shift -= 4;
+    p = append(p, "0x");
+    for (; shift >= 0; shift -= 4) *p++ = "0123456789abcdef"[v >> shift & 15];
+    *p = 0;
+    return p;
+}
+
+/* "<file>(<function>+<offset>)[<address>]", as backtrace_symbols_fd writes it for what is exported. */
+static void writeFrame(int fd, void *frame) {
+    size_t offset;
+    const char *name = symbolsFind(frame, &offset);
+    if (!name || strlen(name) > NAME_SHOWN_MAX) {
+        backtrace_symbols_fd(&frame, 1, fd);
+        return;
+    }
+    char line[NAME_SHOWN_MAX + 80], *p = append(append(append(line, "valkey-server("), name), "+");
+    p = append(appendHex(p, offset), ")[");
+    p = append(appendHex(p, (uintptr_t)frame), "]\n");
+    (void)!write(fd, line, (size_t)(p - line));
+}
+
 static void writeFrames(void) {
     void *frames[STACK_DEPTH];
     int n = backtrace(frames, STACK_DEPTH), fd = logOpenFd();
     if (fd < 0) return;
-    backtrace_symbols_fd(frames, n, fd);
+    for (int i = 0; i < n; i++) writeFrame(fd, frames[i]);
     logCloseFd(fd);
-}
-
-static char *append(char *p, const char *text) {
-    return stpcpy(p, text);
 }
 
 /* "\n<id> <name>[ *]\n", the star for the thread that asks. */
@@ -115,11 +140,12 @@ static int listThreads(int *tids, int max) {
 void stackTraceWrite(const void *pc) {
     static int tids[THREADS_MAX];
     int count = listThreads(tids, THREADS_MAX), expected = 1, written = 1, self = threadId();
+    symbolsOpen();
     serverLogFromSignal("\n------ STACK TRACE ------\n");
     if (pc) {
         int fd = logOpenFd();
         serverLogFromSignal("EIP:\n");
-        if (fd >= 0) backtrace_symbols_fd((void *const[]){(void *)pc}, 1, fd);
+        if (fd >= 0) writeFrame(fd, (void *)pc);
         logCloseFd(fd);
     }
     writeHead(self, true);

@@ -312,3 +312,29 @@ start_server {tags {client}} {
         $c close
     }
 }
+
+# The log of a test shows the address of each client, which is then kept.
+start_server {tags {client memory external:skip} overrides {loglevel notice}} {
+    if {![string match jemalloc* [s mem_allocator]]} { return }
+
+    # Bytes of used_memory for each of 200 connections that have run `args` and wait.
+    proc bytes_per_idle_client {args} {
+        set before [s used_memory]
+        for {set i 0} {$i < 200} {incr i} {
+            set c [valkey_client]
+            $c {*}$args
+            lappend idle $c
+        }
+        set bytes [expr {double([s used_memory] - $before) / 200}]
+        foreach c $idle { $c close }
+        wait_for_condition 200 20 {[s connected_clients] == 1} else { fail "they are still there" }
+        return $bytes
+    }
+
+    test {an idle client takes little: no buffers, no parts that it does not need} {
+        bytes_per_idle_client ping ;# what stays: pools, tables that have grown
+        assert_lessthan [bytes_per_idle_client ping] 560
+        assert_lessthan [bytes_per_idle_client client setname somebody] 640
+        assert_lessthan [bytes_per_idle_client client reply on] 560
+    }
+}

@@ -27,7 +27,7 @@ set details {"------ INFO OUTPUT ------" "# Server" "redis_version:" "# Keyspace
 tags {external:skip} {
     test {DEBUG SEGFAULT} {
         crashed [resp::encode {debug segfault}] [list $start "crashed by signal: 11, si_code: " "Accessing address:" {*}$instruction \
-            "------ STACK TRACE ------" "EIP:" " valkey-server *" "commandCall" {*}$threads "------ REGISTERS ------" {*}$details]
+            "------ STACK TRACE ------" "EIP:" "(debugSegfault+0x" " valkey-server *" "(debugSegfault+0x" "(commandCall+0x" {*}$threads "------ REGISTERS ------" {*}$details]
         assert {$code != 0}
         if {$::tcl_platform(machine) eq "x86_64"} { assert_match "*RAX:????????????????*RIP:????????????????*" $log }
         assert_no_match "*secretvalue*" $log

@@ -1,0 +1,248 @@
+/* client_info.c - see client_info.h. */
+#include "client/client_info.h"
+
+#include "base/assert.h"
+#include "base/num.h"
+#include "client/client_session.h"
+#include "client/reply_block.h"
+#include "registry/cron.h"
+#include "data/db.h"
+#include "net/connection.h"
+
+#define LINE_ROOM 512 /* bytes; most lines are shorter */
+
+sds clientInfoNumber(sds s, int64_t v) {
+    char text[LONG_STR_SIZE];
+    return sdscatlen(s, text, ll2string(text, v));
+}
+
+static sds catSize(sds s, size_t v) {
+    return clientInfoNumber(s, (int64_t)v);
+}
+
+int64_t clientAgeSeconds(const struct client *c) {
+    return (cmd_time_ms - c->created_ms) / 1000;
+}
+
+int64_t clientIdleSeconds(const struct client *c) {
+    return (cmd_time_ms - c->last_active_ms) / 1000;
+}
+
+/* ---- Flags ---- */
+
+static struct {
+    char letter;
+    uint32_t flags;                        /* any of these */
+    bool (*shows)(const struct client *c); /* or this; NULL: no */
+} letters[] = {
+    {.letter = 'O', .flags = CLIENT_MONITOR},
+    {.letter = 'S'},
+    {.letter = 'M'},
+    {.letter = 'P', .flags = CLIENT_PUBSUB},
+    {.letter = 'x', .flags = CLIENT_MULTI},
+    {.letter = 'b', .flags = CLIENT_BLOCKED | CLIENT_PAUSED},
+    {.letter = 't'},
+    {.letter = 'R'},
+    {.letter = 'B'},
+    {.letter = 'd', .flags = CLIENT_DIRTY_CAS},
+    {.letter = 'c', .flags = CLIENT_CLOSE_AFTER_REPLY},
+    {.letter = 'u'},
+    {.letter = 'A', .flags = CLIENT_CLOSE_ASAP},
+    {.letter = 'U', .flags = CLIENT_UNIX_SOCKET},
+    {.letter = 'r'},
+    {.letter = 'e', .flags = CLIENT_NO_EVICT},
+    {.letter = 'T', .flags = CLIENT_NO_TOUCH},
+    {.letter = 'I', .flags = CLIENT_IMPORT_SOURCE},
+    {.letter = 'i'},
+    {.letter = 'E'},
+    {.letter = 'N'}, /* none of the others */
+};
+#define LETTER_COUNT (sizeof letters / sizeof *letters)
+
+static size_t letterIndex(char letter) {
+    size_t i = 0;
+    while (i < LETTER_COUNT && letters[i].letter != letter) i++;
+    return i;
+}
+
+bool clientInfoIsLetter(char letter) {
+    return letterIndex(letter) < LETTER_COUNT;
+}
+
+void clientInfoLetter(char letter, bool (*shows)(const struct client *c)) {
+    size_t i = letterIndex(letter);
+    serverAssert(i < LETTER_COUNT && !letters[i].shows);
+    letters[i].shows = shows;
+}
+
+sds clientInfoFlags(sds s, struct client *c) {
+    size_t before = sdslen(s);
+    for (size_t i = 0; i < LETTER_COUNT; i++) {
+        bool is = c->flags & letters[i].flags || (letters[i].shows && letters[i].shows(c));
+        if (is) s = sdscatlen(s, &letters[i].letter, 1);
+    }
+    return sdslen(s) == before ? sdscatlen(s, "N", 1) : s;
+}
+
+sds clientInfoCapa(sds s, struct client *c) {
+    return c->flags & CLIENT_REDIRECTABLE ? sdscat(s, CLIENT_CAPA_LETTERS) : s;
+}
+
+/* ---- Who it is ---- */
+
+static sds catId(sds s, struct client *c) {
+    return catSize(s, c->id);
+}
+static sds catAddr(sds s, struct client *c) {
+    return sdscatstr(s, sdsview(clientPeerName(c)));
+}
+static sds catLaddr(sds s, struct client *c) {
+    return sdscatstr(s, sdsview(clientSockName(c)));
+}
+static sds catFd(sds s, struct client *c) {
+    return clientInfoNumber(s, c->conn ? c->conn->fd : -1);
+}
+static sds catName(sds s, struct client *c) {
+    return sdscatstr(s, clientLabel(c, CLIENT_NAME));
+}
+static sds catLibName(sds s, struct client *c) {
+    return sdscatstr(s, clientLabel(c, CLIENT_LIB_NAME));
+}
+static sds catLibVersion(sds s, struct client *c) {
+    return sdscatstr(s, clientLabel(c, CLIENT_LIB_VERSION));
+}
+static sds catUser(sds s, struct client *c) {
+    return sdscatstr(s, client_users->name(c));
+}
+static sds catAge(sds s, struct client *c) {
+    return clientInfoNumber(s, clientAgeSeconds(c));
+}
+static sds catIdle(sds s, struct client *c) {
+    return clientInfoNumber(s, clientIdleSeconds(c));
+}
+static sds catDb(sds s, struct client *c) {
+    return clientInfoNumber(s, c->db->id);
+}
+static sds catResp(sds s, struct client *c) {
+    return clientInfoNumber(s, c->resp);
+}
+static sds catEvents(sds s, struct client *c) {
+    if (c->conn && c->conn->read_handler) s = sdscatlen(s, "r", 1);
+    return c->conn && c->conn->write_handler ? sdscatlen(s, "w", 1) : s;
+}
+
+/* ---- What it takes ---- */
+
+/* Of a buffer of its own: not of what all share. */
+static sds catQbuf(sds s, struct client *c) {
+    size_t input = !c->querybuf ? 0 : c->in ? c->in_len : sdslen(c->querybuf);
+    return catSize(s, input + c->parser.big_bytes);
+}
+static sds catQbufFree(sds s, struct client *c) {
+    return catSize(s, c->querybuf ? sdsavail(c->querybuf) : 0);
+}
+static sds catArgvMem(sds s, struct client *c) {
+    size_t arguments = 0;
+    for (int i = 0; i < c->argc; i++) arguments += c->argv[i].len;
+    return catSize(s, arguments);
+}
+
+/* The first block of output is what others call the reply buffer, the further ones their reply list. */
+static sds catRbs(sds s, struct client *c) {
+    return catSize(s, c->out.head ? c->out.head->cap : 0);
+}
+static sds catRbp(sds s, struct client *c) {
+    return catSize(s, c->out.head ? c->out.head->used : 0);
+}
+static sds catObl(sds s, struct client *c) {
+    return catSize(s, c->out.head ? c->out.head->used - c->out.sent : 0);
+}
+static sds catOll(sds s, struct client *c) {
+    size_t blocks = 0;
+    for (const struct replyBlock *b = c->out.head; b; b = b->next) blocks++;
+    return catSize(s, blocks ? blocks - 1 : 0);
+}
+static sds catOmem(sds s, struct client *c) {
+    const struct replyBlock *first = c->out.head;
+    return catSize(s, first ? c->out.mem - (sizeof *first + first->cap) : 0);
+}
+static sds catTotMem(sds s, struct client *c) {
+    return catSize(s, clientMemory(c));
+}
+static sds catNetIn(sds s, struct client *c) {
+    return catSize(s, c->net_in);
+}
+static sds catNetOut(sds s, struct client *c) {
+    return catSize(s, c->net_out);
+}
+static sds catCommands(sds s, struct client *c) {
+    return catSize(s, c->commands);
+}
+
+/* ---- The line ---- */
+
+#define FIELD(name, fn)                                                                                      \
+    { {" " name "=", sizeof(" " name "=") - 1}, fn }
+static struct {
+    struct str start;  /* " name=" */
+    clientFieldFn *fn; /* NULL: of another room, which registers it */
+} fields[] = {
+    FIELD("id", catId),
+    FIELD("addr", catAddr),
+    FIELD("laddr", catLaddr),
+    FIELD("fd", catFd),
+    FIELD("name", catName),
+    FIELD("age", catAge),
+    FIELD("idle", catIdle),
+    FIELD("flags", clientInfoFlags),
+    FIELD("capa", clientInfoCapa),
+    FIELD("db", catDb),
+    FIELD("sub", NULL),
+    FIELD("psub", NULL),
+    FIELD("ssub", NULL),
+    FIELD("multi", NULL),
+    FIELD("watch", NULL),
+    FIELD("qbuf", catQbuf),
+    FIELD("qbuf-free", catQbufFree),
+    FIELD("argv-mem", catArgvMem),
+    FIELD("multi-mem", NULL),
+    FIELD("rbs", catRbs),
+    FIELD("rbp", catRbp),
+    FIELD("obl", catObl),
+    FIELD("oll", catOll),
+    FIELD("omem", catOmem),
+    FIELD("tot-mem", catTotMem),
+    FIELD("events", catEvents),
+    FIELD("cmd", NULL),
+    FIELD("user", catUser),
+    FIELD("redir", NULL),
+    FIELD("resp", catResp),
+    FIELD("lib-name", catLibName),
+    FIELD("lib-ver", catLibVersion),
+    FIELD("tot-net-in", catNetIn),
+    FIELD("tot-net-out", catNetOut),
+    FIELD("tot-cmds", catCommands),
+};
+#define FIELD_COUNT (sizeof fields / sizeof *fields)
+
+static struct str fieldName(size_t i) {
+    return strN(fields[i].start.ptr + 1, fields[i].start.len - 2);
+}
+
+void clientInfoField(const char *name, clientFieldFn *fn) {
+    size_t i = 0;
+    while (i < FIELD_COUNT && !strEq(fieldName(i), strOf(name))) i++;
+    serverAssert(i < FIELD_COUNT && !fields[i].fn);
+    fields[i].fn = fn;
+}
+
+sds clientInfoLine(struct client *c, sds s) {
+    s = sdsMakeRoomFor(s, LINE_ROOM);
+    struct str id = fields[0].start;
+    s = sdscatstr(s, strN(id.ptr + 1, id.len - 1)); /* nothing stands before it */
+    s = fields[0].fn(s, c);
+    for (size_t i = 1; i < FIELD_COUNT; i++) {
+        if (fields[i].fn) s = fields[i].fn(sdscatstr(s, fields[i].start), c);
+    }
+    return s;
+}

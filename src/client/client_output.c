@@ -1,0 +1,274 @@
+/* client_output.c - see client_output.h.
+ *
+ *     writing    clients that have been given output since the last turn; one line for all
+ *
+ * A reply is not sent when it is written but at the end of the turn, each client's with one call, so that the
+ * replies to a pipeline leave together. */
+#include "client/client_output.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "client/client_evict.h"
+#include "client/client_log.h"
+#include "client/client_session.h"
+#include "client/reply_block.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/info.h"
+#include "net/connection.h"
+
+#define WRITE_IOV_MAX 64
+#define OUTPUT_FREE   (16 * 1024) /* bytes */
+#define CLASS_WORDS   4           /* of a class in client-output-buffer-limit: name hard soft seconds */
+
+static struct list writing;
+/* `writing` holds some who did not ask, as subscribers: who publishes to thousands need not wait for them
+ * all. */
+static bool unasked_waiting;
+
+/* client-output-buffer-limit; 0: none. */
+struct outputLimit {
+    uint64_t hard, soft;
+    int64_t soft_s;
+};
+#define DEFAULT_LIMITS                                                                                       \
+    { [CLIENT_CLASS_REPLICA] = {256 << 20, 64 << 20, 60}, [CLIENT_CLASS_PUBSUB] = {32 << 20, 8 << 20, 60}, }
+static struct outputLimit limits[CLIENT_CLASSES] = DEFAULT_LIMITS;
+static const struct outputLimit default_limits[CLIENT_CLASSES] = DEFAULT_LIMITS;
+static const char *const class_names[CLIENT_CLASSES] = {"normal", "slave", "pubsub"};
+static size_t over_soft; /* clients whose output is above the soft limit */
+
+/* ---- Limits ---- */
+
+static int64_t softSince(const struct client *c) {
+    return c->limits ? c->limits->over_soft_since_s : 0;
+}
+
+static void noteSoft(struct client *c, int64_t since_s) {
+    over_soft += (since_s != 0) - (size_t)(softSince(c) != 0);
+    clientLimits(c)->over_soft_since_s = since_s;
+}
+
+/* As in Redis, what fits into a reply buffer does not count: with any limit a client gets short replies.
+ * Who has not given the password that is asked for gets no more than that. */
+static bool clientOverLimit(struct client *c, size_t pending) {
+    const struct outputLimit *l = &limits[clientClassOf(c)];
+    size_t bytes = pending > OUTPUT_FREE ? pending - OUTPUT_FREE : 0;
+    if (bytes && clientAuthMissing(c)) return true;
+    if (l->hard && bytes >= l->hard) return true;
+    bool soft = l->soft && bytes >= l->soft;
+    if (!soft) {
+        if (__builtin_expect(over_soft != 0, 0) && softSince(c)) noteSoft(c, 0);
+        return false;
+    }
+    int64_t now_s = cmd_time_ms / 1000;
+    if (!softSince(c)) noteSoft(c, now_s);
+    return now_s - softSince(c) > l->soft_s;
+}
+
+void clientCheckOutput(struct client *c, size_t more) {
+    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
+    if (!c->conn || c->flags & CLIENT_CLOSE_ASAP || !clientOverLimit(c, clientOutputPending(c) + more))
+        return;
+    sds info = clientLogLine(c, sdsempty());
+    serverLog(LL_WARNING, "Client %s scheduled to be closed ASAP for overcoming of output buffer limits.",
+              info);
+    sdsfree(info);
+    clientstats.output_limit_disconnects++;
+    clientClose(c);
+}
+
+/* Those above the soft limit whose time has passed without a further byte. */
+static void checkSoftLimits(void) {
+    if (!over_soft) return;
+    listForEach(&clients, it) {
+        struct client *c = listEntry(it, struct client, node);
+        if (softSince(c)) clientCheckOutput(c, 0);
+    }
+}
+
+static int classByName(struct str name) {
+    if (strIs(name, "replica")) return CLIENT_CLASS_REPLICA;
+    for (int i = 0; i < CLIENT_CLASSES; i++) {
+        if (strIs(name, class_names[i])) return i;
+    }
+    return -1;
+}
+
+static bool setLimits(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+    (void)d;
+    if (argc == 1 && argv[0].len == 0) return true;
+    struct outputLimit now[CLIENT_CLASSES];
+    memcpy(now, limits, sizeof now);
+    if (argc % CLASS_WORDS) {
+        *err = "Wrong number of arguments in buffer limit configuration.";
+        return false;
+    }
+    for (int i = 0; i < argc; i += CLASS_WORDS) {
+        int class = classByName(argv[i]);
+        if (class < 0) {
+            *err = "Invalid client class specified in buffer limit configuration.";
+            return false;
+        }
+        struct outputLimit *l = &now[class];
+        if (!memtoull(argv[i + 1], &l->hard) || !memtoull(argv[i + 2], &l->soft) ||
+            !string2ll(argv[i + 3], &l->soft_s) || l->soft_s < 0) {
+            *err = "Error in hard, soft or soft_seconds setting in buffer limit configuration.";
+            return false;
+        }
+    }
+    memcpy(limits, now, sizeof limits);
+    return true;
+}
+
+static sds getLimits(const struct configDirective *d) {
+    (void)d;
+    sds s = sdsempty();
+    for (int i = 0; i < CLIENT_CLASSES; i++) {
+        s = sdscatprintf(s, "%s%s %llu %llu %lld", i ? " " : "", class_names[i],
+                         (unsigned long long)limits[i].hard, (unsigned long long)limits[i].soft,
+                         (long long)limits[i].soft_s);
+    }
+    return s;
+}
+
+/* For a file: the classes that were changed, or all of them when none was. */
+static sds limitLines(const struct configDirective *d) {
+    (void)d;
+    bool changed = memcmp(limits, default_limits, sizeof limits) != 0;
+    sds s = sdsempty();
+    for (int i = 0; i < CLIENT_CLASSES; i++) {
+        if (changed && memcmp(&limits[i], &default_limits[i], sizeof limits[i]) == 0) continue;
+        s = sdscatprintf(s, "%s%s ", sdslen(s) ? "\n" : "",
+                         i == CLIENT_CLASS_REPLICA ? "replica" : class_names[i]);
+        s = sdscat(configAppendMemory(s, (int64_t)limits[i].hard), " ");
+        s = sdscatprintf(configAppendMemory(s, (int64_t)limits[i].soft), " %lld",
+                         (long long)limits[i].soft_s);
+    }
+    return s;
+}
+
+/* ---- Sending ---- */
+
+void clientWriteLater(struct client *c) {
+    if (!c->conn || listLinked(&c->out.write_node)) return;
+    bool asked = c->flags & CLIENT_EXECUTING;
+    if (asked && unasked_waiting)
+        listAddHead(&writing, &c->out.write_node);
+    else
+        listAddTail(&writing, &c->out.write_node);
+    unasked_waiting |= !asked;
+}
+
+static void dropSent(struct client *c, size_t n) {
+    n += c->out.sent;
+    while (c->out.head && n >= c->out.head->used) {
+        struct replyBlock *b = c->out.head;
+        n -= b->used;
+        c->out.bytes -= b->used;
+        c->out.mem -= sizeof *b + b->cap;
+        c->out.head = b->next;
+        replyBlockFree(b);
+    }
+    if (c->out.head) {
+        c->out.sent = n;
+        return;
+    }
+    serverAssert(n == 0 && c->out.bytes == 0);
+    c->out.tail = NULL;
+    c->out.sent = 0;
+}
+
+/* Sends until the chain is empty or the socket is full. False when the connection is broken. */
+static bool writeChain(struct client *c) {
+    while (c->out.head) {
+        struct iovec iov[WRITE_IOV_MAX];
+        int count = 0;
+        size_t skip = c->out.sent, want = 0;
+        for (struct replyBlock *b = c->out.head; b && count < WRITE_IOV_MAX; b = b->next) {
+            iov[count].iov_base = b->buf + skip;
+            iov[count].iov_len = b->used - skip;
+            want += iov[count++].iov_len;
+            skip = 0;
+        }
+        ssize_t n = connWritev(c->conn, iov, count);
+        if (n < 0) return errno == EAGAIN || errno == EINTR;
+        clientstats.writes++;
+        clientstats.net_out += (uint64_t)n;
+        c->net_out += (uint64_t)n;
+        c->last_active_ms = cmd_time_ms;
+        dropSent(c, (size_t)n);
+        if ((size_t)n < want) return true;
+    }
+    return true;
+}
+
+static bool sendChain(struct client *c) {
+    bool whole = writeChain(c);
+    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
+    return whole;
+}
+
+static void writeHandler(struct connection *conn) {
+    struct client *c = conn->data;
+    if (c->flags & CLIENT_CLOSE_ASAP) return;
+    if (!sendChain(c)) {
+        clientClose(c);
+    } else if (!c->out.head) {
+        connSetWriteHandler(conn, NULL);
+        if (c->flags & CLIENT_CLOSE_AFTER_REPLY) clientClose(c);
+    }
+}
+
+void clientsWritePending(void) {
+    unasked_waiting = false;
+    listForEach(&writing, it) {
+        struct client *c = listEntry(it, struct client, out.write_node);
+        listRemove(&writing, it);
+        if (c->flags & CLIENT_CLOSE_ASAP) continue;
+        if (c->out.bytes > clientstats.max_output_buffer) clientstats.max_output_buffer = c->out.bytes;
+        clientCheckOutput(c, 0);
+        if (c->flags & CLIENT_CLOSE_ASAP) continue;
+        if (!sendChain(c))
+            clientClose(c);
+        else if (c->out.head)
+            connSetWriteHandler(c->conn, writeHandler);
+        else if (c->flags & CLIENT_CLOSE_AFTER_REPLY)
+            clientClose(c);
+        serverAssert(!c->out.head || c->conn->write_handler || c->flags & CLIENT_CLOSE_ASAP);
+    }
+}
+
+/* ---- The end of a client, and registration ---- */
+
+static void outputFree(struct client *c) {
+    if (softSince(c)) noteSoft(c, 0);
+    if (listLinked(&c->out.write_node)) listRemove(&writing, &c->out.write_node);
+    replyBlocksFree(c->out.head);
+    c->out = (struct clientOutput){0};
+}
+
+static sds outputStatsInfo(sds s) {
+    return infoField(s, "client_output_buffer_limit_disconnections:%llu",
+                     (unsigned long long)clientstats.output_limit_disconnects);
+}
+
+void clientOutputInit(void) {
+    listInit(&writing);
+    clientOnFree(outputFree);
+    cronRegister(checkSoftLimits, 1000);
+    infoRegister("stats", outputStatsInfo);
+    static struct configDirective directives[] = {
+        {.name = "client-output-buffer-limit",
+         .type = CONFIG_TYPE_SPECIAL,
+         .flags = CONFIG_MODIFIABLE | CONFIG_MULTI_ARG,
+         .set = setLimits,
+         .get = getLimits,
+         .lines = limitLines},
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+}

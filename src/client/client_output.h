@@ -1,0 +1,19 @@
+/* client_output.h - sending clients what they are owed, and client-output-buffer-limit.
+ *
+ * Invariant: who has output and a connection is in the list of those who are to be sent something, or is told
+ * by the loop when its socket has room again, or is on its way out. */
+#pragma once
+
+#include "client/client.h"
+
+/* Sends what it can of every client that has output, once each; arms the write event for the rest. */
+void clientsWritePending(void);
+void clientWriteLater(struct client *c); /* called by reply.c at the first byte */
+/* Closes the client when what it has not read, and `more` bytes, are beyond client-output-buffer-limit. */
+void clientCheckOutput(struct client *c, size_t more);
+/* Bytes in the chain not sent yet. */
+static inline size_t clientOutputPending(const struct client *c) {
+    return c->out.bytes - c->out.sent;
+}
+
+void clientOutputInit(void); /* directive, job, INFO field */

@@ -1,0 +1,223 @@
+/* reply_test.c - replies into a chain, byte by byte; the chain's counts; bytes that several chains share;
+ * messages that wait for the end of a reply. */
+#include "client/reply.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/sds.h"
+#include "base/zmalloc.h"
+#include "client/client.h"
+#include "client/client_output.h"
+#include "client/push.h"
+#include "client/reply_block.h"
+
+static struct client *c;
+static bool in_call;
+
+static void chainIsSound(void) {
+    size_t bytes = 0, mem = 0;
+    struct replyBlock *last = NULL;
+    for (struct replyBlock *b = c->out.head; b; last = b, b = b->next) {
+        assert_true(b->used <= b->cap);
+        bytes += b->used;
+        mem += sizeof *b + b->cap;
+    }
+    assert_ptr_equal(last, c->out.tail);
+    assert_int_equal(bytes, c->out.bytes);
+    assert_int_equal(mem, c->out.mem);
+    assert_int_equal(clientOutputPending(c), bytes - c->out.sent);
+}
+
+static void owed(const char *want) {
+    chainIsSound();
+    sds got = replyChainToSds(c);
+    assert_string_equal(got, want);
+    sdsfree(got);
+    assert_null(c->out.head);
+}
+
+static void inBothProtocols(void **state) {
+    (void)state;
+    static const char *const want[] = {"*4\r\n$1\r\na\r\n$-1\r\n:1\r\n$3\r\n1.5\r\n",
+                                       "%2\r\n$1\r\na\r\n_\r\n#t\r\n,1.5\r\n"};
+    for (int i = 0; i < 2; i++) {
+        c->resp = (uint8_t)(2 + i);
+        replyMapLen(c, 2);
+        replyBulk(c, STR("a"));
+        replyNull(c);
+        replyBool(c, true);
+        replyDouble(c, 1.5);
+        owed(want[i]);
+    }
+    c->resp = 2;
+}
+
+/* The length goes in front of what is written already, in the block when there is room, else between two. */
+static void lengthsThatComeLater(void **state) {
+    (void)state;
+    for (size_t before = REPLY_BLOCK_ROOM - 300; before < REPLY_BLOCK_ROOM + 20; before++) {
+        sds want = sdscat(sdsempty(), "+");
+        for (size_t i = 0; i < before; i++) want = sdscat(want, "x");
+        replyRaw(c, want, sdslen(want));
+        struct replyMark outer = replyDeferLen(c);
+        replyLiteral(c, ":1\r\n");
+        struct replyMark inner = replyDeferLen(c);
+        for (int i = 0; i < 30; i++) replyLiteral(c, ":22222\r\n");
+        replySetArrayLen(c, inner, 30);
+        replySetArrayLen(c, outer, 2);
+        want = sdscat(want, "*2\r\n:1\r\n*30\r\n");
+        for (int i = 0; i < 30; i++) want = sdscat(want, ":22222\r\n");
+        owed(want);
+        sdsfree(want);
+    }
+}
+
+static struct str nameOfCommand(const struct client *client) {
+    (void)client;
+    return STR("config");
+}
+
+static void errors(void **state) {
+    (void)state;
+    uint64_t before = errorStatsTotal();
+    c->argv = (struct str[]){{"got", 3}, {"foo", 3}};
+    c->argc = 2;
+    replySubcommandError(c);
+    owed("-ERR unknown subcommand or wrong number of arguments for 'foo'. Try GOT HELP.\r\n");
+    replySetCommandName(nameOfCommand);
+    replySubcommandError(c);
+    owed("-ERR unknown subcommand or wrong number of arguments for 'foo'. Try CONFIG HELP.\r\n");
+    replyHelp(c, (const char *[]){"GET", NULL});
+    owed("*4\r\n+CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n+GET\r\n+HELP\r\n"
+         "+    Print this help.\r\n");
+    replyErrorStr(c, STR("-WRONG two\r\nlines\n"));
+    owed("-WRONG two  lines\r\n");
+    reply_error_lead = "EXECABORT because of: ";
+    replyError(c, "ERR reason");
+    reply_error_lead = NULL;
+    owed("-EXECABORT because of: reason\r\n");
+    assert_int_equal(errorStatsTotal(), before + 4);
+    assert_true(c->flags & CLIENT_ERROR);
+    c->flags = 0;
+    c->argv = NULL;
+    c->argc = 0;
+}
+
+static void muted(void **state) {
+    (void)state;
+    c->flags = CLIENT_REPLY_OFF;
+    replyOk(c);
+    assert_null(replyReserve(c, 10));
+    struct replyMark mark = replyDeferLen(c);
+    replySetMapLen(c, mark, 3);
+    c->flags |= CLIENT_PUSHING;
+    replyPushLen(c, 0);
+    c->flags = 0;
+    owed("*0\r\n");
+}
+
+static void movedChains(void **state) {
+    (void)state;
+    struct client *other = clientCreate(NULL);
+    replyLiteral(c, "+one\r\n");
+    replyLiteral(other, "+two\r\n");
+    replyMoveChain(c, other);
+    assert_null(other->out.tail);
+    assert_int_equal(other->out.bytes, 0);
+    replyMoveChain(c, other); /* there is nothing more */
+    owed("+one\r\n+two\r\n");
+    clientFreeNow(other);
+}
+
+static void sharedBytes(void **state) {
+    (void)state;
+    for (size_t n = 500; n <= 1500; n += 1000) { /* copied, and linked */
+        size_t before = zmallocUsedMemory();
+        struct replyShared *s = replySharedCreate(n);
+        memset(s->bytes, 'x', n);
+        s->len = n;
+        replyAppendShared(c, s);
+        assert_int_equal(s->refs, n < 1024 ? 1 : 2);
+        replySharedRelease(s);
+        chainIsSound();
+        assert_int_equal(clientOutputPending(c), n);
+        replyFreeChain(c);
+        assert_int_equal(zmallocUsedMemory(), before);
+    }
+}
+
+static void send(const char *text) {
+    struct pushMessage m = {.parts = {strOf(text)}, .count = 1};
+    pushSend(c, &m);
+    pushDone(&m);
+}
+
+static void messagesBesideReplies(void **state) {
+    (void)state;
+    c->resp = 3;
+    send("idle");
+    c->flags |= CLIENT_EXECUTING;
+    pushBeginCommand(c);
+    send("early"); /* the command has not begun to reply, and has not caused it */
+    in_call = true;
+    send("caused");
+    replyLiteral(c, "*1\r\n");
+    send("within");
+    replyLiteral(c, ":1\r\n");
+    in_call = false;
+    c->flags = 0;
+    assert_int_equal(push_held.length, 2);
+    pushEndCommand();
+    assert_int_equal(push_held.length, 0);
+    owed(">1\r\n$4\r\nidle\r\n>1\r\n$5\r\nearly\r\n*1\r\n:1\r\n>1\r\n$6\r\ncaused\r\n>1\r\n$6\r\nwithin\r\n");
+    c->resp = 2;
+}
+
+/* What is held for a client goes with it. */
+static void messagesOfTheDead(void **state) {
+    (void)state;
+    struct client *living = c;
+    c = clientCreate(NULL);
+    c->flags |= CLIENT_EXECUTING;
+    pushBeginCommand(c);
+    in_call = true;
+    send("never read");
+    assert_int_equal(push_held.length, 1);
+    clientFreeNow(c);
+    assert_int_equal(push_held.length, 0);
+    c = living;
+    in_call = false;
+}
+
+static bool isInCall(void) {
+    return in_call;
+}
+
+static int setup(void **state) {
+    (void)state;
+    clientCoreInit();
+    clientOutputInit();
+    pushInit(isInCall);
+    c = clientCreate(NULL);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(inBothProtocols),
+        cmocka_unit_test(lengthsThatComeLater),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(muted),
+        cmocka_unit_test(movedChains),
+        cmocka_unit_test(sharedBytes),
+        cmocka_unit_test(messagesOfTheDead),
+        cmocka_unit_test(messagesBesideReplies),
+    };
+    return cmocka_run_group_tests(tests, setup, NULL);
+}
