@@ -45,6 +45,8 @@ static void *bioThread(void *arg) {
     cpulistApply(bio_cpulist);
     zmallocThreadStart();
     pthread_mutex_lock(&q->lock);
+    q->busy = false;
+    pthread_cond_broadcast(&q->idle);
     for (;;) {
         while (!q->count && !q->stop) pthread_cond_wait(&q->work, &q->lock);
         if (!q->count) break;
@@ -70,11 +72,13 @@ void bioInit(void) {
         pthread_mutex_init(&q->lock, NULL);
         pthread_cond_init(&q->work, NULL);
         pthread_cond_init(&q->idle, NULL);
+        q->busy = true; /* until it has its name and waits for work */
         if (pthread_create(&q->thread, NULL, bioThread, q) != 0) {
             serverLog(LL_WARNING, "Fatal: Can't initialize Background Jobs.");
             exit(1);
         }
     }
+    for (int i = 0; i < BIO_KINDS; i++) bioDrain(i);
     bio_running = true;
 }
 
