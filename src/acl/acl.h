@@ -16,18 +16,23 @@
  * While all users may do everything, and need no password, no command is checked (client_auth.c). A user that
  * may do everything costs one branch beside others who may not. What another user was allowed is remembered
  * (struct aclMemo), so that the same command is allowed again, for keys that begin alike, with a few
- * comparisons. */
+ * comparisons.
+ *
+ * Invariant: no request is admitted (RULE_ACL of command/admission.h) that the user's rules, as they are when
+ * it runs, do not allow: a memo says yes only where they do. */
 #pragma once
 
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/sds.h"
 #include "base/str.h"
 #include "client/client.h"
 #include "command/command.h"
-#include "data/db.h"
 #include "command/multi.h"
+#include "command/request.h"
+#include "data/db.h"
 
 /* A verdict: `cmd` may run in `db`, when its key begins like this. */
 struct aclMemo {
@@ -66,33 +71,34 @@ enum aclContext {
     ACL_SCRIPT,
 };
 
-/* c->cmd is about to run, with c->argv: may it? If not, the error is replied, counted, and noted in ACL LOG.
- * Whoever runs commands asks this: the call path, EXEC, scripts, and clients that were blocked. */
-bool aclRefuses(struct client *c, enum aclContext context);
+/* The request is about to run: may it? If not, the error is replied, counted, and noted in ACL LOG. */
+bool aclRefuses(struct client *c, const struct request *r, enum aclContext context);
+/* The same of any request, without a trace. */
+bool aclMayRun(const struct client *c, const struct request *r);
 /* The database that c's command will work on: in MULTI, where the queued commands lead to. */
 static inline int aclDbOf(const struct client *c) {
     bool queues = (c->flags & (CLIENT_MULTI | CLIENT_IN_EXEC)) == CLIENT_MULTI;
     return queues ? multiDb(c) : c->db->id;
 }
 /* A shorter key than the 8 bytes that are compared, or than the beginning, is not remembered. */
-static inline bool aclMemoFits(const struct aclMemo *m, const struct client *c) {
-    if (m->cmd != c->cmd || (m->db != ACL_MEMO_ANY_DB && m->db != aclDbOf(c))) return false;
+static inline bool aclMemoFits(const struct aclMemo *m, const struct client *c, const struct request *r) {
+    if (m->cmd != r->cmd || (m->db != ACL_MEMO_ANY_DB && m->db != aclDbOf(c))) return false;
     if (!m->key_pos) return true;
-    if (m->key_pos >= c->argc) return false;
-    struct str key = c->argv[m->key_pos];
+    if (m->key_pos >= r->argc) return false;
+    struct str key = r->argv[m->key_pos];
     uint64_t first;
     if (key.len < sizeof first || key.len < m->begin.len) return false;
     memcpy(&first, key.ptr, sizeof first);
     if ((first & m->mask) != m->start) return false;
     return m->begin.len <= sizeof first || memcmp(key.ptr, m->begin.ptr, m->begin.len) == 0;
 }
-static inline bool aclAllows(struct client *c, enum aclContext context) {
+static inline bool aclAllows(struct client *c, const struct request *r, enum aclContext context) {
     if (aclUnlimited(c)) return true;
     const struct aclUserHead *u = (const struct aclUserHead *)c->user;
-    return aclMemoFits(&u->memos[(unsigned)c->cmd->id % ACL_MEMOS], c) || !aclRefuses(c, context);
+    if (!aclMemoFits(&u->memos[(unsigned)r->cmd->id % ACL_MEMOS], c, r)) return !aclRefuses(c, r, context);
+    debugAssert(aclMayRun(c, r));
+    return true;
 }
-/* The same of any command, without a trace. */
-bool aclMayRun(const struct client *c, const struct serverCommand *cmd, const struct str *argv, int argc);
 /* c's running command reads keys that it does not name: may it read all keys? */
 bool aclMayReadAllKeys(const struct client *c);
 

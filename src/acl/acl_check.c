@@ -16,19 +16,24 @@
 #include "data/db.h"
 #include "client/reply.h"
 
-struct request {
-    const struct serverCommand *cmd;
+/* What a selector is asked. */
+struct question {
+    const struct serverCommand *cmd; /* of the request, and its arguments */
     const struct str *argv;
     int argc, db;
     struct str begin; /* of its key, by which this was allowed; NULL: by something else */
 };
 
+static struct question ask(const struct request *r, int db) {
+    return (struct question){.cmd = r->cmd, .argv = r->argv, .argc = r->argc, .db = db};
+}
+
 /* ---- Command ---- */
 
-static bool commandAllowed(const struct aclSelector *s, const struct request *r) {
-    if (aclSelectorHasCommand(s, r->cmd->id) || r->cmd->flags & CMD_NO_AUTH) return true;
-    for (int i = 0; i < s->first_arg_count && r->argc > 1; i++) {
-        if (s->first_args[i].id == r->cmd->id && strIs(r->argv[1], s->first_args[i].arg)) return true;
+static bool commandAllowed(const struct aclSelector *s, const struct question *q) {
+    if (aclSelectorHasCommand(s, q->cmd->id) || q->cmd->flags & CMD_NO_AUTH) return true;
+    for (int i = 0; i < s->first_arg_count && q->argc > 1; i++) {
+        if (s->first_args[i].id == q->cmd->id && strIs(q->argv[1], s->first_args[i].arg)) return true;
     }
     return false;
 }
@@ -46,30 +51,30 @@ static bool worksOnData(const struct serverCommand *cmd) {
 }
 
 /* What is no number of a database the command itself refuses. */
-static bool argIsDb(const struct request *r, int i, int64_t *db) {
-    return i < r->argc && string2ll(r->argv[i], db) && dbGet(*db);
+static bool argIsDb(const struct question *q, int i, int64_t *db) {
+    return i < q->argc && string2ll(q->argv[i], db) && dbGet(*db);
 }
 
-static bool dbArgAllowed(const struct aclSelector *s, const struct request *r, int i, int *arg) {
+static bool dbArgAllowed(const struct aclSelector *s, const struct question *q, int i, int *arg) {
     int64_t db;
-    if (!argIsDb(r, i, &db) || aclSelectorHasDb(s, db)) return true;
+    if (!argIsDb(q, i, &db) || aclSelectorHasDb(s, db)) return true;
     *arg = i;
     return false;
 }
 
-static bool swapAllowed(const struct aclSelector *s, const struct request *r, int *arg) {
+static bool swapAllowed(const struct aclSelector *s, const struct question *q, int *arg) {
     int64_t db;
-    if (!argIsDb(r, 1, &db) || !argIsDb(r, 2, &db)) return true;
-    return dbArgAllowed(s, r, 1, arg) && dbArgAllowed(s, r, 2, arg);
+    if (!argIsDb(q, 1, &db) || !argIsDb(q, 2, &db)) return true;
+    return dbArgAllowed(s, q, 1, arg) && dbArgAllowed(s, q, 2, arg);
 }
 
 /* COPY a b DB n: each of them, when the options are in order. */
-static bool copyTargetAllowed(const struct aclSelector *s, const struct request *r, int *arg) {
+static bool copyTargetAllowed(const struct aclSelector *s, const struct question *q, int *arg) {
     int64_t db;
     int denied = 0;
-    for (int i = 3; i < r->argc; i++) {
-        if (strIs(r->argv[i], "replace")) continue;
-        if (!strIs(r->argv[i], "db") || !argIsDb(r, ++i, &db)) return true;
+    for (int i = 3; i < q->argc; i++) {
+        if (strIs(q->argv[i], "replace")) continue;
+        if (!strIs(q->argv[i], "db") || !argIsDb(q, ++i, &db)) return true;
         if (!denied && !aclSelectorHasDb(s, db)) denied = i;
     }
     *arg = denied ? denied : *arg;
@@ -82,14 +87,14 @@ static bool everyDbAllowed(const struct aclSelector *s) {
     return i == dbCount();
 }
 
-static bool dbsAllowed(const struct aclSelector *s, const struct request *r, int *arg) {
-    commandProc *proc = r->cmd->spec->proc;
+static bool dbsAllowed(const struct aclSelector *s, const struct question *q, int *arg) {
+    commandProc *proc = q->cmd->spec->proc;
     if (proc == flushallCommand) return everyDbAllowed(s);
-    if (proc == selectCommand) return dbArgAllowed(s, r, 1, arg);
-    if (proc == swapdbCommand) return swapAllowed(s, r, arg);
-    if (proc == moveCommand && !dbArgAllowed(s, r, 2, arg)) return false;
-    if (proc == copyCommand && !copyTargetAllowed(s, r, arg)) return false;
-    return !worksOnData(r->cmd) || aclSelectorHasDb(s, r->db);
+    if (proc == selectCommand) return dbArgAllowed(s, q, 1, arg);
+    if (proc == swapdbCommand) return swapAllowed(s, q, arg);
+    if (proc == moveCommand && !dbArgAllowed(s, q, 2, arg)) return false;
+    if (proc == copyCommand && !copyTargetAllowed(s, q, arg)) return false;
+    return !worksOnData(q->cmd) || aclSelectorHasDb(s, q->db);
 }
 
 /* ---- Keys ---- */
@@ -99,26 +104,26 @@ static unsigned accessOf(unsigned key_flags) {
            (key_flags & (KEY_INSERT | KEY_DELETE | KEY_UPDATE) ? ACL_PATTERN_WRITE : 0);
 }
 
-static bool keyAllowed(struct aclSelector *s, struct request *r, const struct keyRef *key, int *arg) {
-    if (aclPatternsMatchBegin(&s->keys, r->argv[key->pos], accessOf(key->flags), &r->begin)) return true;
+static bool keyAllowed(struct aclSelector *s, struct question *q, const struct keyRef *key, int *arg) {
+    if (aclPatternsMatchBegin(&s->keys, q->argv[key->pos], accessOf(key->flags), &q->begin)) return true;
     *arg = key->pos;
     return false;
 }
 
-static bool keysAllowed(struct aclSelector *s, struct request *r, int *arg) {
-    const struct keyRef *only = &r->cmd->only_key;
-    if (only->pos && only->pos < r->argc) {
-        if (!(only->flags & KEY_VARIABLE_FLAGS)) return keyAllowed(s, r, only, arg);
-        if (aclPatternsMatchBegin(&s->keys, r->argv[only->pos], ACL_PATTERN_ALL, &r->begin))
+static bool keysAllowed(struct aclSelector *s, struct question *q, int *arg) {
+    const struct keyRef *only = &q->cmd->only_key;
+    if (only->pos && only->pos < q->argc) {
+        if (!(only->flags & KEY_VARIABLE_FLAGS)) return keyAllowed(s, q, only, arg);
+        if (aclPatternsMatchBegin(&s->keys, q->argv[only->pos], ACL_PATTERN_ALL, &q->begin))
             return true; /* whatever it does */
     }
-    if (!r->cmd->spec->key_spec_count) return true;
+    if (!q->cmd->spec->key_spec_count) return true;
     struct keyRef *keys;
-    int n = commandGetKeyRefs(r->cmd, r->argv, r->argc, &keys);
+    int n = commandGetKeyRefs(q->cmd, q->argv, q->argc, &keys);
     bool allowed = true;
-    for (int i = 0; i < n && allowed; i++) allowed = keyAllowed(s, r, &keys[i], arg);
+    for (int i = 0; i < n && allowed; i++) allowed = keyAllowed(s, q, &keys[i], arg);
     zfree(keys);
-    r->begin = (struct str){0}; /* what it does to the key depends on further arguments */
+    q->begin = (struct str){0}; /* what it does to the key depends on further arguments */
     return allowed;
 }
 
@@ -139,56 +144,55 @@ bool aclChannelAllowed(const struct aclUser *u, struct str channel, bool is_patt
     return false;
 }
 
-static bool channelsAllowed(struct aclSelector *s, const struct request *r, int *arg) {
-    commandProc *proc = r->cmd->spec->proc;
+static bool channelsAllowed(struct aclSelector *s, const struct question *q, int *arg) {
+    commandProc *proc = q->cmd->spec->proc;
     bool publish = proc == publishCommand || proc == spublishCommand, pattern = proc == psubscribeCommand;
     if (!publish && !pattern && proc != subscribeCommand && proc != ssubscribeCommand) return true;
-    for (int i = 1; i < (publish ? 2 : r->argc); i++) {
+    for (int i = 1; i < (publish ? 2 : q->argc); i++) {
         *arg = i;
-        if (!selectorHasChannel(s, r->argv[i], pattern)) return false;
+        if (!selectorHasChannel(s, q->argv[i], pattern)) return false;
     }
     return true;
 }
 
 /* ---- All of it ---- */
 
-static enum aclDenial askSelector(struct aclSelector *s, struct request *r, int *arg) {
-    if (!(s->flags & SELECTOR_ALL_DBS) && !dbsAllowed(s, r, arg)) return ACL_DENIED_DB;
-    if (!commandAllowed(s, r)) return ACL_DENIED_COMMAND;
-    if (!(s->flags & SELECTOR_ALL_KEYS) && !keysAllowed(s, r, arg)) return ACL_DENIED_KEY;
-    if (r->cmd->flags & CMD_PUBSUB && !channelsAllowed(s, r, arg)) return ACL_DENIED_CHANNEL;
+static enum aclDenial askSelector(struct aclSelector *s, struct question *q, int *arg) {
+    if (!(s->flags & SELECTOR_ALL_DBS) && !dbsAllowed(s, q, arg)) return ACL_DENIED_DB;
+    if (!commandAllowed(s, q)) return ACL_DENIED_COMMAND;
+    if (!(s->flags & SELECTOR_ALL_KEYS) && !keysAllowed(s, q, arg)) return ACL_DENIED_KEY;
+    if (q->cmd->flags & CMD_PUBSUB && !channelsAllowed(s, q, arg)) return ACL_DENIED_CHANNEL;
     return ACL_ALLOWED;
 }
 
 /* Only what does not depend on further arguments: a beginning of the one key, or all keys; not what some
  * first arguments are allowed for, or databases and channels among the arguments. */
-static void remember(struct aclUser *u, const struct aclSelector *s, const struct request *r) {
-    const struct serverCommand *cmd = r->cmd;
+static void remember(struct aclUser *u, const struct aclSelector *s, const struct question *q) {
+    const struct serverCommand *cmd = q->cmd;
     bool all_keys = s->flags & SELECTOR_ALL_KEYS || !cmd->spec->key_spec_count;
     bool all_dbs = s->flags & SELECTOR_ALL_DBS;
     if (!aclSelectorHasCommand(s, cmd->id) || cmd->flags & CMD_PUBSUB) return;
     if (!all_dbs && !(cmd->only_key.pos && cmd->spec->proc != moveCommand)) return;
-    if (!all_keys && !(cmd->only_key.pos && r->begin.ptr)) return;
-    struct aclMemo m = {.cmd = cmd, .db = all_dbs ? ACL_MEMO_ANY_DB : r->db};
+    if (!all_keys && !(cmd->only_key.pos && q->begin.ptr)) return;
+    struct aclMemo m = {.cmd = cmd, .db = all_dbs ? ACL_MEMO_ANY_DB : q->db};
     if (!all_keys) {
         m.key_pos = cmd->only_key.pos;
-        m.begin = r->begin;
-        memset(&m.mask, 0xff, r->begin.len < sizeof m.mask ? r->begin.len : sizeof m.mask);
-        memcpy(&m.start, r->begin.ptr, r->begin.len < sizeof m.start ? r->begin.len : sizeof m.start);
+        m.begin = q->begin;
+        memset(&m.mask, 0xff, q->begin.len < sizeof m.mask ? q->begin.len : sizeof m.mask);
+        memcpy(&m.start, q->begin.ptr, q->begin.len < sizeof m.start ? q->begin.len : sizeof m.start);
     }
     u->head.memos[(unsigned)cmd->id % ACL_MEMOS] = m;
 }
 
-enum aclDenial aclCheck(struct aclUser *u, const struct serverCommand *cmd, const struct str *argv, int argc,
-                        int db, int *arg) {
-    struct request r = {.cmd = cmd, .argv = argv, .argc = argc, .db = db};
+enum aclDenial aclCheck(struct aclUser *u, const struct request *r, int db, int *arg) {
+    struct question q = ask(r, db);
     enum aclDenial furthest = ACL_ALLOWED;
     *arg = 0;
     for (int i = 0; i < u->selector_count; i++) {
         int at = 0;
-        enum aclDenial denial = askSelector(u->selectors[i], &r, &at);
+        enum aclDenial denial = askSelector(u->selectors[i], &q, &at);
         if (!denial) {
-            remember(u, u->selectors[i], &r);
+            remember(u, u->selectors[i], &q);
             return ACL_ALLOWED;
         }
         if (denial < furthest || (denial == furthest && at <= *arg)) continue;
@@ -198,26 +202,26 @@ enum aclDenial aclCheck(struct aclUser *u, const struct serverCommand *cmd, cons
     return furthest;
 }
 
-bool aclMayRun(const struct client *c, const struct serverCommand *cmd, const struct str *argv, int argc) {
+bool aclMayRun(const struct client *c, const struct request *r) {
     int arg;
-    return aclUnlimited(c) || !aclCheck(c->user, cmd, argv, argc, aclDbOf(c), &arg);
+    return aclUnlimited(c) || !aclCheck(c->user, r, aclDbOf(c), &arg);
 }
 
 bool aclMayReadAllKeys(const struct client *c) {
     if (aclUnlimited(c)) return true;
-    struct request r = {.cmd = c->cmd, .argv = c->argv, .argc = c->argc, .db = aclDbOf(c)};
+    struct question q = ask(c->request, aclDbOf(c));
     for (int i = 0; i < c->user->selector_count; i++) {
         struct aclSelector *s = c->user->selectors[i];
         int arg;
         bool all = s->flags & SELECTOR_ALL_KEYS || aclPatternsHave(&s->keys, STR("*"), ACL_PATTERN_READ);
-        if (all && !askSelector(s, &r, &arg)) return true;
+        if (all && !askSelector(s, &q, &arg)) return true;
     }
     return false;
 }
 
 /* What the log names: the argument that was denied, or the command. */
-static struct str objectOf(const struct client *c, const struct serverCommand *cmd, int arg) {
-    return arg ? c->argv[arg] : sdsview(cmd->fullname);
+static struct str objectOf(const struct request *r, int arg) {
+    return arg ? r->argv[arg] : sdsview(r->cmd->fullname);
 }
 
 /* ---- Refusals ---- */
@@ -236,7 +240,8 @@ sds aclDenialText(const struct aclUser *u, const struct serverCommand *cmd, enum
     return sdscatprintf(sdscatstr(sdscat(text, "the '"), *what), "' %s", kind);
 }
 
-static void replyRefusal(struct client *c, enum aclContext context, enum aclDenial denial) {
+static void replyRefusal(struct client *c, const struct request *r, enum aclContext context,
+                         enum aclDenial denial) {
     static const char *const queued[] = {
         [ACL_DENIED_COMMAND] = "no permission to execute the command or subcommand",
         [ACL_DENIED_DB] = "no permission",
@@ -250,16 +255,16 @@ static void replyRefusal(struct client *c, enum aclContext context, enum aclDeni
             queued[denial]);
         return;
     }
-    sds text = aclDenialText(c->user, c->cmd, denial, NULL);
+    sds text = aclDenialText(c->user, r->cmd, denial, NULL);
     replyErrorFmt(c, "%s%s", context == ACL_SCRIPT ? "ERR ACL failure in script: " : "NOPERM ", text);
     sdsfree(text);
 }
 
-bool aclRefuses(struct client *c, enum aclContext context) {
+bool aclRefuses(struct client *c, const struct request *r, enum aclContext context) {
     int arg;
-    enum aclDenial denial = aclCheck(c->user, c->cmd, c->argv, c->argc, aclDbOf(c), &arg);
+    enum aclDenial denial = aclCheck(c->user, r, aclDbOf(c), &arg);
     if (!denial) return false;
-    aclLogAdd(c, denial, context, sdsview(c->user->name), objectOf(c, c->cmd, arg));
-    replyRefusal(c, context, denial);
+    aclLogAdd(c, denial, context, sdsview(c->user->name), objectOf(r, arg));
+    replyRefusal(c, r, context, denial);
     return true;
 }

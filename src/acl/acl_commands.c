@@ -225,22 +225,22 @@ void aclDryrunCommand(struct client *c) {
         replyErrorFmt(c, "ERR User '%.*s' not found", (int)c->argv[2].len, c->argv[2].ptr);
         return;
     }
-    const struct str *argv = c->argv + 3;
-    int argc = c->argc - 3, arg;
-    const struct serverCommand *cmd = commandLookup(argv, argc);
-    if (!cmd) {
-        replyErrorFmt(c, "ERR Command '%.*s' not found", (int)argv[0].len, argv[0].ptr);
+    struct request r = {.argv = c->argv + 3, .argc = c->argc - 3};
+    int arg;
+    r.cmd = commandLookup(r.argv, r.argc);
+    if (!r.cmd) {
+        replyErrorFmt(c, "ERR Command '%.*s' not found", (int)r.argv[0].len, r.argv[0].ptr);
         return;
     }
-    if (!commandArityOk(cmd, argc)) {
-        replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", cmd->fullname);
+    if (!commandArityOk(r.cmd, r.argc)) {
+        replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", r.cmd->fullname);
         return;
     }
-    enum aclDenial denial = aclCheck(u, cmd, argv, argc, c->db->id, &arg);
+    enum aclDenial denial = aclCheck(u, &r, c->db->id, &arg);
     if (!denial)
         replyOk(c);
     else
-        replyDenial(c, u, cmd, denial, argv[arg]);
+        replyDenial(c, u, r.cmd, denial, r.argv[arg]);
 }
 
 /* ---- GENPASS ---- */

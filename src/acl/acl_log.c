@@ -7,6 +7,7 @@
 
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "command/call.h"
 #include "command/command.h"
 #include "commands/acl.h"
 #include "registry/config.h"
@@ -81,7 +82,7 @@ static struct logEntry *entryCreate(enum aclDenial reason, enum logContext conte
 
 /* A script's client has no connection: who runs the script is told. */
 static sds describe(struct client *c) {
-    return clientInfoLine(current_client && !c->conn ? current_client : c, sdsempty());
+    return clientInfoLine(callOwner() && !c->conn ? callOwner() : c, sdsempty());
 }
 
 void aclLogAdd(struct client *c, enum aclDenial reason, enum aclContext context, struct str user,

@@ -101,8 +101,7 @@ void aclUsersInit(void);
 /* ---- Checks (acl_check.c) ---- */
 
 /* In this user's name. *arg: the argument that was denied, when it is about one. */
-enum aclDenial aclCheck(struct aclUser *u, const struct serverCommand *cmd, const struct str *argv, int argc,
-                        int db, int *arg);
+enum aclDenial aclCheck(struct aclUser *u, const struct request *r, int db, int *arg);
 /* "User bob has no permissions to ..."; what: the argument to name (0: the command); NULL: names none. */
 sds aclDenialText(const struct aclUser *u, const struct serverCommand *cmd, enum aclDenial denial,
                   const struct str *what);

@@ -7,7 +7,7 @@
 #include "commands/connection.h"
 #include "acl/acl.h"
 #include "client/client_session.h"
-#include "command/command.h"
+#include "command/admission.h"
 #include "command/redact.h"
 #include "client/reply.h"
 
@@ -67,28 +67,27 @@ void authCommand(struct client *c) {
     if (authenticate(c, named ? c->argv[1] : STR("default"), c->argv[c->argc - 1])) replyOk(c);
 }
 
-bool authMissing(struct client *c) {
+/* Nobody gets past this without a password, but to give it. */
+static enum admission checkAuth(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
     bool known = c->flags & (CLIENT_AUTHENTICATED | CLIENT_FAKE);
-    if (__builtin_expect(known, 1) || (c->cmd && c->cmd->flags & CMD_NO_AUTH) || !authRequired())
-        return false;
+    if (__builtin_expect(known, 1) || (r->cmd && r->cmd->flags & CMD_NO_AUTH)) return ADMITTED;
     replyError(c, "NOAUTH Authentication required.");
-    return true;
+    return REFUSED;
 }
 
-/* Nobody gets past this without a password, but to give it; then the user's rules decide. Not asked while
- * there are neither passwords nor rules that would stop anybody. */
-static bool authFilter(struct client *c, struct serverCommand *cmd) {
-    (void)cmd;
-    return !authMissing(c) && aclAllows(c, ACL_TOPLEVEL);
+/* What the user's rules say. */
+static enum admission checkRules(struct client *c, struct request *r, enum requestOrigin origin) {
+    enum aclContext context = origin == ORIGIN_EXEC     ? ACL_EXEC
+                              : origin == ORIGIN_SCRIPT ? ACL_SCRIPT
+                                                        : ACL_TOPLEVEL;
+    return aclAllows(c, r, context) ? ADMITTED : REFUSED;
 }
 
+/* Not asked while there are neither passwords nor rules that would stop anybody. */
 void authUsersChanged(void) {
-    commandFilterIdle(authFilter, !authRequired() && !aclHasLimits());
-}
-
-static bool scriptFilter(struct client *c, struct serverCommand *cmd) {
-    (void)cmd;
-    return aclAllows(c, ACL_SCRIPT);
+    admissionIdle(RULE_AUTH, !authRequired());
+    admissionIdle(RULE_ACL, !aclHasLimits());
 }
 
 /* HELLO [protocol] ... AUTH user password ... */
@@ -109,6 +108,6 @@ void authInit(void) {
     redactRegister("acl|setuser", redactAll);
     redactRegister("acl|deluser", redactAll);
     redactRegister("acl|getuser", redactAll);
-    commandAddFilter(authFilter);
-    commandAddScriptFilter(scriptFilter);
+    admissionFill(RULE_AUTH, checkAuth);
+    admissionFill(RULE_ACL, checkRules);
 }

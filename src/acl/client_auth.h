@@ -8,8 +8,6 @@ bool authRequired(void);    /* must the default user give a password, or is it o
 bool authPasswordSet(void); /* has the default user a password? */
 void authNewClient(
     struct client *c); /* a connection starts: as the default user, if that needs no password */
-/* c, whose command is not run for some reason, has to authenticate first: that is what it is told then. */
-bool authMissing(struct client *c);
 /* Checks and marks the client; on failure replies WRONGPASS and returns false. */
 bool authenticate(struct client *c, struct str user, struct str password);
 /* As that user without a password: who it is has been proved otherwise, by a certificate. False: there is no

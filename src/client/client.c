@@ -33,7 +33,6 @@ _Static_assert(sizeof(struct client) <= MEMORY_MAX, "an idle client is small");
 
 struct list clients;
 static struct hashtable by_id;
-struct client *current_client;
 struct clientStats clientstats;
 
 static uint64_t next_id = 1;
@@ -132,7 +131,6 @@ void clientFreeNow(struct client *c) {
         connClose(c->conn);
     }
     respParserReset(&c->parser);
-    respBigArgsFree(c->big_args);
     sdsfree(c->querybuf);
     sdsfree(c->input_error);
     zfreeSized(c, sizeof *c);
@@ -148,25 +146,6 @@ void clientForEach(void (*fn)(void *priv, struct client *c), void *priv) {
 
 struct client *clientById(uint64_t id) {
     return hashtableFind(&by_id, strN((const char *)&id, sizeof id));
-}
-
-/* ---- Arguments ---- */
-
-bool clientArgIsBig(const struct client *c, int i) {
-    for (struct respBigArg *b = c->big_args; b; b = b->next) {
-        if (b->index == i && b->buf) return true;
-    }
-    return false;
-}
-
-sds clientTakeArg(struct client *c, int i) {
-    for (struct respBigArg *b = c->big_args; b; b = b->next) {
-        if (b->index != i || !b->buf) continue;
-        sds taken = b->buf;
-        b->buf = NULL;
-        return taken;
-    }
-    return sdsnewstr(c->argv[i]);
 }
 
 /* ---- Jobs ---- */

@@ -30,6 +30,7 @@
 struct connection;
 struct db;
 struct serverCommand;
+struct request;
 struct round;
 struct replyBlock;
 
@@ -94,8 +95,8 @@ struct client {
     uint32_t flags;
     struct serverCommand *cmd;
     struct db *db;
-    struct respBigArg *big_args; /* arguments that own a buffer, see clientTakeArg */
-    struct connection *conn;     /* NULL: it has none */
+    struct request *request; /* argv, argc and cmd mirror it (command/call.h); NULL: none runs */
+    struct connection *conn; /* NULL: it has none */
     struct blockingState *blocked;
     uint8_t resp; /* 2 or 3 */
     bool requeue; /* became runnable during its round: serve its input in the next */
@@ -145,7 +146,6 @@ void clientFreeClosed(void);            /* before sleep */
 void clientFreeNow(struct client *c);   /* fake clients, shutdown */
 struct client *clientById(uint64_t id); /* NULL: none; O(1) */
 extern struct list clients;             /* of struct client by node, in order of connection */
-extern struct client *current_client;   /* whose command runs (the outermost), or NULL */
 /* Runs fn for every client; fn may close it. */
 void clientForEach(void (*fn)(void *priv, struct client *c), void *priv);
 
@@ -156,13 +156,6 @@ void clientOnFree(void (*fn)(struct client *c));
 /* The memory of a room's part, in O(1); 0 when there is none. */
 void clientOnMemory(size_t (*fn)(const struct client *c));
 size_t clientMemory(const struct client *c); /* all of it; O(1) */
-
-/* ---- Arguments ---- */
-/* Takes the buffer of a big argument (>= RESP_BIG_ARG) out of the request: an sds to own, without copying;
- * otherwise a copy is made. argv[i] stays readable. */
-sds clientTakeArg(struct client *c, int i);
-/* Is there a buffer to take at i? */
-bool clientArgIsBig(const struct client *c, int i);
 
 /* ---- Classes, with limits of their own ---- */
 enum clientClass { CLIENT_CLASS_NORMAL, CLIENT_CLASS_REPLICA, CLIENT_CLASS_PUBSUB, CLIENT_CLASSES };

@@ -22,6 +22,7 @@
 #define BUCKETS    (MOST_BITS - LEAST_BITS + 1)
 
 bool client_weighing;
+static void (*weighing_changed)(bool on);
 
 static int64_t limit; /* bytes; negative: percent of maxmemory; 0: none */
 static struct list buckets[BUCKETS];
@@ -143,7 +144,12 @@ static void follow(void) {
     bool want = limit != 0;
     if (want == client_weighing) return;
     client_weighing = want;
+    if (weighing_changed) weighing_changed(want);
     weighAll();
+}
+
+void clientOnWeighing(void (*fn)(bool on)) {
+    weighing_changed = fn;
 }
 
 static void clientEvictBeforeSleep(void) {

@@ -14,11 +14,11 @@ struct clientLimits {
     size_t counted;              /* the memory that was counted for it there */
     int64_t over_soft_since_s;   /* its output is above the soft limit (client_output.c); 0: it is below */
 };
-struct clientLimits *
-clientLimits(struct client *c); /* made when it is not there yet; as long as the client */
+/* Made when it is not there yet; as long as the client. */
+struct clientLimits *clientLimits(struct client *c);
 
-/* A limit is set. While it is not, the path of a command costs one branch on this. */
-extern bool client_weighing;
+extern bool client_weighing;                /* a limit is set */
+void clientOnWeighing(void (*fn)(bool on)); /* is told when that changes */
 
 /* The memory of c may have changed. Only while client_weighing; O(1). */
 void clientWeigh(struct client *c);

@@ -3,39 +3,83 @@
  * The table stands at the top of admission.c and is all there is: the order of its rows is the order in which
  * errors take precedence (that of Valkey 9.1, tests/unit/admission.tcl), a mark in a column says that
  * requests of this origin are asked, and each row names its error. A room fills the row that is its own with
- * a function; a row that nobody has filled, or whose room says that it has no objection to anything for now
- * (most of the time), costs nothing. */
+ * a function; the order in which rooms start does not matter. A row that nobody has filled, or whose room
+ * says that it has no objection to anything for now (most of the time), costs nothing. Neither do rows that
+ * are only about odd requests, while a request is not.
+ *
+ * Invariant: whatever runs has passed every row of its origin that is filled, or could not have been stopped
+ * by it: a row about odd requests has no objection to any other. */
 #pragma once
 
-#include "command/request.h"
+#include <stdbool.h>
 
-enum admissionRule {
-    RULE_HTTP,    /* POST and Host: end the connection */
-    RULE_UNKNOWN, /* no such command, or subcommand */
-    RULE_ARITY,
-    RULE_PROTECTED, /* DEBUG, MODULE: enable-debug-command, enable-module-command */
-    RULE_NO_MULTI,  /* not allowed inside a transaction */
-    RULE_AUTH,      /* NOAUTH */
-    RULE_ACL,       /* NOPERM */
-    RULE_CLUSTER,   /* MOVED, ASK, CROSSSLOT, CLUSTERDOWN ... */
-    RULE_EVICTED,   /* the client goes: maxmemory-clients */
-    RULE_OOM,
-    RULE_MISCONF, /* snapshots or the append-only file fail */
-    RULE_MIN_REPLICAS,
-    RULE_READONLY, /* a replica */
-    RULE_PUBSUB,   /* RESP2 with subscriptions */
-    RULE_MONITOR,  /* a monitor asks for data */
-    RULE_STALE,    /* MASTERDOWN */
-    RULE_LOADING,
-    RULE_BUSY, /* a script past its time */
-    RULES
+#include "base/assert.h"
+#include "command/command.h"
+#include "command/request.h"
+#include "commands/spec.h"
+
+enum admissionRule { /* in the order of the table */
+                     RULE_HTTP,
+                     RULE_AUTH,
+                     RULE_UNKNOWN,
+                     RULE_ARITY,
+                     RULE_PROTECTED,
+                     RULE_NO_MULTI,
+                     RULE_NOSCRIPT,
+                     RULE_SCRIPT_OOM,
+                     RULE_ACL,
+                     RULE_SCRIPT_READS,
+                     RULE_CLUSTER,
+                     RULE_EVICTED,
+                     RULE_OOM,
+                     RULE_SNAPSHOT_FAILS,
+                     RULE_AOF_FAILS,
+                     RULE_MIN_REPLICAS,
+                     RULE_READONLY,
+                     RULE_PUBSUB,
+                     RULE_STALE,
+                     RULE_LOADING,
+                     RULE_BUSY,
+                     RULE_MONITOR,
+                     RULE_PAUSED,
+                     RULE_QUEUED,
+                     RULES
 };
 
-/* False: it has an objection, and has replied the error. c->argv and its kin mirror the request. */
-typedef bool admissionCheck(struct client *c, struct request *r);
+enum admission {
+    ADMITTED,
+    REFUSED, /* an error has been replied */
+    KEPT     /* neither: it will run later, and who has it then is the rule's affair; or its client goes */
+};
+
+/* c->argv and its kin mirror the request. */
+typedef enum admission admissionCheck(struct client *c, struct request *r, enum requestOrigin origin);
+/* Each rule once. */
 void admissionFill(enum admissionRule rule, admissionCheck *fn);
-/* A rule that has no objection to anything, most of the time, says so: it is not asked then. Not from within
- * a check. */
+/* A rule that has no objection to anything, most of the time, says so (it starts without): it is not asked
+ * then. Not from within a check. */
 void admissionIdle(enum admissionRule rule, bool idle);
-/* All rules for this origin, in order. False: refused, an error has been replied. */
-bool admissionAsk(struct client *c, struct request *r, enum requestOrigin origin);
+
+/* Is there anything about the request itself, or its client's state, that rows for odd ones are about? */
+static inline bool requestIsOdd(const struct client *c, const struct request *r) {
+    const struct serverCommand *cmd = r->cmd;
+    return !cmd || !commandArityOk(cmd, r->argc) || cmd->flags & (CMD_PROTECTED | CMD_NOSCRIPT) ||
+           c->flags & CLIENT_MULTI;
+}
+
+/* The rows that are asked, by origin, in order; NULL behind the last. */
+extern admissionCheck *admission_usual[ORIGINS][RULES + 1];
+enum admission admissionAskAll(struct client *c, struct request *r, enum requestOrigin origin);
+bool admissionOddRowsAgree(struct client *c, struct request *r, enum requestOrigin origin);
+/* All rules for this origin, in order, up to the first that does not admit it. */
+static inline enum admission admissionAsk(struct client *c, struct request *r, enum requestOrigin origin) {
+    if (__builtin_expect(requestIsOdd(c, r), 0)) return admissionAskAll(c, r, origin);
+    debugAssert(admissionOddRowsAgree(c, r, origin));
+    for (admissionCheck **check = admission_usual[origin]; *check; check++) {
+        enum admission verdict = (*check)(c, r, origin);
+        if (verdict != ADMITTED) return verdict;
+    }
+    return ADMITTED;
+}
+
+void admissionInit(void); /* the rows that no other room has */

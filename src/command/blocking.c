@@ -13,14 +13,13 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "acl/acl.h"
+#include "command/call.h"
 #include "command/command.h"
+#include "command/request.h"
 #include "registry/cron.h"
 #include "command/declared_keys.h"
 #include "registry/info.h"
 #include "data/notify.h"
-#include "command/pause.h"
-#include "client/push.h"
 #include "client/reply.h"
 #include "command/round.h"
 #include "data/type.h"
@@ -43,18 +42,16 @@ struct waiter {
 struct blockingState {
     int type;
     bool wake_on_delete;
-    uint64_t ticks; /* of work on the command so far */
     void (*on_timeout)(struct client *c);
-    int64_t timer;    /* 0: none */
-    struct str *argv; /* copy of the command, one allocation */
-    int argc;
-    struct serverCommand *cmd;
+    int64_t timer;           /* 0: none */
+    struct request *request; /* a copy of the one that it waits in */
     int count;
     struct waiter waiters[];
 };
 
 static struct list ready;
 /* blocked_timeouts: clients that do not wait for ever; keys_on_delete: keys whose end somebody waits for. */
+static bool (*held_back)(uint64_t command_flags);
 static uint64_t blocked_clients, blocked_timeouts, blocked_keys, keys_on_delete;
 
 static struct str blockingKeyKey(const void *entry) {
@@ -119,20 +116,6 @@ static void dropKeyIfIdle(struct blockingKey *k) {
     blocked_keys--;
 }
 
-static void copyCommand(struct blockingState *b, const struct client *c) {
-    size_t bytes = 0;
-    for (int i = 0; i < c->argc; i++) bytes += c->argv[i].len;
-    b->argc = c->argc;
-    b->cmd = c->cmd;
-    b->argv = zmalloc((size_t)c->argc * sizeof(struct str) + bytes);
-    char *p = (char *)(b->argv + c->argc);
-    for (int i = 0; i < c->argc; i++) {
-        memcpy(p, c->argv[i].ptr, c->argv[i].len);
-        b->argv[i] = strN(p, c->argv[i].len);
-        p += c->argv[i].len;
-    }
-}
-
 static void waitForKey(struct blockingState *b, struct client *c, struct str key) {
     struct blockingKey *k = keyQueue(c->db, key);
     struct listNode *last = k->waiters.head.prev;
@@ -156,7 +139,7 @@ void blockForKeys(struct client *c, const struct str *keys, int count, int type,
     b->type = type;
     b->wake_on_delete = wake_on_delete;
     b->on_timeout = on_timeout ? on_timeout : replyNullArray;
-    copyCommand(b, c);
+    b->request = call_running->waits = requestCopy(c->request);
     for (int i = 0; i < count; i++) waitForKey(b, c, keys[i]);
     if (deadline_ms) {
         int64_t delay = deadline_ms - mstime();
@@ -181,7 +164,7 @@ static void release(struct client *c) {
         keys_on_delete -= b->wake_on_delete && !w->key->on_delete;
         dropKeyIfIdle(w->key);
     }
-    zfree(b->argv);
+    requestRelease(b->request);
     zfree(b);
     c->blocked = NULL;
     c->flags &= ~(uint32_t)CLIENT_BLOCKED;
@@ -197,23 +180,10 @@ void unblockClient(struct client *c, bool requeue) {
     if (requeue) roundQueueClient(c);
 }
 
-uint64_t blockingAddTicks(struct client *c, uint64_t ticks) {
-    return c->blocked->ticks += ticks;
-}
-
 /* Its reply is written: the command has come to its end, and counts as called, and as rejected when somebody
  * else has put an end to it. */
 static void endCommand(struct client *c, bool rejected) {
-    struct str *argv = c->argv;
-    int argc = c->argc;
-    struct serverCommand *cmd = c->cmd;
-    c->argv = c->blocked->argv;
-    c->argc = c->blocked->argc;
-    c->cmd = c->blocked->cmd;
-    commandCountUnblocked(c, c->blocked->ticks, rejected);
-    c->argv = argv;
-    c->argc = argc;
-    c->cmd = cmd;
+    callCountEnded(c, c->blocked->request, rejected);
     unblockClient(c, true);
 }
 
@@ -234,9 +204,20 @@ bool unblockWithError(struct client *c) {
 
 /* ---- Wake up ---- */
 
+static void handleReady(struct client *c) {
+    (void)c;
+    blockingHandleReady();
+}
+
+static void markQueue(struct blockingKey *k) {
+    if (listLinked(&k->ready_node)) return;
+    listAddTail(&ready, &k->ready_node);
+    callHookIdle(handleReady, false);
+}
+
 static void markReady(struct db *db, struct str key) {
     struct blockingKey *k = hashtableFind(&db->blocking, key);
-    if (k && !listLinked(&k->ready_node)) listAddTail(&ready, &k->ready_node);
+    if (k) markQueue(k);
 }
 
 void signalKeyReady(struct db *db, struct str key, int type) {
@@ -252,33 +233,16 @@ void blockingRecheckDb(struct db *db) {
     struct hashtableIterator it;
     void *entry;
     hashtableInitIterator(&it, &db->blocking, false);
-    while (hashtableNext(&it, &entry)) {
-        struct blockingKey *k = entry;
-        if (!listLinked(&k->ready_node)) listAddTail(&ready, &k->ready_node);
-    }
+    while (hashtableNext(&it, &entry)) markQueue(entry);
     hashtableStopIterator(&it);
 }
 
 /* Run the command of a waiting client once more. Its place in the queues stays when it blocks again. */
 static void runAgain(struct client *c) {
-    struct blockingState *b = c->blocked;
-    c->argv = b->argv;
-    c->argc = b->argc;
-    c->cmd = b->cmd;
-    struct client *outer = current_client;
-    current_client = c;
-    c->flags |= CLIENT_REEXECUTING | CLIENT_EXECUTING;
+    c->flags |= CLIENT_REEXECUTING;
     c->flags &= ~(uint32_t)CLIENT_BLOCKED;
-    pushBeginCommand(c);
-    if (aclAllows(c, ACL_TOPLEVEL))
-        commandCall(c, CALL_FULL);
-    else
-        c->cmd->rejected++;
-    c->flags &= ~(uint32_t)(CLIENT_REEXECUTING | CLIENT_EXECUTING);
-    pushEndCommand();
-    current_client = outer;
-    c->argv = NULL;
-    c->argc = 0;
+    commandRun(c, c->blocked->request, ORIGIN_UNBLOCKED);
+    c->flags &= ~(uint32_t)CLIENT_REEXECUTING;
     if (!(c->flags & CLIENT_BLOCKED)) unblockClient(c, true);
 }
 
@@ -287,9 +251,9 @@ static bool wantsToRun(const struct blockingState *b, const struct object *o) {
     return true;
 }
 
-/* During a pause it stays where it is: when that ends, all keys are looked at again. */
+/* While it is held back it stays where it is. */
 static bool mayRun(const struct blockingState *b) {
-    return __builtin_expect(!pause_level, 1) || !pauseStops(b->cmd->flags);
+    return !held_back || !held_back(b->request->cmd->flags);
 }
 
 /* Every waiter that is there now gets one try, in order; those that block again keep their place. A try can
@@ -330,7 +294,13 @@ void blockingHandleReady(void) {
         else
             dropKeyIfIdle(k);
     }
+    callHookIdle(handleReady, true);
     running = false;
+}
+
+void blockingHoldBack(bool (*fn)(uint64_t command_flags)) {
+    serverAssert(!held_back);
+    held_back = fn;
 }
 
 void blockingInitDb(struct db *db) {
@@ -341,8 +311,11 @@ static void onFlush(int dbid) {
     blockingRecheckDb(dbGet(dbid));
 }
 
+uint64_t blockedClients(void) {
+    return blocked_clients;
+}
+
 static sds blockingInfo(sds s) {
-    s = infoField(s, "blocked_clients:%llu", (unsigned long long)(blocked_clients + pausedClients()));
     s = infoField(s, "clients_in_timeout_table:%llu", (unsigned long long)blocked_timeouts);
     s = infoField(s, "total_blocking_keys:%llu", (unsigned long long)blocked_keys);
     return infoField(s, "total_blocking_keys_on_nokey:%llu", (unsigned long long)keys_on_delete);
@@ -353,4 +326,5 @@ void blockingInit(void) {
     infoRegister("clients", blockingInfo);
     notifyAddFlushSink(onFlush);
     listInit(&ready);
+    callAddHook(BETWEEN_CALLS, handleReady, true);
 }

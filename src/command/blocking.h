@@ -23,8 +23,6 @@ void blockForKeys(struct client *c, const struct str *keys, int count, int type,
                   void (*on_timeout)(struct client *c), bool wake_on_delete);
 void unblockClient(struct client *c,
                    bool requeue); /* out of all queues; its set-aside input is served next */
-/* Adds to the work done for the command that c waits in; returns all of it. c->blocked is there. */
-uint64_t blockingAddTicks(struct client *c, uint64_t ticks);
 /* CLIENT UNBLOCK: false when it is not blocked (on keys). */
 bool unblockWithTimeout(struct client *c);
 bool unblockWithError(struct client *c);
@@ -38,6 +36,10 @@ void blockingRecheckDb(struct db *db);
 /* Run again what can be: after each command and before sleep. */
 void blockingHandleReady(void);
 void blockingHandleTimeouts(void); /* before sleep */
+
+uint64_t blockedClients(void);
+/* While fn says true of a command's flags, it is not run again. Behind that, blockingRecheckDb. */
+void blockingHoldBack(bool (*fn)(uint64_t command_flags));
 
 void blockingInitDb(struct db *db);
 void blockingInit(void);

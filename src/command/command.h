@@ -1,7 +1,10 @@
-/* command.h - the command registry and the call path.
+/* command.h - the command registry. How a command is run: call.h.
  *
  * src/commands/ holds the facts (struct commandSpec, one file per group); a room registers the specs of its
- * own commands at start. */
+ * own commands at start.
+ *
+ * Invariant: each name finds one command, and what a client calls it (rename-command) is the only name that
+ * finds it. */
 #pragma once
 
 #include <stdbool.h>
@@ -66,43 +69,11 @@ int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, i
 int keyRefsAdd(struct keyRef **keys, int count, int first, int last, int step, unsigned flags);
 void commandResetStats(void);
 
-/* ---- Call path ---- */
-/* Checks (known, arity, auth, busy script, memory ...), then call. The client's argv is set. */
-void commandProcess(struct client *c);
-/* Reply the "unknown command/subcommand" error for c->argv. */
-void commandReplyUnknown(struct client *c);
-enum { CALL_STATS = 1, CALL_PROPAGATE = 2, CALL_FULL = 3 };
-void commandCall(struct client *c, int flags);
-/* A blocked command (c->cmd, c->argv) ends without being run again, after `ticks` of work: it counts now. An
- * error of its own is a failure; rejected: it was given another's. */
-void commandCountUnblocked(struct client *c, uint64_t ticks, bool rejected);
-
-/* Checks that other rooms add to commandProcess, run in order of registration. False: refused, an error has
- * been replied. */
-typedef bool commandFilter(struct client *c, struct serverCommand *cmd);
-void commandAddFilter(commandFilter *fn);
-/* A filter that has no objection to anything, most of the time, says so (it starts without): it is not asked
- * then. Not from within a filter. */
-void commandFilterIdle(commandFilter *fn, bool idle);
-/* Only for commands with CMD_PROTECTED. */
-void commandAddProtectedFilter(commandFilter *fn);
-
-/* The flags that checks look at: CMD_WRITE, CMD_DENYOOM, CMD_STALE ...
- * of the command that c is about to run. */
+/* The flags that checks look at: CMD_WRITE, CMD_DENYOOM, CMD_STALE ... of the command that c is about to run.
+ */
 static inline uint64_t commandFlags(const struct client *c, const struct serverCommand *cmd) {
     return __builtin_expect(!cmd->spec->flags_of, 1) ? cmd->flags : cmd->spec->flags_of(c, cmd->flags);
 }
-
-/* The same for the commands that scripts call, which do not pass commandProcess: permissions, replicas that
- * are only read ... `c` is the script's client, with the rights and the database of its caller. */
-void commandAddScriptFilter(commandFilter *fn);
-bool commandScriptAllowed(struct client *c, struct serverCommand *cmd);
-
-struct callStats {
-    uint64_t processed, unexpected_errors;
-    uint64_t ticks; /* spent in commands, those of scripts and transactions counted once */
-};
-extern struct callStats callstats;
 
 void commandCoreInit(void); /* the empty registry; first of all */
 void commandInit(void);     /* COMMAND and its subcommands (command_docs.c) */

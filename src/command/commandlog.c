@@ -14,6 +14,7 @@
 #include "commands/server.h"
 #include "commands/grammar.h"
 #include "client/client_session.h"
+#include "command/call.h"
 #include "command/command.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -46,8 +47,6 @@ static struct log {
     [COMMANDLOG_LARGE_REPLY] = {.name = "large-reply"},
 };
 
-struct callLimits call_limits = {UINT64_MAX, INT64_MAX, INT_MAX};
-
 /* ---- Entries ---- */
 
 static sds keptArg(struct str arg) {
@@ -58,7 +57,7 @@ static sds keptArg(struct str arg) {
 /* Commands of a script are shown with the client that runs the script. */
 static struct entry *commandlogEntryCreate(struct client *c, int64_t value) {
     int kept = c->argc > ARGS_MAX ? ARGS_MAX : c->argc;
-    struct client *owner = c->flags & CLIENT_SCRIPT && current_client ? current_client : c;
+    struct client *owner = c->flags & CLIENT_SCRIPT && callOwner() ? callOwner() : c;
     struct entry *e = zmalloc(sizeof *e + (size_t)kept * sizeof *e->argv);
     *e = (struct entry){.value = value, .time_s = cmd_time_ms / 1000, .argc = kept};
     e->peer = sdsdup(clientPeerName(owner));
@@ -101,7 +100,8 @@ static uint64_t requestBytes(const struct client *c) {
     return bytes;
 }
 
-void commandlogNote(struct client *c, uint64_t us, uint64_t reply_bytes) {
+/* c->cmd has run: log it where it belongs. The size of the request is that of its form in the protocol. */
+static void noteUnusual(struct client *c, uint64_t us, uint64_t reply_bytes) {
     if (c->cmd->flags & CMD_SKIP_COMMANDLOG) return;
     note(COMMANDLOG_SLOW, c, us);
     if (c->flags & CLIENT_SCRIPT) return; /* neither comes over the network */
@@ -252,4 +252,5 @@ void commandlogInit(void) {
     };
     for (int i = 0; i < COMMANDLOG_TYPES; i++) listInit(&logs[i].entries);
     configRegister(directives, sizeof directives / sizeof *directives);
+    callOnUnusual(noteUnusual);
 }

@@ -5,7 +5,8 @@
 
 #include "base/clock.h"
 #include "client/client.h"
-#include "command/command.h"
+#include "command/admission.h"
+#include "command/call.h"
 #include "registry/config.h"
 #include "data/db.h"
 #include "registry/info.h"
@@ -29,16 +30,16 @@ bool loadingFromAof(void) {
     return state.from_aof;
 }
 
-/* The loader's own clients run what the file says. */
-static bool loadingFilter(struct client *c, struct serverCommand *cmd) {
-    if (cmd->flags & CMD_LOADING || c->flags & (CLIENT_FAKE | CLIENT_SCRIPT)) return true;
+static enum admission checkLoading(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (commandFlags(c, r->cmd) & CMD_LOADING) return ADMITTED;
     replyError(c, err_loading);
-    return false;
+    return REFUSED;
 }
 
 void loadingStart(uint64_t total_bytes, bool from_aof) {
     state.active = true;
-    commandFilterIdle(loadingFilter, false);
+    admissionIdle(RULE_LOADING, false);
     state.from_aof = from_aof;
     state.start_us = ustime();
     state.total = total_bytes;
@@ -52,7 +53,7 @@ void loadingUsedMemory(uint64_t bytes) {
 /* At start no round holds clients, so those that have gone can be freed. */
 static void serveClients(void) {
     roundNested();
-    if (!current_client) clientFreeClosed();
+    if (!callOwner()) clientFreeClosed();
 }
 
 void loadingProgress(uint64_t bytes) {
@@ -65,7 +66,7 @@ void loadingProgress(uint64_t bytes) {
 void loadingStop(bool success) {
     (void)success;
     state.active = false;
-    commandFilterIdle(loadingFilter, true);
+    admissionIdle(RULE_LOADING, true);
 }
 
 static sds loadingInfo(sds s) {
@@ -91,7 +92,7 @@ void loadingInit(void) {
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     infoRegister("persistence", loadingInfo);
-    commandAddFilter(loadingFilter);
-    commandFilterIdle(loadingFilter, true);
+    admissionFill(RULE_LOADING, checkLoading);
+    admissionIdle(RULE_LOADING, true);
     dbAddExpiryVeto(loadingActive);
 }

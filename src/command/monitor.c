@@ -10,6 +10,8 @@
 #include "base/zmalloc.h"
 #include "commands/server.h"
 #include "client/client_session.h"
+#include "command/admission.h"
+#include "command/call.h"
 #include "command/command.h"
 #include "data/db.h"
 #include "client/push.h"
@@ -52,27 +54,39 @@ static void feed(struct client *c) {
     replySharedRelease(shared);
 }
 
-void monitorFeed(struct client *c) {
+/* Commands that would show too much (administration) or that show themselves are left out by their flags. */
+static void feedAfter(struct client *c) {
+    if (!c->conn && !(c->flags & CLIENT_SCRIPT)) return;
     if (c->cmd->flags & (CMD_SKIP_MONITOR | CMD_ADMIN) || c->flags & CLIENT_REEXECUTING) return;
     feed(c);
 }
 
-void monitorFeedScript(struct client *c) {
-    if (c->cmd->flags & CMD_SKIP_MONITOR) feed(c);
+/* Scripts are shown before they run: their commands come behind them. */
+static void feedBefore(struct client *c) {
+    if (c->conn && c->cmd->flags & CMD_SKIP_MONITOR) feed(c);
 }
 
 /* To the outside a watcher looks like a replica: it may not touch the data. */
-static bool refuseData(struct client *c, struct serverCommand *cmd) {
-    if (!(c->flags & CLIENT_MONITOR)) return true;
-    if (!(cmd->flags & (CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE))) return true;
+static enum admission checkMonitor(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (!(c->flags & CLIENT_MONITOR)) return ADMITTED;
+    if (!(commandFlags(c, r->cmd) & (CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE))) return ADMITTED;
     replyError(c, "ERR Replica can't interact with the keyspace");
-    return false;
+    return REFUSED;
+}
+
+/* Their number has become this. */
+static void setMonitors(size_t count) {
+    monitors = count;
+    admissionIdle(RULE_MONITOR, !count);
+    callHookIdle(feedBefore, !count);
+    callHookIdle(feedAfter, !count);
 }
 
 void monitorStop(struct client *c) {
     if (!(c->flags & CLIENT_MONITOR)) return;
     c->flags &= ~(uint32_t)CLIENT_MONITOR;
-    if (--monitors == 0) commandFilterIdle(refuseData, true);
+    setMonitors(monitors - 1);
     listForEach(&watchers, it) {
         struct watcher *w = listEntry(it, struct watcher, node);
         if (w->client != c) continue;
@@ -92,13 +106,15 @@ void monitorCommand(struct client *c) {
     *w = (struct watcher){.client = c};
     listAddTail(&watchers, &w->node);
     c->flags |= CLIENT_MONITOR;
-    if (monitors++ == 0) commandFilterIdle(refuseData, false);
+    setMonitors(monitors + 1);
     replyOk(c);
 }
 
 void monitorInit(void) {
     listInit(&watchers);
-    commandAddFilter(refuseData);
-    commandFilterIdle(refuseData, true);
+    callAddHook(CALL_BEFORE, feedBefore, true);
+    callAddHook(CALL_AFTER, feedAfter, true);
+    admissionFill(RULE_MONITOR, checkMonitor);
+    admissionIdle(RULE_MONITOR, true);
     clientOnFree(monitorStop);
 }

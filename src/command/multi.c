@@ -1,14 +1,12 @@
 /* multi.c - transactions; see multi.h.
  *
- *     client->multi ─▶ struct multiState: the queue        struct queued ─▶ struct queued ─▶ ...
+ *     client->multi ─▶ struct multiState: the queue        struct request, struct request ...
  *                                         watched keys     struct watcher ─▶ struct watcher ─▶ ...
  *                                                              │ (in the ring of its key)
  *     tables[db] : key ─▶ struct watchedKey: ring of ──────────┘
  *
- *     struct queued:  | header | argv[0] .. argv[argc-1] | bytes of the arguments |
- *
- * A queued command is one allocation, its arguments copied once; big arguments keep the buffer that they came
- * in, which the command may then take over as if it had just arrived.
+ * A queued request is a copy; big arguments keep the buffer that they came in, which the command may then
+ * take over as if it had just arrived.
  *
  * A watched key that changes marks its clients CLIENT_DIRTY_CAS. Nothing can lift that but the end of the
  * watch, so a marked client lets go of all its keys at once. Expiry is a change, too, but one that happened
@@ -20,7 +18,8 @@
 #include "base/zmalloc.h"
 #include "commands/connection.h"
 #include "commands/transactions.h"
-#include "acl/acl.h"
+#include "command/admission.h"
+#include "command/call.h"
 #include "command/command.h"
 #include "data/db.h"
 #include "data/notify.h"
@@ -28,14 +27,6 @@
 #include "client/client_info.h"
 #include "client/reply.h"
 #include "registry/info.h"
-
-struct queued {
-    struct queued *next;
-    struct serverCommand *cmd;
-    struct respBigArg *big;
-    int argc;
-    struct str argv[];
-};
 
 struct watchedKey {
     struct list watchers;
@@ -53,17 +44,15 @@ struct watcher {
 };
 
 struct multiState {
-    struct queued *first, **last;
-    int count, db; /* db: where the SELECTs in the queue lead to */
-    size_t bytes;  /* of the queue */
-    uint64_t command_flags;
+    struct requestQueue queue;
+    int db;                         /* where the SELECTs in the queue lead to */
+    size_t bytes;                   /* of the queue */
+    uint64_t some_flags, all_flags; /* of the queued commands: what some have, what all have */
     struct client *client;
     struct listNode watching_node;
     struct watcher *watchers;
     size_t watch_count, watch_bytes;
 };
-
-const char err_exec_refused[] = "EXECABORT Transaction discarded because of: ";
 
 static struct hashtable *tables; /* of struct watchedKey, one per database; made by the first WATCH */
 static struct list watching;     /* clients that watch keys */
@@ -81,8 +70,8 @@ static struct multiState *needState(struct client *c) {
     if (c->multi) return c->multi;
     c->flags |= CLIENT_MULTI_KNOWN;
     struct multiState *m = zcalloc(1, sizeof *m);
-    m->last = &m->first;
     m->client = c;
+    m->all_flags = UINT64_MAX;
     c->multi = m;
     return m;
 }
@@ -230,29 +219,8 @@ void unwatchCommand(struct client *c) {
 
 /* ---- The queue ---- */
 
-static struct queued *copyRequest(struct client *c, size_t *size) {
-    size_t bytes = 0;
-    for (int i = 0; i < c->argc; i++) bytes += clientArgIsBig(c, i) ? 0 : c->argv[i].len;
-    *size = sizeof(struct queued) + (size_t)c->argc * sizeof(struct str) + bytes;
-    struct queued *q = zmalloc(*size);
-    q->next = NULL;
-    q->cmd = c->cmd;
-    q->argc = c->argc;
-    char *p = (char *)(q->argv + c->argc);
-    for (int i = 0; i < c->argc; i++) {
-        q->argv[i] = c->argv[i];
-        if (clientArgIsBig(c, i)) continue;
-        q->argv[i].ptr = memcpy(p, c->argv[i].ptr, c->argv[i].len);
-        p += c->argv[i].len;
-    }
-    q->big = c->big_args;
-    c->big_args = NULL;
-    for (const struct respBigArg *b = q->big; b; b = b->next) *size += sizeof *b + sdsAllocSize(b->buf);
-    return q;
-}
-
-static bool runsAtOnce(const struct client *c) {
-    commandProc *proc = c->cmd->spec->proc;
+static bool runsAtOnce(const struct serverCommand *cmd) {
+    commandProc *proc = cmd->spec->proc;
     return proc == execCommand || proc == discardCommand || proc == resetCommand || proc == quitCommand;
 }
 
@@ -263,42 +231,53 @@ static void followSelect(const struct client *c, struct multiState *m) {
     if (ends_well && !(c->flags & CLIENT_DIRTY_EXEC)) m->db = (int)db;
 }
 
-bool multiQueue(struct client *c) {
-    if (runsAtOnce(c)) return false;
+/* The last of all rows: nobody objects, so the request waits for EXEC. */
+static enum admission queueRequest(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (!(c->flags & CLIENT_MULTI) || runsAtOnce(r->cmd)) return ADMITTED;
     struct multiState *m = c->multi;
-    size_t size;
-    struct queued *q = copyRequest(c, &size);
-    *m->last = q;
-    m->last = &q->next;
-    m->count++;
-    m->bytes += size;
-    m->command_flags |= commandFlags(c, c->cmd);
-    if (c->cmd->spec->proc == selectCommand) followSelect(c, m);
+    uint64_t flags = commandFlags(c, r->cmd);
+    m->some_flags |= flags;
+    m->all_flags &= flags;
+    m->bytes += requestMemory(requestQueueAdd(&m->queue, r));
+    if (r->cmd->spec->proc == selectCommand) followSelect(c, m);
     replyLiteral(c, "+QUEUED\r\n");
-    return true;
+    return KEPT;
+}
+
+static enum admission checkNoMulti(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (!(c->flags & CLIENT_MULTI) || !(r->cmd->flags & CMD_NO_MULTI)) return ADMITTED;
+    replyErrorFmt(c, "ERR Command '%s' not allowed inside a transaction", r->cmd->fullname);
+    return REFUSED;
 }
 
 void multiReset(struct client *c) {
     struct multiState *m = c->multi;
-    while (m && m->first) {
-        struct queued *q = m->first;
-        m->first = q->next;
-        respBigArgsFree(q->big);
-        zfree(q);
+    if (m) {
+        requestQueueClear(&m->queue);
+        m->bytes = 0;
+        m->some_flags = 0;
+        m->all_flags = UINT64_MAX;
     }
     c->flags &= ~(uint32_t)(CLIENT_MULTI | CLIENT_DIRTY_EXEC);
     unwatchAll(c);
 }
 
-static bool isExec(const struct client *c) {
-    return c->cmd && c->cmd->spec->proc == execCommand;
-}
-
-void multiRefused(struct client *c) {
-    if (isExec(c))
+/* EXEC will not succeed any more; when it was EXEC itself, the transaction is over. */
+static void noteRefused(struct client *c) {
+    if (c->cmd && c->cmd->spec->proc == execCommand)
         multiReset(c);
     else if (c->flags & CLIENT_MULTI)
         c->flags |= CLIENT_DIRTY_EXEC;
+}
+
+/* EXEC does all that the queue does, and may be run only where all of it may. */
+uint64_t execFlags(const struct client *c, uint64_t flags) {
+    static const uint64_t permissions = CMD_LOADING | CMD_STALE;
+    if (!(c->flags & CLIENT_MULTI)) return flags;
+    uint64_t does = c->multi->some_flags & (CMD_WRITE | CMD_READONLY | CMD_DENYOOM | CMD_MAY_REPLICATE);
+    return (flags | does) & (c->multi->all_flags | ~permissions);
 }
 
 /* ---- MULTI, EXEC, DISCARD ---- */
@@ -320,27 +299,12 @@ void discardCommand(struct client *c) {
 
 /* To a queued command it looks as if the client had just sent it. */
 static void runQueue(struct client *c) {
-    struct str *argv = c->argv;
-    int argc = c->argc;
-    struct serverCommand *cmd = c->cmd;
-    replyArrayLen(c, c->multi->count);
-    for (struct queued *q = c->multi->first; q; q = q->next) {
-        c->argv = q->argv;
-        c->argc = q->argc;
-        c->cmd = q->cmd;
-        c->big_args = q->big;
-        q->big = NULL;
-        if (aclAllows(c, ACL_EXEC))
-            commandCall(c, CALL_FULL);
-        else
-            c->cmd->rejected++;
+    const struct requestQueue *q = &c->multi->queue;
+    replyArrayLen(c, q->count);
+    for (int i = 0; i < q->count; i++) {
+        commandRun(c, q->at[i], ORIGIN_EXEC);
         serverAssert(!(c->flags & CLIENT_BLOCKED));
-        respBigArgsFree(c->big_args);
     }
-    c->argv = argv;
-    c->argc = argc;
-    c->cmd = cmd;
-    c->big_args = NULL;
     c->flags &= ~(uint32_t)CLIENT_ERROR; /* their errors are not EXEC's */
 }
 
@@ -369,14 +333,6 @@ void execCommand(struct client *c) {
 
 /* ---- About clients ---- */
 
-bool multiNeedsMemory(const struct client *c) {
-    return isExec(c) && c->multi->command_flags & CMD_DENYOOM;
-}
-
-uint64_t multiExecFlags(const struct client *c) {
-    return isExec(c) && c->flags & CLIENT_MULTI ? c->multi->command_flags : 0;
-}
-
 int multiDb(const struct client *c) {
     return c->multi->db;
 }
@@ -388,13 +344,15 @@ size_t multiQueuedBytes(const struct client *c) {
 /* ---- Registration ---- */
 
 static size_t multiMemory(const struct client *c) {
-    return c->multi ? sizeof *c->multi + c->multi->bytes + c->multi->watch_bytes : 0;
+    const struct multiState *m = c->multi;
+    if (!m) return 0;
+    return sizeof *m + m->bytes + (size_t)m->queue.cap * sizeof *m->queue.at + m->watch_bytes;
 }
 
 /* Queued commands; -1 before the first MULTI or WATCH. */
 static sds catCount(sds s, struct client *c) {
     if (!(c->flags & CLIENT_MULTI_KNOWN)) return clientInfoNumber(s, -1);
-    return clientInfoNumber(s, c->flags & CLIENT_MULTI ? c->multi->count : 0);
+    return clientInfoNumber(s, c->flags & CLIENT_MULTI ? c->multi->queue.count : 0);
 }
 static sds catWatchCount(sds s, struct client *c) {
     return clientInfoNumber(s, c->multi ? (int64_t)c->multi->watch_count : 0);
@@ -418,4 +376,7 @@ void multiInit(void) {
     clientInfoField("watch", catWatchCount);
     clientInfoField("multi-mem", catQueuedBytes);
     infoRegister("clients", multiInfo);
+    admissionFill(RULE_NO_MULTI, checkNoMulti);
+    admissionFill(RULE_QUEUED, queueRequest);
+    callOnRefused(noteRefused);
 }

@@ -3,12 +3,12 @@
 
 #include "base/clock.h"
 #include "commands/connection.h"
+#include "command/admission.h"
 #include "command/blocking.h"
 #include "command/command.h"
 #include "data/db.h"
 #include "data/evict.h"
 #include "registry/info.h"
-#include "command/multi.h"
 #include "client/reply.h"
 #include "command/round.h"
 #include "net/ae.h"
@@ -59,6 +59,7 @@ static void update(void) {
     for (int i = 0; i < PAUSE_REASONS; i++) {
         if (pauses[i].level > pause_level) pause_level = pauses[i].level;
     }
+    admissionIdle(RULE_PAUSED, pause_level == PAUSE_NOTHING);
     setTimer();
     if (pause_level < before) wakeAll();
 }
@@ -92,12 +93,13 @@ bool pauseStops(uint64_t command_flags) {
 }
 
 /* Replicas go on: what they wait for has been written already. */
-bool pausePostpones(struct client *c) {
-    if (!c->conn || clientClassOf(c) == CLIENT_CLASS_REPLICA) return false;
-    if (!pauseStops(commandFlags(c, c->cmd) | multiExecFlags(c))) return false;
+static enum admission checkPaused(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (!c->conn || clientClassOf(c) == CLIENT_CLASS_REPLICA) return ADMITTED;
+    if (!pauseStops(commandFlags(c, r->cmd))) return ADMITTED;
     c->flags |= CLIENT_PAUSED;
     listAddTail(&waiting, &c->paused_node);
-    return true;
+    return KEPT;
 }
 
 size_t pausedClients(void) {
@@ -134,6 +136,7 @@ void clientUnpauseCommand(struct client *c) {
 /* ---- Registration ---- */
 
 static sds clientsInfo(sds s) {
+    s = infoField(s, "blocked_clients:%llu", (unsigned long long)blockedClients() + pausedClients());
     static const char *const reasons[] = {"client_pause", "shutdown_in_progress", "failover_in_progress",
                                           "slot_migration_in_progress"};
     static const char *const levels[] = {"none", "write", "all"};
@@ -155,6 +158,9 @@ static bool dataStandsStill(void) {
 
 void pauseInit(void) {
     listInit(&waiting);
+    admissionFill(RULE_PAUSED, checkPaused);
+    admissionIdle(RULE_PAUSED, true);
+    blockingHoldBack(pauseStops);
     evictAddVeto(dataStandsStill);
     dbAddExpiryVeto(dataStandsStill);
     clientOnFree(release);

@@ -23,9 +23,6 @@ extern enum pauseLevel pause_level;
 void pauseClients(enum pauseReason reason, enum pauseLevel level, int64_t end_ms);
 void unpauseClients(enum pauseReason reason);
 
-/* For the call path, only while pause_level is set: must the command of c wait? If so it has been marked
- * CLIENT_PAUSED: it runs nothing until the pause ends. */
-bool pausePostpones(struct client *c);
 /* Would a command with these flags have to wait? */
 bool pauseStops(uint64_t command_flags);
 size_t pausedClients(void); /* that wait with a command */

@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "client/client.h"
+#include "command/request.h"
 
 /* ---- For handlers ---- */
 
@@ -74,10 +75,9 @@ extern struct propagationUnit propagation;
 static inline void propagateBegin(void) {
     propagation.depth++;
 }
-/* The bytes that the running request came in; ptr NULL: it did not come in bytes. */
+/* The bytes that the running request came in; ptr NULL: it did not come in bytes, or not all in one piece. */
 static inline struct str propagateRaw(const struct client *c) {
-    (void)c;
-    return (struct str){0};
+    return c->request && !c->request->big ? c->request->raw : (struct str){0};
 }
 void propagateWhatRan(struct client *c, bool dirty, struct str raw);
 static inline void propagateAfterCommand(struct client *c, bool dirty) {

@@ -87,7 +87,7 @@ static void expectSeen(const char *expected) {
 static struct db test_db;
 static struct client test_client = {.db = &test_db};
 
-/* As commandCall does it; inner: what it runs itself. */
+/* As commandRun does it; inner: what it runs itself. */
 static void runRaw(int dbid, int argc, struct str *argv, bool dirty, void (*inner)(void), struct str raw) {
     propagateBegin();
     if (inner) inner();

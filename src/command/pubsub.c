@@ -17,7 +17,7 @@
 #include "commands/pubsub.h"
 #include "client/client.h"
 #include "client/client_info.h"
-#include "command/command.h"
+#include "command/admission.h"
 #include "command/propagate.h"
 #include "registry/info.h"
 #include "client/push.h"
@@ -134,14 +134,11 @@ static void removeSubscriber(struct subscription *s) {
 
 /* ---- Subscribing ---- */
 
-static bool pubsubFilter(struct client *c, struct serverCommand *cmd);
-
 static void noteSubscriber(struct client *c, bool is) {
     if (is == ((c->flags & CLIENT_PUBSUB) != 0)) return;
     c->flags ^= CLIENT_PUBSUB;
     pubsub_clients += is ? 1 : (size_t)-1;
-    if (pubsub_clients == is)
-        commandFilterIdle(pubsubFilter, !is); /* the first has come, the last has gone */
+    if (pubsub_clients == is) admissionIdle(RULE_PUBSUB, !is); /* the first has come, the last has gone */
 }
 
 static void subscribe(struct client *c, enum pubsubKind kind, struct str name) {
@@ -413,20 +410,21 @@ void pubsubHelpCommand(struct client *c) {
 /* ---- Registration ---- */
 
 /* In RESP2 a message looks like a reply, so a client that waits for messages cannot ask for anything else. */
-static bool pubsubFilter(struct client *c, struct serverCommand *cmd) {
-    if (!(c->flags & CLIENT_PUBSUB) || c->resp >= 3) return true;
+static enum admission checkPubsub(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (!(c->flags & CLIENT_PUBSUB) || c->resp >= 3) return ADMITTED;
     static commandProc *const allowed[] = {
         subscribeCommand,    unsubscribeCommand, psubscribeCommand, punsubscribeCommand, ssubscribeCommand,
         sunsubscribeCommand, pingCommand,        quitCommand,       resetCommand,
     };
     for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
-        if (cmd->spec->proc == allowed[i]) return true;
+        if (r->cmd->spec->proc == allowed[i]) return ADMITTED;
     }
     replyErrorFmt(c,
                   "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
                   "allowed in this context",
-                  cmd->fullname);
-    return false;
+                  r->cmd->fullname);
+    return REFUSED;
 }
 
 static sds pubsubStatsInfo(sds s) {
@@ -461,8 +459,8 @@ void pubsubInit(void) {
     clientInfoField("sub", catChannels);
     clientInfoField("psub", catPatterns);
     clientInfoField("ssub", catShardChannels);
-    commandAddFilter(pubsubFilter);
-    commandFilterIdle(pubsubFilter, true);
+    admissionFill(RULE_PUBSUB, checkPubsub);
+    admissionIdle(RULE_PUBSUB, true);
     infoRegister("clients", pubsubClientsInfo);
     infoRegister("stats", pubsubStatsInfo);
     pushInit(commandRuns);

@@ -1,29 +1,31 @@
 /* request.h - a command that somebody wants run: the one form it has, from the parser to the replicas.
  *
- *     argv[0] .. argv[argc-1]   the arguments: views of bytes that somebody else keeps, or of the own copy
- *     raw                       the bytes of the protocol that they came in, where still in one piece
+ *     argv[0] .. argv[argc-1]   the arguments: views of bytes that somebody else keeps, or of the copy's own
  *     cmd                       what argv[0] (and argv[1]) name; NULL: nothing that is known
- *     keys                      where its keys are, found once: each with its hash (in cluster mode: slot)
+ *     hints, wants              its keys, and what it will look for in their values, hashed once
  *     big                       arguments of 32 KiB and more, in buffers that a handler may take over
+ *     raw                       the bytes of the protocol it came in, where they are still in one piece
  *
  * Who wants a command run makes one of these (the round from a client's input, EXEC from its queue, a script
- * from Lua's stack, the loader from the append-only file ...) and calls commandRun (command.h). c->argv,
- * c->argc and c->cmd mirror the running request for handlers.
+ * from Lua's stack, the loader from the append-only file ...) and calls commandRun (call.h). While it runs,
+ * c->request is it, and c->argv, c->argc and c->cmd mirror it for handlers.
  *
- * A request is good as long as what it views: a turn of the loop, the call of a script. Who keeps it longer
- * (a transaction, a blocked client, a rewrite) owns it: requestCopy puts header, views and bytes into one
- * allocation. */
+ * Invariant: a request is good as long as what it views: a turn of the loop, the call of a script. Who keeps
+ * it longer (a transaction, a client that waits) keeps a copy, whose views stay within its own allocation and
+ * its big buffers. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/sds.h"
 #include "base/str.h"
+#include "client/client.h"
 #include "data/db.h"
+#include "data/type.h"
 #include "net/resp.h"
 
-struct client;
 struct serverCommand;
 
 /* On whose behalf a request runs. Decides what is asked before it does (admission.h). */
@@ -42,25 +44,46 @@ enum requestOrigin {
 struct request {
     struct str *argv;
     int argc;
+    int hint_count, key_count;   /* the hints of its keys come first, then that of wants.member */
+    const struct keyHint *hints; /* NULL: nobody has looked */
     struct serverCommand *cmd;
-    struct respBigArg *big;      /* owned */
-    struct str raw;              /* ptr NULL: there are none */
-    uint64_t end_offset;         /* of a replication stream, behind raw; 0: it is from elsewhere */
-    const struct keyHint *hints; /* keys, then the member, see hint_count */
-    int hint_count, key_count;
+    struct respBigArg *big; /* owned by who made the request */
+    struct prefetchWants wants;
+    struct str raw;      /* ptr NULL: there are none. An inline request is a line, not an array */
+    uint64_t end_offset; /* in a stream that has offsets, behind raw; 0: it came in another way */
+    uint64_t ticks;      /* of work on it in earlier tries, in which it was blocked */
+    bool unpropagated;   /* what it changes stays here: redis.set_repl() */
 };
 
-/* A copy in one allocation: the request, its views, the bytes of its arguments but not those of big ones,
- * whose buffers move to the copy (`from` has none any more). Hints and raw bytes are not copied. Free with
- * requestRelease. */
+/* A copy in one allocation: header, views, and the bytes of arguments, but for those of big ones, whose
+ * buffers move to the copy (`from` has none any more; its views stay good). Hints and raw bytes stay behind.
+ * Free with requestRelease. */
 struct request *requestCopy(struct request *from);
 void requestRelease(struct request *r);        /* NULL is fine */
-size_t requestMemory(const struct request *r); /* of a copy */
+size_t requestMemory(const struct request *r); /* of a copy, its big buffers included. O(argc) */
 
+/* The request in the protocol, appended to s: raw where it is there, else encoded. */
+sds requestAppend(sds s, const struct request *r);
+
+/* Copies in a row: a transaction that waits for EXEC. Zero-initialized is empty. */
+struct requestQueue {
+    struct request **at;
+    int count, cap;
+};
+struct request *requestQueueAdd(struct requestQueue *q, struct request *from); /* the copy */
+void requestQueueClear(struct requestQueue *q);
+
+/* ---- Big arguments ---- */
+/* Is there a buffer to take at i? */
+bool requestArgIsBig(const struct request *r, int i);
 /* Takes the buffer of a big argument out of the request: an sds to own, without copying; otherwise a copy is
  * made. argv[i] stays readable. */
 sds requestTakeArg(struct request *r, int i);
-bool requestArgIsBig(const struct request *r, int i);
 
-/* The request in the protocol: raw where it is there, else encoded. Appended to s. */
-sds requestAppend(sds s, const struct request *r);
+/* The same of the running request, for handlers. A handler that is called without one has none. */
+static inline bool clientArgIsBig(const struct client *c, int i) {
+    return c->request && c->request->big && requestArgIsBig(c->request, i);
+}
+static inline sds clientTakeArg(struct client *c, int i) {
+    return c->request ? requestTakeArg(c->request, i) : sdsnewstr(c->argv[i]);
+}

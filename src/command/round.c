@@ -5,8 +5,9 @@
  *     batch:   parsed commands, executed in order; `executing` is the one that runs
  *
  * Giving back. When a client must not run any more (it blocked, or a nested round has to serve it), its
- * commands of the batch that have not run are written back as requests in front of the bytes not parsed yet,
- * into its own querybuf. That needs no knowledge of how they came. */
+ * requests of the batch that have not run go back in front of the bytes not parsed yet. Nearly always they
+ * still stand there, and only the place where parsing goes on moves back; those with an argument in a buffer
+ * of its own are written anew. */
 #include "command/round.h"
 
 #include <errno.h>
@@ -14,19 +15,18 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
-#include "command/blocking.h"
 #include "client/client_evict.h"
 #include "client/client_log.h"
 #include "client/client_output.h"
+#include "command/call.h"
 #include "command/command.h"
+#include "command/multi.h"
+#include "command/request.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
-#include "command/multi.h"
 #include "command/propagate.h"
-#include "client/push.h"
 #include "client/reply.h"
-#include "command/tracking.h"
 #include "data/type.h"
 #include "net/ae.h"
 #include "net/connection.h"
@@ -37,11 +37,20 @@
 #define CACHE_LINE         64
 #define ARGV_KEEP          (16 * 1024) /* views; more are given back to the allocator after the round */
 
+/* A request in the batch. */
+struct pending {
+    struct client *c; /* NULL: it will not run */
+    struct request request;
+    size_t argv_base; /* of its views: they may move while others are parsed */
+    int hint_base;    /* of its hints */
+    sds error;        /* instead of a request, a protocol error: reply it and close */
+};
+
 struct round {
     struct list members;
     struct listNode *parsing;
 
-    struct pendingCommand batch[ROUND_BATCH_LIMIT];
+    struct pending batch[ROUND_BATCH_LIMIT];
     int count, executing;
     struct str *argv;
     size_t argv_cap, argv_used;
@@ -112,7 +121,7 @@ void roundQueueClient(struct client *c) {
 static void setAside(struct client *c) {
     size_t rest = c->in_len - c->in_pos;
     if (c->in != c->querybuf) {
-        if (rest) c->querybuf = sdsnewlen(c->in + c->in_pos, rest);
+        if (rest || c->input_error) c->querybuf = sdsnewlen(c->in + c->in_pos, rest);
     } else if (!rest && !c->input_error) {
         sdsfree(c->querybuf);
         c->querybuf = NULL;
@@ -121,6 +130,7 @@ static void setAside(struct client *c) {
         if (c->in_pos) sdsrange(c->querybuf, (ptrdiff_t)c->in_pos, -1);
     }
     c->parse_at = c->parse_at > c->in_pos ? c->parse_at - c->in_pos : 0;
+    serverAssert(c->parse_at <= rest);
     c->in_pos = c->in_len = 0;
     leave(c);
     if (c->requeue) {
@@ -129,39 +139,35 @@ static void setAside(struct client *c) {
     }
 }
 
-static sds catRequest(sds s, const struct pendingCommand *pc, const struct str *argv) {
-    s = sdscatprintf(s, "*%d\r\n", pc->argc);
-    for (int i = 0; i < pc->argc; i++) {
-        s = sdscatprintf(s, "$%zu\r\n", argv[i].len);
-        s = sdscatstr(s, argv[i]);
-        s = sdscatlen(s, "\r\n", 2);
+/* This request will not run, or has run. */
+static void forget(struct pending *p) {
+    respBigArgsFree(p->request.big);
+    sdsfree(p->error);
+    p->request.big = NULL;
+    p->error = NULL;
+    p->c = NULL;
+}
+
+/* Where the bytes of c's requests from batch[from] on begin, when all of them are still in its input. NULL:
+ * they are not. */
+static const char *rawBegin(const struct round *r, int from, const struct client *c) {
+    const char *begin = c->in + c->in_pos;
+    for (int i = r->count; i-- > from;) {
+        const struct pending *p = &r->batch[i];
+        if (p->c != c || p->error) continue;
+        if (!p->request.raw.ptr) return NULL;
+        begin = p->request.raw.ptr;
+        serverAssert(begin >= c->in && begin < c->in + c->in_pos);
     }
-    return s;
+    return begin;
 }
 
-/* This command will not run. */
-static void forget(struct pendingCommand *pc) {
-    respBigArgsFree(pc->big);
-    sdsfree(pc->error);
-    pc->big = NULL;
-    pc->error = NULL;
-    pc->c = NULL;
-}
-
-/* The commands of c from batch[from] on have not run and will not: back into its input. Behind them there may
- * be more that were given back earlier. */
-static void giveBack(struct round *r, int from, struct client *c) {
+/* In front of what is not parsed yet, in a buffer of its own. */
+static void writeAnew(struct round *r, int from, struct client *c) {
     sds s = sdsempty();
     for (int i = from; i < r->count; i++) {
-        struct pendingCommand *pc = &r->batch[i];
-        if (pc->c != c) continue;
-        if (pc->error) {
-            c->input_error = pc->error;
-            pc->error = NULL;
-        } else {
-            s = catRequest(s, pc, r->argv + pc->argv_base);
-        }
-        forget(pc);
+        const struct pending *p = &r->batch[i];
+        if (p->c == c && !p->error) s = requestAppend(s, &p->request);
     }
     size_t whole = sdslen(s) + (c->parse_at > c->in_pos ? c->parse_at - c->in_pos : 0);
     s = sdscatlen(s, c->in + c->in_pos, c->in_len - c->in_pos);
@@ -171,6 +177,25 @@ static void giveBack(struct round *r, int from, struct client *c) {
     c->in_pos = 0;
     c->in_len = sdslen(s);
     c->parse_at = whole;
+}
+
+/* The requests of c from batch[from] on have not run and will not: back into its input. Behind them there may
+ * be more that were given back earlier. */
+static void giveBack(struct round *r, int from, struct client *c) {
+    const char *begin = rawBegin(r, from, c);
+    if (begin) {
+        if (c->parse_at < c->in_pos) c->parse_at = c->in_pos;
+        c->in_pos = (size_t)(begin - c->in);
+    } else {
+        writeAnew(r, from, c);
+    }
+    for (int i = from; i < r->count; i++) {
+        struct pending *p = &r->batch[i];
+        if (p->c != c) continue;
+        if (p->error) c->input_error = p->error;
+        p->error = NULL;
+        forget(p);
+    }
     setAside(c);
 }
 
@@ -278,11 +303,29 @@ static void roundReadHandler(struct connection *conn) {
 
 /* ---- Parse ---- */
 
+/* Where c's next request goes. Field by field, as most are set later: this is done for each command. */
+static inline struct pending *nextPending(struct round *r, struct client *c) {
+    struct pending *p = &r->batch[r->count];
+    struct request *req = &p->request;
+    p->c = c;
+    p->error = NULL;
+    p->argv_base = r->argv_used;
+    req->hint_count = req->key_count = 0;
+    req->cmd = NULL;
+    req->big = NULL;
+    req->wants.member.ptr = NULL;
+    req->raw.ptr = NULL;
+    req->end_offset = req->ticks = 0;
+    req->unpropagated = false;
+    return p;
+}
+
 /* The requests end here, where one broke the protocol: what has come behind it is of no use. */
 static void takeError(struct round *r, struct client *c, sds error) {
-    r->batch[r->count++] = (struct pendingCommand){.c = c, .argv_base = r->argv_used, .error = error};
+    nextPending(r, c)->error = error;
+    r->count++;
     respParserReset(&c->parser);
-    c->in_pos = c->in_len;
+    c->in_len = c->in_pos;
 }
 
 /* Take one request of c. False when it has none whole. */
@@ -296,15 +339,15 @@ static bool takeRequest(struct round *r, struct client *c) {
         struct respLimits limits = {.max_bulk = max_bulk_len,
                                     .max_args = RESP_MAX_MULTIBULK,
                                     .authenticated = c->flags & CLIENT_AUTHENTICATED};
-        struct respParser fresh = {0};
         bool given_back = c->in_pos < c->parse_at;
+        struct respParser fresh;
+        if (__builtin_expect(given_back, 0)) fresh = (struct respParser){0};
         size_t end = given_back ? c->parse_at : c->in_len, len = end - c->in_pos, consumed = 0;
-        struct pendingCommand *pc = &r->batch[r->count];
+        struct pending *p = nextPending(r, c);
         const char *error = NULL;
-        *pc = (struct pendingCommand){.c = c, .argv_base = r->argv_used};
-        enum respStatus st =
-            respParseRequest(given_back ? &fresh : &c->parser, c->in + c->in_pos, &len, &limits, &r->argv,
-                             &r->argv_cap, r->argv_used, &pc->argc, &consumed, &pc->big, &error);
+        enum respStatus st = respParseRequest(given_back ? &fresh : &c->parser, c->in + c->in_pos, &len,
+                                              &limits, &r->argv, &r->argv_cap, r->argv_used, &p->request.argc,
+                                              &consumed, &p->request.big, &error);
         if (st == RESP_MORE) {
             serverAssert(!given_back);
             c->in_len = c->in_pos + len;
@@ -314,9 +357,10 @@ static bool takeRequest(struct round *r, struct client *c) {
             takeError(r, c, sdsnew(error));
             return true;
         }
+        if (!p->request.big) p->request.raw = strN(c->in + c->in_pos, consumed);
         c->in_pos += consumed;
         if (st == RESP_EMPTY) continue;
-        r->argv_used += (size_t)pc->argc;
+        r->argv_used += (size_t)p->request.argc;
         r->count++;
         return true;
     }
@@ -339,53 +383,57 @@ static void fillBatch(struct round *r) {
 /* ---- Prefetch ---- */
 
 static void findCommands(struct round *r) {
-    struct pendingCommand *prev = NULL;
+    const struct request *prev = NULL;
     for (int i = 0; i < r->count; i++) {
-        struct pendingCommand *pc = &r->batch[i];
-        if (pc->error) continue;
-        pc->argv = r->argv + pc->argv_base;
+        struct pending *p = &r->batch[i];
+        struct request *req = &p->request;
+        if (p->error) continue;
+        req->argv = r->argv + p->argv_base;
         bool same = prev && prev->cmd && !prev->cmd->parent && !prev->cmd->subcommands &&
-                    strEq(prev->argv[0], pc->argv[0]);
-        pc->cmd = same ? prev->cmd : commandLookup(pc->argv, pc->argc);
-        prev = pc;
+                    strEq(prev->argv[0], req->argv[0]);
+        req->cmd = same ? prev->cmd : commandLookup(req->argv, req->argc);
+        prev = req;
     }
 }
 
-static uint64_t addHint(struct round *r, struct pendingCommand *pc, struct str s) {
+static uint64_t addHint(struct round *r, struct request *req, struct str s) {
     struct keyHint *h = &r->hints[r->hint_count++];
     h->key = s;
     h->hash = hashBytes(s.ptr, s.len);
-    pc->hint_count++;
+    req->hint_count++;
     return h->hash;
 }
 
-static void hashMember(struct round *r, struct pendingCommand *pc) {
-    unsigned wants = pc->cmd->spec->prefetch;
-    int pos = wants & PREFETCH_MEMBER ? 2 : wants & PREFETCH_NEW_MEMBER ? 3 : 0;
-    if (!pos || pos >= pc->argc || !pc->key_count) return;
-    pc->member = pc->argv[pos];
-    pc->member_hash = addHint(r, pc, pc->member);
+static void hashMember(struct round *r, struct request *req) {
+    unsigned parts = req->cmd->spec->prefetch;
+    int pos = parts & PREFETCH_MEMBER ? 2 : parts & PREFETCH_NEW_MEMBER ? 3 : 0;
+    req->wants.parts = parts;
+    if (!pos || pos >= req->argc || !req->key_count) return;
+    req->wants.member = req->argv[pos];
+    req->wants.member_hash = addHint(r, req, req->argv[pos]);
 }
 
-static void hashKeys(struct round *r, struct pendingCommand *pc) {
-    const struct serverCommand *cmd = pc->cmd;
-    pc->hint_base = r->hint_count;
-    if (!cmd || cmd->first_key <= 0 || !commandArityOk(cmd, pc->argc)) return;
-    int last = cmd->last_key < 0 ? pc->argc + cmd->last_key : cmd->last_key;
-    for (int pos = cmd->first_key; pos <= last && pos < pc->argc; pos += cmd->key_step) {
-        if (pc->key_count == ROUND_HINTS_MAX || r->hint_count >= ROUND_HINTS_TOTAL - 1) break;
-        hashtablePrefetchBucket(&pc->c->db->keys, addHint(r, pc, pc->argv[pos]));
-        pc->key_count++;
+static void hashKeys(struct round *r, struct pending *p) {
+    struct request *req = &p->request;
+    const struct serverCommand *cmd = req->cmd;
+    p->hint_base = r->hint_count;
+    req->hints = r->hints + r->hint_count;
+    if (!cmd || cmd->first_key <= 0 || !commandArityOk(cmd, req->argc)) return;
+    int last = cmd->last_key < 0 ? req->argc + cmd->last_key : cmd->last_key;
+    for (int pos = cmd->first_key; pos <= last && pos < req->argc; pos += cmd->key_step) {
+        if (req->key_count == ROUND_HINTS_MAX || r->hint_count >= ROUND_HINTS_TOTAL - 1) break;
+        hashtablePrefetchBucket(&p->c->db->keys, addHint(r, req, req->argv[pos]));
+        req->key_count++;
     }
-    hashMember(r, pc);
+    hashMember(r, req);
 }
 
 /* By now the buckets are here: fetch the objects they point to. */
 static void prefetchObjects(struct round *r) {
     for (int i = 0; i < r->count; i++) {
-        struct pendingCommand *pc = &r->batch[i];
-        for (int k = pc->hint_base; k < pc->hint_base + pc->key_count; k++) {
-            r->objects[k] = hashtablePeek(&pc->c->db->keys, r->hints[k].hash);
+        struct pending *p = &r->batch[i];
+        for (int k = p->hint_base; k < p->hint_base + p->request.key_count; k++) {
+            r->objects[k] = hashtablePeek(&p->c->db->keys, r->hints[k].hash);
             if (r->objects[k]) __builtin_prefetch(r->objects[k]);
             r->states[k] = (struct prefetchState){0};
         }
@@ -398,12 +446,12 @@ static void prefetchValues(struct round *r) {
     for (int step = 0; more && step < PREFETCH_STEPS_MAX; step++) {
         more = false;
         for (int i = 0; i < r->count; i++) {
-            struct pendingCommand *pc = &r->batch[i];
-            for (int k = pc->hint_base; k < pc->hint_base + pc->key_count; k++) {
+            const struct pending *p = &r->batch[i];
+            for (int k = p->hint_base; k < p->hint_base + p->request.key_count; k++) {
                 struct object *o = r->objects[k];
                 if (!o) continue;
                 const struct objectType *type = objectTypeOf(o);
-                if (type->prefetch && type->prefetch(o, pc, step, &r->states[k]))
+                if (type->prefetch && type->prefetch(o, &p->request.wants, step, &r->states[k]))
                     more = true;
                 else
                     r->objects[k] = NULL;
@@ -431,52 +479,30 @@ static void protocolError(struct client *c, sds error) {
     clientCloseAfterReply(c);
 }
 
-static void executeOne(struct round *r, struct pendingCommand *pc) {
-    struct client *c = pc->c;
-    if (pc->error) {
-        protocolError(c, pc->error);
-        forget(pc);
+static void executeOne(struct round *r, struct pending *p) {
+    struct client *c = p->c;
+    if (__builtin_expect(p->error != NULL, 0)) {
+        protocolError(c, p->error);
+        forget(p);
         return;
     }
-    if (__builtin_expect(client_weighing, 0) && clientEvict(c)) {
-        forget(pc);
-        return;
+    commandRun(c, &p->request, ORIGIN_CLIENT);
+    if (__builtin_expect(c->flags & CLIENT_PAUSED, 0)) giveBack(r, r->executing, c);
+    if (__builtin_expect(p->request.big != NULL, 0)) {
+        respBigArgsFree(p->request.big);
+        p->request.big = NULL;
     }
-    c->argv = r->argv + pc->argv_base;
-    c->argc = pc->argc;
-    c->cmd = pc->cmd;
-    c->big_args = pc->big;
-    pc->big = NULL;
-    dbSetHints(r->hints + pc->hint_base, pc->hint_count);
-    struct client *outer = current_client;
-    current_client = c;
-    c->flags |= CLIENT_EXECUTING;
-    pushBeginCommand(c);
-    commandProcess(c);
-    c->flags &= ~(uint32_t)CLIENT_EXECUTING;
-    if (__builtin_expect(tracking_clients, 0)) trackingAfterRequest(c);
-    pushEndCommand();
-    current_client = outer;
-    if (c->flags & CLIENT_PAUSED) giveBack(r, r->executing, c);
-    if (__builtin_expect(c->big_args != NULL, 0)) {
-        respBigArgsFree(c->big_args);
-        c->big_args = NULL;
-    }
-    c->argv = NULL;
-    c->argc = 0;
-    dbSetHints(NULL, 0);
-    blockingHandleReady();
-    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
+    callReached(BETWEEN_CALLS, c);
 }
 
 static void execute(struct round *r) {
     for (int i = 0; i < r->count; i++) {
-        struct pendingCommand *pc = &r->batch[i];
-        struct client *c = pc->c;
+        struct pending *p = &r->batch[i];
+        struct client *c = p->c;
         if (!c) continue; /* given back */
         r->executing = i;
         if (clientRunnable(c))
-            executeOne(r, pc);
+            executeOne(r, p);
         else if (c->flags & (CLIENT_BLOCKED | CLIENT_PAUSED))
             giveBack(r, i, c);
         else
@@ -510,6 +536,7 @@ void roundRun(void) {
         execute(r);
     }
     listForEach(&r->members, it) setAside(listEntry(it, struct client, round_node));
+    serverAssert(!r->members.length); /* nobody's input is left in the arena */
     r->parsing = NULL;
     r->arena_used = 0;
     if (r->argv_cap > ARGV_KEEP) {
@@ -545,8 +572,7 @@ void roundNested(void) {
     serverAssert(outer < &rounds[ROUND_DEPTH_MAX - 1]);
     int64_t time_ms = cmd_time_ms;
     uint64_t propagated = propagateOffset();
-    struct client *running = current_client;
-    suspend(outer, running);
+    suspend(outer, callOwner());
     current = outer + 1;
     connServePending();
     aeProcessEvents(server_el, AE_FILE_EVENTS | AE_DONT_WAIT);
@@ -554,9 +580,7 @@ void roundNested(void) {
     clientsWritePending();
     serverAssert(propagateOffset() == propagated); /* the unit that runs is not those clients' */
     current = outer;
-    current_client = running;
     cmd_time_ms = time_ms;
-    dbSetHints(NULL, 0);
 }
 
 /* ---- Registration ---- */

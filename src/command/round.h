@@ -8,33 +8,21 @@
  *
  * A round is an object of its own. A nested one (a script past its time limit) is run by roundNested(): the
  * outer round first sets aside the input of all clients whose commands have not run yet, so the nested round
- * can serve them from their own buffers; the outer arena is never touched while a view
- * into it may be alive. */
+ * can serve them from their own buffers; the outer arena is never touched while a view into it may be alive.
+ *
+ * Invariant: what a client sent is in one place: requests of the batch that have not run, then the bytes not
+ * parsed yet; or, when it is in no round, all of it in its querybuf. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "client/client.h"
-#include "data/db.h"
 
 #define ROUND_READ_SIZE   (16 * 1024)
 #define ROUND_ARENA_SIZE  (1024 * 1024)
 #define ROUND_BATCH_LIMIT 128 /* upper bound of prefetch-batch-max-size */
 #define ROUND_HINTS_MAX   16  /* keys hashed ahead per command */
-
-struct pendingCommand {
-    struct client *c;
-    struct serverCommand *cmd; /* NULL: unknown, the executor replies the error */
-    size_t argv_base;
-    int argc;
-    struct respBigArg *big;
-    sds error;                            /* protocol error: reply it and close */
-    int hint_base, hint_count, key_count; /* hints: the keys first, then the member */
-    struct str member;                    /* looked up in the value (PREFETCH_MEMBER ...); ptr NULL: none */
-    uint64_t member_hash;
-    const struct str *argv; /* set before prefetch; views */
-};
 
 /* afterEvents hook: run everything that has been gathered. */
 void roundRun(void);

@@ -16,6 +16,7 @@
 #include "base/zmalloc.h"
 #include "client/client_info.h"
 #include "commands/connection.h"
+#include "command/call.h"
 #include "command/command.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -373,7 +374,7 @@ static void broadcast(void) {
 /* Expiry and eviction are nobody's doing (c is NULL), whosever command came upon them. */
 static void trackingKeyModified(struct client *c, struct db *db, struct str name) {
     (void)db;
-    struct client *by = c ? current_client : NULL;
+    struct client *by = c ? callOwner() : NULL;
     if (length_count) noteChanged(name, by);
     if (!hashtableSize(&table)) return;
     struct trackedKey *k = hashtablePopHashed(&table, name, dbHashKey(name));
@@ -434,8 +435,9 @@ static void rememberKeys(struct client *c, uint64_t id) {
     zfree(refs);
 }
 
-void trackingAfterCall(struct client *c) {
-    struct client *owner = c->flags & CLIENT_SCRIPT ? current_client : c;
+/* A command ran, also one of a script or of EXEC. */
+static void afterCall(struct client *c) {
+    struct client *owner = c->flags & CLIENT_SCRIPT ? callOwner() : c;
     bool tracks = owner && owner->tracking && !(c->flags & CLIENT_BLOCKED);
     if (tracks && reads(c->cmd) && remembers(owner->tracking)) rememberKeys(c, owner->id);
     if (flush_waits && !propagation.depth) tellFlushed();
@@ -443,10 +445,16 @@ void trackingAfterCall(struct client *c) {
 
 /* CLIENT CACHING is about the next request, or the next transaction; CLIENT commands in between do not
  * count. */
-void trackingAfterRequest(struct client *c) {
+static void afterRequest(struct client *c) {
     if (!c->tracking || !c->tracking->caching || c->flags & CLIENT_MULTI) return;
     const struct serverCommand *container = c->cmd ? c->cmd->parent : NULL;
     if (!container || strcmp(container->spec->name, "client")) c->tracking->caching = false;
+}
+
+static void setClients(size_t count) {
+    tracking_clients = count;
+    callHookIdle(afterCall, !count);
+    callHookIdle(afterRequest, !count);
 }
 
 /* ---- A client ---- */
@@ -455,7 +463,7 @@ static void enable(struct client *c, uint64_t redirect, uint8_t options) {
     if (!c->tracking) {
         c->tracking = zcalloc(1, sizeof *c->tracking);
         raxInit(&c->tracking->prefixes);
-        tracking_clients++;
+        setClients(tracking_clients + 1);
     }
     c->tracking->redirect = redirect;
     c->tracking->options = options;
@@ -467,7 +475,7 @@ void trackingDisable(struct client *c) {
     leavePrefixes(c);
     zfreeSized(c->tracking, sizeof *c->tracking);
     c->tracking = NULL;
-    tracking_clients--;
+    setClients(tracking_clients - 1);
 }
 
 /* Where the messages for c go: -1 when it does not track, 0 to itself, else the id of a client. */
@@ -703,6 +711,8 @@ void trackingInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     hashtableInit(&table, &table_type);
     raxInit(&prefixes);
+    callAddHook(CALL_DONE, afterCall, true);
+    callAddHook(REQUEST_DONE, afterRequest, true);
     notifyAddModifiedSink(trackingKeyModified);
     notifyAddFlushSink(trackingDbFlushed);
     clientOnFree(trackingDisable);

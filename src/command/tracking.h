@@ -12,12 +12,8 @@
 
 #include "client/client.h"
 
-/* Clients that track. While it is 0 a command costs one branch on it. */
+/* Clients that track. */
 extern size_t tracking_clients;
-
-/* For the call path, only while tracking_clients is not 0. */
-void trackingAfterCall(struct client *c);    /* a command ran, also one of a script or of EXEC */
-void trackingAfterRequest(struct client *c); /* what the client had asked for is done: CLIENT CACHING ends */
 
 void trackingDisable(struct client *c); /* fine when it does not track */
 

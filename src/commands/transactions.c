@@ -28,6 +28,7 @@ const struct commandSpec commandsTransactions[] = {
      .since = "1.2.0",
      .group = "transactions",
      .proc = execCommand,
+     .flags_of = execFlags,
      .arity = 1,
      .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SKIP_COMMANDLOG,
      .acl = ACL_TRANSACTION},

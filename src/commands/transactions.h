@@ -6,3 +6,4 @@
 extern const struct commandSpec commandsTransactions[];
 
 commandProc discardCommand, execCommand, multiCommand, unwatchCommand, watchCommand;
+commandFlagsOf execFlags;

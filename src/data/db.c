@@ -11,6 +11,7 @@
 #include "client/client.h"
 #include "registry/config.h"
 #include "registry/cron.h"
+#include "command/call.h"
 #include "command/declared_keys.h"
 #include "data/evict.h"
 #include "data/import_mode.h"
@@ -110,7 +111,7 @@ static void unlinkObject(struct db *db, struct object *o, uint64_t hash) {
 bool dbSeesExpired(void) {
     /* What a file has set to expire stays until the file itself says that it was deleted. */
     if (loadingActive()) return true;
-    return import_mode && current_client && current_client->flags & CLIENT_IMPORT_SOURCE;
+    return import_mode && callOwner() && callOwner()->flags & CLIENT_IMPORT_SOURCE;
 }
 
 bool objectIsExpired(const struct object *o) {

@@ -20,16 +20,12 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "command/command.h"
 #include "registry/config.h"
 #include "data/db.h"
 #include "registry/info.h"
 #include "registry/latency.h"
 #include "data/lazyfree.h"
 #include "registry/background.h"
-#include "command/multi.h"
-#include "client/reply.h"
-#include "command/round.h"
 #include "data/type.h"
 #include "net/ae.h"
 
@@ -59,6 +55,7 @@ static const struct configEnum policies[] = {
 const char err_oom[] = "OOM command not allowed when used memory > 'maxmemory'.";
 
 static int64_t maxmemory, samples, tenacity;
+static void (*limit_changed)(void);
 
 static bool out_of_memory, timer_set;
 static size_t on_its_way; /* bytes of evicted values that the lazy-free thread has not freed yet, about */
@@ -248,7 +245,7 @@ static enum outcome evict(void) {
 }
 
 static bool allowed(void) {
-    if (!maxmemory || roundIsNested()) return false; /* a script does not expect keys to go */
+    if (!maxmemory) return false;
     for (int i = 0; i < veto_count; i++) {
         if (vetoes[i]()) return false;
     }
@@ -279,14 +276,14 @@ static int64_t evictTimer(struct aeEventLoop *el, int64_t id, void *data) {
 
 /* ---- Public API ---- */
 
-/* Asked only while there is a limit. */
-static bool evictFilter(struct client *c, struct serverCommand *cmd) {
+bool evictNow(void) {
     out_of_memory = perform() == CANNOT;
-    bool needs_memory =
-        commandFlags(c, cmd) & CMD_DENYOOM || (c->flags & CLIENT_MULTI && multiNeedsMemory(c));
-    if (!out_of_memory || !needs_memory) return true;
-    replyError(c, err_oom);
-    return false;
+    return !out_of_memory;
+}
+
+void evictOnLimitChange(void (*fn)(void)) {
+    serverAssert(!limit_changed);
+    limit_changed = fn;
 }
 
 size_t evictLimit(void) {
@@ -344,7 +341,7 @@ static bool policyChanged(const char **err) {
 
 static bool limitChanged(const char **err) {
     (void)err;
-    commandFilterIdle(evictFilter, !maxmemory);
+    if (limit_changed) limit_changed();
     if (!maxmemory) noteExceeded(false);
     if (!maxmemory || !overLimit()) return true;
     serverLog(
@@ -375,12 +372,11 @@ void evictInit(void) {
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     evictMarksInit();
-    commandAddFilter(evictFilter);
     infoRegister("memory", memoryFields);
     infoRegister("stats", statsFields);
     configOnResetStat(resetStats);
 }
 
 void evictStart(void) {
-    commandFilterIdle(evictFilter, !maxmemory);
+    if (limit_changed) limit_changed();
 }

@@ -47,6 +47,10 @@ uint32_t objectFrequency(const struct object *o);
 size_t evictLimit(void);
 
 extern const char err_oom[]; /* OOM command not allowed when used memory > 'maxmemory'. */
+/* Frees what is over the limit, for a while at most; whoever runs commands calls it before each, while there
+ * is a limit. False: there is nothing (left) to evict, and still too much in use. */
+bool evictNow(void);
+void evictOnLimitChange(void (*fn)(void)); /* also at evictStart */
 /* Was there more memory in use than `maxmemory`, with nothing (left) to evict, when the running command
  * started? Scripts and transactions decide by this whether they may enlarge the data. */
 bool evictOutOfMemory(void);
@@ -57,7 +61,6 @@ void evictExempt(size_t (*fn)(void));
 /* While fn says true nothing is evicted: a replica, which follows its primary; paused clients. */
 void evictAddVeto(bool (*fn)(void));
 
-void evictStart(void); /* after the configuration */
-void evictInit(
-    void); /* directives, filter, INFO fields; before filters that queue a command or run it elsewhere */
+void evictStart(void);     /* after the configuration */
+void evictInit(void);      /* directives, INFO fields */
 void evictMarksInit(void); /* for evictInit */

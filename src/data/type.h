@@ -9,13 +9,19 @@ struct client;
 struct hashtable;
 struct db;
 struct defragCursor;
-struct pendingCommand;
 
 #define OBJ_TYPES_MAX 16
 
 /* What a prefetch hook remembers between its steps; zeroed before step 0. */
 struct prefetchState {
     const void *at;
+};
+
+/* What a command will look for in a value, for its prefetch hook. A part of the command's request. */
+struct prefetchWants {
+    unsigned parts;    /* PREFETCH_HEAD, PREFETCH_MEMBER ... (commands/spec.h) */
+    struct str member; /* of the value, to be looked up there; ptr NULL: none */
+    uint64_t member_hash;
 };
 
 struct objectType {
@@ -40,7 +46,7 @@ struct objectType {
      * its way. Called with step 0, 1, 2 ... in passes over a whole batch, until it returns false: what an
      * earlier step fetched may be read. NULL: nothing to fetch. Never changes anything; o may be another
      * key's object (tag collision). */
-    bool (*prefetch)(const struct object *o, const struct pendingCommand *pc, int step,
+    bool (*prefetch)(const struct object *o, const struct prefetchWants *wants, int step,
                      struct prefetchState *state);
     /* Iterate for SORT and scans of elements: fn gets each element's text; stops when fn returns false. NULL:
      * not iterable. */

@@ -1,5 +1,6 @@
 /* latency_commands.c - LATENCY LATEST, HISTORY, RESET and HELP; see latency.h. */
 #include "base/num.h"
+#include "client/client.h"
 #include "client/reply.h"
 #include "command/commandlog.h"
 #include "commands/server.h"

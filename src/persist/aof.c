@@ -30,7 +30,7 @@
 #include "base/zmalloc.h"
 #include "data/child.h"
 #include "client/client.h"
-#include "command/command.h"
+#include "command/admission.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "data/db.h"
@@ -176,22 +176,19 @@ static void bufferEmptied(void) {
     }
 }
 
-/* Refused while the last write or fsync has failed. Registered at the first failure: until then it costs
- * nothing. */
-static bool refuseWrites(struct client *c, struct serverCommand *cmd) {
+/* Refused while the last write or fsync has failed. */
+static enum admission checkWritten(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
     int code = write_errno ? write_errno : atomic_load(&sync_errno);
-    if (!code || aof.state == AOF_OFF) return true;
-    if (!(commandFlags(c, cmd) & CMD_WRITE) && strcmp(cmd->fullname, "ping")) return true;
+    if (!code || aof.state == AOF_OFF) return ADMITTED;
+    if (!(commandFlags(c, r->cmd) & CMD_WRITE) && strcmp(r->cmd->fullname, "ping")) return ADMITTED;
     replyErrorFmt(c, "MISCONF Errors writing to the AOF file: %s", strerror(code));
-    return false;
+    return REFUSED;
 }
 
+/* From the first failure on commands are checked. */
 static void watchWrites(void) {
-    static bool registered;
-    if (registered) return;
-    registered = true;
-    commandAddFilter(refuseWrites);
-    commandAddScriptFilter(refuseWrites);
+    admissionIdle(RULE_AOF_FAILS, false);
 }
 
 static void syncIfDue(void) {
@@ -633,6 +630,8 @@ void aofInit(void) {
     infoRegister("debug", debugInfo);
     memoryAddPart(MEMORY_AOF_BUFFER, bufferMemory);
     evictExempt(bufferMemory);
+    admissionFill(RULE_AOF_FAILS, checkWritten);
+    admissionIdle(RULE_AOF_FAILS, true);
     beforeSleepRegister(flushBeforeSleep);
     cronRegister(flushBeforeSleep, 0); /* what an fsync or an error has held up */
     aofRewriteInit();

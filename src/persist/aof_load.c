@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/zmalloc.h"
 #include "client/client.h"
+#include "command/call.h"
 #include "command/command.h"
 #include "registry/cron.h"
 #include "data/db.h"
@@ -28,13 +29,6 @@
 #include "persist/rdb_file.h"
 
 #define COMMANDS_PER_CLOCK 1024
-
-/* A command of a transaction, kept until EXEC: | header | argv | bytes |. */
-struct waiting {
-    struct waiting *next;
-    int argc;
-    struct str argv[];
-};
 
 struct loader {
     const char *name;
@@ -48,8 +42,8 @@ struct loader {
     struct str *argv;
     size_t argv_cap;
     bool in_multi;
-    bool refused; /* a command that does not exist: the error has been logged */
-    struct waiting *first, **last;
+    bool refused;                /* a command that does not exist: the error has been logged */
+    struct requestQueue waiting; /* of the transaction, until its EXEC */
     uint64_t commands;
 };
 
@@ -78,77 +72,38 @@ static void noteError(const struct client *c, struct str msg) {
     }
 }
 
-/* It cannot be run at all. */
-static void refuse(struct loader *l, const struct serverCommand *cmd) {
-    l->refused = true;
-    if (cmd)
-        replyErrorFmt(l->client, "ERR wrong number of arguments for '%s' command", cmd->fullname);
-    else
-        commandReplyUnknown(l->client);
-}
-
-static bool run(struct loader *l, int argc, struct str *argv, struct respBigArg *big) {
-    struct client *c = l->client;
-    struct serverCommand *cmd = commandLookup(argv, argc);
-    c->argv = argv;
-    c->argc = argc;
-    c->cmd = cmd;
-    c->big_args = big;
-    if (cmd && commandArityOk(cmd, argc))
-        commandCall(c, 0);
-    else
-        refuse(l, cmd);
-    respBigArgsFree(c->big_args);
-    c->big_args = NULL;
-    c->argv = NULL;
-    c->argc = 0;
-    if (l->refused) return false;
-    if (++l->commands % COMMANDS_PER_CLOCK == 0) clockRefresh();
-    return true;
-}
-
-static void keep(struct loader *l, int argc, const struct str *argv) {
-    size_t bytes = 0;
-    for (int i = 0; i < argc; i++) bytes += argv[i].len;
-    struct waiting *w = zmalloc(sizeof *w + (size_t)argc * sizeof(struct str) + bytes);
-    w->next = NULL;
-    w->argc = argc;
-    char *p = (char *)(w->argv + argc);
-    for (int i = 0; i < argc; i++) {
-        memcpy(p, argv[i].ptr, argv[i].len);
-        w->argv[i] = strN(p, argv[i].len);
-        p += argv[i].len;
-    }
-    *l->last = w;
-    l->last = &w->next;
+/* l->refused is set before the error is replied: noteError tells it in another way. */
+static bool run(struct loader *l, struct request *r) {
+    l->refused = !r->cmd || !commandArityOk(r->cmd, r->argc);
+    bool ran = commandRun(l->client, r, ORIGIN_AOF);
+    serverAssert(ran == !l->refused);
+    if (ran && ++l->commands % COMMANDS_PER_CLOCK == 0) clockRefresh();
+    return ran;
 }
 
 /* Runs what waits, or only forgets it. */
 static bool endMulti(struct loader *l, bool execute) {
     bool ok = true;
-    while (l->first) {
-        struct waiting *w = l->first;
-        l->first = w->next;
-        if (execute && ok) ok = run(l, w->argc, w->argv, NULL);
-        zfree(w);
-    }
-    l->last = &l->first;
+    for (int i = 0; i < l->waiting.count && execute && ok; i++) ok = run(l, l->waiting.at[i]);
+    requestQueueClear(&l->waiting);
     l->in_multi = false;
     return ok;
 }
 
-static bool take(struct loader *l, int argc, struct str *argv, struct respBigArg *big) {
+static bool take(struct loader *l, struct request *r) {
     bool ok = true;
-    if (strIs(argv[0], "multi")) {
+    if (strIs(r->argv[0], "multi")) {
         l->in_multi = true;
-    } else if (strIs(argv[0], "exec")) {
+    } else if (strIs(r->argv[0], "exec")) {
         ok = endMulti(l, true);
-    } else if (l->in_multi) {
-        keep(l, argc, argv);
     } else {
-        return run(l, argc, argv, big);
+        r->cmd = commandLookup(r->argv, r->argc);
+        if (l->in_multi)
+            requestQueueAdd(&l->waiting, r);
+        else
+            ok = run(l, r);
     }
-    respBigArgsFree(big);
+    respBigArgsFree(r->big);
     return ok;
 }
 
@@ -196,11 +151,10 @@ static enum step oneCommand(struct loader *l) {
         if (l->buf[l->pos] == '#') return skipLine(l);
         if (l->buf[l->pos] != '*') return STEP_BAD;
     }
-    int argc;
-    struct respBigArg *big;
+    struct request r = {0};
     const char *err;
-    switch (respParseRequest(&l->parser, l->buf + l->pos, &len, &limits, &l->argv, &l->argv_cap, 0, &argc,
-                             &consumed, &big, &err)) {
+    switch (respParseRequest(&l->parser, l->buf + l->pos, &len, &limits, &l->argv, &l->argv_cap, 0, &r.argc,
+                             &consumed, &r.big, &err)) {
     case RESP_MORE:
         /* The beginning of a big argument has been taken out of the buffer. */
         if (len != before) sdssetlen(l->buf, l->pos + len);
@@ -208,8 +162,10 @@ static enum step oneCommand(struct loader *l) {
     case RESP_OK: break;
     default: return STEP_BAD;
     }
+    if (!r.big) r.raw = strN(l->buf + l->pos, consumed);
+    r.argv = l->argv;
     l->pos += consumed;
-    return take(l, argc, l->argv, big) ? STEP_DONE : STEP_BAD;
+    return take(l, &r) ? STEP_DONE : STEP_BAD;
 }
 
 /* At the end of the file, in the middle of a command: has it only been cut off? A length that has begun, with
@@ -251,7 +207,6 @@ static bool startsWithImage(struct rioReader *r) {
 
 static void loaderInit(struct loader *l, const char *name, int *fd, uint64_t size) {
     *l = (struct loader){.name = name, .client = clientCreate(NULL), .buf = sdsempty()};
-    l->last = &l->first;
     l->client->flags |= CLIENT_FAKE | CLIENT_DENY_BLOCKING;
     l->client->db = dbGet(0);
     rioReaderInit(&l->r.io, rioSourceFd, fd, size);

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "command/command.h"
+#include "command/admission.h"
 #include "commands/connection.h"
 #include "commands/server.h"
 #include "data/child.h"
@@ -68,12 +68,10 @@ static uint64_t changes(void) {
 
 /* ---- Saving ---- */
 
-static bool snapshotFilter(struct client *c, struct serverCommand *cmd);
-
 /* Commands are checked only while the last save has failed. */
 static void noteOutcome(bool failed) {
     last.failed = failed;
-    commandFilterIdle(snapshotFilter, !failed);
+    admissionIdle(RULE_SNAPSHOT_FAILS, !failed);
 }
 
 static void saved(uint64_t dirty) {
@@ -301,16 +299,16 @@ void lastsaveCommand(struct client *c) {
 }
 
 /* Who changes data relies on it being saved. */
-static bool snapshotFilter(struct client *c, struct serverCommand *cmd) {
-    if (__builtin_expect(!last.failed, 1) || !stop_writes_on_error || point_count == 0) return true;
-    if (c->flags & CLIENT_FAKE) return true;
-    if (!(commandFlags(c, cmd) & CMD_WRITE) && cmd->spec->proc != pingCommand) return true;
+static enum admission checkSaved(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (!stop_writes_on_error || point_count == 0) return ADMITTED;
+    if (!(commandFlags(c, r->cmd) & CMD_WRITE) && r->cmd->spec->proc != pingCommand) return ADMITTED;
     replyError(c, "MISCONF Valkey is configured to save RDB snapshots, but it's currently unable to persist "
                   "to disk. Commands that may modify the data set are disabled, because this instance is "
                   "configured to report errors during writes if RDB snapshotting fails "
                   "(stop-writes-on-bgsave-error option). Please check the Valkey logs for details about the "
                   "RDB error.");
-    return false;
+    return REFUSED;
 }
 
 /* ---- Directives ---- */
@@ -421,9 +419,8 @@ void snapshotInit(void) {
     infoRegister("persistence", persistenceInfo);
     configOnResetStat(resetStats);
     cronRegister(snapshotCron, 0);
-    commandAddFilter(snapshotFilter);
-    commandFilterIdle(snapshotFilter, true);
-    commandAddScriptFilter(snapshotFilter);
+    admissionFill(RULE_SNAPSHOT_FAILS, checkSaved);
+    admissionIdle(RULE_SNAPSHOT_FAILS, true);
     debugRegister(&reload);
     onFlushall(flushed);
 }

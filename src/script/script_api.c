@@ -14,6 +14,8 @@
 #include "base/version.h"
 #include "base/zmalloc.h"
 #include "acl/acl.h"
+#include "command/admission.h"
+#include "command/call.h"
 #include "command/command.h"
 #include "registry/debug.h"
 #include "data/evict.h"
@@ -78,48 +80,36 @@ static const char *takeArguments(lua_State *L, int argc) {
 
 /* ---- Running commands ---- */
 
-/* Why may the script not run this command? NULL: it may. */
-static const char *refusal(const struct serverCommand *cmd, int argc) {
-    if (!cmd) return "ERR Unknown command called from script";
-    if (!commandArityOk(cmd, argc)) return "ERR Wrong number of args calling command from script";
-    if (cmd->flags & CMD_NOSCRIPT && !debug_switches.scripts_run_all)
-        return "ERR This Valkey command is not allowed from script";
-    if (script_run.read_only && cmd->flags & CMD_WRITE) {
-        return "ERR Write commands are not allowed from read-only scripts.";
-    }
-    if (script_run.deny_oom && cmd->flags & CMD_DENYOOM && !script_run.wrote) return err_oom;
-    return NULL;
+static enum admission checkNoscript(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (!(r->cmd->flags & CMD_NOSCRIPT) || debug_switches.scripts_run_all) return ADMITTED;
+    replyError(c, "ERR This Valkey command is not allowed from script");
+    return REFUSED;
+}
+
+/* Memory was short when it started: its first write may not enlarge the data. */
+static enum admission checkMemory(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (!script_run.deny_oom || script_run.wrote || !(r->cmd->flags & CMD_DENYOOM)) return ADMITTED;
+    replyError(c, err_oom);
+    return REFUSED;
+}
+
+static enum admission checkReadOnly(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (!script_run.read_only || !(r->cmd->flags & CMD_WRITE)) return ADMITTED;
+    replyError(c, "ERR Write commands are not allowed from read-only scripts.");
+    return REFUSED;
 }
 
 /* False: refused. There is a reply in both cases. */
 static bool runCommand(struct client *c, int argc) {
-    struct serverCommand *cmd = commandLookup(arguments.argv, argc);
-    c->argv = arguments.argv;
-    c->argc = argc;
-    c->cmd = cmd;
-    const char *error = refusal(cmd, argc);
-    if (error) {
-        if (!cmd && commandLookup(c->argv, 1))
-            commandReplyUnknown(c); /* names the subcommand */
-        else
-            replyError(c, error);
-        c->argv = NULL;
-        c->argc = 0;
-        return false;
-    }
-    bool allowed = commandScriptAllowed(c, cmd);
-    if (allowed) {
-        if (cmd->flags & CMD_WRITE) {
-            script_run.wrote = true;
-            if (script_run.repl == REPL_NONE) propagateSuppress(c);
-        }
-        commandCall(c, CALL_FULL);
-    } else {
-        cmd->rejected++;
-    }
-    c->argv = NULL;
-    c->argc = 0;
-    return allowed;
+    struct request r = {.argv = arguments.argv, .argc = argc, .cmd = commandLookup(arguments.argv, argc)};
+    bool writes = r.cmd && r.cmd->flags & CMD_WRITE;
+    r.unpropagated = writes && script_run.repl == REPL_NONE;
+    bool ran = commandRun(c, &r, ORIGIN_SCRIPT);
+    if (ran && writes) script_run.wrote = true;
+    return ran;
 }
 
 /* The same in a debugging session. */
@@ -159,9 +149,9 @@ static int apiAclCheckCmd(lua_State *L) {
     const char *error = takeArguments(L, lua_gettop(L));
     if (error) return raise(L, error);
     int argc = lua_gettop(L);
-    const struct serverCommand *cmd = commandLookup(arguments.argv, argc);
-    if (!cmd) return raise(L, "ERR Invalid command passed to server.acl_check_cmd()");
-    lua_pushboolean(L, aclMayRun(script_run.client, cmd, arguments.argv, argc));
+    struct request r = {.argv = arguments.argv, .argc = argc, .cmd = commandLookup(arguments.argv, argc)};
+    if (!r.cmd) return raise(L, "ERR Invalid command passed to server.acl_check_cmd()");
+    lua_pushboolean(L, aclMayRun(script_run.client, &r));
     return 1;
 }
 
@@ -332,4 +322,10 @@ void scriptOpenApi(lua_State *L, enum scriptKind kind) {
     if (kind == SCRIPT_EVAL) luaL_register(L, NULL, of_scripts);
     addLogAndVersions(L);
     addReplicationFlags(L);
+}
+
+void scriptApiInit(void) {
+    admissionFill(RULE_NOSCRIPT, checkNoscript);
+    admissionFill(RULE_SCRIPT_OOM, checkMemory);
+    admissionFill(RULE_SCRIPT_READS, checkReadOnly);
 }

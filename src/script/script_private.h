@@ -138,6 +138,7 @@ void scriptFreeze(lua_State *L);
 /* ---- script_api.c ---- */
 int scriptApiPcall(lua_State *L);                       /* redis.pcall */
 void scriptOpenApi(lua_State *L, enum scriptKind kind); /* pushes the table */
+void scriptApiInit(void);                               /* rows of admission for what scripts call */
 void scriptOpenLoadApi(lua_State *L); /* the same while a library is loaded: no commands. Pushes the table. */
 
 /* ---- script_reply.c ---- */

@@ -1,13 +1,13 @@
 /* script_run.c - running a script or a function, its time limit, and stopping it (see script_private.h).
  *
  * Time limit. Lua calls the hook every SCRIPT_HOOK_PERIOD instructions. Past busy-reply-threshold the script
- * is `busy`: from then on each hook runs a nested round (command/round.h), in which a filter answers BUSY to
+ * is `busy`: from then on each hook runs a nested round (command/round.h), in which RULE_BUSY answers BUSY to
  * all commands but a few. SCRIPT KILL and FUNCTION KILL only set a flag; the hook raises the error, and from
  * then on at every instruction, so that no pcall() can hold it up. */
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/ticks.h"
-#include "command/command.h"
+#include "command/admission.h"
 #include "registry/config.h"
 #include "data/evict.h"
 #include "command/propagate.h"
@@ -39,11 +39,11 @@ static void raiseKilled(lua_State *L, lua_Hook hook) {
 }
 
 /* What a busy server still does: SHUTDOWN only when it need not save what a script has half done. */
-static bool allowedWhileBusy(const struct client *c, const struct serverCommand *cmd) {
-    if (!(cmd->flags & CMD_ALLOW_BUSY)) return false;
-    if (strcmp(cmd->spec->name, "shutdown")) return true;
-    for (int i = 1; i < c->argc; i++) {
-        if (strIs(c->argv[i], "nosave") || strIs(c->argv[i], "abort")) return true;
+static bool allowedWhileBusy(const struct request *r) {
+    if (!(r->cmd->flags & CMD_ALLOW_BUSY)) return false;
+    if (strcmp(r->cmd->spec->name, "shutdown")) return true;
+    for (int i = 1; i < r->argc; i++) {
+        if (strIs(r->argv[i], "nosave") || strIs(r->argv[i], "abort")) return true;
     }
     return false;
 }
@@ -53,15 +53,16 @@ void scriptReplyBusy(struct client *c) {
                   killCommand());
 }
 
-static bool busyFilter(struct client *c, struct serverCommand *cmd) {
-    if (allowedWhileBusy(c, cmd)) return true;
+static enum admission checkBusy(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (allowedWhileBusy(r)) return ADMITTED;
     scriptReplyBusy(c);
-    return false;
+    return REFUSED;
 }
 
 static void setBusy(bool busy) {
     script_run.busy = busy;
-    commandFilterIdle(busyFilter, !busy);
+    admissionIdle(RULE_BUSY, !busy);
 }
 
 static void timeHook(lua_State *L, lua_Debug *ar) {
@@ -236,6 +237,7 @@ void scriptRunInit(void) {
                    INT64_MAX, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    commandAddFilter(busyFilter);
-    commandFilterIdle(busyFilter, true);
+    admissionFill(RULE_BUSY, checkBusy);
+    admissionIdle(RULE_BUSY, true);
+    scriptApiInit();
 }

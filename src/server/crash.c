@@ -26,6 +26,7 @@
 #include "command/command.h"
 #include "registry/config.h"
 #include "registry/info.h"
+#include "command/call.h"
 #include "command/redact.h"
 #include "net/connection.h"
 #include "server/stack_trace.h"
@@ -102,8 +103,7 @@ static void reportClients(void) {
     clientForEach(reportOneOfAll, NULL);
 }
 
-static void reportClient(const char *title) {
-    struct client *c = current_client;
+static void reportClient(const char *title, struct client *c) {
     if (!c) return;
     RAW("\n------ %s CLIENT INFO ------\n%s\n", title, clientLogLine(c, sdsempty()));
     for (int i = 0; i < c->argc && i < ARGS_SHOWN; i++) {
@@ -152,8 +152,8 @@ static void reportConfig(void) {
 static void reportState(void) {
     reportInfo();
     reportClients();
-    reportClient("CURRENT");
-    reportClient("EXECUTING");
+    reportClient("CURRENT", callOwner());
+    reportClient("EXECUTING", call_running ? call_running->client : NULL);
     RAW("\n------ MODULES INFO OUTPUT ------\n"); /* there are none that could say something */
     reportConfig();
 }
@@ -172,7 +172,7 @@ static void reportTail(void) {
 
 /* Whose command it was, in the lines that tools look for. */
 static void reportAssertContext(void) {
-    struct client *c = current_client;
+    struct client *c = callOwner();
     if (!c) return;
     serverLog(LL_WARNING, "=== ASSERTION FAILED CLIENT CONTEXT ===");
     serverLog(LL_WARNING, "client->flags = %llu", (unsigned long long)c->flags);

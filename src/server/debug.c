@@ -15,6 +15,8 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "commands/server.h"
+#include "command/admission.h"
+#include "command/call.h"
 #include "command/command.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -181,9 +183,7 @@ static void populate(struct db *db, int64_t count, struct str prefix, int64_t si
     struct client *setter = clientCreate(NULL);
     setter->flags |= CLIENT_FAKE;
     setter->db = db;
-    setter->argv = argv;
-    setter->argc = 3;
-    setter->cmd = commandLookupName(STR("set"));
+    struct request set = {.argv = argv, .argc = 3, .cmd = commandLookupName(STR("set"))};
     sds key = sdsempty(), value = sdsempty();
     dbExpand(db, dbSize(db) + (size_t)count);
     for (int64_t i = 0; i < count; i++) {
@@ -193,11 +193,10 @@ static void populate(struct db *db, int64_t count, struct str prefix, int64_t si
         value = populateValue(value, i, size);
         argv[1] = sdsview(key);
         argv[2] = sdsview(value);
-        commandCall(setter, 0);
+        commandRun(setter, &set, ORIGIN_DEBUG);
     }
     sdsfree(key);
     sdsfree(value);
-    setter->argv = NULL;
     clientFreeNow(setter);
 }
 
@@ -376,13 +375,14 @@ void debugCommand(struct client *c) {
     replySubcommandError(c);
 }
 
-static bool debugFilter(struct client *c, struct serverCommand *cmd) {
-    if (cmd->spec->proc != debugCommand || enabled == DEBUG_YES) return true;
-    if (enabled == DEBUG_LOCAL && c->conn && connIsLocal(c->conn)) return true;
+static enum admission checkDebug(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (r->cmd->spec->proc != debugCommand || enabled == DEBUG_YES) return ADMITTED;
+    if (enabled == DEBUG_LOCAL && c->conn && connIsLocal(c->conn)) return ADMITTED;
     replyError(c, "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", "
                   "you can run it from a local connection, otherwise you need to set this option in the "
                   "configuration file, and then restart the server.");
-    return false;
+    return REFUSED;
 }
 
 void debugInit(void) {
@@ -392,7 +392,7 @@ void debugInit(void) {
         CONFIG_ENUM("enable-debug-command", NULL, 0, &enabled, DEBUG_NO, names, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    commandAddProtectedFilter(debugFilter);
+    admissionFill(RULE_PROTECTED, checkDebug);
     debugValuesInit();
     debugSwitchesInit();
 }

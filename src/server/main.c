@@ -21,7 +21,9 @@
 #include "commands/server.h"
 #include "commands/transactions.h"
 #include "acl/acl.h"
+#include "command/admission.h"
 #include "command/blocking.h"
+#include "command/call.h"
 #include "data/child.h"
 #include "client/client.h"
 #include "acl/client_auth.h"
@@ -32,6 +34,7 @@
 #include "command/client_commands.h"
 #include "command/command.h"
 #include "command/commandlog.h"
+#include "command/evict_admission.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "data/db.h"
@@ -187,6 +190,7 @@ static void seed(void) {
 /* Every room registers its commands, directives, INFO fields and jobs. Nothing runs yet. */
 static void registerRooms(void) {
     commandCoreInit();
+    admissionInit();
     configCommandsInit();
     infoCommandsInit();
     keyspaceInfoInit();
@@ -212,6 +216,7 @@ static void registerRooms(void) {
     aclInit();
     roundInit();
     commandInit();
+    callInit();
     dbRegister();
     blockingInit();
     defragInit();
@@ -241,7 +246,8 @@ static void registerRooms(void) {
     childInit();
     snapshotInit();
     scriptInit();
-    evictInit(); /* after the busy filter of scripts: while one runs on, nothing is evicted */
+    evictInit();
+    evictAdmissionInit();
     aofInit();
     shutdownRegister();
     shutdownOnExit(aofOnShutdown);

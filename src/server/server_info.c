@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "base/ticks.h"
 #include "base/version.h"
+#include "command/call.h"
 #include "command/command.h"
 #include "commands/server.h"
 #include "client/client.h"

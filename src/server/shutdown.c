@@ -17,6 +17,7 @@
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/background.h"
+#include "command/call.h"
 #include "command/loading.h"
 #include "client/reply.h"
 #include "net/ae.h"
@@ -132,7 +133,7 @@ static void logRequest(struct client *c) {
 }
 
 bool shutdownPrepare(int flags) {
-    logRequest(current_client);
+    logRequest(callOwner());
     for (int i = 0; i < exit_hook_count; i++) {
         if (!exit_hooks[i](flags) && !(flags & SHUTDOWN_FORCE)) {
             serverLog(LL_WARNING,

@@ -4,7 +4,6 @@
 #include "commands/hash.h"
 #include "registry/config.h"
 #include "data/digest.h"
-#include "command/round.h"
 #include "data/type.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
@@ -81,17 +80,17 @@ static void typeDigest(const struct object *o, uint8_t digest[20]) {
 }
 
 /* A packed hash is in its object, of which the second line may be needed. */
-static bool typePrefetch(const struct object *o, const struct pendingCommand *pc, int step,
+static bool typePrefetch(const struct object *o, const struct prefetchWants *wants, int step,
                          struct prefetchState *state) {
     if (step == 0) {
         __builtin_prefetch(objectHasPtr(o) ? objectPtr(o) : (const char *)o + LINE - 1);
-        return o->encoding >= HASH_TABLE && pc->member.ptr;
+        return o->encoding >= HASH_TABLE && wants->member.ptr;
     }
     if (step == 1) {
-        hashtablePrefetchBucket(objectPtr(o), pc->member_hash);
+        hashtablePrefetchBucket(objectPtr(o), wants->member_hash);
         return true;
     }
-    state->at = hashtablePeek(objectPtr(o), pc->member_hash);
+    state->at = hashtablePeek(objectPtr(o), wants->member_hash);
     if (state->at) __builtin_prefetch(state->at);
     return false;
 }

@@ -11,7 +11,6 @@
 #include "registry/debug.h"
 #include "data/digest.h"
 #include "client/reply.h"
-#include "command/round.h"
 #include "data/type.h"
 #include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
@@ -314,11 +313,11 @@ static bool prefetchListpack(const unsigned char *lp, unsigned wants, int step) 
     return false;
 }
 
-static bool typePrefetch(const struct object *o, const struct pendingCommand *pc, int step,
+static bool typePrefetch(const struct object *o, const struct prefetchWants *wants, int step,
                          struct prefetchState *state) {
-    unsigned wants = pc->cmd->spec->prefetch;
-    if (o->encoding == LIST_LISTPACK) return prefetchListpack(objectPtr(o), wants, step);
-    return qlPrefetch(objectPtr(o), wants & PREFETCH_TAIL ? QL_TAIL : QL_HEAD, step, &state->at);
+    unsigned parts = wants->parts;
+    if (o->encoding == LIST_LISTPACK) return prefetchListpack(objectPtr(o), parts, step);
+    return qlPrefetch(objectPtr(o), parts & PREFETCH_TAIL ? QL_TAIL : QL_HEAD, step, &state->at);
 }
 
 static const struct objectType listType = {

@@ -10,7 +10,6 @@
 #include "registry/config.h"
 #include "data/db.h"
 #include "data/digest.h"
-#include "command/round.h"
 #include "data/type.h"
 #include "ds/intset.h"
 #include "types/defrag_hooks.h"
@@ -331,18 +330,18 @@ static void typeDigest(const struct object *o, uint8_t digest[20]) {
     setStop(&it);
 }
 
-static bool typePrefetch(const struct object *o, const struct pendingCommand *pc, int step,
+static bool typePrefetch(const struct object *o, const struct prefetchWants *wants, int step,
                          struct prefetchState *state) {
     (void)state;
     if (step == 0) {
         __builtin_prefetch(objectPtr(o));
-        return o->encoding == SET_HASHTABLE && pc->member.ptr;
+        return o->encoding == SET_HASHTABLE && wants->member.ptr;
     }
     if (step == 1) {
-        hashtablePrefetchBucket(objectPtr(o), pc->member_hash);
+        hashtablePrefetchBucket(objectPtr(o), wants->member_hash);
         return true;
     }
-    const void *entry = hashtablePeek(objectPtr(o), pc->member_hash);
+    const void *entry = hashtablePeek(objectPtr(o), wants->member_hash);
     if (entry) __builtin_prefetch(entry);
     return false;
 }

@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
+#include "command/request.h"
 #include "commands/hash.h"
 #include "data/db.h"
 #include "data/notify.h"

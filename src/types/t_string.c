@@ -17,6 +17,7 @@
 #include "base/sds.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
+#include "command/request.h"
 #include "commands/string.h"
 #include "registry/cron.h"
 #include "data/db.h"
@@ -162,9 +163,9 @@ static void stringDigest(const struct object *o, uint8_t digest[20]) {
     digestMix(digest, stringView(o, buf));
 }
 
-static bool stringPrefetch(const struct object *o, const struct pendingCommand *pc, int step,
+static bool stringPrefetch(const struct object *o, const struct prefetchWants *wants, int step,
                            struct prefetchState *state) {
-    (void)pc, (void)step, (void)state;
+    (void)wants, (void)step, (void)state;
     if (objectHasPtr(o)) __builtin_prefetch(sdsAllocPtr(objectPtr(o)));
     return false;
 }

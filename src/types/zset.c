@@ -12,7 +12,6 @@
 #include "commands/sorted_set.h"
 #include "registry/config.h"
 #include "data/digest.h"
-#include "command/round.h"
 #include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
@@ -216,10 +215,10 @@ static void typeDigest(const struct object *o, uint8_t digest[20]) {
     }
 }
 
-static bool typePrefetch(const struct object *o, const struct pendingCommand *pc, int step,
+static bool typePrefetch(const struct object *o, const struct prefetchWants *wants, int step,
                          struct prefetchState *state) {
     struct zsetRef z = zsetOpen(o);
-    return z.index->prefetch(z.ptr, pc, step, state);
+    return z.index->prefetch(z.ptr, wants, step, state);
 }
 
 static sds typeDebugInfo(const struct object *o, sds s) {

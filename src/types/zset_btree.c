@@ -12,7 +12,6 @@
 
 #include "command/command.h"
 #include "data/db.h"
-#include "command/round.h"
 #include "ds/zbtree.h"
 #include "types/zset_writer.h"
 
@@ -214,19 +213,19 @@ static sds btreeDebugInfo(const void *z, sds s) {
 
 /* ---- Prefetching ---- */
 
-static bool btreePrefetch(const void *z, const struct pendingCommand *pc, int step,
+static bool btreePrefetch(const void *z, const struct prefetchWants *wants, int step,
                           struct prefetchState *state) {
     if (state->at) {
-        zbtPrefetchElement(state->at, pc->member_hash);
+        zbtPrefetchElement(state->at, wants->member_hash);
         return false;
     }
-    unsigned wants = pc->cmd->spec->prefetch;
+    unsigned parts = wants->parts;
     if (step == 0) {
         zbtPrefetchTree(z);
-        return wants != 0;
+        return parts != 0;
     }
-    if (pc->member.ptr) return zbtPrefetchLeaf(z, pc->member_hash, step, &state->at);
-    return zbtPrefetchEnd(z, wants & PREFETCH_TAIL, step);
+    if (wants->member.ptr) return zbtPrefetchLeaf(z, wants->member_hash, step, &state->at);
+    return zbtPrefetchEnd(z, parts & PREFETCH_TAIL, step);
 }
 
 const struct zsetIndex zsetBtree = {

@@ -14,7 +14,6 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
-#include "command/round.h"
 #include "types/zset_writer.h"
 
 #define LINE           64
@@ -262,10 +261,10 @@ static sds listpackDebugInfo(const void *z, sds s) {
                         (double)bytes / (double)(length ? length : 1));
 }
 
-static bool listpackPrefetch(const void *z, const struct pendingCommand *pc, int step,
+static bool listpackPrefetch(const void *z, const struct prefetchWants *wants, int step,
                              struct prefetchState *state) {
     const char *lp = z;
-    unsigned wants = pc->cmd->spec->prefetch;
+    unsigned parts = wants->parts;
     (void)state;
     if (step == 1) { /* its size has arrived */
         size_t bytes = lpBytes(z);
@@ -273,8 +272,8 @@ static bool listpackPrefetch(const void *z, const struct pendingCommand *pc, int
         if (bytes > LINE) __builtin_prefetch(lp + bytes - LINE);
         return false;
     }
-    for (int i = 0; i < (pc->member.ptr ? LINES_TO_SCAN : 1); i++) __builtin_prefetch(lp + LINE * i);
-    return wants & PREFETCH_TAIL;
+    for (int i = 0; i < (wants->member.ptr ? LINES_TO_SCAN : 1); i++) __builtin_prefetch(lp + LINE * i);
+    return parts & PREFETCH_TAIL;
 }
 
 const struct zsetIndex zsetListpack = {

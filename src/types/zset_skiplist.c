@@ -17,7 +17,6 @@
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "data/db.h"
-#include "command/round.h"
 #include "types/zset_writer.h"
 
 /* With a limit of up to this many elements, their bounds are compared one by one: they will be read anyway.
@@ -295,28 +294,28 @@ static void skiplistWarm(const void *z) {
 }
 
 /* From step 3 on, the way up that the rank of a member takes, one node a step. */
-static bool skiplistPrefetch(const void *z, const struct pendingCommand *pc, int step,
+static bool skiplistPrefetch(const void *z, const struct prefetchWants *wants, int step,
                              struct prefetchState *state) {
     const struct zset *zs = z;
-    unsigned wants = pc->cmd->spec->prefetch;
-    bool member = pc->member.ptr != NULL;
+    unsigned parts = wants->parts;
+    bool member = wants->member.ptr != NULL;
     switch (step) {
     case 0:
-        if (wants & (PREFETCH_HEAD | PREFETCH_TAIL)) __builtin_prefetch(&zs->list);
+        if (parts & (PREFETCH_HEAD | PREFETCH_TAIL)) __builtin_prefetch(&zs->list);
         if (member) __builtin_prefetch(&zs->members);
-        return wants != 0;
+        return parts != 0;
     case 1:
-        if (wants & PREFETCH_HEAD) zslPrefetchFirst(&zs->list);
-        if (wants & PREFETCH_TAIL) prefetchNode(zslGetTail(&zs->list));
-        if (member) hashtablePrefetchBucket(&zs->members, pc->member_hash);
+        if (parts & PREFETCH_HEAD) zslPrefetchFirst(&zs->list);
+        if (parts & PREFETCH_TAIL) prefetchNode(zslGetTail(&zs->list));
+        if (member) hashtablePrefetchBucket(&zs->members, wants->member_hash);
         return member;
     case 2:
-        state->at = hashtablePeek(&zs->members, pc->member_hash);
+        state->at = hashtablePeek(&zs->members, wants->member_hash);
         prefetchNode(state->at);
         break;
     default: state->at = zslClimb(state->at); break;
     }
-    return state->at && wants & PREFETCH_RANK;
+    return state->at && parts & PREFETCH_RANK;
 }
 
 const struct zsetIndex zsetSkiplist = {

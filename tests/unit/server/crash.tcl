@@ -27,7 +27,7 @@ set details {"------ INFO OUTPUT ------" "# Server" "redis_version:" "# Keyspace
 tags {external:skip} {
     test {DEBUG SEGFAULT} {
         crashed [resp::encode {debug segfault}] [list $start "crashed by signal: 11, si_code: " "Accessing address:" {*}$instruction \
-            "------ STACK TRACE ------" "EIP:" "(debugSegfault+0x" " valkey-server *" "(debugSegfault+0x" "(commandCall+0x" {*}$threads "------ REGISTERS ------" {*}$details]
+            "------ STACK TRACE ------" "EIP:" "(debugSegfault+0x" " valkey-server *" "(debugSegfault+0x" "(commandRun+0x" {*}$threads "------ REGISTERS ------" {*}$details]
         assert {$code != 0}
         if {$::tcl_platform(machine) eq "x86_64"} { assert_match "*RAX:????????????????*RIP:????????????????*" $log }
         assert_no_match "*secretvalue*" $log
@@ -37,7 +37,7 @@ tags {external:skip} {
 
     test {DEBUG PANIC} {
         crashed [resp::encode {debug panic}] [list "Guru Meditation: DEBUG PANIC was called #*debug.c:*" $start \
-            "------ STACK TRACE ------" "commandCall" {*}$threads {*}$details]
+            "------ STACK TRACE ------" "commandRun" {*}$threads {*}$details]
         assert_equal 134 $code
         assert_equal 1 [regexp -all "BUG REPORT START" $log] "one report, not another for the abort behind it"
     }
@@ -45,6 +45,13 @@ tags {external:skip} {
     test {DEBUG ASSERT} {
         crashed [resp::encode {debug assert}] [list "=== ASSERTION FAILED ===" "==> *debug.c:* 'c->argc < 0' is not true" \
             $start "=== ASSERTION FAILED CLIENT CONTEXT ===" "client->argc = 2" "client->argv\\\[0\\\] = \"debug\"" "client->argv\\\[1\\\] = 6 bytes" "------ STACK TRACE ------" {*}$threads {*}$details]
+        assert_equal 134 $code
+    }
+
+    test {within a script, both are shown: who runs it, and what it runs} {
+        set eval {eval {return redis.call('debug', 'panic')} 0}
+        crashed "[resp::encode {debug set-disable-deny-scripts 1}][resp::encode $eval]" [list $start "------ CURRENT CLIENT INFO ------" \
+            "cmd=eval " "argv\\\[0\\\]: \"eval\"" "------ EXECUTING CLIENT INFO ------" "argv\\\[0\\\]: \"debug\"" "------ MODULES INFO OUTPUT ------"]
         assert_equal 134 $code
     }
 

@@ -223,7 +223,7 @@ tags {external:skip} {
             assert_equal 200 [config_get watchdog-period] "two periods of hz"
             r debug sleep 0.6
             wait_for_log "WATCHDOG TIMER EXPIRED"
-            assert_match "*WATCHDOG TIMER EXPIRED*commandCall*--------*" [read_file [srv log]]
+            assert_match "*WATCHDOG TIMER EXPIRED*commandRun*--------*" [read_file [srv log]]
             config_set watchdog-period 0
             set n [count_log_message "WATCHDOG TIMER EXPIRED"]
             r debug sleep 0.6

@@ -1,4 +1,4 @@
-/* acl.c - starts the room; see acl.h for what stands where. */
+/* acl_init.c - starts the room; see acl.h for what stands where. Part of acl.h. */
 #include "acl/acl_private.h"
 
 void aclInit(void) {

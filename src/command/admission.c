@@ -1,0 +1,199 @@
+/* admission.c - may this request run? See admission.h. */
+#include "command/admission.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/sds.h"
+#include "client/client_session.h"
+#include "client/reply.h"
+#include "command/command.h"
+#include "commands/transactions.h"
+#include "registry/cron.h"
+
+#define HTTP_WARNING_MS  60000 /* the log is told of an attack once in so long */
+#define UNKNOWN_ARGS_MAX 128   /* bytes of arguments quoted in the error about an unknown command */
+
+/* clang-format off */
+/* Y: requests of this origin are asked.   odd: the row is only about requests that requestIsOdd tells.
+ * Scripts: what memory there is for them was decided when they started, so that row is one of their own. */
+#define Y true
+#define n false
+static const struct rule {
+    enum admissionRule id;
+    bool asks[ORIGINS], odd;
+    const char *error;
+} table[RULES] = {
+    /*                   client exec script unblocked aof primary module debug   odd */
+    {RULE_HTTP,           { Y,   n,   n,      n,       n,    n,     n,     n },   Y, "none: the connection ends"},
+    {RULE_AUTH,           { Y,   n,   n,      n,       n,    n,     n,     n },   n, "NOAUTH Authentication required."},
+    {RULE_UNKNOWN,        { Y,   n,   Y,      n,       Y,    Y,     Y,     n },   Y, "ERR unknown command ..."},
+    {RULE_ARITY,          { Y,   n,   Y,      n,       Y,    Y,     Y,     n },   Y, "ERR wrong number of arguments ..."},
+    {RULE_PROTECTED,      { Y,   n,   n,      n,       n,    n,     n,     n },   Y, "ERR DEBUG command not allowed ..."},
+    {RULE_NO_MULTI,       { Y,   n,   n,      n,       n,    n,     n,     n },   Y, "ERR Command ... not allowed inside a transaction"},
+    {RULE_NOSCRIPT,       { n,   n,   Y,      n,       n,    n,     n,     n },   Y, "ERR This Valkey command is not allowed from script"},
+    {RULE_SCRIPT_OOM,     { n,   n,   Y,      n,       n,    n,     n,     n },   n, "OOM command not allowed ..."},
+    {RULE_ACL,            { Y,   Y,   Y,      Y,       n,    n,     Y,     n },   n, "NOPERM ..."},
+    {RULE_SCRIPT_READS,   { n,   n,   Y,      n,       n,    n,     n,     n },   n, "ERR Write commands are not allowed from read-only scripts."},
+    {RULE_CLUSTER,        { Y,   n,   Y,      Y,       n,    n,     Y,     n },   n, "MOVED, ASK, CROSSSLOT, TRYAGAIN, CLUSTERDOWN"},
+    {RULE_EVICTED,        { Y,   n,   n,      n,       n,    n,     n,     n },   n, "none: the connection ends"},
+    {RULE_OOM,            { Y,   n,   n,      Y,       n,    n,     Y,     n },   n, "OOM command not allowed ..."},
+    {RULE_SNAPSHOT_FAILS, { Y,   n,   Y,      Y,       n,    n,     Y,     n },   n, "MISCONF Valkey is configured to save RDB snapshots ..."},
+    {RULE_AOF_FAILS,      { Y,   n,   Y,      Y,       n,    n,     Y,     n },   n, "MISCONF Errors writing to the AOF file ..."},
+    {RULE_MIN_REPLICAS,   { Y,   n,   Y,      Y,       n,    n,     Y,     n },   n, "NOREPLICAS"},
+    {RULE_READONLY,       { Y,   n,   Y,      Y,       n,    n,     Y,     n },   n, "READONLY"},
+    {RULE_PUBSUB,         { Y,   n,   n,      n,       n,    n,     n,     n },   n, "ERR Can't execute ...: only (P|S)SUBSCRIBE ..."},
+    {RULE_STALE,          { Y,   n,   Y,      Y,       n,    n,     Y,     n },   n, "MASTERDOWN"},
+    {RULE_LOADING,        { Y,   n,   n,      n,       n,    n,     n,     n },   n, "LOADING"},
+    {RULE_BUSY,           { Y,   n,   n,      n,       n,    n,     n,     n },   n, "BUSY"},
+    {RULE_MONITOR,        { Y,   n,   n,      n,       n,    n,     n,     n },   n, "ERR Replica can't interact with the keyspace"},
+    {RULE_PAUSED,         { Y,   n,   n,      n,       n,    n,     n,     n },   n, "none: it waits until the pause ends"},
+    {RULE_QUEUED,         { Y,   n,   n,      n,       n,    n,     n,     n },   Y, "none: it waits for EXEC"},
+};
+#undef Y
+#undef n
+/* clang-format on */
+
+/* How the error begins for which EXEC itself is refused: the transaction is over then. */
+static const char exec_refused[] = "EXECABORT Transaction discarded because of: ";
+
+static admissionCheck *checks[RULES];
+static bool idle_rules[RULES];
+admissionCheck *admission_usual[ORIGINS][RULES + 1];
+static admissionCheck *all[ORIGINS][RULES + 1];
+
+/* ---- The lists ---- */
+
+static void listRules(enum requestOrigin origin) {
+    int usual_count = 0, count = 0;
+    for (int i = 0; i < RULES; i++) {
+        if (!table[i].asks[origin] || !checks[i] || idle_rules[i]) continue;
+        all[origin][count++] = checks[i];
+        if (!table[i].odd) admission_usual[origin][usual_count++] = checks[i];
+    }
+    admission_usual[origin][usual_count] = all[origin][count] = NULL;
+}
+
+static void listAll(void) {
+    for (int origin = 0; origin < ORIGINS; origin++) listRules((enum requestOrigin)origin);
+}
+
+void admissionFill(enum admissionRule rule, admissionCheck *fn) {
+    serverAssert(table[rule].id == rule && !checks[rule]);
+    checks[rule] = fn;
+    listAll();
+}
+
+void admissionIdle(enum admissionRule rule, bool idle) {
+    serverAssert(checks[rule]);
+    if (idle_rules[rule] == idle) return;
+    idle_rules[rule] = idle;
+    listAll();
+}
+
+static enum admission askAll(struct client *c, struct request *r, enum requestOrigin origin) {
+    for (admissionCheck **check = all[origin]; *check; check++) {
+        enum admission verdict = (*check)(c, r, origin);
+        if (verdict != ADMITTED) return verdict;
+    }
+    return ADMITTED;
+}
+
+enum admission admissionAskAll(struct client *c, struct request *r, enum requestOrigin origin) {
+    if (!r->cmd || r->cmd->spec->proc != execCommand) return askAll(c, r, origin);
+    reply_error_lead = exec_refused;
+    enum admission verdict = askAll(c, r, origin);
+    reply_error_lead = NULL;
+    return verdict;
+}
+
+/* For assertions: what admissionAsk leaves out would not have mattered. */
+bool admissionOddRowsAgree(struct client *c, struct request *r, enum requestOrigin origin) {
+    for (int i = 0; i < RULES; i++) {
+        if (!table[i].odd || !table[i].asks[origin] || !checks[i]) continue;
+        if (checks[i](c, r, origin) != ADMITTED) return false;
+    }
+    return true;
+}
+
+/* ---- Rows about the request alone ---- */
+
+/* A browser can be tricked into posting a page here, with commands in it: the headers before them end it. */
+static enum admission checkHttp(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    static int64_t told_ms;
+    if (r->cmd || !c->conn || (!strIs(r->argv[0], "post") && !strIs(r->argv[0], "host:"))) return ADMITTED;
+    if (cmd_time_ms - told_ms >= HTTP_WARNING_MS) {
+        serverLog(
+            LL_WARNING,
+            "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands "
+            "to Valkey. This is likely due to an attacker attempting to use Cross Protocol Scripting to "
+            "compromise your Valkey instance. Connection from %s aborted.",
+            clientPeerName(c));
+        told_ms = cmd_time_ms;
+    }
+    clientClose(c);
+    return KEPT;
+}
+
+/* An argument is quoted up to its first NUL. */
+static size_t quotedLen(struct str arg, size_t max) {
+    return strnlen(arg.ptr, arg.len < max ? arg.len : max);
+}
+
+static void replyUnknownSubcommand(struct client *c, const struct serverCommand *container) {
+    sds name = sdsnew(container->called);
+    sdstoupper(name);
+    int len = (int)quotedLen(c->argv[1], UNKNOWN_ARGS_MAX);
+    replyErrorFmt(c, "ERR unknown subcommand '%.*s'. Try %s HELP.", len, c->argv[1].ptr, name);
+    sdsfree(name);
+}
+
+static void replyUnknown(struct client *c) {
+    const struct serverCommand *container = commandLookup(c->argv, 1);
+    if (container) {
+        replyUnknownSubcommand(c, container);
+        return;
+    }
+    sds args = sdsempty();
+    for (int i = 1; i < c->argc && sdslen(args) < UNKNOWN_ARGS_MAX; i++) {
+        size_t len = quotedLen(c->argv[i], UNKNOWN_ARGS_MAX - sdslen(args));
+        args = sdscatlen(args, "'", 1);
+        args = sdscatlen(args, c->argv[i].ptr, len);
+        args = sdscatlen(args, "' ", 2);
+    }
+    sds name = sdsnewlen(c->argv[0].ptr, quotedLen(c->argv[0], UNKNOWN_ARGS_MAX));
+    sds msg = sdsnew("ERR unknown command '");
+    msg = sdscatstr(msg, sdsview(name));
+    msg = sdscat(msg, "', with args beginning with: ");
+    msg = sdscatstr(msg, sdsview(args));
+    replyErrorStr(c, sdsview(msg));
+    sdsfree(msg);
+    sdsfree(name);
+    sdsfree(args);
+}
+
+/* Scripts are told less, but which subcommand there is not. */
+static enum admission checkUnknown(struct client *c, struct request *r, enum requestOrigin origin) {
+    if (r->cmd) return ADMITTED;
+    if (origin == ORIGIN_SCRIPT && !commandLookup(r->argv, 1))
+        replyError(c, "ERR Unknown command called from script");
+    else
+        replyUnknown(c);
+    return REFUSED;
+}
+
+static enum admission checkArity(struct client *c, struct request *r, enum requestOrigin origin) {
+    if (commandArityOk(r->cmd, r->argc)) return ADMITTED;
+    if (origin == ORIGIN_SCRIPT)
+        replyError(c, "ERR Wrong number of args calling command from script");
+    else
+        replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", r->cmd->fullname);
+    return REFUSED;
+}
+
+void admissionInit(void) {
+    for (int i = 0; i < RULES; i++) serverAssert((int)table[i].id == i);
+    admissionFill(RULE_HTTP, checkHttp);
+    admissionFill(RULE_UNKNOWN, checkUnknown);
+    admissionFill(RULE_ARITY, checkArity);
+}

@@ -1,0 +1,280 @@
+/* call.c - the one door; see call.h. */
+#include "command/call.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/ticks.h"
+#include "client/push.h"
+#include "client/reply.h"
+#include "command/admission.h"
+#include "command/command.h"
+#include "command/declared_keys.h"
+#include "command/latency_histogram.h"
+#include "command/propagate.h"
+#include "data/db.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/info.h"
+#include "registry/latency.h"
+
+#define HOOKS_MAX           8
+#define SLOW_ENOUGH_TO_TICK 500 /* us: after a command this long the next one's clock is read anew */
+
+struct call *call_running;
+struct callStats callstats;
+struct callLimits call_limits = {UINT64_MAX, INT64_MAX, INT_MAX};
+unsigned call_points;
+
+/* clang-format off */
+/* What is different for requests of an origin, once they have been admitted. */
+enum {
+    TOP        = 1, /* a client's own: it is busy with this, and push messages wait for the reply's end */
+    COUNTED    = 2, /* in the statistics of the command */
+    PROPAGATED = 4,
+    OWN_TIME   = 8, /* no call around it counts the same time */
+};
+static const uint8_t manners[ORIGINS] = {
+    [ORIGIN_CLIENT]    = TOP | COUNTED | PROPAGATED | OWN_TIME,
+    [ORIGIN_UNBLOCKED] = TOP | COUNTED | PROPAGATED | OWN_TIME,
+    [ORIGIN_EXEC]      =       COUNTED | PROPAGATED,
+    [ORIGIN_SCRIPT]    =       COUNTED | PROPAGATED,
+    [ORIGIN_MODULE]    =       COUNTED | PROPAGATED,
+    [ORIGIN_PRIMARY]   =       COUNTED | PROPAGATED | OWN_TIME,
+    [ORIGIN_AOF]       =                              OWN_TIME,
+    [ORIGIN_DEBUG]     = 0,
+};
+/* clang-format on */
+
+/* ---- Hooks ---- */
+
+static struct hook {
+    callHook *fn;
+    enum callPoint at;
+    bool idle;
+} hooks[HOOKS_MAX];
+static int hook_count, refusal_count, unusual_count;
+static callHook *refusal_hooks[HOOKS_MAX];
+static callUnusual *unusual_hooks[HOOKS_MAX];
+static callHook *active[CALL_POINTS][HOOKS_MAX + 1]; /* those that are not idle; NULL behind the last */
+
+static void listHooks(void) {
+    int counts[CALL_POINTS] = {0};
+    call_points = 0;
+    for (int i = 0; i < hook_count; i++) {
+        enum callPoint at = hooks[i].at;
+        if (hooks[i].idle) continue;
+        active[at][counts[at]++] = hooks[i].fn;
+        call_points |= 1u << at;
+    }
+    for (int at = 0; at < CALL_POINTS; at++) active[at][counts[at]] = NULL;
+}
+
+void callAddHook(enum callPoint at, callHook *fn, bool idle) {
+    serverAssert(hook_count < HOOKS_MAX);
+    hooks[hook_count++] = (struct hook){fn, at, idle};
+    listHooks();
+}
+
+void callHookIdle(callHook *fn, bool idle) {
+    int i = 0;
+    while (i < hook_count && hooks[i].fn != fn) i++;
+    serverAssert(i < hook_count);
+    hooks[i].idle = idle;
+    listHooks();
+}
+
+/* Of a copy: hooks may become idle meanwhile, or cease to be. */
+void callHooksRun(enum callPoint at, struct client *c) {
+    callHook *fns[HOOKS_MAX + 1];
+    memcpy(fns, active[at], sizeof fns);
+    for (int i = 0; fns[i]; i++) fns[i](c);
+}
+
+void callOnRefused(callHook *fn) {
+    serverAssert(refusal_count < HOOKS_MAX);
+    refusal_hooks[refusal_count++] = fn;
+}
+
+void callOnUnusual(callUnusual *fn) {
+    serverAssert(unusual_count < HOOKS_MAX);
+    unusual_hooks[unusual_count++] = fn;
+}
+
+/* ---- Statistics ---- */
+
+/* It was slow, or large: for who looks closer. */
+static __attribute__((noinline, cold)) void noteUnusual(struct client *c, uint64_t ticks,
+                                                        int64_t reply_bytes) {
+    uint64_t us = ticks / ticks_per_us;
+    latencyAddSampleIfNeeded(c->cmd->flags & CMD_FAST ? "fast-command" : "command", (int64_t)(us / 1000));
+    for (int i = 0; i < unusual_count; i++) {
+        unusual_hooks[i](c, us, reply_bytes < 0 ? 0 : (uint64_t)reply_bytes);
+    }
+}
+
+/* Only requests of many arguments, or with big ones, can be large: the exact size is reckoned for those
+ * alone. */
+static inline bool mayBeUnusual(const struct request *r, uint64_t ticks, int64_t reply_bytes) {
+    return ticks >= call_limits.ticks || reply_bytes >= call_limits.reply_bytes || r->big ||
+           r->argc >= call_limits.args;
+}
+
+/* Of a command that has come to its end. */
+static inline void countEnd(struct client *c, struct request *r, uint64_t ticks, int64_t reply_bytes) {
+    r->cmd->calls++;
+    callstats.processed++;
+    c->commands++;
+    latencyRecord(&r->cmd->latency, ticks);
+    if (__builtin_expect(mayBeUnusual(r, ticks, reply_bytes), 0)) noteUnusual(c, ticks, reply_bytes);
+}
+
+/* A command that waits has not come to its end: what it took so far counts when it has. */
+static inline void countCall(struct call *call, struct client *c, struct request *r, uint64_t ticks,
+                             int64_t reply_bytes) {
+    r->cmd->ticks += ticks;
+    if (c->flags & CLIENT_ERROR) r->cmd->failed++;
+    if (__builtin_expect(!(c->flags & CLIENT_BLOCKED), 1))
+        countEnd(c, r, r->ticks + ticks, reply_bytes);
+    else
+        (call->waits ? call->waits : r)->ticks += ticks;
+}
+
+/* ---- Running ---- */
+
+static inline void mirror(struct client *c, struct request *r) {
+    c->request = r;
+    c->argv = r->argv;
+    c->argc = r->argc;
+    c->cmd = r->cmd;
+}
+
+static inline void begin(struct call *call, struct client *c, struct request *r) {
+    call_running = call;
+    mirror(c, r);
+    dbSetHints(r->hints, r->hint_count);
+}
+
+static inline void end(const struct call *call, struct client *c, struct call *outer) {
+    (void)call; /* but for the assertion */
+    debugAssert(call_running == call);
+    call_running = outer;
+    c->request = NULL;
+    c->argv = NULL;
+    c->argc = 0;
+    if (__builtin_expect(!outer, 1)) {
+        dbSetHints(NULL, 0);
+        return;
+    }
+    dbSetHints(outer->request->hints, outer->request->hint_count);
+    if (outer->client == c) mirror(c, outer->request);
+}
+
+void callCountEnded(struct client *c, struct request *r, bool rejected) {
+    struct call call = {
+        .client = c, .owner = c, .request = r, .origin = ORIGIN_UNBLOCKED, .outer = call_running};
+    begin(&call, c, r);
+    if (rejected)
+        r->cmd->rejected++;
+    else if (c->flags & CLIENT_ERROR)
+        r->cmd->failed++;
+    countEnd(c, r, r->ticks, 0);
+    end(&call, c, call.outer);
+}
+
+static inline __attribute__((always_inline)) void callHandler(struct call *call, struct client *c,
+                                                              struct request *r, enum requestOrigin origin) {
+    unsigned how = manners[origin];
+    debugAssert(r->cmd && commandArityOk(r->cmd, r->argc)); /* rows of admission, or who made the request */
+    callReached(CALL_BEFORE, c);
+    size_t output = c->out.bytes; /* of which nothing is sent while it runs, but in nested rounds */
+    uint64_t dirty = dbstats.dirty, start = ticksNow();
+    c->flags &= ~(uint32_t)CLIENT_ERROR;
+    propagateBegin();
+    if (origin == ORIGIN_SCRIPT && r->unpropagated) propagateSuppress(c);
+    struct declaredKeys declared;
+    declaredKeysBegin(&declared, c);
+    r->cmd->spec->proc(c);
+    declaredKeysEnd(&declared);
+    debugAssert(call_running == call && c->request == r);
+    uint64_t ticks = ticksNow() - start;
+    if (how & OWN_TIME) callstats.ticks += ticks;
+    if (how & COUNTED) countCall(call, c, r, ticks, (int64_t)(c->out.bytes - output));
+    callReached(CALL_AFTER, c);
+    if (how & PROPAGATED) propagateAfterCommand(c, dbstats.dirty != dirty);
+    propagateEnd();
+    callReached(CALL_DONE, c);
+    if (ticks > SLOW_ENOUGH_TO_TICK * ticks_per_us && origin != ORIGIN_SCRIPT) clockRefresh();
+}
+
+static void refused(struct client *c, struct request *r) {
+    if (r->cmd) r->cmd->rejected++;
+    for (int i = 0; i < refusal_count; i++) refusal_hooks[i](c);
+}
+
+/* CLIENT REPLY SKIP is about the next command only: the next one that is not kept back. */
+static inline void takeReplySkip(struct client *c) {
+    c->flags &= ~(uint32_t)CLIENT_REPLY_SKIP;
+    if (__builtin_expect(!(c->flags & CLIENT_REPLY_SKIP_NEXT), 1)) return;
+    c->flags = (c->flags & ~(uint32_t)CLIENT_REPLY_SKIP_NEXT) | CLIENT_REPLY_SKIP;
+}
+
+static inline void giveBackReplySkip(struct client *c) {
+    if (c->flags & CLIENT_PAUSED && c->flags & CLIENT_REPLY_SKIP) c->flags |= CLIENT_REPLY_SKIP_NEXT;
+}
+
+static inline __attribute__((always_inline)) bool run(struct client *c, struct request *r,
+                                                      enum requestOrigin origin) {
+    unsigned how = manners[origin];
+    struct call *outer = call_running;
+    struct call call = {.client = c, .request = r, .origin = origin, .outer = outer};
+    call.owner = how & TOP ? c : outer ? outer->owner : NULL;
+    begin(&call, c, r);
+    if (how & TOP) {
+        c->flags |= CLIENT_EXECUTING;
+        pushBeginCommand(c);
+    }
+    if (origin == ORIGIN_CLIENT) {
+        takeReplySkip(c);
+        c->lastcmd = r->cmd;
+    }
+    enum admission verdict = admissionAsk(c, r, origin);
+    if (__builtin_expect(verdict == ADMITTED, 1))
+        callHandler(&call, c, r, origin);
+    else if (verdict == REFUSED)
+        refused(c, r);
+    else
+        giveBackReplySkip(c);
+    if (how & TOP) {
+        c->flags &= ~(uint32_t)CLIENT_EXECUTING;
+        if (origin == ORIGIN_CLIENT) callReached(REQUEST_DONE, c);
+        pushEndCommand();
+    }
+    end(&call, c, outer);
+    return verdict == ADMITTED;
+}
+
+/* The most frequent origin has a copy of its own, without the questions about what it is. */
+bool commandRun(struct client *c, struct request *r, enum requestOrigin origin) {
+    if (__builtin_expect(origin == ORIGIN_CLIENT, 1)) return run(c, r, ORIGIN_CLIENT);
+    return run(c, r, origin);
+}
+
+/* ---- Registration ---- */
+
+static sds callInfo(sds s) {
+    s = infoField(s, "total_commands_processed:%llu", (unsigned long long)callstats.processed);
+    s = infoField(s, "unexpected_error_replies:%llu", (unsigned long long)callstats.unexpected_errors);
+    return infoField(s, "total_error_replies:%llu", (unsigned long long)errorStatsTotal());
+}
+
+static void callResetStats(void) {
+    callstats = (struct callStats){0};
+    errorStatsReset();
+}
+
+void callInit(void) {
+    infoRegister("stats", callInfo);
+    configOnResetStat(callResetStats);
+}

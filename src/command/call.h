@@ -1,0 +1,82 @@
+/* call.h - the one door through which a command runs, and what is known of the one that does.
+ *
+ *     commandRun(client, request, origin)
+ *         admission     may it? (admission.h)
+ *         the handler   between: hooks of rooms that look at commands, the clock, propagation
+ *
+ * Calls nest: EXEC, scripts, a round within a script that takes long. Each has a struct call on its stack,
+ * linked to the one around it; call_running is the innermost.
+ *
+ * Invariant: while a handler runs, call_running is its call, and its client's argv, argc and cmd are those of
+ * the call's request; behind the end of the last call nothing of it is left. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "command/request.h"
+
+struct call {
+    struct client *client;
+    struct client *owner; /* who has asked for it in the end: of a script's command, the script's caller */
+    struct request *request;
+    struct request *waits; /* its copy, when the client blocks in it for the first time */
+    enum requestOrigin origin;
+    struct call *outer;
+};
+extern struct call *call_running; /* the innermost; NULL: none */
+
+/* The client on whose behalf anything runs now; NULL: nobody's. */
+static inline struct client *callOwner(void) {
+    return call_running ? call_running->owner : NULL;
+}
+
+/* Runs the request for c, unless a rule objects. True: its handler ran. A big argument that nobody has taken
+ * stays with the request; c->argv and its kin are those of the call around this one again, or none. */
+bool commandRun(struct client *c, struct request *r, enum requestOrigin origin);
+/* A blocked request of c ends without being run again: it counts now. An error of its own is a failure;
+ * rejected: it was given another's. */
+void callCountEnded(struct client *c, struct request *r, bool rejected);
+
+/* ---- Hooks ---- */
+/* Rooms that look at commands as they run. Like rules of admission they start idle or not, and cost one test
+ * for all of them together while all are. */
+enum callPoint {
+    CALL_BEFORE,   /* the handler */
+    CALL_AFTER,    /* the handler; before what it changed is propagated */
+    CALL_DONE,     /* it has been propagated, or will be with the call around it */
+    REQUEST_DONE,  /* what a client itself had asked for: run, queued or refused */
+    BETWEEN_CALLS, /* behind all that, when another client's command may run */
+    CALL_POINTS
+};
+typedef void callHook(struct client *c);
+void callAddHook(enum callPoint at, callHook *fn, bool idle);
+void callHookIdle(callHook *fn, bool idle);
+/* A request of c was refused, an error has been replied. */
+void callOnRefused(callHook *fn);
+
+extern unsigned call_points; /* a bit for each point with a hook that is not idle */
+void callHooksRun(enum callPoint at, struct client *c);
+static inline void callReached(enum callPoint at, struct client *c) {
+    if (__builtin_expect(call_points & 1u << at, 0)) callHooksRun(at, c);
+}
+
+/* What each call is compared with before somebody looks closer; the largest value of its type: off. A request
+ * with fewer arguments than `args`, none of them big (RESP_BIG_ARG), cannot be large. */
+struct callLimits {
+    uint64_t ticks;
+    int64_t reply_bytes;
+    int args;
+};
+extern struct callLimits call_limits;
+/* Is told of a call that may be beyond one of them. */
+typedef void callUnusual(struct client *c, uint64_t us, uint64_t reply_bytes);
+void callOnUnusual(callUnusual *fn);
+
+struct callStats {
+    uint64_t processed, unexpected_errors;
+    uint64_t ticks; /* spent in commands, those of scripts and transactions counted once */
+};
+extern struct callStats callstats;
+
+void callInit(void); /* INFO fields */

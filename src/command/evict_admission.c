@@ -1,0 +1,46 @@
+/* evict_admission.c - see evict_admission.h. */
+#include "command/evict_admission.h"
+
+#include "client/client_evict.h"
+#include "client/reply.h"
+#include "command/admission.h"
+#include "command/call.h"
+#include "command/round.h"
+#include "data/evict.h"
+
+/* ---- Keys ---- */
+
+/* Asked only while there is a limit. */
+static enum admission checkMemory(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (evictNow() || !(commandFlags(c, r->cmd) & CMD_DENYOOM)) return ADMITTED;
+    replyError(c, err_oom);
+    return REFUSED;
+}
+
+static void limitChanged(void) {
+    admissionIdle(RULE_OOM, !evictLimit());
+}
+
+/* ---- Clients ---- */
+
+static enum admission checkEvicted(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)r, (void)origin;
+    return clientEvict(c) ? KEPT : ADMITTED;
+}
+
+static void weighingChanged(bool on) {
+    admissionIdle(RULE_EVICTED, !on);
+    callHookIdle(clientWeigh, !on);
+}
+
+void evictAdmissionInit(void) {
+    admissionFill(RULE_OOM, checkMemory);
+    admissionIdle(RULE_OOM, true);
+    evictOnLimitChange(limitChanged);
+    evictAddVeto(roundIsNested); /* a script does not expect keys to go */
+    admissionFill(RULE_EVICTED, checkEvicted);
+    callAddHook(BETWEEN_CALLS, clientWeigh, true);
+    weighingChanged(false);
+    clientOnWeighing(weighingChanged);
+}

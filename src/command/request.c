@@ -1,0 +1,105 @@
+/* request.c - see request.h.
+ *
+ *     a copy:  | struct request | argv[0] .. argv[argc-1] | bytes of the arguments |
+ *                                     └──────────────────▶ or of the buffers in `big` */
+#include "command/request.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/zmalloc.h"
+
+/* ---- Copies ---- */
+
+static size_t plainBytes(const struct request *r) {
+    size_t bytes = 0;
+    for (int i = 0; i < r->argc; i++) bytes += requestArgIsBig(r, i) ? 0 : r->argv[i].len;
+    return bytes;
+}
+
+static size_t headBytes(const struct request *r) {
+    return sizeof *r + (size_t)r->argc * sizeof(struct str);
+}
+
+struct request *requestCopy(struct request *from) {
+    struct request *r = zmalloc(headBytes(from) + plainBytes(from));
+    *r = (struct request){.argv = (struct str *)(r + 1),
+                          .argc = from->argc,
+                          .cmd = from->cmd,
+                          .unpropagated = from->unpropagated};
+    char *p = (char *)(r->argv + r->argc);
+    for (int i = 0; i < r->argc; i++) {
+        r->argv[i] = from->argv[i];
+        if (requestArgIsBig(from, i)) continue;
+        if (r->argv[i].len) memcpy(p, from->argv[i].ptr, from->argv[i].len);
+        r->argv[i].ptr = p;
+        p += r->argv[i].len;
+    }
+    r->big = from->big;
+    from->big = NULL;
+    debugAssert(p == (char *)r + headBytes(r) + plainBytes(r));
+    return r;
+}
+
+void requestRelease(struct request *r) {
+    if (!r) return;
+    serverAssert(r->argv == (struct str *)(r + 1)); /* a copy */
+    respBigArgsFree(r->big);
+    zfree(r);
+}
+
+size_t requestMemory(const struct request *r) {
+    size_t bytes = headBytes(r) + plainBytes(r);
+    for (const struct respBigArg *b = r->big; b; b = b->next) {
+        bytes += sizeof *b + (b->buf ? sdsAllocSize(b->buf) : 0);
+    }
+    return bytes;
+}
+
+sds requestAppend(sds s, const struct request *r) {
+    if (r->raw.ptr) return sdscatstr(s, r->raw);
+    char head[RESP_HDR_SIZE];
+    s = sdscatlen(s, head, respWriteHeader(head, '*', r->argc));
+    for (int i = 0; i < r->argc; i++) {
+        s = sdscatlen(s, head, respWriteHeader(head, '$', (int64_t)r->argv[i].len));
+        s = sdscatstr(s, r->argv[i]);
+        s = sdscatlen(s, "\r\n", 2);
+    }
+    return s;
+}
+
+/* ---- Queues ---- */
+
+struct request *requestQueueAdd(struct requestQueue *q, struct request *from) {
+    if (q->count == q->cap) {
+        q->cap = q->cap ? q->cap * 2 : 4;
+        q->at = zrealloc(q->at, (size_t)q->cap * sizeof *q->at);
+    }
+    return q->at[q->count++] = requestCopy(from);
+}
+
+void requestQueueClear(struct requestQueue *q) {
+    for (int i = 0; i < q->count; i++) requestRelease(q->at[i]);
+    zfree(q->at);
+    *q = (struct requestQueue){0};
+}
+
+/* ---- Big arguments ---- */
+
+static struct respBigArg *bigAt(const struct request *r, int i) {
+    struct respBigArg *b = r->big;
+    while (b && b->index != i) b = b->next;
+    return b && b->buf ? b : NULL;
+}
+
+bool requestArgIsBig(const struct request *r, int i) {
+    return bigAt(r, i) != NULL;
+}
+
+sds requestTakeArg(struct request *r, int i) {
+    struct respBigArg *b = bigAt(r, i);
+    if (!b) return sdsnewstr(r->argv[i]);
+    sds taken = b->buf;
+    b->buf = NULL;
+    return taken;
+}

@@ -1,0 +1,118 @@
+/* request_test.c - copies of requests, what they own, and the form in which they go back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/zmalloc.h"
+#include "command/request.h"
+
+static struct respBigArg *bigArg(int index, sds buf, struct respBigArg *next) {
+    struct respBigArg *b = zmalloc(sizeof *b);
+    *b = (struct respBigArg){.next = next, .index = index, .buf = buf};
+    return b;
+}
+
+/* SET key <big>, the last in a buffer of its own. */
+static struct request example(struct str argv[3], sds big) {
+    argv[0] = STR("SET");
+    argv[1] = STR("key");
+    argv[2] = sdsview(big);
+    return (struct request){
+        .argv = argv, .argc = 3, .big = bigArg(2, big, NULL), .raw = STR("SET..."), .ticks = 7};
+}
+
+static void aCopyViewsOnlyWhatItOwns(void **state) {
+    (void)state;
+    size_t before = zmallocUsedMemory();
+    char name[] = "SET", key[] = "key";
+    struct str argv[3];
+    sds big = sdsnew("a value in a buffer of its own");
+    struct request r = example(argv, big);
+    argv[0].ptr = name;
+    argv[1].ptr = key;
+    struct request *copy = requestCopy(&r);
+    name[0] = key[0] = '?'; /* what the request viewed goes another way */
+    assert_null(r.big);
+    assert_int_equal(copy->argc, 3);
+    assert_true(strEq(copy->argv[0], STR("SET")));
+    assert_true(strEq(copy->argv[1], STR("key")));
+    assert_ptr_equal(copy->argv[2].ptr, big);
+    assert_ptr_equal(r.argv[2].ptr, big);
+    assert_null(copy->raw.ptr);
+    assert_int_equal(copy->ticks, 0);
+    assert_int_equal(requestMemory(copy), sizeof *copy + 3 * sizeof(struct str) + 3 + 3 +
+                                              sizeof(struct respBigArg) + sdsAllocSize(big));
+    requestRelease(copy);
+    requestRelease(NULL);
+    assert_int_equal(zmallocUsedMemory(), before);
+}
+
+static void aBigArgumentIsTakenOnce(void **state) {
+    (void)state;
+    struct str argv[3];
+    sds big = sdsnew("value");
+    struct request r = example(argv, big);
+    assert_false(requestArgIsBig(&r, 1));
+    assert_true(requestArgIsBig(&r, 2));
+    sds taken = requestTakeArg(&r, 2);
+    assert_ptr_equal(taken, big);
+    assert_false(requestArgIsBig(&r, 2));
+    assert_true(strEq(r.argv[2], STR("value")));
+    sds again = requestTakeArg(&r, 2), key = requestTakeArg(&r, 1);
+    assert_ptr_not_equal(again, big);
+    assert_string_equal(again, "value");
+    assert_string_equal(key, "key");
+    /* A copy of what is left has bytes of its own. */
+    struct request *copy = requestCopy(&r);
+    sdsfree(taken);
+    assert_true(strEq(copy->argv[2], STR("value")));
+    requestRelease(copy);
+    sdsfree(again);
+    sdsfree(key);
+}
+
+static void itGoesBackAsItCame(void **state) {
+    (void)state;
+    struct str argv[] = {STR("echo"), STR(""), STR("a\r\nb")};
+    struct request r = {.argv = argv, .argc = 3};
+    sds s = requestAppend(sdsnew("+"), &r);
+    assert_string_equal(s, "+*3\r\n$4\r\necho\r\n$0\r\n\r\n$4\r\na\r\nb\r\n");
+    sdsfree(s);
+    r.raw = STR("echo '' \"a\\r\\nb\"\r\n");
+    s = requestAppend(sdsempty(), &r);
+    assert_true(strEq(sdsview(s), r.raw));
+    sdsfree(s);
+}
+
+static void aQueueKeepsItsOrder(void **state) {
+    (void)state;
+    size_t before = zmallocUsedMemory();
+    struct requestQueue q = {0};
+    char bytes[2] = "a";
+    struct str arg = strN(bytes, 1);
+    struct request r = {.argv = &arg, .argc = 1};
+    for (int i = 0; i < 20; i++) {
+        bytes[0] = (char)('a' + i);
+        struct request *added = requestQueueAdd(&q, &r);
+        assert_ptr_equal(added, q.at[i]);
+    }
+    assert_int_equal(q.count, 20);
+    for (int i = 0; i < 20; i++) assert_int_equal(q.at[i]->argv[0].ptr[0], 'a' + i);
+    requestQueueClear(&q);
+    assert_int_equal(q.count, 0);
+    requestQueueClear(&q);
+    assert_int_equal(zmallocUsedMemory(), before);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(aCopyViewsOnlyWhatItOwns),
+        cmocka_unit_test(aBigArgumentIsTakenOnce),
+        cmocka_unit_test(itGoesBackAsItCame),
+        cmocka_unit_test(aQueueKeepsItsOrder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
