@@ -1,6 +1,6 @@
 /* blocking.c - queues of waiting clients.
  *
- *     db->blocking: key -> struct blockingKey, a queue of struct waiter in order of arrival
+ *     queues[db->id]: key -> struct blockingKey, a queue of struct waiter in order of arrival
  *     client->blocked: its waiters (one per key), and a copy of its command
  *
  * A key that becomes ready joins `ready`; after the running command each of its waiters runs its command
@@ -18,6 +18,7 @@
 #include "command/request.h"
 #include "registry/cron.h"
 #include "command/declared_keys.h"
+#include "data/hooks.h"
 #include "registry/info.h"
 #include "data/notify.h"
 #include "client/reply.h"
@@ -49,6 +50,7 @@ struct blockingState {
     struct waiter waiters[];
 };
 
+static struct hashtable *queues; /* of struct blockingKey, one per database; made by the first who waits */
 static struct list ready;
 /* blocked_timeouts: clients that do not wait for ever; keys_on_delete: keys whose end somebody waits for. */
 static bool (*held_back)(uint64_t command_flags);
@@ -96,24 +98,47 @@ static int64_t timeoutTimer(struct aeEventLoop *el, int64_t id, void *data) {
 
 /* ---- Queues ---- */
 
+static void needQueues(void) {
+    if (queues) return;
+    queues = zcalloc((size_t)dbCount(), sizeof *queues);
+    for (int i = 0; i < dbCount(); i++) hashtableInit(&queues[i], &blocking_type);
+}
+
+static void handleReady(struct client *c) {
+    (void)c;
+    blockingHandleReady();
+}
+
+static void markQueue(struct blockingKey *k) {
+    if (listLinked(&k->ready_node)) return;
+    listAddTail(&ready, &k->ready_node);
+    callHookIdle(handleReady, false);
+}
+
+static void markReady(struct db *db, struct str key) {
+    struct blockingKey *k = hashtableFind(&queues[db->id], key);
+    if (k) markQueue(k);
+}
+
 static struct blockingKey *keyQueue(struct db *db, struct str key) {
-    struct blockingKey *k = hashtableFind(&db->blocking, key);
+    needQueues();
+    struct blockingKey *k = hashtableFind(&queues[db->id], key);
     if (k) return k;
     k = zcalloc(1, sizeof *k);
     k->db = db;
     k->key = sdsnewstr(key);
     listInit(&k->waiters);
-    hashtableAddUnchecked(&db->blocking, k, hashtableHash(&db->blocking, key));
-    blocked_keys++;
+    hashtableAddUnchecked(&queues[db->id], k, hashtableHash(&queues[db->id], key));
+    if (!blocked_keys++) data_hooks.keyCameOrWent = markReady;
     return k;
 }
 
 static void dropKeyIfIdle(struct blockingKey *k) {
     if (k->waiters.length || listLinked(&k->ready_node)) return;
-    hashtablePop(&k->db->blocking, sdsview(k->key));
+    hashtablePop(&queues[k->db->id], sdsview(k->key));
     sdsfree(k->key);
     zfree(k);
-    blocked_keys--;
+    if (!--blocked_keys) data_hooks.keyCameOrWent = NULL;
 }
 
 static void waitForKey(struct blockingState *b, struct client *c, struct str key) {
@@ -204,35 +229,15 @@ bool unblockWithError(struct client *c) {
 
 /* ---- Wake up ---- */
 
-static void handleReady(struct client *c) {
-    (void)c;
-    blockingHandleReady();
-}
-
-static void markQueue(struct blockingKey *k) {
-    if (listLinked(&k->ready_node)) return;
-    listAddTail(&ready, &k->ready_node);
-    callHookIdle(handleReady, false);
-}
-
-static void markReady(struct db *db, struct str key) {
-    struct blockingKey *k = hashtableFind(&db->blocking, key);
-    if (k) markQueue(k);
-}
-
-void signalKeyReady(struct db *db, struct str key, int type) {
-    (void)type;
-    if (hashtableSize(&db->blocking)) markReady(db, key);
-}
-
-void signalKeyGone(struct db *db, struct str key) {
-    if (hashtableSize(&db->blocking)) markReady(db, key);
+void signalKeyReady(struct db *db, struct str key) {
+    if (blocked_keys) markReady(db, key);
 }
 
 void blockingRecheckDb(struct db *db) {
+    if (!blocked_keys) return;
     struct hashtableIterator it;
     void *entry;
-    hashtableInitIterator(&it, &db->blocking, false);
+    hashtableInitIterator(&it, &queues[db->id], false);
     while (hashtableNext(&it, &entry)) markQueue(entry);
     hashtableStopIterator(&it);
 }
@@ -301,10 +306,6 @@ void blockingHandleReady(void) {
 void blockingHoldBack(bool (*fn)(uint64_t command_flags)) {
     serverAssert(!held_back);
     held_back = fn;
-}
-
-void blockingInitDb(struct db *db) {
-    hashtableInit(&db->blocking, &blocking_type);
 }
 
 static void onFlush(int dbid) {

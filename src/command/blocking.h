@@ -27,10 +27,9 @@ void unblockClient(struct client *c,
 bool unblockWithTimeout(struct client *c);
 bool unblockWithError(struct client *c);
 
-/* A key now exists (db.c calls it from dbAdd and on renames). Cheap when nobody waits. */
-void signalKeyReady(struct db *db, struct str key, int type);
-/* The key is gone or has another type. */
-void signalKeyGone(struct db *db, struct str key);
+/* A value that was there is another one now for those who wait for it. (That a key has come or gone, db.c
+ * says.) Cheap when nobody waits. */
+void signalKeyReady(struct db *db, struct str key);
 /* The contents of a whole database have changed: every key that clients wait for is looked at again. */
 void blockingRecheckDb(struct db *db);
 /* Run again what can be: after each command and before sleep. */
@@ -41,5 +40,4 @@ uint64_t blockedClients(void);
 /* While fn says true of a command's flags, it is not run again. Behind that, blockingRecheckDb. */
 void blockingHoldBack(bool (*fn)(uint64_t command_flags));
 
-void blockingInitDb(struct db *db);
 void blockingInit(void);

@@ -14,6 +14,7 @@
 struct declaredKey {
     sds name; /* a copy: handlers may replace and take over their arguments */
     unsigned flags;
+    bool told; /* that it has changed */
 };
 
 static struct declaredKeys *running;
@@ -26,21 +27,6 @@ static bool touchesAny(const struct serverCommand *cmd) {
 static int compareNames(const void *a, const void *b) {
     return strCmp(sdsview(((const struct declaredKey *)a)->name),
                   sdsview(((const struct declaredKey *)b)->name));
-}
-
-void declaredKeysPush(struct declaredKeys *d, const struct client *c) {
-    *d = (struct declaredKeys){.outer = running, .client = c && !touchesAny(c->cmd) ? c : NULL};
-    running = d;
-    if (!d->client) return;
-    struct keyRef *refs;
-    int count = commandGetKeyRefs(c->cmd, c->argv, c->argc, &refs);
-    d->db = c->db->id;
-    d->count = count < 0 ? 0 : count;
-    d->keys = zmalloc(((size_t)d->count + 1) * sizeof *d->keys);
-    for (int i = 0; i < d->count; i++)
-        d->keys[i] = (struct declaredKey){.name = sdsnewstr(c->argv[refs[i].pos]), .flags = refs[i].flags};
-    qsort(d->keys, (size_t)d->count, sizeof *d->keys, compareNames);
-    zfree(refs);
 }
 
 /* Place of the first key of that name among the sorted ones, or behind those before it. */
@@ -103,8 +89,42 @@ bool declaredKeysCover(const struct db *db, struct str key, enum keyUse use) {
     return false;
 }
 
-void declaredKeysPanic(const struct db *db, struct str key, enum keyUse use) {
+/* Keys of other databases (MOVE, COPY) are not counted. */
+bool declaredKeysTell(const struct db *db, struct str key) {
+    struct declaredKeys *d = running;
+    if (!d || !d->client || db->id != d->db) return true;
+    int i = placeOf(d, key);
+    if (i == d->count || !strEq(sdsview(d->keys[i].name), key)) return true;
+    while (i < d->count && strEq(sdsview(d->keys[i].name), key) && d->keys[i].told) i++;
+    if (i == d->count || !strEq(sdsview(d->keys[i].name), key)) return false;
+    return d->keys[i].told = true;
+}
+
+/* For data/, which tells of each use of a key. */
+static void checkUse(const struct db *db, struct str key, enum keyUse use) {
     static const char *const uses[] = {"looked up", "read", "changed"};
+    if (use == KEY_USE_TELL) {
+        if (declaredKeysTell(db, key)) return;
+        serverPanic("'%s' has told once too often that the key '%.*s' has changed",
+                    running->client->cmd->fullname, (int)key.len, key.ptr);
+    }
+    if (declaredKeysCover(db, key, use)) return;
     serverPanic("'%s' has %s the key '%.*s' of database %d without having declared it",
                 running->client->cmd->fullname, uses[use], (int)key.len, key.ptr, db->id);
+}
+
+void declaredKeysPush(struct declaredKeys *d, const struct client *c) {
+    *d = (struct declaredKeys){.outer = running, .client = c && !touchesAny(c->cmd) ? c : NULL};
+    running = d;
+    key_use_hook = checkUse;
+    if (!d->client) return;
+    struct keyRef *refs;
+    int count = commandGetKeyRefs(c->cmd, c->argv, c->argc, &refs);
+    d->db = c->db->id;
+    d->count = count < 0 ? 0 : count;
+    d->keys = zmalloc(((size_t)d->count + 1) * sizeof *d->keys);
+    for (int i = 0; i < d->count; i++)
+        d->keys[i] = (struct declaredKey){.name = sdsnewstr(c->argv[refs[i].pos]), .flags = refs[i].flags};
+    qsort(d->keys, (size_t)d->count, sizeof *d->keys, compareNames);
+    zfree(refs);
 }

@@ -56,6 +56,27 @@ static void testExceptions(void **state) {
     assert_true(declaredKeysCover(&db0, STR("a"), KEY_USE_CHANGE)); /* nobody runs */
 }
 
+/* Once for each time that the command names the key: MSET a 1 a 2 may tell of it twice. */
+static void testTelling(void **state) {
+    (void)state;
+    static const struct keySpec specs[] = {{.flags = KEY_OW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(-1, 1)}};
+    static struct str argv[] = {{"test", 4}, {"b", 1}, {"a", 1}, {"b", 1}};
+    struct commandSpec spec = {.name = "test", .key_specs = specs, .key_spec_count = 1};
+    struct serverCommand cmd = {.spec = &spec, .fullname = sdsnew("test")};
+    struct client c = {.cmd = &cmd, .argv = argv, .argc = 4, .db = &db0};
+    struct declaredKeys d;
+    declaredKeysPush(&d, &c);
+    assert_true(declaredKeysTell(&db0, STR("a")));
+    assert_false(declaredKeysTell(&db0, STR("a")));
+    assert_true(declaredKeysTell(&db0, STR("b")));
+    assert_true(declaredKeysTell(&db0, STR("b")));
+    assert_false(declaredKeysTell(&db0, STR("b")));
+    assert_true(declaredKeysTell(&db1, STR("a")));
+    declaredKeysPop(&d);
+    assert_true(declaredKeysTell(&db0, STR("a"))); /* nobody runs */
+    sdsfree(cmd.fullname);
+}
+
 static void testNesting(void **state) {
     (void)state;
     struct declaredKeys outer;
@@ -67,6 +88,6 @@ static void testNesting(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(testUses), cmocka_unit_test(testExceptions),
-                                       cmocka_unit_test(testNesting)};
+                                       cmocka_unit_test(testTelling), cmocka_unit_test(testNesting)};
     return cmocka_run_group_tests_name("declared_keys", tests, NULL, NULL);
 }

@@ -18,13 +18,13 @@ const char err_loading[] = "LOADING Valkey is loading the dataset in memory";
 static int64_t events_interval_bytes;
 
 static struct {
-    bool active, from_aof;
+    bool from_aof;
     int64_t start_us; /* wall clock */
     uint64_t total, loaded, served_at, used_memory;
 } state;
 
 bool loadingActive(void) {
-    return state.active;
+    return db_loading;
 }
 bool loadingFromAof(void) {
     return state.from_aof;
@@ -38,7 +38,7 @@ static enum admission checkLoading(struct client *c, struct request *r, enum req
 }
 
 void loadingStart(uint64_t total_bytes, bool from_aof) {
-    state.active = true;
+    db_loading = true;
     admissionIdle(RULE_LOADING, false);
     state.from_aof = from_aof;
     state.start_us = ustime();
@@ -65,14 +65,14 @@ void loadingProgress(uint64_t bytes) {
 
 void loadingStop(bool success) {
     (void)success;
-    state.active = false;
+    db_loading = false;
     admissionIdle(RULE_LOADING, true);
 }
 
 static sds loadingInfo(sds s) {
-    s = infoField(s, "loading:%d", state.active);
+    s = infoField(s, "loading:%d", db_loading);
     s = infoField(s, "async_loading:0");
-    if (!state.active) return s;
+    if (!db_loading) return s;
     int64_t elapsed_s = (ustime() - state.start_us) / 1000000;
     double share = state.total ? (double)state.loaded / (double)state.total : 0;
     /* The rest takes as long, byte for byte; 1 while nothing can be said yet. */

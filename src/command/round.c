@@ -422,7 +422,7 @@ static void hashKeys(struct round *r, struct pending *p) {
     int last = cmd->last_key < 0 ? req->argc + cmd->last_key : cmd->last_key;
     for (int pos = cmd->first_key; pos <= last && pos < req->argc; pos += cmd->key_step) {
         if (req->key_count == ROUND_HINTS_MAX || r->hint_count >= ROUND_HINTS_TOTAL - 1) break;
-        hashtablePrefetchBucket(&p->c->db->keys, addHint(r, req, req->argv[pos]));
+        dbPrefetch(p->c->db, addHint(r, req, req->argv[pos]));
         req->key_count++;
     }
     hashMember(r, req);
@@ -433,7 +433,7 @@ static void prefetchObjects(struct round *r) {
     for (int i = 0; i < r->count; i++) {
         struct pending *p = &r->batch[i];
         for (int k = p->hint_base; k < p->hint_base + p->request.key_count; k++) {
-            r->objects[k] = hashtablePeek(&p->c->db->keys, r->hints[k].hash);
+            r->objects[k] = dbPeek(p->c->db, r->hints[k].hash);
             if (r->objects[k]) __builtin_prefetch(r->objects[k]);
             r->states[k] = (struct prefetchState){0};
         }

@@ -1,8 +1,10 @@
-/* db.h - the keyspace: databases of objects, lookup with expiry, change.
+/* db.h - the databases: lookup of keys with expiry, and change, which others hear of.
  *
- * Each database has a table of objects by key, and a second table over the same objects for those with an
- * expiry (active expiry samples it). Other rooms never see the tables: in cluster mode there will be one per
- * slot behind these functions.
+ * What a database holds is a keyspace (keyspace.h); other rooms never see its tables. A database is the
+ * number that clients and files know: contents can be exchanged under it.
+ *
+ * Invariant: what a lookup gives is in the keyspace and has not expired, unless whoever runs sees expired
+ * keys; and when anybody hears that a key has gone, it has. Both are asserted in db.c.
  *
  * Lookups hash the key unless the round has hashed it already: see dbHashKey. */
 #pragma once
@@ -11,20 +13,9 @@
 #include <stdint.h>
 
 #include "base/zmalloc.h"
+#include "data/database.h"
+#include "data/keyspace.h"
 #include "data/object.h"
-#include "ds/hashtable.h"
-
-struct client;
-
-struct db {
-    int id;
-    struct hashtable keys;     /* struct object, owned */
-    struct hashtable expires;  /* the same objects, those with an expiry */
-    struct hashtable blocking; /* struct blockingKey: clients waiting for a key (command/blocking.c) */
-    int64_t avg_ttl_ms;        /* estimate from active expiry */
-    uint64_t expire_cursor;
-    void *inner_expires; /* values with parts that expire; owned by their type (types/hash_expire.c) */
-};
 
 extern struct db *dbs; /* dbCount() of them */
 int dbCount(void);
@@ -32,7 +23,7 @@ void dbRegister(void);        /* directives, INFO, cron: before the configuratio
 void dbInit(void);            /* after it */
 struct db *dbGet(int64_t id); /* NULL when out of range */
 
-/* ---- Lookup. NULL when absent or (logically) expired. O(1). ---- */
+/* ---- Lookup. NULL when absent or (logically) expired. O(1). Commands use command/lookup.h. ---- */
 enum {
     LOOKUP_NOTOUCH = 1,   /* leave the LRU/LFU data alone */
     LOOKUP_NOSTATS = 2,   /* keyspace_hits and misses */
@@ -41,15 +32,6 @@ enum {
     LOOKUP_NONOTIFY = 16, /* no event `keymiss` */
 };
 struct object *lookupKey(struct db *db, struct str key, int flags);
-struct object *lookupKeyRead(struct client *c, struct str key);
-struct object *lookupKeyWrite(struct client *c, struct str key);
-/* As above; when the key holds another type, replies WRONGTYPE and sets *wrong (else false). */
-struct object *lookupKeyReadType(struct client *c, struct str key, int type, bool *wrong);
-struct object *lookupKeyWriteType(struct client *c, struct str key, int type, bool *wrong);
-/* The first of several keys that exists, for writing. NULL when there is none, or the first is of another
- * type and an error was replied. */
-struct object *lookupFirstKeyWriteType(struct client *c, const struct str *keys, int count, int type,
-                                       struct str *key, bool *wrong);
 /* Without expiry, statistics or touching. */
 struct object *dbFind(struct db *db, struct str key);
 /* Is this object past its expiry, and does that count? */
@@ -57,8 +39,9 @@ bool objectIsExpired(const struct object *o);
 /* Does whoever runs now see keys (and fields of hashes) past their time as if they had none? So does a file
  * that is loaded, and a client that imports (data/import_mode.h). */
 bool dbSeesExpired(void);
+extern bool db_loading; /* a file is being read into the databases: command/loading.c says so */
 
-/* ---- Change. These signal nothing: handlers call signalModifiedKey, notifyKeyspaceEvent, propagate. ---- */
+/* ---- Change. These tell nobody that the key has changed: handlers call keyChanged (notify.h). ---- */
 /* The key must be absent. Wakes clients blocked on it. Returns the new object. */
 struct object *dbAdd(struct db *db, struct str key, struct value v);
 /* Add or overwrite. keep_ttl keeps the old expiry, else the expiry is removed. The old value is freed (lazily
@@ -83,9 +66,9 @@ struct object *dbRemoveExpire(struct db *db, struct object *o);
 /* Delete an expired key and tell everybody: event `expired`, propagation of the delete, statistics. False,
  * and nothing done, while expired keys are kept. */
 bool dbExpireKey(struct db *db, struct object *o);
-/* Is this time, which a command gives a key or a part of one, over already? Then that goes at once, unless
- * expired keys are kept: a file that is loaded, for one, may still take the expiry back. */
-bool dbTimeIsOver(int64_t when_ms);
+/* Has this time, which a command gives a key or a part of one, expired already? Then that goes at once,
+ * unless expired keys are kept: a file that is loaded, for one, may still take the expiry back. */
+bool dbTimeHasExpired(int64_t when_ms);
 /* While fn says true expired keys are kept, though they read as absent: another server decides what expires,
  * or the data has to stand still. */
 void dbAddExpiryVeto(bool (*fn)(void));
@@ -97,6 +80,8 @@ void dbEvictKey(struct db *db, struct object *o);
 uint64_t dbEmpty(struct db *db, bool async);
 /* The two change contents; clients stay with their number. Wakes clients whose keys are there now. */
 void dbSwap(struct db *a, struct db *b);
+/* The same with a keyspace that was filled beside it, and then holds the old contents. */
+void dbExchange(struct db *db, struct keyspace *ks);
 
 /* ---- Whole database ---- */
 size_t dbSize(const struct db *db);
@@ -112,13 +97,29 @@ struct object *dbRandomKey(struct db *db); /* never an expired one; NULL when em
 size_t dbSample(struct db *db, bool with_expire, struct object **dst, size_t count);
 struct object *dbAnyKey(struct db *db, bool with_expire);
 struct dbIterator {
-    struct hashtableIterator it;
+    struct keyspaceIterator it;
 };
 /* Safe: the object just returned may be deleted. */
 void dbIteratorInit(struct dbIterator *it, struct db *db);
 struct object *dbIteratorNext(struct dbIterator *it);
 void dbIteratorStop(struct dbIterator *it);
 void dbExpand(struct db *db, size_t keys);
+int64_t dbAvgTtlMs(const struct db *db); /* estimate from active expiry */
+/* Bytes of the tables, and the text of DEBUG HTSTATS (appended). */
+struct keyspaceMemory dbMemory(const struct db *db);
+sds dbTableStats(struct db *db, sds s);
+/* For a batch of commands: fetch the bucket of a key; then, when that is there, the object that may be its.
+ * Reads no entry. */
+static inline void dbPrefetch(const struct db *db, uint64_t hash) {
+    keyspacePrefetch(&db->keyspace, hash);
+}
+static inline struct object *dbPeek(const struct db *db, uint64_t hash) {
+    return keyspacePeek(&db->keyspace, hash);
+}
+/* For types, which keep something over all values of a keyspace. */
+static inline struct keyspace *dbKeyspace(struct db *db) {
+    return &db->keyspace;
+}
 
 /* ---- For loaders: objects that come from a file. No notifications, nobody is woken. ---- */
 /* Puts an object into the tables; hash is hashBytes of its key. False when the key exists: then nothing has
@@ -146,14 +147,6 @@ static inline void dbSetHints(const struct keyHint *hints, int count) {
     db_hint_count = count;
 }
 uint64_t dbHashKey(struct str key);
-
-struct dbStats {
-    uint64_t hits, misses, expired, expired_fields, expired_time_cap;
-    double expired_stale_perc;
-    uint64_t expire_cycle_us;
-    uint64_t dirty; /* changes since the start: handlers add to it */
-};
-extern struct dbStats dbstats;
 
 /* Active expiry, from cron (slow) and before sleep (fast). Deletes expired keys within a time budget.
  * (data/expire.c) */

@@ -24,12 +24,8 @@
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "data/db.h"
-#include "registry/debug.h"
 #include "registry/info.h"
 #include "registry/latency.h"
-#include "command/loading.h"
-#include "client/client.h"
-#include "client/reply.h"
 #include "data/type.h"
 #include "net/ae.h"
 
@@ -222,7 +218,7 @@ static int64_t effortFor(const struct fragmentation *f) {
 /* ---- Passes begin and end ---- */
 
 static bool mayRun(void) {
-    return childRunning() == CHILD_NONE && !loadingActive();
+    return childRunning() == CHILD_NONE && !db_loading;
 }
 
 static void noteFragmented(bool is, int64_t now_us) {
@@ -356,35 +352,22 @@ static void lookCron(void) {
     startTimer();
 }
 
-/* ---- DEBUG: everything moves ---- */
+/* ---- For tests: everything moves ---- */
 
-/* One pass, at once. */
-static void debugDefragAll(struct client *c) {
+void defragAll(void) {
     passRewind();
     zmallocMoveAll(true);
     while (step()) {
     }
     zmallocMoveAll(stress);
     passRewind();
-    replyOk(c);
 }
 
-static void debugDefragStress(struct client *c) {
-    bool on = strIs(c->argv[2], "1");
+void defragStress(bool on) {
     if (stress && !on && run.percent) passStop(monotonicUs());
     stress = on;
     zmallocMoveAll(on);
-    replyOk(c);
 }
-
-static const char *const all_help[] = {"DEFRAG-ALL", "    Move every allocation of the data in memory, once.",
-                                       NULL};
-static const char *const stress_help[] = {"DEFRAG-STRESS <0|1>",
-                                          "    Go on moving everything, half of the time.", NULL};
-static const struct debugSubcommand debug_subcommands[] = {
-    {"defrag-all", 0, 0, debugDefragAll, all_help},
-    {"defrag-stress", 1, 1, debugDefragStress, stress_help},
-};
 
 /* ---- INFO, directives ---- */
 
@@ -434,6 +417,4 @@ void defragInit(void) {
     infoRegister("memory", infoMemory);
     infoRegister("stats", infoStats);
     cronRegister(lookCron, LOOK_PERIOD_MS);
-    for (size_t i = 0; i < sizeof debug_subcommands / sizeof *debug_subcommands; i++)
-        debugRegister(&debug_subcommands[i]);
 }

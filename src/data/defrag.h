@@ -29,4 +29,8 @@ void defragPointer(void *pointer);
  * and returns the next one, 0 at the end. */
 void defragRegister(uint64_t (*piece)(uint64_t cursor));
 
-void defragInit(void); /* directives, INFO, cron; subcommands of DEBUG that move everything */
+/* For tests: every allocation moves, now, in one pass; or again and again, half of the time. */
+void defragAll(void);
+void defragStress(bool on);
+
+void defragInit(void); /* directives, INFO, cron */

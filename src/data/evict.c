@@ -8,8 +8,10 @@
  * The score is the higher the better the candidate: idle seconds (LRU), uses short of 255 (LFU), nearness of
  * the expiry (TTL). The pool makes up for small samples: soon nearly all of it is older than anything a
  * sample is likely to bring. A candidate is known by its key, as its object may be gone or have moved; when
- * its turn comes its score is computed anew, and it is dropped if it has fallen:
- * the key was used meanwhile. */
+ * its turn comes its score is computed anew, and it is dropped if it has fallen: the key was used meanwhile.
+ *
+ * Invariant: a key goes only while memory is over the limit, nobody has vetoed it, and the policy may choose
+ * that key. Asserted where it goes (evictObject). */
 #include "data/evict.h"
 
 #include <math.h>
@@ -31,7 +33,7 @@
 
 #define POOL_SIZE        16
 #define SAMPLES_MAX      64
-#define DOORS_MAX        8
+#define HOOKS_MAX        8
 #define VALUE_SAMPLES    5   /* elements looked at to estimate a value's size */
 #define CLOCK_PERIOD     16  /* keys between two looks at the clock */
 #define TENACITY_US      500 /* of one call, by default ... */
@@ -62,8 +64,8 @@ static size_t on_its_way; /* bytes of evicted values that the lazy-free thread h
 static uint64_t evicted_keys, exceeded_us;
 static int64_t exceeded_since_us; /* 0: memory is below the limit */
 
-static size_t (*exempt[DOORS_MAX])(void);
-static bool (*vetoes[DOORS_MAX])(void);
+static size_t (*exempt[HOOKS_MAX])(void);
+static bool (*vetoes[HOOKS_MAX])(void);
 static int exempt_count, veto_count;
 
 /* ---- Candidates ---- */
@@ -208,9 +210,19 @@ static void noteExceeded(bool exceeded) {
     exceeded_since_us = exceeded ? monotonicUs() : 0;
 }
 
+static bool allowed(void) {
+    if (!maxmemory) return false;
+    for (int i = 0; i < veto_count; i++) {
+        if (vetoes[i]()) return false;
+    }
+    return true;
+}
+
 enum outcome { BELOW, NOT_YET, CANNOT };
 
 static void evictObject(struct db *db, struct object *o) {
+    serverAssert(!(evict_policy & NO_EVICTION) && (objectHasExpire(o) || !(evict_policy & OF_VOLATILE)));
+    debugAssert(overLimit() && allowed());
     if (lazyfree_lazy_eviction && objectHasPtr(o) && objectTypeOf(o)->freeEffort(o) > LAZYFREE_THRESHOLD) {
         on_its_way += objectTypeOf(o)->memoryUsage(o, VALUE_SAMPLES);
     }
@@ -242,14 +254,6 @@ static enum outcome evict(void) {
         if (keys % CLOCK_PERIOD == 0 && (uint64_t)monotonicUs() - start > limit_us) return NOT_YET;
     }
     return BELOW;
-}
-
-static bool allowed(void) {
-    if (!maxmemory) return false;
-    for (int i = 0; i < veto_count; i++) {
-        if (vetoes[i]()) return false;
-    }
-    return true;
 }
 
 static int64_t evictTimer(struct aeEventLoop *el, int64_t id, void *data);
@@ -295,12 +299,12 @@ bool evictOutOfMemory(void) {
 }
 
 void evictExempt(size_t (*fn)(void)) {
-    serverAssert(exempt_count < DOORS_MAX);
+    serverAssert(exempt_count < HOOKS_MAX);
     exempt[exempt_count++] = fn;
 }
 
 void evictAddVeto(bool (*fn)(void)) {
-    serverAssert(veto_count < DOORS_MAX);
+    serverAssert(veto_count < HOOKS_MAX);
     vetoes[veto_count++] = fn;
 }
 

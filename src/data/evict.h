@@ -1,9 +1,5 @@
-/* evict.h - keeping used memory below `maxmemory`: which keys go first, and the marks on objects that tell.
- *
- * The 24 bits `lru` of an object hold, as the policy says:
- *
- *     LRU and the rest    | seconds:24          | when it was last used (lruClock)
- *     LFU                 | minutes:16 | uses:8 | when it was last used; a logarithmic count of uses
+/* evict.h - keeping used memory below `maxmemory`: which keys go first. The marks on objects that tell are in
+ * evict_marks.h.
  *
  * Before each command memory is checked; what is over the limit is evicted, for a time at most that
  * `maxmemory-eviction-tenacity` gives, and the rest by a timer between the turns of the loop. */
@@ -12,36 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "registry/cron.h"
-#include "data/object.h"
-
-/* What `maxmemory-policy` is made of. */
-enum { BY_LRU = 1, BY_LFU = 2, BY_TTL = 4, BY_CHANCE = 8, OF_VOLATILE = 16, NO_EVICTION = 32 };
-extern int evict_policy;
-
-#define LFU_MAX 255 /* uses that the counter can tell */
-
-void objectTouchLfu(struct object *o);
-static inline bool evictByLfu(void) {
-    return __builtin_expect(evict_policy & BY_LFU, 0);
-}
-
-/* The object has been used. */
-static inline void objectTouch(struct object *o) {
-    if (evictByLfu())
-        objectTouchLfu(o);
-    else
-        o->lru = lruClock();
-}
-/* `lru` of a new object. */
-uint32_t objectFirstUse(void);
-/* What a file or RESTORE says of its use before now; -1: it says nothing. Which of the two counts depends on
- * the policy. */
-void objectSetUse(struct object *o, int64_t idle_s, int64_t freq);
-/* Seconds since it was last used; under an LRU policy (or none). */
-uint32_t objectIdleSeconds(const struct object *o);
-/* The count of uses, 0 to 255, decayed to now; under an LFU policy. */
-uint32_t objectFrequency(const struct object *o);
+#include "data/evict_marks.h"
 
 /* `maxmemory` in bytes; 0: no limit. */
 size_t evictLimit(void);
@@ -61,6 +28,5 @@ void evictExempt(size_t (*fn)(void));
 /* While fn says true nothing is evicted: a replica, which follows its primary; paused clients. */
 void evictAddVeto(bool (*fn)(void));
 
-void evictStart(void);     /* after the configuration */
-void evictInit(void);      /* directives, INFO fields */
-void evictMarksInit(void); /* for evictInit */
+void evictStart(void); /* after the configuration */
+void evictInit(void);  /* directives, INFO fields */

@@ -1,9 +1,10 @@
-/* evict_marks.c - the 24 bits of an object that tell when, or how often, it has been used. See evict.h.
+/* evict_marks.c - the 24 bits of an object that tell when, or how often, it has been used. See evict_marks.h.
  *
  * The clocks in them wrap around: an LRU mark is right for 194 days, an LFU mark for 45. */
+#include "data/evict_marks.h"
+
 #include "base/random.h"
 #include "registry/config.h"
-#include "data/evict.h"
 
 #define LFU_START 5 /* a new key's uses: it must not be the next to go */
 

@@ -11,6 +11,7 @@
 #include "base/sds.h"
 #include "registry/config.h"
 #include "data/evict.h"
+#include "data/type.h"
 
 #define MINUTE_MS 60000ll
 #define DAY_MS    (24 * 60 * MINUTE_MS)

@@ -5,7 +5,11 @@
  * cycle may use a quarter of the time, in slices of two milliseconds: the first by cron, and when it ran out
  * of time a timer has the others follow. The fast one (before sleep) may use one millisecond of two, and only
  * after a slow cycle that ran out of time. That is effort 1; `active-expire-effort` up to 10 looks at more
- * keys, for longer, and is content with fewer expired ones. */
+ * keys, for longer, and is content with fewer expired ones.
+ *
+ * Invariant: a key goes only when its own time is past (dbExpireKey asserts it), and none while expired keys
+ * are kept (asserted below). */
+#include "base/assert.h"
 #include "base/clock.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -50,14 +54,14 @@ static void sampleKey(void *priv, void *entry) {
 /* One sample of a database; the share of expired keys in it. */
 static double sampleDb(struct db *db, struct sample *total) {
     struct sample s = {.db = db};
+    debugAssert(!dbKeepsExpired());
     int wrapped = 0;
     for (int i = 0; i < SAMPLE_SCANS && s.looked < SAMPLE_KEYS; i++) {
-        db->expire_cursor = hashtableScan(&db->expires, db->expire_cursor, sampleKey, &s);
-        if (db->expire_cursor == 0 && wrapped++) break;
+        if (!keyspaceScanExpires(dbKeyspace(db), sampleKey, &s) && wrapped++) break;
     }
     if (s.ttl_count) {
         int64_t avg = (int64_t)(s.ttl_sum / (double)s.ttl_count);
-        db->avg_ttl_ms = db->avg_ttl_ms ? db->avg_ttl_ms + (avg - db->avg_ttl_ms) / 50 : avg;
+        keyspaceNoteTtl(dbKeyspace(db), avg);
     }
     total->looked += s.looked;
     total->expired += s.expired;
@@ -79,7 +83,7 @@ void activeExpireCycle(bool fast) {
         struct db *db = &dbs[next_db];
         next_db = (next_db + 1) % dbCount();
         if (!dbExpiresSize(db)) {
-            db->avg_ttl_ms = 0;
+            keyspaceNoteTtl(dbKeyspace(db), 0);
             continue;
         }
         while (sampleDb(db, &total) > ACCEPTED_STALE && dbExpiresSize(db)) {

@@ -1,11 +1,11 @@
 /* import_mode.h - while another server copies its data here (`import-mode`), that one decides what expires.
  *
  * Keys past their time are kept, and nothing is evicted. A client that copies says so (CLIENT IMPORT-SOURCE
- * ON) and sees such keys as they are; for all others they are absent. */
+ * ON, command/data_hooks.c) and sees such keys as they are; for all others they are absent. */
 #pragma once
 
 #include <stdbool.h>
 
 extern bool import_mode;
 
-void importModeInit(void); /* directive, CLIENT IMPORT-SOURCE */
+void importModeInit(void); /* the directive */

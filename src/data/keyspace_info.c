@@ -9,7 +9,7 @@ static sds infoKeyspace(sds s) {
         const struct db *db = dbGet(i);
         if (dbSize(db) == 0) continue;
         s = infoField(s, "db%d:keys=%zu,expires=%zu,avg_ttl=%lld,keys_with_volatile_items=%zu", i, dbSize(db),
-                      dbExpiresSize(db), (long long)db->avg_ttl_ms, dbVolatileCount(db, false));
+                      dbExpiresSize(db), (long long)dbAvgTtlMs(db), dbVolatileCount(db, false));
     }
     return s;
 }

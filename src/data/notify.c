@@ -2,22 +2,58 @@
 #include "data/notify.h"
 
 #include "base/assert.h"
-#include "command/declared_keys.h"
+#include "data/key_use.h"
 
 #define SINKS_MAX 8
+
+keyUseHook *key_use_hook;
 
 static modifiedSink *modified_sinks[SINKS_MAX];
 static eventSink *event_sinks[SINKS_MAX];
 static flushSink *flush_sinks[SINKS_MAX];
 static int modified_count, event_count, flush_count;
 
-void signalModifiedKey(struct client *c, struct db *db, struct str key) {
-    if (c) declaredKeysCheck(db, key, KEY_USE_CHANGE);
+static inline void modified(struct client *c, struct db *db, struct str key) {
+    if (c) {
+        keyUsed(db, key, KEY_USE_CHANGE);
+        keyUsed(db, key, KEY_USE_TELL);
+    }
     for (int i = 0; i < modified_count; i++) modified_sinks[i](c, db, key);
 }
 
-void notifyKeyspaceEvent(int class, const char *event, struct str key, int dbid) {
-    for (int i = 0; i < event_count; i++) event_sinks[i](class, event, key, dbid);
+static inline void eventOf(int class, const char *event, struct str key, const struct db *db) {
+    for (int i = 0; i < event_count; i++) event_sinks[i](class, event, key, db->id);
+}
+
+void keyChanged(struct client *c, struct db *db, struct str key, int class, const char *event,
+                uint64_t changes) {
+    modified(c, db, key);
+    if (event) eventOf(class, event, key, db);
+    dbstats.dirty += changes;
+}
+
+void keyMoved(struct client *c, struct db *from, struct str src, const char *from_event, struct db *to,
+              struct str dst, const char *to_event) {
+    modified(c, from, src);
+    modified(c, to, dst);
+    eventOf(NOTIFY_GENERIC, from_event, src, from);
+    eventOf(NOTIFY_GENERIC, to_event, dst, to);
+    dbstats.dirty++;
+}
+
+void keyDropped(struct db *db, struct str key, int class, const char *event) {
+    eventOf(class, event, key, db);
+    modified(NULL, db, key);
+}
+
+void keyStateChanged(struct db *db, struct str key, int class, const char *event, uint64_t changes) {
+    keyUsed(db, key, KEY_USE_CHANGE);
+    if (event) eventOf(class, event, key, db);
+    dbstats.dirty += changes;
+}
+
+void keyEvent(int class, const char *event, struct str key, struct db *db) {
+    eventOf(class, event, key, db);
 }
 
 void signalFlushedDb(int dbid) {

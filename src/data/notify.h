@@ -1,8 +1,20 @@
-/* notify.h - telling the rest of the server that a key has changed. Rooms that care (blocked clients, WATCH,
- * tracking, keyspace events) register a sink; with no sinks a call costs a load and a branch. */
+/* notify.h - a key has changed: who tells, who hears.
+ *
+ *     a handler ──▶ keyChanged ──▶ 1. modified sinks   WATCH, tracking
+ *                                  2. event sinks      keyspace events
+ *                                  3. dbstats.dirty    is there anything to propagate, or to save?
+ *
+ * Invariant: what a command changes in a value, every key once, comes through here, always in this order,
+ * when the keyspace is as the change has left it. Builds that check the use of keys (key_use.h) assert that a
+ * command tells of a key no more often than it has named it, and of none that it has not.
+ *
+ * Rooms that care register a sink; with no sinks a call costs a load and a branch. */
 #pragma once
 
-#include "data/db.h"
+#include "base/str.h"
+#include "data/database.h"
+
+struct client;
 
 enum {
     NOTIFY_KEYSPACE = 1 << 0,  /* K */
@@ -22,10 +34,25 @@ enum {
     NOTIFY_NEW = 1 << 14,    /* n */
 };
 
-/* The value of key changed (WATCH, tracking). c may be NULL (expiry, eviction). Call once per changed key. */
-void signalModifiedKey(struct client *c, struct db *db, struct str key);
-/* Event for subscribers: notifyKeyspaceEvent(NOTIFY_ZSET, "zadd", key, db->id). */
-void notifyKeyspaceEvent(int class, const char *event, struct str key, int dbid);
+/* c's command (NULL: a job) has changed the value of this key. `event` is that of subscribers, of a class
+ * NOTIFY_ZSET ...; NULL: none. `changes` counts towards the next save; with 0 the command is not propagated
+ * for this. */
+void keyChanged(struct client *c, struct db *db, struct str key, int class, const char *event,
+                uint64_t changes);
+/* One change of two keys (RENAME, MOVE): those who watch hear of both before those who listen. */
+void keyMoved(struct client *c, struct db *from, struct str src, const char *from_event, struct db *to,
+              struct str dst, const char *to_event);
+/* A key has gone without a command having asked for it. Here the event comes first. */
+void keyDropped(struct db *db, struct str key, int class, const char *event);
+/* What hangs on a key beside its value has changed, which neither WATCH nor tracking counts as a change of
+ * the value: what a consumer group has been given. event may be NULL. */
+void keyStateChanged(struct db *db, struct str key, int class, const char *event, uint64_t changes);
+/* One more event about a key, behind that of its change; or about one that has not changed. */
+void keyEvent(int class, const char *event, struct str key, struct db *db);
+/* Changes that are no single key's: whole databases, libraries of functions. */
+static inline void changesCount(uint64_t changes) {
+    dbstats.dirty += changes;
+}
 
 /* A database was emptied or swapped. */
 void signalFlushedDb(int dbid);

@@ -3,7 +3,6 @@
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
-#include "data/type.h"
 
 #define SHORT_HEADER offsetof(struct object, data)
 
@@ -84,9 +83,4 @@ size_t objectAllocSize(const struct object *o) {
 void objectFreeHeader(struct object *o) {
     size_t size = objectRequestedSize(o);
     zfreeSized(o, size < sizeof(struct object) ? sizeof(struct object) : size);
-}
-
-void objectFree(struct object *o) {
-    if (objectHasPtr(o)) objectTypeOf(o)->free(objectValue(o));
-    objectFreeHeader(o);
 }

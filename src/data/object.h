@@ -106,4 +106,3 @@ struct object *objectCreate(struct str key, int64_t expire_ms, struct value v);
 bool objectRewrite(struct object *o, int64_t expire_ms, struct value v);
 size_t objectAllocSize(const struct object *o); /* usable bytes of the object's own allocation */
 void objectFreeHeader(struct object *o);        /* the allocation only; the container is not touched */
-void objectFree(struct object *o);              /* container (through its type) and allocation */

@@ -19,6 +19,7 @@
 
 #include "data/object.h"
 #include "data/rio.h"
+#include "data/type.h"
 
 #define RDB_VERSION          11 /* written by default: what Valkey 8 reads */
 #define RDB_VERSION_EXPIRING 80 /* when there are hash fields with an expiry */
@@ -132,11 +133,6 @@ bool rdbReadInt32(struct rdbReader *r, int32_t *n);
 bool rdbSkipString(struct rdbReader *r);
 
 /* ---- Values ---- */
-enum rdbLoaded {
-    RDB_LOADED, /* *v is the value; the caller's. An embedded one is a view, good until the next read */
-    RDB_EMPTY,  /* a container without elements (or whose elements have all expired): no value */
-    RDB_FAILED
-};
 /* The byte that tells how rdbWriteValue writes this value. */
 uint8_t rdbValueType(const struct object *o);
 void rdbWriteValue(struct rioWriter *w, const struct object *o);

@@ -16,3 +16,8 @@ const struct objectType *objectTypeByName(struct str name) {
     }
     return NULL;
 }
+
+void objectFree(struct object *o) {
+    if (objectHasPtr(o)) objectTypeOf(o)->free(objectValue(o));
+    objectFreeHeader(o);
+}

@@ -3,11 +3,13 @@
 
 #include "base/sds.h"
 #include "data/object.h"
-#include "data/rdb.h"
 
 struct client;
 struct hashtable;
 struct db;
+struct keyspace;
+struct rioWriter;
+struct rdbReader;
 struct defragCursor;
 
 #define OBJ_TYPES_MAX 16
@@ -22,6 +24,13 @@ struct prefetchWants {
     unsigned parts;    /* PREFETCH_HEAD, PREFETCH_MEMBER ... (commands/spec.h) */
     struct str member; /* of the value, to be looked up there; ptr NULL: none */
     uint64_t member_hash;
+};
+
+/* What came of reading a value from a file. */
+enum rdbLoaded {
+    RDB_LOADED, /* *v is the value; the caller's. An embedded one is a view, good until the next read */
+    RDB_EMPTY,  /* a container without elements (or whose elements have all expired): no value */
+    RDB_FAILED
 };
 
 struct objectType {
@@ -57,12 +66,12 @@ struct objectType {
     /* DEBUG OBJECT: more fields of this type ("ql_nodes:3 "), appended. May be NULL. */
     sds (*debugInfo)(const struct object *o, sds s);
     /* For a type that keeps track of its values (hash: those with fields that expire); each may be NULL. The
-     * value has come into a database under this object's key: added, renamed, written over another. It is
-     * about to leave it: deleted, unlinked, overwritten. All values of the database are about to leave at
+     * value has come into a keyspace under this object's key: added, renamed, written over another. It is
+     * about to leave it: deleted, unlinked, overwritten. All values of the keyspace are about to leave at
      * once. */
-    void (*enter)(struct db *db, const struct object *o);
-    void (*leave)(struct db *db, const struct object *o);
-    void (*leaveAll)(struct db *db);
+    void (*enter)(struct keyspace *ks, const struct object *o);
+    void (*leave)(struct keyspace *ks, const struct object *o);
+    void (*leaveAll)(struct keyspace *ks);
     /* The RDB encoding (data/rdb.h). rdbType tells which of the RDB_TYPE_* save() writes for this value;
      * rdb_types has the bit of each that load() reads. save runs in fork children and must not change the
      * value. load has not finished with *v unless it returns RDB_LOADED: it frees what it made. */
@@ -70,11 +79,11 @@ struct objectType {
     uint8_t (*rdbType)(const struct object *o);
     void (*save)(struct rioWriter *w, const struct object *o);
     enum rdbLoaded (*load)(struct rdbReader *r, uint8_t rdb_type, struct value *v);
-    /* Does a database hold values that only RDB_VERSION_EXPIRING can tell? NULL: never. */
-    bool (*needsNewRdb)(const struct db *db);
-    /* How many values of a database have parts that expire; `overdue`: parts whose time is over and that are
+    /* Does a keyspace hold values that only RDB_VERSION_EXPIRING can tell? NULL: never. */
+    bool (*needsNewRdb)(const struct keyspace *ks);
+    /* How many values of a keyspace have parts that expire; `overdue`: parts whose time is over and that are
      * still there. NULL: none ever. */
-    size_t (*volatileCount)(const struct db *db, bool overdue);
+    size_t (*volatileCount)(const struct keyspace *ks, bool overdue);
     /* In a fork child, which will not look at this container again: gives its large blocks back to the system
      * (zmallocDismiss), so that the parent does not have to copy them when it writes. NULL: it has none. */
     void (*dismiss)(const struct object *o);
@@ -91,5 +100,7 @@ void objectTypeRegister(const struct objectType *type);
 static inline const struct objectType *objectTypeOf(const struct object *o) {
     return objectTypes[o->type];
 }
+/* Container (through its type) and allocation. */
+void objectFree(struct object *o);
 /* NULL when no type has this name (case-insensitive). */
 const struct objectType *objectTypeByName(struct str name);

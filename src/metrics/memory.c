@@ -82,11 +82,12 @@ static void addClient(void *priv, struct client *c) {
     *(size_t *)priv += clientMemory(c);
 }
 
-static void addTable(struct figures *f, const struct hashtable *table) {
-    f->tables += hashtableMemory(table);
-    if (!hashtableIsRehashing(table)) return;
-    f->rehashing += hashtableRehashingMemory(table);
-    f->rehashing_count++;
+static void addTables(struct figures *f, const struct db *db) {
+    struct keyspaceMemory m = dbMemory(db);
+    f->tables += m.keys + m.expires;
+    f->rehashing += m.rehashing;
+    f->rehashing_count += m.rehashing_count;
+    f->keys += dbSize(db);
 }
 
 static void takeSample(int64_t max_age_ms) {
@@ -102,11 +103,7 @@ static void memoryMeasure(struct figures *f, int64_t max_age_ms) {
     takeSample(max_age_ms);
     *f = (struct figures){.used = notePeak(), .rss = sample.rss, .allocator = sample.allocator};
     clientForEach(addClient, &f->clients);
-    for (int i = 0; i < dbCount(); i++) {
-        addTable(f, &dbs[i].keys);
-        addTable(f, &dbs[i].expires);
-        f->keys += dbSize(&dbs[i]);
-    }
+    for (int i = 0; i < dbCount(); i++) addTables(f, &dbs[i]);
     f->overhead = startup + f->tables + f->clients;
     for (int i = 0; i < MEMORY_PARTS; i++) {
         f->parts[i] = memoryPartBytes((enum memoryPart)i);
@@ -227,8 +224,9 @@ static int64_t statDbs(struct client *c) {
         snprintf(name, sizeof name, "db.%d", i);
         replyBulkCstr(c, name);
         replyMapLen(c, 2);
-        statCount(c, "overhead.hashtable.main", (int64_t)hashtableMemory(&dbs[i].keys));
-        statCount(c, "overhead.hashtable.expires", (int64_t)hashtableMemory(&dbs[i].expires));
+        struct keyspaceMemory m = dbMemory(&dbs[i]);
+        statCount(c, "overhead.hashtable.main", (int64_t)m.keys);
+        statCount(c, "overhead.hashtable.expires", (int64_t)m.expires);
         n++;
     }
     return n;

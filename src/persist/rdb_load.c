@@ -133,7 +133,7 @@ static void forgetAttributes(struct loader *l) {
     l->idle_s = l->frequency = -1;
 }
 
-static bool keyIsOver(const struct loader *l) {
+static bool keyHasExpired(const struct loader *l) {
     return l->expire_ms != OBJ_NO_EXPIRE && l->expire_ms < l->now_ms && !(l->flags & RDB_LOAD_KEEP_EXPIRED);
 }
 
@@ -150,13 +150,13 @@ static bool readKey(struct loader *l, uint8_t type) {
     sdssetlen(l->key, 0);
     l->key = sdscatstr(l->key, key);
     uint64_t hash = hashBytes(l->key, key.len);
-    hashtablePrefetchBucket(&l->db->keys, hash);
+    dbPrefetch(l->db, hash);
     enum rdbLoaded got = rdbReadValue(l->r, type, &v);
     if (got == RDB_FAILED) return false;
     bool ok = true;
     if (got == RDB_EMPTY) {
         if (l->stats.empty++ < 10) serverLog(LL_NOTICE, "rdbLoadObject skipping empty key: %s", l->key);
-    } else if (keyIsOver(l)) {
+    } else if (keyHasExpired(l)) {
         freeValue(v);
         l->stats.expired++;
     } else {

@@ -47,7 +47,7 @@ static int versionNeeded(void) {
     for (int i = 0; i < OBJ_TYPES_MAX; i++) {
         if (!objectTypes[i] || !objectTypes[i]->needsNewRdb) continue;
         for (int id = 0; id < dbCount(); id++) {
-            if (objectTypes[i]->needsNewRdb(&dbs[id])) return RDB_VERSION_EXPIRING;
+            if (objectTypes[i]->needsNewRdb(dbKeyspace(&dbs[id]))) return RDB_VERSION_EXPIRING;
         }
     }
     return RDB_VERSION;

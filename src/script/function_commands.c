@@ -3,6 +3,7 @@
 #include "commands/scripting.h"
 #include "command/command.h"
 #include "data/db.h"
+#include "data/notify.h"
 #include "client/reply.h"
 #include "script/function_set.h"
 #include "script/functions.h"
@@ -63,7 +64,7 @@ void functionLoadCommand(struct client *c) {
         replyAndFree(c, error);
         return;
     }
-    dbstats.dirty++;
+    changesCount(1);
     replyBulk(c, sdsview(lib->name));
 }
 
@@ -75,7 +76,7 @@ void functionDeleteCommand(struct client *c) {
     }
     functionSetDrop(&functions, lib, scriptVm(SCRIPT_FUNCTION));
     scriptVmUsed(SCRIPT_FUNCTION);
-    dbstats.dirty++;
+    changesCount(1);
     replyOk(c);
 }
 
@@ -87,7 +88,7 @@ void functionFlushCommand(struct client *c) {
         replyError(c, "ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
     } else {
         functionsFlush(async);
-        dbstats.dirty++;
+        changesCount(1);
         replyOk(c);
     }
 }
@@ -167,7 +168,7 @@ void functionRestoreCommand(struct client *c) {
     functionSetInit(&set);
     if (restoreAll(body, version, &set, loadLimit(c), &error) &&
         takeOver(&set, flush, replace ? FUNCTIONS_REPLACE : FUNCTIONS_APPEND, &error)) {
-        dbstats.dirty++;
+        changesCount(1);
         replyOk(c);
     } else {
         replyAndFree(c, error);

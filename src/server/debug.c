@@ -162,8 +162,7 @@ static void debugHtstats(struct client *c) {
         replyError(c, "ERR Out of range database");
         return;
     }
-    sds s = hashtableStats(&db->keys, sdsnew("[Dictionary HT]\n"), "main hash table");
-    s = hashtableStats(&db->expires, sdscat(s, "[Expires HT]\n"), "expires hash table");
+    sds s = dbTableStats(db, sdsempty());
     replyVerbatim(c, sdsview(s), "txt");
     sdsfree(s);
 }
@@ -394,5 +393,6 @@ void debugInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     admissionFill(RULE_PROTECTED, checkDebug);
     debugValuesInit();
+    debugDefragInit();
     debugSwitchesInit();
 }

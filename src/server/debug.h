@@ -3,4 +3,5 @@
 
 void debugSwitchesInit(void); /* by debugInit; debug_switches.c */
 void debugValuesInit(void);   /* by debugInit; debug_values.c */
+void debugDefragInit(void);   /* by debugInit; debug_defrag.c */
 void debugInit(void);         /* directive enable-debug-command */

@@ -34,6 +34,7 @@
 #include "command/client_commands.h"
 #include "command/command.h"
 #include "command/commandlog.h"
+#include "command/data_hooks.h"
 #include "command/evict_admission.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -225,6 +226,7 @@ static void registerRooms(void) {
     trackingInit();
     pauseInit();
     importModeInit();
+    dataHooksInit();
     lazyfreeInit();
     migrateInit();
     debugInit();

@@ -4,6 +4,7 @@
 #include "command/command.h"
 #include "commands/generic.h"
 #include "registry/cron.h"
+#include "command/lookup.h"
 #include "data/db.h"
 #include "data/evict.h"
 #include "data/lazyfree.h"
@@ -93,9 +94,7 @@ static void expireOnArrival(struct client *c, struct str key, struct object *old
         bool lazy = lazyfree_lazy_server_del;
         dbDeleteObject(c->db, old, lazy);
         propagateRewrite(c, 2, (struct str[]){lazy ? STR("UNLINK") : STR("DEL"), key});
-        signalModifiedKey(c, c->db, key);
-        notifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, c->db->id);
-        dbstats.dirty++;
+        keyChanged(c, c->db, key, NOTIFY_GENERIC, "del", 1);
     }
     replyOk(c);
 }
@@ -144,9 +143,11 @@ void restoreCommand(struct client *c) {
     rdbReaderFree(&r);
     objectSetUse(o, opt.idle_s, opt.freq);
     if (relative) propagateAbsolute(c, ttl);
-    signalModifiedKey(c, c->db, key);
-    if (replaced) notifyKeyspaceEvent(NOTIFY_NEW, "new", key, c->db->id); /* else dbSetWithExpire has */
-    notifyKeyspaceEvent(NOTIFY_GENERIC, "restore", key, c->db->id);
-    dbstats.dirty++;
+    if (replaced) {
+        keyChanged(c, c->db, key, NOTIFY_NEW, "new", 1); /* else dbSetWithExpire has told of that */
+        keyEvent(NOTIFY_GENERIC, "restore", key, c->db);
+    } else {
+        keyChanged(c, c->db, key, NOTIFY_GENERIC, "restore", 1);
+    }
     replyOk(c);
 }

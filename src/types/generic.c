@@ -12,6 +12,7 @@
 #include "commands/generic.h"
 #include "commands/server.h"
 #include "registry/cron.h"
+#include "command/lookup.h"
 #include "data/db.h"
 #include "data/evict.h"
 #include "data/lazyfree.h"
@@ -36,9 +37,7 @@ static void deleteKeys(struct client *c, bool async) {
             dbDeleteAsync(c->db, key);
         else
             dbDeleteSync(c->db, key);
-        signalModifiedKey(c, c->db, key);
-        notifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, c->db->id);
-        dbstats.dirty++;
+        keyChanged(c, c->db, key, NOTIFY_GENERIC, "del", 1);
         deleted++;
     }
     replyLongLong(c, deleted);
@@ -210,6 +209,7 @@ void scanCommand(struct client *c) {
 /* Moves the value and expiry of a key to another, which must be absent; a container changes hands. */
 static void moveValue(struct db *from, struct str src, struct db *to, struct str dst) {
     struct object *o = dbUnlink(from, src);
+    serverAssert(o);
     struct object *moved = dbSetWithExpire(to, dst, NULL, objectValue(o), objectExpire(o));
     moved->lru = o->lru & 0xffffff;
     objectFreeHeader(o);
@@ -230,11 +230,7 @@ static void rename_(struct client *c, bool only_new) {
     if (!same) {
         if (exists) dbDelete(c->db, dst);
         moveValue(c->db, src, c->db, dst);
-        signalModifiedKey(c, c->db, src);
-        signalModifiedKey(c, c->db, dst);
-        notifyKeyspaceEvent(NOTIFY_GENERIC, "rename_from", src, c->db->id);
-        notifyKeyspaceEvent(NOTIFY_GENERIC, "rename_to", dst, c->db->id);
-        dbstats.dirty++;
+        keyMoved(c, c->db, src, "rename_from", c->db, dst, "rename_to");
     }
     if (only_new)
         replyLongLong(c, 1);
@@ -271,11 +267,7 @@ void moveCommand(struct client *c) {
         return;
     }
     moveValue(c->db, key, to, key);
-    signalModifiedKey(c, c->db, key);
-    signalModifiedKey(c, to, key);
-    notifyKeyspaceEvent(NOTIFY_GENERIC, "move_from", key, c->db->id);
-    notifyKeyspaceEvent(NOTIFY_GENERIC, "move_to", key, to->id);
-    dbstats.dirty++;
+    keyMoved(c, c->db, key, "move_from", to, key, "move_to");
     replyLongLong(c, 1);
 }
 
@@ -313,9 +305,7 @@ void copyCommand(struct client *c) {
     /* Looking the destination up may have expired it, and nothing else: o is still good. */
     dbDelete(db, dst);
     dbSetWithExpire(db, dst, NULL, objectTypeOf(o)->copy(o), objectExpire(o));
-    signalModifiedKey(c, db, dst);
-    notifyKeyspaceEvent(NOTIFY_GENERIC, "copy_to", dst, db->id);
-    dbstats.dirty++;
+    keyChanged(c, db, dst, NOTIFY_GENERIC, "copy_to", 1);
     replyLongLong(c, 1);
 }
 
@@ -402,7 +392,7 @@ void onFlushall(void (*fn)(void)) {
 static void flush(struct client *c, struct db *db) {
     bool async;
     if (!flushMode(c, &async)) return;
-    dbstats.dirty += dbEmpty(db, async);
+    changesCount(dbEmpty(db, async));
     for (int i = 0; !db && i < flushall_hook_count; i++) flushall_hooks[i]();
     propagateRewrite(c, c->argc, c->argv); /* of an empty database, too: elsewhere it may not be empty */
     replyOk(c);
@@ -426,6 +416,6 @@ void swapdbCommand(struct client *c) {
         return;
     }
     dbSwap(a, b);
-    dbstats.dirty++;
+    changesCount(1);
     replyOk(c);
 }

@@ -1,9 +1,11 @@
 /* generic_expire.c - setting, reading and removing the expiry of keys. Part of generic.h. */
+#include "base/assert.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "commands/generic.h"
 #include "registry/cron.h"
+#include "command/lookup.h"
 #include "data/db.h"
 #include "types/generic.h"
 #include "data/lazyfree.h"
@@ -68,10 +70,8 @@ void expireAtOnce(struct client *c, struct object *o, struct str key) {
     bool lazy = lazyfree_lazy_expire;
     dbDeleteObject(c->db, o, lazy);
     propagateRewrite(c, 2, (struct str[]){lazy ? STR("UNLINK") : STR("DEL"), key});
-    signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_EXPIRED, "expired", key, c->db->id);
+    keyChanged(c, c->db, key, NOTIFY_EXPIRED, "expired", 1);
     dbstats.expired++;
-    dbstats.dirty++;
 }
 
 /* Conditions are kept: they held here, and hold where the command is run again. */
@@ -87,11 +87,10 @@ static void propagateExpiry(struct client *c, int64_t when_ms) {
 }
 
 static void setExpiry(struct client *c, struct object *o, struct str key, int64_t when_ms) {
+    debugAssert(!dbTimeHasExpired(when_ms));
     dbSetExpire(c->db, o, when_ms);
     propagateExpiry(c, when_ms);
-    signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_GENERIC, "expire", key, c->db->id);
-    dbstats.dirty++;
+    keyChanged(c, c->db, key, NOTIFY_GENERIC, "expire", 1);
 }
 
 static void expire(struct client *c, int64_t base_ms, bool seconds) {
@@ -104,7 +103,7 @@ static void expire(struct client *c, int64_t base_ms, bool seconds) {
         replyLongLong(c, 0);
         return;
     }
-    if (dbTimeIsOver(when_ms))
+    if (dbTimeHasExpired(when_ms))
         expireAtOnce(c, o, key);
     else
         setExpiry(c, o, key, when_ms);
@@ -157,8 +156,6 @@ void persistCommand(struct client *c) {
         return;
     }
     dbRemoveExpire(c->db, o);
-    signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_GENERIC, "persist", key, c->db->id);
-    dbstats.dirty++;
+    keyChanged(c, c->db, key, NOTIFY_GENERIC, "persist", 1);
     replyLongLong(c, 1);
 }

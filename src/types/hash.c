@@ -38,7 +38,7 @@ static void entryPlaced(void *entry, uint32_t pos) {
 const struct hashHeapType hashFieldHeap = {.when = entryWhen, .placed = entryPlaced};
 
 static bool isDead(const struct hashEntry *e) {
-    return hashTimeOver(hashEntryExpire(e), cmd_time_ms) && !dbSeesExpired();
+    return hashTimeHasExpired(hashEntryExpire(e), cmd_time_ms) && !dbSeesExpired();
 }
 
 static bool isTable(const struct hash *h) {
@@ -261,7 +261,8 @@ static void toExpiring(struct hash *h) {
 /* The last expiry is gone. */
 static void toPlain(struct hash *h, struct db *db) {
     struct expiringHash *e = hashExpiring(h);
-    hashUntrack(db, e);
+    serverAssert(!e->due.used);
+    hashUntrack(dbKeyspace(db), e);
     struct hashtable *ht = zmalloc(sizeof *ht);
     *ht = e->fields;
     zfreeSized(e, sizeof *e);
@@ -272,6 +273,7 @@ static void toPlain(struct hash *h, struct db *db) {
 /* ---- Life ---- */
 
 void hashOpen(struct hash *h, const struct object *o) {
+    debugAssert(o->type == OBJ_HASH);
     h->encoding = (uint8_t)o->encoding;
     h->dead_gone = 0;
     if (objectHasPtr(o)) {
@@ -354,7 +356,7 @@ bool hashCommit(struct hash *h, struct db *db, struct str key, struct object *o)
         dbAdd(db, key, hashValue(h));
     } else {
         store(h, db, o);
-        if (h->encoding == HASH_EXPIRING) hashTrack(db, key, h->ptr);
+        if (h->encoding == HASH_EXPIRING) hashTrack(dbKeyspace(db), key, h->ptr);
     }
     return !empty;
 }

@@ -25,7 +25,7 @@ int64_t hashEntryExpire(const struct hashEntry *e); /* ms, or HASH_NO_EXPIRE */
 size_t hashEntryMemory(const struct hashEntry *e);  /* usable bytes, with those of a value outside */
 
 /* The last word in `now_ms`: is the field's time over? */
-static inline bool hashTimeOver(int64_t expire_ms, int64_t now_ms) {
+static inline bool hashTimeHasExpired(int64_t expire_ms, int64_t now_ms) {
     return expire_ms != HASH_NO_EXPIRE && expire_ms < now_ms;
 }
 

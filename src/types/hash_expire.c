@@ -1,6 +1,6 @@
 /* hash_expire.c - which hashes have fields that expire, and the job that takes out those whose time is over.
  *
- *     db->inner_expires   heap of expiring hashes, by the time of their first due field
+ *     keyspace->inner     heap of expiring hashes, by the time of their first due field
  *                            └─ heap of expiring fields, by their time (struct expiringHash)
  *
  * So what is due next is always at the top of the top: nothing is sampled, and hashes whose time has not come
@@ -36,38 +36,42 @@ static const struct hashHeapType dbHeap = {.when = hashWhen, .placed = hashPlace
 
 /* ---- Tracking ---- */
 
-void hashTrack(struct db *db, struct str key, struct expiringHash *e) {
-    if (!db->inner_expires) db->inner_expires = zcalloc(1, sizeof(struct hashHeap));
+void hashTrack(struct keyspace *ks, struct str key, struct expiringHash *e) {
+    serverAssert(e->due.used); /* else it would be a plain table */
+    if (!ks->inner) ks->inner = zcalloc(1, sizeof(struct hashHeap));
     int64_t due_ms = hashEntryExpire(hashHeapFirst(&e->due));
     if (e->key) {
         if (e->due_ms == due_ms) return;
         e->due_ms = due_ms;
-        hashHeapAdjust(db->inner_expires, &dbHeap, e->pos);
+        hashHeapAdjust(ks->inner, &dbHeap, e->pos);
     } else {
         e->key = sdsnewstr(key);
         e->due_ms = due_ms;
-        hashHeapAdd(db->inner_expires, &dbHeap, e);
+        hashHeapAdd(ks->inner, &dbHeap, e);
     }
 }
 
-void hashUntrack(struct db *db, struct expiringHash *e) {
+void hashUntrack(struct keyspace *ks, struct expiringHash *e) {
     if (!e->key) return;
-    hashHeapRemove(db->inner_expires, &dbHeap, e->pos);
+    hashHeapRemove(ks->inner, &dbHeap, e->pos);
     sdsfree(e->key);
     e->key = NULL;
 }
 
 /* The hashes keep their copies of their keys, and free them with the rest. */
-void hashForgetDb(struct db *db) {
-    if (db->inner_expires) hashHeapFree(db->inner_expires);
+void hashForgetAll(struct keyspace *ks) {
+    if (!ks->inner) return;
+    hashHeapFree(ks->inner);
+    zfree(ks->inner);
+    ks->inner = NULL;
 }
 
-bool hashAnyExpiring(const struct db *db) {
-    return hashCountExpiring(db, false) > 0;
+bool hashAnyExpiring(const struct keyspace *ks) {
+    return hashCountExpiring(ks, false) > 0;
 }
 
-size_t hashCountExpiring(const struct db *db, bool overdue) {
-    const struct hashHeap *heap = db->inner_expires;
+size_t hashCountExpiring(const struct keyspace *ks, bool overdue) {
+    const struct hashHeap *heap = ks->inner;
     if (!heap) return 0;
     return overdue ? hashHeapCountBefore(heap, &dbHeap, cmd_time_ms, UINT32_MAX) : heap->used;
 }
@@ -96,17 +100,16 @@ static void reclaim(struct db *db, struct expiringHash *e) {
     bool left = hashCommit(&h, db, view, o);
     if (n) {
         dbstats.expired_fields += n;
-        signalModifiedKey(NULL, db, view);
-        notifyKeyspaceEvent(NOTIFY_HASH, "hexpired", view, db->id);
+        keyChanged(NULL, db, view, NOTIFY_HASH, "hexpired", 0);
     }
-    if (!left) notifyKeyspaceEvent(NOTIFY_GENERIC, "del", view, db->id);
+    if (!left) keyEvent(NOTIFY_GENERIC, "del", view, db);
     sdsfree(key);
 }
 
 /* The hash of this database with the field that is due first, if that is over. */
 static struct expiringHash *overdue(struct db *db) {
-    struct expiringHash *e = db->inner_expires ? hashHeapFirst(db->inner_expires) : NULL;
-    return e && hashTimeOver(e->due_ms, cmd_time_ms) ? e : NULL;
+    struct expiringHash *e = dbKeyspace(db)->inner ? hashHeapFirst(dbKeyspace(db)->inner) : NULL;
+    return e && hashTimeHasExpired(e->due_ms, cmd_time_ms) ? e : NULL;
 }
 
 /* Each slice begins with the next database, so that none starves. */

@@ -160,11 +160,11 @@ static void reclaim(void) {
     sdssetlen(events, 0);
     sdssetlen(propagated, 0);
     /* Nothing is over on the replica, whatever this clock says. */
-    void *hidden = dbGet(1)->inner_expires;
-    dbGet(1)->inner_expires = NULL;
+    void *hidden = dbKeyspace(dbGet(1))->inner;
+    dbKeyspace(dbGet(1))->inner = NULL;
     while (hashReclaimSlice()) {
     }
-    dbGet(1)->inner_expires = hidden;
+    dbKeyspace(dbGet(1))->inner = hidden;
     feedReplica();
 }
 
@@ -173,7 +173,7 @@ static struct object *hashOf(int db, const char *key) {
 }
 
 static uint32_t tracked(int db) {
-    struct hashHeap *h = dbGet(db)->inner_expires;
+    struct hashHeap *h = dbKeyspace(dbGet(db))->inner;
     return h ? h->used : 0;
 }
 
@@ -363,7 +363,8 @@ static void modelSet(int f, const char *value, int64_t expire_ms) {
 }
 
 static bool modelAlive(int f) {
-    if (model[f].value && hashTimeOver(model[f].expire_ms, cmd_time_ms)) modelSet(f, NULL, HASH_NO_EXPIRE);
+    if (model[f].value && hashTimeHasExpired(model[f].expire_ms, cmd_time_ms))
+        modelSet(f, NULL, HASH_NO_EXPIRE);
     return model[f].value;
 }
 

@@ -4,6 +4,8 @@
 #include "types/hash.h"
 #include "types/hash_heap.h"
 
+struct keyspace;
+
 /* The container of a hash with expiring fields. It begins like one without. */
 struct expiringHash {
     struct hashtable fields;
@@ -30,12 +32,12 @@ void *hashTableCopy(const struct hash *h);
 size_t hashTakeDead(struct hash *h, struct hashEntry **entries, size_t max);
 
 /* ---- Which hashes of a database have expiring fields (hash_expire.c) ---- */
-void hashTrack(struct db *db, struct str key,
-               struct expiringHash *e);                  /* or its first due field has changed */
-void hashUntrack(struct db *db, struct expiringHash *e); /* nothing when it is not tracked */
-void hashForgetDb(struct db *db);                        /* its keys are gone */
-bool hashAnyExpiring(const struct db *db);
-size_t hashCountExpiring(const struct db *db, bool overdue);
+void hashTrack(struct keyspace *ks, struct str key,
+               struct expiringHash *e);                        /* or its first due field has changed */
+void hashUntrack(struct keyspace *ks, struct expiringHash *e); /* nothing when it is not tracked */
+void hashForgetAll(struct keyspace *ks);                       /* its keys are gone */
+bool hashAnyExpiring(const struct keyspace *ks);
+size_t hashCountExpiring(const struct keyspace *ks, bool overdue);
 /* Takes dead fields out for a millisecond. True when there are more. */
 bool hashReclaimSlice(void);
 void hashExpireInit(void);

@@ -77,7 +77,7 @@ static bool failTwice(struct rdbReader *r) {
 }
 
 static bool isOver(const struct rdbReader *r, int64_t expire_ms) {
-    return !r->keep_expired && hashTimeOver(expire_ms, cmd_time_ms);
+    return !r->keep_expired && hashTimeHasExpired(expire_ms, cmd_time_ms);
 }
 
 /* The value of a field and, in a hash with such, the expiry. */

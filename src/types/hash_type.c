@@ -112,12 +112,12 @@ static sds typeDebugInfo(const struct object *o, sds s) {
     return sdscatprintf(s, "expiring_fields:%u ", ((struct expiringHash *)objectPtr(o))->due.used);
 }
 
-static void typeEnter(struct db *db, const struct object *o) {
-    if (o->encoding == HASH_EXPIRING) hashTrack(db, objectKey(o), objectPtr(o));
+static void typeEnter(struct keyspace *ks, const struct object *o) {
+    if (o->encoding == HASH_EXPIRING) hashTrack(ks, objectKey(o), objectPtr(o));
 }
 
-static void typeLeave(struct db *db, const struct object *o) {
-    if (o->encoding == HASH_EXPIRING) hashUntrack(db, objectPtr(o));
+static void typeLeave(struct keyspace *ks, const struct object *o) {
+    if (o->encoding == HASH_EXPIRING) hashUntrack(ks, objectPtr(o));
 }
 
 static struct hashtable *typeTable(const struct object *o) {
@@ -139,7 +139,7 @@ static const struct objectType hash_type = {
     .debugInfo = typeDebugInfo,
     .enter = typeEnter,
     .leave = typeLeave,
-    .leaveAll = hashForgetDb,
+    .leaveAll = hashForgetAll,
     .defrag = hashDefrag,
     RDB_HOOK_FIELDS(hash, HASH_RDB_TYPES),
     .needsNewRdb = hashAnyExpiring,

@@ -83,6 +83,7 @@ void listTypeFree(struct listRef l) {
 }
 
 struct value listTypeValue(struct listRef l) {
+    debugAssert(listTypeLength(l) > 0);
     if (isListpack(&l)) l.ptr = lpShrinkToFit(l.ptr);
     return valuePtr(OBJ_LIST, l.encoding, l.ptr);
 }

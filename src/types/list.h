@@ -12,10 +12,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/assert.h"
 #include "base/str.h"
 #include "data/object.h"
 #include "ds/listpack.h"
 #include "ds/quicklist.h"
+#include "types/types.h"
 
 struct client;
 
@@ -38,9 +40,11 @@ struct listRef listTypeNewChain(void);
 void listTypeFit(struct listRef *l);
 void listTypeFree(struct listRef l);
 static inline struct listRef listTypeOpen(const struct object *o) {
+    debugAssert(o->type == OBJ_LIST);
     return (struct listRef){.ptr = objectPtr(o), .encoding = (int)o->encoding};
 }
 static inline void listTypeCommit(struct object *o, struct listRef l) {
+    debugAssert(o->type == OBJ_LIST && l.ptr);
     objectSetPtr(o, l.encoding, l.ptr);
 }
 struct value listTypeValue(struct listRef l); /* for dbAdd and friends; must not be empty */

@@ -18,6 +18,7 @@
 #include "command/command.h"
 #include "commands/generic.h"
 #include "registry/cron.h"
+#include "command/lookup.h"
 #include "data/db.h"
 #include "types/dump.h"
 #include "data/notify.h"
@@ -281,9 +282,7 @@ static sds compose(const struct migration *m, bool select) {
 static void deleteKey(struct migration *m, struct str key) {
     struct client *c = m->c;
     if (!dbDelete(c->db, key)) return; /* it was named twice */
-    signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, c->db->id);
-    dbstats.dirty++;
+    keyChanged(c, c->db, key, NOTIFY_GENERIC, "del", 1);
     m->deleted[++m->deleted_count] = key;
 }
 

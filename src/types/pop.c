@@ -6,6 +6,7 @@
 #include "client/reply.h"
 #include "command/blocking.h"
 #include "command/command.h"
+#include "command/lookup.h"
 #include "command/propagate.h"
 #include "data/db.h"
 

@@ -7,6 +7,7 @@
 #include "command/command.h"
 #include "registry/config.h"
 #include "data/rewrite.h"
+#include "data/rdb.h"
 #include "data/type.h"
 #include "types/hash_private.h"
 #include "types/list.h"

@@ -137,6 +137,7 @@ void setFree(struct setRef s) {
 }
 
 struct value setValue(struct setRef s) {
+    debugAssert(setSize(s) > 0);
     return valuePtr(OBJ_SET, s.encoding, s.ptr);
 }
 
@@ -232,6 +233,7 @@ static void readInt(int64_t v, struct setMember *m) {
 }
 
 void setRandom(struct setRef s, struct setMember *m) {
+    debugAssert(setSize(s) > 0);
     switch (s.encoding) {
     case SET_INTSET: readInt(intsetGet(s.ptr, (uint32_t)randomBelow(intsetLength(s.ptr))), m); break;
     case SET_LISTPACK: m->s = lpView(lpSeek(s.ptr, (long)randomBelow(lpLength(s.ptr))), m->text); break;

@@ -14,10 +14,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/assert.h"
 #include "base/str.h"
 #include "data/object.h"
 #include "ds/hashtable.h"
 #include "ds/listpack.h"
+#include "types/types.h"
 
 enum { SET_INTSET, SET_LISTPACK, SET_HASHTABLE };
 
@@ -34,9 +36,11 @@ struct setMember {
 
 /* ---- Life ---- */
 static inline struct setRef setOpen(const struct object *o) {
+    debugAssert(o->type == OBJ_SET);
     return (struct setRef){objectPtr(o), (uint8_t)o->encoding};
 }
 static inline void setCommit(struct object *o, struct setRef s) {
+    debugAssert(o->type == OBJ_SET && s.ptr);
     objectSetPtr(o, s.encoding, s.ptr);
 }
 /* An empty set in the encoding that suits this first member and about this many. */

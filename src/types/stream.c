@@ -281,6 +281,7 @@ static bool tailIsFull(const struct stream *s, size_t add) {
 }
 
 bool streamAppend(struct stream *s, struct streamID id, const struct str *pairs, size_t count) {
+    serverAssert(streamIDCompare(id, s->last_id) > 0);
     size_t bytes = 0;
     for (size_t i = 0; i < 2 * count; i++) bytes += pairs[i].len;
     if (bytes > LISTPACK_MAX_SAFETY_LIMIT) return false;
@@ -395,5 +396,6 @@ int64_t streamTrimTo(struct stream *s, const struct streamTrim *t) {
         if (!whole) break;
     }
     if (removed) streamMendFirst(s);
+    serverAssert(t->approximate || t->kind != TRIM_MAXLEN || s->length <= (uint64_t)t->maxlen);
     return removed;
 }

@@ -58,8 +58,9 @@ void streamPendingGive(struct streamGroup *g, struct streamID id, struct streamN
     struct streamKey key = streamKeyOf(id);
     (void)g;
     if (nack->consumer == consumer) return;
-    raxRemove(&nack->consumer->pending, streamKeyView(&key), NULL);
-    raxInsert(&consumer->pending, streamKeyView(&key), nack, NULL);
+    bool had = raxRemove(&nack->consumer->pending, streamKeyView(&key), NULL);
+    bool fresh = raxInsert(&consumer->pending, streamKeyView(&key), nack, NULL);
+    serverAssert(had && fresh); /* each entry is pending with one consumer */
     nack->consumer = consumer;
 }
 
@@ -85,7 +86,8 @@ bool streamPendingRemove(struct streamGroup *g, struct streamID id) {
     void *p;
     if (!raxRemove(&g->pending, streamKeyView(&key), &p)) return false;
     struct streamNack *nack = p;
-    raxRemove(&nack->consumer->pending, streamKeyView(&key), NULL);
+    bool had = raxRemove(&nack->consumer->pending, streamKeyView(&key), NULL);
+    serverAssert(had);
     zfree(nack);
     return true;
 }

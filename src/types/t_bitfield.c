@@ -2,10 +2,12 @@
  *
  * The whole command is parsed before anything is done, so that an error changes nothing; then the string is
  * made long enough for the furthest write, once. */
+#include "base/assert.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "commands/bitmap.h"
+#include "command/lookup.h"
 #include "data/db.h"
 #include "data/notify.h"
 #include "client/reply.h"
@@ -180,6 +182,7 @@ static bool runWrite(struct client *c, const struct fieldCommand *f, unsigned ch
                      bool grew) {
     int64_t old = fieldValue(f, readBits(p, len, f->offset, f->bits)), now;
     bool set = f->op == FIELD_SET;
+    serverAssert(f->offset + f->bits <= 8 * (uint64_t)len);
     if (!fitValue(f, set ? 0 : old, f->value, &now)) {
         replyNull(c);
         return false;
@@ -209,9 +212,8 @@ static void runFields(struct client *c, const struct fieldCommand *fields, int n
             changes += runWrite(c, &fields[i], p, s.len, grew);
     }
     if (!changes && !grew) return;
-    signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_STRING, "setbit", key, c->db->id);
-    dbstats.dirty += changes ? changes : 1; /* the key is there, or longer, though each write failed */
+    /* Though each write has failed, the key is there now, or longer: a change. */
+    keyChanged(c, c->db, key, NOTIFY_STRING, "setbit", changes ? changes : 1);
 }
 
 static void bitfield(struct client *c, bool read_only) {

@@ -9,6 +9,7 @@
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "commands/bitmap.h"
+#include "command/lookup.h"
 #include "data/db.h"
 #include "data/notify.h"
 #include "client/reply.h"
@@ -104,9 +105,7 @@ void setbitCommand(struct client *c) {
         bytes[offset / 8] &= (unsigned char)~mask;
     replyLongLong(c, was);
     if (was == bit && !grows) return;
-    signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_STRING, "setbit", key, c->db->id);
-    dbstats.dirty++;
+    keyChanged(c, c->db, key, NOTIFY_STRING, "setbit", 1);
 }
 
 void getbitCommand(struct client *c) {
@@ -295,14 +294,10 @@ static void storeResult(struct client *c, sds result) {
     struct str dst = c->argv[2];
     if (sdslen(result)) {
         dbSet(c->db, dst, stringRawValue(sdsview(result)), false);
-        signalModifiedKey(c, c->db, dst);
-        notifyKeyspaceEvent(NOTIFY_STRING, "set", dst, c->db->id);
-        dbstats.dirty++;
+        keyChanged(c, c->db, dst, NOTIFY_STRING, "set", 1);
     } else if (lookupKeyWrite(c, dst)) {
         dbDelete(c->db, dst);
-        signalModifiedKey(c, c->db, dst);
-        notifyKeyspaceEvent(NOTIFY_GENERIC, "del", dst, c->db->id);
-        dbstats.dirty++;
+        keyChanged(c, c->db, dst, NOTIFY_GENERIC, "del", 1);
     }
     replyLongLong(c, (int64_t)sdslen(result));
     sdsfree(result);

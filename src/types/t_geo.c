@@ -10,6 +10,7 @@
 #include "command/command.h"
 #include "commands/geo.h"
 #include "commands/sorted_set.h"
+#include "command/lookup.h"
 #include "data/db.h"
 #include "command/propagate.h"
 #include "client/reply.h"

@@ -13,6 +13,7 @@
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "commands/geo.h"
+#include "command/lookup.h"
 #include "data/db.h"
 #include "client/reply.h"
 #include "types/t_geo.h"
@@ -305,8 +306,8 @@ static void storeHits(struct client *c, const struct geoForm *f, const struct ge
                      false);
     }
     zsetItemsSort(&result);
-    zsetStoreResult(c, q->store, zsetItemsToSet(&result), f->stores ? "geosearchstore" : "georadiusstore");
-    if (hits->count) dbstats.dirty += hits->count - 1; /* each of them is a change, not their set */
+    zsetStoreResult(c, q->store, zsetItemsToSet(&result), f->stores ? "geosearchstore" : "georadiusstore",
+                    hits->count); /* each of them is a change, not their set */
     zsetItemsFree(&result);
 }
 

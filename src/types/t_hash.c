@@ -9,6 +9,7 @@
 #include "command/command.h"
 #include "command/request.h"
 #include "commands/hash.h"
+#include "command/lookup.h"
 #include "data/db.h"
 #include "data/notify.h"
 #include "command/propagate.h"
@@ -40,21 +41,23 @@ bool hashKeyWrite(struct client *c, struct hashKey *k) {
     return openKey(c, k, o, wrong);
 }
 
-/* Fields that were over have made room for others. Out of the way: this is rare. */
-static __attribute__((noinline)) void tellDeadGone(struct hashKey *k) {
-    dbstats.expired_fields += k->h.dead_gone;
-    notifyKeyspaceEvent(NOTIFY_HASH, "hexpired", k->key, k->c->db->id);
+bool hashKeyCommit(struct hashKey *k, const char *event, size_t changes) {
+    struct db *db = k->c->db;
+    bool left = hashCommit(&k->h, db, k->key, k->o);
+    if (__builtin_expect(!k->h.dead_gone, 1)) {
+        keyChanged(k->c, db, k->key, NOTIFY_HASH, event, changes);
+    } else { /* fields that had expired have made room for others: this is told first */
+        dbstats.expired_fields += k->h.dead_gone;
+        keyChanged(k->c, db, k->key, NOTIFY_HASH, "hexpired", changes);
+        if (event) keyEvent(NOTIFY_HASH, event, k->key, db);
+    }
+    return left || !k->o;
 }
 
 void hashKeyChanged(struct hashKey *k, const char *event, const char *then, size_t changes) {
-    struct db *db = k->c->db;
-    bool left = hashCommit(&k->h, db, k->key, k->o);
-    signalModifiedKey(k->c, db, k->key);
-    if (__builtin_expect(k->h.dead_gone, 0)) tellDeadGone(k);
-    if (event) notifyKeyspaceEvent(NOTIFY_HASH, event, k->key, db->id);
-    if (then) notifyKeyspaceEvent(NOTIFY_HASH, then, k->key, db->id);
-    if (!left && k->o) notifyKeyspaceEvent(NOTIFY_GENERIC, "del", k->key, db->id);
-    dbstats.dirty += changes;
+    bool left = hashKeyCommit(k, event, changes);
+    if (then) keyEvent(NOTIFY_HASH, then, k->key, k->c->db);
+    if (!left) keyEvent(NOTIFY_GENERIC, "del", k->key, k->c->db);
 }
 
 void hashReplyField(struct client *c, const struct hash *h, struct str field) {

@@ -18,6 +18,8 @@ bool hashKeyWrite(struct client *c, struct hashKey *k);
 /* After a change: commits, and tells everybody. `event` and `then` (either may be NULL) are events of the
  * hash; "del" follows by itself. `changes` are added to the dirty counter. */
 void hashKeyChanged(struct hashKey *k, const char *event, const char *then, size_t changes);
+/* The first part of that: without `then` and "del". False: the key has gone, and who calls tells of "del". */
+bool hashKeyCommit(struct hashKey *k, const char *event, size_t changes);
 /* A value, or null. */
 void hashReplyField(struct client *c, const struct hash *h, struct str field);
 /* Propagate the command `name key [middle...] fields...` in place of the running one. Nothing when count is

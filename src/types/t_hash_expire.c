@@ -160,7 +160,7 @@ static int expireField(struct hashKey *k, struct str field, const struct expireC
     int64_t now_ms = hashExpire(&k->h, field);
     if (now_ms == HASH_NO_FIELD) return FIELD_MISSING;
     if (!conditionHolds(cond, now_ms, when_ms)) return NOT_CHANGED;
-    if (dbTimeIsOver(when_ms)) {
+    if (dbTimeHasExpired(when_ms)) {
         hashRemove(&k->h, field);
         return DELETED;
     }
@@ -172,7 +172,7 @@ static int expireField(struct hashKey *k, struct str field, const struct expireC
  * propagated as it came, but for the time in argv[2]. */
 static void expireDone(struct hashKey *k, int64_t when_ms, const struct fieldList *l, bool whole) {
     if (!l->count) return;
-    bool past = dbTimeIsOver(when_ms);
+    bool past = dbTimeHasExpired(when_ms);
     char ms[LONG_STR_SIZE];
     struct str time = strN(ms, ll2string(ms, when_ms));
     if (past)
@@ -455,18 +455,18 @@ static void setexFields(struct hashKey *k, const struct setexOptions *opt, const
  * those which were there go. */
 static void setexPast(struct hashKey *k, const struct fieldArgs *f) {
     struct fieldList removed;
-    int dbid = k->c->db->id;
+    struct db *db = k->c->db;
+    bool left = k->o;
     removeFields(k, f, &removed);
-    if (!k->o) notifyKeyspaceEvent(NOTIFY_NEW, "new", k->key, dbid);
-    notifyKeyspaceEvent(NOTIFY_HASH, "hset", k->key, dbid);
-    notifyKeyspaceEvent(NOTIFY_HASH, "hexpire", k->key, dbid);
+    if (!k->o) keyEvent(NOTIFY_NEW, "new", k->key, db);
+    if (removed.count)
+        left = hashKeyCommit(k, "hset", removed.count);
+    else
+        keyEvent(NOTIFY_HASH, "hset", k->key, db);
+    keyEvent(NOTIFY_HASH, "hexpire", k->key, db);
+    keyEvent(NOTIFY_HASH, "hexpired", k->key, db);
+    if (!left) keyEvent(NOTIFY_GENERIC, "del", k->key, db);
     dbstats.expired_fields += f->count;
-    if (removed.count) {
-        hashKeyChanged(k, "hexpired", NULL, removed.count);
-    } else {
-        notifyKeyspaceEvent(NOTIFY_HASH, "hexpired", k->key, dbid);
-        if (!k->o) notifyKeyspaceEvent(NOTIFY_GENERIC, "del", k->key, dbid);
-    }
     zfree(removed.fields);
 }
 
@@ -484,7 +484,7 @@ void hsetexCommand(struct client *c) {
         replyLongLong(c, 0);
         return;
     }
-    if (opt.kind >= TIME_EX && dbTimeIsOver(opt.when_ms))
+    if (opt.kind >= TIME_EX && dbTimeHasExpired(opt.when_ms))
         setexPast(&k, &f);
     else
         setexFields(&k, &opt, &f);

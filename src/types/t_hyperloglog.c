@@ -9,6 +9,7 @@
 #include "command/command.h"
 #include "commands/hyperloglog.h"
 #include "registry/config.h"
+#include "command/lookup.h"
 #include "data/db.h"
 #include "data/notify.h"
 #include "client/reply.h"
@@ -33,9 +34,7 @@ static bool findHll(struct client *c, struct str key, bool reads, struct object 
 }
 
 static void changed(struct client *c, struct str key, uint64_t changes) {
-    signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_STRING, "pfadd", key, c->db->id);
-    dbstats.dirty += changes;
+    keyChanged(c, c->db, key, NOTIFY_STRING, "pfadd", changes);
 }
 
 static bool addElements(struct client *c, sds *hll, uint64_t *changes) {
@@ -114,8 +113,7 @@ void pfcountCommand(struct client *c) {
     replyLongLong(c, (int64_t)count);
     if (!stale) return;
     /* The count is kept in the value: a change of its bytes, though not of what they mean. */
-    signalModifiedKey(c, c->db, key);
-    dbstats.dirty++;
+    keyChanged(c, c->db, key, NOTIFY_STRING, NULL, 1);
 }
 
 void pfmergeCommand(struct client *c) {

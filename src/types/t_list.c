@@ -2,7 +2,9 @@
  * a change. Those that take elements out are in t_list_pop.c. */
 #include "types/t_list.h"
 
+#include "base/assert.h"
 #include "command/command.h"
+#include "command/lookup.h"
 #include "commands/list.h"
 #include "data/notify.h"
 #include "client/reply.h"
@@ -16,21 +18,21 @@ void listChanged(struct client *c, struct str key, struct object *o, struct list
     if (!gone) listTypeShrink(&l);
     listTypeCommit(o, l);
     if (gone) dbDelete(c->db, key);
-    dbstats.dirty += changes;
-    if (changes) signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_LIST, event, key, c->db->id);
-    if (gone) notifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, c->db->id);
+    if (changes)
+        keyChanged(c, c->db, key, NOTIFY_LIST, event, changes);
+    else
+        keyEvent(NOTIFY_LIST, event, key, c->db);
+    if (gone) keyEvent(NOTIFY_GENERIC, "del", key, c->db);
 }
 
 void listPushed(struct client *c, struct str key, struct object *o, struct listRef l, enum listEnd end,
                 uint64_t changes) {
+    debugAssert(changes <= listTypeLength(l));
     if (o)
         listTypeCommit(o, l);
     else
         dbAdd(c->db, key, listTypeValue(l));
-    dbstats.dirty += changes;
-    signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_LIST, end == LIST_LEFT ? "lpush" : "rpush", key, c->db->id);
+    keyChanged(c, c->db, key, NOTIFY_LIST, end == LIST_LEFT ? "lpush" : "rpush", changes);
 }
 
 /* Elements from outside have a limit, which only a raised proto-max-bulk-len lets them reach. */
@@ -251,9 +253,7 @@ void linsertCommand(struct client *c) {
         return;
     }
     listTypeCommit(o, l);
-    dbstats.dirty++;
-    signalModifiedKey(c, c->db, c->argv[1]);
-    notifyKeyspaceEvent(NOTIFY_LIST, "linsert", c->argv[1], c->db->id);
+    keyChanged(c, c->db, c->argv[1], NOTIFY_LIST, "linsert", 1);
     replyLongLong(c, (int64_t)listTypeLength(l));
 }
 

@@ -6,6 +6,7 @@
 #include "command/blocking.h"
 #include "data/notify.h"
 #include "command/propagate.h"
+#include "command/lookup.h"
 #include "client/reply.h"
 #include "types/pop.h"
 #include "types/t_list.h"

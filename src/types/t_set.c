@@ -3,12 +3,14 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/glob.h"
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "commands/set.h"
+#include "command/lookup.h"
 #include "data/db.h"
 #include "types/generic.h"
 #include "data/lazyfree.h"
@@ -18,12 +20,13 @@
 #include "types/types.h"
 
 /* The set has shrunk: delete its key when nothing is left. */
-static void setShrunk(struct client *c, struct object *o, struct str key, const char *event) {
-    signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_SET, event, key, c->db->id);
+static void setShrunk(struct client *c, struct object *o, struct str key, const char *event,
+                      uint64_t removed) {
+    debugAssert(removed > 0);
+    keyChanged(c, c->db, key, NOTIFY_SET, event, removed);
     if (setSize(setOpen(o))) return;
     dbDelete(c->db, key);
-    notifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, c->db->id);
+    keyEvent(NOTIFY_GENERIC, "del", key, c->db);
 }
 
 void saddCommand(struct client *c) {
@@ -39,9 +42,7 @@ void saddCommand(struct client *c) {
     else
         dbAdd(c->db, key, setValue(s));
     if (added) {
-        signalModifiedKey(c, c->db, key);
-        notifyKeyspaceEvent(NOTIFY_SET, "sadd", key, c->db->id);
-        dbstats.dirty += (uint64_t)added;
+        keyChanged(c, c->db, key, NOTIFY_SET, "sadd", (uint64_t)added);
     }
     replyLongLong(c, added);
 }
@@ -56,10 +57,7 @@ void sremCommand(struct client *c) {
         for (int i = 2; i < c->argc && setSize(s); i++) removed += setRemove(&s, c->argv[i]);
         setCommit(o, s);
     }
-    if (removed) {
-        dbstats.dirty += (uint64_t)removed;
-        setShrunk(c, o, c->argv[1], "srem");
-    }
+    if (removed) setShrunk(c, o, c->argv[1], "srem", (uint64_t)removed);
     replyLongLong(c, removed);
 }
 
@@ -84,18 +82,14 @@ void smoveCommand(struct client *c) {
         return;
     }
     setCommit(from, s);
-    setShrunk(c, from, src, "srem");
+    setShrunk(c, from, src, "srem", 1);
     struct setRef t = to ? setOpen(to) : setNew(member, 1);
     bool added = setAdd(&t, member);
     if (to)
         setCommit(to, t);
     else
         dbAdd(c->db, dst, setValue(t));
-    dbstats.dirty += added ? 2 : 1;
-    if (added) {
-        signalModifiedKey(c, c->db, dst);
-        notifyKeyspaceEvent(NOTIFY_SET, "sadd", dst, c->db->id);
-    }
+    if (added) keyChanged(c, c->db, dst, NOTIFY_SET, "sadd", 1);
     replyLongLong(c, 1);
 }
 
@@ -146,10 +140,8 @@ static void popAll(struct client *c, struct object *o, struct str key) {
     setStop(&it);
     dbDelete(c->db, key);
     propagateRewrite(c, 2, (struct str[]){lazyfree_lazy_server_del ? STR("UNLINK") : STR("DEL"), key});
-    signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_SET, "spop", key, c->db->id);
-    notifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, c->db->id);
-    dbstats.dirty += size;
+    keyChanged(c, c->db, key, NOTIFY_SET, "spop", size);
+    keyEvent(NOTIFY_GENERIC, "del", key, c->db);
 }
 
 /* One random member out of the set, the i-th of `count`: replied, removed, propagated. */
@@ -207,8 +199,7 @@ static void popCount(struct client *c) {
     else
         for (int64_t i = 0; i < count; i++) popOne(c, &s, key, (size_t)i, (size_t)count);
     setCommit(o, s);
-    dbstats.dirty += (uint64_t)count;
-    setShrunk(c, o, key, "spop");
+    setShrunk(c, o, key, "spop", (uint64_t)count);
 }
 
 void spopCommand(struct client *c) {
@@ -230,8 +221,7 @@ void spopCommand(struct client *c) {
     struct setRef s = setOpen(o);
     popOne(c, &s, c->argv[1], 0, 1);
     setCommit(o, s);
-    dbstats.dirty++;
-    setShrunk(c, o, c->argv[1], "spop");
+    setShrunk(c, o, c->argv[1], "spop", 1);
 }
 
 /* All members as views, when they are few or wanted almost all; ints are rendered into `texts`. */

@@ -10,6 +10,7 @@
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "commands/set.h"
+#include "command/lookup.h"
 #include "data/db.h"
 #include "data/notify.h"
 #include "command/propagate.h"
@@ -243,16 +244,12 @@ static void storeOperation(struct client *c, enum operation op, const char *even
     zfree(ops.sets);
     if (sink.set.ptr && sink.count) {
         dbSet(c->db, dst, setValue(sink.set), false);
-        signalModifiedKey(c, c->db, dst);
-        notifyKeyspaceEvent(NOTIFY_SET, event, dst, c->db->id);
-        dbstats.dirty++;
+        keyChanged(c, c->db, dst, NOTIFY_SET, event, 1);
     } else {
         if (sink.set.ptr) setFree(sink.set);
         if (lookupKeyWrite(c, dst)) {
             dbDelete(c->db, dst);
-            signalModifiedKey(c, c->db, dst);
-            notifyKeyspaceEvent(NOTIFY_GENERIC, "del", dst, c->db->id);
-            dbstats.dirty++;
+            keyChanged(c, c->db, dst, NOTIFY_GENERIC, "del", 1);
         }
     }
     replyLongLong(c, sink.count);

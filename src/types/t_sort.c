@@ -27,6 +27,7 @@
 #include "command/command.h"
 #include "commands/sort.h"
 #include "acl/acl.h"
+#include "command/lookup.h"
 #include "data/db.h"
 #include "data/notify.h"
 #include "client/reply.h"
@@ -414,13 +415,9 @@ static void storeResult(struct sortRun *run, const struct sortSlice *s, size_t l
         struct listRef l = listTypeNew(0);
         emitResult(run, s, pushValue, &l);
         dbSet(c->db, key, listTypeValue(l), false);
-        dbstats.dirty += length;
-        signalModifiedKey(c, c->db, key);
-        notifyKeyspaceEvent(NOTIFY_LIST, "sortstore", key, c->db->id);
+        keyChanged(c, c->db, key, NOTIFY_LIST, "sortstore", length);
     } else if (dbDelete(c->db, key)) {
-        dbstats.dirty++;
-        signalModifiedKey(c, c->db, key);
-        notifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, c->db->id);
+        keyChanged(c, c->db, key, NOTIFY_GENERIC, "del", 1);
     }
     replyLongLong(c, (int64_t)length);
 }

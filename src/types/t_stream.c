@@ -8,6 +8,7 @@
 #include "command/command.h"
 #include "commands/stream.h"
 #include "command/blocking.h"
+#include "command/lookup.h"
 #include "data/db.h"
 #include "command/loading.h"
 #include "data/notify.h"
@@ -300,13 +301,10 @@ static void addEntry(struct client *c, const struct addArgs *a, struct stream *s
     }
     if (made) dbAdd(c->db, key, streamValue(s));
     replyStreamID(c, id);
-    signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_STREAM, "xadd", key, c->db->id);
-    dbstats.dirty++;
-    if (a->trim.kind && streamTrimTo(s, &a->trim))
-        notifyKeyspaceEvent(NOTIFY_STREAM, "xtrim", key, c->db->id);
+    keyChanged(c, c->db, key, NOTIFY_STREAM, "xadd", 1);
+    if (a->trim.kind && streamTrimTo(s, &a->trim)) keyEvent(NOTIFY_STREAM, "xtrim", key, c->db);
     propagateAdd(c, a, s, id);
-    if (!made) signalKeyReady(c->db, key, OBJ_STREAM);
+    if (!made) signalKeyReady(c->db, key);
 }
 
 void xaddCommand(struct client *c) {
@@ -378,9 +376,7 @@ void xlenCommand(struct client *c) {
 static void entriesRemoved(struct client *c, const char *event, int64_t removed) {
     replyLongLong(c, removed);
     if (!removed) return;
-    dbstats.dirty += (uint64_t)removed;
-    signalModifiedKey(c, c->db, c->argv[1]);
-    notifyKeyspaceEvent(NOTIFY_STREAM, event, c->argv[1], c->db->id);
+    keyChanged(c, c->db, c->argv[1], NOTIFY_STREAM, event, (uint64_t)removed);
 }
 
 void xdelCommand(struct client *c) {
@@ -491,8 +487,6 @@ void xsetidCommand(struct client *c) {
     s->last_id = a.id;
     if (a.added >= 0) s->entries_added = (uint64_t)a.added;
     if (a.max_deleted_given && !streamIDIsZero(a.max_deleted)) s->max_deleted_id = a.max_deleted;
-    dbstats.dirty++;
-    signalModifiedKey(c, c->db, c->argv[1]);
-    notifyKeyspaceEvent(NOTIFY_STREAM, "xsetid", c->argv[1], c->db->id);
+    keyChanged(c, c->db, c->argv[1], NOTIFY_STREAM, "xsetid", 1);
     replyOk(c);
 }

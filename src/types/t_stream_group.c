@@ -56,19 +56,12 @@ void propagateGroupID(struct client *c, struct str key, struct str group, const 
 
 /* ---- Consumers ---- */
 
-static struct streamConsumer *createConsumer(struct client *c, struct str key, struct streamGroup *g,
-                                             struct str name, int64_t now_ms) {
-    struct streamConsumer *consumer = streamConsumerCreate(g, name, now_ms);
-    notifyKeyspaceEvent(NOTIFY_STREAM, "xgroup-createconsumer", key, c->db->id);
-    dbstats.dirty++;
-    return consumer;
-}
-
 struct streamConsumer *streamConsumerFor(struct client *c, struct str key, struct str group,
                                          struct streamGroup *g, struct str name, int64_t now_ms) {
     struct streamConsumer *consumer = streamConsumerFind(g, name);
     if (!consumer) {
-        consumer = createConsumer(c, key, g, name, now_ms);
+        consumer = streamConsumerCreate(g, name, now_ms);
+        keyStateChanged(c->db, key, NOTIFY_STREAM, "xgroup-createconsumer", 1);
         struct str argv[] = {STR("XGROUP"), STR("CREATECONSUMER"), key, group, name};
         propagateRewrite(c, 5, argv);
     }
@@ -106,9 +99,7 @@ static struct streamGroup *groupOfArgs(struct client *c, struct stream **s) {
 }
 
 static void groupChanged(struct client *c, const char *event) {
-    signalModifiedKey(c, c->db, c->argv[2]);
-    notifyKeyspaceEvent(NOTIFY_STREAM, event, c->argv[2], c->db->id);
-    dbstats.dirty++;
+    keyChanged(c, c->db, c->argv[2], NOTIFY_STREAM, event, 1);
 }
 
 static bool parseGroupOptions(struct client *c, bool create, bool *mkstream, int64_t *entries_read) {
@@ -185,7 +176,7 @@ void xgroupDestroyCommand(struct client *c) {
     replyLongLong(c, destroyed);
     if (!destroyed) return;
     groupChanged(c, "xgroup-destroy");
-    signalKeyReady(c->db, c->argv[2], OBJ_STREAM); /* who waits for the group has to know */
+    signalKeyReady(c->db, c->argv[2]); /* who waits for the group has to know */
 }
 
 void xgroupCreateconsumerCommand(struct client *c) {
@@ -194,8 +185,8 @@ void xgroupCreateconsumerCommand(struct client *c) {
     if (!g) return;
     bool there = streamConsumerFind(g, c->argv[4]);
     if (!there) {
-        createConsumer(c, c->argv[2], g, c->argv[4], mstime());
-        signalModifiedKey(c, c->db, c->argv[2]);
+        streamConsumerCreate(g, c->argv[4], mstime());
+        groupChanged(c, "xgroup-createconsumer");
     }
     replyLongLong(c, !there);
 }

@@ -9,6 +9,7 @@
 #include "command/command.h"
 #include "commands/stream.h"
 #include "data/db.h"
+#include "data/notify.h"
 #include "command/propagate.h"
 #include "client/reply.h"
 #include "types/t_stream.h"
@@ -47,7 +48,7 @@ void xackCommand(struct client *c) {
     int64_t acknowledged = 0;
     for (int i = 3; i < c->argc; i++) acknowledged += streamPendingRemove(g, ids[i - 3]);
     zfree(ids);
-    dbstats.dirty += (uint64_t)acknowledged;
+    keyStateChanged(c->db, c->argv[1], NOTIFY_STREAM, NULL, (uint64_t)acknowledged);
     replyLongLong(c, acknowledged);
 }
 
@@ -191,14 +192,14 @@ static void claimEntry(const struct claim *cl, struct streamID id, struct stream
         replyStreamOne(c, cl->finder, id);
     cl->consumer->active_ms = cl->now_ms;
     propagateClaim(c, c->argv[1], c->argv[2], cl->group, id, nack);
-    dbstats.dirty++;
+    keyStateChanged(c->db, c->argv[1], NOTIFY_STREAM, NULL, 1);
 }
 
 /* A pending entry that is no longer in the stream. */
 static void dropEntry(const struct claim *cl, struct streamID id) {
     if (!streamPendingRemove(cl->group, id)) return;
     propagateAck(cl->c, cl->c->argv[1], cl->c->argv[2], id);
-    dbstats.dirty++;
+    keyStateChanged(cl->c->db, cl->c->argv[1], NOTIFY_STREAM, NULL, 1);
 }
 
 static bool idleEnough(const struct claim *cl, const struct streamNack *nack) {
@@ -289,7 +290,7 @@ void xclaimCommand(struct client *c) {
     replySetArrayLen(c, mark, claimed);
     if (!moved || claimed) return; /* a claim carries the last ID */
     propagateGroupID(c, c->argv[1], c->argv[2], cl.group);
-    dbstats.dirty++;
+    keyStateChanged(c->db, c->argv[1], NOTIFY_STREAM, NULL, 1);
 }
 
 /* ---- XAUTOCLAIM ---- */

@@ -9,6 +9,7 @@
 #include "commands/stream.h"
 #include "command/blocking.h"
 #include "data/db.h"
+#include "data/notify.h"
 #include "command/propagate.h"
 #include "client/reply.h"
 #include "types/t_stream.h"
@@ -207,7 +208,7 @@ static void deliverFresh(const struct delivery *d, struct readStream *r) {
     replySetArrayLen(d->c, mark, n);
     if (!d->args->noack) r->consumer->active_ms = d->now_ms;
     propagateGroupID(d->c, d->key, d->args->group, r->group);
-    dbstats.dirty++;
+    keyStateChanged(d->c->db, d->key, NOTIFY_STREAM, NULL, 1);
 }
 
 /* What the consumer was given before and has not acknowledged. */
@@ -233,7 +234,7 @@ static void deliverAgain(const struct delivery *d, struct readStream *r) {
     raxStop(&it);
     streamFinderStop(&f);
     replySetArrayLen(d->c, mark, n);
-    dbstats.dirty += changed;
+    if (changed) keyStateChanged(d->c->db, d->key, NOTIFY_STREAM, NULL, 1);
 }
 
 /* ---- The commands ---- */

@@ -14,12 +14,14 @@
 
 #include <math.h>
 
+#include "base/assert.h"
 #include "base/sds.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "command/request.h"
 #include "commands/string.h"
 #include "registry/cron.h"
+#include "command/lookup.h"
 #include "data/db.h"
 #include "data/digest.h"
 #include "types/generic.h"
@@ -53,6 +55,7 @@ bool stringIsInt(const struct object *o, int64_t *v) {
 }
 
 struct str stringView(const struct object *o, char buf[LONG_STR_SIZE]) {
+    debugAssert(o->type == OBJ_STRING);
     if (objectHasPtr(o)) return sdsview(objectPtr(o));
     struct str bytes = objectEmbedded(o);
     if (o->encoding != STRING_INT) return bytes;
@@ -122,6 +125,7 @@ char *stringForWrite(struct db *db, struct str key, struct object *o, size_t siz
     sds text = sdsgrowzero(stringEditBegin(o), size);
     stringEditEnd(db, key, o, text);
     if (len) *len = sdslen(text);
+    debugAssert(sdslen(text) >= size);
     return text;
 }
 
@@ -295,16 +299,14 @@ static void propagateSet(struct client *c, const struct setOptions *opt, int vi)
 
 /* The value has been stored: tell everybody. */
 static void setDone(struct client *c, struct str key, int64_t expire_ms) {
-    signalModifiedKey(c, c->db, key);
-    dbstats.dirty++;
-    notifyKeyspaceEvent(NOTIFY_STRING, "set", key, c->db->id);
-    if (expire_ms != OBJ_NO_EXPIRE) notifyKeyspaceEvent(NOTIFY_GENERIC, "expire", key, c->db->id);
+    keyChanged(c, c->db, key, NOTIFY_STRING, "set", 1);
+    if (expire_ms != OBJ_NO_EXPIRE) keyEvent(NOTIFY_GENERIC, "expire", key, c->db);
 }
 
 static inline void storeSet(struct client *c, struct object *o, int vi, const struct setOptions *opt) {
     struct str key = c->argv[1];
     bool expires = opt->ttl >= TTL_EX;
-    if (__builtin_expect(expires, 0) && dbTimeIsOver(opt->when_ms)) {
+    if (__builtin_expect(expires, 0) && dbTimeHasExpired(opt->when_ms)) {
         if (o) expireAtOnce(c, o, key);
         return;
     }
@@ -383,9 +385,7 @@ void getsetCommand(struct client *c) {
 static void deleteString(struct client *c, struct str key) {
     propagateRewrite(c, 2, (struct str[]){STR("DEL"), key});
     dbDelete(c->db, key);
-    signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, c->db->id);
-    dbstats.dirty++;
+    keyChanged(c, c->db, key, NOTIFY_GENERIC, "del", 1);
 }
 
 void getdelCommand(struct client *c) {
@@ -433,21 +433,17 @@ void getexCommand(struct client *c) {
     if (wrong) return;
     replyString(c, o);
     if (!o) return;
-    if (when_ms != OBJ_NO_EXPIRE && dbTimeIsOver(when_ms)) {
+    if (when_ms != OBJ_NO_EXPIRE && dbTimeHasExpired(when_ms)) {
         expireAtOnce(c, o, key);
     } else if (when_ms != OBJ_NO_EXPIRE) {
         dbSetExpire(c->db, o, when_ms);
         char ms[LONG_STR_SIZE];
         propagateRewrite(c, 3, (struct str[]){STR("PEXPIREAT"), key, strN(ms, ll2string(ms, when_ms))});
-        signalModifiedKey(c, c->db, key);
-        notifyKeyspaceEvent(NOTIFY_GENERIC, "expire", key, c->db->id);
-        dbstats.dirty++;
+        keyChanged(c, c->db, key, NOTIFY_GENERIC, "expire", 1);
     } else if (ttl == TTL_PERSIST && objectHasExpire(o)) {
         dbRemoveExpire(c->db, o);
         propagateRewrite(c, 2, (struct str[]){STR("PERSIST"), key});
-        signalModifiedKey(c, c->db, key);
-        notifyKeyspaceEvent(NOTIFY_GENERIC, "persist", key, c->db->id);
-        dbstats.dirty++;
+        keyChanged(c, c->db, key, NOTIFY_GENERIC, "persist", 1);
     }
 }
 
@@ -470,7 +466,7 @@ static bool pairsThere(struct client *c, int at, int end, bool all) {
 /* Pairs from argument `at` to argument `end`. What gets a time that is over stays until somebody comes upon
  * it: if that were this very command, with a key given twice, the file would hold the deletion before it. */
 static void setPairs(struct client *c, int at, int end, bool keep_ttl, int64_t expire_ms) {
-    bool over = expire_ms != OBJ_NO_EXPIRE && dbTimeIsOver(expire_ms);
+    bool over = expire_ms != OBJ_NO_EXPIRE && dbTimeHasExpired(expire_ms);
     for (int i = at; over && i < end; i += 2)
         lookupKeyWrite(c, c->argv[i]); /* what expired before goes first */
     for (int i = at; i < end; i += 2) {
@@ -553,9 +549,7 @@ static void increment(struct client *c, int64_t by) {
     }
     char scratch[8];
     dbSetWithExpire(c->db, key, o, intValue(v, scratch), o ? objectExpire(o) : OBJ_NO_EXPIRE);
-    signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_STRING, "incrby", key, c->db->id);
-    dbstats.dirty++;
+    keyChanged(c, c->db, key, NOTIFY_STRING, "incrby", 1);
     replyLongLong(c, v);
 }
 
@@ -600,9 +594,7 @@ void incrbyfloatCommand(struct client *c) {
     char text[LONG_DOUBLE_STR_SIZE];
     struct str s = strN(text, ld2string(text, sizeof text, v));
     dbSetWithExpire(c->db, key, o, textValue(s), o ? objectExpire(o) : OBJ_NO_EXPIRE);
-    signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_STRING, "incrbyfloat", key, c->db->id);
-    dbstats.dirty++;
+    keyChanged(c, c->db, key, NOTIFY_STRING, "incrbyfloat", 1);
     propagateRewrite(c, 4, (struct str[]){STR("SET"), key, s, STR("KEEPTTL")});
     replyBulk(c, s);
 }
@@ -648,9 +640,7 @@ void appendCommand(struct client *c) {
             dbReplaceValue(c->db, o, valuePtr(OBJ_STRING, STRING_RAW, s));
         }
     }
-    signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_STRING, "append", key, c->db->id);
-    dbstats.dirty++;
+    keyChanged(c, c->db, key, NOTIFY_STRING, "append", 1);
     replyLongLong(c, (int64_t)total);
 }
 
@@ -675,9 +665,7 @@ void setrangeCommand(struct client *c) {
     size_t total;
     char *bytes = stringForWrite(c->db, key, o, (size_t)offset + piece.len, &total);
     memcpy(bytes + offset, piece.ptr, piece.len);
-    signalModifiedKey(c, c->db, key);
-    notifyKeyspaceEvent(NOTIFY_STRING, "setrange", key, c->db->id);
-    dbstats.dirty++;
+    keyChanged(c, c->db, key, NOTIFY_STRING, "setrange", 1);
     replyLongLong(c, (int64_t)total);
 }
 

@@ -10,6 +10,7 @@
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "commands/string.h"
+#include "command/lookup.h"
 #include "data/db.h"
 #include "client/reply.h"
 #include "command/round.h"

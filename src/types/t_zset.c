@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
+#include "command/lookup.h"
 #include "commands/sorted_set.h"
 #include "types/generic.h"
 #include "data/notify.h"
@@ -18,10 +19,8 @@
 /* ---- After a change ---- */
 
 static void tell(struct client *c, struct str key, const char *event, bool gone, uint64_t changes) {
-    dbstats.dirty += changes;
-    signalModifiedKey(c, c->db, key);
-    if (event) notifyKeyspaceEvent(NOTIFY_ZSET, event, key, c->db->id);
-    if (gone) notifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, c->db->id);
+    keyChanged(c, c->db, key, NOTIFY_ZSET, event, changes);
+    if (gone) keyEvent(NOTIFY_GENERIC, "del", key, c->db);
 }
 
 void zsetChanged(struct client *c, struct str key, struct object *o, struct zsetRef z, const char *event,
@@ -44,11 +43,12 @@ void zsetRemoveSlice(struct client *c, struct str key, struct object *o, const s
     zsetChanged(c, key, o, z, event, s->count);
 }
 
-void zsetStoreResult(struct client *c, struct str key, struct zsetRef z, const char *event) {
+void zsetStoreResult(struct client *c, struct str key, struct zsetRef z, const char *event,
+                     uint64_t changes) {
     uint64_t length = zsetLength(z);
     if (length) {
         dbSet(c->db, key, zsetValue(z), false);
-        tell(c, key, event, false, 1);
+        tell(c, key, event, false, changes);
     } else {
         zsetFree(z);
         if (dbDelete(c->db, key)) tell(c, key, NULL, true, 1);

@@ -22,7 +22,7 @@ void zsetRemoveSlice(struct client *c, struct str key, struct object *o, const s
                      const char *event);
 /* Put the result of a STORE command at the key, in place of what was there, and reply its size. An empty
  * result deletes the key. Owns z. */
-void zsetStoreResult(struct client *c, struct str key, struct zsetRef z, const char *event);
+void zsetStoreResult(struct client *c, struct str key, struct zsetRef z, const char *event, uint64_t changes);
 
 /* ---- Collecting elements (zset_items.c) ----
  *

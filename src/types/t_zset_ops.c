@@ -11,6 +11,7 @@
 
 #include "base/zmalloc.h"
 #include "command/command.h"
+#include "command/lookup.h"
 #include "commands/sorted_set.h"
 #include "client/reply.h"
 #include "types/set.h"
@@ -357,7 +358,7 @@ static void replyOrStore(struct client *c, const struct opForm *f, const struct 
     struct zsetItems items;
     compute(op, &items);
     if (f->event)
-        zsetStoreResult(c, c->argv[1], zsetItemsToSet(&items), f->event);
+        zsetStoreResult(c, c->argv[1], zsetItemsToSet(&items), f->event, 1);
     else
         zsetItemsReply(c, &items, op->withscores);
     zsetItemsFree(&items);

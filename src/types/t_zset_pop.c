@@ -6,6 +6,7 @@
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "commands/sorted_set.h"
+#include "command/lookup.h"
 #include "client/reply.h"
 #include "types/pop.h"
 #include "types/t_zset.h"

@@ -1,5 +1,6 @@
 /* t_zset_range.c - sorted set commands on ranges: counting, replying, storing, removing. */
 #include "command/command.h"
+#include "command/lookup.h"
 #include "commands/sorted_set.h"
 #include "client/reply.h"
 #include "types/t_zset.h"
@@ -101,7 +102,7 @@ static void storeRange(struct client *c, struct object *o, const struct zsetSlic
         struct zsetElement e;
         for (uint64_t left = s->count; left && zsetNext(&it, &e); left--) zsetAppend(&to, e.member, e.score);
     }
-    zsetStoreResult(c, c->argv[1], to, "zrangestore");
+    zsetStoreResult(c, c->argv[1], to, "zrangestore", 1);
 }
 
 static void rangeGeneric(struct client *c, const struct zrangeForm *f) {

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "base/assert.h"
 #include "base/num.h"
 #include "command/command.h"
 #include "commands/sorted_set.h"
@@ -71,6 +72,7 @@ void zsetFree(struct zsetRef z) {
 }
 
 struct value zsetValue(struct zsetRef z) {
+    debugAssert(zsetLength(z) > 0);
     return valuePtr(OBJ_ZSET, z.index->encoding, z.ptr);
 }
 
@@ -110,6 +112,7 @@ bool zsetRemove(struct zsetRef *z, struct str member) {
 }
 
 void zsetRemoveRange(struct zsetRef *z, uint64_t rank, uint64_t count) {
+    serverAssert(count <= zsetLength(*z) && rank <= zsetLength(*z) - count);
     z->ptr = z->index->eraseRange(z->ptr, rank, count);
 }
 

@@ -19,12 +19,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/assert.h"
 #include "base/str.h"
 #include "data/object.h"
 #include "data/type.h"
 #include "ds/hashtable.h"
 #include "ds/listpack.h"
 #include "ds/zskiplist.h"
+#include "types/types.h"
 
 struct client;
 
@@ -138,10 +140,12 @@ bool zsetListpackIsPairs(unsigned char *lp, size_t *longest);
 
 /* ---- Life ---- */
 static inline struct zsetRef zsetOpen(const struct object *o) {
+    debugAssert(o->type == OBJ_ZSET);
     return (struct zsetRef){objectPtr(o), zsetIndexes[o->encoding]};
 }
 /* Tell the object that its container may have changed. (A new encoding can have the old one's address.) */
 static inline void zsetCommit(struct object *o, struct zsetRef z) {
+    debugAssert(o->type == OBJ_ZSET && z.ptr);
     objectSetPtr(o, z.index->encoding, z.ptr);
 }
 /* A new set in the encoding that suits this many elements of at most this length. */

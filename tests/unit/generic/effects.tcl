@@ -304,6 +304,47 @@ start_server {overrides {save {}}} {
         assert_equal {{__keyevent@0__:move_from k} {__keyevent@3__:move_to k} {__keyevent@4__:copy_to k2}} $events
     }
 
+    # A client that tracks keys and listens to events is told of a change first, then of the events; of a rename as
+    # of two keys at once; and of a key that goes by itself the other way round.
+    test {who watches a key hears of it before who listens} {
+        r config set notify-keyspace-events EA
+        set c [valkey_client]
+        $c hello 3
+        $c client tracking on
+        $c psubscribe __keyevent@0__:*
+        foreach {before command expected} {
+            {} {set k v} {{invalidate k} {set k}}
+            {} {mset k v l w} {{invalidate k} {set k} {invalidate l} {set l}}
+            {set k v} {rename k l} {{invalidate k} {invalidate l} {rename_from k} {rename_to l}}
+            {set k v} {move k 1} {{invalidate k} {move_from k}}
+            {sadd k a} {smove k l a} {{invalidate k} {srem k} {del k} {invalidate l} {sadd l}}
+            {rpush k a} {rpoplpush k l} {{invalidate l} {lpush l} {invalidate k} {rpop k} {del k}}
+            {hset k f v} {hsetex k pxat 1 fields 1 f w}
+                {{invalidate k} {hset k} {hexpire k} {hexpired k} {del k}}
+            {set k v} {pexpireat k 1} {{invalidate k} {expired k}}
+            {set k v px 300} {debug sleep 0.35} {{expired k} {invalidate k}}
+        } {
+            r flushall
+            if {$before ne {}} { r {*}$before }
+            $c mget k l ;# from now on it is told
+            $c deferred 1
+            $c echo begin
+            while {[$c read] ne "begin"} {}
+            r {*}$command
+            if {$command eq "debug sleep 0.35"} { r exists k }
+            $c echo end
+            set told {}
+            while {[set m [$c read]] ne "end"} {
+                if {[lindex $m 0] eq "invalidate"} { lappend told "invalidate [lindex $m 1]"; continue }
+                lappend told [list [lindex [split [lindex $m 2] :] 1] [lindex $m 3]]
+            }
+            $c deferred 0
+            assert_equal $expected $told $command
+        }
+        $c close
+        r config set notify-keyspace-events {}
+    }
+
     test {reads count as hits or misses, writes as neither} {
         r flushall
         r config resetstat

@@ -1,0 +1,37 @@
+/* data_hooks.c - see data_hooks.h; and CLIENT IMPORT-SOURCE, which one of them asks about. */
+#include "command/data_hooks.h"
+
+#include "client/client.h"
+#include "client/reply.h"
+#include "command/call.h"
+#include "command/propagate.h"
+#include "commands/connection.h"
+#include "data/hooks.h"
+#include "data/import_mode.h"
+
+static void propagateDelete(int dbid, struct str key, bool async) {
+    if (propagateWanted()) propagateNow(dbid, 2, (struct str[]){async ? STR("UNLINK") : STR("DEL"), key});
+}
+
+static bool clientImports(void) {
+    struct client *c = import_mode ? callOwner() : NULL;
+    return c && c->flags & CLIENT_IMPORT_SOURCE;
+}
+
+void clientImportSourceCommand(struct client *c) {
+    bool on = strIs(c->argv[2], "on");
+    bool off = strIs(c->argv[2], "off");
+    if (!off && !import_mode) {
+        replyError(c, "ERR Server is not in import mode");
+    } else if (!on && !off) {
+        replySyntaxError(c);
+    } else {
+        c->flags = (c->flags & ~(uint32_t)CLIENT_IMPORT_SOURCE) | (on ? CLIENT_IMPORT_SOURCE : 0);
+        replyOk(c);
+    }
+}
+
+void dataHooksInit(void) {
+    data_hooks.propagateDelete = propagateDelete;
+    data_hooks.clientImports = clientImports;
+}

@@ -1,0 +1,22 @@
+/* hooks.h - what the data asks of the floors above, which fill this table in when they start.
+ *
+ * A hook that is NULL is not asked: in the tests of this floor all are, and most are while a server has no
+ * use for them. (Who only wants to hear of changes registers a sink instead: notify.h.) */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/str.h"
+
+struct db;
+
+struct dataHooks {
+    /* A key has gone that no command deleted, expired or evicted: whoever follows our data has to delete it.
+     * `async`: as UNLINK does. */
+    void (*propagateDelete)(int dbid, struct str key, bool async);
+    /* A key has come, has gone or has become one of another type. There while a client waits for any key. */
+    void (*keyCameOrWent)(struct db *db, struct str key);
+    /* Does the client that runs now import (data/import_mode.h)? */
+    bool (*clientImports)(void);
+};
+extern struct dataHooks data_hooks; /* db.c */

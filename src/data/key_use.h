@@ -1,0 +1,29 @@
+/* key_use.h - which keys are looked up, read and changed: for who checks that a command has declared them.
+ *
+ * Only builds with -DDEBUG_ASSERTIONS (sanitizer builds) or -DCHECK_DECLARED_KEYS (`make
+ * CFLAGS=-DCHECK_DECLARED_KEYS`) tell. The check is command/declared_keys.c. */
+#pragma once
+
+#include "base/str.h"
+
+#if defined(DEBUG_ASSERTIONS) || defined(CHECK_DECLARED_KEYS)
+enum { KEY_USES_CHECKED = 1 };
+#else
+enum { KEY_USES_CHECKED = 0 };
+#endif
+
+struct db;
+
+enum keyUse {
+    KEY_USE_LOOKUP, /* of a key that is about to be changed, or whose existence matters */
+    KEY_USE_READ,   /* of its value */
+    KEY_USE_CHANGE,
+    KEY_USE_TELL, /* everybody is told that it has changed */
+};
+
+typedef void keyUseHook(const struct db *db, struct str key, enum keyUse use);
+extern keyUseHook *key_use_hook; /* NULL: nobody asks (notify.c) */
+
+static inline void keyUsed(const struct db *db, struct str key, enum keyUse use) {
+    if (KEY_USES_CHECKED && key_use_hook) key_use_hook(db, key, use);
+}

@@ -1,0 +1,225 @@
+/* keyspace.c - see keyspace.h; the layout of an object is in object.h.
+ *
+ * An object can move when its expiry or its embedded value changes. It is then created anew and the pointer
+ * is replaced in the tables by identity, without comparing keys. */
+#include "data/keyspace.h"
+
+#include "base/assert.h"
+#include "data/lazyfree.h"
+#include "data/type.h"
+
+#define TTL_MEMORY 50 /* samples that an estimate is made of, about */
+
+static struct str objectEntryKey(const void *entry) {
+    return objectKey(entry);
+}
+static void objectEntryFree(void *entry) {
+    objectFree(entry);
+}
+
+static const struct hashtableType keys_type = {.entryKey = objectEntryKey, .entryFree = objectEntryFree};
+static const struct hashtableType expires_type = {.entryKey = objectEntryKey};
+
+/* ---- Life ---- */
+
+void keyspaceInit(struct keyspace *ks) {
+    *ks = (struct keyspace){0};
+    hashtableInit(&ks->keys, &keys_type);
+    hashtableInit(&ks->expires, &expires_type);
+}
+
+struct keyspace *keyspaceCreate(void) {
+    struct keyspace *ks = zmalloc(sizeof *ks);
+    keyspaceInit(ks);
+    return ks;
+}
+
+uint64_t keyspaceEmpty(struct keyspace *ks, bool async) {
+    uint64_t n = keyspaceSize(ks);
+    for (int i = 0; i < OBJ_TYPES_MAX; i++) {
+        if (objectTypes[i] && objectTypes[i]->leaveAll) objectTypes[i]->leaveAll(ks);
+    }
+    lazyfreeTables(&ks->keys, &ks->expires, async && n > 0); /* few keys can hold much */
+    ks->expire_cursor = 0;
+    ks->avg_ttl_ms = 0;
+    debugAssert(!keyspaceSize(ks) && !keyspaceExpiresSize(ks) && !ks->inner);
+    return n;
+}
+
+void keyspaceRelease(struct keyspace *ks, bool async) {
+    if (!ks) return;
+    keyspaceEmpty(ks, async);
+    hashtableDestroy(&ks->expires);
+    hashtableDestroy(&ks->keys);
+    zfree(ks);
+}
+
+void keyspaceExchange(struct keyspace *a, struct keyspace *b) {
+    struct keyspace was = *a;
+    *a = *b;
+    *b = was;
+}
+
+/* ---- One key ---- */
+
+void keyspaceEntered(struct keyspace *ks, const struct object *o) {
+    const struct objectType *type = objectTypeOf(o);
+    if (type->enter) type->enter(ks, o);
+}
+
+void keyspaceLeaving(struct keyspace *ks, const struct object *o) {
+    const struct objectType *type = objectTypeOf(o);
+    if (type->leave) type->leave(ks, o);
+}
+
+void keyspaceAdd(struct keyspace *ks, struct object *o, uint64_t hash) {
+    debugAssert(!keyspaceFind(ks, objectKey(o), hash));
+    hashtableAddUnchecked(&ks->keys, o, hash);
+    if (objectHasExpire(o)) hashtableAddUnchecked(&ks->expires, o, hash);
+    keyspaceEntered(ks, o);
+}
+
+void keyspaceRemove(struct keyspace *ks, struct object *o, uint64_t hash) {
+    keyspaceLeaving(ks, o);
+    if (objectHasExpire(o)) hashtableRemoveEntry(&ks->expires, o, hash);
+    hashtableRemoveEntry(&ks->keys, o, hash);
+    debugAssert(keyspaceExpiresSize(ks) <= keyspaceSize(ks));
+}
+
+struct object *keyspacePop(struct keyspace *ks, struct str key, uint64_t hash) {
+    struct object *o = hashtablePopHashed(&ks->keys, key, hash);
+    if (!o) return NULL;
+    keyspaceLeaving(ks, o);
+    if (objectHasExpire(o)) hashtableRemoveEntry(&ks->expires, o, hash);
+    debugAssert(keyspaceExpiresSize(ks) <= keyspaceSize(ks));
+    return o;
+}
+
+struct object *keyspaceReplace(struct keyspace *ks, struct object *o, struct value v, int64_t expire_ms,
+                               uint64_t hash) {
+    struct object *now = objectCreate(objectKey(o), expire_ms, v);
+    now->lru = o->lru;
+    hashtableReplaceEntry(&ks->keys, o, now, hash);
+    if (objectHasExpire(o) && objectHasExpire(now)) {
+        hashtableReplaceEntry(&ks->expires, o, now, hash);
+    } else if (objectHasExpire(o)) {
+        hashtableRemoveEntry(&ks->expires, o, hash);
+    } else if (objectHasExpire(now)) {
+        hashtableAddUnchecked(&ks->expires, now, hash);
+    }
+    objectFreeHeader(o);
+    debugAssert(objectExpire(now) == expire_ms);
+    return now;
+}
+
+struct object *keyspaceMoveObject(struct keyspace *ks, struct object *o, zmoveFn *move, void *priv) {
+    struct object *now = move(priv, o);
+    if (!now) return o;
+    struct str key = objectKey(now);
+    uint64_t hash = hashBytes(key.ptr, key.len);
+    hashtableReplaceEntry(&ks->keys, o, now, hash);
+    if (objectHasExpire(now)) hashtableReplaceEntry(&ks->expires, o, now, hash);
+    return now;
+}
+
+/* ---- All of them ---- */
+
+size_t keyspaceSlots(const struct keyspace *ks) {
+    return hashtableSlots(&ks->keys);
+}
+
+size_t keyspaceVolatileCount(const struct keyspace *ks, bool overdue) {
+    size_t n = 0;
+    for (int i = 0; i < OBJ_TYPES_MAX; i++) {
+        if (objectTypes[i] && objectTypes[i]->volatileCount) n += objectTypes[i]->volatileCount(ks, overdue);
+    }
+    return n;
+}
+
+uint64_t keyspaceScan(struct keyspace *ks, uint64_t cursor, hashtableScanFn fn, void *priv) {
+    return hashtableScan(&ks->keys, cursor, fn, priv);
+}
+
+bool keyspaceScanExpires(struct keyspace *ks, hashtableScanFn fn, void *priv) {
+    ks->expire_cursor = hashtableScan(&ks->expires, ks->expire_cursor, fn, priv);
+    return ks->expire_cursor != 0;
+}
+
+void keyspaceNoteTtl(struct keyspace *ks, int64_t avg_ms) {
+    int64_t so_far = ks->avg_ttl_ms;
+    ks->avg_ttl_ms = so_far && avg_ms ? so_far + (avg_ms - so_far) / TTL_MEMORY : avg_ms;
+}
+
+struct object *keyspaceAnyKey(struct keyspace *ks, bool with_expire) {
+    return hashtableFairRandomEntry(with_expire ? &ks->expires : &ks->keys);
+}
+
+size_t keyspaceSample(struct keyspace *ks, bool with_expire, struct object **dst, size_t count) {
+    return hashtableSample(with_expire ? &ks->expires : &ks->keys, (void **)dst, count);
+}
+
+void keyspaceIteratorInit(struct keyspaceIterator *it, struct keyspace *ks) {
+    hashtableInitIterator(&it->it, &ks->keys, true);
+}
+
+struct object *keyspaceIteratorNext(struct keyspaceIterator *it) {
+    void *entry;
+    return hashtableNext(&it->it, &entry) ? entry : NULL;
+}
+
+void keyspaceIteratorStop(struct keyspaceIterator *it) {
+    hashtableStopIterator(&it->it);
+}
+
+/* ---- The tables' memory ---- */
+
+void keyspaceExpand(struct keyspace *ks, size_t keys) {
+    hashtableExpand(&ks->keys, keys);
+}
+
+bool keyspaceTryExpand(struct keyspace *ks, size_t keys, size_t with_expire) {
+    return hashtableTryExpand(&ks->keys, keys) && hashtableTryExpand(&ks->expires, with_expire);
+}
+
+bool keyspaceRehash(struct keyspace *ks, uint64_t us) {
+    return hashtableRehashMicroseconds(&ks->keys, us) || hashtableRehashMicroseconds(&ks->expires, us);
+}
+
+void keyspaceMoveTables(struct keyspace *ks, zmoveFn *move, void *priv) {
+    hashtableMoveArrays(&ks->keys, move, priv);
+    hashtableMoveArrays(&ks->expires, move, priv);
+}
+
+static void addRehashing(struct keyspaceMemory *m, const struct hashtable *table) {
+    if (!hashtableIsRehashing(table)) return;
+    m->rehashing += hashtableRehashingMemory(table);
+    m->rehashing_count++;
+}
+
+struct keyspaceMemory keyspaceMemory(const struct keyspace *ks) {
+    struct keyspaceMemory m = {.keys = hashtableMemory(&ks->keys), .expires = hashtableMemory(&ks->expires)};
+    addRehashing(&m, &ks->keys);
+    addRehashing(&m, &ks->expires);
+    return m;
+}
+
+sds keyspaceStats(struct keyspace *ks, sds s) {
+    s = hashtableStats(&ks->keys, sdscat(s, "[Dictionary HT]\n"), "main hash table");
+    return hashtableStats(&ks->expires, sdscat(s, "[Expires HT]\n"), "expires hash table");
+}
+
+void keyspaceVerify(struct keyspace *ks) {
+    hashtableVerify(&ks->keys);
+    hashtableVerify(&ks->expires);
+    size_t with_expire = 0;
+    struct keyspaceIterator it;
+    struct object *o;
+    keyspaceIteratorInit(&it, ks);
+    while ((o = keyspaceIteratorNext(&it))) {
+        if (!objectHasExpire(o)) continue;
+        with_expire++;
+        serverAssert(hashtableFind(&ks->expires, objectKey(o)) == o);
+    }
+    keyspaceIteratorStop(&it);
+    serverAssert(with_expire == keyspaceExpiresSize(ks));
+}

@@ -1,0 +1,120 @@
+/* keyspace.h - the contents of a database: its keys, and those of them with an expiry.
+ *
+ *     struct db ──▶ struct keyspace ─┬─ keys      struct object by key, owned
+ *     (a number)    (the contents)   ├─ expires   the same objects, those with an expiry
+ *                                    └─ inner     what types keep over all their values here
+ *
+ * Invariant: an object is in `expires` exactly while it has an expiry and is in `keys`, and every value has
+ * entered (type.h) once, and not left, while it is there. keyspaceVerify asserts it.
+ *
+ * A keyspace stands for itself: one can be filled beside the living one, and then take its place
+ * (keyspaceExchange). It knows neither clients nor events; those are db.h's.
+ *
+ * Slots. In cluster mode there will be one pair of tables for each of the 2^14 slots. So everything goes
+ * through these functions: those about one key are given the key or its object, and can find its slot (a
+ * prefetch will get it with the hash). Cursors of keyspaceScan then become
+ *
+ *     | slot: 14 | level: 5 | stripe: 34 |          one pair:  | level: 5 | position: 48 |
+ *
+ * also below 2^53: a call goes on to the end of a stripe (ds/scan_cursor.h), whose number is all that is left
+ * of the position, and behind the last stripe of a slot comes the first of the next one that has keys. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/sds.h"
+#include "base/zmalloc.h"
+#include "data/object.h"
+#include "ds/hashtable.h"
+
+/* Fields are private to data/keyspace.c and the inline functions below; `inner` belongs to a type. */
+struct keyspace {
+    struct hashtable keys;
+    struct hashtable expires;
+    int64_t avg_ttl_ms;     /* estimate of active expiry */
+    uint64_t expire_cursor; /* of active expiry, in `expires` */
+    void *inner;            /* values with parts that expire; their type's (types/hash_expire.c) */
+};
+
+/* ---- Life ---- */
+void keyspaceInit(struct keyspace *ks);                /* an embedded one */
+struct keyspace *keyspaceCreate(void);                 /* one beside the living */
+void keyspaceRelease(struct keyspace *ks, bool async); /* of keyspaceCreate; NULL is fine */
+/* All keys go; async: they are freed on the thread. Returns how many there were. It can be used again. */
+uint64_t keyspaceEmpty(struct keyspace *ks, bool async);
+/* The two change contents. */
+void keyspaceExchange(struct keyspace *a, struct keyspace *b);
+
+/* ---- One key. `hash` is hashBytes of it. ---- */
+/* The bucket where the key would be; then, when that has arrived, the object that may well be its. */
+static inline void keyspacePrefetch(const struct keyspace *ks, uint64_t hash) {
+    hashtablePrefetchBucket(&ks->keys, hash);
+}
+static inline struct object *keyspacePeek(const struct keyspace *ks, uint64_t hash) {
+    return hashtablePeek(&ks->keys, hash);
+}
+static inline struct object *keyspaceFind(struct keyspace *ks, struct str key, uint64_t hash) {
+    return hashtableFindHashed(&ks->keys, key, hash);
+}
+/* The key must be absent. The object is the keyspace's from now on. */
+void keyspaceAdd(struct keyspace *ks, struct object *o, uint64_t hash);
+/* Out of the tables, without freeing it. */
+void keyspaceRemove(struct keyspace *ks, struct object *o, uint64_t hash);
+struct object *keyspacePop(struct keyspace *ks, struct str key, uint64_t hash); /* NULL when absent */
+/* A new object with this value and expiry (OBJ_NO_EXPIRE: none) takes the place of `o`, whose container is
+ * not freed; the types are not told. For what objectRewrite cannot do in place, and whenever a key gets an
+ * expiry or loses it. */
+struct object *keyspaceReplace(struct keyspace *ks, struct object *o, struct value v, int64_t expire_ms,
+                               uint64_t hash);
+/* The types are told that a value has come, or is about to go, with the object staying. */
+void keyspaceEntered(struct keyspace *ks, const struct object *o);
+void keyspaceLeaving(struct keyspace *ks, const struct object *o);
+/* The object's own allocation may move; use the result. */
+struct object *keyspaceMoveObject(struct keyspace *ks, struct object *o, zmoveFn *move, void *priv);
+
+/* ---- All of them ---- */
+static inline size_t keyspaceSize(const struct keyspace *ks) {
+    return hashtableSize(&ks->keys);
+}
+static inline size_t keyspaceExpiresSize(const struct keyspace *ks) {
+    return hashtableSize(&ks->expires);
+}
+size_t keyspaceSlots(const struct keyspace *ks); /* keys that the table could hold at 100% */
+/* Keys whose values have parts that expire; `overdue`: parts that are past their time. */
+size_t keyspaceVolatileCount(const struct keyspace *ks, bool overdue);
+/* As hashtableScan: every key that is there during the whole scan is passed at least once. 0 starts and ends.
+ */
+uint64_t keyspaceScan(struct keyspace *ks, uint64_t cursor, hashtableScanFn fn, void *priv);
+/* For active expiry: goes on where it stood, with keys that have an expiry. False: that was the last of them,
+ * and it begins anew. */
+bool keyspaceScanExpires(struct keyspace *ks, hashtableScanFn fn, void *priv);
+/* The keys that it has looked at live so long on the average: goes into the estimate. 0: there are none. */
+void keyspaceNoteTtl(struct keyspace *ks, int64_t avg_ms);
+/* As hashtableFairRandomEntry and hashtableSample. */
+struct object *keyspaceAnyKey(struct keyspace *ks, bool with_expire);
+size_t keyspaceSample(struct keyspace *ks, bool with_expire, struct object **dst, size_t count);
+
+struct keyspaceIterator {
+    struct hashtableIterator it;
+};
+/* Safe: the object just returned may be deleted. */
+void keyspaceIteratorInit(struct keyspaceIterator *it, struct keyspace *ks);
+struct object *keyspaceIteratorNext(struct keyspaceIterator *it);
+void keyspaceIteratorStop(struct keyspaceIterator *it);
+
+/* ---- The tables' memory ---- */
+void keyspaceExpand(struct keyspace *ks, size_t keys);
+/* False: not enough memory, no harm done. */
+bool keyspaceTryExpand(struct keyspace *ks, size_t keys, size_t with_expire);
+bool keyspaceRehash(struct keyspace *ks, uint64_t us);                   /* true while there is more to do */
+void keyspaceMoveTables(struct keyspace *ks, zmoveFn *move, void *priv); /* not while they are scanned */
+
+struct keyspaceMemory {
+    size_t keys, expires;     /* bytes of the tables */
+    size_t rehashing;         /* of these, what will be freed when the tables are rehashed */
+    unsigned rehashing_count; /* tables that are */
+};
+struct keyspaceMemory keyspaceMemory(const struct keyspace *ks);
+sds keyspaceStats(struct keyspace *ks, sds s); /* the text of DEBUG HTSTATS, appended */
+void keyspaceVerify(struct keyspace *ks);      /* asserts the invariant; O(n), for tests */

@@ -1,0 +1,353 @@
+/* keyspace_test.c - keyspaces against a naive model: what is in them, with which expiry, what types are told,
+ * SCAN's guarantee, and contents that are exchanged and released. */
+#include "data/keyspace.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/model_ops.h"
+#include "base/zmalloc.h"
+#include "data/lazyfree.h"
+#include "data/type.h"
+
+#define NAMES   300 /* keys that there can be */
+#define SPACES  2
+#define TYPE_ID 3
+
+/* ---- A type that counts its values: in `inner`, while there are any ---- */
+
+static int freed;
+
+static void typeFree(struct value v) {
+    zfree(v.ptr);
+    freed++;
+}
+static size_t typeEffort(const struct object *o) {
+    (void)o;
+    return 1;
+}
+static void typeEnter(struct keyspace *ks, const struct object *o) {
+    (void)o;
+    if (!ks->inner) ks->inner = zcalloc(1, sizeof(size_t));
+    (*(size_t *)ks->inner)++;
+}
+static void typeLeave(struct keyspace *ks, const struct object *o) {
+    (void)o;
+    assert_non_null(ks->inner);
+    assert_true((*(size_t *)ks->inner)-- > 0);
+}
+static void typeLeaveAll(struct keyspace *ks) {
+    zfree(ks->inner);
+    ks->inner = NULL;
+}
+static size_t typeCount(const struct keyspace *ks, bool overdue) {
+    return ks->inner && !overdue ? *(size_t *)ks->inner : 0;
+}
+static const struct objectType counting = {.id = TYPE_ID,
+                                           .name = "counting",
+                                           .free = typeFree,
+                                           .freeEffort = typeEffort,
+                                           .enter = typeEnter,
+                                           .leave = typeLeave,
+                                           .leaveAll = typeLeaveAll,
+                                           .volatileCount = typeCount};
+
+/* ---- The model ---- */
+
+static char names[NAMES][16];
+static unsigned rng = 7;
+
+static struct modelKey {
+    struct object *o; /* NULL: absent */
+    int64_t expire_ms;
+    int value;
+} model[SPACES][NAMES];
+
+static unsigned randomBelow(unsigned n) {
+    rng = rng * 1103515245 + 12345;
+    return (rng >> 8) % n;
+}
+
+static struct str name(int i) {
+    return strOf(names[i]);
+}
+static uint64_t hashOf(int i) {
+    return hashBytes(names[i], strlen(names[i]));
+}
+static int indexOf(const struct object *o) {
+    struct str key = objectKey(o);
+    int i = 0;
+    for (size_t at = 4; at < key.len; at++) i = i * 10 + key.ptr[at] - '0';
+    return i;
+}
+static int64_t randomExpire(void) {
+    return randomBelow(3) ? OBJ_NO_EXPIRE : (int64_t)randomBelow(1000);
+}
+
+/* Every second value is behind a pointer. */
+static struct value makeValue(int n, char *text, size_t size) {
+    if (n % 2) {
+        int *p = zmalloc(sizeof *p);
+        *p = n;
+        return valuePtr(TYPE_ID, 0, p);
+    }
+    snprintf(text, size, "%d", n);
+    return valueEmbed(TYPE_ID, 0, strOf(text));
+}
+static int valueOf(const struct object *o) {
+    if (objectHasPtr(o)) return *(int *)objectPtr(o);
+    char text[32] = {0};
+    struct str s = objectEmbedded(o);
+    memcpy(text, s.ptr, s.len);
+    return atoi(text);
+}
+
+static void compare(struct keyspace *ks, const struct modelKey *m) {
+    size_t size = 0, expires = 0;
+    for (int i = 0; i < NAMES; i++) {
+        struct object *o = keyspaceFind(ks, name(i), hashOf(i));
+        assert_ptr_equal(o, m[i].o);
+        if (!o) continue;
+        size++;
+        expires += m[i].expire_ms != OBJ_NO_EXPIRE;
+        assert_true(objectExpire(o) == m[i].expire_ms);
+        assert_int_equal(valueOf(o), m[i].value);
+        assert_non_null(keyspacePeek(ks, hashOf(i)));
+    }
+    assert_int_equal(keyspaceSize(ks), size);
+    assert_int_equal(keyspaceExpiresSize(ks), expires);
+    assert_int_equal(keyspaceVolatileCount(ks, false), size);
+    assert_int_equal(keyspaceVolatileCount(ks, true), 0);
+    assert_true(!size || keyspaceMemory(ks).keys >= size * sizeof(void *));
+    keyspaceVerify(ks);
+}
+
+static void modelAdd(struct keyspace *ks, struct modelKey *m, int i) {
+    char text[32];
+    m[i].value = (int)randomBelow(100000);
+    m[i].expire_ms = randomExpire();
+    m[i].o = objectCreate(name(i), m[i].expire_ms, makeValue(m[i].value, text, sizeof text));
+    keyspaceAdd(ks, m[i].o, hashOf(i));
+}
+
+static void modelReplace(struct keyspace *ks, struct modelKey *m, int i) {
+    char text[32];
+    struct value old = objectValue(m[i].o);
+    m[i].value = (int)randomBelow(100000);
+    m[i].expire_ms = randomExpire();
+    keyspaceLeaving(ks, m[i].o);
+    struct value v = makeValue(m[i].value, text, sizeof text);
+    m[i].o = keyspaceReplace(ks, m[i].o, v, m[i].expire_ms, hashOf(i));
+    keyspaceEntered(ks, m[i].o);
+    if (!old.embedded) typeFree(old);
+}
+
+static void modelRemove(struct keyspace *ks, struct modelKey *m, int i) {
+    if (randomBelow(2))
+        keyspaceRemove(ks, m[i].o, hashOf(i));
+    else
+        assert_ptr_equal(keyspacePop(ks, name(i), hashOf(i)), m[i].o);
+    objectFree(m[i].o);
+    m[i].o = NULL;
+}
+
+static void change(struct keyspace *ks, struct modelKey *m, int i) {
+    if (!m[i].o)
+        modelAdd(ks, m, i);
+    else if (randomBelow(2))
+        modelReplace(ks, m, i);
+    else
+        modelRemove(ks, m, i);
+}
+
+/* A keyspace that is filled beside it takes its place. */
+static void exchangeAll(struct keyspace *ks, struct modelKey *m) {
+    struct keyspace *other = keyspaceCreate();
+    struct modelKey fresh[NAMES] = {0};
+    for (int i = 0; i < NAMES; i += 3) modelAdd(other, fresh, i);
+    keyspaceExchange(ks, other);
+    compare(other, m);
+    memcpy(m, fresh, sizeof fresh);
+    compare(ks, m);
+    uint64_t had = keyspaceSize(other), before = lazyfreedObjects();
+    bool async = randomBelow(2);
+    keyspaceRelease(other, async);
+    assert_int_equal(lazyfreedObjects() - before, async ? had : 0);
+}
+
+static void emptyAll(struct keyspace *ks, struct modelKey *m) {
+    size_t n = keyspaceSize(ks);
+    assert_int_equal(keyspaceEmpty(ks, randomBelow(2)), n);
+    assert_null(keyspaceAnyKey(ks, false));
+    memset(m, 0, NAMES * sizeof *m);
+    compare(ks, m);
+}
+
+static struct keyspace spaces[SPACES];
+
+static void swapBoth(void) {
+    struct modelKey was[NAMES];
+    keyspaceExchange(&spaces[0], &spaces[1]);
+    memcpy(was, model[0], sizeof was);
+    memcpy(model[0], model[1], sizeof was);
+    memcpy(model[1], was, sizeof was);
+}
+
+static void randomOperations(void **state) {
+    (void)state;
+    uint64_t ops = modelShare(200000);
+    for (int s = 0; s < SPACES; s++) keyspaceInit(&spaces[s]);
+    for (uint64_t n = 0; n < ops; n++) {
+        unsigned s = randomBelow(SPACES), what = randomBelow(20000);
+        if (what == 0)
+            emptyAll(&spaces[s], model[s]);
+        else if (what == 1)
+            exchangeAll(&spaces[s], model[s]);
+        else if (what < 10)
+            swapBoth();
+        else
+            change(&spaces[s], model[s], (int)randomBelow(NAMES));
+        if (n % 500 == 0) compare(&spaces[s], model[s]);
+    }
+    for (int s = 0; s < SPACES; s++) {
+        exchangeAll(&spaces[s], model[s]);
+        emptyAll(&spaces[s], model[s]);
+    }
+}
+
+/* ---- Scans ---- */
+
+static bool passed[NAMES];
+
+static void notePassed(void *priv, void *entry) {
+    (void)priv;
+    passed[indexOf(entry)] = true;
+}
+
+/* The first third stays, the rest comes and goes while the scan is under way, and the table changes its size.
+ */
+static void scanPassesWhatStays(void **state) {
+    (void)state;
+    struct keyspace *ks = keyspaceCreate();
+    struct modelKey *m = model[0];
+    for (int round = 0; round < 50; round++) {
+        for (int i = 0; i < NAMES; i++) {
+            if (!m[i].o && (i < NAMES / 3 || round % 2)) modelAdd(ks, m, i);
+        }
+        memset(passed, 0, sizeof passed);
+        uint64_t cursor = 0;
+        do {
+            cursor = keyspaceScan(ks, cursor, notePassed, NULL);
+            assert_true(cursor < 1ULL << 53);
+            for (int k = 0; k < 5; k++) change(ks, m, NAMES / 3 + (int)randomBelow(NAMES - NAMES / 3));
+        } while (cursor);
+        for (int i = 0; i < NAMES / 3; i++) assert_true(passed[i]);
+    }
+    compare(ks, m);
+    keyspaceRelease(ks, false);
+    memset(m, 0, NAMES * sizeof *m);
+}
+
+static void scanOfExpiresPassesThemAll(void **state) {
+    (void)state;
+    struct keyspace *ks = keyspaceCreate();
+    struct modelKey *m = model[0];
+    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    for (int round = 0; round < 3; round++) {
+        memset(passed, 0, sizeof passed);
+        while (keyspaceScanExpires(ks, notePassed, NULL)) {
+        }
+        for (int i = 0; i < NAMES; i++) assert_int_equal(passed[i], m[i].expire_ms != OBJ_NO_EXPIRE);
+    }
+    struct object *sample[16];
+    size_t n = keyspaceSample(ks, true, sample, 16);
+    assert_true(n > 0);
+    for (size_t i = 0; i < n; i++) assert_true(objectHasExpire(sample[i]));
+    assert_true(objectHasExpire(keyspaceAnyKey(ks, true)));
+    keyspaceRelease(ks, true);
+    memset(m, 0, NAMES * sizeof *m);
+}
+
+static void iteratorAllowsDeleting(void **state) {
+    (void)state;
+    struct keyspace *ks = keyspaceCreate();
+    struct modelKey *m = model[0];
+    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    struct keyspaceIterator it;
+    struct object *o;
+    int n = 0;
+    keyspaceIteratorInit(&it, ks);
+    while ((o = keyspaceIteratorNext(&it))) {
+        modelRemove(ks, m, indexOf(o));
+        n++;
+    }
+    keyspaceIteratorStop(&it);
+    assert_int_equal(n, NAMES);
+    compare(ks, m);
+    keyspaceRelease(ks, false);
+}
+
+static void estimateOfTtl(void **state) {
+    (void)state;
+    struct keyspace *ks = keyspaceCreate();
+    keyspaceNoteTtl(ks, 1000);
+    assert_int_equal(ks->avg_ttl_ms, 1000);
+    keyspaceNoteTtl(ks, 6000);
+    assert_int_equal(ks->avg_ttl_ms, 1100);
+    keyspaceNoteTtl(ks, 0);
+    assert_int_equal(ks->avg_ttl_ms, 0);
+    keyspaceRelease(ks, false);
+}
+
+/* Objects that move in memory are found where they are now. */
+static void *moveAlways(void *priv, void *ptr) {
+    (*(int *)priv)++;
+    size_t size = zmallocSize(ptr);
+    void *now = zmalloc(size);
+    memcpy(now, ptr, size);
+    zfree(ptr);
+    return now;
+}
+
+static void objectsMove(void **state) {
+    (void)state;
+    struct keyspace *ks = keyspaceCreate();
+    struct modelKey *m = model[0];
+    int moved = 0;
+    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    for (int i = 0; i < NAMES; i++) m[i].o = keyspaceMoveObject(ks, m[i].o, moveAlways, &moved);
+    assert_int_equal(moved, NAMES);
+    compare(ks, m);
+    keyspaceRelease(ks, false);
+    memset(m, 0, NAMES * sizeof *m);
+}
+
+static void nothingLeaks(void **state) {
+    (void)state;
+    size_t before = zmallocUsedMemory();
+    randomOperations(NULL);
+    scanPassesWhatStays(NULL);
+    iteratorAllowsDeleting(NULL);
+    objectsMove(NULL);
+    assert_int_equal(zmallocUsedMemory(), before);
+}
+
+int main(void) {
+    objectTypeRegister(&counting);
+    for (int i = 0; i < NAMES; i++) snprintf(names[i], sizeof names[i], "key:%d", i);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(randomOperations),
+        cmocka_unit_test(scanPassesWhatStays),
+        cmocka_unit_test(scanOfExpiresPassesThemAll),
+        cmocka_unit_test(iteratorAllowsDeleting),
+        cmocka_unit_test(estimateOfTtl),
+        cmocka_unit_test(objectsMove),
+        cmocka_unit_test(nothingLeaks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,29 @@
+/* debug_defrag.c - Part of debug.h: everything moves in memory. */
+#include "client/client.h"
+#include "client/reply.h"
+#include "data/defrag.h"
+#include "registry/debug.h"
+#include "server/debug.h"
+
+static void debugDefragAll(struct client *c) {
+    defragAll();
+    replyOk(c);
+}
+
+static void debugDefragStress(struct client *c) {
+    defragStress(strIs(c->argv[2], "1"));
+    replyOk(c);
+}
+
+static const char *const all_help[] = {"DEFRAG-ALL", "    Move every allocation of the data in memory, once.",
+                                       NULL};
+static const char *const stress_help[] = {"DEFRAG-STRESS <0|1>",
+                                          "    Go on moving everything, half of the time.", NULL};
+static const struct debugSubcommand subcommands[] = {
+    {"defrag-all", 0, 0, debugDefragAll, all_help},
+    {"defrag-stress", 1, 1, debugDefragStress, stress_help},
+};
+
+void debugDefragInit(void) {
+    for (size_t i = 0; i < sizeof subcommands / sizeof *subcommands; i++) debugRegister(&subcommands[i]);
+}
