@@ -2,11 +2,11 @@
 #include "command/declared_keys.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/sds.h"
 #include "base/zmalloc.h"
-#include "commands/generic.h"
 #include "commands/grammar.h"
 #include "command/command.h"
 #include "data/db.h"
@@ -80,7 +80,7 @@ bool declaredKeysCover(const struct db *db, struct str key, enum keyUse use) {
     const struct declaredKeys *d = running;
     if (!d || !d->client) return true;
     const struct serverCommand *cmd = d->client->cmd;
-    bool elsewhere = cmd->spec->proc == moveCommand || cmd->spec->proc == copyCommand;
+    bool elsewhere = !strcmp(cmd->fullname, "move") || !strcmp(cmd->fullname, "copy");
     if (use == KEY_USE_READ && readsAny(cmd->spec)) return true;
     if (!elsewhere && db->id != d->db) return false;
     for (int i = placeOf(d, key); i < d->count && strEq(sdsview(d->keys[i].name), key); i++) {
