@@ -167,7 +167,7 @@ static enum aclDenial askSelector(struct aclSelector *s, struct question *q, int
 
 /* Only what does not depend on further arguments: a beginning of the one key, or all keys; not what some
  * first arguments are allowed for, or databases and channels among the arguments. */
-static void remember(struct aclUser *u, const struct aclSelector *s, const struct question *q) {
+static void aclCheckRemember(struct aclUser *u, const struct aclSelector *s, const struct question *q) {
     const struct serverCommand *cmd = q->cmd;
     bool all_keys = s->flags & SELECTOR_ALL_KEYS || !cmd->spec->key_spec_count;
     bool all_dbs = s->flags & SELECTOR_ALL_DBS;
@@ -192,7 +192,7 @@ enum aclDenial aclCheck(struct aclUser *u, const struct request *r, int db, int 
         int at = 0;
         enum aclDenial denial = askSelector(u->selectors[i], &q, &at);
         if (!denial) {
-            remember(u, u->selectors[i], &q);
+            aclCheckRemember(u, u->selectors[i], &q);
             return ACL_ALLOWED;
         }
         if (denial < furthest || (denial == furthest && at <= *arg)) continue;

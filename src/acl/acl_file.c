@@ -174,7 +174,7 @@ static void loadLine(struct loading *l, int line, sds text) {
 
 /* The clients of a user that is still there keep it, whatever its password is now; those whose user is gone,
  * or may no longer listen to what they listen to, are closed. */
-static bool adopt(struct loading *l, const struct client *self) {
+static bool aclFileAdopt(struct loading *l, const struct client *self) {
     bool killed_self = false;
     struct rax old = acl_users;
     raxRemove(&old, STR("default"), NULL);
@@ -227,7 +227,7 @@ sds aclFileLoad(const struct client *self, bool *killed) {
                       "WARNING: ACL errors detected, no change to the previously active ACL rules was "
                       "performed");
     }
-    *killed = adopt(&l, self);
+    *killed = aclFileAdopt(&l, self);
     sdsfree(l.errors);
     return NULL;
 }

@@ -43,7 +43,7 @@ static const char *const reasons[] = {
 };
 static const char *const contexts[] = {"toplevel", "multi", "lua"};
 
-static void entryFree(struct logEntry *e) {
+static void aclLogEntryFree(struct logEntry *e) {
     listRemove(&entries, &e->node);
     sdsfree(e->object);
     sdsfree(e->user);
@@ -52,7 +52,8 @@ static void entryFree(struct logEntry *e) {
 }
 
 static void trim(int64_t len) {
-    while ((int64_t)entries.length > len) entryFree(listEntry(entries.head.prev, struct logEntry, node));
+    while ((int64_t)entries.length > len)
+        aclLogEntryFree(listEntry(entries.head.prev, struct logEntry, node));
 }
 
 static struct logEntry *findSame(enum aclDenial reason, enum logContext context, struct str user,

@@ -135,7 +135,7 @@ void clientUnpauseCommand(struct client *c) {
 
 /* ---- Registration ---- */
 
-static sds clientsInfo(sds s) {
+static sds pauseClientsInfo(sds s) {
     s = infoField(s, "blocked_clients:%llu", (unsigned long long)blockedClients() + pausedClients());
     static const char *const reasons[] = {"client_pause", "shutdown_in_progress", "failover_in_progress",
                                           "slot_migration_in_progress"};
@@ -164,5 +164,5 @@ void pauseInit(void) {
     evictAddVeto(dataStandsStill);
     dbAddExpiryVeto(dataStandsStill);
     clientOnFree(release);
-    infoRegister("clients", clientsInfo);
+    infoRegister("clients", pauseClientsInfo);
 }

@@ -242,7 +242,7 @@ void childKill(void) {
     childWait();
 }
 
-static uint64_t countKeys(void) {
+static uint64_t childCountKeys(void) {
     uint64_t n = 0;
     for (int i = 0; i < dbCount(); i++) n += dbSize(&dbs[i]);
     return n;
@@ -289,7 +289,7 @@ bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv
     child.ended = false;
     child.done = done;
     child.priv = priv;
-    child.keys_total = countKeys();
+    child.keys_total = childCountKeys();
     child.last = (struct report){0};
     hashtableSetResizePolicy(HASHTABLE_RESIZE_AVOID);
     if (debug_switches.pause_after_fork) raise(SIGSTOP);
@@ -298,7 +298,7 @@ bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv
 
 /* ---- INFO ---- */
 
-static sds persistenceInfo(sds s) {
+static sds childPersistenceInfo(sds s) {
     bool alive = child.kind != CHILD_NONE;
     if (alive && !child.ended) readReports();
     struct report r = alive ? child.last : (struct report){0};
@@ -314,12 +314,12 @@ static sds persistenceInfo(sds s) {
     return infoField(s, "aof_last_cow_size:%llu", (unsigned long long)last_cow[CHILD_AOF]);
 }
 
-static sds statsInfo(sds s) {
+static sds childStatsInfo(sds s) {
     s = infoField(s, "latest_fork_usec:%lld", (long long)last_fork_us);
     return infoField(s, "total_forks:%llu", (unsigned long long)forks);
 }
 
-static void resetStats(void) {
+static void childResetStats(void) {
     last_fork_us = 0;
     forks = 0;
 }
@@ -332,9 +332,9 @@ void childInit(void) {
     };
 #undef LIST
     configRegister(directives, sizeof directives / sizeof *directives);
-    infoRegister("persistence", persistenceInfo);
-    infoRegister("stats", statsInfo);
-    configOnResetStat(resetStats);
+    infoRegister("persistence", childPersistenceInfo);
+    infoRegister("stats", childStatsInfo);
+    configOnResetStat(childResetStats);
     cronRegister(reap, 0);
     beforeSleepRegister(reap);
 }

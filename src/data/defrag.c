@@ -385,7 +385,7 @@ static sds infoStats(sds s) {
     return infoField(s, "current_active_defrag_time:%lld", (long long)current_us / 1000);
 }
 
-static void resetStats(void) {
+static void defragResetStats(void) {
     memset(&stats, 0, sizeof stats);
     run.began.hits = run.began.misses = 0;
 }
@@ -413,7 +413,7 @@ void defragInit(void) {
     };
     directives[0].valid = available;
     configRegister(directives, sizeof directives / sizeof *directives);
-    configOnResetStat(resetStats);
+    configOnResetStat(defragResetStats);
     infoRegister("memory", infoMemory);
     infoRegister("stats", infoStats);
     cronRegister(lookCron, LOOK_PERIOD_MS);

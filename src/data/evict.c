@@ -330,7 +330,7 @@ static sds statsFields(sds s) {
     return infoField(s, "current_eviction_exceeded_time:%llu", (unsigned long long)now_us / 1000);
 }
 
-static void resetStats(void) {
+static void evictResetStats(void) {
     evicted_keys = exceeded_us = 0;
     if (exceeded_since_us) exceeded_since_us = monotonicUs();
 }
@@ -378,7 +378,7 @@ void evictInit(void) {
     evictMarksInit();
     infoRegister("memory", memoryFields);
     infoRegister("stats", statsFields);
-    configOnResetStat(resetStats);
+    configOnResetStat(evictResetStats);
 }
 
 void evictStart(void) {

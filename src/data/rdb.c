@@ -196,7 +196,7 @@ static void *allocate(struct rdbReader *r, uint64_t len) {
 }
 
 /* len bytes of the stream into memory from zmalloc. Grows as they come where the stream may be lying. */
-static char *readBytes(struct rdbReader *r, uint64_t len) {
+static char *rdbReadBytes(struct rdbReader *r, uint64_t len) {
     if (!fits(r, len)) return NULL;
     bool trusted = r->io.size != RIO_SIZE_UNKNOWN || len <= GROW_CHUNK;
     uint64_t have = 0, room = trusted ? len : GROW_CHUNK;
@@ -234,7 +234,7 @@ static bool readLzfHead(struct rdbReader *r, struct lzfHead *h) {
 /* h->length bytes to dst. */
 static bool decompress(struct rdbReader *r, const struct lzfHead *h, char *dst) {
     bool in_place = h->compressed <= RIO_BUFFER || !r->io.buf;
-    char *copy = in_place ? NULL : readBytes(r, h->compressed);
+    char *copy = in_place ? NULL : rdbReadBytes(r, h->compressed);
     const char *src = in_place ? rioView(&r->io, h->compressed) : copy;
     if (!src) return false;
     unsigned got = lzf_decompress(src, (unsigned)h->compressed, dst, (unsigned)h->length);
@@ -284,7 +284,7 @@ bool rdbReadString(struct rdbReader *r, struct str *s) {
     }
     if (!fits(r, n)) return false;
     if (r->io.size == RIO_SIZE_UNKNOWN) { /* do not believe the length */
-        char *p = readBytes(r, n);
+        char *p = rdbReadBytes(r, n);
         if (!p) return false;
         sdsfree(r->scratch);
         r->scratch = sdsnewlen(p, n);
@@ -338,7 +338,7 @@ unsigned char *rdbReadBlob(struct rdbReader *r, size_t *len) {
     char *p;
     if (!readLen(r, &n, &encoded)) return NULL;
     if (!encoded) {
-        p = readBytes(r, n);
+        p = rdbReadBytes(r, n);
         *len = n;
         return (unsigned char *)p;
     }

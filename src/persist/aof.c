@@ -312,7 +312,7 @@ static void flushBeforeSleep(void) {
     flush_ticks += ticksNow() - start;
 }
 
-static sds debugInfo(sds s) {
+static sds aofDebugInfo(sds s) {
     return infoField(s, "eventloop_duration_aof_sum:%llu", (unsigned long long)(flush_ticks / ticks_per_us));
 }
 
@@ -627,7 +627,7 @@ void aofInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     configOnResetStat(resetStat);
     infoRegister("persistence", info);
-    infoRegister("debug", debugInfo);
+    infoRegister("debug", aofDebugInfo);
     memoryAddPart(MEMORY_AOF_BUFFER, bufferMemory);
     evictExempt(bufferMemory);
     admissionFill(RULE_AOF_FAILS, checkWritten);

@@ -90,7 +90,7 @@ static bool endMulti(struct loader *l, bool execute) {
     return ok;
 }
 
-static bool take(struct loader *l, struct request *r) {
+static bool aofLoadTake(struct loader *l, struct request *r) {
     bool ok = true;
     if (strIs(r->argv[0], "multi")) {
         l->in_multi = true;
@@ -112,7 +112,7 @@ static bool take(struct loader *l, struct request *r) {
 enum step { STEP_DONE, STEP_MORE, STEP_END, STEP_BAD };
 
 /* More bytes behind the buffer's. False: there are none. */
-static bool fill(struct loader *l) {
+static bool aofLoadFill(struct loader *l) {
     char *big;
     size_t room = respBigSpace(&l->parser, &big);
     if (rioAtEnd(&l->r.io)) return false;
@@ -165,7 +165,7 @@ static enum step oneCommand(struct loader *l) {
     if (!r.big) r.raw = strN(l->buf + l->pos, consumed);
     r.argv = l->argv;
     l->pos += consumed;
-    return take(l, &r) ? STEP_DONE : STEP_BAD;
+    return aofLoadTake(l, &r) ? STEP_DONE : STEP_BAD;
 }
 
 /* At the end of the file, in the middle of a command: has it only been cut off? A length that has begun, with
@@ -188,7 +188,7 @@ static bool readCommands(struct loader *l) {
             if (!l->in_multi) l->whole = rioOffset(&l->r.io) - (sdslen(l->buf) - l->pos);
             break;
         case STEP_MORE:
-            if (fill(l)) break;
+            if (aofLoadFill(l)) break;
             return !rioFailed(&l->r.io) && onlyCutOff(l);
         default: return false;
         }
@@ -307,7 +307,7 @@ static bool loadFile(const char *name, uint64_t size, bool is_last) {
 /* ---- All files ---- */
 
 /* Sizes of the files that are to be read. False: one is missing. */
-static bool measure(uint64_t *sizes, uint64_t *total) {
+static bool aofLoadMeasure(uint64_t *sizes, uint64_t *total) {
     *total = 0;
     for (size_t i = 0; i < aof.manifest.count; i++) {
         const struct aofFile *f = &aof.manifest.files[i];
@@ -331,7 +331,7 @@ enum aofLoaded aofLoad(void) {
     struct aofManifest *m = &aof.manifest;
     uint64_t *sizes = zcalloc(m->count + 1, sizeof *sizes), total;
     int64_t begin = monotonicUs();
-    bool ok = measure(sizes, &total);
+    bool ok = aofLoadMeasure(sizes, &total);
     size_t files = 0;
     while (files < m->count && m->files[files].type != 'h') files++;
     uint64_t dirty = dbstats.dirty;

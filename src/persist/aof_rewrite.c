@@ -186,7 +186,7 @@ void aofDeleteHistory(void) {
     aofWriteManifest(&aof.manifest);
 }
 
-static void remember(bool failed) {
+static void aofRewriteRemember(bool failed) {
     last_failed = failed;
     failures_in_a_row = failed ? failures_in_a_row + 1 : 0;
     if (failures_in_a_row < FAILURES_FREE) {
@@ -214,7 +214,7 @@ static uint64_t fileSize(const char *name) {
 }
 
 /* The child's file becomes the base, and what it replaces history. */
-static bool takeOver(pid_t pid) {
+static bool aofRewriteTakeOver(pid_t pid) {
     struct aofManifest now = aofManifestCopy(&aof.manifest);
     int64_t seq = aofManifestNextSeq(&now, 'b');
     sds base = aofFileName(seq, 'b', aof_use_rdb_preamble);
@@ -278,7 +278,7 @@ static void rewriteDone(int exit_code, int signal, void *priv) {
     if (!signal && exit_code == 0) {
         int64_t begin = monotonicUs();
         serverLog(LL_NOTICE, "Background AOF rewrite terminated with success");
-        ok = takeOver(pid);
+        ok = aofRewriteTakeOver(pid);
         if (ok) {
             serverLog(LL_NOTICE, "Background AOF rewrite finished successfully");
             if (aof.state == AOF_WAITING) aof.state = AOF_ON;
@@ -286,14 +286,14 @@ static void rewriteDone(int exit_code, int signal, void *priv) {
         }
         serverLog(LL_VERBOSE, "Background AOF rewrite signal handler took %lldus",
                   (long long)(monotonicUs() - begin));
-        remember(!ok);
+        aofRewriteRemember(!ok);
     } else if (signal) {
         /* SIGUSR1 is how the server itself ends its children: no error. */
-        if (signal != SIGUSR1) remember(true);
+        if (signal != SIGUSR1) aofRewriteRemember(true);
         serverLog(LL_WARNING, "Background AOF rewrite terminated by signal %d", signal);
     } else {
         serverLog(LL_WARNING, "Background AOF rewrite terminated with error");
-        remember(true);
+        aofRewriteRemember(true);
     }
     if (!ok) {
         sds path = childFile(pid);
@@ -345,12 +345,12 @@ bool aofRewriteStart(const char **err) {
     first_kept_seq = INT64_MAX;
     if (!aofMakeDir() || !openIncrement()) {
         *err = "Can't open the append-only file";
-        remember(true);
+        aofRewriteRemember(true);
         return false;
     }
     if (!childStart(CHILD_AOF, childRun, rewriteDone, NULL, err)) {
         serverLog(LL_WARNING, "Can't rewrite append only file in background: %s", *err);
-        remember(true);
+        aofRewriteRemember(true);
         return false;
     }
     started_s = time(NULL);
@@ -397,7 +397,7 @@ void bgrewriteaofCommand(struct client *c) {
         replyError(c, "ERR Background append only file rewriting already in progress");
     } else if (childRunning() != CHILD_NONE || c->flags & CLIENT_IN_EXEC) {
         aof.rewrite_scheduled = true;
-        remember(false); /* somebody asks: no waiting for earlier failures */
+        aofRewriteRemember(false); /* somebody asks: no waiting for earlier failures */
         replyStatus(c, "Background append only file rewriting scheduled");
     } else if (aofRewriteStart(&err)) {
         replyStatus(c, "Background append only file rewriting started");

@@ -47,14 +47,14 @@ static bool __attribute__((format(printf, 2, 3))) problem(struct checked *c, con
     return false;
 }
 
-static bool readBytes(struct checked *c, char *dst, size_t n) {
+static bool checkAofReadBytes(struct checked *c, char *dst, size_t n) {
     size_t got = fread(dst, 1, n, c->f);
     return got == n || problem(c, "Expected to read %zu bytes, got %zu bytes", n, got);
 }
 
 static bool lineEnd(struct checked *c) {
     char b[2];
-    if (!readBytes(c, b, 2)) return false;
+    if (!checkAofReadBytes(c, b, 2)) return false;
     c->line++;
     return (b[0] == '\r' && b[1] == '\n') || problem(c, "Expected \\r\\n, got: %02x%02x", b[0], b[1]);
 }
@@ -80,7 +80,7 @@ static bool readString(struct checked *c, char *text, size_t room) {
                        (long long)(c->size - ftello(c->f)));
     }
     size_t n = (size_t)len < room - 1 ? (size_t)len : room - 1;
-    if (!readBytes(c, text, n)) return false;
+    if (!checkAofReadBytes(c, text, n)) return false;
     text[n] = '\0';
     if (fseeko(c->f, len - (int64_t)n, SEEK_CUR) != 0) return problem(c, "%s", strerror(errno));
     return lineEnd(c);

@@ -91,7 +91,7 @@ static void say(const struct checker *c, const char *fmt, ...) {
     putchar('\n');
 }
 
-static bool fail(struct checker *c, const char *why) {
+static bool checkRdbFail(struct checker *c, const char *why) {
     return rioFail(&c->r.io, "%s", why);
 }
 
@@ -101,7 +101,7 @@ static bool checkMagic(struct checker *c) {
     char magic[RDB_MAGIC_LEN];
     if (!rioRead(&c->r.io, magic, sizeof magic)) return false;
     c->r.version = rdbMagicVersion(magic);
-    if (c->r.version < 0) return fail(c, "Wrong signature trying to load DB from file");
+    if (c->r.version < 0) return checkRdbFail(c, "Wrong signature trying to load DB from file");
     return rdbMagicReadable(magic) || rioFail(&c->r.io, "Can't handle RDB format version %d", c->r.version);
 }
 
@@ -134,7 +134,7 @@ static bool skipModuleData(struct checker *c) {
         case FLOAT: ok = rioView(&c->r.io, 4) != NULL; break;
         case DOUBLE: ok = rioView(&c->r.io, 8) != NULL; break;
         case STRING: ok = rdbSkipString(&c->r); break;
-        default: return fail(c, "Unknown item in the data of a module");
+        default: return checkRdbFail(c, "Unknown item in the data of a module");
         }
         if (!ok) return false;
     }
@@ -160,7 +160,7 @@ static bool checkSelect(struct checker *c) {
     uint64_t id;
     c->step = AT_LENGTH;
     if (!rdbReadLen(&c->r, &id)) return false;
-    if (id > DATABASES_MAX) return fail(c, "The number of a database is out of range");
+    if (id > DATABASES_MAX) return checkRdbFail(c, "The number of a database is out of range");
     c->db = id;
     say(c, "Selecting DB ID %llu", (unsigned long long)id);
     return true;
@@ -198,7 +198,7 @@ static bool checkOpcode(struct checker *c, uint8_t opcode) {
     case RDB_OP_AUX: return checkAux(c);
     case RDB_OP_MODULE_AUX: return checkModuleAux(c);
     case RDB_OP_FUNCTION: return checkFunction(c);
-    case RDB_OP_FUNCTION_PRE_GA: return fail(c, "Pre-release function format not supported.");
+    case RDB_OP_FUNCTION_PRE_GA: return checkRdbFail(c, "Pre-release function format not supported.");
     default: return rioFail(&c->r.io, "Invalid object type: %d", opcode);
     }
 }
@@ -265,7 +265,7 @@ static bool checkChecksum(struct checker *c) {
         say(c, "RDB file was saved with checksum disabled: no check performed.");
         return true;
     }
-    if ((uint64_t)stored != computed) return fail(c, "RDB CRC error");
+    if ((uint64_t)stored != computed) return checkRdbFail(c, "RDB CRC error");
     say(c, "Checksum OK");
     return true;
 }
@@ -348,7 +348,7 @@ static bool parseFormat(const char *word, enum rdbStatsFormat *format) {
     return false;
 }
 
-static bool parseWords(struct request *q, int argc, char **argv) {
+static bool checkRdbParseWords(struct request *q, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--stats") == 0) {
@@ -394,7 +394,7 @@ int checkRdbMain(int argc, char **argv) {
         printf("valkey-check-rdb %s\n", VALKEY_VERSION);
         return 0;
     }
-    if (parseWords(&request, argc, argv)) return checkFile(&request);
+    if (checkRdbParseWords(&request, argc, argv)) return checkFile(&request);
     fprintf(stderr, "Usage: %s <rdb-file-name> [--stats] [--format table|info|csv] [--output <file>]\n",
             argv[0]);
     return 1;

@@ -71,7 +71,7 @@ static void writeAuxInt(struct rioWriter *w, const char *name, int64_t value) {
     writeAux(w, name, strN(text, ll2string(text, value)));
 }
 
-static void writeHead(struct rioWriter *w, int flags) {
+static void rdbSaveWriteHead(struct rioWriter *w, int flags) {
     writeMagic(w);
     writeAux(w, "valkey-ver", STR(VALKEY_VERSION));
     writeAuxInt(w, "redis-bits", (int64_t)sizeof(void *) * 8);
@@ -156,7 +156,7 @@ bool rdbSaveStream(struct rioWriter *w, int flags, void (*progress)(uint64_t key
     struct saver s = {
         .w = w, .progress = progress, .idle = evict_policy & BY_LRU, .frequency = evict_policy & BY_LFU};
     w->checksum = rdb_checksum;
-    writeHead(w, flags);
+    rdbSaveWriteHead(w, flags);
     for (int i = 0; i < dbCount(); i++) {
         if (!writeDb(&s, &dbs[i])) return false;
     }

@@ -369,7 +369,7 @@ static sds getSave(const struct configDirective *d) {
 
 /* ---- INFO ---- */
 
-static sds persistenceInfo(sds s) {
+static sds snapshotPersistenceInfo(sds s) {
     bool saving = childRunning() == CHILD_RDB;
     s = infoField(s, "rdb_changes_since_last_save:%llu", (unsigned long long)changes());
     s = infoField(s, "rdb_bgsave_in_progress:%d", saving);
@@ -383,7 +383,7 @@ static sds persistenceInfo(sds s) {
     return infoField(s, "rdb_last_load_keys_loaded:%llu", (unsigned long long)rdb_load_stats.loaded);
 }
 
-static void resetStats(void) {
+static void snapshotResetStats(void) {
     last.saves = 0;
 }
 
@@ -416,8 +416,8 @@ void snapshotInit(void) {
     takePoints(defaults, sizeof defaults / sizeof *defaults);
     points_set = false;
     last.at_s = time(NULL);
-    infoRegister("persistence", persistenceInfo);
-    configOnResetStat(resetStats);
+    infoRegister("persistence", snapshotPersistenceInfo);
+    configOnResetStat(snapshotResetStats);
     cronRegister(snapshotCron, 0);
     admissionFill(RULE_SNAPSHOT_FAILS, checkSaved);
     admissionIdle(RULE_SNAPSHOT_FAILS, true);

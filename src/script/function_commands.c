@@ -138,7 +138,7 @@ static bool restoreAll(struct str body, int version, struct functionSet *set, in
 
 /* What the payload holds takes the place of everything:
  * the old libraries go when it has proved to be good. */
-static bool takeOver(struct functionSet *set, bool flush, enum functionPolicy policy, sds *error) {
+static bool functionTakeOver(struct functionSet *set, bool flush, enum functionPolicy policy, sds *error) {
     if (!flush) return functionSetJoin(&functions, set, policy, error);
     struct functionSet old = functions;
     functions = *set;
@@ -167,7 +167,7 @@ void functionRestoreCommand(struct client *c) {
     sds error = NULL;
     functionSetInit(&set);
     if (restoreAll(body, version, &set, loadLimit(c), &error) &&
-        takeOver(&set, flush, replace ? FUNCTIONS_REPLACE : FUNCTIONS_APPEND, &error)) {
+        functionTakeOver(&set, flush, replace ? FUNCTIONS_REPLACE : FUNCTIONS_APPEND, &error)) {
         changesCount(1);
         replyOk(c);
     } else {

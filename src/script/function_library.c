@@ -109,13 +109,13 @@ size_t functionLibraryMemory(const struct functionLibrary *lib) {
 
 enum { ARG_TABLE = 1, ARG_NAME, ARG_DESCRIPTION, ARG_CALLBACK, ARG_FLAGS, ARG_LAST = ARG_FLAGS };
 
-static int refuse(lua_State *L, const char *message) {
+static int libraryRefuse(lua_State *L, const char *message) {
     scriptPushError(L, strOf(message), false);
     return lua_error(L);
 }
 
 static int refuseUnlessString(lua_State *L, int index, const char *message) {
-    return lua_isstring(L, index) ? 0 : refuse(L, message);
+    return lua_isstring(L, index) ? 0 : libraryRefuse(L, message);
 }
 
 /* The value on top is what was given for the name below it. */
@@ -126,14 +126,14 @@ static void takeNamed(lua_State *L, struct str key) {
         lua_replace(L, ARG_NAME + i);
         return;
     }
-    refuse(L, "ERR unknown argument given to server.register_function");
+    libraryRefuse(L, "ERR unknown argument given to server.register_function");
 }
 
 static void takeTable(lua_State *L) {
     lua_settop(L, ARG_LAST);
     for (lua_pushnil(L); lua_next(L, ARG_TABLE);) {
         if (!lua_isstring(L, -2)) {
-            refuse(L, "ERR named argument key given to server.register_function is not a string");
+            libraryRefuse(L, "ERR named argument key given to server.register_function is not a string");
         }
         struct str key = {"", 0};
         if (lua_type(L, -2) == LUA_TSTRING) key.ptr = lua_tolstring(L, -2, &key.len);
@@ -151,22 +151,23 @@ static void checkTable(lua_State *L) {
                            "ERR description argument given to server.register_function must be a string");
     }
     if (!lua_isnil(L, ARG_CALLBACK) && !lua_isfunction(L, ARG_CALLBACK)) {
-        refuse(L, "ERR callback argument given to server.register_function must be a function");
+        libraryRefuse(L, "ERR callback argument given to server.register_function must be a function");
     }
     if (!lua_isnil(L, ARG_FLAGS) && !lua_istable(L, ARG_FLAGS)) {
-        refuse(L,
-               "ERR flags argument to server.register_function must be a table representing function flags");
+        libraryRefuse(
+            L, "ERR flags argument to server.register_function must be a table representing function flags");
     }
     if (lua_isnil(L, ARG_NAME)) {
-        refuse(L, "ERR server.register_function must get a function name argument");
+        libraryRefuse(L, "ERR server.register_function must get a function name argument");
     }
-    if (lua_isnil(L, ARG_CALLBACK)) refuse(L, "ERR server.register_function must get a callback argument");
+    if (lua_isnil(L, ARG_CALLBACK))
+        libraryRefuse(L, "ERR server.register_function must get a callback argument");
 }
 
 static void takePositional(lua_State *L) {
     refuseUnlessString(L, 1, "ERR first argument to server.register_function must be a string");
     if (!lua_isfunction(L, 2)) {
-        refuse(L, "ERR second argument to server.register_function must be a function");
+        libraryRefuse(L, "ERR second argument to server.register_function must be a function");
     }
     lua_settop(L, ARG_LAST);
     lua_pushvalue(L, 2);
@@ -179,14 +180,14 @@ static void takePositional(lua_State *L) {
 
 static void takeArguments(lua_State *L) {
     int argc = lua_gettop(L);
-    if (argc < 1 || argc > 2) refuse(L, "ERR wrong number of arguments to server.register_function");
+    if (argc < 1 || argc > 2) libraryRefuse(L, "ERR wrong number of arguments to server.register_function");
     if (argc == 2) {
         takePositional(L);
         return;
     }
     if (!lua_istable(L, 1)) {
-        refuse(L,
-               "ERR calling server.register_function with a single argument is only applicable to Lua table "
+        libraryRefuse(
+            L, "ERR calling server.register_function with a single argument is only applicable to Lua table "
                "(representing named arguments).");
     }
     takeTable(L);
@@ -202,7 +203,7 @@ static unsigned readFlags(lua_State *L) {
         struct str name = {"", 0};
         if (lua_type(L, -1) == LUA_TSTRING) name.ptr = lua_tolstring(L, -1, &name.len);
         unsigned flag = scriptFlagByName(name, true);
-        if (!flag) refuse(L, "ERR unknown flag given");
+        if (!flag) libraryRefuse(L, "ERR unknown flag given");
         flags |= flag;
     }
     lua_pop(L, 1);
@@ -219,7 +220,7 @@ static bool registered(const struct functionLibrary *lib, struct str name) {
 /* All that can raise an error comes before anything is allocated. */
 static int registerFunction(lua_State *L) {
     if (!loading) {
-        return refuse(L, "ERR server.register_function can only be called on FUNCTION LOAD command");
+        return libraryRefuse(L, "ERR server.register_function can only be called on FUNCTION LOAD command");
     }
     takeArguments(L);
     struct str name, description = {NULL, 0};
@@ -230,7 +231,7 @@ static int registerFunction(lua_State *L) {
     unsigned flags = readFlags(L);
     if (!nameOk(name)) load_error = "ERR Function" BAD_NAME;
     if (registered(loading, name)) load_error = "ERR Function already exists in the library";
-    if (load_error) return refuse(L, load_error);
+    if (load_error) return libraryRefuse(L, load_error);
     lua_pushvalue(L, ARG_CALLBACK);
     int callback = luaL_ref(L, LUA_REGISTRYINDEX);
     struct function *f = zcalloc(1, sizeof *f);

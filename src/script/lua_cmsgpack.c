@@ -181,7 +181,7 @@ struct input {
     const uint8_t *at, *end;
 };
 
-static const uint8_t *take(struct input *in, size_t n) {
+static const uint8_t *msgpackTake(struct input *in, size_t n) {
     if ((size_t)(in->end - in->at) < n) luaL_error(in->L, "Missing bytes in input.");
     const uint8_t *p = in->at;
     in->at += n;
@@ -189,7 +189,7 @@ static const uint8_t *take(struct input *in, size_t n) {
 }
 
 static uint64_t takeNumber(struct input *in, size_t size) {
-    const uint8_t *p = take(in, size);
+    const uint8_t *p = msgpackTake(in, size);
     uint64_t v = 0;
     for (size_t i = 0; i < size; i++) v = v << 8 | p[i];
     return v;
@@ -198,7 +198,7 @@ static uint64_t takeNumber(struct input *in, size_t size) {
 static void unpackValue(struct input *in);
 
 static void unpackString(struct input *in, size_t len) {
-    const uint8_t *p = take(in, len);
+    const uint8_t *p = msgpackTake(in, len);
     lua_pushlstring(in->L, (const char *)p, len);
 }
 
@@ -260,7 +260,7 @@ static void unpackByTag(struct input *in, uint8_t tag) {
 
 static void unpackValue(struct input *in) {
     luaL_checkstack(in->L, 4, "data nested too deeply to unpack");
-    uint8_t tag = *take(in, 1);
+    uint8_t tag = *msgpackTake(in, 1);
     if (tag <= 0x7f)
         lua_pushnumber(in->L, tag);
     else if (tag >= 0xe0)

@@ -194,14 +194,14 @@ static int structPack(lua_State *L) {
 
 /* ---- Unpacking ---- */
 
-static uint64_t readBytes(const char *p, size_t size, bool little) {
+static uint64_t luaStructReadBytes(const char *p, size_t size, bool little) {
     uint64_t v = 0;
     for (size_t i = 0; i < size; i++) v = v << 8 | (uint8_t)p[little ? size - 1 - i : i];
     return v;
 }
 
 static void pushInteger(lua_State *L, const struct item *item, const char *p, bool little) {
-    uint64_t v = readBytes(p, item->size, little);
+    uint64_t v = luaStructReadBytes(p, item->size, little);
     bool is_unsigned = item->letter == 'T' || (item->letter >= 'A' && item->letter <= 'L');
     if (is_unsigned) {
         lua_pushnumber(L, (lua_Number)v);
@@ -215,7 +215,7 @@ static void pushInteger(lua_State *L, const struct item *item, const char *p, bo
 }
 
 static void pushReal(lua_State *L, const struct item *item, const char *p, bool little) {
-    uint64_t bits = readBytes(p, item->size, little);
+    uint64_t bits = luaStructReadBytes(p, item->size, little);
     uint32_t narrow_bits = (uint32_t)bits;
     float narrow;
     double n;

@@ -384,11 +384,11 @@ static sds modulesInfo(sds s) {
                         "options=[handle-repl-async-load|handle-atomic-slot-migration]");
 }
 
-static sds statsInfo(sds s) {
+static sds scriptStatsInfo(sds s) {
     return infoField(s, "evicted_scripts:%llu", (unsigned long long)evicted);
 }
 
-static void resetStats(void) {
+static void scriptResetStats(void) {
     evicted = 0;
 }
 
@@ -403,8 +403,8 @@ void scriptInit(void) {
     infoRegister("modules", modulesInfo);
     infoRegister("scriptingengines", enginesInfo);
     memoryAddPart(MEMORY_LUA_CACHES, cacheMemory);
-    infoRegister("stats", statsInfo);
-    configOnResetStat(resetStats);
+    infoRegister("stats", scriptStatsInfo);
+    configOnResetStat(scriptResetStats);
     defragRegister(defragScripts);
 }
 

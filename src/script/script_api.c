@@ -44,7 +44,7 @@ struct arguments {
 };
 static struct arguments arguments;
 
-static void makeRoom(int argc) {
+static void scriptApiMakeRoom(int argc) {
     if (argc <= arguments.cap) return;
     arguments.cap = argc + 16;
     arguments.argv = zrealloc(arguments.argv, (size_t)arguments.cap * sizeof *arguments.argv);
@@ -62,7 +62,7 @@ static unsigned printNumber(char *dst, double n) {
 /* The Lua arguments as a command. NULL, or what is wrong with them. */
 static const char *takeArguments(lua_State *L, int argc) {
     if (argc == 0) return "ERR Please specify at least one argument for this call";
-    makeRoom(argc);
+    scriptApiMakeRoom(argc);
     for (int i = 0; i < argc; i++) {
         struct str *arg = &arguments.argv[i];
         int type = lua_type(L, i + 1);

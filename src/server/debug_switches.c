@@ -25,7 +25,7 @@
 #define MATCH_MAX_LENGTH 32
 
 /* A word that is no number counts as 0. */
-static int64_t numberOf(struct str word) {
+static int64_t debugNumberOf(struct str word) {
     int64_t v;
     return string2ll(word, &v) ? v : 0;
 }
@@ -33,22 +33,22 @@ static int64_t numberOf(struct str word) {
 /* ---- Switches ---- */
 
 static void skipChecksum(struct client *c) {
-    debug_switches.skip_checksum = numberOf(c->argv[2]);
+    debug_switches.skip_checksum = debugNumberOf(c->argv[2]);
     replyOk(c);
 }
 
 static void pauseAfterFork(struct client *c) {
-    debug_switches.pause_after_fork = numberOf(c->argv[2]);
+    debug_switches.pause_after_fork = debugNumberOf(c->argv[2]);
     replyOk(c);
 }
 
 static void aofFlushSleep(struct client *c) {
-    debug_switches.aof_flush_sleep_us = numberOf(c->argv[2]);
+    debug_switches.aof_flush_sleep_us = debugNumberOf(c->argv[2]);
     replyOk(c);
 }
 
 static void allowAllInScripts(struct client *c) {
-    debug_switches.scripts_run_all = numberOf(c->argv[2]);
+    debug_switches.scripts_run_all = debugNumberOf(c->argv[2]);
     replyOk(c);
 }
 
@@ -130,7 +130,7 @@ static void structSizes(struct client *c) {
 
 static void controlNumber(struct client *c) {
     sds name = sdsnewstr(c->argv[2]);
-    int64_t fresh = c->argc > 3 ? numberOf(c->argv[3]) : 0;
+    int64_t fresh = c->argc > 3 ? debugNumberOf(c->argv[3]) : 0;
     uint64_t value;
     int code = zmallocControl(name, &value, c->argc > 3 ? &fresh : NULL);
     sdsfree(name);

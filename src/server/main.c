@@ -264,7 +264,7 @@ static void registerRooms(void) {
     commandRegister(commandsTransactions);
 }
 
-static void beforeSleep(struct aeEventLoop *el) {
+static void mainBeforeSleep(struct aeEventLoop *el) {
     connServePending();
     blockingHandleReady();
     roundRun(); /* clients unblocked since */
@@ -300,7 +300,7 @@ static void createLoop(void) {
         serverLog(LL_WARNING, "Failed creating the event loop. Error message: '%s'", strerror(errno));
         exit(1);
     }
-    aeSetBeforeSleep(server_el, beforeSleep);
+    aeSetBeforeSleep(server_el, mainBeforeSleep);
     aeSetAfterSleep(server_el, afterSleep);
     aeSetAfterEvents(server_el, afterEvents);
     aeCreateTimeEvent(server_el, 1, serverCron, NULL);

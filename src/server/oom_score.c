@@ -66,7 +66,7 @@ void oomScoreSetRole(enum oomRole role) {
     applyScore(role);
 }
 
-static bool apply(const char **err) {
+static bool oomScoreApply(const char **err) {
     if (applyScore(current_role)) return true;
     *err = "Failed to apply new oom_score_adj configuration, check server logs.";
     return false;
@@ -107,9 +107,9 @@ void oomScoreRegister(void) {
     static const struct configEnum modes[] = {
         {"no", OOM_NO}, {"yes", OOM_RELATIVE}, {"relative", OOM_RELATIVE}, {"absolute", OOM_ABSOLUTE}, {0}};
     static struct configDirective directives[] = {
-        CONFIG_ENUM("oom-score-adj", NULL, CONFIG_MODIFIABLE, &mode, OOM_NO, modes, apply),
+        CONFIG_ENUM("oom-score-adj", NULL, CONFIG_MODIFIABLE, &mode, OOM_NO, modes, oomScoreApply),
         CONFIG_SPECIAL("oom-score-adj-values", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setValues,
-                       getValues, apply),
+                       getValues, oomScoreApply),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     childOnFork(onFork);

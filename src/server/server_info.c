@@ -144,7 +144,7 @@ static void askSystem(void) {
     executable[n < 0 ? 0 : n] = 0;
 }
 
-static sds serverInfo(sds s) {
+static sds processServerInfo(sds s) {
     int64_t now_us = ustime(), up_s = (now_us - started_us) / 1000000;
     s = infoField(s, "redis_version:%s", REDIS_VERSION);
     s = infoField(s, "server_name:%s", SERVER_NAME);
@@ -280,7 +280,7 @@ void serverInfoRegister(void) {
     askSystem();
     randomHexChars(run_id, RUN_ID_LEN);
     randomHexChars(replication_id, RUN_ID_LEN);
-    infoRegister("server", serverInfo);
+    infoRegister("server", processServerInfo);
     infoRegister("stats", serverStatsInfo);
     infoRegister("replication", replicationInfo);
     infoRegister("cpu", cpuInfo);

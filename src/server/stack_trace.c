@@ -35,14 +35,14 @@ static int threadId(void) {
     return (int)syscall(SYS_gettid);
 }
 
-static char *append(char *p, const char *text) {
+static char *traceAppend(char *p, const char *text) {
     return stpcpy(p, text);
 }
 
 static char *appendHex(char *p, uint64_t v) {
     int shift = 60;
     while (shift && !(v >> shift)) shift -= 4;
-    p = append(p, "0x");
+    p = traceAppend(p, "0x");
     for (; shift >= 0; shift -= 4) *p++ = "0123456789abcdef"[v >> shift & 15];
     *p = 0;
     return p;
@@ -56,9 +56,10 @@ static void writeFrame(int fd, void *frame) {
         backtrace_symbols_fd(&frame, 1, fd);
         return;
     }
-    char line[NAME_SHOWN_MAX + 80], *p = append(append(append(line, "valkey-server("), name), "+");
-    p = append(appendHex(p, offset), ")[");
-    p = append(appendHex(p, (uintptr_t)frame), "]\n");
+    char line[NAME_SHOWN_MAX + 80],
+        *p = traceAppend(traceAppend(traceAppend(line, "valkey-server("), name), "+");
+    p = traceAppend(appendHex(p, offset), ")[");
+    p = traceAppend(appendHex(p, (uintptr_t)frame), "]\n");
     (void)!write(fd, line, (size_t)(p - line));
 }
 
@@ -71,23 +72,23 @@ static void writeFrames(void) {
 }
 
 /* "\n<id> <name>[ *]\n", the star for the thread that asks. */
-static void writeHead(int tid, bool asking) {
-    char path[64], name[32] = "", line[128], *p = append(path, "/proc/self/task/");
+static void traceWriteHead(int tid, bool asking) {
+    char path[64], name[32] = "", line[128], *p = traceAppend(path, "/proc/self/task/");
     p += ll2string(p, tid);
-    append(p, "/comm");
+    traceAppend(p, "/comm");
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, name, sizeof name - 1);
     if (fd >= 0) close(fd);
     name[n > 0 ? n - 1 : 0] = 0; /* a newline ends it */
-    p = append(line, "\n");
+    p = traceAppend(line, "\n");
     p += ll2string(p, tid);
-    append(append(append(append(p, " "), name), asking ? " *" : ""), "\n");
+    traceAppend(traceAppend(traceAppend(traceAppend(p, " "), name), asking ? " *" : ""), "\n");
     serverLogFromSignal(line);
 }
 
 static void onStackSignal(int sig) {
     (void)sig;
-    writeHead(threadId(), false);
+    traceWriteHead(threadId(), false);
     writeFrames();
     sem_post(&answered);
 }
@@ -95,9 +96,9 @@ static void onStackSignal(int sig) {
 /* Does the thread take the signal at all? Those of libraries may not. */
 static bool listens(int tid) {
     static char status[4096];
-    char path[64], *p = append(path, "/proc/self/task/");
+    char path[64], *p = traceAppend(path, "/proc/self/task/");
     p += ll2string(p, tid);
-    append(p, "/status");
+    traceAppend(p, "/status");
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, status, sizeof status - 1);
     if (fd >= 0) close(fd);
@@ -148,18 +149,18 @@ void stackTraceWrite(const void *pc) {
         if (fd >= 0) writeFrame(fd, (void *)pc);
         logCloseFd(fd);
     }
-    writeHead(self, true);
+    traceWriteHead(self, true);
     writeFrames();
     for (int i = 0; i < count; i++) {
         if (tids[i] == self || !listens(tids[i])) continue;
         expected++;
         written += askThread(tids[i]);
     }
-    char line[64], *p = append(line, "\n");
+    char line[64], *p = traceAppend(line, "\n");
     p += ll2string(p, written);
-    p = append(p, "/");
+    p = traceAppend(p, "/");
     p += ll2string(p, expected);
-    append(p, " expected stacktraces.\n");
+    traceAppend(p, " expected stacktraces.\n");
     serverLogFromSignal(line);
     serverLogFromSignal("\n------ STACK TRACE DONE ------\n");
 }

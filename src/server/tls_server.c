@@ -136,20 +136,20 @@ static sds tlsInfo(sds s) {
     return s;
 }
 
-static bool apply(const char **err) {
+static bool tlsServerApply(const char **err) {
     if (portInUse() == 0 || tlsServerConfigure()) return true;
     *err = "Unable to update TLS configuration. Check server logs.";
     return false;
 }
 
 #define TLS_TEXT(name, var)                                                                                  \
-    CONFIG_STRING(name, NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL, var, NULL, NULL, apply)
+    CONFIG_STRING(name, NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL, var, NULL, NULL, tlsServerApply)
 #define TLS_FILE(name, var)                                                                                  \
     CONFIG_STRING(name, NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL | CONFIG_VOLATILE, var, NULL, NULL,   \
-                  apply)
+                  tlsServerApply)
 #define TLS_PASSWORD(name, var)                                                                              \
     CONFIG_STRING(name, NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL | CONFIG_SENSITIVE, var, NULL, NULL,  \
-                  apply)
+                  tlsServerApply)
 
 void tlsServerRegister(int (*port)(void)) {
     static const struct configEnum auth_names[] = {{"no", TLS_PEER_UNCHECKED},
@@ -172,16 +172,16 @@ void tlsServerRegister(int (*port)(void)) {
         TLS_TEXT("tls-ciphers", &ciphers),
         TLS_TEXT("tls-ciphersuites", &ciphersuites),
         CONFIG_ENUM("tls-auth-clients", NULL, CONFIG_MODIFIABLE, &auth_clients, TLS_PEER_CHECKED, auth_names,
-                    apply),
+                    tlsServerApply),
         CONFIG_ENUM("tls-auth-clients-user", NULL, CONFIG_MODIFIABLE, &auth_user, TLS_NAME_NONE, user_names,
                     NULL),
         CONFIG_BOOL("tls-prefer-server-ciphers", NULL, CONFIG_MODIFIABLE, &prefer_server_ciphers, false,
-                    apply),
-        CONFIG_BOOL("tls-session-caching", NULL, CONFIG_MODIFIABLE, &session_caching, true, apply),
+                    tlsServerApply),
+        CONFIG_BOOL("tls-session-caching", NULL, CONFIG_MODIFIABLE, &session_caching, true, tlsServerApply),
         CONFIG_INT("tls-session-cache-size", NULL, CONFIG_MODIFIABLE, &session_cache_size, 20480, 0,
-                   INT32_MAX, apply),
+                   INT32_MAX, tlsServerApply),
         CONFIG_INT("tls-session-cache-timeout", NULL, CONFIG_MODIFIABLE, &session_cache_timeout_s, 300, 0,
-                   INT32_MAX, apply),
+                   INT32_MAX, tlsServerApply),
         CONFIG_INT("tls-auto-reload-interval", NULL, CONFIG_MODIFIABLE, &reload_interval_s, 0, 0, INT32_MAX,
                    NULL),
     };

@@ -45,7 +45,7 @@ static bool parseFreq(struct client *c, struct str arg, int64_t *freq) {
     return false;
 }
 
-static bool parseOptions(struct client *c, struct restoreOptions *opt) {
+static bool dumpParseOptions(struct client *c, struct restoreOptions *opt) {
     *opt = (struct restoreOptions){.idle_s = -1, .freq = -1};
     for (int i = 4; i < c->argc; i++) {
         struct str word = c->argv[i];
@@ -118,7 +118,7 @@ void restoreCommand(struct client *c) {
     struct rdbReader r;
     struct value v;
     int64_t ttl;
-    if (!parseOptions(c, &opt)) return;
+    if (!dumpParseOptions(c, &opt)) return;
     struct object *old = lookupKeyWrite(c, key);
     if (old && !opt.replace) {
         replyError(c, "BUSYKEY Target key name already exists.");

@@ -24,10 +24,10 @@ int64_t hash_max_listpack_entries, hash_max_listpack_value;
 static struct str entryKey(const void *entry) {
     return hashEntryField(entry);
 }
-static void entryFree(void *entry) {
+static void hashTableEntryFree(void *entry) {
     hashEntryFree(entry);
 }
-const struct hashtableType hashTableType = {.entryKey = entryKey, .entryFree = entryFree};
+const struct hashtableType hashTableType = {.entryKey = entryKey, .entryFree = hashTableEntryFree};
 
 static int64_t entryWhen(const void *entry) {
     return hashEntryExpire(entry);
@@ -113,7 +113,7 @@ static void packedRemove(struct hash *h, unsigned char *p) {
 
 /* ---- Listpack ---- */
 
-static unsigned char *listpackFind(unsigned char *lp, struct str field) {
+static unsigned char *hashListpackFind(unsigned char *lp, struct str field) {
     unsigned char *p = lpFirst(lp);
     return p ? lpFind(lp, p, field, 1) : NULL;
 }
@@ -396,7 +396,7 @@ bool hashGet(const struct hash *h, struct str field, struct hashText *value) {
         return p && foundText(value, packedText(packedNext(p)));
     }
     if (h->encoding == HASH_LISTPACK) {
-        unsigned char *p = listpackFind(h->ptr, field);
+        unsigned char *p = hashListpackFind(h->ptr, field);
         return p && (!value || foundText(value, lpView(lpNext(h->ptr, p), value->text)));
     }
     struct hashEntry *e = tableFind(h, field);
@@ -410,7 +410,7 @@ static bool fitsLimits(struct str field, struct str value) {
 
 static bool smallSet(struct hash *h, struct str field, struct hashInput value) {
     bool packed = h->encoding == HASH_PACKED;
-    unsigned char *p = packed ? packedFind(h, field) : listpackFind(h->ptr, field);
+    unsigned char *p = packed ? packedFind(h, field) : hashListpackFind(h->ptr, field);
     bool added = !p;
     if (hashSize(h) + added > (size_t)hash_max_listpack_entries) {
         toTable(h, 0);
@@ -418,7 +418,7 @@ static bool smallSet(struct hash *h, struct str field, struct hashInput value) {
     }
     if (packed && !packedSet(h, p, field, value.text)) {
         toListpack(h);
-        if (p) p = listpackFind(h->ptr, field);
+        if (p) p = hashListpackFind(h->ptr, field);
         packed = false;
     }
     if (!packed) listpackSet(h, p, field, value.text);
@@ -441,7 +441,7 @@ bool hashSet(struct hash *h, struct str field, struct hashInput value, bool keep
 bool hashRemove(struct hash *h, struct str field) {
     if (isTable(h)) return tableRemove(h, field, false);
     bool packed = h->encoding == HASH_PACKED;
-    unsigned char *p = packed ? packedFind(h, field) : listpackFind(h->ptr, field);
+    unsigned char *p = packed ? packedFind(h, field) : hashListpackFind(h->ptr, field);
     if (!p) return false;
     if (packed)
         packedRemove(h, p);

@@ -79,7 +79,7 @@ static bool sameClass(size_t a, size_t b) {
     return a == b || zmallocGoodSize(a) == zmallocGoodSize(b);
 }
 
-static void writeHead(struct hashEntry *e, const struct layout *l, size_t flen) {
+static void hashEntryWriteHead(struct hashEntry *e, const struct layout *l, size_t flen) {
     e->head = l->head;
     uint32_t longlen = (uint32_t)flen;
     if (flen >= LONG_FIELD) memcpy(e->data, &longlen, sizeof longlen);
@@ -143,7 +143,7 @@ struct hashEntry *hashEntryNew(struct str field, struct hashInput value) {
     value = readable(value);
     struct layout l = layoutFor(field.len, value.text.len, false);
     struct hashEntry *e = zmalloc(l.total);
-    writeHead(e, &l, field.len);
+    hashEntryWriteHead(e, &l, field.len);
     memcpy(bytesAt(e, l.field_at), field.ptr, field.len);
     writeValue(e, field.len, value);
     return e;
@@ -172,7 +172,7 @@ struct hashEntry *hashEntrySetValue(struct hashEntry *e, struct hashInput value)
         return e;
     }
     struct hashEntry *now = zmalloc(l.total);
-    writeHead(now, &l, field.len);
+    hashEntryWriteHead(now, &l, field.len);
     if (l.head & HAS_EXPIRE) copyExpire(now, e);
     memcpy(bytesAt(now, l.field_at), field.ptr, field.len);
     writeValue(now, field.len, value);
@@ -190,7 +190,7 @@ struct hashEntry *hashEntrySetExpire(struct hashEntry *e, int64_t expire_ms) {
         struct hashEntry *to = sameClass(l.total, now_size) ? e : zmalloc(l.total);
         uint8_t vlen = e->vlen;
         memmove(bytesAt(to, l.field_at), bytesAt(e, from), now_size - from);
-        writeHead(to, &l, flen);
+        hashEntryWriteHead(to, &l, flen);
         to->vlen = vlen;
         if (ptr) setValuePtr(to, value);
         if (to != e) zfreeSized(e, now_size);

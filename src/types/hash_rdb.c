@@ -121,7 +121,7 @@ static enum rdbLoaded loadFields(struct rdbReader *r, bool expiring, struct valu
 }
 
 /* The pairs of a listpack, one by one: into the encoding that they fit into. */
-static void fill(struct hash *h, unsigned char *lp) {
+static void hashRdbFill(struct hash *h, unsigned char *lp) {
     char field_text[LP_INTBUF_SIZE], value_text[LP_INTBUF_SIZE];
     hashNew(h);
     hashExpect(h, lpLength(lp) / 2);
@@ -142,7 +142,7 @@ static enum rdbLoaded loadFlat(struct rdbReader *r, enum rdbFlatForm form, struc
     }
     struct hash h = {.encoding = HASH_LISTPACK, .ptr = lp};
     if (!hashListpackStays(lp)) {
-        fill(&h, lp);
+        hashRdbFill(&h, lp);
         lpFree(lp);
     }
     return loaded(r, &h, v);

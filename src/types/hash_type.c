@@ -14,16 +14,16 @@
 
 #define LINE 64
 
-static const char *typeEncodingName(const struct object *o) {
+static const char *hashHookEncodingName(const struct object *o) {
     return o->encoding >= HASH_TABLE ? "hashtable" : "listpack";
 }
 
-static void typeFree(struct value v) {
+static void hashHookFree(struct value v) {
     struct hash h = {.encoding = v.encoding, .ptr = v.ptr};
     hashDrop(&h);
 }
 
-static size_t typeFreeEffort(const struct object *o) {
+static size_t hashHookFreeEffort(const struct object *o) {
     return o->encoding >= HASH_TABLE ? hashtableSize(objectPtr(o)) : 1;
 }
 
@@ -40,7 +40,7 @@ static size_t entriesMemory(hashtable *ht, size_t samples) {
     return seen ? (size_t)((double)bytes / (double)seen * (double)hashtableSize(ht)) : 0;
 }
 
-static size_t typeMemoryUsage(const struct object *o, size_t samples) {
+static size_t hashHookMemoryUsage(const struct object *o, size_t samples) {
     if (o->encoding == HASH_PACKED) return 0;
     size_t bytes = zmallocSize(objectPtr(o));
     if (o->encoding == HASH_LISTPACK) return bytes;
@@ -52,7 +52,7 @@ static size_t typeMemoryUsage(const struct object *o, size_t samples) {
     return bytes;
 }
 
-static struct value typeCopy(const struct object *o) {
+static struct value hashHookCopy(const struct object *o) {
     struct hash h;
     hashOpen(&h, o);
     if (o->encoding == HASH_PACKED) return hashValue(&h);
@@ -60,7 +60,7 @@ static struct value typeCopy(const struct object *o) {
                     o->encoding == HASH_LISTPACK ? lpDup(h.ptr) : hashTableCopy(&h));
 }
 
-static void typeDigest(const struct object *o, uint8_t digest[20]) {
+static void hashHookDigest(const struct object *o, uint8_t digest[20]) {
     struct hash h;
     struct hashIterator it;
     struct hashItem item;
@@ -80,8 +80,8 @@ static void typeDigest(const struct object *o, uint8_t digest[20]) {
 }
 
 /* A packed hash is in its object, of which the second line may be needed. */
-static bool typePrefetch(const struct object *o, const struct prefetchWants *wants, int step,
-                         struct prefetchState *state) {
+static bool hashHookPrefetch(const struct object *o, const struct prefetchWants *wants, int step,
+                             struct prefetchState *state) {
     if (step == 0) {
         __builtin_prefetch(objectHasPtr(o) ? objectPtr(o) : (const char *)o + LINE - 1);
         return o->encoding >= HASH_TABLE && wants->member.ptr;
@@ -96,7 +96,7 @@ static bool typePrefetch(const struct object *o, const struct prefetchWants *wan
 }
 
 /* SORT and scans of elements see the fields. */
-static void typeIterate(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv) {
+static void hashHookIterate(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv) {
     struct hash h;
     struct hashIterator it;
     struct hashItem item;
@@ -107,7 +107,7 @@ static void typeIterate(const struct object *o, bool (*fn)(void *priv, struct st
     hashStop(&it);
 }
 
-static sds typeDebugInfo(const struct object *o, sds s) {
+static sds hashHookDebugInfo(const struct object *o, sds s) {
     if (o->encoding != HASH_EXPIRING) return s;
     return sdscatprintf(s, "expiring_fields:%u ", ((struct expiringHash *)objectPtr(o))->due.used);
 }
@@ -120,23 +120,23 @@ static void typeLeave(struct keyspace *ks, const struct object *o) {
     if (o->encoding == HASH_EXPIRING) hashUntrack(ks, objectPtr(o));
 }
 
-static struct hashtable *typeTable(const struct object *o) {
+static struct hashtable *hashHookTable(const struct object *o) {
     return o->encoding >= HASH_TABLE ? objectPtr(o) : NULL;
 }
 
 static const struct objectType hash_type = {
     .id = OBJ_HASH,
     .name = "hash",
-    .encodingName = typeEncodingName,
-    .free = typeFree,
-    .freeEffort = typeFreeEffort,
-    .memoryUsage = typeMemoryUsage,
-    .copy = typeCopy,
-    .digest = typeDigest,
-    .prefetch = typePrefetch,
-    .iterate = typeIterate,
-    .table = typeTable,
-    .debugInfo = typeDebugInfo,
+    .encodingName = hashHookEncodingName,
+    .free = hashHookFree,
+    .freeEffort = hashHookFreeEffort,
+    .memoryUsage = hashHookMemoryUsage,
+    .copy = hashHookCopy,
+    .digest = hashHookDigest,
+    .prefetch = hashHookPrefetch,
+    .iterate = hashHookIterate,
+    .table = hashHookTable,
+    .debugInfo = hashHookDebugInfo,
     .enter = typeEnter,
     .leave = typeLeave,
     .leaveAll = hashForgetAll,

@@ -255,29 +255,29 @@ struct listNeedle listTypeNeedle(struct str s) {
 
 /* ---- The type ---- */
 
-static const char *typeEncodingName(const struct object *o) {
+static const char *listHookEncodingName(const struct object *o) {
     return o->encoding == LIST_LISTPACK ? "listpack" : "quicklist";
 }
 
-static void typeFree(struct value v) {
+static void listHookFree(struct value v) {
     listTypeFree((struct listRef){.ptr = v.ptr, .encoding = v.encoding});
 }
 
-static size_t typeFreeEffort(const struct object *o) {
+static size_t listHookFreeEffort(const struct object *o) {
     return o->encoding == LIST_LISTPACK ? 1 : 2 * ((struct quicklist *)objectPtr(o))->nodes;
 }
 
-static size_t typeMemoryUsage(const struct object *o, size_t samples) {
+static size_t listHookMemoryUsage(const struct object *o, size_t samples) {
     return o->encoding == LIST_LISTPACK ? zmallocSize(objectPtr(o)) : qlMemory(objectPtr(o), samples);
 }
 
-static struct value typeCopy(const struct object *o) {
+static struct value listHookCopy(const struct object *o) {
     struct listRef l = listTypeOpen(o);
     l.ptr = isListpack(&l) ? (void *)lpDup(l.ptr) : qlDup(l.ptr);
     return valuePtr(OBJ_LIST, l.encoding, l.ptr);
 }
 
-static void typeIterate(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv) {
+static void listHookIterate(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv) {
     char buf[LP_INTBUF_SIZE];
     struct listIterator it;
     for (bool more = listTypeSeek(&it, listTypeOpen(o), 0); more && fn(priv, listTypeText(&it, buf));)
@@ -290,11 +290,11 @@ static bool digestElement(void *digest, struct str element) {
     return true;
 }
 
-static void typeDigest(const struct object *o, uint8_t digest[20]) {
-    typeIterate(o, digestElement, digest);
+static void listHookDigest(const struct object *o, uint8_t digest[20]) {
+    listHookIterate(o, digestElement, digest);
 }
 
-static sds typeDebugInfo(const struct object *o, sds s) {
+static sds listHookDebugInfo(const struct object *o, sds s) {
     if (o->encoding == LIST_LISTPACK) return s;
     const struct quicklist *ql = objectPtr(o);
     return sdscatprintf(
@@ -314,8 +314,8 @@ static bool prefetchListpack(const unsigned char *lp, unsigned wants, int step) 
     return false;
 }
 
-static bool typePrefetch(const struct object *o, const struct prefetchWants *wants, int step,
-                         struct prefetchState *state) {
+static bool listHookPrefetch(const struct object *o, const struct prefetchWants *wants, int step,
+                             struct prefetchState *state) {
     unsigned parts = wants->parts;
     if (o->encoding == LIST_LISTPACK) return prefetchListpack(objectPtr(o), parts, step);
     return qlPrefetch(objectPtr(o), parts & PREFETCH_TAIL ? QL_TAIL : QL_HEAD, step, &state->at);
@@ -324,15 +324,15 @@ static bool typePrefetch(const struct object *o, const struct prefetchWants *wan
 static const struct objectType listType = {
     .id = OBJ_LIST,
     .name = "list",
-    .encodingName = typeEncodingName,
-    .free = typeFree,
-    .freeEffort = typeFreeEffort,
-    .memoryUsage = typeMemoryUsage,
-    .copy = typeCopy,
-    .digest = typeDigest,
-    .prefetch = typePrefetch,
-    .iterate = typeIterate,
-    .debugInfo = typeDebugInfo,
+    .encodingName = listHookEncodingName,
+    .free = listHookFree,
+    .freeEffort = listHookFreeEffort,
+    .memoryUsage = listHookMemoryUsage,
+    .copy = listHookCopy,
+    .digest = listHookDigest,
+    .prefetch = listHookPrefetch,
+    .iterate = listHookIterate,
+    .debugInfo = listHookDebugInfo,
     .defrag = listDefrag,
     RDB_HOOK_FIELDS(list, LIST_RDB_TYPES),
 };

@@ -259,7 +259,7 @@ static void writeRestore(struct rioWriter *w, const struct migration *m, struct 
     sdsfree(payload);
 }
 
-static sds compose(const struct migration *m, bool select) {
+static sds migrateCompose(const struct migration *m, bool select) {
     sds message = sdsempty();
     struct rioWriter w;
     rioWriterInit(&w, rioSinkSds, &message);
@@ -299,7 +299,7 @@ static bool receive(struct target *t, struct migration *m, bool *ok) {
 /* False: the reason is what failed, "writing" or "reading". */
 static bool transfer(struct target *t, struct migration *m, const char **failed) {
     bool select = t->selected_db != m->db, ok, ready = true;
-    sds message = compose(m, select);
+    sds message = migrateCompose(m, select);
     bool sent = sendAll(t, sdsview(message), m->timeout_ms);
     sdsfree(message);
     *failed = "writing";

@@ -151,7 +151,7 @@ size_t setSize(struct setRef s) {
     }
 }
 
-static unsigned char *listpackFind(unsigned char *lp, struct str member) {
+static unsigned char *setListpackFind(unsigned char *lp, struct str member) {
     unsigned char *p = lpFirst(lp);
     return p ? lpFind(lp, p, member, 0) : NULL;
 }
@@ -160,7 +160,7 @@ bool setContains(struct setRef s, struct str member) {
     int64_t v;
     switch (s.encoding) {
     case SET_INTSET: return string2ll(member, &v) && intsetFind(s.ptr, v);
-    case SET_LISTPACK: return listpackFind(s.ptr, member);
+    case SET_LISTPACK: return setListpackFind(s.ptr, member);
     default: return hashtableFindHashed(s.ptr, member, dbHashKey(member));
     }
 }
@@ -173,7 +173,7 @@ static bool hashtableAddMember(struct setRef *s, struct str member) {
 }
 
 static bool listpackAddMember(struct setRef *s, struct str member) {
-    if (listpackFind(s->ptr, member)) return false;
+    if (setListpackFind(s->ptr, member)) return false;
     if (fitsListpack(lpLength(s->ptr) + 1, member.len) && lpSafeToAdd(s->ptr, member.len)) {
         s->ptr = lpAppend(s->ptr, member);
         return true;
@@ -221,7 +221,7 @@ bool setRemove(struct setRef *s, struct str member) {
         if (string2ll(member, &v)) s->ptr = intsetRemove(s->ptr, v, &removed);
         return removed;
     case SET_LISTPACK:
-        p = listpackFind(s->ptr, member);
+        p = setListpackFind(s->ptr, member);
         if (p) s->ptr = lpDelete(s->ptr, p, NULL);
         return p;
     default: return hashtableDelete(s->ptr, member);
@@ -275,16 +275,16 @@ void setStop(struct setIterator *it) {
 
 /* ---- Type hooks ---- */
 
-static const char *typeEncodingName(const struct object *o) {
+static const char *setHookEncodingName(const struct object *o) {
     static const char *names[] = {"intset", "listpack", "hashtable"};
     return names[o->encoding];
 }
 
-static void typeFree(struct value v) {
+static void setHookFree(struct value v) {
     setFree((struct setRef){v.ptr, v.encoding});
 }
 
-static size_t typeFreeEffort(const struct object *o) {
+static size_t setHookFreeEffort(const struct object *o) {
     return o->encoding == SET_HASHTABLE ? hashtableSize(objectPtr(o)) : 1;
 }
 
@@ -306,7 +306,7 @@ static size_t typeMemory(const struct object *o, size_t samples) {
     return o->encoding == SET_HASHTABLE ? tableMemory(objectPtr(o), samples) : zmallocSize(objectPtr(o));
 }
 
-static struct value typeCopy(const struct object *o) {
+static struct value setHookCopy(const struct object *o) {
     struct setRef s = setOpen(o), copy = {NULL, s.encoding};
     if (s.encoding == SET_INTSET) {
         copy.ptr = intsetDup(s.ptr);
@@ -324,7 +324,7 @@ static struct value typeCopy(const struct object *o) {
     return setValue(copy);
 }
 
-static void typeDigest(const struct object *o, uint8_t digest[20]) {
+static void setHookDigest(const struct object *o, uint8_t digest[20]) {
     struct setIterator it;
     struct setMember m;
     setIterate(&it, setOpen(o));
@@ -332,8 +332,8 @@ static void typeDigest(const struct object *o, uint8_t digest[20]) {
     setStop(&it);
 }
 
-static bool typePrefetch(const struct object *o, const struct prefetchWants *wants, int step,
-                         struct prefetchState *state) {
+static bool setHookPrefetch(const struct object *o, const struct prefetchWants *wants, int step,
+                            struct prefetchState *state) {
     (void)state;
     if (step == 0) {
         __builtin_prefetch(objectPtr(o));
@@ -348,7 +348,7 @@ static bool typePrefetch(const struct object *o, const struct prefetchWants *wan
     return false;
 }
 
-static void typeIterate(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv) {
+static void setHookIterate(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv) {
     struct setIterator it;
     struct setMember m;
     setIterate(&it, setOpen(o));
@@ -357,22 +357,22 @@ static void typeIterate(const struct object *o, bool (*fn)(void *priv, struct st
     setStop(&it);
 }
 
-static struct hashtable *typeTable(const struct object *o) {
+static struct hashtable *setHookTable(const struct object *o) {
     return o->encoding == SET_HASHTABLE ? objectPtr(o) : NULL;
 }
 
 static const struct objectType set_type = {
     .id = OBJ_SET,
     .name = "set",
-    .encodingName = typeEncodingName,
-    .free = typeFree,
-    .freeEffort = typeFreeEffort,
+    .encodingName = setHookEncodingName,
+    .free = setHookFree,
+    .freeEffort = setHookFreeEffort,
     .memoryUsage = typeMemory,
-    .copy = typeCopy,
-    .digest = typeDigest,
-    .prefetch = typePrefetch,
-    .iterate = typeIterate,
-    .table = typeTable,
+    .copy = setHookCopy,
+    .digest = setHookDigest,
+    .prefetch = setHookPrefetch,
+    .iterate = setHookIterate,
+    .table = setHookTable,
     .defrag = setDefrag,
     RDB_HOOK_FIELDS(set, SET_RDB_TYPES),
 };

@@ -57,7 +57,7 @@ static enum rdbLoaded loadMembers(struct rdbReader *r, struct value *v) {
 }
 
 /* A sound container of another server, which may have had other limits. */
-static enum rdbLoaded adopt(struct setRef s, struct value *v) {
+static enum rdbLoaded setRdbAdopt(struct setRef s, struct value *v) {
     if (!setFits(s)) {
         struct setRef table = setNewTable(setSize(s));
         struct setIterator it;
@@ -76,7 +76,7 @@ static enum rdbLoaded loadIntset(struct rdbReader *r, struct value *v) {
     size_t size;
     unsigned char *is = rdbReadBlob(r, &size);
     if (!is) return RDB_FAILED;
-    if (intsetValidate(is, size, true)) return adopt((struct setRef){is, SET_INTSET}, v);
+    if (intsetValidate(is, size, true)) return setRdbAdopt((struct setRef){is, SET_INTSET}, v);
     zfree(is);
     rioFail(&r->io, "an intset that is not sound");
     return RDB_FAILED;
@@ -86,7 +86,7 @@ static enum rdbLoaded loadListpack(struct rdbReader *r, struct value *v) {
     unsigned char *lp = rdbReadFlat(r, RDB_FLAT_LISTPACK);
     if (!lp) return RDB_FAILED;
     bool empty = !lpFirst(lp);
-    if (!empty && rdbFlatEachOnce(lp, 1)) return adopt((struct setRef){lp, SET_LISTPACK}, v);
+    if (!empty && rdbFlatEachOnce(lp, 1)) return setRdbAdopt((struct setRef){lp, SET_LISTPACK}, v);
     lpFree(lp);
     return empty ? RDB_EMPTY : failTwice(r);
 }

@@ -104,7 +104,7 @@ static bool gapBehind(const struct stream *s, struct streamID id) {
     return streamIDCompare(id, s->max_deleted_id) <= 0;
 }
 
-static int64_t positionOf(const struct stream *s, struct streamID id) {
+static int64_t streamGroupPositionOf(const struct stream *s, struct streamID id) {
     int64_t added = (int64_t)s->entries_added;
     if (!added) return 0;
     int to_last = streamIDCompare(id, s->last_id);
@@ -123,7 +123,7 @@ void streamGroupAdvance(struct stream *s, struct streamGroup *g, struct streamID
     if (g->entries_read != STREAM_READ_UNKNOWN && in_sequence)
         g->entries_read = (int64_t)((uint64_t)g->entries_read + 1);
     else if (s->entries_added)
-        g->entries_read = positionOf(s, id);
+        g->entries_read = streamGroupPositionOf(s, id);
     g->last_id = id;
 }
 
@@ -131,7 +131,7 @@ bool streamGroupLag(struct stream *s, const struct streamGroup *g, int64_t *lag)
     int64_t read = g->entries_read;
     *lag = 0;
     if (!s->entries_added) return true;
-    if (read == STREAM_READ_UNKNOWN || gapBehind(s, g->last_id)) read = positionOf(s, g->last_id);
+    if (read == STREAM_READ_UNKNOWN || gapBehind(s, g->last_id)) read = streamGroupPositionOf(s, g->last_id);
     *lag = (int64_t)(s->entries_added - (uint64_t)read);
     return read != STREAM_READ_UNKNOWN;
 }

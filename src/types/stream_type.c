@@ -10,17 +10,17 @@
 #include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
 
-static const char *typeEncodingName(const struct object *o) {
+static const char *streamHookEncodingName(const struct object *o) {
     (void)o;
     return "stream";
 }
 
-static void typeFree(struct value v) {
+static void streamHookFree(struct value v) {
     streamFree(v.ptr);
 }
 
 /* Nodes, and what the first group is like for each of them all. */
-static size_t typeFreeEffort(const struct object *o) {
+static size_t streamHookFreeEffort(const struct object *o) {
     struct stream *s = streamOpen(o);
     size_t effort = streamNodes(s);
     if (s->groups.size) {
@@ -70,11 +70,11 @@ static size_t typeMemory(const struct object *o, size_t samples) {
     return bytes;
 }
 
-static struct value typeCopy(const struct object *o) {
+static struct value streamHookCopy(const struct object *o) {
     return streamValue(streamDup(streamOpen(o)));
 }
 
-static void typeDigest(const struct object *o, uint8_t digest[20]) {
+static void streamHookDigest(const struct object *o, uint8_t digest[20]) {
     struct streamIterator it;
     char text[STREAM_ID_TEXT];
     streamIterate(&it, streamOpen(o), STREAM_ID_MIN, STREAM_ID_MAX, false);
@@ -93,12 +93,12 @@ static void typeDigest(const struct object *o, uint8_t digest[20]) {
 static const struct objectType stream_type = {
     .id = OBJ_STREAM,
     .name = "stream",
-    .encodingName = typeEncodingName,
-    .free = typeFree,
-    .freeEffort = typeFreeEffort,
+    .encodingName = streamHookEncodingName,
+    .free = streamHookFree,
+    .freeEffort = streamHookFreeEffort,
     .memoryUsage = typeMemory,
-    .copy = typeCopy,
-    .digest = typeDigest,
+    .copy = streamHookCopy,
+    .digest = streamHookDigest,
     .defrag = streamDefrag,
     RDB_HOOK_FIELDS(stream, STREAM_RDB_TYPES),
 };

@@ -56,7 +56,7 @@ struct geoHits {
 
 /* ---- Arguments ---- */
 
-static bool refuse(struct client *c, const char *error) {
+static bool geoSearchRefuse(struct client *c, const char *error) {
     replyError(c, error);
     return false;
 }
@@ -74,7 +74,7 @@ static bool parseMember(struct client *c, const struct object *o, struct str mem
 static bool parseRadius(struct client *c, const struct str *arg, struct geoQuery *q) {
     double radius;
     if (!argDouble(c, arg[0], &radius, "ERR need numeric radius")) return false;
-    if (radius < 0) return refuse(c, "ERR radius cannot be negative");
+    if (radius < 0) return geoSearchRefuse(c, "ERR radius cannot be negative");
     if (!geoArgUnit(c, arg[1], &q->unit_m)) return false;
     q->shape.kind = GEO_CIRCLE;
     q->shape.radius_m = radius * q->unit_m;
@@ -86,7 +86,7 @@ static bool parseBox(struct client *c, const struct str *arg, struct geoQuery *q
     if (!argDouble(c, arg[0], &width, "ERR need numeric width") ||
         !argDouble(c, arg[1], &height, "ERR need numeric height"))
         return false;
-    if (width < 0 || height < 0) return refuse(c, "ERR height or width cannot be negative");
+    if (width < 0 || height < 0) return geoSearchRefuse(c, "ERR height or width cannot be negative");
     if (!geoArgUnit(c, arg[2], &q->unit_m)) return false;
     q->shape.kind = GEO_BOX;
     q->shape.width_m = width * q->unit_m;
@@ -179,8 +179,8 @@ static int parseStore(struct client *c, const struct geoForm *f, int i, struct g
     return 2;
 }
 
-static bool parseOptions(struct client *c, const struct geoForm *f, const struct object *o,
-                         struct geoQuery *q) {
+static bool geoSearchParseOptions(struct client *c, const struct geoForm *f, const struct object *o,
+                                  struct geoQuery *q) {
     for (int i = f->options; i < c->argc;) {
         int taken = parseResult(c, i, q);
         if (!taken) taken = parseStore(c, f, i, q);
@@ -222,7 +222,7 @@ static bool checkQuery(struct client *c, const struct geoForm *f, struct geoQuer
                       name_len, name);
         return false;
     }
-    if (q->any && !q->count) return refuse(c, "ERR the ANY argument requires COUNT argument");
+    if (q->any && !q->count) return geoSearchRefuse(c, "ERR the ANY argument requires COUNT argument");
     if (q->count && !q->any && q->order == UNSORTED) q->order = NEAR_FIRST;
     return true;
 }
@@ -317,7 +317,7 @@ static void searchGeneric(struct client *c, const struct geoForm *f) {
     struct geoHits hits = {.count = 0};
     struct object *o = lookupKeyReadType(c, c->argv[f->key], OBJ_ZSET, &wrong);
     if (wrong) return;
-    if (parseFixed(c, f, o, &q) && parseOptions(c, f, o, &q) && checkQuery(c, f, &q)) {
+    if (parseFixed(c, f, o, &q) && geoSearchParseOptions(c, f, o, &q) && checkQuery(c, f, &q)) {
         if (o) search(zsetOpen(o), &q, &hits);
         if (q.store.ptr)
             storeHits(c, f, &q, &hits);

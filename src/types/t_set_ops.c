@@ -53,7 +53,7 @@ struct sink {
 
 /* Members come in no order that matters to the operation, so what was true of the first ones goes for the
  * rest: room for the result is made once. */
-static void makeRoom(struct sink *sink) {
+static void setOpsMakeRoom(struct sink *sink) {
     if (sink->count != ESTIMATE_AT) return;
     double expected = 1.05 * (double)sink->count * (double)sink->total / (double)sink->walked;
     setExpand(&sink->set, expected < (double)sink->total ? (size_t)expected : sink->total);
@@ -64,7 +64,7 @@ static bool sinkAdd(struct sink *sink, struct str member) {
     if (sink->store) {
         if (!sink->set.ptr) sink->set = sink->strings ? setNewStrings(member, 1) : setNew(member, 1);
         sink->count += setAdd(&sink->set, member);
-        makeRoom(sink);
+        setOpsMakeRoom(sink);
     } else {
         if (sink->c) replyBulk(sink->c, member);
         sink->count++;

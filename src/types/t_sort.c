@@ -175,7 +175,7 @@ static bool parseOption(struct client *c, int *i, struct sortArgs *a) {
     return true;
 }
 
-static bool parseOptions(struct client *c, struct sortArgs *a) {
+static bool sortParseOptions(struct client *c, struct sortArgs *a) {
     a->gets = zmalloc((size_t)c->argc * sizeof *a->gets);
     for (int i = 2; i < c->argc; i++)
         if (!parseOption(c, &i, a)) return false;
@@ -460,7 +460,7 @@ static void sortObject(struct client *c, const struct object *o, struct sortArgs
 
 static void sortGeneric(struct client *c, bool may_store) {
     struct sortArgs a = {.limit = -1, .may_store = may_store};
-    if (parseOptions(c, &a)) sortObject(c, lookupKeyRead(c, c->argv[1]), &a);
+    if (sortParseOptions(c, &a)) sortObject(c, lookupKeyRead(c, c->argv[1]), &a);
     zfree(a.gets);
 }
 

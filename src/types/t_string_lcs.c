@@ -33,7 +33,7 @@ static uint32_t *row(const struct lcs *l, size_t i) {
 }
 
 /* The length of all. */
-static uint32_t fill(const struct lcs *l) {
+static uint32_t lcsFill(const struct lcs *l) {
     memset(row(l, 0), 0, (l->b.len + 1) * sizeof(uint32_t));
     for (size_t i = 1; i <= l->a.len; i++) {
         uint32_t *now = row(l, i), *before = row(l, i - 1);
@@ -98,7 +98,7 @@ static void replyMatches(struct client *c, const struct lcs *l, uint32_t len, co
     replyLongLong(c, len);
 }
 
-static bool parseOptions(struct client *c, struct lcsOptions *opt) {
+static bool lcsParseOptions(struct client *c, struct lcsOptions *opt) {
     for (int i = 3; i < c->argc; i++) {
         struct str arg = c->argv[i];
         if (strIs(arg, "idx"))
@@ -152,10 +152,10 @@ void lcsCommand(struct client *c) {
     char bufs[2][LONG_STR_SIZE];
     struct str text[2];
     struct lcsOptions opt = {0};
-    if (!readTexts(c, text, bufs) || !parseOptions(c, &opt)) return;
+    if (!readTexts(c, text, bufs) || !lcsParseOptions(c, &opt)) return;
     struct lcs l = {.a = text[0], .b = text[1], .whole = !opt.len};
     if (!takeRoom(c, &l)) return;
-    uint32_t len = fill(&l);
+    uint32_t len = lcsFill(&l);
     if (opt.len)
         replyLongLong(c, len);
     else if (opt.idx)

@@ -329,7 +329,7 @@ static bool parseAggregate(struct str arg, enum zsetAggregate *how) {
     return true;
 }
 
-static bool parseOptions(struct client *c, const struct opForm *f, struct operation *op) {
+static bool zsetOpsParseOptions(struct client *c, const struct opForm *f, struct operation *op) {
     bool scores = f->op != ZSET_DIFF && !f->card;
     for (int i = f->numkeys + 1 + op->count; i < c->argc; i++) {
         struct str arg = c->argv[i];
@@ -366,7 +366,7 @@ static void replyOrStore(struct client *c, const struct opForm *f, const struct 
 
 static void opGeneric(struct client *c, const struct opForm *f) {
     struct operation op = {.op = f->op};
-    if (openSources(c, f, &op) && parseOptions(c, f, &op)) {
+    if (openSources(c, f, &op) && zsetOpsParseOptions(c, f, &op)) {
         if (op.op != ZSET_DIFF) qsort(op.sources, (size_t)op.count, sizeof *op.sources, compareSources);
         if (f->card)
             replyLongLong(c, (int64_t)countIntersection(&op));

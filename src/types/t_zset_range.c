@@ -43,12 +43,12 @@ struct zrangeForm {
     bool store;
 };
 
-static bool refuse(struct client *c, const char *error) {
+static bool zsetRangeRefuse(struct client *c, const char *error) {
     replyError(c, error);
     return false;
 }
 
-static bool parseOptions(struct client *c, const struct zrangeForm *f, struct zrangeArgs *a) {
+static bool zsetRangeParseOptions(struct client *c, const struct zrangeForm *f, struct zrangeArgs *a) {
     bool chosen = f->by >= 0; /* by what the range is */
     for (int i = f->key + 3; i < c->argc; i++) {
         struct str arg = c->argv[i];
@@ -65,14 +65,14 @@ static bool parseOptions(struct client *c, const struct zrangeForm *f, struct zr
             a->range.by = strIs(arg, "byscore") ? ZRANGE_SCORE : ZRANGE_LEX;
             chosen = true;
         } else {
-            return refuse(c, err_syntax);
+            return zsetRangeRefuse(c, err_syntax);
         }
     }
     if (a->range.by == ZRANGE_RANK && a->range.limit != -1)
-        return refuse(
+        return zsetRangeRefuse(
             c, "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX");
     if (a->range.by == ZRANGE_LEX && a->withscores)
-        return refuse(c, "ERR syntax error, WITHSCORES not supported in combination with BYLEX");
+        return zsetRangeRefuse(c, "ERR syntax error, WITHSCORES not supported in combination with BYLEX");
     return true;
 }
 
@@ -110,7 +110,7 @@ static void rangeGeneric(struct client *c, const struct zrangeForm *f) {
     struct zsetSlice s = {0};
     bool wrong;
     a.range.by = f->by >= 0 ? (unsigned)f->by : ZRANGE_RANK;
-    if (!parseOptions(c, f, &a) || !parseRange(c, f, &a.range)) return;
+    if (!zsetRangeParseOptions(c, f, &a) || !parseRange(c, f, &a.range)) return;
     struct object *o = lookupKeyReadType(c, c->argv[f->key], OBJ_ZSET, &wrong);
     if (wrong) return;
     if (o) zsetSliceOf(zsetOpen(o), &a.range, &s);

@@ -55,7 +55,7 @@ static bool mustConvert(struct zsetRef z, struct str member) {
 }
 
 /* Called before a member is added. True when that converted the set: places are no longer valid. */
-static bool makeRoom(struct zsetRef *z, struct str member) {
+static bool zsetMakeRoom(struct zsetRef *z, struct str member) {
     if (!mustConvert(*z, member)) return false;
     convert(z, zsetLength(*z) + 1);
     return true;
@@ -81,7 +81,7 @@ struct value zsetValue(struct zsetRef z) {
 static enum zsetAdded addNew(struct zsetRef *z, struct str member, double score, int flags,
                              struct zsetPlace *missed) {
     if (flags & ZADD_XX) return ZADD_NOP;
-    if (makeRoom(z, member)) zsetFind(*z, member, missed);
+    if (zsetMakeRoom(z, member)) zsetFind(*z, member, missed);
     z->ptr = z->index->insert(z->ptr, member, score, missed);
     return ZADD_ADDED;
 }
@@ -100,7 +100,7 @@ enum zsetAdded zsetAdd(struct zsetRef *z, struct str member, double *score, int 
 }
 
 void zsetAppend(struct zsetRef *z, struct str member, double score) {
-    makeRoom(z, member);
+    zsetMakeRoom(z, member);
     z->ptr = z->index->append(z->ptr, member, score);
 }
 
@@ -182,31 +182,31 @@ bool zsetFromListpack(unsigned char *lp, bool deep, struct zsetRef *z) {
 
 /* ---- The type ---- */
 
-static const char *typeEncodingName(const struct object *o) {
+static const char *zsetHookEncodingName(const struct object *o) {
     return zsetOpen(o).index->name;
 }
 
-static void typeFree(struct value v) {
+static void zsetHookFree(struct value v) {
     zsetIndexes[v.encoding]->destroy(v.ptr);
 }
 
-static size_t typeFreeEffort(const struct object *o) {
+static size_t zsetHookFreeEffort(const struct object *o) {
     struct zsetRef z = zsetOpen(o);
     return z.index->allocations(z.ptr);
 }
 
-static size_t typeMemoryUsage(const struct object *o, size_t samples) {
+static size_t zsetHookMemoryUsage(const struct object *o, size_t samples) {
     struct zsetRef z = zsetOpen(o);
     return z.index->memory(z.ptr, samples);
 }
 
-static struct value typeCopy(const struct object *o) {
+static struct value zsetHookCopy(const struct object *o) {
     struct zsetRef z = zsetOpen(o);
     return valuePtr(OBJ_ZSET, z.index->encoding, z.index->copy(z.ptr));
 }
 
 /* The elements in any order; -0 reads as 0, which is all that a listpack can hold. */
-static void typeDigest(const struct object *o, uint8_t digest[20]) {
+static void zsetHookDigest(const struct object *o, uint8_t digest[20]) {
     struct zsetIterator it = zsetIterate(zsetOpen(o), 0);
     struct zsetElement e;
     while (zsetNext(&it, &e)) {
@@ -218,25 +218,25 @@ static void typeDigest(const struct object *o, uint8_t digest[20]) {
     }
 }
 
-static bool typePrefetch(const struct object *o, const struct prefetchWants *wants, int step,
-                         struct prefetchState *state) {
+static bool zsetHookPrefetch(const struct object *o, const struct prefetchWants *wants, int step,
+                             struct prefetchState *state) {
     struct zsetRef z = zsetOpen(o);
     return z.index->prefetch(z.ptr, wants, step, state);
 }
 
-static sds typeDebugInfo(const struct object *o, sds s) {
+static sds zsetHookDebugInfo(const struct object *o, sds s) {
     struct zsetRef z = zsetOpen(o);
     return z.index->debugInfo(z.ptr, s);
 }
 
-static void typeIterate(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv) {
+static void zsetHookIterate(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv) {
     struct zsetIterator it = zsetIterate(zsetOpen(o), 0);
     struct zsetElement e;
     while (zsetNext(&it, &e) && fn(priv, e.member)) {
     }
 }
 
-static struct hashtable *typeTable(const struct object *o) {
+static struct hashtable *zsetHookTable(const struct object *o) {
     struct zsetRef z = zsetOpen(o);
     return z.index->table ? z.index->table(z.ptr) : NULL;
 }
@@ -244,16 +244,16 @@ static struct hashtable *typeTable(const struct object *o) {
 static const struct objectType zsetType = {
     .id = OBJ_ZSET,
     .name = "zset",
-    .encodingName = typeEncodingName,
-    .free = typeFree,
-    .freeEffort = typeFreeEffort,
-    .memoryUsage = typeMemoryUsage,
-    .copy = typeCopy,
-    .digest = typeDigest,
-    .prefetch = typePrefetch,
-    .iterate = typeIterate,
-    .table = typeTable,
-    .debugInfo = typeDebugInfo,
+    .encodingName = zsetHookEncodingName,
+    .free = zsetHookFree,
+    .freeEffort = zsetHookFreeEffort,
+    .memoryUsage = zsetHookMemoryUsage,
+    .copy = zsetHookCopy,
+    .digest = zsetHookDigest,
+    .prefetch = zsetHookPrefetch,
+    .iterate = zsetHookIterate,
+    .table = zsetHookTable,
+    .debugInfo = zsetHookDebugInfo,
     .defrag = zsetDefrag,
     RDB_HOOK_FIELDS(zset, ZSET_RDB_TYPES),
 };

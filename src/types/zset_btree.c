@@ -18,7 +18,7 @@
 /* With a limit of up to this many elements, their bounds are compared one by one. */
 #define EXTENT_WALK 16
 
-static inline bool putPlace(struct zsetPlace *p, struct zbtPos pos) {
+static inline bool zsetBtreePutPlace(struct zsetPlace *p, struct zbtPos pos) {
     p->at = pos.leaf;
     p->slot = pos.slot;
     if (pos.leaf) p->score = zbtScore(pos);
@@ -54,13 +54,13 @@ static size_t btreeAllocations(const void *z) {
 
 static bool btreeFind(void *z, struct str member, struct zsetPlace *p) {
     p->hash = dbHashKey(member);
-    return putPlace(p, zbtFind(z, member, p->hash));
+    return zsetBtreePutPlace(p, zbtFind(z, member, p->hash));
 }
 
 static bool btreeAtRank(const void *z, uint64_t rank, struct zsetPlace *p) {
     struct zbtPos pos = {NULL, 0};
     zbtAtRank(z, rank, &pos);
-    return putPlace(p, pos);
+    return zsetBtreePutPlace(p, pos);
 }
 
 static bool btreeSeek(const void *z, const struct zsetRange *r, bool last, struct zsetPlace *p,
@@ -69,7 +69,7 @@ static bool btreeSeek(const void *z, const struct zsetRange *r, bool last, struc
     bool found = r->by == ZRANGE_SCORE ? zbtSeekScore(z, &r->score, last, &pos, rank)
                                        : zbtSeekLex(z, &r->lex, last, &pos, rank);
     if (!found) pos.leaf = NULL;
-    return putPlace(p, pos);
+    return zsetBtreePutPlace(p, pos);
 }
 
 static bool isInside(struct zbtPos pos, const struct zsetRange *r) {
@@ -115,7 +115,7 @@ static bool btreeStep(const void *z, struct zsetPlace *p, bool back) {
     struct zbtPos pos = posOf(p);
     (void)z;
     zbtStep(&pos, back);
-    return putPlace(p, pos);
+    return zsetBtreePutPlace(p, pos);
 }
 
 static void btreeRead(const struct zsetPlace *p, struct zsetElement *e) {

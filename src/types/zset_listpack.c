@@ -23,7 +23,7 @@
 
 /* ---- Scores ---- */
 
-static double scoreAt(unsigned char *score) {
+static double zsetListpackScoreAt(unsigned char *score) {
     struct lpValue v;
     double d;
     lpGetValue(score, &v);
@@ -60,15 +60,15 @@ static unsigned char *prevPair(unsigned char *lp, unsigned char *member) {
     return score ? lpPrev(lp, score) : NULL;
 }
 
-static bool putPlace(unsigned char *lp, struct zsetPlace *p, unsigned char *member) {
+static bool zsetListpackPutPlace(unsigned char *lp, struct zsetPlace *p, unsigned char *member) {
     p->at = member;
-    if (member) p->score = scoreAt(lpNext(lp, member));
+    if (member) p->score = zsetListpackScoreAt(lpNext(lp, member));
     return member != NULL;
 }
 
 /* Is the pair here before (score, member)? */
 static bool isBefore(unsigned char *lp, unsigned char *at, double score, struct str member) {
-    double here = scoreAt(lpNext(lp, at));
+    double here = zsetListpackScoreAt(lpNext(lp, at));
     return here != score ? here < score : lpCompare(at, member) < 0;
 }
 
@@ -119,14 +119,14 @@ bool zsetListpackIsPairs(unsigned char *lp, size_t *longest) {
 
 /* ---- Searching ---- */
 
-static bool listpackFind(void *z, struct str member, struct zsetPlace *p) {
+static bool zsetListpackFind(void *z, struct str member, struct zsetPlace *p) {
     unsigned char *lp = z, *first = lpFirst(lp);
-    return putPlace(lp, p, first ? lpFind(lp, first, member, 1) : NULL);
+    return zsetListpackPutPlace(lp, p, first ? lpFind(lp, first, member, 1) : NULL);
 }
 
 static bool listpackAtRank(const void *z, uint64_t rank, struct zsetPlace *p) {
     unsigned char *lp = (unsigned char *)z;
-    return putPlace(lp, p, rank < listpackLength(lp) ? lpSeek(lp, (long)(2 * rank)) : NULL);
+    return zsetListpackPutPlace(lp, p, rank < listpackLength(lp) ? lpSeek(lp, (long)(2 * rank)) : NULL);
 }
 
 static bool isAboveMin(const struct zsetRange *r, const struct zsetPlace *p) {
@@ -143,7 +143,7 @@ static bool isBelowMax(const struct zsetRange *r, const struct zsetPlace *p) {
 
 static bool listpackStep(const void *z, struct zsetPlace *p, bool back) {
     unsigned char *lp = (unsigned char *)z;
-    return putPlace(lp, p, back ? prevPair(lp, p->at) : nextPair(lp, p->at));
+    return zsetListpackPutPlace(lp, p, back ? prevPair(lp, p->at) : nextPair(lp, p->at));
 }
 
 static bool listpackSeek(const void *z, const struct zsetRange *r, bool last, struct zsetPlace *p,
@@ -231,7 +231,7 @@ static void listpackEmit(const void *z, struct client *c, struct zsetPlace p, ui
     zsetWriterBegin(&w, c, shape);
     for (; count; count--) {
         unsigned char *score = lpNext(lp, at);
-        zsetWrite(&w, lpView(at, text), shape == ZSHAPE_MEMBERS ? 0 : scoreAt(score));
+        zsetWrite(&w, lpView(at, text), shape == ZSHAPE_MEMBERS ? 0 : zsetListpackScoreAt(score));
         at = reverse ? prevPair(lp, at) : lpNext(lp, score);
     }
     zsetWriterEnd(&w);
@@ -285,7 +285,7 @@ const struct zsetIndex zsetListpack = {
     .length = listpackLength,
     .memory = listpackMemory,
     .allocations = listpackAllocations,
-    .find = listpackFind,
+    .find = zsetListpackFind,
     .atRank = listpackAtRank,
     .seek = listpackSeek,
     .extent = listpackExtent,

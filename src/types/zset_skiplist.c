@@ -38,7 +38,7 @@ static uint64_t memberHash(struct str member) {
     return dbHashKey(member);
 }
 
-static inline bool putPlace(struct zsetPlace *p, zskiplistNode *n) {
+static inline bool zsetSkiplistPutPlace(struct zsetPlace *p, zskiplistNode *n) {
     p->at = n;
     if (n) p->score = zslGetNodeScore(n);
     return n != NULL;
@@ -104,12 +104,12 @@ static size_t skiplistAllocations(const void *z) {
 static bool skiplistFind(void *z, struct str member, struct zsetPlace *p) {
     struct zset *zs = z;
     p->hash = memberHash(member);
-    return putPlace(p, hashtableFindHashed(&zs->members, member, p->hash));
+    return zsetSkiplistPutPlace(p, hashtableFindHashed(&zs->members, member, p->hash));
 }
 
 static bool skiplistAtRank(const void *z, uint64_t rank, struct zsetPlace *p) {
     const zskiplist *list = &((const struct zset *)z)->list;
-    return putPlace(p, rank == 0 ? zslGetFirst(list) : zslGetByRank(list, rank));
+    return zsetSkiplistPutPlace(p, rank == 0 ? zslGetFirst(list) : zslGetByRank(list, rank));
 }
 
 static bool skiplistSeek(const void *z, const struct zsetRange *r, bool last, struct zsetPlace *p,
@@ -120,7 +120,7 @@ static bool skiplistSeek(const void *z, const struct zsetRange *r, bool last, st
         n = last ? zslLastInScoreRange(list, &r->score, rank) : zslFirstInScoreRange(list, &r->score, rank);
     else
         n = last ? zslLastInLexRange(list, &r->lex, rank) : zslFirstInLexRange(list, &r->lex, rank);
-    return putPlace(p, n);
+    return zsetSkiplistPutPlace(p, n);
 }
 
 static inline bool isInside(const zskiplistNode *n, const struct zsetRange *r) {
@@ -151,7 +151,7 @@ static uint64_t skiplistRank(const void *z, const struct zsetPlace *p) {
 
 static bool skiplistStep(const void *z, struct zsetPlace *p, bool back) {
     (void)z;
-    return putPlace(p, back ? zslGetPrev(p->at) : zslGetNext(p->at));
+    return zsetSkiplistPutPlace(p, back ? zslGetPrev(p->at) : zslGetNext(p->at));
 }
 
 static void skiplistRead(const struct zsetPlace *p, struct zsetElement *e) {
