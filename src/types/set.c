@@ -97,6 +97,29 @@ static struct setRef intsetToListpack(struct setRef s) {
     return (struct setRef){lp, SET_LISTPACK};
 }
 
+static bool allIntegers(struct setRef s) {
+    struct setIterator it;
+    struct setMember m;
+    int64_t v;
+    bool all = true;
+    setIterate(&it, s);
+    while (all && setNext(&it, &m)) all = string2ll(m.s, &v);
+    setStop(&it);
+    return all;
+}
+
+void setCompact(struct setRef *s) {
+    if (s->encoding == SET_INTSET || setSize(*s) > intsetLimit() || !allIntegers(*s)) return;
+    struct setRef now = {intsetNew(), SET_INTSET};
+    struct setIterator it;
+    struct setMember m;
+    setIterate(&it, *s);
+    while (setNext(&it, &m)) setAdd(&now, m.s);
+    setStop(&it);
+    setFree(*s);
+    *s = now;
+}
+
 /* ---- Life ---- */
 
 struct setRef setNewTable(size_t expected) {

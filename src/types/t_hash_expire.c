@@ -442,7 +442,6 @@ static void propagateSetex(struct hashKey *k, const struct setexOptions *opt, co
 static void setexFields(struct hashKey *k, const struct setexOptions *opt, const struct fieldArgs *f) {
     if (opt->kind == TIME_KEEP) removeDead(k, f);
     propagateSetex(k, opt, f);
-    hashExpect(&k->h, f->count);
     for (size_t i = 0; i < f->count; i++) {
         struct str field = fieldAt(k->c, f, i), value = k->c->argv[f->first + 2 * (int)i + 1];
         hashSet(&k->h, field, (struct hashInput){.text = value}, opt->kind == TIME_KEEP);

@@ -45,7 +45,7 @@ static bool openSets(struct client *c, int first, int count, struct operands *op
 /* Where a result goes: to the client, into a new set, or only counted. */
 struct sink {
     struct client *c;     /* NULL: not replied */
-    bool store, strings;  /* strings: the new set is not to be an intset */
+    bool store, strings;  /* strings: the new set does not start as an intset */
     struct setRef set;    /* ptr NULL until the first member */
     int64_t count, limit; /* limit 0: none */
     size_t walked, total; /* members of the set that is walked */
@@ -243,6 +243,7 @@ static void storeOperation(struct client *c, enum operation op, const char *even
     run(op, &ops, &sink);
     zfree(ops.sets);
     if (sink.set.ptr && sink.count) {
+        if (sink.strings) setCompact(&sink.set); /* which Valkey does for SINTERSTORE alone */
         dbSet(c->db, dst, setValue(sink.set), false);
         keyChanged(c, c->db, dst, NOTIFY_SET, event, 1);
     } else {

@@ -209,6 +209,16 @@ start_server {tags {hash}} {
         assert_equal last [r hget k a]
     }
 
+    test {HSETEX with a field twice: the hash is as small as its fields} {
+        r config set hash-max-listpack-entries 3
+        r del twice
+        r hsetex twice fields 5 a 1 a 2 b 3 b 4 c [string repeat x 60]
+        assert_encoding listpack twice
+        r hsetex twice fields 1 d 5
+        assert_encoding hashtable twice
+        r config set hash-max-listpack-entries 512
+    }
+
     test {HSETEX with a time in the past deletes} {
         r del k
         r hset k a 1 b 2

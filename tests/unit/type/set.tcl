@@ -67,6 +67,19 @@ foreach {encoding overrides members} {
             assert_equal 3 [r scard new]
         }
 
+        test "SINTERSTORE makes an intset of integers, whatever they came from ($encoding)" {
+            make_set s {*}$members 1 2 3 4 5 word
+            r srem s word a b dd 55
+            assert_equal {1 2 3 4 5} [sorted [r smembers s]]
+            set limit [config_get set-max-intset-entries]
+            foreach {entries intset} {512 1 4 0} {
+                r config set set-max-intset-entries $entries
+                r sinterstore new s s
+                assert_equal $intset [expr {[r object encoding new] eq {intset}}]
+            }
+            r config set set-max-intset-entries $limit
+        }
+
         test "SINTER, SUNION, SDIFF and their STORE forms ($encoding)" {
             make_set s {*}$members
             make_set t {*}[lrange $members 0 2] x y 77
