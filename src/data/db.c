@@ -16,7 +16,7 @@
 
 #define RANDOM_KEY_TRIES 100
 #define VETOES_MAX       8
-#define REHASH_US        1000 /* of each table, in one tick */
+#define RESIZE_US        1000 /* of each table, in one tick */
 
 struct db *dbs;
 struct dbStats dbstats;
@@ -324,10 +324,10 @@ struct db *dbGet(int64_t id) {
     return id >= 0 && id < db_count ? &dbs[id] : NULL;
 }
 
-static void dbRehashCron(void) {
+static void dbResizeCron(void) {
     if (!active_rehashing) return;
     for (int i = 0; i < dbCount(); i++) {
-        if (keyspaceRehash(&dbs[i].keyspace, REHASH_US)) return;
+        if (keyspaceResize(&dbs[i].keyspace, RESIZE_US)) return;
     }
 }
 
@@ -376,7 +376,7 @@ void dbRegister(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     configOnResetStat(dbResetStats);
     infoRegister("stats", dbInfo);
-    cronRegister(dbRehashCron, 100);
+    cronRegister(dbResizeCron, 100);
     cronRegister(logSizes, 5000);
     expireInit();
 }

@@ -181,8 +181,8 @@ bool keyspaceTryExpand(struct keyspace *ks, size_t keys, size_t with_expire) {
     return hashtableTryExpand(&ks->keys, keys) && hashtableTryExpand(&ks->expires, with_expire);
 }
 
-bool keyspaceRehash(struct keyspace *ks, uint64_t us) {
-    return hashtableRehashMicroseconds(&ks->keys, us) || hashtableRehashMicroseconds(&ks->expires, us);
+bool keyspaceResize(struct keyspace *ks, uint64_t us) {
+    return hashtableResizeMicroseconds(&ks->keys, us) || hashtableResizeMicroseconds(&ks->expires, us);
 }
 
 void keyspaceMoveTables(struct keyspace *ks, zmoveFn *move, void *priv) {
@@ -190,17 +190,8 @@ void keyspaceMoveTables(struct keyspace *ks, zmoveFn *move, void *priv) {
     hashtableMoveArrays(&ks->expires, move, priv);
 }
 
-static void addRehashing(struct keyspaceMemory *m, const struct hashtable *table) {
-    if (!hashtableIsRehashing(table)) return;
-    m->rehashing += hashtableRehashingMemory(table);
-    m->rehashing_count++;
-}
-
 struct keyspaceMemory keyspaceMemory(const struct keyspace *ks) {
-    struct keyspaceMemory m = {.keys = hashtableMemory(&ks->keys), .expires = hashtableMemory(&ks->expires)};
-    addRehashing(&m, &ks->keys);
-    addRehashing(&m, &ks->expires);
-    return m;
+    return (struct keyspaceMemory){hashtableMemory(&ks->keys), hashtableMemory(&ks->expires)};
 }
 
 sds keyspaceStats(struct keyspace *ks, sds s) {

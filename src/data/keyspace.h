@@ -107,13 +107,11 @@ void keyspaceIteratorStop(struct keyspaceIterator *it);
 void keyspaceExpand(struct keyspace *ks, size_t keys);
 /* False: not enough memory, no harm done. */
 bool keyspaceTryExpand(struct keyspace *ks, size_t keys, size_t with_expire);
-bool keyspaceRehash(struct keyspace *ks, uint64_t us);                   /* true while there is more to do */
+bool keyspaceResize(struct keyspace *ks, uint64_t us);                   /* true while there is more to do */
 void keyspaceMoveTables(struct keyspace *ks, zmoveFn *move, void *priv); /* not while they are scanned */
 
 struct keyspaceMemory {
-    size_t keys, expires;     /* bytes of the tables */
-    size_t rehashing;         /* of these, what will be freed when the tables are rehashed */
-    unsigned rehashing_count; /* tables that are */
+    size_t keys, expires; /* bytes of the tables */
 };
 struct keyspaceMemory keyspaceMemory(const struct keyspace *ks);
 sds keyspaceStats(struct keyspace *ks, sds s); /* the text of DEBUG HTSTATS, appended */

@@ -5,19 +5,32 @@
  *
  *     bucket:  | tag0 .. tag6 | overflow | ptr0 | ptr1 | ... | ptr6 |      tag 0 means the slot is empty
  *
- * The idea that makes it simple: a key's home bucket is (position * n) >> 48, where position is the top 48
- * bits of its hash, salted. That map is monotone in the position and works for every n, so
- *  - n need not be a power of two: tables take sizes that are allocator classes and grow by about 1.5, and
- *    stay fuller than tables that double;
- *  - rehashing walks buckets in the order of positions: what lies below the rehash position is in the new
- *    table, the rest in the old one. A lookup probes one table, always;
+ * The idea that makes it simple: a key's home bucket is (position * n) >> bits of the position, where the
+ * position is the top of its hash, salted. That map is monotone in the position and works for every n, so
+ *  - n need not be a power of two: arrays take sizes that are allocator classes;
  *  - a SCAN cursor is a range of positions (scan_cursor.h). It means the same for every table size, so
  *    elements present during the whole scan are returned whatever resizes happen between the calls.
- *
  * An entry whose home is full goes to the next bucket with room, along a probe that its home gives; each
  * bucket passed on the way counts one overflow, and a lookup goes on past a bucket only while its count is
- * not 0 (the counting idea of F14, Bronson and Shi 2019; the count saturates at 255 and then stays until the
- * next rehash).
+ * not 0 (the counting idea of F14, Bronson and Shi 2019; the count saturates at 255 and then stays until its
+ * array is replaced).
+ *
+ * A small table is one such array. A large one is many, its segments: the first bits of the position choose
+ * one, the rest gives the home in it, and probes stay inside.
+ *
+ *     position:  | depth bits: the segment | 16 bits: the home in it | ...
+ *
+ *     directory: | segment 0 | segment 1 | (1) | segment 3 | ...        (1): belongs to segment 1, too, which
+ *                                                                       has one bit of depth less
+ *
+ * Segments grow one at a time, paced by the number of all entries, and one that would become too large is
+ * split in two; they shrink and are merged likewise: linear hashing (Litwin 1980) with partial expansions
+ * (Larson 1980), over a directory (Fagin and others 1979) that keeps the order of positions. So the whole is
+ * about equally full at every size, no insert does more than to renew one segment, and there are never two
+ * copies of more than that.
+ *
+ * A slot keeps the 16 bits of the position beside the pointer, which leaves so many free. So a segment is
+ * renewed by reading its own memory, not the entries; only a split, which needs one more bit, reads them.
  *
  * The price of such a map: a table that is filled, or emptied, in the order of positions is full in one part
  * and empty in the other, and full parts have long probes. So no order that anybody sees is that of another
@@ -45,16 +58,38 @@ struct hashtableType {
 
 struct hashtableBucket;
 
-/* 48 bytes, meant to be embedded (struct zset does). Fields are private to hashtable.c. */
+/* One array of buckets. An entry of the directory that another segment has, too, is a copy as far as lookups
+ * need it: used, full and next to nothing else are right in the first one only. */
+struct hashtableSegment {
+    struct hashtableBucket *table;
+    uint32_t buckets; /* homes */
+    uint32_t used;
+    uint32_t full; /* with so many entries, room has to be made */
+    uint16_t back; /* the first one is so many entries of the directory before */
+    uint8_t depth; /* bits of the position that lead here */
+    uint8_t tail;  /* size steps that the array was lengthened by, while paused; see hashtable.c */
+};
+
+/* 48 bytes, meant to be embedded (struct zset does). Fields are private to hashtable*.c. */
 struct hashtable {
     const struct hashtableType *type;
-    struct hashtableBucket *table[2]; /* [1] is the target while rehashing, else NULL */
-    uint32_t buckets[2];
-    uint64_t used : 40;  /* entries in both tables */
-    uint64_t salt : 24;  /* of positions; moves with the struct, or scans would be lost */
-    uint32_t rehash_idx; /* buckets of table[0] below this one are moved */
-    uint16_t pause_rehash;
-    uint8_t tail[2]; /* size steps that the array was lengthened by, while paused; see hashtable.c */
+    uint64_t used : 40;
+    uint64_t salt : 24; /* of positions; moves with the struct, or scans would be lost */
+    union {
+        struct hashtableSegment one; /* bits == 0 */
+        struct {
+            struct hashtableSegment *segments; /* the directory, 2^bits entries */
+            uint32_t homes;                    /* of all segments */
+            uint32_t next;                     /* where the sweep that resizes them is */
+            uint64_t grow_at;                  /* with so many entries, a segment grows */
+        };
+    };
+    uint16_t pause;
+    uint8_t bits;
+    uint8_t shift;         /* 64 - bits, or 0 */
+    uint32_t deepest : 25; /* segments of depth `bits` */
+    uint32_t longest : 6;  /* no array has had more than 2^longest buckets */
+    uint32_t tails : 1;    /* a segment may have a tail */
 };
 typedef struct hashtable hashtable;
 _Static_assert(sizeof(struct hashtable) == 48,
@@ -73,8 +108,21 @@ uint64_t hashtableHash(const hashtable *ht, struct str key);
 void *hashtableFind(hashtable *ht, struct str key); /* NULL when absent */
 void *hashtableFindHashed(hashtable *ht, struct str key, uint64_t hash);
 /* The slot that holds the entry, to replace the pointer by one with the same key; valid until the next
- * change. */
-void **hashtableFindRef(hashtable *ht, struct str key, uint64_t hash);
+ * change. NULL when absent. */
+struct hashtableRef *hashtableFindRef(hashtable *ht, struct str key, uint64_t hash);
+
+/* What a slot holds: the pointer, and above it bits of the entry's position. */
+struct hashtableRef {
+    uint64_t word;
+};
+#define HASHTABLE_POINTER_BITS 48
+
+static inline void *hashtableRefEntry(const struct hashtableRef *ref) {
+    return (void *)(uintptr_t)(ref->word & ((1ULL << HASHTABLE_POINTER_BITS) - 1));
+}
+static inline void hashtableRefSet(struct hashtableRef *ref, void *entry) {
+    ref->word = (ref->word >> HASHTABLE_POINTER_BITS << HASHTABLE_POINTER_BITS) | (uintptr_t)entry;
+}
 
 /* Change. */
 bool hashtableAdd(hashtable *ht, void *entry); /* false when the key exists; then unchanged */
@@ -91,27 +139,21 @@ void hashtableReplaceEntry(hashtable *ht, const void *old, void *now, uint64_t h
 static inline size_t hashtableSize(const hashtable *ht) {
     return ht->used;
 }
-static inline bool hashtableIsRehashing(const hashtable *ht) {
-    return ht->table[1] != NULL;
-}
-size_t hashtableSlots(const hashtable *ht);           /* entries that the tables could hold at 100% */
-size_t hashtableMemory(const hashtable *ht);          /* bytes of the bucket arrays */
-size_t hashtableRehashingMemory(const hashtable *ht); /* those of them freed when it is rehashed */
-/* Presize for n entries; the only rehash-free way when empty. TryExpand: false when memory is refused. */
+size_t hashtableSlots(const hashtable *ht);  /* entries that the table could hold at 100% */
+size_t hashtableMemory(const hashtable *ht); /* bytes of the bucket arrays and the directory */
+/* Presize for n entries, which can then be added without any resize. A wish, and ignored, when the table has
+ * many entries already. */
 void hashtableExpand(hashtable *ht, size_t n);
-bool hashtableTryExpand(hashtable *ht, size_t n);
-/* Starts a shrink when less than 1/8 full; called on deletes too. */
+bool hashtableTryExpand(hashtable *ht, size_t n); /* same, false when memory is refused */
+/* Shrinks, or one segment of many, when the table is nearly empty; called on deletes, too. False: it did not.
+ */
 bool hashtableShrinkIfNeeded(hashtable *ht);
+/* For idle time: resizes what waits to be resized (since a fork child lived). True while there is more. */
+bool hashtableResizeMicroseconds(hashtable *ht, uint64_t us);
+void hashtablePause(hashtable *ht); /* nestable: entries then stay where they are (iterators, scans) */
+void hashtableResume(hashtable *ht);
 
-/* Incremental rehash: every lookup for change (add, pop, delete) and find moves a little; idle time moves
- * more. */
-void hashtableRehashSteps(hashtable *ht, size_t buckets);
-bool hashtableRehashMicroseconds(hashtable *ht, uint64_t us); /* true while there is more to do */
-void hashtablePauseRehash(hashtable *ht); /* nestable: entries then stay where they are (iterators, scans) */
-void hashtableResumeRehash(hashtable *ht);
-
-/* While a fork child lives: AVOID resizes only tables that are almost full;
- * FORBID also stops moving entries. */
+/* While a fork child lives: AVOID and FORBID resize only what is almost full, and shrink nothing. */
 enum hashtableResizePolicy { HASHTABLE_RESIZE_ALLOW, HASHTABLE_RESIZE_AVOID, HASHTABLE_RESIZE_FORBID };
 void hashtableSetResizePolicy(enum hashtableResizePolicy policy);
 enum hashtableResizePolicy hashtableResizePolicy(void);
@@ -133,13 +175,15 @@ void *hashtablePeek(const hashtable *ht, uint64_t hash);
 typedef void (*hashtableScanFn)(void *priv, void *entry);
 uint64_t hashtableScan(hashtable *ht, uint64_t cursor, hashtableScanFn fn, void *priv);
 
-/* Iterator over everything, each entry once. SAFE pauses rehashing, and then the entry just returned may be
+/* Iterator over everything, each entry once. SAFE pauses resizing, and then the entry just returned may be
  * deleted and any added (those may or may not be seen). Without SAFE the table must not change. */
 struct hashtableIterator {
     hashtable *ht;
-    uint32_t table, bucket, slot;
-    uint32_t length, left;    /* buckets of the table, those still to be walked */
-    uint32_t step, near, far; /* to the next bucket; to those that are fetched ahead */
+    struct hashtableSegment *segment;
+    uint32_t left;                 /* buckets still to be walked in this pass over the segment */
+    uint32_t bucket, slot;         /* where it is */
+    uint32_t step, near, far;      /* to the next bucket; to those that are fetched ahead */
+    uint32_t index, visited, pass; /* of the segment; segments done in this pass over all; passes done */
     bool safe;
 };
 void hashtableInitIterator(struct hashtableIterator *it, hashtable *ht, bool safe);
@@ -153,6 +197,9 @@ void *hashtableFairRandomEntry(hashtable *ht); /* better: one of a sample of up 
 /* Up to count neighbours, no entry twice in one call unless count exceeds the size; returns how many. */
 size_t hashtableSample(hashtable *ht, void **dst, size_t count);
 
+/* For tests: segments of some `unit` * 4 to 7 buckets, so that few entries make many. 0: as they should be.
+ */
+void hashtableSetSegmentUnit(uint32_t unit);
 /* Buckets that the longest of all lookups looks at. Hashes every key. */
 uint32_t hashtableLongestProbe(hashtable *ht);
 /* DEBUG HTSTATS text, appended to s. */

@@ -12,12 +12,14 @@
 #include "ds/scan_cursor.h"
 
 #define MOST 60000
-/* Buckets that the longest lookup may look at: some 10 in most states, and at the end of a growth, when the
- * old table is 31/32 full, now and then as many as 80. In the order of positions there would be thousands. */
+/* Buckets that the longest lookup may look at: some 10 in most states, now and then as many as 80 in a
+ * segment that is 31/32 full. In the order of positions there would be thousands. */
 #define PROBE_BOUND 150
 
 static uint64_t ids[MOST], order[MOST];
 static size_t ordered;
+static size_t most = MOST; /* entries of the largest tables */
+static uint32_t unit;      /* of segments; 0 is what servers have */
 static bool seen[MOST];
 
 static struct str idKey(const void *entry) {
@@ -37,9 +39,6 @@ static void fill(hashtable *ht, size_t n) {
     hashtableInit(ht, &type);
     for (uint64_t id = 0; id < n; id++) add(ht, id);
 }
-static void finish(hashtable *ht) {
-    while (hashtableIsRehashing(ht)) hashtableRehashSteps(ht, 1000);
-}
 static void bounded(hashtable *ht) {
     assert_in_range(hashtableLongestProbe(ht), 0, PROBE_BOUND);
 }
@@ -58,7 +57,6 @@ static void note(void *priv, void *entry) {
 
 static void inScanOrder(hashtable *ht) {
     uint64_t cursor = 0;
-    finish(ht);
     ordered = 0;
     do cursor = hashtableScan(ht, cursor, note, NULL);
     while (cursor);
@@ -93,7 +91,7 @@ static void emptyInOrder(hashtable *ht, size_t n) {
 
 static void testEmptyInOrder(void **state) {
     (void)state;
-    for (size_t s = 0; s < SIZES; s++) {
+    for (size_t s = 0; s < SIZES && sizes[s] <= most; s++) {
         for (size_t o = 0; o < 3; o++) {
             hashtable ht;
             fill(&ht, sizes[s]);
@@ -107,7 +105,7 @@ static void testEmptyInOrder(void **state) {
 
 static void testFillInOrder(void **state) {
     (void)state;
-    for (size_t s = 0; s < SIZES; s++) {
+    for (size_t s = 0; s < SIZES && sizes[s] <= most; s++) {
         for (size_t o = 0; o < 3; o++) {
             hashtable from, to;
             fill(&from, sizes[s]);
@@ -129,12 +127,12 @@ static void testFillInOrder(void **state) {
 static void testRefillInOwnOrder(void **state) {
     (void)state;
     hashtable ht;
-    fill(&ht, MOST);
+    fill(&ht, most);
     inListingOrder(&ht);
     hashtableEmpty(&ht, NULL);
-    for (size_t i = 0; i < MOST; i++) {
+    for (size_t i = 0; i < most; i++) {
         add(&ht, order[i]);
-        if (timeToCheck(i, MOST)) bounded(&ht);
+        if (timeToCheck(i, most)) bounded(&ht);
     }
     hashtableDestroy(&ht);
 }
@@ -154,7 +152,7 @@ static void collect(void *priv, void *entry) {
 /* What a client does: delete what each call has passed. */
 static void testScanAndDelete(void **state) {
     (void)state;
-    for (size_t s = 0; s < SIZES; s++) {
+    for (size_t s = 0; s < SIZES && sizes[s] <= most; s++) {
         hashtable ht;
         uint64_t cursor = 0;
         size_t deleted = 0, calls = 0;
@@ -184,13 +182,14 @@ static void testDeleteInScan(void **state) {
     (void)state;
     hashtable ht;
     uint64_t cursor = 0;
-    fill(&ht, MOST);
+    fill(&ht, most);
     for (size_t calls = 0; hashtableSize(&ht); calls++) {
         cursor = hashtableScan(&ht, cursor, takeScanned, &ht);
-        if (timeToCheck(calls, MOST)) bounded(&ht);
-        assert_true(calls < MOST);
+        if (timeToCheck(calls, most)) bounded(&ht);
+        assert_true(calls < most);
     }
     assert_in_range(hashtableMemory(&ht), 0, 64); /* the last bucket may stay */
+    hashtableDestroy(&ht);
 }
 
 /* Begun while the table was small: it grows, and then what is passed is deleted. */
@@ -201,7 +200,7 @@ static void testScanOfGrown(void **state) {
         uint64_t cursor = 0;
         fill(&ht, early);
         cursor = hashtableScan(&ht, 0, collect, &(struct scanned){.ht = &ht});
-        for (uint64_t id = early; id < MOST; id++) add(&ht, id);
+        for (uint64_t id = early; id < most; id++) add(&ht, id);
         if (!cursor) cursor = scanCursorNumber(&(struct scanCursor){.position = 1});
         do {
             struct scanned found = {.ht = &ht};
@@ -210,7 +209,7 @@ static void testScanOfGrown(void **state) {
             if (randomBelow(4000) == 0) bounded(&ht);
         } while (cursor);
         /* The first call passed one stripe, half of the positions at most: what was added there stays. */
-        assert_true(hashtableSize(&ht) < MOST * 6 / 10);
+        assert_true(hashtableSize(&ht) < most * 6 / 10);
         hashtableDestroy(&ht);
     }
 }
@@ -278,10 +277,9 @@ static void testScanOfGrowing(void **state) {
 static void testScanAfterShrink(void **state) {
     (void)state;
     hashtable ht;
-    fill(&ht, MOST);
+    fill(&ht, most);
     uint64_t cursor = hashtableScan(&ht, 0, mark, NULL);
-    for (uint64_t id = 100; id < MOST; id++) take(&ht, id);
-    finish(&ht);
+    for (uint64_t id = 100; id < most; id++) take(&ht, id);
     memset(seen, 0, sizeof seen);
     size_t calls = 0;
     do cursor = hashtableScan(&ht, cursor, mark, NULL);
@@ -294,10 +292,9 @@ static void testScanAfterShrink(void **state) {
 static void testScanOfEmptied(void **state) {
     (void)state;
     hashtable ht;
-    fill(&ht, MOST);
-    finish(&ht);
+    fill(&ht, most);
     hashtableSetResizePolicy(HASHTABLE_RESIZE_FORBID);
-    for (uint64_t id = 1; id < MOST; id++) take(&ht, id);
+    for (uint64_t id = 1; id < most; id++) take(&ht, id);
     uint64_t cursor = 0;
     size_t calls = 0, n = 0;
     struct scanned found = {.ht = &ht};
@@ -339,15 +336,14 @@ static void testOnePart(void **state) {
     for (uint32_t times = 2; times <= 64; times *= 2) {
         hashtable ht;
         size_t kept = 0;
-        fill(&ht, MOST);
-        for (uint64_t id = 0; id < MOST; id++) {
+        fill(&ht, most);
+        for (uint64_t id = 0; id < most; id++) {
             uint64_t salted = hashtableHash(&ht, idKey(&ids[id])) * (2 * 0x9e3779b97f4a7c15ULL * ht.salt + 1);
             if (salted / times < UINT64_MAX / times / times)
                 kept++;
             else
                 take(&ht, id);
         }
-        finish(&ht);
         hashtableVerify(&ht);
         uint32_t longest = hashtableLongestProbe(&ht);
         printf("%zu entries in 1/%u of the positions: longest probe %u\n", kept, times, longest);
@@ -358,27 +354,101 @@ static void testOnePart(void **state) {
 
 /* ---- Growth ---- */
 
-/* No operation moves more than a few homes, and a growth has ended when the next one begins. */
+/* Buckets of all segments that are not what they were: those that an operation has renewed. */
+static size_t renewed(const hashtable *ht, struct hashtableBucket **was, size_t entries) {
+    size_t n = 0;
+    for (size_t i = 0; i < 1U << ht->bits; i++) {
+        const struct hashtableSegment *s = &ht->segments[i];
+        bool same = false;
+        for (size_t j = i > 3 ? i / 2 - 1 : 0; !same && j < entries && j < 2 * i + 2; j++)
+            same = was[j] == s->table;
+        if (!s->back && !same) n += s->buckets;
+    }
+    return n;
+}
+
+/* No operation renews more than a segment, or two. */
 static void testGrowthSteps(void **state) {
     (void)state;
+    static struct hashtableBucket *was[1 << 16];
     hashtable ht;
+    size_t longest = 0, slots = 0;
     hashtableInit(&ht, &type);
-    size_t most = 0;
-    for (uint64_t id = 0; id < MOST; id++) {
-        uint32_t was = ht.rehash_idx, buckets = ht.buckets[0];
-        add(&ht, id);
-        if (ht.buckets[0] != buckets || id < 1000) continue;
-        if (ht.rehash_idx - was > most) most = ht.rehash_idx - was;
+    for (uint64_t i = 0; i < 2 * most; i++) {
+        size_t entries = ht.bits ? 1U << ht.bits : 0;
+        assert_true(entries <= sizeof was / sizeof *was);
+        for (size_t j = 0; j < entries; j++) was[j] = ht.segments[j].back ? NULL : ht.segments[j].table;
+        if (i < most)
+            add(&ht, i);
+        else
+            take(&ht, i - most);
+        if (hashtableSlots(&ht) == slots || !entries || !ht.bits) continue;
+        slots = hashtableSlots(&ht);
+        size_t n = renewed(&ht, was, entries);
+        if (n > longest) longest = n;
     }
-    printf("homes moved by one add: at most %zu\n", most);
-    assert_true(most <= 4);
-    for (uint64_t id = 0; id < MOST; id++) {
-        uint32_t was = ht.rehash_idx, buckets = ht.buckets[0];
-        take(&ht, id);
-        if (ht.buckets[0] != buckets || MOST - id < 1000) continue;
-        assert_true(ht.rehash_idx - was <= 8);
-    }
+    printf("buckets renewed by one operation: at most %zu\n", longest);
+    assert_in_range(longest, 1, unit ? 32 * unit : 16 * 128);
     hashtableDestroy(&ht);
+}
+
+/* While a table grows it is about equally full all the time, and no memory waits for long. */
+static void testSteadyFill(void **state) {
+    (void)state;
+    hashtable ht;
+    double least = 1, highest = 0, sum = 0;
+    size_t n = 0;
+    hashtableInit(&ht, &type);
+    for (uint64_t id = 0; id < most; id++) {
+        add(&ht, id);
+        if (ht.bits < 3) continue;
+        double fill = (double)hashtableSize(&ht) / (double)hashtableSlots(&ht);
+        if (fill < least) least = fill;
+        if (fill > highest) highest = fill;
+        sum += fill;
+        n++;
+    }
+    printf("fill while growing: %.3f to %.3f, mean %.3f\n", least, highest, sum / (double)n);
+    assert_true(n && sum / (double)n > (unit == 1 ? 0.73 : 0.75));
+    assert_true(least > 0.62 && highest < 0.86);
+    hashtableDestroy(&ht);
+}
+
+/* An attacker's order: everything in one segment. It grows alone, and the directory does not grow with it. */
+static void testOneSegment(void **state) {
+    (void)state;
+    hashtable ht;
+    size_t kept = 0;
+    fill(&ht, most);
+    for (uint64_t id = 0; id < most; id++) {
+        uint64_t salted = hashtableHash(&ht, idKey(&ids[id])) * (2 * 0x9e3779b97f4a7c15ULL * ht.salt + 1);
+        if (salted >> 58 == 5)
+            kept++;
+        else
+            take(&ht, id);
+    }
+    hashtableVerify(&ht);
+    assert_int_equal(hashtableSize(&ht), kept);
+    assert_true(hashtableMemory(&ht) < 64 * kept + 64);
+    for (uint64_t id = 0; id < most; id++) {
+        uint64_t salted = hashtableHash(&ht, idKey(&ids[id])) * (2 * 0x9e3779b97f4a7c15ULL * ht.salt + 1);
+        if (salted >> 58 != 5 && salted >> 61 == 0) add(&ht, id);
+    }
+    hashtableVerify(&ht);
+    assert_true(hashtableMemory(&ht) < 40 * hashtableSize(&ht) + 64);
+    hashtableDestroy(&ht);
+}
+
+static int someSegments(void **state) {
+    (void)state;
+    most = MOST / 4; /* as many segments all the same */
+    hashtableSetSegmentUnit(unit = 16);
+    return 0;
+}
+static int manySegments(void **state) {
+    (void)state;
+    hashtableSetSegmentUnit(unit = 2);
+    return 0;
 }
 
 int main(int argc, char **argv) {
@@ -394,7 +464,10 @@ int main(int argc, char **argv) {
         cmocka_unit_test(testGuarantee),        cmocka_unit_test(testScanOfGrowing),
         cmocka_unit_test(testScanAfterShrink),  cmocka_unit_test(testScanOfEmptied),
         cmocka_unit_test(testHostileCursors),   cmocka_unit_test(testOnePart),
-        cmocka_unit_test(testGrowthSteps),
+        cmocka_unit_test(testGrowthSteps),      cmocka_unit_test(testSteadyFill),
+        cmocka_unit_test(testOneSegment),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("segments as they are", tests, NULL, NULL);
+    failed += cmocka_run_group_tests_name("segments of some 80 buckets", tests, someSegments, NULL);
+    return failed + cmocka_run_group_tests_name("segments of some 10 buckets", tests, manySegments, NULL);
 }

@@ -39,8 +39,7 @@
 
 struct figures {
     struct zmallocStats allocator;
-    size_t used, rss, clients, parts[MEMORY_PARTS], tables, rehashing, rehashing_count, overhead, dataset,
-        keys;
+    size_t used, rss, clients, parts[MEMORY_PARTS], tables, overhead, dataset, keys;
 };
 
 static size_t peak, startup;
@@ -85,8 +84,6 @@ static void addClient(void *priv, struct client *c) {
 static void addTables(struct figures *f, const struct db *db) {
     struct keyspaceMemory m = dbMemory(db);
     f->tables += m.keys + m.expires;
-    f->rehashing += m.rehashing;
-    f->rehashing_count += m.rehashing_count;
     f->keys += dbSize(db);
 }
 
@@ -159,7 +156,7 @@ static sds memoryFiguresInfo(sds s) {
     s = infoField(s, "mem_clients_normal:%zu", f.clients);
     s = infoField(s, "mem_cluster_links:%zu", f.parts[MEMORY_CLUSTER_LINKS]);
     s = infoField(s, "mem_aof_buffer:%zu", f.parts[MEMORY_AOF_BUFFER]);
-    s = infoField(s, "mem_overhead_db_hashtable_rehashing:%zu", f.rehashing);
+    s = infoField(s, "mem_overhead_db_hashtable_rehashing:0"); /* a piece of a table is resized at once */
     return infoField(s, "mem_allocator:%s", zmallocName());
 }
 
@@ -235,8 +232,7 @@ static int64_t statDbs(struct client *c) {
 static int64_t statTotals(struct client *c, const struct figures *f) {
     size_t net = f->used > startup ? f->used - startup : 0;
     return statCount(c, "overhead.db.hashtable.lut", (int64_t)f->tables) +
-           statCount(c, "overhead.db.hashtable.rehashing", (int64_t)f->rehashing) +
-           statCount(c, "db.dict.rehashing.count", (int64_t)f->rehashing_count) +
+           statCount(c, "overhead.db.hashtable.rehashing", 0) + statCount(c, "db.dict.rehashing.count", 0) +
            statCount(c, "overhead.total", (int64_t)f->overhead) +
            statCount(c, "keys.count", (int64_t)f->keys) +
            statCount(c, "keys.bytes-per-key", f->keys ? (int64_t)(net / f->keys) : 0) +

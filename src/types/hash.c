@@ -135,29 +135,31 @@ static void listpackRemove(struct hash *h, unsigned char *p) {
 /* ---- Table ---- */
 
 /* The entry at `ref` has moved to `now`. */
-static void entryMoved(struct hash *h, void **ref, struct hashEntry *now) {
-    if (*ref == now) return;
-    *ref = now;
+static void entryMoved(struct hash *h, struct hashtableRef *ref, struct hashEntry *now) {
+    if (hashtableRefEntry(ref) == now) return;
+    hashtableRefSet(ref, now);
     if (hashEntryExpire(now) != HASH_NO_EXPIRE)
         hashHeapReplace(&hashExpiring(h)->due, hashEntryHeapPos(now), now);
 }
 
-static void dropExpiry(struct hash *h, void **ref) {
-    hashHeapRemove(&hashExpiring(h)->due, &hashFieldHeap, hashEntryHeapPos(*ref));
-    *ref = hashEntrySetExpire(*ref, HASH_NO_EXPIRE);
+static void dropExpiry(struct hash *h, struct hashtableRef *ref) {
+    struct hashEntry *e = hashtableRefEntry(ref);
+    hashHeapRemove(&hashExpiring(h)->due, &hashFieldHeap, hashEntryHeapPos(e));
+    hashtableRefSet(ref, hashEntrySetExpire(e, HASH_NO_EXPIRE));
 }
 
 static bool tableSet(struct hash *h, struct str field, struct hashInput value, bool keep_expiry) {
     uint64_t hash = dbHashKey(field);
-    void **ref = hashtableFindRef(h->ptr, field, hash);
+    struct hashtableRef *ref = hashtableFindRef(h->ptr, field, hash);
     if (!ref) {
         hashtableAddUnchecked(h->ptr, hashEntryNew(field, value), hash);
         return true;
     }
-    bool dead = isDead(*ref);
+    struct hashEntry *e = hashtableRefEntry(ref);
+    bool dead = isDead(e);
     h->dead_gone += dead;
-    if (hashEntryExpire(*ref) != HASH_NO_EXPIRE && (dead || !keep_expiry)) dropExpiry(h, ref);
-    entryMoved(h, ref, hashEntrySetValue(*ref, value));
+    if (hashEntryExpire(e) != HASH_NO_EXPIRE && (dead || !keep_expiry)) dropExpiry(h, ref);
+    entryMoved(h, ref, hashEntrySetValue(hashtableRefEntry(ref), value));
     return dead;
 }
 
@@ -466,18 +468,20 @@ void hashSetExpire(struct hash *h, struct str field, int64_t expire_ms) {
     if (expire_ms == HASH_NO_EXPIRE && h->encoding != HASH_EXPIRING) return;
     toExpiring(h);
     struct hashHeap *due = &hashExpiring(h)->due;
-    void **ref = hashtableFindRef(h->ptr, field, dbHashKey(field));
+    struct hashtableRef *ref = hashtableFindRef(h->ptr, field, dbHashKey(field));
     serverAssert(ref);
-    bool had = hashEntryExpire(*ref) != HASH_NO_EXPIRE;
+    struct hashEntry *e = hashtableRefEntry(ref);
+    bool had = hashEntryExpire(e) != HASH_NO_EXPIRE;
     if (expire_ms == HASH_NO_EXPIRE) {
         if (had) dropExpiry(h, ref);
         return;
     }
-    *ref = hashEntrySetExpire(*ref, expire_ms);
+    e = hashEntrySetExpire(e, expire_ms);
+    hashtableRefSet(ref, e);
     if (had)
-        hashHeapAdjust(due, &hashFieldHeap, hashEntryHeapPos(*ref));
+        hashHeapAdjust(due, &hashFieldHeap, hashEntryHeapPos(e));
     else
-        hashHeapAdd(due, &hashFieldHeap, *ref);
+        hashHeapAdd(due, &hashFieldHeap, e);
 }
 
 /* ---- Walking ---- */

@@ -1,0 +1,121 @@
+/* hashtable_check.c - part of hashtable.h: what tests and operators see of a table. */
+#include "ds/hashtable_private.h"
+
+/* --- Figures --- */
+
+struct figures {
+    uint64_t segments, buckets, entries, overflowing, by_fill[SLOTS + 1];
+};
+
+static void addSegment(struct figures *f, const segment *s) {
+    uint32_t length = lengthOf(s);
+    f->segments++;
+    f->buckets += length;
+    for (uint32_t i = 0; i < length; i++) {
+        unsigned fill = (unsigned)__builtin_popcountll(usedSlots(s->table[i].head));
+        f->entries += fill;
+        f->by_fill[fill]++;
+        f->overflowing += overflowOf(&s->table[i]) != 0;
+    }
+}
+
+sds hashtableStats(hashtable *ht, sds s, const char *name) {
+    if (!hasTable(ht)) return sdscatprintf(s, "%s: empty, no table\n", name);
+    struct figures f = {0};
+    FOR_SEGMENTS(ht, segment) addSegment(&f, segment);
+    s = sdscatprintf(s, "Hash table 0 stats (%s):\n", name);
+    s = sdscatprintf(s, " table size: %llu\n", (unsigned long long)f.buckets * SLOTS);
+    s = sdscatprintf(s, " number of elements: %llu\n", (unsigned long long)f.entries);
+    s = sdscatprintf(s, " buckets: %llu, overflowing: %llu, segments: %llu, bytes: %llu\n",
+                     (unsigned long long)f.buckets, (unsigned long long)f.overflowing,
+                     (unsigned long long)f.segments, (unsigned long long)hashtableMemory(ht));
+    for (unsigned i = 0; i <= SLOTS; i++)
+        s = sdscatprintf(s, " buckets with %u elements: %llu (%.2f%%)\n", i, (unsigned long long)f.by_fill[i],
+                         100.0 * (double)f.by_fill[i] / (double)f.buckets);
+    return s;
+}
+
+uint32_t hashtableLongestProbe(hashtable *ht) {
+    uint32_t longest = 0;
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, ht, false);
+    while (hashtableNext(&it, &entry)) {
+        struct place p;
+        bool found = findPlace(ht, strN(NULL, 0), entry, hashOfEntry(ht, entry), &p);
+        serverAssert(found);
+        if (p.passed >= longest) longest = p.passed + 1;
+    }
+    return longest;
+}
+
+/* --- Verifying --- */
+
+/* The entry in slot `slot` of bucket i; counts it in `passed` of the buckets that its probe passes. */
+static void verifyEntry(hashtable *ht, const segment *s, uint32_t i, unsigned slot, uint32_t *passed) {
+    const bucket *b = &s->table[i];
+    struct str key = keyOf(ht, entryAt(b, slot));
+    uint64_t hash = hashOfKey(ht, key), salted = hashtableSalted(ht, hash);
+    uint32_t sub = subOf(salted, s->depth);
+    serverAssert(tagAt(b, slot) == tagOf(hash));
+    serverAssert(segmentOf(ht, salted) == s);
+    serverAssert(b->slot[slot].word == slotWord(entryAt(b, slot), sub));
+    struct place p;
+    bool found = findPlace(ht, key, NULL, hash, &p);
+    serverAssert(found && p.segment - p.segment->back == s && p.bucket == b && p.slot == slot);
+    struct probe q = probeFrom(homeOf(sub, s->buckets));
+    for (; q.at != i; probeNext(s, &q)) passed[q.at]++;
+    serverAssert(q.passed == p.passed);
+}
+
+static void verifySegment(hashtable *ht, const segment *s) {
+    uint32_t length = lengthOf(s), entries = 0;
+    uint32_t *passed = zcalloc(length, sizeof(*passed));
+    serverAssert(((uintptr_t)s->table & (sizeof(bucket) - 1)) == 0);
+    serverAssert(s->buckets && allowedCount(s->buckets) == s->buckets);
+    serverAssert(s->depth <= ht->bits && length <= 1ULL << ht->longest);
+    serverAssert(!s->tail || (ht->pause && ht->tails));
+    for (uint32_t i = 0; i < length; i++) {
+        for (unsigned slot = 0; slot < SLOTS; slot++) {
+            if (!tagAt(&s->table[i], slot)) continue;
+            entries++;
+            verifyEntry(ht, s, i, slot, passed);
+        }
+    }
+    for (uint32_t i = 0; i < length; i++) {
+        unsigned count = overflowOf(&s->table[i]);
+        serverAssert(count == OVERFLOW_MAX || count == passed[i]);
+    }
+    serverAssert(entries == s->used);
+    zfree(passed);
+}
+
+/* Each segment leads 2^(bits - depth) entries from a multiple of that on. */
+static void verifyDirectory(hashtable *ht) {
+    uint32_t deepest = 0;
+    uint64_t homes = 0;
+    for (uint32_t i = 0; i < directorySize(ht);) {
+        const segment *s = &ht->segments[i];
+        uint32_t entries = 1U << (ht->bits - s->depth);
+        serverAssert(s->depth <= ht->bits && i % entries == 0);
+        for (uint32_t j = 0; j < entries; j++) {
+            serverAssert(s[j].back == j && s[j].table == s->table && s[j].buckets == s->buckets);
+            serverAssert(s[j].depth == s->depth && s[j].tail == s->tail);
+        }
+        deepest += s->depth == ht->bits;
+        homes += s->buckets;
+        i += entries;
+    }
+    serverAssert(deepest && deepest == ht->deepest && homes == ht->homes && ht->next < directorySize(ht));
+}
+
+void hashtableVerify(hashtable *ht) {
+    uint64_t used = 0;
+    serverAssert(ht->shift == (ht->bits ? 64 - ht->bits : 0));
+    if (ht->bits) verifyDirectory(ht);
+    FOR_SEGMENTS(ht, s) {
+        verifySegment(ht, s);
+        used += s->used;
+    }
+    serverAssert(used == ht->used);
+}

@@ -1,0 +1,602 @@
+/* hashtable_resize.c - part of hashtable.h: how tables grow and shrink.
+ *
+ * One segment. 7 slots per bucket, limits are fractions of all slots. One bucket is full with all 7.
+ *
+ *     7/8       ALLOW moves everything to a larger array, which is 72% full then
+ *     15/16     AVOID does
+ *     31/32     FORBID does
+ *     1/8       ALLOW moves to a smaller one, 50% full then
+ *
+ * Many segments. All have about as many entries, so they would all be full at once: instead they grow by one
+ * allowed size in turn, a sweep over all of them for each size, so that the last one of a sweep is HOLD full
+ * when it grows. Sizes are 4 5 6 7 8 (10 12 14 16 ...) times a power of two:
+ *
+ *     entries = HOLD *   4 ............. 5 ............. 6 ............. 7 ............. 8
+ *     the sweep          |    5 to 6     |    6 to 7     |    7 to 8     |    8 to 10    |
+ *     slots              5               6               7               8              10
+ *
+ * That is a line of slots over entries, growAt, and whenever there are more entries than it says, the next
+ * segment grows. 80% to 87% of HOLD are in use, so 74% to 81% of all slots, at every size. An entry is moved
+ * four times while the table doubles, by copying a slot; and one of these times its key is read and hashed,
+ * when its segment is split.
+ *
+ * At which size that is depends on the last bits of the segment's number: there are four such sizes, between
+ * 4 and 7 units, so that a quarter of every sweep are splits.
+ *
+ * Nearly empty tables (1/4) shrink in turns, too: to half full, and what gets small joins its neighbour. A
+ * segment that gets more entries than is its due grows when it is 31/32 full, whosever turn it is and
+ * whatever the policy: probes get long. */
+#include "base/clock.h"
+#include "ds/hashtable_private.h"
+
+/* A new array is filled to at most this, in percent of the slots. With 72 tables grow by 1.4. Measured with
+ * `hashtable_test --bench` (add ns at 100, 1K, 100K entries; mean fill over the sizes; most bytes per entry),
+ * when large tables had one array, too:
+ *     58:  51   65  226   68.3%  18.0        72:  71   83  274   74.3%  14.7
+ *     74:  93  115  298   78.4%  13.7        76:  92  109  296   77.7%  14.7     */
+#define GROW_FILL   72
+#define SHRINK_FILL 50
+#define CROWD_FILL  85 /* the same for a segment that grows out of turn */
+#define JOIN_FILL   75 /* for two that become one */
+#define HOLD        93 /* percent: how full a segment is at most before it is its turn */
+
+#define UNIT            64 /* buckets; segments have 4 to 7 of them, at most */
+#define DEPTH_MOST      24
+#define SWEEP_LOOKS     64 /* segments that an operation looks at, to find one that is to be resized */
+#define HURRY_SEGMENTS  8
+#define FETCH_KEYS      5 /* buckets ahead of the one whose keys are hashed */
+#define IDLE_CHECK_TIME 8 /* segments */
+
+static enum hashtableResizePolicy resize_policy = HASHTABLE_RESIZE_ALLOW;
+static uint32_t segment_unit = UNIT;
+
+void hashtableSetSegmentUnit(uint32_t unit) {
+    segment_unit = unit ? unit : UNIT;
+}
+
+void hashtableSetResizePolicy(enum hashtableResizePolicy policy) {
+    resize_policy = policy;
+}
+
+enum hashtableResizePolicy hashtableResizePolicy(void) {
+    return resize_policy;
+}
+
+/* --- Arrays --- */
+
+/* Empty buckets. Big arrays come from zcalloc, whose fresh pages need no writing. jemalloc aligns every class
+ * that is a multiple of 64 bytes; for other allocators there is the second way. */
+static bucket *newBuckets(uint32_t n) {
+    size_t size = (size_t)n * sizeof(bucket);
+    if (size >= 65536) {
+        void *p = zcalloc(n, sizeof(bucket));
+        if (likely(((uintptr_t)p & (sizeof(bucket) - 1)) == 0)) return p;
+        zfreeSized(p, size);
+    }
+    bucket *b = zmallocAligned(sizeof(bucket), size);
+    for (uint32_t i = 0; i < n; i++) b[i].head = 0;
+    return b;
+}
+
+static void freeBuckets(const segment *s) {
+    zfreeSized(s->table, (size_t)lengthOf(s) * sizeof(bucket));
+}
+
+static void noteLength(hashtable *ht, uint32_t length) {
+    while (length > 1ULL << ht->longest) ht->longest++;
+}
+
+static void setBits(hashtable *ht, unsigned bits) {
+    ht->bits = (uint8_t)bits;
+    ht->shift = (uint8_t)(bits ? 64 - bits : 0);
+}
+
+/* Entries of the directory that a segment has. */
+static uint32_t entriesOf(const hashtable *ht, const segment *s) {
+    return 1U << (ht->bits - s->depth);
+}
+
+/* After a change of the segment: to all of them. */
+static void copyToEntries(const hashtable *ht, segment *s) {
+    for (uint32_t i = 1; i < entriesOf(ht, s); i++) {
+        s[i] = *s;
+        s[i].back = (uint16_t)i;
+    }
+}
+
+/* Give the segment a new, empty array. */
+static void renew(hashtable *ht, segment *s, uint64_t n, unsigned depth) {
+    serverAssert(n && n <= UINT32_MAX);
+    *s = (segment){.table = newBuckets((uint32_t)n), .buckets = (uint32_t)n, .depth = (uint8_t)depth};
+    s->full = (uint32_t)(ht->bits ? limitOf(s->buckets, 31, 32) : limitOf(s->buckets, 7, 8));
+    noteLength(ht, s->buckets);
+    copyToEntries(ht, s);
+}
+
+static void freeDirectory(segment *segments, unsigned bits) {
+    if (bits) zfreeSized(segments, sizeof(segment) << bits);
+}
+
+void hashtableFreeArrays(const hashtable *ht) {
+    FOR_SEGMENTS(ht, s) freeBuckets(s);
+    freeDirectory(ht->segments, ht->bits);
+}
+
+void hashtableForgetArrays(hashtable *ht) {
+    memset(&ht->one, 0, sizeof(ht->one));
+    ht->used = 0;
+    setBits(ht, 0);
+    ht->longest = ht->deepest = ht->tails = 0;
+}
+
+void hashtableMoveArrays(hashtable *ht, void *(*move)(void *priv, void *ptr), void *priv) {
+    FOR_SEGMENTS(ht, s) {
+        bucket *now = move(priv, s->table);
+        if (now) s->table = now;
+        copyToEntries(ht, s);
+    }
+    segment *now = ht->bits ? move(priv, ht->segments) : NULL;
+    if (now) ht->segments = now;
+}
+
+/* --- Moving entries --- */
+
+/* Into an array of the same segment, or of the one that it has become the half `half` of: in the order of
+ * homes, reading no entry. */
+static void moveInto(const hashtable *ht, segment *to, const segment *from, uint32_t half) {
+    uint32_t length = lengthOf(from);
+    for (uint32_t i = 0; i < length; i++) {
+        const bucket *b = &from->table[i];
+        if (!SLOT_HAS_POSITION && i + FETCH_KEYS < length) prefetchEntries(b + FETCH_KEYS);
+        for (uint64_t bits = usedSlots(b->head); bits; bits &= bits - 1) {
+            unsigned i = slotOfBit(bits);
+            void *entry = entryAt(b, i);
+            uint32_t sub = (uint32_t)(b->slot[i].word >> HASHTABLE_POINTER_BITS);
+            if (!SLOT_HAS_POSITION)
+                sub = subOf(hashtableSalted(ht, hashOfEntry(ht, entry)), to->depth);
+            else if (to->depth != from->depth)
+                sub = half << (SUB_BITS - 1) | sub >> 1;
+            bool placed = placeEntry(to, sub, tagAt(b, i), entry);
+            serverAssert(placed);
+        }
+    }
+    freeBuckets(from);
+}
+
+/* The same segment in an array of n buckets. */
+static void refit(hashtable *ht, segment *s, uint64_t n) {
+    segment from = *s;
+    renew(ht, s, n, from.depth);
+    moveInto(ht, s, &from, 0);
+    if (ht->bits) ht->homes += s->buckets - from.buckets;
+}
+
+/* A size that takes `used` entries and more. */
+static uint64_t fittingCount(const segment *s) {
+    uint64_t more = allowedCount((uint64_t)s->buckets + 1),
+             fit = countFor((size_t)s->used + 1, CROWD_FILL, 100);
+    return fit > more ? fit : more;
+}
+
+/* Into whatever segments there are now, by their hashes. When most go to the same one, it grows on the way.
+ */
+static void moveByHash(hashtable *ht, const segment *from) {
+    uint32_t length = lengthOf(from);
+    for (uint32_t i = 0; i < length; i++) {
+        const bucket *b = &from->table[i];
+        if (i + FETCH_KEYS < length) prefetchEntries(b + FETCH_KEYS);
+        for (uint64_t bits = usedSlots(b->head); bits; bits &= bits - 1) {
+            void *entry = entryAt(b, slotOfBit(bits));
+            uint64_t hash = hashOfEntry(ht, entry), salted = hashtableSalted(ht, hash);
+            segment *s = segmentOf(ht, salted);
+            while (unlikely(!placeEntry(s, subOf(salted, s->depth), tagOf(hash), entry)))
+                refit(ht, s, fittingCount(s));
+        }
+    }
+    freeBuckets(from);
+}
+
+/* --- The line of homes over entries --- */
+
+static uint64_t largestBelow(uint64_t n) { /* or equal */
+    unsigned shift = 63 - (unsigned)__builtin_clzll(n) - 2;
+    return n < 8 ? n : n >> shift << shift;
+}
+
+/* With so many entries, a table of many segments with so many homes has to have more. */
+static uint64_t growAt(uint64_t homes) {
+    uint64_t n = largestBelow(homes), before = largestBelow(n - 1), after = allowedCount(n + 1);
+    uint64_t fullest = before * (after - n) + (homes - n) * (n - before);
+    return (uint64_t)((unsigned __int128)fullest * SLOTS * HOLD / (100 * (after - n)));
+}
+
+/* --- Directory --- */
+
+static segment *newDirectory(unsigned bits) {
+    return zcalloc(1ULL << bits, sizeof(segment));
+}
+
+/* One bit more, so that any segment can be split. False: one has too many entries for that. */
+static bool doubleDirectory(hashtable *ht) {
+    uint32_t size = directorySize(ht);
+    FOR_SEGMENTS(ht, s) if (entriesOf(ht, s) > UINT16_MAX / 2) return false;
+    segment *old = ht->segments;
+    ht->segments = newDirectory(ht->bits + 1U);
+    setBits(ht, ht->bits + 1U);
+    for (uint32_t i = 0; i < size; i++) {
+        if (old[i].back) continue;
+        ht->segments[2 * i] = old[i];
+        copyToEntries(ht, &ht->segments[2 * i]);
+    }
+    freeDirectory(old, ht->bits - 1U);
+    ht->next *= 2;
+    ht->deepest = 0;
+    return true;
+}
+
+/* While no segment needs the last bit. In the end there is one segment, and no directory. */
+static void halveDirectory(hashtable *ht) {
+    while (ht->bits && !ht->deepest) {
+        segment *old = ht->segments, one = old[0];
+        unsigned bits = ht->bits;
+        setBits(ht, bits - 1);
+        if (!ht->bits) {
+            one.full = (uint32_t)limitOf(one.buckets, 7, 8);
+            ht->one = one;
+            ht->longest = 0;
+            noteLength(ht, one.buckets);
+        } else {
+            ht->segments = newDirectory(ht->bits);
+            for (uint32_t i = 0; i < directorySize(ht); i++) {
+                segment *s = &ht->segments[i];
+                if (old[2 * i].back) continue;
+                *s = old[2 * i];
+                copyToEntries(ht, s);
+                ht->deepest += s->depth == ht->bits;
+            }
+            ht->next /= 2;
+        }
+        freeDirectory(old, bits);
+    }
+}
+
+/* New arrays of n homes in all for an empty table, which has none. */
+static void makeArrays(hashtable *ht, uint64_t n) {
+    serverAssert(n <= UINT32_MAX);
+    unsigned bits = 0;
+    while (n >> bits > 7 * (uint64_t)segment_unit) bits++;
+    setBits(ht, bits);
+    ht->tails = 0;
+    ht->longest = 0;
+    ht->deepest = 0;
+    if (!bits) {
+        renew(ht, &ht->one, n, 0);
+        return;
+    }
+    ht->segments = newDirectory(bits);
+    for (uint32_t i = 0; i < directorySize(ht); i++) renew(ht, &ht->segments[i], n >> bits, bits);
+    ht->homes = (uint32_t)(n >> bits << bits);
+    ht->deepest = directorySize(ht);
+    ht->next = 0;
+    ht->grow_at = growAt(ht->homes);
+}
+
+/* Move everything to new arrays of n homes in all, now. */
+static void rebuild(hashtable *ht, uint64_t n) {
+    serverAssert(!ht->pause);
+    hashtable old = *ht;
+    makeArrays(ht, n);
+    FOR_SEGMENTS(&old, s) moveByHash(ht, s);
+    freeDirectory(old.segments, old.bits);
+}
+
+/* --- Resizing one of many segments --- */
+
+/* How many buckets it may have. */
+static uint64_t mostBuckets(const hashtable *ht, const segment *s) {
+    uint32_t index = indexOf(ht, s) >> (ht->bits - s->depth);
+    return (uint64_t)segment_unit * (4 + (index & 3));
+}
+
+/* Not of one that is large because of its entries' positions: to split it would not part them, and double the
+ * directory each time. */
+static bool isToSplit(const hashtable *ht, const segment *s, uint64_t n) {
+    return n > mostBuckets(ht, s) && n % 2 == 0 && s->depth < DEPTH_MOST &&
+           n << s->depth <= 4 * (uint64_t)ht->homes;
+}
+
+static void split(hashtable *ht, segment *s, uint64_t n) {
+    segment from = *s;
+    unsigned depth = from.depth + 1U;
+    uint32_t half = 1U << (ht->bits - depth);
+    renew(ht, s, n / 2, depth);
+    renew(ht, s + half, n / 2, depth);
+    ht->homes += (uint32_t)n - from.buckets;
+    if (depth == ht->bits) ht->deepest += 2;
+    moveByHash(ht, &from);
+}
+
+/* To n buckets, or two segments of half as many. */
+static void grow(hashtable *ht, segment *s, uint64_t n) {
+    bool in_two = isToSplit(ht, s, n);
+    if (in_two && s->depth == ht->bits) {
+        uint32_t index = indexOf(ht, s);
+        in_two = doubleDirectory(ht);
+        if (in_two) s = &ht->segments[2 * index];
+    }
+    if (in_two)
+        split(ht, s, n);
+    else
+        refit(ht, s, n);
+}
+
+/* Two neighbours of the same depth, `left` having the lower positions, become one of n buckets. */
+static void join(hashtable *ht, segment *left, uint64_t n) {
+    uint32_t entries = entriesOf(ht, left);
+    segment from[2] = {left[0], left[entries]};
+    if (left->depth == ht->bits) ht->deepest -= 2;
+    renew(ht, left, n, left->depth - 1U);
+    for (uint32_t i = 0; i < 2; i++) moveInto(ht, left, &from[i], i);
+    ht->homes -= from[0].buckets + from[1].buckets - left->buckets;
+    halveDirectory(ht);
+}
+
+/* The other half of what it was once split from, if that is a whole segment; the lower one of both. */
+static segment *pairOf(const hashtable *ht, segment *s, segment **other) {
+    uint32_t entries = entriesOf(ht, s), index = indexOf(ht, s);
+    *other = &ht->segments[index ^ entries];
+    if ((*other)->back || (*other)->depth != s->depth) return NULL;
+    return *other < s ? *other : s;
+}
+
+/* --- Sweeps --- */
+
+/* The buckets of a segment when all together are to have `homes`. */
+static uint64_t share(uint64_t homes, unsigned depth) {
+    return allowedCount((homes + (1ULL << depth) - 1) >> depth);
+}
+
+/* On to the next segment of the sweep; NULL: nothing here. */
+static segment *sweep(hashtable *ht) {
+    uint32_t mask = directorySize(ht) - 1, step = (uint32_t)((uint64_t)mask * 618 / 1000) | 1;
+    ht->next = (ht->next + step) & mask;
+    return segmentAt(ht, ht->next);
+}
+
+/* Let the next segment grow for which it is time. Its entries pay for the time of the one after it: when much
+ * has waited, that goes at twice the pace, not at once. */
+static void growNext(hashtable *ht) {
+    uint32_t homes = ht->homes;
+    uint64_t target = allowedCount(largestBelow(homes) + 1), due = countFor(ht->used, HOLD, 100);
+    if (due > target && due <= UINT32_MAX) target = due;
+    for (unsigned looks = 0; looks < SWEEP_LOOKS; looks++) {
+        segment *s = sweep(ht);
+        if (!s || (uint64_t)s->buckets << s->depth >= target) continue;
+        uint64_t n = share(target, s->depth), needed = countFor(s->used, 31, 32);
+        grow(ht, s, n > needed ? n : needed);
+        break;
+    }
+    uint64_t on_time = growAt(ht->homes), paced = ht->used + (uint64_t)(ht->homes - homes) * SLOTS / 4;
+    ht->grow_at = on_time > paced ? on_time : paced;
+}
+
+/* Smaller, to n buckets or what its entries need; true when it is. */
+static bool shrink(hashtable *ht, segment *s, uint64_t target) {
+    uint64_t n = share(target, s->depth), needed = countFor(s->used, 7, 8);
+    segment *other, *left = n < 2 * segment_unit ? pairOf(ht, s, &other) : NULL;
+    if (left && other->used <= s->used + (uint64_t)segment_unit * SLOTS) {
+        needed = countFor((size_t)s->used + other->used, JOIN_FILL, 100);
+        n = share(target, s->depth - 1U);
+        join(ht, left, n > needed ? n : needed);
+        return true;
+    }
+    if (n < needed) n = needed;
+    if (n >= s->buckets) return false;
+    refit(ht, s, n);
+    return true;
+}
+
+static bool shrinkNext(hashtable *ht) {
+    uint64_t target = countFor(ht->used, SHRINK_FILL, 100);
+    for (unsigned looks = 0; looks < SWEEP_LOOKS && ht->bits; looks++) {
+        segment *s = sweep(ht);
+        if (!s || (uint64_t)s->buckets << s->depth <= target || !shrink(ht, s, target)) continue;
+        if (ht->bits) ht->grow_at = growAt(ht->homes);
+        return true;
+    }
+    return false;
+}
+
+/* --- Room for one more --- */
+
+static uint64_t limitByPolicy(uint32_t n) {
+    switch (resize_policy) {
+    case HASHTABLE_RESIZE_ALLOW: return limitOf(n, 7, 8);
+    case HASHTABLE_RESIZE_AVOID: return limitOf(n, 15, 16);
+    default: return limitOf(n, 31, 32);
+    }
+}
+
+/* The only segment to n buckets, or to many segments. */
+static void resizeOne(hashtable *ht, uint64_t n) {
+    if (n <= 7 * (uint64_t)segment_unit)
+        refit(ht, &ht->one, n);
+    else
+        rebuild(ht, n);
+}
+
+/* To a size for one entry more. Many segments need not be as empty. */
+static void growOne(hashtable *ht) {
+    uint64_t one = countFor(ht->used + 1, GROW_FILL, 100), many = countFor(ht->used + 1, HOLD, 100);
+    uint64_t least = 8 * (uint64_t)segment_unit;
+    resizeOne(ht, one < least ? one : many > least ? many : least);
+}
+
+static void makeRoomInMany(hashtable *ht, uint64_t salted) {
+    segment *s = segmentOf(ht, salted);
+    if (s->used >= s->full) grow(ht, s, fittingCount(s));
+    if (ht->used < ht->grow_at) return;
+    if (resize_policy == HASHTABLE_RESIZE_ALLOW)
+        growNext(ht);
+    else
+        ht->grow_at = ht->used + segment_unit; /* look again then */
+}
+
+__attribute__((noinline)) segment *hashtableMakeRoom(hashtable *ht, uint64_t salted) {
+    if (!hasTable(ht))
+        makeArrays(ht, 1);
+    else if (ht->pause)
+        ; /* nothing may move */
+    else if (ht->bits)
+        makeRoomInMany(ht, salted);
+    else if (ht->used + 1 > limitByPolicy(ht->one.buckets))
+        growOne(ht);
+    return segmentOf(ht, salted);
+}
+
+/* A full segment of a paused hashtable gets a tail; see the top of hashtable.c. */
+static void lengthen(hashtable *ht, segment *s) {
+    serverAssert(s->tail < UINT8_MAX - 1);
+    uint32_t length = lengthOf(s);
+    bucket *table = newBuckets(hashtableLengthWithTail(length, 2));
+    memcpy(table, s->table, length * sizeof(bucket));
+    freeBuckets(s);
+    s->table = table;
+    s->tail += 2;
+    copyToEntries(ht, s);
+    ht->tails = 1;
+    noteLength(ht, lengthOf(s));
+}
+
+__attribute__((noinline, cold)) segment *hashtableForceRoom(hashtable *ht, uint64_t salted) {
+    segment *s = segmentOf(ht, salted);
+    if (ht->pause)
+        lengthen(ht, s);
+    else
+        refit(ht, s, fittingCount(s));
+    return s;
+}
+
+/* --- Pausing --- */
+
+static segment *firstWithTail(const hashtable *ht) {
+    FOR_SEGMENTS(ht, s) if (s->tail) return s;
+    return NULL;
+}
+
+/* After the last resume: do what had to wait. */
+static void settle(hashtable *ht) {
+    if (!ht->bits) {
+        bool overfull = ht->used && ht->used > limitOf(ht->one.buckets, 127, 128);
+        if (ht->one.tail || overfull) growOne(ht);
+    } else if (ht->tails && ht->used > (uint64_t)ht->homes * SLOTS) {
+        rebuild(ht, countFor(ht->used, GROW_FILL, 100));
+    } else if (ht->tails) {
+        for (segment *s; (s = firstWithTail(ht));) grow(ht, s, fittingCount(s));
+    }
+    ht->tails = 0;
+    if (unlikely(isSparse(ht))) hashtableShrinkIfNeeded(ht);
+}
+
+void hashtablePause(hashtable *ht) {
+    ht->pause++;
+    serverAssert(ht->pause);
+}
+
+void hashtableResume(hashtable *ht) {
+    serverAssert(ht->pause);
+    if (--ht->pause == 0) settle(ht);
+}
+
+/* --- Size --- */
+
+static uint64_t bucketsOf(const hashtable *ht) {
+    uint64_t n = 0;
+    if (ht->bits && !ht->tails) return ht->homes;
+    FOR_SEGMENTS(ht, s) n += lengthOf(s);
+    return n;
+}
+
+size_t hashtableSlots(const hashtable *ht) {
+    return bucketsOf(ht) * SLOTS;
+}
+
+size_t hashtableMemory(const hashtable *ht) {
+    return bucketsOf(ht) * sizeof(bucket) + (ht->bits ? directorySize(ht) * sizeof(segment) : 0);
+}
+
+/* There is no aligned allocation that may fail, so ask with one that may. */
+static bool memoryAllows(uint64_t count) {
+    if (count > UINT32_MAX) return false;
+    void *p = ztrymalloc(count * sizeof(bucket));
+    if (p) zfreeSized(p, count * sizeof(bucket));
+    return p != NULL;
+}
+
+static void holdGrowth(hashtable *ht, size_t n) {
+    if (ht->bits && ht->grow_at < n) ht->grow_at = n;
+}
+
+static bool expand(hashtable *ht, size_t n, bool try) {
+    if (n <= ht->used) return true;
+    if (n <= limitOf(ht->bits ? ht->homes : ht->one.buckets, 7, 8)) {
+        holdGrowth(ht, n);
+        return true;
+    }
+    uint64_t count = n <= SLOTS ? 1 : countFor(n, 7, 8);
+    if (try && !memoryAllows(count)) return false;
+    serverAssert(count <= UINT32_MAX);
+    if (hasTable(ht) && (ht->pause || ht->bits) && ht->used) return true;
+    if (ht->used)
+        resizeOne(ht, count);
+    else {
+        hashtableFreeArrays(ht);
+        hashtableForgetArrays(ht);
+        makeArrays(ht, count);
+    }
+    holdGrowth(ht, n);
+    return true;
+}
+
+void hashtableExpand(hashtable *ht, size_t n) {
+    expand(ht, n, false);
+}
+
+bool hashtableTryExpand(hashtable *ht, size_t n) {
+    return expand(ht, n, true);
+}
+
+bool hashtableShrinkIfNeeded(hashtable *ht) {
+    if (!isSparse(ht) || ht->pause || resize_policy != HASHTABLE_RESIZE_ALLOW) return false;
+    if (!ht->used) {
+        hashtableFreeArrays(ht);
+        hashtableForgetArrays(ht);
+        return true;
+    }
+    if (ht->bits) return shrinkNext(ht);
+    refit(ht, &ht->one, countFor(ht->used, SHRINK_FILL, 100));
+    return true;
+}
+
+/* A table that lost most of its entries while it could not shrink makes up for it. */
+void hashtableHurryShrink(hashtable *ht) {
+    for (unsigned i = 0; i < HURRY_SEGMENTS && unlikely(isSparse(ht)); i++)
+        if (!hashtableShrinkIfNeeded(ht)) return;
+}
+
+static bool resizeIdle(hashtable *ht) {
+    if (ht->pause || resize_policy != HASHTABLE_RESIZE_ALLOW || !ht->used) return false;
+    if (isSparse(ht)) return hashtableShrinkIfNeeded(ht);
+    if (!ht->bits || ht->used < growAt(ht->homes)) return false;
+    growNext(ht);
+    return true;
+}
+
+bool hashtableResizeMicroseconds(hashtable *ht, uint64_t us) {
+    int64_t end = monotonicUs() + (int64_t)us;
+    do {
+        for (unsigned i = 0; i < IDLE_CHECK_TIME; i++)
+            if (!resizeIdle(ht)) return false;
+    } while (monotonicUs() < end);
+    return true;
+}

@@ -1,0 +1,233 @@
+/* hashtable_walk.c - part of hashtable.h: scans, iterators, random picks. */
+#include "ds/hashtable_private.h"
+
+#define RANDOM_TRIES 64
+#define PASSES       8 /* of an iterator over many segments */
+
+/* --- Scanning --- */
+
+/* Positions that one call of a scan looks at: a home's, or the part of them that is in the stripe. */
+struct scanPart {
+    const segment *segment;
+    uint32_t home;
+    uint64_t from, to;
+};
+
+/* The first position behind the home of a segment that this position belongs to. */
+static uint64_t homeEnd(const segment *s, uint64_t position, uint32_t home) {
+    uint64_t first = position >> (POSITION_BITS - s->depth) << (POSITION_BITS - s->depth);
+    uint64_t sub = ((((uint64_t)home + 1) << SUB_BITS) + s->buckets - 1) / s->buckets;
+    return first + (sub << (POSITION_BITS - SUB_BITS - s->depth));
+}
+
+static struct scanPart partAt(const hashtable *ht, const struct scanCursor *c) {
+    struct scanPart p = {.from = c->position, .to = scanStripeEnd(c)};
+    uint64_t salted = p.from << (64 - POSITION_BITS);
+    p.segment = segmentOf(ht, salted);
+    p.home = homeOf(subOf(salted, p.segment->depth), p.segment->buckets);
+    uint64_t end = homeEnd(p.segment, p.from, p.home);
+    if (end < p.to) p.to = end;
+    return p;
+}
+
+/* Emit the entries of a part, which are where the probes of the home lead. */
+static void emitPart(hashtable *ht, const struct scanPart *p, hashtableScanFn fn, void *priv) {
+    const bucket *b;
+    struct probe probe = probeFrom(p->home);
+    do {
+        b = &p->segment->table[probe.at];
+        prefetchEntries(b);
+        for (uint64_t bits = usedSlots(b->head); bits; bits &= bits - 1) {
+            void *entry = entryAt(b, slotOfBit(bits));
+            uint64_t position = hashtableSalted(ht, hashOfEntry(ht, entry)) >> (64 - POSITION_BITS);
+            if (position >= p->from && position < p->to) fn(priv, entry);
+        }
+    } while (overflowOf(b) && probeNext(p->segment, &probe));
+}
+
+/* For the calls to come: the entries of the next part, whose bucket the call before has fetched, and the
+ * bucket of the one after it. */
+static void prefetchParts(const hashtable *ht, struct scanCursor c) {
+    struct scanPart p = partAt(ht, &c);
+    prefetchEntries(&p.segment->table[p.home]);
+    if (!scanCursorAdvance(&c, p.to)) return;
+    p = partAt(ht, &c);
+    prefetch(&p.segment->table[p.home]);
+}
+
+uint64_t hashtableScan(hashtable *ht, uint64_t cursor, hashtableScanFn fn, void *priv) {
+    if (!ht->used || cursor >= SCAN_CURSOR_END) return 0;
+    struct scanCursor c = scanCursorRead(cursor, ht->bits ? ht->homes : ht->one.buckets);
+    struct scanPart p = partAt(ht, &c);
+    bool more = scanCursorAdvance(&c, p.to);
+    if (more) prefetchParts(ht, c);
+    hashtablePause(ht);
+    emitPart(ht, &p, fn, priv);
+    hashtableResume(ht);
+    return more && ht->used ? scanCursorNumber(&c) : 0;
+}
+
+/* --- Iterating --- */
+
+/* The buckets of a segment are walked in golden steps, and of many segments a part of each in every pass:
+ * what has been walked is spread about evenly over the table at each moment, and so is what has not. So a
+ * table that is emptied in the order of a listing can shrink, and one that is filled in the order of another
+ * one fills evenly, whatever their sizes. The last pass is over the tails, as they are then. */
+static uint32_t passesOf(const hashtable *ht) {
+    return ht->bits ? PASSES : 1;
+}
+
+/* Where in the order of golden steps pass i over n homes starts. */
+static uint32_t passStart(const hashtable *ht, uint32_t n, uint32_t i) {
+    return (uint32_t)((uint64_t)n * i / passesOf(ht));
+}
+
+static inline uint32_t bucketAhead(const struct hashtableIterator *it, uint32_t by) {
+    uint32_t n = it->segment->buckets;
+    uint64_t i = (uint64_t)it->bucket + by;
+    return (uint32_t)(i < n ? i : i - n);
+}
+
+static void walkSegment(struct hashtableIterator *it, segment *s) {
+    uint32_t n = s->buckets;
+    it->segment = s;
+    it->slot = it->near = it->far = 0;
+    if (it->pass == passesOf(it->ht)) {
+        it->bucket = n;
+        it->left = lengthOf(s) - n;
+        return;
+    }
+    uint32_t start = passStart(it->ht, n, it->pass);
+    it->left = passStart(it->ht, n, it->pass + 1) - start;
+    it->step = hashtableGoldenStep(n);
+    it->bucket = (uint32_t)((uint64_t)start * it->step % n);
+    it->near = (uint32_t)((uint64_t)it->step * FETCH_ENTRIES % n);
+    it->far = (uint32_t)((uint64_t)it->step * FETCH_BUCKETS % n);
+}
+
+/* On to the next segment, or the next pass; false at the end. */
+static bool walkOn(struct hashtableIterator *it) {
+    const hashtable *ht = it->ht;
+    uint32_t size = directorySize(ht);
+    if (!hasTable(ht)) return false;
+    if (it->visited == size) {
+        if (it->pass == passesOf(ht)) return false;
+        it->pass++;
+        it->visited = 0;
+    }
+    it->visited++;
+    if (ht->bits) it->index = (it->index + ((uint32_t)((uint64_t)size * 618 / 1000) | 1)) & (size - 1);
+    segment *s = segmentAt(ht, it->index);
+    if (s) walkSegment(it, s);
+    return true;
+}
+
+void hashtableInitIterator(struct hashtableIterator *it, hashtable *ht, bool safe) {
+    *it = (struct hashtableIterator){.ht = ht, .safe = safe};
+    if (safe) hashtablePause(ht);
+}
+
+bool hashtableNext(struct hashtableIterator *it, void **entry) {
+    for (;;) {
+        while (!it->left)
+            if (!walkOn(it)) return false;
+        const bucket *table = it->segment->table, *b = &table[it->bucket];
+        if (it->slot == 0 && it->far) {
+            prefetch(&table[bucketAhead(it, it->far)]);
+            prefetchEntries(&table[bucketAhead(it, it->near)]);
+        }
+        while (it->slot < SLOTS) {
+            unsigned i = it->slot++;
+            if (!tagAt(b, i)) continue;
+            *entry = entryAt(b, i);
+            return true;
+        }
+        it->bucket = it->pass == passesOf(it->ht) ? it->bucket + 1 : bucketAhead(it, it->step);
+        it->left--;
+        it->slot = 0;
+    }
+}
+
+void hashtableStopIterator(struct hashtableIterator *it) {
+    if (it->safe) hashtableResume(it->ht);
+    it->safe = false;
+}
+
+/* --- Random entries --- */
+
+/* A bucket where a hash drawn at random would be. */
+static segment *randomBucket(const hashtable *ht, uint32_t *i) {
+    uint64_t salted = randomU64();
+    segment *s = segmentOf(ht, salted);
+    *i = homeOf(subOf(salted, s->depth), s->buckets);
+    return s;
+}
+
+/* The next bucket, cyclic over all segments. */
+static segment *stepAround(const hashtable *ht, segment *s, uint32_t *i) {
+    if (++*i < lengthOf(s)) return s;
+    *i = 0;
+    if (!ht->bits) return s;
+    return &ht->segments[(indexOf(ht, s) + (1U << (ht->bits - s->depth))) & (directorySize(ht) - 1)];
+}
+
+static void *randomOfBucket(const bucket *b) {
+    uint64_t bits = usedSlots(b->head);
+    uint64_t skip = randomBelow((unsigned)__builtin_popcountll(bits));
+    while (skip--) bits &= bits - 1;
+    return entryAt(b, slotOfBit(bits));
+}
+
+void *hashtableRandomEntry(hashtable *ht) {
+    if (!ht->used) return NULL;
+    hashtableHurryShrink(ht);
+    uint32_t i = 0;
+    segment *s = NULL;
+    for (unsigned try = 0; try < RANDOM_TRIES; try++) {
+        s = randomBucket(ht, &i);
+        if (!isEmptyBucket(&s->table[i])) return randomOfBucket(&s->table[i]);
+    }
+    while (isEmptyBucket(&s->table[i])) s = stepAround(ht, s, &i);
+    return randomOfBucket(&s->table[i]);
+}
+
+/* Slots are drawn until one is in use, so all entries are exactly as likely. Of many segments, as if each
+ * entry of the directory had an array of the longest one's length; what is not there costs no look at a
+ * bucket. */
+static void *fairTry(const hashtable *ht) {
+    uint64_t r = randomU64(), length = ht->bits ? 1ULL << ht->longest : lengthOf(&ht->one);
+    uint64_t slot = randomBelow(length * SLOTS), i = slot / SLOTS;
+    slot %= SLOTS;
+    const segment *s = segmentAt(ht, ht->bits ? (uint32_t)(r >> (64 - ht->bits)) : 0);
+    return s && i < lengthOf(s) && tagAt(&s->table[i], slot) ? entryAt(&s->table[i], slot) : NULL;
+}
+
+void *hashtableFairRandomEntry(hashtable *ht) {
+    if (!ht->used) return NULL;
+    hashtableHurryShrink(ht);
+    if (!ht->bits && lengthOf(&ht->one) == 1) return randomOfBucket(ht->one.table);
+    for (unsigned try = 0; try < 16 * RANDOM_TRIES; try++) {
+        void *entry = fairTry(ht);
+        if (entry) return entry;
+    }
+    return hashtableRandomEntry(ht);
+}
+
+/* One walk around at most, from a random bucket. */
+size_t hashtableSample(hashtable *ht, void **dst, size_t count) {
+    if (!ht->used || !count) return 0;
+    hashtableHurryShrink(ht);
+    size_t n = 0;
+    uint32_t i, start;
+    segment *first = randomBucket(ht, &start), *s = first;
+    i = start;
+    do {
+        const bucket *b = &s->table[i];
+        for (uint64_t bits = usedSlots(b->head); bits && n < count; bits &= bits - 1) {
+            dst[n] = entryAt(b, slotOfBit(bits));
+            prefetch(dst[n++]);
+        }
+        s = stepAround(ht, s, &i);
+    } while (n < count && (s != first || i != start));
+    return n;
+}
