@@ -98,6 +98,7 @@ static inline void *entryAt(const bucket *b, unsigned i) {
 }
 
 static inline uint64_t slotWord(const void *entry, uint32_t sub) {
+    debugAssert((uintptr_t)entry >> HASHTABLE_POINTER_BITS == 0);
     return (uintptr_t)entry | (SLOT_HAS_POSITION ? (uint64_t)sub << HASHTABLE_POINTER_BITS : 0);
 }
 

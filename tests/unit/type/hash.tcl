@@ -159,7 +159,7 @@ foreach {name encoding limit suffix} [list packed listpack 512 {} listpack listp
                     0 { assert_equal [dict exists $model $f] [r hdel k $f]; dict unset model $f }
                     1 { set v [randomInt 100000]; r hset k $f $v; dict set model $f $v }
                     2 { set v [randstring 0 80 alpha]; r hset k $f $v; dict set model $f $v }
-                    3 { assert_equal [expr {[dict exists $model $f] ? [dict get $model $f] : {}}] [r hget k $f] }
+                    3 { if {[dict exists $model $f]} { set v [dict get $model $f] } else { set v {} }; assert_equal $v [r hget k $f] }
                 }
                 if {$i % 500 == 0} { r del k; set model {} }
                 if {$i % 20 == 0} { assert_equal [lsort -stride 2 $model] [pairs_of k] }
