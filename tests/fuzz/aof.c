@@ -16,6 +16,9 @@
 
 #include "server.h"
 #include "client/reply.h"
+#include "commands/hash.h"
+#include "commands/set.h"
+#include "commands/sorted_set.h"
 #include "persist/aof_private.h"
 
 #define ELEMENTS_MAX 1000
