@@ -18,7 +18,6 @@
  * the second inside a leaf that needs one. */
 _Static_assert(HEADER + ZBT_FP_GROUP <= ZBT_LEAF_MIN, "the first group of fp");
 _Static_assert(ZBT_LEAF_SLOTS <= 2 * ZBT_FP_GROUP, "the second group of fp");
-#define INTEGRAL_LIMIT 9007199254740992.0 /* 2^53 */
 
 static inline unsigned roundUp(unsigned n, unsigned step) {
     return (n + step - 1) & ~(step - 1);
@@ -27,7 +26,8 @@ static inline unsigned roundUp(unsigned n, unsigned step) {
 /* ---- Scores ---- */
 
 static inline bool isIntegral(double d) {
-    return d >= -INTEGRAL_LIMIT && d <= INTEGRAL_LIMIT && d == (double)(int64_t)d && (d != 0 || !signbit(d));
+    return d > -ZBT_NARROW_BELOW && d < ZBT_NARROW_BELOW && d == (double)(int64_t)d &&
+           (d != 0 || !signbit(d));
 }
 
 static inline uint64_t widthRange(unsigned width) {

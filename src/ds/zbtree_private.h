@@ -156,10 +156,12 @@ void zbtLeafTakeAll(struct zbtLeaf *dst, const struct zbtLeaf *src);
 bool zbtLeafHasRoom(struct zbtLeaf *l, const struct zbtItem *it);
 void zbtLeafPut(struct zbtLeaf *l, unsigned slot, const struct zbtItem *it); /* there is room */
 void zbtLeafDrop(struct zbtLeaf *l, unsigned from, unsigned to);             /* big members are not freed */
+/* Integers up to here, below 2^53, may lie in narrow leaves. */
+#define ZBT_NARROW_BELOW 9e15
 /* Can the leaf hold it? In a narrow one: an integer near enough to the base, and no -0. */
 static inline bool zbtLeafFits(const struct zbtLeaf *l, double score) {
     if (unlikely(l->width == 8)) return true;
-    if (!(score < 9e15 && score > -9e15)) return false;
+    if (!(score < ZBT_NARROW_BELOW && score > -ZBT_NARROW_BELOW)) return false;
     int64_t whole = (int64_t)score;
     return (double)whole == score && (uint64_t)whole - (uint64_t)l->base <= zbt_masks[l->width] &&
            (whole || !__builtin_signbit(score));

@@ -112,7 +112,18 @@ static void modelTake(size_t at, size_t count) {
 
 /* ---- Random keys: each epoch has a kind of scores ---- */
 
-enum scores { DENSE, EQUAL, RISING, FALLING, STAMPS, FRACTIONS, HUGE_INTEGERS, ANYTHING, SCORE_KINDS };
+enum scores {
+    DENSE,
+    EQUAL,
+    RISING,
+    FALLING,
+    STAMPS,
+    FRACTIONS,
+    NARROW_LIMIT,
+    HUGE_INTEGERS,
+    ANYTHING,
+    SCORE_KINDS
+};
 static enum scores kind;
 static double tide;
 
@@ -126,6 +137,7 @@ static double randomScore(void) {
     case FALLING: return tide -= (double)randomBelow(4);
     case STAMPS: return 1.7e12 + (double)randomBelow(1000000000);
     case FRACTIONS: return (double)randomBelow(5000) / 4;
+    case NARROW_LIMIT: return (randomBelow(8) ? 9e15 : 9007199254740992.0) + (double)randomBelow(100) - 50;
     default:
         return randomBelow(4) ? (double)((int64_t)randomU64() >> (10 + randomBelow(20)))
                               : odd[randomBelow(sizeof odd / sizeof *odd)];
