@@ -325,9 +325,9 @@ start_server {tags stream} {
             regexp {cmdstat_xdel:calls=1,usec=(\d+)} [r info commandstats] - usec
             return $usec
         }
-        # All in one node: four times as many take four times as long, not sixteen times.
+        # All in one node: eight times as many take eight times as long, not sixty-four times.
         set small [expr {min([cost 2000], [cost 2000], [cost 2000]) + 200}]
-        assert_lessthan [expr {min([cost 8000], [cost 8000])}] [expr {10 * $small}]
+        assert_lessthan [expr {min([cost 16000], [cost 16000], [cost 16000])}] [expr {25 * $small}]
         r config set stream-node-max-entries 100
         r config set stream-node-max-bytes 4096
     }
