@@ -58,13 +58,8 @@ size_t requestMemory(const struct request *r) {
 
 sds requestAppend(sds s, const struct request *r) {
     if (r->raw.ptr) return sdscatstr(s, r->raw);
-    char head[RESP_HDR_SIZE];
-    s = sdscatlen(s, head, respWriteHeader(head, '*', r->argc));
-    for (int i = 0; i < r->argc; i++) {
-        s = sdscatlen(s, head, respWriteHeader(head, '$', (int64_t)r->argv[i].len));
-        s = sdscatstr(s, r->argv[i]);
-        s = sdscatlen(s, "\r\n", 2);
-    }
+    s = sdsMakeRoomFor(s, respRequestRoom(r->argc, r->argv));
+    sdssetlen(s, (size_t)(respWriteRequest(s + sdslen(s), r->argc, r->argv) - s));
     return s;
 }
 

@@ -16,6 +16,7 @@
 #include "base/zmalloc.h"
 #include "data/rdb.h"
 #include "data/rewrite.h"
+#include "data/rio_pieces.h"
 
 static sds out;
 static struct rioWriter w;
@@ -39,29 +40,16 @@ static void expectBytes(const char *bytes, size_t n) {
 }
 #define EXPECT(literal) expectBytes(literal, sizeof(literal) - 1)
 
-struct source {
-    struct str left;
-    size_t piece;
-};
-static ssize_t pull(void *priv, char *p, size_t n) {
-    struct source *s = priv;
-    if (n > s->piece) n = s->piece;
-    if (n > s->left.len) n = s->left.len;
-    memcpy(p, s->left.ptr, n);
-    s->left = strN(s->left.ptr + n, s->left.len - n);
-    return (ssize_t)n;
-}
-
-static struct source source;
+static struct rioPieces source;
 
 /* way 0: from memory; 1: from a file of a known size; 2: from a socket. */
 static struct rdbReader readerOf(struct str bytes, int way) {
     struct rdbReader r = {.version = RDB_VERSION};
-    source = (struct source){bytes, way == 2 ? 5000 : 1 << 20};
+    source = (struct rioPieces){bytes, way == 2 ? 5000 : 1 << 20};
     if (way == 0)
         rioReaderInitMemory(&r.io, bytes);
     else
-        rioReaderInit(&r.io, pull, &source, way == 1 ? bytes.len : RIO_SIZE_UNKNOWN);
+        rioReaderInit(&r.io, rioReadPiece, &source, way == 1 ? bytes.len : RIO_SIZE_UNKNOWN);
     return r;
 }
 

@@ -15,8 +15,7 @@
 #include "base/sds.h"
 #include "base/str.h"
 
-/* ---- 1. Requests
- * --------------------------------------------------------------------------------------------- */
+/* ---- 1. Requests ---- */
 
 #define RESP_INLINE_MAX_SIZE (64 * 1024) /* longest inline request, and longest length line */
 #define RESP_BIG_ARG         (32 * 1024) /* bulks from this size are read into an sds of their own */
@@ -81,15 +80,24 @@ static inline bool respParserIdle(const struct respParser *p) {
 void respParserReset(struct respParser *p); /* frees what it holds */
 void respBigArgsFree(struct respBigArg *big);
 
-/* ---- 2. Reply headers
- * ---------------------------------------------------------------------------------------- */
+/* ---- 2. Reply headers ---- */
 
 #define RESP_HDR_SIZE 32
 /* "<type><n>\r\n" into dst (RESP_HDR_SIZE is enough); returns the length. type is one of : $ * % ~ > | */
 unsigned respWriteHeader(char *dst, char type, int64_t n);
+/* The same for lengths and counts, most of which are small: without a call up to 99. The end of what it
+ * wrote. */
+static inline char *respPutHeader(char *p, char type, size_t n) {
+    if (__builtin_expect(n > 99, 0)) return p + respWriteHeader(p, type, (int64_t)n);
+    *p++ = type;
+    if (n > 9) *p++ = (char)('0' + n / 10);
+    *p++ = (char)('0' + n % 10);
+    *p++ = '\r';
+    *p++ = '\n';
+    return p;
+}
 
-/* ---- Requests, written
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Requests, written ---- */
 
 /* A request as an array of bulks, with every length in its one canonical form. Room is what dst has to have,
  * a little more than is written; the others return the end of what they wrote. */
@@ -99,8 +107,7 @@ char *respWriteRequest(char *dst, int argc, const struct str *argv);
 char *respWriteRequestHead(char *dst, int64_t argc);
 char *respWriteBulkHead(char *dst, size_t len);
 
-/* ---- 3. Replies, for tools and scripts
- * ----------------------------------------------------------------------- */
+/* ---- 3. Replies, for tools and scripts ---- */
 
 enum respType {
     RESP_T_STRING,   /* $ */

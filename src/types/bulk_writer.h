@@ -45,14 +45,6 @@ static inline char *bulkPutCrlf(char *p) {
     return p + 2;
 }
 
-static inline char *bulkPutHeader(char *p, size_t len) {
-    if (len > 99) return p + respWriteHeader(p, '$', (int64_t)len);
-    *p++ = '$';
-    if (len > 9) *p++ = (char)('0' + len / 10);
-    *p++ = (char)('0' + len % 10);
-    return bulkPutCrlf(p);
-}
-
 /* Most elements are short: two overlapping words instead of a call. */
 static inline char *bulkPutBytes(char *p, const char *src, size_t len) {
     if (len >= 8 && len <= 16) {
@@ -65,5 +57,5 @@ static inline char *bulkPutBytes(char *p, const char *src, size_t len) {
 }
 
 static inline char *bulkPut(char *p, const char *src, size_t len) {
-    return bulkPutCrlf(bulkPutBytes(bulkPutHeader(p, len), src, len));
+    return bulkPutCrlf(bulkPutBytes(respPutHeader(p, '$', len), src, len));
 }

@@ -8,6 +8,7 @@
 #include "registry/config.h"
 #include "data/rewrite.h"
 #include "data/rdb.h"
+#include "data/rio_pieces.h"
 #include "data/type.h"
 #include "types/hash_private.h"
 #include "types/list.h"
@@ -18,29 +19,15 @@
 #include "types/types.h"
 #include "types/zset.h"
 
-/* A stream that comes in pieces of this many bytes, as files and sockets may. */
-struct exerciseSource {
-    struct str left;
-    size_t piece;
-};
-static ssize_t exerciseRead(void *priv, char *p, size_t n) {
-    struct exerciseSource *s = priv;
-    if (n > s->piece) n = s->piece;
-    if (n > s->left.len) n = s->left.len;
-    memcpy(p, s->left.ptr, n);
-    s->left = strN(s->left.ptr + n, s->left.len - n);
-    return (ssize_t)n;
-}
-
 /* The value as an object of its own, or NULL. piece 0: from memory, else from a stream of pieces. */
 static struct object *exerciseLoad(struct str body, bool deep, size_t piece, enum rdbLoaded *result) {
-    struct exerciseSource source = {body, piece};
+    struct rioPieces source = {body, piece};
     struct rdbReader r = {.version = RDB_VERSION, .deep = deep, .from_client = true};
     struct object *o = NULL;
     struct value v;
     uint8_t type;
     if (piece)
-        rioReaderInit(&r.io, exerciseRead, &source, RIO_SIZE_UNKNOWN);
+        rioReaderInit(&r.io, rioReadPiece, &source, RIO_SIZE_UNKNOWN);
     else
         rioReaderInitMemory(&r.io, body);
     *result = rioReadByte(&r.io, &type) ? rdbReadValue(&r, type, &v) : RDB_FAILED;

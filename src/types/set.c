@@ -97,27 +97,25 @@ static struct setRef intsetToListpack(struct setRef s) {
     return (struct setRef){lp, SET_LISTPACK};
 }
 
-static bool allIntegers(struct setRef s) {
+void setCompact(struct setRef *s) {
+    if (s->encoding == SET_INTSET || setSize(*s) > intsetLimit()) return;
+    unsigned char *integers = intsetNew();
     struct setIterator it;
     struct setMember m;
     int64_t v;
-    bool all = true;
-    setIterate(&it, s);
-    while (all && setNext(&it, &m)) all = string2ll(m.s, &v);
-    setStop(&it);
-    return all;
-}
-
-void setCompact(struct setRef *s) {
-    if (s->encoding == SET_INTSET || setSize(*s) > intsetLimit() || !allIntegers(*s)) return;
-    struct setRef now = {intsetNew(), SET_INTSET};
-    struct setIterator it;
-    struct setMember m;
+    bool all = true, added;
     setIterate(&it, *s);
-    while (setNext(&it, &m)) setAdd(&now, m.s);
+    while (all && setNext(&it, &m)) {
+        all = string2ll(m.s, &v);
+        if (all) integers = intsetAdd(integers, v, &added);
+    }
     setStop(&it);
-    setFree(*s);
-    *s = now;
+    if (all) {
+        setFree(*s);
+        *s = (struct setRef){integers, SET_INTSET};
+    } else {
+        intsetFree(integers);
+    }
 }
 
 /* ---- Life ---- */

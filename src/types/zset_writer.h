@@ -35,7 +35,7 @@ static inline char *zsetPutScore(char *p, double score, bool resp3) {
     } else {
         char text[DOUBLE_STR_SIZE];
         unsigned len = zsetScoreText(text, score);
-        p = bulkPutHeader(p, len);
+        p = respPutHeader(p, '$', len);
         memcpy(p, text, len);
         p += len;
     }
