@@ -75,6 +75,10 @@ enum {
     CLIENT_NO_EVICT = 1 << 24,
     CLIENT_IMPORT_SOURCE = 1 << 25, /* copies data into this server (import_mode.h) */
     CLIENT_REDIRECTABLE = 1 << 26,  /* CLIENT CAPA REDIRECT: understands redirections of a replica */
+
+    /* replication (repl/) */
+    CLIENT_PRIMARY = 1 << 27, /* the link to our primary: what it sends is applied, and not answered */
+    CLIENT_REPLICA = 1 << 28, /* it follows us */
 };
 
 /* Output: a chain of blocks (reply_block.h), of which the first byte to send is at head + sent. Written by
@@ -132,7 +136,7 @@ struct client {
     struct multiState *multi;        /* multi.c: MULTI, or watched keys */
     struct pubsubClient *pubsub;     /* pubsub.c: subscriptions */
     struct trackingClient *tracking; /* tracking.c: tracks keys */
-    struct replicaClient *replica;   /* repl/: it is a replica of ours */
+    struct replicaClient *replica;   /* repl/: what it has said as a replica of ours, or to become one */
     void *script;                    /* script/: the run that it works for */
 };
 
@@ -160,7 +164,7 @@ size_t clientMemory(const struct client *c); /* all of it; O(1) */
 /* ---- Classes, with limits of their own ---- */
 enum clientClass { CLIENT_CLASS_NORMAL, CLIENT_CLASS_REPLICA, CLIENT_CLASS_PUBSUB, CLIENT_CLASSES };
 static inline enum clientClass clientClassOf(const struct client *c) {
-    if (c->replica) return CLIENT_CLASS_REPLICA;
+    if (c->flags & CLIENT_REPLICA) return CLIENT_CLASS_REPLICA;
     return c->flags & CLIENT_PUBSUB ? CLIENT_CLASS_PUBSUB : CLIENT_CLASS_NORMAL;
 }
 

@@ -26,6 +26,7 @@
 #define CLASS_WORDS   4           /* of a class in client-output-buffer-limit: name hard soft seconds */
 
 static struct list writing;
+static const struct clientStream *stream;
 /* `writing` holds some who did not ask, as subscribers: who publishes to thousands need not wait for them
  * all. */
 static bool unasked_waiting;
@@ -72,6 +73,7 @@ static bool clientOverLimit(struct client *c, size_t pending) {
 
 void clientCheckOutput(struct client *c, size_t more) {
     if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
+    if (c->flags & CLIENT_REPLICA) more += stream->pending(c);
     if (!c->conn || c->flags & CLIENT_CLOSE_ASAP || !clientOverLimit(c, clientOutputPending(c) + more))
         return;
     sds info = clientLogLine(c, sdsempty());
@@ -183,6 +185,10 @@ static void dropSent(struct client *c, size_t n) {
     c->out.sent = 0;
 }
 
+void clientOutputSetStream(const struct clientStream *s) {
+    stream = s;
+}
+
 /* Sends until the chain is empty or the socket is full. False when the connection is broken. */
 static bool writeChain(struct client *c) {
     while (c->out.head) {
@@ -207,8 +213,13 @@ static bool writeChain(struct client *c) {
     return true;
 }
 
-static bool sendChain(struct client *c) {
+static bool hasOutput(const struct client *c) {
+    return c->out.head || (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && stream->waits(c));
+}
+
+static bool sendAll(struct client *c) {
     bool whole = writeChain(c);
+    if (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && whole && !c->out.head) whole = stream->write(c);
     if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
     return whole;
 }
@@ -216,9 +227,9 @@ static bool sendChain(struct client *c) {
 static void writeHandler(struct connection *conn) {
     struct client *c = conn->data;
     if (c->flags & CLIENT_CLOSE_ASAP) return;
-    if (!sendChain(c)) {
+    if (!sendAll(c)) {
         clientClose(c);
-    } else if (!c->out.head) {
+    } else if (!hasOutput(c)) {
         connSetWriteHandler(conn, NULL);
         if (c->flags & CLIENT_CLOSE_AFTER_REPLY) clientClose(c);
     }
@@ -233,13 +244,13 @@ void clientsWritePending(void) {
         if (c->out.bytes > clientstats.max_output_buffer) clientstats.max_output_buffer = c->out.bytes;
         clientCheckOutput(c, 0);
         if (c->flags & CLIENT_CLOSE_ASAP) continue;
-        if (!sendChain(c))
+        if (!sendAll(c))
             clientClose(c);
-        else if (c->out.head)
+        else if (hasOutput(c))
             connSetWriteHandler(c->conn, writeHandler);
         else if (c->flags & CLIENT_CLOSE_AFTER_REPLY)
             clientClose(c);
-        serverAssert(!c->out.head || c->conn->write_handler || c->flags & CLIENT_CLOSE_ASAP);
+        serverAssert(!hasOutput(c) || c->conn->write_handler || c->flags & CLIENT_CLOSE_ASAP);
     }
 }
 

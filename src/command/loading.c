@@ -9,6 +9,7 @@
 #include "command/call.h"
 #include "registry/config.h"
 #include "data/db.h"
+#include "data/rdb_dataset.h"
 #include "registry/info.h"
 #include "client/reply.h"
 #include "command/round.h"
@@ -46,7 +47,7 @@ void loadingStart(uint64_t total_bytes, bool from_aof) {
     state.loaded = state.served_at = state.used_memory = 0;
 }
 
-void loadingUsedMemory(uint64_t bytes) {
+static void noteUsedMemory(uint64_t bytes) {
     state.used_memory = bytes;
 }
 
@@ -95,4 +96,5 @@ void loadingInit(void) {
     admissionFill(RULE_LOADING, checkLoading);
     admissionIdle(RULE_LOADING, true);
     dbAddExpiryVeto(loadingActive);
+    rdb_load_used_memory = noteUsedMemory;
 }

@@ -8,8 +8,6 @@
 
 void loadingStart(uint64_t total_bytes, bool from_aof);
 void loadingProgress(uint64_t bytes); /* read so far, of all files; cheap */
-/* How much memory the server used that wrote the file: for INFO. */
-void loadingUsedMemory(uint64_t bytes);
 void loadingStop(bool success);
 bool loadingActive(void);
 extern const char err_loading[]; /* LOADING Valkey is loading the dataset in memory */

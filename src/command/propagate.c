@@ -17,36 +17,71 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/num.h"
 #include "base/zmalloc.h"
 #include "data/db.h"
 #include "net/resp.h"
 
 #define SINKS_MAX   4
+#define SELECT_ROOM 64
 #define BUFFER_KEEP (64 * 1024) /* a larger one is given back at the end of its unit */
 
 static propagateSink *sinks[SINKS_MAX];
 int propagate_sinks;
 struct propagationUnit propagation;
-static uint64_t passed; /* bytes that sinks were given */
+static uint64_t passed;   /* bytes that sinks were given */
+static int selected = -1; /* by the last SELECT among them; -1: by none */
 
 static const struct str multi_text = STR("*1\r\n$5\r\nMULTI\r\n"), exec_text = STR("*1\r\n$4\r\nEXEC\r\n");
 static const struct str crlf = STR("\r\n"), no_raw;
 
 /* ---- To the sinks ---- */
 
-static inline void toSinks(struct propagated *p) {
+static inline void toAllSinks(struct propagated *p) {
     p->offset = passed;
     for (int i = 0; i < propagate_sinks; i++) sinks[i](p);
     passed += p->len;
 }
 
+static size_t writeSelect(char dst[SELECT_ROOM], int dbid) {
+    char digits[LONG_STR_SIZE];
+    struct str argv[] = {STR("SELECT"), strN(digits, ll2string(digits, dbid))};
+    return (size_t)(respWriteRequest(dst, 2, argv) - dst);
+}
+
+static __attribute__((noinline, cold)) void selectDb(int dbid, bool first) {
+    char text[SELECT_ROOM];
+    struct str bytes = strN(text, writeSelect(text, dbid));
+    toAllSinks(
+        &(struct propagated){.pieces = &bytes, .count = 1, .len = bytes.len, .commands = 1, .first = first});
+    selected = dbid;
+}
+
+/* dbid: the database that they are for; -1: any (MULTI, EXEC). */
+static inline void toSinks(struct propagated *p, int dbid) {
+    if (__builtin_expect(dbid != selected, 0) && dbid >= 0) {
+        selectDb(dbid, p->first);
+        p->first = false;
+    }
+    toAllSinks(p);
+}
+
 static void textToSinks(const struct str *text, bool first) {
-    toSinks(&(struct propagated){text, 1, text->len, 1, -1, first, !first, 0});
+    toSinks(
+        &(struct propagated){
+            .pieces = text, .count = 1, .len = text->len, .commands = 1, .first = first, .last = !first},
+        -1);
 }
 
 static void partToSinks(const struct propagationPart *part, bool alone) {
     struct str bytes = strN(propagation.buf + part->at, part->len);
-    toSinks(&(struct propagated){&bytes, 1, bytes.len, part->commands, part->dbid, alone, alone, 0});
+    toSinks(&(struct propagated){.pieces = &bytes,
+                                 .count = 1,
+                                 .len = bytes.len,
+                                 .commands = part->commands,
+                                 .first = alone,
+                                 .last = alone},
+            part->dbid);
 }
 
 static inline bool isFirst(const struct propagationUnit *u) {
@@ -147,15 +182,16 @@ static int encodeAround(struct propagationUnit *u, int argc, const struct str *a
 
 /* ---- One command after the other ---- */
 
-static inline void piecesOn(struct propagationUnit *u, struct propagated *p, bool last) {
+static inline void piecesOn(struct propagationUnit *u, struct propagated *p, int dbid, bool last) {
     bool alone = last && p->commands == 1 && isFirst(u);
     if (!alone) openMulti(u);
     p->first = p->last = alone;
-    toSinks(p);
+    toSinks(p, dbid);
 }
 
 static inline void passOn(struct propagationUnit *u, struct str bytes, int dbid, int commands, bool last) {
-    piecesOn(u, &(struct propagated){&bytes, 1, bytes.len, commands, dbid, false, false, 0}, last);
+    piecesOn(u, &(struct propagated){.pieces = &bytes, .count = 1, .len = bytes.len, .commands = commands},
+             dbid, last);
 }
 
 static void encodeAndPassOn(struct propagationUnit *u, int dbid, int argc, const struct str *argv,
@@ -165,10 +201,10 @@ static void encodeAndPassOn(struct propagationUnit *u, int dbid, int argc, const
         char *start = makeRoom(u, room);
         passOn(u, strN(start, (size_t)(respWriteRequest(start, argc, argv) - start)), dbid, 1, last);
     } else {
-        struct propagated p = {.commands = 1, .dbid = dbid};
+        struct propagated p = {.commands = 1};
         p.count = encodeAround(u, argc, argv, &p.pieces);
         for (int i = 0; i < p.count; i++) p.len += p.pieces[i].len;
-        piecesOn(u, &p, last);
+        piecesOn(u, &p, dbid, last);
     }
 }
 
@@ -288,7 +324,33 @@ void propagateRemoveSink(propagateSink *fn) {
     }
 }
 
+void propagateSelectAnew(void) {
+    selected = -1;
+}
+
+int propagateSelected(void) {
+    return selected;
+}
+
+bool propagateToReplicas(int argc, const struct str *argv) {
+    struct propagationUnit *u = &propagation;
+    if (u->depth || !isFirst(u)) return false;
+    char *start = makeRoom(u, respRequestRoom(argc, argv));
+    struct str bytes = strN(start, (size_t)(respWriteRequest(start, argc, argv) - start));
+    toAllSinks(&(struct propagated){.pieces = &bytes,
+                                    .count = 1,
+                                    .len = bytes.len,
+                                    .commands = 1,
+                                    .first = true,
+                                    .last = true,
+                                    .for_replicas = true});
+    return true;
+}
+
 uint64_t propagateOffset(void) {
     const struct propagationUnit *u = &propagation;
-    return passed + u->held.len + (u->in_multi ? exec_text.len : 0);
+    char select[SELECT_ROOM];
+    size_t waits = u->held.len;
+    if (waits && u->held.dbid != selected) waits += writeSelect(select, u->held.dbid);
+    return passed + waits + (u->in_multi ? exec_text.len : 0);
 }

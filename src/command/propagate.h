@@ -6,7 +6,8 @@
  *
  * What the outermost command causes is a unit: the commands that EXEC or a script ran, expired keys that it
  * came upon, its rewrites. More than one go out between MULTI and EXEC. The bytes of a unit are made once,
- * however many sinks there are, and each byte has an offset. */
+ * however many sinks there are, and each byte has an offset. A SELECT goes before the first command for
+ * another database. */
 #pragma once
 
 #include "base/str.h"
@@ -40,14 +41,20 @@ struct propagated {
     int count;
     size_t len; /* of all pieces */
     int commands;
-    int dbid;         /* the database that they are for; -1: any (MULTI, EXEC) */
-    bool first, last; /* of their unit */
-    uint64_t offset;  /* bytes propagated before, in the life of the process */
+    bool first, last;  /* of their unit */
+    bool for_replicas; /* PING, REPLCONF GETACK: files have no use for them */
+    uint64_t offset;   /* bytes propagated before, in the life of the process */
 };
 typedef void propagateSink(const struct propagated *p);
 /* When this happens in the middle of a unit, it is closed there, and what comes is another. */
 void propagateAddSink(propagateSink *fn);
 void propagateRemoveSink(propagateSink *fn); /* not there: nothing happens */
+/* Commands are for the database that the last SELECT among them names. Whoever begins anew (a file, a replica
+ * with a snapshot) needs one in front of the next. -1: none has been named. */
+void propagateSelectAnew(void);
+int propagateSelected(void);
+/* A command that belongs to no unit and changes nothing. False: a unit is under way. */
+bool propagateToReplicas(int argc, const struct str *argv);
 /* Behind all that has been propagated so far, the part of the running unit that waits included. */
 uint64_t propagateOffset(void);
 

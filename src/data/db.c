@@ -262,16 +262,6 @@ void dbExpand(struct db *db, size_t keys) {
     keyspaceExpand(&db->keyspace, keys);
 }
 
-bool dbAddLoaded(struct db *db, struct object *o, uint64_t hash) {
-    if (keyspaceFind(&db->keyspace, objectKey(o), hash)) return false;
-    keyspaceAdd(&db->keyspace, o, hash);
-    return true;
-}
-
-bool dbTryExpand(struct db *db, size_t keys, size_t with_expire) {
-    return keyspaceTryExpand(&db->keyspace, keys, with_expire);
-}
-
 uint64_t dbScan(struct db *db, uint64_t cursor, hashtableScanFn fn, void *priv) {
     return keyspaceScan(&db->keyspace, cursor, fn, priv);
 }

@@ -121,13 +121,6 @@ static inline struct keyspace *dbKeyspace(struct db *db) {
     return &db->keyspace;
 }
 
-/* ---- For loaders: objects that come from a file. No notifications, nobody is woken. ---- */
-/* Puts an object into the tables; hash is hashBytes of its key. False when the key exists: then nothing has
- * changed, and the object is still the caller's. */
-bool dbAddLoaded(struct db *db, struct object *o, uint64_t hash);
-/* Makes room for so many keys, so many of them with an expiry. False: not enough memory, no harm done. */
-bool dbTryExpand(struct db *db, size_t keys, size_t with_expire);
-
 /* ---- Moving in memory (data/defrag.h) ---- */
 /* The object's own allocation may move; use the result. Fine for the entry that dbScan has just passed. */
 struct object *dbMoveObject(struct db *db, struct object *o, zmoveFn *move, void *priv);

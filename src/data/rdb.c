@@ -492,6 +492,10 @@ void rdbSectionsEmpty(void) {
     }
 }
 
+void rdbSectionsExchange(bool take) {
+    for (int i = 0; i < section_count; i++) sections[i]->exchange(take);
+}
+
 /* ---- Directives ---- */
 
 static const struct configEnum check_names[] = {

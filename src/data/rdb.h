@@ -1,5 +1,5 @@
-/* rdb.h - the RDB encoding: how numbers, strings and values are written down. Files are persist/rdb_*; DUMP
- * and RESTORE use the same encoding for a single value.
+/* rdb.h - the RDB encoding: how numbers, strings and values are written down. Datasets are
+ * data/rdb_dataset.h; DUMP and RESTORE use the same encoding for a single value.
  *
  * Numbers are 1, 2, 5 or 9 bytes, by the two highest bits of the first:
  *
@@ -153,10 +153,15 @@ struct rdbSection {
     bool (*load)(struct rdbReader *r);    /* after the opcode; false: failed (rioFail) */
     void (*rewrite)(struct rioWriter *w); /* the same as commands; may be NULL */
     void (*empty)(void); /* drops what load has brought: it will be loaded anew; may be NULL */
+    /* The same as load, but beside what is there: it takes its place (exchange(true)), or goes (false). What
+     * was there, or was loaded aside, is gone then. */
+    bool (*loadAside)(struct rdbReader *r);
+    void (*exchange)(bool take);
 };
 void rdbSectionRegister(const struct rdbSection *section); /* which must stay */
 const struct rdbSection *const *rdbSections(int *count);   /* in order of registration */
 void rdbSectionsEmpty(void);
+void rdbSectionsExchange(bool take);
 
 void rdbInit(void); /* directives: rdbcompression, rdb-version-check, sanitize-dump-payload; data/rdb.c */
 /* rdb-version-check: refuse data of a version that is not known, or try it. */

@@ -54,7 +54,7 @@
 #define BUFFER_KEEP      (1024 * 1024) /* a larger one is given back after it was written */
 #define TIMESTAMP_PREFIX "#TS:"
 
-struct aof aof = {.fd = -1, .selected_db = -1};
+struct aof aof = {.fd = -1};
 
 sds aof_dir, aof_filename;
 bool aof_use_rdb_preamble, aof_load_truncated, aof_rewrite_incremental_fsync;
@@ -318,19 +318,12 @@ static sds aofDebugInfo(sds s) {
 
 /* ---- The sink ---- */
 
-static void selectDb(int dbid) {
-    char number[LONG_STR_SIZE], text[128];
-    const struct str argv[] = {STR("SELECT"), strN(number, ll2string(number, dbid))};
-    aof.buf = sdscatlen(aof.buf, text, (size_t)(respWriteRequest(text, 2, argv) - text));
-    aof.selected_db = dbid;
-}
-
 static void sink(const struct propagated *p) {
+    if (p->for_replicas) return;
     if (timestamps && p->first && cmd_time_ms / 1000 != timestamp_s) {
         timestamp_s = cmd_time_ms / 1000;
         aof.buf = sdscatprintf(aof.buf, TIMESTAMP_PREFIX "%lld\r\n", (long long)timestamp_s);
     }
-    if (p->dbid >= 0 && p->dbid != aof.selected_db) selectDb(p->dbid);
     aof.buf = sdsMakeRoomFor(aof.buf, p->len);
     size_t used = sdslen(aof.buf);
     for (int i = 0; i < p->count; i++) {
@@ -351,7 +344,7 @@ void aofUseIncrement(int fd, uint64_t size) {
     if (aof.fd >= 0) syncOnThread(aof.fd, true);
     aof.fd = fd;
     aof.incr_size = asked_size = size;
-    aof.selected_db = -1;
+    propagateSelectAnew();
 }
 
 /* ---- On and off ---- */
@@ -512,7 +505,7 @@ static bool reload(void) {
     rdbSectionsEmpty();
     enum aofLoaded result = aofLoad();
     aof.base_size = base_size;
-    aof.selected_db = -1;
+    propagateSelectAnew();
     aofListen(true);
     return result != AOF_FAILED;
 }

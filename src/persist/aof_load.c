@@ -26,7 +26,7 @@
 #include "client/reply.h"
 #include "net/resp.h"
 #include "persist/aof_private.h"
-#include "persist/rdb_file.h"
+#include "data/rdb_dataset.h"
 
 #define COMMANDS_PER_CLOCK 1024
 
@@ -262,7 +262,7 @@ static void badFormat(const struct loader *l) {
 static bool loadOpened(struct loader *l, const char *path, bool is_last) {
     if (startsWithImage(&l->r.io)) {
         serverLog(LL_NOTICE, "Reading RDB base file on AOF loading...");
-        if (rdbLoadStream(&l->r, RDB_LOAD_KEEP_EXPIRED | RDB_LOAD_PREFIX) != RDB_FILE_OK) {
+        if (!rdbLoadStream(&l->r, &(struct rdbLoadOptions){.keep_expired = true, .prefix = true}, NULL)) {
             serverLog(LL_WARNING,
                       "Error reading the RDB base file %s, AOF loading aborted: %s at offset %llu", l->name,
                       l->r.io.error ? l->r.io.error : "it is not complete",

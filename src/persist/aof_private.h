@@ -25,7 +25,6 @@ struct aof {
     uint64_t size;      /* of all files in use */
     uint64_t base_size; /* the same after the last rewrite, or at start */
     uint64_t incr_size; /* bytes of this increment that are whole commands, on the disk or not */
-    int selected_db;    /* at the end of the increment; -1: none */
     bool rewrite_scheduled;
 };
 extern struct aof aof;

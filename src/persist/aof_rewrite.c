@@ -36,7 +36,7 @@
 #include "data/rewrite.h"
 #include "data/type.h"
 #include "persist/aof_private.h"
-#include "persist/rdb_file.h"
+#include "data/rdb_dataset.h"
 
 #define SYNC_BYTES        (4 * 1024 * 1024)
 #define CRON_MS           100
@@ -104,8 +104,9 @@ bool aofRewriteFile(const char *path, void (*progress)(uint64_t keys)) {
     }
     struct rioWriter w;
     rioWriterInit(&w, rioSinkFile, &file);
-    bool ok =
-        aof_use_rdb_preamble ? rdbSaveStream(&w, RDB_SAVE_AOF_BASE, progress) : writeCommands(&w, progress);
+    bool ok = aof_use_rdb_preamble
+                  ? rdbSaveStream(&w, &(struct rdbSaveOptions){.aof_base = true, .progress = progress})
+                  : writeCommands(&w, progress);
     int code = w.error;
     rioWriterFree(&w);
     if (ok && fsync(file.fd) != 0) ok = false, code = errno;

@@ -19,7 +19,7 @@
 #include "data/type.h"
 #include "persist/check.h"
 #include "persist/check_rdb_stats.h"
-#include "persist/rdb_file.h"
+#include "data/rdb_dataset.h"
 
 #define CHECKSUM_SINCE    5                   /* version */
 #define PROGRESS_INTERVAL (256 * 1024 * 1024) /* bytes between two lines about progress */

@@ -22,6 +22,7 @@
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "data/db.h"
+#include "data/persistence.h"
 #include "registry/debug.h"
 #include "types/generic.h"
 #include "registry/info.h"
@@ -81,14 +82,15 @@ static void saved(uint64_t dirty) {
 }
 
 bool snapshotSave(void) {
-    if (!rdbSaveFile(filename, 0, NULL)) return false;
+    if (!rdbSaveFile(filename, &(struct rdbSaveOptions){0})) return false;
     saved(dbstats.dirty);
     return true;
 }
 
 static int childSave(void *priv) {
-    (void)priv;
-    return rdbSaveFile(filename, 0, childProgress) ? 0 : 1;
+    struct rdbSaveOptions options = *(const struct rdbSaveOptions *)priv;
+    options.progress = childProgress;
+    return rdbSaveFile(filename, &options) ? 0 : 1;
 }
 
 /* A child that we have ended ourselves has not failed. */
@@ -106,16 +108,16 @@ static void childSaved(int exit_code, int sig, void *priv) {
         serverLog(LL_NOTICE, "Background saving terminated with success");
         saved(background.dirty);
     }
+    persistenceSaved(!sig && exit_code == 0);
 }
 
-static bool startBackground(void) {
-    const char *err;
+static bool startBackground(const struct rdbSaveOptions *options, const char **err) {
     last.saves++;
     last.tried_s = time(NULL);
     background.dirty = dbstats.dirty;
     background.since_s = last.tried_s;
-    if (!childStart(CHILD_RDB, childSave, childSaved, NULL, &err)) {
-        serverLog(LL_WARNING, "Can't save in background: fork: %s", err);
+    if (!childStart(CHILD_RDB, childSave, childSaved, (void *)options, err)) {
+        serverLog(LL_WARNING, "Can't save in background: fork: %s", *err);
         noteOutcome(true);
         return false;
     }
@@ -123,6 +125,11 @@ static bool startBackground(void) {
     background.pid = childPid();
     serverLog(LL_NOTICE, "Background saving started by pid %ld", (long)background.pid);
     return true;
+}
+
+static bool startPlain(void) {
+    const char *err;
+    return startBackground(&(struct rdbSaveOptions){0}, &err);
 }
 
 /* ---- By itself ---- */
@@ -146,7 +153,7 @@ static void snapshotCron(void) {
     if (due)
         serverLog(LL_NOTICE, "%lld changes in %lld seconds. Saving...", (long long)due->changes,
                   (long long)due->seconds);
-    if (due || last.scheduled) startBackground();
+    if (due || last.scheduled) startPlain();
 }
 
 /* FLUSHALL: what a child is about to write is of no use any more, and an empty dataset is quickly saved. */
@@ -173,8 +180,9 @@ int snapshotOnExit(int flags) {
 void snapshotLoadAtStart(void) {
     int64_t start_us = monotonicUs();
     sds error;
-    switch (rdbLoadFile(filename, 0, &error)) {
+    switch (rdbLoadFile(filename, &(struct rdbLoadOptions){0}, &error)) {
     case RDB_FILE_OK:
+        persistenceLoaded(&rdb_last_load.replication, false);
         serverLog(LL_NOTICE, "DB loaded from disk: %.3f seconds", (double)(monotonicUs() - start_us) / 1e6);
         return;
     case RDB_FILE_MISSING: return;
@@ -222,7 +230,8 @@ static void debugReload(struct client *c) {
         return;
     }
     if (!(options & RELOAD_NO_FLUSH)) emptyAll();
-    enum rdbFileResult result = rdbLoadFile(filename, options & RELOAD_MERGE ? RDB_LOAD_MERGE : 0, &error);
+    enum rdbFileResult result =
+        rdbLoadFile(filename, &(struct rdbLoadOptions){.merge = options & RELOAD_MERGE}, &error);
     if (result != RDB_FILE_OK) {
         serverLog(LL_WARNING, "Error reading the RDB file %s: %s", filename,
                   error ? error : "it is not there");
@@ -277,7 +286,7 @@ static void saveInBackground(struct client *c, bool schedule) {
             replyError(c, "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE "
                           "SCHEDULE in order to schedule a BGSAVE whenever possible.");
         }
-    } else if (startBackground()) {
+    } else if (startPlain()) {
         replyStatus(c, "Background saving started");
     } else {
         replyError(c, "ERR");
@@ -379,15 +388,22 @@ static sds snapshotPersistenceInfo(sds s) {
     s = infoField(s, "rdb_current_bgsave_time_sec:%lld",
                   saving ? (long long)(time(NULL) - background.since_s) : -1);
     s = infoField(s, "rdb_saves:%llu", (unsigned long long)last.saves);
-    s = infoField(s, "rdb_last_load_keys_expired:%llu", (unsigned long long)rdb_load_stats.expired);
-    return infoField(s, "rdb_last_load_keys_loaded:%llu", (unsigned long long)rdb_load_stats.loaded);
+    s = infoField(s, "rdb_last_load_keys_expired:%llu", (unsigned long long)rdb_last_load.expired);
+    return infoField(s, "rdb_last_load_keys_loaded:%llu", (unsigned long long)rdb_last_load.keys);
 }
 
 static void snapshotResetStats(void) {
     last.saves = 0;
 }
 
+static bool hasSavePoints(void) {
+    return point_count > 0;
+}
+
 void snapshotInit(void) {
+    persistence.rdbPath = snapshotFile;
+    persistence.hasSavePoints = hasSavePoints;
+    persistence.saveInBackground = startBackground;
     static struct configDirective directives[] = {
         CONFIG_SPECIAL("save", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG | CONFIG_MAY_STAND_ALONE, setSave,
                        getSave, NULL),

@@ -76,41 +76,6 @@ static bool noRdma(const char **err) {
     return false;
 }
 
-static int64_t min_replicas_to_write;
-
-static bool noReplicas(const char **err) {
-    if (min_replicas_to_write == 0) return true;
-    *err = "this version has no replication yet: writes would be taken although no replica has them";
-    return false;
-}
-
-/* ---- replicaof host port ---- */
-
-static sds primary; /* "host port", NULL: none */
-
-static bool setPrimary(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
-    (void)d;
-    int64_t port;
-    bool empty = argc == 1 && argv[0].len == 0; /* as a rewrite writes that there is none */
-    if (argc != 2 && !empty) {
-        *err = "wrong number of arguments";
-        return false;
-    }
-    bool none = empty || (strIs(argv[0], "no") && strIs(argv[1], "one"));
-    if (!none && (!string2ll(argv[1], &port) || port < 0 || port > 65535)) {
-        *err = "Invalid primary port";
-        return false;
-    }
-    sdsfree(primary);
-    primary = none ? NULL : sdscatstr(sdscat(sdsnewstr(argv[0]), " "), argv[1]);
-    return true;
-}
-
-static sds getPrimary(const struct configDirective *d) {
-    (void)d;
-    return primary ? sdsdup(primary) : sdsempty();
-}
-
 /* ---- loadmodule path argument ... ---- */
 
 static sds modules; /* a line for each */
@@ -134,56 +99,9 @@ static sds getModules(const struct configDirective *d) {
 #define SET CONFIG_MODIFIABLE
 
 static const struct configEnum module_command_names[] = {{"no", 0}, {"yes", 1}, {"local", 2}, {NULL, 0}};
-static const struct configEnum propagation_names[] = {
-    {"ignore", 0}, {"panic", 1}, {"panic-on-replicas", 2}, {NULL, 0}};
 static const struct configEnum save_behavior_names[] = {{"sync", 0}, {"best-effort", 1}, {NULL, 0}};
 static const struct configEnum endpoint_names[] = {
     {"ip", 0}, {"hostname", 1}, {"unknown-endpoint", 2}, {NULL, 0}};
-static const struct configEnum diskless_load_names[] = {
-    {"disabled", 0}, {"on-empty-db", 1}, {"swapdb", 2}, {"flush-before-load", 3}, {NULL, 0}};
-
-static struct configDirective replication[] = {
-    CONFIG_SPECIAL("replicaof", "slaveof", CONFIG_MULTI_ARG, setPrimary, getPrimary, NULL),
-    CONFIG_STRING("primaryauth", "masterauth", SET | CONFIG_SENSITIVE | CONFIG_EMPTY_IS_NULL, NULL, NULL,
-                  NULL, NULL),
-    CONFIG_STRING("primaryuser", "masteruser", SET | CONFIG_SENSITIVE | CONFIG_EMPTY_IS_NULL, NULL, NULL,
-                  NULL, NULL),
-    CONFIG_STRING("bind-source-addr", NULL, SET | CONFIG_EMPTY_IS_NULL, NULL, NULL, NULL, NULL),
-    CONFIG_BOOL("dual-channel-replication-enabled", NULL, SET, NULL, false, NULL),
-    CONFIG_INT("min-replicas-max-lag", "min-slaves-max-lag", SET, NULL, 10, 0, INT32_MAX, NULL),
-    CONFIG_INT("min-replicas-to-write", "min-slaves-to-write", SET, &min_replicas_to_write, 0, 0, INT32_MAX,
-               noReplicas),
-    CONFIG_ENUM("propagation-error-behavior", NULL, SET, NULL, 0, propagation_names, NULL),
-    {.name = "repl-backlog-size",
-     .type = CONFIG_TYPE_INT,
-     .flags = SET | CONFIG_MEMORY,
-     .def = 10 << 20,
-     .min = 1,
-     .max = INT64_MAX,
-     .clamp_min = 16 << 10,
-     .clamp_max = INT64_MAX},
-    CONFIG_INT("repl-backlog-ttl", NULL, SET, NULL, 3600, 0, INT64_MAX, NULL),
-    CONFIG_BOOL("repl-disable-tcp-nodelay", NULL, SET, NULL, false, NULL),
-    CONFIG_ENUM("repl-diskless-load", NULL, SET, NULL, 0, diskless_load_names, NULL),
-    CONFIG_BOOL("repl-diskless-sync", NULL, SET, NULL, true, NULL),
-    CONFIG_INT("repl-diskless-sync-delay", NULL, SET, NULL, 5, 0, INT32_MAX, NULL),
-    CONFIG_INT("repl-diskless-sync-max-replicas", NULL, SET, NULL, 0, 0, INT32_MAX, NULL),
-    CONFIG_BOOL("repl-mptcp", NULL, 0, NULL, false, NULL),
-    CONFIG_INT("repl-ping-replica-period", "repl-ping-slave-period", SET, NULL, 10, 1, INT32_MAX, NULL),
-    CONFIG_INT("repl-timeout", NULL, SET, NULL, 60, 1, INT32_MAX, NULL),
-    CONFIG_STRING("replica-announce-ip", "slave-announce-ip", SET | CONFIG_EMPTY_IS_NULL, NULL, NULL, NULL,
-                  NULL),
-    CONFIG_INT("replica-announce-port", "slave-announce-port", SET, NULL, 0, 0, 65535, NULL),
-    CONFIG_BOOL("replica-announced", NULL, SET, NULL, true, NULL),
-    CONFIG_BOOL("replica-ignore-disk-write-errors", NULL, SET, NULL, false, NULL),
-    CONFIG_BOOL("replica-ignore-maxmemory", "slave-ignore-maxmemory", SET, NULL, true, NULL),
-    CONFIG_BOOL("replica-lazy-flush", "slave-lazy-flush", SET, NULL, true, NULL),
-    CONFIG_INT("replica-priority", "slave-priority", SET, NULL, 100, 0, INT32_MAX, NULL),
-    CONFIG_BOOL("replica-read-only", "slave-read-only", SET, NULL, true, NULL),
-    CONFIG_BOOL("replica-serve-stale-data", "slave-serve-stale-data", SET, NULL, true, NULL),
-    CONFIG_INT("shutdown-timeout", NULL, SET, NULL, 10, 0, INT32_MAX, NULL),
-    CONFIG_BOOL("tls-replication", NULL, SET, NULL, false, NULL),
-};
 
 static struct configDirective cluster[] = {
     CONFIG_BOOL("cluster-allow-pubsubshard-when-down", NULL, SET, NULL, true, NULL),
@@ -261,7 +179,6 @@ static const struct feature {
     struct configDirective *directives;
     size_t count;
 } features[] = {
-    {"replication", replication, COUNT(replication)},
     {"the cluster", cluster, COUNT(cluster)},
     {"I/O threads", io_threads, COUNT(io_threads)},
     {"the network", transports, COUNT(transports)},
@@ -275,10 +192,7 @@ static const char *consequence(const char *directive) {
     static const struct {
         const char *directive, *text;
     } known[] = {
-        {"replicaof", "THIS SERVER IS NOT A REPLICA: it takes writes, and gets no data from there"},
-        {"min-replicas-to-write", "writes are taken although no replica has them"},
         {"cluster-enabled", "this server is not a node of a cluster"},
-        {"propagation-error-behavior", "errors are counted, and the server goes on"},
         {"lua-enable-insecure-api", "scripts still cannot call what is insecure"},
     };
     for (size_t i = 0; i < COUNT(known); i++) {
@@ -345,7 +259,6 @@ static sds absentServerInfo(sds s) {
 }
 
 static sds absentMemoryInfo(sds s) {
-    ZERO("mem_replicas_repl_buffer");
     ZERO("mem_cluster_slot_import");
     ZERO("mem_cluster_slot_export");
     return s;
@@ -359,16 +272,8 @@ static sds absentPersistenceInfo(sds s) {
 }
 
 static sds absentStatsInfo(sds s) {
-    ZERO("total_net_repl_input_bytes");
-    ZERO("total_net_repl_output_bytes");
     ZERO("total_net_cluster_slot_import_bytes");
     ZERO("total_net_cluster_slot_export_bytes");
-    s = infoField(s, "instantaneous_input_repl_kbps:0.00");
-    s = infoField(s, "instantaneous_output_repl_kbps:0.00");
-    ZERO("sync_full");
-    ZERO("sync_partial_ok");
-    ZERO("sync_partial_err");
-    ZERO("slave_expires_tracked_keys");
     ZERO("io_threaded_reads_processed");
     ZERO("io_threaded_writes_processed");
     ZERO("io_threaded_freed_objects");

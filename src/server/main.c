@@ -60,6 +60,7 @@
 #include "data/rdb.h"
 #include "command/round.h"
 #include "command/tracking.h"
+#include "command/wait.h"
 #include "net/ae.h"
 #include "net/connection.h"
 #include "persist/check.h"
@@ -225,6 +226,7 @@ static void registerRooms(void) {
     pubsubInit();
     trackingInit();
     pauseInit();
+    waitInit();
     importModeInit();
     dataHooksInit();
     lazyfreeInit();
@@ -369,6 +371,7 @@ int main(int argc, char **argv) {
         aofStartup();
     else
         snapshotLoadAtStart();
+    replicationStart();
     processReady();
     listenAnnounce();
     aeMain(server_el);

@@ -29,7 +29,7 @@
 #define RATE_SAMPLES 16 /* taken every 100 ms; the rates are averages over them */
 #define RUN_ID_LEN   40
 
-static char run_id[RUN_ID_LEN + 1], replication_id[RUN_ID_LEN + 1], clock_name[64];
+static char run_id[RUN_ID_LEN + 1], clock_name[64];
 static int64_t started_us;
 
 /* ---- Rates ---- */
@@ -177,24 +177,6 @@ static sds clusterInfo(sds s) {
     return infoField(s, "cluster_enabled:0");
 }
 
-/* A server without replicas. Clients look for `role` before they write to it. */
-static sds replicationInfo(sds s) {
-    s = infoField(s, "role:master");
-    s = infoField(s, "connected_slaves:0");
-    s = infoField(s, "replicas_waiting_psync:0");
-    s = infoField(s, "master_failover_state:no-failover");
-    s = infoField(s, "master_replid:%s", replication_id);
-    s = infoField(s, "master_replid2:%0*d", RUN_ID_LEN, 0); /* there has been no other */
-    s = infoField(s, "master_repl_offset:0");
-    s = infoField(s, "second_repl_offset:-1");
-    s = infoField(s, "repl_backlog_active:0");
-    sds backlog = configGet("repl-backlog-size"); /* once there is a replica */
-    s = infoField(s, "repl_backlog_size:%s", backlog);
-    sdsfree(backlog);
-    s = infoField(s, "repl_backlog_first_byte_offset:0");
-    return infoField(s, "repl_backlog_histlen:0");
-}
-
 /* What does not happen here: MIGRATE keeps no connections, a payload is checked while it is read, and the
  * buffers of replies have one size. */
 static sds unusedFields(sds s) {
@@ -249,22 +231,7 @@ void timeCommand(struct client *c) {
     replyBulkLongLong(c, now_us % 1000000);
 }
 
-void roleCommand(struct client *c) {
-    replyArrayLen(c, 3);
-    replyBulkCstr(c, "master");
-    replyLongLong(c, 0); /* the offset */
-    replyArrayLen(c, 0); /* the replicas */
-}
-
-static void changeReplicationId(struct client *c) {
-    randomHexChars(replication_id, RUN_ID_LEN);
-    replyOk(c);
-}
-
 void serverInfoRegister(void) {
-    static const char *const change_help[] = {"CHANGE-REPL-ID", "    Take another replication ID.", NULL};
-    static const struct debugSubcommand change = {"change-repl-id", 0, 0, changeReplicationId, change_help};
-    debugRegister(&change);
     static struct configDirective directives[] = {
         {.name = "hz",
          .type = CONFIG_TYPE_INT,
@@ -279,10 +246,8 @@ void serverInfoRegister(void) {
     started_us = ustime();
     askSystem();
     randomHexChars(run_id, RUN_ID_LEN);
-    randomHexChars(replication_id, RUN_ID_LEN);
     infoRegister("server", processServerInfo);
     infoRegister("stats", serverStatsInfo);
-    infoRegister("replication", replicationInfo);
     infoRegister("cpu", cpuInfo);
     infoRegister("cluster", clusterInfo);
     infoRegister("debug", serverDebugInfo);

@@ -29,6 +29,7 @@
 static volatile sig_atomic_t signal_received;
 static int (*exit_hooks[EXIT_HOOKS_MAX])(int flags);
 static int exit_hook_count;
+static int64_t timeout_s; /* for replicas that have not got everything */
 
 void shutdownOnExit(int (*fn)(int flags)) {
     serverAssert(exit_hook_count < EXIT_HOOKS_MAX);
@@ -198,6 +199,7 @@ void shutdownCommand(struct client *c) {
 
 void shutdownRegister(void) {
     static struct configDirective directives[] = {
+        CONFIG_INT("shutdown-timeout", NULL, CONFIG_MODIFIABLE, &timeout_s, 10, 0, INT32_MAX, NULL),
         CONFIG_SPECIAL("shutdown-on-sigint", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setOptions,
                        getOptions, NULL),
         CONFIG_SPECIAL("shutdown-on-sigterm", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setOptions,

@@ -9,7 +9,7 @@
 #undef main
 
 #include "data/digest.h"
-#include "persist/rdb_file.h"
+#include "data/rdb_dataset.h"
 #include "script/functions.h"
 #include "script/script_private.h"
 #include "types/rdb_exercise.h"
@@ -92,16 +92,16 @@ static void assertComesBack(void) {
     struct rioWriter w;
     digestAll(before);
     rioWriterInit(&w, rioSinkSds, &bytes);
-    bool ok = rdbSaveStream(&w, 0, NULL) && rioFlush(&w);
+    bool ok = rdbSaveStream(&w, &(struct rdbSaveOptions){0}) && rioFlush(&w);
     serverAssert(ok);
     rioWriterFree(&w);
     emptyServer();
     struct rdbReader r = {0};
     rioReaderInitMemory(&r.io, sdsview(bytes));
     loadingStart(sdslen(bytes), false);
-    enum rdbFileResult result = rdbLoadStream(&r, RDB_LOAD_KEEP_EXPIRED);
+    bool loaded = rdbLoadStream(&r, &(struct rdbLoadOptions){.keep_expired = true}, NULL);
     loadingStop(true);
-    serverAssert(result == RDB_FILE_OK);
+    serverAssert(loaded);
     rdbReaderFree(&r);
     sdsfree(bytes);
     digestAll(after);

@@ -1,19 +1,16 @@
-/* rdb_load.c - reading a whole dataset. Part of rdb_file.h.
+/* rdb_load.c - reading a whole dataset. Part of rdb_dataset.h.
  *
  * The bucket that a key belongs into is a cache miss, as tables are larger than caches. So a key that has
  * been read, and whose object is made, waits in a queue of a few while its bucket is fetched:
  *
- *     read ──> | hash, object | ... | ──> dbAddLoaded
+ *     read ──> | hash, object | ... | ──> keyspaceAdd
  *              bucket prefetched      bucket there
  *
  * What is in the file is not believed: numbers are compared with what is left of it (data/rdb.c), tables are
  * made no larger than the rest of the file can fill. */
-#include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -22,9 +19,8 @@
 #include "data/db.h"
 #include "registry/debug.h"
 #include "data/evict.h"
-#include "command/loading.h"
 #include "data/type.h"
-#include "persist/rdb_file.h"
+#include "data/rdb_dataset.h"
 
 #define QUEUE           8 /* a power of two */
 #define KEY_BYTES_MIN   3 /* of a key and its value in a file: type, length, length */
@@ -32,12 +28,14 @@
 #define PRE_GA_FUNCTION "Pre-release function format not supported."
 
 int64_t rdb_key_load_delay_us;
-struct rdbLoadStats rdb_load_stats;
+struct rdbLoadResult rdb_last_load;
+void (*rdb_load_used_memory)(uint64_t bytes);
 
 struct loader {
     struct rdbReader *r;
-    int flags;
-    struct db *db;
+    const struct rdbLoadOptions *options;
+    struct keyspace *keyspace; /* of the database... */
+    int dbid;                  /* ...with this number */
     int64_t now_ms;
     struct {
         struct object *o;
@@ -48,7 +46,7 @@ struct loader {
     /* What the opcodes before a key have said about it. */
     int64_t expire_ms;         /* OBJ_NO_EXPIRE: none */
     int64_t idle_s, frequency; /* -1: not told */
-    struct rdbLoadStats stats;
+    struct rdbLoadResult result;
 };
 
 /* ---- Magic ---- */
@@ -86,16 +84,18 @@ static bool readMagic(struct loader *l) {
 
 /* Of two with the same name the later one counts, where that is allowed. */
 static bool addOne(struct loader *l, struct object *o, uint64_t hash) {
-    if (__builtin_expect(dbAddLoaded(l->db, o, hash), 1)) return true;
-    if (l->flags & RDB_LOAD_MERGE) {
-        dbDeleteSync(l->db, objectKey(o));
-        return dbAddLoaded(l->db, o, hash);
-    }
     struct str key = objectKey(o);
-    rioFail(&l->r->io, "RDB has duplicated key '%.*s' in DB %d", (int)(key.len < 128 ? key.len : 128),
-            key.ptr, l->db->id);
-    objectFree(o);
-    return false;
+    if (__builtin_expect(keyspaceFind(l->keyspace, key, hash) != NULL, 0)) {
+        if (!l->options->merge) {
+            rioFail(&l->r->io, "RDB has duplicated key '%.*s' in DB %d", (int)(key.len < 128 ? key.len : 128),
+                    key.ptr, l->dbid);
+            objectFree(o);
+            return false;
+        }
+        objectFree(keyspacePop(l->keyspace, key, hash));
+    }
+    keyspaceAdd(l->keyspace, o, hash);
+    return true;
 }
 
 static bool addOldest(struct loader *l) {
@@ -134,13 +134,13 @@ static void forgetAttributes(struct loader *l) {
 }
 
 static bool keyHasExpired(const struct loader *l) {
-    return l->expire_ms != OBJ_NO_EXPIRE && l->expire_ms < l->now_ms && !(l->flags & RDB_LOAD_KEEP_EXPIRED);
+    return l->expire_ms != OBJ_NO_EXPIRE && l->expire_ms < l->now_ms && !l->options->keep_expired;
 }
 
 /* For tests. A client should not have to wait for a buffer's worth of delays. */
 static void slowDown(struct loader *l) {
-    rdbDelay(rdb_key_load_delay_us, l->stats.loaded);
-    loadingProgress(rioOffset(&l->r->io));
+    rdbDelay(rdb_key_load_delay_us, l->result.keys);
+    if (l->r->io.progress) l->r->io.progress(&l->r->io);
 }
 
 static bool readKey(struct loader *l, uint8_t type) {
@@ -150,18 +150,19 @@ static bool readKey(struct loader *l, uint8_t type) {
     sdssetlen(l->key, 0);
     l->key = sdscatstr(l->key, key);
     uint64_t hash = hashBytes(l->key, key.len);
-    dbPrefetch(l->db, hash);
+    keyspacePrefetch(l->keyspace, hash);
     enum rdbLoaded got = rdbReadValue(l->r, type, &v);
     if (got == RDB_FAILED) return false;
     bool ok = true;
     if (got == RDB_EMPTY) {
-        if (l->stats.empty++ < 10) serverLog(LL_NOTICE, "rdbLoadObject skipping empty key: %s", l->key);
+        if (l->result.empty++ < 10) serverLog(LL_NOTICE, "rdbLoadObject skipping empty key: %s", l->key);
     } else if (keyHasExpired(l)) {
         freeValue(v);
-        l->stats.expired++;
+        l->result.expired++;
+        if (l->options->expired) l->options->expired(l->options->priv, l->dbid, sdsview(l->key));
     } else {
         ok = enqueue(l, v, hash);
-        l->stats.loaded++;
+        l->result.keys++;
     }
     forgetAttributes(l);
     if (__builtin_expect(rdb_key_load_delay_us != 0, 0)) slowDown(l);
@@ -191,16 +192,20 @@ static bool readFrequency(struct loader *l) {
     return true;
 }
 
+static void selectDb(struct loader *l, int dbid) {
+    l->dbid = dbid;
+    l->keyspace = l->options->into ? l->options->into[dbid] : dbKeyspace(dbGet(dbid));
+}
+
 static bool readSelectDb(struct loader *l) {
     uint64_t id;
     if (!rdbReadLen(l->r, &id) || !addAll(l)) return false;
-    struct db *db = id <= INT32_MAX ? dbGet((int64_t)id) : NULL;
-    if (!db)
+    if (id >= (uint64_t)dbCount())
         return rioFail(&l->r->io,
                        "FATAL: Data file was created with a Valkey server configured to handle more than %d "
                        "databases. Exiting",
                        dbCount());
-    l->db = db;
+    selectDb(l, (int)id);
     return true;
 }
 
@@ -214,8 +219,8 @@ static bool readSizes(struct loader *l) {
     if (!rdbReadLen(l->r, &keys) || !rdbReadLen(l->r, &with_expire)) return false;
     if (l->r->io.size == RIO_SIZE_UNKNOWN) return true;
     uint64_t possible = rioLeft(&l->r->io) / KEY_BYTES_MIN;
-    dbTryExpand(l->db, dbSize(l->db) + least(keys, possible),
-                dbExpiresSize(l->db) + least(with_expire, possible));
+    keyspaceTryExpand(l->keyspace, keyspaceSize(l->keyspace) + least(keys, possible),
+                      keyspaceExpiresSize(l->keyspace) + least(with_expire, possible));
     return true;
 }
 
@@ -224,7 +229,21 @@ static bool skipSlotInfo(struct loader *l) {
     return rdbReadLen(l->r, &slot) && rdbReadLen(l->r, &keys) && rdbReadLen(l->r, &with_expire);
 }
 
-static void noteAux(struct str name, struct str value) {
+static bool noteReplicationAux(struct rdbReplication *r, struct str name, struct str value, int64_t n) {
+    if (strIs(name, "repl-stream-db")) {
+        r->stream_db = n >= 0 && n < dbCount() ? (int)n : -1;
+    } else if (strIs(name, "repl-id") && value.len == RDB_REPLICATION_ID) {
+        memcpy(r->id, value.ptr, value.len);
+    } else if (strIs(name, "repl-offset")) {
+        r->offset = n;
+    } else {
+        return false;
+    }
+    r->known = r->id[0] && r->offset >= 0;
+    return true;
+}
+
+static void noteAux(struct loader *l, struct str name, struct str value) {
     int64_t n = 0;
     bool number = string2ll(value, &n);
     if (strIs(name, "valkey-ver") || strIs(name, "redis-ver")) {
@@ -235,13 +254,13 @@ static void noteAux(struct str name, struct str value) {
         serverLog(LL_NOTICE, "RDB age %lld seconds", (long long)(age_s < 0 ? 0 : age_s));
     } else if (strIs(name, "used-mem") && number) {
         serverLog(LL_NOTICE, "RDB memory usage when created %.2f Mb", (double)n / (1024 * 1024));
-        loadingUsedMemory((uint64_t)n);
+        if (rdb_load_used_memory) rdb_load_used_memory((uint64_t)n);
     } else if (strIs(name, "aof-base") && number) {
         if (n) serverLog(LL_NOTICE, "RDB is base AOF");
     } else if (name.len && name.ptr[0] == '%') {
         serverLog(LL_NOTICE, "RDB '%.*s': %.*s", (int)least(name.len, 64), name.ptr,
                   (int)least(value.len, 256), value.ptr);
-    } else {
+    } else if (!noteReplicationAux(&l->result.replication, name, value, number ? n : -1)) {
         serverLog(LL_DEBUG, "Unrecognized RDB AUX field: '%.*s'", (int)least(name.len, 64), name.ptr);
     }
 }
@@ -252,7 +271,7 @@ static bool readAux(struct loader *l) {
     sdssetlen(l->key, 0);
     l->key = sdscatstr(l->key, name);
     if (!rdbReadString(l->r, &value)) return false;
-    noteAux(sdsview(l->key), value);
+    noteAux(l, sdsview(l->key), value);
     return true;
 }
 
@@ -275,7 +294,8 @@ static bool readSection(struct loader *l, uint8_t opcode) {
     int count;
     const struct rdbSection *const *sections = rdbSections(&count);
     for (int i = 0; i < count; i++) {
-        if (sections[i]->opcode == opcode) return sections[i]->load(l->r);
+        if (sections[i]->opcode != opcode) continue;
+        return l->options->into ? sections[i]->loadAside(l->r) : sections[i]->load(l->r);
     }
     return rioFail(&l->r->io, "unknown opcode %d", opcode);
 }
@@ -317,6 +337,7 @@ static bool readAll(struct loader *l) {
     struct rioReader *io = &l->r->io;
     uint8_t opcode;
     if (!readMagic(l)) return false;
+    if (l->options->accepted) l->options->accepted(l->options->priv);
     for (;;) {
         if (!rioReadByte(io, &opcode)) return false;
         if (opcode == RDB_OP_EOF) break;
@@ -326,56 +347,26 @@ static bool readAll(struct loader *l) {
     return addAll(l) && readChecksum(l);
 }
 
-enum rdbFileResult rdbLoadStream(struct rdbReader *r, int flags) {
-    struct loader l = {.r = r, .flags = flags, .db = dbGet(0), .now_ms = mstime(), .key = sdsempty()};
+bool rdbLoadStream(struct rdbReader *r, const struct rdbLoadOptions *options, struct rdbLoadResult *result) {
+    struct loader l = {.r = r, .options = options, .now_ms = mstime(), .key = sdsempty()};
+    l.result.replication = (struct rdbReplication){.stream_db = -1, .offset = -1};
+    selectDb(&l, 0);
     forgetAttributes(&l);
     r->io.checksum = rdb_checksum;
-    r->keep_expired = flags & RDB_LOAD_KEEP_EXPIRED;
+    r->keep_expired = options->keep_expired;
     r->deep = rdb_sanitize == RDB_SANITIZE_YES;
     bool ok = readAll(&l);
     addAll(&l);
     sdsfree(l.key);
-    rdb_load_stats = l.stats;
-    if (!ok || rioFailed(&r->io)) return RDB_FILE_BAD;
-    if (!(flags & RDB_LOAD_PREFIX) && !rioAtEnd(&r->io))
+    rdb_last_load = l.result;
+    if (result) *result = l.result;
+    if (!ok || rioFailed(&r->io)) return false;
+    if (!options->prefix && !rioAtEnd(&r->io))
         serverLog(LL_WARNING, "There is more behind the end of the RDB data: it is ignored.");
-    if (l.stats.empty)
-        serverLog(LL_NOTICE,
-                  "Done loading RDB, keys loaded: %llu, keys expired: %llu, empty keys skipped: %llu.",
-                  (unsigned long long)l.stats.loaded, (unsigned long long)l.stats.expired,
-                  (unsigned long long)l.stats.empty);
-    else
-        serverLog(LL_NOTICE, "Done loading RDB, keys loaded: %llu, keys expired: %llu.",
-                  (unsigned long long)l.stats.loaded, (unsigned long long)l.stats.expired);
-    return RDB_FILE_OK;
-}
-
-/* ---- Files ---- */
-
-static void tellProgress(struct rioReader *io) {
-    loadingProgress(rioOffset(io));
-}
-
-enum rdbFileResult rdbLoadFile(const char *path, int flags, sds *error) {
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    *error = NULL;
-    if (fd < 0 && errno == ENOENT) return RDB_FILE_MISSING;
-    if (fd < 0 || fstat(fd, &st) != 0) {
-        *error = sdsnew(strerror(errno));
-        if (fd >= 0) close(fd);
-        return RDB_FILE_BAD;
-    }
-    struct rdbReader r = {0};
-    rioReaderInit(&r.io, rioSourceFd, &fd, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : RIO_SIZE_UNKNOWN);
-    r.io.progress = tellProgress;
-    loadingStart((uint64_t)st.st_size, false);
-    enum rdbFileResult result = rdbLoadStream(&r, flags);
-    loadingStop(result == RDB_FILE_OK);
-    if (result == RDB_FILE_BAD)
-        *error = sdscatprintf(sdsempty(), "Internal error in RDB reading offset %llu: %s",
-                              (unsigned long long)r.io.error_offset, r.io.error);
-    rdbReaderFree(&r);
-    close(fd);
-    return result;
+    char skipped[64] = "";
+    if (l.result.empty)
+        snprintf(skipped, sizeof skipped, ", empty keys skipped: %llu", (unsigned long long)l.result.empty);
+    serverLog(LL_NOTICE, "Done loading RDB, keys loaded: %llu, keys expired: %llu%s.",
+              (unsigned long long)l.result.keys, (unsigned long long)l.result.expired, skipped);
+    return true;
 }

@@ -1,4 +1,4 @@
-/* rdb_save.c - writing the whole dataset. Part of rdb_file.h.
+/* rdb_save.c - writing the whole dataset. Part of rdb_dataset.h.
  *
  * Runs in a fork child as a rule, so nothing is changed, and nothing but what must be is written to.
  *
@@ -7,15 +7,11 @@
  *
  *     iterator ──> | o o o o o o o o | o o o o o o o o | ──> written
  *                    object fetched     its container */
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/version.h"
@@ -23,15 +19,14 @@
 #include "data/child.h"
 #include "data/db.h"
 #include "data/evict.h"
-#include "registry/latency.h"
 #include "data/type.h"
-#include "persist/rdb_file.h"
+#include "data/rdb_dataset.h"
 
-#define RING         32                /* objects on their way; a power of two */
-#define CONTAINER_AT (RING / 2)        /* places before its turn that a container is fetched */
-#define SYNC_BYTES   (4 * 1024 * 1024) /* rdb-save-incremental-fsync */
+#define RING         32         /* objects on their way; a power of two */
+#define CONTAINER_AT (RING / 2) /* places before its turn that a container is fetched */
 
-bool rdb_checksum, rdb_incremental_fsync;
+bool rdb_checksum;
+void (*rdb_replication_now)(struct rdbReplication *r);
 int64_t rdb_key_save_delay_us;
 
 struct saver {
@@ -53,9 +48,8 @@ static int versionNeeded(void) {
     return RDB_VERSION;
 }
 
-static void writeMagic(struct rioWriter *w) {
+static void writeMagic(struct rioWriter *w, int version) {
     char magic[16];
-    int version = versionNeeded();
     snprintf(magic, sizeof magic, version == RDB_VERSION_EXPIRING ? "VALKEY%03d" : "REDIS%04d", version);
     rioWrite(w, magic, RDB_MAGIC_LEN);
 }
@@ -71,13 +65,27 @@ static void writeAuxInt(struct rioWriter *w, const char *name, int64_t value) {
     writeAux(w, name, strN(text, ll2string(text, value)));
 }
 
-static void rdbSaveWriteHead(struct rioWriter *w, int flags) {
-    writeMagic(w);
+static void writeReplication(struct rioWriter *w, const struct rdbReplication *given) {
+    struct rdbReplication r = {0};
+    if (given)
+        r = *given;
+    else if (rdb_replication_now)
+        rdb_replication_now(&r);
+    if (!r.known) return;
+    writeAuxInt(w, "repl-stream-db", r.stream_db < 0 ? 0 : r.stream_db);
+    writeAux(w, "repl-id", strN(r.id, RDB_REPLICATION_ID));
+    writeAuxInt(w, "repl-offset", r.offset);
+}
+
+static void writeHead(struct rioWriter *w, const struct rdbSaveOptions *options) {
+    writeMagic(w, options->version ? options->version : versionNeeded());
     writeAux(w, "valkey-ver", STR(VALKEY_VERSION));
     writeAuxInt(w, "redis-bits", (int64_t)sizeof(void *) * 8);
     writeAuxInt(w, "ctime", time(NULL));
     writeAuxInt(w, "used-mem", (int64_t)zmallocUsedMemory());
-    writeAuxInt(w, "aof-base", flags & RDB_SAVE_AOF_BASE ? 1 : 0);
+    writeReplication(w, options->replication);
+    writeAuxInt(w, "aof-base", options->aof_base);
+    if (options->without_functions) return;
     int count;
     const struct rdbSection *const *sections = rdbSections(&count);
     for (int i = 0; i < count; i++) sections[i]->save(w);
@@ -152,12 +160,14 @@ static bool writeDb(struct saver *s, struct db *db) {
     return writeKeys(s, db);
 }
 
-bool rdbSaveStream(struct rioWriter *w, int flags, void (*progress)(uint64_t keys)) {
-    struct saver s = {
-        .w = w, .progress = progress, .idle = evict_policy & BY_LRU, .frequency = evict_policy & BY_LFU};
-    w->checksum = rdb_checksum;
-    rdbSaveWriteHead(w, flags);
-    for (int i = 0; i < dbCount(); i++) {
+bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options) {
+    struct saver s = {.w = w,
+                      .progress = options->progress,
+                      .idle = evict_policy & BY_LRU,
+                      .frequency = evict_policy & BY_LFU};
+    w->checksum = rdb_checksum && !options->without_checksum;
+    writeHead(w, options);
+    for (int i = 0; i < dbCount() && !options->without_keys; i++) {
         if (!writeDb(&s, &dbs[i])) return false;
     }
     rioWriteByte(w, RDB_OP_EOF);
@@ -165,80 +175,4 @@ bool rdbSaveStream(struct rioWriter *w, int flags, void (*progress)(uint64_t key
     w->checksum = false;
     rdbWriteInt64(w, (int64_t)crc);
     return rioFlush(w);
-}
-
-/* ---- Files ---- */
-
-/* temp-<pid>.rdb beside `path`. */
-static sds temporaryFor(const char *path, pid_t pid) {
-    const char *slash = strrchr(path, '/');
-    sds s = sdsnewlen(path, slash ? (size_t)(slash - path) + 1 : 0);
-    return sdscatprintf(s, "temp-%d.rdb", (int)pid);
-}
-
-void rdbRemoveTemporary(const char *path, pid_t pid) {
-    sds temporary = temporaryFor(path, pid);
-    int64_t started_us = latencyTimerStart();
-    unlink(temporary);
-    latencyTimerEnd("rdb-unlink-temp-file", started_us);
-    sdsfree(temporary);
-}
-
-static const char *currentFolder(void) {
-    static char buf[PATH_MAX];
-    return getcwd(buf, sizeof buf) ? buf : "unknown";
-}
-
-static bool writeFile(int fd, int flags, void (*progress)(uint64_t keys)) {
-    struct rioFile file = {.fd = fd, .sync_bytes = rdb_incremental_fsync ? SYNC_BYTES : 0};
-    struct rioWriter w;
-    rioWriterInit(&w, rioSinkFile, &file);
-    bool ok = rdbSaveStream(&w, flags, progress);
-    int problem = w.error;
-    rioWriterFree(&w);
-    if (ok && fsync(fd) == 0) return true;
-    if (!ok) errno = problem;
-    return false;
-}
-
-static bool saveTo(const char *path, const char *temporary, int flags, void (*progress)(uint64_t keys)) {
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        serverLog(LL_WARNING, "Failed opening the temp RDB file %s (in server root dir %s) for saving: %s",
-                  temporary, currentFolder(), strerror(errno));
-        return false;
-    }
-    bool ok = writeFile(fd, flags, progress);
-    int problem = errno;
-    if (close(fd) != 0 && ok) {
-        ok = false;
-        problem = errno;
-    }
-    errno = problem;
-    if (!ok) {
-        serverLog(LL_WARNING, "Write error saving DB on disk: %s", strerror(problem));
-        return false;
-    }
-    if (rename(temporary, path) != 0) {
-        serverLog(LL_WARNING,
-                  "Error moving temp DB file %s on the final destination %s (in server root dir %s): %s",
-                  temporary, path, currentFolder(), strerror(errno));
-        return false;
-    }
-    if (!fileSyncFolderOf(path)) {
-        serverLog(LL_WARNING, "Failed to fsync directory while saving DB: %s", strerror(errno));
-        return false;
-    }
-    return true;
-}
-
-bool rdbSaveFile(const char *path, int flags, void (*progress)(uint64_t keys)) {
-    sds temporary = temporaryFor(path, getpid());
-    bool ok = saveTo(path, temporary, flags, progress);
-    int problem = errno;
-    if (!ok) unlink(temporary);
-    sdsfree(temporary);
-    errno = problem;
-    if (ok) serverLog(LL_NOTICE, "DB saved on disk");
-    return ok;
 }

@@ -1,0 +1,19 @@
+/* wait.h - WAIT and WAITAOF: clients that wait until what they have written is where they want it: with
+ * replicas, on the replicas' disks, on ours.
+ *
+ * The rooms that know register what is asked of them; a function that is NULL knows of nobody. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct waitSources {
+    /* Replicas that have what was propagated up to there (propagateOffset); synced: on their disks. */
+    int (*replicas)(uint64_t propagated, bool synced);
+    void (*askReplicas)(void); /* to say what they have, in this turn of the loop */
+};
+extern struct waitSources wait_sources;
+/* A replica has acknowledged more, or a file was synced: look through who waits, before the loop sleeps. */
+void waitRecheck(void);
+
+void waitInit(void); /* WAIT, WAITAOF */

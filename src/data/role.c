@@ -1,0 +1,21 @@
+/* role.c - see role.h. */
+#include "data/role.h"
+
+#include "base/assert.h"
+
+#define HOOKS_MAX 16
+
+bool role_replica;
+static void (*hooks[HOOKS_MAX])(bool replica);
+static int hook_count;
+
+void roleOnChange(void (*fn)(bool replica)) {
+    serverAssert(hook_count < HOOKS_MAX);
+    hooks[hook_count++] = fn;
+}
+
+void roleSet(bool replica) {
+    if (role_replica == replica) return;
+    role_replica = replica;
+    for (int i = 0; i < hook_count; i++) hooks[i](replica);
+}

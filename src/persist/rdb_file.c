@@ -1,0 +1,125 @@
+/* rdb_file.c - see rdb_file.h. */
+#include "persist/rdb_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "command/loading.h"
+#include "registry/latency.h"
+
+#define SYNC_BYTES (4 * 1024 * 1024) /* rdb-save-incremental-fsync */
+
+bool rdb_incremental_fsync;
+
+/* ---- Writing ---- */
+
+/* temp-<pid>.rdb beside `path`. */
+static sds temporaryFor(const char *path, pid_t pid) {
+    const char *slash = strrchr(path, '/');
+    sds s = sdsnewlen(path, slash ? (size_t)(slash - path) + 1 : 0);
+    return sdscatprintf(s, "temp-%d.rdb", (int)pid);
+}
+
+void rdbRemoveTemporary(const char *path, pid_t pid) {
+    sds temporary = temporaryFor(path, pid);
+    int64_t started_us = latencyTimerStart();
+    unlink(temporary);
+    latencyTimerEnd("rdb-unlink-temp-file", started_us);
+    sdsfree(temporary);
+}
+
+static const char *currentFolder(void) {
+    static char buf[PATH_MAX];
+    return getcwd(buf, sizeof buf) ? buf : "unknown";
+}
+
+static bool writeFile(int fd, const struct rdbSaveOptions *options) {
+    struct rioFile file = {.fd = fd, .sync_bytes = rdb_incremental_fsync ? SYNC_BYTES : 0};
+    struct rioWriter w;
+    rioWriterInit(&w, rioSinkFile, &file);
+    bool ok = rdbSaveStream(&w, options);
+    int problem = w.error;
+    rioWriterFree(&w);
+    if (ok && fsync(fd) == 0) return true;
+    if (!ok) errno = problem;
+    return false;
+}
+
+static bool saveTo(const char *path, const char *temporary, const struct rdbSaveOptions *options) {
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        serverLog(LL_WARNING, "Failed opening the temp RDB file %s (in server root dir %s) for saving: %s",
+                  temporary, currentFolder(), strerror(errno));
+        return false;
+    }
+    bool ok = writeFile(fd, options);
+    int problem = errno;
+    if (close(fd) != 0 && ok) {
+        ok = false;
+        problem = errno;
+    }
+    errno = problem;
+    if (!ok) {
+        serverLog(LL_WARNING, "Write error saving DB on disk: %s", strerror(problem));
+        return false;
+    }
+    if (rename(temporary, path) != 0) {
+        serverLog(LL_WARNING,
+                  "Error moving temp DB file %s on the final destination %s (in server root dir %s): %s",
+                  temporary, path, currentFolder(), strerror(errno));
+        return false;
+    }
+    if (!fileSyncFolderOf(path)) {
+        serverLog(LL_WARNING, "Failed to fsync directory while saving DB: %s", strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+bool rdbSaveFile(const char *path, const struct rdbSaveOptions *options) {
+    sds temporary = temporaryFor(path, getpid());
+    bool ok = saveTo(path, temporary, options);
+    int problem = errno;
+    if (!ok) unlink(temporary);
+    sdsfree(temporary);
+    errno = problem;
+    if (ok) serverLog(LL_NOTICE, "DB saved on disk");
+    return ok;
+}
+
+/* ---- Reading ---- */
+
+static void tellProgress(struct rioReader *io) {
+    loadingProgress(rioOffset(io));
+}
+
+enum rdbFileResult rdbLoadFile(const char *path, const struct rdbLoadOptions *options, sds *error) {
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    *error = NULL;
+    if (fd < 0 && errno == ENOENT) return RDB_FILE_MISSING;
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        *error = sdsnew(strerror(errno));
+        if (fd >= 0) close(fd);
+        return RDB_FILE_BAD;
+    }
+    struct rdbReader r = {0};
+    rioReaderInit(&r.io, rioSourceFd, &fd, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : RIO_SIZE_UNKNOWN);
+    r.io.progress = tellProgress;
+    loadingStart((uint64_t)st.st_size, false);
+    bool ok = rdbLoadStream(&r, options, NULL);
+    loadingStop(ok);
+    if (!ok)
+        *error = sdscatprintf(sdsempty(), "Internal error in RDB reading offset %llu: %s",
+                              (unsigned long long)r.io.error_offset, r.io.error);
+    rdbReaderFree(&r);
+    close(fd);
+    return ok ? RDB_FILE_OK : RDB_FILE_BAD;
+}

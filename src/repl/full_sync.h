@@ -1,0 +1,26 @@
+/* full_sync.h - snapshots for replicas: when one is taken, for whom, and how it gets there.
+ *
+ *     disk       child ─▶ rdbPath() ─▶ $<length> and the file, to each replica on its own
+ *     sockets    child ─▶ pipe ─▶ this process ─▶ $EOF:<mark>, the bytes, <mark>, to all at the same pace
+ *     two        child ─▶ directly to the connections that were opened for it (dual channel)
+ *     channels
+ *
+ * Replicas that wait and could take the same bytes (version, filter, kind of connection) are a class; one
+ * class is served at a time. */
+#pragma once
+
+#include "repl/replicas.h"
+
+/* r has just become a replica, in state REPLICA_WAIT_START. */
+void fullSyncRequest(struct replicaClient *r);
+/* r goes: it is no longer waited for, or sent anything. Also when it takes no part in any. */
+void fullSyncForget(struct replicaClient *r);
+/* Its socket can take more: the next part of the snapshot. False: the connection is broken. */
+bool fullSyncWrite(struct replicaClient *r);
+/* Is there more to send that does not wait for a child? */
+bool fullSyncHasOutput(const struct replicaClient *r);
+
+/* Dual channel: the replica's main connection names that of its snapshot. False: there is none such. */
+bool fullSyncJoinChannels(struct replicaClient *main, uint64_t rdb_client_id);
+
+void fullSyncInit(void); /* repl-diskless-sync..., dual-channel-replication-enabled, jobs */

@@ -1,0 +1,231 @@
+/* history.c - see history.h. */
+#include "repl/history.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "command/propagate.h"
+#include "client/reply.h"
+#include "data/role.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/debug.h"
+#include "registry/info.h"
+#include "registry/memory_report.h"
+
+#define SIZE_DEFAULT   (10 << 20)
+#define SIZE_MIN       (16 << 10)
+#define TRIM_PER_BLOCK 64  /* blocks given back when one is added... */
+#define TRIM_PER_TURN  640 /* ...and in a turn of the loop */
+
+struct history history;
+void (*history_grew)(bool new_block);
+int history_primary_db = -1;
+
+static int64_t backlog_size;
+static bool producing; /* the sink is there */
+static uint64_t base;  /* of a primary: offset - propagateOffset(), modulo 2^64 */
+
+/* ---- The bytes ---- */
+
+/* Also when there comes to be a backlog: while the configuration is loaded nothing is applied. */
+static bool applySize(const char **err) {
+    (void)err;
+    history.chain.keep = (size_t)backlog_size;
+    return true;
+}
+
+static void grow(const struct str *pieces, int count) {
+    bool added = chainAppend(&history.chain, pieces, count);
+    if (added) chainTrim(&history.chain, TRIM_PER_BLOCK);
+    if (history_grew) history_grew(added);
+}
+
+static void sink(const struct propagated *p) {
+    debugAssert(historyOffset() == base + p->offset);
+    grow(p->pieces, p->count);
+}
+
+static void produce(bool on) {
+    if (producing == on) return;
+    producing = on;
+    if (!on) {
+        propagateRemoveSink(sink);
+        return;
+    }
+    propagateAddSink(sink);
+    propagateSelectAnew();
+    base = historyOffset() - propagateOffset();
+}
+
+static void onRole(bool replica) {
+    produce(!replica && history.backlog);
+}
+
+uint64_t historyOffsetOf(uint64_t wrote_at) {
+    uint64_t offset = base + wrote_at;
+    return producing && (int64_t)offset > 0 ? offset : 0;
+}
+
+void historyCreateBacklog(bool keep_id) {
+    serverAssert(!history.backlog);
+    history.backlog = applySize(NULL);
+    chainRestart(&history.chain, historyOffset());
+    if (!keep_id) historyNewId();
+    onRole(roleIsReplica());
+}
+
+void historyFreeBacklog(void) {
+    produce(false);
+    history.backlog = false;
+    chainRestart(&history.chain, historyOffset());
+    historyNewId();
+}
+
+void historyFeed(const struct str *pieces, int count) {
+    serverAssert(!producing);
+    if (history.backlog) {
+        grow(pieces, count);
+        return;
+    }
+    for (int i = 0; i < count; i++) history.chain.end += pieces[i].len;
+    history.chain.start = history.chain.end;
+}
+
+void historySelectAnew(void) {
+    propagateSelectAnew();
+}
+
+static void trimBeforeSleep(void) {
+    if (history.backlog) chainTrim(&history.chain, TRIM_PER_TURN);
+}
+
+/* ---- The name ---- */
+
+static void noSecondId(void) {
+    memset(history.id2, '0', REPL_ID_LEN);
+    history.second_offset = -1;
+}
+
+bool historyIdIs(const char *id, struct str other) {
+    return other.len == REPL_ID_LEN && strncasecmp(id, other.ptr, REPL_ID_LEN) == 0;
+}
+
+void historyNewId(void) {
+    randomHexChars(history.id, REPL_ID_LEN);
+    noSecondId();
+}
+
+static void keepAsSecond(void) {
+    memcpy(history.id2, history.id, sizeof history.id2);
+    history.second_offset = (int64_t)historyOffset() + 1;
+}
+
+void historyBecomePrimary(void) {
+    keepAsSecond();
+    randomHexChars(history.id, REPL_ID_LEN);
+    serverLog(LL_NOTICE,
+              "Setting secondary replication ID to %s, valid up to offset: %lld. New replication ID is %s",
+              history.id2, (long long)history.second_offset, history.id);
+}
+
+void historyAdopt(const char *id, uint64_t offset) {
+    serverAssert(!producing);
+    memcpy(history.id, id, REPL_ID_LEN);
+    noSecondId();
+    history.backlog = applySize(NULL);
+    chainRestart(&history.chain, offset);
+}
+
+void historyRename(const char *newid) {
+    keepAsSecond();
+    memcpy(history.id, newid, REPL_ID_LEN);
+}
+
+bool historyCanContinue(struct str id, int64_t offset, sds *why) {
+    const struct chain *c = &history.chain;
+    bool second = historyIdIs(history.id2, id);
+    *why = NULL;
+    if (!historyIdIs(history.id, id) && !(second && offset <= history.second_offset)) {
+        if (second)
+            *why = sdscatprintf(sdsempty(),
+                                "Partial resynchronization not accepted: Requested offset for second ID was "
+                                "%lld, but I can reply up to %lld",
+                                (long long)offset, (long long)history.second_offset);
+        else if (id.len == 0 || id.ptr[0] != '?')
+            *why =
+                sdscatprintf(sdsempty(),
+                             "Partial resynchronization not accepted: Replication ID mismatch (Replica asked "
+                             "for '%.*s', my replication IDs are '%s' and '%s')",
+                             (int)(id.len < 64 ? id.len : 64), id.ptr, history.id, history.id2);
+        return false;
+    }
+    return history.backlog && offset > 0 && (uint64_t)offset - 1 >= c->start &&
+           (uint64_t)offset - 1 <= c->end;
+}
+
+/* ---- In files ---- */
+
+void historyOfSave(struct rdbReplication *r) {
+    *r = (struct rdbReplication){.stream_db = -1};
+    if (roleIsReplica())
+        r->stream_db = history_primary_db;
+    else if (history.backlog)
+        r->stream_db = propagateSelected();
+    r->known = history.backlog;
+    memcpy(r->id, history.id, sizeof r->id);
+    r->offset = (int64_t)historyOffset();
+}
+
+/* ---- Registration ---- */
+
+static sds historyInfo(sds s) {
+    const struct chain *c = &history.chain;
+    s = infoField(s, "master_replid:%s", history.id);
+    s = infoField(s, "master_replid2:%s", history.id2);
+    s = infoField(s, "master_repl_offset:%llu", (unsigned long long)c->end);
+    s = infoField(s, "second_repl_offset:%lld", (long long)history.second_offset);
+    s = infoField(s, "repl_backlog_active:%d", history.backlog);
+    s = infoField(s, "repl_backlog_size:%llu", (unsigned long long)backlog_size);
+    s = infoField(s, "repl_backlog_first_byte_offset:%llu",
+                  history.backlog ? (unsigned long long)c->start + 1 : 0);
+    return infoField(s, "repl_backlog_histlen:%llu", (unsigned long long)(c->end - c->start));
+}
+
+static void debugChangeId(struct client *c) {
+    serverLog(LL_NOTICE, "Changing replication IDs after receiving change-repl-id");
+    historyNewId();
+    replyOk(c);
+}
+
+void historyInit(void) {
+    static struct configDirective directives[] = {
+        {.name = "repl-backlog-size",
+         .type = CONFIG_TYPE_INT,
+         .flags = CONFIG_MODIFIABLE | CONFIG_MEMORY,
+         .var.i = &backlog_size,
+         .def = SIZE_DEFAULT,
+         .min = 1,
+         .max = INT64_MAX,
+         .clamp_min = SIZE_MIN,
+         .clamp_max = INT64_MAX,
+         .apply = applySize},
+    };
+    static const char *const help[] = {
+        "CHANGE-REPL-ID",
+        "    Take another replication id: replicas will have to synchronize in full.",
+        NULL,
+    };
+    static const struct debugSubcommand change_id = {"change-repl-id", 0, 0, debugChangeId, help};
+    configRegister(directives, sizeof directives / sizeof *directives);
+    debugRegister(&change_id);
+    chainInit(&history.chain, SIZE_DEFAULT);
+    historyNewId();
+    roleOnChange(onRole);
+    infoRegister("replication", historyInfo);
+    beforeSleepRegister(trimBeforeSleep);
+    rdb_replication_now = historyOfSave;
+}

@@ -1,0 +1,66 @@
+/* history.h - what this server has sent or applied as a member of a replication tree, and under which name.
+ *
+ *     id, offset        all servers of a tree that have applied the same `offset` bytes of stream `id` hold the
+ *                       same data
+ *     id2, second       the name of this history before the last change of primaries, good up to there
+ *     chain             the bytes themselves: the backlog, and what replicas have yet to be sent
+ *
+ * A primary produces the stream: while there is a backlog it listens to command/propagate.h. A replica passes
+ * on its primary's bytes as it applies them, so that offsets are shared along a chain of replicas, and never
+ * adds a byte of its own.
+ *
+ * Invariant: chain.end is the offset (INFO's master_repl_offset), whether there is a backlog or not. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "data/rdb_dataset.h"
+#include "repl/chain.h"
+
+#define REPL_ID_LEN RDB_REPLICATION_ID
+
+struct history {
+    char id[REPL_ID_LEN + 1];
+    char id2[REPL_ID_LEN + 1]; /* forty '0': none */
+    int64_t second_offset;     /* -1: none */
+    bool backlog;              /* is there one? */
+    struct chain chain;
+};
+extern struct history history;
+
+static inline uint64_t historyOffset(void) {
+    return history.chain.end;
+}
+/* The offset behind what a client has written: wrote_at is its c->wrote_at. Of a primary. */
+uint64_t historyOffsetOf(uint64_t wrote_at);
+
+/* ---- The name ---- */
+bool historyIdIs(const char *id, struct str other); /* ids compare without regard to case */
+void historyNewId(void);                            /* a random one; the second is cleared */
+void historyBecomePrimary(void);                    /* id becomes id2, valid up to here; a new id. Logs it */
+/* A full synchronization has put us where the primary was; the backlog begins anew, empty. */
+void historyAdopt(const char *id, uint64_t offset);
+/* The primary goes on under another name (+CONTINUE newid): ours so far becomes id2. */
+void historyRename(const char *newid);
+/* May a replica that asks for the bytes from `offset` on of `id` have them? Else *why (owned by the caller,
+ * may be NULL) is a line for the log. */
+bool historyCanContinue(struct str id, int64_t offset, sds *why);
+
+/* ---- The bytes ---- */
+/* A new backlog of a primary gives it a new id, unless keep_id. */
+void historyCreateBacklog(bool keep_id);
+void historyFreeBacklog(void); /* with a new id; nobody may be reading */
+/* As a replica: bytes of the primary that have been applied. */
+void historyFeed(const struct str *pieces, int count);
+/* What goes in front of the next command when a replica has just been given a snapshot. */
+void historySelectAnew(void);
+/* Is called when bytes have been added; new_block: a good moment to look who is too slow. */
+extern void (*history_grew)(bool new_block);
+
+/* What a file that is written now says about the stream; for rdb_replication_now. */
+void historyOfSave(struct rdbReplication *r);
+/* The database that the stream of our primary has selected; repl/link.c keeps it. */
+extern int history_primary_db;
+
+void historyInit(void); /* repl-backlog-size, INFO fields, memory report, DEBUG CHANGE-REPL-ID */

@@ -1,0 +1,52 @@
+/* link.h - the link to our primary: connecting, the handshake, and the client that applies its stream.
+ *
+ *     NONE ─REPLICAOF─▶ CONNECT ─▶ CONNECTING ─▶ HANDSHAKE ─┬─ +CONTINUE ───────────────────▶ CONNECTED
+ *                          ▲                                └─ +FULLRESYNC ─▶ TRANSFER ───────▶ CONNECTED
+ *                          └──────────── anything goes wrong: again at the next tick             (repl/receive.h)
+ *
+ * The stream comes in on an ordinary client with CLIENT_PRIMARY, through the round: its requests run with
+ * ORIGIN_PRIMARY, replies are dropped, and what has been applied is fed to history (repl/history.h), a
+ * transaction when it has ended. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/sds.h"
+#include "base/str.h"
+#include "client/client.h"
+
+enum linkState {
+    LINK_NONE, /* we are a primary */
+    LINK_CONNECT,
+    LINK_CONNECTING,
+    LINK_HANDSHAKE,
+    LINK_TRANSFER,
+    LINK_CONNECTED
+};
+
+struct primaryLink {
+    enum linkState state;
+    sds host;
+    int port;
+    struct client *primary; /* while connected; it has CLIENT_PRIMARY */
+    int64_t down_since_s;   /* Unix time; 0: it has never been up */
+    int64_t last_io_ms;
+};
+extern struct primaryLink primary_link;
+
+/* This server becomes a replica of that one (if it is that already, the link is made anew); or a primary
+ * again. Both see to the role, the cached stream and our own replicas. */
+void linkFollow(struct str host, int port);
+void linkBecomePrimary(void);
+/* FAILOVER hands over: as linkFollow, and PSYNC ends with FAILOVER. Its result is told once. */
+enum linkHandover { HANDOVER_DONE, HANDOVER_REJECTED, HANDOVER_WRITE_FAILED };
+void linkFollowForHandover(struct str host, int port, void (*result)(enum linkHandover how));
+
+/* Is the data here as stale as the link? (down, and not the primary ourselves) */
+bool linkIsDown(void);
+/* What is sent in the handshake of a second connection, too. */
+struct str linkAuthUser(void), linkAuthPassword(void);
+
+void linkInit(void);  /* REPLICAOF, ROLE, directives, INFO fields, jobs */
+void linkStart(void); /* when the dataset has been loaded: server/main.c */
