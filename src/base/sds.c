@@ -15,6 +15,7 @@
 
 #include "base/assert.h"
 #include "base/num.h"
+#include "base/words.h"
 #include "base/zmalloc.h"
 
 #define GROW_DOUBLING_MAX ((size_t)1024 * 1024)
@@ -94,65 +95,6 @@ static sds sdsMakeRoom(sds s, size_t addlen, bool generous) {
     unsigned width = widthFor(wanted);
     size_t alloc = zmallocGoodSize(blockSize(width, wanted)) - headerSize(width) - 1;
     return reallocate(s, alloc <= widthMax(width) ? alloc : widthMax(width));
-}
-
-/* ---- Escapes ---- */
-
-/* The letter that stands for c after a backslash, or 0; and the other way round. */
-static const char escapes[][2] = {{'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}, {'\a', 'a'}, {'\b', 'b'}};
-
-static char escapeLetter(char c) {
-    for (size_t i = 0; i < sizeof(escapes) / sizeof(*escapes); i++)
-        if (escapes[i][0] == c) return escapes[i][1];
-    return c == '\\' || c == '"' ? c : 0;
-}
-
-static char escapeMeaning(char letter) {
-    for (size_t i = 0; i < sizeof(escapes) / sizeof(*escapes); i++)
-        if (escapes[i][1] == letter) return escapes[i][0];
-    return letter;
-}
-
-/* ---- Splitting a command line ---- */
-
-/* The escape at p, which is a backslash with a character after it; *c is what it means. Returns its end. */
-static const char *unescape(const char *p, const char *end, char *c) {
-    if (end - p >= 4 && p[1] == 'x' && charHexDigit(p[2]) >= 0 && charHexDigit(p[3]) >= 0) {
-        *c = (char)(charHexDigit(p[2]) << 4 | charHexDigit(p[3]));
-        return p + 4;
-    }
-    *c = escapeMeaning(p[1]);
-    return p + 2;
-}
-
-/* Appends the quoted text that opens at p to *token. Returns what follows the closing quote, or NULL when it
- * is missing or stuck to more text. */
-static const char *readQuoted(const char *p, const char *end, sds *token) {
-    char quote = *p++;
-    while (p < end && *p != quote) {
-        char c = *p;
-        if (quote == '"' && c == '\\' && p + 1 < end) {
-            p = unescape(p, end, &c);
-        } else if (quote == '\'' && c == '\\' && p + 1 < end && p[1] == '\'') {
-            c = '\'';
-            p += 2;
-        } else {
-            p++;
-        }
-        *token = sdscatlen(*token, &c, 1);
-    }
-    return p < end ? p + 1 : NULL;
-}
-
-/* Blanks end an unquoted stretch, except \v and \f, which only separate tokens already apart. */
-static const char *readToken(const char *p, const char *end, sds *token) {
-    while (p && p < end && *p != ' ' && *p != '\n' && *p != '\r' && *p != '\t') {
-        if (*p == '"' || *p == '\'')
-            p = readQuoted(p, end, token);
-        else
-            *token = sdscatlen(*token, p++, 1);
-    }
-    return p;
 }
 
 /* ---- Public API: birth and death ---- */
@@ -354,19 +296,21 @@ int sdscmp(const char *a, const char *b) {
 sds *sdssplitargs(const char *line, size_t len, int *argc) {
     const char *p = line, *end = line + len;
     sds *argv = zmalloc(sizeof(*argv));
+    char *word = zmalloc(len + 1); /* each fits */
+    size_t word_len;
     *argc = 0;
     for (;;) {
-        while (p < end && charIsBlank(*p)) p++;
-        if (p == end) return argv;
+        while (p && p < end && charIsBlank(*p)) p++;
+        if (!p || p == end) break;
+        p = wordRead(p, end, word, &word_len);
         argv = zrealloc(argv, (size_t)(*argc + 1) * sizeof(*argv));
-        argv[*argc] = sdsempty();
-        p = readToken(p, end, &argv[(*argc)++]);
-        if (!p) {
-            sdsfreesplitres(argv, *argc);
-            *argc = 0;
-            return NULL;
-        }
+        argv[(*argc)++] = sdsnewlen(word, word_len);
     }
+    zfree(word);
+    if (p) return argv;
+    sdsfreesplitres(argv, *argc);
+    *argc = 0;
+    return NULL;
 }
 
 sds *sdssplitlen(const char *s, size_t len, const char *sep, size_t seplen, int *count) {

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -26,6 +27,7 @@
 #define KEY_BYTES_MIN   3 /* of a key and its value in a file: type, length, length */
 #define CHECKSUM_SINCE  5 /* version */
 #define PRE_GA_FUNCTION "Pre-release function format not supported."
+_Static_assert((QUEUE & (QUEUE - 1)) == 0, "numbers of places wrap");
 
 int64_t rdb_key_load_delay_us;
 struct rdbLoadResult rdb_last_load;
@@ -99,6 +101,7 @@ static bool addOne(struct loader *l, struct object *o, uint64_t hash) {
 }
 
 static bool addOldest(struct loader *l) {
+    serverAssert(l->in != l->out && l->in - l->out <= QUEUE);
     unsigned at = l->out++ % QUEUE;
     return addOne(l, l->queue[at].o, l->queue[at].hash);
 }
@@ -193,6 +196,8 @@ static bool readFrequency(struct loader *l) {
 }
 
 static void selectDb(struct loader *l, int dbid) {
+    serverAssert(dbid >= 0 && dbid < dbCount());
+    serverAssert(l->in == l->out); /* those that wait are for the database before */
     l->dbid = dbid;
     l->keyspace = l->options->into ? l->options->into[dbid] : dbKeyspace(dbGet(dbid));
 }
@@ -357,6 +362,7 @@ bool rdbLoadStream(struct rdbReader *r, const struct rdbLoadOptions *options, st
     r->deep = rdb_sanitize == RDB_SANITIZE_YES;
     bool ok = readAll(&l);
     addAll(&l);
+    serverAssert(ok || r->io.error);
     sdsfree(l.key);
     rdb_last_load = l.result;
     if (result) *result = l.result;

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/version.h"
@@ -24,6 +25,7 @@
 
 #define RING         32         /* objects on their way; a power of two */
 #define CONTAINER_AT (RING / 2) /* places before its turn that a container is fetched */
+_Static_assert((RING & (RING - 1)) == 0, "numbers of places wrap");
 
 bool rdb_checksum;
 void (*rdb_replication_now)(struct rdbReplication *r);
@@ -50,7 +52,9 @@ static int versionNeeded(void) {
 
 static void writeMagic(struct rioWriter *w, int version) {
     char magic[16];
-    snprintf(magic, sizeof magic, version == RDB_VERSION_EXPIRING ? "VALKEY%03d" : "REDIS%04d", version);
+    int len =
+        snprintf(magic, sizeof magic, version == RDB_VERSION_EXPIRING ? "VALKEY%03d" : "REDIS%04d", version);
+    serverAssert(len == RDB_MAGIC_LEN && rdbMagicVersion(magic) == version);
     rioWrite(w, magic, RDB_MAGIC_LEN);
 }
 
@@ -72,6 +76,7 @@ static void writeReplication(struct rioWriter *w, const struct rdbReplication *g
     else if (rdb_replication_now)
         rdb_replication_now(&r);
     if (!r.known) return;
+    serverAssert(r.id[0] && r.offset >= 0); /* else it would not be known to the reader */
     writeAuxInt(w, "repl-stream-db", r.stream_db < 0 ? 0 : r.stream_db);
     writeAux(w, "repl-id", strN(r.id, RDB_REPLICATION_ID));
     writeAuxInt(w, "repl-offset", r.offset);
@@ -132,6 +137,7 @@ static bool writeKeys(struct saver *s, struct db *db) {
     struct dbIterator it;
     struct object *ring[RING], *next;
     size_t in = 0, out = 0;
+    uint64_t before = s->keys;
     dbIteratorInit(&it, db);
     do {
         next = dbIteratorNext(&it);
@@ -147,7 +153,9 @@ static bool writeKeys(struct saver *s, struct db *db) {
         wroteKey(s, o);
     } while ((next || out < in) && !s->w->error);
     dbIteratorStop(&it);
-    return !s->w->error;
+    if (s->w->error) return false;
+    serverAssert(out == in && s->keys - before == dbSize(db)); /* as many as RESIZEDB has told */
+    return true;
 }
 
 static bool writeDb(struct saver *s, struct db *db) {

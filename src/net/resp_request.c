@@ -22,6 +22,7 @@
 
 #include "base/assert.h"
 #include "base/num.h"
+#include "base/words.h"
 #include "base/zmalloc.h"
 #include "net/resp.h"
 
@@ -274,54 +275,12 @@ static enum respStatus parseMultibulk(struct respParser *p, char *buf, size_t *l
     return st;
 }
 
-/* s is behind a backslash in double quotes. Returns the byte meant, and moves s behind the escape. */
-static char unescape(const char **s, const char *end) {
-    char c = *(*s)++;
-    switch (c) {
-    case 'n': return '\n';
-    case 'r': return '\r';
-    case 't': return '\t';
-    case 'b': return '\b';
-    case 'a': return '\a';
-    case 'x':
-        if (end - *s >= 2 && charHexDigit((*s)[0]) >= 0 && charHexDigit((*s)[1]) >= 0) {
-            c = (char)(charHexDigit((*s)[0]) * 16 + charHexDigit((*s)[1]));
-            *s += 2;
-        }
-    }
-    return c;
-}
-
-/* The quoted text behind s, up to the closing quote, is written to *dst, which is never ahead of s. Returns
- * what is behind the closing quote, or NULL: there is none. */
-static const char *unquote(const char *s, const char *end, char quote, char **dst) {
-    while (s < end && *s != quote) {
-        bool escaped = *s == '\\' && end - s >= 2;
-        if (escaped && quote == '"') {
-            s++;
-            *(*dst)++ = unescape(&s, end);
-        } else {
-            if (escaped && s[1] == '\'') s++;
-            *(*dst)++ = *s++;
-        }
-    }
-    return s < end ? s + 1 : NULL;
-}
-
-/* One argument of an inline request at s, unescaped in place; parts of it may be quoted. An opening quote at
- * its start is left alone, so that the first byte of an inline request never turns into a '*'. */
-static const char *splitArg(char *start, const char *end, struct str *arg) {
-    const char *s = start;
-    if (*s == '"' || *s == '\'') start++;
-    char *dst = start;
-    while (s && s < end && *s != ' ' && *s != '\t' && *s != '\r' && *s != '\n') {
-        if (*s == '"' || *s == '\'')
-            s = unquote(s + 1, end, *s, &dst);
-        else
-            *dst++ = *s++;
-    }
-    *arg = strN(start, (size_t)(dst - start));
-    return s;
+/* One argument of an inline request at s, unescaped in place. An opening quote at its start is left alone, so
+ * that the first byte of an inline request never turns into a '*'. NULL: a quote is not closed. */
+static char *splitArg(char *s, const char *end, struct str *arg) {
+    char *start = *s == '"' || *s == '\'' ? s + 1 : s;
+    arg->ptr = start;
+    return (char *)wordRead(s, end, start, &arg->len);
 }
 
 static enum respStatus parseInline(struct respParser *p, char *buf, size_t len, const struct argvOut *out,
@@ -339,7 +298,7 @@ static enum respStatus parseInline(struct respParser *p, char *buf, size_t len, 
         while (s < end && charIsBlank(*s)) s++;
         if (s == end) return p->argc ? RESP_OK : RESP_EMPTY;
         struct str *argv = reserveArgv(out, (size_t)p->argc + 1);
-        s = (char *)splitArg(s, end, &argv[p->argc++]);
+        s = splitArg(s, end, &argv[p->argc++]);
         if (!s) {
             *err = "unbalanced quotes in request";
             return RESP_ERROR;

@@ -79,6 +79,15 @@ bool aofEnabled(void) {
     return enabled;
 }
 
+void aofAssertState(void) {
+    switch (aof.state) {
+    case AOF_OFF: serverAssert(aof.fd < 0 && !sdslen(aof.buf)); return;
+    case AOF_ON: serverAssert(aof.fd >= 0 && aofManifestLast(&aof.manifest)); return;
+    case AOF_WAITING: serverAssert(aof.rewrite_scheduled || childRunning() == CHILD_AOF); return;
+    }
+    serverUnreachable();
+}
+
 /* ---- Names ---- */
 
 sds aofFileName(int64_t seq, char type, bool rdb) {
@@ -141,6 +150,7 @@ static void syncJob(void *arg) {
 }
 
 static void syncOnThread(int fd, bool close) {
+    serverAssert(fd >= 0);
     struct syncJob *job = zmalloc(sizeof *job);
     *job = (struct syncJob){.fd = fd, .close = close, .offset = written_offset};
     atomic_fetch_add(&syncs_pending, 1);
@@ -213,6 +223,7 @@ static void syncIfDue(void) {
 /* Of `wanted` bytes, `done` were written (-1: none, see errno). */
 static void writeFailed(ssize_t done, size_t wanted) {
     int code = done < 0 ? errno : ENOSPC; /* a short write is how a full disk begins */
+    serverAssert(done < (ssize_t)wanted && sdslen(aof.buf) == wanted);
     int64_t now = mstime();
     bool log = now - error_logged_ms > ERROR_LOG_MS;
     if (log) error_logged_ms = now;
@@ -320,6 +331,7 @@ static sds aofDebugInfo(sds s) {
 
 static void sink(const struct propagated *p) {
     if (p->for_replicas) return;
+    serverAssert(aof.fd >= 0); /* who listens has a file */
     if (timestamps && p->first && cmd_time_ms / 1000 != timestamp_s) {
         timestamp_s = cmd_time_ms / 1000;
         aof.buf = sdscatprintf(aof.buf, TIMESTAMP_PREFIX "%lld\r\n", (long long)timestamp_s);
@@ -330,6 +342,7 @@ static void sink(const struct propagated *p) {
         memcpy(aof.buf + used, p->pieces[i].ptr, p->pieces[i].len);
         used += p->pieces[i].len;
     }
+    serverAssert(used == sdslen(aof.buf) + p->len);
     sdssetlen(aof.buf, used);
 }
 
@@ -341,6 +354,8 @@ void aofListen(bool on) {
 }
 
 void aofUseIncrement(int fd, uint64_t size) {
+    serverAssert(fd >= 0 && fd != aof.fd);
+    serverAssert(!sdslen(aof.buf)); /* what is in there belongs to the file before */
     if (aof.fd >= 0) syncOnThread(aof.fd, true);
     aof.fd = fd;
     aof.incr_size = asked_size = size;
@@ -349,8 +364,9 @@ void aofUseIncrement(int fd, uint64_t size) {
 
 /* ---- On and off ---- */
 
+static void switchOff(void);
+
 static bool switchOn(const char **err) {
-    serverAssert(aof.state == AOF_OFF);
     aof.state = AOF_WAITING;
     synced_ms = mstime();
     write_errno = 0;
@@ -367,7 +383,7 @@ static bool switchOn(const char **err) {
     serverLog(LL_WARNING,
               "AOF was enabled but the server could not start the background rewrite: %s. Check the logs.",
               why);
-    aof.state = AOF_OFF;
+    switchOff();
     *err = "Unable to turn on AOF. Check server logs.";
     return false;
 }
@@ -393,9 +409,14 @@ static void switchOff(void) {
 }
 
 static bool applyEnabled(const char **err) {
-    if (enabled && aof.state == AOF_OFF) return switchOn(err);
-    if (!enabled && aof.state != AOF_OFF) switchOff();
-    return true;
+    bool ok = true;
+    aofAssertState();
+    if (enabled && aof.state == AOF_OFF)
+        ok = switchOn(err);
+    else if (!enabled && aof.state != AOF_OFF)
+        switchOff();
+    aofAssertState();
+    return ok;
 }
 
 /* ---- Start and end ---- */
@@ -481,6 +502,7 @@ static void openForWriting(void) {
 }
 
 void aofStartup(void) {
+    aofAssertState();
     aofDeleteTemporaries();
     readManifest();
     if (aofLoad() == AOF_FAILED) exit(1);
@@ -490,10 +512,12 @@ void aofStartup(void) {
     synced_ms = mstime();
     aof.state = AOF_ON;
     aofListen(true);
+    aofAssertState();
 }
 
 /* All data is replaced by what the files hold. */
 static bool reload(void) {
+    serverAssert(aof.state == AOF_ON && !loadingActive());
     aofListen(false); /* the transaction that asks for it ends here, for the file */
     aofFlush(true);
     if (sdslen(aof.buf)) {

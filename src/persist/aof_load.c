@@ -83,6 +83,7 @@ static bool run(struct loader *l, struct request *r) {
 
 /* Runs what waits, or only forgets it. */
 static bool endMulti(struct loader *l, bool execute) {
+    serverAssert(l->in_multi || !l->waiting.count);
     bool ok = true;
     for (int i = 0; i < l->waiting.count && execute && ok; i++) ok = run(l, l->waiting.at[i]);
     requestQueueClear(&l->waiting);
@@ -91,6 +92,7 @@ static bool endMulti(struct loader *l, bool execute) {
 }
 
 static bool aofLoadTake(struct loader *l, struct request *r) {
+    serverAssert(r->argc > 0);
     bool ok = true;
     if (strIs(r->argv[0], "multi")) {
         l->in_multi = true;
@@ -123,6 +125,7 @@ static bool aofLoadFill(struct loader *l) {
         respBigFilled(&l->parser, n);
         return true;
     }
+    serverAssert(l->pos <= sdslen(l->buf));
     if (l->pos) {
         size_t left = sdslen(l->buf) - l->pos;
         memmove(l->buf, l->buf + l->pos, left);
@@ -230,6 +233,7 @@ static bool cut(const char *path, uint64_t size) {
 
 /* The file ends before its last command does. */
 static bool endedEarly(struct loader *l, const char *path, bool is_last) {
+    serverAssert(l->whole < bytes_valid); /* to cut is never to lengthen */
     if (!is_last || !aof_load_truncated) {
         serverLog(
             LL_WARNING,
@@ -283,9 +287,11 @@ static bool loadOpened(struct loader *l, const char *path, bool is_last) {
 }
 
 static bool loadFile(const char *name, uint64_t size, bool is_last) {
+    serverAssert(!loading && !reply_error_unread); /* one file at a time */
     sds path = aofPath(aof_dir, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool ok = fd >= 0;
+    bytes_valid = 0;
     if (!ok) {
         serverLog(LL_WARNING, "Fatal error: can't open the append log file %s for reading: %s", name,
                   strerror(errno));
@@ -328,6 +334,7 @@ static bool aofLoadMeasure(uint64_t *sizes, uint64_t *total) {
 }
 
 enum aofLoaded aofLoad(void) {
+    serverAssert(!loadingActive());
     struct aofManifest *m = &aof.manifest;
     uint64_t *sizes = zcalloc(m->count + 1, sizeof *sizes), total;
     int64_t begin = monotonicUs();
@@ -342,6 +349,7 @@ enum aofLoaded aofLoad(void) {
         int64_t file_begin = monotonicUs();
         ok = loadFile(m->files[i].name, sizes[i], i + 1 == files);
         bytes_before += sizes[i];
+        serverAssert(bytes_valid <= sizes[i]);
         aof.size += bytes_valid;
         if (ok) {
             serverLog(LL_NOTICE, "DB loaded from %s file %s: %.3f seconds",

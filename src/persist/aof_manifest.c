@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/num.h"
@@ -16,6 +17,7 @@
 #define NAME_MAX_LENGTH 255  /* what file systems allow */
 #define LINE_MAX_LENGTH 2048 /* a line that is written, each byte of its name as \xHH, is shorter */
 #define SEQ_MAX         (INT64_MAX / 2) /* there is always a next one */
+_Static_assert(4 * NAME_MAX_LENGTH + 64 < LINE_MAX_LENGTH, "what is written can be read");
 
 sds aofPath(const char *dir, const char *name) {
     return sdscatprintf(sdsempty(), "%s/%s", dir, name);
@@ -30,6 +32,9 @@ static int rankOf(char type) {
 void aofManifestAdd(struct aofManifest *m, sds name, int64_t seq, char type) {
     size_t at = m->count;
     while (at > 0 && rankOf(m->files[at - 1].type) > rankOf(type)) at--;
+    serverAssert(seq > 0 && (type == 'b' || type == 'i' || type == 'h'));
+    serverAssert(type != 'b' || at == 0); /* the only one */
+    serverAssert(type != 'i' || at == 0 || m->files[at - 1].type == 'b' || m->files[at - 1].seq < seq);
     m->files = zrealloc(m->files, (m->count + 1) * sizeof *m->files);
     memmove(m->files + at + 1, m->files + at, (m->count - at) * sizeof *m->files);
     m->files[at] = (struct aofFile){.name = name, .seq = seq, .type = type};
@@ -79,6 +84,7 @@ void aofManifestRetire(struct aofManifest *m, int64_t seq) {
         bool replaced = f->type == 'b' || (f->type == 'i' && f->seq < seq);
         aofManifestAdd(&now, f->name, f->seq, replaced ? 'h' : f->type);
     }
+    serverAssert(now.count == m->count && !aofManifestBase(&now));
     zfree(m->files);
     *m = now;
 }
@@ -100,9 +106,11 @@ sds aofManifestText(const struct aofManifest *m) {
     sds s = sdsempty();
     for (size_t i = 0; i < m->count; i++) {
         const struct aofFile *f = &m->files[i];
+        size_t start = sdslen(s);
         s = sdscat(s, "file ");
         s = needsQuotes(f->name) ? sdscatrepr(s, f->name, sdslen(f->name)) : sdscat(s, f->name);
         s = sdscatprintf(s, " seq %lld type %c\n", (long long)f->seq, f->type);
+        serverAssert(sdslen(s) - start <= LINE_MAX_LENGTH);
     }
     return s;
 }

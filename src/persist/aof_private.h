@@ -35,6 +35,9 @@ extern bool aof_use_rdb_preamble, aof_load_truncated, aof_rewrite_incremental_fs
 extern int aof_fsync;
 
 /* ---- aof.c ---- */
+/* What each state means; for the moments between its changes. */
+void aofAssertState(void);
+
 sds aofFileName(int64_t seq, char type, bool rdb);  /* appendonly.aof.2.base.rdb */
 bool aofWriteManifest(const struct aofManifest *m); /* false: logged */
 bool aofMakeDir(void);

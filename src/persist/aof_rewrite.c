@@ -197,6 +197,7 @@ static void aofRewriteRemember(bool failed) {
     }
     wait_minutes = wait_minutes ? wait_minutes * 2 : 1;
     if (wait_minutes > DELAY_MAX_MINUTES) wait_minutes = DELAY_MAX_MINUTES;
+    serverAssert(wait_minutes > 0);
     wait_until_s = time(NULL) + wait_minutes * 60;
     serverLog(LL_WARNING,
               "Background AOF rewrite has repeatedly failed and triggered the limit, will retry in "
@@ -216,6 +217,9 @@ static uint64_t fileSize(const char *name) {
 
 /* The child's file becomes the base, and what it replaces history. */
 static bool aofRewriteTakeOver(pid_t pid) {
+    serverAssert(aof.state == AOF_OFF || aof.fd >= 0);
+    /* Switched on or off meanwhile, there would be another child, or none. */
+    serverAssert((aof.state == AOF_ON) == (first_kept_seq < INT64_MAX));
     struct aofManifest now = aofManifestCopy(&aof.manifest);
     int64_t seq = aofManifestNextSeq(&now, 'b');
     sds base = aofFileName(seq, 'b', aof_use_rdb_preamble);
@@ -252,6 +256,7 @@ static bool aofRewriteTakeOver(pid_t pid) {
         if (incr_from)
             serverLog(LL_NOTICE, "Successfully renamed the temporary AOF incr file %s into %s",
                       fileName(incr_from), fileName(incr_to));
+        serverAssert(aofManifestBase(&now) && (aof.state == AOF_OFF || aofManifestLast(&now)));
         aofManifestFree(&aof.manifest);
         aof.manifest = now;
         aof.size = base_size;
@@ -272,6 +277,7 @@ static bool aofRewriteTakeOver(pid_t pid) {
 
 static void rewriteDone(int exit_code, int signal, void *priv) {
     (void)priv;
+    serverAssert(child_pid > 0 && started_s);
     pid_t pid = child_pid;
     last_s = time(NULL) - started_s;
     started_s = 0;
@@ -303,6 +309,8 @@ static void rewriteDone(int exit_code, int signal, void *priv) {
         /* Still not on: what was written to the temporary increment stands on nothing. */
         if (aof.state == AOF_WAITING) aof.rewrite_scheduled = true;
     }
+    child_pid = 0;
+    aofAssertState();
 }
 
 /* ---- The start of a rewrite ---- */
@@ -333,6 +341,7 @@ static bool openIncrement(void) {
         first_kept_seq = aofManifestLast(&aof.manifest)->seq;
     }
     aofUseIncrement(fd, 0);
+    serverAssert(aof.incr_size == 0);
     return true;
 }
 
@@ -341,7 +350,7 @@ bool aofRewriteStart(const char **err) {
         *err = "another child process is active";
         return false;
     }
-    aof.rewrite_scheduled = false;
+    aof.rewrite_scheduled = aof.state == AOF_WAITING; /* until one has begun: without it there is no file */
     rewrites++;
     first_kept_seq = INT64_MAX;
     if (!aofMakeDir() || !openIncrement()) {
@@ -354,6 +363,7 @@ bool aofRewriteStart(const char **err) {
         aofRewriteRemember(true);
         return false;
     }
+    aof.rewrite_scheduled = false;
     started_s = time(NULL);
     child_pid = childPid();
     serverLog(LL_NOTICE, "Background append only file rewriting started by pid %ld", (long)childPid());
@@ -385,8 +395,7 @@ static void cron(void) {
     const char *err;
     if (aof.rewrite_scheduled) {
         if (wait_until_s && time(NULL) < wait_until_s) return;
-        bool ok = aofRewriteStart(&err);
-        if (!ok && aof.state == AOF_WAITING) aof.rewrite_scheduled = true;
+        aofRewriteStart(&err);
     } else if (grown()) {
         aofRewriteStart(&err);
     }

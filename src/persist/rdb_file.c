@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "command/loading.h"
@@ -46,6 +47,7 @@ static bool writeFile(int fd, const struct rdbSaveOptions *options) {
     rioWriterInit(&w, rioSinkFile, &file);
     bool ok = rdbSaveStream(&w, options);
     int problem = w.error;
+    serverAssert(ok == !problem); /* who fails says why */
     rioWriterFree(&w);
     if (ok && fsync(fd) == 0) return true;
     if (!ok) errno = problem;
@@ -110,12 +112,14 @@ enum rdbFileResult rdbLoadFile(const char *path, const struct rdbLoadOptions *op
         if (fd >= 0) close(fd);
         return RDB_FILE_BAD;
     }
+    serverAssert(!loadingActive());
     struct rdbReader r = {0};
     rioReaderInit(&r.io, rioSourceFd, &fd, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : RIO_SIZE_UNKNOWN);
     r.io.progress = tellProgress;
     loadingStart((uint64_t)st.st_size, false);
     bool ok = rdbLoadStream(&r, options, NULL);
     loadingStop(ok);
+    serverAssert(ok == !r.io.error);
     if (!ok)
         *error = sdscatprintf(sdsempty(), "Internal error in RDB reading offset %llu: %s",
                               (unsigned long long)r.io.error_offset, r.io.error);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/num.h"
@@ -64,6 +65,7 @@ const char *snapshotFile(void) {
 }
 
 static uint64_t changes(void) {
+    serverAssert(dbstats.dirty >= last.dirty_mark);
     return dbstats.dirty - last.dirty_mark;
 }
 
@@ -76,12 +78,14 @@ static void noteOutcome(bool failed) {
 }
 
 static void saved(uint64_t dirty) {
+    serverAssert(dirty >= last.dirty_mark && dirty <= dbstats.dirty); /* newer, and of what was there */
     last.dirty_mark = dirty;
     last.at_s = time(NULL);
     noteOutcome(false);
 }
 
 bool snapshotSave(void) {
+    serverAssert(childRunning() != CHILD_RDB); /* it would put its older image in the place of this one */
     if (!rdbSaveFile(filename, &(struct rdbSaveOptions){0})) return false;
     saved(dbstats.dirty);
     return true;
@@ -96,6 +100,7 @@ static int childSave(void *priv) {
 /* A child that we have ended ourselves has not failed. */
 static void childSaved(int exit_code, int sig, void *priv) {
     (void)priv;
+    serverAssert(background.pid > 0);
     last.took_s = time(NULL) - background.since_s;
     if (sig) {
         serverLog(LL_WARNING, "Background saving terminated by signal %d", sig);
@@ -225,6 +230,7 @@ static void debugReload(struct client *c) {
         replyError(c, err_loading);
         return;
     }
+    if (!(options & RELOAD_NO_SAVE) && childRunning() == CHILD_RDB) childKill();
     if (!(options & RELOAD_NO_SAVE) && !snapshotSave()) {
         replyError(c, "ERR");
         return;
@@ -340,6 +346,7 @@ static bool parsePoints(int argc, const sds *argv, struct savePoint *dst) {
 
 /* In a configuration file each line adds points, and the first one takes the place of the defaults. */
 static void takePoints(const struct savePoint *from, int count) {
+    for (int i = 0; i < count; i++) serverAssert(from[i].seconds > 0 && from[i].changes >= 0);
     bool running = server_el; /* else the configuration is being read */
     if (running || !points_set || count == 0) point_count = 0;
     points_set = true;

@@ -20,8 +20,8 @@ int debugRegisteredCount(void);
 const struct debugSubcommand *debugRegistered(int i); /* in order of registration */
 
 extern struct debugSwitches {
-    bool skip_checksum;         /* of payloads and RDB files */
-    bool pause_after_fork;      /* SIGSTOP to ourselves */
-    bool scripts_run_all;       /* even commands that are not for scripts */
+    int64_t skip_checksum;      /* of payloads and RDB files */
+    int64_t pause_after_fork;   /* SIGSTOP to ourselves */
+    int64_t scripts_run_all;    /* even commands that are not for scripts */
     int64_t aof_flush_sleep_us; /* before each write */
 } debug_switches;

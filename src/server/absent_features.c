@@ -20,6 +20,7 @@
 #include "base/zmalloc.h"
 #include "registry/config.h"
 #include "registry/info.h"
+#include "server/permit.h"
 
 /* ---- Checks ---- */
 
@@ -98,7 +99,6 @@ static sds getModules(const struct configDirective *d) {
 /* Who has no variable of his own here gets one when he is registered. */
 #define SET CONFIG_MODIFIABLE
 
-static const struct configEnum module_command_names[] = {{"no", 0}, {"yes", 1}, {"local", 2}, {NULL, 0}};
 static const struct configEnum save_behavior_names[] = {{"sync", 0}, {"best-effort", 1}, {NULL, 0}};
 static const struct configEnum endpoint_names[] = {
     {"ip", 0}, {"hostname", 1}, {"unknown-endpoint", 2}, {NULL, 0}};
@@ -163,7 +163,7 @@ static struct configDirective transports[] = {
 static struct configDirective others[] = {
     CONFIG_BOOL("aof-disable-auto-gc", NULL, SET | CONFIG_HIDDEN, NULL, false, NULL),
     CONFIG_BOOL("enable-debug-assert", NULL, CONFIG_HIDDEN, NULL, false, NULL),
-    CONFIG_ENUM("enable-module-command", NULL, 0, NULL, 0, module_command_names, NULL),
+    CONFIG_ENUM("enable-module-command", NULL, 0, NULL, PERMIT_NO, permit_names, NULL),
     CONFIG_BOOL("extended-redis-compatibility", NULL, SET, NULL, false, NULL),
     CONFIG_STRING("hash-seed", NULL, CONFIG_EMPTY_IS_NULL, NULL, NULL, NULL, NULL),
     CONFIG_STRING("ignore-warnings", NULL, SET, NULL, "", NULL, NULL),

@@ -14,10 +14,9 @@
 #include "client/reply.h"
 #include "command/redact.h"
 #include "commands/server.h"
-#include "net/connection.h"
 #include "registry/config.h"
+#include "server/permit.h"
 
-enum { PROTECTED_NO, PROTECTED_YES, PROTECTED_LOCAL };
 static int enable_protected_configs;
 
 /* ---- CONFIG GET ---- */
@@ -61,11 +60,6 @@ void configGetCommand(struct client *c) {
 
 /* ---- CONFIG SET ---- */
 
-static bool maySetProtected(const struct client *c) {
-    if (enable_protected_configs == PROTECTED_LOCAL) return c->conn && connIsLocal(c->conn);
-    return enable_protected_configs == PROTECTED_YES;
-}
-
 static void replySetFailed(struct client *c, struct str name, const char *err) {
     replyErrorFmt(c, "ERR CONFIG SET failed (possibly related to argument '%.*s') - %s", (int)name.len,
                   name.ptr, err ? err : "");
@@ -85,7 +79,7 @@ static bool takeChange(struct client *c, struct configPair *pairs, int i) {
     const char *err = NULL;
     if (!(d->flags & CONFIG_MODIFIABLE))
         err = "can't set immutable config";
-    else if ((d->flags & CONFIG_PROTECTED) && !maySetProtected(c))
+    else if ((d->flags & CONFIG_PROTECTED) && !permitted(enable_protected_configs, c))
         err = "can't set protected config";
     for (int j = 0; j < i; j++) {
         bool same = pairs[j].name.len == name.len && !strncasecmp(pairs[j].name.ptr, name.ptr, name.len);
@@ -164,10 +158,8 @@ void configHelpCommand(struct client *c) {
 }
 
 void configCommandsInit(void) {
-    static const struct configEnum names[] = {
-        {"no", PROTECTED_NO}, {"yes", PROTECTED_YES}, {"local", PROTECTED_LOCAL}, {NULL, 0}};
     static struct configDirective directives[] = {
-        CONFIG_ENUM("enable-protected-configs", NULL, 0, &enable_protected_configs, PROTECTED_NO, names,
+        CONFIG_ENUM("enable-protected-configs", NULL, 0, &enable_protected_configs, PERMIT_NO, permit_names,
                     NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);

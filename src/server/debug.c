@@ -25,13 +25,12 @@
 #include "data/digest.h"
 #include "client/reply.h"
 #include "data/type.h"
-#include "net/connection.h"
+#include "server/permit.h"
 
 #define DIGEST_SIZE      20
 #define POPULATE_MAX_LEN (512ll * 1024 * 1024)
 #define LOOK_ONLY        (LOOKUP_NOTOUCH | LOOKUP_NOSTATS | LOOKUP_NOEXPIRE)
 
-enum { DEBUG_NO, DEBUG_LOCAL, DEBUG_YES };
 static int enabled;
 
 /* ---- Ways to fail ---- */
@@ -376,8 +375,7 @@ void debugCommand(struct client *c) {
 
 static enum admission checkDebug(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
-    if (r->cmd->spec->proc != debugCommand || enabled == DEBUG_YES) return ADMITTED;
-    if (enabled == DEBUG_LOCAL && c->conn && connIsLocal(c->conn)) return ADMITTED;
+    if (r->cmd->spec->proc != debugCommand || permitted(enabled, c)) return ADMITTED;
     replyError(c, "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", "
                   "you can run it from a local connection, otherwise you need to set this option in the "
                   "configuration file, and then restart the server.");
@@ -385,10 +383,8 @@ static enum admission checkDebug(struct client *c, struct request *r, enum reque
 }
 
 void debugInit(void) {
-    static const struct configEnum names[] = {
-        {"no", DEBUG_NO}, {"yes", DEBUG_YES}, {"local", DEBUG_LOCAL}, {0}};
     static struct configDirective directives[] = {
-        CONFIG_ENUM("enable-debug-command", NULL, 0, &enabled, DEBUG_NO, names, NULL),
+        CONFIG_ENUM("enable-debug-command", NULL, 0, &enabled, PERMIT_NO, permit_names, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     admissionFill(RULE_PROTECTED, checkDebug);

@@ -32,23 +32,20 @@ static int64_t debugNumberOf(struct str word) {
 
 /* ---- Switches ---- */
 
-static void skipChecksum(struct client *c) {
-    debug_switches.skip_checksum = debugNumberOf(c->argv[2]);
-    replyOk(c);
-}
+static const struct {
+    const char *name;
+    int64_t *value;
+} switches[] = {
+    {"aof-flush-sleep", &debug_switches.aof_flush_sleep_us},
+    {"pause-after-fork", &debug_switches.pause_after_fork},
+    {"set-disable-deny-scripts", &debug_switches.scripts_run_all},
+    {"set-skip-checksum-validation", &debug_switches.skip_checksum},
+};
 
-static void pauseAfterFork(struct client *c) {
-    debug_switches.pause_after_fork = debugNumberOf(c->argv[2]);
-    replyOk(c);
-}
-
-static void aofFlushSleep(struct client *c) {
-    debug_switches.aof_flush_sleep_us = debugNumberOf(c->argv[2]);
-    replyOk(c);
-}
-
-static void allowAllInScripts(struct client *c) {
-    debug_switches.scripts_run_all = debugNumberOf(c->argv[2]);
+static void throwSwitch(struct client *c) {
+    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
+        if (strIs(c->argv[1], switches[i].name)) *switches[i].value = debugNumberOf(c->argv[2]);
+    }
     replyOk(c);
 }
 
@@ -194,7 +191,7 @@ static void weights(struct client *c) {
 
 static const char *const of_absent[] = {NULL};
 static const struct debugSubcommand subcommands[] = {
-    {"aof-flush-sleep", 1, 1, aofFlushSleep,
+    {"aof-flush-sleep", 1, 1, throwSwitch,
      HELP("AOF-FLUSH-SLEEP <microseconds>", "    Wait so long before each write to the append-only file.")},
     {"client-eviction", 0, 0, weights,
      HELP("CLIENT-EVICTION", "    How the memory of clients is spread over their sizes.")},
@@ -203,16 +200,16 @@ static const struct debugSubcommand subcommands[] = {
     {"mallctl", 1, 2, controlNumber,
      HELP("MALLCTL <key> [<value>]", "    A number of the allocator's; and another in its place.")},
     {"mallctl-str", 1, 2, controlText, HELP("MALLCTL-STR <key>", "    A text of the allocator's.")},
-    {"pause-after-fork", 1, 1, pauseAfterFork,
+    {"pause-after-fork", 1, 1, throwSwitch,
      HELP("PAUSE-AFTER-FORK <0|1>", "    Stop (SIGSTOP) after each fork, until somebody sends SIGCONT.")},
     {"protect-client", 1, 1, protectClient, HELP("PROTECT-CLIENT <id>", "    Is there such a client?")},
     {"replybuffer", 2, 2, replyBuffer,
      HELP("REPLYBUFFER PEAK-RESET-TIME <ms|NEVER|RESET>, RESIZING <0|1>",
           "    Accepted; replies are chains of blocks here.")},
     {"sdslen", 1, 1, sdsLengths, HELP("SDSLEN <key>", "    What key and string take, and their spare room.")},
-    {"set-disable-deny-scripts", 1, 1, allowAllInScripts,
+    {"set-disable-deny-scripts", 1, 1, throwSwitch,
      HELP("SET-DISABLE-DENY-SCRIPTS <0|1>", "    Let scripts run commands that are not for scripts.")},
-    {"set-skip-checksum-validation", 1, 1, skipChecksum,
+    {"set-skip-checksum-validation", 1, 1, throwSwitch,
      HELP("SET-SKIP-CHECKSUM-VALIDATION <0|1>", "    Take RDB files and payloads whose checksum is wrong.")},
     {"stringmatch-test", 0, 0, matchAtRandom,
      HELP("STRINGMATCH-TEST", "    Match random patterns with random texts.")},

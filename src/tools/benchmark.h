@@ -40,8 +40,10 @@ struct benchOptions {
     int64_t rps;              /* not more commands a second than this; 0: as many as can be */
     int precision;            /* decimals of milliseconds */
     bool last_from_stdin;
-    const char *tests; /* comma separated names, NULL: all */
-    int argc;          /* the command given, if any */
+    bool cluster, fuzz;
+    const char *fuzz_level; /* what --fuzz tells */
+    const char *tests;      /* comma separated names, NULL: all */
+    int argc;               /* the command given, if any */
     char **argv;
 };
 
@@ -66,6 +68,19 @@ bool benchServerDo(const struct benchOptions *o, const struct benchServer *serve
 
 /* The value of a directive, or NULL when the server does not tell. */
 sds benchServerConfig(const struct benchOptions *o, const struct benchServer *server, const char *name);
+
+/* The pieces of such an exchange. A reply comes as its bytes, the caller's; NULL and *err: there is none.
+ * Those that are pushed are passed over. */
+bool benchSendBytes(struct connection *conn, struct str bytes);
+bool benchSend(struct connection *conn, int argc, const char *const *argv);
+sds benchReadReply(struct connection *conn, sds *err);
+
+/* ---- --fuzz ---- */
+
+/* A list of modes with commas. False: there is no such mode, which has been said. */
+bool benchFuzzModes(const char *modes);
+/* The exit status. */
+int benchFuzz(const struct benchOptions *o);
 
 /* ---- A command, ready to be sent many times ---- */
 

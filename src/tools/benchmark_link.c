@@ -37,10 +37,42 @@ static bool sendAll(struct connection *conn, const char *p, size_t len) {
     return true;
 }
 
-static sds encode(int argc, const char *const *argv) {
+bool benchSendBytes(struct connection *conn, struct str bytes) {
+    return sendAll(conn, bytes.ptr, bytes.len);
+}
+
+bool benchSend(struct connection *conn, int argc, const char *const *argv) {
     sds out = sdscatprintf(sdsempty(), "*%d\r\n", argc);
     for (int i = 0; i < argc; i++) out = sdscatprintf(out, "$%zu\r\n%s\r\n", strlen(argv[i]), argv[i]);
-    return out;
+    bool sent = sendAll(conn, out, sdslen(out));
+    sdsfree(out);
+    return sent;
+}
+
+/* The size of the reply at the start of `in`, without what has been pushed before it, which is taken out. */
+static int64_t replySize(sds in) {
+    int64_t size = respReplyLength(in, sdslen(in));
+    while (size > 0 && in[0] == '>') {
+        sdsrange(in, (ptrdiff_t)size, -1);
+        size = respReplyLength(in, sdslen(in));
+    }
+    return size;
+}
+
+sds benchReadReply(struct connection *conn, sds *err) {
+    sds in = sdsempty();
+    int64_t size = 0;
+    while (size == 0) {
+        in = sdsMakeRoomFor(in, 16 * 1024);
+        ssize_t n = connRead(conn, in + sdslen(in), sdsavail(in));
+        if (waited(conn, n, AE_READABLE)) continue;
+        if (n <= 0) break;
+        sdssetlen(in, sdslen(in) + (size_t)n);
+        size = replySize(in);
+    }
+    if (size > 0) return in;
+    sdsfree(in);
+    return linkFail(err, size < 0 ? "Protocol error in the reply" : "Server closed the connection");
 }
 
 /* The reply's own text, or that of its last element: the value in CONFIG GET's name and value. NULL: there is
@@ -54,29 +86,14 @@ static sds textOf(const struct respReply *reply) {
 
 /* The text of the reply, or NULL and *err when it is an error or does not come. */
 static sds call(struct connection *conn, int argc, const char *const *argv, sds *err) {
-    sds request = encode(argc, argv);
-    bool sent = sendAll(conn, request, sdslen(request));
-    sdsfree(request);
-    if (!sent) return linkFail(err, strerror(errno));
-    sds in = sdsempty();
+    if (!benchSend(conn, argc, argv)) return linkFail(err, strerror(errno));
+    sds in = benchReadReply(conn, err);
     struct respReply reply;
-    int64_t size = 0;
-    while (size == 0) {
-        in = sdsMakeRoomFor(in, 16 * 1024);
-        ssize_t n = connRead(conn, in + sdslen(in), sdsavail(in));
-        if (waited(conn, n, AE_READABLE)) continue;
-        if (n <= 0) break;
-        sdssetlen(in, sdslen(in) + (size_t)n);
-        size = respReadReply(in, sdslen(in), &reply);
-    }
-    sds text = NULL;
-    if (size > 0) {
-        text = textOf(&reply);
-        if (reply.type == RESP_T_ERROR) *err = text, text = NULL;
-        respReplyFree(&reply);
-    } else {
-        linkFail(err, size < 0 ? "Protocol error in the reply" : "Server closed the connection");
-    }
+    if (!in) return NULL;
+    bool read = respReadReply(in, sdslen(in), &reply) > 0;
+    sds text = read ? textOf(&reply) : linkFail(err, "Protocol error in the reply");
+    if (read && reply.type == RESP_T_ERROR) *err = text, text = NULL;
+    if (read) respReplyFree(&reply);
     sdsfree(in);
     return text;
 }

@@ -37,6 +37,7 @@ static const char usage_start[] =
     "  -u URI             valkey://[user[:password]@]host[:port][/db], also redis://;\n"
     "                     valkeys:// and rediss:// for TLS\n"
     "  --mptcp            by several paths at once, where both sides know MPTCP\n"
+    "  --cluster          the server is a node of a cluster; only one that is not can be told apart so far\n"
     "  --rfr no|yes|all   read from replicas of a cluster; one server is all that is read from\n"
     "  --dbnum N          work in database N (0)\n"
     "\n";
@@ -75,6 +76,11 @@ static const char usage_end[] =
     "  --precision N      decimals of milliseconds (3)\n"
     "  --show-server-errors, -e  show error replies and go on; otherwise the first one ends the test\n"
     "\n"
+    "Fuzzing, of servers whose data may be lost\n"
+    "  --fuzz             instead of tests, -n commands made up from what COMMAND DOCS tells\n"
+    "  --fuzz-mode LIST   malformed-commands: some of them are spoilt; config-commands: CONFIG SET, too\n"
+    "  --fuzz-loglevel L  none, error (connections that break), info, debug (every error reply) (info)\n"
+    "\n"
     "Comparison\n"
     "  --vs HOST:PORT     run every test against this server, too; may be given several times, also\n"
     "                     with the path of a unix socket\n"
@@ -91,7 +97,7 @@ static const char usage_end[] =
     "  valkey-benchmark -r 1000 zadd board __rand_int__ player:__rand_int__\n"
     "  valkey-benchmark -p 6379 --vs 127.0.0.1:6380 --name new --name old -P 32 get key:1\n";
 
-enum valueKind { FLAG, NUMBER, NUMBER64, TEXT, SERVER, LABEL, URI, NOT_HERE, HELP, VERSION };
+enum valueKind { FLAG, NUMBER, NUMBER64, TEXT, SERVER, LABEL, URI, HELP, VERSION };
 
 struct option {
     const char *name;
@@ -150,7 +156,6 @@ static void optionsApply(struct benchOptions *o, const struct option *opt, const
     case SERVER: addServer(o, value); break;
     case LABEL: addLabel(o, value); break;
     case URI: benchParseUri(o, value); break;
-    case NOT_HERE: complain("This program has no", opt->name); break;
     case HELP:
         fputs(usage_start, stdout);
         fputs(tool_tls_usage, stdout);
@@ -211,6 +216,7 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
     int keepalive = 1;
     int64_t seed = -1;
     const char *replicas = "no"; /* what a cluster reads from: nothing here asks */
+    const char *fuzz_modes = NULL;
     *o = (struct benchOptions){.server_count = 1,
                                .clients = 50,
                                .threads = 1,
@@ -218,6 +224,7 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
                                .data_size = 3,
                                .rounds = 5,
                                .precision = 3,
+                               .fuzz_level = "info",
                                .functions = 10,
                                .function_keys = 1,
                                .range = -1,
@@ -263,7 +270,10 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
         {"--num-functions", NUMBER, &o->functions, 1, 100000},
         {"--num-keys-in-fcall", NUMBER, &o->function_keys, 1, 100000},
         {"--mptcp", FLAG, &o->mptcp, 0, 0},
-        {"--cluster", NOT_HERE, NULL, 0, 0},
+        {"--cluster", FLAG, &o->cluster, 0, 0},
+        {"--fuzz", FLAG, &o->fuzz, 0, 0},
+        {"--fuzz-mode", TEXT, &fuzz_modes, 0, 0},
+        {"--fuzz-loglevel", TEXT, &o->fuzz_level, 0, 0},
         {"--rfr", TEXT, &replicas, 0, 0},
         {"-l", FLAG, &o->loop, 0, 0},
         {"-q", FLAG, &o->quiet, 0, 0},
@@ -281,6 +291,7 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
     if (o->requests > 0 && o->duration_s) complain("One of the two says when to end: -n and", "--duration");
     if (strcmp(replicas, "no") && strcmp(replicas, "yes") && strcmp(replicas, "all"))
         complain("--rfr takes no, yes or all, not", replicas);
+    if (fuzz_modes && !benchFuzzModes(fuzz_modes)) exit(1);
     if (o->requests < 0) o->requests = DEFAULT_REQUESTS;
     if (o->servers[0].socket) o->servers[0].host = NULL;
     if (o->threads > o->clients) o->threads = o->clients;

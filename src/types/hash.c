@@ -346,6 +346,10 @@ static void store(struct hash *h, struct db *db, struct object *o) {
         dbReplaceValue(db, o, hashValue(h));
 }
 
+hashtable *hashTable(const struct hash *h) {
+    return isTable(h) ? h->ptr : NULL;
+}
+
 bool hashCommit(struct hash *h, struct db *db, struct str key, struct object *o) {
     bool empty = hashSize(h) == 0;
     if (h->encoding == HASH_EXPIRING && !hashExpiring(h)->due.used) toPlain(h, db);

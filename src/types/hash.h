@@ -50,7 +50,8 @@ void hashOpen(struct hash *h, const struct object *o);
 void hashNew(struct hash *h); /* empty */
 /* So many pairs are about to be set: the encoding and the room for them, before the work begins. */
 void hashExpect(struct hash *h, size_t pairs);
-void hashDrop(struct hash *h); /* one that was never committed */
+hashtable *hashTable(const struct hash *h); /* of the fields; NULL: it has none */
+void hashDrop(struct hash *h);              /* one that was never committed */
 /* After a change. `o` is the object that was opened, or NULL for a new hash: then the key is added. False
  * when the hash is empty: there is no key (any more); nothing has been signalled. */
 bool hashCommit(struct hash *h, struct db *db, struct str key, struct object *o);

@@ -59,6 +59,9 @@ bool setAdd(struct setRef *s, struct str member);     /* false: was there */
 void setExpand(struct setRef *s, size_t expected);    /* room for so many, where that means anything */
 void setCompact(struct setRef *s);                    /* an intset when it may be one; O(n) */
 void setPrefetch(struct setRef s, uint64_t hash);     /* where a member with this hash is or would be */
+static inline hashtable *setTable(struct setRef s) {  /* NULL: it has none */
+    return s.encoding == SET_HASHTABLE ? s.ptr : NULL;
+}
 bool setRemove(struct setRef *s, struct str member);  /* false: was not there */
 void setRandom(struct setRef s, struct setMember *m); /* fair; the set is not empty; O(1) */
 

@@ -14,6 +14,7 @@
 #include "data/notify.h"
 #include "command/propagate.h"
 #include "client/reply.h"
+#include "types/members_ahead.h"
 #include "types/types.h"
 
 /* ---- Shared (t_hash.h) ---- */
@@ -105,8 +106,11 @@ static int64_t setPairs(struct client *c) {
         added = hashSet(&k.h, c->argv[2], onlyInput(&k, 3), false);
     } else {
         hashExpect(&k.h, pairs);
-        for (int i = 2; i < c->argc; i += 2)
+        struct membersAhead ahead = membersAhead(c->argv + 2, 2, (int)pairs);
+        for (int i = 2; i < c->argc; i += 2) {
+            membersAheadFetch(&ahead, hashTable(&k.h));
             added += hashSet(&k.h, c->argv[i], (struct hashInput){.text = c->argv[i + 1]}, false);
+        }
     }
     hashKeyChanged(&k, "hset", NULL, pairs);
     return added;
@@ -150,7 +154,11 @@ void hdelCommand(struct client *c) {
     struct hashKey k;
     if (!hashKeyWrite(c, &k)) return;
     int64_t removed = 0;
-    for (int i = 2; k.o && i < c->argc; i++) removed += hashRemove(&k.h, c->argv[i]);
+    struct membersAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+    for (int i = 2; k.o && i < c->argc; i++) {
+        membersAheadFetch(&ahead, hashTable(&k.h));
+        removed += hashRemove(&k.h, c->argv[i]);
+    }
     if (removed) hashKeyChanged(&k, "hdel", NULL, (size_t)removed);
     replyLongLong(c, removed);
 }
@@ -222,7 +230,11 @@ void hmgetCommand(struct client *c) {
     struct hashKey k;
     if (!hashKeyRead(c, &k)) return;
     replyArrayLen(c, c->argc - 2);
-    for (int i = 2; i < c->argc; i++) hashReplyField(c, &k.h, c->argv[i]);
+    struct membersAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+    for (int i = 2; i < c->argc; i++) {
+        membersAheadFetch(&ahead, hashTable(&k.h));
+        hashReplyField(c, &k.h, c->argv[i]);
+    }
 }
 
 void hstrlenCommand(struct client *c) {

@@ -13,6 +13,7 @@
 #include "command/lookup.h"
 #include "data/db.h"
 #include "types/generic.h"
+#include "types/members_ahead.h"
 #include "data/lazyfree.h"
 #include "data/notify.h"
 #include "command/propagate.h"
@@ -29,14 +30,23 @@ static void setShrunk(struct client *c, struct object *o, struct str key, const 
     keyEvent(NOTIFY_GENERIC, "del", key, c->db);
 }
 
+static __attribute__((noinline)) int64_t addMany(struct client *c, struct setRef *s) {
+    struct membersAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+    int64_t added = 0;
+    for (int i = 2; i < c->argc; i++) {
+        membersAheadFetch(&ahead, setTable(*s));
+        added += setAdd(s, c->argv[i]);
+    }
+    return added;
+}
+
 void saddCommand(struct client *c) {
     struct str key = c->argv[1];
     bool wrong;
     struct object *o = lookupKeyWriteType(c, key, OBJ_SET, &wrong);
     if (wrong) return;
     struct setRef s = o ? setOpen(o) : setNew(c->argv[2], (size_t)c->argc - 2);
-    int64_t added = 0;
-    for (int i = 2; i < c->argc; i++) added += setAdd(&s, c->argv[i]);
+    int64_t added = c->argc == 3 ? setAdd(&s, c->argv[2]) : addMany(c, &s);
     if (o)
         setCommit(o, s);
     else
@@ -54,7 +64,11 @@ void sremCommand(struct client *c) {
     int64_t removed = 0;
     if (o) {
         struct setRef s = setOpen(o);
-        for (int i = 2; i < c->argc && setSize(s); i++) removed += setRemove(&s, c->argv[i]);
+        struct membersAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+        for (int i = 2; i < c->argc && setSize(s); i++) {
+            membersAheadFetch(&ahead, setTable(s));
+            removed += setRemove(&s, c->argv[i]);
+        }
         setCommit(o, s);
     }
     if (removed) setShrunk(c, o, c->argv[1], "srem", (uint64_t)removed);
@@ -104,7 +118,11 @@ void smismemberCommand(struct client *c) {
     struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_SET, &wrong);
     if (wrong) return;
     replyArrayLen(c, c->argc - 2);
-    for (int i = 2; i < c->argc; i++) replyLongLong(c, o && setContains(setOpen(o), c->argv[i]));
+    struct membersAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+    for (int i = 2; i < c->argc; i++) {
+        if (o) membersAheadFetch(&ahead, setTable(setOpen(o)));
+        replyLongLong(c, o && setContains(setOpen(o), c->argv[i]));
+    }
 }
 
 void scardCommand(struct client *c) {

@@ -10,6 +10,7 @@
 #include "types/generic.h"
 #include "data/notify.h"
 #include "client/reply.h"
+#include "types/members_ahead.h"
 #include "types/t_zset.h"
 #include "types/types.h"
 #include "types/zset_writer.h"
@@ -113,7 +114,9 @@ struct zaddResult {
 static struct zaddResult addPairs(struct client *c, struct zsetRef *z, const struct zaddArgs *a,
                                   const double *scores) {
     struct zaddResult res = {0};
+    struct membersAhead ahead = membersAhead(c->argv + a->first + 1, 2, a->pairs);
     for (int i = 0; i < a->pairs; i++) {
+        membersAheadFetch(&ahead, ahead.count ? zsetTable(*z) : NULL);
         res.score = scores[i];
         res.last = zsetAdd(z, c->argv[a->first + 2 * i + 1], &res.score, a->flags);
         res.added += res.last == ZADD_ADDED;
@@ -182,7 +185,11 @@ void zremCommand(struct client *c) {
     uint64_t removed = 0;
     if (o) {
         struct zsetRef z = zsetOpen(o);
-        for (int i = 2; i < c->argc && zsetLength(z); i++) removed += zsetRemove(&z, c->argv[i]);
+        struct membersAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+        for (int i = 2; i < c->argc && zsetLength(z); i++) {
+            membersAheadFetch(&ahead, ahead.count ? zsetTable(z) : NULL);
+            removed += zsetRemove(&z, c->argv[i]);
+        }
         if (removed) zsetChanged(c, c->argv[1], o, z, "zrem", removed);
     }
     replyLongLong(c, (int64_t)removed);
@@ -218,7 +225,11 @@ void zmscoreCommand(struct client *c) {
     struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &wrong);
     if (wrong) return;
     replyArrayLen(c, c->argc - 2);
-    for (int i = 2; i < c->argc; i++) replyScoreOf(c, o, c->argv[i]);
+    struct membersAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+    for (int i = 2; i < c->argc; i++) {
+        if (o && ahead.count) membersAheadFetch(&ahead, zsetTable(zsetOpen(o)));
+        replyScoreOf(c, o, c->argv[i]);
+    }
 }
 
 static void rankGeneric(struct client *c, bool reverse) {

@@ -237,8 +237,7 @@ static void zsetHookIterate(const struct object *o, bool (*fn)(void *priv, struc
 }
 
 static struct hashtable *zsetHookTable(const struct object *o) {
-    struct zsetRef z = zsetOpen(o);
-    return z.index->table ? z.index->table(z.ptr) : NULL;
+    return zsetTable(zsetOpen(o));
 }
 
 static const struct objectType zsetType = {

@@ -157,6 +157,9 @@ struct value zsetValue(struct zsetRef z); /* to put it into the keyspace; owns t
 static inline uint64_t zsetLength(struct zsetRef z) {
     return z.index->length(z.ptr);
 }
+static inline hashtable *zsetTable(struct zsetRef z) { /* the member index; NULL: it has none */
+    return z.index->table ? z.index->table(z.ptr) : NULL;
+}
 static inline bool zsetFind(struct zsetRef z, struct str member, struct zsetPlace *p) {
     return z.index->find(z.ptr, member, p);
 }

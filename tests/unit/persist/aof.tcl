@@ -252,6 +252,7 @@ tags {external:skip} {
         "a NUL in a count" [string map [list "*3\r" "*3\0\r"] $command] \
         "a NUL in place of a digit" [string map [list "*3\r" "*\0\r"] $command] \
         "no line end behind a value" [string range $command 0 end-2]XX \
+        "a command without arguments" "*0\r\n" \
         "half a line end behind a length" [string map [list "*3\r\n" "*3\rX"] $command] \
         "blanks" "   "] {
         test "$what amid the commands: no start, nothing is cut off" {

@@ -143,6 +143,41 @@ tags {external:skip valgrind:skip} {
         }
     }
 
+    test {appendonly yes at run time, and no process for it: it stays off, and can be switched on later} {
+        start_server [list executable $program] {
+            r set k v
+            faults fork $EAGAIN 0 1 fork
+            assert_error "*Unable to turn on AOF*" { r config set appendonly yes }
+            assert_equal {no 0} [list [config_get appendonly] [s aof_enabled]]
+            r set big [string repeat x 100000]
+            set before [s used_memory]
+            for {set i 0} {$i < 100} {incr i} { r set big [string repeat x 100000] }
+            assert_lessthan [s used_memory] [expr {$before + 2000000}] "nobody keeps it for a file"
+            faults
+            r config set appendonly yes
+            wait_for_condition 400 25 {[aof_state_files] eq {b i}} else { fail "no base" }
+            r set after 1
+            r debug loadaof
+            assert_equal 1 [r get after]
+            r config set appendonly no
+        }
+    }
+
+    test {While appendonly waits for its first base, a BGREWRITEAOF that fails does not end the waiting} {
+        start_server [list executable $program] {
+            r set k v
+            faults write $ENOSPC 0 1000000 temp-rewriteaof
+            r config set appendonly yes
+            wait_for_condition 400 25 {[s aof_last_bgrewrite_status] eq "err"} else { fail "no failure" }
+            faults open $ENOSPC 0 1000000 appendonly
+            wait_for_condition 400 25 {[catch { r bgrewriteaof } error] && [string match "*Can't execute*" $error]} else {
+                fail "no failure of BGREWRITEAOF: $error"
+            }
+            assert_equal 1 [s aof_pending_rewrite]
+            faults
+        }
+    }
+
     foreach {call errno pattern most} [list \
         open $ENOSPC temp- 1 write $ENOSPC temp- 2 write 0 temp- 1 fsync $EIO temp- 1 rename $EIO dump.rdb 1 fork $EAGAIN fork 1] {
         test "SAVE and BGSAVE: $call ($pattern) fails with [expr {$errno ? $errno : {a short write}}], then not" {

@@ -132,6 +132,19 @@ tags {external:skip needs:debug} {
             assert_equal "Background saving cancelled" [r bgsave cancel]
         }
 
+        test {DEBUG RELOAD while a child saves: the child's older data does not come back} {
+            r set generation 1
+            start_endless_save
+            r set generation 2
+            r config set rdb-key-save-delay 0
+            assert_equal OK [r debug reload]
+            assert_equal 0 [s rdb_bgsave_in_progress]
+            assert_equal 0 [s rdb_changes_since_last_save]
+            assert_equal {} [temporary_files]
+            r debug reload nosave
+            assert_equal 2 [r get generation]
+        }
+
         test {BGSAVE CANCEL ends the child quietly} {
             start_endless_save
             assert_morethan [llength [temporary_files]] -1

@@ -152,7 +152,7 @@ start_server {} {
         lassign [run_benchmark {} -p 1 -n 10] code out err
         assert_equal 1 $code
         assert_match "*Could not connect to server at *:1: Connection refused*" $err
-        foreach words {--nosuch -n {-n x} {-k 2} --cluster {--rfr some} {-u http://x} -x {-n 1 --duration 1} {ping ; ; ping} {0 ping}} {
+        foreach words {--nosuch -n {-n x} {-k 2} {--fuzz-mode some} {--rfr some} {-u http://x} -x {-n 1 --duration 1} {ping ; ; ping} {0 ping}} {
             assert_equal 1 [lindex [run_benchmark {} {*}$words] 0] $words
         }
         lassign [run_benchmark {} -t nosuch,get -n 10 -q] code out err
@@ -182,11 +182,47 @@ start_server {} {
         assert {[regexp {GET: [\d.]+ requests per second, p50=[\d.]+ msec} $out]} $out
     }
 
+    test "--cluster says what a server answers that is in none" {
+        lassign [run_benchmark {} --cluster -n 10 -t get] code out err
+        assert_equal 1 $code
+        assert_equal [list "Failed to fetch cluster configuration" \
+            "CLUSTER SLOTS ERROR: ERR This instance has cluster support disabled" \
+            "Failed to fetch cluster configuration from [srv host]:[srv port]"] [split [string trim $err] \n]
+    }
+
+    foreach modes {{} malformed-commands config-commands malformed-commands,config-commands} {
+        test "--fuzz sends what a server understands, and lives through: $modes" {
+            r config resetstat
+            set out [benchmark --fuzz {*}[expr {$modes eq {} ? {} : [list --fuzz-mode $modes]}] -n 4000 -c 8 --seed 5]
+            assert_match "Running fuzzer with 8 clients, 500 commands per client (4000 total commands)\n*" $out
+            foreach line {"All client threads completed. 8 succeeded, 0 failed." "Total commands sent: 4000" "Malformed replies: 0"} {
+                assert {[string first "\[INFO \] $line\n" $out] >= 0} "$line: $out"
+            }
+            regexp {Success replies: (\d+)\n.*Error replies: (\d+)\n.*Success rate: (\d+)} $out - good bad rate
+            assert_equal 4000 [expr {$good + $bad}]
+            assert_range $rate [expr {[string match malformed* $modes] ? 50 : 70}] 95
+            assert_morethan [r dbsize] 50
+            set seen [llength [regexp -all -inline {cmdstat_} [r info commandstats]]]
+            assert_morethan $seen 150 "commands"
+            foreach never {shutdown debug blpop subscribe migrate} { assert {![regexp cmdstat_$never: [r info commandstats]]} $never }
+            assert_equal [string match *config* $modes] [regexp cmdstat_config.set: [r info commandstats]]
+        }
+    }
+
+    test "--fuzz-loglevel" {
+        assert_equal 1 [llength [split [string trim [benchmark --fuzz --fuzz-loglevel none -n 100 -c 2]] \n]]
+        assert_match "*\\\[DEBUG\\\]*: -ERR *" [benchmark --fuzz --fuzz-loglevel debug -n 2000 -c 2]
+        assert_match "*Invalid log level 'x', using default 'info'*" [benchmark --fuzz --fuzz-loglevel x -n 100 -c 2]
+        lassign [run_benchmark {} --fuzz --fuzz-mode x] code out err
+        assert_equal [list 1 "Invalid fuzz mode: x"] [list $code [string trim $err]]
+    }
+
     test "--help and --version" {
         assert_match "valkey-benchmark *\n" [benchmark --version]
         set help [benchmark --help]
         foreach option {-h -p -s -a --user -u -c -n -d --dbnum -3 --threads --enable-tracking -k -r -P -q --precision
-            --csv -l -t -I --seed --show-server-errors -x --rps --mptcp --num-functions --num-keys-in-fcall --warmup --duration --sequential --help --version} {
+            --csv -l -t -I --seed --show-server-errors -x --rps --mptcp --num-functions --num-keys-in-fcall --warmup --duration --sequential --cluster --rfr
+            --fuzz --fuzz-mode --fuzz-loglevel --help --version} {
             assert {[string first " $option" $help] >= 0} $option
         }
     }

@@ -1,0 +1,12 @@
+/* permit.c - see permit.h. */
+#include "server/permit.h"
+
+#include "client/client.h"
+#include "net/connection.h"
+
+const struct configEnum permit_names[] = {
+    {"no", PERMIT_NO}, {"yes", PERMIT_YES}, {"local", PERMIT_LOCAL}, {NULL, 0}};
+
+bool permitted(int permit, const struct client *c) {
+    return permit == PERMIT_YES || (permit == PERMIT_LOCAL && c->conn && connIsLocal(c->conn));
+}

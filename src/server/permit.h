@@ -1,0 +1,14 @@
+/* permit.h - no, yes or local: the value of directives that open what can do harm (DEBUG, protected
+ * directives of CONFIG SET, MODULE) to nobody, to all clients, or to those on this machine. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "registry/config.h"
+
+struct client;
+
+enum permit { PERMIT_NO, PERMIT_YES, PERMIT_LOCAL };
+extern const struct configEnum permit_names[];
+
+bool permitted(int permit, const struct client *c);
