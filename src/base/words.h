@@ -2,9 +2,8 @@
  *
  *     set  key  "two words\n"  'it\'s'  a"b c"d
  *
- * Blanks separate. "..." knows \n \r \t \a \b \xHH, and any other byte behind a backslash as itself; '...'
- * knows
- * \' only. */
+ * Blanks separate. "..." knows \n \r \t \a \b \xHH, and any other byte behind a backslash as itself;
+ * '...' knows \' only. */
 #pragma once
 
 #include <stddef.h>
