@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/num.h"
 #include "client/client_session.h"
+#include "client/client_stream.h"
 #include "client/reply_block.h"
 #include "registry/cron.h"
 #include "data/db.h"
@@ -36,8 +37,8 @@ static struct {
     bool (*shows)(const struct client *c); /* or this; NULL: no */
 } letters[] = {
     {.letter = 'O', .flags = CLIENT_MONITOR},
-    {.letter = 'S'},
-    {.letter = 'M'},
+    {.letter = 'S', .flags = CLIENT_REPLICA},
+    {.letter = 'M', .flags = CLIENT_PRIMARY},
     {.letter = 'P', .flags = CLIENT_PUBSUB},
     {.letter = 'x', .flags = CLIENT_MULTI},
     {.letter = 'b', .flags = CLIENT_BLOCKED | CLIENT_PAUSED},
@@ -160,11 +161,13 @@ static sds catObl(sds s, struct client *c) {
 static sds catOll(sds s, struct client *c) {
     size_t blocks = 0;
     for (const struct replyBlock *b = c->out.head; b; b = b->next) blocks++;
-    return catSize(s, blocks ? blocks - 1 : 0);
+    if (blocks) blocks--;
+    return catSize(s, c->flags & CLIENT_REPLICA ? blocks + client_stream->blocks(c) : blocks);
 }
 static sds catOmem(sds s, struct client *c) {
     const struct replyBlock *first = c->out.head;
-    return catSize(s, first ? c->out.mem - (sizeof *first + first->cap) : 0);
+    size_t bytes = first ? c->out.mem - (sizeof *first + first->cap) : 0;
+    return catSize(s, c->flags & CLIENT_REPLICA ? bytes + client_stream->pending(c) : bytes);
 }
 static sds catTotMem(sds s, struct client *c) {
     return catSize(s, clientMemory(c));

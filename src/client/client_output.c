@@ -15,6 +15,7 @@
 #include "client/client_evict.h"
 #include "client/client_log.h"
 #include "client/client_session.h"
+#include "client/client_stream.h"
 #include "client/reply_block.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -26,7 +27,7 @@
 #define CLASS_WORDS   4           /* of a class in client-output-buffer-limit: name hard soft seconds */
 
 static struct list writing;
-static const struct clientStream *stream;
+const struct clientStream *client_stream;
 /* `writing` holds some who did not ask, as subscribers: who publishes to thousands need not wait for them
  * all. */
 static bool unasked_waiting;
@@ -59,9 +60,10 @@ static void noteSoft(struct client *c, int64_t since_s) {
 static bool clientOverLimit(struct client *c, size_t pending) {
     const struct outputLimit *l = &limits[clientClassOf(c)];
     size_t bytes = pending > OUTPUT_FREE ? pending - OUTPUT_FREE : 0;
+    uint64_t least = __builtin_expect(c->flags & CLIENT_REPLICA, 0) ? client_stream->least_limit() : 0;
     if (bytes && clientAuthMissing(c)) return true;
-    if (l->hard && bytes >= l->hard) return true;
-    bool soft = l->soft && bytes >= l->soft;
+    if (l->hard && bytes >= l->hard && bytes >= least) return true;
+    bool soft = l->soft && bytes >= l->soft && bytes >= least;
     if (!soft) {
         if (__builtin_expect(over_soft != 0, 0) && softSince(c)) noteSoft(c, 0);
         return false;
@@ -73,7 +75,7 @@ static bool clientOverLimit(struct client *c, size_t pending) {
 
 void clientCheckOutput(struct client *c, size_t more) {
     if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
-    if (c->flags & CLIENT_REPLICA) more += stream->pending(c);
+    if (c->flags & CLIENT_REPLICA) more += client_stream->pending(c);
     if (!c->conn || c->flags & CLIENT_CLOSE_ASAP || !clientOverLimit(c, clientOutputPending(c) + more))
         return;
     sds info = clientLogLine(c, sdsempty());
@@ -185,10 +187,6 @@ static void dropSent(struct client *c, size_t n) {
     c->out.sent = 0;
 }
 
-void clientOutputSetStream(const struct clientStream *s) {
-    stream = s;
-}
-
 /* Sends until the chain is empty or the socket is full. False when the connection is broken. */
 static bool writeChain(struct client *c) {
     while (c->out.head) {
@@ -214,12 +212,13 @@ static bool writeChain(struct client *c) {
 }
 
 static bool hasOutput(const struct client *c) {
-    return c->out.head || (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && stream->waits(c));
+    return c->out.head || (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && client_stream->waits(c));
 }
 
 static bool sendAll(struct client *c) {
     bool whole = writeChain(c);
-    if (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && whole && !c->out.head) whole = stream->write(c);
+    if (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && whole && !c->out.head)
+        whole = client_stream->write(c);
     if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
     return whole;
 }

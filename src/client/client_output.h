@@ -16,13 +16,4 @@ static inline size_t clientOutputPending(const struct client *c) {
     return c->out.bytes - c->out.sent;
 }
 
-/* Clients with CLIENT_REPLICA are sent more than their chain, and behind it: bytes that many of them share
- * (repl/). The room registers how. */
-struct clientStream {
-    bool (*write)(struct client *c);       /* until there is nothing, or the socket is full; false: broken */
-    bool (*waits)(const struct client *c); /* is there something that can be sent? */
-    size_t (*pending)(const struct client *c); /* bytes: what its limit is about */
-};
-void clientOutputSetStream(const struct clientStream *stream); /* which must stay */
-
 void clientOutputInit(void); /* directive, job, INFO field */

@@ -141,9 +141,8 @@ static void classes(void **state) {
     assert_int_equal(clientClassOf(c), CLIENT_CLASS_NORMAL);
     c->flags |= CLIENT_PUBSUB;
     assert_int_equal(clientClassOf(c), CLIENT_CLASS_PUBSUB);
-    c->replica = (struct replicaClient *)c;
+    c->flags |= CLIENT_REPLICA;
     assert_int_equal(clientClassOf(c), CLIENT_CLASS_REPLICA);
-    c->replica = NULL;
     clientFreeNow(c);
 }
 

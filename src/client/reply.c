@@ -15,6 +15,7 @@
 #include "base/num.h"
 #include "client/client.h"
 #include "client/client_output.h"
+#include "client/client_stream.h"
 #include "client/reply_block.h"
 #include "net/resp.h"
 
@@ -34,10 +35,14 @@ const char err_outofrange[] = "ERR index out of range";
 
 /* ---- The chain ---- */
 
-static bool muted(const struct client *c) {
-    if (!(c->flags & (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP | CLIENT_CLOSE_ASAP | CLIENT_FAKE))) return false;
+#define MAY_BE_MUTED (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP | CLIENT_CLOSE_ASAP | CLIENT_FAKE | CLIENT_REPLICA)
+
+static bool muted(struct client *c) {
+    if (!(c->flags & MAY_BE_MUTED)) return false;
     if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_FAKE)) return true;
-    return !(c->flags & CLIENT_PUSHING);
+    if (c->flags & CLIENT_PUSHING) return false;
+    if (c->flags & CLIENT_REPLICA) client_stream->replied(c, (struct str){0});
+    return true;
 }
 
 static void linkBlock(struct client *c, struct replyBlock *b) {
@@ -391,6 +396,7 @@ void replyErrorStr(struct client *c, struct str msg) {
     countError(msg);
     if (!muted(c)) appendError(c, msg);
     if (__builtin_expect(c->flags & CLIENT_FAKE, 0) && reply_error_unread) reply_error_unread(c, msg);
+    if (__builtin_expect(c->flags & CLIENT_REPLICA, 0)) client_stream->replied(c, msg);
     sdsfree(led);
 }
 

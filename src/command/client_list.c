@@ -29,6 +29,7 @@ static int typeByName(struct str name) {
 }
 
 static int typeOf(const struct client *c) {
+    if (c->flags & CLIENT_PRIMARY) return TYPE_PRIMARY;
     switch (clientClassOf(c)) {
     case CLIENT_CLASS_PUBSUB: return TYPE_PUBSUB;
     case CLIENT_CLASS_REPLICA: return TYPE_REPLICA;

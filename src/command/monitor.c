@@ -69,16 +69,23 @@ static void feedBefore(struct client *c) {
 /* To the outside a watcher looks like a replica: it may not touch the data. */
 static enum admission checkMonitor(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
-    if (!(c->flags & CLIENT_MONITOR)) return ADMITTED;
+    if (!(c->flags & (CLIENT_MONITOR | CLIENT_REPLICA))) return ADMITTED;
     if (!(commandFlags(c, r->cmd) & (CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE))) return ADMITTED;
     replyError(c, "ERR Replica can't interact with the keyspace");
     return REFUSED;
 }
 
+static bool have_replicas;
+
+void monitorReplicas(bool any) {
+    have_replicas = any;
+    admissionIdle(RULE_MONITOR, !monitors && !any);
+}
+
 /* Their number has become this. */
 static void setMonitors(size_t count) {
     monitors = count;
-    admissionIdle(RULE_MONITOR, !count);
+    monitorReplicas(have_replicas);
     callHookIdle(feedBefore, !count);
     callHookIdle(feedAfter, !count);
 }

@@ -100,6 +100,10 @@ static bool setOption(int fd, int level, int option, int value) {
     return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
 }
 
+void connSetNoDelay(struct connection *conn, bool on) {
+    setOption(conn->fd, IPPROTO_TCP, TCP_NODELAY, on);
+}
+
 /* First probe after idle_s of silence, and the peer is given up after as long again without an answer. */
 static void setKeepAlive(int fd, int idle_s) {
     setOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);

@@ -69,6 +69,9 @@ static inline void connSetWriteHandler(struct connection *c, connHandler *fn) {
     c->type->setWriteHandler(c, fn);
 }
 
+/* TCP_NODELAY; on a unix socket nothing happens. */
+void connSetNoDelay(struct connection *conn, bool on);
+
 /* "127.0.0.1:6379", "[::1]:6379", "/path:0"; "?:0" when unknown. */
 sds connPeerName(const struct connection *conn);
 sds connSockName(const struct connection *conn);

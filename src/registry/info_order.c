@@ -242,12 +242,48 @@ static const char *const debug_fields[] = {
     NULL,
 };
 
+static const char *const replication_fields[] = {
+    "role",
+    "master_host",
+    "master_port",
+    "master_link_status",
+    "master_last_io_seconds_ago",
+    "master_sync_in_progress",
+    "slave_read_repl_offset",
+    "slave_repl_offset",
+    "replicas_repl_buffer_size",
+    "replicas_repl_buffer_peak",
+    "master_sync_total_bytes",
+    "master_sync_read_bytes",
+    "master_sync_left_bytes",
+    "master_sync_perc",
+    "master_sync_last_io_seconds_ago",
+    "master_link_down_since_seconds",
+    "slave_priority",
+    "slave_read_only",
+    "replica_announced",
+    "connected_slaves",
+    "min_slaves_good_slaves",
+    "replicas_waiting_psync",
+    "master_failover_state",
+    "master_replid",
+    "master_replid2",
+    "master_repl_offset",
+    "second_repl_offset",
+    "repl_backlog_active",
+    "repl_backlog_size",
+    "repl_backlog_first_byte_offset",
+    "repl_backlog_histlen",
+    NULL,
+};
+
 static const struct {
     const char *section;
     const char *const *fields;
 } orders[] = {
     {"server", server_fields},           {"clients", clients_fields}, {"memory", memory_fields},
     {"persistence", persistence_fields}, {"stats", stats_fields},     {"debug", debug_fields},
+    {"replication", replication_fields},
 };
 
 const char *const *infoOrder(const char *section) {

@@ -1,18 +1,18 @@
 /* chain.c - see chain.h. */
 #include "repl/chain.h"
 
-#include <string.h>
-
 #include "base/assert.h"
 #include "base/zmalloc.h"
 
-#define SHARE_OF_HISTORY 16 /* a block is at most such a part of what is kept */
+/* A block is at most such a part of what is kept: of history in blocks that are begun, or not needed to their
+ * end, there is little more than was asked for. */
+#define SHARE_OF_HISTORY 64
 
 struct chainBlock {
-    struct chainBlock *next;
-    uint64_t at;      /* position of its first byte */
-    size_t used, cap; /* bytes */
-    uint32_t readers; /* that stand in it */
+    struct chainBlock *next, *prev;
+    uint64_t at;           /* position of its first byte */
+    uint64_t taken_before; /* memory of the blocks before it that have ever been */
+    uint32_t readers;      /* that stand in it */
     char bytes[];
 };
 
@@ -20,33 +20,41 @@ void chainInit(struct chain *c, size_t keep) {
     *c = (struct chain){.keep = keep};
 }
 
-static uint64_t blockEnd(const struct chainBlock *b) {
-    return b->at + b->used;
+static uint64_t blockEnd(const struct chain *c, const struct chainBlock *b) {
+    return b->next ? b->next->at : c->end;
 }
 
-static struct chainBlock *addBlock(struct chain *c, size_t wanted) {
+static void addBlock(struct chain *c, size_t wanted) {
     size_t largest = c->keep / SHARE_OF_HISTORY;
     if (largest < CHAIN_BLOCK_MIN) largest = CHAIN_BLOCK_MIN;
     size_t cap = wanted < largest ? wanted : largest;
     if (cap < CHAIN_BLOCK_MIN) cap = CHAIN_BLOCK_MIN;
     struct chainBlock *b = zmalloc(sizeof *b + cap);
-    *b = (struct chainBlock){.at = c->end, .cap = zmallocSize(b) - sizeof *b};
+    *b = (struct chainBlock){.prev = c->last, .at = c->end, .taken_before = c->taken_ever};
     if (c->last)
         c->last->next = b;
     else
         c->first = b;
     c->last = b;
+    c->room = b->bytes;
+    c->room_left = zmallocSize(b) - sizeof *b;
     c->memory += zmallocSize(b);
+    c->taken_ever += zmallocSize(b);
     c->blocks++;
-    return b;
 }
 
 static void dropFirst(struct chain *c) {
     struct chainBlock *b = c->first;
     serverAssert(!b->readers);
+    c->start = blockEnd(c, b);
     c->first = b->next;
-    if (!c->first) c->last = NULL;
-    c->start = blockEnd(b);
+    if (c->first) {
+        c->first->prev = NULL;
+    } else {
+        c->last = NULL;
+        c->room = NULL;
+        c->room_left = 0;
+    }
     c->memory -= zmallocSize(b);
     c->blocks--;
     zfree(b);
@@ -57,46 +65,47 @@ void chainRestart(struct chain *c, uint64_t at) {
     c->start = c->end = at;
 }
 
-bool chainAppend(struct chain *c, const struct str *pieces, int count) {
-    size_t left = 0;
-    bool added = false;
+bool chainAppendSlow(struct chain *c, const struct str *pieces, int count) {
+    size_t left = 0, blocks = c->blocks;
     for (int i = 0; i < count; i++) left += pieces[i].len;
     for (int i = 0; i < count; i++) {
-        const char *from = pieces[i].ptr;
-        size_t len = pieces[i].len;
-        while (len) {
-            struct chainBlock *b = c->last;
-            if (!b || b->used == b->cap) {
-                b = addBlock(c, left);
-                added = true;
-            }
-            size_t n = b->cap - b->used < len ? b->cap - b->used : len;
-            memcpy(b->bytes + b->used, from, n);
-            b->used += n;
-            c->end += n;
-            from += n;
-            len -= n;
+        struct str rest = pieces[i];
+        while (rest.len) {
+            if (!c->room_left) addBlock(c, left);
+            size_t n = c->room_left < rest.len ? c->room_left : rest.len;
+            chainAppend(c, &(struct str){rest.ptr, n}, 1);
+            rest = strN(rest.ptr + n, rest.len - n);
             left -= n;
         }
     }
-    return added;
+    return c->blocks != blocks;
 }
 
 void chainTrim(struct chain *c, int blocks) {
     while (blocks-- > 0 && c->first && c->first != c->last && !c->first->readers &&
-           c->end - blockEnd(c->first) >= c->keep)
+           c->end - c->first->next->at >= c->keep)
         dropFirst(c);
 }
 
 /* ---- Readers ---- */
 
+/* The last block that begins at or before `at`. */
+static struct chainBlock *findBlock(const struct chain *c, uint64_t at) {
+    struct chainBlock *b;
+    if (at - c->start < c->end - at) {
+        for (b = c->first; b->next && b->next->at <= at;) b = b->next;
+    } else {
+        for (b = c->last; b->at > at;) b = b->prev;
+    }
+    return b;
+}
+
 bool chainReaderStart(struct chainReader *r, struct chain *c, uint64_t at) {
     *r = (struct chainReader){.at = at};
     if (at < c->start || at > c->end) return false;
-    struct chainBlock *b = c->first;
-    while (b && b->next && blockEnd(b) <= at) b = b->next;
-    r->block = b;
-    if (b) b->readers++;
+    if (!c->last) addBlock(c, 0); /* to stand in: what comes will not be given back before it is read */
+    r->block = findBlock(c, at);
+    r->block->readers++;
     return true;
 }
 
@@ -107,17 +116,12 @@ void chainReaderStop(struct chainReader *r) {
 
 void chainReaderCopy(struct chainReader *r, const struct chainReader *from) {
     *r = *from;
-    if (r->block) r->block->readers++;
+    r->block->readers++;
 }
 
 /* Out of blocks that have been read to their end. */
-static void stepOn(struct chainReader *r, struct chain *c) {
-    if (!r->block && c->first) {
-        serverAssert(r->at == c->first->at);
-        r->block = c->first;
-        r->block->readers++;
-    }
-    while (r->block && r->block->next && r->at == blockEnd(r->block)) {
+static void stepOn(struct chainReader *r) {
+    while (r->block->next && r->at == r->block->next->at) {
         r->block->readers--;
         r->block = r->block->next;
         r->block->readers++;
@@ -126,10 +130,11 @@ static void stepOn(struct chainReader *r, struct chain *c) {
 
 int chainReaderView(struct chainReader *r, struct chain *c, struct iovec *iov, int max) {
     int count = 0;
-    stepOn(r, c);
-    size_t skip = r->block ? (size_t)(r->at - r->block->at) : 0;
+    stepOn(r);
+    size_t skip = (size_t)(r->at - r->block->at);
     for (struct chainBlock *b = r->block; b && count < max; b = b->next) {
-        if (b->used > skip) iov[count++] = (struct iovec){b->bytes + skip, b->used - skip};
+        size_t used = (size_t)(blockEnd(c, b) - b->at);
+        if (used > skip) iov[count++] = (struct iovec){b->bytes + skip, used - skip};
         skip = 0;
     }
     return count;
@@ -137,23 +142,46 @@ int chainReaderView(struct chainReader *r, struct chain *c, struct iovec *iov, i
 
 void chainReaderAdvance(struct chainReader *r, struct chain *c, size_t n) {
     serverAssert(n <= chainReaderPending(r, c));
+    stepOn(r);
     while (n) {
-        stepOn(r, c);
-        size_t here = (size_t)(blockEnd(r->block) - r->at);
+        size_t here = (size_t)(blockEnd(c, r->block) - r->at);
         if (here > n) here = n;
         r->at += here;
         n -= here;
+        stepOn(r);
     }
-    stepOn(r, c);
 }
 
 /* ---- Memory ---- */
 
 size_t chainReaderMemory(const struct chainReader *r, const struct chain *c) {
-    return r->block ? (size_t)(c->end - r->block->at) : 0;
+    return (size_t)(c->taken_ever - r->block->taken_before);
+}
+
+size_t chainReaderBlocks(const struct chainReader *r) {
+    size_t count = 0;
+    for (const struct chainBlock *b = r->block; b; b = b->next) count++;
+    return count;
 }
 
 size_t chainMemoryBeyondHistory(const struct chain *c) {
-    size_t kept = (size_t)(c->end - c->start);
-    return kept > c->keep && c->memory > c->keep ? c->memory - c->keep : 0;
+    return c->memory > c->keep ? c->memory - c->keep : 0;
+}
+
+bool chainCheck(const struct chain *c, size_t readers) {
+    size_t standing = 0, blocks = 0, memory = 0;
+    uint64_t at = c->start;
+    const struct chainBlock *before = NULL;
+    for (const struct chainBlock *b = c->first; b; b = b->next) {
+        if (b->at != at || b->prev != before || b->taken_before != c->taken_ever - c->memory + memory)
+            return false;
+        at = blockEnd(c, b);
+        standing += b->readers;
+        memory += zmallocSize(b);
+        blocks++;
+        before = b;
+    }
+    bool room_fits = c->last ? c->room == c->last->bytes + (c->end - c->last->at) : !c->room_left;
+    return before == c->last && at == c->end && blocks == c->blocks && memory == c->memory && room_fits &&
+           standing == readers;
 }

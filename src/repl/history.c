@@ -22,7 +22,7 @@
 #define TRIM_PER_TURN  640 /* ...and in a turn of the loop */
 
 struct history history;
-void (*history_grew)(bool new_block);
+void (*history_new_block)(void);
 int history_primary_db = -1;
 
 static int64_t backlog_size;
@@ -38,10 +38,14 @@ static bool applySize(const char **err) {
     return true;
 }
 
-static void grow(const struct str *pieces, int count) {
-    bool added = chainAppend(&history.chain, pieces, count);
-    if (added) chainTrim(&history.chain, TRIM_PER_BLOCK);
-    if (history_grew) history_grew(added);
+static void newBlock(void) {
+    chainTrim(&history.chain, TRIM_PER_BLOCK);
+    if (history_new_block) history_new_block();
+}
+
+static inline void grow(const struct str *pieces, int count) {
+    history.grown = true;
+    if (__builtin_expect(chainAppend(&history.chain, pieces, count), 0)) newBlock();
 }
 
 static void sink(const struct propagated *p) {

@@ -1,7 +1,7 @@
 /* history.h - what this server has sent or applied as a member of a replication tree, and under which name.
  *
- *     id, offset        all servers of a tree that have applied the same `offset` bytes of stream `id` hold the
- *                       same data
+ *     id, offset        all servers of a tree that have applied the same `offset` bytes of stream `id`
+ *                       hold the same data
  *     id2, second       the name of this history before the last change of primaries, good up to there
  *     chain             the bytes themselves: the backlog, and what replicas have yet to be sent
  *
@@ -25,6 +25,7 @@ struct history {
     char id2[REPL_ID_LEN + 1]; /* forty '0': none */
     int64_t second_offset;     /* -1: none */
     bool backlog;              /* is there one? */
+    bool grown;                /* there are bytes that nobody has been told of; who tells clears it */
     struct chain chain;
 };
 extern struct history history;
@@ -55,8 +56,8 @@ void historyFreeBacklog(void); /* with a new id; nobody may be reading */
 void historyFeed(const struct str *pieces, int count);
 /* What goes in front of the next command when a replica has just been given a snapshot. */
 void historySelectAnew(void);
-/* Is called when bytes have been added; new_block: a good moment to look who is too slow. */
-extern void (*history_grew)(bool new_block);
+/* Is called when a block has been added: a good moment to look who is too slow. */
+extern void (*history_new_block)(void);
 
 /* What a file that is written now says about the stream; for rdb_replication_now. */
 void historyOfSave(struct rdbReplication *r);

@@ -34,10 +34,7 @@ void replicaofCommand(struct client *c) {
 }
 
 void roleCommand(struct client *c) {
-    replyArrayLen(c, 3);
-    replyBulkCstr(c, "master");
-    replyLongLong(c, (int64_t)historyOffset());
-    replyArrayLen(c, 0); /* the replicas */
+    replicasReplyRole(c);
 }
 
 /* ---- replicaof host port ---- */

@@ -1,115 +1,420 @@
-/* replicas.c - see replicas.h. */
+/* replicas.c - the replicas that there are: their places in the stream, and how they are sent it.
+ *
+ *     a command ends ─▶ history: one memcpy into the chain
+ *     before sleep   ─▶ each replica that has bytes to read is put among those who are sent something
+ *     the turn's end ─▶ one writev for each, straight from the chain
+ *
+ * Bytes of its own (+FULLRESYNC, +CONTINUE, a snapshot from a file) a replica gets through its client's
+ * output chain, like anybody else; the stream comes behind them (client/client_stream.h).
+ *
+ * The other parts of replicas.h: what they say is in replicas_commands.c, what is said of them in
+ * replicas_info.c. */
 #include "repl/replicas.h"
 
-#include "base/num.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "client/client_evict.h"
+#include "client/client_log.h"
 #include "client/client_output.h"
+#include "client/client_session.h"
+#include "client/client_stream.h"
 #include "client/reply.h"
+#include "command/call.h"
 #include "command/command.h"
-#include "commands/replication.h"
+#include "command/monitor.h"
+#include "command/propagate.h"
+#include "command/wait.h"
+#include "data/role.h"
+#include "net/connection.h"
 #include "registry/config.h"
-#include "registry/info.h"
-#include "repl/full_sync.h"
+#include "registry/cron.h"
 #include "repl/history.h"
 #include "repl/replication.h"
 
-#define SET            CONFIG_MODIFIABLE
-#define IP_ADDRESS_MAX 255 /* bytes of what a replica says of its address */
+#define SET        CONFIG_MODIFIABLE
+#define PIECES_MAX 64 /* of the chain in one writev */
+#define TIMER_MS   1000
+#define NAME_ROOM  320
 
 struct list replicas;
+struct replicaHooks replica_hooks;
 static int64_t backlog_ttl_s, ping_period_s;
-static int64_t min_replicas, max_lag_s;
+static bool ask_for_ack, ping_first;
 
-/* ---- What a replica says ---- */
+/* ---- Names ---- */
 
-static bool quoteBack(struct client *c, const char *what, struct str word) {
-    sds s = sdscatstr(sdscat(sdsnew("ERR "), what), word);
-    replyErrorStr(c, sdsview(s));
-    sdsfree(s);
-    return false;
+const char *replicaAddress(const struct replicaClient *r) {
+    static char text[NAME_ROOM];
+    if (r->address && sdslen(r->address)) return r->address;
+    struct str name = sdsview(clientPeerName(r->client));
+    while (name.len && name.ptr[name.len - 1] != ':') name.len--;
+    if (name.len) name.len--;
+    if (name.len >= 2 && name.ptr[0] == '[') name = strN(name.ptr + 1, name.len - 2);
+    snprintf(text, sizeof text, "%.*s", (int)name.len, name.ptr);
+    return text;
 }
 
-/* major.minor.patch */
-static bool isVersion(struct str v) {
-    int dots = 0, digits = 0;
-    for (size_t i = 0; i < v.len; i++) {
-        if (v.ptr[i] == '.' && digits) {
-            dots++;
-            digits = 0;
-        } else if (v.ptr[i] >= '0' && v.ptr[i] <= '9') {
-            digits++;
-        } else {
-            return false;
-        }
-    }
-    return dots == 2 && digits;
+const char *replicaName(const struct replicaClient *r) {
+    static char text[NAME_ROOM];
+    const char *address = replicaAddress(r);
+    if (r->listening_port)
+        snprintf(text, sizeof text, strchr(address, ':') ? "[%s]:%d" : "%s:%d", address, r->listening_port);
+    else
+        snprintf(text, sizeof text, "%s:<unknown-replica-port>", address);
+    return text;
 }
 
-static bool replconfOption(struct client *c, struct str name, struct str value) {
-    int64_t v;
-    if (strIs(name, "listening-port")) return argRange(c, value, INT32_MIN, INT32_MAX, &v, NULL);
-    if (strIs(name, "capa")) return true;
-    if (strIs(name, "rdb-only") || strIs(name, "rdb-channel")) return argRange(c, value, 0, 1, &v, NULL);
-    if (strIs(name, "ip-address")) {
-        if (value.len <= IP_ADDRESS_MAX) return true;
-        replyErrorFmt(c, "ERR REPLCONF ip-address provided by replica instance is too long: %zu bytes",
-                      value.len);
-        return false;
+/* ---- A replica comes and goes ---- */
+
+struct replicaClient *replicaPart(struct client *c) {
+    if (!c->replica) {
+        c->replica = zmalloc(sizeof *c->replica);
+        *c->replica = (struct replicaClient){.client = c};
     }
-    if (strIs(name, "rdb-filter-only")) {
-        return !value.len || strIs(value, "functions") ||
-               quoteBack(c, "Unsupported rdb-filter-only option: ", value);
-    }
-    if (strIs(name, "version"))
-        return isVersion(value) || quoteBack(c, "Unrecognized version format: ", value);
-    if (strIs(name, "set-rdb-client-id")) return quoteBack(c, "Unrecognized RDB client id ", value);
-    if (strIs(name, "set-cluster-node-id")) {
-        replyError(c, "ERR This instance has cluster support disabled");
-        return false;
-    }
-    return quoteBack(c, "Unrecognized REPLCONF option: ", name);
+    return c->replica;
 }
 
-/* Nobody waits for an answer to an acknowledgement. */
-static bool hasNoAnswer(struct str name) {
-    return strIs(name, "ack") || strIs(name, "getack");
+void replicaJoin(struct replicaClient *r, enum replicaState state) {
+    struct client *c = r->client;
+    serverAssert(r->state == REPLICA_NONE && state != REPLICA_NONE);
+    r->state = state;
+    r->asked_ms = r->acked_ms = cmd_time_ms;
+    c->flags |= CLIENT_REPLICA;
+    listAddTail(&replicas, &r->node);
+    if (repl_disable_tcp_nodelay) connSetNoDelay(c->conn, false);
+    if (client_weighing) clientWeigh(c);
+    monitorReplicas(true);
 }
 
-void replconfCommand(struct client *c) {
-    if (c->argc % 2 == 0) {
-        replySyntaxError(c);
+static void leavePlace(struct replicaClient *r) {
+    if (r->has_place) chainReaderStop(&r->reader);
+    r->has_place = r->streaming = false;
+}
+
+/* They stand in the stream no more: it may begin anew before they are freed. */
+void replicasDisconnect(void) {
+    listForEach(&replicas, it) {
+        struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        leavePlace(r);
+        clientClose(r->client);
+    }
+}
+
+/* Who only told something, and never asked, was none. */
+static void replicaFree(struct client *c) {
+    struct replicaClient *r = c->replica;
+    if (!r) return;
+    if (r->state != REPLICA_NONE) {
+        serverLog(LL_NOTICE, "Connection with replica %s lost.", replicaName(r));
+        if (replica_hooks.forgetSnapshot) replica_hooks.forgetSnapshot(r);
+        listRemove(&replicas, &r->node);
+        monitorReplicas(replicas.length > 0);
+    }
+    leavePlace(r);
+    sdsfree(r->address);
+    zfree(r);
+    c->replica = NULL;
+    c->flags &= ~(uint32_t)CLIENT_REPLICA;
+}
+
+/* A replica's command has made a reply, which nobody there would understand. */
+static void onReply(struct client *c, struct str error) {
+    const char *name = c->cmd ? c->cmd->fullname : "<unknown>";
+    if (!(c->flags & CLIENT_CLOSE_ASAP)) {
+        sds line = clientLogLine(c, sdsempty());
+        serverLog(LL_WARNING, "Replica generated a reply to command '%s', disconnecting it: %s", name, line);
+        sdsfree(line);
+        clientClose(c);
+    }
+    if (!error.ptr) return;
+    if (error.len > 4 && memcmp(error.ptr, "ERR ", 4) == 0) error = strN(error.ptr + 4, error.len - 4);
+    callstats.unexpected_errors++;
+    serverLog(LL_WARNING,
+              "== CRITICAL == This primary is sending an error to its replica: '%.*s' after processing the "
+              "command '%s'",
+              (int)error.len, error.ptr, name);
+}
+
+/* ---- Its place in the stream ---- */
+
+static void takePlace(struct replicaClient *r, uint64_t at) {
+    bool kept = chainReaderStart(&r->reader, &history.chain, at);
+    serverAssert(kept && !r->has_place);
+    r->has_place = true;
+    r->start_offset = at;
+}
+
+/* A stream never starts at zero: a replica that has not applied a byte could not say that it has begun. */
+static void startStream(struct replicaClient *r) {
+    r->streaming = true;
+    r->wait_for_ack = false;
+    if (historyOffset() == 0) ping_first = true;
+    history.grown = true;
+}
+
+void replicaTell(struct replicaClient *r, const char *fmt, ...) {
+    struct client *c = r->client;
+    uint32_t pushing = c->flags & CLIENT_PUSHING;
+    va_list ap;
+    va_start(ap, fmt);
+    sds text = sdscatvprintf(sdsempty(), fmt, ap);
+    va_end(ap);
+    c->flags |= CLIENT_PUSHING;
+    replyRaw(c, text, sdslen(text));
+    c->flags = (c->flags & ~(uint32_t)CLIENT_PUSHING) | pushing;
+    sdsfree(text);
+}
+
+bool replicaSetup(struct replicaClient *r, uint64_t offset) {
+    if (r->client->flags & CLIENT_CLOSE_ASAP) return false;
+    takePlace(r, offset);
+    r->state = REPLICA_WAIT_END;
+    historySelectAnew();
+    if (!r->old_protocol) replicaTell(r, "+FULLRESYNC %s %llu\r\n", history.id, (unsigned long long)offset);
+    return true;
+}
+
+void replicaContinue(struct replicaClient *r, uint64_t at) {
+    replicaJoin(r, r->rdb_client_id ? REPLICA_BG_TRANSFER : REPLICA_ONLINE);
+    takePlace(r, at);
+    if (r->capa & CAPA_PSYNC2)
+        replicaTell(r, "+CONTINUE %s\r\n", history.id);
+    else
+        replicaTell(r, "+CONTINUE\r\n");
+    startStream(r);
+}
+
+void replicaOnline(struct replicaClient *r, bool at_once) {
+    r->acked_ms = cmd_time_ms;
+    if (r->rdb_only) {
+        r->state = REPLICA_RDB_TRANSMITTED;
+        serverLog(LL_NOTICE, "RDB transfer completed, rdb only replica (%s) should be disconnected asap",
+                  replicaName(r));
+        clientCloseAfterReply(r->client);
         return;
     }
-    for (int i = 1; i < c->argc; i += 2) {
-        if (hasNoAnswer(c->argv[i]) || !replconfOption(c, c->argv[i], c->argv[i + 1])) return;
+    r->state = REPLICA_ONLINE;
+    if ((at_once || r->acked_snapshot) && !r->streaming)
+        startStream(r);
+    else
+        r->wait_for_ack = !r->streaming;
+    serverLog(LL_NOTICE, "Synchronization with replica %s succeeded", replicaName(r));
+}
+
+void replicaAcked(struct replicaClient *r, int64_t offset, int64_t synced) {
+    bool more = false;
+    r->acked_ms = cmd_time_ms;
+    if (offset > 0 && (uint64_t)offset > r->acked) {
+        r->acked = (uint64_t)offset;
+        more = true;
     }
-    replyOk(c);
+    if (synced > 0 && (uint64_t)synced > r->fsynced) {
+        r->fsynced = (uint64_t)synced;
+        more = true;
+    }
+    if (r->state == REPLICA_WAIT_END || r->state == REPLICA_SEND) r->acked_snapshot = true;
+    if (r->state == REPLICA_BG_TRANSFER) replicaOnline(r, true);
+    if (r->wait_for_ack && r->state == REPLICA_ONLINE) startStream(r);
+    if (more) waitRecheck();
 }
 
-void syncCommand(struct client *c) {
-    replyError(c, "ERR Replication is not supported yet: this server sends no copy of its data");
+/* ---- Sending ---- */
+
+static bool streamWrite(struct client *c) {
+    struct replicaClient *r = c->replica;
+    if (!r->streaming) return !replica_hooks.writeSnapshot || replica_hooks.writeSnapshot(r);
+    while (chainReaderPending(&r->reader, &history.chain)) {
+        struct iovec iov[PIECES_MAX];
+        size_t want = 0;
+        int count = chainReaderView(&r->reader, &history.chain, iov, PIECES_MAX);
+        for (int i = 0; i < count; i++) want += iov[i].iov_len;
+        ssize_t n = connWritev(c->conn, iov, count);
+        if (n < 0) return errno == EAGAIN || errno == EINTR;
+        chainReaderAdvance(&r->reader, &history.chain, (size_t)n);
+        clientstats.writes++;
+        clientstats.net_out += (uint64_t)n;
+        replstats.net_out += (uint64_t)n;
+        c->net_out += (uint64_t)n;
+        c->last_active_ms = cmd_time_ms;
+        if ((size_t)n < want) return true;
+    }
+    return true;
 }
 
-void psyncCommand(struct client *c) {
-    int64_t offset;
-    if (argLongLong(c, c->argv[2], &offset, NULL)) syncCommand(c);
+static bool streamWaits(const struct client *c) {
+    const struct replicaClient *r = c->replica;
+    if (r->streaming) return chainReaderPending(&r->reader, &history.chain) > 0;
+    return replica_hooks.hasSnapshotOutput && replica_hooks.hasSnapshotOutput(r);
 }
 
-/* ---- Registration ---- */
+static size_t streamPending(const struct client *c) {
+    const struct replicaClient *r = c->replica;
+    return r->has_place ? chainReaderMemory(&r->reader, &history.chain) : 0;
+}
 
-static sds replicasInfo(sds s) {
-    s = infoField(s, "connected_slaves:%zu", replicas.length);
-    return infoField(s, "replicas_waiting_psync:0");
+static size_t streamBlocks(const struct client *c) {
+    return c->replica->has_place ? chainReaderBlocks(&c->replica->reader) : 0;
+}
+
+/* What the backlog keeps anyway is nobody's to pay for. */
+static uint64_t streamFree(void) {
+    return history.chain.keep;
+}
+
+static const struct clientStream stream = {.write = streamWrite,
+                                           .waits = streamWaits,
+                                           .pending = streamPending,
+                                           .blocks = streamBlocks,
+                                           .least_limit = streamFree,
+                                           .replied = onReply};
+
+/* A block has been added: who keeps too many? */
+static void checkLimits(void) {
+    listForEach(&replicas, it) clientCheckOutput(listEntry(it, struct replicaClient, node)->client, 0);
+}
+
+/* Who waits for its socket is called by the loop. */
+static void sendToAll(void) {
+    history.grown = false;
+    listForEach(&replicas, it) {
+        struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (r->streaming && !r->client->conn->write_handler) clientWriteLater(r->client);
+    }
+}
+
+/* ---- Words of our own in the stream; a replica adds none to that of its primary ---- */
+
+static bool isAsked(void) {
+    return history.backlog && !roleIsReplica();
+}
+
+static bool ping(void) {
+    static const struct str words[] = {STR("ping")};
+    return propagateToReplicas(1, words);
+}
+
+void replicasAskForAck(void) {
+    ask_for_ack = true;
+}
+
+static void askForAck(void) {
+    static const struct str words[] = {STR("REPLCONF"), STR("GETACK"), STR("*")};
+    if (propagateToReplicas(3, words)) ask_for_ack = false;
+}
+
+static __attribute__((unused)) size_t standingReaders(void) {
+    size_t count = 0;
+    listForEach(&replicas, it) {
+        const struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        serverAssert(r->client->flags & CLIENT_REPLICA && r->client->replica == r);
+        serverAssert(!r->streaming || r->has_place);
+        count += r->has_place;
+    }
+    return count;
+}
+
+static void replicasBeforeSleep(void) {
+    debugAssert(chainCheck(&history.chain, standingReaders()));
+    if (__builtin_expect(ping_first, 0)) ping_first = isAsked() && historyOffset() == 0 && !ping();
+    if (ask_for_ack) {
+        if (isAsked() && replicas.length)
+            askForAck();
+        else
+            ask_for_ack = false;
+    }
+    if (history.grown) sendToAll();
+}
+
+/* ---- Jobs ---- */
+
+static void pingNowAndThen(void) {
+    static int64_t seconds;
+    if (seconds++ % ping_period_s || !replicas.length || !isAsked()) return;
+    if (replica_hooks.isFailingOver && replica_hooks.isFailingOver()) return;
+    ping();
+}
+
+/* Those who follow the stream say what they have once a second; old ones never do. */
+static void cutSilent(void) {
+    listForEach(&replicas, it) {
+        struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if ((r->state != REPLICA_ONLINE && r->state != REPLICA_BG_TRANSFER) || r->old_protocol) continue;
+        if (r->client->flags & CLIENT_CLOSE_ASAP || cmd_time_ms - r->acked_ms <= repl_timeout_s * 1000)
+            continue;
+        serverLog(LL_WARNING, "Disconnecting timedout replica (streaming sync): %s", replicaName(r));
+        clientClose(r->client);
+    }
+}
+
+static void freeBacklog(void) {
+    static int64_t needed_ms; /* when somebody last needed it */
+    if (!history.backlog || roleIsReplica() || replicas.length || !backlog_ttl_s) needed_ms = cmd_time_ms;
+    if (cmd_time_ms - needed_ms <= backlog_ttl_s * 1000) return;
+    historyFreeBacklog();
+    serverLog(LL_NOTICE, "Replication backlog freed after %d seconds without connected replicas.",
+              (int)backlog_ttl_s);
+}
+
+/* An empty line says no more than that it is alive: while it loads a snapshot it has nothing else to say. */
+static void noteSignsOfLife(void) {
+    listForEach(&replicas, it) {
+        struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        bool heard = r->client->net_in != r->heard;
+        if (heard && cmd_time_ms - r->acked_ms >= TIMER_MS) r->acked_ms = cmd_time_ms;
+        r->heard = r->client->net_in;
+    }
+}
+
+static void replicasTimer(void) {
+    noteSignsOfLife();
+    pingNowAndThen();
+    cutSilent();
+    freeBacklog();
+}
+
+/* ---- Who has what ---- */
+
+int replicasWith(uint64_t offset, bool synced) {
+    int count = 0;
+    listForEach(&replicas, it) {
+        const struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (r->state == REPLICA_ONLINE && (synced ? r->fsynced : r->acked) >= offset) count++;
+    }
+    return count;
+}
+
+/* What WAIT asks in its own words. */
+static int replicasWithPropagated(uint64_t propagated, bool synced) {
+    return replicasWith(historyOffsetOf(propagated), synced);
+}
+
+static size_t replicaMemory(const struct client *c) {
+    const struct replicaClient *r = c->replica;
+    if (!r) return 0;
+    return zmallocSize(r) + (r->address ? sdsAllocSize(r->address) : 0) + streamPending(c);
 }
 
 void replicasInit(void) {
     static struct configDirective directives[] = {
-        CONFIG_INT("min-replicas-max-lag", "min-slaves-max-lag", SET, &max_lag_s, 10, 0, INT32_MAX, NULL),
-        CONFIG_INT("min-replicas-to-write", "min-slaves-to-write", SET, &min_replicas, 0, 0, INT32_MAX, NULL),
         CONFIG_INT("repl-backlog-ttl", NULL, SET, &backlog_ttl_s, 3600, 0, INT64_MAX, NULL),
         CONFIG_INT("repl-ping-replica-period", "repl-ping-slave-period", SET, &ping_period_s, 10, 1,
                    INT32_MAX, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     listInit(&replicas);
-    infoRegister("replication", replicasInfo);
+    clientOnFree(replicaFree);
+    clientOnMemory(replicaMemory);
+    client_stream = &stream;
+    history_new_block = checkLimits;
+    wait_sources.replicas = replicasWithPropagated;
+    wait_sources.askReplicas = replicasAskForAck;
+    beforeSleepRegister(replicasBeforeSleep);
+    cronRegister(replicasTimer, TIMER_MS);
+    replicasInfoInit();
 }

@@ -2,7 +2,9 @@
  * (REPLCONF), what they ask for (PSYNC, SYNC), and the stream that they are sent.
  *
  *     connection ── REPLCONF ... ──▶ PSYNC ─┬─ +CONTINUE ────────────────────────────────▶ ONLINE
- *                                           └─ WAIT_START ─▶ WAIT_END ─▶ SEND ─▶ ONLINE      (repl/full_sync.h)
+ *                                           └─ WAIT_START ─▶ WAIT_END ─▶ SEND ─▶ ONLINE
+ *
+ * The lower way is that of a snapshot (repl/full_sync.h).
  *
  * A replica has a place in the stream (reader) from the moment at which its snapshot is taken; the stream is
  * sent once it is `streaming`. The bytes are the chain's (repl/chain.h), shared by all.
@@ -42,17 +44,18 @@ struct replicaClient {
     uint32_t version; /* 0xAABBCC; 0: not told */
     bool rdb_only, rdb_channel;
     bool without_functions, without_keys; /* rdb-filter-only */
-    char node_id[41];
 
     /* Its place in the stream. */
     struct chainReader reader;
     bool has_place;
     bool streaming;          /* what is in the chain may be sent */
     bool old_protocol;       /* SYNC: it sends no ACK */
-    bool wait_for_ack;       /* the stream starts with its first ACK */
+    bool wait_for_ack;       /* the stream starts with its first ACK... */
+    bool acked_snapshot;     /* ...which it may have sent before we knew that the child is done */
     uint64_t start_offset;   /* of +FULLRESYNC or +CONTINUE */
     uint64_t acked, fsynced; /* offsets */
     int64_t acked_ms;        /* when it was last heard of */
+    uint64_t heard;          /* bytes of its until the last tick */
     int64_t asked_ms;        /* when it asked for the synchronization */
 
     void *transfer;         /* full_sync.c */
@@ -60,16 +63,39 @@ struct replicaClient {
 };
 extern struct list replicas; /* of struct replicaClient by node, in the order in which they asked */
 
+/* What is asked of the parts that stand above this one. replication.c fills it in; NULL: nobody is there. */
+struct replicaHooks {
+    void (*requestSnapshot)(struct replicaClient *r); /* full_sync.h: fullSyncRequest ... */
+    void (*forgetSnapshot)(struct replicaClient *r);
+    bool (*writeSnapshot)(struct replicaClient *r);
+    bool (*hasSnapshotOutput)(const struct replicaClient *r);
+    bool (*joinChannels)(struct replicaClient *main, uint64_t rdb_client_id);
+    bool (*primaryIsDown)(void); /* link.h: linkIsDown ... */
+    void (*becomePrimary)(void);
+    void (*acknowledge)(void);   /* our primary wants to know at once what we have applied */
+    bool (*isFailingOver)(void); /* failover.h */
+};
+extern struct replicaHooks replica_hooks;
+
 /* Its part of c, made when there is none. */
 struct replicaClient *replicaPart(struct client *c);
 /* "ip:port" for the log, as it calls itself; good until the next call. */
 const char *replicaName(const struct replicaClient *r);
+/* Where it is: what it has told, or the address of its connection. Good until the next call. */
+const char *replicaAddress(const struct replicaClient *r);
+/* Protocol bytes in front of the stream (+FULLRESYNC, a header, "\n"); they leave with the next turn. */
+void replicaTell(struct replicaClient *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The snapshot of r is taken now: +FULLRESYNC is sent (not to old ones), the stream is kept for it from here
  * on, and begins with a SELECT. False: it is being closed. */
 bool replicaSetup(struct replicaClient *r, uint64_t offset);
 /* The snapshot has been sent: state ONLINE; the stream follows, at once or with its first ACK. */
 void replicaOnline(struct replicaClient *r, bool at_once);
+/* It says by REPLCONF ACK what it has applied, and has on its disk (-1: it did not say). */
+void replicaAcked(struct replicaClient *r, int64_t offset, int64_t synced);
+/* c follows from now on. replicaContinue: the stream from position `at` on, which is kept. */
+void replicaJoin(struct replicaClient *r, enum replicaState state);
+void replicaContinue(struct replicaClient *r, uint64_t at);
 
 /* How many are online and have acknowledged `offset` (synced: on their disks). Of struct waitSources. */
 int replicasWith(uint64_t offset, bool synced);
@@ -80,4 +106,8 @@ void replicasDisconnect(void);
 /* REPLCONF GETACK * with the next turn. */
 void replicasAskForAck(void);
 
-void replicasInit(void); /* commands, directives, INFO fields, jobs */
+/* The reply of ROLE on a primary. */
+void replicasReplyRole(struct client *c);
+
+void replicasInit(void);     /* the stream, directives, jobs */
+void replicasInfoInit(void); /* INFO fields, memory, fields of CLIENT LIST (replicas_info.c) */

@@ -6,6 +6,7 @@
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
+#include "registry/rate.h"
 #include "repl/failover.h"
 #include "repl/full_sync.h"
 #include "repl/history.h"
@@ -22,11 +23,18 @@ bool replica_read_only, replica_serve_stale_data;
 int repl_diskless_load;
 struct replStats replstats;
 
+static struct rate in_rate, out_rate;
+
+static void sampleRates(void) {
+    rateSample(&in_rate, replstats.net_in);
+    rateSample(&out_rate, replstats.net_out);
+}
+
 static sds statsInfo(sds s) {
     s = infoField(s, "total_net_repl_input_bytes:%llu", (unsigned long long)replstats.net_in);
     s = infoField(s, "total_net_repl_output_bytes:%llu", (unsigned long long)replstats.net_out);
-    s = infoField(s, "instantaneous_input_repl_kbps:0.00");
-    s = infoField(s, "instantaneous_output_repl_kbps:0.00");
+    s = infoField(s, "instantaneous_input_repl_kbps:%.2f", (double)ratePerSecond(&in_rate) / 1024);
+    s = infoField(s, "instantaneous_output_repl_kbps:%.2f", (double)ratePerSecond(&out_rate) / 1024);
     s = infoField(s, "sync_full:%llu", (unsigned long long)replstats.full);
     s = infoField(s, "sync_partial_ok:%llu", (unsigned long long)replstats.partial_ok);
     return infoField(s, "sync_partial_err:%llu", (unsigned long long)replstats.partial_err);
@@ -34,6 +42,8 @@ static sds statsInfo(sds s) {
 
 static void resetStats(void) {
     replstats = (struct replStats){0};
+    rateReset(&in_rate);
+    rateReset(&out_rate);
 }
 
 static const struct configEnum diskless_load_names[] = {{"disabled", DISKLESS_LOAD_DISABLED},
@@ -41,6 +51,17 @@ static const struct configEnum diskless_load_names[] = {{"disabled", DISKLESS_LO
                                                         {"swapdb", DISKLESS_LOAD_SWAPDB},
                                                         {"flush-before-load", DISKLESS_LOAD_FLUSH},
                                                         {NULL, 0}};
+
+static void wire(void) {
+    replica_hooks = (struct replicaHooks){
+        .requestSnapshot = fullSyncRequest,
+        .forgetSnapshot = fullSyncForget,
+        .writeSnapshot = fullSyncWrite,
+        .hasSnapshotOutput = fullSyncHasOutput,
+        .joinChannels = fullSyncJoinChannels,
+        .isFailingOver = failoverRunning,
+    };
+}
 
 void replicationInit(void) {
     static struct configDirective directives[] = {
@@ -56,6 +77,7 @@ void replicationInit(void) {
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     commandRegister(commandsReplication);
+    wire();
     historyInit();
     replicasInit();
     fullSyncInit();
@@ -64,6 +86,7 @@ void replicationInit(void) {
     failoverInit();
     rulesInit();
     infoRegister("stats", statsInfo);
+    cronRegister(sampleRates, RATE_PERIOD_MS);
     configOnResetStat(resetStats);
 }
 

@@ -23,22 +23,17 @@
 #include "registry/cron.h"
 #include "registry/debug.h"
 #include "registry/info.h"
+#include "registry/rate.h"
 #include "client/reply.h"
 #include "server/listen.h"
 
-#define RATE_SAMPLES 16 /* taken every 100 ms; the rates are averages over them */
-#define RUN_ID_LEN   40
+#define RUN_ID_LEN 40
 
 static char run_id[RUN_ID_LEN + 1], clock_name[64];
 static int64_t started_us;
 
 /* ---- Rates ---- */
 
-struct rate {
-    uint64_t last, samples[RATE_SAMPLES];
-    int64_t last_ms;
-    int next;
-};
 static struct rate ops_rate, in_rate, out_rate, cycle_rate;
 
 /* ---- The event loop: a cycle is from waking up to going to sleep ---- */
@@ -92,27 +87,9 @@ static void resetLoop(void) {
 
 /* ---- Sampling ---- */
 
-static void rateSample(struct rate *r, uint64_t now) {
-    int64_t now_ms = monotonicUs() / 1000, elapsed = now_ms - r->last_ms;
-    if (elapsed <= 0) return;
-    if (now < r->last) r->last = 0; /* the statistics were reset */
-    r->samples[r->next++ % RATE_SAMPLES] = r->last_ms ? (now - r->last) * 1000 / (uint64_t)elapsed : 0;
-    r->last = now;
-    r->last_ms = now_ms;
-}
-
-static uint64_t ratePerSecond(const struct rate *r) {
-    uint64_t sum = 0;
-    for (int i = 0; i < RATE_SAMPLES; i++) sum += r->samples[i];
-    return sum / RATE_SAMPLES;
-}
-
-/* Rates start anew at CONFIG RESETSTAT, from this moment: an average over the reset would tell of neither
- * side of it. */
 static void resetRates(void) {
     struct rate *rates[] = {&ops_rate, &in_rate, &out_rate, &cycle_rate};
-    int64_t now_ms = monotonicUs() / 1000;
-    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) *rates[i] = (struct rate){.last_ms = now_ms};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) rateReset(rates[i]);
     memset(loop.mean_us, 0, sizeof loop.mean_us);
 }
 

@@ -1,0 +1,18 @@
+/* rate.h - how fast a counter grows: the mean over the last samples, for INFO's instantaneous_... fields. */
+#pragma once
+
+#include <stdint.h>
+
+#define RATE_SAMPLES   16
+#define RATE_PERIOD_MS 100 /* how often rateSample is to be called */
+
+struct rate {
+    uint64_t last, samples[RATE_SAMPLES];
+    int64_t last_ms;
+    int next;
+};
+void rateSample(struct rate *r, uint64_t now); /* the counter's value */
+uint64_t ratePerSecond(const struct rate *r);
+/* It starts anew from this moment: the counter has been set back, and a mean over that would tell of neither
+ * side of it. */
+void rateReset(struct rate *r);

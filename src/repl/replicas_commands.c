@@ -1,0 +1,320 @@
+/* replicas_commands.c - what a replica says, and asks for: REPLCONF, SYNC, PSYNC. Part of replicas.h.
+ *
+ *     REPLCONF option value ...   remembered with the connection, in order, up to the first that is wrong
+ *     PSYNC id offset             the stream from there on, when this history knows that place:   +CONTINUE
+ *                                 else a snapshot first, on this connection...                    +FULLRESYNC
+ *                                 ...or on another one                                      +DUALCHANNELSYNC
+ *     SYNC                        a snapshot: of old replicas, of tools, and of that other connection */
+#include "base/log.h"
+#include "base/num.h"
+#include "client/client_log.h"
+#include "client/reply.h"
+#include "command/command.h"
+#include "commands/replication.h"
+#include "data/role.h"
+#include "repl/history.h"
+#include "repl/replicas.h"
+#include "repl/replication.h"
+
+#define IP_ADDRESS_MAX 255 /* bytes of what a replica says of its address */
+#define VERSION_PARTS  3
+#define VERSION_BITS   8 /* of each part */
+
+static bool quoteBack(struct client *c, const char *what, struct str word) {
+    sds s = sdscatstr(sdscat(sdsnew("ERR "), what), word);
+    replyErrorStr(c, sdsview(s));
+    sdsfree(s);
+    return false;
+}
+
+/* ---- REPLCONF, option by option: false when an error has been replied ---- */
+
+static bool setPort(struct client *c, struct str value) {
+    int64_t port;
+    if (!argLongLong(c, value, &port, NULL)) return false;
+    replicaPart(c)->listening_port = (int)port;
+    return true;
+}
+
+static bool setAddress(struct client *c, struct str value) {
+    if (value.len > IP_ADDRESS_MAX) {
+        replyErrorFmt(c, "ERR REPLCONF ip-address provided by replica instance is too long: %zu bytes",
+                      value.len);
+        return false;
+    }
+    struct replicaClient *r = replicaPart(c);
+    sdsfree(r->address);
+    r->address = sdsnewstr(value);
+    return true;
+}
+
+static bool setCapability(struct client *c, struct str value) {
+    struct replicaClient *r = replicaPart(c);
+    if (strIs(value, "eof"))
+        r->capa |= CAPA_EOF;
+    else if (strIs(value, "psync2"))
+        r->capa |= CAPA_PSYNC2;
+    else if (strIs(value, "skip-rdb-checksum"))
+        r->capa |= CAPA_SKIP_RDB_CHECKSUM;
+    else if (strIs(value, "dual-channel") && repl_dual_channel && repl_diskless_sync)
+        r->capa |= CAPA_DUAL_CHANNEL;
+    else if (strIs(value, "dual-channel") && repl_dual_channel)
+        serverLog(LL_NOTICE, "Dual channel capability ignored: repl-diskless-sync disabled");
+    return true;
+}
+
+/* a.b.c, each up to 255; a part may be empty. */
+static bool parseVersion(struct str text, uint32_t *version) {
+    int dots = 0;
+    unsigned part = 0;
+    *version = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        char ch = text.ptr[i];
+        if (ch == '.' && ++dots < VERSION_PARTS) {
+            *version = (*version | part) << VERSION_BITS;
+            part = 0;
+        } else if (ch >= '0' && ch <= '9') {
+            part = part * 10 + (unsigned)(ch - '0');
+        } else {
+            return false;
+        }
+        if (part >= 1u << VERSION_BITS) return false;
+    }
+    *version |= part;
+    return dots == VERSION_PARTS - 1;
+}
+
+static bool setVersion(struct client *c, struct str value) {
+    uint32_t version;
+    if (!parseVersion(value, &version)) return quoteBack(c, "Unrecognized version format: ", value);
+    replicaPart(c)->version = version;
+    return true;
+}
+
+static bool setRdbOnly(struct client *c, struct str value) {
+    int64_t on;
+    if (!argRange(c, value, 0, 1, &on, NULL)) return false;
+    replicaPart(c)->rdb_only = on;
+    return true;
+}
+
+static bool setRdbChannel(struct client *c, struct str value) {
+    int64_t on;
+    if (!argRange(c, value, 0, 1, &on, NULL)) return false;
+    replicaPart(c)->rdb_channel = on;
+    return true;
+}
+
+/* A list of what it wants of a snapshot; nothing else is in it, then. */
+static bool setFilter(struct client *c, struct str value) {
+    struct replicaClient *r = replicaPart(c);
+    int count;
+    sds *words = sdssplitargs(value.ptr, value.len, &count);
+    if (!words) {
+        replyError(c, "ERR Missing rdb-filter-only values");
+        return false;
+    }
+    r->without_functions = r->without_keys = true;
+    bool fine = true;
+    for (int i = 0; i < count && fine; i++) {
+        fine = strIs(sdsview(words[i]), "functions");
+        if (fine)
+            r->without_functions = false;
+        else
+            quoteBack(c, "Unsupported rdb-filter-only option: ", sdsview(words[i]));
+    }
+    sdsfreesplitres(words, count);
+    return fine;
+}
+
+static bool setRdbClient(struct client *c, struct str value) {
+    int64_t id;
+    if (!argLongLong(c, value, &id, NULL)) return false;
+    if (replica_hooks.joinChannels && replica_hooks.joinChannels(replicaPart(c), (uint64_t)id)) return true;
+    replyErrorFmt(c, "ERR Unrecognized RDB client id %lld", (long long)id);
+    return false;
+}
+
+static bool setNode(struct client *c, struct str value) {
+    (void)value;
+    replyError(c, "ERR This instance has cluster support disabled");
+    return false;
+}
+
+/* ACK offset [FACK offset]. What does not parse is not worth an answer either. */
+static void acknowledged(struct client *c) {
+    int64_t offset, synced = -1;
+    if (!(c->flags & CLIENT_REPLICA) || !string2ll(c->argv[2], &offset)) return;
+    if (c->argc > 4 && strIs(c->argv[3], "fack") && !string2ll(c->argv[4], &synced)) return;
+    replicaAcked(c->replica, offset, synced);
+}
+
+static void wantsAcknowledgement(struct client *c) {
+    if (c->flags & CLIENT_PRIMARY && replica_hooks.acknowledge) replica_hooks.acknowledge();
+}
+
+static const struct {
+    const char *name;
+    bool (*set)(struct client *c, struct str value);
+    void (*silent)(struct client *c); /* instead: nobody waits for an answer, and nothing follows */
+} options[] = {
+    {"ack", NULL, acknowledged},
+    {"getack", NULL, wantsAcknowledgement},
+    {"listening-port", setPort, NULL},
+    {"ip-address", setAddress, NULL},
+    {"capa", setCapability, NULL},
+    {"version", setVersion, NULL},
+    {"rdb-only", setRdbOnly, NULL},
+    {"rdb-filter-only", setFilter, NULL},
+    {"rdb-channel", setRdbChannel, NULL},
+    {"set-rdb-client-id", setRdbClient, NULL},
+    {"set-cluster-node-id", setNode, NULL},
+};
+#define OPTIONS (sizeof options / sizeof *options)
+
+void replconfCommand(struct client *c) {
+    if (c->argc % 2 == 0) {
+        replySyntaxError(c);
+        return;
+    }
+    for (int i = 1; i < c->argc; i += 2) {
+        size_t k = 0;
+        while (k < OPTIONS && !strIs(c->argv[i], options[k].name)) k++;
+        if (k == OPTIONS) {
+            quoteBack(c, "Unrecognized REPLCONF option: ", c->argv[i]);
+            return;
+        }
+        if (options[k].silent) {
+            options[k].silent(c);
+            return;
+        }
+        if (!options[k].set(c, c->argv[i + 1])) return;
+    }
+    replyOk(c);
+}
+
+/* ---- SYNC, PSYNC ---- */
+
+static void logAsking(const struct replicaClient *r) {
+    serverLog(LL_NOTICE, "Replica %s asks for synchronization", replicaName(r));
+}
+
+/* Its primary hands over to us. */
+static bool takeOver(struct client *c) {
+    if (!roleIsReplica()) {
+        replyError(c, "ERR PSYNC FAILOVER can't be sent to a master.");
+        return false;
+    }
+    if (!historyIdIs(history.id, c->argv[1])) {
+        replyError(c, "ERR PSYNC FAILOVER replid must match my replid.");
+        return false;
+    }
+    serverLog(LL_NOTICE, "Failover request received for replid %.*s.", (int)c->argv[1].len, c->argv[1].ptr);
+    if (replica_hooks.becomePrimary) replica_hooks.becomePrimary();
+    sds line = clientLogLine(c, sdsempty());
+    serverLog(LL_NOTICE, "PRIMARY MODE enabled (failover request from '%s')", line);
+    sdsfree(line);
+    return true;
+}
+
+/* In the order in which they are said. */
+static bool mayFollow(struct client *c) {
+    const struct replicaClient *r = c->replica;
+    bool failing_over = replica_hooks.isFailingOver && replica_hooks.isFailingOver();
+    bool cut_off = roleIsReplica() && replica_hooks.primaryIsDown && replica_hooks.primaryIsDown();
+    if (failing_over)
+        replyError(c, "NOMASTERLINK Can't SYNC while failing over");
+    else if (cut_off)
+        replyError(c, "NOMASTERLINK Can't SYNC while not connected with my master");
+    else if (c->out.head)
+        replyError(c, "ERR SYNC and PSYNC are invalid with pending output");
+    else if (r && (r->without_keys || r->without_functions) && !(r->capa & CAPA_EOF))
+        replyError(c, "ERR Filtered replica requires EOF capability");
+    else
+        return true;
+    return false;
+}
+
+/* The history is ours, but not that place in it. */
+static void logLackOfBacklog(const struct replicaClient *r, struct str id, int64_t offset) {
+    uint64_t end = historyOffset();
+    serverLog(
+        LL_NOTICE,
+        "Unable to partial resync with replica %s for lack of backlog (Replica request was %.*s:%lld, and I "
+        "can only reply with the range [%llu, %llu]).",
+        replicaName(r), (int)id.len, id.ptr, (long long)offset,
+        history.backlog ? (unsigned long long)history.chain.start + 1 : 0,
+        history.backlog ? (unsigned long long)end + 1 : 0);
+    if (offset > 0 && (uint64_t)offset > end)
+        serverLog(LL_WARNING,
+                  "Warning: replica %s tried to PSYNC with an offset (%lld) that is greater than the primary "
+                  "replication offset (%llu)",
+                  replicaName(r), (long long)offset, (unsigned long long)end);
+}
+
+static void logRefusal(const struct replicaClient *r, struct str id, int64_t offset, sds why) {
+    if (why)
+        serverLog(LL_NOTICE, "%s", why);
+    else if (id.len && id.ptr[0] == '?')
+        serverLog(LL_NOTICE, "Full resync requested by replica %s", replicaName(r));
+    else
+        logLackOfBacklog(r, id, offset);
+}
+
+static bool continueFrom(struct replicaClient *r, struct str id, int64_t offset) {
+    sds why;
+    if (!historyCanContinue(id, offset, &why)) {
+        logRefusal(r, id, offset, why);
+        sdsfree(why);
+        if (!id.len || id.ptr[0] != '?') replstats.partial_err++;
+        return false;
+    }
+    replicaContinue(r, (uint64_t)offset - 1);
+    replstats.partial_ok++;
+    serverLog(LL_NOTICE,
+              "Partial resynchronization request from %s accepted. Sending %llu bytes of backlog starting "
+              "from offset %lld.",
+              replicaName(r), (unsigned long long)(historyOffset() - (uint64_t)offset + 1),
+              (long long)offset);
+    return true;
+}
+
+static void createBacklog(void) {
+    historyCreateBacklog(roleIsReplica());
+    serverLog(LL_NOTICE, "Replication backlog created, my new replication IDs are '%s' and '%s'", history.id,
+              history.id2);
+}
+
+static void requestSnapshot(struct replicaClient *r) {
+    replstats.full++;
+    replicaJoin(r, REPLICA_WAIT_START);
+    if (!history.backlog) createBacklog();
+    replica_hooks.requestSnapshot(r);
+}
+
+void syncCommand(struct client *c) {
+    if (c->flags & CLIENT_REPLICA || !mayFollow(c)) return;
+    struct replicaClient *r = replicaPart(c);
+    logAsking(r);
+    r->old_protocol = true;
+    requestSnapshot(r);
+}
+
+void psyncCommand(struct client *c) {
+    int64_t offset;
+    if (c->flags & CLIENT_REPLICA) return;
+    if (c->argc > 3 && strIs(c->argv[3], "failover") && !takeOver(c)) return;
+    if (!mayFollow(c)) return;
+    struct replicaClient *r = replicaPart(c);
+    logAsking(r);
+    if (!argLongLong(c, c->argv[2], &offset, NULL) || continueFrom(r, c->argv[1], offset)) return;
+    if (r->capa & CAPA_DUAL_CHANNEL) {
+        serverLog(LL_NOTICE,
+                  "Replica %s is capable of dual channel synchronization, and partial sync isn't possible. "
+                  "Full sync will continue with dedicated RDB channel.",
+                  replicaName(r));
+        replyStatus(c, "DUALCHANNELSYNC");
+        return;
+    }
+    requestSnapshot(r);
+}

@@ -1,0 +1,110 @@
+/* replicas_info.c - what is said of the replicas: INFO, ROLE, memory, min-replicas. Part of replicas.h. */
+#include "client/reply.h"
+#include "data/evict.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/info.h"
+#include "registry/memory_report.h"
+#include "repl/history.h"
+#include "repl/replicas.h"
+
+#define SET CONFIG_MODIFIABLE
+
+static int64_t min_replicas, max_lag_s;
+
+static const char *const state_names[] = {
+    [REPLICA_WAIT_START] = "wait_bgsave",  [REPLICA_WAIT_END] = "wait_bgsave",
+    [REPLICA_SEND] = "send_bulk",          [REPLICA_ONLINE] = "online",
+    [REPLICA_BG_TRANSFER] = "bg_transfer", [REPLICA_RDB_TRANSMITTED] = "rdb_transmitted",
+};
+
+/* Since it was heard of. */
+static int64_t lagSeconds(const struct replicaClient *r) {
+    return r->state == REPLICA_ONLINE ? (cmd_time_ms - r->acked_ms) / 1000 : 0;
+}
+
+int replicasGood(void) {
+    int good = 0;
+    listForEach(&replicas, it) {
+        const struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (r->state == REPLICA_ONLINE && lagSeconds(r) <= max_lag_s) good++;
+    }
+    return good;
+}
+
+static const char *typeName(const struct replicaClient *r) {
+    if (r->rdb_channel) return "rdb-channel";
+    return r->state == REPLICA_BG_TRANSFER ? "main-channel" : "replica";
+}
+
+/* Connections that were opened for a snapshot, and whose main one has not said yet to whom they belong. */
+static int waitingForMain(void) {
+    int count = 0;
+    listForEach(&replicas, it) {
+        const struct replicaClient *rdb = listEntry(it, struct replicaClient, node);
+        bool claimed = false;
+        if (!rdb->rdb_channel || !rdb->has_place) continue;
+        listForEach(&replicas, other) {
+            claimed |= listEntry(other, struct replicaClient, node)->rdb_client_id == rdb->client->id;
+        }
+        count += !claimed;
+    }
+    return count;
+}
+
+static sds replicasInfo(sds s) {
+    int n = 0;
+    s = infoField(s, "connected_slaves:%zu", replicas.length);
+    if (min_replicas && max_lag_s) s = infoField(s, "min_slaves_good_slaves:%d", replicasGood());
+    listForEach(&replicas, it) {
+        const struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        s = infoField(s, "slave%d:ip=%s,port=%d,state=%s,offset=%llu,lag=%lld,type=%s", n++,
+                      replicaAddress(r), r->listening_port, state_names[r->state],
+                      (unsigned long long)r->acked, (long long)lagSeconds(r), typeName(r));
+    }
+    return infoField(s, "replicas_waiting_psync:%d", waitingForMain());
+}
+
+void replicasReplyRole(struct client *c) {
+    int64_t online = 0;
+    replyArrayLen(c, 3);
+    replyBulkCstr(c, "master");
+    replyLongLong(c, (int64_t)historyOffset());
+    struct replyMark mark = replyDeferLen(c);
+    listForEach(&replicas, it) {
+        const struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (r->state != REPLICA_ONLINE) continue;
+        replyArrayLen(c, 3);
+        replyBulkCstr(c, replicaAddress(r));
+        replyBulkLongLong(c, r->listening_port);
+        replyBulkLongLong(c, (int64_t)r->acked);
+        online++;
+    }
+    replySetArrayLen(c, mark, online);
+}
+
+/* Without replicas it is all the backlog's. */
+static size_t beyondBacklog(void) {
+    return replicas.length ? chainMemoryBeyondHistory(&history.chain) : 0;
+}
+
+/* Eviction could do nothing about it: what it deletes is one more thing to tell the replicas. */
+static size_t notToEvictFor(void) {
+    return chainMemoryBeyondHistory(&history.chain);
+}
+
+static size_t backlogMemory(void) {
+    return history.chain.memory - beyondBacklog();
+}
+
+void replicasInfoInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_INT("min-replicas-max-lag", "min-slaves-max-lag", SET, &max_lag_s, 10, 0, INT32_MAX, NULL),
+        CONFIG_INT("min-replicas-to-write", "min-slaves-to-write", SET, &min_replicas, 0, 0, INT32_MAX, NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    infoRegister("replication", replicasInfo);
+    memoryAddPart(MEMORY_REPL_BACKLOG, backlogMemory);
+    memoryAddPart(MEMORY_REPLICAS, beyondBacklog);
+    evictExempt(notToEvictFor);
+}
