@@ -292,7 +292,8 @@ struct aclUser *aclDefaultUser(void) {
 }
 
 struct str aclUserName(const struct client *c) {
-    return c->user ? sdsview(c->user->name) : STR("default");
+    if (c->user) return sdsview(c->user->name);
+    return c->flags & CLIENT_PRIMARY ? STR("(superuser)") : STR("default");
 }
 
 struct aclUser *aclUserCreateDefault(void) {

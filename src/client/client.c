@@ -156,7 +156,7 @@ static void clientCloseIdle(void) {
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
         if (c->flags & (CLIENT_BLOCKED | CLIENT_PAUSED | CLIENT_CLOSE_ASAP)) continue;
-        if (clientClassOf(c) != CLIENT_CLASS_NORMAL) continue;
+        if (clientClassOf(c) != CLIENT_CLASS_NORMAL || c->flags & CLIENT_PRIMARY) continue;
         if ((cmd_time_ms - c->last_active_ms) / 1000 <= idle_timeout_s) continue;
         serverLog(LL_VERBOSE, "Closing idle client");
         clientClose(c);

@@ -84,7 +84,7 @@ sds clientWeightsText(sds s) {
 }
 
 static bool counts(const struct client *c) {
-    if (!c->conn || c->flags & (CLIENT_NO_EVICT | CLIENT_CLOSE_ASAP)) return false;
+    if (!c->conn || c->flags & (CLIENT_NO_EVICT | CLIENT_PRIMARY | CLIENT_CLOSE_ASAP)) return false;
     return clientClassOf(c) != CLIENT_CLASS_REPLICA;
 }
 

@@ -55,6 +55,10 @@ static void noteSoft(struct client *c, int64_t since_s) {
     clientLimits(c)->over_soft_since_s = since_s;
 }
 
+uint64_t clientOutputHardLimit(enum clientClass class) {
+    return limits[class].hard;
+}
+
 /* As in Redis, what fits into a reply buffer does not count: with any limit a client gets short replies.
  * Who has not given the password that is asked for gets no more than that. */
 static bool clientOverLimit(struct client *c, size_t pending) {

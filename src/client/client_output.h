@@ -6,6 +6,8 @@
 
 #include "client/client.h"
 
+/* client-output-buffer-limit of a class, in bytes; 0: none. */
+uint64_t clientOutputHardLimit(enum clientClass class);
 /* Sends what it can of every client that has output, once each; arms the write event for the rest. */
 void clientsWritePending(void);
 void clientWriteLater(struct client *c); /* called by reply.c at the first byte */

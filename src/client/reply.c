@@ -395,7 +395,8 @@ void replyErrorStr(struct client *c, struct str msg) {
     c->flags |= CLIENT_ERROR;
     countError(msg);
     if (!muted(c)) appendError(c, msg);
-    if (__builtin_expect(c->flags & CLIENT_FAKE, 0) && reply_error_unread) reply_error_unread(c, msg);
+    if (__builtin_expect(c->flags & (CLIENT_FAKE | CLIENT_PRIMARY), 0) && reply_error_unread)
+        reply_error_unread(c, msg);
     if (__builtin_expect(c->flags & CLIENT_REPLICA, 0)) client_stream->replied(c, msg);
     sdsfree(led);
 }

@@ -100,7 +100,8 @@ void replyMoveChain(struct client *dst, struct client *src);
 /* Stands before the text of every error, in the place of its "ERR "; NULL: errors are as they are. Set only
  * while a command is checked whose refusal means more than itself (EXEC). */
 extern const char *reply_error_lead;
-/* Is told of each error that a client without connection (CLIENT_FAKE) is owed, and nobody reads. */
+/* Is told of each error that a client without connection (CLIENT_FAKE) or our primary is owed, and nobody
+ * reads. */
 extern void (*reply_error_unread)(const struct client *c, struct str msg);
 
 /* How the command that c runs is called, for texts that name it: of a subcommand, its container. Registered

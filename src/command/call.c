@@ -41,7 +41,7 @@ static const uint8_t manners[ORIGINS] = {
     [ORIGIN_EXEC]      =       COUNTED | PROPAGATED,
     [ORIGIN_SCRIPT]    =       COUNTED | PROPAGATED,
     [ORIGIN_MODULE]    =       COUNTED | PROPAGATED,
-    [ORIGIN_PRIMARY]   =       COUNTED | PROPAGATED | OWN_TIME,
+    [ORIGIN_PRIMARY]   = TOP | COUNTED | PROPAGATED | OWN_TIME,
     [ORIGIN_AOF]       =                              OWN_TIME,
     [ORIGIN_DEBUG]     = 0,
 };

@@ -73,6 +73,13 @@ static struct list waiting; /* clients with input set aside that may run */
 
 static int64_t batch_max, max_bulk_len, query_buffer_limit;
 
+static const struct roundPrimary *primary;
+static uint32_t not_served; /* CLIENT_PRIMARY in a nested round */
+
+void roundSetPrimary(const struct roundPrimary *p) {
+    primary = p;
+}
+
 bool roundIsNested(void) {
     return current != &rounds[0];
 }
@@ -260,6 +267,7 @@ static void noteInputSize(struct client *c, size_t n) {
     size_t buffered = c->querybuf ? sdslen(c->querybuf) : n;
     for (struct respBigArg *b = c->parser.big; b; b = b->next) buffered += sdslen(b->buf);
     if (buffered > clientstats.max_input_buffer) clientstats.max_input_buffer = buffered;
+    if (c->flags & CLIENT_PRIMARY) return;
     buffered += multiQueuedBytes(c); /* what waits for EXEC counts against the limit */
     if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
     if (buffered <= (size_t)query_buffer_limit) return;
@@ -285,7 +293,7 @@ static void logGone(struct client *c, const char *err) {
 static void roundReadHandler(struct connection *conn) {
     struct client *c = conn->data;
     struct round *r = current;
-    if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY | CLIENT_EXECUTING)) return;
+    if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY | CLIENT_EXECUTING | not_served)) return;
     char *dst;
     size_t want = readTarget(r, c, &dst);
     if (!want) return;
@@ -336,7 +344,7 @@ static bool takeRequest(struct round *r, struct client *c) {
         return true;
     }
     while (c->in_pos < c->in_len) {
-        struct respLimits limits = {.max_bulk = max_bulk_len,
+        struct respLimits limits = {.max_bulk = c->flags & CLIENT_PRIMARY ? INT64_MAX : max_bulk_len,
                                     .max_args = RESP_MAX_MULTIBULK,
                                     .authenticated = c->flags & CLIENT_AUTHENTICATED};
         bool given_back = c->in_pos < c->parse_at;
@@ -472,6 +480,10 @@ static void prefetch(struct round *r) {
 /* ---- Execute ---- */
 
 static void protocolError(struct client *c, sds error) {
+    if (c->flags & CLIENT_PRIMARY) {
+        primary->broken(c, error);
+        return;
+    }
     replyErrorFmt(c, "ERR Protocol error: %s", error);
     sds info = clientLogLine(c, sdsempty());
     serverLog(LL_VERBOSE, "Protocol error (%s) from client: %s", error, info);
@@ -486,7 +498,10 @@ static void executeOne(struct round *r, struct pending *p) {
         forget(p);
         return;
     }
-    commandRun(c, &p->request, ORIGIN_CLIENT);
+    if (__builtin_expect(c->flags & CLIENT_PRIMARY, 0))
+        primary->run(c, &p->request);
+    else
+        commandRun(c, &p->request, ORIGIN_CLIENT);
     if (__builtin_expect(c->flags & CLIENT_PAUSED, 0)) giveBack(r, r->executing, c);
     if (__builtin_expect(p->request.big != NULL, 0)) {
         respBigArgsFree(p->request.big);
@@ -515,6 +530,7 @@ void roundRun(void) {
     struct round *r = current;
     listForEach(&waiting, it) {
         struct client *c = listEntry(it, struct client, round_node);
+        if (c->flags & not_served) continue;
         if (!clientRunnable(c)) {
             listRemove(&waiting, it);
             continue;
@@ -571,15 +587,18 @@ void roundNested(void) {
     struct round *outer = current;
     serverAssert(outer < &rounds[ROUND_DEPTH_MAX - 1]);
     int64_t time_ms = cmd_time_ms;
+    uint32_t not_served_before = not_served;
     uint64_t propagated = propagateOffset();
     suspend(outer, callOwner());
     current = outer + 1;
+    not_served = CLIENT_PRIMARY;
     connServePending();
     aeProcessEvents(server_el, AE_FILE_EVENTS | AE_DONT_WAIT);
     roundRun(); /* clients that had input already */
     clientsWritePending();
     serverAssert(propagateOffset() == propagated); /* the unit that runs is not those clients' */
     current = outer;
+    not_served = not_served_before;
     cmd_time_ms = time_ms;
 }
 

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "client/client.h"
+#include "command/request.h"
 
 #define ROUND_READ_SIZE   (16 * 1024)
 #define ROUND_ARENA_SIZE  (1024 * 1024)
@@ -34,6 +35,14 @@ bool roundIsNested(void);
 int64_t roundMaxBulk(void); /* proto-max-bulk-len: the longest argument, and the longest string */
 /* The client has input set aside and may run again (unblocked, unpaused): serve it in the next round. */
 void roundQueueClient(struct client *c);
+
+/* The client with CLIENT_PRIMARY: its requests are run, and its errors heard of, by the room of replication.
+ * In a nested round it is not served: what it sends would not stand where it belongs. */
+struct roundPrimary {
+    void (*run)(struct client *c, struct request *r);
+    void (*broken)(struct client *c, const char *error); /* its input breaks the protocol */
+};
+void roundSetPrimary(const struct roundPrimary *p); /* which must stay */
 
 struct roundStats {
     uint64_t rounds, batches, commands, prefetched_keys; /* INFO stats: prefetch_* */

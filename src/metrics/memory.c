@@ -151,7 +151,8 @@ static sds memoryFiguresInfo(sds s) {
     s = wasteFields(s, "mem_fragmentation", "mem_fragmentation", f.rss, f.used);
     s = infoField(s, "mem_replication_backlog:%zu", f.parts[MEMORY_REPL_BACKLOG]);
     s = infoField(s, "mem_total_replication_buffers:%zu",
-                  f.parts[MEMORY_REPL_BACKLOG] + f.parts[MEMORY_REPLICAS]);
+                  f.parts[MEMORY_REPL_BACKLOG] + f.parts[MEMORY_REPLICAS] + f.parts[MEMORY_PRIMARY_STREAM]);
+    s = infoField(s, "mem_replicas_repl_buffer:%zu", f.parts[MEMORY_PRIMARY_STREAM]);
     s = infoField(s, "mem_clients_slaves:%zu", f.parts[MEMORY_REPLICAS]);
     s = infoField(s, "mem_clients_normal:%zu", f.clients);
     s = infoField(s, "mem_cluster_links:%zu", f.parts[MEMORY_CLUSTER_LINKS]);
@@ -203,7 +204,7 @@ static int64_t statRatio(struct client *c, const char *name, double v) {
 
 static int64_t statParts(struct client *c, const struct figures *f) {
     return statCount(c, "replication.backlog", (int64_t)f->parts[MEMORY_REPL_BACKLOG]) +
-           statCount(c, "replicas.repl.buffer", (int64_t)f->parts[MEMORY_REPLICAS]) +
+           statCount(c, "replicas.repl.buffer", (int64_t)f->parts[MEMORY_PRIMARY_STREAM]) +
            statCount(c, "clients.slaves", (int64_t)f->parts[MEMORY_REPLICAS]) +
            statCount(c, "clients.normal", (int64_t)f->clients) +
            statCount(c, "cluster.links", (int64_t)f->parts[MEMORY_CLUSTER_LINKS]) +

@@ -205,21 +205,46 @@ static bool connectDone(int fd, int64_t timeout_ms) {
         errno = ETIMEDOUT;
         return false;
     }
-    int error = 0;
-    socklen_t len = sizeof(error);
-    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == -1) return false;
-    errno = error;
-    return error == 0;
+    errno = netConnectEnd(fd);
+    return errno == 0;
 }
 
-static int connectTo(const struct addrinfo *ai, bool mptcp, int64_t timeout_ms) {
+/* A socket for an address. */
+static int socketTo(const struct addrinfo *ai, bool mptcp) {
     int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, fd = -1;
 #ifdef IPPROTO_MPTCP
     if (mptcp) fd = socket(ai->ai_family, type, IPPROTO_MPTCP);
 #else
     (void)mptcp;
 #endif
-    if (fd == -1) fd = socket(ai->ai_family, type, ai->ai_protocol);
+    return fd != -1 ? fd : socket(ai->ai_family, type, ai->ai_protocol);
+}
+
+/* As the sender, an address of the family; the port is any. */
+static bool bindSource(int fd, const char *source, int family) {
+    struct addrinfo *list;
+    char err[128];
+    if (resolve(source, 0, family, 0, &list, err, sizeof(err)) == -1) return false;
+    bool ok = setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1) && bind(fd, list->ai_addr, list->ai_addrlen) == 0;
+    int saved = errno;
+    freeaddrinfo(list);
+    errno = saved;
+    return ok;
+}
+
+static int startTo(const struct addrinfo *ai, bool mptcp, const char *source) {
+    int fd = socketTo(ai, mptcp);
+    if (fd == -1) return -1;
+    bool ok = !source || bindSource(fd, source, ai->ai_family);
+    if (ok && (connect(fd, ai->ai_addr, ai->ai_addrlen) == 0 || errno == EINPROGRESS)) return fd;
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
+}
+
+static int connectTo(const struct addrinfo *ai, bool mptcp, int64_t timeout_ms) {
+    int fd = socketTo(ai, mptcp);
     if (fd == -1) return -1;
     bool ok = connect(fd, ai->ai_addr, ai->ai_addrlen) == 0 ||
               (errno == EINPROGRESS && connectDone(fd, timeout_ms));
@@ -375,6 +400,25 @@ int netConnectBy(struct netWay way, const char *host, int port, int timeout_ms, 
     freeaddrinfo(list);
     errno = saved;
     return fd;
+}
+
+int netConnectStart(struct netWay way, const char *host, int port, const char *source, char *err,
+                    size_t errlen) {
+    struct addrinfo *list;
+    if (resolve(host, port, way.family ? way.family : AF_UNSPEC, 0, &list, err, errlen) == -1) return -1;
+    int fd = -1;
+    for (struct addrinfo *ai = list; ai && fd == -1; ai = ai->ai_next) fd = startTo(ai, way.mptcp, source);
+    if (fd == -1) connFailed(err, errlen, "");
+    int saved = errno;
+    freeaddrinfo(list);
+    errno = saved;
+    return fd;
+}
+
+int netConnectEnd(int fd) {
+    int error = 0;
+    socklen_t len = sizeof(error);
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == -1 ? errno : error;
 }
 
 int netConnectUnix(const char *path, char *err, size_t errlen) {

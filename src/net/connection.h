@@ -92,5 +92,11 @@ struct netWay {
     bool mptcp;
 };
 int netConnectBy(struct netWay way, const char *host, int port, int timeout_ms, char *err, size_t errlen);
+/* The same without waiting: a non-blocking socket that is connected, or on its way. When it can be written
+ * to, netConnectEnd says how it went. Names are resolved first, which may take a while; of several addresses
+ * the first that can be tried is. source: an address of ours that it comes from, NULL: any. */
+int netConnectStart(struct netWay way, const char *host, int port, const char *source, char *err,
+                    size_t errlen);
+int netConnectEnd(int fd); /* 0, or an errno */
 int netConnectUnix(const char *path, char *err, size_t errlen);
 bool netSetNonBlock(int fd, bool on);

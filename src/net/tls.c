@@ -337,6 +337,17 @@ struct connection *tlsAccept(struct aeEventLoop *el, struct tlsContext *ctx, int
     return &t->base;
 }
 
+struct connection *tlsStart(struct aeEventLoop *el, struct tlsContext *ctx, int fd, int keepalive_s,
+                            tlsDone *done) {
+    struct tlsConnection *t = create(el, ctx, fd, keepalive_s);
+    if (!t) return NULL;
+    SSL_set_connect_state(t->ssl);
+    t->done = done;
+    t->handshake_waits = AE_WRITABLE;
+    watch(t);
+    return &t->base;
+}
+
 static void connectFailed(struct tlsConnection *t) {
     SSL_free(t->ssl);
     zfree(t);

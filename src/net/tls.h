@@ -49,6 +49,10 @@ typedef void tlsDone(struct connection *conn, const char *error);
 struct connection *tlsAccept(struct aeEventLoop *el, struct tlsContext *ctx, int fd, int keepalive_s,
                              tlsDone *done);
 
+/* The same as a client, on an fd that is connected. */
+struct connection *tlsStart(struct aeEventLoop *el, struct tlsContext *ctx, int fd, int keepalive_s,
+                            tlsDone *done);
+
 /* The handshake of a client on a connected fd, waiting for it; timeout_ms <= 0: without end. `sni`: the name
  * the server is asked for, or NULL. The connection belongs to no event loop, and does not wait. NULL and
  * *err; the fd stays the caller's. */

@@ -32,6 +32,12 @@ struct connection *tlsAccept(struct aeEventLoop *el, struct tlsContext *ctx, int
     serverUnreachable();
 }
 
+struct connection *tlsStart(struct aeEventLoop *el, struct tlsContext *ctx, int fd, int keepalive_s,
+                            tlsDone *done) {
+    (void)el, (void)ctx, (void)fd, (void)keepalive_s, (void)done;
+    serverUnreachable();
+}
+
 struct connection *tlsConnect(struct tlsContext *ctx, int fd, const char *sni, int timeout_ms, sds *err) {
     (void)ctx, (void)fd, (void)sni, (void)timeout_ms, (void)err;
     serverUnreachable();

@@ -299,9 +299,10 @@ static bool loadFile(const char *name, uint64_t size, bool is_last) {
         struct loader l;
         loaderInit(&l, name, &fd, size);
         loading = &l;
+        void (*told_before)(const struct client *c, struct str msg) = reply_error_unread;
         reply_error_unread = noteError;
         ok = loadOpened(&l, path, is_last);
-        reply_error_unread = NULL;
+        reply_error_unread = told_before;
         loading = NULL;
         loaderFree(&l);
         close(fd);

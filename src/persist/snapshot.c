@@ -23,7 +23,10 @@
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "data/db.h"
+#include "data/hooks.h"
+#include "data/lazyfree.h"
 #include "data/persistence.h"
+#include "data/role.h"
 #include "registry/debug.h"
 #include "types/generic.h"
 #include "registry/info.h"
@@ -182,20 +185,46 @@ int snapshotOnExit(int flags) {
 
 /* ---- Loading ---- */
 
+/* Keys whose time was over, as the loader dropped them: [database, length, bytes]. */
+static sds dropped;
+
+static void noteDropped(void *priv, int dbid, struct str key) {
+    (void)priv;
+    int64_t head[] = {dbid, (int64_t)key.len};
+    dropped = sdscatlen(dropped, head, sizeof head);
+    dropped = sdscatstr(dropped, key);
+}
+
+/* Replicas that go on from here have them still. */
+static void propagateDropped(void) {
+    const char *end = dropped + sdslen(dropped);
+    int64_t head[2];
+    for (const char *p = dropped; p < end; p += sizeof head + (size_t)head[1]) {
+        memcpy(head, p, sizeof head);
+        data_hooks.propagateDelete((int)head[0], strN(p + sizeof head, (size_t)head[1]),
+                                   lazyfree_lazy_expire);
+    }
+}
+
+/* A replica waits with expired keys for its primary. */
 void snapshotLoadAtStart(void) {
     int64_t start_us = monotonicUs();
     sds error;
-    switch (rdbLoadFile(filename, &(struct rdbLoadOptions){0}, &error)) {
+    dropped = sdsempty();
+    struct rdbLoadOptions options = {.keep_expired = roleIsReplica(), .expired = noteDropped};
+    switch (rdbLoadFile(filename, &options, &error)) {
     case RDB_FILE_OK:
         persistenceLoaded(&rdb_last_load.replication, false);
+        propagateDropped();
         serverLog(LL_NOTICE, "DB loaded from disk: %.3f seconds", (double)(monotonicUs() - start_us) / 1e6);
-        return;
-    case RDB_FILE_MISSING: return;
+        break;
+    case RDB_FILE_MISSING: break;
     case RDB_FILE_BAD:
         serverLog(LL_WARNING, "Error reading the RDB file %s: %s", filename, error);
         serverLog(LL_WARNING, "Fatal error loading the DB, check server logs. Exiting.");
         exit(1);
     }
+    sdsfree(dropped);
 }
 
 enum { RELOAD_MERGE = 1, RELOAD_NO_FLUSH = 2, RELOAD_NO_SAVE = 4 };

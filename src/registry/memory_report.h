@@ -6,7 +6,8 @@
 
 enum memoryPart {
     MEMORY_REPL_BACKLOG,
-    MEMORY_REPLICAS, /* buffers of replicas' connections */
+    MEMORY_REPLICAS,       /* buffers of replicas' connections */
+    MEMORY_PRIMARY_STREAM, /* what a replica keeps while its snapshot comes in */
     MEMORY_CLUSTER_LINKS,
     MEMORY_AOF_BUFFER,
     MEMORY_LUA_CACHES, /* scripts and their table, not Lua's own memory */

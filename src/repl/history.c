@@ -149,6 +149,14 @@ void historyRename(const char *newid) {
     memcpy(history.id, newid, REPL_ID_LEN);
 }
 
+void historyRestore(const struct rdbReplication *r) {
+    historyAdopt(r->id, (uint64_t)r->offset);
+    if (roleIsReplica()) return;
+    keepAsSecond();
+    randomHexChars(history.id, REPL_ID_LEN);
+    onRole(false);
+}
+
 bool historyCanContinue(struct str id, int64_t offset, sds *why) {
     const struct chain *c = &history.chain;
     bool second = historyIdIs(history.id2, id);

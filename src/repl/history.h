@@ -44,6 +44,9 @@ void historyBecomePrimary(void);                    /* id becomes id2, valid up 
 void historyAdopt(const char *id, uint64_t offset);
 /* The primary goes on under another name (+CONTINUE newid): ours so far becomes id2. */
 void historyRename(const char *newid);
+/* The dataset of a file that knows where it stands. A replica goes on from there; a primary does so under a
+ * new id, as others may have gone on since the file was written. The backlog begins there, empty. */
+void historyRestore(const struct rdbReplication *r);
 /* May a replica that asks for the bytes from `offset` on of `id` have them? Else *why (owned by the caller,
  * may be NULL) is a line for the log. */
 bool historyCanContinue(struct str id, int64_t offset, sds *why);

@@ -1,45 +1,397 @@
-/* link.c - see link.h. */
+/* link.c - see link.h.
+ *
+ *     link_wire          lines to and from the primary, over TCP or TLS
+ *     link_handshake     who we are, and what we want
+ *     link_stream        the client that applies what comes then
+ *     receive            the snapshot, if there has to be one
+ *     link_dual          both at once, over two connections
+ *
+ * The cached primary. When the link is lost, all that is needed to go on where it broke is known anyhow: the
+ * history's id and offset, and the database that the stream had selected. So what is cached is whether they
+ * may be used, and that database. A primary that becomes a replica may ask in the same way for what follows
+ * its own history: it synthesizes a cached primary. */
 #include "repl/link.h"
 
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/num.h"
+#include "client/client_log.h"
 #include "client/reply.h"
+#include "command/propagate.h"
+#include "command/round.h"
 #include "commands/replication.h"
-#include "commands/server.h"
+#include "data/db.h"
+#include "data/persistence.h"
 #include "data/role.h"
 #include "registry/config.h"
+#include "registry/cron.h"
 #include "registry/info.h"
+#include "repl/debug_replicate.h"
 #include "repl/history.h"
+#include "repl/link_dual.h"
+#include "repl/link_handshake.h"
+#include "repl/link_stream.h"
 #include "repl/receive.h"
 #include "repl/replicas.h"
 #include "repl/replication.h"
 
 #define SET      CONFIG_MODIFIABLE
 #define PORT_MAX 65535
+#define TICK_MS  1000
+#define ALIVE_MS 1000 /* between signs of life while a snapshot is loaded */
 
 struct primaryLink primary_link;
-static sds auth_user, auth_password, announce_ip, source_address;
-static int64_t announce_port, priority;
-static bool announced, use_tls, use_mptcp;
+bool (*link_is_handed_over)(void);
+static int64_t priority;
+static bool announced;
 
-void replicaofCommand(struct client *c) {
-    if (strIs(c->argv[1], "no") && strIs(c->argv[2], "one")) {
-        replyOk(c);
+static struct {
+    bool valid;
+    int dbid;
+} cached;                                       /* the cached primary */
+static void (*handover)(enum linkHandover how); /* is told how it went; NULL: none is under way */
+static bool old_protocol;                       /* SYNC: the primary knows no offsets */
+static bool started;                            /* the dataset has been loaded */
+static uint64_t seen_in;                        /* bytes that had come from the primary at the last look */
+
+static void connectNow(void);
+
+/* ---- The link is up, or lost ---- */
+
+static void noteIo(void) {
+    primary_link.last_io_ms = mstime();
+}
+
+static void discardCached(void) {
+    if (cached.valid) serverLog(LL_NOTICE, "Discarding previously cached primary state.");
+    cached.valid = false;
+}
+
+static void connected(struct connection *conn, int dbid, struct str input) {
+    primary_link.primary = linkStreamOpen(conn, dbid, input, !old_protocol);
+    primary_link.state = LINK_CONNECTED;
+    primary_link.down_since_s = 0;
+    cached.valid = false;
+    seen_in = 0;
+    noteIo();
+}
+
+/* What has been applied is where another primary, or the same, may go on. */
+static void cache(struct client *primary) {
+    int dbid = primary->db->id;
+    cached.valid = linkStreamClose(primary) && !old_protocol;
+    cached.dbid = dbid;
+    primary_link.primary = NULL;
+    if (cached.valid)
+        serverLog(LL_NOTICE, "Caching the disconnected primary state.");
+    else
+        serverLog(LL_NOTICE, "Discarding previously cached primary state.");
+}
+
+static void lost(struct client *c) {
+    if (c != primary_link.primary) return;
+    serverLog(LL_NOTICE, "Connection with primary lost.");
+    cache(c);
+    primary_link.down_since_s = mstime() / 1000;
+    primary_link.state = LINK_CONNECT;
+    serverLog(LL_NOTICE, "Reconnecting to PRIMARY %s:%d", primary_link.host, primary_link.port);
+    connectNow();
+}
+
+static void stopTransfer(void) {
+    if (dualRunning())
+        dualCancel();
+    else if (receiveRunning())
+        receiveCancel();
+}
+
+/* Whatever leads to the primary ends; what has been applied stays cached. */
+static void drop(void) {
+    if (primary_link.primary) cache(primary_link.primary);
+    handshakeCancel();
+    stopTransfer();
+    if (primary_link.state != LINK_NONE) primary_link.state = LINK_CONNECT;
+}
+
+/* ---- The answer to the handshake ---- */
+
+static void received(bool ok, struct str rest, const struct rdbReplication *replication);
+static struct receivePlan plan;
+
+/* The primary does not wait for ever for who takes long to load. */
+static void tellAlive(void) {
+    static int64_t told_ms;
+    int64_t now_ms = mstime();
+    if (now_ms - told_ms < ALIVE_MS) return;
+    told_ms = now_ms;
+    struct iovec iov = {"\n", 1};
+    if (connWritev(plan.conn, &iov, 1) < 0) return; /* the reader will find out why */
+}
+
+static void startReceiving(const struct handshakeAnswer *answer) {
+    discardCached();
+    plan = (struct receivePlan){
+        .conn = answer->conn, .offset = answer->offset, .done = received, .alive = tellAlive};
+    if (answer->id[0])
+        memcpy(plan.id, answer->id, sizeof plan.id);
+    else
+        memcpy(plan.id, history.id, sizeof plan.id);
+    old_protocol = answer->end == HANDSHAKE_OLD_FULL;
+    primary_link.state = LINK_TRANSFER;
+    noteIo();
+    receiveStart(&plan);
+}
+
+static void received(bool ok, struct str rest, const struct rdbReplication *replication) {
+    if (!ok) {
+        connClose(plan.conn);
+        primary_link.state = LINK_CONNECT;
         return;
     }
-    int64_t port;
-    if (!string2ll(c->argv[2], &port) || port < 0 || port > PORT_MAX)
-        replyError(c, "ERR Invalid master port");
+    connected(plan.conn, replication->stream_db, rest);
+    linkStreamAck();
+}
+
+static void dualEnded(const struct dualEnd *how) {
+    if (!how->ok) {
+        primary_link.state = LINK_CONNECT;
+        return;
+    }
+    connected(how->conn, how->dbid, sdsview(how->stream));
+    roundRun(); /* the acknowledgement tells of what was kept, too */
+    linkStreamAck();
+}
+
+static void startDual(struct connection *conn) {
+    discardCached();
+    old_protocol = false;
+    plan = (struct receivePlan){.conn = conn}; /* whom to tell that we are alive */
+    primary_link.state = LINK_TRANSFER;
+    dualStart(conn, primary_link.host, primary_link.port, tellAlive, dualEnded);
+}
+
+/* The primary may have taken another name since. */
+static void resume(const struct handshakeAnswer *answer) {
+    if (answer->id[0] && !historyIdIs(history.id, strOf(answer->id))) {
+        historyRename(answer->id);
+        serverLog(LL_NOTICE, "Primary replication ID changed to %s", history.id);
+        replicasDisconnect();
+    }
+    if (!history.backlog) historyCreateBacklog(true);
+    serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Primary accepted a Partial Resynchronization.");
+    connected(answer->conn, cached.dbid, strN(NULL, 0));
+}
+
+static void tellHandover(enum linkHandover how) {
+    void (*tell)(enum linkHandover) = handover;
+    handover = NULL;
+    if (tell) tell(how);
+}
+
+static void answered(const struct handshakeAnswer *answer) {
+    noteIo();
+    switch (answer->end) {
+    case HANDSHAKE_FAILED: primary_link.state = LINK_CONNECT; return;
+    case HANDSHAKE_REJECTED:
+        primary_link.state = LINK_CONNECT;
+        tellHandover(HANDOVER_REJECTED);
+        return;
+    case HANDSHAKE_CONTINUE:
+        old_protocol = false;
+        resume(answer);
+        break;
+    case HANDSHAKE_FULL:
+    case HANDSHAKE_OLD_FULL: startReceiving(answer); break;
+    case HANDSHAKE_DUAL: startDual(answer->conn); break;
+    }
+    tellHandover(HANDOVER_DONE);
+}
+
+static void connectNow(void) {
+    if (!started) return;
+    struct handshakeWish wish = {.offset = historyOffset(), .handover = handover != NULL};
+    if (cached.valid) memcpy(wish.id, history.id, sizeof wish.id);
+    serverLog(LL_NOTICE, "Connecting to PRIMARY %s:%d", primary_link.host, primary_link.port);
+    noteIo();
+    if (!handshakeStart(primary_link.host, primary_link.port, &wish, answered)) return;
+    serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync started");
+    primary_link.state = LINK_CONNECTING;
+}
+
+/* ---- The role ---- */
+
+static void setPrimaryAddress(struct str host, int port) {
+    sds old = primary_link.host;
+    primary_link.host = sdsnewstr(host);
+    primary_link.port = port;
+    sdsfree(old);
+}
+
+/* Our own history is as good a beginning as that of a primary. */
+static void synthesizeCached(void) {
+    serverLog(
+        LL_NOTICE,
+        "Before turning into a replica, using my own primary parameters to synthesize a cached primary: "
+        "I may be able to synchronize with the new primary with just a partial transfer.");
+    if (!history.backlog) historyCreateBacklog(true);
+    cached.valid = true;
+    cached.dbid = propagateSelected() < 0 ? 0 : propagateSelected();
+}
+
+static void follow(struct str host, int port) {
+    if (roleIsReplica())
+        drop();
     else
-        replyError(c, "ERR Replication is not supported yet: this server cannot follow another");
+        synthesizeCached();
+    setPrimaryAddress(host, port);
+    primary_link.state = LINK_CONNECT;
+    primary_link.down_since_s = 0;
+    roleSet(true);
+    connectNow();
+}
+
+void linkFollow(struct str host, int port) {
+    handover = NULL;
+    follow(host, port);
+}
+
+void linkFollowForHandover(struct str host, int port, void (*result)(enum linkHandover how)) {
+    handover = result;
+    follow(host, port);
+}
+
+void linkBecomePrimary(void) {
+    if (!roleIsReplica()) return;
+    handover = NULL;
+    drop();
+    cached.valid = false;
+    primary_link.state = LINK_NONE;
+    sdsfree(primary_link.host);
+    primary_link.host = NULL;
+    historyBecomePrimary();
+    replicasDisconnect();
+    roleSet(false);
+}
+
+bool linkIsDown(void) {
+    return primary_link.state != LINK_NONE && primary_link.state != LINK_CONNECTED;
+}
+
+void linkAcknowledge(void) {
+    linkStreamAck();
+}
+
+/* ---- Time ---- */
+
+static void lookForInput(void) {
+    uint64_t in = primary_link.primary ? primary_link.primary->net_in : 0;
+    if (in == seen_in) return;
+    seen_in = in;
+    noteIo();
+}
+
+static bool silent(int64_t since_ms) {
+    return mstime() - since_ms > repl_timeout_s * 1000;
+}
+
+static void tick(void) {
+    switch (primary_link.state) {
+    case LINK_NONE: return;
+    case LINK_CONNECT: connectNow(); return;
+    case LINK_CONNECTING:
+    case LINK_HANDSHAKE:
+        if (!silent(handshakeLastIoMs())) return;
+        serverLog(LL_WARNING, "Timeout connecting to the PRIMARY...");
+        handshakeCancel();
+        primary_link.state = LINK_CONNECT;
+        return;
+    case LINK_TRANSFER:
+        if (!silent(dualRunning() ? dualLastIoMs() : receiveLastIoMs())) return;
+        serverLog(LL_WARNING,
+                  "Timeout receiving bulk data from PRIMARY... If the problem persists try to set "
+                  "the 'repl-timeout' parameter in valkey.conf to a larger value.");
+        stopTransfer();
+        primary_link.state = LINK_CONNECT;
+        return;
+    case LINK_CONNECTED:
+        lookForInput();
+        linkStreamAck();
+        if (!silent(primary_link.last_io_ms)) return;
+        serverLog(LL_WARNING, "PRIMARY timeout: no data nor PING received...");
+        clientClose(primary_link.primary);
+    }
+}
+
+/* ---- Commands ---- */
+
+/* The state as others are told. */
+static enum linkState stateNow(void) {
+    if (primary_link.state == LINK_CONNECTING && handshakePhase() == HANDSHAKE_TALKING) return LINK_HANDSHAKE;
+    return primary_link.state;
+}
+
+static void logEnabled(struct client *c, const char *what) {
+    sds who = clientLogName(c, sdsempty());
+    serverLog(LL_NOTICE, "%s enabled (user request from '%s')", what, who);
+    sdsfree(who);
+}
+
+static void replicaofNoOne(struct client *c) {
+    if (roleIsReplica()) {
+        linkBecomePrimary();
+        logEnabled(c, "PRIMARY MODE");
+    }
+    replyOk(c);
+}
+
+void replicaofCommand(struct client *c) {
+    int64_t port;
+    if (link_is_handed_over && link_is_handed_over()) {
+        replyError(c, "ERR REPLICAOF not allowed while failing over.");
+        return;
+    }
+    if (strIs(c->argv[1], "no") && strIs(c->argv[2], "one")) {
+        replicaofNoOne(c);
+        return;
+    }
+    if (c->flags & CLIENT_REPLICA) {
+        replyError(c, "ERR Command is not valid when client is a replica.");
+        return;
+    }
+    if (!argRange(c, c->argv[2], 0, PORT_MAX, &port, "ERR Invalid master port")) return;
+    if (primary_link.host && strIs(c->argv[1], primary_link.host) && primary_link.port == (int)port) {
+        serverLog(LL_NOTICE, "REPLICAOF would result into synchronization with the primary we are already "
+                             "connected with. No operation performed.");
+        replyStatus(c, "OK Already connected to specified master");
+        return;
+    }
+    linkFollow(c->argv[1], (int)port);
+    sds what = sdscatprintf(sdsempty(), "REPLICAOF %s:%d", primary_link.host, primary_link.port);
+    logEnabled(c, what);
+    sdsfree(what);
+    replyOk(c);
 }
 
 void roleCommand(struct client *c) {
-    replicasReplyRole(c);
+    static const char *const names[] = {
+        [LINK_NONE] = "none",           [LINK_CONNECT] = "connect", [LINK_CONNECTING] = "connecting",
+        [LINK_HANDSHAKE] = "handshake", [LINK_TRANSFER] = "sync",   [LINK_CONNECTED] = "connected"};
+    if (!roleIsReplica()) {
+        replicasReplyRole(c);
+        return;
+    }
+    replyArrayLen(c, 5);
+    replyBulkCstr(c, "slave");
+    replyBulkCstr(c, primary_link.host);
+    replyLongLong(c, primary_link.port);
+    replyBulkCstr(c, names[stateNow()]);
+    replyLongLong(c, primary_link.primary ? (int64_t)historyOffset() : -1);
 }
 
 /* ---- replicaof host port ---- */
-
-static sds primary; /* "host port", NULL: none */
 
 static bool setPrimary(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
     (void)d;
@@ -50,45 +402,90 @@ static bool setPrimary(const struct configDirective *d, int argc, const struct s
         return false;
     }
     bool none = empty || (strIs(argv[0], "no") && strIs(argv[1], "one"));
-    if (!none && (!string2ll(argv[1], &port) || port < 0 || port > 65535)) {
+    if (!none && (!string2ll(argv[1], &port) || port < 0 || port > PORT_MAX)) {
         *err = "Invalid primary port";
         return false;
     }
-    sdsfree(primary);
-    primary = none ? NULL : sdscatstr(sdscat(sdsnewstr(argv[0]), " "), argv[1]);
+    if (none) {
+        sdsfree(primary_link.host);
+        primary_link.host = NULL;
+    } else {
+        setPrimaryAddress(argv[0], (int)port);
+    }
+    primary_link.state = none ? LINK_NONE : LINK_CONNECT;
+    roleSet(!none);
     return true;
 }
 
 static sds getPrimary(const struct configDirective *d) {
     (void)d;
-    return primary ? sdsdup(primary) : sdsempty();
+    if (!primary_link.host) return sdsempty();
+    return sdscatprintf(sdsempty(), "%s %d", primary_link.host, primary_link.port);
+}
+
+/* ---- A dataset has been read from a file at the start ---- */
+
+static void loaded(const struct rdbReplication *replication, bool from_aof) {
+    if (from_aof || !replication->known || replication->offset < 0) return;
+    historyRestore(replication);
+    cached.valid = roleIsReplica();
+    cached.dbid = replication->stream_db < 0 ? 0 : replication->stream_db;
 }
 
 /* ---- Registration ---- */
 
+static sds replicaInfo(sds s) {
+    int64_t now_ms = mstime();
+    bool up = primary_link.state == LINK_CONNECTED, transfer = primary_link.state == LINK_TRANSFER;
+    long long offset = up || cached.valid ? (long long)historyOffset() : 1;
+    lookForInput();
+    s = infoField(s, "master_host:%s", primary_link.host);
+    s = infoField(s, "master_port:%d", primary_link.port);
+    s = infoField(s, "master_link_status:%s", up ? "up" : "down");
+    s = infoField(s, "master_last_io_seconds_ago:%lld",
+                  up ? (long long)(now_ms - primary_link.last_io_ms) / 1000 : -1);
+    s = infoField(s, "master_sync_in_progress:%d", transfer);
+    s = infoField(s, "slave_read_repl_offset:%lld", offset);
+    s = infoField(s, "slave_repl_offset:%lld", offset);
+    s = infoField(s, "replicas_repl_buffer_size:%zu", dualKept());
+    s = infoField(s, "replicas_repl_buffer_peak:%zu", dualKeptPeak());
+    if (!up)
+        s = infoField(s, "master_link_down_since_seconds:%lld",
+                      primary_link.down_since_s ? (long long)(now_ms / 1000 - primary_link.down_since_s)
+                                                : -1);
+    s = infoField(s, "slave_priority:%lld", (long long)priority);
+    s = infoField(s, "slave_read_only:%d", replica_read_only);
+    return infoField(s, "replica_announced:%d", announced);
+}
+
 static sds linkInfo(sds s) {
-    return infoField(s, "role:%s", roleIsReplica() ? "slave" : "master");
+    s = infoField(s, "role:%s", roleIsReplica() ? "slave" : "master");
+    return roleIsReplica() ? replicaInfo(s) : s;
+}
+
+static void noteRole(bool replica) {
+    logSetRole(replica ? 'S' : 'M');
 }
 
 void linkInit(void) {
     static struct configDirective directives[] = {
         CONFIG_SPECIAL("replicaof", "slaveof", CONFIG_MULTI_ARG, setPrimary, getPrimary, NULL),
-        CONFIG_STRING("primaryauth", "masterauth", SET | CONFIG_SENSITIVE | CONFIG_EMPTY_IS_NULL,
-                      &auth_password, NULL, NULL, NULL),
-        CONFIG_STRING("primaryuser", "masteruser", SET | CONFIG_SENSITIVE | CONFIG_EMPTY_IS_NULL, &auth_user,
-                      NULL, NULL, NULL),
-        CONFIG_STRING("bind-source-addr", NULL, SET | CONFIG_EMPTY_IS_NULL, &source_address, NULL, NULL,
-                      NULL),
-        CONFIG_BOOL("repl-mptcp", NULL, 0, &use_mptcp, false, NULL),
-        CONFIG_STRING("replica-announce-ip", "slave-announce-ip", SET | CONFIG_EMPTY_IS_NULL, &announce_ip,
-                      NULL, NULL, NULL),
-        CONFIG_INT("replica-announce-port", "slave-announce-port", SET, &announce_port, 0, 0, PORT_MAX, NULL),
         CONFIG_BOOL("replica-announced", NULL, SET, &announced, true, NULL),
         CONFIG_INT("replica-priority", "slave-priority", SET, &priority, 100, 0, INT32_MAX, NULL),
-        CONFIG_BOOL("tls-replication", NULL, SET, &use_tls, false, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
+    handshakeInit();
+    linkStreamInit();
+    dualInit();
     infoRegister("replication", linkInfo);
+    clientOnFree(lost);
+    cronRegister(tick, TICK_MS);
+    persistenceOnLoaded(loaded);
+    roleOnChange(noteRole);
+    debugReplicateInit();
 }
 
-void linkStart(void) {}
+void linkStart(void) {
+    started = true;
+    if (primary_link.state == LINK_CONNECT) connectNow();
+}

@@ -1,8 +1,8 @@
 /* link.h - the link to our primary: connecting, the handshake, and the client that applies its stream.
  *
- *     NONE ─REPLICAOF─▶ CONNECT ─▶ CONNECTING ─▶ HANDSHAKE ─┬─ +CONTINUE ───────────────────▶ CONNECTED
- *                          ▲                                └─ +FULLRESYNC ─▶ TRANSFER ───────▶ CONNECTED
- *                          └──────────── anything goes wrong: again at the next tick             (repl/receive.h)
+ *     NONE ─REPLICAOF─▶ CONNECT ─▶ CONNECTING ─▶ HANDSHAKE ─┬─ +CONTINUE ─────────────────▶ CONNECTED
+ *                          ▲                                └─ +FULLRESYNC ─▶ TRANSFER ─▶ CONNECTED
+ *                          └──────── anything goes wrong: again at the next tick   (repl/receive.h)
  *
  * The stream comes in on an ordinary client with CLIENT_PRIMARY, through the round: its requests run with
  * ORIGIN_PRIMARY, replies are dropped, and what has been applied is fed to history (repl/history.h), a
@@ -31,7 +31,7 @@ struct primaryLink {
     int port;
     struct client *primary; /* while connected; it has CLIENT_PRIMARY */
     int64_t down_since_s;   /* Unix time; 0: it has never been up */
-    int64_t last_io_ms;
+    int64_t last_io_ms;     /* when something came from it */
 };
 extern struct primaryLink primary_link;
 
@@ -43,10 +43,12 @@ void linkBecomePrimary(void);
 enum linkHandover { HANDOVER_DONE, HANDOVER_REJECTED, HANDOVER_WRITE_FAILED };
 void linkFollowForHandover(struct str host, int port, void (*result)(enum linkHandover how));
 
+/* Is a failover under way? Then REPLICAOF is refused. failover.h stands above: replication.c fills it in. */
+extern bool (*link_is_handed_over)(void);
+
 /* Is the data here as stale as the link? (down, and not the primary ourselves) */
 bool linkIsDown(void);
-/* What is sent in the handshake of a second connection, too. */
-struct str linkAuthUser(void), linkAuthPassword(void);
+void linkAcknowledge(void); /* our primary wants to know at once what we have applied */
 
 void linkInit(void);  /* REPLICAOF, ROLE, directives, INFO fields, jobs */
 void linkStart(void); /* when the dataset has been loaded: server/main.c */

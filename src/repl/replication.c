@@ -84,6 +84,7 @@ void replicationInit(void) {
     linkInit();
     receiveInit();
     failoverInit();
+    link_is_handed_over = failoverRunning;
     rulesInit();
     infoRegister("stats", statsInfo);
     cronRegister(sampleRates, RATE_PERIOD_MS);

@@ -10,14 +10,9 @@
 #define SET CONFIG_MODIFIABLE
 
 static bool ignore_maxmemory, ignore_disk_errors;
-static int propagation_errors;
-
-static const struct configEnum propagation_names[] = {
-    {"ignore", 0}, {"panic", 1}, {"panic-on-replicas", 2}, {NULL, 0}};
 
 void rulesInit(void) {
     static struct configDirective directives[] = {
-        CONFIG_ENUM("propagation-error-behavior", NULL, SET, &propagation_errors, 0, propagation_names, NULL),
         CONFIG_BOOL("replica-ignore-disk-write-errors", NULL, SET, &ignore_disk_errors, false, NULL),
         CONFIG_BOOL("replica-ignore-maxmemory", "slave-ignore-maxmemory", SET, &ignore_maxmemory, true, NULL),
     };

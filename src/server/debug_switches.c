@@ -225,7 +225,6 @@ static const struct debugSubcommand subcommands[] = {
     {"force-free-primary-async", 1, 1, nothingToSwitch, of_absent},
     {"force-tls-write-error", 1, 1, nothingToSwitch, of_absent},
     {"hashtable-can-abort-shrink", 1, 1, nothingToSwitch, of_absent},
-    {"replicate", 1, -1, nothingToSwitch, of_absent},
 };
 
 void debugSwitchesInit(void) {

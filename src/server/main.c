@@ -66,6 +66,7 @@
 #include "persist/check.h"
 #include "persist/snapshot.h"
 #include "persist/aof.h"
+#include "repl/link_wire.h"
 #include "repl/replication.h"
 #include "script/script.h"
 #include "module/module.h"
@@ -205,6 +206,7 @@ static void registerRooms(void) {
     rdbInit();
     listenRegister();
     tlsServerRegister(listenTlsPort);
+    wireSetTls(tlsServerAsClient);
     absentFeaturesRegister();
     crashRegister();
     watchdogRegister();

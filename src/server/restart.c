@@ -12,6 +12,8 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "registry/config.h"
+#include "registry/cron.h"
 #include "registry/debug.h"
 #include "client/client.h"
 #include "client/reply.h"
@@ -59,11 +61,16 @@ static bool takeDelay(struct client *c, int64_t *ms) {
     return true;
 }
 
+/* What was set while it ran is there in the next life, too, if there is a file for it. */
+static bool keepConfiguration(void) {
+    return !*configFilePath() || configRewrite(false);
+}
+
 /* What has been shut down cannot go on: when the new life fails then, the process ends. */
 static void debugRestart(struct client *c) {
     int64_t delay_ms;
     if (!takeDelay(c, &delay_ms)) return;
-    if (!program[0] || access(program, X_OK) != 0 || !shutdownPrepare(0)) {
+    if (!program[0] || access(program, X_OK) != 0 || !keepConfiguration() || !shutdownPrepare(SHUTDOWN_NOW)) {
         replyError(c, "ERR failed to restart the server. Check server logs.");
         return;
     }

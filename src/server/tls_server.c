@@ -54,14 +54,21 @@ static struct tlsSettings settings(void) {
                                 .session_cache_timeout_s = session_cache_timeout_s};
 }
 
+struct tlsContext *tlsServerAsClient(sds *err) {
+    struct tlsSettings s = settings();
+    s.peer = TLS_PEER_CHECKED;
+    if (client_cert_file && client_key_file) {
+        s.cert_file = client_cert_file;
+        s.key_file = client_key_file;
+        s.key_pass = client_key_pass;
+    }
+    return tlsClientContext(&s, err);
+}
+
 /* Certificate and key for connections that the server opens itself: a mistake in them is told now. */
 static bool checkClientPair(sds *err) {
     if (!client_cert_file || !client_key_file) return true;
-    struct tlsSettings s = settings();
-    s.cert_file = client_cert_file;
-    s.key_file = client_key_file;
-    s.key_pass = client_key_pass;
-    struct tlsContext *c = tlsClientContext(&s, err);
+    struct tlsContext *c = tlsServerAsClient(err);
     if (c) tlsContextFree(c);
     return c != NULL;
 }

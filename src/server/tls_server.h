@@ -8,5 +8,7 @@ void tlsServerRegister(int (*port)(void));
 /* Makes the context from the directives in use. False: the reason is logged, and the old context stays. */
 bool tlsServerConfigure(void);
 struct tlsContext *tlsServerCurrent(void); /* NULL until it has been configured */
+/* For connections that the server opens itself. The caller's to free; NULL: *err says why. */
+struct tlsContext *tlsServerAsClient(sds *err);
 /* The name of the user that a client's certificate stands for, or NULL. */
 sds tlsServerUser(const struct connection *conn);

@@ -5,7 +5,7 @@ start_server {tags {debug needs:debug external:skip}} {
         foreach words {
             {close-cluster-link-on-packet-drop 0} {disable-cluster-random-ping 0} {disable-cluster-reconnection 0}
             {drop-cluster-packet-filter -1} {client-enforce-reply-list 1} {delay-rdb-client-free-seconds 0}
-            {force-free-primary-async 0} {force-tls-write-error 0} {hashtable-can-abort-shrink 1} {replicate x}
+            {force-free-primary-async 0} {force-tls-write-error 0} {hashtable-can-abort-shrink 1}
             {replybuffer resizing 0} {replybuffer peak-reset-time reset} {replybuffer peak-reset-time 10}
             {slotmigration prevent-pause 0} {slotmigration prevent-failover 0}
         } {

@@ -172,7 +172,7 @@ append table [subst {
     ignore-warnings {text abc {a b}}
     io-threads {int 1 256}
     min-replicas-max-lag|min-slaves-max-lag {int 0 $int_max}
-    min-replicas-to-write|min-slaves-to-write {own {0 0} {1 x -1}}
+    min-replicas-to-write|min-slaves-to-write {int 0 $int_max}
     mptcp immutable
     primaryauth|masterauth {text abc {a b}}
     primaryuser|masteruser {text abc {a b}}

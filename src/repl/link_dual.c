@@ -1,0 +1,275 @@
+/* link_dual.c - see link_dual.h. */
+#include "repl/link_dual.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/version.h"
+#include "client/client_output.h"
+#include "registry/cron.h"
+#include "registry/memory_report.h"
+#include "repl/link_handshake.h"
+#include "repl/link_wire.h"
+#include "repl/receive.h"
+
+#define READ_ROOM (64 * 1024)
+
+static void mainHeard(struct wire *w, struct str line);
+static void rdbConnected(struct wire *w);
+static void rdbHeard(struct wire *w, struct str line);
+static void failed(struct wire *w, const char *why);
+
+static struct {
+    bool running, loaded;
+    struct wire main, rdb;
+    int rdb_unanswered;      /* commands */
+    bool asked;              /* for the stream */
+    struct connection *conn; /* of the stream, once it flows */
+    sds stream;              /* what has come of it */
+    size_t peak;
+    int64_t dbid, last_io_ms;
+    void (*end)(const struct dualEnd *how);
+    void (*alive)(void);
+    struct receivePlan plan;
+} dual = {.main = WIRE(NULL, mainHeard, failed), .rdb = WIRE(rdbConnected, rdbHeard, failed)};
+
+/* ---- Its end ---- */
+
+static void letGo(void) {
+    wireDrop(&dual.main);
+    wireDrop(&dual.rdb);
+    if (dual.conn) connClose(dual.conn);
+    dual.conn = NULL;
+    sdsfree(dual.stream);
+    dual.stream = NULL;
+    dual.running = false;
+}
+
+void dualCancel(void) {
+    if (!dual.running) return;
+    if (receiveRunning()) receiveCancel();
+    letGo();
+}
+
+static void giveUp(void) {
+    dualCancel();
+    dual.end(&(struct dualEnd){0});
+}
+
+static void failed(struct wire *w, const char *why) {
+    serverLog(LL_WARNING, "Dual channel replication: Error on the %s connection with the primary: %s",
+              w == &dual.rdb ? "RDB" : "main", why);
+    giveUp();
+}
+
+/* Snapshot and stream are both there. */
+static void finish(void) {
+    struct dualEnd how = {.ok = true, .conn = dual.conn, .dbid = (int)dual.dbid, .stream = dual.stream};
+    connSetReadHandler(dual.conn, NULL);
+    dual.conn = NULL;
+    dual.stream = NULL;
+    letGo();
+    dual.end(&how);
+    sdsfree(how.stream);
+}
+
+/* ---- The main connection ---- */
+
+static bool isFull(void) {
+    uint64_t limit = clientOutputHardLimit(CLIENT_CLASS_REPLICA);
+    return limit && sdslen(dual.stream) >= limit;
+}
+
+static void keepStream(struct connection *conn) {
+    dual.stream = sdsMakeRoomFor(dual.stream, READ_ROOM);
+    ssize_t n = connRead(conn, dual.stream + sdslen(dual.stream), sdsavail(dual.stream));
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) {
+        serverLog(LL_WARNING, "Dual channel replication: Connection with primary lost: %s",
+                  n < 0 ? strerror(errno) : "it was closed");
+        giveUp();
+        return;
+    }
+    sdssetlen(dual.stream, sdslen(dual.stream) + (size_t)n);
+    if (sdslen(dual.stream) > dual.peak) dual.peak = sdslen(dual.stream);
+    dual.last_io_ms = cmd_time_ms;
+    if (!isFull()) return;
+    serverLog(LL_NOTICE,
+              "Dual channel replication: Replication buffer limit reached (%zu bytes), stopping buffering. "
+              "Further accumulation will occur on primary side.",
+              sdslen(dual.stream));
+    connSetReadHandler(conn, NULL);
+}
+
+static void beginStream(void) {
+    dual.conn = wireTake(&dual.main);
+    dual.stream = sdsempty();
+    connSetReadHandler(dual.conn, keepStream);
+    if (!dual.loaded) {
+        serverLog(LL_NOTICE, "Dual channel replication: PRIMARY <-> REPLICA sync: Primary accepted a Partial "
+                             "Resynchronization, RDB load in background.");
+        return;
+    }
+    serverLog(LL_NOTICE, "Dual channel replication: PRIMARY <-> REPLICA sync: Primary accepted a Partial "
+                         "Resynchronization. Psync established after rdb load");
+    finish();
+}
+
+static bool begins(struct str line, const char *with) {
+    size_t n = strlen(with);
+    return line.len >= n && memcmp(line.ptr, with, n) == 0;
+}
+
+static void refused(struct str line) {
+    serverLog(LL_WARNING, "Dual channel replication: Unexpected reply from primary: %.*s", (int)line.len,
+              line.ptr);
+    giveUp();
+}
+
+static void askForStream(void) {
+    char digits[LONG_STR_SIZE];
+    unsigned len = ull2string(digits, dual.plan.offset + 1);
+    serverLog(LL_NOTICE,
+              "Dual channel replication: Trying a partial resynchronization using main channel (request "
+              "%s:%s).",
+              dual.plan.id, digits);
+    dual.asked = true;
+    wireSay(&dual.main, 3, (struct str[]){STR("PSYNC"), strOf(dual.plan.id), strN(digits, len)});
+}
+
+/* To set-rdb-client-id, then to PSYNC: a primary takes that only when it has answered all before it. */
+static void mainHeard(struct wire *w, struct str line) {
+    (void)w;
+    dual.last_io_ms = cmd_time_ms;
+    if (!line.len) return;
+    if (!begins(line, dual.asked ? "+CONTINUE" : "+"))
+        refused(line);
+    else if (dual.asked)
+        beginStream();
+    else
+        askForStream();
+}
+
+static void nameRdbClient(struct str id) {
+    dual.asked = false;
+    wireListen(&dual.main, true);
+    wireSay(&dual.main, 3, (struct str[]){STR("REPLCONF"), STR("set-rdb-client-id"), id});
+}
+
+/* ---- The RDB connection ---- */
+
+static void rdbConnected(struct wire *w) {
+    struct str auth[INTRODUCTION_MAX];
+    int words = introduceAuth(auth);
+    struct str argv[INTRODUCTION_MAX] = {
+        STR("REPLCONF"), STR("capa"),        STR("eof"),         STR("rdb-only"),
+        STR("1"),        STR("rdb-channel"), STR("1"),           STR("listening-port"),
+        introducePort(), STR("version"),     STR(VALKEY_VERSION)};
+    dual.last_io_ms = cmd_time_ms;
+    dual.rdb_unanswered = 1;
+    if (words) {
+        dual.rdb_unanswered++;
+        wireSay(w, words, auth);
+    }
+    wireSay(w, 11, argv);
+    if (!introduceAddress().ptr) return;
+    dual.rdb_unanswered++;
+    wireSay(w, 3, (struct str[]){STR("REPLCONF"), STR("ip-address"), introduceAddress()});
+}
+
+static void received(bool ok, struct str rest, const struct rdbReplication *replication) {
+    (void)rest, (void)replication;
+    connClose(dual.plan.conn);
+    if (!ok) {
+        giveUp();
+        return;
+    }
+    dual.loaded = true;
+    serverLog(LL_NOTICE, "Dual channel replication: Successfully streamed replication data into memory");
+    if (dual.conn) finish();
+}
+
+/* $ENDOFF:<offset> <id> <database> <client id> */
+static bool readEnd(struct str line, struct str *client_id) {
+    char id[REPL_ID_LEN + 1], client[LONG_STR_SIZE];
+    long long offset, db;
+    sds text = sdsnewstr(line);
+    bool ok = sscanf(text, "$ENDOFF:%lld %40s %lld %20s", &offset, id, &db, client) == 4 && offset >= 0 &&
+              strlen(id) == REPL_ID_LEN;
+    sdsfree(text);
+    if (!ok) return false;
+    const char *last = line.ptr + line.len;
+    while (last[-1] != ' ') last--;
+    *client_id = strN(last, (size_t)(line.ptr + line.len - last));
+    dual.plan = (struct receivePlan){.offset = (uint64_t)offset, .done = received, .alive = dual.alive};
+    memcpy(dual.plan.id, id, sizeof id);
+    dual.dbid = db;
+    return true;
+}
+
+static void rdbHeard(struct wire *w, struct str line) {
+    struct str client_id;
+    dual.last_io_ms = cmd_time_ms;
+    if (!line.len) return;
+    if (dual.rdb_unanswered) {
+        if (line.ptr[0] != '+')
+            refused(line);
+        else if (--dual.rdb_unanswered == 0)
+            wireSayRaw(w, STR("SYNC\r\n"));
+        return;
+    }
+    if (!readEnd(line, &client_id)) {
+        refused(line);
+        return;
+    }
+    nameRdbClient(client_id);
+    dual.plan.conn = wireTake(w);
+    receiveStart(&dual.plan);
+}
+
+/* ---- Its start ---- */
+
+void dualStart(struct connection *main, const char *host, int port, void (*alive)(void),
+               void (*end)(const struct dualEnd *how)) {
+    sds err;
+    serverAssert(!dual.running);
+    dual.running = true;
+    dual.loaded = false;
+    dual.end = end;
+    dual.alive = alive;
+    dual.peak = 0;
+    dual.last_io_ms = cmd_time_ms;
+    dual.main.conn = main;
+    main->data = &dual.main;
+    if (wireConnect(&dual.rdb, host, port, &err)) return;
+    failed(&dual.rdb, err);
+    sdsfree(err);
+}
+
+bool dualRunning(void) {
+    return dual.running;
+}
+
+int64_t dualLastIoMs(void) {
+    return receiveRunning() && receiveLastIoMs() > dual.last_io_ms ? receiveLastIoMs() : dual.last_io_ms;
+}
+
+static size_t memory(void) {
+    return dual.stream ? sdsAllocSize(dual.stream) : 0;
+}
+
+void dualInit(void) {
+    memoryAddPart(MEMORY_PRIMARY_STREAM, memory);
+}
+
+size_t dualKept(void) {
+    return dual.stream ? sdslen(dual.stream) : 0;
+}
+
+size_t dualKeptPeak(void) {
+    return dual.peak;
+}

@@ -1,0 +1,316 @@
+/* link_handshake.c - see link_handshake.h. */
+#include "repl/link_handshake.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/version.h"
+#include "base/zmalloc.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "repl/link_wire.h"
+#include "repl/replication.h"
+
+#define PORT_MAX     65535
+#define SAID_MAX     8 /* commands of an introduction */
+#define WORDS(array) ((int)(sizeof(array) / sizeof *(array)))
+
+static sds auth_user, auth_password, announce_ip;
+static int64_t announce_port;
+
+enum saying { SAID_PING, SAID_AUTH, SAID_OPTION, SAID_PSYNC };
+
+static void onConnected(struct wire *w);
+static void onLine(struct wire *w, struct str line);
+static void onFailed(struct wire *w, const char *why);
+
+static struct {
+    struct wire wire;
+    struct handshakeWish wish;
+    void (*end)(const struct handshakeAnswer *answer);
+    struct {
+        enum saying what;
+        const char *option; /* of REPLCONF */
+    } said[SAID_MAX];       /* not answered yet, from `next` on */
+    int count, next;
+    int64_t last_io_ms;
+} hand = {.wire = WIRE(onConnected, onLine, onFailed)};
+
+/* ---- What is said ---- */
+
+static void say(enum saying what, int argc, const struct str *argv) {
+    hand.said[hand.count].what = what;
+    hand.said[hand.count++].option = what == SAID_OPTION ? argv[1].ptr : NULL;
+    wireSay(&hand.wire, argc, argv);
+}
+
+int introduceAuth(struct str argv[INTRODUCTION_MAX]) {
+    int argc = 0;
+    if (!auth_password) return 0;
+    argv[argc++] = STR("AUTH");
+    if (auth_user) argv[argc++] = sdsview(auth_user);
+    argv[argc++] = sdsview(auth_password);
+    return argc;
+}
+
+static int64_t portDirective(const char *name) {
+    sds text = configGet(name);
+    int64_t port = text ? atoll(text) : 0;
+    sdsfree(text);
+    return port;
+}
+
+struct str introducePort(void) {
+    static char digits[LONG_STR_SIZE];
+    int64_t port = announce_port;
+    if (!port && wireIsEncrypted()) port = portDirective("tls-port");
+    if (!port) port = portDirective("port");
+    return strN(digits, ll2string(digits, port));
+}
+
+struct str introduceAddress(void) {
+    return announce_ip ? sdsview(announce_ip) : strN(NULL, 0);
+}
+
+/* The snapshot goes straight into memory, over a transport that notices every lost bit. */
+static bool checksumIsNotNeeded(void) {
+    return wireIsEncrypted() && repl_diskless_load != DISKLESS_LOAD_DISABLED;
+}
+
+static void sayCapabilities(void) {
+    struct str argv[INTRODUCTION_MAX] = {STR("REPLCONF"), STR("capa"), STR("eof"), STR("capa"),
+                                         STR("psync2")};
+    int argc = 5;
+    if (checksumIsNotNeeded()) {
+        argv[argc++] = STR("capa");
+        argv[argc++] = STR("skip-rdb-checksum");
+    }
+    if (repl_dual_channel) {
+        argv[argc++] = STR("capa");
+        argv[argc++] = STR("dual-channel");
+    }
+    say(SAID_OPTION, argc, argv);
+}
+
+static void introduce(void) {
+    struct str auth[INTRODUCTION_MAX];
+    int words = introduceAuth(auth);
+    hand.count = hand.next = 0;
+    if (words) say(SAID_AUTH, words, auth);
+    say(SAID_OPTION, 3, (struct str[]){STR("REPLCONF"), STR("listening-port"), introducePort()});
+    if (introduceAddress().ptr)
+        say(SAID_OPTION, 3, (struct str[]){STR("REPLCONF"), STR("ip-address"), introduceAddress()});
+    sayCapabilities();
+    say(SAID_OPTION, 3, (struct str[]){STR("REPLCONF"), STR("version"), STR(VALKEY_VERSION)});
+}
+
+static void sayPsync(void) {
+    const struct handshakeWish *wish = &hand.wish;
+    char digits[LONG_STR_SIZE];
+    bool known = wish->id[0];
+    struct str argv[] = {STR("PSYNC"), known ? strOf(wish->id) : STR("?"), STR("-1"), STR("FAILOVER")};
+    if (known) argv[2] = strN(digits, ull2string(digits, wish->offset + 1));
+    if (known)
+        serverLog(LL_NOTICE, "Trying a partial resynchronization (request %s:%llu).", wish->id,
+                  (unsigned long long)wish->offset + 1);
+    else
+        serverLog(LL_NOTICE, "Partial resynchronization not possible (no cached primary)");
+    hand.count = hand.next = 0;
+    say(SAID_PSYNC, wish->handover ? 4 : 3, argv);
+}
+
+/* ---- Its end ---- */
+
+static void finish(enum handshakeEnd how, struct handshakeAnswer *answer) {
+    answer->end = how;
+    if (how == HANDSHAKE_FAILED || how == HANDSHAKE_REJECTED)
+        wireDrop(&hand.wire);
+    else
+        answer->conn = wireTake(&hand.wire);
+    hand.end(answer);
+}
+
+static void giveUp(void) {
+    finish(HANDSHAKE_FAILED, &(struct handshakeAnswer){0});
+}
+
+static void onFailed(struct wire *w, const char *why) {
+    (void)w;
+    serverLog(LL_WARNING, "Error condition on socket for SYNC: %s", why);
+    giveUp();
+}
+
+/* ---- What is heard ---- */
+
+static bool begins(struct str line, const char *with) {
+    size_t n = strlen(with);
+    return line.len >= n && memcmp(line.ptr, with, n) == 0;
+}
+
+/* A primary that wants a password first is there, at least. */
+static void heardPong(struct str line) {
+    if (line.ptr[0] != '+' && !begins(line, "-NOAUTH") && !begins(line, "-NOPERM") &&
+        !begins(line, "-ERR operation not permitted")) {
+        serverLog(LL_WARNING, "Error reply to PING from primary: '%.*s'", (int)line.len, line.ptr);
+        giveUp();
+        return;
+    }
+    serverLog(LL_NOTICE, "Primary replied to PING, replication can continue...");
+    introduce();
+}
+
+static void heardOption(const char *option, struct str line) {
+    if (line.ptr[0] == '-')
+        serverLog(LL_NOTICE, "(Non critical) Primary does not understand REPLCONF %s: %.*s", option,
+                  (int)line.len, line.ptr);
+}
+
+static bool isId(struct str word) {
+    if (word.len != REPL_ID_LEN) return false;
+    for (size_t i = 0; i < word.len; i++) {
+        if (charHexDigit(word.ptr[i]) < 0) return false;
+    }
+    return true;
+}
+
+/* The next word of the line; len 0: there is none. */
+static struct str nextWord(struct str *line) {
+    while (line->len && *line->ptr == ' ') line->ptr++, line->len--;
+    struct str word = {line->ptr, 0};
+    while (word.len < line->len && word.ptr[word.len] != ' ') word.len++;
+    line->ptr += word.len;
+    line->len -= word.len;
+    return word;
+}
+
+static void heardFull(struct str line) {
+    struct handshakeAnswer answer = {0};
+    int64_t offset;
+    (void)nextWord(&line);
+    struct str id = nextWord(&line);
+    if (isId(id) && string2ll(nextWord(&line), &offset) && offset >= 0) {
+        memcpy(answer.id, id.ptr, id.len);
+        answer.offset = (uint64_t)offset;
+        serverLog(LL_NOTICE, "Full resync from primary: %s:%llu", answer.id,
+                  (unsigned long long)answer.offset);
+    } else {
+        serverLog(LL_WARNING, "Primary replied with wrong +FULLRESYNC syntax.");
+    }
+    finish(HANDSHAKE_FULL, &answer);
+}
+
+static void heardContinue(struct str line) {
+    struct handshakeAnswer answer = {0};
+    serverLog(LL_NOTICE, "Successful partial resynchronization with primary.");
+    (void)nextWord(&line);
+    struct str id = nextWord(&line);
+    if (isId(id)) memcpy(answer.id, id.ptr, id.len);
+    finish(HANDSHAKE_CONTINUE, &answer);
+}
+
+/* It may be of a time before PSYNC. */
+static void askTheOldWay(struct str line) {
+    if (begins(line, "-ERR"))
+        serverLog(LL_NOTICE, "Primary does not support PSYNC or is in error state (reply: %.*s)",
+                  (int)line.len, line.ptr);
+    else
+        serverLog(LL_WARNING, "Unexpected reply to PSYNC from primary: %.*s", (int)line.len, line.ptr);
+    serverLog(LL_NOTICE, "Retrying with SYNC...");
+    wireSayRaw(&hand.wire, STR("SYNC\r\n"));
+    finish(HANDSHAKE_OLD_FULL, &(struct handshakeAnswer){0});
+}
+
+static void heardPsync(struct str line) {
+    if (begins(line, "+FULLRESYNC")) {
+        heardFull(line);
+    } else if (begins(line, "+CONTINUE")) {
+        heardContinue(line);
+    } else if (begins(line, "+DUALCHANNELSYNC")) {
+        serverLog(LL_NOTICE, "Dual channel replication: PSYNC is not possible, initialize RDB channel.");
+        finish(HANDSHAKE_DUAL, &(struct handshakeAnswer){0});
+    } else if (hand.wish.handover) {
+        serverLog(LL_WARNING, "Failover target rejected psync request: %.*s", (int)line.len, line.ptr);
+        finish(HANDSHAKE_REJECTED, &(struct handshakeAnswer){0});
+    } else if (begins(line, "-NOMASTERLINK") || begins(line, "-LOADING")) {
+        serverLog(LL_NOTICE, "Primary is currently unable to PSYNC but should be in the future: %.*s",
+                  (int)line.len, line.ptr);
+        giveUp();
+    } else {
+        askTheOldWay(line);
+    }
+}
+
+static void onLine(struct wire *w, struct str line) {
+    (void)w;
+    hand.last_io_ms = cmd_time_ms;
+    if (!line.len) return; /* it is alive, and busy */
+    int i = hand.next++;
+    switch (hand.said[i].what) {
+    case SAID_PING: heardPong(line); return;
+    case SAID_PSYNC: heardPsync(line); return;
+    case SAID_AUTH:
+        if (line.ptr[0] == '-') {
+            serverLog(LL_WARNING, "Unable to AUTH to PRIMARY: %.*s", (int)line.len, line.ptr);
+            giveUp();
+            return;
+        }
+        break;
+    case SAID_OPTION: heardOption(hand.said[i].option, line); break;
+    }
+    if (hand.next == hand.count) sayPsync();
+}
+
+/* ---- Its start ---- */
+
+static void onConnected(struct wire *w) {
+    (void)w;
+    hand.last_io_ms = cmd_time_ms;
+    serverLog(LL_NOTICE, "Non blocking connect for SYNC fired the event.");
+    hand.count = hand.next = 0;
+    say(SAID_PING, 1, (struct str[]){STR("PING")});
+}
+
+enum handshakePhase handshakePhase(void) {
+    if (wireFree(&hand.wire)) return HANDSHAKE_NONE;
+    return hand.wire.conn ? HANDSHAKE_TALKING : HANDSHAKE_CONNECTING;
+}
+
+int64_t handshakeLastIoMs(void) {
+    return hand.last_io_ms;
+}
+
+bool handshakeStart(const char *host, int port, const struct handshakeWish *wish,
+                    void (*end)(const struct handshakeAnswer *answer)) {
+    sds err;
+    handshakeCancel();
+    hand.wish = *wish;
+    hand.end = end;
+    hand.last_io_ms = cmd_time_ms;
+    if (wireConnect(&hand.wire, host, port, &err)) return true;
+    serverLog(LL_WARNING, "Unable to connect to PRIMARY: %s", err);
+    sdsfree(err);
+    return false;
+}
+
+void handshakeCancel(void) {
+    wireDrop(&hand.wire);
+}
+
+void handshakeInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_STRING("primaryauth", "masterauth",
+                      CONFIG_MODIFIABLE | CONFIG_SENSITIVE | CONFIG_EMPTY_IS_NULL, &auth_password, NULL, NULL,
+                      NULL),
+        CONFIG_STRING("primaryuser", "masteruser",
+                      CONFIG_MODIFIABLE | CONFIG_SENSITIVE | CONFIG_EMPTY_IS_NULL, &auth_user, NULL, NULL,
+                      NULL),
+        CONFIG_STRING("replica-announce-ip", "slave-announce-ip", CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL,
+                      &announce_ip, NULL, NULL, NULL),
+        CONFIG_INT("replica-announce-port", "slave-announce-port", CONFIG_MODIFIABLE, &announce_port, 0, 0,
+                   PORT_MAX, NULL),
+    };
+    configRegister(directives, WORDS(directives));
+    wireInit();
+}

@@ -1,0 +1,200 @@
+/* link_stream.c - see link_stream.h. */
+#include "repl/link_stream.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "client/client_session.h"
+#include "client/reply.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "command/propagate.h"
+#include "command/round.h"
+#include "commands/replication.h"
+#include "data/persistence.h"
+#include "net/resp.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "repl/history.h"
+#include "repl/replication.h"
+
+static struct {
+    struct client *client; /* NULL: there is none */
+    sds transaction;       /* the bytes since MULTI; NULL: none is open */
+    bool acks, broken;
+    bool ack_wanted;
+    uint64_t ack_offset; /* when it was wanted */
+    bool sync_owed;      /* the last acknowledgement told of more than is on disk... */
+    uint64_t sync_told;  /* ...which was up to there */
+} stream;
+
+enum { PROPAGATION_ERRORS_IGNORE, PROPAGATION_ERRORS_PANIC, PROPAGATION_ERRORS_PANIC_ON_REPLICAS };
+static int propagation_errors;
+
+/* What was on disk when: behind `propagated` bytes of the append-only file's stream we had applied `offset`
+ * of the primary's. */
+static struct { uint64_t propagated, offset, synced; } disk;
+
+/* ---- Acknowledgements ---- */
+
+/* Up to where would a loss of power leave what we have applied? It is looked at when somebody asks: what was
+ * applied by then is synced when the file is as far. */
+static uint64_t syncedOffset(void) {
+    uint64_t synced = persistence.aofSyncedOffset();
+    if (disk.propagated <= synced) disk.synced = disk.offset;
+    if (disk.synced == disk.offset) {
+        disk.propagated = propagateOffset();
+        disk.offset = historyOffset();
+        if (disk.propagated <= synced) disk.synced = disk.offset;
+    }
+    return disk.synced;
+}
+
+static void send(uint64_t offset) {
+    struct client *c = stream.client;
+    char digits[2][LONG_STR_SIZE], text[128];
+    struct str argv[] = {
+        STR("REPLCONF"), STR("ACK"), strN(digits[0], ull2string(digits[0], offset)), STR("FACK"), {0}};
+    int argc = 3;
+    if (persistence.aofEnabled && persistence.aofEnabled() && persistence.aofSyncedOffset) {
+        stream.sync_told = syncedOffset();
+        stream.sync_owed = stream.sync_told < offset;
+        argv[4] = strN(digits[1], ull2string(digits[1], stream.sync_told));
+        argc = 5;
+    }
+    char *end = respWriteRequest(text, argc, argv);
+    c->flags &= ~(uint32_t)CLIENT_REPLY_OFF;
+    replyRaw(c, text, (size_t)(end - text));
+    c->flags |= CLIENT_REPLY_OFF;
+}
+
+void linkStreamAck(void) {
+    if (!stream.client || !stream.acks) return;
+    stream.ack_wanted = true;
+    stream.ack_offset = historyOffset();
+}
+
+/* When what was applied in this turn is in the append-only file; and when the disk has it, as somebody may be
+ * waiting for that. */
+static void ackBeforeSleep(void) {
+    if (stream.sync_owed && stream.client && syncedOffset() > stream.sync_told) linkStreamAck();
+    if (!stream.ack_wanted) return;
+    stream.ack_wanted = false;
+    if (stream.client) send(stream.ack_offset);
+}
+
+/* ---- Applied ---- */
+
+/* A request with big arguments did not come in one piece. */
+static void feed(const struct request *r) {
+    if (r->raw.ptr && !stream.transaction) {
+        replstats.net_in += r->raw.len;
+        historyFeed(&r->raw, 1);
+        return;
+    }
+    sds bytes = requestAppend(stream.transaction ? stream.transaction : sdsempty(), r);
+    if (stream.client->flags & CLIENT_MULTI) {
+        stream.transaction = bytes;
+        return;
+    }
+    stream.transaction = NULL;
+    struct str all = sdsview(bytes);
+    replstats.net_in += all.len;
+    historyFeed(&all, 1);
+    sdsfree(bytes);
+}
+
+static bool asksForAck(const struct request *r) {
+    return r->cmd && r->cmd->spec->proc == replconfCommand && r->argc >= 2 && strIs(r->argv[1], "getack");
+}
+
+static void breakOff(struct client *c, const char *why) {
+    serverLog(LL_WARNING, "%s", why);
+    stream.broken = true;
+    clientClose(c);
+}
+
+static void apply(struct client *c, struct request *r) {
+    if (c != stream.client) return; /* it was our primary until a moment ago */
+    if (r->raw.ptr && r->raw.ptr[0] != '*') {
+        breakOff(c, "WARNING: Receiving inline protocol from primary, primary stream corruption? Closing the "
+                    "primary connection and discarding the cached primary.");
+        return;
+    }
+    if (asksForAck(r)) linkStreamAck();
+    c->lastcmd = r->cmd;
+    commandRun(c, r, ORIGIN_PRIMARY);
+    if (c != stream.client) return; /* a role can change from within */
+    if (c->flags & CLIENT_MULTI && !stream.transaction) stream.transaction = sdsempty();
+    feed(r);
+    history_primary_db = c->db->id;
+}
+
+static void inputBroken(struct client *c, const char *error) {
+    sds why = sdscatprintf(sdsempty(), "Protocol error (%s) from primary: %s", error, clientPeerName(c));
+    breakOff(c, why);
+    sdsfree(why);
+}
+
+/* ---- Errors ---- */
+
+/* The data here is not what the primary thinks it is: some would rather stop than serve it. */
+static void errorUnread(const struct client *c, struct str msg) {
+    if (c != stream.client) return;
+    callstats.unexpected_errors++;
+    const char *name = c->cmd ? c->cmd->fullname : "<unknown>";
+    serverLog(LL_WARNING,
+              "== CRITICAL == This replica is sending an error to its primary: '%.*s' after processing the "
+              "command '%s'",
+              (int)msg.len, msg.ptr, name);
+    if (propagation_errors == PROPAGATION_ERRORS_PANIC ||
+        (propagation_errors == PROPAGATION_ERRORS_PANIC_ON_REPLICAS && replica_read_only))
+        serverPanic("This server is configured to panic on errors of the replication stream");
+}
+
+/* ---- Life ---- */
+
+struct client *linkStreamOpen(struct connection *conn, int dbid, struct str input, bool acks) {
+    serverAssert(!stream.client);
+    struct client *c = clientCreate(conn);
+    c->flags |= CLIENT_PRIMARY | CLIENT_AUTHENTICATED | CLIENT_REPLY_OFF | CLIENT_DENY_BLOCKING;
+    if (dbid >= 0 && dbGet(dbid)) c->db = dbGet(dbid);
+    stream.client = c;
+    stream.acks = acks;
+    stream.broken = false;
+    disk.propagated = propagateOffset();
+    disk.offset = disk.synced = historyOffset();
+    history_primary_db = dbid;
+    if (input.len) {
+        c->querybuf = sdsnewstr(input);
+        roundQueueClient(c);
+    }
+    return c;
+}
+
+bool linkStreamClose(struct client *c) {
+    serverAssert(c == stream.client);
+    stream.client = NULL;
+    stream.ack_wanted = stream.sync_owed = false;
+    sdsfree(stream.transaction);
+    stream.transaction = NULL;
+    clientClose(c);
+    return !stream.broken;
+}
+
+void linkStreamInit(void) {
+    static const struct roundPrimary primary = {apply, inputBroken};
+    static const struct configEnum names[] = {{"ignore", PROPAGATION_ERRORS_IGNORE},
+                                              {"panic", PROPAGATION_ERRORS_PANIC},
+                                              {"panic-on-replicas", PROPAGATION_ERRORS_PANIC_ON_REPLICAS},
+                                              {NULL, 0}};
+    static struct configDirective directives[] = {
+        CONFIG_ENUM("propagation-error-behavior", NULL, CONFIG_MODIFIABLE, &propagation_errors,
+                    PROPAGATION_ERRORS_IGNORE, names, NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    roundSetPrimary(&primary);
+    reply_error_unread = errorUnread;
+    beforeSleepRegister(ackBeforeSleep);
+}
