@@ -43,7 +43,7 @@ static const struct rule {
     {RULE_READONLY,       { Y,   n,   Y,      Y,       n,    n,     Y,     n },   n, "READONLY"},
     {RULE_PUBSUB,         { Y,   n,   n,      n,       n,    n,     n,     n },   n, "ERR Can't execute ...: only (P|S)SUBSCRIBE ..."},
     {RULE_STALE,          { Y,   n,   Y,      Y,       n,    n,     Y,     n },   n, "MASTERDOWN"},
-    {RULE_LOADING,        { Y,   n,   n,      n,       n,    n,     n,     n },   n, "LOADING"},
+    {RULE_LOADING,        { Y,   Y,   Y,      n,       n,    n,     n,     n },   n, "LOADING"},
     {RULE_BUSY,           { Y,   n,   n,      n,       n,    n,     n,     n },   n, "BUSY"},
     {RULE_MONITOR,        { Y,   n,   n,      n,       n,    n,     n,     n },   n, "ERR Replica can't interact with the keyspace"},
     {RULE_PAUSED,         { Y,   n,   n,      n,       n,    n,     n,     n },   n, "none: it waits until the pause ends"},

@@ -1,6 +1,7 @@
 /* loading.c - see loading.h. */
 #include "command/loading.h"
 
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -13,38 +14,60 @@
 #include "registry/info.h"
 #include "client/reply.h"
 #include "command/round.h"
+#include "net/ae.h"
+#include "net/connection.h"
+#include "registry/cron.h"
 
 const char err_loading[] = "LOADING Valkey is loading the dataset in memory";
 
 static int64_t events_interval_bytes;
 
 static struct {
+    bool active;
+    bool serving; /* from what was there before */
     bool from_aof;
     int64_t start_us; /* wall clock */
     uint64_t total, loaded, served_at, used_memory;
 } state;
 
 bool loadingActive(void) {
-    return db_loading;
+    return state.active;
 }
 bool loadingFromAof(void) {
     return state.from_aof;
 }
 
+/* While the old data is served, what is written to it would be lost with it. Scripts and transactions as such
+ * are not refused for what may be in them: their commands are asked one by one. */
+static bool goesOn(const struct client *c, const struct request *r, enum requestOrigin origin) {
+    if (state.serving) return !(r->cmd->flags & (CMD_NO_ASYNC_LOADING | CMD_WRITE));
+    return origin != ORIGIN_CLIENT || commandFlags(c, r->cmd) & CMD_LOADING;
+}
+
 static enum admission checkLoading(struct client *c, struct request *r, enum requestOrigin origin) {
-    (void)origin;
-    if (commandFlags(c, r->cmd) & CMD_LOADING) return ADMITTED;
+    if (goesOn(c, r, origin)) return ADMITTED;
     replyError(c, err_loading);
     return REFUSED;
 }
 
-void loadingStart(uint64_t total_bytes, bool from_aof) {
-    db_loading = true;
+static void start(uint64_t total_bytes) {
     admissionIdle(RULE_LOADING, false);
-    state.from_aof = from_aof;
+    memset(&state, 0, sizeof state);
+    state.active = true;
     state.start_us = ustime();
     state.total = total_bytes;
-    state.loaded = state.served_at = state.used_memory = 0;
+}
+
+void loadingStart(uint64_t total_bytes, bool from_aof) {
+    start(total_bytes);
+    db_loading = true;
+    state.from_aof = from_aof;
+}
+
+void loadingStartBeside(uint64_t total_bytes, bool serving) {
+    start(total_bytes);
+    db_loading = !serving;
+    state.serving = serving;
 }
 
 static void noteUsedMemory(uint64_t bytes) {
@@ -64,18 +87,26 @@ void loadingProgress(uint64_t bytes) {
     serveClients();
 }
 
+void loadingWait(int64_t max_ms) {
+    serveClients();
+    if (!roundPending() && !connHasPending()) aeWaitForEvent(server_el, max_ms);
+}
+
 void loadingStop(bool success) {
     (void)success;
-    db_loading = false;
+    db_loading = state.active = state.serving = false;
     admissionIdle(RULE_LOADING, true);
 }
 
 static sds loadingInfo(sds s) {
-    s = infoField(s, "loading:%d", db_loading);
-    s = infoField(s, "async_loading:0");
-    if (!db_loading) return s;
+    s = infoField(s, "loading:%d", state.active && !state.serving);
+    s = infoField(s, "async_loading:%d", state.serving);
+    if (!state.active) return s;
     int64_t elapsed_s = (ustime() - state.start_us) / 1000000;
-    double share = state.total ? (double)state.loaded / (double)state.total : 0;
+    /* A stream whose length nobody knows is about as long as the memory that it came from is large. */
+    uint64_t whole = state.total ? state.total : state.used_memory;
+    double share = whole ? (double)state.loaded / (double)whole : 0;
+    if (share > 1) share = 1;
     /* The rest takes as long, byte for byte; 1 while nothing can be said yet. */
     int64_t eta_s = elapsed_s == 0 || share <= 0 ? 1 : (int64_t)((double)elapsed_s * (1 - share) / share);
     s = infoField(s, "loading_start_time:%lld", (long long)(state.start_us / 1000000));

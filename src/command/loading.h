@@ -7,9 +7,16 @@
 #include <stdint.h>
 
 void loadingStart(uint64_t total_bytes, bool from_aof);
+/* The same for data that is read beside the living databases, to take their place at the end. serving: what
+ * these hold stays good to read meanwhile, so only commands that would get in the way, or whose effect would
+ * be lost, get -LOADING. */
+void loadingStartBeside(uint64_t total_bytes, bool serving);
+/* There is nothing to read for now: serves clients, and waits for whatever happens next in the loop, at most
+ * so long. */
+void loadingWait(int64_t max_ms);
 void loadingProgress(uint64_t bytes); /* read so far, of all files; cheap */
 void loadingStop(bool success);
-bool loadingActive(void);
+bool loadingActive(void);        /* of any kind; db_loading: into the databases */
 extern const char err_loading[]; /* LOADING Valkey is loading the dataset in memory */
 bool loadingFromAof(void);       /* only while active */
 void loadingInit(

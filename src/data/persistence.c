@@ -6,6 +6,7 @@
 #define HOOKS_MAX 4
 
 struct persistence persistence;
+bool rdb_del_sync_files;
 static void (*saved[HOOKS_MAX])(bool success);
 static void (*loaded[HOOKS_MAX])(const struct rdbReplication *replication, bool from_aof);
 static int saved_count, loaded_count;

@@ -20,8 +20,8 @@ struct persistence {
     /* ---- The append-only file ---- */
     bool (*aofEnabled)(void); /* appendonly yes */
     /* Around the loading of another dataset: what is there is given up, and a new base made of what was
-     * loaded. rdb: a whole RDB file that holds just that, which may become the base (it is linked or copied);
-     * NULL: there is none. False: it could not be, which has been logged. */
+     * loaded. rdb: a whole RDB file, on the disk, that holds just that; it may become the base (then it is
+     * moved). NULL: there is none. False: it could not be, which has been logged. */
     void (*aofStop)(void);
     bool (*aofRestart)(const char *rdb);
     /* Would a loss of power leave what was propagated up to there (propagateOffset)? And up to where would
@@ -30,6 +30,10 @@ struct persistence {
     uint64_t (*aofSyncedOffset)(void);
 };
 extern struct persistence persistence;
+
+/* rdb-del-sync-files: no file stays that was only needed for a synchronization, where persistence is off.
+ * Registered by persist/snapshot.c. */
+extern bool rdb_del_sync_files;
 
 /* A save in the background to rdbPath() has ended; in the order of registration. */
 void persistenceOnSaved(void (*fn)(bool success));

@@ -56,7 +56,8 @@ struct rdbLoadOptions {
     bool keep_expired; /* do not drop keys whose time is over */
     bool prefix;       /* more follows the end (AOF, replication); else that is told in the log */
     bool merge;        /* keys that are there already are replaced; else they are an error */
-    /* Instead of the databases: a keyspace for each of them, filled beside the living ones. Sections
+    /* Instead of the databases: a keyspace for each of them, filled beside the living ones, and made (the
+     * caller's) when the first key for it comes, database 0's at once. Sections
      * (function libraries) are loaded aside then, too: rdbSectionsExchange or rdbSectionsDrop says what
      * becomes of them. */
     struct keyspace **into;

@@ -23,9 +23,10 @@
 #include "data/type.h"
 #include "data/rdb_dataset.h"
 
-#define QUEUE           8 /* a power of two */
-#define KEY_BYTES_MIN   3 /* of a key and its value in a file: type, length, length */
-#define CHECKSUM_SINCE  5 /* version */
+#define QUEUE           8  /* a power of two */
+#define KEY_BYTES_MIN   3  /* of a key and its value in a file: type, length, length */
+#define KEY_MEMORY_MIN  24 /* of the same in memory: an object, its place in a table */
+#define CHECKSUM_SINCE  5  /* version */
 #define PRE_GA_FUNCTION "Pre-release function format not supported."
 _Static_assert((QUEUE & (QUEUE - 1)) == 0, "numbers of places wrap");
 
@@ -48,6 +49,7 @@ struct loader {
     /* What the opcodes before a key have said about it. */
     int64_t expire_ms;         /* OBJ_NO_EXPIRE: none */
     int64_t idle_s, frequency; /* -1: not told */
+    uint64_t used_memory;      /* of the server that wrote it; 0: not told */
     struct rdbLoadResult result;
 };
 
@@ -196,10 +198,12 @@ static bool readFrequency(struct loader *l) {
 }
 
 static void selectDb(struct loader *l, int dbid) {
+    struct keyspace **into = l->options->into;
     serverAssert(dbid >= 0 && dbid < dbCount());
     serverAssert(l->in == l->out); /* those that wait are for the database before */
     l->dbid = dbid;
-    l->keyspace = l->options->into ? l->options->into[dbid] : dbKeyspace(dbGet(dbid));
+    if (into && !into[dbid]) into[dbid] = keyspaceCreate();
+    l->keyspace = into ? into[dbid] : dbKeyspace(dbGet(dbid));
 }
 
 static bool readSelectDb(struct loader *l) {
@@ -218,12 +222,18 @@ static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
+/* As many as fit into the rest of the file; of a stream whose length nobody knows, into the memory that its
+ * writer told of. */
+static uint64_t possibleKeys(const struct loader *l) {
+    const struct rioReader *io = &l->r->io;
+    return io->size == RIO_SIZE_UNKNOWN ? l->used_memory / KEY_MEMORY_MIN : rioLeft(io) / KEY_BYTES_MIN;
+}
+
 /* Tables that cannot be made now may still grow, step by step. */
 static bool readSizes(struct loader *l) {
     uint64_t keys, with_expire;
     if (!rdbReadLen(l->r, &keys) || !rdbReadLen(l->r, &with_expire)) return false;
-    if (l->r->io.size == RIO_SIZE_UNKNOWN) return true;
-    uint64_t possible = rioLeft(&l->r->io) / KEY_BYTES_MIN;
+    uint64_t possible = possibleKeys(l);
     keyspaceTryExpand(l->keyspace, keyspaceSize(l->keyspace) + least(keys, possible),
                       keyspaceExpiresSize(l->keyspace) + least(with_expire, possible));
     return true;
@@ -259,7 +269,8 @@ static void noteAux(struct loader *l, struct str name, struct str value) {
         serverLog(LL_NOTICE, "RDB age %lld seconds", (long long)(age_s < 0 ? 0 : age_s));
     } else if (strIs(name, "used-mem") && number) {
         serverLog(LL_NOTICE, "RDB memory usage when created %.2f Mb", (double)n / (1024 * 1024));
-        if (rdb_load_used_memory) rdb_load_used_memory((uint64_t)n);
+        l->used_memory = n > 0 ? (uint64_t)n : 0;
+        if (rdb_load_used_memory) rdb_load_used_memory(l->used_memory);
     } else if (strIs(name, "aof-base") && number) {
         if (n) serverLog(LL_NOTICE, "RDB is base AOF");
     } else if (name.len && name.ptr[0] == '%') {

@@ -381,3 +381,7 @@ int aeWait(int fd, int mask, int64_t timeout_ms) {
     if (pfd.revents & (POLLOUT | POLLERR | POLLHUP | POLLNVAL)) ready |= AE_WRITABLE;
     return ready & mask;
 }
+
+void aeWaitForEvent(const struct aeEventLoop *el, int64_t timeout_ms) {
+    aeWait(el->epfd, AE_READABLE, timeout_ms);
+}

@@ -54,5 +54,7 @@ void aeStop(struct aeEventLoop *el);
 /* From any thread or a signal handler: make the loop return from poll (eventfd). */
 void aeWakeup(struct aeEventLoop *el);
 
+/* Waits until a file event is ready, or the loop is woken, and handles none. */
+void aeWaitForEvent(const struct aeEventLoop *el, int64_t timeout_ms);
 /* Wait for one fd without the loop; mask of what is ready, 0 on time-out, -1 on error. */
 int aeWait(int fd, int mask, int64_t timeout_ms);

@@ -515,6 +515,25 @@ static void testWait(void **state) {
     closePair(p);
 }
 
+static void testWaitForEvent(void **state) {
+    (void)state;
+    int fds[2];
+    makePair(fds);
+    aeCreateFileEvent(el, fds[0], AE_READABLE, noteMask, NULL);
+    int64_t start_us = monotonicUs();
+    aeWaitForEvent(el, 20);
+    assert_in_range(monotonicUs() - start_us, 19000, 5000000);
+    makeReadable(fds);
+    start_us = monotonicUs();
+    aeWaitForEvent(el, 10000);
+    assert_true(monotonicUs() - start_us < 5000000);
+    assert_string_equal(trace, ""); /* it is left for the next turn */
+    aeProcessEvents(el, AE_FILE_EVENTS | AE_DONT_WAIT);
+    assert_string_equal(trace, "r");
+    aeDeleteFileEvent(el, fds[0], AE_READABLE);
+    closePair(fds);
+}
+
 int main(void) {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setUp, tearDown)
     const struct CMUnitTest tests[] = {
@@ -539,6 +558,7 @@ int main(void) {
         TEST(testWakeup),
         TEST(testSizes),
         TEST(testWait),
+        TEST(testWaitForEvent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

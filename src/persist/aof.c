@@ -364,9 +364,7 @@ void aofUseIncrement(int fd, uint64_t size) {
 
 /* ---- On and off ---- */
 
-static void switchOff(void);
-
-static bool switchOn(const char **err) {
+bool aofSwitchOn(const char **err) {
     aof.state = AOF_WAITING;
     synced_ms = mstime();
     write_errno = 0;
@@ -383,12 +381,12 @@ static bool switchOn(const char **err) {
     serverLog(LL_WARNING,
               "AOF was enabled but the server could not start the background rewrite: %s. Check the logs.",
               why);
-    switchOff();
+    aofSwitchOff();
     *err = "Unable to turn on AOF. Check server logs.";
     return false;
 }
 
-static void switchOff(void) {
+void aofSwitchOff(void) {
     bool listening = aof.fd >= 0;
     aofRewriteForget();
     if (listening) {
@@ -412,9 +410,9 @@ static bool applyEnabled(const char **err) {
     bool ok = true;
     aofAssertState();
     if (enabled && aof.state == AOF_OFF)
-        ok = switchOn(err);
+        ok = aofSwitchOn(err);
     else if (!enabled && aof.state != AOF_OFF)
-        switchOff();
+        aofSwitchOff();
     aofAssertState();
     return ok;
 }
@@ -622,7 +620,7 @@ static bool applyFsync(const char **err) {
 }
 
 static struct configDirective directives[] = {
-    CONFIG_BOOL("appendonly", NULL, CONFIG_MODIFIABLE, &enabled, false, applyEnabled),
+    CONFIG_BOOL("appendonly", NULL, CONFIG_MODIFIABLE | CONFIG_NOT_LOADING, &enabled, false, applyEnabled),
     CONFIG_STRING("appendfilename", NULL, 0, &aof_filename, "appendonly.aof", plainFile, NULL),
     CONFIG_STRING("appenddirname", NULL, 0, &aof_dir, "appendonlydir", plainFolder, NULL),
     CONFIG_ENUM("appendfsync", NULL, CONFIG_MODIFIABLE, &aof_fsync, AOF_FSYNC_EVERYSEC, fsync_names,
@@ -652,5 +650,6 @@ void aofInit(void) {
     beforeSleepRegister(flushBeforeSleep);
     cronRegister(flushBeforeSleep, 0); /* what an fsync or an error has held up */
     aofRewriteInit();
+    aofReplaceInit();
     aofWaitInit();
 }

@@ -52,6 +52,12 @@ sds aofTempIncrement(void); /* path of the increment while AOF_WAITING */
 /* Adds an increment to m and opens it. -1: logged. */
 int aofOpenIncrement(struct aofManifest *m);
 
+bool aofSwitchOn(const char **err); /* the first base is made by a child. False: logged, and *err */
+void aofSwitchOff(void);
+
+/* ---- aof_replace.c ---- */
+void aofReplaceInit(void); /* data/persistence.h: aofStop, aofRestart */
+
 /* ---- aof_load.c ---- */
 enum aofLoaded { AOF_LOADED, AOF_EMPTY, AOF_FAILED };
 enum aofLoaded aofLoad(void); /* all files of the manifest; sets sizes; AOF_FAILED: logged */

@@ -40,7 +40,6 @@ struct savePoint {
     int64_t seconds, changes;
 };
 
-bool rdb_del_sync_files;
 static sds filename;
 static bool stop_writes_on_error;
 static struct savePoint *points;
@@ -432,6 +431,11 @@ static void snapshotResetStats(void) {
     last.saves = 0;
 }
 
+/* Nothing of what has come needs to be saved: if it is lost, it can be had again. */
+static void noteSynced(void) {
+    last.dirty_mark = dbstats.dirty;
+}
+
 static bool hasSavePoints(void) {
     return point_count > 0;
 }
@@ -440,6 +444,7 @@ void snapshotInit(void) {
     persistence.rdbPath = snapshotFile;
     persistence.hasSavePoints = hasSavePoints;
     persistence.saveInBackground = startBackground;
+    persistence.noteSynced = noteSynced;
     static struct configDirective directives[] = {
         CONFIG_SPECIAL("save", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG | CONFIG_MAY_STAND_ALONE, setSave,
                        getSave, NULL),

@@ -4,8 +4,6 @@
 
 #include <stdbool.h>
 
-extern bool rdb_del_sync_files; /* rdb-del-sync-files: a replica keeps no file that it only needed to start */
-
 const char *snapshotFile(void); /* dbfilename */
 /* Saves now, in this process. False: it has been logged why. */
 bool snapshotSave(void);

@@ -35,8 +35,9 @@ enum {
     CONFIG_PERCENT = 1 << 8,       /* memory or a percentage (stored negative) */
     CONFIG_LINES =
         1 << 9, /* special: of the file only, any number of lines, each set once; get has them all */
-    CONFIG_VOLATILE = 1 << 10,   /* what it names can change: apply, also when the value stays */
-    CONFIG_KEEP_LINES = 1 << 12, /* CONFIG REWRITE leaves its lines as they are, and adds none */
+    CONFIG_VOLATILE = 1 << 10,    /* what it names can change: apply, also when the value stays */
+    CONFIG_KEEP_LINES = 1 << 12,  /* CONFIG REWRITE leaves its lines as they are, and adds none */
+    CONFIG_NOT_LOADING = 1 << 13, /* not by CONFIG SET while a dataset is loaded */
 };
 
 struct configEnum {

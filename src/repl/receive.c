@@ -1,14 +1,295 @@
-/* receive.c - see receive.h. */
-#include "repl/receive.h"
+/* receive.c - the course of a snapshot's coming; see receive.h and receive_private.h.
+ *
+ *     HEADER ─┬─ disk ────▶ FILE ─▶ SYNCING ─┬─▶ LOAD ─▶ done(true)
+ *             └─ diskless ───────────────────┘
+ *        anything goes wrong: FAILED ─▶ done(false)
+ *
+ * Handlers of the connection, which may run within a round, change the state at most; LOAD and FAILED are
+ * taken up before the loop sleeps. */
+#include "repl/receive_private.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "client/client.h"
+#include "data/db.h"
+#include "data/persistence.h"
+#include "data/role.h"
 #include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/info.h"
+#include "repl/history.h"
 #include "repl/replication.h"
 
-static bool lazy_flush; /* replica-lazy-flush */
+#define HEADER_MAX   1024
+#define ALIVE_MS     1000
+#define AOF_TRIES    10
+#define AOF_RETRY_MS 1000
+
+struct receiving receiving;
+static struct receivePlan next; /* conn NULL: none */
+static char header[HEADER_MAX];
+static size_t header_len;
+static int aof_tries_left; /* 0: it is on, or is not wanted */
+
+/* ---- Helpers of all parts ---- */
+
+ssize_t receiveRead(void *buf, size_t n) {
+    if (receiving.cancelled) {
+        errno = ECANCELED;
+        return -1;
+    }
+    ssize_t got = connRead(receiving.plan.conn, buf, n);
+    if (got > 0) {
+        if (receiving.size >= 0) receiving.got += (uint64_t)got;
+        receiving.io_ms = mstime();
+        replstats.net_in += (uint64_t)got;
+        clientstats.net_in += (uint64_t)got;
+    }
+    return got;
+}
+
+void receiveFail(void) {
+    connSetReadHandler(receiving.plan.conn, NULL);
+    receiving.state = RECEIVE_FAILED;
+}
+
+void receiveTellAlive(void) {
+    int64_t now_ms = mstime();
+    if (now_ms < receiving.alive_due_ms) return;
+    receiving.alive_due_ms = now_ms + ALIVE_MS;
+    if (receiving.plan.alive && !receiving.cancelled) receiving.plan.alive();
+}
+
+/* ---- The header ---- */
+
+static bool wantsDisk(void) {
+    switch (repl_diskless_load) {
+    case DISKLESS_LOAD_DISABLED: return true;
+    case DISKLESS_LOAD_WHEN_EMPTY:
+        for (int i = 0; i < dbCount(); i++) {
+            if (dbSize(dbGet(i))) return true;
+        }
+        return false;
+    default: return false;
+    }
+}
+
+static void headerRead(void) {
+    bool disk = wantsDisk();
+    const char *where = disk ? "to disk" : "to parser", *who = disk ? "Replica bio thread: " : "";
+    receiving.got = 0;
+    receiving.beside = repl_diskless_load == DISKLESS_LOAD_SWAPDB;
+    if (disk) serverLog(LL_NOTICE, "Replica main thread creating Bio thread to save RDB to disk");
+    if (receiving.size == 0)
+        serverLog(LL_NOTICE, "%sPRIMARY <-> REPLICA sync: receiving streamed RDB from primary with EOF %s",
+                  who, where);
+    else
+        serverLog(LL_NOTICE, "%sPRIMARY <-> REPLICA sync: receiving %lld bytes from primary %s", who,
+                  (long long)receiving.size, where);
+    if (!disk) {
+        connSetReadHandler(receiving.plan.conn, NULL);
+        receiving.state = RECEIVE_LOAD;
+    } else if (!receiveFileOpen()) {
+        receiveFail();
+    }
+}
+
+/* A whole line without its end. False: it is none that may stand here, which has been logged. */
+static bool parseHeader(struct str line) {
+    int64_t size;
+    if (line.ptr[0] == '-') {
+        serverLog(LL_WARNING, "PRIMARY aborted replication with an error: %.*s", (int)line.len - 1,
+                  line.ptr + 1);
+    } else if (line.ptr[0] != '$') {
+        serverLog(LL_WARNING,
+                  "Bad protocol from PRIMARY, the first byte is not '$' (we received '%.*s'), are you sure "
+                  "the host and port are right?",
+                  (int)line.len, line.ptr);
+    } else if (line.len == 5 + RECEIVE_MARK && memcmp(line.ptr, "$EOF:", 5) == 0) {
+        memcpy(receiving.mark, line.ptr + 5, RECEIVE_MARK);
+        receiving.size = 0;
+        return true;
+    } else if (string2ll(strN(line.ptr + 1, line.len - 1), &size) && size > 0) {
+        receiving.size = size;
+        return true;
+    } else {
+        serverLog(LL_WARNING, "Bad protocol from PRIMARY: '%.*s' is no length of a snapshot", (int)line.len,
+                  line.ptr);
+    }
+    return false;
+}
+
+static void lineRead(void) {
+    if (header_len && header[header_len - 1] == '\r') header_len--;
+    struct str line = strN(header, header_len);
+    header_len = 0;
+    if (!line.len) return; /* the primary is there, and not ready yet */
+    if (parseHeader(line))
+        headerRead();
+    else
+        receiveFail();
+}
+
+/* Byte by byte: what is behind the line must stay in the socket. */
+static void headerHandler(struct connection *conn) {
+    (void)conn;
+    while (receiving.state == RECEIVE_HEADER) {
+        char byte;
+        ssize_t n = receiveRead(&byte, 1);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+        if (n <= 0 || header_len == HEADER_MAX) {
+            serverLog(LL_WARNING, "I/O error reading bulk count from PRIMARY: %s",
+                      n < 0    ? strerror(errno)
+                      : n == 0 ? "connection lost"
+                               : "the line is too long");
+            receiveFail();
+        } else if (byte == '\n') {
+            lineRead();
+        } else {
+            header[header_len++] = byte;
+        }
+    }
+}
+
+/* ---- The append-only file ---- */
+
+/* rdb: a file with just what is in memory, or NULL. */
+static void restartAof(const char *rdb) {
+    aof_tries_left = 0;
+    if (!persistence.aofEnabled() || persistence.aofRestart(rdb)) return;
+    aof_tries_left = AOF_TRIES - 1;
+}
+
+static void retryAof(void) {
+    if (!aof_tries_left || receiving.state == RECEIVE_LOAD) return;
+    if (!persistence.aofEnabled() || persistence.aofRestart(NULL)) {
+        aof_tries_left = 0;
+        return;
+    }
+    if (--aof_tries_left) return;
+    serverLog(LL_WARNING, "FATAL: this replica instance finished the synchronization with its primary, but "
+                          "the AOF can't be turned on. Exiting now.");
+    exit(1);
+}
+
+/* A synchronization that failed has left it off: what it will be needed for is whatever comes now. */
+static void onRole(bool replica) {
+    if (!replica) restartAof(NULL);
+}
+
+/* ---- The end ---- */
+
+/* The file has been loaded, and the append-only file had no use for it: it becomes ours, unless nobody wants
+ * files here. */
+static void keepFile(void) {
+    if (rdb_del_sync_files && !persistence.hasSavePoints() && !persistence.aofEnabled())
+        serverLog(LL_NOTICE, "Removing the RDB file obtained from the primary. This replica has persistence "
+                             "disabled");
+    else
+        receiveFileKeep(persistence.rdbPath());
+}
+
+static void inPlace(void) {
+    const char *rdb = receiveFile() >= 0 ? receiveFileName() : NULL;
+    historyAdopt(receiving.plan.id, receiving.plan.offset);
+    persistence.noteSynced();
+    restartAof(rdb);
+    if (rdb && access(rdb, F_OK) == 0) keepFile();
+    serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Finished with success");
+}
+
+static void begin(const struct receivePlan *plan) {
+    receiving = (struct receiving){.plan = *plan, .state = RECEIVE_HEADER, .size = -1, .io_ms = mstime()};
+    header_len = 0;
+    connSetReadHandler(plan->conn, headerHandler);
+}
+
+static void beginNext(void) {
+    struct receivePlan plan = next;
+    next.conn = NULL;
+    if (plan.conn) begin(&plan);
+}
+
+static void finish(bool ok) {
+    struct receiving ended = receiving;
+    if (ok) inPlace();
+    receiveFileDrop();
+    if (ended.plan.conn) connSetReadHandler(ended.plan.conn, NULL);
+    receiving = (struct receiving){0};
+    if (!ended.cancelled) {
+        struct str rest = ended.rest ? sdsview(ended.rest) : STR("");
+        ended.plan.done(ok, rest, &ended.replication);
+    }
+    sdsfree(ended.rest);
+    beginNext();
+}
+
+static void step(void) {
+    if (receiving.state == RECEIVE_FILE || receiving.state == RECEIVE_SYNCING) receiveFileStep();
+    if (receiving.state == RECEIVE_LOAD)
+        finish(receiveLoad() && !receiving.cancelled);
+    else if (receiving.state == RECEIVE_FAILED)
+        finish(false);
+}
+
+/* ---- For link ---- */
+
+void receiveStart(const struct receivePlan *plan) {
+    if (receiving.state == RECEIVE_IDLE) {
+        begin(plan);
+        return;
+    }
+    serverAssert(receiving.cancelled && !next.conn); /* one that was given up is not out of memory yet */
+    next = *plan;
+}
+
+static void closeConnection(struct connection **conn) {
+    if (*conn) connClose(*conn);
+    *conn = NULL;
+}
+
+void receiveCancel(void) {
+    closeConnection(&next.conn);
+    if (receiving.state == RECEIVE_IDLE) return;
+    receiving.cancelled = true;
+    closeConnection(&receiving.plan.conn);
+    if (receiving.state != RECEIVE_LOAD) finish(false);
+}
+
+bool receiveRunning(void) {
+    return receiving.state != RECEIVE_IDLE;
+}
+
+int64_t receiveLastIoMs(void) {
+    return receiving.io_ms;
+}
+
+static sds receiveInfo(sds s) {
+    if (receiving.state == RECEIVE_IDLE) return s;
+    int64_t size = receiving.size, got = (int64_t)receiving.got;
+    s = infoField(s, "master_sync_total_bytes:%lld", (long long)size);
+    s = infoField(s, "master_sync_read_bytes:%lld", (long long)got);
+    s = infoField(s, "master_sync_left_bytes:%lld", (long long)(size - got));
+    s = infoField(s, "master_sync_perc:%.2f", size > 0 ? 100.0 * (double)got / (double)size : 0.0);
+    return infoField(s, "master_sync_last_io_seconds_ago:%lld",
+                     (long long)(mstime() - receiving.io_ms) / 1000);
+}
 
 void receiveInit(void) {
     static struct configDirective directives[] = {
-        CONFIG_BOOL("replica-lazy-flush", "slave-lazy-flush", CONFIG_MODIFIABLE, &lazy_flush, true, NULL),
+        CONFIG_BOOL("replica-lazy-flush", "slave-lazy-flush", CONFIG_MODIFIABLE, &replica_lazy_flush, true,
+                    NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
+    infoRegister("replication", receiveInfo);
+    roleOnChange(onRole);
+    beforeSleepRegister(step);
+    cronRegister(retryAof, AOF_RETRY_MS);
 }

@@ -32,11 +32,11 @@ struct receivePlan {
     void (*alive)(void);
 };
 void receiveStart(const struct receivePlan *plan);
-/* The connection has failed, or is not wanted any more: `done` is not called, temporary files go. While data
- * is being loaded this is remembered, and done at its end. */
+/* The connection has failed, or is not wanted any more: it is closed, `done` is not called, files go. Data
+ * that is being loaded goes as soon as that can be ended; receiveRunning tells, and a new start waits. */
 void receiveCancel(void);
 bool receiveRunning(void);
 /* When bytes last came in; for the time-out. */
 int64_t receiveLastIoMs(void);
 
-void receiveInit(void); /* repl-diskless-load, replica-lazy-flush, rdb-del-sync-files, INFO fields */
+void receiveInit(void); /* replica-lazy-flush, INFO fields */

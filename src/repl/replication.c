@@ -67,8 +67,8 @@ void replicationInit(void) {
     static struct configDirective directives[] = {
         CONFIG_BOOL("dual-channel-replication-enabled", NULL, SET, &repl_dual_channel, false, NULL),
         CONFIG_BOOL("repl-disable-tcp-nodelay", NULL, SET, &repl_disable_tcp_nodelay, false, NULL),
-        CONFIG_ENUM("repl-diskless-load", NULL, SET, &repl_diskless_load, DISKLESS_LOAD_DISABLED,
-                    diskless_load_names, NULL),
+        CONFIG_ENUM("repl-diskless-load", NULL, SET | CONFIG_NOT_LOADING, &repl_diskless_load,
+                    DISKLESS_LOAD_DISABLED, diskless_load_names, NULL),
         CONFIG_BOOL("repl-diskless-sync", NULL, SET, &repl_diskless_sync, true, NULL),
         CONFIG_INT("repl-timeout", NULL, SET, &repl_timeout_s, 60, 1, INT32_MAX, NULL),
         CONFIG_BOOL("replica-read-only", "slave-read-only", SET, &replica_read_only, true, NULL),

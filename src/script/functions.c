@@ -14,36 +14,72 @@ bool functionsLoadLibrary(struct str code, bool replace, sds *error) {
     return functionSetLoad(&functions, code, policy, 0, error) != NULL;
 }
 
-/* ---- Flush: the interpreter goes with the libraries ---- */
+/* ---- All of them: the interpreter goes with the libraries ---- */
 
-struct oldFunctions {
-    lua_State *vm;
+struct otherFunctions {
+    lua_State *vm; /* NULL: there are none */
     struct functionSet set;
 };
 
-static void freeOldFunctions(void *arg) {
-    struct oldFunctions *old = arg;
-    lua_close(old->vm);
-    functionSetFree(&old->set, NULL);
-    zfree(old);
+static void freeOthers(void *arg) {
+    struct otherFunctions *others = arg;
+    lua_close(others->vm);
+    functionSetFree(&others->set, NULL);
+    zfree(others);
 }
 
-static lua_State *startAnew(void) {
-    lua_State *old = scriptVmReplace(SCRIPT_FUNCTION);
+static void dropOthers(struct otherFunctions others, bool async) {
+    struct otherFunctions *copy = zmalloc(sizeof *copy);
+    *copy = others;
+    if (async)
+        bioSubmit(BIO_LAZY_FREE, freeOthers, copy);
+    else
+        freeOthers(copy);
+}
+
+/* Those that were in use. */
+static struct otherFunctions startAnew(void) {
+    struct otherFunctions old = {.set = functions, .vm = scriptVmReplace(SCRIPT_FUNCTION)};
     functionSetInit(&functions);
     functionLibraryVmReady(scriptVm(SCRIPT_FUNCTION));
     return old;
 }
 
 void functionsFlush(bool async) {
-    if (!hashtableSize(&functions.libraries)) return;
-    struct oldFunctions *old = zmalloc(sizeof *old);
-    old->set = functions;
-    old->vm = startAnew();
-    if (async)
-        bioSubmit(BIO_LAZY_FREE, freeOldFunctions, old);
+    if (hashtableSize(&functions.libraries)) dropOthers(startAnew(), async);
+}
+
+/* ---- Beside those in use ---- */
+
+static struct otherFunctions aside;
+
+static void changePlaces(void) {
+    struct functionSet set = functions;
+    functions = aside.set;
+    aside.set = set;
+    aside.vm = scriptVmExchange(SCRIPT_FUNCTION, aside.vm);
+}
+
+/* Libraries load into those in use: which is another set for that time. */
+static bool loadAside(struct rdbReader *r) {
+    if (aside.vm)
+        changePlaces();
     else
-        freeOldFunctions(old);
+        aside = startAnew();
+    bool ok = functionsLoad(r);
+    changePlaces();
+    return ok;
+}
+
+/* None were loaded: then none are what takes the place of those there. */
+static void exchangeAside(bool take) {
+    if (!aside.vm) {
+        if (take) functionsFlush(true);
+        return;
+    }
+    if (take) changePlaces();
+    dropOthers(aside, true);
+    aside = (struct otherFunctions){0};
 }
 
 /* ---- Files ---- */
@@ -90,8 +126,12 @@ size_t functionsLibraryCount(void) {
     return hashtableSize(&functions.libraries);
 }
 
+static size_t memoryOf(const struct functionSet *set) {
+    return set->memory + hashtableMemory(&set->libraries) + hashtableMemory(&set->functions);
+}
+
 size_t functionsMemory(void) {
-    return functions.memory + hashtableMemory(&functions.libraries) + hashtableMemory(&functions.functions);
+    return memoryOf(&functions) + (aside.vm ? memoryOf(&aside.set) : 0);
 }
 
 static bool rewriteOne(void *priv, struct str code) {
@@ -116,7 +156,9 @@ void functionsInit(void) {
                                               .save = functionsSave,
                                               .load = functionsLoad,
                                               .rewrite = rewriteAll,
-                                              .empty = dropAll};
+                                              .empty = dropAll,
+                                              .loadAside = loadAside,
+                                              .exchange = exchangeAside};
     rdbSectionRegister(&section);
     memoryAddPart(MEMORY_FUNCTION_CACHES, functionsMemory);
 }

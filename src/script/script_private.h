@@ -119,6 +119,7 @@ sds scriptReadShebang(struct str *code, unsigned *flags);
 
 /* ---- script_vm.c ---- */
 lua_State *scriptVm(enum scriptKind kind);
+lua_State *scriptVmExchange(enum scriptKind kind, lua_State *L); /* this one instead; returns the other */
 lua_State *scriptVmReplace(enum scriptKind kind); /* by a new one; returns the old one, NULL at first */
 void scriptVmUsed(enum scriptKind kind);          /* there may be garbage */
 size_t scriptVmMemory(enum scriptKind kind);

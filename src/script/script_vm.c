@@ -25,10 +25,15 @@ lua_State *scriptVm(enum scriptKind kind) {
     return vms[kind].main;
 }
 
-lua_State *scriptVmReplace(enum scriptKind kind) {
+lua_State *scriptVmExchange(enum scriptKind kind, lua_State *L) {
     lua_State *old = vms[kind].main;
-    vms[kind].main = scriptVmCreate(kind);
+    vms[kind].main = L;
     vms[kind].gc_cycles = GC_CYCLES;
+    return old;
+}
+
+lua_State *scriptVmReplace(enum scriptKind kind) {
+    lua_State *old = scriptVmExchange(kind, scriptVmCreate(kind));
     scriptArmHook(vms[kind].main);
     return old;
 }

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/zmalloc.h"
+#include "command/loading.h"
 #include "client/client.h"
 #include "client/reply.h"
 #include "command/redact.h"
@@ -74,6 +75,10 @@ static bool takeChange(struct client *c, struct configPair *pairs, int i) {
     if (!d || d->flags & CONFIG_LINES) {
         replyErrorFmt(c, "ERR Unknown option or number of arguments for CONFIG SET - '%.*s'", (int)name.len,
                       name.ptr);
+        return false;
+    }
+    if (d->flags & CONFIG_NOT_LOADING && loadingActive()) {
+        replyError(c, err_loading);
         return false;
     }
     const char *err = NULL;

@@ -1,0 +1,80 @@
+/* aof_replace.c - the append-only file when the whole dataset is replaced by another (a full
+ * synchronization). Part of aof_private.h.
+ *
+ *     aofStop       base.1  incr.1              nothing is written any more
+ *     aofRestart    base.2  incr.2              base.2 is the RDB file that was received; without one a
+ *                                               child writes it, as when it is switched on
+ *
+ * Until the manifest names the new base a start reads the old data, all of it. */
+#include "persist/aof_private.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "data/persistence.h"
+
+static void stop(void) {
+    if (aof.state != AOF_OFF) aofSwitchOff();
+}
+
+static uint64_t sizeOf(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+/* One manifest makes it so. m is the caller's; on success it is the manifest. */
+static bool useManifest(struct aofManifest *m) {
+    int fd = aofOpenIncrement(m);
+    if (fd < 0) return false;
+    if (!aofWriteManifest(m)) {
+        close(fd);
+        return false;
+    }
+    aofManifestFree(&aof.manifest);
+    aof.manifest = *m;
+    aofUseIncrement(fd, 0);
+    return true;
+}
+
+static bool startOn(const char *rdb) {
+    struct aofManifest m = aofManifestCopy(&aof.manifest);
+    aofManifestRetire(&m, INT64_MAX);
+    int64_t seq = aofManifestNextSeq(&m, 'b');
+    sds name = aofFileName(seq, 'b', true), path = aofPath(aof_dir, name);
+    bool named = aofMakeDir() && rename(rdb, path) == 0;
+    if (!named)
+        serverLog(LL_WARNING, "The RDB file %s from primary sync could not become AOF base file %s: %s", rdb,
+                  path, strerror(errno));
+    aofManifestAdd(&m, name, seq, 'b');
+    bool ok = named && useManifest(&m);
+    if (ok) {
+        serverLog(LL_NOTICE, "Reused RDB file from primary sync as AOF base file: %s", name);
+        aof.size = aof.base_size = sizeOf(path);
+        aof.state = AOF_ON;
+        aofListen(true);
+        aofDeleteHistory();
+    } else {
+        if (named) unlink(path);
+        aofManifestFree(&m);
+    }
+    sdsfree(path);
+    return ok;
+}
+
+static bool restart(const char *rdb) {
+    const char *err;
+    if (aof.state != AOF_OFF) return true; /* nobody has stopped it */
+    if (rdb && aof_use_rdb_preamble && startOn(rdb)) return true;
+    return aofSwitchOn(&err);
+}
+
+void aofReplaceInit(void) {
+    persistence.aofEnabled = aofEnabled;
+    persistence.aofStop = stop;
+    persistence.aofRestart = restart;
+}

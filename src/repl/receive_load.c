@@ -1,0 +1,226 @@
+/* receive_load.c - a snapshot from our primary into memory. Part of receive_private.h.
+ *
+ *     file or socket ──▶ rio ──▶ rdbLoadStream ──▶ the databases         what was there goes when magic and
+ *                         │                                              version have been accepted
+ *                         │                    └─▶ keyspaces, functions  what was there goes when all is
+ *                         ▼                        beside them           loaded: they are exchanged
+ *                     every 2 MiB, and whenever the socket has nothing: a nested round serves clients
+ *
+ * Nothing else runs meanwhile: it is a function that returns when the data is in place, or is not. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "command/loading.h"
+#include "data/child.h"
+#include "data/db.h"
+#include "data/notify.h"
+#include "data/persistence.h"
+#include "repl/history.h"
+#include "repl/receive_private.h"
+#include "repl/replicas.h"
+#include "repl/replication.h"
+
+#define WAIT_MS 100 /* at most, before plan.alive and the time-out are looked at */
+
+bool replica_lazy_flush;
+
+/* ---- Where the bytes come from ---- */
+
+static ssize_t fromConnection(void *priv, char *p, size_t n) {
+    const struct rioReader *io = priv;
+    if (receiving.size > 0 && n > (uint64_t)receiving.size - receiving.got)
+        n = (size_t)((uint64_t)receiving.size - receiving.got);
+    int64_t since_ms = 0;
+    for (;;) {
+        ssize_t got = n ? receiveRead(p, n) : 0;
+        if (got >= 0 || (errno != EAGAIN && errno != EINTR)) return got;
+        if (!since_ms) since_ms = mstime(); /* it is not the primary that is slow before we look */
+        if (mstime() - since_ms > repl_timeout_s * 1000) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
+        receiveTellAlive();
+        loadingProgress(rioOffset(io));
+        loadingWait(WAIT_MS);
+    }
+}
+
+/* So that clients are served before there is anything to read: whoever waits for the loop wakes. */
+static void hasInput(struct connection *conn) {
+    (void)conn;
+}
+
+static void tellProgress(struct rioReader *io) {
+    receiveTellAlive();
+    loadingProgress(rioOffset(io));
+    if (receiving.cancelled) rioFail(io, "the synchronization was given up");
+}
+
+/* ---- What was there ---- */
+
+/* It is not what our history says any more. */
+static void forgetHistory(void) {
+    replicasDisconnect();
+    if (history.backlog) historyFreeBacklog();
+}
+
+/* A child that saves what is about to go would replace what comes. */
+static void stopSaving(void) {
+    persistence.aofStop();
+    if (childRunning() != CHILD_RDB) return;
+    serverLog(LL_NOTICE,
+              "Replica is about to load the RDB file received from the primary, but there is a pending RDB "
+              "child running. Killing process %ld and removing its temp file to avoid any race",
+              (long)childPid());
+    childKill();
+}
+
+static void emptyAll(void) {
+    for (int i = 0; i < dbCount(); i++) {
+        dbEmpty(dbGet(i), replica_lazy_flush);
+        receiveTellAlive();
+    }
+    rdbSectionsEmpty();
+}
+
+static void accepted(void *priv) {
+    bool *flushed = priv;
+    serverLog(LL_NOTICE, "RDB signature and version check passed. Flushing old data");
+    *flushed = true;
+    stopSaving();
+    forgetHistory();
+    emptyAll();
+}
+
+/* ---- Beside ---- */
+
+static void dropBeside(struct keyspace **beside) {
+    serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Discarding temporary DB in background");
+    for (int i = 0; i < dbCount(); i++) keyspaceRelease(beside[i], true);
+    rdbSectionsExchange(false);
+}
+
+static void exchange(struct keyspace **beside) {
+    stopSaving();
+    forgetHistory();
+    serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Swapping active DB with loaded DB");
+    for (int i = 0; i < dbCount(); i++) {
+        struct db *db = dbGet(i);
+        if (!beside[i] && !dbSize(db)) continue;
+        if (!beside[i]) beside[i] = keyspaceCreate();
+        dbExchange(db, beside[i]);
+    }
+    rdbSectionsExchange(true);
+    serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Discarding old DB in background");
+    for (int i = 0; i < dbCount(); i++) keyspaceRelease(beside[i], true);
+}
+
+/* ---- Loading ---- */
+
+/* What is left of the stream behind the end of the dataset. */
+static bool readEnd(struct rioReader *io) {
+    char mark[RECEIVE_MARK];
+    if (receiving.size > 0) {
+        while (!rioAtEnd(io)) rioView(io, (size_t)(io->end - io->at));
+        return true; /* rioAtEnd is an error, too, when there is one: none that counts */
+    }
+    if (!rioRead(io, mark, sizeof mark) || memcmp(mark, receiving.mark, sizeof mark) != 0) {
+        serverLog(LL_WARNING, "Replication stream EOF marker is broken");
+        return false;
+    }
+    receiving.rest = sdsnewlen(io->at, (size_t)(io->end - io->at));
+    return true;
+}
+
+static bool readDataset(struct rdbReader *r, const struct rdbLoadOptions *options, bool from_file) {
+    struct rdbLoadResult result;
+    bool ok = rdbLoadStream(r, options, &result);
+    receiving.replication = result.replication;
+    if (!ok) {
+        serverLog(LL_WARNING, "Internal error in RDB reading offset %llu: %s",
+                  (unsigned long long)r->io.error_offset, r->io.error);
+    } else if (!from_file) {
+        ok = readEnd(&r->io);
+    }
+    if (!ok && !receiving.cancelled)
+        serverLog(LL_WARNING,
+                  "Failed trying to load the PRIMARY synchronization DB from %s, check server logs.",
+                  from_file ? "disk" : "socket");
+    return ok;
+}
+
+/* Who waits for a key may find it now. */
+static void tellArrivals(void) {
+    for (int i = 0; i < dbCount(); i++) {
+        if (dbSize(dbGet(i))) signalFlushedDb(i);
+    }
+}
+
+static bool loadOver(struct rdbReader *r, struct rdbLoadOptions *options, bool from_file) {
+    bool flushed = false;
+    options->accepted = accepted;
+    options->priv = &flushed;
+    loadingStart(r->io.size == RIO_SIZE_UNKNOWN ? 0 : r->io.size, false);
+    bool ok = readDataset(r, options, from_file);
+    if (!ok && flushed) {
+        serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Discarding the half-loaded data");
+        emptyAll();
+    }
+    loadingStop(ok);
+    if (ok) tellArrivals();
+    return ok;
+}
+
+static bool loadBeside(struct rdbReader *r, struct rdbLoadOptions *options) {
+    bool same_history = historyIdIs(receiving.plan.id, strOf(history.id));
+    options->into = zcalloc((size_t)dbCount(), sizeof(struct keyspace *));
+    loadingStartBeside(r->io.size == RIO_SIZE_UNKNOWN ? 0 : r->io.size, same_history);
+    bool ok = readDataset(r, options, false);
+    if (ok)
+        exchange(options->into);
+    else
+        dropBeside(options->into);
+    loadingStop(ok);
+    zfree(options->into);
+    return ok;
+}
+
+static bool loadFile(void) {
+    int fd = receiveFile();
+    struct stat st;
+    if (fstat(fd, &st) != 0 || lseek(fd, 0, SEEK_SET) != 0) {
+        serverLog(LL_WARNING, "Can't read the snapshot that has been received: %s", strerror(errno));
+        return false;
+    }
+    struct rdbReader r = {0};
+    struct rdbLoadOptions options = {.keep_expired = true};
+    rioReaderInit(&r.io, rioSourceFd, &fd, (uint64_t)st.st_size);
+    r.io.progress = tellProgress;
+    bool ok = loadOver(&r, &options, true);
+    rdbReaderFree(&r);
+    return ok;
+}
+
+static bool loadConnection(void) {
+    struct rdbReader r = {0};
+    struct rdbLoadOptions options = {.keep_expired = true, .prefix = true};
+    rioReaderInit(&r.io, fromConnection, &r.io,
+                  receiving.size > 0 ? (uint64_t)receiving.size : RIO_SIZE_UNKNOWN);
+    r.io.progress = tellProgress;
+    connSetReadHandler(receiving.plan.conn, hasInput);
+    bool ok = receiving.beside ? loadBeside(&r, &options) : loadOver(&r, &options, false);
+    rdbReaderFree(&r);
+    return ok;
+}
+
+bool receiveLoad(void) {
+    bool from_file = receiveFile() >= 0;
+    if (from_file) serverLog(LL_NOTICE, "Loading the RDB and finalizing primary-replica sync...");
+    serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Loading DB in memory");
+    return from_file ? loadFile() : loadConnection();
+}

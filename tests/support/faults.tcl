@@ -1,0 +1,38 @@
+# Calls of a server that fail, by faults.c: source it where it is needed.
+#
+#   faults_possible     can they be made to fail here?
+#   faults_build        the program to start (start_server {executable ...}) instead of the server
+#   faults ...          what fails from now on
+#   faults_seen         how many calls it was about so far
+
+proc faults_build {} {
+    set library $::work_dir/faults.so
+    foreach cc {cc gcc clang} {
+        if {[auto_execok $cc] ne {}} {
+            exec $cc -O1 -shared -fPIC -o $library $::support/faults.c -ldl
+            break
+        }
+    }
+    # A program that the next start_server runs.
+    set f [open $::work_dir/with-faults w 0755]
+    puts $f "#!/bin/sh\nexport LD_PRELOAD=$library FAULTS=$::work_dir/plan\nexec $::options(server) \"\$@\""
+    close $f
+    return $::work_dir/with-faults
+}
+
+# call errno skip count pattern; see faults.c. Without arguments: no faults.
+proc faults {args} {
+    file delete $::work_dir/plan.seen
+    set f [open $::work_dir/plan.new w]
+    puts $f $args
+    close $f
+    file rename -force $::work_dir/plan.new $::work_dir/plan
+}
+
+proc faults_seen {} { return [expr {[file exists $::work_dir/plan.seen] ? [file size $::work_dir/plan.seen] : 0}] }
+
+# Sanitizers insist on being loaded first, valgrind has calls of its own.
+proc faults_possible {} {
+    if {$::options(valgrind) || $::options(host) ne {}} { return 0 }
+    return [expr {![string match *asan* [exec ldd $::options(server)]] && ![string match *tsan* [exec ldd $::options(server)]]}]
+}

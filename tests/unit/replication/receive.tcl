@@ -1,0 +1,322 @@
+# A snapshot comes in from the primary: onto the disk or into memory, counted or with a mark behind it; and what is left
+# when it is cut off, or is not what it should be.
+source [file join [file dirname [info script]] receive_util.tcl]
+source $::support/values.tcl
+
+tags {external:skip} {
+    fake_listen
+    set new [snapshot {
+        fill_all 0
+        r select 3
+        r set third 3
+        r select 0
+        r pexpireat [r set expired 1; set _ expired] 1
+        r function load "#!lua name=new\nserver.register_function{function_name='new_function', callback=function() return 'new' end, flags={'no-writes'}}"
+        set ::expected [contents 0]
+    }]
+
+    set with_stream [snapshot { r xadd stream:waited 3-3 f v }]
+
+    proc old_data {} {
+        r select 9
+        r set ninth 9
+        r select 0
+        r set old 1
+        r function load replace "#!lua name=old\nserver.register_function{function_name='old_function', callback=function() return 'old' end, flags={'no-writes'}}"
+    }
+    proc assert_old {} {
+        assert_equal 1 [r get old]
+        assert_equal old [r fcall old_function 0]
+        r select 9
+        assert_equal 9 [r get ninth]
+        r select 0
+        assert_equal {} [temporary_files]
+    }
+    proc assert_nothing {} {
+        assert_equal 0 [regexp {db\d} [r info keyspace]]
+        assert_equal {} [r function list]
+        assert_equal {} [temporary_files]
+    }
+    proc assert_new {} {
+        set actual [contents 0]
+        assert_equal [lsort [dict keys $::expected]] [lsort [dict keys $actual]]
+        dict for {key value} $::expected { assert_equal $value [dict get $actual $key] $key }
+        assert_equal new [r fcall new_function 0]
+        assert_error "*not found*" {r fcall old_function 0}
+        r select 3
+        assert_equal 3 [r get third]
+        r select 9
+        assert_equal 0 [r dbsize]
+        r select 0
+        assert_equal {} [temporary_files]
+    }
+
+    foreach mode {disabled flush-before-load swapdb on-empty-db} {
+        start_server [list overrides [list repl-diskless-load $mode]] {
+            foreach form {counted marked} {
+                test "$mode, $form: it takes the place of what was there" {
+                    r replicaof no one
+                    old_data
+                    fake_follow
+                    set p [fake_sync]
+                    fake_slowly $p "\n\n[$form $new]" 9973
+                    fake_wait_ack $p 1000
+                    wait_for_sync
+                    assert_new
+                    assert_equal $::fake_id [s master_replid]
+                    assert_equal 1000 [s master_repl_offset]
+                    # The stream goes on behind it.
+                    set bytes [resp::encode {select 0}][resp::encode {set after 1}]
+                    fake_send $p $bytes[resp::encode {replconf getack *}]
+                    fake_wait_ack $p [expr {1000 + [string length $bytes]}]
+                    assert_equal 1 [r get after]
+                    fake_hang_up $p
+                }
+
+                test "$mode, $form: what stands directly behind it is the stream's" {
+                    r replicaof no one
+                    fake_follow
+                    set p [fake_sync]
+                    set bytes [resp::encode {select 0}][resp::encode {set after 2}]
+                    fake_send $p [$form $new]$bytes[resp::encode {replconf getack *}]
+                    fake_wait_ack $p [expr {1000 + [string length $bytes]}]
+                    assert_equal 2 [r get after]
+                    fake_hang_up $p
+                }
+            }
+
+            test "$mode: who waits for a key that comes with it" {
+                fake_follow
+                set p [fake_sync]
+                set waiting [blocked_client xread block 0 streams stream:waited 0-0]
+                fake_send $p [marked $with_stream]
+                assert_equal {{stream:waited {{3-3 {f v}}}}} [answer $waiting]
+                fake_hang_up $p
+                r replicaof no one
+                fake_follow
+                set p [fake_sync]
+                fake_send $p [marked $new]
+                fake_wait_ack $p 1000
+                fake_hang_up $p
+            }
+
+            test "$mode: the file on the disk" {
+                set path [srv dir]/dump.rdb
+                if {$mode in {disabled on-empty-db}} {
+                    assert_equal $new [read_file $path]
+                } else {
+                    assert {![file exists $path]}
+                }
+            }
+
+            test "$mode: old data stays while magic or version are not right" {
+                foreach magic {REDIS0099 VALKEY011 somewhat?} {
+                    r replicaof no one
+                    r flushall
+                    old_data
+                    if {$mode eq "on-empty-db"} { r flushall }
+                    fake_follow
+                    set p [fake_sync]
+                    fake_send $p [counted [string replace $new 0 8 $magic]]
+                    wait_for_failure
+                    fake_hang_up $p
+                    if {$mode ne "on-empty-db"} assert_old
+                }
+            }
+
+            foreach {what change} {
+                "a bit has turned over" {string replace $new 3000 3000 [binary format c [expr {[scan [string index $new 3000] %c] ^ 1}]]}
+                "it ends early" {string range $new 0 end-2000}
+                "it has more databases" {string cat [string range $new 0 8] \xfe\x40\x99\x00\x01k\x01v [string range $new 9 end]}
+            } {
+                test "$mode: $what" {
+                    r replicaof no one
+                    r flushall
+                    r function flush
+                    if {$mode ne "on-empty-db"} old_data
+                    fake_follow
+                    set p [fake_sync]
+                    fake_send $p [marked [eval $change]]
+                    fake_hang_up $p ;# else it would wait for the rest
+                    wait_for_failure
+                    r replicaof no one
+                    if {$mode eq "swapdb"} assert_old else assert_nothing
+                }
+            }
+
+            test "$mode: the connection ends" {
+                foreach form {counted marked} {
+                    r replicaof no one
+                    r flushall
+                    r function flush
+                    if {$mode ne "on-empty-db"} old_data
+                    fake_follow
+                    set p [fake_sync]
+                    fake_send $p [string range [$form $new] 0 40000]
+                    fake_hang_up $p
+                    wait_for_failure
+                    r replicaof no one
+                    switch $mode {
+                        disabled - swapdb assert_old
+                        default assert_nothing
+                    }
+                }
+            }
+
+            test "$mode: the mark behind it is another" {
+                if {$mode eq "disabled"} { skip "there it is what ends the file" }
+                r replicaof no one
+                r flushall
+                r function flush
+                if {$mode eq "swapdb"} old_data
+                fake_follow
+                set p [fake_sync]
+                fake_send $p [string replace [marked $new] end end !]
+                wait_for_failure
+                fake_hang_up $p
+                wait_for_log "Replication stream EOF marker is broken"
+                r replicaof no one
+                if {$mode eq "swapdb"} assert_old else assert_nothing
+            }
+
+            test "$mode: memory returns to where it was" {
+                r replicaof no one
+                r flushall
+                r function flush
+                if {$mode eq "swapdb"} old_data
+                foreach i {1 2 3 4 5 6} {
+                    fake_follow
+                    set p [fake_sync]
+                    fake_send $p [string range [marked $new] 0 end-[expr {300 * $i}]]
+                    fake_hang_up $p
+                    wait_for_failure
+                    r replicaof no one
+                    wait_for_condition 100 20 {[s lazyfree_pending_objects] == 0} else { fail "lazyfree" }
+                    lappend used [s used_memory]
+                }
+                assert_lessthan [expr {abs([lindex $used end] - [lindex $used 1])}] 200000 $used
+            }
+        }
+    }
+
+    start_server {} {
+        test {instead of a snapshot: an error, a line that is none} {
+            r set old 1
+            foreach {line log} {
+                "-ERR no snapshot today" "PRIMARY aborted replication with an error: ERR no snapshot today"
+                "+what" "Bad protocol from PRIMARY, the first byte is not '$' (we received '+what'), are you sure the host and port are right?"
+                "$" "Bad protocol from PRIMARY"
+                "$-1" "Bad protocol from PRIMARY"
+                "$0" "Bad protocol from PRIMARY"
+                "\$EOF:short" "Bad protocol from PRIMARY"
+            } {
+                set from [llength [log_lines]]
+                fake_follow
+                set p [fake_sync]
+                fake_send $p "$line\r\n"
+                wait_for_log $log $from
+                fake_hang_up $p
+            }
+            fake_follow
+            set p [fake_sync]
+            fake_send $p [string repeat x 5000]
+            wait_for_failure
+            fake_hang_up $p
+            assert_equal 1 [r get old]
+        }
+
+        test {INFO tells how far it is} {
+            fake_follow
+            set p [fake_sync]
+            wait_for_condition 100 20 {[s master_sync_in_progress] == 1} else { fail "no synchronization" }
+            fake_send $p [string range [counted $new] 0 [expr {20000 + [string length "\$[string length $new]\r\n"] - 1}]]
+            wait_for_condition 100 20 {[s master_sync_read_bytes] == 20000} else { fail [s master_sync_read_bytes] }
+            assert_equal [string length $new] [s master_sync_total_bytes]
+            assert_equal [expr {[string length $new] - 20000}] [s master_sync_left_bytes]
+            assert_equal [format %.2f [expr {2000000.0 / [string length $new]}]] [s master_sync_perc]
+            assert_range [s master_sync_last_io_seconds_ago] 0 3
+            assert_equal 1 [r get old]
+        }
+
+        test {REPLICAOF NO ONE ends it, and nothing is left of it} {
+            r replicaof no one
+            assert_equal 1 [r get old]
+            assert_equal {} [temporary_files]
+            assert_equal {} [s master_sync_total_bytes]
+            fake_hang_up $p
+        }
+
+        test {nothing is left of it however the server ends} {
+            foreach how {TERM KILL} {
+                fake_follow
+                set p [fake_sync]
+                fake_send $p [string range [counted $new] 0 20000]
+                wait_for_condition 100 20 {[s master_sync_read_bytes] > 10000} else { fail "nothing comes" }
+                restart_server 0 $how
+                fake_hang_up $p
+                assert_equal {} [temporary_files]
+            }
+        }
+    }
+
+    start_server {overrides {repl-diskless-load flush-before-load loading-process-events-interval-bytes 1024}} {
+        test {INFO tells how far it is loaded, and clients are served while nothing comes} {
+            foreach form {counted marked} {
+                fake_follow
+                set p [fake_sync]
+                set before [list [s total_net_input_bytes] [s total_net_repl_input_bytes]]
+                set part [string range [$form $new] 0 20000]
+                fake_send $p $part
+                wait_for_condition 200 10 {[s loading] == 1 && [s loading_loaded_bytes] > 1000} else { fail "[s loading_loaded_bytes]" }
+                assert_error {LOADING*} {r get old}
+                assert_error {LOADING*} {r config set repl-diskless-load disabled}
+                assert_error {LOADING*} {r config set appendonly yes}
+                set whole [expr {$form eq "counted" ? [string length $new] : [s loading_rdb_used_mem]}]
+                assert_equal [expr {$form eq "counted" ? $whole : 0}] [s loading_total_bytes]
+                assert_equal [format %.2f [expr {100.0 * [s loading_loaded_bytes] / $whole}]] [s loading_loaded_perc]
+                foreach was $before now [list [s total_net_input_bytes] [s total_net_repl_input_bytes]] {
+                    assert_range [expr {$now - $was}] 20001 60000
+                }
+                fake_send $p [string range [$form $new] 20001 end]
+                fake_wait_ack $p 1000
+                assert_equal 0 [s loading]
+                assert_equal {} [s loading_total_bytes]
+                fake_hang_up $p
+            }
+        }
+
+        test {silence for repl-timeout ends it} {
+            r replicaof no one
+            r config set repl-timeout 1
+            fake_follow
+            set p [fake_sync]
+            fake_send $p [string range [marked $new] 0 20000]
+            wait_for_log "read error: Connection timed out" 0 200 25
+            wait_for_failure
+            assert_equal 0 [r dbsize]
+            fake_hang_up $p
+        }
+    }
+
+    start_server {overrides {rdb-del-sync-files yes}} {
+        test {rdb-del-sync-files: no file stays where nothing is saved} {
+            fake_follow
+            set p [fake_sync]
+            fake_send $p [counted $new]
+            fake_wait_ack $p 1000
+            assert_equal $::expected [contents 0]
+            assert_equal {} [glob -nocomplain -directory [srv dir] *.rdb]
+            fake_hang_up $p
+        }
+
+        test {rdb-del-sync-files: it stays where the dataset is saved} {
+            r config set save "3600 1"
+            set p [fake_sync]
+            fake_send $p [counted $new]
+            fake_wait_ack $p 1000
+            assert_equal $new [read_file [srv dir]/dump.rdb]
+            fake_hang_up $p
+            r config set save ""
+        }
+    }
+}
