@@ -77,8 +77,9 @@ enum {
     CLIENT_REDIRECTABLE = 1 << 26,  /* CLIENT CAPA REDIRECT: understands redirections of a replica */
 
     /* replication (repl/) */
-    CLIENT_PRIMARY = 1 << 27, /* the link to our primary: what it sends is applied, and not answered */
-    CLIENT_REPLICA = 1 << 28, /* it follows us */
+    CLIENT_PRIMARY = 1 << 27,  /* the link to our primary: what it sends is applied, and not answered */
+    CLIENT_REPLICA = 1 << 28,  /* it follows us */
+    CLIENT_READONLY = 1 << 29, /* READONLY: it reads from replicas, and need not be redirected for that */
 };
 
 /* Output: a chain of blocks (reply_block.h), of which the first byte to send is at head + sent. Written by

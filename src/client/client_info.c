@@ -50,7 +50,7 @@ static struct {
     {.letter = 'u'},
     {.letter = 'A', .flags = CLIENT_CLOSE_ASAP},
     {.letter = 'U', .flags = CLIENT_UNIX_SOCKET},
-    {.letter = 'r'},
+    {.letter = 'r', .flags = CLIENT_READONLY},
     {.letter = 'e', .flags = CLIENT_NO_EVICT},
     {.letter = 'T', .flags = CLIENT_NO_TOUCH},
     {.letter = 'I', .flags = CLIENT_IMPORT_SOURCE},

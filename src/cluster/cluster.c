@@ -27,12 +27,13 @@ void clusterKeyslotCommand(struct client *c) {
     replyLongLong(c, clusterKeySlot(c->argv[2]));
 }
 
-/* Where a replica may answer is nothing to a server that has none. */
 void readonlyCommand(struct client *c) {
+    c->flags |= CLIENT_READONLY;
     replyOk(c);
 }
 
 void readwriteCommand(struct client *c) {
+    c->flags &= ~(uint32_t)CLIENT_READONLY;
     replyOk(c);
 }
 

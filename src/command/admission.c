@@ -15,7 +15,8 @@
 
 /* clang-format off */
 /* Y: requests of this origin are asked.   odd: the row is only about requests that requestIsOdd tells.
- * Scripts: what memory there is for them was decided when they started, so that row is one of their own. */
+ * Scripts: what memory there is for them was decided when they started, so that row is one of their own; and
+ * they miss replicas before they look at files. */
 #define Y true
 #define n false
 static const struct rule {
@@ -35,11 +36,13 @@ static const struct rule {
     {RULE_ACL,            { Y,   Y,   Y,      Y,       n,    n,     Y,     n },   n, "NOPERM ..."},
     {RULE_SCRIPT_READS,   { n,   n,   Y,      n,       n,    n,     n,     n },   n, "ERR Write commands are not allowed from read-only scripts."},
     {RULE_CLUSTER,        { Y,   n,   Y,      Y,       n,    n,     Y,     n },   n, "MOVED, ASK, CROSSSLOT, TRYAGAIN, CLUSTERDOWN"},
+    {RULE_REDIRECT,       { Y,   n,   n,      Y,       n,    n,     n,     n },   n, "REDIRECT"},
     {RULE_EVICTED,        { Y,   n,   n,      n,       n,    n,     n,     n },   n, "none: the connection ends"},
-    {RULE_OOM,            { Y,   n,   n,      Y,       n,    n,     Y,     n },   n, "OOM command not allowed ..."},
-    {RULE_SNAPSHOT_FAILS, { Y,   n,   Y,      Y,       n,    n,     Y,     n },   n, "MISCONF Valkey is configured to save RDB snapshots ..."},
-    {RULE_AOF_FAILS,      { Y,   n,   Y,      Y,       n,    n,     Y,     n },   n, "MISCONF Errors writing to the AOF file ..."},
-    {RULE_MIN_REPLICAS,   { Y,   n,   Y,      Y,       n,    n,     Y,     n },   n, "NOREPLICAS"},
+    {RULE_OOM,            { Y,   n,   n,      Y,       n,    Y,     Y,     n },   n, "OOM command not allowed ..."},
+    {RULE_SCRIPT_REPLICAS,{ n,   n,   Y,      n,       n,    n,     n,     n },   n, "NOREPLICAS"},
+    {RULE_SNAPSHOT_FAILS, { Y,   n,   Y,      Y,       n,    Y,     Y,     n },   n, "MISCONF Valkey is configured to save RDB snapshots ..."},
+    {RULE_AOF_FAILS,      { Y,   n,   Y,      Y,       n,    Y,     Y,     n },   n, "MISCONF Errors writing to the AOF file ..."},
+    {RULE_MIN_REPLICAS,   { Y,   n,   n,      Y,       n,    n,     Y,     n },   n, "NOREPLICAS"},
     {RULE_READONLY,       { Y,   n,   Y,      Y,       n,    n,     Y,     n },   n, "READONLY"},
     {RULE_PUBSUB,         { Y,   n,   n,      n,       n,    n,     n,     n },   n, "ERR Can't execute ...: only (P|S)SUBSCRIBE ..."},
     {RULE_STALE,          { Y,   n,   Y,      Y,       n,    n,     Y,     n },   n, "MASTERDOWN"},
@@ -55,6 +58,8 @@ static const struct rule {
 
 /* How the error begins for which EXEC itself is refused: the transaction is over then. */
 static const char exec_refused[] = "EXECABORT Transaction discarded because of: ";
+
+bool (*admission_primary_writes)(const struct request *r, enum requestOrigin origin);
 
 static admissionCheck *checks[RULES];
 static bool idle_rules[RULES];

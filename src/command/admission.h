@@ -30,8 +30,10 @@ enum admissionRule { /* in the order of the table */
                      RULE_ACL,
                      RULE_SCRIPT_READS,
                      RULE_CLUSTER,
+                     RULE_REDIRECT,
                      RULE_EVICTED,
                      RULE_OOM,
+                     RULE_SCRIPT_REPLICAS,
                      RULE_SNAPSHOT_FAILS,
                      RULE_AOF_FAILS,
                      RULE_MIN_REPLICAS,
@@ -66,6 +68,10 @@ static inline bool requestIsOdd(const struct client *c, const struct request *r)
     return !cmd || !commandArityOk(cmd, r->argc) || cmd->flags & (CMD_PROTECTED | CMD_NOSCRIPT) ||
            c->flags & CLIENT_MULTI;
 }
+
+/* For rules about what cannot be kept on disk: our primary's requests run all the same, or this server ends
+ * (replica-ignore-disk-write-errors). True: it is one of those. repl/ fills it in. */
+extern bool (*admission_primary_writes)(const struct request *r, enum requestOrigin origin);
 
 /* The rows that are asked, by origin, in order; NULL behind the last. */
 extern admissionCheck *admission_usual[ORIGINS][RULES + 1];

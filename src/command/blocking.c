@@ -220,11 +220,23 @@ bool unblockWithTimeout(struct client *c) {
     return true;
 }
 
-bool unblockWithError(struct client *c) {
+bool unblockWithReply(struct client *c, void (*reply)(struct client *c)) {
     if (!c->blocked) return false;
-    replyError(c, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
+    reply(c);
     endCommand(c, true);
     return true;
+}
+
+static void replyUnblocked(struct client *c) {
+    replyError(c, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
+}
+
+bool unblockWithError(struct client *c) {
+    return unblockWithReply(c, replyUnblocked);
+}
+
+const struct request *blockedRequest(const struct client *c) {
+    return c->blocked ? c->blocked->request : NULL;
 }
 
 /* ---- Wake up ---- */

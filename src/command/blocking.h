@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "client/client.h"
+#include "command/request.h"
 #include "data/db.h"
 
 /* Parse a timeout argument in seconds (float, 0 waits for ever) into *deadline_ms (0: none). Replies "timeout
@@ -26,6 +27,10 @@ void unblockClient(struct client *c,
 /* CLIENT UNBLOCK: false when it is not blocked (on keys). */
 bool unblockWithTimeout(struct client *c);
 bool unblockWithError(struct client *c);
+/* The same with what `reply` replies: an error, which puts an end to it. */
+bool unblockWithReply(struct client *c, void (*reply)(struct client *c));
+/* The request that c waits in; NULL: it is not blocked. */
+const struct request *blockedRequest(const struct client *c);
 
 /* A value that was there is another one now for those who wait for it. (That a key has come or gone, db.c
  * says.) Cheap when nobody waits. */

@@ -47,6 +47,13 @@ static const uint8_t manners[ORIGINS] = {
 };
 /* clang-format on */
 
+bool callReplays(void) {
+    for (const struct call *call = call_running; call && call->origin != ORIGIN_CLIENT; call = call->outer) {
+        if (call->origin == ORIGIN_AOF || call->origin == ORIGIN_PRIMARY) return true;
+    }
+    return false;
+}
+
 /* ---- Hooks ---- */
 
 static struct hook {

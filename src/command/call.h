@@ -31,6 +31,10 @@ static inline struct client *callOwner(void) {
     return call_running ? call_running->owner : NULL;
 }
 
+/* Does what runs come from a file or from our primary? It has run already, elsewhere: limits that are only
+ * this server's are no reason to refuse it. */
+bool callReplays(void);
+
 /* Runs the request for c, unless a rule objects. True: its handler ran. A big argument that nobody has taken
  * stays with the request; c->argv and its kin are those of the call around this one again, or none. */
 bool commandRun(struct client *c, struct request *r, enum requestOrigin origin);

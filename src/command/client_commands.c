@@ -20,6 +20,7 @@
 #include "command/pubsub.h"
 #include "client/reply.h"
 #include "command/tracking.h"
+#include "data/role.h"
 
 static sds availability_zone;
 
@@ -201,7 +202,7 @@ static void replyHello(struct client *c) {
     replyBulkCstr(c, "mode");
     replyBulkCstr(c, "standalone");
     replyBulkCstr(c, "role");
-    replyBulkCstr(c, "master");
+    replyBulkCstr(c, roleIsReplica() ? "replica" : "master");
     replyBulkCstr(c, "modules");
     moduleReplyList(c);
     if (!availability_zone) return;
@@ -259,7 +260,7 @@ void helloCommand(struct client *c) {
 /* ---- The others ---- */
 
 void resetCommand(struct client *c) {
-    c->flags &= ~(uint32_t)(CLIENT_REPLY_OFF | CLIENT_NO_TOUCH | CLIENT_NO_EVICT | CLIENT_REDIRECTABLE |
+    c->flags &= ~(uint32_t)(CLIENT_REPLY_OFF | CLIENT_NO_TOUCH | CLIENT_NO_EVICT | CLIENT_READONLY |
                             CLIENT_IMPORT_SOURCE);
     trackingDisable(c);
     multiReset(c);

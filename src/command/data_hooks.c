@@ -8,14 +8,17 @@
 #include "commands/connection.h"
 #include "data/hooks.h"
 #include "data/import_mode.h"
+#include "data/role.h"
 
 static void propagateDelete(int dbid, struct str key, bool async) {
     if (propagateWanted()) propagateNow(dbid, 2, (struct str[]){async ? STR("UNLINK") : STR("DEL"), key});
 }
 
-static bool clientImports(void) {
-    struct client *c = import_mode ? callOwner() : NULL;
-    return c && c->flags & CLIENT_IMPORT_SOURCE;
+/* To our primary, and to who imports into a primary, keys are as they are. */
+static bool clientSeesExpired(void) {
+    bool replica = roleIsReplica();
+    struct client *c = replica || import_mode ? callOwner() : NULL;
+    return c && c->flags & (replica ? CLIENT_PRIMARY : CLIENT_IMPORT_SOURCE);
 }
 
 void clientImportSourceCommand(struct client *c) {
@@ -33,5 +36,5 @@ void clientImportSourceCommand(struct client *c) {
 
 void dataHooksInit(void) {
     data_hooks.propagateDelete = propagateDelete;
-    data_hooks.clientImports = clientImports;
+    data_hooks.clientSeesExpired = clientSeesExpired;
 }

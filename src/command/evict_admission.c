@@ -10,10 +10,9 @@
 
 /* ---- Keys ---- */
 
-/* Asked only while there is a limit. */
+/* Asked only while there is a limit. Our primary's writes make room where we evict, but have to be done. */
 static enum admission checkMemory(struct client *c, struct request *r, enum requestOrigin origin) {
-    (void)origin;
-    if (evictNow() || !(commandFlags(c, r->cmd) & CMD_DENYOOM)) return ADMITTED;
+    if (evictNow() || origin == ORIGIN_PRIMARY || !(commandFlags(c, r->cmd) & CMD_DENYOOM)) return ADMITTED;
     replyError(c, err_oom);
     return REFUSED;
 }

@@ -80,7 +80,8 @@ static void partToSinks(const struct propagationPart *part, bool alone) {
                                  .len = bytes.len,
                                  .commands = part->commands,
                                  .first = alone,
-                                 .last = alone},
+                                 .last = alone,
+                                 .for_replicas = part->for_replicas},
             part->dbid);
 }
 
@@ -143,7 +144,7 @@ static struct propagationPart keep(struct propagationUnit *u, int dbid, int argc
     serverAssert(u->depth > 0);
     char *start = makeRoom(u, raw.ptr ? raw.len : respRequestRoom(argc, argv));
     char *end = raw.ptr ? put(start, raw) : respWriteRequest(start, argc, argv);
-    struct propagationPart part = {u->used, (size_t)(end - start), dbid, 1, u->depth};
+    struct propagationPart part = {u->used, (size_t)(end - start), dbid, 1, u->depth, false};
     u->used += part.len;
     u->busy = true;
     return part;
@@ -189,19 +190,26 @@ static inline void piecesOn(struct propagationUnit *u, struct propagated *p, int
     toSinks(p, dbid);
 }
 
-static inline void passOn(struct propagationUnit *u, struct str bytes, int dbid, int commands, bool last) {
-    piecesOn(u, &(struct propagated){.pieces = &bytes, .count = 1, .len = bytes.len, .commands = commands},
+static inline void passOn(struct propagationUnit *u, struct str bytes, int dbid, int commands, bool last,
+                          bool for_replicas) {
+    piecesOn(u,
+             &(struct propagated){.pieces = &bytes,
+                                  .count = 1,
+                                  .len = bytes.len,
+                                  .commands = commands,
+                                  .for_replicas = for_replicas},
              dbid, last);
 }
 
-static void encodeAndPassOn(struct propagationUnit *u, int dbid, int argc, const struct str *argv,
-                            bool last) {
+static void encodeAndPassOn(struct propagationUnit *u, int dbid, int argc, const struct str *argv, bool last,
+                            bool for_replicas) {
     size_t room = respRequestRoom(argc, argv);
     if (room < RESP_BIG_ARG) {
         char *start = makeRoom(u, room);
-        passOn(u, strN(start, (size_t)(respWriteRequest(start, argc, argv) - start)), dbid, 1, last);
+        passOn(u, strN(start, (size_t)(respWriteRequest(start, argc, argv) - start)), dbid, 1, last,
+               for_replicas);
     } else {
-        struct propagated p = {.commands = 1};
+        struct propagated p = {.commands = 1, .for_replicas = for_replicas};
         p.count = encodeAround(u, argc, argv, &p.pieces);
         for (int i = 0; i < p.count; i++) p.len += p.pieces[i].len;
         piecesOn(u, &p, dbid, last);
@@ -210,13 +218,16 @@ static void encodeAndPassOn(struct propagationUnit *u, int dbid, int argc, const
 
 /* last: nothing more will come in this unit. */
 static inline __attribute__((always_inline)) void emit(struct propagationUnit *u, int dbid, int argc,
-                                                       const struct str *argv, struct str raw, bool last) {
-    if (!last && isFirst(u))
+                                                       const struct str *argv, struct str raw, bool last,
+                                                       bool for_replicas) {
+    if (!last && isFirst(u)) {
         u->held = keep(u, dbid, argc, argv, raw);
-    else if (raw.ptr)
-        passOn(u, raw, dbid, 1, last);
-    else
-        encodeAndPassOn(u, dbid, argc, argv, last);
+        u->held.for_replicas = for_replicas;
+    } else if (raw.ptr) {
+        passOn(u, raw, dbid, 1, last, for_replicas);
+    } else {
+        encodeAndPassOn(u, dbid, argc, argv, last, for_replicas);
+    }
 }
 
 static void addRewrite(struct propagationUnit *u, struct propagationPart part) {
@@ -245,7 +256,7 @@ static bool emitRewrites(struct propagationUnit *u, bool last) {
         if (!ends && part->commands == 1 && isFirst(u))
             u->held = *part;
         else
-            passOn(u, strN(u->buf + part->at, part->len), part->dbid, part->commands, ends);
+            passOn(u, strN(u->buf + part->at, part->len), part->dbid, part->commands, ends, false);
     }
     u->rewrite_count = from;
     u->used = u->rewrites[from].at;
@@ -264,10 +275,11 @@ void propagateWhatRan(struct client *c, bool dirty, struct str raw) {
     struct propagationUnit *u = &propagation;
     bool last = u->depth == 1;
     bool rewritten = u->rewrite_count && emitRewrites(u, last);
-    bool emits = dirty && !rewritten && !u->suppressed;
-    u->suppressed = false;
-    if (!dirty) return;
-    if (emits) emit(u, c->db->id, c->argc, c->argv, rawIsGood(c, raw) ? raw : no_raw, last);
+    bool anyway = u->anyway && !dirty;
+    bool emits = (dirty || anyway) && !rewritten && !u->suppressed;
+    u->suppressed = u->anyway = false;
+    if (!dirty && !anyway) return;
+    if (emits) emit(u, c->db->id, c->argc, c->argv, rawIsGood(c, raw) ? raw : no_raw, last, anyway);
     c->wrote_at = propagateOffset();
 }
 
@@ -282,7 +294,7 @@ void propagateRewriteOpen(struct client *c, int argc) {
     serverAssert(u->depth > 0);
     char *start = makeRoom(u, RESP_HDR_SIZE);
     size_t len = (size_t)(respWriteRequestHead(start, argc) - start);
-    addRewrite(u, (struct propagationPart){u->used, len, c->db->id, 1, u->depth});
+    addRewrite(u, (struct propagationPart){u->used, len, c->db->id, 1, u->depth, false});
     u->used += len;
     u->busy = true;
 }
@@ -302,10 +314,14 @@ void propagateSuppress(struct client *c) {
     propagation.suppressed = propagateWanted();
 }
 
+void propagateAnyway(void) {
+    propagation.anyway = propagateWanted();
+}
+
 void propagateNow(int dbid, int argc, const struct str *argv) {
     struct propagationUnit *u = &propagation;
     if (!propagateWanted()) return;
-    emit(u, dbid, argc, argv, no_raw, u->depth == 0);
+    emit(u, dbid, argc, argv, no_raw, u->depth == 0, false);
     if (u->busy && u->depth == 0) propagateEndBusy();
 }
 

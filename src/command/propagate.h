@@ -27,6 +27,8 @@ void propagateRewrite(struct client *c, int argc, const struct str *argv);
  * when propagateWanted(). */
 void propagateRewriteOpen(struct client *c, int argc);
 void propagateRewriteArg(struct str arg);
+/* The running command changes nothing here, but replicas have to run it, too (PUBLISH). */
+void propagateAnyway(void);
 /* Propagate nothing for the running command; before one is called from within: for that one. */
 void propagateSuppress(struct client *c);
 /* What no command asked for: expiry, eviction. */
@@ -42,7 +44,7 @@ struct propagated {
     size_t len; /* of all pieces */
     int commands;
     bool first, last;  /* of their unit */
-    bool for_replicas; /* PING, REPLCONF GETACK: files have no use for them */
+    bool for_replicas; /* PING, REPLCONF GETACK, PUBLISH: files have no use for them */
     uint64_t offset;   /* bytes propagated before, in the life of the process */
 };
 typedef void propagateSink(const struct propagated *p);
@@ -66,12 +68,14 @@ struct propagationUnit {
     int depth;       /* commands that run, one called by the other */
     bool busy;       /* there is something to do when a command ends */
     bool suppressed; /* the command that ends next */
+    bool anyway;     /* the same one goes to replicas, though it changes nothing */
     bool in_multi;   /* MULTI has gone out */
     /* Commands in one database: buf[at, at + len). */
     struct propagationPart {
         size_t at, len; /* len 0: none */
         int dbid, commands;
         int depth; /* of the command that is rewritten */
+        bool for_replicas;
     } held, *rewrites;
     int rewrite_count, rewrite_cap;
     char *buf;

@@ -263,10 +263,12 @@ bool pubsubAnybody(void) {
 
 void publishCommand(struct client *c) {
     replyLongLong(c, pubsubPublish(c->argv[1], c->argv[2]));
+    propagateAnyway();
 }
 
 void spublishCommand(struct client *c) {
     replyLongLong(c, deliverTo(PUBSUB_SHARD, STR("smessage"), c->argv[1], c->argv[2]));
+    propagateAnyway();
 }
 
 /* ---- Commands that subscribe ---- */

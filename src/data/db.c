@@ -62,7 +62,7 @@ static void unlinkObject(struct db *db, struct object *o) {
 bool dbSeesExpired(void) {
     /* What a file has set to expire stays until the file itself says that it was deleted. */
     if (db_loading) return true;
-    return data_hooks.clientImports && data_hooks.clientImports();
+    return data_hooks.clientSeesExpired && data_hooks.clientSeesExpired();
 }
 
 bool objectIsExpired(const struct object *o) {
@@ -73,12 +73,19 @@ struct object *dbFind(struct db *db, struct str key) {
     return keyspaceFind(&db->keyspace, key, dbHashKey(key));
 }
 
+static void expireKey(struct db *db, struct object *o);
+
+/* Whoever writes may put something in its place: then it goes, though expired keys are kept. */
+static void expireFound(struct db *db, struct object *o, bool writes) {
+    if (writes || !dbKeepsExpired()) expireKey(db, o);
+}
+
 struct object *lookupKey(struct db *db, struct str key, int flags) {
     bool reads = !(flags & (LOOKUP_NOSTATS | LOOKUP_WRITE));
     keyUsed(db, key, reads ? KEY_USE_READ : KEY_USE_LOOKUP);
     struct object *o = dbFind(db, key);
     if (o && objectHasExpire(o) && objectIsExpired(o)) {
-        if (!(flags & LOOKUP_NOEXPIRE)) dbExpireKey(db, o);
+        if (!(flags & LOOKUP_NOEXPIRE)) expireFound(db, o, flags & LOOKUP_WRITE);
         o = NULL;
     }
     if (reads) {
@@ -96,6 +103,11 @@ struct object *lookupKey(struct db *db, struct str key, int flags) {
 
 /* ---- Change ---- */
 
+static void noteExpiry(struct db *db, struct str key, int64_t expire_ms) {
+    if (__builtin_expect(data_hooks.keyGetsExpiry != NULL, 0) && expire_ms != OBJ_NO_EXPIRE)
+        data_hooks.keyGetsExpiry(db->id, key);
+}
+
 static struct object *addObject(struct db *db, struct str key, struct value v, int64_t expire_ms) {
     keyUsed(db, key, KEY_USE_CHANGE);
     struct object *o = objectCreate(key, expire_ms, v);
@@ -103,6 +115,7 @@ static struct object *addObject(struct db *db, struct str key, struct value v, i
     keyspaceAdd(&db->keyspace, o, dbHashKey(key));
     keyCameOrWent(db, key);
     keyEvent(NOTIFY_NEW, "new", key, db);
+    noteExpiry(db, key, expire_ms);
     return o;
 }
 
@@ -121,6 +134,7 @@ struct object *dbSetWithExpire(struct db *db, struct str key, struct object *o, 
     keyspaceEntered(&db->keyspace, o);
     lazyfreeValue(old, lazyfree_lazy_server_del, effort);
     if (old.type != v.type) keyCameOrWent(db, key);
+    noteExpiry(db, key, expire_ms);
     return o;
 }
 
@@ -166,6 +180,7 @@ void dbDeleteObject(struct db *db, struct object *o, bool async) {
 
 struct object *dbSetExpire(struct db *db, struct object *o, int64_t when_ms) {
     keyUsed(db, objectKey(o), KEY_USE_CHANGE);
+    noteExpiry(db, objectKey(o), when_ms);
     return rewriteObject(db, o, objectValue(o), when_ms);
 }
 
@@ -200,12 +215,20 @@ bool dbTimeHasExpired(int64_t when_ms) {
     return when_ms <= cmd_time_ms && !dbKeepsExpired();
 }
 
-bool dbExpireKey(struct db *db, struct object *o) {
+static void expireKey(struct db *db, struct object *o) {
     serverAssert(objectHasExpire(o) && objectExpire(o) < cmd_time_ms);
-    if (dbKeepsExpired()) return false;
     dbstats.expired++;
     dropKey(db, o, lazyfree_lazy_expire, NOTIFY_EXPIRED, "expired");
+}
+
+bool dbExpireKey(struct db *db, struct object *o) {
+    if (dbKeepsExpired()) return false;
+    expireKey(db, o);
     return true;
+}
+
+void dbExpireOwnKey(struct db *db, struct object *o) {
+    expireKey(db, o);
 }
 
 void dbEvictKey(struct db *db, struct object *o) {

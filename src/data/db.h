@@ -37,7 +37,7 @@ struct object *dbFind(struct db *db, struct str key);
 /* Is this object past its expiry, and does that count? */
 bool objectIsExpired(const struct object *o);
 /* Does whoever runs now see keys (and fields of hashes) past their time as if they had none? So does a file
- * that is loaded, and a client that imports (data/import_mode.h). */
+ * that is loaded, the stream of our primary, and a client that imports (data/import_mode.h). */
 bool dbSeesExpired(void);
 extern bool db_loading; /* a file is being read into the databases: command/loading.c says so */
 
@@ -69,8 +69,10 @@ bool dbExpireKey(struct db *db, struct object *o);
 /* Has this time, which a command gives a key or a part of one, expired already? Then that goes at once,
  * unless expired keys are kept: a file that is loaded, for one, may still take the expiry back. */
 bool dbTimeHasExpired(int64_t when_ms);
+/* The same of a key that nobody else decides about, though expired keys are kept. */
+void dbExpireOwnKey(struct db *db, struct object *o);
 /* While fn says true expired keys are kept, though they read as absent: another server decides what expires,
- * or the data has to stand still. */
+ * or the data has to stand still. Only a lookup for writing deletes one that it comes upon. */
 void dbAddExpiryVeto(bool (*fn)(void));
 bool dbKeepsExpired(void);
 /* The same for one that `maxmemory` has no room for: event `evicted`; statistics are data/evict.c's. */

@@ -16,7 +16,10 @@ struct dataHooks {
     void (*propagateDelete)(int dbid, struct str key, bool async);
     /* A key has come, has gone or has become one of another type. There while a client waits for any key. */
     void (*keyCameOrWent)(struct db *db, struct str key);
-    /* Does the client that runs now import (data/import_mode.h)? */
-    bool (*clientImports)(void);
+    /* Does the client that runs now see keys past their time as they are? */
+    bool (*clientSeesExpired)(void);
+    /* A key is given an expiry, perhaps the one that it had. There while that is this server's affair, though
+     * another decides what expires (a replica that takes writes). */
+    void (*keyGetsExpiry)(int dbid, struct str key);
 };
 extern struct dataHooks data_hooks; /* db.c */

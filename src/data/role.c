@@ -6,6 +6,9 @@
 #define HOOKS_MAX 16
 
 bool role_replica;
+bool (*role_data_stale)(void);
+const char err_masterdown[] =
+    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
 static void (*hooks[HOOKS_MAX])(bool replica);
 static int hook_count;
 

@@ -188,10 +188,10 @@ static void bufferEmptied(void) {
 
 /* Refused while the last write or fsync has failed. */
 static enum admission checkWritten(struct client *c, struct request *r, enum requestOrigin origin) {
-    (void)origin;
     int code = write_errno ? write_errno : atomic_load(&sync_errno);
     if (!code || aof.state == AOF_OFF) return ADMITTED;
     if (!(commandFlags(c, r->cmd) & CMD_WRITE) && strcmp(r->cmd->fullname, "ping")) return ADMITTED;
+    if (admission_primary_writes && admission_primary_writes(r, origin)) return ADMITTED;
     replyErrorFmt(c, "MISCONF Errors writing to the AOF file: %s", strerror(code));
     return REFUSED;
 }

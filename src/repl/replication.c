@@ -20,6 +20,7 @@
 int64_t repl_timeout_s;
 bool repl_disable_tcp_nodelay, repl_dual_channel, repl_diskless_sync;
 bool replica_read_only, replica_serve_stale_data;
+int64_t repl_min_replicas, repl_max_lag_s;
 int repl_diskless_load;
 struct replStats replstats;
 
@@ -71,9 +72,6 @@ void replicationInit(void) {
                     DISKLESS_LOAD_DISABLED, diskless_load_names, NULL),
         CONFIG_BOOL("repl-diskless-sync", NULL, SET, &repl_diskless_sync, true, NULL),
         CONFIG_INT("repl-timeout", NULL, SET, &repl_timeout_s, 60, 1, INT32_MAX, NULL),
-        CONFIG_BOOL("replica-read-only", "slave-read-only", SET, &replica_read_only, true, NULL),
-        CONFIG_BOOL("replica-serve-stale-data", "slave-serve-stale-data", SET, &replica_serve_stale_data,
-                    true, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     commandRegister(commandsReplication);
@@ -92,5 +90,6 @@ void replicationInit(void) {
 }
 
 void replicationStart(void) {
+    rulesStart();
     linkStart();
 }

@@ -17,7 +17,8 @@
 /* Directives that several parts look at; registered in replication.c. */
 extern int64_t repl_timeout_s;
 extern bool repl_disable_tcp_nodelay, repl_dual_channel, repl_diskless_sync;
-extern bool replica_read_only, replica_serve_stale_data;
+extern bool replica_read_only, replica_serve_stale_data; /* rules.c */
+extern int64_t repl_min_replicas, repl_max_lag_s;        /* rules.c; either 0: any will do */
 enum { DISKLESS_LOAD_DISABLED, DISKLESS_LOAD_WHEN_EMPTY, DISKLESS_LOAD_SWAPDB, DISKLESS_LOAD_FLUSH };
 extern int repl_diskless_load;
 

@@ -1,20 +1,175 @@
-/* rules.c - see rules.h. */
+/* rules.c - see rules.h.
+ *
+ * Each rule of admission is idle unless the role and the directives give it something to object to; `update`
+ * is where that is decided, whenever one of them changes. */
 #include "repl/rules.h"
 
+#include "base/assert.h"
+#include "base/log.h"
+#include "client/client.h"
+#include "client/reply.h"
+#include "command/admission.h"
+#include "command/blocking.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "commands/connection.h"
+#include "data/db.h"
+#include "data/evict.h"
 #include "data/role.h"
 #include "registry/config.h"
+#include "registry/cron.h"
 #include "repl/link.h"
+#include "repl/own_expiry.h"
 #include "repl/replicas.h"
 #include "repl/replication.h"
 
-#define SET CONFIG_MODIFIABLE
+#define SET           CONFIG_MODIFIABLE
+#define DISK_ERROR_MS 10000 /* the log is told once in so long that what our primary sends cannot be kept */
 
 static bool ignore_maxmemory, ignore_disk_errors;
 
+/* What our primary sends has to be done, whatever anybody else is refused; so has all that comes of it. */
+static bool isPrimarys(void) {
+    const struct client *c = callOwner();
+    return c && c->flags & CLIENT_PRIMARY;
+}
+
+/* ---- Rows of admission ---- */
+
+static enum admission checkMinReplicas(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (!(commandFlags(c, r->cmd) & CMD_WRITE) || replicasGood() >= repl_min_replicas) return ADMITTED;
+    replyError(c, "NOREPLICAS Not enough good replicas to write.");
+    return REFUSED;
+}
+
+static enum admission checkReadonly(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (!(commandFlags(c, r->cmd) & CMD_WRITE) || isPrimarys()) return ADMITTED;
+    replyError(c, "READONLY You can't write against a read only replica.");
+    return REFUSED;
+}
+
+static enum admission checkStale(struct client *c, struct request *r, enum requestOrigin origin) {
+    if (!linkIsDown() || commandFlags(c, r->cmd) & CMD_STALE || isPrimarys()) return ADMITTED;
+    replyError(c, origin == ORIGIN_SCRIPT ? "ERR Can not execute the command on a stale replica"
+                                          : err_masterdown);
+    return REFUSED;
+}
+
+static bool isStale(void) {
+    return !replica_serve_stale_data && linkIsDown() && !isPrimarys();
+}
+
+/* Whoever understands it is sent to our primary with what belongs there; reads stay here if it wants that. */
+static bool belongsToPrimary(const struct client *c, uint64_t flags) {
+    if (!(c->flags & CLIENT_REDIRECTABLE)) return false;
+    return flags & CMD_WRITE || (flags & CMD_READONLY && !(c->flags & CLIENT_READONLY));
+}
+
+static void replyRedirect(struct client *c) {
+    const char *lead = reply_error_lead; /* EXEC is redirected as it is */
+    reply_error_lead = NULL;
+    replyErrorFmt(c, "REDIRECT %s:%d", primary_link.host, primary_link.port);
+    reply_error_lead = lead;
+}
+
+static enum admission checkRedirect(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (!belongsToPrimary(c, commandFlags(c, r->cmd))) return ADMITTED;
+    replyRedirect(c);
+    return REFUSED;
+}
+
+/* ---- What cannot be kept on disk ---- */
+
+static bool primaryWrites(const struct request *r, enum requestOrigin origin) {
+    static int64_t told_ms;
+    if (origin != ORIGIN_PRIMARY && !isPrimarys()) return false;
+    if (r->cmd->spec->proc == pingCommand) return true;
+    if (!ignore_disk_errors) serverPanic("Replica was unable to write command to disk.");
+    if (cmd_time_ms - told_ms >= DISK_ERROR_MS) {
+        serverLog(LL_WARNING, "Replica is applying a command it is unable to write to disk.");
+        told_ms = cmd_time_ms;
+    }
+    return true;
+}
+
+/* ---- Keys that expire, keys that are evicted ---- */
+
+static bool primaryEvicts(void) {
+    return roleIsReplica() && ignore_maxmemory;
+}
+
+/* ---- Clients that wait for what will not happen here ---- */
+
+static void replyRoleChanged(struct client *c) {
+    replyError(
+        c, "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)");
+    clientCloseAfterReply(c);
+}
+
+static void endWait(void *priv, struct client *c) {
+    (void)priv;
+    const struct request *r = blockedRequest(c);
+    if (!r) return;
+    uint64_t flags = r->cmd->flags;
+    bool reads_here = c->flags & CLIENT_REDIRECTABLE && flags & CMD_READONLY;
+    if (belongsToPrimary(c, flags))
+        unblockWithReply(c, replyRedirect);
+    else if (!reads_here)
+        unblockWithReply(c, replyRoleChanged);
+}
+
+/* ---- The role ---- */
+
+static bool update(const char **err) {
+    (void)err;
+    bool replica = roleIsReplica();
+    bool alone = replica || !repl_min_replicas || !repl_max_lag_s;
+    admissionIdle(RULE_MIN_REPLICAS, alone);
+    admissionIdle(RULE_SCRIPT_REPLICAS, alone);
+    admissionIdle(RULE_READONLY, !replica || !replica_read_only);
+    admissionIdle(RULE_STALE, !replica || replica_serve_stale_data);
+    admissionIdle(RULE_REDIRECT, !replica);
+    ownExpiryOn(replica && !replica_read_only);
+    return true;
+}
+
+static void onRole(bool replica) {
+    update(NULL);
+    if (replica) clientForEach(endWait, NULL);
+}
+
+/* ---- Registration ---- */
+
 void rulesInit(void) {
     static struct configDirective directives[] = {
+        CONFIG_INT("min-replicas-max-lag", "min-slaves-max-lag", SET, &repl_max_lag_s, 10, 0, INT32_MAX,
+                   update),
+        CONFIG_INT("min-replicas-to-write", "min-slaves-to-write", SET, &repl_min_replicas, 0, 0, INT32_MAX,
+                   update),
         CONFIG_BOOL("replica-ignore-disk-write-errors", NULL, SET, &ignore_disk_errors, false, NULL),
         CONFIG_BOOL("replica-ignore-maxmemory", "slave-ignore-maxmemory", SET, &ignore_maxmemory, true, NULL),
+        CONFIG_BOOL("replica-read-only", "slave-read-only", SET, &replica_read_only, true, update),
+        CONFIG_BOOL("replica-serve-stale-data", "slave-serve-stale-data", SET, &replica_serve_stale_data,
+                    true, update),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
+    ownExpiryInit();
+    admissionFill(RULE_MIN_REPLICAS, checkMinReplicas);
+    admissionFill(RULE_SCRIPT_REPLICAS, checkMinReplicas);
+    admissionFill(RULE_READONLY, checkReadonly);
+    admissionFill(RULE_STALE, checkStale);
+    admissionFill(RULE_REDIRECT, checkRedirect);
+    admission_primary_writes = primaryWrites;
+    role_data_stale = isStale;
+    evictAddVeto(primaryEvicts);
+    dbAddExpiryVeto(roleIsReplica);
+    roleOnChange(onRole);
+    admissionIdle(RULE_REDIRECT, true);
+}
+
+void rulesStart(void) {
+    update(NULL);
 }

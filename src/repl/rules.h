@@ -2,4 +2,5 @@
  * (READONLY, MASTERDOWN, NOREPLICAS), redirected, kept though it has expired, not evicted. */
 #pragma once
 
-void rulesInit(void); /* rows of admission, vetoes, directives */
+void rulesInit(void);  /* rows of admission, vetoes, directives */
+void rulesStart(void); /* behind the configuration */

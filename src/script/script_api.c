@@ -97,7 +97,7 @@ static enum admission checkMemory(struct client *c, struct request *r, enum requ
 
 static enum admission checkReadOnly(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
-    if (!script_run.read_only || !(r->cmd->flags & CMD_WRITE)) return ADMITTED;
+    if (!script_run.read_only || !(r->cmd->flags & (CMD_WRITE | CMD_MAY_REPLICATE))) return ADMITTED;
     replyError(c, "ERR Write commands are not allowed from read-only scripts.");
     return REFUSED;
 }

@@ -10,6 +10,7 @@
 #include "command/admission.h"
 #include "registry/config.h"
 #include "data/evict.h"
+#include "data/role.h"
 #include "command/propagate.h"
 #include "client/reply.h"
 #include "command/round.h"
@@ -203,6 +204,10 @@ void scriptExecute(struct client *c, const struct scriptCode *code, int keys, bo
     serverAssert(!script_run.name);
     if (read_only && code->flags & SCRIPT_SHEBANG && !(code->flags & SCRIPT_NO_WRITES)) {
         replyError(c, "ERR Can not execute a script with write flag using *_ro command.");
+        return;
+    }
+    if (code->kind == SCRIPT_EVAL && !(code->flags & SCRIPT_SHEBANG) && roleDataIsStale()) {
+        replyError(c, err_masterdown); /* it has not said that it can do with stale data */
         return;
     }
     beginRun(c, code, read_only || code->flags & SCRIPT_NO_WRITES);

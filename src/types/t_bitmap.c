@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/zmalloc.h"
+#include "command/call.h"
 #include "command/command.h"
 #include "commands/bitmap.h"
 #include "command/lookup.h"
@@ -70,7 +71,7 @@ bool bitopsOffset(struct client *c, struct str arg, unsigned width, uint64_t *of
     if (scaled) arg = strN(arg.ptr + 1, arg.len - 1);
     bool ok = string2ll(arg, &v) && v >= 0;
     if (ok && scaled) ok = !__builtin_mul_overflow(v, (int64_t)width, &v);
-    if (!ok || v >= maxBits()) {
+    if (!ok || (v >= maxBits() && !callReplays())) {
         replyError(c, "ERR bit offset is not an integer or out of range");
         return false;
     }

@@ -10,7 +10,7 @@
 #include "command/blocking.h"
 #include "command/lookup.h"
 #include "data/db.h"
-#include "command/loading.h"
+#include "command/call.h"
 #include "data/notify.h"
 #include "command/propagate.h"
 #include "client/reply.h"
@@ -174,8 +174,7 @@ static bool checkLimit(struct client *c, struct addArgs *a) {
         replyError(c, "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
         return false;
     }
-    if (a->limit_given && !a->trim.approximate && !(loadingActive() && loadingFromAof())) {
-        /* Valkey's files have it */
+    if (a->limit_given && !a->trim.approximate && !callReplays()) { /* Valkey propagates it */
         replyError(c, "ERR syntax error, LIMIT cannot be used without the special ~ option");
         return false;
     }

@@ -17,6 +17,7 @@
 #include "base/assert.h"
 #include "base/sds.h"
 #include "base/zmalloc.h"
+#include "command/call.h"
 #include "command/command.h"
 #include "command/request.h"
 #include "commands/string.h"
@@ -99,7 +100,7 @@ static struct value argValue(struct client *c, int i, char scratch[8]) {
 
 bool stringCheckLength(struct client *c, int64_t size, int64_t add) {
     /* What is loaded was within the limit when it was written. */
-    if (add <= roundMaxBulk() - size || c->flags & CLIENT_FAKE) return true;
+    if (add <= roundMaxBulk() - size || c->flags & CLIENT_FAKE || callReplays()) return true;
     replyError(c, "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
     return false;
 }

@@ -10,22 +10,30 @@ set rules {
     protected {ERR DEBUG command not allowed.*}
     no_multi  {ERR Command 'watch' not allowed inside a transaction}
     noperm    {NOPERM User limited has no permissions to run the '*' command}
+    redirect  {REDIRECT 127.0.0.1:1}
     oom       {OOM command not allowed when used memory > 'maxmemory'.}
     misconf   {MISCONF Valkey is configured to save RDB snapshots,*}
+    noreplicas {NOREPLICAS Not enough good replicas to write.}
+    readonly  {READONLY You can't write against a read only replica.}
     pubsub    {ERR Can't execute '*': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context}
+    stale     {MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.}
     loading   {LOADING Valkey is loading the dataset in memory}
     busy      {BUSY Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.}
     monitor   {ERR Replica can't interact with the keyspace}
     queued    {QUEUED}
 }
 set requests {nosuch set {debug sleep 0} {watch k} {set k v} {get k} {del k} ping}
-set clients {plain noauth limited pubsub monitor multi {limited pubsub} {limited monitor} {limited multi} {pubsub monitor}}
+set clients {plain noauth limited pubsub monitor multi {limited pubsub} {limited monitor} {limited multi} {pubsub monitor}
+    redirect {redirect limited} {redirect multi} {redirect pubsub}}
 
-# Does this rule object to such a request? `state` is a list of oom, misconf, loading, busy. In the middle of a long
-# command memory is not looked at: nothing can be evicted then.
+# Does this rule object to such a request? `state` is a list of oom, misconf, noreplicas, replica (whose primary cannot be
+# reached), stale (one that must not show its data), loading, busy. In the middle of a long command memory is not looked at:
+# nothing can be evicted then.
 proc objects {rule client request state} {
     set name [lindex $request 0]
     set data [expr {$request in {{set k v} {get k} {del k}}}]
+    set writes [expr {$request in {{set k v} {del k}}}]
+    set replica [expr {"replica" in $state || "stale" in $state}]
     switch $rule {
         noauth    { return [expr {"noauth" in $client}] }
         unknown   { return [expr {$name eq "nosuch"}] }
@@ -33,8 +41,12 @@ proc objects {rule client request state} {
         protected { return [expr {$name eq "debug" && "debug" ni $state}] }
         no_multi  { return [expr {$name eq "watch" && "multi" in $client}] }
         noperm    { return [expr {"limited" in $client && $name in {set debug watch}}] }
+        redirect  { return [expr {"redirect" in $client && $replica && $data}] }
         oom       { return [expr {"oom" in $state && "busy" ni $state && "loading" ni $state && $request eq "set k v"}] }
         misconf   { return [expr {"misconf" in $state && $request in {{set k v} {del k} ping}}] }
+        noreplicas { return [expr {"noreplicas" in $state && !$replica && $writes}] }
+        readonly  { return [expr {$replica && $writes}] }
+        stale     { return [expr {"stale" in $state && ($data || $name eq "ping")}] }
         pubsub    { return [expr {"pubsub" in $client && $name ne "ping"}] }
         loading   { return [expr {"loading" in $state && ($data || $name eq "ping")}] }
         busy      { return [expr {"busy" in $state && $name ne "watch"}] }
@@ -75,6 +87,7 @@ proc open_client {kind} {
     set c [valkey_deferring_client]
     if {"noauth" in $kind} { return $c }
     assert_equal OK [ask $c auth [expr {"limited" in $kind ? "limited" : "default"}] pw]
+    if {"redirect" in $kind} { assert_equal OK [ask $c client capa redirect] }
     if {"pubsub" in $kind} { ask $c subscribe ch }
     if {"monitor" in $kind} { assert_equal OK [ask $c monitor] }
     return $c
@@ -146,6 +159,9 @@ proc break_saving {} {
 proc in_state {state body} {
     r config set maxmemory [expr {"oom" in $state ? 1 : 0}]
     r config set stop-writes-on-bgsave-error [expr {"misconf" in $state ? "yes" : "no"}]
+    r config set min-replicas-to-write [expr {"noreplicas" in $state ? 1 : 0}]
+    if {"replica" in $state || "stale" in $state} { r replicaof 127.0.0.1 1 }
+    r config set replica-serve-stale-data [expr {"stale" in $state ? "no" : "yes"}]
     set c [open_client plain]
     if {"busy" in $state} {
         $c eval {while true do end} 0
@@ -167,8 +183,10 @@ proc in_state {state body} {
         r config set key-load-delay 2000
     }
     $c close
+    r replicaof no one
     r config set maxmemory 0
     r config set stop-writes-on-bgsave-error no
+    r config set min-replicas-to-write 0
 }
 
 # All states that the innermost server can be in; a dict of state to what ask_all says.
@@ -190,14 +208,19 @@ set script_rules {
     oom      {OOM command not allowed when used memory > 'maxmemory'.*}
     noperm   {ERR ACL failure in script: User limited has no permissions to run the 'set' command*}
     readonly {ERR Write commands are not allowed from read-only scripts.*}
+    noreplicas {NOREPLICAS Not enough good replicas to write.*}
     misconf  {MISCONF Valkey is configured to save RDB snapshots,*}
+    replica  {READONLY You can't write against a read only replica.*}
 }
 
 # One that has changed something may go on, whatever memory there is.
 set script_half_done {'del', 'k'); r = redis.call('append', 'k', 'v'}
 
 proc script_objects {rule user eval call state} {
+    set writes [expr {$call in [list {'set', 'k', 'v'} {'del', 'k'} $::script_half_done]}]
     switch $rule {
+        noreplicas { return [expr {"noreplicas" in $state && "replica" ni $state && $writes}] }
+        replica  { return [expr {"replica" in $state && $writes}] }
         unknown  { return [expr {$call eq "'nosuch'"}] }
         arity    { return [expr {$call eq "'set'"}] }
         noscript { return [expr {$call eq "'subscribe', 'c'"}] }
@@ -212,7 +235,7 @@ proc ask_scripts {expectedvar} {
     upvar 1 $expectedvar expected
     set found {}
     set expected {}
-    foreach state {{} oom misconf {oom misconf}} {
+    foreach state {{} oom misconf {oom misconf} noreplicas {noreplicas misconf} replica {replica oom} {replica misconf}} {
         in_state $state {
             foreach user {default limited} {
                 set c [open_client $user]
@@ -302,8 +325,9 @@ proc cmdstat {name} {
 
 # ---- The tests ---------------------------------------------------------------------------------------------------
 
-set overrides {busy-reply-threshold 10 enable-protected-configs yes loading-process-events-interval-bytes 1024}
-set states {{} oom misconf {oom misconf} busy {busy oom} {busy misconf}}
+set overrides {replica-ignore-maxmemory no busy-reply-threshold 10 enable-protected-configs yes loading-process-events-interval-bytes 1024}
+set states {{} oom misconf {oom misconf} busy {busy oom} {busy misconf} noreplicas {noreplicas oom} {noreplicas misconf} {noreplicas busy}
+    replica {replica oom} {replica misconf} {replica noreplicas} {replica busy} stale {stale oom} {stale misconf}}
 set loading_states {{loading debug} {loading debug oom} {loading debug misconf}}
 
 proc all_there_is {} {
@@ -311,7 +335,7 @@ proc all_there_is {} {
     r config set stop-writes-on-bgsave-error no
     dict set found states [ask_in_states $::states]
     dict set found scripts [ask_scripts ::expected_scripts]
-    dict set found exec [ask_exec {{} oom misconf {oom misconf} busy {busy misconf}}]
+    dict set found exec [ask_exec {{} oom misconf {oom misconf} busy {busy misconf} noreplicas replica {replica misconf} stale}]
     dict set found unblocked [ask_unblocked]
     return $found
 }
@@ -347,6 +371,8 @@ tags {external:skip valgrind:skip} {
                 {misconf: set k v} misconf {misconf: get k} runs {misconf: del k} misconf
                 {oom misconf: set k v} oom {oom misconf: get k} runs {oom misconf: del k} misconf
                 {busy: get k} busy {busy misconf: set k v} misconf {busy misconf: get k} busy
+                {noreplicas: set k v} noreplicas {noreplicas: get k} runs {replica: set k v} readonly {replica: get k} runs
+                {replica misconf: del k} misconf {stale: set k v} readonly {stale: get k} stale
             } {
                 assert_equal [list $rule runs {ERR DISCARD without MULTI}] [dict get $ours exec $key] $key
             }

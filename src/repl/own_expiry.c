@@ -1,0 +1,122 @@
+/* own_expiry.c - see own_expiry.h.
+ *
+ *     own: key ──▶ struct ownKey, a bit for each database in which it got an expiry here
+ *
+ * Databases from 64 on have no bit: their keys are left to themselves. */
+#include "repl/own_expiry.h"
+
+#include "base/clock.h"
+#include "base/sds.h"
+#include "base/zmalloc.h"
+#include "command/call.h"
+#include "data/db.h"
+#include "data/hooks.h"
+#include "data/notify.h"
+#include "data/role.h"
+#include "ds/hashtable.h"
+#include "registry/cron.h"
+#include "registry/info.h"
+
+#define DATABASES     64
+#define KEPT_IN_A_ROW 3    /* keys whose time has not come, after which a tick ends */
+#define BUDGET_US     1000 /* of a tick... */
+#define CLOCK_PERIOD  64   /* ...which is looked at every so many keys */
+
+struct ownKey {
+    sds key;
+    uint64_t dbs;
+};
+
+static struct hashtable *own; /* NULL: there has been none */
+
+static struct str ownKeyKey(const void *entry) {
+    return sdsview(((const struct ownKey *)entry)->key);
+}
+static void ownKeyFree(void *entry) {
+    struct ownKey *k = entry;
+    sdsfree(k->key);
+    zfree(k);
+}
+static const struct hashtableType own_type = {.entryKey = ownKeyKey, .entryFree = ownKeyFree};
+
+/* ---- Remembering ---- */
+
+static void remember(int dbid, struct str key) {
+    struct client *c = callOwner();
+    if (dbid >= DATABASES || !c || c->flags & CLIENT_PRIMARY) return;
+    if (!own) own = hashtableCreate(&own_type);
+    struct ownKey *k = hashtableFind(own, key);
+    if (!k) {
+        k = zmalloc(sizeof *k);
+        *k = (struct ownKey){.key = sdsnewstr(key)};
+        hashtableAdd(own, k);
+    }
+    k->dbs |= UINT64_C(1) << dbid;
+}
+
+void ownExpiryOn(bool on) {
+    data_hooks.keyGetsExpiry = on ? remember : NULL;
+}
+
+/* What was in this database goes, and what may come is not ours. */
+static void forget(int dbid) {
+    if (!own || !hashtableSize(own) || dbid >= DATABASES) return;
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, own, true);
+    while (hashtableNext(&it, &entry)) {
+        struct ownKey *k = entry;
+        k->dbs &= ~(UINT64_C(1) << dbid);
+        if (!k->dbs) hashtableDelete(own, sdsview(k->key));
+    }
+    hashtableStopIterator(&it);
+}
+
+/* ---- Reaping ---- */
+
+enum fate { GONE, REAPED, KEPT_YET };
+
+/* The key in one database. GONE: there is no such key, or it has no expiry any more. */
+static enum fate look(struct db *db, struct str key) {
+    struct object *o = dbFind(db, key);
+    if (!o || !objectHasExpire(o)) return GONE;
+    if (!objectIsExpired(o)) return KEPT_YET;
+    dbExpireOwnKey(db, o);
+    return REAPED;
+}
+
+/* True: something of it remains. */
+static bool reap(struct ownKey *k) {
+    bool any = false;
+    for (uint64_t left = k->dbs; left; left &= left - 1) {
+        int dbid = __builtin_ctzll(left);
+        struct db *db = dbGet(dbid);
+        enum fate fate = db ? look(db, sdsview(k->key)) : GONE;
+        if (fate != KEPT_YET) k->dbs &= ~(UINT64_C(1) << dbid);
+        any |= fate == KEPT_YET;
+    }
+    if (!k->dbs) hashtableDelete(own, sdsview(k->key));
+    return any;
+}
+
+static void reapCron(void) {
+    if (!own || !roleIsReplica() || !active_expire_enabled) return;
+    int64_t start = monotonicUs();
+    int kept = 0;
+    for (unsigned n = 1; hashtableSize(own) && kept <= KEPT_IN_A_ROW; n++) {
+        kept = reap(hashtableFairRandomEntry(own)) ? kept + 1 : 0;
+        if (n % CLOCK_PERIOD == 0 && monotonicUs() - start > BUDGET_US) return;
+    }
+}
+
+/* ---- Registration ---- */
+
+static sds ownExpiryInfo(sds s) {
+    return infoField(s, "slave_expires_tracked_keys:%zu", own ? hashtableSize(own) : 0);
+}
+
+void ownExpiryInit(void) {
+    cronRegister(reapCron, 0);
+    notifyAddFlushSink(forget);
+    infoRegister("stats", ownExpiryInfo);
+}
