@@ -2,7 +2,7 @@
 #include "repl/full_sync.h"
 
 #include "registry/config.h"
-#include "repl/replication.h"
+#include "repl/settings.h"
 
 #define SET CONFIG_MODIFIABLE
 

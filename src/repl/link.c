@@ -36,7 +36,7 @@
 #include "repl/link_stream.h"
 #include "repl/receive.h"
 #include "repl/replicas.h"
-#include "repl/replication.h"
+#include "repl/settings.h"
 
 #define SET      CONFIG_MODIFIABLE
 #define PORT_MAX 65535

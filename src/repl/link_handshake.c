@@ -11,7 +11,7 @@
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "repl/link_wire.h"
-#include "repl/replication.h"
+#include "repl/settings.h"
 
 #define PORT_MAX     65535
 #define SAID_MAX     8 /* commands of an introduction */

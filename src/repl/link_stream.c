@@ -17,7 +17,7 @@
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "repl/history.h"
-#include "repl/replication.h"
+#include "repl/settings.h"
 
 static struct {
     struct client *client; /* NULL: there is none */

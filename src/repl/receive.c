@@ -25,7 +25,7 @@
 #include "registry/cron.h"
 #include "registry/info.h"
 #include "repl/history.h"
-#include "repl/replication.h"
+#include "repl/settings.h"
 
 #define HEADER_MAX   1024
 #define ALIVE_MS     1000

@@ -23,7 +23,7 @@
 #include "repl/history.h"
 #include "repl/receive_private.h"
 #include "repl/replicas.h"
-#include "repl/replication.h"
+#include "repl/settings.h"
 
 #define WAIT_MS 100 /* at most, before plan.alive and the time-out are looked at */
 

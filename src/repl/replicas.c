@@ -35,7 +35,7 @@
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "repl/history.h"
-#include "repl/replication.h"
+#include "repl/settings.h"
 
 #define SET        CONFIG_MODIFIABLE
 #define PIECES_MAX 64 /* of the chain in one writev */
@@ -354,7 +354,8 @@ static void cutSilent(void) {
 
 static void freeBacklog(void) {
     static int64_t needed_ms; /* when somebody last needed it */
-    if (!history.backlog || roleIsReplica() || replicas.length || !backlog_ttl_s) needed_ms = cmd_time_ms;
+    bool needed = !history.backlog || roleIsReplica() || replicas.length || !backlog_ttl_s;
+    if (needed || !needed_ms) needed_ms = cmd_time_ms;
     if (cmd_time_ms - needed_ms <= backlog_ttl_s * 1000) return;
     historyFreeBacklog();
     serverLog(LL_NOTICE, "Replication backlog freed after %d seconds without connected replicas.",

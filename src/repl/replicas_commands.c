@@ -14,7 +14,7 @@
 #include "data/role.h"
 #include "repl/history.h"
 #include "repl/replicas.h"
-#include "repl/replication.h"
+#include "repl/settings.h"
 
 #define IP_ADDRESS_MAX 255 /* bytes of what a replica says of its address */
 #define VERSION_PARTS  3

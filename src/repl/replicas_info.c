@@ -1,16 +1,12 @@
 /* replicas_info.c - what is said of the replicas: INFO, ROLE, memory, min-replicas. Part of replicas.h. */
 #include "client/reply.h"
 #include "data/evict.h"
-#include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
 #include "registry/memory_report.h"
 #include "repl/history.h"
 #include "repl/replicas.h"
-
-#define SET CONFIG_MODIFIABLE
-
-static int64_t min_replicas, max_lag_s;
+#include "repl/settings.h"
 
 static const char *const state_names[] = {
     [REPLICA_WAIT_START] = "wait_bgsave",  [REPLICA_WAIT_END] = "wait_bgsave",
@@ -27,7 +23,7 @@ int replicasGood(void) {
     int good = 0;
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (r->state == REPLICA_ONLINE && lagSeconds(r) <= max_lag_s) good++;
+        if (r->state == REPLICA_ONLINE && lagSeconds(r) <= repl_max_lag_s) good++;
     }
     return good;
 }
@@ -55,7 +51,7 @@ static int waitingForMain(void) {
 static sds replicasInfo(sds s) {
     int n = 0;
     s = infoField(s, "connected_slaves:%zu", replicas.length);
-    if (min_replicas && max_lag_s) s = infoField(s, "min_slaves_good_slaves:%d", replicasGood());
+    if (repl_min_replicas && repl_max_lag_s) s = infoField(s, "min_slaves_good_slaves:%d", replicasGood());
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
         s = infoField(s, "slave%d:ip=%s,port=%d,state=%s,offset=%llu,lag=%lld,type=%s", n++,
@@ -98,11 +94,6 @@ static size_t backlogMemory(void) {
 }
 
 void replicasInfoInit(void) {
-    static struct configDirective directives[] = {
-        CONFIG_INT("min-replicas-max-lag", "min-slaves-max-lag", SET, &max_lag_s, 10, 0, INT32_MAX, NULL),
-        CONFIG_INT("min-replicas-to-write", "min-slaves-to-write", SET, &min_replicas, 0, 0, INT32_MAX, NULL),
-    };
-    configRegister(directives, sizeof directives / sizeof *directives);
     infoRegister("replication", replicasInfo);
     memoryAddPart(MEMORY_REPL_BACKLOG, backlogMemory);
     memoryAddPart(MEMORY_REPLICAS, beyondBacklog);

@@ -21,7 +21,7 @@
 #include "repl/link.h"
 #include "repl/own_expiry.h"
 #include "repl/replicas.h"
-#include "repl/replication.h"
+#include "repl/settings.h"
 
 #define SET           CONFIG_MODIFIABLE
 #define DISK_ERROR_MS 10000 /* the log is told once in so long that what our primary sends cannot be kept */
