@@ -12,8 +12,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +23,8 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_signal.h"
+#include "base/zmalloc.h"
 #include "registry/config.h"
 #include "base/cpulist.h"
 #include "registry/cron.h"
@@ -49,6 +53,7 @@ static struct {
     childDone *done;
     void *priv;
     uint64_t keys_total;
+    int64_t started_us;
     struct report last;
 } child = {.pid = -1, .report_fd = -1};
 
@@ -63,6 +68,7 @@ static struct {                 /* in a child */
 } self;
 
 static uint64_t last_cow[CHILD_KINDS], forks;
+static int64_t last_seconds[CHILD_KINDS] = {[CHILD_RDB] = -1, [CHILD_AOF] = -1};
 static int64_t last_fork_us;
 static void (*hooks[HOOKS_MAX])(enum childKind kind);
 static int hook_count;
@@ -72,6 +78,12 @@ enum childKind childRunning(void) {
 }
 pid_t childPid(void) {
     return child.pid;
+}
+int64_t childSeconds(void) {
+    return child.kind == CHILD_NONE ? -1 : (monotonicUs() - child.started_us) / 1000000;
+}
+int64_t childLastSeconds(enum childKind kind) {
+    return last_seconds[kind];
 }
 bool childIs(void) {
     return own_kind != CHILD_NONE;
@@ -128,19 +140,23 @@ void childProgress(uint64_t keys) {
     sendReport();
 }
 
+static const char *kindName(enum childKind kind) {
+    return kind == CHILD_RDB ? "RDB" : "AOF rewrite";
+}
+
 static void lastReport(void) {
     readCow(monotonicUs());
     sendReport();
     const struct report *r = &self.report;
     serverLog(LL_NOTICE, "Fork CoW for %s: current %llu MB, peak %llu MB, average %llu MB",
-              own_kind == CHILD_RDB ? "RDB" : "AOF rewrite", (unsigned long long)r->cow_bytes >> 20,
+              kindName(own_kind), (unsigned long long)r->cow_bytes >> 20,
               (unsigned long long)r->cow_peak >> 20,
               (unsigned long long)(self.cow_sum / self.cow_readings) >> 20);
 }
 
 static void onKill(int sig) {
     (void)sig;
-    serverLogFromSignal("Received SIGUSR1 in child, exiting now.\n");
+    logSignal("Received SIGUSR1 in child, exiting now.");
     _exit(EXIT_QUIETLY);
 }
 
@@ -153,24 +169,40 @@ static void setSignals(void) {
     signal(SIGTERM, SIG_IGN);
 }
 
-static void closeDescriptors(int keep) {
-    int fds = aeGetSize(server_el);
-#ifdef CLOSE_RANGE_UNSHARE
-    unsigned from = STDERR_FILENO + 1, at = (unsigned)keep;
-    if ((at == from || close_range(from, at - 1, 0) == 0) && close_range(at + 1, ~0u, 0) == 0) return;
-#endif
-    for (int fd = STDERR_FILENO + 1; fd < fds; fd++) {
-        if (fd != keep) close(fd);
-    }
+static int compareFds(const void *a, const void *b) {
+    return *(const int *)a - *(const int *)b;
 }
 
-static void __attribute__((noreturn)) runChild(enum childKind kind, int fd, childMain *run, void *priv) {
+/* [from, to] */
+static void closeRange(int from, int to) {
+    if (from > to) return;
+#ifdef CLOSE_RANGE_UNSHARE
+    if (close_range((unsigned)from, (unsigned)to, 0) == 0) return;
+#endif
+    int fds = aeGetSize(server_el);
+    for (int fd = from; fd <= to && fd < fds; fd++) close(fd);
+}
+
+/* All but the standard ones and `keep`, which is sorted. */
+static void closeDescriptors(const int *keep, int count) {
+    int from = STDERR_FILENO + 1;
+    for (int i = 0; i < count; i++) {
+        closeRange(from, keep[i] - 1);
+        from = keep[i] + 1;
+    }
+    closeRange(from, INT_MAX);
+}
+
+static void __attribute__((noreturn))
+runChild(enum childKind kind, int fd, childMain *run, void *priv, int *keep, int keep_count) {
     own_kind = kind;
     self.fd = fd;
     child.kind = CHILD_NONE;
     logSetRole('C');
     setSignals();
-    closeDescriptors(fd);
+    keep[keep_count++] = fd;
+    qsort(keep, (size_t)keep_count, sizeof *keep, compareFds);
+    closeDescriptors(keep, keep_count);
     logReopenSyslog();
     hashtableSetResizePolicy(HASHTABLE_RESIZE_FORBID);
     cpulistApply(kind == CHILD_RDB ? bgsave_cpulist : aof_rewrite_cpulist);
@@ -202,6 +234,7 @@ static void finish(int status) {
     if (!child.ended) aeDeleteFileEvent(server_el, child.report_fd, AE_READABLE);
     close(child.report_fd);
     if (child.last.cow_at_us) last_cow[child.kind] = child.last.cow_bytes;
+    last_seconds[child.kind] = childSeconds();
     childDone *done = child.done;
     void *priv = child.priv;
     child.kind = CHILD_NONE;
@@ -235,10 +268,15 @@ void childWait(void) {
     finish(status);
 }
 
-void childKill(void) {
+void childStop(void) {
     if (child.kind == CHILD_NONE) return;
+    serverLog(LL_NOTICE, "Killing running %s child: %ld", kindName(child.kind), (long)child.pid);
     kill(child.pid, SIGUSR1);
     kill(child.pid, SIGCONT); /* it may have been stopped */
+}
+
+void childKill(void) {
+    childStop();
     childWait();
 }
 
@@ -259,7 +297,8 @@ static bool openPipe(int fds[2]) {
     return false;
 }
 
-bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv, const char **err) {
+bool childStartWith(enum childKind kind, childMain *run, childDone *done, void *priv, const int *keep,
+                    int keep_count, const char **err) {
     int fds[2];
     if (child.kind != CHILD_NONE) {
         *err = "another child process is active";
@@ -269,10 +308,13 @@ bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv
         *err = strerror(errno);
         return false;
     }
+    int *kept = zmalloc(((size_t)keep_count + 1) * sizeof *kept); /* room for one more */
+    if (keep_count) memcpy(kept, keep, (size_t)keep_count * sizeof *kept);
     int64_t start_us = monotonicUs();
     pid_t pid = fork();
-    if (pid == 0) runChild(kind, fds[1], run, priv);
+    if (pid == 0) runChild(kind, fds[1], run, priv, kept, keep_count);
     int problem = errno;
+    zfree(kept);
     last_fork_us = monotonicUs() - start_us;
     latencyAddSampleIfNeeded("fork", last_fork_us / 1000);
     close(fds[1]);
@@ -292,8 +334,13 @@ bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv
     child.keys_total = childCountKeys();
     child.last = (struct report){0};
     hashtableSetResizePolicy(HASHTABLE_RESIZE_AVOID);
+    child.started_us = start_us;
     if (debug_switches.pause_after_fork) raise(SIGSTOP);
     return true;
+}
+
+bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv, const char **err) {
+    return childStartWith(kind, run, done, priv, NULL, 0, err);
 }
 
 /* ---- INFO ---- */

@@ -3,8 +3,8 @@
  * One at a time. While it lives tables do not resize (hashtableSetResizePolicy), and it tells through a pipe
  * how far it is and how much memory it has had to copy.
  *
- * A child holds no descriptor of its parent's but the standard three: a connection that the parent closes is
- * closed for the peer as well. */
+ * A child holds no descriptor of its parent's but the standard three, and those that it was started with: a
+ * connection that the parent closes is closed for the peer as well. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,13 +23,21 @@ typedef void childDone(int exit_code, int signal, void *priv);
 /* False: not started (*err says why: another child lives, fork failed). done is called later, before the loop
  * sleeps, when the loop has seen the end of the child. */
 bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv, const char **err);
+/* The same for one that writes to descriptors of ours: these stay open in it. */
+bool childStartWith(enum childKind kind, childMain *run, childDone *done, void *priv, const int *keep,
+                    int keep_count, const char **err);
 enum childKind childRunning(void);
 pid_t childPid(void); /* -1: none */
 void childKill(void); /* and waits for it; done is called, with the signal */
+void childStop(void); /* the same without waiting: done is called later */
 void childWait(void); /* for its end, while nothing else goes on; done is called */
 /* In the child: keys handled so far; sent along now and then. Costs a look at the clock. */
 void childProgress(uint64_t keys);
 bool childIs(void); /* are we one? */
+/* For how long it has been running, and how long the last one of a kind took; -1: there is, there was none.
+ */
+int64_t childSeconds(void);
+int64_t childLastSeconds(enum childKind kind);
 /* Runs first of all in each child: its name, what a room must not do there. */
 void childOnFork(void (*fn)(enum childKind kind));
 

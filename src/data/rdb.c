@@ -19,6 +19,9 @@
 #include "data/type.h"
 
 #define LZF_MIN_LENGTH    20 /* shorter strings are not worth a try */
+#define LZF_WORTH         16 /* of a string that is compressed such a part should be saved */
+#define LZF_PATIENCE      8  /* strings in a row of which less was */
+#define LZF_SKIPS_MAX     64 /* not tried after one of those */
 #define LZF_RATIO_MAX     264
 #define GROW_CHUNK        (1024 * 1024) /* trusted at a time when the stream's size is not known */
 #define UNTRUSTED_PRESIZE (1u << 20)    /* elements */
@@ -101,10 +104,28 @@ static bool writeCompressed(struct rioWriter *w, struct str s) {
     return len > 0;
 }
 
+/* To find out that a string gets hardly shorter takes longer than all else that is done for it. Where none in
+ * a row does, only some are tried, ever fewer, until one does. */
+static bool tryCompressed(struct rioWriter *w, struct str s) {
+    if (w->lzf_skips) {
+        w->lzf_skips--;
+        return false;
+    }
+    uint64_t before = rioWritten(w);
+    bool done = writeCompressed(w, s);
+    if (done && rioWritten(w) - before <= s.len - s.len / LZF_WORTH) {
+        w->lzf_failed = 0;
+        return true;
+    }
+    if (w->lzf_failed < LZF_SKIPS_MAX) w->lzf_failed++;
+    if (w->lzf_learns && w->lzf_failed >= LZF_PATIENCE) w->lzf_skips = w->lzf_failed;
+    return done;
+}
+
 void rdbWriteString(struct rioWriter *w, struct str s) {
     int64_t n;
     if (s.len <= 11 && string2ll(s, &n) && writeShortInteger(w, n)) return;
-    if (rdb_compression && s.len > LZF_MIN_LENGTH && writeCompressed(w, s)) return;
+    if (rdb_compression && s.len > LZF_MIN_LENGTH && tryCompressed(w, s)) return;
     rdbWriteLen(w, s.len);
     rioWriteStr(w, s);
 }
@@ -415,8 +436,8 @@ bool rdbSkipString(struct rdbReader *r) {
 
 /* ---- Values ---- */
 
-uint8_t rdbValueType(const struct object *o) {
-    return objectTypeOf(o)->rdbType(o);
+uint8_t rdbValueType(const struct rioWriter *w, const struct object *o) {
+    return objectTypeOf(o)->rdbType(o, w->version);
 }
 
 void rdbWriteValue(struct rioWriter *w, const struct object *o) {
@@ -450,7 +471,7 @@ sds rdbDump(const struct object *o) {
     sds out = sdsempty();
     struct rioWriter w;
     rioWriterInit(&w, rioSinkSds, &out);
-    uint8_t type = rdbValueType(o);
+    uint8_t type = rdbValueType(&w, o);
     rioWriteByte(&w, type);
     rdbWriteValue(&w, o);
     rioFlush(&w);

@@ -23,6 +23,7 @@
 
 #define RDB_VERSION          11 /* written by default: what Valkey 8 reads */
 #define RDB_VERSION_EXPIRING 80 /* when there are hash fields with an expiry */
+#define RDB_VERSION_REDIS_7  10 /* what Redis 7.0 reads */
 #define RDB_VERSION_OLDEST   1
 #define RDB_HELD_INLINE      248 /* a held string up to this long needs no allocation */
 /* May data of this version be read? 12 to 79 belong to others. */
@@ -50,9 +51,9 @@ enum rdbType {
     RDB_TYPE_ZSET_LISTPACK = 17,
     RDB_TYPE_LIST_QUICKLIST_2 = 18, /* of listpacks and plain nodes */
     RDB_TYPE_STREAM_LISTPACKS_2 = 19,
-    RDB_TYPE_SET_LISTPACK = 20,
-    RDB_TYPE_STREAM_LISTPACKS_3 = 21,
-    RDB_TYPE_HASH_EXPIRING = 22, /* version 80 only */
+    RDB_TYPE_SET_LISTPACK = 20,       /* from version 11 on */
+    RDB_TYPE_STREAM_LISTPACKS_3 = 21, /* from version 11 on */
+    RDB_TYPE_HASH_EXPIRING = 22,      /* version 80 only */
     RDB_TYPES
 };
 enum rdbOpcode {
@@ -74,6 +75,10 @@ enum { RDB_ENC_INT8 = 0, RDB_ENC_INT16 = 1, RDB_ENC_INT32 = 2, RDB_ENC_LZF = 3 }
 extern bool rdb_compression; /* rdbcompression: LZF for strings of more than 20 bytes */
 
 /* ---- Writing. Errors are the writer's (w->error). ---- */
+/* Does the writer want a version without what came with version 11? */
+static inline bool rdbIsForRedis7(int version) {
+    return version && version <= RDB_VERSION_REDIS_7;
+}
 void rdbWriteLen(struct rioWriter *w, uint64_t n);
 /* As an integer when the text is one, compressed when that is shorter, or as it is. */
 void rdbWriteString(struct rioWriter *w, struct str s);
@@ -133,8 +138,12 @@ bool rdbReadInt32(struct rdbReader *r, int32_t *n);
 bool rdbSkipString(struct rdbReader *r);
 
 /* ---- Values ---- */
-/* The byte that tells how rdbWriteValue writes this value. */
-uint8_t rdbValueType(const struct object *o);
+/* The byte that tells how rdbWriteValue writes this value to this writer (w->version). */
+uint8_t rdbValueType(const struct rioWriter *w, const struct object *o);
+/* Is there such a value in this version of the format? */
+static inline bool rdbVersionHas(int version, uint8_t type) {
+    return version == 0 || version >= RDB_VERSION_EXPIRING || type != RDB_TYPE_HASH_EXPIRING;
+}
 void rdbWriteValue(struct rioWriter *w, const struct object *o);
 enum rdbLoaded rdbReadValue(struct rdbReader *r, uint8_t type, struct value *v);
 

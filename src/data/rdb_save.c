@@ -7,6 +7,7 @@
  *
  *     iterator ──> | o o o o o o o o | o o o o o o o o | ──> written
  *                    object fetched     its container */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -35,7 +36,9 @@ struct saver {
     struct rioWriter *w;
     void (*progress)(uint64_t keys);
     uint64_t keys, told_at; /* keys so far; bytes that had gone out when progress was told */
-    bool idle, frequency;   /* tell of use: as the eviction policy goes by it */
+    int dbid;
+    bool strict;          /* the version was asked for: another one is of no use */
+    bool idle, frequency; /* tell of use: as the eviction policy goes by it */
 };
 
 /* ---- Head ---- */
@@ -83,7 +86,7 @@ static void writeReplication(struct rioWriter *w, const struct rdbReplication *g
 }
 
 static void writeHead(struct rioWriter *w, const struct rdbSaveOptions *options) {
-    writeMagic(w, options->version ? options->version : versionNeeded());
+    writeMagic(w, w->version);
     writeAux(w, "valkey-ver", STR(VALKEY_VERSION));
     writeAuxInt(w, "redis-bits", (int64_t)sizeof(void *) * 8);
     writeAuxInt(w, "ctime", time(NULL));
@@ -98,6 +101,13 @@ static void writeHead(struct rioWriter *w, const struct rdbSaveOptions *options)
 
 /* ---- Keys ---- */
 
+/* Nothing is left out: who reads this would never know. */
+static void refuse(struct saver *s) {
+    if (s->w->error) return;
+    serverLog(LL_WARNING, "Can't store key (db %d) in RDB version %d", s->dbid, s->w->version);
+    s->w->error = EPROTO;
+}
+
 static void writeObject(struct saver *s, const struct object *o) {
     struct rioWriter *w = s->w;
     if (objectHasExpire(o)) {
@@ -111,7 +121,12 @@ static void writeObject(struct saver *s, const struct object *o) {
         rioWriteByte(w, RDB_OP_FREQ);
         rioWriteByte(w, (uint8_t)objectFrequency(o));
     }
-    rioWriteByte(w, rdbValueType(o));
+    uint8_t type = rdbValueType(w, o);
+    if (s->strict && !rdbVersionHas(w->version, type)) {
+        refuse(s);
+        return;
+    }
+    rioWriteByte(w, type);
     rdbWriteString(w, objectKey(o));
     rdbWriteValue(w, o);
 }
@@ -160,6 +175,7 @@ static bool writeKeys(struct saver *s, struct db *db) {
 
 static bool writeDb(struct saver *s, struct db *db) {
     if (dbSize(db) == 0) return true;
+    s->dbid = db->id;
     rioWriteByte(s->w, RDB_OP_SELECTDB);
     rdbWriteLen(s->w, (uint64_t)db->id);
     rioWriteByte(s->w, RDB_OP_RESIZEDB);
@@ -171,9 +187,12 @@ static bool writeDb(struct saver *s, struct db *db) {
 bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options) {
     struct saver s = {.w = w,
                       .progress = options->progress,
+                      .strict = options->version != 0,
                       .idle = evict_policy & BY_LRU,
                       .frequency = evict_policy & BY_LFU};
     w->checksum = rdb_checksum && !options->without_checksum;
+    w->lzf_learns = true;
+    w->version = options->version ? options->version : versionNeeded();
     writeHead(w, options);
     for (int i = 0; i < dbCount() && !options->without_keys; i++) {
         if (!writeDb(&s, &dbs[i])) return false;

@@ -244,6 +244,36 @@ static void stringsComeBack(void **state) {
     rdb_compression = true;
 }
 
+/* Strings that do not get shorter are not tried for ever, and one that does ends that. */
+static void compressionIsLearnt(void **state) {
+    (void)state;
+    enum { RANDOM = 1000, EQUAL = 200, SIZE = 1000 };
+    char bytes[SIZE];
+    for (int learns = 0; learns < 2; learns++) {
+        begin();
+        w.lzf_learns = learns;
+        for (int i = 0; i < RANDOM; i++) {
+            randomBytes(bytes, sizeof bytes);
+            rdbWriteString(&w, strN(bytes, sizeof bytes));
+        }
+        assert_int_equal(w.lzf_skips > 0, learns);
+        uint64_t before = rioWritten(&w);
+        memset(bytes, 'a', sizeof bytes);
+        for (int i = 0; i < EQUAL; i++) rdbWriteString(&w, strN(bytes, sizeof bytes));
+        uint64_t took = rioWritten(&w) - before;
+        assert_true(learns ? took < EQUAL * SIZE / 2 : took < EQUAL * SIZE / 10);
+        assert_int_equal(w.lzf_failed, 0);
+        assert_int_equal(w.lzf_skips, 0);
+        struct rdbReader r = readerOf(written(), 0);
+        for (int i = 0; i < RANDOM; i++) assert_true(rdbSkipString(&r));
+        for (int i = 0; i < EQUAL; i++) {
+            struct str got;
+            assert_true(rdbReadString(&r, &got) && strEq(got, strN(bytes, sizeof bytes)));
+        }
+        rdbReaderFree(&r);
+    }
+}
+
 static void whatIsHeldStays(void **state) {
     (void)state;
     begin();
@@ -432,6 +462,7 @@ int main(void) {
         cmocka_unit_test(stringsAsIntegers),
         cmocka_unit_test(integersAreStrings),
         cmocka_unit_test(stringsComeBack),
+        cmocka_unit_test(compressionIsLearnt),
         cmocka_unit_test(whatIsHeldStays),
         cmocka_unit_test(lies),
         cmocka_unit_test(counts),

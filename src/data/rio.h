@@ -26,10 +26,14 @@
 struct rioWriter {
     char *buf;
     size_t used, size;
-    uint64_t flushed;                                 /* bytes that have gone to the sink */
-    bool checksum;                                    /* keep `crc` */
-    uint64_t crc;                                     /* CRC-64 of the flushed bytes */
-    int error;                                        /* errno of the first failure, or 0 */
+    uint64_t flushed; /* bytes that have gone to the sink */
+    bool checksum;    /* keep `crc` */
+    uint64_t crc;     /* CRC-64 of the flushed bytes */
+    int error;        /* errno of the first failure, or 0 */
+    /* For those who encode (data/rdb.h): */
+    int version;                   /* of the format that is wanted; 0: any */
+    bool lzf_learns;               /* do not try to compress what does not get shorter anyway */
+    uint8_t lzf_failed, lzf_skips; /* in a row; how many strings are not tried now */
     int (*sink)(void *priv, const char *p, size_t n); /* all of them, or an errno */
     void *priv;
 };

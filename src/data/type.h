@@ -72,11 +72,12 @@ struct objectType {
     void (*enter)(struct keyspace *ks, const struct object *o);
     void (*leave)(struct keyspace *ks, const struct object *o);
     void (*leaveAll)(struct keyspace *ks);
-    /* The RDB encoding (data/rdb.h). rdbType tells which of the RDB_TYPE_* save() writes for this value;
+    /* The RDB encoding (data/rdb.h). rdbType tells which of the RDB_TYPE_* save() writes for this value, in
+     * the version of the format that the writer asks for as far as that can hold it;
      * rdb_types has the bit of each that load() reads. save runs in fork children and must not change the
      * value. load has not finished with *v unless it returns RDB_LOADED: it frees what it made. */
     uint64_t rdb_types;
-    uint8_t (*rdbType)(const struct object *o);
+    uint8_t (*rdbType)(const struct object *o, int version);
     void (*save)(struct rioWriter *w, const struct object *o);
     enum rdbLoaded (*load)(struct rdbReader *r, uint8_t rdb_type, struct value *v);
     /* Does a keyspace hold values that only RDB_VERSION_EXPIRING can tell? NULL: never. */

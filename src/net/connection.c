@@ -18,6 +18,7 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -29,6 +30,7 @@
 #include "net/connection.h"
 
 #define KEEPALIVE_PROBES 3
+#define FILE_PIECE       (64 * 1024) /* bytes of a file at once that must be seen to be sent */
 
 static struct list pending_input = {{&pending_input.head, &pending_input.head}, 0};
 
@@ -62,6 +64,13 @@ static ssize_t socketWritev(struct connection *conn, const struct iovec *iov, in
     return n;
 }
 
+static ssize_t socketSendFile(struct connection *conn, int fd, uint64_t at, size_t n) {
+    off_t from = (off_t)at;
+    ssize_t sent = sendfile(conn->fd, fd, &from, n);
+    if (sent == -1) conn->last_errno = errno;
+    return sent;
+}
+
 static void socketClose(struct connection *conn) {
     if (conn->el) aeDeleteFileEvent(conn->el, conn->fd, AE_READABLE | AE_WRITABLE);
     close(conn->fd);
@@ -90,11 +99,22 @@ static void socketSetWriteHandler(struct connection *conn, connHandler *fn) {
 
 #define SOCKET_TYPE(n)                                                                                       \
     {                                                                                                        \
-        .name = (n), .read = socketRead, .writev = socketWritev, .close = socketClose,                       \
-        .setReadHandler = socketSetReadHandler, .setWriteHandler = socketSetWriteHandler,                    \
+        .name = (n), .read = socketRead, .writev = socketWritev, .sendFile = socketSendFile,                 \
+        .close = socketClose, .setReadHandler = socketSetReadHandler,                                        \
+        .setWriteHandler = socketSetWriteHandler,                                                            \
     }
 static const struct connType tcp_type = SOCKET_TYPE("tcp");
 static const struct connType unix_type = SOCKET_TYPE("unix");
+
+/* TLS wants the same bytes again after it could not send them: so they are read from the same place. */
+ssize_t connSendFile(struct connection *conn, int fd, uint64_t at, size_t n) {
+    static char piece[FILE_PIECE];
+    if (conn->type->sendFile) return conn->type->sendFile(conn, fd, at, n);
+    ssize_t got = pread(fd, piece, n < sizeof piece ? n : sizeof piece, (off_t)at);
+    if (got <= 0) return got;
+    struct iovec iov = {piece, (size_t)got};
+    return connWritev(conn, &iov, 1);
+}
 
 static bool setOption(int fd, int level, int option, int value) {
     return setsockopt(fd, level, option, &value, sizeof(value)) == 0;

@@ -20,8 +20,10 @@ struct connType {
     const char *name;                                                             /* "tcp", "unix", "tls" */
     ssize_t (*read)(struct connection *conn, void *buf, size_t len);              /* as read(2) */
     ssize_t (*writev)(struct connection *conn, const struct iovec *iov, int cnt); /* as writev(2) */
-    void (*close)(struct connection *conn);                                       /* frees the connection */
-    void (*setReadHandler)(struct connection *conn, connHandler *fn);             /* NULL removes */
+    /* n bytes of a file from `at` on, as sendfile(2); NULL: it must see the bytes. */
+    ssize_t (*sendFile)(struct connection *conn, int fd, uint64_t at, size_t n);
+    void (*close)(struct connection *conn);                           /* frees the connection */
+    void (*setReadHandler)(struct connection *conn, connHandler *fn); /* NULL removes */
     void (*setWriteHandler)(struct connection *conn, connHandler *fn);
 };
 
@@ -59,6 +61,8 @@ static inline ssize_t connRead(struct connection *c, void *buf, size_t len) {
 static inline ssize_t connWritev(struct connection *c, const struct iovec *iov, int cnt) {
     return c->type->writev(c, iov, cnt);
 }
+/* Up to n bytes of a file from `at` on; 0: it ends there. */
+ssize_t connSendFile(struct connection *conn, int fd, uint64_t at, size_t n);
 static inline void connClose(struct connection *c) {
     c->type->close(c);
 }

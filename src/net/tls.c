@@ -374,6 +374,10 @@ struct connection *tlsConnect(struct tlsContext *ctx, int fd, const char *sni, i
     return NULL;
 }
 
+bool tlsIs(const struct connection *conn) {
+    return conn->type == &tls_type;
+}
+
 bool tlsHasInput(const struct connection *conn) {
     return conn->type == &tls_type && SSL_has_pending(tlsOf(conn)->ssl);
 }

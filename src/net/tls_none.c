@@ -48,6 +48,11 @@ bool tlsCertificateFacts(const char *path, sds *serial, int64_t *good_until_s) {
     return false;
 }
 
+bool tlsIs(const struct connection *conn) {
+    (void)conn;
+    return false;
+}
+
 bool tlsHasInput(const struct connection *conn) {
     (void)conn;
     return false;

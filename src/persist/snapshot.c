@@ -52,13 +52,11 @@ static struct {
     uint64_t saves;
     int64_t tried_s; /* the last try in the background */
     bool failed;     /* the last one did */
-    int64_t took_s;  /* -1: there was none */
     bool scheduled;
-} last = {.took_s = -1};
+} last;
 
 static struct {
     uint64_t dirty;
-    int64_t since_s;
     pid_t pid;
 } background;
 
@@ -103,7 +101,6 @@ static int childSave(void *priv) {
 static void childSaved(int exit_code, int sig, void *priv) {
     (void)priv;
     serverAssert(background.pid > 0);
-    last.took_s = time(NULL) - background.since_s;
     if (sig) {
         serverLog(LL_WARNING, "Background saving terminated by signal %d", sig);
         rdbRemoveTemporary(filename, background.pid);
@@ -122,7 +119,6 @@ static bool startBackground(const struct rdbSaveOptions *options, const char **e
     last.saves++;
     last.tried_s = time(NULL);
     background.dirty = dbstats.dirty;
-    background.since_s = last.tried_s;
     if (!childStart(CHILD_RDB, childSave, childSaved, (void *)options, err)) {
         serverLog(LL_WARNING, "Can't save in background: fork: %s", *err);
         noteOutcome(true);
@@ -419,9 +415,8 @@ static sds snapshotPersistenceInfo(sds s) {
     s = infoField(s, "rdb_bgsave_in_progress:%d", saving);
     s = infoField(s, "rdb_last_save_time:%lld", (long long)last.at_s);
     s = infoField(s, "rdb_last_bgsave_status:%s", last.failed ? "err" : "ok");
-    s = infoField(s, "rdb_last_bgsave_time_sec:%lld", (long long)last.took_s);
-    s = infoField(s, "rdb_current_bgsave_time_sec:%lld",
-                  saving ? (long long)(time(NULL) - background.since_s) : -1);
+    s = infoField(s, "rdb_last_bgsave_time_sec:%lld", (long long)childLastSeconds(CHILD_RDB));
+    s = infoField(s, "rdb_current_bgsave_time_sec:%lld", saving ? (long long)childSeconds() : -1);
     s = infoField(s, "rdb_saves:%llu", (unsigned long long)last.saves);
     s = infoField(s, "rdb_last_load_keys_expired:%llu", (unsigned long long)rdb_last_load.expired);
     return infoField(s, "rdb_last_load_keys_loaded:%llu", (unsigned long long)rdb_last_load.keys);

@@ -1,12 +1,303 @@
-/* full_sync.c - see full_sync.h. */
+/* full_sync.c - see full_sync.h.
+ *
+ *     fullSyncRequest ─┬─ a child writes the file that it needs, and another replica
+ *                      │  waits for it already                                          ─▶ joins that one
+ *                      ├─ no child, and nobody else to be expected (repl-diskless-sync-delay) ─▶ start
+ *                      └─ else it waits
+ *     at each tick     the class of the one that waits first: start, when it is time */
 #include "repl/full_sync.h"
 
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "client/reply.h"
+#include "data/child.h"
+#include "data/persistence.h"
+#include "net/tls.h"
 #include "registry/config.h"
+#include "registry/cron.h"
+#include "repl/full_sync_direct.h"
+#include "repl/full_sync_file.h"
+#include "repl/full_sync_pipe.h"
+#include "repl/history.h"
 #include "repl/settings.h"
 
-#define SET CONFIG_MODIFIABLE
+#define SET              CONFIG_MODIFIABLE
+#define TIMER_MS         1000
+#define VERSION_OF_TODAY 0x090000 /* who is as new as this reads what Valkey 9 writes */
 
 static int64_t delay_s, max_replicas;
+static bool file_is_for_replicas; /* the child that writes one was started here */
+
+/* ---- Classes: who can take the same bytes ---- */
+
+struct syncClass {
+    int version; /* of RDB */
+    bool without_functions, without_keys, rdb_channel;
+};
+
+/* Who cannot tell the end of a stream by a mark gets the file as we write it for ourselves. Who has not told
+ * its version may be as old as Redis 7.0. */
+static int versionFor(const struct replicaClient *r) {
+    if (!(r->capa & CAPA_EOF) || r->version >= VERSION_OF_TODAY) return RDB_VERSION_EXPIRING;
+    return r->version ? RDB_VERSION : RDB_VERSION_REDIS_7;
+}
+
+static struct syncClass classOf(const struct replicaClient *r) {
+    return (struct syncClass){versionFor(r), r->without_functions, r->without_keys, r->rdb_channel};
+}
+
+static bool sameClass(struct syncClass a, struct syncClass b) {
+    return a.version == b.version && a.without_functions == b.without_functions &&
+           a.without_keys == b.without_keys && a.rdb_channel == b.rdb_channel;
+}
+
+static bool needsSockets(struct syncClass class) {
+    return class.version != RDB_VERSION_EXPIRING || class.without_functions || class.without_keys ||
+           class.rdb_channel;
+}
+
+static bool waits(const struct replicaClient *r) {
+    return r->state == REPLICA_WAIT_START && !(r->client->flags & CLIENT_CLOSE_ASAP);
+}
+
+static struct syncMembers membersOf(struct syncClass class) {
+    struct syncMembers m = {zmalloc((replicas.length + 1) * sizeof *m.of), 0};
+    listForEach(&replicas, it) {
+        struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (waits(r) && sameClass(class, classOf(r))) m.of[m.count++] = r;
+    }
+    return m;
+}
+
+/* ---- The start ---- */
+
+static bool allHave(struct syncMembers members, unsigned capa) {
+    for (int i = 0; i < members.count; i++) {
+        if (!(members.of[i]->capa & capa)) return false;
+    }
+    return true;
+}
+
+/* The transport checks what it carries, and they rely on it. */
+static bool needNoChecksum(struct syncMembers members) {
+    for (int i = 0; i < members.count; i++) {
+        if (!tlsIs(members.of[i]->client->conn)) return false;
+    }
+    return allHave(members, CAPA_SKIP_RDB_CHECKSUM);
+}
+
+static void startFailed(struct syncMembers members, const char *err) {
+    serverLog(LL_WARNING, "BGSAVE for replication failed: %s", err);
+    for (int i = 0; i < members.count; i++) {
+        struct client *c = members.of[i]->client;
+        replicaTell(members.of[i], "-ERR BGSAVE failed, replication can't continue\r\n");
+        clientCloseAfterReply(c);
+    }
+}
+
+static bool startChild(const struct syncPlan *plan, struct syncMembers members, bool sockets, bool channels,
+                       const char **err) {
+    if (!sockets) return persistence.saveInBackground(&plan->options, err);
+    if (!(channels ? syncDirectStart : syncPipeStart)(plan, members, err)) return false;
+    serverLog(LL_NOTICE, "Background RDB transfer started by pid %ld %s%s", (long)childPid(),
+              channels ? "to direct socket to replica" : "to pipe through parent process",
+              plan->options.without_checksum ? " while skipping RDB checksum for this transfer" : "");
+    return true;
+}
+
+/* What the child has is what we have now, and the stream goes on from here. */
+static void start(struct syncClass class) {
+    struct syncMembers members = membersOf(class);
+    bool sockets = allHave(members, CAPA_EOF) && (repl_diskless_sync || needsSockets(class));
+    const char *err = NULL;
+    struct syncPlan plan = {.options = {.version = sockets ? class.version : 0,
+                                        .without_functions = class.without_functions,
+                                        .without_keys = class.without_keys,
+                                        .without_checksum = sockets && needNoChecksum(members),
+                                        .replication = &plan.replication}};
+    historyOfSave(&plan.replication);
+    randomHexChars(plan.mark, SYNC_MARK);
+    serverLog(LL_NOTICE, "Starting BGSAVE for SYNC with target: %s using: %s",
+              sockets ? "replicas sockets" : "disk", class.rdb_channel ? "dual-channel" : "normal sync");
+    if (startChild(&plan, members, sockets, class.rdb_channel, &err)) {
+        file_is_for_replicas = !sockets;
+        for (int i = 0; i < members.count; i++) replicaSetup(members.of[i], historyOffset());
+    } else {
+        startFailed(members, err);
+    }
+    zfree(members.of);
+}
+
+/* ---- A request ---- */
+
+/* Waits for the file that a child writes now. */
+static bool waitsForFile(const struct replicaClient *r) {
+    return r->state == REPLICA_WAIT_END && !r->transfer;
+}
+
+/* Whose snapshot would do for r as well? */
+static const struct replicaClient *whoseFits(const struct replicaClient *r) {
+    listForEach(&replicas, it) {
+        const struct replicaClient *other = listEntry(it, struct replicaClient, node);
+        if (waitsForFile(other) && (r->capa & other->capa) == other->capa &&
+            sameClass(classOf(r), classOf(other)) && (!other->rdb_only || r->rdb_only))
+            return other;
+    }
+    return NULL;
+}
+
+static void attach(struct replicaClient *r) {
+    const struct replicaClient *other = whoseFits(r);
+    if (!other) {
+        serverLog(LL_NOTICE,
+                  "Can't attach the replica to the current BGSAVE. Waiting for next BGSAVE for SYNC");
+        return;
+    }
+    if (replicaSetup(r, other->start_offset)) serverLog(LL_NOTICE, "Waiting for end of BGSAVE for SYNC");
+}
+
+static bool toSockets(void) {
+    return syncPipeRunning() || syncDirectRunning();
+}
+
+void fullSyncRequest(struct replicaClient *r) {
+    if (toSockets())
+        serverLog(LL_NOTICE, "Current BGSAVE has socket target. Waiting for next BGSAVE for SYNC");
+    else if (childRunning() == CHILD_RDB)
+        attach(r);
+    else if (repl_diskless_sync && r->capa & CAPA_EOF && delay_s)
+        serverLog(LL_NOTICE, "Delay next BGSAVE for diskless SYNC");
+    else if (childRunning() != CHILD_NONE)
+        serverLog(LL_NOTICE,
+                  "No BGSAVE in progress, but another BG operation is active. BGSAVE for replication "
+                  "delayed");
+    else
+        start(classOf(r));
+}
+
+/* ---- The file is there ---- */
+
+static void onSaved(bool success) {
+    if (success) syncFileMade(file_is_for_replicas);
+    file_is_for_replicas = false;
+    listForEach(&replicas, it) {
+        struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (!waitsForFile(r) || r->client->flags & CLIENT_CLOSE_ASAP) continue;
+        if (!success) serverLog(LL_WARNING, "SYNC failed. BGSAVE child returned an error");
+        if (!success || !syncFileSend(r)) transferFailed(r);
+    }
+}
+
+/* ---- A replica is sent something, or goes ---- */
+
+bool fullSyncWrite(struct replicaClient *r) {
+    return !r->transfer || transferOf(r)->way->write(r);
+}
+
+bool fullSyncHasOutput(const struct replicaClient *r) {
+    return r->transfer && transferOf(r)->way->waits(r);
+}
+
+static bool isAnyWaitingForFile(const struct replicaClient *but) {
+    listForEach(&replicas, it) {
+        const struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (r != but && waitsForFile(r)) return true;
+    }
+    return false;
+}
+
+/* A file that was made for replicas only is of no use without them. */
+void fullSyncForget(struct replicaClient *r) {
+    if (r->rdb_channel) syncDirectGone(r);
+    if (r->transfer) {
+        transferOf(r)->way->leave(r);
+        return;
+    }
+    if (!file_is_for_replicas || !waitsForFile(r)) return;
+    if (persistence.hasSavePoints() || isAnyWaitingForFile(r)) return;
+    serverLog(LL_NOTICE,
+              "Background saving, persistence disabled, last replica dropped, killing fork child.");
+    childStop();
+}
+
+bool fullSyncJoinChannels(struct replicaClient *main, uint64_t rdb_client_id) {
+    if (!syncDirectIsWaiting(rdb_client_id)) return false;
+    main->rdb_client_id = rdb_client_id;
+    return true;
+}
+
+size_t fullSyncWaitingPsync(void) {
+    return syncDirectWaiting();
+}
+
+size_t fullSyncPlaces(void) {
+    return syncDirectPlaces();
+}
+
+/* ---- Jobs ---- */
+
+static bool isTime(struct syncClass class, bool diskless) {
+    int count = 0;
+    int64_t first_ms = cmd_time_ms;
+    listForEach(&replicas, it) {
+        const struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (!waits(r) || !sameClass(class, classOf(r))) continue;
+        count++;
+        if (r->asked_ms < first_ms) first_ms = r->asked_ms;
+    }
+    return !diskless || (max_replicas && count >= max_replicas) || cmd_time_ms - first_ms >= delay_s * 1000;
+}
+
+static void startWhenTime(void) {
+    if (!replicas.length || childRunning() != CHILD_NONE || toSockets()) return;
+    listForEach(&replicas, it) {
+        const struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (!waits(r)) continue;
+        struct syncClass class = classOf(r);
+        if (isTime(class, repl_diskless_sync)) start(class);
+        return;
+    }
+}
+
+/* Something to read for those who wait: the connection is alive. Not once the header is on its way. */
+static void keepAlive(void) {
+    listForEach(&replicas, it) {
+        struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (waits(r) || (waitsForFile(r) && !(r->client->flags & CLIENT_CLOSE_ASAP))) replicaTell(r, "\n");
+    }
+}
+
+static bool holdsOthers(const struct replicaClient *r) {
+    const struct transfer *t = r->transfer;
+    return t && t->way->holds_others && t->way->waits(r) && !(r->client->flags & CLIENT_CLOSE_ASAP);
+}
+
+static void cutStalled(void) {
+    listForEach(&replicas, it) {
+        struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (!holdsOthers(r) || cmd_time_ms - transferOf(r)->taken_ms <= repl_timeout_s * 1000) continue;
+        serverLog(LL_WARNING, "Disconnecting timedout replica (full sync): %s", replicaName(r));
+        clientClose(r->client);
+    }
+}
+
+static bool isFileNeeded(void) {
+    listForEach(&replicas, it) {
+        const struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (waitsForFile(r) || r->state == REPLICA_SEND) return true;
+    }
+    return false;
+}
+
+static void fullSyncTimer(void) {
+    cutStalled();
+    if (!isFileNeeded()) syncFileRemove();
+    keepAlive();
+    syncDirectExpire();
+}
 
 void fullSyncInit(void) {
     static struct configDirective directives[] = {
@@ -14,4 +305,8 @@ void fullSyncInit(void) {
         CONFIG_INT("repl-diskless-sync-max-replicas", NULL, SET, &max_replicas, 0, 0, INT32_MAX, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
+    syncDirectInit();
+    persistenceOnSaved(onSaved);
+    cronRegister(startWhenTime, 0);
+    cronRegister(fullSyncTimer, TIMER_MS);
 }

@@ -1,8 +1,10 @@
 /* full_sync.h - snapshots for replicas: when one is taken, for whom, and how it gets there.
  *
- *     disk       child ─▶ rdbPath() ─▶ $<length> and the file, to each replica on its own
- *     sockets    child ─▶ pipe ─▶ this process ─▶ $EOF:<mark>, the bytes, <mark>, to all at the same pace
- *     two        child ─▶ directly to the connections that were opened for it (dual channel)
+ *     disk       child ─▶ rdbPath() ─▶ $<length> and the file, to each replica      full_sync_file
+ *                                      on its own
+ *     sockets    child ─▶ pipe ─▶ this process ─▶ $EOF:<mark>, the bytes, <mark>,   full_sync_pipe
+ *                                      to all at the same pace
+ *     two        child ─▶ directly to the connections that were opened for it       full_sync_direct
  *     channels
  *
  * Replicas that wait and could take the same bytes (version, filter, kind of connection) are a class; one
@@ -22,5 +24,9 @@ bool fullSyncHasOutput(const struct replicaClient *r);
 
 /* Dual channel: the replica's main connection names that of its snapshot. False: there is none such. */
 bool fullSyncJoinChannels(struct replicaClient *main, uint64_t rdb_client_id);
+/* How many of those connections have not been followed by a PSYNC on the main one yet. */
+size_t fullSyncWaitingPsync(void);
+/* Places in the stream (readers of its chain) that are kept for such, beside those of replicas. */
+size_t fullSyncPlaces(void);
 
-void fullSyncInit(void); /* repl-diskless-sync..., dual-channel-replication-enabled, jobs */
+void fullSyncInit(void); /* repl-diskless-sync-delay, -max-replicas, jobs */

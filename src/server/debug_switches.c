@@ -221,7 +221,6 @@ static const struct debugSubcommand subcommands[] = {
     {"disable-cluster-random-ping", 1, 1, nothingToSwitch, of_absent},
     {"disable-cluster-reconnection", 1, 1, nothingToSwitch, of_absent},
     {"client-enforce-reply-list", 1, 1, nothingToSwitch, of_absent},
-    {"delay-rdb-client-free-seconds", 1, 1, nothingToSwitch, of_absent},
     {"force-free-primary-async", 1, 1, nothingToSwitch, of_absent},
     {"force-tls-write-error", 1, 1, nothingToSwitch, of_absent},
     {"hashtable-can-abort-shrink", 1, 1, nothingToSwitch, of_absent},

@@ -10,7 +10,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "base/num.h"
+#include "base/log_signal.h"
 #include "client/client.h"
 #include "client/client_log.h"
 #include "client/client_output.h"
@@ -34,16 +34,6 @@ static int64_t timeout_s; /* for replicas that have not got everything */
 void shutdownOnExit(int (*fn)(int flags)) {
     serverAssert(exit_hook_count < EXIT_HOOKS_MAX);
     exit_hooks[exit_hook_count++] = fn;
-}
-
-/* A log line put together with nothing but what a signal handler may call. */
-static void logSignal(const char *text) {
-    char line[128];
-    size_t n = ll2string(line, getpid());
-    n = (size_t)(stpcpy(line + n, ":signal-handler (") - line);
-    n += ll2string(line + n, time(NULL));
-    stpcpy(stpcpy(stpcpy(line + n, ") "), text), "\n");
-    serverLogFromSignal(line);
 }
 
 /* ---- What a signal means: shutdown-on-sigint, shutdown-on-sigterm ---- */

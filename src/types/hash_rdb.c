@@ -13,7 +13,8 @@
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
-uint8_t hashRdbType(const struct object *o) {
+uint8_t hashRdbType(const struct object *o, int version) {
+    (void)version;
     static const uint8_t types[] = {
         [HASH_PACKED] = RDB_TYPE_HASH_LISTPACK,
         [HASH_LISTPACK] = RDB_TYPE_HASH_LISTPACK,

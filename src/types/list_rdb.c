@@ -15,8 +15,8 @@
 
 enum { NODE_PLAIN = 1, NODE_PACKED = 2 };
 
-uint8_t listRdbType(const struct object *o) {
-    (void)o;
+uint8_t listRdbType(const struct object *o, int version) {
+    (void)o, (void)version;
     return RDB_TYPE_LIST_QUICKLIST_2;
 }
 

@@ -41,7 +41,7 @@ static inline sds exerciseSave(const struct object *o) {
     sds bytes = sdsempty();
     struct rioWriter w;
     rioWriterInit(&w, rioSinkSds, &bytes);
-    rioWriteByte(&w, rdbValueType(o));
+    rioWriteByte(&w, rdbValueType(&w, o));
     rdbWriteValue(&w, o);
     rioFlush(&w);
     rioWriterFree(&w);

@@ -11,7 +11,7 @@
 
 #define RDB_BIT(type) (1ull << (type))
 #define RDB_HOOKS(name)                                                                                      \
-    uint8_t name##RdbType(const struct object *o);                                                           \
+    uint8_t name##RdbType(const struct object *o, int version);                                              \
     void name##RdbSave(struct rioWriter *w, const struct object *o);                                         \
     enum rdbLoaded name##RdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v);                    \
     void name##RdbRewrite(struct rioWriter *w, struct str key, const struct object *o)

@@ -241,6 +241,57 @@ static void groupsComeBack(void **state) {
     objectFree(back);
 }
 
+static sds saveFor(int version, const struct object *o, uint8_t *type) {
+    sds bytes = sdsempty();
+    struct rioWriter w;
+    rioWriterInit(&w, rioSinkSds, &bytes);
+    w.version = version;
+    *type = rdbValueType(&w, o);
+    rioWriteByte(&w, *type);
+    rdbWriteValue(&w, o);
+    rioFlush(&w);
+    rioWriterFree(&w);
+    return bytes;
+}
+
+/* Redis 7.0 knows the types up to 19. */
+static void olderVersionsAreWritten(void **state) {
+    (void)state;
+    struct object *o;
+    for (int i = 0; i < SAMPLES; i++) {
+        o = sample(i);
+        uint8_t type, newest;
+        sdsfree(saveFor(0, o, &newest));
+        sds bytes = saveFor(RDB_VERSION_REDIS_7, o, &type);
+        if (newest == RDB_TYPE_HASH_EXPIRING) {
+            assert_int_equal(type, newest);
+            assert_false(rdbVersionHas(RDB_VERSION_REDIS_7, type) || rdbVersionHas(RDB_VERSION, type));
+            assert_true(rdbVersionHas(RDB_VERSION_EXPIRING, type));
+        } else {
+            assert_in_range(type, 0, RDB_TYPE_STREAM_LISTPACKS_2);
+            assert_true(rdbVersionHas(RDB_VERSION_REDIS_7, type));
+        }
+        enum rdbLoaded result;
+        struct object *back = exerciseLoad(sdsview(bytes), true, 0, &result);
+        assert_int_equal(result, RDB_LOADED);
+        assertSame(o, back);
+        objectFree(back);
+        sdsfree(bytes);
+        objectFree(o);
+    }
+    uint8_t type;
+    o = newStream(50, 3);
+    sds bytes = saveFor(RDB_VERSION_REDIS_7, o, &type);
+    enum rdbLoaded result;
+    struct object *back = exerciseLoad(sdsview(bytes), true, 0, &result);
+    struct streamConsumer *c =
+        streamConsumerFind(streamGroupFind(streamOpen(back), STR("group1")), STR("consumer2"));
+    assert_int_equal(c->seen_ms, NOW_MS + 2);
+    sdsfree(bytes);
+    objectFree(back);
+    objectFree(o);
+}
+
 static void expiredFieldsStayOut(void **state) {
     (void)state;
     struct object *o = newHash(10, 0, 4); /* the first is due now, then one every second */
@@ -635,19 +686,13 @@ static int setup(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everyValueComesBack),
-        cmocka_unit_test(groupsComeBack),
-        cmocka_unit_test(expiredFieldsStayOut),
-        cmocka_unit_test(limitsOfNowDecide),
-        cmocka_unit_test(compressedNodesStayCompressed),
-        cmocka_unit_test(rewritingComesInPortions),
-        cmocka_unit_test(oldFormatsAreRead),
-        cmocka_unit_test(oldStreamsAreRead),
-        cmocka_unit_test(wrongValuesAreRefused),
-        cmocka_unit_test(pendingEntriesAddUp),
-        cmocka_unit_test(truncatedValuesFail),
-        cmocka_unit_test(damagedValuesAreHarmless),
-        cmocka_unit_test(theCorpusIsHarmless),
+        cmocka_unit_test(everyValueComesBack),      cmocka_unit_test(groupsComeBack),
+        cmocka_unit_test(olderVersionsAreWritten),  cmocka_unit_test(expiredFieldsStayOut),
+        cmocka_unit_test(limitsOfNowDecide),        cmocka_unit_test(compressedNodesStayCompressed),
+        cmocka_unit_test(rewritingComesInPortions), cmocka_unit_test(oldFormatsAreRead),
+        cmocka_unit_test(oldStreamsAreRead),        cmocka_unit_test(wrongValuesAreRefused),
+        cmocka_unit_test(pendingEntriesAddUp),      cmocka_unit_test(truncatedValuesFail),
+        cmocka_unit_test(damagedValuesAreHarmless), cmocka_unit_test(theCorpusIsHarmless),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

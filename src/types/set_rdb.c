@@ -1,25 +1,26 @@
 /* set_rdb.c - sets in files (part of rdb_hooks.h).
  *
  *     intset, listpack   its bytes
- *     set                number of members and the members */
+ *     set                number of members and the members (a listpack, too, where there was none yet) */
 #include "base/zmalloc.h"
 #include "data/rewrite.h"
 #include "ds/intset.h"
 #include "types/rdb_hooks.h"
 #include "types/set.h"
 
-uint8_t setRdbType(const struct object *o) {
+uint8_t setRdbType(const struct object *o, int version) {
     static const uint8_t types[] = {
         [SET_INTSET] = RDB_TYPE_SET_INTSET,
         [SET_LISTPACK] = RDB_TYPE_SET_LISTPACK,
         [SET_HASHTABLE] = RDB_TYPE_SET,
     };
+    if (rdbIsForRedis7(version) && o->encoding == SET_LISTPACK) return RDB_TYPE_SET;
     return types[o->encoding];
 }
 
 void setRdbSave(struct rioWriter *w, const struct object *o) {
     struct setRef s = setOpen(o);
-    if (s.encoding != SET_HASHTABLE) {
+    if (setRdbType(o, w->version) != RDB_TYPE_SET) {
         rdbWriteString(w, strN(s.ptr, s.encoding == SET_INTSET ? intsetBytes(s.ptr) : lpBytes(s.ptr)));
         return;
     }

@@ -23,9 +23,9 @@
 #define NACK_MIN   (KEY_BYTES + 9)
 #define PERSON_MIN 10 /* a consumer */
 
-uint8_t streamRdbType(const struct object *o) {
+uint8_t streamRdbType(const struct object *o, int version) {
     (void)o;
-    return RDB_TYPE_STREAM_LISTPACKS_3;
+    return rdbIsForRedis7(version) ? RDB_TYPE_STREAM_LISTPACKS_2 : RDB_TYPE_STREAM_LISTPACKS_3;
 }
 
 /* ---- Saving ---- */
@@ -78,7 +78,7 @@ static void writeGroup(struct rioWriter *w, struct str name, const struct stream
         const struct streamConsumer *consumer = it.value;
         rdbWriteString(w, it.key);
         rdbWriteInt64(w, consumer->seen_ms);
-        rdbWriteInt64(w, consumer->active_ms);
+        if (!rdbIsForRedis7(w->version)) rdbWriteInt64(w, consumer->active_ms);
         writePending(w, &consumer->pending, false);
     }
     raxStop(&it);

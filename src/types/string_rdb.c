@@ -4,8 +4,8 @@
 #include "types/t_string.h"
 #include "types/types.h"
 
-uint8_t stringRdbType(const struct object *o) {
-    (void)o;
+uint8_t stringRdbType(const struct object *o, int version) {
+    (void)o, (void)version;
     return RDB_TYPE_STRING;
 }
 

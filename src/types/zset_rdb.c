@@ -10,7 +10,8 @@
 #include "types/rdb_hooks.h"
 #include "types/zset.h"
 
-uint8_t zsetRdbType(const struct object *o) {
+uint8_t zsetRdbType(const struct object *o, int version) {
+    (void)version;
     return o->encoding == ZSET_LISTPACK ? RDB_TYPE_ZSET_LISTPACK : RDB_TYPE_ZSET_2;
 }
 

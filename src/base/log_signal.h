@@ -1,0 +1,5 @@
+/* log_signal.h - a line in the log from a signal handler. */
+#pragma once
+
+/* pid:signal-handler (seconds) text. Async-signal-safe. */
+void logSignal(const char *text);

@@ -1,0 +1,263 @@
+/* full_sync_direct.c - see full_sync_direct.h. */
+#include "repl/full_sync_direct.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/assert.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "client/reply.h"
+#include "command/command.h"
+#include "data/child.h"
+#include "net/connection.h"
+#include "registry/cron.h"
+#include "registry/debug.h"
+#include "repl/history.h"
+#include "repl/settings.h"
+
+#define GRACE_S 5
+
+/* ---- Who is waited for ---- */
+
+struct awaited {
+    struct listNode node;
+    uint64_t client_id;
+    struct chainReader reader; /* keeps the stream */
+    int64_t sent_ms;           /* when the snapshot had been sent; 0: not yet */
+};
+static struct list awaited;
+static int64_t grace_s = GRACE_S;
+
+static struct awaited *findAwaited(uint64_t client_id) {
+    listForEach(&awaited, it) {
+        struct awaited *a = listEntry(it, struct awaited, node);
+        if (a->client_id == client_id) return a;
+    }
+    return NULL;
+}
+
+static void await(uint64_t client_id, uint64_t offset) {
+    struct awaited *a = zcalloc(1, sizeof *a);
+    a->client_id = client_id;
+    bool kept = chainReaderStart(&a->reader, &history.chain, offset);
+    serverAssert(kept);
+    listAddTail(&awaited, &a->node);
+}
+
+static void drop(struct awaited *a) {
+    chainReaderStop(&a->reader);
+    listRemove(&awaited, &a->node);
+    zfree(a);
+}
+
+/* With the connection for the snapshot: there is nothing more to be said on it. */
+static void release(struct awaited *a) {
+    struct client *c = clientById(a->client_id);
+    if (c) clientClose(c);
+    drop(a);
+}
+
+/* With a snapshot that was cut off nobody can follow. */
+void syncDirectGone(const struct replicaClient *r) {
+    struct awaited *a = findAwaited(r->client->id);
+    if (a && !a->sent_ms) drop(a);
+}
+
+bool syncDirectIsWaiting(uint64_t rdb_client_id) {
+    return findAwaited(rdb_client_id) != NULL;
+}
+
+static bool hasCome(uint64_t client_id) {
+    listForEach(&replicas, it) {
+        if (listEntry(it, struct replicaClient, node)->rdb_client_id == client_id) return true;
+    }
+    return false;
+}
+
+void syncDirectExpire(void) {
+    listForEach(&awaited, it) {
+        struct awaited *a = listEntry(it, struct awaited, node);
+        int64_t waited_ms = a->sent_ms ? cmd_time_ms - a->sent_ms : 0;
+        if (a->sent_ms && hasCome(a->client_id)) {
+            release(a);
+        } else if (waited_ms > grace_s * 1000) {
+            serverLog(LL_NOTICE,
+                      "Dual channel replication: Replica main channel failed to establish PSYNC within the "
+                      "grace period (%lld seconds). Freeing RDB client %llu.",
+                      (long long)waited_ms / 1000, (unsigned long long)a->client_id);
+            release(a);
+        }
+    }
+}
+
+size_t syncDirectPlaces(void) {
+    return awaited.length;
+}
+
+size_t syncDirectWaiting(void) {
+    size_t count = 0;
+    listForEach(&awaited, it) count += !hasCome(listEntry(it, struct awaited, node)->client_id);
+    return count;
+}
+
+/* ---- The child ---- */
+
+struct directTarget {
+    struct connection *conn;
+    uint64_t client_id;
+    bool broken;
+};
+static struct {
+    bool running;
+    int members;
+    const struct syncPlan *plan;
+    struct directTarget *targets; /* for the child */
+    int count;
+} direct;
+
+/* The sockets do not block, nor may they: the parent has them, too. */
+static bool sendWhole(struct connection *conn, const char *p, size_t n) {
+    while (n) {
+        struct iovec iov = {(char *)p, n};
+        ssize_t sent = connWritev(conn, &iov, 1);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) return false;
+        if (sent < 0 && aeWait(conn->fd, AE_WRITABLE, repl_timeout_s * 1000) <= 0) return false;
+        if (sent < 0) continue;
+        p += sent;
+        n -= (size_t)sent;
+    }
+    return true;
+}
+
+/* Shut down, the connection ends for the parent as well. */
+static void sendTo(struct directTarget *t, const char *p, size_t n) {
+    if (t->broken || sendWhole(t->conn, p, n)) return;
+    t->broken = true;
+    shutdown(t->conn->fd, SHUT_RDWR);
+}
+
+static int sendToAll(void *priv, const char *p, size_t n) {
+    (void)priv;
+    int alive = 0;
+    for (int i = 0; i < direct.count; i++) {
+        sendTo(&direct.targets[i], p, n);
+        alive += !direct.targets[i].broken;
+    }
+    return alive ? 0 : EPIPE;
+}
+
+static void sendPlace(struct directTarget *t, const struct rdbReplication *at) {
+    char line[128];
+    int n = snprintf(line, sizeof line, "$ENDOFF:%lld %s %d %llu\r\n", (long long)at->offset, at->id,
+                     at->stream_db, (unsigned long long)t->client_id);
+    t->conn->el = NULL; /* is the parent's */
+    sendTo(t, line, (size_t)n);
+}
+
+static int childSends(void *priv) {
+    (void)priv;
+    struct rioWriter w;
+    for (int i = 0; i < direct.count; i++) sendPlace(&direct.targets[i], &direct.plan->replication);
+    rioWriterInit(&w, sendToAll, NULL);
+    bool ok = transferWriteMarked(&w, direct.plan);
+    rioWriterFree(&w);
+    return ok ? 0 : 1;
+}
+
+/* ---- The parent ---- */
+
+static const struct transferWay direct_way;
+
+static void onChildEnd(int exit_code, int sig, void *priv) {
+    (void)priv;
+    direct.running = false;
+    bool ok = transferChildSucceeded(exit_code, sig);
+    listForEach(&replicas, it) {
+        struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (!r->transfer || transferOf(r)->way != &direct_way) continue;
+        struct awaited *a = findAwaited(r->client->id);
+        if (a && ok) a->sent_ms = cmd_time_ms;
+        transferStreamed(r, ok);
+    }
+    syncDirectExpire();
+}
+
+static bool nothingToWrite(struct replicaClient *r) {
+    (void)r;
+    return true;
+}
+
+static bool nothingWaits(const struct replicaClient *r) {
+    (void)r;
+    return false;
+}
+
+/* The child holds the socket, too. */
+static void leave(struct replicaClient *r) {
+    zfree(r->transfer);
+    r->transfer = NULL;
+    if (!direct.running) return;
+    shutdown(r->client->conn->fd, SHUT_RDWR);
+    if (--direct.members) return;
+    serverLog(LL_NOTICE, "Diskless rdb transfer, last replica dropped, killing fork child.");
+    childStop();
+}
+
+static const struct transferWay direct_way = {nothingToWrite, nothingWaits, leave, false};
+
+static void join(struct replicaClient *r, uint64_t offset) {
+    serverLog(LL_NOTICE,
+              "Dual channel replication: Sending to replica %s RDB end offset %llu and client-id %llu",
+              replicaName(r), (unsigned long long)offset, (unsigned long long)r->client->id);
+    struct transfer *t = zcalloc(1, sizeof *t);
+    t->way = &direct_way;
+    r->transfer = t;
+    await(r->client->id, offset);
+    direct.members++;
+}
+
+bool syncDirectRunning(void) {
+    return direct.running;
+}
+
+bool syncDirectStart(const struct syncPlan *plan, struct syncMembers members, const char **err) {
+    struct directTarget *targets = zcalloc((size_t)members.count, sizeof *targets);
+    int *fds = zmalloc((size_t)members.count * sizeof *fds);
+    for (int i = 0; i < members.count; i++) {
+        struct client *c = members.of[i]->client;
+        targets[i] = (struct directTarget){c->conn, c->id, false};
+        fds[i] = c->conn->fd;
+    }
+    direct.plan = plan;
+    direct.targets = targets;
+    direct.count = members.count;
+    direct.running = childStartWith(CHILD_RDB, childSends, onChildEnd, NULL, fds, members.count, err);
+    direct.members = 0;
+    for (int i = 0; direct.running && i < members.count; i++)
+        join(members.of[i], (uint64_t)plan->replication.offset);
+    zfree(targets);
+    zfree(fds);
+    return direct.running;
+}
+
+static void debugGrace(struct client *c) {
+    int64_t seconds;
+    if (!argRange(c, c->argv[2], 0, INT32_MAX, &seconds, NULL)) return;
+    grace_s = seconds;
+    replyOk(c);
+}
+
+void syncDirectInit(void) {
+    static const char *const help[] = {
+        "DELAY-RDB-CLIENT-FREE-SECONDS <seconds>",
+        "    How long after its snapshot a replica's main connection may take to ask for the stream.",
+        NULL,
+    };
+    static const struct debugSubcommand grace = {"delay-rdb-client-free-seconds", 1, 1, debugGrace, help};
+    debugRegister(&grace);
+    listInit(&awaited);
+}

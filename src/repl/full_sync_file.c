@@ -1,0 +1,133 @@
+/* full_sync_file.c - see full_sync_file.h. */
+#include "repl/full_sync_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "client/client_output.h"
+#include "data/persistence.h"
+#include "net/connection.h"
+#include "registry/background.h"
+
+#define PIECE (1024 * 1024) /* bytes in one turn of the loop at most, so that others get theirs */
+
+struct fileTransfer {
+    struct transfer t; /* first */
+    int fd;
+    uint64_t at, size;
+    char head[32]; /* $<length> */
+    size_t head_len, head_sent;
+};
+
+static struct fileTransfer *fileOf(const struct replicaClient *r) {
+    return r->transfer;
+}
+
+static bool sendHead(struct replicaClient *r, struct fileTransfer *f) {
+    struct iovec iov = {f->head + f->head_sent, f->head_len - f->head_sent};
+    ssize_t n = transferSend(r, &iov, 1);
+    if (n > 0) f->head_sent += (size_t)n;
+    return n >= 0;
+}
+
+/* Whoever made the file shorter has broken it for us. */
+static bool sendPiece(struct replicaClient *r, struct fileTransfer *f) {
+    uint64_t left = f->size - f->at;
+    ssize_t n = connSendFile(r->client->conn, f->fd, f->at, left < PIECE ? left : PIECE);
+    if (n == 0) return false;
+    if (n < 0 && errno != EAGAIN && errno != EINTR) return false;
+    if (n < 0) n = 0;
+    transferSent(r, (size_t)n);
+    f->at += (uint64_t)n;
+    return true;
+}
+
+static bool writeFile(struct replicaClient *r) {
+    struct fileTransfer *f = fileOf(r);
+    if (f->head_sent < f->head_len && !sendHead(r, f)) return false;
+    if (f->head_sent == f->head_len && f->at < f->size && !sendPiece(r, f)) {
+        serverLog(LL_WARNING, "Sending the RDB file to replica %s: %s", replicaName(r), strerror(errno));
+        return false;
+    }
+    if (f->head_sent == f->head_len && f->at == f->size) transferDone(r, true);
+    return true;
+}
+
+static bool fileWaits(const struct replicaClient *r) {
+    (void)r;
+    return true;
+}
+
+static void leave(struct replicaClient *r) {
+    close(fileOf(r)->fd);
+    zfree(r->transfer);
+    r->transfer = NULL;
+}
+
+static const struct transferWay file_way = {writeFile, fileWaits, leave, false};
+
+/* ---- A file that nobody but replicas wants ---- */
+
+static struct {
+    bool known; /* it is the one of these numbers: a newer one under its name is another */
+    dev_t dev;
+    ino_t ino;
+} for_replicas_only;
+
+void syncFileMade(bool for_replicas) {
+    struct stat st;
+    for_replicas_only.known = for_replicas && stat(persistence.rdbPath(), &st) == 0;
+    if (!for_replicas_only.known) return;
+    for_replicas_only.dev = st.st_dev;
+    for_replicas_only.ino = st.st_ino;
+}
+
+static void closeLate(void *arg) {
+    close((int)(intptr_t)arg);
+}
+
+/* Its blocks go with the last descriptor, on another thread. */
+static void removeFile(const char *path) {
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    unlink(path);
+    if (fd >= 0) bioSubmit(BIO_CLOSE_FILE, closeLate, (void *)(intptr_t)fd);
+}
+
+void syncFileRemove(void) {
+    struct stat st;
+    if (!for_replicas_only.known || !rdb_del_sync_files || persistence.hasSavePoints()) return;
+    if (persistence.aofEnabled && persistence.aofEnabled()) return;
+    for_replicas_only.known = false;
+    const char *path = persistence.rdbPath();
+    if (stat(path, &st) != 0 || st.st_dev != for_replicas_only.dev || st.st_ino != for_replicas_only.ino)
+        return;
+    serverLog(LL_NOTICE, "Removing the RDB file used to feed replicas in a persistence-less instance");
+    removeFile(path);
+}
+
+/* ---- The start ---- */
+
+bool syncFileSend(struct replicaClient *r) {
+    struct stat st;
+    int fd = open(persistence.rdbPath(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        serverLog(LL_WARNING, "SYNC failed. Can't open/stat DB after BGSAVE: %s", strerror(errno));
+        if (fd >= 0) close(fd);
+        return false;
+    }
+    struct fileTransfer *f = zcalloc(1, sizeof *f);
+    f->t.way = &file_way;
+    f->fd = fd;
+    f->size = (uint64_t)st.st_size;
+    f->head_len = (size_t)snprintf(f->head, sizeof f->head, "$%llu\r\n", (unsigned long long)f->size);
+    r->transfer = f;
+    r->state = REPLICA_SEND;
+    clientWriteLater(r->client);
+    return true;
+}

@@ -1,0 +1,238 @@
+/* full_sync_pipe.c - see full_sync_pipe.h.
+ *
+ *     stream    ........|== buffer ==|......... in the pipe
+ *                       from     |   from + used
+ *                                at of a replica
+ *
+ * The buffer is filled again when all have taken all of it. The pipe ends when the child has written
+ * everything, or has died: which of the two, its exit code tells, that may come before or after. */
+#define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ */
+#include "repl/full_sync_pipe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "client/client_output.h"
+#include "data/child.h"
+#include "net/ae.h"
+#include "registry/cron.h"
+
+#define PIPE_BYTES   (1024 * 1024) /* the most that anybody may ask for, as a rule */
+#define BUFFER_BYTES (256 * 1024)
+
+static struct {
+    bool running;
+    int fd; /* of the parent; -1: it has come to its end */
+    int child_fd;
+    bool watched, child_ended, succeeded;
+    char *buffer;
+    uint64_t from;
+    size_t used;
+    int members, behind; /* `behind`: those who have not taken all of the buffer */
+    char mark[SYNC_MARK];
+} pipe_sync = {.fd = -1, .child_fd = -1};
+
+struct pipeTransfer {
+    struct transfer t; /* first */
+    uint64_t at;
+};
+static const struct transferWay pipe_way;
+
+static struct pipeTransfer *pipeOf(const struct replicaClient *r) {
+    return r->transfer;
+}
+static bool isMember(const struct replicaClient *r) {
+    return r->transfer && transferOf(r)->way == &pipe_way;
+}
+
+/* ---- The child ---- */
+
+static int childMakes(void *priv) {
+    struct rioFile file = {.fd = pipe_sync.child_fd};
+    struct rioWriter w;
+    rioWriterInit(&w, rioSinkFile, &file);
+    bool ok = transferWriteMarked(&w, priv);
+    if (!ok && w.error != EPROTO)
+        serverLog(LL_WARNING, "Write error sending the snapshot: %s", strerror(w.error));
+    rioWriterFree(&w);
+    close(pipe_sync.child_fd); /* the parent need not wait for what a child does at its end */
+    return ok ? 0 : 1;
+}
+
+/* ---- The end ---- */
+
+static void stopWatching(void) {
+    if (pipe_sync.watched) aeDeleteFileEvent(server_el, pipe_sync.fd, AE_READABLE);
+    pipe_sync.watched = false;
+}
+
+static void closePipe(void) {
+    if (pipe_sync.fd < 0) return;
+    stopWatching();
+    close(pipe_sync.fd);
+    pipe_sync.fd = -1;
+    if (!pipe_sync.running) return;
+    serverLog(LL_NOTICE, "Diskless rdb transfer, done reading from pipe, %d replicas still up.",
+              pipe_sync.members);
+}
+
+/* Those who took part have all the bytes, or will never have them. */
+static void finish(void) {
+    bool ok = pipe_sync.succeeded;
+    zfree(pipe_sync.buffer);
+    pipe_sync.buffer = NULL;
+    pipe_sync.running = false;
+    listForEach(&replicas, it) {
+        struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (isMember(r)) transferStreamed(r, ok);
+    }
+}
+
+static void onChildEnd(int exit_code, int sig, void *priv) {
+    (void)priv;
+    pipe_sync.child_ended = true;
+    pipe_sync.succeeded = exit_code == 0 && !sig;
+    if (!pipe_sync.succeeded || pipe_sync.fd < 0) {
+        closePipe();
+        transferChildSucceeded(exit_code, sig);
+        finish();
+    }
+}
+
+static void pipeEnded(void) {
+    closePipe();
+    if (!pipe_sync.child_ended) return;
+    transferChildSucceeded(0, 0);
+    finish();
+}
+
+/* ---- From the pipe to the buffer ---- */
+
+static void onPipe(struct aeEventLoop *el, int fd, void *data, int mask) {
+    (void)el, (void)data, (void)mask;
+    if (pipe_sync.behind) {
+        stopWatching();
+        return;
+    }
+    ssize_t n = read(fd, pipe_sync.buffer, BUFFER_BYTES);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) {
+        pipeEnded();
+        return;
+    }
+    pipe_sync.from += pipe_sync.used;
+    pipe_sync.used = (size_t)n;
+    pipe_sync.behind = pipe_sync.members;
+    listForEach(&replicas, it) {
+        struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (!isMember(r)) continue;
+        transferOf(r)->taken_ms = cmd_time_ms;
+        clientWriteLater(r->client);
+    }
+}
+
+static void watch(void) {
+    if (pipe_sync.watched || pipe_sync.fd < 0 || pipe_sync.behind) return;
+    pipe_sync.watched = aeCreateFileEvent(server_el, pipe_sync.fd, AE_READABLE, onPipe, NULL) == 0;
+    serverAssert(pipe_sync.watched);
+}
+
+/* ---- From the buffer to a replica ---- */
+
+static uint64_t bufferEnd(void) {
+    return pipe_sync.from + pipe_sync.used;
+}
+
+static bool pipeWaits(const struct replicaClient *r) {
+    return pipeOf(r)->at < bufferEnd();
+}
+
+static bool writePipe(struct replicaClient *r) {
+    struct pipeTransfer *p = pipeOf(r);
+    size_t taken = (size_t)(p->at - pipe_sync.from);
+    if (!pipeWaits(r)) return true;
+    struct iovec iov = {pipe_sync.buffer + taken, pipe_sync.used - taken};
+    ssize_t n = transferSend(r, &iov, 1);
+    if (n < 0) return false;
+    p->at += (size_t)n;
+    if (pipeWaits(r)) return true;
+    pipe_sync.behind--;
+    watch();
+    return true;
+}
+
+/* Tools close the connection as soon as they have seen the mark. */
+static bool endsWithMark(void) {
+    return pipe_sync.used >= SYNC_MARK &&
+           memcmp(pipe_sync.buffer + pipe_sync.used - SYNC_MARK, pipe_sync.mark, SYNC_MARK) == 0;
+}
+
+/* The last one that lacks something takes the child along. */
+static void leave(struct replicaClient *r) {
+    bool behind = pipeWaits(r);
+    zfree(r->transfer);
+    r->transfer = NULL;
+    if (!pipe_sync.running) return;
+    pipe_sync.members--;
+    pipe_sync.behind -= behind;
+    watch();
+    if (pipe_sync.members || pipe_sync.child_ended || (!behind && endsWithMark())) return;
+    serverLog(LL_NOTICE, "Diskless rdb transfer, last replica dropped, killing fork child.");
+    childStop();
+}
+
+static const struct transferWay pipe_way = {writePipe, pipeWaits, leave, true};
+
+/* ---- The start ---- */
+
+static bool openPipe(const char **err) {
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) != 0) {
+        *err = strerror(errno);
+        return false;
+    }
+    fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* fewer turns; without it, it works as well */
+    fcntl(fds[0], F_SETFL, O_NONBLOCK);
+    pipe_sync.fd = fds[0];
+    pipe_sync.child_fd = fds[1];
+    return true;
+}
+
+static void join(struct replicaClient *r) {
+    struct pipeTransfer *p = zcalloc(1, sizeof *p);
+    p->t.way = &pipe_way;
+    r->transfer = p;
+    r->state = REPLICA_WAIT_END;
+    pipe_sync.members++;
+}
+
+bool syncPipeRunning(void) {
+    return pipe_sync.running;
+}
+
+bool syncPipeStart(const struct syncPlan *plan, struct syncMembers members, const char **err) {
+    serverAssert(!pipe_sync.running);
+    if (!openPipe(err)) return false;
+    bool started =
+        childStartWith(CHILD_RDB, childMakes, onChildEnd, (void *)plan, &pipe_sync.child_fd, 1, err);
+    close(pipe_sync.child_fd);
+    pipe_sync.child_fd = -1;
+    if (!started) {
+        closePipe();
+        return false;
+    }
+    pipe_sync.running = true;
+    pipe_sync.child_ended = pipe_sync.succeeded = false;
+    pipe_sync.from = pipe_sync.used = 0;
+    pipe_sync.members = pipe_sync.behind = 0;
+    pipe_sync.buffer = zmalloc(BUFFER_BYTES);
+    memcpy(pipe_sync.mark, plan->mark, SYNC_MARK);
+    for (int i = 0; i < members.count; i++) join(members.of[i]);
+    watch();
+    return true;
+}

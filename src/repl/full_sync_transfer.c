@@ -1,0 +1,76 @@
+/* full_sync_transfer.c - see full_sync_transfer.h. */
+#include "repl/full_sync_transfer.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "net/connection.h"
+#include "registry/cron.h"
+#include "repl/settings.h"
+
+ssize_t transferSend(struct replicaClient *r, const struct iovec *iov, int count) {
+    ssize_t n = connWritev(r->client->conn, iov, count);
+    if (n < 0 && errno != EAGAIN && errno != EINTR) return -1;
+    if (n < 0) n = 0;
+    transferSent(r, (size_t)n);
+    return n;
+}
+
+void transferSent(struct replicaClient *r, size_t n) {
+    struct client *c = r->client;
+    if (n == 0) return;
+    clientstats.writes++;
+    clientstats.net_out += n;
+    c->net_out += n;
+    replstats.net_out += n;
+    c->last_active_ms = transferOf(r)->taken_ms = cmd_time_ms;
+}
+
+void transferDone(struct replicaClient *r, bool at_once) {
+    transferOf(r)->way->leave(r);
+    if (!r->rdb_channel) {
+        replicaOnline(r, at_once);
+        return;
+    }
+    r->state = REPLICA_RDB_TRANSMITTED;
+    serverLog(LL_NOTICE, "RDB transfer completed, rdb only replica (%s) should be disconnected asap",
+              replicaName(r));
+}
+
+void transferFailed(struct replicaClient *r) {
+    if (r->transfer) transferOf(r)->way->leave(r);
+    clientClose(r->client);
+}
+
+void transferStreamed(struct replicaClient *r, bool success) {
+    if (!success) {
+        serverLog(LL_WARNING, "SYNC failed. BGSAVE child returned an error");
+        transferFailed(r);
+        return;
+    }
+    serverLog(LL_NOTICE,
+              "Streamed RDB transfer with replica %s succeeded (socket). Waiting for REPLCONF ACK from "
+              "replica to enable streaming",
+              replicaName(r));
+    transferDone(r, false);
+}
+
+bool transferWriteMarked(struct rioWriter *w, const struct syncPlan *plan) {
+    char head[SYNC_MARK + 16];
+    rioWrite(w, head, (size_t)snprintf(head, sizeof head, "$EOF:%s\r\n", plan->mark));
+    rioFlush(w); /* none of this counts for the checksum */
+    if (!rdbSaveStream(w, &plan->options)) return false;
+    rioWrite(w, plan->mark, SYNC_MARK);
+    return rioFlush(w);
+}
+
+bool transferChildSucceeded(int exit_code, int sig) {
+    if (sig)
+        serverLog(LL_WARNING, "Background RDB transfer terminated by signal %d", sig);
+    else if (exit_code)
+        serverLog(LL_WARNING, "Background RDB transfer error");
+    else
+        serverLog(LL_NOTICE, "Background RDB transfer terminated with success");
+    return !sig && !exit_code;
+}

@@ -1,0 +1,384 @@
+# Snapshots for replicas over their own connection: from disk, and while they are made.
+source [file join [file dirname [info script]] full_sync_util.tcl]
+
+proc child_pid {} { return [lindex [split [exec pgrep -P [srv pid]] \n] 0] }
+
+start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command yes} tags {repl}} {
+    r set k v
+    r hset h f v
+
+    test {a snapshot goes over sockets, and the stream waits for the first ACK} {
+        set f [asker]
+        asker_ask $f
+        set offset [asker_full $f]
+        set bulk [asker_bulk $f]
+        assert_equal sockets [dict get $bulk kind]
+        assert_match VALKEY080* [dict get $bulk bytes]
+        assert_sound [dict get $bulk bytes]
+        wait_for_condition 100 20 {[dict get [replica_fields 0] state] eq {online}} else { fail [s slave0] }
+        wait_for_log {*Streamed RDB transfer with replica 127.0.0.1:7001 succeeded (socket). Waiting for REPLCONF ACK from replica to enable streaming}
+        wait_for_log {*Diskless rdb transfer, done reading from pipe, 1 replicas still up.}
+        wait_for_log {*Background RDB transfer terminated with success}
+        r set a b
+        after 100
+        assert_equal 0 [$f pending]
+        $f write "REPLCONF ACK $offset\r\n"
+        # The first command behind a snapshot has its SELECT, and a stream never starts at 0.
+        while {[set command [$f read]] eq {ping}} {}
+        assert_equal {SELECT 0} $command
+        assert_equal {set a b} [$f read]
+        $f close
+        assert_equal 0 [s rdb_saves]
+        assert_equal -1 [s rdb_current_bgsave_time_sec]
+        assert_morethan_equal [s rdb_last_bgsave_time_sec] 0
+    }
+
+    test {the version of the snapshot is one that the replica reads} {
+        foreach {told magic} {
+            {} REDIS0010
+            {version 8.1.0} REDIS0011
+            {version 8.255.255} REDIS0011
+            {version 9.0.0} VALKEY080
+            {version 10.0.0} VALKEY080
+        } {
+            set f [asker [list capa eof {*}$told]]
+            asker_ask $f
+            asker_full $f
+            set bytes [dict get [asker_bulk $f] bytes]
+            assert_match $magic* $bytes $told
+            assert_sound $bytes
+            $f close
+        }
+    }
+
+    test {what a version cannot hold ends the snapshot} {
+        r hset fields f v
+        r hexpire fields 1000 fields 1 f
+        foreach {told version} {{} 10 {version 8.1.0} 11} {
+            set from [llength [log_lines]]
+            set f [asker [list capa eof {*}$told]]
+            asker_ask $f
+            asker_full $f
+            asker_gone $f
+            wait_for_log "*Can't store key (db 0) in RDB version $version" $from
+            wait_for_log {*Background RDB transfer error} $from
+            wait_for_log {*SYNC failed. BGSAVE child returned an error} $from
+        }
+        r del fields
+    }
+
+    test {a filter leaves out keys and functions} {
+        r function load "#!lua name=lib\nserver.register_function('f', function() return 1 end)"
+        foreach {filter functions} {functions 1 {} 0} {
+            set f [asker [list capa eof rdb-filter-only $filter rdb-only 1]]
+            $f write "SYNC\r\n"
+            set bytes [dict get [asker_bulk $f] bytes]
+            assert_equal $functions [string match *register_function* $bytes]
+            assert_no_match *\x01k\x01v* $bytes
+            asker_gone $f
+        }
+        wait_for_log {*RDB transfer completed, rdb only replica (127.0.0.1:<unknown-replica-port>) should be disconnected asap}
+        r function flush
+    }
+
+    test {who has SYNC is told no offset} {
+        set f [asker {capa eof version 9.1.2}]
+        $f write "SYNC\r\n"
+        assert_match VALKEY080* [dict get [asker_bulk $f] bytes]
+        $f close
+    }
+
+    test {several that ask for the same are served by one child, others by the next} {
+        r config set repl-diskless-sync-delay 1
+        set forks [s total_forks]
+        set same [list [asker] [asker] [asker]]
+        set other [asker {capa eof version 8.0.0}]
+        foreach f [list {*}$same $other] { asker_ask $f }
+        foreach f $same {
+            asker_full $f
+            assert_match VALKEY080* [dict get [asker_bulk $f] bytes]
+        }
+        assert_equal [expr {$forks + 1}] [s total_forks]
+        asker_full $other
+        assert_match REDIS0011* [dict get [asker_bulk $other] bytes]
+        assert_equal [expr {$forks + 2}] [s total_forks]
+        foreach f [list {*}$same $other] { $f close }
+    }
+
+    test {repl-diskless-sync-max-replicas ends the delay} {
+        r config set repl-diskless-sync-delay 1000
+        r config set repl-diskless-sync-max-replicas 2
+        set first [asker]
+        asker_ask $first
+        wait_for_log {*Delay next BGSAVE for diskless SYNC}
+        after 1500
+        assert_equal 0 [s rdb_bgsave_in_progress]
+        set second [asker]
+        asker_ask $second
+        asker_full $first
+        asker_full $second
+        $first close
+        $second close
+        r config set repl-diskless-sync-max-replicas 0
+        r config set repl-diskless-sync-delay 0
+    }
+
+    test {signs of life go to who waits} {
+        r config set repl-diskless-sync-delay 3
+        set f [asker]
+        asker_ask $f
+        assert_match +FULLRESYNC* [asker_line $f newlines]
+        assert_range $newlines 1 4
+        asker_bulk $f
+        $f close
+        r config set repl-diskless-sync-delay 0
+    }
+}
+
+start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command yes rdb-key-save-delay 1000} tags {repl}} {
+    r debug populate 1000 key 100
+
+    test {who comes while a snapshot goes over sockets waits for the next} {
+        set f [asker]
+        asker_ask $f
+        asker_full $f
+        assert_equal wait_bgsave [dict get [replica_fields 0] state]
+        assert_equal 1 [s rdb_bgsave_in_progress]
+        assert_error "ERR Background save already in progress" { r bgsave }
+        set g [asker]
+        asker_ask $g
+        wait_for_log {*Current BGSAVE has socket target. Waiting for next BGSAVE for SYNC}
+        asker_bulk $f
+        asker_full $g
+        $f close
+        $g close
+    }
+
+    test {the last one that goes takes the child along} {
+        wait_for_condition 100 50 {[s rdb_bgsave_in_progress] == 0} else { fail "a child is left" }
+        set from [llength [log_lines]]
+        set f [asker]
+        set g [asker]
+        r config set repl-diskless-sync-delay 1
+        asker_ask $f
+        asker_ask $g
+        asker_full $f
+        asker_full $g
+        $f close
+        after 300
+        assert_equal 1 [s rdb_bgsave_in_progress]
+        $g close
+        wait_for_log {*Diskless rdb transfer, last replica dropped, killing fork child.} $from
+        wait_for_log {*Background RDB transfer terminated by signal 10} $from
+        wait_for_condition 100 20 {[s rdb_bgsave_in_progress] == 0} else { fail "the child lives on" }
+        assert_equal ok [s rdb_last_bgsave_status]
+        r config set repl-diskless-sync-delay 0
+    }
+
+    test {a child that is killed takes its replicas along, and is no failed save} {
+        set from [llength [log_lines]]
+        set f [asker]
+        asker_ask $f
+        asker_full $f
+        exec kill -9 [child_pid]
+        asker_gone $f
+        wait_for_log {*Background RDB transfer terminated by signal 9} $from
+        wait_for_log {*SYNC failed. BGSAVE child returned an error} $from
+        wait_for_log {*Connection with replica 127.0.0.1:7001 lost.} $from
+        assert_equal ok [s rdb_last_bgsave_status]
+    }
+
+    foreach how {flushall {bgsave cancel}} {
+        test "$how ends it, too" {
+            r debug populate 1000 key 100
+            set from [llength [log_lines]]
+            set f [asker]
+            asker_ask $f
+            asker_full $f
+            r {*}$how
+            asker_gone $f
+            wait_for_log {*Killing running RDB child: *} $from
+            wait_for_log {*Background RDB transfer terminated by signal 10} $from
+        }
+    }
+
+    test {another child comes first} {
+        r debug populate 1000 key 100
+        r config set repl-diskless-sync no
+        r bgrewriteaof
+        set f [asker]
+        asker_ask $f
+        wait_for_log {*No BGSAVE in progress, but another BG operation is active. BGSAVE for replication delayed}
+        asker_full $f
+        $f close
+    }
+}
+
+start_server {overrides {save {} repl-diskless-sync no enable-debug-command yes} tags {repl}} {
+    r set k v
+
+    test {a snapshot from disk has a length, and the stream follows at once} {
+        set f [asker]
+        asker_ask $f
+        set offset [asker_full $f]
+        set bulk [asker_bulk $f]
+        assert_equal disk [dict get $bulk kind]
+        assert_equal [dict get $bulk bytes] [read_file_bytes [srv dir]/dump.rdb]
+        assert_sound [dict get $bulk bytes]
+        r set a b
+        while {[set command [$f read]] eq {ping}} {}
+        assert_equal {SELECT 0} $command
+        assert_equal {set a b} [$f read]
+        assert_equal online [dict get [replica_fields 0] state]
+        $f close
+        assert_equal 1 [s rdb_saves]
+    }
+
+    test {who has no mark for the end gets a file although sockets are wanted} {
+        r config set repl-diskless-sync yes
+        set f [asker {}]
+        $f write "SYNC\r\n"
+        assert_equal disk [dict get [asker_bulk $f] kind]
+        $f close
+        r config set repl-diskless-sync no
+    }
+
+    test {a replica of old gets its version over sockets although a file is wanted} {
+        set f [asker {capa eof}]
+        asker_ask $f
+        asker_full $f
+        assert_equal sockets [dict get [asker_bulk $f] kind]
+        $f close
+    }
+
+    test {who comes while the file is written joins, at the same offset} {
+        r config set rdb-key-save-delay 1000
+        r debug populate 1000 key 100
+        wait_for_condition 100 20 {[s rdb_bgsave_in_progress] == 0} else { fail "a child is left" }
+        set forks [s total_forks]
+        set f [asker]
+        asker_ask $f
+        set offset [asker_full $f]
+        r set during snapshot
+        set g [asker]
+        asker_ask $g
+        wait_for_log {*Waiting for end of BGSAVE for SYNC}
+        assert_equal $offset [asker_full $g]
+        set other [asker {capa eof}]
+        asker_ask $other
+        wait_for_log {*Can't attach the replica to the current BGSAVE. Waiting for next BGSAVE for SYNC}
+        foreach h [list $f $g] {
+            set bytes [dict get [asker_bulk $h] bytes]
+            assert_no_match *during* $bytes
+            while {[set command [$h read]] eq {ping}} {}
+            assert_equal {SELECT 0} $command
+            assert_equal {set during snapshot} [$h read]
+        }
+        assert_match REDIS0010* [dict get [asker_full_bulk $other] bytes]
+        assert_equal [expr {$forks + 2}] [s total_forks]
+        foreach h [list $f $g $other] { $h close }
+    }
+
+    test {a save that somebody asked for is not for replicas} {
+        wait_for_condition 100 20 {[s rdb_bgsave_in_progress] == 0} else { fail "a child is left" }
+        set from [llength [log_lines]]
+        r bgsave
+        set f [asker]
+        asker_ask $f
+        wait_for_log {*Can't attach the replica to the current BGSAVE. Waiting for next BGSAVE for SYNC} $from
+        asker_full $f
+        assert_equal disk [dict get [asker_bulk $f] kind]
+        wait_for_log {*Background saving terminated with success} $from
+        $f close
+    }
+
+    test {a file for replicas only is given up with the last of them} {
+        wait_for_condition 100 20 {[s rdb_bgsave_in_progress] == 0} else { fail "a child is left" }
+        set from [llength [log_lines]]
+        set f [asker]
+        asker_ask $f
+        asker_full $f
+        $f close
+        wait_for_log {*Background saving, persistence disabled, last replica dropped, killing fork child.} $from
+        wait_for_log {*Background saving terminated by signal 10} $from
+
+        r config set save {3600 100000000}
+        set from [llength [log_lines]]
+        set f [asker]
+        asker_ask $f
+        asker_full $f
+        $f close
+        wait_for_log {*Background saving terminated with success} $from
+        r config set save {}
+    }
+
+    test {a save that fails ends those who wait for it} {
+        set from [llength [log_lines]]
+        set f [asker]
+        asker_ask $f
+        asker_full $f
+        exec kill -9 [child_pid]
+        asker_gone $f
+        wait_for_log {*SYNC failed. BGSAVE child returned an error} $from
+        assert_equal err [s rdb_last_bgsave_status]
+    }
+}
+
+start_server {overrides {save {} repl-diskless-sync-delay 1 enable-debug-command yes rdbcompression no} tags {repl}} {
+    r debug populate 300 key 100000
+
+    test {all wait for the slowest, but not longer than repl-timeout} {
+        r config set repl-timeout 2
+        set slow [asker {capa eof version 9.1.2 listening-port 7002}]
+        set fast [asker]
+        asker_ask $slow
+        asker_ask $fast
+        asker_full $fast
+        set started [clock milliseconds]
+        set channel [$fast channel]
+        fconfigure $channel -blocking 0
+        set bytes 0
+        set head {}
+        set tail {}
+        while {[s rdb_bgsave_in_progress]} {
+            set piece [read $channel]
+            incr bytes [string length $piece]
+            set head [string range $head$piece 0 99]
+            set tail [string range $tail$piece end-39 end]
+            after 5
+        }
+        after 100
+        append tail [read $channel]
+        wait_for_log {*Disconnecting timedout replica (full sync): 127.0.0.1:7002}
+        assert_morethan [expr {[clock milliseconds] - $started}] 1500
+        wait_for_log {*Diskless rdb transfer, done reading from pipe, 1 replicas still up.}
+        assert_morethan $bytes 29000000
+        assert_equal 1 [regexp {\$EOF:([0-9a-f]{40})} $head - mark]
+        assert_equal $mark [string range $tail end-39 end]
+        $slow close
+        $fast close
+    }
+
+    test {rdb-del-sync-files removes a file that was for replicas only} {
+        r config set repl-diskless-sync no
+        r config set rdb-del-sync-files yes
+        set path [srv dir]/dump.rdb
+        foreach saved_meanwhile {0 1} {
+            set f [asker]
+            asker_ask $f
+            asker_full $f
+            wait_for_condition 100 20 {[dict get [replica_fields 0] state] eq {send_bulk}} else { fail [s slave0] }
+            assert_equal 1 [file exists $path]
+            if {$saved_meanwhile} { r save }
+            assert_equal disk [dict get [asker_bulk $f] kind]
+            $f close
+            if {$saved_meanwhile} {
+                after 1500
+                assert_equal 1 [file exists $path]
+            } else {
+                wait_for_log {*Removing the RDB file used to feed replicas in a persistence-less instance}
+                assert_equal 0 [file exists $path]
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+# Snapshots on a connection of their own (dual channel), as a primary.
+source [file join [file dirname [info script]] full_sync_util.tcl]
+
+# Asks for a snapshot as a replica's second connection does: a dict of offset, id, db, client.
+proc channel_ask {{more {}}} {
+    set f [asker [list capa eof rdb-only 1 rdb-channel 1 listening-port 7001 version 9.1.2 {*}$more]]
+    $f write "SYNC\r\n"
+    return $f
+}
+
+proc channel_place {f} {
+    set line [asker_line $f]
+    assert_equal 1 [regexp {^\$ENDOFF:(\d+) ([0-9a-f]{40}) (-?\d+) (\d+)$} $line - offset id db client] $line
+    return [dict create offset $offset id $id db $db client $client]
+}
+
+start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command yes dual-channel-replication-enabled yes} tags {repl}} {
+    r set k v
+
+    test {a replica that can is asked to come with two connections} {
+        set main [asker {capa eof capa psync2 capa dual-channel version 9.1.2}]
+        asker_ask $main
+        assert_equal +DUALCHANNELSYNC [asker_line $main]
+        assert_equal 0 [s connected_slaves]
+        $main close
+    }
+
+    test {the stream goes over the main connection while the snapshot is sent} {
+        r config set rdb-key-save-delay 1000
+        r debug populate 1000 key 10
+        set rdb [channel_ask]
+        set place [channel_place $rdb]
+        assert_equal [s master_replid] [dict get $place id]
+        wait_for_log {*Starting BGSAVE for SYNC with target: replicas sockets using: dual-channel}
+        wait_for_log "*Dual channel replication: Sending to replica 127.0.0.1:7001 RDB end offset [dict get $place offset] and client-id [dict get $place client]"
+        wait_for_log {*Background RDB transfer started by pid * to direct socket to replica}
+        assert_equal {wait_bgsave rdb-channel} [list [dict get [replica_fields 0] state] [dict get [replica_fields 0] type]]
+        assert_equal 1 [s replicas_waiting_psync]
+        r set during snapshot
+
+        set main [asker {capa eof capa psync2 capa dual-channel version 9.1.2}]
+        assert_error "ERR Unrecognized RDB client id 999999" { $main replconf set-rdb-client-id 999999 }
+        assert_equal OK [$main replconf set-rdb-client-id [dict get $place client]]
+        $main write "PSYNC [dict get $place id] [expr {[dict get $place offset] + 1}]\r\n"
+        assert_equal "+CONTINUE [dict get $place id]" [asker_line $main]
+        while {[set command [$main read]] eq {ping}} {}
+        assert_equal {SELECT 0} $command
+        assert_equal {set during snapshot} [$main read]
+        assert_equal {bg_transfer main-channel} [list [dict get [replica_fields 1] state] [dict get [replica_fields 1] type]]
+        assert_equal 0 [s replicas_waiting_psync]
+
+        set bulk [asker_bulk $rdb]
+        assert_match VALKEY080* [dict get $bulk bytes]
+        assert_sound [dict get $bulk bytes]
+        assert_no_match *during* [dict get $bulk bytes]
+        assert_equal {} [asker_gone $rdb]
+        $main write "REPLCONF ACK [s master_repl_offset]\r\n"
+        wait_for_condition 100 20 {[dict get [replica_fields 0] state] eq {online}} else { fail [s slave0] }
+        assert_equal 1 [s connected_slaves]
+        $main close
+        r config set rdb-key-save-delay 0
+    }
+
+    test {the stream is kept for a main connection that comes late, and no longer than it may} {
+        r config set repl-backlog-size 16384
+        r debug delay-rdb-client-free-seconds 1
+        set rdb [channel_ask]
+        set place [channel_place $rdb]
+        asker_bulk $rdb
+        wait_for_condition 100 20 {[dict get [replica_fields 0] state] eq {rdb_transmitted}} else { fail [s slave0] }
+        for {set i 0} {$i < 100} {incr i} { r set big [string repeat x 10000] }
+        assert_morethan [s repl_backlog_histlen] 900000
+        set main [asker {capa eof capa psync2 capa dual-channel version 9.1.2}]
+        assert_equal OK [$main replconf set-rdb-client-id [dict get $place client]]
+        $main write "PSYNC [dict get $place id] [expr {[dict get $place offset] + 1}]\r\n"
+        assert_match +CONTINUE* [asker_line $main]
+        $main close
+        asker_gone $rdb
+
+        set rdb [channel_ask]
+        set place [channel_place $rdb]
+        asker_bulk $rdb
+        assert_equal {} [asker_gone $rdb]
+        wait_for_log "*Dual channel replication: Replica main channel failed to establish PSYNC within the grace period (1 seconds). Freeing RDB client [dict get $place client]."
+        set main [asker {capa eof capa psync2 capa dual-channel version 9.1.2}]
+        assert_error "ERR Unrecognized RDB client id *" { $main replconf set-rdb-client-id [dict get $place client] }
+        $main close
+        r set big x
+        r set big [string repeat x 20000]
+        wait_for_condition 50 20 {[s repl_backlog_histlen] < 100000} else { fail "[s repl_backlog_histlen] bytes are kept" }
+    }
+
+    test {several share a snapshot, and the one that goes does not harm the others} {
+        r config set repl-diskless-sync-delay 1
+        r config set rdb-key-save-delay 1000
+        set forks [s total_forks]
+        set channels [list [channel_ask] [channel_ask] [channel_ask]]
+        set ids {}
+        foreach f $channels { lappend ids [dict get [channel_place $f] client] }
+        assert_equal 3 [llength [lsort -unique $ids]]
+        [lindex $channels 1] close
+        foreach at {0 2} { assert_sound [dict get [asker_bulk [lindex $channels $at]] bytes] }
+        assert_equal [expr {$forks + 1}] [s total_forks]
+        foreach at {0 2} { [lindex $channels $at] close }
+        wait_for_condition 100 50 {[s connected_slaves] == 0} else { fail "[s connected_slaves] are left" }
+    }
+
+    test {the last connection takes the child along} {
+        set from [llength [log_lines]]
+        set f [channel_ask]
+        channel_place $f
+        $f close
+        wait_for_log {*Background RDB transfer *} [expr {$from + 3}]
+        wait_for_condition 100 20 {[s rdb_bgsave_in_progress] == 0} else { fail "the child lives on" }
+        wait_for_condition 100 20 {[s replicas_waiting_psync] == 0} else { fail "its stream is kept" }
+    }
+}
