@@ -316,7 +316,7 @@ static __attribute__((unused)) size_t standingReaders(void) {
         serverAssert(!r->streaming || r->has_place);
         count += r->has_place;
     }
-    return count;
+    return count + (replica_hooks.heldPlaces ? replica_hooks.heldPlaces() : 0);
 }
 
 static void replicasBeforeSleep(void) {

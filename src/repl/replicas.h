@@ -74,7 +74,8 @@ struct replicaHooks {
     void (*becomePrimary)(void);
     void (*acknowledge)(void);   /* our primary wants to know at once what we have applied */
     bool (*isFailingOver)(void); /* failover.h */
-    size_t (*heldPlaces)(void);  /* in the stream, for nobody that is connected (full_sync.h) */
+    size_t (*waitingPsync)(void); /* full_sync.h */
+    size_t (*heldPlaces)(void);   /* in the stream, for nobody that is connected (full_sync.h) */
 };
 extern struct replicaHooks replica_hooks;
 

@@ -33,21 +33,6 @@ static const char *typeName(const struct replicaClient *r) {
     return r->state == REPLICA_BG_TRANSFER ? "main-channel" : "replica";
 }
 
-/* Connections that were opened for a snapshot, and whose main one has not said yet to whom they belong. */
-static int waitingForMain(void) {
-    int count = 0;
-    listForEach(&replicas, it) {
-        const struct replicaClient *rdb = listEntry(it, struct replicaClient, node);
-        bool claimed = false;
-        if (!rdb->rdb_channel || !rdb->has_place) continue;
-        listForEach(&replicas, other) {
-            claimed |= listEntry(other, struct replicaClient, node)->rdb_client_id == rdb->client->id;
-        }
-        count += !claimed;
-    }
-    return count;
-}
-
 static sds replicasInfo(sds s) {
     int n = 0;
     s = infoField(s, "connected_slaves:%zu", replicas.length);
@@ -58,7 +43,7 @@ static sds replicasInfo(sds s) {
                       replicaAddress(r), r->listening_port, state_names[r->state],
                       (unsigned long long)r->acked, (long long)lagSeconds(r), typeName(r));
     }
-    return infoField(s, "replicas_waiting_psync:%d", waitingForMain());
+    return infoField(s, "replicas_waiting_psync:%zu", replica_hooks.waitingPsync ? replica_hooks.waitingPsync() : 0);
 }
 
 void replicasReplyRole(struct client *c) {

@@ -19,6 +19,8 @@ static void wire(void) {
         .writeSnapshot = fullSyncWrite,
         .hasSnapshotOutput = fullSyncHasOutput,
         .joinChannels = fullSyncJoinChannels,
+        .waitingPsync = fullSyncWaitingPsync,
+        .heldPlaces = fullSyncPlaces,
         .isFailingOver = failoverRunning,
         .primaryIsDown = linkIsDown,
         .becomePrimary = linkBecomePrimary,
