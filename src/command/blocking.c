@@ -42,7 +42,7 @@ struct waiter {
 
 struct blockingState {
     int type;
-    bool wake_on_delete;
+    bool wake_on_delete, firm;
     void (*on_timeout)(struct client *c);
     int64_t timer;           /* 0: none */
     struct request *request; /* a copy of the one that it waits in */
@@ -174,6 +174,15 @@ void blockForKeys(struct client *c, const struct str *keys, int count, int type,
     c->blocked = b;
     c->flags |= CLIENT_BLOCKED;
     blocked_clients++;
+}
+
+void blockFirmly(struct client *c, void (*on_end)(struct client *c)) {
+    blockForKeys(c, NULL, 0, 0, 0, on_end, false);
+    c->blocked->firm = true;
+}
+
+bool blockedFirmly(const struct client *c) {
+    return c->blocked && c->blocked->firm;
 }
 
 static void release(struct client *c) {

@@ -22,6 +22,9 @@ bool argTimeout(struct client *c, struct str arg, bool milliseconds, int64_t *de
 /* count 0: it waits for its deadline, or for whoever ends the wait with unblockWithTimeout. */
 void blockForKeys(struct client *c, const struct str *keys, int count, int type, int64_t deadline_ms,
                   void (*on_timeout)(struct client *c), bool wake_on_delete);
+/* With count 0 and no deadline, and CLIENT UNBLOCK has no power over it. */
+void blockFirmly(struct client *c, void (*on_end)(struct client *c));
+bool blockedFirmly(const struct client *c);
 void unblockClient(struct client *c,
                    bool requeue); /* out of all queues; its set-aside input is served next */
 /* CLIENT UNBLOCK: false when it is not blocked (on keys). */

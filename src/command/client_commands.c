@@ -127,7 +127,8 @@ void clientUnblockCommand(struct client *c) {
     }
     if (!argLongLong(c, c->argv[2], &id, NULL)) return;
     struct client *other = clientById((uint64_t)id);
-    bool woken = other && (with_error ? unblockWithError(other) : unblockWithTimeout(other));
+    bool woken =
+        other && !blockedFirmly(other) && (with_error ? unblockWithError(other) : unblockWithTimeout(other));
     replyLongLong(c, woken);
 }
 

@@ -140,14 +140,12 @@ static sds pauseClientsInfo(sds s) {
     static const char *const reasons[] = {"client_pause", "shutdown_in_progress", "failover_in_progress",
                                           "slot_migration_in_progress"};
     static const char *const levels[] = {"none", "write", "all"};
-    int strictest = 0;
-    int64_t end_ms = 0;
+    const struct pause *last = NULL; /* to end */
     for (int i = 0; i < PAUSE_REASONS; i++) {
-        if (pauses[i].level > pauses[strictest].level) strictest = i;
-        if (pauses[i].level && pauses[i].end_ms > end_ms) end_ms = pauses[i].end_ms;
+        if (pauses[i].level && (!last || pauses[i].end_ms > last->end_ms)) last = &pauses[i];
     }
-    int64_t left_ms = pause_level ? end_ms - mstime() : 0;
-    s = infoField(s, "paused_reason:%s", pause_level ? reasons[strictest] : "none");
+    int64_t left_ms = last ? last->end_ms - mstime() : 0;
+    s = infoField(s, "paused_reason:%s", last ? reasons[last - pauses] : "none");
     s = infoField(s, "paused_actions:%s", levels[pause_level]);
     return infoField(s, "paused_timeout_milliseconds:%lld", (long long)(left_ms > 0 ? left_ms : 0));
 }

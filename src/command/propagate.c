@@ -327,7 +327,7 @@ void propagateNow(int dbid, int argc, const struct str *argv) {
 
 void propagateAddSink(propagateSink *fn) {
     serverAssert(propagate_sinks < SINKS_MAX);
-    finish(&propagation);
+    propagateSelectAnew();
     sinks[propagate_sinks++] = fn;
 }
 
@@ -341,6 +341,7 @@ void propagateRemoveSink(propagateSink *fn) {
 }
 
 void propagateSelectAnew(void) {
+    finish(&propagation);
     selected = -1;
 }
 
@@ -350,7 +351,8 @@ int propagateSelected(void) {
 
 bool propagateToReplicas(int argc, const struct str *argv) {
     struct propagationUnit *u = &propagation;
-    if (u->depth || !isFirst(u)) return false;
+    if (u->depth) return false;
+    if (!propagateWanted()) return true;
     char *start = makeRoom(u, respRequestRoom(argc, argv));
     struct str bytes = strN(start, (size_t)(respWriteRequest(start, argc, argv) - start));
     toAllSinks(&(struct propagated){.pieces = &bytes,

@@ -48,14 +48,15 @@ struct propagated {
     uint64_t offset;   /* bytes propagated before, in the life of the process */
 };
 typedef void propagateSink(const struct propagated *p);
-/* When this happens in the middle of a unit, it is closed there, and what comes is another. */
-void propagateAddSink(propagateSink *fn);
+/* When one of these happens in the middle of a unit, it is closed there, and what comes is another. */
+void propagateAddSink(propagateSink *fn);    /* the first that it is given is a SELECT */
 void propagateRemoveSink(propagateSink *fn); /* not there: nothing happens */
 /* Commands are for the database that the last SELECT among them names. Whoever begins anew (a file, a replica
- * with a snapshot) needs one in front of the next. -1: none has been named. */
+ * with a snapshot) needs one in front of the next. */
 void propagateSelectAnew(void);
-int propagateSelected(void);
-/* A command that belongs to no unit and changes nothing. False: a unit is under way. */
+int propagateSelected(void); /* -1: none since */
+/* A command that belongs to no unit and changes nothing. False: a unit is under way, try again behind it.
+ * Without sinks nothing happens. */
 bool propagateToReplicas(int argc, const struct str *argv);
 /* Behind all that has been propagated so far, the part of the running unit that waits included. */
 uint64_t propagateOffset(void);

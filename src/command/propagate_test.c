@@ -1,5 +1,5 @@
-/* propagate_test.c - what sinks see of units: one command as it is, more in MULTI and EXEC; whose bytes they
- * are; and random nestings beside a naive model. */
+/* propagate_test.c - what sinks see of units: one command as it is, more in MULTI and EXEC; which SELECT goes
+ * in front; whose bytes they are; and random nestings beside a naive model. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,13 +16,11 @@
 #include "command/propagate.h"
 #include "net/resp.h"
 
-static sds seen;      /* "0 SET a|0 DEL b|" */
-static sds bytes;     /* as they came */
-static sds databases; /* of each command one digit, of MULTI and EXEC '/' */
+static sds seen;  /* "SELECT 0|SET a|DEL b|": as they came */
+static sds bytes; /* the same, as they are on the wire */
 static const struct str *last_pieces;
 static int last_count, calls, calls_of_other;
-static int selected = -1; /* by the last SELECT that the sink was given */
-static bool in_unit;
+static bool in_unit, for_replicas;
 
 /* The commands of the bytes, one after the other. */
 static int decode(struct str s) {
@@ -39,17 +37,8 @@ static int decode(struct str s) {
         int argc;
         assert_int_equal(RESP_OK, respParseRequest(&parser, copy + at, &len, &limits, &argv, &cap, 0, &argc,
                                                    &taken, &big, &error));
-        if (strEq(argv[0], STR("SELECT"))) {
-            assert_int_equal(2, argc);
-            selected = argv[1].ptr[0] - '0';
-            continue;
-        }
-        bool any = strEq(argv[0], STR("MULTI")) || strEq(argv[0], STR("EXEC"));
-        int dbid = any ? -1 : selected;
-        databases = sdscatlen(databases, &(char){(char)('0' + dbid)}, 1);
-        seen = sdscatprintf(seen, "%d", dbid);
-        for (int i = 0; i < argc; i++) seen = sdscatstr(sdscatlen(seen, " ", 1), argv[i]);
-        seen = sdscatlen(seen, "|", 1);
+        for (int i = 0; i < argc; i++)
+            seen = sdscatlen(sdscatstr(seen, argv[i]), i < argc - 1 ? " " : "|", 1);
     }
     sdsfree(copy);
     zfree(argv);
@@ -61,6 +50,7 @@ static void sink(const struct propagated *p) {
     assert_int_equal(offset, p->offset);
     assert_int_equal(!in_unit, p->first);
     in_unit = !p->last;
+    for_replicas = p->for_replicas;
     sds whole = sdsempty();
     for (int i = 0; i < p->count; i++) whole = sdscatstr(whole, p->pieces[i]);
     assert_int_equal(p->len, sdslen(whole));
@@ -83,7 +73,6 @@ static void sameAgain(const struct propagated *p) {
 static void forget(void) {
     sdssetlen(seen, 0);
     sdssetlen(bytes, 0);
-    sdssetlen(databases, 0);
 }
 
 static void expectSeen(const char *expected) {
@@ -102,7 +91,7 @@ static void runRaw(int dbid, int argc, struct str *argv, bool dirty, void (*inne
     test_db.id = dbid;
     test_client.argv = argv;
     test_client.argc = argc;
-    propagateWhatRan(&test_client, dirty, raw);
+    if (propagateWanted()) propagateWhatRan(&test_client, dirty, raw);
     propagateEnd();
 }
 
@@ -138,12 +127,12 @@ static void rewritesTwice(void) {
 
 static void testSingle(void **state) {
     (void)state;
-    run(4, "SET", true, NULL);
-    expectSeen("4 SET|");
+    run(0, "SET", true, NULL);
+    expectSeen("SET|");
     run(4, "GET", false, NULL);
     expectSeen("");
     expires();
-    expectSeen("3 UNLINK|");
+    expectSeen("SELECT 3|UNLINK|");
 }
 
 static void testUnits(void **state) {
@@ -151,19 +140,65 @@ static void testUnits(void **state) {
     run(0, "EXEC", false, nothing);
     expectSeen("");
     run(0, "EXEC", true, one);
-    expectSeen("1 SET|");
+    expectSeen("SELECT 1|SET|");
     run(0, "EXEC", true, three);
-    expectSeen("-1 MULTI|1 SET|2 INCR|1 SET|-1 EXEC|");
+    expectSeen("MULTI|SET|SELECT 2|INCR|SELECT 1|SET|EXEC|");
     run(0, "SET", true, NULL);
-    expectSeen("0 SET|");
+    expectSeen("SELECT 0|SET|");
 }
 
 static void testExpiry(void **state) {
     (void)state;
     run(0, "SET", true, expires);
-    expectSeen("-1 MULTI|3 UNLINK|0 SET|-1 EXEC|");
+    expectSeen("MULTI|SELECT 3|UNLINK|SELECT 0|SET|EXEC|");
     run(0, "GET", false, expires);
-    expectSeen("3 UNLINK|");
+    expectSeen("SELECT 3|UNLINK|");
+}
+
+/* ---- SELECT ---- */
+
+static void testSelect(void **state) {
+    (void)state;
+    propagateSelectAnew();
+    assert_int_equal(-1, propagateSelected());
+    run(0, "GET", false, NULL);
+    assert_int_equal(-1, propagateSelected());
+    expectSeen("");
+    int before = calls;
+    run(0, "SET", true, NULL);
+    assert_int_equal(before + 2, calls);
+    assert_int_equal(0, propagateSelected());
+    expectSeen("SELECT 0|SET|");
+    run(0, "SET", true, NULL);
+    expectSeen("SET|");
+    run(12345, "SET", true, NULL);
+    assert_string_equal("*2\r\n$6\r\nSELECT\r\n$5\r\n12345\r\n*1\r\n$3\r\nSET\r\n", bytes);
+    assert_int_equal(12345, propagateSelected());
+    expectSeen("SELECT 12345|SET|");
+    propagateSelectAnew();
+    run(12345, "EXEC", true, one); /* the SELECT of the database that it begins in is not owed */
+    expectSeen("SELECT 1|SET|");
+}
+
+static void selectsAnew(void) {
+    run(0, "INCR", true, NULL); /* held: it may be the only one */
+    expectSeen("");
+    propagateSelectAnew();
+    expectSeen("INCR|");
+    run(0, "DECR", true, NULL);
+    run(0, "DECR", true, NULL);
+    propagateSelectAnew();
+    run(0, "INCR", true, NULL);
+    propagateSuppress(&test_client);
+}
+
+/* Each of both sides of the cut is whole. */
+static void testSelectWithinUnit(void **state) {
+    (void)state;
+    run(0, "EXEC", true, selectsAnew);
+    expectSeen("MULTI|SELECT 0|DECR|DECR|EXEC|SELECT 0|INCR|");
+    run(0, "SET", true, NULL);
+    expectSeen("SET|");
 }
 
 static void inDatabases(void) {
@@ -177,14 +212,17 @@ static void testRewrites(void **state) {
     (void)state;
     test_db.id = 0;
     run(0, "SETEX", true, rewrites);
-    expectSeen("0 PEXPIREAT|");
+    expectSeen("PEXPIREAT|");
     int before = calls;
     run(0, "SPOP", true, rewritesTwice);
-    expectSeen("-1 MULTI|0 SREM|0 SADD|-1 EXEC|");
+    expectSeen("MULTI|SREM|SADD|EXEC|");
     assert_int_equal(3, calls - before);
     before = calls;
     run(0, "SPOP", true, inDatabases);
-    assert_int_equal(6, calls - before); /* MULTI, EXEC, one for each database */
+    /* MULTI, EXEC, one for each database, and the SELECT of all but the first */
+    assert_int_equal(2 + 4 + 3, calls - before);
+    assert_int_equal(3, propagateSelected());
+    run(0, "SET", true, NULL);
     forget();
     propagateBegin();
     propagateSuppress(&test_client);
@@ -192,7 +230,7 @@ static void testRewrites(void **state) {
     propagateEnd();
     expectSeen("");
     run(0, "SPOP", true, rewrites);
-    expectSeen("0 PEXPIREAT|");
+    expectSeen("PEXPIREAT|");
 }
 
 static void rewritesAndCalls(void) {
@@ -207,7 +245,7 @@ static void rewritesAndCalls(void) {
 static void testNesting(void **state) {
     (void)state;
     run(0, "CALLS", true, rewritesAndCalls);
-    expectSeen("-1 MULTI|3 UNLINK|0 PEXPIREAT|0 INCR|0 PEXPIREAT|0 PERSIST|-1 EXEC|");
+    expectSeen("MULTI|SELECT 3|UNLINK|SELECT 0|PEXPIREAT|INCR|PEXPIREAT|PERSIST|EXEC|");
 }
 
 static void callsWithoutPropagation(void) {
@@ -225,16 +263,17 @@ static void callsSome(void) {
 static void testCalledWithoutPropagation(void **state) {
     (void)state;
     run(0, "EVAL", true, callsWithoutPropagation);
-    expectSeen("0 EVAL|");
+    expectSeen("EVAL|");
     callsWithoutPropagation();
     expectSeen("");
     run(0, "EVAL", true, callsSome);
-    expectSeen("-1 MULTI|0 SET|0 PEXPIREAT|-1 EXEC|");
+    expectSeen("MULTI|SET|PEXPIREAT|EXEC|");
 }
 
 /* ---- Raw bytes ---- */
 
-#define RAW "*2\r\n$3\r\nsEt\r\n$1\r\nk\r\n"
+#define SELECT(digit) "*2\r\n$6\r\nSELECT\r\n$1\r\n" digit "\r\n"
+#define RAW           "*2\r\n$3\r\nsEt\r\n$1\r\nk\r\n"
 
 static void testRaw(void **state) {
     (void)state;
@@ -242,19 +281,20 @@ static void testRaw(void **state) {
     struct str argv[] = {strN(raw + 8, 3), strN(raw + 17, 1)}, good = strN(raw, sizeof RAW - 1);
     runRaw(0, 2, argv, true, NULL, good);
     assert_ptr_equal(raw, last_pieces[0].ptr);
-    expectSeen("0 sEt k|");
+    expectSeen("sEt k|");
     runRaw(0, 2, argv, true, rewrites, good);
-    expectSeen("0 PEXPIREAT|");
+    expectSeen("PEXPIREAT|");
     runRaw(0, 2, argv, true, expires, good);
-    assert_memory_equal("*1\r\n$5\r\nMULTI\r\n*1\r\n$6\r\nUNLINK\r\n" RAW "*1\r\n$4\r\nEXEC\r\n", bytes,
-                        sdslen(bytes));
+    assert_memory_equal("*1\r\n$5\r\nMULTI\r\n" SELECT("3") "*1\r\n$6\r\nUNLINK\r\n" SELECT("0") RAW
+                        "*1\r\n$4\r\nEXEC\r\n",
+                        bytes, sdslen(bytes));
     forget();
     /* Arguments from elsewhere, or more bytes than one request. */
     struct str other[] = {STR("GET"), STR("k")};
     runRaw(0, 2, other, true, NULL, good);
-    expectSeen("0 GET k|");
+    expectSeen("GET k|");
     runRaw(0, 2, argv, true, NULL, strOf(raw));
-    expectSeen("0 sEt k|");
+    expectSeen("sEt k|");
 }
 
 static void testInline(void **state) {
@@ -263,7 +303,7 @@ static void testInline(void **state) {
     struct str argv[] = {strN(raw, 3), strN(raw + 4, 1)};
     runRaw(0, 2, argv, true, NULL, strOf(raw));
     assert_string_equal("*2\r\n$3\r\nset\r\n$1\r\nk\r\n", bytes);
-    expectSeen("0 set k|");
+    expectSeen("set k|");
 }
 
 /* ---- Big arguments ---- */
@@ -342,8 +382,8 @@ static void testLong(void **state) {
 static int other_calls;
 
 static void otherSink(const struct propagated *p) {
-    (void)p;
-    other_calls++;
+    if (other_calls++ == 0) assert_memory_equal("*1\r\n$5\r\nMULTI", p->pieces[0].ptr, 12);
+    if (other_calls == 2) assert_memory_equal(SELECT("0"), p->pieces[0].ptr, p->len);
 }
 
 static void changesOtherSink(void) {
@@ -352,9 +392,9 @@ static void changesOtherSink(void) {
     propagateAddSink(otherSink); /* has no use for what came before */
     run(0, "DECR", true, NULL);
     run(0, "DECR", true, NULL);
-    assert_int_equal(3, other_calls); /* MULTI, two commands */
+    assert_int_equal(4, other_calls); /* MULTI, SELECT, two commands */
     propagateRemoveSink(otherSink);
-    assert_int_equal(4, other_calls);
+    assert_int_equal(5, other_calls);
     run(0, "INCR", true, NULL);
     propagateSuppress(&test_client);
 }
@@ -362,11 +402,55 @@ static void changesOtherSink(void) {
 static void testSinkWithinUnit(void **state) {
     (void)state;
     run(0, "EXEC", true, changesOtherSink);
-    expectSeen("0 INCR|-1 MULTI|0 DECR|0 DECR|-1 EXEC|0 INCR|");
-    assert_int_equal(4, other_calls);
+    expectSeen("INCR|MULTI|SELECT 0|DECR|DECR|EXEC|INCR|");
+    assert_int_equal(5, other_calls);
+}
+
+/* ---- What is for replicas only ---- */
+
+static void pings(void) {
+    assert_false(propagateToReplicas(1, &STR("PING")));
+    run(0, "SET", true, NULL);
+    assert_false(propagateToReplicas(1, &STR("PING")));
+    propagateSuppress(&test_client);
+}
+
+static void testForReplicas(void **state) {
+    (void)state;
+    uint64_t before = propagateOffset();
+    assert_true(propagateToReplicas(3, (struct str[]){STR("REPLCONF"), STR("GETACK"), STR("*")}));
+    assert_true(for_replicas);
+    assert_string_equal("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n", bytes);
+    assert_int_equal(before + sdslen(bytes), propagateOffset());
+    expectSeen("REPLCONF GETACK *|");
+    /* It is for no database, and leaves what is selected as it is. */
+    propagateSelectAnew();
+    assert_true(propagateToReplicas(1, &STR("PING")));
+    assert_int_equal(-1, propagateSelected());
+    expectSeen("PING|");
+    run(0, "EXEC", true, pings);
+    assert_false(for_replicas);
+    expectSeen("SELECT 0|SET|");
+}
+
+static void testWithoutSinks(void **state) {
+    (void)state;
+    propagateRemoveSink(sink);
+    propagateRemoveSink(sameAgain);
+    uint64_t before = propagateOffset();
+    assert_true(propagateToReplicas(1, &STR("PING")));
+    run(0, "SET", true, NULL);
+    propagateNow(5, 1, &STR("DEL"));
+    assert_int_equal(before, propagateOffset());
+    propagateAddSink(sink);
+    propagateAddSink(sameAgain);
+    run(0, "SET", true, NULL);
+    expectSeen("SELECT 0|SET|");
 }
 
 /* ---- Offsets ---- */
+
+#define SELECT_LEN (sizeof SELECT("0") - 1)
 
 static void testOffsets(void **state) {
     (void)state;
@@ -376,16 +460,39 @@ static void testOffsets(void **state) {
     assert_int_equal(before + 13, test_client.wrote_at);
     run(0, "GET", false, NULL);
     assert_int_equal(before + 13, test_client.wrote_at);
-    /* What is kept back counts already: who wrote it must not be told that it is there. */
-    propagateBegin();
-    run(0, "SET", true, NULL);
-    assert_int_equal(before + 13, propagateOffset() - 13);
-    propagateEnd();
+    forget();
     before = propagateOffset();
     run(0, "EXEC", true, three);
-    assert_int_equal(before + 15 + 13 + 14 + 13 + 14, propagateOffset());
+    assert_int_equal(before + 15 + 3 * SELECT_LEN + 13 + 14 + 13 + 14, propagateOffset());
     assert_int_equal(propagateOffset(), test_client.wrote_at);
+    assert_int_equal(propagateOffset() - before, sdslen(bytes));
     forget();
+}
+
+/* What is held back counts already, and the SELECT in front of it: who wrote it must not be told that it is
+ * there. */
+static void testOffsetsOfHeld(void **state) {
+    (void)state;
+    uint64_t before = propagateOffset();
+    propagateBegin();
+    run(0, "SET", true, NULL);
+    expectSeen("");
+    assert_int_equal(before + 13, propagateOffset());
+    assert_int_equal(before + 13, test_client.wrote_at);
+    run(0, "SET", true, NULL);
+    assert_int_equal(before + 15 + 13 + 13 + 14, propagateOffset()); /* MULTI, EXEC */
+    propagateEnd();
+    assert_int_equal(before + 15 + 13 + 13 + 14, propagateOffset());
+    forget();
+    before = propagateOffset();
+    propagateBegin();
+    run(7, "SET", true, NULL);
+    expectSeen("");
+    assert_int_equal(before + SELECT_LEN + 13, propagateOffset());
+    assert_int_equal(before + SELECT_LEN + 13, test_client.wrote_at);
+    propagateEnd();
+    assert_int_equal(before + SELECT_LEN + 13, propagateOffset());
+    expectSeen("SELECT 7|SET|");
 }
 
 /* ---- Random units beside a model ---- */
@@ -505,30 +612,42 @@ static void runRandom(int depth, bool suppressed) {
     propagateEnd();
 }
 
-static void compareWithModel(void) {
-    sds all = sdsempty(), dbs = sdsempty();
-    if (expected_count > 1) all = sdscat(all, "*1\r\n$5\r\nMULTI\r\n"), dbs = sdscat(dbs, "/");
-    for (int i = 0; i < expected_count; i++) {
-        all = sdscatstr(all, sdsview(expected[i].text));
-        dbs = sdscatprintf(dbs, "%d", expected[i].dbid);
-        sdsfree(expected[i].text);
+static int expected_db; /* that the model has selected; -1: none */
+
+static sds addExpected(sds all, int i) {
+    if (expected[i].dbid != expected_db) {
+        expected_db = expected[i].dbid;
+        all = sdscatprintf(all, SELECT("%d"), expected_db);
     }
-    if (expected_count > 1) all = sdscat(all, "*1\r\n$4\r\nEXEC\r\n"), dbs = sdscat(dbs, "/");
+    all = sdscatstr(all, sdsview(expected[i].text));
+    sdsfree(expected[i].text);
+    return all;
+}
+
+static void compareWithModel(void) {
+    bool wrapped = expected_count > 1;
+    sds all = sdsnew(wrapped ? "*1\r\n$5\r\nMULTI\r\n" : "");
+    for (int i = 0; i < expected_count; i++) all = addExpected(all, i);
+    if (wrapped) all = sdscat(all, "*1\r\n$4\r\nEXEC\r\n");
     expected_count = 0;
-    assert_string_equal(dbs, databases);
     assert_int_equal(sdslen(all), sdslen(bytes));
     assert_memory_equal(all, bytes, sdslen(all));
+    assert_int_equal(expected_db, propagateSelected());
     assert_false(in_unit);
     forget();
     sdsfree(all);
-    sdsfree(dbs);
 }
 
 static void testRandom(void **state) {
     (void)state;
     randomSeed(11);
+    expected_db = propagateSelected();
     for (int i = 0; i < 20000; i++) {
         test_client.wrote_at = 0;
+        if (randomBelow(20) == 0) {
+            propagateSelectAnew();
+            expected_db = -1;
+        }
         if (randomBelow(10))
             runRandom(1, false);
         else
@@ -539,24 +658,44 @@ static void testRandom(void **state) {
     }
 }
 
+/* Database 0 is selected. */
+static int begin(void **state) {
+    (void)state;
+    propagateNow(0, 1, &STR("DEL"));
+    forget();
+    return 0;
+}
+
+#define TEST(fn) cmocka_unit_test_setup(fn, begin)
+
 int main(void) {
     seen = sdsempty();
     bytes = sdsempty();
-    databases = sdsempty();
     propagateAddSink(sink);
     propagateAddSink(sameAgain);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testSingle),  cmocka_unit_test(testUnits),
-        cmocka_unit_test(testExpiry),  cmocka_unit_test(testRewrites),
-        cmocka_unit_test(testNesting), cmocka_unit_test(testCalledWithoutPropagation),
-        cmocka_unit_test(testRaw),     cmocka_unit_test(testInline),
-        cmocka_unit_test(testBig),     cmocka_unit_test(testBigInUnit),
-        cmocka_unit_test(testLong),    cmocka_unit_test(testSinkWithinUnit),
-        cmocka_unit_test(testOffsets), cmocka_unit_test(testRandom),
+        TEST(testSingle),
+        TEST(testUnits),
+        TEST(testExpiry),
+        TEST(testSelect),
+        TEST(testSelectWithinUnit),
+        TEST(testRewrites),
+        TEST(testNesting),
+        TEST(testCalledWithoutPropagation),
+        TEST(testRaw),
+        TEST(testInline),
+        TEST(testBig),
+        TEST(testBigInUnit),
+        TEST(testLong),
+        TEST(testSinkWithinUnit),
+        TEST(testForReplicas),
+        TEST(testWithoutSinks),
+        TEST(testOffsets),
+        TEST(testOffsetsOfHeld),
+        TEST(testRandom),
     };
     int failed = cmocka_run_group_tests_name("propagate", tests, NULL, NULL);
     sdsfree(seen);
     sdsfree(bytes);
-    sdsfree(databases);
     return failed;
 }

@@ -1,27 +1,183 @@
-/* wait.c - see wait.h. */
+/* wait.c - see wait.h.
+ *
+ * Who waits is blocked (blocking.h) and noted in a list. When something has moved, the list is looked through
+ * once, before the loop sleeps. Nothing is synced earlier because somebody waits: with `appendfsync everysec`
+ * that takes up to a second, with `no` it does not come. */
 #include "command/wait.h"
 
+#include "base/zmalloc.h"
 #include "client/reply.h"
 #include "command/blocking.h"
+#include "command/call.h"
 #include "command/command.h"
+#include "command/propagate.h"
 #include "commands/replication.h"
+#include "data/persistence.h"
+#include "data/role.h"
+#include "registry/cron.h"
 
 struct waitSources wait_sources;
 
-/* ---- WAIT ---- */
+/* A client waits in the command that is its `commands`-th; when that is over, so is its note. */
+struct waiting {
+    uint64_t id, commands;
+    int64_t replicas;
+    bool aof, local; /* of WAITAOF; on our disk, too */
+};
+static struct waiting *list;
+static size_t count, room; /* in the list; some may have ceased to wait */
+static size_t local_count; /* of those: with `local` */
+static bool recheck;
 
-static void replyNoReplicas(struct client *c) {
-    replyLongLong(c, 0);
+/* ---- Who has it ---- */
+
+/* What the client has written so far, and the script that runs for it. */
+static uint64_t writtenBy(const struct client *c) {
+    bool in_unit = c->flags & CLIENT_SCRIPT && (propagation.in_multi || propagation.held.len);
+    return in_unit ? propagateOffset() : (c->flags & CLIENT_SCRIPT ? callOwner() : c)->wrote_at;
 }
+
+static int replicasWith(const struct client *c, bool synced) {
+    return wait_sources.replicas ? wait_sources.replicas(writtenBy(c), synced) : 0;
+}
+
+static bool fileInUse(void) {
+    return persistence.aofEnabled && persistence.aofEnabled();
+}
+
+static bool isLocal(const struct client *c) {
+    return fileInUse() && persistence.aofHasSynced(writtenBy(c));
+}
+
+/* ---- Replies ---- */
+
+static void replyReplicas(struct client *c) {
+    replyLongLong(c, replicasWith(c, false));
+}
+
+static void replyWhere(struct client *c) {
+    replyArrayLen(c, 2);
+    replyLongLong(c, isLocal(c));
+    replyLongLong(c, replicasWith(c, true));
+}
+
+static void replySwitchedOff(struct client *c) {
+    replyError(c, "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
+}
+
+static void replyWhereAndLocal(struct client *c) {
+    if (fileInUse())
+        replyWhere(c);
+    else
+        replySwitchedOff(c);
+}
+
+/* ---- Waiting ---- */
+
+static bool stillWaits(const struct waiting *w) {
+    const struct client *c = clientById(w->id);
+    return c && c->blocked && c->commands == w->commands && !(c->flags & CLIENT_CLOSE_ASAP);
+}
+
+/* Of the notes those that fn wants to keep stay. */
+static void keepThose(bool (*fn)(const struct waiting *w)) {
+    size_t left = 0;
+    local_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!fn(&list[i])) continue;
+        local_count += list[i].local;
+        list[left++] = list[i];
+    }
+    count = left;
+}
+
+static void note(struct waiting w) {
+    if (count == room) keepThose(stillWaits); /* nothing may have moved for a long time */
+    if (2 * count >= room) {
+        room = room ? 2 * room : 8;
+        list = zrealloc(list, room * sizeof *list);
+    }
+    list[count++] = w;
+    local_count += w.local;
+}
+
+static bool enough(const struct client *c, const struct waiting *w) {
+    return (!w->local || isLocal(c)) && (w->replicas <= 0 || replicasWith(c, w->aof) >= w->replicas);
+}
+
+/* The reply, at once or later. */
+static void waitFor(struct client *c, struct waiting w, int64_t deadline_ms,
+                    void (*reply)(struct client *c)) {
+    if (c->flags & CLIENT_DENY_BLOCKING || enough(c, &w)) {
+        reply(c);
+        return;
+    }
+    w.id = c->id;
+    w.commands = c->commands;
+    blockForKeys(c, NULL, 0, 0, deadline_ms, reply, false);
+    note(w);
+    if (w.replicas > 0 && wait_sources.askReplicas) wait_sources.askReplicas();
+}
+
+void waitRecheck(void) {
+    recheck = true;
+}
+
+/* Our own file is looked at, as a thread syncs it; being switched off is a change, too. */
+static bool fileMoved(void) {
+    static uint64_t seen;
+    static bool in_use;
+    uint64_t synced = fileInUse() ? persistence.aofSyncedOffset() : 0;
+    bool moved = synced != seen || in_use != fileInUse();
+    seen = synced;
+    in_use = fileInUse();
+    return moved;
+}
+
+static bool waitsOn(const struct waiting *w) {
+    if (!stillWaits(w)) return false;
+    struct client *c = clientById(w->id);
+    if (!(w->local && !fileInUse()) && !enough(c, w)) return true;
+    unblockWithTimeout(c);
+    return false;
+}
+
+static void lookThrough(void) {
+    if (!count || (!recheck && !(local_count && fileMoved()))) return;
+    recheck = false;
+    keepThose(waitsOn);
+}
+
+/* ---- Commands ---- */
 
 void waitCommand(struct client *c) {
     int64_t replicas, deadline_ms;
+    if (roleIsReplica()) {
+        replyError(c, "ERR WAIT cannot be used with replica instances. Please also note that if a replica is "
+                      "configured to be writable (which is not the default) writes to replicas are just "
+                      "local and are not propagated.");
+        return;
+    }
     if (!argLongLong(c, c->argv[1], &replicas, NULL)) return;
     if (!argTimeout(c, c->argv[2], true, &deadline_ms)) return;
-    if (replicas <= 0 || c->flags & CLIENT_DENY_BLOCKING)
-        replyNoReplicas(c);
-    else
-        blockForKeys(c, NULL, 0, 0, deadline_ms, replyNoReplicas, false);
+    waitFor(c, (struct waiting){.replicas = replicas}, deadline_ms, replyReplicas);
 }
 
-void waitInit(void) {}
+void waitaofCommand(struct client *c) {
+    int64_t local, replicas, deadline_ms;
+    if (!argRange(c, c->argv[1], 0, 1, &local, NULL)) return;
+    if (!argPositive(c, c->argv[2], &replicas, NULL)) return;
+    if (!argTimeout(c, c->argv[3], true, &deadline_ms)) return;
+    if (roleIsReplica())
+        replyError(c, "ERR WAITAOF cannot be used with replica instances. Please also note that writes to "
+                      "replicas are just local and are not propagated.");
+    else if (local && !fileInUse())
+        replySwitchedOff(c);
+    else
+        waitFor(c, (struct waiting){.replicas = replicas, .aof = true, .local = local}, deadline_ms,
+                local ? replyWhereAndLocal : replyWhere);
+}
+
+void waitInit(void) {
+    beforeSleepRegister(lookThrough);
+}

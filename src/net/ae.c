@@ -231,6 +231,8 @@ static int pollAndFire(struct aeEventLoop *el, int flags) {
 
 /* ---- Public API ---------------------------------------------------------------------------------------- */
 
+struct aeEventLoop *server_el;
+
 struct aeEventLoop *aeCreate(int maxfds) {
     serverAssert(maxfds > 0);
     struct aeEventLoop *el = zcalloc(1, sizeof(*el));

@@ -23,6 +23,7 @@
 #define AE_CALL_HOOKS 8
 
 struct aeEventLoop;
+extern struct aeEventLoop *server_el; /* the one that the server runs in; NULL: not yet */
 typedef void aeFileProc(struct aeEventLoop *el, int fd, void *data, int mask);
 /* Returns the next delay in ms, or AE_NOMORE. */
 typedef int64_t aeTimeProc(struct aeEventLoop *el, int64_t id, void *data);

@@ -31,11 +31,13 @@
 #include "data/child.h"
 #include "client/client.h"
 #include "command/admission.h"
+#include "registry/at_exit.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "data/db.h"
 #include "registry/debug.h"
 #include "data/evict.h"
+#include "data/persistence.h"
 #include "registry/info.h"
 #include "registry/latency.h"
 #include "registry/background.h"
@@ -146,7 +148,7 @@ static void syncJob(void *arg) {
     if (job->close) close(job->fd);
     zfree(job);
     atomic_fetch_sub(&syncs_pending, 1);
-    aeWakeup(server_el); /* somebody may wait for it (aof_wait.c) */
+    aeWakeup(server_el); /* somebody may wait for it (command/wait.c) */
 }
 
 static void syncOnThread(int fd, bool close) {
@@ -171,8 +173,12 @@ static void syncNow(void) {
     atomic_store(&synced_offset, written_offset);
 }
 
-bool aofHasSynced(uint64_t offset) {
+static bool hasSynced(uint64_t offset) {
     return aof.state == AOF_ON && atomic_load(&synced_offset) >= offset;
+}
+
+static uint64_t syncedOffset(void) {
+    return aof.state == AOF_ON ? atomic_load(&synced_offset) : 0;
 }
 
 /* ---- Writing ---- */
@@ -532,28 +538,28 @@ static bool reload(void) {
     return result != AOF_FAILED;
 }
 
-int aofOnShutdown(int flags) {
-    if (aof.state == AOF_OFF) return 1;
+bool aofOnShutdown(int flags) {
+    if (aof.state == AOF_OFF) return true;
     if (childRunning() == CHILD_AOF) {
         if (aof.state == AOF_WAITING && !(flags & (SHUTDOWN_FORCE | SHUTDOWN_NOSAVE))) {
             serverLog(LL_WARNING, "Writing initial AOF. Can't exit.");
-            return 0;
+            return false;
         }
         serverLog(LL_WARNING, "There is a child rewriting the AOF. Killing it!");
         childKill();
     }
-    if (aof.fd < 0) return 1;
+    if (aof.fd < 0) return true;
     serverLog(LL_NOTICE, "Calling fsync() on the AOF file.");
     aofFlush(true);
     if (sdslen(aof.buf)) {
         serverLog(LL_WARNING, "The append-only file could not be written: %s", strerror(write_errno));
-        return 0;
+        return false;
     }
     if (fdatasync(aof.fd) != 0) {
         serverLog(LL_WARNING, "Fail to fsync the AOF file: %s", strerror(errno));
-        return 0;
+        return false;
     }
-    return 1;
+    return true;
 }
 
 /* ---- Directives, INFO ---- */
@@ -651,5 +657,6 @@ void aofInit(void) {
     cronRegister(flushBeforeSleep, 0); /* what an fsync or an error has held up */
     aofRewriteInit();
     aofReplaceInit();
-    aofWaitInit();
+    persistence.aofHasSynced = hasSynced;
+    persistence.aofSyncedOffset = syncedOffset;
 }

@@ -16,6 +16,6 @@
 bool aofEnabled(void); /* appendonly yes */
 /* At start, with appendonly yes: read what there is, and open it for writing. Exits when that fails. */
 void aofStartup(void);
-/* Before exit (SHUTDOWN_* flags): 0 refuses. */
-int aofOnShutdown(int flags);
+/* For atExitRegister. */
+bool aofOnShutdown(int flags);
 void aofInit(void); /* directives, INFO fields, BGREWRITEAOF, jobs */

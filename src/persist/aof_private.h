@@ -45,8 +45,6 @@ bool aofMakeDir(void);
 void aofFlush(bool force);
 /* Take this file, already open, as the increment; the one before is synced and closed on the thread. */
 void aofUseIncrement(int fd, uint64_t size);
-/* Would a loss of power leave what was propagated up to there (propagateOffset)? */
-bool aofHasSynced(uint64_t offset);
 void aofListen(bool on);    /* is the sink there? */
 sds aofTempIncrement(void); /* path of the increment while AOF_WAITING */
 /* Adds an increment to m and opens it. -1: logged. */
@@ -61,9 +59,6 @@ void aofReplaceInit(void); /* data/persistence.h: aofStop, aofRestart */
 /* ---- aof_load.c ---- */
 enum aofLoaded { AOF_LOADED, AOF_EMPTY, AOF_FAILED };
 enum aofLoaded aofLoad(void); /* all files of the manifest; sets sizes; AOF_FAILED: logged */
-
-/* ---- aof_wait.c ---- */
-void aofWaitInit(void);
 
 /* ---- aof_rewrite.c ---- */
 bool aofRewriteStart(const char **err);

@@ -20,6 +20,7 @@
 #include "commands/connection.h"
 #include "commands/server.h"
 #include "data/child.h"
+#include "registry/at_exit.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "data/db.h"
@@ -32,6 +33,7 @@
 #include "registry/info.h"
 #include "command/loading.h"
 #include "client/reply.h"
+#include "net/ae.h"
 #include "persist/rdb_file.h"
 
 #define RETRY_DELAY_S 5 /* after a failure */
@@ -165,17 +167,17 @@ static void flushed(void) {
     if (point_count && !loadingActive()) snapshotSave();
 }
 
-int snapshotOnExit(int flags) {
+bool snapshotOnExit(int flags) {
     if (childRunning() == CHILD_RDB) {
         serverLog(LL_WARNING, "There is a child saving an .rdb. Killing it!");
         childKill();
     }
-    if (flags & SHUTDOWN_NOSAVE || (point_count == 0 && !(flags & SHUTDOWN_SAVE))) return 1;
+    if (flags & SHUTDOWN_NOSAVE || (point_count == 0 && !(flags & SHUTDOWN_SAVE))) return true;
     serverLog(LL_NOTICE, "Saving the final RDB snapshot before exiting.");
-    if (snapshotSave()) return 1;
+    if (snapshotSave()) return true;
     serverLog(LL_WARNING, flags & SHUTDOWN_FORCE ? "Error trying to save the DB. Exit anyway."
                                                  : "Error trying to save the DB, can't exit.");
-    return 0;
+    return false;
 }
 
 /* ---- Loading ---- */

@@ -10,7 +10,7 @@ bool snapshotSave(void);
 /* Reads the file, if there is one, and logs how long it took; exits when it cannot be read. For
  * server/main.c, when the loop exists and nothing runs yet. */
 void snapshotLoadAtStart(void);
-/* For shutdownOnExit: flags are SHUTDOWN_*; 0 when the data should have been saved and could not be. */
-int snapshotOnExit(int flags);
+/* For atExitRegister: false when the data should have been saved and could not be. */
+bool snapshotOnExit(int flags);
 
 void snapshotInit(void); /* directives, INFO fields, cron, commands' filter, DEBUG RELOAD */

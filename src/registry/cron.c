@@ -9,7 +9,6 @@
 int64_t server_hz = 10;
 int64_t cmd_time_ms;
 bool cron_paused;
-struct aeEventLoop *server_el;
 
 static struct cronJob {
     cronFn *fn;

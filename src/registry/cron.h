@@ -19,14 +19,3 @@ void clockRefresh(void);
 static inline uint32_t lruClock(void) {
     return (uint32_t)(cmd_time_ms / 1000) & 0xffffff;
 }
-
-/* Shutdown can be asked for from a signal handler or SHUTDOWN. */
-enum {
-    SHUTDOWN_SAVE = 1,
-    SHUTDOWN_NOSAVE = 2,
-    SHUTDOWN_NOW = 4,
-    SHUTDOWN_FORCE = 8,
-    SHUTDOWN_SAFE = 16,    /* not if a cluster would lose a voter */
-    SHUTDOWN_FAILOVER = 32 /* another node takes over first */
-};
-extern struct aeEventLoop *server_el;

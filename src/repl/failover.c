@@ -1,58 +1,221 @@
-/* failover.c - see failover.h. */
+/* failover.c - see failover.h.
+ *
+ *     no-failover ──FAILOVER──▶ waiting-for-sync ──────────────▶ failover-in-progress
+ *          ▲                    writes are paused  a replica     we are its replica
+ *          │                            │          has all; or           │
+ *          │                            │          FORCE                 │
+ *          ├─────── ABORT, time-out ────┘                                │
+ *          └─────── it has taken over; ABORT; it refuses ────────────────┘
+ *
+ * Invariant: while writes are paused for it nothing is added to the stream (no PING, no GETACK either), so
+ * that a replica whose acknowledgement is our offset has exactly what we have, and goes on where we end. */
 #include "repl/failover.h"
 
+#include "base/log.h"
+#include "base/num.h"
 #include "client/reply.h"
 #include "command/command.h"
+#include "command/pause.h"
 #include "commands/replication.h"
+#include "data/role.h"
+#include "net/ae.h"
+#include "registry/cron.h"
 #include "registry/info.h"
+#include "repl/history.h"
 #include "repl/link.h"
 #include "repl/replicas.h"
 
-/* What follows a word of FAILOVER: -1 when it is not all there. */
-static int failoverOperands(struct str word) {
-    if (strIs(word, "to")) return 2;
-    return strIs(word, "timeout") ? 1 : 0;
+static struct {
+    enum failoverState { NO_FAILOVER, WAITING_FOR_SYNC, IN_PROGRESS } state;
+    sds host; /* of the target; NULL: any replica */
+    int port;
+    bool force;    /* after the time-out go on with what the target has */
+    int64_t timer; /* of the time-out; 0: none */
+} failover;
+
+/* ---- Its course ---- */
+
+static void stopTimer(void) {
+    if (failover.timer) aeDeleteTimeEvent(server_el, failover.timer);
+    failover.timer = 0;
 }
 
-static bool failoverNumber(struct client *c, struct str word, struct str value) {
-    int64_t v;
-    bool timeout = strIs(word, "timeout");
-    if (!argRange(c, value, INT32_MIN, INT32_MAX, &v, NULL)) return false;
-    if (timeout && v <= 0) replyError(c, "ERR FAILOVER timeout must be greater than 0");
-    return !timeout || v > 0;
+static void setTarget(struct str host, int port) {
+    sds old = failover.host;
+    failover.host = host.ptr ? sdsnewstr(host) : NULL;
+    failover.port = port;
+    sdsfree(old);
 }
 
-void failoverCommand(struct client *c) {
-    enum { TO, ABORT, TIMEOUT, FORCE, WORDS };
-    static const char *const words[WORDS] = {"to", "abort", "timeout", "force"};
-    unsigned seen = 0;
-    for (int i = 1; i < c->argc; i++) {
-        int k = 0, operands = failoverOperands(c->argv[i]);
-        while (k < WORDS && !strIs(c->argv[i], words[k])) k++;
-        if (k == WORDS || seen & 1u << k || i + operands >= c->argc) {
-            replySyntaxError(c);
-            return;
-        }
-        seen |= 1u << k;
-        if (operands && !failoverNumber(c, c->argv[i], c->argv[i + operands])) return;
-        i += operands;
-    }
-    if (!(seen & 1u << ABORT))
-        replyError(c, "ERR FAILOVER requires connected replicas.");
-    else if (c->argc == 2)
-        replyError(c, "ERR No failover in progress.");
+/* Writes go on, wherever they are served now. */
+static void finish(void) {
+    stopTimer();
+    failover.state = NO_FAILOVER;
+    setTarget((struct str){0}, 0);
+    unpauseClients(PAUSE_FAILOVER);
+}
+
+static void abortBecause(const char *reason) {
+    if (failover.host)
+        serverLog(LL_NOTICE, "FAILOVER to %s:%d aborted: %s", failover.host, failover.port, reason);
     else
-        replySyntaxError(c);
+        serverLog(LL_NOTICE, "FAILOVER to any replica aborted: %s", reason);
+    if (failover.state == IN_PROGRESS) linkBecomePrimary();
+    finish();
+}
+
+static void handedOver(enum linkHandover how) {
+    switch (how) {
+    case HANDOVER_DONE: finish(); break;
+    case HANDOVER_REJECTED: abortBecause("Failover target rejected psync request"); break;
+    case HANDOVER_WRITE_FAILED: abortBecause("Write error sending the PSYNC command."); break;
+    }
+}
+
+static void handOver(void) {
+    stopTimer();
+    failover.state = IN_PROGRESS;
+    linkFollowForHandover(sdsview(failover.host), failover.port, handedOver);
+}
+
+static struct replicaClient *replicaAt(struct str host, int port) {
+    listForEach(&replicas, it) {
+        struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (r->listening_port == port && strEq(host, strOf(replicaAddress(r)))) return r;
+    }
+    return NULL;
+}
+
+static bool hasAll(const struct replicaClient *r) {
+    return r && r->state == REPLICA_ONLINE && r->acked == historyOffset();
+}
+
+/* The target, or the first that could be it. */
+static struct replicaClient *synced(void) {
+    if (failover.host) {
+        struct replicaClient *target = replicaAt(sdsview(failover.host), failover.port);
+        return hasAll(target) ? target : NULL;
+    }
+    listForEach(&replicas, it) {
+        struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (hasAll(r)) return r;
+    }
+    return NULL;
+}
+
+static void lookForSynced(void) {
+    if (__builtin_expect(failover.state != WAITING_FOR_SYNC, 1)) return;
+    struct replicaClient *r = synced();
+    if (!r) return;
+    if (!failover.host) setTarget(strOf(replicaAddress(r)), r->listening_port);
+    serverLog(LL_NOTICE, "Failover target %s:%d is synced, failing over.", failover.host, failover.port);
+    handOver();
+}
+
+static int64_t onTimeout(struct aeEventLoop *el, int64_t id, void *data) {
+    (void)el, (void)id, (void)data;
+    failover.timer = 0;
+    if (failover.force) {
+        serverLog(LL_NOTICE, "FAILOVER to %s:%d time out exceeded, failing over.", failover.host,
+                  failover.port);
+        handOver();
+    } else {
+        abortBecause("Replica never caught up before timeout");
+    }
+    return AE_NOMORE;
 }
 
 bool failoverRunning(void) {
-    return false;
+    return failover.state != NO_FAILOVER;
 }
 
+/* ---- FAILOVER ---- */
+
+struct failoverWish {
+    struct str host; /* ptr NULL: any replica */
+    int64_t port, timeout_ms;
+    bool abort, force;
+};
+
+/* One option, its operands included; how many words it has. 0: an error was replied. */
+static int takeOption(struct client *c, const struct str *words, int count, struct failoverWish *w) {
+    if (strIs(words[0], "timeout") && count > 1 && !w->timeout_ms) {
+        if (!argRange(c, words[1], INT32_MIN, INT32_MAX, &w->timeout_ms, NULL)) return 0;
+        if (w->timeout_ms > 0) return 2;
+        replyError(c, "ERR FAILOVER timeout must be greater than 0");
+        return 0;
+    }
+    if (strIs(words[0], "to") && count > 2 && !w->host.ptr) {
+        w->host = words[1];
+        return argRange(c, words[2], INT32_MIN, INT32_MAX, &w->port, NULL) ? 3 : 0;
+    }
+    bool *flag = strIs(words[0], "abort") ? &w->abort : strIs(words[0], "force") ? &w->force : NULL;
+    if (flag && !*flag) {
+        *flag = true;
+        return 1;
+    }
+    replySyntaxError(c);
+    return 0;
+}
+
+static const char *whyNot(const struct failoverWish *w) {
+    if (failoverRunning()) return "ERR FAILOVER already in progress.";
+    if (roleIsReplica()) return "ERR FAILOVER is not valid when server is a replica.";
+    if (!replicas.length) return "ERR FAILOVER requires connected replicas.";
+    if (w->force && !(w->timeout_ms && w->host.ptr))
+        return "ERR FAILOVER with force option requires both a timeout and target HOST and IP.";
+    if (!w->host.ptr) return NULL;
+    const struct replicaClient *r = replicaAt(w->host, (int)w->port);
+    if (!r) return "ERR FAILOVER target HOST and PORT is not a replica.";
+    return r->state == REPLICA_ONLINE ? NULL : "ERR FAILOVER target replica is not online.";
+}
+
+static void begin(const struct failoverWish *w) {
+    failover.state = WAITING_FOR_SYNC;
+    failover.force = w->force;
+    setTarget(w->host, (int)w->port);
+    if (w->host.ptr)
+        serverLog(LL_NOTICE, "FAILOVER requested to %s:%d.", failover.host, failover.port);
+    else
+        serverLog(LL_NOTICE, "FAILOVER requested to any replica.");
+    if (w->timeout_ms) failover.timer = aeCreateTimeEvent(server_el, w->timeout_ms, onTimeout, NULL);
+    pauseClients(PAUSE_FAILOVER, PAUSE_WRITES, INT64_MAX);
+}
+
+void failoverCommand(struct client *c) {
+    struct failoverWish wish = {0};
+    for (int i = 1, words; i < c->argc; i += words) {
+        words = takeOption(c, c->argv + i, c->argc - i, &wish);
+        if (!words) return;
+    }
+    if (wish.abort && c->argc > 2) {
+        replySyntaxError(c);
+        return;
+    }
+    if (wish.abort && !failoverRunning()) {
+        replyError(c, "ERR No failover in progress.");
+        return;
+    }
+    const char *error = wish.abort ? NULL : whyNot(&wish);
+    if (error) {
+        replyError(c, error);
+        return;
+    }
+    if (wish.abort)
+        abortBecause("Failover manually aborted");
+    else
+        begin(&wish);
+    replyOk(c);
+}
+
+/* ---- Registration ---- */
+
 static sds failoverInfo(sds s) {
-    return infoField(s, "master_failover_state:no-failover");
+    static const char *const names[] = {"no-failover", "waiting-for-sync", "failover-in-progress"};
+    return infoField(s, "master_failover_state:%s", names[failover.state]);
 }
 
 void failoverInit(void) {
     infoRegister("replication", failoverInfo);
+    beforeSleepRegister(lookForSynced);
 }

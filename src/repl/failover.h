@@ -1,7 +1,7 @@
 /* failover.h - FAILOVER: a primary hands its part to one of its replicas, without losing a write.
  *
- *     writes stand still ─▶ the replica has all ─▶ we become its replica (PSYNC ... FAILOVER) ─▶ writes go on,
- *                                                                                               there */
+ *     writes stand still ─▶ the replica has all ─▶ we become its replica ─▶ writes go on, there
+ *                                                  (PSYNC ... FAILOVER) */
 #pragma once
 
 #include <stdbool.h>

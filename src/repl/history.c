@@ -71,7 +71,7 @@ static void onRole(bool replica) {
 
 uint64_t historyOffsetOf(uint64_t wrote_at) {
     uint64_t offset = base + wrote_at;
-    return producing && (int64_t)offset > 0 ? offset : 0;
+    return wrote_at && producing && (int64_t)offset > 0 ? offset : 0;
 }
 
 void historyCreateBacklog(bool keep_id) {

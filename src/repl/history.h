@@ -33,7 +33,7 @@ extern struct history history;
 static inline uint64_t historyOffset(void) {
     return history.chain.end;
 }
-/* The offset behind what a client has written: wrote_at is its c->wrote_at. Of a primary. */
+/* The offset behind what a client has written: wrote_at is its c->wrote_at, 0: nothing. Of a primary. */
 uint64_t historyOffsetOf(uint64_t wrote_at);
 
 /* ---- The name ---- */

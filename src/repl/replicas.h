@@ -61,6 +61,12 @@ struct replicaClient {
     void *transfer;         /* full_sync.c */
     uint64_t rdb_client_id; /* main channel: of the connection for the snapshot; 0: none */
 };
+/* As INFO says it. */
+static inline const char *replicaStateName(const struct replicaClient *r) {
+    static const char *const names[] = {"none",   "wait_bgsave", "wait_bgsave",    "send_bulk",
+                                        "online", "bg_transfer", "rdb_transmitted"};
+    return names[r->state];
+}
 extern struct list replicas; /* of struct replicaClient by node, in the order in which they asked */
 
 /* What is asked of the parts that stand above this one. replication.c fills it in; NULL: nobody is there. */
@@ -72,8 +78,8 @@ struct replicaHooks {
     bool (*joinChannels)(struct replicaClient *main, uint64_t rdb_client_id);
     bool (*primaryIsDown)(void); /* link.h: linkIsDown ... */
     void (*becomePrimary)(void);
-    void (*acknowledge)(void);   /* our primary wants to know at once what we have applied */
-    bool (*isFailingOver)(void); /* failover.h */
+    void (*acknowledge)(void);    /* our primary wants to know at once what we have applied */
+    bool (*isFailingOver)(void);  /* failover.h */
     size_t (*waitingPsync)(void); /* full_sync.h */
     size_t (*heldPlaces)(void);   /* in the stream, for nobody that is connected (full_sync.h) */
 };

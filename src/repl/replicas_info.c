@@ -8,12 +8,6 @@
 #include "repl/replicas.h"
 #include "repl/settings.h"
 
-static const char *const state_names[] = {
-    [REPLICA_WAIT_START] = "wait_bgsave",  [REPLICA_WAIT_END] = "wait_bgsave",
-    [REPLICA_SEND] = "send_bulk",          [REPLICA_ONLINE] = "online",
-    [REPLICA_BG_TRANSFER] = "bg_transfer", [REPLICA_RDB_TRANSMITTED] = "rdb_transmitted",
-};
-
 /* Since it was heard of. */
 static int64_t lagSeconds(const struct replicaClient *r) {
     return r->state == REPLICA_ONLINE ? (cmd_time_ms - r->acked_ms) / 1000 : 0;
@@ -40,10 +34,11 @@ static sds replicasInfo(sds s) {
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
         s = infoField(s, "slave%d:ip=%s,port=%d,state=%s,offset=%llu,lag=%lld,type=%s", n++,
-                      replicaAddress(r), r->listening_port, state_names[r->state],
-                      (unsigned long long)r->acked, (long long)lagSeconds(r), typeName(r));
+                      replicaAddress(r), r->listening_port, replicaStateName(r), (unsigned long long)r->acked,
+                      (long long)lagSeconds(r), typeName(r));
     }
-    return infoField(s, "replicas_waiting_psync:%zu", replica_hooks.waitingPsync ? replica_hooks.waitingPsync() : 0);
+    return infoField(s, "replicas_waiting_psync:%zu",
+                     replica_hooks.waitingPsync ? replica_hooks.waitingPsync() : 0);
 }
 
 void replicasReplyRole(struct client *c) {

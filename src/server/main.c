@@ -37,6 +37,7 @@
 #include "command/data_hooks.h"
 #include "command/evict_admission.h"
 #include "registry/config.h"
+#include "registry/at_exit.h"
 #include "registry/cron.h"
 #include "data/db.h"
 #include "server/debug.h"
@@ -228,7 +229,6 @@ static void registerRooms(void) {
     pubsubInit();
     trackingInit();
     pauseInit();
-    waitInit();
     importModeInit();
     dataHooksInit();
     lazyfreeInit();
@@ -255,8 +255,9 @@ static void registerRooms(void) {
     evictInit();
     evictAdmissionInit();
     aofInit();
+    waitInit(); /* looks at what has been synced before the loop sleeps */
     shutdownRegister();
-    shutdownOnExit(aofOnShutdown);
+    atExitRegister(aofOnShutdown);
     replicationInit();
     clusterInit();
     commandRegister(commandsAcl);
@@ -360,7 +361,7 @@ int main(int argc, char **argv) {
     watchdogInit();
     createLoop();
     shutdownInit();
-    shutdownOnExit(snapshotOnExit);
+    atExitRegister(snapshotOnExit);
     dbInit();
     bioInit();
     scriptStart();

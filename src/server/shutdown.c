@@ -1,5 +1,8 @@
 /* shutdown.c - see shutdown.h. A signal only sets a flag and wakes the loop; the work is done before the loop
- * sleeps. */
+ * sleeps.
+ *
+ *     asked for ─┬─▶ rooms save and flush ─▶ exit
+ *                └─▶ writes paused, until all replicas have everything, shutdown-timeout is over, or ABORT */
 #include "server/shutdown.h"
 
 #include <signal.h>
@@ -14,6 +17,11 @@
 #include "client/client.h"
 #include "client/client_log.h"
 #include "client/client_output.h"
+#include "command/blocking.h"
+#include "command/command.h"
+#include "command/pause.h"
+#include "commands/server.h"
+#include "registry/at_exit.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/background.h"
@@ -21,20 +29,13 @@
 #include "command/loading.h"
 #include "client/reply.h"
 #include "net/ae.h"
+#include "repl/history.h"
+#include "repl/replicas.h"
 #include "server/listen.h"
 #include "server/process.h"
 
-#define EXIT_HOOKS_MAX 8
-
 static volatile sig_atomic_t signal_received;
-static int (*exit_hooks[EXIT_HOOKS_MAX])(int flags);
-static int exit_hook_count;
-static int64_t timeout_s; /* for replicas that have not got everything */
-
-void shutdownOnExit(int (*fn)(int flags)) {
-    serverAssert(exit_hook_count < EXIT_HOOKS_MAX);
-    exit_hooks[exit_hook_count++] = fn;
-}
+static int64_t timeout_s; /* shutdown-timeout */
 
 /* ---- What a signal means: shutdown-on-sigint, shutdown-on-sigterm ---- */
 
@@ -123,14 +124,29 @@ static void logRequest(struct client *c) {
     sdsfree(who);
 }
 
-bool shutdownPrepare(int flags) {
-    logRequest(callOwner());
-    for (int i = 0; i < exit_hook_count; i++) {
-        if (!exit_hooks[i](flags) && !(flags & SHUTDOWN_FORCE)) {
-            serverLog(LL_WARNING,
-                      "Errors trying to shut down the server. Check the logs for more information.");
-            return false;
+/* What replicas will miss that do not have everything up to there. */
+static void logReplicas(uint64_t offset) {
+    size_t in_sync = 0;
+    listForEach(&replicas, it) {
+        const struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        if (r->acked >= offset) {
+            in_sync++;
+            continue;
         }
+        int64_t lag_ms = r->state == REPLICA_ONLINE ? cmd_time_ms - r->acked_ms : 0;
+        serverLog(LL_NOTICE, "Lagging replica %s reported offset %lld behind master, lag=%lld, state=%s.",
+                  replicaName(r), (long long)(offset - r->acked), (long long)lag_ms / 1000,
+                  replicaStateName(r));
+    }
+    if (!replicas.length) return;
+    serverLog(LL_NOTICE, "%zu of %zu replicas are in sync when shutting down.", in_sync, replicas.length);
+}
+
+static bool lastThings(int flags, uint64_t offset) {
+    logReplicas(offset);
+    if (!atExitRun(flags)) {
+        serverLog(LL_WARNING, "Errors trying to shut down the server. Check the logs for more information.");
+        return false;
     }
     clientsWritePending();
     processStopping();
@@ -139,16 +155,95 @@ bool shutdownPrepare(int flags) {
     return true;
 }
 
-/* False when a hook refuses. Does not return otherwise. */
-static bool shutDown(int flags) {
-    if (!shutdownPrepare(flags)) return false;
+bool shutdownPrepare(int flags) {
+    logRequest(callOwner());
+    return lastThings(flags, historyOffset());
+}
+
+/* False when a room refuses. Does not return otherwise. */
+static bool endNow(int flags, uint64_t offset) {
+    if (!lastThings(flags, offset)) return false;
     serverLog(LL_WARNING, "Valkey is now ready to exit, bye bye...");
     exit(0);
 }
 
-static void shutdownOnSignal(void) {
-    if (!signal_received) return;
-    if (!shutDown(signal_received == SIGINT ? on_sigint : on_sigterm)) signal_received = 0;
+/* ---- Waiting for replicas ---- */
+
+/* Writes are paused: what there is now is all that replicas have to get. What comes behind it only asks them
+ * whether they have. */
+static struct {
+    bool on;
+    int flags;
+    uint64_t offset;
+    int64_t timer;
+} waiting;
+
+static bool allHave(uint64_t offset) {
+    listForEach(&replicas, it) {
+        if (listEntry(it, struct replicaClient, node)->acked < offset) return false;
+    }
+    return true;
+}
+
+static void replyErrors(struct client *c) {
+    replyError(c, "ERR Errors trying to SHUTDOWN. Check logs.");
+}
+
+static void endOfWait(void *priv, struct client *c) {
+    (void)priv;
+    if (c->blocked && c->lastcmd && c->lastcmd->spec->proc == shutdownCommand) unblockWithTimeout(c);
+}
+
+/* The server goes on. */
+static void stopWaiting(void) {
+    waiting.on = false;
+    signal_received = 0;
+    if (waiting.timer) aeDeleteTimeEvent(server_el, waiting.timer);
+    unpauseClients(PAUSE_SHUTDOWN);
+    clientForEach(endOfWait, NULL);
+}
+
+static int64_t onDeadline(struct aeEventLoop *el, int64_t id, void *data) {
+    (void)el, (void)id, (void)data;
+    waiting.timer = 0;
+    if (!endNow(waiting.flags, waiting.offset)) stopWaiting();
+    return AE_NOMORE;
+}
+
+/* A script that goes on and on keeps the stream from going on, too. */
+static bool mustWait(int flags) {
+    bool within_script = call_running && call_running->outer;
+    return timeout_s && !(flags & SHUTDOWN_NOW) && !within_script && !allHave(historyOffset());
+}
+
+/* Returns true when it will happen, false when a room has refused. */
+static bool shutDown(int flags) {
+    logRequest(callOwner());
+    if (!mustWait(flags)) return endNow(flags, historyOffset());
+    waiting.on = true;
+    waiting.flags = flags;
+    waiting.offset = historyOffset();
+    waiting.timer = aeCreateTimeEvent(server_el, timeout_s * 1000, onDeadline, NULL);
+    replicasAskForAck();
+    pauseClients(PAUSE_SHUTDOWN, PAUSE_WRITES, INT64_MAX);
+    serverLog(LL_NOTICE, "Waiting for replicas before shutting down.");
+    return true;
+}
+
+static void shutdownBeforeSleep(void) {
+    if (waiting.on) {
+        if (allHave(waiting.offset) && !endNow(waiting.flags, waiting.offset)) stopWaiting();
+    } else if (signal_received) {
+        if (!shutDown(signal_received == SIGINT ? on_sigint : on_sigterm)) signal_received = 0;
+    }
+}
+
+/* A signal may have to wait, too: for the end of a script that goes on and on. */
+static bool abortWaiting(void) {
+    if (!waiting.on && !signal_received) return false;
+    stopWaiting();
+    serverLog(LL_NOTICE, "Shutdown manually aborted.");
+    return true;
 }
 
 void shutdownCommand(struct client *c) {
@@ -174,17 +269,14 @@ void shutdownCommand(struct client *c) {
         return;
     }
     if (loadingActive()) flags = (flags & ~SHUTDOWN_SAVE) | SHUTDOWN_NOSAVE;
-    if (abort && signal_received) { /* one that had to wait, for a script that goes on and on */
-        signal_received = 0;
-        serverLog(LL_NOTICE, "Shutdown manually aborted.");
+    if (abort && abortWaiting())
         replyOk(c);
-        return;
-    }
-    if (abort) {
+    else if (abort)
         replyError(c, "ERR No shutdown in progress.");
-        return;
-    }
-    if (!shutDown(flags)) replyError(c, "ERR Errors trying to SHUTDOWN. Check logs.");
+    else if (waiting.on || shutDown(flags))
+        blockFirmly(c, replyErrors);
+    else
+        replyErrors(c);
 }
 
 void shutdownRegister(void) {
@@ -196,7 +288,7 @@ void shutdownRegister(void) {
                        getOptions, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    beforeSleepRegister(shutdownOnSignal);
+    beforeSleepRegister(shutdownBeforeSleep);
 }
 
 void shutdownInit(void) {

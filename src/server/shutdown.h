@@ -3,9 +3,10 @@
 
 #include <stdbool.h>
 
+#include "registry/at_exit.h"
+
 void shutdownInit(void);     /* signal handlers; after the event loop exists */
 void shutdownRegister(void); /* SHUTDOWN */
-/* Last words of other rooms (saving, flushing); false refuses an orderly shutdown unless forced. */
-void shutdownOnExit(int (*fn)(int flags));
-/* All of that, but for the exit itself. False when one of them refuses: the server goes on. */
+/* At once all that has to happen before the exit, but for the exit itself. False when a room refuses
+ * (registry/at_exit.h): the server goes on. */
 bool shutdownPrepare(int flags);
