@@ -287,7 +287,7 @@ static bool loadOpened(struct loader *l, const char *path, bool is_last) {
 }
 
 static bool loadFile(const char *name, uint64_t size, bool is_last) {
-    serverAssert(!loading && !reply_error_unread); /* one file at a time */
+    serverAssert(!loading); /* one file at a time */
     sds path = aofPath(aof_dir, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool ok = fd >= 0;

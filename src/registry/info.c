@@ -78,8 +78,12 @@ static bool sectionWanted(const struct infoSection *section, const struct str *n
 
 /* ---- The order of fields ---- */
 
+/* A name of the order that ends with # stands for a row of numbered fields. */
 static bool isField(struct str line, const char *name) {
     size_t n = strlen(name);
+    if (name[n - 1] == '#')
+        return line.len >= n && memcmp(line.ptr, name, n - 1) == 0 && line.ptr[n - 1] >= '0' &&
+               line.ptr[n - 1] <= '9';
     return line.len > n && line.ptr[n] == ':' && memcmp(line.ptr, name, n) == 0;
 }
 
@@ -98,26 +102,17 @@ static int fieldPlace(struct infoSection *section, struct str line, int i) {
     return place;
 }
 
-/* One of several, as slave0: they stand behind the field that their room has printed before them. */
-static bool isNumbered(struct str line) {
-    const char *colon = memchr(line.ptr, ':', line.len);
-    return colon && colon > line.ptr && colon[-1] >= '0' && colon[-1] <= '9';
-}
-
 /* Appends the lines of `text` to s in the order of the section, then those that have no place in it. */
 static sds appendOrdered(sds s, struct infoSection *section, struct str text) {
     struct str *placed = zcalloc((size_t)section->order_count, sizeof *placed);
     sds others = NULL;
-    int i = 0, before = -1;
+    int i = 0;
     for (const char *p = text.ptr, *end; (end = strchr(p, '\n')); p = end + 1, i++) {
         struct str line = strN(p, (size_t)(end + 1 - p));
         int place = fieldPlace(section, line, i);
-        if (place < 0 && before >= 0 && isNumbered(line)) {
-            placed[before].len += line.len;
-            continue;
-        }
-        before = place;
-        if (place >= 0)
+        if (place >= 0 && placed[place].len)
+            placed[place].len += line.len; /* the next of its row, which a room prints in one go */
+        else if (place >= 0)
             placed[place] = line;
         else
             others = sdscatstr(others ? others : sdsempty(), line);

@@ -264,6 +264,7 @@ static const char *const replication_fields[] = {
     "replica_announced",
     "connected_slaves",
     "min_slaves_good_slaves",
+    "slave#",
     "replicas_waiting_psync",
     "master_failover_state",
     "master_replid",

@@ -2,7 +2,6 @@
 # and rules about users name them, whether there is a cluster or not.
 
 set disabled "ERR This instance has cluster support disabled"
-set alone "ERR Replication is not supported yet*"
 
 start_server {tags {standalone external:skip}} {
     test {CLUSTER and its kin say that there is none} {
@@ -35,13 +34,6 @@ start_server {tags {standalone external:skip}} {
         foreach port {x -1 65536 {}} { assert_error "ERR Invalid master port" {r replicaof 127.0.0.1 $port} }
         assert_equal master [lindex [r role] 0]
         assert_equal OK [r set k v]
-    }
-
-    test {SYNC and PSYNC send no copy} {
-        assert_error $alone {r sync}
-        assert_error $alone {r psync ? -1}
-        assert_error "ERR value is not an integer or out of range" {r psync ? x}
-        assert_equal PONG [r ping]
     }
 
     test {REPLCONF: options and their values} {
