@@ -126,7 +126,7 @@ proc write_config {dir port overrides} {
 # for it to be ready. When the body is done, the server must stop by itself on SIGTERM with exit code 0, and its log
 # must hold no crash report and no word from a sanitizer or valgrind; otherwise that counts as a failed test.
 proc start_server {options body} {
-    set o [dict merge {overrides {} tags {} args {} executable {} crash 0 wait 1} $options]
+    set o [dict merge {overrides {} tags {} args {} executable {} crash 0 wait 1 name {}} $options]
     set outer $::tags
     lappend ::tags {*}[dict get $o tags]
     try {
@@ -179,7 +179,7 @@ proc launch {o} {
     set program [dict get $o executable]
     if {$program eq {}} { set program $::options(server) }
     set server [dict create host 127.0.0.1 port $port dir $dir log $dir/log conf $dir/server.conf program $program \
-        args [dict get $o args] crash [dict get $o crash] client {} pid 0 pipe {}]
+        args [dict get $o args] crash [dict get $o crash] name [dict get $o name] client {} pid 0 pipe {}]
     return [spawn $server]
 }
 
@@ -255,6 +255,77 @@ proc stop {server {signal TERM}} {
 
 proc exit_code {dir} { return [string trim [read_file $dir/exit]] }
 
+# ---- Servers of several kinds ----------------------------------------------------------------------------------
+
+# start_servers {NAME {kind ours|valkey|redis ?overrides {...}? ...} NAME {...} ...} body
+#
+# Nested start_servers, each of a kind and with a name: `at NAME` is the level by which r, s, srv and the like know it,
+# `follow NAME OF` links two. valkey is the oracle (utils/oracle), redis is redis-server 7.0. Where a kind is missing, the tests
+# of the body are skipped.
+proc start_servers {servers body} {
+    foreach {name options} $servers {
+        set kind [dict get $options kind]
+        if {$::options(host) ne {} || [server_of_kind $kind] eq {}} {
+            skip_tests_of $body [expr {$::options(host) ne {} ? "needs servers of its own" : "no $kind here"}]
+            return
+        }
+    }
+    uplevel 1 [nest_servers $servers $body]
+}
+
+proc nest_servers {servers body} {
+    if {![llength $servers]} { return $body }
+    set rest [lassign $servers name options]
+    set program [server_of_kind [dict get $options kind]]
+    set options [dict merge [dict remove $options kind] [list executable $program name $name]]
+    return [list start_server $options [nest_servers $rest $body]]
+}
+
+# The path of its program, or {}.
+proc server_of_kind {kind} {
+    switch $kind {
+        ours { return $::options(server) }
+        valkey { return [valkey_oracle] }
+        redis { return [oracle] }
+    }
+    error "there is no kind $kind of servers"
+}
+
+# Every test in it is told as skipped, by its name.
+proc skip_tests_of {body reason} {
+    set names [regexp -all -inline -line {^\s*test\s+[\{"](.*?)[\}"]\s+\{} $body]
+    if {![llength $names]} { tell skip "a block of tests" $reason }
+    foreach {- name} $names {
+        if {[name_wanted $name]} { tell skip $name $reason }
+    }
+}
+
+proc at {name} {
+    for {set i [expr {[llength $::servers] - 1}]} {$i >= 0} {incr i -1} {
+        if {[dict get [lindex $::servers $i] name] eq $name} { return [expr {$i - [llength $::servers] + 1}] }
+    }
+    error "there is no server $name"
+}
+
+# The server `name` becomes a replica of `of`; returns when the link is up.
+proc follow {name of} {
+    r [at $name] replicaof [srv [at $of] host] [srv [at $of] port]
+    wait_for_link $name
+}
+
+proc wait_for_link {name} {
+    wait_for_condition 400 50 {[s [at $name] master_link_status] eq "up"} else { fail "the link of $name is not up" }
+}
+
+# Until `name` has applied what `of` has sent.
+proc wait_for_offset {name of} {
+    wait_for_condition 400 50 {[s [at $name] master_repl_offset] == [s [at $of] master_repl_offset]} else {
+        fail "$name is at [s [at $name] master_repl_offset], $of at [s [at $of] master_repl_offset]"
+    }
+}
+
+# ---- Ends ------------------------------------------------------------------------------------------------------
+
 # The first line of a log that no healthy server writes, or {}.
 proc log_problem {log} {
     foreach pattern {{BUG REPORT START} {ASSERTION FAILED} {ERROR: \w+Sanitizer} {WARNING: ThreadSanitizer}
@@ -291,7 +362,7 @@ proc borrow_server {o} {
         }
     }]
     set server [dict create host $::options(host) port $::options(port) client $c pid 0 log /dev/null \
-        dir $::work_dir before $before]
+        dir $::work_dir before $before name {}]
     if {$refused || [llength [dict get $o args]] || [dict get $o executable] ne {}} {
         give_back_server $server
         tell skip "a block of tests" "needs a server of its own"

@@ -446,3 +446,45 @@ tags {external:skip harness} {
         assert_equal [list 0 $server] [utility [file join [file dirname [file dirname $::support]] utils oracle] $::work_dir/there]
     }
 }
+
+# ---- Servers of several kinds ----------------------------------------------------------------------------------
+
+start_servers {outer {kind ours overrides {maxclients 123}} inner {kind ours}} {
+    test {servers by name: each has its own level and settings} {
+        assert_equal {-1 0} [list [at outer] [at inner]]
+        assert_equal 123 [config_get maxclients [at outer]]
+        assert_not_equal [srv [at outer] port] [srv [at inner] port]
+        r [at outer] set k outer
+        assert_equal {outer {}} [list [r [at outer] get k] [r [at inner] get k]]
+        assert_error "there is no server other" { at other }
+    }
+}
+
+start_servers {primary {kind valkey} replica {kind valkey}} {
+    test {servers by name: one follows the other} {
+        follow replica primary
+        r [at primary] set k v
+        wait_for_offset replica primary
+        assert_equal v [r [at replica] get k]
+    }
+}
+
+test {servers by name: tests are skipped, and counted, where a kind is missing} {
+    set oracle [expr {[info exists ::env(ORACLE)] ? $::env(ORACLE) : {}}]
+    set ::env(ORACLE) $::work_dir/nowhere
+    rename tell told
+    set ::said {}
+    proc tell {args} { lappend ::said $args }
+    set code [catch {
+        start_servers {primary {kind valkey} replica {kind ours}} {
+            test {servers by name: one} { error "it runs" }
+            test "servers by name: another" { error "it runs" }
+        }
+        start_servers {primary {kind valkey}} { error "it runs" }
+    } problem]
+    rename tell {}
+    rename told tell
+    if {$oracle eq {}} { unset ::env(ORACLE) } else { set ::env(ORACLE) $oracle }
+    assert_equal 0 $code $problem
+    assert_equal {{skip {servers by name: one} {no valkey here}} {skip {servers by name: another} {no valkey here}} {skip {a block of tests} {no valkey here}}} $::said
+}

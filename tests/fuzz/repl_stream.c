@@ -1,0 +1,104 @@
+/* repl_stream.c - libFuzzer target for what a replica is sent by its primary once the snapshot is there.
+ *
+ *     make fuzz-repl_stream FUZZ_SECONDS=600
+ *
+ * An input is | flags | seed | bytes |, the bits of flags being:
+ *   1  the bytes are lines, each a command with its arguments, and become requests
+ *   2  sanitize-dump-payload      4  zset-index btree      8  the primary understands no acknowledgements
+ *
+ * The seed says in which pieces they come. What counts as applied does not depend on that; and that is what
+ * replicas of ours would be sent. */
+#include "turns.h"
+#include "data/role.h"
+#include "repl/history.h"
+#include "repl/link.h"
+#include "repl/link_stream.h"
+
+enum { LINES = 1, SANITIZE = 2, BTREE = 4, NO_ACKS = 8 };
+
+static struct client *primary; /* NULL: the server has closed it */
+
+static void gone(struct client *c) {
+    if (c != primary) return;
+    linkStreamClose(c);
+    primary = NULL;
+}
+
+/* The backlog holds what was applied, in its order, and nothing else. Empty lines and empty requests are
+ * passed over. */
+static void checkBacklog(struct str sent) {
+    struct chainReader r = {0};
+    struct iovec piece;
+    uint64_t kept = 0;
+    bool there = chainReaderStart(&r, &history.chain, 0);
+    serverAssert(there);
+    while (chainReaderView(&r, &history.chain, &piece, 1)) {
+        const char *p = piece.iov_base;
+        for (size_t i = 0; i < piece.iov_len; i++, sent = strN(sent.ptr + 1, sent.len - 1)) {
+            while (sent.len && sent.ptr[0] != p[i]) sent = strN(sent.ptr + 1, sent.len - 1);
+            serverAssert(sent.len);
+        }
+        kept += piece.iov_len;
+        chainReaderAdvance(&r, &history.chain, piece.iov_len);
+    }
+    chainReaderStop(&r);
+    serverAssert(kept == historyOffset());
+}
+
+static uint32_t nextRandom(uint32_t *seed) {
+    *seed = *seed * 1664525 + 1013904223;
+    return *seed >> 8;
+}
+
+/* Returns how many bytes were applied. */
+static uint64_t apply(struct str sent, uint32_t seed, unsigned flags) {
+    static const char id[] = "0123456789abcdef0123456789abcdef01234567";
+    struct connection *conn;
+    historyAdopt(id, 0);
+    int fd = socketTo(&conn);
+    primary = linkStreamOpen(conn, 0, STR(""), !(flags & NO_ACKS));
+    for (struct str rest = sent; rest.len;) {
+        size_t n = seed ? 1 + nextRandom(&seed) % 200 : rest.len;
+        if (n > rest.len) n = rest.len;
+        if (!say(fd, strN(rest.ptr, n))) break;
+        rest = strN(rest.ptr + n, rest.len - n);
+    }
+    turn();
+    if (primary) linkStreamClose(primary);
+    primary = NULL;
+    turn();
+    close(fd);
+    checkBacklog(sent);
+    return historyOffset();
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc, (void)argv;
+    serverWithoutLoop();
+    primary_link.host = sdsnew("primary"); /* a replica has one */
+    refuseCommands();
+    replace("client|pause", refuse); /* nobody would end it */
+    clientOnFree(gone);
+    roleSet(true);
+    historyCreateBacklog(true);
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 2) return 0;
+    unsigned flags = data[0];
+    struct str bytes = strN((const char *)data + 2, size - 2);
+    sds requests = flags & LINES ? requestsOfLines(bytes) : sdsnewstr(bytes);
+    set("sanitize-dump-payload", flags & SANITIZE ? STR("yes") : STR("no"));
+    set("zset-index", flags & BTREE ? STR("btree") : STR("skiplist"));
+    uint64_t whole = apply(sdsview(requests), 0, flags);
+    emptyServer();
+    uint64_t split = apply(sdsview(requests), data[1] * 0x9e3779b1u | 1, flags);
+    serverAssert(whole == split);
+    serverAssert(!script_run.name && !loadingActive());
+    assertComesBack();
+    exerciseAll();
+    emptyServer();
+    sdsfree(requests);
+    return 0;
+}

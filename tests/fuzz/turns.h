@@ -1,0 +1,41 @@
+/* turns.h - for fuzzers that talk to the server over sockets: a pair of which one end is a client's, and
+ * turns of the loop without waiting. */
+#pragma once
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "commands.h"
+
+static void turn(void) {
+    for (int i = 0; i < 3; i++) aeProcessEvents(server_el, AE_ALL_EVENTS | AE_CALL_HOOKS | AE_DONT_WAIT);
+}
+
+/* What the server says is read, and thrown away. */
+static void drain(int fd) {
+    char bytes[4096];
+    while (read(fd, bytes, sizeof bytes) > 0) continue;
+}
+
+/* ours: what the server has of the pair; the other end is returned. */
+static int socketTo(struct connection **ours) {
+    int fds[2];
+    int failed = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds);
+    serverAssert(!failed);
+    *ours = connCreateUnix(server_el, fds[0]);
+    return fds[1];
+}
+
+/* False: the server has closed its end. */
+static bool say(int fd, struct str bytes) {
+    while (bytes.len) {
+        ssize_t n = send(fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
+        if (n < 0 && errno != EAGAIN) return false;
+        if (n > 0) bytes = strN(bytes.ptr + n, bytes.len - (size_t)n);
+        turn();
+        drain(fd);
+    }
+    return true;
+}

@@ -1,0 +1,135 @@
+"""traffic.py - what clients do to a primary while it has replicas: the random streams of tests/differential, clients that block,
+keys that expire soon, keys that are evicted.
+"""
+import random
+import threading
+import time
+
+from stream import group_names, limits_of, load_groups, make_stream
+
+PIPELINE = 50
+BLOCKED = 6
+# ACL is not replicated; SORT and the encodings of what it sorts are no matter here.
+LEFT_OUT = ("acl",)
+# The connection itself, and other servers' links, are not to be closed by a stream.
+NOT_SENT = (b"~SCAN", b"~OURS", b"CLIENT", b"SHUTDOWN", b"REPLICAOF", b"DEBUG", b"RESET", b"MONITOR", b"CONFIG")
+
+
+def groups_of(newer):
+    return load_groups([name for name in group_names(newer) + ["multi", "sort"] if name not in LEFT_OUT])
+
+
+def set_limits(nodes, newer, seed):
+    """The same limits of encodings everywhere: what a value looks like does not travel, but some values depend on it."""
+    pick = random.Random(seed)
+    for name, choices in limits_of(groups_of(newer), newer).items():
+        value = pick.choice(choices)
+        for node in nodes:
+            node.call("CONFIG", "SET", name, value)
+
+
+EXPIRES = (b"EX", b"PX", b"EXAT", b"PXAT")
+
+
+def is_sent(command, kind):
+    """Not what concerns this server alone. And 9.1.2 sends on HSETEX with several times so that no replica understands it."""
+    words = [a.upper() for a in command.args]
+    if kind == "valkey" and b"HSETEX" in words and sum(word in EXPIRES for word in words) > 1:
+        return False
+    return words[0] not in NOT_SENT
+
+
+def run_stream(node, seed, length, newer):
+    """The random commands of one stream; errors are as good as successes. Replies are read, and not looked at."""
+    commands = make_stream(seed, groups_of(newer), length, newer=newer)
+    connections = {resp: node.connect(resp=resp) for resp in (2, 3)}
+    sent = 0
+    try:
+        while sent < len(commands):
+            if commands[sent].args[0] == b"~PAUSE":
+                time.sleep(int(commands[sent].args[1]) / 1000)
+                sent += 1
+                continue
+            batch = [commands[sent]]
+            while len(batch) < PIPELINE and sent + len(batch) < len(commands):
+                one = commands[sent + len(batch)]
+                if one.args[0] == b"~PAUSE" or one.resp != batch[0].resp:
+                    break
+                batch.append(one)
+            sent += len(batch)
+            words = [c.args for c in batch if is_sent(c, node.kind)]
+            if words:
+                connections[batch[0].resp].send(words)
+                connections[batch[0].resp].receive()
+    finally:
+        for connection in connections.values():
+            connection.close()
+
+
+BLOCKING = [
+    ("BLPOP", "b:list", "b:other", 0), ("BRPOP", "b:list", 0), ("BLMOVE", "b:list", "b:moved", "LEFT", "RIGHT", 0),
+    ("BLMPOP", 0, 2, "b:list", "b:other", "LEFT", "COUNT", 3), ("BZPOPMIN", "b:zset", 0), ("BZMPOP", 0, 1, "b:zset", "MAX", "COUNT", 2),
+    ("XREADGROUP", "GROUP", "g", "c1", "BLOCK", 0, "STREAMS", "b:stream", ">"),
+]
+
+
+class Blocked(threading.Thread):
+    """A client that waits for elements again and again, until it is hung up."""
+
+    def __init__(self, node, seed):
+        super().__init__(daemon=True)
+        self.pick, self.connection, self.served = random.Random(seed), node.connect(), 0
+
+    def run(self):
+        try:
+            while True:
+                self.connection.send([[str(w).encode() for w in self.pick.choice(BLOCKING)]])
+                self.connection.receive()
+                self.served += 1
+        except (OSError, ValueError):
+            pass
+
+
+def serve_blocked(node, seed, steps):
+    """Clients that block, and one that gives them what they wait for. How often they were served."""
+    node.reply("XGROUP", "CREATE", "b:stream", "g", "$", "MKSTREAM")
+    clients = [Blocked(node, "%s/%d" % (seed, i)) for i in range(BLOCKED)]
+    for client in clients:
+        client.start()
+    pick, connection = random.Random(seed), node.connect()
+    for i in range(steps):
+        commands = [("RPUSH", "b:list", i, i + 1), ("LPUSH", "b:other", i), ("ZADD", "b:zset", i, i), ("XADD", "b:stream", "*", "i", i)]
+        picked = pick.sample(commands, pick.randint(1, 4))
+        connection.call_all([("MULTI",), *picked, ("EXEC",)] if pick.random() < 0.3 else picked)
+    for client in clients:
+        client.connection.socket.shutdown(2)
+        client.join()
+    connection.close()
+    return sum(client.served for client in clients)
+
+
+def expire_soon(node, seed, steps, newer):
+    """Keys, and fields, that are gone some milliseconds later; some are looked at, which is another way to find them."""
+    pick, connection = random.Random(seed), node.connect()
+    for i in range(steps):
+        key, ms = "soon:%d" % pick.randint(0, 200), pick.randint(1, 60)
+        commands = [("SET", key, i, "PX", ms), ("GET", "soon:%d" % pick.randint(0, 200)), ("GETEX", key, "PX", ms + 5)]
+        if newer:
+            commands += [("HSET", "fields:%d" % (i % 20), "f%d" % i, i), ("HPEXPIRE", "fields:%d" % (i % 20), ms, "FIELDS", 1, "f%d" % i),
+                         ("HGETALL", "fields:%d" % pick.randint(0, 19))]
+        connection.call_all(commands)
+        if i % 20 == 0:
+            time.sleep(0.005)
+    connection.close()
+
+
+def evict(node, keys):
+    """More than fits; how many keys were evicted."""
+    before = int(node.info("stats")["evicted_keys"])
+    node.configure(maxmemory_policy="allkeys-random", maxmemory=int(node.info("memory")["used_memory"]) + (1 << 20))
+    connection = node.connect()
+    for at in range(0, keys, 500):
+        connection.call_all([("SET", "evict:%d" % i, "x" * 500) for i in range(at, at + 500)])
+    connection.close()
+    node.configure(maxmemory=0)
+    return int(node.info("stats")["evicted_keys"]) - before
