@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
+#include "client/client_stream.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "data/db.h"
@@ -183,7 +184,7 @@ static sds clientClientsInfo(sds s) {
         if (recent_max[i].input > input) input = recent_max[i].input;
         if (recent_max[i].output > output) output = recent_max[i].output;
     }
-    s = infoField(s, "connected_clients:%zu", clients.length);
+    s = infoField(s, "connected_clients:%zu", clients.length - client_stream->followers());
     s = infoField(s, "client_recent_max_input_buffer:%zu", input);
     return infoField(s, "client_recent_max_output_buffer:%zu", output);
 }

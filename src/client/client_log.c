@@ -45,6 +45,14 @@ sds clientLogName(struct client *c, sds s) {
     return catField(s, "lib-ver", clientLabel(c, CLIENT_LIB_VERSION));
 }
 
+sds clientLogError(struct str error, sds s) {
+    static const char *const fixed[] = {"syntax error", "no such key", "index out of range"};
+    bool made = error.len > 4 && memcmp(error.ptr, "ERR ", 4) == 0;
+    struct str text = made ? strN(error.ptr + 4, error.len - 4) : error;
+    for (size_t i = 0; made && i < sizeof fixed / sizeof *fixed; i++) made = !strEq(text, strOf(fixed[i]));
+    return made ? sdscatstr(s, text) : sdscatstr(sdscat(s, "-"), error);
+}
+
 void clientLogInit(void) {
     static struct configDirective directives[] = {
         CONFIG_BOOL("hide-user-data-from-log", NULL, CONFIG_MODIFIABLE, &hide_user_data, true, NULL),

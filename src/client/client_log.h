@@ -10,4 +10,6 @@ extern bool hide_user_data; /* hide-user-data-from-log: no names, keys, values o
 sds clientLogLine(struct client *c, sds s);
 /* Who it is, and no more: id, addresses, names. */
 sds clientLogName(struct client *c, sds s);
+/* The text of an error reply: with '-' and its code, or without ERR when it was made for the occasion. */
+sds clientLogError(struct str error, sds s);
 void clientLogInit(void);

@@ -11,6 +11,7 @@
 struct client;
 
 struct clientStream {
+    size_t (*followers)(void);             /* how many such clients there are */
     bool (*write)(struct client *c);       /* until there is nothing, or the socket is full; false: broken */
     bool (*waits)(const struct client *c); /* is there something that can be sent? */
     size_t (*pending)(const struct client *c); /* bytes that are kept for it: what its limit is about */

@@ -41,7 +41,7 @@
 #define HOOKS_MAX       8
 
 struct report { /* smaller than PIPE_BUF: written and read whole */
-    uint64_t keys, cow_bytes, cow_peak;
+    uint64_t keys, cow_bytes, cow_peak, sent;
     int64_t cow_at_us; /* the steady clock is the same in both processes */
 };
 
@@ -138,6 +138,14 @@ void childProgress(uint64_t keys) {
     self.report.keys = keys;
     if (now_us >= self.next_cow_us) readCow(now_us);
     sendReport();
+}
+
+void childSent(uint64_t bytes) {
+    self.report.sent += bytes;
+}
+
+uint64_t childSentBytes(void) {
+    return child.last.sent;
 }
 
 static const char *kindName(enum childKind kind) {

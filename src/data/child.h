@@ -31,9 +31,12 @@ pid_t childPid(void); /* -1: none */
 void childKill(void); /* and waits for it; done is called, with the signal */
 void childStop(void); /* the same without waiting: done is called later */
 void childWait(void); /* for its end, while nothing else goes on; done is called */
-/* In the child: keys handled so far; sent along now and then. Costs a look at the clock. */
+/* In the child: keys handled so far, and bytes sent over the network; told now and then. The former costs a
+ * look at the clock. */
 void childProgress(uint64_t keys);
-bool childIs(void); /* are we one? */
+void childSent(uint64_t bytes);
+uint64_t childSentBytes(void); /* in the parent: by the last child, as far as it has told */
+bool childIs(void);            /* are we one? */
 /* For how long it has been running, and how long the last one of a kind took; -1: there is, there was none.
  */
 int64_t childSeconds(void);

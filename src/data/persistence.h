@@ -14,8 +14,6 @@ struct persistence {
     /* A child writes the dataset to rdbPath(), as BGSAVE does; the listener below hears of its end. False:
      * *err says why. */
     bool (*saveInBackground)(const struct rdbSaveOptions *options, const char **err);
-    /* What is in memory now is what the file holds, or counts as unchanged: after a full synchronization. */
-    void (*noteSynced)(void);
 
     /* ---- The append-only file ---- */
     bool (*aofEnabled)(void); /* appendonly yes */

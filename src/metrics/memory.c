@@ -178,7 +178,7 @@ static bool parseSamples(struct client *c, int64_t *samples) {
 void memoryUsageCommand(struct client *c) {
     int64_t samples;
     if (!parseSamples(c, &samples)) return;
-    struct object *o = lookupKey(c->db, c->argv[2], LOOKUP_NOTOUCH | LOOKUP_NOSTATS);
+    struct object *o = dbFind(c->db, c->argv[2]); /* expired or not: it takes memory */
     if (!o) {
         replyNull(c);
         return;
@@ -233,8 +233,8 @@ static int64_t statDbs(struct client *c) {
 static int64_t statTotals(struct client *c, const struct figures *f) {
     size_t net = f->used > startup ? f->used - startup : 0;
     return statCount(c, "overhead.db.hashtable.lut", (int64_t)f->tables) +
-           statCount(c, "overhead.db.hashtable.rehashing", 0) + statCount(c, "db.dict.rehashing.count", 0) +
-           statCount(c, "overhead.total", (int64_t)f->overhead) +
+           statCount(c, "overhead.db.hashtable.rehashing", 0) +
+           statCount(c, "overhead.total", (int64_t)f->overhead) + statCount(c, "db.dict.rehashing.count", 0) +
            statCount(c, "keys.count", (int64_t)f->keys) +
            statCount(c, "keys.bytes-per-key", f->keys ? (int64_t)(net / f->keys) : 0) +
            statCount(c, "dataset.bytes", (int64_t)f->dataset) +

@@ -428,11 +428,6 @@ static void snapshotResetStats(void) {
     last.saves = 0;
 }
 
-/* Nothing of what has come needs to be saved: if it is lost, it can be had again. */
-static void noteSynced(void) {
-    last.dirty_mark = dbstats.dirty;
-}
-
 static bool hasSavePoints(void) {
     return point_count > 0;
 }
@@ -441,7 +436,6 @@ void snapshotInit(void) {
     persistence.rdbPath = snapshotFile;
     persistence.hasSavePoints = hasSavePoints;
     persistence.saveInBackground = startBackground;
-    persistence.noteSynced = noteSynced;
     static struct configDirective directives[] = {
         CONFIG_SPECIAL("save", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG | CONFIG_MAY_STAND_ALONE, setSave,
                        getSave, NULL),

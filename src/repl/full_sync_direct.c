@@ -127,6 +127,7 @@ static bool sendWhole(struct connection *conn, const char *p, size_t n) {
         if (sent < 0 && errno != EAGAIN && errno != EINTR) return false;
         if (sent < 0 && aeWait(conn->fd, AE_WRITABLE, repl_timeout_s * 1000) <= 0) return false;
         if (sent < 0) continue;
+        childSent((uint64_t)sent);
         p += sent;
         n -= (size_t)sent;
     }
@@ -175,6 +176,8 @@ static const struct transferWay direct_way;
 static void onChildEnd(int exit_code, int sig, void *priv) {
     (void)priv;
     direct.running = false;
+    clientstats.net_out += childSentBytes();
+    replstats.net_out += childSentBytes();
     bool ok = transferChildSucceeded(exit_code, sig);
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);

@@ -45,6 +45,7 @@
 
 struct primaryLink primary_link;
 bool (*link_is_handed_over)(void);
+void (*link_primary_changes)(void);
 static int64_t priority;
 static bool announced;
 
@@ -55,6 +56,7 @@ static struct {
 static void (*handover)(enum linkHandover how); /* is told how it went; NULL: none is under way */
 static bool old_protocol;                       /* SYNC: the primary knows no offsets */
 static bool started;                            /* the dataset has been loaded */
+static bool reconnecting;                       /* which has been logged */
 static uint64_t seen_in;                        /* bytes that had come from the primary at the last look */
 
 static void connectNow(void);
@@ -82,6 +84,7 @@ static void connected(struct connection *conn, int dbid, struct str input) {
 /* What has been applied is where another primary, or the same, may go on. */
 static void cache(struct client *primary) {
     int dbid = primary->db->id;
+    serverLog(LL_NOTICE, "Connection with primary lost.");
     cached.valid = linkStreamClose(primary) && !old_protocol;
     cached.dbid = dbid;
     primary_link.primary = NULL;
@@ -91,13 +94,22 @@ static void cache(struct client *primary) {
         serverLog(LL_NOTICE, "Discarding previously cached primary state.");
 }
 
+/* At the next tick, or when somebody calls connectNow(). */
+static void reconnect(const char *why) {
+    serverLog(LL_NOTICE, "Reconnecting to PRIMARY %s:%d%s", primary_link.host, primary_link.port, why);
+    primary_link.state = LINK_CONNECT;
+    reconnecting = true;
+}
+
+static void reconnectAfterFailure(void) {
+    reconnect(" after failure");
+}
+
 static void lost(struct client *c) {
     if (c != primary_link.primary) return;
-    serverLog(LL_NOTICE, "Connection with primary lost.");
     cache(c);
     primary_link.down_since_s = mstime() / 1000;
-    primary_link.state = LINK_CONNECT;
-    serverLog(LL_NOTICE, "Reconnecting to PRIMARY %s:%d", primary_link.host, primary_link.port);
+    reconnect("");
     connectNow();
 }
 
@@ -132,7 +144,6 @@ static void tellAlive(void) {
 }
 
 static void startReceiving(const struct handshakeAnswer *answer) {
-    discardCached();
     plan = (struct receivePlan){
         .conn = answer->conn, .offset = answer->offset, .done = received, .alive = tellAlive};
     if (answer->id[0])
@@ -148,7 +159,7 @@ static void startReceiving(const struct handshakeAnswer *answer) {
 static void received(bool ok, struct str rest, const struct rdbReplication *replication) {
     if (!ok) {
         connClose(plan.conn);
-        primary_link.state = LINK_CONNECT;
+        reconnectAfterFailure();
         return;
     }
     connected(plan.conn, replication->stream_db, rest);
@@ -157,7 +168,7 @@ static void received(bool ok, struct str rest, const struct rdbReplication *repl
 
 static void dualEnded(const struct dualEnd *how) {
     if (!how->ok) {
-        primary_link.state = LINK_CONNECT;
+        reconnectAfterFailure();
         return;
     }
     connected(how->conn, how->dbid, sdsview(how->stream));
@@ -166,7 +177,6 @@ static void dualEnded(const struct dualEnd *how) {
 }
 
 static void startDual(struct connection *conn) {
-    discardCached();
     old_protocol = false;
     plan = (struct receivePlan){.conn = conn}; /* whom to tell that we are alive */
     primary_link.state = LINK_TRANSFER;
@@ -214,7 +224,9 @@ static void connectNow(void) {
     if (!started) return;
     struct handshakeWish wish = {.offset = historyOffset(), .handover = handover != NULL};
     if (cached.valid) memcpy(wish.id, history.id, sizeof wish.id);
-    serverLog(LL_NOTICE, "Connecting to PRIMARY %s:%d", primary_link.host, primary_link.port);
+    if (!reconnecting)
+        serverLog(LL_NOTICE, "Connecting to PRIMARY %s:%d", primary_link.host, primary_link.port);
+    reconnecting = false;
     noteIo();
     if (!handshakeStart(primary_link.host, primary_link.port, &wish, answered)) return;
     serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync started");
@@ -231,25 +243,33 @@ static void setPrimaryAddress(struct str host, int port) {
 }
 
 /* Our own history is as good a beginning as that of a primary. */
-static void synthesizeCached(void) {
+static void synthesizeCached(int dbid) {
     serverLog(
         LL_NOTICE,
         "Before turning into a replica, using my own primary parameters to synthesize a cached primary: "
         "I may be able to synchronize with the new primary with just a partial transfer.");
-    if (!history.backlog) historyCreateBacklog(true);
     cached.valid = true;
-    cached.dbid = propagateSelected() < 0 ? 0 : propagateSelected();
+    cached.dbid = dbid < 0 ? 0 : dbid;
+}
+
+static void becomeReplica(void) {
+    int dbid = propagateSelected();
+    if (!history.backlog) historyCreateBacklog(true);
+    primary_link.state = LINK_CONNECT;
+    roleSet(true);
+    synthesizeCached(dbid);
 }
 
 static void follow(struct str host, int port) {
-    if (roleIsReplica())
-        drop();
-    else
-        synthesizeCached();
     setPrimaryAddress(host, port);
-    primary_link.state = LINK_CONNECT;
+    if (roleIsReplica()) {
+        drop();
+        link_primary_changes();
+    } else {
+        becomeReplica();
+    }
     primary_link.down_since_s = 0;
-    roleSet(true);
+    reconnecting = false;
     connectNow();
 }
 
@@ -266,8 +286,9 @@ void linkFollowForHandover(struct str host, int port, void (*result)(enum linkHa
 void linkBecomePrimary(void) {
     if (!roleIsReplica()) return;
     handover = NULL;
+    logSetRole('M');
     drop();
-    cached.valid = false;
+    discardCached();
     primary_link.state = LINK_NONE;
     sdsfree(primary_link.host);
     primary_link.host = NULL;
@@ -306,7 +327,7 @@ static void tick(void) {
         if (!silent(handshakeLastIoMs())) return;
         serverLog(LL_WARNING, "Timeout connecting to the PRIMARY...");
         handshakeCancel();
-        primary_link.state = LINK_CONNECT;
+        reconnectAfterFailure();
         return;
     case LINK_TRANSFER:
         if (!silent(dualRunning() ? dualLastIoMs() : receiveLastIoMs())) return;
@@ -314,7 +335,7 @@ static void tick(void) {
                   "Timeout receiving bulk data from PRIMARY... If the problem persists try to set "
                   "the 'repl-timeout' parameter in valkey.conf to a larger value.");
         stopTransfer();
-        primary_link.state = LINK_CONNECT;
+        reconnectAfterFailure();
         return;
     case LINK_CONNECTED:
         lookForInput();
@@ -428,8 +449,7 @@ static sds getPrimary(const struct configDirective *d) {
 static void loaded(const struct rdbReplication *replication, bool from_aof) {
     if (from_aof || !replication->known || replication->offset < 0) return;
     historyRestore(replication);
-    cached.valid = roleIsReplica();
-    cached.dbid = replication->stream_db < 0 ? 0 : replication->stream_db;
+    if (roleIsReplica()) synthesizeCached(replication->stream_db);
 }
 
 /* ---- Registration ---- */
@@ -473,6 +493,7 @@ void linkInit(void) {
         CONFIG_BOOL("replica-announced", NULL, SET, &announced, true, NULL),
         CONFIG_INT("replica-priority", "slave-priority", SET, &priority, 100, 0, INT32_MAX, NULL),
     };
+    directives[0].lines = getPrimary; /* no line when there is none: other servers read no empty one */
     configRegister(directives, sizeof directives / sizeof *directives);
     handshakeInit();
     linkStreamInit();
@@ -483,6 +504,7 @@ void linkInit(void) {
     persistenceOnLoaded(loaded);
     roleOnChange(noteRole);
     debugReplicateInit();
+    receive_replaces = discardCached;
 }
 
 void linkStart(void) {

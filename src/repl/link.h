@@ -46,6 +46,9 @@ void linkFollowForHandover(struct str host, int port, void (*result)(enum linkHa
 /* Is a failover under way? Then REPLICAOF is refused. failover.h stands above: replication.c fills it in. */
 extern bool (*link_is_handed_over)(void);
 
+/* A replica gets another primary: blocked clients wait for what may never come. rules.c fills it in. */
+extern void (*link_primary_changes)(void);
+
 /* Is the data here as stale as the link? (down, and not the primary ourselves) */
 bool linkIsDown(void);
 void linkAcknowledge(void); /* our primary wants to know at once what we have applied */

@@ -56,6 +56,7 @@ void dualCancel(void) {
 }
 
 static void giveUp(void) {
+    serverLog(LL_NOTICE, "Dual channel replication: Aborting dual channel sync");
     dualCancel();
     dual.end(&(struct dualEnd){0});
 }
@@ -74,6 +75,7 @@ static void finish(void) {
     dual.stream = NULL;
     letGo();
     dual.end(&how);
+    serverLog(LL_NOTICE, "Dual channel replication: Successfully streamed replication data into memory");
     sdsfree(how.stream);
 }
 
@@ -89,8 +91,10 @@ static void keepStream(struct connection *conn) {
     ssize_t n = connRead(conn, dual.stream + sdslen(dual.stream), sdsavail(dual.stream));
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
-        serverLog(LL_WARNING, "Dual channel replication: Connection with primary lost: %s",
-                  n < 0 ? strerror(errno) : "it was closed");
+        if (n == 0)
+            serverLog(LL_WARNING, "Dual channel replication: Provisional primary closed connection");
+        else
+            serverLog(LL_WARNING, "Dual channel replication: Provisional primary: %s", strerror(errno));
         giveUp();
         return;
     }
@@ -109,14 +113,11 @@ static void beginStream(void) {
     dual.conn = wireTake(&dual.main);
     dual.stream = sdsempty();
     connSetReadHandler(dual.conn, keepStream);
-    if (!dual.loaded) {
-        serverLog(LL_NOTICE, "Dual channel replication: PRIMARY <-> REPLICA sync: Primary accepted a Partial "
-                             "Resynchronization, RDB load in background.");
-        return;
-    }
-    serverLog(LL_NOTICE, "Dual channel replication: PRIMARY <-> REPLICA sync: Primary accepted a Partial "
-                         "Resynchronization. Psync established after rdb load");
-    finish();
+    serverLog(LL_NOTICE,
+              "Dual channel replication: PRIMARY <-> REPLICA sync: Primary accepted a Partial "
+              "Resynchronization%s",
+              dual.loaded ? "." : ", RDB load in background.");
+    if (dual.loaded) finish();
 }
 
 static bool begins(struct str line, const char *with) {
@@ -189,7 +190,6 @@ static void received(bool ok, struct str rest, const struct rdbReplication *repl
         return;
     }
     dual.loaded = true;
-    serverLog(LL_NOTICE, "Dual channel replication: Successfully streamed replication data into memory");
     if (dual.conn) finish();
 }
 

@@ -162,6 +162,7 @@ static void heardPong(struct str line) {
 }
 
 static void heardOption(const char *option, struct str line) {
+    if (strcmp(option, "version") == 0) option = "VERSION"; /* as it has always been logged */
     if (line.ptr[0] == '-')
         serverLog(LL_NOTICE, "(Non critical) Primary does not understand REPLCONF %s: %.*s", option,
                   (int)line.len, line.ptr);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/client_log.h"
 #include "client/client_session.h"
 #include "client/reply.h"
 #include "command/call.h"
@@ -144,10 +145,12 @@ static void errorUnread(const struct client *c, struct str msg) {
     if (c != stream.client) return;
     callstats.unexpected_errors++;
     const char *name = c->cmd ? c->cmd->fullname : "<unknown>";
+    sds text = clientLogError(msg, sdsempty());
     serverLog(LL_WARNING,
-              "== CRITICAL == This replica is sending an error to its primary: '%.*s' after processing the "
+              "== CRITICAL == This replica is sending an error to its primary: '%s' after processing the "
               "command '%s'",
-              (int)msg.len, msg.ptr, name);
+              text, name);
+    sdsfree(text);
     if (propagation_errors == PROPAGATION_ERRORS_PANIC ||
         (propagation_errors == PROPAGATION_ERRORS_PANIC_ON_REPLICAS && replica_read_only))
         serverPanic("This server is configured to panic on errors of the replication stream");

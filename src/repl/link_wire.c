@@ -21,13 +21,21 @@
 static sds source_address;
 static bool use_tls, use_mptcp;
 static struct tlsContext *(*tls_context)(sds *err);
+static bool (*tls_check)(void);
 
 bool wireIsEncrypted(void) {
     return use_tls;
 }
 
-void wireSetTls(struct tlsContext *(*fn)(sds *err)) {
+void wireSetTls(struct tlsContext *(*fn)(sds *err), bool (*check)(void)) {
     tls_context = fn;
+    tls_check = check;
+}
+
+static bool applyTls(const char **err) {
+    if (!use_tls || tls_check()) return true;
+    *err = "Unable to update TLS configuration. Check server logs.";
+    return false;
 }
 
 /* ---- Its end ---- */
@@ -167,7 +175,7 @@ void wireInit(void) {
         CONFIG_STRING("bind-source-addr", NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL, &source_address,
                       NULL, NULL, NULL),
         CONFIG_BOOL("repl-mptcp", NULL, 0, &use_mptcp, false, NULL),
-        CONFIG_BOOL("tls-replication", NULL, CONFIG_MODIFIABLE, &use_tls, false, NULL),
+        CONFIG_BOOL("tls-replication", NULL, CONFIG_MODIFIABLE, &use_tls, false, applyTls),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
 }

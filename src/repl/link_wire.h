@@ -45,5 +45,5 @@ bool wireIsEncrypted(void); /* tls-replication */
 
 /* For tls-replication; server/ registers it. NULL: *err says why there is none. The context is the caller's.
  */
-void wireSetTls(struct tlsContext *(*fn)(sds *err));
+void wireSetTls(struct tlsContext *(*fn)(sds *err), bool (*check)(void)); /* check: are certificates there? */
 void wireInit(void); /* tls-replication, bind-source-addr, repl-mptcp */

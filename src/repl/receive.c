@@ -33,6 +33,7 @@
 #define AOF_RETRY_MS 1000
 
 struct receiving receiving;
+void (*receive_replaces)(void);
 static struct receivePlan next; /* conn NULL: none */
 static char header[HEADER_MAX];
 static size_t header_len;
@@ -60,15 +61,6 @@ void receiveFail(void) {
     receiving.state = RECEIVE_FAILED;
 }
 
-void receiveTellAlive(void) {
-    int64_t now_ms = mstime();
-    if (now_ms < receiving.alive_due_ms) return;
-    receiving.alive_due_ms = now_ms + ALIVE_MS;
-    if (receiving.plan.alive && !receiving.cancelled) receiving.plan.alive();
-}
-
-/* ---- The header ---- */
-
 static bool wantsDisk(void) {
     switch (repl_diskless_load) {
     case DISKLESS_LOAD_DISABLED: return true;
@@ -80,6 +72,25 @@ static bool wantsDisk(void) {
     default: return false;
     }
 }
+
+/* what: of the synchronization, could not be read. */
+void receiveFailDownload(const char *what) {
+    if (wantsDisk()) {
+        serverLog(LL_WARNING, "Replica bio thread: Error reading sync %s", what);
+        serverLog(LL_WARNING, "Replica bio thread: Error downloading RDB");
+        serverLog(LL_WARNING, "Replica main thread detected RDB download failure in Bio thread");
+    }
+    receiveFail();
+}
+
+void receiveTellAlive(void) {
+    int64_t now_ms = mstime();
+    if (now_ms < receiving.alive_due_ms) return;
+    receiving.alive_due_ms = now_ms + ALIVE_MS;
+    if (receiving.plan.alive && !receiving.cancelled) receiving.plan.alive();
+}
+
+/* ---- The header ---- */
 
 static void headerRead(void) {
     bool disk = wantsDisk();
@@ -134,7 +145,7 @@ static void lineRead(void) {
     if (parseHeader(line))
         headerRead();
     else
-        receiveFail();
+        receiveFailDownload("metadata");
 }
 
 /* Byte by byte: what is behind the line must stay in the socket. */
@@ -149,7 +160,7 @@ static void headerHandler(struct connection *conn) {
                       n < 0    ? strerror(errno)
                       : n == 0 ? "connection lost"
                                : "the line is too long");
-            receiveFail();
+            receiveFailDownload("metadata");
         } else if (byte == '\n') {
             lineRead();
         } else {
@@ -199,7 +210,7 @@ static void keepFile(void) {
 static void inPlace(void) {
     const char *rdb = receiveFile() >= 0 ? receiveFileName() : NULL;
     historyAdopt(receiving.plan.id, receiving.plan.offset);
-    persistence.noteSynced();
+    if (!rdb) dbstats.dirty++; /* no file holds it */
     restartAof(rdb);
     if (rdb && access(rdb, F_OK) == 0) keepFile();
     serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Finished with success");

@@ -32,6 +32,9 @@ struct receivePlan {
     void (*alive)(void);
 };
 void receiveStart(const struct receivePlan *plan);
+/* From now on the data is not what our history says any more; until then a synchronization that fails has
+ * changed nothing. */
+extern void (*receive_replaces)(void);
 /* The connection has failed, or is not wanted any more: it is closed, `done` is not called, files go. Data
  * that is being loaded goes as soon as that can be ended; receiveRunning tells, and a new start waits. */
 void receiveCancel(void);

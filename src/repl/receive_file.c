@@ -148,9 +148,9 @@ static bool readSome(void) {
     ssize_t n = receiveRead(file.buf + file.held, want);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (n <= 0) {
-        serverLog(LL_WARNING, "I/O error trying to sync with PRIMARY: %s",
+        serverLog(LL_WARNING, "Replica bio thread: I/O error trying to sync with PRIMARY: %s",
                   n == 0 ? "connection lost" : strerror(errno));
-        receiveFail();
+        receiveFailDownload("payload");
         return false;
     }
     return marked ? takeMarked(file.held + (size_t)n) : takeCounted((size_t)n);

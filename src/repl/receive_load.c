@@ -106,6 +106,7 @@ static void dropBeside(struct keyspace **beside) {
 }
 
 static void exchange(struct keyspace **beside) {
+    receive_replaces();
     stopSaving();
     forgetHistory();
     serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Swapping active DB with loaded DB");
@@ -221,6 +222,7 @@ static bool loadConnection(void) {
 bool receiveLoad(void) {
     bool from_file = receiveFile() >= 0;
     if (from_file) serverLog(LL_NOTICE, "Loading the RDB and finalizing primary-replica sync...");
+    if (!receiving.beside) receive_replaces();
     serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Loading DB in memory");
     return from_file ? loadFile() : loadConnection();
 }

@@ -35,6 +35,7 @@ extern struct receiving receiving;
 ssize_t receiveRead(void *buf, size_t n);
 /* It has failed, which has been logged. */
 void receiveFail(void);
+void receiveFailDownload(const char *what);
 /* plan.alive, when that is due. */
 void receiveTellAlive(void);
 

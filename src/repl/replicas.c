@@ -111,7 +111,11 @@ static void replicaFree(struct client *c) {
     struct replicaClient *r = c->replica;
     if (!r) return;
     if (r->state != REPLICA_NONE) {
-        serverLog(LL_NOTICE, "Connection with replica %s lost.", replicaName(r));
+        if (r->rdb_channel)
+            serverLog(LL_NOTICE, "Dual channel replication: Replica %s rdb channel disconnected.",
+                      replicaName(r));
+        else
+            serverLog(LL_NOTICE, "Connection with replica %s lost.", replicaName(r));
         if (replica_hooks.forgetSnapshot) replica_hooks.forgetSnapshot(r);
         listRemove(&replicas, &r->node);
         monitorReplicas(replicas.length > 0);
@@ -133,12 +137,13 @@ static void onReply(struct client *c, struct str error) {
         clientClose(c);
     }
     if (!error.ptr) return;
-    if (error.len > 4 && memcmp(error.ptr, "ERR ", 4) == 0) error = strN(error.ptr + 4, error.len - 4);
     callstats.unexpected_errors++;
+    sds text = clientLogError(error, sdsempty());
     serverLog(LL_WARNING,
-              "== CRITICAL == This primary is sending an error to its replica: '%.*s' after processing the "
+              "== CRITICAL == This primary is sending an error to its replica: '%s' after processing the "
               "command '%s'",
-              (int)error.len, error.ptr, name);
+              text, name);
+    sdsfree(text);
 }
 
 /* ---- Its place in the stream ---- */
@@ -267,7 +272,12 @@ static uint64_t streamFree(void) {
     return history.chain.keep;
 }
 
-static const struct clientStream stream = {.write = streamWrite,
+static size_t streamFollowers(void) {
+    return replicas.length;
+}
+
+static const struct clientStream stream = {.followers = streamFollowers,
+                                           .write = streamWrite,
                                            .waits = streamWaits,
                                            .pending = streamPending,
                                            .blocks = streamBlocks,

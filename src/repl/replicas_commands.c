@@ -211,7 +211,7 @@ static bool takeOver(struct client *c) {
     }
     serverLog(LL_NOTICE, "Failover request received for replid %.*s.", (int)c->argv[1].len, c->argv[1].ptr);
     if (replica_hooks.becomePrimary) replica_hooks.becomePrimary();
-    sds line = clientLogLine(c, sdsempty());
+    sds line = clientLogName(c, sdsempty());
     serverLog(LL_NOTICE, "PRIMARY MODE enabled (failover request from '%s')", line);
     sdsfree(line);
     return true;
@@ -310,8 +310,8 @@ void psyncCommand(struct client *c) {
     if (!argLongLong(c, c->argv[2], &offset, NULL) || continueFrom(r, c->argv[1], offset)) return;
     if (r->capa & CAPA_DUAL_CHANNEL) {
         serverLog(LL_NOTICE,
-                  "Replica %s is capable of dual channel synchronization, and partial sync isn't possible. "
-                  "Full sync will continue with dedicated RDB channel.",
+                  "Dual channel replication: Replica %s is capable of dual channel synchronization, and "
+                  "partial sync isn't possible. Full sync will continue with dedicated RDB channel.",
                   replicaName(r));
         replyStatus(c, "DUALCHANNELSYNC");
         return;

@@ -136,9 +136,13 @@ static bool update(const char **err) {
     return true;
 }
 
+static void endWaits(void) {
+    clientForEach(endWait, NULL);
+}
+
 static void onRole(bool replica) {
     update(NULL);
-    if (replica) clientForEach(endWait, NULL);
+    if (replica) endWaits();
 }
 
 /* ---- Registration ---- */
@@ -167,6 +171,7 @@ void rulesInit(void) {
     evictAddVeto(primaryEvicts);
     dbAddExpiryVeto(roleIsReplica);
     roleOnChange(onRole);
+    link_primary_changes = endWaits;
     admissionIdle(RULE_REDIRECT, true);
 }
 

@@ -29,7 +29,6 @@
 
 #define DIGEST_SIZE      20
 #define POPULATE_MAX_LEN (512ll * 1024 * 1024)
-#define LOOK_ONLY        (LOOKUP_NOTOUCH | LOOKUP_NOSTATS | LOOKUP_NOEXPIRE)
 
 static int enabled;
 
@@ -145,7 +144,7 @@ static void debugDigestValue(struct client *c) {
     replyArrayLen(c, c->argc - 2);
     for (int i = 2; i < c->argc; i++) {
         uint8_t digest[DIGEST_SIZE] = {0};
-        struct object *o = lookupKey(c->db, c->argv[i], LOOK_ONLY);
+        struct object *o = dbFind(c->db, c->argv[i]);
         if (o) digestObject(digest, o);
         replyDigest(c, digest);
     }

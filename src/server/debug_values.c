@@ -11,10 +11,9 @@
 #include "data/rio.h"
 #include "data/type.h"
 
-#define LOOK_ONLY (LOOKUP_NOTOUCH | LOOKUP_NOSTATS | LOOKUP_NOEXPIRE)
-
+/* Expired or not. */
 static struct object *keyToInspect(struct client *c) {
-    struct object *o = lookupKey(c->db, c->argv[2], LOOK_ONLY);
+    struct object *o = dbFind(c->db, c->argv[2]);
     if (!o) replyError(c, err_nosuchkey);
     return o;
 }

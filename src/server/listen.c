@@ -279,7 +279,7 @@ void listenStart(void) {
     warnAboutBacklog();
     spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     openOrExit(&tcp);
-    if (tls.port && !tlsServerConfigure()) {
+    if (tlsServerWanted() && !tlsServerConfigure()) {
         serverLog(LL_WARNING, "Failed to configure TLS. Check logs for more info.");
         exit(1);
     }

@@ -192,6 +192,10 @@ static void seed(void) {
 }
 
 /* Every room registers its commands, directives, INFO fields and jobs. Nothing runs yet. */
+static bool usesTls(void) {
+    return listenTlsPort() || wireIsEncrypted();
+}
+
 static void registerRooms(void) {
     commandCoreInit();
     admissionInit();
@@ -206,8 +210,8 @@ static void registerRooms(void) {
     memoryInit();
     rdbInit();
     listenRegister();
-    tlsServerRegister(listenTlsPort);
-    wireSetTls(tlsServerAsClient);
+    tlsServerRegister(usesTls);
+    wireSetTls(tlsServerAsClient, tlsServerConfigure);
     absentFeaturesRegister();
     crashRegister();
     watchdogRegister();
@@ -374,9 +378,9 @@ int main(int argc, char **argv) {
         aofStartup();
     else
         snapshotLoadAtStart();
-    replicationStart();
     processReady();
     listenAnnounce();
+    replicationStart();
     aeMain(server_el);
     return 0;
 }

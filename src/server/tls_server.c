@@ -17,7 +17,7 @@
 #include "registry/info.h"
 
 static struct tlsContext *context;
-static int (*portInUse)(void);
+static bool (*in_use)(void);
 
 static sds cert_file, key_file, key_pass;
 static sds client_cert_file, client_key_file, client_key_pass;
@@ -114,6 +114,10 @@ bool tlsServerConfigure(void) {
     return false;
 }
 
+bool tlsServerWanted(void) {
+    return in_use();
+}
+
 struct tlsContext *tlsServerCurrent(void) {
     return context;
 }
@@ -144,7 +148,7 @@ static sds tlsInfo(sds s) {
 }
 
 static bool tlsServerApply(const char **err) {
-    if (portInUse() == 0 || tlsServerConfigure()) return true;
+    if (!in_use() || tlsServerConfigure()) return true;
     *err = "Unable to update TLS configuration. Check server logs.";
     return false;
 }
@@ -158,7 +162,7 @@ static bool tlsServerApply(const char **err) {
     CONFIG_STRING(name, NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL | CONFIG_SENSITIVE, var, NULL, NULL,  \
                   tlsServerApply)
 
-void tlsServerRegister(int (*port)(void)) {
+void tlsServerRegister(bool (*wanted)(void)) {
     static const struct configEnum auth_names[] = {{"no", TLS_PEER_UNCHECKED},
                                                    {"yes", TLS_PEER_CHECKED},
                                                    {"optional", TLS_PEER_CHECKED_IF_GIVEN},
@@ -192,7 +196,7 @@ void tlsServerRegister(int (*port)(void)) {
         CONFIG_INT("tls-auto-reload-interval", NULL, CONFIG_MODIFIABLE, &reload_interval_s, 0, 0, INT32_MAX,
                    NULL),
     };
-    portInUse = port;
+    in_use = wanted;
     infoRegister("tls", tlsInfo);
     cronRegister(reloadChanged, 1000);
     if (tlsAvailable()) configRegister(directives, sizeof directives / sizeof *directives);

@@ -3,8 +3,9 @@
 
 #include "net/tls.h"
 
-/* Directives; none in a build without TLS. `port` tells the TLS port in use, 0: none. */
-void tlsServerRegister(int (*port)(void));
+/* Directives; none in a build without TLS. `wanted` tells whether any of what may use TLS does. */
+void tlsServerRegister(bool (*wanted)(void));
+bool tlsServerWanted(void);
 /* Makes the context from the directives in use. False: the reason is logged, and the old context stays. */
 bool tlsServerConfigure(void);
 struct tlsContext *tlsServerCurrent(void); /* NULL until it has been configured */

@@ -205,7 +205,7 @@ append table [subst {
     slot-migration-max-failover-repl-bytes {own {-1 -1 1kb 1024} {-2 x}}
     socket-mark-id immutable
     tls-cluster bool
-    tls-replication bool
+    tls-replication {own {no no} {yes x}}
 }]
 
 # Not shown by patterns.

@@ -348,7 +348,9 @@ start_server {overrides {save {} repl-diskless-sync-delay 1 enable-debug-command
             after 5
         }
         after 100
-        append tail [read $channel]
+        set piece [read $channel]
+        incr bytes [string length $piece]
+        append tail $piece
         wait_for_log {*Disconnecting timedout replica (full sync): 127.0.0.1:7002}
         assert_morethan [expr {[clock milliseconds] - $started}] 1500
         wait_for_log {*Diskless rdb transfer, done reading from pipe, 1 replicas still up.}

@@ -19,7 +19,7 @@ start_server {} {
         assert_equal {REPLCONF version 9.1.2} [primary_hear $fd]
         primary_say $fd "+OK\r\n+OK\r\n-ERR Unrecognized REPLCONF option: version\r\n"
         assert_equal [list PSYNC $id 1] [primary_hear $fd]
-        wait_for_log "*(Non critical) Primary does not understand REPLCONF version:*"
+        wait_for_log "*(Non critical) Primary does not understand REPLCONF VERSION:*"
         assert_equal down [s master_link_status]
         assert_equal -1 [s master_link_down_since_seconds]
     }
@@ -76,7 +76,7 @@ start_server {} {
     test {An error of the stream is logged and counted, and the stream goes on} {
         primary_say $fd [command LPUSH n x][command NOSUCH a][command SET behind it]
         wait_for_condition 50 50 {[r get behind] eq "it"} else { fail "stopped" }
-        wait_for_log "*== CRITICAL == This replica is sending an error to its primary: 'WRONGTYPE*after processing the command 'lpush'*"
+        wait_for_log "*== CRITICAL == This replica is sending an error to its primary: '-WRONGTYPE*after processing the command 'lpush'*"
         assert_equal 2 [s unexpected_error_replies]
     }
 
@@ -205,7 +205,7 @@ start_server {} {
         assert_match "*replicaof 127.0.0.1 $port*" [read_file [s config_file]]
         part {}
         r config rewrite
-        assert_no_match "*replicaof 127*" [read_file [s config_file]]
+        assert_no_match "*replicaof*" [read_file [s config_file]] "9.1.2 does not start from a line without an address"
     }
 }
 

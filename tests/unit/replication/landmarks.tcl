@@ -1,0 +1,179 @@
+# What operators and their tools see when a server of another make is exchanged for this one: the order of
+# lines in the log, figures, lines in the configuration file.
+source [file join [file dirname [info script]] link_util.tcl]
+tags {replication external:skip needs:debug} {
+
+# The log from line `from` on has lines like these, in this order.
+proc assert_in_order {from level patterns} {
+    foreach pattern $patterns { set from [expr {[wait_for_log $pattern $from 100 50 $level] + 1}] }
+}
+proc log_end {level} { return [expr {[llength [log_lines $level]] - 1}] }
+proc wait_linked {level} {
+    wait_for_condition 200 25 {[s $level master_link_status] eq "up"} else { fail "the link is down" }
+}
+
+start_server {overrides {repl-diskless-sync-delay 0}} {
+start_server {overrides {repl-diskless-sync-delay 0}} {
+    set primary [srv -1 port]
+    r set z0 1; r set z1 1; r set z2 1
+    r -1 set k v
+
+    test {Log of a full synchronization, seen from the replica} {
+        set from [log_end 0]
+        r replicaof 127.0.0.1 $primary
+        wait_linked 0
+        assert_in_order $from 0 [list "*:S *Before turning into a replica, using my own primary parameters*" \
+            "*:S *\\* Connecting to PRIMARY 127.0.0.1:$primary" "*PRIMARY <-> REPLICA sync started" "*REPLICAOF 127.0.0.1:$primary enabled*" \
+            "*Non blocking connect for SYNC fired the event." "*Primary replied to PING, replication can continue..." "*Trying a partial resynchronization*" \
+            "*Full resync from primary: *" "*creating Bio thread to save RDB to disk" "*Done downloading RDB" "*detected RDB download completion*" \
+            "*Loading the RDB and finalizing primary-replica sync..." "*Discarding previously cached primary state." "*sync: Loading DB in memory" \
+            "*Flushing old data" "*Done loading RDB, keys loaded: 1, keys expired: 0, all fields expired hashes: 0." "*Finished with success"]
+    }
+
+    test {Replicas are no clients in INFO, and a snapshot counts as changes as in Valkey} {
+        assert_equal 1 [s -1 connected_slaves]
+        assert_equal 1 [s -1 connected_clients]
+        assert_equal 2 [s connected_clients] "the link to the primary is one"
+        assert_equal 3 [s rdb_changes_since_last_save] "the file that came has all there is"
+        r replicaof no one
+        r debug change-repl-id
+        config_set repl-diskless-load flush-before-load
+        r replicaof 127.0.0.1 $primary
+        wait_linked 0
+        assert_equal 4 [s rdb_changes_since_last_save] "no file has what came"
+    }
+
+    test {Log of a link that is cut, and of a promotion} {
+        set from [log_end 0]
+        r -1 client kill type replica
+        assert_in_order $from 0 [list "*Connection with primary lost." "*Caching the disconnected primary state." \
+            "*Reconnecting to PRIMARY 127.0.0.1:$primary" "*sync started" "*Trying a partial resynchronization*" "*Successful partial resynchronization with primary." \
+            "*Primary accepted a Partial Resynchronization."]
+        assert_equal -1 [lsearch -start $from [log_lines] "* Connecting to PRIMARY*"]
+        wait_linked 0
+        set from [log_end 0]
+        r replicaof no one
+        assert_in_order $from 0 {"*:M *Connection with primary lost." "*:M *Caching the disconnected primary state." "*:M *Discarding previously cached primary state."
+            "*:M *Setting secondary replication ID to *" "*PRIMARY MODE enabled (user request from*"}
+    }
+
+    test {Log of who hands over says who asked, and no more} {
+        r replicaof 127.0.0.1 $primary
+        wait_linked 0
+        wait_for_condition 100 25 {[string match *state=online* [r -1 info replication]]} else { fail "not online" }
+        set from [log_end 0]
+        r -1 failover
+        set at [wait_for_log "*PRIMARY MODE enabled (failover request from *" $from]
+        assert_match "*'id=* addr=* lib-name=* lib-ver=*')" [lindex [log_lines] $at]
+        assert_no_match "*age=*" [lindex [log_lines] $at]
+        wait_linked -1
+    }
+
+    test {Log of a synchronization over two connections} {
+        r -1 replicaof no one
+        r replicaof no one
+        r debug change-repl-id
+        foreach level {0 -1} { config_set dual-channel-replication-enabled yes $level }
+        set from [log_end -1]
+        r -1 set big [string repeat x 300000]
+        config_set rdbcompression no -1
+        set sent [s -1 total_net_repl_output_bytes]
+        r replicaof 127.0.0.1 $primary
+        wait_linked 0
+        assert_in_order $from -1 {"*Dual channel replication: Replica 127.0.0.1:* is capable of dual channel synchronization*"
+            "*Dual channel replication: Sending to replica *" "*Dual channel replication: Replica 127.0.0.1:* rdb channel disconnected."}
+        assert_equal 0 [llength [lsearch -all -start $from [log_lines -1] "*Connection with replica*"]]
+        wait_for_condition 100 25 {[s -1 total_net_repl_output_bytes] > $sent + 300000} else { fail "what the child sent is not counted" }
+    }
+}
+}
+
+start_server {overrides {repl-timeout 60}} {
+    set port [primary_listen]
+
+    test {A synchronization that ends before it replaces anything leaves where the stream can go on} {
+        r replicaof 127.0.0.1 $port
+        set fd [primary_accept]
+        primary_greet $fd
+        primary_sync $fd $::id_a 1000 {k v}
+        wait_linked 0
+        close $fd
+        set fd [primary_accept]
+        assert_equal [list PSYNC $::id_a 1001] [primary_greet $fd]
+        primary_say $fd "+FULLRESYNC $::id_b 5\r\n\$100\r\nREDIS"
+        assert_match {slave 127.0.0.1 * sync -1} [r role]
+        assert_equal 1000 [s slave_repl_offset]
+        set from [log_end 0]
+        close $fd
+        set fd [primary_accept]
+        assert_equal [list PSYNC $::id_a 1001] [primary_greet $fd] "cut"
+        assert_in_order $from 0 [list "*Replica bio thread: I/O error trying to sync with PRIMARY: connection lost" "*Error reading sync payload" \
+            "*Error downloading RDB" "*detected RDB download failure in Bio thread" "*Reconnecting to PRIMARY 127.0.0.1:$port after failure" "*sync started"]
+        set from [log_end 0]
+        primary_say $fd "-NOAUTH Authentication required.\r\n"
+        assert_equal SYNC [primary_hear $fd]
+        primary_say $fd "-NOAUTH Authentication required.\r\n"
+        close $fd
+        set fd [primary_accept]
+        assert_equal [list PSYNC $::id_a 1001] [primary_greet $fd] "no password"
+        assert_in_order $from 0 {"*PRIMARY aborted replication with an error: NOAUTH*" "*Error reading sync metadata"}
+        assert_equal v [r get k]
+        primary_say $fd "+CONTINUE\r\n[command SELECT 0][command SET k later]"
+        wait_for_condition 100 25 {[r get k] eq "later"} else { fail "the stream does not go on" }
+        close $fd
+    }
+
+    test {Once it begins to replace the data, everything is asked for} {
+        set fd [primary_accept]
+        primary_greet $fd
+        primary_say $fd "+FULLRESYNC $::id_b 5\r\n\$14\r\nREDIS0011\xfe\xfe\xfe\xfe\xfe"
+        set next [primary_accept]
+        assert_equal {PSYNC ? -1} [primary_greet $next]
+        close $fd
+        close $next
+        r replicaof no one
+    }
+
+    test {A replica that is given another primary ends what blocked clients wait for} {
+        r replicaof 127.0.0.1 $port
+        set blocked [valkey_client]
+        $blocked write [resp::encode {xread block 0 streams s $}]
+        wait_for_condition 100 25 {[s blocked_clients] == 1} else { fail "not blocked" }
+        r replicaof 127.0.0.1 [expr {$port ^ 1}]
+        assert_error "UNBLOCKED force unblock from blocking operation*" {$blocked read}
+        part {}
+    }
+
+    test {Keys that are over and not gone can be looked into} {
+        r debug set-active-expire 0
+        r set over value px 1
+        after 20
+        r replicaof 127.0.0.1 $port
+        assert_equal {} [r get over]
+        assert_match "Value at:*encoding:embstr*" [r debug object over]
+        assert_morethan [r memory usage over] 8
+        assert_not_equal [string repeat 0 40] [r debug digest-value over]
+        part {}
+        r debug set-active-expire 1
+    }
+
+    test {Errors in the stream are logged with their code, but for those made for the occasion} {
+        set fd [up_at $port]
+        set from [log_end 0]
+        primary_say $fd [command SELECT 0][command SET s x][command LPUSH s 1][command SET s x nonsense][command INCR s]
+        assert_in_order $from 0 {"*sending an error to its primary: '-WRONGTYPE Operation*' after processing the command 'lpush'"
+            "*primary: '-ERR syntax error' after*'set'" "*primary: 'value is not an integer or out of range' after*'incr'"}
+        part $fd
+    }
+
+    test {tls-replication needs a certificate} {
+        if {[llength [r config get tls-cert-file]] == 0} { skip "built without TLS" }
+        assert_error "ERR CONFIG SET failed (possibly related to argument 'tls-replication') - Unable to update TLS configuration. Check server logs." {
+            r config set tls-replication yes
+        }
+        assert_equal no [config_get tls-replication]
+        wait_for_log "*No tls-cert-file configured!"
+    }
+    primary_close
+}
+}
