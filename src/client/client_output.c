@@ -77,17 +77,21 @@ static bool clientOverLimit(struct client *c, size_t pending) {
     return now_s - softSince(c) > l->soft_s;
 }
 
-void clientCheckOutput(struct client *c, size_t more) {
-    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
-    if (c->flags & CLIENT_REPLICA) more += client_stream->pending(c);
-    if (!c->conn || c->flags & CLIENT_CLOSE_ASAP || !clientOverLimit(c, clientOutputPending(c) + more))
-        return;
+static __attribute__((noinline)) void checkLimits(struct client *c, size_t pending) {
+    if (!c->conn || c->flags & CLIENT_CLOSE_ASAP || !clientOverLimit(c, pending)) return;
     sds info = clientLogLine(c, sdsempty());
     serverLog(LL_WARNING, "Client %s scheduled to be closed ASAP for overcoming of output buffer limits.",
               info);
     sdsfree(info);
     clientstats.output_limit_disconnects++;
     clientClose(c);
+}
+
+void clientCheckOutput(struct client *c, size_t more) {
+    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
+    size_t pending = clientOutputPending(c) + more;
+    if (__builtin_expect(c->flags & CLIENT_REPLICA, 0)) pending += client_stream->pending(c);
+    if (pending > OUTPUT_FREE || __builtin_expect(over_soft != 0, 0)) checkLimits(c, pending);
 }
 
 /* Those above the soft limit whose time has passed without a further byte. */

@@ -16,7 +16,6 @@
 #include "command/round.h"
 #include "net/ae.h"
 #include "net/connection.h"
-#include "registry/cron.h"
 
 const char err_loading[] = "LOADING Valkey is loading the dataset in memory";
 

@@ -314,10 +314,6 @@ void propagateSuppress(struct client *c) {
     propagation.suppressed = propagateWanted();
 }
 
-void propagateAnyway(void) {
-    propagation.anyway = propagateWanted();
-}
-
 void propagateNow(int dbid, int argc, const struct str *argv) {
     struct propagationUnit *u = &propagation;
     if (!propagateWanted()) return;

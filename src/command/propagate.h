@@ -27,8 +27,6 @@ void propagateRewrite(struct client *c, int argc, const struct str *argv);
  * when propagateWanted(). */
 void propagateRewriteOpen(struct client *c, int argc);
 void propagateRewriteArg(struct str arg);
-/* The running command changes nothing here, but replicas have to run it, too (PUBLISH). */
-void propagateAnyway(void);
 /* Propagate nothing for the running command; before one is called from within: for that one. */
 void propagateSuppress(struct client *c);
 /* What no command asked for: expiry, eviction. */
@@ -61,7 +59,7 @@ bool propagateToReplicas(int argc, const struct str *argv);
 /* Behind all that has been propagated so far, the part of the running unit that waits included. */
 uint64_t propagateOffset(void);
 
-/* ---- For command/command.c, around each command ---- */
+/* ---- For command/call.c, around each command ---- */
 
 /* The unit that runs now. There is one at a time: a round that is nested in a script past its time limit
  * serves other clients, but nothing that writes. */
@@ -99,4 +97,11 @@ void propagateEndBusy(void);
 static inline void propagateEnd(void) {
     propagation.depth--;
     if (__builtin_expect(propagation.busy, 0)) propagateEndBusy();
+}
+
+/* ---- For handlers, once more ---- */
+
+/* The running command changes nothing here, but replicas have to run it, too (PUBLISH). */
+static inline void propagateAnyway(void) {
+    propagation.anyway = propagateWanted();
 }

@@ -42,7 +42,8 @@ uint64_t dbHashKey(struct str key) {
 /* ---- Tables ---- */
 
 /* Gives the object this value and expiry, moving it when it must. The old container is not freed. */
-static struct object *rewriteObject(struct db *db, struct object *o, struct value v, int64_t expire_ms) {
+static inline __attribute__((always_inline)) struct object *rewriteObject(struct db *db, struct object *o,
+                                                                          struct value v, int64_t expire_ms) {
     bool had_expire = objectHasExpire(o), has_expire = expire_ms != OBJ_NO_EXPIRE;
     if (had_expire == has_expire && objectRewrite(o, expire_ms, v)) return o;
     return keyspaceReplace(&db->keyspace, o, v, expire_ms, dbHashKey(objectKey(o)));
@@ -103,9 +104,10 @@ struct object *lookupKey(struct db *db, struct str key, int flags) {
 
 /* ---- Change ---- */
 
-static void noteExpiry(struct db *db, struct str key, int64_t expire_ms) {
-    if (__builtin_expect(data_hooks.keyGetsExpiry != NULL, 0) && expire_ms != OBJ_NO_EXPIRE)
-        data_hooks.keyGetsExpiry(db->id, key);
+/* o has been given an expiry, or none. */
+static inline void noteExpiry(struct db *db, struct object *o) {
+    if (__builtin_expect(data_hooks.keyGetsExpiry != NULL, 0) && objectHasExpire(o))
+        data_hooks.keyGetsExpiry(db->id, objectKey(o));
 }
 
 static struct object *addObject(struct db *db, struct str key, struct value v, int64_t expire_ms) {
@@ -115,7 +117,7 @@ static struct object *addObject(struct db *db, struct str key, struct value v, i
     keyspaceAdd(&db->keyspace, o, dbHashKey(key));
     keyCameOrWent(db, key);
     keyEvent(NOTIFY_NEW, "new", key, db);
-    noteExpiry(db, key, expire_ms);
+    noteExpiry(db, o);
     return o;
 }
 
@@ -134,7 +136,7 @@ struct object *dbSetWithExpire(struct db *db, struct str key, struct object *o, 
     keyspaceEntered(&db->keyspace, o);
     lazyfreeValue(old, lazyfree_lazy_server_del, effort);
     if (old.type != v.type) keyCameOrWent(db, key);
-    noteExpiry(db, key, expire_ms);
+    noteExpiry(db, o);
     return o;
 }
 
@@ -180,8 +182,9 @@ void dbDeleteObject(struct db *db, struct object *o, bool async) {
 
 struct object *dbSetExpire(struct db *db, struct object *o, int64_t when_ms) {
     keyUsed(db, objectKey(o), KEY_USE_CHANGE);
-    noteExpiry(db, objectKey(o), when_ms);
-    return rewriteObject(db, o, objectValue(o), when_ms);
+    o = rewriteObject(db, o, objectValue(o), when_ms);
+    noteExpiry(db, o);
+    return o;
 }
 
 struct object *dbRemoveExpire(struct db *db, struct object *o) {

@@ -114,11 +114,6 @@ void chainReaderStop(struct chainReader *r) {
     *r = (struct chainReader){0};
 }
 
-void chainReaderCopy(struct chainReader *r, const struct chainReader *from) {
-    *r = *from;
-    r->block->readers++;
-}
-
 /* Out of blocks that have been read to their end. */
 static void stepOn(struct chainReader *r) {
     while (r->block->next && r->at == r->block->next->at) {

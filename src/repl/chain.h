@@ -65,8 +65,6 @@ void chainTrim(struct chain *c, int blocks);
  * O(blocks between it and the nearer end). */
 bool chainReaderStart(struct chainReader *r, struct chain *c, uint64_t at);
 void chainReaderStop(struct chainReader *r); /* also one that was zeroed */
-/* At the same place as another one, which may lie before `start`'s history. */
-void chainReaderCopy(struct chainReader *r, const struct chainReader *from);
 /* What is to be read next, up to max pieces; the number of them. */
 int chainReaderView(struct chainReader *r, struct chain *c, struct iovec *iov, int max);
 void chainReaderAdvance(struct chainReader *r, struct chain *c, size_t n);

@@ -115,13 +115,6 @@ static void stop(struct model *m, int i) {
     m->reads[i] = false;
 }
 
-static void copy(struct model *m, int to, int from) {
-    if (m->reads[to] || !m->reads[from]) return;
-    chainReaderCopy(&m->readers[to], &m->readers[from]);
-    m->reads[to] = true;
-    assert_int_equal(m->readers[to].at, m->readers[from].at);
-}
-
 /* Nothing that is wanted, or that a reader needs, goes; all else does, but for a block at each end. */
 static void trim(struct model *m) {
     struct chain *c = &m->chain;
@@ -162,11 +155,11 @@ static void testModel(void **state) {
     fillBytes();
     chainInit(&m.chain, 64 * 1024);
     for (uint64_t ops = modelShare(300000); ops; ops--) {
-        int i = (int)randomBelow(READERS), k = (int)randomBelow(READERS);
+        int i = (int)randomBelow(READERS);
         switch (randomBelow(20)) {
         case 0: start(&m, i); break;
         case 1: stop(&m, i); break;
-        case 2: copy(&m, i, k); break;
+        case 2:
         case 3: trim(&m); break;
         case 4: m.chain.keep = randomBelow(50) ? m.chain.keep : 16 * 1024 + randomBelow(KEEP_MAX); break;
         case 5: randomBelow(100) ? trim(&m) : restart(&m); break;

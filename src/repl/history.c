@@ -14,7 +14,6 @@
 #include "registry/cron.h"
 #include "registry/debug.h"
 #include "registry/info.h"
-#include "registry/memory_report.h"
 
 #define SIZE_DEFAULT   (10 << 20)
 #define SIZE_MIN       (16 << 10)
@@ -28,6 +27,17 @@ int history_primary_db = -1;
 static int64_t backlog_size;
 static bool producing; /* the sink is there */
 static uint64_t base;  /* of a primary: offset - propagateOffset(), modulo 2^64 */
+
+static void noSecondId(void) {
+    memset(history.id2, '0', REPL_ID_LEN);
+    history.second_offset = -1;
+}
+
+/* A random one. */
+static void newId(void) {
+    randomHexChars(history.id, REPL_ID_LEN);
+    noSecondId();
+}
 
 /* ---- The bytes ---- */
 
@@ -78,7 +88,7 @@ void historyCreateBacklog(bool keep_id) {
     serverAssert(!history.backlog);
     history.backlog = applySize(NULL);
     chainRestart(&history.chain, historyOffset());
-    if (!keep_id) historyNewId();
+    if (!keep_id) newId();
     onRole(roleIsReplica());
 }
 
@@ -86,7 +96,7 @@ void historyFreeBacklog(void) {
     produce(false);
     history.backlog = false;
     chainRestart(&history.chain, historyOffset());
-    historyNewId();
+    newId();
 }
 
 void historyFeed(const struct str *pieces, int count) {
@@ -109,18 +119,8 @@ static void trimBeforeSleep(void) {
 
 /* ---- The name ---- */
 
-static void noSecondId(void) {
-    memset(history.id2, '0', REPL_ID_LEN);
-    history.second_offset = -1;
-}
-
 bool historyIdIs(const char *id, struct str other) {
     return other.len == REPL_ID_LEN && strncasecmp(id, other.ptr, REPL_ID_LEN) == 0;
-}
-
-void historyNewId(void) {
-    randomHexChars(history.id, REPL_ID_LEN);
-    noSecondId();
 }
 
 static void keepAsSecond(void) {
@@ -209,7 +209,7 @@ static sds historyInfo(sds s) {
 
 static void debugChangeId(struct client *c) {
     serverLog(LL_NOTICE, "Changing replication IDs after receiving change-repl-id");
-    historyNewId();
+    newId();
     replyOk(c);
 }
 
@@ -235,7 +235,7 @@ void historyInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     debugRegister(&change_id);
     chainInit(&history.chain, SIZE_DEFAULT);
-    historyNewId();
+    newId();
     roleOnChange(onRole);
     infoRegister("replication", historyInfo);
     beforeSleepRegister(trimBeforeSleep);

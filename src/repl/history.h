@@ -38,7 +38,6 @@ uint64_t historyOffsetOf(uint64_t wrote_at);
 
 /* ---- The name ---- */
 bool historyIdIs(const char *id, struct str other); /* ids compare without regard to case */
-void historyNewId(void);                            /* a random one; the second is cleared */
 void historyBecomePrimary(void);                    /* id becomes id2, valid up to here; a new id. Logs it */
 /* A full synchronization has put us where the primary was; the backlog begins anew, empty. */
 void historyAdopt(const char *id, uint64_t offset);
@@ -64,7 +63,7 @@ extern void (*history_new_block)(void);
 
 /* What a file that is written now says about the stream; for rdb_replication_now. */
 void historyOfSave(struct rdbReplication *r);
-/* The database that the stream of our primary has selected; repl/link.c keeps it. */
+/* The database that the stream of our primary has selected; repl/link_stream.c keeps it. */
 extern int history_primary_db;
 
-void historyInit(void); /* repl-backlog-size, INFO fields, memory report, DEBUG CHANGE-REPL-ID */
+void historyInit(void); /* repl-backlog-size, INFO fields, DEBUG CHANGE-REPL-ID */

@@ -14,7 +14,6 @@
 
 #include <string.h>
 
-#include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/num.h"
@@ -299,10 +298,6 @@ void linkBecomePrimary(void) {
 
 bool linkIsDown(void) {
     return primary_link.state != LINK_NONE && primary_link.state != LINK_CONNECTED;
-}
-
-void linkAcknowledge(void) {
-    linkStreamAck();
 }
 
 /* ---- Time ---- */

@@ -51,7 +51,6 @@ extern void (*link_primary_changes)(void);
 
 /* Is the data here as stale as the link? (down, and not the primary ourselves) */
 bool linkIsDown(void);
-void linkAcknowledge(void); /* our primary wants to know at once what we have applied */
 
 void linkInit(void);  /* REPLICAOF, ROLE, directives, INFO fields, jobs */
 void linkStart(void); /* when the dataset has been loaded: server/main.c */

@@ -78,11 +78,15 @@ void linkStreamAck(void) {
 
 /* When what was applied in this turn is in the append-only file; and when the disk has it, as somebody may be
  * waiting for that. */
-static void ackBeforeSleep(void) {
+static __attribute__((noinline)) void sendWanted(void) {
     if (stream.sync_owed && stream.client && syncedOffset() > stream.sync_told) linkStreamAck();
     if (!stream.ack_wanted) return;
     stream.ack_wanted = false;
     if (stream.client) send(stream.ack_offset);
+}
+
+static void ackBeforeSleep(void) {
+    if (__builtin_expect(stream.ack_wanted || stream.sync_owed, 0)) sendWanted();
 }
 
 /* ---- Applied ---- */

@@ -8,12 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/zmalloc.h"
 #include "net/ae.h"
 #include "net/resp.h"
 #include "net/tls.h"
 #include "registry/config.h"
-#include "registry/cron.h"
 
 #define LINE_MAX_LEN 1024
 #define KEEPALIVE_S  300

@@ -243,6 +243,7 @@ static void finish(bool ok) {
 }
 
 static void step(void) {
+    if (__builtin_expect(receiving.state == RECEIVE_IDLE, 1)) return;
     if (receiving.state == RECEIVE_FILE || receiving.state == RECEIVE_SYNCING) receiveFileStep();
     if (receiving.state == RECEIVE_LOAD)
         finish(receiveLoad() && !receiving.cancelled);

@@ -28,7 +28,6 @@
 #include "base/zmalloc.h"
 #include "net/ae.h"
 #include "registry/background.h"
-#include "registry/cron.h"
 #include "repl/receive_private.h"
 
 #define BUFFER         (64 * 1024)

@@ -290,7 +290,7 @@ static void checkLimits(void) {
 }
 
 /* Who waits for its socket is called by the loop. */
-static void sendToAll(void) {
+static __attribute__((noinline)) void sendToAll(void) {
     history.grown = false;
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
@@ -329,15 +329,18 @@ static __attribute__((unused)) size_t standingReaders(void) {
     return count + (replica_hooks.heldPlaces ? replica_hooks.heldPlaces() : 0);
 }
 
+static __attribute__((noinline)) void sayOwnWords(void) {
+    if (ping_first) ping_first = isAsked() && historyOffset() == 0 && !ping();
+    if (!ask_for_ack) return;
+    if (isAsked() && replicas.length)
+        askForAck();
+    else
+        ask_for_ack = false;
+}
+
 static void replicasBeforeSleep(void) {
     debugAssert(chainCheck(&history.chain, standingReaders()));
-    if (__builtin_expect(ping_first, 0)) ping_first = isAsked() && historyOffset() == 0 && !ping();
-    if (ask_for_ack) {
-        if (isAsked() && replicas.length)
-            askForAck();
-        else
-            ask_for_ack = false;
-    }
+    if (__builtin_expect(ping_first || ask_for_ack, 0)) sayOwnWords();
     if (history.grown) sendToAll();
 }
 

@@ -9,7 +9,6 @@
 #include "base/num.h"
 #include "client/client_log.h"
 #include "client/reply.h"
-#include "command/command.h"
 #include "commands/replication.h"
 #include "data/role.h"
 #include "repl/history.h"

@@ -7,6 +7,7 @@
 #include "repl/full_sync.h"
 #include "repl/history.h"
 #include "repl/link.h"
+#include "repl/link_stream.h"
 #include "repl/receive.h"
 #include "repl/replicas.h"
 #include "repl/rules.h"
@@ -24,7 +25,7 @@ static void wire(void) {
         .isFailingOver = failoverRunning,
         .primaryIsDown = linkIsDown,
         .becomePrimary = linkBecomePrimary,
-        .acknowledge = linkAcknowledge,
+        .acknowledge = linkStreamAck,
     };
 }
 

@@ -230,12 +230,16 @@ static bool shutDown(int flags) {
     return true;
 }
 
-static void shutdownBeforeSleep(void) {
+static __attribute__((noinline)) void goOnShuttingDown(void) {
     if (waiting.on) {
         if (allHave(waiting.offset) && !endNow(waiting.flags, waiting.offset)) stopWaiting();
-    } else if (signal_received) {
-        if (!shutDown(signal_received == SIGINT ? on_sigint : on_sigterm)) signal_received = 0;
+    } else if (!shutDown(signal_received == SIGINT ? on_sigint : on_sigterm)) {
+        signal_received = 0;
     }
+}
+
+static void shutdownBeforeSleep(void) {
+    if (__builtin_expect(waiting.on || signal_received, 0)) goOnShuttingDown();
 }
 
 /* A signal may have to wait, too: for the end of a script that goes on and on. */
