@@ -266,10 +266,12 @@ void multiReset(struct client *c) {
 
 /* EXEC will not succeed any more; when it was EXEC itself, the transaction is over. */
 static void noteRefused(struct client *c) {
-    if (c->cmd && c->cmd->spec->proc == execCommand)
+    if (c->cmd && c->cmd->spec->proc == execCommand) {
         multiReset(c);
-    else if (c->flags & CLIENT_MULTI)
+    } else if (c->flags & CLIENT_MULTI) {
         c->flags |= CLIENT_DIRTY_EXEC;
+        c->multi->db = c->db->id; /* its SELECTs will not run */
+    }
 }
 
 /* EXEC does all that the queue does, and may be run only where all of it may. */

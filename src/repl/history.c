@@ -125,7 +125,7 @@ bool historyIdIs(const char *id, struct str other) {
 
 static void keepAsSecond(void) {
     memcpy(history.id2, history.id, sizeof history.id2);
-    history.second_offset = (int64_t)historyOffset() + 1;
+    history.second_offset = (int64_t)(historyOffset() + 1);
 }
 
 void historyBecomePrimary(void) {

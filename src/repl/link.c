@@ -334,7 +334,7 @@ static void tick(void) {
         return;
     case LINK_CONNECTED:
         lookForInput();
-        linkStreamAck();
+        linkStreamAckNowAndThen();
         if (!silent(primary_link.last_io_ms)) return;
         serverLog(LL_WARNING, "PRIMARY timeout: no data nor PING received...");
         clientClose(primary_link.primary);

@@ -87,8 +87,9 @@ static bool isFull(void) {
 }
 
 static void keepStream(struct connection *conn) {
+    /* There is more room than that, as strings grow; but there is a limit, too. */
     dual.stream = sdsMakeRoomFor(dual.stream, READ_ROOM);
-    ssize_t n = connRead(conn, dual.stream + sdslen(dual.stream), sdsavail(dual.stream));
+    ssize_t n = connRead(conn, dual.stream + sdslen(dual.stream), READ_ROOM);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
         if (n == 0)

@@ -76,10 +76,15 @@ void linkStreamAck(void) {
     stream.ack_offset = historyOffset();
 }
 
+/* An answer to who has asked in this turn says enough: what stood before the question. */
+void linkStreamAckNowAndThen(void) {
+    if (!stream.ack_wanted) linkStreamAck();
+}
+
 /* When what was applied in this turn is in the append-only file; and when the disk has it, as somebody may be
  * waiting for that. */
 static __attribute__((noinline)) void sendWanted(void) {
-    if (stream.sync_owed && stream.client && syncedOffset() > stream.sync_told) linkStreamAck();
+    if (stream.sync_owed && stream.client && syncedOffset() > stream.sync_told) linkStreamAckNowAndThen();
     if (!stream.ack_wanted) return;
     stream.ack_wanted = false;
     if (stream.client) send(stream.ack_offset);

@@ -22,6 +22,7 @@ struct client *linkStreamOpen(struct connection *conn, int dbid, struct str inpu
 /* The client goes, or is not our primary any more: the rest of its input is not applied. False: what it had
  * sent last broke the protocol, so that nobody may go on behind it. */
 bool linkStreamClose(struct client *c);
-void linkStreamAck(void); /* with this turn's output */
+void linkStreamAck(void);           /* with this turn's output: of all that is applied now */
+void linkStreamAckNowAndThen(void); /* unless there is an acknowledgement in it anyhow */
 
 void linkStreamInit(void); /* propagation-error-behavior; takes its place in the round */

@@ -84,7 +84,6 @@ static void runLine(struct str line) {
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
     (void)argc, (void)argv;
     serverWithoutLoop();
-    primary_link.host = sdsnew("primary"); /* a replica has one */
     set("repl-diskless-sync-delay", STR("1000000"));
     replace("client|pause", refuse);
     for (int i = 0; i < CONNECTIONS; i++) ends[i] = -1;
@@ -97,6 +96,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     set("repl-diskless-sync", flags & DISKLESS ? STR("yes") : STR("no"));
     set("dual-channel-replication-enabled", flags & DUAL_CHANNEL ? STR("yes") : STR("no"));
     set("repl-backlog-size", flags & SMALL ? STR("16384") : STR("1mb"));
+    if (!primary_link.host)
+        primary_link.host = sdsnew("primary"); /* a replica has one, until it is handed over */
     roleSet(flags & REPLICA);
     if (size & 1 && !history.backlog) historyCreateBacklog(false);
     struct str rest = strN((const char *)data + 1, size - 1);

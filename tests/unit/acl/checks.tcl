@@ -328,6 +328,11 @@ start_server {tags {acl external:skip}} {
         assert_equal QUEUED [$c select 1]
         refused $denied_db {$c get k}
         assert_error "EXECABORT *" {$c exec}
+        $c multi
+        assert_equal {QUEUED QUEUED} [list [$c select 1] [$c get k]]
+        assert_error "ERR Command 'watch' not allowed inside a transaction" {$c watch k}
+        refused $denied_db {$c get k}
+        assert_error "EXECABORT *" {$c exec}
         $c close
     }
 

@@ -98,11 +98,21 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
             asker_full $f
             assert_match VALKEY080* [dict get [asker_bulk $f] bytes]
         }
-        assert_equal [expr {$forks + 1}] [s total_forks]
         asker_full $other
         assert_match REDIS0011* [dict get [asker_bulk $other] bytes]
         assert_equal [expr {$forks + 2}] [s total_forks]
         foreach f [list {*}$same $other] { $f close }
+    }
+
+    test {who wants keys does not share with who wants none} {
+        r config set repl-diskless-sync-delay 1
+        set without [asker {capa eof rdb-filter-only functions rdb-only 1}]
+        set with [asker {capa eof rdb-only 1}]
+        foreach f [list $without $with] { $f write "SYNC\r\n" }
+        assert_no_match *\x01k\x01v* [dict get [asker_bulk $without] bytes]
+        assert_match *\x01k\x01v* [dict get [asker_bulk $with] bytes]
+        asker_gone $without
+        asker_gone $with
     }
 
     test {repl-diskless-sync-max-replicas ends the delay} {

@@ -297,6 +297,26 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         assert_equal [list 0 [string length [command SET in two]]] [list [s replicas_repl_buffer_size] [s replicas_repl_buffer_peak]]
     }
 
+    test {Two connections: there need not be anything to keep} {
+        close $main
+        set main [primary_accept]
+        primary_greet $main
+        primary_say $main "+DUALCHANNELSYNC\r\n"
+        set rdb [primary_accept]
+        primary_hear $rdb
+        primary_say $rdb "+OK\r\n"
+        primary_hear $rdb
+        primary_say $rdb "\$ENDOFF:300 $::id_a -1 17\r\n"
+        primary_hear $main
+        primary_say $main "+OK\r\n"
+        primary_hear $main
+        primary_say $main "+CONTINUE $::id_a\r\n"
+        after 100
+        primary_say $rdb "\$EOF:$mark\r\n[snapshot {from snapshot}]$mark"
+        assert_equal {REPLCONF ACK 300} [primary_hear $main]
+        close $rdb
+    }
+
     test {What is kept has a limit; the rest waits on the other side} {
         config_set client-output-buffer-limit "replica 100000 0 0"
         close $main
@@ -347,6 +367,27 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
             }
         }
         part [primary_accept]
+    }
+}
+
+start_server {overrides {appendonly yes appendfsync everysec}} {
+    test {What has been applied is not told to be on disk before it is} {
+        set fd [up_at $port]
+        wait_for_condition 100 50 {[s aof_rewrite_in_progress] == 0 && [s aof_rewrite_scheduled] == 0} else { fail "the file is not there" }
+        primary_say $fd [command SELECT 0]
+        # A second lies between the syncs of the file.
+        for {set tries 20; set synced 1; set applied 0} {$synced >= $applied && $tries} {incr tries -1} {
+            primary_say $fd [command INCR n][command REPLCONF GETACK *]
+            lassign [primary_hear $fd] - - applied - synced
+        }
+        assert_lessthan $synced $applied
+        set all [s master_repl_offset]
+        while {$synced < $all} {
+            assert_match {REPLCONF ACK * FACK *} [set heard [primary_hear $fd]]
+            lassign $heard - - applied - synced
+        }
+        assert_equal $applied $synced
+        part $fd
     }
 }
 

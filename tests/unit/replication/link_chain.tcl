@@ -92,6 +92,23 @@ start_server {} {
         assert_equal 0 [r exists ghost]
         $sub close
     }
+
+    test {Another dataset: they have to come again, and are given all of it} {
+        set fd [up_at $port 500]
+        set sub [sub_replica $::id_a 501]
+        close $fd
+        set fd [primary_accept]
+        primary_greet $fd
+        primary_sync $fd $::id_b 7000 {other data}
+        assert_error * { $sub read }
+        $sub close
+        wait_for_condition 100 50 {[s master_link_status] eq "up"} else { fail "the link is not up" }
+        set other [valkey_deferring_client]
+        $other psync $::id_a 501
+        assert_match "FULLRESYNC $::id_b 7000" [$other read]
+        $other close
+        part $fd
+    }
 }
 
 primary_close

@@ -10,10 +10,12 @@ tags {external:skip} {
         r select 3
         r set third 3
         r select 0
-        r pexpireat [r set expired 1; set _ expired] 1
         r function load "#!lua name=new\nserver.register_function{function_name='new_function', callback=function() return 'new' end, flags={'no-writes'}}"
         set ::expected [contents 0]
+        r set expired 1 px 400
     }]
+    assert_match *expired* $new
+    after 400
 
     set with_stream [snapshot { r xadd stream:waited 3-3 f v }]
 
@@ -41,6 +43,7 @@ tags {external:skip} {
         set actual [contents 0]
         assert_equal [lsort [dict keys $::expected]] [lsort [dict keys $actual]]
         dict for {key value} $::expected { assert_equal $value [dict get $actual $key] $key }
+        assert_equal [expr {[dict size $actual] + 1}] [r dbsize] "what has expired stays until the primary says that it goes"
         assert_equal new [r fcall new_function 0]
         assert_error "*not found*" {r fcall old_function 0}
         r select 3
@@ -59,7 +62,11 @@ tags {external:skip} {
                     old_data
                     fake_follow
                     set p [fake_sync]
-                    fake_slowly $p "\n\n[$form $new]" 9973
+                    # In pieces; the last one begins within the mark.
+                    set bytes "\n\n[$form $new]"
+                    fake_slowly $p [string range $bytes 0 end-17] 9973
+                    after 100
+                    fake_send $p [string range $bytes end-16 end]
                     fake_wait_ack $p 1000
                     wait_for_sync
                     assert_new
@@ -256,6 +263,20 @@ tags {external:skip} {
                 fake_hang_up $p
                 assert_equal {} [temporary_files]
             }
+        }
+    }
+
+    start_server {overrides {rdb-key-save-delay 1000000}} {
+        test {a child that saves what was there is stopped} {
+            for {set i 0} {$i < 20} {incr i} { r set old:$i 1 }
+            r bgsave
+            fake_follow
+            set p [fake_sync]
+            fake_send $p [counted $new]
+            fake_wait_ack $p 1000
+            wait_for_condition 100 20 {[s rdb_bgsave_in_progress] == 0} else { fail "it goes on" }
+            assert_new
+            fake_hang_up $p
         }
     }
 
