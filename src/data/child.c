@@ -65,6 +65,7 @@ static struct {                 /* in a child */
     int64_t next_report_us, next_cow_us;
     struct report report;
     uint64_t cow_sum, cow_readings;
+    void (*when_orphaned)(void);
 } self;
 
 static uint64_t last_cow[CHILD_KINDS], forks;
@@ -127,7 +128,17 @@ static void readCow(int64_t now_us) {
 static void sendReport(void) {
     if (write(self.fd, &self.report, sizeof self.report) >= 0 || errno != EPIPE) return;
     serverLog(LL_WARNING, "The parent of this child has gone, exiting.");
+    if (self.when_orphaned) self.when_orphaned();
     _exit(1);
+}
+
+void childWhenOrphaned(void (*fn)(void)) {
+    serverAssert(childIs());
+    self.when_orphaned = fn;
+}
+
+void childNeedsParent(void) {
+    if (childIs()) sendReport();
 }
 
 void childProgress(uint64_t keys) {

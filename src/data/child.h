@@ -37,6 +37,10 @@ void childProgress(uint64_t keys);
 void childSent(uint64_t bytes);
 uint64_t childSentBytes(void); /* in the parent: by the last child, as far as it has told */
 bool childIs(void);            /* are we one? */
+/* In the child: what it does before it ends because its parent has gone. */
+void childWhenOrphaned(void (*fn)(void));
+/* In the child, before what it may not do without a parent: then it ends here. */
+void childNeedsParent(void);
 /* For how long it has been running, and how long the last one of a kind took; -1: there is, there was none.
  */
 int64_t childSeconds(void);

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "command/loading.h"
+#include "data/child.h"
 #include "registry/latency.h"
 
 #define SYNC_BYTES (4 * 1024 * 1024) /* rdb-save-incremental-fsync */
@@ -72,6 +73,7 @@ static bool saveTo(const char *path, const char *temporary, const struct rdbSave
         serverLog(LL_WARNING, "Write error saving DB on disk: %s", strerror(problem));
         return false;
     }
+    childNeedsParent(); /* or this image replaces a newer one, of who was started in the parent's place */
     if (rename(temporary, path) != 0) {
         serverLog(LL_WARNING,
                   "Error moving temp DB file %s on the final destination %s (in server root dir %s): %s",

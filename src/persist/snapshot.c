@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -93,9 +94,14 @@ bool snapshotSave(void) {
     return true;
 }
 
+static void removeOwnTemporary(void) {
+    rdbRemoveTemporary(filename, getpid());
+}
+
 static int childSave(void *priv) {
     struct rdbSaveOptions options = *(const struct rdbSaveOptions *)priv;
     options.progress = childProgress;
+    childWhenOrphaned(removeOwnTemporary);
     return rdbSaveFile(filename, &options) ? 0 : 1;
 }
 

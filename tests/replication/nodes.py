@@ -129,7 +129,7 @@ class Node:
         if wait:
             self.wait_until_up()
 
-    def wait_until_up(self):
+    def wait_until_up(self, again=True):
         deadline = time.monotonic() + START_LIMIT_S
         while True:
             try:
@@ -138,6 +138,11 @@ class Node:
                     return
             except (OSError, ValueError):
                 pass
+            if again and self.process.poll() is not None and "Address already in use" in self.log_tail(4):
+                # A child that was forked a moment before the kill has not closed what it does not need yet.
+                time.sleep(0.2)
+                self.start(wait=False)
+                return self.wait_until_up(again=False)
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise Failed("%r does not start:\n%s" % (self, self.log_tail()))
             time.sleep(0.02)

@@ -31,16 +31,15 @@ def set_limits(nodes, newer, seed):
 EXPIRES = (b"EX", b"PX", b"EXAT", b"PXAT")
 
 
-def is_sent(command, kind):
-    """Not what concerns this server alone. And of others not what they do in a way of their own: 9.1.2 sends on HSETEX with several
-    times so that no replica understands it, and crashes when a library logs while it is loaded; 7.0 sorts elements as numbers
-    that are none to later versions."""
+def is_sent(command, kind, newer):
+    """Not what concerns this server alone. And 9.1.2 sends on HSETEX with several times so that no replica understands it, and
+    crashes when a library logs while it is loaded; 7.0 sorts an empty weight as 0, and at times takes good ones for wrong: it looks at an errno that an earlier command has left."""
     words = [a.upper() for a in command.args]
     if kind == "valkey" and b"HSETEX" in words and sum(word in EXPIRES for word in words) > 1:
         return False
     if kind == "valkey" and b"FUNCTION" in words and any(b"REDIS.LOG" in word for word in words):
         return False
-    if kind == "redis" and b"SORT" in words and b"STORE" in words and b"ALPHA" not in words:
+    if not newer and words[0] == b"SORT" and b"STORE" in words and b"ALPHA" not in words:
         return False
     return words[0] not in NOT_SENT
 
@@ -63,7 +62,7 @@ def run_stream(node, seed, length, newer):
                     break
                 batch.append(one)
             sent += len(batch)
-            words = [c.args for c in batch if is_sent(c, node.kind)]
+            words = [c.args for c in batch if is_sent(c, node.kind, newer)]
             if words:
                 connections[batch[0].resp].send(words)
                 connections[batch[0].resp].receive()

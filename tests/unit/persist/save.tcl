@@ -438,6 +438,34 @@ tags {external:skip needs:debug} {
         }
     }
 
+    start_server {overrides {save ""}} {
+        test {a child whose parent was killed leaves nothing behind} {
+            r debug populate 50
+            r config set rdb-key-save-delay 200000
+            r bgsave
+            wait_for_condition 50 100 {[temporary_files] ne {}} else { fail "no child writes" }
+            restart_server 0 KILL
+            wait_for_condition 50 100 {[temporary_files] eq {}} else { fail "left: [temporary_files]" }
+            assert_equal 0 [r dbsize]
+        }
+
+        test {a child whose parent was killed does not replace the file of who follows} {
+            # It reports after the first key, and is done before the next report is due.
+            r mset k old other old
+            r config set rdb-key-save-delay 190000
+            r bgsave
+            set child [child_pid]
+            after 200
+            restart_server 0 KILL
+            r set k new
+            r save
+            wait_for_condition 50 100 {![file exists /proc/$child]} else { fail "the child goes on" }
+            restart_server 0 KILL
+            assert_equal new [r get k]
+            assert_equal {} [temporary_files]
+        }
+    }
+
     # A file system that is full, as /dev/full is; that takes a link, and root to break the rename.
     start_server {overrides {save "100000 1"}} {
         test {a full disk: an error, and the old file as it was} {
