@@ -207,10 +207,10 @@ static void putArgs(struct words *w, const struct respReply *args, int depth) {
 
 /* ---- Commands ---- */
 
-/* Not what would have the server close our connections, or take no new ones. */
+/* Not what would have the server close our connections, take no new ones, or refuse all that is written. */
 static bool maySet(struct str name) {
     static const char *const parts[] = {"bind",      "port",        "client", "timeout",
-                                        "maxmemory", "requirepass", "dir"};
+                                        "maxmemory", "requirepass", "dir",    "min-"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (memmem(name.ptr, name.len, parts[i], strlen(parts[i]))) return false;
     return true;

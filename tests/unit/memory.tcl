@@ -48,7 +48,7 @@ start_server {tags {memory external:skip}} {
         r flushall
         assert_equal {} [r memory usage nosuch]
         r set k v px 1
-        after 10
+        wait_for_condition 100 20 {[r dbsize] == 0} else { fail "it has not expired" }
         assert_equal {} [r memory usage k]
         r set k v
         assert_error "ERR syntax error" {r memory usage k samples}
