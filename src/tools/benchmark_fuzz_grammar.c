@@ -139,8 +139,9 @@ static sds anyText(void) {
     return sdsnewlen(bytes, len);
 }
 
+/* No count that a server answers in full, however long that takes (SRANDMEMBER key -2147483648). */
 static sds anyInteger(void) {
-    static const int64_t edges[] = {0, -1, 1, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};
+    static const int64_t edges[] = {0, -1, 1, -1000, INT32_MAX, INT64_MAX, INT64_MIN};
     bool edge = !randomBelow(20);
     return sdsfromll(edge ? ONE_OF(edges) : (int64_t)randomBelow(20));
 }
@@ -209,8 +210,8 @@ static void putArgs(struct words *w, const struct respReply *args, int depth) {
 
 /* Not what would have the server close our connections, take no new ones, or refuse all that is written. */
 static bool maySet(struct str name) {
-    static const char *const parts[] = {"bind",      "port",        "client", "timeout",
-                                        "maxmemory", "requirepass", "dir",    "min-"};
+    static const char *const parts[] = {"bind",        "port", "client", "timeout",  "maxmemory",
+                                        "requirepass", "dir",  "min-",   "proto-max"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (memmem(name.ptr, name.len, parts[i], strlen(parts[i]))) return false;
     return true;
