@@ -75,14 +75,10 @@ static int lastUpTo(const struct sortedTexts *t, struct str s, uint64_t head) {
 
 /* ---- Making a matcher ---- */
 
-static bool startsWith(struct str s, struct str start) {
-    return s.len >= start.len && memcmp(s.ptr, start.ptr, start.len) == 0;
-}
-
 static void dropCovered(struct sortedTexts *t) {
     int kept = 0;
     for (int i = 0; i < t->count; i++) {
-        if (kept && startsWith(t->texts[i], t->texts[kept - 1])) continue;
+        if (kept && strStarts(t->texts[i], t->texts[kept - 1])) continue;
         t->heads[kept] = t->heads[i];
         t->texts[kept++] = t->texts[i];
     }

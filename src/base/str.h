@@ -34,6 +34,10 @@ static inline bool strIs(struct str a, const char *s) {
     return a.len == n && strncasecmp(a.ptr, s, n) == 0;
 }
 
+static inline bool strStarts(struct str a, struct str with) {
+    return a.len >= with.len && (with.len == 0 || memcmp(a.ptr, with.ptr, with.len) == 0);
+}
+
 /* memcmp order, the shorter first when one is a prefix of the other. <0, 0, >0. */
 static inline int strCmp(struct str a, struct str b) {
     size_t n = a.len < b.len ? a.len : b.len;

@@ -209,10 +209,7 @@ static bool writeChain(struct client *c) {
         }
         ssize_t n = connWritev(c->conn, iov, count);
         if (n < 0) return errno == EAGAIN || errno == EINTR;
-        clientstats.writes++;
-        clientstats.net_out += (uint64_t)n;
-        c->net_out += (uint64_t)n;
-        c->last_active_ms = cmd_time_ms;
+        clientNoteSent(c, (size_t)n);
         dropSent(c, (size_t)n);
         if ((size_t)n < want) return true;
     }

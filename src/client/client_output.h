@@ -5,6 +5,7 @@
 #pragma once
 
 #include "client/client.h"
+#include "registry/cron.h"
 
 /* client-output-buffer-limit of a class, in bytes; 0: none. */
 uint64_t clientOutputHardLimit(enum clientClass class);
@@ -13,6 +14,13 @@ void clientsWritePending(void);
 void clientWriteLater(struct client *c); /* called by reply.c at the first byte */
 /* Closes the client when what it has not read, and `more` bytes, are beyond client-output-buffer-limit. */
 void clientCheckOutput(struct client *c, size_t more);
+/* n bytes have gone into its socket, in one call. */
+static inline void clientNoteSent(struct client *c, size_t n) {
+    clientstats.writes++;
+    clientstats.net_out += n;
+    c->net_out += n;
+    c->last_active_ms = cmd_time_ms;
+}
 /* Bytes in the chain not sent yet. */
 static inline size_t clientOutputPending(const struct client *c) {
     return c->out.bytes - c->out.sent;

@@ -42,7 +42,6 @@ void signalKeyReady(struct db *db, struct str key);
 void blockingRecheckDb(struct db *db);
 /* Run again what can be: after each command and before sleep. */
 void blockingHandleReady(void);
-void blockingHandleTimeouts(void); /* before sleep */
 
 uint64_t blockedClients(void);
 /* While fn says true of a command's flags, it is not run again. Behind that, blockingRecheckDb. */

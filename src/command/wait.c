@@ -41,12 +41,8 @@ static int replicasWith(const struct client *c, bool synced) {
     return wait_sources.replicas ? wait_sources.replicas(writtenBy(c), synced) : 0;
 }
 
-static bool fileInUse(void) {
-    return persistence.aofEnabled && persistence.aofEnabled();
-}
-
 static bool isLocal(const struct client *c) {
-    return fileInUse() && persistence.aofHasSynced(writtenBy(c));
+    return persistenceAofOn() && persistence.aofHasSynced(writtenBy(c));
 }
 
 /* ---- Replies ---- */
@@ -66,7 +62,7 @@ static void replySwitchedOff(struct client *c) {
 }
 
 static void replyWhereAndLocal(struct client *c) {
-    if (fileInUse())
+    if (persistenceAofOn())
         replyWhere(c);
     else
         replySwitchedOff(c);
@@ -127,17 +123,17 @@ void waitRecheck(void) {
 static bool fileMoved(void) {
     static uint64_t seen;
     static bool in_use;
-    uint64_t synced = fileInUse() ? persistence.aofSyncedOffset() : 0;
-    bool moved = synced != seen || in_use != fileInUse();
+    uint64_t synced = persistenceAofOn() ? persistence.aofSyncedOffset() : 0;
+    bool moved = synced != seen || in_use != persistenceAofOn();
     seen = synced;
-    in_use = fileInUse();
+    in_use = persistenceAofOn();
     return moved;
 }
 
 static bool waitsOn(const struct waiting *w) {
     if (!stillWaits(w)) return false;
     struct client *c = clientById(w->id);
-    if (!(w->local && !fileInUse()) && !enough(c, w)) return true;
+    if (!(w->local && !persistenceAofOn()) && !enough(c, w)) return true;
     unblockWithTimeout(c);
     return false;
 }
@@ -171,7 +167,7 @@ void waitaofCommand(struct client *c) {
     if (roleIsReplica())
         replyError(c, "ERR WAITAOF cannot be used with replica instances. Please also note that writes to "
                       "replicas are just local and are not propagated.");
-    else if (local && !fileInUse())
+    else if (local && !persistenceAofOn())
         replySwitchedOff(c);
     else
         waitFor(c, (struct waiting){.replicas = replicas, .aof = true, .local = local}, deadline_ms,

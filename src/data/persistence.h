@@ -28,6 +28,9 @@ struct persistence {
     uint64_t (*aofSyncedOffset)(void);
 };
 extern struct persistence persistence;
+static inline bool persistenceAofOn(void) {
+    return persistence.aofEnabled && persistence.aofEnabled();
+}
 
 /* rdb-del-sync-files: no file stays that was only needed for a synchronization, where persistence is off.
  * Registered by persist/snapshot.c. */

@@ -63,7 +63,7 @@ static struct {
     pid_t pid;
 } background;
 
-const char *snapshotFile(void) {
+static const char *snapshotFile(void) {
     return filename;
 }
 
@@ -87,7 +87,8 @@ static void saved(uint64_t dirty) {
     noteOutcome(false);
 }
 
-bool snapshotSave(void) {
+/* Now, in this process. False: it has been logged why. */
+static bool snapshotSave(void) {
     serverAssert(childRunning() != CHILD_RDB); /* it would put its older image in the place of this one */
     if (!rdbSaveFile(filename, &(struct rdbSaveOptions){0})) return false;
     saved(dbstats.dirty);

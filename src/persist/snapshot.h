@@ -4,9 +4,6 @@
 
 #include <stdbool.h>
 
-const char *snapshotFile(void); /* dbfilename */
-/* Saves now, in this process. False: it has been logged why. */
-bool snapshotSave(void);
 /* Reads the file, if there is one, and logs how long it took; exits when it cannot be read. For
  * server/main.c, when the loop exists and nothing runs yet. */
 void snapshotLoadAtStart(void);

@@ -64,12 +64,11 @@ static void abortBecause(const char *reason) {
     finish();
 }
 
-static void handedOver(enum linkHandover how) {
-    switch (how) {
-    case HANDOVER_DONE: finish(); break;
-    case HANDOVER_REJECTED: abortBecause("Failover target rejected psync request"); break;
-    case HANDOVER_WRITE_FAILED: abortBecause("Write error sending the PSYNC command."); break;
-    }
+static void handedOver(bool accepted) {
+    if (accepted)
+        finish();
+    else
+        abortBecause("Failover target rejected psync request");
 }
 
 static void handOver(void) {

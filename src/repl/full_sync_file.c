@@ -102,7 +102,7 @@ static void removeFile(const char *path) {
 void syncFileRemove(void) {
     struct stat st;
     if (!for_replicas_only.known || !rdb_del_sync_files || persistence.hasSavePoints()) return;
-    if (persistence.aofEnabled && persistence.aofEnabled()) return;
+    if (persistenceAofOn()) return;
     for_replicas_only.known = false;
     const char *path = persistence.rdbPath();
     if (stat(path, &st) != 0 || st.st_dev != for_replicas_only.dev || st.st_ino != for_replicas_only.ino)

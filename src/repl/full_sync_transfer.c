@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "client/client_output.h"
 #include "net/connection.h"
 #include "registry/cron.h"
 #include "repl/settings.h"
@@ -18,24 +19,15 @@ ssize_t transferSend(struct replicaClient *r, const struct iovec *iov, int count
 }
 
 void transferSent(struct replicaClient *r, size_t n) {
-    struct client *c = r->client;
     if (n == 0) return;
-    clientstats.writes++;
-    clientstats.net_out += n;
-    c->net_out += n;
+    clientNoteSent(r->client, n);
     replstats.net_out += n;
-    c->last_active_ms = transferOf(r)->taken_ms = cmd_time_ms;
+    transferOf(r)->taken_ms = cmd_time_ms;
 }
 
 void transferDone(struct replicaClient *r, bool at_once) {
     transferOf(r)->way->leave(r);
-    if (!r->rdb_channel) {
-        replicaOnline(r, at_once);
-        return;
-    }
-    r->state = REPLICA_RDB_TRANSMITTED;
-    serverLog(LL_NOTICE, "RDB transfer completed, rdb only replica (%s) should be disconnected asap",
-              replicaName(r));
+    replicaOnline(r, at_once);
 }
 
 void transferFailed(struct replicaClient *r) {

@@ -51,12 +51,12 @@ static bool announced;
 static struct {
     bool valid;
     int dbid;
-} cached;                                       /* the cached primary */
-static void (*handover)(enum linkHandover how); /* is told how it went; NULL: none is under way */
-static bool old_protocol;                       /* SYNC: the primary knows no offsets */
-static bool started;                            /* the dataset has been loaded */
-static bool reconnecting;                       /* which has been logged */
-static uint64_t seen_in;                        /* bytes that had come from the primary at the last look */
+} cached;                               /* the cached primary */
+static void (*handover)(bool accepted); /* is told how it went; NULL: none is under way */
+static bool old_protocol;               /* SYNC: the primary knows no offsets */
+static bool started;                    /* the dataset has been loaded */
+static bool reconnecting;               /* which has been logged */
+static uint64_t seen_in;                /* bytes that had come from the primary at the last look */
 
 static void connectNow(void);
 
@@ -139,7 +139,7 @@ static void tellAlive(void) {
     if (now_ms - told_ms < ALIVE_MS) return;
     told_ms = now_ms;
     struct iovec iov = {"\n", 1};
-    if (connWritev(plan.conn, &iov, 1) < 0) return; /* the reader will find out why */
+    connWritev(plan.conn, &iov, 1); /* if it fails, the reader will find out why */
 }
 
 static void startReceiving(const struct handshakeAnswer *answer) {
@@ -194,10 +194,10 @@ static void resume(const struct handshakeAnswer *answer) {
     connected(answer->conn, cached.dbid, strN(NULL, 0));
 }
 
-static void tellHandover(enum linkHandover how) {
-    void (*tell)(enum linkHandover) = handover;
+static void tellHandover(bool accepted) {
+    void (*tell)(bool) = handover;
     handover = NULL;
-    if (tell) tell(how);
+    if (tell) tell(accepted);
 }
 
 static void answered(const struct handshakeAnswer *answer) {
@@ -206,7 +206,7 @@ static void answered(const struct handshakeAnswer *answer) {
     case HANDSHAKE_FAILED: primary_link.state = LINK_CONNECT; return;
     case HANDSHAKE_REJECTED:
         primary_link.state = LINK_CONNECT;
-        tellHandover(HANDOVER_REJECTED);
+        tellHandover(false);
         return;
     case HANDSHAKE_CONTINUE:
         old_protocol = false;
@@ -216,7 +216,7 @@ static void answered(const struct handshakeAnswer *answer) {
     case HANDSHAKE_OLD_FULL: startReceiving(answer); break;
     case HANDSHAKE_DUAL: startDual(answer->conn); break;
     }
-    tellHandover(HANDOVER_DONE);
+    tellHandover(true);
 }
 
 static void connectNow(void) {
@@ -277,7 +277,7 @@ void linkFollow(struct str host, int port) {
     follow(host, port);
 }
 
-void linkFollowForHandover(struct str host, int port, void (*result)(enum linkHandover how)) {
+void linkFollowForHandover(struct str host, int port, void (*result)(bool accepted)) {
     handover = result;
     follow(host, port);
 }

@@ -40,8 +40,7 @@ extern struct primaryLink primary_link;
 void linkFollow(struct str host, int port);
 void linkBecomePrimary(void);
 /* FAILOVER hands over: as linkFollow, and PSYNC ends with FAILOVER. Its result is told once. */
-enum linkHandover { HANDOVER_DONE, HANDOVER_REJECTED, HANDOVER_WRITE_FAILED };
-void linkFollowForHandover(struct str host, int port, void (*result)(enum linkHandover how));
+void linkFollowForHandover(struct str host, int port, void (*result)(bool accepted));
 
 /* Is a failover under way? Then REPLICAOF is refused. failover.h stands above: replication.c fills it in. */
 extern bool (*link_is_handed_over)(void);

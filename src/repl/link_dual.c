@@ -121,11 +121,6 @@ static void beginStream(void) {
     if (dual.loaded) finish();
 }
 
-static bool begins(struct str line, const char *with) {
-    size_t n = strlen(with);
-    return line.len >= n && memcmp(line.ptr, with, n) == 0;
-}
-
 static void refused(struct str line) {
     serverLog(LL_WARNING, "Dual channel replication: Unexpected reply from primary: %.*s", (int)line.len,
               line.ptr);
@@ -148,7 +143,7 @@ static void mainHeard(struct wire *w, struct str line) {
     (void)w;
     dual.last_io_ms = cmd_time_ms;
     if (!line.len) return;
-    if (!begins(line, dual.asked ? "+CONTINUE" : "+"))
+    if (!strStarts(line, dual.asked ? STR("+CONTINUE") : STR("+")))
         refused(line);
     else if (dual.asked)
         beginStream();

@@ -144,15 +144,10 @@ static void onFailed(struct wire *w, const char *why) {
 
 /* ---- What is heard ---- */
 
-static bool begins(struct str line, const char *with) {
-    size_t n = strlen(with);
-    return line.len >= n && memcmp(line.ptr, with, n) == 0;
-}
-
 /* A primary that wants a password first is there, at least. */
 static void heardPong(struct str line) {
-    if (line.ptr[0] != '+' && !begins(line, "-NOAUTH") && !begins(line, "-NOPERM") &&
-        !begins(line, "-ERR operation not permitted")) {
+    if (line.ptr[0] != '+' && !strStarts(line, STR("-NOAUTH")) && !strStarts(line, STR("-NOPERM")) &&
+        !strStarts(line, STR("-ERR operation not permitted"))) {
         serverLog(LL_WARNING, "Error reply to PING from primary: '%.*s'", (int)line.len, line.ptr);
         giveUp();
         return;
@@ -213,7 +208,7 @@ static void heardContinue(struct str line) {
 
 /* It may be of a time before PSYNC. */
 static void askTheOldWay(struct str line) {
-    if (begins(line, "-ERR"))
+    if (strStarts(line, STR("-ERR")))
         serverLog(LL_NOTICE, "Primary does not support PSYNC or is in error state (reply: %.*s)",
                   (int)line.len, line.ptr);
     else
@@ -224,17 +219,17 @@ static void askTheOldWay(struct str line) {
 }
 
 static void heardPsync(struct str line) {
-    if (begins(line, "+FULLRESYNC")) {
+    if (strStarts(line, STR("+FULLRESYNC"))) {
         heardFull(line);
-    } else if (begins(line, "+CONTINUE")) {
+    } else if (strStarts(line, STR("+CONTINUE"))) {
         heardContinue(line);
-    } else if (begins(line, "+DUALCHANNELSYNC")) {
+    } else if (strStarts(line, STR("+DUALCHANNELSYNC"))) {
         serverLog(LL_NOTICE, "Dual channel replication: PSYNC is not possible, initialize RDB channel.");
         finish(HANDSHAKE_DUAL, &(struct handshakeAnswer){0});
     } else if (hand.wish.handover) {
         serverLog(LL_WARNING, "Failover target rejected psync request: %.*s", (int)line.len, line.ptr);
         finish(HANDSHAKE_REJECTED, &(struct handshakeAnswer){0});
-    } else if (begins(line, "-NOMASTERLINK") || begins(line, "-LOADING")) {
+    } else if (strStarts(line, STR("-NOMASTERLINK")) || strStarts(line, STR("-LOADING"))) {
         serverLog(LL_NOTICE, "Primary is currently unable to PSYNC but should be in the future: %.*s",
                   (int)line.len, line.ptr);
         giveUp();

@@ -58,7 +58,7 @@ static void send(uint64_t offset) {
     struct str argv[] = {
         STR("REPLCONF"), STR("ACK"), strN(digits[0], ull2string(digits[0], offset)), STR("FACK"), {0}};
     int argc = 3;
-    if (persistence.aofEnabled && persistence.aofEnabled() && persistence.aofSyncedOffset) {
+    if (persistenceAofOn()) {
         stream.sync_told = syncedOffset();
         stream.sync_owed = stream.sync_told < offset;
         argv[4] = strN(digits[1], ull2string(digits[1], stream.sync_told));

@@ -174,13 +174,13 @@ static void headerHandler(struct connection *conn) {
 /* rdb: a file with just what is in memory, or NULL. */
 static void restartAof(const char *rdb) {
     aof_tries_left = 0;
-    if (!persistence.aofEnabled() || persistence.aofRestart(rdb)) return;
+    if (!persistenceAofOn() || persistence.aofRestart(rdb)) return;
     aof_tries_left = AOF_TRIES - 1;
 }
 
 static void retryAof(void) {
     if (!aof_tries_left || receiving.state == RECEIVE_LOAD) return;
-    if (!persistence.aofEnabled() || persistence.aofRestart(NULL)) {
+    if (!persistenceAofOn() || persistence.aofRestart(NULL)) {
         aof_tries_left = 0;
         return;
     }
@@ -200,7 +200,7 @@ static void onRole(bool replica) {
 /* The file has been loaded, and the append-only file had no use for it: it becomes ours, unless nobody wants
  * files here. */
 static void keepFile(void) {
-    if (rdb_del_sync_files && !persistence.hasSavePoints() && !persistence.aofEnabled())
+    if (rdb_del_sync_files && !persistence.hasSavePoints() && !persistenceAofOn())
         serverLog(LL_NOTICE, "Removing the RDB file obtained from the primary. This replica has persistence "
                              "disabled");
     else

@@ -197,11 +197,11 @@ void replicaContinue(struct replicaClient *r, uint64_t at) {
 
 void replicaOnline(struct replicaClient *r, bool at_once) {
     r->acked_ms = cmd_time_ms;
-    if (r->rdb_only) {
+    if (r->rdb_only || r->rdb_channel) {
         r->state = REPLICA_RDB_TRANSMITTED;
         serverLog(LL_NOTICE, "RDB transfer completed, rdb only replica (%s) should be disconnected asap",
                   replicaName(r));
-        clientCloseAfterReply(r->client);
+        if (!r->rdb_channel) clientCloseAfterReply(r->client); /* else it ends when the main one has come */
         return;
     }
     r->state = REPLICA_ONLINE;
@@ -242,11 +242,8 @@ static bool streamWrite(struct client *c) {
         ssize_t n = connWritev(c->conn, iov, count);
         if (n < 0) return errno == EAGAIN || errno == EINTR;
         chainReaderAdvance(&r->reader, &history.chain, (size_t)n);
-        clientstats.writes++;
-        clientstats.net_out += (uint64_t)n;
+        clientNoteSent(c, (size_t)n);
         replstats.net_out += (uint64_t)n;
-        c->net_out += (uint64_t)n;
-        c->last_active_ms = cmd_time_ms;
         if ((size_t)n < want) return true;
     }
     return true;

@@ -297,8 +297,8 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         assert_equal [list 0 [string length [command SET in two]]] [list [s replicas_repl_buffer_size] [s replicas_repl_buffer_peak]]
     }
 
-    test {Two connections: there need not be anything to keep} {
-        close $main
+    # Up to the question for the stream, on the main connection; the snapshot stands at 300.
+    proc dual_opening {} {
         set main [primary_accept]
         primary_greet $main
         primary_say $main "+DUALCHANNELSYNC\r\n"
@@ -310,6 +310,12 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         primary_hear $main
         primary_say $main "+OK\r\n"
         primary_hear $main
+        return [list $main $rdb]
+    }
+
+    test {Two connections: there need not be anything to keep} {
+        close $main
+        lassign [dual_opening] main rdb
         primary_say $main "+CONTINUE $::id_a\r\n"
         after 100
         primary_say $rdb "\$EOF:$mark\r\n[snapshot {from snapshot}]$mark"
@@ -320,17 +326,7 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
     test {What is kept has a limit; the rest waits on the other side} {
         config_set client-output-buffer-limit "replica 100000 0 0"
         close $main
-        set main [primary_accept]
-        primary_greet $main
-        primary_say $main "+DUALCHANNELSYNC\r\n"
-        set rdb [primary_accept]
-        primary_hear $rdb
-        primary_say $rdb "+OK\r\n"
-        primary_hear $rdb
-        primary_say $rdb "\$ENDOFF:300 $::id_a -1 17\r\n"
-        primary_hear $main
-        primary_say $main "+OK\r\n"
-        primary_hear $main
+        lassign [dual_opening] main rdb
         set stream [string repeat [command INCR n][command SET k [string repeat v 1000]] 300]
         primary_say $main "+CONTINUE $::id_a\r\n$stream"
         wait_for_log "*Replication buffer limit reached (*Further accumulation will occur on primary side.*"
