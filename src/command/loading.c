@@ -23,17 +23,13 @@ static int64_t events_interval_bytes;
 
 static struct {
     bool active;
-    bool serving; /* from what was there before */
-    bool from_aof;
+    bool serving;     /* from what was there before */
     int64_t start_us; /* wall clock */
     uint64_t total, loaded, served_at, used_memory;
 } state;
 
 bool loadingActive(void) {
     return state.active;
-}
-bool loadingFromAof(void) {
-    return state.from_aof;
 }
 
 /* While the old data is served, what is written to it would be lost with it. Scripts and transactions as such
@@ -57,10 +53,9 @@ static void start(uint64_t total_bytes) {
     state.total = total_bytes;
 }
 
-void loadingStart(uint64_t total_bytes, bool from_aof) {
+void loadingStart(uint64_t total_bytes) {
     start(total_bytes);
     db_loading = true;
-    state.from_aof = from_aof;
 }
 
 void loadingStartBeside(uint64_t total_bytes, bool serving) {

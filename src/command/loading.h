@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-void loadingStart(uint64_t total_bytes, bool from_aof);
+void loadingStart(uint64_t total_bytes);
 /* The same for data that is read beside the living databases, to take their place at the end. serving: what
  * these hold stays good to read meanwhile, so only commands that would get in the way, or whose effect would
  * be lost, get -LOADING. */
@@ -18,6 +18,5 @@ void loadingProgress(uint64_t bytes); /* read so far, of all files; cheap */
 void loadingStop(bool success);
 bool loadingActive(void);        /* of any kind; db_loading: into the databases */
 extern const char err_loading[]; /* LOADING Valkey is loading the dataset in memory */
-bool loadingFromAof(void);       /* only while active */
 void loadingInit(
     void); /* INFO fields, directive loading-process-events-interval-bytes, the -LOADING filter */

@@ -118,7 +118,7 @@ enum rdbFileResult rdbLoadFile(const char *path, const struct rdbLoadOptions *op
     struct rdbReader r = {0};
     rioReaderInit(&r.io, rioSourceFd, &fd, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : RIO_SIZE_UNKNOWN);
     r.io.progress = tellProgress;
-    loadingStart((uint64_t)st.st_size, false);
+    loadingStart((uint64_t)st.st_size);
     bool ok = rdbLoadStream(&r, options, NULL);
     loadingStop(ok);
     serverAssert(ok == !r.io.error);

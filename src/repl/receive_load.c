@@ -166,7 +166,7 @@ static bool loadOver(struct rdbReader *r, struct rdbLoadOptions *options, bool f
     bool flushed = false;
     options->accepted = accepted;
     options->priv = &flushed;
-    loadingStart(r->io.size == RIO_SIZE_UNKNOWN ? 0 : r->io.size, false);
+    loadingStart(r->io.size == RIO_SIZE_UNKNOWN ? 0 : r->io.size);
     bool ok = readDataset(r, options, from_file);
     if (!ok && flushed) {
         serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Discarding the half-loaded data");
