@@ -22,7 +22,9 @@
 #include "registry/info.h"
 #include "net/connection.h"
 
-#define WRITE_IOV_MAX 64
+#define WRITE_IOV_MAX 64  /* pieces of one client at once */
+#define TURN_WRITES   64  /* clients that are sent something at once */
+#define TURN_IOV_MAX  512 /* and their pieces */
 #define OUTPUT_FREE   (16 * 1024) /* bytes */
 #define CLASS_WORDS   4           /* of a class in client-output-buffer-limit: name hard soft seconds */
 
@@ -195,25 +197,40 @@ static void dropSent(struct client *c, size_t n) {
     c->out.sent = 0;
 }
 
+/* The next pieces of the chain; how many. */
+static int nextPieces(const struct client *c, struct iovec *iov, int room) {
+    int count = 0;
+    size_t skip = c->out.sent;
+    for (const struct replyBlock *b = c->out.head; b && count < room; b = b->next) {
+        iov[count].iov_base = b->buf + skip;
+        iov[count++].iov_len = b->used - skip;
+        skip = 0;
+    }
+    return count;
+}
+
+enum sent { SENT_WHOLE, SENT_SOME, SENT_BROKEN }; /* SOME: the socket is full */
+
+/* A write of the next pieces has ended so. */
+static enum sent wrote(struct client *c, const struct connWrite *w) {
+    if (w->result < 0) return w->error == EAGAIN || w->error == EINTR ? SENT_SOME : SENT_BROKEN;
+    size_t want = 0, n = (size_t)w->result;
+    for (int i = 0; i < w->count; i++) want += w->iov[i].iov_len;
+    clientNoteSent(c, n);
+    dropSent(c, n);
+    return n < want ? SENT_SOME : SENT_WHOLE;
+}
+
 /* Sends until the chain is empty or the socket is full. False when the connection is broken. */
 static bool writeChain(struct client *c) {
-    while (c->out.head) {
+    enum sent sent = SENT_WHOLE;
+    while (c->out.head && sent == SENT_WHOLE) {
         struct iovec iov[WRITE_IOV_MAX];
-        int count = 0;
-        size_t skip = c->out.sent, want = 0;
-        for (struct replyBlock *b = c->out.head; b && count < WRITE_IOV_MAX; b = b->next) {
-            iov[count].iov_base = b->buf + skip;
-            iov[count].iov_len = b->used - skip;
-            want += iov[count++].iov_len;
-            skip = 0;
-        }
-        ssize_t n = connWritev(c->conn, iov, count);
-        if (n < 0) return errno == EAGAIN || errno == EINTR;
-        clientNoteSent(c, (size_t)n);
-        dropSent(c, (size_t)n);
-        if ((size_t)n < want) return true;
+        struct connWrite w = {c->conn, iov, nextPieces(c, iov, WRITE_IOV_MAX), 0, 0};
+        connWriteMany(&w, 1);
+        sent = wrote(c, &w);
     }
-    return true;
+    return sent != SENT_BROKEN;
 }
 
 static bool hasOutput(const struct client *c) {
@@ -221,11 +238,10 @@ static bool hasOutput(const struct client *c) {
 }
 
 static bool sendAll(struct client *c) {
-    bool whole = writeChain(c);
-    if (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && whole && !c->out.head)
-        whole = client_stream->write(c);
+    bool well = writeChain(c);
+    if (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && well && !c->out.head) well = client_stream->write(c);
     if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
-    return whole;
+    return well;
 }
 
 static void writeHandler(struct connection *conn) {
@@ -239,6 +255,44 @@ static void writeHandler(struct connection *conn) {
     }
 }
 
+/* Who was to be sent something has been, as far as that went well. */
+static void turnEnded(struct client *c, bool well) {
+    if (!well)
+        clientClose(c);
+    else if (hasOutput(c))
+        connSetWriteHandler(c->conn, writeHandler);
+    else if (c->flags & CLIENT_CLOSE_AFTER_REPLY)
+        clientClose(c);
+    serverAssert(!hasOutput(c) || c->conn->write_handler || c->flags & CLIENT_CLOSE_ASAP);
+}
+
+/* The first pieces of many clients, to be sent in one go. */
+static struct turn {
+    struct connWrite writes[TURN_WRITES];
+    struct iovec iov[TURN_IOV_MAX];
+    int count, iov_count;
+} turn;
+
+static void turnSend(void) {
+    connWriteMany(turn.writes, turn.count);
+    for (int i = 0; i < turn.count; i++) {
+        const struct connWrite *w = &turn.writes[i];
+        struct client *c = w->conn->data;
+        enum sent sent = wrote(c, w);
+        if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
+        turnEnded(c, sent == SENT_WHOLE ? sendAll(c) : sent == SENT_SOME);
+    }
+    turn.count = turn.iov_count = 0;
+}
+
+static void turnAdd(struct client *c) {
+    if (turn.count == TURN_WRITES || turn.iov_count > TURN_IOV_MAX - WRITE_IOV_MAX) turnSend();
+    struct iovec *iov = turn.iov + turn.iov_count;
+    int count = nextPieces(c, iov, WRITE_IOV_MAX);
+    turn.writes[turn.count++] = (struct connWrite){c->conn, iov, count, 0, 0};
+    turn.iov_count += count;
+}
+
 void clientsWritePending(void) {
     unasked_waiting = false;
     listForEach(&writing, it) {
@@ -248,14 +302,12 @@ void clientsWritePending(void) {
         if (c->out.bytes > clientstats.max_output_buffer) clientstats.max_output_buffer = c->out.bytes;
         clientCheckOutput(c, 0);
         if (c->flags & CLIENT_CLOSE_ASAP) continue;
-        if (!sendAll(c))
-            clientClose(c);
-        else if (hasOutput(c))
-            connSetWriteHandler(c->conn, writeHandler);
-        else if (c->flags & CLIENT_CLOSE_AFTER_REPLY)
-            clientClose(c);
-        serverAssert(!hasOutput(c) || c->conn->write_handler || c->flags & CLIENT_CLOSE_ASAP);
+        if (c->out.head)
+            turnAdd(c);
+        else
+            turnEnded(c, sendAll(c));
     }
+    turnSend();
 }
 
 /* ---- The end of a client, and registration ---- */

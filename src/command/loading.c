@@ -83,7 +83,7 @@ void loadingProgress(uint64_t bytes) {
 
 void loadingWait(int64_t max_ms) {
     serveClients();
-    if (!roundPending() && !connHasPending()) aeWaitForEvent(server_el, max_ms);
+    if (!roundPending() && !connHasPending(server_el)) aeWaitForEvent(server_el, max_ms);
 }
 
 void loadingStop(bool success) {

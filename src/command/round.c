@@ -592,7 +592,7 @@ void roundNested(void) {
     suspend(outer, callOwner());
     current = outer + 1;
     not_served = CLIENT_PRIMARY;
-    connServePending();
+    connServePending(server_el);
     aeProcessEvents(server_el, AE_FILE_EVENTS | AE_DONT_WAIT);
     roundRun(); /* clients that had input already */
     clientsWritePending();

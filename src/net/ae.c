@@ -21,6 +21,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/zmalloc.h"
 #include "net/ae.h"
 
@@ -67,6 +68,7 @@ struct aeEventLoop {
     int64_t last_serial;
     struct runningTimer *running;
     aeHook *before_sleep, *after_sleep, *after_events;
+    struct list pending; /* connection.c */
     bool dont_wait, stop;
 };
 
@@ -237,6 +239,7 @@ struct aeEventLoop *aeCreate(int maxfds) {
     serverAssert(maxfds > 0);
     struct aeEventLoop *el = zcalloc(1, sizeof(*el));
     el->size = maxfds;
+    listInit(&el->pending);
     el->files = zcalloc((size_t)maxfds, sizeof(struct fileEvent));
     el->epfd = epoll_create1(EPOLL_CLOEXEC);
     el->wakefd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -273,6 +276,10 @@ int aeSetSize(struct aeEventLoop *el, int maxfds) {
 
 int aeGetSize(const struct aeEventLoop *el) {
     return el->size;
+}
+
+struct list *aePending(struct aeEventLoop *el) {
+    return &el->pending;
 }
 
 int aeCreateFileEvent(struct aeEventLoop *el, int fd, int mask, aeFileProc *proc, void *data) {

@@ -22,6 +22,7 @@
 /* beforeSleep and afterSleep; a nested turn may leave them out. afterEvents runs whenever file events do. */
 #define AE_CALL_HOOKS 8
 
+struct list;
 struct aeEventLoop;
 extern struct aeEventLoop *server_el; /* the one that the server runs in; NULL: not yet */
 typedef void aeFileProc(struct aeEventLoop *el, int fd, void *data, int mask);
@@ -34,6 +35,8 @@ struct aeEventLoop *aeCreate(int maxfds); /* fds 0..maxfds-1; NULL and errno on 
 void aeDelete(struct aeEventLoop *el);
 int aeSetSize(struct aeEventLoop *el, int maxfds); /* 0, or -1 when a larger fd is in use */
 int aeGetSize(const struct aeEventLoop *el);
+/* For connection.c: those of this loop that have input which poll does not see. */
+struct list *aePending(struct aeEventLoop *el);
 
 /* 0, or -1: ERANGE when fd is too big. */
 int aeCreateFileEvent(struct aeEventLoop *el, int fd, int mask, aeFileProc *proc, void *data);

@@ -32,8 +32,6 @@
 #define KEEPALIVE_PROBES 3
 #define FILE_PIECE       (64 * 1024) /* bytes of a file at once that must be seen to be sent */
 
-static struct list pending_input = {{&pending_input.head, &pending_input.head}, 0};
-
 /* ---- The types ----------------------------------------------------------------------------------------- */
 
 static void onReadable(struct aeEventLoop *el, int fd, void *data, int mask) {
@@ -97,11 +95,21 @@ static void socketSetWriteHandler(struct connection *conn, connHandler *fn) {
     setHandler(conn, &conn->write_handler, fn, AE_WRITABLE, onWritable);
 }
 
+static void socketDetach(struct connection *conn) {
+    if (conn->read_handler) socketSetReadHandler(conn, NULL);
+    if (conn->write_handler) socketSetWriteHandler(conn, NULL);
+    conn->el = NULL;
+}
+
+static void socketAttach(struct connection *conn, struct aeEventLoop *el) {
+    conn->el = el;
+}
+
 #define SOCKET_TYPE(n)                                                                                       \
     {                                                                                                        \
         .name = (n), .read = socketRead, .writev = socketWritev, .sendFile = socketSendFile,                 \
         .close = socketClose, .setReadHandler = socketSetReadHandler,                                        \
-        .setWriteHandler = socketSetWriteHandler,                                                            \
+        .setWriteHandler = socketSetWriteHandler, .detach = socketDetach, .attach = socketAttach,            \
     }
 static const struct connType tcp_type = SOCKET_TYPE("tcp");
 static const struct connType unix_type = SOCKET_TYPE("unix");
@@ -114,6 +122,13 @@ ssize_t connSendFile(struct connection *conn, int fd, uint64_t at, size_t n) {
     if (got <= 0) return got;
     struct iovec iov = {piece, (size_t)got};
     return connWritev(conn, &iov, 1);
+}
+
+void connWriteMany(struct connWrite *writes, int n) {
+    for (struct connWrite *w = writes; w < writes + n; w++) {
+        w->result = connWritev(w->conn, w->iov, w->count);
+        w->error = w->result < 0 ? errno : 0;
+    }
 }
 
 static bool setOption(int fd, int level, int option, int value) {
@@ -317,22 +332,23 @@ struct connection *connCreateUnix(struct aeEventLoop *el, int fd) {
 void connSetPending(struct connection *conn, bool pending) {
     if (listLinked(&conn->pending_node) == pending) return;
     if (pending)
-        listAddTail(&pending_input, &conn->pending_node);
+        listAddTail(aePending(conn->el), &conn->pending_node);
     else
-        listRemove(&pending_input, &conn->pending_node);
+        listRemove(aePending(conn->el), &conn->pending_node);
 }
 
-bool connHasPending(void) {
-    return pending_input.length > 0;
+bool connHasPending(struct aeEventLoop *el) {
+    return aePending(el)->length > 0;
 }
 
 /* Handlers may close any connection: each turn of this loop starts from the head, with as many turns as there
  * were connections; one that is still marked after its turn has gone to the tail. */
-void connServePending(void) {
-    for (size_t left = pending_input.length; left && pending_input.length; left--) {
-        struct listNode *node = listFirst(&pending_input);
-        listRemove(&pending_input, node);
-        listAddTail(&pending_input, node);
+void connServePending(struct aeEventLoop *el) {
+    struct list *pending = aePending(el);
+    for (size_t left = pending->length; left && pending->length; left--) {
+        struct listNode *node = listFirst(pending);
+        listRemove(pending, node);
+        listAddTail(pending, node);
         struct connection *conn = listEntry(node, struct connection, pending_node);
         conn->read_handler(conn);
     }

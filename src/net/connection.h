@@ -25,6 +25,8 @@ struct connType {
     void (*close)(struct connection *conn);                           /* frees the connection */
     void (*setReadHandler)(struct connection *conn, connHandler *fn); /* NULL removes */
     void (*setWriteHandler)(struct connection *conn, connHandler *fn);
+    void (*detach)(struct connection *conn); /* see connDetach */
+    void (*attach)(struct connection *conn, struct aeEventLoop *el);
 };
 
 struct connection {
@@ -44,11 +46,16 @@ struct connection *connCreateUnix(struct aeEventLoop *el, int fd);
 
 /* For types that take more from the socket than their reader asks for (TLS). While a connection of an event
  * loop is marked, it has input that poll does not see; connServePending, once a turn before the loop sleeps,
- * calls the read handlers of such connections, and while connHasPending the loop must not sleep. Of the main
- * thread only. */
+ * calls the read handlers of such connections, and while connHasPending the loop must not sleep. */
 void connSetPending(struct connection *conn, bool pending);
-void connServePending(void);
-bool connHasPending(void);
+void connServePending(struct aeEventLoop *el);
+bool connHasPending(struct aeEventLoop *el);
+
+/* Moving to another loop, and so to another thread: connDetach in the thread of the old one, connAttach in
+ * that of the new one. In between the connection has no handlers, and nothing is read or written. What it has
+ * taken from the socket already stays with it. */
+static inline void connDetach(struct connection *c);
+static inline void connAttach(struct connection *c, struct aeEventLoop *el);
 
 /* For the types: the part of a socket's connection that they share. TCP options are set where keepalive_s >=
  * 0. */
@@ -61,10 +68,25 @@ static inline ssize_t connRead(struct connection *c, void *buf, size_t len) {
 static inline ssize_t connWritev(struct connection *c, const struct iovec *iov, int cnt) {
     return c->type->writev(c, iov, cnt);
 }
+/* The writes of a turn, at most one for a connection, all of one loop: for each as connWritev, in any order. */
+struct connWrite {
+    struct connection *conn;
+    const struct iovec *iov;
+    int count;
+    ssize_t result; /* of connWritev */
+    int error;      /* errno, where result is -1 */
+};
+void connWriteMany(struct connWrite *writes, int n);
 /* Up to n bytes of a file from `at` on; 0: it ends there. */
 ssize_t connSendFile(struct connection *conn, int fd, uint64_t at, size_t n);
 static inline void connClose(struct connection *c) {
     c->type->close(c);
+}
+static inline void connDetach(struct connection *c) {
+    c->type->detach(c);
+}
+static inline void connAttach(struct connection *c, struct aeEventLoop *el) {
+    c->type->attach(c, el);
 }
 static inline void connSetReadHandler(struct connection *c, connHandler *fn) {
     c->type->setReadHandler(c, fn);

@@ -295,6 +295,21 @@ static void tlsSetWriteHandler(struct connection *conn, connHandler *fn) {
     watch(tlsOf(conn));
 }
 
+static void tlsDetach(struct connection *conn) {
+    struct tlsConnection *t = tlsOf(conn);
+    serverAssert(!t->busy); /* not from a handler of its own */
+    connSetPending(conn, false);
+    conn->read_handler = conn->write_handler = NULL;
+    if (t->watched) aeDeleteFileEvent(conn->el, conn->fd, t->watched);
+    t->watched = 0;
+    conn->el = NULL;
+}
+
+static void tlsAttach(struct connection *conn, struct aeEventLoop *el) {
+    conn->el = el;
+    watch(tlsOf(conn)); /* a handshake goes on; handlers come later */
+}
+
 static const struct connType tls_type = {
     .name = "tls",
     .read = tlsRead,
@@ -302,6 +317,8 @@ static const struct connType tls_type = {
     .close = tlsClose,
     .setReadHandler = tlsSetReadHandler,
     .setWriteHandler = tlsSetWriteHandler,
+    .detach = tlsDetach,
+    .attach = tlsAttach,
 };
 
 static struct tlsConnection *create(struct aeEventLoop *el, struct tlsContext *ctx, int fd, int keepalive_s) {

@@ -274,13 +274,13 @@ static void registerRooms(void) {
 }
 
 static void mainBeforeSleep(struct aeEventLoop *el) {
-    connServePending();
+    connServePending(server_el);
     blockingHandleReady();
     roundRun(); /* clients unblocked since */
     beforeSleepRun();
     clientsWritePending();
     clientFreeClosed();
-    aeSetDontWait(el, roundPending() || connHasPending());
+    aeSetDontWait(el, roundPending() || connHasPending(server_el));
     serverInfoSleep();
 }
 
