@@ -68,7 +68,8 @@ static inline ssize_t connRead(struct connection *c, void *buf, size_t len) {
 static inline ssize_t connWritev(struct connection *c, const struct iovec *iov, int cnt) {
     return c->type->writev(c, iov, cnt);
 }
-/* The writes of a turn, at most one for a connection, all of one loop: for each as connWritev, in any order. */
+/* The writes of a turn, at most one for a connection, all of one loop: for each as connWritev, in any order.
+ */
 struct connWrite {
     struct connection *conn;
     const struct iovec *iov;
