@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
+#include "client/client_output.h"
 #include "client/client_stream.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -53,6 +54,10 @@ void clientSetReadHandler(void (*fn)(struct connection *conn)) {
     read_handler = fn;
 }
 
+void clientReadOn(struct client *c) {
+    connSetReadHandler(c->conn, read_handler);
+}
+
 void clientOnFree(void (*fn)(struct client *c)) {
     serverAssert(free_hook_count < HOOKS_MAX);
     free_hooks[free_hook_count++] = fn;
@@ -66,6 +71,7 @@ void clientOnMemory(size_t (*fn)(const struct client *c)) {
 size_t clientMemory(const struct client *c) {
     size_t n = zmallocSize(c) + (c->querybuf ? sdsAllocSize(c->querybuf) : 0) + c->parser.big_bytes;
     n += c->out.mem;
+    if (__builtin_expect(c->flags & CLIENT_AWAY, 0)) n += client_away->pending(c) + client_away->kept(c);
     for (int i = 0; i < memory_hook_count; i++) n += memory_hooks[i](c);
     return n;
 }
@@ -89,7 +95,7 @@ struct client *clientCreate(struct connection *conn) {
         conn->data = c;
         listAddTail(&clients, &c->node);
         hashtableAdd(&by_id, c);
-        connSetReadHandler(conn, read_handler);
+        clientReadOn(c);
     }
     return c;
 }
@@ -112,7 +118,7 @@ void clientCloseAfterReply(struct client *c) {
     c->flags |= CLIENT_CLOSE_AFTER_REPLY;
     if (!c->conn) return;
     connSetReadHandler(c->conn, NULL); /* nobody takes its input: it must not wake the loop */
-    if (!c->out.head) clientClose(c);
+    if (!clientOutputPending(c)) clientClose(c);
 }
 
 /* Every part is given back, and no list holds the client. */

@@ -80,6 +80,8 @@ enum {
     CLIENT_PRIMARY = 1 << 27,  /* the link to our primary: what it sends is applied, and not answered */
     CLIENT_REPLICA = 1 << 28,  /* it follows us */
     CLIENT_READONLY = 1 << 29, /* READONLY: it reads from replicas, and need not be redirected for that */
+
+    CLIENT_AWAY = 1 << 30, /* an I/O thread reads and sends for it (command/port.h) */
 };
 
 /* Output: a chain of blocks (reply_block.h), of which the first byte to send is at head + sent. Written by
@@ -145,7 +147,8 @@ struct client {
 struct client *clientCreate(struct connection *conn); /* NULL conn: a fake client */
 /* What is run when bytes have come for a client, or may have (round.c). */
 void clientSetReadHandler(void (*fn)(struct connection *conn));
-void clientClose(struct client *c); /* frees it after the round; idempotent */
+void clientReadOn(struct client *c); /* has its connection call that */
+void clientClose(struct client *c);  /* frees it after the round; idempotent */
 void clientCloseAfterReply(struct client *c);
 void clientFreeClosed(void);            /* before sleep */
 void clientFreeNow(struct client *c);   /* fake clients, shutdown */

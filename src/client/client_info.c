@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/num.h"
+#include "client/client_away.h"
 #include "client/client_session.h"
 #include "client/client_stream.h"
 #include "client/reply_block.h"
@@ -129,7 +130,8 @@ static sds catResp(sds s, struct client *c) {
 }
 static sds catEvents(sds s, struct client *c) {
     if (c->conn && c->conn->read_handler) s = sdscatlen(s, "r", 1);
-    return c->conn && c->conn->write_handler ? sdscatlen(s, "w", 1) : s;
+    bool waits = c->flags & CLIENT_AWAY ? client_away->pending(c) > 0 : c->conn && c->conn->write_handler;
+    return waits ? sdscatlen(s, "w", 1) : s;
 }
 
 /* ---- What it takes ---- */
@@ -137,6 +139,7 @@ static sds catEvents(sds s, struct client *c) {
 /* Of a buffer of its own: not of what all share. */
 static sds catQbuf(sds s, struct client *c) {
     size_t input = !c->querybuf ? 0 : c->in ? c->in_len : sdslen(c->querybuf);
+    if (c->flags & CLIENT_AWAY) input += client_away->kept(c);
     return catSize(s, input + c->parser.big_bytes);
 }
 static sds catQbufFree(sds s, struct client *c) {

@@ -30,6 +30,7 @@
 
 static struct list writing;
 const struct clientStream *client_stream;
+const struct clientAway *client_away;
 /* `writing` holds some who did not ask, as subscribers: who publishes to thousands need not wait for them
  * all. */
 static bool unasked_waiting;
@@ -199,14 +200,7 @@ static void dropSent(struct client *c, size_t n) {
 
 /* The next pieces of the chain; how many. */
 static int nextPieces(const struct client *c, struct iovec *iov, int room) {
-    int count = 0;
-    size_t skip = c->out.sent;
-    for (const struct replyBlock *b = c->out.head; b && count < room; b = b->next) {
-        iov[count].iov_base = b->buf + skip;
-        iov[count++].iov_len = b->used - skip;
-        skip = 0;
-    }
-    return count;
+    return replyBlocksPieces(c->out.head, c->out.sent, iov, room);
 }
 
 enum sent { SENT_WHOLE, SENT_SOME, SENT_BROKEN }; /* SOME: the socket is full */
@@ -302,12 +296,15 @@ void clientsWritePending(void) {
         if (c->out.bytes > clientstats.max_output_buffer) clientstats.max_output_buffer = c->out.bytes;
         clientCheckOutput(c, 0);
         if (c->flags & CLIENT_CLOSE_ASAP) continue;
-        if (c->out.head)
+        if (__builtin_expect(c->flags & CLIENT_AWAY, 0))
+            client_away->send(c);
+        else if (c->out.head)
             turnAdd(c);
         else
             turnEnded(c, sendAll(c));
     }
     turnSend();
+    if (client_away) client_away->flush();
 }
 
 /* ---- The end of a client, and registration ---- */

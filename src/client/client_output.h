@@ -5,6 +5,7 @@
 #pragma once
 
 #include "client/client.h"
+#include "client/client_away.h"
 #include "registry/cron.h"
 
 /* client-output-buffer-limit of a class, in bytes; 0: none. */
@@ -21,9 +22,10 @@ static inline void clientNoteSent(struct client *c, size_t n) {
     c->net_out += n;
     c->last_active_ms = cmd_time_ms;
 }
-/* Bytes in the chain not sent yet. */
+/* Bytes not sent yet. */
 static inline size_t clientOutputPending(const struct client *c) {
-    return c->out.bytes - c->out.sent;
+    size_t in_chain = c->out.bytes - c->out.sent;
+    return __builtin_expect(c->flags & CLIENT_AWAY, 0) ? in_chain + client_away->pending(c) : in_chain;
 }
 
 void clientOutputInit(void); /* directive, job, INFO field */

@@ -67,6 +67,21 @@ void replyBlockFree(struct replyBlock *b) {
     }
 }
 
+void replyBlockFreePlain(struct replyBlock *b) {
+    serverAssert(replyBlockIsPlain(b));
+    zfree(b);
+}
+
+int replyBlocksPieces(const struct replyBlock *b, size_t sent, struct iovec *iov, int room) {
+    int count = 0;
+    for (; b && count < room; b = b->next) {
+        iov[count].iov_base = b->buf + sent;
+        iov[count++].iov_len = b->used - sent;
+        sent = 0;
+    }
+    return count;
+}
+
 void replyBlocksFree(struct replyBlock *b) {
     for (struct replyBlock *next; b; b = next) {
         next = b->next;

@@ -6,8 +6,10 @@
  * Invariant: used <= cap, and shared bytes are only read. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 /* Bytes for many clients, composed once: small ones are copied into each chain (replyAppendShared), larger
  * ones are linked into it and live until the last of them is sent. */
@@ -34,3 +36,11 @@ struct replyBlock *replyBlockOf(size_t cap);   /* of that size */
 struct replyBlock *replyBlockSharing(struct replyShared *s);
 void replyBlockFree(struct replyBlock *b);
 void replyBlocksFree(struct replyBlock *first); /* and all behind it; NULL is fine */
+/* The first pieces of a chain, of which `sent` bytes of the first block are not among them; how many. */
+int replyBlocksPieces(const struct replyBlock *first, size_t sent, struct iovec *iov, int room);
+
+/* All of this is the main thread's. But blocks of bytes that nobody shares may be freed by any thread. */
+static inline bool replyBlockIsPlain(const struct replyBlock *b) {
+    return !b->shared;
+}
+void replyBlockFreePlain(struct replyBlock *b);

@@ -62,6 +62,13 @@ struct request *requestCopy(struct request *from);
 void requestRelease(struct request *r);        /* NULL is fine */
 size_t requestMemory(const struct request *r); /* of a copy, its big buffers included. O(argc) */
 
+#define REQUEST_KEYS_MAX  16                     /* keys hashed ahead */
+#define REQUEST_HINTS_MAX (REQUEST_KEYS_MAX + 1) /* and a member */
+
+/* Hashes the keys of a request whose command is known, and what it will look for in their value, into
+ * hints[0..room), which become the request's. How many were used. Touches no data. */
+int requestHashKeys(struct request *r, struct keyHint *hints, int room);
+
 /* The request in the protocol, appended to s: raw where it is there, else encoded. */
 sds requestAppend(sds s, const struct request *r);
 

@@ -21,6 +21,7 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/multi.h"
+#include "command/port.h"
 #include "command/request.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -31,19 +32,19 @@
 #include "net/ae.h"
 #include "net/connection.h"
 
-#define ROUND_HINTS_TOTAL  (ROUND_BATCH_LIMIT * 4)
-#define ROUND_DEPTH_MAX    3 /* loading, a busy script meanwhile */
+#define ROUND_HINTS_TOTAL  (ROUND_BATCH_LIMIT * 4) /* keys of a batch that are hashed and fetched ahead */
+#define ROUND_DEPTH_MAX    3                       /* loading, a busy script meanwhile */
 #define PREFETCH_STEPS_MAX 24
 #define CACHE_LINE         64
 #define ARGV_KEEP          (16 * 1024) /* views; more are given back to the allocator after the round */
 
 /* A request in the batch. */
 struct pending {
-    struct client *c; /* NULL: it will not run */
-    struct request request;
-    size_t argv_base; /* of its views: they may move while others are parsed */
-    int hint_base;    /* of its hints */
-    sds error;        /* instead of a request, a protocol error: reply it and close */
+    struct client *c;        /* NULL: it will not run */
+    struct request *request; /* in the round, or in what a thread has read and parsed */
+    size_t argv_base;        /* of its views, in the round: they may move while others are parsed */
+    int fetch_base;          /* of what is fetched for its keys; -1: too much was asked for in this batch */
+    sds error;               /* instead of a request, a protocol error: reply it and close */
 };
 
 struct round {
@@ -51,14 +52,16 @@ struct round {
     struct listNode *parsing;
 
     struct pending batch[ROUND_BATCH_LIMIT];
+    struct request requests[ROUND_BATCH_LIMIT];
     int count, executing;
     struct str *argv;
     size_t argv_cap, argv_used;
 
-    struct keyHint hints[ROUND_HINTS_TOTAL];
-    struct object *objects[ROUND_HINTS_TOTAL]; /* what the hint's bucket seems to hold */
-    struct prefetchState states[ROUND_HINTS_TOTAL];
+    struct keyHint hints[ROUND_HINTS_TOTAL]; /* of requests in the round */
     int hint_count;
+    struct object *objects[ROUND_HINTS_TOTAL]; /* what the bucket of a key seems to hold */
+    struct prefetchState states[ROUND_HINTS_TOTAL];
+    int fetch_count;
 
     size_t arena_used;
     char arena[ROUND_ARENA_SIZE]
@@ -124,8 +127,66 @@ void roundQueueClient(struct client *c) {
     }
 }
 
+/* ---- Of clients that are away ---- */
+
+static void released(struct client *c);
+
+/* An input goes into the client's own buffer, to be parsed once more when the client may run; `front` stands
+ * before what nobody has taken of it. */
+static void keepInput(struct client *c, struct ioInput *in, sds front) {
+    front = ioInputAppendRest(front, in);
+    if (in->error) {
+        c->input_error = in->error;
+        in->error = NULL;
+    }
+    size_t n = sdslen(front);
+    if (!c->querybuf && (n || c->input_error)) {
+        c->querybuf = front;
+        c->parse_at = n;
+    } else {
+        if (n) c->querybuf = sdscatlen(c->querybuf, front, n);
+        if (n) c->parse_at += n;
+        sdsfree(front);
+    }
+    portInputDone(portOf(c), in);
+}
+
+/* The round has no more to do with what a thread has read: `front` is requests that were taken and have not
+ * run. */
+static void setReadyAside(struct client *c, sds front) {
+    struct port *p = portOf(c);
+    struct ioInput *in = p->ready;
+    p->ready = NULL;
+    serverAssert(!c->querybuf);
+    keepInput(c, in, front);
+    leave(c);
+    released(c);
+}
+
+/* The client has left the round. What has come meanwhile of one that is away is let in. */
+static void released(struct client *c) {
+    if (__builtin_expect(c->flags & CLIENT_AWAY, 0)) {
+        struct port *p = portOf(c);
+        struct ioInput *later = p->later;
+        p->later = NULL;
+        if (later) keepInput(c, later, sdsempty());
+        c->requeue |= later != NULL;
+        portLeftRound(c);
+    }
+    if (c->requeue) {
+        c->requeue = false;
+        if (clientRunnable(c)) roundQueueClient(c);
+    }
+}
+
+/* ---- Set aside, and given back ---- */
+
 /* Take what is not parsed out of the round, into the client's own buffer; an idle client keeps none. */
 static void setAside(struct client *c) {
+    if (__builtin_expect(c->flags & CLIENT_AWAY, 0) && portOf(c)->ready) {
+        setReadyAside(c, sdsempty());
+        return;
+    }
     size_t rest = c->in_len - c->in_pos;
     if (c->in != c->querybuf) {
         if (rest || c->input_error) c->querybuf = sdsnewlen(c->in + c->in_pos, rest);
@@ -140,17 +201,14 @@ static void setAside(struct client *c) {
     serverAssert(c->parse_at <= rest);
     c->in_pos = c->in_len = 0;
     leave(c);
-    if (c->requeue) {
-        c->requeue = false;
-        if (clientRunnable(c)) roundQueueClient(c);
-    }
+    released(c);
 }
 
 /* This request will not run, or has run. */
 static void forget(struct pending *p) {
-    respBigArgsFree(p->request.big);
+    respBigArgsFree(p->request->big);
     sdsfree(p->error);
-    p->request.big = NULL;
+    p->request->big = NULL;
     p->error = NULL;
     p->c = NULL;
 }
@@ -162,8 +220,8 @@ static const char *rawBegin(const struct round *r, int from, const struct client
     for (int i = r->count; i-- > from;) {
         const struct pending *p = &r->batch[i];
         if (p->c != c || p->error) continue;
-        if (!p->request.raw.ptr) return NULL;
-        begin = p->request.raw.ptr;
+        if (!p->request->raw.ptr) return NULL;
+        begin = p->request->raw.ptr;
         serverAssert(begin >= c->in && begin < c->in + c->in_pos);
     }
     return begin;
@@ -174,7 +232,7 @@ static void writeAnew(struct round *r, int from, struct client *c) {
     sds s = sdsempty();
     for (int i = from; i < r->count; i++) {
         const struct pending *p = &r->batch[i];
-        if (p->c == c && !p->error) s = requestAppend(s, &p->request);
+        if (p->c == c && !p->error) s = requestAppend(s, p->request);
     }
     size_t whole = sdslen(s) + (c->parse_at > c->in_pos ? c->parse_at - c->in_pos : 0);
     s = sdscatlen(s, c->in + c->in_pos, c->in_len - c->in_pos);
@@ -186,9 +244,28 @@ static void writeAnew(struct round *r, int from, struct client *c) {
     c->parse_at = whole;
 }
 
+static void giveReadyBack(struct round *r, int from, struct client *c) {
+    sds front = sdsempty();
+    for (int i = from; i < r->count; i++) {
+        struct pending *p = &r->batch[i];
+        if (p->c != c) continue;
+        if (p->error)
+            portOf(c)->ready->error = p->error;
+        else
+            front = requestAppend(front, p->request);
+        p->error = NULL;
+        forget(p);
+    }
+    setReadyAside(c, front);
+}
+
 /* The requests of c from batch[from] on have not run and will not: back into its input. Behind them there may
  * be more that were given back earlier. */
 static void giveBack(struct round *r, int from, struct client *c) {
+    if (__builtin_expect(c->flags & CLIENT_AWAY, 0) && portOf(c)->ready) {
+        giveReadyBack(r, from, c);
+        return;
+    }
     const char *begin = rawBegin(r, from, c);
     if (begin) {
         if (c->parse_at < c->in_pos) c->parse_at = c->in_pos;
@@ -260,11 +337,12 @@ static void acceptInput(struct round *r, struct client *c, char *dst, size_t n) 
     c->in_pos = 0;
 }
 
-static void noteInputSize(struct client *c, size_t n) {
+/* n bytes have come; a thread keeps `kept` that make no whole request. */
+static void noteInputSize(struct client *c, size_t n, size_t kept) {
     c->last_active_ms = cmd_time_ms;
     c->net_in += n;
     clientstats.net_in += n;
-    size_t buffered = c->querybuf ? sdslen(c->querybuf) : n;
+    size_t buffered = kept + (c->querybuf ? sdslen(c->querybuf) : n);
     for (struct respBigArg *b = c->parser.big; b; b = b->next) buffered += sdslen(b->buf);
     if (buffered > clientstats.max_input_buffer) clientstats.max_input_buffer = buffered;
     if (c->flags & CLIENT_PRIMARY) return;
@@ -306,19 +384,56 @@ static void roundReadHandler(struct connection *conn) {
     }
     clientstats.reads++;
     acceptInput(r, c, dst, (size_t)n);
-    noteInputSize(c, (size_t)n);
+    noteInputSize(c, (size_t)n, 0);
 }
+
+/* ---- What threads have read ---- */
+
+static void awayInput(struct client *c, struct ioInput *in) {
+    struct port *p = portOf(c);
+    clientstats.reads++;
+    noteInputSize(c, in->read, in->kept);
+    if (c->round) {
+        p->later = in;
+    } else if (!clientRunnable(c) || c->querybuf || c->flags & CLIENT_EXECUTING) {
+        keepInput(c, in, sdsempty());
+    } else if (!in->count && !in->error) {
+        portInputDone(p, in); /* it was about the size of what is kept */
+    } else {
+        p->ready = in;
+        join(current, c);
+    }
+}
+
+static void awayGone(struct client *c, int error) {
+    if (c->flags & CLIENT_CLOSE_ASAP) return;
+    logGone(c, error ? strerror(error) : NULL);
+    clientClose(c);
+}
+
+static void awayHome(struct client *c) {
+    if (clientRunnable(c)) roundQueueClient(c);
+}
+
+/* Threads look at them while they parse. */
+static void shareLimits(void) {
+    ioReaderSetLimits(max_bulk_len, (size_t)query_buffer_limit);
+}
+
+static const struct portReceiver receiver = {
+    .begin = shareLimits, .input = awayInput, .gone = awayGone, .home = awayHome};
 
 /* ---- Parse ---- */
 
 /* Where c's next request goes. Field by field, as most are set later: this is done for each command. */
 static inline struct pending *nextPending(struct round *r, struct client *c) {
     struct pending *p = &r->batch[r->count];
-    struct request *req = &p->request;
+    struct request *req = p->request = &r->requests[r->count];
     p->c = c;
     p->error = NULL;
     p->argv_base = r->argv_used;
     req->hint_count = req->key_count = 0;
+    req->hints = NULL;
     req->cmd = NULL;
     req->big = NULL;
     req->wants.member.ptr = NULL;
@@ -336,8 +451,23 @@ static void takeError(struct round *r, struct client *c, sds error) {
     c->in_len = c->in_pos;
 }
 
+/* Take one request that a thread has parsed. */
+static bool takeReady(struct round *r, struct client *c, struct ioInput *in) {
+    if (in->next < in->count) {
+        struct pending *p = &r->batch[r->count++];
+        *p = (struct pending){.c = c, .request = &in->requests[in->next++]};
+        return true;
+    }
+    if (!in->error) return false;
+    takeError(r, c, in->error);
+    in->error = NULL;
+    return true;
+}
+
 /* Take one request of c. False when it has none whole. */
 static bool takeRequest(struct round *r, struct client *c) {
+    if (__builtin_expect(c->flags & CLIENT_AWAY, 0) && portOf(c)->ready)
+        return takeReady(r, c, portOf(c)->ready);
     if (c->input_error && c->in_pos >= c->parse_at) {
         takeError(r, c, c->input_error);
         c->input_error = NULL;
@@ -354,8 +484,8 @@ static bool takeRequest(struct round *r, struct client *c) {
         struct pending *p = nextPending(r, c);
         const char *error = NULL;
         enum respStatus st = respParseRequest(given_back ? &fresh : &c->parser, c->in + c->in_pos, &len,
-                                              &limits, &r->argv, &r->argv_cap, r->argv_used, &p->request.argc,
-                                              &consumed, &p->request.big, &error);
+                                              &limits, &r->argv, &r->argv_cap, r->argv_used,
+                                              &p->request->argc, &consumed, &p->request->big, &error);
         if (st == RESP_MORE) {
             serverAssert(!given_back);
             c->in_len = c->in_pos + len;
@@ -365,10 +495,10 @@ static bool takeRequest(struct round *r, struct client *c) {
             takeError(r, c, sdsnew(error));
             return true;
         }
-        if (!p->request.big) p->request.raw = strN(c->in + c->in_pos, consumed);
+        if (!p->request->big) p->request->raw = strN(c->in + c->in_pos, consumed);
         c->in_pos += consumed;
         if (st == RESP_EMPTY) continue;
-        r->argv_used += (size_t)p->request.argc;
+        r->argv_used += (size_t)p->request->argc;
         r->count++;
         return true;
     }
@@ -377,7 +507,7 @@ static bool takeRequest(struct round *r, struct client *c) {
 
 static void fillBatch(struct round *r) {
     int max = batch_max < 1 ? 1 : (int)batch_max;
-    r->count = r->hint_count = 0;
+    r->count = r->hint_count = r->fetch_count = 0;
     r->argv_used = 0;
     while (r->parsing && r->count < max) {
         struct client *c = listEntry(r->parsing, struct client, round_node);
@@ -390,12 +520,16 @@ static void fillBatch(struct round *r) {
 
 /* ---- Prefetch ---- */
 
+static bool isInRound(const struct round *r, const struct pending *p) {
+    return p->request == &r->requests[p - r->batch];
+}
+
 static void findCommands(struct round *r) {
     const struct request *prev = NULL;
     for (int i = 0; i < r->count; i++) {
         struct pending *p = &r->batch[i];
-        struct request *req = &p->request;
-        if (p->error) continue;
+        struct request *req = p->request;
+        if (p->error || !isInRound(r, p)) continue;
         req->argv = r->argv + p->argv_base;
         bool same = prev && prev->cmd && !prev->cmd->parent && !prev->cmd->subcommands &&
                     strEq(prev->argv[0], req->argv[0]);
@@ -404,46 +538,30 @@ static void findCommands(struct round *r) {
     }
 }
 
-static uint64_t addHint(struct round *r, struct request *req, struct str s) {
-    struct keyHint *h = &r->hints[r->hint_count++];
-    h->key = s;
-    h->hash = hashBytes(s.ptr, s.len);
-    req->hint_count++;
-    return h->hash;
-}
-
-static void hashMember(struct round *r, struct request *req) {
-    unsigned parts = req->cmd->spec->prefetch;
-    int pos = parts & PREFETCH_MEMBER ? 2 : parts & PREFETCH_NEW_MEMBER ? 3 : 0;
-    req->wants.parts = parts;
-    if (!pos || pos >= req->argc || !req->key_count) return;
-    req->wants.member = req->argv[pos];
-    req->wants.member_hash = addHint(r, req, req->argv[pos]);
-}
-
+/* Fetches the buckets of its keys. */
 static void hashKeys(struct round *r, struct pending *p) {
-    struct request *req = &p->request;
-    const struct serverCommand *cmd = req->cmd;
-    p->hint_base = r->hint_count;
-    req->hints = r->hints + r->hint_count;
-    if (!cmd || cmd->first_key <= 0 || !commandArityOk(cmd, req->argc)) return;
-    int last = cmd->last_key < 0 ? req->argc + cmd->last_key : cmd->last_key;
-    for (int pos = cmd->first_key; pos <= last && pos < req->argc; pos += cmd->key_step) {
-        if (req->key_count == ROUND_HINTS_MAX || r->hint_count >= ROUND_HINTS_TOTAL - 1) break;
-        dbPrefetch(p->c->db, addHint(r, req, req->argv[pos]));
-        req->key_count++;
-    }
-    hashMember(r, req);
+    struct request *req = p->request;
+    if (isInRound(r, p))
+        r->hint_count += requestHashKeys(req, r->hints + r->hint_count, ROUND_HINTS_TOTAL - r->hint_count);
+    p->fetch_base = r->fetch_count + req->key_count <= ROUND_HINTS_TOTAL ? r->fetch_count : -1;
+    if (p->fetch_base < 0) return;
+    for (int k = 0; k < req->key_count; k++) dbPrefetch(p->c->db, req->hints[k].hash);
+    r->fetch_count += req->key_count;
+}
+
+static int fetchCount(const struct pending *p) {
+    return p->fetch_base < 0 ? 0 : p->request->key_count;
 }
 
 /* By now the buckets are here: fetch the objects they point to. */
 static void prefetchObjects(struct round *r) {
     for (int i = 0; i < r->count; i++) {
         struct pending *p = &r->batch[i];
-        for (int k = p->hint_base; k < p->hint_base + p->request.key_count; k++) {
-            r->objects[k] = dbPeek(p->c->db, r->hints[k].hash);
-            if (r->objects[k]) __builtin_prefetch(r->objects[k]);
-            r->states[k] = (struct prefetchState){0};
+        for (int k = 0; k < fetchCount(p); k++) {
+            struct object *o = dbPeek(p->c->db, p->request->hints[k].hash);
+            if (o) __builtin_prefetch(o);
+            r->objects[p->fetch_base + k] = o;
+            r->states[p->fetch_base + k] = (struct prefetchState){0};
         }
     }
 }
@@ -455,11 +573,11 @@ static void prefetchValues(struct round *r) {
         more = false;
         for (int i = 0; i < r->count; i++) {
             const struct pending *p = &r->batch[i];
-            for (int k = p->hint_base; k < p->hint_base + p->request.key_count; k++) {
+            for (int k = p->fetch_base; k < p->fetch_base + fetchCount(p); k++) {
                 struct object *o = r->objects[k];
                 if (!o) continue;
                 const struct objectType *type = objectTypeOf(o);
-                if (type->prefetch && type->prefetch(o, &p->request.wants, step, &r->states[k]))
+                if (type->prefetch && type->prefetch(o, &p->request->wants, step, &r->states[k]))
                     more = true;
                 else
                     r->objects[k] = NULL;
@@ -471,10 +589,10 @@ static void prefetchValues(struct round *r) {
 static void prefetch(struct round *r) {
     findCommands(r);
     for (int i = 0; i < r->count; i++) hashKeys(r, &r->batch[i]);
-    if (r->hint_count < 2) return; /* nothing to overlap */
+    if (r->fetch_count < 2) return; /* nothing to overlap */
     prefetchObjects(r);
     prefetchValues(r);
-    roundstats.prefetched_keys += (uint64_t)r->hint_count;
+    roundstats.prefetched_keys += (uint64_t)r->fetch_count;
 }
 
 /* ---- Execute ---- */
@@ -491,6 +609,13 @@ static void protocolError(struct client *c, sds error) {
     clientCloseAfterReply(c);
 }
 
+/* The handler will need the connection itself: the request is taken up again when that is here. */
+static void bringHome(struct round *r, struct client *c) {
+    c->requeue = true;
+    giveBack(r, r->executing, c);
+    if (c->flags & CLIENT_AWAY) portBringHome(c);
+}
+
 static void executeOne(struct round *r, struct pending *p) {
     struct client *c = p->c;
     if (__builtin_expect(p->error != NULL, 0)) {
@@ -498,14 +623,19 @@ static void executeOne(struct round *r, struct pending *p) {
         forget(p);
         return;
     }
+    if (__builtin_expect(c->flags & CLIENT_AWAY, 0) && p->request->cmd &&
+        p->request->cmd->flags & CMD_AT_HOME) {
+        bringHome(r, c);
+        return;
+    }
     if (__builtin_expect(c->flags & CLIENT_PRIMARY, 0))
-        primary->run(c, &p->request);
+        primary->run(c, p->request);
     else
-        commandRun(c, &p->request, ORIGIN_CLIENT);
+        commandRun(c, p->request, ORIGIN_CLIENT);
     if (__builtin_expect(c->flags & CLIENT_PAUSED, 0)) giveBack(r, r->executing, c);
-    if (__builtin_expect(p->request.big != NULL, 0)) {
-        respBigArgsFree(p->request.big);
-        p->request.big = NULL;
+    if (__builtin_expect(p->c && p->request->big != NULL, 0)) {
+        respBigArgsFree(p->request->big);
+        p->request->big = NULL;
     }
     callReached(BETWEEN_CALLS, c);
 }
@@ -605,6 +735,12 @@ void roundNested(void) {
 
 /* ---- Registration ---- */
 
+static bool applyLimits(const char **err) {
+    (void)err;
+    shareLimits();
+    return true;
+}
+
 static void roundResetStats(void) {
     roundstats = (struct roundStats){0};
 }
@@ -623,14 +759,15 @@ void roundInit(void) {
         CONFIG_INT("prefetch-batch-max-size", NULL, CONFIG_MODIFIABLE, &batch_max, 16, 0, ROUND_BATCH_LIMIT,
                    NULL),
         CONFIG_INT("proto-max-bulk-len", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY, &max_bulk_len,
-                   512ll * 1024 * 1024, 1024 * 1024, INT64_MAX, NULL),
+                   512ll * 1024 * 1024, 1024 * 1024, INT64_MAX, applyLimits),
         CONFIG_INT("client-query-buffer-limit", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY, &query_buffer_limit,
-                   1024ll * 1024 * 1024, 1024 * 1024, INT64_MAX, NULL),
+                   1024ll * 1024 * 1024, 1024 * 1024, INT64_MAX, applyLimits),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     infoRegister("stats", roundInfo);
     configOnResetStat(roundResetStats);
     clientSetReadHandler(roundReadHandler);
+    portSetReceiver(&receiver);
     clientOnFree(roundForgetClient);
     listInit(&waiting);
     for (int i = 0; i < ROUND_DEPTH_MAX; i++) listInit(&rounds[i].members);

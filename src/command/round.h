@@ -23,7 +23,6 @@
 #define ROUND_READ_SIZE   (16 * 1024)
 #define ROUND_ARENA_SIZE  (1024 * 1024)
 #define ROUND_BATCH_LIMIT 128 /* upper bound of prefetch-batch-max-size */
-#define ROUND_HINTS_MAX   16  /* keys hashed ahead per command */
 
 /* afterEvents hook: run everything that has been gathered. */
 void roundRun(void);

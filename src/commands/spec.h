@@ -36,6 +36,7 @@ struct commandChange;
 #define CMD_NO_MULTI               (1ull << 20)
 #define CMD_ALLOW_BUSY             (1ull << 21)
 #define CMD_TOUCHES_ARBITRARY_KEYS (1ull << 22)
+#define CMD_AT_HOME                (1ull << 24) /* ours: the handler uses the connection itself (command/port.h) */
 #define CMD_MOVABLE_KEYS           (1ull << 23) /* computed: the legacy key triple does not tell all */
 
 #define ACL_KEYSPACE    (1ull << 0)

@@ -395,6 +395,10 @@ bool tlsIs(const struct connection *conn) {
     return conn->type == &tls_type;
 }
 
+bool tlsShakesHands(const struct connection *conn) {
+    return tlsIs(conn) && tlsOf(conn)->done;
+}
+
 bool tlsHasInput(const struct connection *conn) {
     return conn->type == &tls_type && SSL_has_pending(tlsOf(conn)->ssl);
 }

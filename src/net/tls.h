@@ -62,7 +62,8 @@ struct connection *tlsConnect(struct tlsContext *ctx, int fd, const char *sni, i
  * seconds since the epoch. False: there is none. */
 bool tlsCertificateFacts(const char *path, sds *serial, int64_t *good_until_s);
 
-bool tlsIs(const struct connection *conn); /* of this type? */
+bool tlsIs(const struct connection *conn);          /* of this type? */
+bool tlsShakesHands(const struct connection *conn); /* is it of this type, and its handshake not over? */
 /* Has the connection input that poll does not see? False for those that are not TLS. */
 bool tlsHasInput(const struct connection *conn);
 /* From the certificate that the peer gave; NULL: there is none. */

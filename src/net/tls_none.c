@@ -53,6 +53,11 @@ bool tlsIs(const struct connection *conn) {
     return false;
 }
 
+bool tlsShakesHands(const struct connection *conn) {
+    (void)conn;
+    return false;
+}
+
 bool tlsHasInput(const struct connection *conn) {
     (void)conn;
     return false;

@@ -18,6 +18,7 @@
 #include "base/ticks.h"
 #include "base/zmalloc.h"
 #include "registry/cron.h"
+#include "command/port.h"
 #include "client/reply.h"
 #include "net/connection.h"
 #include "net/resp.h"
@@ -296,6 +297,7 @@ static void reapChildren(void) {
 
 void scriptDebugInit(void) {
     clientOnFree(scriptDebugDisarm);
+    portKeepHome(scriptDebugArmed); /* sessions use the connection themselves */
     cronRegister(reapChildren, REAP_PERIOD_MS);
 }
 

@@ -141,9 +141,7 @@ static struct configDirective cluster[] = {
     CONFIG_BOOL("tls-cluster", NULL, SET, NULL, false, NULL),
 };
 
-static struct configDirective io_threads[] = {
-    CONFIG_INT("io-threads", NULL, SET, NULL, 1, 1, 256, NULL),
-    CONFIG_BOOL("io-threads-always-active", NULL, SET | CONFIG_HIDDEN, NULL, false, NULL),
+static struct configDirective avoiding_copies[] = {
     CONFIG_INT("min-io-threads-avoid-copy-reply", NULL, SET | CONFIG_HIDDEN, NULL, 7, 0, INT32_MAX, NULL),
     CONFIG_INT("min-string-size-avoid-copy-reply", NULL, SET | CONFIG_HIDDEN, NULL, 16384, 0, INT32_MAX,
                NULL),
@@ -180,7 +178,7 @@ static const struct feature {
     size_t count;
 } features[] = {
     {"the cluster", cluster, COUNT(cluster)},
-    {"I/O threads", io_threads, COUNT(io_threads)},
+    {"replies without copies", avoiding_copies, COUNT(avoiding_copies)},
     {"the network", transports, COUNT(transports)},
     {"others", others, COUNT(others)},
 };
@@ -254,10 +252,6 @@ static sds absentClientsInfo(sds s) {
     return infoField(s, "cluster_connections:0");
 }
 
-static sds absentServerInfo(sds s) {
-    return infoField(s, "io_threads_active:0");
-}
-
 static sds absentMemoryInfo(sds s) {
     ZERO("mem_cluster_slot_import");
     ZERO("mem_cluster_slot_export");
@@ -274,8 +268,6 @@ static sds absentPersistenceInfo(sds s) {
 static sds absentStatsInfo(sds s) {
     ZERO("total_net_cluster_slot_import_bytes");
     ZERO("total_net_cluster_slot_export_bytes");
-    ZERO("io_threaded_reads_processed");
-    ZERO("io_threaded_writes_processed");
     ZERO("io_threaded_freed_objects");
     ZERO("io_threaded_accept_processed");
     ZERO("io_threaded_poll_processed");
@@ -305,7 +297,6 @@ void absentFeaturesRegister(void) {
         configRegister(features[i].directives, features[i].count);
     }
     infoRegister("clients", absentClientsInfo);
-    infoRegister("server", absentServerInfo);
     infoRegister("memory", absentMemoryInfo);
     infoRegister("persistence", absentPersistenceInfo);
     infoRegister("stats", absentStatsInfo);

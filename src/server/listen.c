@@ -22,6 +22,7 @@
 #include "acl/acl.h"
 #include "client/client.h"
 #include "client/client_session.h"
+#include "command/io_threads.h"
 #include "acl/client_auth.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -108,6 +109,7 @@ static void acceptOne(struct connection *conn, bool unix_socket) {
     if (unix_socket) c->flags |= CLIENT_UNIX_SOCKET;
     authNewClient(c);
     clientstats.connections++;
+    ioThreadsTake(c);
 }
 
 static void stopReading(const struct group *g) {

@@ -46,6 +46,7 @@
 #include "data/evict.h"
 #include "types/generic.h"
 #include "data/import_mode.h"
+#include "command/io_threads.h"
 #include "command/latency_histogram.h"
 #include "metrics/latency.h"
 #include "metrics/info_commands.h"
@@ -64,6 +65,7 @@
 #include "command/wait.h"
 #include "net/ae.h"
 #include "net/connection.h"
+#include "net/io_thread.h"
 #include "persist/check.h"
 #include "persist/snapshot.h"
 #include "persist/aof.h"
@@ -259,6 +261,7 @@ static void registerRooms(void) {
     evictInit();
     evictAdmissionInit();
     aofInit();
+    ioThreadsRegister();
     waitInit(); /* looks at what has been synced before the loop sleeps */
     shutdownRegister();
     atExitRegister(aofOnShutdown);
@@ -274,23 +277,26 @@ static void registerRooms(void) {
 }
 
 static void mainBeforeSleep(struct aeEventLoop *el) {
-    connServePending(server_el);
+    connServePending(el);
     blockingHandleReady();
     roundRun(); /* clients unblocked since */
     beforeSleepRun();
     clientsWritePending();
     clientFreeClosed();
-    aeSetDontWait(el, roundPending() || connHasPending(server_el));
+    ioThreadsFlush();
+    aeSetDontWait(el, roundPending() || connHasPending(el) || !ioMainSleeps());
     serverInfoSleep();
 }
 
 static void afterEvents(struct aeEventLoop *el) {
     (void)el;
+    ioThreadsHear();
     roundRun();
 }
 
 static void afterSleep(struct aeEventLoop *el) {
     (void)el;
+    ioMainWakes();
     serverInfoWake();
     clockRefresh();
 }
@@ -371,6 +377,7 @@ int main(int argc, char **argv) {
     scriptStart();
     aclStart();
     evictStart();
+    ioThreadsBegin();
     listenStart();
     memoryStarted();
     serverLog(LL_NOTICE, "Server initialized");

@@ -1,0 +1,15 @@
+/* client_away.h - clients with CLIENT_AWAY: an I/O thread reads and sends for them. What the sending of
+ * output asks of the room that has them (command/port.h). */
+#pragma once
+
+#include <stddef.h>
+
+struct client;
+
+struct clientAway {
+    void (*send)(struct client *c);            /* its chain, which is the thread's from then on */
+    void (*flush)(void);                       /* all that threads were given in this turn: they go on */
+    size_t (*pending)(const struct client *c); /* bytes given and not sent yet */
+    size_t (*kept)(const struct client *c);    /* bytes of a request that is not whole */
+};
+extern const struct clientAway *client_away; /* client_output.c; there before the first such client */

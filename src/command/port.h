@@ -1,0 +1,94 @@
+/* port.h - a client whose connection is in the hands of an I/O thread.
+ *
+ *     at home    c->conn is the connection; the main thread polls, reads and writes it
+ *     away       c->conn is the port (CLIENT_AWAY), a connection of a type that only knows its way to the
+ *                thread; the thread has the real one in a loop of its own, reads and parses what comes (io_input.h) and
+ *                sends what it is given
+ *
+ *     thread ── input ──▶ main        one at a time: the next is read when the main thread gives this one back,
+ *     thread ◀─ given back ── main    so that a client's requests run in order
+ *     thread ◀─ blocks ── main        replies and pushes, whenever there are some; they are the thread's from then on
+ *     thread ── blocks ──▶ main       those whose bytes others share: only the main thread may let go of them
+ *
+ * Invariants
+ *  1. `conn` and all that stands behind it are the thread's from PORT_TAKE until it answers PORT_HOME or PORT_CLOSED, and the
+ *     main thread's otherwise. The first part of the struct is always the main thread's.
+ *  2. An input belongs to the thread while port->input_away is false, else to the main thread. Of a client there
+ *     is never more than one.
+ *  3. The port outlives its client: a client that is freed leaves it with client == NULL, and it is freed when
+ *     the thread has closed the connection.
+ *  4. A connection comes home only between rounds, when none of its requests is in one. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "client/client.h"
+#include "command/io_input.h"
+#include "net/connection.h"
+#include "net/io_thread.h"
+
+struct port {
+    /* The main thread's. */
+    struct connection base; /* what c->conn points to */
+    struct client *client;  /* NULL: it has gone */
+    struct ioThread *thread;
+    struct ioInput *ready; /* the client's requests that run, or are about to */
+    struct ioInput *later; /* one that came while others of the client ran */
+    struct ioInput *done;  /* to be given back at the end of the turn */
+    struct listNode done_node;
+    uint64_t given;        /* bytes handed over to be sent, of its life */
+    bool closing;          /* the thread will say when all has been sent */
+    bool home_asked, home; /* PORT_GO_HOME was sent; PORT_HOME has come, and the client is in a round */
+
+    /* Counters for the main thread, written by the thread. */
+    _Alignas(64) _Atomic uint64_t sent;
+    _Atomic size_t kept; /* bytes of a request that is not whole */
+
+    /* The thread's. */
+    struct connection *conn;
+    struct ioReader reader;
+    struct replyBlock *head, *tail; /* to be sent; `sent_of_head` bytes of the first have been */
+    size_t sent_of_head;
+    struct port *next_to_write;
+    bool to_write, input_away, muted, tell_when_sent, broken;
+};
+
+static inline struct port *portOf(const struct client *c) {
+    return (struct port *)c->conn;
+}
+
+/* The round takes the inputs, in the main thread. */
+struct portReceiver {
+    void (*begin)(void);                                 /* there will be ports: sets the limits of reading */
+    void (*input)(struct client *c, struct ioInput *in); /* belongs to the receiver until portInputDone */
+    void (*gone)(struct client *c, int error);           /* the other side has closed (0), or this errno */
+    void (*home)(struct client *c); /* it is at home again, and may have input set aside */
+};
+void portSetReceiver(const struct portReceiver *r); /* which must stay */
+/* Clients for which fn says so are not given away: a room uses their connections itself. */
+void portKeepHome(bool (*fn)(const struct client *c));
+/* Before the first is given away. flush: what client_away->flush is to do; it calls portsFlush. */
+void portsStart(struct aeEventLoop *main_loop, void (*flush)(void));
+void portsFlush(void); /* gives inputs back whose clients were sent nothing in this turn */
+
+/* Gives the client's connection to a thread. False: not now (it is in a round, has input set aside or output
+ * on its way, is a replica, is being closed ...). */
+bool portGive(struct client *c, struct ioThread *t);
+/* Asks for it back; it comes with one of the next turns. Not while the client is in a round. */
+void portAskHome(struct client *c);
+/* The same, waiting for it. What others say meanwhile is heard. */
+void portBringHome(struct client *c);
+
+/* The requests of an input have run, or were copied: the thread may read on. */
+void portInputDone(struct port *p, struct ioInput *in);
+/* The client has left its round: what came home meanwhile is let in. */
+void portLeftRound(struct client *c);
+
+size_t portCount(const struct ioThread *t); /* ports that a thread has */
+
+struct portStats {
+    uint64_t reads, writes; /* inputs that came from threads, outputs given to them */
+};
+extern struct portStats portstats;

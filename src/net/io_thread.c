@@ -1,0 +1,257 @@
+/* io_thread.c - see io_thread.h.
+ *
+ *     turn of an I/O thread:   take the messages ──▶ handlers
+ *                              publish what has been told, wake the main thread
+ *                              poll (sleep when there is nothing) ──▶ handlers of sockets
+ *
+ * Published is once a turn: what a poll has brought goes to the main thread in one piece, with one wake-up.
+ */
+#define _GNU_SOURCE
+#include "net/io_thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "base/assert.h"
+#include "base/cpulist.h"
+#include "base/zmalloc.h"
+#include "net/connection.h"
+
+#define QUEUE_SIZE   (4 * 1024)
+#define HEAR_BATCH   32 /* messages of which the first lines are fetched together */
+#define UNSAID_FIRST 64
+
+/* What a thread is told when it is to end; handlers know no such message. */
+#define MESSAGE_END UINT32_MAX
+
+struct ioThread {
+    pthread_t thread;
+    int number;
+    const char *cpulist;
+    struct aeEventLoop *loop;
+    void *state;
+    clockid_t cpu_clock;
+
+    /* Of the thread. */
+    struct ioMessage *unsaid; /* what to_main had no room for, in order */
+    size_t unsaid_count, unsaid_cap;
+
+    struct ioQueue to_thread, to_main;
+    _Alignas(IO_QUEUE_LINE) _Atomic bool sleeps; /* the thread says so, others wake it */
+    _Atomic bool ended;
+};
+
+static struct aeEventLoop *main_loop;
+static const struct ioThreadHandlers *handlers;
+static struct ioThread *threads[IO_THREADS_MAX]; /* of the main thread */
+static int thread_count;
+static _Alignas(IO_QUEUE_LINE) _Atomic bool main_sleeps;
+
+/* ---- The I/O thread ---- */
+
+static __thread struct ioThread *self;
+
+static void wakeIfAsleep(_Atomic bool *sleeps, struct aeEventLoop *loop) {
+    if (atomic_load(sleeps) && atomic_exchange(sleeps, false)) aeWakeup(loop);
+}
+
+/* Says aloud what has been told, as far as there is room. */
+static void speak(struct ioThread *t) {
+    size_t said = 0;
+    while (said < t->unsaid_count && ioQueuePut(&t->to_main, t->unsaid[said])) said++;
+    for (size_t i = said; said && i < t->unsaid_count; i++) t->unsaid[i - said] = t->unsaid[i];
+    t->unsaid_count -= said;
+    if (ioQueuePublish(&t->to_main)) wakeIfAsleep(&main_sleeps, main_loop);
+}
+
+void ioThreadTell(struct ioThread *t, struct ioMessage m) {
+    debugAssert(t == self);
+    if (!t->unsaid_count && ioQueuePut(&t->to_main, m)) return;
+    if (t->unsaid_count == t->unsaid_cap) {
+        t->unsaid_cap = t->unsaid_cap ? 2 * t->unsaid_cap : UNSAID_FIRST;
+        t->unsaid = zrealloc(t->unsaid, t->unsaid_cap * sizeof *t->unsaid);
+    }
+    t->unsaid[t->unsaid_count++] = m;
+}
+
+static void listen(struct ioThread *t) {
+    struct ioMessage m;
+    while (ioQueueTake(&t->to_thread, &m)) {
+        ioQueueRelease(&t->to_thread); /* the main thread may be waiting for room */
+        if (m.what == MESSAGE_END)
+            aeStop(t->loop);
+        else
+            handlers->to_thread(t, &m);
+    }
+}
+
+/* With something unsaid the thread comes back soon: the main thread is taking from a full queue. */
+static void beforeSleep(struct aeEventLoop *el) {
+    struct ioThread *t = self;
+    connServePending(el);
+    listen(t);
+    handlers->turn(t);
+    speak(t);
+    atomic_store(&t->sleeps, true);
+    aeSetDontWait(el, t->unsaid_count || !ioQueueEmpty(&t->to_thread) || connHasPending(el));
+}
+
+static void afterSleep(struct aeEventLoop *el) {
+    (void)el;
+    atomic_store_explicit(&self->sleeps, false, memory_order_relaxed);
+}
+
+static void nameThread(const struct ioThread *t) {
+    char name[16];
+    snprintf(name, sizeof name, "io_thd_%d", t->number);
+    prctl(PR_SET_NAME, name);
+}
+
+static void *threadMain(void *arg) {
+    struct ioThread *t = self = arg;
+    nameThread(t);
+    cpulistApply(t->cpulist);
+    zmallocThreadStart();
+    t->state = handlers->begin(t);
+    aeMain(t->loop);
+    handlers->end(t);
+    for (speak(t); t->unsaid_count; speak(t)) sched_yield();
+    zfree(t->unsaid);
+    zmallocThreadExit();
+    atomic_store_explicit(&t->ended, true, memory_order_release);
+    return NULL;
+}
+
+struct aeEventLoop *ioThreadLoop(const struct ioThread *t) {
+    return t->loop;
+}
+
+void *ioThreadState(const struct ioThread *t) {
+    return t->state;
+}
+
+/* ---- The main thread ---- */
+
+void ioThreadsInit(struct aeEventLoop *loop, const struct ioThreadHandlers *of_messages) {
+    main_loop = loop;
+    handlers = of_messages;
+}
+
+static void freeThread(struct ioThread *t) {
+    if (t->loop) aeDelete(t->loop);
+    ioQueueFree(&t->to_thread);
+    ioQueueFree(&t->to_main);
+    zfreeSized(t, sizeof *t);
+}
+
+/* Signals are the main thread's, but for the one with which the crash report asks for a stack. */
+static int createThread(struct ioThread *t) {
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    sigdelset(&blocked, SIGUSR2);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    int error = pthread_create(&t->thread, NULL, threadMain, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+struct ioThread *ioThreadStart(int number, const char *cpulist) {
+    serverAssert(thread_count < IO_THREADS_MAX);
+    struct ioThread *t = zmallocAligned(IO_QUEUE_LINE, sizeof *t);
+    *t = (struct ioThread){.number = number, .cpulist = cpulist};
+    ioQueueInit(&t->to_thread, QUEUE_SIZE);
+    ioQueueInit(&t->to_main, QUEUE_SIZE);
+    t->loop = aeCreate(aeGetSize(main_loop));
+    int error = t->loop ? 0 : errno;
+    if (!error) {
+        aeSetBeforeSleep(t->loop, beforeSleep);
+        aeSetAfterSleep(t->loop, afterSleep);
+        error = createThread(t);
+    }
+    if (error) {
+        freeThread(t);
+        errno = error;
+        return NULL;
+    }
+    pthread_getcpuclockid(t->thread, &t->cpu_clock);
+    threads[thread_count++] = t;
+    return t;
+}
+
+void ioThreadStop(struct ioThread *t) {
+    ioThreadSend(t, (struct ioMessage){.what = MESSAGE_END});
+    ioThreadFlush(t);
+    while (!atomic_load_explicit(&t->ended, memory_order_acquire)) {
+        if (!ioThreadHear(t)) sched_yield();
+    }
+    pthread_join(t->thread, NULL);
+    while (ioThreadHear(t)) {
+    }
+    int at = 0;
+    while (threads[at] != t) at++;
+    threads[at] = threads[--thread_count];
+    freeThread(t);
+}
+
+void ioThreadSend(struct ioThread *t, struct ioMessage m) {
+    while (!ioQueuePut(&t->to_thread, m)) {
+        ioThreadFlush(t);
+        sched_yield();
+    }
+}
+
+void ioThreadFlush(struct ioThread *t) {
+    if (ioQueuePublish(&t->to_thread)) wakeIfAsleep(&t->sleeps, t->loop);
+}
+
+int ioThreadHear(struct ioThread *t) {
+    static bool hearing;
+    serverAssert(!hearing); /* messages would be heard out of order */
+    hearing = true;
+    int heard = 0, n;
+    do {
+        struct ioMessage batch[HEAR_BATCH];
+        for (n = 0; n < HEAR_BATCH && ioQueueTake(&t->to_main, &batch[n]); n++) {
+            __builtin_prefetch(batch[n].port);
+            __builtin_prefetch(batch[n].a);
+        }
+        ioQueueRelease(&t->to_main);
+        for (int i = 0; i < n; i++) handlers->to_main(t, &batch[i]);
+        heard += n;
+    } while (n == HEAR_BATCH);
+    hearing = false;
+    return heard;
+}
+
+void ioThreadAwait(struct ioThread *t) {
+    ioThreadFlush(t);
+    while (!ioThreadHear(t)) sched_yield();
+}
+
+bool ioMainSleeps(void) {
+    if (!thread_count) return true;
+    atomic_store(&main_sleeps, true);
+    for (int i = 0; i < thread_count; i++) {
+        if (!ioQueueEmpty(&threads[i]->to_main)) return false;
+    }
+    return true;
+}
+
+void ioMainWakes(void) {
+    atomic_store_explicit(&main_sleeps, false, memory_order_relaxed);
+}
+
+int ioThreadNumber(const struct ioThread *t) {
+    return t->number;
+}
+
+uint64_t ioThreadCpuNs(const struct ioThread *t) {
+    struct timespec used = {0};
+    clock_gettime(t->cpu_clock, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
