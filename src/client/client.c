@@ -12,7 +12,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
-#include "client/client_output.h"
+#include "client/client_away.h"
 #include "client/client_stream.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -118,7 +118,8 @@ void clientCloseAfterReply(struct client *c) {
     c->flags |= CLIENT_CLOSE_AFTER_REPLY;
     if (!c->conn) return;
     connSetReadHandler(c->conn, NULL); /* nobody takes its input: it must not wake the loop */
-    if (!clientOutputPending(c)) clientClose(c);
+    bool away = c->flags & CLIENT_AWAY && client_away->pending(c);
+    if (!c->out.head && !away) clientClose(c);
 }
 
 /* Every part is given back, and no list holds the client. */

@@ -22,9 +22,9 @@
 #include "registry/info.h"
 #include "net/connection.h"
 
-#define WRITE_IOV_MAX 64  /* pieces of one client at once */
-#define TURN_WRITES   64  /* clients that are sent something at once */
-#define TURN_IOV_MAX  512 /* and their pieces */
+#define WRITE_IOV_MAX 64          /* pieces of one client at once */
+#define TURN_WRITES   64          /* clients that are sent something at once */
+#define TURN_IOV_MAX  512         /* and their pieces */
 #define OUTPUT_FREE   (16 * 1024) /* bytes */
 #define CLASS_WORDS   4           /* of a class in client-output-buffer-limit: name hard soft seconds */
 
@@ -233,7 +233,8 @@ static bool hasOutput(const struct client *c) {
 
 static bool sendAll(struct client *c) {
     bool well = writeChain(c);
-    if (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && well && !c->out.head) well = client_stream->write(c);
+    if (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && well && !c->out.head)
+        well = client_stream->write(c);
     if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
     return well;
 }

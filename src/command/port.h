@@ -2,19 +2,19 @@
  *
  *     at home    c->conn is the connection; the main thread polls, reads and writes it
  *     away       c->conn is the port (CLIENT_AWAY), a connection of a type that only knows its way to the
- *                thread; the thread has the real one in a loop of its own, reads and parses what comes (io_input.h) and
- *                sends what it is given
+ *                thread; the thread has the real one in a loop of its own, reads and parses what comes
+ *                (io_input.h) and sends what it is given
  *
- *     thread ── input ──▶ main        one at a time: the next is read when the main thread gives this one back,
- *     thread ◀─ given back ── main    so that a client's requests run in order
- *     thread ◀─ blocks ── main        replies and pushes, whenever there are some; they are the thread's from then on
- *     thread ── blocks ──▶ main       those whose bytes others share: only the main thread may let go of them
+ *     thread ── input ──▶ main        one at a time: the next is read when the main thread gives this one
+ *     thread ◀─ given back ── main    back, so that a client's requests run in order
+ *     thread ◀─ blocks ── main        replies and pushes, whenever there are some; the thread's from then on
+ *     thread ── blocks ──▶ main       those whose bytes others share: only the main thread may let them go
  *
  * Invariants
- *  1. `conn` and all that stands behind it are the thread's from PORT_TAKE until it answers PORT_HOME or PORT_CLOSED, and the
- *     main thread's otherwise. The first part of the struct is always the main thread's.
- *  2. An input belongs to the thread while port->input_away is false, else to the main thread. Of a client there
- *     is never more than one.
+ *  1. `conn` and all that stands behind it are the thread's from PORT_TAKE until it answers PORT_HOME or
+ *     PORT_CLOSED, and the main thread's otherwise. The first part of the struct is always the main thread's.
+ *  2. An input belongs to the thread while port->input_away is false, else to the main thread. Of a client
+ *     there is never more than one.
  *  3. The port outlives its client: a client that is freed leaves it with client == NULL, and it is freed when
  *     the thread has closed the connection.
  *  4. A connection comes home only between rounds, when none of its requests is in one. */
