@@ -1,7 +1,7 @@
 /* io_input.h - what a thread has read of one client, parsed: whole requests, with their commands looked up
  * and their keys hashed, ready to be run.
  *
- *     in .. in+len      the bytes of the requests: in `room`, or in `own` when they came in more than one read
+ *     in .. in+len      the bytes of the requests: in `room`, or in `own` when they came in several reads
  *     requests[0..count)  views into these, and into `argv`; big arguments in buffers of their own
  *     next              the first that nobody has taken
  *     error             the protocol is broken behind the last request, and nothing more will come

@@ -15,8 +15,8 @@
  *     PORT_CLOSED, and the main thread's otherwise. The first part of the struct is always the main thread's.
  *  2. An input belongs to the thread while port->input_away is false, else to the main thread. Of a client
  *     there is never more than one.
- *  3. The port outlives its client: a client that is freed leaves it with client == NULL, and it is freed when
- *     the thread has closed the connection.
+ *  3. The port outlives its client: one that is freed leaves it with client == NULL, and it is freed when the
+ *     thread has closed the connection.
  *  4. A connection comes home only between rounds, when none of its requests is in one. */
 #pragma once
 

@@ -12,8 +12,8 @@
  *     own. So the main thread may wait for an I/O thread, and does where the queue to it is full.
  *  3. Messages from one thread to another arrive in the order in which they were sent.
  *  4. A thread that has nothing to do sleeps in its poll. Who publishes a message to one that sleeps wakes
- *     it: the sleeper says so, then looks at its queue once more; the sender publishes, then looks whether the
- *     other sleeps. These four steps are sequentially consistent, so one of the two sees the other.
+ *     it: the sleeper says so, then looks at its queue once more; the sender publishes, then looks whether
+ *     the other sleeps. These four steps are sequentially consistent, so one of the two sees the other.
  *
  * Which bytes these are, and what a message means, the room above knows (command/port.h). */
 #pragma once
