@@ -37,7 +37,7 @@ struct benchOptions {
     bool quiet, csv, loop, show_errors;
     bool keepalive, tracking, resp3, idle, sequential;
     int warmup_s, duration_s; /* 0: none, and until `requests` are done */
-    int64_t rps;              /* not more commands a second than this; 0: as many as can be */
+    int64_t rps;              /* so many commands a second; 0: as many as can be */
     int precision;            /* decimals of milliseconds */
     bool last_from_stdin;
     bool cluster, fuzz;

@@ -9,6 +9,8 @@
  *   - one read, one write and one look at the clock per batch;
  *   - threads share one counter, of commands still to be sent, and touch it once per batch.
  *
+ * With --rps a client that has its replies waits until the next batch is due, see there.
+ *
  * All clients are connected before the clock starts; it stops when the last reply has come. The main thread
  * only looks at the clock meanwhile: it ends the warm-up, ends a run of fixed duration, and shows the
  * progress. */
@@ -22,6 +24,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,9 +37,10 @@
 #include "tools/benchmark_scan.h"
 
 #define INPUT_SIZE         (256 * 1024)
-#define SPARE_FDS          64 /* beside the clients' */
+#define SPARE_FDS          64 /* beside the clients' and the threads' */
+#define THREAD_FDS         3  /* an event loop's two, and a timer */
 #define PROGRESS_MS        250
-#define PACE_MAX_MS        100
+#define PACE_MAX_US        100000
 #define SHOWN_ERROR_GAP_US 1000000
 
 struct run { /* one call of benchRun */
@@ -48,7 +52,8 @@ struct run { /* one call of benchRun */
     _Alignas(64) atomic_bool stop;
     atomic_bool measuring;                  /* the warm-up is over */
     _Atomic int64_t counters[BENCH_SHARED]; /* of --sequential */
-    _Atomic int64_t next_due_us;            /* of --rps */
+    _Atomic int64_t batches_taken;          /* of --rps: this many have been due, and are on their way */
+    int64_t paced_from_us;                  /* when the first one was due */
     const struct benchServer *server;
     int64_t started_us; /* of the measuring, by the main thread's clock */
     bool warmed_up;
@@ -59,11 +64,11 @@ struct run { /* one call of benchRun */
 
 struct client {
     struct worker *worker;
-    struct connection *conn; /* NULL: none */
-    int batch;               /* commands of the batch under way: P times those of the request */
-    int64_t missing;         /* replies to it still to come */
-    int64_t sent_us;
-    int64_t due_us; /* with --rps, when the next batch may go; 0: that is not known yet */
+    struct connection *conn;  /* NULL: none */
+    int batch;                /* commands of the batch under way: P times those of the request */
+    int64_t missing;          /* replies to it still to come */
+    int64_t sent_us;          /* with --rps: when it should have been */
+    struct client *next_idle; /* of --rps: another that waits for a batch to be due */
     bool done;
     bool measured; /* the batch was sent after the warm-up */
     sds unsent;    /* what the socket did not take; NULL nearly always */
@@ -78,7 +83,10 @@ struct worker {
     int index;
     struct client *clients;
     int client_count, active;
-    sds requests; /* P commands */
+    struct client *idle, **last_idle; /* of --rps, in the order in which they became so */
+    int timer;                        /* ends the wait for the next batch; -1: none */
+    int64_t timer_due_us;             /* what it is set for; 0: it is not */
+    sds requests;                     /* P commands */
     struct benchNumbers numbers;
     struct latencies *latency;
     _Atomic int64_t replies, latency_us; /* written by the worker only, read for the progress line */
@@ -131,47 +139,11 @@ static bool writeBatch(struct client *c, size_t len) {
     return aeCreateFileEvent(w->el, c->conn->fd, AE_WRITABLE, writeUnsent, c) == 0;
 }
 
-/* The moment of the next batch under --rps: batches are due one after the other, over all threads, and what
- * was not used in time is not made up for. */
-static int64_t reserve(struct run *run, int64_t now_us) {
-    int64_t gap_us = (int64_t)run->options->pipeline * run->request->commands * 1000000 / run->options->rps;
-    int64_t due_us = atomic_load(&run->next_due_us), next_us;
-    do {
-        next_us = (due_us > now_us ? due_us : now_us) + gap_us;
-    } while (!atomic_compare_exchange_weak(&run->next_due_us, &due_us, next_us));
-    return next_us - gap_us;
-}
-
-static void sendNext(struct client *c, int64_t now_us);
-
-static int64_t sendWhenDue(struct aeEventLoop *el, int64_t id, void *data) {
-    (void)el, (void)id;
-    struct client *c = data;
-    if (!c->done) sendNext(c, monotonicUs());
-    return AE_NOMORE;
-}
-
-/* True: not yet; it will be sent when it is due. The end of the run is looked for in between. */
-static bool waitsForItsTurn(struct client *c, int64_t now_us) {
-    struct worker *w = c->worker;
-    if (w->run->options->rps == 0) return false;
-    if (atomic_load(&w->run->stop) || atomic_load(&w->run->to_send) <= 0)
-        return false; /* nothing to wait for */
-    if (c->due_us == 0) c->due_us = reserve(w->run, now_us);
-    int64_t wait_ms = (c->due_us - now_us + 999) / 1000;
-    if (wait_ms > 0) {
-        aeCreateTimeEvent(w->el, wait_ms < PACE_MAX_MS ? wait_ms : PACE_MAX_MS, sendWhenDue, c);
-        return true;
-    }
-    c->due_us = 0;
-    return false;
-}
-
-static void sendNext(struct client *c, int64_t now_us) {
+/* `due_us`: when it is sent, or should have been. */
+static void sendBatch(struct client *c, int64_t due_us) {
     struct worker *w = c->worker;
     struct run *run = w->run;
     int each = run->request->commands, copies = run->options->pipeline;
-    if (waitsForItsTurn(c, now_us)) return;
     c->measured = atomic_load_explicit(&run->measuring, memory_order_relaxed);
     int64_t left = (int64_t)copies * each; /* a warm-up has no end of its own */
     if (c->measured) left = atomic_fetch_sub_explicit(&run->to_send, left, memory_order_relaxed);
@@ -179,9 +151,87 @@ static void sendNext(struct client *c, int64_t now_us) {
     if (left < (int64_t)copies * each) copies = (int)((left + each - 1) / each);
     c->batch = copies * each;
     c->missing = c->batch;
-    c->sent_us = now_us;
+    c->sent_us = due_us;
     if (run->request->slot_count) benchRequestPatch(run->request, w->requests, copies, &w->numbers);
     if (!writeBatch(c, sdslen(run->request->one) * (size_t)copies)) clientFail(c, strerror(errno));
+}
+
+/* ---- --rps: batches are due at fixed moments, over all threads, however long the server takes ----
+ *
+ * One that is due while no client is idle goes out as soon as one is, and the wait counts as latency: a
+ * server that stalls is charged for all that should have been sent meanwhile, not for what one batch per
+ * client waited. */
+
+static int64_t dueUs(const struct run *run, int64_t batch) {
+    int64_t commands = batch * run->options->pipeline * run->request->commands;
+    return run->paced_from_us + commands * 1000000 / run->options->rps;
+}
+
+/* Takes the next batch if it is due. *due_us is its moment, in any case. */
+static bool takeDue(struct run *run, int64_t now_us, int64_t *due_us) {
+    int64_t batch = atomic_load(&run->batches_taken);
+    do {
+        *due_us = dueUs(run, batch);
+        if (*due_us > now_us) return false;
+    } while (!atomic_compare_exchange_weak(&run->batches_taken, &batch, batch + 1));
+    return true;
+}
+
+/* The end of the run is looked for in between. */
+static void setTimer(struct worker *w, int64_t due_us, int64_t now_us) {
+    if (w->timer_due_us == due_us) return;
+    int64_t wait_us = due_us - now_us < PACE_MAX_US ? due_us - now_us : PACE_MAX_US;
+    struct itimerspec at = {.it_value = {.tv_sec = wait_us / 1000000, .tv_nsec = wait_us % 1000000 * 1000}};
+    timerfd_settime(w->timer, 0, &at, NULL);
+    w->timer_due_us = due_us;
+}
+
+static struct client *popIdle(struct worker *w) {
+    struct client *c = w->idle;
+    w->idle = c->next_idle;
+    if (w->idle == NULL) w->last_idle = &w->idle;
+    return c;
+}
+
+static void sendWhatIsDue(struct worker *w) {
+    struct run *run = w->run;
+    while (w->idle) {
+        int64_t due_us, now_us = monotonicUs();
+        if (w->idle->done) { /* the server has closed its connection */
+            popIdle(w);
+            continue;
+        }
+        if (atomic_load(&run->stop) || atomic_load(&run->to_send) <= 0) {
+            clientDone(popIdle(w));
+            continue;
+        }
+        if (!takeDue(run, now_us, &due_us)) return setTimer(w, due_us, now_us);
+        sendBatch(popIdle(w), due_us);
+    }
+}
+
+static void timerRang(struct aeEventLoop *el, int fd, void *data, int mask) {
+    (void)el, (void)mask;
+    struct worker *w = data;
+    uint64_t times;
+    if (read(fd, &times, sizeof(times)) < 0 && errno != EAGAIN) return;
+    w->timer_due_us = 0;
+    sendWhatIsDue(w);
+}
+
+static bool timerInit(struct worker *w) {
+    w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    return w->timer >= 0 && aeCreateFileEvent(w->el, w->timer, AE_READABLE, timerRang, w) == 0;
+}
+
+/* The client has no batch under way. */
+static void sendNext(struct client *c, int64_t now_us) {
+    struct worker *w = c->worker;
+    if (w->run->options->rps == 0) return sendBatch(c, now_us);
+    c->next_idle = NULL;
+    *w->last_idle = c;
+    w->last_idle = &c->next_idle;
+    sendWhatIsDue(w);
 }
 
 /* With -e errors are shown, one per second and thread, and the run goes on; else the first one ends it. */
@@ -268,12 +318,18 @@ static bool workerInit(struct worker *w, struct run *run, int index, int clients
     const struct benchOptions *o = run->options;
     w->run = run;
     w->index = index;
-    w->el = aeCreate(o->clients + SPARE_FDS);
+    w->el = aeCreate(o->clients + o->threads * THREAD_FDS + SPARE_FDS);
     w->clients = zcalloc((size_t)clients, sizeof(w->clients[0]));
     w->requests = benchRequestRepeat(run->request, o->pipeline);
     w->numbers = (struct benchNumbers){.range = o->range, .next = o->sequential ? run->counters : NULL};
     w->numbers.digits = o->range > 0 ? digits10((uint64_t)o->range - 1) : 0;
     w->latency = latenciesCreate();
+    w->last_idle = &w->idle;
+    w->timer = -1;
+    if (o->rps && !timerInit(w)) {
+        runFail(run, true, "No timer for --rps");
+        return false;
+    }
     for (int i = 0; i < clients; i++) {
         w->clients[i].worker = w;
         if (!clientOpen(&w->clients[i])) return false;
@@ -289,6 +345,7 @@ static void workerFree(struct worker *w) {
         sdsfree(w->clients[i].unsent);
     }
     if (w->el) aeDelete(w->el);
+    if (w->timer > 0) close(w->timer); /* 0: the worker was not begun */
     zfree(w->clients);
     sdsfree(w->requests);
     if (w->latency) latenciesFree(w->latency);
@@ -368,6 +425,7 @@ static void runThreads(struct run *run, struct worker *workers, const char *titl
         fprintf(stderr, "Could not start a thread\n");
         _exit(1); /* the others wait at the barrier for ever */
     }
+    run->paced_from_us = monotonicUs();
     pthread_barrier_wait(&run->start);
     waitForWorkers(run, workers, title);
     for (int i = 0; i < threads; i++) pthread_join(workers[i].thread, NULL);
@@ -386,7 +444,7 @@ bool benchRun(const struct benchOptions *o, const struct benchServer *server,
               const struct benchRequest *request, const char *title, struct benchResult *result) {
     struct run run = {.options = o, .request = request, .server = server};
     *result = (struct benchResult){.latency = latenciesCreate()};
-    benchRaiseFileLimit(o->clients);
+    benchRaiseFileLimit(o->clients + o->threads * THREAD_FDS);
     atomic_store(&run.to_send, o->duration_s ? INT64_MAX / 2 : o->requests);
     atomic_store(&run.measuring, o->warmup_s == 0);
     pthread_barrier_init(&run.start, NULL, (unsigned)o->threads + 1);

@@ -125,12 +125,8 @@ class Field:
         return [(used / count, resident / count) for used, resident in self.memory()]
 
     def fill(self, script, start, stop, chunk, *more):
-        """EVAL of the script for each chunk of numbers from start to stop - 1: ARGV[1] and ARGV[2] are its bounds."""
         for server in self.servers:
-            for first in range(start, stop, chunk):
-                reply = server.admin.call("EVAL", script, 0, first, min(first + chunk, stop), *more)
-                if reply[0] == b"-":
-                    sys.exit("%s: %s" % (server.program, reply[1].decode()))
+            fill_server(server, script, start, stop, chunk, *more)
 
     def run(self, command, requests, pipeline, key_range, rounds, *options):
         """The load on each server in turn. Returns a row for each: {rps_median, cpu_s_per_million, ...}."""
@@ -151,6 +147,14 @@ class Field:
 
 # Both indexes of our sorted sets, as two servers beside the peers.
 BOTH_INDEXES = (("ours, skiplist", ("--zset-index", "skiplist")), ("ours, btree", ("--zset-index", "btree")))
+
+
+def fill_server(server, script, start, stop, chunk, *more):
+    """EVAL of the script for each chunk of numbers from start to stop - 1: ARGV[1] and ARGV[2] are its bounds."""
+    for first in range(start, stop, chunk):
+        reply = server.admin.call("EVAL", script, 0, first, min(first + chunk, stop), *more)
+        if reply[0] == b"-":
+            sys.exit("%s: %s" % (server.program, reply[1].decode()))
 
 
 def everywhere(field, *command):

@@ -136,6 +136,31 @@ start_server {} {
         benchmark -q --rps 100 -n 200 -c 10 -P 2 --threads 2 incr n
         assert_equal 200 [r get n]
         assert_morethan [expr {[clock milliseconds] - $begin}] 1500 ;# 100 batches, 20 ms apart
+        benchmark -q --rps 1000 -n 100 -c 3 -k 0 incr m
+        assert_equal 100 [r get m]
+        assert_match "incr o: *" [benchmark -q --rps 1000 --duration 1 --warmup 1 incr o]
+        assert_range [r get o] 1000 4000
+    }
+
+    test "many threads, with and without --rps" {
+        r flushall
+        benchmark -q -n 640 -c 64 --threads 64 incr n
+        benchmark -q -n 640 -c 64 --threads 64 --rps 100000 incr n
+        assert_equal 1280 [r get n]
+    }
+
+    test "--rps counts latency from when a request was due, not from when a client was free" {
+        if {$::benchmark eq {}} { skip "no valkey-benchmark" }
+        set pipe [open |[list timeout 100 $::benchmark -h [srv host] -p [srv port] --csv --rps 100 -n 200 -c 1 incr paused]]
+        wait_for_condition 500 10 {[r get paused] > 20} else { fail "it does not begin" }
+        r client pause 1000 all
+        gets $pipe names
+        gets $pipe figures
+        close $pipe
+        # Half of the requests were due in that second. One client would have waited once, for one of them.
+        set p95_ms [string trim [lindex [split $figures ,] [lsearch [split $names ,] {"p95_latency_ms"}]] \"]
+        assert_morethan $p95_ms 400
+        assert_equal 200 [r get paused]
     }
 
     test "error replies: the first one ends the test, or they are counted" {
