@@ -29,7 +29,7 @@ test "what is concluded from costs" {
 
 tags {valgrind:skip} {
     test "--quick prints the tables, the budgets and the chart" {
-        set folder [file join [pwd] suite]
+        set folder [file join $::work_dir suite]
         set text [suite --quick --rows get,spop --peer ours --peer "again=ours --io-threads 2" --reference again --out $folder]
         assert_match "*## The default benchmark suite\n*" $text
         foreach heading {"CPU per request, 20 clients, no pipeline" "CPU per request, 20 clients, pipeline 16"} {
