@@ -43,6 +43,7 @@
 struct report { /* smaller than PIPE_BUF: written and read whole */
     uint64_t keys, cow_bytes, cow_peak, sent;
     int64_t cow_at_us; /* the steady clock is the same in both processes */
+    bool almost_done;
 };
 
 static struct {
@@ -155,6 +156,12 @@ void childSent(uint64_t bytes) {
     self.report.sent += bytes;
 }
 
+void childAlmostDone(void) {
+    if (!childIs()) return;
+    self.report.almost_done = true;
+    sendReport();
+}
+
 uint64_t childSentBytes(void) {
     return child.last.sent;
 }
@@ -240,6 +247,11 @@ static void readReports(void) {
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     child.ended = true;
     aeDeleteFileEvent(server_el, child.report_fd, AE_READABLE);
+}
+
+bool childIsAlmostDone(void) {
+    if (child.kind != CHILD_NONE && !child.ended) readReports();
+    return child.last.almost_done;
 }
 
 static void onReport(struct aeEventLoop *el, int fd, void *data, int mask) {

@@ -35,6 +35,9 @@ void childWait(void); /* for its end, while nothing else goes on; done is called
  * look at the clock. */
 void childProgress(uint64_t keys);
 void childSent(uint64_t bytes);
+/* In a child: nothing but its last words is left to be sent. In the parent: has it said so? */
+void childAlmostDone(void);
+bool childIsAlmostDone(void);
 uint64_t childSentBytes(void); /* in the parent: by the last child, as far as it has told */
 bool childIs(void);            /* are we one? */
 /* In the child: what it does before it ends because its parent has gone. */

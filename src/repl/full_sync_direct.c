@@ -199,13 +199,14 @@ static bool nothingWaits(const struct replicaClient *r) {
     return false;
 }
 
-/* The child holds the socket, too. */
+/* The child holds the socket, too. One that has sent all is left to its end: it was not given up, and has yet to say
+ * how much that was. */
 static void leave(struct replicaClient *r) {
     zfree(r->transfer);
     r->transfer = NULL;
     if (!direct.running) return;
     shutdown(r->client->conn->fd, SHUT_RDWR);
-    if (--direct.members) return;
+    if (--direct.members || childIsAlmostDone()) return;
     serverLog(LL_NOTICE, "Diskless rdb transfer, last replica dropped, killing fork child.");
     childStop();
 }

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "client/client_output.h"
+#include "data/child.h"
 #include "net/connection.h"
 #include "registry/cron.h"
 #include "repl/settings.h"
@@ -52,7 +53,8 @@ bool transferWriteMarked(struct rioWriter *w, const struct syncPlan *plan) {
     char head[SYNC_MARK + 16];
     rioWrite(w, head, (size_t)snprintf(head, sizeof head, "$EOF:%s\r\n", plan->mark));
     rioFlush(w); /* none of this counts for the checksum */
-    if (!rdbSaveStream(w, &plan->options)) return false;
+    if (!rdbSaveStream(w, &plan->options) || !rioFlush(w)) return false;
+    childAlmostDone(); /* who has the mark may leave, before we have told how it went */
     rioWrite(w, plan->mark, SYNC_MARK);
     return rioFlush(w);
 }

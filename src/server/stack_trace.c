@@ -8,10 +8,12 @@
 
 #include "server/stack_trace.h"
 
+#include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,7 @@
 #define STACK_SIGNAL   SIGUSR2
 
 static sem_t answered;
+static _Atomic int asked; /* the thread that is to answer; what was written before it is asked, it may read */
 
 static int threadId(void) {
     return (int)syscall(SYS_gettid);
@@ -87,10 +90,13 @@ static void traceWriteHead(int tid, bool asking) {
 }
 
 static void onStackSignal(int sig) {
+    int self = threadId(), interrupted = errno;
     (void)sig;
-    traceWriteHead(threadId(), false);
+    if (atomic_load_explicit(&asked, memory_order_acquire) != self) return;
+    traceWriteHead(self, false);
     writeFrames();
     sem_post(&answered);
+    errno = interrupted;
 }
 
 /* Does the thread take the signal at all? Those of libraries may not. */
@@ -111,6 +117,7 @@ static bool askThread(int tid) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += ANSWER_TIME_S;
+    atomic_store_explicit(&asked, tid, memory_order_release);
     if (syscall(SYS_tgkill, getpid(), tid, STACK_SIGNAL) != 0) return false;
     return sem_timedwait(&answered, &until) == 0;
 }

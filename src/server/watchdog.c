@@ -7,6 +7,7 @@
 
 #include "server/watchdog.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -28,10 +29,12 @@ static void onAlarm(int sig, siginfo_t *info, void *context) {
         pthread_kill(main_thread, sig);
         return;
     }
+    int interrupted = errno;
     serverLogFromSignal(from_timer ? "\n--- WATCHDOG TIMER EXPIRED ---\n" : "\nReceived SIGALRM\n");
     from_timer = 0;
     stackTraceWrite(NULL);
     serverLogFromSignal("--------\n\n");
+    errno = interrupted;
 }
 
 static void windUp(int64_t ms) {

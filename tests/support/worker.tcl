@@ -13,7 +13,8 @@ expr {srand($::options(seed))}
 
 # How a server built with a sanitizer shall report; it must refuse huge allocations as a plain build does.
 foreach {name value} {
-    ASAN_OPTIONS allocator_may_return_null=1 UBSAN_OPTIONS print_stacktrace=1 TSAN_OPTIONS second_deadlock_stack=1
+    ASAN_OPTIONS allocator_may_return_null=1 UBSAN_OPTIONS print_stacktrace=1
+    TSAN_OPTIONS "allocator_may_return_null=1 second_deadlock_stack=1 die_after_fork=0"
 } {
     if {![info exists ::env($name)]} { set ::env($name) $value }
 }
