@@ -199,8 +199,8 @@ static bool nothingWaits(const struct replicaClient *r) {
     return false;
 }
 
-/* The child holds the socket, too. One that has sent all is left to its end: it was not given up, and has yet to say
- * how much that was. */
+/* The child holds the socket, too. One that has sent all is left to its end: it was not given up, and has yet
+ * to say how much that was. */
 static void leave(struct replicaClient *r) {
     zfree(r->transfer);
     r->transfer = NULL;
