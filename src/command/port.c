@@ -234,8 +234,10 @@ static void readOn(struct port *p) {
 /* ---- Messages ---- */
 
 static void take(struct port *p) {
+    struct aeEventLoop *el = ioThreadLoop(p->thread);
+    if (p->conn->fd >= aeGetSize(el)) aeSetSize(el, 2 * p->conn->fd); /* maxclients has grown */
     p->conn->data = p;
-    connAttach(p->conn, ioThreadLoop(p->thread));
+    connAttach(p->conn, el);
     connSetReadHandler(p->conn, portReadable);
 }
 
