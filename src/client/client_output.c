@@ -26,7 +26,8 @@
 #define TURN_WRITES   64          /* clients that are sent something at once */
 #define TURN_IOV_MAX  512         /* and their pieces */
 #define OUTPUT_FREE   (16 * 1024) /* bytes */
-#define CLASS_WORDS   4           /* of a class in client-output-buffer-limit: name hard soft seconds */
+#define POOL_TRIM_MS  200
+#define CLASS_WORDS   4 /* of a class in client-output-buffer-limit: name hard soft seconds */
 
 static struct list writing;
 const struct clientStream *client_stream;
@@ -326,6 +327,7 @@ void clientOutputInit(void) {
     listInit(&writing);
     clientOnFree(outputFree);
     cronRegister(checkSoftLimits, 1000);
+    cronRegister(replyPoolTrim, POOL_TRIM_MS);
     infoRegister("stats", outputStatsInfo);
     static struct configDirective directives[] = {
         {.name = "client-output-buffer-limit",

@@ -23,6 +23,7 @@
 #define SHARE_MIN        1024 /* bytes for many clients: shorter ones are copied */
 #define PUSH_ROOM        (256 - sizeof(struct replyBlock)) /* of the first block of a client with no output */
 #define PUSH_GROWTH      8
+#define LINK_ROOM        (256 - sizeof(struct replyBlock)) /* of a block behind linked bytes */
 #define ERROR_KINDS_MAX  128
 #define ERROR_PREFIX_MAX 64
 
@@ -55,9 +56,17 @@ static void linkBlock(struct client *c, struct replyBlock *b) {
     c->out.mem += sizeof *b + b->cap;
 }
 
+/* What stands between two linked values is short: a block of the standard size for it would be as much as the
+ * values. */
 static void appendBlock(struct client *c, size_t room) {
-    linkBlock(c, replyBlockNew(room));
+    bool behind_link = c->out.tail && c->out.tail->shared && room <= LINK_ROOM;
+    linkBlock(c, behind_link ? replyBlockOf(LINK_ROOM) : replyBlockNew(room));
     clientCheckOutput(c, room);
+}
+
+static void linkShared(struct client *c, struct replyShared *s, size_t from, size_t len) {
+    linkBlock(c, replyBlockSharing(s, from, len));
+    c->out.bytes += len;
 }
 
 /* n contiguous bytes at the end of the chain; the caller adds what it uses by chainAdvance(). */
@@ -132,6 +141,17 @@ void replyBulk(struct client *c, struct str s) {
     replyHeader(c, '$', (int64_t)s.len);
     chainAppend(c, s.ptr, s.len);
     chainAppend(c, "\r\n", 2);
+}
+
+bool replyLinks(const struct client *c) {
+    return c->conn;
+}
+
+void replyBulkShared(struct client *c, struct replyShared *s, size_t from, size_t len) {
+    if (muted(c)) return;
+    replyHeader(c, '$', (int64_t)len);
+    linkShared(c, s, from, len);
+    replyLiteral(c, "\r\n");
 }
 
 void replyBulkCstr(struct client *c, const char *s) {
@@ -298,8 +318,7 @@ void replyAppendShared(struct client *c, struct replyShared *s) {
     struct replyBlock *tail = c->out.tail;
     if (!tail) clientWriteLater(c);
     if (s->len >= SHARE_MIN) {
-        linkBlock(c, replyBlockSharing(s));
-        c->out.bytes += s->len;
+        linkShared(c, s, 0, s->len);
     } else {
         if (!tail || tail->cap - tail->used < s->len) linkBlock(c, blockForCopy(c, s->len));
         memcpy(c->out.tail->buf + c->out.tail->used, s->bytes, s->len);

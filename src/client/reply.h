@@ -29,6 +29,11 @@ void replyErrorFmt(struct client *c, const char *fmt, ...) __attribute__((format
 void replyErrorStr(struct client *c,
                    struct str msg); /* any text, as made by scripts; a leading '-' is dropped */
 void replyBulk(struct client *c, struct str s);
+/* The same of a part of bytes that are linked into the chain, not copied: for long ones (reply_block.h). A
+ * client without connection has its replies read at once, and should be given copies. */
+struct replyShared;
+bool replyLinks(const struct client *c);
+void replyBulkShared(struct client *c, struct replyShared *s, size_t from, size_t len);
 void replyBulkCstr(struct client *c, const char *s);
 void replyBulkLongLong(struct client *c, int64_t v);
 void replyBulkDouble(struct client *c, double v); /* RESP2 bulk of a score, in both protocols */
@@ -65,7 +70,6 @@ void replyAdvance(struct client *c, size_t n);
 
 /* Bytes for many clients (reply_block.h), at the end of the chain. They go past CLIENT REPLY OFF; a client
  * that is about to close gets none. */
-struct replyShared;
 void replyAppendShared(struct client *c, struct replyShared *s);
 
 /* The usual errors, in one place. */

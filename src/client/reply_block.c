@@ -1,34 +1,58 @@
 /* reply_block.c - see reply_block.h. Blocks of the standard size come from a pool, so that the few in use
- * stay warm in the cache. */
+ * stay warm in the cache. When many clients are owed much at once, the pool keeps what a turn of the loop
+ * needed for the next: given back, such blocks would join to stretches of memory that the allocator returns
+ * to the system at once, to fault them in again page by page. What was not needed for a while goes. */
 #include "client/reply_block.h"
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
 
-#define POOL_MAX 256
+#define POOL_MAX  1024
+#define POOL_IDLE 256 /* so many stay, used or not */
 
 /* ---- Bytes for many ---- */
 
 struct replyShared *replySharedCreate(size_t room) {
     struct replyShared *s = zmalloc(sizeof *s + room);
-    *s = (struct replyShared){.refs = 1};
+    *s = (struct replyShared){.refs = 1, .bytes = s->room};
+    return s;
+}
+
+struct replyShared *replySharedOfText(sds text) {
+    struct replyShared *s = zmalloc(sizeof *s);
+    *s = (struct replyShared){.refs = 1, .len = sdslen(text), .bytes = text};
     return s;
 }
 
 struct replyShared *replySharedRetain(struct replyShared *s) {
-    s->refs++;
+    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
     return s;
 }
 
 void replySharedRelease(struct replyShared *s) {
-    serverAssert(s->refs > 0);
-    if (--s->refs == 0) zfree(s);
+    uint32_t refs = atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel);
+    serverAssert(refs > 0);
+    if (refs > 1) return;
+    if (s->bytes != s->room) sdsfree(s->bytes);
+    zfree(s);
+}
+
+sds replySharedTakeText(struct replyShared *s) {
+    serverAssert(s->bytes != s->room);
+    if (replySharedInUse(s)) {
+        sds copy = sdsdup(s->bytes);
+        replySharedRelease(s);
+        return copy;
+    }
+    sds text = s->bytes;
+    zfree(s);
+    return text;
 }
 
 /* ---- Blocks ---- */
 
 static struct replyBlock *pool;
-static int pool_size;
+static int pool_size, pool_least; /* the latter since replyPoolTrim */
 
 struct replyBlock *replyBlockOf(size_t cap) {
     struct replyBlock *b = zmalloc(sizeof *b + cap);
@@ -36,20 +60,31 @@ struct replyBlock *replyBlockOf(size_t cap) {
     return b;
 }
 
+static struct replyBlock *takeFromPool(void) {
+    struct replyBlock *b = pool;
+    pool = b->next;
+    if (--pool_size < pool_least) pool_least = pool_size;
+    return b;
+}
+
 struct replyBlock *replyBlockNew(size_t room) {
     if (room > REPLY_BLOCK_ROOM) return replyBlockOf(room);
     if (!pool) return replyBlockOf(REPLY_BLOCK_ROOM);
-    struct replyBlock *b = pool;
-    pool = b->next;
-    pool_size--;
+    struct replyBlock *b = takeFromPool();
     b->next = NULL;
     b->used = 0;
     return b;
 }
 
-struct replyBlock *replyBlockSharing(struct replyShared *s) {
+void replyPoolTrim(void) {
+    for (int spare = pool_least; spare > 0 && pool_size > POOL_IDLE; spare--) zfree(takeFromPool());
+    pool_least = pool_size;
+}
+
+struct replyBlock *replyBlockSharing(struct replyShared *s, size_t from, size_t len) {
+    debugAssert(from <= s->len && len <= s->len - from);
     struct replyBlock *b = zmalloc(sizeof *b);
-    *b = (struct replyBlock){.used = s->len, .cap = s->len, .buf = s->bytes, .shared = replySharedRetain(s)};
+    *b = (struct replyBlock){.used = len, .cap = len, .buf = s->bytes + from, .shared = replySharedRetain(s)};
     return b;
 }
 

@@ -3,24 +3,41 @@
  *     own bytes:     [next used cap buf shared | room .......]     buf points at room
  *     shared bytes:  [next used cap buf shared]                    buf points into a replyShared; cap == used
  *
- * Invariant: used <= cap, and shared bytes are only read. */
+ *     a message:     [refs len bytes | room .......]               bytes points at room
+ *     a value:       [refs len bytes] -> sds                       so a key's text needs not be copied
+ *
+ * Invariant: used <= cap, and bytes that somebody else refers to are only read. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
-/* Bytes for many clients, composed once: small ones are copied into each chain (replyAppendShared), larger
- * ones are linked into it and live until the last of them is sent. */
+#include "base/sds.h"
+
+/* Bytes that several hold, each with a reference: chains, whoever composes a message for many clients, and
+ * the key whose value they are (types/t_string.c). The last one frees them. Only the main thread takes
+ * references; it is also the one that gives them back, but for keys that are freed lazily, hence the atomic.
+ */
 struct replyShared {
-    uint32_t refs;
+    _Atomic uint32_t refs;
     size_t len; /* of bytes; the creator sets it when it has written them */
-    char bytes[];
+    char *bytes;
+    char room[];
 };
 struct replyShared *replySharedCreate(size_t room); /* with one reference */
+struct replyShared *replySharedOfText(sds text);    /* the same; takes the text over */
 struct replyShared *replySharedRetain(struct replyShared *s);
 void replySharedRelease(struct replyShared *s);
+/* Somebody else refers to them. */
+static inline bool replySharedInUse(const struct replyShared *s) {
+    return atomic_load_explicit(&s->refs, memory_order_acquire) > 1;
+}
+/* Gives back a reference to what replySharedOfText made, for the text, to be changed: itself, or a copy while
+ * somebody else refers to it. */
+sds replySharedTakeText(struct replyShared *s);
 
 struct replyBlock {
     struct replyBlock *next;
@@ -33,7 +50,8 @@ struct replyBlock {
 
 struct replyBlock *replyBlockNew(size_t room); /* of the standard size, or larger where it has to be */
 struct replyBlock *replyBlockOf(size_t cap);   /* of that size */
-struct replyBlock *replyBlockSharing(struct replyShared *s);
+/* len bytes of it, from `from` on. */
+struct replyBlock *replyBlockSharing(struct replyShared *s, size_t from, size_t len);
 void replyBlockFree(struct replyBlock *b);
 void replyBlocksFree(struct replyBlock *first); /* and all behind it; NULL is fine */
 /* The first pieces of a chain, of which `sent` bytes of the first block are not among them; how many. */
@@ -44,3 +62,4 @@ static inline bool replyBlockIsPlain(const struct replyBlock *b) {
     return !b->shared;
 }
 void replyBlockFreePlain(struct replyBlock *b);
+void replyPoolTrim(void); /* frees blocks in the pool that nobody has needed since the last time */

@@ -1,7 +1,8 @@
 /* reply_test.c - replies into a chain, byte by byte; the chain's counts; bytes that several chains share;
- * messages that wait for the end of a reply. */
+ * long texts that keys and replies share; messages that wait for the end of a reply. */
 #include "client/reply.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -152,6 +153,144 @@ static void sharedBytes(void **state) {
     }
 }
 
+/* ---- A key's text, shared with replies ---- */
+
+static void fillText(sds text) {
+    for (size_t i = 0; i < sdslen(text); i++) text[i] = (char)('a' + i % 23);
+}
+
+static sds longText(size_t n) {
+    sds text = sdsnewlen(NULL, n);
+    fillText(text);
+    return text;
+}
+
+static void owedText(size_t from, size_t n) {
+    sds text = longText(from + n), want = sdscatprintf(sdsempty(), "$%zu\r\n", n);
+    want = sdscat(sdscatlen(want, text + from, n), "\r\n");
+    owed(want);
+    sdsfree(want);
+    sdsfree(text);
+}
+
+static void textOfALivingKey(void **state) {
+    (void)state;
+    size_t before = zmallocUsedMemory();
+    struct replyShared *key = replySharedOfText(longText(20000));
+    assert_false(replySharedInUse(key));
+    replyBulkShared(c, key, 0, key->len);
+    assert_true(replySharedInUse(key));
+    assert_ptr_equal(c->out.head->next->buf, key->bytes);
+    assert_true(c->out.mem >= 20000);                          /* it counts in full */
+    assert_true(c->out.mem < 20000 + REPLY_BLOCK_ROOM + 1024); /* and little besides */
+    owedText(0, 20000);
+    assert_false(replySharedInUse(key));
+    replyBulkShared(c, key, 7, 12345);
+    owedText(7, 12345);
+    replyBulkShared(c, key, 0, 0);
+    owedText(0, 0);
+    replySharedRelease(key);
+    assert_int_equal(zmallocUsedMemory(), before);
+}
+
+/* The key goes first. */
+static void textOfADeadKey(void **state) {
+    (void)state;
+    size_t before = zmallocUsedMemory();
+    struct replyShared *key = replySharedOfText(longText(20000));
+    replyBulkShared(c, key, 0, key->len);
+    replySharedRelease(key);
+    owedText(0, 20000);
+    assert_int_equal(zmallocUsedMemory(), before);
+}
+
+static void textThatIsChanged(void **state) {
+    (void)state;
+    sds text = longText(20000), now;
+    assert_ptr_equal(replySharedTakeText(replySharedOfText(text)), text);
+
+    struct replyShared *key = replySharedOfText(text);
+    replyBulkShared(c, key, 0, key->len);
+    now = replySharedTakeText(key);
+    assert_ptr_not_equal(now, text);
+    assert_memory_equal(now, text, 20000);
+    memset(now, '!', sdslen(now));
+    owedText(0, 20000);
+    sdsfree(now);
+
+    key = replySharedOfText(longText(20000));
+    replyBulkShared(c, key, 0, key->len);
+    replyFreeChain(c); /* sent */
+    now = replySharedTakeText(key);
+    fillText(now);
+    sdsfree(now);
+}
+
+/* Blocks that are given back stay in the pool for a while, so that the next turn finds them. */
+static void poolShrinks(void **state) {
+    (void)state;
+    enum { MANY = 700 };
+    struct replyBlock *blocks = NULL;
+    replyPoolTrim();
+    size_t before = zmallocUsedMemory(), each = sizeof *blocks + REPLY_BLOCK_ROOM;
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < MANY; i++) {
+            struct replyBlock *b = replyBlockNew(1);
+            b->next = blocks;
+            blocks = b;
+        }
+        replyBlocksFree(blocks);
+        blocks = NULL;
+        replyPoolTrim(); /* they were needed */
+        assert_true(zmallocUsedMemory() - before > (MANY - 10) * each);
+    }
+    replyPoolTrim();
+    assert_true(zmallocUsedMemory() - before < 300 * each);
+    struct replyBlock *warm = replyBlockNew(1);
+    assert_true(zmallocUsedMemory() - before < 300 * each);
+    replyBlockFree(warm);
+}
+
+static void *releaseThere(void *key) {
+    replySharedRelease(key);
+    return NULL;
+}
+
+/* What FLUSHALL ASYNC does while replies are read. */
+static void textFreedOnAnotherThread(void **state) {
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        struct replyShared *key = replySharedOfText(longText(5000));
+        for (int j = 0; j < 3; j++) replyBulkShared(c, key, 0, key->len);
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, releaseThere, key), 0);
+        replyFreeChain(c);
+        pthread_join(thread, NULL);
+    }
+}
+
+/* Lengths that come later, before and behind linked bytes; what is short stands between them in small blocks.
+ */
+static void textsBesideMarks(void **state) {
+    (void)state;
+    struct replyShared *key = replySharedOfText(longText(3));
+    struct replyMark outer = replyDeferLen(c);
+    replyBulkShared(c, key, 0, 3);
+    size_t mem = c->out.mem;
+    struct replyMark inner = replyDeferLen(c);
+    replyBulk(c, STR("x"));
+    replyBulkShared(c, key, 1, 2);
+    replySetArrayLen(c, inner, 2);
+    replySetArrayLen(c, outer, 2);
+    assert_true(c->out.mem - mem < 1024);
+    owed("*2\r\n$3\r\nabc\r\n*2\r\n$1\r\nx\r\n$2\r\nbc\r\n");
+    c->flags = CLIENT_REPLY_OFF;
+    replyBulkShared(c, key, 0, 3);
+    c->flags = 0;
+    owed("");
+    replySharedRelease(key);
+}
+
 static void send(const char *text) {
     struct pushMessage m = {.parts = {strOf(text)}, .count = 1};
     pushSend(c, &m);
@@ -216,6 +355,12 @@ int main(void) {
         cmocka_unit_test(muted),
         cmocka_unit_test(movedChains),
         cmocka_unit_test(sharedBytes),
+        cmocka_unit_test(textOfALivingKey),
+        cmocka_unit_test(textOfADeadKey),
+        cmocka_unit_test(poolShrinks),
+        cmocka_unit_test(textThatIsChanged),
+        cmocka_unit_test(textFreedOnAnotherThread),
+        cmocka_unit_test(textsBesideMarks),
         cmocka_unit_test(messagesOfTheDead),
         cmocka_unit_test(messagesBesideReplies),
     };

@@ -33,6 +33,7 @@ static const char err_crlf[] = "invalid CRLF in request";
 #define MIN_BULK_SIZE 6 /* "$0\r\n\r\n": the least an argument takes in the buffer */
 #define BIG_CHUNK                                                                                            \
     ((size_t)1024 * 1024) /* an announced length reserves no more than this before its bytes come */
+#define BIG_GROWTH 15     /* then so many times as much as has come */
 
 struct respArgPos {
     size_t off, len;
@@ -339,7 +340,7 @@ size_t respBigSpace(struct respParser *p, char **dst) {
     debugAssert(have + p->big_missing == (size_t)p->bulklen + 2); /* the bytes and their \r\n */
     if (sdsavail(b->buf) == 0) {
         p->big_bytes -= sdsAllocSize(b->buf);
-        b->buf = sdsMakeRoomForExact(b->buf, minSize(p->big_missing, have));
+        b->buf = sdsMakeRoomForExact(b->buf, minSize(p->big_missing, have * BIG_GROWTH));
         p->big_bytes += sdsAllocSize(b->buf);
     }
     *dst = b->buf + have;

@@ -398,6 +398,20 @@ static void testBigArgHandover(void **state) {
     respParserReset(&p);
     assert_true(respParserIdle(&p));
 
+    strcpy(buf, "*1\r\n$20000000\r\n"); /* it grows seldom, and by what has come */
+    len = strlen(buf);
+    assert_int_equal(PARSE_AT(buf), RESP_MORE);
+    size_t grown = 0, room = sdsAllocSize(p.big->buf);
+    while ((n = respBigSpace(&p, &dst)) > 0) {
+        size_t now = sdsAllocSize(p.big->buf);
+        grown += now != room;
+        room = now;
+        assert_true(room <= 20 * sdslen(p.big->buf) + 2 * 1024 * 1024); /* with classes of sizes */
+        respBigFilled(&p, n < 500000 ? n : 500000);
+    }
+    assert_in_range(grown, 1, 2);
+    respParserReset(&p);
+
     strcpy(buf, "*1\r\n$40000\r\n"); /* bytes that the caller left in the buffer are taken as well */
     header = len = strlen(buf);
     assert_int_equal(PARSE_AT(buf), RESP_MORE);

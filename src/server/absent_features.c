@@ -143,8 +143,6 @@ static struct configDirective cluster[] = {
 
 static struct configDirective avoiding_copies[] = {
     CONFIG_INT("min-io-threads-avoid-copy-reply", NULL, SET | CONFIG_HIDDEN, NULL, 7, 0, INT32_MAX, NULL),
-    CONFIG_INT("min-string-size-avoid-copy-reply", NULL, SET | CONFIG_HIDDEN, NULL, 16384, 0, INT32_MAX,
-               NULL),
     CONFIG_INT("min-string-size-avoid-copy-reply-threaded", NULL, SET | CONFIG_HIDDEN, NULL, 65536, 0,
                INT32_MAX, NULL),
 };

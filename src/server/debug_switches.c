@@ -20,6 +20,7 @@
 #include "data/object.h"
 #include "client/reply.h"
 #include "data/type.h"
+#include "types/t_string.h"
 
 #define MATCH_ROUNDS     1000000
 #define MATCH_MAX_LENGTH 32
@@ -106,7 +107,7 @@ static void sdsLengths(struct client *c) {
         return;
     }
     bool apart = objectHasPtr(o);
-    sds value = apart ? objectPtr(o) : NULL;
+    sds value = apart ? stringApart(o) : NULL;
     sds s = sdscatprintf(sdsempty(),
                          "key_sds_len:%zu key_sds_avail:0 obj_alloc:%zu val_sds_len:%zu val_sds_avail:%zu "
                          "val_alloc:%zu",

@@ -1,10 +1,12 @@
-/* string_defrag.c - part of t_string.h: defragmentation of strings that have an allocation of their own. */
+/* string_defrag.c - part of t_string.h: defragmentation of strings that have an allocation of their own.
+ * Those that replies refer to stay where they are. */
 #include "types/defrag_hooks.h"
 #include "types/t_string.h"
 
 bool stringDefrag(struct db *db, struct object *o, struct defragCursor *at) {
     (void)db, (void)at;
-    sds now = sdsMove(objectPtr(o), defragMove, NULL);
+    if (stringIsReferredTo(o)) return false;
+    sds now = sdsMove(stringEditBegin(o), defragMove, NULL);
     if (now) objectSetPtr(o, (int)o->encoding, now);
     return false;
 }

@@ -4,12 +4,21 @@
  *     int      8 bytes of an int64, embedded in the object; INCR changes them where they are
  *     text     set as a whole
  *     raw      text that was changed in place
+ *     linked   long text that replies refer to, or have referred to
  *
  * Text is embedded up to OBJ_EMBED_MAX bytes, else an sds behind the object. What clients are told is another
  * matter: OBJECT ENCODING calls text "embstr" while it would fit into two cache lines with its key, as in
  * Valkey, whose layout tools and tests know.
  *
- * SET of a value that fits where the old one was touches no table and allocates nothing (objectRewrite). */
+ * SET of a value that fits where the old one was touches no table and allocates nothing (objectRewrite).
+ *
+ *     raw, text   object -> sds
+ *     linked      object -> replyShared -> sds        GET puts the replyShared in between
+ *                   block of a reply -^
+ *
+ * A long text is not copied into replies: they and the key share it, and the last of them frees it. Whoever
+ * changes it in place takes it out first (ownText): himself, when no reply refers to it any more, else he
+ * works on a copy, and the replies keep the old text. Short texts know nothing of this, and pay nothing. */
 #include "types/t_string.h"
 
 #include <math.h>
@@ -21,6 +30,7 @@
 #include "command/command.h"
 #include "command/request.h"
 #include "commands/string.h"
+#include "registry/config.h"
 #include "registry/cron.h"
 #include "command/lookup.h"
 #include "data/db.h"
@@ -29,13 +39,20 @@
 #include "data/notify.h"
 #include "command/propagate.h"
 #include "client/reply.h"
+#include "client/reply_block.h"
 #include "command/round.h"
 #include "data/type.h"
 #include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
-enum { STRING_RAW, STRING_INT, STRING_TEXT };
+enum { STRING_RAW, STRING_INT, STRING_TEXT, STRING_LINKED };
+
+/* min-string-size-avoid-copy-reply: in bytes; 0: everything is copied. What may be called "embstr" is not
+ * long enough, whatever is set. */
+static int64_t link_size;
+#define LINK_SIZE_DEFAULT 16384
+#define LINK_PART         2 /* a part of a text is linked from one half of it on: it keeps alive all of it */
 
 #define INT_TEXT_MAX 20
 /* Most bytes of a key and a text that is called "embstr", and what an expiry takes of them. */
@@ -55,9 +72,27 @@ bool stringIsInt(const struct object *o, int64_t *v) {
     return string2ll(stringView(o, unused), v);
 }
 
+/* The text of a string that is not embedded. */
+sds stringApart(const struct object *o) {
+    debugAssert(objectHasPtr(o));
+    if (__builtin_expect(o->encoding != STRING_LINKED, 1)) return objectPtr(o);
+    const struct replyShared *s = objectPtr(o);
+    return s->bytes;
+}
+
+bool stringIsReferredTo(const struct object *o) {
+    return o->encoding == STRING_LINKED && replySharedInUse(objectPtr(o));
+}
+
+/* The same, to be changed: nobody else refers to it. */
+static sds ownText(struct object *o) {
+    if (o->encoding == STRING_LINKED) objectSetPtr(o, STRING_RAW, replySharedTakeText(objectPtr(o)));
+    return objectPtr(o);
+}
+
 struct str stringView(const struct object *o, char buf[LONG_STR_SIZE]) {
     debugAssert(o->type == OBJ_STRING);
-    if (objectHasPtr(o)) return sdsview(objectPtr(o));
+    if (objectHasPtr(o)) return sdsview(stringApart(o));
     struct str bytes = objectEmbedded(o);
     if (o->encoding != STRING_INT) return bytes;
     int64_t v;
@@ -107,7 +142,7 @@ bool stringCheckLength(struct client *c, int64_t size, int64_t add) {
 
 sds stringEditBegin(struct object *o) {
     if (!o) return sdsempty();
-    if (objectHasPtr(o)) return objectPtr(o);
+    if (objectHasPtr(o)) return ownText(o);
     char buf[LONG_STR_SIZE];
     return sdsnewstr(stringView(o, buf));
 }
@@ -133,7 +168,7 @@ char *stringForWrite(struct db *db, struct str key, struct object *o, size_t siz
 /* ---- Type hooks ---- */
 
 static bool fitsEmbstr(const struct object *o) {
-    size_t key = objectKey(o).len, text = objectHasPtr(o) ? sdslen(objectPtr(o)) : objectEmbedded(o).len;
+    size_t key = objectKey(o).len, text = objectHasPtr(o) ? sdslen(stringApart(o)) : objectEmbedded(o).len;
     size_t room = key < LONG_KEY ? EMBSTR_ROOM : EMBSTR_ROOM_LONG_KEY;
     return key + text + (objectHasExpire(o) ? EMBSTR_EXPIRE : 0) <= room;
 }
@@ -144,7 +179,10 @@ static const char *stringEncodingName(const struct object *o) {
 }
 
 static void stringFree(struct value v) {
-    sdsfree(v.ptr);
+    if (v.encoding == STRING_LINKED)
+        replySharedRelease(v.ptr);
+    else
+        sdsfree(v.ptr);
 }
 
 static size_t stringFreeEffort(const struct object *o) {
@@ -154,11 +192,13 @@ static size_t stringFreeEffort(const struct object *o) {
 
 static size_t stringMemoryUsage(const struct object *o, size_t samples) {
     (void)samples;
-    return objectHasPtr(o) ? sdsAllocSize(objectPtr(o)) : 0;
+    if (!objectHasPtr(o)) return 0;
+    return sdsAllocSize(stringApart(o)) + (o->encoding == STRING_LINKED ? zmallocSize(objectPtr(o)) : 0);
 }
 
 static struct value stringCopy(const struct object *o) {
     struct value v = objectValue(o);
+    if (v.encoding == STRING_LINKED) return stringTakenValue(sdsdup(stringApart(o)));
     if (!v.embedded) v.ptr = sdsdup(v.ptr);
     return v;
 }
@@ -171,12 +211,13 @@ static void stringDigest(const struct object *o, uint8_t digest[20]) {
 static bool stringPrefetch(const struct object *o, const struct prefetchWants *wants, int step,
                            struct prefetchState *state) {
     (void)wants, (void)step, (void)state;
-    if (objectHasPtr(o)) __builtin_prefetch(sdsAllocPtr(objectPtr(o)));
+    if (objectHasPtr(o))
+        __builtin_prefetch(o->encoding == STRING_LINKED ? objectPtr(o) : sdsAllocPtr(objectPtr(o)));
     return false;
 }
 
 static void stringDismiss(const struct object *o) {
-    struct str s = sdsview(objectPtr(o));
+    struct str s = sdsview(stringApart(o));
     zmallocDismiss(s.ptr, s.len);
 }
 
@@ -256,12 +297,32 @@ static bool parseSetOptions(struct client *c, int from, bool many, struct setOpt
     return true;
 }
 
-static void replyString(struct client *c, const struct object *o) {
-    char buf[LONG_STR_SIZE];
-    if (o)
-        replyBulk(c, stringView(o, buf));
+/* Long enough for a link: len bytes of the text of o, which has `whole`. */
+static bool mayLink(const struct client *c, const struct object *o, size_t whole, size_t len) {
+    return link_size && len > EMBSTR_ROOM && len >= whole / LINK_PART && objectHasPtr(o) && replyLinks(c);
+}
+
+static struct replyShared *shareText(struct object *o) {
+    if (o->encoding != STRING_LINKED) objectSetPtr(o, STRING_LINKED, replySharedOfText(objectPtr(o)));
+    return objectPtr(o);
+}
+
+/* A part of o's text. */
+static inline void replyText(struct client *c, struct object *o, struct str text, size_t from, size_t len) {
+    if (__builtin_expect(len >= (size_t)link_size, 0) && mayLink(c, o, text.len, len))
+        replyBulkShared(c, shareText(o), from, len);
     else
+        replyBulk(c, strN(text.ptr + from, len));
+}
+
+static void replyString(struct client *c, struct object *o) {
+    if (!o) {
         replyNull(c);
+        return;
+    }
+    char buf[LONG_STR_SIZE];
+    struct str text = stringView(o, buf);
+    replyText(c, o, text, 0, text.len);
 }
 
 static bool setAllowed(const struct setOptions *opt, const struct object *o) {
@@ -631,7 +692,7 @@ void appendCommand(struct client *c) {
         if (!stringCheckLength(c, (int64_t)head.len, (int64_t)tail.len)) return;
         total += head.len;
         if (objectHasPtr(o)) {
-            objectSetPtr(o, STRING_RAW, sdscatstr(objectPtr(o), tail));
+            objectSetPtr(o, STRING_RAW, sdscatstr(ownText(o), tail));
         } else if (total <= OBJ_EMBED_MAX) {
             memcpy(joined, head.ptr, head.len);
             memcpy(joined + head.len, tail.ptr, tail.len);
@@ -686,7 +747,7 @@ void getrangeCommand(struct client *c) {
     if (backwards || start > end || len == 0)
         replyBulk(c, STR(""));
     else
-        replyBulk(c, strN(s.ptr + start, (size_t)(end - start + 1)));
+        replyText(c, o, s, (size_t)start, (size_t)(end - start + 1));
 }
 
 void substrCommand(struct client *c) {
@@ -694,6 +755,11 @@ void substrCommand(struct client *c) {
 }
 
 void stringInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_INT("min-string-size-avoid-copy-reply", NULL, CONFIG_MODIFIABLE | CONFIG_HIDDEN, &link_size,
+                   LINK_SIZE_DEFAULT, 0, INT32_MAX, NULL),
+    };
+    configRegister(directives, 1);
     objectTypeRegister(&string_type);
     commandRegister(commandsString);
 }

@@ -16,6 +16,9 @@ void stringInit(void); /* type, commands, directives */
 
 /* The text of a string object; an int is rendered into buf. A view, valid until the key changes. */
 struct str stringView(const struct object *o, char buf[LONG_STR_SIZE]);
+/* The same of a text that is not embedded (objectHasPtr); only to be read, as replies may refer to it. */
+sds stringApart(const struct object *o);
+bool stringIsReferredTo(const struct object *o); /* some do, now: it may not move */
 bool stringIsInt(const struct object *o, int64_t *v);
 /* The bytes of the string at key, to be changed in place: at least `size` of them, new ones zero; the
  * encoding becomes raw. `o` is what a lookup gave (NULL: the key is created). *len (may be NULL) is the
