@@ -186,8 +186,10 @@ static void onSaved(bool success) {
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
         if (!waitsForFile(r) || r->client->flags & CLIENT_CLOSE_ASAP) continue;
-        if (!success) serverLog(LL_WARNING, "SYNC failed. BGSAVE child returned an error");
-        if (!success || !syncFileSend(r)) transferFailed(r);
+        if (!success)
+            transferChildFailed(r);
+        else if (!syncFileSend(r))
+            transferFailed(r);
     }
 }
 

@@ -36,10 +36,14 @@ void transferFailed(struct replicaClient *r) {
     clientClose(r->client);
 }
 
+void transferChildFailed(struct replicaClient *r) {
+    serverLog(LL_WARNING, "SYNC failed. BGSAVE child returned an error");
+    transferFailed(r);
+}
+
 void transferStreamed(struct replicaClient *r, bool success) {
     if (!success) {
-        serverLog(LL_WARNING, "SYNC failed. BGSAVE child returned an error");
-        transferFailed(r);
+        transferChildFailed(r);
         return;
     }
     serverLog(LL_NOTICE,

@@ -45,6 +45,7 @@ void transferSent(struct replicaClient *r, size_t n);
 void transferDone(struct replicaClient *r, bool at_once);
 /* There is no snapshot for it: why, in the log; its connection is closed. */
 void transferFailed(struct replicaClient *r);
+void transferChildFailed(struct replicaClient *r); /* the same, and says that the child is why */
 
 /* In the child: | $EOF:<mark> CR LF | the dataset | <mark> |, to a writer that has been given its sink. */
 bool transferWriteMarked(struct rioWriter *w, const struct syncPlan *plan);
