@@ -147,7 +147,9 @@ static bool parseShortDecimal(struct str s, double *out) {
     bool negative = p < end && *p == '-';
     p += negative;
     uint64_t mantissa = 0;
-    unsigned count = 0;
+    unsigned count = 0, first;
+    for (; count < 15 && p < end && (first = (unsigned char)*p - (unsigned)'0') <= 9; p++, count++)
+        mantissa = mantissa * 10 + first; /* far below the limit */
     for (; p < end; p++) {
         unsigned digit = (unsigned char)*p - (unsigned)'0';
         if (digit <= 9) {

@@ -166,7 +166,6 @@ static struct object *objectOf(const struct watchedKey *k) {
 /* Marking the last client frees the key: the ring is counted, not compared with its head. */
 static void keyModified(struct client *c, struct db *db, struct str name) {
     (void)c;
-    if (!watched_keys) return;
     struct watchedKey *k = hashtableFindHashed(&tables[db->id], name, dbHashKey(name));
     if (!k) return;
     struct listNode *it = k->watchers.head.next;
@@ -370,7 +369,7 @@ static sds multiInfo(sds s) {
 
 void multiInit(void) {
     listInit(&watching);
-    notifyAddModifiedSink(keyModified);
+    notifyAddModifiedSink(keyModified, &watched_keys);
     notifyAddFlushSink(dbFlushed);
     clientOnFree(multiReset);
     clientOnMemory(multiMemory);

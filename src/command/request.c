@@ -83,6 +83,7 @@ int requestHashKeys(struct request *r, struct keyHint *hints, int room) {
     r->wants.parts = parts;
     if (pos && pos < r->argc && r->key_count) {
         r->wants.member = r->argv[pos];
+        r->wants.score = r->argv[2];
         r->wants.member_hash = addHint(r, hints, r->argv[pos]);
     }
     return r->hint_count;

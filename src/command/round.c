@@ -543,6 +543,7 @@ static void hashKeys(struct round *r, struct pending *p) {
     struct request *req = p->request;
     if (isInRound(r, p))
         r->hint_count += requestHashKeys(req, r->hints + r->hint_count, ROUND_HINTS_TOTAL - r->hint_count);
+    if (r->count == 1) req->wants.parts &= ~(unsigned)PREFETCH_SCORE; /* nothing to overlap with */
     p->fetch_base = r->fetch_count + req->key_count <= ROUND_HINTS_TOTAL ? r->fetch_count : -1;
     if (p->fetch_base < 0) return;
     for (int k = 0; k < req->key_count; k++) dbPrefetch(p->c->db, req->hints[k].hash);
@@ -561,7 +562,7 @@ static void prefetchObjects(struct round *r) {
             struct object *o = dbPeek(p->c->db, p->request->hints[k].hash);
             if (o) __builtin_prefetch(o);
             r->objects[p->fetch_base + k] = o;
-            r->states[p->fetch_base + k] = (struct prefetchState){0};
+            r->states[p->fetch_base + k].at = NULL;
         }
     }
 }

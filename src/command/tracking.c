@@ -70,6 +70,7 @@ static size_t trim_keys = TRIM_KEYS;
 static struct rax prefixes;                                     /* of struct prefix */
 static struct prefixLength { size_t len, prefixes; } * lengths; /* that prefixes have */
 static size_t length_count;
+static size_t changes_matter; /* 0: there is neither a key nor a prefix that one could be of */
 static bool broadcast_waits;
 
 static bool flush_waits; /* all keys are void; to be told when the command is done */
@@ -376,7 +377,10 @@ static void trackingKeyModified(struct client *c, struct db *db, struct str name
     (void)db;
     struct client *by = c ? callOwner() : NULL;
     if (length_count) noteChanged(name, by);
-    if (!hashtableSize(&table)) return;
+    if (!hashtableSize(&table)) {
+        changes_matter = tracking_clients || length_count;
+        return;
+    }
     struct trackedKey *k = hashtablePopHashed(&table, name, dbHashKey(name));
     if (k) invalidate(k, by);
 }
@@ -453,6 +457,7 @@ static void afterRequest(struct client *c) {
 
 static void setClients(size_t count) {
     tracking_clients = count;
+    if (count) changes_matter = 1;
     callHookIdle(afterCall, !count);
     callHookIdle(afterRequest, !count);
 }
@@ -713,7 +718,7 @@ void trackingInit(void) {
     raxInit(&prefixes);
     callAddHook(CALL_DONE, afterCall, true);
     callAddHook(REQUEST_DONE, afterRequest, true);
-    notifyAddModifiedSink(trackingKeyModified);
+    notifyAddModifiedSink(trackingKeyModified, &changes_matter);
     notifyAddFlushSink(trackingDbFlushed);
     clientOnFree(trackingDisable);
     clientOnMemory(trackingMemory);

@@ -8,7 +8,10 @@
 
 keyUseHook *key_use_hook;
 
-static modifiedSink *modified_sinks[SINKS_MAX];
+static struct {
+    modifiedSink *fn;
+    const size_t *interest;
+} modified_sinks[SINKS_MAX];
 static eventSink *event_sinks[SINKS_MAX];
 static flushSink *flush_sinks[SINKS_MAX];
 static int modified_count, event_count, flush_count;
@@ -18,7 +21,8 @@ static inline void modified(struct client *c, struct db *db, struct str key) {
         keyUsed(db, key, KEY_USE_CHANGE);
         keyUsed(db, key, KEY_USE_TELL);
     }
-    for (int i = 0; i < modified_count; i++) modified_sinks[i](c, db, key);
+    for (int i = 0; i < modified_count; i++)
+        if (*modified_sinks[i].interest) modified_sinks[i].fn(c, db, key);
 }
 
 static inline void eventOf(int class, const char *event, struct str key, const struct db *db) {
@@ -60,9 +64,10 @@ void signalFlushedDb(int dbid) {
     for (int i = 0; i < flush_count; i++) flush_sinks[i](dbid);
 }
 
-void notifyAddModifiedSink(modifiedSink *fn) {
+void notifyAddModifiedSink(modifiedSink *fn, const size_t *interest) {
     serverAssert(modified_count < SINKS_MAX);
-    modified_sinks[modified_count++] = fn;
+    modified_sinks[modified_count].fn = fn;
+    modified_sinks[modified_count++].interest = interest;
 }
 
 void notifyAddEventSink(eventSink *fn) {

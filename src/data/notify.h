@@ -57,10 +57,11 @@ static inline void changesCount(uint64_t changes) {
 /* A database was emptied or swapped. */
 void signalFlushedDb(int dbid);
 
+/* Not told of anything while *interest is 0. */
 typedef void modifiedSink(struct client *c, struct db *db, struct str key);
 typedef void eventSink(int class, const char *event, struct str key, int dbid);
 typedef void flushSink(int dbid);
-void notifyAddModifiedSink(modifiedSink *fn);
+void notifyAddModifiedSink(modifiedSink *fn, const size_t *interest);
 void notifyAddEventSink(eventSink *fn);
 void notifyRemoveEventSink(eventSink *fn);
 void notifyAddFlushSink(flushSink *fn);

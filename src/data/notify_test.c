@@ -80,8 +80,20 @@ static void removedSinksHearNothing(void **state) {
     notifyAddEventSink(onEvent);
 }
 
+static size_t interest = 1;
+
+static void sinksWithoutInterestHearNothing(void **state) {
+    (void)state;
+    interest = 0;
+    keyChanged(somebody(), &db0, STR("a"), NOTIFY_STRING, "set", 1);
+    expect("set(a,0) ", 1);
+    keyDropped(&db0, STR("a"), NOTIFY_EXPIRED, "expired");
+    expect("expired(a,0) ", 0);
+    interest = 1;
+}
+
 int main(void) {
-    notifyAddModifiedSink(onModified);
+    notifyAddModifiedSink(onModified, &interest);
     notifyAddEventSink(onEvent);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(aChange),
@@ -89,6 +101,7 @@ int main(void) {
         cmocka_unit_test(whatIsNoChangeOfTheValue),
         cmocka_unit_test(aKeyThatGoesByItself),
         cmocka_unit_test(removedSinksHearNothing),
+        cmocka_unit_test(sinksWithoutInterestHearNothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,6 +91,10 @@ static inline struct str objectEmbedded(const struct object *o) {
     struct str key = objectKey(o);
     return (struct str){key.ptr + key.len, o->info & OBJ_INFO_LEN};
 }
+/* The same, to be changed where they are: as many as there were. */
+static inline char *objectEmbeddedBytes(struct object *o) {
+    return (char *)o + objectKeyOffset(o) + objectKey(o).len;
+}
 /* Replace the container (a conversion). The object does not move. */
 static inline void objectSetPtr(struct object *o, int encoding, void *ptr) {
     o->encoding = (uint32_t)encoding & 15;

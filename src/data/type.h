@@ -14,15 +14,17 @@ struct defragCursor;
 
 #define OBJ_TYPES_MAX 16
 
-/* What a prefetch hook remembers between its steps; zeroed before step 0. */
+/* What a prefetch hook remembers between its steps. */
 struct prefetchState {
-    const void *at;
+    const void *at;    /* NULL before step 0 */
+    uint64_t notes[5]; /* what they say is the type's affair; garbage before it has written any */
 };
 
 /* What a command will look for in a value, for its prefetch hook. A part of the command's request. */
 struct prefetchWants {
     unsigned parts;    /* PREFETCH_HEAD, PREFETCH_MEMBER ... (commands/spec.h) */
     struct str member; /* of the value, to be looked up there; ptr NULL: none */
+    struct str score;  /* with PREFETCH_SCORE, what may be one. Only when there are others to overlap with */
     uint64_t member_hash;
 };
 

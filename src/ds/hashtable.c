@@ -200,7 +200,7 @@ void hashtableAddUnchecked(hashtable *ht, void *entry, uint64_t hash) {
     ht->used++;
 }
 
-static void *popPlace(hashtable *ht, const struct place *p) {
+void *hashtablePopPlace(hashtable *ht, const struct place *p) {
     void *entry = entryAt(p->bucket, p->slot);
     takeOut(p);
     ht->used--;
@@ -215,7 +215,7 @@ void *hashtablePop(hashtable *ht, struct str key) {
 
 void *hashtablePopHashed(hashtable *ht, struct str key, uint64_t hash) {
     struct place p;
-    return findPlace(ht, key, NULL, hash, &p) ? popPlace(ht, &p) : NULL;
+    return findPlace(ht, key, NULL, hash, &p) ? hashtablePopPlace(ht, &p) : NULL;
 }
 
 bool hashtableDelete(hashtable *ht, struct str key) {
@@ -229,7 +229,7 @@ void hashtableRemoveEntry(hashtable *ht, const void *entry, uint64_t hash) {
     struct place p;
     bool found = findPlace(ht, strN(NULL, 0), entry, hash, &p);
     serverAssert(found);
-    popPlace(ht, &p);
+    hashtablePopPlace(ht, &p);
 }
 
 void hashtableReplaceEntry(hashtable *ht, const void *old, void *now, uint64_t hash) {

@@ -193,7 +193,9 @@ void hashtableStopIterator(struct hashtableIterator *it);
 /* Random entries. NULL/0 on an empty table.
  * O(1) expected also when nearly empty (shrinks by itself first). */
 void *hashtableRandomEntry(hashtable *ht);     /* good: entries of crowded buckets are somewhat less likely */
-void *hashtableFairRandomEntry(hashtable *ht); /* better: one of a sample of up to 40 from a random place */
+void *hashtableFairRandomEntry(hashtable *ht); /* fair: all entries are equally likely */
+/* A fair one, removed, not freed; NULL: the table is empty. */
+void *hashtablePopFairRandom(hashtable *ht);
 /* Up to count neighbours, no entry twice in one call unless count exceeds the size; returns how many. */
 size_t hashtableSample(hashtable *ht, void **dst, size_t count);
 

@@ -207,6 +207,12 @@ static inline uint32_t lengthOf(const segment *s) {
     return likely(!s->tail) ? s->buckets : hashtableLengthWithTail(s->buckets, s->tail);
 }
 
+/* The bits of the position that gave the home of the entry in this slot. */
+static inline uint32_t subOfSlot(const hashtable *ht, const segment *s, const struct hashtableRef *slot) {
+    if (SLOT_HAS_POSITION) return (uint32_t)(slot->word >> HASHTABLE_POINTER_BITS);
+    return subOf(hashtableSalted(ht, hashOfEntry(ht, hashtableRefEntry(slot))), s->depth);
+}
+
 /* --- Probes --- */
 
 /* The order in which buckets are tried for a home; see hashtable.c. */
@@ -291,7 +297,11 @@ static inline void takeOut(const struct place *p) {
     s->used--;
 }
 
+void *hashtablePopPlace(hashtable *ht, const struct place *p); /* the entry, no longer in the table */
+
 /* --- Resizing (hashtable_resize.c) --- */
+
+#define HASHTABLE_DEPTH_MOST 24 /* of a segment */
 
 void hashtableFreeArrays(const hashtable *ht); /* and the directory */
 void hashtableForgetArrays(hashtable *ht);

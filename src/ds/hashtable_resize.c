@@ -41,7 +41,6 @@
 #define HOLD        93 /* percent: how full a segment is at most before it is its turn */
 
 #define UNIT            64 /* buckets; segments have 4 to 7 of them, at most */
-#define DEPTH_MOST      24
 #define SWEEP_LOOKS     64 /* segments that an operation looks at, to find one that is to be resized */
 #define HURRY_SEGMENTS  8
 #define FETCH_KEYS      5 /* buckets ahead of the one whose keys are hashed */
@@ -301,7 +300,7 @@ static uint64_t mostBuckets(const hashtable *ht, const segment *s) {
 /* Not of one that is large because of its entries' positions: to split it would not part them, and double the
  * directory each time. */
 static bool isToSplit(const hashtable *ht, const segment *s, uint64_t n) {
-    return n > mostBuckets(ht, s) && n % 2 == 0 && s->depth < DEPTH_MOST &&
+    return n > mostBuckets(ht, s) && n % 2 == 0 && s->depth < HASHTABLE_DEPTH_MOST &&
            n << s->depth <= 4 * (uint64_t)ht->homes;
 }
 

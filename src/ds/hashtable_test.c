@@ -175,6 +175,18 @@ static void randomItems(hashtable *ht) {
     }
 }
 
+/* One leaves, and comes back by the model's own way. */
+static void popRandom(hashtable *ht) {
+    struct item *item = hashtablePopFairRandom(ht);
+    assert_int_equal(item != NULL, model_size > 0);
+    if (!item) return;
+    uint64_t id = item->id;
+    assert_ptr_equal(model[id], item);
+    assert_null(hashtableFind(ht, keyOfId(&id)));
+    assert_int_equal(hashtableSize(ht), model_size - 1);
+    assert_true(hashtableAdd(ht, item));
+}
+
 static void clearSeen(uint64_t ids) {
     for (uint64_t id = 0; id < ids; id++)
         if (model[id]) model[id]->seen = 0;
@@ -277,6 +289,7 @@ static void randomOperation(hashtable *ht, uint64_t ids, bool growing) {
         peekItem(ht, id);
     } else if (dice < 80) {
         randomItems(ht);
+        popRandom(ht);
     } else {
         assert_ptr_equal(hashtableFind(ht, keyOfId(&id)), model[id]);
     }
@@ -477,6 +490,7 @@ static void testPolicies(void **state) {
         }
         hashtableSetResizePolicy(HASHTABLE_RESIZE_ALLOW);
         for (int i = 0; i < 1000; i++) randomItems(&ht);
+        for (int i = 0; i < 1000; i++) popRandom(&ht);
         assert_true(hashtableSlots(&ht) < 100); /* random picks alone made it shrink */
         checkAll(&ht, MAX_IDS);
         endModel(&ht);

@@ -171,46 +171,105 @@ static segment *stepAround(const hashtable *ht, segment *s, uint32_t *i) {
     return &ht->segments[(indexOf(ht, s) + (1U << (ht->bits - s->depth))) & (directorySize(ht) - 1)];
 }
 
-static void *randomOfBucket(const bucket *b) {
+static unsigned randomSlotOf(const bucket *b) {
     uint64_t bits = usedSlots(b->head);
     uint64_t skip = randomBelow((unsigned)__builtin_popcountll(bits));
     while (skip--) bits &= bits - 1;
-    return entryAt(b, slotOfBit(bits));
+    return slotOfBit(bits);
+}
+
+/* Where an entry is, for who only reads it: home and passed are not filled in. */
+static struct place quickPlace(const hashtable *ht) {
+    uint32_t i = 0;
+    segment *s = NULL;
+    for (unsigned try = 0; try < RANDOM_TRIES; try++) {
+        s = randomBucket(ht, &i);
+        if (!isEmptyBucket(&s->table[i])) break;
+    }
+    while (isEmptyBucket(&s->table[i])) s = stepAround(ht, s, &i);
+    return (struct place){.segment = s, .bucket = &s->table[i], .slot = randomSlotOf(&s->table[i])};
 }
 
 void *hashtableRandomEntry(hashtable *ht) {
     if (!ht->used) return NULL;
     hashtableHurryShrink(ht);
-    uint32_t i = 0;
-    segment *s = NULL;
-    for (unsigned try = 0; try < RANDOM_TRIES; try++) {
-        s = randomBucket(ht, &i);
-        if (!isEmptyBucket(&s->table[i])) return randomOfBucket(&s->table[i]);
-    }
-    while (isEmptyBucket(&s->table[i])) s = stepAround(ht, s, &i);
-    return randomOfBucket(&s->table[i]);
+    struct place p = quickPlace(ht);
+    return entryAt(p.bucket, p.slot);
 }
 
-/* Slots are drawn until one is in use, so all entries are exactly as likely. Of many segments, as if each
- * entry of the directory had an array of the longest one's length; what is not there costs no look at a
- * bucket. */
-static void *fairTry(const hashtable *ht) {
-    uint64_t r = randomU64(), length = ht->bits ? 1ULL << ht->longest : lengthOf(&ht->one);
-    uint64_t slot = randomBelow(length * SLOTS), i = slot / SLOTS;
-    slot %= SLOTS;
-    const segment *s = segmentAt(ht, ht->bits ? (uint32_t)(r >> (64 - ht->bits)) : 0);
-    return s && i < lengthOf(s) && tagAt(&s->table[i], slot) ? entryAt(&s->table[i], slot) : NULL;
+/* Fair draws. A slot is drawn until one is in use, so all entries are exactly as likely. Of many segments, as
+ * if each entry of the directory had an array of the longest one's length; what is not there costs no look at
+ * a bucket.
+ *
+ * Which slot a random number means depends on the table, but not the number. So they are drawn ahead, in a
+ * ring: when one enters it, its bucket in this table is fetched, and half way through it the entry. Who draws
+ * again soon, from the same table, finds both in the cache. */
+#define DRAWS_AHEAD 16
+
+static __thread struct {
+    uint64_t number[DRAWS_AHEAD];
+    unsigned next;
+    bool filled;
+} draws;
+
+/* False: there is no such bucket. The first 24 bits choose the segment, the others the slot in it. */
+static inline bool drawnPlace(const hashtable *ht, uint64_t number, struct place *p) {
+    _Static_assert(HASHTABLE_DEPTH_MOST <= 24, "the bits for the segment");
+    uint64_t length = ht->bits ? 1ULL << ht->longest : lengthOf(&ht->one);
+    uint64_t slot = (uint64_t)(((unsigned __int128)(number << 24) * (length * SLOTS)) >> 64);
+    const segment *s = segmentAt(ht, ht->bits ? (uint32_t)(number >> (64 - ht->bits)) : 0);
+    if (!s || slot / SLOTS >= lengthOf(s)) return false;
+    p->segment = s;
+    p->bucket = &s->table[slot / SLOTS];
+    p->slot = slot % SLOTS;
+    return true;
+}
+
+static inline bool fairTry(const hashtable *ht, struct place *p) {
+    struct place later;
+    if (unlikely(!draws.filled)) {
+        for (unsigned i = 0; i < DRAWS_AHEAD; i++) draws.number[i] = randomU64();
+        draws.filled = true;
+    }
+    uint64_t *at = &draws.number[draws.next++ % DRAWS_AHEAD], number = *at;
+    *at = randomU64();
+    if (drawnPlace(ht, *at, &later)) prefetch(later.bucket);
+    if (drawnPlace(ht, draws.number[(draws.next + DRAWS_AHEAD / 2) % DRAWS_AHEAD], &later) &&
+        tagAt(later.bucket, later.slot))
+        prefetch(entryAt(later.bucket, later.slot));
+    return drawnPlace(ht, number, p) && tagAt(p->bucket, p->slot);
+}
+
+static struct place fairPlace(hashtable *ht) {
+    struct place p;
+    hashtableHurryShrink(ht);
+    if (!ht->bits && lengthOf(&ht->one) == 1)
+        return (struct place){
+            .segment = &ht->one, .bucket = ht->one.table, .slot = randomSlotOf(ht->one.table)};
+    for (unsigned try = 0; try < 16 * RANDOM_TRIES; try++)
+        if (fairTry(ht, &p)) return p;
+    return quickPlace(ht);
 }
 
 void *hashtableFairRandomEntry(hashtable *ht) {
     if (!ht->used) return NULL;
-    hashtableHurryShrink(ht);
-    if (!ht->bits && lengthOf(&ht->one) == 1) return randomOfBucket(ht->one.table);
-    for (unsigned try = 0; try < 16 * RANDOM_TRIES; try++) {
-        void *entry = fairTry(ht);
-        if (entry) return entry;
+    struct place p = fairPlace(ht);
+    return entryAt(p.bucket, p.slot);
+}
+
+void *hashtablePopFairRandom(hashtable *ht) {
+    if (!ht->used) return NULL;
+    struct place p = fairPlace(ht);
+    uint32_t at = (uint32_t)(p.bucket - p.segment->table);
+    struct probe probe =
+        probeFrom(homeOf(subOfSlot(ht, p.segment, &p.bucket->slot[p.slot]), p.segment->buckets));
+    while (unlikely(probe.at != at)) {
+        bool more = probeNext(p.segment, &probe);
+        serverAssert(more);
     }
-    return hashtableRandomEntry(ht);
+    p.home = probe.home;
+    p.passed = probe.passed;
+    return hashtablePopPlace(ht, &p);
 }
 
 /* One walk around at most, from a random bucket. */

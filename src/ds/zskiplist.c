@@ -26,6 +26,9 @@
 #include "base/random.h"
 #include "base/zmalloc.h"
 
+/* Levels of so few nodes stay in the cache: every search reads some of them. */
+#define FETCH_WARM 1024
+
 typedef struct zskiplistLevel zslLevel;
 
 struct zskiplistNode {
@@ -474,6 +477,46 @@ size_t zslNodeMemory(const zskiplistNode *n) {
 
 void zslPrefetchFirst(const zskiplist *zsl) {
     __builtin_prefetch(zsl->header[0].forward);
+}
+
+/* ---- Searching ahead ---- */
+
+void zslFetchBegin(const zskiplist *zsl, double score, struct zslFetch *f) {
+    int warm = 0;
+    while (zsl->length >> (2 * warm) > FETCH_WARM) warm++;
+    *f = (struct zslFetch){.tower = zsl->header,
+                           .score = score,
+                           .level = (int16_t)(towerHeight(zsl->header) - 1),
+                           .warm = (int16_t)warm};
+}
+
+/* Where the tower leads to on this level and on the one below it, which comes next when this one leads too
+ * far. */
+static void fetchFrom(struct zslFetch *f) {
+    f->fetched = f->tower;
+    f->down_to = f->level ? f->level - 1 : 0;
+    for (int i = f->level; i >= f->down_to; i--) {
+        const zskiplistNode *next = f->tower[i].forward;
+        __builtin_prefetch(next);
+        __builtin_prefetch(&next->level[i].span);
+    }
+}
+
+bool zslFetchStep(struct zslFetch *f) {
+    while (f->level >= 0) {
+        const zskiplistNode *next = f->tower[f->level].forward;
+        if (next != f->stop && f->level < f->warm && (f->tower != f->fetched || f->level < f->down_to)) {
+            fetchFrom(f);
+            return true;
+        }
+        if (next != f->stop && next->score < f->score) {
+            f->tower = next->level;
+        } else {
+            f->stop = next;
+            f->level--;
+        }
+    }
+    return false;
 }
 
 /* ---- Change ---- */

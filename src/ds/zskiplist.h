@@ -79,6 +79,20 @@ size_t zslNodeMemory(const zskiplistNode *n); /* usable bytes of its allocation 
 void zslPrefetchFirst(const zskiplist *zsl);
 /* The node that zslGetRank visits after n, NULL at the end, with what it will read there on its way. */
 const zskiplistNode *zslClimb(const zskiplistNode *n);
+/* A search for the place of a score that reads no node before it has been fetched: for passes over a batch,
+ * in which the misses of several searches overlap. Each step asks for one node or two; false: there is no
+ * more to fetch. It is a hint only: nodes of equal score are not told apart, and the list must not change
+ * between the steps. */
+struct zslFetch {
+    const struct zskiplistLevel *tower;   /* left of the place, as far as is known */
+    const struct zskiplistLevel *fetched; /* the tower from which nodes were asked for, */
+    const zskiplistNode *stop;            /* right of the place, on the level above */
+    double score;
+    int16_t level, warm;
+    int16_t down_to; /* of levels from here on */
+};
+void zslFetchBegin(const zskiplist *zsl, double score, struct zslFetch *f);
+bool zslFetchStep(struct zslFetch *f);
 
 /* Change. O(log n) expected. */
 zskiplistNode *zslInsert(zskiplist *zsl, double score, struct str member);

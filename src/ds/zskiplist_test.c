@@ -403,6 +403,38 @@ static void testShape(void **state) {
     zslClear(&list);
 }
 
+/* A search that only fetches ends beside the place. */
+static unsigned fetchOne(double score) {
+    struct zslFetch f;
+    unsigned steps = 0;
+    zslFetchBegin(&list, score, &f);
+    while (zslFetchStep(&f)) {
+        steps++;
+    }
+    assert_false(zslFetchStep(&f));
+    const zskiplistNode *right = f.tower[0].forward, *left = right ? zslGetPrev(right) : zslGetTail(&list);
+    assert_true(!right || zslGetNodeScore(right) >= score);
+    assert_true(!left || zslGetNodeScore(left) < score);
+    return steps;
+}
+
+static void testFetch(void **state) {
+    (void)state;
+    char buf[32];
+    zslInit(&list);
+    fetchOne(0);
+    for (int i = 0; i < 20000; i++) { /* each score twice */
+        zslInsert(&list, (double)(i / 2), strN(buf, (size_t)sprintf(buf, "member:%09d", i)));
+        if (i % 100 == 0) fetchOne((double)randomBelow((uint64_t)i / 2 + 2) - 0.5);
+    }
+    unsigned steps = 0;
+    for (int i = 0; i < 2000; i++) steps += fetchOne((double)randomBelow(10002) - (double)randomBelow(2));
+    assert_in_range(steps / 2000, 4, 15); /* the few high nodes are not asked for */
+    fetchOne(INFINITY);
+    fetchOne(-INFINITY);
+    zslClear(&list);
+}
+
 /* ---- Benchmark ---- */
 
 static double now(void) {
@@ -518,10 +550,8 @@ int main(int argc, char **argv) {
     }
     seedFromEnv();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testModel),
-        cmocka_unit_test(testLex),
-        cmocka_unit_test(testQueue),
-        cmocka_unit_test(testShape),
+        cmocka_unit_test(testModel), cmocka_unit_test(testLex),   cmocka_unit_test(testQueue),
+        cmocka_unit_test(testShape), cmocka_unit_test(testFetch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,7 @@ enum { KIND_UNKNOWN, KIND_INLINE, KIND_MULTIBULK };
 static const char err_crlf[] = "invalid CRLF in request";
 
 #define MIN_BULK_SIZE 6 /* "$0\r\n\r\n": the least an argument takes in the buffer */
+#define SHORT_LINE    5 /* "$99\r\n" */
 #define BIG_CHUNK                                                                                            \
     ((size_t)1024 * 1024) /* an announced length reserves no more than this before its bytes come */
 #define BIG_GROWTH 15     /* then so many times as much as has come */
@@ -55,6 +56,17 @@ static inline size_t maxSize(size_t a, size_t b) {
 
 static inline bool isCrlf(const char *p) {
     return memcmp(p, "\r\n", 2) == 0;
+}
+
+/* "<type><n>\r\n" with one digit or two in canonical form, at p, where SHORT_LINE bytes can be read: returns
+ * what follows. NULL: it is something else. */
+static inline const char *shortLength(const char *p, char type, size_t *n) {
+    unsigned first = (unsigned)(unsigned char)p[1] - '0', second = (unsigned)(unsigned char)p[2] - '0';
+    if (p[0] != type || first > 9) return NULL;
+    *n = first;
+    if (isCrlf(p + 2)) return p + 4;
+    *n = first * 10 + second;
+    return first && second <= 9 && isCrlf(p + 3) ? p + 5 : NULL;
 }
 
 /* Room for n views; returns where the first one goes. */
@@ -276,6 +288,26 @@ static enum respStatus parseMultibulk(struct respParser *p, char *buf, size_t *l
     return st;
 }
 
+/* Nearly all requests: whole, with fewer than a hundred arguments of fewer than a hundred bytes, within any
+ * limits. Returns what follows, and how many views it has written. NULL: it is not one of those, and nothing
+ * has been done. */
+static inline const char *parseShort(const char *buf, size_t len, bool authenticated,
+                                     const struct argvOut *out, size_t *argc) {
+    const char *end = buf + len, *at;
+    size_t count, n;
+    if (len < SHORT_LINE || !(at = shortLength(buf, '*', &count)) || !count) return NULL;
+    if (!authenticated && count > RESP_UNAUTH_MAX_ARGS) return NULL;
+    struct str *arg = reserveArgv(out, count), *last = arg + count;
+    for (; arg < last; arg++) {
+        if (end - at < MIN_BULK_SIZE || !(at = shortLength(at, '$', &n))) return NULL;
+        if ((size_t)(end - at) < n + 2 || !isCrlf(at + n)) return NULL;
+        *arg = strN(at, n);
+        at += n + 2;
+    }
+    *argc = count;
+    return at;
+}
+
 /* One argument of an inline request at s, unescaped in place. An opening quote at its start is left alone, so
  * that the first byte of an inline request never turns into a '*'. NULL: a quote is not closed. */
 static char *splitArg(char *s, const char *end, struct str *arg) {
@@ -315,6 +347,14 @@ enum respStatus respParseRequest(struct respParser *p, char *buf, size_t *len,
                                  const char **err) {
     struct argvOut out = {argv, argv_cap, argv_base};
     if (p->kind == KIND_UNKNOWN) {
+        size_t count;
+        const char *next = parseShort(buf, *len, limits->authenticated, &out, &count);
+        if (__builtin_expect(next != NULL, 1)) {
+            *argc = (int)count;
+            *consumed = (size_t)(next - buf);
+            *big = NULL;
+            return RESP_OK;
+        }
         if (*len == 0) return RESP_MORE;
         p->kind = buf[0] == '*' ? KIND_MULTIBULK : KIND_INLINE;
     }

@@ -169,6 +169,29 @@ static void testMultibulk(void **state) {
     expect("*2\r\n$4\r\nPING\r\n$536870912\r\nabc", "");
 }
 
+/* Counts and lengths around those that have a way of their own. */
+static void testShortAndLong(void **state) {
+    (void)state;
+    static const int sizes[] = {1, 9, 10, 11, 99, 100};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int count = sizes[i];
+        sds stream = sdscatprintf(sdsempty(), "*%d\r\n", count), want = sdsnew("(");
+        for (int k = 0; k < count; k++) {
+            int len = sizes[(size_t)k % (sizeof sizes / sizeof *sizes)];
+            stream = sdscatprintf(stream, "$%d\r\n%0*d\r\n", len, len, k % 10);
+            want = sdscatprintf(want, "%s%0*d", k ? "|" : "", len, k % 10);
+        }
+        want = sdscat(want, ")");
+        for (size_t cut = 0; cut <= sdslen(stream); cut += 1 + cut / 50)
+            expectText(runCut(sdsview(stream), open_limits, cut), sdsview(want));
+        struct respLimits stranger = {open_limits.max_bulk, open_limits.max_args, false};
+        expectText(runPieces(sdsview(stream), stranger, sdslen(stream)),
+                   count > RESP_UNAUTH_MAX_ARGS ? STR("!unauthenticated multibulk length") : sdsview(want));
+        sdsfree(stream);
+        sdsfree(want);
+    }
+}
+
 static void testMultibulkErrors(void **state) {
     (void)state;
     static const char *const bad_counts[] = {"",   "a",  "+1", " 1",         "01",
@@ -569,13 +592,21 @@ static void testRandomGarbage(void **state) {
 int main(void) {
     randomSeed(20260);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testMultibulk),     cmocka_unit_test(testMultibulkErrors),
-        cmocka_unit_test(testWrongCrlf),     cmocka_unit_test(testInline),
-        cmocka_unit_test(testInlineErrors),  cmocka_unit_test(testInlineKeepsFirstByte),
-        cmocka_unit_test(testLineLimits),    cmocka_unit_test(testConfiguredLimits),
-        cmocka_unit_test(testBigArgs),       cmocka_unit_test(testBigArgHandover),
-        cmocka_unit_test(testNoAllocation),  cmocka_unit_test(testReservedViews),
-        cmocka_unit_test(testLinearCost),    cmocka_unit_test(testRandomRoundTrips),
+        cmocka_unit_test(testMultibulk),
+        cmocka_unit_test(testShortAndLong),
+        cmocka_unit_test(testMultibulkErrors),
+        cmocka_unit_test(testWrongCrlf),
+        cmocka_unit_test(testInline),
+        cmocka_unit_test(testInlineErrors),
+        cmocka_unit_test(testInlineKeepsFirstByte),
+        cmocka_unit_test(testLineLimits),
+        cmocka_unit_test(testConfiguredLimits),
+        cmocka_unit_test(testBigArgs),
+        cmocka_unit_test(testBigArgHandover),
+        cmocka_unit_test(testNoAllocation),
+        cmocka_unit_test(testReservedViews),
+        cmocka_unit_test(testLinearCost),
+        cmocka_unit_test(testRandomRoundTrips),
         cmocka_unit_test(testRandomGarbage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -262,6 +262,30 @@ void setRandom(struct setRef s, struct setMember *m) {
     }
 }
 
+void setDraw(struct setRef s, struct setDrawn *d) {
+    debugAssert(setSize(s) > 0);
+    switch (s.encoding) {
+    case SET_INTSET:
+        d->number = intsetGet(s.ptr, (uint32_t)randomBelow(intsetLength(s.ptr)));
+        readInt(d->number, &d->m);
+        break;
+    case SET_LISTPACK:
+        d->p = lpSeek(s.ptr, (long)randomBelow(lpLength(s.ptr)));
+        d->m.s = lpView(d->p, d->m.text);
+        break;
+    default: d->entry = hashtablePopFairRandom(s.ptr); d->m.s = memberText(d->entry);
+    }
+}
+
+void setDrop(struct setRef *s, struct setDrawn *d) {
+    bool removed;
+    switch (s->encoding) {
+    case SET_INTSET: s->ptr = intsetRemove(s->ptr, d->number, &removed); break;
+    case SET_LISTPACK: s->ptr = lpDelete(s->ptr, d->p, NULL); break;
+    default: memberFree(d->entry);
+    }
+}
+
 /* ---- Walking ---- */
 
 void setIterate(struct setIterator *it, struct setRef s) {

@@ -64,6 +64,18 @@ static inline hashtable *setTable(struct setRef s) {  /* NULL: it has none */
 }
 bool setRemove(struct setRef *s, struct str member);  /* false: was not there */
 void setRandom(struct setRef s, struct setMember *m); /* fair; the set is not empty; O(1) */
+/* A random member leaves: it is good to read until setDrop, which has to follow before anything else is done
+ * with the set. */
+struct setDrawn {
+    struct setMember m;
+    union {
+        void *entry;
+        unsigned char *p;
+        int64_t number;
+    };
+};
+void setDraw(struct setRef s, struct setDrawn *d);
+void setDrop(struct setRef *s, struct setDrawn *d);
 
 /* ---- Walking. The set must not change meanwhile. ---- */
 struct setIterator {

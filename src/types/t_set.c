@@ -164,11 +164,11 @@ static void popAll(struct client *c, struct object *o, struct str key) {
 
 /* One random member out of the set, the i-th of `count`: replied, removed, propagated. */
 static void popOne(struct client *c, struct setRef *s, struct str key, size_t i, size_t count) {
-    struct setMember m;
-    setRandom(*s, &m);
-    replyBulk(c, m.s);
-    propagateRemoved(c, key, m.s, i, count);
-    setRemove(s, m.s);
+    struct setDrawn d;
+    setDraw(*s, &d);
+    replyBulk(c, d.m.s);
+    propagateRemoved(c, key, d.m.s, i, count);
+    setDrop(s, &d);
 }
 
 /* Fewer stay than go: those that stay are drawn, into a set of their own. */
@@ -176,10 +176,11 @@ static void popAllBut(struct client *c, struct setRef *s, struct str key, size_t
     struct setRef kept = {NULL, 0};
     struct setMember m;
     for (size_t i = 0; i < keep; i++) {
-        setRandom(*s, &m);
-        if (!i) kept = setNewStrings(m.s, keep);
-        setAdd(&kept, m.s);
-        setRemove(s, m.s);
+        struct setDrawn d;
+        setDraw(*s, &d);
+        if (!i) kept = setNewStrings(d.m.s, keep);
+        setAdd(&kept, d.m.s);
+        setDrop(s, &d);
     }
     struct setIterator it;
     size_t count = setSize(*s), n = 0;

@@ -35,6 +35,7 @@
 #include "command/lookup.h"
 #include "data/db.h"
 #include "data/digest.h"
+#include "data/key_use.h"
 #include "types/generic.h"
 #include "data/notify.h"
 #include "command/propagate.h"
@@ -609,8 +610,13 @@ static void increment(struct client *c, int64_t by) {
         replyError(c, "ERR increment or decrement would overflow");
         return;
     }
-    char scratch[8];
-    dbSetWithExpire(c->db, key, o, intValue(v, scratch), o ? objectExpire(o) : OBJ_NO_EXPIRE);
+    if (o && o->encoding == STRING_INT) {
+        keyUsed(c->db, key, KEY_USE_CHANGE);
+        memcpy(objectEmbeddedBytes(o), &v, sizeof v);
+    } else {
+        char scratch[8];
+        dbSetWithExpire(c->db, key, o, intValue(v, scratch), o ? objectExpire(o) : OBJ_NO_EXPIRE);
+    }
     keyChanged(c, c->db, key, NOTIFY_STRING, "incrby", 1);
     replyLongLong(c, v);
 }

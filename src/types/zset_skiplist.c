@@ -14,6 +14,9 @@
  * `place.at` is the node. */
 #include "types/zset.h"
 
+#include <string.h>
+
+#include "base/num.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "data/db.h"
@@ -293,7 +296,25 @@ static void skiplistWarm(const void *z) {
     hashtableStopIterator(&it);
 }
 
-/* From step 3 on, the way up that the rank of a member takes, one node a step. */
+/* From step 1 on, the way down to where a new score belongs. A small list is read in less time. */
+static bool fetchPlace(const zskiplist *list, const struct prefetchWants *wants, int step,
+                       struct prefetchState *state) {
+    struct zslFetch search;
+    _Static_assert(sizeof search <= sizeof state->notes, "a search fits the state");
+    if (zslGetLength(list) <= WARM_MAX) return false;
+    if (step == 1) {
+        double score;
+        bool valid = string2d(wants->score, &score); /* else any place will do: the command will refuse it */
+        zslFetchBegin(list, valid ? score : 0, &search);
+    } else {
+        memcpy(&search, state->notes, sizeof search);
+    }
+    bool more = zslFetchStep(&search);
+    memcpy(state->notes, &search, sizeof search);
+    return more;
+}
+
+/* From step 3 on, the way up that the rank of a member takes, one node a step; or the way to a score. */
 static bool skiplistPrefetch(const void *z, const struct prefetchWants *wants, int step,
                              struct prefetchState *state) {
     const struct zset *zs = z;
@@ -308,13 +329,17 @@ static bool skiplistPrefetch(const void *z, const struct prefetchWants *wants, i
         if (parts & PREFETCH_HEAD) zslPrefetchFirst(&zs->list);
         if (parts & PREFETCH_TAIL) prefetchNode(zslGetTail(&zs->list));
         if (member) hashtablePrefetchBucket(&zs->members, wants->member_hash);
+        if (parts & PREFETCH_SCORE) fetchPlace(&zs->list, wants, step, state);
         return member;
     case 2:
         state->at = hashtablePeek(&zs->members, wants->member_hash);
         prefetchNode(state->at);
         break;
-    default: state->at = zslClimb(state->at); break;
+    default:
+        if (parts & PREFETCH_RANK) state->at = zslClimb(state->at);
+        break;
     }
+    if (parts & PREFETCH_SCORE) return fetchPlace(&zs->list, wants, step, state);
     return state->at && parts & PREFETCH_RANK;
 }
 
