@@ -22,6 +22,9 @@ static const char digitPairs[201] =
     "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
     "8081828384858687888990919293949596979899";
 
+#define FIXED17_BELOW 184 /* times 10^17 is below 2^64 */
+#define FIXED17_SIZE  24  /* -183.99999999999999999 and a NUL */
+
 static const uint64_t powersOf10[] = {1,
                                       10,
                                       100,
@@ -215,8 +218,49 @@ bool string2ld(struct str s, long double *out) {
     return true;
 }
 
+/* Of small numbers, as coordinates are: v in units of 10^-17, rounded as printf does, to the nearest and to
+ * the even one of two. False: it does not fit 64 bits, or has more digits than they hold. */
+static bool inUnits17(long double v, uint64_t *units) {
+#ifdef __SIZEOF_INT128__
+    if (!(v < FIXED17_BELOW)) return false;
+    int exponent;
+    long double bits = ldexpl(frexpl(v, &exponent), 64); /* v is bits / 2^shift */
+    uint64_t whole = (uint64_t)bits;
+    if ((long double)whole != bits) return false;
+    unsigned __int128 product = (unsigned __int128)whole * powersOf10[17];
+    int shift = 64 - exponent;
+    *units = 0;
+    if (shift > 122) return true; /* the product is below 2^121 */
+    unsigned __int128 rest = product & (((unsigned __int128)1 << shift) - 1),
+                      half = (unsigned __int128)1 << (shift - 1);
+    *units = (uint64_t)(product >> shift);
+    *units += rest > half || (rest == half && *units & 1);
+    return true;
+#else
+    (void)v, (void)units;
+    return false;
+#endif
+}
+
+static unsigned units17ToString(char *dst, bool negative, uint64_t units) {
+    char *p = dst;
+    uint64_t fraction = units % powersOf10[17];
+    if (negative && units) *p++ = '-';
+    p += ull2string(p, units / powersOf10[17]);
+    if (fraction) {
+        char *point = p;
+        p += ull2string(p, powersOf10[17] + fraction); /* with all its zeros in front */
+        *point = '.';
+        while (p[-1] == '0') p--;
+    }
+    *p = '\0';
+    return (unsigned)(p - dst);
+}
+
 unsigned ld2string(char *dst, size_t size, long double v) {
     serverAssert(size > sizeof "-inf" && !isnan(v));
+    uint64_t units;
+    if (size >= FIXED17_SIZE && inUnits17(fabsl(v), &units)) return units17ToString(dst, v < 0, units);
     if (isinf(v)) return (unsigned)snprintf(dst, size, v < 0 ? "-inf" : "inf");
     int printed = snprintf(dst, size, "%.17Lf", v);
     if (printed < 0 || (size_t)printed >= size) {

@@ -319,6 +319,33 @@ static void doublesRefused(void **state) {
     assert_true(string2ld(strN(tooLong + 1, sizeof(tooLong) - 1), &ld));
 }
 
+/* "%.17Lf" without its last zeros. */
+static void assertLikePrintf(long double v) {
+    char want[128], got[128];
+    int len = snprintf(want, sizeof want, "%.17Lf", v);
+    while (want[len - 1] == '0') len--;
+    if (want[len - 1] == '.') len--;
+    want[len] = 0;
+    unsigned got_len = ld2string(got, sizeof got, v);
+    assert_int_equal(got_len, strlen(got));
+    assert_string_equal(got, strcmp(want, "-0") ? want : "0");
+}
+
+/* Numbers of all sizes, and those that lie between two. */
+static void likePrintf(void) {
+    for (int i = 0; i < 200000; i++) {
+        long double v = ldexpl((long double)(int64_t)randomU64(), -55 - (int)randomBelow(70));
+        assertLikePrintf(v);
+        assertLikePrintf((double)v);
+        assertLikePrintf((long double)randomBelow(1000) / 8);
+        assertLikePrintf(ldexpl((long double)(randomBelow(1 << 20) * 2 + 1), -(int)randomBelow(64)));
+    }
+    static const long double edges[] = {
+        183.99999999999999999L, 184, -184, 0.000000000000000005L, -0.0L, 5e-324, 180, -180,
+        0.999999999999999999L};
+    for (size_t i = 0; i < COUNT(edges); i++) assertLikePrintf(edges[i]);
+}
+
 static void longDoublesPrinted(void **state) {
     (void)state;
     needLongDoubles();
@@ -345,6 +372,7 @@ static void longDoublesPrinted(void **state) {
         assert_int_equal(n, strlen(cases[i].text));
     }
     assert_true(ld2string(text, sizeof(text), LDBL_MAX) > 4900);
+    likePrintf();
     assert_int_equal(ld2string(text, 10, 1e19L), 0);
 }
 

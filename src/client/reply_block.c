@@ -7,8 +7,8 @@
 #include "base/assert.h"
 #include "base/zmalloc.h"
 
-#define POOL_MAX  1024
-#define POOL_IDLE 256 /* so many stay, used or not */
+#define POOL_MAX  4096 /* 64 MiB */
+#define POOL_IDLE 256  /* so many stay, used or not */
 
 /* ---- Bytes for many ---- */
 

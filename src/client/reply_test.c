@@ -334,6 +334,28 @@ static void messagesOfTheDead(void **state) {
     in_call = false;
 }
 
+/* What a turn has needed stays for the next one, and goes when a time has passed in which none needed it. */
+static void blocksAreKeptForTheNextTurn(void **state) {
+    (void)state;
+    enum { MANY = 1000, KEPT = 256 };
+    static struct replyBlock *blocks[MANY];
+    replyPoolTrim();
+    replyPoolTrim();
+    size_t before = zmallocUsedMemory();
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < MANY; i++) blocks[i] = replyBlockNew(1);
+        size_t most = zmallocUsedMemory();
+        for (int i = 0; i < MANY; i++) replyBlockFree(blocks[i]);
+        replyPoolTrim();
+        assert_int_equal(zmallocUsedMemory(), most);
+    }
+    replyPoolTrim();
+    assert_true(zmallocUsedMemory() <= before + KEPT * (sizeof(struct replyBlock) + REPLY_BLOCK_ROOM));
+    for (int i = 0; i < KEPT; i++) blocks[i] = replyBlockNew(1); /* they are still there */
+    assert_true(zmallocUsedMemory() <= before + KEPT * (sizeof(struct replyBlock) + REPLY_BLOCK_ROOM));
+    for (int i = 0; i < KEPT; i++) replyBlockFree(blocks[i]);
+}
+
 static bool isInCall(void) {
     return in_call;
 }
@@ -363,6 +385,7 @@ int main(void) {
         cmocka_unit_test(textsBesideMarks),
         cmocka_unit_test(messagesOfTheDead),
         cmocka_unit_test(messagesBesideReplies),
+        cmocka_unit_test(blocksAreKeptForTheNextTurn),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -116,4 +116,5 @@ enum {
     PREFETCH_NEW_MEMBER = 8, /* argv[3], likewise (argv[2] is its score) */
     PREFETCH_RANK = 16,      /* with MEMBER: and then its rank */
     PREFETCH_SCORE = 32,     /* with NEW_MEMBER: and the place where that score belongs */
+    PREFETCH_WHOLE = 64,     /* all bytes of a string */
 };

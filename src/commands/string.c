@@ -395,6 +395,7 @@ const struct commandSpec commandsString[] = {
      .arity = -2,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_STRING,
+     .prefetch = PREFETCH_WHOLE,
      .tips = mgetTips,
      .key_specs = mgetKeys,
      .key_spec_count = 1,

@@ -18,6 +18,7 @@
 #define AXIS_BITS       26
 #define COVER_CELLS_MAX 9
 #define SLACK           1.000001 /* against rounding, where a box is drawn around a shape */
+#define HAIR_DEG        1e-9     /* the same where the shape is but a point: a tenth of a millimetre */
 
 _Static_assert(COVER_CELLS_MAX + 1 <= GEO_INTERVALS_MAX, "each cell and the edge may be an interval");
 
@@ -137,18 +138,14 @@ bool geoContains(const struct geoShape *shape, struct geoPoint p, double *distan
 
 /* ---- Covering ---- */
 
-struct box {
-    double lon_min, lon_max, lat_min, lat_max; /* longitudes may pass 180 */
-};
-
-static struct box everywhere(void) {
-    return (struct box){-GEO_LONG_MAX, GEO_LONG_MAX, -GEO_LAT_MAX, GEO_LAT_MAX};
+static struct geoBounds everywhere(void) {
+    return (struct geoBounds){-GEO_LONG_MAX, GEO_LONG_MAX, -GEO_LAT_MAX, GEO_LAT_MAX};
 }
 
-static struct box circleBox(struct geoPoint center, double radius_m) {
+static struct geoBounds circleBox(struct geoPoint center, double radius_m) {
     double angle = radius_m / EARTH_RADIUS_M * SLACK, lat = radians(center.lat);
     if (angle >= M_PI) return everywhere();
-    struct box b = {0, 0, degrees(lat - angle), degrees(lat + angle)};
+    struct geoBounds b = {0, 0, degrees(lat - angle), degrees(lat + angle)};
     /* With a pole inside, every longitude is. Else the widest parallel is not the center's own. */
     double wide = sin(angle) / cos(lat);
     if (b.lat_min <= -90 || b.lat_max >= 90 || wide >= 1) {
@@ -162,9 +159,9 @@ static struct box circleBox(struct geoPoint center, double radius_m) {
     return b;
 }
 
-static struct box polygonBox(const struct geoShape *s) {
+static struct geoBounds polygonBox(const struct geoShape *s) {
     serverAssert(s->vertex_count > 0);
-    struct box b = {s->vertices[0].lon, s->vertices[0].lon, s->vertices[0].lat, s->vertices[0].lat};
+    struct geoBounds b = {s->vertices[0].lon, s->vertices[0].lon, s->vertices[0].lat, s->vertices[0].lat};
     for (size_t i = 1; i < s->vertex_count; i++) {
         b.lon_min = fmin(b.lon_min, s->vertices[i].lon);
         b.lon_max = fmax(b.lon_max, s->vertices[i].lon);
@@ -174,8 +171,8 @@ static struct box polygonBox(const struct geoShape *s) {
     return b;
 }
 
-static struct box shapeBox(const struct geoShape *s) {
-    struct box b;
+static struct geoBounds shapeBox(const struct geoShape *s) {
+    struct geoBounds b;
     if (s->kind == GEO_POLYGON)
         b = polygonBox(s);
     else if (s->kind == GEO_BOX) /* no point of it is farther than the two half sides together */
@@ -191,13 +188,36 @@ static struct box shapeBox(const struct geoShape *s) {
     return b;
 }
 
+/* Between its two parallels, one is nearer to a pole: there the sides are the most degrees apart. */
+static struct geoBounds boxBounds(const struct geoShape *s) {
+    double half_lat = degrees(s->height_m / 2 / EARTH_RADIUS_M) * SLACK,
+           half_width = s->width_m / 2 / EARTH_RADIUS_M;
+    struct geoBounds b = everywhere();
+    b.lat_min = s->center.lat - half_lat;
+    b.lat_max = s->center.lat + half_lat;
+    double far = radians(fmin(fmax(-b.lat_min, b.lat_max), 90)), wide = sin(half_width / 2) / cos(far);
+    if (half_width >= M_PI || cos(far) <= 0 || wide >= 1) return b;
+    double half_lon = degrees(2 * asin(wide)) * SLACK;
+    b.lon_min = s->center.lon - half_lon;
+    b.lon_max = s->center.lon + half_lon;
+    return b;
+}
+
+struct geoBounds geoBoundsOf(const struct geoShape *shape) {
+    struct geoBounds b = shape->kind == GEO_BOX      ? boxBounds(shape)
+                         : shape->kind == GEO_CIRCLE ? circleBox(shape->center, shape->radius_m)
+                                                     : everywhere();
+    return (struct geoBounds){b.lon_min - HAIR_DEG, b.lon_max + HAIR_DEG, b.lat_min - HAIR_DEG,
+                              b.lat_max + HAIR_DEG};
+}
+
 /* Number of the row or column of 2^bits that v lies in; beyond the ends for longitudes past 180. */
 static int64_t cellOf(double v, double max, int bits) {
     return (int64_t)floor((v + max) / (2 * max) * (double)(1ll << bits));
 }
 
 static int coverCells(const struct geoShape *shape, struct geoInterval out[GEO_INTERVALS_MAX]) {
-    struct box b = shapeBox(shape);
+    struct geoBounds b = shapeBox(shape);
     int bits = AXIS_BITS;
     int64_t x0, x1, y0, y1;
     do {

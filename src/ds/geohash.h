@@ -19,6 +19,10 @@ struct geoPoint {
 };
 
 /* A region to search; a point belongs to it when geoContains says so. */
+struct geoBounds {
+    double lon_min, lon_max, lat_min, lat_max; /* longitudes may pass 180 */
+};
+
 struct geoShape {
     enum { GEO_CIRCLE, GEO_BOX, GEO_POLYGON } kind;
     struct geoPoint center; /* distances are measured from here */
@@ -47,3 +51,10 @@ bool geoContains(const struct geoShape *shape, struct geoPoint p, double *distan
 /* Intervals, apart, that together cover the shape; returns how many. Those around the center come first, in
  * the order in which Valkey looks at cells: who wants any few places gets the same ones. */
 int geoCover(const struct geoShape *shape, struct geoInterval out[GEO_INTERVALS_MAX]);
+/* What no point of the shape lies beyond: most others are told by four comparisons instead of sines. */
+struct geoBounds geoBoundsOf(const struct geoShape *shape);
+static inline bool geoInBounds(const struct geoBounds *b, struct geoPoint p) {
+    if (p.lat < b->lat_min || p.lat > b->lat_max) return false;
+    return (p.lon >= b->lon_min && p.lon <= b->lon_max) || p.lon + 360 <= b->lon_max ||
+           p.lon - 360 >= b->lon_min;
+}

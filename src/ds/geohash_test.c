@@ -166,9 +166,12 @@ static struct geoPoint centerFor(int i) {
     return p;
 }
 
+static int in_bounds;
+
 /* Returns how many of the points were inside. */
 static int checkCover(const struct geoShape *s, double size_m) {
     struct geoInterval iv[GEO_INTERVALS_MAX];
+    struct geoBounds bounds = geoBoundsOf(s);
     int n = geoCover(s, iv), inside = 0;
     assert_in_range(n, 0, GEO_INTERVALS_MAX);
     for (int i = 0; i < n; i++) {
@@ -186,11 +189,19 @@ static int checkCover(const struct geoShape *s, double size_m) {
     for (int k = 0; k < POINTS_PER_SHAPE; k++) {
         uint64_t hash = geoEncode(pointFor(s, size_m));
         double distance;
+        in_bounds += geoInBounds(&bounds, geoDecode(hash));
         if (!geoContains(s, geoDecode(hash), &distance)) continue;
         inside++;
         assert_true(covered(iv, n, hash));
+        assert_true(geoInBounds(&bounds, geoDecode(hash)));
     }
     return inside;
+}
+
+/* Of all points that were in the bounds of their circles and boxes, most are inside. */
+static void assertBoundsTight(int inside) {
+    assert_true(inside > in_bounds * 3 / 5);
+    in_bounds = 0;
 }
 
 static void testCoverCircles(void **state) {
@@ -202,6 +213,7 @@ static void testCoverCircles(void **state) {
         inside += checkCover(&s, s.radius_m);
     }
     assert_true(inside > SHAPES * POINTS_PER_SHAPE / 5);
+    assertBoundsTight(inside);
 }
 
 static void testCoverBoxes(void **state) {
@@ -213,6 +225,7 @@ static void testCoverBoxes(void **state) {
         inside += checkCover(&s, fmin(s.width_m, s.height_m));
     }
     assert_true(inside > SHAPES * POINTS_PER_SHAPE / 5);
+    assertBoundsTight(inside);
 }
 
 static void testCoverPolygons(void **state) {
@@ -262,6 +275,17 @@ static void testCoverIsTight(void **state) {
     }
 }
 
+/* A circle without extent is the place itself, however its latitude is rounded on the way. */
+static void testPointInItsOwnBounds(void **state) {
+    (void)state;
+    for (uint64_t i = modelShare(100000); i; i--) {
+        struct geoPoint p = geoDecode(geoEncode(anywhere()));
+        struct geoShape circle = {.kind = GEO_CIRCLE, .center = p}, box = {.kind = GEO_BOX, .center = p};
+        struct geoBounds in_circle = geoBoundsOf(&circle), in_box = geoBoundsOf(&box);
+        assert_true(geoInBounds(&in_circle, p) && geoInBounds(&in_box, p));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testKnown),
@@ -276,6 +300,7 @@ int main(void) {
         cmocka_unit_test(testCoverPolygons),
         cmocka_unit_test(testCoverEverything),
         cmocka_unit_test(testCoverIsTight),
+        cmocka_unit_test(testPointInItsOwnBounds),
     };
     srand48(20);
     return cmocka_run_group_tests(tests, NULL, NULL);

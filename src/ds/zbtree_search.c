@@ -479,9 +479,13 @@ AVX2 static struct zbtPos seekInsertAvx2(zbtree *t, const struct zbtTarget *targ
     uint64_t before;
     return seekWith(t, target, &before, true, chooseAvx2);
 }
+/* GCC leaves the upper halves of the registers dirty here, where a double comes in by one: all code for SSE
+ * that runs afterwards would be slow, the sines of GEOSEARCH ten times. */
 AVX2 static struct zbtPos seekScoreAvx2(const zbtree *t, double x, bool past, uint64_t *before) {
-    return past ? seekScoreWith(t, x, true, before, chooseAvx2)
-                : seekScoreWith(t, x, false, before, chooseAvx2);
+    struct zbtPos pos =
+        past ? seekScoreWith(t, x, true, before, chooseAvx2) : seekScoreWith(t, x, false, before, chooseAvx2);
+    _mm256_zeroupper();
+    return pos;
 }
 AVX2 static uint64_t rankAvx2(const struct zbtLeaf *l) {
     return rankWith(l, countsBeforeAvx2);

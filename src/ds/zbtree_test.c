@@ -13,6 +13,9 @@
 #include <time.h>
 
 #include <cmocka.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 #include "base/random.h"
 #include "ds/hashtable.h"
@@ -668,6 +671,59 @@ static void testInstructions(void **state) {
     seekAndClimb();
 }
 
+/* ---- The upper halves of the vector registers, which make code for SSE slow while they are dirty ---- */
+
+#ifdef __x86_64__
+#define XSTATE_LEAF 0xd
+#define XGETBV_1    (1u << 2)
+#define AVX_STATE   (1u << 2)
+
+static bool canTell(void) {
+    unsigned a = 0, b, c, d;
+    return __builtin_cpu_supports("avx2") && __get_cpuid_count(XSTATE_LEAF, 1, &a, &b, &c, &d) &&
+           a & XGETBV_1;
+}
+
+static bool upperHalvesAreDirty(void) {
+    unsigned low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
+    return low & AVX_STATE;
+}
+
+#define CLEAN_AFTER(call)                                                                                    \
+    do {                                                                                                     \
+        __asm__ volatile("vzeroupper" ::: "memory");                                                         \
+        call;                                                                                                \
+        assert_false(upperHalvesAreDirty());                                                                 \
+    } while (0)
+
+static void testUpperHalves(void **state) {
+    (void)state;
+    if (!canTell()) skip();
+    enum { MANY = 9000 };
+    char text[32];
+    zbtree *t = zbtCreate(0);
+    for (unsigned n = 0; n < MANY; n++) {
+        struct str member = memberName(text, n);
+        CLEAN_AFTER(t = zbtInsert(t, n / 3, member, hashBytes(member.ptr, member.len)));
+    }
+    struct str member = memberName(text, MANY / 2);
+    struct zscoreRange range = {MANY / 6, INFINITY, false, false};
+    struct zbtPos p;
+    uint64_t rank;
+    CLEAN_AFTER(zbtFind(t, member, hashBytes(member.ptr, member.len)));
+    CLEAN_AFTER(zbtSeekScore(t, &range, false, &p, &rank));
+    CLEAN_AFTER(zbtSeekScore(t, &range, true, &p, &rank));
+    CLEAN_AFTER(zbtRank(t, p));
+    zbtFree(t);
+}
+#else
+static void testUpperHalves(void **state) {
+    (void)state;
+    skip();
+}
+#endif
+
 /* ---- Benchmark: the same work for both indexes, each with what finds members ---- */
 
 struct list {
@@ -911,8 +967,10 @@ int main(int argc, char **argv) {
     seedFromEnv();
     makeUniverse();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testInstructions), cmocka_unit_test(testPolicy),    cmocka_unit_test(testBytes),
-        cmocka_unit_test(testQueue),        cmocka_unit_test(testScanOrder), cmocka_unit_test(testModel),
+        cmocka_unit_test(testInstructions), cmocka_unit_test(testUpperHalves),
+        cmocka_unit_test(testPolicy),       cmocka_unit_test(testBytes),
+        cmocka_unit_test(testQueue),        cmocka_unit_test(testScanOrder),
+        cmocka_unit_test(testModel),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     freeUniverse();

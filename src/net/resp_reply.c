@@ -162,13 +162,20 @@ static size_t build(const char *buf, size_t len, struct respReply *r) {
 
 /* ---- Public API ---------------------------------------------------------------------------------------- */
 
+/* Nearly all are lengths and counts of up to three digits. */
 unsigned respWriteHeader(char *dst, char type, int64_t n) {
-    unsigned len = 2;
+    unsigned len = 1;
     dst[0] = type;
-    if (n >= 0 && n < 10)
-        dst[1] = (char)('0' + n);
-    else
-        len = 1 + ll2string(dst + 1, n);
+    if ((uint64_t)n < 10) {
+        dst[len++] = (char)('0' + n);
+    } else if ((uint64_t)n < 1000) {
+        unsigned v = (unsigned)n;
+        if (v >= 100) dst[len++] = (char)('0' + v / 100);
+        dst[len++] = (char)('0' + v / 10 % 10);
+        dst[len++] = (char)('0' + v % 10);
+    } else {
+        len += ll2string(dst + 1, n);
+    }
     dst[len++] = '\r';
     dst[len++] = '\n';
     return len;

@@ -3,7 +3,6 @@
 #include "types/t_geo.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "base/num.h"
 #include "base/zmalloc.h"
@@ -77,9 +76,11 @@ void geoReplyPoint(struct client *c, struct geoPoint p) {
 /* Four decimals: rounded as a number of ten-thousandths, to the even one in the middle. */
 void geoReplyDistance(struct client *c, double distance) {
     char text[DISTANCE_SIZE];
-    long long parts = llrint(distance * 10000);
-    int len = snprintf(text, sizeof text, "%lld.%04lld", parts / 10000, parts % 10000);
-    replyBulk(c, strN(text, (size_t)len));
+    int64_t parts = llrint(distance * 10000);
+    unsigned len = ll2string(text, parts / 10000);
+    ll2string(text + len, 10000 + parts % 10000); /* with all its zeros in front */
+    text[len] = '.';
+    replyBulk(c, strN(text, len + 5));
 }
 
 /* ---- GEOADD ---- */

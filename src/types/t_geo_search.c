@@ -16,6 +16,7 @@
 #include "command/lookup.h"
 #include "data/db.h"
 #include "client/reply.h"
+#include "ds/keysort.h"
 #include "types/t_geo.h"
 #include "types/t_zset.h"
 #include "types/types.h"
@@ -240,8 +241,8 @@ static void addHit(struct geoHits *hits, const struct zsetElement *e, double dis
 }
 
 /* False: there are enough. */
-static bool searchInterval(struct zsetRef z, const struct geoQuery *q, const struct geoInterval *interval,
-                           struct geoHits *hits) {
+static bool searchInterval(struct zsetRef z, const struct geoQuery *q, const struct geoBounds *bounds,
+                           const struct geoInterval *interval, struct geoHits *hits) {
     struct zsetRange range = {.by = ZRANGE_SCORE,
                               .score = {.min = (double)interval->min, .max = (double)interval->max},
                               .limit = -1};
@@ -253,29 +254,37 @@ static bool searchInterval(struct zsetRef z, const struct geoQuery *q, const str
         double distance_m;
         z.index->read(&p, &e);
         if (e.score > range.score.max) break;
-        if (!geoContains(&q->shape, geoDecode(geoScoreHash(e.score)), &distance_m)) continue;
+        struct geoPoint place = geoDecode(geoScoreHash(e.score));
+        if (!geoInBounds(bounds, place) || !geoContains(&q->shape, place, &distance_m)) continue;
         addHit(hits, &e, distance_m);
         if (q->any && (int64_t)hits->count == q->count) return false;
     } while (z.index->step(z.ptr, &p, false));
     return true;
 }
 
-static int nearFirst(const void *a, const void *b) {
-    const struct geoHit *x = a, *y = b;
-    return x->distance_m < y->distance_m ? -1 : x->distance_m > y->distance_m;
-}
-static int farFirst(const void *a, const void *b) {
-    return nearFirst(b, a);
+/* Those at the same distance stay as they were found. */
+static void sortHits(struct geoHits *hits, bool near_first) {
+    struct sortKey *keys = zmalloc(hits->count * sizeof *keys);
+    for (size_t i = 0; i < hits->count; i++) {
+        uint64_t key = keysortDouble(hits->hit[i].distance_m);
+        keys[i] = (struct sortKey){near_first ? key : ~key, i};
+    }
+    keysort(keys, hits->count, NULL, NULL);
+    struct geoHit *sorted = zmalloc(hits->capacity * sizeof *sorted);
+    for (size_t i = 0; i < hits->count; i++) sorted[i] = hits->hit[keys[i].at];
+    zfree(hits->hit);
+    zfree(keys);
+    hits->hit = sorted;
 }
 
 /* All hits that are wanted, in the order that is wanted. */
 static void search(struct zsetRef z, const struct geoQuery *q, struct geoHits *hits) {
     struct geoInterval intervals[GEO_INTERVALS_MAX];
     int n = geoCover(&q->shape, intervals);
+    struct geoBounds bounds = geoBoundsOf(&q->shape);
     for (int i = 0; i < n; i++)
-        if (!searchInterval(z, q, &intervals[i], hits)) break;
-    if (q->order != UNSORTED && hits->count)
-        qsort(hits->hit, hits->count, sizeof *hits->hit, q->order == NEAR_FIRST ? nearFirst : farFirst);
+        if (!searchInterval(z, q, &bounds, &intervals[i], hits)) break;
+    if (q->order != UNSORTED && hits->count) sortHits(hits, q->order == NEAR_FIRST);
     if (q->count && (int64_t)hits->count > q->count) hits->count = (size_t)q->count;
 }
 

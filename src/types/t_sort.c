@@ -1,27 +1,29 @@
 /* t_sort.c - see t_sort.h.
  *
  * All elements are copied, as texts that end in a NUL, into one string; so are the weights that BY looks up
- * when they are to be compared as texts. Looking up may expire keys and so change anything, hence the copies.
+ * when they are to be compared as texts (without BY, an element is its own weight). Looking up may expire
+ * keys and so change anything, hence the copies.
  *
  *     texts:     | banana\0 | 17\0 | apple\0 | ...
  *     weights:   | 3\0 | x\0 | ...                       (ALPHA with BY)
- *     elements:  | text, weight, number | ...            this is sorted
+ *     elements:  | text, weight | ...
+ *     keys:      | number or beginning of the weight, place of the element | ...     this is sorted
  *
  * A pattern names a key: its first * stands for the element, and what follows "->" is a field of a hash.
  *
  *     user_*->name     prefix "user_", suffix "", field "name"
  *
  * Without sorting (BY something constant), only what is answered is copied. */
-#define _GNU_SOURCE /* memmem, qsort_r */
+#define _GNU_SOURCE /* memmem */
 #include "types/t_sort.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/num.h"
-#include "base/random.h"
 #include "base/sds.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
@@ -32,6 +34,7 @@
 #include "data/notify.h"
 #include "client/reply.h"
 #include "data/type.h"
+#include "ds/keysort.h"
 #include "types/hash.h"
 #include "types/list.h"
 #include "types/set.h"
@@ -59,9 +62,8 @@ struct sortArgs {
 struct sortElement {
     size_t text_at, text_len;
     struct str text;
-    const char *weight; /* ALPHA: what is compared; NULL: none, sorts first */
     size_t weight_at;
-    double number;
+    const char *weight; /* ALPHA: what is compared; NULL: none, sorts first */
 };
 
 /* The elements that are answered: positions in the order that was asked for. */
@@ -74,8 +76,10 @@ struct sortRun {
     const struct sortArgs *args;
     sds texts, weights, key; /* key: of the lookup at hand */
     struct sortElement *element;
+    struct sortKey *keys; /* as many, in the order that was asked for; NULL: as they came */
     size_t count, capacity;
     struct sortSlice answer;
+    bool bytes; /* ALPHA: they are compared as bytes, not in the order of a language */
 };
 
 /* What a lookup found: a view of the value, of `buf` or of the hash's text. */
@@ -209,8 +213,10 @@ static void lookupPattern(struct sortRun *run, const struct sortPattern *p, stru
 
 static size_t keepText(sds *pool, struct str s) {
     size_t at = sdslen(*pool);
-    *pool = sdscatstr(*pool, s);
-    *pool = sdscatlen(*pool, "", 1);
+    *pool = sdsMakeRoomFor(*pool, s.len + 1);
+    if (s.len) memcpy(*pool + at, s.ptr, s.len);
+    (*pool)[at + s.len] = 0;
+    sdssetlen(*pool, at + s.len + 1);
     return at;
 }
 
@@ -301,81 +307,121 @@ static bool readNumber(const char *text, double *v) {
     return !*end && errno != ERANGE && !isnan(*v);
 }
 
-/* What the elements are compared by. False: one of them is no number. */
-static bool weigh(struct sortRun *run) {
-    enum { NO_WEIGHT = -1 };
+/* Integers are read as such, which is no different up to 2^53 and rounds likewise above. */
+static bool numberOf(struct sortRun *run, struct str weight, bool ends_in_nul, double *v) {
+    int64_t integer;
+    if (string2ll(weight, &integer)) {
+        *v = (double)integer;
+        return true;
+    }
+    if (ends_in_nul) return readNumber(weight.ptr, v);
+    sdssetlen(run->weights, 0); /* needed for this conversion only */
+    keepText(&run->weights, weight);
+    return readNumber(run->weights, v);
+}
+
+/* What the elements are compared by, one of which is no number: false. */
+static bool weighNumbers(struct sortRun *run) {
     const struct sortArgs *a = run->args;
     for (size_t i = 0; i < run->count; i++) {
-        struct sortElement *e = &run->element[i];
+        const struct sortElement *e = &run->element[i];
         struct sortLookup l = {.found = true, .value = e->text};
+        double number = 0;
         if (a->has_by) lookupPattern(run, &a->by, e->text, &l);
-        e->weight_at = (size_t)NO_WEIGHT;
-        if (!l.found) continue;
-        if (!a->alpha) sdssetlen(run->weights, 0); /* needed for this conversion only */
-        e->weight_at = keepText(&run->weights, l.value);
-        if (!a->alpha && !readNumber(run->weights, &e->number)) return false;
-    }
-    for (size_t i = 0; a->alpha && i < run->count; i++) {
-        struct sortElement *e = &run->element[i];
-        e->weight = e->weight_at == (size_t)NO_WEIGHT ? NULL : run->weights + e->weight_at;
+        if (l.found && !numberOf(run, l.value, !a->has_by, &number)) return false;
+        run->keys[i] = (struct sortKey){keysortDouble(number), i};
     }
     return true;
 }
 
+static void lookUpWeights(struct sortRun *run) {
+    enum { NO_WEIGHT = -1 };
+    for (size_t i = 0; i < run->count; i++) {
+        struct sortElement *e = &run->element[i];
+        struct sortLookup l;
+        lookupPattern(run, &run->args->by, e->text, &l);
+        e->weight_at = l.found ? keepText(&run->weights, l.value) : (size_t)NO_WEIGHT;
+    }
+    for (size_t i = 0; i < run->count; i++) {
+        struct sortElement *e = &run->element[i];
+        e->weight = e->weight_at == (size_t)NO_WEIGHT ? NULL : run->weights + e->weight_at;
+    }
+}
+
+/* Does strcoll() compare bytes? In the locales that belong to no language. */
+static bool collatesBytes(void) {
+    static const char *const names[] = {"C", "POSIX", "C.UTF-8", "C.utf8"};
+    const char *locale = setlocale(LC_COLLATE, NULL);
+    for (size_t i = 0; locale && i < sizeof names / sizeof *names; i++)
+        if (!strcmp(locale, names[i])) return true;
+    return false;
+}
+
+/* How many bytes all weights begin with alike. */
+static size_t commonBeginning(const struct sortRun *run) {
+    const char *first = NULL;
+    size_t len = 0;
+    for (size_t i = 0; i < run->count; i++) {
+        const char *weight = run->element[i].weight;
+        if (!weight) continue;
+        if (!first) len = strlen(first = weight);
+        size_t n = 0;
+        while (n < len && weight[n] == first[n]) n++;
+        len = n;
+    }
+    return len;
+}
+
+/* What names have in common tells them not apart: the keys are what comes behind it. Where a language
+ * decides, nothing can be told from how texts begin. */
+static void weighTexts(struct sortRun *run) {
+    if (run->args->has_by)
+        lookUpWeights(run);
+    else
+        for (size_t i = 0; i < run->count; i++) run->element[i].weight = run->element[i].text.ptr;
+    run->bytes = collatesBytes();
+    size_t common = run->bytes ? commonBeginning(run) : 0;
+    for (size_t i = 0; i < run->count; i++) {
+        const char *weight = run->element[i].weight;
+        uint64_t key = 0;
+        if (weight && run->bytes) {
+            weight += common;
+            key = keysortText(strN(weight, strnlen(weight, sizeof key)));
+        }
+        run->keys[i] = (struct sortKey){key, i};
+    }
+}
+
 /* ---- Sorting ---- */
 
-static int compareAscending(const struct sortElement *x, const struct sortElement *y, bool alpha) {
-    if (!alpha) {
-        if (x->number != y->number) return x->number < y->number ? -1 : 1;
-        return strCmp(x->text, y->text);
-    }
-    if (!x->weight || !y->weight) return !y->weight - !x->weight;
-    return strcoll(x->weight, y->weight);
-}
-
-static int compareElements(const void *a, const void *b, void *priv) {
-    const struct sortArgs *args = priv;
-    int cmp = compareAscending(a, b, args->alpha);
-    return args->desc ? -cmp : cmp;
-}
-
-static void swapElements(struct sortElement *a, struct sortElement *b) {
-    struct sortElement tmp = *a;
-    *a = *b;
-    *b = tmp;
-}
-
-/* Brings the n elements that come first to the front, in any order: quickselect, O(count). */
-static void selectFirst(struct sortElement *e, size_t count, size_t n, struct sortArgs *a) {
-    int64_t low = 0, high = (int64_t)count, want = (int64_t)n;
-    while (low < want && want < high) {
-        struct sortElement pivot = e[low + (int64_t)randomBelow((uint64_t)(high - low))];
-        int64_t i = low, j = high - 1;
-        while (i <= j) {
-            while (compareElements(&e[i], &pivot, a) < 0) i++;
-            while (compareElements(&e[j], &pivot, a) > 0) j--;
-            if (i <= j) swapElements(&e[i++], &e[j--]);
-        }
-        /* ... j | equal to the pivot | i ... */
-        if (want <= j + 1)
-            high = j + 1;
-        else if (want >= i)
-            low = i;
-        else
-            return;
-    }
+/* Two elements whose keys are equal. */
+static int compareElements(void *priv, size_t a, size_t b) {
+    const struct sortRun *run = priv;
+    const struct sortElement *x = &run->element[a], *y = &run->element[b];
+    int cmp;
+    if (!run->args->alpha)
+        cmp = strCmp(x->text, y->text);
+    else if (!x->weight || !y->weight)
+        cmp = !y->weight - !x->weight;
+    else
+        cmp = run->bytes ? strcmp(x->weight, y->weight) : strcoll(x->weight, y->weight);
+    return run->args->desc ? -cmp : cmp;
 }
 
 /* False: an error has been replied. */
-static bool order(struct sortRun *run, struct sortArgs *a) {
+static bool order(struct sortRun *run, const struct sortArgs *a) {
     if (a->nosort) return true;
-    if (!weigh(run)) {
+    run->keys = zmalloc(run->count * sizeof *run->keys);
+    if (a->alpha) {
+        weighTexts(run);
+    } else if (!weighNumbers(run)) {
         replyError(run->c, "ERR One or more scores can't be converted into double");
         return false;
     }
+    for (size_t i = 0; a->desc && i < run->count; i++) run->keys[i].key = ~run->keys[i].key;
     size_t wanted = run->answer.end;
-    if (wanted < run->count) selectFirst(run->element, run->count, wanted, a);
-    if (wanted) qsort_r(run->element, wanted, sizeof *run->element, compareElements, a);
+    if (wanted < run->count) keysortSelect(run->keys, run->count, wanted, compareElements, run);
+    keysort(run->keys, wanted, compareElements, run);
     return true;
 }
 
@@ -387,7 +433,7 @@ typedef void sortOutput(void *priv, bool found, struct str value);
 static void emitResult(struct sortRun *run, const struct sortSlice *s, sortOutput *out, void *priv) {
     const struct sortArgs *a = run->args;
     for (size_t i = s->first; i < s->end; i++) {
-        struct str text = run->element[i].text;
+        struct str text = run->element[run->keys ? run->keys[i].at : i].text;
         if (!a->get_count) out(priv, true, text);
         for (int g = 0; g < a->get_count; g++) {
             struct sortLookup l;
@@ -453,6 +499,7 @@ static void sortObject(struct client *c, const struct object *o, struct sortArgs
     if (o) collect(&run, o);
     if (order(&run, a)) answer(&run);
     zfree(run.element);
+    zfree(run.keys);
     sdsfree(run.key);
     sdsfree(run.weights);
     sdsfree(run.texts);

@@ -28,6 +28,7 @@
 #include "base/zmalloc.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/keys_ahead.h"
 #include "command/request.h"
 #include "commands/string.h"
 #include "registry/config.h"
@@ -56,6 +57,9 @@ static int64_t link_size;
 #define LINK_PART         2 /* a part of a text is linked from one half of it on: it keeps alive all of it */
 
 #define INT_TEXT_MAX 20
+/* Of a string that will be read as a whole: from there on, the processor has seen where this leads. */
+#define LINES_OF_WHOLE 4
+#define CACHE_LINE     64
 /* Most bytes of a key and a text that is called "embstr", and what an expiry takes of them. */
 #define EMBSTR_ROOM          113
 #define EMBSTR_ROOM_LONG_KEY 111 /* for keys from LONG_KEY bytes on */
@@ -211,9 +215,13 @@ static void stringDigest(const struct object *o, uint8_t digest[20]) {
 
 static bool stringPrefetch(const struct object *o, const struct prefetchWants *wants, int step,
                            struct prefetchState *state) {
-    (void)wants, (void)step, (void)state;
-    if (objectHasPtr(o))
-        __builtin_prefetch(o->encoding == STRING_LINKED ? objectPtr(o) : sdsAllocPtr(objectPtr(o)));
+    (void)step, (void)state;
+    if (!objectHasPtr(o)) return false;
+    bool linked = o->encoding == STRING_LINKED;
+    const char *p = linked ? objectPtr(o) : sdsAllocPtr(objectPtr(o));
+    __builtin_prefetch(p);
+    for (int i = 1; !linked && wants->parts & PREFETCH_WHOLE && i < LINES_OF_WHOLE; i++)
+        __builtin_prefetch(p + i * CACHE_LINE);
     return false;
 }
 
@@ -511,11 +519,15 @@ void getexCommand(struct client *c) {
 }
 
 void mgetCommand(struct client *c) {
+    struct keysAhead ahead;
+    keysAheadStart(&ahead, c, 1, 1, c->argc - 1);
     replyArrayLen(c, c->argc - 1);
     for (int i = 1; i < c->argc; i++) {
+        keysAheadNext(&ahead);
         struct object *o = lookupKeyRead(c, c->argv[i]);
         replyString(c, o && o->type == OBJ_STRING ? o : NULL);
     }
+    keysAheadStop(&ahead);
 }
 
 /* Are all of the pairs' keys there, or none? Looks no further than to the first that says no. */

@@ -3,10 +3,9 @@
  *
  * A result is an array that is sorted once, at the end, and then replied or made into a set by appending: no
  * ordered index is kept while it grows. */
-#include <stdlib.h>
-
 #include "base/zmalloc.h"
 #include "client/reply.h"
+#include "ds/keysort.h"
 #include "types/t_zset.h"
 #include "types/zset_writer.h"
 
@@ -62,16 +61,29 @@ struct zsetItem *zsetItemsAddElement(struct zsetItems *items, const struct zsetE
     return zsetItemsAdd(items, e->member, e->score, e->member.ptr == e->text);
 }
 
-static int compareItems(const void *a, const void *b) {
-    const struct zsetItem *x = a, *y = b;
-    if (x->score != y->score) return x->score < y->score ? -1 : 1;
-    return strCmp(x->member, y->member);
+static int compareMembers(void *priv, size_t a, size_t b) {
+    const struct zsetItem *items = priv;
+    return strCmp(items[a].member, items[b].member);
 }
 
+static bool inOrder(const struct zsetItem *a, const struct zsetItem *b) {
+    if (a->score != b->score) return a->score < b->score;
+    return strCmp(a->member, b->member) <= 0;
+}
+
+/* The items move once, to where their keys have come to stand. */
 void zsetItemsSort(struct zsetItems *items) {
     size_t i = 1;
-    while (i < items->count && compareItems(&items->item[i - 1], &items->item[i]) <= 0) i++;
-    if (i < items->count) qsort(items->item, items->count, sizeof *items->item, compareItems);
+    while (i < items->count && inOrder(&items->item[i - 1], &items->item[i])) i++;
+    if (i >= items->count) return;
+    struct sortKey *keys = zmalloc(items->count * sizeof *keys);
+    for (i = 0; i < items->count; i++) keys[i] = (struct sortKey){keysortDouble(items->item[i].score), i};
+    keysort(keys, items->count, compareMembers, items->item);
+    struct zsetItem *sorted = zmalloc(items->capacity * sizeof *sorted);
+    for (i = 0; i < items->count; i++) sorted[i] = items->item[keys[i].at];
+    zfree(items->item);
+    zfree(keys);
+    items->item = sorted;
 }
 
 struct zsetRef zsetItemsToSet(const struct zsetItems *items) {

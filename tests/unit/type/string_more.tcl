@@ -143,6 +143,45 @@ start_server {tags {string}} {
         assert_equal a [r command getkeys delifeq a b]
     }
 
+    # More keys than the round looks ahead for: the loop does it itself.
+    test {MGET of many keys: missing, expired, of another type, more than once} {
+        r debug set-active-expire 0
+        set keys {}
+        set want {}
+        for {set i 0} {$i < 300} {incr i} {
+            set key many:[expr {$i % 170}]
+            set value [string repeat $i [expr {$i % 40 + 1}]]
+            if {$i < 170} {
+                r del $key
+                switch [expr {$i % 7}] {
+                    0 { r rpush $key $value }
+                    1 { r psetex $key 1 $value }
+                    2 {}
+                    3 { r set $key $i }
+                    default { r set $key $value }
+                }
+            }
+            lappend keys $key
+        }
+        after 5
+        foreach key $keys {
+            set i [string range $key 5 end]
+            lappend want [switch [expr {$i % 7}] { 0 - 1 - 2 { string cat {} } 3 { string cat $i }
+                default { string repeat $i [expr {$i % 40 + 1}] } }]
+        }
+        assert_equal $want [r mget {*}$keys]
+        assert_equal $want [r mget {*}$keys]
+        assert_equal $want [r eval {return redis.call('mget', unpack(KEYS))} [llength $keys] {*}$keys]
+        r multi
+        r mget {*}$keys
+        r set many:3 changed
+        r mget {*}[lrange $keys 0 20]
+        lset want 3 changed
+        assert_equal [lrange $want 0 20] [lindex [r exec] 2]
+        r debug set-active-expire 1
+        r del {*}$keys
+    }
+
     test {proto-max-bulk-len is the longest string} {
         set was [config_get proto-max-bulk-len]
         config_set proto-max-bulk-len 1mb
