@@ -6,28 +6,34 @@
 
 #define SHORT_HEADER offsetof(struct object, data)
 
+_Static_assert(OBJ_EMBED_MAX <= UINT8_MAX, "a long value's length is one byte");
+
 struct layout {
-    size_t key_offset, total;
-    bool expire, ptr, longkey;
+    size_t key_offset, value_offset, total;
+    bool expire, ptr, longkey, longvalue;
 };
 
 static struct layout layoutFor(size_t keylen, int64_t expire_ms, const struct value *v) {
-    struct layout l = {
-        .expire = expire_ms != OBJ_NO_EXPIRE, .ptr = !v->embedded, .longkey = keylen >= OBJ_LONG_KEY};
+    struct layout l = {.expire = expire_ms != OBJ_NO_EXPIRE,
+                       .ptr = !v->embedded,
+                       .longkey = keylen >= OBJ_LONG_KEY,
+                       .longvalue = v->embedded && v->bytes.len >= OBJ_LONG_VALUE};
     unsigned extra = l.expire + l.ptr + l.longkey;
     l.key_offset = extra ? 8 + 8 * (size_t)extra : SHORT_HEADER;
-    l.total = l.key_offset + keylen + (v->embedded ? v->bytes.len : 0);
+    l.value_offset = l.key_offset + keylen + l.longvalue;
+    l.total = l.value_offset + (v->embedded ? v->bytes.len : 0);
     return l;
 }
 
-/* Everything but the key and lru. */
+/* Everything but the key, the value and lru. */
 static void fillHeader(struct object *o, const struct layout *l, size_t keylen, int64_t expire_ms,
                        const struct value *v) {
     o->type = v->type & 15;
     o->encoding = v->encoding & 15;
     o->keylen = l->longkey ? OBJ_LONG_KEY : (uint8_t)keylen;
-    o->info = (uint8_t)((l->expire ? OBJ_INFO_EXPIRE : 0) |
-                        (l->ptr ? OBJ_INFO_PTR : (v->bytes.len & OBJ_INFO_LEN)));
+    o->info = (uint8_t)((l->expire ? OBJ_INFO_EXPIRE : 0) | (l->ptr         ? OBJ_INFO_PTR
+                                                             : l->longvalue ? OBJ_LONG_VALUE
+                                                                            : v->bytes.len));
     char *field = (char *)o + 8;
     if (l->expire) {
         memcpy(field, &expire_ms, 8);
@@ -43,9 +49,17 @@ static void fillHeader(struct object *o, const struct layout *l, size_t keylen, 
     }
 }
 
+/* The bytes may be a view on the value itself, elsewhere in it (INCR) or behind another length: they move
+ * before the length is written. */
+static void fillValue(struct object *o, const struct layout *l, struct str bytes) {
+    char *to = (char *)o + l->value_offset;
+    memmove(to, bytes.ptr, bytes.len);
+    if (l->longvalue) to[-1] = (char)bytes.len;
+}
+
 static size_t objectRequestedSize(const struct object *o) {
-    struct str key = objectKey(o);
-    return objectKeyOffset(o) + key.len + (objectHasPtr(o) ? 0 : (o->info & OBJ_INFO_LEN));
+    struct str end = objectHasPtr(o) ? objectKey(o) : objectEmbedded(o);
+    return (size_t)(end.ptr + end.len - (const char *)o);
 }
 
 struct value objectValue(const struct object *o) {
@@ -60,7 +74,7 @@ struct object *objectCreate(struct str key, int64_t expire_ms, struct value v) {
     fillHeader(o, &l, key.len, expire_ms, &v);
     o->lru = 0;
     memcpy((char *)o + l.key_offset, key.ptr, key.len);
-    if (v.embedded) memcpy((char *)o + l.key_offset + key.len, v.bytes.ptr, v.bytes.len);
+    if (v.embedded) fillValue(o, &l, v.bytes);
     return o;
 }
 
@@ -71,8 +85,7 @@ bool objectRewrite(struct object *o, int64_t expire_ms, struct value v) {
     size_t now = objectRequestedSize(o);
     if (l.total != now && zmallocGoodSize(l.total) != zmallocGoodSize(now)) return false;
     fillHeader(o, &l, key.len, expire_ms, &v);
-    /* The bytes may be a view on the value itself (INCR): memmove. */
-    if (v.embedded) memmove((char *)o + l.key_offset + key.len, v.bytes.ptr, v.bytes.len);
+    if (v.embedded) fillValue(o, &l, v.bytes);
     return true;
 }
 

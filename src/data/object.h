@@ -3,7 +3,8 @@
  *     | type:4 enc:4 lru:24 | keylen:8 | info:8 | key | value |                  short form: key at +6
  *     | type:4 enc:4 lru:24 | keylen:8 | info:8 | pad:16 | [expire:64] [ptr:64] [longlen:64] | key | value |
  *
- * info: bit 7 has an expiry, bit 6 the value is behind a pointer, bits 0..5 the length of the embedded value.
+ * info: bit 7 has an expiry, bit 6 the value is behind a pointer, bits 0..5 the length of the embedded value;
+ * 63 there: it is in a byte of its own, between key and value.
  * The short form holds when there is neither expiry nor pointer nor a key of 255 bytes or more: a 16-byte key
  * with a 10-byte value takes exactly 32 bytes. keylen 255 means that the length is in `longlen`.
  *
@@ -17,7 +18,8 @@
 
 #include "base/str.h"
 
-#define OBJ_EMBED_MAX 63 /* longest embedded value */
+/* Longest embedded value: up to here one allocation is smaller than two on the average of all lengths. */
+#define OBJ_EMBED_MAX 192
 #define OBJ_NO_EXPIRE (-1)
 
 struct object {
@@ -50,6 +52,7 @@ static inline struct value valueEmbed(int type, int encoding, struct str bytes) 
 }
 
 enum { OBJ_INFO_EXPIRE = 0x80, OBJ_INFO_PTR = 0x40, OBJ_INFO_LEN = 0x3f, OBJ_LONG_KEY = 255 };
+#define OBJ_LONG_VALUE OBJ_INFO_LEN /* the length is in a byte of its own */
 
 static inline bool objectHasExpire(const struct object *o) {
     return o->info & OBJ_INFO_EXPIRE;
@@ -88,8 +91,9 @@ static inline void *objectPtr(const struct object *o) {
 }
 /* Embedded bytes; only when not objectHasPtr. */
 static inline struct str objectEmbedded(const struct object *o) {
-    struct str key = objectKey(o);
-    return (struct str){key.ptr + key.len, o->info & OBJ_INFO_LEN};
+    struct str key = objectKey(o), value = {key.ptr + key.len, o->info & OBJ_INFO_LEN};
+    if (value.len == OBJ_LONG_VALUE) value.len = (uint8_t)*value.ptr++;
+    return value;
 }
 /* The same, to be changed where they are: as many as there were. */
 static inline char *objectEmbeddedBytes(struct object *o) {

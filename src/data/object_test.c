@@ -87,6 +87,7 @@ static void sizes(void **state) {
         size_t offset;
     } cases[] = {
         {16, 10, false, false, 6}, {254, 63, false, false, 6}, {255, 0, false, false, 16},
+        {16, 62, false, false, 6}, {16, 105, false, false, 6}, {16, OBJ_EMBED_MAX, true, false, 16},
         {16, 10, true, false, 16}, {16, 0, false, true, 16},   {16, 0, true, true, 24},
         {255, 0, false, true, 24}, {255, 10, true, false, 24}, {300, 0, true, true, 32},
     };
@@ -94,6 +95,9 @@ static void sizes(void **state) {
         struct value v = cases[i].ptr ? pointer(text) : embedded(strN(text, cases[i].value));
         struct object *o = objectCreate(strN(text, cases[i].key), cases[i].expire ? 5 : OBJ_NO_EXPIRE, v);
         assert_int_equal(objectKeyOffset(o), cases[i].offset);
+        size_t total = cases[i].offset + cases[i].key + (cases[i].ptr ? 0 : cases[i].value);
+        if (!cases[i].ptr && cases[i].value >= OBJ_LONG_VALUE) total++;
+        assert_true(objectAllocSize(o) >= total);
         if (i == 0 && zmallocGoodSize(26) == 32) assert_int_equal(objectAllocSize(o), 32);
         objectFreeHeader(o);
     }
@@ -131,6 +135,17 @@ static void rewriteStaysInPlace(void **state) {
     if (objectRewrite(p, OBJ_NO_EXPIRE, v)) assert_true(strEq(objectEmbedded(p), STR("123456789")));
     objectFree(o);
     objectFree(p);
+    /* The same, and its length has no byte of its own any more. */
+    char text[66];
+    for (size_t i = 0; i < sizeof text; i++) text[i] = (char)i;
+    o = objectCreate(STR("a key of sixteen"), OBJ_NO_EXPIRE, embedded(strN(text, sizeof text)));
+    v = embedded(strN(objectEmbedded(o).ptr + 4, sizeof text - 4));
+    if (objectRewrite(o, OBJ_NO_EXPIRE, v))
+        assert_true(strEq(objectEmbedded(o), strN(text + 4, sizeof text - 4)));
+    /* And has one again, with the bytes from elsewhere. */
+    v = embedded(strN(text, sizeof text));
+    if (objectRewrite(o, OBJ_NO_EXPIRE, v)) check(o, STR("a key of sixteen"), OBJ_NO_EXPIRE, &v);
+    objectFree(o);
 }
 
 static void rewriteRefusesAnotherLayout(void **state) {

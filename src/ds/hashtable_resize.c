@@ -40,7 +40,9 @@
 #define JOIN_FILL   75 /* for two that become one */
 #define HOLD        93 /* percent: how full a segment is at most before it is its turn */
 
-#define UNIT            64 /* buckets; segments have 4 to 7 of them, at most */
+/* Buckets; segments have 4 to 7 of them, at most: 14,336 bytes, the largest of jemalloc's classes that lie in
+ * slabs. A larger array would take a page more than it has bytes, which is a sixth. */
+#define UNIT            32
 #define SWEEP_LOOKS     64 /* segments that an operation looks at, to find one that is to be resized */
 #define HURRY_SEGMENTS  8
 #define FETCH_KEYS      5 /* buckets ahead of the one whose keys are hashed */

@@ -100,7 +100,7 @@ static char *writeText(char *to, struct str s) {
 static bool packedSet(struct hash *h, unsigned char *p, struct str field, struct str value) {
     unsigned char *old = p ? packedNext(p) : NULL;
     size_t old_len = old ? 1u + *old : 0, len = 1 + value.len + (p ? 0 : 1 + field.len);
-    if (h->used - old_len + len > OBJ_EMBED_MAX) return false;
+    if (h->used - old_len + len > HASH_PACKED_MAX) return false;
     char *to = packedResize(h, old, old_len, len);
     if (!p) to = writeText(to, field);
     writeText(to, value);
@@ -311,7 +311,7 @@ bool hashListpackStays(unsigned char *lp) {
         if (len > longest) longest = len;
         packed += 1 + len;
     }
-    return packed > OBJ_EMBED_MAX && longest <= (size_t)hash_max_listpack_value &&
+    return packed > HASH_PACKED_MAX && longest <= (size_t)hash_max_listpack_value &&
            lpLength(lp) / 2 <= (size_t)hash_max_listpack_entries;
 }
 

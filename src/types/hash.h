@@ -26,13 +26,14 @@
 struct db;
 
 enum { HASH_PACKED, HASH_LISTPACK, HASH_TABLE, HASH_EXPIRING };
+#define HASH_PACKED_MAX 63 /* bytes */
 
 struct hash { /* not to be copied: ptr may point to `room` */
     uint8_t encoding;
     uint8_t used;       /* bytes, when packed */
     uint32_t dead_gone; /* fields whose time was over that have been overwritten or removed since opening */
     void *ptr;          /* the container; when packed, the bytes: in the object, or in room */
-    char room[OBJ_EMBED_MAX];
+    char room[HASH_PACKED_MAX];
 };
 
 /* Text that was read: a view of the hash, or of `text`. Not to be copied. */

@@ -27,7 +27,7 @@ uint8_t hashRdbType(const struct object *o, int version) {
 static void savePacked(struct rioWriter *w, const struct hash *h) {
     struct hashIterator it;
     struct hashItem item;
-    unsigned char *lp = lpNew(2 * OBJ_EMBED_MAX);
+    unsigned char *lp = lpNew(2 * HASH_PACKED_MAX);
     hashIterate(&it, h);
     while (hashNext(&it, &item)) lp = lpAppend(lpAppend(lp, item.field.s), item.value.s);
     hashStop(&it);

@@ -9,6 +9,7 @@
 #include "commands/list.h"
 #include "registry/config.h"
 #include "registry/debug.h"
+#include "data/db.h"
 #include "data/digest.h"
 #include "client/reply.h"
 #include "data/type.h"
@@ -29,7 +30,18 @@ static bool isListpack(const struct listRef *l) {
     return l->encoding == LIST_LISTPACK;
 }
 
+/* Before a change that makes a listpack of the object's own larger by up to `more` bytes: it is copied out.
+ * Returns where `p` is now; NULL stays NULL. */
+static unsigned char *own(struct listRef *l, unsigned char *p, size_t more) {
+    if (!l->borrowed) return p;
+    size_t bytes = lpBytes(l->ptr), at = p ? (size_t)(p - (unsigned char *)l->ptr) : 0;
+    l->ptr = memcpy(zmalloc(bytes + more), l->ptr, bytes);
+    l->borrowed = false;
+    return p ? (unsigned char *)l->ptr + at : NULL;
+}
+
 static void toQuicklist(struct listRef *l) {
+    own(l, NULL, 0);
     l->ptr = qlFromListpack(l->ptr, max_listpack_size, compress_depth);
     l->encoding = LIST_QUICKLIST;
 }
@@ -76,16 +88,51 @@ struct listRef listTypeNewChain(void) {
 }
 
 void listTypeFree(struct listRef l) {
+    if (l.borrowed) return;
     if (isListpack(&l))
         lpFree(l.ptr);
     else
         qlFree(l.ptr);
 }
 
-struct value listTypeValue(struct listRef l) {
-    debugAssert(listTypeLength(l) > 0);
+static bool isSmall(const struct listRef *l, size_t max_bytes) {
+    return isListpack(l) && lpBytes(l->ptr) <= max_bytes;
+}
+
+static struct value embeddedValue(const unsigned char *lp) {
+    return valueEmbed(OBJ_LIST, LIST_LISTPACK, strN((const char *)lp, lpBytes(lp)));
+}
+
+struct value listTypeValue(struct listRef l, char room[LIST_EMBED_MAX]) {
+    debugAssert(listTypeLength(l) > 0 && !l.borrowed);
+    if (isSmall(&l, LIST_EMBED_MAX)) {
+        memcpy(room, l.ptr, lpBytes(l.ptr));
+        lpFree(l.ptr);
+        return embeddedValue((unsigned char *)room);
+    }
     if (isListpack(&l)) l.ptr = lpShrinkToFit(l.ptr);
     return valuePtr(OBJ_LIST, l.encoding, l.ptr);
+}
+
+/* Or what was one: the object then has no room for a pointer. */
+struct object *listTypeCommitListpack(struct db *db, struct object *o, struct listRef l) {
+    if (l.borrowed) return o; /* as it was */
+    bool apart = objectHasPtr(o);
+    if (isSmall(&l, apart ? LIST_EMBED_MAX / 2 : LIST_EMBED_MAX)) {
+        o = dbReplaceValue(db, o, embeddedValue(l.ptr));
+        lpFree(l.ptr);
+        return o;
+    }
+    if (!apart) return dbReplaceValue(db, o, valuePtr(OBJ_LIST, l.encoding, l.ptr));
+    objectSetPtr(o, l.encoding, l.ptr);
+    return o;
+}
+
+void listTypeDiscard(struct object *o, struct listRef l) {
+    if (objectHasPtr(o))
+        objectSetPtr(o, l.encoding, l.ptr);
+    else
+        listTypeFree(l);
 }
 
 uint64_t listTypeLength(struct listRef l) {
@@ -105,10 +152,19 @@ static bool manyStayListpack(struct listRef *l, const struct str *s, int count) 
     return staysListpack(l, bytes, (size_t)count);
 }
 
+static void ownFor(struct listRef *l, const struct str *s, int count) {
+    size_t more = 0;
+    for (int i = 0; i < count; i++) more += qlEntryBound(s[i].len);
+    own(l, NULL, more);
+}
+
 void listTypePushMany(struct listRef *l, const struct str *s, int count, enum listEnd end) {
     if (!isListpack(l) || !manyStayListpack(l, s, count)) {
         for (int i = 0; i < count; i++) qlPush(l->ptr, s[i], (enum qlEnd)end);
-    } else if (end == LIST_RIGHT) {
+        return;
+    }
+    if (l->borrowed) ownFor(l, s, count);
+    if (end == LIST_RIGHT) {
         for (int i = 0; i < count; i++) l->ptr = lpAppend(l->ptr, s[i]);
     } else if (!lpLength(l->ptr)) { /* what nothing has to be moved for */
         while (count--) l->ptr = lpAppend(l->ptr, s[count]);
@@ -123,10 +179,12 @@ void listTypePush(struct listRef *l, struct str s, enum listEnd end) {
 
 void listTypeDelete(struct listRef *l, uint64_t start, uint64_t num) {
     debugAssert(start + num <= listTypeLength(*l));
-    if (isListpack(l))
+    if (isListpack(l)) {
+        own(l, NULL, 0);
         l->ptr = lpDeleteRange(l->ptr, (long)start, num);
-    else
+    } else {
         qlDeleteRange(l->ptr, start, num);
+    }
 }
 
 static size_t entryBytes(unsigned char *lp, unsigned char *p) {
@@ -141,6 +199,7 @@ bool listTypeSet(struct listRef *l, int64_t index, struct str s) {
         if (!p) return false;
         size_t bound = qlEntryBound(s.len), was = entryBytes(l->ptr, p);
         if (staysListpack(l, bound > was ? bound - was : 0, 0)) {
+            p = own(l, p, bound);
             l->ptr = lpInsert(l->ptr, s, p, LP_REPLACE, NULL);
             return true;
         }
@@ -158,6 +217,7 @@ bool listTypeInsert(struct listRef *l, struct str pivot, struct str s, bool afte
         unsigned char *first = lpFirst(l->ptr), *p = first ? lpFind(l->ptr, first, pivot, 0) : NULL;
         if (!p) return false;
         if (staysListpack(l, qlEntryBound(s.len), 1)) {
+            p = own(l, p, qlEntryBound(s.len));
             l->ptr = lpInsert(l->ptr, s, p, after ? LP_AFTER : LP_BEFORE, NULL);
             return true;
         }
@@ -184,11 +244,11 @@ static uint64_t deleteEqualListpack(struct listRef *l, const struct listNeedle *
             p = from == LIST_LEFT ? lpNext(lp, p) : lpPrev(lp, p);
             continue;
         }
-        lp = lpDelete(lp, p, &p);
+        p = own(l, p, 0);
+        l->ptr = lp = lpDelete(l->ptr, p, &p);
         if (from == LIST_RIGHT) p = p ? lpPrev(lp, p) : lpLast(lp);
         deleted++;
     }
-    l->ptr = lp;
     return deleted;
 }
 
@@ -268,11 +328,13 @@ static size_t listHookFreeEffort(const struct object *o) {
 }
 
 static size_t listHookMemoryUsage(const struct object *o, size_t samples) {
+    if (!objectHasPtr(o)) return 0;
     return o->encoding == LIST_LISTPACK ? zmallocSize(objectPtr(o)) : qlMemory(objectPtr(o), samples);
 }
 
 static struct value listHookCopy(const struct object *o) {
     struct listRef l = listTypeOpen(o);
+    if (l.borrowed) return objectValue(o);
     l.ptr = isListpack(&l) ? (void *)lpDup(l.ptr) : qlDup(l.ptr);
     return valuePtr(OBJ_LIST, l.encoding, l.ptr);
 }
@@ -317,6 +379,10 @@ static bool prefetchListpack(const unsigned char *lp, unsigned wants, int step) 
 static bool listHookPrefetch(const struct object *o, const struct prefetchWants *wants, int step,
                              struct prefetchState *state) {
     unsigned parts = wants->parts;
+    if (!objectHasPtr(o)) {
+        __builtin_prefetch((const char *)o + LINE);
+        return false;
+    }
     if (o->encoding == LIST_LISTPACK) return prefetchListpack(objectPtr(o), parts, step);
     return qlPrefetch(objectPtr(o), parts & PREFETCH_TAIL ? QL_TAIL : QL_HEAD, step, &state->at);
 }

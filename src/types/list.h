@@ -1,11 +1,13 @@
 /* list.h - the list as a value: what its commands, and other rooms that keep data in lists, may do.
  *
- *     listpack     one listpack behind the object                     short lists
- *     quicklist    struct quicklist: a chain of listpacks             all others; ds/quicklist.h
+ *     embedded     a listpack of a few bytes in the object itself      "listpack"
+ *     listpack     one listpack behind the object                     "listpack"
+ *     quicklist    struct quicklist: a chain of listpacks             "quicklist"; ds/quicklist.h
  *
  * A listpack that would grow past list-max-listpack-size becomes a quicklist first. A quicklist turns back
  * when deleting has left one node of at most half that limit, so that a list at the limit does not change to
- * and fro with each command. Inside of each encoding the work is done by its own loop; this interface only
+ * and fro with each command; and a listpack goes into the object when it is half as large as it may be there.
+ * Inside of each encoding the work is done by its own loop; this interface only
  * chooses. */
 #pragma once
 
@@ -20,8 +22,11 @@
 #include "types/types.h"
 
 struct client;
+struct db;
 
 enum { LIST_LISTPACK, LIST_QUICKLIST };
+/* Bytes of a listpack in an object. A list that grows in it is copied at each push, so it is not larger. */
+#define LIST_EMBED_MAX 80
 enum listEnd { LIST_LEFT = QL_HEAD, LIST_RIGHT = QL_TAIL };
 
 /* A list to work on, in the keyspace or being built. Functions that change it take a pointer, as the
@@ -29,6 +34,7 @@ enum listEnd { LIST_LEFT = QL_HEAD, LIST_RIGHT = QL_TAIL };
 struct listRef {
     void *ptr;
     int encoding;
+    bool borrowed; /* ptr is in the object: what changes it makes a copy first */
 };
 
 void listTypeInit(void); /* type, commands, directives */
@@ -41,14 +47,24 @@ void listTypeFit(struct listRef *l);
 void listTypeFree(struct listRef l);
 static inline struct listRef listTypeOpen(const struct object *o) {
     debugAssert(o->type == OBJ_LIST);
-    return (struct listRef){.ptr = objectPtr(o), .encoding = (int)o->encoding};
+    bool apart = objectHasPtr(o);
+    return (struct listRef){.ptr = apart ? objectPtr(o) : (char *)objectEmbedded(o).ptr,
+                            .encoding = (int)o->encoding,
+                            .borrowed = !apart};
 }
-static inline void listTypeCommit(struct object *o, struct listRef l) {
+struct object *listTypeCommitListpack(struct db *db, struct object *o, struct listRef l); /* private */
+/* After a change. The object may move: use the result, and open it anew. */
+static inline struct object *listTypeCommit(struct db *db, struct object *o, struct listRef l) {
     debugAssert(o->type == OBJ_LIST && l.ptr);
+    if (l.encoding == LIST_LISTPACK || !objectHasPtr(o)) return listTypeCommitListpack(db, o, l);
     objectSetPtr(o, l.encoding, l.ptr);
+    return o;
 }
-struct value listTypeValue(struct listRef l); /* for dbAdd and friends; must not be empty */
-uint64_t listTypeLength(struct listRef l);    /* O(1) */
+/* Instead of that, before the object is deleted. */
+void listTypeDiscard(struct object *o, struct listRef l);
+/* For dbAdd and friends; must not be empty. The list is the value's from now on; a short one is in `room`. */
+struct value listTypeValue(struct listRef l, char room[LIST_EMBED_MAX]);
+uint64_t listTypeLength(struct listRef l); /* O(1) */
 
 /* ---- Change. Elements are shorter than QL_ELEMENT_MAX. ---- */
 void listTypePush(struct listRef *l, struct str s, enum listEnd end);

@@ -14,6 +14,7 @@
 #include "types/types.h"
 
 enum { NODE_PLAIN = 1, NODE_PACKED = 2 };
+_Static_assert(LIST_EMBED_MAX <= OBJ_EMBED_MAX, "r->small has room for a value that is embedded");
 
 uint8_t listRdbType(const struct object *o, int version) {
     (void)o, (void)version;
@@ -99,7 +100,7 @@ enum rdbLoaded listRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *
         return ok ? RDB_EMPTY : RDB_FAILED;
     }
     listTypeFit(&l);
-    *v = listTypeValue(l);
+    *v = listTypeValue(l, r->small);
     return RDB_LOADED;
 }
 

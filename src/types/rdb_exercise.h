@@ -77,7 +77,7 @@ static void exerciseList(struct object *o) {
     listTypeDelete(&l, 1, n);
     listTypeShrink(&l);
     serverAssert(listTypeLength(l) == 2);
-    listTypeCommit(o, l);
+    listTypeDiscard(o, l);
 }
 
 static void exerciseSet(struct object *o, struct object *copy) {

@@ -66,14 +66,14 @@ static struct object *newString(int kind) {
 
 static struct object *newList(int n, size_t longest) {
     struct listRef l = listTypeNew(0);
-    char buf[32], *text = calloc(1, longest + 1);
+    char room[LIST_EMBED_MAX], buf[32], *text = calloc(1, longest + 1);
     for (int i = 0; i < n; i++) {
         struct str name = nameOf(buf, sizeof buf, "element ", i);
         if (i == n / 2 && longest) name = strN(memset(text, 'l', longest), longest);
         listTypePush(&l, name, LIST_RIGHT);
     }
     free(text);
-    return object(listTypeValue(l));
+    return object(listTypeValue(l, room));
 }
 
 static struct object *newSet(int n, bool integers) {
@@ -444,8 +444,9 @@ static void expectOld(int type, sds body, struct object *want) {
 
 static struct object *listOf(const char *const *elements) {
     struct listRef l = listTypeNew(0);
+    char room[LIST_EMBED_MAX];
     for (; *elements; elements++) listTypePush(&l, strOf(*elements), LIST_RIGHT);
-    return object(listTypeValue(l));
+    return object(listTypeValue(l, room));
 }
 
 struct scored {
@@ -599,6 +600,24 @@ static void pendingEntriesAddUp(void **state) {
     sdsfree(good);
 }
 
+/* A short list comes back into its object, a longer one does not. */
+static void shortListsAreEmbedded(void **state) {
+    (void)state;
+    for (int n = 1; n < 25; n++) {
+        enum rdbLoaded result;
+        struct object *o = newList(n, 0);
+        sds bytes = exerciseSave(o);
+        struct object *again = exerciseLoad(sdsview(bytes), true, 0, &result);
+        if (n < 6) assert_false(objectHasPtr(o));
+        if (n > 12) assert_true(objectHasPtr(o));
+        assert_int_equal(objectHasPtr(again), objectHasPtr(o));
+        assertSame(o, again);
+        sdsfree(bytes);
+        objectFree(o);
+        objectFree(again);
+    }
+}
+
 /* Cut off anywhere: never a value that is there by chance. */
 static void truncatedValuesFail(void **state) {
     (void)state;
@@ -691,8 +710,9 @@ int main(void) {
         cmocka_unit_test(limitsOfNowDecide),        cmocka_unit_test(compressedNodesStayCompressed),
         cmocka_unit_test(rewritingComesInPortions), cmocka_unit_test(oldFormatsAreRead),
         cmocka_unit_test(oldStreamsAreRead),        cmocka_unit_test(wrongValuesAreRefused),
-        cmocka_unit_test(pendingEntriesAddUp),      cmocka_unit_test(truncatedValuesFail),
-        cmocka_unit_test(damagedValuesAreHarmless), cmocka_unit_test(theCorpusIsHarmless),
+        cmocka_unit_test(shortListsAreEmbedded),    cmocka_unit_test(pendingEntriesAddUp),
+        cmocka_unit_test(truncatedValuesFail),      cmocka_unit_test(damagedValuesAreHarmless),
+        cmocka_unit_test(theCorpusIsHarmless),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

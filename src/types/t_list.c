@@ -15,9 +15,13 @@
 void listChanged(struct client *c, struct str key, struct object *o, struct listRef l, const char *event,
                  uint64_t changes) {
     bool gone = listTypeLength(l) == 0;
-    if (!gone) listTypeShrink(&l);
-    listTypeCommit(o, l);
-    if (gone) dbDelete(c->db, key);
+    if (gone) {
+        listTypeDiscard(o, l);
+        dbDelete(c->db, key);
+    } else {
+        listTypeShrink(&l);
+        listTypeCommit(c->db, o, l);
+    }
     if (changes)
         keyChanged(c, c->db, key, NOTIFY_LIST, event, changes);
     else
@@ -25,14 +29,13 @@ void listChanged(struct client *c, struct str key, struct object *o, struct list
     if (gone) keyEvent(NOTIFY_GENERIC, "del", key, c->db);
 }
 
-void listPushed(struct client *c, struct str key, struct object *o, struct listRef l, enum listEnd end,
-                uint64_t changes) {
+struct object *listPushed(struct client *c, struct str key, struct object *o, struct listRef l,
+                          enum listEnd end, uint64_t changes) {
+    char room[LIST_EMBED_MAX];
     debugAssert(changes <= listTypeLength(l));
-    if (o)
-        listTypeCommit(o, l);
-    else
-        dbAdd(c->db, key, listTypeValue(l));
+    o = o ? listTypeCommit(c->db, o, l) : dbAdd(c->db, key, listTypeValue(l, room));
     keyChanged(c, c->db, key, NOTIFY_LIST, end == LIST_LEFT ? "lpush" : "rpush", changes);
+    return o;
 }
 
 /* Elements from outside have a limit, which only a raised proto-max-bulk-len lets them reach. */
@@ -252,9 +255,10 @@ void linsertCommand(struct client *c) {
         replyLongLong(c, -1);
         return;
     }
-    listTypeCommit(o, l);
+    int64_t length = (int64_t)listTypeLength(l);
+    listTypeCommit(c->db, o, l);
     keyChanged(c, c->db, c->argv[1], NOTIFY_LIST, "linsert", 1);
-    replyLongLong(c, (int64_t)listTypeLength(l));
+    replyLongLong(c, length);
 }
 
 void lremCommand(struct client *c) {

@@ -8,6 +8,6 @@
  * about the event, and about the key's end. `changes` is added to dbstats.dirty. */
 void listChanged(struct client *c, struct str key, struct object *o, struct listRef l, const char *event,
                  uint64_t changes);
-/* Elements came to a list; `o` NULL: it is new, and gets the key. */
-void listPushed(struct client *c, struct str key, struct object *o, struct listRef l, enum listEnd end,
-                uint64_t changes);
+/* Elements came to a list; `o` NULL: it is new, and gets the key. Returns its object. */
+struct object *listPushed(struct client *c, struct str key, struct object *o, struct listRef l,
+                          enum listEnd end, uint64_t changes);

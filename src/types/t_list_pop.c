@@ -110,8 +110,8 @@ static void rotate(struct client *c, struct object *o, struct str element, const
     struct listRef l = listTypeOpen(o);
     listTypeDelete(&l, m->from == LIST_LEFT ? 0 : listTypeLength(l) - 1, 1);
     listTypePush(&l, element, m->to);
-    listPushed(c, key, o, l, m->to, 0);
-    listChanged(c, key, o, l, popEvent(m->from), 1);
+    o = listPushed(c, key, o, l, m->to, 0);
+    listChanged(c, key, o, listTypeOpen(o), popEvent(m->from), 1);
 }
 
 static void moveBetween(struct client *c, struct object *from, struct object *to, struct str element,

@@ -459,8 +459,9 @@ static void storeResult(struct sortRun *run, const struct sortSlice *s, size_t l
     struct str key = run->args->store;
     if (length) {
         struct listRef l = listTypeNew(0);
+        char room[LIST_EMBED_MAX];
         emitResult(run, s, pushValue, &l);
-        dbSet(c->db, key, listTypeValue(l), false);
+        dbSet(c->db, key, listTypeValue(l, room), false);
         keyChanged(c, c->db, key, NOTIFY_LIST, "sortstore", length);
     } else if (dbDelete(c->db, key)) {
         keyChanged(c, c->db, key, NOTIFY_GENERIC, "del", 1);
