@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks that what we build with and test with is there, and installs what is missing if it may.
 #
-#   deps/check.sh [build] [jemalloc] [tls] [test] [oracle] [redis-py] [lint] [valgrind] [--dry-run]
+#   deps/check.sh [build] [jemalloc] [tls] [uring] [test] [oracle] [redis-py] [lint] [valgrind] [--dry-run]
 #
 # Each word names a set of needs (below); without one, it is `build jemalloc`. The Makefile calls this before each
 # build, so the good case asks pkg-config once and starts nothing else. `--dry-run` prints the command and stops.
@@ -14,7 +14,7 @@ set -u
 # apt installs, as comparisons are written for the version that Debian has. redis-py is the client that looks at both, from
 # PyPI in build/redis-py. Tests that need one of them are counted as skipped where there is none: neither is required.
 #
-# TLS (tls) is optional, too: a build without it says so when it is asked for.
+# TLS (tls) and io_uring (uring) are optional, too: a build without them says so when they are asked for.
 #
 # Each need is one line:  set | how to look | what to look for | apt | dnf | pacman | apk | brew
 #   how: pc (a pkg-config name; a/b means either of them), cmd (a program on the PATH), py (a module of Python).
@@ -30,6 +30,7 @@ build|pc|lua5.1-bitop|lua-bitop-dev|-|-|-|-
 build|pc|liblzf|liblzf-dev|liblzf-devel|liblzf|liblzf-dev|liblzf
 build|pc|libedit|libedit-dev|libedit-devel|libedit|libedit-dev|libedit
 tls|pc|openssl|libssl-dev|openssl-devel|openssl|openssl-dev|openssl@3
+uring|pc|liburing|liburing-dev|liburing-devel|liburing|liburing-dev|-
 jemalloc|pc|jemalloc|libjemalloc-dev|jemalloc-devel|jemalloc|jemalloc-dev|jemalloc
 test|pc|cmocka|libcmocka-dev|libcmocka-devel|cmocka|cmocka-dev|cmocka
 test|cmd|tclsh/tclsh8.6|tcl|tcl|tcl|tcl|tcl-tk
@@ -46,7 +47,7 @@ sets=; dry=
 for arg; do
     case $arg in
     --dry-run) dry=yes ;;
-    build | jemalloc | tls | test | oracle | redis-py | lint | valgrind) sets="$sets $arg" ;;
+    build | jemalloc | tls | uring | test | oracle | redis-py | lint | valgrind) sets="$sets $arg" ;;
     *) echo "deps/check.sh: unknown word '$arg'" >&2; exit 2 ;;
     esac
 done
@@ -114,7 +115,7 @@ column() { # the package names of manager number $1, on one line
 }
 
 say() { echo "deps: $*" >&2; }
-optional='^(oracle|tls|redis-py)'
+optional='^(oracle|tls|uring|redis-py)'
 
 lacking=$(missing)
 [ -n "$lacking" ] || { beside_packages; exit 0; }

@@ -528,7 +528,7 @@ static void sendGoOn(struct port *p, struct replyBlock *blocks) {
 
 static void awaySend(struct client *c) {
     struct port *p = portOf(c);
-    if (p->home) return; /* it goes when the client is at home */
+    if (p->home_asked) return; /* it goes when the client is at home: the thread may have let go of it */
     struct replyBlock *blocks = c->out.head;
     p->given += c->out.bytes;
     clientNoteSent(c, c->out.bytes);
@@ -541,7 +541,7 @@ static void awaySend(struct client *c) {
 void portsFlush(void) {
     listForEach(&done, it) {
         struct port *p = listEntry(it, struct port, done_node);
-        if (p->client && !p->home)
+        if (p->client && !p->home_asked)
             sendGoOn(p, NULL);
         else
             listRemove(&done, it);

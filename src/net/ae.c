@@ -1,7 +1,8 @@
-/* ae.c - the event loop: epoll, a heap of timers, an eventfd for wake-ups.
+/* ae.c - the event loop: epoll, a heap of timers, an eventfd for wake-ups; and io_uring, if there is a ring.
  *
  *     files[fd]  { mask, generation, read {proc, data}, write {proc, data} }
  *     epoll      fd -> generation << 32 | fd, as the event's user data
+ *     ring       fds that are read ahead (ae_uring.h), and the epoll itself, for everything else
  *     timers     binary heap on (when_us, id), the next one at [0]
  *     places     slot -> where its timer is in the heap; a timer's id is its serial number << 24 | its slot
  *     running    timers whose handlers are on the stack, innermost first; they are out of the heap
@@ -24,6 +25,7 @@
 #include "base/list.h"
 #include "base/zmalloc.h"
 #include "net/ae.h"
+#include "net/ae_uring.h"
 
 #define POLL_BATCH   1024 /* events taken from the kernel in one turn; on the stack, so turns may nest */
 #define WAKEUP_TAG   UINT64_MAX /* user data of the eventfd */
@@ -38,9 +40,11 @@ struct handler {
 };
 
 struct fileEvent {
-    int mask; /* AE_NONE: not registered */
+    int mask;     /* AE_NONE: not registered */
+    bool by_ring; /* AE_READABLE is the ring's */
     uint32_t generation;
     struct handler read, write;
+    sds unread; /* what the ring had read when the event was deleted */
 };
 
 struct timer {
@@ -57,6 +61,7 @@ struct runningTimer {
 
 struct aeEventLoop {
     int epfd, wakefd;
+    struct aeRing *ring; /* NULL: epoll alone */
     int size;
     struct fileEvent *files;
     uint32_t last_generation;
@@ -160,12 +165,19 @@ static int processTimers(struct aeEventLoop *el) {
 
 /* ---- File events --------------------------------------------------------------------------------------- */
 
-static int pollerSet(struct aeEventLoop *el, int op, int fd) {
+static uint32_t epollEvents(const struct fileEvent *fe) {
+    uint32_t events = 0;
+    if (fe->mask & AE_READABLE && !fe->by_ring) events |= EPOLLIN;
+    if (fe->mask & AE_WRITABLE) events |= EPOLLOUT;
+    return events;
+}
+
+static int pollerSet(struct aeEventLoop *el, int fd, uint32_t before) {
     const struct fileEvent *fe = &el->files[fd];
-    struct epoll_event ev = {.data.u64 = (uint64_t)fe->generation << 32 | (uint32_t)fd};
-    if (fe->mask & AE_READABLE) ev.events |= EPOLLIN;
-    if (fe->mask & AE_WRITABLE) ev.events |= EPOLLOUT;
-    return epoll_ctl(el->epfd, op, fd, &ev);
+    struct epoll_event ev = {.events = epollEvents(fe),
+                             .data.u64 = (uint64_t)fe->generation << 32 | (uint32_t)fd};
+    if (!before && !ev.events) return 0;
+    return epoll_ctl(el->epfd, !before ? EPOLL_CTL_ADD : !ev.events ? EPOLL_CTL_DEL : EPOLL_CTL_MOD, fd, &ev);
 }
 
 static void drainWakeup(struct aeEventLoop *el) {
@@ -215,10 +227,28 @@ static int pollTimeout(const struct aeEventLoop *el, int flags) {
     return wait_ms > INT_MAX ? INT_MAX : (int)wait_ms;
 }
 
+static int pollEpoll(struct aeEventLoop *el, struct epoll_event *events, int max, int timeout_ms) {
+    int n = epoll_wait(el->epfd, events, max, timeout_ms);
+    if (n == -1 && errno != EINTR) serverPanic("epoll_wait: %s", strerror(errno));
+    return n == -1 ? 0 : n;
+}
+
+/* What the ring has, in the words of epoll, and behind it what epoll has. */
+static int pollRing(struct aeEventLoop *el, struct epoll_event *events, int timeout_ms) {
+    int fds[POLL_BATCH / 2];
+    bool more;
+    int n = ringWait(el->ring, fds, POLL_BATCH / 2, timeout_ms, &more);
+    for (int i = 0; i < n; i++) {
+        events[i].events = EPOLLIN;
+        events[i].data.u64 = (uint64_t)el->files[fds[i]].generation << 32 | (uint32_t)fds[i];
+    }
+    return more ? n + pollEpoll(el, events + n, POLL_BATCH - n, 0) : n;
+}
+
 static int pollAndFire(struct aeEventLoop *el, int flags) {
     struct epoll_event events[POLL_BATCH];
-    int n = epoll_wait(el->epfd, events, POLL_BATCH, pollTimeout(el, flags));
-    if (n == -1 && errno != EINTR) serverPanic("epoll_wait: %s", strerror(errno));
+    int timeout_ms = pollTimeout(el, flags);
+    int n = el->ring ? pollRing(el, events, timeout_ms) : pollEpoll(el, events, POLL_BATCH, timeout_ms);
     if (flags & AE_CALL_HOOKS && el->after_sleep) el->after_sleep(el);
     int handled = 0;
     for (int i = 0; i < n; i++) {
@@ -234,6 +264,15 @@ static int pollAndFire(struct aeEventLoop *el, int flags) {
 /* ---- Public API ---------------------------------------------------------------------------------------- */
 
 struct aeEventLoop *server_el;
+static enum aeBackend backend_wanted;
+
+void aeSetBackend(enum aeBackend backend) {
+    backend_wanted = backend;
+}
+
+enum aeBackend aeBackendOf(const struct aeEventLoop *el) {
+    return el->ring ? AE_URING : AE_EPOLL;
+}
 
 struct aeEventLoop *aeCreate(int maxfds) {
     serverAssert(maxfds > 0);
@@ -244,19 +283,24 @@ struct aeEventLoop *aeCreate(int maxfds) {
     el->epfd = epoll_create1(EPOLL_CLOEXEC);
     el->wakefd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     struct epoll_event ev = {.events = EPOLLIN, .data.u64 = WAKEUP_TAG};
-    if (el->epfd == -1 || el->wakefd == -1 || epoll_ctl(el->epfd, EPOLL_CTL_ADD, el->wakefd, &ev) == -1) {
+    bool ready =
+        el->epfd != -1 && el->wakefd != -1 && epoll_ctl(el->epfd, EPOLL_CTL_ADD, el->wakefd, &ev) == 0;
+    if (!ready) {
         int saved = errno;
         aeDelete(el);
         errno = saved;
         return NULL;
     }
+    if (backend_wanted == AE_URING) el->ring = ringCreate(el->epfd, maxfds);
     return el;
 }
 
 void aeDelete(struct aeEventLoop *el) {
     serverAssert(!el->running); /* not from a timer of its own */
+    ringFree(el->ring);
     if (el->epfd != -1) close(el->epfd);
     if (el->wakefd != -1) close(el->wakefd);
+    for (int fd = 0; fd < el->size; fd++) sdsfree(el->files[fd].unread);
     zfree(el->files);
     zfree(el->timers);
     zfree(el->places);
@@ -266,10 +310,11 @@ void aeDelete(struct aeEventLoop *el) {
 
 int aeSetSize(struct aeEventLoop *el, int maxfds) {
     for (int fd = maxfds; fd < el->size; fd++)
-        if (el->files[fd].mask != AE_NONE) return -1;
+        if (el->files[fd].mask != AE_NONE || el->files[fd].unread) return -1;
     el->files = zrealloc(el->files, (size_t)maxfds * sizeof(struct fileEvent));
     if (maxfds > el->size)
         memset(el->files + el->size, 0, (size_t)(maxfds - el->size) * sizeof(struct fileEvent));
+    if (el->ring) ringResize(el->ring, maxfds);
     el->size = maxfds;
     return 0;
 }
@@ -290,24 +335,88 @@ int aeCreateFileEvent(struct aeEventLoop *el, int fd, int mask, aeFileProc *proc
     serverAssert(proc && mask & (AE_READABLE | AE_WRITABLE));
     struct fileEvent *fe = &el->files[fd];
     int old_mask = fe->mask;
-    fe->mask |= mask;
+    uint32_t before = epollEvents(fe);
+    bool start = el->ring && mask & AE_READABLE && mask & AE_STREAM && !(old_mask & AE_READABLE);
+    fe->mask |= mask & (AE_READABLE | AE_WRITABLE | AE_BARRIER);
     if (old_mask == AE_NONE) fe->generation = ++el->last_generation;
-    if (pollerSet(el, old_mask == AE_NONE ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd) == -1) {
+    if (start) fe->by_ring = true;
+    if (pollerSet(el, fd, before) == -1) {
         fe->mask = old_mask;
+        if (start) fe->by_ring = false;
         return -1;
     }
+    if (start) ringStart(el->ring, fd);
     if (mask & AE_READABLE) fe->read = (struct handler){proc, data};
     if (mask & AE_WRITABLE) fe->write = (struct handler){proc, data};
     return 0;
 }
 
-void aeDeleteFileEvent(struct aeEventLoop *el, int fd, int mask) {
-    if (fd < 0 || fd >= el->size || el->files[fd].mask == AE_NONE) return;
+/* True: the ring is to let go of it. */
+static bool dropEvents(struct aeEventLoop *el, int fd, int mask) {
+    if (fd < 0 || fd >= el->size || el->files[fd].mask == AE_NONE) return false;
     struct fileEvent *fe = &el->files[fd];
+    uint32_t before = epollEvents(fe);
     if (mask & AE_WRITABLE) mask |= AE_BARRIER; /* it is about the writable handler */
     fe->mask &= ~mask;
     if (!(fe->mask & (AE_READABLE | AE_WRITABLE))) fe->mask = AE_NONE;
-    pollerSet(el, fe->mask == AE_NONE ? EPOLL_CTL_DEL : EPOLL_CTL_MOD, fd);
+    bool stop = fe->by_ring && !(fe->mask & AE_READABLE);
+    if (stop) fe->by_ring = false;
+    pollerSet(el, fd, before);
+    return stop;
+}
+
+void aeDeleteFileEvent(struct aeEventLoop *el, int fd, int mask) {
+    if (!dropEvents(el, fd, mask)) return;
+    sds unread = ringHandBack(el->ring, fd);
+    if (unread) aeGiveUnread(el, fd, unread);
+}
+
+void aeForget(struct aeEventLoop *el, int fd) {
+    if (dropEvents(el, fd, AE_READABLE | AE_WRITABLE)) ringStop(el->ring, fd);
+    sdsfree(aeTakeUnread(el, fd));
+}
+
+bool aeHasUnread(const struct aeEventLoop *el, int fd) {
+    return fd < el->size && el->files[fd].unread;
+}
+
+sds aeTakeUnread(struct aeEventLoop *el, int fd) {
+    if (!aeHasUnread(el, fd)) return NULL;
+    sds unread = el->files[fd].unread;
+    el->files[fd].unread = NULL;
+    return unread;
+}
+
+/* Behind what there is. */
+void aeGiveUnread(struct aeEventLoop *el, int fd, sds unread) {
+    sds *own = &el->files[fd].unread;
+    if (*own) {
+        *own = sdscatlen(*own, unread, sdslen(unread));
+        sdsfree(unread);
+    } else {
+        *own = unread;
+    }
+}
+
+static ssize_t readUnread(struct fileEvent *fe, void *buf, size_t len) {
+    size_t n = sdslen(fe->unread);
+    if (n > len) n = len;
+    memcpy(buf, fe->unread, n);
+    sdsrange(fe->unread, (ptrdiff_t)n, -1);
+    if (sdslen(fe->unread)) return (ssize_t)n;
+    sdsfree(fe->unread);
+    fe->unread = NULL;
+    return (ssize_t)n;
+}
+
+ssize_t aeRead(struct aeEventLoop *el, int fd, void *buf, size_t len) {
+    struct fileEvent *fe = fd < el->size ? &el->files[fd] : NULL;
+    if (fe && __builtin_expect(fe->unread != NULL, 0)) return readUnread(fe, buf, len);
+    return fe && fe->by_ring ? ringRead(el->ring, fd, buf, len) : read(fd, buf, len);
+}
+
+bool aeSendMany(struct aeEventLoop *el, struct aeSend *sends, int n) {
+    return el->ring && ringSend(el->ring, sends, n);
 }
 
 int aeGetFileEvents(const struct aeEventLoop *el, int fd) {
@@ -391,6 +500,9 @@ int aeWait(int fd, int mask, int64_t timeout_ms) {
     return ready & mask;
 }
 
-void aeWaitForEvent(const struct aeEventLoop *el, int64_t timeout_ms) {
-    aeWait(el->epfd, AE_READABLE, timeout_ms);
+void aeWaitForEvent(struct aeEventLoop *el, int64_t timeout_ms) {
+    if (el->ring)
+        ringWait(el->ring, NULL, 0, timeout_ms < 0 || timeout_ms > INT_MAX ? -1 : (int)timeout_ms, NULL);
+    else
+        aeWait(el->epfd, AE_READABLE, timeout_ms);
 }

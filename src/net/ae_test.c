@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "net/ae.h"
+#include "net/test_backends.h"
 
 static struct aeEventLoop *el;
 static char trace[256];
@@ -560,5 +561,5 @@ int main(void) {
         TEST(testWait),
         TEST(testWaitForEvent),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    RUN_WITH_EACH_BACKEND(tests);
 }

@@ -1,7 +1,7 @@
 /* connection.c - byte streams over TCP and unix sockets, and the sockets that lead to them.
  *
- *     epoll -> ae.c -> onReadable/onWritable(conn) -> conn->read_handler / write_handler
- *     owner -> connRead / connWritev / connClose -> conn->type -> the socket
+ *     kernel -> ae.c -> onReadable/onWritable(conn) -> conn->read_handler / write_handler
+ *     owner -> connRead / connWritev / connClose -> conn->type -> ae.c (it may read ahead) -> the socket
  *
  * The idea: TCP and unix sockets differ only in how they are set up and named, so both types share one set of
  * functions. Closing takes the fd out of the event loop first; a handler may therefore close its connection,
@@ -29,8 +29,12 @@
 #include "base/zmalloc.h"
 #include "net/connection.h"
 
+_Static_assert(offsetof(struct connection, unread) == offsetof(struct connection, pending_node.prev),
+               "a connection that has some unread between two loops is not taken for linked");
+
 #define KEEPALIVE_PROBES 3
 #define FILE_PIECE       (64 * 1024) /* bytes of a file at once that must be seen to be sent */
+#define SEND_BATCH       64          /* writes that a loop gets at once */
 
 /* ---- The types ----------------------------------------------------------------------------------------- */
 
@@ -47,8 +51,10 @@ static void onWritable(struct aeEventLoop *el, int fd, void *data, int mask) {
 }
 
 static ssize_t socketRead(struct connection *conn, void *buf, size_t len) {
-    ssize_t n = read(conn->fd, buf, len);
+    ssize_t n = conn->el ? aeRead(conn->el, conn->fd, buf, len) : read(conn->fd, buf, len);
     if (n == -1) conn->last_errno = errno;
+    if (__builtin_expect(listLinked(&conn->pending_node), 0))
+        connSetPending(conn, aeHasUnread(conn->el, conn->fd));
     return n;
 }
 
@@ -70,7 +76,12 @@ static ssize_t socketSendFile(struct connection *conn, int fd, uint64_t at, size
 }
 
 static void socketClose(struct connection *conn) {
-    if (conn->el) aeDeleteFileEvent(conn->el, conn->fd, AE_READABLE | AE_WRITABLE);
+    if (conn->el) {
+        connSetPending(conn, false);
+        aeForget(conn->el, conn->fd);
+    } else {
+        sdsfree(conn->unread);
+    }
     close(conn->fd);
     zfree(conn);
 }
@@ -79,7 +90,6 @@ static void socketClose(struct connection *conn) {
 static void setHandler(struct connection *conn, connHandler **slot, connHandler *fn, int mask,
                        aeFileProc *proc) {
     serverAssert(conn->el || !fn); /* without a loop nobody would call it */
-    if (!fn && *slot) aeDeleteFileEvent(conn->el, conn->fd, mask);
     if (fn && !*slot && aeCreateFileEvent(conn->el, conn->fd, mask, proc, conn) == -1) {
         conn->last_errno = errno;
         return;
@@ -87,22 +97,29 @@ static void setHandler(struct connection *conn, connHandler **slot, connHandler 
     *slot = fn;
 }
 
+/* What the loop has read ahead is pending, as long as there is who reads it. */
 static void socketSetReadHandler(struct connection *conn, connHandler *fn) {
-    setHandler(conn, &conn->read_handler, fn, AE_READABLE, onReadable);
+    if (!fn && conn->read_handler) aeDeleteFileEvent(conn->el, conn->fd, AE_READABLE);
+    setHandler(conn, &conn->read_handler, fn, AE_READABLE | AE_STREAM, onReadable);
+    if (conn->el) connSetPending(conn, conn->read_handler && aeHasUnread(conn->el, conn->fd));
 }
 
 static void socketSetWriteHandler(struct connection *conn, connHandler *fn) {
+    if (!fn && conn->write_handler) aeDeleteFileEvent(conn->el, conn->fd, AE_WRITABLE);
     setHandler(conn, &conn->write_handler, fn, AE_WRITABLE, onWritable);
 }
 
 static void socketDetach(struct connection *conn) {
     if (conn->read_handler) socketSetReadHandler(conn, NULL);
     if (conn->write_handler) socketSetWriteHandler(conn, NULL);
+    conn->unread = aeTakeUnread(conn->el, conn->fd);
     conn->el = NULL;
 }
 
 static void socketAttach(struct connection *conn, struct aeEventLoop *el) {
     conn->el = el;
+    if (conn->unread) aeGiveUnread(el, conn->fd, conn->unread);
+    conn->unread = NULL;
 }
 
 #define SOCKET_TYPE(n)                                                                                       \
@@ -124,10 +141,38 @@ ssize_t connSendFile(struct connection *conn, int fd, uint64_t at, size_t n) {
     return connWritev(conn, &iov, 1);
 }
 
+static void writeOne(struct connWrite *w) {
+    w->result = connWritev(w->conn, w->iov, w->count);
+    w->error = w->result < 0 ? errno : 0;
+}
+
+/* False: this loop sends no quicker than they do. */
+static bool sendTogether(struct connWrite *const *writes, struct aeSend *sends, int n) {
+    if (n < 2 || !aeSendMany(writes[0]->conn->el, sends, n)) return false;
+    for (int i = 0; i < n; i++) {
+        struct connWrite *w = writes[i];
+        w->error = sends[i].result < 0 ? (int)-sends[i].result : 0;
+        w->result = w->error ? -1 : sends[i].result;
+        if (w->error) w->conn->last_errno = w->error;
+    }
+    return true;
+}
+
 void connWriteMany(struct connWrite *writes, int n) {
-    for (struct connWrite *w = writes; w < writes + n; w++) {
-        w->result = connWritev(w->conn, w->iov, w->count);
-        w->error = w->result < 0 ? errno : 0;
+    for (struct connWrite *w = writes, *end = writes + n; w < end;) {
+        struct connWrite *together[SEND_BATCH];
+        struct aeSend sends[SEND_BATCH];
+        int count = 0;
+        for (; w < end && count < SEND_BATCH; w++) {
+            if (w->conn->type->writev == socketWritev && w->conn->el && w->count <= IOV_MAX) {
+                sends[count] = (struct aeSend){.fd = w->conn->fd, .count = w->count, .iov = w->iov};
+                together[count++] = w;
+            } else {
+                writeOne(w);
+            }
+        }
+        if (sendTogether(together, sends, count)) continue;
+        for (int i = 0; i < count; i++) writeOne(together[i]);
     }
 }
 

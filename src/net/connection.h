@@ -36,7 +36,11 @@ struct connection {
     int last_errno;
     void *data; /* owner's */
     connHandler *read_handler, *write_handler;
-    struct listNode pending_node; /* see connSetPending */
+    union {
+        struct listNode pending_node; /* see connSetPending */
+        sds unread; /* between two loops: what the last one had read ahead. It lies where the node's prev does
+                     */
+    };
 };
 
 /* Take over an accepted fd: non-blocking, close-on-exec;

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "net/connection.h"
+#include "net/test_backends.h"
 
 static struct aeEventLoop *el;
 static char err[256];
@@ -351,5 +352,5 @@ int main(void) {
         TEST(testConnectTimeout), TEST(testUnix),        TEST(testUnknownNames), TEST(testHandlers),
         TEST(testCloseInHandler), TEST(testManyVectors), TEST(testLoopTooSmall),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    RUN_WITH_EACH_BACKEND(tests);
 }

@@ -41,6 +41,7 @@
 #include "registry/cron.h"
 #include "data/db.h"
 #include "server/debug.h"
+#include "server/event_backend.h"
 #include "data/defrag.h"
 #include "types/dump.h"
 #include "data/evict.h"
@@ -212,6 +213,7 @@ static void registerRooms(void) {
     memoryInit();
     rdbInit();
     listenRegister();
+    eventBackendRegister();
     tlsServerRegister(usesTls);
     wireSetTls(tlsServerAsClient, tlsServerConfigure);
     absentFeaturesRegister();
@@ -310,6 +312,7 @@ static int64_t serverCron(struct aeEventLoop *el, int64_t id, void *data) {
 }
 
 static void createLoop(void) {
+    eventBackendChoose();
     server_el = aeCreate(listenMaxFds());
     if (!server_el) {
         serverLog(LL_WARNING, "Failed creating the event loop. Error message: '%s'", strerror(errno));

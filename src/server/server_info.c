@@ -134,7 +134,6 @@ static sds processServerInfo(sds s) {
     s = infoField(s, "os:%s %s %s", system_name.sysname, system_name.release, system_name.machine);
     s = infoField(s, "arch_bits:%d", (int)sizeof(long) * 8);
     s = infoField(s, "monotonic_clock:%s", serverClockName());
-    s = infoField(s, "multiplexing_api:epoll");
     s = infoField(s, "gcc_version:%d.%d.%d", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
     s = infoField(s, "process_id:%d", (int)getpid());
     s = infoField(s, "run_id:%s", run_id);

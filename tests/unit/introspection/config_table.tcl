@@ -58,6 +58,7 @@ set table [subst {
     disable-thp immutable
     enable-debug-command immutable
     enable-protected-configs immutable
+    event-backend immutable
     hash-max-listpack-entries|hash-max-ziplist-entries {int 0 $long_max}
     hash-max-listpack-value|hash-max-ziplist-value {memory 0}
     hide-user-data-from-log bool

@@ -61,10 +61,10 @@ tags {introspection external:skip} {
             "cluster-ping-interval 5" "rdma-bind 192.0.2.1"}
         with_conf [write_conf absent.conf $lines] {} {
             set text [split [read_file $log] \n]
-            set first [lsearch $text "* # WARNING What this version does not have yet, but the configuration asks for (4):"]
+            set first [lsearch $text "* # WARNING What this version does not have yet, but the configuration asks for (3):"]
             assert_morethan $first 0
-            set block [lrange $text $first+1 $first+4]
-            foreach line {"io-threads 4 (I/O threads): no effect" "cluster-announce-port 7 (the cluster): no effect"
+            set block [lrange $text $first+1 $first+3]
+            foreach line {"cluster-announce-port 7 (the cluster): no effect"
                 "cluster-ping-interval 5 *" "rdma-bind 192.0.2.1 *"} {
                 assert_morethan_equal [lsearch $block "* #   $line"] 0 $line
             }
@@ -93,8 +93,8 @@ tags {introspection external:skip} {
 
     test {a start that would harm clients or data is refused, after everything has been told} {
         foreach {arguments lines} {
-            {--cluster-enabled yes --io-threads 2} {"*  cluster-enabled yes *" "*  io-threads 2 *" "*Clients of a cluster would be misled*Exiting.*"}
-            {--loadmodule /nosuch.so a b --io-threads 2} {"*  io-threads 2 *" "*Module /nosuch.so failed to load: *" "*Can't load module from /nosuch.so: server aborting*"}
+            {--cluster-enabled yes --cluster-node-timeout 2} {"*  cluster-enabled yes *" "*  cluster-node-timeout 2 *" "*Clients of a cluster would be misled*Exiting.*"}
+            {--loadmodule /nosuch.so a b --cluster-node-timeout 2} {"*  cluster-node-timeout 2 *" "*Module /nosuch.so failed to load: *" "*Can't load module from /nosuch.so: server aborting*"}
             {--sentinel} {"*no Sentinel*"}
             {--replicaof 127.0.0.1 x} {"*Invalid primary port*"}
             {--replicaof 127.0.0.1} {"*wrong number of arguments*"}

@@ -1,0 +1,11 @@
+/* ae_send.h - one of many sends that an event loop makes together: aeSendMany. */
+#pragma once
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct aeSend {
+    int fd, count;
+    const struct iovec *iov;
+    ssize_t result; /* bytes sent, or -errno */
+};

@@ -1,0 +1,528 @@
+/* ae_uring.c - see ae_uring.h.
+ *
+ *     socket -> multishot receive -> buffers of the ring -> source.first .. last -> ringRead -> reader
+ *                                            ^                                          |
+ *                                            +------------- given back -----------------+
+ *     sources[fd]  what the ring does for an fd, and what it has taken from it
+ *     ready        fds that have something; those that still have it when the loop waits again are told again
+ *     to_start     fds whose request is to be made at the next wait
+ *     epfd         all other events: the ring polls it, as any other fd
+ *
+ * The idea: what the kernel has posted is taken over at once, after each call that can make it post, so that
+ * the order of the bytes is that of the calls. With DEFER_TASKRUN, requests go on only within a ringWait of
+ * the owner. So in between nothing moves, and a reader that has emptied its buffers may read on from the
+ * socket itself: large values take that way, and are not copied twice.
+ *
+ * Bounded: buffers are out for one turn at most. What a reader has left by then is set aside in memory of its
+ * own, and its receive is ended until that has been read: so one connection holds what a receive brings at
+ * once (32 buffers), and cannot keep the others from getting any. When the buffers run out, receives end with
+ * ENOBUFS, lose nothing, and are made again at the next wait.
+ *
+ * A request is known by its serial number. When its fd is closed, it is cancelled by that number with the
+ * next submission; what comes from it meanwhile finds no source with the number, and is dropped. Requests
+ * are made in ringWait only, immediately before they are submitted, so that none can hit a later owner of the
+ * fd's number.
+ *
+ * Sends do not wait: with MSG_DONTWAIT they are over when the submission is. Only those that could not send
+ * everything (MSG_WAITALL makes that a failure) post a completion. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "net/ae_uring.h"
+
+#include <errno.h>
+#include <liburing.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/zmalloc.h"
+
+#define SQ_ENTRIES  256  /* one submission; more are several */
+#define CQ_ENTRIES  4096 /* completions of one submission: far fewer */
+#define BUFFERS     256  /* a power of two */
+#define BUFFER_SIZE 4096
+#define GROUP       0 /* of the buffers */
+#define NONE        UINT16_MAX
+#define BULK        (64 * 1024) /* a reader with so much room reads from the socket itself */
+#define SENDS_MAX   128         /* of one submission */
+/* The kernel goes on with some twenty requests and returns: as long as it brings that many, there are more
+ * at once. */
+#define BRINGS_AT_ONCE 16
+
+/* What a completion is about: serial << 32 | fd; or one of these, the first with the index of the send. */
+#define OF_SEND  (1ull << 31)
+#define OF_EPOLL (1ull << 30)
+#define OF_END   (1ull << 29) /* of a cancellation; only when it finds nothing any more */
+#define FD_LIMIT ((int)OF_END)
+
+struct source {
+    bool wanted;     /* the ring takes what comes from the fd */
+    uint32_t serial; /* of the request; 0: none is with the kernel */
+    bool cancelled;  /* the request: its end is on the way */
+    bool listed;     /* in `ready` */
+    bool starting;   /* in `to_start` */
+    bool bulk;       /* its reader has much room: it is only told, and reads from the socket itself */
+    bool told;       /* that there is something in the socket */
+    bool ended;      /* by the peer, or for `error` */
+    int error;       /* to be told once */
+    uint16_t first, last;
+    uint32_t taken; /* bytes of the first buffer that have been read */
+    sds aside;      /* bytes, from aside_at on, that are older than those in the buffers */
+    size_t aside_at;
+};
+
+struct aeRing {
+    struct io_uring uring;
+    struct io_uring_buf_ring *ring; /* of free buffers; in front of them in one mapping */
+    char *buffers;
+    uint16_t next[BUFFERS];
+    uint32_t used[BUFFERS];
+    int out; /* buffers that a source has */
+    struct source *sources;
+    int maxfds, epfd;
+    int *ready, ready_count;
+    int *to_start, to_start_count;
+    uint32_t last_serial;
+    pid_t owner; /* 0: nobody has waited yet */
+    bool polling, epoll_ready;
+    struct aeSend *sends; /* under way */
+};
+
+#define MAPPING (4096 + BUFFERS * BUFFER_SIZE)
+_Static_assert(BUFFERS * sizeof(struct io_uring_buf) <= 4096, "the ring of buffers is one page");
+
+/* ---- Buffers ------------------------------------------------------------------------------------------- */
+
+static char *bufferAt(struct aeRing *r, uint16_t i) {
+    return r->buffers + (size_t)i * BUFFER_SIZE;
+}
+
+static void bufferGiveBack(struct aeRing *r, uint16_t i) {
+    io_uring_buf_ring_add(r->ring, bufferAt(r, i), BUFFER_SIZE, i, BUFFERS - 1, 0);
+    io_uring_buf_ring_advance(r->ring, 1);
+}
+
+static void append(struct aeRing *r, struct source *s, uint16_t i, uint32_t used) {
+    r->used[i] = used;
+    r->next[i] = NONE;
+    if (s->first == NONE) {
+        s->first = i;
+        s->taken = 0;
+    } else {
+        r->next[s->last] = i;
+    }
+    s->last = i;
+    r->out++;
+}
+
+static void dropFirst(struct aeRing *r, struct source *s) {
+    uint16_t i = s->first;
+    s->first = r->next[i];
+    s->taken = 0;
+    bufferGiveBack(r, i);
+    r->out--;
+}
+
+static void setAside(struct aeRing *r, struct source *s) {
+    if (!s->aside) s->aside = sdsempty();
+    while (s->first != NONE) {
+        s->aside = sdscatlen(s->aside, bufferAt(r, s->first) + s->taken, r->used[s->first] - s->taken);
+        dropFirst(r, s);
+    }
+}
+
+static size_t takeAside(struct source *s, void *dst, size_t len) {
+    size_t n = sdslen(s->aside) - s->aside_at;
+    if (n > len) n = len;
+    memcpy(dst, s->aside + s->aside_at, n);
+    s->aside_at += n;
+    if (s->aside_at == sdslen(s->aside)) {
+        sdsfree(s->aside);
+        s->aside = NULL;
+        s->aside_at = 0;
+    }
+    return n;
+}
+
+/* ---- Requests ------------------------------------------------------------------------------------------ */
+
+static bool hasSomething(const struct source *s) {
+    return s->first != NONE || s->aside || s->told || s->ended;
+}
+
+static void list(struct aeRing *r, int fd) {
+    struct source *s = &r->sources[fd];
+    if (s->listed || !s->wanted) return;
+    s->listed = true;
+    r->ready[r->ready_count++] = fd;
+}
+
+static void startLater(struct aeRing *r, int fd) {
+    struct source *s = &r->sources[fd];
+    if (s->starting || s->serial || s->ended || !s->wanted) return;
+    s->starting = true;
+    r->to_start[r->to_start_count++] = fd;
+}
+
+static unsigned takeOver(struct aeRing *r);
+
+/* Everything that has been prepared goes to the kernel. */
+static void submit(struct aeRing *r) {
+    while (io_uring_sq_ready(&r->uring)) {
+        int rc = io_uring_submit(&r->uring);
+        if (rc < 0 && rc != -EINTR && rc != -EAGAIN && rc != -EBUSY)
+            serverPanic("io_uring_submit: %s", strerror(-rc));
+        takeOver(r);
+    }
+}
+
+static struct io_uring_sqe *prepare(struct aeRing *r) {
+    struct io_uring_sqe *sqe = io_uring_get_sqe(&r->uring);
+    if (sqe) return sqe;
+    submit(r);
+    sqe = io_uring_get_sqe(&r->uring);
+    serverAssert(sqe);
+    return sqe;
+}
+
+static uint64_t requestOf(const struct aeRing *r, int fd) {
+    const struct source *s = &r->sources[fd];
+    return (uint64_t)s->serial << 32 | (uint32_t)fd;
+}
+
+/* With the next submission. Not from a child: the requests are its parent's. */
+static void endRequest(struct aeRing *r, int fd) {
+    struct source *s = &r->sources[fd];
+    if (!s->serial || s->cancelled || r->owner != getpid()) return;
+    s->cancelled = true;
+    struct io_uring_sqe *sqe = prepare(r);
+    io_uring_prep_cancel64(sqe, requestOf(r, fd), 0);
+    sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
+    io_uring_sqe_set_data64(sqe, OF_END);
+}
+
+static void makeRequest(struct aeRing *r, int fd) {
+    struct source *s = &r->sources[fd];
+    struct io_uring_sqe *sqe = prepare(r);
+    if (s->bulk) {
+        io_uring_prep_poll_add(sqe, fd, POLLIN);
+    } else {
+        io_uring_prep_recv_multishot(sqe, fd, NULL, 0, 0);
+        sqe->flags |= IOSQE_BUFFER_SELECT;
+        sqe->buf_group = GROUP;
+    }
+    if (++r->last_serial == 0) r->last_serial = 1;
+    s->serial = r->last_serial;
+    s->cancelled = false;
+    io_uring_sqe_set_data64(sqe, requestOf(r, fd));
+}
+
+/* Requests may end while others are made: their fds get behind the first `count`. Not for one that still has
+ * something set aside: it comes back when that has been taken. */
+static void makeRequests(struct aeRing *r) {
+    int count = r->to_start_count;
+    for (int i = 0; i < count; i++) {
+        struct source *s = &r->sources[r->to_start[i]];
+        s->starting = false;
+        if (s->wanted && !s->serial && !s->aside && !s->told && !s->ended) makeRequest(r, r->to_start[i]);
+    }
+    r->to_start_count -= count;
+    memmove(r->to_start, r->to_start + count, (size_t)r->to_start_count * sizeof *r->to_start);
+    if (r->polling) return;
+    struct io_uring_sqe *sqe = prepare(r);
+    io_uring_prep_poll_add(sqe, r->epfd, POLLIN);
+    io_uring_sqe_set_data64(sqe, OF_EPOLL);
+    r->polling = true;
+}
+
+/* ---- Completions --------------------------------------------------------------------------------------- */
+
+static bool goesOnLater(int result) {
+    return result > 0 || result == -ENOBUFS || result == -ECANCELED || result == -EAGAIN || result == -EINTR;
+}
+
+static void received(struct aeRing *r, struct source *s, int result, uint32_t flags) {
+    if (result > 0 && !(flags & IORING_CQE_F_BUFFER)) {
+        s->told = true; /* of a poll: the result is a mask */
+    } else if (result > 0) {
+        append(r, s, (uint16_t)(flags >> IORING_CQE_BUFFER_SHIFT), (uint32_t)result);
+    } else if (!goesOnLater(result)) {
+        s->ended = true;
+        s->error = -result;
+    }
+}
+
+/* From a request that nobody wants any more. */
+static void discard(struct aeRing *r, const struct io_uring_cqe *cqe) {
+    if (cqe->flags & IORING_CQE_F_BUFFER)
+        bufferGiveBack(r, (uint16_t)(cqe->flags >> IORING_CQE_BUFFER_SHIFT));
+}
+
+static void ofSource(struct aeRing *r, const struct io_uring_cqe *cqe) {
+    int fd = (int)(uint32_t)cqe->user_data;
+    struct source *s = fd < r->maxfds ? &r->sources[fd] : NULL;
+    if (!s || s->serial != (uint32_t)(cqe->user_data >> 32)) {
+        discard(r, cqe);
+        return;
+    }
+    received(r, s, cqe->res, cqe->flags);
+    if (!(cqe->flags & IORING_CQE_F_MORE)) s->serial = 0;
+    if (hasSomething(s)) list(r, fd);
+    startLater(r, fd);
+}
+
+static void takeCompletion(struct aeRing *r, const struct io_uring_cqe *cqe) {
+    uint64_t about = cqe->user_data;
+    if (about & OF_SEND) {
+        serverAssert(r->sends);
+        r->sends[about & ~OF_SEND].result = cqe->res;
+    } else if (about & OF_EPOLL) {
+        r->polling = false;
+        r->epoll_ready = true;
+    } else if (!(about & OF_END)) {
+        ofSource(r, cqe);
+    }
+}
+
+static unsigned takeOver(struct aeRing *r) {
+    struct io_uring_cqe *cqe;
+    unsigned head, count = 0;
+    io_uring_for_each_cqe(&r->uring, head, cqe) {
+        takeCompletion(r, cqe);
+        count++;
+    }
+    io_uring_cq_advance(&r->uring, count);
+    return count;
+}
+
+/* ---- Creation ------------------------------------------------------------------------------------------ */
+
+static bool mapBuffers(struct aeRing *r) {
+    void *p = mmap(NULL, MAPPING, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return false;
+    r->ring = p;
+    r->buffers = (char *)p + 4096;
+    struct io_uring_buf_reg reg = {
+        .ring_addr = (uint64_t)(uintptr_t)r->ring, .ring_entries = BUFFERS, .bgid = GROUP};
+    int rc = io_uring_register_buf_ring(&r->uring, &reg, 0);
+    if (rc < 0) {
+        errno = -rc;
+        return false;
+    }
+    io_uring_buf_ring_init(r->ring);
+    for (uint16_t i = 0; i < BUFFERS; i++) bufferGiveBack(r, i);
+    return true;
+}
+
+static void unmapBuffers(struct aeRing *r) {
+    if (r->ring) munmap(r->ring, MAPPING);
+}
+
+struct aeRing *ringCreate(int epfd, int maxfds) {
+    struct aeRing *r = zcalloc(1, sizeof *r);
+    struct io_uring_params params = {
+        .flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_R_DISABLED |
+                 IORING_SETUP_CQSIZE,
+        .cq_entries = CQ_ENTRIES,
+    };
+    int rc = io_uring_queue_init_params(SQ_ENTRIES, &r->uring, &params);
+    if (rc < 0) {
+        zfree(r);
+        errno = -rc;
+        return NULL;
+    }
+    io_uring_ring_dontfork(&r->uring);
+    if (!mapBuffers(r)) {
+        int saved = errno;
+        io_uring_queue_exit(&r->uring);
+        unmapBuffers(r);
+        zfree(r);
+        errno = saved;
+        return NULL;
+    }
+    r->epfd = epfd;
+    ringResize(r, maxfds);
+    return r;
+}
+
+/* Takes what the source has; it is as new. The lists keep their entries, and so do the flags that tell. */
+static sds emptySource(struct aeRing *r, struct source *s) {
+    if (s->first != NONE) setAside(r, s);
+    if (s->aside && s->aside_at) sdsrange(s->aside, (ptrdiff_t)s->aside_at, -1);
+    sds rest = s->aside;
+    *s = (struct source){.first = NONE, .listed = s->listed, .starting = s->starting};
+    return rest;
+}
+
+void ringFree(struct aeRing *r) {
+    if (!r) return;
+    for (int fd = 0; fd < r->maxfds; fd++) sdsfree(emptySource(r, &r->sources[fd]));
+    io_uring_queue_exit(&r->uring);
+    unmapBuffers(r);
+    zfree(r->sources);
+    zfree(r->ready);
+    zfree(r->to_start);
+    zfree(r);
+}
+
+static int onlyBelow(int *fds, int count, int maxfds) {
+    int kept = 0;
+    for (int i = 0; i < count; i++)
+        if (fds[i] < maxfds) fds[kept++] = fds[i];
+    return kept;
+}
+
+/* A list has each fd once; to_start, while it is walked, twice. */
+void ringResize(struct aeRing *r, int maxfds) {
+    serverAssert(maxfds <= FD_LIMIT);
+    r->ready_count = onlyBelow(r->ready, r->ready_count, maxfds);
+    r->to_start_count = onlyBelow(r->to_start, r->to_start_count, maxfds);
+    r->sources = zrealloc(r->sources, (size_t)maxfds * sizeof *r->sources);
+    r->ready = zrealloc(r->ready, (size_t)maxfds * sizeof *r->ready);
+    r->to_start = zrealloc(r->to_start, (size_t)maxfds * 2 * sizeof *r->to_start);
+    for (int fd = r->maxfds; fd < maxfds; fd++) r->sources[fd] = (struct source){.first = NONE};
+    r->maxfds = maxfds;
+}
+
+/* ---- Sources ------------------------------------------------------------------------------------------- */
+
+void ringStart(struct aeRing *r, int fd) {
+    struct source *s = &r->sources[fd];
+    serverAssert(!s->wanted && !s->serial && !hasSomething(s));
+    s->wanted = true;
+    startLater(r, fd);
+}
+
+void ringStop(struct aeRing *r, int fd) {
+    endRequest(r, fd);
+    sdsfree(emptySource(r, &r->sources[fd]));
+}
+
+sds ringHandBack(struct aeRing *r, int fd) {
+    struct source *s = &r->sources[fd];
+    endRequest(r, fd);
+    while (s->serial && r->owner == getpid()) {
+        int rc = io_uring_submit_and_wait(&r->uring, 1);
+        if (rc < 0 && rc != -EINTR && rc != -EAGAIN && rc != -EBUSY)
+            serverPanic("io_uring_submit_and_wait: %s", strerror(-rc));
+        takeOver(r);
+    }
+    return emptySource(r, s);
+}
+
+/* A full last buffer means that there is more, as a rule: it is read to where it goes. */
+ssize_t ringRead(struct aeRing *r, int fd, void *buf, size_t len) {
+    struct source *s = &r->sources[fd];
+    size_t got = s->aside ? takeAside(s, buf, len) : 0;
+    bool more = false;
+    while (s->first != NONE && got < len) {
+        uint32_t used = r->used[s->first], n = used - s->taken;
+        if (n > len - got) n = (uint32_t)(len - got);
+        memcpy((char *)buf + got, bufferAt(r, s->first) + s->taken, n);
+        got += n;
+        s->taken += n;
+        more = used == BUFFER_SIZE;
+        if (s->taken == used) dropFirst(r, s);
+    }
+    if (s->bulk != (len >= BULK)) {
+        s->bulk = !s->bulk;
+        endRequest(r, fd);
+    }
+    s->told = false;
+    if (!s->aside && s->first == NONE) startLater(r, fd);
+    if (got && (got == len || !more)) return (ssize_t)got;
+    if (!got && s->ended) {
+        errno = s->error;
+        s->error = 0;
+        return errno ? -1 : 0;
+    }
+    ssize_t n = s->ended ? 0 : recv(fd, (char *)buf + got, len - got, MSG_DONTWAIT);
+    return got ? (ssize_t)got + (n > 0 ? n : 0) : n;
+}
+
+static void prepareSend(struct aeRing *r, int i, struct msghdr *msg) {
+    struct aeSend *send = &r->sends[i];
+    struct io_uring_sqe *sqe = prepare(r);
+    int flags = MSG_NOSIGNAL | MSG_DONTWAIT | MSG_WAITALL;
+    *msg = (struct msghdr){.msg_iov = (struct iovec *)send->iov, .msg_iovlen = (size_t)send->count};
+    if (send->count == 1 && send->iov->iov_len <= INT_MAX)
+        io_uring_prep_send(sqe, send->fd, send->iov->iov_base, send->iov->iov_len, flags);
+    else
+        io_uring_prep_sendmsg(sqe, send->fd, msg, (unsigned)flags);
+    sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
+    io_uring_sqe_set_data64(sqe, OF_SEND | (unsigned)i);
+    send->result = 0;
+    for (int k = 0; k < send->count; k++) send->result += (ssize_t)send->iov[k].iov_len;
+}
+
+bool ringSend(struct aeRing *r, struct aeSend *sends, int n) {
+    if (r->owner != getpid()) return false;
+    for (int done = 0; done < n; done += SENDS_MAX) {
+        struct msghdr msgs[SENDS_MAX];
+        int count = n - done < SENDS_MAX ? n - done : SENDS_MAX;
+        r->sends = sends + done;
+        for (int i = 0; i < count; i++) prepareSend(r, i, &msgs[i]);
+        submit(r);
+        r->sends = NULL;
+    }
+    return true;
+}
+
+/* ---- Waiting ------------------------------------------------------------------------------------------- */
+
+/* The library has a function for it, but Debian's does not export it. */
+static void enable(struct aeRing *r) {
+    if (syscall(__NR_io_uring_register, r->uring.ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0) < 0)
+        serverPanic("IORING_REGISTER_ENABLE_RINGS: %s", strerror(errno));
+    io_uring_register_ring_fd(&r->uring); /* a little less per call; it does without */
+    r->owner = getpid();
+}
+
+/* A turn has passed. Who has not taken everything is told again, but has no more buffers. */
+static void settle(struct aeRing *r) {
+    int kept = 0;
+    for (int i = 0; i < r->ready_count; i++) {
+        int fd = r->ready[i];
+        struct source *s = &r->sources[fd];
+        s->listed = s->wanted && hasSomething(s);
+        if (!s->listed) continue;
+        r->ready[kept++] = fd;
+        if (s->first != NONE) setAside(r, s);
+        endRequest(r, fd);
+    }
+    r->ready_count = kept;
+}
+
+static unsigned enter(struct aeRing *r, int timeout_ms) {
+    struct __kernel_timespec ts = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000ll};
+    struct io_uring_cqe *cqe;
+    int rc = timeout_ms == 0  ? io_uring_submit_and_get_events(&r->uring)
+             : timeout_ms < 0 ? io_uring_submit_and_wait(&r->uring, 1)
+                              : io_uring_submit_and_wait_timeout(&r->uring, &cqe, 1, &ts, NULL);
+    if (rc < 0 && rc != -EINTR && rc != -ETIME && rc != -EAGAIN && rc != -EBUSY)
+        serverPanic("io_uring_enter: %s", strerror(-rc));
+    unsigned count = takeOver(r);
+    submit(r); /* rarely: what did not get there */
+    return count;
+}
+
+int ringWait(struct aeRing *r, int *fds, int max, int timeout_ms, bool *epoll) {
+    if (!r->owner) enable(r);
+    settle(r);
+    makeRequests(r);
+    unsigned count = enter(r, r->ready_count || r->epoll_ready ? 0 : timeout_ms);
+    while (count >= BRINGS_AT_ONCE && r->out < BUFFERS / 2) count = enter(r, 0);
+    if (epoll) {
+        *epoll = r->epoll_ready;
+        r->epoll_ready = false;
+    }
+    int n = r->ready_count < max ? r->ready_count : max;
+    if (n) memcpy(fds, r->ready, (size_t)n * sizeof *fds);
+    return n;
+}

@@ -1,0 +1,51 @@
+/* ae_uring_none.c - event loops in a build without liburing (BUILD_URING=no): there are no rings, so nobody
+ * gets to the rest. Part of ae_uring.h. */
+#include <errno.h>
+
+#include "base/assert.h"
+#include "net/ae_uring.h"
+
+struct aeRing *ringCreate(int epfd, int maxfds) {
+    (void)epfd, (void)maxfds;
+    errno = ENOSYS;
+    return NULL;
+}
+
+void ringFree(struct aeRing *ring) {
+    serverAssert(!ring);
+}
+
+void ringResize(struct aeRing *ring, int maxfds) {
+    (void)ring, (void)maxfds;
+    serverPanic("no rings in this build");
+}
+
+void ringStart(struct aeRing *ring, int fd) {
+    (void)ring, (void)fd;
+    serverPanic("no rings in this build");
+}
+
+void ringStop(struct aeRing *ring, int fd) {
+    (void)ring, (void)fd;
+    serverPanic("no rings in this build");
+}
+
+sds ringHandBack(struct aeRing *ring, int fd) {
+    (void)ring, (void)fd;
+    serverPanic("no rings in this build");
+}
+
+ssize_t ringRead(struct aeRing *ring, int fd, void *buf, size_t len) {
+    (void)ring, (void)fd, (void)buf, (void)len;
+    serverPanic("no rings in this build");
+}
+
+bool ringSend(struct aeRing *ring, struct aeSend *sends, int n) {
+    (void)ring, (void)sends, (void)n;
+    serverPanic("no rings in this build");
+}
+
+int ringWait(struct aeRing *ring, int *fds, int max, int timeout_ms, bool *epoll) {
+    (void)ring, (void)fds, (void)max, (void)timeout_ms, (void)epoll;
+    serverPanic("no rings in this build");
+}

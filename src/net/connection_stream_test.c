@@ -1,0 +1,385 @@
+/* connection_stream_test.c - connections whose bytes the loop may take ahead of their reader, on both
+ * backends: nothing is lost, doubled or out of order, whoever reads how little, stops, goes, moves or comes
+ * next. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "net/connection.h"
+#include "net/test_backends.h"
+
+#define MANY 64
+
+static struct aeEventLoop *el;
+
+/* A connection, and the other end of it. What is sent is a count modulo 251. */
+struct end {
+    struct connection *conn;
+    int peer;
+    size_t sent, got, piece; /* piece: bytes that the handler reads at once */
+    int turns, ended, error;
+};
+static struct end ends[MANY];
+
+static int setUp(void **state) {
+    (void)state;
+    el = aeCreate(256);
+    return el ? 0 : -1;
+}
+
+static int tearDown(void **state) {
+    (void)state;
+    aeDelete(el);
+    return 0;
+}
+
+static void turn(struct aeEventLoop *l) {
+    connServePending(l);
+    aeProcessEvents(l, AE_FILE_EVENTS | AE_DONT_WAIT);
+}
+
+static ssize_t readPiece(struct end *e) {
+    static unsigned char buf[1 << 20];
+    ssize_t n = connRead(e->conn, buf, e->piece);
+    for (ssize_t i = 0; i < n; i++) assert_int_equal(buf[i], (e->got + (size_t)i) % 251);
+    if (n > 0) e->got += (size_t)n;
+    return n;
+}
+
+static void onInput(struct connection *conn) {
+    struct end *e = conn->data;
+    e->turns++;
+    if (!e->piece) return;
+    ssize_t n = readPiece(e);
+    if (n > 0 || (n < 0 && errno == EAGAIN)) return;
+    e->ended = 1;
+    e->error = n < 0 ? errno : 0;
+    connSetReadHandler(conn, NULL);
+}
+
+static void begin(struct end *e, size_t piece) {
+    int p[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, p), 0);
+    *e = (struct end){.conn = connCreateUnix(el, p[0]), .peer = p[1], .piece = piece};
+    e->conn->data = e;
+    connSetReadHandler(e->conn, onInput);
+}
+
+static void finish(struct end *e) {
+    connClose(e->conn);
+    if (e->peer >= 0) close(e->peer);
+}
+
+/* Up to n bytes, as far as the socket takes them. */
+static void feed(struct end *e, size_t n) {
+    unsigned char buf[4096];
+    while (n) {
+        size_t some = n < sizeof buf ? n : sizeof buf;
+        for (size_t i = 0; i < some; i++) buf[i] = (unsigned char)((e->sent + i) % 251);
+        ssize_t sent = write(e->peer, buf, some);
+        if (sent < 0) return;
+        e->sent += (size_t)sent;
+        n -= (size_t)sent;
+    }
+}
+
+/* ---- Reading ------------------------------------------------------------------------------------------- */
+
+static void testPieces(void **state) {
+    (void)state;
+    static const size_t pieces[] = {1, 7, 4095, 4096, 4097, 16384, 1 << 20};
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        struct end *e = &ends[0];
+        begin(e, pieces[i]);
+        size_t total = pieces[i] * 40 < 2000000 ? pieces[i] * 40 : 2000000;
+        for (int turns = 0; e->got < total; turns++) {
+            assert_in_range(turns, 0, 100000);
+            feed(e, total - e->sent < 50000 ? total - e->sent : 50000);
+            turn(el);
+        }
+        assert_int_equal(e->got, total);
+        turn(el);
+        assert_int_equal(e->ended, 0);
+        finish(e);
+    }
+}
+
+/* It is told in each turn, keeps what came, and does not take without end. */
+static void testWhoDoesNotRead(void **state) {
+    (void)state;
+    struct end *e = &ends[0];
+    begin(e, 0);
+    for (int i = 0; i < 50; i++) {
+        feed(e, 100000);
+        turn(el);
+    }
+    assert_int_equal(e->turns, 50);
+    assert_in_range(e->sent, 1, 1000000);
+    e->piece = 5000;
+    size_t sent = e->sent;
+    while (e->got < sent) turn(el);
+    feed(e, 100000); /* and goes on afterwards */
+    sent = e->sent;
+    while (e->got < sent) turn(el);
+    finish(e);
+}
+
+/* More at once than there are buffers. */
+static void testManyAtOnce(void **state) {
+    (void)state;
+    for (int i = 0; i < MANY; i++) begin(&ends[i], i % 2 ? 16384 : 333);
+    for (int i = 0; i < MANY; i++) feed(&ends[i], 100000);
+    for (int i = 0; i < MANY; i++) {
+        assert_in_range(ends[i].sent, 50000, 100000);
+        while (ends[i].got < ends[i].sent) turn(el);
+    }
+    for (int i = 0; i < MANY; i++) finish(&ends[i]);
+}
+
+static void testEnds(void **state) {
+    (void)state;
+    struct end *e = &ends[0];
+    begin(e, 100);
+    feed(e, 250);
+    shutdown(e->peer, SHUT_WR);
+    for (int i = 0; i < 10 && !e->ended; i++) turn(el);
+    assert_int_equal(e->got, 250);
+    assert_int_equal(e->ended, 1);
+    assert_int_equal(e->error, 0);
+    assert_int_equal(connWritev(e->conn, &(struct iovec){"still here", 10}, 1), 10);
+    assert_int_equal(connRead(e->conn, &(char){0}, 1), 0); /* and again */
+    finish(e);
+
+    begin(e, 100);
+    assert_int_equal(connWritev(e->conn, &(struct iovec){"unread", 6}, 1), 6);
+    close(e->peer); /* with something unread: a unix socket is reset by that */
+    e->peer = -1;
+    for (int i = 0; i < 10 && !e->ended; i++) turn(el);
+    assert_int_equal(e->ended, 1);
+    assert_int_equal(e->error, ECONNRESET);
+    finish(e);
+}
+
+static void testHandlerRemoved(void **state) {
+    (void)state;
+    struct end *e = &ends[0];
+    begin(e, 10);
+    feed(e, 30000);
+    turn(el);
+    connSetReadHandler(e->conn, NULL);
+    for (int i = 0; i < 5; i++) turn(el);
+    assert_int_equal(e->got, 10);
+    e->piece = 1000;
+    readPiece(e); /* without a handler it can be read, too */
+    feed(e, 30000);
+    turn(el);
+    connSetReadHandler(e->conn, onInput);
+    assert_int_equal(connHasPending(el), aeBackendOf(el) == AE_URING);
+    while (e->got < 60000) turn(el);
+    assert_false(connHasPending(el));
+    connSetReadHandler(e->conn, NULL);
+    connSetReadHandler(e->conn, onInput);
+    finish(e);
+}
+
+/* ---- Closing ------------------------------------------------------------------------------------------- */
+
+static void testNextOwnerOfTheNumber(void **state) {
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        struct end *e = &ends[0], *next = &ends[1];
+        begin(e, 100);
+        if (round % 2) turn(el); /* half of them have a request with the kernel */
+        feed(e, round % 3 ? 5000 : 0);
+        if (round % 5 == 0) turn(el);
+        int fd = e->conn->fd;
+        connClose(e->conn);
+        begin(next, 3000);
+        assert_int_equal(next->conn->fd, fd);
+        feed(next, 20000);
+        while (next->got < 20000) turn(el);
+        char byte;
+        assert_int_equal(read(e->peer, &byte, 1) > 0, 0); /* it knows that we went */
+        assert_true(errno != EAGAIN);
+        close(e->peer);
+        finish(next);
+    }
+}
+
+static void closeAll(struct connection *conn) {
+    struct end *e = conn->data;
+    for (int i = 0; i < MANY; i++)
+        if (&ends[i] != e && ends[i].conn) connClose(ends[i].conn);
+    for (int i = 0; i < MANY; i++) ends[i].conn = NULL;
+    connClose(conn);
+}
+
+static void testAllClosedByOne(void **state) {
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        begin(&ends[i], 100);
+        connSetReadHandler(ends[i].conn, closeAll);
+        feed(&ends[i], 9000);
+    }
+    turn(el);
+    for (int i = 0; i < MANY; i++) {
+        assert_null(ends[i].conn);
+        close(ends[i].peer);
+    }
+    turn(el);
+}
+
+/* ---- Moving -------------------------------------------------------------------------------------------- */
+
+static void testMoves(void **state) {
+    (void)state;
+    enum aeBackend own = aeBackendOf(el);
+    for (int to = AE_EPOLL; to <= (int)own; to++) {
+        aeSetBackend((enum aeBackend)to);
+        struct aeEventLoop *other = aeCreate(256), *loops[2] = {el, other};
+        assert_non_null(other);
+        struct end *e = &ends[0];
+        begin(e, 777);
+        for (int move = 0; move < 40; move++) {
+            feed(e, 3000);
+            turn(loops[move % 2]);
+            if (move % 3 == 0) turn(loops[move % 2]);
+            connDetach(e->conn);
+            feed(e, 100);
+            turn(loops[move % 2]); /* nobody is called there */
+            connAttach(e->conn, loops[(move + 1) % 2]);
+            connSetReadHandler(e->conn, onInput);
+        }
+        while (e->got < e->sent) turn(el);
+        assert_int_equal(e->sent, 40 * 3100);
+        assert_false(connHasPending(el) || connHasPending(other));
+        finish(e);
+        aeDelete(other);
+    }
+    aeSetBackend(own);
+}
+
+static void *runThere(void *data) {
+    struct aeEventLoop *other = data;
+    struct end *e = &ends[0];
+    connAttach(e->conn, other);
+    connSetReadHandler(e->conn, onInput);
+    while (e->got < 50000) turn(other);
+    connDetach(e->conn);
+    return NULL;
+}
+
+/* The loop is made here, and used there. */
+static void testThread(void **state) {
+    (void)state;
+    struct aeEventLoop *other = aeCreate(256);
+    struct end *e = &ends[0];
+    begin(e, 1000);
+    feed(e, 50000);
+    turn(el);
+    connDetach(e->conn);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, runThere, other), 0);
+    pthread_join(thread, NULL);
+    connAttach(e->conn, el);
+    connSetReadHandler(e->conn, onInput);
+    feed(e, 1000);
+    while (e->got < 51000) turn(el);
+    finish(e);
+    aeDelete(other);
+}
+
+/* A child may send, and goes. The parent's connections do not notice. */
+static void testFork(void **state) {
+    (void)state;
+    struct iovec iov = {"from the child", 14};
+    begin(&ends[0], 1000);
+    begin(&ends[1], 1000);
+    turn(el);
+    feed(&ends[0], 5000);
+    turn(el);
+    pid_t pid = fork();
+    if (pid == 0) {
+        connWriteMany((struct connWrite[2]){{ends[0].conn, &iov, 1, 0, 0}, {ends[1].conn, &iov, 1, 0, 0}}, 2);
+        _exit(0);
+    }
+    int status = -1;
+    waitpid(pid, &status, 0);
+    assert_int_equal(status, 0);
+    for (int i = 0; i < 2; i++) {
+        char got[20];
+        assert_int_equal(read(ends[i].peer, got, sizeof got), 14);
+        feed(&ends[i], 8000);
+        while (ends[i].got < ends[i].sent) turn(el);
+    }
+    for (int i = 0; i < 2; i++) finish(&ends[i]);
+}
+
+/* ---- Sending ------------------------------------------------------------------------------------------- */
+
+static size_t drain(int fd) {
+    static char buf[65536];
+    size_t total = 0;
+    for (ssize_t n; (n = read(fd, buf, sizeof buf)) > 0;) total += (size_t)n;
+    return total;
+}
+
+static void testWriteMany(void **state) {
+    (void)state;
+    static char big[4 << 20];
+    struct iovec small[3] = {{"abc", 3}, {"", 0}, {"de", 2}}, huge = {big, sizeof big};
+    struct connWrite writes[MANY];
+    for (int i = 0; i < MANY; i++) begin(&ends[i], 100);
+    turn(el);
+    while (write(ends[3].conn->fd, big, 4096) > 0) {
+    } /* this one is full */
+    close(ends[4].peer);
+    for (int i = 0; i < MANY; i++)
+        writes[i] = (struct connWrite){ends[i].conn, i % 8 == 5 ? &huge : small,
+                                       i % 8 == 5 ? 1
+                                       : i % 2    ? 3
+                                                  : 1,
+                                       0, 0};
+    connWriteMany(writes, MANY);
+    for (int i = 0; i < MANY; i++) {
+        const struct connWrite *w = &writes[i];
+        if (i == 3 || i == 4) {
+            assert_int_equal(w->result, -1);
+            assert_int_equal(w->error, i == 3 ? EAGAIN : EPIPE);
+            assert_int_equal(ends[i].conn->last_errno, w->error);
+            continue;
+        }
+        assert_int_equal(w->error, 0);
+        if (i % 8 == 5)
+            assert_in_range(w->result, 4096, sizeof big - 1); /* as far as there was room */
+        else
+            assert_int_equal(w->result, i % 2 ? 5 : 3);
+        assert_int_equal(drain(ends[i].peer), w->result);
+    }
+    connWriteMany(writes, 0);
+    ends[4].peer = -1;
+    for (int i = 0; i < MANY; i++) finish(&ends[i]);
+}
+
+int main(void) {
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setUp, tearDown)
+    const struct CMUnitTest tests[] = {
+        TEST(testPieces),         TEST(testWhoDoesNotRead), TEST(testManyAtOnce),
+        TEST(testEnds),           TEST(testHandlerRemoved), TEST(testNextOwnerOfTheNumber),
+        TEST(testAllClosedByOne), TEST(testMoves),          TEST(testThread),
+        TEST(testFork),           TEST(testWriteMany),
+    };
+    RUN_WITH_EACH_BACKEND(tests);
+}
