@@ -2,6 +2,7 @@
  * output asks of the room that has them (command/port.h). */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct client;
@@ -11,5 +12,6 @@ struct clientAway {
     void (*flush)(void);                       /* all that threads were given in this turn: they go on */
     size_t (*pending)(const struct client *c); /* bytes given and not sent yet */
     size_t (*kept)(const struct client *c);    /* bytes of a request that is not whole */
+    bool (*progress)(const struct client *c);  /* some of what is pending was sent since the last call */
 };
 extern const struct clientAway *client_away; /* client_output.c; there before the first such client */

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
+#include "client/client_away.h"
 #include "client/client_log.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -115,9 +116,18 @@ static void evictOne(struct client *c) {
     evicted_clients++;
 }
 
+/* Threads send for clients without telling: those take less than it seems. */
+static void weighAway(void) {
+    listForEach(&clients, it) {
+        struct client *c = listEntry(it, struct client, node);
+        if (c->flags & CLIENT_AWAY) clientWeigh(c);
+    }
+}
+
 static void evictClients(void) {
     size_t most = limitBytes();
     if (!most) return; /* a percentage of no limit */
+    if (total > most && client_away) weighAway();
     for (int i = BUCKETS; i-- > 0 && total > most;) {
         while (buckets[i].length && total > most) {
             evictOne(listEntry(listFirst(&buckets[i]), struct clientLimits, bucket_node)->client);

@@ -59,7 +59,7 @@ void ioInputClear(struct ioInput *in) {
     if (in->cap > KEEP_REQUESTS || in->argv_cap > KEEP_REQUESTS * 4) giveBackLarge(in);
     in->own = in->error = NULL;
     in->spare = NULL;
-    in->len = in->read = in->kept = in->argv_used = 0;
+    in->len = in->read = in->came = in->kept = in->argv_used = 0;
     in->count = in->next = in->hint_used = 0;
     in->over_limit = false;
 }
@@ -76,16 +76,30 @@ sds ioInputAppendRest(sds s, struct ioInput *in) {
 
 /* ---- Reading ---- */
 
+struct ioKept {
+    struct respParser parser;
+    sds partial; /* NULL: none */
+};
+
+static void measure(const struct ioReader *r, struct ioInput *in) {
+    const struct ioKept *k = r->kept;
+    in->came = in->kept = k && k->partial ? sdslen(k->partial) : 0;
+    if (k) in->kept += k->parser.big_bytes;
+    for (const struct respBigArg *b = k ? k->parser.big : NULL; b; b = b->next) in->came += sdslen(b->buf);
+    in->over_limit = in->came > atomic_load_explicit(&query_buffer, memory_order_relaxed);
+}
+
 size_t ioReaderSpace(struct ioReader *r, struct ioInput *in, char **dst) {
-    size_t n = respBigSpace(&r->parser, dst);
-    if (n) return n;
-    if (!r->partial) {
+    struct ioKept *k = r->kept;
+    if (!k) {
         *dst = in->room;
         return IO_INPUT_ROOM;
     }
-    r->partial = sdsMakeRoomFor(r->partial, IO_INPUT_ROOM);
-    *dst = r->partial + sdslen(r->partial);
-    return sdsavail(r->partial);
+    size_t n = respBigSpace(&k->parser, dst);
+    if (n) return n;
+    k->partial = sdsMakeRoomFor(k->partial, IO_INPUT_ROOM);
+    *dst = k->partial + sdslen(k->partial);
+    return sdsavail(k->partial);
 }
 
 static struct request *newRequest(struct ioInput *in) {
@@ -98,35 +112,32 @@ static struct request *newRequest(struct ioInput *in) {
     return req;
 }
 
-static void broken(struct ioReader *r, struct ioInput *in, const char *error) {
-    in->error = sdsnew(error);
-    respParserReset(&r->parser);
-}
-
-/* Takes requests from buf[0..len). The bytes that are left over begin at the result, *rest of them. */
-static size_t parse(struct ioReader *r, struct ioInput *in, char *buf, size_t len, size_t *rest) {
+/* Takes requests from in->in[0..in->len). The bytes that are left over begin at the result, *rest of them. */
+static size_t parse(struct ioReader *r, struct respParser *parser, struct ioInput *in, size_t *rest) {
     struct respLimits limits = {.max_bulk = atomic_load_explicit(&max_bulk, memory_order_relaxed),
                                 .max_args = RESP_MAX_MULTIBULK,
                                 .authenticated = r->authenticated};
     size_t pos = 0;
-    *rest = len;
+    *rest = in->len;
     while (*rest && (r->authenticated || !in->count)) {
         struct request *req = newRequest(in);
         size_t have = *rest, consumed = 0;
         const char *error = NULL;
-        enum respStatus st = respParseRequest(&r->parser, buf + pos, &have, &limits, &in->argv, &in->argv_cap,
+        enum respStatus st = respParseRequest(parser, in->in + pos, &have, &limits, &in->argv, &in->argv_cap,
                                               in->argv_used, &req->argc, &consumed, &req->big, &error);
         if (st == RESP_MORE) {
             *rest = have;
             return pos;
         }
         if (st == RESP_ERROR) {
-            broken(r, in, error);
+            in->error = sdsnew(error);
+            r->broken = true;
+            respParserReset(parser);
             *rest = 0;
             return pos;
         }
         if (st == RESP_OK) {
-            if (!req->big) req->raw = strN(buf + pos, consumed);
+            if (!req->big) req->raw = strN(in->in + pos, consumed);
             in->argv_used += (size_t)req->argc;
             in->count++;
         }
@@ -159,47 +170,77 @@ static void lookUp(struct ioInput *in) {
     }
 }
 
-size_t ioReaderKept(const struct ioReader *r) {
-    return (r->partial ? sdslen(r->partial) : 0) + r->parser.big_bytes;
+/* Where parsing has stopped: rest bytes from `at` on are no whole request, or are not parsed yet. */
+static void keepRest(struct ioReader *r, struct respParser parser, struct ioInput *in, size_t at,
+                     size_t rest) {
+    if (!rest && respParserIdle(&parser)) {
+        respParserReset(&parser);
+        zfree(r->kept);
+        r->kept = NULL;
+        return;
+    }
+    if (!r->kept) r->kept = zmalloc(sizeof *r->kept);
+    r->kept->parser = parser;
+    if (in->own && !in->count && !at) { /* nothing new: it stays where it is */
+        sdssetlen(in->own, rest);
+        r->kept->partial = in->own;
+        in->own = NULL;
+    } else {
+        r->kept->partial = sdsnewlen(in->in + at, rest);
+    }
+}
+
+/* n bytes have come to dst. False: they are in a big argument, which is not whole. */
+static bool gather(struct ioReader *r, struct ioInput *in, const char *dst, size_t n) {
+    struct ioKept *k = r->kept;
+    if (!k) {
+        serverAssert(dst == in->room);
+        in->in = in->room;
+        in->len = n;
+        return true;
+    }
+    char *more;
+    if (!n || dst == k->partial + sdslen(k->partial)) {
+        sdssetlen(k->partial, sdslen(k->partial) + n);
+    } else {
+        respBigFilled(&k->parser, n);
+        if (respBigSpace(&k->parser, &more)) return false;
+    }
+    in->in = in->own = k->partial;
+    in->len = sdslen(in->own);
+    k->partial = NULL;
+    return true;
 }
 
 bool ioReaderTake(struct ioReader *r, struct ioInput *in, const char *dst, size_t n) {
-    in->read += n;
-    if (dst == in->room) {
-        in->in = in->room;
-        in->len = n;
-    } else if (r->partial && (!n || dst == r->partial + sdslen(r->partial))) {
-        sdssetlen(r->partial, sdslen(r->partial) + n);
-    } else {
-        respBigFilled(&r->parser, n);
-        char *more;
-        if (respBigSpace(&r->parser, &more)) goto kept;
+    in->read = n;
+    if (r->broken) return false;
+    if (gather(r, in, dst, n)) {
+        struct respParser parser = r->kept ? r->kept->parser : (struct respParser){0};
+        size_t rest, at;
+        r->unparsed = false;
+        at = parse(r, &parser, in, &rest);
+        keepRest(r, parser, in, at, rest);
+        in->len = at;
+        lookUp(in);
     }
-    r->unparsed = false;
-    if (r->partial) {
-        in->own = r->partial;
-        in->in = in->own;
-        in->len = sdslen(in->own);
-        r->partial = NULL;
-    }
-    size_t rest, at = parse(r, in, in->in, in->len, &rest);
-    if (in->own && !in->count && !in->error && !at) { /* nothing new: it stays where it is */
-        sdssetlen(in->own, rest);
-        r->partial = in->own;
-        in->own = NULL;
-    } else if (rest || !respParserIdle(&r->parser)) {
-        r->partial = sdsnewlen(in->in + at, rest);
-    }
-    in->len = at;
-    lookUp(in);
-kept:
-    in->kept = ioReaderKept(r);
-    in->over_limit = in->kept > atomic_load_explicit(&query_buffer, memory_order_relaxed);
+    measure(r, in);
     return in->count || in->error || in->over_limit;
 }
 
+sds ioReaderGiveBack(struct ioReader *r, struct respParser *parser) {
+    struct ioKept *k = r->kept;
+    r->kept = NULL;
+    r->unparsed = false;
+    if (!k) return NULL;
+    sds partial = k->partial;
+    *parser = k->parser;
+    zfree(k);
+    return partial;
+}
+
 void ioReaderFree(struct ioReader *r) {
-    respParserReset(&r->parser);
-    sdsfree(r->partial);
-    *r = (struct ioReader){0};
+    struct respParser parser = {0};
+    sdsfree(ioReaderGiveBack(r, &parser));
+    respParserReset(&parser);
 }

@@ -4,7 +4,7 @@
  *     in .. in+len      the bytes of the requests: in `room`, or in `own` when they came in several reads
  *     requests[0..count)  views into these, and into `argv`; big arguments in buffers of their own
  *     next              the first that nobody has taken
- *     error             the protocol is broken behind the last request, and nothing more will come
+ *     error             the protocol is broken behind the last request: what comes then is dropped unread
  *
  * An input is made, filled and emptied by a thread that reads (port.h), and belongs to the main thread while
  * that runs what is in it. It is used again and again: a turn allocates nothing.
@@ -28,9 +28,9 @@ struct ioInput {
     int count, next;
     struct request *requests;
     sds error;                /* NULL: none */
-    size_t read;              /* bytes that have come since the last input of this client */
-    size_t kept;              /* bytes that the reader keeps: the beginning of a request */
-    bool over_limit;          /* those are more than a client may send without an end */
+    size_t read;              /* bytes that came with this read */
+    size_t came, kept;        /* bytes of a request that is not whole, and what the reader takes for them */
+    bool over_limit;          /* they are more than a client may send without an end */
     struct replyBlock *spare; /* for the replies, from who sends them; NULL: none */
 
     sds own;
@@ -52,11 +52,13 @@ sds ioInputAppendRest(sds s, struct ioInput *in);
 
 /* ---- Reading ---- */
 
-/* The state between reads. Zero-initialized: at the start of a request, with nothing kept. */
+/* The state between reads. Zero-initialized: at the start of a request, with nothing kept. Nearly always that
+ * is so, and a reader takes no memory of its own. */
+struct ioKept; /* the beginning of a request, and how far it was parsed */
 struct ioReader {
-    struct respParser parser;
-    sds partial;   /* bytes that are no whole request; NULL: none */
-    bool unparsed; /* whole requests may be among them */
+    struct ioKept *kept; /* NULL: nothing */
+    bool unparsed;       /* whole requests may be among it */
+    bool broken;         /* there was an error: what comes is dropped */
     bool authenticated;
 };
 
@@ -69,5 +71,7 @@ size_t ioReaderSpace(struct ioReader *r, struct ioInput *in, char **dst);
  * whole, one only before authentication: it may be AUTH, which lifts the limits for what is behind it. True:
  * the input has something for the main thread. */
 bool ioReaderTake(struct ioReader *r, struct ioInput *in, const char *dst, size_t n);
-size_t ioReaderKept(const struct ioReader *r); /* bytes */
+/* What it keeps passes to the caller: the bytes, NULL when there are none, and the parser that goes on behind
+ * them. The reader is at the start of a request then. */
+sds ioReaderGiveBack(struct ioReader *r, struct respParser *parser);
 void ioReaderFree(struct ioReader *r);

@@ -21,12 +21,13 @@
 #include "command/io_input.h"
 #include "command/port.h"
 #include "net/io_thread.h"
-#include "registry/at_exit.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
+#include "registry/memory_report.h"
 
 #define REVIEW_MS  100
+#define TRIM_MS    1000
 #define BUSY       0.6 /* the share of a processor from which a thread needs help */
 #define IDLE       0.3 /* what is left of all threads' work when there are too many */
 #define BUSY_TURNS 2   /* reviews in a row before something changes */
@@ -155,11 +156,20 @@ static void retire(void) {
         ioThreadStop(threads[--running]);
 }
 
+static void trim(void) {
+    static int64_t trimmed_us;
+    int64_t now_us = monotonicUs();
+    if (now_us - trimmed_us < TRIM_MS * 1000) return;
+    trimmed_us = now_us;
+    for (int i = 0; i < running; i++) portsTrim(threads[i]);
+}
+
 static void ioThreadsJob(void) {
     if (wanted == 1 && !running) return;
     review();
     distribute();
     retire();
+    trim();
     ioThreadsFlush();
 }
 
@@ -174,15 +184,15 @@ void ioThreadsFlush(void) {
 }
 
 static void flush(void) {
-    portsFlush();
+    if (running) portsFlush();
     ioThreadsFlush();
 }
 
-static bool onExit(int flags) {
-    (void)flags;
+void ioThreadsEnd(void) {
+    if (!running) return;
     flush();
     while (running) ioThreadStop(threads[--running]);
-    return true;
+    active = 0;
 }
 
 /* ---- Registration ---- */
@@ -195,6 +205,12 @@ static sds ioThreadsStatsInfo(sds s) {
     s = infoField(s, "io_threaded_reads_processed:%llu", (unsigned long long)portstats.reads);
     s = infoField(s, "io_threaded_writes_processed:%llu", (unsigned long long)portstats.writes);
     return s;
+}
+
+static size_t memory(void) {
+    size_t bytes = 0;
+    for (int i = 0; i < running; i++) bytes += ioThreadMemory(threads[i]) + portsMemory(threads[i]);
+    return bytes;
 }
 
 static void resetStats(void) {
@@ -210,11 +226,11 @@ void ioThreadsRegister(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     infoRegister("server", activeInfo);
     infoRegister("stats", ioThreadsStatsInfo);
+    memoryAddPart(MEMORY_IO_THREADS, memory);
     configOnResetStat(resetStats);
     cronRegister(ioThreadsJob, REVIEW_MS);
 }
 
 void ioThreadsBegin(void) {
     portsStart(server_el, flush);
-    atExitRegister(onExit);
 }

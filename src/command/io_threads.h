@@ -13,3 +13,6 @@ void ioThreadsBegin(void);            /* when there is an event loop */
 void ioThreadsHear(void);             /* what threads have read and done: before the round runs */
 void ioThreadsFlush(void);            /* threads see what they were told */
 void ioThreadsTake(struct client *c); /* a new client: a thread gets it, where threads are active */
+/* The last thing before the process ends: threads send what they were given, as far as sockets take it, and
+ * end. */
+void ioThreadsEnd(void);

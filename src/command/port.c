@@ -2,6 +2,7 @@
  *
  *     main thread             message               I/O thread
  *     portGive                PORT_TAKE ──▶         attach, read
+ *     receiver->part       ◀── PORT_PART            bytes that do not make a request whole
  *     receiver->input      ◀── PORT_INPUT           requests that are whole
  *     send, flush             PORT_GO_ON ──▶        blocks to send; an input given back: read on
  *                          ◀── PORT_BLOCKS          sent, and not the thread's to free
@@ -9,6 +10,7 @@
  *     clientClose          ◀── PORT_SENT            all is sent, of one that closes then
  *     portAskHome             PORT_GO_HOME ──▶      detach
  *     receiver->home       ◀── PORT_HOME
+ *     portsTrim               PORT_TRIM ──▶         what was not needed for a while is given back
  *     the client is freed     PORT_CLOSE ──▶        close
  *     free                 ◀── PORT_CLOSED          with what was not sent
  *
@@ -25,12 +27,21 @@
 #include "client/client_output.h"
 #include "net/tls.h"
 
-enum { PORT_TAKE, PORT_GO_ON, PORT_GO_HOME, PORT_CLOSE };                         /* to a thread */
-enum { PORT_INPUT, PORT_BLOCKS, PORT_BROKEN, PORT_SENT, PORT_HOME, PORT_CLOSED }; /* to the main thread */
+enum { PORT_TAKE, PORT_GO_ON, PORT_GO_HOME, PORT_CLOSE, PORT_TRIM }; /* to a thread */
+enum {
+    PORT_PART,
+    PORT_INPUT,
+    PORT_BLOCKS,
+    PORT_BROKEN,
+    PORT_SENT,
+    PORT_HOME,
+    PORT_CLOSED
+}; /* to the main thread */
 enum { GO_ON_AUTHENTICATED = 1 << 0, GO_ON_TELL_WHEN_SENT = 1 << 1 };
 
 #define FREE_INPUTS_MAX 128 /* that a thread keeps */
 #define SPARES_MAX      128
+#define KEPT_AT_REST    (64 * 1024) /* bytes for which a thread need not be woken */
 #define WRITE_IOV_MAX   64
 #define TURN_WRITES     64
 #define TURN_IOV_MAX    512
@@ -42,15 +53,18 @@ struct portStats portstats;
 struct portThread {
     struct ioThread *thread;
     struct ioInput *free_inputs;
-    int free_input_count;
+    int free_input_count, least_free_inputs; /* since the last PORT_TRIM */
     struct replyBlock *spares; /* sent blocks of the standard size */
-    int spare_count;
+    int spare_count, least_spares;
     struct replyBlock *foreign; /* sent blocks that the main thread must free */
     struct port *to_write, **to_write_end;
     struct connWrite writes[TURN_WRITES];
     struct iovec iov[TURN_IOV_MAX];
     struct port *writers[TURN_WRITES];
 };
+
+/* What threads keep to be used again, by their numbers; as it was at the end of a turn. */
+static _Atomic size_t memory[IO_THREADS_MAX + 1];
 
 static struct portThread *stateOf(const struct port *p) {
     return ioThreadState(p->thread);
@@ -163,7 +177,7 @@ static struct ioInput *takeInput(struct portThread *pt) {
     struct ioInput *in = pt->free_inputs;
     if (!in) return ioInputNew();
     pt->free_inputs = in->next_free;
-    pt->free_input_count--;
+    if (--pt->free_input_count < pt->least_free_inputs) pt->least_free_inputs = pt->free_input_count;
     return in;
 }
 
@@ -183,19 +197,20 @@ static void passOn(struct port *p, struct ioInput *in) {
     if (pt->spares) {
         in->spare = pt->spares;
         pt->spares = in->spare->next;
-        pt->spare_count--;
+        if (--pt->spare_count < pt->least_spares) pt->least_spares = pt->spare_count;
     }
     p->input_away = true;
     tell(p, PORT_INPUT, in);
 }
 
 static void took(struct port *p, struct ioInput *in, const char *dst, size_t n) {
-    bool pass = ioReaderTake(&p->reader, in, dst, n);
-    atomic_store_explicit(&p->kept, in->kept, memory_order_relaxed);
-    if (pass)
+    if (ioReaderTake(&p->reader, in, dst, n)) {
         passOn(p, in);
-    else
-        recycle(stateOf(p), in);
+        return;
+    }
+    ioThreadTell(p->thread,
+                 (struct ioMessage){.what = PORT_PART, .port = p, .a = (void *)n, .b = (void *)in->kept});
+    recycle(stateOf(p), in);
 }
 
 static void portReadable(struct connection *conn) {
@@ -233,9 +248,15 @@ static void readOn(struct port *p) {
 
 /* ---- Messages ---- */
 
+/* Loops of threads begin small: most servers have few clients. */
+static void makeRoom(struct aeEventLoop *loop, int fd) {
+    int size = aeGetSize(loop);
+    if (fd >= size) aeSetSize(loop, fd >= 2 * size ? fd + 1 : 2 * size);
+}
+
 static void take(struct port *p) {
     struct aeEventLoop *el = ioThreadLoop(p->thread);
-    if (p->conn->fd >= aeGetSize(el)) aeSetSize(el, 2 * p->conn->fd); /* maxclients has grown */
+    makeRoom(el, p->conn->fd);
     p->conn->data = p;
     connAttach(p->conn, el);
     connSetReadHandler(p->conn, portReadable);
@@ -279,14 +300,38 @@ static void closePort(struct port *p) {
     tell(p, PORT_CLOSED, p->head);
 }
 
+static void freeInputs(struct portThread *pt, int n) {
+    for (; n; n--) {
+        struct ioInput *in = pt->free_inputs;
+        pt->free_inputs = in->next_free;
+        pt->free_input_count--;
+        ioInputFree(in);
+    }
+    pt->least_free_inputs = pt->free_input_count;
+}
+
+static void freeSpares(struct portThread *pt, int n) {
+    for (; n; n--) {
+        struct replyBlock *b = pt->spares;
+        pt->spares = b->next;
+        pt->spare_count--;
+        replyBlockFreePlain(b);
+    }
+    pt->least_spares = pt->spare_count;
+}
+
 static void toThread(struct ioThread *t, const struct ioMessage *m) {
-    (void)t;
+    struct portThread *pt = ioThreadState(t);
     struct port *p = m->port;
     switch (m->what) {
     case PORT_TAKE: take(p); break;
     case PORT_GO_ON: goOn(p, m); break;
     case PORT_GO_HOME: goHome(p); break;
     case PORT_CLOSE: closePort(p); break;
+    case PORT_TRIM:
+        freeInputs(pt, pt->least_free_inputs);
+        freeSpares(pt, pt->least_spares);
+        break;
     }
 }
 
@@ -297,9 +342,17 @@ static void *threadBegin(struct ioThread *t) {
     return pt;
 }
 
+static void noteMemory(const struct portThread *pt) {
+    size_t inputs = (size_t)pt->free_input_count * sizeof(struct ioInput);
+    size_t blocks = (size_t)pt->spare_count * (sizeof(struct replyBlock) + REPLY_BLOCK_ROOM);
+    atomic_store_explicit(&memory[ioThreadNumber(pt->thread)], sizeof *pt + inputs + blocks,
+                          memory_order_relaxed);
+}
+
 static void threadTurn(struct ioThread *t) {
     struct portThread *pt = ioThreadState(t);
     writeAll(pt);
+    noteMemory(pt);
     if (!pt->foreign) return;
     ioThreadTell(t, (struct ioMessage){.what = PORT_BLOCKS, .a = pt->foreign});
     pt->foreign = NULL;
@@ -308,16 +361,8 @@ static void threadTurn(struct ioThread *t) {
 static void threadEnd(struct ioThread *t) {
     struct portThread *pt = ioThreadState(t);
     threadTurn(t);
-    while (pt->free_inputs) {
-        struct ioInput *in = pt->free_inputs;
-        pt->free_inputs = in->next_free;
-        ioInputFree(in);
-    }
-    while (pt->spares) {
-        struct replyBlock *b = pt->spares;
-        pt->spares = b->next;
-        replyBlockFreePlain(b);
-    }
+    freeInputs(pt, pt->free_input_count);
+    freeSpares(pt, pt->spare_count);
     zfree(pt);
 }
 
@@ -335,7 +380,7 @@ static void send(struct port *p, struct ioMessage m) {
 }
 
 static void laterGoOn(struct port *p) {
-    if (!listLinked(&p->done_node)) listAddTail(&done, &p->done_node);
+    if (!listLinked(&p->base.pending_node)) listAddTail(&done, &p->base.pending_node);
 }
 
 /* ---- The connection that stands for it ---- */
@@ -352,10 +397,8 @@ static ssize_t proxyWritev(struct connection *conn, const struct iovec *iov, int
 }
 
 static void freePort(struct port *p) {
-    if (p->ready) ioInputFree(p->ready);
-    if (p->later) ioInputFree(p->later);
-    if (p->done) ioInputFree(p->done);
-    if (listLinked(&p->done_node)) listRemove(&done, &p->done_node);
+    if (p->input) ioInputFree(p->input);
+    if (listLinked(&p->base.pending_node)) listRemove(&done, &p->base.pending_node);
     counts[ioThreadNumber(p->thread)]--;
     zfreeSized(p, sizeof *p);
 }
@@ -461,29 +504,25 @@ static void takeOutputBack(struct client *c, struct port *p) {
 
 /* What the main thread has set aside is whole requests; the thread's are behind them. */
 static void takeInputBack(struct client *c, struct port *p) {
-    c->parser = p->reader.parser;
-    p->reader.parser = (struct respParser){0};
-    if (!p->reader.partial) return;
-    if (c->querybuf) {
-        c->querybuf = sdscatlen(c->querybuf, p->reader.partial, sdslen(p->reader.partial));
-        sdsfree(p->reader.partial);
-    } else {
-        c->querybuf = p->reader.partial;
+    sds partial = ioReaderGiveBack(&p->reader, &c->parser);
+    if (c->querybuf && partial) {
+        c->querybuf = sdscatstr(c->querybuf, sdsview(partial));
+        sdsfree(partial);
+    } else if (partial) {
+        c->querybuf = partial;
         c->parse_at = 0;
     }
-    p->reader.partial = NULL;
 }
 
 static void comeHome(struct port *p) {
     struct client *c = p->client;
-    serverAssert(!c->round && !p->ready && !p->later);
+    serverAssert(!c->round && (!p->input || p->input_state == PORT_INPUT_DONE));
     c->conn = p->conn;
     c->conn->data = c;
     c->flags &= ~CLIENT_AWAY;
     connAttach(c->conn, main_loop);
     takeInputBack(c, p);
     takeOutputBack(c, p);
-    ioReaderFree(&p->reader);
     bool broken = p->broken;
     freePort(p);
     if (!broken && !(c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY))) clientReadOn(c);
@@ -506,9 +545,22 @@ void portLeftRound(struct client *c) {
     if (p->home) comeHome(p);
 }
 
+void portInputReady(struct port *p, struct ioInput *in) {
+    serverAssert(!p->input);
+    p->input = in;
+    p->input_state = PORT_INPUT_READY;
+}
+
+void portInputLater(struct port *p, struct ioInput *in) {
+    serverAssert(!p->input);
+    p->input = in;
+    p->input_state = PORT_INPUT_LATER;
+}
+
 void portInputDone(struct port *p, struct ioInput *in) {
-    serverAssert(!p->done);
-    p->done = in;
+    serverAssert(!p->input || p->input == in);
+    p->input = in;
+    p->input_state = PORT_INPUT_DONE;
     laterGoOn(p);
 }
 
@@ -520,15 +572,19 @@ static uint32_t goOnFlags(const struct port *p, const struct client *c) {
 }
 
 static void sendGoOn(struct port *p, struct replyBlock *blocks) {
-    struct ioMessage m = {.what = PORT_GO_ON, .flags = goOnFlags(p, p->client), .a = blocks, .b = p->done};
-    if (listLinked(&p->done_node)) listRemove(&done, &p->done_node);
-    p->done = NULL;
+    struct ioMessage m = {.what = PORT_GO_ON, .flags = goOnFlags(p, p->client), .a = blocks};
+    if (p->input_state == PORT_INPUT_DONE) {
+        m.b = p->input;
+        p->input = NULL;
+        p->input_state = PORT_INPUT_NONE;
+    }
+    if (listLinked(&p->base.pending_node)) listRemove(&done, &p->base.pending_node);
     send(p, m);
 }
 
 static void awaySend(struct client *c) {
     struct port *p = portOf(c);
-    if (p->home_asked) return; /* it goes when the client is at home: the thread may have let go of it */
+    if (p->home_asked) return; /* it goes when the client is at home */
     struct replyBlock *blocks = c->out.head;
     p->given += c->out.bytes;
     clientNoteSent(c, c->out.bytes);
@@ -540,7 +596,7 @@ static void awaySend(struct client *c) {
 
 void portsFlush(void) {
     listForEach(&done, it) {
-        struct port *p = listEntry(it, struct port, done_node);
+        struct port *p = listEntry(it, struct port, base.pending_node);
         if (p->client && !p->home_asked)
             sendGoOn(p, NULL);
         else
@@ -548,16 +604,33 @@ void portsFlush(void) {
     }
 }
 
+static uint64_t sentSoFar(const struct port *p) {
+    return atomic_load_explicit(&p->sent, memory_order_acquire);
+}
+
 static size_t awayPending(const struct client *c) {
     const struct port *p = portOf(c);
-    return (size_t)(p->given - atomic_load_explicit(&p->sent, memory_order_acquire));
+    return (size_t)(p->given - sentSoFar(p));
 }
 
 static size_t awayKept(const struct client *c) {
-    return atomic_load_explicit(&portOf(c)->kept, memory_order_relaxed);
+    return portOf(c)->kept;
+}
+
+static bool awayProgress(const struct client *c) {
+    struct port *p = portOf(c);
+    uint64_t sent = sentSoFar(p);
+    bool progress = sent != p->given && (uint32_t)sent != p->seen;
+    p->seen = (uint32_t)sent;
+    return progress;
 }
 
 /* ---- Messages ---- */
+
+static void onPart(struct port *p, size_t n, size_t kept) {
+    p->kept = kept;
+    if (p->client && n) receiver->part(p->client, n);
+}
 
 static void onInput(struct port *p, struct ioInput *in) {
     if (in->spare) replyBlockFree(in->spare);
@@ -579,6 +652,7 @@ static void toMain(struct ioThread *t, const struct ioMessage *m) {
     (void)t;
     struct port *p = m->port;
     switch (m->what) {
+    case PORT_PART: onPart(p, (size_t)m->a, (size_t)m->b); break;
     case PORT_INPUT: onInput(p, m->a); break;
     case PORT_BLOCKS: replyBlocksFree(m->a); break;
     case PORT_BROKEN:
@@ -610,8 +684,17 @@ size_t portCount(const struct ioThread *t) {
     return counts[ioThreadNumber(t)];
 }
 
+size_t portsMemory(const struct ioThread *t) {
+    return atomic_load_explicit(&memory[ioThreadNumber(t)], memory_order_relaxed);
+}
+
+void portsTrim(struct ioThread *t) {
+    if (portsMemory(t) > KEPT_AT_REST) ioThreadSend(t, (struct ioMessage){.what = PORT_TRIM});
+}
+
 void portsStart(struct aeEventLoop *loop, void (*flush)(void)) {
-    static struct clientAway away = {.send = awaySend, .pending = awayPending, .kept = awayKept};
+    static struct clientAway away = {
+        .send = awaySend, .pending = awayPending, .kept = awayKept, .progress = awayProgress};
     main_loop = loop;
     away.flush = flush;
     client_away = &away;

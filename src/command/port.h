@@ -5,6 +5,7 @@
  *                thread; the thread has the real one in a loop of its own, reads and parses what comes
  *                (io_input.h) and sends what it is given
  *
+ *     thread ── bytes read ──▶ main   that make no whole request yet: how many, for limits and accounts
  *     thread ── input ──▶ main        one at a time: the next is read when the main thread gives this one
  *     thread ◀─ given back ── main    back, so that a client's requests run in order
  *     thread ◀─ blocks ── main        replies and pushes, whenever there are some; the thread's from then on
@@ -13,11 +14,14 @@
  * Invariants
  *  1. `conn` and all that stands behind it are the thread's from PORT_TAKE until it answers PORT_HOME or
  *     PORT_CLOSED, and the main thread's otherwise. The first part of the struct is always the main thread's.
- *  2. An input belongs to the thread while port->input_away is false, else to the main thread. Of a client
- *     there is never more than one.
+ *  2. Of a client there is never more than one input: it is the thread's, or on its way, or port->input.
  *  3. The port outlives its client: one that is freed leaves it with client == NULL, and it is freed when the
  *     thread has closed the connection.
- *  4. A connection comes home only between rounds, when none of its requests is in one. */
+ *  4. A connection comes home only between rounds, when none of its requests is in one. Once it was asked
+ *     home, the thread is told nothing more of it but that it shall be closed: output and the input wait.
+ *  5. What a thread has said of a client before the main thread hears of something else is in the order in
+ *     which it happened. Between clients of different threads there is no order: who has gone may still be
+ *     there for another. */
 #pragma once
 
 #include <stdatomic.h>
@@ -29,39 +33,52 @@
 #include "net/connection.h"
 #include "net/io_thread.h"
 
+enum portInputState {
+    PORT_INPUT_NONE,  /* the thread has it */
+    PORT_INPUT_READY, /* the client's requests that run, or are about to */
+    PORT_INPUT_LATER, /* it came while others of the client ran */
+    PORT_INPUT_DONE,  /* to be given back at the end of the turn */
+};
+
 struct port {
     /* The main thread's. */
-    struct connection base; /* what c->conn points to */
+    struct connection base; /* what c->conn points to; its pending_node: among those to be told to go on */
     struct client *client;  /* NULL: it has gone */
     struct ioThread *thread;
-    struct ioInput *ready; /* the client's requests that run, or are about to */
-    struct ioInput *later; /* one that came while others of the client ran */
-    struct ioInput *done;  /* to be given back at the end of the turn */
-    struct listNode done_node;
-    uint64_t given;        /* bytes handed over to be sent, of its life */
+    struct ioInput *input;
+    uint64_t given; /* bytes handed over to be sent, of its life */
+    size_t came;    /* bytes of a request that is not whole */
+    size_t kept;    /* what their buffers take */
+    uint32_t seen;  /* of `sent`, when somebody asked whether there is progress */
+    uint8_t input_state;
     bool closing;          /* the thread will say when all has been sent */
     bool home_asked, home; /* PORT_GO_HOME was sent; PORT_HOME has come, and the client is in a round */
 
-    /* Counters for the main thread, written by the thread. */
-    _Alignas(64) _Atomic uint64_t sent;
-    _Atomic size_t kept; /* bytes of a request that is not whole */
+    /* Handed over by messages. */
+    struct connection *conn;
 
     /* The thread's. */
-    struct connection *conn;
+    _Alignas(64) _Atomic uint64_t sent; /* for the main thread to read, too */
     struct ioReader reader;
     struct replyBlock *head, *tail; /* to be sent; `sent_of_head` bytes of the first have been */
     size_t sent_of_head;
     struct port *next_to_write;
     bool to_write, input_away, muted, tell_when_sent, broken;
 };
+_Static_assert(sizeof(struct port) == 192, "a line for each side, and what stands for the connection");
 
 static inline struct port *portOf(const struct client *c) {
     return (struct port *)c->conn;
+}
+/* The input whose requests run; NULL: there is none. */
+static inline struct ioInput *portReady(const struct port *p) {
+    return p->input_state == PORT_INPUT_READY ? p->input : NULL;
 }
 
 /* The round takes the inputs, in the main thread. */
 struct portReceiver {
     void (*begin)(void);                                 /* there will be ports: sets the limits of reading */
+    void (*part)(struct client *c, size_t n);            /* n bytes came that make no whole request */
     void (*input)(struct client *c, struct ioInput *in); /* belongs to the receiver until portInputDone */
     void (*gone)(struct client *c, int error);           /* the other side has closed (0), or this errno */
     void (*home)(struct client *c); /* it is at home again, and may have input set aside */
@@ -81,12 +98,18 @@ void portAskHome(struct client *c);
 /* The same, waiting for it. What others say meanwhile is heard. */
 void portBringHome(struct client *c);
 
+/* Its requests run now, or shall when others of the client have. */
+void portInputReady(struct port *p, struct ioInput *in);
+void portInputLater(struct port *p, struct ioInput *in);
 /* The requests of an input have run, or were copied: the thread may read on. */
 void portInputDone(struct port *p, struct ioInput *in);
 /* The client has left its round: what came home meanwhile is let in. */
 void portLeftRound(struct client *c);
 
-size_t portCount(const struct ioThread *t); /* ports that a thread has */
+size_t portCount(const struct ioThread *t);   /* ports that a thread has */
+/* Now and then: the thread gives back what it has kept and not needed since the last time. */
+void portsTrim(struct ioThread *t);
+size_t portsMemory(const struct ioThread *t); /* bytes that it keeps for those that it will have to do with */
 
 struct portStats {
     uint64_t reads, writes; /* inputs that came from threads, outputs given to them */

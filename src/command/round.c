@@ -154,11 +154,8 @@ static void keepInput(struct client *c, struct ioInput *in, sds front) {
 /* The round has no more to do with what a thread has read: `front` is requests that were taken and have not
  * run. */
 static void setReadyAside(struct client *c, sds front) {
-    struct port *p = portOf(c);
-    struct ioInput *in = p->ready;
-    p->ready = NULL;
     serverAssert(!c->querybuf);
-    keepInput(c, in, front);
+    keepInput(c, portReady(portOf(c)), front);
     leave(c);
     released(c);
 }
@@ -167,10 +164,10 @@ static void setReadyAside(struct client *c, sds front) {
 static void released(struct client *c) {
     if (__builtin_expect(c->flags & CLIENT_AWAY, 0)) {
         struct port *p = portOf(c);
-        struct ioInput *later = p->later;
-        p->later = NULL;
-        if (later) keepInput(c, later, sdsempty());
-        c->requeue |= later != NULL;
+        if (p->input_state == PORT_INPUT_LATER) {
+            keepInput(c, p->input, sdsempty());
+            c->requeue = true;
+        }
         portLeftRound(c);
     }
     if (c->requeue) {
@@ -183,7 +180,7 @@ static void released(struct client *c) {
 
 /* Take what is not parsed out of the round, into the client's own buffer; an idle client keeps none. */
 static void setAside(struct client *c) {
-    if (__builtin_expect(c->flags & CLIENT_AWAY, 0) && portOf(c)->ready) {
+    if (__builtin_expect(c->flags & CLIENT_AWAY, 0) && portReady(portOf(c))) {
         setReadyAside(c, sdsempty());
         return;
     }
@@ -250,7 +247,7 @@ static void giveReadyBack(struct round *r, int from, struct client *c) {
         struct pending *p = &r->batch[i];
         if (p->c != c) continue;
         if (p->error)
-            portOf(c)->ready->error = p->error;
+            portReady(portOf(c))->error = p->error;
         else
             front = requestAppend(front, p->request);
         p->error = NULL;
@@ -262,7 +259,7 @@ static void giveReadyBack(struct round *r, int from, struct client *c) {
 /* The requests of c from batch[from] on have not run and will not: back into its input. Behind them there may
  * be more that were given back earlier. */
 static void giveBack(struct round *r, int from, struct client *c) {
-    if (__builtin_expect(c->flags & CLIENT_AWAY, 0) && portOf(c)->ready) {
+    if (__builtin_expect(c->flags & CLIENT_AWAY, 0) && portReady(portOf(c))) {
         giveReadyBack(r, from, c);
         return;
     }
@@ -337,12 +334,12 @@ static void acceptInput(struct round *r, struct client *c, char *dst, size_t n) 
     c->in_pos = 0;
 }
 
-/* n bytes have come; a thread keeps `kept` that make no whole request. */
+/* n bytes have come; kept: of a client that is away, with those that its thread has kept before. */
 static void noteInputSize(struct client *c, size_t n, size_t kept) {
     c->last_active_ms = cmd_time_ms;
     c->net_in += n;
     clientstats.net_in += n;
-    size_t buffered = kept + (c->querybuf ? sdslen(c->querybuf) : n);
+    size_t buffered = kept + (c->querybuf ? sdslen(c->querybuf) : kept ? 0 : n);
     for (struct respBigArg *b = c->parser.big; b; b = b->next) buffered += sdslen(b->buf);
     if (buffered > clientstats.max_input_buffer) clientstats.max_input_buffer = buffered;
     if (c->flags & CLIENT_PRIMARY) return;
@@ -389,18 +386,30 @@ static void roundReadHandler(struct connection *conn) {
 
 /* ---- What threads have read ---- */
 
+static bool isClosing(const struct client *c) {
+    return c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY);
+}
+
+static void awayPart(struct client *c, size_t n) {
+    if (isClosing(c)) return;
+    clientstats.reads++;
+    portOf(c)->came += n;
+    noteInputSize(c, n, portOf(c)->came);
+}
+
 static void awayInput(struct client *c, struct ioInput *in) {
     struct port *p = portOf(c);
-    clientstats.reads++;
-    noteInputSize(c, in->read, in->kept);
-    if (c->round) {
-        p->later = in;
+    if (in->read && !isClosing(c)) awayPart(c, in->read);
+    p->came = in->came;
+    p->kept = in->kept;
+    if (isClosing(c) || (!in->count && !in->error)) {
+        portInputDone(p, in); /* nobody asks for it, or it was about the size of what is kept */
+    } else if (c->round) {
+        portInputLater(p, in);
     } else if (!clientRunnable(c) || c->querybuf || c->flags & CLIENT_EXECUTING) {
         keepInput(c, in, sdsempty());
-    } else if (!in->count && !in->error) {
-        portInputDone(p, in); /* it was about the size of what is kept */
     } else {
-        p->ready = in;
+        portInputReady(p, in);
         join(current, c);
     }
 }
@@ -421,7 +430,7 @@ static void shareLimits(void) {
 }
 
 static const struct portReceiver receiver = {
-    .begin = shareLimits, .input = awayInput, .gone = awayGone, .home = awayHome};
+    .begin = shareLimits, .part = awayPart, .input = awayInput, .gone = awayGone, .home = awayHome};
 
 /* ---- Parse ---- */
 
@@ -466,8 +475,8 @@ static bool takeReady(struct round *r, struct client *c, struct ioInput *in) {
 
 /* Take one request of c. False when it has none whole. */
 static bool takeRequest(struct round *r, struct client *c) {
-    if (__builtin_expect(c->flags & CLIENT_AWAY, 0) && portOf(c)->ready)
-        return takeReady(r, c, portOf(c)->ready);
+    if (__builtin_expect(c->flags & CLIENT_AWAY, 0) && portReady(portOf(c)))
+        return takeReady(r, c, portReady(portOf(c)));
     if (c->input_error && c->in_pos >= c->parse_at) {
         takeError(r, c, c->input_error);
         c->input_error = NULL;

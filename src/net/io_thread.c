@@ -25,6 +25,7 @@
 #define QUEUE_SIZE   (4 * 1024)
 #define HEAR_BATCH   32 /* messages of which the first lines are fetched together */
 #define UNSAID_FIRST 64
+#define LOOP_SIZE    1024 /* fds to begin with */
 
 /* What a thread is told when it is to end; handlers know no such message. */
 #define MESSAGE_END UINT32_MAX
@@ -166,7 +167,7 @@ struct ioThread *ioThreadStart(int number, const char *cpulist) {
     *t = (struct ioThread){.number = number, .cpulist = cpulist};
     ioQueueInit(&t->to_thread, QUEUE_SIZE);
     ioQueueInit(&t->to_main, QUEUE_SIZE);
-    t->loop = aeCreate(aeGetSize(main_loop));
+    t->loop = aeCreate(LOOP_SIZE);
     int error = t->loop ? 0 : errno;
     if (!error) {
         aeSetBeforeSleep(t->loop, beforeSleep);
@@ -244,6 +245,10 @@ bool ioMainSleeps(void) {
 
 void ioMainWakes(void) {
     atomic_store_explicit(&main_sleeps, false, memory_order_relaxed);
+}
+
+size_t ioThreadMemory(const struct ioThread *t) {
+    return sizeof *t + 2 * QUEUE_SIZE * sizeof(struct ioMessage);
 }
 
 int ioThreadNumber(const struct ioThread *t) {

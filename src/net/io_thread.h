@@ -63,6 +63,7 @@ bool ioMainSleeps(void);
 void ioMainWakes(void);
 
 int ioThreadNumber(const struct ioThread *t);
+size_t ioThreadMemory(const struct ioThread *t); /* bytes, but for its state */
 /* Nanoseconds of a processor that it has used. From any thread. */
 uint64_t ioThreadCpuNs(const struct ioThread *t);
 

@@ -12,6 +12,7 @@ enum memoryPart {
     MEMORY_AOF_BUFFER,
     MEMORY_LUA_CACHES, /* scripts and their table, not Lua's own memory */
     MEMORY_FUNCTION_CACHES,
+    MEMORY_IO_THREADS,
     MEMORY_PARTS
 };
 /* Each part has one room, which says how many bytes it takes now. */

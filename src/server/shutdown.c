@@ -19,6 +19,7 @@
 #include "client/client_output.h"
 #include "command/blocking.h"
 #include "command/command.h"
+#include "command/io_threads.h"
 #include "command/pause.h"
 #include "commands/server.h"
 #include "registry/at_exit.h"
@@ -149,6 +150,8 @@ static bool lastThings(int flags, uint64_t offset) {
         return false;
     }
     clientsWritePending();
+    ioThreadsEnd();
+    clientsWritePending(); /* of those that were on their way home */
     processStopping();
     listenStop();
     bioStop();

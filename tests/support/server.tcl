@@ -95,12 +95,13 @@ proc port_is_free {port} {
 
 # ---- Configuration ---------------------------------------------------------------------------------------------
 
-# Lines of server.conf: ours, then --config, then the block's own. A later directive replaces an earlier one; one
-# that is given twice within `overrides` (as `save` or `rename-command` may be) stays twice.
-proc config_lines {overrides} {
+# Lines of server.conf: ours, then --config (for the server that is tested, not for those it is compared with), then
+# the block's own. A later directive replaces an earlier one; one that is given twice within `overrides` (as `save` or
+# `rename-command` may be) stays twice.
+proc config_lines {overrides tested} {
     set defaults [list port 0 bind 127.0.0.1 loglevel verbose enable-debug-command yes save {}]
     set lines {}
-    foreach {key value} [concat $defaults $::options(config)] {
+    foreach {key value} [concat $defaults [expr {$tested ? $::options(config) : {}}]] {
         if {![dict exists $overrides $key]} { dict set base $key $value }
     }
     foreach {key value} [concat $base $overrides] {
@@ -109,11 +110,11 @@ proc config_lines {overrides} {
     return $lines
 }
 
-proc write_config {dir port overrides} {
+proc write_config {dir port overrides tested} {
     dict set overrides port $port
     if {![dict exists $overrides dir]} { lappend overrides dir $dir }
     set f [open $dir/server.conf w]
-    puts $f [join [config_lines $overrides] \n]
+    puts $f [join [config_lines $overrides $tested] \n]
     close $f
 }
 
@@ -175,8 +176,8 @@ proc launch {o} {
     set dir $::work_dir/server.[incr ::server_count]
     file mkdir $dir
     set port [free_port]
-    write_config $dir $port [dict get $o overrides]
     set program [dict get $o executable]
+    write_config $dir $port [dict get $o overrides] [expr {$program in [list {} $::options(server)]}]
     if {$program eq {}} { set program $::options(server) }
     set server [dict create host 127.0.0.1 port $port dir $dir log $dir/log conf $dir/server.conf program $program \
         args [dict get $o args] crash [dict get $o crash] name [dict get $o name] client {} pid 0 pipe {}]

@@ -29,6 +29,11 @@ proc void_keys {c} {
     return $keys
 }
 
+# Who has closed its connection may be there for a moment more.
+proc wait_for_trackers {n} {
+    wait_for_condition 400 25 {[s tracking_clients] == $n} else { fail "[s tracking_clients] clients track" }
+}
+
 proc tracking_flags {c} { return [dict get [$c client trackinginfo] flags] }
 
 start_server {tags {tracking}} {
@@ -338,6 +343,7 @@ start_server {tags {tracking}} {
     }
 
     test {BCAST: prefixes of many lengths, coming and going} {
+        wait_for_trackers 0
         set c [tracker bcast prefix a prefix bb prefix ccc prefix dddd prefix eeeee]
         set d [tracker bcast prefix bbb prefix ffffff]
         assert_equal 7 [s tracking_total_prefixes]
@@ -436,6 +442,7 @@ start_server {tags {tracking}} {
     }
 
     test {RESET ends tracking} {
+        wait_for_trackers 0
         set c [tracker]
         $c get k
         $c reset
@@ -445,6 +452,7 @@ start_server {tags {tracking}} {
     }
 
     test {tracking-table-max-keys: what is too much is dropped, and the holders told} {
+        wait_for_trackers 0
         set c [tracker]
         for {set i 0} {$i < 50} {incr i} { $c get key:$i }
         assert_equal 50 [s tracking_total_keys]
@@ -469,6 +477,7 @@ start_server {tags {tracking}} {
     }
 
     test {CLIENT LIST shows who tracks} {
+        wait_for_trackers 0
         set c [tracker bcast]
         assert_match "*flags=tB *redir=0 *" [$c client info]
         assert_match "*redir=-1 *" [r client info]

@@ -57,26 +57,27 @@ tags {introspection external:skip} {
     }
 
     test {what the configuration asks for in vain is told in one block} {
-        set lines {"replicaof 192.0.2.1 6379" "slave-priority 7" "primaryauth verysecret" "io-threads 4" "repl-backlog-size 1mb" "cluster-announce-port 7"
+        set lines {"replicaof 192.0.2.1 6379" "slave-priority 7" "primaryauth verysecret" "min-io-threads-avoid-copy-reply 3" "repl-backlog-size 1mb" "cluster-announce-port 7"
             "cluster-ping-interval 5" "rdma-bind 192.0.2.1"}
         with_conf [write_conf absent.conf $lines] {} {
             set text [split [read_file $log] \n]
-            set first [lsearch $text "* # WARNING What this version does not have yet, but the configuration asks for (3):"]
+            set first [lsearch $text "* # WARNING What this version does not have yet, but the configuration asks for (4):"]
             assert_morethan $first 0
-            set block [lrange $text $first+1 $first+3]
-            foreach line {"cluster-announce-port 7 (the cluster): no effect"
+            set block [lrange $text $first+1 $first+4]
+            foreach line {"min-io-threads-avoid-copy-reply 3 *: no effect" "cluster-announce-port 7 (the cluster): no effect"
                 "cluster-ping-interval 5 *" "rdma-bind 192.0.2.1 *"} {
                 assert_morethan_equal [lsearch $block "* #   $line"] 0 $line
             }
             assert_no_match *verysecret* [read_file $log]
-            assert_equal {io-threads 4 primaryauth verysecret replicaof {192.0.2.1 6379}} [$c config get io-threads primaryauth replicaof]
+            assert_equal {min-io-threads-avoid-copy-reply 3 primaryauth verysecret replicaof {192.0.2.1 6379}} \
+                [$c config get min-io-threads-avoid-copy-reply primaryauth replicaof]
             assert_equal {slave-priority 7 slaveof {192.0.2.1 6379}} [$c config get slave-priority slaveof]
             assert_equal slave [status $c role]
             assert_equal 1048576 [status $c repl_backlog_size]
             assert_equal OK [$c config rewrite]
         }
         set text [read_file $::work_dir/absent.conf]
-        foreach line {"replicaof 192.0.2.1 6379" "io-threads 4" "repl-backlog-size 1mb" "primaryauth \"verysecret\"" "replica-priority 7"} {
+        foreach line {"replicaof 192.0.2.1 6379" "min-io-threads-avoid-copy-reply 3" "repl-backlog-size 1mb" "primaryauth \"verysecret\"" "replica-priority 7"} {
             assert_match "*\n$line\n*" "\n$text"
         }
     }
@@ -93,8 +94,8 @@ tags {introspection external:skip} {
 
     test {a start that would harm clients or data is refused, after everything has been told} {
         foreach {arguments lines} {
-            {--cluster-enabled yes --cluster-node-timeout 2} {"*  cluster-enabled yes *" "*  cluster-node-timeout 2 *" "*Clients of a cluster would be misled*Exiting.*"}
-            {--loadmodule /nosuch.so a b --cluster-node-timeout 2} {"*  cluster-node-timeout 2 *" "*Module /nosuch.so failed to load: *" "*Can't load module from /nosuch.so: server aborting*"}
+            {--cluster-enabled yes --rdma-bind 192.0.2.1} {"*  cluster-enabled yes *" "*  rdma-bind 192.0.2.1 *" "*Clients of a cluster would be misled*Exiting.*"}
+            {--loadmodule /nosuch.so a b --rdma-bind 192.0.2.1} {"*  rdma-bind 192.0.2.1 *" "*Module /nosuch.so failed to load: *" "*Can't load module from /nosuch.so: server aborting*"}
             {--sentinel} {"*no Sentinel*"}
             {--replicaof 127.0.0.1 x} {"*Invalid primary port*"}
             {--replicaof 127.0.0.1} {"*wrong number of arguments*"}

@@ -22,7 +22,7 @@ set threads {"bio_close_file" "pthread_cond_wait" "?/? expected stacktraces." "-
 set details {"------ INFO OUTPUT ------" "# Server" "redis_version:" "# Keyspace"
     "------ CLIENT LIST OUTPUT ------" " name=\\*redacted\\* *cmd=client|setname user=\\*redacted\\* " "------ CURRENT CLIENT INFO ------" "cmd=debug "
     "argv\\\[0\\\]: \"debug\"" "argv\\\[1\\\]: * bytes" "------ EXECUTING CLIENT INFO ------" "------ MODULES INFO OUTPUT ------"
-    "------ CONFIG DEBUG OUTPUT ------" "io-threads 1" "=== VALKEY BUG REPORT END. Make sure to include from START to END. ==="}
+    "------ CONFIG DEBUG OUTPUT ------" "io-threads *" "=== VALKEY BUG REPORT END. Make sure to include from START to END. ==="}
 
 tags {external:skip} {
     test {DEBUG SEGFAULT} {

@@ -1,0 +1,416 @@
+/* io_input_test.c - what a reader makes of bytes, in whatever pieces they come: the same requests as the
+ * parser makes of all of them at once. */
+#include "command/io_input.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "base/model_ops.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "commands/grammar.h"
+
+/* ---- What shall come ---- */
+
+/* "[SET] [k] [v]\n" for each request, and "!error\n". */
+static sds describe(sds s, int argc, const struct str *argv) {
+    for (int i = 0; i < argc; i++) {
+        s = sdscat(s, i ? " [" : "[");
+        s = argv[i].len > 200 ? sdscatprintf(s, "%zu bytes: %llx", argv[i].len,
+                                             (unsigned long long)hashBytes(argv[i].ptr, argv[i].len))
+                              : sdscatstr(s, argv[i]);
+        s = sdscat(s, "]");
+    }
+    return sdscat(s, "\n");
+}
+
+/* By the parser itself, which has all of it in one piece. */
+static sds model(const char *bytes, size_t len, bool authenticated) {
+    struct respParser parser = {0};
+    struct respLimits limits = {INT64_MAX, RESP_MAX_MULTIBULK, authenticated};
+    struct str *argv = NULL;
+    size_t cap = 0, pos = 0;
+    sds copy = sdsnewlen(bytes, len), s = sdsempty();
+    while (pos < len) {
+        int argc = 0;
+        size_t have = len - pos, consumed = 0;
+        struct respBigArg *big = NULL;
+        const char *error = NULL;
+        enum respStatus st = respParseRequest(&parser, copy + pos, &have, &limits, &argv, &cap, 0, &argc,
+                                              &consumed, &big, &error);
+        if (st == RESP_OK) s = describe(s, argc, argv);
+        if (st == RESP_ERROR) s = sdscatprintf(s, "!%s\n", error);
+        respBigArgsFree(big);
+        if (st == RESP_MORE || st == RESP_ERROR) break;
+        pos += consumed;
+        len = pos + (have - consumed); /* big arguments were taken out */
+    }
+    respParserReset(&parser);
+    zfree(argv);
+    sdsfree(copy);
+    return s;
+}
+
+/* ---- What comes ---- */
+
+struct run {
+    struct ioReader reader;
+    sds seen;
+    size_t inputs, most_kept;
+};
+
+/* As the main thread does with an input: it takes some requests, and may write others out again. */
+static void take(struct run *run, struct ioInput *in, size_t leave) {
+    run->inputs++;
+    while ((size_t)(in->count - in->next) > leave) {
+        struct request *r = &in->requests[in->next++];
+        assert_true(r->argc > 0);
+        if (r->raw.ptr) {
+            sds again = model(r->raw.ptr, r->raw.len, true), is = describe(sdsempty(), r->argc, r->argv);
+            assert_string_equal(again, is); /* its bytes are it */
+            sdsfree(again);
+            sdsfree(is);
+        } else {
+            assert_non_null(r->big);
+        }
+        run->seen = describe(run->seen, r->argc, r->argv);
+        respBigArgsFree(r->big);
+        r->big = NULL;
+    }
+    sds rest = ioInputAppendRest(sdsempty(), in);
+    sds text = model(rest, sdslen(rest), true);
+    run->seen = sdscatstr(run->seen, sdsview(text));
+    sdsfree(rest);
+    sdsfree(text);
+    if (in->error) run->seen = sdscatprintf(run->seen, "!%s\n", in->error);
+}
+
+/* n more bytes come. An input is used again, as threads do. */
+static void feed(struct run *run, struct ioInput *in, const char *bytes, size_t n, size_t leave) {
+    while (n) {
+        char *dst;
+        size_t room = ioReaderSpace(&run->reader, in, &dst), piece = n < room ? n : room;
+        assert_true(room > 0);
+        memcpy(dst, bytes, piece);
+        bytes += piece;
+        n -= piece;
+        bool more = ioReaderTake(&run->reader, in, dst, piece);
+        for (;;) {
+            assert_true(more == (in->count || in->error || in->over_limit));
+            if (in->came > run->most_kept) run->most_kept = in->came;
+            if (more) take(run, in, leave);
+            ioInputClear(in);
+            if (!run->reader.unparsed) break;
+            more = ioReaderTake(&run->reader, in, NULL, 0); /* given back: it goes on */
+        }
+    }
+}
+
+#define FEED(run, in, text) feed(run, in, text, sizeof text - 1, 0)
+
+static void freeRun(struct run *run) {
+    ioReaderFree(&run->reader);
+    assert_null(run->reader.kept);
+    sdsfree(run->seen);
+}
+
+/* All of `bytes`, in pieces of `step`; 0: of random sizes up to 40000. */
+static void expectSame(sds bytes, size_t step, bool authenticated, size_t leave) {
+    struct run run = {.seen = sdsempty(), .reader.authenticated = authenticated};
+    struct ioInput *in = ioInputNew();
+    static uint64_t seed = 5;
+    for (size_t at = 0; at < sdslen(bytes);) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        size_t n = step ? step : (seed >> 40) % 5 ? 1 + (seed >> 33) % 300 : 1 + (seed >> 33) % 40000;
+        if (n > sdslen(bytes) - at) n = sdslen(bytes) - at;
+        feed(&run, in, bytes + at, n, leave);
+        at += n;
+    }
+    sds want = model(bytes, sdslen(bytes), authenticated);
+    assert_string_equal(run.seen, want);
+    sdsfree(want);
+    freeRun(&run);
+    ioInputFree(in);
+}
+
+/* ---- Streams ---- */
+
+static sds append(sds s, int argc, ...) {
+    struct str argv[8];
+    va_list ap;
+    va_start(ap, argc);
+    for (int i = 0; i < argc; i++) {
+        const char *word = va_arg(ap, const char *);
+        argv[i] = strN(word, strlen(word));
+    }
+    va_end(ap);
+    s = sdsMakeRoomFor(s, respRequestRoom(argc, argv));
+    char *end = respWriteRequest(s + sdslen(s), argc, argv);
+    sdssetlen(s, (size_t)(end - s));
+    return s;
+}
+
+static sds appendBig(sds s, size_t size) {
+    sds value = sdsnewlen(NULL, size);
+    for (size_t i = 0; i < size; i++) value[i] = (char)('a' + (i * 7 + size) % 26);
+    s = append(s, 3, "SET", "big", value);
+    sdsfree(value);
+    return s;
+}
+
+static sds someOfAll(void) {
+    sds s = append(sdsempty(), 3, "SET", "k", "a value");
+    s = sdscat(s, "PING\r\n\r\nset inline 'with blanks'\r\n*0\r\n");
+    s = append(s, 1, "");
+    s = append(s, 2, "GET", "k");
+    return append(s, 6, "MSET", "a", "1", "b", "2", "");
+}
+
+static void partedAtEveryByte(void **state) {
+    (void)state;
+    sds s = someOfAll();
+    for (size_t at = 0; at <= sdslen(s); at++) {
+        struct run run = {.seen = sdsempty(), .reader.authenticated = true};
+        struct ioInput *in = ioInputNew();
+        feed(&run, in, s, at, at % 3);
+        feed(&run, in, s + at, sdslen(s) - at, at % 3);
+        sds want = model(s, sdslen(s), true);
+        assert_string_equal(run.seen, want);
+        assert_null(run.reader.kept); /* nothing is left over: a reader takes no memory */
+        sdsfree(want);
+        freeRun(&run);
+        ioInputFree(in);
+    }
+    for (size_t step = 1; step < 20; step++) expectSame(s, step, true, step % 3);
+    sdsfree(s);
+}
+
+static void bigArguments(void **state) {
+    (void)state;
+    static const size_t sizes[] = {RESP_BIG_ARG - 1, RESP_BIG_ARG, RESP_BIG_ARG + 1, 100000, 1000000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        sds s = append(sdsempty(), 2, "GET", "before");
+        s = append(appendBig(s, sizes[i]), 2, "GET", "behind");
+        s = append(appendBig(appendBig(s, sizes[i]), 5), 1, "PING");
+        for (size_t leave = 0; leave < 3; leave++) {
+            expectSame(s, 0, true, leave);
+            expectSame(s, 16 * 1024, true, leave);
+            expectSame(s, sdslen(s), true, leave);
+            if (i < 3) expectSame(s, 1, true, leave);
+        }
+        sdsfree(s);
+    }
+}
+
+static void errorsComeBehindWholeRequests(void **state) {
+    (void)state;
+    static const char *bad[] = {"*1\r\n!\r\n", "*1\r\n$-5\r\n", "*x\r\n", "PING \"open\r\n",
+                                "*2\r\n$4\r\nECHO\r\n$x\r\n"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        sds s = append(sdscat(someOfAll(), bad[i]), 2, "NEVER", "seen");
+        for (size_t step = 0; step < 30; step++) expectSame(s, step, true, step % 3);
+        sdsfree(s);
+    }
+}
+
+/* What comes behind an error is dropped, however much it is. */
+static void nothingIsKeptBehindAnError(void **state) {
+    (void)state;
+    struct run run = {.seen = sdsempty(), .reader.authenticated = true};
+    struct ioInput *in = ioInputNew();
+    FEED(&run, in, "*1\r\n!\r\n");
+    assert_int_equal(run.inputs, 1);
+    for (int i = 0; i < 100; i++) FEED(&run, in, "SET k v\r\nand half a requ");
+    assert_int_equal(run.inputs, 1);
+    assert_null(run.reader.kept);
+    freeRun(&run);
+    ioInputFree(in);
+}
+
+/* One request at a time, as it may be AUTH; and less of it. */
+static void beforeAuthentication(void **state) {
+    (void)state;
+    sds s = append(append(sdsempty(), 2, "AUTH", "x"), 2, "GET", "k");
+    struct run run = {.seen = sdsempty()};
+    struct ioInput *in = ioInputNew();
+    memcpy(in->room, s, sdslen(s));
+    assert_true(ioReaderTake(&run.reader, in, in->room, sdslen(s)));
+    assert_int_equal(in->count, 1);
+    assert_true(run.reader.unparsed);
+    assert_int_equal(in->came, strlen("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"));
+    ioInputClear(in);
+    run.reader.authenticated = true;
+    assert_true(ioReaderTake(&run.reader, in, NULL, 0));
+    assert_int_equal(in->count, 1);
+    assert_true(strEq(in->requests[0].argv[0], STR("GET")));
+    assert_false(run.reader.unparsed);
+    ioInputClear(in);
+    freeRun(&run);
+    ioInputFree(in);
+    for (size_t step = 0; step < 20; step++) expectSame(s, step, false, 0);
+    sdsfree(s);
+    s = appendBig(append(sdsempty(), 1, "PING"), RESP_UNAUTH_MAX_BULK + 1);
+    expectSame(s, 100, false, 0);
+    sdsfree(s);
+}
+
+static void theLimitOfWhatIsKept(void **state) {
+    (void)state;
+    ioReaderSetLimits(INT64_MAX, 100000);
+    struct run run = {.seen = sdsempty(), .reader.authenticated = true};
+    struct ioInput *in = ioInputNew();
+    sds value = sdsnewlen(NULL, 200000);
+    memset(value, 'v', 200000);
+    FEED(&run, in, "*2\r\n$4\r\nECHO\r\n$200000\r\n");
+    feed(&run, in, value, 90000, 0);
+    assert_int_equal(run.inputs, 0);
+    feed(&run, in, value, 20000, 0);
+    assert_true(run.inputs > 0); /* with nothing in them but that */
+    assert_int_equal(sdslen(run.seen), 0);
+    assert_in_range(run.most_kept, 110000, 110100);
+    ioReaderSetLimits(100, 1 << 30);
+    feed(&run, in, value, 90000, 0); /* the limit of a bulk has come too late for it */
+    FEED(&run, in, "\r\n*2\r\n$4\r\nECHO\r\n$101\r\n");
+    assert_non_null(strstr(run.seen, "[ECHO] [200000 bytes"));
+    assert_non_null(strstr(run.seen, "!invalid bulk length\n"));
+    ioReaderSetLimits(INT64_MAX, SIZE_MAX);
+    sdsfree(value);
+    freeRun(&run);
+    ioInputFree(in);
+}
+
+/* It goes on elsewhere from any byte: what was kept, and the parser's state, are all that is needed. */
+static void givenBackAtEveryByte(void **state) {
+    (void)state;
+    sds s = appendBig(someOfAll(), 40000);
+    s = append(s, 2, "GET", "behind");
+    sds want = model(s, sdslen(s), true);
+    for (size_t at = 0; at <= sdslen(s); at += at < 200 ? 1 : 977) {
+        struct run run = {.seen = sdsempty(), .reader.authenticated = true};
+        struct ioInput *in = ioInputNew();
+        feed(&run, in, s, at, 0);
+        struct respParser parser = {0};
+        sds rest = ioReaderGiveBack(&run.reader, &parser);
+        assert_null(run.reader.kept);
+        assert_true(rest || respParserIdle(&parser));
+        /* The round's own parser goes on with it. */
+        struct respLimits limits = {INT64_MAX, RESP_MAX_MULTIBULK, true};
+        struct str *argv = NULL;
+        size_t cap = 0, from = at, pos = 0;
+        rest = rest ? rest : sdsempty();
+        for (char *dst; from < sdslen(s) && respBigSpace(&parser, &dst);) {
+            size_t n = respBigSpace(&parser, &dst);
+            if (n > sdslen(s) - from) n = sdslen(s) - from;
+            memcpy(dst, s + from, n);
+            respBigFilled(&parser, n);
+            from += n;
+        }
+        rest = sdscatlen(rest, s + from, sdslen(s) - from);
+        for (size_t len = sdslen(rest); pos < len;) {
+            int argc = 0;
+            size_t have = len - pos, consumed = 0;
+            struct respBigArg *big = NULL;
+            const char *error;
+            enum respStatus st = respParseRequest(&parser, rest + pos, &have, &limits, &argv, &cap, 0, &argc,
+                                                  &consumed, &big, &error);
+            assert_true(st == RESP_OK || st == RESP_EMPTY);
+            if (st == RESP_OK) run.seen = describe(run.seen, argc, argv);
+            respBigArgsFree(big);
+            pos += consumed;
+            len = pos + (have - consumed);
+        }
+        assert_string_equal(run.seen, want);
+        respParserReset(&parser);
+        zfree(argv);
+        sdsfree(rest);
+        freeRun(&run);
+        ioInputFree(in);
+    }
+    sdsfree(want);
+    sdsfree(s);
+}
+
+/* Commands are found, and keys hashed, before the main thread sees them. */
+static void commandsAndKeysAreKnown(void **state) {
+    (void)state;
+    struct run run = {.seen = sdsempty(), .reader.authenticated = true};
+    struct ioInput *in = ioInputNew();
+    sds s = append(append(append(sdsempty(), 3, "set", "k1", "v"), 1, "what"), 2, "Get", "k2");
+    for (int i = 0; i < 300; i++) s = append(s, 2, "GET", "k2"); /* more than hints begin with */
+    memcpy(in->room, s, sdslen(s));
+    assert_true(ioReaderTake(&run.reader, in, in->room, sdslen(s)));
+    assert_int_equal(in->count, 303);
+    assert_string_equal(in->requests[0].cmd->fullname, "set");
+    assert_null(in->requests[1].cmd);
+    assert_int_equal(in->requests[0].key_count, 1);
+    assert_int_equal(in->requests[1].key_count, 0);
+    assert_true(in->requests[0].hints[0].hash == hashBytes("k1", 2));
+    for (int i = 2; i < 303; i++) {
+        assert_string_equal(in->requests[i].cmd->fullname, "get");
+        assert_int_equal(in->requests[i].key_count, 1);
+        assert_true(in->requests[i].hints[0].hash == hashBytes("k2", 2));
+    }
+    ioInputClear(in);
+    sdsfree(s);
+    freeRun(&run);
+    ioInputFree(in);
+}
+
+static uint64_t rng = 11;
+static uint64_t draw(uint64_t n) {
+    rng = rng * 6364136223846793005u + 1442695040888963407u;
+    return (rng >> 33) % n;
+}
+
+static void randomStreams(void **state) {
+    (void)state;
+    static const char *odd[] = {"\r\n", "*0\r\n", "PING\r\n", "get  x\r\n", "*-1\r\n", "set 'a b' c\r\n"};
+    uint64_t runs = modelShare(1500) + 1;
+    for (uint64_t i = 0; i < runs; i++) {
+        sds s = sdsempty();
+        for (uint64_t n = draw(60); n; n--) {
+            switch (draw(8)) {
+            case 0: s = sdscat(s, odd[draw(sizeof odd / sizeof *odd)]); break;
+            case 1: s = appendBig(s, draw(10) ? draw(2000) : 30000 + draw(60000)); break;
+            default: s = append(s, 3, "SET", "some key", "v"); break;
+            }
+        }
+        if (!draw(4)) s = sdscat(s, "*2\r\n$3\r\nx");
+        expectSame(s, draw(3) ? 0 : 1 + draw(100), true, draw(4));
+        sdsfree(s);
+    }
+}
+
+static int setUp(void **state) {
+    (void)state;
+    static const struct keySpec one_key[] = {{KEYS_AT(1), KEYS_RANGE(0, 1)}};
+    static const struct commandSpec specs[] = {
+        {.name = "set", .arity = -3, .key_specs = one_key, .key_spec_count = 1},
+        {.name = "get", .arity = 2, .key_specs = one_key, .key_spec_count = 1},
+        {0},
+    };
+    commandCoreInit();
+    commandRegister(specs);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(partedAtEveryByte),
+        cmocka_unit_test(bigArguments),
+        cmocka_unit_test(errorsComeBehindWholeRequests),
+        cmocka_unit_test(nothingIsKeptBehindAnError),
+        cmocka_unit_test(beforeAuthentication),
+        cmocka_unit_test(theLimitOfWhatIsKept),
+        cmocka_unit_test(givenBackAtEveryByte),
+        cmocka_unit_test(commandsAndKeysAreKnown),
+        cmocka_unit_test(randomStreams),
+    };
+    return cmocka_run_group_tests(tests, setUp, NULL);
+}

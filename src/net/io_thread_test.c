@@ -1,0 +1,209 @@
+/* io_thread_test.c - threads that send back what they are told: order, sleep and waking, full queues, the
+ * end.
+ *
+ * A wake-up that is lost leaves both sides asleep: then the alarm ends the program. */
+#include "net/io_thread.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/model_ops.h"
+#include "base/zmalloc.h"
+
+#define PATIENCE_S 200
+#define MANY       50000 /* messages: more than fit into queues */
+
+enum { ECHO, SLOW, BURST }; /* what a thread is told: BURST of a messages */
+
+static struct aeEventLoop *loop;
+static struct heard {
+    uintptr_t next; /* the number that must come */
+    uint64_t count;
+} heard[IO_THREADS_MAX + 1];
+
+static void toThread(struct ioThread *t, const struct ioMessage *m) {
+    ++*(uint64_t *)ioThreadState(t);
+    if (m->what == SLOW) usleep(20000);
+    uintptr_t n = m->what == BURST ? (uintptr_t)m->b : 1;
+    for (uintptr_t i = 0; i < n; i++)
+        ioThreadTell(t, (struct ioMessage){.what = m->what, .a = (void *)((uintptr_t)m->a + i)});
+}
+
+static void toMain(struct ioThread *t, const struct ioMessage *m) {
+    struct heard *h = &heard[ioThreadNumber(t)];
+    assert_ptr_equal(m->a, h->next);
+    h->next++;
+    h->count++;
+}
+
+static int begun, ended;
+static _Atomic uint64_t told_in_all;
+
+static void *begin(struct ioThread *t) {
+    (void)t;
+    return zcalloc(1, sizeof(uint64_t));
+}
+static void turn(struct ioThread *t) {
+    (void)t;
+}
+static void end(struct ioThread *t) {
+    told_in_all += *(uint64_t *)ioThreadState(t);
+    zfree(ioThreadState(t));
+}
+
+static struct ioThread *start(int number) {
+    heard[number] = (struct heard){0};
+    struct ioThread *t = ioThreadStart(number, NULL);
+    assert_non_null(t);
+    begun++;
+    return t;
+}
+static void stop(struct ioThread *t) {
+    ioThreadStop(t);
+    ended++;
+}
+
+/* As the server's loop does it: sleeps when nobody has said anything. */
+static void mainTurn(struct ioThread **threads, int n) {
+    for (int i = 0; i < n; i++) ioThreadFlush(threads[i]);
+    aeSetDontWait(loop, !ioMainSleeps());
+    aeProcessEvents(loop, AE_FILE_EVENTS);
+    ioMainWakes();
+    for (int i = 0; i < n; i++) ioThreadHear(threads[i]);
+}
+
+/* One message is on its way: both sides sleep between each two. */
+static void noWakeUpIsLost(void **state) {
+    (void)state;
+    struct ioThread *t = start(1);
+    uint64_t turns = modelShare(300000);
+    for (uintptr_t i = 0; i < turns; i++) {
+        ioThreadSend(t, (struct ioMessage){.what = ECHO, .a = (void *)i});
+        while (heard[1].count == i) mainTurn(&t, 1);
+    }
+    stop(t);
+    assert_int_equal(heard[1].count, turns);
+}
+
+/* The same with several at once, of which some work while others fall asleep. */
+static void noWakeUpIsLostAmongSeveral(void **state) {
+    (void)state;
+    enum { THREADS = 4 };
+    struct ioThread *t[THREADS];
+    uintptr_t sent[THREADS] = {0}, in_all = 0;
+    for (int i = 0; i < THREADS; i++) t[i] = start(i + 1);
+    uint64_t turns = modelShare(300000), seed = 7;
+    for (uint64_t n = 0; n < turns; n++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        int i = (int)((seed >> 40) % THREADS);
+        for (unsigned burst = 1 + (unsigned)(seed >> 50) % 5; burst; burst--, in_all++)
+            ioThreadSend(t[i], (struct ioMessage){.what = ECHO, .a = (void *)sent[i]++});
+        if (seed >> 63) mainTurn(t, THREADS);
+        if ((seed >> 55) % 16) continue;
+        for (;;) {
+            uintptr_t back = 0;
+            for (int k = 1; k <= THREADS; k++) back += heard[k].count;
+            if (back == in_all) break;
+            mainTurn(t, THREADS);
+        }
+    }
+    for (int i = 0; i < THREADS; i++) {
+        stop(t[i]);
+        assert_int_equal(heard[i + 1].count, sent[i]);
+    }
+}
+
+/* The main thread hears nothing while it says more than there is room for, and waits for the slow one. */
+static void moreThanThereIsRoomFor(void **state) {
+    (void)state;
+    struct ioThread *t = start(1);
+    ioThreadSend(t, (struct ioMessage){.what = SLOW, .a = (void *)0});
+    for (uintptr_t i = 1; i < MANY; i++) ioThreadSend(t, (struct ioMessage){.what = ECHO, .a = (void *)i});
+    while (heard[1].count < MANY) mainTurn(&t, 1);
+    /* One message, and more come back than the queue has room for. */
+    ioThreadSend(t, (struct ioMessage){.what = BURST, .a = (void *)MANY, .b = (void *)MANY});
+    while (heard[1].count < 2 * MANY) mainTurn(&t, 1);
+    ioThreadSend(t, (struct ioMessage){.what = BURST, .a = (void *)(2 * MANY), .b = (void *)MANY});
+    ioThreadAwait(t);
+    assert_in_range(heard[1].count, 2 * MANY + 1, 3 * MANY);
+    stop(t);
+    assert_int_equal(heard[1].count, 3 * MANY);
+}
+
+/* What was said before the end is done, and heard. */
+static void theEndWaitsForAll(void **state) {
+    (void)state;
+    for (uintptr_t n = 0; n < 12000; n = n * 3 + 1) {
+        struct ioThread *t = start(2);
+        for (uintptr_t i = 0; i < n; i++) ioThreadSend(t, (struct ioMessage){.what = ECHO, .a = (void *)i});
+        stop(t);
+        assert_int_equal(heard[2].count, n);
+    }
+    struct ioThread *t = start(2);
+    ioThreadSend(t, (struct ioMessage){.what = SLOW, .a = (void *)0});
+    ioThreadSend(t, (struct ioMessage){.what = BURST, .a = (void *)1, .b = (void *)MANY});
+    stop(t);
+    assert_int_equal(heard[2].count, MANY + 1);
+}
+
+/* Any of them can go first, and its number be used again. */
+static void threadsComeAndGo(void **state) {
+    (void)state;
+    enum { THREADS = 8 };
+    struct ioThread *t[THREADS];
+    for (int round = 0; round < 5; round++) {
+        for (int i = 0; i < THREADS; i++) t[i] = start(i + 1);
+        for (int i = 0; i < THREADS; i++) {
+            assert_int_equal(ioThreadNumber(t[i]), i + 1);
+            ioThreadSend(t[i], (struct ioMessage){.what = ECHO, .a = (void *)0});
+        }
+        for (int i = 0; i < THREADS; i++) {
+            int at = (i * 3 + round) % THREADS;
+            stop(t[at]);
+            assert_int_equal(heard[at + 1].count, 1);
+        }
+    }
+}
+
+/* A thread that has nothing to do takes no processor. */
+static void whoHasNothingToDoSleeps(void **state) {
+    (void)state;
+    struct ioThread *t = start(1);
+    ioThreadSend(t, (struct ioMessage){.what = ECHO, .a = (void *)0});
+    while (!heard[1].count) mainTurn(&t, 1);
+    uint64_t before = ioThreadCpuNs(t);
+    usleep(200000);
+    assert_in_range(ioThreadCpuNs(t) - before, 0, 20000000);
+    stop(t);
+}
+
+static int setUp(void **state) {
+    (void)state;
+    static const struct ioThreadHandlers handlers = {
+        .to_thread = toThread, .to_main = toMain, .begin = begin, .turn = turn, .end = end};
+    alarm(PATIENCE_S);
+    loop = aeCreate(64);
+    ioThreadsInit(loop, &handlers);
+    return loop ? 0 : -1;
+}
+
+static int tearDown(void **state) {
+    (void)state;
+    aeDelete(loop);
+    return begun == ended ? 0 : -1;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(noWakeUpIsLost),         cmocka_unit_test(noWakeUpIsLostAmongSeveral),
+        cmocka_unit_test(moreThanThereIsRoomFor), cmocka_unit_test(theEndWaitsForAll),
+        cmocka_unit_test(threadsComeAndGo),       cmocka_unit_test(whoHasNothingToDoSleeps),
+    };
+    return cmocka_run_group_tests(tests, setUp, tearDown);
+}
