@@ -10,6 +10,15 @@ extern uint64_t ticks_per_us; /* set by ticksCalibrate; 1 when the counter is no
 
 void ticksCalibrate(void); /* once at start; takes about 2 ms */
 
+/* For a loop that waits for another thread without giving the processor away. */
+static inline void ticksPause(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 static inline uint64_t ticksNow(void) {
 #if defined(__x86_64__)
     if (__builtin_expect(ticks_per_us > 1, 1)) return __builtin_ia32_rdtsc();

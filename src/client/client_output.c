@@ -93,7 +93,8 @@ static __attribute__((noinline)) void checkLimits(struct client *c, size_t pendi
 
 void clientCheckOutput(struct client *c, size_t more) {
     if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
-    size_t pending = clientOutputPending(c) + more;
+    size_t pending = c->out.bytes - c->out.sent + more;
+    if (__builtin_expect(c->flags & CLIENT_AWAY, 0)) pending += client_away->at_most(c);
     if (__builtin_expect(c->flags & CLIENT_REPLICA, 0)) pending += client_stream->pending(c);
     if (pending > OUTPUT_FREE || __builtin_expect(over_soft != 0, 0)) checkLimits(c, pending);
 }

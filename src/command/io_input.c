@@ -23,7 +23,7 @@ void ioReaderSetLimits(int64_t bulk, size_t buffer) {
 /* ---- Inputs ---- */
 
 struct ioInput *ioInputNew(void) {
-    struct ioInput *in = zmalloc(sizeof *in);
+    struct ioInput *in = zmallocAligned(64, sizeof *in);
     memset(in, 0, offsetof(struct ioInput, room));
     return in;
 }
@@ -32,7 +32,6 @@ static void dropRequests(struct ioInput *in) {
     for (; in->next < in->count; in->next++) respBigArgsFree(in->requests[in->next].big);
     sdsfree(in->error);
     sdsfree(in->own);
-    if (in->spare) replyBlockFree(in->spare);
 }
 
 void ioInputFree(struct ioInput *in) {
@@ -58,7 +57,6 @@ void ioInputClear(struct ioInput *in) {
     dropRequests(in);
     if (in->cap > KEEP_REQUESTS || in->argv_cap > KEEP_REQUESTS * 4) giveBackLarge(in);
     in->own = in->error = NULL;
-    in->spare = NULL;
     in->len = in->read = in->came = in->kept = in->argv_used = 0;
     in->count = in->next = in->hint_used = 0;
     in->over_limit = false;

@@ -23,25 +23,33 @@
 #define IO_INPUT_ROOM (16 * 1024) /* bytes of one read */
 
 struct ioInput {
+    /* The first line: all that the main thread looks at in most inputs. */
+    struct request *requests;
+    struct str *argv;
+    struct keyHint *hints;
+    int count, next;
+    sds error;         /* NULL: none */
+    size_t read;       /* bytes that came with this read */
+    size_t came, kept; /* bytes of a request that is not whole, and what the reader takes for them */
+    bool over_limit;   /* they are more than a client may send without an end */
+
     char *in;
     size_t len;
-    int count, next;
-    struct request *requests;
-    sds error;                /* NULL: none */
-    size_t read;              /* bytes that came with this read */
-    size_t came, kept;        /* bytes of a request that is not whole, and what the reader takes for them */
-    bool over_limit;          /* they are more than a client may send without an end */
-    struct replyBlock *spare; /* for the replies, from who sends them; NULL: none */
-
     sds own;
-    int cap;
-    struct str *argv;
     size_t argv_cap, argv_used;
-    struct keyHint *hints;
-    int hint_cap, hint_used;
+    int cap, hint_cap, hint_used;
     struct ioInput *next_free;
-    char room[IO_INPUT_ROOM];
+    _Alignas(64) char room[IO_INPUT_ROOM];
 };
+
+/* Fetches what will be looked at of one whose first line is here already. */
+static inline void ioInputFetch(const struct ioInput *in) {
+    const char *first = (const char *)in->requests;
+    for (size_t at = 0; at < sizeof *in->requests; at += 64) __builtin_prefetch(first + at);
+    __builtin_prefetch(in->argv);
+    __builtin_prefetch(in->hints);
+    __builtin_prefetch(in->room);
+}
 
 struct ioInput *ioInputNew(void);
 void ioInputFree(struct ioInput *in); /* and what it holds */

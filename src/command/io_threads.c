@@ -3,34 +3,42 @@
  *     threads[0 .. running)    have been started; of these
  *            [0 .. active)     get connections, the others give theirs back and sleep
  *
- * Ten times a second the processor time of all is looked at. A share of one is a processor that is used up.
+ * Ten times a second the processor time of all is looked at, and io_policy.h asked what follows of it. Then
+ * connections are spread: a new one goes to the thread that has the fewest, and a thread that has far more
+ * than its share gives some back. A look at every client is taken only where something is to be moved.
  */
 #define _GNU_SOURCE
 #include "command/io_threads.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/processors.h"
+#include "base/ticks.h"
 #include "base/zmalloc.h"
 #include "client/client_output.h"
 #include "command/io_input.h"
+#include "command/io_policy.h"
 #include "command/port.h"
+#include "command/round.h"
 #include "net/io_thread.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
 #include "registry/memory_report.h"
 
-#define REVIEW_MS  100
-#define TRIM_MS    1000
-#define BUSY       0.6 /* the share of a processor from which a thread needs help */
-#define IDLE       0.3 /* what is left of all threads' work when there are too many */
-#define BUSY_TURNS 2   /* reviews in a row before something changes */
+#define REVIEW_MS        100
+#define COUNT_EVERY      10 /* reviews between looks at how many processors there are, and at who is at home */
+#define WAITS_OF         8  /* threads that are asked whether they wait for a processor */
+#define POLL_AT_LEAST_US 500 /* after that, the main thread looks at its own sockets and timers */
+#define SPIN_US          20 /* that it waits for threads without sleeping, where a processor is free for it */
+#define SPIN_LOAD        0.3 /* the share of a processor from which it does */
+#define TRIM_MS          1000
 
 static int64_t wanted; /* io-threads: the main thread among them */
 static bool always_active;
@@ -40,12 +48,7 @@ static int running, active;
 
 /* ---- Load ---- */
 
-/* Processors that this process may run on. */
-static int processors(void) {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == -1) return 1;
-    return CPU_COUNT(&set);
-}
+static int processors = 1; /* as of the last look */
 
 static uint64_t ownCpuNs(void) {
     struct timespec used;
@@ -53,17 +56,31 @@ static uint64_t ownCpuNs(void) {
     return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-struct load {
-    double main, threads; /* shares of a processor since the last review; of the active ones together */
-};
+/* Of the time in which the main thread and some of the others wanted to run, the share in which they waited.
+ */
+static double measureWaits(struct processorTime now) {
+    static struct processorTime before;
+    for (int i = 0; i < active && i < WAITS_OF; i++) {
+        struct processorTime t = processorTimeOf(ioThreadTid(threads[i]));
+        now.ran_ns += t.ran_ns;
+        now.waited_ns += t.waited_ns;
+    }
+    /* With other threads than before, they cannot be compared. */
+    uint64_t waited = now.waited_ns - before.waited_ns, wanted_ns = now.ran_ns - before.ran_ns + waited;
+    bool comparable = now.waited_ns >= before.waited_ns && now.ran_ns > before.ran_ns;
+    before = now;
+    return comparable ? (double)waited / (double)wanted_ns : 0;
+}
 
-static struct load measure(void) {
+/* What the main thread wanted to use: where it has to wait for a processor, too, it is what all wait for. */
+static struct ioLoad measure(void) {
     static uint64_t main_before, threads_before[IO_THREADS_MAX];
     static int64_t time_before_us;
+    struct processorTime main = processorTimeOf(getpid());
     int64_t now_us = monotonicUs();
     double passed_ns = (double)(now_us - time_before_us) * 1000.0;
-    uint64_t main_now = ownCpuNs();
-    struct load load = {.main = (double)(main_now - main_before) / passed_ns};
+    uint64_t main_now = ownCpuNs() + main.waited_ns;
+    struct ioLoad load = {.main = (double)(main_now - main_before) / passed_ns, .waits = measureWaits(main)};
     main_before = main_now;
     time_before_us = now_us;
     for (int i = 0; i < running; i++) {
@@ -93,27 +110,23 @@ static void setActive(int n) {
 }
 
 static int mostUseful(void) {
-    int most = (int)wanted - 1, spare = processors() - 1;
+    int most = (int)wanted - 1, spare = processors - 1;
     return always_active || most < spare ? most : spare;
 }
 
-/* One more or one less at a time, and not for a moment's sake. */
+/* Only where nobody needs the processor that it would keep busy: neither an I/O thread nor, as far as can be
+ * seen, anybody else. */
+static bool maySpin(struct ioLoad load) {
+    return active && processors > active + 1 && load.main > SPIN_LOAD && load.waits < IO_POLICY_WAITS / 4;
+}
+
+static uint64_t spin_ticks; /* how long the main thread waits without sleeping; 0: it does not */
+
 static void review(void) {
-    static int too_few, too_many;
-    int most = mostUseful();
-    struct load load = measure();
-    if (always_active || active > most) {
-        setActive(most);
-        return;
-    }
-    bool needs_more = active ? load.threads > BUSY * active : load.main > BUSY;
-    bool needs_less =
-        active > 1 ? load.threads < IDLE * (active - 1) : active && load.main + load.threads < IDLE;
-    too_few = needs_more && active < most ? too_few + 1 : 0;
-    too_many = needs_less ? too_many + 1 : 0;
-    if (too_few >= BUSY_TURNS) setActive(active + 1);
-    if (too_many >= BUSY_TURNS) setActive(active - 1);
-    if (too_few >= BUSY_TURNS || too_many >= BUSY_TURNS) too_few = too_many = 0;
+    static struct ioPolicy policy;
+    struct ioLoad load = measure();
+    setActive(always_active ? mostUseful() : ioPolicyReview(&policy, active, mostUseful(), load));
+    spin_ticks = maySpin(load) ? SPIN_US * ticks_per_us : 0;
 }
 
 /* ---- Who has whom ---- */
@@ -130,23 +143,22 @@ void ioThreadsTake(struct client *c) {
     if (active) portGive(c, leastUsed());
 }
 
-/* Has its thread too many, or nothing to do with connections any more? */
-static bool shallMove(const struct client *c, size_t share) {
-    const struct port *p = portOf(c);
-    return ioThreadNumber(p->thread) > active || portCount(p->thread) > share;
-}
-
-static void distribute(void) {
-    size_t away = 0;
-    for (int i = 0; i < running; i++) away += portCount(threads[i]);
-    if (!active && !away) return;
-    size_t share = active ? clients.length / (size_t)active + clients.length / 8 + 1 : 0;
+/* Those that come home are given to the thread that has the fewest. */
+static void distribute(bool look_at_home) {
+    size_t away = 0, surplus[IO_THREADS_MAX];
+    for (int i = 0; i < running; i++) away += surplus[i] = portCount(threads[i]);
+    bool give = active && look_at_home && away < clients.length;
+    if (!ioPolicySurplus(surplus, running, active) && !give) return;
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
-        if (!(c->flags & CLIENT_AWAY))
-            ioThreadsTake(c);
-        else if (!c->round && shallMove(c, share))
-            portAskHome(c);
+        if (!(c->flags & CLIENT_AWAY)) {
+            if (give) ioThreadsTake(c);
+            continue;
+        }
+        size_t *too_many = &surplus[ioThreadNumber(portOf(c)->thread) - 1];
+        if (!*too_many || c->round) continue;
+        --*too_many;
+        portAskHome(c);
     }
 }
 
@@ -165,9 +177,13 @@ static void trim(void) {
 }
 
 static void ioThreadsJob(void) {
+    static int reviews;
     if (wanted == 1 && !running) return;
+    bool count = reviews++ % COUNT_EVERY == 0;
+    int before = active;
+    if (count) processors = processorsUsable();
     review();
-    distribute();
+    distribute(count || active != before || always_active);
     retire();
     trim();
     ioThreadsFlush();
@@ -175,8 +191,31 @@ static void ioThreadsJob(void) {
 
 /* ---- In each turn ---- */
 
+static int hear(void) {
+    int heard = 0;
+    for (int i = 0; i < running; i++) heard += ioThreadHear(threads[i]);
+    return heard;
+}
+
 void ioThreadsHear(void) {
-    for (int i = 0; i < running; i++) ioThreadHear(threads[i]);
+    hear();
+}
+
+static uint64_t poll_by;
+
+void ioThreadsTurnBegins(void) {
+    if (running) poll_by = ticksNow() + POLL_AT_LEAST_US * ticks_per_us;
+}
+
+bool ioThreadsHearMore(void) {
+    if (!running) return false;
+    uint64_t now = ticksNow(), until = now + spin_ticks;
+    for (; now < poll_by; now = ticksNow()) {
+        if (hear()) return true;
+        if (now >= until) return false;
+        ticksPause();
+    }
+    return false;
 }
 
 void ioThreadsFlush(void) {
@@ -204,6 +243,22 @@ static sds activeInfo(sds s) {
 static sds ioThreadsStatsInfo(sds s) {
     s = infoField(s, "io_threaded_reads_processed:%llu", (unsigned long long)portstats.reads);
     s = infoField(s, "io_threaded_writes_processed:%llu", (unsigned long long)portstats.writes);
+    s = infoField(s, "io_threaded_freed_objects:%llu", (unsigned long long)portstats.freed);
+    s = infoField(s, "io_threaded_accept_processed:%llu", (unsigned long long)portstats.accepts);
+    s = infoField(s, "io_threaded_poll_processed:%llu", (unsigned long long)portstats.polls);
+    s = infoField(s, "io_threaded_total_prefetch_batches:%llu",
+                  (unsigned long long)roundstats.threaded_batches);
+    return infoField(s, "io_threaded_total_prefetch_entries:%llu",
+                     (unsigned long long)roundstats.threaded_keys);
+}
+
+/* Of every thread that there may be. */
+static sds activeTimesInfo(sds s) {
+    for (int i = 0; i < wanted - 1; i++) {
+        uint64_t us = i < running ? ioThreadCpuNs(threads[i]) / 1000 : 0;
+        s = infoField(s, "used_active_time_io_thread_%d:%llu.%06llu", i + 1, (unsigned long long)us / 1000000,
+                      (unsigned long long)us % 1000000);
+    }
     return s;
 }
 
@@ -213,8 +268,19 @@ static size_t memory(void) {
     return bytes;
 }
 
+static sds pendingInfo(sds s) {
+    size_t reads = 0, writes = 0;
+    for (int i = 0; i < running; i++) {
+        reads += ioThreadUnheard(threads[i]);
+        writes += ioThreadUnread(threads[i]);
+    }
+    s = infoField(s, "io_threaded_reads_pending:%zu", reads);
+    return infoField(s, "io_threaded_writes_pending:%zu", writes);
+}
+
 static void resetStats(void) {
-    portstats = (struct portStats){0};
+    portstats.reads = portstats.writes = portstats.accepts = 0;
+    portstats.polls = portstats.freed = 0;
 }
 
 void ioThreadsRegister(void) {
@@ -227,6 +293,8 @@ void ioThreadsRegister(void) {
     infoRegister("server", activeInfo);
     infoRegister("stats", ioThreadsStatsInfo);
     memoryAddPart(MEMORY_IO_THREADS, memory);
+    infoRegister("cpu", activeTimesInfo);
+    infoRegister("debug", pendingInfo);
     configOnResetStat(resetStats);
     cronRegister(ioThreadsJob, REVIEW_MS);
 }

@@ -6,6 +6,7 @@
  *     receiver->input      ◀── PORT_INPUT           requests that are whole
  *     send, flush             PORT_GO_ON ──▶        blocks to send; an input given back: read on
  *                          ◀── PORT_BLOCKS          sent, and not the thread's to free
+ *     who waits for it     ◀── PORT_SHAKEN          the handshake is over, well or not
  *     receiver->gone       ◀── PORT_BROKEN          the other side has gone: nothing is read or sent any more
  *     clientClose          ◀── PORT_SENT            all is sent, of one that closes then
  *     portAskHome             PORT_GO_HOME ──▶      detach
@@ -25,7 +26,6 @@
 #include "base/zmalloc.h"
 #include "client/client_away.h"
 #include "client/client_output.h"
-#include "net/tls.h"
 
 enum { PORT_TAKE, PORT_GO_ON, PORT_GO_HOME, PORT_CLOSE, PORT_TRIM }; /* to a thread */
 enum {
@@ -35,9 +35,10 @@ enum {
     PORT_BROKEN,
     PORT_SENT,
     PORT_HOME,
-    PORT_CLOSED
+    PORT_CLOSED,
+    PORT_SHAKEN
 }; /* to the main thread */
-enum { GO_ON_AUTHENTICATED = 1 << 0, GO_ON_TELL_WHEN_SENT = 1 << 1 };
+enum { GO_ON_AUTHENTICATED = 1 << 0, GO_ON_TELL_WHEN_SENT = 1 << 1, GO_ON_SHAKEN = 1 << 2 };
 
 #define FREE_INPUTS_MAX 128 /* that a thread keeps */
 #define SPARES_MAX      128
@@ -54,9 +55,10 @@ struct portThread {
     struct ioThread *thread;
     struct ioInput *free_inputs;
     int free_input_count, least_free_inputs; /* since the last PORT_TRIM */
-    struct replyBlock *spares; /* sent blocks of the standard size */
+    struct replyBlock *spares;               /* sent blocks of the standard size */
     int spare_count, least_spares;
     struct replyBlock *foreign; /* sent blocks that the main thread must free */
+    unsigned freed;             /* blocks and inputs, in this turn */
     struct port *to_write, **to_write_end;
     struct connWrite writes[TURN_WRITES];
     struct iovec iov[TURN_IOV_MAX];
@@ -86,6 +88,7 @@ static void blockSent(struct portThread *pt, struct replyBlock *b) {
         pt->spare_count++;
     } else {
         replyBlockFreePlain(b);
+        pt->freed++;
     }
 }
 
@@ -184,6 +187,7 @@ static struct ioInput *takeInput(struct portThread *pt) {
 static void recycle(struct portThread *pt, struct ioInput *in) {
     if (pt->free_input_count == FREE_INPUTS_MAX) {
         ioInputFree(in);
+        pt->freed++;
         return;
     }
     ioInputClear(in);
@@ -194,13 +198,13 @@ static void recycle(struct portThread *pt, struct ioInput *in) {
 
 static void passOn(struct port *p, struct ioInput *in) {
     struct portThread *pt = stateOf(p);
-    if (pt->spares) {
-        in->spare = pt->spares;
-        pt->spares = in->spare->next;
+    struct replyBlock *spare = pt->spares;
+    if (spare) {
+        pt->spares = spare->next;
         if (--pt->spare_count < pt->least_spares) pt->least_spares = pt->spare_count;
     }
     p->input_away = true;
-    tell(p, PORT_INPUT, in);
+    ioThreadTell(p->thread, (struct ioMessage){.what = PORT_INPUT, .port = p, .a = in, .b = spare});
 }
 
 static void took(struct port *p, struct ioInput *in, const char *dst, size_t n) {
@@ -259,7 +263,14 @@ static void take(struct port *p) {
     makeRoom(el, p->conn->fd);
     p->conn->data = p;
     connAttach(p->conn, el);
-    connSetReadHandler(p->conn, portReadable);
+    if (tlsShakesHands(p->conn))
+        p->muted = p->input_away = true;
+    else
+        connSetReadHandler(p->conn, portReadable);
+}
+
+static void handshakeDone(struct connection *conn, const char *error) {
+    tell(conn->data, PORT_SHAKEN, error ? sdsnew(error) : NULL);
 }
 
 static void appendBlocks(struct port *p, struct replyBlock *first) {
@@ -281,6 +292,7 @@ static void goOn(struct port *p, const struct ioMessage *m) {
         p->tell_when_sent = p->head != NULL;
         if (!p->head) tell(p, PORT_SENT, NULL);
     }
+    if (m->flags & GO_ON_SHAKEN) readOn(p);
     if (m->b) {
         recycle(stateOf(p), m->b);
         if (!(m->flags & GO_ON_TELL_WHEN_SENT)) readOn(p);
@@ -353,6 +365,9 @@ static void threadTurn(struct ioThread *t) {
     struct portThread *pt = ioThreadState(t);
     writeAll(pt);
     noteMemory(pt);
+    atomic_fetch_add_explicit(&portstats.polls, 1, memory_order_relaxed);
+    if (pt->freed) atomic_fetch_add_explicit(&portstats.freed, pt->freed, memory_order_relaxed);
+    pt->freed = 0;
     if (!pt->foreign) return;
     ioThreadTell(t, (struct ioMessage){.what = PORT_BLOCKS, .a = pt->foreign});
     pt->foreign = NULL;
@@ -370,6 +385,7 @@ static void threadEnd(struct ioThread *t) {
 
 static struct aeEventLoop *main_loop;
 static const struct portReceiver *receiver;
+static tlsDone *shaken; /* whom to tell of the end of a handshake: the same for all who shake hands here */
 static bool (*keeps_home)(const struct client *c);
 static size_t counts[IO_THREADS_MAX + 1]; /* of ports, by number of the thread */
 static struct list done;                  /* ports whose thread shall go on, though nothing was sent */
@@ -460,8 +476,7 @@ static bool mayGo(const struct client *c) {
                            CLIENT_REPLICA | CLIENT_PRIMARY | CLIENT_EXECUTING;
     if (!c->conn || c->flags & stays || c->replica || (keeps_home && keeps_home(c))) return false;
     if (c->round || listLinked(&c->round_node) || c->querybuf || c->input_error) return false;
-    if (!respParserIdle(&c->parser) || c->out.head || c->conn->write_handler) return false;
-    return !tlsShakesHands(c->conn);
+    return respParserIdle(&c->parser) && !c->out.head && !c->conn->write_handler;
 }
 
 bool portGive(struct client *c, struct ioThread *t) {
@@ -473,6 +488,8 @@ bool portGive(struct client *c, struct ioThread *t) {
     p->reader.authenticated = c->flags & CLIENT_AUTHENTICATED;
     respParserReset(&c->parser);
     connDetach(c->conn);
+    p->shaking = tlsShakesHands(c->conn);
+    if (p->shaking) shaken = tlsSwapDone(c->conn, handshakeDone);
     c->conn = &p->base;
     c->flags |= CLIENT_AWAY;
     counts[ioThreadNumber(t)]++;
@@ -520,6 +537,7 @@ static void comeHome(struct port *p) {
     c->conn = p->conn;
     c->conn->data = c;
     c->flags &= ~CLIENT_AWAY;
+    if (p->shaking) tlsSwapDone(c->conn, shaken);
     connAttach(c->conn, main_loop);
     takeInputBack(c, p);
     takeOutputBack(c, p);
@@ -613,6 +631,15 @@ static size_t awayPending(const struct client *c) {
     return (size_t)(p->given - sentSoFar(p));
 }
 
+/* Looks at what the thread writes only where it may be much. */
+static size_t awayAtMost(const struct client *c) {
+    struct port *p = portOf(c);
+    uint32_t at_most = (uint32_t)p->given - p->sent_seen;
+    if (at_most < REPLY_BLOCK_ROOM) return at_most;
+    p->sent_seen = (uint32_t)sentSoFar(p);
+    return awayPending(c);
+}
+
 static size_t awayKept(const struct client *c) {
     return portOf(c)->kept;
 }
@@ -628,13 +655,21 @@ static bool awayProgress(const struct client *c) {
 /* ---- Messages ---- */
 
 static void onPart(struct port *p, size_t n, size_t kept) {
-    p->kept = kept;
+    p->kept = portCounted(kept);
     if (p->client && n) receiver->part(p->client, n);
 }
 
-static void onInput(struct port *p, struct ioInput *in) {
-    if (in->spare) replyBlockFree(in->spare);
-    in->spare = NULL;
+static void fetch(const struct ioMessage *m) {
+    if (m->what != PORT_INPUT) return;
+    const struct client *c = ((const struct port *)m->port)->client;
+    __builtin_prefetch(c);
+    __builtin_prefetch(&c->out);
+    ioInputFetch(m->a);
+    if (m->b) __builtin_prefetch(m->b, 1);
+}
+
+static void onInput(struct port *p, struct ioInput *in, struct replyBlock *spare) {
+    if (spare) replyBlockFree(spare);
     portstats.reads++;
     if (p->client)
         receiver->input(p->client, in);
@@ -648,12 +683,27 @@ static void onHome(struct port *p) {
     if (!p->client->round) comeHome(p);
 }
 
+/* Until the thread is told to go on, it leaves the connection alone. */
+static void onShaken(struct port *p, sds error) {
+    struct client *c = p->client;
+    p->shaking = false;
+    portstats.accepts++;
+    if (c) {
+        p->conn->data = c;
+        shaken(p->conn, error);
+        p->conn->data = p;
+        if (!(c->flags & CLIENT_CLOSE_ASAP) && !p->home_asked)
+            send(p, (struct ioMessage){.what = PORT_GO_ON, .flags = goOnFlags(p, c) | GO_ON_SHAKEN});
+    }
+    sdsfree(error);
+}
+
 static void toMain(struct ioThread *t, const struct ioMessage *m) {
     (void)t;
     struct port *p = m->port;
     switch (m->what) {
     case PORT_PART: onPart(p, (size_t)m->a, (size_t)m->b); break;
-    case PORT_INPUT: onInput(p, m->a); break;
+    case PORT_INPUT: onInput(p, m->a, m->b); break;
     case PORT_BLOCKS: replyBlocksFree(m->a); break;
     case PORT_BROKEN:
         if (p->client) receiver->gone(p->client, (int)(intptr_t)m->a);
@@ -662,6 +712,7 @@ static void toMain(struct ioThread *t, const struct ioMessage *m) {
         if (p->client && !p->client->out.head) clientClose(p->client);
         break;
     case PORT_HOME: onHome(p); break;
+    case PORT_SHAKEN: onShaken(p, m->a); break;
     case PORT_CLOSED:
         replyBlocksFree(m->a);
         freePort(p);
@@ -670,7 +721,13 @@ static void toMain(struct ioThread *t, const struct ioMessage *m) {
 }
 
 static const struct ioThreadHandlers handlers = {
-    .to_thread = toThread, .to_main = toMain, .begin = threadBegin, .turn = threadTurn, .end = threadEnd};
+    .to_thread = toThread,
+    .to_main = toMain,
+    .fetch = fetch,
+    .begin = threadBegin,
+    .turn = threadTurn,
+    .end = threadEnd,
+};
 
 void portSetReceiver(const struct portReceiver *r) {
     receiver = r;
@@ -693,8 +750,11 @@ void portsTrim(struct ioThread *t) {
 }
 
 void portsStart(struct aeEventLoop *loop, void (*flush)(void)) {
-    static struct clientAway away = {
-        .send = awaySend, .pending = awayPending, .kept = awayKept, .progress = awayProgress};
+    static struct clientAway away = {.send = awaySend,
+                                     .pending = awayPending,
+                                     .at_most = awayAtMost,
+                                     .kept = awayKept,
+                                     .progress = awayProgress};
     main_loop = loop;
     away.flush = flush;
     client_away = &away;

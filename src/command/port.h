@@ -10,6 +10,8 @@
  *     thread ◀─ given back ── main    back, so that a client's requests run in order
  *     thread ◀─ blocks ── main        replies and pushes, whenever there are some; the thread's from then on
  *     thread ── blocks ──▶ main       those whose bytes others share: only the main thread may let them go
+ *     thread ── shaken ──▶ main       the handshake of TLS is over: nothing is read before the main thread,
+ *                                     which now may look at the connection, says go on
  *
  * Invariants
  *  1. `conn` and all that stands behind it are the thread's from PORT_TAKE until it answers PORT_HOME or
@@ -32,6 +34,7 @@
 #include "command/io_input.h"
 #include "net/connection.h"
 #include "net/io_thread.h"
+#include "net/tls.h"
 
 enum portInputState {
     PORT_INPUT_NONE,  /* the thread has it */
@@ -47,10 +50,12 @@ struct port {
     struct ioThread *thread;
     struct ioInput *input;
     uint64_t given; /* bytes handed over to be sent, of its life */
-    size_t came;    /* bytes of a request that is not whole */
-    size_t kept;    /* what their buffers take */
-    uint32_t seen;  /* of `sent`, when somebody asked whether there is progress */
+    uint32_t came;  /* bytes of a request that is not whole, UINT32_MAX: more */
+    uint32_t kept;  /* what their buffers take, likewise */
+    uint32_t seen,
+        sent_seen; /* the low bits of `sent`: when somebody asked for progress, or how much waits */
     uint8_t input_state;
+    bool shaking;          /* its handshake goes on in the thread */
     bool closing;          /* the thread will say when all has been sent */
     bool home_asked, home; /* PORT_GO_HOME was sent; PORT_HOME has come, and the client is in a round */
 
@@ -67,6 +72,10 @@ struct port {
 };
 _Static_assert(sizeof(struct port) == 192, "a line for each side, and what stands for the connection");
 
+/* As far as it goes into the port's counts. */
+static inline uint32_t portCounted(uint64_t n) {
+    return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
 static inline struct port *portOf(const struct client *c) {
     return (struct port *)c->conn;
 }
@@ -106,12 +115,15 @@ void portInputDone(struct port *p, struct ioInput *in);
 /* The client has left its round: what came home meanwhile is let in. */
 void portLeftRound(struct client *c);
 
-size_t portCount(const struct ioThread *t);   /* ports that a thread has */
+size_t portCount(const struct ioThread *t); /* ports that a thread has */
 /* Now and then: the thread gives back what it has kept and not needed since the last time. */
 void portsTrim(struct ioThread *t);
 size_t portsMemory(const struct ioThread *t); /* bytes that it keeps for those that it will have to do with */
 
 struct portStats {
+    uint64_t accepts;       /* handshakes that threads have done */
     uint64_t reads, writes; /* inputs that came from threads, outputs given to them */
+    _Atomic uint64_t polls,
+        freed; /* turns of threads; what they freed. Written by all of them, once a turn */
 };
 extern struct portStats portstats;

@@ -393,15 +393,15 @@ static bool isClosing(const struct client *c) {
 static void awayPart(struct client *c, size_t n) {
     if (isClosing(c)) return;
     clientstats.reads++;
-    portOf(c)->came += n;
-    noteInputSize(c, n, portOf(c)->came);
+    uint32_t came = portOf(c)->came = portCounted(portOf(c)->came + (uint64_t)n);
+    noteInputSize(c, n, came);
 }
 
 static void awayInput(struct client *c, struct ioInput *in) {
     struct port *p = portOf(c);
     if (in->read && !isClosing(c)) awayPart(c, in->read);
-    p->came = in->came;
-    p->kept = in->kept;
+    p->came = portCounted(in->came);
+    p->kept = portCounted(in->kept);
     if (isClosing(c) || (!in->count && !in->error)) {
         portInputDone(p, in); /* nobody asks for it, or it was about the size of what is kept */
     } else if (c->round) {
@@ -603,6 +603,9 @@ static void prefetch(struct round *r) {
     prefetchObjects(r);
     prefetchValues(r);
     roundstats.prefetched_keys += (uint64_t)r->fetch_count;
+    if (isInRound(r, &r->batch[0])) return;
+    roundstats.threaded_batches++;
+    roundstats.threaded_keys += (uint64_t)r->fetch_count;
 }
 
 /* ---- Execute ---- */

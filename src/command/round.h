@@ -45,6 +45,7 @@ void roundSetPrimary(const struct roundPrimary *p); /* which must stay */
 
 struct roundStats {
     uint64_t rounds, batches, commands, prefetched_keys; /* INFO stats: prefetch_* */
+    uint64_t threaded_batches, threaded_keys;            /* those of requests that threads have parsed */
 };
 extern struct roundStats roundstats;
 void roundInit(void);

@@ -45,6 +45,12 @@ struct ioQueue {
 void ioQueueInit(struct ioQueue *q, size_t size); /* a power of two */
 void ioQueueFree(struct ioQueue *q);              /* when neither thread uses it any more */
 
+/* Messages that are published and not taken; for either thread, and rough. */
+static inline size_t ioQueueWaiting(struct ioQueue *q) {
+    return atomic_load_explicit(&q->producer.head, memory_order_relaxed) -
+           atomic_load_explicit(&q->consumer.tail, memory_order_relaxed);
+}
+
 /* ---- Producer ---- */
 
 /* False: there is no room. What was put is seen by the other side only when it is published. */

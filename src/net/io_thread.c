@@ -4,7 +4,8 @@
  *                              publish what has been told, wake the main thread
  *                              poll (sleep when there is nothing) ──▶ handlers of sockets
  *
- * Published is once a turn: what a poll has brought goes to the main thread in one piece, with one wake-up.
+ * Published is once a turn, or when a batch has come together. To wake a main thread that sleeps costs both
+ * of them more than a request does, so for few messages the thread first looks whether its sockets have more.
  */
 #define _GNU_SOURCE
 #include "net/io_thread.h"
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/cpulist.h"
@@ -23,7 +25,8 @@
 #include "net/connection.h"
 
 #define QUEUE_SIZE   (4 * 1024)
-#define HEAR_BATCH   32 /* messages of which the first lines are fetched together */
+#define HEAR_BATCH   32 /* messages that are fetched together */
+#define WAKE_BATCH   32 /* messages for which a main thread that sleeps is woken in the middle of a turn */
 #define UNSAID_FIRST 64
 #define LOOP_SIZE    1024 /* fds to begin with */
 
@@ -41,10 +44,14 @@ struct ioThread {
     /* Of the thread. */
     struct ioMessage *unsaid; /* what to_main had no room for, in order */
     size_t unsaid_count, unsaid_cap;
+    bool owes_wake;          /* the main thread slept when something was said to it */
+    unsigned told;           /* messages since it was last known to be awake */
+    unsigned told_last_turn; /* the same, when the last turn ended */
 
     struct ioQueue to_thread, to_main;
     _Alignas(IO_QUEUE_LINE) _Atomic bool sleeps; /* the thread says so, others wake it */
     _Atomic bool ended;
+    _Atomic int tid;
 };
 
 static struct aeEventLoop *main_loop;
@@ -67,17 +74,31 @@ static void speak(struct ioThread *t) {
     while (said < t->unsaid_count && ioQueuePut(&t->to_main, t->unsaid[said])) said++;
     for (size_t i = said; said && i < t->unsaid_count; i++) t->unsaid[i - said] = t->unsaid[i];
     t->unsaid_count -= said;
-    if (ioQueuePublish(&t->to_main)) wakeIfAsleep(&main_sleeps, main_loop);
+    if (!ioQueuePublish(&t->to_main)) return;
+    t->owes_wake = atomic_load(&main_sleeps);
+    if (!t->owes_wake) t->told = 0;
 }
 
-void ioThreadTell(struct ioThread *t, struct ioMessage m) {
-    debugAssert(t == self);
-    if (!t->unsaid_count && ioQueuePut(&t->to_main, m)) return;
+static void wakeMain(struct ioThread *t) {
+    if (t->owes_wake) wakeIfAsleep(&main_sleeps, main_loop);
+    t->owes_wake = false;
+    t->told = 0;
+}
+
+static void keepUnsaid(struct ioThread *t, struct ioMessage m) {
     if (t->unsaid_count == t->unsaid_cap) {
         t->unsaid_cap = t->unsaid_cap ? 2 * t->unsaid_cap : UNSAID_FIRST;
         t->unsaid = zrealloc(t->unsaid, t->unsaid_cap * sizeof *t->unsaid);
     }
     t->unsaid[t->unsaid_count++] = m;
+}
+
+void ioThreadTell(struct ioThread *t, struct ioMessage m) {
+    debugAssert(t == self);
+    if (t->unsaid_count || !ioQueuePut(&t->to_main, m)) keepUnsaid(t, m);
+    if (++t->told < WAKE_BATCH) return;
+    speak(t);
+    wakeMain(t);
 }
 
 static void listen(struct ioThread *t) {
@@ -98,8 +119,10 @@ static void beforeSleep(struct aeEventLoop *el) {
     listen(t);
     handlers->turn(t);
     speak(t);
+    if (t->told == t->told_last_turn) wakeMain(t); /* nothing more has come */
+    t->told_last_turn = t->told;
     atomic_store(&t->sleeps, true);
-    aeSetDontWait(el, t->unsaid_count || !ioQueueEmpty(&t->to_thread) || connHasPending(el));
+    aeSetDontWait(el, t->owes_wake || t->unsaid_count || !ioQueueEmpty(&t->to_thread) || connHasPending(el));
 }
 
 static void afterSleep(struct aeEventLoop *el) {
@@ -115,6 +138,7 @@ static void nameThread(const struct ioThread *t) {
 
 static void *threadMain(void *arg) {
     struct ioThread *t = self = arg;
+    atomic_store_explicit(&t->tid, gettid(), memory_order_relaxed);
     nameThread(t);
     cpulistApply(t->cpulist);
     zmallocThreadStart();
@@ -218,10 +242,11 @@ int ioThreadHear(struct ioThread *t) {
     do {
         struct ioMessage batch[HEAR_BATCH];
         for (n = 0; n < HEAR_BATCH && ioQueueTake(&t->to_main, &batch[n]); n++) {
-            __builtin_prefetch(batch[n].port);
+            __builtin_prefetch((char *)batch[n].port + IO_QUEUE_LINE);
             __builtin_prefetch(batch[n].a);
         }
         ioQueueRelease(&t->to_main);
+        for (int i = 0; n > 1 && i < n; i++) handlers->fetch(&batch[i]);
         for (int i = 0; i < n; i++) handlers->to_main(t, &batch[i]);
         heard += n;
     } while (n == HEAR_BATCH);
@@ -253,6 +278,18 @@ size_t ioThreadMemory(const struct ioThread *t) {
 
 int ioThreadNumber(const struct ioThread *t) {
     return t->number;
+}
+
+int ioThreadTid(const struct ioThread *t) {
+    return atomic_load_explicit(&t->tid, memory_order_relaxed);
+}
+
+size_t ioThreadUnheard(struct ioThread *t) {
+    return ioQueueWaiting(&t->to_main);
+}
+
+size_t ioThreadUnread(struct ioThread *t) {
+    return ioQueueWaiting(&t->to_thread);
 }
 
 uint64_t ioThreadCpuNs(const struct ioThread *t) {

@@ -13,7 +13,9 @@
  *  3. Messages from one thread to another arrive in the order in which they were sent.
  *  4. A thread that has nothing to do sleeps in its poll. Who publishes a message to one that sleeps wakes
  *     it: the sleeper says so, then looks at its queue once more; the sender publishes, then looks whether
- *     the other sleeps. These four steps are sequentially consistent, so one of the two sees the other.
+ *     the other sleeps. These four steps are sequentially consistent, so one of the two sees the other. An
+ *     I/O thread that has more to do may do that first: it wakes the main thread when a batch of messages
+ *     has come together, and at the latest before it sleeps.
  *
  * Which bytes these are, and what a message means, the room above knows (command/port.h). */
 #pragma once
@@ -33,6 +35,9 @@ struct ioThreadHandlers {
     void (*to_thread)(struct ioThread *t, const struct ioMessage *m);
     /* In the main thread, for each message. */
     void (*to_main)(struct ioThread *t, const struct ioMessage *m);
+    /* In the main thread, before several messages are handled: fetches what to_main will look at. By then the
+     * first lines of `port` and `a` are on their way. */
+    void (*fetch)(const struct ioMessage *m);
     /* In the I/O thread: as it begins, before its loop runs; what it returns is ioThreadState from then on.
      * When all messages of a turn have been handled. As it ends. */
     void *(*begin)(struct ioThread *t);
@@ -66,10 +71,14 @@ int ioThreadNumber(const struct ioThread *t);
 size_t ioThreadMemory(const struct ioThread *t); /* bytes, but for its state */
 /* Nanoseconds of a processor that it has used. From any thread. */
 uint64_t ioThreadCpuNs(const struct ioThread *t);
+int ioThreadTid(const struct ioThread *t);  /* 0: it has not begun */
+size_t ioThreadUnheard(struct ioThread *t); /* messages that the main thread has not taken */
+size_t ioThreadUnread(struct ioThread *t);  /* that the thread has not taken */
 
 /* ---- For the I/O thread ---- */
 
-/* Seen by the main thread when this turn of the loop ends. Never waits. */
+/* Seen by the main thread when this turn of the loop ends, or when there is a batch of messages. Never waits.
+ */
 void ioThreadTell(struct ioThread *t, struct ioMessage m);
 struct aeEventLoop *ioThreadLoop(const struct ioThread *t);
 void *ioThreadState(const struct ioThread *t);

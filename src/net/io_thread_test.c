@@ -35,6 +35,10 @@ static void toThread(struct ioThread *t, const struct ioMessage *m) {
         ioThreadTell(t, (struct ioMessage){.what = m->what, .a = (void *)((uintptr_t)m->a + i)});
 }
 
+static void fetch(const struct ioMessage *m) {
+    assert_non_null(m);
+}
+
 static void toMain(struct ioThread *t, const struct ioMessage *m) {
     struct heard *h = &heard[ioThreadNumber(t)];
     assert_ptr_equal(m->a, h->next);
@@ -186,7 +190,7 @@ static void whoHasNothingToDoSleeps(void **state) {
 static int setUp(void **state) {
     (void)state;
     static const struct ioThreadHandlers handlers = {
-        .to_thread = toThread, .to_main = toMain, .begin = begin, .turn = turn, .end = end};
+        .to_thread = toThread, .fetch = fetch, .to_main = toMain, .begin = begin, .turn = turn, .end = end};
     alarm(PATIENCE_S);
     loop = aeCreate(64);
     ioThreadsInit(loop, &handlers);

@@ -399,6 +399,13 @@ bool tlsShakesHands(const struct connection *conn) {
     return tlsIs(conn) && tlsOf(conn)->done;
 }
 
+tlsDone *tlsSwapDone(struct connection *conn, tlsDone *done) {
+    if (!tlsShakesHands(conn)) return NULL;
+    tlsDone *former = tlsOf(conn)->done;
+    tlsOf(conn)->done = done;
+    return former;
+}
+
 bool tlsHasInput(const struct connection *conn) {
     return conn->type == &tls_type && SSL_has_pending(tlsOf(conn)->ssl);
 }

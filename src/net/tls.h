@@ -64,6 +64,9 @@ bool tlsCertificateFacts(const char *path, sds *serial, int64_t *good_until_s);
 
 bool tlsIs(const struct connection *conn);          /* of this type? */
 bool tlsShakesHands(const struct connection *conn); /* is it of this type, and its handshake not over? */
+/* While that is so: calls this one at its end instead, in the thread whose loop it is in. The former one;
+ * NULL: it does not shake hands, and nothing was changed. */
+tlsDone *tlsSwapDone(struct connection *conn, tlsDone *done);
 /* Has the connection input that poll does not see? False for those that are not TLS. */
 bool tlsHasInput(const struct connection *conn);
 /* From the certificate that the peer gave; NULL: there is none. */

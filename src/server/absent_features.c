@@ -266,17 +266,6 @@ static sds absentPersistenceInfo(sds s) {
 static sds absentStatsInfo(sds s) {
     ZERO("total_net_cluster_slot_import_bytes");
     ZERO("total_net_cluster_slot_export_bytes");
-    ZERO("io_threaded_freed_objects");
-    ZERO("io_threaded_accept_processed");
-    ZERO("io_threaded_poll_processed");
-    ZERO("io_threaded_total_prefetch_batches");
-    ZERO("io_threaded_total_prefetch_entries");
-    return s;
-}
-
-static sds absentDebugInfo(sds s) {
-    ZERO("io_threaded_reads_pending");
-    ZERO("io_threaded_writes_pending");
     return s;
 }
 
@@ -298,5 +287,4 @@ void absentFeaturesRegister(void) {
     infoRegister("memory", absentMemoryInfo);
     infoRegister("persistence", absentPersistenceInfo);
     infoRegister("stats", absentStatsInfo);
-    infoRegister("debug", absentDebugInfo);
 }

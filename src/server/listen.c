@@ -153,14 +153,15 @@ static void acceptUnix(struct aeEventLoop *el, int fd, void *data, int mask) {
         acceptOne(connCreateUnix(el, client_fd), true);
 }
 
-static void takeCertificateUser(struct client *c) {
-    sds user = tlsServerUser(c->conn);
+static void takeCertificateUser(struct client *c, const struct connection *conn) {
+    sds user = tlsServerUser(conn);
     if (user && authAsUser(c, sdsview(user)))
         serverLog(LL_VERBOSE, "A TLS client is user '%s' by its certificate", user);
     sdsfree(user);
 }
 
-/* The other half of acceptOne, when the handshake is over. */
+/* The other half of acceptOne, when the handshake is over. It may have been an I/O thread that shook hands:
+ * then c->conn is not conn. */
 static void tlsReady(struct connection *conn, const char *error) {
     struct client *c = conn->data;
     if (c->flags & CLIENT_CLOSE_ASAP) return;
@@ -178,7 +179,7 @@ static void tlsReady(struct connection *conn, const char *error) {
         return;
     }
     authNewClient(c);
-    takeCertificateUser(c);
+    takeCertificateUser(c, conn);
     clientstats.connections++;
 }
 
@@ -197,6 +198,7 @@ static void acceptTls(struct aeEventLoop *el, int fd, void *data, int mask) {
         struct client *c = clientCreate(conn);
         c->user = aclDefaultUser();
         if (logGetLevel() <= LL_VERBOSE) logAccepted(c, false);
+        ioThreadsTake(c);
     }
 }
 

@@ -522,6 +522,86 @@ start_server [list overrides [tls_overrides tls-auth-clients-user CN] tags {tls 
     }
 }
 
+start_server [list overrides [tls_overrides io-threads 3 io-threads-always-active yes tls-auth-clients-user CN] \
+    tags {tls io-threads external:skip}] {
+    test {I/O threads shake hands; who it is, and that it failed, is known as without them} {
+        wait_for_condition 50 100 {[s io_threads_active] == 1} else { fail "not active" }
+        r config resetstat
+        r acl setuser alice on nopass +@all ~*
+        assert_equal "alice 40 default" [python {
+            s = [connect() for _ in range(40)]
+            who = {ask(one, "ACL", "WHOAMI") for one in s}
+            print(*who, sum(ask(one, "PING") == "+PONG" for one in s), ask(connect(cert="nobody"), "ACL", "WHOAMI"))
+        }]
+        assert_morethan_equal [s io_threaded_accept_processed] 41
+        assert_equal ok [python {
+            s = tcp()
+            s.sendall(b"PING\r\n" * 100)
+            rest = take(s, 1000)
+            print("ok" if b"PONG" not in rest else rest)
+        }]
+        wait_for_log "*Error accepting a client connection: *(addr=127.0.0.1:*"
+    }
+
+    test {what comes with the end of the handshake is not lost; a handshake that stops half way can be ended} {
+        assert_equal "+PONG +PONG" [python {
+            incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+            s, t = tcp(), context().wrap_bio(incoming, outgoing)
+            try:
+                t.do_handshake()
+            except ssl.SSLWantReadError:
+                s.sendall(outgoing.read())
+            incoming.write(s.recv(1 << 16))
+            while True:
+                try:
+                    t.do_handshake()
+                    break
+                except ssl.SSLWantReadError:
+                    incoming.write(s.recv(1 << 16))
+            t.write(request("PING") * 2)
+            s.sendall(outgoing.read())
+            out = b""
+            while out.count(b"PONG") < 2:
+                incoming.write(s.recv(1 << 16))
+                try:
+                    out += t.read(1000)
+                except ssl.SSLWantReadError:
+                    pass
+            print(*out.decode().split())
+        }]
+        set half [socket 127.0.0.1 $::tls_port]
+        wait_for_condition 50 100 {[string match "*laddr=127.0.0.1:$::tls_port*" [r client list]]} else { fail "not seen" }
+        assert_equal 1 [r client kill laddr 127.0.0.1:$::tls_port]
+        fconfigure $half -translation binary
+        assert_equal {} [read $half]
+        close $half
+    }
+
+    test {connections go home and away while hands are shaken} {
+        assert_equal ok [python {
+            stop = []
+            def change():
+                s = socket.create_connection(("127.0.0.1", PLAIN))
+                for n in range(60):
+                    assert ask(s, "CONFIG", "SET", "io-threads", 1 + n % 3) == "+OK"
+                    time.sleep(0.05)
+                ask(s, "CONFIG", "SET", "io-threads", 3)
+                stop.append(1)
+            changer = threading.Thread(target=change)
+            changer.start()
+            n = 0
+            while not stop:
+                s = connect()
+                for i in range(5):
+                    assert ask(s, "PING") == "+PONG"
+                s.close()
+                n += 1
+            changer.join()
+            print("ok" if n > 20 else n)
+        }]
+    }
+}
+
 start_server [list overrides [tls_overrides protected-mode yes bind {* -::*}] tags {tls external:skip}] {
     test {protected mode is told over TLS} {
         set address [lindex [exec hostname -I] 0]

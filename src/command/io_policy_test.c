@@ -1,0 +1,219 @@
+/* io_policy_test.c - schedules of load, and how many threads there are then. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "command/io_policy.h"
+
+/* A server: `work` is the share that one thread alone would need for what is asked of it. With threads, a
+ * fifth of it stays with the main thread; the others cannot do more than they are. */
+struct server {
+    struct ioPolicy policy;
+    int active, most, changes;
+    double waits;
+};
+
+static struct ioLoad loadOf(const struct server *s, double work) {
+    struct ioLoad load = {.main = work < 1 ? work : 1, .waits = s->waits};
+    if (!s->active) return load;
+    load.main = 0.2 * work < 1 ? 0.2 * work : 1;
+    load.threads = 0.9 * work < s->active ? 0.9 * work : s->active;
+    return load;
+}
+
+static void run(struct server *s, double work, int reviews) {
+    for (int i = 0; i < reviews; i++) {
+        int before = s->active;
+        s->active = ioPolicyReview(&s->policy, s->active, s->most, loadOf(s, work));
+        assert_true(s->active >= 0 && s->active <= s->most);
+        assert_true(s->active - before <= 1);
+        s->changes += s->active != before;
+    }
+}
+
+static void aServerWithLittleToDoHasNone(void **state) {
+    (void)state;
+    struct server s = {.most = 8};
+    run(&s, 0.5, 1000);
+    assert_int_equal(s.changes, 0);
+}
+
+static void theyComeWithTheLoadAndGoWithIt(void **state) {
+    (void)state;
+    struct server s = {.most = 8};
+    run(&s, 20, 8 * IO_POLICY_MORE);
+    assert_int_equal(s.active, 8);
+    run(&s, 0, 8 * IO_POLICY_FEWER);
+    assert_int_equal(s.active, 0);
+}
+
+static void aMomentIsNoReason(void **state) {
+    (void)state;
+    struct server s = {.most = 8};
+    for (int i = 0; i < 100; i++) {
+        run(&s, 20, IO_POLICY_MORE - 1);
+        run(&s, 0, 1);
+    }
+    assert_int_equal(s.changes, 0);
+    run(&s, 20, 100);
+    for (int i = 0; i < 100; i++) {
+        run(&s, 0, IO_POLICY_FEWER - 1);
+        run(&s, 20, 1);
+    }
+    assert_int_equal(s.active, 8);
+}
+
+/* Whatever the load is: when it stays, the number of threads does, too. */
+static void aSteadyLoadSettles(void **state) {
+    (void)state;
+    for (int from_above = 0; from_above < 2; from_above++) {
+        for (double work = 0; work < 20; work += 0.01) {
+            struct server s = {.most = 16, .active = from_above ? 16 : 0};
+            run(&s, work, 16 * IO_POLICY_FEWER);
+            s.changes = 0;
+            run(&s, work, 1000);
+            assert_int_equal(s.changes, 0);
+        }
+    }
+}
+
+/* A load that goes up and down by a fifth round a boundary changes the number at most once. */
+static void aLoadAtABoundaryDoesNotMakeThemComeAndGo(void **state) {
+    (void)state;
+    for (double work = 0.1; work < 10; work += 0.03) {
+        struct server s = {.most = 16};
+        run(&s, work * 1.2, 16 * IO_POLICY_MORE);
+        s.changes = 0;
+        for (int i = 0; i < 50; i++) {
+            run(&s, work * 0.8, 2 * IO_POLICY_FEWER);
+            run(&s, work * 1.2, 2 * IO_POLICY_FEWER);
+        }
+        assert_true(s.changes <= 1);
+    }
+}
+
+static void withoutProcessorsThereIsNoneBesideTheFirst(void **state) {
+    (void)state;
+    struct server s = {.most = 8, .waits = 0.5};
+    run(&s, 20, 100);
+    assert_int_equal(s.active, 1);
+    s.waits = 0;
+    run(&s, 20, 100);
+    assert_int_equal(s.active, 8);
+    s.waits = 0.5;
+    run(&s, 20, 8 * IO_POLICY_CROWDED);
+    assert_int_equal(s.active, 1);
+}
+
+/* Others need the processors that a fourth thread would have: it is tried now and then. */
+static void wherePossibleItIsTriedNowAndThen(void **state) {
+    (void)state;
+    struct server s = {.most = 8};
+    for (int i = 0; i < 10 * IO_POLICY_REST; i++) {
+        s.waits = s.active > 3 ? 0.5 : 0.1;
+        run(&s, 20, 1);
+    }
+    assert_true(s.changes <= 4 + 2 * 10);
+    assert_true(s.changes > 6);
+}
+
+static void theLimitHoldsAtOnce(void **state) {
+    (void)state;
+    struct server s = {.most = 8};
+    run(&s, 20, 100);
+    s.most = 2;
+    s.active = ioPolicyReview(&s.policy, s.active, s.most, loadOf(&s, 20));
+    assert_int_equal(s.active, 2);
+    s.most = 0;
+    s.active = ioPolicyReview(&s.policy, s.active, s.most, loadOf(&s, 20));
+    assert_int_equal(s.active, 0);
+}
+
+/* ---- Who has whom ---- */
+
+#define THREADS 8
+
+static void leave(size_t *has, int from, size_t n) {
+    has[from] -= n < has[from] ? n : has[from];
+}
+
+/* As io_threads.c does: what comes home goes to the thread that has the fewest. */
+static size_t spread(size_t *has, int active) {
+    size_t back[THREADS], moved = 0;
+    for (int i = 0; i < THREADS; i++) back[i] = has[i];
+    if (!ioPolicySurplus(back, THREADS, active)) return 0;
+    for (int i = 0; i < THREADS; i++) {
+        leave(has, i, back[i]);
+        moved += back[i];
+    }
+    for (size_t n = 0; n < moved && active; n++) {
+        int least = 0;
+        for (int i = 1; i < active; i++) least = has[i] < has[least] ? i : least;
+        has[least]++;
+    }
+    return moved;
+}
+
+static void assertEven(const size_t *has, int active) {
+    size_t all = 0;
+    for (int i = 0; i < THREADS; i++) all += has[i];
+    for (int i = 0; i < THREADS; i++) {
+        if (i >= active)
+            assert_int_equal(has[i], 0);
+        else
+            assert_true(has[i] <= all / (size_t)active + 1 + (all / (size_t)active + 1) / 4 + 1);
+    }
+}
+
+static void connectionsAreSpreadEvenly(void **state) {
+    (void)state;
+    size_t has[THREADS] = {1000};
+    assert_true(spread(has, 4) > 0);
+    assertEven(has, 4);
+    assert_int_equal(spread(has, 4), 0); /* and stay */
+    spread(has, 8);
+    assertEven(has, 8);
+    spread(has, 3);
+    assertEven(has, 3);
+    spread(has, 0);
+    assertEven(has, 0);
+}
+
+static void whereMostHaveLeftOneOthersMove(void **state) {
+    (void)state;
+    for (int gone = 1; gone < THREADS; gone++) {
+        size_t has[THREADS];
+        for (int i = 0; i < THREADS; i++) has[i] = i < gone ? 3 : 200;
+        spread(has, THREADS);
+        assertEven(has, THREADS);
+        assert_int_equal(spread(has, THREADS), 0);
+    }
+}
+
+static void aFewMoreAreLeftWhereTheyAre(void **state) {
+    (void)state;
+    size_t has[THREADS] = {2, 0, 1, 1, 1, 1, 1, 1};
+    assert_int_equal(spread(has, THREADS), 0);
+    size_t more[THREADS] = {115, 95, 100, 100, 90, 110, 100, 100};
+    assert_int_equal(spread(more, THREADS), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(aServerWithLittleToDoHasNone),
+        cmocka_unit_test(theyComeWithTheLoadAndGoWithIt),
+        cmocka_unit_test(aMomentIsNoReason),
+        cmocka_unit_test(aSteadyLoadSettles),
+        cmocka_unit_test(aLoadAtABoundaryDoesNotMakeThemComeAndGo),
+        cmocka_unit_test(withoutProcessorsThereIsNoneBesideTheFirst),
+        cmocka_unit_test(wherePossibleItIsTriedNowAndThen),
+        cmocka_unit_test(theLimitHoldsAtOnce),
+        cmocka_unit_test(connectionsAreSpreadEvenly),
+        cmocka_unit_test(whereMostHaveLeftOneOthersMove),
+        cmocka_unit_test(aFewMoreAreLeftWhereTheyAre),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
