@@ -147,6 +147,11 @@ size_t zmallocGoodSize(size_t size) {
     return nallocx(size ? size : 1, 0);
 }
 
+bool zmallocSameRoom(const void *ptr, size_t was, size_t size) {
+    (void)ptr;
+    return zmallocGoodSize(was) == zmallocGoodSize(size);
+}
+
 #else
 
 static void *counted(void *ptr) {
@@ -198,6 +203,13 @@ size_t zmallocGoodSize(size_t size) {
 #else
     return size ? size : 1;
 #endif
+}
+
+/* It may be another allocator than the library's, in valgrind or by LD_PRELOAD: only what it says is there.
+ */
+bool zmallocSameRoom(const void *ptr, size_t was, size_t size) {
+    if (was == size) return true;
+    return zmallocGoodSize(was) == zmallocGoodSize(size) && size <= malloc_usable_size((void *)ptr);
 }
 
 #endif

@@ -32,6 +32,8 @@ void zfreeSized(void *ptr, size_t size);
 /* Usable bytes behind `ptr`; and the usable bytes that zmalloc(size) would give. */
 size_t zmallocSize(const void *ptr);
 size_t zmallocGoodSize(size_t size);
+/* May an allocation of `was` bytes be taken for one of `size`, there and when it is freed? */
+bool zmallocSameRoom(const void *ptr, size_t was, size_t size);
 
 /* Each thread that allocates calls this once at its start,
  * and zmallocThreadExit() at its end (thread-safe). */

@@ -83,7 +83,7 @@ bool objectRewrite(struct object *o, int64_t expire_ms, struct value v) {
     struct layout l = layoutFor(key.len, expire_ms, &v);
     if (l.key_offset != objectKeyOffset(o)) return false;
     size_t now = objectRequestedSize(o);
-    if (l.total != now && zmallocGoodSize(l.total) != zmallocGoodSize(now)) return false;
+    if (l.total != now && !zmallocSameRoom(o, now, l.total)) return false;
     fillHeader(o, &l, key.len, expire_ms, &v);
     if (v.embedded) fillValue(o, &l, v.bytes);
     return true;

@@ -5,10 +5,9 @@
  *
  * At its default such a directive is right. Any other value is kept, shown and rewritten like all others, and
  * told at start: one block of the log for all of them, as nobody wants to learn of them one restart at a
- * time. CONFIG SET takes what has no effect at Valkey either, as long as there is no replica, no cluster and
- * no second thread; it refuses what promises something that is not kept (min-replicas-to-write). The start is
- * refused where clients or data would be harmed by a server that is not what it was meant to be
- * (cluster-enabled, loadmodule). */
+ * time. CONFIG SET takes what has no effect at Valkey either, as long as there is no replica and no cluster;
+ * it refuses what promises something that is not kept (rdma-port). The start is refused where clients or data
+ * would be harmed by a server that is not what it was meant to be (cluster-enabled, loadmodule). */
 #include "server/absent_features.h"
 
 #include <arpa/inet.h>

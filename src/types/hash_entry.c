@@ -75,10 +75,6 @@ static size_t requestedSize(const struct hashEntry *e) {
     return fieldAt(e->head) + fieldLen(e) + (e->head & HAS_PTR ? 0 : e->vlen);
 }
 
-static bool sameClass(size_t a, size_t b) {
-    return a == b || zmallocGoodSize(a) == zmallocGoodSize(b);
-}
-
 static void hashEntryWriteHead(struct hashEntry *e, const struct layout *l, size_t flen) {
     e->head = l->head;
     uint32_t longlen = (uint32_t)flen;
@@ -166,7 +162,7 @@ struct hashEntry *hashEntrySetValue(struct hashEntry *e, struct hashInput value)
     value = readable(value);
     struct str field = hashEntryField(e);
     struct layout l = layoutFor(field.len, value.text.len, e->head & HAS_EXPIRE);
-    if (l.head == e->head && sameClass(l.total, requestedSize(e))) {
+    if (l.head == e->head && zmallocSameRoom(e, requestedSize(e), l.total)) {
         if (e->head & HAS_PTR) sdsfree(valuePtr(e));
         writeValue(e, field.len, value);
         return e;
@@ -187,7 +183,7 @@ struct hashEntry *hashEntrySetExpire(struct hashEntry *e, int64_t expire_ms) {
     struct layout l = layoutFor(flen, ptr ? HASH_EMBED_MAX + 1 : e->vlen, expire);
     if (l.head != e->head) {
         sds value = ptr ? valuePtr(e) : NULL;
-        struct hashEntry *to = sameClass(l.total, now_size) ? e : zmalloc(l.total);
+        struct hashEntry *to = zmallocSameRoom(e, now_size, l.total) ? e : zmalloc(l.total);
         uint8_t vlen = e->vlen;
         memmove(bytesAt(to, l.field_at), bytesAt(e, from), now_size - from);
         hashEntryWriteHead(to, &l, flen);

@@ -84,8 +84,8 @@ tags {introspection external:skip} {
 
     test {CONFIG SET: what has no effect is taken, what would be a false promise is refused} {
         with_conf [write_conf empty.conf {}] {} {
-            assert_equal OK [$c config set io-threads 4 repl-timeout 7 slave-read-only no cluster-node-timeout 5]
-            assert_equal {cluster-node-timeout 5 io-threads 4 repl-timeout 7 replica-read-only no} [$c config get io-threads repl-timeout replica-read-only cluster-node-timeout]
+            assert_equal OK [$c config set repl-timeout 7 slave-read-only no cluster-node-timeout 5]
+            assert_equal {cluster-node-timeout 5 repl-timeout 7 replica-read-only no} [$c config get repl-timeout replica-read-only cluster-node-timeout]
             assert_error "*'replicaof') - can't set immutable config" { $c config set replicaof "127.0.0.1 1" }
             assert_error "*'rdma-port') - No RDMA building support." { $c config set rdma-port 7 }
             assert_equal {min-replicas-to-write 0 rdma-port 0} [$c config get min-replicas-to-write rdma-port]

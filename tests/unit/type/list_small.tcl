@@ -113,16 +113,16 @@ start_server {overrides {enable-debug-command yes list-max-listpack-size -2} tag
     test {a short list is in its object, gets an allocation of its own, and gives it up, as it grows and shrinks} {
         # As long as it is in the object, it takes no more than a string of as many bytes.
         fill k {*}[lrepeat 5 0123456789]
-        r set k2 [string repeat x 67]
-        assert_equal [r memory usage k2] [r memory usage k]
+        r set s [string repeat x 67]
+        assert_equal [r memory usage s] [r memory usage k]
         # What has left the object is back at half the size only.
         fill k {*}[lrepeat 20 0123456789]
         while {[r llen k] > 3} { r rpop k }
-        r set k2 [string repeat x 43]
-        assert_morethan [r memory usage k] [r memory usage k2]
+        r set s [string repeat x 43]
+        assert_morethan [r memory usage k] [r memory usage s]
         r rpop k
-        r set k2 [string repeat x 31]
-        assert_equal [r memory usage k2] [r memory usage k]
+        r set s [string repeat x 31]
+        assert_equal [r memory usage s] [r memory usage k]
         assert_equal [lrepeat 2 0123456789] [all k]
     }
 
