@@ -54,6 +54,8 @@ void zmallocGetStats(struct zmallocStats *out);
  * must not be used again; the memory stays allocated. */
 void zmallocDismiss(const void *p, size_t len);
 void zmallocPurge(void); /* give free pages back to the system */
+/* This thread has little to do: what it holds back for its next allocations is free for all. */
+void zmallocThreadRests(void);
 /* The allocator's own report, piece by piece. False: it has none. */
 bool zmallocReport(void (*write)(void *priv, const char *text), void *priv);
 /* jemalloc's mallctl, by name: a number (and another in its place unless `fresh` is NULL), or a text of the

@@ -39,6 +39,12 @@ uint64_t dbHashKey(struct str key) {
     return hashBytes(key.ptr, key.len);
 }
 
+/* Of an object's own key, which no hint points to: most often it is the running command's first key. */
+static uint64_t hashOfObject(const struct object *o) {
+    struct str key = objectKey(o);
+    return db_hint_count && strEq(db_hints[0].key, key) ? db_hints[0].hash : hashBytes(key.ptr, key.len);
+}
+
 /* ---- Tables ---- */
 
 /* Gives the object this value and expiry, moving it when it must. The old container is not freed. */
@@ -46,7 +52,7 @@ static inline __attribute__((always_inline)) struct object *rewriteObject(struct
                                                                           struct value v, int64_t expire_ms) {
     bool had_expire = objectHasExpire(o), has_expire = expire_ms != OBJ_NO_EXPIRE;
     if (had_expire == has_expire && objectRewrite(o, expire_ms, v)) return o;
-    return keyspaceReplace(&db->keyspace, o, v, expire_ms, dbHashKey(objectKey(o)));
+    return keyspaceReplace(&db->keyspace, o, v, expire_ms, hashOfObject(o));
 }
 
 static void keyCameOrWent(struct db *db, struct str key) {

@@ -187,9 +187,26 @@ static struct entry entryOfString(struct str s) {
 
 /* ---- Changing ---- */
 
+/* One listpack that is changed and then copied to where it will stay needs no allocation (lpScratch). */
+static struct {
+    bool taken;
+    _Alignas(8) unsigned char bytes[LP_SCRATCH_BYTES];
+} scratch;
+
+static unsigned char *outOfScratch(unsigned char *lp, size_t capacity) {
+    scratch.taken = false;
+    return memcpy(zmalloc(capacity), lp, lpBytes(lp));
+}
+
+static unsigned char *grow(unsigned char *lp, size_t bytes) {
+    if (lp != scratch.bytes) return bytes > zmallocSize(lp) ? zrealloc(lp, bytes) : lp;
+    return bytes > sizeof scratch.bytes ? outOfScratch(lp, bytes) : lp;
+}
+
 /* Give back what a shrunk listpack leaves unused, but not so eagerly that a push and a pop would each
  * reallocate. */
 static unsigned char *giveBackSlack(unsigned char *lp, size_t bytes) {
+    if (lp == scratch.bytes) return lp;
     size_t usable = zmallocSize(lp);
     return usable - bytes > usable / 4 ? lpShrinkToFit(lp) : lp;
 }
@@ -199,7 +216,7 @@ static unsigned char *splice(unsigned char *lp, size_t offset, size_t old, size_
     size_t before = lpBytes(lp), after = before - old + new;
     debugAssert(offset >= HEADER_SIZE && offset + old < before); /* the end stays */
     serverAssert(after <= UINT32_MAX);
-    if (new > old && after > zmallocSize(lp)) lp = zrealloc(lp, after);
+    if (new > old) lp = grow(lp, after);
     if (new != old) memmove(lp + offset + new, lp + offset + old, before - offset - old);
     storeLE(lp, after, 4);
     return new < old ? giveBackSlack(lp, after) : lp;
@@ -242,11 +259,26 @@ unsigned char *lpNew(size_t capacity) {
     return lp;
 }
 
+unsigned char *lpScratch(const unsigned char *lp, size_t more) {
+    size_t bytes = lpBytes(lp);
+    if (scratch.taken || bytes + more > sizeof scratch.bytes) return NULL;
+    scratch.taken = true;
+    return memcpy(scratch.bytes, lp, bytes);
+}
+
+unsigned char *lpKeep(unsigned char *lp) {
+    return lp == scratch.bytes ? outOfScratch(lp, lpBytes(lp)) : lp;
+}
+
 void lpFree(unsigned char *lp) {
-    zfree(lp);
+    if (lp == scratch.bytes)
+        scratch.taken = false;
+    else
+        zfree(lp);
 }
 
 unsigned char *lpShrinkToFit(unsigned char *lp) {
+    if (lp == scratch.bytes) return lpKeep(lp);
     size_t bytes = lpBytes(lp);
     return zmallocGoodSize(bytes) < zmallocSize(lp) ? zrealloc(lp, bytes) : lp;
 }
@@ -254,10 +286,6 @@ unsigned char *lpShrinkToFit(unsigned char *lp) {
 unsigned char *lpDup(const unsigned char *lp) {
     size_t bytes = lpBytes(lp);
     return memcpy(zmalloc(bytes), lp, bytes);
-}
-
-size_t lpBytes(const unsigned char *lp) {
-    return (size_t)loadLE(lp, 4);
 }
 
 unsigned long lpLength(unsigned char *lp) {

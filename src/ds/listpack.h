@@ -10,9 +10,11 @@
  * the listpack, which may have moved. */
 #pragma once
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/str.h"
 
@@ -28,7 +30,18 @@ struct lpValue {      /* an element, read in place */
 unsigned char *lpNew(size_t capacity);
 void lpFree(unsigned char *lp);
 unsigned char *lpShrinkToFit(unsigned char *lp);
-size_t lpBytes(const unsigned char *lp);   /* total bytes of the format */
+/* A copy to be changed and then copied on, with room for `more` bytes: it lies in memory that is always
+ * there. NULL: it would not fit, or there is one. lpFree ends it; one that is to stay goes through lpKeep.
+ * Only the main thread may ask. */
+#define LP_SCRATCH_BYTES 192
+unsigned char *lpScratch(const unsigned char *lp, size_t more);
+unsigned char *lpKeep(unsigned char *lp); /* with an allocation of its own; it may have moved */
+/* Total bytes of the format. */
+static inline size_t lpBytes(const unsigned char *lp) {
+    uint32_t bytes;
+    memcpy(&bytes, lp, sizeof bytes);
+    return le32toh(bytes);
+}
 unsigned long lpLength(unsigned char *lp); /* O(1) up to 65534 elements, else O(n) */
 bool lpSafeToAdd(const unsigned char *lp, size_t add);
 

@@ -413,6 +413,40 @@ static void testMemory(void **state) {
     lpFree(list);
 }
 
+static void testScratch(void **state) {
+    (void)state;
+    unsigned char *list = lpAppend(lpAppend(lpNew(0), STR("one")), STR("two"));
+    assert_null(lpScratch(list, LP_SCRATCH_BYTES)); /* too large */
+    unsigned char *copy = lpScratch(list, 20);
+    assert_non_null(copy);
+    assert_null(lpScratch(list, 0)); /* there is one */
+    assert_ptr_equal(lpDeleteRange(lpPrepend(copy, STR("none")), 1, 1), copy);
+    assert_true(lpEqual(lpFirst(copy), STR("none")) && lpEqual(lpLast(copy), STR("two")));
+    assert_true(lpEqual(lpFirst(list), STR("one")));
+    lpFree(copy);
+
+    assert_non_null(copy = lpScratch(list, 0)); /* given back */
+    unsigned char *kept = lpKeep(copy);
+    assert_ptr_not_equal(kept, copy);
+    assert_ptr_equal(lpKeep(kept), kept);
+    assert_memory_equal(kept, list, lpBytes(list));
+    assert_true(zmallocSize(kept) == zmallocGoodSize(lpBytes(list)));
+
+    assert_non_null(copy = lpScratch(kept, 0));
+    unsigned char *grown = copy;
+    for (int i = 0; i < 20; i++) grown = lpAppend(grown, STR("twenty bytes of text")); /* beyond it */
+    assert_ptr_not_equal(grown, copy);
+    assert_int_equal(lpLength(grown), 22);
+    assert_true(lpEqual(lpFirst(grown), STR("one")));
+    assert_ptr_equal(lpScratch(list, 0), copy);
+    unsigned char *fit = lpShrinkToFit(copy);
+    assert_true(fit != copy && lpLength(fit) == 2);
+    lpFree(fit);
+    lpFree(grown);
+    lpFree(kept);
+    lpFree(list);
+}
+
 /* ---- The validator ---- */
 
 static bool readEach(unsigned char *p, unsigned long index, void *priv) {
@@ -606,7 +640,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testIntBytes), cmocka_unit_test(testStringBytes), cmocka_unit_test(testManyElements),
         cmocka_unit_test(testMemory),   cmocka_unit_test(testModel),       cmocka_unit_test(testValidate),
-        cmocka_unit_test(testRefused),  cmocka_unit_test(testTruncated),
+        cmocka_unit_test(testRefused),  cmocka_unit_test(testTruncated),   cmocka_unit_test(testScratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

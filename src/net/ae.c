@@ -17,6 +17,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <string.h>
 
@@ -412,7 +413,8 @@ static ssize_t readUnread(struct fileEvent *fe, void *buf, size_t len) {
 ssize_t aeRead(struct aeEventLoop *el, int fd, void *buf, size_t len) {
     struct fileEvent *fe = fd < el->size ? &el->files[fd] : NULL;
     if (fe && __builtin_expect(fe->unread != NULL, 0)) return readUnread(fe, buf, len);
-    return fe && fe->by_ring ? ringRead(el->ring, fd, buf, len) : read(fd, buf, len);
+    if (fe && fe->by_ring) return ringRead(el->ring, fd, buf, len);
+    return syscall(SYS_read, fd, buf, len); /* libc's can be cancelled: see socketWritev */
 }
 
 bool aeSendMany(struct aeEventLoop *el, struct aeSend *sends, int n) {

@@ -35,14 +35,15 @@ static bool isListpack(const struct listRef *l) {
 static unsigned char *own(struct listRef *l, unsigned char *p, size_t more) {
     if (!l->borrowed) return p;
     size_t bytes = lpBytes(l->ptr), at = p ? (size_t)(p - (unsigned char *)l->ptr) : 0;
-    l->ptr = memcpy(zmalloc(bytes + more), l->ptr, bytes);
+    unsigned char *scratch = lpScratch(l->ptr, more);
+    l->ptr = scratch ? scratch : memcpy(zmalloc(bytes + more), l->ptr, bytes);
     l->borrowed = false;
     return p ? (unsigned char *)l->ptr + at : NULL;
 }
 
 static void toQuicklist(struct listRef *l) {
     own(l, NULL, 0);
-    l->ptr = qlFromListpack(l->ptr, max_listpack_size, compress_depth);
+    l->ptr = qlFromListpack(lpKeep(l->ptr), max_listpack_size, compress_depth);
     l->encoding = LIST_QUICKLIST;
 }
 
@@ -123,7 +124,10 @@ struct object *listTypeCommitListpack(struct db *db, struct object *o, struct li
         lpFree(l.ptr);
         return o;
     }
-    if (!apart) return dbReplaceValue(db, o, valuePtr(OBJ_LIST, l.encoding, l.ptr));
+    if (!apart) {
+        if (isListpack(&l)) l.ptr = lpKeep(l.ptr);
+        return dbReplaceValue(db, o, valuePtr(OBJ_LIST, l.encoding, l.ptr));
+    }
     objectSetPtr(o, l.encoding, l.ptr);
     return o;
 }
@@ -179,6 +183,7 @@ void listTypePush(struct listRef *l, struct str s, enum listEnd end) {
 
 void listTypeDelete(struct listRef *l, uint64_t start, uint64_t num) {
     debugAssert(start + num <= listTypeLength(*l));
+    if (!num) return;
     if (isListpack(l)) {
         own(l, NULL, 0);
         l->ptr = lpDeleteRange(l->ptr, (long)start, num);

@@ -1,5 +1,5 @@
 # Lists that lie in the object of their key, and those that are about to: random changes against Tcl's own lists, with sizes around
-# 128 bytes of listpack, where they leave the object, and half of that, where they come back.
+# 80 bytes of listpack, where they leave the object, and half of that, where they come back.
 source [file join [file dirname [info script]] list_util.tcl]
 
 set keys {k other {a key of more than 16 bytes}}
