@@ -2,7 +2,7 @@
  *
  *     files[fd]  { mask, generation, read {proc, data}, write {proc, data} }
  *     epoll      fd -> generation << 32 | fd, as the event's user data
- *     ring       fds that are read ahead (ae_uring.h), and the epoll itself, for everything else
+ *     ring       fds that are read ahead (ae_uring.h), the eventfd, and the epoll itself, for everything else
  *     timers     binary heap on (when_us, id), the next one at [0]
  *     places     slot -> where its timer is in the heap; a timer's id is its serial number << 24 | its slot
  *     running    timers whose handlers are on the stack, innermost first; they are out of the heap
@@ -42,10 +42,10 @@ struct handler {
 
 struct fileEvent {
     int mask;     /* AE_NONE: not registered */
-    bool by_ring; /* AE_READABLE is the ring's */
+    bool by_ring; /* it is the ring that reads, also while AE_READABLE is not registered (paused) */
     uint32_t generation;
     struct handler read, write;
-    sds unread; /* what the ring had read when the event was deleted */
+    sds unread; /* what another loop's ring had read */
 };
 
 struct timer {
@@ -275,6 +275,12 @@ enum aeBackend aeBackendOf(const struct aeEventLoop *el) {
     return el->ring ? AE_URING : AE_EPOLL;
 }
 
+static bool pollWakeup(struct aeEventLoop *el) {
+    struct epoll_event ev = {.events = EPOLLIN, .data.u64 = WAKEUP_TAG};
+    return epoll_ctl(el->epfd, EPOLL_CTL_ADD, el->wakefd, &ev) == 0;
+}
+
+/* errno tells why there is no ring. */
 struct aeEventLoop *aeCreate(int maxfds) {
     serverAssert(maxfds > 0);
     struct aeEventLoop *el = zcalloc(1, sizeof(*el));
@@ -283,16 +289,14 @@ struct aeEventLoop *aeCreate(int maxfds) {
     el->files = zcalloc((size_t)maxfds, sizeof(struct fileEvent));
     el->epfd = epoll_create1(EPOLL_CLOEXEC);
     el->wakefd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    struct epoll_event ev = {.events = EPOLLIN, .data.u64 = WAKEUP_TAG};
-    bool ready =
-        el->epfd != -1 && el->wakefd != -1 && epoll_ctl(el->epfd, EPOLL_CTL_ADD, el->wakefd, &ev) == 0;
-    if (!ready) {
+    bool ready = el->epfd != -1 && el->wakefd != -1;
+    if (ready && backend_wanted == AE_URING) el->ring = ringCreate(el->epfd, el->wakefd, maxfds);
+    if (!ready || (!el->ring && !pollWakeup(el))) {
         int saved = errno;
         aeDelete(el);
         errno = saved;
         return NULL;
     }
-    if (backend_wanted == AE_URING) el->ring = ringCreate(el->epfd, maxfds);
     return el;
 }
 
@@ -311,7 +315,7 @@ void aeDelete(struct aeEventLoop *el) {
 
 int aeSetSize(struct aeEventLoop *el, int maxfds) {
     for (int fd = maxfds; fd < el->size; fd++)
-        if (el->files[fd].mask != AE_NONE || el->files[fd].unread) return -1;
+        if (el->files[fd].mask != AE_NONE || el->files[fd].by_ring || el->files[fd].unread) return -1;
     el->files = zrealloc(el->files, (size_t)maxfds * sizeof(struct fileEvent));
     if (maxfds > el->size)
         memset(el->files + el->size, 0, (size_t)(maxfds - el->size) * sizeof(struct fileEvent));
@@ -328,6 +332,15 @@ struct list *aePending(struct aeEventLoop *el) {
     return &el->pending;
 }
 
+static void byRing(struct aeEventLoop *el, int fd) {
+    struct fileEvent *fe = &el->files[fd];
+    if (fe->by_ring)
+        ringResume(el->ring, fd);
+    else
+        ringStart(el->ring, fd);
+    fe->by_ring = true;
+}
+
 int aeCreateFileEvent(struct aeEventLoop *el, int fd, int mask, aeFileProc *proc, void *data) {
     if (fd < 0 || fd >= el->size) {
         errno = ERANGE;
@@ -337,43 +350,39 @@ int aeCreateFileEvent(struct aeEventLoop *el, int fd, int mask, aeFileProc *proc
     struct fileEvent *fe = &el->files[fd];
     int old_mask = fe->mask;
     uint32_t before = epollEvents(fe);
-    bool start = el->ring && mask & AE_READABLE && mask & AE_STREAM && !(old_mask & AE_READABLE);
+    serverAssert(!fe->by_ring || !(mask & AE_READABLE) ||
+                 mask & AE_STREAM); /* or aeTakeUnread comes before */
+    bool stream = el->ring && mask & AE_READABLE && mask & AE_STREAM;
     fe->mask |= mask & (AE_READABLE | AE_WRITABLE | AE_BARRIER);
     if (old_mask == AE_NONE) fe->generation = ++el->last_generation;
-    if (start) fe->by_ring = true;
+    if (stream && !(old_mask & AE_READABLE)) byRing(el, fd);
     if (pollerSet(el, fd, before) == -1) {
         fe->mask = old_mask;
-        if (start) fe->by_ring = false;
+        if (fe->by_ring && !(old_mask & AE_READABLE)) ringPause(el->ring, fd);
         return -1;
     }
-    if (start) ringStart(el->ring, fd);
     if (mask & AE_READABLE) fe->read = (struct handler){proc, data};
     if (mask & AE_WRITABLE) fe->write = (struct handler){proc, data};
     return 0;
 }
 
-/* True: the ring is to let go of it. */
-static bool dropEvents(struct aeEventLoop *el, int fd, int mask) {
-    if (fd < 0 || fd >= el->size || el->files[fd].mask == AE_NONE) return false;
+void aeDeleteFileEvent(struct aeEventLoop *el, int fd, int mask) {
+    if (fd < 0 || fd >= el->size || el->files[fd].mask == AE_NONE) return;
     struct fileEvent *fe = &el->files[fd];
     uint32_t before = epollEvents(fe);
     if (mask & AE_WRITABLE) mask |= AE_BARRIER; /* it is about the writable handler */
     fe->mask &= ~mask;
     if (!(fe->mask & (AE_READABLE | AE_WRITABLE))) fe->mask = AE_NONE;
-    bool stop = fe->by_ring && !(fe->mask & AE_READABLE);
-    if (stop) fe->by_ring = false;
     pollerSet(el, fd, before);
-    return stop;
-}
-
-void aeDeleteFileEvent(struct aeEventLoop *el, int fd, int mask) {
-    if (!dropEvents(el, fd, mask)) return;
-    sds unread = ringHandBack(el->ring, fd);
-    if (unread) aeGiveUnread(el, fd, unread);
+    if (fe->by_ring && !(fe->mask & AE_READABLE)) ringPause(el->ring, fd);
 }
 
 void aeForget(struct aeEventLoop *el, int fd) {
-    if (dropEvents(el, fd, AE_READABLE | AE_WRITABLE)) ringStop(el->ring, fd);
+    aeDeleteFileEvent(el, fd, AE_READABLE | AE_WRITABLE);
+    if (fd < el->size && el->files[fd].by_ring) {
+        ringStop(el->ring, fd);
+        el->files[fd].by_ring = false;
+    }
     sdsfree(aeTakeUnread(el, fd));
 }
 
@@ -382,9 +391,15 @@ bool aeHasUnread(const struct aeEventLoop *el, int fd) {
 }
 
 sds aeTakeUnread(struct aeEventLoop *el, int fd) {
-    if (!aeHasUnread(el, fd)) return NULL;
-    sds unread = el->files[fd].unread;
-    el->files[fd].unread = NULL;
+    struct fileEvent *fe = fd < el->size ? &el->files[fd] : NULL;
+    if (!fe) return NULL;
+    if (fe->by_ring) {
+        sds ahead = ringHandBack(el->ring, fd);
+        fe->by_ring = false;
+        if (ahead) aeGiveUnread(el, fd, ahead);
+    }
+    sds unread = fe->unread;
+    fe->unread = NULL;
     return unread;
 }
 

@@ -59,8 +59,8 @@ void aeDeleteFileEvent(struct aeEventLoop *el, int fd, int mask);
 int aeGetFileEvents(const struct aeEventLoop *el, int fd);
 void aeForget(struct aeEventLoop *el, int fd); /* deletes its events, and drops what has been read ahead */
 
-/* As read(2). What has been read ahead stays when the event is deleted; but then, or when it came by
- * aeGiveUnread, no event tells of it. */
+/* As read(2). What has been read ahead stays when the event is deleted, and the next one tells of it. But of
+ * what came by aeGiveUnread (aeHasUnread) no event tells. */
 ssize_t aeRead(struct aeEventLoop *el, int fd, void *buf, size_t len);
 bool aeHasUnread(const struct aeEventLoop *el, int fd);
 /* To take an fd without events from one loop to another: what it has unread, NULL: nothing. */

@@ -7,6 +7,7 @@
  *     ready        fds that have something; those that still have it when the loop waits again are told again
  *     to_start     fds whose request is to be made at the next wait
  *     epfd         all other events: the ring polls it, as any other fd
+ *     wakefd       each write to it is a completion; nobody reads from it
  *
  * The idea: what the kernel has posted is taken over at once, after each call that can make it post, so that
  * the order of the bytes is that of the calls. With DEFER_TASKRUN, requests go on only within a ringWait of
@@ -14,9 +15,12 @@
  * socket itself: large values take that way, and are not copied twice.
  *
  * Bounded: buffers are out for one turn at most. What a reader has left by then is set aside in memory of its
- * own, and its receive is ended until that has been read: so one connection holds what a receive brings at
- * once (32 buffers), and cannot keep the others from getting any. When the buffers run out, receives end with
- * ENOBUFS, lose nothing, and are made again at the next wait.
+ * own; with ASIDE_MAX of it, its receive is ended until that has been read: so one connection holds that and
+ * what a receive brings at once (32 buffers), and cannot keep the others from getting any. When the buffers
+ * run out, receives end with ENOBUFS, lose nothing, and are made again at the next wait.
+ *
+ * A source whose reader pauses goes on being received from, within these bounds, and nobody is told: to pause
+ * and to go on cost nothing.
  *
  * A request is known by its serial number. When its fd is closed, it is cancelled by that number with the
  * next submission; what comes from it meanwhile finds no source with the number, and is dropped. Requests
@@ -49,7 +53,9 @@
 #define BUFFER_SIZE 4096
 #define GROUP       0 /* of the buffers */
 #define NONE        UINT16_MAX
+#define ASIDE_MAX   (16 * 1024)
 #define BULK        (64 * 1024) /* a reader with so much room reads from the socket itself */
+#define BULK_ENDS   16          /* until it got little so many times: large values come one after the other */
 #define SENDS_MAX   128         /* of one submission */
 /* The kernel goes on with some twenty requests and returns: as long as it brings that many, there are more
  * at once. */
@@ -59,18 +65,22 @@
 #define OF_SEND  (1ull << 31)
 #define OF_EPOLL (1ull << 30)
 #define OF_END   (1ull << 29) /* of a cancellation; only when it finds nothing any more */
-#define FD_LIMIT ((int)OF_END)
+#define OF_WAKE  (1ull << 28)
+#define FD_LIMIT ((int)OF_WAKE)
 
 struct source {
     bool wanted;     /* the ring takes what comes from the fd */
+    bool paused;     /* its reader is not to be told */
     uint32_t serial; /* of the request; 0: none is with the kernel */
     bool cancelled;  /* the request: its end is on the way */
     bool listed;     /* in `ready` */
     bool starting;   /* in `to_start` */
-    bool bulk;       /* its reader has much room: it is only told, and reads from the socket itself */
-    bool told;       /* that there is something in the socket */
-    bool ended;      /* by the peer, or for `error` */
-    int error;       /* to be told once */
+    bool bulk;       /* much comes at once: its reader is only told, and reads from the socket itself */
+    bool told;     /* that there is something in the socket: until a read has got less than it had room for */
+    bool hung_up;  /* told, too; there is no other hint: until a read says that there is nothing */
+    uint8_t small; /* reads in bulk that got little, one after the other */
+    bool ended;    /* by the peer, or for `error` */
+    int error;     /* to be told once */
     uint16_t first, last;
     uint32_t taken; /* bytes of the first buffer that have been read */
     sds aside;      /* bytes, from aside_at on, that are older than those in the buffers */
@@ -85,13 +95,14 @@ struct aeRing {
     uint32_t used[BUFFERS];
     int out; /* buffers that a source has */
     struct source *sources;
-    int maxfds, epfd;
+    int maxfds, epfd, wakefd;
     int *ready, ready_count;
     int *to_start, to_start_count;
     uint32_t last_serial;
-    pid_t owner; /* 0: nobody has waited yet */
-    bool polling, epoll_ready;
-    struct aeSend *sends; /* under way */
+    pid_t owner;               /* 0: nobody has waited yet */
+    bool polling, epoll_ready; /* epfd */
+    bool listening, woken;     /* wakefd */
+    struct aeSend *sends;      /* under way */
 };
 
 #define MAPPING (4096 + BUFFERS * BUFFER_SIZE)
@@ -129,8 +140,14 @@ static void dropFirst(struct aeRing *r, struct source *s) {
     r->out--;
 }
 
+static size_t asideLen(const struct source *s) {
+    return s->aside ? sdslen(s->aside) - s->aside_at : 0;
+}
+
 static void setAside(struct aeRing *r, struct source *s) {
     if (!s->aside) s->aside = sdsempty();
+    if (s->aside_at) sdsrange(s->aside, (ptrdiff_t)s->aside_at, -1);
+    s->aside_at = 0;
     while (s->first != NONE) {
         s->aside = sdscatlen(s->aside, bufferAt(r, s->first) + s->taken, r->used[s->first] - s->taken);
         dropFirst(r, s);
@@ -138,7 +155,7 @@ static void setAside(struct aeRing *r, struct source *s) {
 }
 
 static size_t takeAside(struct source *s, void *dst, size_t len) {
-    size_t n = sdslen(s->aside) - s->aside_at;
+    size_t n = asideLen(s);
     if (n > len) n = len;
     memcpy(dst, s->aside + s->aside_at, n);
     s->aside_at += n;
@@ -211,7 +228,7 @@ static void makeRequest(struct aeRing *r, int fd) {
     struct source *s = &r->sources[fd];
     struct io_uring_sqe *sqe = prepare(r);
     if (s->bulk) {
-        io_uring_prep_poll_add(sqe, fd, POLLIN);
+        io_uring_prep_poll_multishot(sqe, fd, POLLIN | POLLRDHUP);
     } else {
         io_uring_prep_recv_multishot(sqe, fd, NULL, 0, 0);
         sqe->flags |= IOSQE_BUFFER_SELECT;
@@ -234,11 +251,21 @@ static void makeRequests(struct aeRing *r) {
     }
     r->to_start_count -= count;
     memmove(r->to_start, r->to_start + count, (size_t)r->to_start_count * sizeof *r->to_start);
-    if (r->polling) return;
-    struct io_uring_sqe *sqe = prepare(r);
-    io_uring_prep_poll_add(sqe, r->epfd, POLLIN);
-    io_uring_sqe_set_data64(sqe, OF_EPOLL);
-    r->polling = true;
+}
+
+static void pollOthers(struct aeRing *r) {
+    if (!r->polling) {
+        struct io_uring_sqe *sqe = prepare(r);
+        io_uring_prep_poll_add(sqe, r->epfd, POLLIN);
+        io_uring_sqe_set_data64(sqe, OF_EPOLL);
+        r->polling = true;
+    }
+    if (!r->listening) {
+        struct io_uring_sqe *sqe = prepare(r);
+        io_uring_prep_poll_multishot(sqe, r->wakefd, POLLIN);
+        io_uring_sqe_set_data64(sqe, OF_WAKE);
+        r->listening = true;
+    }
 }
 
 /* ---- Completions --------------------------------------------------------------------------------------- */
@@ -250,6 +277,7 @@ static bool goesOnLater(int result) {
 static void received(struct aeRing *r, struct source *s, int result, uint32_t flags) {
     if (result > 0 && !(flags & IORING_CQE_F_BUFFER)) {
         s->told = true; /* of a poll: the result is a mask */
+        s->hung_up |= (result & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
     } else if (result > 0) {
         append(r, s, (uint16_t)(flags >> IORING_CQE_BUFFER_SHIFT), (uint32_t)result);
     } else if (!goesOnLater(result)) {
@@ -285,6 +313,9 @@ static void takeCompletion(struct aeRing *r, const struct io_uring_cqe *cqe) {
     } else if (about & OF_EPOLL) {
         r->polling = false;
         r->epoll_ready = true;
+    } else if (about & OF_WAKE) {
+        r->listening = cqe->flags & IORING_CQE_F_MORE;
+        r->woken = true;
     } else if (!(about & OF_END)) {
         ofSource(r, cqe);
     }
@@ -304,7 +335,8 @@ static unsigned takeOver(struct aeRing *r) {
 /* ---- Creation ------------------------------------------------------------------------------------------ */
 
 static bool mapBuffers(struct aeRing *r) {
-    void *p = mmap(NULL, MAPPING, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE; /* all will be used soon, in turn */
+    void *p = mmap(NULL, MAPPING, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (p == MAP_FAILED) return false;
     r->ring = p;
     r->buffers = (char *)p + 4096;
@@ -324,7 +356,7 @@ static void unmapBuffers(struct aeRing *r) {
     if (r->ring) munmap(r->ring, MAPPING);
 }
 
-struct aeRing *ringCreate(int epfd, int maxfds) {
+struct aeRing *ringCreate(int epfd, int wakefd, int maxfds) {
     struct aeRing *r = zcalloc(1, sizeof *r);
     struct io_uring_params params = {
         .flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_R_DISABLED |
@@ -347,6 +379,7 @@ struct aeRing *ringCreate(int epfd, int maxfds) {
         return NULL;
     }
     r->epfd = epfd;
+    r->wakefd = wakefd;
     ringResize(r, maxfds);
     return r;
 }
@@ -399,6 +432,16 @@ void ringStart(struct aeRing *r, int fd) {
     startLater(r, fd);
 }
 
+void ringPause(struct aeRing *r, int fd) {
+    r->sources[fd].paused = true;
+}
+
+void ringResume(struct aeRing *r, int fd) {
+    struct source *s = &r->sources[fd];
+    s->paused = false;
+    if (hasSomething(s)) list(r, fd);
+}
+
 void ringStop(struct aeRing *r, int fd) {
     endRequest(r, fd);
     sdsfree(emptySource(r, &r->sources[fd]));
@@ -416,34 +459,52 @@ sds ringHandBack(struct aeRing *r, int fd) {
     return emptySource(r, s);
 }
 
-/* A full last buffer means that there is more, as a rule: it is read to where it goes. */
-ssize_t ringRead(struct aeRing *r, int fd, void *buf, size_t len) {
+static void noteRead(struct aeRing *r, int fd, bool much) {
     struct source *s = &r->sources[fd];
-    size_t got = s->aside ? takeAside(s, buf, len) : 0;
-    bool more = false;
+    bool before = s->bulk;
+    s->small = much ? 0 : s->small + s->bulk;
+    s->bulk = much || (s->bulk && s->small < BULK_ENDS);
+    if (s->bulk != before) endRequest(r, fd);
+}
+
+static size_t takeBuffers(struct aeRing *r, struct source *s, char *dst, size_t len, bool *full) {
+    size_t got = 0;
     while (s->first != NONE && got < len) {
         uint32_t used = r->used[s->first], n = used - s->taken;
         if (n > len - got) n = (uint32_t)(len - got);
-        memcpy((char *)buf + got, bufferAt(r, s->first) + s->taken, n);
+        memcpy(dst + got, bufferAt(r, s->first) + s->taken, n);
         got += n;
         s->taken += n;
-        more = used == BUFFER_SIZE;
+        *full = used == BUFFER_SIZE;
         if (s->taken == used) dropFirst(r, s);
     }
-    if (s->bulk != (len >= BULK)) {
-        s->bulk = !s->bulk;
-        endRequest(r, fd);
-    }
-    s->told = false;
-    if (!s->aside && s->first == NONE) startLater(r, fd);
-    if (got && (got == len || !more)) return (ssize_t)got;
+    return got;
+}
+
+static ssize_t takeFromSocket(struct source *s, int fd, void *dst, size_t len) {
+    ssize_t n = recv(fd, dst, len, MSG_DONTWAIT);
+    if (n < 0) s->hung_up = false;
+    s->told = n == (ssize_t)len || s->hung_up;
+    return n;
+}
+
+/* A full last buffer means that there is more, as a rule: it is read to where it goes. */
+ssize_t ringRead(struct aeRing *r, int fd, void *buf, size_t len) {
+    struct source *s = &r->sources[fd];
+    bool full = false;
+    ssize_t n = 0;
+    size_t got = s->aside ? takeAside(s, buf, len) : 0;
+    got += takeBuffers(r, s, (char *)buf + got, len - got, &full);
     if (!got && s->ended) {
         errno = s->error;
         s->error = 0;
         return errno ? -1 : 0;
     }
-    ssize_t n = s->ended ? 0 : recv(fd, (char *)buf + got, len - got, MSG_DONTWAIT);
-    return got ? (ssize_t)got + (n > 0 ? n : 0) : n;
+    if (!got || (got < len && full && !s->ended)) n = takeFromSocket(s, fd, (char *)buf + got, len - got);
+    if (n > 0) got += (size_t)n;
+    if (got) noteRead(r, fd, len >= BULK || got > BUFFER_SIZE);
+    if (!s->aside && s->first == NONE) startLater(r, fd);
+    return got ? (ssize_t)got : n;
 }
 
 static void prepareSend(struct aeRing *r, int i, struct msghdr *msg) {
@@ -484,17 +545,17 @@ static void enable(struct aeRing *r) {
     r->owner = getpid();
 }
 
-/* A turn has passed. Who has not taken everything is told again, but has no more buffers. */
+/* A turn has passed. Who has not taken everything is told again, unless it pauses, but has no more buffers.
+ */
 static void settle(struct aeRing *r) {
     int kept = 0;
     for (int i = 0; i < r->ready_count; i++) {
         int fd = r->ready[i];
         struct source *s = &r->sources[fd];
-        s->listed = s->wanted && hasSomething(s);
-        if (!s->listed) continue;
-        r->ready[kept++] = fd;
         if (s->first != NONE) setAside(r, s);
-        endRequest(r, fd);
+        if (asideLen(s) >= ASIDE_MAX || (s->paused && s->told)) endRequest(r, fd);
+        s->listed = s->wanted && !s->paused && hasSomething(s);
+        if (s->listed) r->ready[kept++] = fd;
     }
     r->ready_count = kept;
 }
@@ -516,11 +577,12 @@ int ringWait(struct aeRing *r, int *fds, int max, int timeout_ms, bool *epoll) {
     if (!r->owner) enable(r);
     settle(r);
     makeRequests(r);
-    unsigned count = enter(r, r->ready_count || r->epoll_ready ? 0 : timeout_ms);
+    pollOthers(r);
+    unsigned count = enter(r, r->ready_count || r->epoll_ready || r->woken ? 0 : timeout_ms);
     while (count >= BRINGS_AT_ONCE && r->out < BUFFERS / 2) count = enter(r, 0);
     if (epoll) {
         *epoll = r->epoll_ready;
-        r->epoll_ready = false;
+        r->epoll_ready = r->woken = false;
     }
     int n = r->ready_count < max ? r->ready_count : max;
     if (n) memcpy(fds, r->ready, (size_t)n * sizeof *fds);

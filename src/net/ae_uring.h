@@ -15,14 +15,17 @@
 
 struct aeRing;
 
-/* For a loop whose other events are in epfd, with fds below maxfds. NULL and errno: the kernel has not what
- * is needed (6.1), or does not allow it. */
-struct aeRing *ringCreate(int epfd, int maxfds);
+/* For a loop whose other events are in epfd, with fds below maxfds; it is woken by the eventfd wakefd. NULL
+ * and errno: the kernel has not what is needed (6.1), or does not allow it. */
+struct aeRing *ringCreate(int epfd, int wakefd, int maxfds);
 void ringFree(struct aeRing *ring);
 void ringResize(struct aeRing *ring, int maxfds);
 
 /* From now on bytes are taken from this stream socket, and ringWait tells while there are some. */
 void ringStart(struct aeRing *ring, int fd);
+/* Until it is resumed, ringWait is silent about it; ringRead gives what there is. */
+void ringPause(struct aeRing *ring, int fd);
+void ringResume(struct aeRing *ring, int fd);
 /* No more; what has been taken is dropped. The fd may be closed at once: the kernel lets go of the socket
  * when the loop waits next. */
 void ringStop(struct aeRing *ring, int fd);
@@ -34,6 +37,6 @@ ssize_t ringRead(struct aeRing *ring, int fd, void *buf,
 /* None of them waits. False: nobody has waited on this ring yet, or it is the parent's. */
 bool ringSend(struct aeRing *ring, struct aeSend *sends, int n);
 
-/* Sleep until something is ready, at most timeout_ms (-1: no limit). Up to max fds for which there is
- * something; *epoll: something in epfd is ready, too. */
+/* Sleep until something is ready, or somebody wakes us, at most timeout_ms (-1: no limit). Up to max fds for
+ * which there is something; *epoll: something in epfd is ready, too. NULL: nothing counts as told. */
 int ringWait(struct aeRing *ring, int *fds, int max, int timeout_ms, bool *epoll);

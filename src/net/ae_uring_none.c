@@ -5,8 +5,8 @@
 #include "base/assert.h"
 #include "net/ae_uring.h"
 
-struct aeRing *ringCreate(int epfd, int maxfds) {
-    (void)epfd, (void)maxfds;
+struct aeRing *ringCreate(int epfd, int wakefd, int maxfds) {
+    (void)epfd, (void)wakefd, (void)maxfds;
     errno = ENOSYS;
     return NULL;
 }
@@ -21,6 +21,16 @@ void ringResize(struct aeRing *ring, int maxfds) {
 }
 
 void ringStart(struct aeRing *ring, int fd) {
+    (void)ring, (void)fd;
+    serverPanic("no rings in this build");
+}
+
+void ringPause(struct aeRing *ring, int fd) {
+    (void)ring, (void)fd;
+    serverPanic("no rings in this build");
+}
+
+void ringResume(struct aeRing *ring, int fd) {
     (void)ring, (void)fd;
     serverPanic("no rings in this build");
 }

@@ -110,9 +110,19 @@ proc config_lines {overrides tested} {
     return $lines
 }
 
+# What EVENT_BACKEND says for this file: {} is the server's own choice, which `both` leaves to every second seed.
+proc event_backend {} {
+    set wanted [expr {[info exists ::env(EVENT_BACKEND)] ? $::env(EVENT_BACKEND) : {}}]
+    if {$wanted ne {both}} { return $wanted }
+    return [expr {$::options(seed) % 2 ? {} : {epoll}}]
+}
+
 proc write_config {dir port overrides tested} {
     dict set overrides port $port
     if {![dict exists $overrides dir]} { lappend overrides dir $dir }
+    if {$tested && [event_backend] ne {} && ![dict exists $overrides event-backend]} {
+        lappend overrides event-backend [event_backend]
+    }
     set f [open $dir/server.conf w]
     puts $f [join [config_lines $overrides $tested] \n]
     close $f
@@ -179,6 +189,7 @@ proc launch {o} {
     set program [dict get $o executable]
     write_config $dir $port [dict get $o overrides] [expr {$program in [list {} $::options(server)]}]
     if {$program eq {}} { set program $::options(server) }
+    write_config $dir $port $program [dict get $o overrides]
     set server [dict create host 127.0.0.1 port $port dir $dir log $dir/log conf $dir/server.conf program $program \
         args [dict get $o args] crash [dict get $o crash] name [dict get $o name] client {} pid 0 pipe {}]
     return [spawn $server]

@@ -248,6 +248,16 @@ start_server {crash 1 tags {external:skip}} {
     }
 }
 
+set outer [list [expr {[info exists ::env(EVENT_BACKEND)] ? $::env(EVENT_BACKEND) : {}}] $::options(seed)]
+foreach {wanted seed backend} {epoll 1 epoll io_uring 2 io_uring both 2 epoll both 3 auto {} 2 auto} {
+    set ::env(EVENT_BACKEND) $wanted
+    set ::options(seed) $seed
+    start_server {tags {external:skip}} {
+        test "server: EVENT_BACKEND='$wanted' with seed $seed" { config_get event-backend } $backend
+    }
+}
+lassign $outer ::env(EVENT_BACKEND) ::options(seed)
+
 # ---- Failures are failures -------------------------------------------------------------------------------------
 
 # Runs tests/run on a fixture; gives its exit code and output.
