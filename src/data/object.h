@@ -97,7 +97,7 @@ static inline struct str objectEmbedded(const struct object *o) {
 }
 /* The same, to be changed where they are: as many as there were. */
 static inline char *objectEmbeddedBytes(struct object *o) {
-    return (char *)o + objectKeyOffset(o) + objectKey(o).len;
+    return (char *)objectEmbedded(o).ptr;
 }
 /* Replace the container (a conversion). The object does not move. */
 static inline void objectSetPtr(struct object *o, int encoding, void *ptr) {

@@ -18,11 +18,11 @@ struct geoPoint {
     double lon, lat;
 };
 
-/* A region to search; a point belongs to it when geoContains says so. */
 struct geoBounds {
     double lon_min, lon_max, lat_min, lat_max; /* longitudes may pass 180 */
 };
 
+/* A region to search; a point belongs to it when geoContains says so. */
 struct geoShape {
     enum { GEO_CIRCLE, GEO_BOX, GEO_POLYGON } kind;
     struct geoPoint center; /* distances are measured from here */

@@ -688,13 +688,6 @@ void strlenCommand(struct client *c) {
     if (!wrong) replyLongLong(c, o ? (int64_t)stringView(o, buf).len : 0);
 }
 
-/* Give a string object new text, as raw. The text may lie in the object. */
-static void storeRaw(struct client *c, struct object *o, struct str text) {
-    struct value old = objectValue(o);
-    dbReplaceValue(c->db, o, stringRawValue(text));
-    if (!old.embedded) stringFree(old);
-}
-
 void appendCommand(struct client *c) {
     struct str key = c->argv[1], tail = c->argv[2];
     bool wrong;
@@ -714,7 +707,7 @@ void appendCommand(struct client *c) {
         } else if (total <= OBJ_EMBED_MAX) {
             memcpy(joined, head.ptr, head.len);
             memcpy(joined + head.len, tail.ptr, tail.len);
-            storeRaw(c, o, strN(joined, total));
+            dbReplaceValue(c->db, o, stringRawValue(strN(joined, total)));
         } else {
             sds s = sdscatstr(sdsMakeRoomFor(sdsnewstr(head), tail.len), tail);
             dbReplaceValue(c->db, o, valuePtr(OBJ_STRING, STRING_RAW, s));

@@ -21,7 +21,7 @@ JUNK = [b"", b"abc", b"-1", b"0", b"1.5", b"99999999999999999999", b"nan", b" 1"
         b"inf", b"NX", b"GT", b"WITHSCORES", b"(1", b"[a", b"\xff\xfe"]
 INTEGERS = [b"0", b"1", b"-1", b"2", b"5", b"-7", b"100", b"4294967296", b"9223372036854775807",
             b"-9223372036854775808", b"9223372036854775808", b"12345678901234567890"]
-LONG = [b"x" * n for n in (43, 44, 45, 63, 64, 65, 130, 300, 5000)]
+LONG = [b"x" * n for n in (43, 44, 45, 62, 63, 64, 65, 130, 191, 192, 193, 300, 5000)]
 
 
 class Command:
@@ -187,6 +187,7 @@ OURS_ALONE = {
     b"zset-max-listpack-entries": [b"0", b"1", b"4", b"128"],
     b"zset-max-listpack-value": [b"0", b"8", b"64", b"1000"],
     b"zset-index": [b"skiplist", b"btree"],
+    b"min-string-size-avoid-copy-reply": [b"0", b"1", b"193", b"1000", b"16384"],
 }
 
 

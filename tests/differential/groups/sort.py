@@ -89,7 +89,8 @@ def from_script(p):
 def getkeys(p):
     """Not for Valkey: of two STOREs it says the last one, and finds the word where it is a pattern."""
     if p.newer:
-        return Command(b"COMMAND", b"GETKEYS", b"SORT", b"j1", *p.maybe(0.5, b"BY", b"w_*"), *p.maybe(0.5, b"LIMIT", b"0", b"1"), *p.maybe(0.5, b"STORE", b"i1"))
+        return Command(b"COMMAND", b"GETKEYS", b"SORT", b"j1", *p.maybe(0.5, b"BY", b"w_*"), *p.maybe(0.5, b"LIMIT", b"0", b"1"), *p.maybe(0.5, b"STORE", b"i1"),
+                       fixed=True)
     words = [p.choice([b"BY", b"GET", b"LIMIT", b"STORE", b"store", b"ASC", b"x", b"w_*", b"1"]) for _ in range(p.randint(0, 8))]
     return Command(b"COMMAND", p.choice([b"GETKEYS", b"GETKEYSANDFLAGS"]), p.choice([b"SORT", b"SORT_RO"]), b"j1", *words, fixed=True)
 
