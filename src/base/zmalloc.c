@@ -409,8 +409,7 @@ void zmallocPurge(void) {
 #endif
 }
 
-void zmallocThreadRests(void) {
-}
+void zmallocThreadRests(void) {}
 
 bool zmallocReport(void (*write)(void *priv, const char *text), void *priv) {
     (void)write, (void)priv;
