@@ -662,8 +662,10 @@ static void onPart(struct port *p, size_t n, size_t kept) {
 static void fetch(const struct ioMessage *m) {
     if (m->what != PORT_INPUT) return;
     const struct client *c = ((const struct port *)m->port)->client;
-    __builtin_prefetch(c);
-    __builtin_prefetch(&c->out);
+    if (c) {
+        __builtin_prefetch(c);
+        __builtin_prefetch(&c->out);
+    }
     ioInputFetch(m->a);
     if (m->b) __builtin_prefetch(m->b, 1);
 }

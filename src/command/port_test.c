@@ -1,4 +1,4 @@
-/* port_test.c - clients whose connections come and go between main thread and I/O threads, in any
+/* port_test.c - clients whose connections come and go between the main thread and I/O threads, in every
  * order.
  *
  * A peer sends numbered requests, "ECHO n", in pieces; the room under test, here a small one, replies ":n".

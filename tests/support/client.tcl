@@ -17,6 +17,9 @@
 namespace eval resp {
     variable next 0
     variable state ;# array: fd, host, port, deferred, pushes, by client name
+    # I/O threads of a server tell of their connections in no order: what comes behind a `close` may be heard before it. So
+    # that tests need not wait for the end of each client, it is given so many milliseconds.
+    variable close_ms 0
 }
 
 proc resp::connect {host port {deferred 0}} {
@@ -61,6 +64,8 @@ proc resp::dispatch {name word args} {
         }
         close {
             catch {::close $fd}
+            variable close_ms
+            if {$close_ms} { after $close_ms }
             array unset state $name,*
             catch {interp alias {} $name {}}
         }

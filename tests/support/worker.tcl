@@ -25,6 +25,7 @@ proc tell {args} {
 }
 
 foreach part {client server assert} { source -encoding utf-8 $::support/$part.tcl }
+if {"io-threads-always-active" in $::options(config)} { set resp::close_ms 2 }
 
 if {[catch {source -encoding utf-8 $path} problem how]} {
     report_failure [expr {$::test_name eq {} ? "outside of any test" : $::test_name}] \

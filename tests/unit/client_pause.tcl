@@ -113,7 +113,9 @@ start_server {tags {pause}} {
         r client pause 100000 write
         $c exec
         wait_for_condition 500 20 {[s blocked_clients] == 1} else { fail "EXEC does not wait" }
-        assert_match "*flags=xb *" [lindex [split [r client list type normal] \n] 1]
+        wait_for_condition 200 20 {[string match "*flags=xb *" [lindex [split [r client list type normal] \n] 1]]} else {
+            fail [r client list]
+        }
         set d [valkey_client]
         $d multi
         $d get k

@@ -159,15 +159,14 @@ proc io_thread_tests {} {
     }
 
     test {CLIENT KILL of every kind} {
-        foreach kind {id addr laddr user type idle} {
+        foreach kind {id addr laddr user type} {
             set victim [valkey_client]
             $victim client setname victim
             r client setname me
             set id [$victim client id]
             set addr [client_field $id addr]
             set filter [dict get [list id [list id $id] addr [list addr $addr] laddr [list laddr 127.0.0.1:[srv port]] user {user default} \
-                                      type {type normal} idle [list id $id maxage 0]] $kind]
-            if {$kind eq "idle"} { set filter [list id $id] }
+                                      type {type normal}] $kind]
             assert_equal 1 [r client kill {*}$filter] $kind
             assert_match "*name=me*" [string trim [r client list]]
             assert_equal 1 [llength [split [string trim [r client list]] \n]] $kind
@@ -249,7 +248,6 @@ proc io_thread_tests {} {
         r client pause 100000 write
         set c [valkey_deferring_client]
         $c write [string repeat [request incr n] 10]
-        wait_for_condition 200 25 {[string match "*clients:10\[0-9]*" "clients:100"]} else {}
         after 20
         $c close
         r client unpause
@@ -572,7 +570,7 @@ start_server {tags {external:skip} overrides {io-threads 2 io-threads-always-act
         under_load {-t get,set,lpush -c 30 -P 3 -d 1000} {
             set cs [lmap i {1 2 3 4} { valkey_deferring_client }]
             set at 0
-            foreach n {1 2 3 4 5} {
+            foreach n {1 2 3} {
                 foreach {directive value} {io-threads-always-active yes io-threads 1 io-threads 3 io-threads-always-active no} {
                     config_set $directive $value
                     for {set i 0} {$i < 6} {incr i} {
@@ -598,7 +596,7 @@ start_server {tags {external:skip} overrides {io-threads 2 io-threads-always-act
 }
 
 # A replica whose connection was away before it asked to follow, with full and partial synchronizations.
-start_server {tags {external:skip needs:debug} overrides {io-threads 3 io-threads-always-active yes}} {
+start_server {tags {external:skip needs:debug} overrides {io-threads 3 io-threads-always-active yes repl-diskless-sync-delay 0}} {
     start_server {overrides {io-threads 3 io-threads-always-active yes}} {
         proc in_sync {} {
             wait_for_condition 400 25 {[s master_link_status] eq {up} && [s master_repl_offset] == [s -1 master_repl_offset]} else { fail "not in sync" }

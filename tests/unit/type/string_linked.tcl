@@ -11,16 +11,18 @@ proc asked_for {args} {
     set c [valkey_deferring_client]
     $c client setname late
     $c read
+    $c client id
+    set id [$c read]
     $c {*}$args
-    wait_for_condition 100 20 {[late_bytes] > 1000000} else { fail "the reply of $args does not wait" }
+    wait_for_condition 100 20 {[late_bytes " id=$id "] > 1000000} else { fail "the reply of $args does not wait" }
     return $c
 }
 
-# Memory of clients of that name.
-proc late_bytes {} {
+# Memory of clients of that name, or of one of them.
+proc late_bytes {{which {}}} {
     set sum 0
     foreach line [split [r client list] \n] {
-        if {[string match "* name=late *" $line] && [regexp {tot-mem=(\d+)} $line - bytes]} { incr sum $bytes }
+        if {[string match "*$which*" " $line"] && [string match "* name=late *" $line] && [regexp {tot-mem=(\d+)} $line - bytes]} { incr sum $bytes }
     }
     return $sum
 }
@@ -103,7 +105,7 @@ start_server {tags {string} overrides {save {} maxmemory-policy noeviction}} {
     }
 
     foreach asked {
-        {get k} {mget small k k} {getrange k 1 -2} {getrange k 0 5000000} {getex k persist} {getset k new} {set k new get}
+        {get k} {mget small k k} {getrange k 1 -2} {getrange k 0 9000000} {getex k persist} {getset k new} {set k new get}
         {set k new keepttl get} {getdel k} {substr k 5 -1}
     } {
         test "A reply that waits: [lindex $asked 0], as [join $asked]" {
