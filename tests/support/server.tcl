@@ -189,7 +189,6 @@ proc launch {o} {
     set program [dict get $o executable]
     write_config $dir $port [dict get $o overrides] [expr {$program in [list {} $::options(server)]}]
     if {$program eq {}} { set program $::options(server) }
-    write_config $dir $port $program [dict get $o overrides]
     set server [dict create host 127.0.0.1 port $port dir $dir log $dir/log conf $dir/server.conf program $program \
         args [dict get $o args] crash [dict get $o crash] name [dict get $o name] client {} pid 0 pipe {}]
     return [spawn $server]
