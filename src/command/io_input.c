@@ -28,10 +28,20 @@ struct ioInput *ioInputNew(void) {
     return in;
 }
 
-static void dropRequests(struct ioInput *in) {
-    for (; in->next < in->count; in->next++) respBigArgsFree(in->requests[in->next].big);
+static int dropBig(struct ioInput *in) {
+    int freed = 0;
+    for (int i = 0; i < in->count; i++) {
+        freed += in->requests[i].big != NULL;
+        respBigArgsFree(in->requests[i].big);
+    }
+    return freed;
+}
+
+static int dropRequests(struct ioInput *in) {
+    int freed = in->has_big ? dropBig(in) : 0;
     sdsfree(in->error);
     sdsfree(in->own);
+    return freed;
 }
 
 void ioInputFree(struct ioInput *in) {
@@ -53,13 +63,33 @@ static void giveBackLarge(struct ioInput *in) {
     in->argv_cap = 0;
 }
 
-void ioInputClear(struct ioInput *in) {
-    dropRequests(in);
+int ioInputClear(struct ioInput *in) {
+    int freed = dropRequests(in);
     if (in->cap > KEEP_REQUESTS || in->argv_cap > KEEP_REQUESTS * 4) giveBackLarge(in);
     in->own = in->error = NULL;
     in->len = in->read = in->came = in->kept = in->argv_used = 0;
     in->count = in->next = in->hint_used = 0;
-    in->over_limit = false;
+    in->over_limit = in->has_big = false;
+    in->brief.argc = 0;
+    return freed;
+}
+
+void ioInputTakeBrief(struct ioInput *in, struct request *req, struct str *argv, struct keyHint *hints) {
+    const struct ioBrief *b = &in->brief;
+    serverAssert(ioInputIsBrief(in) && !in->next);
+    in->next = 1;
+    for (int i = 0; i < b->argc; i++) argv[i] = strN(in->room + b->at[i], b->len[i]);
+    for (int i = 0; i < b->hint_count; i++) hints[i] = (struct keyHint){argv[b->hint_arg[i]], b->hash[i]};
+    req->argc = b->argc;
+    req->cmd = b->cmd;
+    req->raw = strN(in->room, b->raw_len);
+    req->hints = hints;
+    req->hint_count = b->hint_count;
+    req->key_count = b->key_count;
+    req->wants.parts = b->cmd ? b->cmd->spec->prefetch : 0;
+    if (b->hint_count == b->key_count) return;
+    req->wants.member = hints[b->key_count].key;
+    req->wants.member_hash = hints[b->key_count].hash;
 }
 
 sds ioInputAppendRest(sds s, struct ioInput *in) {
@@ -136,6 +166,7 @@ static size_t parse(struct ioReader *r, struct respParser *parser, struct ioInpu
         }
         if (st == RESP_OK) {
             if (!req->big) req->raw = strN(in->in + pos, consumed);
+            in->has_big |= req->big != NULL;
             in->argv_used += (size_t)req->argc;
             in->count++;
         }
@@ -188,6 +219,42 @@ static void keepRest(struct ioReader *r, struct respParser parser, struct ioInpu
     }
 }
 
+static int argOfHint(const struct request *req, const struct keyHint *hint) {
+    int i = 0;
+    while (req->argv[i].ptr != hint->key.ptr) i++;
+    return i;
+}
+
+static bool fitsBrief(const struct ioInput *in) {
+    const struct request *req = &in->requests[0];
+    if (in->count != 1 || in->error || in->came || in->in != in->room || req->raw.ptr != in->room)
+        return false;
+    if (req->raw.len != in->read || req->argc > BRIEF_ARGS || req->hint_count > BRIEF_HINTS) return false;
+    for (int i = 0; i < req->argc; i++) { /* words of an inline request may have been written anew */
+        if (req->argv[i].ptr < in->room || req->argv[i].ptr + req->argv[i].len > in->room + in->read)
+            return false;
+    }
+    return true;
+}
+
+static void makeBrief(struct ioInput *in) {
+    struct ioBrief *b = &in->brief;
+    const struct request *req = &in->requests[0];
+    b->cmd = req->cmd;
+    b->raw_len = (uint16_t)req->raw.len;
+    b->argc = (uint8_t)req->argc;
+    b->key_count = (uint8_t)req->key_count;
+    b->hint_count = (uint8_t)req->hint_count;
+    for (int i = 0; i < req->argc; i++) {
+        b->at[i] = (uint16_t)(req->argv[i].ptr - in->room);
+        b->len[i] = (uint16_t)req->argv[i].len;
+    }
+    for (int i = 0; i < req->hint_count; i++) {
+        b->hash[i] = req->hints[i].hash;
+        b->hint_arg[i] = (uint8_t)argOfHint(req, &req->hints[i]);
+    }
+}
+
 /* n bytes have come to dst. False: they are in a big argument, which is not whole. */
 static bool gather(struct ioReader *r, struct ioInput *in, const char *dst, size_t n) {
     struct ioKept *k = r->kept;
@@ -223,6 +290,7 @@ bool ioReaderTake(struct ioReader *r, struct ioInput *in, const char *dst, size_
         lookUp(in);
     }
     measure(r, in);
+    if (fitsBrief(in)) makeBrief(in);
     return in->count || in->error || in->over_limit;
 }
 

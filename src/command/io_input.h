@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/sds.h"
 #include "client/reply_block.h"
@@ -22,16 +23,33 @@
 
 #define IO_INPUT_ROOM (16 * 1024) /* bytes of one read */
 
+/* A request, in so few bytes that it reaches the main thread in one line of the cache: that line and those of
+ * the text are all that has to come from the other processor. Most requests are such: one that came alone, in
+ * one read, with few arguments, and few hints. */
+#define BRIEF_ARGS  5
+#define BRIEF_HINTS 2
+struct ioBrief {
+    struct serverCommand *cmd;
+    uint64_t hash[BRIEF_HINTS];               /* of arguments hint_arg[0 .. hint_count) */
+    uint16_t at[BRIEF_ARGS], len[BRIEF_ARGS]; /* in room */
+    uint16_t raw_len;                         /* from the beginning of room: all that has come */
+    uint8_t argc;                             /* 0: the input is none of these */
+    uint8_t key_count, hint_count, hint_arg[BRIEF_HINTS];
+};
+
 struct ioInput {
-    /* The first line: all that the main thread looks at in most inputs. */
+    /* The first line: all that the main thread looks at in a brief one. */
+    int count, next;
+    struct ioBrief brief; /* of requests[0], when there is no more to say */
+
     struct request *requests;
     struct str *argv;
     struct keyHint *hints;
-    int count, next;
     sds error;         /* NULL: none */
     size_t read;       /* bytes that came with this read */
     size_t came, kept; /* bytes of a request that is not whole, and what the reader takes for them */
     bool over_limit;   /* they are more than a client may send without an end */
+    bool has_big;      /* a request came with buffers of its own, which are left to the thread to free */
 
     char *in;
     size_t len;
@@ -41,20 +59,36 @@ struct ioInput {
     struct ioInput *next_free;
     _Alignas(64) char room[IO_INPUT_ROOM];
 };
+_Static_assert(offsetof(struct ioInput, requests) == 64, "a brief one is in the first line");
+
+static inline bool ioInputIsBrief(const struct ioInput *in) {
+    return in->brief.argc > 0;
+}
+static inline size_t ioInputRead(const struct ioInput *in) {
+    return ioInputIsBrief(in) ? in->brief.raw_len : in->read;
+}
+/* All of it was taken. */
+static inline bool ioInputIsEmpty(const struct ioInput *in) {
+    return in->next == in->count && (ioInputIsBrief(in) || !in->error);
+}
 
 /* Fetches what will be looked at of one whose first line is here already. */
 static inline void ioInputFetch(const struct ioInput *in) {
+    __builtin_prefetch(in->room);
+    __builtin_prefetch(in->room + 64);
+    if (ioInputIsBrief(in)) return;
     const char *first = (const char *)in->requests;
     for (size_t at = 0; at < sizeof *in->requests; at += 64) __builtin_prefetch(first + at);
     __builtin_prefetch(in->argv);
     __builtin_prefetch(in->hints);
-    __builtin_prefetch(in->room);
 }
 
 struct ioInput *ioInputNew(void);
 void ioInputFree(struct ioInput *in); /* and what it holds */
-/* Frees what is left of its requests, and makes it ready to be filled. */
-void ioInputClear(struct ioInput *in);
+/* Frees what is left of its requests, and makes it ready to be filled. How many big buffers that were. */
+int ioInputClear(struct ioInput *in);
+/* The request of a brief one, which counts as taken: argv has room for BRIEF_ARGS, hints for BRIEF_HINTS. */
+void ioInputTakeBrief(struct ioInput *in, struct request *req, struct str *argv, struct keyHint *hints);
 /* Requests from `from` on that nobody has taken, in the protocol, appended to s. They count as taken. */
 sds ioInputAppendRest(sds s, struct ioInput *in);
 

@@ -190,7 +190,7 @@ static void recycle(struct portThread *pt, struct ioInput *in) {
         pt->freed++;
         return;
     }
-    ioInputClear(in);
+    pt->freed += (unsigned)ioInputClear(in);
     in->next_free = pt->free_inputs;
     pt->free_inputs = in;
     pt->free_input_count++;

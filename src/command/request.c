@@ -60,33 +60,28 @@ size_t requestMemory(const struct request *r) {
 
 /* ---- Hashing ---- */
 
-static uint64_t addHint(struct request *r, struct keyHint *hints, struct str s) {
-    uint64_t hash = hashBytes(s.ptr, s.len);
-    hints[r->hint_count++] = (struct keyHint){s, hash};
-    return hash;
-}
-
 int requestHashKeys(struct request *r, struct keyHint *hints, int room) {
     const struct serverCommand *cmd = r->cmd;
     r->hints = hints;
     r->hint_count = r->key_count = 0;
     r->wants.member.ptr = NULL;
     if (!cmd || cmd->first_key <= 0 || !commandArityOk(cmd, r->argc)) return 0;
-    int last = cmd->last_key < 0 ? r->argc + cmd->last_key : cmd->last_key;
-    for (int pos = cmd->first_key; pos <= last && pos < r->argc; pos += cmd->key_step) {
-        if (r->key_count == REQUEST_KEYS_MAX || r->hint_count >= room - 1) break;
-        addHint(r, hints, r->argv[pos]);
-        r->key_count++;
+    int last = cmd->last_key < 0 ? r->argc + cmd->last_key : cmd->last_key, n = 0;
+    int most = room - 1 < REQUEST_KEYS_MAX ? room - 1 : REQUEST_KEYS_MAX;
+    for (int pos = cmd->first_key; n < most && pos <= last && pos < r->argc; pos += cmd->key_step, n++) {
+        hints[n].key = r->argv[pos];
+        hints[n].hash = hashBytes(r->argv[pos].ptr, r->argv[pos].len);
     }
+    r->key_count = n;
     unsigned parts = cmd->spec->prefetch;
     int pos = parts & PREFETCH_MEMBER ? 2 : parts & PREFETCH_NEW_MEMBER ? 3 : 0;
     r->wants.parts = parts;
-    if (pos && pos < r->argc && r->key_count) {
-        r->wants.member = r->argv[pos];
-        r->wants.score = r->argv[2];
-        r->wants.member_hash = addHint(r, hints, r->argv[pos]);
+    if (pos && pos < r->argc && n) {
+        hints[n].key = r->wants.member = r->argv[pos];
+        hints[n].hash = r->wants.member_hash = hashBytes(r->argv[pos].ptr, r->argv[pos].len);
+        n++;
     }
-    return r->hint_count;
+    return r->hint_count = n;
 }
 
 /* ---- The protocol ---- */

@@ -160,6 +160,13 @@ static void setReadyAside(struct client *c, sds front) {
     released(c);
 }
 
+static void readyIsDone(struct client *c) {
+    struct port *p = portOf(c);
+    portInputDone(p, portReady(p));
+    leave(c);
+    released(c);
+}
+
 /* The client has left the round. What has come meanwhile of one that is away is let in. */
 static void released(struct client *c) {
     if (__builtin_expect(c->flags & CLIENT_AWAY, 0)) {
@@ -181,7 +188,10 @@ static void released(struct client *c) {
 /* Take what is not parsed out of the round, into the client's own buffer; an idle client keeps none. */
 static void setAside(struct client *c) {
     if (__builtin_expect(c->flags & CLIENT_AWAY, 0) && portReady(portOf(c))) {
-        setReadyAside(c, sdsempty());
+        if (ioInputIsEmpty(portReady(portOf(c))))
+            readyIsDone(c);
+        else
+            setReadyAside(c, sdsempty());
         return;
     }
     size_t rest = c->in_len - c->in_pos;
@@ -399,9 +409,11 @@ static void awayPart(struct client *c, size_t n) {
 
 static void awayInput(struct client *c, struct ioInput *in) {
     struct port *p = portOf(c);
-    if (in->read && !isClosing(c)) awayPart(c, in->read);
-    p->came = portCounted(in->came);
-    p->kept = portCounted(in->kept);
+    bool brief = ioInputIsBrief(in);
+    size_t n = ioInputRead(in);
+    if (n && !isClosing(c)) awayPart(c, n);
+    p->came = brief ? 0 : portCounted(in->came);
+    p->kept = brief ? 0 : portCounted(in->kept);
     if (isClosing(c) || (!in->count && !in->error)) {
         portInputDone(p, in); /* nobody asks for it, or it was about the size of what is kept */
     } else if (c->round) {
@@ -460,14 +472,31 @@ static void takeError(struct round *r, struct client *c, sds error) {
     c->in_len = c->in_pos;
 }
 
+/* It becomes one of the round's own: there it is near. */
+static void takeBrief(struct round *r, struct client *c, struct ioInput *in) {
+    struct request *req = nextPending(r, c)->request;
+    if (r->argv_cap - r->argv_used < BRIEF_ARGS) {
+        r->argv_cap = 2 * r->argv_cap + BRIEF_ARGS;
+        r->argv = zrealloc(r->argv, r->argv_cap * sizeof *r->argv);
+    }
+    ioInputTakeBrief(in, req, r->argv + r->argv_used, r->hints + r->hint_count);
+    r->argv_used += (size_t)req->argc;
+    r->hint_count += req->hint_count;
+    r->count++;
+}
+
 /* Take one request that a thread has parsed. */
 static bool takeReady(struct round *r, struct client *c, struct ioInput *in) {
+    if (in->next < in->count && ioInputIsBrief(in)) {
+        takeBrief(r, c, in);
+        return true;
+    }
     if (in->next < in->count) {
         struct pending *p = &r->batch[r->count++];
         *p = (struct pending){.c = c, .request = &in->requests[in->next++]};
         return true;
     }
-    if (!in->error) return false;
+    if (ioInputIsBrief(in) || !in->error) return false;
     takeError(r, c, in->error);
     in->error = NULL;
     return true;
@@ -542,7 +571,7 @@ static void findCommands(struct round *r) {
         req->argv = r->argv + p->argv_base;
         bool same = prev && prev->cmd && !prev->cmd->parent && !prev->cmd->subcommands &&
                     strEq(prev->argv[0], req->argv[0]);
-        req->cmd = same ? prev->cmd : commandLookup(req->argv, req->argc);
+        if (!req->hints) req->cmd = same ? prev->cmd : commandLookup(req->argv, req->argc);
         prev = req;
     }
 }
@@ -550,7 +579,7 @@ static void findCommands(struct round *r) {
 /* Fetches the buckets of its keys. */
 static void hashKeys(struct round *r, struct pending *p) {
     struct request *req = p->request;
-    if (isInRound(r, p))
+    if (!req->hints)
         r->hint_count += requestHashKeys(req, r->hints + r->hint_count, ROUND_HINTS_TOTAL - r->hint_count);
     if (r->count == 1) req->wants.parts &= ~(unsigned)PREFETCH_SCORE; /* nothing to overlap with */
     p->fetch_base = r->fetch_count + req->key_count <= ROUND_HINTS_TOTAL ? r->fetch_count : -1;
@@ -603,7 +632,7 @@ static void prefetch(struct round *r) {
     prefetchObjects(r);
     prefetchValues(r);
     roundstats.prefetched_keys += (uint64_t)r->fetch_count;
-    if (isInRound(r, &r->batch[0])) return;
+    if (!(r->batch[0].c->flags & CLIENT_AWAY)) return;
     roundstats.threaded_batches++;
     roundstats.threaded_keys += (uint64_t)r->fetch_count;
 }
@@ -646,7 +675,8 @@ static void executeOne(struct round *r, struct pending *p) {
     else
         commandRun(c, p->request, ORIGIN_CLIENT);
     if (__builtin_expect(c->flags & CLIENT_PAUSED, 0)) giveBack(r, r->executing, c);
-    if (__builtin_expect(p->c && p->request->big != NULL, 0)) {
+    /* What a thread has read, it frees. */
+    if (__builtin_expect(p->c && p->request->big != NULL, 0) && isInRound(r, p)) {
         respBigArgsFree(p->request->big);
         p->request->big = NULL;
     }

@@ -1,0 +1,146 @@
+/* io_brief_test.c - a request that came alone, in few bytes: taken in brief it is the same as in full. */
+#include "command/io_input.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "commands/grammar.h"
+
+/* What has come in one read. */
+static struct ioInput *inputOf(struct ioReader *r, const char *bytes) {
+    struct ioInput *in = ioInputNew();
+    char *dst;
+    r->authenticated = true;
+    assert_true(ioReaderSpace(r, in, &dst) >= strlen(bytes));
+    memcpy(dst, bytes, strlen(bytes));
+    ioReaderTake(r, in, dst, strlen(bytes));
+    return in;
+}
+
+static void assertSame(const struct request *brief, const struct request *full) {
+    assert_ptr_equal(brief->cmd, full->cmd);
+    assert_int_equal(brief->argc, full->argc);
+    for (int i = 0; i < full->argc; i++) {
+        assert_ptr_equal(brief->argv[i].ptr, full->argv[i].ptr);
+        assert_int_equal(brief->argv[i].len, full->argv[i].len);
+    }
+    assert_ptr_equal(brief->raw.ptr, full->raw.ptr);
+    assert_int_equal(brief->raw.len, full->raw.len);
+    assert_int_equal(brief->key_count, full->key_count);
+    assert_int_equal(brief->hint_count, full->hint_count);
+    for (int i = 0; i < full->hint_count; i++) {
+        assert_ptr_equal(brief->hints[i].key.ptr, full->hints[i].key.ptr);
+        assert_true(brief->hints[i].hash == full->hints[i].hash);
+    }
+    if (full->key_count) assert_int_equal(brief->wants.parts, full->wants.parts);
+    assert_ptr_equal(brief->wants.member.ptr, full->wants.member.ptr);
+    if (full->wants.member.ptr) assert_true(brief->wants.member_hash == full->wants.member_hash);
+}
+
+static void takenInBriefItIsTheSame(void **state) {
+    (void)state;
+    static const char *const requests[] = {
+        "*1\r\n$4\r\nPING\r\n",
+        "PING\r\n",
+        "set key value\r\n",
+        "*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n",
+        "*2\r\n$3\r\nGET\r\n$0\r\n\r\n",
+        "*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$0\r\n\r\n",
+        "*4\r\n$4\r\nZADD\r\n$1\r\nz\r\n$1\r\n1\r\n$1\r\nm\r\n",
+        "*4\r\n$4\r\nZADD\r\n$0\r\n\r\n$0\r\n\r\n$0\r\n\r\n",
+        "*5\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n$2\r\nEX\r\n$2\r\n10\r\n",
+        "*3\r\n$4\r\nMGET\r\n$1\r\na\r\n$1\r\nb\r\n",
+        "*2\r\n$3\r\nset\r\n$5\r\nwrong\r\n",
+    };
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        struct ioReader r = {0};
+        struct ioInput *in = inputOf(&r, requests[i]);
+        assert_int_equal(in->count, 1);
+        assert_true(ioInputIsBrief(in));
+        assert_int_equal(ioInputRead(in), strlen(requests[i]));
+        assert_int_equal(in->kept, 0);
+        assert_false(ioInputIsEmpty(in));
+        struct str argv[BRIEF_ARGS];
+        struct keyHint hints[BRIEF_HINTS];
+        struct request req = {.argv = argv};
+        ioInputTakeBrief(in, &req, argv, hints);
+        assertSame(&req, &in->requests[0]);
+        assert_true(ioInputIsEmpty(in));
+        ioInputClear(in);
+        assert_false(ioInputIsBrief(in));
+        ioInputFree(in);
+        ioReaderFree(&r);
+    }
+}
+
+static void whatSaysMoreIsNotBrief(void **state) {
+    (void)state;
+    static const char *const requests[] = {
+        "PING\r\nPING\r\n",       /* two */
+        "PING\r\n*1\r\n$4\r\nPI", /* the beginning of another */
+        "\r\nPING\r\n",           /* bytes before it */
+        "PING\r\n*x\r\n",         /* an error behind it */
+        "*6\r\n$4\r\nMGET\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$1\r\nd\r\n$1\r\ne\r\n", /* arguments */
+        "*4\r\n$4\r\nMGET\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n",                       /* keys */
+        "*1\r\n$4\r\nPI",                                                              /* not whole */
+    };
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        struct ioReader r = {0};
+        struct ioInput *in = inputOf(&r, requests[i]);
+        assert_false(ioInputIsBrief(in));
+        assert_int_equal(ioInputRead(in), strlen(requests[i]));
+        ioInputFree(in);
+        ioReaderFree(&r);
+    }
+}
+
+static void theSecondHalfOfARequestIsNotBrief(void **state) {
+    (void)state;
+    struct ioReader r = {0};
+    struct ioInput *in = inputOf(&r, "*2\r\n$3\r\nGET\r\n$3\r\nk");
+    assert_int_equal(in->count, 0);
+    ioInputFree(in);
+    in = inputOf(&r, "ey\r\n");
+    assert_int_equal(in->count, 1);
+    assert_false(ioInputIsBrief(in));
+    ioInputFree(in);
+    ioReaderFree(&r);
+}
+
+static int setUp(void **state) {
+    (void)state;
+    static const struct keySpec one_key[] = {{KEYS_AT(1), KEYS_RANGE(0, 1)}};
+    static const struct keySpec all_keys[] = {{KEYS_AT(1), KEYS_RANGE(-1, 1)}};
+    static const struct commandSpec specs[] = {
+        {.name = "ping", .arity = -1},
+        {.name = "set", .arity = -3, .key_specs = one_key, .key_spec_count = 1},
+        {.name = "get", .arity = 2, .key_specs = one_key, .key_spec_count = 1},
+        {.name = "zadd",
+         .arity = -4,
+         .key_specs = one_key,
+         .key_spec_count = 1,
+         .prefetch = PREFETCH_NEW_MEMBER},
+        {.name = "mget", .arity = -2, .key_specs = all_keys, .key_spec_count = 1},
+        {0},
+    };
+    commandCoreInit();
+    commandRegister(specs);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takenInBriefItIsTheSame),
+        cmocka_unit_test(whatSaysMoreIsNotBrief),
+        cmocka_unit_test(theSecondHalfOfARequestIsNotBrief),
+    };
+    return cmocka_run_group_tests(tests, setUp, NULL);
+}
