@@ -7,7 +7,7 @@
  * at a boundary does not make threads come and go. Either has to be so in several reviews in a row.
  *
  * Where threads that could run often wait for a processor, more of them would only wait for each other: then
- * none is added beyond the first, and one is taken away, which is not tried again for a while. */
+ * none is added, and one is taken away, the first among them, which is not tried again for a while. */
 #pragma once
 
 #include <stdbool.h>
