@@ -430,7 +430,7 @@ static void testScratch(void **state) {
     assert_ptr_not_equal(kept, copy);
     assert_ptr_equal(lpKeep(kept), kept);
     assert_memory_equal(kept, list, lpBytes(list));
-    assert_true(zmallocSize(kept) == zmallocGoodSize(lpBytes(list)));
+    assert_true(zmallocSize(kept) <= zmallocGoodSize(lpBytes(list))); /* less in valgrind */
 
     assert_non_null(copy = lpScratch(kept, 0));
     unsigned char *grown = copy;
