@@ -17,17 +17,15 @@
 #include "client/client_session.h"
 #include "client/client_stream.h"
 #include "client/reply_block.h"
+#include "client/write_turn.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
 #include "net/connection.h"
 
-#define WRITE_IOV_MAX 64          /* pieces of one client at once */
-#define TURN_WRITES   64          /* clients that are sent something at once */
-#define TURN_IOV_MAX  512         /* and their pieces */
-#define OUTPUT_FREE   (16 * 1024) /* bytes */
-#define POOL_TRIM_MS  200
-#define CLASS_WORDS   4 /* of a class in client-output-buffer-limit: name hard soft seconds */
+#define OUTPUT_FREE  (16 * 1024) /* bytes */
+#define POOL_TRIM_MS 200
+#define CLASS_WORDS  4 /* of a class in client-output-buffer-limit: name hard soft seconds */
 
 static struct list writing;
 const struct clientStream *client_stream;
@@ -200,11 +198,6 @@ static void dropSent(struct client *c, size_t n) {
     c->out.sent = 0;
 }
 
-/* The next pieces of the chain; how many. */
-static int nextPieces(const struct client *c, struct iovec *iov, int room) {
-    return replyBlocksPieces(c->out.head, c->out.sent, iov, room);
-}
-
 enum sent { SENT_WHOLE, SENT_SOME, SENT_BROKEN }; /* SOME: the socket is full */
 
 /* A write of the next pieces has ended so. */
@@ -222,7 +215,8 @@ static bool writeChain(struct client *c) {
     enum sent sent = SENT_WHOLE;
     while (c->out.head && sent == SENT_WHOLE) {
         struct iovec iov[WRITE_IOV_MAX];
-        struct connWrite w = {c->conn, iov, nextPieces(c, iov, WRITE_IOV_MAX), 0, 0};
+        int pieces = replyBlocksPieces(c->out.head, c->out.sent, iov, WRITE_IOV_MAX);
+        struct connWrite w = {c->conn, iov, pieces, 0, 0};
         connWriteMany(&w, 1);
         sent = wrote(c, &w);
     }
@@ -263,31 +257,13 @@ static void turnEnded(struct client *c, bool well) {
     serverAssert(!hasOutput(c) || c->conn->write_handler || c->flags & CLIENT_CLOSE_ASAP);
 }
 
-/* The first pieces of many clients, to be sent in one go. */
-static struct turn {
-    struct connWrite writes[TURN_WRITES];
-    struct iovec iov[TURN_IOV_MAX];
-    int count, iov_count;
-} turn;
+static struct writeTurn turn;
 
-static void turnSend(void) {
-    connWriteMany(turn.writes, turn.count);
-    for (int i = 0; i < turn.count; i++) {
-        const struct connWrite *w = &turn.writes[i];
-        struct client *c = w->conn->data;
-        enum sent sent = wrote(c, w);
-        if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
-        turnEnded(c, sent == SENT_WHOLE ? sendAll(c) : sent == SENT_SOME);
-    }
-    turn.count = turn.iov_count = 0;
-}
-
-static void turnAdd(struct client *c) {
-    if (turn.count == TURN_WRITES || turn.iov_count > TURN_IOV_MAX - WRITE_IOV_MAX) turnSend();
-    struct iovec *iov = turn.iov + turn.iov_count;
-    int count = nextPieces(c, iov, WRITE_IOV_MAX);
-    turn.writes[turn.count++] = (struct connWrite){c->conn, iov, count, 0, 0};
-    turn.iov_count += count;
+static void turnWrote(const struct connWrite *w) {
+    struct client *c = w->conn->data;
+    enum sent sent = wrote(c, w);
+    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
+    turnEnded(c, sent == SENT_WHOLE ? sendAll(c) : sent == SENT_SOME);
 }
 
 void clientsWritePending(void) {
@@ -302,11 +278,11 @@ void clientsWritePending(void) {
         if (__builtin_expect(c->flags & CLIENT_AWAY, 0))
             client_away->send(c);
         else if (c->out.head)
-            turnAdd(c);
+            writeTurnAdd(&turn, c->conn, c->out.head, c->out.sent, turnWrote);
         else
             turnEnded(c, sendAll(c));
     }
-    turnSend();
+    writeTurnSend(&turn, turnWrote);
     if (client_away) client_away->flush();
 }
 

@@ -26,6 +26,7 @@
 #include "base/zmalloc.h"
 #include "client/client_away.h"
 #include "client/client_output.h"
+#include "client/write_turn.h"
 
 enum { PORT_TAKE, PORT_GO_ON, PORT_GO_HOME, PORT_CLOSE, PORT_TRIM }; /* to a thread */
 enum {
@@ -43,9 +44,6 @@ enum { GO_ON_AUTHENTICATED = 1 << 0, GO_ON_TELL_WHEN_SENT = 1 << 1, GO_ON_SHAKEN
 #define FREE_INPUTS_MAX 128 /* that a thread keeps */
 #define SPARES_MAX      128
 #define KEPT_AT_REST    (64 * 1024) /* bytes for which a thread need not be woken */
-#define WRITE_IOV_MAX   64
-#define TURN_WRITES     64
-#define TURN_IOV_MAX    512
 
 struct portStats portstats;
 
@@ -60,9 +58,7 @@ struct portThread {
     struct replyBlock *foreign; /* sent blocks that the main thread must free */
     unsigned freed;             /* blocks and inputs, in this turn */
     struct port *to_write, **to_write_end;
-    struct connWrite writes[TURN_WRITES];
-    struct iovec iov[TURN_IOV_MAX];
-    struct port *writers[TURN_WRITES];
+    struct writeTurn turn;
 };
 
 /* What threads keep to be used again, by their numbers; as it was at the end of a turn. */
@@ -117,7 +113,8 @@ static void noteSent(struct port *p, size_t n) {
 static void portWritable(struct connection *conn);
 
 /* A write of its first pieces has ended so. */
-static void wrote(struct port *p, const struct connWrite *w) {
+static void wrote(const struct connWrite *w) {
+    struct port *p = w->conn->data;
     if (w->result >= 0) noteSent(p, (size_t)w->result);
     if (w->result < 0 && w->error != EAGAIN && w->error != EINTR) {
         portBroken(p, w->error);
@@ -130,31 +127,17 @@ static void wrote(struct port *p, const struct connWrite *w) {
     }
 }
 
-static void writeTurn(struct portThread *pt, int count) {
-    connWriteMany(pt->writes, count);
-    for (int i = 0; i < count; i++) wrote(pt->writers[i], &pt->writes[i]);
-}
-
 /* Sends for all ports that were given something. What does not fit into one write goes when the socket can
  * take more, which the loop says at once where that is so. */
 static void writeAll(struct portThread *pt) {
-    int count = 0, iovs = 0;
     while (pt->to_write) {
         struct port *p = pt->to_write;
         pt->to_write = p->next_to_write;
         p->to_write = false;
-        if (p->broken || !p->head) continue;
-        if (count == TURN_WRITES || iovs > TURN_IOV_MAX - WRITE_IOV_MAX) {
-            writeTurn(pt, count);
-            count = iovs = 0;
-        }
-        int pieces = replyBlocksPieces(p->head, p->sent_of_head, pt->iov + iovs, WRITE_IOV_MAX);
-        pt->writes[count] = (struct connWrite){p->conn, pt->iov + iovs, pieces, 0, 0};
-        pt->writers[count++] = p;
-        iovs += pieces;
+        if (!p->broken && p->head) writeTurnAdd(&pt->turn, p->conn, p->head, p->sent_of_head, wrote);
     }
     pt->to_write_end = &pt->to_write;
-    if (count) writeTurn(pt, count);
+    writeTurnSend(&pt->turn, wrote);
 }
 
 static void writeLater(struct port *p) {
@@ -171,7 +154,7 @@ static void portWritable(struct connection *conn) {
     struct iovec iov[WRITE_IOV_MAX];
     struct connWrite w = {conn, iov, replyBlocksPieces(p->head, p->sent_of_head, iov, WRITE_IOV_MAX), 0, 0};
     connWriteMany(&w, 1);
-    wrote(p, &w);
+    wrote(&w);
 }
 
 /* ---- Reading ---- */
