@@ -1,0 +1,9 @@
+/* key_slot.h - the slot of a key, by which a cluster divides its data. */
+#pragma once
+
+#include "base/str.h"
+
+#define KEY_SLOTS 16384
+
+/* CRC16 of the key, or of what is between the first { and the next }, unless that is empty. */
+int keySlot(struct str key);

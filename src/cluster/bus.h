@@ -1,0 +1,162 @@
+/* bus.h - the messages of the cluster bus: what stands where in their bytes. Knows nothing of nodes, sockets
+ * or clocks.
+ *
+ * Format: that of Valkey 7.2 to 9.1, which Redis 7 shares but for light headers and the later extensions. All
+ * numbers are big-endian, but the id of a module.
+ *
+ *     full:   | RCmb | length:32 | version:16 | ... sender, slots, primary, flags ... | payload |
+ *     light:  | RCmb | length:32 | version:16 | 0:16 | type | 0x8000 | 0:16 | payload |
+ *
+ *     payload of PING, PONG, MEET:  gossip entries of 104 bytes, then extensions
+ *     extension:                    | length:32, a multiple of 8 | type:16 | 0:16 | data, padded by 0 |
+ *
+ * Reading gives views of the packet and allocates nothing; what does not fit into its length is never
+ * touched. Writing appends to an sds. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/sds.h"
+#include "base/str.h"
+#include "cluster/slot_set.h"
+
+#define NODE_ID_LEN 40
+#define NODE_IP_LEN 46 /* with its NUL */
+
+enum busType {
+    BUS_PING,
+    BUS_PONG,
+    BUS_MEET,
+    BUS_FAIL,
+    BUS_PUBLISH,
+    BUS_AUTH_REQUEST,
+    BUS_AUTH_ACK,
+    BUS_UPDATE,
+    BUS_MFSTART,
+    BUS_MODULE,
+    BUS_PUBLISHSHARD,
+    BUS_TYPES
+};
+extern const char *const bus_type_names[BUS_TYPES]; /* as CLUSTER INFO prints them: "ping", "auth-req" */
+
+/* Flags of a node, as they travel and are kept. */
+enum {
+    NODE_PRIMARY = 1 << 0,
+    NODE_REPLICA = 1 << 1,
+    NODE_PFAIL = 1 << 2, /* we do not reach it */
+    NODE_FAIL = 1 << 3,  /* most voters do not */
+    NODE_MYSELF = 1 << 4,
+    NODE_HANDSHAKE = 1 << 5, /* not known by its own id yet */
+    NODE_NOADDR = 1 << 6,
+    NODE_MEET = 1 << 7,          /* to be sent a MEET */
+    NODE_MIGRATE_TO = 1 << 8,    /* replicas of others may come to it */
+    NODE_NOFAILOVER = 1 << 9,    /* will not try a failover */
+    NODE_EXTENSIONS = 1 << 10,   /* understands extensions */
+    NODE_LIGHT_PUBSUB = 1 << 11, /* light headers of PUBLISH and PUBLISHSHARD */
+    NODE_LIGHT_MODULE = 1 << 12, /* of MODULE; and repeated MEETs are fine */
+    NODE_PRIMARY_FAIL = 1 << 13, /* its primary has failed, it says */
+};
+/* Flags of a message, in its first byte of them. */
+enum { BUS_PAUSED = 1, BUS_FORCE_ACK = 2, BUS_HAS_EXTENSIONS = 4 };
+
+struct busHeader { /* of a full message, in host order */
+    uint16_t type;
+    uint16_t port; /* of clients, on the transport of the bus */
+    uint16_t other_port, bus_port;
+    uint16_t node_flags;
+    uint16_t gossip_count, extension_count;
+    uint8_t state; /* 0: the sender's cluster is ok */
+    uint8_t flags; /* BUS_PAUSED ... */
+    uint64_t current_epoch, config_epoch, offset;
+    char sender[NODE_ID_LEN];
+    char primary[NODE_ID_LEN]; /* all NUL: the sender is one */
+    char ip[NODE_IP_LEN];      /* NUL-terminated; "": that of the socket */
+    struct slotSet slots;
+};
+
+/* ---- Reading ---- */
+#define BUS_PREFIX     14 /* bytes that tell whether it is a message, and how long it is */
+#define BUS_HEADER_LEN 2256
+#define BUS_LIGHT_LEN  16
+#define BUS_GOSSIP_LEN 104
+#define BUS_LENGTH_MAX (512u << 20) /* longer ones are as bad as a wrong signature */
+/* The length of the whole message, which is at least that of a light header. 0: it is none. */
+uint32_t busLength(const uint8_t prefix[BUS_PREFIX]);
+
+struct busMessage {
+    bool light;              /* then of the header only the type is set */
+    struct busHeader header; /* a copy */
+    const uint8_t *gossip;   /* header.gossip_count entries */
+    const uint8_t *extensions;
+    size_t extensions_len;
+    struct str channel, message; /* PUBLISH, PUBLISHSHARD */
+    struct {
+        char id[NODE_ID_LEN]; /* FAIL, UPDATE: the node that it is about */
+        uint64_t config_epoch;
+        const uint8_t *slots; /* UPDATE; 2048 bytes */
+    } about;
+    struct {
+        uint64_t id;
+        uint8_t type;
+        struct str payload;
+    } module;
+};
+enum busVerdict {
+    BUS_READ,
+    BUS_WRONG_LENGTH, /* *expected is what it should be */
+    BUS_UNKNOWN_TYPE, /* the header is right */
+    BUS_OTHER_VERSION,
+    BUS_BROKEN /* counts or lengths inside that cannot be */
+};
+/* `len` bytes of a message whose busLength that is. Views last as long as the packet. */
+enum busVerdict busRead(const uint8_t *packet, uint32_t len, struct busMessage *out, uint32_t *expected);
+
+struct busGossip {
+    char id[NODE_ID_LEN];
+    uint32_t ping_sent_s, pong_received_s;
+    char ip[NODE_IP_LEN];
+    uint16_t port, other_port, bus_port, flags;
+};
+void busGossipRead(const struct busMessage *m, int i, struct busGossip *out);
+bool busIdValid(const char id[NODE_ID_LEN]); /* 0-9, a-z */
+
+enum busExtensionType {
+    EXT_HOSTNAME,
+    EXT_HUMAN_NAME,
+    EXT_FORGOTTEN, /* id, and seconds it stays so */
+    EXT_SHARD_ID,
+    EXT_CLIENT_IPV4,
+    EXT_CLIENT_IPV6,
+    EXT_CLIENT_PORT,
+    EXT_CLIENT_TLS_PORT,
+    EXT_AVAILABILITY_ZONE,
+    EXT_TYPES
+};
+struct busExtension {
+    uint16_t type;
+    struct str data; /* texts: up to their NUL; others: all that is there, with the padding */
+};
+/* Goes on at *at, which starts with 0. False at the end. busRead has looked at the lengths. */
+bool busExtensionNext(const struct busMessage *m, size_t *at, struct busExtension *out);
+/* The port, or the seconds of EXT_FORGOTTEN; 0: the data are too short for it. */
+uint64_t busExtensionNumber(const struct busExtension *x);
+/* Of EXT_FORGOTTEN and EXT_SHARD_ID. NULL: none, or no valid one. */
+const char *busExtensionId(const struct busExtension *x);
+
+/* ---- Writing ---- */
+/* Appends a full header. gossip_count and extension_count are counted by what is added behind it, and the
+ * length is set by busEnd; `at` of all of them is where the message begins in s. */
+sds busBegin(sds s, const struct busHeader *h);
+sds busBeginLight(sds s, enum busType type);
+sds busAddGossip(sds s, size_t at, const struct busGossip *g);
+sds busAddText(sds s, size_t at, enum busExtensionType type, struct str text);
+sds busAddPort(sds s, size_t at, enum busExtensionType type, uint16_t port);
+sds busAddForgotten(sds s, size_t at, const char id[NODE_ID_LEN], uint64_t ttl_s);
+sds busAddShardId(sds s, size_t at, const char id[NODE_ID_LEN]);
+sds busAddFail(sds s, const char id[NODE_ID_LEN]);
+sds busAddUpdate(sds s, const char id[NODE_ID_LEN], uint64_t config_epoch, const struct slotSet *slots);
+sds busAddPublish(sds s, struct str channel, struct str message);
+sds busAddModule(sds s, uint64_t id, uint8_t type, struct str payload);
+void busEnd(sds s, size_t at);

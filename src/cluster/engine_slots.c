@@ -1,0 +1,190 @@
+/* engine_slots.c - who owns which slot: claims, epochs, corrections.
+ *
+ * A slot is the node's that claims it with the greatest configuration epoch. A node that claims what another
+ * one has with a greater epoch is told so (UPDATE), by anybody who knows. Two primaries with the same epoch
+ * could both be right, so one of them takes a greater one. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "cluster/engine_private.h"
+
+/* ---- Open slots, when something around them changes ---- */
+
+/* The one that we import a slot from has lost it: to one of its own shard, then we go on from there; or to
+ * another. `owner` may be us. */
+static void importSourceChanged(struct engine *e, int slot, struct clusterNode *owner) {
+    struct openSlot *open = slotOpen(&e->t, slot);
+    if (!open || !open->from || open->from == owner) return;
+    bool moved = owner && owner != e->t.myself && inSameShard(open->from, owner);
+    engineLog(e, LL_NOTICE, "Slot %d that is imported from node %s is now of node %s: %s", slot,
+              nodeLogName(open->from), owner ? nodeLogName(owner) : "nobody",
+              moved ? "importing from there" : "not importing it any more");
+    slotSetImporting(&e->t, slot, moved ? owner : NULL);
+}
+
+static void slotMoved(struct engine *e, int slot, struct clusterNode *to) {
+    slotAssign(&e->t, slot, to);
+    importSourceChanged(e, slot, to);
+    struct openSlot *open = slotOpen(&e->t, slot);
+    if (open && open->to && to != myPrimary(e)) slotSetMigrating(&e->t, slot, NULL);
+}
+
+void slotsInherit(struct engine *e, struct clusterNode *from, struct clusterNode *to) {
+    for (int slot = 0; slot < KEY_SLOTS; slot++) {
+        if (e->t.owner[slot] == from) slotMoved(e, slot, to);
+        struct openSlot *open = slotOpen(&e->t, slot);
+        if (open && open->to == from) slotSetMigrating(&e->t, slot, to);
+    }
+    engineTodo(e, TODO_SAVE | TODO_STATE | TODO_SLOTS);
+}
+
+/* ---- Claims ---- */
+
+struct claim {
+    struct clusterNode *by;
+    uint64_t epoch;
+    int lost;             /* slots of our shard that are its now */
+    struct slotSet dirty; /* of those, what we own ourselves, and have keys in */
+    int dirty_count;
+};
+
+static bool claimWins(struct engine *e, const struct claim *c, int slot) {
+    const struct clusterNode *owner = e->t.owner[slot];
+    return !owner || slotSetHas(&e->t.unclaimed, slot) || owner->config_epoch < c->epoch ||
+           (owner == e->t.myself && e->world->slotGranted(e->w, slot, c->by));
+}
+
+static void claimSlot(struct engine *e, struct claim *c, int slot) {
+    struct clusterNode *owner = e->t.owner[slot];
+    if (owner == c->by) {
+        slotSetRemove(&e->t.unclaimed, slot);
+        return;
+    }
+    if (!claimWins(e, c, slot)) return;
+    if (owner == e->t.myself && e->world->keysInSlot(e->w, slot)) {
+        slotSetAdd(&c->dirty, slot);
+        c->dirty_count++;
+    }
+    c->lost += owner && owner == myPrimary(e);
+    slotMoved(e, slot, c->by);
+    engineTodo(e, TODO_SAVE | TODO_STATE | TODO_SLOTS);
+}
+
+/* It does not claim what we think is its. We may be importing the slot, by hand: then it is ours. */
+static void claimEnded(struct engine *e, struct clusterNode *by, int slot) {
+    struct openSlot *open = slotOpen(&e->t, slot);
+    if (!open || open->from != by || !nodeIsPrimary(e->t.myself)) {
+        slotSetAdd(&e->t.unclaimed, slot);
+        return;
+    }
+    engineLog(e, LL_NOTICE,
+              "Slot %d is no longer claimed by its owner %s, from which it is imported: taking it", slot,
+              nodeLogName(by));
+    slotMoved(e, slot, e->t.myself);
+    engineBumpEpoch(e, e->now_ms);
+    engineTodo(e, TODO_SAVE | TODO_STATE | TODO_SLOTS | TODO_BROADCAST);
+}
+
+static void deleteDirty(struct engine *e, const struct claim *c) {
+    for (int last, slot = slotSetRun(&c->dirty, 0, &last); slot >= 0;
+         slot = slotSetRun(&c->dirty, last + 1, &last)) {
+        for (; slot <= last; slot++) {
+            engineLog(e, LL_NOTICE, "Deleting keys in dirty slot %d on node %s after migration to node %s",
+                      slot, nodeLogName(e->t.myself), nodeLogName(c->by));
+            e->world->deleteSlot(e->w, slot);
+        }
+    }
+}
+
+/* Our shard has lost slots: the last ones, perhaps. */
+static void slotsLost(struct engine *e, const struct claim *c) {
+    struct clusterNode *me = e->t.myself, *primary = myPrimary(e);
+    bool same_shard = inSameShard(me, c->by);
+    if (primary->slot_count == 0 && (same_shard || e->settings.allow_replica_migration)) {
+        engineLog(e, LL_NOTICE,
+                  "Configuration change detected. Reconfiguring myself as a replica of node %s in shard %s",
+                  nodeLogName(c->by), c->by->shard_id);
+        engineFollow(e, c->by, !same_shard);
+        return;
+    }
+    if (primary->slot_count == 0 && primary == me)
+        engineLog(e, LL_NOTICE,
+                  "My last slot was migrated to node %s in shard %s. I am now an empty primary.",
+                  nodeLogName(c->by), c->by->shard_id);
+    if (c->dirty_count) deleteDirty(e, c);
+}
+
+void slotsClaimed(struct engine *e, struct clusterNode *owner, uint64_t epoch, const struct slotSet *slots) {
+    if (owner == e->t.myself) return;
+    struct claim c = {.by = owner, .epoch = epoch};
+    for (int slot = 0; slot < KEY_SLOTS; slot++) {
+        if (slotSetHas(slots, slot))
+            claimSlot(e, &c, slot);
+        else if (e->t.owner[slot] == owner)
+            claimEnded(e, owner, slot);
+    }
+    if (c.lost) slotsLost(e, &c);
+}
+
+void correctClaims(struct engine *e, struct clusterNode *sender, struct busLink *link,
+                   const struct busHeader *h) {
+    struct clusterNode *primary = nodeShardPrimary(sender);
+    for (int last, slot = slotSetRun(&h->slots, 0, &last); slot >= 0;
+         slot = slotSetRun(&h->slots, last + 1, &last)) {
+        for (; slot <= last; slot++) {
+            struct clusterNode *owner = e->t.owner[slot];
+            if (!owner || owner == primary || owner == sender || owner->config_epoch <= h->config_epoch)
+                continue;
+            engineLog(e, LL_VERBOSE,
+                      "Node %s has old slots configuration, sending an UPDATE message about %s",
+                      nodeLogName(sender), nodeLogName(owner));
+            sendUpdate(e, sender->connected ? sender->out : link, owner);
+            return;
+        }
+    }
+}
+
+void updateReceived(struct engine *e, const struct busMessage *m) {
+    struct clusterNode *n = topologyFind(&e->t, m->about.id);
+    uint64_t epoch = m->about.config_epoch;
+    if (!n || n == e->t.myself || n->flags & NODE_HANDSHAKE || n->config_epoch >= epoch) return;
+    if (nodeIsReplica(n)) nodeBecomePrimary(&e->t, n);
+    n->config_epoch = epoch;
+    if (epoch > e->t.current_epoch) e->t.current_epoch = epoch;
+    engineTodo(e, TODO_SAVE | TODO_STATE);
+    struct slotSet slots;
+    memcpy(&slots, m->about.slots, sizeof slots);
+    slotsClaimed(e, n, epoch, &slots);
+}
+
+/* ---- Epochs ---- */
+
+static uint64_t greatestEpoch(const struct engine *e) {
+    uint64_t greatest = e->t.current_epoch;
+    for (int i = 0; i < e->t.count; i++) {
+        if (e->t.nodes[i]->config_epoch > greatest) greatest = e->t.nodes[i]->config_epoch;
+    }
+    return greatest;
+}
+
+bool engineBumpEpoch(struct engine *e, int64_t now_ms) {
+    e->now_ms = now_ms;
+    uint64_t greatest = greatestEpoch(e), *mine = &e->t.myself->config_epoch;
+    if (*mine != 0 && *mine == greatest) return false;
+    *mine = e->t.current_epoch = greatest + 1;
+    engineLog(e, LL_NOTICE, "New configEpoch set to %llu", (unsigned long long)*mine);
+    engineTodo(e, TODO_SAVE | TODO_SYNC | TODO_BROADCAST);
+    return true;
+}
+
+/* Of two equals, the one with the smaller id takes a greater epoch; so both do not. */
+void epochCollision(struct engine *e, struct clusterNode *other) {
+    struct clusterNode *me = e->t.myself;
+    if (memcmp(other->id, me->id, NODE_ID_LEN) <= 0) return;
+    me->config_epoch = ++e->t.current_epoch;
+    engineLog(e, LL_NOTICE,
+              "configEpoch collision with node %s. Updating my configEpoch: configEpoch set to %llu",
+              nodeLogName(other), (unsigned long long)me->config_epoch);
+    engineTodo(e,
+               TODO_SAVE | TODO_SYNC | TODO_BROADCAST); /* before a failover of ours can take the same one */
+}

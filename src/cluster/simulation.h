@@ -1,0 +1,727 @@
+/* simulation.h - a cluster in virtual time, for tests: many engines, one queue of events, one seed. The same
+ * seed gives the same run. What is simulated: links (latency, loss, partitions, connections that are
+ * refused), processes (death, restart from what was saved), the replication of a shard as one number, users'
+ * commands.
+ *
+ * After every event the checks hold that must hold always:
+ *  - no two nodes own one slot with the same epoch;
+ *  - an epoch is won by one node;
+ *  - a node's epochs never go back, not even by a restart.
+ *
+ * Messages between two nodes keep their order, as in TCP: each direction of a connection has a time before
+ * which nothing more can arrive. A lost message is simply not delivered. *
+ * Only tests include this: contract first, then how it is done. */
+#pragma once
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/list.h"
+#include "base/zmalloc.h"
+#include "cluster/engine.h"
+#include "cluster/topology_file.h"
+
+#define SIM_NODES_MAX 1000
+
+struct sim;
+struct simOptions {
+    int primaries, replicas; /* replicas of each primary */
+    int64_t node_timeout_ms;
+    int64_t latency_ms; /* mean, one way; each message has its own */
+    double loss;        /* of messages; links stay up */
+    bool meet_one;      /* all are met by the first; else everybody knows everybody at the start */
+    uint64_t seed;
+    bool verbose; /* the nodes' logs on stdout */
+};
+
+__attribute__((unused)) static struct sim *simCreate(const struct simOptions *o);
+__attribute__((unused)) static void simDestroy(struct sim *s);
+__attribute__((unused)) static void simRun(struct sim *s, int64_t ms); /* virtual time goes on by that */
+__attribute__((unused)) static int64_t simNow(const struct sim *s);
+__attribute__((unused)) static int simCount(const struct sim *s);
+__attribute__((unused)) static struct engine *simEngine(struct sim *s, int i); /* NULL: it is dead */
+
+__attribute__((unused)) static void simKill(struct sim *s, int i);
+__attribute__((unused)) static void simRestart(struct sim *s, int i);
+/* Nodes reach those of the same side only; all are on side 0 at first. */
+__attribute__((unused)) static void simSide(struct sim *s, int i, int side);
+__attribute__((unused)) static void
+simHang(struct sim *s, int i, bool hang); /* as SIGSTOP: nothing happens in it, its sockets stay */
+__attribute__((unused)) static void simFailover(struct sim *s, int i, enum failoverKind kind);
+__attribute__((unused)) static int
+simPrimaryOf(struct sim *s, int slot); /* who owns it, of those alive, by the greatest epoch; -1: nobody */
+
+__attribute__((unused)) static void simSetLoss(struct sim *s, double loss);
+/* Replicas that node i has, as it sees them, and that have not failed. */
+__attribute__((unused)) static int healthyReplicasOf(struct sim *s, int i);
+
+/* Do all that are alive agree on everything, with nobody failed, every slot owned and every state ok? */
+__attribute__((unused)) static bool simAgrees(struct sim *s);
+__attribute__((unused)) static void simPrint(struct sim *s); /* what each believes */
+__attribute__((unused)) static uint64_t simMessages(const struct sim *s);
+
+#define CONNECT_FAILS_MS 50
+#define BUS_PORT         16379
+#define WRITES_PER_TICK  7
+
+enum eventKind { EVENT_TICK, EVENT_ARRIVES, EVENT_CONNECTED, EVENT_REFUSED, EVENT_CLOSED };
+
+struct event {
+    int64_t at_ms;
+    uint64_t order;
+    enum eventKind kind;
+    int node;
+    uint64_t life; /* of the node that it is for: it died, then the event is void */
+    uint64_t link; /* number of the link at that node */
+    sds bytes;     /* of a message */
+};
+
+struct simLink { /* one end */
+    struct busLink bus;
+    uint64_t number, peer_number; /* peer_number 0: the other end is not there (yet) */
+    int peer;
+    int64_t arrives_ms; /* the last message from here */
+};
+
+struct simNode {
+    struct sim *sim;
+    int index, side;
+    bool alive, hung;
+    uint64_t life;
+    struct engine engine;
+    struct simLink **links;
+    int link_count;
+    sds disk;
+    struct event *held; /* what came while it hung */
+    int held_count;
+    /* Its data, as the number of writes. */
+    uint64_t offset;
+    int following; /* -1: a primary */
+    int64_t data_ms, paused_until_ms;
+    uint64_t highest_epoch, highest_vote;
+};
+
+struct sim {
+    struct simOptions o;
+    int64_t now_ms;
+    uint64_t random, order, links, messages;
+    struct event *heap;
+    int events, room;
+    struct simNode *nodes;
+    int count;
+    int *winner; /* of an epoch, by epoch; -1: nobody yet */
+    uint64_t winners;
+};
+
+/* ---- Chance: splitmix64 (Steele, Lea and Flood 2014) ---- */
+
+static uint64_t chance(struct sim *s) {
+    uint64_t z = s->random += 0x9e3779b97f4a7c15ULL;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
+    return z ^ z >> 31;
+}
+
+static int64_t latency(struct sim *s) {
+    return 1 + (int64_t)(chance(s) % (uint64_t)(2 * s->o.latency_ms));
+}
+
+/* ---- Events: a binary heap ---- */
+
+static bool earlier(const struct event *a, const struct event *b) {
+    return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->order < b->order;
+}
+
+static void eventAdd(struct sim *s, struct event ev) {
+    ev.order = ++s->order;
+    if (s->events == s->room) {
+        s->room = s->room ? 2 * s->room : 1024;
+        s->heap = zrealloc(s->heap, (size_t)s->room * sizeof *s->heap);
+    }
+    int i = s->events++;
+    for (; i && earlier(&ev, &s->heap[(i - 1) / 2]); i = (i - 1) / 2) s->heap[i] = s->heap[(i - 1) / 2];
+    s->heap[i] = ev;
+}
+
+static struct event eventTake(struct sim *s) {
+    struct event first = s->heap[0], last = s->heap[--s->events];
+    int i = 0;
+    for (int child; (child = 2 * i + 1) < s->events; i = child) {
+        if (child + 1 < s->events && earlier(&s->heap[child + 1], &s->heap[child])) child++;
+        if (!earlier(&s->heap[child], &last)) break;
+        s->heap[i] = s->heap[child];
+    }
+    s->heap[i] = last;
+    return first;
+}
+
+/* ---- Links ---- */
+
+static struct simLink *linkFind(struct simNode *n, uint64_t number) {
+    for (int i = 0; i < n->link_count; i++) {
+        if (n->links[i]->number == number) return n->links[i];
+    }
+    return NULL;
+}
+
+static struct simLink *linkAdd(struct simNode *n, int peer) {
+    struct simLink *link = zcalloc(1, sizeof *link);
+    link->number = ++n->sim->links;
+    link->peer = peer;
+    snprintf(link->bus.peer_ip, NODE_IP_LEN, "10.0.%d.%d", peer / 200, peer % 200 + 1);
+    snprintf(link->bus.own_ip, NODE_IP_LEN, "10.0.%d.%d", n->index / 200, n->index % 200 + 1);
+    n->links = zrealloc(n->links, (size_t)(n->link_count + 1) * sizeof *n->links);
+    n->links[n->link_count++] = link;
+    return link;
+}
+
+static void linkFree(struct simNode *n, struct simLink *link) {
+    for (int i = 0; i < n->link_count; i++) {
+        if (n->links[i] == link) n->links[i] = n->links[--n->link_count];
+    }
+    zfree(link);
+}
+
+static bool reach(const struct simNode *a, const struct simNode *b) {
+    return a->side == b->side;
+}
+
+/* The other end learns that this one is gone. */
+static void tellClosed(struct simNode *n, const struct simLink *link) {
+    struct simNode *peer = &n->sim->nodes[link->peer];
+    if (!link->peer_number || !peer->alive || !reach(n, peer)) return;
+    eventAdd(n->sim, (struct event){.at_ms = link->arrives_ms > n->sim->now_ms ? link->arrives_ms + 1
+                                                                               : n->sim->now_ms + 1,
+                                    .kind = EVENT_CLOSED,
+                                    .node = peer->index,
+                                    .life = peer->life,
+                                    .link = link->peer_number});
+}
+
+static void noteWinner(struct simNode *n, uint64_t epoch);
+
+/* ---- What the engine asks for ---- */
+
+static struct busLink *worldConnect(void *w, const char *ip, uint16_t bus_port) {
+    struct simNode *n = w;
+    int a, b;
+    if (bus_port != BUS_PORT || sscanf(ip, "10.0.%d.%d", &a, &b) != 2) return NULL;
+    struct simLink *link = linkAdd(n, a * 200 + b - 1);
+    struct simNode *peer = &n->sim->nodes[link->peer];
+    bool ok = peer->alive && reach(n, peer);
+    bool lost = !reach(n, peer); /* no answer at all: it hangs until the engine gives it up */
+    if (!lost)
+        eventAdd(n->sim,
+                 (struct event){.at_ms = n->sim->now_ms + (ok ? 2 * latency(n->sim) : CONNECT_FAILS_MS),
+                                .kind = ok ? EVENT_CONNECTED : EVENT_REFUSED,
+                                .node = n->index,
+                                .life = n->life,
+                                .link = link->number});
+    return &link->bus;
+}
+
+static void worldClose(void *w, struct busLink *bus) {
+    struct simLink *link = listEntry(bus, struct simLink, bus);
+    tellClosed(w, link);
+    linkFree(w, link);
+}
+
+static void worldSend(void *w, struct busLink *bus, const char *bytes, size_t len) {
+    struct simNode *n = w;
+    struct sim *s = n->sim;
+    struct simLink *link = listEntry(bus, struct simLink, bus);
+    struct simNode *peer = &s->nodes[link->peer];
+    s->messages++;
+    if (!link->peer_number || !peer->alive || !reach(n, peer)) return;
+    if (s->o.loss > 0 && (double)(chance(s) >> 11) / (1ULL << 53) < s->o.loss) return;
+    int64_t at = s->now_ms + latency(s);
+    if (at < link->arrives_ms) at = link->arrives_ms;
+    link->arrives_ms = at;
+    eventAdd(s, (struct event){.at_ms = at,
+                               .kind = EVENT_ARRIVES,
+                               .node = peer->index,
+                               .life = peer->life,
+                               .link = link->peer_number,
+                               .bytes = sdsnewlen(bytes, len)});
+}
+
+static void worldSave(void *w, bool sync) {
+    (void)sync;
+    struct simNode *n = w;
+    sdsfree(n->disk);
+    n->disk = topologyText(sdsempty(), &n->engine.t, false);
+}
+
+static uint64_t worldRandom(void *w) {
+    return chance(((struct simNode *)w)->sim);
+}
+
+static struct engineReplication worldReplication(void *w) {
+    struct simNode *n = w;
+    return (struct engineReplication){n->offset, n->following >= 0 && n->data_ms == n->sim->now_ms,
+                                      n->data_ms};
+}
+
+static int indexOf(struct sim *s, const char *id) {
+    for (int i = 0; i < s->count; i++) {
+        if (s->nodes[i].engine.t.myself && memcmp(s->nodes[i].engine.t.myself->id, id, NODE_ID_LEN) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static void worldFollow(void *w, struct clusterNode *primary, bool full_sync) {
+    struct simNode *n = w;
+    if (!primary && n->engine.election.sent) noteWinner(n, n->engine.election.epoch);
+    n->following = primary ? indexOf(n->sim, primary->id) : -1;
+    if (full_sync) n->offset = 0;
+}
+
+static void worldPause(void *w, int64_t until_ms) {
+    ((struct simNode *)w)->paused_until_ms = until_ms;
+}
+static uint64_t worldKeysInSlot(void *w, int slot) {
+    return (void)w, (uint64_t)(slot % 2);
+}
+static void worldDeleteSlot(void *w, int slot) {
+    (void)w, (void)slot;
+}
+static void worldSlotsChanged(void *w) {
+    (void)w;
+}
+static void worldStateChanged(void *w, bool ok) {
+    (void)w, (void)ok;
+}
+static bool worldSlotGranted(void *w, int slot, const struct clusterNode *to) {
+    return (void)w, (void)slot, (void)to, false;
+}
+static void worldPublished(void *w, struct clusterNode *by, bool shard, struct str channel,
+                           struct str message) {
+    (void)w, (void)by, (void)shard, (void)channel, (void)message;
+}
+static void worldModule(void *w, struct clusterNode *by, uint64_t id, uint8_t type, struct str payload) {
+    (void)w, (void)by, (void)id, (void)type, (void)payload;
+}
+static void worldLog(void *w, int level, const char *line) {
+    struct simNode *n = w;
+    if (n->sim->o.verbose && level > LL_DEBUG)
+        printf("%8lld %3d %s\n", (long long)n->sim->now_ms, n->index, line);
+}
+
+static const struct engineWorld world = {
+    .connect = worldConnect,
+    .close = worldClose,
+    .send = worldSend,
+    .save = worldSave,
+    .random = worldRandom,
+    .replication = worldReplication,
+    .follow = worldFollow,
+    .pause = worldPause,
+    .keysInSlot = worldKeysInSlot,
+    .deleteSlot = worldDeleteSlot,
+    .slotsChanged = worldSlotsChanged,
+    .stateChanged = worldStateChanged,
+    .slotGranted = worldSlotGranted,
+    .published = worldPublished,
+    .moduleMessage = worldModule,
+    .log = worldLog,
+};
+
+/* ---- Nodes ---- */
+
+static void nodeStart(struct simNode *n) {
+    struct sim *s = n->sim;
+    struct engine *e = &n->engine;
+    engineInit(e, &world, n, s->now_ms);
+    e->settings = (struct engineSettings){.node_timeout_ms = s->o.node_timeout_ms,
+                                          .manual_failover_timeout_ms = 5000,
+                                          .blacklist_ttl_s = 60,
+                                          .replica_validity_factor = 10,
+                                          .migration_barrier = 1,
+                                          .gossip_percent = 10,
+                                          .repl_ping_period_s = 10,
+                                          .require_full_coverage = true,
+                                          .allow_replica_migration = true,
+                                          .announced_ip = ""};
+    n->alive = true;
+    n->hung = false;
+    n->life++;
+    if (n->disk) {
+        sds err = NULL;
+        bool ok = topologyRead(&e->t, sdsview(n->disk), false, s->now_ms, &err);
+        if (!ok) serverPanic("%s in\n%s", err, n->disk);
+    } else {
+        engineBorn(e);
+        struct clusterNode *me = e->t.myself;
+        snprintf(me->ip, NODE_IP_LEN, "10.0.%d.%d", n->index / 200, n->index % 200 + 1);
+        me->tcp_port = 6379;
+        me->bus_port = BUS_PORT;
+    }
+    struct clusterNode *primary = e->t.myself->primary;
+    n->following = primary ? indexOf(s, primary->id) : -1;
+    n->data_ms = s->now_ms;
+    eventAdd(s, (struct event){.at_ms = s->now_ms + 1 + (int64_t)(chance(s) % ENGINE_TICK_MS),
+                               .kind = EVENT_TICK,
+                               .node = n->index,
+                               .life = n->life});
+}
+
+static void nodeStop(struct simNode *n) {
+    for (int i = 0; i < n->held_count; i++) sdsfree(n->held[i].bytes);
+    n->held_count = 0;
+    while (n->link_count) {
+        struct simLink *link = n->links[0];
+        tellClosed(n, link);
+        linkFree(n, link);
+    }
+    topologyForEach(&n->engine.t, node) node->out = node->in = NULL;
+    engineDestroy(&n->engine);
+    n->alive = false;
+}
+
+/* ---- Checks ---- */
+
+static void checkEpochs(struct simNode *n) {
+    const struct topology *t = &n->engine.t;
+    uint64_t mine = t->myself->config_epoch;
+    serverAssert(mine <= t->current_epoch || t->myself->primary);
+    serverAssert(t->last_vote_epoch >= n->highest_vote);
+    if (nodeIsPrimary(t->myself)) serverAssert(mine >= n->highest_epoch);
+    n->highest_vote = t->last_vote_epoch;
+    if (nodeIsPrimary(t->myself)) n->highest_epoch = mine;
+}
+
+/* An epoch is won by one node. */
+static void noteWinner(struct simNode *n, uint64_t epoch) {
+    struct sim *s = n->sim;
+    if (epoch >= s->winners) {
+        uint64_t room = 2 * epoch + 64;
+        s->winner = zrealloc(s->winner, room * sizeof *s->winner);
+        for (uint64_t i = s->winners; i < room; i++) s->winner[i] = -1;
+        s->winners = room;
+    }
+    if (s->winner[epoch] >= 0)
+        serverPanic("epoch %llu was won by nodes %d and %d (seed %llu)", (unsigned long long)epoch,
+                    s->winner[epoch], n->index, (unsigned long long)s->o.seed);
+    s->winner[epoch] = n->index;
+}
+
+/* Two primaries may have one epoch for a moment, by chance (they resolve it), but then not one slot. */
+static void checkOwners(struct simNode *n) {
+    const struct topology *t = &n->engine.t;
+    if (!nodeVotes(t->myself)) return;
+    for (int i = 0; i < n->sim->count; i++) {
+        const struct simNode *o = &n->sim->nodes[i];
+        if (o == n || !o->alive || !nodeVotes(o->engine.t.myself)) continue;
+        const struct clusterNode *other = o->engine.t.myself;
+        if (other->config_epoch != t->myself->config_epoch) continue;
+        for (size_t k = 0; k < sizeof other->slots.bits; k++) {
+            if (other->slots.bits[k] & t->myself->slots.bits[k])
+                serverPanic("a slot is of nodes %d and %d in epoch %llu (seed %llu)", n->index, i,
+                            (unsigned long long)other->config_epoch, (unsigned long long)n->sim->o.seed);
+        }
+    }
+}
+
+static void checkAfter(struct simNode *n) {
+    if (!n->alive) return;
+    checkEpochs(n);
+    checkOwners(n);
+}
+
+/* ---- The course of things ---- */
+
+/* Writes to a primary; and what a replica has got from one. */
+static void replicate(struct simNode *n) {
+    struct sim *s = n->sim;
+    if (n->following < 0) {
+        bool writes =
+            engineStateOk(&n->engine) && nodeVotes(n->engine.t.myself) && s->now_ms >= n->paused_until_ms;
+        if (writes) n->offset += WRITES_PER_TICK;
+        n->data_ms = s->now_ms;
+        return;
+    }
+    struct simNode *primary = &s->nodes[n->following];
+    if (!primary->alive || primary->hung || !reach(n, primary)) return;
+    n->offset = primary->offset;
+    n->data_ms = s->now_ms;
+}
+
+static void tick(struct simNode *n) {
+    struct sim *s = n->sim;
+    replicate(n);
+    engineTick(&n->engine, s->now_ms);
+    engineFlush(&n->engine, s->now_ms);
+    eventAdd(s,
+             (struct event){
+                 .at_ms = s->now_ms + ENGINE_TICK_MS, .kind = EVENT_TICK, .node = n->index, .life = n->life});
+}
+
+static void arrives(struct simNode *n, struct simLink *link, sds bytes) {
+    if (!engineReceive(&n->engine, &link->bus, (uint8_t *)bytes, (uint32_t)sdslen(bytes), n->sim->now_ms)) {
+        tellClosed(n, link);
+        linkFree(n, link);
+    }
+    engineFlush(&n->engine, n->sim->now_ms);
+}
+
+/* The other end is made with this one. */
+static void connected(struct simNode *n, struct simLink *link) {
+    struct simNode *peer = &n->sim->nodes[link->peer];
+    if (!peer->alive || !reach(n, peer)) return;
+    struct simLink *other = linkAdd(peer, n->index);
+    other->bus.inbound = true;
+    other->bus.created_ms = n->sim->now_ms;
+    other->peer_number = link->number;
+    link->peer_number = other->number;
+    engineLinkUp(&n->engine, &link->bus, n->sim->now_ms);
+}
+
+static void closed(struct simNode *n, struct simLink *link) {
+    engineLinkDown(&n->engine, &link->bus, n->sim->now_ms);
+    linkFree(n, link);
+}
+
+static void hold(struct simNode *n, struct event ev) {
+    n->held = zrealloc(n->held, (size_t)(n->held_count + 1) * sizeof *n->held);
+    n->held[n->held_count++] = ev;
+}
+
+static void happen(struct sim *s, struct event ev) {
+    struct simNode *n = &s->nodes[ev.node];
+    if (!n->alive || n->life != ev.life) {
+        sdsfree(ev.bytes);
+        return;
+    }
+    if (n->hung) {
+        hold(n, ev);
+        return;
+    }
+    struct simLink *link = ev.link ? linkFind(n, ev.link) : NULL;
+    if (ev.kind == EVENT_TICK)
+        tick(n);
+    else if (!link)
+        ; /* closed meanwhile */
+    else if (ev.kind == EVENT_ARRIVES)
+        arrives(n, link, ev.bytes);
+    else if (ev.kind == EVENT_CONNECTED)
+        connected(n, link);
+    else
+        closed(n, link);
+    sdsfree(ev.bytes);
+    checkAfter(n);
+}
+
+static void simRun(struct sim *s, int64_t ms) {
+    int64_t end = s->now_ms + ms;
+    while (s->events && s->heap[0].at_ms <= end) {
+        struct event ev = eventTake(s);
+        s->now_ms = ev.at_ms;
+        happen(s, ev);
+    }
+    s->now_ms = end;
+}
+
+/* ---- The start ---- */
+
+static void introduce(struct sim *s, int i, int j) {
+    struct engine *e = &s->nodes[i].engine;
+    const struct clusterNode *other = s->nodes[j].engine.t.myself;
+    struct clusterNode *n = topologyAdd(&e->t, other->id, NODE_PRIMARY, s->now_ms);
+    memcpy(n->ip, other->ip, NODE_IP_LEN);
+    n->tcp_port = other->tcp_port;
+    n->bus_port = other->bus_port;
+    memcpy(n->shard_id, other->shard_id, NODE_ID_LEN);
+}
+
+/* As valkey-cli --cluster create does: everybody has an epoch of his own from the start. */
+static void giveSlots(struct sim *s) {
+    int primaries = s->o.primaries;
+    for (int i = 0; i < s->count; i++) {
+        struct engine *e = &s->nodes[i].engine;
+        e->t.myself->config_epoch = e->t.current_epoch = (uint64_t)i + 1;
+        for (int slot = 0; slot < KEY_SLOTS && i < primaries; slot++) {
+            if (slot * primaries / KEY_SLOTS == i) slotAssign(&e->t, slot, e->t.myself);
+        }
+        engineTodo(e, TODO_SAVE | TODO_STATE);
+    }
+}
+
+static void joinShards(struct sim *s) {
+    for (int i = s->o.primaries; i < s->count; i++) {
+        struct engine *e = &s->nodes[i].engine;
+        const char *id = s->nodes[(i - s->o.primaries) % s->o.primaries].engine.t.myself->id;
+        struct clusterNode *primary = topologyFind(&e->t, id);
+        serverAssert(primary);
+        e->now_ms = s->now_ms;
+        engineFollow(e, primary, true);
+        engineFlush(e, s->now_ms);
+    }
+}
+
+static bool everybodyKnown(struct sim *s) {
+    for (int i = 0; i < s->count; i++) {
+        if (s->nodes[i].engine.t.count < s->count) return false;
+        topologyForEach(&s->nodes[i].engine.t, n) {
+            if (n->flags & NODE_HANDSHAKE) return false;
+        }
+    }
+    return true;
+}
+
+static struct sim *simCreate(const struct simOptions *o) {
+    struct sim *s = zcalloc(1, sizeof *s);
+    s->o = *o;
+    s->o.loss = 0; /* begins when everybody knows everybody: a user would have to repeat CLUSTER MEET */
+    s->random = o->seed;
+    s->now_ms = 1000000;
+    s->count = o->primaries * (1 + o->replicas);
+    serverAssert(s->count <= SIM_NODES_MAX);
+    s->nodes = zcalloc((size_t)s->count, sizeof *s->nodes);
+    for (int i = 0; i < s->count; i++) {
+        s->nodes[i] = (struct simNode){.sim = s, .index = i, .following = -1};
+        nodeStart(&s->nodes[i]);
+    }
+    giveSlots(s);
+    for (int i = 0; i < s->count; i++) {
+        for (int j = 0; j < s->count && !o->meet_one; j++) {
+            if (i != j) introduce(s, i, j);
+        }
+    }
+    if (o->meet_one) {
+        for (int i = 1; i < s->count; i++) {
+            const struct clusterNode *other = s->nodes[i].engine.t.myself;
+            engineMeet(&s->nodes[0].engine, other->ip, other->tcp_port, other->bus_port, s->now_ms);
+        }
+        for (int tries = 0; !everybodyKnown(s) && tries < 600; tries++) simRun(s, 100);
+        serverAssert(everybodyKnown(s));
+    }
+    joinShards(s);
+    for (int i = 0; i < s->count; i++) worldSave(&s->nodes[i], true);
+    s->o.loss = o->loss;
+    return s;
+}
+
+static void simDestroy(struct sim *s) {
+    for (int i = 0; i < s->count; i++) {
+        struct simNode *n = &s->nodes[i];
+        if (n->alive) nodeStop(n);
+        zfree(n->links);
+        zfree(n->held);
+        sdsfree(n->disk);
+    }
+    while (s->events) sdsfree(eventTake(s).bytes);
+    zfree(s->heap);
+    zfree(s->nodes);
+    zfree(s->winner);
+    zfree(s);
+}
+
+/* ---- What is done to it, and asked ---- */
+
+static int64_t simNow(const struct sim *s) {
+    return s->now_ms;
+}
+static int simCount(const struct sim *s) {
+    return s->count;
+}
+static uint64_t simMessages(const struct sim *s) {
+    return s->messages;
+}
+static struct engine *simEngine(struct sim *s, int i) {
+    return s->nodes[i].alive ? &s->nodes[i].engine : NULL;
+}
+
+static void simKill(struct sim *s, int i) {
+    if (s->nodes[i].alive) nodeStop(&s->nodes[i]);
+}
+static void simRestart(struct sim *s, int i) {
+    if (!s->nodes[i].alive) nodeStart(&s->nodes[i]);
+}
+static void simSide(struct sim *s, int i, int side) {
+    s->nodes[i].side = side;
+}
+
+/* What came meanwhile is worked off at once. */
+static void simHang(struct sim *s, int i, bool hang) {
+    struct simNode *n = &s->nodes[i];
+    if (!n->alive || n->hung == hang) return;
+    n->hung = hang;
+    if (hang) return;
+    for (int k = 0; k < n->held_count; k++) {
+        n->held[k].at_ms = s->now_ms;
+        eventAdd(s, n->held[k]);
+    }
+    n->held_count = 0;
+}
+
+static void simFailover(struct sim *s, int i, enum failoverKind kind) {
+    struct simNode *n = &s->nodes[i];
+    if (!n->alive || n->hung || !nodeIsReplica(n->engine.t.myself) || !n->engine.t.myself->primary) return;
+    engineFailover(&n->engine, kind, s->now_ms);
+    engineFlush(&n->engine, s->now_ms);
+    checkAfter(n);
+}
+
+static int simPrimaryOf(struct sim *s, int slot) {
+    int found = -1;
+    uint64_t epoch = 0;
+    for (int i = 0; i < s->count; i++) {
+        struct simNode *n = &s->nodes[i];
+        const struct topology *t = &n->engine.t;
+        if (!n->alive || t->owner[slot] != t->myself || t->myself->config_epoch < epoch) continue;
+        found = i;
+        epoch = t->myself->config_epoch;
+    }
+    return found;
+}
+
+static bool agree(const struct topology *a, const struct topology *b) {
+    if (a->count != b->count) return false;
+    for (int i = 0; i < a->count; i++) {
+        if (memcmp(a->nodes[i]->id, b->nodes[i]->id, NODE_ID_LEN) != 0) return false;
+        if (!slotSetEqual(&a->nodes[i]->slots, &b->nodes[i]->slots)) return false;
+        const struct clusterNode *p = a->nodes[i]->primary, *q = b->nodes[i]->primary;
+        if (!p != !q || (p && memcmp(p->id, q->id, NODE_ID_LEN) != 0)) return false;
+    }
+    return true;
+}
+
+static bool simAgrees(struct sim *s) {
+    const struct topology *first = NULL;
+    for (int i = 0; i < s->count; i++) {
+        struct simNode *n = &s->nodes[i];
+        if (!n->alive) continue;
+        const struct topology *t = &n->engine.t;
+        topologyVerify(t);
+        if (!first) first = t;
+        if (!engineStateOk(&n->engine) || slotsOwned(t) != KEY_SLOTS || !agree(first, t)) return false;
+        for (int k = 0; k < t->count; k++) {
+            if (t->nodes[k]->flags & (NODE_FAIL | NODE_PFAIL | NODE_HANDSHAKE | NODE_NOADDR)) return false;
+        }
+    }
+    return true;
+}
+
+static void simSetLoss(struct sim *s, double loss) {
+    s->o.loss = loss;
+}
+
+static int healthyReplicasOf(struct sim *s, int i) {
+    const struct clusterNode *me = s->nodes[i].engine.t.myself;
+    int count = 0;
+    for (int k = 0; k < me->replica_count; k++) count += !(me->replicas[k]->flags & (NODE_FAIL | NODE_PFAIL));
+    return count;
+}
+
+static void simPrint(struct sim *s) {
+    for (int i = 0; i < s->count; i++) {
+        struct simNode *n = &s->nodes[i];
+        if (!n->alive) continue;
+        sds text = topologyText(sdsempty(), &n->engine.t, false);
+        printf("---- %d (%s)\n%s", i, engineStateOk(&n->engine) ? "ok" : "down", text);
+        sdsfree(text);
+    }
+}

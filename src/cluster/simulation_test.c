@@ -1,0 +1,246 @@
+/* simulation_test.c - clusters in virtual time: they form, notice failures, elect, heal; by fixed scenarios
+ * and by random schedules of deaths, partitions, hangs, losses and failovers.
+ *
+ * SIM_SCHEDULES=10000 runs so many schedules (100); SIM_SEED=n runs the one of that seed, with the nodes'
+ * logs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cluster/simulation.h"
+
+#define TIMEOUT_MS 2000
+
+static const struct simOptions usual = {
+    .primaries = 3, .replicas = 1, .node_timeout_ms = TIMEOUT_MS, .latency_ms = 5, .seed = 1};
+
+/* How long until they agree; -1: not within that time. */
+static int64_t untilAgreed(struct sim *s, int64_t at_most_ms) {
+    int64_t begin = simNow(s);
+    while (!simAgrees(s)) {
+        if (simNow(s) - begin > at_most_ms) return -1;
+        simRun(s, 100);
+    }
+    return simNow(s) - begin;
+}
+
+static struct sim *agreed(const struct simOptions *o) {
+    struct sim *s = simCreate(o);
+    assert_true(untilAgreed(s, 60000) >= 0);
+    return s;
+}
+
+/* How long until slot 0 has another owner than `was`. */
+static int64_t untilReplaced(struct sim *s, int was, int64_t at_most_ms) {
+    int64_t begin = simNow(s);
+    for (;;) {
+        int now = simPrimaryOf(s, 0);
+        if (now >= 0 && now != was) return simNow(s) - begin;
+        if (simNow(s) - begin > at_most_ms) return -1;
+        simRun(s, 10);
+    }
+}
+
+static void nodesMeetByOneAndAgree(void **state) {
+    (void)state;
+    struct simOptions o = usual;
+    o.meet_one = true;
+    struct sim *s = agreed(&o);
+    for (int i = 0; i < simCount(s); i++) assert_int_equal(simEngine(s, i)->t.count, 6);
+    simDestroy(s);
+}
+
+static void aReplicaTakesOverFromADeadPrimary(void **state) {
+    (void)state;
+    struct sim *s = agreed(&usual);
+    simKill(s, 0);
+    int64_t took = untilReplaced(s, 0, 60000);
+    assert_in_range(took, TIMEOUT_MS, 3 * TIMEOUT_MS);
+    assert_int_equal(simPrimaryOf(s, 0), 3);
+    simRestart(s, 0);
+    assert_true(untilAgreed(s, 60000) >= 0);
+    assert_true(nodeIsReplica(simEngine(s, 0)->t.myself));
+    assert_string_equal(simEngine(s, 0)->t.myself->primary->id, simEngine(s, 3)->t.myself->id);
+    simDestroy(s);
+}
+
+static void theOneWithMostDataIsElected(void **state) {
+    (void)state;
+    struct simOptions o = usual;
+    o.replicas = 3;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        o.seed = seed;
+        struct sim *s = agreed(&o);
+        simRun(s, 5000);
+        simHang(s, 3, true); /* two of the three stay behind, for less than makes them fail */
+        simHang(s, 6, true);
+        simRun(s, TIMEOUT_MS / 2);
+        simKill(s, 0);
+        simHang(s, 3, false);
+        simHang(s, 6, false);
+        assert_true(untilReplaced(s, 0, 60000) >= 0);
+        assert_int_equal(simPrimaryOf(s, 0), 9);
+        simDestroy(s);
+    }
+}
+
+static void aMinorityStopsServing(void **state) {
+    (void)state;
+    struct sim *s = agreed(&usual);
+    simSide(s, 0, 1);
+    simRun(s, 4 * TIMEOUT_MS);
+    assert_false(engineStateOk(simEngine(s, 0)));
+    assert_int_equal(simEngine(s, 0)->down, DOWN_MINORITY);
+    assert_true(engineStateOk(simEngine(s, 1)));
+    simSide(s, 0, 0);
+    assert_true(untilAgreed(s, 60000) >= 0);
+    assert_true(nodeIsReplica(simEngine(s, 0)->t.myself));
+    simDestroy(s);
+}
+
+static void withoutAMajorityNobodyIsElected(void **state) {
+    (void)state;
+    struct sim *s = agreed(&usual);
+    simKill(s, 0);
+    simKill(s, 1);
+    simRun(s, 6 * TIMEOUT_MS);
+    assert_int_equal(simPrimaryOf(s, 0), -1);
+    assert_false(engineStateOk(simEngine(s, 2)));
+    simRestart(s, 1);
+    assert_true(untilReplaced(s, 0, 60000) >= 0);
+    simDestroy(s);
+}
+
+static void aManualFailoverLosesNothing(void **state) {
+    (void)state;
+    struct sim *s = agreed(&usual);
+    simRun(s, 3000);
+    simFailover(s, 3, FAILOVER_ASK);
+    assert_in_range(untilReplaced(s, 0, 20000), 1, 1500);
+    assert_int_equal(simPrimaryOf(s, 0), 3);
+    assert_true(untilAgreed(s, 20000) >= 0);
+    assert_true(nodeIsReplica(simEngine(s, 0)->t.myself));
+    simDestroy(s);
+}
+
+static void forceAndTakeoverWorkWithoutThePrimary(void **state) {
+    (void)state;
+    for (int kind = FAILOVER_FORCE; kind <= FAILOVER_TAKEOVER; kind++) {
+        struct sim *s = agreed(&usual);
+        simKill(s, 0);
+        simFailover(s, 3, (enum failoverKind)kind);
+        assert_in_range(untilReplaced(s, 0, 20000), 0, TIMEOUT_MS / 2);
+        simRestart(s, 0);
+        assert_true(untilAgreed(s, 60000) >= 0);
+        simDestroy(s);
+    }
+}
+
+static void aReplicaGoesToAnOrphan(void **state) {
+    (void)state;
+    struct simOptions o = usual;
+    o.replicas = 2;
+    struct sim *s = agreed(&o);
+    simKill(s, 3);
+    simKill(s, 6); /* the replicas of node 0 */
+    simRun(s, 12 * TIMEOUT_MS);
+    assert_int_equal(healthyReplicasOf(s, 0), 1);
+    simRestart(s, 3);
+    simRestart(s, 6);
+    assert_true(untilAgreed(s, 60000) >= 0);
+    simDestroy(s);
+}
+
+static void lossAndLatencyMakeNobodyFail(void **state) {
+    (void)state;
+    struct simOptions o = usual;
+    o.loss = 0.02;
+    o.latency_ms = 40;
+    struct sim *s = agreed(&o);
+    simRun(s, 60 * TIMEOUT_MS);
+    for (int i = 0; i < simCount(s); i++) {
+        for (int k = 0; k < simCount(s); k++) assert_false(nodeFailed(simEngine(s, i)->t.nodes[k]));
+    }
+    assert_int_equal(simPrimaryOf(s, 0), 0);
+    simDestroy(s);
+}
+
+/* ---- Random schedules ---- */
+
+static uint64_t draw(uint64_t *random) {
+    *random = *random * 6364136223846793005ULL + 1442695040888963407ULL;
+    return *random >> 33;
+}
+
+static void act(struct sim *s, uint64_t *random) {
+    int i = (int)(draw(random) % (uint64_t)simCount(s));
+    switch (draw(random) % 10) {
+    case 0:
+    case 1: simKill(s, i); break;
+    case 2:
+    case 3:
+    case 4: simRestart(s, i); break;
+    case 5: simSide(s, i, (int)(draw(random) % 2)); break;
+    case 6: simSide(s, i, 0); break;
+    case 7: simHang(s, i, draw(random) % 2); break;
+    case 8: simFailover(s, i, draw(random) % 4 ? FAILOVER_ASK : FAILOVER_FORCE); break;
+    default: break;
+    }
+}
+
+static void schedule(uint64_t seed, bool verbose) {
+    uint64_t random = seed * 2654435761u + 1;
+    struct simOptions o = {.primaries = 3 + (int)(draw(&random) % 3),
+                           .replicas = (int)(draw(&random) % 3),
+                           .node_timeout_ms = TIMEOUT_MS,
+                           .latency_ms = 1 + (int64_t)(draw(&random) % 50),
+                           .loss = (double)(draw(&random) % 3) / 100,
+                           .meet_one = draw(&random) % 2,
+                           .seed = seed,
+                           .verbose = verbose};
+    struct sim *s = simCreate(&o);
+    for (int step = 0; step < 30; step++) {
+        act(s, &random);
+        simRun(s, (int64_t)(draw(&random) % 3000));
+    }
+    for (int i = 0; i < simCount(s); i++) {
+        simSide(s, i, 0);
+        simHang(s, i, false);
+        simRestart(s, i);
+    }
+    simSetLoss(s, 0);
+    bool agreed = untilAgreed(s, 120000) >= 0;
+    if (!agreed && verbose) simPrint(s);
+    if (!agreed) fail_msg("no agreement: SIM_SEED=%llu", (unsigned long long)seed);
+    simDestroy(s);
+}
+
+static void whateverHappensTheyAgreeInTheEnd(void **state) {
+    (void)state;
+    const char *seed = getenv("SIM_SEED"), *count = getenv("SIM_SCHEDULES");
+    if (seed) {
+        schedule(strtoull(seed, NULL, 10), true);
+        return;
+    }
+    uint64_t schedules = count ? strtoull(count, NULL, 10) : 100;
+    for (uint64_t i = 1; i <= schedules; i++) schedule(i, false);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nodesMeetByOneAndAgree),
+        cmocka_unit_test(aReplicaTakesOverFromADeadPrimary),
+        cmocka_unit_test(theOneWithMostDataIsElected),
+        cmocka_unit_test(aMinorityStopsServing),
+        cmocka_unit_test(withoutAMajorityNobodyIsElected),
+        cmocka_unit_test(aManualFailoverLosesNothing),
+        cmocka_unit_test(forceAndTakeoverWorkWithoutThePrimary),
+        cmocka_unit_test(aReplicaGoesToAnOrphan),
+        cmocka_unit_test(lossAndLatencyMakeNobodyFail),
+        cmocka_unit_test(whateverHappensTheyAgreeInTheEnd),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

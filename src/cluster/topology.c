@@ -1,0 +1,323 @@
+/* topology.c - see topology.h. */
+#include "cluster/topology.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/zmalloc.h"
+
+/* ---- Arrays that grow by one ---- */
+
+/* Room for one more behind `count` elements of `size` bytes; the array is as long as it has elements. */
+static void *grown(void *array, int count, size_t size) {
+    return zrealloc(array, (size_t)(count + 1) * size);
+}
+
+/* Takes element i out of `count`. */
+static void closeGap(void *array, int i, int count, size_t size) {
+    char *at = (char *)array + (size_t)i * size;
+    memmove(at, at + size, (size_t)(count - i - 1) * size);
+}
+
+/* ---- Nodes ---- */
+
+/* Where the id is, or would be; *found: it is there. */
+static int placeOf(const struct topology *t, const char *id, bool *found) {
+    int low = 0, high = t->count;
+    *found = false;
+    while (low < high) {
+        int middle = (low + high) / 2, cmp = memcmp(t->nodes[middle]->id, id, NODE_ID_LEN);
+        if (cmp == 0) *found = true;
+        if (cmp < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct clusterNode *topologyFind(const struct topology *t, const char id[NODE_ID_LEN]) {
+    bool found;
+    int i = placeOf(t, id, &found);
+    return found ? t->nodes[i] : NULL;
+}
+
+static void enter(struct topology *t, struct clusterNode *n) {
+    bool found;
+    int i = placeOf(t, n->id, &found);
+    serverAssert(!found);
+    t->nodes = grown(t->nodes, t->count, sizeof *t->nodes);
+    memmove(t->nodes + i + 1, t->nodes + i, (size_t)(t->count - i) * sizeof *t->nodes);
+    t->nodes[i] = n;
+    t->count++;
+}
+
+static void leave(struct topology *t, struct clusterNode *n) {
+    bool found;
+    int i = placeOf(t, n->id, &found);
+    serverAssert(found && t->nodes[i] == n);
+    closeGap(t->nodes, i, t->count--, sizeof *t->nodes);
+}
+
+struct clusterNode *topologyAdd(struct topology *t, const char id[NODE_ID_LEN], uint16_t flags,
+                                int64_t now_ms) {
+    struct clusterNode *n = zcalloc(1, sizeof *n);
+    memcpy(n->id, id, NODE_ID_LEN);
+    memcpy(n->shard_id, id, NODE_ID_LEN); /* until it says which one it is in */
+    n->flags = flags;
+    n->created_ms = now_ms;
+    n->hostname = sdsempty();
+    n->human_name = sdsempty();
+    n->availability_zone = sdsempty();
+    n->client_ipv4 = sdsempty();
+    n->client_ipv6 = sdsempty();
+    enter(t, n);
+    return n;
+}
+
+static void nodeFree(struct clusterNode *n) {
+    sdsfree(n->hostname);
+    sdsfree(n->human_name);
+    sdsfree(n->availability_zone);
+    sdsfree(n->client_ipv4);
+    sdsfree(n->client_ipv6);
+    zfree(n->replicas);
+    zfree(n->reports);
+    zfree(n);
+}
+
+static void dropSlots(struct topology *t, struct clusterNode *n) {
+    for (int last, slot = slotSetRun(&n->slots, 0, &last); slot >= 0;
+         slot = slotSetRun(&n->slots, last + 1, &last)) {
+        for (; slot <= last; slot++) slotAssign(t, slot, NULL);
+    }
+}
+
+static void leavePrimary(struct clusterNode *n) {
+    struct clusterNode *primary = n->primary;
+    n->primary = NULL;
+    if (!primary) return;
+    for (int i = 0; i < primary->replica_count; i++) {
+        if (primary->replicas[i] != n) continue;
+        closeGap(primary->replicas, i, primary->replica_count--, sizeof *primary->replicas);
+        return;
+    }
+    serverPanic("a replica is not among those of its primary");
+}
+
+void topologyRemove(struct topology *t, struct clusterNode *n) {
+    serverAssert(n != t->myself && !n->in && !n->out);
+    dropSlots(t, n);
+    for (int i = t->open_count - 1; i >= 0; i--) {
+        int slot = t->open[i].slot;
+        if (t->open[i].to == n) slotSetMigrating(t, slot, NULL);
+        if (slotOpen(t, slot) && slotOpen(t, slot)->from == n) slotSetImporting(t, slot, NULL);
+    }
+    leavePrimary(n);
+    while (n->replica_count) leavePrimary(n->replicas[0]);
+    for (int i = 0; i < t->count; i++) failureReportDrop(t->nodes[i], n);
+    leave(t, n);
+    nodeFree(n);
+}
+
+void topologyRename(struct topology *t, struct clusterNode *n, const char id[NODE_ID_LEN]) {
+    leave(t, n);
+    memcpy(n->id, id, NODE_ID_LEN);
+    enter(t, n);
+}
+
+/* ---- Roles ---- */
+
+void nodeBecomePrimary(struct topology *t, struct clusterNode *n) {
+    (void)t;
+    leavePrimary(n);
+    n->flags = (uint16_t)((n->flags & ~(NODE_REPLICA | NODE_PRIMARY_FAIL)) | NODE_PRIMARY);
+}
+
+void nodeBecomeReplica(struct topology *t, struct clusterNode *n, struct clusterNode *primary) {
+    serverAssert(n != primary);
+    dropSlots(t, n);
+    leavePrimary(n);
+    n->flags = (uint16_t)((n->flags & ~(NODE_PRIMARY | NODE_MIGRATE_TO)) | NODE_REPLICA);
+    n->primary = primary;
+    if (!primary) return;
+    memcpy(n->shard_id, primary->shard_id, NODE_ID_LEN);
+    for (int i = 0; i < n->replica_count; i++) /* until they follow, too */
+        memcpy(n->replicas[i]->shard_id, primary->shard_id, NODE_ID_LEN);
+    primary->replicas = grown(primary->replicas, primary->replica_count, sizeof *primary->replicas);
+    primary->replicas[primary->replica_count++] = n;
+}
+
+/* ---- Slots ---- */
+
+void slotAssign(struct topology *t, int slot, struct clusterNode *n) {
+    struct clusterNode *was = t->owner[slot];
+    slotSetRemove(&t->unclaimed, slot);
+    if (was == n) return;
+    if (was) {
+        slotSetRemove(&was->slots, slot);
+        was->slot_count--;
+    }
+    t->owner[slot] = n;
+    if (n) {
+        slotSetAdd(&n->slots, slot);
+        n->slot_count++;
+    }
+}
+
+int slotsOwned(const struct topology *t) {
+    int count = 0;
+    for (int i = 0; i < t->count; i++) count += t->nodes[i]->slot_count;
+    return count;
+}
+
+int topologyVoters(const struct topology *t) {
+    int count = 0;
+    for (int i = 0; i < t->count; i++) count += nodeVotes(t->nodes[i]);
+    return count;
+}
+
+static int openPlace(const struct topology *t, int slot) {
+    int i = 0;
+    while (i < t->open_count && t->open[i].slot < slot) i++;
+    return i;
+}
+
+struct openSlot *slotOpen(const struct topology *t, int slot) {
+    int i = openPlace(t, slot);
+    return i < t->open_count && t->open[i].slot == slot ? &t->open[i] : NULL;
+}
+
+static void slotSetOpen(struct topology *t, int slot, struct clusterNode *to, struct clusterNode *from) {
+    int i = openPlace(t, slot);
+    bool there = i < t->open_count && t->open[i].slot == slot;
+    if (!to && !from) {
+        if (there) closeGap(t->open, i, t->open_count--, sizeof *t->open);
+        return;
+    }
+    if (!there) {
+        t->open = grown(t->open, t->open_count, sizeof *t->open);
+        memmove(t->open + i + 1, t->open + i, (size_t)(t->open_count++ - i) * sizeof *t->open);
+    }
+    t->open[i] = (struct openSlot){.slot = (uint16_t)slot, .to = to, .from = from};
+}
+
+void slotSetMigrating(struct topology *t, int slot, struct clusterNode *to) {
+    struct openSlot *open = slotOpen(t, slot);
+    slotSetOpen(t, slot, to, open ? open->from : NULL);
+}
+
+void slotSetImporting(struct topology *t, int slot, struct clusterNode *from) {
+    struct openSlot *open = slotOpen(t, slot);
+    slotSetOpen(t, slot, open ? open->to : NULL, from);
+}
+
+/* ---- Failure reports ---- */
+
+static int reportOf(const struct clusterNode *about, const struct clusterNode *by) {
+    for (int i = 0; i < about->report_count; i++) {
+        if (about->reports[i].by == by) return i;
+    }
+    return -1;
+}
+
+bool failureReportAdd(struct clusterNode *about, struct clusterNode *by, int64_t now_ms) {
+    int i = reportOf(about, by);
+    bool first = i < 0;
+    if (first) {
+        about->reports = grown(about->reports, about->report_count, sizeof *about->reports);
+        i = about->report_count++;
+    }
+    about->reports[i] = (struct failureReport){by, now_ms};
+    return first;
+}
+
+bool failureReportDrop(struct clusterNode *about, const struct clusterNode *by) {
+    int i = reportOf(about, by);
+    if (i < 0) return false;
+    closeGap(about->reports, i, about->report_count--, sizeof *about->reports);
+    return true;
+}
+
+int failureReportCount(struct clusterNode *about, int64_t since_ms) {
+    for (int i = about->report_count - 1; i >= 0; i--) {
+        if (about->reports[i].at_ms < since_ms)
+            closeGap(about->reports, i, about->report_count--, sizeof *about->reports);
+    }
+    return about->report_count;
+}
+
+/* ---- Forgotten nodes ---- */
+
+void topologyForgottenTrim(struct topology *t, int64_t now_ms) {
+    for (int i = t->forgotten_count - 1; i >= 0; i--) {
+        if (t->forgotten[i].until_ms <= now_ms)
+            closeGap(t->forgotten, i, t->forgotten_count--, sizeof *t->forgotten);
+    }
+}
+
+static struct forgottenNode *forgottenFind(const struct topology *t, const char *id) {
+    for (int i = 0; i < t->forgotten_count; i++) {
+        if (memcmp(t->forgotten[i].id, id, NODE_ID_LEN) == 0) return &t->forgotten[i];
+    }
+    return NULL;
+}
+
+void topologyForget(struct topology *t, const char id[NODE_ID_LEN], int64_t until_ms) {
+    struct forgottenNode *f = forgottenFind(t, id);
+    if (!f) {
+        t->forgotten = grown(t->forgotten, t->forgotten_count, sizeof *t->forgotten);
+        f = &t->forgotten[t->forgotten_count++];
+        memcpy(f->id, id, NODE_ID_LEN);
+    }
+    f->until_ms = until_ms;
+}
+
+bool topologyIsForgotten(const struct topology *t, const char id[NODE_ID_LEN], int64_t now_ms) {
+    const struct forgottenNode *f = forgottenFind(t, id);
+    return f && f->until_ms > now_ms;
+}
+
+/* ---- Life ---- */
+
+void topologyInit(struct topology *t) {
+    memset(t, 0, sizeof *t);
+}
+
+void topologyClear(struct topology *t) {
+    for (int i = 0; i < t->count; i++) nodeFree(t->nodes[i]);
+    zfree(t->nodes);
+    zfree(t->open);
+    zfree(t->forgotten);
+    topologyInit(t);
+}
+
+/* ---- Invariants ---- */
+
+static void verifyNode(const struct topology *t, const struct clusterNode *n) {
+    serverAssert(n->slot_count == slotSetCount(&n->slots));
+    for (int last, slot = slotSetRun(&n->slots, 0, &last); slot >= 0;
+         slot = slotSetRun(&n->slots, last + 1, &last)) {
+        for (; slot <= last; slot++) serverAssert(t->owner[slot] == n);
+    }
+    bool primary = nodeIsPrimary(n), replica = nodeIsReplica(n);
+    serverAssert(primary != replica || (!primary && n->flags & NODE_HANDSHAKE));
+    serverAssert(!replica || n->slot_count == 0);
+    serverAssert(!n->primary || (replica && topologyFind(t, n->primary->id) == n->primary));
+    for (int i = 0; i < n->replica_count; i++) serverAssert(n->replicas[i]->primary == n);
+    for (int i = 0; i < n->report_count; i++)
+        serverAssert(topologyFind(t, n->reports[i].by->id) == n->reports[i].by);
+}
+
+void topologyVerify(const struct topology *t) {
+    int owned = 0;
+    for (int i = 0; i < t->count; i++) {
+        serverAssert(i == 0 || memcmp(t->nodes[i - 1]->id, t->nodes[i]->id, NODE_ID_LEN) < 0);
+        verifyNode(t, t->nodes[i]);
+        owned += t->nodes[i]->slot_count;
+    }
+    for (int slot = 0; slot < KEY_SLOTS; slot++) owned -= t->owner[slot] != NULL;
+    serverAssert(owned == 0);
+    for (int i = 1; i < t->open_count; i++) serverAssert(t->open[i - 1].slot < t->open[i].slot);
+    serverAssert(!t->myself || topologyFind(t, t->myself->id) == t->myself);
+}
