@@ -83,6 +83,7 @@ enum {
 
     CLIENT_AWAY = 1 << 30, /* an I/O thread reads and sends for it (command/port.h) */
 };
+#define CLIENT_ASKING (1u << 31) /* ASKING: the next command may use a slot that is imported (cluster/) */
 
 /* Output: a chain of blocks (reply_block.h), of which the first byte to send is at head + sent. Written by
  * reply.c and push.c, sent by client_output.c. */

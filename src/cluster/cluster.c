@@ -1,17 +1,74 @@
-/* cluster.c - the commands of a cluster; see cluster.h. */
+/* cluster.c - the start of the room, and CLUSTER: which handler its subcommands have; see cluster.h. */
 #include "cluster/cluster.h"
 
-#include "base/key_slot.h"
+#include <string.h>
+
+#include "client/reply.h"
+#include "cluster/cluster_commands.h"
+#include "cluster/node.h"
+#include "cluster/redirect.h"
+#include "cluster/settings.h"
 #include "command/command.h"
 #include "commands/cluster.h"
-#include "client/reply.h"
+#include "registry/info.h"
 
-void clusterDisabledCommand(struct client *c) {
-    replyError(c, "ERR This instance has cluster support disabled");
+static const struct {
+    const char *name;
+    clusterHandler *handler;
+} handlers[] = {
+    {"addslots", clusterAddslotsCommand},
+    {"addslotsrange", clusterAddslotsrangeCommand},
+    {"bumpepoch", clusterBumpepochCommand},
+    {"count-failure-reports", clusterCountFailureReportsCommand},
+    {"countkeysinslot", clusterCountkeysinslotCommand},
+    {"delslots", clusterDelslotsCommand},
+    {"delslotsrange", clusterDelslotsrangeCommand},
+    {"failover", clusterFailoverCommand},
+    {"flushslot", clusterFlushslotCommand},
+    {"flushslots", clusterFlushslotsCommand},
+    {"forget", clusterForgetCommand},
+    {"info", clusterInfoCommand},
+    {"keyslot", clusterKeyslotCommand},
+    {"links", clusterLinksCommand},
+    {"meet", clusterMeetCommand},
+    {"myid", clusterMyidCommand},
+    {"myshardid", clusterMyshardidCommand},
+    {"nodes", clusterNodesCommand},
+    {"replicas", clusterReplicasCommand},
+    {"replicate", clusterReplicateCommand},
+    {"reset", clusterResetCommand},
+    {"saveconfig", clusterSaveconfigCommand},
+    {"set-config-epoch", clusterSetConfigEpochCommand},
+    {"setslot", clusterSetslotCommand},
+    {"shards", clusterShardsCommand},
+    {"slaves", clusterReplicasCommand},
+    {"slots", clusterSlotsCommand},
+};
+
+static const char err_disabled[] = "ERR This instance has cluster support disabled";
+
+/* All subcommands of CLUSTER: they have in common that they need one, but for the one that only counts. */
+void clusterCommand(struct client *c) {
+    const char *name = c->cmd->spec->name;
+    if (!cluster_enabled && strcmp(name, "keyslot") != 0) {
+        replyError(c, err_disabled);
+        return;
+    }
+    for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++) {
+        if (strcmp(handlers[i].name, name) != 0) continue;
+        handlers[i].handler(c);
+        return;
+    }
+    replyError(c, "ERR This version cannot do that yet");
 }
 
-void clusterKeyslotCommand(struct client *c) {
-    replyLongLong(c, keySlot(c->argv[2]));
+void askingCommand(struct client *c) {
+    if (!cluster_enabled) {
+        replyError(c, err_disabled);
+        return;
+    }
+    c->flags |= CLIENT_ASKING;
+    replyOk(c);
 }
 
 void readonlyCommand(struct client *c) {
@@ -24,6 +81,38 @@ void readwriteCommand(struct client *c) {
     replyOk(c);
 }
 
+/* ---- INFO ---- */
+
+static sds infoOfCluster(sds s) {
+    return infoField(s, "cluster_enabled:%d", cluster_enabled);
+}
+static sds infoOfClusterInfo(sds s) {
+    return cluster_enabled ? clusterInfoText(s) : s;
+}
+static sds infoOfClients(sds s) {
+    return infoField(s, "cluster_connections:%d", cluster_enabled ? 2 * (clusterTopology()->count - 1) : 0);
+}
+
 void clusterInit(void) {
+    clusterSettingsInit();
+    nodeInit();
+    redirectInit();
+    infoRegister("cluster", infoOfCluster);
+    infoRegister("cluster_info", infoOfClusterInfo);
+    infoRegister("clients", infoOfClients);
     commandRegister(commandsCluster);
+}
+
+void clusterStart(void) {
+    if (!cluster_enabled) return;
+    nodeStart();
+    redirectStart();
+}
+
+void clusterDataLoaded(void) {
+    if (cluster_enabled) nodeDataLoaded();
+}
+
+void clusterStop(void) {
+    if (cluster_enabled) nodeStop();
 }

@@ -1,4 +1,19 @@
-/* cluster.h - the commands of a cluster, on a server that is in none. */
+/* cluster.h - this server as a node of a cluster: the engine in the world. What decides is engine.h; here are
+ * its sockets, its clock, its file (nodes.conf), and what it wants of replication and of the data.
+ *
+ *     engine*, topology, bus   the logic, apart from the world
+ *     state, settings          what the parts share; directives
+ *     node                     the engine in the world: jobs, the start
+ *     bus_links, nodes_file    its sockets and its file
+ *     cluster_show, _change    what users see, and what they ask for
+ *     redirect, slot_keys      who is sent elsewhere (command/admission.h); keys by slot
+ *
+ * Without `cluster-enabled yes` nothing of this runs, and it costs nothing. */
 #pragma once
 
-void clusterInit(void);
+void clusterInit(void); /* directives, commands, jobs, INFO fields */
+/* Behind the configuration, before data are loaded: nodes.conf, and the bus. Logs and exits when it cannot.
+ */
+void clusterStart(void);
+void clusterDataLoaded(void); /* keys of slots that are not ours are looked at */
+void clusterStop(void);       /* before the process is replaced by itself (DEBUG RESTART) */

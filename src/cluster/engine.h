@@ -170,8 +170,10 @@ bool engineReceive(struct engine *e, struct busLink *link, const uint8_t *packet
 void engineFlush(struct engine *e, int64_t now_ms);
 
 /* ---- What users ask for ---- */
-/* Begins a handshake. False: the address is none, or a handshake with it is under way. */
-bool engineMeet(struct engine *e, const char *ip, uint16_t port, uint16_t bus_port, int64_t now_ms);
+/* Begins a handshake, unless one with that address is under way. */
+enum meetVerdict { MEET_BEGUN, MEET_UNDER_WAY, MEET_NO_ADDRESS };
+enum meetVerdict engineMeet(struct engine *e, const char *ip, uint16_t port, uint16_t bus_port,
+                            int64_t now_ms);
 /* The node is not myself, nor my primary. */
 void engineForget(struct engine *e, struct clusterNode *n, int64_t now_ms);
 /* Its slots are nobody's then. `full_sync`: the data of the other one are not a continuation of ours. */

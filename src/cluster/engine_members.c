@@ -116,19 +116,20 @@ static void setPorts(struct engine *e, struct clusterNode *n, uint16_t port, uin
     n->bus_port = bus;
 }
 
-bool engineMeet(struct engine *e, const char *ip, uint16_t port, uint16_t bus_port, int64_t now_ms) {
+enum meetVerdict engineMeet(struct engine *e, const char *ip, uint16_t port, uint16_t bus_port,
+                            int64_t now_ms) {
     e->now_ms = now_ms;
     char address[NODE_IP_LEN] = "", id[NODE_ID_LEN];
-    if (!normalAddress(ip, address) || port == 0 || bus_port == 0) return false;
+    if (!normalAddress(ip, address) || port == 0 || bus_port == 0) return MEET_NO_ADDRESS;
     topologyForEach(&e->t, known) {
         if (known->flags & NODE_HANDSHAKE && strcmp(known->ip, address) == 0 && known->bus_port == bus_port)
-            return false;
+            return MEET_UNDER_WAY;
     }
     newNodeId(e, id);
     struct clusterNode *n = topologyAdd(&e->t, id, NODE_HANDSHAKE | NODE_MEET, now_ms);
     memcpy(n->ip, address, NODE_IP_LEN);
     setPorts(e, n, port, 0, bus_port);
-    return true;
+    return MEET_BEGUN;
 }
 
 void engineForget(struct engine *e, struct clusterNode *n, int64_t now_ms) {

@@ -235,7 +235,8 @@ static inline __attribute__((always_inline)) bool run(struct client *c, struct r
                                                       enum requestOrigin origin) {
     unsigned how = manners[origin];
     struct call *outer = call_running;
-    struct call call = {.client = c, .request = r, .origin = origin, .outer = outer};
+    struct call call = {
+        .client = c, .request = r, .origin = origin, .slot = CALL_SLOT_NONE_YET, .outer = outer};
     call.owner = how & TOP ? c : outer ? outer->owner : NULL;
     begin(&call, c, r);
     if (how & TOP) {

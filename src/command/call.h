@@ -22,8 +22,10 @@ struct call {
     struct request *request;
     struct request *waits; /* its copy, when the client blocks in it for the first time */
     enum requestOrigin origin;
+    int slot; /* of keys that a script which this call runs may use, in a cluster: one, or CALL_SLOT_… */
     struct call *outer;
 };
+enum { CALL_SLOT_NONE_YET = -1, CALL_SLOT_ANY = -2 };
 extern struct call *call_running; /* the innermost; NULL: none */
 
 /* The client on whose behalf anything runs now; NULL: nobody's. */

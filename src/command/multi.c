@@ -273,6 +273,11 @@ static void noteRefused(struct client *c) {
     }
 }
 
+const struct request *multiQueued(const struct client *c, int i) {
+    if (!(c->flags & CLIENT_MULTI) || i >= c->multi->queue.count) return NULL;
+    return c->multi->queue.at[i];
+}
+
 /* EXEC does all that the queue does, and may be run only where all of it may. */
 uint64_t execFlags(const struct client *c, uint64_t flags) {
     static const uint64_t permissions = CMD_LOADING | CMD_STALE;

@@ -19,4 +19,7 @@ void multiReset(struct client *c);
 int multiDb(const struct client *c);             /* in MULTI: the database behind what is queued */
 size_t multiQueuedBytes(const struct client *c); /* of the queued commands */
 
+/* The i-th queued command; NULL: there are no more. */
+const struct request *multiQueued(const struct client *c, int i);
+
 void multiInit(void); /* sinks, INFO fields, what the client's line says of transactions */

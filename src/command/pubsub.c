@@ -261,14 +261,24 @@ bool pubsubAnybody(void) {
     return hashtableSize(&topics[PUBSUB_CHANNEL]) || patterns.length;
 }
 
+int64_t pubsubPublishShard(struct str channel, struct str message) {
+    return deliverTo(PUBSUB_SHARD, STR("smessage"), channel, message);
+}
+
+bool (*pubsub_to_cluster)(bool shard, struct str channel, struct str message);
+
+static void passOn(bool shard, struct str channel, struct str message) {
+    if (!pubsub_to_cluster || !pubsub_to_cluster(shard, channel, message)) propagateAnyway();
+}
+
 void publishCommand(struct client *c) {
     replyLongLong(c, pubsubPublish(c->argv[1], c->argv[2]));
-    propagateAnyway();
+    passOn(false, c->argv[1], c->argv[2]);
 }
 
 void spublishCommand(struct client *c) {
-    replyLongLong(c, deliverTo(PUBSUB_SHARD, STR("smessage"), c->argv[1], c->argv[2]));
-    propagateAnyway();
+    replyLongLong(c, pubsubPublishShard(c->argv[1], c->argv[2]));
+    passOn(true, c->argv[1], c->argv[2]);
 }
 
 /* ---- Commands that subscribe ---- */

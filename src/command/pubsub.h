@@ -14,6 +14,11 @@ enum pubsubKind { PUBSUB_CHANNEL, PUBSUB_PATTERN, PUBSUB_SHARD, PUBSUB_KINDS };
 /* To all who listen to the channel, then to those with a pattern that matches it. Returns how often it was
  * sent. O(subscribers + patterns). */
 int64_t pubsubPublish(struct str channel, struct str message);
+/* The same for shard channels. */
+int64_t pubsubPublishShard(struct str channel, struct str message);
+/* What clients publish goes to the nodes of a cluster, if we are one. False: we are none, and replicas get it
+ * in the stream. cluster/ fills it in. */
+extern bool (*pubsub_to_cluster)(bool shard, struct str channel, struct str message);
 /* Would anybody get a message of some channel? */
 bool pubsubAnybody(void);
 

@@ -5,4 +5,4 @@
 
 extern const struct commandSpec commandsCluster[];
 
-commandProc clusterDisabledCommand, clusterKeyslotCommand, readonlyCommand, readwriteCommand;
+commandProc clusterCommand, askingCommand, readonlyCommand, readwriteCommand;

@@ -6,6 +6,7 @@
 #define HOOKS_MAX 16
 
 bool role_replica;
+struct replicationControl replication_control;
 bool (*role_data_stale)(void);
 const char err_masterdown[] =
     "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";

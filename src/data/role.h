@@ -4,6 +4,9 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
 
 extern bool role_replica;
 static inline bool roleIsReplica(void) {
@@ -15,6 +18,18 @@ static inline bool roleDataIsStale(void) {
     return role_replica && role_data_stale && role_data_stale();
 }
 extern const char err_masterdown[]; /* what is answered then */
+/* What a cluster asks of replication. repl/ fills it in. */
+struct replicationControl {
+    uint64_t (*offset)(void); /* of a primary its own, of a replica what it has applied */
+    bool (*linkIsUp)(void);   /* of a replica, to its primary: the stream comes in */
+    /* When something last came from there; 0: never. Unix time in ms. */
+    int64_t (*dataMs)(void);
+    bool (*isEncrypted)(void);                 /* tls-replication */
+    void (*follow)(struct str host, int port); /* fine when it does already */
+    void (*becomePrimary)(void);
+};
+extern struct replicationControl replication_control;
+
 /* For repl/ and cluster/. Those who have registered are told when it changes, in order. */
 void roleSet(bool replica);
 void roleOnChange(void (*fn)(bool replica));

@@ -296,6 +296,19 @@ void linkBecomePrimary(void) {
     roleSet(false);
 }
 
+void linkFollowQuietly(struct str host, int port) {
+    bool same = primary_link.host && strEq(host, sdsview(primary_link.host)) && port == primary_link.port;
+    if (!same || !roleIsReplica()) linkFollow(host, port);
+}
+
+int64_t linkDataMs(void) {
+    return primary_link.last_io_ms;
+}
+
+bool linkIsUp(void) {
+    return primary_link.state == LINK_CONNECTED;
+}
+
 bool linkIsDown(void) {
     return primary_link.state != LINK_NONE && primary_link.state != LINK_CONNECTED;
 }

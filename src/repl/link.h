@@ -50,6 +50,11 @@ extern void (*link_primary_changes)(void);
 
 /* Is the data here as stale as the link? (down, and not the primary ourselves) */
 bool linkIsDown(void);
+/* For clusters: follows that server, unless it does already. */
+void linkFollowQuietly(struct str host, int port);
+/* When something last came from our primary; 0: never. Unix time in ms. */
+int64_t linkDataMs(void);
+bool linkIsUp(void);
 
 void linkInit(void);  /* REPLICAOF, ROLE, directives, INFO fields, jobs */
 void linkStart(void); /* when the dataset has been loaded: server/main.c */

@@ -3,11 +3,13 @@
 
 #include "command/command.h"
 #include "commands/replication.h"
+#include "data/role.h"
 #include "repl/failover.h"
 #include "repl/full_sync.h"
 #include "repl/history.h"
 #include "repl/link.h"
 #include "repl/link_stream.h"
+#include "repl/link_wire.h"
 #include "repl/receive.h"
 #include "repl/replicas.h"
 #include "repl/rules.h"
@@ -29,9 +31,21 @@ static void wire(void) {
     };
 }
 
+static void giveControl(void) {
+    replication_control = (struct replicationControl){
+        .offset = historyOffset,
+        .linkIsUp = linkIsUp,
+        .dataMs = linkDataMs,
+        .isEncrypted = wireIsEncrypted,
+        .follow = linkFollowQuietly,
+        .becomePrimary = linkBecomePrimary,
+    };
+}
+
 void replicationInit(void) {
     commandRegister(commandsReplication);
     wire();
+    giveControl();
     settingsInit();
     historyInit();
     replicasInit();

@@ -11,6 +11,7 @@
 #include "registry/config.h"
 #include "data/evict.h"
 #include "data/role.h"
+#include "command/call.h"
 #include "command/propagate.h"
 #include "client/reply.h"
 #include "command/round.h"
@@ -179,6 +180,8 @@ static void beginRun(struct client *c, const struct scriptCode *code, bool read_
     script_run.deny_oom = !(code->flags & SCRIPT_ALLOW_OOM) && evictOutOfMemory();
     script_run.wrote = script_run.busy = script_run.killed = false;
     script_run.repl = REPL_ALL;
+    if (code->flags & SCRIPT_ALLOW_CROSS_SLOT || !(code->flags & SCRIPT_SHEBANG))
+        call_running->slot = CALL_SLOT_ANY;
 }
 
 static void endRun(struct client *c) {

@@ -10,7 +10,6 @@
  * would be harmed by a server that is not what it was meant to be (cluster-enabled, loadmodule). */
 #include "server/absent_features.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,50 +21,6 @@
 #include "server/permit.h"
 
 /* ---- Checks ---- */
-
-static bool validIpv4(const char *value, const char **err) {
-    struct in_addr addr;
-    *err = "Invalid IPv4 address";
-    return !*value || inet_pton(AF_INET, value, &addr) == 1;
-}
-
-static bool validIpv6(const char *value, const char **err) {
-    struct in6_addr addr;
-    *err = "Invalid IPv6 address";
-    return !*value || inet_pton(AF_INET6, value, &addr) == 1;
-}
-
-/* Do these letters and digits, and nothing else, make up the value? */
-static bool onlyOf(const char *value, const char *allowed) {
-    for (; *value; value++) {
-        bool letter = (*value | 32) >= 'a' && (*value | 32) <= 'z', digit = *value >= '0' && *value <= '9';
-        if (!letter && !digit && !strchr(allowed, *value)) return false;
-    }
-    return true;
-}
-
-static bool validHostname(const char *value, const char **err) {
-    if (strlen(value) >= 256) {
-        *err = "Hostnames must be less than 256 characters";
-        return false;
-    }
-    *err = "Hostnames may only contain alphanumeric characters, hyphens or dots";
-    return onlyOf(value, "-.");
-}
-
-static bool validNodename(const char *value, const char **err) {
-    *err = "Announced human node name contained invalid character";
-    return onlyOf(value, "-./:_`");
-}
-
-static bool validAnnounceIp(const char *value, const char **err) {
-    if (strlen(value) >= INET6_ADDRSTRLEN) {
-        *err = "cluster-announce-ip is too long";
-        return false;
-    }
-    *err = "cluster-announce-ip contains invalid character";
-    return onlyOf(value, "-./:_`");
-}
 
 static sds rdma_bind;
 static int64_t rdma_port;
@@ -97,48 +52,6 @@ static sds getModules(const struct configDirective *d) {
 
 /* Who has no variable of his own here gets one when he is registered. */
 #define SET CONFIG_MODIFIABLE
-
-static const struct configEnum save_behavior_names[] = {{"sync", 0}, {"best-effort", 1}, {NULL, 0}};
-static const struct configEnum endpoint_names[] = {
-    {"ip", 0}, {"hostname", 1}, {"unknown-endpoint", 2}, {NULL, 0}};
-
-static struct configDirective cluster[] = {
-    CONFIG_BOOL("cluster-allow-pubsubshard-when-down", NULL, SET, NULL, true, NULL),
-    CONFIG_BOOL("cluster-allow-reads-when-down", NULL, SET, NULL, false, NULL),
-    CONFIG_BOOL("cluster-allow-replica-migration", NULL, SET, NULL, true, NULL),
-    CONFIG_INT("cluster-announce-bus-port", NULL, SET, NULL, 0, 0, 65535, NULL),
-    CONFIG_STRING("cluster-announce-client-ipv4", NULL, SET, NULL, "", validIpv4, NULL),
-    CONFIG_STRING("cluster-announce-client-ipv6", NULL, SET, NULL, "", validIpv6, NULL),
-    CONFIG_INT("cluster-announce-client-port", NULL, SET, NULL, 0, 0, 65535, NULL),
-    CONFIG_INT("cluster-announce-client-tls-port", NULL, SET, NULL, 0, 0, 65535, NULL),
-    CONFIG_STRING("cluster-announce-hostname", NULL, SET, NULL, "", validHostname, NULL),
-    CONFIG_STRING("cluster-announce-human-nodename", NULL, SET, NULL, "", validNodename, NULL),
-    CONFIG_STRING("cluster-announce-ip", NULL, SET | CONFIG_EMPTY_IS_NULL, NULL, NULL, validAnnounceIp, NULL),
-    CONFIG_INT("cluster-announce-port", NULL, SET, NULL, 0, 0, 65535, NULL),
-    CONFIG_INT("cluster-announce-tls-port", NULL, SET, NULL, 0, 0, 65535, NULL),
-    CONFIG_INT("cluster-blacklist-ttl", NULL, SET, NULL, 60, INT64_MIN, INT64_MAX, NULL),
-    CONFIG_STRING("cluster-config-file", NULL, 0, NULL, "nodes.conf", NULL, NULL),
-    CONFIG_ENUM("cluster-config-save-behavior", NULL, SET, NULL, 0, save_behavior_names, NULL),
-    CONFIG_INT("cluster-databases", NULL, 0, NULL, 1, 1, INT32_MAX, NULL),
-    CONFIG_BOOL("cluster-enabled", NULL, 0, NULL, false, NULL),
-    CONFIG_INT("cluster-link-sendbuf-limit", NULL, SET | CONFIG_MEMORY, NULL, 0, 0, INT64_MAX, NULL),
-    CONFIG_INT("cluster-manual-failover-timeout", NULL, SET, NULL, 5000, 1, INT32_MAX, NULL),
-    CONFIG_INT("cluster-message-gossip-perc", NULL, SET | CONFIG_HIDDEN, NULL, 10, 1, 100, NULL),
-    CONFIG_INT("cluster-migration-barrier", NULL, SET, NULL, 1, 0, INT32_MAX, NULL),
-    CONFIG_INT("cluster-node-timeout", NULL, SET, NULL, 15000, 0, INT64_MAX, NULL),
-    CONFIG_INT("cluster-ping-interval", NULL, SET | CONFIG_HIDDEN, NULL, 0, 0, INT64_MAX, NULL),
-    CONFIG_INT("cluster-port", NULL, 0, NULL, 0, 0, 65535, NULL),
-    CONFIG_ENUM("cluster-preferred-endpoint-type", NULL, SET, NULL, 0, endpoint_names, NULL),
-    CONFIG_BOOL("cluster-replica-no-failover", "cluster-slave-no-failover", SET, NULL, false, NULL),
-    CONFIG_INT("cluster-replica-validity-factor", "cluster-slave-validity-factor", SET, NULL, 10, 0,
-               INT32_MAX, NULL),
-    CONFIG_BOOL("cluster-require-full-coverage", NULL, SET, NULL, true, NULL),
-    CONFIG_INT("cluster-slot-migration-log-max-len", NULL, SET, NULL, 1000, 0, INT64_MAX, NULL),
-    CONFIG_BOOL("cluster-slot-stats-enabled", NULL, SET, NULL, false, NULL),
-    CONFIG_INT("slot-migration-max-failover-repl-bytes", NULL, SET | CONFIG_MEMORY, NULL, 0, -1, INT64_MAX,
-               NULL),
-    CONFIG_BOOL("tls-cluster", NULL, SET, NULL, false, NULL),
-};
 
 static struct configDirective avoiding_copies[] = {
     CONFIG_INT("min-io-threads-avoid-copy-reply", NULL, SET | CONFIG_HIDDEN, NULL, 7, 0, INT32_MAX, NULL),
@@ -174,7 +87,6 @@ static const struct feature {
     struct configDirective *directives;
     size_t count;
 } features[] = {
-    {"the cluster", cluster, COUNT(cluster)},
     {"replies without copies", avoiding_copies, COUNT(avoiding_copies)},
     {"the network", transports, COUNT(transports)},
     {"others", others, COUNT(others)},
@@ -187,7 +99,6 @@ static const char *consequence(const char *directive) {
     static const struct {
         const char *directive, *text;
     } known[] = {
-        {"cluster-enabled", "this server is not a node of a cluster"},
         {"lua-enable-insecure-api", "scripts still cannot call what is insecure"},
     };
     for (size_t i = 0; i < COUNT(known); i++) {
@@ -234,20 +145,11 @@ void absentFeaturesReport(void) {
         }
     }
     refuseModules();
-    if (configIsDefault(configFind(STR("cluster-enabled")))) return;
-    serverLog(LL_WARNING,
-              "Clients of a cluster would be misled by a server that knows nothing of it. Exiting. To "
-              "start it alone, take 'cluster-enabled yes' out of the configuration.");
-    exit(1);
 }
 
 /* ---- INFO ---- */
 
 #define ZERO(field) s = infoField(s, field ":0")
-
-static sds absentClientsInfo(sds s) {
-    return infoField(s, "cluster_connections:0");
-}
 
 static sds absentMemoryInfo(sds s) {
     ZERO("mem_cluster_slot_import");
@@ -282,7 +184,6 @@ void absentFeaturesRegister(void) {
         }
         configRegister(features[i].directives, features[i].count);
     }
-    infoRegister("clients", absentClientsInfo);
     infoRegister("memory", absentMemoryInfo);
     infoRegister("persistence", absentPersistenceInfo);
     infoRegister("stats", absentStatsInfo);

@@ -13,6 +13,7 @@
 #include "base/ticks.h"
 #include "base/version.h"
 #include "base/zmalloc.h"
+#include "cluster/bus_links.h"
 #include "cluster/cluster.h"
 #include "commands/acl.h"
 #include "commands/connection.h"
@@ -199,6 +200,8 @@ static bool usesTls(void) {
     return listenTlsPort() || wireIsEncrypted();
 }
 
+static const struct busTls bus_tls = {tlsServerCurrent, tlsServerAsClient};
+
 static void registerRooms(void) {
     commandCoreInit();
     admissionInit();
@@ -216,6 +219,7 @@ static void registerRooms(void) {
     eventBackendRegister();
     tlsServerRegister(usesTls);
     wireSetTls(tlsServerAsClient, tlsServerConfigure);
+    busLinksSetTls(&bus_tls);
     absentFeaturesRegister();
     crashRegister();
     watchdogRegister();
@@ -392,6 +396,7 @@ int main(int argc, char **argv) {
     evictStart();
     ioThreadsBegin();
     listenStart();
+    clusterStart();
     memoryStarted();
     serverLog(LL_NOTICE, "Server initialized");
     if (aofEnabled())
@@ -401,6 +406,7 @@ int main(int argc, char **argv) {
     processReady();
     listenAnnounce();
     replicationStart();
+    clusterDataLoaded();
     aeMain(server_el);
     return 0;
 }

@@ -149,10 +149,6 @@ static sds processServerInfo(sds s) {
     return infoField(s, "config_file:%s", configFilePath());
 }
 
-static sds clusterInfo(sds s) {
-    return infoField(s, "cluster_enabled:0");
-}
-
 /* What does not happen here: MIGRATE keeps no connections, a payload is checked while it is read, and the
  * buffers of replies have one size. */
 static sds unusedFields(sds s) {
@@ -225,7 +221,6 @@ void serverInfoRegister(void) {
     infoRegister("server", processServerInfo);
     infoRegister("stats", serverStatsInfo);
     infoRegister("cpu", cpuInfo);
-    infoRegister("cluster", clusterInfo);
     infoRegister("debug", serverDebugInfo);
     cronRegister(sampleRates, 100);
     configOnResetStat(resetLoop);

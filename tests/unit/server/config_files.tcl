@@ -57,15 +57,15 @@ tags {introspection external:skip} {
     }
 
     test {what the configuration asks for in vain is told in one block} {
-        set lines {"replicaof 192.0.2.1 6379" "slave-priority 7" "primaryauth verysecret" "min-io-threads-avoid-copy-reply 3" "repl-backlog-size 1mb" "cluster-announce-port 7"
-            "cluster-ping-interval 5" "rdma-bind 192.0.2.1"}
+        set lines {"replicaof 192.0.2.1 6379" "slave-priority 7" "primaryauth verysecret" "min-io-threads-avoid-copy-reply 3" "repl-backlog-size 1mb" "mptcp yes"
+            "socket-mark-id 5" "rdma-bind 192.0.2.1"}
         with_conf [write_conf absent.conf $lines] {} {
             set text [split [read_file $log] \n]
             set first [lsearch $text "* # WARNING What this version does not have yet, but the configuration asks for (4):"]
             assert_morethan $first 0
             set block [lrange $text $first+1 $first+4]
-            foreach line {"min-io-threads-avoid-copy-reply 3 *: no effect" "cluster-announce-port 7 (the cluster): no effect"
-                "cluster-ping-interval 5 *" "rdma-bind 192.0.2.1 *"} {
+            foreach line {"min-io-threads-avoid-copy-reply 3 *: no effect" "mptcp yes (the network): no effect"
+                "socket-mark-id 5 *" "rdma-bind 192.0.2.1 *"} {
                 assert_morethan_equal [lsearch $block "* #   $line"] 0 $line
             }
             assert_no_match *verysecret* [read_file $log]
@@ -94,7 +94,6 @@ tags {introspection external:skip} {
 
     test {a start that would harm clients or data is refused, after everything has been told} {
         foreach {arguments lines} {
-            {--cluster-enabled yes --rdma-bind 192.0.2.1} {"*  cluster-enabled yes *" "*  rdma-bind 192.0.2.1 *" "*Clients of a cluster would be misled*Exiting.*"}
             {--loadmodule /nosuch.so a b --rdma-bind 192.0.2.1} {"*  rdma-bind 192.0.2.1 *" "*Module /nosuch.so failed to load: *" "*Can't load module from /nosuch.so: server aborting*"}
             {--sentinel} {"*no Sentinel*"}
             {--replicaof 127.0.0.1 x} {"*Invalid primary port*"}

@@ -1,0 +1,391 @@
+/* bus_links.c - see bus_links.h. */
+#include "cluster/bus_links.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "cluster/bus.h"
+#include "net/ae.h"
+#include "net/connection.h"
+
+#define ADDRESSES_MAX    16
+#define ACCEPTS_PER_TURN 1000
+#define KEEPALIVE_S      300
+#define READ_BYTES       (16 * 1024)
+#define KEEP_BYTES       (64 * 1024) /* a larger buffer that has run empty is given back */
+
+struct link {
+    struct busLink bus;
+    struct listNode node, dirty; /* of all; of those with something to send in this turn */
+    struct connection *conn;     /* NULL: connecting, on fd */
+    int fd;
+    bool busy, closing; /* somebody looks at it; it is to be freed then */
+    sds in, out;        /* NULL: nothing */
+    size_t sent;        /* of `out` */
+};
+
+static struct list all = {{&all.head, &all.head}, 0}, dirty = {{&dirty.head, &dirty.head}, 0};
+static const struct busLinkHandlers *handlers;
+static struct busTls tls_ways;
+static int listening[ADDRESSES_MAX], listening_count;
+static bool use_tls;
+static size_t buffer_bytes; /* of all buffers */
+
+static struct link *linkOf(const struct busLink *bus) {
+    return listEntry(bus, struct link, bus);
+}
+
+void busLinksSetTls(const struct busTls *tls) {
+    tls_ways = *tls;
+}
+
+/* ---- Life ---- */
+
+static size_t roomOf(sds s) {
+    return s ? sdsAllocSize(s) : 0;
+}
+
+static struct link *linkNew(void) {
+    struct link *l = zcalloc(1, sizeof *l);
+    l->fd = -1;
+    listAddTail(&all, &l->node);
+    return l;
+}
+
+static void linkFree(struct link *l) {
+    buffer_bytes -= roomOf(l->in) + roomOf(l->out);
+    sdsfree(l->in);
+    sdsfree(l->out);
+    zfree(l);
+}
+
+static void linkClose(struct link *l) {
+    if (l->closing) return;
+    l->closing = true;
+    if (l->conn) {
+        connClose(l->conn);
+    } else if (l->fd >= 0) {
+        aeDeleteFileEvent(server_el, l->fd, AE_WRITABLE);
+        close(l->fd);
+    }
+    l->conn = NULL;
+    l->fd = -1;
+    if (listLinked(&l->dirty)) listRemove(&dirty, &l->dirty);
+    listRemove(&all, &l->node);
+    if (!l->busy) linkFree(l);
+}
+
+static void linkDown(struct link *l) {
+    if (l->closing) return;
+    handlers->down(&l->bus);
+    linkClose(l);
+}
+
+void busLinkClose(struct busLink *link) {
+    linkClose(linkOf(link));
+}
+
+/* What handlers do in between may close it. */
+static void enter(struct link *l) {
+    l->busy = true;
+}
+static bool leave(struct link *l) {
+    l->busy = false;
+    if (!l->closing) return true;
+    linkFree(l);
+    return false;
+}
+
+/* ---- Reading ---- */
+
+/* The whole messages at the start of `in` go out. False: the link is closed. */
+static bool takeMessages(struct link *l) {
+    size_t at = 0, len = sdslen(l->in);
+    bool good = true;
+    enter(l);
+    while (good && !l->closing && len - at >= BUS_PREFIX) {
+        const uint8_t *packet = (const uint8_t *)l->in + at;
+        uint32_t length = busLength(packet);
+        if (!length) {
+            serverLog(LL_WARNING, "Bad message length or signature received on the Cluster bus from %s",
+                      l->bus.peer_ip);
+            good = false;
+            handlers->down(&l->bus);
+            break;
+        }
+        if (len - at < length) break;
+        good = handlers->message(&l->bus, packet, length);
+        at += length;
+    }
+    if (!good) linkClose(l);
+    if (!leave(l)) return false;
+    if (at) sdsrange(l->in, (ptrdiff_t)at, -1);
+    return true;
+}
+
+/* Room for the rest of the message that has begun, or for some bytes. */
+static void makeRoom(struct link *l) {
+    size_t before = roomOf(l->in), wanted = READ_BYTES;
+    if (!l->in) l->in = sdsempty();
+    if (sdslen(l->in) >= BUS_PREFIX) {
+        size_t rest = busLength((const uint8_t *)l->in) - sdslen(l->in);
+        /* A peer that announces much gets room for it as it comes. */
+        if (rest > wanted) wanted = rest > 16 * sdslen(l->in) + READ_BYTES ? 16 * sdslen(l->in) : rest;
+    }
+    if (sdsavail(l->in) < wanted) l->in = sdsMakeRoomForExact(l->in, wanted);
+    buffer_bytes += roomOf(l->in) - before;
+}
+
+static void onReadable(struct connection *conn) {
+    struct link *l = conn->data;
+    makeRoom(l);
+    size_t have = sdslen(l->in);
+    ssize_t n = connRead(conn, l->in + have, sdsavail(l->in));
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) {
+        serverLog(LL_DEBUG, "I/O error reading from node link: %s",
+                  n ? strerror(conn->last_errno) : "connection closed");
+        linkDown(l);
+        return;
+    }
+    sdssetlen(l->in, have + (size_t)n);
+    if (!takeMessages(l)) return;
+    if (sdslen(l->in) > 0) return;
+    buffer_bytes -= roomOf(l->in);
+    sdsfree(l->in);
+    l->in = NULL;
+}
+
+/* ---- Writing ---- */
+
+static void onWritable(struct connection *conn);
+
+static void flush(struct link *l) {
+    while (l->out && l->sent < sdslen(l->out)) {
+        struct iovec iov = {l->out + l->sent, sdslen(l->out) - l->sent};
+        ssize_t n = connWritev(l->conn, &iov, 1);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) {
+            connSetWriteHandler(l->conn, onWritable);
+            return;
+        }
+        if (n <= 0) {
+            linkDown(l);
+            return;
+        }
+        l->sent += (size_t)n;
+    }
+    connSetWriteHandler(l->conn, NULL);
+    l->sent = 0;
+    if (!l->out) return;
+    sdssetlen(l->out, 0);
+    if (roomOf(l->out) <= KEEP_BYTES) return;
+    buffer_bytes -= roomOf(l->out);
+    sdsfree(l->out);
+    l->out = NULL;
+}
+
+static void onWritable(struct connection *conn) {
+    flush(conn->data);
+}
+
+void busLinkSend(struct busLink *link, const char *bytes, size_t len) {
+    struct link *l = linkOf(link);
+    if (l->closing) return;
+    size_t before = roomOf(l->out);
+    if (!l->out) l->out = sdsempty();
+    if (l->sent > sdslen(l->out) / 2) { /* what was sent makes room */
+        sdsrange(l->out, (ptrdiff_t)l->sent, -1);
+        l->sent = 0;
+    }
+    l->out = sdscatlen(l->out, bytes, len);
+    buffer_bytes += roomOf(l->out) - before;
+    if (!listLinked(&l->dirty)) listAddTail(&dirty, &l->dirty);
+}
+
+void busLinksFlush(void) {
+    struct listNode *it;
+    while ((it = listFirst(&dirty))) {
+        struct link *l = listEntry(it, struct link, dirty);
+        listRemove(&dirty, it);
+        if (l->conn && !l->conn->write_handler) flush(l);
+    }
+}
+
+/* ---- Connections ---- */
+
+static void noteAddresses(struct link *l, int fd) {
+    struct sockaddr_storage peer, own;
+    socklen_t len = sizeof peer;
+    char *const texts[] = {l->bus.peer_ip, l->bus.own_ip};
+    memset(&peer, 0, sizeof peer);
+    memset(&own, 0, sizeof own);
+    getpeername(fd, (struct sockaddr *)&peer, &len);
+    len = sizeof own;
+    getsockname(fd, (struct sockaddr *)&own, &len);
+    for (int i = 0; i < 2; i++) {
+        const struct sockaddr_storage *sa = i ? &own : &peer;
+        const void *bytes = sa->ss_family == AF_INET6
+                                ? (const void *)&((const struct sockaddr_in6 *)sa)->sin6_addr
+                                : (const void *)&((const struct sockaddr_in *)sa)->sin_addr;
+        if (sa->ss_family == AF_INET || sa->ss_family == AF_INET6)
+            inet_ntop(sa->ss_family, bytes, texts[i], NODE_IP_LEN);
+    }
+}
+
+/* It is there, in either direction. */
+static void established(struct link *l) {
+    l->fd = -1;
+    connSetReadHandler(l->conn, onReadable);
+    if (l->bus.inbound) return;
+    enter(l);
+    handlers->up(&l->bus);
+    leave(l);
+}
+
+static void onShaken(struct connection *conn, const char *error) {
+    struct link *l = conn->data;
+    if (!error) {
+        established(l);
+        return;
+    }
+    serverLog(LL_VERBOSE, "TLS handshake of a link of the cluster bus with %s failed: %s", l->bus.peer_ip,
+              error);
+    linkDown(l);
+}
+
+/* Takes over the socket. False: that failed, and it is closed. */
+static bool carry(struct link *l, int fd) {
+    noteAddresses(l, fd);
+    if (!use_tls) {
+        l->conn = connCreateTcp(server_el, fd, KEEPALIVE_S);
+    } else if (l->bus.inbound) {
+        struct tlsContext *ctx = tls_ways.server();
+        l->conn = ctx ? tlsAccept(server_el, ctx, fd, KEEPALIVE_S, onShaken) : NULL;
+    } else {
+        sds err = NULL;
+        struct tlsContext *ctx = tls_ways.client(&err);
+        l->conn = ctx ? tlsStart(server_el, ctx, fd, KEEPALIVE_S, onShaken) : NULL;
+        if (ctx) tlsContextFree(ctx);
+        sdsfree(err);
+    }
+    if (!l->conn) {
+        close(fd);
+        l->fd = -1;
+        return false;
+    }
+    l->conn->data = l;
+    return true;
+}
+
+static void onConnected(struct aeEventLoop *el, int fd, void *data, int mask) {
+    (void)mask;
+    struct link *l = data;
+    aeDeleteFileEvent(el, fd, AE_WRITABLE);
+    int error = netConnectEnd(fd);
+    if (error) {
+        serverLog(LL_VERBOSE, "Connection with node at %s failed: %s", l->bus.peer_ip, strerror(error));
+        linkDown(l);
+    } else if (!carry(l, fd)) {
+        linkDown(l);
+    } else if (!use_tls) {
+        established(l);
+    }
+}
+
+struct busLink *busLinkConnect(const char *ip, uint16_t port) {
+    char err[256];
+    int fd = netConnectStart((struct netWay){0}, ip, port, NULL, err, sizeof err);
+    if (fd < 0) {
+        serverLog(LL_DEBUG, "Unable to connect to Cluster Node [%s]:%d -> %s", ip, port, err);
+        return NULL;
+    }
+    struct link *l = linkNew();
+    l->fd = fd;
+    strncpy(l->bus.peer_ip, ip, NODE_IP_LEN - 1);
+    if (aeCreateFileEvent(server_el, fd, AE_WRITABLE, onConnected, l) == 0) return &l->bus;
+    l->fd = -1;
+    close(fd);
+    linkClose(l);
+    return NULL;
+}
+
+static void onAccept(struct aeEventLoop *el, int listen_fd, void *data, int mask) {
+    (void)el, (void)data, (void)mask;
+    if (!handlers->accepts()) return;
+    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+        int fd = netAccept(listen_fd);
+        if (fd < 0) return;
+        struct link *l = linkNew();
+        l->bus.inbound = true;
+        l->bus.created_ms = 0;
+        if (!carry(l, fd))
+            linkClose(l);
+        else if (!use_tls)
+            established(l);
+    }
+}
+
+bool busLinksListen(const struct busLinkHandlers *h, const char *const *addresses, int count, int port,
+                    bool tls, char *err, size_t errlen) {
+    handlers = h;
+    use_tls = tls;
+    for (int i = 0; i < count && listening_count < ADDRESSES_MAX; i++) {
+        bool unsupported = false, optional = addresses[i][0] == '-';
+        int fd = netListenTcp(addresses[i] + optional, port, 511, &unsupported, err, errlen);
+        if (fd < 0) {
+            if (unsupported || (optional && errno == EADDRNOTAVAIL)) continue;
+            return false;
+        }
+        listening[listening_count++] = fd;
+        if (aeCreateFileEvent(server_el, fd, AE_READABLE, onAccept, NULL) != 0) return false;
+    }
+    return listening_count > 0;
+}
+
+void busLinksStop(void) {
+    listForEach(&all, it) linkClose(listEntry(it, struct link, node));
+    while (listening_count) {
+        int fd = listening[--listening_count];
+        aeDeleteFileEvent(server_el, fd, AE_READABLE);
+        close(fd);
+    }
+}
+
+/* ---- What there is ---- */
+
+size_t busLinkQueued(const struct busLink *link) {
+    const struct link *l = linkOf(link);
+    return l->out ? sdslen(l->out) - l->sent : 0;
+}
+size_t busLinkAllocated(const struct busLink *link) {
+    return roomOf(linkOf(link)->out);
+}
+bool busLinkWrites(const struct busLink *link) {
+    const struct link *l = linkOf(link);
+    return l->conn && l->conn->write_handler;
+}
+size_t busLinksMemory(void) {
+    return all.length * sizeof(struct link) + buffer_bytes;
+}
+void busLinksForEach(void (*fn)(void *priv, struct busLink *link), void *priv) {
+    listForEach(&all, it) fn(priv, &listEntry(it, struct link, node)->bus);
+}
+
+int busLinksEnforceLimit(size_t limit) {
+    int closed = 0;
+    listForEach(&all, it) {
+        struct link *l = listEntry(it, struct link, node);
+        if (!limit || busLinkQueued(&l->bus) <= limit) continue;
+        linkDown(l);
+        closed++;
+    }
+    return closed;
+}

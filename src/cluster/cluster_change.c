@@ -1,0 +1,405 @@
+/* cluster_change.c - what users ask of the cluster; see cluster_commands.h. Every argument is looked at
+ * before anything is changed. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "cluster/cluster_commands.h"
+#include "cluster/nodes_file.h"
+#include "cluster/slot_keys.h"
+#include "client/client_session.h"
+#include "client/reply.h"
+#include "data/db.h"
+
+#define BUS_PORT_AWAY 10000
+
+/* ---- Nodes ---- */
+
+void clusterMeetCommand(struct client *c) {
+    struct str ip = c->argv[2], port_arg = c->argv[3];
+    int64_t port, bus_port;
+    if (!string2ll(port_arg, &port)) {
+        replyErrorFmt(c, "ERR Invalid base port specified: %.*s", (int)port_arg.len, port_arg.ptr);
+        return;
+    }
+    if (port <= 0 || port > UINT16_MAX) {
+        replyError(c, "ERR Port number is out of range");
+        return;
+    }
+    bus_port = port + BUS_PORT_AWAY;
+    if (c->argc == 5 && !string2ll(c->argv[4], &bus_port)) {
+        replyErrorFmt(c, "ERR Invalid bus port specified: %.*s", (int)c->argv[4].len, c->argv[4].ptr);
+        return;
+    }
+    if (bus_port <= 0 || bus_port > UINT16_MAX) {
+        replyError(c, "ERR Cluster bus port number is out of range");
+        return;
+    }
+    char address[NODE_IP_LEN] = "";
+    if (ip.len < sizeof address) memcpy(address, ip.ptr, ip.len);
+    enum meetVerdict met =
+        engineMeet(&cluster_engine, address, (uint16_t)port, (uint16_t)bus_port, clusterNow());
+    if (met == MEET_NO_ADDRESS) {
+        replyErrorFmt(c, "ERR Invalid node address specified: %.*s:%.*s", (int)ip.len, ip.ptr,
+                      (int)port_arg.len, port_arg.ptr);
+        return;
+    }
+    serverLog(LL_NOTICE, "Cluster meet %s:%d (user request from '%s').", address, (int)port,
+              clientPeerName(c));
+    replyOk(c);
+}
+
+void clusterForgetCommand(struct client *c) {
+    struct topology *t = clusterTopology();
+    struct str id = c->argv[2];
+    struct clusterNode *n = id.len == NODE_ID_LEN ? topologyFind(t, id.ptr) : NULL;
+    if (!n && id.len == NODE_ID_LEN && topologyIsForgotten(t, id.ptr, clusterNow())) {
+        replyOk(c);
+        return;
+    }
+    if (!n) {
+        replyErrorFmt(c, "ERR Unknown node %.*s", (int)id.len, id.ptr);
+    } else if (n == t->myself) {
+        replyError(c, "ERR I tried hard but I can't forget myself...");
+    } else if (n == t->myself->primary) {
+        replyError(c, "ERR Can't forget my master!");
+    } else {
+        serverLog(LL_NOTICE, "Cluster forget %s (user request from '%s').", n->id, clientPeerName(c));
+        engineForget(&cluster_engine, n, clusterNow());
+        replyOk(c);
+    }
+}
+
+/* A primary with slots or keys would take them along. */
+static bool isEmpty(void) {
+    for (int i = 0; i < dbCount(); i++) {
+        if (dbSize(dbGet(i))) return false;
+    }
+    return clusterMyself()->slot_count == 0;
+}
+
+static void leaveShard(struct client *c) {
+    if (nodeIsReplica(clusterMyself())) {
+        serverLog(LL_NOTICE, "Stop replication and turning myself into empty primary.");
+        dbEmpty(NULL, true);
+        engineLeaveShard(&cluster_engine);
+    }
+    replyOk(c);
+}
+
+void clusterReplicateCommand(struct client *c) {
+    if (c->argc == 4) {
+        if (strIs(c->argv[2], "no") && strIs(c->argv[3], "one"))
+            leaveShard(c);
+        else
+            replySyntaxError(c);
+        return;
+    }
+    struct clusterNode *n = clusterNodeArg(c, c->argv[2]), *me = clusterMyself();
+    if (!n) return;
+    if (n == me) {
+        replyError(c, "ERR Can't replicate myself");
+    } else if (nodeIsReplica(n)) {
+        replyError(c, "ERR I can only replicate a master, not a replica.");
+    } else if (nodeIsPrimary(me) && !isEmpty()) {
+        replyError(c, "ERR To set a master the node must be empty and without assigned slots.");
+    } else {
+        if (me->primary != n) engineFollow(&cluster_engine, n, true);
+        replyOk(c);
+    }
+}
+
+void clusterFailoverCommand(struct client *c) {
+    enum failoverKind kind = FAILOVER_ASK;
+    if (c->argc == 3 && strIs(c->argv[2], "force"))
+        kind = FAILOVER_FORCE;
+    else if (c->argc == 3 && strIs(c->argv[2], "takeover"))
+        kind = FAILOVER_TAKEOVER;
+    else if (c->argc != 2) {
+        replySyntaxError(c);
+        return;
+    }
+    struct clusterNode *me = clusterMyself(), *primary = me->primary;
+    if (nodeIsPrimary(me)) {
+        replyError(c, "ERR You should send CLUSTER FAILOVER to a replica");
+    } else if (!primary) {
+        replyError(c, "ERR I'm a replica but my master is unknown to me");
+    } else if (kind == FAILOVER_ASK && (nodeFailed(primary) || !primary->connected)) {
+        replyError(c, "ERR Master is down or failed, please use CLUSTER FAILOVER FORCE");
+    } else {
+        static const char *const words[] = {"Manual failover", "Forced failover", "Takeover"};
+        serverLog(LL_NOTICE, "%s user request accepted (user request from '%s').", words[kind],
+                  clientPeerName(c));
+        engineFailover(&cluster_engine, kind, clusterNow());
+        replyOk(c);
+    }
+}
+
+void clusterResetCommand(struct client *c) {
+    bool hard = c->argc == 3 && strIs(c->argv[2], "hard");
+    if (c->argc > 3 || (c->argc == 3 && !hard && !strIs(c->argv[2], "soft"))) {
+        replySyntaxError(c);
+        return;
+    }
+    bool keys = false;
+    for (int i = 0; i < dbCount(); i++) keys |= dbSize(dbGet(i)) > 0;
+    if (nodeIsPrimary(clusterMyself()) && keys) {
+        replyError(c, "ERR CLUSTER RESET can't be called with master nodes containing keys");
+        return;
+    }
+    if (nodeIsReplica(clusterMyself())) dbEmpty(NULL, true);
+    serverLog(LL_NOTICE, "Cluster reset (user request from '%s').", clientPeerName(c));
+    engineReset(&cluster_engine, hard, clusterNow());
+    replyOk(c);
+}
+
+/* ---- Epochs, the file ---- */
+
+void clusterBumpepochCommand(struct client *c) {
+    bool bumped = engineBumpEpoch(&cluster_engine, clusterNow());
+    sds s = sdscatprintf(sdsempty(), "%s %llu", bumped ? "BUMPED" : "STILL",
+                         (unsigned long long)clusterMyself()->config_epoch);
+    replyStatus(c, s);
+    sdsfree(s);
+}
+
+void clusterSetConfigEpochCommand(struct client *c) {
+    struct topology *t = clusterTopology();
+    int64_t epoch;
+    if (!argLongLong(c, c->argv[2], &epoch, NULL)) return;
+    if (epoch < 0) {
+        replyErrorFmt(c, "ERR Invalid config epoch specified: %lld", (long long)epoch);
+    } else if (t->count > 1) {
+        replyError(c,
+                   "ERR The user can assign a config epoch only when the node does not know any other node.");
+    } else if (t->myself->config_epoch) {
+        replyError(c, "ERR Node config epoch is already non-zero");
+    } else {
+        t->myself->config_epoch = (uint64_t)epoch;
+        if (t->current_epoch < (uint64_t)epoch) t->current_epoch = (uint64_t)epoch;
+        engineTodo(&cluster_engine, TODO_SAVE | TODO_STATE);
+        replyOk(c);
+    }
+}
+
+void clusterSaveconfigCommand(struct client *c) {
+    if (nodesFileSave(clusterTopology(), true))
+        replyOk(c);
+    else
+        replyErrorFmt(c, "ERR error saving the cluster node config: %s", strerror(errno));
+}
+
+/* ---- Slots ---- */
+
+static bool slotArg(struct client *c, struct str arg, int *slot) {
+    int64_t n;
+    if (!string2ll(arg, &n) || n < 0 || n >= KEY_SLOTS) {
+        replyError(c, "ERR Invalid or out of range slot");
+        return false;
+    }
+    *slot = (int)n;
+    return true;
+}
+
+/* May it be added (or taken away), and is it named once? */
+static bool slotAsked(struct client *c, struct slotSet *asked, int slot, bool add) {
+    bool owned = clusterTopology()->owner[slot] != NULL;
+    if (add && owned) {
+        replyErrorFmt(c, "ERR Slot %d is already busy", slot);
+        return false;
+    }
+    if (!add && !owned) {
+        replyErrorFmt(c, "ERR Slot %d is already unassigned", slot);
+        return false;
+    }
+    if (slotSetHas(asked, slot)) {
+        replyErrorFmt(c, "ERR Slot %d specified multiple times", slot);
+        return false;
+    }
+    slotSetAdd(asked, slot);
+    return true;
+}
+
+static void slotsChange(struct client *c, const struct slotSet *asked, bool add) {
+    struct topology *t = clusterTopology();
+    for (int last, slot = slotSetRun(asked, 0, &last); slot >= 0; slot = slotSetRun(asked, last + 1, &last)) {
+        for (; slot <= last; slot++) {
+            if (add && slotOpen(t, slot)) slotSetImporting(t, slot, NULL);
+            slotAssign(t, slot, add ? t->myself : NULL);
+        }
+    }
+    engineTodo(&cluster_engine, TODO_SAVE | TODO_STATE | TODO_SLOTS);
+    replyOk(c);
+}
+
+static void slotsCommand(struct client *c, bool ranges, bool add) {
+    struct slotSet asked = {{0}};
+    if (ranges && c->argc % 2) {
+        replyErrorFmt(c, "ERR wrong number of arguments for 'cluster|%s' command",
+                      add ? "addslotsrange" : "delslotsrange");
+        return;
+    }
+    for (int i = 2; i < c->argc; i += 1 + ranges) {
+        int first, last;
+        if (!slotArg(c, c->argv[i], &first)) return;
+        last = first;
+        if (ranges && !slotArg(c, c->argv[i + 1], &last)) return;
+        if (first > last) {
+            replyErrorFmt(c, "ERR start slot number %d is greater than end slot number %d", first, last);
+            return;
+        }
+        for (; first <= last; first++) {
+            if (!slotAsked(c, &asked, first, add)) return;
+        }
+    }
+    slotsChange(c, &asked, add);
+}
+
+void clusterAddslotsCommand(struct client *c) {
+    slotsCommand(c, false, true);
+}
+void clusterAddslotsrangeCommand(struct client *c) {
+    slotsCommand(c, true, true);
+}
+void clusterDelslotsCommand(struct client *c) {
+    slotsCommand(c, false, false);
+}
+void clusterDelslotsrangeCommand(struct client *c) {
+    slotsCommand(c, true, false);
+}
+
+void clusterFlushslotsCommand(struct client *c) {
+    for (int i = 0; i < dbCount(); i++) {
+        if (!dbSize(dbGet(i))) continue;
+        replyError(c, "ERR DB must be empty to perform CLUSTER FLUSHSLOTS.");
+        return;
+    }
+    struct slotSet mine = clusterMyself()->slots;
+    slotsChange(c, &mine, false);
+}
+
+void clusterFlushslotCommand(struct client *c) {
+    int slot;
+    if (!slotArg(c, c->argv[2], &slot)) return;
+    if (c->argc > 4 || (c->argc == 4 && !strIs(c->argv[3], "sync") && !strIs(c->argv[3], "async"))) {
+        replySyntaxError(c);
+        return;
+    }
+    slotDeleteKeys(slot);
+    replyOk(c);
+}
+
+/* ---- SETSLOT ---- */
+
+/* A node that is known; its error is worded by who asks. */
+static struct clusterNode *setslotNode(struct client *c, const char *fmt) {
+    struct str id = c->argv[4];
+    struct clusterNode *n = id.len == NODE_ID_LEN ? topologyFind(clusterTopology(), id.ptr) : NULL;
+    if (!n) replyErrorFmt(c, fmt, (int)id.len, id.ptr);
+    return n;
+}
+
+static void setslotMigrating(struct client *c, int slot) {
+    struct topology *t = clusterTopology();
+    if (t->owner[slot] != nodeShardPrimary(t->myself)) {
+        replyErrorFmt(c, "ERR I'm not the owner of hash slot %d", slot);
+        return;
+    }
+    struct clusterNode *n = setslotNode(c, "ERR I don't know about node %.*s");
+    if (!n) return;
+    if (n == nodeShardPrimary(t->myself)) {
+        replyError(c, "ERR Target node is myself");
+    } else if (nodeIsReplica(n)) {
+        replyError(c, "ERR Target node is not a master");
+    } else {
+        serverLog(LL_NOTICE, "Migrating slot %d to node %s", slot, nodeLogName(n));
+        slotSetMigrating(t, slot, n);
+        replyOk(c);
+    }
+}
+
+static void setslotImporting(struct client *c, int slot) {
+    struct topology *t = clusterTopology();
+    if (t->owner[slot] == nodeShardPrimary(t->myself)) {
+        replyErrorFmt(c, "ERR I'm already the owner of hash slot %d", slot);
+        return;
+    }
+    struct clusterNode *n = setslotNode(c, "ERR I don't know about node %.*s");
+    if (!n) return;
+    if (n == nodeShardPrimary(t->myself)) {
+        replyError(c, "ERR Target node is myself");
+    } else if (nodeIsReplica(n)) {
+        replyError(c, "ERR Target node is not a master");
+    } else {
+        serverLog(LL_NOTICE, "Importing slot %d from node %s", slot, nodeLogName(n));
+        slotSetImporting(t, slot, n);
+        replyOk(c);
+    }
+}
+
+/* The slot is that node's from now on. Who gets one that he has imported takes an epoch that makes everybody
+ * believe him; who gives away his last one follows. */
+static void setslotNodeCommand(struct client *c, int slot) {
+    struct topology *t = clusterTopology();
+    struct clusterNode *me = t->myself, *mine = nodeShardPrimary(me),
+                       *n = setslotNode(c, "ERR Unknown node %.*s");
+    if (!n) return;
+    if (nodeIsReplica(n)) {
+        replyError(c, "ERR Target node is not a master");
+        return;
+    }
+    if (t->owner[slot] == me && n != me && slotKeys(slot)) {
+        replyErrorFmt(
+            c, "ERR Can't assign hashslot %d to a different node while I still hold keys for this hash slot.",
+            slot);
+        return;
+    }
+    struct openSlot *open = slotOpen(t, slot);
+    bool imported = open && open->from && n == mine, was_mine = t->owner[slot] == mine;
+    serverLog(LL_NOTICE, "Assigning slot %d to node %s in shard %s", slot, nodeLogName(n), n->shard_id);
+    slotSetMigrating(t, slot, slotKeys(slot) && open ? open->to : NULL);
+    if (n == mine) slotSetImporting(t, slot, NULL);
+    slotAssign(t, slot, n);
+    engineTodo(&cluster_engine, TODO_SAVE | TODO_STATE | TODO_SLOTS);
+    if (imported && nodeIsPrimary(me)) {
+        engineBumpEpoch(&cluster_engine, clusterNow());
+        serverLog(LL_NOTICE, "ConfigEpoch updated after importing slot %d", slot);
+        engineTodo(&cluster_engine, TODO_BROADCAST);
+    }
+    if (was_mine && n != mine && mine && mine->slot_count == 0 &&
+        cluster_engine.settings.allow_replica_migration) {
+        serverLog(
+            LL_NOTICE,
+            "Lost my last slot during slot migration. Reconfiguring myself as a replica of %s in shard %s",
+            nodeLogName(n), n->shard_id);
+        engineFollow(&cluster_engine, n, true);
+    }
+    replyOk(c);
+}
+
+void clusterSetslotCommand(struct client *c) {
+    int slot;
+    struct str verb = c->argv[3];
+    if (nodeIsReplica(clusterMyself())) {
+        replyError(c, "ERR Please use SETSLOT only with masters.");
+        return;
+    }
+    if (!slotArg(c, c->argv[2], &slot)) return;
+    if (strIs(verb, "migrating") && c->argc >= 5) {
+        setslotMigrating(c, slot);
+    } else if (strIs(verb, "importing") && c->argc >= 5) {
+        setslotImporting(c, slot);
+    } else if (strIs(verb, "node") && c->argc >= 5) {
+        setslotNodeCommand(c, slot);
+    } else if (strIs(verb, "stable") && c->argc >= 4) {
+        serverLog(LL_NOTICE, "Marking slot %d stable", slot);
+        slotSetMigrating(clusterTopology(), slot, NULL);
+        slotSetImporting(clusterTopology(), slot, NULL);
+        replyOk(c);
+    } else {
+        replyError(c, "ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP");
+        return;
+    }
+    engineTodo(&cluster_engine, TODO_SAVE | TODO_SLOTS);
+}

@@ -1,0 +1,27 @@
+/* cluster_commands.h - CLUSTER and its subcommands, READONLY and its kin: what users see (cluster_show.c) and
+ * what they ask for (cluster_change.c). */
+#pragma once
+
+#include "client/client.h"
+#include "cluster/state.h"
+
+typedef void clusterHandler(struct client *c);
+
+/* ---- What users see ---- */
+clusterHandler clusterMyidCommand, clusterMyshardidCommand, clusterNodesCommand, clusterInfoCommand,
+    clusterSlotsCommand, clusterShardsCommand, clusterLinksCommand, clusterReplicasCommand,
+    clusterCountFailureReportsCommand, clusterCountkeysinslotCommand, clusterKeyslotCommand;
+sds clusterInfoText(sds s); /* the lines of CLUSTER INFO, appended */
+
+/* ---- What they ask for ---- */
+clusterHandler clusterMeetCommand, clusterForgetCommand, clusterReplicateCommand, clusterFailoverCommand,
+    clusterResetCommand, clusterBumpepochCommand, clusterSetConfigEpochCommand, clusterSaveconfigCommand,
+    clusterAddslotsCommand, clusterAddslotsrangeCommand, clusterDelslotsCommand, clusterDelslotsrangeCommand,
+    clusterFlushslotsCommand, clusterFlushslotCommand, clusterSetslotCommand;
+
+/* The node of this id; NULL: there is none, and that has been answered. Handshakes are nobody's to name. */
+struct clusterNode *clusterNodeArg(struct client *c, struct str id);
+/* Where clients are sent. NULL: they are to stay with the address that they have. `who` is a LINE_…CLIENT. */
+const char *clusterEndpoint(const struct clusterNode *n, int who);
+/* For clients like this one: of TLS or not, by IPv4 or IPv6. */
+int clusterLineFor(const struct client *c);

@@ -1,0 +1,342 @@
+/* cluster_show.c - what users see of the cluster; see cluster_commands.h. */
+#include <string.h>
+
+#include "base/key_slot.h"
+#include "base/zmalloc.h"
+#include "cluster/bus_links.h"
+#include "cluster/cluster_commands.h"
+#include "cluster/node.h"
+#include "cluster/slot_keys.h"
+#include "cluster/topology_file.h"
+#include "client/reply.h"
+#include "net/tls.h"
+
+/* ---- Who asks, and by which way ---- */
+
+int clusterLineFor(const struct client *c) {
+    bool tls = c && c->conn && tlsIs(c->conn), ip6 = false;
+    if (c && c->conn) {
+        sds own = connSockName(c->conn);
+        ip6 = *own == '[' && strncmp(own, "[::ffff:", 8) != 0;
+        sdsfree(own);
+    }
+    if (ip6) return tls ? LINE_TLS_CLIENT6 : LINE_CLIENT6;
+    return tls ? LINE_TLS_CLIENT : LINE_CLIENT;
+}
+
+struct clusterNode *clusterNodeArg(struct client *c, struct str id) {
+    struct clusterNode *n = id.len == NODE_ID_LEN ? topologyFind(clusterTopology(), id.ptr) : NULL;
+    if (!n || n->flags & NODE_HANDSHAKE) {
+        replyErrorFmt(c, "ERR Unknown node %.*s", (int)id.len, id.ptr);
+        return NULL;
+    }
+    return n;
+}
+
+/* ---- One value ---- */
+
+void clusterMyidCommand(struct client *c) {
+    replyBulk(c, strN(clusterMyself()->id, NODE_ID_LEN));
+}
+void clusterMyshardidCommand(struct client *c) {
+    replyBulk(c, strN(clusterMyself()->shard_id, NODE_ID_LEN));
+}
+void clusterKeyslotCommand(struct client *c) {
+    replyLongLong(c, keySlot(c->argv[2]));
+}
+
+void clusterCountkeysinslotCommand(struct client *c) {
+    int64_t slot;
+    if (!argLongLong(c, c->argv[2], &slot, NULL)) return;
+    if (slot < 0 || slot >= KEY_SLOTS)
+        replyError(c, "ERR Invalid slot");
+    else
+        replyLongLong(c, (int64_t)slotKeys((int)slot));
+}
+
+void clusterCountFailureReportsCommand(struct client *c) {
+    struct clusterNode *n = clusterNodeArg(c, c->argv[2]);
+    int64_t since_ms = clusterNow() - 2 * cluster_engine.settings.node_timeout_ms;
+    if (n) replyLongLong(c, failureReportCount(n, since_ms));
+}
+
+/* ---- Lines of nodes ---- */
+
+void clusterNodesCommand(struct client *c) {
+    struct topology *t = clusterTopology();
+    int who = clusterLineFor(c);
+    sds s = sdsempty();
+    for (int i = 0; i < t->count; i++) {
+        struct clusterNode *n = t->nodes[i];
+        if (n->flags & NODE_HANDSHAKE && !c->conn) continue;
+        s = sdscat(nodeLine(s, t, n, (enum nodeLineFor)who), "\n");
+    }
+    replyVerbatim(c, sdsview(s), "txt");
+    sdsfree(s);
+}
+
+void clusterReplicasCommand(struct client *c) {
+    struct clusterNode *n = clusterNodeArg(c, c->argv[2]);
+    if (!n) return;
+    if (nodeIsReplica(n)) {
+        replyError(c, "ERR The specified node is not a master");
+        return;
+    }
+    replyArrayLen(c, n->replica_count);
+    for (int i = 0; i < n->replica_count; i++) {
+        sds line =
+            nodeLine(sdsempty(), clusterTopology(), n->replicas[i], (enum nodeLineFor)clusterLineFor(c));
+        replyBulk(c, sdsview(line));
+        sdsfree(line);
+    }
+}
+
+/* ---- Slots ---- */
+
+const char *clusterEndpoint(const struct clusterNode *n, int who) {
+    switch (cluster_settings.endpoint_type) {
+    case ENDPOINT_HOSTNAME: return sdslen(n->hostname) ? n->hostname : "?";
+    case ENDPOINT_UNKNOWN: return NULL;
+    default: return nodeClientIp(n, (enum nodeLineFor)who);
+    }
+}
+
+static void replyEndpoint(struct client *c, const struct clusterNode *n, enum nodeLineFor who) {
+    const char *endpoint = clusterEndpoint(n, (int)who);
+    if (endpoint && *endpoint)
+        replyBulkCstr(c, endpoint);
+    else
+        replyNull(c);
+}
+
+static void replyPair(struct client *c, const char *name, const char *value) {
+    replyBulkCstr(c, name);
+    replyBulkCstr(c, value);
+}
+
+static void replySlotsNode(struct client *c, const struct clusterNode *n, enum nodeLineFor who) {
+    bool ip = cluster_settings.endpoint_type != ENDPOINT_IP;
+    bool hostname = cluster_settings.endpoint_type != ENDPOINT_HOSTNAME && sdslen(n->hostname);
+    bool zone = sdslen(n->availability_zone);
+    replyArrayLen(c, 4);
+    replyEndpoint(c, n, who);
+    replyLongLong(c, nodeClientPort(n, who));
+    replyBulk(c, strN(n->id, NODE_ID_LEN));
+    replyMapLen(c, ip + hostname + zone);
+    if (ip) replyPair(c, "ip", nodeClientIp(n, who));
+    if (hostname) replyPair(c, "hostname", n->hostname);
+    if (zone) replyPair(c, "availability-zone", n->availability_zone);
+}
+
+static bool isShown(const struct clusterNode *replica) {
+    return !nodeFailed(replica) && (replica->flags & NODE_MYSELF || replica->offset);
+}
+
+static void replySlotsRange(struct client *c, int first, int last, const struct clusterNode *n,
+                            enum nodeLineFor who) {
+    int nodes = 1;
+    for (int i = 0; i < n->replica_count; i++) nodes += isShown(n->replicas[i]);
+    replyArrayLen(c, 2 + nodes);
+    replyLongLong(c, first);
+    replyLongLong(c, last);
+    replySlotsNode(c, n, who);
+    for (int i = 0; i < n->replica_count; i++) {
+        if (isShown(n->replicas[i])) replySlotsNode(c, n->replicas[i], who);
+    }
+}
+
+void clusterSlotsCommand(struct client *c) {
+    const struct topology *t = clusterTopology();
+    enum nodeLineFor who = (enum nodeLineFor)clusterLineFor(c);
+    struct replyMark mark = replyDeferLen(c);
+    int ranges = 0;
+    for (int first = 0, last; first < KEY_SLOTS; first = last + 1) {
+        for (last = first; last + 1 < KEY_SLOTS && t->owner[last + 1] == t->owner[first];) last++;
+        if (!t->owner[first]) continue;
+        replySlotsRange(c, first, last, t->owner[first], who);
+        ranges++;
+    }
+    replySetArrayLen(c, mark, ranges);
+}
+
+/* ---- Shards ---- */
+
+static const char *healthOf(const struct clusterNode *n) {
+    if (n->flags & (NODE_FAIL | NODE_PFAIL)) return "fail";
+    uint64_t offset = n->flags & NODE_MYSELF ? cluster_engine.world->replication(NULL).offset : n->offset;
+    return nodeIsReplica(n) && offset == 0 ? "loading" : "online";
+}
+
+static void replyShardNode(struct client *c, const struct clusterNode *n, enum nodeLineFor who) {
+    struct replyMark mark = replyDeferLen(c);
+    bool told_tcp = who == LINE_CLIENT || who == LINE_CLIENT6;
+    uint16_t tcp = told_tcp ? nodeClientPort(n, who) : n->tcp_port;
+    uint16_t tls = told_tcp ? n->tls_port : nodeClientPort(n, who);
+    uint64_t offset = n->flags & NODE_MYSELF ? cluster_engine.world->replication(NULL).offset : n->offset;
+    int pairs = 6;
+    replyBulkCstr(c, "id");
+    replyBulk(c, strN(n->id, NODE_ID_LEN));
+    if (tcp) pairs++, replyBulkCstr(c, "port"), replyLongLong(c, tcp);
+    if (tls) pairs++, replyBulkCstr(c, "tls-port"), replyLongLong(c, tls);
+    replyPair(c, "ip", nodeClientIp(n, who));
+    replyBulkCstr(c, "endpoint");
+    replyEndpoint(c, n, who);
+    if (sdslen(n->hostname)) pairs++, replyPair(c, "hostname", n->hostname);
+    replyPair(c, "role", nodeIsReplica(n) ? "replica" : "master");
+    replyBulkCstr(c, "replication-offset");
+    replyLongLong(c, (int64_t)offset);
+    replyPair(c, "health", healthOf(n));
+    if (sdslen(n->availability_zone)) pairs++, replyPair(c, "availability-zone", n->availability_zone);
+    replySetMapLen(c, mark, pairs);
+}
+
+static void replyShard(struct client *c, const struct clusterNode *primary,
+                       struct clusterNode *const *members, int count, enum nodeLineFor who) {
+    int ranges = 0;
+    replyMapLen(c, 3);
+    replyBulkCstr(c, "slots");
+    struct replyMark mark = replyDeferLen(c);
+    for (int last, first = primary ? slotSetRun(&primary->slots, 0, &last) : -1; first >= 0;
+         first = slotSetRun(&primary->slots, last + 1, &last)) {
+        replyLongLong(c, first);
+        replyLongLong(c, last);
+        ranges++;
+    }
+    replySetArrayLen(c, mark, 2 * ranges);
+    replyBulkCstr(c, "nodes");
+    replyArrayLen(c, count);
+    for (int i = 0; i < count; i++) replyShardNode(c, members[i], who);
+    replyBulkCstr(c, "id");
+    replyBulk(c, strN(members[0]->shard_id, NODE_ID_LEN));
+}
+
+/* Each shard where its first member comes by; its primary is told first. */
+void clusterShardsCommand(struct client *c) {
+    const struct topology *t = clusterTopology();
+    enum nodeLineFor who = (enum nodeLineFor)clusterLineFor(c);
+    struct clusterNode **members = zmalloc((size_t)t->count * sizeof *members);
+    struct replyMark mark = replyDeferLen(c);
+    int shards = 0;
+    for (int i = 0; i < t->count; i++) {
+        bool seen = t->nodes[i]->flags & NODE_HANDSHAKE;
+        for (int k = 0; k < i && !seen; k++)
+            seen = !(t->nodes[k]->flags & NODE_HANDSHAKE) &&
+                   memcmp(t->nodes[k]->shard_id, t->nodes[i]->shard_id, NODE_ID_LEN) == 0;
+        if (seen) continue;
+        int count = 0;
+        struct clusterNode *primary = NULL;
+        for (int k = i; k < t->count; k++) {
+            struct clusterNode *n = t->nodes[k];
+            if (n->flags & NODE_HANDSHAKE || memcmp(n->shard_id, t->nodes[i]->shard_id, NODE_ID_LEN) != 0)
+                continue;
+            members[count++] = n;
+            if (!nodeIsPrimary(n) || primary) continue;
+            primary = n;
+            members[count - 1] = members[0];
+            members[0] = n;
+        }
+        replyShard(c, primary, members, count, who);
+        shards++;
+    }
+    replySetArrayLen(c, mark, shards);
+    zfree(members);
+}
+
+/* ---- Links ---- */
+
+static void replyLink(struct client *c, const struct busLink *link) {
+    replyMapLen(c, 6);
+    replyPair(c, "direction", link->inbound ? "from" : "to");
+    replyBulkCstr(c, "node");
+    replyBulk(c, strN(link->node->id, NODE_ID_LEN));
+    replyBulkCstr(c, "create-time");
+    replyLongLong(c, link->created_ms);
+    replyPair(c, "events", busLinkWrites(link) ? "rw" : "r");
+    replyBulkCstr(c, "send-buffer-allocated");
+    replyLongLong(c, (int64_t)busLinkAllocated(link));
+    replyBulkCstr(c, "send-buffer-used");
+    replyLongLong(c, (int64_t)busLinkQueued(link));
+}
+
+void clusterLinksCommand(struct client *c) {
+    const struct topology *t = clusterTopology();
+    struct replyMark mark = replyDeferLen(c);
+    int count = 0;
+    for (int i = 0; i < t->count; i++) {
+        if (t->nodes[i]->out) count++, replyLink(c, t->nodes[i]->out);
+        if (t->nodes[i]->in) count++, replyLink(c, t->nodes[i]->in);
+    }
+    replySetArrayLen(c, mark, count);
+}
+
+/* ---- INFO ---- */
+
+struct counts {
+    int ok, pfail, fail, nodes_pfail, nodes_fail, voters_pfail, voters_fail;
+};
+
+static struct counts countAll(const struct topology *t) {
+    struct counts n = {0};
+    for (int i = 0; i < t->count; i++) {
+        const struct clusterNode *node = t->nodes[i];
+        bool fail = nodeFailed(node), pfail = !fail && node->flags & NODE_PFAIL, votes = nodeVotes(node);
+        *(fail ? &n.fail : pfail ? &n.pfail : &n.ok) += node->slot_count;
+        n.nodes_fail += fail;
+        n.nodes_pfail += pfail;
+        n.voters_fail += fail && votes;
+        n.voters_pfail += pfail && votes;
+    }
+    return n;
+}
+
+static sds messageCounts(sds s, const uint64_t *counts, const char *direction) {
+    uint64_t sum = 0;
+    for (int type = 0; type < BUS_TYPES; type++) {
+        sum += counts[type];
+        if (counts[type])
+            s = sdscatprintf(s, "cluster_stats_messages_%s_%s:%llu\r\n", bus_type_names[type], direction,
+                             (unsigned long long)counts[type]);
+    }
+    return sdscatprintf(s, "cluster_stats_messages_%s:%llu\r\n", direction, (unsigned long long)sum);
+}
+
+sds clusterInfoText(sds s) {
+    const struct engine *e = &cluster_engine;
+    const struct topology *t = &e->t;
+    struct counts n = countAll(t);
+    struct clusterNode *primary = nodeShardPrimary(t->myself);
+    s = sdscatprintf(s,
+                     "cluster_state:%s\r\ncluster_slots_assigned:%d\r\ncluster_slots_ok:%d\r\n"
+                     "cluster_slots_pfail:%d\r\ncluster_slots_fail:%d\r\n",
+                     engineStateOk(e) ? "ok" : "fail", n.ok + n.pfail + n.fail, n.ok, n.pfail, n.fail);
+    s = sdscatprintf(s,
+                     "cluster_nodes_pfail:%d\r\ncluster_nodes_fail:%d\r\ncluster_voting_nodes_pfail:%d\r\n"
+                     "cluster_voting_nodes_fail:%d\r\ncluster_known_nodes:%d\r\ncluster_size:%d\r\n",
+                     n.nodes_pfail, n.nodes_fail, n.voters_pfail, n.voters_fail, t->count, topologyVoters(t));
+    s = sdscatprintf(s, "cluster_current_epoch:%llu\r\ncluster_my_epoch:%llu\r\n",
+                     (unsigned long long)t->current_epoch,
+                     (unsigned long long)(primary ? primary->config_epoch : 0));
+    s = messageCounts(s, e->stats.sent, "sent");
+    s = messageCounts(s, e->stats.received, "received");
+    const struct {
+        const char *name;
+        uint64_t value;
+    } bytes[] = {
+        {"cluster_stats_bytes_sent", e->stats.bytes_sent},
+        {"cluster_stats_bytes_received", e->stats.bytes_received},
+        {"cluster_stats_pubsub_bytes_sent", e->stats.pubsub_bytes_sent},
+        {"cluster_stats_pubsub_bytes_received", e->stats.pubsub_bytes_received},
+        {"cluster_stats_module_bytes_sent", e->stats.module_bytes_sent},
+        {"cluster_stats_module_bytes_received", e->stats.module_bytes_received},
+        {"total_cluster_links_buffer_limit_exceeded", clusterLinksOverLimit()},
+    };
+    for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++)
+        s = sdscatprintf(s, "%s:%llu\r\n", bytes[i].name, (unsigned long long)bytes[i].value);
+    return s;
+}
+
+void clusterInfoCommand(struct client *c) {
+    sds s = clusterInfoText(sdsempty());
+    replyVerbatim(c, sdsview(s), "txt");
+    sdsfree(s);
+}

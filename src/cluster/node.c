@@ -1,0 +1,264 @@
+/* node.c - the engine in the world: what it asks for is done here, and it is told what happens; see
+ * cluster.h.
+ *
+ * Within a turn of the loop messages and commands change the topology; at its end, before any reply leaves,
+ * the engine does what it has put off (nodes.conf first of all), and the links are flushed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/random.h"
+#include "cluster/bus_links.h"
+#include "cluster/node.h"
+#include "cluster/nodes_file.h"
+#include "cluster/redirect.h"
+#include "cluster/settings.h"
+#include "cluster/slot_keys.h"
+#include "cluster/state.h"
+#include "command/pause.h"
+#include "command/pubsub.h"
+#include "command/loading.h"
+#include "data/db.h"
+#include "data/role.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/memory_report.h"
+
+#define RELOG_SAVE_MS 30000
+
+enum saveBehavior { SAVE_SYNC, SAVE_BEST_EFFORT };
+
+static uint64_t links_over_limit; /* closed since the start */
+static int64_t save_logged_ms;
+
+/* ---- What the engine asks for: links, file, chance ---- */
+
+static struct busLink *worldConnect(void *w, const char *ip, uint16_t bus_port) {
+    (void)w;
+    return busLinkConnect(ip, bus_port);
+}
+static void worldClose(void *w, struct busLink *link) {
+    (void)w;
+    busLinkClose(link);
+}
+static void worldSend(void *w, struct busLink *link, const char *bytes, size_t len) {
+    (void)w;
+    busLinkSend(link, bytes, len);
+}
+
+static void worldSave(void *w, bool sync) {
+    (void)w;
+    if (nodesFileSave(clusterTopology(), sync)) return;
+    if (cluster_settings.save_behavior == SAVE_SYNC) {
+        serverLog(LL_WARNING, "Fatal: can't update cluster config file.");
+        exit(1);
+    }
+    if (clusterNow() - save_logged_ms < RELOG_SAVE_MS) return;
+    save_logged_ms = clusterNow();
+    serverLog(LL_WARNING,
+              "Cluster config updated even though writing the cluster config file to disk failed.");
+}
+
+static uint64_t worldRandom(void *w) {
+    (void)w;
+    return randomU64();
+}
+static void worldLog(void *w, int level, const char *line) {
+    (void)w;
+    serverLog(level, "%s", line);
+}
+
+/* ---- Replication ---- */
+
+static struct engineReplication worldReplication(void *w) {
+    (void)w;
+    const struct replicationControl *r = &replication_control;
+    return (struct engineReplication){
+        .offset = r->offset(), .link_up = roleIsReplica() && r->linkIsUp(), .data_ms = r->dataMs()};
+}
+
+static void worldFollow(void *w, struct clusterNode *primary, bool full_sync) {
+    (void)w, (void)full_sync; /* histories tell whether it can go on where it is */
+    if (!primary) {
+        replication_control.becomePrimary();
+        return;
+    }
+    bool tls = replication_control.isEncrypted();
+    replication_control.follow(strOf(primary->ip), tls ? primary->tls_port : primary->tcp_port);
+}
+
+static void worldPause(void *w, int64_t until_ms) {
+    (void)w;
+    if (until_ms)
+        pauseClients(PAUSE_FAILOVER, PAUSE_WRITES, until_ms);
+    else
+        unpauseClients(PAUSE_FAILOVER);
+}
+
+/* ---- Data ---- */
+
+static uint64_t worldKeysInSlot(void *w, int slot) {
+    (void)w;
+    return slotKeys(slot);
+}
+static void worldDeleteSlot(void *w, int slot) {
+    (void)w;
+    slotDeleteKeys(slot);
+}
+static void worldSlotsChanged(void *w) {
+    (void)w;
+    redirectRecheck();
+}
+static void worldStateChanged(void *w, bool ok) {
+    (void)w, (void)ok;
+    redirectRecheck();
+}
+static bool worldLoading(void *w) {
+    (void)w;
+    return db_loading;
+}
+static bool worldSlotGranted(void *w, int slot, const struct clusterNode *to) {
+    (void)w, (void)slot, (void)to;
+    return false; /* atomic migration: issue 15's other half */
+}
+
+/* ---- What is not about the cluster itself ---- */
+
+static void worldPublished(void *w, struct clusterNode *by, bool shard, struct str channel,
+                           struct str message) {
+    (void)w, (void)by;
+    if (shard)
+        pubsubPublishShard(channel, message);
+    else
+        pubsubPublish(channel, message);
+}
+static void worldModule(void *w, struct clusterNode *by, uint64_t id, uint8_t type, struct str payload) {
+    (void)w, (void)by, (void)id, (void)type, (void)payload; /* no module has asked for any */
+}
+
+/* What a client of ours publishes. */
+static bool toCluster(bool shard, struct str channel, struct str message) {
+    if (!cluster_enabled) return false;
+    enginePublish(&cluster_engine, shard, channel, message, clusterNow());
+    return true;
+}
+
+static const struct engineWorld world = {
+    .connect = worldConnect,
+    .close = worldClose,
+    .send = worldSend,
+    .save = worldSave,
+    .random = worldRandom,
+    .replication = worldReplication,
+    .follow = worldFollow,
+    .pause = worldPause,
+    .keysInSlot = worldKeysInSlot,
+    .deleteSlot = worldDeleteSlot,
+    .slotsChanged = worldSlotsChanged,
+    .stateChanged = worldStateChanged,
+    .loading = worldLoading,
+    .slotGranted = worldSlotGranted,
+    .published = worldPublished,
+    .moduleMessage = worldModule,
+    .log = worldLog,
+};
+
+/* ---- What happens in the world ---- */
+
+static bool linkAccepts(void) {
+    return !(db_loading && nodeIsPrimary(clusterMyself()));
+}
+static void linkUp(struct busLink *link) {
+    engineLinkUp(&cluster_engine, link, clusterNow());
+}
+static void linkDown(struct busLink *link) {
+    engineLinkDown(&cluster_engine, link, clusterNow());
+}
+static bool linkMessage(struct busLink *link, const uint8_t *packet, uint32_t len) {
+    return engineReceive(&cluster_engine, link, packet, len, clusterNow());
+}
+static const struct busLinkHandlers link_handlers = {linkAccepts, linkUp, linkDown, linkMessage};
+
+static void tick(void) {
+    if (!cluster_enabled || !clusterMyself()) return;
+    links_over_limit += (uint64_t)busLinksEnforceLimit((size_t)cluster_settings.link_limit);
+    engineTick(&cluster_engine, clusterNow());
+}
+
+static void endOfTurn(void) {
+    if (!cluster_enabled || !clusterMyself()) return;
+    engineFlush(&cluster_engine, clusterNow());
+    busLinksFlush();
+}
+
+uint64_t clusterLinksOverLimit(void) {
+    return links_over_limit;
+}
+
+/* ---- The start ---- */
+
+#define BIND_MAX 16
+
+static void startBus(void) {
+    const char *addresses[BIND_MAX];
+    int count = 0, words = 0;
+    char err[256] = "";
+    sds bind = configGet("bind");
+    sds *list = bind ? sdssplitargs(bind, sdslen(bind), &words) : NULL;
+    for (int i = 0; i < words && count < BIND_MAX; i++) addresses[count++] = list[i];
+    if (count == 0) {
+        addresses[count++] = "*";
+        addresses[count++] = "-::*";
+    }
+    int port = clusterBusPort();
+    if (port > UINT16_MAX) {
+        serverLog(LL_WARNING,
+                  "Cluster port number is out of range: it is the port + 10000, so that must be 55535 or "
+                  "less. Or set cluster-port.");
+        exit(1);
+    }
+    if (!busLinksListen(&link_handlers, addresses, count, port, cluster_engine.settings.tls, err,
+                        sizeof err)) {
+        serverLog(LL_WARNING, "Failed listening on port %d (cluster), aborting. %s", port, err);
+        exit(1);
+    }
+    if (list) sdsfreesplitres(list, words);
+    sdsfree(bind);
+}
+
+void nodeStart(void) {
+    struct engineSettings settings = cluster_engine.settings; /* directives have been read into it */
+    engineInit(&cluster_engine, &world, NULL, clusterNow());
+    cluster_engine.settings = settings;
+    clusterSettingsApply();
+    if (nodesFileLoad(clusterTopology())) {
+        serverLog(LL_NOTICE, "Node configuration loaded, I'm %s", clusterMyself()->id);
+    } else {
+        engineBorn(&cluster_engine);
+        serverLog(LL_NOTICE, "No cluster configuration found, I'm %s", clusterMyself()->id);
+    }
+    clusterSettingsApply();
+    worldSave(NULL, true);
+    startBus();
+}
+
+void nodeDataLoaded(void) {
+    struct clusterNode *primary = clusterMyself()->primary;
+    cluster_engine.started_ms = clusterNow();
+    if (primary && *primary->ip) worldFollow(NULL, primary, false);
+    engineTodo(&cluster_engine, TODO_STATE);
+}
+
+void nodeStop(void) {
+    busLinksStop();
+    nodesFileUnlock();
+}
+
+void nodeInit(void) {
+    cronRegister(tick, ENGINE_TICK_MS);
+    beforeSleepRegister(endOfTurn);
+    pubsub_to_cluster = toCluster;
+    memoryAddPart(MEMORY_CLUSTER_LINKS, busLinksMemory);
+}

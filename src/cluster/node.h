@@ -1,0 +1,8 @@
+/* node.h - the engine in the world: what it asks for is done, and it is told what happens. */
+#pragma once
+
+#include <stdint.h>
+
+void nodeInit(void);                                        /* jobs */
+void nodeStart(void), nodeDataLoaded(void), nodeStop(void); /* see cluster.h */
+uint64_t clusterLinksOverLimit(void); /* closed since the start, as they had too much to send */

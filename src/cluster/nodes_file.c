@@ -1,0 +1,106 @@
+/* nodes_file.c - nodes.conf on disk: one node's alone, whole at any time.
+ *
+ * The lock is on the file itself. A save replaces the file, so the new one is locked before it takes the
+ * name; the old one's lock goes with it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cluster/nodes_file.h"
+#include "cluster/state.h"
+#include "cluster/topology_file.h"
+
+#define FILE_MODE 0644
+
+static int locked_fd = -1;
+
+/* ---- The lock ---- */
+
+static void lockOrExit(int fd) {
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return;
+    if (errno == EWOULDBLOCK)
+        serverLog(
+            LL_WARNING,
+            "Sorry, the cluster configuration file %s is already used by a different Cluster node. Please make "
+            "sure that different nodes use different cluster configuration files.",
+            cluster_settings.config_file);
+    else
+        serverLog(LL_WARNING, "Impossible to lock %s: %s", cluster_settings.config_file, strerror(errno));
+    exit(1);
+}
+
+void nodesFileUnlock(void) {
+    if (locked_fd >= 0) close(locked_fd);
+    locked_fd = -1;
+}
+
+/* ---- Reading ---- */
+
+bool nodesFileLoad(struct topology *t) {
+    const char *path = cluster_settings.config_file;
+    locked_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
+    if (locked_fd < 0) {
+        serverLog(LL_WARNING, "Can't open %s in order to acquire a lock: %s", path, strerror(errno));
+        exit(1);
+    }
+    lockOrExit(locked_fd);
+    sds text = fileRead(path, NULL), err = NULL;
+    if (!text) {
+        serverLog(LL_WARNING, "Loading the cluster node config from %s: %s", path, strerror(errno));
+        exit(1);
+    }
+    bool found = sdslen(text) > 0;
+    if (found && !topologyRead(t, sdsview(text), cluster_engine.settings.tls, clusterNow(), &err)) {
+        serverLog(LL_WARNING, "Unrecoverable error: corrupted cluster config file \"%s\". (%s)", path, err);
+        exit(1);
+    }
+    sdsfree(text);
+    return found;
+}
+
+/* ---- Writing ---- */
+
+static bool writeAll(int fd, sds text) {
+    for (size_t at = 0; at < sdslen(text);) {
+        ssize_t n = write(fd, text + at, sdslen(text) - at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        at += (size_t)n;
+    }
+    return true;
+}
+
+static bool replace(int fd, const char *temporary, const char *path, sds text, bool sync) {
+    if (!writeAll(fd, text) || (sync && fsync(fd) != 0)) return false;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 || rename(temporary, path) != 0) return false;
+    return !sync || fileSyncFolderOf(path);
+}
+
+bool nodesFileSave(const struct topology *t, bool sync) {
+    const char *path = cluster_settings.config_file;
+    sds text = topologyText(sdsempty(), t, cluster_engine.settings.tls);
+    sds temporary = sdscatprintf(sdsempty(), "%s.tmp-%d-%lld", path, (int)getpid(), (long long)clusterNow());
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
+    bool saved = fd >= 0 && replace(fd, temporary, path, text, sync);
+    if (saved) {
+        nodesFileUnlock();
+        locked_fd = fd;
+    } else {
+        serverLog(LL_WARNING, "Could not save the cluster node config to %s: %s", path, strerror(errno));
+        if (fd >= 0) {
+            close(fd);
+            unlink(temporary);
+        }
+    }
+    sdsfree(temporary);
+    sdsfree(text);
+    return saved;
+}

@@ -1,0 +1,248 @@
+/* redirect.c - see redirect.h.
+ *
+ * A request goes where its keys are: they must be of one slot, and that slot this node's. While a slot is
+ * handed over key by key, the one who gives it away runs what it still has all keys of, and the other what
+ * clients say ASKING for. */
+#include "cluster/redirect.h"
+
+#include <string.h>
+
+#include "base/key_slot.h"
+#include "base/zmalloc.h"
+#include "client/reply.h"
+#include "cluster/cluster_commands.h"
+#include "cluster/topology_file.h"
+#include "command/admission.h"
+#include "command/blocking.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "command/multi.h"
+#include "commands/transactions.h"
+#include "data/db.h"
+
+enum verdict { RUNS_HERE, CROSS_SLOT, UNBOUND, DOWN, DOWN_READS_ONLY, MOVED, ASK, TRY_AGAIN };
+
+struct route {
+    int slot, keys; /* -1: there are no keys */
+    int missing, present;
+    bool cross, open;         /* more than one slot; it is migrating or importing */
+    bool channel;             /* the keys are shard channels */
+    struct clusterNode *node; /* for MOVED and ASK */
+};
+
+/* ---- The keys ---- */
+
+static bool isThere(struct client *c, struct str key) {
+    return lookupKey(c->db, key, LOOKUP_NOTOUCH | LOOKUP_NOSTATS | LOOKUP_NONOTIFY | LOOKUP_NOEXPIRE) != NULL;
+}
+
+static void addKey(struct route *route, struct client *c, struct str key, bool channel) {
+    int slot = keySlot(key);
+    if (route->slot < 0) {
+        route->slot = slot;
+        route->open = slotOpen(clusterTopology(), slot) != NULL;
+        route->channel = channel;
+    }
+    route->cross |= slot != route->slot;
+    route->keys++;
+    if (!route->open || channel || route->cross) return;
+    if (isThere(c, key))
+        route->present++;
+    else
+        route->missing++;
+}
+
+static void addRequest(struct route *route, struct client *c, const struct request *r) {
+    const struct keyRef *only = &r->cmd->only_key;
+    if (only->pos > 0 && only->pos < r->argc) {
+        addKey(route, c, r->argv[only->pos], only->flags & KEY_NOT_KEY);
+        return;
+    }
+    struct keyRef *keys = NULL;
+    int count = commandGetKeyRefs(r->cmd, r->argv, r->argc, &keys);
+    for (int i = 0; i < count; i++) addKey(route, c, r->argv[keys[i].pos], keys[i].flags & KEY_NOT_KEY);
+    zfree(keys);
+}
+
+/* ---- Where to ---- */
+
+static bool readsFromReplica(const struct client *owner, uint64_t flags, const struct route *route) {
+    if (route->channel) return true;
+    return owner->flags & CLIENT_READONLY && flags & CMD_READONLY && !(flags & CMD_WRITE);
+}
+
+static bool isMoved(const struct request *r) {
+    const char *name = r->cmd->spec->name;
+    if (strcmp(name, "move") == 0) return true;
+    if (strcmp(name, "copy") != 0) return false;
+    for (int i = 3; i < r->argc; i++) {
+        if (strIs(r->argv[i], "db")) return true;
+    }
+    return false;
+}
+
+static enum verdict whileDown(uint64_t flags, const struct route *route) {
+    if (engineStateOk(&cluster_engine)) return RUNS_HERE;
+    if (route->channel) return cluster_settings.pubsub_when_down ? RUNS_HERE : DOWN;
+    if (!cluster_settings.reads_when_down) return DOWN;
+    return flags & CMD_WRITE ? DOWN_READS_ONLY : RUNS_HERE;
+}
+
+/* The slot is handed over. RUNS_HERE: nothing is special about this request. */
+static enum verdict whileOpen(struct client *owner, const struct request *r, struct route *route,
+                              bool *here) {
+    const struct openSlot *open = slotOpen(clusterTopology(), route->slot);
+    if (!open || route->channel) return RUNS_HERE;
+    if (strcmp(r->cmd->spec->name, "migrate") == 0) {
+        *here = true;
+        return RUNS_HERE;
+    }
+    if (isMoved(r)) return TRY_AGAIN;
+    bool mine = route->node == clusterMyself();
+    if (open->to && mine && route->missing) {
+        if (route->present) return TRY_AGAIN;
+        route->node = open->to;
+        return ASK;
+    }
+    bool asks = owner->flags & CLIENT_ASKING || r->cmd->flags & CMD_ASKING;
+    if (!open->from || mine || !asks) return RUNS_HERE;
+    if (route->keys > 1 && route->missing) return TRY_AGAIN;
+    *here = true;
+    return RUNS_HERE;
+}
+
+static enum verdict decide(struct client *c, const struct request *r, struct route *route) {
+    struct client *owner = callOwner() ? callOwner() : c;
+    uint64_t flags = commandFlags(c, r->cmd);
+    bool here = false;
+    if (route->slot < 0) return RUNS_HERE;
+    route->node = clusterTopology()->owner[route->slot];
+    if (!route->node) return UNBOUND;
+    if (route->cross) return CROSS_SLOT;
+    enum verdict verdict = whileDown(flags, route);
+    if (verdict != RUNS_HERE) return verdict;
+    verdict = whileOpen(owner, r, route, &here);
+    if (verdict != RUNS_HERE || here || route->node == clusterMyself()) return verdict;
+    if (route->node == clusterMyself()->primary && readsFromReplica(owner, flags, route)) return RUNS_HERE;
+    return MOVED;
+}
+
+/* ---- What is answered ---- */
+
+static void replyRedirection(struct client *c, const struct route *route, const char *word) {
+    enum nodeLineFor who = (enum nodeLineFor)clusterLineFor(callOwner() ? callOwner() : c);
+    const char *endpoint = clusterEndpoint(route->node, who);
+    replyErrorFmt(c, "%s %d %s:%d", word, route->slot, endpoint ? endpoint : "",
+                  nodeClientPort(route->node, who));
+}
+
+static void replyVerdict(struct client *c, enum verdict verdict, const struct route *route) {
+    switch (verdict) {
+    case CROSS_SLOT: replyError(c, "CROSSSLOT Keys in request don't hash to the same slot"); break;
+    case UNBOUND: replyError(c, "CLUSTERDOWN Hash slot not served"); break;
+    case DOWN: replyError(c, "CLUSTERDOWN The cluster is down"); break;
+    case DOWN_READS_ONLY:
+        replyError(c, "CLUSTERDOWN The cluster is down and only accepts read commands");
+        break;
+    case TRY_AGAIN: replyError(c, "TRYAGAIN Multiple keys request during rehashing of slot"); break;
+    case MOVED: replyRedirection(c, route, "MOVED"); break;
+    case ASK: replyRedirection(c, route, "ASK"); break;
+    default: break;
+    }
+}
+
+static void replyToScript(struct client *c, enum verdict verdict) {
+    if (verdict == DOWN)
+        replyError(c, "ERR Script attempted to access keys while the cluster is down");
+    else if (verdict == DOWN_READS_ONLY)
+        replyError(c,
+                   "ERR Script attempted to execute a write command while the cluster is down and readonly");
+    else
+        replyError(c, "ERR Script attempted to access a non local key in a cluster node");
+}
+
+/* Scripts keep to one slot, unless they say that they may do otherwise. */
+static bool scriptKeepsToSlot(struct route *route) {
+    struct call *call = call_running;
+    if (route->slot < 0 || !call || call->slot == CALL_SLOT_ANY) return true;
+    if (call->slot == CALL_SLOT_NONE_YET) {
+        struct route declared = {.slot = -1};
+        addRequest(&declared, call->client, call->request);
+        call->slot = declared.slot >= 0 ? declared.slot : route->slot;
+    }
+    return call->slot == route->slot && !route->cross;
+}
+
+static enum admission checkScript(struct client *c, struct request *r) {
+    struct route route = {.slot = -1};
+    addRequest(&route, c, r);
+    if (!scriptKeepsToSlot(&route)) {
+        replyError(c, "ERR Script attempted to access keys that do not hash to the same slot");
+        return REFUSED;
+    }
+    enum verdict verdict = decide(c, r, &route);
+    if (verdict == RUNS_HERE) return ADMITTED;
+    replyToScript(c, verdict);
+    return REFUSED;
+}
+
+static enum admission checkSlot(struct client *c, struct request *r, enum requestOrigin origin) {
+    const struct client *owner = callOwner() ? callOwner() : c;
+    if (owner->flags & CLIENT_PRIMARY) return ADMITTED;
+    if (origin == ORIGIN_SCRIPT) return checkScript(c, r);
+    struct route route = {.slot = -1};
+    bool exec = r->cmd->spec->proc == execCommand;
+    if (!exec) addRequest(&route, c, r);
+    for (int i = 0; exec && multiQueued(c, i); i++) addRequest(&route, c, multiQueued(c, i));
+    enum verdict verdict = decide(c, r, &route);
+    if (verdict == RUNS_HERE) return ADMITTED;
+    const char *lead = reply_error_lead; /* EXEC is redirected as it is */
+    reply_error_lead = NULL;
+    replyVerdict(c, verdict, &route);
+    reply_error_lead = lead;
+    if (exec) multiReset(c);
+    return REFUSED;
+}
+
+/* ---- ASKING is for one command ---- */
+
+static void forgetAsking(struct client *c) {
+    if (c->flags & CLIENT_ASKING && !(c->cmd && strcmp(c->cmd->spec->name, "asking") == 0))
+        c->flags &= ~CLIENT_ASKING;
+}
+
+/* ---- Clients that wait ---- */
+
+static struct route recheck_route;
+static enum verdict recheck_verdict;
+
+static void replyGone(struct client *c) {
+    replyVerdict(c, recheck_verdict, &recheck_route);
+}
+
+static void recheckClient(void *priv, struct client *c) {
+    (void)priv;
+    const struct request *r = blockedRequest(c);
+    if (!r || !r->cmd || blockedFirmly(c)) return;
+    recheck_route = (struct route){.slot = -1};
+    addRequest(&recheck_route, c, r);
+    recheck_verdict = decide(c, r, &recheck_route);
+    if (recheck_verdict != RUNS_HERE) unblockWithReply(c, replyGone);
+}
+
+void redirectRecheck(void) {
+    if (blockedClients()) clientForEach(recheckClient, NULL);
+}
+
+/* ---- The start ---- */
+
+void redirectInit(void) {
+    admissionFill(RULE_CLUSTER, checkSlot);
+    admissionIdle(RULE_CLUSTER, true);
+    callAddHook(REQUEST_DONE, forgetAsking, true);
+}
+
+void redirectStart(void) {
+    admissionIdle(RULE_CLUSTER, false);
+    callHookIdle(forgetAsking, false);
+}

@@ -1,0 +1,12 @@
+/* state.c - see state.h. */
+#include "cluster/state.h"
+
+#include "base/clock.h"
+
+bool cluster_enabled;
+struct engine cluster_engine;
+struct clusterSettings cluster_settings;
+
+int64_t clusterNow(void) {
+    return mstime();
+}
