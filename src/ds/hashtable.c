@@ -1,20 +1,17 @@
 /* hashtable.c - see hashtable.h for the layout and the idea. What the header does not tell:
  *
- * Hash bits:   | .. 56 bits .. | tag: 8 |       Salted:   | position: 48 | unused: 16 |
+ * Salted hash:   | position: 48 | unused: 16 |        position:  | depth | fine: home and tag | .. |
  *
- * The salt stands for an odd factor of the hash: a permutation that keeps nothing of the order. The tag is
- * that of the plain hash.
+ * The salt stands for an odd factor of the hash: a permutation that keeps nothing of the order.
  *
- * Bucket head, one 64-bit word:   | overflow | tag6 | tag5 | ... | tag0 |   (tag0 in the low byte)
- * so that seven tags are compared at once with ordinary arithmetic.
+ * Invariants, checked by hashtableVerify: an entry with home h is counted once in the overflow of each bucket
+ * that its probe passes; a bucket that holds one from far away is marked as such (OVERFLOW_FAR) until the
+ * array is replaced, and of all others the entries' positions are known by subOfSlot.
  *
- * Invariant, checked by hashtableVerify: an entry with home h is counted once in the overflow of each bucket
- * that its probe passes.
+ * A probe goes over the buckets near its home, as many as tell positions (2 to 15; nearOf), then over all
+ * others of its segment in steps of the golden section:
  *
- * A probe goes over the buckets near its home, then over all others of its segment in steps of the golden
- * section:
- *
- *     home, +1, +2, +3, home + s, home + 2s, ...      s is about 0.618 n; each bucket once
+ *     home, +1, +2, .. +near-1, home + s, home + 2s, ...      s is about 0.618 n; each bucket once
  *
  * The near ones are cheap. But when one part of the positions has more entries than buckets (a client that
  * knows the order by scanning can choose what to keep), full buckets join to runs as long as that part, and
@@ -22,8 +19,8 @@
  * times the entries that are due to it, a home's probes take some c buckets, as a chain would.
  *
  * While paused (iterators, scans) nothing may move. Then a segment may fill to 100%, and when that is not
- * enough it is lengthened: its array is copied to a longer one, each entry keeping bucket and slot, the home
- * of a key still being counted in the old number of buckets. The buckets of the tail come last in every
+ * enough it is lengthened: its array is copied to one twice as long, each entry keeping bucket and slot, the
+ * home of a key still being counted in the old number of buckets. The buckets of the tail come last in every
  * probe. Probes are as long as the segment by then, so the last resume moves its entries to a fitting one.
  *
  * The parts: here life, lookup and change; hashtable_resize.c, when and how tables grow and shrink;
@@ -33,12 +30,6 @@
 #define PROGRESS_EVERY 65536
 
 /* --- Probes --- */
-
-__attribute__((noinline, cold)) uint32_t hashtableLengthWithTail(uint32_t n, unsigned tail) {
-    uint64_t length = n;
-    while (tail--) length = allowedCount(length + 1);
-    return (uint32_t)length;
-}
 
 /* No factor in common: n (an allowed count) has no prime factors but 2, 3, 5 and 7. So many steps, so many
  * buckets, and at each moment they are spread evenly over the n. */
@@ -54,32 +45,43 @@ __attribute__((noinline)) bool hashtableProbeFar(const segment *s, struct probe 
         p->at = p->passed;
         return p->passed < lengthOf(s);
     }
-    if (p->passed == NEAR) p->at = p->home;
-    uint32_t step = hashtableGoldenStep(n);
+    uint32_t near = nearOf(s), step = hashtableGoldenStep(n);
+    if (p->passed == near) p->at = p->home;
     do p->at = p->at < n - step ? p->at + step : p->at - (n - step);
-    while ((p->at < p->home ? p->at + n : p->at) - p->home < NEAR); /* has been there */
+    while ((p->at < p->home ? p->at + n : p->at) - p->home < near); /* has been there */
     return true;
 }
 
 __attribute__((noinline)) bool hashtableFindBehindHome(const hashtable *ht, struct str key, const void *which,
-                                                       uint64_t hash, struct place *p) {
+                                                       uint32_t sub, struct place *p) {
     struct probe probe = probeFrom(p->home);
     while (probeNext(p->segment, &probe)) {
         p->bucket = &p->segment->table[probe.at];
         p->passed = probe.passed;
-        if (findInBucket(ht, key, which, p->bucket, tagOf(hash), &p->slot)) return true;
+        if (findInBucket(ht, key, which, p->bucket, sub, true, &p->slot)) return true;
         if (!overflowOf(p->bucket)) return false;
     }
     return false;
 }
 
+static inline void countOne(bucket *b, int by) {
+    if (overflowOf(b) == OVERFLOW_MAX) return; /* saturated: no longer known */
+    b->overflow = (uint8_t)(b->overflow + by);
+}
+
 void hashtableCountPassed(const segment *s, uint32_t home, uint32_t passed, int by) {
-    struct probe p = probeFrom(home);
-    for (; p.passed < passed; probeNext(s, &p)) {
-        bucket *b = &s->table[p.at];
-        if (overflowOf(b) == OVERFLOW_MAX) continue; /* saturated: no longer known */
-        b->head += by > 0 ? OVERFLOW_ONE : -OVERFLOW_ONE;
+    uint32_t near = nearOf(s);
+    if (likely(passed <= near && home + passed <= s->buckets)) {
+        for (uint32_t i = 0; i < passed; i++) countOne(&s->table[home + i], by);
+        return;
     }
+    struct probe p = probeFrom(home);
+    for (; p.passed < passed; probeNext(s, &p)) countOne(&s->table[p.at], by);
+}
+
+void hashtableNotePassed(const segment *s, const struct probe *p) {
+    if (p->passed >= nearOf(s)) s->table[p->at].overflow |= OVERFLOW_FAR;
+    hashtableCountPassed(s, p->home, p->passed, 1);
 }
 
 /* --- Life --- */
@@ -108,8 +110,7 @@ void hashtableRelease(hashtable *ht) {
 
 static void freeEntries(const hashtable *ht, const bucket *b, const bucket *next) {
     if (next) prefetchEntries(next);
-    for (uint64_t bits = usedSlots(b->head); bits; bits &= bits - 1)
-        ht->type->entryFree(entryAt(b, slotOfBit(bits)));
+    for (slotSet set = usedSlots(b); set; set &= set - 1) ht->type->entryFree(entryAt(b, slotOfBit(set)));
 }
 
 /* The table is empty for everybody before the first entry is freed: callbacks may use it. */
@@ -145,7 +146,7 @@ void *hashtableFindHashed(hashtable *ht, struct str key, uint64_t hash) {
 
 struct hashtableRef *hashtableFindRef(hashtable *ht, struct str key, uint64_t hash) {
     struct place p;
-    return findPlace(ht, key, NULL, hash, &p) ? &p.bucket->slot[p.slot] : NULL;
+    return findPlace(ht, key, NULL, hash, &p) ? &p.bucket->slots[p.slot] : NULL;
 }
 
 /* --- Prefetch --- */
@@ -154,15 +155,15 @@ void hashtablePrefetchBucket(const hashtable *ht, uint64_t hash) {
     if (!hasTable(ht)) return;
     uint64_t salted = hashtableSalted(ht, hash);
     const segment *s = anySegmentOf(ht, salted);
-    prefetch(&s->table[homeOf(subOf(salted, s->depth), s->buckets)]);
+    prefetch(&s->table[homeOf(s, subOf(s, salted))]);
 }
 
-static __attribute__((noinline)) void *peekBehindHome(const segment *s, uint32_t home, uint64_t hash) {
+static __attribute__((noinline)) void *peekBehindHome(const segment *s, uint32_t home, uint8_t tag) {
     struct probe p = probeFrom(home);
     while (probeNext(s, &p)) {
         const bucket *b = &s->table[p.at];
-        uint64_t bits = matchTag(b->head, tagOf(hash));
-        if (bits) return entryAt(b, slotOfBit(bits));
+        slotSet set = matchTag(b, tag);
+        if (set) return entryAt(b, slotOfBit(set));
         if (!overflowOf(b)) return NULL;
     }
     return NULL;
@@ -172,11 +173,11 @@ void *hashtablePeek(const hashtable *ht, uint64_t hash) {
     if (!hasTable(ht)) return NULL;
     uint64_t salted = hashtableSalted(ht, hash);
     const segment *s = anySegmentOf(ht, salted);
-    uint32_t home = homeOf(subOf(salted, s->depth), s->buckets);
+    uint32_t sub = subOf(s, salted), home = homeOf(s, sub);
     const bucket *b = &s->table[home];
-    uint64_t bits = matchTag(b->head, tagOf(hash));
-    if (likely(bits)) return entryAt(b, slotOfBit(bits));
-    return unlikely(overflowOf(b)) ? peekBehindHome(s, home, hash) : NULL;
+    slotSet set = matchTag(b, tagOf(sub));
+    if (likely(set)) return entryAt(b, slotOfBit(set));
+    return unlikely(overflowOf(b)) ? peekBehindHome(s, home, tagOf(sub)) : NULL;
 }
 
 /* --- Change --- */
@@ -191,12 +192,12 @@ bool hashtableAdd(hashtable *ht, void *entry) {
 }
 
 void hashtableAddUnchecked(hashtable *ht, void *entry, uint64_t hash) {
+    serverAssert(hashtableRefTakes(entry));
     uint64_t salted = hashtableSalted(ht, hash);
     segment *s = segmentOf(ht, salted);
     if (unlikely(s->used >= s->full || (ht->shift && ht->used >= ht->grow_at)))
         s = hashtableMakeRoom(ht, salted);
-    while (unlikely(!placeEntry(s, subOf(salted, s->depth), tagOf(hash), entry)))
-        s = hashtableForceRoom(ht, salted);
+    while (unlikely(!placeEntry(s, subOf(s, salted), entry))) s = hashtableForceRoom(ht, salted);
     ht->used++;
 }
 
@@ -236,5 +237,5 @@ void hashtableReplaceEntry(hashtable *ht, const void *old, void *now, uint64_t h
     struct place p;
     bool found = findPlace(ht, strN(NULL, 0), old, hash, &p);
     serverAssert(found);
-    hashtableRefSet(&p.bucket->slot[p.slot], now);
+    hashtableRefSet(&p.bucket->slots[p.slot], now);
 }

@@ -1,9 +1,9 @@
 /* hashtable.h - the one hash table of the server: keyspace, member indexes, registries.
  *
- * Open addressing over 64-byte buckets, one cache line each: 7 entry pointers, 7 one-byte tags, one overflow
- * count.
+ * Open addressing over 64-byte buckets, one cache line each: 9 one-byte tags, an overflow count, 9 slots,
+ * which hold the entries' addresses in 48 bits.
  *
- *     bucket:  | tag0 .. tag6 | overflow | ptr0 | ptr1 | ... | ptr6 |      tag 0 means the slot is empty
+ *     bucket:  | tag0 .. tag8 | overflow | slot0 | slot1 | ... | slot8 |      tag 0 means the slot is empty
  *
  * The idea that makes it simple: a key's home bucket is (position * n) >> bits of the position, where the
  * position is the top of its hash, salted. That map is monotone in the position and works for every n, so
@@ -12,13 +12,13 @@
  *    elements present during the whole scan are returned whatever resizes happen between the calls.
  * An entry whose home is full goes to the next bucket with room, along a probe that its home gives; each
  * bucket passed on the way counts one overflow, and a lookup goes on past a bucket only while its count is
- * not 0 (the counting idea of F14, Bronson and Shi 2019; the count saturates at 255 and then stays until its
+ * not 0 (the counting idea of F14, Bronson and Shi 2019; the count saturates at 127 and then stays until its
  * array is replaced).
  *
  * A small table is one such array. A large one is many, its segments: the first bits of the position choose
  * one, the rest gives the home in it, and probes stay inside.
  *
- *     position:  | depth bits: the segment | 16 bits: the home in it | ...
+ *     position:  | depth bits: the segment | `fine` bits: the home in it, and the tag | ...
  *
  *     directory: | segment 0 | segment 1 | (1) | segment 3 | ...        (1): belongs to segment 1, too, which
  *                                                                       has one bit of depth less
@@ -29,16 +29,18 @@
  * about equally full at every size, no insert does more than to renew one segment, and there are never two
  * copies of more than that.
  *
- * A slot keeps the 16 bits of the position beside the pointer, which leaves so many free. So a segment is
- * renewed by reading its own memory, not the entries; only a split, which needs one more bit, reads them.
+ * The tag of an entry is a part of its position, too: the bits below those that tell its home from others.
+ * With three bits more, in its slot (entries are aligned to 8 bytes), and the bucket where it lies, which is
+ * its home or near it, the whole `fine` bits are known again. So a segment is renewed by reading its own
+ * memory, not the entries; only a split, which needs one more bit, reads them.
  *
  * The price of such a map: a table that is filled, or emptied, in the order of positions is full in one part
  * and empty in the other, and full parts have long probes. So no order that anybody sees is that of another
  * table's positions, nor of its own: each table has a salt, scans go by stripes (scan_cursor.h), and
  * iterators step over the buckets by the golden section.
  *
- * Entries are opaque pointers, owned by the caller unless entryFree is set; a key is a string got from the
- * entry. */
+ * Entries are opaque pointers, multiples of 8 below 2^48, owned by the caller unless entryFree is set; a key
+ * is a string got from the entry. */
 #pragma once
 
 #include <stdbool.h>
@@ -48,6 +50,7 @@
 #include "base/hash.h"
 #include "base/sds.h"
 #include "base/str.h"
+#include "ds/hashtable_ref.h"
 
 struct hashtableType {
     struct str (*entryKey)(const void *entry);
@@ -64,10 +67,11 @@ struct hashtableSegment {
     struct hashtableBucket *table;
     uint32_t buckets; /* homes */
     uint32_t used;
-    uint32_t full; /* with so many entries, room has to be made */
-    uint16_t back; /* the first one is so many entries of the directory before */
-    uint8_t depth; /* bits of the position that lead here */
-    uint8_t tail;  /* size steps that the array was lengthened by, while paused; see hashtable.c */
+    uint32_t full;      /* with so many entries, room has to be made */
+    uint8_t depth;      /* bits of the position that lead here */
+    uint8_t fine;       /* bits behind those that slots and tags keep; given by the number of buckets */
+    uint16_t back : 11; /* the first one is so many entries of the directory before */
+    uint16_t tail : 5;  /* times that the array was doubled, while paused; see hashtable.c */
 };
 
 /* 48 bytes, meant to be embedded (struct zset does). Fields are private to hashtable*.c. */
@@ -108,21 +112,8 @@ uint64_t hashtableHash(const hashtable *ht, struct str key);
 void *hashtableFind(hashtable *ht, struct str key); /* NULL when absent */
 void *hashtableFindHashed(hashtable *ht, struct str key, uint64_t hash);
 /* The slot that holds the entry, to replace the pointer by one with the same key; valid until the next
- * change. NULL when absent. */
+ * change. NULL when absent. See hashtable_ref.h. */
 struct hashtableRef *hashtableFindRef(hashtable *ht, struct str key, uint64_t hash);
-
-/* What a slot holds: the pointer, and above it bits of the entry's position. */
-struct hashtableRef {
-    uint64_t word;
-};
-#define HASHTABLE_POINTER_BITS 48
-
-static inline void *hashtableRefEntry(const struct hashtableRef *ref) {
-    return (void *)(uintptr_t)(ref->word & ((1ULL << HASHTABLE_POINTER_BITS) - 1));
-}
-static inline void hashtableRefSet(struct hashtableRef *ref, void *entry) {
-    ref->word = (ref->word >> HASHTABLE_POINTER_BITS << HASHTABLE_POINTER_BITS) | (uintptr_t)entry;
-}
 
 /* Change. */
 bool hashtableAdd(hashtable *ht, void *entry); /* false when the key exists; then unchanged */

@@ -12,7 +12,7 @@ static void addSegment(struct figures *f, const segment *s) {
     f->segments++;
     f->buckets += length;
     for (uint32_t i = 0; i < length; i++) {
-        unsigned fill = (unsigned)__builtin_popcountll(usedSlots(s->table[i].head));
+        unsigned fill = (unsigned)__builtin_popcountll(usedSlots(&s->table[i]));
         f->entries += fill;
         f->by_fill[fill]++;
         f->overflowing += overflowOf(&s->table[i]) != 0;
@@ -56,28 +56,34 @@ static void verifyEntry(hashtable *ht, const segment *s, uint32_t i, unsigned sl
     const bucket *b = &s->table[i];
     struct str key = keyOf(ht, entryAt(b, slot));
     uint64_t hash = hashOfKey(ht, key), salted = hashtableSalted(ht, hash);
-    uint32_t sub = subOf(salted, s->depth);
-    serverAssert(tagAt(b, slot) == tagOf(hash));
+    uint32_t sub = subOf(s, salted);
+    uint64_t word = wordAt(b, slot);
+    serverAssert(b->tags[slot] == tagOf(sub) && word == wordOf(entryAt(b, slot), sub));
     serverAssert(segmentOf(ht, salted) == s);
-    serverAssert(b->slot[slot].word == slotWord(entryAt(b, slot), sub));
+    serverAssert(!knowsSubs(s, i) || subOfSlot(s, tagOf(sub), word, subsEnd(s, i)) == sub);
     struct place p;
     bool found = findPlace(ht, key, NULL, hash, &p);
     serverAssert(found && p.segment - p.segment->back == s && p.bucket == b && p.slot == slot);
-    struct probe q = probeFrom(homeOf(sub, s->buckets));
+    struct probe q = probeFrom(homeOf(s, sub));
     for (; q.at != i; probeNext(s, &q)) passed[q.at]++;
     serverAssert(q.passed == p.passed);
+    serverAssert(q.passed < nearOf(s) || b->overflow & OVERFLOW_FAR);
+#ifdef LEAK_CHECKED
+    serverAssert(b->leak_checked[slot] == entryAt(b, slot));
+#endif
 }
 
 static void verifySegment(hashtable *ht, const segment *s) {
     uint32_t length = lengthOf(s), entries = 0;
     uint32_t *passed = zcalloc(length, sizeof(*passed));
-    serverAssert(((uintptr_t)s->table & (sizeof(bucket) - 1)) == 0);
+    serverAssert(((uintptr_t)s->table & (alignof(bucket) - 1)) == 0);
     serverAssert(s->buckets && allowedCount(s->buckets) == s->buckets);
+    serverAssert(s->fine == fineFor(s->buckets) && s->depth + s->fine <= POSITION_BITS);
     serverAssert(s->depth <= ht->bits && length <= 1ULL << ht->longest);
     serverAssert(!s->tail || (ht->pause && ht->tails));
     for (uint32_t i = 0; i < length; i++) {
         for (unsigned slot = 0; slot < SLOTS; slot++) {
-            if (!tagAt(&s->table[i], slot)) continue;
+            if (!s->table[i].tags[slot]) continue;
             entries++;
             verifyEntry(ht, s, i, slot, passed);
         }

@@ -3,112 +3,25 @@
  * hashtable.c. */
 #pragma once
 
-#include "base/assert.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
 #include "ds/hashtable.h"
+#include "ds/hashtable_bucket.h"
 #include "ds/scan_cursor.h"
-
-#define SLOTS         7
-#define OVERFLOW_ONE  (1ULL << 56)
-#define OVERFLOW_MAX  255
-#define TAG_LOW_BITS  0x0001010101010101ULL
-#define TAG_HIGH_BITS 0x0080808080808080ULL
-#define TAG_ALL_BITS  0x00ffffffffffffffULL
 
 #define SALT_FACTOR 0x9e3779b97f4a7c15ULL
 
-#define SUB_BITS      (64 - HASHTABLE_POINTER_BITS) /* of the position, within a segment */
-#define NEAR          4                             /* buckets of a probe that are neighbours */
-#define FETCH_ENTRIES 4                             /* so many buckets ahead of a walk are entries fetched, */
-#define FETCH_BUCKETS 8                             /* and buckets */
-
-/* Leak checkers know a pointer only as it is. They work with libc's allocator, so with that the upper bits of
- * a slot stay empty, and who wants the bits of the position hashes the key. */
-#ifdef USE_JEMALLOC
-#define SLOT_HAS_POSITION true
-#else
-#define SLOT_HAS_POSITION false
-#endif
+#define KEPT_BITS     (TAG_BITS + SPARE_BITS) /* of the position, with each entry */
+#define FETCH_ENTRIES 4                       /* so many buckets ahead of a walk are entries fetched, */
+#define FETCH_BUCKETS 8                       /* and buckets */
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-struct hashtableBucket {
-    uint64_t head;
-    struct hashtableRef slot[SLOTS];
-};
-typedef struct hashtableBucket bucket;
 typedef struct hashtableSegment segment;
-_Static_assert(sizeof(bucket) == 64, "a bucket is a cache line");
-
-/* --- Hash bits and bucket heads --- */
 
 static inline uint64_t hashtableSalted(const hashtable *ht, uint64_t hash) {
     return hash * (2 * SALT_FACTOR * ht->salt + 1);
-}
-
-/* The bits of the position that give the home in a segment. */
-static inline uint32_t subOf(uint64_t salted, unsigned depth) {
-    return (uint32_t)(salted << depth >> (64 - SUB_BITS));
-}
-
-/* floor(sub * n / 2^SUB_BITS) */
-static inline uint32_t homeOf(uint32_t sub, uint32_t n) {
-    return (uint32_t)((uint64_t)sub * n >> SUB_BITS);
-}
-
-/* 2..255. With tag 1, matchTag could take an empty slot for a match. */
-static inline uint64_t tagOf(uint64_t hash) {
-    uint64_t tag = hash & 0xff;
-    return tag < 2 ? tag + 2 : tag;
-}
-
-/* A high bit for each tag that is equal. The lowest one is always right; the higher ones may be tags that
- * differ in the lowest bit. */
-static inline uint64_t matchTag(uint64_t head, uint64_t tag) {
-    uint64_t x = head ^ (tag * TAG_LOW_BITS);
-    return (x - TAG_LOW_BITS) & ~x & TAG_HIGH_BITS;
-}
-
-/* A high bit for each slot in use; exact. */
-static inline uint64_t usedSlots(uint64_t head) {
-    uint64_t low = TAG_HIGH_BITS - TAG_LOW_BITS;
-    return (((head & low) + low) | head) & TAG_HIGH_BITS;
-}
-
-static inline unsigned slotOfBit(uint64_t bits) {
-    return (unsigned)__builtin_ctzll(bits) >> 3;
-}
-
-static inline uint64_t tagAt(const bucket *b, unsigned i) {
-    return (b->head >> (8 * i)) & 0xff;
-}
-
-static inline unsigned overflowOf(const bucket *b) {
-    return (unsigned)(b->head >> 56);
-}
-
-static inline bool isEmptyBucket(const bucket *b) {
-    return (b->head & TAG_ALL_BITS) == 0;
-}
-
-static inline void *entryAt(const bucket *b, unsigned i) {
-    return hashtableRefEntry(&b->slot[i]);
-}
-
-static inline uint64_t slotWord(const void *entry, uint32_t sub) {
-    debugAssert((uintptr_t)entry >> HASHTABLE_POINTER_BITS == 0);
-    return (uintptr_t)entry | (SLOT_HAS_POSITION ? (uint64_t)sub << HASHTABLE_POINTER_BITS : 0);
-}
-
-static inline void setSlot(bucket *b, unsigned i, uint64_t tag, uint64_t word) {
-    b->head |= tag << (8 * i);
-    b->slot[i].word = word;
-}
-
-static inline void clearSlot(bucket *b, unsigned i) {
-    b->head &= ~(0xffULL << (8 * i));
 }
 
 /* The empty asm keeps gcc from taking a function that only prefetches for one without any effect: it drops
@@ -119,7 +32,7 @@ static inline void prefetch(const void *p) {
 }
 
 static inline void prefetchEntries(const bucket *b) {
-    for (uint64_t bits = usedSlots(b->head); bits; bits &= bits - 1) prefetch(entryAt(b, slotOfBit(bits)));
+    for (slotSet set = usedSlots(b); set; set &= set - 1) prefetch(entryAt(b, slotOfBit(set)));
 }
 
 /* --- Keys --- */
@@ -198,19 +111,78 @@ static inline uint64_t limitOf(uint32_t n, uint64_t num, uint64_t den) {
     return n == 1 ? SLOTS : (uint64_t)n * SLOTS * num / den;
 }
 
-uint32_t hashtableLengthWithTail(uint32_t n, unsigned tail);
 /* A step of about 0.618 n that has no factor in common with n; see hashtable.c. */
 uint32_t hashtableGoldenStep(uint32_t n);
 
 /* Buckets of the array: the homes and, rarely, the tail. */
 static inline uint32_t lengthOf(const segment *s) {
-    return likely(!s->tail) ? s->buckets : hashtableLengthWithTail(s->buckets, s->tail);
+    return s->buckets << s->tail;
 }
 
-/* The bits of the position that gave the home of the entry in this slot. */
-static inline uint32_t subOfSlot(const hashtable *ht, const segment *s, const struct hashtableRef *slot) {
-    if (SLOT_HAS_POSITION) return (uint32_t)(slot->word >> HASHTABLE_POINTER_BITS);
-    return subOf(hashtableSalted(ht, hashOfEntry(ht, hashtableRefEntry(slot))), s->depth);
+/* --- Subs: what a segment uses of a position --- */
+
+/* The `fine` bits of the position behind the depth. The home is (sub * n) >> fine, the tag the low 8 bits; it
+ * must not be 0, so there are no subs that end in 8 zero bits: they are taken for the next one.
+ *
+ *     sub:   | known from the bucket | spare: 3 | tag: 8 |
+ *
+ * fine is 11 for less than 8 buckets, 13 for less than 32, 15 for less than 256 ... So a home has 128 to 1024
+ * subs (2048 in a single bucket), and with those of its neighbours before (nearOf) 2048 at most: when it is
+ * known that the home of an entry is its bucket or one of these, 11 bits tell the sub. Of tables of many
+ * segments nearly all have 64 to 255 buckets, and so one `fine`. */
+#define NEAR_MOST  15
+#define FINE_LEAST KEPT_BITS
+#define FINE_MOST  23 /* for arrays that only an attacker has */
+
+static inline unsigned fineFor(uint32_t n) {
+    if (n < 256) return n < 8 ? FINE_LEAST : n < 32 ? FINE_LEAST + 2 : FINE_LEAST + 4;
+    unsigned fine = ((31 - (unsigned)__builtin_clz(n)) & ~1U) + FINE_LEAST - 2;
+    return fine < FINE_MOST ? fine : FINE_MOST;
+}
+
+static inline uint32_t withTag(uint32_t sub) {
+    return sub + ((sub & 0xff) == 0);
+}
+
+static inline uint32_t subOf(const segment *s, uint64_t salted) {
+    return withTag((uint32_t)(salted << s->depth >> (64 - s->fine)));
+}
+
+static inline uint32_t homeOf(const segment *s, uint32_t sub) {
+    return (uint32_t)((uint64_t)sub * s->buckets >> s->fine);
+}
+
+static inline uint8_t tagOf(uint32_t sub) {
+    return (uint8_t)sub;
+}
+
+/* What the slot holds. */
+static inline uint64_t wordOf(const void *entry, uint32_t sub) {
+    return (uintptr_t)entry | (sub >> TAG_BITS & ((1U << SPARE_BITS) - 1));
+}
+
+/* The first sub of the home behind this one. */
+static inline uint32_t subsEnd(const segment *s, uint32_t home) {
+    return (uint32_t)(((((uint64_t)home + 1) << s->fine) + s->buckets - 1) / s->buckets);
+}
+
+/* The buckets of a probe that are neighbours: as many as have no more subs than can be told apart: 2 to 15 (1
+ * of 1). */
+static inline uint32_t nearOf(const segment *s) {
+    uint32_t near = s->buckets >> (s->fine - KEPT_BITS);
+    return near < NEAR_MOST ? near : NEAR_MOST;
+}
+
+/* Whether the subs of all entries of bucket i are known without reading them. */
+static inline bool knowsSubs(const segment *s, uint32_t i) {
+    return i < s->buckets && !(s->table[i].overflow & OVERFLOW_FAR);
+}
+
+/* The sub of an entry with this tag and this word, in a bucket for which they are known; `end` is the subsEnd
+ * of it. */
+static inline uint32_t subOfSlot(const segment *s, uint8_t tag, uint64_t word, uint32_t end) {
+    uint32_t last = end - 1, kept = (uint32_t)(word << TAG_BITS) | tag;
+    return (last - ((last - kept) & ((1U << KEPT_BITS) - 1))) & ((1U << s->fine) - 1);
 }
 
 /* --- Probes --- */
@@ -229,7 +201,7 @@ bool hashtableProbeFar(const segment *s, struct probe *p);
 /* On to the next bucket; false when there is none. */
 static inline bool probeNext(const segment *s, struct probe *p) {
     uint32_t n = s->buckets;
-    if (unlikely(++p->passed >= NEAR || p->passed >= n)) return hashtableProbeFar(s, p);
+    if (unlikely(++p->passed >= n || p->passed >= nearOf(s))) return hashtableProbeFar(s, p);
     p->at = p->at + 1 < n ? p->at + 1 : 0;
     return true;
 }
@@ -244,19 +216,22 @@ struct place {
     unsigned slot;
 };
 
-/* Looks for the entry with this key, or, when `which` is given, that very pointer, where the probe is. */
+/* Looks for the entry with this key, or, when `which` is given, that very pointer, where the probe is. In the
+ * home, whose entries mostly have the same spare bits, these are not worth a comparison (`guest`: elsewhere).
+ */
 static inline __attribute__((always_inline)) bool findInBucket(const hashtable *ht, struct str key,
                                                                const void *which, const bucket *b,
-                                                               uint64_t tag, unsigned *slot) {
-    for (uint64_t bits = matchTag(b->head, tag); bits; bits &= bits - 1) {
-        *slot = slotOfBit(bits);
+                                                               uint32_t sub, bool guest, unsigned *slot) {
+    for (slotSet set = matchTag(b, tagOf(sub)); set; set &= set - 1) {
+        *slot = slotOfBit(set);
         const void *entry = entryAt(b, *slot);
+        if (guest && wordAt(b, *slot) != wordOf(entry, sub)) continue;
         if (which ? entry == which : hasKey(ht, entry, key)) return true;
     }
     return false;
 }
 
-bool hashtableFindBehindHome(const hashtable *ht, struct str key, const void *which, uint64_t hash,
+bool hashtableFindBehindHome(const hashtable *ht, struct str key, const void *which, uint32_t sub,
                              struct place *p);
 
 /* Inlined for either use; the home bucket is nearly always the right one. */
@@ -265,29 +240,36 @@ findPlace(const hashtable *ht, struct str key, const void *which, uint64_t hash,
     if (unlikely(!hasTable(ht))) return false;
     uint64_t salted = hashtableSalted(ht, hash);
     p->segment = anySegmentOf(ht, salted);
-    p->home = homeOf(subOf(salted, p->segment->depth), p->segment->buckets);
+    uint32_t sub = subOf(p->segment, salted);
+    p->home = homeOf(p->segment, sub);
     p->passed = 0;
     p->bucket = &p->segment->table[p->home];
-    if (findInBucket(ht, key, which, p->bucket, tagOf(hash), &p->slot)) return true;
-    return unlikely(overflowOf(p->bucket)) && hashtableFindBehindHome(ht, key, which, hash, p);
+    if (findInBucket(ht, key, which, p->bucket, sub, false, &p->slot)) return true;
+    return unlikely(overflowOf(p->bucket)) && hashtableFindBehindHome(ht, key, which, sub, p);
 }
 
 /* --- Placing and taking out --- */
 
 /* Count an entry in the buckets that it passes. */
 void hashtableCountPassed(const segment *s, uint32_t home, uint32_t passed, int by);
+/* The same for a new one, which is where the probe has come to. */
+void hashtableNotePassed(const segment *s, const struct probe *p);
 
-/* Put the entry into the first free slot from its home on; false when the segment is full. */
-static inline __attribute__((always_inline)) bool placeEntry(segment *s, uint32_t sub, uint64_t tag,
-                                                             const void *entry) {
-    struct probe p = probeFrom(homeOf(sub, s->buckets));
-    uint64_t bits;
-    while (unlikely((bits = matchTag(s->table[p.at].head, 0)) == 0))
+/* Into the first free slot from its home on; false when the segment is full. */
+static inline __attribute__((always_inline)) bool placeWord(segment *s, uint32_t home, uint8_t tag,
+                                                            uint64_t word) {
+    struct probe p = probeFrom(home);
+    slotSet set;
+    while (unlikely((set = emptySlots(&s->table[p.at])) == 0))
         if (!probeNext(s, &p)) return false;
-    setSlot(&s->table[p.at], slotOfBit(bits), tag, slotWord(entry, sub));
-    if (unlikely(p.passed)) hashtableCountPassed(s, p.home, p.passed, 1);
+    setSlot(&s->table[p.at], slotOfBit(set), tag, word);
+    if (unlikely(p.passed)) hashtableNotePassed(s, &p);
     s->used++;
     return true;
+}
+
+static inline __attribute__((always_inline)) bool placeEntry(segment *s, uint32_t sub, const void *entry) {
+    return placeWord(s, homeOf(s, sub), tagOf(sub), wordOf(entry, sub));
 }
 
 static inline void takeOut(const struct place *p) {
@@ -300,6 +282,9 @@ static inline void takeOut(const struct place *p) {
 void *hashtablePopPlace(hashtable *ht, const struct place *p); /* the entry, no longer in the table */
 
 /* --- Resizing (hashtable_resize.c) --- */
+
+#define ENTRIES_MOST 2048 /* of the directory that one segment has; `back` is below */
+#define TAIL_MOST    31
 
 #define HASHTABLE_DEPTH_MOST 24 /* of a segment */
 

@@ -1,8 +1,8 @@
 /* hashtable_resize.c - part of hashtable.h: how tables grow and shrink.
  *
- * One segment. 7 slots per bucket, limits are fractions of all slots. One bucket is full with all 7.
+ * One segment. 9 slots per bucket, limits are fractions of all slots. One bucket is full with all 9.
  *
- *     7/8       ALLOW moves everything to a larger array, which is 72% full then
+ *     29/32     ALLOW moves everything to a larger array, which is 72% full then
  *     15/16     AVOID does
  *     31/32     FORBID does
  *     1/8       ALLOW moves to a smaller one, 50% full then
@@ -18,7 +18,7 @@
  * That is a line of slots over entries, growAt, and whenever there are more entries than it says, the next
  * segment grows. 80% to 87% of HOLD are in use, so 74% to 81% of all slots, at every size. An entry is moved
  * four times while the table doubles, by copying a slot; and one of these times its key is read and hashed,
- * when its segment is split.
+ * when its segment is split. So are those few that lie far from their home, each time.
  *
  * At which size that is depends on the last bits of the segment's number: there are four such sizes, between
  * 4 and 7 units, so that a quarter of every sweep are splits.
@@ -29,11 +29,14 @@
 #include "base/clock.h"
 #include "ds/hashtable_private.h"
 
-/* A new array is filled to at most this, in percent of the slots. With 72 tables grow by 1.4. Measured with
- * `hashtable_test --bench` (add ns at 100, 1K, 100K entries; mean fill over the sizes; most bytes per entry),
- * when large tables had one array, too:
- *     58:  51   65  226   68.3%  18.0        72:  71   83  274   74.3%  14.7
- *     74:  93  115  298   78.4%  13.7        76:  92  109  296   77.7%  14.7     */
+/* Of one segment: so full it may get. With 29/32 a lookup looks at as many buckets beyond the home as with
+ * 7/8 in the buckets of 7 that there were (`hit`, `miss`; mean over 130 to 1700 entries, and bytes per
+ * entry):
+ *     7/8:   0.09  0.44   9.71        29/32:  0.11  0.54   9.44        15/16:  0.19  1.09   9.04
+ * Of large tables, with HOLD 93, 95, 96: 0.13 0.79 9.15, 0.15 0.97 8.96, 0.16 1.10 8.87; with buckets of 7
+ * and 93 it was 0.16 0.78 11.79. */
+#define FULL 29, 32
+/* A new array is filled to at most this, in percent of the slots. With 72 tables grow by 1.4. */
 #define GROW_FILL   72
 #define SHRINK_FILL 50
 #define CROWD_FILL  85 /* the same for a segment that grows out of turn */
@@ -71,11 +74,11 @@ static bucket *newBuckets(uint32_t n) {
     size_t size = (size_t)n * sizeof(bucket);
     if (size >= 65536) {
         void *p = zcalloc(n, sizeof(bucket));
-        if (likely(((uintptr_t)p & (sizeof(bucket) - 1)) == 0)) return p;
+        if (likely(((uintptr_t)p & (alignof(bucket) - 1)) == 0)) return p;
         zfreeSized(p, size);
     }
-    bucket *b = zmallocAligned(sizeof(bucket), size);
-    for (uint32_t i = 0; i < n; i++) b[i].head = 0;
+    bucket *b = zmallocAligned(alignof(bucket), size);
+    for (uint32_t i = 0; i < n; i++) clearBucket(&b[i]);
     return b;
 }
 
@@ -109,7 +112,8 @@ static void copyToEntries(const hashtable *ht, segment *s) {
 static void renew(hashtable *ht, segment *s, uint64_t n, unsigned depth) {
     serverAssert(n && n <= UINT32_MAX);
     *s = (segment){.table = newBuckets((uint32_t)n), .buckets = (uint32_t)n, .depth = (uint8_t)depth};
-    s->full = (uint32_t)(ht->bits ? limitOf(s->buckets, 31, 32) : limitOf(s->buckets, 7, 8));
+    s->fine = (uint8_t)fineFor(s->buckets);
+    s->full = (uint32_t)(ht->bits ? limitOf(s->buckets, 31, 32) : limitOf(s->buckets, FULL));
     noteLength(ht, s->buckets);
     copyToEntries(ht, s);
 }
@@ -142,24 +146,74 @@ void hashtableMoveArrays(hashtable *ht, void *(*move)(void *priv, void *ptr), vo
 
 /* --- Moving entries --- */
 
-/* Into an array of the same segment, or of the one that it has become the half `half` of: in the order of
- * homes, reading no entry. */
-static void moveInto(const hashtable *ht, segment *to, const segment *from, uint32_t half) {
-    uint32_t length = lengthOf(from);
-    for (uint32_t i = 0; i < length; i++) {
-        const bucket *b = &from->table[i];
-        if (!SLOT_HAS_POSITION && i + FETCH_KEYS < length) prefetchEntries(b + FETCH_KEYS);
-        for (uint64_t bits = usedSlots(b->head); bits; bits &= bits - 1) {
-            unsigned i = slotOfBit(bits);
-            void *entry = entryAt(b, i);
-            uint32_t sub = (uint32_t)(b->slot[i].word >> HASHTABLE_POINTER_BITS);
-            if (!SLOT_HAS_POSITION)
-                sub = subOf(hashtableSalted(ht, hashOfEntry(ht, entry)), to->depth);
-            else if (to->depth != from->depth)
-                sub = half << (SUB_BITS - 1) | sub >> 1;
-            bool placed = placeEntry(to, sub, tagAt(b, i), entry);
-            serverAssert(placed);
+/* How many slots of each bucket of a new array are used. To compare tags of which one was written a moment
+ * ago, byte by byte, takes longer than all else about an entry (9.3 instead of 5 ns): the processor has to
+ * wait for the write to reach the cache. Arrays that are too large for this do wait. */
+struct filling {
+    segment *to;
+    uint32_t counted; /* buckets */
+    uint8_t slots[256];
+};
+
+static inline __attribute__((always_inline)) void fillIn(struct filling *f, uint32_t home, uint8_t tag,
+                                                         uint64_t word) {
+    segment *to = f->to;
+    bool placed = true;
+    unsigned slot = home < f->counted ? f->slots[home] : SLOTS;
+    if (likely(slot < SLOTS && !to->table[home].tags[slot])) {
+        setSlot(&to->table[home], slot, tag, word);
+        f->slots[home]++;
+        to->used++;
+    } else { /* one of another home may have come there first */
+        placed = placeWord(to, home, tag, word);
+    }
+    serverAssert(placed);
+}
+
+/* The entries of bucket i, whose positions are known, to an array that needs `less` bits fewer of them. */
+static inline __attribute__((always_inline)) void moveKnown(struct filling *f, const segment *from,
+                                                            uint32_t i, uint32_t half, unsigned less) {
+    const bucket *b = &from->table[i];
+    uint32_t end = subsEnd(from, i);
+    for (slotSet set = usedSlots(b); set; set &= set - 1) {
+        unsigned slot = slotOfBit(set);
+        uint64_t word = wordAt(b, slot);
+        uint8_t tag = b->tags[slot];
+        uint32_t sub = subOfSlot(from, tag, word, end);
+        if (less) {
+            sub = withTag((half << from->fine | sub) >> less);
+            tag = tagOf(sub);
+            word = wordOf(entryAt(b, slot), sub);
         }
+        fillIn(f, homeOf(f->to, sub), tag, word);
+    }
+}
+
+static void moveRead(const hashtable *ht, struct filling *f, const bucket *b) {
+    for (slotSet set = usedSlots(b); set; set &= set - 1) {
+        void *entry = entryAt(b, slotOfBit(set));
+        uint32_t sub = subOf(f->to, hashtableSalted(ht, hashOfEntry(ht, entry)));
+        fillIn(f, homeOf(f->to, sub), tagOf(sub), wordOf(entry, sub));
+    }
+}
+
+/* Into an array of the same segment, or of the one that it has become the half `half` of, in the order of
+ * homes. Entries are read only where they are far from home, or when the new array needs more of a position
+ * than the old one kept: once while a segment becomes four times as large. */
+static void moveInto(const hashtable *ht, segment *to, const segment *from, uint32_t half) {
+    uint32_t length = lengthOf(from), kept = (uint32_t)from->fine + from->depth - to->depth;
+    bool enough = kept >= to->fine;
+    struct filling f = {.to = to, .counted = to->buckets <= sizeof(f.slots) ? to->buckets : 0};
+    for (uint32_t i = 0; i < length; i++) {
+        uint32_t ahead = i + FETCH_KEYS;
+        if (ahead < length && unlikely(!enough || !knowsSubs(from, ahead)))
+            prefetchEntries(&from->table[ahead]);
+        if (unlikely(!enough || !knowsSubs(from, i)))
+            moveRead(ht, &f, &from->table[i]);
+        else if (likely(kept == to->fine))
+            moveKnown(&f, from, i, half, 0);
+        else
+            moveKnown(&f, from, i, half, kept - to->fine);
     }
     freeBuckets(from);
 }
@@ -186,12 +240,11 @@ static void moveByHash(hashtable *ht, const segment *from) {
     for (uint32_t i = 0; i < length; i++) {
         const bucket *b = &from->table[i];
         if (i + FETCH_KEYS < length) prefetchEntries(b + FETCH_KEYS);
-        for (uint64_t bits = usedSlots(b->head); bits; bits &= bits - 1) {
-            void *entry = entryAt(b, slotOfBit(bits));
-            uint64_t hash = hashOfEntry(ht, entry), salted = hashtableSalted(ht, hash);
+        for (slotSet set = usedSlots(b); set; set &= set - 1) {
+            void *entry = entryAt(b, slotOfBit(set));
+            uint64_t salted = hashtableSalted(ht, hashOfEntry(ht, entry));
             segment *s = segmentOf(ht, salted);
-            while (unlikely(!placeEntry(s, subOf(salted, s->depth), tagOf(hash), entry)))
-                refit(ht, s, fittingCount(s));
+            while (unlikely(!placeEntry(s, subOf(s, salted), entry))) refit(ht, s, fittingCount(s));
         }
     }
     freeBuckets(from);
@@ -220,7 +273,7 @@ static segment *newDirectory(unsigned bits) {
 /* One bit more, so that any segment can be split. False: one has too many entries for that. */
 static bool doubleDirectory(hashtable *ht) {
     uint32_t size = directorySize(ht);
-    FOR_SEGMENTS(ht, s) if (entriesOf(ht, s) > UINT16_MAX / 2) return false;
+    FOR_SEGMENTS(ht, s) if (entriesOf(ht, s) > ENTRIES_MOST / 2) return false;
     segment *old = ht->segments;
     ht->segments = newDirectory(ht->bits + 1U);
     setBits(ht, ht->bits + 1U);
@@ -242,7 +295,7 @@ static void halveDirectory(hashtable *ht) {
         unsigned bits = ht->bits;
         setBits(ht, bits - 1);
         if (!ht->bits) {
-            one.full = (uint32_t)limitOf(one.buckets, 7, 8);
+            one.full = (uint32_t)limitOf(one.buckets, FULL);
             ht->one = one;
             ht->longest = 0;
             noteLength(ht, one.buckets);
@@ -383,7 +436,7 @@ static void growNext(hashtable *ht) {
 
 /* Smaller, to n buckets or what its entries need; true when it is. */
 static bool shrink(hashtable *ht, segment *s, uint64_t target) {
-    uint64_t n = share(target, s->depth), needed = countFor(s->used, 7, 8);
+    uint64_t n = share(target, s->depth), needed = countFor(s->used, FULL);
     segment *other, *left = n < 2 * segment_unit ? pairOf(ht, s, &other) : NULL;
     if (left && other->used <= s->used + (uint64_t)segment_unit * SLOTS) {
         needed = countFor((size_t)s->used + other->used, JOIN_FILL, 100);
@@ -412,7 +465,7 @@ static bool shrinkNext(hashtable *ht) {
 
 static uint64_t limitByPolicy(uint32_t n) {
     switch (resize_policy) {
-    case HASHTABLE_RESIZE_ALLOW: return limitOf(n, 7, 8);
+    case HASHTABLE_RESIZE_ALLOW: return limitOf(n, FULL);
     case HASHTABLE_RESIZE_AVOID: return limitOf(n, 15, 16);
     default: return limitOf(n, 31, 32);
     }
@@ -457,13 +510,13 @@ __attribute__((noinline)) segment *hashtableMakeRoom(hashtable *ht, uint64_t sal
 
 /* A full segment of a paused hashtable gets a tail; see the top of hashtable.c. */
 static void lengthen(hashtable *ht, segment *s) {
-    serverAssert(s->tail < UINT8_MAX - 1);
     uint32_t length = lengthOf(s);
-    bucket *table = newBuckets(hashtableLengthWithTail(length, 2));
+    serverAssert(length <= UINT32_MAX / 2 && s->tail < TAIL_MOST);
+    bucket *table = newBuckets(2 * length);
     memcpy(table, s->table, length * sizeof(bucket));
     freeBuckets(s);
     s->table = table;
-    s->tail += 2;
+    s->tail++;
     copyToEntries(ht, s);
     ht->tails = 1;
     noteLength(ht, lengthOf(s));
@@ -540,11 +593,11 @@ static void holdGrowth(hashtable *ht, size_t n) {
 
 static bool expand(hashtable *ht, size_t n, bool try) {
     if (n <= ht->used) return true;
-    if (n <= limitOf(ht->bits ? ht->homes : ht->one.buckets, 7, 8)) {
+    if (n <= limitOf(ht->bits ? ht->homes : ht->one.buckets, FULL)) {
         holdGrowth(ht, n);
         return true;
     }
-    uint64_t count = n <= SLOTS ? 1 : countFor(n, 7, 8);
+    uint64_t count = n <= SLOTS ? 1 : countFor(n, FULL);
     if (try && !memoryAllows(count)) return false;
     serverAssert(count <= UINT32_MAX);
     if (hasTable(ht) && (ht->pause || ht->bits) && ht->used) return true;

@@ -16,15 +16,16 @@ struct scanPart {
 /* The first position behind the home of a segment that this position belongs to. */
 static uint64_t homeEnd(const segment *s, uint64_t position, uint32_t home) {
     uint64_t first = position >> (POSITION_BITS - s->depth) << (POSITION_BITS - s->depth);
-    uint64_t sub = ((((uint64_t)home + 1) << SUB_BITS) + s->buckets - 1) / s->buckets;
-    return first + (sub << (POSITION_BITS - SUB_BITS - s->depth));
+    uint64_t sub = subsEnd(s, home);
+    sub -= (sub & 0xff) == 1; /* withTag */
+    return first + (sub << (POSITION_BITS - s->fine - s->depth));
 }
 
 static struct scanPart partAt(const hashtable *ht, const struct scanCursor *c) {
     struct scanPart p = {.from = c->position, .to = scanStripeEnd(c)};
     uint64_t salted = p.from << (64 - POSITION_BITS);
     p.segment = segmentOf(ht, salted);
-    p.home = homeOf(subOf(salted, p.segment->depth), p.segment->buckets);
+    p.home = homeOf(p.segment, subOf(p.segment, salted));
     uint64_t end = homeEnd(p.segment, p.from, p.home);
     if (end < p.to) p.to = end;
     return p;
@@ -37,8 +38,8 @@ static void emitPart(hashtable *ht, const struct scanPart *p, hashtableScanFn fn
     do {
         b = &p->segment->table[probe.at];
         prefetchEntries(b);
-        for (uint64_t bits = usedSlots(b->head); bits; bits &= bits - 1) {
-            void *entry = entryAt(b, slotOfBit(bits));
+        for (slotSet set = usedSlots(b); set; set &= set - 1) {
+            void *entry = entryAt(b, slotOfBit(set));
             uint64_t position = hashtableSalted(ht, hashOfEntry(ht, entry)) >> (64 - POSITION_BITS);
             if (position >= p->from && position < p->to) fn(priv, entry);
         }
@@ -138,7 +139,7 @@ bool hashtableNext(struct hashtableIterator *it, void **entry) {
         }
         while (it->slot < SLOTS) {
             unsigned i = it->slot++;
-            if (!tagAt(b, i)) continue;
+            if (!b->tags[i]) continue;
             *entry = entryAt(b, i);
             return true;
         }
@@ -159,7 +160,7 @@ void hashtableStopIterator(struct hashtableIterator *it) {
 static segment *randomBucket(const hashtable *ht, uint32_t *i) {
     uint64_t salted = randomU64();
     segment *s = segmentOf(ht, salted);
-    *i = homeOf(subOf(salted, s->depth), s->buckets);
+    *i = homeOf(s, subOf(s, salted));
     return s;
 }
 
@@ -172,10 +173,10 @@ static segment *stepAround(const hashtable *ht, segment *s, uint32_t *i) {
 }
 
 static unsigned randomSlotOf(const bucket *b) {
-    uint64_t bits = usedSlots(b->head);
-    uint64_t skip = randomBelow((unsigned)__builtin_popcountll(bits));
-    while (skip--) bits &= bits - 1;
-    return slotOfBit(bits);
+    slotSet set = usedSlots(b);
+    uint64_t skip = randomBelow((unsigned)__builtin_popcountll(set));
+    while (skip--) set &= set - 1;
+    return slotOfBit(set);
 }
 
 /* Where an entry is, for who only reads it: home and passed are not filled in. */
@@ -235,9 +236,9 @@ static inline bool fairTry(const hashtable *ht, struct place *p) {
     *at = randomU64();
     if (drawnPlace(ht, *at, &later)) prefetch(later.bucket);
     if (drawnPlace(ht, draws.number[(draws.next + DRAWS_AHEAD / 2) % DRAWS_AHEAD], &later) &&
-        tagAt(later.bucket, later.slot))
+        later.bucket->tags[later.slot])
         prefetch(entryAt(later.bucket, later.slot));
-    return drawnPlace(ht, number, p) && tagAt(p->bucket, p->slot);
+    return drawnPlace(ht, number, p) && p->bucket->tags[p->slot];
 }
 
 static struct place fairPlace(hashtable *ht) {
@@ -257,12 +258,20 @@ void *hashtableFairRandomEntry(hashtable *ht) {
     return entryAt(p.bucket, p.slot);
 }
 
+/* The home of the entry at this place, in bucket `at`. */
+static uint32_t homeOfSlot(const hashtable *ht, const struct place *p, uint32_t at) {
+    const segment *s = p->segment;
+    const bucket *b = p->bucket;
+    if (likely(knowsSubs(s, at)))
+        return homeOf(s, subOfSlot(s, b->tags[p->slot], wordAt(b, p->slot), subsEnd(s, at)));
+    return homeOf(s, subOf(s, hashtableSalted(ht, hashOfEntry(ht, entryAt(b, p->slot)))));
+}
+
 void *hashtablePopFairRandom(hashtable *ht) {
     if (!ht->used) return NULL;
     struct place p = fairPlace(ht);
     uint32_t at = (uint32_t)(p.bucket - p.segment->table);
-    struct probe probe =
-        probeFrom(homeOf(subOfSlot(ht, p.segment, &p.bucket->slot[p.slot]), p.segment->buckets));
+    struct probe probe = probeFrom(homeOfSlot(ht, &p, at));
     while (unlikely(probe.at != at)) {
         bool more = probeNext(p.segment, &probe);
         serverAssert(more);
@@ -282,8 +291,8 @@ size_t hashtableSample(hashtable *ht, void **dst, size_t count) {
     i = start;
     do {
         const bucket *b = &s->table[i];
-        for (uint64_t bits = usedSlots(b->head); bits && n < count; bits &= bits - 1) {
-            dst[n] = entryAt(b, slotOfBit(bits));
+        for (slotSet set = usedSlots(b); set && n < count; set &= set - 1) {
+            dst[n] = entryAt(b, slotOfBit(set));
             prefetch(dst[n++]);
         }
         s = stepAround(ht, s, &i);

@@ -1,0 +1,157 @@
+/* hashtable_bucket.h - one bucket of the hash table: a cache line of 9 tags, an overflow byte, 9 slots. For
+ * hashtable*.c and nobody else.
+ *
+ *     byte  0 ...... 8   9          10 .. 15  16 .. 21        58 .. 63
+ *          | 9 tags   | overflow  | slot 0  | slot 1  | ... | slot 8  |      tag 0: the slot is empty
+ *
+ *     overflow:  | far: 1 | count: 7 |
+ *     slot:      48 bits, an entry's address; it is a multiple of 8, so the low 3 bits are free for others
+ *
+ * A tag and these 3 bits are the low 11 bits of the position that gave the entry its home; see
+ * hashtable_private.h. They are kept and given back here as they come.
+ *
+ * All tags are compared at once: by SSE2, by NEON, or by arithmetic on words, which is there always, so that
+ * tests can compare it with the others, and which -DHASHTABLE_PLAIN makes all others use. The result is a
+ * set of slots, to be gone through with slotOfBit:
+ *
+ *     for (slotSet set = usedSlots(b); set; set &= set - 1) ... slotOfBit(set) ...
+ *
+ * Leak checkers see no pointers in words of 48 bits. For them (-DLEAK_CHECKED) a bucket is larger and holds
+ * its entries' addresses a second time, as they are; nothing reads them. */
+#pragma once
+
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__SSE2__) && !defined(HASHTABLE_PLAIN)
+#define TAGS_BY_SSE2
+#include <emmintrin.h>
+#elif defined(__aarch64__) && defined(__ARM_NEON) && !defined(HASHTABLE_PLAIN)
+#define TAGS_BY_NEON
+#include <arm_neon.h>
+#endif
+
+#include "ds/hashtable_ref.h"
+
+#define SLOTS        HASHTABLE_BUCKET_SLOTS
+#define OVERFLOW_FAR 0x80
+#define OVERFLOW_MAX 0x7f
+#define SPARE_BITS   3 /* of a slot */
+#define TAG_BITS     8
+
+struct hashtableBucket {
+    alignas(64) uint8_t tags[SLOTS];
+    uint8_t overflow;
+    struct hashtableRef slots[SLOTS];
+#ifdef LEAK_CHECKED
+    const void *leak_checked[SLOTS];
+#endif
+};
+typedef struct hashtableBucket bucket;
+_Static_assert(offsetof(bucket, slots) + sizeof((bucket){0}.slots) == 64, "a bucket is a cache line");
+_Static_assert(offsetof(bucket, slots) >= 2, "a slot is read together with the two bytes before it");
+
+/* --- Comparing tags --- */
+
+#ifdef TAGS_BY_NEON
+typedef uint64_t slotSet; /* 4 bits for each slot, of which the highest is used */
+#define SET_BITS_LOG 2
+#else
+typedef uint32_t slotSet; /* a bit for each slot */
+#define SET_BITS_LOG 0
+#endif
+
+static inline unsigned slotOfBit(slotSet set) {
+    return (unsigned)__builtin_ctzll(set) >> SET_BITS_LOG;
+}
+
+/* A bit for each slot with that tag. */
+static inline uint32_t matchTagPlain(const bucket *b, uint8_t tag) {
+    const uint64_t ones = 0x0101010101010101ULL, low = 0x7f * ones;
+    uint64_t eight;
+    memcpy(&eight, b->tags, sizeof(eight));
+    uint64_t differing = eight ^ tag * ones;
+    uint64_t equal = ~(((differing & low) + low) | differing | low); /* 0x80 for each that is */
+    uint32_t bits = (uint32_t)((equal >> 7) * 0x0102040810204080ULL >> 56);
+    return bits | (uint32_t)(b->tags[8] == tag) << 8;
+}
+_Static_assert(SLOTS == 9, "eight tags in a word and one more");
+
+#ifdef TAGS_BY_SSE2
+
+static inline slotSet matchTag(const bucket *b, uint8_t tag) {
+    __m128i tags = _mm_load_si128((const __m128i *)b), equal = _mm_cmpeq_epi8(tags, _mm_set1_epi8((char)tag));
+    return (slotSet)_mm_movemask_epi8(equal) & ((1U << SLOTS) - 1);
+}
+static inline slotSet usedSlots(const bucket *b) {
+    __m128i tags = _mm_load_si128((const __m128i *)b), empty = _mm_cmpeq_epi8(tags, _mm_setzero_si128());
+    return ~(slotSet)_mm_movemask_epi8(empty) & ((1U << SLOTS) - 1);
+}
+
+#elif defined(TAGS_BY_NEON)
+
+static inline slotSet setOfBytes(uint8x16_t bytes) {
+    uint8x8_t nibbles = vshrn_n_u16(vreinterpretq_u16_u8(bytes), 4);
+    return vget_lane_u64(vreinterpret_u64_u8(nibbles), 0) & 0x888888888ULL;
+}
+static inline slotSet matchTag(const bucket *b, uint8_t tag) {
+    return setOfBytes(vceqq_u8(vld1q_u8((const uint8_t *)b), vdupq_n_u8(tag)));
+}
+static inline slotSet usedSlots(const bucket *b) {
+    uint8x16_t tags = vld1q_u8((const uint8_t *)b);
+    return setOfBytes(vtstq_u8(tags, tags));
+}
+
+#else
+
+static inline slotSet matchTag(const bucket *b, uint8_t tag) {
+    return matchTagPlain(b, tag);
+}
+static inline slotSet usedSlots(const bucket *b) {
+    return ~matchTagPlain(b, 0) & ((1U << SLOTS) - 1);
+}
+
+#endif
+
+static inline slotSet emptySlots(const bucket *b) {
+    return matchTag(b, 0);
+}
+
+static inline bool isEmptyBucket(const bucket *b) {
+    return !usedSlots(b);
+}
+
+/* --- Slots --- */
+
+static inline void *entryAt(const bucket *b, unsigned i) {
+    return hashtableRefEntry(&b->slots[i]);
+}
+
+static inline uint64_t wordAt(const bucket *b, unsigned i) {
+    return hashtableRefWord(&b->slots[i]);
+}
+
+static inline void setSlot(bucket *b, unsigned i, uint8_t tag, uint64_t word) {
+    b->tags[i] = tag;
+    hashtableRefSetWord(&b->slots[i], word);
+}
+
+static inline void clearSlot(bucket *b, unsigned i) {
+    b->tags[i] = 0;
+#ifdef LEAK_CHECKED
+    b->leak_checked[i] = NULL;
+#endif
+}
+
+static inline void clearBucket(bucket *b) {
+    memset(b, 0, 16); /* tags and overflow; what is read with them is defined, too */
+}
+
+/* --- Overflow --- */
+
+static inline unsigned overflowOf(const bucket *b) {
+    return b->overflow & OVERFLOW_MAX;
+}
