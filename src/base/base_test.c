@@ -105,6 +105,42 @@ static void alignedBlocks(void **state) {
     assert_true(zmallocUsedMemory() == start);
 }
 
+/* Between the classes of small sizes, and between small and large: nothing of what was there is lost, and
+ * every byte is counted. */
+static void reallocationsOfAllSizes(void **state) {
+    (void)state;
+    static const size_t sizes[] = {1,   8,   9,   24,  25,  120, 130,  200,
+                                   504, 511, 512, 513, 520, 640, 3000, 100000};
+    size_t start = zmallocUsedMemory();
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        for (size_t j = 0; j < COUNT(sizes); j++) {
+            size_t kept = sizes[i] < sizes[j] ? sizes[i] : sizes[j];
+            char *p = zmalloc(sizes[i]);
+            memset(p, (int)(i * COUNT(sizes) + j), sizes[i]);
+            p = zrealloc(p, sizes[j]);
+            for (size_t k = 0; k < kept; k++) assert_int_equal(p[k], (char)(i * COUNT(sizes) + j));
+            assert_true(zmallocSize(p) >= sizes[j] && zmallocUsedMemory() == start + zmallocSize(p));
+            zfreeSized(p, sizes[j]);
+            assert_true(zmallocUsedMemory() == start);
+        }
+    }
+}
+
+/* What zmallocSameRoom says is there can be written to, and freed by the new size. */
+static void roomForOtherSizes(void **state) {
+    (void)state;
+    for (size_t was = 1; was < 1100; was++) {
+        for (size_t size = was > 70 ? was - 70 : 1; size < was + 70; size++) {
+            char *p = zmalloc(was);
+            bool same = zmallocSameRoom(p, was, size);
+            if (was == size) assert_true(same);
+            if (same) assert_true(zmallocSize(p) >= size && zmallocGoodSize(size) == zmallocGoodSize(was));
+            if (same) memset(p, 1, size);
+            zfreeSized(p, same ? size : was);
+        }
+    }
+}
+
 static void refusedMemory(void **state) {
     (void)state;
     volatile size_t absurd = SIZE_MAX / 2 - 4096;
@@ -678,6 +714,8 @@ int main(void) {
         cmocka_unit_test(sizeZeroIsValid),
         cmocka_unit_test(goodSizeIsWhatMallocGives),
         cmocka_unit_test(alignedBlocks),
+        cmocka_unit_test(reallocationsOfAllSizes),
+        cmocka_unit_test(roomForOtherSizes),
         cmocka_unit_test(refusedMemory),
         cmocka_unit_test(memoryOfThreadsIsAccounted),
         cmocka_unit_test(allocatorFigures),

@@ -8,7 +8,10 @@
  *     retired:      what the threads that have ended had counted
  *
  * With jemalloc (-DUSE_JEMALLOC) the pointers lead to the counters that jemalloc keeps anyway; with libc they
- * lead to two thread-local ones that the functions here advance. */
+ * lead to two thread-local ones that the functions here advance.
+ *
+ * Above jemalloc there is a layer of our own for the main thread's small allocations (slab.h), which counts
+ * for itself: the owner what it allocates and frees, every other thread what it frees. */
 #include "base/zmalloc.h"
 
 #include <errno.h>
@@ -20,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #ifdef USE_JEMALLOC
@@ -27,8 +31,10 @@
 #endif
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/slab.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZER_ALLOCATES
@@ -38,17 +44,20 @@
 #endif
 #endif
 
+#define SLAB_RANGE_BITS     40 /* 1 TiB of addresses */
+#define SLAB_RANGE_BITS_MIN 34
+
 /* ---- Counters of the threads ---- */
 
 struct threadCounters {
     struct listNode node;
-    uint64_t *allocated, *deallocated;
+    uint64_t *allocated, *deallocated, *slabs_freed;
 };
 
 static __thread struct threadCounters self;
 static pthread_mutex_t threadsLock = PTHREAD_MUTEX_INITIALIZER;
 static struct list threads = {{&threads.head, &threads.head}, 0};
-static uint64_t retiredAllocated, retiredDeallocated;
+static uint64_t retiredAllocated, retiredDeallocated, retiredSlabsFreed;
 
 static uint64_t counterRead(const uint64_t *counter) {
     return __atomic_load_n(counter, __ATOMIC_RELAXED);
@@ -77,6 +86,18 @@ static void countDeallocated(size_t bytes) {
 }
 #endif
 
+#ifdef USE_JEMALLOC
+/* The more addresses the better: it is no memory. Where they are limited (ulimit -v), the layer is left out,
+ * and where the processor has fewer, it takes fewer. */
+static void layerStart(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) return;
+    for (int bits = SLAB_RANGE_BITS; bits >= SLAB_RANGE_BITS_MIN && !slabStart((size_t)1 << bits);) bits--;
+}
+#else
+static void layerStart(void) {}
+#endif
+
 static void threadsLockTake(void) {
     pthread_mutex_lock(&threadsLock);
 }
@@ -89,6 +110,7 @@ static void threadsLockRelease(void) {
 __attribute__((constructor)) static void zmallocStart(void) {
     zmallocThreadStart();
     pthread_atfork(threadsLockTake, threadsLockRelease, threadsLockRelease);
+    layerStart();
 }
 
 /* ---- Running out ---- */
@@ -115,52 +137,108 @@ __attribute__((noinline, cold, noreturn)) static void outOfMemory(size_t size) {
  * within 5 seconds instead of 10. */
 const char *malloc_conf = "dirty_decay_ms:5000,slab_sizes:16-16:2|32-32:2|64-64:4|128-128:4";
 
+/* Is it the layer's, if there is memory? Size 0 is not. */
+static bool isSmall(size_t size) {
+    return size - 1 < slab_limit;
+}
+
 void *ztrymalloc(size_t size) {
+    if (isSmall(size)) {
+        void *ptr = slabAlloc(size);
+        if (__builtin_expect(ptr != NULL, 1)) return ptr;
+    }
     return malloc(size);
 }
 
 static void *tryCalloc(size_t count, size_t size) {
+    size_t total;
+    if (!__builtin_mul_overflow(count, size, &total) && isSmall(total)) {
+        void *ptr = slabAlloc(total);
+        if (ptr) return memset(ptr, 0, total);
+    }
     return calloc(count, size);
 }
 
 static void *tryAligned(size_t align, size_t size) {
-    return mallocx(size ? size : 1, MALLOCX_ALIGN(align));
+    if (!size) size = 1;
+    if (align <= SLAB_MAX) {
+        size_t total = (size + align - 1) & -align; /* a multiple of it lies at one */
+        void *ptr = isSmall(total) ? slabAlloc(total) : NULL;
+        if (ptr) return ptr;
+    }
+    return mallocx(size, MALLOCX_ALIGN(align));
 }
 
-/* Size 0 would free. */
+/* From one allocator to the other, or to another class of the layer's. */
+static void *moveTo(void *ptr, size_t was, size_t size) {
+    void *now = ztrymalloc(size);
+    if (!now) return NULL;
+    memcpy(now, ptr, was < size ? was : size);
+    zfree(ptr);
+    return now;
+}
+
+/* Size 0 would free. What becomes small comes into the layer, unless jemalloc would leave it where it is. */
 void *ztryrealloc(void *ptr, size_t size) {
-    return realloc(ptr, size ? size : 1);
+    if (!size) size = 1;
+    if (slabHas(ptr)) {
+        size_t was = slabBytesOf(slabOf(ptr));
+        return slabRound(size) == was ? ptr : moveTo(ptr, was, size);
+    }
+    if (!isSmall(size)) return realloc(ptr, size);
+    if (!ptr) return ztrymalloc(size);
+    size_t was = sallocx(ptr, 0);
+    return was == nallocx(size, 0) ? ptr : moveTo(ptr, was, size);
 }
 
 void zfree(void *ptr) {
-    free(ptr);
+    if (slabHas(ptr))
+        slabFree(ptr);
+    else
+        free(ptr);
 }
 
 void zfreeSized(void *ptr, size_t size) {
+    if (slabHas(ptr)) {
+        debugAssert(slabBytesOf(slabOf(ptr)) == slabRound(size));
+        slabFree(ptr);
+        return;
+    }
     if (!ptr) return;
     if (size == 0) size = 1;
     debugAssert(sallocx(ptr, 0) == nallocx(size, 0));
     sdallocx(ptr, size, 0);
 }
 
-/* The allocator's answers for small sizes: one who rewrites an object asks twice. Each stands for 8 sizes;
+/* jemalloc's answers for small sizes: one who rewrites an object asks twice. Each stands for 8 sizes;
  * 0: not asked yet. */
-#define SMALL_SIZE_MAX 512
-static uint16_t small_good_sizes[SMALL_SIZE_MAX / 8 + 1];
+static uint16_t small_good_sizes[SLAB_MAX / 8 + 1];
 
 __attribute__((constructor)) static void learnGoodSizes(void) {
-    for (size_t size = 8; size <= SMALL_SIZE_MAX; size += 8)
+    for (size_t size = 8; size <= SLAB_MAX; size += 8)
         small_good_sizes[size / 8] = (uint16_t)nallocx(size, 0);
 }
 
-size_t zmallocGoodSize(size_t size) {
-    size_t known = size <= SMALL_SIZE_MAX ? small_good_sizes[(size + 7) / 8] : 0;
+static size_t jemallocGoodSize(size_t size) {
+    size_t known = size <= SLAB_MAX ? small_good_sizes[(size + 7) / 8] : 0;
     return known ? known : nallocx(size ? size : 1, 0);
 }
 
+size_t zmallocGoodSize(size_t size) {
+    return isSmall(size) ? slabRound(size) : jemallocGoodSize(size);
+}
+
+__attribute__((noinline)) static bool sameJemallocRoom(size_t was, size_t size) {
+    return jemallocGoodSize(was) == jemallocGoodSize(size);
+}
+
 bool zmallocSameRoom(const void *ptr, size_t was, size_t size) {
-    (void)ptr;
-    return zmallocGoodSize(was) == zmallocGoodSize(size);
+    if (slabHas(ptr)) return slabRound(was) == slabRound(size);
+    return sameJemallocRoom(was, size);
+}
+
+size_t zmallocSize(const void *ptr) {
+    return slabHas(ptr) ? slabBytesOf(slabOf(ptr)) : malloc_usable_size((void *)ptr);
 }
 
 #else
@@ -223,13 +301,36 @@ bool zmallocSameRoom(const void *ptr, size_t was, size_t size) {
     return zmallocGoodSize(was) == zmallocGoodSize(size) && size <= malloc_usable_size((void *)ptr);
 }
 
+size_t zmallocSize(const void *ptr) {
+    return malloc_usable_size((void *)ptr);
+}
+
 #endif
 
-void *zmalloc(size_t size) {
+static void *allocate(size_t size) {
     void *ptr = ztrymalloc(size);
     if (__builtin_expect(!ptr, 0)) outOfMemory(size);
     return ptr;
 }
+
+#ifdef USE_JEMALLOC
+/* Apart from the rest, so that nothing is saved on the stack on the shortest way. */
+__attribute__((noinline)) static void *allocateLonger(size_t size) {
+    return allocate(size);
+}
+
+void *zmalloc(size_t size) {
+    if (isSmall(size)) {
+        void *ptr = slabTake(size);
+        if (__builtin_expect(ptr != NULL, 1)) return ptr;
+    }
+    return allocateLonger(size);
+}
+#else
+void *zmalloc(size_t size) {
+    return allocate(size);
+}
+#endif
 
 void *zcalloc(size_t count, size_t size) {
     void *ptr = tryCalloc(count, size);
@@ -255,10 +356,6 @@ char *zstrdup(const char *s) {
     return memcpy(zmalloc(size), s, size);
 }
 
-size_t zmallocSize(const void *ptr) {
-    return malloc_usable_size((void *)ptr);
-}
-
 void zmallocSetOomHandler(void (*fn)(size_t size)) {
     oomHandler = fn ? fn : oomAbort;
 }
@@ -268,6 +365,7 @@ void zmallocSetOomHandler(void (*fn)(size_t size)) {
 /* Calling it twice does no harm. */
 void zmallocThreadStart(void) {
     countersLocate(&self);
+    self.slabs_freed = &slab_remote_bytes;
     threadsLockTake();
     if (!listLinked(&self.node)) listAddTail(&threads, &self.node);
     threadsLockRelease();
@@ -278,6 +376,7 @@ void zmallocThreadExit(void) {
     if (listLinked(&self.node)) {
         retiredAllocated += counterRead(self.allocated);
         retiredDeallocated += counterRead(self.deallocated);
+        retiredSlabsFreed += counterRead(self.slabs_freed);
         listRemove(&threads, &self.node);
     }
     threadsLockRelease();
@@ -287,14 +386,16 @@ void zmallocThreadExit(void) {
  * be counted as in use, but never as freed only. */
 size_t zmallocUsedMemory(void) {
     threadsLockTake();
-    uint64_t deallocated = retiredDeallocated, allocated = retiredAllocated;
+    uint64_t deallocated = retiredDeallocated + retiredSlabsFreed, allocated = retiredAllocated;
     listForEach(&threads, it) {
-        deallocated += counterRead(listEntry(it, struct threadCounters, node)->deallocated);
+        const struct threadCounters *t = listEntry(it, struct threadCounters, node);
+        deallocated += counterRead(t->deallocated) + counterRead(t->slabs_freed);
     }
     listForEach(&threads, it) {
         allocated += counterRead(listEntry(it, struct threadCounters, node)->allocated);
     }
     threadsLockRelease();
+    allocated += slabOwnerBytes();
     return allocated > deallocated ? allocated - deallocated : 0;
 }
 
@@ -348,14 +449,26 @@ void zmallocGetStats(struct zmallocStats *out) {
         }
         mallctlbymib(mibs[i], mibLengths[i], &values[i], &size, NULL, 0);
     }
-    *out = (struct zmallocStats){.allocated = values[0],
-                                 .active = values[1],
-                                 .resident = values[2],
+    struct slabStats slabs;
+    slabGetStats(&slabs);
+    *out = (struct zmallocStats){.allocated = values[0] + slabs.used,
+                                 .active = values[1] + slabs.active,
+                                 .resident = values[2] + slabs.resident,
                                  .muzzy = values[3] * (size_t)sysconf(_SC_PAGESIZE),
                                  .holes = zmallocHoles()};
 }
 
+bool zmallocTend(void) {
+    return slab_limit && slabTend(monotonicUs() / 1000);
+}
+
+void zmallocGiveBack(void) {
+    slabPurge(false);
+}
+
 void zmallocPurge(void) {
+    zmallocTend();
+    slabPurge(true);
     mallctl("arena." ARENAS_ALL ".purge", NULL, NULL, NULL, 0);
 }
 
@@ -364,6 +477,7 @@ void zmallocThreadRests(void) {
 }
 
 bool zmallocReport(void (*write)(void *priv, const char *text), void *priv) {
+    if (slab_limit) slabReport(write, priv);
     malloc_stats_print(write, priv, NULL);
     return true;
 }
@@ -402,6 +516,12 @@ void zmallocGetStats(struct zmallocStats *out) {
     *out = (struct zmallocStats){
         .allocated = used, .active = rss, .resident = rss, .holes = rss > used ? rss - used : 0};
 }
+
+bool zmallocTend(void) {
+    return false;
+}
+
+void zmallocGiveBack(void) {}
 
 void zmallocPurge(void) {
 #ifdef __GLIBC__

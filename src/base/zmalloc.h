@@ -1,7 +1,9 @@
 /* zmalloc.h - the allocator facade. All memory of the server comes through here.
  *
- * With MALLOC=jemalloc (default) the accounting costs nothing: jemalloc keeps exact per-thread counters of
- * bytes allocated and deallocated, and zmallocUsedMemory() adds them up over the registered threads. With
+ * With MALLOC=jemalloc (default) the main thread's allocations of up to 512 bytes take their size rounded up
+ * to 8 (slab.h), and everything else is jemalloc's: an address is a multiple of 16 only where its size is
+ * one. The accounting costs nothing: jemalloc keeps exact per-thread counters of bytes allocated and
+ * deallocated, the slabs keep theirs, and zmallocUsedMemory() adds them up over the registered threads. With
  * MALLOC=libc every thread keeps its own counter with malloc_usable_size(). No shared atomic is touched on
  * the hot path. Sizes are usable bytes (the size class), not requested bytes. */
 #pragma once
@@ -54,6 +56,10 @@ void zmallocGetStats(struct zmallocStats *out);
  * must not be used again; the memory stays allocated. */
 void zmallocDismiss(const void *p, size_t len);
 void zmallocPurge(void); /* give free pages back to the system */
+/* The main thread calls this ten times a second or so: what other threads have freed is taken in. True: there
+ * are pages that have been free for seconds, and zmallocGiveBack should be called, in whichever thread. */
+bool zmallocTend(void);
+void zmallocGiveBack(void);
 /* This thread has little to do: what it holds back for its next allocations is free for all. */
 void zmallocThreadRests(void);
 /* The allocator's own report, piece by piece. False: it has none. */

@@ -8,6 +8,7 @@
  *                                                        └─ dataset */
 #include "metrics/memory.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "client/client.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "registry/background.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "data/db.h"
@@ -31,6 +33,7 @@
 #define TABLE_SHARE   11
 #define PEAK_PERIOD   100 /* ms */
 #define REST_MS       1000
+#define TEND_PERIOD   100  /* ms */
 #define REST_COMMANDS 1000 /* fewer are little work */
 #define SAMPLE_AGE    10   /* ms */
 #define MB            (1024 * 1024)
@@ -376,6 +379,20 @@ static void restCron(void) {
     seen = callstats.processed;
 }
 
+/* The kernel takes a microsecond for every few pages that it gets back: not of the main thread's time. */
+static atomic_bool giving_back;
+
+static void giveBackJob(void *arg) {
+    (void)arg;
+    zmallocGiveBack();
+    atomic_store(&giving_back, false);
+}
+
+static void tendCron(void) {
+    if (!zmallocTend() || atomic_exchange(&giving_back, true)) return;
+    bioSubmit(BIO_LAZY_FREE, giveBackJob, NULL);
+}
+
 static bool purge_thread;
 
 static bool applyPurgeThread(const char **err) {
@@ -398,5 +415,6 @@ void memoryInit(void) {
     infoRegister("memory", memoryFiguresInfo);
     cronRegister(peakCron, PEAK_PERIOD);
     cronRegister(restCron, REST_MS);
+    cronRegister(tendCron, TEND_PERIOD);
     configOnResetStat(resetPeak);
 }

@@ -1,0 +1,480 @@
+/* slab.c - small allocations in classes of 8 bytes; see slab.h for who may do what.
+ *
+ *     one reservation   | struct slab 0, 1, 2 ...       | slab 0    | slab 1    | slab 2    | ...
+ *                       usable so far ───────▶ : not yet  32 KiB of one class each
+ *
+ *     a slab            |#|#| |#| |#|#| |#|             |   carved a page at a time, as it is needed
+ *                        ▲     └─┴─ free: the owner's list, through the allocations themselves
+ *                        └ remote: the same, of what other threads have freed; its head and its length are
+ *                          one word, exchanged by compare-and-swap, and the owner takes it as a whole
+ *
+ *     a class           current: the one slab that is allocated from, until it has nothing left
+ *                       bins:    the others with room, by quarters of fullness; the next one is of the
+ *                                fullest bin, so that sparse slabs run empty. Full slabs are in no list.
+ *     the pool          slabs of no class: dirty (with their pages, newest first) and clean (without)
+ *
+ * The idea: nothing on the way of an allocation asks whether somebody else is there, because nobody is. One
+ * thread allocates; its frees are plain stores, and what others free it finds later. A slab in which others
+ * have freed is put into one list (remote_slabs) by the first of them: the bit QUEUED in `remote` says that
+ * it is there, or soon will be, and such a slab is not given to the pool before the owner has found it there.
+ *
+ * A slab's counts come up for a look (slabNotice) only when so few are used that it belongs into another bin,
+ * or into the pool. A full slab is not worth a look before a 32nd of it is free: else who frees here and
+ * allocates there would be sent from slab to slab. */
+#include "base/slab.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define BINS         4
+#define LOOSE        0xff   /* in no bin */
+#define NEVER        0xffff /* for `notice` */
+#define CARVE_BYTES  4096
+#define TEND_SLABS   4096
+#define PURGE_SLABS  64 /* at most in one call of the kernel */
+#define SHARE_NOTICE 32
+
+/* `remote`: where the first allocation of the list is, in units of 8 bytes; how many there are; and the bit.
+ */
+#define REMOTE_QUEUED    ((uint32_t)1 << 31)
+#define REMOTE_SHIFT     12
+#define REMOTE_ONE       ((uint32_t)1 << REMOTE_SHIFT)
+#define REMOTE_AT(w)     ((size_t)((w) & (REMOTE_ONE - 1)) * 8)
+#define REMOTE_LENGTH(w) (((w) & ~REMOTE_QUEUED) >> REMOTE_SHIFT)
+
+_Static_assert(sizeof(struct slab) == 64, "one line of the cache");
+_Static_assert(SLAB_BYTES / 8 <= REMOTE_ONE, "an allocation's place fits into `remote`");
+
+enum poolState { IN_CLASS, DIRTY, PURGING, CLEAN };
+
+static struct slab none; /* the current slab of a class that has had none: there is nothing in it */
+
+struct slabHeap slab_heap;
+__thread size_t slab_limit;
+__thread uint64_t slab_remote_bytes;
+
+/* The owner's. */
+static struct {
+    struct slab *bins[BINS];
+    uint32_t slabs;            /* of the class */
+    uint64_t carved, taken_in; /* allocations: in these slabs; of those that others have freed */
+} classes[SLAB_CLASSES];
+static struct slab *draining; /* taken from remote_slabs, to be looked at */
+
+static _Alignas(64) struct slab *_Atomic remote_slabs;
+
+static _Alignas(64) struct {
+    pthread_mutex_t lock;
+    struct slab *newest, *oldest; /* dirty */
+    struct slab *clean;
+    size_t dirty, made; /* slabs: in that list; usable, of any state */
+    size_t fresh;       /* of which so many have ever been used */
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static _Atomic int64_t clock_ms;
+
+static char *startOf(const struct slab *s) {
+    return (char *)slab_heap.base + ((size_t)(s - slab_heap.slabs) << SLAB_SHIFT);
+}
+
+static size_t pageBytes(void) {
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* ---- The pool ---- */
+
+static void poolLock(void) {
+    pthread_mutex_lock(&pool.lock);
+}
+static void poolUnlock(void) {
+    pthread_mutex_unlock(&pool.lock);
+}
+
+/* As many slabs as a page tells about. */
+static bool poolGrow(void) {
+    size_t count = pageBytes() / sizeof(struct slab), made = pool.made;
+    if ((made + count) << SLAB_SHIFT > slab_heap.size) return false;
+    if (mprotect(&slab_heap.slabs[made], count * sizeof(struct slab), PROT_READ | PROT_WRITE) != 0 ||
+        mprotect((char *)slab_heap.base + (made << SLAB_SHIFT), count << SLAB_SHIFT, PROT_READ | PROT_WRITE))
+        return false;
+    pool.made += count;
+    return true;
+}
+
+static void dirtyRemove(struct slab *s) {
+    *(s->prev ? &s->prev->next : &pool.newest) = s->next;
+    *(s->next ? &s->next->prev : &pool.oldest) = s->prev;
+    pool.dirty--;
+}
+
+/* Best is one whose pages are still there. */
+static struct slab *poolTake(void) {
+    struct slab *s = NULL;
+    poolLock();
+    if (pool.newest) {
+        s = pool.newest;
+        dirtyRemove(s);
+    } else if (pool.clean) {
+        s = pool.clean;
+        pool.clean = s->next;
+    } else if (pool.fresh < pool.made || poolGrow()) {
+        s = &slab_heap.slabs[pool.fresh++];
+    }
+    if (s) s->state = IN_CLASS;
+    poolUnlock();
+    return s;
+}
+
+static void poolGive(struct slab *s) {
+    poolLock();
+    s->state = DIRTY;
+    s->freed_ms = atomic_load_explicit(&clock_ms, memory_order_relaxed);
+    s->prev = NULL;
+    s->next = pool.newest;
+    *(pool.newest ? &pool.newest->prev : &pool.oldest) = s;
+    pool.newest = s;
+    pool.dirty++;
+    poolUnlock();
+}
+
+static bool isDue(const struct slab *s, int64_t by_ms) {
+    return s->state == DIRTY && s->freed_ms <= by_ms;
+}
+
+/* The oldest, and its neighbours in memory: from `*first` on so many. */
+static size_t poolTakeDue(int64_t by_ms, struct slab **first) {
+    struct slab *from = pool.oldest;
+    if (!from || !isDue(from, by_ms)) return 0;
+    struct slab *to = from + 1, *start = slab_heap.slabs, *end = start + pool.fresh;
+    while (from > start && to - from < PURGE_SLABS && isDue(from - 1, by_ms)) from--;
+    while (to < end && to - from < PURGE_SLABS && isDue(to, by_ms)) to++;
+    for (struct slab *s = from; s < to; s++) {
+        dirtyRemove(s);
+        s->state = PURGING;
+    }
+    *first = from;
+    return (size_t)(to - from);
+}
+
+void slabPurge(bool all) {
+    int64_t by_ms = all ? INT64_MAX : atomic_load_explicit(&clock_ms, memory_order_relaxed) - SLAB_DECAY_MS;
+    struct slab *first;
+    size_t count;
+    poolLock();
+    while ((count = poolTakeDue(by_ms, &first)) > 0) {
+        poolUnlock();
+        madvise(startOf(first), count << SLAB_SHIFT, MADV_DONTNEED);
+        poolLock();
+        for (size_t i = count; i-- > 0;) { /* the first of them is taken first */
+            first[i].state = CLEAN;
+            first[i].next = pool.clean;
+            pool.clean = &first[i];
+        }
+    }
+    poolUnlock();
+}
+
+/* ---- Bins (the owner's) ---- */
+
+static unsigned indexOf(const struct slab *s) {
+    return (unsigned)(s->class - slab_heap.classes);
+}
+
+static void binLeave(struct slab *s) {
+    if (s->bin == LOOSE) return;
+    *(s->prev ? &s->prev->next : &classes[indexOf(s)].bins[s->bin]) = s->next;
+    if (s->next) s->next->prev = s->prev;
+    s->bin = LOOSE;
+}
+
+static void binEnter(struct slab *s, unsigned bin) {
+    struct slab **head = &classes[indexOf(s)].bins[bin];
+    s->bin = (uint8_t)bin;
+    s->prev = NULL;
+    s->next = *head;
+    if (*head) (*head)->prev = s;
+    *head = s;
+    s->notice = (uint16_t)(s->capacity * bin / BINS);
+}
+
+static void release(struct slab *s) {
+    binLeave(s);
+    classes[indexOf(s)].slabs--;
+    classes[indexOf(s)].carved -= s->carved;
+    poolGive(s);
+}
+
+/* Into the bin where it belongs: it is not current, and not full. While it is queued, it waits in the last
+ * bin though it may be empty. */
+void slabNotice(struct slab *s) {
+    if (s->used > 0) {
+        binLeave(s);
+        binEnter(s, (s->used * BINS - 1u) / s->capacity);
+    } else if (atomic_load_explicit(&s->remote, memory_order_relaxed) == 0) {
+        release(s);
+    } else {
+        binLeave(s);
+        binEnter(s, 0);
+        s->notice = NEVER;
+    }
+}
+
+/* ---- What others have freed ---- */
+
+static void **lastOf(void *list) {
+    void **p = list;
+    while (*p) p = *p;
+    return p;
+}
+
+/* Joins the list that `word` speaks of to the owner's. The shorter one is walked to its end: mostly one of
+ * them is empty. */
+static void takeIn(struct slab *s, uint32_t word) {
+    uint32_t count = REMOTE_LENGTH(word);
+    void *list = startOf(s) + REMOTE_AT(word);
+    if (!count) return;
+    if (s->free) {
+        bool own_is_shorter = (uint32_t)(s->carved - s->used) < count;
+        void *shorter = own_is_shorter ? s->free : list, *longer = own_is_shorter ? list : s->free;
+        *lastOf(shorter) = longer;
+        list = shorter;
+    }
+    s->free = list;
+    s->used = (uint16_t)(s->used - count);
+    classes[indexOf(s)].taken_in += count;
+}
+
+/* What is in the list of slabs already, stays there. */
+static bool takeRemote(struct slab *s) {
+    if (!REMOTE_LENGTH(atomic_load_explicit(&s->remote, memory_order_relaxed))) return false;
+    takeIn(s, atomic_fetch_and_explicit(&s->remote, REMOTE_QUEUED, memory_order_acquire));
+    return true;
+}
+
+/* Up to so many slabs in which others have freed. */
+static void drain(size_t slabs) {
+    if (!draining) {
+        if (!atomic_load_explicit(&remote_slabs, memory_order_relaxed)) return;
+        draining = atomic_exchange_explicit(&remote_slabs, NULL, memory_order_acquire);
+    }
+    while (draining && slabs-- > 0) {
+        struct slab *s = draining;
+        draining = s->next_remote; /* before others may queue it again */
+        if (draining) __builtin_prefetch(draining);
+        takeIn(s, atomic_exchange_explicit(&s->remote, 0, memory_order_acq_rel));
+        if (s == s->class->current) continue;
+        if (s->used == 0 || s->used <= s->notice) slabNotice(s);
+    }
+}
+
+static void queueRemote(struct slab *s) {
+    struct slab *head = atomic_load_explicit(&remote_slabs, memory_order_relaxed);
+    do {
+        s->next_remote = head;
+    } while (!atomic_compare_exchange_weak_explicit(&remote_slabs, &head, s, memory_order_release,
+                                                    memory_order_relaxed));
+}
+
+__attribute__((noinline)) void slabFreeRemote(struct slab *s, void *p) {
+    uint32_t at = (uint32_t)((char *)p - startOf(s)) / 8;
+    uint32_t word = atomic_load_explicit(&s->remote, memory_order_relaxed), now;
+    do {
+        *(void **)p = REMOTE_LENGTH(word) ? startOf(s) + REMOTE_AT(word) : NULL;
+        now = REMOTE_QUEUED | (REMOTE_LENGTH(word) + 1) << REMOTE_SHIFT | at;
+    } while (!atomic_compare_exchange_weak_explicit(&s->remote, &word, now, memory_order_acq_rel,
+                                                    memory_order_relaxed));
+    uint64_t freed = slab_remote_bytes + slabBytesOf(s);
+    __atomic_store_n(&slab_remote_bytes, freed, __ATOMIC_RELAXED);
+    if (!(word & REMOTE_QUEUED)) queueRemote(s);
+}
+
+/* ---- Allocating ---- */
+
+/* The next page of it, or the rest of this one. */
+static bool carve(struct slab *s) {
+    size_t bytes = slabBytesOf(s), left = (size_t)(s->capacity - s->carved);
+    if (left == 0) return false;
+    size_t n = left < CARVE_BYTES / bytes ? left : CARVE_BYTES / bytes;
+    char *first = startOf(s) + s->carved * bytes, *last = first + (n - 1) * bytes;
+    for (char *p = first; p < last; p += bytes) *(void **)p = p + bytes;
+    *(void **)last = NULL;
+    s->free = first;
+    s->carved = (uint16_t)(s->carved + n);
+    classes[indexOf(s)].carved += n;
+    return true;
+}
+
+static struct slab *newSlab(unsigned class) {
+    struct slab *s = poolTake();
+    if (!s) return NULL;
+    s->class = &slab_heap.classes[class];
+    s->bytes = (uint16_t)((class + 1) * 8);
+    s->bin = LOOSE;
+    s->capacity = (uint16_t)(SLAB_BYTES / slabBytesOf(s));
+    s->used = s->carved = 0;
+    s->free = NULL;
+    classes[class].slabs++;
+    carve(s);
+    return s;
+}
+
+/* Another one in the place of the current slab, which is full. */
+static struct slab *nextSlab(unsigned class) {
+    struct slab *s = NULL, *full = slab_heap.classes[class].current;
+    for (int bin = BINS - 1; bin >= 0 && !s; bin--) s = classes[class].bins[bin];
+    if (s)
+        binLeave(s);
+    else if (!(s = newSlab(class)))
+        return NULL;
+    unsigned share = full->capacity / SHARE_NOTICE;
+    full->notice = (uint16_t)(full->capacity - (share ? share : 1));
+    s->notice = NEVER;
+    return slab_heap.classes[class].current = s;
+}
+
+__attribute__((noinline)) void *slabRefill(size_t size) {
+    unsigned class = (unsigned)((size - 1) / 8);
+    struct slab *s = slab_heap.classes[class].current;
+    if (!takeRemote(s) && !carve(s)) {
+        drain(SLAB_DRAIN_MAX);
+        if (!s->free && !nextSlab(class)) return NULL;
+    }
+    return slabTake(size);
+}
+
+/* ---- Moving ---- */
+
+/* jemalloc's rule: who sits in a slab that is no fuller than the average, where there are holes for a slab.
+ * The current one is where the others go to: its holes count, but not for the average. */
+bool slabShouldMove(const void *p) {
+    const struct slab *s = slabOf(p), *current = s->class->current;
+    if (s == current || s->used == s->capacity) return false;
+    uint64_t slabs = classes[indexOf(s)].slabs, used = s->class->used - classes[indexOf(s)].taken_in;
+    if (slabs * s->capacity - used <= s->capacity) return false;
+    return s->used * (slabs - (current != &none)) <= used - current->used;
+}
+
+/* ---- Beginning, tending, figures ---- */
+
+bool slabStart(size_t range) {
+    serverAssert(slab_heap.size == 0);
+    size_t about = (range >> SLAB_SHIFT) * sizeof(struct slab), align = (size_t)2 << 20;
+    void *p =
+        mmap(NULL, about + range + align, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return false;
+    slab_heap.slabs = p;
+    slab_heap.base = ((uintptr_t)p + about + align - 1) & ~(align - 1);
+    slab_heap.size = range;
+    for (unsigned i = 0; i < SLAB_CLASSES; i++) slab_heap.classes[i].current = &none;
+    pthread_atfork(poolLock, poolUnlock, poolUnlock);
+    slab_limit = SLAB_MAX;
+    return true;
+}
+
+/* Who is allocated from may be empty, but need not be so for long. */
+static void releaseEmpty(struct slabClass *c) {
+    struct slab *s = c->current;
+    if (s == &none || s->used || atomic_load_explicit(&s->remote, memory_order_relaxed)) return;
+    c->current = &none;
+    release(s);
+}
+
+bool slabTend(int64_t now_ms) {
+    atomic_store_explicit(&clock_ms, now_ms, memory_order_relaxed);
+    drain(TEND_SLABS);
+    for (unsigned i = 0; i < SLAB_CLASSES; i++) releaseEmpty(&slab_heap.classes[i]);
+    poolLock();
+    bool due = pool.oldest && isDue(pool.oldest, now_ms - SLAB_DECAY_MS);
+    poolUnlock();
+    return due;
+}
+
+void slabGetStats(struct slabStats *out) {
+    *out = (struct slabStats){0};
+    for (unsigned i = 0; i < SLAB_CLASSES; i++) {
+        size_t bytes = ((size_t)i + 1) * 8;
+        out->used += (slab_heap.classes[i].used - classes[i].taken_in) * bytes;
+        out->active += classes[i].carved * bytes;
+    }
+    poolLock();
+    out->resident = out->active + (pool.dirty << SLAB_SHIFT) + pool.made * sizeof(struct slab);
+    poolUnlock();
+}
+
+void slabReport(void (*write)(void *priv, const char *text), void *priv) {
+    char line[160];
+    struct slabStats stats;
+    slabGetStats(&stats);
+    snprintf(line, sizeof line,
+             "Slabs of %zu KiB for up to %d bytes: %zu bytes used, %zu active, %zu resident\n"
+             "bytes   slabs     carved       used\n",
+             SLAB_BYTES / 1024, SLAB_MAX, stats.used, stats.active, stats.resident);
+    write(priv, line);
+    for (unsigned i = 0; i < SLAB_CLASSES; i++) {
+        if (!classes[i].slabs) continue;
+        snprintf(line, sizeof line, "%5u %7" PRIu32 " %10" PRIu64 " %10" PRIu64 "\n", (i + 1) * 8,
+                 classes[i].slabs, classes[i].carved, slab_heap.classes[i].used - classes[i].taken_in);
+        write(priv, line);
+    }
+}
+
+/* ---- Checks ---- */
+
+static bool isIn(const void *list, const void *p) {
+    for (; list; list = *(void *const *)list)
+        if (list == p) return true;
+    return false;
+}
+
+/* Is it one that slabAlloc has given, and nobody has freed? */
+void slabCheckFree(const struct slab *s, const void *p) {
+    size_t at = (size_t)((const char *)p - startOf(s));
+    serverAssert(at % slabBytesOf(s) == 0 && at / slabBytesOf(s) < s->carved);
+    serverAssert(!isIn(s->free, p));
+}
+
+static size_t listVerify(const struct slab *s, const void *list) {
+    size_t n = 0;
+    for (; list; list = *(void *const *)list, n++) {
+        size_t at = (size_t)((const char *)list - startOf(s));
+        serverAssert(at % slabBytesOf(s) == 0 && at / slabBytesOf(s) < s->carved && n < s->carved);
+    }
+    return n;
+}
+
+static void slabVerifyOne(const struct slab *s) {
+    uint32_t word = atomic_load_explicit(&s->remote, memory_order_acquire);
+    bool current = s == s->class->current;
+    serverAssert(listVerify(s, s->free) == (size_t)(s->carved - s->used));
+    serverAssert(!REMOTE_LENGTH(word) ||
+                 (listVerify(s, startOf(s) + REMOTE_AT(word)) == REMOTE_LENGTH(word) &&
+                  REMOTE_LENGTH(word) <= s->used && (word & REMOTE_QUEUED)));
+    serverAssert(s->carved <= s->capacity && (s->used > 0 || current || (word & REMOTE_QUEUED)));
+    serverAssert(!current || (s->bin == LOOSE && s->notice == NEVER));
+    serverAssert(s->bin == LOOSE || (s->free && s->carved == s->capacity));
+    serverAssert(s->bin != LOOSE || current || s->used > s->notice);
+}
+
+void slabVerify(void) {
+    size_t slabs[SLAB_CLASSES] = {0}, used[SLAB_CLASSES] = {0}, dirty = 0;
+    poolLock();
+    for (size_t i = 0; i < pool.fresh; i++) {
+        const struct slab *s = &slab_heap.slabs[i];
+        if (s->state == DIRTY) dirty++;
+        if (s->state != IN_CLASS) continue;
+        slabVerifyOne(s);
+        slabs[indexOf(s)]++;
+        used[indexOf(s)] += s->used;
+    }
+    serverAssert(dirty == pool.dirty);
+    poolUnlock();
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < SLAB_CLASSES; i++) {
+        serverAssert(slabs[i] == classes[i].slabs &&
+                     used[i] == slab_heap.classes[i].used - classes[i].taken_in);
+        bytes += slab_heap.classes[i].used * (i + 1) * 8;
+    }
+    serverAssert(bytes == slab_heap.bytes);
+}

@@ -1,0 +1,463 @@
+/* slab_test.c - slabs against a model: who holds which bytes is known, every allocation is filled with what
+ * only it has, and all lists are verified again and again. Other threads free; children do both. */
+#include <pthread.h>
+#include <signal.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/model_ops.h"
+#include "base/random.h"
+#include "base/slab.h"
+
+#define RANGE        ((size_t)1 << 28) /* where zmalloc has not started the layer already */
+#define HELD         20000
+#define VERIFY_EVERY 5000
+#define THREADS      3
+#define BASKET       64 /* allocations handed over at once */
+
+struct held {
+    unsigned char *p;
+    size_t size;
+    unsigned char mark;
+};
+
+static struct held held[HELD];
+static size_t held_bytes;
+
+static void fill(struct held *h, size_t size) {
+    *h = (struct held){slabAlloc(size), size, (unsigned char)randomBelow(256)};
+    assert_non_null(h->p);
+    memset(h->p, h->mark, size);
+    held_bytes += slabRound(size);
+}
+
+static bool isWhole(const struct held *h) {
+    for (size_t i = 0; i < h->size; i++)
+        if (h->p[i] != h->mark) return false;
+    return true;
+}
+
+static void give(struct held *h) {
+    assert_true(isWhole(h));
+    held_bytes -= slabRound(h->size);
+    slabFree(h->p);
+    h->p = NULL;
+}
+
+static void giveAll(void) {
+    for (size_t i = 0; i < HELD; i++)
+        if (held[i].p) give(&held[i]);
+}
+
+/* Few sizes are frequent, any is possible. */
+static size_t pickSize(void) {
+    switch (randomBelow(4)) {
+    case 0: return 1 + randomBelow(SLAB_MAX);
+    case 1: return 24;
+    case 2: return 40 + randomBelow(20);
+    default: return 1 + randomBelow(64);
+    }
+}
+
+static size_t activeBytes(void) {
+    struct slabStats stats;
+    slabGetStats(&stats);
+    return stats.active;
+}
+
+static bool tend(int64_t passed_ms) {
+    static int64_t now_ms = 1000;
+    return slabTend(now_ms += passed_ms);
+}
+
+/* ---- Alone ---- */
+
+static void sizesAndPlaces(void **state) {
+    (void)state;
+    for (size_t size = 1; size <= SLAB_MAX; size++) {
+        char *a = slabAlloc(size), *b = slabAlloc(size);
+        size_t bytes = slabBytesOf(slabOf(a));
+        assert_true(slabHas(a) && slabHas(b) && slabOf(b)->class == slabOf(a)->class);
+        assert_int_equal(bytes, (size + 7) / 8 * 8);
+        assert_true(a + bytes <= b || b + bytes <= a);
+        assert_int_equal((uintptr_t)a % (bytes & -bytes), 0);
+        slabFree(a);
+        assert_ptr_equal(slabAlloc(size), a); /* the latest is the one that is in the cache */
+        slabFree(a);
+        slabFree(b);
+    }
+    slabVerify();
+    char apart[8];
+    assert_false(slabHas(apart) || slabHas(NULL) || slabHas(malloc));
+}
+
+/* Lets what is held grow and shrink, by turns. */
+static void randomOrder(void **state) {
+    (void)state;
+    uint64_t before = slabOwnerBytes();
+    for (uint64_t n = modelOps(), i = 0; i < n; i++) {
+        struct held *h = &held[randomBelow(HELD)];
+        bool grows = i / (HELD * 4) % 2 == 0;
+        if (h->p && (!grows || randomBelow(4) == 0))
+            give(h);
+        else if (!h->p && (grows || randomBelow(4) == 0))
+            fill(h, pickSize());
+        assert_true(slabOwnerBytes() == before + held_bytes);
+        if (i % VERIFY_EVERY == 0) slabVerify();
+    }
+    giveAll();
+    slabVerify();
+    assert_true(slabOwnerBytes() == before);
+}
+
+/* All slabs but the one that each class allocates from go to the pool, and are given back when it is time. */
+static void emptySlabsGoBack(void **state) {
+    (void)state;
+    tend(0);
+    slabPurge(true);
+    size_t active = activeBytes();
+    for (size_t i = 0; i < HELD; i++) fill(&held[i], 100);
+    assert_true(activeBytes() >= active + HELD * 104 - SLAB_BYTES);
+    giveAll();
+    assert_true(activeBytes() <= active + SLAB_BYTES);
+    tend(0);
+    assert_true(activeBytes() <= active);
+    struct slabStats stats;
+    slabGetStats(&stats);
+    size_t resident = stats.resident;
+    assert_true(resident >= HELD * 104 - SLAB_BYTES);
+    assert_false(tend(SLAB_DECAY_MS - 1));
+    slabPurge(false);
+    slabGetStats(&stats);
+    assert_true(stats.resident == resident);
+    assert_true(tend(1));
+    slabPurge(false);
+    slabGetStats(&stats);
+    assert_true(stats.resident <= resident - HELD * 104 + 2 * SLAB_BYTES);
+    assert_false(tend(0));
+    slabVerify();
+    for (size_t i = 0; i < HELD; i++) fill(&held[i], 200); /* the same slabs, of another class */
+    slabVerify();
+    giveAll();
+}
+
+/* Of what is scattered, each allocation is moved where it should be: the rest fits into few slabs. */
+static void scatteredOnesMove(void **state) {
+    (void)state;
+    size_t sizes[] = {16, 24, 104, 360};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        size_t active = activeBytes(), size = sizes[s];
+        for (size_t i = 0; i < HELD; i++) fill(&held[i], size);
+        for (size_t i = 0; i < HELD; i++)
+            if (i % 5 || randomBelow(2)) give(&held[i]);
+        for (int pass = 0; pass < 4; pass++) {
+            for (size_t i = 0; i < HELD; i++) {
+                if (!held[i].p || !slabShouldMove(held[i].p)) continue;
+                struct held now = held[i];
+                now.p = slabAlloc(size);
+                memcpy(now.p, held[i].p, size);
+                slabFree(held[i].p);
+                held[i] = now;
+            }
+        }
+        slabVerify();
+        assert_true(activeBytes() <= active + held_bytes * 5 / 4 + 3 * SLAB_BYTES);
+        giveAll();
+    }
+}
+
+/* ---- Other threads ---- */
+
+struct basket {
+    struct basket *next;
+    size_t count;
+    struct held of[BASKET];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct basket *baskets;
+static bool over;
+static uint64_t freed_elsewhere;
+
+static struct basket *takeBasket(bool *end) {
+    pthread_mutex_lock(&lock);
+    struct basket *b = baskets;
+    if (b) baskets = b->next;
+    *end = over && !b;
+    pthread_mutex_unlock(&lock);
+    return b;
+}
+
+static void *freeing(void *broken) {
+    bool end = false;
+    while (!end) {
+        struct basket *b = takeBasket(&end);
+        if (!b) continue;
+        for (size_t i = 0; i < b->count; i++) {
+            if (!isWhole(&b->of[i])) __atomic_store_n((bool *)broken, true, __ATOMIC_RELAXED);
+            slabFree(b->of[i].p);
+        }
+        free(b);
+    }
+    __atomic_add_fetch(&freed_elsewhere, slab_remote_bytes, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static void handOver(struct basket *b) {
+    pthread_mutex_lock(&lock);
+    b->next = baskets;
+    baskets = b;
+    pthread_mutex_unlock(&lock);
+}
+
+static struct basket *newBasket(void) {
+    struct basket *b = malloc(sizeof *b);
+    assert_non_null(b);
+    b->count = 0;
+    return b;
+}
+
+static void putIn(struct basket **b, struct held *h) {
+    (*b)->of[(*b)->count++] = *h;
+    held_bytes -= slabRound(h->size);
+    h->p = NULL;
+    if ((*b)->count < BASKET) return;
+    handOver(*b);
+    *b = newBasket();
+}
+
+static void startThreads(pthread_t *threads, bool *broken) {
+    over = *broken = false;
+    freed_elsewhere = 0;
+    for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, freeing, broken), 0);
+}
+
+static void endThreads(const pthread_t *threads, struct basket *last, const bool *broken) {
+    handOver(last);
+    pthread_mutex_lock(&lock);
+    over = true;
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    assert_false(*broken);
+}
+
+/* One step of the owner, who frees half of it himself. */
+static void step(uint64_t i, struct basket **b) {
+    struct held *h = &held[randomBelow(HELD)];
+    if (!h->p)
+        fill(h, pickSize());
+    else if (randomBelow(2))
+        give(h);
+    else
+        putIn(b, h);
+    if (i % 1000 == 0) tend(100);
+}
+
+static void othersFree(void **state) {
+    (void)state;
+    pthread_t threads[THREADS];
+    bool broken;
+    uint64_t before = slabOwnerBytes();
+    startThreads(threads, &broken);
+    struct basket *b = newBasket();
+    for (uint64_t n = modelOps(), i = 0; i < n; i++) {
+        step(i, &b);
+        if (i % 10000 == 0) slabPurge(false);
+    }
+    endThreads(threads, b, &broken);
+    assert_true(slabOwnerBytes() - freed_elsewhere == before + held_bytes);
+    slabVerify();
+    giveAll();
+    tend(0);
+    slabVerify();
+    assert_true(slabOwnerBytes() - freed_elsewhere == before);
+}
+
+/* As FLUSHALL ASYNC does. */
+static void allIsFreedElsewhere(void **state) {
+    (void)state;
+    pthread_t threads[THREADS];
+    bool broken;
+    tend(0);
+    size_t active = activeBytes();
+    for (size_t i = 0; i < HELD; i++) fill(&held[i], 48);
+    struct basket *b = newBasket();
+    startThreads(threads, &broken);
+    for (size_t i = 0; i < HELD; i++) putIn(&b, &held[i]);
+    endThreads(threads, b, &broken);
+    slabVerify();
+    tend(0);
+    slabVerify();
+    assert_true(activeBytes() <= active + SLAB_BYTES);
+}
+
+static void *freeOneOfEach(void *of) {
+    for (void **p = of; *p; p++) slabFree(*p);
+    return NULL;
+}
+
+/* A slab in which others have freed, and which runs empty before the owner has come to it in the list, must
+ * not be in the pool as well. */
+static void emptyBeforeItsTurn(void **state) {
+    (void)state;
+    enum { EACH = SLAB_BYTES / SLAB_MAX, SLABS = SLAB_DRAIN_MAX + 20 };
+    static void *all[SLABS][EACH], *one[SLABS + 1];
+    for (int i = 0; i < SLABS; i++)
+        for (int k = 0; k < EACH; k++) all[i][k] = slabAlloc(SLAB_MAX);
+    struct slab *s = slabOf(all[SLABS - 1][EACH - 1]); /* what is allocated from now */
+    int rest = EACH - s->used;
+    for (int k = 0; k < rest; k++) assert_ptr_equal(slabOf(slabAlloc(SLAB_MAX)), s);
+    for (int i = 0; i < SLABS; i++) one[i] = all[SLABS - 1 - i][EACH - 1];
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, freeOneOfEach, one), 0);
+    pthread_join(thread, NULL);
+    void *again = slabAlloc(SLAB_MAX), *next = slabAlloc(SLAB_MAX);
+    assert_ptr_equal(slabOf(again), s);
+    assert_true(slabOf(next) != s);
+    for (char *p = (char *)((uintptr_t)again & ~(SLAB_BYTES - 1)), *end = p + SLAB_BYTES; p < end;
+         p += SLAB_MAX)
+        slabFree(p);
+    slabVerify();
+    tend(0);
+    slabVerify();
+    slabFree(next);
+    for (int i = 0; i < SLABS; i++)
+        for (int k = 0; k < EACH - 1; k++)
+            if (slabOf(all[i][k]) != s) slabFree(all[i][k]);
+    tend(0);
+    slabVerify();
+}
+
+/* ---- Children ---- */
+
+/* How the child ended that runs `fn`; 0 is well. */
+static int inChild(void (*fn)(void)) {
+    fflush(stdout);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (!freopen("/dev/null", "w", stderr)) _exit(1);
+        alarm(60);
+        fn();
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void useMemory(void) {
+    slabVerify();
+    for (int i = 0; i < 20000; i++) {
+        struct held *h = &held[randomBelow(HELD)];
+        if (h->p && !isWhole(h)) _exit(1);
+        if (h->p)
+            slabFree(h->p), h->p = NULL;
+        else
+            fill(h, pickSize());
+    }
+    tend(0);
+    slabVerify();
+}
+
+static void *purging(void *end) {
+    while (!__atomic_load_n((bool *)end, __ATOMIC_RELAXED)) slabPurge(true);
+    return NULL;
+}
+
+/* At whatever place the other threads are, with the lock or without. */
+static void childrenAllocateAndFree(void **state) {
+    (void)state;
+    pthread_t threads[THREADS], purger;
+    bool broken, end = false;
+    startThreads(threads, &broken);
+    assert_int_equal(pthread_create(&purger, NULL, purging, &end), 0);
+    struct basket *b = newBasket();
+    for (uint64_t i = 0; i < 200000; i++) {
+        step(i, &b);
+        if (i % 10000 == 0) assert_int_equal(inChild(useMemory), 0);
+    }
+    __atomic_store_n(&end, true, __ATOMIC_RELAXED);
+    pthread_join(purger, NULL);
+    endThreads(threads, b, &broken);
+    giveAll();
+    tend(0);
+    slabVerify();
+}
+
+static void freeTwice(void) {
+    void *p = slabAlloc(40);
+    slabFree(p);
+    slabFree(p);
+}
+
+static void freeTwiceWithOthersBetween(void) {
+    void *p = slabAlloc(40), *q = slabAlloc(40);
+    slabCheckFree(slabOf(p), p);
+    slabFree(p);
+    slabFree(q);
+    slabCheckFree(slabOf(p), p);
+}
+
+static void freeTheMiddle(void) {
+    char *p = slabAlloc(40);
+    slabCheckFree(slabOf(p), p + 8);
+}
+
+static void wrongFreesAreNoticed(void **state) {
+    (void)state;
+    void (*wrong[])(void) = {freeTwice, freeTwiceWithOthersBetween, freeTheMiddle};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        int status = inChild(wrong[i]);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    }
+}
+
+/* Where the range is small, it comes to its end; else the system says no. */
+static void takeAll(void) {
+    struct rlimit little = {16 << 20, 16 << 20};
+    if (slab_heap.size > RANGE) setrlimit(RLIMIT_DATA, &little);
+    void *p, *list = NULL;
+    while ((p = slabAlloc(SLAB_MAX))) {
+        *(void **)p = list;
+        list = p;
+    }
+    slabVerify();
+    while (list) {
+        p = list;
+        list = *(void **)p;
+        slabFree(p);
+    }
+    slabVerify();
+    if (!slabAlloc(SLAB_MAX) || !slabAlloc(8)) _exit(1);
+}
+
+static void noMoreMemory(void **state) {
+    (void)state;
+    assert_int_equal(inChild(takeAll), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizesAndPlaces),       cmocka_unit_test(randomOrder),
+        cmocka_unit_test(emptySlabsGoBack),     cmocka_unit_test(scatteredOnesMove),
+        cmocka_unit_test(othersFree),           cmocka_unit_test(allIsFreedElsewhere),
+        cmocka_unit_test(emptyBeforeItsTurn),   cmocka_unit_test(childrenAllocateAndFree),
+        cmocka_unit_test(wrongFreesAreNoticed), cmocka_unit_test(noMoreMemory),
+    };
+    if (!slab_heap.size && !slabStart(RANGE)) {
+        print_message("skipped: no range of addresses\n");
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
