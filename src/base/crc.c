@@ -21,7 +21,8 @@
 #include "base/crc.h"
 
 #include <stdbool.h>
-#include <string.h>
+
+#include "base/load.h"
 
 #define CRC64_POLY_REFLECTED 0x95ac9329ac4bc9b5 /* 0xad93d23594c935a9, bits in reverse */
 #define CRC16_POLY           0x1021
@@ -48,18 +49,9 @@ __attribute__((constructor)) static void tablesFill(void) {
     }
 }
 
-static uint64_t loadLittleEndian64(const uint8_t *p) {
-    uint64_t x;
-    memcpy(&x, p, 8);
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-    x = __builtin_bswap64(x);
-#endif
-    return x;
-}
-
 static uint64_t lookUp(uint64_t crc, const uint8_t *p, size_t len) {
     for (; len >= 8; p += 8, len -= 8) {
-        uint64_t x = crc ^ loadLittleEndian64(p);
+        uint64_t x = crc ^ load64(p);
         crc = 0;
 #pragma GCC unroll 8
         for (int n = 0; n < 8; n++) crc ^= table64[7 - n][x >> (8 * n) & 0xff];

@@ -7,35 +7,17 @@
 #include "base/hash.h"
 
 #include <stdbool.h>
-#include <string.h>
 
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define FROM_LITTLE_ENDIAN(x) (x)
-#else
-#define FROM_LITTLE_ENDIAN(x) __builtin_bswap64(x)
-#endif
+#include "base/load.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
 static uint64_t key0, key1;
 
-INLINE uint64_t load64(const uint8_t *p) {
-    uint64_t x;
-    memcpy(&x, p, 8);
-    return FROM_LITTLE_ENDIAN(x);
-}
-
 /* The 0-7 bytes at p, zeros above. Two overlapping loads instead of a loop. */
 INLINE uint64_t loadTail(const uint8_t *p, size_t n) {
     if (n >= 4) {
-        uint32_t low, high;
-        memcpy(&low, p, 4);
-        memcpy(&high, p + n - 4, 4);
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-        low = __builtin_bswap32(low);
-        high = __builtin_bswap32(high);
-#endif
-        return low | (uint64_t)high << (8 * (n - 4));
+        return load32(p) | (uint64_t)load32(p + n - 4) << (8 * (n - 4));
     }
     if (n == 0) return 0;
     return p[0] | (uint64_t)p[n / 2] << (8 * (n / 2)) | (uint64_t)p[n - 1] << (8 * (n - 1));

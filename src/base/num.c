@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/load.h"
 #include "base/zmalloc.h"
 
 /* ---- Integers ---- */
@@ -89,21 +90,12 @@ static inline uint32_t eightDigits(uint64_t x) {
     return (uint32_t)(x * 10000 + (x >> 32));
 }
 
-static inline uint64_t loadEight(const char *p) {
-    uint64_t x;
-    memcpy(&x, p, 8);
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-    x = __builtin_bswap64(x);
-#endif
-    return x;
-}
-
 /* 1 to 19 digits without a leading zero, unless it is all there is. They cannot overflow. */
 static inline bool parseDigits(const char *p, size_t n, uint64_t *out) {
     if (n - 1 >= 19 || (*p == '0' && n > 1)) return false;
     uint64_t v = 0;
     for (; n >= 8; p += 8, n -= 8) {
-        uint64_t eight = loadEight(p);
+        uint64_t eight = load64(p);
         if (!eightAreDigits(eight)) return false;
         v = v * 100000000 + eightDigits(eight);
     }

@@ -11,8 +11,7 @@
 
 #include "base/hash.h"
 #include "base/zmalloc.h"
-#include "command/command.h"
-#include "commands/grammar.h"
+#include "command/test_commands.h"
 
 /* What has come in one read. */
 static struct ioInput *inputOf(struct ioReader *r, const char *bytes) {
@@ -115,32 +114,11 @@ static void theSecondHalfOfARequestIsNotBrief(void **state) {
     ioReaderFree(&r);
 }
 
-static int setUp(void **state) {
-    (void)state;
-    static const struct keySpec one_key[] = {{KEYS_AT(1), KEYS_RANGE(0, 1)}};
-    static const struct keySpec all_keys[] = {{KEYS_AT(1), KEYS_RANGE(-1, 1)}};
-    static const struct commandSpec specs[] = {
-        {.name = "ping", .arity = -1},
-        {.name = "set", .arity = -3, .key_specs = one_key, .key_spec_count = 1},
-        {.name = "get", .arity = 2, .key_specs = one_key, .key_spec_count = 1},
-        {.name = "zadd",
-         .arity = -4,
-         .key_specs = one_key,
-         .key_spec_count = 1,
-         .prefetch = PREFETCH_NEW_MEMBER},
-        {.name = "mget", .arity = -2, .key_specs = all_keys, .key_spec_count = 1},
-        {0},
-    };
-    commandCoreInit();
-    commandRegister(specs);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takenInBriefItIsTheSame),
         cmocka_unit_test(whatSaysMoreIsNotBrief),
         cmocka_unit_test(theSecondHalfOfARequestIsNotBrief),
     };
-    return cmocka_run_group_tests(tests, setUp, NULL);
+    return cmocka_run_group_tests(tests, registerCommandsOfTests, NULL);
 }

@@ -13,8 +13,7 @@
 #include "base/hash.h"
 #include "base/model_ops.h"
 #include "base/zmalloc.h"
-#include "command/command.h"
-#include "commands/grammar.h"
+#include "command/test_commands.h"
 
 /* ---- What shall come ---- */
 
@@ -387,19 +386,6 @@ static void randomStreams(void **state) {
     }
 }
 
-static int setUp(void **state) {
-    (void)state;
-    static const struct keySpec one_key[] = {{KEYS_AT(1), KEYS_RANGE(0, 1)}};
-    static const struct commandSpec specs[] = {
-        {.name = "set", .arity = -3, .key_specs = one_key, .key_spec_count = 1},
-        {.name = "get", .arity = 2, .key_specs = one_key, .key_spec_count = 1},
-        {0},
-    };
-    commandCoreInit();
-    commandRegister(specs);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(partedAtEveryByte),
@@ -412,5 +398,5 @@ int main(void) {
         cmocka_unit_test(commandsAndKeysAreKnown),
         cmocka_unit_test(randomStreams),
     };
-    return cmocka_run_group_tests(tests, setUp, NULL);
+    return cmocka_run_group_tests(tests, registerCommandsOfTests, NULL);
 }

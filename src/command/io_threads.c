@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -50,12 +49,6 @@ static int running, active;
 
 static int processors = 1; /* as of the last look */
 
-static uint64_t ownCpuNs(void) {
-    struct timespec used;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
-
 /* Of the time in which the main thread and some of the others wanted to run, the share in which they waited.
  */
 static double measureWaits(struct processorTime now) {
@@ -79,7 +72,7 @@ static struct ioLoad measure(void) {
     struct processorTime main = processorTimeOf(getpid());
     int64_t now_us = monotonicUs();
     double passed_ns = (double)(now_us - time_before_us) * 1000.0;
-    uint64_t main_now = ownCpuNs() + main.waited_ns;
+    uint64_t main_now = cpuTimeNs(CLOCK_THREAD_CPUTIME_ID) + main.waited_ns;
     struct ioLoad load = {.main = (double)(main_now - main_before) / passed_ns, .waits = measureWaits(main)};
     main_before = main_now;
     time_before_us = now_us;

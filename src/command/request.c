@@ -79,6 +79,7 @@ int requestHashKeys(struct request *r, struct keyHint *hints, int room) {
     if (pos && pos < r->argc && n) {
         hints[n].key = r->wants.member = r->argv[pos];
         hints[n].hash = r->wants.member_hash = hashBytes(r->argv[pos].ptr, r->argv[pos].len);
+        r->wants.score = r->argv[2];
         n++;
     }
     return r->hint_count = n;

@@ -6,8 +6,10 @@
 
 #include <cmocka.h>
 
+#include "base/hash.h"
 #include "base/zmalloc.h"
 #include "command/request.h"
+#include "command/test_commands.h"
 
 static struct respBigArg *bigArg(int index, sds buf, struct respBigArg *next) {
     struct respBigArg *b = zmalloc(sizeof *b);
@@ -107,12 +109,33 @@ static void aQueueKeepsItsOrder(void **state) {
     assert_int_equal(zmallocUsedMemory(), before);
 }
 
+/* Its keys, and of a new member of a sorted set the score, too. */
+static void whatItWillLookForIsHashedAhead(void **state) {
+    (void)state;
+    struct str argv[] = {STR("ZADD"), STR("key"), STR("1.5"), STR("member")};
+    struct keyHint hints[REQUEST_HINTS_MAX];
+    struct request r = {.argv = argv, .argc = 4, .cmd = commandLookup(argv, 4)};
+    assert_int_equal(requestHashKeys(&r, hints, REQUEST_HINTS_MAX), 2);
+    assert_ptr_equal(r.hints, hints);
+    assert_int_equal(r.key_count, 1);
+    assert_true(hints[0].hash == hashBytes("key", 3) && strEq(hints[0].key, argv[1]));
+    assert_int_equal(r.wants.parts, PREFETCH_NEW_MEMBER | PREFETCH_SCORE);
+    assert_ptr_equal(r.wants.member.ptr, argv[3].ptr);
+    assert_ptr_equal(r.wants.score.ptr, argv[2].ptr);
+    assert_int_equal(r.wants.score.len, 3);
+    assert_true(r.wants.member_hash == hashBytes("member", 6) && hints[1].hash == r.wants.member_hash);
+    r.argc = 3; /* too few arguments: it will be refused */
+    assert_int_equal(requestHashKeys(&r, hints, REQUEST_HINTS_MAX), 0);
+    assert_null(r.wants.member.ptr);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(aCopyViewsOnlyWhatItOwns),
         cmocka_unit_test(aBigArgumentIsTakenOnce),
         cmocka_unit_test(itGoesBackAsItCame),
         cmocka_unit_test(aQueueKeepsItsOrder),
+        cmocka_unit_test(whatItWillLookForIsHashedAhead),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, registerCommandsOfTests, NULL);
 }

@@ -43,8 +43,15 @@ struct pending {
     struct client *c;        /* NULL: it will not run */
     struct request *request; /* in the round, or in what a thread has read and parsed */
     size_t argv_base;        /* of its views, in the round: they may move while others are parsed */
-    int fetch_base;          /* of what is fetched for its keys; -1: too much was asked for in this batch */
+    int fetched;             /* keys whose buckets were; 0 when too much was asked for in this batch */
     sds error;               /* instead of a request, a protocol error: reply it and close */
+};
+
+/* A value that is on its way into the cache. */
+struct fetch {
+    const struct object *o; /* what the bucket of a key seems to hold */
+    const struct prefetchWants *wants;
+    struct prefetchState state;
 };
 
 struct round {
@@ -59,8 +66,7 @@ struct round {
 
     struct keyHint hints[ROUND_HINTS_TOTAL]; /* of requests in the round */
     int hint_count;
-    struct object *objects[ROUND_HINTS_TOTAL]; /* what the bucket of a key seems to hold */
-    struct prefetchState states[ROUND_HINTS_TOTAL];
+    struct fetch fetches[ROUND_HINTS_TOTAL]; /* those that have another step to go */
     int fetch_count;
 
     size_t arena_used;
@@ -480,6 +486,7 @@ static void takeBrief(struct round *r, struct client *c, struct ioInput *in) {
         r->argv = zrealloc(r->argv, r->argv_cap * sizeof *r->argv);
     }
     ioInputTakeBrief(in, req, r->argv + r->argv_used, r->hints + r->hint_count);
+    if (req->wants.member.ptr) req->wants.score = req->argv[2];
     r->argv_used += (size_t)req->argc;
     r->hint_count += req->hint_count;
     r->count++;
@@ -502,6 +509,42 @@ static bool takeReady(struct round *r, struct client *c, struct ioInput *in) {
     return true;
 }
 
+/* What the parser needs its memory for, or what has been in the batch before. */
+static __attribute__((noinline)) enum respStatus parseAny(struct round *r, struct client *c,
+                                                          struct request *req) {
+    struct respLimits limits = {.max_bulk = c->flags & CLIENT_PRIMARY ? INT64_MAX : max_bulk_len,
+                                .max_args = RESP_MAX_MULTIBULK,
+                                .authenticated = c->flags & CLIENT_AUTHENTICATED};
+    struct respParser fresh = {0};
+    bool given_back = c->in_pos < c->parse_at;
+    size_t end = given_back ? c->parse_at : c->in_len, len = end - c->in_pos, consumed = 0;
+    const char *error = NULL;
+    enum respStatus st =
+        respParseRequest(given_back ? &fresh : &c->parser, c->in + c->in_pos, &len, &limits, &r->argv,
+                         &r->argv_cap, r->argv_used, &req->argc, &consumed, &req->big, &error);
+    if (st == RESP_MORE) {
+        serverAssert(!given_back);
+        c->in_len = c->in_pos + len;
+    } else if (st == RESP_ERROR) {
+        takeError(r, c, sdsnew(error));
+    } else {
+        if (!req->big) req->raw = strN(c->in + c->in_pos, consumed);
+        c->in_pos += consumed;
+    }
+    return st;
+}
+
+static inline enum respStatus parseNext(struct round *r, struct client *c, struct request *req) {
+    const char *at = c->in + c->in_pos, *next = NULL;
+    const struct respViews views = {&r->argv, &r->argv_cap, r->argv_used};
+    if (__builtin_expect(respIsBetween(&c->parser), 1))
+        next = respParseShort(at, c->in_len - c->in_pos, c->flags & CLIENT_AUTHENTICATED, &views, &req->argc);
+    if (__builtin_expect(!next, 0)) return parseAny(r, c, req);
+    req->raw = strN(at, (size_t)(next - at));
+    c->in_pos += req->raw.len;
+    return RESP_OK;
+}
+
 /* Take one request of c. False when it has none whole. */
 static bool takeRequest(struct round *r, struct client *c) {
     if (__builtin_expect(c->flags & CLIENT_AWAY, 0) && portReady(portOf(c)))
@@ -512,31 +555,11 @@ static bool takeRequest(struct round *r, struct client *c) {
         return true;
     }
     while (c->in_pos < c->in_len) {
-        struct respLimits limits = {.max_bulk = c->flags & CLIENT_PRIMARY ? INT64_MAX : max_bulk_len,
-                                    .max_args = RESP_MAX_MULTIBULK,
-                                    .authenticated = c->flags & CLIENT_AUTHENTICATED};
-        bool given_back = c->in_pos < c->parse_at;
-        struct respParser fresh;
-        if (__builtin_expect(given_back, 0)) fresh = (struct respParser){0};
-        size_t end = given_back ? c->parse_at : c->in_len, len = end - c->in_pos, consumed = 0;
-        struct pending *p = nextPending(r, c);
-        const char *error = NULL;
-        enum respStatus st = respParseRequest(given_back ? &fresh : &c->parser, c->in + c->in_pos, &len,
-                                              &limits, &r->argv, &r->argv_cap, r->argv_used,
-                                              &p->request->argc, &consumed, &p->request->big, &error);
-        if (st == RESP_MORE) {
-            serverAssert(!given_back);
-            c->in_len = c->in_pos + len;
-            return false;
-        }
-        if (st == RESP_ERROR) {
-            takeError(r, c, sdsnew(error));
-            return true;
-        }
-        if (!p->request->big) p->request->raw = strN(c->in + c->in_pos, consumed);
-        c->in_pos += consumed;
+        struct request *req = nextPending(r, c)->request;
+        enum respStatus st = parseNext(r, c, req);
         if (st == RESP_EMPTY) continue;
-        r->argv_used += (size_t)p->request->argc;
+        if (st != RESP_OK) return st == RESP_ERROR;
+        r->argv_used += (size_t)req->argc;
         r->count++;
         return true;
     }
@@ -558,8 +581,8 @@ static void fillBatch(struct round *r) {
 
 /* ---- Prefetch ---- */
 
-static bool isInRound(const struct round *r, const struct pending *p) {
-    return p->request == &r->requests[p - r->batch];
+static bool isInRound(const struct round *r, const struct request *req) {
+    return req >= r->requests && req < r->requests + ROUND_BATCH_LIMIT;
 }
 
 static void findCommands(struct round *r) {
@@ -567,7 +590,7 @@ static void findCommands(struct round *r) {
     for (int i = 0; i < r->count; i++) {
         struct pending *p = &r->batch[i];
         struct request *req = p->request;
-        if (p->error || !isInRound(r, p)) continue;
+        if (p->error || !isInRound(r, req)) continue;
         req->argv = r->argv + p->argv_base;
         bool same = prev && prev->cmd && !prev->cmd->parent && !prev->cmd->subcommands &&
                     strEq(prev->argv[0], req->argv[0]);
@@ -582,46 +605,38 @@ static void hashKeys(struct round *r, struct pending *p) {
     if (!req->hints)
         r->hint_count += requestHashKeys(req, r->hints + r->hint_count, ROUND_HINTS_TOTAL - r->hint_count);
     if (r->count == 1) req->wants.parts &= ~(unsigned)PREFETCH_SCORE; /* nothing to overlap with */
-    p->fetch_base = r->fetch_count + req->key_count <= ROUND_HINTS_TOTAL ? r->fetch_count : -1;
-    if (p->fetch_base < 0) return;
-    for (int k = 0; k < req->key_count; k++) dbPrefetch(p->c->db, req->hints[k].hash);
-    r->fetch_count += req->key_count;
+    p->fetched = r->fetch_count + req->key_count <= ROUND_HINTS_TOTAL ? req->key_count : 0;
+    for (int k = 0; k < p->fetched; k++) dbPrefetch(p->c->db, req->hints[k].hash);
+    r->fetch_count += p->fetched;
 }
 
-static int fetchCount(const struct pending *p) {
-    return p->fetch_base < 0 ? 0 : p->request->key_count;
-}
-
-/* By now the buckets are here: fetch the objects they point to. */
-static void prefetchObjects(struct round *r) {
-    for (int i = 0; i < r->count; i++) {
-        struct pending *p = &r->batch[i];
-        for (int k = 0; k < fetchCount(p); k++) {
-            struct object *o = dbPeek(p->c->db, p->request->hints[k].hash);
-            if (o) __builtin_prefetch(o);
-            r->objects[p->fetch_base + k] = o;
-            r->states[p->fetch_base + k].at = NULL;
+/* By now the buckets are here: fetch the objects they point to. How many there are. */
+static int prefetchObjects(struct round *r) {
+    struct fetch *f = r->fetches;
+    for (const struct pending *p = r->batch, *end = p + r->count; p < end; p++) {
+        for (int k = 0; k < p->fetched; k++) {
+            f->o = dbPeek(p->c->db, p->request->hints[k].hash);
+            if (!f->o) continue;
+            __builtin_prefetch(f->o);
+            f->wants = &p->request->wants;
+            f->state.at = NULL;
+            f++;
         }
     }
+    return (int)(f - r->fetches);
 }
 
 /* Pass after pass over the whole batch, each type asks for the next lines on the way to the data. */
-static void prefetchValues(struct round *r) {
-    bool more = true;
-    for (int step = 0; more && step < PREFETCH_STEPS_MAX; step++) {
-        more = false;
-        for (int i = 0; i < r->count; i++) {
-            const struct pending *p = &r->batch[i];
-            for (int k = p->fetch_base; k < p->fetch_base + fetchCount(p); k++) {
-                struct object *o = r->objects[k];
-                if (!o) continue;
-                const struct objectType *type = objectTypeOf(o);
-                if (type->prefetch && type->prefetch(o, &p->request->wants, step, &r->states[k]))
-                    more = true;
-                else
-                    r->objects[k] = NULL;
-            }
+static void prefetchValues(struct fetch *fetches, int count) {
+    for (int step = 0; count && step < PREFETCH_STEPS_MAX; step++) {
+        struct fetch *kept = fetches;
+        for (struct fetch *f = fetches, *end = f + count; f < end; f++) {
+            const struct objectType *type = objectTypeOf(f->o);
+            if (!type->prefetch || !type->prefetch(f->o, f->wants, step, &f->state)) continue;
+            if (kept != f) *kept = *f;
+            kept++;
         }
+        count = (int)(kept - fetches);
     }
 }
 
@@ -629,8 +644,7 @@ static void prefetch(struct round *r) {
     findCommands(r);
     for (int i = 0; i < r->count; i++) hashKeys(r, &r->batch[i]);
     if (r->fetch_count < 2) return; /* nothing to overlap */
-    prefetchObjects(r);
-    prefetchValues(r);
+    prefetchValues(r->fetches, prefetchObjects(r));
     roundstats.prefetched_keys += (uint64_t)r->fetch_count;
     if (!(r->batch[0].c->flags & CLIENT_AWAY)) return;
     roundstats.threaded_batches++;
@@ -676,7 +690,7 @@ static void executeOne(struct round *r, struct pending *p) {
         commandRun(c, p->request, ORIGIN_CLIENT);
     if (__builtin_expect(c->flags & CLIENT_PAUSED, 0)) giveBack(r, r->executing, c);
     /* What a thread has read, it frees. */
-    if (__builtin_expect(p->c && p->request->big != NULL, 0) && isInRound(r, p)) {
+    if (__builtin_expect(p->c && p->request->big != NULL, 0) && isInRound(r, p->request)) {
         respBigArgsFree(p->request->big);
         p->request->big = NULL;
     }

@@ -16,10 +16,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/cpulist.h"
 #include "base/zmalloc.h"
 #include "net/connection.h"
@@ -293,7 +293,5 @@ size_t ioThreadUnread(struct ioThread *t) {
 }
 
 uint64_t ioThreadCpuNs(const struct ioThread *t) {
-    struct timespec used = {0};
-    clock_gettime(t->cpu_clock, &used);
-    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+    return cpuTimeNs(t->cpu_clock);
 }

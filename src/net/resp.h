@@ -70,6 +70,21 @@ enum respStatus respParseRequest(struct respParser *p, char *buf, size_t *len,
                                  const struct respLimits *limits, struct str **argv, size_t *argv_cap,
                                  size_t argv_base, int *argc, size_t *consumed, struct respBigArg **big,
                                  const char **err);
+
+/* Where views go: *argv is grown with zrealloc through cap, from position base on. */
+struct respViews {
+    struct str **argv;
+    size_t *cap, base;
+};
+/* As respParseRequest does nearly all of them, for who has many of them to parse: a request that is whole,
+ * with fewer than a hundred arguments of fewer than a hundred bytes, by a parser that has not begun one
+ * (respIsBetween). Returns what follows it. NULL: it is not of that kind, and nothing has been done. */
+const char *respParseShort(const char *buf, size_t len, bool authenticated, const struct respViews *views,
+                           int *argc);
+static inline bool respIsBetween(const struct respParser *p) {
+    return p->kind == 0;
+}
+
 /* Where and how many bytes to read next for the incomplete big argument; 0 when there is none. respBigFilled
  * tells how many came. */
 size_t respBigSpace(struct respParser *p, char **dst);

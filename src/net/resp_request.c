@@ -40,13 +40,6 @@ struct respArgPos {
     size_t off, len;
 };
 
-/* Where the views of this call go. */
-struct argvOut {
-    struct str **argv;
-    size_t *cap;
-    size_t base;
-};
-
 static inline size_t minSize(size_t a, size_t b) {
     return a < b ? a : b;
 }
@@ -70,7 +63,7 @@ static inline const char *shortLength(const char *p, char type, size_t *n) {
 }
 
 /* Room for n views; returns where the first one goes. */
-static inline struct str *reserveArgv(const struct argvOut *out, size_t n) {
+static inline struct str *reserveArgv(const struct respViews *out, size_t n) {
     size_t need = out->base + n;
     if (__builtin_expect(need > *out->cap, 0)) {
         *out->cap = maxSize(maxSize(need, 16), *out->cap * 2);
@@ -225,7 +218,7 @@ static void absorbBig(struct respParser *p, char *buf, size_t *len) {
 /* ---- The two kinds of requests ------------------------------------------------------------------------- */
 
 static enum respStatus parseMultibulk(struct respParser *p, char *buf, size_t *len,
-                                      const struct respLimits *limits, const struct argvOut *out,
+                                      const struct respLimits *limits, const struct respViews *out,
                                       const char **err) {
     enum respStatus st = RESP_OK;
     if (p->multibulk == 0 && (st = readCount(p, buf, *len, limits, err)) != RESP_OK) return st;
@@ -288,11 +281,8 @@ static enum respStatus parseMultibulk(struct respParser *p, char *buf, size_t *l
     return st;
 }
 
-/* Nearly all requests: whole, with fewer than a hundred arguments of fewer than a hundred bytes, within any
- * limits. Returns what follows, and how many views it has written. NULL: it is not one of those, and nothing
- * has been done. */
 static inline const char *parseShort(const char *buf, size_t len, bool authenticated,
-                                     const struct argvOut *out, size_t *argc) {
+                                     const struct respViews *out, int *argc) {
     const char *end = buf + len, *at;
     size_t count, n;
     if (len < SHORT_LINE || !(at = shortLength(buf, '*', &count)) || !count) return NULL;
@@ -304,7 +294,7 @@ static inline const char *parseShort(const char *buf, size_t len, bool authentic
         *arg = strN(at, n);
         at += n + 2;
     }
-    *argc = count;
+    *argc = (int)count;
     return at;
 }
 
@@ -316,7 +306,7 @@ static char *splitArg(char *s, const char *end, struct str *arg) {
     return (char *)wordRead(s, end, start, &arg->len);
 }
 
-static enum respStatus parseInline(struct respParser *p, char *buf, size_t len, const struct argvOut *out,
+static enum respStatus parseInline(struct respParser *p, char *buf, size_t len, const struct respViews *out,
                                    const char **err) {
     size_t from = p->scanned, eol = findInLine(p, buf, len, '\n');
     const char *nul = memchr(buf + from, '\0', p->scanned - from);
@@ -341,16 +331,19 @@ static enum respStatus parseInline(struct respParser *p, char *buf, size_t len, 
 
 /* ---- Public API ---------------------------------------------------------------------------------------- */
 
+const char *respParseShort(const char *buf, size_t len, bool authenticated, const struct respViews *views,
+                           int *argc) {
+    return parseShort(buf, len, authenticated, views, argc);
+}
+
 enum respStatus respParseRequest(struct respParser *p, char *buf, size_t *len,
                                  const struct respLimits *limits, struct str **argv, size_t *argv_cap,
                                  size_t argv_base, int *argc, size_t *consumed, struct respBigArg **big,
                                  const char **err) {
-    struct argvOut out = {argv, argv_cap, argv_base};
-    if (p->kind == KIND_UNKNOWN) {
-        size_t count;
-        const char *next = parseShort(buf, *len, limits->authenticated, &out, &count);
+    struct respViews out = {argv, argv_cap, argv_base};
+    if (respIsBetween(p)) {
+        const char *next = parseShort(buf, *len, limits->authenticated, &out, argc);
         if (__builtin_expect(next != NULL, 1)) {
-            *argc = (int)count;
             *consumed = (size_t)(next - buf);
             *big = NULL;
             return RESP_OK;

@@ -3,7 +3,11 @@
  * All libraries share an interpreter and its globals, which nobody can write to: what a library keeps is in
  * its local variables. While its text runs, the globals are others (script_lua.c, scriptShowGlobals): nothing
  * but `redis` and `server` with register_function and the log, so that loading can depend on nothing and has
- * no effects. Functions get the usual globals when they are called. */
+ * no effects. Functions get the usual globals when they are called.
+ *
+ * A library keeps its text as it was compiled: applications load theirs each time they start, mostly the one
+ * that is there, and compiling is most of what that takes. Run again, it makes functions and local variables
+ * anew, as from the text itself. */
 #include "script/function_library.h"
 
 #include <ctype.h>
@@ -74,6 +78,7 @@ struct functionLibrary *functionLibraryCreate(struct str text, sds *error) {
     lib->name = name;
     lib->text = sdsnewstr(text);
     lib->body = text.len - body.len;
+    lib->chunk = LUA_NOREF;
     lib->last = &lib->functions;
     return lib;
 }
@@ -91,6 +96,7 @@ void functionLibraryFree(struct functionLibrary *lib, lua_State *L) {
         lib->functions = f->next;
         freeFunction(f, L);
     }
+    if (L) luaL_unref(L, LUA_REGISTRYINDEX, lib->chunk);
     sdsfree(lib->name);
     sdsfree(lib->text);
     zfree(lib);
@@ -284,11 +290,24 @@ static bool callText(lua_State *L, sds *error) {
     return false;
 }
 
-bool functionLibraryRun(struct functionLibrary *lib, int limit_ms, sds *error) {
+/* Pushes the compiled text. */
+static bool pushChunk(lua_State *L, struct functionLibrary *lib, const struct functionLibrary *old) {
+    if (old && strEq(sdsview(old->text), sdsview(lib->text))) {
+        lua_rawgeti(L, LUA_REGISTRYINDEX, old->chunk);
+    } else if (!scriptCompile(L, strN(lib->text + lib->body, sdslen(lib->text) - lib->body), CHUNKNAME)) {
+        return false;
+    }
+    lua_pushvalue(L, -1);
+    lib->chunk = luaL_ref(L, LUA_REGISTRYINDEX);
+    return true;
+}
+
+bool functionLibraryRun(struct functionLibrary *lib, const struct functionLibrary *old, int limit_ms,
+                        sds *error) {
     lua_State *L = scriptVm(SCRIPT_FUNCTION);
     *error = NULL;
     scriptVmUsed(SCRIPT_FUNCTION);
-    if (!scriptCompile(L, strN(lib->text + lib->body, sdslen(lib->text) - lib->body), CHUNKNAME)) {
+    if (!pushChunk(L, lib, old)) {
         *error = sdscatprintf(sdsempty(), "ERR Error compiling function: %s", lua_tostring(L, -1));
         lua_settop(L, SLOT_LAST);
         return false;

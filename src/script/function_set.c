@@ -94,7 +94,7 @@ struct functionLibrary *functionSetLoad(struct functionSet *set, struct str text
     struct functionLibrary *old = functionSetLibrary(set, sdsview(lib->name));
     if (old && policy == FUNCTIONS_APPEND) {
         *error = sdscatprintf(sdsempty(), "ERR Library '%s' already exists", lib->name);
-    } else if (functionLibraryRun(lib, limit_ms, error)) {
+    } else if (functionLibraryRun(lib, old, limit_ms, error)) {
         namesFree(set, lib, isOld, old, error);
     }
     if (*error) {

@@ -138,10 +138,32 @@ static void controlNumber(struct client *c) {
         replyLongLong(c, (int64_t)value);
 }
 
+/* By the last part of the name. jemalloc gives a number out as readily when it is as wide as an address: and
+ * what stands there instead of a text may be nobody's memory. */
+static bool namesText(const char *name) {
+    static const char texts[][20] = {"version",
+                                     "malloc_conf",
+                                     "metadata_thp",
+                                     "thp",
+                                     "dss",
+                                     "percpu_arena",
+                                     "junk",
+                                     "zero_realloc",
+                                     "prof_prefix",
+                                     "stats_print_opts",
+                                     "stats_interval_opts"};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (!strcmp(dot ? dot + 1 : name, texts[i])) return true;
+    }
+    return false;
+}
+
 static void controlText(struct client *c) {
     sds name = sdsnewstr(c->argv[2]);
     const char *text;
     int code = zmallocControlText(name, &text);
+    if (!code && !namesText(name)) code = EINVAL;
     sdsfree(name);
     if (code)
         replyErrorFmt(c, "ERR %s", strerror(code));

@@ -15,9 +15,9 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "net/ae.h"
 #include "net/connection.h"
@@ -79,9 +79,7 @@ static bool trialStart(struct trial *t, enum aeBackend with) {
 }
 
 static int64_t threadCpuNs(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    return ts.tv_sec * 1000000000 + ts.tv_nsec;
+    return (int64_t)cpuTimeNs(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* CPU time in ns of a turn in which all are served; -1: somebody was not. */

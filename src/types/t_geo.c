@@ -139,7 +139,9 @@ void geoaddCommand(struct client *c) {
 
 /* ---- GEOPOS, GEODIST, GEOHASH ---- */
 
-void geoposCommand(struct client *c) {
+/* One reply for each member that is asked for: of its hash, or that there is none. */
+static void replyEach(struct client *c, void (*reply)(struct client *c, uint64_t hash),
+                      void (*replyNone)(struct client *c)) {
     bool wrong;
     struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &wrong);
     if (wrong) return;
@@ -147,10 +149,18 @@ void geoposCommand(struct client *c) {
     for (int i = 2; i < c->argc; i++) {
         uint64_t hash;
         if (geoFind(o, c->argv[i], &hash))
-            geoReplyPoint(c, geoDecode(hash));
+            reply(c, hash);
         else
-            replyNullArray(c);
+            replyNone(c);
     }
+}
+
+static void replyPlace(struct client *c, uint64_t hash) {
+    geoReplyPoint(c, geoDecode(hash));
+}
+
+void geoposCommand(struct client *c) {
+    replyEach(c, replyPlace, replyNullArray);
 }
 
 void geodistCommand(struct client *c) {
@@ -170,21 +180,14 @@ void geodistCommand(struct client *c) {
         replyNull(c);
 }
 
+static void replyText(struct client *c, uint64_t hash) {
+    char text[12];
+    geoText(hash, text);
+    replyBulkCstr(c, text);
+}
+
 void geohashCommand(struct client *c) {
-    bool wrong;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &wrong);
-    if (wrong) return;
-    replyArrayLen(c, c->argc - 2);
-    for (int i = 2; i < c->argc; i++) {
-        uint64_t hash;
-        char text[12];
-        if (geoFind(o, c->argv[i], &hash)) {
-            geoText(hash, text);
-            replyBulkCstr(c, text);
-        } else {
-            replyNull(c);
-        }
-    }
+    replyEach(c, replyText, replyNull);
 }
 
 void geoInit(void) {

@@ -51,6 +51,10 @@ start_server {tags {debug needs:debug external:skip}} {
         assert_match *.*.* [r debug mallctl-str version]
         assert_error "ERR No such file or directory" {r debug mallctl nosuch}
         assert_error "ERR No such file or directory" {r debug mallctl-str nosuch}
+        foreach text {opt.dss arena.0.dss opt.junk opt.percpu_arena} { assert_no_match {ERR*} [r debug mallctl-str $text] }
+        foreach number {arenas.page epoch stats.allocated opt.narenas thread.allocatedp} {
+            assert_error "ERR Invalid argument" {r debug mallctl-str $number} ;# none of them is an address of a text
+        }
         r debug mallctl background_thread 1
         assert_equal 1 [r debug mallctl background_thread]
         r debug mallctl background_thread 0

@@ -2,6 +2,14 @@
 source [file join [file dirname [info script]] full_sync_util.tcl]
 
 proc child_pid {} { return [lindex [split [exec pgrep -P [srv pid]] \n] 0] }
+# While a replica waits for its snapshot.
+proc lose_child {} {
+    set f [asker]
+    asker_ask $f
+    asker_full $f
+    exec kill -9 [child_pid]
+    asker_gone $f
+}
 
 start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command yes} tags {repl}} {
     r set k v
@@ -187,11 +195,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
 
     test {a child that is killed takes its replicas along, and is no failed save} {
         set from [llength [log_lines]]
-        set f [asker]
-        asker_ask $f
-        asker_full $f
-        exec kill -9 [child_pid]
-        asker_gone $f
+        lose_child
         wait_for_log {*Background RDB transfer terminated by signal 9} $from
         wait_for_log {*SYNC failed. BGSAVE child returned an error} $from
         wait_for_log {*Connection with replica 127.0.0.1:7001 lost.} $from
@@ -324,11 +328,7 @@ start_server {overrides {save {} repl-diskless-sync no enable-debug-command yes}
 
     test {a save that fails ends those who wait for it} {
         set from [llength [log_lines]]
-        set f [asker]
-        asker_ask $f
-        asker_full $f
-        exec kill -9 [child_pid]
-        asker_gone $f
+        lose_child
         wait_for_log {*SYNC failed. BGSAVE child returned an error} $from
         assert_equal err [s rdb_last_bgsave_status]
     }

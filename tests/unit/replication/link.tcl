@@ -304,13 +304,16 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         primary_say $main "+DUALCHANNELSYNC\r\n"
         set rdb [primary_accept]
         primary_hear $rdb
+        dual_offer $main $rdb
+        return [list $main $rdb]
+    }
+    proc dual_offer {main rdb} {
         primary_say $rdb "+OK\r\n"
         primary_hear $rdb
         primary_say $rdb "\$ENDOFF:300 $::id_a -1 17\r\n"
         primary_hear $main
         primary_say $main "+OK\r\n"
         primary_hear $main
-        return [list $main $rdb]
     }
 
     test {Two connections: there need not be anything to keep} {
@@ -350,12 +353,7 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
                 rdb { close $rdb }
                 refused { primary_say $rdb "-ERR Unrecognized REPLCONF option: rdb-channel\r\n" }
                 main {
-                    primary_say $rdb "+OK\r\n"
-                    primary_hear $rdb
-                    primary_say $rdb "\$ENDOFF:300 $::id_a -1 17\r\n"
-                    primary_hear $main
-                    primary_say $main "+OK\r\n"
-                    primary_hear $main
+                    dual_offer $main $rdb
                     primary_say $main "+CONTINUE $::id_a\r\n"
                     primary_say $rdb "\$EOF:[string repeat e 40]\r\nREDIS"
                     close $main

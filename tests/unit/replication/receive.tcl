@@ -26,6 +26,12 @@ tags {external:skip} {
         r set old 1
         r function load replace "#!lua name=old\nserver.register_function{function_name='old_function', callback=function() return 'old' end, flags={'no-writes'}}"
     }
+    proc begin_anew {mode} {
+        r replicaof no one
+        r flushall
+        r function flush
+        if {$mode ne "on-empty-db"} old_data
+    }
     proc assert_old {} {
         assert_equal 1 [r get old]
         assert_equal old [r fcall old_function 0]
@@ -137,15 +143,8 @@ tags {external:skip} {
                 "it has more databases" {string cat [string range $new 0 8] \xfe\x40\x99\x00\x01k\x01v [string range $new 9 end]}
             } {
                 test "$mode: $what" {
-                    r replicaof no one
-                    r flushall
-                    r function flush
-                    if {$mode ne "on-empty-db"} old_data
-                    fake_follow
-                    set p [fake_sync]
-                    fake_send $p [marked [eval $change]]
-                    fake_hang_up $p ;# else it would wait for the rest
-                    wait_for_failure
+                    begin_anew $mode
+                    fake_breaks_off [marked [eval $change]] ;# at the end: else it would wait for the rest
                     r replicaof no one
                     if {$mode eq "swapdb"} assert_old else assert_nothing
                 }
@@ -153,15 +152,8 @@ tags {external:skip} {
 
             test "$mode: the connection ends" {
                 foreach form {counted marked} {
-                    r replicaof no one
-                    r flushall
-                    r function flush
-                    if {$mode ne "on-empty-db"} old_data
-                    fake_follow
-                    set p [fake_sync]
-                    fake_send $p [string range [$form $new] 0 40000]
-                    fake_hang_up $p
-                    wait_for_failure
+                    begin_anew $mode
+                    fake_breaks_off [string range [$form $new] 0 40000]
                     r replicaof no one
                     switch $mode {
                         disabled - swapdb assert_old

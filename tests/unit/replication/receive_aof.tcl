@@ -50,11 +50,7 @@ tags {external:skip} {
 
             test "$mode, aof-use-rdb-preamble $preamble: a synchronization that fails" {
                 r set key old
-                fake_follow
-                set p [fake_sync]
-                fake_send $p [string range [marked $::new] 0 3000]
-                fake_hang_up $p
-                wait_for_failure
+                fake_breaks_off [string range [marked $::new] 0 3000]
                 assert_equal [expr {$mode ne "flush-before-load"}] [s aof_enabled]
                 # Until there is something new, a start finds the old.
                 restart_server 0 KILL
@@ -67,11 +63,7 @@ tags {external:skip} {
     start_server {overrides {appendonly yes appendfsync always repl-diskless-load flush-before-load}} {
         test {it is on again when a replica that has failed to synchronize becomes a primary} {
             r set key old
-            fake_follow
-            set p [fake_sync]
-            fake_send $p [string range [marked $::new] 0 3000]
-            fake_hang_up $p
-            wait_for_failure
+            fake_breaks_off [string range [marked $::new] 0 3000]
             assert_equal 0 [s aof_enabled]
             r replicaof no one
             assert_equal 1 [s aof_enabled]

@@ -123,6 +123,15 @@ proc wait_for_failure {} {
 }
 
 # It has failed, and tries again.
+# A synchronization that brings these bytes, and ends.
+proc fake_breaks_off {bytes} {
+    fake_follow
+    set p [fake_sync]
+    fake_send $p $bytes
+    fake_hang_up $p
+    wait_for_failure
+}
+
 proc fake_comes_again {} {
     set p [fake_handshake]
     fake_hang_up $p
