@@ -127,6 +127,18 @@ start_server {tags {memory external:skip}} {
         r del big
     }
 
+    test {a large value that is set again and again finds the pages of the last one} {
+        if {![string match jemalloc* [s mem_allocator]]} { skip "the pages are the C library's affair" }
+        proc page_faults {} { return [lindex [read_file /proc/[srv pid]/stat] 9] }
+        set value [string repeat x 16777216] ;# 4096 pages
+        for {set i 0} {$i < 13} {incr i} {
+            if {$i == 3} { set before [page_faults] }
+            r set big $value
+        }
+        assert_lessthan [expr {([page_faults] - $before) / 10}] 1000
+        r del big
+    } {} {external:skip}
+
     test {the peak stays, until CONFIG RESETSTAT} {
         r flushall sync
         r set big [string repeat x 5000000]
