@@ -95,7 +95,6 @@ struct client *clientCreate(struct connection *conn) {
         conn->data = c;
         listAddTail(&clients, &c->node);
         hashtableAdd(&by_id, c);
-        clientReadOn(c);
     }
     return c;
 }

@@ -145,7 +145,7 @@ struct client {
 };
 
 /* ---- Life ---- */
-struct client *clientCreate(struct connection *conn); /* NULL conn: a fake client */
+struct client *clientCreate(struct connection *conn); /* does not read yet; NULL conn: a fake client */
 /* What is run when bytes have come for a client, or may have (round.c). */
 void clientSetReadHandler(void (*fn)(struct connection *conn));
 void clientReadOn(struct client *c); /* has its connection call that */

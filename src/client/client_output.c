@@ -210,8 +210,7 @@ static enum sent wrote(struct client *c, const struct connWrite *w) {
     return n < want ? SENT_SOME : SENT_WHOLE;
 }
 
-/* Sends until the chain is empty or the socket is full. False when the connection is broken. */
-static bool writeChain(struct client *c) {
+bool clientSendNow(struct client *c) {
     enum sent sent = SENT_WHOLE;
     while (c->out.head && sent == SENT_WHOLE) {
         struct iovec iov[WRITE_IOV_MAX];
@@ -228,7 +227,7 @@ static bool hasOutput(const struct client *c) {
 }
 
 static bool sendAll(struct client *c) {
-    bool well = writeChain(c);
+    bool well = clientSendNow(c);
     if (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && well && !c->out.head)
         well = client_stream->write(c);
     if (__builtin_expect(client_weighing, 0)) clientWeigh(c);

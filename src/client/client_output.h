@@ -13,6 +13,8 @@ uint64_t clientOutputHardLimit(enum clientClass class);
 /* Sends what it can of every client that has output, once each; arms the write event for the rest. */
 void clientsWritePending(void);
 void clientWriteLater(struct client *c); /* called by reply.c at the first byte */
+/* Sends until the chain is empty or the socket is full. False when the connection is broken. */
+bool clientSendNow(struct client *c);
 /* Closes the client when what it has not read, and `more` bytes, are beyond client-output-buffer-limit. */
 void clientCheckOutput(struct client *c, size_t more);
 /* n bytes have gone into its socket, in one call. */

@@ -14,7 +14,7 @@
 struct declaredKey {
     sds name; /* a copy: handlers may replace and take over their arguments */
     unsigned flags;
-    bool told; /* that it has changed */
+    int times, told; /* of the first of that name: how many there are, and tellings that it has changed */
 };
 
 static struct declaredKeys *running;
@@ -95,9 +95,7 @@ bool declaredKeysTell(const struct db *db, struct str key) {
     if (!d || !d->client || db->id != d->db) return true;
     int i = placeOf(d, key);
     if (i == d->count || !strEq(sdsview(d->keys[i].name), key)) return true;
-    while (i < d->count && strEq(sdsview(d->keys[i].name), key) && d->keys[i].told) i++;
-    if (i == d->count || !strEq(sdsview(d->keys[i].name), key)) return false;
-    return d->keys[i].told = true;
+    return d->keys[i].told++ < d->keys[i].times;
 }
 
 /* For data/, which tells of each use of a key. */
@@ -126,5 +124,9 @@ void declaredKeysPush(struct declaredKeys *d, const struct client *c) {
     for (int i = 0; i < d->count; i++)
         d->keys[i] = (struct declaredKey){.name = sdsnewstr(c->argv[refs[i].pos]), .flags = refs[i].flags};
     qsort(d->keys, (size_t)d->count, sizeof *d->keys, compareNames);
+    for (int i = 0, first = 0; i < d->count; i++) {
+        if (compareNames(&d->keys[first], &d->keys[i])) first = i;
+        d->keys[first].times++;
+    }
     zfree(refs);
 }

@@ -132,8 +132,8 @@ static struct ioThread *leastUsed(void) {
     return least;
 }
 
-void ioThreadsTake(struct client *c) {
-    if (active) portGive(c, leastUsed());
+bool ioThreadsTake(struct client *c) {
+    return active && portGive(c, leastUsed());
 }
 
 /* Those that come home are given to the thread that has the fewest. */

@@ -7,6 +7,8 @@
  * tests) gives every connection away at once. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "client/client.h"
 
 void ioThreadsRegister(void); /* directives, INFO fields, job */
@@ -16,7 +18,7 @@ void ioThreadsHear(void);     /* what threads have read and done: before the rou
 void ioThreadsTurnBegins(void);
 bool ioThreadsHearMore(void);
 void ioThreadsFlush(void);            /* threads see what they were told */
-void ioThreadsTake(struct client *c); /* a new client: a thread gets it, where threads are active */
+bool ioThreadsTake(struct client *c); /* a new client: a thread gets it, where threads are active */
 /* The last thing before the process ends: threads send what they were given, as far as sockets take it, and
  * end. */
 void ioThreadsEnd(void);

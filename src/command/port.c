@@ -41,8 +41,8 @@ enum {
 }; /* to the main thread */
 enum { GO_ON_AUTHENTICATED = 1 << 0, GO_ON_TELL_WHEN_SENT = 1 << 1, GO_ON_SHAKEN = 1 << 2 };
 
-#define FREE_INPUTS_MAX 128 /* that a thread keeps */
-#define SPARES_MAX      128
+#define FREE_INPUTS_MAX 512 /* that a thread keeps */
+#define SPARES_MAX      512
 #define KEPT_AT_REST    (64 * 1024) /* bytes for which a thread need not be woken */
 
 struct portStats portstats;
@@ -487,6 +487,10 @@ void portAskHome(struct client *c) {
     send(p, (struct ioMessage){.what = PORT_GO_HOME});
 }
 
+static uint64_t sentSoFar(const struct port *p) {
+    return atomic_load_explicit(&p->sent, memory_order_acquire);
+}
+
 /* What the thread has not sent goes before what it was not given. */
 static void takeOutputBack(struct client *c, struct port *p) {
     if (!p->head) return;
@@ -495,6 +499,7 @@ static void takeOutputBack(struct client *c, struct port *p) {
         c->out.bytes += b->used;
         c->out.mem += sizeof *b + b->cap;
     }
+    p->given = sentSoFar(p);
     c->out.sent = p->sent_of_head;
     p->tail->next = c->out.head;
     c->out.head = p->head;
@@ -583,9 +588,19 @@ static void sendGoOn(struct port *p, struct replyBlock *blocks) {
     send(p, m);
 }
 
+/* The connection has come home, and the client is in a round still: no thread sends for it any more. */
+static void sendFromHome(struct client *c, struct port *p) {
+    takeOutputBack(c, p);
+    c->conn = p->conn;
+    bool well = clientSendNow(c);
+    c->conn = &p->base;
+    if (!well) clientClose(c);
+}
+
 static void awaySend(struct client *c) {
     struct port *p = portOf(c);
-    if (p->home_asked) return; /* it goes when the client is at home */
+    if (p->home) sendFromHome(c, p);
+    if (p->home_asked) return; /* it goes when the connection is at home */
     struct replyBlock *blocks = c->out.head;
     p->given += c->out.bytes;
     clientNoteSent(c, c->out.bytes);
@@ -603,10 +618,6 @@ void portsFlush(void) {
         else
             listRemove(&done, it);
     }
-}
-
-static uint64_t sentSoFar(const struct port *p) {
-    return atomic_load_explicit(&p->sent, memory_order_acquire);
 }
 
 static size_t awayPending(const struct client *c) {
@@ -665,7 +676,10 @@ static void onInput(struct port *p, struct ioInput *in, struct replyBlock *spare
 static void onHome(struct port *p) {
     if (!p->client) return; /* PORT_CLOSED is on its way */
     p->home = true;
-    if (!p->client->round) comeHome(p);
+    if (p->client->round)
+        clientWriteLater(p->client);
+    else
+        comeHome(p);
 }
 
 /* Until the thread is told to go on, it leaves the connection alone. */

@@ -173,6 +173,7 @@ static void connectPeer(struct peer *p) {
     *p = (struct peer){.fd = fds[1], .unsent = sdsempty(), .replies = sdsempty()};
     p->client = clientCreate(connCreateUnix(server_el, fds[0]));
     p->client->flags |= CLIENT_AUTHENTICATED;
+    clientReadOn(p->client);
 }
 
 static void disconnectPeer(struct peer *p) {

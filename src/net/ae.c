@@ -429,7 +429,7 @@ ssize_t aeRead(struct aeEventLoop *el, int fd, void *buf, size_t len) {
     struct fileEvent *fe = fd < el->size ? &el->files[fd] : NULL;
     if (fe && __builtin_expect(fe->unread != NULL, 0)) return readUnread(fe, buf, len);
     if (fe && fe->by_ring) return ringRead(el->ring, fd, buf, len);
-    return syscall(SYS_read, fd, buf, len); /* libc's can be cancelled: see socketWritev */
+    return syscall(SYS_recvfrom, fd, buf, len, 0, NULL, NULL); /* not libc's: see socketWritev */
 }
 
 bool aeSendMany(struct aeEventLoop *el, struct aeSend *sends, int n) {

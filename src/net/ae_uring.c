@@ -17,7 +17,8 @@
  * Bounded: buffers are out for one turn at most. What a reader has left by then is set aside in memory of its
  * own; with ASIDE_MAX of it, its receive is ended until that has been read: so one connection holds that and
  * what a receive brings at once (32 buffers), and cannot keep the others from getting any. When the buffers
- * run out, receives end with ENOBUFS, lose nothing, and are made again at the next wait.
+ * run out, receives end with ENOBUFS, lose nothing, and are made again at the next wait; and the kernel gets
+ * twice as many, up to BUFFERS. It takes them in turn, so those that it has got are the memory of a ring.
  *
  * A source whose reader pauses goes on being received from, within these bounds, and nobody is told: to pause
  * and to go on cost nothing.
@@ -49,7 +50,8 @@
 
 #define SQ_ENTRIES  256  /* one submission; more are several */
 #define CQ_ENTRIES  4096 /* completions of one submission: far fewer */
-#define BUFFERS     256  /* a power of two */
+#define BUFFERS     256  /* at most; a power of two */
+#define BUFFERS_FIRST 16 /* to begin with: most loops have little to do at a time */
 #define BUFFER_SIZE 4096
 #define GROUP       0 /* of the buffers */
 #define NONE        UINT16_MAX
@@ -77,7 +79,7 @@ struct source {
     bool starting;   /* in `to_start` */
     bool bulk;       /* much comes at once: its reader is only told, and reads from the socket itself */
     bool told;     /* that there is something in the socket: until a read has got less than it had room for */
-    bool hung_up;  /* told, too; there is no other hint: until a read says that there is nothing */
+    bool unsure;   /* told, too; there is no other hint: until a read says that there is nothing */
     uint8_t small; /* reads in bulk that got little, one after the other */
     bool ended;    /* by the peer, or for `error` */
     int error;     /* to be told once */
@@ -93,7 +95,9 @@ struct aeRing {
     char *buffers;
     uint16_t next[BUFFERS];
     uint32_t used[BUFFERS];
-    int out; /* buffers that a source has */
+    int provided; /* buffers that there are */
+    int out;      /* that a source has */
+    bool lacks;   /* the kernel had none left */
     struct source *sources;
     int maxfds, epfd, wakefd;
     int *ready, ready_count;
@@ -117,6 +121,12 @@ static char *bufferAt(struct aeRing *r, uint16_t i) {
 static void bufferGiveBack(struct aeRing *r, uint16_t i) {
     io_uring_buf_ring_add(r->ring, bufferAt(r, i), BUFFER_SIZE, i, BUFFERS - 1, 0);
     io_uring_buf_ring_advance(r->ring, 1);
+}
+
+static void provideMore(struct aeRing *r, int total) {
+    for (; r->provided < total && r->provided < BUFFERS; r->provided++)
+        bufferGiveBack(r, (uint16_t)r->provided);
+    r->lacks = false;
 }
 
 static void append(struct aeRing *r, struct source *s, uint16_t i, uint32_t used) {
@@ -228,7 +238,7 @@ static void makeRequest(struct aeRing *r, int fd) {
     struct source *s = &r->sources[fd];
     struct io_uring_sqe *sqe = prepare(r);
     if (s->bulk) {
-        io_uring_prep_poll_multishot(sqe, fd, POLLIN | POLLRDHUP);
+        io_uring_prep_poll_multishot(sqe, fd, POLLIN | POLLRDHUP | POLLPRI);
     } else {
         io_uring_prep_recv_multishot(sqe, fd, NULL, 0, 0);
         sqe->flags |= IOSQE_BUFFER_SELECT;
@@ -268,6 +278,9 @@ static void pollOthers(struct aeRing *r) {
     }
 }
 
+/* Behind urgent data (POLLPRI) a read stops, though there is more. */
+#define ENDS_READS (POLLRDHUP | POLLHUP | POLLERR | POLLPRI)
+
 /* ---- Completions --------------------------------------------------------------------------------------- */
 
 static bool goesOnLater(int result) {
@@ -277,13 +290,14 @@ static bool goesOnLater(int result) {
 static void received(struct aeRing *r, struct source *s, int result, uint32_t flags) {
     if (result > 0 && !(flags & IORING_CQE_F_BUFFER)) {
         s->told = true; /* of a poll: the result is a mask */
-        s->hung_up |= (result & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+        s->unsure |= (result & ENDS_READS) != 0;
     } else if (result > 0) {
         append(r, s, (uint16_t)(flags >> IORING_CQE_BUFFER_SHIFT), (uint32_t)result);
     } else if (!goesOnLater(result)) {
         s->ended = true;
         s->error = -result;
     }
+    r->lacks |= result == -ENOBUFS;
 }
 
 /* From a request that nobody wants any more. */
@@ -335,8 +349,7 @@ static unsigned takeOver(struct aeRing *r) {
 /* ---- Creation ------------------------------------------------------------------------------------------ */
 
 static bool mapBuffers(struct aeRing *r) {
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE; /* all will be used soon, in turn */
-    void *p = mmap(NULL, MAPPING, PROT_READ | PROT_WRITE, flags, -1, 0);
+    void *p = mmap(NULL, MAPPING, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return false;
     r->ring = p;
     r->buffers = (char *)p + 4096;
@@ -348,7 +361,7 @@ static bool mapBuffers(struct aeRing *r) {
         return false;
     }
     io_uring_buf_ring_init(r->ring);
-    for (uint16_t i = 0; i < BUFFERS; i++) bufferGiveBack(r, i);
+    provideMore(r, BUFFERS_FIRST);
     return true;
 }
 
@@ -483,8 +496,8 @@ static size_t takeBuffers(struct aeRing *r, struct source *s, char *dst, size_t 
 
 static ssize_t takeFromSocket(struct source *s, int fd, void *dst, size_t len) {
     ssize_t n = recv(fd, dst, len, MSG_DONTWAIT);
-    if (n < 0) s->hung_up = false;
-    s->told = n == (ssize_t)len || s->hung_up;
+    if (n < 0) s->unsure = false;
+    s->told = n == (ssize_t)len || s->unsure;
     return n;
 }
 
@@ -569,6 +582,7 @@ static unsigned enter(struct aeRing *r, int timeout_ms) {
     if (rc < 0 && rc != -EINTR && rc != -ETIME && rc != -EAGAIN && rc != -EBUSY)
         serverPanic("io_uring_enter: %s", strerror(-rc));
     unsigned count = takeOver(r);
+    if (r->lacks) provideMore(r, 2 * r->provided);
     submit(r); /* rarely: what did not get there */
     return count;
 }

@@ -358,6 +358,7 @@ void connInit(struct connection *conn, const struct connType *type, struct aeEve
     conn->type = type;
     conn->el = el;
     conn->fd = fd;
+    if (keepalive_s == KEEPALIVE_INHERITED) return;
     netSetNonBlock(fd, true);
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     if (keepalive_s >= 0) setOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -456,6 +457,14 @@ int netListenUnix(const char *path, unsigned perm, int backlog, char *err, size_
     if (perm && chmod(path, perm) == -1) return closeFailed(fd, err, errlen, "chmod: ");
     if (listen(fd, backlog) == -1) return closeFailed(fd, err, errlen, "listen: ");
     return fd;
+}
+
+void netSetInherited(int listen_fd, int keepalive_s) {
+    setOption(listen_fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (keepalive_s > 0)
+        setKeepAlive(listen_fd, keepalive_s);
+    else
+        setOption(listen_fd, SOL_SOCKET, SO_KEEPALIVE, 0);
 }
 
 int netAccept(int listen_fd) {

@@ -43,8 +43,10 @@ struct connection {
     };
 };
 
-/* Take over an accepted fd: non-blocking, close-on-exec;
- * tcp: TCP_NODELAY and keep-alive (seconds, 0: off). */
+#define KEEPALIVE_INHERITED (-2)
+/* Take over an fd: non-blocking, close-on-exec;
+ * tcp: TCP_NODELAY and keep-alive (seconds, 0: off; KEEPALIVE_INHERITED: it is from netAccept, and the socket
+ * that was listened on had all that: netSetInherited). */
 struct connection *connCreateTcp(struct aeEventLoop *el, int fd, int keepalive_s);
 struct connection *connCreateUnix(struct aeEventLoop *el, int fd);
 
@@ -115,6 +117,8 @@ int netListenTcp(const char *bind, int port, int backlog, bool *unsupported, cha
 /* Removes a stale socket. */
 int netListenUnix(const char *path, unsigned perm, int backlog, char *err, size_t errlen);
 int netAccept(int listen_fd); /* non-blocking, close-on-exec; -1 and errno (EAGAIN: none waiting) */
+/* From now on what is accepted has TCP_NODELAY and this keep-alive (seconds, 0: off) from the beginning. */
+void netSetInherited(int listen_fd, int keepalive_s);
 /* Blocking connect with time-out, for tools and links. */
 int netConnect(const char *host, int port, int timeout_ms, char *err, size_t errlen);
 /* The same with wishes, as `{0}` for none. MPTCP becomes plain TCP where the kernel or the peer lacks it. */

@@ -118,6 +118,32 @@ static void testTcpSetup(void **state) {
     close(listener);
 }
 
+/* What is accepted has what the listening socket had; what is set there later is for those that come later.
+ */
+static void testInherited(void **state) {
+    (void)state;
+    int listener = listenAt("127.0.0.1"), port = portOf(listener);
+    static const int idle_s[] = {300, 61, 0, 2};
+    for (size_t i = 0; i < sizeof idle_s / sizeof *idle_s; i++) {
+        netSetInherited(listener, idle_s[i]);
+        int client = netConnect("127.0.0.1", port, 1000, err, sizeof(err));
+        assert_true(client >= 0);
+        struct connection *conn = connCreateTcp(el, acceptOne(listener), KEEPALIVE_INHERITED);
+        assert_true(fcntl(conn->fd, F_GETFL) & O_NONBLOCK);
+        assert_true(fcntl(conn->fd, F_GETFD) & FD_CLOEXEC);
+        assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_NODELAY), 1);
+        assert_int_equal(option(conn->fd, SOL_SOCKET, SO_KEEPALIVE), idle_s[i] > 0);
+        if (idle_s[i]) {
+            assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_KEEPIDLE), idle_s[i]);
+            assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_KEEPINTVL), idle_s[i] < 3 ? 1 : idle_s[i] / 3);
+            assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
+        }
+        connClose(conn);
+        close(client);
+    }
+    close(listener);
+}
+
 static void testIpv6(void **state) {
     (void)state;
     if (!hasIpv6()) {
@@ -348,9 +374,9 @@ static void testLoopTooSmall(void **state) {
 int main(void) {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setUp, tearDown)
     const struct CMUnitTest tests[] = {
-        TEST(testTcpSetup),       TEST(testIpv6),        TEST(testListenErrors), TEST(testConnectErrors),
-        TEST(testConnectTimeout), TEST(testUnix),        TEST(testUnknownNames), TEST(testHandlers),
-        TEST(testCloseInHandler), TEST(testManyVectors), TEST(testLoopTooSmall),
+        TEST(testTcpSetup),      TEST(testInherited),      TEST(testIpv6),        TEST(testListenErrors),
+        TEST(testConnectErrors), TEST(testConnectTimeout), TEST(testUnix),        TEST(testUnknownNames),
+        TEST(testHandlers),      TEST(testCloseInHandler), TEST(testManyVectors), TEST(testLoopTooSmall),
     };
     RUN_WITH_EACH_BACKEND(tests);
 }

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/cpulist.h"
+#include "base/thread.h"
 #include "base/zmalloc.h"
 #include "net/connection.h"
 
@@ -174,17 +174,6 @@ static void freeThread(struct ioThread *t) {
     zfreeSized(t, sizeof *t);
 }
 
-/* Signals are the main thread's, but for the one with which the crash report asks for a stack. */
-static int createThread(struct ioThread *t) {
-    sigset_t blocked, before;
-    sigfillset(&blocked);
-    sigdelset(&blocked, SIGUSR2);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    int error = pthread_create(&t->thread, NULL, threadMain, t);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 struct ioThread *ioThreadStart(int number, const char *cpulist) {
     serverAssert(thread_count < IO_THREADS_MAX);
     struct ioThread *t = zmallocAligned(IO_QUEUE_LINE, sizeof *t);
@@ -196,7 +185,7 @@ struct ioThread *ioThreadStart(int number, const char *cpulist) {
     if (!error) {
         aeSetBeforeSleep(t->loop, beforeSleep);
         aeSetAfterSleep(t->loop, afterSleep);
-        error = createThread(t);
+        error = threadCreate(&t->thread, threadMain, t);
     }
     if (error) {
         freeThread(t);

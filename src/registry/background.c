@@ -6,13 +6,13 @@
 #include "registry/background.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 
 #include "base/cpulist.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/zmalloc.h"
 #include "registry/config.h"
 
@@ -37,10 +37,6 @@ static sds bio_cpulist;
 static void *bioThread(void *arg) {
     static const char *names[BIO_KINDS] = {"bio_close_file", "bio_aof", "bio_lazy_free"};
     struct bioQueue *q = arg;
-    sigset_t all;
-    sigfillset(&all);
-    sigdelset(&all, SIGUSR2); /* the crash report asks for its stack (server/stack_trace.c) */
-    pthread_sigmask(SIG_BLOCK, &all, NULL);
     prctl(PR_SET_NAME, names[q - queues]);
     cpulistApply(bio_cpulist);
     zmallocThreadStart();
@@ -73,7 +69,7 @@ void bioInit(void) {
         pthread_cond_init(&q->work, NULL);
         pthread_cond_init(&q->idle, NULL);
         q->busy = true; /* until it has its name and waits for work */
-        if (pthread_create(&q->thread, NULL, bioThread, q) != 0) {
+        if (threadCreate(&q->thread, bioThread, q) != 0) {
             serverLog(LL_WARNING, "Fatal: Can't initialize Background Jobs.");
             exit(1);
         }

@@ -2,7 +2,8 @@
  *
  * It runs in a signal handler of a broken process, so it tells first what is certain (signal, registers,
  * stack), and last what may fail (the running command, INFO). A second fault inside the report goes straight
- * to the default action. */
+ * to the default action; other threads that fault meanwhile wait for the end of it, which is that of the
+ * process. */
 #define _GNU_SOURCE /* register names in ucontext.h */
 
 #include "server/crash.h"
@@ -10,6 +11,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -40,8 +42,8 @@
 #define REPORT_STACK   (256 * 1024) /* of its own: the crash may be a stack that is full */
 
 static bool crash_log_enabled, memcheck_enabled, use_exit_on_panic;
-static sds debug_context; /* the operator's own words, for the report */
-static volatile sig_atomic_t reporting;
+static sds debug_context;    /* the operator's own words, for the report */
+static _Atomic int reporter; /* the thread that writes the report; 0: none does */
 
 static void reportHead(void) {
     RAW("\n\n=== VALKEY BUG REPORT START: Cut & paste starting from here ===\n");
@@ -187,10 +189,16 @@ static void reportAssertContext(void) {
     }
 }
 
+static bool isFirst(void) {
+    int first = 0, self = gettid();
+    if (atomic_compare_exchange_strong(&reporter, &first, self)) return true;
+    while (first != self) pause();
+    return false;
+}
+
 static void panicHook(const char *reason, const char *file, int line) {
     if (use_exit_on_panic && !crash_log_enabled) _exit(1);
-    if (!crash_log_enabled || reporting) return;
-    reporting = 1;
+    if (!crash_log_enabled || !isFirst()) return;
     signal(SIGALRM, SIG_DFL);
     alarm(REPORT_TIME_S);
     reportHead();
@@ -202,13 +210,16 @@ static void panicHook(const char *reason, const char *file, int line) {
     if (use_exit_on_panic) _exit(1);
 }
 
+static void endBy(int sig) {
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
 static void onFault(int sig, siginfo_t *info, void *context) {
-    signal(sig, SIG_DFL); /* the handler's return, or a fault in it, ends the process */
-    if (reporting || !crash_log_enabled) {
-        raise(sig);
+    if (!crash_log_enabled || !isFirst()) {
+        endBy(sig);
         return;
     }
-    reporting = 1;
     signal(SIGALRM, SIG_DFL);
     alarm(REPORT_TIME_S);
     reportHead();
@@ -224,7 +235,7 @@ static void onFault(int sig, siginfo_t *info, void *context) {
     reportState();
     reportCode(faultAddress(context));
     reportTail();
-    raise(sig);
+    endBy(sig);
 }
 
 static void onOutOfMemory(size_t size) {

@@ -109,7 +109,7 @@ static void acceptOne(struct connection *conn, bool unix_socket) {
     if (unix_socket) c->flags |= CLIENT_UNIX_SOCKET;
     authNewClient(c);
     clientstats.connections++;
-    ioThreadsTake(c);
+    if (!ioThreadsTake(c)) clientReadOn(c);
 }
 
 static void stopReading(const struct group *g) {
@@ -143,7 +143,7 @@ static void acceptTcp(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)data, (void)mask;
     int64_t most = accepts_per_cycle;
     for (int client_fd; (client_fd = nextWaiting(fd, &most)) >= 0;)
-        acceptOne(connCreateTcp(el, client_fd, (int)tcp_keepalive), false);
+        acceptOne(connCreateTcp(el, client_fd, KEEPALIVE_INHERITED), false);
 }
 
 static void acceptUnix(struct aeEventLoop *el, int fd, void *data, int mask) {
@@ -188,7 +188,7 @@ static void acceptTls(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)data, (void)mask;
     int64_t most = tls_accepts_per_cycle;
     for (int client_fd; (client_fd = nextWaiting(fd, &most)) >= 0;) {
-        struct connection *conn = tlsAccept(el, tlsServerCurrent(), client_fd, (int)tcp_keepalive, tlsReady);
+        struct connection *conn = tlsAccept(el, tlsServerCurrent(), client_fd, KEEPALIVE_INHERITED, tlsReady);
         if (!conn) {
             serverLog(LL_WARNING, "Error accepting a client connection: no memory");
             close(client_fd);
@@ -198,7 +198,7 @@ static void acceptTls(struct aeEventLoop *el, int fd, void *data, int mask) {
         struct client *c = clientCreate(conn);
         c->user = aclDefaultUser();
         if (logGetLevel() <= LL_VERBOSE) logAccepted(c, false);
-        ioThreadsTake(c);
+        if (!ioThreadsTake(c)) clientReadOn(c);
     }
 }
 
@@ -235,6 +235,7 @@ static bool openGroup(struct group *g) {
             closeGroup(g);
             return false;
         }
+        netSetInherited(fd, (int)tcp_keepalive);
         if (aeCreateFileEvent(server_el, fd, AE_READABLE, g->accept, NULL) < 0) {
             close(fd);
             closeGroup(g);
@@ -346,6 +347,14 @@ int listenMaxFds(void) {
 
 /* ---- Directives ---- */
 
+/* For connections that are still to come. */
+static bool applyKeepalive(const char **err) {
+    (void)err;
+    for (int i = 0; i < tcp.count; i++) netSetInherited(tcp.fds[i], (int)tcp_keepalive);
+    for (int i = 0; i < tls.count; i++) netSetInherited(tls.fds[i], (int)tcp_keepalive);
+    return true;
+}
+
 static bool applyMaxclients(const char **err) {
     if (!raiseFileLimit((rlim_t)maxclients + RESERVED_FDS)) {
         static char reason[128];
@@ -449,7 +458,8 @@ void listenRegister(void) {
         CONFIG_INT("port", NULL, CONFIG_MODIFIABLE, &tcp.port, 6379, 0, 65535, reopenTcp),
         CONFIG_INT("tls-port", NULL, CONFIG_MODIFIABLE, &tls.port, 0, 0, 65535, reopenTls),
         CONFIG_INT("tcp-backlog", NULL, 0, &tcp_backlog, 511, 0, INT32_MAX, NULL),
-        CONFIG_INT("tcp-keepalive", NULL, CONFIG_MODIFIABLE, &tcp_keepalive, 300, 0, INT32_MAX, NULL),
+        CONFIG_INT("tcp-keepalive", NULL, CONFIG_MODIFIABLE, &tcp_keepalive, 300, 0, INT32_MAX,
+                   applyKeepalive),
         CONFIG_INT("maxclients", NULL, CONFIG_MODIFIABLE, &maxclients, 10000, 1, UINT32_MAX, applyMaxclients),
         CONFIG_INT("max-new-connections-per-cycle", NULL, CONFIG_MODIFIABLE, &accepts_per_cycle, 10, 1, 1000,
                    NULL),

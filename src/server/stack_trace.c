@@ -148,7 +148,6 @@ static int listThreads(int *tids, int max) {
 void stackTraceWrite(const void *pc) {
     static int tids[THREADS_MAX];
     int count = listThreads(tids, THREADS_MAX), expected = 1, written = 1, self = threadId();
-    symbolsOpen();
     serverLogFromSignal("\n------ STACK TRACE ------\n");
     if (pc) {
         int fd = logOpenFd();
@@ -175,6 +174,7 @@ void stackTraceWrite(const void *pc) {
 void stackTraceInit(void) {
     void *warm[1];
     backtrace(warm, 1); /* loads what it needs now, not in a handler */
+    symbolsOpen();
     sem_init(&answered, 0, 0);
     struct sigaction act = {.sa_handler = onStackSignal, .sa_flags = SA_RESTART};
     sigemptyset(&act.sa_mask);

@@ -1,7 +1,8 @@
 /* symbols.c - see symbols.h.
  *
  * The dynamic linker knows only what the program exports. All functions are in the section .symtab of its
- * file, which is not loaded: the file is mapped when it is needed, and searched from one end to the other. */
+ * file, which is not loaded: the file is mapped as the server starts, which costs no memory as long as nobody
+ * asks, and searched from one end to the other. */
 #define _GNU_SOURCE
 
 #include "server/symbols.h"
@@ -50,7 +51,7 @@ static void useTable(const ElfW(Shdr) * table, const ElfW(Shdr) * strings) {
 }
 
 void symbolsOpen(void) {
-    if (file || !mapFile()) return;
+    if (!mapFile()) return;
     const ElfW(Ehdr) *head = (const void *)file;
     if (!lies(0, sizeof *head) || !lies(head->e_shoff, (size_t)head->e_shnum * sizeof(ElfW(Shdr)))) return;
     const ElfW(Shdr) *sections = (const void *)(file + head->e_shoff);

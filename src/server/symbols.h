@@ -3,7 +3,8 @@
 
 #include <stddef.h>
 
-/* Makes the program's own table of symbols readable. Neither allocates nor takes locks; once is enough. */
+/* Makes the program's own table of symbols readable. Once, before there are other threads: from then on they
+ * all may look something up, in a signal handler, too. */
 void symbolsOpen(void);
 /* The function that pc is in, and how far; NULL: it is not the program's, or the table was stripped off. */
 const char *symbolsFind(const void *pc, size_t *offset);

@@ -68,6 +68,33 @@ tags {external:skip} {
         }
     }
 
+    # Sends a signal to threads of the server, by their names, all but at once.
+    proc fault_in {threads} {
+        set program {import ctypes, glob, os, signal, sys
+pid, names = int(sys.argv[1]), sys.argv[2:]
+tids = {open(path).read().strip(): int(path.split("/")[4]) for path in glob.glob(f"/proc/{pid}/task/*/comm")}
+for name in names: ctypes.CDLL(None).tgkill(pid, tids[name], int(signal.SIGSEGV))}
+        exec python3 -S -c $program [srv pid] {*}$threads
+    }
+
+    foreach threads {io_thd_1 bio_lazy_free {io_thd_1 io_thd_2 bio_aof}} {
+        test "a fault in a thread is reported like any: $threads" {
+            if {[auto_execok python3] eq {}} { skip "no python3" }
+            start_server {crash 1 overrides {io-threads 3 io-threads-always-active yes}} {
+                r ping
+                fault_in $threads
+                assert_equal 139 [wait_for_exit [srv dir]]
+                set log [read_file [srv log]]
+                assert_in_order $log [list $start "crashed by signal: 11" "------ STACK TRACE ------" "?/? expected stacktraces." \
+                    "------ INFO OUTPUT ------" "=== VALKEY BUG REPORT END."]
+                assert_equal 1 [regexp -all "BUG REPORT START" $log]
+                set asked 0
+                foreach name $threads { incr asked [regexp " $name \\*" $log] }
+                assert_equal 1 $asked "the stack of the one that reports stands first"
+            }
+        }
+    }
+
     test {use-exit-on-panic: an exit code instead of an abort; debug-context is in the report} {
         start_server {crash 1} {
             r config set use-exit-on-panic yes debug-context "on the third shelf"

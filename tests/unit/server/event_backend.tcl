@@ -120,6 +120,28 @@ foreach backend $backends {
             }
         }
 
+        # A read ends at urgent data. What stands behind has come already, so nothing more tells of it.
+        test "$backend: urgent data in the middle of a large value are no part of it, and do not hold it up" {
+            if {[auto_execok python3] eq {}} { skip "no python3" }
+            exec python3 -S -c {
+import os, signal, socket, sys, time
+port, pid = map(int, sys.argv[1:])
+s = socket.create_connection(("127.0.0.1", port), 10)
+s.sendall(b"*3\r\n$3\r\nSET\r\n$1\r\nu\r\n$1000000\r\n" + b"u" * 500000)
+time.sleep(0.1)
+os.kill(pid, signal.SIGSTOP)
+try:
+    s.sendall(b"v" * 100000)
+    s.send(b"!", socket.MSG_OOB)
+    s.sendall(b"w" * 400000 + b"\r\n")
+finally:
+    os.kill(pid, signal.SIGCONT)
+assert s.recv(100) == b"+OK\r\n"
+            } [srv port] [srv pid]
+            assert {[r get u] eq "[string repeat u 500000][string repeat v 100000][string repeat w 400000]"}
+            r del u
+        }
+
         test "$backend: who does not read is closed at his output limit, others go on" {
             r set k [string repeat z 1000000]
             config_set client-output-buffer-limit "normal 8mb 0 0"
@@ -292,3 +314,19 @@ foreach backend $backends {
         }
     }
 }
+
+# Each I/O thread has a loop of its own.
+test {io_uring: a loop that has little to do takes little memory for its buffers} {
+    if {"io_uring" ni $backends} { skip "no io_uring here" }
+    foreach backend $backends {
+        start_server [list overrides [list event-backend $backend io-threads 17 io-threads-always-active yes]] {
+            set cs [lmap i [lrepeat 32 {}] { valkey_client }]
+            for {set i 0} {$i < 50} {incr i} { foreach c $cs { $c ping } }
+            set allocator [s mem_allocator]
+            regexp {VmRSS:\s+(\d+) kB} [read_file /proc/[srv pid]/status] -> resident($backend)
+            foreach c $cs { $c close }
+        }
+    }
+    if {$allocator eq "libc"} { skip "sanitizers have memory of their own for whatever is touched" }
+    assert_lessthan [expr {$resident(io_uring) - $resident(epoll)}] 5000
+} {} {external:skip}

@@ -93,7 +93,7 @@ start_server {tags {external:skip}} {
 
     test {clients: counts and largest buffers} {
         set c [valkey_deferring_client]
-        assert_equal 2 [s connected_clients]
+        wait_for_clients 2
         $c bzpopmin a b a 0
         wait_for_blocked 1
         assert_equal 2 [s total_blocking_keys]

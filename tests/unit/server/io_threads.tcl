@@ -668,6 +668,28 @@ start_server {tags {external:skip} overrides {io-threads 3 io-threads-always-act
     }
 }
 
+start_server {tags {external:skip needs:debug} overrides {io-threads 2 io-threads-always-active yes}} {
+    test {so do those of connections that are on their way home} {
+        r set big [string repeat x 10000]
+        set cs [lmap i {1 2} { valkey_deferring_client }]
+        # They are asked home between the arrival of their requests and the round that runs these.
+        set z [valkey_deferring_client]
+        $z write "[request config set io-threads 1][request debug sleep 0.5]"
+        after 150
+        foreach c $cs end [list {} [request shutdown nosave]] {
+            $c write "[string repeat [request get big] 10]$end"
+            after 50
+        }
+        assert_equal {OK OK} [list [$z read] [$z read]]
+        foreach c $cs {
+            for {set i 0} {$i < 10} {incr i} { assert_equal 10000 [string length [$c read]] }
+            $c close
+        }
+        $z close
+        wait_for_condition 200 25 {[file exists [srv dir]/exit]} else { fail "it did not end" }
+    }
+}
+
 start_server {tags {external:skip needs:debug} crash 1 overrides {io-threads 3 io-threads-always-active yes}} {
     test {a crash report tells of the threads} {
         catch { r debug segfault }

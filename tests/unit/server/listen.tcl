@@ -118,6 +118,31 @@ start_server {tags {external:skip}} {
         config_set maxclients 10000
     }
 
+    # The kernel's own timer of the connection, in seconds; {}: none runs.
+    proc keepalive_of {c} {
+        set here [format %04X [srv port]]
+        set there [format %04X [lindex [fconfigure [$c channel] -sockname] 2]]
+        foreach line [split [read_file /proc/net/tcp] \n] {
+            if {[regexp ":$here \\S+:$there 01 \\S+ (\\d\\d):(\\S+)" $line -> timer left]} {
+                return [expr {$timer eq "02" ? "0x$left" / 100 : {}}]
+            }
+        }
+    }
+
+    test {tcp-keepalive is that of new connections} {
+        if {[string match *:* [fconfigure [r channel] -sockname]]} { skip "over IPv6" }
+        foreach {seconds least most} {300 200 300 60 30 60 0 {} {}} {
+            config_set tcp-keepalive $seconds
+            set c [valkey_client]
+            $c ping
+            after 300 ;# before that, it is the timer of what was not acknowledged
+            set left [keepalive_of $c]
+            assert {$left eq $least || ($left >= $least && $left <= $most)} "$seconds: $left"
+            $c close
+        }
+        config_set tcp-keepalive 300
+    }
+
     test {a thousand clients come, speak and go} {
         set limit [exec sh -c {ulimit -n}]
         if {$limit ne "unlimited" && $limit < 1200} { skip "the limit of open files is too low" }

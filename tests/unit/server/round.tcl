@@ -349,7 +349,7 @@ start_server {tags {external:skip}} {
         set other [valkey_deferring_client]
         set busy [valkey_deferring_client]
         r del counter
-        # Both clients' pipelines arrive in one turn, the script first.
+        # Both clients' pipelines arrive in one turn, the script first; with I/O threads, the other may be heard first.
         $busy debug sleep 0.2
         after 50
         set script {local a=redis.call('TIME') while true do local b=redis.call('TIME') if (b[1]-a[1])*1000000+(b[2]-a[2])>400000 then return 'done' end end}
@@ -357,7 +357,9 @@ start_server {tags {external:skip}} {
         after 20
         $other write "[pipeline 20][resp::encode [list set kept [string repeat x 100000]]]PING\r\n"
         $busy read
-        assert_equal {1 2 3 done} [lmap i {1 2 3 4} { $slow read }]
+        lassign [lmap i {1 2 3 4} { $slow read }] first second third script
+        assert {$first == 1 || ([config_get io-threads] > 1 && $first == 21)}
+        assert_equal [list [expr {$first + 1}] [expr {$first + 2}] done] [list $second $third $script]
         # What the other had in the batch was answered, in order: run before the script, or refused while it ran.
         set ran 0
         for {set i 0} {$i < 20} {incr i} { if {![catch { $other read } reply]} { incr ran } else { assert_match "BUSY*" $reply } }
