@@ -25,7 +25,7 @@ static const struct hashtableType expires_type = {.entryKey = objectEntryKey};
 void keyspaceInit(struct keyspace *ks) {
     *ks = (struct keyspace){0};
     hashtableInit(&ks->keys, &keys_type);
-    hashtableInit(&ks->expires, &expires_type);
+    volatileInit(&ks->expires, &expires_type);
 }
 
 struct keyspace *keyspaceCreate(void) {
@@ -39,8 +39,8 @@ uint64_t keyspaceEmpty(struct keyspace *ks, bool async) {
     for (int i = 0; i < OBJ_TYPES_MAX; i++) {
         if (objectTypes[i] && objectTypes[i]->leaveAll) objectTypes[i]->leaveAll(ks);
     }
-    lazyfreeTables(&ks->keys, &ks->expires, async && n > 0); /* few keys can hold much */
-    ks->expire_cursor = 0;
+    lazyfreeTables(&ks->keys, &ks->expires.table, async && n > 0); /* few keys can hold much */
+    volatileEmptied(&ks->expires);
     ks->avg_ttl_ms = 0;
     debugAssert(!keyspaceSize(ks) && !keyspaceExpiresSize(ks) && !ks->inner);
     return n;
@@ -49,7 +49,7 @@ uint64_t keyspaceEmpty(struct keyspace *ks, bool async) {
 void keyspaceRelease(struct keyspace *ks, bool async) {
     if (!ks) return;
     keyspaceEmpty(ks, async);
-    hashtableDestroy(&ks->expires);
+    hashtableDestroy(&ks->expires.table);
     hashtableDestroy(&ks->keys);
     zfree(ks);
 }
@@ -75,14 +75,24 @@ void keyspaceLeaving(struct keyspace *ks, const struct object *o) {
 void keyspaceAdd(struct keyspace *ks, struct object *o, uint64_t hash) {
     debugAssert(!keyspaceFind(ks, objectKey(o), hash));
     hashtableAddUnchecked(&ks->keys, o, hash);
-    if (objectHasExpire(o)) hashtableAddUnchecked(&ks->expires, o, hash);
+    if (objectHasExpire(o))
+        volatileAdd(&ks->expires, &ks->keys, o, hash);
+    else
+        volatileChanged(&ks->expires, &ks->keys);
     keyspaceEntered(ks, o);
+}
+
+static void leavesExpires(struct keyspace *ks, struct object *o, uint64_t hash) {
+    if (objectHasExpire(o))
+        volatileRemove(&ks->expires, &ks->keys, o, hash);
+    else
+        volatileChanged(&ks->expires, &ks->keys);
 }
 
 void keyspaceRemove(struct keyspace *ks, struct object *o, uint64_t hash) {
     keyspaceLeaving(ks, o);
-    if (objectHasExpire(o)) hashtableRemoveEntry(&ks->expires, o, hash);
     hashtableRemoveEntry(&ks->keys, o, hash);
+    leavesExpires(ks, o, hash);
     debugAssert(keyspaceExpiresSize(ks) <= keyspaceSize(ks));
 }
 
@@ -90,7 +100,7 @@ struct object *keyspacePop(struct keyspace *ks, struct str key, uint64_t hash) {
     struct object *o = hashtablePopHashed(&ks->keys, key, hash);
     if (!o) return NULL;
     keyspaceLeaving(ks, o);
-    if (objectHasExpire(o)) hashtableRemoveEntry(&ks->expires, o, hash);
+    leavesExpires(ks, o, hash);
     debugAssert(keyspaceExpiresSize(ks) <= keyspaceSize(ks));
     return o;
 }
@@ -101,11 +111,11 @@ struct object *keyspaceReplace(struct keyspace *ks, struct object *o, struct val
     now->lru = o->lru;
     hashtableReplaceEntry(&ks->keys, o, now, hash);
     if (objectHasExpire(o) && objectHasExpire(now)) {
-        hashtableReplaceEntry(&ks->expires, o, now, hash);
+        volatileReplace(&ks->expires, o, now, hash);
     } else if (objectHasExpire(o)) {
-        hashtableRemoveEntry(&ks->expires, o, hash);
+        volatileRemove(&ks->expires, &ks->keys, o, hash);
     } else if (objectHasExpire(now)) {
-        hashtableAddUnchecked(&ks->expires, now, hash);
+        volatileAdd(&ks->expires, &ks->keys, now, hash);
     }
     objectFreeHeader(o);
     debugAssert(objectExpire(now) == expire_ms);
@@ -113,12 +123,13 @@ struct object *keyspaceReplace(struct keyspace *ks, struct object *o, struct val
 }
 
 struct object *keyspaceMoveObject(struct keyspace *ks, struct object *o, zmoveFn *move, void *priv) {
+    if (volatileMustStay(&ks->expires, o)) return o;
     struct object *now = move(priv, o);
     if (!now) return o;
     struct str key = objectKey(now);
     uint64_t hash = hashBytes(key.ptr, key.len);
     hashtableReplaceEntry(&ks->keys, o, now, hash);
-    if (objectHasExpire(now)) hashtableReplaceEntry(&ks->expires, o, now, hash);
+    if (objectHasExpire(now)) volatileMoved(&ks->expires, o, now, hash);
     return now;
 }
 
@@ -141,8 +152,7 @@ uint64_t keyspaceScan(struct keyspace *ks, uint64_t cursor, hashtableScanFn fn, 
 }
 
 bool keyspaceScanExpires(struct keyspace *ks, hashtableScanFn fn, void *priv) {
-    ks->expire_cursor = hashtableScan(&ks->expires, ks->expire_cursor, fn, priv);
-    return ks->expire_cursor != 0;
+    return volatileScan(&ks->expires, &ks->keys, fn, priv);
 }
 
 void keyspaceNoteTtl(struct keyspace *ks, int64_t avg_ms) {
@@ -151,11 +161,12 @@ void keyspaceNoteTtl(struct keyspace *ks, int64_t avg_ms) {
 }
 
 struct object *keyspaceAnyKey(struct keyspace *ks, bool with_expire) {
-    return hashtableFairRandomEntry(with_expire ? &ks->expires : &ks->keys);
+    return with_expire ? volatileAny(&ks->expires, &ks->keys) : hashtableFairRandomEntry(&ks->keys);
 }
 
 size_t keyspaceSample(struct keyspace *ks, bool with_expire, struct object **dst, size_t count) {
-    return hashtableSample(with_expire ? &ks->expires : &ks->keys, (void **)dst, count);
+    return with_expire ? volatileSample(&ks->expires, &ks->keys, dst, count)
+                       : hashtableSample(&ks->keys, (void **)dst, count);
 }
 
 void keyspaceIteratorInit(struct keyspaceIterator *it, struct keyspace *ks) {
@@ -178,39 +189,28 @@ void keyspaceExpand(struct keyspace *ks, size_t keys) {
 }
 
 bool keyspaceTryExpand(struct keyspace *ks, size_t keys, size_t with_expire) {
-    return hashtableTryExpand(&ks->keys, keys) && hashtableTryExpand(&ks->expires, with_expire);
+    return hashtableTryExpand(&ks->keys, keys) && volatileTryExpand(&ks->expires, with_expire, keys);
 }
 
 bool keyspaceResize(struct keyspace *ks, uint64_t us) {
-    return hashtableResizeMicroseconds(&ks->keys, us) || hashtableResizeMicroseconds(&ks->expires, us);
+    return hashtableResizeMicroseconds(&ks->keys, us) || volatileResize(&ks->expires, &ks->keys, us);
 }
 
 void keyspaceMoveTables(struct keyspace *ks, zmoveFn *move, void *priv) {
     hashtableMoveArrays(&ks->keys, move, priv);
-    hashtableMoveArrays(&ks->expires, move, priv);
+    hashtableMoveArrays(&ks->expires.table, move, priv);
 }
 
 struct keyspaceMemory keyspaceMemory(const struct keyspace *ks) {
-    return (struct keyspaceMemory){hashtableMemory(&ks->keys), hashtableMemory(&ks->expires)};
+    return (struct keyspaceMemory){hashtableMemory(&ks->keys), hashtableMemory(&ks->expires.table)};
 }
 
 sds keyspaceStats(struct keyspace *ks, sds s) {
     s = hashtableStats(&ks->keys, sdscat(s, "[Dictionary HT]\n"), "main hash table");
-    return hashtableStats(&ks->expires, sdscat(s, "[Expires HT]\n"), "expires hash table");
+    return hashtableStats(&ks->expires.table, sdscat(s, "[Expires HT]\n"), "expires hash table");
 }
 
 void keyspaceVerify(struct keyspace *ks) {
     hashtableVerify(&ks->keys);
-    hashtableVerify(&ks->expires);
-    size_t with_expire = 0;
-    struct keyspaceIterator it;
-    struct object *o;
-    keyspaceIteratorInit(&it, ks);
-    while ((o = keyspaceIteratorNext(&it))) {
-        if (!objectHasExpire(o)) continue;
-        with_expire++;
-        serverAssert(hashtableFind(&ks->expires, objectKey(o)) == o);
-    }
-    keyspaceIteratorStop(&it);
-    serverAssert(with_expire == keyspaceExpiresSize(ks));
+    volatileVerify(&ks->expires, &ks->keys);
 }

@@ -1,11 +1,11 @@
 /* keyspace.h - the contents of a database: its keys, and those of them with an expiry.
  *
  *     struct db ──▶ struct keyspace ─┬─ keys      struct object by key, owned
- *     (a number)    (the contents)   ├─ expires   the same objects, those with an expiry
+ *     (a number)    (the contents)   ├─ expires   those with an expiry: volatile_keys.h
  *                                    └─ inner     what types keep over all their values here
  *
- * Invariant: an object is in `expires` exactly while it has an expiry and is in `keys`, and every value has
- * entered (type.h) once, and not left, while it is there. keyspaceVerify asserts it.
+ * Invariant: `expires` is as volatile_keys.h has it, and every value has entered (type.h) once, and not left,
+ * while it is there. keyspaceVerify asserts it.
  *
  * A keyspace stands for itself: one can be filled beside the living one, and then take its place
  * (keyspaceExchange). It knows neither clients nor events; those are db.h's.
@@ -26,15 +26,15 @@
 #include "base/sds.h"
 #include "base/zmalloc.h"
 #include "data/object.h"
+#include "data/volatile_keys.h"
 #include "ds/hashtable.h"
 
 /* Fields are private to data/keyspace.c and the inline functions below; `inner` belongs to a type. */
 struct keyspace {
     struct hashtable keys;
-    struct hashtable expires;
-    int64_t avg_ttl_ms;     /* estimate of active expiry */
-    uint64_t expire_cursor; /* of active expiry, in `expires` */
-    void *inner;            /* values with parts that expire; their type's (types/hash_expire.c) */
+    struct volatileKeys expires;
+    int64_t avg_ttl_ms; /* estimate of active expiry */
+    void *inner;        /* values with parts that expire; their type's (types/hash_expire.c) */
 };
 
 /* ---- Life ---- */
@@ -78,7 +78,7 @@ static inline size_t keyspaceSize(const struct keyspace *ks) {
     return hashtableSize(&ks->keys);
 }
 static inline size_t keyspaceExpiresSize(const struct keyspace *ks) {
-    return hashtableSize(&ks->expires);
+    return ks->expires.count;
 }
 size_t keyspaceSlots(const struct keyspace *ks); /* keys that the table could hold at 100% */
 /* Keys whose values have parts that expire; `overdue`: parts that are past their time. */

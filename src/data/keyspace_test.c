@@ -85,8 +85,9 @@ static int indexOf(const struct object *o) {
     for (size_t at = 4; at < key.len; at++) i = i * 10 + key.ptr[at] - '0';
     return i;
 }
+static unsigned expire_percent = 33;
 static int64_t randomExpire(void) {
-    return randomBelow(3) ? OBJ_NO_EXPIRE : (int64_t)randomBelow(1000);
+    return randomBelow(100) >= expire_percent ? OBJ_NO_EXPIRE : (int64_t)randomBelow(1000);
 }
 
 /* Every second value is behind a pointer. */
@@ -189,6 +190,7 @@ static void emptyAll(struct keyspace *ks, struct modelKey *m) {
 }
 
 static struct keyspace spaces[SPACES];
+static uint64_t seen_states[3];
 
 static void swapBoth(void) {
     struct modelKey was[NAMES];
@@ -212,12 +214,16 @@ static void randomOperations(void **state) {
             swapBoth();
         else
             change(&spaces[s], model[s], (int)randomBelow(NAMES));
-        if (n % 500 == 0) compare(&spaces[s], model[s]);
+        if (n % 5000 == 0) expire_percent = (unsigned[]){0, 10, 33, 90, 100}[randomBelow(5)];
+        seen_states[spaces[s].expires.state]++;
+        if (n % 500 == 0 || spaces[s].expires.state == VOLATILE_MAKING) compare(&spaces[s], model[s]);
     }
     for (int s = 0; s < SPACES; s++) {
         exchangeAll(&spaces[s], model[s]);
         emptyAll(&spaces[s], model[s]);
     }
+    for (int i = 0; i < 3; i++) assert_true(ops < 100000 || seen_states[i] > 50);
+    expire_percent = 33;
 }
 
 /* ---- Scans ---- */
@@ -253,11 +259,22 @@ static void scanPassesWhatStays(void **state) {
     memset(m, 0, NAMES * sizeof *m);
 }
 
-static void scanOfExpiresPassesThemAll(void **state) {
-    (void)state;
+static void *moveAlways(void *priv, void *ptr) {
+    (*(int *)priv)++;
+    size_t size = zmallocSize(ptr);
+    void *now = zmalloc(size);
+    memcpy(now, ptr, size);
+    zfree(ptr);
+    return now;
+}
+
+/* Looks for keys with an expiry, of which so many in a hundred are. */
+static void lookForExpires(unsigned percent, enum volatileState expected) {
     struct keyspace *ks = keyspaceCreate();
     struct modelKey *m = model[0];
+    expire_percent = percent;
     for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    assert_int_equal(ks->expires.state, expected);
     for (int round = 0; round < 3; round++) {
         memset(passed, 0, sizeof passed);
         while (keyspaceScanExpires(ks, notePassed, NULL)) {
@@ -271,6 +288,50 @@ static void scanOfExpiresPassesThemAll(void **state) {
     assert_true(objectHasExpire(keyspaceAnyKey(ks, true)));
     keyspaceRelease(ks, true);
     memset(m, 0, NAMES * sizeof *m);
+    expire_percent = 33;
+}
+
+static void scanOfExpiresPassesThemAll(void **state) {
+    (void)state;
+    lookForExpires(33, VOLATILE_TABLE);
+    lookForExpires(90, VOLATILE_NONE);
+    lookForExpires(100, VOLATILE_NONE);
+}
+
+/* Where most keys had an expiry and few have one now, the table is made, a piece with each change, and idle
+ * time helps; what moves in memory meanwhile is found. */
+static void tableOfExpiresComesBack(void **state) {
+    (void)state;
+    for (int idle = 0; idle < 2; idle++) {
+        struct keyspace *ks = keyspaceCreate();
+        struct modelKey *m = model[0];
+        int changes = 0, moved = 0;
+        expire_percent = 100;
+        for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+        assert_int_equal(ks->expires.state, VOLATILE_NONE);
+        expire_percent = 0;
+        for (int i = 0; ks->expires.state == VOLATILE_NONE; i++) modelReplace(ks, m, i);
+        assert_in_range(keyspaceExpiresSize(ks), NAMES / 5, NAMES / 4);
+        for (; ks->expires.state == VOLATILE_MAKING; changes++) {
+            for (int i = 0; i < NAMES; i += 7)
+                if (m[i].o) m[i].o = keyspaceMoveObject(ks, m[i].o, moveAlways, &moved);
+            compare(ks, m);
+            assert_true(objectHasExpire(keyspaceAnyKey(ks, true)));
+            if (idle)
+                keyspaceResize(ks, 1000);
+            else if (m[0].o)
+                modelRemove(ks, m, 0);
+            else
+                modelAdd(ks, m, 0);
+        }
+        assert_int_equal(ks->expires.state, VOLATILE_TABLE);
+        assert_in_range(changes, 1, idle ? 1 : NAMES / 10);
+        assert_true(moved > 0);
+        compare(ks, m);
+        keyspaceRelease(ks, false);
+        memset(m, 0, NAMES * sizeof *m);
+        expire_percent = 33;
+    }
 }
 
 static void iteratorAllowsDeleting(void **state) {
@@ -305,15 +366,6 @@ static void estimateOfTtl(void **state) {
 }
 
 /* Objects that move in memory are found where they are now. */
-static void *moveAlways(void *priv, void *ptr) {
-    (*(int *)priv)++;
-    size_t size = zmallocSize(ptr);
-    void *now = zmalloc(size);
-    memcpy(now, ptr, size);
-    zfree(ptr);
-    return now;
-}
-
 static void objectsMove(void **state) {
     (void)state;
     struct keyspace *ks = keyspaceCreate();
@@ -344,6 +396,7 @@ int main(void) {
         cmocka_unit_test(randomOperations),
         cmocka_unit_test(scanPassesWhatStays),
         cmocka_unit_test(scanOfExpiresPassesThemAll),
+        cmocka_unit_test(tableOfExpiresComesBack),
         cmocka_unit_test(iteratorAllowsDeleting),
         cmocka_unit_test(estimateOfTtl),
         cmocka_unit_test(objectsMove),

@@ -4,22 +4,37 @@
 #include "base/assert.h"
 #include "base/zmalloc.h"
 
-#define SHORT_HEADER offsetof(struct object, data)
-
 _Static_assert(OBJ_EMBED_MAX <= UINT8_MAX, "a long value's length is one byte");
+
+/* Leak checkers know a pointer only as it is, at its alignment. They work with libc's allocator. */
+#ifdef USE_JEMALLOC
+#define NARROW_POINTERS true
+#else
+#define NARROW_POINTERS false
+#endif
+
+uint64_t objectWideField(const struct object *o, unsigned i) {
+    uint64_t word;
+    memcpy(&word, (const char *)o + objectFieldOffset(true, i), sizeof word);
+    return word;
+}
+
+void objectSetWideField(struct object *o, unsigned i, uint64_t word) {
+    memcpy((char *)o + objectFieldOffset(true, i), &word, sizeof word);
+}
 
 struct layout {
     size_t key_offset, value_offset, total;
-    bool expire, ptr, longkey, longvalue;
+    bool wide, expire, ptr, longvalue;
 };
 
 static struct layout layoutFor(size_t keylen, int64_t expire_ms, const struct value *v) {
     struct layout l = {.expire = expire_ms != OBJ_NO_EXPIRE,
                        .ptr = !v->embedded,
-                       .longkey = keylen >= OBJ_LONG_KEY,
                        .longvalue = v->embedded && v->bytes.len >= OBJ_LONG_VALUE};
-    unsigned extra = l.expire + l.ptr + l.longkey;
-    l.key_offset = extra ? 8 + 8 * (size_t)extra : SHORT_HEADER;
+    l.wide = keylen >= OBJ_WIDE || (l.expire && !objectFieldIsNarrow((uint64_t)expire_ms)) ||
+             (l.ptr && !NARROW_POINTERS);
+    l.key_offset = objectFieldOffset(l.wide, (unsigned)l.expire + l.ptr);
     l.value_offset = l.key_offset + keylen + l.longvalue;
     l.total = l.value_offset + (v->embedded ? v->bytes.len : 0);
     return l;
@@ -30,23 +45,16 @@ static void fillHeader(struct object *o, const struct layout *l, size_t keylen, 
                        const struct value *v) {
     o->type = v->type & 15;
     o->encoding = v->encoding & 15;
-    o->keylen = l->longkey ? OBJ_LONG_KEY : (uint8_t)keylen;
+    o->keylen = l->wide ? OBJ_WIDE : (uint8_t)keylen;
     o->info = (uint8_t)((l->expire ? OBJ_INFO_EXPIRE : 0) | (l->ptr         ? OBJ_INFO_PTR
                                                              : l->longvalue ? OBJ_LONG_VALUE
                                                                             : v->bytes.len));
-    char *field = (char *)o + 8;
-    if (l->expire) {
-        memcpy(field, &expire_ms, 8);
-        field += 8;
-    }
-    if (l->ptr) {
-        memcpy(field, &v->ptr, 8);
-        field += 8;
-    }
-    if (l->longkey) {
+    if (l->wide) {
         uint64_t n = keylen;
-        memcpy(field, &n, 8);
+        memcpy((char *)o + 8, &n, sizeof n);
     }
+    if (l->ptr) objectSetField(o, 0, (uintptr_t)v->ptr);
+    if (l->expire) objectSetField(o, l->ptr, (uint64_t)expire_ms);
 }
 
 /* The bytes may be a view on the value itself, elsewhere in it (INCR) or behind another length: they move

@@ -1,12 +1,15 @@
 /* object.h - a key and its value: one allocation.
  *
- *     | type:4 enc:4 lru:24 | keylen:8 | info:8 | key | value |                  short form: key at +6
- *     | type:4 enc:4 lru:24 | keylen:8 | info:8 | pad:16 | [expire:64] [ptr:64] [longlen:64] | key | value |
+ *     | type:4 enc:4 lru:24 | keylen:8 | info:8 | [ptr:48] [expire:48] | key | value |          narrow
+ *     | type:4 enc:4 lru:24 | 255:8    | info:8 | pad:16 | longlen:64 |
+ *                                                 [ptr:64] [expire:64] | key | value |          wide
  *
  * info: bit 7 has an expiry, bit 6 the value is behind a pointer, bits 0..5 the length of the embedded value;
  * 63 there: it is in a byte of its own, between key and value.
- * The short form holds when there is neither expiry nor pointer nor a key of 255 bytes or more: a 16-byte key
- * with a 10-byte value takes exactly 32 bytes. keylen 255 means that the length is in `longlen`.
+ * Most objects are narrow: user space ends below 2^47, and 48 bits of milliseconds last to the year 10889. A
+ * 16-byte key with a 10-byte value takes exactly 32 bytes, and 38 with an expiry. Wide are keys of 255 bytes
+ * or more, expiries out of that range, and, in builds whose leak checkers want to see pointers as they are,
+ * whatever has one.
  *
  * Because the expiry and the embedded value are part of the allocation, changing them can move the object.
  * Only data/db.c does that, and it mends the tables; everybody else holds an object pointer only until the
@@ -16,10 +19,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/assert.h"
 #include "base/str.h"
 
-/* Longest embedded value: up to here one allocation is smaller than two on the average of all lengths. */
-#define OBJ_EMBED_MAX 192
+/* Longest embedded value: up to here one allocation is smaller than two, and is faster to read and to
+ * replace.
+ */
+#define OBJ_EMBED_MAX 255
 #define OBJ_NO_EXPIRE (-1)
 
 struct object {
@@ -30,7 +36,8 @@ struct object {
     uint8_t info;
     char data[];
 } __attribute__((packed, aligned(4)));
-_Static_assert(offsetof(struct object, data) == 6, "short form starts at 6");
+_Static_assert(offsetof(struct object, data) == 6, "a narrow object's fields start at 6");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a field's low bytes come first");
 
 /* A value that is not (yet, or any more) in the keyspace. Passed by value. Either `ptr`, owned, or embedded
  * bytes (a view). */
@@ -51,8 +58,10 @@ static inline struct value valueEmbed(int type, int encoding, struct str bytes) 
         .type = (uint8_t)type, .encoding = (uint8_t)encoding, .embedded = true, .bytes = bytes};
 }
 
-enum { OBJ_INFO_EXPIRE = 0x80, OBJ_INFO_PTR = 0x40, OBJ_INFO_LEN = 0x3f, OBJ_LONG_KEY = 255 };
-#define OBJ_LONG_VALUE OBJ_INFO_LEN /* the length is in a byte of its own */
+enum { OBJ_INFO_EXPIRE = 0x80, OBJ_INFO_PTR = 0x40, OBJ_INFO_LEN = 0x3f, OBJ_WIDE = 255 };
+#define OBJ_LONG_VALUE   OBJ_INFO_LEN /* the length is in a byte of its own */
+#define OBJ_NARROW_BITS  48
+#define OBJ_NARROW_BYTES (OBJ_NARROW_BITS / 8)
 
 static inline bool objectHasExpire(const struct object *o) {
     return o->info & OBJ_INFO_EXPIRE;
@@ -60,34 +69,57 @@ static inline bool objectHasExpire(const struct object *o) {
 static inline bool objectHasPtr(const struct object *o) {
     return o->info & OBJ_INFO_PTR;
 }
+static inline bool objectIsWide(const struct object *o) {
+    return __builtin_expect(o->keylen == OBJ_WIDE, 0);
+}
+
+/* Offset of the i-th field, and behind the last one, of the key. */
+static inline size_t objectFieldOffset(bool wide, unsigned i) {
+    return wide ? 16 + 8 * (size_t)i : 6 + OBJ_NARROW_BYTES * (size_t)i;
+}
+uint64_t objectWideField(const struct object *o, unsigned i);
+void objectSetWideField(struct object *o, unsigned i, uint64_t word);
+static inline bool objectFieldIsNarrow(uint64_t word) {
+    return word >> OBJ_NARROW_BITS == 0;
+}
+/* A narrow field is read with the two bytes before it, so that nothing behind the object is. */
+static inline uint64_t objectField(const struct object *o, unsigned i) {
+    if (objectIsWide(o)) return objectWideField(o, i);
+    uint64_t word;
+    memcpy(&word, (const char *)o + objectFieldOffset(false, i) - 2, sizeof word);
+    return word >> (64 - OBJ_NARROW_BITS);
+}
+static inline void objectSetField(struct object *o, unsigned i, uint64_t word) {
+    if (objectIsWide(o)) {
+        objectSetWideField(o, i, word);
+    } else {
+        debugAssert(objectFieldIsNarrow(word));
+        memcpy((char *)o + objectFieldOffset(false, i), &word, OBJ_NARROW_BYTES);
+    }
+}
 
 /* Offset of the key bytes from the start of the object. */
 static inline size_t objectKeyOffset(const struct object *o) {
-    unsigned extra =
-        (objectHasExpire(o) ? 1 : 0) + (objectHasPtr(o) ? 1 : 0) + (o->keylen == OBJ_LONG_KEY ? 1 : 0);
-    return extra ? 8 + 8 * (size_t)extra : 6;
+    unsigned fields = (objectHasExpire(o) ? 1 : 0) + (objectHasPtr(o) ? 1 : 0);
+    return objectFieldOffset(objectIsWide(o), fields);
 }
 static inline struct str objectKey(const struct object *o) {
-    size_t off = objectKeyOffset(o);
     size_t len = o->keylen;
-    if (len == OBJ_LONG_KEY) {
+    if (objectIsWide(o)) {
         uint64_t longlen;
-        memcpy(&longlen, (const char *)o + off - 8, 8);
+        memcpy(&longlen, (const char *)o + 8, sizeof longlen);
         len = longlen;
     }
-    return (struct str){(const char *)o + off, len};
+    return (struct str){(const char *)o + objectKeyOffset(o), len};
 }
 /* Unix time in ms, or OBJ_NO_EXPIRE. */
 static inline int64_t objectExpire(const struct object *o) {
     if (!objectHasExpire(o)) return OBJ_NO_EXPIRE;
-    return *(const int64_t *)((const char *)o + 8);
-}
-static inline void **objectPtrSlot(const struct object *o) {
-    return (void **)((char *)o + 8 + (objectHasExpire(o) ? 8 : 0));
+    return (int64_t)objectField(o, objectHasPtr(o) ? 1 : 0);
 }
 /* The container behind the object; only when objectHasPtr. */
 static inline void *objectPtr(const struct object *o) {
-    return *objectPtrSlot(o);
+    return (void *)(uintptr_t)objectField(o, 0);
 }
 /* Embedded bytes; only when not objectHasPtr. */
 static inline struct str objectEmbedded(const struct object *o) {
@@ -102,7 +134,7 @@ static inline char *objectEmbeddedBytes(struct object *o) {
 /* Replace the container (a conversion). The object does not move. */
 static inline void objectSetPtr(struct object *o, int encoding, void *ptr) {
     o->encoding = (uint32_t)encoding & 15;
-    *objectPtrSlot(o) = ptr;
+    objectSetField(o, 0, (uintptr_t)ptr);
 }
 /* The value as a `struct value`: a view on an embedded one, shared (not owned) container otherwise. */
 struct value objectValue(const struct object *o);

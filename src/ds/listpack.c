@@ -22,7 +22,7 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 
-#define HEADER_SIZE   6
+#define HEADER_SIZE   LP_HEADER_BYTES
 #define COUNT_UNKNOWN 65535
 #define END           0xff
 #define BACKLEN_MAX   5
@@ -185,6 +185,15 @@ static struct entry entryOfString(struct str s) {
     return e;
 }
 
+/* Returns what is behind it. */
+static inline unsigned char *writeEntry(unsigned char *p, const struct entry *e) {
+    uint64_t size = entryBytes(e);
+    memcpy(p, e->head, e->headLen);
+    if (e->body.len) memcpy(p + e->headLen, e->body.ptr, e->body.len);
+    backlenWrite(p + size, size);
+    return p + size + backlenSize(size);
+}
+
 /* ---- Changing ---- */
 
 /* One listpack that is changed and then copied to where it will stay needs no allocation (lpScratch). */
@@ -233,9 +242,7 @@ static unsigned char *insertEntry(unsigned char *lp, const struct entry *e, unsi
 
     lp = splice(lp, offset, old, new);
     p = lp + offset;
-    memcpy(p, e->head, e->headLen);
-    if (e->body.len) memcpy(p + e->headLen, e->body.ptr, e->body.len);
-    backlenWrite(p + size, size);
+    writeEntry(p, e);
     if (where != LP_REPLACE) addCount(lp, 1);
     if (newp) *newp = p;
     return lp;
@@ -253,9 +260,7 @@ static unsigned char *unlessEnd(unsigned char *p) {
 
 unsigned char *lpNew(size_t capacity) {
     unsigned char *lp = zmalloc(capacity > HEADER_SIZE + 1 ? capacity : HEADER_SIZE + 1);
-    storeLE(lp, HEADER_SIZE + 1, 4);
-    setCount(lp, 0);
-    lp[HEADER_SIZE] = END;
+    lpSeal(lp, HEADER_SIZE + LP_END_BYTES, 0);
     return lp;
 }
 
@@ -434,6 +439,46 @@ unsigned char *lpMerge(unsigned char **first, unsigned char **second) {
     lpFree(other);
     *first = *second = NULL;
     return lp;
+}
+
+/* ---- Elements by themselves ---- */
+
+unsigned char *lpLongElementEnd(unsigned char *p) {
+    return skipEntry(p);
+}
+
+unsigned char *lpElementWrite(unsigned char *to, struct str s) {
+    struct entry e = entryOfString(s);
+    return writeEntry(to, &e);
+}
+
+unsigned char *lpWriteLongInt(unsigned char *to, int64_t v) {
+    struct entry e = entryOfInt(v);
+    return writeEntry(to, &e);
+}
+
+size_t lpLongIntBytes(int64_t v) {
+    struct entry e = entryOfInt(v);
+    return e.headLen + 1u;
+}
+
+unsigned lpBacklenBytes(uint64_t size) {
+    return backlenSize(size);
+}
+
+unsigned char *lpBacklenWrite(unsigned char *to, uint64_t size) {
+    backlenWrite(to, size);
+    return to + backlenSize(size);
+}
+
+uint64_t lpBacklenRead(const unsigned char *end) {
+    return backlenRead(end - 1);
+}
+
+void lpSeal(unsigned char *lp, size_t bytes, uint64_t count) {
+    storeLE(lp, bytes, 4);
+    setCount(lp, count);
+    lp[bytes - 1] = END;
 }
 
 /* ---- Data from outside ---- */

@@ -74,6 +74,40 @@ unsigned char *lpDeleteRange(unsigned char *lp, long index, unsigned long num);
 unsigned char *lpMerge(unsigned char **first, unsigned char **second);
 unsigned char *lpDup(const unsigned char *lp);
 
+/* ---- Elements by themselves, for containers of another layout. Small ones need no call. ---- */
+unsigned char *lpLongElementEnd(unsigned char *p);
+unsigned char *lpWriteLongInt(unsigned char *to, int64_t v);
+size_t lpLongIntBytes(int64_t v);
+/* What is behind the element; lpView and lpGetValue read it. */
+static inline unsigned char *lpElementEnd(unsigned char *p) {
+    if (p[0] < 0x80) return p + 2;                 /* 0 .. 127 */
+    if (p[0] < 0xc0) return p + 2 + (p[0] & 0x3f); /* a string of up to 63 bytes */
+    return lpLongElementEnd(p);
+}
+/* An element of a string of `len` bytes takes at most so many; one of an integer takes lpIntBytes. */
+static inline size_t lpElementBound(size_t len) {
+    return len + (len < 64 ? 2 : len < 4096 ? 4 : 10);
+}
+static inline size_t lpIntBytes(int64_t v) {
+    return (uint64_t)v < 128 ? 2 : lpLongIntBytes(v);
+}
+/* Both return what is behind the element. */
+unsigned char *lpElementWrite(unsigned char *to, struct str s);
+static inline unsigned char *lpElementWriteInt(unsigned char *to, int64_t v) {
+    if ((uint64_t)v >= 128) return lpWriteLongInt(to, v);
+    to[0] = (unsigned char)v;
+    to[1] = 1;
+    return to + 2;
+}
+/* The size of something, written behind it as behind every element: in so many bytes; and read there. */
+unsigned lpBacklenBytes(uint64_t size);
+unsigned char *lpBacklenWrite(unsigned char *to, uint64_t size); /* returns what is behind it */
+uint64_t lpBacklenRead(const unsigned char *end);
+/* Makes a listpack of elements that were written from LP_HEADER_BYTES on: `bytes` with header and end. */
+#define LP_HEADER_BYTES 6
+#define LP_END_BYTES    1
+void lpSeal(unsigned char *lp, size_t bytes, uint64_t count);
+
 /* True when `size` bytes at lp are a well-formed listpack; with deep, every entry is checked, and check (may
  * be NULL) is asked for each. Never reads outside the bytes. For data that comes from outside. */
 bool lpValidate(const unsigned char *lp, size_t size, bool deep,

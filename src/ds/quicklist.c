@@ -66,9 +66,7 @@ void qlSetPackedThreshold(size_t bytes) {
 
 size_t qlEntryBound(size_t len) {
     if (__builtin_expect(len >= packed_threshold, 0)) return len + UINT32_MAX;
-    if (len < 64) return len + 2;
-    if (len < 4096) return len + 4;
-    return len + 10;
+    return lpElementBound(len);
 }
 
 static bool isHuge(const struct quicklist *ql, size_t len) {

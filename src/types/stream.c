@@ -18,8 +18,8 @@ struct stream *streamNew(void) {
     return s;
 }
 
-static void freeNode(void *lp) {
-    lpFree(lp);
+static void freeNode(void *node) {
+    nodeFree(node);
 }
 
 static void freeGroup(void *group) {
@@ -29,7 +29,7 @@ static void freeGroup(void *group) {
 void streamFree(struct stream *s) {
     raxDestroy(&s->nodes, freeNode);
     raxDestroy(&s->groups, freeGroup);
-    if (s->tail) lpFree(s->tail);
+    if (s->tail) nodeFree(s->tail);
     zfree(s);
 }
 
@@ -39,10 +39,10 @@ struct stream *streamDup(struct stream *s) {
     *copy = *s;
     raxInit(&copy->nodes);
     raxInit(&copy->groups);
-    if (s->tail) copy->tail = lpDup(s->tail);
+    if (s->tail) copy->tail = nodeCopy(s->tail);
     raxStart(&it, &s->nodes);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
-        raxInsert(&copy->nodes, it.key, lpDup(it.value), NULL);
+        raxInsert(&copy->nodes, it.key, nodeCopy(it.value), NULL);
     raxStop(&it);
     raxStart(&it, &s->groups);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
@@ -76,13 +76,13 @@ static void pullTail(struct stream *s) {
 
 static void pushTail(struct stream *s) {
     struct streamKey key = streamKeyOf(s->tail_id);
-    raxInsert(&s->nodes, streamKeyView(&key), lpShrinkToFit(s->tail), NULL);
+    raxInsert(&s->nodes, streamKeyView(&key), nodeFit(s->tail), NULL);
     s->tail = NULL;
 }
 
-void streamAddNode(struct stream *s, struct streamID id, unsigned char *lp) {
+void streamAddNode(struct stream *s, struct streamID id, struct streamNode *node) {
     if (s->tail) pushTail(s);
-    s->tail = lp;
+    s->tail = node;
     s->tail_id = id;
 }
 
@@ -111,24 +111,12 @@ static bool otherNode(struct streamIterator *it) {
 static void enterNode(struct streamIterator *it) {
     it->node = it->in_tail ? it->stream->tail : it->nodes.value;
     it->node_id = it->in_tail ? it->stream->tail_id : streamKeyID(it->nodes.key);
-    struct nodeHead h = nodeHead(it->node);
-    it->names = h.first_name;
-    it->name_count = h.names;
-    it->at = h.first_entry;
-    if (it->reverse) it->before = lpLast(it->node);
-}
-
-/* The node has moved. */
-static void replaceNode(struct streamIterator *it, unsigned char *lp) {
-    if (it->in_tail)
-        it->stream->tail = lp;
-    else if (lp != it->node)
-        raxInsert(&it->stream->nodes, it->nodes.key, lp, NULL);
-    it->node = lp;
+    it->at = nodeFirstEntry(it->node);
+    if (it->reverse) it->before = nodeEnd(it->node);
 }
 
 static void removeNode(struct streamIterator *it) {
-    lpFree(it->node);
+    nodeFree(it->node);
     if (it->in_tail)
         pullTail(it->stream);
     else
@@ -140,17 +128,14 @@ static void removeNode(struct streamIterator *it) {
 /* The next entry of this node, deleted or not. */
 static bool stepInNode(struct streamIterator *it) {
     if (it->reverse) {
-        it->at = nodeEntryBefore(it->node, it->before);
-        if (!it->at) return false;
-        it->before = lpPrev(it->node, it->at);
-    } else if (it->left) { /* values of the last entry that nobody read */
-        while (it->left--) it->at = lpNext(it->node, it->at);
-        it->left = 0;
-        it->at = lpNext(it->node, it->at); /* the element that says how to come back */
-    } else if (it->entry) {
-        it->at = lpNext(it->node, it->at);
+        it->at = it->before = nodeEntryBefore(it->node, it->before);
+        return it->at;
     }
-    return it->at;
+    if (it->entry) {
+        for (; it->left; it->left--) it->at = lpElementEnd(it->at); /* values that nobody read */
+        it->at = nodeEntryBehind(it->entry, it->at);
+    }
+    return it->at != nodeEnd(it->node);
 }
 
 static bool stepEntry(struct streamIterator *it) {
@@ -169,7 +154,8 @@ void streamIterate(struct streamIterator *it, struct stream *s, struct streamID 
     it->start = start;
     it->end = end;
     it->reverse = reverse;
-    it->node = it->entry = it->at = it->before = NULL;
+    it->node = NULL;
+    it->entry = it->at = it->before = NULL;
     it->left = 0;
     raxStart(&it->nodes, &s->nodes);
     if (seekNode(it, reverse ? end : start)) enterNode(it);
@@ -177,7 +163,7 @@ void streamIterate(struct streamIterator *it, struct stream *s, struct streamID 
 
 bool streamNext(struct streamIterator *it) {
     while (it->node && stepEntry(it)) {
-        struct nodeEntry e = nodeEntry(it->node, it->at, it->node_id, it->name_count);
+        struct nodeEntry e = nodeEntry(it->node, it->at, it->node_id);
         bool same = e.flags & ENTRY_SAME_NAMES;
         it->entry = e.start;
         it->at = e.first;
@@ -187,7 +173,7 @@ bool streamNext(struct streamIterator *it) {
         if (streamIDCompare(e.id, it->reverse ? it->end : it->start) * (it->reverse ? -1 : 1) < 0) continue;
         it->id = e.id;
         it->pairs = e.pairs;
-        it->name = same ? it->names : NULL;
+        it->name = same ? it->node->first_name : NULL;
         return true;
     }
     it->node = NULL;
@@ -196,7 +182,7 @@ bool streamNext(struct streamIterator *it) {
 
 static struct str takeElement(struct streamIterator *it, char *text) {
     struct str s = lpView(it->at, text);
-    it->at = lpNext(it->node, it->at);
+    it->at = lpElementEnd(it->at);
     it->left--;
     return s;
 }
@@ -204,7 +190,7 @@ static struct str takeElement(struct streamIterator *it, char *text) {
 void streamNextPair(struct streamIterator *it, struct str *field, struct str *value) {
     if (it->name) {
         *field = lpView(it->name, it->name_text);
-        it->name = lpNext(it->node, it->name);
+        it->name = lpElementEnd(it->name);
     } else {
         *field = takeElement(it, it->name_text);
     }
@@ -276,8 +262,8 @@ void streamFinderStop(struct streamFinder *f) {
 static bool tailIsFull(const struct stream *s, size_t add) {
     size_t max_bytes = (size_t)stream_node_max_bytes;
     if (!max_bytes || max_bytes > LISTPACK_MAX_SAFETY_LIMIT) max_bytes = LISTPACK_MAX_SAFETY_LIMIT;
-    if (lpBytes(s->tail) + add >= max_bytes) return true;
-    return stream_node_max_entries && nodeEntries(s->tail) + nodeDeleted(s->tail) >= stream_node_max_entries;
+    if (nodePublishedBytes(s->tail) + add >= max_bytes) return true;
+    return stream_node_max_entries && s->tail->entries + s->tail->deleted >= stream_node_max_entries;
 }
 
 bool streamAppend(struct stream *s, struct streamID id, const struct str *pairs, size_t count) {
@@ -290,8 +276,7 @@ bool streamAppend(struct stream *s, struct streamID id, const struct str *pairs,
         s->tail = nodeNew(pairs, count);
         s->tail_id = id;
     }
-    s->tail =
-        nodeAppend(s->tail, (struct streamID){id.ms - s->tail_id.ms, id.seq - s->tail_id.seq}, pairs, count);
+    s->tail = nodeAppend(s->tail, s->tail_id, id, pairs, count);
     s->length++;
     s->entries_added++;
     s->last_id = id;
@@ -307,11 +292,11 @@ void streamMendFirst(struct stream *s) {
 
 /* The entry behind the iterator's own that is not deleted; there is one. */
 static struct streamID nextInNode(const struct streamIterator *it) {
-    struct nodeEntry e = nodeEntry(it->node, it->entry, it->node_id, it->name_count);
+    struct nodeEntry e = nodeEntry(it->node, it->entry, it->node_id);
     do {
-        unsigned char *p = nodeEntryEnd(it->node, &e);
-        debugAssert(p);
-        e = nodeEntry(it->node, p, it->node_id, it->name_count);
+        unsigned char *p = nodeEntryEnd(&e);
+        debugAssert(p != nodeEnd(it->node));
+        e = nodeEntry(it->node, p, it->node_id);
     } while (e.flags & ENTRY_DELETED);
     return e.id;
 }
@@ -320,7 +305,7 @@ void streamFinderDelete(struct streamFinder *f) {
     struct streamIterator *it = &f->it;
     struct stream *s = it->stream;
     struct streamID id = it->id;
-    bool first = !streamIDCompare(id, s->first_id), last_of_node = nodeEntries(it->node) == 1;
+    bool first = !streamIDCompare(id, s->first_id), last_of_node = it->node->entries == 1;
     s->length--;
     if (streamIDCompare(id, s->max_deleted_id) > 0) s->max_deleted_id = id;
     if (last_of_node) {
@@ -330,13 +315,8 @@ void streamFinderDelete(struct streamFinder *f) {
         return;
     }
     if (first) s->first_id = nextInNode(it);
-    size_t bytes = lpBytes(it->node);
-    unsigned char *was = it->node;
-    replaceNode(it, nodeMarkDeleted(it->node, it->entry));
-    if (it->node != was || lpBytes(it->node) != bytes) /* places in it are not valid any more */
-        streamFinderStop(f);
-    else
-        f->on_entry = streamNext(it);
+    nodeMarkDeleted(it->node, it->entry);
+    f->on_entry = streamNext(it);
 }
 
 bool streamDelete(struct stream *s, struct streamID id) {
@@ -355,7 +335,7 @@ static bool trimDone(const struct stream *s, const struct streamTrim *t, struct 
 /* Can the whole node go? */
 static bool trimTakesNode(const struct stream *s, const struct streamTrim *t,
                           const struct streamIterator *it) {
-    if (t->kind == TRIM_MAXLEN) return s->length - (uint64_t)nodeEntries(it->node) >= (uint64_t)t->maxlen;
+    if (t->kind == TRIM_MAXLEN) return s->length - it->node->entries >= (uint64_t)t->maxlen;
     return streamIDCompare(nodeLastID(it->node, it->node_id), t->minid) < 0;
 }
 
@@ -363,17 +343,15 @@ static bool trimTakesNode(const struct stream *s, const struct streamTrim *t,
  * entries stays, as in other servers: what an approximate trim removes later depends on it. */
 static int64_t trimInNode(struct stream *s, const struct streamTrim *t, struct streamIterator *it) {
     int64_t removed = 0;
-    unsigned char *lp = it->node, *p = it->at;
-    while (p) {
-        struct nodeEntry e = nodeEntry(lp, p, it->node_id, it->name_count);
+    for (unsigned char *p = it->at; p != nodeEnd(it->node);) {
+        struct nodeEntry e = nodeEntry(it->node, p, it->node_id);
         if (trimDone(s, t, e.id)) break;
-        p = nodeEntryEnd(lp, &e);
+        p = nodeEntryEnd(&e);
         if (e.flags & ENTRY_DELETED) continue;
-        *e.start |= ENTRY_DELETED; /* flags are small integers: the element's one byte */
+        nodeMarkDeleted(it->node, e.start);
         s->length--;
         removed++;
     }
-    if (removed) replaceNode(it, nodeCount(lp, nodeEntries(lp) - removed, removed));
     return removed;
 }
 
@@ -383,7 +361,7 @@ int64_t streamTrimTo(struct stream *s, const struct streamTrim *t) {
         struct streamIterator it;
         if (t->kind == TRIM_MAXLEN && s->length <= (uint64_t)t->maxlen) break;
         streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, false);
-        int64_t entries = nodeEntries(it.node);
+        int64_t entries = it.node->entries;
         bool over = t->limit && removed + entries > t->limit, whole = !over && trimTakesNode(s, t, &it);
         if (whole) {
             s->length -= (uint64_t)entries;

@@ -1,7 +1,7 @@
 /* stream.h - streams as values: a log of entries by ID, and the consumer groups that read it.
  *
  *     struct stream   length, IDs, counters
- *                     nodes:   rax   first ID of the node -> listpack of about 100 entries       full ones
+ *                     nodes:   rax   first ID of the node -> struct streamNode, full ones
  *                     tail:    the last node, which grows; it is not in the tree
  *                     groups:  rax   name -> struct streamGroup
  *     streamGroup     consumers: rax   name -> struct streamConsumer
@@ -9,8 +9,8 @@
  *     streamConsumer  pending:   rax   the same nacks, those that were delivered to it
  *
  * Most streams have one node, and every XADD goes to the last: keeping it at hand means that an addition
- * searches nothing, and that a small stream has no tree. The bytes of a node are those of the published
- * format; see stream_node.c. */
+ * searches nothing, and that a small stream has no tree. In files, and as far as limits go, a node is a
+ * listpack; in memory it has shorter heads of entries; see stream_node.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,6 +22,7 @@
 #include "ds/listpack.h"
 #include "ds/rax.h"
 #include "types/stream_id.h"
+#include "types/stream_node.h"
 
 struct stream {
     uint64_t length;
@@ -29,7 +30,7 @@ struct stream {
     struct streamID first_id;       /* of the first entry; 0-0 when there is none */
     struct streamID max_deleted_id; /* the highest that XDEL removed */
     uint64_t entries_added;         /* ever */
-    unsigned char *tail;            /* NULL when there are no nodes at all */
+    struct streamNode *tail;        /* NULL when there are no nodes at all */
     struct streamID tail_id;        /* its first ID */
     struct rax nodes, groups;
 };
@@ -49,7 +50,7 @@ bool streamDelete(struct stream *s, struct streamID id); /* false: not there */
 bool streamExists(struct stream *s, struct streamID id);
 /* The highest ID that is there; 0-0 when the stream is empty. */
 struct streamID streamHighestID(struct stream *s);
-size_t streamNodes(const struct stream *s); /* listpacks */
+size_t streamNodes(const struct stream *s);
 
 enum streamTrimKind { TRIM_NONE, TRIM_MAXLEN, TRIM_MINID };
 struct streamTrim {
@@ -68,13 +69,11 @@ struct streamIterator {
     struct streamID start, end;
     bool reverse, in_tail;
     struct raxIterator nodes;
-    unsigned char *node;     /* NULL: past the last */
+    struct streamNode *node; /* NULL: past the last */
     struct streamID node_id; /* what the IDs in the node are relative to */
-    unsigned char *names;    /* the node's own field names ... */
-    int64_t name_count;      /* ... and how many */
     unsigned char *at;       /* the next element to read: of the entry, or the next entry */
-    unsigned char *before;   /* reverse: the last element of the entry before this one */
-    unsigned char *entry;    /* the entry's first element */
+    unsigned char *before;   /* reverse: where the entry ends that is next */
+    unsigned char *entry;    /* the entry */
     unsigned char *name;     /* next name; NULL: names stand with the values */
     int64_t left;            /* values not read */
     char name_text[LP_INTBUF_SIZE], value_text[LP_INTBUF_SIZE];
@@ -104,7 +103,7 @@ void streamFinderStop(struct streamFinder *f);
 
 /* For loading: a sound node whose ID is above those of all others; it is taken over, the counters are the
  * caller's. And the first entry's ID, looked up. */
-void streamAddNode(struct stream *s, struct streamID id, unsigned char *lp);
+void streamAddNode(struct stream *s, struct streamID id, struct streamNode *node);
 void streamMendFirst(struct stream *s);
 
 /* ---- Groups ---- */

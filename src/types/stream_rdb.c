@@ -35,9 +35,13 @@ static void writeID(struct rioWriter *w, struct streamID id) {
     rdbWriteLen(w, id.seq);
 }
 
-static void writeNode(struct rioWriter *w, struct str key, unsigned char *lp) {
+static void writeNode(struct rioWriter *w, struct str key, struct streamNode *node) {
+    size_t bytes = nodePublishedBytes(node);
+    unsigned char *lp = zmalloc(bytes);
+    nodePublish(node, streamKeyID(key), lp);
     rdbWriteString(w, key);
-    rdbWriteString(w, strN((const char *)lp, lpBytes(lp)));
+    rdbWriteString(w, strN((const char *)lp, bytes));
+    zfree(lp);
 }
 
 static void writeNodes(struct rioWriter *w, struct stream *s) {
@@ -119,12 +123,11 @@ static bool loadNode(struct rdbReader *r, struct stream *s) {
         return rioFail(&r->io, "stream nodes out of order");
     unsigned char *lp = rdbReadBlob(r, &size);
     if (!lp) return false;
-    if (!streamNodeValid(lp, size)) {
-        zfree(lp);
-        return rioFail(&r->io, "a stream node that is not sound");
-    }
-    s->length += (uint64_t)nodeEntries(lp);
-    streamAddNode(s, id, lp);
+    struct streamNode *node = nodeOfPublished(lp, size, id);
+    zfree(lp);
+    if (!node) return rioFail(&r->io, "a stream node that is not sound");
+    s->length += node->entries;
+    streamAddNode(s, id, node);
     return true;
 }
 

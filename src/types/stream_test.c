@@ -134,16 +134,42 @@ static void checkRange(struct stream *s, const struct model *m, struct streamID 
     streamStop(&it);
 }
 
+static unsigned char *published(struct streamNode *n, struct streamID id, size_t *bytes) {
+    *bytes = nodePublishedBytes(n);
+    unsigned char *lp = zmalloc(*bytes);
+    nodePublish(n, id, lp);
+    return lp;
+}
+
+/* What is written is what was there, and is a node again when it is read, the same but for its room. */
+static void checkNode(struct streamNode *n, struct streamID id) {
+    size_t bytes;
+    unsigned char *lp = published(n, id, &bytes);
+    assert_int_equal(lpBytes(lp), bytes);
+    struct streamNode *again = nodeOfPublished(lp, bytes, id);
+    assert_non_null(again);
+    assert_true(n->bytes <= n->room && n->room == zmallocSize(n) && again->room == zmallocSize(again));
+    again->room = n->room;
+    assert_int_equal(again->bytes, n->bytes);
+    assert_memory_equal(again, n, n->bytes);
+    nodeFree(again);
+    zfree(lp);
+    size_t seen = 0;
+    for (unsigned char *p = nodeEnd(n); (p = nodeEntryBefore(n, p)); seen++) {
+    }
+    assert_int_equal(seen, n->entries + n->deleted);
+}
+
 static void checkAll(struct stream *s, const struct model *m) {
     struct raxIterator it;
     checkRange(s, m, STREAM_ID_MIN, STREAM_ID_MAX);
     raxVerify(&s->nodes);
     raxStart(&it, &s->nodes);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
-        assert_true(streamNodeValid(it.value, lpBytes(it.value)));
+        checkNode(it.value, streamKeyID(it.key));
     raxStop(&it);
     assert_true(s->tail || (!m->n && !s->nodes.size));
-    if (s->tail) assert_true(streamNodeValid(s->tail, lpBytes(s->tail)));
+    if (s->tail) checkNode(s->tail, s->tail_id);
 }
 
 static void checkCounters(struct stream *s, const struct model *m) {
@@ -258,22 +284,69 @@ static void testBytes(void **state) {
         "\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x48"
         "\x80\x01\x05\x01\xff";
     struct stream *s = sample();
-    assert_int_equal(lpBytes(s->tail), sizeof want - 1);
-    assert_memory_equal(s->tail, want, sizeof want - 1);
+    size_t bytes;
+    unsigned char *lp = published(s->tail, s->tail_id, &bytes);
+    assert_int_equal(bytes, sizeof want - 1);
+    assert_memory_equal(lp, want, sizeof want - 1);
+    zfree(lp);
     streamFree(s);
+}
+
+/* The heads that an entry can have: every width of both numbers, in every order of IDs that a file may hold.
+ */
+static void testWidths(void **state) {
+    (void)state;
+    struct streamID base = {INT64_C(1) << 40, 77};
+    struct str pair[] = {STR("a"), STR("1"), STR("b"), STR("2")};
+    struct streamNode *n = nodeNew(pair, 1);
+    struct streamID ids[14 * 14];
+    size_t count = 0;
+    uint32_t entries_at = n->bytes;
+    for (unsigned m = 0; m < 14; m++) {
+        for (unsigned q = 0; q < 14; q++) { /* 0, 1, 2^5 - 1, 2^9, ..., 2^64 - 1 */
+            uint64_t ms = m < 13 ? (UINT64_C(1) << (m * 5)) - m % 2 : UINT64_MAX;
+            uint64_t seq = q < 13 ? (UINT64_C(1) << (q * 5)) - q % 2 : UINT64_MAX;
+            ids[count] = (struct streamID){base.ms + ms - 1, seq - 1};
+            n = nodeAppend(n, base, ids[count], pair, 1 + count % 2);
+            count++;
+        }
+    }
+    checkNode(n, base);
+    unsigned char *p = (unsigned char *)n + entries_at;
+    for (size_t i = 0; i < count; i++) {
+        struct nodeEntry e = nodeEntry(n, p, base);
+        assert_int_equal(streamIDCompare(e.id, ids[i]), 0);
+        assert_int_equal(e.pairs, 1 + i % 2);
+        p = nodeEntryEnd(&e);
+    }
+    assert_ptr_equal(p, nodeEnd(n));
+    nodeFree(n);
+}
+
+/* The figure that the memory budget rests on: 3 bytes of head beside the values' elements, and 1 behind them.
+ */
+static void testSize(void **state) {
+    (void)state;
+    struct streamID base = {1700000000000, 0};
+    struct str pair[] = {STR("name"), STR("user1"), STR("age"), STR("42")};
+    struct streamNode *n = nodeAppend(nodeNew(pair, 2), base, base, pair, 2);
+    uint32_t before = n->bytes;
+    n = nodeAppend(n, base, (struct streamID){base.ms + 200, 3}, pair, 2);
+    assert_int_equal(n->bytes - before, 3 + (1 + 5 + 1) + 2 + 1);
+    nodeFree(n);
 }
 
 /* ---- Damage ---- */
 
 /* Whatever passes the check can be walked and changed without reading outside of it. */
-static void useNode(unsigned char *lp) {
+static void useNode(struct streamNode *node) {
     struct stream *s = streamNew();
     struct streamIterator it;
     struct streamID ids[64];
     size_t n = 0;
-    s->tail = lp;
+    s->tail = node;
     s->tail_id = (struct streamID){5, 1};
-    s->length = (uint64_t)nodeEntries(lp);
+    s->length = node->entries;
     s->last_id = STREAM_ID_MAX;
     for (int reverse = 0; reverse < 2; reverse++) {
         streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, reverse);
@@ -297,22 +370,24 @@ static void useNode(unsigned char *lp) {
 static void testDamage(void **state) {
     (void)state;
     struct stream *s = sample();
-    size_t size = lpBytes(s->tail);
+    size_t size;
+    unsigned char *whole = published(s->tail, s->tail_id, &size);
     int passed = 0;
     for (int i = 0; i < 300000; i++) {
         size_t keep = randomBelow(10) ? size : randomBelow(size + 1);
-        unsigned char *lp = memcpy(zmalloc(keep ? keep : 1), s->tail, keep);
+        unsigned char *lp = memcpy(zmalloc(keep ? keep : 1), whole, keep);
         for (size_t changes = randomBelow(4); changes && keep; changes--)
             lp[randomBelow(randomBelow(2) ? keep : keep < 80 ? keep : 80)] = (unsigned char)randomBelow(256);
         if (keep > 6 && randomBelow(2)) lp[keep - 1] = 0xff;
-        if (streamNodeValid(lp, keep)) {
-            passed++;
-            useNode(lp);
-        } else {
-            lpFree(lp);
-        }
+        struct streamNode *node = nodeOfPublished(lp, keep, s->tail_id);
+        zfree(lp);
+        if (!node) continue;
+        passed++;
+        checkNode(node, s->tail_id);
+        useNode(node);
     }
     assert_in_range(passed, 1000, 299000);
+    zfree(whole);
     streamFree(s);
 }
 
@@ -435,8 +510,9 @@ static void testIDs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testIDs),    cmocka_unit_test(testBytes),  cmocka_unit_test(testModel),
-        cmocka_unit_test(testDamage), cmocka_unit_test(testGroups),
+        cmocka_unit_test(testIDs),    cmocka_unit_test(testBytes), cmocka_unit_test(testModel),
+        cmocka_unit_test(testWidths), cmocka_unit_test(testSize),  cmocka_unit_test(testDamage),
+        cmocka_unit_test(testGroups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,4 +205,26 @@ start_server {tags {expire}} {
         assert_equal {z a 1} [$d read]
         $d close
     }
+
+    test {Keys with an expiry are found, sampled and deleted whether few or most of the keys have one} {
+        r flushall
+        r config set maxmemory-policy volatile-ttl
+        foreach {step plain volatile} {few 900 100 most 100 900 few-again 3000 100} {
+            for {set i 0} {$i < $plain} {incr i} { r set plain:$i x }
+            for {set i 0} {$i < $volatile} {incr i} { r set volatile:$i x px 100000 }
+            for {set i $volatile} {$i < 1000} {incr i} { r del volatile:$i }
+            if {$step eq "most"} { for {set i $plain} {$i < 1000} {incr i} { r del plain:$i } }
+            assert_match "keys=[expr {$plain + $volatile}],expires=$volatile,*" [s db0]
+            assert_range [r pttl volatile:7] 90000 100000
+        }
+        for {set i 0} {$i < 50} {incr i} { r pexpire volatile:$i 1 }
+        wait_for_condition 50 100 {[r dbsize] == 3050} else { fail "they stay" }
+        for {set i 50} {$i < 100} {incr i} { r persist volatile:$i }
+        assert_match "keys=3050,expires=0,*" [s db0]
+        r flushall
+        for {set i 0} {$i < 500} {incr i} { r set k:$i x px 100000 }
+        for {set i 0} {$i < 500} {incr i} { r persist k:$i }
+        assert_match "keys=500,expires=0,*" [s db0]
+        r config set maxmemory-policy noeviction
+    }
 }

@@ -1,0 +1,56 @@
+/* volatile_keys.h - which keys of a keyspace have an expiry.
+ *
+ *     few have one     a table of their own beside that of all keys
+ *     most have one    nothing: who looks for them looks at all keys, of which every second or so is one
+ *
+ *              3/4 of the keys: the table goes                        a quarter of them: it is made again,
+ *     TABLE ─────────────────────────────────▶ NONE ─────────────────▶ MAKING ─────▶ TABLE
+ *                                                                      with each change a piece
+ *
+ * So a key with an expiry costs as much as one without where most have one (caches, sessions), and giving one
+ * touches one table less. While the table is made, keys are looked for as without it; it is complete before
+ * they have become much fewer.
+ *
+ * Invariant: in TABLE the table has exactly the keys with an expiry; in MAKING only such, and all that a scan
+ * of the keys has passed or that have come since it began; in NONE none. */
+#pragma once
+
+#include "base/zmalloc.h"
+#include "data/object.h"
+#include "ds/hashtable.h"
+
+enum volatileState { VOLATILE_TABLE, VOLATILE_NONE, VOLATILE_MAKING };
+
+struct volatileKeys {
+    struct hashtable table;
+    uint64_t count;        /* keys with an expiry */
+    uint64_t scan_cursor;  /* of volatileScan */
+    uint64_t build_cursor; /* VOLATILE_MAKING: in the table of all keys */
+    enum volatileState state;
+};
+
+/* `keys` are all keys of the keyspace, and have been changed already; hash is hashBytes of the key. */
+void volatileInit(struct volatileKeys *v, const struct hashtableType *type);
+void volatileAdd(struct volatileKeys *v, struct hashtable *keys, struct object *o, uint64_t hash);
+void volatileRemove(struct volatileKeys *v, struct hashtable *keys, struct object *o, uint64_t hash);
+/* Both have an expiry, and the same key; both are alive. */
+void volatileReplace(struct volatileKeys *v, struct object *o, struct object *now, uint64_t hash);
+/* The object lies elsewhere now: `was` is not read. While the table is made, one with an expiry must stay. */
+void volatileMoved(struct volatileKeys *v, const struct object *was, struct object *now, uint64_t hash);
+static inline bool volatileMustStay(const struct volatileKeys *v, const struct object *o) {
+    return v->state == VOLATILE_MAKING && objectHasExpire(o);
+}
+/* Keys without an expiry have come or gone. */
+void volatileChanged(struct volatileKeys *v, struct hashtable *keys);
+/* Everything is gone from the table already. */
+void volatileEmptied(struct volatileKeys *v);
+
+/* As hashtableScan, hashtableFairRandomEntry and hashtableSample, of keys with an expiry. */
+bool volatileScan(struct volatileKeys *v, struct hashtable *keys, hashtableScanFn fn, void *priv);
+struct object *volatileAny(struct volatileKeys *v, struct hashtable *keys);
+size_t volatileSample(struct volatileKeys *v, struct hashtable *keys, struct object **dst, size_t count);
+
+/* Room for so many, unless they will be most of `all`. False: not enough memory, no harm done. */
+bool volatileTryExpand(struct volatileKeys *v, size_t count, size_t all);
+bool volatileResize(struct volatileKeys *v, struct hashtable *keys, uint64_t us); /* true: there is more */
+void volatileVerify(struct volatileKeys *v, struct hashtable *keys);
