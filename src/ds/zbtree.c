@@ -111,7 +111,7 @@ static bool regrow(zbtree **tp, struct zbtLeaf **l, unsigned slot, const struct 
     unsigned count = old->count + 1u;
     struct zbtPacking p = zbtPack(old, 0, old->count, it, slot);
     size_t bytes = (size_t)old->heap - old->garbage + zbtItemBytes(it);
-    size_t need = zbtLeafNeed(count, bytes, p.width), most = ZBT_LEAF_MAX - inFront(*tp);
+    size_t need = zbtLeafNeed(count, bytes, p.width), most = zbtLeafMost(count) - inFront(*tp);
     if (need > most || count > ZBT_LEAF_SLOTS) return false;
     bool whole = p.width == old->width && p.base == old->base && old->garbage * GARBAGE_KEPT <= old->heap &&
                  need + old->garbage <= most;
@@ -185,11 +185,9 @@ static void splitLeaf(zbtree *t, struct zbtLeaf *l, unsigned slot, const struct 
 static struct zbtLeaf *beginLeaf(zbtree *t, const struct zbtItem *it, bool at_end) {
     struct zbtLeaf *full = at_end ? t->last : t->first;
     struct zbtPacking p = zbtPack(full, 0, 0, it, 0);
-    if (p.width != 8 && full->width != 8) {
-        p.width = full->width;
-        if (!at_end) p.base -= (int64_t)((1ull << (8 * p.width)) - 1);
-    }
-    struct zbtLeaf *fresh = leafNew(ZBT_LEAF_MAX, p, full->count, ZBT_LEAF_MAX);
+    bool alike = (p.width > 4) == (full->width > 4) && p.width != 8 && full->width != 8;
+    if (alike) p = zbtPackLike(full, it->score, at_end);
+    struct zbtLeaf *fresh = leafNew(ZBT_LEAF_USUAL, p, full->count, ZBT_LEAF_USUAL);
     if (at_end) {
         linkBetween(t, full, fresh, NULL);
         zbtAttach(t, full->parent, full, full->count, fresh, 0, it->score, 1);
@@ -265,7 +263,7 @@ static zbtree *noteInserted(zbtree *t, const struct zbtLeaf *l, uint64_t hash) {
     t->length++;
     if (t->form == ZBT_MAPPED) {
         zbtMapAdd(zbtMapOf(t), l, hash);
-        zbtMapStep(t, false);
+        zbtMapGrew(t, hash);
     } else if (unlikely(t->leaves > ZBT_MAP_LEAVES)) {
         t = makeMap(t, 0);
     }
@@ -313,7 +311,8 @@ static void removeLeaf(zbtree *t, struct zbtLeaf *l) {
 static struct zbtPacking packBoth(const struct zbtLeaf *a, const struct zbtLeaf *b) {
     struct zbtItem last = {.score = zbtScore((struct zbtPos){(struct zbtLeaf *)b, b->count - 1u})};
     struct zbtPacking p = zbtPack(b, 0, b->count, NULL, 0);
-    return p.width == 8 ? p : zbtPack(a, 0, a->count, &last, a->count);
+    return p.width > 4 ? zbtPackDoubles(zbtScore((struct zbtPos){(struct zbtLeaf *)a, 0}), last.score)
+                       : zbtPack(a, 0, a->count, &last, a->count);
 }
 
 /* a and b = a->next become one, which takes the place of a and, in the map, that of the larger one. */
@@ -347,11 +346,11 @@ static void joinLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b, struct z
 static bool mergeLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b) {
     if (!a || !b || a->parent != b->parent) return false;
     unsigned count = (unsigned)a->count + b->count;
-    if (count > ZBT_LEAF_SLOTS || zbtLeafLive(a) + zbtLeafLive(b) > ZBT_LEAF_MAX) return false;
+    if (count > ZBT_LEAF_SLOTS || zbtLeafLive(a) + zbtLeafLive(b) > zbtLeafMost(count)) return false;
     size_t bytes = (size_t)a->heap - a->garbage + b->heap - b->garbage;
     struct zbtPacking p = packBoth(a, b);
     size_t need = zbtLeafNeed(count, bytes, p.width);
-    if (need > ZBT_LEAF_MAX * 3 / 4) return false;
+    if (need > zbtLeafMost(count) * 3 / 4) return false;
     joinLeaves(t, a, b, leafNew(need, p, count, bytesEach(count, bytes, p.width)));
     return true;
 }
@@ -375,7 +374,7 @@ static zbtree *zbtSettle(zbtree *t, struct zbtLeaf *l) {
     }
     if (t->form != ZBT_MAPPED) return t;
     if (t->leaves == 1) return dropMap(t);
-    zbtMapStep(t, true);
+    zbtMapShrank(t);
     return t;
 }
 
@@ -405,14 +404,14 @@ static void freeBigs(const struct zbtLeaf *l, unsigned from, unsigned to, uint64
 
 zbtree *zbtCreate(size_t entries) {
     struct zbtPacking none = {0, 1};
-    unsigned most = (ZBT_LEAF_MAX - (unsigned)sizeof(zbtree)) / GUESSED_BYTES / 16 * 16;
+    unsigned most = (ZBT_LEAF_USUAL - (unsigned)sizeof(zbtree)) / GUESSED_BYTES / 16 * 16;
     unsigned n = entries < 1 ? 1 : entries < most ? (unsigned)entries : most;
     if (entries < MAP_PRESIZE) {
-        size_t need = zbtLeafNeed(n, n * (GUESSED_BYTES - 3u), 1), room = ZBT_LEAF_MAX - sizeof(zbtree);
+        size_t need = zbtLeafNeed(n, n * (GUESSED_BYTES - 3u), 1), room = ZBT_LEAF_USUAL - sizeof(zbtree);
         return treeNew(need < room ? need : room, none, n, GUESSED_BYTES);
     }
     zbtree *t = zmalloc(sizeof *t);
-    struct zbtLeaf *l = leafNew(ZBT_LEAF_MAX, none, most, GUESSED_BYTES);
+    struct zbtLeaf *l = leafNew(ZBT_LEAF_USUAL, none, most, GUESSED_BYTES);
     *t = (zbtree){.root = l, .first = l, .last = l, .leaves = 1, .form = ZBT_PLAIN};
     return makeMap(t, entries);
 }
@@ -675,7 +674,7 @@ static bool moveToLeaf(zbtree *t, struct zbtPos p, const struct zbtItem *it, uin
     zbtMoveCount(from, to);
     if (t->form == ZBT_MAPPED) {
         zbtMapRename(zbtMapOf(t), from, to, hash);
-        zbtMapStep(t, false);
+        zbtMapGrew(t, hash);
     }
     return true;
 }
@@ -741,7 +740,7 @@ bool zbtPrefetchEnd(const zbtree *t, bool tail, int step) {
     const struct zbtLeaf *l = tail ? t->last : t->first;
     if (step == 1) {
         fetchLeaf(l);
-        zbtFetch((const char *)l + ZBT_LEAF_MAX - (t->form == ZBT_ONE_LEAF ? sizeof *t : 0) - 16);
+        zbtFetch((const char *)l + ZBT_LEAF_USUAL - (t->form == ZBT_ONE_LEAF ? sizeof *t : 0) - 16);
         return tail;
     }
     zbtFetch(zbtSlot(l, l->count ? l->count - 1u : 0));

@@ -12,22 +12,24 @@
  *     fp      1 byte    of the member's hash; 32 are compared at once (AVX2), or 8 (plain C)
  *     slot    2 bytes   where the member is, from the end of the leaf
  *             w bytes   the score: w = 1, 2, 4: an unsigned number to add to the leaf's base, when all scores
- *                       of the leaf are integers near enough to each other; w = 8: the double itself
+ *                       of the leaf are integers near enough to each other; w = 5, 6, 7: the same with the
+ *                       doubles' bits as numbers (neighbours in a large set differ in the lower ones only);
+ *                       w = 8: the double itself
  *     bytes   1 + len   length and member, in no order; from 255 bytes on: 255 and a pointer
  *
  * so inserting moves fp and slots of the elements behind, which is a few hundred bytes, and no members. Bytes
  * of erased members are garbage until the leaf is made anew. Leaves are not nodes of one size: they are grown
- * by the allocator's classes up to LEAF_MAX and shrunk again, so they are nine tenths full on average,
- * whatever the order of insertion. A full leaf is split in the middle; at the ends of the set it is left
- * full, and a new one begun.
+ * by the allocator's classes and shrunk again, so they are nine tenths full on average, whatever the order of
+ * insertion. They grow up to LEAF_USUAL bytes; those of few elements, which are long, up to LEAF_MAX. A full
+ * leaf is split in the middle; at the ends of the set it is left full, and a new one begun.
  *
  * Inner nodes. Separators are lower bounds, not copies of keys: all scores left of it <= separator <= all
  * scores at and right of it. Only splits set them; neither inserting nor erasing ever has to mend one. Equal
  * scores are settled by the first member of the child in question.
  *
  * Members. A set of up to MAP_LEAVES leaves has no index of members: their fp are scanned. Larger ones have a
- * map from hash to leaf: buckets of one cache line, 12 tags and 12 leaf numbers (zbtree_map.c). An entry
- * takes 5 bytes and knows neither member nor score: it only says which leaf to search for the fp.
+ * map from hash to leaf: buckets of one cache line, 15 tags and 15 leaf numbers (zbtree_map.c). An entry
+ * takes 4 bytes and knows neither member nor score: it only says which leaf to search for the fp.
  *
  * Bytes, for members `member:<i>` scored i (sizes are allocator classes):
  *
@@ -35,11 +37,13 @@
  *                    fp rounded up to 16, leaf header 48, tree 48                        111 -> class 2048
  *                                                                           15.9 per member (budget 28)
  *     1M in order    1 + 2 + 1 + 1 + 12.9 = 17.9; headers, inner nodes                 18.7 per member
- *                    map: 64 / 12 bytes at 54% .. 80% fill                        6.7 .. 9.9
- *                                                                           25.4 .. 28.6 (budget 36)
+ *                    map: 64 / 15 bytes at 52% .. 87% fill, one part of 8 twice    5.9 .. 7.7
+ *                                                                           24.6 .. 26.4 (budget 36)
  *     1M at random   leaves 90% full                                                   20.7
- *                    map                                                          6.7 .. 9.9
- *                                                                           27.4 .. 30.6 (budget 42)
+ *                    map                                                           5.9 .. 7.7
+ *                                                                           26.6 .. 28.4 (budget 42)
+ *
+ * Doubles at random add 4 to 6 bytes (5 or 6 for the score, and leaves have fewer elements).
  *
  * Order: score ascending, then member bytes by memcmp. NaN is not allowed. Members are unique; that is the
  * caller's duty, who has searched before inserting. Hashes are hashBytes() of the member; only the caller
@@ -62,7 +66,7 @@ struct zbtInner;
 struct zbtLeaf {
     struct zbtLeaf *prev, *next;
     struct zbtInner *parent;
-    int64_t base;     /* of the scores when width is not 8 */
+    int64_t base;     /* of the scores, when width is not 8, or of their ordinals */
     uint32_t id;      /* in the map; 0: there is no map */
     uint16_t heap;    /* bytes of members, at the end, with garbage */
     uint16_t garbage; /* bytes of erased members */
@@ -93,21 +97,49 @@ struct zbtBig {
 ZBT_INLINE uint8_t *zbtSlot(const struct zbtLeaf *l, unsigned i) {
     return (uint8_t *)l->fp + l->cap + (size_t)i * (2u + l->width);
 }
+/* A double as a number: in the same order, but for -0, which is less than 0 then. */
+ZBT_INLINE int64_t zbtOrdinal(double score) {
+    int64_t bits;
+    memcpy(&bits, &score, 8);
+    return bits ^ (int64_t)((uint64_t)(bits >> 63) >> 1);
+}
+ZBT_INLINE double zbtOfOrdinal(int64_t ordinal) {
+    double score;
+    ordinal ^= (int64_t)((uint64_t)(ordinal >> 63) >> 1);
+    memcpy(&score, &ordinal, 8);
+    return score;
+}
+/* The lower `width` bytes are the first in memory. Bytes behind them are those of other columns. */
+ZBT_INLINE uint64_t zbtLowBytes(const uint8_t *p, unsigned width) {
+    uint64_t x;
+    memcpy(&x, p, 8);
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    x = __builtin_bswap64(x);
+#endif
+    return x & UINT64_MAX >> (64 - 8 * width);
+}
+/* Where the width is not 1, 2 or 4. */
+ZBT_INLINE double zbtWideScoreIn(const uint8_t *slot, unsigned width, int64_t base) {
+    double score;
+    if (width < 8) return zbtOfOrdinal((int64_t)((uint64_t)base + zbtLowBytes(slot + 2, width)));
+    memcpy(&score, slot + 2, 8);
+    return score;
+}
 ZBT_INLINE double zbtScoreIn(const uint8_t *slot, unsigned width, int64_t base) {
     uint16_t w2;
     uint32_t w4;
-    double w8;
     switch (width) {
     case 1: return (double)(base + slot[2]);
     case 2: memcpy(&w2, slot + 2, 2); return (double)(base + w2);
     case 4: memcpy(&w4, slot + 2, 4); return (double)(base + w4);
-    default: memcpy(&w8, slot + 2, 8); return w8;
+    default: return zbtWideScoreIn(slot, width, base);
     }
 }
-/* A score of 1, 2 or 4 bytes, as it is stored. */
-ZBT_INLINE uint32_t zbtAboveIn(const uint8_t *slot, unsigned width) {
+/* A score of less than 8 bytes, as it is stored. */
+ZBT_INLINE uint64_t zbtAboveIn(const uint8_t *slot, unsigned width) {
     uint32_t above;
     uint16_t above2;
+    if (width > 4) return zbtLowBytes(slot + 2, width);
     if (width == 1) return slot[2];
     memcpy(&above2, slot + 2, 2);
     if (width == 2) return above2;
@@ -118,11 +150,7 @@ static const uint32_t zbt_masks[5] = {0, 0xff, 0xffff, 0, 0xffffffff};
 /* The same where the width is not a constant. Bytes behind a short score are those of other columns. */
 ZBT_INLINE double zbtScoreOf(const uint8_t *slot, unsigned width, int64_t base) {
     uint32_t above;
-    double score;
-    if (__builtin_expect(width == 8, 0)) {
-        memcpy(&score, slot + 2, 8);
-        return score;
-    }
+    if (__builtin_expect(width > 4, 0)) return zbtWideScoreIn(slot, width, base);
     memcpy(&above, slot + 2, 4);
     return (double)(base + (above & zbt_masks[width]));
 }

@@ -30,7 +30,7 @@ static void verifyLeaf(const struct zbtLeaf *l, uint64_t *bigs) {
         double score = zbtScoreIn(slot, l->width, l->base);
         serverAssert(bytes >= (uint8_t *)l + l->size - l->heap);
         serverAssert(l->fp[i] == zbtFp(hashBytes(member.ptr, member.len)));
-        serverAssert(score == score);
+        serverAssert(score == score && zbtLeafFits(l, score));
         *bigs += *bytes > ZBT_INLINE_MAX;
         live += *bytes > ZBT_INLINE_MAX ? 1 + sizeof(void *) : 1u + *bytes;
         if (!i) continue;
@@ -113,7 +113,7 @@ sds zbtStats(const zbtree *t, sds s) {
                      (unsigned long long)t->bigs);
     if (t->form == ZBT_MAPPED) {
         const struct zbtMap *m = zbtMapOf(t);
-        double slots = ((double)m->buckets[0] + m->buckets[1]) * ZBT_BUCKET_SLOTS;
+        double slots = (double)zbtMapSlots(m);
         s = sdscatprintf(s, "map_fill:%.1f%% map_bytes:%zu rehashing:%d ", 100 * (double)t->length / slots,
                          zbtMapMemory(m), m->moving != 0);
     }

@@ -34,28 +34,64 @@ static inline uint64_t widthRange(unsigned width) {
     return (1ull << (8 * width)) - 1;
 }
 
+static inline void putWideScore(uint8_t *slot, unsigned width, int64_t base, double score) {
+    uint64_t above = (uint64_t)zbtOrdinal(score) - (uint64_t)base;
+    if (width == 8) {
+        memcpy(slot + 2, &score, 8);
+        return;
+    }
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint32_t low = (uint32_t)above, high = (uint32_t)(above >> (8 * width - 32));
+    memcpy(slot + 2, &low, 4);
+    memcpy(slot + width - 2, &high, 4);
+#else
+    for (unsigned i = 0; i < width; i++) slot[2 + i] = (uint8_t)(above >> (8 * i));
+#endif
+}
+
 static inline void putScore(uint8_t *slot, unsigned width, int64_t base, double score) {
-    uint64_t above = width == 8 ? 0 : (uint64_t)((int64_t)score - base);
+    if (width > 4) {
+        putWideScore(slot, width, base, score);
+        return;
+    }
+    uint64_t above = (uint64_t)((int64_t)score - base);
     uint16_t w2 = (uint16_t)above;
     uint32_t w4 = (uint32_t)above;
     switch (width) {
     case 1: slot[2] = (uint8_t)above; break;
     case 2: memcpy(slot + 2, &w2, 2); break;
-    case 4: memcpy(slot + 2, &w4, 4); break;
-    default: memcpy(slot + 2, &score, 8);
+    default: memcpy(slot + 2, &w4, 4);
     }
 }
 
 static bool allIntegral(const struct zbtLeaf *l, unsigned from, unsigned to) {
-    if (l->width != 8) return true;
+    if (l->width <= 4) return true;
     while (from < to && isIntegral(zbtScoreAt(l, from))) from++;
     return from == to;
+}
+
+/* The room that is left goes to both sides. */
+struct zbtPacking zbtPackDoubles(double low, double high) {
+    struct zbtPacking p = {0, 8};
+    int64_t from = zbtOrdinal(low), to = zbtOrdinal(high);
+    uint64_t span = (uint64_t)to - (uint64_t)from;
+    if ((low <= 0 && high >= 0) || span > widthRange(7))
+        return p; /* -0 and 0 are equal, their bits are not */
+    p.width = span <= widthRange(5) ? 5 : span <= widthRange(6) ? 6 : 7;
+    int64_t room = (int64_t)((widthRange(p.width) - span) / 2);
+    p.base = from < INT64_MIN + room ? INT64_MIN : from - room;
+    return p;
+}
+
+struct zbtPacking zbtPackLike(const struct zbtLeaf *l, double first, bool rising) {
+    int64_t base = l->width > 4 ? zbtOrdinal(first) : (int64_t)first, range = (int64_t)widthRange(l->width);
+    if (!rising) base = base < INT64_MIN + range ? INT64_MIN : base - range;
+    return (struct zbtPacking){base, l->width};
 }
 
 struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, const struct zbtItem *more,
                           unsigned slot) {
     struct zbtPacking p = {0, 8};
-    if ((more && !isIntegral(more->score)) || !allIntegral(l, from, to)) return p;
     double low = INFINITY, high = -INFINITY;
     if (from < to) {
         low = zbtScoreAt(l, from);
@@ -63,13 +99,17 @@ struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, c
     }
     if (more && more->score < low) low = more->score;
     if (more && more->score > high) high = more->score;
-    uint64_t span = (uint64_t)((int64_t)high - (int64_t)low);
-    if (span > widthRange(4)) return p;
-    p.width = span <= widthRange(1) ? 1 : span <= widthRange(2) ? 2 : 4;
+    bool integral = (!more || isIntegral(more->score)) && allIntegral(l, from, to);
+    uint64_t span = integral ? (uint64_t)((int64_t)high - (int64_t)low) : UINT64_MAX;
+    if (span > widthRange(4))
+        p = zbtPackDoubles(low, high);
+    else
+        p.width = span <= widthRange(1) ? 1 : span <= widthRange(2) ? 2 : 4;
     if (p.width == l->width && from < to && (!more || zbtLeafFits(l, more->score))) {
         p.base = l->base; /* then columns are copied as they are */
         return p;
     }
+    if (p.width > 4) return p;
     /* More of the same kind may come: leave room where this one is. */
     bool descending = more && slot == from && from < to;
     p.base = descending ? (int64_t)high - (int64_t)widthRange(p.width) : (int64_t)low;

@@ -1,29 +1,35 @@
 /* zbtree_map.c - which leaf of a B+ tree has a member? A hash table whose entries are leaf numbers.
  *
- *     bucket: | 12 tags | used | overflow | 12 leaf numbers |     64 bytes
+ *     hash:   | home: the upper 45 bits, salted and scaled | .. | tag: 8 | part: 3 |      the lowest 8: fp
+ *     part:   buckets of | 15 tags | 15 leaf numbers of 3 bytes | used | overflow |       64 bytes
  *     leaves: number -> leaf, so that a leaf can be allocated anew without being looked up by all its members
  *
  * As in hashtable.c the home of a hash is its upper bits, salted, scaled to the number of buckets, what finds
- * its home full goes on to the next bucket with room, and buckets passed count it. The tag is the fp of the
- * leaf: a tag and a number that match say "search that leaf for this fp".
+ * its home full goes on to the next bucket with room, and buckets passed count it.
  *
  * The idea: an entry is nothing but (tag, number), so two members of one leaf with the same tag are
  * interchangeable wherever their probes meet. Erasing or moving one may take the other's entry: what remains
- * is right for the other, and so are the counts.
+ * is right for the other, and so are the counts. For the same reason an entry need not have the whole number:
+ * of a tree of more than 2^24 leaves, those whose numbers are equal in the lower bits are all searched.
  *
- * Resizing needs the hashes of all members, and those only the leaves can tell. So it walks over leaves, one
- * with every so many changes: leaf->table says which of the two tables knows its members. Entries of the old
- * table whose leaf has moved are dead: nobody removes them, they go with the table. */
+ * Resizing needs the hashes of all members, and those only the leaves can tell: it walks over all leaves, one
+ * or two with every change. So that there are never two copies of the whole, the map has eight parts, and one
+ * of them moves at a time. A leaf's fp tell which of its members are in it; leaf->table says whether they
+ * have moved. Entries of the old table whose leaf has moved are dead: nobody removes them, they go with it.
+ */
 #include "base/random.h"
 #include "ds/hashtable.h" /* the policy */
 #include "ds/scan_cursor.h"
 #include "ds/zbtree_private.h"
 
-/* In percent of the slots: a table is left when fuller than GROW_AT (a bucket of 12 is full with probability
- * 0.8^12 = 7% then, and half of all buckets have been passed; with 88, nine of ten), or emptier than
- * SHRINK_AT, for one that is filled to NEW_FILL. At CROWDED, all that has not moved yet is moved at once. */
-#define GROW_AT   80
-#define NEW_FILL  54
+/* In percent of the slots: a part is left when fuller than GROW_AT (with probability 0.4 a bucket has been
+ * passed then, and 7% of all entries have passed their home), or emptier than SHRINK_AT, for a table that is
+ * filled to NEW_FILL at most. When it grows, that is three of the allocator's sizes further; the parts begin
+ * STAGGER apart, so that the whole grows in small steps. At CROWDED, all that has not moved yet is moved at
+ * once. */
+#define GROW_AT   87
+#define NEW_FILL  55
+#define STAGGER   20
 #define SHRINK_AT 25
 #define CROWDED   97
 /* While a fork child lives (the policy of ds/hashtable): grow as late as this, do not shrink; and where
@@ -31,92 +37,113 @@
 #define GROW_AT_AVOID  93
 #define GROW_AT_FORBID 96
 
-/* All leaves have moved when an eighth of the room for changes is used up. Until then all that is added may
- * go to leaves that have not moved, and the old table must not become crowded. */
-#define MOVED_AFTER 8
+/* With every change, leaves of so many members are asked for those that move. All parts may have to move one
+ * after the other: then the tree has become an eighth larger. */
+#define MOVED_MEMBERS 64
 
-#define MIN_BUCKETS   16
+#define MIN_BUCKETS   2
 #define OVERFLOW_MAX  UINT16_MAX
 #define ALL_SLOTS     ((1u << ZBT_BUCKET_SLOTS) - 1)
 #define CHAIN_CHECKED 16 /* buckets of a chain in which a scan looks for an entry that is there twice */
 
+/* A position: part and home, as SCAN sees them. */
+#define HOME_BITS (64 - ZBT_MAP_UNUSED)
+#define HOME_END  (1ull << HOME_BITS)
+_Static_assert(HOME_BITS + ZBT_PART_BITS == POSITION_BITS, "a position fits a cursor");
+
 typedef struct zbtBucket bucket;
+typedef struct zbtPart part;
 
 /* ---- Hash bits ---- */
 
-static inline uint64_t zbtMapPositionOf(const struct zbtMap *m, uint64_t hash) {
-    return hash * m->salt >> (64 - POSITION_BITS);
+static inline uint64_t positionOf(const struct zbtMap *m, uint64_t hash) {
+    return (uint64_t)zbtPartIndex(hash) << HOME_BITS | hash * m->salt >> ZBT_MAP_UNUSED;
 }
-static inline uint32_t homeAt(const struct zbtMap *m, int table, uint64_t position) {
-    return (uint32_t)((unsigned __int128)position * m->buckets[table] >> POSITION_BITS);
+/* Of a position within a part. */
+static inline uint32_t homeAt(const part *p, uint64_t position) {
+    return (uint32_t)((unsigned __int128)position * p->buckets >> HOME_BITS);
 }
 /* The smallest position whose home is i. */
-static inline uint64_t startOf(uint32_t i, uint32_t n) {
-    return (uint64_t)((((unsigned __int128)i << POSITION_BITS) + n - 1) / n);
+static inline uint64_t startOf(const part *p, uint64_t i) {
+    return (uint64_t)(((unsigned __int128)i * HOME_END + p->buckets - 1) / p->buckets);
 }
 
-static inline uint64_t slotsOf(const struct zbtMap *m, int table) {
-    return (uint64_t)m->buckets[table] * ZBT_BUCKET_SLOTS;
+static inline uint64_t slotsOf(const part *p) {
+    return (uint64_t)p->buckets * ZBT_BUCKET_SLOTS;
+}
+
+static inline bool isFuller(const part *p, unsigned percent) {
+    return (uint64_t)p->used * 100 > slotsOf(p) * percent;
 }
 
 /* ---- Entries ---- */
 
-static void addEntry(struct zbtMap *m, int table, uint32_t id, uint64_t hash) {
+static uint32_t id_mask = (1u << (8 * ZBT_ID_BYTES)) - 1;
+
+void zbtMapUseIdBits(unsigned bits) {
+    id_mask = (1u << bits) - 1;
+}
+
+static inline void putId(bucket *b, unsigned slot, uint32_t id) {
+    for (unsigned i = 0; i < ZBT_ID_BYTES; i++) b->id[slot * ZBT_ID_BYTES + i] = (uint8_t)(id >> (8 * i));
+}
+
+static inline __attribute__((always_inline)) void putEntry(part *p, uint32_t home, uint8_t tag, uint32_t id) {
     bucket *b;
-    uint32_t i = zbtMapHome(m, table, hash);
-    for (; (b = &m->table[table][i])->used == ALL_SLOTS; i = zbtMapNext(m, table, i))
+    uint32_t i = home;
+    for (; (b = &p->table[i])->used == ALL_SLOTS; i = zbtMapNext(p, i))
         if (b->overflow < OVERFLOW_MAX) b->overflow++;
     unsigned slot = (unsigned)__builtin_ctz(~(uint32_t)b->used);
     b->used = (uint16_t)(b->used | 1u << slot);
-    b->tag[slot] = zbtFp(hash);
-    b->id[slot] = id;
-    m->used[table]++;
+    b->tag[slot] = tag;
+    putId(b, slot, id);
+    p->used++;
+}
+
+static inline void addEntry(const struct zbtMap *m, part *p, uint32_t id, uint64_t hash) {
+    putEntry(p, zbtMapHome(m, p, hash), zbtTag(hash), id & m->id_mask);
 }
 
 /* Where (tag, id) is; *passed: how many buckets behind its home. */
-static bucket *locate(const struct zbtMap *m, int table, uint32_t id, uint64_t hash, unsigned *slot,
+static bucket *locate(const struct zbtMap *m, const part *p, uint32_t id, uint64_t hash, unsigned *slot,
                       uint32_t *passed) {
-    uint32_t i = zbtMapHome(m, table, hash);
-    for (*passed = 0;; ++*passed, i = zbtMapNext(m, table, i)) {
-        bucket *b = &m->table[table][i];
-        for (uint32_t mask = zbtMatchTag(b, zbtFp(hash)); mask; mask &= mask - 1) {
+    uint32_t i = zbtMapHome(m, p, hash);
+    for (*passed = 0;; ++*passed, i = zbtMapNext(p, i)) {
+        bucket *b = &p->table[i];
+        for (uint32_t mask = zbtMatchTag(b, zbtTag(hash)); mask; mask &= mask - 1) {
             *slot = (unsigned)__builtin_ctz(mask);
-            if (b->id[*slot] == id) return b;
+            if (zbtIdAt(m, b, *slot) == (id & m->id_mask)) return b;
         }
         serverAssert(b->overflow);
     }
 }
 
-static void removeEntry(struct zbtMap *m, int table, uint32_t id, uint64_t hash) {
+static void removeEntry(const struct zbtMap *m, part *p, uint32_t id, uint64_t hash) {
     unsigned slot;
-    uint32_t passed, i = zbtMapHome(m, table, hash);
-    bucket *b = locate(m, table, id, hash, &slot, &passed);
+    uint32_t passed, i = zbtMapHome(m, p, hash);
+    bucket *b = locate(m, p, id, hash, &slot, &passed);
     b->used = (uint16_t)(b->used & ~(1u << slot));
-    for (; passed; passed--, i = zbtMapNext(m, table, i))
-        if (m->table[table][i].overflow < OVERFLOW_MAX) m->table[table][i].overflow--;
-    m->used[table]--;
+    for (; passed; passed--, i = zbtMapNext(p, i))
+        if (p->table[i].overflow < OVERFLOW_MAX) p->table[i].overflow--;
+    p->used--;
 }
 
-static void renameEntry(struct zbtMap *m, int table, uint32_t was, uint32_t id, uint64_t hash) {
+static void renameEntry(const struct zbtMap *m, const part *p, uint32_t was, uint32_t id, uint64_t hash) {
     unsigned slot;
     uint32_t passed;
-    locate(m, table, was, hash, &slot, &passed)->id[slot] = id;
+    bucket *b = locate(m, p, was, hash, &slot, &passed);
+    putId(b, slot, id & m->id_mask);
 }
 
 /* Hashes of elements [from, to), and their buckets on the way. */
-static void hashRun(const struct zbtMap *m, int table, const struct zbtLeaf *l, unsigned from, unsigned to,
-                    uint64_t *hashes) {
+static void hashRun(const struct zbtMap *m, const struct zbtLeaf *in, const struct zbtLeaf *l, unsigned from,
+                    unsigned to, uint64_t *hashes) {
     for (unsigned i = from; i < to; i++) {
         struct str member = zbtMemberIn(l, zbtSlot(l, i));
         uint64_t hash = *hashes++ = hashBytes(member.ptr, member.len);
-        __builtin_prefetch(&m->table[table][zbtMapHome(m, table, hash)], 1);
+        const part *p = zbtMapPart(m, in, hash);
+        __builtin_prefetch(&p->table[zbtMapHome(m, p, hash)], 1);
     }
-}
-
-static void addRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, unsigned to) {
-    uint64_t hashes[ZBT_LEAF_SLOTS];
-    hashRun(m, l->table, l, from, to, hashes);
-    for (unsigned i = 0; i < to - from; i++) addEntry(m, l->table, l->id, hashes[i]);
 }
 
 /* ---- Resizing ---- */
@@ -132,67 +159,94 @@ static bucket *newBuckets(uint64_t n) {
     return b;
 }
 
-static void makeTable(struct zbtMap *m, int table, uint64_t entries) {
-    uint64_t n = entries * 100 / (NEW_FILL * ZBT_BUCKET_SLOTS) + 1;
+static part newPart(uint64_t entries) {
+    uint64_t n = (entries * 100 + NEW_FILL * ZBT_BUCKET_SLOTS - 1) / (NEW_FILL * ZBT_BUCKET_SLOTS);
     if (n < MIN_BUCKETS) n = MIN_BUCKETS;
     n = zmallocGoodSize(n * sizeof(bucket)) / sizeof(bucket);
-    serverAssert(n < UINT32_MAX);
-    m->buckets[table] = (uint32_t)n;
-    m->used[table] = 0;
-    m->enough[table] = slotsOf(m, table) * GROW_AT / 100;
-    m->table[table] = newBuckets(n);
+    serverAssert(n * ZBT_BUCKET_SLOTS < UINT32_MAX);
+    return (part){.table = newBuckets(n), .buckets = (uint32_t)n};
 }
 
-static void freeTable(struct zbtMap *m, int table) {
-    if (m->table[table]) zfreeSized(m->table[table], m->buckets[table] * sizeof(bucket));
-    m->table[table] = NULL;
-    m->buckets[table] = 0;
-    m->used[table] = 0;
+static void freePart(part *p) {
+    if (p->table) zfreeSized(p->table, p->buckets * sizeof(bucket));
+    *p = (part){0};
+}
+
+/* Of 16 fp, a bit for each that belongs to the part. */
+static inline uint32_t inPart(const uint8_t *fp, unsigned which) {
+#ifdef __SSE2__
+    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)fp);
+    x = _mm_and_si128(x, _mm_set1_epi8(ZBT_PARTS - 1));
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8((char)which)));
+#else
+    uint32_t mask = 0;
+    for (unsigned i = 0; i < 16; i++) mask |= (uint32_t)(zbtPartIndex(fp[i]) == which) << i;
+    return mask;
+#endif
+}
+
+/* Its members of the part that moves. Their buckets are on the way while the others are hashed. */
+static unsigned addMoving(struct zbtMap *m, const struct zbtLeaf *l) {
+    uint32_t homes[ZBT_LEAF_SLOTS], id = l->id & m->id_mask;
+    uint8_t tags[ZBT_LEAF_SLOTS];
+    part next = m->next;
+    unsigned n = 0;
+    for (unsigned at = 0; at < l->count; at += 16) {
+        for (uint32_t bits = inPart(l->fp + at, m->which); bits; bits &= bits - 1) {
+            unsigned i = at + (unsigned)__builtin_ctz(bits);
+            if (i >= l->count) break;
+            struct str member = zbtMemberIn(l, zbtSlot(l, i));
+            uint64_t hash = hashBytes(member.ptr, member.len);
+            homes[n] = zbtMapHome(m, &next, hash);
+            tags[n] = zbtTag(hash);
+            __builtin_prefetch(&next.table[homes[n++]], 1);
+        }
+    }
+    for (unsigned i = 0; i < n; i++) putEntry(&next, homes[i], tags[i], id);
+    m->next.used = next.used;
+    return n;
+}
+
+static void finishMoving(struct zbtMap *m) {
+    freePart(&m->part[m->which]);
+    m->part[m->which] = m->next;
+    m->next = (part){0};
+    m->now = !m->now;
+    m->dead = 0;
 }
 
 static void moveLeaf(struct zbtMap *m) {
     struct zbtLeaf *l = m->leaves[m->moving];
     if (l->table == m->now) {
         l->table = !m->now;
-        addRun(m, l, 0, l->count);
+        m->dead += addMoving(m, l);
     }
     m->moving = l->next ? l->next->id : 0;
-    if (m->moving) return;
-    freeTable(m, m->now);
-    m->now = !m->now;
+    if (!m->moving) finishMoving(m);
 }
 
-static bool isFuller(const struct zbtMap *m, int table, unsigned percent) {
-    return m->used[table] * 100 > slotsOf(m, table) * percent;
+/* Moving can wait while the old table has room and the new one has some for all there is by now. */
+static bool canWait(const struct zbtMap *m) {
+    const part *old = &m->part[m->which];
+    return hashtableResizePolicy() == HASHTABLE_RESIZE_FORBID && !isFuller(old, GROW_AT_FORBID) &&
+           ((uint64_t)old->used + m->next.used - m->dead) * 100 < slotsOf(&m->next) * GROW_AT;
 }
 
-/* Moving can wait while the old table has room and the new one has some for all that there is by now. */
-static bool canWait(const zbtree *t, const struct zbtMap *m) {
-    return hashtableResizePolicy() == HASHTABLE_RESIZE_FORBID && !isFuller(m, m->now, GROW_AT_FORBID) &&
-           t->length * 100 < slotsOf(m, !m->now) * GROW_AT;
-}
-
-static void moveSome(const zbtree *t, struct zbtMap *m) {
-    if (unlikely(canWait(t, m))) return;
-    bool crowded = isFuller(m, m->now, CROWDED);
-    if (likely(m->wait && !crowded)) {
-        m->wait--;
-        return;
-    }
-    m->wait = m->pace;
-    do moveLeaf(m);
-    while (m->moving && crowded);
+static void moveSome(struct zbtMap *m, bool crowded) {
+    if (unlikely(canWait(m))) return;
+    crowded = crowded || isFuller(&m->part[m->which], CROWDED);
+    unsigned asked = 0;
+    do {
+        asked += m->leaves[m->moving]->count;
+        moveLeaf(m);
+    } while (m->moving && (crowded || asked < MOVED_MEMBERS));
 }
 
 /* Start moving to a fitting table. */
-static void startMoving(const zbtree *t, struct zbtMap *m) {
-    makeTable(m, !m->now, t->length);
+static void startMoving(const zbtree *t, struct zbtMap *m, unsigned which) {
+    m->next = newPart(m->part[which].used);
+    m->which = (uint8_t)which;
     m->moving = t->first->id;
-    uint64_t until_sparse = t->length - slotsOf(m, !m->now) * SHRINK_AT / 100;
-    uint64_t until_full = m->enough[!m->now] - t->length;
-    uint64_t changes = until_sparse < until_full ? until_sparse : until_full;
-    uint64_t pace = changes / MOVED_AFTER / t->leaves;
-    m->wait = m->pace = (uint8_t)(pace > UINT8_MAX ? UINT8_MAX : pace);
 }
 
 static unsigned growAt(void) {
@@ -203,20 +257,29 @@ static unsigned growAt(void) {
     }
 }
 
-static bool mustShrink(const struct zbtMap *m) {
-    return m->buckets[m->now] > 2 * MIN_BUCKETS && !isFuller(m, m->now, SHRINK_AT) &&
+void zbtMapGrew(zbtree *t, uint64_t hash) {
+    struct zbtMap *m = zbtMapOf(t);
+    unsigned which = zbtPartIndex(hash);
+    bool full = isFuller(&m->part[which], GROW_AT);
+    if (unlikely(m->moving))
+        moveSome(m, full && isFuller(&m->part[which], CROWDED));
+    else if (unlikely(full) && isFuller(&m->part[which], growAt()))
+        startMoving(t, m, which);
+}
+
+static bool mustShrink(const part *p) {
+    return p->buckets > 2 * MIN_BUCKETS && !isFuller(p, SHRINK_AT) &&
            hashtableResizePolicy() == HASHTABLE_RESIZE_ALLOW;
 }
 
-void zbtMapStep(zbtree *t, bool erased) {
+/* Looks at one part after the other. */
+void zbtMapShrank(zbtree *t) {
     struct zbtMap *m = zbtMapOf(t);
-    if (unlikely(m->moving)) {
-        moveSome(t, m);
-        return;
-    }
-    bool grow = unlikely(m->used[m->now] > m->enough[m->now]) && isFuller(m, m->now, growAt());
-    if (likely(!grow && !(erased && unlikely(mustShrink(m))))) return;
-    startMoving(t, m);
+    unsigned which = zbtPartIndex(t->length);
+    if (unlikely(m->moving))
+        moveSome(m, false);
+    else if (unlikely(mustShrink(&m->part[which])))
+        startMoving(t, m, which);
 }
 
 /* ---- Leaf numbers ---- */
@@ -227,9 +290,10 @@ static void giveNumber(struct zbtMap *m, struct zbtLeaf *l) {
         m->ids_free = (uint32_t)((uintptr_t)m->leaves[l->id] >> 1);
     } else {
         if (m->ids >= m->ids_cap) {
-            size_t size = zmallocGoodSize((m->ids_cap + m->ids_cap / 2 + 16) * sizeof *m->leaves);
+            size_t size = zmallocGoodSize((m->ids_cap + m->ids_cap / 4 + 16) * sizeof *m->leaves);
             m->ids_cap = (uint32_t)(size / sizeof *m->leaves);
             m->leaves = zrealloc(m->leaves, size);
+            m->leaves[0] = (struct zbtLeaf *)1; /* a number that no leaf has */
         }
         l->id = m->ids++;
     }
@@ -250,67 +314,91 @@ void zbtMapDropLeaf(struct zbtMap *m, struct zbtLeaf *l) {
 /* ---- Life ---- */
 
 void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries) {
-    *m = (struct zbtMap){.ids = 1, .salt = randomU64() | 1};
-    makeTable(m, 0, entries > t->length ? entries : t->length);
+    uint64_t expected = entries / ZBT_PARTS, counts[ZBT_PARTS] = {0};
+    *m = (struct zbtMap){.ids = 1, .id_mask = id_mask, .salt = randomU64() | 1};
+    for (const struct zbtLeaf *l = t->first; l; l = l->next)
+        for (unsigned i = 0; i < l->count; i++) counts[zbtPartIndex(l->fp[i])]++;
+    for (unsigned i = 0; i < ZBT_PARTS; i++) {
+        uint64_t most = counts[i] > expected ? counts[i] : expected;
+        m->part[i] = newPart(most * (100 + i % 3 * STAGGER) / 100);
+    }
     for (struct zbtLeaf *l = t->first; l; l = l->next) {
         giveNumber(m, l);
-        l->table = 0;
-        addRun(m, l, 0, l->count);
+        l->table = m->now;
+        for (unsigned i = 0; i < l->count; i++) {
+            struct str member = zbtMemberIn(l, zbtSlot(l, i));
+            zbtMapAdd(m, l, hashBytes(member.ptr, member.len));
+        }
     }
 }
 
 void zbtMapFree(struct zbtMap *m) {
-    freeTable(m, 0);
-    freeTable(m, 1);
+    for (unsigned i = 0; i < ZBT_PARTS; i++) freePart(&m->part[i]);
+    freePart(&m->next);
     zfree(m->leaves);
+}
+
+static void copyPart(part *p) {
+    const bucket *table = p->table;
+    size_t size = p->buckets * sizeof(bucket);
+    if (!table) return;
+    p->table = zmallocAligned(sizeof(bucket), size);
+    memcpy(p->table, table, size);
 }
 
 void zbtMapCopy(struct zbtMap *dst, const struct zbtMap *src) {
     *dst = *src;
-    for (int i = 0; i < 2; i++) {
-        size_t size = src->buckets[i] * sizeof(bucket);
-        if (!src->table[i]) continue;
-        dst->table[i] = zmallocAligned(sizeof(bucket), size);
-        memcpy(dst->table[i], src->table[i], size);
-    }
+    for (unsigned i = 0; i < ZBT_PARTS; i++) copyPart(&dst->part[i]);
+    copyPart(&dst->next);
     dst->leaves = zmalloc(src->ids_cap * sizeof *src->leaves);
     memcpy(dst->leaves, src->leaves, src->ids * sizeof *src->leaves);
 }
 
+static uint64_t bucketsOf(const struct zbtMap *m) {
+    uint64_t n = m->next.buckets;
+    for (unsigned i = 0; i < ZBT_PARTS; i++) n += m->part[i].buckets;
+    return n;
+}
+
+uint64_t zbtMapSlots(const struct zbtMap *m) {
+    return bucketsOf(m) * ZBT_BUCKET_SLOTS;
+}
+
 size_t zbtMapMemory(const struct zbtMap *m) {
-    return ((size_t)m->buckets[0] + m->buckets[1]) * sizeof(bucket) + m->ids_cap * sizeof *m->leaves;
+    return bucketsOf(m) * sizeof(bucket) + m->ids_cap * sizeof *m->leaves;
 }
 
 /* ---- Members ---- */
 
 void zbtMapAdd(struct zbtMap *m, const struct zbtLeaf *l, uint64_t hash) {
-    addEntry(m, l->table, l->id, hash);
+    addEntry(m, zbtMapPart(m, l, hash), l->id, hash);
 }
 
 void zbtMapRename(struct zbtMap *m, const struct zbtLeaf *from, const struct zbtLeaf *to, uint64_t hash) {
-    renameEntry(m, from->table, from->id, to->id, hash);
+    renameEntry(m, zbtMapPart(m, from, hash), from->id, to->id, hash);
 }
 
 void zbtMapRemove(struct zbtMap *m, const struct zbtLeaf *l, uint64_t hash) {
-    removeEntry(m, l->table, l->id, hash);
+    removeEntry(m, zbtMapPart(m, l, hash), l->id, hash);
 }
 
 void zbtMapRemoveRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, unsigned to) {
     uint64_t hashes[ZBT_LEAF_SLOTS];
-    hashRun(m, l->table, l, from, to, hashes);
-    for (unsigned i = 0; i < to - from; i++) removeEntry(m, l->table, l->id, hashes[i]);
+    hashRun(m, l, l, from, to, hashes);
+    for (unsigned i = 0; i < to - from; i++) zbtMapRemove(m, l, hashes[i]);
 }
 
 void zbtMapMoveRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, unsigned to,
                    const struct zbtLeaf *was) {
     uint64_t hashes[ZBT_LEAF_SLOTS];
-    hashRun(m, was->table, l, from, to, hashes);
+    hashRun(m, was, l, from, to, hashes);
     for (unsigned i = 0; i < to - from; i++) {
-        if (l->table == was->table) {
-            renameEntry(m, l->table, was->id, l->id, hashes[i]);
+        part *old = zbtMapPart(m, was, hashes[i]), *now = zbtMapPart(m, l, hashes[i]);
+        if (old == now) {
+            renameEntry(m, now, was->id, l->id, hashes[i]);
         } else {
-            removeEntry(m, was->table, was->id, hashes[i]);
-            addEntry(m, l->table, l->id, hashes[i]);
+            removeEntry(m, old, was->id, hashes[i]);
+            addEntry(m, now, l->id, hashes[i]);
         }
     }
 }
@@ -319,22 +407,29 @@ void zbtMapMoveRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, uns
 
 struct scan {
     const struct zbtMap *m;
-    int table;
+    unsigned which;
+    const part *p;
     uint32_t home;
     uint64_t from, to; /* positions */
     zbtScanFn fn;
     void *priv;
 };
 
-/* Members of a leaf with this fp that belong to the home and the range. */
-static void scanLeaf(struct scan *s, const struct zbtLeaf *l, uint8_t fp) {
+/* Is the leaf's entry in this table a dead one? */
+static bool isDead(const struct scan *s, const struct zbtLeaf *l) {
+    return s->m->moving && s->which == s->m->which && (l->table != s->m->now) != (s->p == &s->m->next);
+}
+
+/* Members of a leaf with this tag that belong to the home and the range. */
+static void scanLeaf(struct scan *s, const struct zbtLeaf *l, uint8_t tag) {
+    uint8_t fp = (uint8_t)(tag << ZBT_PART_BITS | s->which);
     for (unsigned i = 0; i < l->count; i++) {
         if (l->fp[i] != fp) continue;
         struct zbtPos p = {(struct zbtLeaf *)l, i};
         struct str member = zbtMember(p);
         uint64_t hash = hashBytes(member.ptr, member.len);
-        if (zbtMapHome(s->m, s->table, hash) != s->home) continue;
-        uint64_t position = zbtMapPositionOf(s->m, hash);
+        if (zbtTag(hash) != tag || zbtMapHome(s->m, s->p, hash) != s->home) continue;
+        uint64_t position = positionOf(s->m, hash);
         if (position < s->from || position >= s->to) continue;
         s->fn(s->priv, member, zbtScore(p));
     }
@@ -343,124 +438,154 @@ static void scanLeaf(struct scan *s, const struct zbtLeaf *l, uint8_t fp) {
 /* Has the chain from the home on another entry like this one, in front of it? In a chain so long that the
  * look would take its time, a member may be passed twice. */
 static bool isRepeated(const struct scan *s, const bucket *b, unsigned slot) {
-    uint32_t i = s->home;
-    for (unsigned checked = 0; checked < CHAIN_CHECKED; checked++, i = zbtMapNext(s->m, s->table, i)) {
-        const bucket *other = &s->m->table[s->table][i];
+    uint32_t i = s->home, id = zbtIdAt(s->m, b, slot);
+    for (unsigned checked = 0; checked < CHAIN_CHECKED; checked++, i = zbtMapNext(s->p, i)) {
+        const bucket *other = &s->p->table[i];
         for (uint32_t mask = zbtMatchTag(other, b->tag[slot]); mask; mask &= mask - 1) {
             unsigned k = (unsigned)__builtin_ctz(mask);
             if (other == b && k == slot) return false;
-            if (other->id[k] == b->id[slot]) return true;
+            if (zbtIdAt(s->m, other, k) == id) return true;
         }
     }
     return false;
 }
 
+static void scanEntry(struct scan *s, const bucket *b, unsigned slot) {
+    if (isRepeated(s, b, slot)) return;
+    for (uint64_t id = zbtIdAt(s->m, b, slot); id < s->m->ids; id += (uint64_t)s->m->id_mask + 1) {
+        const struct zbtLeaf *l = s->m->leaves[id];
+        if (!zbtMapIsFree(l) && !isDead(s, l)) scanLeaf(s, l, b->tag[slot]);
+    }
+}
+
 static void scanHome(struct scan *s) {
     uint32_t i = s->home;
-    for (uint32_t left = s->m->buckets[s->table]; left; left--, i = zbtMapNext(s->m, s->table, i)) {
-        const bucket *b = &s->m->table[s->table][i];
-        for (uint32_t mask = b->used; mask; mask &= mask - 1) {
-            unsigned slot = (unsigned)__builtin_ctz(mask);
-            const struct zbtLeaf *l = s->m->leaves[b->id[slot]];
-            if (zbtMapIsFree(l) || l->table != s->table || isRepeated(s, b, slot)) continue;
-            scanLeaf(s, l, b->tag[slot]);
-        }
+    for (uint32_t left = s->p->buckets; left; left--, i = zbtMapNext(s->p, i)) {
+        const bucket *b = &s->p->table[i];
+        for (uint32_t mask = b->used; mask; mask &= mask - 1) scanEntry(s, b, (unsigned)__builtin_ctz(mask));
         if (!b->overflow) return;
     }
+}
+
+/* All homes of a table that the range of positions, which is in one part, touches. */
+static void scanPart(struct scan *s, const part *p) {
+    s->p = p;
+    uint32_t last = homeAt(p, (s->to - 1) & (HOME_END - 1));
+    for (s->home = homeAt(p, s->from & (HOME_END - 1)); s->home <= last; s->home++) scanHome(s);
 }
 
 /* The part of a stripe that is in one bucket of the smaller table, and what lies in the same range of the
  * larger one. */
 uint64_t zbtMapScan(const struct zbtMap *m, uint64_t cursor, zbtScanFn fn, void *priv) {
     if (cursor >= SCAN_CURSOR_END) return 0;
-    int small = m->moving && m->buckets[!m->now] < m->buckets[m->now] ? !m->now : m->now;
-    struct scanCursor c = scanCursorRead(cursor, m->buckets[small]);
-    struct scan s = {.m = m, .from = c.position, .to = scanStripeEnd(&c), .fn = fn, .priv = priv};
-    uint64_t end = startOf(homeAt(m, small, s.from) + 1, m->buckets[small]);
+    struct scanCursor c = scanCursorRead(cursor, bucketsOf(m));
+    unsigned which = (unsigned)(c.position >> HOME_BITS);
+    struct scan s = {
+        .m = m, .which = which, .from = c.position, .to = scanStripeEnd(&c), .fn = fn, .priv = priv};
+    bool moves = m->moving && which == m->which;
+    const part *small = &m->part[which];
+    if (moves && m->next.buckets < small->buckets) small = &m->next;
+    uint64_t start = (uint64_t)which << HOME_BITS;
+    uint64_t end = start + startOf(small, (uint64_t)homeAt(small, s.from - start) + 1);
     if (end < s.to) s.to = end;
-    for (s.table = 0; s.table < 2; s.table++) {
-        if (!m->table[s.table]) continue;
-        uint32_t last = homeAt(m, s.table, s.to - 1);
-        for (s.home = homeAt(m, s.table, s.from); s.home <= last; s.home++) scanHome(&s);
-    }
+    scanPart(&s, &m->part[which]);
+    if (moves) scanPart(&s, &m->next);
     return scanCursorAdvance(&c, s.to) ? scanCursorNumber(&c) : 0;
 }
 
 /* ---- Prefetching: the table in use is enough ---- */
 
+static const bucket *homeBucket(const struct zbtMap *m, uint64_t hash) {
+    const part *p = &m->part[zbtPartIndex(hash)];
+    return &p->table[zbtMapHome(m, p, hash)];
+}
+
 void zbtMapPrefetch(const struct zbtMap *m, uint64_t hash) {
-    zbtFetch(&m->table[m->now][zbtMapHome(m, m->now, hash)]);
+    zbtFetch(homeBucket(m, hash));
 }
 
 struct zbtLeaf *zbtMapPeek(const struct zbtMap *m, uint64_t hash) {
-    const bucket *b = &m->table[m->now][zbtMapHome(m, m->now, hash)];
-    uint32_t mask = zbtMatchTag(b, zbtFp(hash));
+    const bucket *b = homeBucket(m, hash);
+    uint32_t mask = zbtMatchTag(b, zbtTag(hash));
     if (!mask) return NULL;
-    struct zbtLeaf *l = m->leaves[b->id[__builtin_ctz(mask)]];
+    struct zbtLeaf *l = m->leaves[zbtIdAt(m, b, (unsigned)__builtin_ctz(mask))];
     return zbtMapIsFree(l) ? NULL : l;
 }
 
 /* ---- Checking ---- */
 
-/* Every entry that is not dead, and what passed over each bucket, is accounted for. */
-static void verifyTable(const struct zbtMap *m, int table) {
+/* A leaf that has this number, or that is equal to it in the bits that entries have. */
+static bool isKnown(const struct zbtMap *m, uint32_t id) {
+    for (uint64_t i = id; i < m->ids; i += (uint64_t)m->id_mask + 1)
+        if (!zbtMapIsFree(m->leaves[i])) return true;
+    return false;
+}
+
+/* Every entry that is not dead is accounted for. */
+static void verifyTable(const struct zbtMap *m, const part *p) {
     uint64_t used = 0;
-    uint32_t n = m->buckets[table];
-    for (uint32_t i = 0; i < n; i++) {
-        const bucket *b = &m->table[table][i];
+    for (uint32_t i = 0; i < p->buckets; i++) {
+        const bucket *b = &p->table[i];
         serverAssert((b->used & ~ALL_SLOTS) == 0);
         used += (unsigned)__builtin_popcount(b->used);
         for (uint32_t mask = b->used; mask; mask &= mask - 1) {
-            uint32_t id = b->id[__builtin_ctz(mask)];
-            serverAssert(id && id < m->ids);
-            if (!m->moving) serverAssert(!zbtMapIsFree(m->leaves[id]) && m->leaves[id]->table == table);
+            uint32_t id = zbtIdAt(m, b, (unsigned)__builtin_ctz(mask));
+            if (!m->moving || p != &m->part[m->which]) serverAssert(isKnown(m, id));
         }
     }
-    serverAssert(used == m->used[table]);
-    serverAssert(m->enough[table] == slotsOf(m, table) * GROW_AT / 100);
-    serverAssert(used < slotsOf(m, table));
+    serverAssert(used == p->used);
+    serverAssert(used < slotsOf(p));
 }
 
 /* Give each member the first entry from its home on that is like it and not given yet: whose it really is
- * does not matter, all ways to share them out give the same counts. */
-static void verifyOverflow(const zbtree *t, const struct zbtMap *m) {
-    uint32_t n = m->buckets[m->now];
-    uint16_t *taken = zcalloc(n, sizeof *taken), *passed = zcalloc(n, sizeof *passed);
+ * does not matter, all ways to share them out give the same counts of what has passed over each bucket. */
+static void verifyOverflow(const zbtree *t, const struct zbtMap *m, unsigned which) {
+    const part *p = &m->part[which];
+    uint16_t *taken = zcalloc(p->buckets, sizeof *taken), *passed = zcalloc(p->buckets, sizeof *passed);
     for (const struct zbtLeaf *l = t->first; l; l = l->next) {
         for (unsigned i = 0; i < l->count; i++) {
             struct str member = zbtMemberIn(l, zbtSlot(l, i));
-            uint32_t at = zbtMapHome(m, m->now, hashBytes(member.ptr, member.len));
-            for (uint32_t mask = 0;; at = zbtMapNext(m, m->now, at)) {
-                const bucket *b = &m->table[m->now][at];
-                mask = zbtMatchTag(b, l->fp[i]) & ~(uint32_t)taken[at];
-                while (mask && b->id[__builtin_ctz(mask)] != l->id) mask &= mask - 1;
+            uint64_t hash = hashBytes(member.ptr, member.len);
+            if (zbtPartIndex(hash) != which) continue;
+            uint32_t at = zbtMapHome(m, p, hash);
+            for (uint32_t mask = 0;; at = zbtMapNext(p, at)) {
+                const bucket *b = &p->table[at];
+                mask = zbtMatchTag(b, zbtTag(hash)) & ~(uint32_t)taken[at];
+                while (mask && zbtIdAt(m, b, (unsigned)__builtin_ctz(mask)) != (l->id & m->id_mask))
+                    mask &= mask - 1;
                 taken[at] = (uint16_t)(taken[at] | (mask & -mask));
                 if (mask) break;
                 passed[at]++;
             }
         }
     }
-    for (uint32_t i = 0; i < n; i++) serverAssert(m->table[m->now][i].overflow == passed[i]);
+    for (uint32_t i = 0; i < p->buckets; i++) serverAssert(p->table[i].overflow == passed[i]);
     zfree(taken);
     zfree(passed);
+}
+
+static void verifyParts(const zbtree *t, const struct zbtMap *m) {
+    uint64_t used = m->next.used;
+    serverAssert((m->next.table != NULL) == (m->moving != 0));
+    serverAssert(m->moving || !m->dead);
+    if (m->moving) verifyTable(m, &m->next);
+    for (unsigned i = 0; i < ZBT_PARTS; i++) {
+        used += m->part[i].used;
+        verifyTable(m, &m->part[i]);
+        if (!m->moving || i != m->which) verifyOverflow(t, m, i);
+    }
+    serverAssert(used - m->dead == t->length);
 }
 
 void zbtMapVerify(const zbtree *t) {
     const struct zbtMap *m = zbtMapOf(t);
     uint32_t numbered = 0;
     bool moved = m->moving != 0;
-    for (int i = 0; i < 2; i++)
-        if (m->table[i]) verifyTable(m, i);
-    serverAssert((m->table[!m->now] != NULL) == (m->moving != 0));
-    if (!m->moving) {
-        serverAssert(m->used[m->now] == t->length);
-        verifyOverflow(t, m);
-    }
+    verifyParts(t, m);
     for (const struct zbtLeaf *l = t->first; l; l = l->next) {
         serverAssert(l->id && l->id < m->ids && m->leaves[l->id] == l);
         if (l->id == m->moving) moved = false;
-        serverAssert(l->table == (moved ? !m->now : l->table));
-        serverAssert(m->table[l->table]);
+        serverAssert(l->table == (moved ? !m->now : m->moving ? l->table : m->now));
         for (unsigned i = 0; i < l->count; i++) {
             struct str member = zbtMemberIn(l, zbtSlot(l, i));
             uint64_t hash = hashBytes(member.ptr, member.len);

@@ -19,8 +19,8 @@ static zbtree *moveTree(zbtree *t, zbtMoveFn *move, void *priv) {
     if (t->form == ZBT_ONE_LEAF) t->root = t->first = t->last = (struct zbtLeaf *)(t + 1);
     if (t->form != ZBT_MAPPED) return t;
     struct zbtMap *m = zbtMapOf(t);
-    for (int i = 0; i < 2; i++)
-        if (m->table[i]) m->table[i] = moveIt(m->table[i], move, priv);
+    for (unsigned i = 0; i < ZBT_PARTS; i++) m->part[i].table = moveIt(m->part[i].table, move, priv);
+    if (m->moving) m->next.table = moveIt(m->next.table, move, priv);
     m->leaves = moveIt(m->leaves, move, priv);
     return t;
 }

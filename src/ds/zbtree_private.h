@@ -11,8 +11,11 @@
 #endif
 
 #ifndef ZBT_LEAF_MAX
-#define ZBT_LEAF_MAX 2048
+#define ZBT_LEAF_MAX 8192
 #endif
+/* A leaf of more than ZBT_LEAF_MANY elements does not grow beyond. */
+#define ZBT_LEAF_USUAL (ZBT_LEAF_MAX / 4)
+#define ZBT_LEAF_MANY  96
 #define ZBT_LEAF_SLOTS 240 /* at most, to fit a byte; arrays on the stack have this size */
 #define ZBT_LEAF_MIN   176
 #define ZBT_MAP_LEAVES 4 /* with more there is a map */
@@ -55,26 +58,37 @@ ZBT_INLINE double zbtScoreAt(const struct zbtLeaf *l, unsigned i) {
 
 /* ---- The map ---- */
 
-#define ZBT_BUCKET_SLOTS 12
+/* Bits of a salted hash that do not count in it, so that a position and a part fit a cursor of SCAN. */
+#define ZBT_MAP_UNUSED 19
+
+#define ZBT_BUCKET_SLOTS 15
+#define ZBT_ID_BYTES     3
 struct zbtBucket {
     uint8_t tag[ZBT_BUCKET_SLOTS];
+    uint8_t id[ZBT_BUCKET_SLOTS * ZBT_ID_BYTES];
     uint16_t used;     /* bit per slot */
     uint16_t overflow; /* entries that belong here or before and sit behind */
-    uint32_t id[ZBT_BUCKET_SLOTS];
 };
 _Static_assert(sizeof(struct zbtBucket) == 64, "a bucket is a cache line");
 
+struct zbtPart { /* of the map, a hash table */
+    struct zbtBucket *table;
+    uint32_t buckets, used;
+};
+
+#define ZBT_PART_BITS 3
+#define ZBT_PARTS     (1u << ZBT_PART_BITS)
 struct zbtMap {
-    struct zbtBucket *table[2];
-    uint32_t buckets[2];
-    uint64_t used[2], enough[2]; /* entries; with more than that the table grows */
-    struct zbtLeaf **leaves;     /* by number; of a free number: the next free one, times 2, plus 1 */
+    struct zbtPart part[ZBT_PARTS];
+    struct zbtPart next;     /* what one of them moves to */
+    struct zbtLeaf **leaves; /* by number; of a free number: the next free one, times 2, plus 1 */
     uint32_t ids, ids_cap, ids_free;
-    uint32_t moving; /* the next leaf to move to the other table; 0: not rehashing */
-    uint8_t now;     /* the table in use; while rehashing, the one that is left */
-    uint8_t pace;    /* changes per leaf that moves */
-    uint8_t wait;    /* changes until the next one does */
-    uint64_t salt;   /* an odd factor of hashes: no two maps have one order of entries */
+    uint32_t id_mask; /* entries have so much of a number */
+    uint32_t moving;  /* the next leaf to move its members of that part; 0: none moves */
+    uint32_t dead;    /* entries that have been moved, and are still where they were */
+    uint8_t which;    /* part moves */
+    uint8_t now;      /* leaf->table of leaves that have not moved */
+    uint64_t salt;    /* an odd factor of hashes: no two maps have one order of entries */
 };
 
 /* ---- The tree ---- */
@@ -142,6 +156,11 @@ struct zbtPacking {
 /* For elements [from, to) of a leaf, and one more at `slot` unless it is NULL. */
 struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, const struct zbtItem *more,
                           unsigned slot);
+/* For any doubles from low to high. */
+struct zbtPacking zbtPackDoubles(double low, double high);
+/* As another leaf, which has not whole doubles: for a first element and those that will come behind it, or
+ * before it. */
+struct zbtPacking zbtPackLike(const struct zbtLeaf *l, double first, bool rising);
 /* Bytes of a leaf of so many elements; `bytes` are those of the members. */
 size_t zbtLeafNeed(unsigned count, size_t bytes, unsigned width);
 unsigned zbtLeafBytes(const struct zbtLeaf *l, unsigned from, unsigned to); /* without garbage */
@@ -150,6 +169,11 @@ static inline size_t zbtLeafLive(const struct zbtLeaf *l) {
 }
 /* Empty, not linked; cap is chosen for elements of `each` bytes in all. */
 void zbtLeafInit(struct zbtLeaf *l, size_t size, struct zbtPacking p, unsigned least, unsigned each);
+/* What a leaf of so many elements may grow to: those of long members, to share its header, and what is above
+ * it, among enough of them. */
+static inline size_t zbtLeafMost(unsigned count) {
+    return count > ZBT_LEAF_MANY ? ZBT_LEAF_USUAL : ZBT_LEAF_MAX;
+}
 void zbtLeafTake(struct zbtLeaf *dst, const struct zbtLeaf *src, unsigned from, unsigned to);
 /* The same for all, with garbage, when both have the same packing and there is room. */
 void zbtLeafTakeAll(struct zbtLeaf *dst, const struct zbtLeaf *src);
@@ -158,9 +182,14 @@ void zbtLeafPut(struct zbtLeaf *l, unsigned slot, const struct zbtItem *it); /* 
 void zbtLeafDrop(struct zbtLeaf *l, unsigned from, unsigned to);             /* big members are not freed */
 /* Integers up to here, below 2^53, may lie in narrow leaves. */
 #define ZBT_NARROW_BELOW 9e15
+static inline bool zbtLeafFitsWide(const struct zbtLeaf *l, double score) {
+    if (l->width == 8) return true;
+    uint64_t above = (uint64_t)zbtOrdinal(score) - (uint64_t)l->base;
+    return above >> (8 * l->width) == 0 && score != 0;
+}
 /* Can the leaf hold it? In a narrow one: an integer near enough to the base, and no -0. */
 static inline bool zbtLeafFits(const struct zbtLeaf *l, double score) {
-    if (unlikely(l->width == 8)) return true;
+    if (unlikely(l->width > 4)) return zbtLeafFitsWide(l, score);
     if (!(score < ZBT_NARROW_BELOW && score > -ZBT_NARROW_BELOW)) return false;
     int64_t whole = (int64_t)score;
     return (double)whole == score && (uint64_t)whole - (uint64_t)l->base <= zbt_masks[l->width] &&
@@ -214,18 +243,44 @@ void zbtMapRemoveRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, u
 /* Elements [from, to) of `l` were in leaf `was` before. */
 void zbtMapMoveRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, unsigned to,
                    const struct zbtLeaf *was);
-void zbtMapStep(zbtree *t, bool erased); /* once per change: resize, and some rehashing */
+/* Once per change, of a member with this hash, or of some that have been erased: resize, and move some. */
+void zbtMapGrew(zbtree *t, uint64_t hash);
+void zbtMapShrank(zbtree *t);
 uint64_t zbtMapScan(const struct zbtMap *m, uint64_t cursor, zbtScanFn fn, void *priv);
 void zbtMapPrefetch(const struct zbtMap *m, uint64_t hash);
 struct zbtLeaf *zbtMapPeek(const struct zbtMap *m, uint64_t hash); /* reads only the bucket */
+uint64_t zbtMapSlots(const struct zbtMap *m);
+void zbtMapUseIdBits(unsigned bits); /* for tests: few of them, so that leaves share numbers */
 void zbtMapVerify(const zbtree *t);
 
-/* The home of a hash in a table: the upper 48 bits of the salted hash, scaled. */
-static inline uint32_t zbtMapHome(const struct zbtMap *m, int table, uint64_t hash) {
-    return (uint32_t)((unsigned __int128)(hash * m->salt & ~0xffffull) * m->buckets[table] >> 64);
+/* The lowest bits of a hash, which are in the leaf's fp too, say which part; those above them are the tag,
+ * and the upper ones, salted and scaled, the home. */
+static inline unsigned zbtPartIndex(uint64_t hash) {
+    return (unsigned)hash & (ZBT_PARTS - 1);
 }
-static inline uint32_t zbtMapNext(const struct zbtMap *m, int table, uint32_t i) {
-    return i + 1 == m->buckets[table] ? 0 : i + 1;
+static inline uint8_t zbtTag(uint64_t hash) {
+    return (uint8_t)(hash >> ZBT_PART_BITS);
+}
+static inline uint32_t zbtMapHome(const struct zbtMap *m, const struct zbtPart *p, uint64_t hash) {
+    uint64_t position = hash * m->salt >> ZBT_MAP_UNUSED << ZBT_MAP_UNUSED;
+    return (uint32_t)((unsigned __int128)position * p->buckets >> 64);
+}
+static inline uint32_t zbtMapNext(const struct zbtPart *p, uint32_t i) {
+    return i + 1 == p->buckets ? 0 : i + 1;
+}
+/* The table that knows the member of a leaf. */
+static inline struct zbtPart *zbtMapPart(const struct zbtMap *m, const struct zbtLeaf *l, uint64_t hash) {
+    unsigned i = zbtPartIndex(hash);
+    return (struct zbtPart *)(unlikely(l->table != m->now) && i == m->which ? &m->next : &m->part[i]);
+}
+/* The number in a slot; its upper bits, if the tree has so many leaves, are not there. */
+static inline uint32_t zbtIdAt(const struct zbtMap *m, const struct zbtBucket *b, unsigned slot) {
+    uint32_t id;
+    memcpy(&id, (const uint8_t *)b + offsetof(struct zbtBucket, id) + slot * ZBT_ID_BYTES, sizeof id);
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    id = __builtin_bswap32(id);
+#endif
+    return id & m->id_mask;
 }
 /* A bit for each slot in use that has this tag. */
 static inline uint32_t zbtMatchTag(const struct zbtBucket *b, uint8_t tag) {

@@ -24,6 +24,10 @@ _Static_assert(ZBT_LEAF_SLOTS <= 2 * ZBT_FP_GROUP, "the second group of fp");
 /* How far above the base a score has to be, not to be left of x; of a score that fits a narrow leaf. All such
  * scores are integers. */
 static inline uint64_t aboveFor(const struct zbtLeaf *l, double x, bool past) {
+    if (l->width > 4) {
+        int64_t ordinal = zbtOrdinal(x + 0.0) + past; /* of 0, if it is -0 */
+        return ordinal > l->base ? (uint64_t)ordinal - (uint64_t)l->base : 0;
+    }
     const double limit = 18014398509481984.0; /* 2^54: beyond all of them */
     if (!(x > -limit)) return 0;
     if (x >= limit) return UINT64_MAX;
@@ -80,6 +84,9 @@ unsigned zbtLeafSearch(const struct zbtLeaf *l, const struct zbtTarget *t) {
     case 1: return searchWidth(l, t, 1);
     case 2: return searchWidth(l, t, 2);
     case 4: return searchWidth(l, t, 4);
+    case 5: return searchWidth(l, t, 5);
+    case 6: return searchWidth(l, t, 6);
+    case 7: return searchWidth(l, t, 7);
     default: return searchWidth(l, t, 8);
     }
 }
@@ -89,6 +96,9 @@ unsigned zbtLeafSearchScore(const struct zbtLeaf *l, double x, bool past) {
     case 1: return searchScore(l, 0, x, past, 1);
     case 2: return searchScore(l, 0, x, past, 2);
     case 4: return searchScore(l, 0, x, past, 4);
+    case 5: return searchScore(l, 0, x, past, 5);
+    case 6: return searchScore(l, 0, x, past, 6);
+    case 7: return searchScore(l, 0, x, past, 7);
     default: return searchScore(l, 0, x, past, 8);
     }
 }
@@ -233,15 +243,26 @@ ZBT_INLINE struct matches withoutFirst(struct matches m) {
     return m.low ? (struct matches){m.low & (m.low - 1), m.high} : (struct matches){0, m.high & (m.high - 1)};
 }
 
-ZBT_INLINE struct zbtPos findInTable(const struct zbtMap *m, int table, struct str member, uint64_t hash,
-                                     matchFn *match) {
-    uint32_t left = m->buckets[table], i = zbtMapHome(m, table, hash);
-    for (; left; left--, i = zbtMapNext(m, table, i)) {
-        const struct zbtBucket *b = &m->table[table][i];
-        for (uint32_t mask = zbtMatchTag(b, zbtFp(hash)); mask; mask &= mask - 1) {
-            struct zbtLeaf *l = m->leaves[b->id[__builtin_ctz(mask)]];
-            int slot = zbtMapIsFree(l) ? -1 : findInLeaf(l, zbtFp(hash), member, match);
-            if (slot >= 0) return (struct zbtPos){l, (unsigned)slot};
+/* In all leaves that an entry may mean. */
+ZBT_INLINE struct zbtPos findInLeaves(const struct zbtMap *m, uint64_t id, struct str member, uint64_t hash,
+                                      matchFn *match) {
+    for (; id < m->ids; id += (uint64_t)m->id_mask + 1) {
+        struct zbtLeaf *l = m->leaves[id];
+        int slot = zbtMapIsFree(l) ? -1 : findInLeaf(l, zbtFp(hash), member, match);
+        if (slot >= 0) return (struct zbtPos){l, (unsigned)slot};
+    }
+    return (struct zbtPos){NULL, 0};
+}
+
+ZBT_INLINE struct zbtPos findInTable(const struct zbtMap *m, const struct zbtPart *part, struct str member,
+                                     uint64_t hash, matchFn *match) {
+    uint32_t left = part->buckets, i = zbtMapHome(m, part, hash);
+    for (; left; left--, i = zbtMapNext(part, i)) {
+        const struct zbtBucket *b = &part->table[i];
+        for (uint32_t mask = zbtMatchTag(b, zbtTag(hash)); mask; mask &= mask - 1) {
+            uint32_t id = zbtIdAt(m, b, (unsigned)__builtin_ctz(mask));
+            struct zbtPos p = findInLeaves(m, id, member, hash, match);
+            if (p.leaf) return p;
         }
         if (!b->overflow) break;
     }
@@ -251,8 +272,9 @@ ZBT_INLINE struct zbtPos findInTable(const struct zbtMap *m, int table, struct s
 /* In all leaves that may have it. */
 ZBT_INLINE struct zbtPos findAmongAll(const zbtree *t, struct str member, uint64_t hash, matchFn *match) {
     const struct zbtMap *m = (const struct zbtMap *)(t + 1);
-    struct zbtPos p = findInTable(m, m->now, member, hash, match);
-    return p.leaf || !m->moving ? p : findInTable(m, !m->now, member, hash, match);
+    unsigned which = zbtPartIndex(hash);
+    struct zbtPos p = findInTable(m, &m->part[which], member, hash, match);
+    return p.leaf || !m->moving || which != m->which ? p : findInTable(m, &m->next, member, hash, match);
 }
 
 /* In all leaves. */
@@ -273,13 +295,14 @@ typedef struct zbtPos findFn(const zbtree *t, struct str member, uint64_t hash);
 ZBT_INLINE struct zbtPos findMapped(const zbtree *t, struct str member, uint64_t hash, matchFn *match,
                                     firstFn *first, findFn *all) {
     const struct zbtMap *map = (const struct zbtMap *)(t + 1);
-    const struct zbtBucket *b = &map->table[map->now][zbtMapHome(map, map->now, hash)];
-    uint32_t mask = zbtMatchTag(b, zbtFp(hash));
+    const struct zbtPart *part = &map->part[zbtPartIndex(hash)];
+    const struct zbtBucket *b = &part->table[zbtMapHome(map, part, hash)];
+    uint32_t mask = zbtMatchTag(b, zbtTag(hash));
     if (!mask) {
         if (unlikely(b->overflow || map->moving)) return all(t, member, hash);
         return (struct zbtPos){NULL, 0};
     }
-    struct zbtLeaf *l = map->leaves[b->id[__builtin_ctz(mask)]];
+    struct zbtLeaf *l = map->leaves[zbtIdAt(map, b, (unsigned)__builtin_ctz(mask))];
     if (unlikely(zbtMapIsFree(l))) return all(t, member, hash);
     unsigned end = l->count < ZBT_FP_GROUP ? l->count : ZBT_FP_GROUP, i;
     for (struct matches m = matchGroup(l->fp, zbtFp(hash), match); (i = first(m)) < end; m = withoutFirst(m))

@@ -123,6 +123,8 @@ enum scores {
     FALLING,
     STAMPS,
     FRACTIONS,
+    REALS,
+    BELOW_ZERO,
     NARROW_LIMIT,
     HUGE_INTEGERS,
     ANYTHING,
@@ -141,6 +143,8 @@ static double randomScore(void) {
     case FALLING: return tide -= (double)randomBelow(4);
     case STAMPS: return 1.7e12 + (double)randomBelow(1000000000);
     case FRACTIONS: return (double)randomBelow(5000) / 4;
+    case REALS: return randomBelow(500) ? randomDouble() : randomDouble() * 1e9;
+    case BELOW_ZERO: return -1e6 - randomDouble() * (double)(randomBelow(100) ? 1 : 1000);
     case NARROW_LIMIT: return (randomBelow(8) ? 9e15 : 9007199254740992.0) + (double)randomBelow(100) - 50;
     default:
         return randomBelow(4) ? (double)((int64_t)randomU64() >> (10 + randomBelow(20)))
@@ -412,10 +416,8 @@ static void seedFromEnv(void) {
     randomSeed(seed);
 }
 
-static void testModel(void **state) {
-    (void)state;
+static void runModel(long ops) {
     static const size_t targets[] = {0, 1, 10, 100, 130, 300, 1000, 3000, 12000};
-    long ops = modelOps();
     size_t target = 0;
     tree = zbtCreate(0);
     for (long i = 0; i < ops; i++) {
@@ -433,6 +435,73 @@ static void testModel(void **state) {
     verifyAll();
     zbtFree(tree);
     modelTake(0, modelLen);
+}
+
+static void testModel(void **state) {
+    (void)state;
+    runModel(modelOps());
+}
+
+/* So few bits of a leaf's number in the map that many leaves share them, as they do in trees of more than
+ * 2^24 leaves. */
+static void testFewIds(void **state) {
+    (void)state;
+    for (unsigned bits = 1; bits < 8; bits += 2) {
+        zbtMapUseIdBits(bits);
+        runModel(modelOps() / 8);
+    }
+    zbtMapUseIdBits(24);
+}
+
+/* ---- How scores are stored ---- */
+
+/* The width of the leaf that has these. */
+static unsigned widthFor(const double *scores, unsigned n) {
+    char text[32];
+    zbtree *t = zbtCreate(0);
+    for (unsigned i = 0; i < n; i++) {
+        struct str member = strN(text, (size_t)sprintf(text, "%u", i));
+        t = zbtInsert(t, scores[i], member, hashBytes(member.ptr, member.len));
+    }
+    zbtVerify(t);
+    unsigned width = t->first->width;
+    for (unsigned i = 0; i < n; i++) {
+        struct str member = strN(text, (size_t)sprintf(text, "%u", i));
+        double score = zbtScore(zbtFind(t, member, hashBytes(member.ptr, member.len)));
+        assert_memory_equal(&score, &scores[i], sizeof score);
+        for (unsigned past = 0; past < 2; past++) { /* the first one from there on, as a naive count has it */
+            struct zscoreRange r = {scores[i], INFINITY, past, false};
+            uint64_t rank = 0, left = 0;
+            struct zbtPos p;
+            for (unsigned k = 0; k < n; k++)
+                left += scores[k] < scores[i] || (past && scores[k] == scores[i]);
+            assert_int_equal(zbtSeekScore(t, &r, false, &p, &rank), left < n);
+            if (left < n) assert_int_equal(rank, left);
+        }
+    }
+    zbtFree(t);
+    return width;
+}
+#define WIDTH_FOR(...) widthFor((double[]){__VA_ARGS__}, sizeof((double[]){__VA_ARGS__}) / sizeof(double))
+
+static void testWidths(void **state) {
+    (void)state;
+    assert_int_equal(WIDTH_FOR(1, 2, 3), 1);
+    assert_int_equal(WIDTH_FOR(1, 2, 1000), 2);
+    assert_int_equal(WIDTH_FOR(-1e9, 0, 1), 4);
+    assert_int_equal(WIDTH_FOR(0.5, 0.50001, 0.500001), 5);
+    assert_int_equal(WIDTH_FOR(0.5, 0.5005, 0.501), 6);
+    assert_int_equal(WIDTH_FOR(0.5, 0.9, 0.25), 7);
+    assert_int_equal(WIDTH_FOR(-0.5, -0.500001, -0.50001), 5);
+    assert_int_equal(WIDTH_FOR(-1e9 - 0.5, -1e12, -1e10), 7);
+    assert_int_equal(WIDTH_FOR(1e15, 1e15 + 1e10), 5); /* integers, too far apart for 4 bytes */
+    assert_int_equal(WIDTH_FOR(INFINITY, 1e308, 1.7e308), 7);
+    assert_int_equal(WIDTH_FOR(-INFINITY, -1e308), 7);
+    assert_int_equal(WIDTH_FOR(-INFINITY, INFINITY, 0.5), 8);
+    assert_int_equal(WIDTH_FOR(-0.5, 0.5), 8);
+    assert_int_equal(WIDTH_FOR(0.0, 0.5, -0.0), 8); /* equal, and to be told apart */
+    assert_int_equal(WIDTH_FOR(5e-324, -5e-324, 0.0, -0.0), 8);
+    assert_int_equal(WIDTH_FOR(5e-324, 1e-320), 5);
 }
 
 /* Emptied from one end and filled at the other, as a queue or a window of time is. */
@@ -473,11 +542,13 @@ static uint32_t longestChain(const zbtree *t) {
     for (const struct zbtLeaf *l = m ? t->first : NULL; l; l = l->next) {
         for (unsigned i = 0; i < l->count; i++) {
             struct str member = zbtMemberIn(l, zbtSlot(l, i));
-            uint32_t at = zbtMapHome(m, l->table, hashBytes(member.ptr, member.len)), length = 1;
-            for (;; length++, at = zbtMapNext(m, l->table, at)) {
-                const struct zbtBucket *b = &m->table[l->table][at];
-                uint32_t mask = zbtMatchTag(b, l->fp[i]);
-                while (mask && b->id[__builtin_ctz(mask)] != l->id) mask &= mask - 1;
+            uint64_t hash = hashBytes(member.ptr, member.len);
+            const struct zbtPart *p = zbtMapPart(m, l, hash);
+            uint32_t at = zbtMapHome(m, p, hash), length = 1;
+            for (;; length++, at = zbtMapNext(p, at)) {
+                const struct zbtBucket *b = &p->table[at];
+                uint32_t mask = zbtMatchTag(b, zbtTag(hash));
+                while (mask && zbtIdAt(m, b, (unsigned)__builtin_ctz(mask)) != l->id) mask &= mask - 1;
                 if (mask) break;
             }
             if (length > longest) longest = length;
@@ -545,14 +616,14 @@ static size_t *shuffledUpTo(size_t n) {
     return a;
 }
 
-static double bytesPerMember(size_t n, const size_t *order) {
+static double bytesPerMember(size_t n, const size_t *order, double unit) {
     char buf[32];
     size_t before = zmallocUsedMemory();
     zbtree *t = zbtCreate(0);
     for (size_t i = 0; i < n; i++) {
         size_t k = order ? order[i] : i;
         struct str member = memberName(buf, k);
-        t = zbtInsert(t, (double)k, member, hashBytes(member.ptr, member.len));
+        t = zbtInsert(t, (double)k * unit, member, hashBytes(member.ptr, member.len));
     }
     size_t used = zmallocUsedMemory() - before, told = zbtMemory(t, 0);
     assert_in_range(told, used - used / 50, used + used / 50);
@@ -564,18 +635,25 @@ static double bytesPerMember(size_t n, const size_t *order) {
 
 static void testBytes(void **state) {
     (void)state;
-    static const struct { /* the map being resized is the worst moment */
+    static const struct {
         size_t n;
-        double ordered, random;
-    } budgets[] = {{129, 17, 18}, {1000, 36, 42}, {10000, 36, 42}, {100000, 36, 42}, {1000000, 36, 42}};
+        double ordered, random, doubles;
+    } budgets[] = {{129, 17, 18, 26},
+                   {1000, 26, 27, 34},
+                   {10000, 26, 28, 34},
+                   {100000, 26, 28, 34},
+                   {1000000, 26, 28, 34}};
     for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
         size_t n = budgets[i].n;
         if (n > (size_t)modelOps()) continue;
         size_t *order = shuffledUpTo(n);
-        double ordered = bytesPerMember(n, NULL), random = bytesPerMember(n, order);
-        printf("%8zu members: %5.1f bytes per member in order, %5.1f at random\n", n, ordered, random);
+        double ordered = bytesPerMember(n, NULL, 1), random = bytesPerMember(n, order, 1);
+        double doubles = bytesPerMember(n, order, 1 / 7.0);
+        printf("%8zu members: %5.1f bytes per member in order, %5.1f at random, %5.1f of doubles\n", n,
+               ordered, random, doubles);
 #ifndef ZBT_TEST_SHAPES
         assert_true(ordered <= budgets[i].ordered && random <= budgets[i].random);
+        assert_true(doubles <= budgets[i].doubles);
 #endif
         zfree(order);
     }
@@ -630,9 +708,15 @@ static void seekAndClimb(void) {
 static bool isRehashing(const zbtree *t) {
     return zbtMapOf(t)->moving != 0;
 }
+/* Of the fullest part. */
 static double fillOf(const zbtree *t) {
-    const struct zbtMap *m = zbtMapOf(t);
-    return (double)t->length / ((double)m->buckets[m->now] * ZBT_BUCKET_SLOTS);
+    double fullest = 0;
+    for (unsigned i = 0; i < ZBT_PARTS; i++) {
+        const struct zbtPart *p = &zbtMapOf(t)->part[i];
+        double fill = p->used / ((double)p->buckets * ZBT_BUCKET_SLOTS);
+        if (fill > fullest) fullest = fill;
+    }
+    return fullest;
 }
 static void testPolicy(void **state) {
     char text[32];
@@ -647,13 +731,13 @@ static void testPolicy(void **state) {
             if (n > 3000 && !isRehashing(t) && fillOf(t) > fullest) fullest = fillOf(t);
             if (n % 4000 == 0) zbtVerify(t);
         }
-        assert_true(fullest > 0.92); /* 0.80 else */
-        uint32_t buckets = zbtMapOf(t)->buckets[zbtMapOf(t)->now];
+        assert_true(fullest > 0.92); /* 0.85 else */
+        uint64_t slots = zbtMapSlots(zbtMapOf(t));
         hashtableSetResizePolicy((enum hashtableResizePolicy)policy);
         while (zbtLength(t) > 4000 && isRehashing(t)) t = zbtEraseRange(t, 5, 1);
         t = zbtEraseRange(t, 100, zbtLength(t) - 4000);
         if (policy == HASHTABLE_RESIZE_AVOID) assert_int_equal(zbtMapOf(t)->moving, 0);
-        if (!isRehashing(t)) assert_true(zbtMapOf(t)->buckets[zbtMapOf(t)->now] >= buckets);
+        if (!isRehashing(t)) assert_true(zbtMapSlots(zbtMapOf(t)) >= slots);
         zbtVerify(t);
         hashtableSetResizePolicy(HASHTABLE_RESIZE_ALLOW);
         t = zbtEraseRange(t, 100, 2000);
@@ -986,7 +1070,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(testInstructions), cmocka_unit_test(testUpperHalves),
         cmocka_unit_test(testPolicy),       cmocka_unit_test(testBytes),
         cmocka_unit_test(testQueue),        cmocka_unit_test(testScanOrder),
-        cmocka_unit_test(testModel),
+        cmocka_unit_test(testModel),        cmocka_unit_test(testFewIds),
+        cmocka_unit_test(testWidths),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     freeUniverse();

@@ -1,16 +1,18 @@
 /* zskiplist.c - ordered index of a sorted set; the contract and the idea are in zskiplist.h.
  *
- *     zskiplist   length   tail   level[0]            level[1]        level[2] ..
- *                                 | forward           | forward       | forward
- *                                 | adjust, height    | span          | span
+ *     zskiplist   length   tail    level[0]            level[1]        level[2] ..
+ *                                  | adjust, height    | span          | span
+ *                                  | forward           | forward       | forward
  *
- *     node        score  backward level[0]            level[1] ..     member bytes (no NUL)
- *        offset   0      8        16                  32              16 + 16 * height
- *                                 | forward           | forward
- *                                 | length, height    | span
+ *     node        score            level[0]            level[1] ..     member bytes (no NUL)
+ *        offset   0                8                   24              8 + 16 * height
+ *                                  | back, see below   | span
+ *                                  | forward           | forward
  *
- * Three out of four nodes have height 1: a member of 16 bytes then fits 48 bytes, and score, links and most
- * of the member share a cache line.
+ *        back     | length: 12 | height - 1: 4 | backward: 48 |
+ *
+ * Three out of four nodes have height 1, and 24 bytes beside the member: score, links and most of the member
+ * share a cache line. A member of LONG_MEMBER bytes or more has its length in the 8 bytes in front of it.
  *
  * A "tower" is an array of levels, be it a node's or the header; the searches walk towers, so that the header
  * needs no special case. Positions count from 1, the header is at 0.
@@ -33,40 +35,52 @@ typedef struct zskiplistLevel zslLevel;
 
 struct zskiplistNode {
     double score;
-    zskiplistNode *backward;
     zslLevel level[];
 };
-
-#define NODE_SIZE(height, len) (sizeof(zskiplistNode) + (height) * sizeof(zslLevel) + (len))
 
 _Static_assert(sizeof(zslLevel) == 16, "a level is two words");
 _Static_assert(offsetof(zskiplist, header) == 16, "length, tail and the first level share a cache line");
 _Static_assert(sizeof(zskiplist) == 16 + 16 * ZSKIPLIST_MAXLEVEL, "no padding in the list");
 _Static_assert(offsetof(zskiplistNode, score) == 0, "score first");
-_Static_assert(offsetof(zskiplistNode, backward) == 8, "backward second");
-_Static_assert(offsetof(zskiplistNode, level) == 16, "then the levels");
-_Static_assert(NODE_SIZE(1, 16) == 48, "a height-1 node with a member of 16 bytes fits 48 bytes");
+_Static_assert(offsetof(zskiplistNode, level) == 8, "then the levels");
 
-/* ---- The span slot of level 0: height in the low byte, member length or `adjust` above it. ---- */
+/* ---- The span slot of a node's level 0: backward pointer, height, member length ---- */
 
-#define HEIGHT_BITS 8
-#define HEIGHT_MASK ((1u << HEIGHT_BITS) - 1)
-_Static_assert(ZSKIPLIST_MAXLEVEL <= HEIGHT_MASK, "a height fits its bits");
+#define POINTER_BITS 48
+#define HEIGHT_BITS  4
+#define LENGTH_SHIFT (POINTER_BITS + HEIGHT_BITS)
+#define POINTER_MASK ((1ull << POINTER_BITS) - 1)
+#define LONG_MEMBER  ((1u << (64 - LENGTH_SHIFT)) - 1)
+_Static_assert(ZSKIPLIST_MAXLEVEL <= 1u << HEIGHT_BITS, "a height fits its bits");
 
-static inline int towerHeight(const zslLevel *tower) {
-    return (int)(tower[0].span & HEIGHT_MASK);
+static inline zskiplistNode *backwardOf(const zskiplistNode *n) {
+    return (zskiplistNode *)(uintptr_t)(n->level[0].span & POINTER_MASK);
 }
 
-static inline size_t memberLength(const zskiplistNode *n) {
-    return n->level[0].span >> HEIGHT_BITS;
+static inline void setBackward(zskiplistNode *n, const zskiplistNode *to) {
+    debugAssert((uintptr_t)to >> POINTER_BITS == 0);
+    n->level[0].span = (n->level[0].span & ~POINTER_MASK) | (uintptr_t)to;
+}
+
+static inline int nodeHeight(const zskiplistNode *n) {
+    return 1 + (int)(n->level[0].span >> POINTER_BITS & ((1u << HEIGHT_BITS) - 1));
+}
+
+/* ---- The span slot of the header's level 0: height in the low byte, `adjust` above it ---- */
+
+#define ADJUST_SHIFT 8
+#define HEIGHT_MASK  ((1u << ADJUST_SHIFT) - 1)
+
+static inline int listHeight(const zskiplist *zsl) {
+    return (int)(zsl->header[0].span & HEIGHT_MASK);
 }
 
 static inline uint64_t getAdjust(const zskiplist *zsl) {
-    return (uint64_t)((int64_t)zsl->header[0].span >> HEIGHT_BITS); /* keeps the sign */
+    return (uint64_t)((int64_t)zsl->header[0].span >> ADJUST_SHIFT); /* keeps the sign */
 }
 
 static inline void addAdjust(zskiplist *zsl, int64_t delta) {
-    zsl->header[0].span += (uint64_t)delta << HEIGHT_BITS;
+    zsl->header[0].span += (uint64_t)delta << ADJUST_SHIFT;
 }
 
 static inline void setListHeight(zskiplist *zsl, int height) {
@@ -85,24 +99,36 @@ static int randomHeight(void) {
     return 1 + __builtin_ctzll(bits) / 2;
 }
 
-static inline char *memberBytes(const zskiplistNode *n) {
-    return (char *)&n->level[towerHeight(n->level)];
+static inline struct str memberOf(const zskiplistNode *n) {
+    const char *bytes = (const char *)&n->level[nodeHeight(n)];
+    uint64_t length = n->level[0].span >> LENGTH_SHIFT;
+    if (__builtin_expect(length != LONG_MEMBER, 1)) return strN(bytes, length);
+    memcpy(&length, bytes, sizeof length);
+    return strN(bytes + sizeof length, length);
 }
 
-static inline struct str memberOf(const zskiplistNode *n) {
-    return strN(memberBytes(n), memberLength(n));
+static size_t nodeSize(int height, size_t length) {
+    return sizeof(zskiplistNode) + (size_t)height * sizeof(zslLevel) + length +
+           (length >= LONG_MEMBER ? sizeof(uint64_t) : 0);
 }
 
 static zskiplistNode *zslNodeNew(int height, double score, struct str member) {
-    zskiplistNode *n = zmalloc(NODE_SIZE((size_t)height, member.len));
+    uint64_t length = member.len, above = (uint64_t)height - 1;
+    zskiplistNode *n = zmalloc(nodeSize(height, length));
+    char *bytes = (char *)&n->level[height];
+    if (length >= LONG_MEMBER) {
+        memcpy(bytes, &length, sizeof length);
+        bytes += sizeof length;
+        length = LONG_MEMBER;
+    }
     n->score = score;
-    n->level[0].span = (uint64_t)member.len << HEIGHT_BITS | (uint64_t)height;
-    if (member.len) memcpy(memberBytes(n), member.ptr, member.len);
+    n->level[0].span = length << LENGTH_SHIFT | above << POINTER_BITS;
+    if (member.len) memcpy(bytes, member.ptr, member.len);
     return n;
 }
 
 static void zslNodeFree(zskiplistNode *n) {
-    zfreeSized(n, NODE_SIZE((size_t)towerHeight(n->level), memberLength(n)));
+    zfreeSized(n, nodeSize(nodeHeight(n), memberOf(n).len));
 }
 
 /* The node whose tower this is; NULL for the header. */
@@ -151,7 +177,7 @@ descend(const zskiplist *zsl, isLeftFn *isLeft, const void *target, uint64_t *po
     zslLevel *tower = (zslLevel *)zsl->header;
     const zskiplistNode *stop = NULL;
     uint64_t at = 0;
-    for (int i = towerHeight(tower) - 1; i >= 0; i--) {
+    for (int i = listHeight(zsl) - 1; i >= 0; i--) {
         zskiplistNode *next;
         while ((next = tower[i].forward) != stop && next && isLeft(next, target)) {
             at += spanOf(tower, i);
@@ -176,7 +202,7 @@ static void findPathByKey(const zskiplist *zsl, const struct zslKey *key, struct
 static void findPathByPos(zskiplist *zsl, uint64_t pos, struct zslPath *path) {
     zslLevel *tower = zsl->header;
     uint64_t at = 0;
-    for (int i = towerHeight(tower) - 1; i >= 0; i--) {
+    for (int i = listHeight(zsl) - 1; i >= 0; i--) {
         while (tower[i].forward && spanOf(tower, i) <= pos - at) {
             at += spanOf(tower, i);
             tower = tower[i].forward->level;
@@ -189,7 +215,7 @@ static void findPathByPos(zskiplist *zsl, uint64_t pos, struct zslPath *path) {
 static void findLastTowers(zskiplist *zsl, int height, const zskiplistNode *except, zslLevel **last) {
     zslLevel *tower = zsl->header;
     if (height == 1) return;
-    for (int i = towerHeight(tower) - 1; i > 0; i--) {
+    for (int i = listHeight(zsl) - 1; i > 0; i--) {
         while (tower[i].forward && tower[i].forward != except) tower = tower[i].forward->level;
         last[i] = tower;
     }
@@ -199,7 +225,7 @@ static void findLastTowers(zskiplist *zsl, int height, const zskiplistNode *exce
 
 /* New levels of the header lead to the end; returns the height before. */
 static int raiseHeight(zskiplist *zsl, int height) {
-    int before = towerHeight(zsl->header);
+    int before = listHeight(zsl);
     if (height <= before) return before;
     for (int i = before; i < height; i++) zsl->header[i].span = zsl->length - getAdjust(zsl);
     setListHeight(zsl, height);
@@ -207,14 +233,22 @@ static int raiseHeight(zskiplist *zsl, int height) {
 }
 
 static void lowerHeight(zskiplist *zsl) {
-    int height = towerHeight(zsl->header);
+    int height = listHeight(zsl);
     while (height > 1 && !zsl->header[height - 1].forward) height--;
     setListHeight(zsl, height);
 }
 
+/* The way back from `next`, or from the end of the list, leads to n. */
+static inline void setBefore(zskiplist *zsl, zskiplistNode *next, zskiplistNode *n) {
+    if (next)
+        setBackward(next, n);
+    else
+        zsl->tail = n;
+}
+
 static void linkAtTail(zskiplist *zsl, zskiplistNode *n) {
     zslLevel *last[ZSKIPLIST_MAXLEVEL];
-    int height = towerHeight(n->level);
+    int height = nodeHeight(n);
     raiseHeight(zsl, height);
     findLastTowers(zsl, height, NULL, last);
     last[0] = zsl->tail ? zsl->tail->level : zsl->header;
@@ -227,7 +261,7 @@ static void linkAtTail(zskiplist *zsl, zskiplistNode *n) {
         n->level[i].forward = NULL;
         n->level[i].span = -(getAdjust(zsl) + 1);
     }
-    n->backward = zsl->tail;
+    setBackward(n, zsl->tail);
     zsl->tail = n;
     zsl->length++;
     addAdjust(zsl, 1);
@@ -235,34 +269,31 @@ static void linkAtTail(zskiplist *zsl, zskiplistNode *n) {
 
 /* Link n behind the path, which is found before the list grows higher for n. */
 static void linkAtPath(zskiplist *zsl, zskiplistNode *n, struct zslPath *path) {
-    int height = towerHeight(n->level), listHeight = towerHeight(zsl->header);
+    int height = nodeHeight(n), highest = listHeight(zsl);
     for (int i = raiseHeight(zsl, height); i < height; i++) {
         path->tower[i] = zsl->header;
         path->pos[i] = 0;
-        listHeight = height;
+        highest = height;
     }
     n->level[0].forward = path->tower[0][0].forward;
     path->tower[0][0].forward = n;
     for (int i = 1; i < height; i++) {
         zslLevel *left = &path->tower[i][i];
         uint64_t steps = path->pos[0] + 1 - path->pos[i];
-        n->level[i] = (zslLevel){left->forward, left->span + 1 - steps};
-        *left = (zslLevel){n, steps};
+        n->level[i] = (zslLevel){left->span + 1 - steps, left->forward};
+        *left = (zslLevel){steps, n};
     }
-    for (int i = height; i < listHeight; i++) path->tower[i][i].span++;
+    for (int i = height; i < highest; i++) path->tower[i][i].span++;
 
     zskiplistNode *next = n->level[0].forward;
-    n->backward = towerNode(zsl, path->tower[0]);
-    if (next)
-        next->backward = n;
-    else
-        zsl->tail = n;
+    setBackward(n, towerNode(zsl, path->tower[0]));
+    setBefore(zsl, next, n);
     zsl->length++;
 }
 
 static void linkAtHead(zskiplist *zsl, zskiplistNode *n) {
     struct zslPath path;
-    for (int i = 0; i < towerHeight(zsl->header); i++) {
+    for (int i = 0; i < listHeight(zsl); i++) {
         path.tower[i] = zsl->header;
         path.pos[i] = 0;
     }
@@ -282,18 +313,18 @@ static void linkNode(zskiplist *zsl, zskiplistNode *n) {
 }
 
 static void unlinkTail(zskiplist *zsl) {
-    zskiplistNode *n = zsl->tail;
+    zskiplistNode *n = zsl->tail, *before = backwardOf(n);
     zslLevel *last[ZSKIPLIST_MAXLEVEL];
-    int height = towerHeight(n->level);
+    int height = nodeHeight(n);
     findLastTowers(zsl, height, n, last);
-    last[0] = n->backward ? n->backward->level : zsl->header;
+    last[0] = before ? before->level : zsl->header;
 
     last[0][0].forward = NULL;
     for (int i = 1; i < height; i++) {
         last[i][i].forward = NULL;
         last[i][i].span += n->level[i].span;
     }
-    zsl->tail = n->backward;
+    zsl->tail = before;
     zsl->length--;
     addAdjust(zsl, -1);
     lowerHeight(zsl);
@@ -309,18 +340,15 @@ static void unlinkRun(zskiplist *zsl, struct zslPath *path, uint64_t count,
         zskiplistNode *n = next;
         next = n->level[0].forward;
         __builtin_prefetch(next);
-        for (int i = 1; i < towerHeight(n->level); i++) {
+        for (int i = 1; i < nodeHeight(n); i++) {
             left[i][i].forward = n->level[i].forward;
             left[i][i].span += n->level[i].span;
         }
         if (each) each(priv, n);
     }
     left[0][0].forward = next;
-    for (int i = 1; i < towerHeight(zsl->header); i++) left[i][i].span -= count;
-    if (next)
-        next->backward = towerNode(zsl, left[0]);
-    else
-        zsl->tail = towerNode(zsl, left[0]);
+    for (int i = 1; i < listHeight(zsl); i++) left[i][i].span -= count;
+    setBefore(zsl, next, towerNode(zsl, left[0]));
     zsl->length -= count;
     lowerHeight(zsl);
 }
@@ -333,7 +361,7 @@ static void unlinkNode(zskiplist *zsl, zskiplistNode *n) {
         return;
     }
     if (n == zsl->header[0].forward) {
-        for (int i = 0; i < towerHeight(zsl->header); i++) path.tower[i] = zsl->header;
+        for (int i = 0; i < listHeight(zsl); i++) path.tower[i] = zsl->header;
     } else {
         struct zslKey key = {n->score, memberOf(n)};
         findPathByKey(zsl, &key, &path);
@@ -444,7 +472,7 @@ zskiplistNode *zslGetTail(const zskiplist *zsl) {
 }
 
 int zslGetHeight(const zskiplist *zsl) {
-    return towerHeight(zsl->header);
+    return listHeight(zsl);
 }
 
 zskiplistNode *zslGetFirst(const zskiplist *zsl) {
@@ -460,7 +488,7 @@ struct str zslGetNodeElement(const zskiplistNode *n) {
 }
 
 int zslGetNodeHeight(const zskiplistNode *n) {
-    return towerHeight(n->level);
+    return nodeHeight(n);
 }
 
 zskiplistNode *zslGetNext(const zskiplistNode *n) {
@@ -468,7 +496,7 @@ zskiplistNode *zslGetNext(const zskiplistNode *n) {
 }
 
 zskiplistNode *zslGetPrev(const zskiplistNode *n) {
-    return n->backward;
+    return backwardOf(n);
 }
 
 size_t zslNodeMemory(const zskiplistNode *n) {
@@ -484,10 +512,8 @@ void zslPrefetchFirst(const zskiplist *zsl) {
 void zslFetchBegin(const zskiplist *zsl, double score, struct zslFetch *f) {
     int warm = 0;
     while (zsl->length >> (2 * warm) > FETCH_WARM) warm++;
-    *f = (struct zslFetch){.tower = zsl->header,
-                           .score = score,
-                           .level = (int16_t)(towerHeight(zsl->header) - 1),
-                           .warm = (int16_t)warm};
+    *f = (struct zslFetch){
+        .tower = zsl->header, .score = score, .level = (int16_t)(listHeight(zsl) - 1), .warm = (int16_t)warm};
 }
 
 /* Where the tower leads to on this level and on the one below it, which comes next when this one leads too
@@ -550,9 +576,8 @@ void zslDelete(zskiplist *zsl, zskiplistNode *n) {
 void zslUpdateScore(zskiplist *zsl, zskiplistNode *n, double score) {
     serverAssert(score == score); /* not NaN */
     struct zslKey key = {score, memberOf(n)};
-    const zskiplistNode *next = n->level[0].forward;
-    bool stays = score >= n->score ? !next || !isBeforeKey(next, &key)
-                                   : !n->backward || isBeforeKey(n->backward, &key);
+    const zskiplistNode *next = n->level[0].forward, *before = backwardOf(n);
+    bool stays = score >= n->score ? !next || !isBeforeKey(next, &key) : !before || isBeforeKey(before, &key);
     if (!stays) unlinkNode(zsl, n);
     n->score = score;
     if (!stays) linkNode(zsl, n);
@@ -561,7 +586,7 @@ void zslUpdateScore(zskiplist *zsl, zskiplistNode *n, double score) {
 /* ---- Ranks ---- */
 
 const zskiplistNode *zslClimb(const zskiplistNode *n) {
-    int top = towerHeight(n->level) - 1;
+    int top = nodeHeight(n) - 1;
     const zskiplistNode *next = n->level[top].forward;
     if (next) {
         __builtin_prefetch(&next->level[0].span);
@@ -572,41 +597,37 @@ const zskiplistNode *zslClimb(const zskiplistNode *n) {
 
 uint64_t zslGetRank(const zskiplist *zsl, const zskiplistNode *n) {
     uint64_t steps = 0;
-    for (;;) {
-        int top = towerHeight(n->level) - 1;
-        const zskiplistNode *next = n->level[top].forward;
-        if (!next) {
-            if (top) steps += n->level[top].span + getAdjust(zsl);
-            return zsl->length - 1 - steps;
+    for (const zskiplistNode *next;; n = next) {
+        int top = nodeHeight(n) - 1;
+        next = n->level[top].forward;
+        if (!top) {
+            if (!next) return zsl->length - 1 - steps;
+            steps++;
+        } else {
+            steps += n->level[top].span;
+            if (!next) return zsl->length - 1 - (steps + getAdjust(zsl));
         }
-        steps += spanOf(n->level, top);
-        n = next;
     }
 }
 
 zskiplistNode *zslGetByRank(const zskiplist *zsl, uint64_t rank) {
-    int height = towerHeight(zsl->header), i = 0;
+    int height = listHeight(zsl), i = 0;
     if (rank >= zsl->length) return NULL;
     uint64_t left = zsl->length - 1 - rank; /* steps to go; a few from the tail are cheaper than a descent */
     if (left < (uint64_t)height) {
         zskiplistNode *n = zsl->tail;
-        while (left--) n = n->backward;
+        while (left--) n = backwardOf(n);
         return n;
     }
     left = rank + 1;
     while (i + 1 < height && zsl->header[i + 1].span <= left) i++;
-    const zslLevel *tower = zsl->header;
-    zskiplistNode *n = NULL;
-    while (left) {
-        if (tower[i].forward && spanOf(tower, i) <= left) {
-            left -= spanOf(tower, i);
-            n = tower[i].forward;
-            tower = n->level;
-        } else {
-            i--;
-        }
+    zslLevel *tower = (zslLevel *)zsl->header;
+    for (; i > 0 && left; i--) {
+        for (; tower[i].forward && tower[i].span <= left; tower = tower[i].forward->level)
+            left -= tower[i].span;
     }
-    return n;
+    for (; left; left--) tower = tower[0].forward->level;
+    return towerNode(zsl, tower);
 }
 
 struct onDeleteCall {
@@ -639,44 +660,51 @@ void zslMoveRange(zskiplist *zsl, uint64_t rank, uint64_t count,
         zskiplistNode *now = move(priv, n);
         if (now) n = now;
         next = n->level[0].forward;
-        for (int i = 0; i < towerHeight(n->level); i++) {
+        for (int i = 0; i < nodeHeight(n); i++) {
             path.tower[i][i].forward = n;
             path.tower[i] = n->level;
         }
-        *(next ? &next->backward : &zsl->tail) = n;
+        setBefore(zsl, next, n);
     }
 }
 
 /* ---- Checking ---- */
 
+static void verifyNode(const zskiplist *zsl, const zskiplistNode *n, const zskiplistNode *prev) {
+    struct str member = memberOf(n);
+    serverAssert(nodeHeight(n) <= listHeight(zsl));
+    serverAssert(backwardOf(n) == prev);
+    serverAssert(n->score == n->score);
+    serverAssert((n->level[0].span >> LENGTH_SHIFT == LONG_MEMBER) == (member.len >= LONG_MEMBER));
+    serverAssert(member.ptr + member.len == (const char *)n + nodeSize(nodeHeight(n), member.len));
+    serverAssert(zmallocSize(n) >= nodeSize(nodeHeight(n), member.len));
+    if (prev) serverAssert(isBeforeKey(prev, &(struct zslKey){n->score, member}));
+}
+
 void zslVerify(const zskiplist *zsl) {
     const zslLevel *left[ZSKIPLIST_MAXLEVEL];
     uint64_t leftPos[ZSKIPLIST_MAXLEVEL] = {0}, pos = 0;
-    int listHeight = towerHeight(zsl->header), highest = 1;
+    int height = listHeight(zsl), highest = 1;
     const zskiplistNode *prev = NULL;
     for (int i = 0; i < ZSKIPLIST_MAXLEVEL; i++) left[i] = zsl->header;
-    serverAssert(listHeight >= 1 && listHeight <= ZSKIPLIST_MAXLEVEL);
+    serverAssert(height >= 1 && height <= ZSKIPLIST_MAXLEVEL);
 
     for (const zskiplistNode *n = zsl->header[0].forward; n; prev = n, n = n->level[0].forward) {
-        int height = towerHeight(n->level);
         serverAssert(++pos <= zsl->length);
-        serverAssert(height >= 1 && height <= listHeight);
-        serverAssert(n->backward == prev);
-        serverAssert(n->score == n->score);
-        if (prev) serverAssert(isBeforeKey(prev, &(struct zslKey){n->score, memberOf(n)}));
-        for (int i = 0; i < height; i++) {
+        verifyNode(zsl, n, prev);
+        for (int i = 0; i < nodeHeight(n); i++) {
             serverAssert(left[i][i].forward == n);
             if (i) serverAssert(left[i][i].span == pos - leftPos[i]);
             left[i] = n->level;
             leftPos[i] = pos;
         }
-        if (height > highest) highest = height;
+        if (nodeHeight(n) > highest) highest = nodeHeight(n);
     }
     serverAssert(pos == zsl->length);
     serverAssert(prev == zsl->tail);
-    serverAssert(highest == listHeight);
+    serverAssert(highest == height);
     for (int i = 0; i < ZSKIPLIST_MAXLEVEL; i++) {
         serverAssert(left[i][i].forward == NULL);
-        if (i && i < listHeight) serverAssert(left[i][i].span + getAdjust(zsl) == pos - leftPos[i]);
+        if (i && i < height) serverAssert(left[i][i].span + getAdjust(zsl) == pos - leftPos[i]);
     }
 }

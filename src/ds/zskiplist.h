@@ -2,12 +2,13 @@
  * the list.
  *
  *     zskiplist: | length | tail | header.level[0] .. header.level[MAX-1] |
- *     node:      | score | backward | level[0] {forward, height+len} | level[1] {forward, span} .. | member |
+ *     node:      | score | level[0] {backward+height+len, forward} | level[1] {span, forward} .. | member |
  *
  * There is no header node: the first element is one pointer away from the list. A node is one allocation, the
- * member embedded after the levels. The span of level 0 is always 0 or 1 (is there a next node), so that slot
- * stores the height instead (list: current height; node: its height) and, in nodes, the member's length. Rank
- * climbs: from a node forward along the highest level reached, adding spans, up to the end; no comparisons.
+ * member embedded after the levels; of height 1 it takes 24 bytes beside its member. The span of level 0 is
+ * always 0 or 1 (is there a next node), so that slot stores other things instead. List: the current height.
+ * Node: the way back, in 48 bits, and above it the node's height and the member's length. Rank climbs: from a
+ * node forward along the highest level reached, adding spans, up to the end; no comparisons.
  *
  * Order: score ascending, then member bytes by memcmp. NaN is not allowed. Members are unique; that is the
  * caller's duty (the member index knows). All access from other rooms is through these functions. */
@@ -24,8 +25,8 @@
 typedef struct zskiplistNode zskiplistNode;
 
 struct zskiplistLevel {
+    uint64_t span; /* level 0: see above; never used as a span */
     zskiplistNode *forward;
-    uint64_t span; /* level 0: height and member length, see above; never used as a span */
 };
 struct zskiplist { /* 272 bytes; embedded in struct zset beside the member index */
     uint64_t length;

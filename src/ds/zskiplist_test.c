@@ -19,7 +19,7 @@
 /* ---- The model: an array of entries in order ---- */
 
 #define MODEL_MAX  4096
-#define MEMBER_MAX 300
+#define MEMBER_MAX 4200 /* from 4095 bytes on, the length is apart */
 
 struct entry {
     double score;
@@ -87,7 +87,7 @@ static size_t randomMember(char *buf) {
         if (len && randomBelow(2)) buf[len - 1] = (char)randomBelow(256);
         return len;
     default:
-        len = randomBelow(MEMBER_MAX);
+        len = randomBelow(randomBelow(32) ? 300 : MEMBER_MAX);
         for (size_t i = 0; i < len; i++) buf[i] = (char)('a' + (i % 50 ? 0 : randomBelow(3)));
         return len;
     }
@@ -393,7 +393,7 @@ static void testShape(void **state) {
     for (int i = 0; i < 100000; i++) zslAppend(&list, i, strN(buf, (size_t)sprintf(buf, "member:%09d", i)));
     for (zskiplistNode *n = zslGetFirst(&list); n; n = zslGetNext(n)) {
         byHeight[zslGetNodeHeight(n)]++;
-        size_t bytes = 32 + 16 * (size_t)zslGetNodeHeight(n);
+        size_t bytes = 24 + 16 * (size_t)zslGetNodeHeight(n); /* 24, the levels above the lowest, 16 */
         assert_in_range(zslNodeMemory(n), bytes, zmallocGoodSize(bytes) + 16);
         ample += zslNodeMemory(n) > zmallocGoodSize(bytes);
     }
@@ -404,6 +404,35 @@ static void testShape(void **state) {
     assert_in_range(zslGetHeight(&list), 6, ZSKIPLIST_MAXLEVEL); /* not cut off */
     zslVerify(&list);
     zslClear(&list);
+}
+
+/* Members whose length no longer fits beside the height; they come and go, and change their places. */
+static void testLongMembers(void **state) {
+    (void)state;
+    static const size_t lengths[] = {0, 1, 4093, 4094, 4095, 4096, 100000, 1 << 20};
+    enum { LENGTHS = sizeof lengths / sizeof *lengths };
+    zskiplistNode *nodes[LENGTHS];
+    char *bytes = zmalloc(1 << 20);
+    memset(bytes, 'x', 1 << 20);
+    zslInit(&list);
+    for (unsigned round = 0; round < 100; round++) { /* so many that nodes of most heights come up */
+        size_t before = zmallocUsedMemory(), sum = 0;
+        for (unsigned i = 0; i < LENGTHS; i++) {
+            nodes[i] = zslInsert(&list, (double)(i * 3 % LENGTHS), strN(bytes, lengths[i]));
+            sum += lengths[i];
+        }
+        assert_in_range(zmallocUsedMemory() - before, sum, sum + sum / 4 + 2000);
+        for (unsigned i = 0; i < LENGTHS; i++) {
+            zslUpdateScore(&list, nodes[i], (double)(i * 5 % LENGTHS));
+            struct str member = zslGetNodeElement(nodes[i]);
+            assert_int_equal(member.len, lengths[i]);
+            assert_memory_equal(member.ptr, bytes, member.len);
+        }
+        zslVerify(&list);
+        for (unsigned i = 0; i < LENGTHS; i++) zslDelete(&list, nodes[i]);
+        assert_int_equal(zmallocUsedMemory(), before);
+    }
+    zfree(bytes);
 }
 
 /* A search that only fetches ends beside the place. */
@@ -554,7 +583,7 @@ int main(int argc, char **argv) {
     seedFromEnv();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testModel), cmocka_unit_test(testLex),   cmocka_unit_test(testQueue),
-        cmocka_unit_test(testShape), cmocka_unit_test(testFetch),
+        cmocka_unit_test(testShape), cmocka_unit_test(testFetch), cmocka_unit_test(testLongMembers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -475,6 +475,36 @@ static void testFromListpack(void **state) {
     zsetFree(z);
 }
 
+/* Bytes of a member beside its own, by its length: random doubles, added in the order of their names. */
+static void testBytesBeside(void **state) {
+    enum { MANY = 20000, LONGEST = 300 };
+    static const size_t lengths[] = {6, 10, 14, 20, 28, 36, 48, 200, LONGEST};
+    const struct zsetIndex *index = *state;
+    char name[LONGEST + 1];
+    for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        size_t len = lengths[i], before = zmallocUsedMemory();
+        struct zsetRef z = {index->create(0), index};
+        memset(name, 'x', sizeof name);
+        for (unsigned k = 0; k < MANY; k++) {
+            struct zsetPlace p;
+            memcpy(name, (char[]){(char)k, (char)(k >> 8)}, 2);
+            assert_false(zsetFind(z, strN(name, len), &p));
+            z.ptr = index->insert(z.ptr, strN(name, len), randomDouble(), &p);
+        }
+        double bytes = (double)(zmallocUsedMemory() - before) / MANY - (double)len;
+        size_t told = index->memory(z.ptr, 0), used = zmallocUsedMemory() - before;
+        assert_in_range(told, used - used / 50, used + used / 50);
+        if (index ==
+            &zsetSkiplist) /* a node of height 1, a third of a level in addition, a slot of the table */
+            assert_true(bytes <= (double)(zmallocGoodSize(24 + len) - len) + 8 + 14);
+        else if (len < LONGEST) /* 3 and 7 for the score; its part of leaf and map; a tenth that is free */
+            assert_true(bytes <= 11 + 3 + 8.5 + (double)len / 8);
+        checkInvariants(z);
+        zsetFree(z);
+        assert_int_equal(zmallocUsedMemory(), before);
+    }
+}
+
 int main(void) {
     const char *err;
     union {
@@ -507,6 +537,8 @@ int main(void) {
         cmocka_unit_test_prestate(testDefrag, lp.state),
         cmocka_unit_test_prestate(testDefrag, sl.state),
         cmocka_unit_test_prestate(testDefrag, bt.state),
+        cmocka_unit_test_prestate(testBytesBeside, sl.state),
+        cmocka_unit_test_prestate(testBytesBeside, bt.state),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
