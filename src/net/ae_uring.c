@@ -48,17 +48,17 @@
 #include "base/assert.h"
 #include "base/zmalloc.h"
 
-#define SQ_ENTRIES  256  /* one submission; more are several */
-#define CQ_ENTRIES  4096 /* completions of one submission: far fewer */
-#define BUFFERS     256  /* at most; a power of two */
-#define BUFFERS_FIRST 16 /* to begin with: most loops have little to do at a time */
-#define BUFFER_SIZE 4096
-#define GROUP       0 /* of the buffers */
-#define NONE        UINT16_MAX
-#define ASIDE_MAX   (16 * 1024)
-#define BULK        (64 * 1024) /* a reader with so much room reads from the socket itself */
-#define BULK_ENDS   16          /* until it got little so many times: large values come one after the other */
-#define SENDS_MAX   128         /* of one submission */
+#define SQ_ENTRIES    256  /* one submission; more are several */
+#define CQ_ENTRIES    4096 /* completions of one submission: far fewer */
+#define BUFFERS       256  /* at most; a power of two */
+#define BUFFERS_FIRST 16   /* to begin with: most loops have little to do at a time */
+#define BUFFER_SIZE   4096
+#define GROUP         0 /* of the buffers */
+#define NONE          UINT16_MAX
+#define ASIDE_MAX     (16 * 1024)
+#define BULK          (64 * 1024) /* a reader with so much room reads from the socket itself */
+#define BULK_ENDS     16  /* until it got little so many times: large values come one after the other */
+#define SENDS_MAX     128 /* of one submission */
 /* The kernel goes on with some twenty requests and returns: as long as it brings that many, there are more
  * at once. */
 #define BRINGS_AT_ONCE 16

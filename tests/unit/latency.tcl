@@ -99,7 +99,7 @@ start_server {tags {latency needs:debug} overrides {latency-monitor-threshold 20
         r config set maxmemory-policy allkeys-random
         r debug populate 5 big 50000000
         r latency reset
-        r eval {for i = 1, 600000 do redis.call('rpush', 'biglist', i .. 'x') end} 0
+        r eval {for i = 1, 300000 do redis.call('sadd', 'bigset', i .. 'x') end} 0
         r config set maxmemory 1
         wait_for_condition 200 50 {[r dbsize] == 0} else { fail "evictions stop" }
         r config set maxmemory 0

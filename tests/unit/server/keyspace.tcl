@@ -20,7 +20,7 @@ start_server {tags {external:skip needs:debug}} {
         wait_for_condition 200 100 {[r dbsize] == 1} else { fail "[r dbsize] keys are left" }
         assert_equal 100000 [s expired_keys]
         assert_equal 0 [regexp -all {expires=[1-9]} [r info keyspace]]
-        assert_lessthan [s used_memory] [expr {$with - 3500000}]
+        assert_lessthan [s used_memory] [expr {$with - 3000000}]
         assert_equal 0 [s keyspace_hits]
         r flushall
     }
