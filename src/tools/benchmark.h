@@ -20,7 +20,10 @@ struct benchServer {
     const char *host; /* NULL: a unix socket */
     int port;
     const char *socket;
+    bool replica; /* of a cluster: it is told that reads alone will come */
 };
+
+enum benchReadFrom { BENCH_FROM_PRIMARIES, BENCH_FROM_REPLICAS, BENCH_FROM_ALL };
 
 struct benchOptions {
     struct benchServer servers[BENCH_MAX_SERVERS]; /* the first is the main one, the others come from --vs */
@@ -28,7 +31,8 @@ struct benchOptions {
     const char *user, *password;
     struct toolTls tls;
     int db;
-    int clients, threads, pipeline, data_size, rounds;
+    int threads; /* 0 until the nodes of a cluster are known */
+    int clients, pipeline, data_size, rounds;
     int64_t requests;
     int64_t range;                /* of __rand_int__; -1: it stays as it is */
     int functions, function_keys; /* of the tests function_load and fcall */
@@ -41,9 +45,11 @@ struct benchOptions {
     int precision;            /* decimals of milliseconds */
     bool last_from_stdin;
     bool cluster, fuzz;
-    const char *fuzz_level; /* what --fuzz tells */
-    const char *tests;      /* comma separated names, NULL: all */
-    int argc;               /* the command given, if any */
+    enum benchReadFrom read_from;
+    struct benchCluster *nodes; /* --cluster: all of them, once they are known */
+    const char *fuzz_level;     /* what --fuzz tells */
+    const char *tests;          /* comma separated names, NULL: all */
+    int argc;                   /* the command given, if any */
     char **argv;
 };
 
@@ -66,6 +72,10 @@ bool benchServerCpu(const struct benchOptions *o, const struct benchServer *serv
 bool benchServerDo(const struct benchOptions *o, const struct benchServer *server, int argc,
                    const char *const *argv, sds *err);
 
+/* The text of the reply to one command, the caller's; NULL and *err. */
+sds benchServerAsk(const struct benchOptions *o, const struct benchServer *server, int argc,
+                   const char *const *argv, sds *err);
+
 /* The value of a directive, or NULL when the server does not tell. */
 sds benchServerConfig(const struct benchOptions *o, const struct benchServer *server, const char *name);
 
@@ -74,6 +84,36 @@ sds benchServerConfig(const struct benchOptions *o, const struct benchServer *se
 bool benchSendBytes(struct connection *conn, struct str bytes);
 bool benchSend(struct connection *conn, int argc, const char *const *argv);
 sds benchReadReply(struct connection *conn, sds *err);
+
+/* ---- --cluster ---- */
+
+#define BENCH_TAG_SIZE 3 /* of what "tag" in "{tag}" becomes */
+
+struct benchNode {
+    struct benchServer server;
+    char id[41];
+    uint16_t *slots; /* of it, or of its primary */
+    int slot_count;
+};
+
+struct benchTopology { /* at one moment; never changed */
+    struct benchNode *nodes;
+    int count; /* at least 1 */
+    struct benchTopology *before;
+};
+
+/* Ask for the nodes and print them; there are as many threads, when nobody said how many. False: there are
+ * none, which has been said. */
+bool benchClusterStart(struct benchOptions *o);
+void benchClusterEnd(struct benchOptions *o);
+/* Good until the end; for any thread. */
+const struct benchTopology *benchClusterNow(const struct benchCluster *c);
+/* A node sent a client away, who had gone by this topology: ask again, unless somebody just did. */
+void benchClusterChanged(const struct benchOptions *o, const struct benchTopology *seen);
+/* BENCH_TAG_SIZE characters. */
+const char *benchClusterTag(const struct benchCluster *c, int slot);
+/* "primary", "replica" or "cluster": which nodes there are. */
+const char *benchClusterKind(const struct benchOptions *o);
 
 /* ---- --fuzz ---- */
 
@@ -92,6 +132,8 @@ struct benchRequest {
         int shared;      /* 1..9: __rand_1st__ ... have one value in all of a command; 0: __rand_int__ */
     } * slots;
     int slot_count;
+    uint32_t *tags; /* --cluster: offsets of the "tag" of each "{tag}" */
+    int tag_count;
 };
 
 #define BENCH_DIGITS 12 /* of a random number */
@@ -118,6 +160,9 @@ sds benchRequestRepeat(const struct benchRequest *r, int count);
 /* New numbers in the first `count` commands of such a buffer. */
 void benchRequestPatch(const struct benchRequest *r, char *buf, int count,
                        const struct benchNumbers *numbers);
+/* Tags for slots out of these, one for each of the first `count` commands. */
+void benchRequestTag(const struct benchRequest *r, char *buf, int count, const struct benchCluster *c,
+                     const struct benchNode *node);
 
 /* ---- One run against one server ---- */
 

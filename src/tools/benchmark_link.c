@@ -104,11 +104,14 @@ static bool callOk(struct connection *conn, int argc, const char *const *argv, s
     return text != NULL;
 }
 
-static bool handshake(const struct benchOptions *o, struct connection *conn, sds *err) {
+static bool handshake(const struct benchOptions *o, const struct benchServer *server, struct connection *conn,
+                      sds *err) {
     if (o->password) {
         const char *with_user[] = {"AUTH", o->user, o->password}, *plain[] = {"AUTH", o->password};
         if (!(o->user ? callOk(conn, 3, with_user, err) : callOk(conn, 2, plain, err))) return false;
     }
+    const char *read_only[] = {"READONLY"};
+    if (server->replica && !callOk(conn, 1, read_only, err)) return false;
     const char *hello[] = {"HELLO", "3"}, *tracking[] = {"CLIENT", "TRACKING", "ON"};
     if (o->resp3 && !callOk(conn, 2, hello, err)) return false;
     if (o->tracking && !callOk(conn, 3, tracking, err)) return false;
@@ -135,7 +138,7 @@ struct connection *benchConnect(const struct benchOptions *o, const struct bench
         sdsfree(tls_reason);
         return NULL;
     }
-    if (handshake(o, conn, err)) return conn;
+    if (handshake(o, server, conn, err)) return conn;
     connClose(conn);
     return NULL;
 }
@@ -149,11 +152,8 @@ static bool infoField(const char *info, const char *name, double *out) {
 
 bool benchServerCpu(const struct benchOptions *o, const struct benchServer *server, double *seconds,
                     sds *err) {
-    struct connection *conn = benchConnect(o, server, err);
-    if (conn == NULL) return false;
     const char *command[] = {"INFO", "cpu"};
-    sds info = call(conn, 2, command, err);
-    connClose(conn);
+    sds info = benchServerAsk(o, server, 2, command, err);
     if (info == NULL) return false;
     double user = 0, sys = 0;
     bool found = infoField(info, "used_cpu_user:", &user) && infoField(info, "used_cpu_sys:", &sys);
@@ -163,23 +163,26 @@ bool benchServerCpu(const struct benchOptions *o, const struct benchServer *serv
     return found;
 }
 
-bool benchServerDo(const struct benchOptions *o, const struct benchServer *server, int argc,
+sds benchServerAsk(const struct benchOptions *o, const struct benchServer *server, int argc,
                    const char *const *argv, sds *err) {
     struct connection *conn = benchConnect(o, server, err);
-    if (conn == NULL) return false;
-    bool ok = callOk(conn, argc, argv, err);
+    if (conn == NULL) return NULL;
+    sds text = call(conn, argc, argv, err);
     connClose(conn);
-    return ok;
+    return text;
+}
+
+bool benchServerDo(const struct benchOptions *o, const struct benchServer *server, int argc,
+                   const char *const *argv, sds *err) {
+    sds text = benchServerAsk(o, server, argc, argv, err);
+    sdsfree(text);
+    return text != NULL;
 }
 
 sds benchServerConfig(const struct benchOptions *o, const struct benchServer *server, const char *name) {
-    sds err = NULL, value = NULL;
-    struct connection *conn = benchConnect(o, server, &err);
+    sds err = NULL;
     const char *command[] = {"CONFIG", "GET", name};
-    if (conn) {
-        value = call(conn, 3, command, &err);
-        connClose(conn);
-    }
+    sds value = benchServerAsk(o, server, 3, command, &err);
     sdsfree(err);
     return value;
 }

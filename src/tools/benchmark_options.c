@@ -37,8 +37,10 @@ static const char usage_start[] =
     "  -u URI             valkey://[user[:password]@]host[:port][/db], also redis://;\n"
     "                     valkeys:// and rediss:// for TLS\n"
     "  --mptcp            by several paths at once, where both sides know MPTCP\n"
-    "  --cluster          the server is a node of a cluster; only one that is not can be told apart so far\n"
-    "  --rfr no|yes|all   read from replicas of a cluster; one server is all that is read from\n"
+    "  --cluster          the server is a node of a cluster: connections are shared out among all its\n"
+    "                     primaries, and follow slots that move. In a command of your own, {tag} in the\n"
+    "                     names of keys becomes a tag that leads to the connection's node\n"
+    "  --rfr no|yes|all   read from replicas of the cluster: not at all, only, or also (no)\n"
     "  --dbnum N          work in database N (0)\n"
     "\n";
 
@@ -59,7 +61,7 @@ static const char usage_end[] =
     "                     function_load, fcall\n"
     "  --num-functions N  functions in the library that function_load loads (10)\n"
     "  --num-keys-in-fcall N  keys that fcall passes on (1)\n"
-    "  --threads N        client threads (1)\n"
+    "  --threads N        client threads (1; in a cluster one for each node)\n"
     "  --sequential       numbers are counted up instead of drawn\n"
     "  --rps N            N commands a second, each due at a fixed moment, and its latency counted\n"
     "                     from then on even if no connection was free; 0: as many as can be (0)\n"
@@ -191,6 +193,13 @@ static void optionsParseWords(struct benchOptions *o, const struct option *optio
     o->argv = argv + i;
 }
 
+static enum benchReadFrom readFrom(const char *replicas) {
+    if (strcmp(replicas, "no") == 0) return BENCH_FROM_PRIMARIES;
+    if (strcmp(replicas, "yes") == 0) return BENCH_FROM_REPLICAS;
+    if (strcmp(replicas, "all") != 0) complain("--rfr takes no, yes or all, not", replicas);
+    return BENCH_FROM_ALL;
+}
+
 /* The argument that -x reads, behind the others. */
 static void addStdin(struct benchOptions *o) {
     char **argv = zcalloc((size_t)o->argc + 1, sizeof(argv[0]));
@@ -216,11 +225,10 @@ static void defaultLabels(struct benchOptions *o) {
 void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
     int keepalive = 1;
     int64_t seed = -1;
-    const char *replicas = "no"; /* what a cluster reads from: nothing here asks */
+    const char *replicas = "no";
     const char *fuzz_modes = NULL;
     *o = (struct benchOptions){.server_count = 1,
                                .clients = 50,
-                               .threads = 1,
                                .pipeline = 1,
                                .data_size = 3,
                                .rounds = 5,
@@ -290,11 +298,12 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
     };
     optionsParseWords(o, options, argc, argv);
     if (o->requests > 0 && o->duration_s) complain("One of the two says when to end: -n and", "--duration");
-    if (strcmp(replicas, "no") && strcmp(replicas, "yes") && strcmp(replicas, "all"))
-        complain("--rfr takes no, yes or all, not", replicas);
+    o->read_from = readFrom(replicas);
+    if (o->cluster && o->server_count > 1) complain("A comparison is between servers, not with", "--cluster");
     if (fuzz_modes && !benchFuzzModes(fuzz_modes)) exit(1);
     if (o->requests < 0) o->requests = DEFAULT_REQUESTS;
     if (o->servers[0].socket) o->servers[0].host = NULL;
+    if (o->threads == 0 && (!o->cluster || o->idle || o->fuzz)) o->threads = 1;
     if (o->threads > o->clients) o->threads = o->clients;
     o->seed = seed >= 0 ? (uint64_t)seed : randomU64();
     o->keepalive = keepalive;

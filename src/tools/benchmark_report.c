@@ -46,25 +46,38 @@ static void printCumulative(const struct benchResult *r) {
     }
 }
 
-static void printSetting(const struct benchOptions *o, const char *name, bool *told) {
-    sds value = benchServerConfig(o, &o->servers[0], name);
+/* `format` has the name and the value. */
+static void printSetting(const struct benchOptions *o, const struct benchServer *server, const char *format,
+                         const char *name, bool *told) {
+    sds value = benchServerConfig(o, server, name);
     if (value)
-        printf("  host configuration \"%s\": %s\n", name, value);
+        printf(format, name, o->cluster && !*value ? "NONE" : value);
     else if (*told)
         fprintf(stderr, "WARNING: Could not fetch server CONFIG\n");
     *told = *told && value;
     sdsfree(value);
 }
 
-static void printSummary(const struct benchOptions *o, const char *title, const struct benchResult *r) {
+static void printSettings(const struct benchOptions *o) {
     bool told = true;
+    const char *format = o->cluster ? "    %s: %s\n" : "  host configuration \"%s\": %s\n";
+    const struct benchTopology *t = o->cluster ? benchClusterNow(o->nodes) : NULL;
+    if (t) printf("  cluster mode: yes (%d %s)\n", t->count, benchClusterKind(o));
+    for (int i = 0; i < (t ? t->count : 1); i++) {
+        const struct benchServer *server = t ? &t->nodes[i].server : &o->servers[0];
+        if (t) printf("  node [%d] configuration:\n", i);
+        printSetting(o, server, format, "save", &told);
+        printSetting(o, server, format, "appendonly", &told);
+    }
+}
+
+static void printSummary(const struct benchOptions *o, const char *title, const struct benchResult *r) {
     printf("====== %s ======\n", title);
     printf("  %lld requests completed in %.2f seconds\n", (long long)r->replies, r->seconds);
     printf("  %d parallel clients\n", o->clients);
     printf("  %d bytes payload\n", o->data_size);
     printf("  keep alive: %d\n", o->keepalive);
-    printSetting(o, "save", &told);
-    printSetting(o, "appendonly", &told);
+    printSettings(o);
     printf("  multi-thread: %s\n", o->threads > 1 ? "yes" : "no");
     if (o->threads > 1) printf("  threads: %d\n", o->threads);
     printf("\n");
@@ -136,5 +149,8 @@ void benchPrintResult(const struct benchOptions *o, const char *title, const str
 void benchPrintFailure(const struct benchOptions *o, const char *title, const struct benchResult *r) {
     endProgress(o);
     fflush(stdout);
-    fprintf(stderr, "Error from server: %s\nThe test %s has ended.\n", r->failure, title);
+    fprintf(stderr,
+            o->cluster ? "Error from server %s\nThe test %s has ended.\n"
+                       : "Error from server: %s\nThe test %s has ended.\n",
+            r->failure, title);
 }

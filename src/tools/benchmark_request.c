@@ -49,6 +49,20 @@ static void findSlots(struct benchRequest *r) {
     }
 }
 
+static void findTags(struct benchRequest *r) {
+    for (char *at = r->one; (at = strstr(at, "{tag}")); at += BENCH_TAG_SIZE) {
+        r->tags = zrealloc(r->tags, (size_t)(r->tag_count + 1) * sizeof(r->tags[0]));
+        r->tags[r->tag_count++] = (uint32_t)(++at - r->one);
+    }
+}
+
+/* The places of what changes from one time to the next. */
+static struct benchRequest *findPlaces(const struct benchOptions *o, struct benchRequest *r) {
+    if (o->range >= 0) findSlots(r);
+    if (o->cluster) findTags(r);
+    return r;
+}
+
 /* The last `digits` of 12, two at a time. */
 static void writeDigits(char *slot, uint64_t value, unsigned digits) {
     static const char pairs[] =
@@ -79,8 +93,7 @@ struct benchRequest *benchRequestCreate(const struct benchOptions *o, int argc, 
     struct benchRequest *r = zcalloc(1, sizeof(*r));
     r->one = sdsempty();
     addCommand(o, r, argc, argv);
-    if (o->range >= 0) findSlots(r);
-    return r;
+    return findPlaces(o, r);
 }
 
 struct benchRequest *benchRequestCreateSequence(const struct benchOptions *o, int argc,
@@ -102,8 +115,7 @@ struct benchRequest *benchRequestCreateSequence(const struct benchOptions *o, in
         benchRequestFree(r);
         return NULL;
     }
-    if (o->range >= 0) findSlots(r);
-    return r;
+    return findPlaces(o, r);
 }
 
 struct benchRequest *benchRequestInline(const char *line) {
@@ -116,6 +128,7 @@ struct benchRequest *benchRequestInline(const char *line) {
 void benchRequestFree(struct benchRequest *r) {
     sdsfree(r->one);
     zfree(r->slots);
+    zfree(r->tags);
     zfree(r);
 }
 
@@ -142,5 +155,14 @@ void benchRequestPatch(const struct benchRequest *r, char *buf, int count, const
             last = slot->shared;
             writeDigits(buf + slot->offset, value, n->digits);
         }
+    }
+}
+
+void benchRequestTag(const struct benchRequest *r, char *buf, int count, const struct benchCluster *c,
+                     const struct benchNode *node) {
+    size_t size = sdslen(r->one);
+    for (int i = 0; i < count; i++, buf += size) {
+        const char *tag = benchClusterTag(c, node->slots[randomBelow((uint64_t)node->slot_count)]);
+        for (int t = 0; t < r->tag_count; t++) memcpy(buf + r->tags[t], tag, BENCH_TAG_SIZE);
     }
 }

@@ -42,6 +42,7 @@
 #define PROGRESS_MS        250
 #define PACE_MAX_US        100000
 #define SHOWN_ERROR_GAP_US 1000000
+#define TOPOLOGY_PAUSE_US  20000
 
 struct run { /* one call of benchRun */
     const struct benchOptions *options;
@@ -64,11 +65,14 @@ struct run { /* one call of benchRun */
 
 struct client {
     struct worker *worker;
-    struct connection *conn;  /* NULL: none */
-    int batch;                /* commands of the batch under way: P times those of the request */
-    int64_t missing;          /* replies to it still to come */
-    int64_t sent_us;          /* with --rps: when it should have been */
-    struct client *next_idle; /* of --rps: another that waits for a batch to be due */
+    struct connection *conn;              /* NULL: none */
+    int number;                           /* among all clients */
+    const struct benchTopology *topology; /* --cluster: that it goes by, */
+    const struct benchNode *node;         /* and its node in there */
+    int batch;                            /* commands of the batch under way: P times those of the request */
+    int64_t missing;                      /* replies to it still to come */
+    int64_t sent_us;                      /* with --rps: when it should have been */
+    struct client *next_idle;             /* of --rps: another that waits for a batch to be due */
     bool done;
     bool measured; /* the batch was sent after the warm-up */
     sds unsent;    /* what the socket did not take; NULL nearly always */
@@ -109,8 +113,17 @@ static void clientDone(struct client *c) {
     if (--w->active == 0) aeStop(w->el);
 }
 
+/* In a cluster failures tell where. */
+static void runFailAt(struct client *c, bool abort, const char *why) {
+    const struct benchServer *at = c->node ? &c->node->server : NULL;
+    if (!at) return runFail(c->worker->run, abort, why);
+    sds text = sdscatprintf(sdsempty(), "%s:%d: %s", at->host, at->port, why);
+    runFail(c->worker->run, abort, text);
+    sdsfree(text);
+}
+
 static void clientFail(struct client *c, const char *why) {
-    runFail(c->worker->run, true, why);
+    runFailAt(c, true, why);
     clientDone(c);
 }
 
@@ -139,6 +152,39 @@ static bool writeBatch(struct client *c, size_t len) {
     return aeCreateFileEvent(w->el, c->conn->fd, AE_WRITABLE, writeUnsent, c) == 0;
 }
 
+static bool clientOpen(struct client *c);
+
+static void clientClose(struct client *c) {
+    aeDeleteFileEvent(c->worker->el, c->conn->fd, AE_READABLE);
+    connClose(c->conn);
+    c->conn = NULL;
+}
+
+/* The nodes or their slots have changed: perhaps this client belongs to another node now. False: there is no
+ * connection to it. */
+static bool moveOver(struct client *c, const struct benchTopology *now) {
+    const struct benchServer *old = &c->node->server, *fresh = &now->nodes[c->number % now->count].server;
+    bool same =
+        old->port == fresh->port && strcmp(old->host, fresh->host) == 0 && old->replica == fresh->replica;
+    if (same) {
+        c->topology = now;
+        c->node = &now->nodes[c->number % now->count];
+        return true;
+    }
+    clientClose(c);
+    return clientOpen(c);
+}
+
+/* False: the client has come to its end. */
+static bool findNode(struct client *c) {
+    struct worker *w = c->worker;
+    const struct benchTopology *now = benchClusterNow(w->run->options->nodes);
+    if (now == c->topology || moveOver(c, now)) return true;
+    c->done = true;
+    if (--w->active == 0) aeStop(w->el);
+    return false;
+}
+
 /* `due_us`: when it is sent, or should have been. */
 static void sendBatch(struct client *c, int64_t due_us) {
     struct worker *w = c->worker;
@@ -148,11 +194,14 @@ static void sendBatch(struct client *c, int64_t due_us) {
     int64_t left = (int64_t)copies * each; /* a warm-up has no end of its own */
     if (c->measured) left = atomic_fetch_sub_explicit(&run->to_send, left, memory_order_relaxed);
     if (left <= 0 || atomic_load_explicit(&run->stop, memory_order_relaxed)) return clientDone(c);
+    if (run->options->cluster && !findNode(c)) return;
     if (left < (int64_t)copies * each) copies = (int)((left + each - 1) / each);
     c->batch = copies * each;
     c->missing = c->batch;
     c->sent_us = due_us;
     if (run->request->slot_count) benchRequestPatch(run->request, w->requests, copies, &w->numbers);
+    if (run->request->tag_count)
+        benchRequestTag(run->request, w->requests, copies, run->options->nodes, c->node);
     if (!writeBatch(c, sdslen(run->request->one) * (size_t)copies)) clientFail(c, strerror(errno));
 }
 
@@ -234,18 +283,37 @@ static void sendNext(struct client *c, int64_t now_us) {
     sendWhatIsDue(w);
 }
 
+/* Slots are on their way, or a node is: the commands that follow go where they are now. */
+static bool isTopologyError(const struct client *c) {
+    const char *error = c->scan.error;
+    bool moves = c->worker->run->options->cluster && c->worker->run->request->tag_count;
+    return moves && (strncmp(error, "MOVED ", 6) == 0 || strncmp(error, "ASK ", 4) == 0 ||
+                     strncmp(error, "CLUSTERDOWN ", 12) == 0 || strncmp(error, "TRYAGAIN ", 9) == 0);
+}
+
+static void noteTopologyError(struct client *c, int64_t now_us) {
+    struct worker *w = c->worker;
+    c->scan.count = 0;
+    if (now_us - w->error_shown_us >= SHOWN_ERROR_GAP_US) {
+        w->error_shown_us = now_us;
+        fprintf(stderr, "Error from server %s:%d: %s.\n", c->node->server.host, c->node->server.port,
+                c->scan.error);
+    }
+    benchClusterChanged(w->run->options, c->topology);
+    usleep(TOPOLOGY_PAUSE_US); /* it takes a moment, and questions would only cost those who settle it */
+}
+
 /* With -e errors are shown, one per second and thread, and the run goes on; else the first one ends it. */
 static void noteErrors(struct client *c, int64_t now_us) {
     struct worker *w = c->worker;
+    if (isTopologyError(c)) return noteTopologyError(c, now_us);
     w->error_replies += c->scan.count;
     c->scan.count = 0;
-    runFail(w->run, !w->run->options->show_errors, c->scan.error);
+    runFailAt(c, !w->run->options->show_errors, c->scan.error);
     if (!w->run->options->show_errors || now_us - w->error_shown_us < SHOWN_ERROR_GAP_US) return;
     w->error_shown_us = now_us;
     fprintf(stderr, "Error from server: %s\n", c->scan.error);
 }
-
-static bool clientOpen(struct client *c);
 
 static void addTo(_Atomic int64_t *sum, int64_t n) {
     atomic_store_explicit(sum, atomic_load_explicit(sum, memory_order_relaxed) + n, memory_order_relaxed);
@@ -258,7 +326,7 @@ static void record(struct client *c, int64_t latency_us) {
 }
 
 static void readReplies(struct aeEventLoop *el, int fd, void *data, int mask) {
-    (void)mask;
+    (void)fd, (void)mask;
     struct client *c = data;
     struct worker *w = c->worker;
     do {
@@ -273,9 +341,7 @@ static void readReplies(struct aeEventLoop *el, int fd, void *data, int mask) {
     int64_t now_us = monotonicUs();
     if (c->measured) record(c, now_us - c->sent_us);
     if (w->run->options->keepalive) return sendNext(c, now_us);
-    aeDeleteFileEvent(el, fd, AE_READABLE);
-    connClose(c->conn);
-    c->conn = NULL;
+    clientClose(c);
     if (clientOpen(c)) return sendNext(c, monotonicUs());
     if (--w->active == 0) aeStop(el);
 }
@@ -283,8 +349,14 @@ static void readReplies(struct aeEventLoop *el, int fd, void *data, int mask) {
 /* Connects the client; a failure is the run's. */
 static bool clientOpen(struct client *c) {
     struct worker *w = c->worker;
+    const struct benchServer *server = w->run->server;
     sds err = NULL;
-    struct connection *conn = benchConnect(w->run->options, w->run->server, &err);
+    if (w->run->options->cluster) {
+        c->topology = benchClusterNow(w->run->options->nodes);
+        c->node = &c->topology->nodes[c->number % c->topology->count];
+        server = &c->node->server;
+    }
+    struct connection *conn = benchConnect(w->run->options, server, &err);
     if (conn == NULL) {
         runFail(w->run, true, err);
         sdsfree(err);
@@ -314,7 +386,7 @@ static void *workerMain(void *arg) {
     return NULL;
 }
 
-static bool workerInit(struct worker *w, struct run *run, int index, int clients) {
+static bool workerInit(struct worker *w, struct run *run, int index, int first, int clients) {
     const struct benchOptions *o = run->options;
     w->run = run;
     w->index = index;
@@ -332,6 +404,7 @@ static bool workerInit(struct worker *w, struct run *run, int index, int clients
     }
     for (int i = 0; i < clients; i++) {
         w->clients[i].worker = w;
+        w->clients[i].number = first + i; /* so that each thread has clients of every node */
         if (!clientOpen(&w->clients[i])) return false;
         w->client_count++;
     }
@@ -452,9 +525,9 @@ bool benchRun(const struct benchOptions *o, const struct benchServer *server,
     sem_init(&run.finished, 0, 0);
     struct worker *workers = zcalloc((size_t)o->threads, sizeof(workers[0]));
     bool ready = true;
-    for (int i = 0; i < o->threads && ready; i++) {
-        int clients = o->clients / o->threads + (i < o->clients % o->threads);
-        ready = workerInit(&workers[i], &run, i, clients);
+    for (int i = 0, first = 0, clients; i < o->threads && ready; i++, first += clients) {
+        clients = o->clients / o->threads + (i < o->clients % o->threads);
+        ready = workerInit(&workers[i], &run, i, first, clients);
     }
     if (ready) runThreads(&run, workers, title, result);
     for (int i = 0; i < o->threads; i++) workerFree(&workers[i]);

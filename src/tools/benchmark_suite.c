@@ -12,7 +12,8 @@
 
 #include "base/zmalloc.h"
 
-#define KEY     "key:__rand_int__"
+#define TAG     ":{tag}" /* for clusters only */
+#define KEY     "key" TAG ":__rand_int__"
 #define ELEMENT "element:__rand_int__"
 #define PAIR    KEY, "__data__"
 #define MAXARGS 21
@@ -41,7 +42,8 @@ static struct benchTest callTestCreate(const struct benchOptions *o, const char 
     argv[0] = sdsnew("FCALL");
     argv[1] = sdsnew("foo1");
     argv[2] = sdsfromll(o->function_keys);
-    for (int i = 3; i < argc; i++) argv[i] = sdscatprintf(sdsempty(), "key%d", i - 2);
+    for (int i = 3; i < argc; i++)
+        argv[i] = sdscatprintf(sdsempty(), o->cluster ? "key%d" TAG : "key%d", i - 2);
     struct benchTest test = {sdsnew(title), benchRequestCreate(o, argc, (const char *const *)argv),
                              libraryOf(1)};
     sdsfreesplitres(argv, argc);
@@ -60,24 +62,24 @@ static const struct suiteTest {
     {{"ping_mbulk", "ping"}, "PING_MBULK", {"PING"}, NULL},
     {{"set"}, "SET", {"SET", PAIR}, NULL},
     {{"get"}, "GET", {"GET", KEY}, NULL},
-    {{"incr"}, "INCR", {"INCR", "counter:__rand_int__"}, NULL},
-    {{"lpush"}, "LPUSH", {"LPUSH", "mylist", "__data__"}, NULL},
-    {{"rpush"}, "RPUSH", {"RPUSH", "mylist", "__data__"}, NULL},
-    {{"lpop"}, "LPOP", {"LPOP", "mylist"}, NULL},
-    {{"rpop"}, "RPOP", {"RPOP", "mylist"}, NULL},
-    {{"sadd"}, "SADD", {"SADD", "myset", ELEMENT}, NULL},
-    {{"hset"}, "HSET", {"HSET", "myhash", ELEMENT, "__data__"}, NULL},
-    {{"spop"}, "SPOP", {"SPOP", "myset"}, NULL},
-    {{"zadd"}, "ZADD", {"ZADD", "myzset", "0", ELEMENT}, NULL},
-    {{"zpopmin"}, "ZPOPMIN", {"ZPOPMIN", "myzset"}, NULL},
-    {{"lrange*"}, "LPUSH (needed to benchmark LRANGE)", {"LPUSH", "mylist", "__data__"}, NULL},
-    {{"lrange_100", "lrange"}, "LRANGE_100 (first 100 elements)", {"LRANGE", "mylist", "0", "99"}, NULL},
-    {{"lrange_300", "lrange"}, "LRANGE_300 (first 300 elements)", {"LRANGE", "mylist", "0", "299"}, NULL},
-    {{"lrange_500", "lrange"}, "LRANGE_500 (first 500 elements)", {"LRANGE", "mylist", "0", "499"}, NULL},
-    {{"lrange_600", "lrange"}, "LRANGE_600 (first 600 elements)", {"LRANGE", "mylist", "0", "599"}, NULL},
+    {{"incr"}, "INCR", {"INCR", "counter" TAG ":__rand_int__"}, NULL},
+    {{"lpush"}, "LPUSH", {"LPUSH", "mylist" TAG, "__data__"}, NULL},
+    {{"rpush"}, "RPUSH", {"RPUSH", "mylist" TAG, "__data__"}, NULL},
+    {{"lpop"}, "LPOP", {"LPOP", "mylist" TAG}, NULL},
+    {{"rpop"}, "RPOP", {"RPOP", "mylist" TAG}, NULL},
+    {{"sadd"}, "SADD", {"SADD", "myset" TAG, ELEMENT}, NULL},
+    {{"hset"}, "HSET", {"HSET", "myhash" TAG, ELEMENT, "__data__"}, NULL},
+    {{"spop"}, "SPOP", {"SPOP", "myset" TAG}, NULL},
+    {{"zadd"}, "ZADD", {"ZADD", "myzset" TAG, "0", ELEMENT}, NULL},
+    {{"zpopmin"}, "ZPOPMIN", {"ZPOPMIN", "myzset" TAG}, NULL},
+    {{"lrange*"}, "LPUSH (needed to benchmark LRANGE)", {"LPUSH", "mylist" TAG, "__data__"}, NULL},
+    {{"lrange_100", "lrange"}, "LRANGE_100 (first 100 elements)", {"LRANGE", "mylist" TAG, "0", "99"}, NULL},
+    {{"lrange_300", "lrange"}, "LRANGE_300 (first 300 elements)", {"LRANGE", "mylist" TAG, "0", "299"}, NULL},
+    {{"lrange_500", "lrange"}, "LRANGE_500 (first 500 elements)", {"LRANGE", "mylist" TAG, "0", "499"}, NULL},
+    {{"lrange_600", "lrange"}, "LRANGE_600 (first 600 elements)", {"LRANGE", "mylist" TAG, "0", "599"}, NULL},
     {{"mset"}, "MSET (10 keys)", {"MSET", PAIR, PAIR, PAIR, PAIR, PAIR, PAIR, PAIR, PAIR, PAIR, PAIR}, NULL},
     {{"mget"}, "MGET (10 keys)", {"MGET", KEY, KEY, KEY, KEY, KEY, KEY, KEY, KEY, KEY, KEY}, NULL},
-    {{"xadd"}, "XADD", {"XADD", "mystream", "*", "myfield", "__data__"}, NULL},
+    {{"xadd"}, "XADD", {"XADD", "mystream" TAG, "*", "myfield", "__data__"}, NULL},
     {{"function_load"}, "FUNCTION LOAD", {NULL}, loadTestCreate},
     {{"fcall"}, "FCALL", {NULL}, callTestCreate},
 };
@@ -117,14 +119,28 @@ static void warnUnknown(sds *names, int count) {
 bool benchPrepare(const struct benchOptions *o, const struct benchServer *server,
                   const struct benchTest *test, sds *err) {
     const char *argv[] = {"FUNCTION", "LOAD", "REPLACE", test->library};
-    return !test->library || benchServerDo(o, server, 4, argv, err);
+    if (!test->library || !o->cluster) return !test->library || benchServerDo(o, server, 4, argv, err);
+    const struct benchTopology *t = benchClusterNow(o->nodes);
+    for (int i = 0; i < t->count; i++) {
+        if (!t->nodes[i].server.replica && !benchServerDo(o, &t->nodes[i].server, 4, argv, err)) return false;
+    }
+    return true;
+}
+
+static sds withoutTag(const char *word) {
+    const char *tag = strstr(word, TAG);
+    if (!tag) return sdsnew(word);
+    return sdscat(sdsnewlen(word, (size_t)(tag - word)), tag + strlen(TAG));
 }
 
 static struct benchTest suiteTestCreate(const struct benchOptions *o, const struct suiteTest *t) {
     if (t->create) return t->create(o, t->title);
+    sds argv[MAXARGS];
     int argc = 0;
-    while (t->argv[argc]) argc++;
-    struct benchRequest *request = argc ? benchRequestCreate(o, argc, t->argv) : benchRequestInline("PING");
+    for (; t->argv[argc]; argc++) argv[argc] = o->cluster ? sdsnew(t->argv[argc]) : withoutTag(t->argv[argc]);
+    struct benchRequest *request =
+        argc ? benchRequestCreate(o, argc, (const char *const *)argv) : benchRequestInline("PING");
+    for (int i = 0; i < argc; i++) sdsfree(argv[i]);
     return (struct benchTest){sdsnew(t->title), request, NULL};
 }
 

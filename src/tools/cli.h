@@ -37,6 +37,22 @@ enum cliMode {
     CLI_MEMKEYS,
     CLI_HOTKEYS,
     CLI_SCAN,
+    CLI_CLUSTER,
+};
+
+struct cliWords {
+    int argc;
+    char **argv; /* of the command line */
+};
+
+struct cliCluster { /* --cluster and its options */
+    struct cliWords command, weights;
+    const char *from, *to, *primary_id;        /* NULL: not given, */
+    sds from_user, from_password;              /* as these */
+    int replicas, slots, timeout_ms, pipeline; /* 0: not given */
+    double threshold;                          /* percent */
+    bool yes, simulate, replace, copy, atomic, use_empty, search_owners, fix_with_unreachable;
+    bool replica, only_primaries, only_replicas, ask_from_password;
 };
 
 struct cliLink {
@@ -81,9 +97,12 @@ struct cli {
     int64_t lru_keys;       /* size of the simulated key space */
     sds file;               /* of --rdb and --functions-rdb; "-" is standard output */
 
+    struct cliCluster cluster_manager;
+
     /* The conversation. */
     struct cliLink link;
     bool interactive, in_multi, show_pushes;
+    bool by_line; /* commands come as lines, so that redirections are told */
     bool hints;
     bool debug_again;      /* at the prompt behind a session the user asked for another */
     bool docs_tried;       /* on this connection, as this user */
@@ -172,6 +191,7 @@ int cliReplica(struct cli *c);
 int cliTransfer(struct cli *c);   /* --rdb, --functions-rdb */
 int cliSampleKeys(struct cli *c); /* --bigkeys, --memkeys, --hotkeys */
 int cliScan(struct cli *c);
+int cliCluster(struct cli *c); /* makes connections of its own */
 
 /* A session of the debugger: argv is the EVAL. The connection is of no use afterwards. */
 enum cliDebugEnd { CLI_DEBUG_DONE, CLI_DEBUG_QUIT, CLI_DEBUG_RESTART, CLI_DEBUG_FAILED };
@@ -184,6 +204,8 @@ sds *cliScanStep(struct cli *c, sds *cursor, int *count);
 void cliPause(const struct cli *c);
 /* A number from INFO, or from a part of it; 0 when it is not there. */
 int64_t cliInfoNumber(struct str info, const char *field);
+/* The keys of all databases. */
+int64_t cliInfoKeys(const char *info);
 
 /* ---- Prompt and help ---- */
 

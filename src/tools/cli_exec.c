@@ -17,7 +17,7 @@
 #define SLOW_US       500000 /* from here on, the prompt tells how long a command took */
 #define MAX_REDIRECTS 16
 
-enum outcome { DONE, ERROR_REPLY, LOST, INTERRUPTED };
+enum outcome { DONE, ERROR_REPLY, LOST, INTERRUPTED, MOVED };
 
 static bool is(const sds word, const char *name) {
     return strcasecmp(word, name) == 0;
@@ -100,6 +100,26 @@ static enum cliRead readAnswer(struct cli *c, struct respReply *reply, bool push
     }
 }
 
+/* "MOVED 3999 127.0.0.1:6381": go there. */
+static bool redirect(struct cli *c, const struct respReply *reply, bool *asking) {
+    if (!c->cluster || reply->type != RESP_T_ERROR) return false;
+    char kind[8], where[256];
+    int slot;
+    sds text = sdsnewstr(reply->str);
+    int fields = sscanf(text, "%7s %d %255s", kind, &slot, where);
+    sdsfree(text);
+    *asking = fields == 3 && strcmp(kind, "ASK") == 0;
+    char *colon = fields == 3 ? strrchr(where, ':') : NULL;
+    int64_t port;
+    if (!colon || (!*asking && strcmp(kind, "MOVED") != 0) || !string2ll(strOf(colon + 1), &port))
+        return false;
+    *colon = '\0';
+    if (where[0]) cliSetText(&c->host, sdsnew(where)); /* none: the same host */
+    c->port = (int)port;
+    if (c->by_line) printf("-> Redirected to slot [%d] located at %s:%d\n", slot, c->host, c->port);
+    return true;
+}
+
 /* ---- Streams: what the server sends on its own ---- */
 
 /* A key shall be seen at once, without Enter, and shall not be shown. */
@@ -137,8 +157,8 @@ static void noteConfirmation(struct cli *c, struct stream *s, const struct respR
 }
 
 /* Print whatever comes, until the user or the server ends it, or the last subscription is gone. At the prompt
- * a key leads back to it, and the subscriptions stay. */
-static enum outcome follow(struct cli *c, int argc, const sds *argv) {
+ * a key leads back to it, and the subscriptions stay. MOVED: the shard's channels are at another node. */
+static enum outcome follow(struct cli *c, int argc, const sds *argv, bool *asking) {
     static struct stream stream; /* goes on from command to command */
     bool monitor = is(argv[0], "monitor"), keys = c->interactive && !monitor;
     if (c->subscriptions == 0) stream = (struct stream){0};
@@ -153,6 +173,10 @@ static enum outcome follow(struct cli *c, int argc, const sds *argv) {
         setKeyWise(false);
         if (read == CLI_READ_KEY) return DONE;
         if (read != CLI_READ_OK) return lost(c, read, argv);
+        if (c->subscriptions == 0 && redirect(c, &reply, asking)) {
+            respReplyFree(&reply);
+            return MOVED;
+        }
         printReply(c, &reply, false);
         noteConfirmation(c, &stream, &reply);
         bool refused = reply.type == RESP_T_ERROR;
@@ -163,26 +187,6 @@ static enum outcome follow(struct cli *c, int argc, const sds *argv) {
         if (c->subscriptions == 0 && (stream.missing <= 0 || refused || reset))
             return refused ? ERROR_REPLY : DONE;
     }
-}
-
-/* "MOVED 3999 127.0.0.1:6381": go there. */
-static bool redirect(struct cli *c, const struct respReply *reply, bool *asking) {
-    if (!c->cluster || reply->type != RESP_T_ERROR) return false;
-    char kind[8], where[256];
-    int slot;
-    sds text = sdsnewstr(reply->str);
-    int fields = sscanf(text, "%7s %d %255s", kind, &slot, where);
-    sdsfree(text);
-    *asking = fields == 3 && strcmp(kind, "ASK") == 0;
-    char *colon = fields == 3 ? strrchr(where, ':') : NULL;
-    int64_t port;
-    if (!colon || (!*asking && strcmp(kind, "MOVED") != 0) || !string2ll(strOf(colon + 1), &port))
-        return false;
-    *colon = '\0';
-    if (where[0]) cliSetText(&c->host, sdsnew(where)); /* none: the same host */
-    c->port = (int)port;
-    if (c->output == CLI_TTY) printf("-> Redirected to slot [%d] located at %s:%d\n", slot, c->host, c->port);
-    return true;
 }
 
 /* To the node that has the slot; with ASK, for the next command only. */
@@ -196,25 +200,35 @@ static bool moveOver(struct cli *c, bool asking) {
     return true;
 }
 
+/* The reply to a command that has one; MOVED, with nothing printed, when another node is to be asked. */
+static enum outcome answer(struct cli *c, int argc, const sds *argv, bool *asking) {
+    struct respReply reply;
+    enum cliRead read = readAnswer(c, &reply, isUnsubscribe(argv));
+    if (read != CLI_READ_OK) return lost(c, read, argv);
+    enum outcome outcome = reply.type == RESP_T_ERROR ? ERROR_REPLY : DONE;
+    if (redirect(c, &reply, asking)) {
+        outcome = MOVED;
+    } else {
+        noteEffects(c, argc, argv, &reply);
+        printReply(c, &reply, cliIsPlain(argc, argv));
+    }
+    respReplyFree(&reply);
+    return outcome;
+}
+
 static enum outcome once(struct cli *c, int argc, const sds *argv) {
-    for (int hops = 0;; hops++) {
+    for (int hops = 0; hops <= MAX_REDIRECTS; hops++) {
+        bool asking = false;
         if (isSync(argv)) return cliReplica(c) == 0 ? DONE : LOST;
         /* A failed send is no reason not to read: the server may have said why it closed. */
         cliSend(c, argc, argv);
-        if ((isStream(argv) && !c->in_multi) || c->subscriptions) return follow(c, argc, argv);
-        struct respReply reply;
-        enum cliRead read = readAnswer(c, &reply, isUnsubscribe(argv));
-        if (read != CLI_READ_OK) return lost(c, read, argv);
-        bool asking, moved = hops < MAX_REDIRECTS && redirect(c, &reply, &asking);
-        enum outcome outcome = reply.type == RESP_T_ERROR ? ERROR_REPLY : DONE;
-        if (!moved) {
-            noteEffects(c, argc, argv, &reply);
-            printReply(c, &reply, cliIsPlain(argc, argv));
-        }
-        respReplyFree(&reply);
-        if (!moved) return outcome;
+        bool stream = (isStream(argv) && !c->in_multi) || c->subscriptions;
+        enum outcome outcome = stream ? follow(c, argc, argv, &asking) : answer(c, argc, argv, &asking);
+        if (outcome != MOVED) return outcome;
         if (!moveOver(c, asking)) return LOST;
     }
+    fprintf(stderr, "Error: %d redirections in a row\n", MAX_REDIRECTS);
+    return ERROR_REPLY;
 }
 
 static void tellTime(const struct cli *c, int64_t us) {

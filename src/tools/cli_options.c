@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/num.h"
+#include "base/zmalloc.h"
 
 enum kind {
     FLAG,
@@ -27,7 +28,9 @@ enum kind {
     FAMILY,
     SHOW_PUSHES,
     QUOTED,
-    NOT_HERE, /* what users may look for; `to` says what it is */
+    DOUBLE,
+    WORDS,      /* all up to the next option */
+    SUBCOMMAND, /* the same, for the cluster manager */
     URI,
     HELP,
     VERSION
@@ -60,6 +63,12 @@ static int64_t cliOptionsNumberOf(const struct option *opt, const char *value) {
 static double secondsOf(const struct option *opt, const char *value) {
     double d;
     if (!string2d(strOf(value), &d) || d < 0 || d > 1e9) cliFail("Seconds are needed after '%s'", opt->name);
+    return d;
+}
+
+static double numberOf(const struct option *opt, const char *value) {
+    double d;
+    if (!string2d(strOf(value), &d)) cliFail("A number is needed after '%s'", opt->name);
     return d;
 }
 
@@ -109,7 +118,9 @@ static void cliOptionsApply(struct cli *c, const struct option *opt, const char 
     case MODE: c->mode = (enum cliMode)opt->value; break;
     case SHOW_PUSHES: c->show_pushes = yesOrNo(value); break;
     case QUOTED: cliSetText(opt->to, unquoted(value)); break;
-    case NOT_HERE: cliFail("This valkey-cli has no %s.", opt->to); break;
+    case DOUBLE: *(double *)opt->to = numberOf(opt, value); break;
+    case SUBCOMMAND: c->mode = CLI_CLUSTER; break; /* its words are taken where they stand */
+    case WORDS: break;
     case URI: cliParseUri(c, value); break;
     case HELP: cliPrintUsage(stdout); exit(0);
     case VERSION: printf("valkey-cli %s\n", VALKEY_VERSION); exit(0);
@@ -125,7 +136,17 @@ static const struct option *findOption(const struct option *options, const char 
 
 static bool takesValue(const struct option *opt) {
     return opt->kind != FLAG && opt->kind != OUTPUT && opt->kind != PROTOCOL && opt->kind != FAMILY &&
-           opt->kind != MODE && opt->kind != NOT_HERE && opt->kind != HELP && opt->kind != VERSION;
+           opt->kind != MODE && opt->kind != HELP && opt->kind != VERSION;
+}
+
+/* The words up to the next option, behind those that the option had before; returns how many. */
+static int takeWords(struct cliWords *words, int argc, char **argv) {
+    int count = 1;
+    while (count < argc && argv[count][0] != '-') count++;
+    words->argv = zrealloc(words->argv, (size_t)(words->argc + count) * sizeof(words->argv[0]));
+    memcpy(words->argv + words->argc, argv, (size_t)count * sizeof(words->argv[0]));
+    words->argc += count;
+    return count;
 }
 
 static int cliOptionsParseWords(struct cli *c, const struct option *options, int argc, char **argv,
@@ -137,6 +158,7 @@ static int cliOptionsParseWords(struct cli *c, const struct option *options, int
         if (!opt || value_missing) cliFail("Unrecognized option or bad number of args for: '%s'", argv[i]);
         if (takesValue(opt)) i++;
         cliOptionsApply(c, opt, argv[i]);
+        if (opt->kind == WORDS || opt->kind == SUBCOMMAND) i += takeWords(opt->to, argc - i, argv + i) - 1;
         if (opt->kind == PASSWORD || (opt->kind == URI && c->password)) *unsafe = true;
     }
     return i;
@@ -155,6 +177,9 @@ static void checkCombination(const struct cli *c) {
         cliFail("%s", "--memkeys-samples needs a number that is not negative.");
     if (c->mode == CLI_HOTKEYS && (c->hot_keys < 1 || c->hot_keys > CLI_HOT_KEYS_MAX))
         cliFail("%s", "--hotkeys-count needs a number from 1 to 10000.");
+    const struct cliCluster *m = &c->cluster_manager;
+    if (m->replicas < 0 || m->timeout_ms < 0 || m->pipeline < 0 || m->threshold < 0 || m->slots < 0)
+        cliFail("%s", "The numbers of the --cluster options cannot be negative.");
     if (c->scan_count < 0) cliFail("%s", "--count needs a positive number.");
 }
 
@@ -167,7 +192,8 @@ static void setDefaults(struct cli *c) {
                       .hints = true,
                       .memory_samples = -1,
                       .hot_keys = 16,
-                      .pipe_timeout_s = 30};
+                      .pipe_timeout_s = 30,
+                      .cluster_manager = {.threshold = 2}};
     c->link.fd = -1;
     c->host = sdsnew("127.0.0.1");
     c->delimiter = sdsnew("\n");
@@ -178,6 +204,7 @@ static void setDefaults(struct cli *c) {
 
 int cliParseOptions(struct cli *c, int argc, char **argv) {
     setDefaults(c);
+    struct cliCluster *m = &c->cluster_manager;
     const struct option options[] = {
         {"-h", TEXT, &c->host, 0},
         {"-p", NUMBER, &c->port, 0},
@@ -243,7 +270,37 @@ int cliParseOptions(struct cli *c, int argc, char **argv) {
         {"--count", NUMBER64, &c->scan_count, 0},
         {"--ldb", FLAG, &c->debug, 0},
         {"--ldb-sync-mode", FLAG, &c->debug_sync, 0},
-        {"--cluster", NOT_HERE, "cluster manager (--cluster)", 0},
+        {"--cluster", SUBCOMMAND, &m->command, 0},
+        {"--cluster-replicas", NUMBER, &m->replicas, 0},
+        {"--cluster-search-multiple-owners", FLAG, &m->search_owners, 0},
+        {"--cluster-fix-with-unreachable-primaries", FLAG, &m->fix_with_unreachable, 0},
+        {"--cluster-fix-with-unreachable-masters", FLAG, &m->fix_with_unreachable, 0},
+        {"--cluster-from", WORD, &m->from, 0},
+        {"--cluster-to", WORD, &m->to, 0},
+        {"--cluster-slots", NUMBER, &m->slots, 0},
+        {"--cluster-yes", FLAG, &m->yes, 0},
+        {"--cluster-timeout", NUMBER, &m->timeout_ms, 0},
+        {"--cluster-pipeline", NUMBER, &m->pipeline, 0},
+        {"--cluster-replace", FLAG, &m->replace, 0},
+        {"--cluster-use-atomic-slot-migration", FLAG, &m->atomic, 0},
+        {"--cluster-weight", WORDS, &m->weights, 0},
+        {"--cluster-use-empty-primaries", FLAG, &m->use_empty, 0},
+        {"--cluster-use-empty-masters", FLAG, &m->use_empty, 0},
+        {"--cluster-simulate", FLAG, &m->simulate, 0},
+        {"--cluster-threshold", DOUBLE, &m->threshold, 0},
+        {"--cluster-replica", FLAG, &m->replica, 0},
+        {"--cluster-slave", FLAG, &m->replica, 0},
+        {"--cluster-primary-id", WORD, &m->primary_id, 0},
+        {"--cluster-primaries-id", WORD, &m->primary_id, 0},
+        {"--cluster-master-id", WORD, &m->primary_id, 0},
+        {"--cluster-only-primaries", FLAG, &m->only_primaries, 0},
+        {"--cluster-only-masters", FLAG, &m->only_primaries, 0},
+        {"--cluster-only-replicas", FLAG, &m->only_replicas, 0},
+        {"--cluster-only-slaves", FLAG, &m->only_replicas, 0},
+        {"--cluster-from-user", TEXT, &m->from_user, 0},
+        {"--cluster-from-pass", TEXT, &m->from_password, 0},
+        {"--cluster-from-askpass", FLAG, &m->ask_from_password, 0},
+        {"--cluster-copy", FLAG, &m->copy, 0},
         {"--verbose", FLAG, &c->verbose, 0},
         {"--help", HELP, NULL, 0},
         {"-v", VERSION, NULL, 0},

@@ -31,8 +31,8 @@ int64_t cliInfoNumber(struct str info, const char *field) {
     return 0;
 }
 
-/* The keys of all databases: "db0:keys=10,expires=0,avg_ttl=0". */
-static int64_t cliStatKeys(const char *info) {
+/* "db0:keys=10,expires=0,avg_ttl=0" */
+int64_t cliInfoKeys(const char *info) {
     int64_t keys = 0;
     for (const char *at = info; (at = strstr(at, ":keys="));) {
         long long n = 0;
@@ -57,7 +57,7 @@ static void printLine(struct str info, int64_t *requests_before) {
     snprintf(requests, sizeof(requests), "%lld (+%lld)", (long long)now,
              (long long)(*requests_before < 0 ? 0 : now - *requests_before));
     *requests_before = now;
-    printf("%-11lld%-9s%-8lld%-8lld%-20s%-12lld%s\n", (long long)cliStatKeys(text), memory,
+    printf("%-11lld%-9s%-8lld%-8lld%-20s%-12lld%s\n", (long long)cliInfoKeys(text), memory,
            (long long)cliInfoNumber(info, "connected_clients"),
            (long long)cliInfoNumber(info, "blocked_clients"), requests,
            (long long)cliInfoNumber(info, "total_connections_received"), childOf(info));

@@ -3,8 +3,8 @@
  * The parts: benchmark_options.c reads the command line, benchmark_suite.c knows the tests,
  * benchmark_request.c makes a command into bytes, benchmark_run.c puts the load on a server,
  * benchmark_uri.c a server given as a URI, benchmark_scan.c counts replies, benchmark_latencies.c counts
- * latencies, benchmark_report.c prints, benchmark_versus.c compares servers, benchmark_fuzz.c sends random
- * commands (benchmark_fuzz_grammar.c makes them). */
+ * latencies, benchmark_cluster.c knows the nodes of a cluster, benchmark_report.c prints, benchmark_versus.c
+ * compares servers, benchmark_fuzz.c sends random commands (benchmark_fuzz_grammar.c makes them). */
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -57,25 +57,6 @@ static bool serversAnswer(const struct benchOptions *o) {
     return true;
 }
 
-/* --cluster: the nodes and their slots are asked for. */
-static bool clusterAnswers(const struct benchOptions *o) {
-    static const char *const slots[] = {"CLUSTER", "SLOTS"};
-    const struct benchServer *s = &o->servers[0];
-    sds err = NULL;
-    if (!o->cluster) return true;
-    if (benchServerDo(o, s, 2, slots, &err)) {
-        fprintf(stderr, "This program does not spread load over the nodes of a cluster yet\n");
-        return false;
-    }
-    fprintf(stderr, "Failed to fetch cluster configuration\nCLUSTER SLOTS ERROR: %s\n", err);
-    if (s->host)
-        fprintf(stderr, "Failed to fetch cluster configuration from %s:%d\n", s->host, s->port);
-    else
-        fprintf(stderr, "Failed to fetch cluster configuration from %s\n", s->socket);
-    sdsfree(err);
-    return false;
-}
-
 /* -I: connections that do nothing. */
 static int stayIdle(const struct benchOptions *o) {
     printf("Creating %d idle connections and waiting forever (Ctrl+C when done)\n", o->clients);
@@ -102,9 +83,10 @@ int main(int argc, char **argv) {
         status = stayIdle(&options);
     else if (options.fuzz)
         status = benchFuzz(&options);
-    else if (serversAnswer(&options) && clusterAnswers(&options))
+    else if (serversAnswer(&options) && (!options.cluster || benchClusterStart(&options)))
         status =
             options.server_count > 1 ? benchVersus(&options, tests, count) : runTests(&options, tests, count);
     benchTestsFree(tests, count);
+    benchClusterEnd(&options);
     return status;
 }

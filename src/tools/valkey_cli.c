@@ -92,6 +92,7 @@ static int runCommand(struct cli *c, int count, char **words) {
 }
 
 static int runLines(struct cli *c) {
+    c->by_line = true;
     if (!cliConnect(c)) return 1;
     c->error_exit = false; /* lines do not depend on each other: -e is for one command */
     char *line = NULL;
@@ -106,6 +107,7 @@ static int runLines(struct cli *c) {
 }
 
 static int runPrompt(struct cli *c) {
+    c->by_line = true;
     cliLoadPreferences(c);
     cliConnect(c); /* without a server, too, there is a prompt: "connect" may help */
     cliPrompt(c);
@@ -129,8 +131,10 @@ static int runMode(struct cli *c) {
         [CLI_MEMKEYS] = cliSampleKeys,
         [CLI_HOTKEYS] = cliSampleKeys,
         [CLI_SCAN] = cliScan,
+        [CLI_CLUSTER] = cliCluster,
     };
-    if (c->mode != CLI_INTRINSIC_LATENCY && !cliConnect(c)) return 1;
+    bool connects = c->mode != CLI_INTRINSIC_LATENCY && c->mode != CLI_CLUSTER;
+    if (connects && !cliConnect(c)) return 1;
     return modes[c->mode](c);
 }
 
@@ -153,18 +157,18 @@ static int runDebugger(struct cli *c, int count, char **words) {
     return end == CLI_DEBUG_FAILED;
 }
 
-static void askPassword(struct cli *c) {
+static void askPassword(sds *password) {
     char *word = getpass("Please input password: ");
     if (!word) return;
-    sdsfree(c->password);
-    c->password = sdsnew(word);
+    cliSetText(password, sdsnew(word));
     memset(word, 0, strlen(word));
 }
 
 int main(int argc, char **argv) {
     static struct cli cli;
     int first = cliParseOptions(&cli, argc, argv);
-    if (cli.ask_password) askPassword(&cli);
+    if (cli.ask_password) askPassword(&cli.password);
+    if (cli.cluster_manager.ask_from_password) askPassword(&cli.cluster_manager.from_password);
     int status;
     if (cli.mode != CLI_COMMANDS)
         status = runMode(&cli);

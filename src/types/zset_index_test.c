@@ -475,6 +475,13 @@ static void testFromListpack(void **state) {
     zsetFree(z);
 }
 
+/* Of the table, at its emptiest. Leak checkers have addresses in it once more. */
+#ifdef LEAK_CHECKED
+#define SLOT_BYTES_MAX 30
+#else
+#define SLOT_BYTES_MAX 14
+#endif
+
 /* Bytes of a member beside its own, by its length: random doubles, added in the order of their names. */
 static void testBytesBeside(void **state) {
     enum { MANY = 20000, LONGEST = 300 };
@@ -496,7 +503,7 @@ static void testBytesBeside(void **state) {
         assert_in_range(told, used - used / 50, used + used / 50);
         if (index ==
             &zsetSkiplist) /* a node of height 1, a third of a level in addition, a slot of the table */
-            assert_true(bytes <= (double)(zmallocGoodSize(24 + len) - len) + 8 + 14);
+            assert_true(bytes <= (double)(zmallocGoodSize(24 + len) - len) + 8 + SLOT_BYTES_MAX);
         else if (len < LONGEST) /* 3 and 7 for the score; its part of leaf and map; a tenth that is free */
             assert_true(bytes <= 11 + 3 + 8.5 + (double)len / 8);
         checkInvariants(z);

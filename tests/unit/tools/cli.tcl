@@ -140,7 +140,7 @@ start_server {} {
             {-2 -3 ping} {Options -2 and -3 are mutually exclusive.*}
             {--show-pushes maybe ping} {Unknown --show-pushes value 'maybe'*}
             {--ldb ping} {Options --ldb and --ldb-sync-mode require --eval.*}
-            {--cluster info} {*no cluster manager*}
+            {--cluster info} {*Wrong number of arguments for specified --cluster sub command*}
         } {
             lassign [run_cli {} {*}$words] code out err
             assert_equal 1 $code $words

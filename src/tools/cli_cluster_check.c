@@ -1,0 +1,153 @@
+/* cli_cluster_check.c - --cluster info and check, and which of the mends fix has to make. Part of
+ * cli_cluster.h. */
+#include "tools/cli_cluster.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/zmalloc.h"
+
+void clusterPrintInfo(struct cluster *c) {
+    int64_t all_keys = 0;
+    int primaries = 0;
+    for (int i = 0; i < c->count; i++) {
+        struct clusterNode *n = c->nodes[i];
+        if (!clusterIsPrimary(n)) continue;
+        int64_t keys = clusterNodeKeys(n);
+        printf("%s:%d (%.8s...) -> %lld keys | %d slots | %d replicas.\n", AT(n), n->is.id, (long long)keys,
+               slotSetCount(&n->is.slots), n->replicas);
+        all_keys += keys;
+        primaries++;
+    }
+    clusterSay(TONE_OK, "[OK] %lld keys in %d primaries.\n", (long long)all_keys, primaries);
+    printf("%.2f keys per slot on average.\n", (double)all_keys / CLUSTER_SLOTS);
+}
+
+static void checkAgreement(struct cluster *c) {
+    if (clusterAgrees(c, false)) {
+        clusterSay(TONE_OK, "[OK] All nodes agree about slots configuration.\n");
+        return;
+    }
+    clusterSay(TONE_ERROR, "[ERR] Nodes don't agree about configuration!\n");
+    c->problems++;
+}
+
+/* Slots that a node has open one way, as a line; they are added to *open. */
+static void noteOpen(const struct clusterNode *n, bool importing, struct slotSet *open) {
+    sds list = sdsempty();
+    for (int i = 0; i < n->is.open_count; i++) {
+        const struct openSlot *slot = &n->is.open[i];
+        if (slot->importing != importing) continue;
+        list = sdscatprintf(list, "%s%d", sdslen(list) ? "," : "", slot->slot);
+        slotSetAdd(open, slot->slot);
+    }
+    if (sdslen(list)) {
+        clusterSay(TONE_WARNING, "[WARNING] Node %s:%d has slots in %s state %s.\n", AT(n),
+                   importing ? "importing" : "migrating", list);
+    }
+    sdsfree(list);
+}
+
+static void checkOpenSlots(struct cluster *c, struct slotSet *open) {
+    clusterSay(TONE_STEP, ">>> Check for open slots...\n");
+    for (int i = 0; i < c->count; i++) {
+        noteOpen(c->nodes[i], false, open);
+        noteOpen(c->nodes[i], true, open);
+    }
+    sds list = sdsempty();
+    for (int slot = 0; slot < CLUSTER_SLOTS; slot++) {
+        if (slotSetHas(open, slot)) list = sdscatprintf(list, "%s%d", sdslen(list) ? "," : "", slot);
+    }
+    if (sdslen(list)) {
+        clusterSay(TONE_WARNING, "[WARNING] The following slots are open: %s.\n", list);
+        c->problems++;
+    }
+    sdsfree(list);
+}
+
+static void checkCoverage(struct cluster *c, struct slotSet *uncovered) {
+    clusterSay(TONE_STEP, ">>> Check slots coverage...\n");
+    for (int i = 0; i < CLUSTER_SLOTS / 64; i++) {
+        uncovered->words[i] = ~0ull;
+        for (int j = 0; j < c->count; j++) uncovered->words[i] &= ~c->nodes[j]->is.slots.words[i];
+    }
+    if (slotSetCount(uncovered) == 0) {
+        clusterSay(TONE_OK, "[OK] All %d slots covered.\n", CLUSTER_SLOTS);
+        return;
+    }
+    clusterSay(TONE_ERROR, "[ERR] Not all %d slots are covered by nodes.\n\n", CLUSTER_SLOTS);
+    c->problems++;
+}
+
+/* Primaries that say the slot is theirs, or have keys of it although it is not. keys[i]: of node i, by slot.
+ */
+static int ownersOf(struct cluster *c, int slot, int64_t *const *keys, struct clusterNode **owners) {
+    int count = 0;
+    for (int i = 0; i < c->count; i++) {
+        if (keys[i] && (slotSetHas(&c->nodes[i]->is.slots, slot) || keys[i][slot]))
+            owners[count++] = c->nodes[i];
+    }
+    return count;
+}
+
+static bool checkSlotOwners(struct cluster *c, int64_t *const *keys, bool fix) {
+    bool found = false, ok = true;
+    struct clusterNode **owners = zmalloc((size_t)c->count * sizeof(owners[0]));
+    for (int slot = 0; slot < CLUSTER_SLOTS; slot++) {
+        int count = ownersOf(c, slot, keys, owners);
+        if (count < 2) continue;
+        found = true;
+        clusterSay(TONE_WARNING, "[WARNING] Slot %d has %d owners:\n", slot, count);
+        for (int i = 0; i < count; i++) printf("    %s:%d\n", AT(owners[i]));
+        ok = fix && ok && clusterFixOwners(c, slot, owners, count);
+    }
+    zfree(owners);
+    if (!found) clusterSay(TONE_OK, "[OK] No multiple owners found.\n");
+    return ok;
+}
+
+static bool checkOwners(struct cluster *c, bool fix) {
+    bool ok = true;
+    int64_t **keys = zcalloc((size_t)c->count, sizeof(keys[0]));
+    clusterSay(TONE_STEP, ">>> Check for multiple slot owners...\n");
+    for (int i = 0; i < c->count && ok; i++) {
+        if (!clusterIsPrimary(c->nodes[i])) continue;
+        keys[i] = zcalloc(CLUSTER_SLOTS, sizeof(keys[i][0]));
+        ok = clusterKeysBySlot(c->nodes[i], keys[i]);
+        clusterProgress("nodes looked at", i + 1, c->count);
+    }
+    ok = ok && checkSlotOwners(c, keys, fix);
+    for (int i = 0; i < c->count; i++) zfree(keys[i]);
+    zfree(keys);
+    return ok;
+}
+
+static bool mayFix(const struct cluster *c, const char *what) {
+    if (c->unreachable == 0 || c->options->fix_with_unreachable) return true;
+    printf(
+        "*** Fixing %s with %d unreachable primaries is dangerous: valkey-cli will assume that slots about primaries "
+        "that are not reachable are not covered, and will try to reassign them to the reachable nodes. This can cause "
+        "data loss and is rarely what you want to do. If you really want to proceed use the "
+        "--cluster-fix-with-unreachable-primaries option.\n",
+        what, c->unreachable);
+    return false;
+}
+
+bool clusterCheck(struct cluster *c, bool fix, bool quiet) {
+    struct slotSet open = {{0}}, uncovered = {{0}};
+    c->problems = 0;
+    clusterSay(TONE_STEP, ">>> Performing Cluster Check (using node %s:%d)\n", AT(c->nodes[0]));
+    for (int i = 0; i < c->count && !quiet; i++) clusterNodePrint(c->nodes[i], "");
+    checkAgreement(c);
+    bool disagreed = c->problems > 0;
+    checkOpenSlots(c, &open);
+    bool mended = true;
+    if (fix && slotSetCount(&open)) mended = mayFix(c, "open slots") && clusterFixOpenSlots(c, &open);
+    checkCoverage(c, &uncovered);
+    if (fix && mended && slotSetCount(&uncovered))
+        mended = mayFix(c, "slots coverage") && clusterFixCoverage(c, &uncovered);
+    if (c->options->search_owners) mended = checkOwners(c, fix) && mended;
+    /* Nodes that still differ may do so only because of what has just been mended. */
+    bool changed = slotSetCount(&open) || slotSetCount(&uncovered);
+    return fix ? mended && (!disagreed || changed) : c->problems == 0 && mended;
+}

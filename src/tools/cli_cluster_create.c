@@ -1,0 +1,240 @@
+/* cli_cluster_create.c - --cluster create: roles and slots, shown and then told to the nodes. Part of
+ * cli_cluster.h. */
+#include "tools/cli_cluster.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "base/zmalloc.h"
+
+#define SPREAD_SEED      20240416
+#define AGREE_SECONDS    120
+#define NODES_FOR_QUORUM 3
+
+struct layout { /* of the new cluster; nodes are those of the cluster, in its order */
+    const char **hosts;
+    int *order;               /* interleaved: primaries first */
+    int *follows;             /* the primary of each, or -1 */
+    int *chosen;              /* replicas, in the order in which they were given away */
+    struct planRange *ranges; /* of each primary, in their order */
+    int primaries, replicas;
+};
+
+static bool isEmpty(struct clusterNode *n) {
+    struct respReply reply;
+    if (!clusterAsk(n, &reply, "CLUSTER", "INFO", NULL)) return false;
+    bool alone = reply.type != RESP_T_ERROR && cliInfoNumber(reply.str, "cluster_known_nodes") == 1;
+    respReplyFree(&reply);
+    return alone && clusterNodeKeys(n) == 0;
+}
+
+bool clusterNodeJoins(struct clusterNode *n) {
+    if (!clusterNodeConnect(n) || !clusterNodeLoad(n, NULL, NULL)) return false;
+    if (isEmpty(n)) return true;
+    clusterSay(
+        TONE_ERROR,
+        "[ERR] Node %s:%d is not empty. Either the node already knows other nodes (check with CLUSTER NODES) or "
+        "contains some key in database 0.\n",
+        AT(n));
+    return false;
+}
+
+static bool addNamed(struct cluster *c, int argc, char **argv) {
+    for (int i = 0; i < argc; i++) {
+        sds host;
+        int port;
+        if (!toolAddressRead(strOf(argv[i]), &host, &port, NULL)) {
+            fprintf(stderr, "Invalid address format: %s\n", argv[i]);
+            return false;
+        }
+        struct clusterNode *n = clusterNodeCreate(c, host, port);
+        sdsfree(host);
+        clusterAdd(c, n);
+        if (!clusterNodeJoins(n)) return false;
+        n->planned = true;
+    }
+    return true;
+}
+
+/* ---- The plan ---- */
+
+static void makeLayout(const struct cluster *c, struct layout *l) {
+    size_t room = (size_t)c->count + 1;
+    l->hosts = zmalloc(room * sizeof(l->hosts[0]));
+    l->order = zmalloc(room * sizeof(int));
+    l->follows = zmalloc(room * sizeof(int));
+    l->chosen = zmalloc(room * sizeof(int));
+    l->ranges = zmalloc(room * sizeof(l->ranges[0]));
+    for (int i = 0; i < c->count; i++) l->hosts[i] = c->nodes[i]->link.host;
+    planInterleave(c->count, l->hosts, l->order);
+    planEvenSlots(l->primaries, l->ranges);
+    l->replicas =
+        planRoles(c->count, l->hosts, l->primaries, c->options->replicas, l->order, l->follows, l->chosen);
+}
+
+static void freeLayout(struct layout *l) {
+    zfree(l->hosts);
+    zfree(l->order);
+    zfree(l->follows);
+    zfree(l->chosen);
+    zfree(l->ranges);
+}
+
+static void showReplicas(const struct cluster *c, struct layout *l) {
+    int planned = l->primaries * c->options->replicas;
+    for (int i = 0; i < l->replicas; i++) {
+        if (i == planned) printf("Adding extra replicas...\n");
+        printf("Adding replica %s:%d to %s:%d\n", AT(c->nodes[l->chosen[i]]),
+               AT(c->nodes[l->follows[l->chosen[i]]]));
+    }
+    if (planAffinity(c->count, l->hosts, l->follows) == 0) return;
+    clusterSay(TONE_STEP, ">>> Trying to optimize replicas allocation for anti-affinity\n");
+    int64_t score = planSpread(c->count, l->hosts, l->follows, SPREAD_SEED);
+    if (score == 0)
+        clusterSay(TONE_OK, "[OK] Perfect anti-affinity obtained!\n");
+    else if (score >= PLAN_SAME_HOST)
+        clusterSay(TONE_WARNING, "[WARNING] Some replicas are in the same host as their primary\n");
+    else
+        clusterSay(TONE_WARNING, "[WARNING] Some replicas of the same primary are in the same host\n");
+}
+
+/* The roles as the nodes will have them. */
+static void assumeRoles(struct cluster *c, const struct layout *l) {
+    for (int i = 0; i < l->primaries; i++) {
+        struct clusterNode *n = c->nodes[l->order[i]];
+        for (int slot = l->ranges[i].first; slot <= l->ranges[i].last; slot++) slotSetAdd(&n->is.slots, slot);
+    }
+    for (int i = 0; i < c->count; i++) {
+        if (l->follows[i] != -1) strcpy(c->nodes[i]->is.primary, c->nodes[l->follows[i]]->is.id);
+    }
+}
+
+static bool showLayout(struct cluster *c, struct layout *l) {
+    clusterSay(TONE_STEP, ">>> Performing hash slots allocation on %d node(s)...\n", c->count);
+    for (int i = 0; i < l->primaries; i++)
+        printf("Primary[%d] -> Slots %d - %d\n", i, l->ranges[i].first, l->ranges[i].last);
+    showReplicas(c, l);
+    assumeRoles(c, l);
+    for (int i = 0; i < c->count; i++) clusterNodePrint(c->nodes[i], "");
+    return clusterConfirmUnless(c->options->yes, "Can I set the above configuration?");
+}
+
+/* ---- Carried out ---- */
+
+static bool assignSlots(struct clusterNode *n, const struct planRange *range) {
+    char first[LONG_STR_SIZE], last[LONG_STR_SIZE];
+    ll2string(first, range->first);
+    ll2string(last, range->last);
+    return clusterDo(n, "CLUSTER", "ADDSLOTSRANGE", first, last, NULL);
+}
+
+static bool setEpochs(struct cluster *c) {
+    char epoch[LONG_STR_SIZE];
+    clusterSay(TONE_STEP, ">>> Assign a different config epoch to each node\n");
+    for (int i = 0; i < c->count; i++) {
+        struct respReply reply;
+        ll2string(epoch, i + 1);
+        if (!clusterAsk(c->nodes[i], &reply, "CLUSTER", "SET-CONFIG-EPOCH", epoch, NULL)) return false;
+        respReplyFree(
+            &reply); /* a node that has one already keeps it: equal ones are settled between the nodes */
+    }
+    return true;
+}
+
+/* MEET takes addresses only: a name is replaced by what it led to. */
+static sds meetAddress(const struct clusterNode *n) {
+    unsigned char bytes[sizeof(struct in6_addr)];
+    struct sockaddr_storage peer;
+    socklen_t len = sizeof(peer);
+    char text[INET6_ADDRSTRLEN];
+    const char *host = n->link.host;
+    if (inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1)
+        return sdsdup(n->link.host);
+    if (getpeername(n->link.link.fd, (struct sockaddr *)&peer, &len) != 0) return sdsdup(n->link.host);
+    const void *from = peer.ss_family == AF_INET6 ? (void *)&((struct sockaddr_in6 *)&peer)->sin6_addr
+                                                  : (void *)&((struct sockaddr_in *)&peer)->sin_addr;
+    return sdsnew(inet_ntop(peer.ss_family, from, text, sizeof(text)) ? text : host);
+}
+
+bool clusterMeet(struct clusterNode *n, const struct clusterNode *known) {
+    char port[LONG_STR_SIZE], bus[LONG_STR_SIZE];
+    sds host = meetAddress(known);
+    ll2string(port, known->link.port);
+    ll2string(bus, known->is.bus_port);
+    bool ok = clusterDo(n, "CLUSTER", "MEET", host, port, known->is.bus_port ? bus : NULL, NULL);
+    sdsfree(host);
+    return ok;
+}
+
+static bool joinAll(struct cluster *c) {
+    clusterSay(TONE_STEP, ">>> Sending CLUSTER MEET messages to join the cluster\n");
+    for (int i = 1; i < c->count; i++) {
+        if (!clusterMeet(c->nodes[i], c->nodes[0])) return false;
+    }
+    printf("Waiting for the cluster to join\n");
+    fflush(stdout);
+    sleep(1); /* what they believe now says nothing yet */
+    bool joined = clusterWaitForAgreement(c, AGREE_SECONDS);
+    printf("\n");
+    if (!joined) clusterSay(TONE_ERROR, "[ERR] The nodes do not agree after %d seconds.\n", AGREE_SECONDS);
+    if (!joined)
+        printf("Cluster bus ports must be reachable by every node.\n"
+               "Remember that cluster bus ports are different from standard instance ports.\n");
+    return joined;
+}
+
+bool clusterReplicate(struct clusterNode *replica, const char *primary) {
+    struct respReply reply;
+    return clusterAskPatiently(replica, &reply, "CLUSTER", "REPLICATE", primary, NULL) &&
+           clusterSettled(replica, &reply);
+}
+
+static bool replicateAll(struct cluster *c, const struct layout *l) {
+    for (int i = 0; i < c->count; i++) {
+        if (l->follows[i] != -1 && !clusterReplicate(c->nodes[i], c->nodes[l->follows[i]]->is.id))
+            return false;
+    }
+    sleep(1); /* who replicates whom is in the next pings */
+    return clusterWaitForAgreement(c, AGREE_SECONDS);
+}
+
+static int carryOut(struct cluster *c, const struct layout *l) {
+    for (int i = 0; i < l->primaries; i++) {
+        if (!assignSlots(c->nodes[l->order[i]], &l->ranges[i])) return 1;
+    }
+    clusterSay(TONE_STEP, ">>> Nodes configuration updated\n");
+    if (!setEpochs(c) || !joinAll(c) || !replicateAll(c, l)) return 1;
+    sds host = sdsdup(c->nodes[0]->link.host);
+    int port = c->nodes[0]->link.port;
+    clusterFree(c);
+    bool fine = clusterLoad(c, host, port) && clusterCheck(c, false, false);
+    sdsfree(host);
+    return fine ? 0 : 1;
+}
+
+static bool enoughPrimaries(const struct cluster *c, int primaries) {
+    if (primaries >= NODES_FOR_QUORUM) return true;
+    clusterSay(TONE_STEP, "Requested to create a cluster with %d primaries and %d replicas per primary.\n",
+               primaries, c->options->replicas);
+    return clusterConfirmUnless(
+        c->options->yes,
+        "Valkey cluster requires at least 3 primary nodes for automatic failover. Are you sure?");
+}
+
+int clusterCreate(struct cluster *c, int argc, char **argv) {
+    struct layout l = {0};
+    if (!addNamed(c, argc, argv)) return 1;
+    l.primaries = c->count / (c->options->replicas + 1);
+    if (l.primaries == 0) {
+        clusterSay(TONE_ERROR, "[ERR] Too few nodes for %d replicas per primary.\n", c->options->replicas);
+        return 1;
+    }
+    if (!enoughPrimaries(c, l.primaries)) return 1;
+    makeLayout(c, &l);
+    int status = showLayout(c, &l) ? carryOut(c, &l) : 0;
+    freeLayout(&l);
+    return status;
+}

@@ -1,0 +1,354 @@
+/* cli_cluster_fix.c - --cluster fix: slots that were left open, that nobody has, that several have. Part of
+ * cli_cluster.h.
+ *
+ * What is to be done with an open slot is decided by planFixOpen; here it is done. A slot is never taken from
+ * a node that has keys of it before they have gone to the new owner. */
+#include "tools/cli_cluster.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/zmalloc.h"
+
+/* One slot, and the primaries with what they have to do with it. */
+struct opened {
+    struct cluster *cluster;
+    int slot;
+    char number[LONG_STR_SIZE]; /* the slot */
+    struct clusterNode **nodes;
+    struct planOpenNode *plan;
+    int count, wanted;
+};
+
+static bool setState(struct clusterNode *n, const char *slot, const char *state,
+                     const struct clusterNode *peer) {
+    return clusterDo(n, "CLUSTER", "SETSLOT", slot, state, peer ? peer->is.id : NULL, NULL);
+}
+
+/* Make the node the owner: its claim gets an epoch above all others. */
+static bool takeSlot(struct clusterNode *n, int slot) {
+    char number[LONG_STR_SIZE];
+    struct respReply reply;
+    ll2string(number, slot);
+    if (!clusterDo(n, "CLUSTER", "SETSLOT", number, "STABLE", NULL)) return false;
+    if (!clusterAsk(n, &reply, "CLUSTER", "DELSLOTS", number, NULL)) return false;
+    respReplyFree(&reply); /* an error: it had no owner in this node's view */
+    slotSetAdd(&n->is.slots, slot);
+    return clusterDo(n, "CLUSTER", "ADDSLOTS", number, NULL) && clusterDo(n, "CLUSTER", "BUMPEPOCH", NULL);
+}
+
+static void lookAtNode(struct opened *o, struct clusterNode *n) {
+    struct planOpenNode *p = &o->plan[o->count];
+    *p = (struct planOpenNode){.owner = slotSetHas(&n->is.slots, o->slot),
+                               .keys = clusterKeysInSlot(n, o->slot)};
+    for (int i = 0; i < n->is.open_count; i++) {
+        if (n->is.open[i].slot != o->slot) continue;
+        p->importing |= n->is.open[i].importing;
+        p->migrating |= !n->is.open[i].importing;
+    }
+    o->nodes[o->count++] = n;
+}
+
+/* Where the node that migrates says the slot goes. */
+static void findWanted(struct opened *o) {
+    o->wanted = -1;
+    for (int i = 0; i < o->count; i++) {
+        const struct toolNode *is = &o->nodes[i]->is;
+        for (int j = 0; j < is->open_count; j++) {
+            if (is->open[j].slot != o->slot || is->open[j].importing) continue;
+            for (int k = 0; k < o->count; k++) {
+                if (strcmp(o->nodes[k]->is.id, is->open[j].peer) == 0) o->wanted = k;
+            }
+        }
+    }
+}
+
+/* Keys where neither the owner nor an open slot explains them are taken as an import that was forgotten. */
+static void noteStrayKeys(struct opened *o) {
+    for (int i = 0; i < o->count; i++) {
+        struct planOpenNode *p = &o->plan[i];
+        if (p->owner || p->migrating || p->importing || p->keys <= 0) continue;
+        clusterSay(TONE_WARNING, "*** Found keys about slot %d in non-owner node %s:%d!\n", o->slot,
+                   AT(o->nodes[i]));
+        p->importing = true;
+    }
+}
+
+static sds namesOf(const struct opened *o, bool importing) {
+    sds out = sdsempty();
+    for (int i = 0; i < o->count; i++) {
+        if (!(importing ? o->plan[i].importing : o->plan[i].migrating)) continue;
+        out = sdscatprintf(out, "%s%s:%d", sdslen(out) ? "," : "", AT(o->nodes[i]));
+    }
+    return out;
+}
+
+static void showStates(const struct opened *o) {
+    sds migrating = namesOf(o, false), importing = namesOf(o, true);
+    if (sdslen(migrating)) printf("Set as migrating in: %s\n", migrating);
+    if (sdslen(importing)) printf("Set as importing in: %s\n", importing);
+    sdsfree(migrating);
+    sdsfree(importing);
+}
+
+/* No owner, or several: the node with most keys becomes the only one, the others import from it. */
+static bool chooseOwner(struct opened *o) {
+    clusterSay(TONE_STEP, ">>> No single clear owner for the slot, selecting an owner by # of keys...\n");
+    if (o->count == 0) {
+        clusterSay(TONE_ERROR, "[ERR] Can't select a slot owner. Impossible to fix.\n");
+        return false;
+    }
+    int owner = planOwner(o->plan, o->count);
+    clusterSay(TONE_WARNING, "*** Configuring %s:%d as the slot owner\n", AT(o->nodes[owner]));
+    for (int i = 0; i < o->count; i++) {
+        if (i == owner || !o->plan[i].owner) continue;
+        if (!clusterDo(o->nodes[i], "CLUSTER", "DELSLOTS", o->number, NULL)) return false;
+        if (!setState(o->nodes[i], o->number, "IMPORTING", o->nodes[owner])) return false;
+        slotSetRemove(&o->nodes[i]->is.slots, o->slot);
+        o->plan[i].owner = false;
+        o->plan[i].importing = true;
+    }
+    o->plan[owner].owner = true;
+    o->plan[owner].migrating = o->plan[owner].importing = false;
+    return takeSlot(o->nodes[owner], o->slot);
+}
+
+/* Keys of all others that import go to the node, and their states end. */
+static bool collectInto(struct opened *o, int to, int except) {
+    for (int i = 0; i < o->count; i++) {
+        if (i == to || i == except || !o->plan[i].importing) continue;
+        if (!clusterMoveSlot(o->cluster, o->nodes[i], o->nodes[to], o->slot, MOVE_COLD)) return false;
+        clusterSay(TONE_STEP, ">>> Setting %d as STABLE in %s:%d\n", o->slot, AT(o->nodes[i]));
+        if (!setState(o->nodes[i], o->number, "STABLE", NULL)) return false;
+    }
+    return true;
+}
+
+static bool closeAll(struct opened *o) {
+    bool ok = true;
+    for (int i = 0; i < o->count && ok; i++) {
+        if (o->plan[i].migrating || o->plan[i].importing)
+            ok = setState(o->nodes[i], o->number, "STABLE", NULL);
+    }
+    return ok;
+}
+
+static bool giveUp(const struct opened *o) {
+    sds migrating = namesOf(o, false), importing = namesOf(o, true);
+    const struct clusterNode *owner = o->nodes[0];
+    for (int i = 0; i < o->count; i++) {
+        if (o->plan[i].owner) owner = o->nodes[i];
+    }
+    clusterSay(
+        TONE_ERROR,
+        "[ERR] Sorry, valkey-cli can't fix this slot yet (work in progress). Slot is set as migrating in %s, as "
+        "importing in %s, owner is %s:%d\n",
+        migrating, importing, AT(owner));
+    sdsfree(migrating);
+    sdsfree(importing);
+    return false;
+}
+
+static bool isOpen(const struct opened *o) {
+    bool open = false;
+    for (int i = 0; i < o->count; i++) open |= o->plan[i].migrating || o->plan[i].importing;
+    return open;
+}
+
+static bool mendOpened(struct opened *o) {
+    int from, to;
+    enum planFix fix = planFixOpen(o->plan, o->count, o->wanted, &from, &to);
+    if (fix == PLAN_OWNER) {
+        if (!chooseOwner(o)) return false;
+        if (!isOpen(o)) return true;
+        fix = planFixOpen(o->plan, o->count, o->wanted, &from, &to);
+    }
+    struct clusterNode *source = from >= 0 ? o->nodes[from] : NULL, *target = to >= 0 ? o->nodes[to] : NULL;
+    switch (fix) {
+    case PLAN_FINISH:
+        clusterSay(TONE_STEP, ">>> Case 1: Moving slot %d from %s:%d to %s:%d\n", o->slot, AT(source),
+                   AT(target));
+        return clusterMoveSlot(o->cluster, source, target, o->slot, MOVE_FIX);
+    case PLAN_COLLECT:
+        clusterSay(TONE_STEP, ">>> Case 2: Moving all the %d slot keys to its owner %s:%d\n", o->slot,
+                   AT(target));
+        return collectInto(o, to, -1);
+    case PLAN_FINISH_ONE:
+        clusterSay(
+            TONE_STEP,
+            ">>> Case 3: Moving slot %d from %s:%d to %s:%d and closing it on all the other importing nodes.\n",
+            o->slot, AT(source), AT(target));
+        return clusterMoveSlot(o->cluster, source, target, o->slot, MOVE_FIX) && collectInto(o, to, from);
+    case PLAN_CLOSE_ALL:
+        clusterSay(TONE_STEP, ">>> Case 3: Closing slot %d on both migrating and importing nodes.\n",
+                   o->slot);
+        return closeAll(o);
+    case PLAN_CLOSE:
+        clusterSay(TONE_STEP, ">>> Case 4: Closing slot %d on %s:%d\n", o->slot, AT(source));
+        return setState(source, o->number, "STABLE", NULL);
+    default: return giveUp(o);
+    }
+}
+
+/* Only replicas have it open: what closed it did not reach them. A primary tells its replicas. */
+static bool closeOnReplicas(struct cluster *c, int slot, const char *number) {
+    bool ok = true;
+    for (int i = 0; i < c->count && ok; i++) {
+        const struct toolNode *is = &c->nodes[i]->is;
+        bool open = false;
+        for (int j = 0; j < is->open_count; j++) open |= is->open[j].slot == slot;
+        struct clusterNode *primary = open ? clusterFind(c, is->primary) : NULL;
+        if (!primary) continue;
+        clusterSay(TONE_STEP, ">>> Closing slot %d on the replicas of %s:%d\n", slot, AT(primary));
+        ok = setState(primary, number, "STABLE", NULL);
+    }
+    return ok;
+}
+
+static bool fixOpenSlot(struct cluster *c, int slot) {
+    struct opened o = {.cluster = c,
+                       .slot = slot,
+                       .nodes = zmalloc((size_t)c->count * sizeof(struct clusterNode *)),
+                       .plan = zmalloc((size_t)c->count * sizeof(struct planOpenNode))};
+    ll2string(o.number, slot);
+    clusterSay(TONE_STEP, ">>> Fixing open slot %d\n", slot);
+    for (int i = 0; i < c->count; i++) {
+        if (clusterIsPrimary(c->nodes[i])) lookAtNode(&o, c->nodes[i]);
+    }
+    findWanted(&o);
+    noteStrayKeys(&o);
+    showStates(&o);
+    bool ok = isOpen(&o) ? mendOpened(&o) : closeOnReplicas(c, slot, o.number);
+    zfree(o.nodes);
+    zfree(o.plan);
+    return ok;
+}
+
+bool clusterFixOpenSlots(struct cluster *c, const struct slotSet *open) {
+    for (int slot = 0; slot < CLUSTER_SLOTS; slot++) {
+        if (slotSetHas(open, slot) && !fixOpenSlot(c, slot)) return false;
+    }
+    return true;
+}
+
+/* ---- Slots that nobody has ---- */
+
+enum holders { HELD_BY_NONE, HELD_BY_ONE, HELD_BY_MANY, HOLDERS };
+
+struct coverage {
+    struct cluster *cluster;
+    int64_t **keys;                /* of each primary, by slot; NULL for others */
+    struct slotSet slots[HOLDERS]; /* uncovered, by how many have keys of them */
+};
+
+static bool countHolders(struct coverage *v, const struct slotSet *uncovered) {
+    struct cluster *c = v->cluster;
+    for (int i = 0; i < c->count; i++) {
+        if (!clusterIsPrimary(c->nodes[i])) continue;
+        v->keys[i] = zcalloc(CLUSTER_SLOTS, sizeof(v->keys[i][0]));
+        if (!clusterKeysBySlot(c->nodes[i], v->keys[i])) return false;
+    }
+    for (int slot = 0; slot < CLUSTER_SLOTS; slot++) {
+        int holders = 0;
+        for (int i = 0; i < c->count; i++) holders += v->keys[i] && v->keys[i][slot] > 0;
+        if (slotSetHas(uncovered, slot)) slotSetAdd(&v->slots[holders > 1 ? HELD_BY_MANY : holders], slot);
+    }
+    return true;
+}
+
+/* The primary with most keys of the slot, or when none has any, with the fewest slots. */
+static struct clusterNode *heirOf(const struct coverage *v, int slot) {
+    struct cluster *c = v->cluster;
+    struct clusterNode *heir = NULL;
+    int64_t most = 0, fewest = INT64_MAX;
+    for (int i = 0; i < c->count; i++) {
+        if (!v->keys[i]) continue;
+        int64_t keys = v->keys[i][slot], slots = slotSetCount(&c->nodes[i]->is.slots);
+        if (keys < most || (keys == most && slots >= fewest)) continue;
+        heir = c->nodes[i];
+        most = keys;
+        fewest = slots;
+    }
+    return heir;
+}
+
+static bool coverOne(const struct coverage *v, int slot, bool moving) {
+    struct cluster *c = v->cluster;
+    struct clusterNode *heir = heirOf(v, slot);
+    char number[LONG_STR_SIZE];
+    if (!heir) return false;
+    ll2string(number, slot);
+    clusterSay(TONE_STEP,
+               moving ? ">>> Covering slot %s moving keys to %s:%d\n" : ">>> Covering slot %s with %s:%d\n",
+               number, AT(heir));
+    if (!takeSlot(heir, slot)) return false;
+    for (int i = 0; i < c->count && moving; i++) {
+        struct clusterNode *n = c->nodes[i];
+        if (n == heir || !v->keys[i] || v->keys[i][slot] == 0) continue;
+        /* While a node imports the slot it gives no error that its keys are not its own. */
+        if (!setState(n, number, "NODE", heir) || !setState(n, number, "IMPORTING", heir)) return false;
+        if (!clusterMoveSlot(c, n, heir, slot, MOVE_COLD) || !setState(n, number, "STABLE", NULL))
+            return false;
+    }
+    return true;
+}
+
+static bool coverAll(const struct coverage *v, enum holders held) {
+    static const char *const titles[] = {
+        [HELD_BY_NONE] = "The following uncovered slots have no keys across the cluster:",
+        [HELD_BY_ONE] = "The following uncovered slots have keys in just one node:",
+        [HELD_BY_MANY] = "The following uncovered slots have keys in multiple nodes:",
+    };
+    static const char *const questions[] = {
+        [HELD_BY_NONE] = "Fix these slots by covering with a random node?",
+        [HELD_BY_ONE] = "Fix these slots by covering with those nodes?",
+        [HELD_BY_MANY] = "Fix these slots by moving keys into a single node?",
+    };
+    const struct slotSet *slots = &v->slots[held];
+    if (slotSetCount(slots) == 0) return true;
+    sds text = slotSetText(slots);
+    printf("%s\n%s\n", titles[held], text);
+    sdsfree(text);
+    if (!clusterConfirm(questions[held])) return false;
+    bool ok = true;
+    for (int slot = 0; slot < CLUSTER_SLOTS && ok; slot++) {
+        if (slotSetHas(slots, slot)) ok = coverOne(v, slot, held == HELD_BY_MANY);
+    }
+    return ok;
+}
+
+bool clusterFixCoverage(struct cluster *c, const struct slotSet *uncovered) {
+    struct coverage v = {.cluster = c, .keys = zcalloc((size_t)c->count, sizeof(int64_t *))};
+    clusterSay(TONE_STEP, ">>> Fixing slots coverage...\n");
+    bool ok = countHolders(&v, uncovered);
+    for (int held = 0; held < HOLDERS && ok; held++) ok = coverAll(&v, (enum holders)held);
+    for (int i = 0; i < c->count; i++) zfree(v.keys[i]);
+    zfree(v.keys);
+    return ok;
+}
+
+/* ---- Slots that several have ---- */
+
+bool clusterFixOwners(struct cluster *c, int slot, struct clusterNode **owners, int count) {
+    char number[LONG_STR_SIZE];
+    int best = 0;
+    ll2string(number, slot);
+    clusterSay(TONE_STEP, ">>> Fixing multiple owners for slot %d...\n", slot);
+    int64_t most = -1;
+    for (int i = 0; i < count; i++) {
+        int64_t keys = clusterKeysInSlot(owners[i], slot);
+        if (keys > most) most = keys, best = i;
+    }
+    struct clusterNode *owner = owners[best];
+    clusterSay(TONE_STEP, ">>> Setting slot %d owner: %s:%d\n", slot, AT(owner));
+    bool ok = takeSlot(owner, slot);
+    for (int i = 0; i < count && ok; i++) {
+        if (owners[i] == owner) continue;
+        ok = setState(owners[i], number, "NODE", owner) && setState(owners[i], number, "IMPORTING", owner) &&
+             clusterMoveSlot(c, owners[i], owner, slot, MOVE_COLD) &&
+             setState(owners[i], number, "STABLE", NULL);
+    }
+    if (!ok) clusterSay(TONE_ERROR, "Failed to fix multiple owners for slot %d\n", slot);
+    return ok;
+}

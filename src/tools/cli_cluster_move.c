@@ -1,0 +1,321 @@
+/* cli_cluster_move.c - slots from one node to another, in either of two ways. Part of cli_cluster.h.
+ *
+ * Key by key: the target imports, the source migrates, MIGRATE in batches until the slot is empty in all
+ * databases, then SETSLOT NODE: to the target first, so that no moment is without an owner. Clients are
+ * redirected with ASK meanwhile. Whatever fails leaves the slot open, and fix can go on from there.
+ *
+ * By the servers (CLUSTER MIGRATESLOTS): a range is one job, which is watched until it ends. */
+#include "tools/cli_cluster.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+
+#define MAX_DATABASES   256
+#define WATCH_US        100000
+#define MIGRATE_WORDS   12 /* beside the keys */
+#define DEFAULT_BATCH   10
+#define DEFAULT_TIMEOUT 60000
+
+/* ---- Key by key ---- */
+
+struct batch { /* keys on their way */
+    struct cluster *cluster;
+    struct clusterNode *from, *to;
+    int slot, database;
+    struct str *keys; /* views into `held` */
+    sds *held;
+    int count;
+};
+
+static int batchSize(const struct cluster *c) {
+    return c->options->pipeline > 0 ? c->options->pipeline : DEFAULT_BATCH;
+}
+
+/* The keys of the slot that are next; false when they cannot be had. */
+static bool nextKeys(struct batch *b) {
+    char slot[LONG_STR_SIZE], count[LONG_STR_SIZE];
+    struct respReply reply;
+    ll2string(slot, b->slot);
+    ll2string(count, batchSize(b->cluster));
+    if (!clusterAsk(b->from, &reply, "CLUSTER", "GETKEYSINSLOT", slot, count, NULL)) return false;
+    b->count = (int)reply.elements;
+    b->held = zmalloc((reply.elements + 1) * sizeof(b->held[0]));
+    b->keys = zmalloc((reply.elements + 1) * sizeof(b->keys[0]));
+    for (int i = 0; i < b->count; i++) {
+        b->held[i] = sdsnewstr(reply.element[i].str);
+        b->keys[i] = sdsview(b->held[i]);
+    }
+    return clusterSettled(b->from, &reply);
+}
+
+static void releaseKeys(struct batch *b) {
+    sdsfreesplitres(b->held, b->count);
+    zfree(b->keys);
+    b->held = NULL;
+    b->keys = NULL;
+    b->count = 0;
+}
+
+/* MIGRATE host port "" db timeout [REPLACE] [AUTH password | AUTH2 user password] KEYS key ... */
+static bool migrate(const struct batch *b, bool replace, struct respReply *reply) {
+    const struct cli *cli = b->cluster->cli;
+    const struct cliCluster *o = b->cluster->options;
+    char port[LONG_STR_SIZE], database[LONG_STR_SIZE], timeout[LONG_STR_SIZE];
+    struct str *words = zmalloc((size_t)(MIGRATE_WORDS + b->count) * sizeof(words[0]));
+    int argc = 0;
+    words[argc++] = STR("MIGRATE");
+    words[argc++] = sdsview(b->to->link.host);
+    words[argc++] = strN(port, ll2string(port, b->to->link.port));
+    words[argc++] = STR("");
+    words[argc++] = strN(database, ll2string(database, b->database));
+    words[argc++] = strN(timeout, ll2string(timeout, o->timeout_ms > 0 ? o->timeout_ms : DEFAULT_TIMEOUT));
+    if (replace) words[argc++] = STR("REPLACE");
+    if (cli->password) words[argc++] = cli->user ? STR("AUTH2") : STR("AUTH");
+    if (cli->password && cli->user) words[argc++] = sdsview(cli->user);
+    if (cli->password) words[argc++] = sdsview(cli->password);
+    words[argc++] = STR("KEYS");
+    serverAssert(argc <= MIGRATE_WORDS);
+    memcpy(words + argc, b->keys, (size_t)b->count * sizeof(words[0]));
+    bool asked = clusterAskWords(b->from, reply, argc + b->count, words);
+    zfree(words);
+    return asked;
+}
+
+/* The digests of a batch's keys as one text; NULL when the node does not tell. */
+static sds digestsOf(const struct batch *b, struct clusterNode *n) {
+    struct str *words = zmalloc((size_t)(b->count + 2) * sizeof(words[0]));
+    struct respReply reply;
+    words[0] = STR("DEBUG");
+    words[1] = STR("DIGEST-VALUE");
+    memcpy(words + 2, b->keys, (size_t)b->count * sizeof(words[0]));
+    bool asked = clusterSelect(n, b->database) && clusterAskWords(n, &reply, b->count + 2, words);
+    zfree(words);
+    if (!asked) return NULL;
+    sds out = reply.type == RESP_T_ERROR ? NULL : sdsempty();
+    for (size_t i = 0; out && i < reply.elements; i++)
+        out = sdscat(sdscatstr(out, reply.element[i].str), "\n");
+    clusterSettled(n, &reply);
+    return out;
+}
+
+/* Are there keys that both nodes have with different values? A key that one of them has not has a digest of
+ * zeros. */
+static bool valuesDiffer(const sds a, const sds b) {
+    static const char none[] = "0000000000000000000000000000000000000000\n";
+    size_t size = sizeof(none) - 1;
+    if (sdslen(a) != sdslen(b)) return true;
+    for (size_t at = 0; at + size <= sdslen(a); at += size) {
+        bool missing = memcmp(a + at, none, size) == 0 || memcmp(b + at, none, size) == 0;
+        if (!missing && memcmp(a + at, b + at, size) != 0) return true;
+    }
+    return false;
+}
+
+/* A key is on both sides. Where the values are the same, an earlier try was cut short, and it may be
+ * replaced. */
+static bool mayReplace(const struct batch *b) {
+    clusterSay(TONE_WARNING, "\n*** Target key exists\n");
+    clusterSay(TONE_WARNING, "*** Checking key values on both nodes...\n");
+    sds ours = digestsOf(b, b->from), theirs = ours ? digestsOf(b, b->to) : NULL;
+    bool same = theirs && !valuesDiffer(ours, theirs);
+    if (!theirs) {
+        clusterSay(TONE_ERROR, "*** Value check failed!\n");
+        printf("You can relaunch the command with --cluster-replace option to force key overriding.\n");
+    } else if (!same) {
+        clusterSay(TONE_ERROR,
+                   "*** Found key(s) in both source node and target node having different values.\n");
+        printf("    Source node: %s:%d\n    Target node: %s:%d\n", AT(b->from), AT(b->to));
+        printf("Please fix the above key(s) manually and try again or relaunch the command\n"
+               "with --cluster-replace option to force key overriding.\n");
+    } else {
+        clusterSay(TONE_WARNING, "*** Replacing target keys...\n");
+    }
+    sdsfree(ours);
+    sdsfree(theirs);
+    return same;
+}
+
+static bool errorStarts(const struct respReply *reply, const char *with) {
+    return reply->type == RESP_T_ERROR && strStarts(reply->str, strOf(with));
+}
+
+static bool moveBatch(const struct batch *b) {
+    struct respReply reply;
+    bool replace = b->cluster->options->replace;
+    if (!migrate(b, replace, &reply)) return false;
+    sds text = sdsnewstr(reply.type == RESP_T_ERROR ? reply.str : STR(""));
+    bool busy = !replace && strstr(text, "BUSYKEY") != NULL;
+    sdsfree(text);
+    if (!busy) return clusterSettled(b->from, &reply);
+    respReplyFree(&reply);
+    return mayReplace(b) && migrate(b, true, &reply) && clusterSettled(b->from, &reply);
+}
+
+static bool moveKeys(struct batch *b, int flags) {
+    bool ok = true;
+    for (int count = 1; ok && count;) {
+        ok = nextKeys(b);
+        count = ok ? b->count : 0;
+        ok = ok && (count == 0 || moveBatch(b));
+        for (int i = 0; i < count && ok && !(flags & MOVE_QUIET); i++) putchar('.');
+        fflush(stdout);
+        releaseKeys(b);
+    }
+    return ok;
+}
+
+static bool moveAllKeys(struct cluster *c, struct clusterNode *from, struct clusterNode *to, int slot,
+                        int flags) {
+    int databases[MAX_DATABASES], count = clusterDatabases(from, databases, MAX_DATABASES);
+    bool ok = true;
+    for (int i = 0; i < count && ok; i++) {
+        struct batch batch = {.cluster = c, .from = from, .to = to, .slot = slot, .database = databases[i]};
+        ok = clusterSelect(from, databases[i]) && moveKeys(&batch, flags);
+    }
+    return clusterSelect(from, 0) && clusterSelect(to, 0) && ok;
+}
+
+/* CLUSTER SETSLOT slot IMPORTING|MIGRATING|NODE id */
+static bool setSlot(struct clusterNode *n, const char *slot, const char *state, const char *id,
+                    struct respReply *reply) {
+    return clusterAskPatiently(n, reply, "CLUSTER", "SETSLOT", slot, state, id, NULL);
+}
+
+static bool moveFailed(struct respReply *reply) {
+    printf("clusterManagerMoveSlot failed: %.*s\n", (int)reply->str.len, reply->str.ptr);
+    respReplyFree(reply);
+    return false;
+}
+
+static bool openSlot(struct clusterNode *from, struct clusterNode *to, const char *slot) {
+    struct respReply reply;
+    if (!setSlot(to, slot, "IMPORTING", from->is.id, &reply)) return false;
+    if (reply.type == RESP_T_ERROR) return moveFailed(&reply);
+    respReplyFree(&reply);
+    if (!setSlot(from, slot, "MIGRATING", to->is.id, &reply)) return false;
+    if (reply.type == RESP_T_ERROR) return moveFailed(&reply);
+    respReplyFree(&reply);
+    return true;
+}
+
+static bool settleSlot(struct clusterNode *n, const char *slot, const char *owner, bool fix) {
+    struct respReply reply;
+    bool asked = fix ? clusterAsk(n, &reply, "CLUSTER", "SETSLOT", slot, "NODE", owner, NULL)
+                     : setSlot(n, slot, "NODE", owner, &reply);
+    if (!asked) return false;
+    /* The source becomes a replica when its last slot has gone, and then has heard of it already. */
+    bool fine = reply.type != RESP_T_ERROR || errorStarts(&reply, "ERR Please use SETSLOT only with") ||
+                (fix && errorStarts(&reply, "ERR Unknown node"));
+    if (!fine) return moveFailed(&reply);
+    respReplyFree(&reply);
+    return true;
+}
+
+static bool settleEverywhere(struct cluster *c, struct clusterNode *from, struct clusterNode *to,
+                             const char *slot, bool fix) {
+    const char *owner = to->is.id;
+    if (!settleSlot(to, slot, owner, fix) || !settleSlot(from, slot, owner, fix)) return false;
+    for (int i = 0; i < c->count; i++) {
+        struct clusterNode *n = c->nodes[i];
+        if (n != to && n != from && clusterIsPrimary(n) && !settleSlot(n, slot, owner, fix)) return false;
+    }
+    return true;
+}
+
+bool clusterMoveSlot(struct cluster *c, struct clusterNode *from, struct clusterNode *to, int slot,
+                     int flags) {
+    char number[LONG_STR_SIZE];
+    ll2string(number, slot);
+    if (!(flags & MOVE_QUIET)) printf("Moving slot %d from %s:%d to %s:%d", slot, AT(from), AT(to));
+    fflush(stdout);
+    bool ok = (flags & MOVE_COLD) || openSlot(from, to, number);
+    ok = ok && moveAllKeys(c, from, to, slot, flags);
+    if (!(flags & MOVE_QUIET) && ok) printf("\n");
+    if (!ok || (flags & MOVE_COLD)) return ok;
+    if (!settleEverywhere(c, from, to, number, flags & MOVE_FIX)) return false;
+    slotSetRemove(&from->is.slots, slot);
+    slotSetAdd(&to->is.slots, slot);
+    return true;
+}
+
+/* ---- By the servers ---- */
+
+/* A field of a map, which comes as one or as an array. */
+static struct str fieldOf(const struct respReply *map, const char *name) {
+    for (size_t i = 0; i + 1 < map->elements; i += 2) {
+        if (strIs(map->element[i].str, name)) return map->element[i + 1].str;
+    }
+    return STR("");
+}
+
+enum job { JOB_RUNS, JOB_DONE, JOB_FAILED };
+
+/* The newest export of the range: they come newest first. */
+static enum job jobState(struct clusterNode *from, const char *range) {
+    struct respReply reply;
+    enum job job = JOB_FAILED;
+    if (!clusterAsk(from, &reply, "CLUSTER", "GETSLOTMIGRATIONS", NULL)) return JOB_FAILED;
+    for (size_t i = 0; i < reply.elements; i++) {
+        const struct respReply *map = &reply.element[i];
+        struct str state = fieldOf(map, "state"), message = fieldOf(map, "message");
+        if (!strIs(fieldOf(map, "operation"), "EXPORT") || !strIs(fieldOf(map, "slot_ranges"), range))
+            continue;
+        bool lost = strIs(state, "failed") || strIs(state, "cancelled");
+        job = strIs(state, "success") ? JOB_DONE : lost ? JOB_FAILED : JOB_RUNS;
+        if (lost) printf("\nAtomic slot migration failed: %.*s\n", (int)message.len, message.ptr);
+        break;
+    }
+    clusterSettled(from, &reply);
+    return job;
+}
+
+static bool moveRangeAtomically(struct clusterNode *from, struct clusterNode *to, int first, int last,
+                                int flags) {
+    char a[LONG_STR_SIZE], b[LONG_STR_SIZE];
+    struct respReply reply;
+    ll2string(a, first);
+    ll2string(b, last);
+    sds range = sdscatprintf(sdsempty(), "%s-%s", a, b);
+    if (!(flags & MOVE_QUIET))
+        printf("Moving slot range %s from %s:%d to %s:%d via atomic slot migration", range, AT(from), AT(to));
+    fflush(stdout);
+    bool ok = clusterAskPatiently(from, &reply, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", a, b, "NODE",
+                                  to->is.id, NULL);
+    if (ok && reply.type == RESP_T_ERROR) {
+        printf("\nAtomic slot migration failed: %.*s\n", (int)reply.str.len, reply.str.ptr);
+        ok = false;
+    }
+    if (ok) respReplyFree(&reply);
+    enum job job = ok ? JOB_RUNS : JOB_FAILED;
+    while (job == JOB_RUNS) {
+        if (!(flags & MOVE_QUIET)) printf(".");
+        fflush(stdout);
+        usleep(WATCH_US);
+        job = jobState(from, range);
+    }
+    sdsfree(range);
+    for (int slot = first; slot <= last && job == JOB_DONE; slot++) {
+        slotSetRemove(&from->is.slots, slot);
+        slotSetAdd(&to->is.slots, slot);
+    }
+    return job == JOB_DONE;
+}
+
+bool clusterMoveRange(struct cluster *c, struct clusterNode *from, struct clusterNode *to, int first,
+                      int last, int flags) {
+    bool bar = isatty(STDOUT_FILENO) && clusterHasBar(); /* it tells the same */
+    clusterProgressHide();
+    if (c->options->atomic && !moveRangeAtomically(from, to, first, last, flags)) return false;
+    for (int slot = first; slot <= last; slot++) {
+        if (!c->options->atomic && !clusterMoveSlot(c, from, to, slot, flags)) return false;
+        if (!bar) putchar('#');
+    }
+    if (bar && c->options->atomic && !(flags & MOVE_QUIET)) putchar('\n');
+    fflush(stdout);
+    return true;
+}

@@ -1,0 +1,353 @@
+/* cli_cluster_nodes.c - the nodes of a cluster: a connection to each, and what each says. Part of
+ * cli_cluster.h. */
+#include "tools/cli_cluster.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+
+#define MAX_WORDS      16
+#define MAX_DATABASES  256
+#define SLOTS_AT_ONCE  512
+#define GOSSIP_SECONDS 20
+
+/* ---- One node ---- */
+
+struct clusterNode *clusterNodeCreate(const struct cluster *c, const char *host, int port) {
+    const struct cli *cli = c->cli;
+    struct clusterNode *n = zcalloc(1, sizeof(*n));
+    n->link = (struct cli){.way = cli->way,
+                           .port = port,
+                           .user = cli->user,
+                           .password = cli->password,
+                           .connect_timeout_ms = cli->connect_timeout_ms,
+                           .tls = cli->tls,
+                           .output = CLI_RAW,
+                           .delimiter = cli->delimiter,
+                           .terminator = cli->terminator};
+    n->link.host = sdsnew(host);
+    n->link.link.fd = -1;
+    return n;
+}
+
+static void forgetFacts(struct clusterNode *n) {
+    sdsfree(n->is.host);
+    sdsfree(n->is.flags);
+    zfree(n->is.open);
+    sdsfree(n->signature);
+    n->is = (struct toolNode){0};
+    n->signature = NULL;
+}
+
+void clusterNodeFree(struct clusterNode *n) {
+    if (!n) return;
+    cliDisconnect(&n->link);
+    sdsfree(n->link.host);
+    forgetFacts(n);
+    zfree(n);
+}
+
+bool clusterAskWords(struct clusterNode *n, struct respReply *reply, int argc, const struct str *argv) {
+    struct cli *link = &n->link;
+    if (link->link.fd == -1 && !cliConnect(link)) return false;
+    bool ok = cliSendWords(link, argc, argv);
+    while (ok && (ok = cliRead(link, reply) == CLI_READ_OK) && reply->type == RESP_T_PUSH)
+        respReplyFree(reply);
+    if (ok) return true;
+    cliDisconnect(link);
+    fflush(stdout);
+    fprintf(stderr, "Node %s:%d closed the connection\n", AT(n));
+    return false;
+}
+
+static int collectWords(struct str *words, va_list args) {
+    int argc = 0;
+    for (const char *word; (word = va_arg(args, const char *));) {
+        serverAssert(argc < MAX_WORDS);
+        words[argc++] = strOf(word);
+    }
+    return argc;
+}
+
+bool clusterAsk(struct clusterNode *n, struct respReply *reply, ...) {
+    struct str words[MAX_WORDS];
+    va_list args;
+    va_start(args, reply);
+    int argc = collectWords(words, args);
+    va_end(args);
+    return clusterAskWords(n, reply, argc, words);
+}
+
+/* Does it not know a node that others know? Gossip takes a moment. */
+static bool isUnknownNode(const struct respReply *reply) {
+    if (reply->type != RESP_T_ERROR) return false;
+    return strStarts(reply->str, STR("ERR Unknown node")) ||
+           strStarts(reply->str, STR("ERR I don't know about node"));
+}
+
+bool clusterAskPatiently(struct clusterNode *n, struct respReply *reply, ...) {
+    struct str words[MAX_WORDS];
+    va_list args;
+    va_start(args, reply);
+    int argc = collectWords(words, args);
+    va_end(args);
+    for (int tries = 0;; tries++) {
+        if (!clusterAskWords(n, reply, argc, words)) return false;
+        if (!isUnknownNode(reply) || tries == GOSSIP_SECONDS) return true;
+        respReplyFree(reply);
+        sleep(1);
+    }
+}
+
+bool clusterSettled(const struct clusterNode *n, struct respReply *reply) {
+    bool ok = reply->type != RESP_T_ERROR;
+    if (!ok) printf("Node %s:%d replied with error:\n%.*s\n", AT(n), (int)reply->str.len, reply->str.ptr);
+    respReplyFree(reply);
+    return ok;
+}
+
+bool clusterDoWords(struct clusterNode *n, int argc, const struct str *argv) {
+    struct respReply reply;
+    return clusterAskWords(n, &reply, argc, argv) && clusterSettled(n, &reply);
+}
+
+bool clusterDo(struct clusterNode *n, ...) {
+    struct str words[MAX_WORDS];
+    va_list args;
+    va_start(args, n);
+    int argc = collectWords(words, args);
+    va_end(args);
+    return clusterDoWords(n, argc, words);
+}
+
+bool clusterNodeConnect(struct clusterNode *n) {
+    struct respReply reply;
+    if (n->link.link.fd != -1) return true;
+    if (!cliConnect(&n->link) || !clusterAsk(n, &reply, "INFO", "cluster", NULL)) return false;
+    bool ok = reply.type == RESP_T_ERROR || cliInfoNumber(reply.str, "cluster_enabled") == 1;
+    if (!ok) clusterSay(TONE_ERROR, "[ERR] Node %s:%d is not configured as a cluster node.\n", AT(n));
+    return clusterSettled(n, &reply) && ok;
+}
+
+/* The line about the node itself, which its view has no more use for. */
+static void takeFacts(struct clusterNode *n, struct toolNode *self) {
+    forgetFacts(n);
+    n->is = *self;
+    self->host = self->flags = NULL;
+    self->open = NULL;
+    self->open_count = 0;
+}
+
+bool clusterNodeLoad(struct clusterNode *n, struct toolNode **view, int *view_count) {
+    struct respReply reply;
+    struct toolNode *nodes = NULL, *self = NULL;
+    if (!clusterAsk(n, &reply, "CLUSTER", "NODES", NULL)) return false;
+    int count = reply.type == RESP_T_ERROR ? -1 : toolNodesRead(reply.str, &nodes);
+    if (!clusterSettled(n, &reply)) return false;
+    for (int i = 0; i < count; i++) {
+        if (nodes[i].myself) self = &nodes[i];
+    }
+    if (self) {
+        takeFacts(n, self);
+        n->signature = toolNodesSignature(nodes, count);
+    } else {
+        clusterSay(TONE_ERROR, "[ERR] Unable to load info for node %s:%d\n", AT(n));
+    }
+    if (self && view) {
+        *view = nodes;
+        *view_count = count;
+    } else {
+        toolNodesFree(nodes, count);
+    }
+    return self != NULL;
+}
+
+/* ---- Its keys ---- */
+
+int clusterDatabases(struct clusterNode *n, int *databases, int max) {
+    struct respReply reply;
+    int count = 0;
+    if (!clusterAsk(n, &reply, "INFO", "keyspace", NULL)) return 0;
+    sds text = reply.type == RESP_T_ERROR ? sdsempty() : sdsnewstr(reply.str);
+    respReplyFree(&reply);
+    for (const char *at = text; (at = strstr(at, "\ndb")) && count < max;) {
+        int db;
+        at += strlen("\ndb");
+        if (sscanf(at, "%d", &db) == 1) databases[count++] = db;
+    }
+    sdsfree(text);
+    return count;
+}
+
+int64_t clusterNodeKeys(struct clusterNode *n) {
+    struct respReply reply;
+    if (!clusterAsk(n, &reply, "INFO", "keyspace", NULL)) return 0;
+    sds text = sdsnewstr(reply.type == RESP_T_ERROR ? STR("") : reply.str);
+    int64_t keys = cliInfoKeys(text);
+    sdsfree(text);
+    clusterSettled(n, &reply);
+    return keys;
+}
+
+bool clusterSelect(struct clusterNode *n, int database) {
+    char number[LONG_STR_SIZE];
+    if (n->link.db == database) return true;
+    ll2string(number, database);
+    if (!clusterDo(n, "SELECT", number, NULL)) return false;
+    n->link.db = database;
+    return true;
+}
+
+int64_t clusterKeysInSlot(struct clusterNode *n, int slot) {
+    int databases[MAX_DATABASES], count = clusterDatabases(n, databases, MAX_DATABASES);
+    char number[LONG_STR_SIZE];
+    int64_t keys = 0;
+    ll2string(number, slot);
+    for (int i = 0; i < count; i++) {
+        struct respReply reply;
+        if (!clusterSelect(n, databases[i]) ||
+            !clusterAsk(n, &reply, "CLUSTER", "COUNTKEYSINSLOT", number, NULL))
+            return -1;
+        keys += reply.integer;
+        if (!clusterSettled(n, &reply)) return -1;
+    }
+    return clusterSelect(n, 0) ? keys : -1;
+}
+
+/* Questions about `count` slots go out together. */
+static bool countSlots(struct clusterNode *n, int first, int count, int64_t *keys) {
+    for (int i = 0; i < count; i++) {
+        char number[LONG_STR_SIZE];
+        const struct str words[] = {STR("CLUSTER"), STR("COUNTKEYSINSLOT"),
+                                    strN(number, ll2string(number, first + i))};
+        cliQueueWords(&n->link, 3, words);
+    }
+    bool ok = true;
+    for (int i = 0; i < count; i++) {
+        struct respReply reply;
+        if (cliRead(&n->link, &reply) != CLI_READ_OK) return false;
+        keys[first + i] += reply.integer;
+        ok = clusterSettled(n, &reply) && ok;
+    }
+    return ok;
+}
+
+bool clusterKeysBySlot(struct clusterNode *n, int64_t *keys) {
+    int databases[MAX_DATABASES], count = clusterDatabases(n, databases, MAX_DATABASES);
+    for (int i = 0; i < count; i++) {
+        if (!clusterSelect(n, databases[i])) return false;
+        for (int slot = 0; slot < CLUSTER_SLOTS; slot += SLOTS_AT_ONCE) {
+            if (!countSlots(n, slot, SLOTS_AT_ONCE, keys)) return false;
+        }
+    }
+    return clusterSelect(n, 0);
+}
+
+void clusterNodePrint(const struct clusterNode *n, const char *indent) {
+    bool replica = n->is.primary[0];
+    printf("%s%c: %s %s:%d\n", indent, replica ? 'S' : 'M', n->is.id, AT(n));
+    if (!replica || !n->planned) {
+        sds slots = slotSetText(&n->is.slots);
+        printf("%s   slots:%s (%d slots) %s\n", indent, slots, slotSetCount(&n->is.slots), n->is.flags);
+        sdsfree(slots);
+    }
+    if (replica) printf("%s   replicates %s\n", indent, n->is.primary);
+    if (!n->planned && n->replicas) printf("%s   %d additional replica(s)\n", indent, n->replicas);
+}
+
+/* ---- All nodes ---- */
+
+void clusterAdd(struct cluster *c, struct clusterNode *n) {
+    c->nodes = zrealloc(c->nodes, (size_t)(c->count + 1) * sizeof(struct clusterNode *));
+    c->nodes[c->count++] = n;
+}
+
+void clusterFree(struct cluster *c) {
+    for (int i = 0; i < c->count; i++) clusterNodeFree(c->nodes[i]);
+    zfree(c->nodes);
+    c->nodes = NULL;
+    c->count = 0;
+}
+
+struct clusterNode *clusterFind(const struct cluster *c, const char *id) {
+    for (int i = 0; i < c->count; i++) {
+        if (strcmp(c->nodes[i]->is.id, id) == 0) return c->nodes[i];
+    }
+    return NULL;
+}
+
+struct clusterNode *clusterFindByStart(const struct cluster *c, const char *start) {
+    struct clusterNode *found = NULL;
+    for (int i = 0; i < c->count; i++) {
+        if (strncmp(c->nodes[i]->is.id, start, strlen(start)) != 0) continue;
+        if (found) return NULL;
+        found = c->nodes[i];
+    }
+    return found;
+}
+
+void clusterCountReplicas(struct cluster *c) {
+    for (int i = 0; i < c->count; i++) c->nodes[i]->replicas = 0;
+    for (int i = 0; i < c->count; i++) {
+        struct clusterNode *replica = c->nodes[i];
+        if (!replica->is.primary[0]) continue;
+        struct clusterNode *primary = clusterFind(c, replica->is.primary);
+        if (primary)
+            primary->replicas++;
+        else
+            clusterSay(TONE_WARNING, "*** WARNING: %s:%d claims to be replica of unknown node ID %s.\n",
+                       AT(replica), replica->is.primary);
+    }
+}
+
+static void loadFriend(struct cluster *c, const struct toolNode *seen, const char *fallback_host) {
+    bool gone = seen->noaddr || seen->failed || seen->handshake || !seen->connected;
+    struct clusterNode *n =
+        gone ? NULL : clusterNodeCreate(c, sdslen(seen->host) ? seen->host : fallback_host, seen->port);
+    if (n && clusterNodeConnect(n) && clusterNodeLoad(n, NULL, NULL)) {
+        clusterAdd(c, n);
+        return;
+    }
+    clusterNodeFree(n);
+    if (!seen->replica && !seen->handshake) c->unreachable++;
+}
+
+bool clusterLoad(struct cluster *c, const char *host, int port) {
+    struct toolNode *view;
+    int count;
+    struct clusterNode *first = clusterNodeCreate(c, host, port);
+    if (!clusterNodeConnect(first) || !clusterNodeLoad(first, &view, &count)) {
+        clusterNodeFree(first);
+        return false;
+    }
+    clusterAdd(c, first);
+    for (int i = 0; i < count; i++) {
+        if (!view[i].myself) loadFriend(c, &view[i], host);
+    }
+    toolNodesFree(view, count);
+    clusterCountReplicas(c);
+    return true;
+}
+
+bool clusterAgrees(struct cluster *c, bool fresh) {
+    for (int i = 0; i < c->count; i++) {
+        if (fresh && !clusterNodeLoad(c->nodes[i], NULL, NULL)) return false;
+        if (strcmp(c->nodes[i]->signature, c->nodes[0]->signature) != 0) return false;
+    }
+    return true;
+}
+
+bool clusterWaitForAgreement(struct cluster *c, int seconds) {
+    for (; seconds > 0; seconds--) {
+        if (clusterAgrees(c, true)) return true;
+        printf(".");
+        fflush(stdout);
+        sleep(1);
+    }
+    return false;
+}
