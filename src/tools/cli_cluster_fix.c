@@ -118,6 +118,8 @@ static bool chooseOwner(struct opened *o) {
 static bool collectInto(struct opened *o, int to, int except) {
     for (int i = 0; i < o->count; i++) {
         if (i == to || i == except || !o->plan[i].importing) continue;
+        /* Only a node that has the slot open may touch keys that are not its own. */
+        if (!setState(o->nodes[i], o->number, "IMPORTING", o->nodes[to])) return false;
         if (!clusterMoveSlot(o->cluster, o->nodes[i], o->nodes[to], o->slot, MOVE_COLD)) return false;
         clusterSay(TONE_STEP, ">>> Setting %d as STABLE in %s:%d\n", o->slot, AT(o->nodes[i]));
         if (!setState(o->nodes[i], o->number, "STABLE", NULL)) return false;
@@ -179,7 +181,7 @@ static bool mendOpened(struct opened *o) {
             TONE_STEP,
             ">>> Case 3: Moving slot %d from %s:%d to %s:%d and closing it on all the other importing nodes.\n",
             o->slot, AT(source), AT(target));
-        return clusterMoveSlot(o->cluster, source, target, o->slot, MOVE_FIX) && collectInto(o, to, from);
+        return collectInto(o, to, from) && clusterMoveSlot(o->cluster, source, target, o->slot, MOVE_FIX);
     case PLAN_CLOSE_ALL:
         clusterSay(TONE_STEP, ">>> Case 3: Closing slot %d on both migrating and importing nodes.\n",
                    o->slot);

@@ -177,6 +177,20 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         assert_equal moved [r [at b] get b]
     }
 
+    test "--cluster fix goes on to where a slot was going when several import it (case 3)" {
+        set key [lindex [keys_in 103 1] 0]
+        r [at a] set $key here
+        foreach name {b c} { r [at $name] cluster setslot 103 importing [id_of a] }
+        r [at a] cluster setslot 103 migrating [id_of b]
+        r [at c] asking
+        r [at c] set "{$key}2" there
+        set out [cluster_ok fix [node_of a]]
+        assert_match "*>>> Case 3: Moving slot 103 from [node_of a] to [node_of b] and closing it on all the other importing nodes.\n*" $out
+        wait_until_settled a
+        assert_equal {here there 2} [list [r [at b] get $key] [r [at b] get "{$key}2"] [r [at b] cluster countkeysinslot 103]]
+        assert_equal 0 [r [at c] cluster countkeysinslot 103]
+    }
+
     test "--cluster fix takes keys back to the owner (case 2), and closes what nobody imports (case 4)" {
         set keys [keys_in 100 3]
         r [at a] mset {*}[join [lmap key $keys {list $key $key}]]
@@ -489,8 +503,8 @@ test "utils/create-cluster: from nothing to a cluster of two kinds of servers, a
     set script [file join $::support .. .. utils create-cluster]
     set folder $::work_dir/local
     set port [free_ports_in_a_row 3]
-    foreach server [list [valkey_oracle] [valkey_oracle]] { lappend servers --server $server }
-    set out [exec $script create --dir $folder --nodes 3 --replicas 0 --port $port {*}$servers --cli [tool_path valkey-cli] -- --save {} 2>@1]
+    foreach server [list [valkey_oracle] [valkey_oracle]] { lappend binaries --server $server }
+    set out [exec $script create --dir $folder --nodes 3 --replicas 0 --port $port {*}$binaries --cli [tool_path valkey-cli] -- --save {} 2>@1]
     assert_match "*\\\[OK\\\] All 16384 slots covered.*" $out
     assert_equal 3 [llength [split [exec $script call --dir $folder ping] \n]]
     exec $script stop --dir $folder
