@@ -160,13 +160,16 @@ static enum busVerdict readUpdate(const uint8_t *p, size_t room, struct busMessa
     return BUS_READ;
 }
 
+static bool hasGossip(uint16_t type) {
+    return type == BUS_PING || type == BUS_PONG || type == BUS_MEET;
+}
+
 /* What is behind the header; *need: so many bytes it should be. */
 static enum busVerdict readPayload(const uint8_t *p, size_t room, struct busMessage *out, uint64_t *need) {
     *need = 0;
+    if (hasGossip(out->header.type)) return readGossip(p, room, out, need);
+    out->header.gossip_count = out->header.extension_count = 0; /* whatever it says */
     switch (out->header.type) {
-    case BUS_PING:
-    case BUS_PONG:
-    case BUS_MEET: return readGossip(p, room, out, need);
     case BUS_FAIL: return readFail(p, room, out, need);
     case BUS_PUBLISH:
     case BUS_PUBLISHSHARD: return readPublish(p, room, out, need);
@@ -187,12 +190,14 @@ enum busVerdict busRead(const uint8_t *packet, uint32_t len, struct busMessage *
     debugAssert(len == busLength(packet));
     if (get16(packet + AT_VERSION) != BUS_VERSION) return BUS_OTHER_VERSION;
     memset(out, 0, sizeof *out);
+    *expected = len; /* when there is no other answer */
     uint16_t type = get16(packet + AT_TYPE);
     size_t header = BUS_HEADER_LEN;
     if (type & LIGHT_BIT) {
         out->light = true;
         out->header.type = type & (uint16_t)~LIGHT_BIT;
         header = BUS_LIGHT_LEN;
+        if (out->header.type >= BUS_TYPES) return BUS_UNKNOWN_TYPE;
         if (!mayBeLight(out->header.type)) return BUS_BROKEN;
     } else {
         readHeader(packet, &out->header);

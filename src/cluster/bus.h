@@ -108,7 +108,7 @@ enum busVerdict {
     BUS_WRONG_LENGTH, /* *expected is what it should be */
     BUS_UNKNOWN_TYPE, /* the header is right */
     BUS_OTHER_VERSION,
-    BUS_BROKEN /* counts or lengths inside that cannot be */
+    BUS_BROKEN /* of a known type, but with counts, lengths or a light header that cannot be */
 };
 /* `len` bytes of a message whose busLength that is. Views last as long as the packet. */
 enum busVerdict busRead(const uint8_t *packet, uint32_t len, struct busMessage *out, uint32_t *expected);

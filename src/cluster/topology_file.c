@@ -2,7 +2,7 @@
  *
  * A line is cut into words by blanks; the second word is the address with its names and values, the third the
  * flags, and from the ninth on there are slots. Nothing is believed: ids, ports, slots and roles are looked
- * at, and what two lines disagree about is an error. */
+ * at, and what does not fit together is an error. */
 #define _GNU_SOURCE /* memrchr */
 #include "cluster/topology_file.h"
 
@@ -251,13 +251,15 @@ static bool readSlots(struct topology *t, struct clusterNode *n, struct str word
     if (!readNumber(from, KEY_SLOTS - 1, &first)) return false;
     last = first;
     if (from.len < word.len && !readNumber(rest, KEY_SLOTS - 1, &last)) return false;
-    for (uint64_t slot = first; slot <= last; slot++) slotAssign(t, (int)slot, n);
+    for (uint64_t slot = first; slot <= last; slot++) { /* of two lines that have it, the first one counts */
+        if (!t->owner[slot]) slotAssign(t, (int)slot, n);
+    }
     return first <= last;
 }
 
 /* vars name number ... */
 static bool readVars(struct topology *t, struct str rest) {
-    while (rest.len) {
+    do {
         struct str name = cut(&rest, ' ');
         uint64_t *var = strEq(name, STR("currentEpoch"))    ? &t->current_epoch
                         : strEq(name, STR("lastVoteEpoch")) ? &t->last_vote_epoch
@@ -265,7 +267,7 @@ static bool readVars(struct topology *t, struct str rest) {
         uint64_t value;
         if (!readNumber(cut(&rest, ' '), UINT64_MAX, &value)) return false;
         if (var) *var = value;
-    }
+    } while (rest.len);
     return true;
 }
 
@@ -285,7 +287,7 @@ static bool readNode(struct topology *t, struct str line, bool tls, int64_t now_
     if (nodeFailed(n)) n->fail_ms = now_ms;
     if (!strEq(words[3], STR("-"))) {
         struct clusterNode *primary = nodeNamed(t, words[3], now_ms);
-        if (!primary || primary == n) return false;
+        if (!primary || primary == n || nodeIsPrimary(n)) return false;
         nodeBecomeReplica(t, n, primary);
     }
     if (nodeIsReplica(n)) n->config_epoch = 0;
@@ -300,9 +302,7 @@ static bool complete(struct topology *t, bool has_vars) {
     if (!t->myself || !has_vars) return false;
     for (int i = 0; i < t->count; i++) {
         struct clusterNode *n = t->nodes[i];
-        if (!(n->flags & (NODE_PRIMARY | NODE_REPLICA)) || (n->flags & NODE_PRIMARY && n->primary))
-            return false;
-        if (nodeIsReplica(n) && n->slot_count) return false;
+        if (nodeIsPrimary(n) == nodeIsReplica(n) || (nodeIsReplica(n) && n->slot_count)) return false;
         if (n->primary) memcpy(n->shard_id, n->primary->shard_id, NODE_ID_LEN);
         if (n->config_epoch > t->current_epoch) t->current_epoch = n->config_epoch;
     }

@@ -1,0 +1,496 @@
+/* bus_links_test.c - links of the bus over loopback: messages in whatever pieces they come, bytes that wait
+ * until the peer reads, peers that talk nonsense, handlers that close links in the middle. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cluster/bus_links.h"
+#include "net/test_backends.h"
+
+#define TURNS_MAX 400
+
+/* ---- What the handlers were told ---- */
+
+static struct {
+    int up, down, messages;
+    sds bytes; /* of all messages */
+    struct busLink *last;
+    bool refuse;      /* no inbound links */
+    int useless_from; /* messages from this one on make their link useless; 0: none */
+    bool close_it;    /* a message's link is closed by its handler */
+} told;
+
+static bool accepts(void) {
+    return !told.refuse;
+}
+static void up(struct busLink *link) {
+    told.up++;
+    told.last = link;
+}
+static void down(struct busLink *link) {
+    told.down++;
+    told.last = link;
+}
+static bool message(struct busLink *link, const uint8_t *packet, uint32_t len) {
+    assert_int_equal(busLength(packet), len);
+    told.last = link;
+    told.bytes = sdscatlen(told.bytes, packet, len);
+    told.messages++;
+    if (told.close_it) busLinkClose(link);
+    return !told.useless_from || told.messages < told.useless_from;
+}
+static const struct busLinkHandlers handlers = {accepts, up, down, message};
+
+/* ---- Sockets of the test ---- */
+
+static int port, peers[8], peer_count;
+static size_t nothing; /* the memory of no links */
+
+static struct sockaddr_in loopback(int at) {
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)at)};
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return a;
+}
+
+/* A port that nobody listens on now. */
+static int freePort(void) {
+    struct sockaddr_in a = loopback(0);
+    socklen_t len = sizeof a;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, len), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+    close(fd);
+    return ntohs(a.sin_port);
+}
+
+static int keepPeer(int fd) {
+    assert_true(fd >= 0 && peer_count < 8);
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    return peers[peer_count++] = fd;
+}
+
+static void turn(void) {
+    busLinksFlush();
+    aeProcessEvents(server_el, AE_ALL_EVENTS | AE_CALL_HOOKS | AE_DONT_WAIT);
+}
+/* Turns until that is so, for a second at most. */
+#define UNTIL(condition)                                                                                     \
+    do {                                                                                                     \
+        for (int tries = 0; tries < TURNS_MAX && !(condition); tries++) {                                    \
+            turn();                                                                                          \
+            if (!(condition)) usleep(tries < 10 ? 100 : 2500);                                               \
+        }                                                                                                    \
+        assert_true(condition);                                                                              \
+    } while (0)
+
+static void settle(void) {
+    for (int i = 0; i < 10; i++) {
+        turn();
+        usleep(500);
+    }
+}
+
+static void countOne(void *priv, struct busLink *link) {
+    (void)link;
+    ++*(int *)priv;
+}
+static int linkCount(void) {
+    int count = 0;
+    busLinksForEach(countOne, &count);
+    return count;
+}
+
+/* A peer that has connected to us. */
+static int inbound(void) {
+    struct sockaddr_in a = loopback(port);
+    int fd = keepPeer(socket(AF_INET, SOCK_STREAM, 0)), before = linkCount();
+    assert_true(connect(fd, (struct sockaddr *)&a, sizeof a) == 0 || errno == EINPROGRESS);
+    UNTIL(linkCount() == before + 1);
+    return fd;
+}
+
+static void say(int fd, struct str bytes) {
+    for (int tries = 0; bytes.len && tries < 100000; tries++) {
+        ssize_t n = send(fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
+        if (n < 0) assert_int_equal(errno, EAGAIN);
+        if (n > 0) bytes = strN(bytes.ptr + n, bytes.len - (size_t)n);
+        turn();
+    }
+    assert_int_equal(bytes.len, 0);
+}
+
+/* All that is there for the peer; *ended: and nothing comes any more. */
+static sds heard(sds s, int fd, bool *ended) {
+    char bytes[65536];
+    ssize_t n;
+    while ((n = recv(fd, bytes, sizeof bytes, 0)) > 0) s = sdscatlen(s, bytes, (size_t)n);
+    *ended = n == 0 || errno != EAGAIN;
+    return s;
+}
+static bool hasEnded(int fd) {
+    bool ended;
+    sdsfree(heard(sdsempty(), fd, &ended));
+    return ended;
+}
+
+static sds packet(size_t payload, char fill) {
+    char *text = malloc(payload + 1);
+    memset(text, fill, payload);
+    sds s = busAddPublish(busBeginLight(sdsempty(), BUS_PUBLISH), STR("c"), strN(text, payload));
+    busEnd(s, 0);
+    free(text);
+    return s;
+}
+
+static sds packets(int count, size_t payload) {
+    sds all = sdsempty(), one = packet(payload, 'x');
+    for (; count > 0; count--) all = sdscatlen(all, one, sdslen(one));
+    sdsfree(one);
+    return all;
+}
+
+static int setUp(void **state) {
+    (void)state;
+    char err[256];
+    const char *addresses[] = {"127.0.0.1"};
+    memset(&told, 0, sizeof told);
+    told.bytes = sdsempty();
+    server_el = aeCreate(256);
+    nothing = busLinksMemory();
+    for (int tries = 0; tries < 20; tries++) { /* somebody else may take it meanwhile */
+        port = freePort();
+        if (busLinksListen(&handlers, addresses, 1, port, false, err, sizeof err)) return 0;
+    }
+    return -1;
+}
+
+static int tearDown(void **state) {
+    (void)state;
+    busLinksStop();
+    assert_int_equal(linkCount(), 0);
+    assert_int_equal(busLinksMemory(), nothing); /* all of it is accounted */
+    while (peer_count) close(peers[--peer_count]);
+    aeDelete(server_el);
+    server_el = NULL;
+    sdsfree(told.bytes);
+    return 0;
+}
+
+/* ---- In ---- */
+
+static void aMessageMayComeByteByByte(void **state) {
+    (void)state;
+    int fd = inbound();
+    sds s = packet(30, 'x');
+    for (size_t i = 0; i < sdslen(s); i++) {
+        assert_int_equal(told.messages, 0);
+        say(fd, strN(s + i, 1));
+    }
+    UNTIL(told.messages == 1);
+    assert_int_equal(sdslen(told.bytes), sdslen(s));
+    assert_memory_equal(told.bytes, s, sdslen(s));
+    assert_true(told.last->inbound);
+    assert_string_equal(told.last->peer_ip, "127.0.0.1");
+    assert_string_equal(told.last->own_ip, "127.0.0.1");
+    sdsfree(s);
+}
+
+static void manyMessagesMayComeInOnePiece(void **state) {
+    (void)state;
+    int fd = inbound();
+    sds all = sdsempty();
+    for (int i = 0; i < 500; i++) {
+        sds s = packet((size_t)i * 7, (char)('a' + i % 26));
+        all = sdscatlen(all, s, sdslen(s));
+        sdsfree(s);
+    }
+    say(fd, sdsview(all));
+    UNTIL(told.messages == 500);
+    assert_int_equal(sdslen(told.bytes), sdslen(all));
+    assert_memory_equal(told.bytes, all, sdslen(all));
+    sdsfree(all);
+}
+
+static void aLargeMessageTakesRoomOnlyWhileItComes(void **state) {
+    (void)state;
+    int fd = inbound();
+    sds s = packet(3 << 20, 'y');
+    say(fd, strN(s, sdslen(s) - 1));
+    settle();
+    assert_int_equal(told.messages, 0);
+    assert_true(busLinksMemory() > 3 << 20);
+    say(fd, strN(s + sdslen(s) - 1, 1));
+    UNTIL(told.messages == 1);
+    assert_memory_equal(told.bytes, s, sdslen(s));
+    assert_true(busLinksMemory() < 1024);
+    sdsfree(s);
+}
+
+static void aLengthThatIsOnlyAnnouncedTakesNoRoom(void **state) {
+    (void)state;
+    int fd = inbound();
+    sds s = packet(0, 'z');
+    s[4] = 0x1f; /* 496 MiB and more */
+    say(fd, sdsview(s));
+    settle();
+    assert_int_equal(linkCount(), 1);
+    assert_true(busLinksMemory() < 256 * 1024);
+    sdsfree(s);
+}
+
+static void whatIsNoMessageEndsTheLink(void **state) {
+    (void)state;
+    int fd = inbound();
+    sds s = packet(10, 'x');
+    s = sdscat(s, "GET / HTTP/1.1\r\n");
+    say(fd, sdsview(s));
+    UNTIL(told.down == 1 && hasEnded(fd));
+    assert_int_equal(told.messages, 1); /* that before it counts */
+    assert_int_equal(linkCount(), 0);
+    sdsfree(s);
+}
+
+static void aLengthThatCannotBeEndsTheLink(void **state) {
+    (void)state;
+    static const uint8_t lengths[] = {0x00, 0xff};
+    for (int i = 0; i < 2; i++) {
+        int fd = inbound();
+        sds s = packet(10, 'x');
+        s[4] = s[7] = (char)lengths[i];
+        say(fd, strN(s, BUS_PREFIX)); /* told by its first bytes */
+        UNTIL(told.down == i + 1 && hasEnded(fd));
+        sdsfree(s);
+    }
+    assert_int_equal(told.messages, 0);
+}
+
+static void aPeerThatGoesIsTold(void **state) {
+    (void)state;
+    int fd = inbound();
+    shutdown(fd, SHUT_WR);
+    UNTIL(told.down == 1);
+    assert_int_equal(linkCount(), 0);
+}
+
+static void aLinkOfNoUseIsClosedWithoutAWord(void **state) {
+    (void)state;
+    told.useless_from = 2;
+    int fd = inbound();
+    sds s = packets(4, 10);
+    say(fd, sdsview(s));
+    UNTIL(hasEnded(fd));
+    assert_int_equal(told.messages, 2);
+    assert_int_equal(told.down, 0);
+    assert_int_equal(linkCount(), 0);
+    sdsfree(s);
+}
+
+static void aHandlerMayCloseItsLink(void **state) {
+    (void)state;
+    told.close_it = true;
+    for (int useless = 0; useless < 2; useless++) {
+        told.useless_from = useless;
+        told.messages = 0;
+        int fd = inbound();
+        sds s = packets(2, 10);
+        say(fd, sdsview(s));
+        UNTIL(hasEnded(fd));
+        assert_int_equal(told.messages, 1);
+        assert_int_equal(told.down, 0);
+        sdsfree(s);
+    }
+}
+
+static void noLinksAreTakenWhileTheyAreRefused(void **state) {
+    (void)state;
+    told.refuse = true;
+    struct sockaddr_in a = loopback(port);
+    int fd = keepPeer(socket(AF_INET, SOCK_STREAM, 0));
+    assert_true(connect(fd, (struct sockaddr *)&a, sizeof a) == 0 || errno == EINPROGRESS);
+    settle();
+    assert_int_equal(linkCount(), 0);
+    told.refuse = false;
+    UNTIL(linkCount() == 1);
+}
+
+/* ---- Out ---- */
+
+/* A link to a peer of the test; *fd: its end. */
+static struct busLink *outbound(int *fd) {
+    struct sockaddr_in a = loopback(0);
+    socklen_t len = sizeof a;
+    int listener = keepPeer(socket(AF_INET, SOCK_STREAM, 0)), ups = told.up;
+    assert_int_equal(bind(listener, (struct sockaddr *)&a, len), 0);
+    assert_int_equal(listen(listener, 5), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &len), 0);
+    struct busLink *link = busLinkConnect("127.0.0.1", ntohs(a.sin_port));
+    assert_non_null(link);
+    UNTIL(told.up == ups + 1);
+    assert_ptr_equal(told.last, link);
+    assert_false(link->inbound);
+    assert_string_equal(link->own_ip, "127.0.0.1");
+    *fd = keepPeer(accept(listener, NULL, NULL));
+    return link;
+}
+
+static void whatIsSentInATurnLeavesAtItsEnd(void **state) {
+    (void)state;
+    int fd;
+    bool ended;
+    struct busLink *link = outbound(&fd);
+    busLinkSend(link, "one ", 4);
+    busLinkSend(link, "two", 3);
+    assert_int_equal(busLinkQueued(link), 7);
+    assert_true(busLinkAllocated(link) >= 7);
+    sds s = heard(sdsempty(), fd, &ended);
+    assert_int_equal(sdslen(s), 0);
+    UNTIL(sdslen(s = heard(s, fd, &ended)) == 7);
+    assert_string_equal(s, "one two");
+    assert_int_equal(busLinkQueued(link), 0);
+    assert_false(busLinkWrites(link));
+    sdsfree(s);
+}
+
+static void anAnswerComesByTheSameLink(void **state) {
+    (void)state;
+    int fd;
+    struct busLink *link = outbound(&fd);
+    sds s = packet(5, 'q');
+    say(fd, sdsview(s));
+    UNTIL(told.messages == 1);
+    assert_ptr_equal(told.last, link);
+    sdsfree(s);
+}
+
+static void aPortThatNobodyListensOnIsTold(void **state) {
+    (void)state;
+    struct busLink *link = busLinkConnect("127.0.0.1", (uint16_t)freePort());
+    if (!link) return; /* told at once */
+    UNTIL(told.down == 1);
+    assert_int_equal(told.up, 0);
+    assert_int_equal(linkCount(), 0);
+}
+
+static void anAddressThatIsNoneCannotBeTried(void **state) {
+    (void)state;
+    struct busLink *link = busLinkConnect("no address", 1);
+    assert_null(link);
+    assert_int_equal(linkCount(), 0);
+}
+
+/* Every number from 0 on, in turn. */
+static void sendNumbers(struct busLink *link, uint32_t *next, int count) {
+    for (; count > 0; count--, ++*next) busLinkSend(link, (const char *)next, sizeof *next);
+}
+
+static void aSlowPeerGetsEverythingInOrder(void **state) {
+    (void)state;
+    int fd;
+    bool ended;
+    struct busLink *link = outbound(&fd);
+    uint32_t sent = 0, expected = 0;
+    sds s = sdsempty();
+    while (busLinkQueued(link) < 1 << 20) { /* until the sockets are full */
+        sendNumbers(link, &sent, 50000);
+        turn();
+    }
+    assert_true(busLinkWrites(link));
+    for (int i = 0; i < 50; i++) { /* some is read, more is sent */
+        char bytes[40000];
+        ssize_t n = recv(fd, bytes, sizeof bytes, 0);
+        if (n > 0) s = sdscatlen(s, bytes, (size_t)n);
+        sendNumbers(link, &sent, 3000);
+        turn();
+    }
+    UNTIL(sdslen(s = heard(s, fd, &ended)) == sent * sizeof sent);
+    for (; expected < sent; expected++) {
+        uint32_t number;
+        memcpy(&number, s + expected * sizeof number, sizeof number);
+        assert_int_equal(number, expected);
+    }
+    assert_int_equal(busLinkQueued(link), 0);
+    UNTIL(!busLinkWrites(link));
+    assert_true(busLinkAllocated(link) <= 128 * 1024); /* the queue is given back */
+    sdsfree(s);
+}
+
+static void aLinkWithTooMuchQueuedIsClosed(void **state) {
+    (void)state;
+    int fd, other;
+    struct busLink *link = outbound(&fd), *idle = outbound(&other);
+    uint32_t sent = 0;
+    while (busLinkQueued(link) < 100000) {
+        sendNumbers(link, &sent, 50000);
+        turn();
+    }
+    assert_int_equal(busLinksEnforceLimit(0), 0);
+    assert_int_equal(busLinksEnforceLimit(busLinkQueued(link)), 0);
+    assert_int_equal(busLinksEnforceLimit(busLinkQueued(link) - 1), 1);
+    assert_int_equal(told.down, 1);
+    assert_int_equal(linkCount(), 1);
+    assert_int_equal(busLinkQueued(idle), 0);
+    turn();
+}
+
+static void aPeerThatHasGoneEndsALinkThatIsWritten(void **state) {
+    (void)state;
+    int fd;
+    struct busLink *link = outbound(&fd);
+    struct linger at_once = {1, 0};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(fd);
+    peer_count--;
+    busLinkSend(link, "x", 1);
+    UNTIL(told.down == 1);
+    assert_int_equal(linkCount(), 0);
+}
+
+static void aLinkMayBeClosedBeforeItIsUpOrFlushed(void **state) {
+    (void)state;
+    int fd;
+    struct busLink *link = busLinkConnect("127.0.0.1", (uint16_t)freePort());
+    if (link) busLinkClose(link);
+    link = outbound(&fd);
+    busLinkSend(link, "never", 5);
+    busLinkClose(link);
+    settle();
+    UNTIL(hasEnded(fd));
+    assert_int_equal(told.down, 0);
+    assert_int_equal(told.up, 1);
+}
+
+int main(void) {
+    logSetLevel(LL_NOTHING);
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setUp, tearDown)
+        TEST(aMessageMayComeByteByByte),
+        TEST(manyMessagesMayComeInOnePiece),
+        TEST(aLargeMessageTakesRoomOnlyWhileItComes),
+        TEST(aLengthThatIsOnlyAnnouncedTakesNoRoom),
+        TEST(whatIsNoMessageEndsTheLink),
+        TEST(aLengthThatCannotBeEndsTheLink),
+        TEST(aPeerThatGoesIsTold),
+        TEST(aLinkOfNoUseIsClosedWithoutAWord),
+        TEST(aHandlerMayCloseItsLink),
+        TEST(noLinksAreTakenWhileTheyAreRefused),
+        TEST(whatIsSentInATurnLeavesAtItsEnd),
+        TEST(anAnswerComesByTheSameLink),
+        TEST(aPortThatNobodyListensOnIsTold),
+        TEST(anAddressThatIsNoneCannotBeTried),
+        TEST(aSlowPeerGetsEverythingInOrder),
+        TEST(aLinkWithTooMuchQueuedIsClosed),
+        TEST(aPeerThatHasGoneEndsALinkThatIsWritten),
+        TEST(aLinkMayBeClosedBeforeItIsUpOrFlushed),
+    };
+    RUN_WITH_EACH_BACKEND(tests);
+}

@@ -1,0 +1,477 @@
+/* cluster_engine.c - libFuzzer target for what a node of a cluster makes of messages that others send it, in
+ * whatever order, between ticks, links that come and go, and users' commands.
+ *
+ *     make fuzz-cluster_engine FUZZ_SECONDS=600
+ *
+ * An input is a list of steps: a byte that says which one, and bytes for it. Messages are put together of a
+ * few nodes, epochs and slots, as those that count are few among random bytes; then some bytes of them may be
+ * overwritten. After each step the invariants hold; everything that is sent can be read; what would be saved
+ * can be read again at the end. Epochs near their end are left out: whoever may say such a thing on the bus
+ * has ended every cluster of this protocol. FUZZ_VERBOSE=1 shows the node's log. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/zmalloc.h"
+#include "cluster/engine.h"
+#include "cluster/topology_file.h"
+
+#define LINKS_MAX   24
+#define STEPS_MAX   200
+#define CHECK_STEPS 8  /* between two looks at everything, which takes its time */
+#define NODES_MAX   16 /* more than these are not learnt: gossip names a few */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct engine engine;
+static struct busLink *links[LINKS_MAX];
+static int link_count;
+static int64_t now_ms;
+static uint64_t chance, my_offset;
+static bool verbose;
+
+/* ---- The input ---- */
+
+static struct str input;
+
+static unsigned take(void) {
+    if (!input.len) return 0;
+    unsigned byte = (unsigned char)input.ptr[0];
+    input = strN(input.ptr + 1, input.len - 1);
+    return byte;
+}
+
+/* The nodes that are spoken of: `a...`, `b...`; or, as they have it now, one that is known. */
+static const char *takeId(char id[NODE_ID_LEN]) {
+    unsigned which = take();
+    if (which & 0x80)
+        memcpy(id, engine.t.nodes[which % (unsigned)engine.t.count]->id, NODE_ID_LEN);
+    else
+        memset(id, which & 0x40 ? 'A' : 'a' + (int)(which % 10), NODE_ID_LEN);
+    return id;
+}
+
+static void takeSlots(struct slotSet *slots) {
+    int runs = (int)(take() % 4);
+    for (; runs > 0; runs--) {
+        unsigned first = take() << 6, len = (take() + 1) << 5;
+        for (unsigned slot = first; slot < first + len && slot < KEY_SLOTS; slot++)
+            slotSetAdd(slots, (int)slot);
+    }
+}
+
+/* ---- The world ---- */
+
+static void dropLink(struct busLink *link) {
+    for (int i = 0; i < link_count; i++) {
+        if (links[i] != link) continue;
+        links[i] = links[--link_count];
+        free(link);
+        return;
+    }
+    serverPanic("a link that is none");
+}
+
+static struct busLink *newLink(const char *ip, bool inbound) {
+    if (link_count == LINKS_MAX) return NULL;
+    struct busLink *link = links[link_count++] = calloc(1, sizeof *link);
+    link->inbound = inbound;
+    link->created_ms = now_ms;
+    snprintf(link->peer_ip, NODE_IP_LEN, "%s", ip);
+    snprintf(link->own_ip, NODE_IP_LEN, "10.0.0.1");
+    return link;
+}
+
+static struct busLink *worldConnect(void *w, const char *ip, uint16_t bus_port) {
+    (void)w;
+    return bus_port % 5 == 4 ? NULL : newLink(ip, false);
+}
+static void worldClose(void *w, struct busLink *link) {
+    (void)w;
+    serverAssert(link != engine.receiving && !link->node);
+    dropLink(link);
+}
+static void worldSend(void *w, struct busLink *link, const char *bytes, size_t len) {
+    (void)w, (void)link;
+    struct busMessage m;
+    uint32_t expected;
+    serverAssert(busLength((const uint8_t *)bytes) == len);
+    enum busVerdict verdict = busRead((const uint8_t *)bytes, (uint32_t)len, &m, &expected);
+    serverAssert(verdict == BUS_READ);
+}
+static void worldSave(void *w, bool sync) {
+    (void)w, (void)sync;
+}
+static uint64_t worldRandom(void *w) {
+    (void)w;
+    chance = chance * 6364136223846793005 + 1442695040888963407;
+    return chance >> 16;
+}
+static struct engineReplication worldReplication(void *w) {
+    (void)w;
+    return (struct engineReplication){.offset = my_offset, .link_up = true, .data_ms = now_ms};
+}
+static void worldFollow(void *w, struct clusterNode *primary, bool full_sync) {
+    (void)w, (void)full_sync;
+    serverAssert(!primary || (primary != engine.t.myself && topologyFind(&engine.t, primary->id) == primary));
+}
+static void worldPause(void *w, int64_t until_ms) {
+    (void)w, (void)until_ms;
+}
+static uint64_t worldKeysInSlot(void *w, int slot) {
+    (void)w;
+    return slot % 1024 == 7;
+}
+static void worldDeleteSlot(void *w, int slot) {
+    (void)w;
+    serverAssert(engine.t.owner[slot] != engine.t.myself);
+}
+static void worldSlotsChanged(void *w) {
+    (void)w;
+}
+static void worldStateChanged(void *w, bool ok) {
+    (void)w;
+    serverAssert(ok == engineStateOk(&engine));
+}
+static bool worldLoading(void *w) {
+    (void)w;
+    return false;
+}
+static bool worldSlotGranted(void *w, int slot, const struct clusterNode *to) {
+    (void)w, (void)to;
+    return slot % 64 == 11;
+}
+static uint64_t read_bytes;
+static void readAll(struct str text) {
+    for (size_t i = 0; i < text.len; i++) read_bytes += (unsigned char)text.ptr[i];
+}
+static void worldPublished(void *w, struct clusterNode *by, bool shard, struct str channel,
+                           struct str message) {
+    (void)w, (void)shard;
+    serverAssert(by && by != engine.t.myself);
+    readAll(channel);
+    readAll(message);
+}
+static void worldModuleMessage(void *w, struct clusterNode *by, uint64_t id, uint8_t type,
+                               struct str payload) {
+    (void)w, (void)by, (void)id, (void)type;
+    readAll(payload);
+}
+static void worldLog(void *w, int level, const char *line) {
+    (void)w, (void)level;
+    read_bytes += strlen(line);
+    if (verbose) fprintf(stderr, "    %s\n", line);
+}
+
+static const struct engineWorld world = {
+    .connect = worldConnect,
+    .close = worldClose,
+    .send = worldSend,
+    .save = worldSave,
+    .random = worldRandom,
+    .replication = worldReplication,
+    .follow = worldFollow,
+    .pause = worldPause,
+    .keysInSlot = worldKeysInSlot,
+    .deleteSlot = worldDeleteSlot,
+    .slotsChanged = worldSlotsChanged,
+    .stateChanged = worldStateChanged,
+    .loading = worldLoading,
+    .slotGranted = worldSlotGranted,
+    .published = worldPublished,
+    .moduleMessage = worldModuleMessage,
+    .log = worldLog,
+};
+
+/* ---- Messages ---- */
+
+static void takeHeader(struct busHeader *h) {
+    static const char *const ips[] = {"", "10.0.0.2", "fd00::2", "10.0.0.3"};
+    unsigned type = take();
+    memset(h, 0, sizeof *h);
+    h->type = (uint16_t)(type % BUS_TYPES);
+    takeId(h->sender);
+    if (type & 0x80) takeId(h->primary);
+    unsigned epochs = take(), address = take();
+    h->config_epoch = epochs & 15;
+    h->current_epoch = epochs >> 4;
+    h->offset = take();
+    h->flags = (uint8_t)(take() | (type & 0x40 ? BUS_HAS_EXTENSIONS : 0));
+    h->node_flags = (uint16_t)(take() << 8 | take());
+    h->port = (uint16_t)(6000 + address % 4);
+    h->other_port = address & 4 ? 7000 : 0;
+    h->bus_port = (uint16_t)(16000 + address % 4);
+    snprintf(h->ip, NODE_IP_LEN, "%s", ips[address >> 6]);
+    takeSlots(&h->slots);
+}
+
+static sds addTakenGossip(sds s) {
+    int count = engine.t.count < NODES_MAX ? (int)(take() % 4) : 0;
+    for (; count > 0; count--) {
+        struct busGossip g = {
+            .ping_sent_s = 0, .pong_received_s = (uint32_t)(now_ms / 1000), .other_port = 0};
+        takeId(g.id);
+        unsigned address = take();
+        g.flags = (uint16_t)(take() << 8 | take());
+        g.port = (uint16_t)(6000 + address % 4);
+        g.bus_port = (uint16_t)(16000 + address % 4);
+        snprintf(g.ip, NODE_IP_LEN, "%s", address & 0x80 ? "x y" : "10.0.0.4");
+        s = busAddGossip(s, 0, &g);
+    }
+    return s;
+}
+
+static sds addTakenExtensions(sds s) {
+    int count = (int)(take() % 4);
+    for (; count > 0; count--) {
+        unsigned type = take() % (EXT_TYPES + 1);
+        char id[NODE_ID_LEN];
+        if (type == EXT_FORGOTTEN) {
+            takeId(id);
+            s = busAddForgotten(s, 0, id, take());
+        } else if (type == EXT_SHARD_ID) {
+            s = busAddShardId(s, 0, takeId(id));
+        } else {
+            char text[3] = {(char)take(), (char)take(), (char)take()};
+            s = busAddText(s, 0, (enum busExtensionType)type, strN(text, sizeof text));
+        }
+    }
+    return s;
+}
+
+static sds addTakenPayload(sds s, int type) {
+    char id[NODE_ID_LEN];
+    struct slotSet slots = {{0}};
+    switch (type) {
+    case BUS_PING:
+    case BUS_PONG:
+    case BUS_MEET: return addTakenExtensions(addTakenGossip(s));
+    case BUS_FAIL: return busAddFail(s, takeId(id));
+    case BUS_UPDATE:
+        takeId(id);
+        takeSlots(&slots);
+        return busAddUpdate(s, id, take() & 15, &slots);
+    case BUS_PUBLISH:
+    case BUS_PUBLISHSHARD: return busAddPublish(s, STR("channel"), STR("message"));
+    case BUS_MODULE: return busAddModule(s, 1, 2, STR("payload"));
+    default: return s;
+    }
+}
+
+/* Some bytes of it, but those of its length and of epochs, are whatever the input says. */
+static void overwrite(sds s) {
+    int count = (int)(take() % 8);
+    for (; count > 0; count--) {
+        size_t at = (take() << 8 | take()) % sdslen(s);
+        unsigned byte = take();
+        if (at >= 8 && (at < 16 || at >= 32)) s[at] = (char)byte;
+    }
+}
+
+static sds takeMessage(void) {
+    struct busHeader h;
+    takeHeader(&h);
+    bool light = take() & 1 && (h.type == BUS_PUBLISH || h.type == BUS_PUBLISHSHARD || h.type == BUS_MODULE);
+    sds s = light ? busBeginLight(sdsempty(), (enum busType)h.type) : busBegin(sdsempty(), &h);
+    s = addTakenPayload(s, h.type);
+    busEnd(s, 0);
+    overwrite(s);
+    return s;
+}
+
+/* ---- Steps ---- */
+
+static struct busLink *takeLink(void) {
+    return link_count ? links[take() % (unsigned)link_count] : NULL;
+}
+
+static void receive(void) {
+    struct busLink *link = takeLink();
+    sds s = takeMessage();
+    if (link && busLength((uint8_t *)s) == sdslen(s)) {
+        uint8_t *packet = malloc(sdslen(s)); /* as long as it is, for sanitizers */
+        memcpy(packet, s, sdslen(s));
+        bool good = engineReceive(&engine, link, packet, (uint32_t)sdslen(s), now_ms);
+        if (!good) {
+            serverAssert(!link->node);
+            dropLink(link);
+        }
+        free(packet);
+    }
+    sdsfree(s);
+}
+
+static void linkChanges(bool up) {
+    struct busLink *link = takeLink();
+    if (!link) return;
+    if (up) {
+        if (!link->inbound && link->node && !link->node->connected) engineLinkUp(&engine, link, now_ms);
+        return;
+    }
+    engineLinkDown(&engine, link, now_ms);
+    dropLink(link);
+}
+
+static struct clusterNode *takeNode(void) {
+    return engine.t.nodes[take() % (unsigned)engine.t.count];
+}
+
+static void openASlot(void) {
+    struct clusterNode *n = takeNode(), *me = engine.t.myself;
+    int slot = (int)(take() << 6);
+    if (n == me || n->flags & NODE_HANDSHAKE || !nodeIsPrimary(n) || !nodeIsPrimary(me)) return;
+    if (engine.t.owner[slot] == me)
+        slotSetMigrating(&engine.t, slot, n);
+    else
+        slotSetImporting(&engine.t, slot, n);
+}
+
+/* What a user may ask for; the conditions are those that the commands look at. */
+static void command(void) {
+    struct clusterNode *n, *me = engine.t.myself;
+    bool replica = nodeIsReplica(me);
+    switch (take() % 9) {
+    case 0:
+        if (engine.t.count < NODES_MAX) engineMeet(&engine, "10.0.0.9", 6009, 16009, now_ms);
+        break;
+    case 1:
+        n = takeNode();
+        if (n != me && n != me->primary) engineForget(&engine, n, now_ms);
+        break;
+    case 2:
+        n = takeNode();
+        if (n != me && nodeIsPrimary(n) && !me->slot_count && !(n->flags & NODE_HANDSHAKE))
+            engineFollow(&engine, n, true);
+        break;
+    case 3:
+        if (replica) engineLeaveShard(&engine);
+        break;
+    case 4:
+        n = me->primary;
+        unsigned kind = take() % 3;
+        if (!replica || !n || (kind == FAILOVER_ASK && (nodeFailed(n) || !n->out))) break;
+        engineFailover(&engine, (enum failoverKind)kind, now_ms);
+        break;
+    case 5: engineReset(&engine, take() & 1, now_ms); break;
+    case 6: engineBumpEpoch(&engine, now_ms); break;
+    case 7: enginePublish(&engine, take() & 1, STR("channel"), STR("message"), now_ms); break;
+    default: openASlot(); break;
+    }
+}
+
+static void step(void) {
+    switch (take() % 8) {
+    case 0:
+    case 1:
+    case 2: receive(); break;
+    case 3: linkChanges(true); break;
+    case 4: linkChanges(false); break;
+    case 5: newLink("10.0.0.8", true); break;
+    case 6:
+        now_ms += 100 * (1 + take());
+        engineTick(&engine, now_ms);
+        break;
+    default: command(); break;
+    }
+    if (take() & 1) engineFlush(&engine, now_ms);
+    my_offset++;
+}
+
+/* ---- What must hold ---- */
+
+static void checkLinks(void) {
+    for (int i = 0; i < link_count; i++) {
+        struct clusterNode *n = links[i]->node;
+        if (!n) continue;
+        serverAssert(topologyFind(&engine.t, n->id) == n);
+        serverAssert((links[i]->inbound ? n->in : n->out) == links[i]);
+    }
+    for (int i = 0; i < engine.t.count; i++) {
+        struct clusterNode *n = engine.t.nodes[i];
+        serverAssert((!n->in || n->in->node == n) && (!n->out || n->out->node == n));
+        serverAssert(!n->connected || n->out);
+    }
+}
+
+static void check(void) {
+    topologyVerify(&engine.t);
+    serverAssert(engine.t.myself->config_epoch <= engine.t.current_epoch);
+    serverAssert(engine.t.last_vote_epoch <= engine.t.current_epoch);
+    for (int i = 0; i < engine.t.open_count; i++) {
+        const struct openSlot *open = &engine.t.open[i];
+        serverAssert(open->to != engine.t.myself && open->from != engine.t.myself);
+    }
+}
+
+static void checkSaved(void) {
+    struct topology t;
+    sds err = NULL, text = topologyText(sdsempty(), &engine.t, false);
+    topologyInit(&t);
+    bool good = topologyRead(&t, sdsview(text), false, now_ms, &err);
+    if (!good) fprintf(stderr, "%s:\n%s", err, text);
+    serverAssert(good);
+    topologyVerify(&t);
+    topologyClear(&t);
+    sdsfree(text);
+}
+
+/* ---- One input ---- */
+
+static struct clusterNode *addNode(char name, uint16_t flags, int from, int to) {
+    char id[NODE_ID_LEN];
+    memset(id, name, NODE_ID_LEN);
+    struct clusterNode *n = topologyAdd(&engine.t, id, flags, now_ms);
+    snprintf(n->ip, NODE_IP_LEN, "10.0.0.%d", name - 'a');
+    n->tcp_port = (uint16_t)(6000 + name - 'a');
+    n->bus_port = (uint16_t)(16000 + name - 'a');
+    for (int slot = from; slot < to; slot++) slotAssign(&engine.t, slot, n);
+    return n;
+}
+
+/* Three primaries with their slots, and a replica of one; we are any of them. */
+static void begin(unsigned flags) {
+    now_ms = 1000000;
+    my_offset = 1;
+    chance = flags;
+    engineInit(&engine, &world, NULL, now_ms);
+    engine.settings = (struct engineSettings){.node_timeout_ms = 2000,
+                                              .manual_failover_timeout_ms = 5000,
+                                              .blacklist_ttl_s = 60,
+                                              .replica_validity_factor = 10,
+                                              .migration_barrier = flags & 4 ? 0 : 1,
+                                              .gossip_percent = 10,
+                                              .repl_ping_period_s = 10,
+                                              .require_full_coverage = flags & 8,
+                                              .allow_replica_migration = flags & 16,
+                                              .announced_ip = ""};
+    struct clusterNode *first = addNode('a', NODE_PRIMARY, 0, 5000);
+    addNode('b', NODE_PRIMARY, 5000, 10000)->config_epoch = 1;
+    addNode('c', NODE_PRIMARY, 10000, KEY_SLOTS)->config_epoch = 2;
+    nodeBecomeReplica(&engine.t, addNode('d', NODE_REPLICA, 0, 0), first);
+    engine.t.current_epoch = 2;
+    engine.t.myself = engine.t.nodes[flags & 3];
+    engine.t.myself->flags |= NODE_MYSELF;
+    for (int i = 0; i < 2; i++) newLink("10.0.0.7", true);
+    now_ms += 3000;
+    engineTick(&engine, now_ms);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    verbose = getenv("FUZZ_VERBOSE") != NULL;
+    input = strN((const char *)data, size);
+    begin(take());
+    for (int i = 0; i < STEPS_MAX && input.len; i++) {
+        step();
+        checkLinks();
+        if (i % CHECK_STEPS == 0) check();
+    }
+    engineFlush(&engine, now_ms);
+    check();
+    checkSaved();
+    while (link_count) {
+        engineLinkDown(&engine, links[0], now_ms);
+        dropLink(links[0]);
+    }
+    engineDestroy(&engine);
+    return 0;
+}

@@ -1,0 +1,47 @@
+/* nodes_conf.c - libFuzzer target for the text of nodes.conf.
+ *
+ *     make fuzz-nodes_conf FUZZ_SECONDS=600
+ *
+ * An input is a text. What is read keeps the invariants of a topology, is written as a text that is read
+ * again, and the second text is the same as the first. */
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "cluster/topology_file.h"
+
+#define NOW_MS 1000000
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The text that it is written as; NULL: it is refused. */
+static sds readAndWritten(struct str text, bool tls) {
+    struct topology t;
+    sds err = NULL, again = NULL;
+    topologyInit(&t);
+    if (topologyRead(&t, text, tls, NOW_MS, &err)) {
+        serverAssert(!err);
+        topologyVerify(&t);
+        again = topologyText(sdsempty(), &t, tls);
+        sdsfree(nodeLine(sdsempty(), &t, t.myself, LINE_TLS_CLIENT6));
+    } else {
+        serverAssert(err && sdslen(err));
+        sdsfree(err);
+    }
+    topologyClear(&t);
+    return again;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    char *text = malloc(size ? size : 1);
+    memcpy(text, data, size);
+    bool tls = size && text[size - 1] == '\t'; /* no text ends so */
+    sds once = readAndWritten(strN(text, size - tls), tls);
+    if (once) {
+        sds twice = readAndWritten(sdsview(once), tls);
+        serverAssert(twice && sdslen(once) == sdslen(twice) && memcmp(once, twice, sdslen(once)) == 0);
+        sdsfree(once);
+        sdsfree(twice);
+    }
+    free(text);
+    return 0;
+}
