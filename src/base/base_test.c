@@ -289,6 +289,19 @@ static void checksumsOfKnownTexts(void **state) {
     assert_int_equal(crc16("", 0), 0);
 }
 
+/* Of every length, by the definition, bit by bit. */
+static void checksumOfKeys(void **state) {
+    (void)state;
+    uint8_t text[100];
+    randomBytes(text, sizeof(text));
+    unsigned crc = 0;
+    for (size_t len = 0; len < sizeof(text); len++) {
+        assert_int_equal(crc16(text, len), crc);
+        crc ^= (unsigned)text[len] << 8;
+        for (int bit = 0; bit < 8; bit++) crc = (crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1) & 0xffff;
+    }
+}
+
 static void checksumsInPieces(void **state) {
     (void)state;
     uint8_t text[100];
@@ -724,6 +737,7 @@ int main(void) {
         cmocka_unit_test(hashFoldsLettersOnly),
         cmocka_unit_test(checksumsOfKnownTexts),
         cmocka_unit_test(checksumsInPieces),
+        cmocka_unit_test(checksumOfKeys),
         cmocka_unit_test(checksumsOfLongTexts),
         cmocka_unit_test(sha1OfKnownTexts),
         cmocka_unit_test(sha256OfKnownTexts),

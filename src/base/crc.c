@@ -17,7 +17,7 @@
  *
  * What is left in the end is 16 bytes, of which the CRC is looked up as before.
  *
- * CRC-16 is short work (key names), one byte at a time, highest bit first. */
+ * CRC-16 is for short texts (key names), highest bit first, and sliced, too. */
 #include "base/crc.h"
 
 #include <stdbool.h>
@@ -28,7 +28,7 @@
 #define CRC16_POLY           0x1021
 
 static uint64_t table64[8][256];
-static uint16_t table16[256];
+static uint16_t table16[8][256];
 
 __attribute__((constructor)) static void tablesFill(void) {
     for (unsigned b = 0; b < 256; b++) {
@@ -39,12 +39,14 @@ __attribute__((constructor)) static void tablesFill(void) {
             crc16 = crc16 & 0x8000 ? crc16 << 1 ^ CRC16_POLY : crc16 << 1;
         }
         table64[0][b] = crc;
-        table16[b] = (uint16_t)crc16;
+        table16[0][b] = (uint16_t)crc16;
     }
     for (int n = 1; n < 8; n++) {
         for (unsigned b = 0; b < 256; b++) {
             uint64_t crc = table64[n - 1][b];
             table64[n][b] = crc >> 8 ^ table64[0][crc & 0xff];
+            uint16_t crc16 = table16[n - 1][b];
+            table16[n][b] = (uint16_t)(crc16 << 8 ^ table16[0][crc16 >> 8]);
         }
     }
 }
@@ -120,7 +122,11 @@ uint64_t crc64(uint64_t crc, const void *data, size_t len) {
 
 uint16_t crc16(const void *data, size_t len) {
     const uint8_t *p = data;
-    uint16_t crc = 0;
-    for (; len > 0; p++, len--) crc = (uint16_t)(crc << 8 ^ table16[crc >> 8 ^ *p]);
-    return crc;
+    unsigned crc = 0;
+    for (; len >= 8; p += 8, len -= 8) {
+        crc = table16[7][p[0] ^ crc >> 8] ^ table16[6][p[1] ^ (crc & 0xff)] ^ table16[5][p[2]] ^
+              table16[4][p[3]] ^ table16[3][p[4]] ^ table16[2][p[5]] ^ table16[1][p[6]] ^ table16[0][p[7]];
+    }
+    for (; len > 0; p++, len--) crc = (crc << 8 & 0xffff) ^ table16[0][crc >> 8 ^ *p];
+    return (uint16_t)crc;
 }

@@ -7,3 +7,5 @@
 
 /* CRC16 of the key, or of what is between the first { and the next }, unless that is empty. */
 int keySlot(struct str key);
+/* The slot of all keys that match this glob pattern; -1: they may be of several. */
+int patternSlot(struct str pattern);

@@ -10,6 +10,7 @@
 #include "cluster/settings.h"
 #include "command/command.h"
 #include "commands/cluster.h"
+#include "data/db.h"
 #include "registry/info.h"
 
 static const struct {
@@ -27,6 +28,7 @@ static const struct {
     {"flushslot", clusterFlushslotCommand},
     {"flushslots", clusterFlushslotsCommand},
     {"forget", clusterForgetCommand},
+    {"getkeysinslot", clusterGetkeysinslotCommand},
     {"info", clusterInfoCommand},
     {"keyslot", clusterKeyslotCommand},
     {"links", clusterLinksCommand},
@@ -101,6 +103,10 @@ void clusterInit(void) {
     infoRegister("cluster_info", infoOfClusterInfo);
     infoRegister("clients", infoOfClients);
     commandRegister(commandsCluster);
+}
+
+void clusterBegin(void) {
+    if (cluster_enabled) dbUseSlots(cluster_settings.databases);
 }
 
 void clusterStart(void) {

@@ -6,12 +6,15 @@
  *     node                     the engine in the world: jobs, the start
  *     bus_links, nodes_file    its sockets and its file
  *     cluster_show, _change    what users see, and what they ask for
+ *     cluster_keys             the same about the keys of slots
  *     redirect, slot_keys      who is sent elsewhere (command/admission.h); keys by slot
  *
  * Without `cluster-enabled yes` nothing of this runs, and it costs nothing. */
 #pragma once
 
 void clusterInit(void); /* directives, commands, jobs, INFO fields */
+/* Behind the configuration, before there are databases: they will go by slot. */
+void clusterBegin(void);
 /* Behind the configuration, before data are loaded: nodes.conf, and the bus. Logs and exits when it cannot.
  */
 void clusterStart(void);

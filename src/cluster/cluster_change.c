@@ -279,17 +279,6 @@ void clusterFlushslotsCommand(struct client *c) {
     slotsChange(c, &mine, false);
 }
 
-void clusterFlushslotCommand(struct client *c) {
-    int slot;
-    if (!slotArg(c, c->argv[2], &slot)) return;
-    if (c->argc > 4 || (c->argc == 4 && !strIs(c->argv[3], "sync") && !strIs(c->argv[3], "async"))) {
-        replySyntaxError(c);
-        return;
-    }
-    slotDeleteKeys(slot);
-    replyOk(c);
-}
-
 /* ---- SETSLOT ---- */
 
 /* A node that is known; its error is worded by who asks. */

@@ -1,5 +1,5 @@
 /* cluster_commands.h - CLUSTER and its subcommands, READONLY and its kin: what users see (cluster_show.c) and
- * what they ask for (cluster_change.c). */
+ * what they ask for (cluster_change.c); of the keys in slots (cluster_keys.c). */
 #pragma once
 
 #include "client/client.h"
@@ -10,14 +10,17 @@ typedef void clusterHandler(struct client *c);
 /* ---- What users see ---- */
 clusterHandler clusterMyidCommand, clusterMyshardidCommand, clusterNodesCommand, clusterInfoCommand,
     clusterSlotsCommand, clusterShardsCommand, clusterLinksCommand, clusterReplicasCommand,
-    clusterCountFailureReportsCommand, clusterCountkeysinslotCommand, clusterKeyslotCommand;
+    clusterCountFailureReportsCommand, clusterKeyslotCommand;
 sds clusterInfoText(sds s); /* the lines of CLUSTER INFO, appended */
 
 /* ---- What they ask for ---- */
 clusterHandler clusterMeetCommand, clusterForgetCommand, clusterReplicateCommand, clusterFailoverCommand,
     clusterResetCommand, clusterBumpepochCommand, clusterSetConfigEpochCommand, clusterSaveconfigCommand,
     clusterAddslotsCommand, clusterAddslotsrangeCommand, clusterDelslotsCommand, clusterDelslotsrangeCommand,
-    clusterFlushslotsCommand, clusterFlushslotCommand, clusterSetslotCommand;
+    clusterFlushslotsCommand, clusterSetslotCommand;
+
+/* ---- Keys ---- */
+clusterHandler clusterCountkeysinslotCommand, clusterGetkeysinslotCommand, clusterFlushslotCommand;
 
 /* The node of this id; NULL: there is none, and that has been answered. Handshakes are nobody's to name. */
 struct clusterNode *clusterNodeArg(struct client *c, struct str id);

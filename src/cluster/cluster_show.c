@@ -45,15 +45,6 @@ void clusterKeyslotCommand(struct client *c) {
     replyLongLong(c, keySlot(c->argv[2]));
 }
 
-void clusterCountkeysinslotCommand(struct client *c) {
-    int64_t slot;
-    if (!argLongLong(c, c->argv[2], &slot, NULL)) return;
-    if (slot < 0 || slot >= KEY_SLOTS)
-        replyError(c, "ERR Invalid slot");
-    else
-        replyLongLong(c, (int64_t)slotKeys((int)slot));
-}
-
 void clusterCountFailureReportsCommand(struct client *c) {
     struct clusterNode *n = clusterNodeArg(c, c->argv[2]);
     int64_t since_ms = clusterNow() - 2 * cluster_engine.settings.node_timeout_ms;

@@ -247,6 +247,7 @@ void nodeStart(void) {
 void nodeDataLoaded(void) {
     struct clusterNode *primary = clusterMyself()->primary;
     cluster_engine.started_ms = clusterNow();
+    if (!primary) slotsOfKeysFound();
     if (primary && *primary->ip) worldFollow(NULL, primary, false);
     engineTodo(&cluster_engine, TODO_STATE);
 }

@@ -1,8 +1,13 @@
 /* slot_keys.h - the keys of a slot, in all databases: how many, and away with them. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 uint64_t slotKeys(int slot); /* O(databases) */
-/* Deletes them; each is told to everybody who hears of deletions, and propagated. */
+/* Deletes them, as lazyfree-lazy-server-del says; each is told to everybody who hears of deletions, and
+ * propagated. */
 void slotDeleteKeys(int slot);
+/* The data of a primary have been loaded: it takes slots that it has keys of and that nobody owns, and
+ * deletes keys of slots that are another's. */
+void slotsOfKeysFound(void);

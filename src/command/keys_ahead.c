@@ -19,7 +19,7 @@ static void fetchBucket(struct keysAhead *k) {
     if (r && i < r->key_count && r->hints[i].key.ptr == key.ptr)
         *h = r->hints[i];
     else
-        *h = (struct keyHint){key, hashBytes(key.ptr, key.len)};
+        *h = (struct keyHint){key, keyHash(key)};
     dbPrefetch(k->c->db, h->hash);
 }
 

@@ -70,7 +70,7 @@ int requestHashKeys(struct request *r, struct keyHint *hints, int room) {
     int most = room - 1 < REQUEST_KEYS_MAX ? room - 1 : REQUEST_KEYS_MAX;
     for (int pos = cmd->first_key; n < most && pos <= last && pos < r->argc; pos += cmd->key_step, n++) {
         hints[n].key = r->argv[pos];
-        hints[n].hash = hashBytes(r->argv[pos].ptr, r->argv[pos].len);
+        hints[n].hash = keyHash(r->argv[pos]);
     }
     r->key_count = n;
     unsigned parts = cmd->spec->prefetch;

@@ -5,4 +5,4 @@
 
 extern const struct commandSpec commandsCluster[];
 
-commandProc clusterCommand, askingCommand, readonlyCommand, readwriteCommand;
+commandProc clusterCommand, clusterscanCommand, askingCommand, readonlyCommand, readwriteCommand;

@@ -22,7 +22,7 @@ struct db *dbs;
 struct dbStats dbstats;
 struct dataHooks data_hooks;
 bool db_loading;
-static int64_t db_count;
+static int64_t db_count, databases;
 static bool active_rehashing;
 static bool (*expiry_vetoes[VETOES_MAX])(void);
 static int expiry_veto_count;
@@ -36,13 +36,13 @@ uint64_t dbHashKey(struct str key) {
     for (int i = 0; i < db_hint_count; i++) {
         if (db_hints[i].key.ptr == key.ptr && db_hints[i].key.len == key.len) return db_hints[i].hash;
     }
-    return hashBytes(key.ptr, key.len);
+    return keyHash(key);
 }
 
 /* Of an object's own key, which no hint points to: most often it is the running command's first key. */
 static uint64_t hashOfObject(const struct object *o) {
     struct str key = objectKey(o);
-    return db_hint_count && strEq(db_hints[0].key, key) ? db_hints[0].hash : hashBytes(key.ptr, key.len);
+    return db_hint_count && strEq(db_hints[0].key, key) ? db_hints[0].hash : keyHash(key);
 }
 
 /* ---- Tables ---- */
@@ -199,11 +199,12 @@ struct object *dbRemoveExpire(struct db *db, struct object *o) {
 }
 
 /* A key goes without a command having asked for it. */
-static void dropKey(struct db *db, struct object *o, bool async, int class, const char *event) {
+static void dropKey(struct db *db, struct object *o, bool async, bool propagate, int class,
+                    const char *event) {
     struct str key = objectKey(o);
     unlinkObject(db, o);
     debugAssert(!dbFind(db, key)); /* whoever is told finds it gone */
-    if (data_hooks.propagateDelete) data_hooks.propagateDelete(db->id, key, async);
+    if (propagate && data_hooks.propagateDelete) data_hooks.propagateDelete(db->id, key, async);
     keyDropped(db, key, class, event);
     lazyfreeObject(o, async);
 }
@@ -227,7 +228,7 @@ bool dbTimeHasExpired(int64_t when_ms) {
 static void expireKey(struct db *db, struct object *o) {
     serverAssert(objectHasExpire(o) && objectExpire(o) < cmd_time_ms);
     dbstats.expired++;
-    dropKey(db, o, lazyfree_lazy_expire, NOTIFY_EXPIRED, "expired");
+    dropKey(db, o, lazyfree_lazy_expire, true, NOTIFY_EXPIRED, "expired");
 }
 
 bool dbExpireKey(struct db *db, struct object *o) {
@@ -241,7 +242,17 @@ void dbExpireOwnKey(struct db *db, struct object *o) {
 }
 
 void dbEvictKey(struct db *db, struct object *o) {
-    dropKey(db, o, lazyfree_lazy_eviction, NOTIFY_EVICTED, "evicted");
+    dropKey(db, o, lazyfree_lazy_eviction, true, NOTIFY_EVICTED, "evicted");
+}
+
+uint64_t dbDeleteSlot(struct db *db, int slot, bool async, bool propagate) {
+    uint64_t n = 0;
+    struct dbIterator it;
+    struct object *o;
+    dbIteratorInitSlot(&it, db, slot);
+    for (; (o = dbIteratorNext(&it)); n++) dropKey(db, o, async, propagate, NOTIFY_GENERIC, "del");
+    dbIteratorStop(&it);
+    return n;
 }
 
 static uint64_t emptyOne(struct db *db, bool async) {
@@ -298,6 +309,10 @@ uint64_t dbScan(struct db *db, uint64_t cursor, hashtableScanFn fn, void *priv) 
     return keyspaceScan(&db->keyspace, cursor, fn, priv);
 }
 
+uint64_t dbScanSlot(struct db *db, int slot, uint64_t cursor, hashtableScanFn fn, void *priv) {
+    return keyspaceScanSlot(&db->keyspace, slot, cursor, fn, priv);
+}
+
 struct object *dbRandomKey(struct db *db) {
     for (int tries = 0; dbSize(db); tries++) {
         struct object *o = dbAnyKey(db, false);
@@ -329,6 +344,10 @@ void dbMoveTables(struct db *db, zmoveFn *move, void *priv) {
 
 void dbIteratorInit(struct dbIterator *it, struct db *db) {
     keyspaceIteratorInit(&it->it, &db->keyspace);
+}
+
+void dbIteratorInitSlot(struct dbIterator *it, struct db *db, int slot) {
+    keyspaceIteratorInitSlot(&it->it, &db->keyspace, slot);
 }
 
 struct object *dbIteratorNext(struct dbIterator *it) {
@@ -392,7 +411,7 @@ static void logSizes(void) {
 
 void dbRegister(void) {
     static struct configDirective directives[] = {
-        CONFIG_INT("databases", NULL, 0, &db_count, 16, 1, 10000000, NULL),
+        CONFIG_INT("databases", NULL, 0, &databases, 16, 1, 10000000, NULL),
         CONFIG_BOOL("activerehashing", NULL, CONFIG_MODIFIABLE, &active_rehashing, true, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
@@ -403,7 +422,14 @@ void dbRegister(void) {
     expireInit();
 }
 
+void dbUseSlots(int64_t count) {
+    serverAssert(!dbs && count > 0);
+    keys_by_slot = true;
+    db_count = count;
+}
+
 void dbInit(void) {
+    if (!db_count) db_count = databases;
     dbs = zcalloc((size_t)db_count, sizeof *dbs);
     for (int i = 0; i < db_count; i++) {
         dbs[i].id = i;

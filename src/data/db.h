@@ -19,8 +19,10 @@
 
 extern struct db *dbs; /* dbCount() of them */
 int dbCount(void);
-void dbRegister(void);        /* directives, INFO, cron: before the configuration is loaded */
-void dbInit(void);            /* after it */
+void dbRegister(void); /* directives, INFO, cron: before the configuration is loaded */
+void dbInit(void);     /* after it */
+/* Before dbInit: keys go by slot, in so many databases. */
+void dbUseSlots(int64_t databases);
 struct db *dbGet(int64_t id); /* NULL when out of range */
 
 /* ---- Lookup. NULL when absent or (logically) expired. O(1). Commands use command/lookup.h. ---- */
@@ -78,6 +80,10 @@ bool dbKeepsExpired(void);
 /* The same for one that `maxmemory` has no room for: event `evicted`; statistics are data/evict.c's. */
 void dbEvictKey(struct db *db, struct object *o);
 
+/* All keys of a slot, with an event `del` each; `propagate`: and a delete each. Returns how many there were.
+ */
+uint64_t dbDeleteSlot(struct db *db, int slot, bool async, bool propagate);
+
 /* All keys of one database (db != NULL) or all (NULL). Returns how many there were. */
 uint64_t dbEmpty(struct db *db, bool async);
 /* The two change contents; clients stay with their number. Wakes clients whose keys are there now. */
@@ -94,6 +100,8 @@ size_t dbVolatileCount(const struct db *db, bool overdue);
 uint64_t dbScan(struct db *db, uint64_t cursor, hashtableScanFn fn,
                 void *priv);               /* entries are struct object */
 struct object *dbRandomKey(struct db *db); /* never an expired one; NULL when empty */
+/* Of one slot, with cursors of its own: keyspaceScanSlot. */
+uint64_t dbScanSlot(struct db *db, int slot, uint64_t cursor, hashtableScanFn fn, void *priv);
 /* For eviction, expired ones included: up to `count` neighbours from a random place, all prefetched; and one
  * random key (NULL when empty). with_expire: only of those with an expiry. */
 size_t dbSample(struct db *db, bool with_expire, struct object **dst, size_t count);
@@ -103,6 +111,7 @@ struct dbIterator {
 };
 /* Safe: the object just returned may be deleted. */
 void dbIteratorInit(struct dbIterator *it, struct db *db);
+void dbIteratorInitSlot(struct dbIterator *it, struct db *db, int slot); /* keys of a slot only */
 struct object *dbIteratorNext(struct dbIterator *it);
 void dbIteratorStop(struct dbIterator *it);
 void dbExpand(struct db *db, size_t keys);

@@ -121,7 +121,7 @@ static void poolOffer(const struct db *db, const struct object *o) {
     uint64_t score = scoreOf(o);
     if (place->key && place->score >= score) return;
     struct str key = objectKey(o);
-    uint64_t hash = hashBytes(key.ptr, key.len);
+    uint64_t hash = keyHash(key);
     if (poolHas(db, hash)) return;
     candidateDrop(place);
     *place = (struct candidate){.key = sdsnewstr(key), .dbid = db->id, .score = score, .hash = hash};

@@ -19,13 +19,17 @@ static void objectEntryFree(void *entry) {
 
 static const struct hashtableType keys_type = {.entryKey = objectEntryKey, .entryFree = objectEntryFree};
 static const struct hashtableType expires_type = {.entryKey = objectEntryKey};
+/* Tables that grow hash again. */
+static const struct hashtableType keys_by_slot_type = {
+    .entryKey = objectEntryKey, .entryFree = objectEntryFree, .hash = keyHashBySlot};
+static const struct hashtableType expires_by_slot_type = {.entryKey = objectEntryKey, .hash = keyHashBySlot};
 
 /* ---- Life ---- */
 
 void keyspaceInit(struct keyspace *ks) {
     *ks = (struct keyspace){0};
-    hashtableInit(&ks->keys, &keys_type);
-    volatileInit(&ks->expires, &expires_type);
+    keyTablesInit(&ks->keys, keys_by_slot ? &keys_by_slot_type : &keys_type);
+    volatileInit(&ks->expires, keys_by_slot ? &expires_by_slot_type : &expires_type);
 }
 
 struct keyspace *keyspaceCreate(void) {
@@ -39,7 +43,9 @@ uint64_t keyspaceEmpty(struct keyspace *ks, bool async) {
     for (int i = 0; i < OBJ_TYPES_MAX; i++) {
         if (objectTypes[i] && objectTypes[i]->leaveAll) objectTypes[i]->leaveAll(ks);
     }
-    lazyfreeTables(&ks->keys, &ks->expires.table, async && n > 0); /* few keys can hold much */
+    async = async && n > 0; /* few keys can hold much */
+    lazyfreeTable(&ks->expires.table, async);
+    keyTablesEmpty(&ks->keys, async);
     volatileEmptied(&ks->expires);
     ks->avg_ttl_ms = 0;
     debugAssert(!keyspaceSize(ks) && !keyspaceExpiresSize(ks) && !ks->inner);
@@ -50,7 +56,7 @@ void keyspaceRelease(struct keyspace *ks, bool async) {
     if (!ks) return;
     keyspaceEmpty(ks, async);
     hashtableDestroy(&ks->expires.table);
-    hashtableDestroy(&ks->keys);
+    keyTablesDestroy(&ks->keys);
     zfree(ks);
 }
 
@@ -74,7 +80,7 @@ void keyspaceLeaving(struct keyspace *ks, const struct object *o) {
 
 void keyspaceAdd(struct keyspace *ks, struct object *o, uint64_t hash) {
     debugAssert(!keyspaceFind(ks, objectKey(o), hash));
-    hashtableAddUnchecked(&ks->keys, o, hash);
+    keyTablesAdd(&ks->keys, o, hash);
     if (objectHasExpire(o))
         volatileAdd(&ks->expires, &ks->keys, o, hash);
     else
@@ -91,13 +97,13 @@ static void leavesExpires(struct keyspace *ks, struct object *o, uint64_t hash) 
 
 void keyspaceRemove(struct keyspace *ks, struct object *o, uint64_t hash) {
     keyspaceLeaving(ks, o);
-    hashtableRemoveEntry(&ks->keys, o, hash);
+    keyTablesRemoveEntry(&ks->keys, o, hash);
     leavesExpires(ks, o, hash);
     debugAssert(keyspaceExpiresSize(ks) <= keyspaceSize(ks));
 }
 
 struct object *keyspacePop(struct keyspace *ks, struct str key, uint64_t hash) {
-    struct object *o = hashtablePopHashed(&ks->keys, key, hash);
+    struct object *o = keyTablesPop(&ks->keys, key, hash);
     if (!o) return NULL;
     keyspaceLeaving(ks, o);
     leavesExpires(ks, o, hash);
@@ -109,7 +115,7 @@ struct object *keyspaceReplace(struct keyspace *ks, struct object *o, struct val
                                uint64_t hash) {
     struct object *now = objectCreate(objectKey(o), expire_ms, v);
     now->lru = o->lru;
-    hashtableReplaceEntry(&ks->keys, o, now, hash);
+    hashtableReplaceEntry(keyTable(&ks->keys, hash), o, now, hash);
     if (objectHasExpire(o) && objectHasExpire(now)) {
         volatileReplace(&ks->expires, o, now, hash);
     } else if (objectHasExpire(o)) {
@@ -126,9 +132,8 @@ struct object *keyspaceMoveObject(struct keyspace *ks, struct object *o, zmoveFn
     if (volatileMustStay(&ks->expires, o)) return o;
     struct object *now = move(priv, o);
     if (!now) return o;
-    struct str key = objectKey(now);
-    uint64_t hash = hashBytes(key.ptr, key.len);
-    hashtableReplaceEntry(&ks->keys, o, now, hash);
+    uint64_t hash = keyHash(objectKey(now));
+    hashtableReplaceEntry(keyTable(&ks->keys, hash), o, now, hash);
     if (objectHasExpire(now)) volatileMoved(&ks->expires, o, now, hash);
     return now;
 }
@@ -136,7 +141,7 @@ struct object *keyspaceMoveObject(struct keyspace *ks, struct object *o, zmoveFn
 /* ---- All of them ---- */
 
 size_t keyspaceSlots(const struct keyspace *ks) {
-    return hashtableSlots(&ks->keys);
+    return keyTablesSlots(&ks->keys);
 }
 
 size_t keyspaceVolatileCount(const struct keyspace *ks, bool overdue) {
@@ -148,7 +153,7 @@ size_t keyspaceVolatileCount(const struct keyspace *ks, bool overdue) {
 }
 
 uint64_t keyspaceScan(struct keyspace *ks, uint64_t cursor, hashtableScanFn fn, void *priv) {
-    return hashtableScan(&ks->keys, cursor, fn, priv);
+    return keyTablesScan(&ks->keys, cursor, fn, priv);
 }
 
 bool keyspaceScanExpires(struct keyspace *ks, hashtableScanFn fn, void *priv) {
@@ -161,56 +166,66 @@ void keyspaceNoteTtl(struct keyspace *ks, int64_t avg_ms) {
 }
 
 struct object *keyspaceAnyKey(struct keyspace *ks, bool with_expire) {
-    return with_expire ? volatileAny(&ks->expires, &ks->keys) : hashtableFairRandomEntry(&ks->keys);
+    return with_expire ? volatileAny(&ks->expires, &ks->keys) : keyTablesFairRandom(&ks->keys);
 }
 
 size_t keyspaceSample(struct keyspace *ks, bool with_expire, struct object **dst, size_t count) {
     return with_expire ? volatileSample(&ks->expires, &ks->keys, dst, count)
-                       : hashtableSample(&ks->keys, (void **)dst, count);
+                       : keyTablesSample(&ks->keys, (void **)dst, count);
 }
 
 void keyspaceIteratorInit(struct keyspaceIterator *it, struct keyspace *ks) {
-    hashtableInitIterator(&it->it, &ks->keys, true);
+    keyTablesIteratorInit(&it->it, &ks->keys, 0, KEY_SLOTS - 1);
 }
 
 struct object *keyspaceIteratorNext(struct keyspaceIterator *it) {
-    void *entry;
-    return hashtableNext(&it->it, &entry) ? entry : NULL;
+    return keyTablesIteratorNext(&it->it);
 }
 
 void keyspaceIteratorStop(struct keyspaceIterator *it) {
-    hashtableStopIterator(&it->it);
+    keyTablesIteratorStop(&it->it);
+}
+
+/* ---- One slot ---- */
+
+uint64_t keyspaceScanSlot(struct keyspace *ks, int slot, uint64_t cursor, hashtableScanFn fn, void *priv) {
+    return keyspaceSlotSize(ks, slot) ? hashtableScan(slotTable(ks->keys.slots, slot), cursor, fn, priv) : 0;
+}
+
+void keyspaceIteratorInitSlot(struct keyspaceIterator *it, struct keyspace *ks, int slot) {
+    debugAssert(keys_by_slot);
+    keyTablesIteratorInit(&it->it, &ks->keys, slot, slot);
 }
 
 /* ---- The tables' memory ---- */
 
 void keyspaceExpand(struct keyspace *ks, size_t keys) {
-    hashtableExpand(&ks->keys, keys);
+    keyTablesExpand(&ks->keys, keys);
 }
 
 bool keyspaceTryExpand(struct keyspace *ks, size_t keys, size_t with_expire) {
-    return hashtableTryExpand(&ks->keys, keys) && volatileTryExpand(&ks->expires, with_expire, keys);
+    return keyTablesTryExpand(&ks->keys, keys) && volatileTryExpand(&ks->expires, with_expire, keys);
 }
 
 bool keyspaceResize(struct keyspace *ks, uint64_t us) {
-    return hashtableResizeMicroseconds(&ks->keys, us) || volatileResize(&ks->expires, &ks->keys, us);
+    return keyTablesResize(&ks->keys, us) || volatileResize(&ks->expires, &ks->keys, us);
 }
 
 void keyspaceMoveTables(struct keyspace *ks, zmoveFn *move, void *priv) {
-    hashtableMoveArrays(&ks->keys, move, priv);
+    keyTablesMoveArrays(&ks->keys, move, priv);
     hashtableMoveArrays(&ks->expires.table, move, priv);
 }
 
 struct keyspaceMemory keyspaceMemory(const struct keyspace *ks) {
-    return (struct keyspaceMemory){hashtableMemory(&ks->keys), hashtableMemory(&ks->expires.table)};
+    return (struct keyspaceMemory){keyTablesMemory(&ks->keys), hashtableMemory(&ks->expires.table)};
 }
 
 sds keyspaceStats(struct keyspace *ks, sds s) {
-    s = hashtableStats(&ks->keys, sdscat(s, "[Dictionary HT]\n"), "main hash table");
+    s = keyTablesStats(&ks->keys, sdscat(s, "[Dictionary HT]\n"), "main hash table");
     return hashtableStats(&ks->expires.table, sdscat(s, "[Expires HT]\n"), "expires hash table");
 }
 
 void keyspaceVerify(struct keyspace *ks) {
-    hashtableVerify(&ks->keys);
+    keyTablesVerify(&ks->keys);
     volatileVerify(&ks->expires, &ks->keys);
 }

@@ -10,14 +10,7 @@
  * A keyspace stands for itself: one can be filled beside the living one, and then take its place
  * (keyspaceExchange). It knows neither clients nor events; those are db.h's.
  *
- * Slots. In cluster mode there will be one pair of tables for each of the 2^14 slots. So everything goes
- * through these functions: those about one key are given the key or its object, and can find its slot (a
- * prefetch will get it with the hash). Cursors of keyspaceScan then become
- *
- *     | slot: 14 | level: 5 | stripe: 34 |          one pair:  | level: 5 | position: 48 |
- *
- * also below 2^53: a call goes on to the end of a stripe (ds/scan_cursor.h), whose number is all that is left
- * of the position, and behind the last stripe of a slot comes the first of the next one that has keys. */
+ * In a cluster keys go by slot, each of which has a table of its own (key_tables.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -31,7 +24,7 @@
 
 /* Fields are private to data/keyspace.c and the inline functions below; `inner` belongs to a type. */
 struct keyspace {
-    struct hashtable keys;
+    struct keyTables keys;
     struct volatileKeys expires;
     int64_t avg_ttl_ms; /* estimate of active expiry */
     void *inner;        /* values with parts that expire; their type's (types/hash_expire.c) */
@@ -46,16 +39,16 @@ uint64_t keyspaceEmpty(struct keyspace *ks, bool async);
 /* The two change contents. */
 void keyspaceExchange(struct keyspace *a, struct keyspace *b);
 
-/* ---- One key. `hash` is hashBytes of it. ---- */
+/* ---- One key. `hash` is keyHash of it. ---- */
 /* The bucket where the key would be; then, when that has arrived, the object that may well be its. */
 static inline void keyspacePrefetch(const struct keyspace *ks, uint64_t hash) {
-    hashtablePrefetchBucket(&ks->keys, hash);
+    hashtablePrefetchBucket(keyTable(&ks->keys, hash), hash);
 }
 static inline struct object *keyspacePeek(const struct keyspace *ks, uint64_t hash) {
-    return hashtablePeek(&ks->keys, hash);
+    return hashtablePeek(keyTable(&ks->keys, hash), hash);
 }
 static inline struct object *keyspaceFind(struct keyspace *ks, struct str key, uint64_t hash) {
-    return hashtableFindHashed(&ks->keys, key, hash);
+    return hashtableFindHashed(keyTable(&ks->keys, hash), key, hash);
 }
 /* The key must be absent. The object is the keyspace's from now on. */
 void keyspaceAdd(struct keyspace *ks, struct object *o, uint64_t hash);
@@ -75,7 +68,7 @@ struct object *keyspaceMoveObject(struct keyspace *ks, struct object *o, zmoveFn
 
 /* ---- All of them ---- */
 static inline size_t keyspaceSize(const struct keyspace *ks) {
-    return hashtableSize(&ks->keys);
+    return keyTablesSize(&ks->keys);
 }
 static inline size_t keyspaceExpiresSize(const struct keyspace *ks) {
     return ks->expires.count;
@@ -84,7 +77,7 @@ size_t keyspaceSlots(const struct keyspace *ks); /* keys that the table could ho
 /* Keys whose values have parts that expire; `overdue`: parts that are past their time. */
 size_t keyspaceVolatileCount(const struct keyspace *ks, bool overdue);
 /* As hashtableScan: every key that is there during the whole scan is passed at least once. 0 starts and ends.
- */
+ * By slot, the keys of a slot come together, and slots in their order: slot_tables.h has the cursor. */
 uint64_t keyspaceScan(struct keyspace *ks, uint64_t cursor, hashtableScanFn fn, void *priv);
 /* For active expiry: goes on where it stood, with keys that have an expiry. False: that was the last of them,
  * and it begins anew. */
@@ -96,12 +89,25 @@ struct object *keyspaceAnyKey(struct keyspace *ks, bool with_expire);
 size_t keyspaceSample(struct keyspace *ks, bool with_expire, struct object **dst, size_t count);
 
 struct keyspaceIterator {
-    struct hashtableIterator it;
+    struct keyTablesIterator it;
 };
-/* Safe: the object just returned may be deleted. */
+/* Safe: the object just returned may be deleted. By slot: in the order of slots. */
 void keyspaceIteratorInit(struct keyspaceIterator *it, struct keyspace *ks);
 struct object *keyspaceIteratorNext(struct keyspaceIterator *it);
 void keyspaceIteratorStop(struct keyspaceIterator *it);
+
+/* ---- One slot; 0 and nothing unless keys go by slot ---- */
+static inline size_t keyspaceSlotSize(const struct keyspace *ks, int slot) {
+    return keyTablesSlotSize(&ks->keys, slot);
+}
+/* The first slot with keys, from this one on; KEY_SLOTS: there are none. */
+static inline int keyspaceNextSlot(const struct keyspace *ks, int slot) {
+    return keyTablesNextSlot(&ks->keys, slot);
+}
+/* As keyspaceScan, with cursors of its own. */
+uint64_t keyspaceScanSlot(struct keyspace *ks, int slot, uint64_t cursor, hashtableScanFn fn, void *priv);
+/* The same iterator, over the keys of the slot. */
+void keyspaceIteratorInitSlot(struct keyspaceIterator *it, struct keyspace *ks, int slot);
 
 /* ---- The tables' memory ---- */
 void keyspaceExpand(struct keyspace *ks, size_t keys);

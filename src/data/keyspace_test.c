@@ -1,5 +1,6 @@
 /* keyspace_test.c - keyspaces against a naive model: what is in them, with which expiry, what types are told,
- * SCAN's guarantee, and contents that are exchanged and released. */
+ * SCAN's guarantee, and contents that are exchanged and released. All of it with one pair of tables and with
+ * one for each slot, where half of the keys are of one slot and the others of slots of their own. */
 #include "data/keyspace.h"
 
 #include <setjmp.h>
@@ -77,12 +78,12 @@ static struct str name(int i) {
     return strOf(names[i]);
 }
 static uint64_t hashOf(int i) {
-    return hashBytes(names[i], strlen(names[i]));
+    return keyHash(name(i));
 }
 static int indexOf(const struct object *o) {
     struct str key = objectKey(o);
     int i = 0;
-    for (size_t at = 4; at < key.len; at++) i = i * 10 + key.ptr[at] - '0';
+    for (size_t at = 4; at < key.len && key.ptr[at] != '{'; at++) i = i * 10 + key.ptr[at] - '0';
     return i;
 }
 static unsigned expire_percent = 33;
@@ -108,6 +109,23 @@ static int valueOf(const struct object *o) {
     return atoi(text);
 }
 
+static int slots[NAMES]; /* of the names */
+
+/* Slots have the keys that are theirs, and no others do. */
+static void compareSlots(struct keyspace *ks, const struct modelKey *m) {
+    static size_t sizes[KEY_SLOTS];
+    memset(sizes, 0, sizeof sizes);
+    for (int i = 0; i < NAMES; i++) sizes[slots[i]] += keys_by_slot && m[i].o;
+    int next = keyspaceNextSlot(ks, 0);
+    for (int slot = 0; slot < KEY_SLOTS; slot++) {
+        assert_int_equal(keyspaceSlotSize(ks, slot), sizes[slot]);
+        if (!sizes[slot]) continue;
+        assert_int_equal(next, slot);
+        next = keyspaceNextSlot(ks, slot + 1);
+    }
+    assert_int_equal(next, KEY_SLOTS);
+}
+
 static void compare(struct keyspace *ks, const struct modelKey *m) {
     size_t size = 0, expires = 0;
     for (int i = 0; i < NAMES; i++) {
@@ -125,6 +143,7 @@ static void compare(struct keyspace *ks, const struct modelKey *m) {
     assert_int_equal(keyspaceVolatileCount(ks, false), size);
     assert_int_equal(keyspaceVolatileCount(ks, true), 0);
     assert_true(!size || keyspaceMemory(ks).keys >= size * 6 /* bytes of a slot */);
+    compareSlots(ks, m);
     keyspaceVerify(ks);
 }
 
@@ -283,8 +302,11 @@ static void lookForExpires(unsigned percent, enum volatileState expected) {
     }
     struct object *sample[16];
     size_t n = keyspaceSample(ks, true, sample, 16);
-    assert_true(n > 0);
-    for (size_t i = 0; i < n; i++) assert_true(objectHasExpire(sample[i]));
+    assert_int_equal(n, 16);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(objectHasExpire(sample[i]));
+        for (size_t j = 0; j < i; j++) assert_ptr_not_equal(sample[i], sample[j]);
+    }
     assert_true(objectHasExpire(keyspaceAnyKey(ks, true)));
     keyspaceRelease(ks, true);
     memset(m, 0, NAMES * sizeof *m);
@@ -325,7 +347,7 @@ static void tableOfExpiresComesBack(void **state) {
                 modelAdd(ks, m, 0);
         }
         assert_int_equal(ks->expires.state, VOLATILE_TABLE);
-        assert_in_range(changes, 1, idle ? 1 : NAMES / 10);
+        assert_in_range(changes, 1, idle ? 1 : NAMES / (keys_by_slot ? 4 : 10)); /* slots of one key each */
         assert_true(moved > 0);
         compare(ks, m);
         keyspaceRelease(ks, false);
@@ -351,6 +373,128 @@ static void iteratorAllowsDeleting(void **state) {
     assert_int_equal(n, NAMES);
     compare(ks, m);
     keyspaceRelease(ks, false);
+}
+
+/* ---- Slots ---- */
+
+static void fillAndEmptySlots(void **state) {
+    (void)state;
+    if (!keys_by_slot) skip();
+    struct keyspace *ks = keyspaceCreate();
+    struct modelKey *m = model[0];
+    struct keyspaceIterator it;
+    struct object *o;
+    keyspaceIteratorInitSlot(&it, ks, slots[1]);
+    assert_null(keyspaceIteratorNext(&it));
+    keyspaceIteratorStop(&it);
+    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    size_t n = 0, had = keyspaceSlotSize(ks, slots[1]);
+    keyspaceIteratorInitSlot(&it, ks, slots[1]);
+    for (; (o = keyspaceIteratorNext(&it)); n++) {
+        assert_int_equal(keySlot(objectKey(o)), slots[1]);
+        modelRemove(ks, m, indexOf(o));
+    }
+    keyspaceIteratorStop(&it);
+    assert_true(n >= NAMES / 2 && n == had);
+    assert_int_equal(keyspaceScanSlot(ks, slots[1], 0, notePassed, NULL), 0);
+    compare(ks, m);
+    keyspaceRelease(ks, false);
+    memset(m, 0, NAMES * sizeof *m);
+}
+
+/* A scan of a slot passes what stays in it, and nothing else, while others come and go. */
+static void scanOfSlot(void **state) {
+    (void)state;
+    if (!keys_by_slot) skip();
+    struct keyspace *ks = keyspaceCreate();
+    struct modelKey *m = model[0];
+    for (int round = 0; round < 50; round++) {
+        for (int i = 0; i < NAMES; i++) {
+            if (!m[i].o && (i < NAMES / 3 || round % 2)) modelAdd(ks, m, i);
+        }
+        memset(passed, 0, sizeof passed);
+        uint64_t cursor = 0;
+        do {
+            cursor = keyspaceScanSlot(ks, slots[1], cursor, notePassed, NULL);
+            for (int k = 0; k < 5; k++) change(ks, m, NAMES / 3 + (int)randomBelow(NAMES - NAMES / 3));
+        } while (cursor);
+        for (int i = 0; i < NAMES; i++) {
+            if (i < NAMES / 3 || slots[i] != slots[1]) assert_int_equal(passed[i], slots[i] == slots[1]);
+        }
+    }
+    keyspaceRelease(ks, false);
+    memset(m, 0, NAMES * sizeof *m);
+}
+
+/* Keys of a whole keyspace come in the order of their slots, by iterator and by scan; a scan passes each once
+ * when nothing changes. */
+static int last_slot, passes;
+
+static void noteOrder(void *priv, void *entry) {
+    (void)priv;
+    int slot = keySlot(objectKey(entry));
+    assert_true(slot >= last_slot);
+    last_slot = slot;
+    passes++;
+}
+
+static void orderOfSlots(void **state) {
+    (void)state;
+    if (!keys_by_slot) skip();
+    struct keyspace *ks = keyspaceCreate();
+    struct modelKey *m = model[0];
+    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    struct keyspaceIterator it;
+    struct object *o;
+    last_slot = passes = 0;
+    keyspaceIteratorInit(&it, ks);
+    while ((o = keyspaceIteratorNext(&it))) noteOrder(NULL, o);
+    keyspaceIteratorStop(&it);
+    assert_int_equal(passes, NAMES);
+    uint64_t cursor = last_slot = passes = 0;
+    while ((cursor = keyspaceScan(ks, cursor, noteOrder, NULL))) {
+    }
+    assert_int_equal(passes, NAMES);
+    keyspaceRelease(ks, false);
+    memset(m, 0, NAMES * sizeof *m);
+}
+
+/* Any number is a harmless cursor. */
+static void hostileCursors(void **state) {
+    (void)state;
+    struct keyspace *ks = keyspaceCreate();
+    struct modelKey *m = model[0];
+    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    for (int i = 0; i < 200000; i++) {
+        uint64_t cursor = ((uint64_t)randomBelow(1 << 22) << 32 | (uint64_t)randomBelow(1 << 16) << 16) ^
+                          randomBelow(1 << 20);
+        cursor >>= randomBelow(54);
+        assert_true(keyspaceScan(ks, cursor, notePassed, NULL) < 1ULL << 53);
+        keyspaceScanSlot(ks, slots[1], cursor, notePassed, NULL);
+    }
+    assert_int_equal(keyspaceScan(ks, UINT64_MAX, notePassed, NULL), 0);
+    keyspaceRelease(ks, false);
+    memset(m, 0, NAMES * sizeof *m);
+}
+
+/* Each key is as likely as another, whatever the size of its slot. */
+static void anyKeyIsFair(void **state) {
+    (void)state;
+    struct keyspace *ks = keyspaceCreate();
+    struct modelKey *m = model[0];
+    int draws = 60000, of_one_slot = 0, least = draws;
+    static int times[NAMES];
+    memset(times, 0, sizeof times);
+    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    for (int i = 0; i < draws; i++) times[indexOf(keyspaceAnyKey(ks, false))]++;
+    for (int i = 0; i < NAMES; i++) {
+        if (times[i] < least) least = times[i];
+        if (slots[i] == slots[1]) of_one_slot += times[i];
+    }
+    assert_true(least > draws / NAMES / 2);
+    assert_true(of_one_slot > draws * 45 / 100 && of_one_slot < draws * 55 / 100);
+    keyspaceRelease(ks, false);
+    memset(m, 0, NAMES * sizeof *m);
 }
 
 static void estimateOfTtl(void **state) {
@@ -391,16 +535,26 @@ static void nothingLeaks(void **state) {
 
 int main(void) {
     objectTypeRegister(&counting);
-    for (int i = 0; i < NAMES; i++) snprintf(names[i], sizeof names[i], "key:%d", i);
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(names[i], sizeof names[i], i % 2 ? "key:%d{one}" : "key:%d", i);
+        slots[i] = keySlot(name(i));
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(randomOperations),
         cmocka_unit_test(scanPassesWhatStays),
         cmocka_unit_test(scanOfExpiresPassesThemAll),
         cmocka_unit_test(tableOfExpiresComesBack),
         cmocka_unit_test(iteratorAllowsDeleting),
+        cmocka_unit_test(fillAndEmptySlots),
+        cmocka_unit_test(scanOfSlot),
+        cmocka_unit_test(orderOfSlots),
+        cmocka_unit_test(hostileCursors),
+        cmocka_unit_test(anyKeyIsFair),
         cmocka_unit_test(estimateOfTtl),
         cmocka_unit_test(objectsMove),
         cmocka_unit_test(nothingLeaks),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("one pair of tables", tests, NULL, NULL);
+    keys_by_slot = true;
+    return failed + cmocka_run_group_tests_name("tables by slot", tests, NULL, NULL);
 }

@@ -56,32 +56,39 @@ void lazyfreeValue(struct value v, bool async, size_t effort) {
     }
 }
 
-struct tables {
-    struct hashtable keys, expires;
+struct contents {
+    void (*free)(void *arg);
+    void *arg;
+    size_t objects;
 };
 
-static void freeTablesJob(void *arg) {
-    struct tables *t = arg;
-    size_t n = hashtableSize(&t->keys);
-    hashtableDestroy(&t->expires);
-    hashtableDestroy(&t->keys);
-    zfree(t);
-    freedOnThread(n);
+static void freeContentsJob(void *arg) {
+    struct contents *c = arg;
+    c->free(c->arg);
+    freedOnThread(c->objects);
+    zfree(c);
 }
 
-void lazyfreeTables(struct hashtable *keys, struct hashtable *expires, bool async) {
+void lazyfreeContents(void (*free)(void *arg), void *arg, size_t objects) {
+    struct contents *c = zmalloc(sizeof *c);
+    *c = (struct contents){free, arg, objects};
+    atomic_fetch_add_explicit(&pending_objects, objects, memory_order_relaxed);
+    bioSubmit(BIO_LAZY_FREE, freeContentsJob, c);
+}
+
+static void freeTable(void *table) {
+    hashtableRelease(table);
+}
+
+void lazyfreeTable(struct hashtable *ht, bool async) {
     if (!async) {
-        hashtableEmpty(expires, NULL);
-        hashtableEmpty(keys, NULL);
+        hashtableEmpty(ht, NULL);
         return;
     }
-    struct tables *t = zmalloc(sizeof *t);
-    t->keys = *keys;
-    t->expires = *expires;
-    hashtableInit(keys, t->keys.type);
-    hashtableInit(expires, t->expires.type);
-    atomic_fetch_add_explicit(&pending_objects, hashtableSize(&t->keys), memory_order_relaxed);
-    bioSubmit(BIO_LAZY_FREE, freeTablesJob, t);
+    struct hashtable *t = zmalloc(sizeof *t);
+    *t = *ht;
+    hashtableInit(ht, t->type);
+    lazyfreeContents(freeTable, t, t->type->entryFree ? hashtableSize(t) : 0);
 }
 
 size_t lazyfreePendingObjects(void) {

@@ -13,8 +13,11 @@
 /* Out of the tables already. Frees now, or on the thread when async and worth it. */
 void lazyfreeObject(struct object *o, bool async);
 void lazyfreeValue(struct value v, bool async, size_t effort); /* a container without its object */
-/* Whole tables: contents are freed on the thread when async; the structs are left empty and usable. */
-void lazyfreeTables(struct hashtable *keys, struct hashtable *expires, bool async);
+/* A whole table: it is freed on the thread when async, with the entries that it owns; the struct is left
+ * empty and usable. */
+void lazyfreeTable(struct hashtable *ht, bool async);
+/* Whatever `arg` is, with so many objects in it: `free` is called on the thread. */
+void lazyfreeContents(void (*free)(void *arg), void *arg, size_t objects);
 
 size_t lazyfreePendingObjects(void);
 uint64_t lazyfreedObjects(void);

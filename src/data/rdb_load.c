@@ -154,7 +154,7 @@ static bool readKey(struct loader *l, uint8_t type) {
     if (!rdbReadString(l->r, &key)) return false;
     sdssetlen(l->key, 0);
     l->key = sdscatstr(l->key, key);
-    uint64_t hash = hashBytes(l->key, key.len);
+    uint64_t hash = keyHash(key);
     keyspacePrefetch(l->keyspace, hash);
     enum rdbLoaded got = rdbReadValue(l->r, type, &v);
     if (got == RDB_FAILED) return false;

@@ -18,9 +18,7 @@ static bool areFew(uint64_t count, size_t all) {
 }
 
 static void dropTable(struct volatileKeys *v) {
-    struct hashtable none;
-    hashtableInit(&none, v->table.type);
-    lazyfreeTables(&none, &v->table, hashtableSize(&v->table) > FREE_AT_ONCE);
+    lazyfreeTable(&v->table, hashtableSize(&v->table) > FREE_AT_ONCE);
     v->state = VOLATILE_NONE;
     v->scan_cursor = 0;
 }
@@ -29,13 +27,13 @@ static void buildEntry(void *priv, void *entry) {
     struct volatileKeys *v = priv;
     if (!objectHasExpire(entry)) return;
     struct str key = objectKey(entry);
-    uint64_t hash = hashBytes(key.ptr, key.len);
+    uint64_t hash = keyHash(key);
     if (!hashtableFindHashed(&v->table, key, hash)) hashtableAddUnchecked(&v->table, entry, hash);
 }
 
-static void build(struct volatileKeys *v, struct hashtable *keys, int buckets) {
+static void build(struct volatileKeys *v, struct keyTables *keys, int buckets) {
     while (v->state == VOLATILE_MAKING && buckets--) {
-        v->build_cursor = hashtableScan(keys, v->build_cursor, buildEntry, v);
+        v->build_cursor = keyTablesScan(keys, v->build_cursor, buildEntry, v);
         if (v->build_cursor) continue;
         debugAssert(hashtableSize(&v->table) == v->count);
         v->state = VOLATILE_TABLE;
@@ -56,26 +54,26 @@ void volatileEmptied(struct volatileKeys *v) {
     v->state = VOLATILE_TABLE;
 }
 
-void volatileChanged(struct volatileKeys *v, struct hashtable *keys) {
+void volatileChanged(struct volatileKeys *v, struct keyTables *keys) {
     if (__builtin_expect(v->state == VOLATILE_TABLE, 1)) return;
-    if (v->state == VOLATILE_NONE && areFew(v->count, hashtableSize(keys))) {
+    if (v->state == VOLATILE_NONE && areFew(v->count, keyTablesSize(keys))) {
         v->state = VOLATILE_MAKING;
         v->build_cursor = 0;
     }
     build(v, keys, BUILD_BUCKETS);
 }
 
-void volatileAdd(struct volatileKeys *v, struct hashtable *keys, struct object *o, uint64_t hash) {
+void volatileAdd(struct volatileKeys *v, struct keyTables *keys, struct object *o, uint64_t hash) {
     v->count++;
     if (v->state != VOLATILE_NONE) {
         hashtableAddUnchecked(&v->table, o, hash);
-        if (areMost(v->count, hashtableSize(keys))) dropTable(v);
+        if (areMost(v->count, keyTablesSize(keys))) dropTable(v);
     }
     volatileChanged(v, keys);
 }
 
 /* Not to be asked whether they are most now: this may be called from a scan of the table. */
-void volatileRemove(struct volatileKeys *v, struct hashtable *keys, struct object *o, uint64_t hash) {
+void volatileRemove(struct volatileKeys *v, struct keyTables *keys, struct object *o, uint64_t hash) {
     v->count--;
     if (v->state == VOLATILE_TABLE)
         hashtableRemoveEntry(&v->table, o, hash);
@@ -108,28 +106,28 @@ static void passVolatile(void *priv, void *entry) {
     if (objectHasExpire(entry)) f->fn(f->priv, entry);
 }
 
-bool volatileScan(struct volatileKeys *v, struct hashtable *keys, hashtableScanFn fn, void *priv) {
+bool volatileScan(struct volatileKeys *v, struct keyTables *keys, hashtableScanFn fn, void *priv) {
     struct filter f = {fn, priv};
     v->scan_cursor = v->state == VOLATILE_TABLE ? hashtableScan(&v->table, v->scan_cursor, fn, priv)
-                                                : hashtableScan(keys, v->scan_cursor, passVolatile, &f);
+                                                : keyTablesScan(keys, v->scan_cursor, passVolatile, &f);
     return v->scan_cursor != 0;
 }
 
-struct object *volatileAny(struct volatileKeys *v, struct hashtable *keys) {
+struct object *volatileAny(struct volatileKeys *v, struct keyTables *keys) {
     if (v->state == VOLATILE_TABLE) return hashtableFairRandomEntry(&v->table);
     struct object *o;
     do {
-        o = v->count ? hashtableFairRandomEntry(keys) : NULL;
+        o = v->count ? keyTablesFairRandom(keys) : NULL;
     } while (o && !objectHasExpire(o));
     return o;
 }
 
-size_t volatileSample(struct volatileKeys *v, struct hashtable *keys, struct object **dst, size_t count) {
+size_t volatileSample(struct volatileKeys *v, struct keyTables *keys, struct object **dst, size_t count) {
     if (v->state == VOLATILE_TABLE) return hashtableSample(&v->table, (void **)dst, count);
     void *some[SAMPLE_MAX];
     size_t n = 0, wanted = 4 * count < SAMPLE_MAX ? 4 * count : SAMPLE_MAX;
     while (!n && v->count && count) {
-        size_t got = hashtableSample(keys, some, wanted);
+        size_t got = keyTablesSample(keys, some, wanted);
         for (size_t i = 0; i < got && n < count; i++)
             if (objectHasExpire(some[i])) dst[n++] = some[i];
     }
@@ -143,24 +141,24 @@ bool volatileTryExpand(struct volatileKeys *v, size_t count, size_t all) {
     return hashtableTryExpand(&v->table, count);
 }
 
-bool volatileResize(struct volatileKeys *v, struct hashtable *keys, uint64_t us) {
+bool volatileResize(struct volatileKeys *v, struct keyTables *keys, uint64_t us) {
     build(v, keys, IDLE_BUCKETS);
     return v->state == VOLATILE_MAKING || hashtableResizeMicroseconds(&v->table, us);
 }
 
-void volatileVerify(struct volatileKeys *v, struct hashtable *keys) {
+void volatileVerify(struct volatileKeys *v, struct keyTables *keys) {
     hashtableVerify(&v->table);
     size_t with_expire = 0, found = 0;
-    struct hashtableIterator it;
+    struct keyTablesIterator it;
     void *entry;
-    hashtableInitIterator(&it, keys, true);
-    while (hashtableNext(&it, &entry)) {
+    keyTablesIteratorInit(&it, keys, 0, KEY_SLOTS - 1);
+    while ((entry = keyTablesIteratorNext(&it))) {
         void *there = hashtableFind(&v->table, objectKey(entry));
         serverAssert(!there || (there == entry && objectHasExpire(entry)));
         with_expire += objectHasExpire(entry);
         found += there != NULL;
     }
-    hashtableStopIterator(&it);
+    keyTablesIteratorStop(&it);
     serverAssert(with_expire == v->count && found == hashtableSize(&v->table));
     serverAssert(v->state != VOLATILE_TABLE || found == with_expire);
     serverAssert(v->state != VOLATILE_NONE || !found);

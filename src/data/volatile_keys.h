@@ -16,8 +16,8 @@
 #pragma once
 
 #include "base/zmalloc.h"
+#include "data/key_tables.h"
 #include "data/object.h"
-#include "ds/hashtable.h"
 
 enum volatileState { VOLATILE_TABLE, VOLATILE_NONE, VOLATILE_MAKING };
 
@@ -25,14 +25,14 @@ struct volatileKeys {
     struct hashtable table;
     uint64_t count;        /* keys with an expiry */
     uint64_t scan_cursor;  /* of volatileScan */
-    uint64_t build_cursor; /* VOLATILE_MAKING: in the table of all keys */
+    uint64_t build_cursor; /* VOLATILE_MAKING: in the tables of all keys */
     enum volatileState state;
 };
 
-/* `keys` are all keys of the keyspace, and have been changed already; hash is hashBytes of the key. */
+/* `keys` are all keys of the keyspace, and have been changed already; hash is keyHash of the key. */
 void volatileInit(struct volatileKeys *v, const struct hashtableType *type);
-void volatileAdd(struct volatileKeys *v, struct hashtable *keys, struct object *o, uint64_t hash);
-void volatileRemove(struct volatileKeys *v, struct hashtable *keys, struct object *o, uint64_t hash);
+void volatileAdd(struct volatileKeys *v, struct keyTables *keys, struct object *o, uint64_t hash);
+void volatileRemove(struct volatileKeys *v, struct keyTables *keys, struct object *o, uint64_t hash);
 /* Both have an expiry, and the same key; both are alive. */
 void volatileReplace(struct volatileKeys *v, struct object *o, struct object *now, uint64_t hash);
 /* The object lies elsewhere now: `was` is not read. While the table is made, one with an expiry must stay. */
@@ -41,16 +41,16 @@ static inline bool volatileMustStay(const struct volatileKeys *v, const struct o
     return v->state == VOLATILE_MAKING && objectHasExpire(o);
 }
 /* Keys without an expiry have come or gone. */
-void volatileChanged(struct volatileKeys *v, struct hashtable *keys);
+void volatileChanged(struct volatileKeys *v, struct keyTables *keys);
 /* Everything is gone from the table already. */
 void volatileEmptied(struct volatileKeys *v);
 
 /* As hashtableScan, hashtableFairRandomEntry and hashtableSample, of keys with an expiry. */
-bool volatileScan(struct volatileKeys *v, struct hashtable *keys, hashtableScanFn fn, void *priv);
-struct object *volatileAny(struct volatileKeys *v, struct hashtable *keys);
-size_t volatileSample(struct volatileKeys *v, struct hashtable *keys, struct object **dst, size_t count);
+bool volatileScan(struct volatileKeys *v, struct keyTables *keys, hashtableScanFn fn, void *priv);
+struct object *volatileAny(struct volatileKeys *v, struct keyTables *keys);
+size_t volatileSample(struct volatileKeys *v, struct keyTables *keys, struct object **dst, size_t count);
 
 /* Room for so many, unless they will be most of `all`. False: not enough memory, no harm done. */
 bool volatileTryExpand(struct volatileKeys *v, size_t count, size_t all);
-bool volatileResize(struct volatileKeys *v, struct hashtable *keys, uint64_t us); /* true: there is more */
-void volatileVerify(struct volatileKeys *v, struct hashtable *keys);
+bool volatileResize(struct volatileKeys *v, struct keyTables *keys, uint64_t us); /* true: there is more */
+void volatileVerify(struct volatileKeys *v, struct keyTables *keys);

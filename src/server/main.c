@@ -389,6 +389,7 @@ int main(int argc, char **argv) {
     createLoop();
     shutdownInit();
     atExitRegister(snapshotOnExit);
+    clusterBegin();
     dbInit();
     bioInit();
     scriptStart();

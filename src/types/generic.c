@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/glob.h"
+#include "base/key_slot.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
@@ -78,11 +79,15 @@ void randomkeyCommand(struct client *c) {
 void keysCommand(struct client *c) {
     struct str pattern = c->argv[1];
     bool all = strEq(pattern, STR("*"));
+    int slot = keys_by_slot && !all ? patternSlot(pattern) : -1;
     int64_t n = 0;
     struct replyMark mark = replyDeferLen(c);
     struct dbIterator it;
     struct object *o;
-    dbIteratorInit(&it, c->db);
+    if (slot >= 0)
+        dbIteratorInitSlot(&it, c->db, slot);
+    else
+        dbIteratorInit(&it, c->db);
     while ((o = dbIteratorNext(&it))) {
         struct str key = objectKey(o);
         if (objectIsExpired(o) || (!all && !globMatch(pattern, key, false))) continue;
@@ -95,13 +100,31 @@ void keysCommand(struct client *c) {
 
 /* ---- SCAN ---- */
 
-bool scanParseCursor(struct client *c, struct str arg, uint64_t *cursor) {
+bool scanReadCursor(struct str arg, uint64_t *cursor) {
     while (arg.len && isspace((unsigned char)*arg.ptr)) arg = strN(arg.ptr + 1, arg.len - 1);
     if (arg.len && *arg.ptr == '+') arg = strN(arg.ptr + 1, arg.len - 1);
     while (arg.len > 1 && *arg.ptr == '0') arg = strN(arg.ptr + 1, arg.len - 1);
-    if (arg.len && string2ull(arg, cursor)) return true;
+    return arg.len && string2ull(arg, cursor);
+}
+
+bool scanParseCursor(struct client *c, struct str arg, uint64_t *cursor) {
+    if (scanReadCursor(arg, cursor)) return true;
     replyError(c, "ERR invalid cursor");
     return false;
+}
+
+static bool slotOption(struct client *c, struct str value, struct scanOptions *out) {
+    int64_t slot;
+    if (out->slot >= 0) {
+        replyError(c, "ERR SLOT option can only be specified once");
+        return false;
+    }
+    if (!string2ll(value, &slot) || slot < 0 || slot >= KEY_SLOTS) {
+        replyError(c, "ERR Invalid or out of range slot");
+        return false;
+    }
+    out->slot = (int)slot;
+    return true;
 }
 
 static bool scanOption(struct client *c, struct str name, struct str value, bool allow_type,
@@ -117,6 +140,8 @@ static bool scanOption(struct client *c, struct str name, struct str value, bool
         out->type = objectTypeByName(value);
         if (!out->type) replyErrorFmt(c, "ERR unknown type name '%.*s'", (int)value.len, value.ptr);
         return out->type;
+    } else if (out->slot_allowed && strIs(name, "slot")) {
+        return slotOption(c, value, out);
     }
     replySyntaxError(c);
     return false;
@@ -133,9 +158,8 @@ static bool foreignOption(struct client *c, struct str name) {
     return true;
 }
 
-bool scanParseOptions(struct client *c, int from, const char *novalues, bool allow_type,
-                      struct scanOptions *out) {
-    *out = (struct scanOptions){.count = SCAN_DEFAULT_COUNT};
+static bool parseOptions(struct client *c, int from, const char *novalues, bool allow_type,
+                         struct scanOptions *out) {
     for (int i = from; i < c->argc; i++) {
         if (novalues && strIs(c->argv[i], novalues)) {
             out->values_off = true;
@@ -152,17 +176,23 @@ bool scanParseOptions(struct client *c, int from, const char *novalues, bool all
     return true;
 }
 
+bool scanParseOptions(struct client *c, int from, const char *novalues, bool allow_type,
+                      struct scanOptions *out) {
+    *out = (struct scanOptions){.count = SCAN_DEFAULT_COUNT, .slot = -1};
+    return parseOptions(c, from, novalues, allow_type, out);
+}
+
+bool scanParseClusterOptions(struct client *c, int from, struct scanOptions *out) {
+    *out = (struct scanOptions){.count = SCAN_DEFAULT_COUNT, .slot = -1, .slot_allowed = true};
+    return parseOptions(c, from, NULL, true, out);
+}
+
 int64_t scanMaxSteps(const struct scanOptions *opt) {
     return opt->count > INT64_MAX / SCAN_MAX_STEPS ? INT64_MAX : opt->count * SCAN_MAX_STEPS;
 }
 
-struct scanned {
-    struct object **objects;
-    size_t count, cap;
-};
-
-static void collectObject(void *priv, void *entry) {
-    struct scanned *s = priv;
+void scanCollect(void *priv, void *entry) {
+    struct scannedKeys *s = priv;
     if (s->count == s->cap) {
         s->cap = s->cap ? s->cap * 2 : 64;
         s->objects = zrealloc(s->objects, s->cap * sizeof *s->objects);
@@ -175,24 +205,15 @@ static bool scanMatches(const struct scanOptions *opt, const struct object *o) {
     return !opt->use_pattern || globMatch(opt->pattern, objectKey(o), false);
 }
 
-void scanCommand(struct client *c) {
-    uint64_t cursor;
-    struct scanOptions opt;
-    if (!scanParseCursor(c, c->argv[1], &cursor) || !scanParseOptions(c, 2, NULL, true, &opt)) return;
-    struct scanned found = {0};
-    int64_t steps = scanMaxSteps(&opt);
-    do {
-        cursor = dbScan(c->db, cursor, collectObject, &found);
-    } while (cursor && --steps && found.count < (size_t)opt.count);
-
-    char text[LONG_STR_SIZE];
+void scanReply(struct client *c, struct str cursor, const struct scanOptions *opt,
+               struct scannedKeys *found) {
     replyArrayLen(c, 2);
-    replyBulk(c, strN(text, ull2string(text, cursor)));
+    replyBulk(c, cursor);
     int64_t n = 0;
     struct replyMark mark = replyDeferLen(c);
-    for (size_t i = 0; i < found.count; i++) {
-        struct object *o = found.objects[i];
-        if (!scanMatches(&opt, o)) continue;
+    for (size_t i = 0; i < found->count; i++) {
+        struct object *o = found->objects[i];
+        if (!scanMatches(opt, o)) continue;
         if (objectIsExpired(o)) {
             dbExpireKey(c->db, o);
             continue;
@@ -201,7 +222,22 @@ void scanCommand(struct client *c) {
         n++;
     }
     replySetArrayLen(c, mark, n);
-    zfree(found.objects);
+    zfree(found->objects);
+}
+
+void scanCommand(struct client *c) {
+    uint64_t cursor;
+    struct scanOptions opt;
+    if (!scanParseCursor(c, c->argv[1], &cursor) || !scanParseOptions(c, 2, NULL, true, &opt)) return;
+    struct scannedKeys found = {0};
+    int64_t steps = scanMaxSteps(&opt);
+    int slot = keys_by_slot && opt.use_pattern ? patternSlot(opt.pattern) : -1;
+    do {
+        cursor = slot >= 0 ? dbScanSlot(c->db, slot, cursor, scanCollect, &found)
+                           : dbScan(c->db, cursor, scanCollect, &found);
+    } while (cursor && --steps && found.count < (size_t)opt.count);
+    char text[LONG_STR_SIZE];
+    scanReply(c, strN(text, ull2string(text, cursor)), &opt, &found);
 }
 
 /* ---- RENAME, MOVE, COPY ---- */

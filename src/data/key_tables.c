@@ -1,0 +1,118 @@
+/* key_tables.c - see key_tables.h. */
+#include "data/key_tables.h"
+
+#include "base/assert.h"
+#include "data/lazyfree.h"
+
+bool keys_by_slot;
+
+uint64_t keyHashBySlot(struct str key) {
+    return (hashBytes(key.ptr, key.len) & ~(uint64_t)(KEY_SLOTS - 1)) | (uint64_t)keySlot(key);
+}
+
+/* ---- Life ---- */
+
+void keyTablesInit(struct keyTables *kt, const struct hashtableType *type) {
+    hashtableInit(&kt->one, type);
+    kt->slots = NULL;
+}
+
+void keyTablesDestroy(struct keyTables *kt) {
+    hashtableDestroy(&kt->one);
+    slotTablesRelease(kt->slots);
+    kt->slots = NULL;
+}
+
+static void releaseSlots(void *slots) {
+    slotTablesRelease(slots);
+}
+
+void keyTablesEmpty(struct keyTables *kt, bool async) {
+    struct slotTables *slots = kt->slots;
+    kt->slots = NULL;
+    if (!slots)
+        lazyfreeTable(&kt->one, async);
+    else if (async)
+        lazyfreeContents(releaseSlots, slots, slotTablesSize(slots));
+    else
+        slotTablesRelease(slots);
+}
+
+/* ---- Change ---- */
+
+__attribute__((noinline)) void keyTablesAddBySlot(struct keyTables *kt, void *entry, uint64_t hash) {
+    if (!kt->slots) kt->slots = slotTablesCreate(kt->one.type);
+    slotTablesAdd(kt->slots, keyHashSlot(hash), entry, hash);
+}
+
+/* ---- Iterating ---- */
+
+/* The first slot from this one on that has to be passed. Behind the last there is the one table, which is all
+ * there is, or empty. */
+static void goToSlot(struct keyTablesIterator *it, int slot) {
+    it->slot = keyTablesNextSlot(it->kt, slot);
+    struct hashtable *ht = it->slot <= it->last ? slotTable(it->kt->slots, it->slot) : &it->kt->one;
+    hashtableInitIterator(&it->it, ht, true);
+}
+
+void keyTablesIteratorInit(struct keyTablesIterator *it, struct keyTables *kt, int first, int last) {
+    it->kt = kt;
+    it->last = last;
+    goToSlot(it, first);
+}
+
+void *keyTablesIteratorNext(struct keyTablesIterator *it) {
+    void *entry;
+    while (!hashtableNext(&it->it, &entry)) {
+        if (it->slot > it->last) return NULL;
+        hashtableStopIterator(&it->it);
+        goToSlot(it, it->slot + 1);
+    }
+    return entry;
+}
+
+void keyTablesIteratorStop(struct keyTablesIterator *it) {
+    hashtableStopIterator(&it->it);
+}
+
+/* ---- Memory ---- */
+
+bool keyTablesTryExpand(struct keyTables *kt, size_t n) {
+    return keys_by_slot || hashtableTryExpand(&kt->one, n);
+}
+
+void keyTablesExpand(struct keyTables *kt, size_t n) {
+    if (!keys_by_slot) hashtableExpand(&kt->one, n);
+}
+
+bool keyTablesResize(struct keyTables *kt, uint64_t us) {
+    return kt->slots ? slotTablesResize(kt->slots, us) : hashtableResizeMicroseconds(&kt->one, us);
+}
+
+void keyTablesMoveArrays(struct keyTables *kt, void *(*move)(void *priv, void *ptr), void *priv) {
+    hashtableMoveArrays(&kt->one, move, priv);
+    if (kt->slots) slotTablesMoveArrays(kt->slots, move, priv);
+}
+
+size_t keyTablesSlots(const struct keyTables *kt) {
+    return kt->slots ? slotTablesSlots(kt->slots) : hashtableSlots(&kt->one);
+}
+
+size_t keyTablesMemory(const struct keyTables *kt) {
+    return kt->slots ? slotTablesMemory(kt->slots) : hashtableMemory(&kt->one);
+}
+
+sds keyTablesStats(struct keyTables *kt, sds s, const char *name) {
+    if (!kt->slots) return hashtableStats(&kt->one, s, name);
+    return sdscatprintf(s,
+                        "Hash table 0 stats (%s):\n table size: %zu\n number of entries: %zu\n"
+                        " rehashing index: -1\n",
+                        name, slotTablesSlots(kt->slots), slotTablesSize(kt->slots));
+}
+
+void keyTablesVerify(struct keyTables *kt) {
+    hashtableVerify(&kt->one);
+    if (!kt->slots) return;
+    slotTablesVerify(kt->slots);
+    serverAssert(!hashtableSize(&kt->one));
+}

@@ -1,0 +1,106 @@
+/* key_tables.h - all keys of a keyspace: one table, or in a cluster one for each slot (slot_tables.h).
+ *
+ * A key's hash tells its slot, so nobody has to find that twice:
+ *
+ *     | 50 bits of hashBytes | slot: 14 |      a table salts it all; positions are the upper bits of that
+ *
+ * Who has one table pays a test for the others. */
+#pragma once
+
+#include "ds/hashtable.h"
+#include "data/slot_tables.h"
+
+/* ---- Hashes of keys ---- */
+/* Do keys go by slot? Set before there is any keyspace. */
+extern bool keys_by_slot;
+uint64_t keyHashBySlot(struct str key);
+/* What every `hash` of a key in the keyspace is. */
+static inline uint64_t keyHash(struct str key) {
+    if (__builtin_expect(keys_by_slot, 0)) return keyHashBySlot(key);
+    return hashBytes(key.ptr, key.len);
+}
+/* Only while keys_by_slot. */
+static inline int keyHashSlot(uint64_t hash) {
+    return (int)(hash & (KEY_SLOTS - 1));
+}
+
+/* ---- The tables ---- */
+struct keyTables {
+    struct hashtable one;     /* by slot: always empty */
+    struct slotTables *slots; /* NULL: there is only `one`, or there has been no key yet */
+};
+
+/* Entries are owned. The type's hash is to be keyHash. */
+void keyTablesInit(struct keyTables *kt, const struct hashtableType *type);
+void keyTablesDestroy(struct keyTables *kt);
+/* All keys go; async: they are freed on the thread. It can be used again. */
+void keyTablesEmpty(struct keyTables *kt, bool async);
+
+/* The table where the key is, if it is anywhere: to find, and to replace. */
+static inline struct hashtable *keyTable(const struct keyTables *kt, uint64_t hash) {
+    if (__builtin_expect(kt->slots != NULL, 0)) return slotTable(kt->slots, keyHashSlot(hash));
+    return (struct hashtable *)&kt->one;
+}
+static inline size_t keyTablesSize(const struct keyTables *kt) {
+    return kt->slots ? slotTablesSize(kt->slots) : hashtableSize(&kt->one);
+}
+
+/* As the functions of hashtable.h. */
+void keyTablesAddBySlot(struct keyTables *kt, void *entry, uint64_t hash);
+static inline void keyTablesAdd(struct keyTables *kt, void *entry, uint64_t hash) {
+    if (__builtin_expect(keys_by_slot, 0))
+        keyTablesAddBySlot(kt, entry, hash);
+    else
+        hashtableAddUnchecked(&kt->one, entry, hash);
+}
+static inline void keyTablesRemoveEntry(struct keyTables *kt, const void *entry, uint64_t hash) {
+    if (__builtin_expect(kt->slots != NULL, 0))
+        slotTablesRemoveEntry(kt->slots, keyHashSlot(hash), entry, hash);
+    else
+        hashtableRemoveEntry(&kt->one, entry, hash);
+}
+static inline void *keyTablesPop(struct keyTables *kt, struct str key, uint64_t hash) {
+    if (__builtin_expect(kt->slots != NULL, 0)) return slotTablesPop(kt->slots, keyHashSlot(hash), key, hash);
+    return hashtablePopHashed(&kt->one, key, hash);
+}
+static inline uint64_t keyTablesScan(struct keyTables *kt, uint64_t cursor, hashtableScanFn fn, void *priv) {
+    return kt->slots ? slotTablesScan(kt->slots, cursor, fn, priv)
+                     : hashtableScan(&kt->one, cursor, fn, priv);
+}
+static inline void *keyTablesFairRandom(struct keyTables *kt) {
+    return kt->slots ? slotTablesFairRandom(kt->slots) : hashtableFairRandomEntry(&kt->one);
+}
+static inline size_t keyTablesSample(struct keyTables *kt, void **dst, size_t count) {
+    return kt->slots ? slotTablesSample(kt->slots, dst, count) : hashtableSample(&kt->one, dst, count);
+}
+
+/* One slot; nothing unless keys_by_slot. */
+static inline size_t keyTablesSlotSize(const struct keyTables *kt, int slot) {
+    return kt->slots ? hashtableSize(slotTable(kt->slots, slot)) : 0;
+}
+/* The first slot with keys, from this one on; KEY_SLOTS: there are none. */
+static inline int keyTablesNextSlot(const struct keyTables *kt, int slot) {
+    return kt->slots ? slotTablesNext(kt->slots, slot) : KEY_SLOTS;
+}
+
+/* As a safe iterator of hashtable.h, through the slots from `first` to `last` in their order. */
+struct keyTablesIterator {
+    struct hashtableIterator it;
+    struct keyTables *kt;
+    int slot, last; /* by slot: the one it is in, and where it ends */
+};
+void keyTablesIteratorInit(struct keyTablesIterator *it, struct keyTables *kt, int first, int last);
+void *keyTablesIteratorNext(struct keyTablesIterator *it); /* NULL: that was all */
+void keyTablesIteratorStop(struct keyTablesIterator *it);
+
+/* Memory. Of how many keys will come nobody knows which slots they are of: by slot it is no room to be made.
+ */
+bool keyTablesTryExpand(struct keyTables *kt, size_t n);
+void keyTablesExpand(struct keyTables *kt, size_t n);
+bool keyTablesResize(struct keyTables *kt, uint64_t us);
+void keyTablesMoveArrays(struct keyTables *kt, void *(*move)(void *priv, void *ptr), void *priv);
+size_t keyTablesSlots(const struct keyTables *kt); /* keys that the tables could hold at 100% */
+size_t keyTablesMemory(const struct keyTables *kt);
+sds keyTablesStats(struct keyTables *kt, sds s,
+                   const char *name); /* as hashtableStats; by slot: of them all */
+void keyTablesVerify(struct keyTables *kt);

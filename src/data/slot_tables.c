@@ -1,0 +1,170 @@
+/* slot_tables.c - see slot_tables.h. */
+#include "data/slot_tables.h"
+
+#include "base/assert.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "ds/scan_cursor.h"
+
+#define STRIPE_BITS         34
+#define CURSOR_LOCAL_BITS   (STRIPE_BITS + 5)
+#define RESIZE_SLOTS_A_CALL 1024
+
+_Static_assert((uint64_t)KEY_SLOTS << CURSOR_LOCAL_BITS == SCAN_CURSOR_END, "cursors are exact in a double");
+
+struct slotTables *slotTablesCreate(const struct hashtableType *type) {
+    struct slotTables *st = zcalloc(1, sizeof *st);
+    st->type = type;
+    return st;
+}
+
+void slotTablesRelease(struct slotTables *st) {
+    if (!st) return;
+    for (int slot = 0; slot < KEY_SLOTS; slot++) {
+        if (st->tables[slot].type) hashtableDestroy(&st->tables[slot]); /* empty ones may have buckets */
+    }
+    zfree(st);
+}
+
+/* ---- Change ---- */
+
+static inline void count(struct slotTables *st, int slot, uint64_t by) {
+    st->used += by;
+    st->group_used[slot / SLOT_GROUP] += by;
+}
+
+void slotTablesAdd(struct slotTables *st, int slot, void *entry, uint64_t hash) {
+    struct hashtable *ht = slotTable(st, slot);
+    if (!ht->type) hashtableInit(ht, st->type);
+    hashtableAddUnchecked(ht, entry, hash);
+    count(st, slot, 1);
+}
+
+void slotTablesRemoveEntry(struct slotTables *st, int slot, const void *entry, uint64_t hash) {
+    hashtableRemoveEntry(slotTable(st, slot), entry, hash);
+    count(st, slot, -1ULL);
+}
+
+void *slotTablesPop(struct slotTables *st, int slot, struct str key, uint64_t hash) {
+    void *entry = hashtablePopHashed(slotTable(st, slot), key, hash);
+    if (entry) count(st, slot, -1ULL);
+    return entry;
+}
+
+/* ---- Which slot ---- */
+
+int slotTablesNext(const struct slotTables *st, int slot) {
+    while (slot < KEY_SLOTS) {
+        if (!st->group_used[slot / SLOT_GROUP])
+            slot = (slot / SLOT_GROUP + 1) * SLOT_GROUP;
+        else if (hashtableSize(&st->tables[slot]))
+            return slot;
+        else
+            slot++;
+    }
+    return KEY_SLOTS;
+}
+
+/* The slot of the n-th entry, from 0, in the order of slots. */
+static int slotOfEntry(const struct slotTables *st, uint64_t n) {
+    debugAssert(n < st->used);
+    int group = 0;
+    for (; n >= st->group_used[group]; group++) n -= st->group_used[group];
+    int slot = group * SLOT_GROUP;
+    for (; n >= hashtableSize(&st->tables[slot]); slot++) n -= hashtableSize(&st->tables[slot]);
+    return slot;
+}
+
+/* ---- All of them ---- */
+
+/* One stripe of a slot's table; what is left of the cursor, 0 behind the last. */
+static uint64_t scanStripe(struct hashtable *ht, uint64_t local, hashtableScanFn fn, void *priv) {
+    unsigned level = (unsigned)(local >> STRIPE_BITS);
+    uint64_t stripe = local & ((1ULL << STRIPE_BITS) - 1);
+    if (level > POSITION_BITS || stripe >> level) return 0; /* nobody was given that */
+    struct scanCursor c = {level, stripe << (POSITION_BITS - level)};
+    uint64_t cursor = local ? scanCursorNumber(&c) : 0;
+    do {
+        cursor = hashtableScan(ht, cursor, fn, priv);
+        c = (struct scanCursor){(unsigned)(cursor >> POSITION_BITS), cursor & (POSITION_END - 1)};
+    } while (cursor && c.position & ((POSITION_END >> c.level) - 1));
+    return cursor ? (uint64_t)c.level << STRIPE_BITS | c.position >> (POSITION_BITS - c.level) : 0;
+}
+
+uint64_t slotTablesScan(struct slotTables *st, uint64_t cursor, hashtableScanFn fn, void *priv) {
+    if (cursor >= SCAN_CURSOR_END) return 0;
+    int from = (int)(cursor >> CURSOR_LOCAL_BITS), slot = slotTablesNext(st, from);
+    if (slot == KEY_SLOTS) return 0;
+    uint64_t local = slot == from ? cursor & ((1ULL << CURSOR_LOCAL_BITS) - 1) : 0;
+    local = scanStripe(slotTable(st, slot), local, fn, priv);
+    if (!local) slot = slotTablesNext(st, slot + 1);
+    return slot < KEY_SLOTS ? (uint64_t)slot << CURSOR_LOCAL_BITS | local : 0;
+}
+
+void *slotTablesFairRandom(struct slotTables *st) {
+    if (!st->used) return NULL;
+    return hashtableFairRandomEntry(slotTable(st, slotOfEntry(st, randomBelow(st->used))));
+}
+
+size_t slotTablesSample(struct slotTables *st, void **dst, size_t count) {
+    if (!st->used) return 0;
+    int first = slotOfEntry(st, randomBelow(st->used)), slot = first;
+    size_t n = 0;
+    do {
+        n += hashtableSample(slotTable(st, slot), dst + n, count - n);
+        slot = slotTablesNext(st, slot + 1);
+        if (slot == KEY_SLOTS) slot = slotTablesNext(st, 0);
+    } while (n < count && slot != first);
+    return n;
+}
+
+/* ---- Memory ---- */
+
+bool slotTablesResize(struct slotTables *st, uint64_t us) {
+    for (int i = 0; i < RESIZE_SLOTS_A_CALL; i++) {
+        int slot = slotTablesNext(st, st->resize_slot);
+        if (slot == KEY_SLOTS) {
+            st->resize_slot = 0;
+            return false;
+        }
+        if (hashtableResizeMicroseconds(slotTable(st, slot), us)) return true;
+        st->resize_slot = slot + 1;
+    }
+    return false;
+}
+
+void slotTablesMoveArrays(struct slotTables *st, void *(*move)(void *priv, void *ptr), void *priv) {
+    for (int slot = 0; (slot = slotTablesNext(st, slot)) < KEY_SLOTS; slot++) {
+        hashtableMoveArrays(slotTable(st, slot), move, priv);
+    }
+}
+
+size_t slotTablesSlots(const struct slotTables *st) {
+    size_t n = 0;
+    for (int slot = 0; (slot = slotTablesNext(st, slot)) < KEY_SLOTS; slot++) {
+        n += hashtableSlots(&st->tables[slot]);
+    }
+    return n;
+}
+
+size_t slotTablesMemory(const struct slotTables *st) {
+    size_t n = sizeof *st;
+    for (int slot = 0; (slot = slotTablesNext(st, slot)) < KEY_SLOTS; slot++) {
+        n += hashtableMemory(&st->tables[slot]);
+    }
+    return n;
+}
+
+void slotTablesVerify(struct slotTables *st) {
+    uint64_t all = 0;
+    for (int group = 0; group < SLOT_GROUPS; group++) {
+        uint64_t used = 0;
+        for (int slot = group * SLOT_GROUP; slot < (group + 1) * SLOT_GROUP; slot++) {
+            if (st->tables[slot].type) hashtableVerify(&st->tables[slot]);
+            used += hashtableSize(&st->tables[slot]);
+        }
+        serverAssert(used == st->group_used[group]);
+        all += used;
+    }
+    serverAssert(all == st->used);
+}

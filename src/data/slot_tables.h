@@ -1,0 +1,60 @@
+/* slot_tables.h - one hash table for each slot of a cluster, and how many entries there are in all of them.
+ *
+ *     struct slotTables ─┬─ used         of all
+ *                        ├─ group_used   of 64 slots each: to find the n-th entry, or the next slot that has
+ *                        │               any, without looking at 2^14 tables
+ *                        └─ tables       by slot; one that has never had an entry is all zeros
+ *
+ * The caller says which slot it is; entries change through these functions, which count. Tables of theirs are
+ * for finding and replacing. 800 KB, of which only what slots in use touch is real memory. */
+#pragma once
+
+#include "base/key_slot.h"
+#include "ds/hashtable.h"
+
+#define SLOT_GROUP  64
+#define SLOT_GROUPS (KEY_SLOTS / SLOT_GROUP)
+
+/* Fields are private to slot_tables.c and the inline functions below. */
+struct slotTables {
+    const struct hashtableType *type;
+    uint64_t used;
+    int resize_slot; /* where slotTablesResize goes on */
+    uint64_t group_used[SLOT_GROUPS];
+    struct hashtable tables[KEY_SLOTS];
+};
+
+struct slotTables *slotTablesCreate(const struct hashtableType *type);
+void slotTablesRelease(struct slotTables *st); /* with what the type says of its entries; NULL is fine */
+
+static inline struct hashtable *slotTable(struct slotTables *st, int slot) {
+    return &st->tables[slot];
+}
+static inline size_t slotTablesSize(const struct slotTables *st) {
+    return st->used;
+}
+/* As the functions of hashtable.h, and counted. */
+void slotTablesAdd(struct slotTables *st, int slot, void *entry, uint64_t hash);
+void slotTablesRemoveEntry(struct slotTables *st, int slot, const void *entry, uint64_t hash);
+void *slotTablesPop(struct slotTables *st, int slot, struct str key, uint64_t hash);
+
+/* The first slot with entries, from this one on; KEY_SLOTS: there are none. */
+int slotTablesNext(const struct slotTables *st, int slot);
+/* As hashtableScan; the cursor:
+ *
+ *     | slot: 14 | level: 5 | stripe: 34 |
+ *
+ * A call goes on to the end of a stripe (ds/scan_cursor.h), whose number is all that is left of the position.
+ * Behind the last stripe of a slot comes the first one of the next slot that has entries. */
+uint64_t slotTablesScan(struct slotTables *st, uint64_t cursor, hashtableScanFn fn, void *priv);
+/* All entries are equally likely. NULL: there are none. */
+void *slotTablesFairRandom(struct slotTables *st);
+/* As hashtableSample; neighbours are those of the next slots, too. */
+size_t slotTablesSample(struct slotTables *st, void **dst, size_t count);
+
+/* As hashtableResizeMicroseconds, but some of the slots in one call. */
+bool slotTablesResize(struct slotTables *st, uint64_t us);
+void slotTablesMoveArrays(struct slotTables *st, void *(*move)(void *priv, void *ptr), void *priv);
+size_t slotTablesSlots(const struct slotTables *st);  /* entries that the tables could hold at 100% */
+size_t slotTablesMemory(const struct slotTables *st); /* bytes, with the struct */
+void slotTablesVerify(struct slotTables *st);         /* asserts counts and tables; for tests */
