@@ -45,6 +45,9 @@ static struct link *linkOf(const struct busLink *bus) {
 void busLinksSetTls(const struct busTls *tls) {
     tls_ways = *tls;
 }
+bool busLinksTlsWorks(void) {
+    return tls_ways.check && tls_ways.check();
+}
 
 /* ---- Life ---- */
 

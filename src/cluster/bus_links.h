@@ -29,8 +29,10 @@ struct busLinkHandlers {
 struct busTls {
     struct tlsContext *(*server)(void);     /* what accepted links get; not the caller's to free */
     struct tlsContext *(*client)(sds *err); /* the caller's to free */
+    bool (*check)(void);                    /* is all there that it takes? Logs what is not */
 };
 void busLinksSetTls(const struct busTls *tls);
+bool busLinksTlsWorks(void);
 
 /* Listens on these addresses (as netListenTcp; those with a leading '-' may be missing). False: the reason is
  * in err. */

@@ -3,14 +3,20 @@
 
 #include <string.h>
 
+#include "base/log.h"
 #include "client/reply.h"
+#include "cluster/cluster_debug.h"
 #include "cluster/cluster_commands.h"
 #include "cluster/node.h"
+#include "cluster/nodes_file.h"
 #include "cluster/redirect.h"
 #include "cluster/settings.h"
+#include "cluster/slot_stats.h"
 #include "command/command.h"
+#include "command/propagate.h"
 #include "commands/cluster.h"
 #include "data/db.h"
+#include "data/role.h"
 #include "registry/info.h"
 
 static const struct {
@@ -29,6 +35,7 @@ static const struct {
     {"flushslots", clusterFlushslotsCommand},
     {"forget", clusterForgetCommand},
     {"getkeysinslot", clusterGetkeysinslotCommand},
+    {"help", clusterHelpCommand},
     {"info", clusterInfoCommand},
     {"keyslot", clusterKeyslotCommand},
     {"links", clusterLinksCommand},
@@ -44,6 +51,7 @@ static const struct {
     {"setslot", clusterSetslotCommand},
     {"shards", clusterShardsCommand},
     {"slaves", clusterReplicasCommand},
+    {"slot-stats", clusterSlotStatsCommand},
     {"slots", clusterSlotsCommand},
 };
 
@@ -99,6 +107,8 @@ void clusterInit(void) {
     clusterSettingsInit();
     nodeInit();
     redirectInit();
+    slotStatsInit();
+    clusterDebugInit();
     infoRegister("cluster", infoOfCluster);
     infoRegister("cluster_info", infoOfClusterInfo);
     infoRegister("clients", infoOfClients);
@@ -113,10 +123,45 @@ void clusterStart(void) {
     if (!cluster_enabled) return;
     nodeStart();
     redirectStart();
+    slotStatsRecheck();
 }
 
 void clusterDataLoaded(void) {
     if (cluster_enabled) nodeDataLoaded();
+}
+
+bool clusterIsEnabled(void) {
+    return cluster_enabled;
+}
+
+bool clusterMayExit(bool forced) {
+    if (!cluster_enabled || !nodeVotes(clusterMyself())) return true;
+    serverLog(LL_WARNING, "This is a voting primary. Shutting down may cause the cluster to go down. %s",
+              forced ? "Exit anyway." : "Can't exit.");
+    return forced;
+}
+
+/* The stream tells one of our replicas, which has all that we have, that it is the primary from now on. */
+static void handOver(uint64_t offset) {
+    bool legacy;
+    if (!nodeVotes(clusterMyself())) return;
+    const char *id = replication_control.successor(offset, &legacy);
+    if (legacy) {
+        serverLog(LL_NOTICE, "Unable to perform auto failover on shutdown since there are legacy replicas.");
+    } else if (!id) {
+        serverLog(LL_NOTICE, "Unable to find a replica to perform the auto failover on shutdown.");
+    } else {
+        serverLog(LL_NOTICE, "Perform auto failover to replica %s on shutdown.", id);
+        (void)propagateToReplicas(
+            5, (struct str[]){STR("CLUSTER"), STR("FAILOVER"), STR("FORCE"), STR("REPLICAID"), strOf(id)});
+    }
+}
+
+void clusterOnExit(bool hand_over, uint64_t offset) {
+    if (!cluster_enabled) return;
+    if (hand_over) handOver(offset);
+    serverLog(LL_NOTICE, "Saving the cluster configuration file before exiting.");
+    (void)nodesFileSave(clusterTopology(), true);
 }
 
 void clusterStop(void) {

@@ -12,6 +12,9 @@
  * Without `cluster-enabled yes` nothing of this runs, and it costs nothing. */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 void clusterInit(void); /* directives, commands, jobs, INFO fields */
 /* Behind the configuration, before there are databases: they will go by slot. */
 void clusterBegin(void);
@@ -19,4 +22,10 @@ void clusterBegin(void);
  */
 void clusterStart(void);
 void clusterDataLoaded(void); /* keys of slots that are not ours are looked at */
-void clusterStop(void);       /* before the process is replaced by itself (DEBUG RESTART) */
+/* SHUTDOWN SAFE: a primary that has slots stays. Logs why; forced: goes on all the same. */
+bool clusterMayExit(bool forced);
+/* Nothing keeps the server any more: nodes.conf is saved. hand_over: a replica that has all up to this offset
+ * takes over. */
+void clusterOnExit(bool hand_over, uint64_t offset);
+bool clusterIsEnabled(void);
+void clusterStop(void); /* before the process is replaced by itself (DEBUG RESTART) */

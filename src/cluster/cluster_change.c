@@ -8,17 +8,29 @@
 #include "cluster/cluster_commands.h"
 #include "cluster/nodes_file.h"
 #include "cluster/slot_keys.h"
-#include "client/client_session.h"
+#include "client/client_log.h"
 #include "client/reply.h"
 #include "data/db.h"
 
 #define BUS_PORT_AWAY 10000
+
+/* Who has asked, for the log. Good until the next call. */
+static const char *requester(struct client *c) {
+    static sds name;
+    sdsfree(name);
+    name = clientLogName(c, sdsempty());
+    return name;
+}
 
 /* ---- Nodes ---- */
 
 void clusterMeetCommand(struct client *c) {
     struct str ip = c->argv[2], port_arg = c->argv[3];
     int64_t port, bus_port;
+    if (c->argc > 5) {
+        replySubcommandError(c);
+        return;
+    }
     if (!string2ll(port_arg, &port)) {
         replyErrorFmt(c, "ERR Invalid base port specified: %.*s", (int)port_arg.len, port_arg.ptr);
         return;
@@ -45,8 +57,7 @@ void clusterMeetCommand(struct client *c) {
                       (int)port_arg.len, port_arg.ptr);
         return;
     }
-    serverLog(LL_NOTICE, "Cluster meet %s:%d (user request from '%s').", address, (int)port,
-              clientPeerName(c));
+    serverLog(LL_NOTICE, "Cluster meet %s:%d (user request from '%s').", address, (int)port, requester(c));
     replyOk(c);
 }
 
@@ -65,7 +76,7 @@ void clusterForgetCommand(struct client *c) {
     } else if (n == t->myself->primary) {
         replyError(c, "ERR Can't forget my master!");
     } else {
-        serverLog(LL_NOTICE, "Cluster forget %s (user request from '%s').", n->id, clientPeerName(c));
+        serverLog(LL_NOTICE, "Cluster forget %s (user request from '%s').", n->id, requester(c));
         engineForget(&cluster_engine, n, clusterNow());
         replyOk(c);
     }
@@ -89,11 +100,11 @@ static void leaveShard(struct client *c) {
 }
 
 void clusterReplicateCommand(struct client *c) {
-    if (c->argc == 4) {
-        if (strIs(c->argv[2], "no") && strIs(c->argv[3], "one"))
+    if (c->argc != 3) {
+        if (c->argc == 4 && strIs(c->argv[2], "no") && strIs(c->argv[3], "one"))
             leaveShard(c);
         else
-            replySyntaxError(c);
+            replySubcommandError(c);
         return;
     }
     struct clusterNode *n = clusterNodeArg(c, c->argv[2]), *me = clusterMyself();
@@ -112,7 +123,12 @@ void clusterReplicateCommand(struct client *c) {
 
 void clusterFailoverCommand(struct client *c) {
     enum failoverKind kind = FAILOVER_ASK;
-    if (c->argc == 3 && strIs(c->argv[2], "force"))
+    bool by_primary = c->flags & CLIENT_PRIMARY && c->argc == 5 && strIs(c->argv[2], "force") &&
+                      strIs(c->argv[3], "replicaid");
+    if (by_primary) {
+        if (!strEq(c->argv[4], strN(clusterMyself()->id, NODE_ID_LEN))) return;
+        kind = FAILOVER_FORCE;
+    } else if (c->argc == 3 && strIs(c->argv[2], "force"))
         kind = FAILOVER_FORCE;
     else if (c->argc == 3 && strIs(c->argv[2], "takeover"))
         kind = FAILOVER_TAKEOVER;
@@ -129,8 +145,9 @@ void clusterFailoverCommand(struct client *c) {
         replyError(c, "ERR Master is down or failed, please use CLUSTER FAILOVER FORCE");
     } else {
         static const char *const words[] = {"Manual failover", "Forced failover", "Takeover"};
-        serverLog(LL_NOTICE, "%s user request accepted (user request from '%s').", words[kind],
-                  clientPeerName(c));
+        const char *who = by_primary ? "primary" : "user";
+        serverLog(LL_NOTICE, "%s %s request accepted (%s request from '%s').", words[kind], who, who,
+                  requester(c));
         engineFailover(&cluster_engine, kind, clusterNow());
         replyOk(c);
     }
@@ -138,7 +155,11 @@ void clusterFailoverCommand(struct client *c) {
 
 void clusterResetCommand(struct client *c) {
     bool hard = c->argc == 3 && strIs(c->argv[2], "hard");
-    if (c->argc > 3 || (c->argc == 3 && !hard && !strIs(c->argv[2], "soft"))) {
+    if (c->argc > 3) {
+        replySubcommandError(c);
+        return;
+    }
+    if ((c->argc == 3 && !hard && !strIs(c->argv[2], "soft"))) {
         replySyntaxError(c);
         return;
     }
@@ -149,7 +170,7 @@ void clusterResetCommand(struct client *c) {
         return;
     }
     if (nodeIsReplica(clusterMyself())) dbEmpty(NULL, true);
-    serverLog(LL_NOTICE, "Cluster reset (user request from '%s').", clientPeerName(c));
+    serverLog(LL_NOTICE, "Cluster reset (user request from '%s').", requester(c));
     engineReset(&cluster_engine, hard, clusterNow());
     replyOk(c);
 }
@@ -192,7 +213,7 @@ void clusterSaveconfigCommand(struct client *c) {
 
 /* ---- Slots ---- */
 
-static bool slotArg(struct client *c, struct str arg, int *slot) {
+bool clusterSlotArg(struct client *c, struct str arg, int *slot) {
     int64_t n;
     if (!string2ll(arg, &n) || n < 0 || n >= KEY_SLOTS) {
         replyError(c, "ERR Invalid or out of range slot");
@@ -242,9 +263,9 @@ static void slotsCommand(struct client *c, bool ranges, bool add) {
     }
     for (int i = 2; i < c->argc; i += 1 + ranges) {
         int first, last;
-        if (!slotArg(c, c->argv[i], &first)) return;
+        if (!clusterSlotArg(c, c->argv[i], &first)) return;
         last = first;
-        if (ranges && !slotArg(c, c->argv[i + 1], &last)) return;
+        if (ranges && !clusterSlotArg(c, c->argv[i + 1], &last)) return;
         if (first > last) {
             replyErrorFmt(c, "ERR start slot number %d is greater than end slot number %d", first, last);
             return;
@@ -374,7 +395,7 @@ void clusterSetslotCommand(struct client *c) {
         replyError(c, "ERR Please use SETSLOT only with masters.");
         return;
     }
-    if (!slotArg(c, c->argv[2], &slot)) return;
+    if (!clusterSlotArg(c, c->argv[2], &slot)) return;
     if (strIs(verb, "migrating") && c->argc >= 5) {
         setslotMigrating(c, slot);
     } else if (strIs(verb, "importing") && c->argc >= 5) {

@@ -10,7 +10,8 @@ typedef void clusterHandler(struct client *c);
 /* ---- What users see ---- */
 clusterHandler clusterMyidCommand, clusterMyshardidCommand, clusterNodesCommand, clusterInfoCommand,
     clusterSlotsCommand, clusterShardsCommand, clusterLinksCommand, clusterReplicasCommand,
-    clusterCountFailureReportsCommand, clusterKeyslotCommand;
+    clusterCountFailureReportsCommand, clusterKeyslotCommand,
+    clusterSlotStatsCommand, clusterHelpCommand;
 sds clusterInfoText(sds s); /* the lines of CLUSTER INFO, appended */
 
 /* ---- What they ask for ---- */
@@ -24,6 +25,8 @@ clusterHandler clusterCountkeysinslotCommand, clusterGetkeysinslotCommand, clust
 
 /* The node of this id; NULL: there is none, and that has been answered. Handshakes are nobody's to name. */
 struct clusterNode *clusterNodeArg(struct client *c, struct str id);
+/* False: that has been answered. */
+bool clusterSlotArg(struct client *c, struct str arg, int *slot);
 /* Where clients are sent. NULL: they are to stay with the address that they have. `who` is a LINE_…CLIENT. */
 const char *clusterEndpoint(const struct clusterNode *n, int who);
 /* For clients like this one: of TLS or not, by IPv4 or IPv6. */

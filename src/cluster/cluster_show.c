@@ -92,14 +92,6 @@ const char *clusterEndpoint(const struct clusterNode *n, int who) {
     }
 }
 
-static void replyEndpoint(struct client *c, const struct clusterNode *n, enum nodeLineFor who) {
-    const char *endpoint = clusterEndpoint(n, (int)who);
-    if (endpoint && *endpoint)
-        replyBulkCstr(c, endpoint);
-    else
-        replyNull(c);
-}
-
 static void replyPair(struct client *c, const char *name, const char *value) {
     replyBulkCstr(c, name);
     replyBulkCstr(c, value);
@@ -109,8 +101,12 @@ static void replySlotsNode(struct client *c, const struct clusterNode *n, enum n
     bool ip = cluster_settings.endpoint_type != ENDPOINT_IP;
     bool hostname = cluster_settings.endpoint_type != ENDPOINT_HOSTNAME && sdslen(n->hostname);
     bool zone = sdslen(n->availability_zone);
+    const char *endpoint = clusterEndpoint(n, (int)who);
     replyArrayLen(c, 4);
-    replyEndpoint(c, n, who);
+    if (endpoint)
+        replyBulkCstr(c, endpoint);
+    else
+        replyNull(c);
     replyLongLong(c, nodeClientPort(n, who));
     replyBulk(c, strN(n->id, NODE_ID_LEN));
     replyMapLen(c, ip + hostname + zone);
@@ -160,9 +156,8 @@ static const char *healthOf(const struct clusterNode *n) {
 
 static void replyShardNode(struct client *c, const struct clusterNode *n, enum nodeLineFor who) {
     struct replyMark mark = replyDeferLen(c);
-    bool told_tcp = who == LINE_CLIENT || who == LINE_CLIENT6;
-    uint16_t tcp = told_tcp ? nodeClientPort(n, who) : n->tcp_port;
-    uint16_t tls = told_tcp ? n->tls_port : nodeClientPort(n, who);
+    const char *endpoint = clusterEndpoint(n, (int)who);
+    uint16_t tcp = nodeClientPort(n, LINE_CLIENT), tls = nodeClientPort(n, LINE_TLS_CLIENT);
     uint64_t offset = n->flags & NODE_MYSELF ? cluster_engine.world->replication(NULL).offset : n->offset;
     int pairs = 6;
     replyBulkCstr(c, "id");
@@ -170,8 +165,7 @@ static void replyShardNode(struct client *c, const struct clusterNode *n, enum n
     if (tcp) pairs++, replyBulkCstr(c, "port"), replyLongLong(c, tcp);
     if (tls) pairs++, replyBulkCstr(c, "tls-port"), replyLongLong(c, tls);
     replyPair(c, "ip", nodeClientIp(n, who));
-    replyBulkCstr(c, "endpoint");
-    replyEndpoint(c, n, who);
+    replyPair(c, "endpoint", endpoint ? endpoint : "");
     if (sdslen(n->hostname)) pairs++, replyPair(c, "hostname", n->hostname);
     replyPair(c, "role", nodeIsReplica(n) ? "replica" : "master");
     replyBulkCstr(c, "replication-offset");
@@ -330,4 +324,76 @@ void clusterInfoCommand(struct client *c) {
     sds s = clusterInfoText(sdsempty());
     replyVerbatim(c, sdsview(s), "txt");
     sdsfree(s);
+}
+
+/* ---- HELP ---- */
+
+void clusterHelpCommand(struct client *c) {
+    replyHelp(c, (const char *[]){
+                     "ADDSLOTS <slot> [<slot> ...]",
+                     "    Make this node the owner of slots that nobody has.",
+                     "ADDSLOTSRANGE <first> <last> [<first> <last> ...]",
+                     "    The same, of ranges.",
+                     "BUMPEPOCH",
+                     "    Take a configuration epoch above those of all others.",
+                     "CANCELSLOTMIGRATIONS ALL",
+                     "    Stop all migrations away from this node.",
+                     "COUNT-FAILURE-REPORTS <node-id>",
+                     "    How many nodes say that this one does not answer.",
+                     "COUNTKEYSINSLOT <slot>",
+                     "    How many keys of the slot there are in the selected database.",
+                     "DELSLOTS <slot> [<slot> ...]",
+                     "    Forget who owns these slots.",
+                     "DELSLOTSRANGE <first> <last> [<first> <last> ...]",
+                     "    The same, of ranges.",
+                     "FAILOVER [FORCE|TAKEOVER]",
+                     "    Make this replica the primary: by agreement with its primary, without it, or",
+                     "    without asking anybody.",
+                     "FLUSHSLOT <slot> [ASYNC|SYNC]",
+                     "    Delete the keys of the slot.",
+                     "FLUSHSLOTS",
+                     "    Give up all slots of this node, which must be empty.",
+                     "FORGET <node-id>",
+                     "    Remove a node, and do not learn of it again for a while.",
+                     "GETKEYSINSLOT <slot> <count>",
+                     "    Up to <count> keys of the slot in the selected database.",
+                     "GETSLOTMIGRATIONS",
+                     "    Migrations of slots to and from this node: those under way, and the last ones.",
+                     "INFO",
+                     "    State of the cluster, and figures about it.",
+                     "KEYSLOT <key>",
+                     "    The slot of a key.",
+                     "LINKS",
+                     "    The connections to and from other nodes.",
+                     "MEET <ip> <port> [<bus-port>]",
+                     "    Join the cluster of that node, or have it join ours.",
+                     "MIGRATESLOTS SLOTSRANGE <first> <last> [<first> <last> ...] NODE <node-id> [...]",
+                     "    Move slots of this node, with their keys, to others.",
+                     "MYID",
+                     "    The id of this node.",
+                     "MYSHARDID",
+                     "    The id of its shard.",
+                     "NODES",
+                     "    A line for each node: <id> <ip:port@bus-port[,hostname]> <flags> <primary or ->",
+                     "    <ping sent> <pong received> <epoch> <link> <slots> ...",
+                     "REPLICAS <node-id>",
+                     "    The lines of the replicas of a node.",
+                     "REPLICATE <node-id> | NO ONE",
+                     "    Become the replica of a primary; or an empty primary.",
+                     "RESET [HARD|SOFT]",
+                     "    Leave the cluster, with a new id (HARD) or the same.",
+                     "SAVECONFIG",
+                     "    Write the cluster's configuration file now.",
+                     "SET-CONFIG-EPOCH <epoch>",
+                     "    Give a node that knows no other its epoch.",
+                     "SETSLOT <slot> (IMPORTING <node-id>|MIGRATING <node-id>|STABLE|NODE <node-id>)",
+                     "    Open the slot for a migration key by key, close it, or say whose it is.",
+                     "SHARDS",
+                     "    The shards: their slots and their nodes.",
+                     "SLOT-STATS SLOTSRANGE <first> <last> | ORDERBY <metric> [LIMIT <n>] [ASC|DESC]",
+                     "    How single slots of this node are used.",
+                     "SLOTS",
+                     "    Ranges of slots, each with its nodes.",
+                     NULL,
+                 });
 }

@@ -11,11 +11,13 @@
 #include "base/num.h"
 #include "base/random.h"
 #include "cluster/bus_links.h"
+#include "cluster/cluster_debug.h"
 #include "cluster/node.h"
 #include "cluster/nodes_file.h"
 #include "cluster/redirect.h"
 #include "cluster/settings.h"
 #include "cluster/slot_keys.h"
+#include "cluster/slot_stats.h"
 #include "cluster/state.h"
 #include "command/pause.h"
 #include "command/pubsub.h"
@@ -37,7 +39,7 @@ static int64_t save_logged_ms;
 
 static struct busLink *worldConnect(void *w, const char *ip, uint16_t bus_port) {
     (void)w;
-    return busLinkConnect(ip, bus_port);
+    return cluster_debug.no_reconnection ? NULL : busLinkConnect(ip, bus_port);
 }
 static void worldClose(void *w, struct busLink *link) {
     (void)w;
@@ -110,6 +112,7 @@ static void worldDeleteSlot(void *w, int slot) {
 static void worldSlotsChanged(void *w) {
     (void)w;
     redirectRecheck();
+    slotStatsRecheck();
 }
 static void worldStateChanged(void *w, bool ok) {
     (void)w, (void)ok;
@@ -176,7 +179,14 @@ static void linkUp(struct busLink *link) {
 static void linkDown(struct busLink *link) {
     engineLinkDown(&cluster_engine, link, clusterNow());
 }
+/* A message that DEBUG has us not hear, and maybe its link with it. */
+static bool dropped(struct busLink *link) {
+    if (!cluster_debug.close_on_drop) return true;
+    linkDown(link);
+    return false;
+}
 static bool linkMessage(struct busLink *link, const uint8_t *packet, uint32_t len) {
+    if (__builtin_expect(clusterDebugDrops(packet), 0)) return dropped(link);
     return engineReceive(&cluster_engine, link, packet, len, clusterNow());
 }
 static const struct busLinkHandlers link_handlers = {linkAccepts, linkUp, linkDown, linkMessage};
@@ -228,6 +238,15 @@ static void startBus(void) {
     sdsfree(bind);
 }
 
+static struct str myId(void) {
+    return strN(clusterMyself()->id, NODE_ID_LEN);
+}
+static bool knowsNode(struct str id) {
+    const struct clusterNode *n = topologyFind(clusterTopology(), id.ptr);
+    return n && !(n->flags & NODE_HANDSHAKE);
+}
+static const struct clusterMembership membership = {myId, knowsNode};
+
 void nodeStart(void) {
     struct engineSettings settings = cluster_engine.settings; /* directives have been read into it */
     engineInit(&cluster_engine, &world, NULL, clusterNow());
@@ -240,6 +259,7 @@ void nodeStart(void) {
         serverLog(LL_NOTICE, "No cluster configuration found, I'm %s", clusterMyself()->id);
     }
     clusterSettingsApply();
+    cluster_membership = &membership;
     worldSave(NULL, true);
     startBus();
 }

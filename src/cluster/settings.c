@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/bus_links.h"
 #include "cluster/settings.h"
 #include "cluster/state.h"
+#include "cluster/topology_file.h"
 #include "registry/config.h"
 
 #define SET              CONFIG_MODIFIABLE
@@ -12,7 +14,8 @@
 #define HOSTNAME_MAX_LEN 256
 
 static bool use_tls;
-static sds availability_zone_seen; /* the directive of that name is another room's */
+static int bus_port; /* what is listened at, whatever becomes of the ports that it was derived from */
+static bool ip_announced;
 
 /* ---- Checks ---- */
 
@@ -28,27 +31,22 @@ static bool validIpv6(const char *value, const char **err) {
     return !*value || inet_pton(AF_INET6, value, &addr) == 1;
 }
 
-/* Do these letters and digits, and nothing else, make up the value? */
-static bool onlyOf(const char *value, const char *allowed) {
-    for (; *value; value++) {
-        bool letter = (*value | 32) >= 'a' && (*value | 32) <= 'z', digit = *value >= '0' && *value <= '9';
-        if (!letter && !digit && !strchr(allowed, *value)) return false;
-    }
-    return true;
-}
-
 static bool validHostname(const char *value, const char **err) {
     if (strlen(value) >= HOSTNAME_MAX_LEN) {
         *err = "Hostnames must be less than 256 characters";
         return false;
     }
     *err = "Hostnames may only contain alphanumeric characters, hyphens or dots";
-    return onlyOf(value, "-.");
+    for (; *value; value++) {
+        bool letter = (*value | 32) >= 'a' && (*value | 32) <= 'z', digit = *value >= '0' && *value <= '9';
+        if (!letter && !digit && *value != '-' && *value != '.') return false;
+    }
+    return true;
 }
 
 static bool validNodename(const char *value, const char **err) {
     *err = "Announced human node name contained invalid character";
-    return onlyOf(value, "-./:_`");
+    return topologyTextValid(strOf(value));
 }
 
 static bool validAnnounceIp(const char *value, const char **err) {
@@ -57,7 +55,7 @@ static bool validAnnounceIp(const char *value, const char **err) {
         return false;
     }
     *err = "cluster-announce-ip contains invalid character";
-    return onlyOf(value, "-./:_`");
+    return topologyTextValid(strOf(value));
 }
 
 /* ---- From directives to the node ---- */
@@ -70,9 +68,9 @@ static int64_t portDirective(const char *name) {
 }
 
 int clusterBusPort(void) {
-    if (cluster_settings.port) return (int)cluster_settings.port;
-    int64_t base = use_tls ? portDirective("tls-port") : portDirective("port");
-    return (int)base + BUS_PORT_AWAY;
+    if (!bus_port && cluster_settings.port) bus_port = (int)cluster_settings.port;
+    if (!bus_port) bus_port = (int)portDirective(use_tls ? "tls-port" : "port") + BUS_PORT_AWAY;
+    return bus_port;
 }
 
 static uint16_t either(int64_t announced, int64_t real) {
@@ -90,17 +88,20 @@ static void announceMyself(struct clusterNode *me) {
     me->bus_port = either(s->announce_bus_port, clusterBusPort());
     me->client_tcp_port = (uint16_t)s->announce_client_port;
     me->client_tls_port = (uint16_t)s->announce_client_tls_port;
-    if (s->announce_ip) {
+    if (s->announce_ip || ip_announced) {
         memset(me->ip, 0, NODE_IP_LEN);
-        memcpy(me->ip, s->announce_ip, sdslen(s->announce_ip));
+        if (s->announce_ip) memcpy(me->ip, s->announce_ip, sdslen(s->announce_ip));
+        ip_announced = s->announce_ip; /* without it, the next MEET or link tells */
     }
+    bool no_failover = cluster_engine.settings.replica_no_failover;
+    me->flags = (uint16_t)(no_failover ? me->flags | NODE_NOFAILOVER : me->flags & ~NODE_NOFAILOVER);
     announceText(&me->hostname, s->announce_hostname);
     announceText(&me->human_name, s->announce_human_name);
     announceText(&me->client_ipv4, s->announce_client_ipv4);
     announceText(&me->client_ipv6, s->announce_client_ipv6);
-    sdsfree(availability_zone_seen);
-    availability_zone_seen = configGet("availability-zone");
-    announceText(&me->availability_zone, availability_zone_seen);
+    sds zone = configGet("availability-zone");
+    announceText(&me->availability_zone, zone);
+    sdsfree(zone);
 }
 
 void clusterSettingsApply(void) {
@@ -111,13 +112,23 @@ void clusterSettingsApply(void) {
     if (e->t.myself) announceMyself(e->t.myself);
 }
 
-/* CONFIG SET. Others learn of it with the next messages; nodes.conf has it, too. */
-static bool apply(const char **err) {
-    (void)err;
-    if (!cluster_enabled || !clusterMyself()) return true;
+/* CONFIG SET, of anything: ports, the zone and periods are directives of other rooms. Others learn of it with
+ * the next messages; nodes.conf has it, too. */
+static void onChange(void) {
+    if (!cluster_enabled || !clusterMyself()) return;
+    const struct topology *t = clusterTopology();
+    sds before = nodeLine(sdsempty(), t, t->myself, LINE_FILE);
     clusterSettingsApply();
-    engineTodo(&cluster_engine, TODO_SAVE | TODO_STATE);
-    return true;
+    sds after = nodeLine(sdsempty(), t, t->myself, LINE_FILE);
+    engineTodo(&cluster_engine, strcmp(before, after) ? TODO_SAVE | TODO_STATE : TODO_STATE);
+    sdsfree(before);
+    sdsfree(after);
+}
+
+static bool applyTls(const char **err) {
+    if (!use_tls || busLinksTlsWorks()) return true;
+    *err = "Unable to update TLS configuration. Check server logs.";
+    return false;
 }
 
 /* ---- Directives ---- */
@@ -132,19 +143,18 @@ static struct configDirective directives[] = {
     CONFIG_BOOL("cluster-allow-pubsubshard-when-down", NULL, SET, S(pubsub_when_down), true, NULL),
     CONFIG_BOOL("cluster-allow-reads-when-down", NULL, SET, S(reads_when_down), false, NULL),
     CONFIG_BOOL("cluster-allow-replica-migration", NULL, SET, E(allow_replica_migration), true, NULL),
-    CONFIG_INT("cluster-announce-bus-port", NULL, SET, S(announce_bus_port), 0, 0, 65535, apply),
-    CONFIG_STRING("cluster-announce-client-ipv4", NULL, SET, S(announce_client_ipv4), "", validIpv4, apply),
-    CONFIG_STRING("cluster-announce-client-ipv6", NULL, SET, S(announce_client_ipv6), "", validIpv6, apply),
-    CONFIG_INT("cluster-announce-client-port", NULL, SET, S(announce_client_port), 0, 0, 65535, apply),
-    CONFIG_INT("cluster-announce-client-tls-port", NULL, SET, S(announce_client_tls_port), 0, 0, 65535,
-               apply),
-    CONFIG_STRING("cluster-announce-hostname", NULL, SET, S(announce_hostname), "", validHostname, apply),
+    CONFIG_INT("cluster-announce-bus-port", NULL, SET, S(announce_bus_port), 0, 0, 65535, NULL),
+    CONFIG_STRING("cluster-announce-client-ipv4", NULL, SET, S(announce_client_ipv4), "", validIpv4, NULL),
+    CONFIG_STRING("cluster-announce-client-ipv6", NULL, SET, S(announce_client_ipv6), "", validIpv6, NULL),
+    CONFIG_INT("cluster-announce-client-port", NULL, SET, S(announce_client_port), 0, 0, 65535, NULL),
+    CONFIG_INT("cluster-announce-client-tls-port", NULL, SET, S(announce_client_tls_port), 0, 0, 65535, NULL),
+    CONFIG_STRING("cluster-announce-hostname", NULL, SET, S(announce_hostname), "", validHostname, NULL),
     CONFIG_STRING("cluster-announce-human-nodename", NULL, SET, S(announce_human_name), "", validNodename,
-                  apply),
+                  NULL),
     CONFIG_STRING("cluster-announce-ip", NULL, SET | CONFIG_EMPTY_IS_NULL, S(announce_ip), NULL,
-                  validAnnounceIp, apply),
-    CONFIG_INT("cluster-announce-port", NULL, SET, S(announce_port), 0, 0, 65535, apply),
-    CONFIG_INT("cluster-announce-tls-port", NULL, SET, S(announce_tls_port), 0, 0, 65535, apply),
+                  validAnnounceIp, NULL),
+    CONFIG_INT("cluster-announce-port", NULL, SET, S(announce_port), 0, 0, 65535, NULL),
+    CONFIG_INT("cluster-announce-tls-port", NULL, SET, S(announce_tls_port), 0, 0, 65535, NULL),
     CONFIG_INT("cluster-blacklist-ttl", NULL, SET, E(blacklist_ttl_s), 60, INT64_MIN, INT64_MAX, NULL),
     CONFIG_STRING("cluster-config-file", NULL, 0, S(config_file), "nodes.conf", NULL, NULL),
     CONFIG_ENUM("cluster-config-save-behavior", NULL, SET, S(save_behavior), 0, save_behavior_names, NULL),
@@ -162,18 +172,19 @@ static struct configDirective directives[] = {
     CONFIG_ENUM("cluster-preferred-endpoint-type", NULL, SET, S(endpoint_type), ENDPOINT_IP, endpoint_names,
                 NULL),
     CONFIG_BOOL("cluster-replica-no-failover", "cluster-slave-no-failover", SET, E(replica_no_failover),
-                false, apply),
+                false, NULL),
     CONFIG_INT("cluster-replica-validity-factor", "cluster-slave-validity-factor", SET,
                E(replica_validity_factor), 10, 0, INT32_MAX, NULL),
-    CONFIG_BOOL("cluster-require-full-coverage", NULL, SET, E(require_full_coverage), true, apply),
+    CONFIG_BOOL("cluster-require-full-coverage", NULL, SET, E(require_full_coverage), true, NULL),
     CONFIG_INT("cluster-slot-migration-log-max-len", NULL, SET, S(migration_log_max), 1000, 0, INT64_MAX,
                NULL),
     CONFIG_BOOL("cluster-slot-stats-enabled", NULL, SET, S(slot_stats), false, NULL),
     CONFIG_INT("slot-migration-max-failover-repl-bytes", NULL, SET | CONFIG_MEMORY,
                S(migration_max_repl_bytes), 0, -1, INT64_MAX, NULL),
-    CONFIG_BOOL("tls-cluster", NULL, SET, &use_tls, false, NULL),
+    CONFIG_BOOL("tls-cluster", NULL, SET, &use_tls, false, applyTls),
 };
 
 void clusterSettingsInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
+    configOnChange(onChange);
 }

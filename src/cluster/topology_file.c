@@ -73,8 +73,17 @@ static sds openSlotsText(sds s, const struct topology *t) {
     return s;
 }
 
+bool topologyTextValid(struct str value) {
+    for (size_t i = 0; i < value.len; i++) {
+        unsigned char c = (unsigned char)value.ptr[i];
+        if (c <= ',' || c == 0x7f || (c < 0x80 && strchr(";<=>?@[]^{|}~\\", c))) return false;
+    }
+    return true;
+}
+
+/* What could not be read again is left out: some of it is told by others. */
 static sds textField(sds s, const char *name, const char *value) {
-    return *value ? sdscatprintf(s, ",%s=%s", name, value) : s;
+    return *value && topologyTextValid(strOf(value)) ? sdscatprintf(s, ",%s=%s", name, value) : s;
 }
 static sds portField(sds s, const char *name, uint16_t port) {
     return port ? sdscatprintf(s, ",%s=%u", name, port) : s;
@@ -109,7 +118,10 @@ uint16_t nodeClientPort(const struct clusterNode *n, enum nodeLineFor who) {
 sds nodeLine(sds s, const struct topology *t, const struct clusterNode *n, enum nodeLineFor who) {
     bool file = who == LINE_FILE || who == LINE_TLS_FILE;
     s = sdscatprintf(s, "%s %s:%u@%u", n->id, nodeClientIp(n, who), nodeClientPort(n, who), n->bus_port);
-    if (file || sdslen(n->hostname)) s = sdscatprintf(s, ",%s", n->hostname);
+    if (file)
+        s = sdscat(sdscat(s, ","), topologyTextValid(sdsview(n->hostname)) ? n->hostname : "");
+    else if (sdslen(n->hostname))
+        s = sdscatprintf(s, ",%s", n->hostname);
     if (file) s = fieldsText(s, n, who == LINE_TLS_FILE);
     s = flagsText(sdscat(s, " "), n->flags);
     uint64_t epoch = n->primary ? n->primary->config_epoch : n->config_epoch;
@@ -152,17 +164,8 @@ static bool readPort(struct str word, uint16_t *out) {
     return true;
 }
 
-/* May these bytes stand in a value? None that separates one thing from another in the line. */
-static bool valueValid(struct str value) {
-    for (size_t i = 0; i < value.len; i++) {
-        unsigned char c = (unsigned char)value.ptr[i];
-        if (c <= ',' || c == 0x7f || (c < 0x80 && strchr(";<=>?@[]^{|}~\\", c))) return false;
-    }
-    return true;
-}
-
 static bool readText(struct str value, sds *out) {
-    if (!valueValid(value)) return false;
+    if (!topologyTextValid(value)) return false;
     *out = sdscpylen(*out, value.ptr, value.len);
     return true;
 }

@@ -15,6 +15,9 @@ bool topologyRead(struct topology *t, struct str text, bool tls, int64_t now_ms,
 /* Appended to s. Handshakes are left out. */
 sds topologyText(sds s, const struct topology *t, bool tls);
 
+/* May these bytes stand in the file as somebody's name? None that separates one thing from another there. */
+bool topologyTextValid(struct str text);
+
 /* For whom: the file; or a client of TLS or not, that came by IPv4 or IPv6, and is told what is announced for
  * such ones. */
 enum nodeLineFor { LINE_FILE, LINE_TLS_FILE, LINE_CLIENT, LINE_TLS_CLIENT, LINE_CLIENT6, LINE_TLS_CLIENT6 };

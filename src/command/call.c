@@ -19,7 +19,8 @@
 #include "registry/info.h"
 #include "registry/latency.h"
 
-#define HOOKS_MAX           8
+#define HOOKS_MAX           16
+#define HOOKS_AT_POINT      8
 #define SLOW_ENOUGH_TO_TICK 500 /* us: after a command this long the next one's clock is read anew */
 
 struct call *call_running;
@@ -64,7 +65,7 @@ static struct hook {
 static int hook_count, refusal_count, unusual_count;
 static callHook *refusal_hooks[HOOKS_MAX];
 static callUnusual *unusual_hooks[HOOKS_MAX];
-static callHook *active[CALL_POINTS][HOOKS_MAX + 1]; /* those that are not idle; NULL behind the last */
+static callHook *active[CALL_POINTS][HOOKS_AT_POINT + 1]; /* those that are not idle; NULL behind the last */
 
 static void listHooks(void) {
     int counts[CALL_POINTS] = {0};
@@ -72,6 +73,7 @@ static void listHooks(void) {
     for (int i = 0; i < hook_count; i++) {
         enum callPoint at = hooks[i].at;
         if (hooks[i].idle) continue;
+        serverAssert(counts[at] < HOOKS_AT_POINT);
         active[at][counts[at]++] = hooks[i].fn;
         call_points |= 1u << at;
     }
@@ -94,7 +96,7 @@ void callHookIdle(callHook *fn, bool idle) {
 
 /* Of a copy: hooks may become idle meanwhile, or cease to be. */
 void callHooksRun(enum callPoint at, struct client *c) {
-    callHook *fns[HOOKS_MAX + 1];
+    callHook *fns[HOOKS_AT_POINT + 1];
     memcpy(fns, active[at], sizeof fns);
     for (int i = 0; fns[i]; i++) fns[i](c);
 }

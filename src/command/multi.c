@@ -343,6 +343,11 @@ int multiDb(const struct client *c) {
     return c->multi->db;
 }
 
+const struct request *multiLastQueued(const struct client *c) {
+    int count = c->flags & CLIENT_MULTI ? c->multi->queue.count : 0;
+    return count ? c->multi->queue.at[count - 1] : NULL;
+}
+
 size_t multiQueuedBytes(const struct client *c) {
     return c->multi ? c->multi->bytes : 0;
 }

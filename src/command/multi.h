@@ -19,7 +19,8 @@ void multiReset(struct client *c);
 int multiDb(const struct client *c);             /* in MULTI: the database behind what is queued */
 size_t multiQueuedBytes(const struct client *c); /* of the queued commands */
 
-/* The i-th queued command; NULL: there are no more. */
+/* The i-th queued command; NULL: there are no more. And the last one. */
 const struct request *multiQueued(const struct client *c, int i);
+const struct request *multiLastQueued(const struct client *c);
 
 void multiInit(void); /* sinks, INFO fields, what the client's line says of transactions */

@@ -7,6 +7,7 @@
 
 bool role_replica;
 struct replicationControl replication_control;
+const struct clusterMembership *cluster_membership;
 bool (*role_data_stale)(void);
 const char err_masterdown[] =
     "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";

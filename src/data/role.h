@@ -27,8 +27,19 @@ struct replicationControl {
     bool (*isEncrypted)(void);                 /* tls-replication */
     void (*follow)(struct str host, int port); /* fine when it does already */
     void (*becomePrimary)(void);
+    int (*replicas)(void); /* how many are online */
+    /* The id of a node that replicates us, has told it, and has all up to this offset. NULL: there is none;
+     * or *legacy, because one of them is too old to take over when it is told so. */
+    const char *(*successor)(uint64_t offset, bool *legacy);
 };
 extern struct replicationControl replication_control;
+
+/* What replication asks of the cluster. cluster/ fills it in; NULL: we are none. */
+struct clusterMembership {
+    struct str (*myId)(void);
+    bool (*knows)(struct str id); /* the id of a node */
+};
+extern const struct clusterMembership *cluster_membership;
 
 /* For repl/ and cluster/. Those who have registered are told when it changes, in order. */
 void roleSet(bool replica);

@@ -409,6 +409,10 @@ static bool changesRun(struct savedChange *changes, int count, int *failed, cons
     return ok;
 }
 
+#define CHANGE_HOOKS_MAX 4
+static void (*change_hooks[CHANGE_HOOKS_MAX])(void);
+static size_t change_hook_count;
+
 bool configChange(const struct configPair *pairs, int count, int *failed, const char **err) {
     struct savedChange *changes = zmalloc((size_t)count * sizeof *changes);
     for (int i = 0; i < count; i++) {
@@ -417,7 +421,13 @@ bool configChange(const struct configPair *pairs, int count, int *failed, const 
     }
     bool ok = changesRun(changes, count, failed, err);
     zfree(changes);
+    for (size_t i = 0; ok && i < change_hook_count; i++) change_hooks[i]();
     return ok;
+}
+
+void configOnChange(void (*fn)(void)) {
+    serverAssert(change_hook_count < CHANGE_HOOKS_MAX);
+    change_hooks[change_hook_count++] = fn;
 }
 
 /* ---- Files ---- */

@@ -134,6 +134,9 @@ sds configAppendMemory(sds s, int64_t bytes);
 bool configRewriteFile(const char *path, bool with_defaults);
 bool configRewrite(bool with_defaults); /* the file of the start; EFAULT: there was none */
 
+/* Who depends on directives of other rooms is told after each change while the server runs. */
+void configOnChange(void (*fn)(void));
+
 /* What counts events since the start registers how its counters become zero again. */
 void configOnResetStat(void (*fn)(void));
 void configResetStats(void);

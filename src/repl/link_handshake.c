@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "base/version.h"
 #include "base/zmalloc.h"
+#include "data/role.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "repl/link_wire.h"
@@ -104,6 +105,9 @@ static void introduce(void) {
         say(SAID_OPTION, 3, (struct str[]){STR("REPLCONF"), STR("ip-address"), introduceAddress()});
     sayCapabilities();
     say(SAID_OPTION, 3, (struct str[]){STR("REPLCONF"), STR("version"), STR(VALKEY_VERSION)});
+    if (cluster_membership)
+        say(SAID_OPTION, 3,
+            (struct str[]){STR("REPLCONF"), STR("set-cluster-node-id"), cluster_membership->myId()});
 }
 
 static void sayPsync(void) {
@@ -157,6 +161,7 @@ static void heardPong(struct str line) {
 }
 
 static void heardOption(const char *option, struct str line) {
+    if (strcmp(option, "set-cluster-node-id") == 0) option = "SET-CLUSTER-NODE-ID";
     if (strcmp(option, "version") == 0) option = "VERSION"; /* as it has always been logged */
     if (line.ptr[0] == '-')
         serverLog(LL_NOTICE, "(Non critical) Primary does not understand REPLCONF %s: %.*s", option,

@@ -287,7 +287,7 @@ static void checkLimits(void) {
 }
 
 /* Who waits for its socket is called by the loop. */
-static __attribute__((noinline)) void sendToAll(void) {
+__attribute__((noinline)) void replicasWriteLater(void) {
     history.grown = false;
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
@@ -338,7 +338,7 @@ static __attribute__((noinline)) void sayOwnWords(void) {
 static void replicasBeforeSleep(void) {
     debugAssert(chainCheck(&history.chain, standingReaders()));
     if (__builtin_expect(ping_first || ask_for_ack, 0)) sayOwnWords();
-    if (history.grown) sendToAll();
+    if (history.grown) replicasWriteLater();
 }
 
 /* ---- Jobs ---- */
@@ -398,6 +398,19 @@ int replicasWith(uint64_t offset, bool synced) {
         if (r->state == REPLICA_ONLINE && (synced ? r->fsynced : r->acked) >= offset) count++;
     }
     return count;
+}
+
+#define FIRST_HEIR 0x090000 /* the version whose replicas take over when their primary says so */
+
+const char *replicasSuccessor(uint64_t offset, bool *legacy) {
+    const char *id = NULL;
+    *legacy = false;
+    listForEach(&replicas, it) {
+        const struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        *legacy |= r->version < FIRST_HEIR;
+        if (r->state == REPLICA_ONLINE && r->acked >= offset && *r->node_id) id = r->node_id;
+    }
+    return *legacy ? NULL : id;
 }
 
 /* What WAIT asks in its own words. */

@@ -32,6 +32,8 @@ enum replicaState {
 };
 enum { CAPA_EOF = 1, CAPA_PSYNC2 = 2, CAPA_DUAL_CHANNEL = 4, CAPA_SKIP_RDB_CHECKSUM = 8 };
 
+#define CLUSTER_ID_LEN 40
+
 struct replicaClient {
     struct client *client;
     struct listNode node; /* in `replicas`, when state is not REPLICA_NONE */
@@ -39,9 +41,10 @@ struct replicaClient {
 
     /* What it has told. */
     int listening_port;
-    sds address;      /* NULL: that of its connection */
-    unsigned capa;    /* CAPA_* */
-    uint32_t version; /* 0xAABBCC; 0: not told */
+    sds address;                      /* NULL: that of its connection */
+    unsigned capa;                    /* CAPA_* */
+    uint32_t version;                 /* 0xAABBCC; 0: not told */
+    char node_id[CLUSTER_ID_LEN + 1]; /* of a cluster's node; "": not told */
     bool rdb_only, rdb_channel;
     bool without_functions, without_keys; /* rdb-filter-only */
 
@@ -109,8 +112,13 @@ void replicaContinue(struct replicaClient *r, uint64_t at);
 int replicasWith(uint64_t offset, bool synced);
 /* How many are online and have been heard of within min-replicas-max-lag. */
 int replicasGood(void);
+/* replicationControl.successor */
+const char *replicasSuccessor(uint64_t offset, bool *legacy);
 /* All connections end; they will come back and ask how to go on. (Our own history has changed.) */
 void replicasDisconnect(void);
+/* What has been added to the stream leaves with the next clientsWritePending; the end of a turn asks for it.
+ */
+void replicasWriteLater(void);
 /* REPLCONF GETACK * with the next turn. */
 void replicasAskForAck(void);
 

@@ -135,9 +135,16 @@ static bool setRdbClient(struct client *c, struct str value) {
 }
 
 static bool setNode(struct client *c, struct str value) {
-    (void)value;
-    replyError(c, "ERR This instance has cluster support disabled");
-    return false;
+    if (!cluster_membership) {
+        replyError(c, "ERR This instance has cluster support disabled");
+        return false;
+    }
+    if (value.len != CLUSTER_ID_LEN || !cluster_membership->knows(value)) {
+        replyErrorFmt(c, "ERR Unknown node %.*s", (int)value.len, value.ptr);
+        return false;
+    }
+    memcpy(replicaPart(c)->node_id, value.ptr, value.len);
+    return true;
 }
 
 /* ACK offset [FACK offset]. What does not parse is not worth an answer either. */

@@ -31,6 +31,10 @@ static void wire(void) {
     };
 }
 
+static int replicasOnline(void) {
+    return replicasWith(0, false);
+}
+
 static void giveControl(void) {
     replication_control = (struct replicationControl){
         .offset = historyOffset,
@@ -39,6 +43,8 @@ static void giveControl(void) {
         .isEncrypted = wireIsEncrypted,
         .follow = linkFollowQuietly,
         .becomePrimary = linkBecomePrimary,
+        .replicas = replicasOnline,
+        .successor = replicasSuccessor,
     };
 }
 

@@ -73,15 +73,6 @@ static void slotMigration(struct client *c) {
         replySubcommandError(c);
 }
 
-static void packetFilter(struct client *c) {
-    int64_t type;
-    if (argLongLong(c, c->argv[2], &type, NULL)) replyOk(c);
-}
-
-static void clusterLink(struct client *c) {
-    replyError(c, "ERR Debug option only available for cluster mode enabled setup!");
-}
-
 static void protectClient(struct client *c) {
     int64_t id;
     if (!string2ll(c->argv[2], &id))
@@ -237,12 +228,7 @@ static const struct debugSubcommand subcommands[] = {
     {"stringmatch-test", 0, 0, matchAtRandom,
      HELP("STRINGMATCH-TEST", "    Match random patterns with random texts.")},
     {"structsize", 0, 0, structSizes, HELP("STRUCTSIZE", "    Sizes of some structures, in bytes.")},
-    {"clusterlink", 3, 3, clusterLink, of_absent},
     {"slotmigration", 2, 2, slotMigration, of_absent},
-    {"drop-cluster-packet-filter", 1, 1, packetFilter, of_absent},
-    {"close-cluster-link-on-packet-drop", 1, 1, nothingToSwitch, of_absent},
-    {"disable-cluster-random-ping", 1, 1, nothingToSwitch, of_absent},
-    {"disable-cluster-reconnection", 1, 1, nothingToSwitch, of_absent},
     {"client-enforce-reply-list", 1, 1, nothingToSwitch, of_absent},
     {"force-free-primary-async", 1, 1, nothingToSwitch, of_absent},
     {"force-tls-write-error", 1, 1, nothingToSwitch, of_absent},

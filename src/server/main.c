@@ -200,7 +200,7 @@ static bool usesTls(void) {
     return listenTlsPort() || wireIsEncrypted();
 }
 
-static const struct busTls bus_tls = {tlsServerCurrent, tlsServerAsClient};
+static const struct busTls bus_tls = {tlsServerCurrent, tlsServerAsClient, tlsServerConfigure};
 
 static void registerRooms(void) {
     commandCoreInit();

@@ -17,6 +17,7 @@
 #include "client/client.h"
 #include "client/client_log.h"
 #include "client/client_output.h"
+#include "cluster/cluster.h"
 #include "command/blocking.h"
 #include "command/command.h"
 #include "command/io_threads.h"
@@ -149,6 +150,8 @@ static bool lastThings(int flags, uint64_t offset) {
         serverLog(LL_WARNING, "Errors trying to shut down the server. Check the logs for more information.");
         return false;
     }
+    clusterOnExit(flags & SHUTDOWN_FAILOVER, offset);
+    replicasWriteLater();
     clientsWritePending();
     ioThreadsEnd();
     clientsWritePending(); /* of those that were on their way home */
@@ -213,20 +216,25 @@ static int64_t onDeadline(struct aeEventLoop *el, int64_t id, void *data) {
     return AE_NOMORE;
 }
 
-/* A script that goes on and on keeps the stream from going on, too. */
+/* A script that goes on and on keeps the stream from going on, too. What hands over to another node goes into
+ * the stream behind the command that asked for it. */
 static bool mustWait(int flags) {
     bool within_script = call_running && call_running->outer;
-    return timeout_s && !(flags & SHUTDOWN_NOW) && !within_script && !allHave(historyOffset());
+    if (within_script) return false;
+    if (flags & SHUTDOWN_FAILOVER && call_running) return true;
+    return timeout_s && !(flags & SHUTDOWN_NOW) && !allHave(historyOffset());
 }
 
 /* Returns true when it will happen, false when a room has refused. */
 static bool shutDown(int flags) {
     logRequest(callOwner());
+    if (flags & SHUTDOWN_SAFE && !clusterMayExit(flags & SHUTDOWN_FORCE)) return false;
     if (!mustWait(flags)) return endNow(flags, historyOffset());
     waiting.on = true;
     waiting.flags = flags;
     waiting.offset = historyOffset();
-    waiting.timer = aeCreateTimeEvent(server_el, timeout_s * 1000, onDeadline, NULL);
+    waiting.timer =
+        aeCreateTimeEvent(server_el, flags & SHUTDOWN_NOW ? 0 : timeout_s * 1000, onDeadline, NULL);
     replicasAskForAck();
     pauseClients(PAUSE_SHUTDOWN, PAUSE_WRITES, INT64_MAX);
     serverLog(LL_NOTICE, "Waiting for replicas before shutting down.");
@@ -271,7 +279,7 @@ void shutdownCommand(struct client *c) {
         replySyntaxError(c);
         return;
     }
-    if (flags & SHUTDOWN_FAILOVER) {
+    if (flags & SHUTDOWN_FAILOVER && !clusterIsEnabled()) {
         replyError(c, "ERR SHUTDOWN FAILOVER is only supported in cluster mode.");
         return;
     }

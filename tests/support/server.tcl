@@ -55,22 +55,24 @@ proc answer {client} {
 }
 
 # The bytes of the reply to a command, with blanks for line ends: shows which type each element has.
-proc wire {args} {
-    r write [resp::encode $args]
-    return [string trimright [wire_element]]
+proc wire {args} { return [wire_at 0 {*}$args] }
+proc wire_at {level args} {
+    set client [srv $level client]
+    $client write [resp::encode $args]
+    return [string trimright [wire_element $client]]
 }
-proc wire_element {} {
-    set line [r rawread]
+proc wire_element {client} {
+    set line [$client rawread]
     set n [string range $line 1 end]
     switch -glob -- $line {
         {[$]-1} - {[*]-1} { return "$line " }
-        {[$]*} { return "$line [string range [r rawread [expr {$n + 2}]] 0 end-2] " }
+        {[$=]*} { return "$line [string range [$client rawread [expr {$n + 2}]] 0 end-2] " }
         {[*~>]*} { set count $n }
         {%*} { set count [expr {2 * $n}] }
         default { return "$line " }
     }
     append line " "
-    for {set i 0} {$i < $count} {incr i} { append line [wire_element] }
+    for {set i 0} {$i < $count} {incr i} { append line [wire_element $client] }
     return $line
 }
 

@@ -205,7 +205,7 @@ append table [subst {
     shutdown-timeout {int 0 $int_max}
     slot-migration-max-failover-repl-bytes {own {-1 -1 1kb 1024} {-2 x}}
     socket-mark-id immutable
-    tls-cluster bool
+    tls-cluster {own {no no} {yes x}}
     tls-replication {own {no no} {yes x}}
 }]
 

@@ -1,0 +1,86 @@
+/* cluster_debug.c - see cluster_debug.h. */
+#include "cluster/cluster_debug.h"
+
+#include <string.h>
+
+#include "base/num.h"
+#include "client/reply.h"
+#include "cluster/bus_links.h"
+#include "cluster/cluster_commands.h"
+#include "registry/debug.h"
+
+struct clusterDebug cluster_debug = {.drop = DROP_NONE};
+
+/* Any word but a number is 0. */
+static bool isOn(struct str word) {
+    int64_t on;
+    return string2ll(word, &on) && on;
+}
+
+static void packetFilter(struct client *c) {
+    if (argLongLong(c, c->argv[2], &cluster_debug.drop, NULL)) replyOk(c);
+}
+static void closeOnDrop(struct client *c) {
+    cluster_debug.close_on_drop = isOn(c->argv[2]);
+    replyOk(c);
+}
+static void randomPing(struct client *c) {
+    cluster_engine.settings.no_random_pings = isOn(c->argv[2]);
+    replyOk(c);
+}
+static void reconnection(struct client *c) {
+    cluster_debug.no_reconnection = isOn(c->argv[2]);
+    replyOk(c);
+}
+
+static void killLink(struct busLink *link) {
+    if (!link) return;
+    engineLinkDown(&cluster_engine, link, clusterNow());
+    busLinkClose(link);
+}
+
+static void links(struct client *c) {
+    struct str which = c->argv[3];
+    if (!cluster_enabled) {
+        replyError(c, "ERR Debug option only available for cluster mode enabled setup!");
+        return;
+    }
+    if (!strIs(c->argv[2], "kill")) {
+        replySubcommandError(c);
+        return;
+    }
+    struct clusterNode *n = clusterNodeArg(c, c->argv[4]);
+    bool all = strIs(which, "all");
+    if (!n) return;
+    if (n == clusterMyself()) {
+        replyError(c, "ERR Cannot free cluster link(s) to myself");
+        return;
+    }
+    if (!all && !strIs(which, "to") && !strIs(which, "from")) {
+        replySubcommandError(c);
+        return;
+    }
+    if (all || strIs(which, "to")) killLink(n->out);
+    if (all || strIs(which, "from")) killLink(n->in);
+    replyOk(c);
+}
+
+#define HELP(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const struct debugSubcommand subcommands[] = {
+    {"clusterlink", 3, 3, links,
+     HELP("CLUSTERLINK KILL <to|from|all> <node-id>", "    Close connections of the cluster bus.")},
+    {"drop-cluster-packet-filter", 1, 1, packetFilter,
+     HELP("DROP-CLUSTER-PACKET-FILTER <type>",
+          "    Do not hear messages of this type; -1: hear all, -2: hear none.")},
+    {"close-cluster-link-on-packet-drop", 1, 1, closeOnDrop,
+     HELP("CLOSE-CLUSTER-LINK-ON-PACKET-DROP <0|1>", "    And close the link that they came by.")},
+    {"disable-cluster-random-ping", 1, 1, randomPing,
+     HELP("DISABLE-CLUSTER-RANDOM-PING <0|1>", "    Ping only nodes that have not been heard of for long.")},
+    {"disable-cluster-reconnection", 1, 1, reconnection,
+     HELP("DISABLE-CLUSTER-RECONNECTION <0|1>", "    Make no new links to other nodes.")},
+};
+
+void clusterDebugInit(void) {
+    for (size_t i = 0; i < sizeof subcommands / sizeof *subcommands; i++) debugRegister(&subcommands[i]);
+}

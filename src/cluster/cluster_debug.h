@@ -1,0 +1,20 @@
+/* cluster_debug.h - what DEBUG switches on and off in a node of a cluster, for tests. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DROP_NONE (-1)
+#define DROP_ALL  (-2)
+extern struct clusterDebug {
+    int64_t drop; /* messages of this type are not heard; or DROP_… */
+    bool close_on_drop, no_reconnection;
+} cluster_debug;
+
+/* Is this message not to be heard? */
+static inline bool clusterDebugDrops(const uint8_t *packet) {
+    if (cluster_debug.drop == DROP_NONE) return false;
+    int type = (packet[12] & 0x7f) << 8 | packet[13]; /* but for the bit of light headers */
+    return cluster_debug.drop == DROP_ALL || cluster_debug.drop == type;
+}
+void clusterDebugInit(void);
