@@ -10,8 +10,7 @@ typedef void clusterHandler(struct client *c);
 /* ---- What users see ---- */
 clusterHandler clusterMyidCommand, clusterMyshardidCommand, clusterNodesCommand, clusterInfoCommand,
     clusterSlotsCommand, clusterShardsCommand, clusterLinksCommand, clusterReplicasCommand,
-    clusterCountFailureReportsCommand, clusterKeyslotCommand,
-    clusterSlotStatsCommand, clusterHelpCommand;
+    clusterCountFailureReportsCommand, clusterKeyslotCommand, clusterSlotStatsCommand, clusterHelpCommand;
 sds clusterInfoText(sds s); /* the lines of CLUSTER INFO, appended */
 
 /* ---- What they ask for ---- */
