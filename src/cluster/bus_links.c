@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
@@ -195,8 +196,11 @@ static void flush(struct link *l) {
     l->out = NULL;
 }
 
+/* Not before the end of the turn: what is queued may say what is not saved yet. */
 static void onWritable(struct connection *conn) {
-    flush(conn->data);
+    struct link *l = conn->data;
+    connSetWriteHandler(conn, NULL);
+    if (!listLinked(&l->dirty)) listAddTail(&dirty, &l->dirty);
 }
 
 void busLinkSend(struct busLink *link, const char *bytes, size_t len) {
@@ -328,7 +332,7 @@ static void onAccept(struct aeEventLoop *el, int listen_fd, void *data, int mask
         if (fd < 0) return;
         struct link *l = linkNew();
         l->bus.inbound = true;
-        l->bus.created_ms = 0;
+        l->bus.created_ms = mstime();
         if (!carry(l, fd))
             linkClose(l);
         else if (!use_tls)

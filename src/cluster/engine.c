@@ -59,12 +59,46 @@ void engineDestroy(struct engine *e) {
 
 /* ---- Time ---- */
 
-void engineTick(struct engine *e, int64_t now_ms) {
+static void shift(int64_t *time_ms, int64_t by_ms) {
+    if (*time_ms) *time_ms += by_ms;
+}
+
+static void shiftNode(struct clusterNode *n, int64_t by_ms) {
+    int64_t *const times[] = {&n->created_ms,       &n->ping_sent_ms,    &n->pong_received_ms,
+                              &n->data_received_ms, &n->connect_ms,      &n->fail_ms,
+                              &n->orphaned_ms,      &n->inbound_lost_ms, &n->offset_ms};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) shift(times[i], by_ms);
+    for (int i = 0; i < n->report_count; i++) n->reports[i].at_ms += by_ms;
+    if (n->out) shift(&n->out->created_ms, by_ms);
+    if (n->in) shift(&n->in->created_ms, by_ms);
+}
+
+/* When the clock was set back, what was measured would lie in the future, and nobody be missed before that
+ * comes: all of it goes back, too. (A clock that is set forward is like a server that stood still.) */
+void engineSetTime(struct engine *e, int64_t now_ms) {
+    int64_t by_ms = now_ms - e->now_ms;
     e->now_ms = now_ms;
+    if (by_ms >= 0) return;
+    int64_t *const times[] = {&e->started_ms,        &e->minority_ms,        &e->logged_down_ms,
+                              &e->election.start_ms, &e->election.reason_ms, &e->manual.end_ms,
+                              &e->announce_ms};
+    if (by_ms <= -ENGINE_TICK_MS)
+        engineLog(e, LL_WARNING, "The clock went back by %lld ms", (long long)-by_ms);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) shift(times[i], by_ms);
+    for (int i = 0; i < e->t.forgotten_count; i++) e->t.forgotten[i].until_ms += by_ms;
+    topologyForEach(&e->t, n) shiftNode(n, by_ms);
+}
+
+void engineTick(struct engine *e, int64_t now_ms) {
+    engineSetTime(e, now_ms);
     e->ticks++;
     manualTick(e);
     topologyForEach(&e->t, n) linkTick(e, n);
     heartbeatTick(e);
+    if (e->announce_ms && e->now_ms >= e->announce_ms) {
+        e->announce_ms = 0;
+        engineTodo(e, TODO_BROADCAST);
+    }
     if (nodeIsReplica(e->t.myself)) {
         electionTick(e);
         orphansTick(e);
@@ -74,10 +108,14 @@ void engineTick(struct engine *e, int64_t now_ms) {
 
 void engineFlush(struct engine *e, int64_t now_ms) {
     if (!e->todo) return;
-    e->now_ms = now_ms;
+    engineSetTime(e, now_ms);
     unsigned todo = e->todo;
     e->todo = 0;
-    if (todo & TODO_ELECTION && nodeIsReplica(e->t.myself)) electionTick(e);
+    /* One that is planned for now begins now. */
+    for (int i = 0; i < 2 && todo & TODO_ELECTION && nodeIsReplica(e->t.myself); i++) {
+        electionTick(e);
+        if (!(e->todo & TODO_ELECTION)) break;
+    }
     if (todo & (TODO_STATE | TODO_SLOTS)) stateUpdate(e);
     todo |= e->todo;
     e->todo = 0;
@@ -88,11 +126,21 @@ void engineFlush(struct engine *e, int64_t now_ms) {
 
 /* ---- What a message says of who sent it ---- */
 
+/* What no node of ours would say: an id that is none, and that would get into logs and files; an epoch above
+ * which there is no room for the next ones. */
+static bool headerDecent(const struct busHeader *h) {
+    return busIdValid(h->sender) && h->current_epoch <= EPOCH_MAX && h->config_epoch <= EPOCH_MAX;
+}
+
 /* The node that it is from, if we know it by its own id. */
 static struct clusterNode *senderOf(struct engine *e, struct busLink *link, const struct busHeader *h) {
     struct clusterNode *n = link->node;
     if (!n || n->flags & NODE_HANDSHAKE) n = topologyFind(&e->t, h->sender);
     return n && !(n->flags & NODE_HANDSHAKE) ? n : NULL;
+}
+
+static bool isHeartbeat(const struct busHeader *h) {
+    return h->type == BUS_PING || h->type == BUS_PONG || h->type == BUS_MEET;
 }
 
 static bool claimsPrimary(const struct busHeader *h) {
@@ -180,7 +228,6 @@ static bool senderRole(struct engine *e, struct clusterNode *sender, const struc
             engineLog(e, LL_NOTICE, "Node %s is now a replica of node %s in shard %s", nodeLogName(sender),
                       nodeLogName(primary), primary->shard_id);
         nodeBecomeReplica(&e->t, sender, primary);
-        if (primary) primary->flags |= NODE_MIGRATE_TO;
         engineTodo(e, TODO_SAVE | TODO_STATE);
     }
     if (e->t.myself->primary == sender) followFurther(e, primary);
@@ -215,7 +262,8 @@ static bool handshakeDone(struct engine *e, struct busLink *link, struct cluster
                           const struct busHeader *h) {
     struct clusterNode *n = link->node;
     if (sender) { /* we knew it already */
-        if (nodeTakeAddress(e, sender, link, h)) engineTodo(e, TODO_SAVE | TODO_STATE);
+        if (sender != e->t.myself && nodeTakeAddress(e, sender, link, h))
+            engineTodo(e, TODO_SAVE | TODO_STATE);
         nodeDetach(n, link);
         nodeRemove(e, n);
         return false;
@@ -266,6 +314,7 @@ static bool heartbeatReceived(struct engine *e, struct busLink *link, struct clu
     if (h->type != BUS_PONG) {
         ownAddress(e, link, (enum busType)h->type);
         if (h->type == BUS_MEET) meetReceived(e, link, sender, h);
+        if (!e->receiving) return false; /* that dropped this very link */
         sendPing(e, link, BUS_PONG);
     }
     if (!link->inbound) {
@@ -357,15 +406,18 @@ static bool received(struct engine *e, struct busLink *link, const uint8_t *pack
     }
     countReceived(e, &m, len);
     const struct busHeader *h = &m.header;
+    if (!headerDecent(h)) return true;
     struct clusterNode *sender = senderOf(e, link, h);
-    if (sender && sender != e->t.myself) {
+    bool stranger =
+        sender && memcmp(sender->id, h->sender, NODE_ID_LEN) != 0; /* on the link of another one */
+    if (stranger && (link->inbound || !isHeartbeat(h))) return true;
+    if (sender && sender != e->t.myself && !stranger) {
         bindInbound(e, link, sender);
         sender->flags = (uint16_t)((sender->flags & ~LEARNT_FLAGS) | (h->node_flags & LEARNT_FLAGS));
         sender->data_received_ms = e->now_ms;
         senderEpochs(e, sender, h);
     }
-    if (h->type == BUS_PING || h->type == BUS_PONG || h->type == BUS_MEET)
-        return heartbeatReceived(e, link, sender, &m);
+    if (isHeartbeat(h)) return heartbeatReceived(e, link, sender, &m);
     if (!sender || sender == e->t.myself) {
         if (h->type == BUS_FAIL)
             engineLog(e, LL_NOTICE, "Ignoring FAIL message from unknown node %.40s about %.40s", h->sender,
@@ -385,7 +437,7 @@ static bool received(struct engine *e, struct busLink *link, const uint8_t *pack
 
 bool engineReceive(struct engine *e, struct busLink *link, const uint8_t *packet, uint32_t len,
                    int64_t now_ms) {
-    e->now_ms = now_ms;
+    engineSetTime(e, now_ms);
     e->receiving = link;
     bool good = received(e, link, packet, len) && e->receiving == link;
     e->receiving = NULL;
@@ -399,10 +451,12 @@ void engineFollow(struct engine *e, struct clusterNode *primary, bool full_sync)
     serverAssert(primary && primary != me);
     if (nodeIsPrimary(me)) slotsInherit(e, me, NULL);
     nodeBecomeReplica(&e->t, me, primary);
-    primary->flags |= NODE_MIGRATE_TO;
     manualReset(e);
     e->election = (struct engineElection){0};
     e->world->follow(e->w, primary, full_sync);
+    /* The two links of a pair keep no order: an older message, that we are a primary, may come last. In a big
+     * cluster it would be long before the next one. */
+    e->announce_ms = e->now_ms + ANNOUNCE_AGAIN_MS;
     engineTodo(e, TODO_SAVE | TODO_STATE | TODO_BROADCAST | TODO_SLOTS);
 }
 
@@ -424,7 +478,7 @@ void engineLeaveShard(struct engine *e) {
 }
 
 void engineReset(struct engine *e, bool hard, int64_t now_ms) {
-    e->now_ms = now_ms;
+    engineSetTime(e, now_ms);
     struct clusterNode *me = e->t.myself;
     becomeOwnPrimary(e);
     for (int slot = 0; slot < KEY_SLOTS; slot++) slotAssign(&e->t, slot, NULL);

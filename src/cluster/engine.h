@@ -17,8 +17,8 @@
  *  - A slot passes from one owner to another only to a higher config_epoch, or by the owner's own will.
  *  - Nothing is called from within a function of the world: the engine is not reentered.
  *
- * Every function takes the time first of all: now_ms of the wall clock, which goes into files and replies; it
- * may jump, and whatever is measured is measured by it, as Valkey does. */
+ * Every function takes the time first of all: now_ms of the wall clock, which goes into files and replies,
+ * and by which all is measured. When it is set back, what was measured goes back with it. */
 #pragma once
 
 #include <stdbool.h>
@@ -139,7 +139,8 @@ struct engine {
     enum downReason down; /* the state of the cluster, as seen from here */
     enum downReason logged_down;
     int64_t logged_down_ms;
-    unsigned todo; /* TODO_… */
+    int64_t announce_ms; /* when our role is told once more; 0: it need not be */
+    unsigned todo;       /* TODO_… */
     struct engineElection election;
     struct engineManual manual;
     struct busStats stats;

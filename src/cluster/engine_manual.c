@@ -9,7 +9,7 @@
 #define PAUSE_FACTOR 2 /* the primary stands still for so many times as long as the failover may take */
 
 void manualReset(struct engine *e) {
-    bool paused = e->manual.end_ms && nodeIsPrimary(e->t.myself);
+    bool paused = e->manual.replica; /* as a primary; it may be none any more */
     e->manual = (struct engineManual){0};
     if (paused) e->world->pause(e->w, 0);
 }
@@ -17,7 +17,7 @@ void manualReset(struct engine *e) {
 /* ---- The replica's side ---- */
 
 void engineFailover(struct engine *e, enum failoverKind kind, int64_t now_ms) {
-    e->now_ms = now_ms;
+    engineSetTime(e, now_ms);
     struct clusterNode *primary = e->t.myself->primary;
     manualReset(e);
     if (kind == FAILOVER_TAKEOVER) {
@@ -54,7 +54,9 @@ void manualTick(struct engine *e) {
         return;
     }
     if (nodeIsPrimary(e->t.myself) || m->can_start || !m->has_offset) return;
-    if (e->world->replication(e->w).offset != m->paused_offset) return;
+    /* More than that is nothing but what the primary sends while it stands still, to be heard of. */
+    struct engineReplication r = e->world->replication(e->w);
+    if (!r.link_up || r.offset < m->paused_offset) return;
     m->can_start = true;
     engineLog(e, LL_NOTICE, "All primary replication stream processed, manual failover can start.");
     engineTodo(e, TODO_ELECTION);
@@ -63,7 +65,7 @@ void manualTick(struct engine *e) {
 /* ---- The primary's ---- */
 
 void manualRequested(struct engine *e, struct clusterNode *sender) {
-    if (sender->primary != e->t.myself) return;
+    if (sender->primary != e->t.myself || !nodeIsPrimary(e->t.myself)) return;
     manualReset(e);
     e->manual.end_ms = e->now_ms + e->settings.manual_failover_timeout_ms;
     e->manual.replica = sender;

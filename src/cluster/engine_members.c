@@ -30,7 +30,7 @@ void nodeDropLink(struct engine *e, struct clusterNode *n, bool outbound) {
 }
 
 void engineLinkUp(struct engine *e, struct busLink *link, int64_t now_ms) {
-    e->now_ms = now_ms;
+    engineSetTime(e, now_ms);
     struct clusterNode *n = link->node;
     if (!n) return;
     n->connected = true;
@@ -41,7 +41,7 @@ void engineLinkUp(struct engine *e, struct busLink *link, int64_t now_ms) {
 }
 
 void engineLinkDown(struct engine *e, struct busLink *link, int64_t now_ms) {
-    e->now_ms = now_ms;
+    engineSetTime(e, now_ms);
     if (!link->node) return;
     if (link->inbound) link->node->inbound_lost_ms = now_ms;
     nodeDetach(link->node, link);
@@ -101,6 +101,15 @@ void newNodeId(struct engine *e, char id[NODE_ID_LEN]) {
     }
 }
 
+/* A text that could not stand in nodes.conf is none. */
+static struct str decentText(struct str text) {
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        if (c <= ',' || c >= 0x7f || strchr(";<=>?@[]^{|}~\\", c)) return strN("", 0);
+    }
+    return text;
+}
+
 /* As inet_ntop writes it. False: it is no address. */
 static bool normalAddress(const char *ip, char out[NODE_IP_LEN]) {
     unsigned char bytes[16];
@@ -118,7 +127,7 @@ static void setPorts(struct engine *e, struct clusterNode *n, uint16_t port, uin
 
 enum meetVerdict engineMeet(struct engine *e, const char *ip, uint16_t port, uint16_t bus_port,
                             int64_t now_ms) {
-    e->now_ms = now_ms;
+    engineSetTime(e, now_ms);
     char address[NODE_IP_LEN] = "", id[NODE_ID_LEN];
     if (!normalAddress(ip, address) || port == 0 || bus_port == 0) return MEET_NO_ADDRESS;
     topologyForEach(&e->t, known) {
@@ -134,7 +143,7 @@ enum meetVerdict engineMeet(struct engine *e, const char *ip, uint16_t port, uin
 
 void engineForget(struct engine *e, struct clusterNode *n, int64_t now_ms) {
     serverAssert(n != e->t.myself && n != e->t.myself->primary);
-    e->now_ms = now_ms;
+    engineSetTime(e, now_ms);
     topologyForget(&e->t, n->id, now_ms + e->settings.blacklist_ttl_s * 1000);
     nodeRemove(e, n);
 }
@@ -143,6 +152,7 @@ bool nodeTakeAddress(struct engine *e, struct clusterNode *n, const struct busLi
                      const struct busHeader *h) {
     if (link == n->out) return false; /* it is where we have found it */
     const char *ip = *h->ip ? h->ip : link->peer_ip;
+    if (!decentText(strOf(ip)).len) return false;
     uint16_t port = e->settings.tls ? n->tls_port : n->tcp_port;
     uint16_t other = e->settings.tls ? n->tcp_port : n->tls_port;
     if (strcmp(n->ip, ip) == 0 && port == h->port && other == h->other_port && n->bus_port == h->bus_port)
@@ -186,7 +196,7 @@ static void gossipAboutKnown(struct engine *e, struct clusterNode *sender, struc
             n->pong_received_ms = pong_ms;
     }
     bool lost = n->flags & (NODE_FAIL | NODE_PFAIL),
-         told = reachable(g) && !(g->flags & NODE_NOADDR) && *g->ip;
+         told = reachable(g) && !(g->flags & NODE_NOADDR) && decentText(strOf(g->ip)).len;
     uint16_t port = e->settings.tls ? n->tls_port : n->tcp_port;
     if (!lost || !told) return;
     if (strcmp(n->ip, g->ip) == 0 && port == g->port && n->bus_port == g->bus_port) return;
@@ -194,6 +204,7 @@ static void gossipAboutKnown(struct engine *e, struct clusterNode *sender, struc
     memcpy(n->ip, g->ip, NODE_IP_LEN);
     setPorts(e, n, g->port, g->other_port, g->bus_port);
     n->flags &= (uint16_t)~NODE_NOADDR;
+    if (e->t.myself->primary == n) e->world->follow(e->w, n, false);
     engineTodo(e, TODO_SAVE);
 }
 
@@ -256,15 +267,6 @@ static void forgottenTold(struct engine *e, struct clusterNode *sender, const st
     if (!n || n == e->t.myself || n == e->t.myself->primary || n == sender) return;
     topologyForget(&e->t, id, e->now_ms + (int64_t)ttl_s * 1000);
     nodeRemove(e, n);
-}
-
-/* A text that could not stand in nodes.conf is none. */
-static struct str decentText(struct str text) {
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.ptr[i];
-        if (c <= ',' || c >= 0x7f || strchr(";<=>?@[]^{|}~\\", c)) return strN("", 0);
-    }
-    return text;
 }
 
 void extensionsProcess(struct engine *e, struct clusterNode *sender, const struct busMessage *m) {

@@ -11,6 +11,8 @@
 #define ORPHAN_DELAY_MS         5000
 #define ELECTION_TIMEOUT_MIN_MS 2000
 #define RELOG_MS                10000
+#define ANNOUNCE_AGAIN_MS       1000
+#define EPOCH_MAX               (UINT64_MAX - UINT32_MAX) /* of others: above it there is room to count up */
 
 static inline int64_t handshakeTimeout(const struct engine *e) {
     int64_t timeout = e->settings.node_timeout_ms;
@@ -28,6 +30,7 @@ static inline struct clusterNode *myPrimary(struct engine *e) {
     return nodeShardPrimary(e->t.myself);
 }
 
+void engineSetTime(struct engine *e, int64_t now_ms); /* first of all, in whatever is told the time */
 void engineLog(struct engine *e, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* ---- engine_send.c ---- */

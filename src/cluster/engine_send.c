@@ -200,7 +200,7 @@ static bool ofMyShard(struct engine *e, struct clusterNode *n) {
 }
 
 void enginePublish(struct engine *e, bool shard, struct str channel, struct str message, int64_t now_ms) {
-    e->now_ms = now_ms;
+    engineSetTime(e, now_ms);
     struct payload p = {
         .type = shard ? BUS_PUBLISHSHARD : BUS_PUBLISH, .channel = channel, .message = message};
     payloadSend(e, &p, shard ? ofMyShard : NULL, NULL);
@@ -208,7 +208,7 @@ void enginePublish(struct engine *e, bool shard, struct str channel, struct str 
 
 void engineModuleSend(struct engine *e, struct clusterNode *to, uint64_t id, uint8_t type, struct str payload,
                       int64_t now_ms) {
-    e->now_ms = now_ms;
+    engineSetTime(e, now_ms);
     struct payload p = {.type = BUS_MODULE, .message = payload, .module = id, .module_type = type};
     payloadSend(e, &p, NULL, to);
 }

@@ -147,7 +147,8 @@ void correctClaims(struct engine *e, struct clusterNode *sender, struct busLink 
 void updateReceived(struct engine *e, const struct busMessage *m) {
     struct clusterNode *n = topologyFind(&e->t, m->about.id);
     uint64_t epoch = m->about.config_epoch;
-    if (!n || n == e->t.myself || n->flags & NODE_HANDSHAKE || n->config_epoch >= epoch) return;
+    if (!n || n == e->t.myself || n->flags & NODE_HANDSHAKE || n->config_epoch >= epoch || epoch > EPOCH_MAX)
+        return;
     if (nodeIsReplica(n)) nodeBecomePrimary(&e->t, n);
     n->config_epoch = epoch;
     if (epoch > e->t.current_epoch) e->t.current_epoch = epoch;
@@ -168,7 +169,7 @@ static uint64_t greatestEpoch(const struct engine *e) {
 }
 
 bool engineBumpEpoch(struct engine *e, int64_t now_ms) {
-    e->now_ms = now_ms;
+    engineSetTime(e, now_ms);
     uint64_t greatest = greatestEpoch(e), *mine = &e->t.myself->config_epoch;
     if (*mine != 0 && *mine == greatest) return false;
     *mine = e->t.current_epoch = greatest + 1;

@@ -87,6 +87,7 @@ static void worldFollow(void *w, struct clusterNode *primary, bool full_sync) {
         replication_control.becomePrimary();
         return;
     }
+    if (!*primary->ip) return; /* once it is found again, this is called again */
     bool tls = replication_control.isEncrypted();
     replication_control.follow(strOf(primary->ip), tls ? primary->tls_port : primary->tcp_port);
 }

@@ -32,6 +32,7 @@ struct simOptions {
     int64_t latency_ms; /* mean, one way; each message has its own */
     double loss;        /* of messages; links stay up */
     bool meet_one;      /* all are met by the first; else everybody knows everybody at the start */
+    bool no_disk;       /* nothing is saved, so nobody can be restarted: saves time */
     uint64_t seed;
     bool verbose; /* the nodes' logs on stdout */
 };
@@ -54,13 +55,19 @@ __attribute__((unused)) static int
 simPrimaryOf(struct sim *s, int slot); /* who owns it, of those alive, by the greatest epoch; -1: nobody */
 
 __attribute__((unused)) static void simSetLoss(struct sim *s, double loss);
+__attribute__((unused)) static bool simPaused(const struct sim *s, int i); /* do its writers wait? */
+/* All clocks differ by that from the time that goes by, from now on. */
+__attribute__((unused)) static void simSetClocks(struct sim *s, int64_t off_ms);
 /* Replicas that node i has, as it sees them, and that have not failed. */
 __attribute__((unused)) static int healthyReplicasOf(struct sim *s, int i);
 
 /* Do all that are alive agree on everything, with nobody failed, every slot owned and every state ok? */
 __attribute__((unused)) static bool simAgrees(struct sim *s);
-__attribute__((unused)) static void simPrint(struct sim *s); /* what each believes */
-__attribute__((unused)) static uint64_t simMessages(const struct sim *s);
+__attribute__((unused)) static void simPrint(struct sim *s);              /* what each believes */
+__attribute__((unused)) static uint64_t simMessages(const struct sim *s); /* sent until now, */
+__attribute__((unused)) static uint64_t simBytes(const struct sim *s);    /* and theirs */
+/* How long after CLUSTER MEET everybody knew everybody. */
+__attribute__((unused)) static int64_t simMetMs(const struct sim *s);
 
 #define CONNECT_FAILS_MS 50
 #define BUS_PORT         16379
@@ -101,12 +108,14 @@ struct simNode {
     int following; /* -1: a primary */
     int64_t data_ms, paused_until_ms;
     uint64_t highest_epoch, highest_vote;
+    uint64_t checked_epoch; /* checkOwners has seen this epoch, */
+    struct slotSet checked; /* and these slots */
 };
 
 struct sim {
     struct simOptions o;
-    int64_t now_ms;
-    uint64_t random, order, links, messages;
+    int64_t now_ms, clock_off_ms, met_ms;
+    uint64_t random, order, links, messages, bytes;
     struct event *heap;
     int events, room;
     struct simNode *nodes;
@@ -126,6 +135,11 @@ static uint64_t chance(struct sim *s) {
 
 static int64_t latency(struct sim *s) {
     return 1 + (int64_t)(chance(s) % (uint64_t)(2 * s->o.latency_ms));
+}
+
+/* What the nodes take for the time. */
+static int64_t wallClock(const struct sim *s) {
+    return s->now_ms + s->clock_off_ms;
 }
 
 /* ---- Events: a binary heap ---- */
@@ -159,11 +173,22 @@ static struct event eventTake(struct sim *s) {
 
 /* ---- Links ---- */
 
-static struct simLink *linkFind(struct simNode *n, uint64_t number) {
-    for (int i = 0; i < n->link_count; i++) {
-        if (n->links[i]->number == number) return n->links[i];
+/* They are in order of their numbers. Where this one is, or would be. */
+static int linkPlace(const struct simNode *n, uint64_t number) {
+    int low = 0, high = n->link_count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (n->links[middle]->number < number)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return NULL;
+    return low;
+}
+
+static struct simLink *linkFind(struct simNode *n, uint64_t number) {
+    int i = linkPlace(n, number);
+    return i < n->link_count && n->links[i]->number == number ? n->links[i] : NULL;
 }
 
 static struct simLink *linkAdd(struct simNode *n, int peer) {
@@ -178,9 +203,9 @@ static struct simLink *linkAdd(struct simNode *n, int peer) {
 }
 
 static void linkFree(struct simNode *n, struct simLink *link) {
-    for (int i = 0; i < n->link_count; i++) {
-        if (n->links[i] == link) n->links[i] = n->links[--n->link_count];
-    }
+    int i = linkPlace(n, link->number);
+    serverAssert(n->links[i] == link);
+    memmove(n->links + i, n->links + i + 1, (size_t)(--n->link_count - i) * sizeof *n->links);
     zfree(link);
 }
 
@@ -234,6 +259,7 @@ static void worldSend(void *w, struct busLink *bus, const char *bytes, size_t le
     struct simLink *link = listEntry(bus, struct simLink, bus);
     struct simNode *peer = &s->nodes[link->peer];
     s->messages++;
+    s->bytes += len;
     if (!link->peer_number || !peer->alive || !reach(n, peer)) return;
     if (s->o.loss > 0 && (double)(chance(s) >> 11) / (1ULL << 53) < s->o.loss) return;
     int64_t at = s->now_ms + latency(s);
@@ -250,6 +276,7 @@ static void worldSend(void *w, struct busLink *bus, const char *bytes, size_t le
 static void worldSave(void *w, bool sync) {
     (void)sync;
     struct simNode *n = w;
+    if (n->sim->o.no_disk) return;
     sdsfree(n->disk);
     n->disk = topologyText(sdsempty(), &n->engine.t, false);
 }
@@ -260,7 +287,7 @@ static uint64_t worldRandom(void *w) {
 
 static struct engineReplication worldReplication(void *w) {
     struct simNode *n = w;
-    return (struct engineReplication){n->offset, n->following >= 0 && n->data_ms == n->sim->now_ms,
+    return (struct engineReplication){n->offset, n->following >= 0 && n->data_ms == wallClock(n->sim),
                                       n->data_ms};
 }
 
@@ -334,7 +361,7 @@ static const struct engineWorld world = {
 static void nodeStart(struct simNode *n) {
     struct sim *s = n->sim;
     struct engine *e = &n->engine;
-    engineInit(e, &world, n, s->now_ms);
+    engineInit(e, &world, n, wallClock(s));
     e->settings = (struct engineSettings){.node_timeout_ms = s->o.node_timeout_ms,
                                           .manual_failover_timeout_ms = 5000,
                                           .blacklist_ttl_s = 60,
@@ -350,7 +377,7 @@ static void nodeStart(struct simNode *n) {
     n->life++;
     if (n->disk) {
         sds err = NULL;
-        bool ok = topologyRead(&e->t, sdsview(n->disk), false, s->now_ms, &err);
+        bool ok = topologyRead(&e->t, sdsview(n->disk), false, wallClock(s), &err);
         if (!ok) serverPanic("%s in\n%s", err, n->disk);
     } else {
         engineBorn(e);
@@ -361,7 +388,7 @@ static void nodeStart(struct simNode *n) {
     }
     struct clusterNode *primary = e->t.myself->primary;
     n->following = primary ? indexOf(s, primary->id) : -1;
-    n->data_ms = s->now_ms;
+    n->data_ms = wallClock(s);
     eventAdd(s, (struct event){.at_ms = s->now_ms + 1 + (int64_t)(chance(s) % ENGINE_TICK_MS),
                                .kind = EVENT_TICK,
                                .node = n->index,
@@ -412,6 +439,9 @@ static void noteWinner(struct simNode *n, uint64_t epoch) {
 static void checkOwners(struct simNode *n) {
     const struct topology *t = &n->engine.t;
     if (!nodeVotes(t->myself)) return;
+    if (n->checked_epoch == t->myself->config_epoch && slotSetEqual(&n->checked, &t->myself->slots)) return;
+    n->checked_epoch = t->myself->config_epoch;
+    n->checked = t->myself->slots;
     for (int i = 0; i < n->sim->count; i++) {
         const struct simNode *o = &n->sim->nodes[i];
         if (o == n || !o->alive || !nodeVotes(o->engine.t.myself)) continue;
@@ -438,33 +468,34 @@ static void replicate(struct simNode *n) {
     struct sim *s = n->sim;
     if (n->following < 0) {
         bool writes =
-            engineStateOk(&n->engine) && nodeVotes(n->engine.t.myself) && s->now_ms >= n->paused_until_ms;
+            engineStateOk(&n->engine) && nodeVotes(n->engine.t.myself) && wallClock(s) >= n->paused_until_ms;
         if (writes) n->offset += WRITES_PER_TICK;
-        n->data_ms = s->now_ms;
+        n->data_ms = wallClock(s);
         return;
     }
     struct simNode *primary = &s->nodes[n->following];
     if (!primary->alive || primary->hung || !reach(n, primary)) return;
     n->offset = primary->offset;
-    n->data_ms = s->now_ms;
+    n->data_ms = wallClock(s);
 }
 
 static void tick(struct simNode *n) {
     struct sim *s = n->sim;
     replicate(n);
-    engineTick(&n->engine, s->now_ms);
-    engineFlush(&n->engine, s->now_ms);
+    engineTick(&n->engine, wallClock(s));
+    engineFlush(&n->engine, wallClock(s));
     eventAdd(s,
              (struct event){
                  .at_ms = s->now_ms + ENGINE_TICK_MS, .kind = EVENT_TICK, .node = n->index, .life = n->life});
 }
 
 static void arrives(struct simNode *n, struct simLink *link, sds bytes) {
-    if (!engineReceive(&n->engine, &link->bus, (uint8_t *)bytes, (uint32_t)sdslen(bytes), n->sim->now_ms)) {
+    if (!engineReceive(&n->engine, &link->bus, (uint8_t *)bytes, (uint32_t)sdslen(bytes),
+                       wallClock(n->sim))) {
         tellClosed(n, link);
         linkFree(n, link);
     }
-    engineFlush(&n->engine, n->sim->now_ms);
+    engineFlush(&n->engine, wallClock(n->sim));
 }
 
 /* The other end is made with this one. */
@@ -473,14 +504,14 @@ static void connected(struct simNode *n, struct simLink *link) {
     if (!peer->alive || !reach(n, peer)) return;
     struct simLink *other = linkAdd(peer, n->index);
     other->bus.inbound = true;
-    other->bus.created_ms = n->sim->now_ms;
+    other->bus.created_ms = wallClock(n->sim);
     other->peer_number = link->number;
     link->peer_number = other->number;
-    engineLinkUp(&n->engine, &link->bus, n->sim->now_ms);
+    engineLinkUp(&n->engine, &link->bus, wallClock(n->sim));
 }
 
 static void closed(struct simNode *n, struct simLink *link) {
-    engineLinkDown(&n->engine, &link->bus, n->sim->now_ms);
+    engineLinkDown(&n->engine, &link->bus, wallClock(n->sim));
     linkFree(n, link);
 }
 
@@ -529,7 +560,7 @@ static void simRun(struct sim *s, int64_t ms) {
 static void introduce(struct sim *s, int i, int j) {
     struct engine *e = &s->nodes[i].engine;
     const struct clusterNode *other = s->nodes[j].engine.t.myself;
-    struct clusterNode *n = topologyAdd(&e->t, other->id, NODE_PRIMARY, s->now_ms);
+    struct clusterNode *n = topologyAdd(&e->t, other->id, NODE_PRIMARY, wallClock(s));
     memcpy(n->ip, other->ip, NODE_IP_LEN);
     n->tcp_port = other->tcp_port;
     n->bus_port = other->bus_port;
@@ -555,9 +586,9 @@ static void joinShards(struct sim *s) {
         const char *id = s->nodes[(i - s->o.primaries) % s->o.primaries].engine.t.myself->id;
         struct clusterNode *primary = topologyFind(&e->t, id);
         serverAssert(primary);
-        e->now_ms = s->now_ms;
+        e->now_ms = wallClock(s);
         engineFollow(e, primary, true);
-        engineFlush(e, s->now_ms);
+        engineFlush(e, wallClock(s));
     }
 }
 
@@ -576,7 +607,7 @@ static struct sim *simCreate(const struct simOptions *o) {
     s->o = *o;
     s->o.loss = 0; /* begins when everybody knows everybody: a user would have to repeat CLUSTER MEET */
     s->random = o->seed;
-    s->now_ms = 1000000;
+    s->now_ms = 1000000000;
     s->count = o->primaries * (1 + o->replicas);
     serverAssert(s->count <= SIM_NODES_MAX);
     s->nodes = zcalloc((size_t)s->count, sizeof *s->nodes);
@@ -593,10 +624,12 @@ static struct sim *simCreate(const struct simOptions *o) {
     if (o->meet_one) {
         for (int i = 1; i < s->count; i++) {
             const struct clusterNode *other = s->nodes[i].engine.t.myself;
-            engineMeet(&s->nodes[0].engine, other->ip, other->tcp_port, other->bus_port, s->now_ms);
+            engineMeet(&s->nodes[0].engine, other->ip, other->tcp_port, other->bus_port, wallClock(s));
         }
+        int64_t begun_ms = s->now_ms;
         for (int tries = 0; !everybodyKnown(s) && tries < 600; tries++) simRun(s, 100);
         serverAssert(everybodyKnown(s));
+        s->met_ms = s->now_ms - begun_ms;
     }
     joinShards(s);
     for (int i = 0; i < s->count; i++) worldSave(&s->nodes[i], true);
@@ -630,6 +663,12 @@ static int simCount(const struct sim *s) {
 static uint64_t simMessages(const struct sim *s) {
     return s->messages;
 }
+static uint64_t simBytes(const struct sim *s) {
+    return s->bytes;
+}
+static int64_t simMetMs(const struct sim *s) {
+    return s->met_ms;
+}
 static struct engine *simEngine(struct sim *s, int i) {
     return s->nodes[i].alive ? &s->nodes[i].engine : NULL;
 }
@@ -660,8 +699,8 @@ static void simHang(struct sim *s, int i, bool hang) {
 static void simFailover(struct sim *s, int i, enum failoverKind kind) {
     struct simNode *n = &s->nodes[i];
     if (!n->alive || n->hung || !nodeIsReplica(n->engine.t.myself) || !n->engine.t.myself->primary) return;
-    engineFailover(&n->engine, kind, s->now_ms);
-    engineFlush(&n->engine, s->now_ms);
+    engineFailover(&n->engine, kind, wallClock(s));
+    engineFlush(&n->engine, wallClock(s));
     checkAfter(n);
 }
 
@@ -695,14 +734,23 @@ static bool simAgrees(struct sim *s) {
         struct simNode *n = &s->nodes[i];
         if (!n->alive) continue;
         const struct topology *t = &n->engine.t;
-        topologyVerify(t);
         if (!first) first = t;
         if (!engineStateOk(&n->engine) || slotsOwned(t) != KEY_SLOTS || !agree(first, t)) return false;
         for (int k = 0; k < t->count; k++) {
             if (t->nodes[k]->flags & (NODE_FAIL | NODE_PFAIL | NODE_HANDSHAKE | NODE_NOADDR)) return false;
         }
     }
+    for (int i = 0; i < s->count; i++) {
+        if (s->nodes[i].alive) topologyVerify(&s->nodes[i].engine.t);
+    }
     return true;
+}
+
+static bool simPaused(const struct sim *s, int i) {
+    return s->nodes[i].paused_until_ms > wallClock(s);
+}
+static void simSetClocks(struct sim *s, int64_t off_ms) {
+    s->clock_off_ms = off_ms;
 }
 
 static void simSetLoss(struct sim *s, double loss) {

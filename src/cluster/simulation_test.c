@@ -1,8 +1,9 @@
 /* simulation_test.c - clusters in virtual time: they form, notice failures, elect, heal; by fixed scenarios
- * and by random schedules of deaths, partitions, hangs, losses and failovers.
+ * and by random schedules of deaths, partitions, hangs, losses, failovers and clocks that jump.
  *
  * SIM_SCHEDULES=10000 runs so many schedules (100); SIM_SEED=n runs the one of that seed, with the nodes'
- * logs. */
+ * logs. SIM_TABLE=6,100,500 runs no test: it prints how clusters of these sizes do, half of them primaries
+ * (500 nodes: minutes, 2 GB). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,6 +52,19 @@ static void nodesMeetByOneAndAgree(void **state) {
     struct sim *s = agreed(&o);
     for (int i = 0; i < simCount(s); i++) assert_int_equal(simEngine(s, i)->t.count, 6);
     simDestroy(s);
+}
+
+/* Of many pairs some hear first what is new, and then what is old. */
+static void rolesAreKnownSoonInABigCluster(void **state) {
+    (void)state;
+    struct simOptions o = {
+        .primaries = 40, .replicas = 1, .node_timeout_ms = 60000, .latency_ms = 5, .meet_one = true};
+    for (o.seed = 1; o.seed <= 3; o.seed++) {
+        struct sim *s = simCreate(&o);
+        int64_t took = untilAgreed(s, 60000);
+        assert_in_range(took, 0, 5000);
+        simDestroy(s);
+    }
 }
 
 static void aReplicaTakesOverFromADeadPrimary(void **state) {
@@ -123,6 +137,22 @@ static void aManualFailoverLosesNothing(void **state) {
     assert_int_equal(simPrimaryOf(s, 0), 3);
     assert_true(untilAgreed(s, 20000) >= 0);
     assert_true(nodeIsReplica(simEngine(s, 0)->t.myself));
+    assert_false(simPaused(s, 0)); /* its clients are told where to go at once */
+    simDestroy(s);
+}
+
+/* A clock that is set back for an hour is no reason not to notice a death, nor not to vote. */
+static void clocksThatGoBackStopNothing(void **state) {
+    (void)state;
+    struct sim *s = agreed(&usual);
+    simRun(s, 5000);
+    simSetClocks(s, -3600 * 1000);
+    simRun(s, 5000);
+    simKill(s, 0);
+    assert_in_range(untilReplaced(s, 0, 60000), TIMEOUT_MS / 2, 3 * TIMEOUT_MS);
+    simRestart(s, 0);
+    simSetClocks(s, 1800 * 1000);
+    assert_true(untilAgreed(s, 60000) >= 0);
     simDestroy(s);
 }
 
@@ -144,6 +174,11 @@ static void aReplicaGoesToAnOrphan(void **state) {
     struct simOptions o = usual;
     o.replicas = 2;
     struct sim *s = agreed(&o);
+    for (int i = 1; i < simCount(s); i++) { /* what they know of it is what they have read */
+        simKill(s, i);
+        simRestart(s, i);
+    }
+    assert_true(untilAgreed(s, 60000) >= 0);
     simKill(s, 3);
     simKill(s, 6); /* the replicas of node 0 */
     simRun(s, 12 * TIMEOUT_MS);
@@ -187,7 +222,9 @@ static void act(struct sim *s, uint64_t *random) {
     case 6: simSide(s, i, 0); break;
     case 7: simHang(s, i, draw(random) % 2); break;
     case 8: simFailover(s, i, draw(random) % 4 ? FAILOVER_ASK : FAILOVER_FORCE); break;
-    default: break;
+    default:
+        if (draw(random) % 4 == 0) simSetClocks(s, ((int64_t)(draw(random) % 3) - 1) * 3600 * 1000);
+        break;
     }
 }
 
@@ -229,14 +266,99 @@ static void whateverHappensTheyAgreeInTheEnd(void **state) {
     for (uint64_t i = 1; i <= schedules; i++) schedule(i, false);
 }
 
+/* ---- Figures ---- */
+
+struct figures {
+    int64_t met_ms, agreed_ms, failed_ms, elected_ms, all_know_ms;
+    double messages, bytes; /* of one node in a second, when nothing happens */
+};
+
+/* How many of those alive take it for failed. */
+static int whoTakesForFailed(struct sim *s, const char *id) {
+    int count = 0;
+    for (int k = 0; k < simCount(s); k++) {
+        const struct engine *e = simEngine(s, k);
+        const struct clusterNode *n = e ? topologyFind(&e->t, id) : NULL;
+        count += n && nodeFailed(n);
+    }
+    return count;
+}
+
+/* Do all that are alive see slot 0 as its owner does? */
+static bool allKnowTheOwner(struct sim *s) {
+    const char *owner = simEngine(s, simPrimaryOf(s, 0))->t.myself->id;
+    for (int k = 0; k < simCount(s); k++) {
+        const struct engine *e = simEngine(s, k);
+        if (e && (!e->t.owner[0] || memcmp(e->t.owner[0]->id, owner, NODE_ID_LEN) != 0)) return false;
+    }
+    return true;
+}
+
+static void traffic(struct sim *s, struct figures *f) {
+    const int seconds = 20;
+    uint64_t messages = simMessages(s), bytes = simBytes(s);
+    simRun(s, seconds * 1000);
+    f->messages = (double)(simMessages(s) - messages) / seconds / simCount(s);
+    f->bytes = (double)(simBytes(s) - bytes) / seconds / simCount(s);
+}
+
+static void failover(struct sim *s, struct figures *f) {
+    char id[NODE_ID_LEN + 1];
+    memcpy(id, simEngine(s, 0)->t.myself->id, sizeof id);
+    simKill(s, 0);
+    int64_t begin = simNow(s);
+    while (!whoTakesForFailed(s, id)) simRun(s, 10);
+    f->failed_ms = simNow(s) - begin;
+    while (simPrimaryOf(s, 0) <= 0) simRun(s, 10);
+    f->elected_ms = simNow(s) - begin;
+    while (!allKnowTheOwner(s)) simRun(s, 10);
+    f->all_know_ms = simNow(s) - begin;
+}
+
+/* A row of a Markdown table: how clusters of that size do at the usual time-out. */
+static void printFigures(int nodes) {
+    struct simOptions o = {.primaries = nodes / 2,
+                           .replicas = 1,
+                           .node_timeout_ms = 15000,
+                           .latency_ms = 1,
+                           .meet_one = true,
+                           .no_disk = true,
+                           .seed = 1};
+    struct sim *s = simCreate(&o);
+    struct figures f = {.met_ms = simMetMs(s), .agreed_ms = untilAgreed(s, 120000)};
+    traffic(s, &f);
+    failover(s, &f);
+    printf("| %d | %.1f s | %.1f s | %.0f | %.1f | %.1f s | %.2f s | %.2f s |\n", nodes,
+           (double)f.met_ms / 1000, (double)(f.met_ms + f.agreed_ms) / 1000, f.messages, f.bytes / 1024,
+           (double)f.failed_ms / 1000, (double)(f.elected_ms - f.failed_ms) / 1000,
+           (double)(f.all_know_ms - f.elected_ms) / 1000);
+    fflush(stdout);
+    simDestroy(s);
+}
+
+static int printTable(const char *sizes) {
+    printf(
+        "| nodes | all know all, after MEET | and agree on slots and roles | messages/s sent by a node | KiB/s sent by a node | primary dies: FAIL after | election | all know |\n"
+        "|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+    for (char *end; *sizes; sizes = *end ? end + 1 : end) {
+        int nodes = (int)strtol(sizes, &end, 10);
+        if (nodes < 6 || nodes > SIM_NODES_MAX || (*end && *end != ',')) return 1;
+        printFigures(nodes);
+    }
+    return 0;
+}
+
 int main(void) {
+    if (getenv("SIM_TABLE")) return printTable(getenv("SIM_TABLE"));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodesMeetByOneAndAgree),
+        cmocka_unit_test(rolesAreKnownSoonInABigCluster),
         cmocka_unit_test(aReplicaTakesOverFromADeadPrimary),
         cmocka_unit_test(theOneWithMostDataIsElected),
         cmocka_unit_test(aMinorityStopsServing),
         cmocka_unit_test(withoutAMajorityNobodyIsElected),
         cmocka_unit_test(aManualFailoverLosesNothing),
+        cmocka_unit_test(clocksThatGoBackStopNothing),
         cmocka_unit_test(forceAndTakeoverWorkWithoutThePrimary),
         cmocka_unit_test(aReplicaGoesToAnOrphan),
         cmocka_unit_test(lossAndLatencyMakeNobodyFail),

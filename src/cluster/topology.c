@@ -146,6 +146,7 @@ void nodeBecomeReplica(struct topology *t, struct clusterNode *n, struct cluster
         memcpy(n->replicas[i]->shard_id, primary->shard_id, NODE_ID_LEN);
     primary->replicas = grown(primary->replicas, primary->replica_count, sizeof *primary->replicas);
     primary->replicas[primary->replica_count++] = n;
+    primary->flags |= NODE_MIGRATE_TO; /* it had one: when that is lost, another one may come */
 }
 
 /* ---- Slots ---- */

@@ -282,7 +282,8 @@ static bool readNode(struct topology *t, struct str line, bool tls, int64_t now_
     }
     struct clusterNode *n = nodeNamed(t, words[0], now_ms);
     uint64_t ping, pong;
-    if (!n || n->flags || !readAddress(n, words[1], tls) || !readFlags(t, n, words[2])) return false;
+    bool again = n && n->flags & ~NODE_MIGRATE_TO; /* which it has of a replica, whose line came before */
+    if (!n || again || !readAddress(n, words[1], tls) || !readFlags(t, n, words[2])) return false;
     if (!readNumber(words[4], INT64_MAX, &ping) || !readNumber(words[5], INT64_MAX, &pong)) return false;
     if (!readNumber(words[6], UINT64_MAX, &n->config_epoch)) return false;
     if (ping) n->ping_sent_ms = now_ms;

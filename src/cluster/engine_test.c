@@ -1,0 +1,309 @@
+/* engine_test.c - one engine and messages made by hand, of peers that are wrong, hostile, or late. What many
+ * engines do together is in simulation_test.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cluster/engine.h"
+#include "cluster/topology_file.h"
+
+#define NOW     1000000000LL
+#define TIMEOUT 2000
+
+/* ---- A world that remembers what it was asked for ---- */
+
+static struct busLink connections[8];
+static int connected_count, closed_count, follow_count;
+static char followed_ip[NODE_IP_LEN];
+static struct engine e;
+
+static struct busLink *doConnect(void *w, const char *ip, uint16_t port) {
+    (void)w, (void)ip, (void)port;
+    assert_in_range(connected_count, 0, 7);
+    return &connections[connected_count++];
+}
+static void doClose(void *w, struct busLink *link) {
+    (void)w, (void)link;
+    closed_count++;
+}
+static void doSend(void *w, struct busLink *link, const char *bytes, size_t len) {
+    (void)w, (void)link, (void)bytes, (void)len;
+}
+static void doSave(void *w, bool sync) {
+    (void)w, (void)sync;
+}
+static uint64_t doRandom(void *w) {
+    static uint64_t x;
+    (void)w;
+    return x += 0x9e3779b97f4a7c15ULL;
+}
+static struct engineReplication doReplication(void *w) {
+    (void)w;
+    return (struct engineReplication){.offset = 100, .link_up = true, .data_ms = e.now_ms};
+}
+static void doFollow(void *w, struct clusterNode *primary, bool full_sync) {
+    (void)w, (void)full_sync;
+    follow_count++;
+    if (primary) memcpy(followed_ip, primary->ip, NODE_IP_LEN);
+}
+static void doPause(void *w, int64_t until_ms) {
+    (void)w, (void)until_ms;
+}
+static uint64_t doKeysInSlot(void *w, int slot) {
+    return (void)w, (void)slot, 0;
+}
+static void doNothingWith(void *w, int slot) {
+    (void)w, (void)slot;
+}
+static void doNothing(void *w) {
+    (void)w;
+}
+static void doState(void *w, bool ok) {
+    (void)w, (void)ok;
+}
+static bool doGranted(void *w, int slot, const struct clusterNode *to) {
+    return (void)w, (void)slot, (void)to, false;
+}
+static void doLog(void *w, int level, const char *line) {
+    (void)w, (void)level, (void)line;
+}
+static const struct engineWorld world = {.connect = doConnect,
+                                         .close = doClose,
+                                         .send = doSend,
+                                         .save = doSave,
+                                         .random = doRandom,
+                                         .replication = doReplication,
+                                         .follow = doFollow,
+                                         .pause = doPause,
+                                         .keysInSlot = doKeysInSlot,
+                                         .deleteSlot = doNothingWith,
+                                         .slotsChanged = doNothing,
+                                         .stateChanged = doState,
+                                         .slotGranted = doGranted,
+                                         .log = doLog};
+
+/* ---- A node that knows two others, both primaries, with links to them ---- */
+
+static const char *const ids[] = {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+                                  "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+                                  "cccccccccccccccccccccccccccccccccccccccc"};
+static struct clusterNode *others[2];
+
+static int setup(void **state) {
+    (void)state;
+    memset(connections, 0, sizeof connections);
+    connected_count = closed_count = follow_count = 0;
+    engineInit(&e, &world, NULL, NOW);
+    e.settings = (struct engineSettings){.node_timeout_ms = TIMEOUT,
+                                         .manual_failover_timeout_ms = 5000,
+                                         .blacklist_ttl_s = 60,
+                                         .replica_validity_factor = 10,
+                                         .gossip_percent = 10,
+                                         .repl_ping_period_s = 10,
+                                         .announced_ip = ""};
+    engineBorn(&e);
+    for (int i = 0; i < 2; i++) {
+        struct clusterNode *n = topologyAdd(&e.t, ids[i], NODE_PRIMARY, NOW - 100 * TIMEOUT);
+        memcpy(n->ip, "10.0.0.1", 9);
+        n->tcp_port = 6379;
+        n->bus_port = 16379;
+        others[i] = n;
+    }
+    slotAssign(&e.t, 0, e.t.myself);
+    slotAssign(&e.t, 1, others[0]);
+    slotAssign(&e.t, 2, others[1]);
+    engineTick(&e, NOW);
+    for (int i = 0; i < connected_count; i++) engineLinkUp(&e, &connections[i], NOW);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    for (int i = 0; i < e.t.count; i++) e.t.nodes[i]->in = e.t.nodes[i]->out = NULL;
+    engineDestroy(&e);
+    return 0;
+}
+
+static struct busHeader headerOf(const char *id, enum busType type) {
+    struct busHeader h = {
+        .type = (uint16_t)type, .port = 6379, .bus_port = 16379, .node_flags = NODE_PRIMARY};
+    memcpy(h.sender, id, NODE_ID_LEN);
+    memcpy(h.ip, "10.0.0.1", 9);
+    const struct clusterNode *n = topologyFind(&e.t, id);
+    if (n) h.slots = n->slots;
+    return h;
+}
+
+/* Takes the message. */
+static bool receive(struct busLink *link, sds message) {
+    busEnd(message, 0);
+    bool good = engineReceive(&e, link, (const uint8_t *)message, (uint32_t)sdslen(message), e.now_ms);
+    sdsfree(message);
+    topologyVerify(&e.t);
+    return good;
+}
+static bool receiveHeader(struct busLink *link, const struct busHeader *h) {
+    return receive(link, busBegin(sdsempty(), h));
+}
+
+static sds gossipOf(const char *by, const char *about, const char *ip, uint16_t flags) {
+    struct busHeader h = headerOf(by, BUS_PING);
+    struct busGossip g = {.port = 7000, .bus_port = 17000, .flags = flags};
+    memcpy(g.id, about, NODE_ID_LEN);
+    strncpy(g.ip, ip, NODE_IP_LEN - 1);
+    return busAddGossip(busBegin(sdsempty(), &h), 0, &g);
+}
+
+/* ---- Peers that are wrong ---- */
+
+static void aMeetOnOurOwnLinkDropsIt(void **state) {
+    (void)state;
+    struct busHeader h = headerOf(ids[0], BUS_MEET);
+    struct busLink *link = others[0]->out;
+    assert_false(receiveHeader(link, &h));
+    assert_null(link->node);
+    assert_null(others[0]->out);
+}
+
+static void lightMessagesOfOddTypesAreDropped(void **state) {
+    (void)state;
+    for (int type = 0; type < 0x8000; type += type < 20 ? 1 : 997) {
+        sds message = busBeginLight(sdsempty(), (enum busType)type);
+        struct busLink inbound = {.inbound = true};
+        if (type == BUS_PUBLISH || type == BUS_PUBLISHSHARD || type == BUS_MODULE)
+            sdsfree(message);
+        else
+            assert_true(receive(&inbound, message));
+    }
+}
+
+static void nobodyElseIsMyself(void **state) {
+    (void)state;
+    struct clusterNode *me = e.t.myself;
+    memcpy(me->ip, "10.0.0.9", 9);
+    me->tcp_port = 1;
+    assert_int_equal(engineMeet(&e, "10.0.0.7", 6379, 16379, NOW), MEET_BEGUN);
+    engineTick(&e, NOW + 100);
+    struct busLink *link = &connections[connected_count - 1];
+    engineLinkUp(&e, link, NOW + 100);
+    struct busHeader h = headerOf(me->id, BUS_PONG);
+    assert_false(receiveHeader(link, &h)); /* the handshake is over */
+    assert_int_equal(e.t.count, 3);
+    assert_string_equal(me->ip, "10.0.0.9");
+    assert_int_equal(me->tcp_port, 1);
+}
+
+static void epochsAndIdsThatCannotBeAreIgnored(void **state) {
+    (void)state;
+    struct busLink inbound = {.inbound = true};
+    struct busHeader h = headerOf(ids[0], BUS_PING);
+    h.current_epoch = h.config_epoch = UINT64_MAX;
+    receiveHeader(&inbound, &h);
+    h.config_epoch = 0;
+    receiveHeader(&inbound, &h);
+    h = headerOf(ids[0], BUS_UPDATE);
+    struct slotSet none = {0};
+    receive(&inbound, busAddUpdate(busBegin(sdsempty(), &h), ids[1], UINT64_MAX, &none));
+    assert_int_equal(e.t.current_epoch, 0);
+    assert_int_equal(others[0]->config_epoch, 0);
+    assert_int_equal(others[1]->config_epoch, 0);
+    h = headerOf("a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\nq\nr\ns\nt\n", BUS_MEET);
+    receiveHeader(&inbound, &h);
+    assert_int_equal(e.t.count, 3);
+}
+
+/* Who answers at a node's address, and is another one, must not speak in its name. */
+static void aStrangerDoesNotSpeakForTheNodeItReplaced(void **state) {
+    (void)state;
+    struct busHeader h = headerOf(ids[2], BUS_PONG);
+    h.config_epoch = h.current_epoch = 77;
+    h.offset = 5;
+    assert_false(receiveHeader(others[0]->out, &h));
+    assert_true(others[0]->flags & NODE_NOADDR);
+    assert_int_equal(others[0]->config_epoch, 0);
+    assert_int_equal(e.t.current_epoch, 0);
+    assert_int_equal(others[0]->offset, 0);
+}
+
+/* What stands in nodes.conf can be read back, whatever others say. */
+static void addressesDoNotBreakTheFile(void **state) {
+    (void)state;
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    struct busHeader h = headerOf(ids[0], BUS_PING);
+    strncpy(h.ip, "10.0.0.2 fail\nvars", NODE_IP_LEN - 1);
+    receiveHeader(&inbound, &h);
+    assert_string_equal(others[0]->ip, "10.0.0.1");
+    others[1]->flags |= NODE_PFAIL;
+    receive(&inbound, gossipOf(ids[0], ids[1], "10.0.0.3\nx", NODE_PRIMARY));
+    assert_string_equal(others[1]->ip, "10.0.0.1");
+    receive(&inbound, gossipOf(ids[0], ids[1], "10.0.0.3", NODE_PRIMARY));
+    assert_string_equal(others[1]->ip, "10.0.0.3");
+    sds text = topologyText(sdsempty(), &e.t, false), err = NULL;
+    struct topology copy;
+    topologyInit(&copy);
+    assert_true(topologyRead(&copy, sdsview(text), false, NOW, &err));
+    topologyClear(&copy);
+    sdsfree(text);
+}
+
+static void aReplicaFollowsWhereItsPrimaryWentByHearsay(void **state) {
+    (void)state;
+    engineFollow(&e, others[1], true);
+    others[1]->flags |= NODE_PFAIL;
+    follow_count = 0;
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    receive(&inbound, gossipOf(ids[0], ids[1], "10.0.0.3", NODE_PRIMARY));
+    assert_int_equal(follow_count, 1);
+    assert_string_equal(followed_ip, "10.0.0.3");
+}
+
+/* ---- Failovers by hand ---- */
+
+/* The primary's own words to its replicas go on while it stands still. */
+static void moreThanThePausedOffsetIsEnough(void **state) {
+    (void)state;
+    slotAssign(&e.t, 0, others[1]);
+    engineFollow(&e, others[1], true);
+    engineFlush(&e, NOW);
+    engineFailover(&e, FAILOVER_ASK, NOW);
+    struct busHeader h = headerOf(ids[1], BUS_PING);
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    h.flags = BUS_PAUSED;
+    h.offset = 86; /* a PING of the stream behind that: 14 bytes */
+    receiveHeader(&inbound, &h);
+    engineTick(&e, NOW + 100);
+    assert_true(e.manual.can_start);
+}
+
+/* ---- The clock ---- */
+
+static void aClockThatGoesBackHidesNoFailure(void **state) {
+    (void)state;
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    int64_t now = NOW - 3600 * 1000;
+    struct busHeader h = headerOf(ids[0], BUS_PING);
+    engineTick(&e, now);
+    for (int i = 0; i < 3 * TIMEOUT / ENGINE_TICK_MS; i++) engineTick(&e, now += ENGINE_TICK_MS);
+    assert_true(others[0]->flags & NODE_PFAIL);
+    receiveHeader(&inbound, &h);
+    assert_in_range(others[0]->data_received_ms, now - 1000, now);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(aMeetOnOurOwnLinkDropsIt, setup, teardown),
+        cmocka_unit_test_setup_teardown(lightMessagesOfOddTypesAreDropped, setup, teardown),
+        cmocka_unit_test_setup_teardown(nobodyElseIsMyself, setup, teardown),
+        cmocka_unit_test_setup_teardown(epochsAndIdsThatCannotBeAreIgnored, setup, teardown),
+        cmocka_unit_test_setup_teardown(aStrangerDoesNotSpeakForTheNodeItReplaced, setup, teardown),
+        cmocka_unit_test_setup_teardown(addressesDoNotBreakTheFile, setup, teardown),
+        cmocka_unit_test_setup_teardown(aReplicaFollowsWhereItsPrimaryWentByHearsay, setup, teardown),
+        cmocka_unit_test_setup_teardown(moreThanThePausedOffsetIsEnough, setup, teardown),
+        cmocka_unit_test_setup_teardown(aClockThatGoesBackHidesNoFailure, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
