@@ -60,12 +60,28 @@ static void nothingBehindAKeyIsRead(void **state) {
     assert_int_equal(keySlot(strN("a\0{user}", 8)), slotOf("user"));
 }
 
+static void patternsThatPinASlot(void **state) {
+    (void)state;
+    assert_int_equal(patternSlot(STR("b")), 3300);
+    assert_int_equal(patternSlot(STR("{b}*")), 3300);
+    assert_int_equal(patternSlot(STR("x{b}[*")), 3300);
+    assert_int_equal(patternSlot(STR("*{b}")), -1); /* "{foo}{b}" matches */
+    assert_int_equal(patternSlot(STR("?{b}")), -1);
+    assert_int_equal(patternSlot(STR("\\{b}")), -1);
+    assert_int_equal(patternSlot(STR("{b*}")), -1);
+    assert_int_equal(patternSlot(STR("{[b]}")), -1);
+    assert_int_equal(patternSlot(STR("{}*")), -1);
+    assert_int_equal(patternSlot(STR("{b*")), -1);
+    assert_int_equal(patternSlot(STR("")), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(knownKeysHaveTheirSlots),
         cmocka_unit_test(onlyTheFirstTagCounts),
         cmocka_unit_test(aTagThatIsNotClosedOrEmptyIsNone),
         cmocka_unit_test(nothingBehindAKeyIsRead),
+        cmocka_unit_test(patternsThatPinASlot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,8 +121,8 @@ void clusterBegin(void) {
 
 void clusterStart(void) {
     if (!cluster_enabled) return;
-    nodeStart();
     redirectStart();
+    nodeStart();
     slotStatsRecheck();
 }
 

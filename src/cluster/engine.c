@@ -221,6 +221,7 @@ static bool senderRole(struct engine *e, struct clusterNode *sender, const struc
         return true;
     }
     struct clusterNode *primary = topologyFind(&e->t, h->primary);
+    if (primary && primary->flags & NODE_HANDSHAKE) primary = NULL; /* that id is ours, and for a moment */
     if (primary == sender) return false;
     if (nodeIsPrimary(sender) && !steppedDown(e, sender, primary, h)) return false;
     if (nodeIsPrimary(sender) || sender->primary != primary) {

@@ -5,9 +5,13 @@
  * clients say ASKING for. */
 #include "cluster/redirect.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/key_slot.h"
+#include "base/num.h"
+#include "base/version.h"
 #include "base/zmalloc.h"
 #include "client/reply.h"
 #include "cluster/cluster_commands.h"
@@ -16,36 +20,47 @@
 #include "command/blocking.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/declared_keys.h"
 #include "command/multi.h"
+#include "command/pubsub.h"
 #include "commands/transactions.h"
 #include "data/db.h"
 
 enum verdict { RUNS_HERE, CROSS_SLOT, UNBOUND, DOWN, DOWN_READS_ONLY, MOVED, ASK, TRY_AGAIN };
 
 struct route {
-    int slot, keys; /* -1: there are no keys */
+    int slot;         /* -1: there are no keys */
+    struct str first; /* key */
     int missing, present;
+    bool several;             /* not only that one */
     bool cross, open;         /* more than one slot; it is migrating or importing */
     bool channel;             /* the keys are shard channels */
+    bool queued;              /* it will wait for EXEC: only then it matters which keys there are */
     struct clusterNode *node; /* for MOVED and ASK */
 };
 
 /* ---- The keys ---- */
 
 static bool isThere(struct client *c, struct str key) {
-    return lookupKey(c->db, key, LOOKUP_NOTOUCH | LOOKUP_NOSTATS | LOOKUP_NONOTIFY | LOOKUP_NOEXPIRE) != NULL;
+    struct declaredKeys nobodys; /* a script around this one has not declared it, and need not have */
+    declaredKeysBegin(&nobodys, NULL);
+    bool there =
+        lookupKey(c->db, key, LOOKUP_NOTOUCH | LOOKUP_NOSTATS | LOOKUP_NONOTIFY | LOOKUP_NOEXPIRE) != NULL;
+    declaredKeysEnd(&nobodys);
+    return there;
 }
 
 static void addKey(struct route *route, struct client *c, struct str key, bool channel) {
     int slot = keySlot(key);
     if (route->slot < 0) {
         route->slot = slot;
+        route->first = key;
         route->open = slotOpen(clusterTopology(), slot) != NULL;
         route->channel = channel;
     }
     route->cross |= slot != route->slot;
-    route->keys++;
-    if (!route->open || channel || route->cross) return;
+    if (!route->open || channel || route->queued || route->cross) return;
+    route->several |= !strEq(key, route->first);
     if (isThere(c, key))
         route->present++;
     else
@@ -55,12 +70,12 @@ static void addKey(struct route *route, struct client *c, struct str key, bool c
 static void addRequest(struct route *route, struct client *c, const struct request *r) {
     const struct keyRef *only = &r->cmd->only_key;
     if (only->pos > 0 && only->pos < r->argc) {
-        addKey(route, c, r->argv[only->pos], only->flags & KEY_NOT_KEY);
+        addKey(route, c, r->argv[only->pos], false);
         return;
     }
     struct keyRef *keys = NULL;
-    int count = commandGetKeyRefs(r->cmd, r->argv, r->argc, &keys);
-    for (int i = 0; i < count; i++) addKey(route, c, r->argv[keys[i].pos], keys[i].flags & KEY_NOT_KEY);
+    int count = commandGetRoutes(r->cmd, r->argv, r->argc, &keys);
+    for (int i = 0; i < count; i++) addKey(route, c, r->argv[keys[i].pos], r->cmd->flags & CMD_PUBSUB);
     zfree(keys);
 }
 
@@ -68,15 +83,17 @@ static void addRequest(struct route *route, struct client *c, const struct reque
 
 static bool readsFromReplica(const struct client *owner, uint64_t flags, const struct route *route) {
     if (route->channel) return true;
-    return owner->flags & CLIENT_READONLY && flags & CMD_READONLY && !(flags & CMD_WRITE);
+    return owner->flags & CLIENT_READONLY && !(flags & CMD_WRITE);
 }
 
-static bool isMoved(const struct request *r) {
+/* To another database: the slot of both is the same, but what is there is looked for in one of them. */
+static bool isMoved(const struct client *c, const struct request *r) {
     const char *name = r->cmd->spec->name;
     if (strcmp(name, "move") == 0) return true;
     if (strcmp(name, "copy") != 0) return false;
-    for (int i = 3; i < r->argc; i++) {
-        if (strIs(r->argv[i], "db")) return true;
+    int64_t db;
+    for (int i = 3; i + 1 < r->argc; i++) {
+        if (strIs(r->argv[i], "db") && (!string2ll(r->argv[i + 1], &db) || db != c->db->id)) return true;
     }
     return false;
 }
@@ -88,25 +105,30 @@ static enum verdict whileDown(uint64_t flags, const struct route *route) {
     return flags & CMD_WRITE ? DOWN_READS_ONLY : RUNS_HERE;
 }
 
-/* The slot is handed over. RUNS_HERE: nothing is special about this request. */
+/* The slot is handed over. RUNS_HERE: nothing is special about this request. A replica that may be read from
+ * speaks for its primary. */
 static enum verdict whileOpen(struct client *owner, const struct request *r, struct route *route,
                               bool *here) {
     const struct openSlot *open = slotOpen(clusterTopology(), route->slot);
-    if (!open || route->channel) return RUNS_HERE;
-    if (strcmp(r->cmd->spec->name, "migrate") == 0) {
+    if (!open) return RUNS_HERE;
+    const struct clusterNode *myself = clusterMyself();
+    bool leaves = open->to && (route->node == myself ||
+                               (owner->flags & CLIENT_READONLY && route->node == myself->primary));
+    if (!leaves && !open->from) return RUNS_HERE;
+    if (strcmp(r->cmd->spec->name, "migrate") == 0 && nodeIsPrimary(myself)) {
         *here = true;
         return RUNS_HERE;
     }
-    if (isMoved(r)) return TRY_AGAIN;
-    bool mine = route->node == clusterMyself();
-    if (open->to && mine && route->missing) {
+    if (isMoved(owner, r)) return TRY_AGAIN;
+    if (leaves) {
+        if (!route->missing) return RUNS_HERE;
         if (route->present) return TRY_AGAIN;
         route->node = open->to;
         return ASK;
     }
     bool asks = owner->flags & CLIENT_ASKING || r->cmd->flags & CMD_ASKING;
-    if (!open->from || mine || !asks) return RUNS_HERE;
-    if (route->keys > 1 && route->missing) return TRY_AGAIN;
+    if (route->node == myself || !asks) return RUNS_HERE;
+    if (route->several && route->missing) return TRY_AGAIN;
     *here = true;
     return RUNS_HERE;
 }
@@ -117,8 +139,8 @@ static enum verdict decide(struct client *c, const struct request *r, struct rou
     bool here = false;
     if (route->slot < 0) return RUNS_HERE;
     route->node = clusterTopology()->owner[route->slot];
-    if (!route->node) return UNBOUND;
     if (route->cross) return CROSS_SLOT;
+    if (!route->node) return UNBOUND;
     enum verdict verdict = whileDown(flags, route);
     if (verdict != RUNS_HERE) return verdict;
     verdict = whileOpen(owner, r, route, &here);
@@ -151,19 +173,19 @@ static void replyVerdict(struct client *c, enum verdict verdict, const struct ro
     }
 }
 
-static void replyToScript(struct client *c, enum verdict verdict) {
+static void replyToScript(struct client *c, const struct request *r, enum verdict verdict) {
     if (verdict == DOWN)
-        replyError(c, "ERR Script attempted to access keys while the cluster is down");
+        replyErrorFmt(c, "ERR Can not execute a command '%s' while the cluster is down", r->cmd->fullname);
     else if (verdict == DOWN_READS_ONLY)
-        replyError(c,
-                   "ERR Script attempted to execute a write command while the cluster is down and readonly");
+        replyErrorFmt(c, "ERR Can not execute a write command '%s' while the cluster is down and readonly",
+                      r->cmd->fullname);
     else
-        replyError(c, "ERR Script attempted to access a non local key in a cluster node");
+        replyError(c, "ERR Attempted to access a non local key in a cluster node");
 }
 
 /* Scripts keep to one slot, unless they say that they may do otherwise. */
 static bool scriptKeepsToSlot(struct route *route) {
-    struct call *call = call_running;
+    struct call *call = call_running ? call_running->outer : NULL; /* the script's */
     if (route->slot < 0 || !call || call->slot == CALL_SLOT_ANY) return true;
     if (call->slot == CALL_SLOT_NONE_YET) {
         struct route declared = {.slot = -1};
@@ -176,13 +198,13 @@ static bool scriptKeepsToSlot(struct route *route) {
 static enum admission checkScript(struct client *c, struct request *r) {
     struct route route = {.slot = -1};
     addRequest(&route, c, r);
-    if (!scriptKeepsToSlot(&route)) {
-        replyError(c, "ERR Script attempted to access keys that do not hash to the same slot");
+    enum verdict verdict = decide(c, r, &route);
+    if (verdict != RUNS_HERE) {
+        replyToScript(c, r, verdict);
         return REFUSED;
     }
-    enum verdict verdict = decide(c, r, &route);
-    if (verdict == RUNS_HERE) return ADMITTED;
-    replyToScript(c, verdict);
+    if (scriptKeepsToSlot(&route)) return ADMITTED;
+    replyError(c, "ERR Script attempted to access keys that do not hash to the same slot");
     return REFUSED;
 }
 
@@ -192,6 +214,7 @@ static enum admission checkSlot(struct client *c, struct request *r, enum reques
     if (origin == ORIGIN_SCRIPT) return checkScript(c, r);
     struct route route = {.slot = -1};
     bool exec = r->cmd->spec->proc == execCommand;
+    route.queued = c->flags & CLIENT_MULTI && !exec;
     if (!exec) addRequest(&route, c, r);
     for (int i = 0; exec && multiQueued(c, i); i++) addRequest(&route, c, multiQueued(c, i));
     enum verdict verdict = decide(c, r, &route);
@@ -204,14 +227,15 @@ static enum admission checkSlot(struct client *c, struct request *r, enum reques
     return REFUSED;
 }
 
-/* ---- ASKING is for one command ---- */
+/* ---- ASKING is for one command, or one transaction ---- */
 
 static void forgetAsking(struct client *c) {
-    if (c->flags & CLIENT_ASKING && !(c->cmd && strcmp(c->cmd->spec->name, "asking") == 0))
+    if (c->flags & CLIENT_ASKING && !(c->flags & (CLIENT_MULTI | CLIENT_BLOCKED)) &&
+        !(c->cmd && strcmp(c->cmd->spec->name, "asking") == 0))
         c->flags &= ~CLIENT_ASKING;
 }
 
-/* ---- Clients that wait ---- */
+/* ---- Clients that wait, and those that listen ---- */
 
 static struct route recheck_route;
 static enum verdict recheck_verdict;
@@ -220,18 +244,29 @@ static void replyGone(struct client *c) {
     replyVerdict(c, recheck_verdict, &recheck_route);
 }
 
+/* Keys that are missing are what they wait for, so they are not sent away for that; and what is imported may
+ * come yet. */
 static void recheckClient(void *priv, struct client *c) {
     (void)priv;
     const struct request *r = blockedRequest(c);
-    if (!r || !r->cmd || blockedFirmly(c)) return;
-    recheck_route = (struct route){.slot = -1};
+    if (!r || !r->cmd || blockedFirmly(c) || c->flags & CLIENT_PRIMARY) return;
+    recheck_route = (struct route){.slot = -1, .queued = true};
     addRequest(&recheck_route, c, r);
     recheck_verdict = decide(c, r, &recheck_route);
-    if (recheck_verdict != RUNS_HERE) unblockWithReply(c, replyGone);
+    if (recheck_verdict == RUNS_HERE) return;
+    const struct openSlot *open = slotOpen(clusterTopology(), recheck_route.slot);
+    if (recheck_verdict == MOVED && open && open->from) return;
+    unblockWithReply(c, replyGone);
+}
+
+static bool channelStays(struct str channel) {
+    const struct clusterNode *owner = clusterTopology()->owner[keySlot(channel)], *myself = clusterMyself();
+    return owner && (owner == myself || owner == myself->primary);
 }
 
 void redirectRecheck(void) {
     if (blockedClients()) clientForEach(recheckClient, NULL);
+    pubsubShardLeave(channelStays);
 }
 
 /* ---- The start ---- */
@@ -242,7 +277,18 @@ void redirectInit(void) {
     callAddHook(REQUEST_DONE, forgetAsking, true);
 }
 
+/* Who follows whom is the cluster's affair. */
+static void refuseReplicaof(void) {
+    if (!roleIsReplica()) return;
+    fprintf(stderr,
+            "\n*** FATAL CONFIG FILE ERROR (Version %s) ***\n"
+            "replicaof directive not allowed in cluster mode\n",
+            VALKEY_VERSION);
+    exit(1);
+}
+
 void redirectStart(void) {
+    refuseReplicaof();
     admissionIdle(RULE_CLUSTER, false);
     callHookIdle(forgetAsking, false);
 }

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 
-bool cluster_enabled;
 struct engine cluster_engine;
 struct clusterSettings cluster_settings;
 

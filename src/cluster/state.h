@@ -6,8 +6,8 @@
 
 #include "base/sds.h"
 #include "cluster/engine.h"
+#include "data/role.h"
 
-extern bool cluster_enabled;
 /* The state of this node. Only when enabled. Whoever changes it says what is to be done (engineTodo). */
 extern struct engine cluster_engine;
 static inline struct topology *clusterTopology(void) {

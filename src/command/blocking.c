@@ -201,7 +201,7 @@ static void release(struct client *c) {
     requestRelease(b->request);
     zfree(b);
     c->blocked = NULL;
-    c->flags &= ~(uint32_t)CLIENT_BLOCKED;
+    c->flags &= ~(uint32_t)(CLIENT_BLOCKED | CLIENT_ASKING); /* which was for that request */
     blocked_clients--;
 }
 

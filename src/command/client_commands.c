@@ -201,7 +201,7 @@ static void replyHello(struct client *c) {
     replyBulkCstr(c, "id");
     replyLongLong(c, (int64_t)c->id);
     replyBulkCstr(c, "mode");
-    replyBulkCstr(c, "standalone");
+    replyBulkCstr(c, cluster_enabled ? "cluster" : "standalone");
     replyBulkCstr(c, "role");
     replyBulkCstr(c, roleIsReplica() ? "replica" : "master");
     replyBulkCstr(c, "modules");

@@ -64,6 +64,8 @@ static inline bool commandArityOk(const struct serverCommand *cmd, int argc) {
  * zmalloc (NULL when 0), -1 when the arguments do not parse. */
 int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, int argc,
                       struct keyRef **keys);
+/* The same, and besides what is no key but tells the slot as if it were: shard channels, cursors. */
+int commandGetRoutes(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys);
 /* For functions that find keys: adds argv[first], every step-th up to argv[last]; the new count. *keys is
  * NULL before the first. */
 int keyRefsAdd(struct keyRef **keys, int count, int first, int last, int step, unsigned flags);

@@ -76,8 +76,9 @@ int setGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc
     return keyRefsAdd(keys, 0, 1, 1, 1, flags);
 }
 
-int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, int argc,
-                      struct keyRef **keys) {
+/* Without the specs that have any of the `skipped` flags. */
+static int getRefs(const struct serverCommand *cmd, const struct str *argv, int argc, unsigned skipped,
+                   struct keyRef **keys) {
     const struct commandSpec *command = cmd->spec;
     *keys = NULL;
     if (command->getkeys) return command->getkeys(cmd, argv, argc, keys);
@@ -85,7 +86,7 @@ int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, i
     int count = 0;
     for (int i = 0; i < command->key_spec_count; i++) {
         const struct keySpec *spec = &command->key_specs[i];
-        int begin = spec->flags & KEY_NOT_KEY ? 0 : keysBegin(spec, argv, argc);
+        int begin = spec->flags & skipped ? 0 : keysBegin(spec, argv, argc);
         if (begin == 0 || keysAreLeftOut(spec, begin, argc)) continue;
         struct keyRun run;
         bool fits = keysFind(spec, begin, argv, argc, &run);
@@ -98,4 +99,14 @@ int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, i
         count = keyRefsAdd(keys, count, (int)run.first, (int)run.last, (int)run.step, spec->flags);
     }
     return count;
+}
+
+int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, int argc,
+                      struct keyRef **keys) {
+    return getRefs(cmd, argv, argc, KEY_NOT_KEY, keys);
+}
+
+int commandGetRoutes(const struct serverCommand *cmd, const struct str *argv, int argc,
+                     struct keyRef **keys) {
+    return getRefs(cmd, argv, argc, 0, keys);
 }

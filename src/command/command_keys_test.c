@@ -11,9 +11,11 @@
 #include "commands/grammar.h"
 #include "command/command.h"
 
-/* The keys of a line, each followed by a blank; "-" when the line does not fit. */
-static void expectKeys(const struct keySpec *specs, int count, uint64_t flags, const char *line,
-                       const char *expected) {
+typedef int findKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys);
+
+/* What is found in a line, each followed by a blank; "-" when the line does not fit. */
+static void expectFound(findKeys *find, const struct keySpec *specs, int count, uint64_t flags,
+                        const char *line, const char *expected) {
     struct commandSpec spec = {.name = "test", .key_specs = specs, .key_spec_count = count};
     struct serverCommand cmd = {.spec = &spec, .flags = flags};
     int argc;
@@ -22,7 +24,7 @@ static void expectKeys(const struct keySpec *specs, int count, uint64_t flags, c
     for (int i = 0; i < argc; i++) argv[i] = sdsview(words[i]);
 
     struct keyRef *keys;
-    int n = commandGetKeyRefs(&cmd, argv, argc, &keys);
+    int n = find(&cmd, argv, argc, &keys);
     sds found = sdsnew(n < 0 ? "-" : "");
     for (int i = 0; i < n; i++) {
         assert_in_range(keys[i].pos, 1, argc - 1);
@@ -34,6 +36,11 @@ static void expectKeys(const struct keySpec *specs, int count, uint64_t flags, c
     zfree(argv);
     sdsfree(found);
     sdsfreesplitres(words, argc);
+}
+
+static void expectKeys(const struct keySpec *specs, int count, uint64_t flags, const char *line,
+                       const char *expected) {
+    expectFound(commandGetKeyRefs, specs, count, flags, line, expected);
 }
 
 static void testRange(void **state) {
@@ -100,6 +107,7 @@ static void testNotKeys(void **state) {
                                            {.begin = KEYS_BEGIN_UNKNOWN, .find = KEYS_FIND_UNKNOWN},
                                            {KEYS_AT(2), KEYS_RANGE(0, 1)}};
     expectKeys(specs, 3, 0, "x channel a b", "a ");
+    expectFound(commandGetRoutes, specs, 3, 0, "x channel a b", "channel a ");
 }
 
 int main(void) {

@@ -76,6 +76,12 @@ static struct multiState *needState(struct client *c) {
     return m;
 }
 
+/* It will not run. */
+static void dropQueue(struct multiState *m) {
+    requestQueueClear(&m->queue);
+    m->bytes = 0;
+}
+
 static void dropStateIfIdle(struct client *c) {
     struct multiState *m = c->multi;
     if (!m || m->watchers || c->flags & CLIENT_MULTI) return;
@@ -87,7 +93,7 @@ static void dropStateIfIdle(struct client *c) {
 
 static struct watchedKey *needKey(struct db *db, struct str name) {
     struct hashtable *table = &tables[db->id];
-    uint64_t hash = dbHashKey(name);
+    uint64_t hash = dbHashName(name);
     struct watchedKey *k = hashtableFindHashed(table, name, hash);
     if (k) return k;
     k = zmalloc(sizeof *k + name.len);
@@ -157,6 +163,7 @@ static void unwatchAll(struct client *c) {
 static void markDirty(struct client *c) {
     unwatchAll(c);
     c->flags |= CLIENT_DIRTY_CAS;
+    if (c->flags & CLIENT_MULTI) dropQueue(c->multi);
 }
 
 static struct object *objectOf(const struct watchedKey *k) {
@@ -166,7 +173,7 @@ static struct object *objectOf(const struct watchedKey *k) {
 /* Marking the last client frees the key: the ring is counted, not compared with its head. */
 static void keyModified(struct client *c, struct db *db, struct str name) {
     (void)c;
-    struct watchedKey *k = hashtableFindHashed(&tables[db->id], name, dbHashKey(name));
+    struct watchedKey *k = hashtableFindHashed(&tables[db->id], name, dbHashName(name));
     if (!k) return;
     struct listNode *it = k->watchers.head.next;
     for (size_t n = k->watchers.length; n; n--) {
@@ -238,7 +245,8 @@ static enum admission queueRequest(struct client *c, struct request *r, enum req
     uint64_t flags = commandFlags(c, r->cmd);
     m->some_flags |= flags;
     m->all_flags &= flags;
-    m->bytes += requestMemory(requestQueueAdd(&m->queue, r));
+    if (!(c->flags & (CLIENT_DIRTY_EXEC | CLIENT_DIRTY_CAS))) /* else it will not run */
+        m->bytes += requestMemory(requestQueueAdd(&m->queue, r));
     if (r->cmd->spec->proc == selectCommand) followSelect(c, m);
     replyLiteral(c, "+QUEUED\r\n");
     return KEPT;
@@ -254,8 +262,7 @@ static enum admission checkNoMulti(struct client *c, struct request *r, enum req
 void multiReset(struct client *c) {
     struct multiState *m = c->multi;
     if (m) {
-        requestQueueClear(&m->queue);
-        m->bytes = 0;
+        dropQueue(m);
         m->some_flags = 0;
         m->all_flags = UINT64_MAX;
     }
@@ -267,8 +274,9 @@ void multiReset(struct client *c) {
 static void noteRefused(struct client *c) {
     if (c->cmd && c->cmd->spec->proc == execCommand) {
         multiReset(c);
-    } else if (c->flags & CLIENT_MULTI) {
+    } else if (c->flags & CLIENT_MULTI && !(c->flags & CLIENT_IN_EXEC)) {
         c->flags |= CLIENT_DIRTY_EXEC;
+        dropQueue(c->multi);
         c->multi->db = c->db->id; /* its SELECTs will not run */
     }
 }

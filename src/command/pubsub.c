@@ -334,6 +334,32 @@ static void replySunsubscribed(struct client *c, struct str name) {
     replyChange(c, "sunsubscribe", PUBSUB_SHARD, &name);
 }
 
+/* All of a topic, which goes with the last of them. */
+static void endTopic(const struct topic *t) {
+    sds name = sdsnewstr(topicName(t));
+    size_t count = 0;
+    struct client **clients = zmalloc(t->count * sizeof *clients);
+    for (size_t i = 0; i < t->used; i++) {
+        if (t->subscribers[i].client) clients[count++] = t->subscribers[i].client;
+    }
+    for (size_t i = 0; i < count; i++) {
+        unsubscribe(clients[i], PUBSUB_SHARD, sdsview(name));
+        if (!(clients[i]->flags & CLIENT_CLOSE_ASAP)) replySunsubscribed(clients[i], sdsview(name));
+    }
+    zfree(clients);
+    sdsfree(name);
+}
+
+void pubsubShardLeave(bool (*stays)(struct str channel)) {
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, &topics[PUBSUB_SHARD], true);
+    while (hashtableNext(&it, &entry)) {
+        if (!stays(topicKey(entry))) endTopic(entry);
+    }
+    hashtableStopIterator(&it);
+}
+
 static void unsubscribeGeneric(struct client *c, const char *verb, enum pubsubKind kind,
                                void (*reply)(struct client *c, struct str name)) {
     for (int i = 1; i < c->argc; i++) {

@@ -27,6 +27,8 @@ size_t pubsubCount(const struct client *c, enum pubsubKind kind);
 /* Does fn say yes to every channel or pattern that the client listens to? */
 bool pubsubEvery(const struct client *c, enum pubsubKind kind, bool (*fn)(const void *priv, struct str name),
                  const void *priv);
+/* Ends the subscriptions of shard channels that do not stay here; who listens to them is told. */
+void pubsubShardLeave(bool (*stays)(struct str channel));
 /* Ends all subscriptions of the client, without a word. */
 void pubsubUnsubscribeAll(struct client *c);
 

@@ -197,7 +197,7 @@ static void addId(struct trackedKey *k, uint64_t id) {
 }
 
 static void trackingRemember(uint64_t id, struct str name) {
-    uint64_t hash = dbHashKey(name);
+    uint64_t hash = dbHashName(name);
     struct trackedKey *k = hashtableFindHashed(&table, name, hash);
     if (k) {
         addId(k, id);
@@ -381,7 +381,7 @@ static void trackingKeyModified(struct client *c, struct db *db, struct str name
         changes_matter = tracking_clients || length_count;
         return;
     }
-    struct trackedKey *k = hashtablePopHashed(&table, name, dbHashKey(name));
+    struct trackedKey *k = hashtablePopHashed(&table, name, dbHashName(name));
     if (k) invalidate(k, by);
 }
 

@@ -39,6 +39,17 @@ uint64_t dbHashKey(struct str key) {
     return keyHash(key);
 }
 
+uint64_t dbHashMember(struct str member) {
+    for (int i = 0; i < db_hint_count; i++) {
+        if (db_hints[i].key.ptr == member.ptr && db_hints[i].key.len == member.len) return db_hints[i].hash;
+    }
+    return hashBytes(member.ptr, member.len);
+}
+
+uint64_t dbHashName(struct str name) {
+    return keys_by_slot ? hashBytes(name.ptr, name.len) : dbHashKey(name);
+}
+
 /* Of an object's own key, which no hint points to: most often it is the running command's first key. */
 static uint64_t hashOfObject(const struct object *o) {
     struct str key = objectKey(o);

@@ -18,6 +18,8 @@ static inline bool roleDataIsStale(void) {
     return role_replica && role_data_stale && role_data_stale();
 }
 extern const char err_masterdown[]; /* what is answered then */
+/* Is this server a node of a cluster? A directive of cluster/, which does not change while it runs. */
+extern bool cluster_enabled;
 /* What a cluster asks of replication. repl/ fills it in. */
 struct replicationControl {
     uint64_t (*offset)(void); /* of a primary its own, of a replica what it has applied */

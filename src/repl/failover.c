@@ -183,6 +183,10 @@ static void begin(const struct failoverWish *w) {
 
 void failoverCommand(struct client *c) {
     struct failoverWish wish = {0};
+    if (cluster_enabled) {
+        replyError(c, "ERR FAILOVER not allowed in cluster mode. Use CLUSTER FAILOVER command instead.");
+        return;
+    }
     for (int i = 1, words; i < c->argc; i += words) {
         words = takeOption(c, c->argv + i, c->argc - i, &wish);
         if (!words) return;

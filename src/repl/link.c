@@ -378,6 +378,10 @@ static void replicaofNoOne(struct client *c) {
 
 void replicaofCommand(struct client *c) {
     int64_t port;
+    if (cluster_enabled) {
+        replyError(c, "ERR REPLICAOF not allowed in cluster mode.");
+        return;
+    }
     if (link_is_handed_over && link_is_handed_over()) {
         replyError(c, "ERR REPLICAOF not allowed while failing over.");
         return;

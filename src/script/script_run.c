@@ -205,6 +205,10 @@ void scriptForgetErrorPlace(void) {
 
 void scriptExecute(struct client *c, const struct scriptCode *code, int keys, bool read_only) {
     serverAssert(!script_run.name);
+    if (code->flags & SCRIPT_NO_CLUSTER && cluster_enabled) {
+        replyError(c, "ERR Can not run script on cluster, 'no-cluster' flag is set.");
+        return;
+    }
     if (read_only && code->flags & SCRIPT_SHEBANG && !(code->flags & SCRIPT_NO_WRITES)) {
         replyError(c, "ERR Can not execute a script with write flag using *_ro command.");
         return;

@@ -62,6 +62,7 @@
 #include "command/pause.h"
 #include "command/pubsub.h"
 #include "data/rdb.h"
+#include "data/role.h"
 #include "command/round.h"
 #include "command/tracking.h"
 #include "command/wait.h"
@@ -350,7 +351,9 @@ static void greet(int argc) {
                   "config file use %s /path/to/valkey.conf",
                   "valkey-server");
     serverLog(LL_NOTICE, "monotonic clock: %s", serverClockName());
-    if (!processShowLogo()) serverLog(LL_NOTICE, "Running mode=standalone, port=%d.", listenPort());
+    if (!processShowLogo())
+        serverLog(LL_NOTICE, "Running mode=%s, port=%d.", cluster_enabled ? "cluster" : "standalone",
+                  listenPort());
 }
 
 /* The same program under another name is another tool. Returns only when it is the server. */

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "data/child.h"
+#include "data/role.h"
 #include "registry/config.h"
 #include "registry/info.h"
 #include "server/listen.h"
@@ -311,13 +312,13 @@ bool processShowLogo(void) {
               "\n"
               "    o-------------------->o            Valkey %s (%s/%d) %d bit\n"
               "    |                     |\n"
-              "    o-------->o---------->o            Running in standalone mode\n"
+              "    o-------->o---------->o            Running in %s mode\n"
               "    |         |           |            Port: %d\n"
               "    o--->o--->o---->o---->o            PID: %d\n"
               "    |    |    |     |     |\n"
               "   \"\"   a    k     l     y\n\n",
-              VALKEY_VERSION, build_commit, build_modified, (int)sizeof(long) * 8, listenPort(),
-              (int)getpid());
+              VALKEY_VERSION, build_commit, build_modified, (int)sizeof(long) * 8,
+              cluster_enabled ? "cluster" : "standalone", listenPort(), (int)getpid());
     return true;
 }
 

@@ -18,6 +18,7 @@
 #include "data/evict.h"
 #include "data/lazyfree.h"
 #include "data/notify.h"
+#include "data/role.h"
 #include "command/propagate.h"
 #include "client/reply.h"
 #include "data/type.h"
@@ -443,6 +444,10 @@ void flushallCommand(struct client *c) {
 
 void swapdbCommand(struct client *c) {
     int64_t first, second;
+    if (cluster_enabled) {
+        replyError(c, "ERR SWAPDB is not allowed in cluster mode");
+        return;
+    }
     if (!argRange(c, c->argv[1], INT32_MIN, INT32_MAX, &first, "ERR invalid first DB index") ||
         !argRange(c, c->argv[2], INT32_MIN, INT32_MAX, &second, "ERR invalid second DB index"))
         return;

@@ -149,7 +149,7 @@ static void dropExpiry(struct hash *h, struct hashtableRef *ref) {
 }
 
 static bool tableSet(struct hash *h, struct str field, struct hashInput value, bool keep_expiry) {
-    uint64_t hash = dbHashKey(field);
+    uint64_t hash = dbHashMember(field);
     struct hashtableRef *ref = hashtableFindRef(h->ptr, field, hash);
     if (!ref) {
         hashtableAddUnchecked(h->ptr, hashEntryNew(field, value), hash);
@@ -164,7 +164,7 @@ static bool tableSet(struct hash *h, struct str field, struct hashInput value, b
 }
 
 static struct hashEntry *tableFind(const struct hash *h, struct str field) {
-    return hashtableFindHashed(h->ptr, field, dbHashKey(field));
+    return hashtableFindHashed(h->ptr, field, dbHashMember(field));
 }
 
 /* Removes the field if it is there and as dead as that. */
@@ -173,7 +173,7 @@ static bool tableRemove(struct hash *h, struct str field, bool dead) {
     if (!e || isDead(e) != dead) return false;
     if (hashEntryExpire(e) != HASH_NO_EXPIRE)
         hashHeapRemove(&hashExpiring(h)->due, &hashFieldHeap, hashEntryHeapPos(e));
-    hashtablePopHashed(h->ptr, field, dbHashKey(field));
+    hashtablePopHashed(h->ptr, field, dbHashMember(field));
     hashEntryFree(e);
     return true;
 }
@@ -472,7 +472,7 @@ void hashSetExpire(struct hash *h, struct str field, int64_t expire_ms) {
     if (expire_ms == HASH_NO_EXPIRE && h->encoding != HASH_EXPIRING) return;
     toExpiring(h);
     struct hashHeap *due = &hashExpiring(h)->due;
-    struct hashtableRef *ref = hashtableFindRef(h->ptr, field, dbHashKey(field));
+    struct hashtableRef *ref = hashtableFindRef(h->ptr, field, dbHashMember(field));
     serverAssert(ref);
     struct hashEntry *e = hashtableRefEntry(ref);
     bool had = hashEntryExpire(e) != HASH_NO_EXPIRE;

@@ -182,12 +182,12 @@ bool setContains(struct setRef s, struct str member) {
     switch (s.encoding) {
     case SET_INTSET: return string2ll(member, &v) && intsetFind(s.ptr, v);
     case SET_LISTPACK: return setListpackFind(s.ptr, member);
-    default: return hashtableFindHashed(s.ptr, member, dbHashKey(member));
+    default: return hashtableFindHashed(s.ptr, member, dbHashMember(member));
     }
 }
 
 static bool hashtableAddMember(struct setRef *s, struct str member) {
-    uint64_t hash = dbHashKey(member);
+    uint64_t hash = dbHashMember(member);
     if (hashtableFindHashed(s->ptr, member, hash)) return false;
     hashtableAddUnchecked(s->ptr, memberNew(member), hash);
     return true;

@@ -23,6 +23,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/key_slot.h"
 #include "base/num.h"
 #include "base/sds.h"
 #include "base/zmalloc.h"
@@ -32,6 +33,7 @@
 #include "command/lookup.h"
 #include "data/db.h"
 #include "data/notify.h"
+#include "data/role.h"
 #include "client/reply.h"
 #include "data/type.h"
 #include "ds/keysort.h"
@@ -135,7 +137,14 @@ int sortGetKeys(const struct serverCommand *cmd, const struct str *argv, int arg
     return store ? keyRefsAdd(keys, count, store, store, 1, KEY_OW | KEY_UPDATE) : count;
 }
 
-/* The keys that BY and GET read are known only when the elements are. */
+/* The keys that BY and GET read are known only when the elements are: so in a cluster their pattern must tell
+ * that they are all of the slot of the list. */
+static bool keepsToSlot(struct client *c, struct str pattern, const char *error) {
+    if (!cluster_enabled || patternSlot(pattern) == keySlot(c->argv[1])) return true;
+    replyError(c, error);
+    return false;
+}
+
 static bool mayReadAll(struct client *c, const char *error) {
     if (aclMayReadAllKeys(c)) return true;
     replyError(c, error);
@@ -144,6 +153,10 @@ static bool mayReadAll(struct client *c, const char *error) {
 
 static bool parseBy(struct client *c, struct str pattern, struct sortArgs *a) {
     a->by = parsePattern(pattern);
+    if (a->by.star && !keepsToSlot(c, pattern,
+                                   "ERR BY option of SORT denied in Cluster mode when keys formed by the "
+                                   "pattern may be in different slots."))
+        return false;
     if (a->by.star && !mayReadAll(c, "ERR BY option of SORT denied due to insufficient ACL permissions."))
         return false;
     a->has_by = true;
@@ -152,6 +165,11 @@ static bool parseBy(struct client *c, struct str pattern, struct sortArgs *a) {
 }
 
 static bool parseGet(struct client *c, struct str pattern, struct sortArgs *a) {
+    if (!strEq(pattern, STR("#")) &&
+        !keepsToSlot(c, pattern,
+                     "ERR GET option of SORT denied in Cluster mode when keys formed by the pattern may be "
+                     "in different slots."))
+        return false;
     if (!mayReadAll(c, "ERR GET option of SORT denied due to insufficient ACL permissions.")) return false;
     a->gets[a->get_count++] = parsePattern(pattern);
     return true;

@@ -53,7 +53,7 @@ static size_t btreeAllocations(const void *z) {
 /* ---- Searching ---- */
 
 static bool btreeFind(void *z, struct str member, struct zsetPlace *p) {
-    p->hash = dbHashKey(member);
+    p->hash = dbHashMember(member);
     return zsetBtreePutPlace(p, zbtFind(z, member, p->hash));
 }
 

@@ -38,7 +38,7 @@ static const struct hashtableType memberIndexType = {.entryKey = nodeMember};
 
 /* The round has hashed the member of the running command ahead, as it does with keys. */
 static uint64_t memberHash(struct str member) {
-    return dbHashKey(member);
+    return dbHashMember(member);
 }
 
 static inline bool zsetSkiplistPutPlace(struct zsetPlace *p, zskiplistNode *n) {

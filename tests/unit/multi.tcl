@@ -532,7 +532,7 @@ start_server {tags {multi}} {
         $d get k
         assert_equal {x 2 3} [looks $id]
         r set k 2
-        assert_equal {xd 2 0} [looks $id]
+        assert_equal {xd 0 0} [looks $id]
         assert_equal {} [$d exec]
         assert_equal {N 0 0} [looks $id]
         # A reply that is here may still count as on its way: an I/O thread notes that it is sent when it is.

@@ -215,3 +215,41 @@ start_cluster {kinds {ours ours} primaries 1 overrides {save {} enable-debug-com
         assert_equal [r [n 0] debug digest] [r [n 1] debug digest]
     }
 }
+
+# Members have hashes of their own, and so have the tables of watched and tracked keys.
+start_cluster {kinds {ours}} {
+    test {values with many members, watched and tracked keys are what they are without a cluster} {
+        for {set i 0} {$i < 3000} {incr i 6} {
+            foreach {command key} {sadd set hset hash zadd zset} {
+                set words {}
+                for {set k $i} {$k < $i + 6} {incr k} {
+                    switch $command { sadd { lappend words m$k } hset { lappend words m$k $k } zadd { lappend words $k m$k } }
+                }
+                assert_equal 6 [r $command $key {*}$words]
+                assert_equal 0 [r $command $key {*}[lrange $words 0 [expr {$command eq "sadd" ? 0 : 1}]]]
+            }
+        }
+        for {set k 0} {$k < 3000} {incr k 7} {
+            assert_equal 1 [r sismember set m$k]
+            assert_equal [list $k $k] [r hmget hash m$k m$k]
+            assert_equal $k [r zrank zset m$k]
+        }
+        assert_equal {3000 3000 3000} [list [r scard set] [r hlen hash] [r zcard zset]]
+        for {set k 0} {$k < 3000} {incr k} {
+            assert_equal {1 1 1} [list [r srem set m$k] [r hdel hash m$k] [r zrem zset m$k]] $k
+        }
+        set other [valkey_client]
+        for {set k 0} {$k < 500} {incr k} { r watch "{w}$k" }
+        $other set "{w}77" x
+        r multi
+        r set "{w}1" y
+        assert_equal {} [r exec]
+        r hello 3
+        r client tracking on
+        for {set k 0} {$k < 500} {incr k} { r get "{w}$k" }
+        for {set k 0} {$k < 500} {incr k 50} { $other set "{w}$k" z }
+        assert_equal PONG [r ping]
+        r hello 2
+        $other close
+    }
+}
