@@ -7,6 +7,8 @@
 #include "client/reply.h"
 #include "cluster/cluster_debug.h"
 #include "cluster/cluster_commands.h"
+#include "cluster/cluster_setslot.h"
+#include "cluster/migration_jobs.h"
 #include "cluster/node.h"
 #include "cluster/nodes_file.h"
 #include "cluster/redirect.h"
@@ -18,6 +20,7 @@
 #include "data/db.h"
 #include "data/role.h"
 #include "registry/info.h"
+#include "types/dump.h"
 
 static const struct {
     const char *name;
@@ -53,6 +56,10 @@ static const struct {
     {"slaves", clusterReplicasCommand},
     {"slot-stats", clusterSlotStatsCommand},
     {"slots", clusterSlotsCommand},
+    {"migrateslots", clusterMigrateslotsCommand},
+    {"getslotmigrations", clusterGetslotmigrationsCommand},
+    {"cancelslotmigrations", clusterCancelslotmigrationsCommand},
+    {"syncslots", clusterSyncslotsCommand},
 };
 
 static const char err_disabled[] = "ERR This instance has cluster support disabled";
@@ -109,6 +116,8 @@ void clusterInit(void) {
     redirectInit();
     slotStatsInit();
     clusterDebugInit();
+    setslotInit();
+    migrationJobsInit();
     infoRegister("cluster", infoOfCluster);
     infoRegister("cluster_info", infoOfClusterInfo);
     infoRegister("clients", infoOfClients);
@@ -124,6 +133,7 @@ void clusterStart(void) {
     redirectStart();
     nodeStart();
     slotStatsRecheck();
+    migrate_within_cluster = true;
 }
 
 void clusterDataLoaded(void) {

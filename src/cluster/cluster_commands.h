@@ -22,6 +22,10 @@ clusterHandler clusterMeetCommand, clusterForgetCommand, clusterReplicateCommand
 /* ---- Keys ---- */
 clusterHandler clusterCountkeysinslotCommand, clusterGetkeysinslotCommand, clusterFlushslotCommand;
 
+/* ---- Atomic migration ---- */
+clusterHandler clusterMigrateslotsCommand, clusterCancelslotmigrationsCommand,
+    clusterGetslotmigrationsCommand, clusterSyncslotsCommand;
+
 /* The node of this id; NULL: there is none, and that has been answered. Handshakes are nobody's to name. */
 struct clusterNode *clusterNodeArg(struct client *c, struct str id);
 /* False: that has been answered. */

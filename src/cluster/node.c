@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "cluster/bus_links.h"
 #include "cluster/cluster_debug.h"
+#include "cluster/migration_jobs.h"
 #include "cluster/node.h"
 #include "cluster/nodes_file.h"
 #include "cluster/redirect.h"
@@ -112,6 +113,7 @@ static void worldDeleteSlot(void *w, int slot) {
 }
 static void worldSlotsChanged(void *w) {
     (void)w;
+    migrationSlotsChanged();
     redirectRecheck();
     slotStatsRecheck();
 }
@@ -124,8 +126,8 @@ static bool worldLoading(void *w) {
     return db_loading;
 }
 static bool worldSlotGranted(void *w, int slot, const struct clusterNode *to) {
-    (void)w, (void)slot, (void)to;
-    return false; /* atomic migration: issue 15's other half */
+    (void)w;
+    return migrationGranted(slot, to);
 }
 
 /* ---- What is not about the cluster itself ---- */
@@ -200,6 +202,7 @@ static void tick(void) {
 
 static void endOfTurn(void) {
     if (!cluster_enabled || !clusterMyself()) return;
+    migrationJobsEndOfTurn();
     engineFlush(&cluster_engine, clusterNow());
     busLinksFlush();
 }

@@ -15,6 +15,7 @@
 #include "base/zmalloc.h"
 #include "client/reply.h"
 #include "cluster/cluster_commands.h"
+#include "cluster/migration_jobs.h"
 #include "cluster/topology_file.h"
 #include "command/admission.h"
 #include "command/blocking.h"
@@ -210,7 +211,7 @@ static enum admission checkScript(struct client *c, struct request *r) {
 
 static enum admission checkSlot(struct client *c, struct request *r, enum requestOrigin origin) {
     const struct client *owner = callOwner() ? callOwner() : c;
-    if (owner->flags & CLIENT_PRIMARY) return ADMITTED;
+    if (owner->flags & CLIENT_PRIMARY || (migration_links && migrationIsLink(owner))) return ADMITTED;
     if (origin == ORIGIN_SCRIPT) return checkScript(c, r);
     struct route route = {.slot = -1};
     bool exec = r->cmd->spec->proc == execCommand;

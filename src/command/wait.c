@@ -22,7 +22,8 @@ struct waitSources wait_sources;
 struct waiting {
     uint64_t id, commands;
     int64_t replicas;
-    bool aof, local; /* of WAITAOF; on our disk, too */
+    bool aof, local;                             /* of WAITAOF; on our disk, too */
+    void (*then)(struct client *c, bool enough); /* of waitThen */
 };
 static struct waiting *list;
 static size_t count, room; /* in the list; some may have ceased to wait */
@@ -113,6 +114,22 @@ static void waitFor(struct client *c, struct waiting w, int64_t deadline_ms,
     blockForKeys(c, NULL, 0, 0, deadline_ms, reply, false);
     note(w);
     if (w.replicas > 0 && wait_sources.askReplicas) wait_sources.askReplicas();
+}
+
+static void replyThen(struct client *c) {
+    for (size_t i = 0; i < count; i++) {
+        const struct waiting *w = &list[i];
+        if (w->id != c->id || w->commands != c->commands || !w->then) continue;
+        w->then(c, enough(c, w));
+        return;
+    }
+}
+
+void waitThen(struct client *c, int replicas, int64_t deadline_ms,
+              void (*then)(struct client *c, bool enough)) {
+    blockForKeys(c, NULL, 0, 0, deadline_ms, replyThen, false);
+    note((struct waiting){.id = c->id, .commands = c->commands, .replicas = replicas, .then = then});
+    if (wait_sources.askReplicas) wait_sources.askReplicas();
 }
 
 void waitRecheck(void) {

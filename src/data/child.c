@@ -167,7 +167,7 @@ uint64_t childSentBytes(void) {
 }
 
 static const char *kindName(enum childKind kind) {
-    return kind == CHILD_RDB ? "RDB" : "AOF rewrite";
+    return kind == CHILD_RDB ? "RDB" : kind == CHILD_AOF ? "AOF rewrite" : "Slot migration";
 }
 
 static void lastReport(void) {

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum childKind { CHILD_NONE, CHILD_RDB, CHILD_AOF, CHILD_KINDS };
+enum childKind { CHILD_NONE, CHILD_RDB, CHILD_AOF, CHILD_SLOTS, CHILD_KINDS };
 
 /* What the child does. Its result is the process's exit code: 0 is success. */
 typedef int childMain(void *priv);

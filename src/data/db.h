@@ -151,8 +151,8 @@ static inline void dbSetHints(const struct keyHint *hints, int count) {
     db_hint_count = count;
 }
 uint64_t dbHashKey(struct str key);
-/* Of what is not a key of the keyspace, whose hash may have the slot in it: a member of a value, likewise hinted
- * at; a name in a table of somebody's own. Both are hashBytes. */
+/* Of what is not a key of the keyspace, whose hash may have the slot in it: a member of a value, likewise
+ * hinted at; a name in a table of somebody's own. Both are hashBytes. */
 uint64_t dbHashMember(struct str member);
 uint64_t dbHashName(struct str name);
 

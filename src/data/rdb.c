@@ -507,6 +507,19 @@ const struct rdbSection *const *rdbSections(int *count) {
     return sections;
 }
 
+static const struct rdbField *fields[SECTIONS_MAX];
+static int field_count;
+
+void rdbFieldRegister(const struct rdbField *field) {
+    serverAssert(field_count < SECTIONS_MAX);
+    fields[field_count++] = field;
+}
+
+const struct rdbField *const *rdbFields(int *count) {
+    *count = field_count;
+    return fields;
+}
+
 void rdbSectionsEmpty(void) {
     for (int i = 0; i < section_count; i++) {
         if (sections[i]->empty) sections[i]->empty();

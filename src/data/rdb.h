@@ -172,6 +172,17 @@ const struct rdbSection *const *rdbSections(int *count);   /* in order of regist
 void rdbSectionsEmpty(void);
 void rdbSectionsExchange(bool take);
 
+/* ---- Fields of other rooms ---- */
+/* An AUX field of datasets that replicas are sent. value: what is to be told; NULL: nothing. load may be
+ * called while another node's data are read beside ours. */
+struct rdbField {
+    const char *name;
+    sds (*value)(void);
+    void (*load)(struct str value);
+};
+void rdbFieldRegister(const struct rdbField *field); /* which must stay */
+const struct rdbField *const *rdbFields(int *count); /* in order of registration */
+
 void rdbInit(void); /* directives: rdbcompression, rdb-version-check, sanitize-dump-payload; data/rdb.c */
 /* rdb-version-check: refuse data of a version that is not known, or try it. */
 enum { RDB_CHECK_STRICT, RDB_CHECK_RELAXED };

@@ -258,6 +258,17 @@ static bool noteReplicationAux(struct rdbReplication *r, struct str name, struct
     return true;
 }
 
+static bool noteField(struct str name, struct str value) {
+    int count;
+    const struct rdbField *const *fields = rdbFields(&count);
+    for (int i = 0; i < count; i++) {
+        if (!strIs(name, fields[i]->name)) continue;
+        fields[i]->load(value);
+        return true;
+    }
+    return false;
+}
+
 static void noteAux(struct loader *l, struct str name, struct str value) {
     int64_t n = 0;
     bool number = string2ll(value, &n);
@@ -276,6 +287,8 @@ static void noteAux(struct loader *l, struct str name, struct str value) {
     } else if (name.len && name.ptr[0] == '%') {
         serverLog(LL_NOTICE, "RDB '%.*s': %.*s", (int)least(name.len, 64), name.ptr,
                   (int)least(value.len, 256), value.ptr);
+    } else if (noteField(name, value)) {
+        return;
     } else if (!noteReplicationAux(&l->result.replication, name, value, number ? n : -1)) {
         serverLog(LL_DEBUG, "Unrecognized RDB AUX field: '%.*s'", (int)least(name.len, 64), name.ptr);
     }

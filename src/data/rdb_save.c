@@ -85,6 +85,16 @@ static void writeReplication(struct rioWriter *w, const struct rdbReplication *g
     writeAuxInt(w, "repl-offset", r.offset);
 }
 
+static void writeFields(struct rioWriter *w) {
+    int count;
+    const struct rdbField *const *fields = rdbFields(&count);
+    for (int i = 0; i < count; i++) {
+        sds value = fields[i]->value();
+        if (value) writeAux(w, fields[i]->name, sdsview(value));
+        sdsfree(value);
+    }
+}
+
 static void writeHead(struct rioWriter *w, const struct rdbSaveOptions *options) {
     writeMagic(w, w->version);
     writeAux(w, "valkey-ver", STR(VALKEY_VERSION));
@@ -93,6 +103,7 @@ static void writeHead(struct rioWriter *w, const struct rdbSaveOptions *options)
     writeAuxInt(w, "used-mem", (int64_t)zmallocUsedMemory());
     writeReplication(w, options->replication);
     writeAuxInt(w, "aof-base", options->aof_base);
+    if (options->replication) writeFields(w);
     if (options->without_functions) return;
     int count;
     const struct rdbSection *const *sections = rdbSections(&count);

@@ -37,10 +37,11 @@
 #include "repl/history.h"
 #include "repl/settings.h"
 
-#define SET        CONFIG_MODIFIABLE
-#define PIECES_MAX 64 /* of the chain in one writev */
-#define TIMER_MS   1000
-#define NAME_ROOM  320
+#define SET                 CONFIG_MODIFIABLE
+#define UNDERSTANDS_SETSLOT 0x070300 /* in the stream, as versions are told */
+#define PIECES_MAX          64       /* of the chain in one writev */
+#define TIMER_MS            1000
+#define NAME_ROOM           320
 
 struct list replicas;
 struct replicaHooks replica_hooks;
@@ -418,6 +419,15 @@ static int replicasWithPropagated(uint64_t propagated, bool synced) {
     return replicasWith(historyOffsetOf(propagated), synced);
 }
 
+static int replicasOnline(void) {
+    int count = 0;
+    listForEach(&replicas, it) {
+        const struct replicaClient *r = listEntry(it, struct replicaClient, node);
+        count += r->state == REPLICA_ONLINE && r->version >= UNDERSTANDS_SETSLOT;
+    }
+    return count;
+}
+
 static size_t replicaMemory(const struct client *c) {
     const struct replicaClient *r = c->replica;
     if (!r) return 0;
@@ -437,6 +447,7 @@ void replicasInit(void) {
     client_stream = &stream;
     history_new_block = checkLimits;
     wait_sources.replicas = replicasWithPropagated;
+    wait_sources.online = replicasOnline;
     wait_sources.askReplicas = replicasAskForAck;
     beforeSleepRegister(replicasBeforeSleep);
     cronRegister(replicasTimer, TIMER_MS);

@@ -2,4 +2,10 @@
  * (types/dump.c, types/migrate.c). */
 #pragma once
 
+#include <stdbool.h>
+
+/* The server is a node of a cluster, and so is who is sent keys: they go into slots that are handed over,
+ * whose owner he is not yet (RESTORE-ASKING). cluster/ says so. */
+extern bool migrate_within_cluster;
+
 void migrateInit(void); /* closes sockets that nobody has used for a while */

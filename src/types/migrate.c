@@ -155,6 +155,8 @@ static bool receiveLine(struct target *t, int64_t timeout_ms, struct str *line) 
 
 /* ---- The command ---- */
 
+bool migrate_within_cluster;
+
 struct migration {
     struct client *c;
     int64_t timeout_ms, db;
@@ -251,7 +253,7 @@ static void writeRestore(struct rioWriter *w, const struct migration *m, struct 
     }
     sds payload = rdbDump(o);
     rewriteCommand(w, 4 + m->replace);
-    rewriteArg(w, STR("RESTORE"));
+    rewriteArg(w, migrate_within_cluster ? STR("RESTORE-ASKING") : STR("RESTORE"));
     rewriteArg(w, key);
     rewriteArgInt(w, ttl);
     rewriteArg(w, sdsview(payload));

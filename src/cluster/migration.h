@@ -1,0 +1,98 @@
+/* migration.h - one atomic migration of slots, as a state machine: what each side says and does when.
+ * Messages and time go in, actions come out; sockets, children and data are migration_jobs.c's.
+ *
+ *     source (export)                                   target (import)
+ *     connecting
+ *     reading-auth-response         AUTH ─▶
+ *     reading-establish-response    ESTABLISH ─▶ ◀─ +OK waiting-for-ack
+ *     waiting-to-snapshot           ACK ─▶              receiving-snapshot
+ *     snapshotting                  keys, SNAPSHOT-EOF ─▶
+ *     replicating                   ◀─ REQUEST-PAUSE    waiting-for-paused
+ *     waiting-to-pause              changes ─▶
+ *     failover-paused               PAUSED ─▶           failover-requested
+ *     failover-granted              ◀─ REQUEST-FAILOVER
+ *                                   FAILOVER-GRANTED ─▶ takes the slots: success
+ *     success                       (its claim, by the bus)
+ *
+ * Invariant: up to FAILOVER-GRANTED the source is the owner, and a failure of either side leaves it so. From
+ * then on it writes nothing until it hears of the new owner, or its pause is over: it does not know, then,
+ * and the greater epoch decides. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum migrationState {
+    EXPORT_CONNECTING,
+    EXPORT_AUTH,
+    EXPORT_ESTABLISH,
+    EXPORT_WAITING_TO_SNAPSHOT,
+    EXPORT_SNAPSHOTTING,
+    EXPORT_REPLICATING,
+    EXPORT_WAITING_TO_PAUSE,
+    EXPORT_PAUSED,
+    EXPORT_GRANTED,
+    IMPORT_WAITING_ACK,
+    IMPORT_RECEIVING,
+    IMPORT_WAITING_PAUSED,
+    IMPORT_REQUESTED,
+    MIGRATION_SUCCESS,
+    MIGRATION_FAILED,
+    MIGRATION_CANCELLED
+};
+
+enum migrationEvent {
+    HAPPENED_CONNECTED,
+    HAPPENED_OK, /* to what was asked: AUTH, ESTABLISH */
+    HAPPENED_SNAPSHOT_BEGUN,
+    HAPPENED_SNAPSHOT_SENT,
+    HAPPENED_DRAINED,     /* what is to be sent has been, as far as was asked for */
+    HAPPENED_PAUSE_ENDED, /* by its time */
+    HAPPENED_LOST,        /* the connection */
+    HAPPENED_TARGET_OWNS,
+    HAPPENED_OWNER_LOST, /* somebody else owns the slots */
+    HEARD_ACK,
+    HEARD_SNAPSHOT_EOF,
+    HEARD_REQUEST_PAUSE,
+    HEARD_PAUSED,
+    HEARD_REQUEST_FAILOVER,
+    HEARD_GRANTED
+};
+
+enum { /* to be done, in this order */
+       DO_SEND_AUTH = 1 << 0,
+       DO_SEND_ESTABLISH = 1 << 1,
+       DO_SEND_ACK = 1 << 2,
+       DO_SEND_SNAPSHOT_EOF = 1 << 3,
+       DO_SEND_REQUEST_PAUSE = 1 << 4,
+       DO_PAUSE = 1 << 5, /* writes, for twice cluster-manual-failover-timeout */
+       DO_SEND_PAUSED = 1 << 6,
+       DO_SEND_REQUEST_FAILOVER = 1 << 7,
+       DO_EXTEND_PAUSE = 1 << 8, /* to MIGRATION_GRANTED_MS from now, at least */
+       DO_SEND_GRANTED = 1 << 9,
+       DO_TAKE_SLOTS = 1 << 10,
+       DO_DELETE_KEYS = 1 << 11, /* what was imported */
+       DO_END = 1 << 12          /* close, end the pause and the child: whatever there is of it */
+};
+#define MIGRATION_GRANTED_MS 2000
+#define MIGRATION_ACK_MS     1000
+
+struct migration {
+    enum migrationState state;
+    bool export, auth;       /* a password is to be sent */
+    const char *message;     /* why it has failed; "" before; of static life */
+    int64_t paused_until_ms; /* the writes of a source */
+    int64_t created_ms, updated_ms, heard_ms, said_ms;
+};
+
+/* Begins as connecting, or as waiting-for-ack. */
+void migrationBegin(struct migration *m, bool export, bool auth, int64_t now_ms);
+/* Both return what is to be done. */
+unsigned migrationStep(struct migration *m, enum migrationEvent event, int64_t now_ms);
+unsigned migrationTick(struct migration *m, int64_t timeout_ms, int64_t now_ms);
+unsigned migrationFail(struct migration *m, const char *message, int64_t now_ms); /* it had not ended */
+unsigned migrationCancel(struct migration *m, int64_t now_ms);
+static inline bool migrationEnded(const struct migration *m) {
+    return m->state >= MIGRATION_SUCCESS;
+}
+const char *migrationStateName(enum migrationState state);

@@ -1,0 +1,588 @@
+/* migration_export.c - the source of a migration: its connection to the target, as an ordinary client of it.
+ *
+ *     child ─ pipe ─▶ out ─▶ socket        while the child lives,
+ *     changes ─▶ held                      what changes meanwhile is held back
+ *     changes ─▶ out ─▶ socket             behind it
+ *
+ * The pipe is read only while there is little to be sent, so that a slow target holds the child up and not
+ * our memory. Of the stream of changes each command goes that has its keys in the slots; a transaction goes
+ * as one.
+ *
+ * Everything is said at the end of a turn: what was propagated in it stands in front. */
+#define _GNU_SOURCE /* pipe2 */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/key_slot.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "cluster/migration_jobs.h"
+#include "cluster/migration_private.h"
+#include "command/command.h"
+#include "command/pause.h"
+#include "command/propagate.h"
+#include "data/child.h"
+#include "data/db.h"
+#include "data/rdb_dataset.h"
+#include "data/rewrite.h"
+#include "data/role.h"
+#include "data/type.h"
+#include "net/ae.h"
+#include "net/connection.h"
+#include "net/resp.h"
+#include "registry/config.h"
+
+#define KEEPALIVE_S   300
+#define READ_BYTES    (16 * 1024)
+#define PIPE_BYTES    (256 * 1024)
+#define OUT_BYTES     (4 * 1024 * 1024) /* so much waits to be sent before the pipe is read on */
+#define PROGRESS_KEYS 1024
+
+struct migrationExport {
+    struct migrationJob *job;
+    struct connection *conn; /* NULL: connecting, on fd */
+    int fd, pipe;            /* -1: none */
+    bool watched, child_started, child_ended, child_good;
+    sds in, out, held; /* held: changes behind the snapshot */
+    size_t sent;       /* of out */
+    int db;            /* that the stream of changes has selected; -1: none */
+    bool in_multi, multi_sent;
+};
+static int sinks;                        /* jobs that want changes */
+static struct migrationExport *snapshot; /* whose child lives; NULL: nobody's */
+
+uint64_t exportQueued(const struct migrationJob *job) {
+    const struct migrationExport *x = job->link;
+    return x ? sdslen(x->out) - x->sent + sdslen(x->held) : 0;
+}
+
+/* ---- The changes ---- */
+
+static bool wantsChanges(const struct migrationJob *job) {
+    return job->m.state >= EXPORT_SNAPSHOTTING && job->m.state <= EXPORT_WAITING_TO_PAUSE && job->link;
+}
+
+static void put(struct migrationExport *x, struct str bytes) {
+    sds *where = x->job->m.state == EXPORT_SNAPSHOTTING ? &x->held : &x->out;
+    *where = sdscatlen(*where, bytes.ptr, bytes.len);
+}
+
+static void putWords(struct migrationExport *x, int argc, const struct str *argv) {
+    size_t room = respRequestRoom(argc, argv);
+    sds s = sdsnewlen(NULL, room);
+    char *end = respWriteRequest(s, argc, argv);
+    put(x, strN(s, (size_t)(end - s)));
+    sdsfree(s);
+}
+
+/* -1: it has no keys. */
+static int slotOf(const struct str *argv, int argc) {
+    const struct serverCommand *cmd = commandLookup(argv, argc);
+    struct keyRef *keys = NULL;
+    int count = cmd ? commandGetKeyRefs(cmd, argv, argc, &keys) : 0, slot = -1;
+    if (count > 0 && !(keys[0].flags & KEY_NOT_KEY)) slot = keySlot(argv[keys[0].pos]);
+    zfree(keys);
+    return slot;
+}
+
+static void putChange(struct migrationExport *x, int db, struct str bytes) {
+    char digits[LONG_STR_SIZE];
+    if (x->in_multi && !x->multi_sent) {
+        static const struct str multi = STR("MULTI");
+        putWords(x, 1, &multi);
+        x->multi_sent = true;
+    }
+    if (db != x->db) {
+        struct str select[] = {STR("SELECT"), strN(digits, ll2string(digits, db))};
+        putWords(x, 2, select);
+        x->db = db;
+    }
+    put(x, bytes);
+}
+
+static int stream_db; /* that the propagated stream has selected */
+
+static void change(const struct str *argv, int argc, struct str bytes) {
+    int64_t n;
+    bool multi = strIs(argv[0], "multi"), exec = strIs(argv[0], "exec");
+    if (strIs(argv[0], "select") && argc == 2 && string2ll(argv[1], &n)) {
+        stream_db = (int)n;
+        return;
+    }
+    int slot = multi || exec ? -1 : slotOf(argv, argc);
+    listForEach(&migration_jobs, it) {
+        struct migrationJob *job = listEntry(it, struct migrationJob, node);
+        struct migrationExport *x = job->link;
+        if (!wantsChanges(job)) continue;
+        if (multi) {
+            x->in_multi = true;
+        } else if (exec) {
+            if (x->multi_sent) put(x, bytes);
+            x->in_multi = x->multi_sent = false;
+        } else if (slot >= 0 && slotSetHas(&job->slots, slot)) {
+            putChange(x, stream_db, bytes);
+        }
+    }
+}
+
+static void sink(const struct propagated *p) {
+    static struct str *argv;
+    static size_t cap;
+    if (p->for_replicas) return;
+    sds bytes = sdsempty();
+    for (int i = 0; i < p->count; i++) bytes = sdscatlen(bytes, p->pieces[i].ptr, p->pieces[i].len);
+    const struct respLimits limits = {.max_bulk = INT64_MAX, .max_args = INT32_MAX, .authenticated = true};
+    size_t at = 0, len = sdslen(bytes);
+    while (at < len) {
+        struct respParser parser = {0};
+        struct respBigArg *big = NULL;
+        const char *err = NULL;
+        size_t rest = len - at, used = 0;
+        int argc = 0;
+        sds copy = sdsnewlen(bytes + at, rest); /* a big argument is taken out of what is parsed */
+        enum respStatus status =
+            respParseRequest(&parser, copy, &rest, &limits, &argv, &cap, 0, &argc, &used, &big, &err);
+        if (status == RESP_OK && argc > 0) change(argv, argc, strN(bytes + at, used));
+        respBigArgsFree(big);
+        respParserReset(&parser);
+        sdsfree(copy);
+        if (status != RESP_OK || !used) break;
+        at += used;
+    }
+    sdsfree(bytes);
+}
+
+static void wantChanges(bool want) {
+    sinks += want ? 1 : -1;
+    if (want && sinks == 1) propagateAddSink(sink);
+    if (!want && sinks == 0) propagateRemoveSink(sink);
+}
+
+/* ---- The end ---- */
+
+static void stopWatching(struct migrationExport *x) {
+    if (x->watched) aeDeleteFileEvent(server_el, x->pipe, AE_READABLE);
+    x->watched = false;
+}
+
+static void closePipe(struct migrationExport *x) {
+    stopWatching(x);
+    if (x->pipe >= 0) close(x->pipe);
+    x->pipe = -1;
+}
+
+static bool anyPaused(void) {
+    listForEach(&migration_jobs, it) {
+        const struct migrationJob *job = listEntry(it, struct migrationJob, node);
+        if (job->m.state == EXPORT_PAUSED || job->m.state == EXPORT_GRANTED) return true;
+    }
+    return false;
+}
+
+static void disconnect(struct migrationExport *x) {
+    if (x->conn) {
+        connClose(x->conn);
+    } else if (x->fd >= 0) {
+        aeDeleteFileEvent(server_el, x->fd, AE_WRITABLE);
+        close(x->fd);
+    }
+    x->conn = NULL;
+    x->fd = -1;
+}
+
+static void finish(struct migrationJob *job) {
+    struct migrationExport *x = job->link;
+    if (!x) return;
+    job->link = NULL;
+    disconnect(x);
+    closePipe(x);
+    if (snapshot == x) {
+        snapshot = NULL;
+        if (!x->child_ended) childStop();
+    }
+    if (x->child_started) wantChanges(false);
+    if (!anyPaused()) unpauseClients(PAUSE_SLOT_MIGRATION);
+    sdsfree(x->in);
+    sdsfree(x->out);
+    sdsfree(x->held);
+    zfree(x);
+}
+
+/* ---- The socket ---- */
+
+static void onWritable(struct connection *conn);
+
+static void lose(struct migrationExport *x) {
+    disconnect(x);
+    jobStep(x->job, HAPPENED_LOST);
+}
+
+static void flush(struct migrationExport *x) {
+    while (x->conn && x->sent < sdslen(x->out)) {
+        struct iovec iov = {x->out + x->sent, sdslen(x->out) - x->sent};
+        ssize_t n = connWritev(x->conn, &iov, 1);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) {
+            connSetWriteHandler(x->conn, onWritable);
+            if (x->sent > sdslen(x->out) / 2) {
+                sdsrange(x->out, (ptrdiff_t)x->sent, -1);
+                x->sent = 0;
+            }
+            return;
+        }
+        if (n <= 0) {
+            lose(x);
+            return;
+        }
+        x->sent += (size_t)n;
+    }
+    if (!x->conn) return;
+    connSetWriteHandler(x->conn, NULL);
+    sdssetlen(x->out, 0);
+    x->sent = 0;
+}
+
+static void onWritable(struct connection *conn) {
+    flush(conn->data);
+}
+
+static void reply(struct migrationExport *x, struct str line) {
+    if (line.len && line.ptr[0] == '+') {
+        jobStep(x->job, HAPPENED_OK);
+        return;
+    }
+    jobFailWith(x->job, "Received error during handshake to target", line);
+}
+
+static void hear(struct migrationExport *x, const struct str *argv, int argc) {
+    if (argc < 3 || !strIs(argv[0], "cluster") || !strIs(argv[1], "syncslots")) return;
+    if (strIs(argv[2], "ack"))
+        jobStep(x->job, HEARD_ACK);
+    else if (strIs(argv[2], "request-pause"))
+        jobStep(x->job, HEARD_REQUEST_PAUSE);
+    else if (strIs(argv[2], "request-failover"))
+        jobStep(x->job, HEARD_REQUEST_FAILOVER);
+    else if (!strIs(argv[2], "capa"))
+        jobFail(x->job, "Unknown SYNCSLOTS subcommand used");
+}
+
+/* One reply, or one message. False: there is none that is whole. */
+static bool takeOne(struct migrationExport *x) {
+    size_t len = sdslen(x->in), used = 0;
+    if (x->job->m.state == EXPORT_AUTH || x->job->m.state == EXPORT_ESTABLISH) {
+        const char *eol = memchr(x->in, '\n', len);
+        if (!eol) return false;
+        used = (size_t)(eol + 1 - x->in);
+        sds line = sdsnewlen(x->in, used);
+        sdstrim(line, "\r\n");
+        sdsrange(x->in, (ptrdiff_t)used, -1);
+        reply(x, sdsview(line));
+        sdsfree(line);
+        return true;
+    }
+    const struct respLimits limits = {.max_bulk = READ_BYTES, .max_args = 64, .authenticated = true};
+    struct respParser parser = {0};
+    struct respBigArg *big = NULL;
+    struct str *argv = NULL;
+    size_t cap = 0;
+    int argc = 0;
+    const char *err = NULL;
+    enum respStatus status =
+        respParseRequest(&parser, x->in, &len, &limits, &argv, &cap, 0, &argc, &used, &big, &err);
+    struct migrationJob *job = x->job;
+    if (status == RESP_OK) hear(x, argv, argc);
+    if (status == RESP_ERROR) jobFail(job, "Unknown SYNCSLOTS subcommand used");
+    respBigArgsFree(big);
+    respParserReset(&parser);
+    zfree(argv);
+    if ((status != RESP_OK && status != RESP_EMPTY) || !job->link) return false;
+    sdsrange(x->in, (ptrdiff_t)used, -1);
+    return true;
+}
+
+static void onReadable(struct connection *conn) {
+    struct migrationExport *x = conn->data;
+    struct migrationJob *job = x->job;
+    char buffer[READ_BYTES];
+    ssize_t n = connRead(conn, buffer, sizeof buffer);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) {
+        lose(x);
+        return;
+    }
+    x->in = sdscatlen(x->in, buffer, (size_t)n);
+    while (job->link && sdslen(x->in) && takeOne(x)) {
+    }
+}
+
+static void onConnected(struct aeEventLoop *el, int fd, void *data, int mask) {
+    (void)mask;
+    struct migrationExport *x = data;
+    aeDeleteFileEvent(el, fd, AE_WRITABLE);
+    int error = netConnectEnd(fd);
+    x->conn = error ? NULL : connCreateTcp(server_el, fd, KEEPALIVE_S);
+    x->fd = -1;
+    if (!x->conn) {
+        close(fd);
+        jobFailWith(x->job, "Unable to connect to target node", strOf(strerror(error)));
+        return;
+    }
+    x->conn->data = x;
+    connSetReadHandler(x->conn, onReadable);
+    jobStep(x->job, HAPPENED_CONNECTED);
+}
+
+void exportStart(struct migrationJob *job) {
+    struct clusterNode *n = topologyFind(clusterTopology(), job->target);
+    struct migrationExport *x = job->link = zcalloc(1, sizeof *x);
+    char err[256] = "";
+    x->job = job;
+    x->pipe = -1;
+    x->db = -1;
+    x->in = sdsempty();
+    x->out = sdsempty();
+    x->held = sdsempty();
+    x->fd = -1;
+    if (replication_control.isEncrypted()) {
+        jobFail(job, "Unable to connect to target node: slots do not migrate over TLS yet");
+        return;
+    }
+    x->fd = n ? netConnectStart((struct netWay){0}, n->ip, n->tcp_port, NULL, err, sizeof err) : -1;
+    if (x->fd >= 0 && aeCreateFileEvent(server_el, x->fd, AE_WRITABLE, onConnected, x) == 0) return;
+    jobFailWith(job, "Unable to connect to target node", strOf(err));
+}
+
+/* ---- The snapshot ---- */
+
+static void writeSlot(struct rioWriter *w, struct db *db, int slot, uint64_t *keys) {
+    struct dbIterator it;
+    bool selected = false;
+    dbIteratorInitSlot(&it, db, slot);
+    for (struct object *o; !w->error && (o = dbIteratorNext(&it));) {
+        struct str key = objectKey(o);
+        if (!selected) {
+            rewriteCommand(w, 2);
+            rewriteWord(w, "SELECT");
+            rewriteArgInt(w, db->id);
+            selected = true;
+        }
+        objectTypeOf(o)->rewrite(w, key, o);
+        if (objectHasExpire(o)) {
+            rewriteCommand(w, 3);
+            rewriteWord(w, "PEXPIREAT");
+            rewriteArg(w, key);
+            rewriteArgInt(w, objectExpire(o));
+        }
+        if (++*keys % PROGRESS_KEYS == 0) childProgress(*keys);
+        rdbDelay(rdb_key_save_delay_us, *keys);
+    }
+    dbIteratorStop(&it);
+}
+
+struct childTask {
+    const struct migrationJob *job;
+    int fd;
+};
+
+static int childRun(void *priv) {
+    const struct childTask *task = priv;
+    struct rioFile file = {.fd = task->fd};
+    struct rioWriter w;
+    uint64_t keys = 0;
+    rioWriterInit(&w, rioSinkFile, &file);
+    for (int i = 0; i < dbCount(); i++) {
+        for (int slot = 0; slot < KEY_SLOTS; slot++) {
+            if (slotSetHas(&task->job->slots, slot)) writeSlot(&w, dbGet(i), slot, &keys);
+        }
+    }
+    bool good = rioFlush(&w);
+    rioWriterFree(&w);
+    close(task->fd);
+    return good ? 0 : 1;
+}
+
+/* The pipe has ended, and the child: in either order. */
+static void snapshotMaybeDone(struct migrationExport *x) {
+    if (x->pipe >= 0 || !x->child_ended) return;
+    snapshot = NULL;
+    if (x->child_good)
+        jobStep(x->job, HAPPENED_SNAPSHOT_SENT);
+    else
+        jobFail(x->job, "Failed to perform snapshot");
+}
+
+static void childEnded(int exit_code, int sig, void *priv) {
+    struct migrationExport *x = snapshot;
+    zfree(priv);
+    if (!x) return; /* nobody wants it any more */
+    x->child_ended = true;
+    x->child_good = exit_code == 0 && !sig;
+    if (!x->child_good) closePipe(x);
+    snapshotMaybeDone(x);
+}
+
+static void onPipe(struct aeEventLoop *el, int fd, void *data, int mask) {
+    (void)el, (void)mask;
+    struct migrationExport *x = data;
+    if (sdslen(x->out) - x->sent > OUT_BYTES) {
+        stopWatching(x);
+        return;
+    }
+    size_t len = sdslen(x->out);
+    x->out = sdsMakeRoomFor(x->out, PIPE_BYTES);
+    ssize_t n = read(fd, x->out + len, PIPE_BYTES);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n > 0) {
+        sdssetlen(x->out, len + (size_t)n);
+        return;
+    }
+    closePipe(x);
+    snapshotMaybeDone(x);
+}
+
+/* No other child may live; the next turn tries again. */
+static void snapshotBegin(struct migrationExport *x) {
+    const char *err = NULL;
+    int fds[2];
+    if (childRunning() != CHILD_NONE || snapshot) return;
+    if (pipe2(fds, O_CLOEXEC) != 0) {
+        jobFail(x->job, "Failed to start snapshot");
+        return;
+    }
+    fcntl(fds[0], F_SETFL, O_NONBLOCK);
+    fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* fewer turns; without it, it works as well */
+    struct childTask *task = zmalloc(sizeof *task);
+    *task = (struct childTask){x->job, fds[1]};
+    bool started = childStartWith(CHILD_SLOTS, childRun, childEnded, task, &fds[1], 1, &err);
+    close(fds[1]);
+    if (!started) {
+        zfree(task);
+        close(fds[0]);
+        jobFail(x->job, "Failed to start snapshot");
+        return;
+    }
+    x->pipe = fds[0];
+    x->child_started = true;
+    snapshot = x;
+    wantChanges(true);
+    jobStep(x->job, HAPPENED_SNAPSHOT_BEGUN);
+}
+
+static void watch(struct migrationExport *x) {
+    if (x->pipe < 0 || x->watched || sdslen(x->out) - x->sent > OUT_BYTES) return;
+    x->watched = aeCreateFileEvent(server_el, x->pipe, AE_READABLE, onPipe, x) == 0;
+}
+
+/* ---- What is said and done ---- */
+
+static void say(struct migrationExport *x, const char *word) {
+    struct str argv[] = {STR("CLUSTER"), STR("SYNCSLOTS"), strOf(word)};
+    char text[128];
+    char *end = respWriteRequest(text, 3, argv);
+    x->out = sdscatlen(x->out, text, (size_t)(end - text));
+}
+
+static void sayAll(struct migrationExport *x, int argc, const struct str *argv) {
+    sds s = sdsnewlen(NULL, respRequestRoom(argc, argv));
+    char *end = respWriteRequest(s, argc, argv);
+    x->out = sdscatlen(x->out, s, (size_t)(end - s));
+    sdsfree(s);
+}
+
+static void sayAuth(struct migrationExport *x) {
+    sds user = configGet("primaryuser"), password = configGet("primaryauth");
+    bool named = user && sdslen(user);
+    struct str argv[3] = {STR("AUTH"), named ? sdsview(user) : sdsview(password), sdsview(password)};
+    sayAll(x, named ? 3 : 2, argv);
+    sdsfree(user);
+    sdsfree(password);
+}
+
+/* CLUSTER SYNCSLOTS ESTABLISH SOURCE id NAME job SLOTSRANGE a b ... */
+static void sayEstablish(struct migrationExport *x) {
+    const struct migrationJob *job = x->job;
+    struct rioWriter w;
+    int runs = 0, last;
+    for (int slot = slotSetRun(&job->slots, 0, &last); slot >= 0;
+         slot = slotSetRun(&job->slots, last + 1, &last))
+        runs++;
+    rioWriterInit(&w, rioSinkSds, &x->out);
+    rewriteCommand(&w, 8 + 2 * runs);
+    rewriteWord(&w, "CLUSTER");
+    rewriteWord(&w, "SYNCSLOTS");
+    rewriteWord(&w, "ESTABLISH");
+    rewriteWord(&w, "SOURCE");
+    rewriteArg(&w, strOf(job->source));
+    rewriteWord(&w, "NAME");
+    rewriteArg(&w, strOf(job->name));
+    rewriteWord(&w, "SLOTSRANGE");
+    for (int slot = slotSetRun(&job->slots, 0, &last); slot >= 0;
+         slot = slotSetRun(&job->slots, last + 1, &last)) {
+        rewriteArgInt(&w, slot);
+        rewriteArgInt(&w, last);
+    }
+    rioFlush(&w);
+    rioWriterFree(&w);
+}
+
+static void releaseHeld(struct migrationExport *x) {
+    x->out = sdscatlen(x->out, x->held, sdslen(x->held));
+    sdsfree(x->held);
+    x->held = sdsempty();
+}
+
+static int64_t pauseMs(void) {
+    return 2 * cluster_engine.settings.manual_failover_timeout_ms;
+}
+
+void exportDo(struct migrationJob *job, unsigned actions) {
+    struct migrationExport *x = job->link;
+    if (!x) return;
+    if (actions & DO_SEND_AUTH) sayAuth(x);
+    if (actions & DO_SEND_ESTABLISH) sayEstablish(x);
+    if (actions & DO_SEND_ACK) say(x, "ACK");
+    if (actions & DO_SEND_SNAPSHOT_EOF) {
+        say(x, "SNAPSHOT-EOF");
+        releaseHeld(x);
+    }
+    if (actions & DO_PAUSE) {
+        serverLog(
+            LL_NOTICE,
+            "Pausing writes (remaining_repl_size is %llu) to allow slot migration {name: %s} to finalize "
+            "failover.",
+            (unsigned long long)exportQueued(job), job->name);
+        pauseClients(PAUSE_SLOT_MIGRATION, PAUSE_WRITES, clusterNow() + pauseMs());
+        job->m.paused_until_ms = clusterNow() + pauseMs();
+    }
+    if (actions & DO_SEND_PAUSED) say(x, "PAUSED");
+    if (actions & DO_EXTEND_PAUSE) {
+        int64_t until_ms = clusterNow() + MIGRATION_GRANTED_MS;
+        if (until_ms > job->m.paused_until_ms) job->m.paused_until_ms = until_ms;
+        pauseClients(PAUSE_SLOT_MIGRATION, PAUSE_WRITES, job->m.paused_until_ms);
+    }
+    if (actions & DO_SEND_GRANTED) say(x, "FAILOVER-GRANTED");
+    if (actions & DO_END) finish(job);
+}
+
+static bool isDrained(const struct migrationExport *x) {
+    int64_t limit = cluster_settings.migration_max_repl_bytes;
+    return limit < 0 || exportQueued(x->job) <= (uint64_t)limit;
+}
+
+void exportEndOfTurn(struct migrationJob *job) {
+    struct migrationExport *x = job->link;
+    if (!x) return;
+    if (x->conn && !x->conn->write_handler) flush(x);
+    if (!job->link) return;
+    watch(x);
+    if (job->m.state == EXPORT_WAITING_TO_SNAPSHOT && exportQueued(job) == 0) snapshotBegin(x);
+    if (!job->link) return;
+    bool paused = job->m.state == EXPORT_PAUSED || job->m.state == EXPORT_GRANTED;
+    if (paused && clusterNow() >= job->m.paused_until_ms) jobStep(job, HAPPENED_PAUSE_ENDED);
+    if (!job->link || job->m.state != EXPORT_WAITING_TO_PAUSE || !isDrained(x)) return;
+    jobStep(job, HAPPENED_DRAINED);
+    if (job->link && x->conn && !x->conn->write_handler) flush(x);
+}

@@ -1,0 +1,236 @@
+/* migration_import.c - the target of a migration: a client that brings keys of slots which are another node's
+ * still. What it sends runs as if our primary had sent it; nothing is replied.
+ *
+ * Keys that were brought for nothing are deleted, also where our replicas have them. */
+#include <string.h>
+
+#include "base/key_slot.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "client/reply.h"
+#include "cluster/cluster_commands.h"
+#include "cluster/migration_jobs.h"
+#include "cluster/migration_private.h"
+#include "cluster/slot_keys.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "net/resp.h"
+
+int migration_links;
+static void afterCall(struct client *c);
+
+struct migrationJob *importOf(const struct client *c) {
+    if (!migration_links) return NULL;
+    listForEach(&migration_jobs, it) {
+        struct migrationJob *job = listEntry(it, struct migrationJob, node);
+        if (job->client_id && job->client_id == c->id) return job;
+    }
+    return NULL;
+}
+
+bool migrationIsLink(const struct client *c) {
+    return importOf(c) != NULL;
+}
+
+static void forgetLink(struct migrationJob *job) {
+    if (!job->client_id) return;
+    job->client_id = 0;
+    if (--migration_links == 0) callHookIdle(afterCall, true);
+}
+
+/* ---- What is said ---- */
+
+static void say(struct migrationJob *job, const char *word) {
+    struct client *c = job->client_id ? clientById(job->client_id) : NULL;
+    if (!c || c->flags & CLIENT_CLOSE_ASAP) return;
+    struct str argv[] = {STR("CLUSTER"), STR("SYNCSLOTS"), strOf(word)};
+    char text[128];
+    char *end = respWriteRequest(text, 3, argv);
+    c->flags &= ~(uint32_t)CLIENT_REPLY_OFF;
+    replyRaw(c, text, (size_t)(end - text));
+    c->flags |= CLIENT_REPLY_OFF;
+}
+
+/* ---- What is done ---- */
+
+static void takeSlots(struct migrationJob *job) {
+    struct topology *t = clusterTopology();
+    serverLog(LL_NOTICE, "Slot range [%s] is migrated from node %s to node %s.", job->ranges, job->source,
+              t->myself->id);
+    for (int slot = 0; slot < KEY_SLOTS; slot++) {
+        if (slotSetHas(&job->slots, slot)) slotAssign(t, slot, t->myself);
+    }
+    engineBumpEpoch(&cluster_engine, clusterNow());
+    engineTodo(&cluster_engine, TODO_SAVE | TODO_SYNC | TODO_STATE | TODO_SLOTS | TODO_BROADCAST);
+}
+
+void importDo(struct migrationJob *job, unsigned actions) {
+    if (actions & DO_SEND_ACK) say(job, "ACK");
+    if (actions & DO_SEND_REQUEST_PAUSE) say(job, "REQUEST-PAUSE");
+    if (actions & DO_SEND_REQUEST_FAILOVER) say(job, "REQUEST-FAILOVER");
+    if (actions & DO_TAKE_SLOTS) takeSlots(job);
+    if (actions & DO_DELETE_KEYS) job->keys_to_delete = true;
+    if (!(actions & DO_END) || !job->client_id) return;
+    struct client *c = clientById(job->client_id);
+    forgetLink(job);
+    if (c) clientClose(c);
+}
+
+/* Not within a command: the deletions are a change of their own. */
+void importEndOfTurn(struct migrationJob *job) {
+    if (!job->keys_to_delete) return;
+    job->keys_to_delete = false;
+    for (int slot = 0; slot < KEY_SLOTS; slot++) {
+        bool mine = clusterTopology()->owner[slot] == nodeShardPrimary(clusterMyself());
+        if (slotSetHas(&job->slots, slot) && !mine) slotDeleteKeys(slot);
+    }
+}
+
+/* ---- What happens to the client ---- */
+
+static void clientGone(struct client *c) {
+    struct migrationJob *job = importOf(c);
+    if (!job) return;
+    forgetLink(job);
+    jobStep(job, HAPPENED_LOST);
+}
+
+static void afterCall(struct client *c) {
+    struct migrationJob *job = importOf(c);
+    if (!job) return;
+    job->m.heard_ms = clusterNow();
+    if (!(c->flags & CLIENT_ERROR)) return;
+    serverLog(LL_WARNING, "A command of slot migration %s has failed: %s", job->name,
+              c->cmd ? c->cmd->fullname : "?");
+    jobFail(job, "Failed to process command during slot migration. Check logs for more information");
+}
+
+static void refused(struct client *c) {
+    struct migrationJob *job = importOf(c);
+    if (job) jobFail(job, "Failed to process command during slot migration. Check logs for more information");
+}
+
+void importBegin(struct client *c, struct migrationJob *job) {
+    job->client_id = c->id;
+    migration_links++;
+    callHookIdle(afterCall, false);
+}
+
+/* ---- SYNCSLOTS ---- */
+
+struct establish {
+    struct str source, name;
+    struct slotSet slots;
+    bool any;
+};
+
+static bool establishRanges(struct client *c, int *i, struct establish *e) {
+    for (int64_t a, b; *i < c->argc && string2ll(c->argv[*i], &a); *i += 2) {
+        if (*i + 1 >= c->argc || !string2ll(c->argv[*i + 1], &b) || a < 0 || b < a || b >= KEY_SLOTS) {
+            replyError(c, "ERR Invalid or out of range slot");
+            return false;
+        }
+        for (int slot = (int)a; slot <= (int)b; slot++) slotSetAdd(&e->slots, slot);
+        e->any = true;
+    }
+    return true;
+}
+
+static bool establishParse(struct client *c, struct establish *e) {
+    for (int i = 3; i < c->argc;) {
+        if (strIs(c->argv[i], "source") && i + 1 < c->argc) {
+            e->source = c->argv[i + 1];
+            i += 2;
+        } else if (strIs(c->argv[i], "name") && i + 1 < c->argc) {
+            e->name = c->argv[i + 1];
+            i += 2;
+        } else if (strIs(c->argv[i], "slotsrange")) {
+            i++;
+            if (!establishRanges(c, &i, e)) return false;
+        } else {
+            replySyntaxError(c);
+            return false;
+        }
+    }
+    if (e->source.len == NODE_ID_LEN && e->name.len == JOB_NAME_LEN && e->any) return true;
+    replySyntaxError(c);
+    return false;
+}
+
+static const char *establishObjection(const struct establish *e) {
+    struct topology *t = clusterTopology();
+    struct clusterNode *source = topologyFind(t, e->source.ptr);
+    if (nodeIsReplica(t->myself)) return "ERR Slot migration can only be used on primary nodes.";
+    if (!source) return "ERR Target node does not know the source node";
+    if (source == t->myself) return "ERR Source node is target node itself";
+    for (int slot = 0; slot < KEY_SLOTS; slot++) {
+        if (!slotSetHas(&e->slots, slot)) continue;
+        const struct openSlot *open = slotOpen(t, slot);
+        if (open)
+            return open->from ? "ERR Slots are being manually imported"
+                              : "ERR Slots are being manually migrated";
+        if (t->owner[slot] != source) return "ERR Target node does not agree about current slot ownership";
+        if (migrationMoves(slot))
+            return "ERR Slot is already being imported on the target by a different migration";
+    }
+    return NULL;
+}
+
+static void establish(struct client *c) {
+    struct establish e = {.any = false};
+    if (!establishParse(c, &e)) return;
+    const char *objection = establishObjection(&e);
+    if (objection) {
+        replyError(c, objection);
+        return;
+    }
+    struct migrationJob *job = jobAdd(false, false, e.name.ptr, &e.slots, e.source.ptr, clusterMyself()->id);
+    job->keys_to_delete = true; /* that an earlier import may have left, where a replica took over in it */
+    importBegin(c, job);
+    replyOk(c);
+    c->flags |= CLIENT_REPLY_OFF;
+}
+
+static const struct {
+    const char *word;
+    enum migrationEvent event;
+} heard[] = {
+    {"ack", HEARD_ACK},
+    {"snapshot-eof", HEARD_SNAPSHOT_EOF},
+    {"paused", HEARD_PAUSED},
+    {"failover-granted", HEARD_GRANTED},
+};
+static const char *const others[] = {"request-pause", "request-failover"};
+
+/* What our own primary says of its imports is no affair of ours: the keys come as all others do. */
+void clusterSyncslotsCommand(struct client *c) {
+    struct str word = c->argv[2];
+    if (c->flags & CLIENT_PRIMARY || !c->conn || strIs(word, "capa")) return;
+    if (strIs(word, "establish")) {
+        establish(c);
+        return;
+    }
+    struct migrationJob *job = importOf(c);
+    for (size_t i = 0; i < sizeof heard / sizeof *heard; i++) {
+        if (!strIs(word, heard[i].word)) continue;
+        if (job) jobStep(job, heard[i].event);
+        if (job) return;
+    }
+    bool known = strIs(word, "finish");
+    for (size_t i = 0; i < sizeof heard / sizeof *heard; i++) known |= strIs(word, heard[i].word);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) known |= strIs(word, others[i]);
+    if (!known) {
+        replySyntaxError(c);
+        return;
+    }
+    sds upper = sdsnewstr(word);
+    sdstoupper(upper);
+    replyErrorFmt(c, "ERR CLUSTER SYNCSLOTS %s should only be used by slot migration clients", upper);
+    sdsfree(upper);
+}
+
+void importInit(void) {
+    clientOnFree(clientGone);
+    callAddHook(CALL_AFTER, afterCall, true);
+    callOnRefused(refused);
+}

@@ -1,0 +1,422 @@
+/* migration_jobs.c - see migration_jobs.h. */
+#include "cluster/migration_jobs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/key_slot.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "client/reply.h"
+#include "cluster/cluster_commands.h"
+#include "cluster/migration_private.h"
+#include "cluster/settings.h"
+#include "command/command.h"
+#include "command/pause.h"
+#include "data/notify.h"
+#include "data/rdb.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+
+#define TICK_MS 100
+
+struct list migration_jobs;
+
+/* ---- Jobs ---- */
+
+static const char *jobOther(const struct migrationJob *job) {
+    return job->m.export ? job->target : job->source;
+}
+
+static sds rangesText(const struct slotSet *slots) {
+    sds s = sdsempty();
+    for (int last, slot = slotSetRun(slots, 0, &last); slot >= 0; slot = slotSetRun(slots, last + 1, &last))
+        s = sdscatprintf(s, "%s%d-%d", sdslen(s) ? " " : "", slot, last);
+    return s;
+}
+
+static void jobFree(struct migrationJob *job) {
+    listRemove(&migration_jobs, &job->node);
+    sdsfree(job->ranges);
+    zfree(job);
+}
+
+/* Those that have ended are kept for a while, to be shown. */
+static void trimLog(void) {
+    int64_t ended = 0;
+    listForEach(&migration_jobs, it) {
+        struct migrationJob *job = listEntry(it, struct migrationJob, node);
+        if (!migrationEnded(&job->m) || job->keys_to_delete) continue;
+        if (++ended > cluster_settings.migration_log_max) jobFree(job);
+    }
+}
+
+struct migrationJob *jobAdd(bool export, bool auth, const char *name, const struct slotSet *slots,
+                            const char *source, const char *target) {
+    struct migrationJob *job = zcalloc(1, sizeof *job);
+    memcpy(job->name, name, JOB_NAME_LEN);
+    memcpy(job->source, source, NODE_ID_LEN);
+    memcpy(job->target, target, NODE_ID_LEN);
+    job->slots = *slots;
+    job->ranges = rangesText(slots);
+    migrationBegin(&job->m, export, auth, clusterNow());
+    listAddHead(&migration_jobs, &job->node);
+    trimLog();
+    return job;
+}
+
+static void logState(const struct migrationJob *job, enum migrationState before) {
+    sds who = sdscatprintf(sdsempty(), "{name: %s, operation: %s, %s: %s, slots: %s}", job->name,
+                           job->m.export ? "export" : "import",
+                           job->m.export ? "target_node_id" : "source_node_id", jobOther(job), job->ranges);
+    if (migrationEnded(&job->m))
+        serverLog(LL_NOTICE, "Slot migration %s finished. State: %s, Message: %s", who,
+                  migrationStateName(job->m.state), job->m.message);
+    else
+        serverLog(LL_NOTICE, "Slot migration %s state transition: %s -> %s", who, migrationStateName(before),
+                  migrationStateName(job->m.state));
+    sdsfree(who);
+}
+
+void jobDo(struct migrationJob *job, unsigned actions) {
+    if (!actions) return;
+    if (job->m.export)
+        exportDo(job, actions);
+    else
+        importDo(job, actions);
+}
+
+static void jobMoved(struct migrationJob *job, enum migrationState before, unsigned actions) {
+    if (job->m.state != before) logState(job, before);
+    jobDo(job, actions);
+}
+
+void jobStep(struct migrationJob *job, enum migrationEvent event) {
+    enum migrationState before = job->m.state;
+    jobMoved(job, before, migrationStep(&job->m, event, clusterNow()));
+}
+
+void jobFail(struct migrationJob *job, const char *message) {
+    enum migrationState before = job->m.state;
+    jobMoved(job, before, migrationFail(&job->m, message, clusterNow()));
+}
+
+void jobFailWith(struct migrationJob *job, const char *what, struct str detail) {
+    snprintf(job->reason, sizeof job->reason, "%s: %.*s", what, (int)detail.len, detail.ptr);
+    jobFail(job, job->reason);
+}
+
+#define forEachLiving(job)                                                                                   \
+    listForEach(&migration_jobs,                                                                             \
+                job##_it) for (struct migrationJob *job = listEntry(job##_it, struct migrationJob, node);    \
+                               job && !migrationEnded(&job->m); job = NULL)
+
+/* ---- What others ask ---- */
+
+bool migrationMoves(int slot) {
+    forEachLiving(job) {
+        if (slotSetHas(&job->slots, slot)) return true;
+    }
+    return false;
+}
+
+bool migrationImports(int slot) {
+    forEachLiving(job) {
+        if (!job->m.export && slotSetHas(&job->slots, slot)) return true;
+    }
+    return false;
+}
+
+bool migrationGranted(int slot, const struct clusterNode *to) {
+    forEachLiving(job) {
+        if (job->m.state == EXPORT_GRANTED && slotSetHas(&job->slots, slot) &&
+            memcmp(job->target, to->id, NODE_ID_LEN) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- What happens ---- */
+
+/* All slots have one owner, or NULL. */
+static struct clusterNode *ownerOf(const struct slotSet *slots) {
+    struct clusterNode *owner = NULL;
+    for (int slot = 0; slot < KEY_SLOTS; slot++) {
+        if (!slotSetHas(slots, slot)) continue;
+        struct clusterNode *n = clusterTopology()->owner[slot];
+        if (!n || (owner && n != owner)) return NULL;
+        owner = n;
+    }
+    return owner;
+}
+
+void migrationSlotsChanged(void) {
+    forEachLiving(job) {
+        struct clusterNode *owner = ownerOf(&job->slots);
+        if (owner && memcmp(owner->id, job->source, NODE_ID_LEN) == 0) continue;
+        bool targets = owner && memcmp(owner->id, job->target, NODE_ID_LEN) == 0;
+        jobStep(job, job->m.export && targets ? HAPPENED_TARGET_OWNS : HAPPENED_OWNER_LOST);
+    }
+}
+
+static void dataFlushed(int dbid) {
+    (void)dbid;
+    forEachLiving(job) jobFail(job, "Data was flushed");
+}
+
+static int64_t timeoutMs(void) {
+    sds text = configGet("repl-timeout");
+    int64_t timeout_s = text ? atoll(text) : 60;
+    sdsfree(text);
+    return timeout_s * 1000;
+}
+
+static void tick(void) {
+    if (!migration_jobs.length) return;
+    int64_t timeout_ms = timeoutMs();
+    bool replica = nodeIsReplica(clusterMyself());
+    forEachLiving(job) {
+        enum migrationState before = job->m.state;
+        if (replica)
+            jobFail(job, "A failover occurred during slot import");
+        else
+            jobMoved(job, before, migrationTick(&job->m, timeout_ms, clusterNow()));
+    }
+}
+
+void migrationJobsEndOfTurn(void) {
+    listForEach(&migration_jobs, it) {
+        struct migrationJob *job = listEntry(it, struct migrationJob, node);
+        if (job->m.export)
+            exportEndOfTurn(job);
+        else
+            importEndOfTurn(job);
+    }
+}
+
+/* ---- MIGRATESLOTS ---- */
+
+struct asked { /* of one MIGRATESLOTS */
+    struct slotSet slots[16];
+    struct clusterNode *target[16];
+    int count;
+    struct slotSet all;
+};
+#define GROUPS_MAX 16
+
+static bool slotMayLeave(struct client *c, int slot, struct clusterNode **shard) {
+    struct topology *t = clusterTopology();
+    struct clusterNode *owner = t->owner[slot];
+    const struct openSlot *open = slotOpen(t, slot);
+    if (!owner) {
+        replyErrorFmt(c, "ERR Slot %d has no node served.", slot);
+    } else if (*shard && *shard != owner) {
+        replyError(c, "ERR Requested slots span multiple shards");
+    } else if (open) {
+        replyErrorFmt(c, "ERR Slots are being manually %s", open->from ? "imported" : "migrated");
+    } else {
+        *shard = owner;
+        return true;
+    }
+    return false;
+}
+
+/* Pairs of slots from argv[i] on, up to a word that is none. */
+static int rangesParse(struct client *c, int i, struct slotSet *slots, struct clusterNode **shard) {
+    int from = i;
+    for (int64_t a, b; i < c->argc && string2ll(c->argv[i], &a); i += 2) {
+        if (i + 1 == c->argc || strIs(c->argv[i + 1], "node")) {
+            replyError(c, i + 1 == c->argc ? "ERR No end slot for final slot range"
+                                           : "ERR Invalid or out of range slot");
+            return -1;
+        }
+        if (!string2ll(c->argv[i + 1], &b) || a < 0 || b < 0 || a >= KEY_SLOTS || b >= KEY_SLOTS) {
+            replyError(c, "ERR Invalid or out of range slot");
+            return -1;
+        }
+        if (a > b) {
+            replyErrorFmt(c, "ERR Start slot number %lld is greater than end slot number %lld.", (long long)a,
+                          (long long)b);
+            return -1;
+        }
+        for (int slot = (int)a; slot <= (int)b; slot++) {
+            if (!slotMayLeave(c, slot, shard)) return -1;
+            if (slotSetHas(slots, slot)) {
+                replyError(c, "ERR Slot ranges in migrations overlap");
+                return -1;
+            }
+            slotSetAdd(slots, slot);
+        }
+    }
+    if (i == from) replyError(c, "ERR No slot ranges specified");
+    return i == from ? -1 : i;
+}
+
+static struct clusterNode *targetParse(struct client *c, struct str id) {
+    if (id.len != NODE_ID_LEN) {
+        replyErrorFmt(c, "ERR Invalid node name: %.*s", (int)id.len, id.ptr);
+        return NULL;
+    }
+    struct clusterNode *n = topologyFind(clusterTopology(), id.ptr);
+    if (!n)
+        replyErrorFmt(c, "ERR Unknown node name: %.*s", (int)id.len, id.ptr);
+    else if (n == clusterMyself())
+        replyError(c, "ERR Target node can not be this node.");
+    else if (nodeIsReplica(n))
+        replyError(c, "ERR Target node is not a master");
+    else
+        return n;
+    return NULL;
+}
+
+/* SLOTSRANGE a b ... NODE id; what follows it, -1: an error has been replied. */
+static int groupParse(struct client *c, int i, struct asked *asked) {
+    struct clusterNode *shard = NULL;
+    struct slotSet *slots = &asked->slots[asked->count];
+    if (!strIs(c->argv[i], "slotsrange") || asked->count == GROUPS_MAX) {
+        replySyntaxError(c);
+        return -1;
+    }
+    i = rangesParse(c, i + 1, slots, &shard);
+    if (i < 0) return -1;
+    if (i + 1 >= c->argc || !strIs(c->argv[i], "node")) {
+        replySyntaxError(c);
+        return -1;
+    }
+    if (shard != clusterMyself()) {
+        replyError(c, "ERR Slots are not served by this node.");
+        return -1;
+    }
+    for (int slot = 0; slot < KEY_SLOTS; slot++) {
+        if (!slotSetHas(slots, slot)) continue;
+        if (migrationMoves(slot)) {
+            replyErrorFmt(c, "ERR I am already migrating slot %d.", slot);
+            return -1;
+        }
+        if (slotSetHas(&asked->all, slot)) {
+            replyError(c, "ERR Slot ranges in migrations overlap");
+            return -1;
+        }
+        slotSetAdd(&asked->all, slot);
+    }
+    struct clusterNode *target = targetParse(c, c->argv[i + 1]);
+    if (!target) return -1;
+    asked->target[asked->count++] = target;
+    return i + 2;
+}
+
+static void randomName(char name[JOB_NAME_LEN + 1]) {
+    for (int i = 0; i < JOB_NAME_LEN; i++) name[i] = "0123456789abcdef"[randomU64() & 15];
+    name[JOB_NAME_LEN] = '\0';
+}
+
+static bool hasPassword(void) {
+    sds password = configGet("primaryauth");
+    bool has = password && sdslen(password);
+    sdsfree(password);
+    return has;
+}
+
+void clusterMigrateslotsCommand(struct client *c) {
+    struct asked asked = {.count = 0};
+    if (nodeIsReplica(clusterMyself())) {
+        replyError(c, "ERR Slot migration can only be used on primary nodes.");
+        return;
+    }
+    for (int i = 2; i < c->argc;) {
+        i = groupParse(c, i, &asked);
+        if (i < 0) return;
+    }
+    for (int i = 0; i < asked.count; i++) {
+        char name[JOB_NAME_LEN + 1];
+        randomName(name);
+        exportStart(
+            jobAdd(true, hasPassword(), name, &asked.slots[i], clusterMyself()->id, asked.target[i]->id));
+    }
+    replyOk(c);
+}
+
+void clusterCancelslotmigrationsCommand(struct client *c) {
+    int cancelled = 0;
+    forEachLiving(job) {
+        if (!job->m.export) continue;
+        enum migrationState before = job->m.state;
+        jobMoved(job, before, migrationCancel(&job->m, clusterNow()));
+        cancelled++;
+    }
+    if (cancelled)
+        replyOk(c);
+    else
+        replyError(c, "ERR No migrations ongoing");
+}
+
+/* ---- GETSLOTMIGRATIONS ---- */
+
+static void field(struct client *c, const char *name, const char *value) {
+    replyBulk(c, strOf(name));
+    replyBulk(c, strOf(value));
+}
+static void fieldInt(struct client *c, const char *name, int64_t value) {
+    replyBulk(c, strOf(name));
+    replyLongLong(c, value);
+}
+
+void clusterGetslotmigrationsCommand(struct client *c) {
+    replyArrayLen(c, (int64_t)migration_jobs.length);
+    listForEach(&migration_jobs, it) {
+        const struct migrationJob *job = listEntry(it, struct migrationJob, node);
+        replyMapLen(c, 12);
+        field(c, "name", job->name);
+        field(c, "operation", job->m.export ? "EXPORT" : "IMPORT");
+        field(c, "slot_ranges", job->ranges);
+        field(c, "target_node", job->target);
+        field(c, "source_node", job->source);
+        fieldInt(c, "create_time", job->m.created_ms / 1000);
+        fieldInt(c, "last_update_time", job->m.updated_ms / 1000);
+        fieldInt(c, "last_ack_time", job->m.heard_ms / 1000);
+        field(c, "state", migrationStateName(job->m.state));
+        field(c, "message", job->m.message);
+        fieldInt(c, "cow_size", (int64_t)job->cow_bytes);
+        fieldInt(c, "remaining_repl_size", job->m.export ? (int64_t)exportQueued(job) : 0);
+    }
+}
+
+/* ---- In files of Valkey's ---- */
+
+/* An import that had not ended when the data were written: its keys are of slots that are not ours, and go as
+ * such. We write none. */
+#define RDB_OP_SLOT_IMPORT 243
+
+static void importsSave(struct rioWriter *w) {
+    (void)w;
+}
+
+static bool importsSkip(struct rdbReader *r) {
+    struct str name;
+    uint64_t ranges, slot;
+    if (!rdbReadString(r, &name) || !rdbReadLen(r, &ranges)) return false;
+    for (; ranges; ranges--) {
+        if (!rdbReadLen(r, &slot) || !rdbReadLen(r, &slot)) return false;
+    }
+    return true;
+}
+
+static void importsNone(bool take) {
+    (void)take;
+}
+
+void migrationJobsInit(void) {
+    static const struct rdbSection section = {.opcode = RDB_OP_SLOT_IMPORT,
+                                              .save = importsSave,
+                                              .load = importsSkip,
+                                              .loadAside = importsSkip,
+                                              .exchange = importsNone};
+    rdbSectionRegister(&section);
+    listInit(&migration_jobs);
+    cronRegister(tick, TICK_MS);
+    notifyAddFlushSink(dataFlushed);
+    importInit();
+}

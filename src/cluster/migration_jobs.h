@@ -1,0 +1,26 @@
+/* migration_jobs.h - atomic migration in the world: the jobs of this node. What they do when is migration.h;
+ * here are their commands, and what other parts of the room ask.
+ *
+ *     migration_jobs     the list of jobs, CLUSTER MIGRATESLOTS and its kin, timers
+ *     migration_export   the source: its connection, the snapshot's child, the stream of changes
+ *     migration_import   the target: the client that brings the keys */
+#pragma once
+
+#include <stdbool.h>
+
+#include "client/client.h"
+
+struct clusterNode;
+
+/* Is the slot part of a job of this node that has not ended? And is that an import? */
+bool migrationMoves(int slot);
+bool migrationImports(int slot);
+/* The slot was granted to that node by a job of ours: its claim needs no epoch. */
+bool migrationGranted(int slot, const struct clusterNode *to);
+/* Clients that bring keys of slots which are not ours yet. */
+extern int migration_links; /* how many there are */
+bool migrationIsLink(const struct client *c);
+void migrationSlotsChanged(void); /* owners have */
+
+void migrationJobsInit(void);
+void migrationJobsEndOfTurn(void); /* before the engine's */

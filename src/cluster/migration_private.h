@@ -1,0 +1,46 @@
+/* migration_private.h - what the files of atomic migration share. */
+#pragma once
+
+#include "base/list.h"
+#include "base/sds.h"
+#include "client/client.h"
+#include "cluster/migration.h"
+#include "cluster/state.h"
+
+#define JOB_NAME_LEN 40
+
+struct migrationExport;
+struct migrationJob {
+    struct listNode node;
+    struct migration m;
+    char name[JOB_NAME_LEN + 1];
+    char source[NODE_ID_LEN + 1], target[NODE_ID_LEN + 1];
+    struct slotSet slots;
+    sds ranges;                    /* "0-9 17-17" */
+    uint64_t cow_bytes, client_id; /* of an import's link; 0: none */
+    struct migrationExport *link;  /* of an export; NULL: none */
+    bool keys_to_delete;
+    char reason[256]; /* what m.message points to, when it is made up of parts */
+};
+extern struct list migration_jobs; /* newest first */
+
+/* Does what the state machine wants, and logs where it has come to. */
+void jobDo(struct migrationJob *job, unsigned actions);
+void jobStep(struct migrationJob *job, enum migrationEvent event);
+void jobFail(struct migrationJob *job, const char *message); /* of static life */
+void jobFailWith(struct migrationJob *job, const char *what, struct str detail);
+struct migrationJob *jobAdd(bool export, bool auth, const char *name, const struct slotSet *slots,
+                            const char *source, const char *target);
+
+/* ---- migration_export.c ---- */
+void exportStart(struct migrationJob *job); /* connects */
+void exportDo(struct migrationJob *job, unsigned actions);
+void exportEndOfTurn(struct migrationJob *job);
+uint64_t exportQueued(const struct migrationJob *job); /* bytes not sent yet */
+
+/* ---- migration_import.c ---- */
+void importDo(struct migrationJob *job, unsigned actions);
+void importEndOfTurn(struct migrationJob *job);
+struct migrationJob *importOf(const struct client *c); /* NULL: it is no such client */
+void importBegin(struct client *c, struct migrationJob *job);
+void importInit(void);

@@ -1,0 +1,139 @@
+/* migration_test.c - both ends of a migration, message by message, and what becomes of it when one is lost.
+ */
+#include "cluster/migration.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct pair {
+    struct migration source, target;
+};
+
+/* What the source's actions are to the target, and the other way round. */
+static unsigned toTarget(struct pair *p, unsigned did, int64_t now_ms) {
+    unsigned actions = 0;
+    if (did & DO_SEND_ACK) actions |= migrationStep(&p->target, HEARD_ACK, now_ms);
+    if (did & DO_SEND_SNAPSHOT_EOF) actions |= migrationStep(&p->target, HEARD_SNAPSHOT_EOF, now_ms);
+    if (did & DO_SEND_PAUSED) actions |= migrationStep(&p->target, HEARD_PAUSED, now_ms);
+    if (did & DO_SEND_GRANTED) actions |= migrationStep(&p->target, HEARD_GRANTED, now_ms);
+    return actions;
+}
+static unsigned toSource(struct pair *p, unsigned did, int64_t now_ms) {
+    unsigned actions = 0;
+    if (did & DO_SEND_REQUEST_PAUSE) actions |= migrationStep(&p->source, HEARD_REQUEST_PAUSE, now_ms);
+    if (did & DO_SEND_REQUEST_FAILOVER) actions |= migrationStep(&p->source, HEARD_REQUEST_FAILOVER, now_ms);
+    return actions;
+}
+
+/* Up to a state of the source. */
+static void lead(struct pair *p, bool auth, enum migrationState until) {
+    migrationBegin(&p->source, true, auth, 0);
+    migrationBegin(&p->target, false, false, 0);
+    unsigned did = migrationStep(&p->source, HAPPENED_CONNECTED, 1);
+    assert_int_equal(did, auth ? DO_SEND_AUTH : DO_SEND_ESTABLISH);
+    if (auth) assert_int_equal(migrationStep(&p->source, HAPPENED_OK, 1), DO_SEND_ESTABLISH);
+    did = migrationStep(&p->source, HAPPENED_OK, 2);
+    assert_int_equal(did, DO_SEND_ACK);
+    assert_int_equal(toTarget(p, did, 3), 0);
+    if (p->source.state == until) return;
+    migrationStep(&p->source, HAPPENED_SNAPSHOT_BEGUN, 4);
+    if (p->source.state == until) return;
+    did = toTarget(p, migrationStep(&p->source, HAPPENED_SNAPSHOT_SENT, 5), 5);
+    if (p->source.state == until) return;
+    assert_int_equal(toSource(p, did, 6), 0);
+    if (p->source.state == until) return;
+    did = migrationStep(&p->source, HAPPENED_DRAINED, 7);
+    assert_true(did & DO_PAUSE);
+    did = toTarget(p, did, 7);
+    if (p->source.state == until) return;
+    did = toSource(p, did, 8);
+    assert_int_equal(did, DO_EXTEND_PAUSE | DO_SEND_GRANTED);
+    if (p->source.state == until) return;
+    assert_int_equal(toTarget(p, did, 9), DO_TAKE_SLOTS | DO_END);
+    assert_int_equal(migrationStep(&p->source, HAPPENED_TARGET_OWNS, 10), DO_END);
+}
+
+static void testWay(void **state) {
+    (void)state;
+    struct pair p;
+    for (int auth = 0; auth < 2; auth++) {
+        lead(&p, auth, MIGRATION_SUCCESS);
+        assert_int_equal(p.source.state, MIGRATION_SUCCESS);
+        assert_int_equal(p.target.state, MIGRATION_SUCCESS);
+        assert_string_equal(p.source.message, "");
+    }
+}
+
+static const enum migrationState leading[] = {
+    EXPORT_WAITING_TO_SNAPSHOT, EXPORT_SNAPSHOTTING, EXPORT_REPLICATING,
+    EXPORT_WAITING_TO_PAUSE,    EXPORT_PAUSED,       EXPORT_GRANTED};
+#define LEADING (sizeof leading / sizeof *leading)
+
+/* The target never takes what was not granted, and deletes what it has; the source keeps it. */
+static void testLost(void **state) {
+    (void)state;
+    for (size_t i = 0; i < LEADING; i++) {
+        struct pair p;
+        lead(&p, false, leading[i]);
+        assert_int_equal(p.source.state, leading[i]);
+        assert_int_equal(migrationStep(&p.target, HAPPENED_LOST, 20), DO_END | DO_DELETE_KEYS);
+        assert_int_equal(p.target.state, MIGRATION_FAILED);
+        unsigned did = migrationStep(&p.source, HAPPENED_LOST, 20);
+        if (leading[i] == EXPORT_GRANTED) { /* it may have been heard */
+            assert_int_equal(did, 0);
+            assert_int_equal(p.source.state, EXPORT_GRANTED);
+            did = migrationStep(&p.source, HAPPENED_PAUSE_ENDED, 3000);
+        }
+        assert_int_equal(did, DO_END);
+        assert_int_equal(p.source.state, MIGRATION_FAILED);
+    }
+}
+
+static void testSilence(void **state) {
+    (void)state;
+    struct pair p;
+    lead(&p, false, EXPORT_SNAPSHOTTING);
+    assert_int_equal(migrationTick(&p.source, 100, 100000), 0); /* as long as the child takes */
+    assert_int_equal(migrationTick(&p.target, 100, 100000), DO_END | DO_DELETE_KEYS);
+    lead(&p, false, EXPORT_REPLICATING);
+    assert_int_equal(migrationTick(&p.source, 60000, 900), 0);
+    assert_int_equal(migrationTick(&p.source, 60000, 1000), DO_SEND_ACK);
+    assert_int_equal(migrationTick(&p.source, 60000, 1500), 0);
+    assert_int_equal(migrationTick(&p.target, 60000, 1000), DO_SEND_ACK);
+    assert_int_equal(migrationTick(&p.source, 60000, 60100), DO_END);
+    assert_string_equal(p.source.message, "Timed out after too long with no interaction");
+}
+
+static void testOutOfTurn(void **state) {
+    (void)state;
+    struct pair p;
+    lead(&p, false, EXPORT_REPLICATING);
+    assert_int_equal(migrationStep(&p.source, HEARD_REQUEST_FAILOVER, 20), DO_END);
+    assert_string_equal(p.source.message, "Unexpected state machine transition");
+    assert_int_equal(migrationStep(&p.target, HEARD_GRANTED, 20), DO_END | DO_DELETE_KEYS);
+    lead(&p, false, EXPORT_PAUSED);
+    assert_int_equal(migrationStep(&p.source, HAPPENED_TARGET_OWNS, 20), DO_END); /* it was not granted */
+    assert_int_equal(p.source.state, MIGRATION_FAILED);
+}
+
+static void testCancel(void **state) {
+    (void)state;
+    struct pair p;
+    lead(&p, false, EXPORT_REPLICATING);
+    assert_int_equal(migrationCancel(&p.source, 20), DO_END);
+    assert_int_equal(p.source.state, MIGRATION_CANCELLED);
+    assert_int_equal(migrationCancel(&p.source, 21), 0);
+    assert_int_equal(migrationStep(&p.source, HEARD_REQUEST_PAUSE, 22), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(testWay),       cmocka_unit_test(testLost),   cmocka_unit_test(testSilence),
+        cmocka_unit_test(testOutOfTurn), cmocka_unit_test(testCancel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

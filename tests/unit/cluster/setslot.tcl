@@ -1,0 +1,104 @@
+# Slots that are handed over key by key: SETSLOT and MIGRATE, between servers of the same kind and of two.
+
+source -encoding utf-8 $::support/cluster.tcl
+
+# Keys of slot 3300.
+proc tagged {count} {
+    set keys {}
+    for {set i 0} {$i < $count} {incr i} { lappend keys "{b}:$i" }
+    return $keys
+}
+
+# All keys of the slot go from node `from` to node `to`.
+proc move_keys {from to slot} {
+    while {[llength [set keys [r [n $from] cluster getkeysinslot $slot 10]]]} {
+        r [n $from] migrate 127.0.0.1 [srv [n $to] port] {} 0 5000 keys {*}$keys
+    }
+}
+
+foreach {what kinds} {
+    "ours to ours" {ours ours ours ours}
+    "ours to Valkey's" {ours valkey ours valkey}
+    "Valkey's to ours" {valkey ours valkey ours}
+} {
+    start_cluster [list kinds $kinds primaries 2] {
+        test "$what: while a slot is open, what is missing is asked for elsewhere" {
+            foreach key [tagged 50] { r [n 0] set $key "v of $key" }
+            set from [cluster_id 0]
+            set to [cluster_id 1]
+            assert_equal OK [r [n 1] cluster setslot 3300 importing $from]
+            assert_equal OK [r [n 0] cluster setslot 3300 migrating $to]
+            assert_equal OK [r [n 0] migrate 127.0.0.1 [srv [n 1] port] "{b}:7" 0 5000]
+            assert_error "ASK 3300 127.0.0.1:[srv [n 1] port]" {r [n 0] get "{b}:7"}
+            assert_equal "v of {b}:8" [r [n 0] get "{b}:8"]
+            assert_error "TRYAGAIN *" {r [n 0] mget "{b}:7" "{b}:8"}
+            assert_error "MOVED 3300 *" {r [n 1] get "{b}:7"}
+            assert_equal OK [r [n 1] asking]
+            assert_equal "v of {b}:7" [r [n 1] get "{b}:7"]
+        }
+
+        test "$what: replicas know what is open" {
+            wait_for_condition 100 50 {[string match "*\\\[3300-<-*" [r [n 3] cluster nodes]]} else { fail [r [n 3] cluster nodes] }
+            wait_for_condition 100 50 {[string match "*\\\[3300->-*" [r [n 2] cluster nodes]]} else { fail [r [n 2] cluster nodes] }
+        }
+
+        test "$what: who still has keys does not give the slot away" {
+            assert_error "ERR Can't assign hashslot 3300 *" {r [n 0] cluster setslot 3300 node [cluster_id 1]}
+        }
+
+        test "$what: the slot goes, with all keys, and everybody learns it" {
+            move_keys 0 1 3300
+            assert_equal OK [r [n 1] cluster setslot 3300 node [cluster_id 1]]
+            assert_equal OK [r [n 0] cluster setslot 3300 node [cluster_id 1]]
+            wait_cluster_ok 4
+            foreach k {0 1 2 3} { assert_equal 1 [cluster_owner $k 3300 4] }
+            foreach key [tagged 50] { assert_equal "v of $key" [r [n 1] get $key] }
+            assert_equal 0 [r [n 0] dbsize]
+            foreach k {2 3} { wait_for_condition 100 50 {![string match "*\\\[*" [r [n $k] cluster nodes]]} else { fail [r [n $k] cluster nodes] } }
+        }
+    }
+}
+
+start_cluster {kinds {ours ours ours} primaries 2} {
+    test "a primary whose replica does not answer opens no slot" {
+        exec kill -STOP [srv [n 2] pid]
+        assert_error "NOREPLICAS Not enough good replicas to write." {r [n 0] cluster setslot 5 migrating [cluster_id 1] timeout 100}
+        exec kill -CONT [srv [n 2] pid]
+        assert_no_match "*\\\[5->-*" [r [n 0] cluster nodes]
+        wait_for_link n2
+        assert_equal OK [r [n 0] cluster setslot 5 stable] ;# the replica has heard of it, later
+    }
+
+    test "a replica that comes later is told what is open with the data" {
+        wait_cluster_ok 3
+        wait_for_link n2
+        r [n 0] cluster setslot 6 migrating [cluster_id 1]
+        r [n 0] cluster setslot 8192 importing [cluster_id 1]
+        r [n 2] cluster reset
+        r [n 2] cluster meet 127.0.0.1 [srv [n 0] port] [cluster_bus_port 0]
+        set id [cluster_id 0]
+        wait_for_condition 100 50 {[string match "*$id * master *" [r [n 2] cluster nodes]]} else { fail "not met" }
+        wait_for_condition 100 50 {[string match "*[cluster_id 1] * master *" [r [n 2] cluster nodes]]} else { fail "not met" }
+        r [n 2] cluster replicate $id
+        wait_for_link n2
+        assert_match "*\\\[6->-[cluster_id 1]\\\]*" [r [n 2] cluster nodes]
+        assert_match "*\\\[8192-<-[cluster_id 1]\\\]*" [r [n 2] cluster nodes]
+    }
+
+    test "SETSLOT: what is wrong with it" {
+        set id [cluster_id 0]
+        assert_error "ERR Missing timeout value" {r [n 0] cluster setslot 9 node $id timeout}
+        assert_error "ERR timeout is not an integer or out of range" {r [n 0] cluster setslot 9 node $id timeout x}
+        assert_error "ERR timeout is negative" {r [n 0] cluster setslot 9 node $id timeout -1}
+        assert_error "ERR I'm already the owner of hash slot 9" {r [n 0] cluster setslot 9 importing abc}
+        assert_error "ERR Target node is myself" {r [n 0] cluster setslot 9 migrating $id}
+        assert_error "ERR I'm not the owner of hash slot 9000" {r [n 0] cluster setslot 9000 migrating $id}
+        assert_error "ERR I don't know about node abc" {r [n 0] cluster setslot 9 migrating abc}
+        assert_error "ERR Unknown node abc" {r [n 0] cluster setslot 9 node abc}
+        assert_error "ERR Invalid CLUSTER SETSLOT action*" {r [n 0] cluster setslot 9 node}
+        assert_error "ERR Invalid or out of range slot" {r [n 0] cluster setslot x stable}
+        assert_error "ERR Please use SETSLOT only with masters." {r [n 2] cluster setslot 9 stable}
+        assert_equal OK [r [n 0] cluster setslot 6 stable]
+        assert_no_match "*\\\[6->-*" [r [n 0] cluster nodes]
+    }
+}
