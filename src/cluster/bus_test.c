@@ -12,6 +12,10 @@
 
 #include "cluster/bus.h"
 
+#ifndef FIXTURES /* the Makefile says where they are */
+#define FIXTURES "../tests/fixtures"
+#endif
+
 #define ID_A "0123456789abcdefghijklmnopqrstuvwxyz0000"
 #define ID_B "ffffffffffffffffffffffffffffffffffffffff"
 

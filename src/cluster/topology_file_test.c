@@ -11,6 +11,10 @@
 
 #include "cluster/topology_file.h"
 
+#ifndef FIXTURES /* the Makefile says where they are */
+#define FIXTURES "../tests/fixtures"
+#endif
+
 #define A      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B      "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define C      "cccccccccccccccccccccccccccccccccccccccc"
