@@ -13,7 +13,7 @@ Commands of the driver itself:
 """
 import time
 
-from compare import ENCODING, EXACT, FLOAT, SORTED, STREAM, TIME_MS, equal
+from compare import ENCODING, EXACT, FLOAT, SET_ENCODING, SORTED, STREAM, TIME_MS, equal
 from dataset import changed_by_reload, start_file_anew
 from resp import Connection, encode, parse_all
 from server import is_old
@@ -207,7 +207,7 @@ class Driver:
         kind = self.sides[1].connections[2].call(b"TYPE", key)[1]
         commands = [Command(b"TYPE", key), Command(b"PTTL", key, how=TIME_MS)]
         if self.same_encodings:
-            commands.append(Command(b"OBJECT", b"ENCODING", key, how=ENCODING))
+            commands.append(Command(b"OBJECT", b"ENCODING", key, how=SET_ENCODING if kind == b"set" else ENCODING))
         if kind in CONTENTS:
             commands.append(CONTENTS[kind](key))
         if kind == b"hash" and not self.old:
