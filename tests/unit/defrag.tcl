@@ -319,10 +319,12 @@ start_server $fragmented {
         r eval [dict get $fragment_scripts strings] 0
         config_set active-defrag-threshold-lower 100
         config_set activedefrag yes
-        wait_for_condition 500 20 {[s active_defrag_running] >= 30} else { fail "does not start" }
+        # It may take 12 ms altogether. What it says at its end counts: tables that shrink behind it change the ratio again.
+        wait_for_log "Active defrag done"
+        assert_morethan [s total_active_defrag_time] 0
         wait_for_condition 500 20 {[s active_defrag_running] == 0} else { fail "does not end" }
-        wait_for_condition 500 20 {[s current_active_defrag_time] == 0} else { fail "says that it is still fragmented" }
-        assert_lessthan [s allocator_frag_ratio] 2
+        regexp {Active defrag done .*frag=(\d+)%} [lsearch -inline [log_lines] "*Active defrag done*"] - frag
+        assert_lessthan $frag 100
         config_set active-defrag-threshold-lower 0
         wait_for_condition 500 20 {[s active_defrag_running] >= 30} else { fail "does not start again" }
         config_set activedefrag no
