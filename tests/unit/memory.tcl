@@ -90,8 +90,11 @@ start_server {tags {memory external:skip}} {
             }
             assert_equal 36 [dict size $stats]
             assert_equal 3 [dict get $stats keys.count]
-            assert_equal {overhead.hashtable.main 64 overhead.hashtable.expires 64} [dict get $stats db.0]
-            assert_equal {overhead.hashtable.main 64 overhead.hashtable.expires 0} [dict get $stats db.3]
+            # A bucket; for leak checkers it has the addresses once more.
+            set bucket [dict get $stats db.3 overhead.hashtable.main]
+            assert {$bucket in {64 192}} $bucket
+            assert_equal "overhead.hashtable.main $bucket overhead.hashtable.expires $bucket" [dict get $stats db.0]
+            assert_equal "overhead.hashtable.main $bucket overhead.hashtable.expires 0" [dict get $stats db.3]
             assert_range [dict get $stats peak.percentage] 50 100
             assert_morethan_equal [dict get $stats peak.allocated] [dict get $stats total.allocated]
         }
