@@ -28,7 +28,7 @@
  * STAGGER apart, so that the whole grows in small steps. At CROWDED, all that has not moved yet is moved at
  * once. */
 #define GROW_AT   87
-#define NEW_FILL  46
+#define NEW_FILL  55
 #define STAGGER   20
 #define SHRINK_AT 25
 #define CROWDED   97
@@ -320,7 +320,7 @@ void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries) {
         for (unsigned i = 0; i < l->count; i++) counts[zbtPartIndex(l->fp[i])]++;
     for (unsigned i = 0; i < ZBT_PARTS; i++) {
         uint64_t most = counts[i] > expected ? counts[i] : expected;
-        m->part[i] = newPart(most * (100 + i % 4 * STAGGER) / 100);
+        m->part[i] = newPart(most * (100 + i % 3 * STAGGER) / 100);
     }
     for (struct zbtLeaf *l = t->first; l; l = l->next) {
         giveNumber(m, l);
