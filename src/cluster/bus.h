@@ -22,8 +22,9 @@
 #include "base/str.h"
 #include "cluster/slot_set.h"
 
-#define NODE_ID_LEN 40
-#define NODE_IP_LEN 46 /* with its NUL */
+#define NODE_ID_LEN   40
+#define NODE_IP_LEN   46    /* with its NUL */
+#define BUS_PORT_AWAY 10000 /* of the bus from the port of clients, unless it is told */
 
 enum busType {
     BUS_PING,

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "cluster/bus.h"
+#include "cluster/bus_rewrite.h"
 
 #ifndef FIXTURES /* the Makefile says where they are */
 #define FIXTURES "../tests/fixtures"
@@ -47,47 +48,6 @@ static void readGood(struct str packet, struct busMessage *m) {
     uint32_t expected;
     assert_int_equal(readPacket(packet, m, &expected), BUS_READ);
     assert_int_equal(expected, packet.len);
-}
-
-static sds addExtensionsOf(sds s, const struct busMessage *m) {
-    struct busExtension x;
-    for (size_t at = 0; busExtensionNext(m, &at, &x);) {
-        if (x.type == EXT_FORGOTTEN)
-            s = busAddForgotten(s, 0, busExtensionId(&x), busExtensionNumber(&x));
-        else if (x.type == EXT_SHARD_ID)
-            s = busAddShardId(s, 0, busExtensionId(&x));
-        else if (x.type == EXT_CLIENT_PORT || x.type == EXT_CLIENT_TLS_PORT)
-            s = busAddPort(s, 0, (enum busExtensionType)x.type, (uint16_t)busExtensionNumber(&x));
-        else
-            s = busAddText(s, 0, (enum busExtensionType)x.type, x.data);
-    }
-    return s;
-}
-
-/* What was read, written anew. */
-static sds writtenAgain(const struct busMessage *m) {
-    sds s =
-        m->light ? busBeginLight(sdsempty(), (enum busType)m->header.type) : busBegin(sdsempty(), &m->header);
-    for (int i = 0; i < m->header.gossip_count; i++) {
-        struct busGossip g;
-        busGossipRead(m, i, &g);
-        s = busAddGossip(s, 0, &g);
-    }
-    s = addExtensionsOf(s, m);
-    struct slotSet slots;
-    switch (m->header.type) {
-    case BUS_FAIL: s = busAddFail(s, m->about.id); break;
-    case BUS_UPDATE:
-        memcpy(&slots, m->about.slots, sizeof slots);
-        s = busAddUpdate(s, m->about.id, m->about.config_epoch, &slots);
-        break;
-    case BUS_PUBLISH:
-    case BUS_PUBLISHSHARD: s = busAddPublish(s, m->channel, m->message); break;
-    case BUS_MODULE: s = busAddModule(s, m->module.id, m->module.type, m->module.payload); break;
-    default: break;
-    }
-    busEnd(s, 0);
-    return s;
 }
 
 static void assertSameBytes(struct str a, struct str b) {

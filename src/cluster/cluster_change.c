@@ -12,8 +12,6 @@
 #include "client/reply.h"
 #include "data/db.h"
 
-#define BUS_PORT_AWAY 10000
-
 /* Who has asked, for the log. Good until the next call. */
 static const char *requester(struct client *c) {
     static sds name;

@@ -76,7 +76,6 @@ struct engineWorld {
     void (*deleteSlot)(void *w, int slot); /* its keys; propagated */
     void (*slotsChanged)(void *w); /* owners or open slots have: clients that wait are looked through, ... */
     void (*stateChanged)(void *w, bool ok);
-    bool (*loading)(void *w);
     /* Was the slot granted to this node by an atomic migration of ours? Then its claim needs no epoch. */
     bool (*slotGranted)(void *w, int slot, const struct clusterNode *to);
     /* A message that is not about the cluster itself. */

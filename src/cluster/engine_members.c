@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "cluster/engine_private.h"
+#include "cluster/topology_file.h"
 
 #define CONNECT_RETRIES 20 /* in the time-out of a node */
 
@@ -101,13 +102,11 @@ void newNodeId(struct engine *e, char id[NODE_ID_LEN]) {
     }
 }
 
-/* A text that could not stand in nodes.conf is none. */
+/* A text that could not stand in nodes.conf, or is not ASCII, is none. */
 static struct str decentText(struct str text) {
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.ptr[i];
-        if (c <= ',' || c >= 0x7f || strchr(";<=>?@[]^{|}~\\", c)) return strN("", 0);
-    }
-    return text;
+    bool ascii = true;
+    for (size_t i = 0; i < text.len; i++) ascii &= (unsigned char)text.ptr[i] < 0x80;
+    return ascii && topologyTextValid(text) ? text : strN("", 0);
 }
 
 /* As inet_ntop writes it. False: it is no address. */

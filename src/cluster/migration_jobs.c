@@ -167,16 +167,9 @@ static void dataFlushed(int dbid) {
     forEachLiving(job) jobFail(job, "Data was flushed");
 }
 
-static int64_t timeoutMs(void) {
-    sds text = configGet("repl-timeout");
-    int64_t timeout_s = text ? atoll(text) : 60;
-    sdsfree(text);
-    return timeout_s * 1000;
-}
-
 static void tick(void) {
     if (!migration_jobs.length) return;
-    int64_t timeout_ms = timeoutMs();
+    int64_t timeout_ms = configNumber("repl-timeout") * 1000;
     bool replica = nodeIsReplica(clusterMyself());
     forEachLiving(job) {
         enum migrationState before = job->m.state;

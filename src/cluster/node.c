@@ -121,10 +121,6 @@ static void worldStateChanged(void *w, bool ok) {
     (void)w, (void)ok;
     redirectRecheck();
 }
-static bool worldLoading(void *w) {
-    (void)w;
-    return db_loading;
-}
 static bool worldSlotGranted(void *w, int slot, const struct clusterNode *to) {
     (void)w;
     return migrationGranted(slot, to);
@@ -164,7 +160,6 @@ static const struct engineWorld world = {
     .deleteSlot = worldDeleteSlot,
     .slotsChanged = worldSlotsChanged,
     .stateChanged = worldStateChanged,
-    .loading = worldLoading,
     .slotGranted = worldSlotGranted,
     .published = worldPublished,
     .moduleMessage = worldModule,

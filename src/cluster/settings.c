@@ -10,7 +10,6 @@
 #include "registry/config.h"
 
 #define SET              CONFIG_MODIFIABLE
-#define BUS_PORT_AWAY    10000
 #define HOSTNAME_MAX_LEN 256
 
 static bool use_tls;
@@ -60,16 +59,9 @@ static bool validAnnounceIp(const char *value, const char **err) {
 
 /* ---- From directives to the node ---- */
 
-static int64_t portDirective(const char *name) {
-    sds text = configGet(name);
-    int64_t port = text ? atoll(text) : 0;
-    sdsfree(text);
-    return port;
-}
-
 int clusterBusPort(void) {
     if (!bus_port && cluster_settings.port) bus_port = (int)cluster_settings.port;
-    if (!bus_port) bus_port = (int)portDirective(use_tls ? "tls-port" : "port") + BUS_PORT_AWAY;
+    if (!bus_port) bus_port = (int)configNumber(use_tls ? "tls-port" : "port") + BUS_PORT_AWAY;
     return bus_port;
 }
 
@@ -83,8 +75,8 @@ static void announceText(sds *field, const char *value) {
 
 static void announceMyself(struct clusterNode *me) {
     const struct clusterSettings *s = &cluster_settings;
-    me->tcp_port = either(s->announce_port, portDirective("port"));
-    me->tls_port = either(s->announce_tls_port, portDirective("tls-port"));
+    me->tcp_port = either(s->announce_port, configNumber("port"));
+    me->tls_port = either(s->announce_tls_port, configNumber("tls-port"));
     me->bus_port = either(s->announce_bus_port, clusterBusPort());
     me->client_tcp_port = (uint16_t)s->announce_client_port;
     me->client_tls_port = (uint16_t)s->announce_client_tls_port;
@@ -108,7 +100,7 @@ void clusterSettingsApply(void) {
     struct engine *e = &cluster_engine;
     e->settings.announced_ip = cluster_settings.announce_ip ? cluster_settings.announce_ip : "";
     e->settings.tls = use_tls;
-    e->settings.repl_ping_period_s = portDirective("repl-ping-replica-period");
+    e->settings.repl_ping_period_s = configNumber("repl-ping-replica-period");
     if (e->t.myself) announceMyself(e->t.myself);
 }
 

@@ -201,7 +201,7 @@ static bool readAddress(struct clusterNode *n, struct str word, bool tls) {
     if (bus.len) {
         if (!readPort(bus, &n->bus_port)) return false;
     } else {
-        n->bus_port = (uint16_t)(*main_port + 10000);
+        n->bus_port = (uint16_t)(*main_port + BUS_PORT_AWAY);
     }
     if (!readText(cut(&rest, ','), &n->hostname)) return false;
     while (rest.len) {

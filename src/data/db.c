@@ -32,18 +32,22 @@ static int expiry_veto_count;
 const struct keyHint *db_hints;
 int db_hint_count;
 
-uint64_t dbHashKey(struct str key) {
+/* Of an argument of the running command, by its place in memory; NULL: nobody has hashed it. */
+static inline const struct keyHint *hintOf(struct str arg) {
     for (int i = 0; i < db_hint_count; i++) {
-        if (db_hints[i].key.ptr == key.ptr && db_hints[i].key.len == key.len) return db_hints[i].hash;
+        if (db_hints[i].key.ptr == arg.ptr && db_hints[i].key.len == arg.len) return &db_hints[i];
     }
-    return keyHash(key);
+    return NULL;
+}
+
+uint64_t dbHashKey(struct str key) {
+    const struct keyHint *hint = hintOf(key);
+    return hint ? hint->hash : keyHash(key);
 }
 
 uint64_t dbHashMember(struct str member) {
-    for (int i = 0; i < db_hint_count; i++) {
-        if (db_hints[i].key.ptr == member.ptr && db_hints[i].key.len == member.len) return db_hints[i].hash;
-    }
-    return hashBytes(member.ptr, member.len);
+    const struct keyHint *hint = hintOf(member);
+    return hint ? hint->hash : hashBytes(member.ptr, member.len);
 }
 
 uint64_t dbHashName(struct str name) {

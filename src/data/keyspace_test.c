@@ -254,6 +254,14 @@ static void notePassed(void *priv, void *entry) {
     passed[indexOf(entry)] = true;
 }
 
+/* The first third is there, in every second round all the rest, too; nothing has been passed yet. */
+static void fillForScan(struct keyspace *ks, struct modelKey *m, int round) {
+    for (int i = 0; i < NAMES; i++) {
+        if (!m[i].o && (i < NAMES / 3 || round % 2)) modelAdd(ks, m, i);
+    }
+    memset(passed, 0, sizeof passed);
+}
+
 /* The first third stays, the rest comes and goes while the scan is under way, and the table changes its size.
  */
 static void scanPassesWhatStays(void **state) {
@@ -261,10 +269,7 @@ static void scanPassesWhatStays(void **state) {
     struct keyspace *ks = keyspaceCreate();
     struct modelKey *m = model[0];
     for (int round = 0; round < 50; round++) {
-        for (int i = 0; i < NAMES; i++) {
-            if (!m[i].o && (i < NAMES / 3 || round % 2)) modelAdd(ks, m, i);
-        }
-        memset(passed, 0, sizeof passed);
+        fillForScan(ks, m, round);
         uint64_t cursor = 0;
         do {
             cursor = keyspaceScan(ks, cursor, notePassed, NULL);
@@ -409,10 +414,7 @@ static void scanOfSlot(void **state) {
     struct keyspace *ks = keyspaceCreate();
     struct modelKey *m = model[0];
     for (int round = 0; round < 50; round++) {
-        for (int i = 0; i < NAMES; i++) {
-            if (!m[i].o && (i < NAMES / 3 || round % 2)) modelAdd(ks, m, i);
-        }
-        memset(passed, 0, sizeof passed);
+        fillForScan(ks, m, round);
         uint64_t cursor = 0;
         do {
             cursor = keyspaceScanSlot(ks, slots[1], cursor, notePassed, NULL);

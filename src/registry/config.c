@@ -583,6 +583,13 @@ sds configGet(const char *name) {
     return d ? configText(d) : NULL;
 }
 
+int64_t configNumber(const char *name) {
+    sds text = configGet(name);
+    int64_t number = text ? atoll(text) : 0;
+    sdsfree(text);
+    return number;
+}
+
 struct configDirective *configFind(struct str name) {
     struct configName *entry = configFindName(name);
     return entry ? entry->directive : NULL;

@@ -115,6 +115,7 @@ struct configPair {
 };
 bool configChange(const struct configPair *pairs, int count, int *failed, const char **err);
 sds configGet(const char *name);                     /* NULL when unknown; owned by the caller */
+int64_t configNumber(const char *name);              /* of an integer without units; 0 when unknown */
 sds configText(const struct configDirective *d);     /* its value; owned by the caller */
 struct configDirective *configFind(struct str name); /* by name or alias */
 void configForEach(void (*fn)(void *priv, struct configDirective *d), void *priv);

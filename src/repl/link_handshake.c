@@ -56,18 +56,11 @@ int introduceAuth(struct str argv[INTRODUCTION_MAX]) {
     return argc;
 }
 
-static int64_t portDirective(const char *name) {
-    sds text = configGet(name);
-    int64_t port = text ? atoll(text) : 0;
-    sdsfree(text);
-    return port;
-}
-
 struct str introducePort(void) {
     static char digits[LONG_STR_SIZE];
     int64_t port = announce_port;
-    if (!port && wireIsEncrypted()) port = portDirective("tls-port");
-    if (!port) port = portDirective("port");
+    if (!port && wireIsEncrypted()) port = configNumber("tls-port");
+    if (!port) port = configNumber("port");
     return strN(digits, ll2string(digits, port));
 }
 

@@ -133,10 +133,6 @@ static void worldStateChanged(void *w, bool ok) {
     (void)w;
     serverAssert(ok == engineStateOk(&engine));
 }
-static bool worldLoading(void *w) {
-    (void)w;
-    return false;
-}
 static bool worldSlotGranted(void *w, int slot, const struct clusterNode *to) {
     (void)w, (void)to;
     return slot % 64 == 11;
@@ -176,7 +172,6 @@ static const struct engineWorld world = {
     .deleteSlot = worldDeleteSlot,
     .slotsChanged = worldSlotsChanged,
     .stateChanged = worldStateChanged,
-    .loading = worldLoading,
     .slotGranted = worldSlotGranted,
     .published = worldPublished,
     .moduleMessage = worldModuleMessage,
