@@ -20,6 +20,8 @@ static inline bool roleDataIsStale(void) {
 extern const char err_masterdown[]; /* what is answered then */
 /* Is this server a node of a cluster? A directive of cluster/, which does not change while it runs. */
 extern bool cluster_enabled;
+/* Is it a Sentinel? Known before anything is registered, from the program's name and arguments. */
+extern bool sentinel_mode;
 /* What a cluster asks of replication. repl/ fills it in. */
 struct replicationControl {
     uint64_t (*offset)(void); /* of a primary its own, of a replica what it has applied */

@@ -1,0 +1,78 @@
+/* supervisor_private.h - what the parts of the supervisor (supervisor*.c) share. */
+#pragma once
+
+#include <stdarg.h>
+
+#include "base/log.h"
+#include "sentinel/supervisor.h"
+
+static inline struct primaryState *primaryOf(struct instance *i) { /* its own, or its primary's */
+    return &instancePrimary(i)->p;
+}
+static inline int64_t minTime(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* ---- supervisor.c ---- */
+/* "<type> <name> <ip> <port>[ @ <primary> <ip> <port>]" and what `tail` makes ("" nothing); warnings also run
+ * the notification script of its primary. i NULL: the tail alone, and no script. */
+void supervisorEvent(struct supervisor *s, enum eventLevel level, const char *name, const struct instance *i,
+                     const char *tail, ...) __attribute__((format(printf, 5, 6)));
+void supervisorLog(struct supervisor *s, int level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Adopts a greater epoch: saves, +new-epoch. */
+void supervisorTakeEpoch(struct supervisor *s, uint64_t epoch);
+/* The primary lives at this address from now on (section "switch"): replicas as they were but for that
+ * address, and the old one among them; Sentinels stay. Events are the caller's; saved by the caller. */
+void primarySwitchAddress(struct supervisor *s, struct instance *primary, const struct hostAddress *to);
+
+/* ---- supervisor_links.c ---- */
+void linkTick(struct supervisor *s, struct instance *i);     /* connects, drops what is stale */
+void periodicTick(struct supervisor *s, struct instance *i); /* INFO, PING, hello */
+struct peerLink *linkCreate(struct supervisor *s, struct instance *owner);
+void linkAddOwner(struct peerLink *link, struct instance *owner);
+/* Frees the link (and closes it) when `owner` was the last. */
+void linkRelease(struct supervisor *s, struct peerLink *link, struct instance *owner);
+void linkClose(struct supervisor *s, struct peerLink *link, enum channel ch); /* if it is there */
+/* On the command channel, which is there. What the answer means is told by `what`; commands of which nothing
+ * is expected have ASKED_NOTHING. The first word goes by its primary's renames. */
+void instanceSend(struct supervisor *s, struct instance *i, enum asked what, int argc,
+                  const struct str *argv);
+/* May something periodic be sent: is the channel there, and not too much waiting for answers? */
+bool instanceMaySend(const struct instance *i);
+
+/* ---- supervisor_info.c ---- */
+void infoReceived(struct supervisor *s, struct instance *i, struct str text);
+bool primaryLooksSane(const struct supervisor *s, const struct instance *primary);
+
+/* ---- supervisor_hello.c ---- */
+bool helloSend(struct supervisor *s, struct instance *i);              /* false: it could not be */
+void helloForceUpdate(struct supervisor *s, struct instance *primary); /* one leaves at the next tick */
+
+/* ---- supervisor_down.c ---- */
+void downTick(struct supervisor *s, struct instance *i);                  /* s_down */
+void downForAllTick(struct supervisor *s, struct instance *primary);      /* o_down */
+void downAsk(struct supervisor *s, struct instance *primary, bool force); /* the questions */
+void downAnswered(struct supervisor *s, struct instance *sentinel, const struct respReply *reply);
+
+/* ---- supervisor_vote.c ---- */
+/* Our vote: for run_id in that epoch, or the one that has been given already. Saved when it is new. */
+void voteFor(struct supervisor *s, struct instance *primary, uint64_t epoch, const char *run_id,
+             char leader[RUN_ID_LEN + 1], uint64_t *leader_epoch);
+/* Who is elected in that epoch, as far as is known; false: nobody. */
+bool voteWinner(struct supervisor *s, struct instance *primary, uint64_t epoch, char winner[RUN_ID_LEN + 1]);
+
+/* ---- supervisor_failover.c ---- */
+bool failoverStartIfNeeded(struct supervisor *s, struct instance *primary);
+void failoverStart(struct supervisor *s, struct instance *primary);
+void failoverTick(struct supervisor *s, struct instance *primary); /* the state machine; not update_config */
+void failoverAbort(struct supervisor *s, struct instance *primary);
+/* The promoted replica says that it is a primary. */
+void failoverPromoted(struct supervisor *s, struct instance *replica);
+/* The best replica, or NULL. */
+struct instance *failoverSelectReplica(struct supervisor *s, struct instance *primary);
+/* The transaction that makes i follow that address; NULL: nobody. False: it has no channel. */
+bool sendReplicaOf(struct supervisor *s, struct instance *i, const struct hostAddress *to);
+/* Runs the reconfiguration script: role "leader" or "observer". */
+void callReconfigScript(struct supervisor *s, struct instance *primary, const char *role,
+                        const struct hostAddress *from, const struct hostAddress *to);
