@@ -5,4 +5,4 @@
 
 extern const struct commandSpec commandsModule[];
 
-commandProc moduleHelpCommand, moduleListCommand, moduleLoadCommand;
+commandProc moduleHelpCommand, moduleListCommand, moduleLoadCommand, moduleUnloadCommand;

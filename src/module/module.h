@@ -1,4 +1,5 @@
-/* module.h - MODULE. */
+/* module.h - modules: what others have compiled, loaded into the server (MODULE, loadmodule). */
 #pragma once
 
-void moduleInit(void); /* commands */
+void moduleInit(void);  /* the parts, MODULE, directives */
+void moduleStart(void); /* loads what the configuration names; a failure ends the server */

@@ -6,8 +6,7 @@
  * At its default such a directive is right. Any other value is kept, shown and rewritten like all others, and
  * told at start: one block of the log for all of them, as nobody wants to learn of them one restart at a
  * time. CONFIG SET takes what has no effect at Valkey either, as long as there is no replica and no cluster;
- * it refuses what promises something that is not kept (rdma-port). The start is refused where clients or data
- * would be harmed by a server that is not what it was meant to be (cluster-enabled, loadmodule). */
+ * it refuses what promises something that is not kept (rdma-port). */
 #include "server/absent_features.h"
 
 #include <stdio.h>
@@ -18,7 +17,6 @@
 #include "base/zmalloc.h"
 #include "registry/config.h"
 #include "registry/info.h"
-#include "server/permit.h"
 
 /* ---- Checks ---- */
 
@@ -29,23 +27,6 @@ static bool noRdma(const char **err) {
     if (rdma_port == 0 && sdslen(rdma_bind) == 0) return true;
     *err = "No RDMA building support.";
     return false;
-}
-
-/* ---- loadmodule path argument ... ---- */
-
-static sds modules; /* a line for each */
-
-static bool addModule(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
-    (void)d, (void)err;
-    if (!modules) modules = sdsempty();
-    if (sdslen(modules)) modules = sdscat(modules, "\n");
-    for (int i = 0; i < argc; i++) modules = sdscatstr(sdscat(modules, i ? " " : ""), argv[i]);
-    return true;
-}
-
-static sds getModules(const struct configDirective *d) {
-    (void)d;
-    return modules ? sdsdup(modules) : sdsempty();
 }
 
 /* ---- Directives ---- */
@@ -71,12 +52,9 @@ static struct configDirective transports[] = {
 static struct configDirective others[] = {
     CONFIG_BOOL("aof-disable-auto-gc", NULL, SET | CONFIG_HIDDEN, NULL, false, NULL),
     CONFIG_BOOL("enable-debug-assert", NULL, CONFIG_HIDDEN, NULL, false, NULL),
-    CONFIG_ENUM("enable-module-command", NULL, 0, NULL, PERMIT_NO, permit_names, NULL),
     CONFIG_BOOL("extended-redis-compatibility", NULL, SET, NULL, false, NULL),
     CONFIG_STRING("hash-seed", NULL, CONFIG_EMPTY_IS_NULL, NULL, NULL, NULL, NULL),
     CONFIG_STRING("ignore-warnings", NULL, SET, NULL, "", NULL, NULL),
-    CONFIG_SPECIAL("loadmodule", NULL, CONFIG_MULTI_ARG | CONFIG_LINES | CONFIG_KEEP_LINES, addModule,
-                   getModules, NULL),
     CONFIG_BOOL("lua-enable-deprecated-api", NULL, SET | CONFIG_HIDDEN | CONFIG_PROTECTED, NULL, false, NULL),
     CONFIG_BOOL("lua-enable-insecure-api", NULL, SET | CONFIG_HIDDEN | CONFIG_PROTECTED, NULL, false, NULL),
 };
@@ -117,34 +95,20 @@ static int asksFor(const struct configDirective *d) {
     return !(d->flags & CONFIG_LINES) && !configIsDefault(d);
 }
 
-static void refuseModules(void) {
-    if (!modules) return;
-    int n;
-    sds *lines = sdssplitlen(modules, sdslen(modules), "\n", 1, &n);
-    for (int i = 0; i < n; i++)
-        serverLog(LL_WARNING, "Module %.*s failed to load: this version cannot load modules yet",
-                  (int)strcspn(lines[i], " "), lines[i]);
-    serverLog(LL_WARNING, "Can't load module from %.*s: server aborting", (int)strcspn(lines[0], " "),
-              lines[0]);
-    exit(1);
-}
-
 void absentFeaturesReport(void) {
     int asked = 0;
     for (size_t i = 0; i < COUNT(features); i++) {
         for (size_t j = 0; j < features[i].count; j++) asked += asksFor(&features[i].directives[j]);
     }
-    if (asked) {
-        serverLog(LL_WARNING,
-                  "WARNING What this version does not have yet, but the configuration asks for (%d):", asked);
-        for (size_t i = 0; i < COUNT(features); i++) {
-            for (size_t j = 0; j < features[i].count; j++) {
-                if (asksFor(&features[i].directives[j]))
-                    reportDirective(&features[i], &features[i].directives[j]);
-            }
+    if (!asked) return;
+    serverLog(LL_WARNING,
+              "WARNING What this version does not have yet, but the configuration asks for (%d):", asked);
+    for (size_t i = 0; i < COUNT(features); i++) {
+        for (size_t j = 0; j < features[i].count; j++) {
+            if (asksFor(&features[i].directives[j]))
+                reportDirective(&features[i], &features[i].directives[j]);
         }
     }
-    refuseModules();
 }
 
 /* ---- INFO ---- */

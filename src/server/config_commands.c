@@ -16,7 +16,7 @@
 #include "command/redact.h"
 #include "commands/server.h"
 #include "registry/config.h"
-#include "server/permit.h"
+#include "command/permit.h"
 
 static int enable_protected_configs;
 

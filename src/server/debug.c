@@ -25,7 +25,7 @@
 #include "data/digest.h"
 #include "client/reply.h"
 #include "data/type.h"
-#include "server/permit.h"
+#include "command/permit.h"
 
 #define DIGEST_SIZE      20
 #define POPULATE_MAX_LEN (512ll * 1024 * 1024)

@@ -396,6 +396,7 @@ int main(int argc, char **argv) {
     dbInit();
     bioInit();
     scriptStart();
+    moduleStart();
     aclStart();
     evictStart();
     ioThreadsBegin();

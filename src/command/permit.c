@@ -1,5 +1,5 @@
 /* permit.c - see permit.h. */
-#include "server/permit.h"
+#include "command/permit.h"
 
 #include "client/client.h"
 #include "net/connection.h"

@@ -1,0 +1,138 @@
+/* api.h - what the parts of the module room share: modules, their contexts, strings, and how a part hangs on
+ * a module's life.
+ *
+ *     dlopen ──▶ OnLoad(ctx) ──▶ GetApi(name) ──▶ api_table.c: every function of valkeymodule.h as vm<Name>
+ *                  ctx[0]
+ *
+ *     a command ──▶ commandRun ──▶ moduleCommandRun ──▶ ctx on the stack, argv as strings ──▶ the module
+ *     a timer, an event, a thread with the lock ──▶ ctx with a client of the pool, when it needs one
+ *
+ * A function of the interface is vmName, declared by the list in valkeymodule.h and written in the part whose
+ * group it is (api_<group>.c). Each part keeps what modules have made of it (timers, filters, subscriptions),
+ * and registers how that ends with its module (moduleOnUnload), in its init, which moduleInit calls.
+ *
+ * Threads: all of this belongs to who holds the lock (api_thread.c), which is the main thread but while it
+ * sleeps. What may be called without is marked in the part. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VALKEYMODULE_CORE
+#include "valkeymodule.h"
+
+#include "base/sds.h"
+#include "base/str.h"
+
+struct client;
+struct serverCommand;
+
+/* ---- Modules ---- */
+
+struct module {
+    struct module *next;
+    sds name, path;
+    int ver, apiver;
+    sds *args; /* of the load */
+    int arg_count;
+    void *handle;     /* of dlopen; NULL: it is built in */
+    unsigned options; /* VALKEYMODULE_OPTION... */
+    bool loading;     /* OnLoad runs: what may only be made there, may */
+    int blocked_clients;
+    int in_call; /* it waits for a command of its own (Call) */
+};
+/* In the order in which they were loaded. A module that is loading is not among them. */
+extern struct module *modules;
+extern int modules_loaded;
+struct module *moduleByName(struct str name); /* case counts; NULL */
+
+/* A module comes to its end, by UNLOAD or because OnLoad failed: what it has made of this part goes. In order
+ * of registration. */
+void moduleOnUnload(void (*fn)(struct module *m));
+/* Why it cannot be unloaded now; NULL: nothing against it. Asked in order of registration. */
+void moduleAddObjection(const char *(*fn)(struct module *m));
+/* After OnLoad has returned OK: false (logged) undoes the load. */
+void moduleOnLoaded(bool (*fn)(struct module *m));
+
+/* ---- Contexts ---- */
+
+enum {
+    CTX_AUTO_MEMORY = 1 << 0,
+    CTX_COMMAND = 1 << 1,           /* of a command; its client is who runs it */
+    CTX_KEY_POSITIONS = 1 << 2,     /* the command tells where its keys are; */
+    CTX_CHANNEL_POSITIONS = 1 << 3, /* or its channels */
+    CTX_BLOCKED_REPLY = 1 << 4,
+    CTX_BLOCKED_TIMEOUT = 1 << 5,
+    CTX_BLOCKED_GONE = 1 << 6, /* its client is */
+    CTX_THREAD = 1 << 7,       /* GetThreadSafeContext */
+    CTX_BORROWED = 1 << 8,     /* its client is the pool's */
+};
+
+/* What AutoMemory frees. The parts whose things they are say how (contextSetRelease). */
+enum autoKind { AUTO_STRING, AUTO_KEY, AUTO_REPLY, AUTO_DICT, AUTO_SERVER_INFO, AUTO_KINDS };
+
+struct ValkeyModuleCtx {
+    int (*get_api)(const char *name, void *out); /* first: modules find it there */
+    struct module *module;                       /* NULL: OnLoad has not named it yet, or nobody's */
+    struct client *client;                       /* NULL: none, so far (contextClient) */
+    unsigned flags;
+    int auto_count, auto_capacity;
+    struct autoItem *autos;
+    struct poolBlock *pool;
+    struct replyMark *postponed; /* lengths that are still to be told, newest last */
+    int postponed_count, postponed_capacity;
+    struct keyRef *positions; /* of CTX_KEY_POSITIONS */
+    int position_count;
+    struct ValkeyModuleBlockedClient *blocked;
+    const struct ValkeyModuleUser *user; /* SetContextUser */
+    struct ValkeyModuleString *ready_key;
+    uint64_t yielded_us; /* when it began, or yielded last; monotonic */
+};
+
+void contextOpen(struct ValkeyModuleCtx *ctx, struct module *m, struct client *c, unsigned flags);
+void contextClose(struct ValkeyModuleCtx *ctx); /* frees what AutoMemory and PoolAlloc keep */
+/* Its client; one of the pool, at database 0 and with all rights, when it has none. */
+struct client *contextClient(struct ValkeyModuleCtx *ctx);
+/* For functions that return something new: noted when AutoMemory is on (ctx may be NULL). */
+void contextAuto(struct ValkeyModuleCtx *ctx, enum autoKind kind, void *what);
+/* It is freed, or kept, by hand: false when it was not noted. */
+bool contextAutoForget(struct ValkeyModuleCtx *ctx, enum autoKind kind, void *what);
+void contextSetRelease(enum autoKind kind, void (*fn)(void *what));
+/* Clients without connection. */
+struct client *poolClientTake(void);
+void poolClientGive(struct client *c); /* its output is dropped */
+
+/* ---- Strings ---- */
+
+struct ValkeyModuleString {
+    uint32_t refs;
+    size_t len;
+    sds grown;    /* its bytes, where they have been appended to or came in a buffer of their own; NULL: */
+    char bytes[]; /* here, with an end mark */
+};
+static inline struct str stringView(const struct ValkeyModuleString *s) {
+    return strN(s->grown ? s->grown : s->bytes, s->len);
+}
+struct ValkeyModuleString *stringNew(struct str text);
+struct ValkeyModuleString *stringTake(sds text);  /* which is its own from now on */
+void stringRelease(struct ValkeyModuleString *s); /* one reference */
+
+/* ---- Commands (api_command.c) ---- */
+
+/* The arguments of a request as strings; the array is on the caller's stack when it is short. */
+struct stringArgs {
+    struct ValkeyModuleString **argv;
+    int argc;
+    struct ValkeyModuleString *some[16];
+};
+void stringArgsOpen(struct stringArgs *a, const struct str *argv, int argc);
+void stringArgsClose(struct stringArgs *a);
+
+/* ---- Functions of the interface ---- */
+
+#define MODULE_DECLARE(type, name, parameters) type vm##name parameters;
+VALKEYMODULE_FUNCTIONS(MODULE_DECLARE)
+int vmGetApi(const char *name, void *out);
+
+/* ---- Parts ---- */
+void apiTableInit(void);

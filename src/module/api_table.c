@@ -1,0 +1,49 @@
+/* api_table.c - the functions of valkeymodule.h by name, under the prefixes of both headers that modules are
+ * compiled with. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "ds/hashtable.h"
+#include "module/api.h"
+
+/* One that nobody has written is not there, as of an older server. (ReplySetPushLength: headers declare it,
+ * no server has it.) */
+#define MAY_BE_ABSENT(type, name, parameters) type vm##name parameters __attribute__((weak));
+VALKEYMODULE_FUNCTIONS(MAY_BE_ABSENT)
+
+struct apiFunction {
+    const char *name;
+    void *fn;
+};
+
+#define FUNCTION(type, name, parameters) {#name, (void *)vm##name},
+static struct apiFunction functions[] = {
+    VALKEYMODULE_FUNCTIONS(FUNCTION)
+    /* The one name that Redis's header has otherwise. */
+    {"DefragRedisModuleString", (void *)vmDefragValkeyModuleString},
+};
+
+static struct str functionName(const void *entry) {
+    return strOf(((const struct apiFunction *)entry)->name);
+}
+static const struct hashtableType table_type = {.entryKey = functionName};
+static struct hashtable table;
+
+int vmGetApi(const char *name, void *out) {
+    static const struct str prefixes[] = {{"ValkeyModule_", 13}, {"RedisModule_", 12}};
+    for (int i = 0; i < 2; i++) {
+        if (!strStarts(strOf(name), prefixes[i])) continue;
+        const struct apiFunction *found = hashtableFind(&table, strOf(name + prefixes[i].len));
+        if (!found) break;
+        memcpy(out, &found->fn, sizeof found->fn);
+        return VALKEYMODULE_OK;
+    }
+    return VALKEYMODULE_ERR;
+}
+
+void apiTableInit(void) {
+    hashtableInit(&table, &table_type);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        if (functions[i].fn) hashtableAdd(&table, &functions[i]);
+    }
+}

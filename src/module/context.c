@@ -1,0 +1,143 @@
+/* context.c - contexts of modules: what they keep until a callback returns, and the clients they borrow. See
+ * api.h. */
+#include "base/assert.h"
+#include "base/zmalloc.h"
+#include "client/client.h"
+#include "client/reply.h"
+#include "data/db.h"
+#include "module/api.h"
+
+#define POOL_BLOCK_SIZE 8192
+#define SPARE_CLIENTS   16
+
+/* ---- What AutoMemory frees ---- */
+
+struct autoItem {
+    enum autoKind kind;
+    void *what; /* NULL: it has been freed, or kept, by hand */
+};
+static void (*release[AUTO_KINDS])(void *what);
+
+void contextSetRelease(enum autoKind kind, void (*fn)(void *what)) {
+    release[kind] = fn;
+}
+
+void contextAuto(struct ValkeyModuleCtx *ctx, enum autoKind kind, void *what) {
+    if (!ctx || !(ctx->flags & CTX_AUTO_MEMORY) || !what) return;
+    if (ctx->auto_count == ctx->auto_capacity) {
+        ctx->auto_capacity = ctx->auto_capacity ? 2 * ctx->auto_capacity : 16;
+        ctx->autos = zrealloc(ctx->autos, (size_t)ctx->auto_capacity * sizeof *ctx->autos);
+    }
+    ctx->autos[ctx->auto_count++] = (struct autoItem){.kind = kind, .what = what};
+}
+
+/* What is freed by hand is mostly what has been made last. */
+bool contextAutoForget(struct ValkeyModuleCtx *ctx, enum autoKind kind, void *what) {
+    if (!ctx || !(ctx->flags & CTX_AUTO_MEMORY)) return false;
+    for (int i = ctx->auto_count - 1; i >= 0; i--) {
+        struct autoItem *item = &ctx->autos[i];
+        if (item->what != what || item->kind != kind) continue;
+        item->what = NULL;
+        while (ctx->auto_count && !ctx->autos[ctx->auto_count - 1].what) ctx->auto_count--;
+        return true;
+    }
+    return false;
+}
+
+static void releaseAutos(struct ValkeyModuleCtx *ctx) {
+    /* Freeing one may come back here for another. */
+    for (int i = 0; i < ctx->auto_count; i++) {
+        struct autoItem item = ctx->autos[i];
+        ctx->autos[i].what = NULL;
+        if (item.what) release[item.kind](item.what);
+    }
+    zfree(ctx->autos);
+}
+
+void vmAutoMemory(struct ValkeyModuleCtx *ctx) {
+    ctx->flags |= CTX_AUTO_MEMORY;
+}
+
+/* ---- PoolAlloc ---- */
+
+struct poolBlock {
+    struct poolBlock *next;
+    size_t size, used;
+    char bytes[];
+};
+
+/* Short ones are aligned to what they can hold, at most to a pointer. */
+static size_t poolAlignment(size_t bytes) {
+    size_t align = sizeof(void *);
+    while (align > bytes) align /= 2;
+    return align;
+}
+
+void *vmPoolAlloc(struct ValkeyModuleCtx *ctx, size_t bytes) {
+    if (!bytes) return NULL;
+    struct poolBlock *b = ctx->pool;
+    size_t align = poolAlignment(bytes);
+    size_t at = b ? (b->used + align - 1) & ~(align - 1) : 0;
+    if (!b || b->size - b->used < bytes || at > b->size - bytes) {
+        size_t size = bytes > POOL_BLOCK_SIZE ? bytes : POOL_BLOCK_SIZE;
+        b = zmalloc(sizeof *b + size);
+        *b = (struct poolBlock){.next = ctx->pool, .size = size};
+        ctx->pool = b;
+        at = 0;
+    }
+    b->used = at + bytes;
+    return b->bytes + at;
+}
+
+static void releasePool(struct ValkeyModuleCtx *ctx) {
+    while (ctx->pool) {
+        struct poolBlock *next = ctx->pool->next;
+        zfree(ctx->pool);
+        ctx->pool = next;
+    }
+}
+
+/* ---- Clients of the pool ---- */
+
+static struct client *spare[SPARE_CLIENTS];
+static int spare_count;
+
+struct client *poolClientTake(void) {
+    struct client *c = spare_count ? spare[--spare_count] : clientCreate(NULL);
+    c->flags |= CLIENT_DENY_BLOCKING | CLIENT_AUTHENTICATED;
+    return c;
+}
+
+void poolClientGive(struct client *c) {
+    replyFreeChain(c);
+    if (spare_count == SPARE_CLIENTS) {
+        clientFreeNow(c);
+        return;
+    }
+    c->resp = 2;
+    c->db = dbGet(0);
+    c->user = NULL;
+    spare[spare_count++] = c;
+}
+
+struct client *contextClient(struct ValkeyModuleCtx *ctx) {
+    if (!ctx->client) {
+        ctx->client = poolClientTake();
+        ctx->flags |= CTX_BORROWED;
+    }
+    return ctx->client;
+}
+
+/* ---- Life ---- */
+
+void contextOpen(struct ValkeyModuleCtx *ctx, struct module *m, struct client *c, unsigned flags) {
+    *ctx = (struct ValkeyModuleCtx){.get_api = vmGetApi, .module = m, .client = c, .flags = flags};
+}
+
+void contextClose(struct ValkeyModuleCtx *ctx) {
+    if (ctx->auto_count || ctx->autos) releaseAutos(ctx);
+    releasePool(ctx);
+    zfree(ctx->postponed);
+    zfree(ctx->positions);
+    if (ctx->flags & CTX_BORROWED) poolClientGive(ctx->client);
+}

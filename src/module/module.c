@@ -1,0 +1,229 @@
+/* module.c - loading and unloading; see api.h for what a module is made of. */
+#include "module/module.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "client/client.h"
+#include "module/api.h"
+#include "module/module_load.h"
+#include "module/parts.h"
+
+typedef int moduleEntry(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, int argc);
+
+struct module *modules;
+int modules_loaded;
+
+#define HOOKS_MAX 32
+static void (*on_unload[HOOKS_MAX])(struct module *m);
+static const char *(*objections[HOOKS_MAX])(struct module *m);
+static bool (*on_loaded[HOOKS_MAX])(struct module *m);
+static int unload_hooks, objection_count, loaded_hooks;
+
+void moduleOnUnload(void (*fn)(struct module *m)) {
+    serverAssert(unload_hooks < HOOKS_MAX);
+    on_unload[unload_hooks++] = fn;
+}
+
+void moduleAddObjection(const char *(*fn)(struct module *m)) {
+    serverAssert(objection_count < HOOKS_MAX);
+    objections[objection_count++] = fn;
+}
+
+void moduleOnLoaded(bool (*fn)(struct module *m)) {
+    serverAssert(loaded_hooks < HOOKS_MAX);
+    on_loaded[loaded_hooks++] = fn;
+}
+
+struct module *moduleByName(struct str name) {
+    for (struct module *m = modules; m; m = m->next) {
+        if (strEq(sdsview(m->name), name)) return m;
+    }
+    return NULL;
+}
+
+/* ---- What a module says of itself ---- */
+
+void vmSetModuleAttribs(struct ValkeyModuleCtx *ctx, const char *name, int ver, int apiver) {
+    if (ctx->module) return;
+    struct module *m = zcalloc(1, sizeof *m);
+    m->name = sdsnew(name);
+    m->ver = ver;
+    m->apiver = apiver;
+    m->loading = true;
+    ctx->module = m;
+}
+
+int vmIsModuleNameBusy(const char *name) {
+    return moduleByName(strOf(name)) != NULL;
+}
+
+void vmSetModuleOptions(struct ValkeyModuleCtx *ctx, int options) {
+    ctx->module->options = (unsigned)options;
+}
+
+/* ---- Its end ---- */
+
+static void freeModule(struct module *m) {
+    if (m->handle && dlclose(m->handle) != 0)
+        serverLog(LL_WARNING, "Error when trying to close the %s module: %s", m->name, dlerror());
+    sdsfree(m->name);
+    sdsfree(m->path);
+    for (int i = 0; i < m->arg_count; i++) sdsfree(m->args[i]);
+    zfree(m->args);
+    zfree(m);
+}
+
+static void endModule(struct module *m) {
+    for (int i = 0; i < unload_hooks; i++) on_unload[i](m);
+    freeModule(m);
+}
+
+static void unlinkModule(struct module *m) {
+    struct module **at = &modules;
+    while (*at != m) at = &(*at)->next;
+    *at = m->next;
+    modules_loaded--;
+}
+
+/* OnUnload says no by returning an error. */
+static bool refusesToGo(struct module *m) {
+    if (!m->handle) return false;
+    int (*entry)(struct ValkeyModuleCtx *) = NULL;
+    *(void **)&entry = dlsym(m->handle, "ValkeyModule_OnUnload");
+    if (!entry) *(void **)&entry = dlsym(m->handle, "RedisModule_OnUnload");
+    if (!entry) return false;
+    struct ValkeyModuleCtx ctx;
+    contextOpen(&ctx, m, NULL, 0);
+    bool refused = entry(&ctx) == VALKEYMODULE_ERR;
+    contextClose(&ctx);
+    if (refused) serverLog(LL_WARNING, "Module %s OnUnload failed. Unload canceled.", m->name);
+    return refused;
+}
+
+bool moduleUnload(struct str name, const char **err) {
+    struct module *m = moduleByName(name);
+    *err = m ? NULL : "no such module with that name";
+    for (int i = 0; m && !*err && i < objection_count; i++) *err = objections[i](m);
+    if (!*err && refusesToGo(m)) *err = "operation not possible.";
+    if (*err) {
+        serverLog(LL_WARNING, "Error unloading module %.*s: %s", (int)name.len, name.ptr, *err);
+        return false;
+    }
+    serverLog(LL_NOTICE, "Module %s unloaded", m->name);
+    unlinkModule(m);
+    endModule(m);
+    return true;
+}
+
+/* ---- Its beginning ---- */
+
+static bool mayBeExecuted(const char *path) {
+    struct stat st;
+    return stat(path, &st) != 0 || st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH);
+}
+
+static void *openFile(const char *path) {
+    int flags = RTLD_NOW | RTLD_LOCAL;
+#if defined(RTLD_DEEPBIND) && !defined(LEAK_CHECKED) /* sanitizers cannot live with it */
+    flags |= RTLD_DEEPBIND;
+#endif
+    if (!mayBeExecuted(path)) {
+        serverLog(LL_WARNING, "Module %s failed to load: It does not have execute permissions.", path);
+        return NULL;
+    }
+    void *handle = dlopen(path, flags);
+    if (!handle) serverLog(LL_WARNING, "Module %s failed to load: %s", path, dlerror());
+    return handle;
+}
+
+static moduleEntry *findEntry(void *handle, const char *path) {
+    moduleEntry *entry = NULL;
+    *(void **)&entry = dlsym(handle, "ValkeyModule_OnLoad");
+    if (entry) return entry;
+    *(void **)&entry = dlsym(handle, "RedisModule_OnLoad");
+    if (entry)
+        serverLog(LL_NOTICE, "Legacy Redis Module %s found", path);
+    else
+        serverLog(
+            LL_WARNING,
+            "Module %s does not export ValkeyModule_OnLoad() or RedisModule_OnLoad() symbol. Module not "
+            "loaded.",
+            path);
+    return entry;
+}
+
+static void keepArguments(struct module *m, const char *path, int argc, const struct str *argv) {
+    m->path = sdsnew(path);
+    m->args = zcalloc((size_t)argc + 1, sizeof *m->args);
+    m->arg_count = argc;
+    for (int i = 0; i < argc; i++) m->args[i] = sdsnewstr(argv[i]);
+}
+
+/* NULL: it would not. The handle has been closed then. */
+static struct module *callEntry(moduleEntry *entry, void *handle, const char *path, int argc,
+                                const struct str *argv) {
+    struct ValkeyModuleCtx ctx;
+    contextOpen(&ctx, NULL, NULL, 0);
+    contextClient(&ctx);
+    struct stringArgs args;
+    stringArgsOpen(&args, argv, argc);
+    bool ok = entry(&ctx, args.argv, args.argc) != VALKEYMODULE_ERR && ctx.module;
+    stringArgsClose(&args);
+    struct module *m = ctx.module;
+    contextClose(&ctx);
+    if (!m) {
+        serverLog(LL_WARNING, "Module %s initialization failed. Module name is busy.", path);
+        dlclose(handle);
+        return NULL;
+    }
+    m->handle = handle;
+    keepArguments(m, path, argc, argv);
+    m->loading = false;
+    if (ok) return m;
+    serverLog(LL_WARNING, "Module %s initialization failed. Module not loaded.", path);
+    endModule(m);
+    return NULL;
+}
+
+static bool accepted(struct module *m) {
+    for (int i = 0; i < loaded_hooks; i++) {
+        if (!on_loaded[i](m)) return false;
+    }
+    return true;
+}
+
+bool moduleLoad(const char *path, int argc, const struct str *argv) {
+    void *handle = openFile(path);
+    if (!handle) return false;
+    moduleEntry *entry = findEntry(handle, path);
+    if (!entry) {
+        dlclose(handle);
+        return false;
+    }
+    struct module *m = callEntry(entry, handle, path, argc, argv);
+    if (!m) return false;
+    struct module **end = &modules;
+    while (*end) end = &(*end)->next;
+    *end = m;
+    modules_loaded++;
+    if (!accepted(m)) {
+        const char *err;
+        moduleUnload(sdsview(m->name), &err);
+        return false;
+    }
+    serverLog(LL_NOTICE, "Module '%s' loaded from %s", m->name, path);
+    return true;
+}
+
+void moduleInit(void) {
+    apiTableInit();
+    stringsInit();
+    moduleCommandsInit();
+    moduleCommandInit();
+}

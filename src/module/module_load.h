@@ -1,0 +1,12 @@
+/* module_load.h - for MODULE and loadmodule. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/str.h"
+
+/* False: it has been logged why not, and nothing is left of it. */
+bool moduleLoad(const char *path, int argc, const struct str *argv);
+bool moduleUnload(struct str name, const char **err);
+
+void moduleCommandInit(void); /* MODULE, its directives (module_commands.c) */
