@@ -316,6 +316,10 @@ void replySetSetLen(struct client *c, struct replyMark m, int64_t n) {
     fillMark(c, m, c->resp < 3 ? '*' : '~', n);
 }
 
+void replySetLenOf(struct client *c, struct replyMark m, char type, int64_t n) {
+    fillMark(c, m, type, n);
+}
+
 /* ---- Bytes for many ---- */
 
 /* A thousand clients that get a line each must not take a thousand blocks of the standard size: the first is
@@ -431,6 +435,11 @@ void replyErrorStr(struct client *c, struct str msg) {
         reply_error_unread(c, msg);
     if (__builtin_expect(c->flags & CLIENT_REPLICA, 0)) client_stream->replied(c, msg);
     sdsfree(led);
+}
+
+void replyErrorCount(struct client *c, struct str msg) {
+    c->flags |= CLIENT_ERROR;
+    countError(msg);
 }
 
 void replyError(struct client *c, const char *msg) {

@@ -28,6 +28,8 @@ void replyError(struct client *c, const char *msg);
 void replyErrorFmt(struct client *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void replyErrorStr(struct client *c,
                    struct str msg); /* any text, as made by scripts; a leading '-' is dropped */
+/* It stands in bytes that are replied otherwise: counts as replyErrorStr counts. */
+void replyErrorCount(struct client *c, struct str msg);
 void replyBulk(struct client *c, struct str s);
 /* The same of a part of bytes that are linked into the chain, not copied: for long ones (reply_block.h). A
  * client without connection has its replies read at once, and should be given copies. */
@@ -61,6 +63,7 @@ struct replyMark replyDeferLen(struct client *c);
 void replySetArrayLen(struct client *c, struct replyMark m, int64_t n);
 void replySetMapLen(struct client *c, struct replyMark m, int64_t pairs);
 void replySetSetLen(struct client *c, struct replyMark m, int64_t n);
+void replySetLenOf(struct client *c, struct replyMark m, char type, int64_t n); /* a header as it is */
 
 /* Room for n contiguous bytes (n <= 1024) in the chain, for hot loops that write several small elements:
  * write there, then replyAdvance by what was written. NULL when this client gets no replies (CLIENT REPLY

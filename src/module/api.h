@@ -79,9 +79,10 @@ struct ValkeyModuleCtx {
     int auto_count, auto_capacity;
     struct autoItem *autos;
     struct poolBlock *pool;
-    struct replyMark *postponed; /* lengths that are still to be told, newest last */
+    struct postponedLength *postponed; /* lengths that are still to be told, newest last (api_reply.c) */
     int postponed_count, postponed_capacity;
-    struct keyRef *positions; /* of CTX_KEY_POSITIONS */
+    struct threadReply *thread_reply; /* of CTX_THREAD with a blocked client: replies go there; else NULL */
+    struct keyRef *positions;         /* of CTX_KEY_POSITIONS */
     int position_count;
     struct ValkeyModuleBlockedClient *blocked;
     const struct ValkeyModuleUser *user; /* SetContextUser */
@@ -116,6 +117,21 @@ static inline struct str stringView(const struct ValkeyModuleString *s) {
 struct ValkeyModuleString *stringNew(struct str text);
 struct ValkeyModuleString *stringTake(sds text);  /* which is its own from now on */
 void stringRelease(struct ValkeyModuleString *s); /* one reference */
+
+/* ---- Replies (api_reply.c) ---- */
+
+/* What a thread replies, without the lock: kept until the blocked client is let go. */
+struct threadReply {
+    sds text;     /* NULL: nothing so far */
+    uint8_t resp; /* 2 or 3 */
+    sds *errors;  /* the texts of its errors, which count when it is sent */
+    int error_count;
+};
+void threadReplySend(struct threadReply *r, struct client *c); /* and it is empty again; with the lock */
+void threadReplyFree(struct threadReply *r);
+/* Behind a callback that replies: a length that has not been told becomes what was told of it, and is logged.
+ */
+void contextRepliesEnd(struct ValkeyModuleCtx *ctx);
 
 /* ---- Commands (api_command.c) ---- */
 

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/assert.h"
-#include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "module/api.h"
@@ -106,6 +104,101 @@ struct ValkeyModuleString *vmCreateStringFromStreamID(struct ValkeyModuleCtx *ct
     text[len++] = '-';
     len += ull2string(text + len, id->seq);
     return made(ctx, strN(text, len));
+}
+
+struct ValkeyModuleString *vmCreateStringFromDouble(struct ValkeyModuleCtx *ctx, double d) {
+    char text[DOUBLE_STR_SIZE];
+    return made(ctx, strN(text, d2string(text, d)));
+}
+
+/* For people without an exponent, else with all digits that there are. */
+struct ValkeyModuleString *vmCreateStringFromLongDouble(struct ValkeyModuleCtx *ctx, long double ld,
+                                                        int humanfriendly) {
+    char text[LONG_DOUBLE_STR_SIZE];
+    size_t len = humanfriendly && isfinite(ld) ? ld2string(text, sizeof text, ld)
+                                               : (size_t)snprintf(text, sizeof text, "%.17Lg", ld);
+    return made(ctx, strN(text, len));
+}
+
+/* ---- Reading ---- */
+
+static const char no_string[] = "(NULL string reply referenced in module)";
+
+const char *vmStringPtrLen(const struct ValkeyModuleString *str, size_t *len) {
+    struct str text = str ? stringView(str) : STR(no_string);
+    if (len) *len = text.len;
+    return text.ptr;
+}
+
+int vmStringCompare(const struct ValkeyModuleString *a, const struct ValkeyModuleString *b) {
+    int cmp = strCmp(stringView(a), stringView(b));
+    return (cmp > 0) - (cmp < 0);
+}
+
+int vmStringToLongLong(const struct ValkeyModuleString *str, long long *ll) {
+    int64_t value;
+    if (!string2ll(stringView(str), &value)) return VALKEYMODULE_ERR;
+    *ll = value;
+    return VALKEYMODULE_OK;
+}
+
+/* Besides its own form whatever strtoull takes whole, as it has always been. */
+int vmStringToULongLong(const struct ValkeyModuleString *str, unsigned long long *ull) {
+    uint64_t value;
+    struct str text = stringView(str);
+    if (string2ull(text, &value)) {
+        *ull = value;
+        return VALKEYMODULE_OK;
+    }
+    char *end;
+    errno = 0;
+    unsigned long long loose = strtoull(text.ptr, &end, 10);
+    if (!text.len || errno || end != text.ptr + text.len) return VALKEYMODULE_ERR;
+    *ull = loose;
+    return VALKEYMODULE_OK;
+}
+
+int vmStringToDouble(const struct ValkeyModuleString *str, double *d) {
+    return string2d(stringView(str), d) ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
+}
+
+int vmStringToLongDouble(const struct ValkeyModuleString *str, long double *ld) {
+    return string2ld(stringView(str), ld) ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
+}
+
+int vmStringToStreamID(const struct ValkeyModuleString *str, ValkeyModuleStreamID *id) {
+    struct str text = stringView(str), ms = text, seq = {0};
+    if (strEq(text, STR("-")) || strEq(text, STR("+"))) {
+        id->ms = id->seq = text.ptr[0] == '-' ? 0 : UINT64_MAX;
+        return VALKEYMODULE_OK;
+    }
+    const char *dash = memchr(text.ptr, '-', text.len);
+    if (dash) {
+        ms.len = (size_t)(dash - text.ptr);
+        seq = strN(dash + 1, text.len - ms.len - 1);
+    }
+    ValkeyModuleStreamID read = {0};
+    if (!string2ull(ms, &read.ms) || (dash && !string2ull(seq, &read.seq))) return VALKEYMODULE_ERR;
+    *id = read;
+    return VALKEYMODULE_OK;
+}
+
+/* ---- Changing ---- */
+
+int vmStringAppendBuffer(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *str, const char *buf,
+                         size_t len) {
+    if (str->refs > 1) {
+        vmLog(ctx, "warning", "A string that others hold, too, cannot be appended to");
+        return VALKEYMODULE_ERR;
+    }
+    if (!str->grown) str->grown = sdsnewlen(str->bytes, str->len);
+    str->grown = sdscatlen(str->grown, buf, len);
+    str->len = sdslen(str->grown);
+    return VALKEYMODULE_OK;
+}
+
+void vmTrimStringAllocation(struct ValkeyModuleString *str) {
+    if (str && str->grown) str->grown = sdsShrink(str->grown);
 }
 
 void stringsInit(void) {

@@ -135,9 +135,9 @@ void contextOpen(struct ValkeyModuleCtx *ctx, struct module *m, struct client *c
 }
 
 void contextClose(struct ValkeyModuleCtx *ctx) {
-    if (ctx->auto_count || ctx->autos) releaseAutos(ctx);
+    if (ctx->postponed) contextRepliesEnd(ctx);
+    if (ctx->autos) releaseAutos(ctx);
     releasePool(ctx);
-    zfree(ctx->postponed);
     zfree(ctx->positions);
     if (ctx->flags & CTX_BORROWED) poolClientGive(ctx->client);
 }

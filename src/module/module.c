@@ -223,7 +223,10 @@ bool moduleLoad(const char *path, int argc, const struct str *argv) {
 
 void moduleInit(void) {
     apiTableInit();
+    memoryPartInit();
     stringsInit();
+    dictPartInit();
+    miscPartInit();
     moduleCommandsInit();
     moduleCommandInit();
 }

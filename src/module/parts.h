@@ -2,5 +2,17 @@
  * ends of a module are asked and done in it, too. */
 #pragma once
 
+#include <stdarg.h>
+
+struct module;
+
+void memoryPartInit(void);
 void stringsInit(void);
+void dictPartInit(void);
+void miscPartInit(void);
 void moduleCommandsInit(void); /* api_command.c */
+
+/* Whatever a module's own thread calls first: its allocations are counted from then on. */
+void moduleThreadEnters(void);
+/* As vmLog does; m may be NULL. */
+void moduleLogV(const struct module *m, const char *level, const char *fmt, va_list ap);

@@ -1,0 +1,196 @@
+/* api_dict.c - dictionaries of modules: a radix tree, in the order of the keys' bytes. A value is any
+ * pointer, which the tree cannot hold (it takes even addresses only): it lies in a box. */
+#include <string.h>
+
+#include "base/zmalloc.h"
+#include "ds/rax.h"
+#include "module/api.h"
+#include "module/parts.h"
+
+struct ValkeyModuleDict {
+    struct rax tree;
+};
+struct ValkeyModuleDictIter {
+    struct raxIterator it;
+    bool fresh; /* what has been sought is the next one */
+};
+struct box {
+    void *value;
+};
+
+struct ValkeyModuleDict *vmCreateDict(struct ValkeyModuleCtx *ctx) {
+    struct ValkeyModuleDict *d = zmalloc(sizeof *d);
+    raxInit(&d->tree);
+    contextAuto(ctx, AUTO_DICT, d);
+    return d;
+}
+
+static void freeDict(void *what) {
+    struct ValkeyModuleDict *d = what;
+    raxDestroy(&d->tree, zfree);
+    zfree(d);
+}
+
+void vmFreeDict(struct ValkeyModuleCtx *ctx, struct ValkeyModuleDict *d) {
+    contextAutoForget(ctx, AUTO_DICT, d);
+    freeDict(d);
+}
+
+uint64_t vmDictSize(struct ValkeyModuleDict *d) {
+    return d->tree.size;
+}
+
+size_t vmMallocSizeDict(struct ValkeyModuleDict *dict) {
+    return zmallocSize(dict) + dict->tree.bytes + dict->tree.size * zmallocGoodSize(sizeof(struct box));
+}
+
+/* ---- Keys ---- */
+
+static struct box *find(const struct ValkeyModuleDict *d, struct str key) {
+    void *box;
+    return raxFind(&d->tree, key, &box) ? box : NULL;
+}
+
+static void add(struct ValkeyModuleDict *d, struct str key, void *value) {
+    struct box *box = zmalloc(sizeof *box);
+    box->value = value;
+    raxInsert(&d->tree, key, box, NULL);
+}
+
+static int setNew(struct ValkeyModuleDict *d, struct str key, void *value) {
+    if (find(d, key)) return VALKEYMODULE_ERR;
+    add(d, key, value);
+    return VALKEYMODULE_OK;
+}
+
+static int replace(struct ValkeyModuleDict *d, struct str key, void *value) {
+    struct box *box = find(d, key);
+    if (!box) return setNew(d, key, value);
+    box->value = value;
+    return VALKEYMODULE_ERR;
+}
+
+static void *get(struct ValkeyModuleDict *d, struct str key, int *nokey) {
+    struct box *box = find(d, key);
+    if (nokey) *nokey = box == NULL;
+    return box ? box->value : NULL;
+}
+
+static int del(struct ValkeyModuleDict *d, struct str key, void *oldval) {
+    void *box;
+    if (!raxRemove(&d->tree, key, &box)) return VALKEYMODULE_ERR;
+    if (oldval) memcpy(oldval, &((struct box *)box)->value, sizeof(void *));
+    zfree(box);
+    return VALKEYMODULE_OK;
+}
+
+int vmDictSetC(struct ValkeyModuleDict *d, void *key, size_t keylen, void *ptr) {
+    return setNew(d, strN(key, keylen), ptr);
+}
+int vmDictSet(struct ValkeyModuleDict *d, struct ValkeyModuleString *key, void *ptr) {
+    return setNew(d, stringView(key), ptr);
+}
+int vmDictReplaceC(struct ValkeyModuleDict *d, void *key, size_t keylen, void *ptr) {
+    return replace(d, strN(key, keylen), ptr);
+}
+int vmDictReplace(struct ValkeyModuleDict *d, struct ValkeyModuleString *key, void *ptr) {
+    return replace(d, stringView(key), ptr);
+}
+void *vmDictGetC(struct ValkeyModuleDict *d, void *key, size_t keylen, int *nokey) {
+    return get(d, strN(key, keylen), nokey);
+}
+void *vmDictGet(struct ValkeyModuleDict *d, struct ValkeyModuleString *key, int *nokey) {
+    return get(d, stringView(key), nokey);
+}
+int vmDictDelC(struct ValkeyModuleDict *d, void *key, size_t keylen, void *oldval) {
+    return del(d, strN(key, keylen), oldval);
+}
+int vmDictDel(struct ValkeyModuleDict *d, struct ValkeyModuleString *key, void *oldval) {
+    return del(d, stringView(key), oldval);
+}
+
+/* ---- Iterators ---- */
+
+/* False: it is no operator. A place that is not there is the end. */
+static bool seek(struct ValkeyModuleDictIter *di, const char *op, struct str key) {
+    static const char *const operators[] = {"^", "$", ">", ">=", "<", "<=", "=="};
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
+        if (strcmp(op, operators[i]) != 0) continue;
+        di->fresh = raxSeek(&di->it, strcmp(op, "==") == 0 ? "=" : op, key);
+        return true;
+    }
+    return false;
+}
+
+static struct ValkeyModuleDictIter *startAt(struct ValkeyModuleDict *d, const char *op, struct str key) {
+    struct ValkeyModuleDictIter *di = zcalloc(1, sizeof *di);
+    raxStart(&di->it, &d->tree);
+    seek(di, op, key);
+    return di;
+}
+
+struct ValkeyModuleDictIter *vmDictIteratorStartC(struct ValkeyModuleDict *d, const char *op, void *key,
+                                                  size_t keylen) {
+    return startAt(d, op, strN(key, keylen));
+}
+struct ValkeyModuleDictIter *vmDictIteratorStart(struct ValkeyModuleDict *d, const char *op,
+                                                 struct ValkeyModuleString *key) {
+    return startAt(d, op, key ? stringView(key) : strN("", 0));
+}
+void vmDictIteratorStop(struct ValkeyModuleDictIter *di) {
+    raxStop(&di->it);
+    zfree(di);
+}
+int vmDictIteratorReseekC(struct ValkeyModuleDictIter *di, const char *op, void *key, size_t keylen) {
+    return seek(di, op, strN(key, keylen));
+}
+int vmDictIteratorReseek(struct ValkeyModuleDictIter *di, const char *op, struct ValkeyModuleString *key) {
+    return seek(di, op, key ? stringView(key) : strN("", 0));
+}
+
+/* What has been sought is yielded first. */
+static bool step(struct ValkeyModuleDictIter *di, bool (*move)(struct raxIterator *it), void **dataptr) {
+    if (!di->it.valid) return false;
+    if (!di->fresh && !move(&di->it)) return false;
+    di->fresh = false;
+    if (dataptr) *dataptr = ((struct box *)di->it.value)->value;
+    return true;
+}
+
+void *vmDictNextC(struct ValkeyModuleDictIter *di, size_t *keylen, void **dataptr) {
+    if (!step(di, raxNext, dataptr)) return NULL;
+    if (keylen) *keylen = di->it.key.len;
+    return (void *)di->it.key.ptr;
+}
+void *vmDictPrevC(struct ValkeyModuleDictIter *di, size_t *keylen, void **dataptr) {
+    if (!step(di, raxPrev, dataptr)) return NULL;
+    if (keylen) *keylen = di->it.key.len;
+    return (void *)di->it.key.ptr;
+}
+struct ValkeyModuleString *vmDictNext(struct ValkeyModuleCtx *ctx, struct ValkeyModuleDictIter *di,
+                                      void **dataptr) {
+    return step(di, raxNext, dataptr) ? vmCreateString(ctx, di->it.key.ptr, di->it.key.len) : NULL;
+}
+struct ValkeyModuleString *vmDictPrev(struct ValkeyModuleCtx *ctx, struct ValkeyModuleDictIter *di,
+                                      void **dataptr) {
+    return step(di, raxPrev, dataptr) ? vmCreateString(ctx, di->it.key.ptr, di->it.key.len) : NULL;
+}
+
+static int compare(struct ValkeyModuleDictIter *di, const char *op, struct str key) {
+    if (!di->it.valid) return VALKEYMODULE_ERR;
+    int cmp = strCmp(di->it.key, key);
+    bool holds = op[0] == '>'   ? cmp > 0 || (op[1] == '=' && cmp == 0)
+                 : op[0] == '<' ? cmp < 0 || (op[1] == '=' && cmp == 0)
+                                : op[0] == '=' && cmp == 0;
+    return holds ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
+}
+int vmDictCompareC(struct ValkeyModuleDictIter *di, const char *op, void *key, size_t keylen) {
+    return compare(di, op, strN(key, keylen));
+}
+int vmDictCompare(struct ValkeyModuleDictIter *di, const char *op, struct ValkeyModuleString *key) {
+    return compare(di, op, stringView(key));
+}
+
+void dictPartInit(void) {
+    contextSetRelease(AUTO_DICT, freeDict);
+}

@@ -1,0 +1,96 @@
+/* api_memory.c - memory of modules: the server's own, counted like it. All of it may be called by any thread;
+ * one that the server has not started is made known to the allocator when it first comes here.
+ *
+ * Sizes are rounded up to 16, so that addresses are multiples of it, as of malloc. */
+#include <pthread.h>
+#include <string.h>
+
+#include "base/sds.h"
+#include "base/zmalloc.h"
+#include "data/evict.h"
+#include "module/api.h"
+#include "module/parts.h"
+
+#define ALIGNMENT 16
+
+static __thread bool thread_known;
+static pthread_key_t thread_end;
+
+static void threadEnds(void *known) {
+    (void)known;
+    zmallocThreadExit();
+}
+
+static void knowThread(void) {
+    thread_known = true;
+    zmallocThreadStart();
+    pthread_setspecific(thread_end, &thread_known);
+}
+
+void moduleThreadEnters(void) {
+    if (__builtin_expect(!thread_known, 0)) knowThread();
+}
+
+/* SIZE_MAX: it is too much. */
+static size_t aligned(size_t bytes) {
+    moduleThreadEnters();
+    return bytes > SIZE_MAX - ALIGNMENT ? SIZE_MAX : (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+}
+
+void *vmAlloc(size_t bytes) {
+    return zmalloc(aligned(bytes));
+}
+void *vmTryAlloc(size_t bytes) {
+    return ztrymalloc(aligned(bytes));
+}
+void *vmRealloc(void *ptr, size_t bytes) {
+    return zrealloc(ptr, aligned(bytes));
+}
+void *vmTryRealloc(void *ptr, size_t bytes) {
+    return ztryrealloc(ptr, aligned(bytes));
+}
+void vmFree(void *ptr) {
+    moduleThreadEnters();
+    zfree(ptr);
+}
+
+/* A product that is too large is refused like any size that is. */
+static size_t productOf(size_t nmemb, size_t size) {
+    size_t bytes;
+    return __builtin_mul_overflow(nmemb, size, &bytes) ? SIZE_MAX : aligned(bytes);
+}
+void *vmCalloc(size_t nmemb, size_t size) {
+    return zcalloc(1, productOf(nmemb, size));
+}
+void *vmTryCalloc(size_t nmemb, size_t size) {
+    size_t bytes = productOf(nmemb, size);
+    void *p = ztrymalloc(bytes);
+    return p ? memset(p, 0, bytes) : NULL;
+}
+
+char *vmStrdup(const char *str) {
+    size_t bytes = strlen(str) + 1;
+    return memcpy(vmAlloc(bytes), str, bytes);
+}
+
+/* ---- How much ---- */
+
+size_t vmMallocUsableSize(void *ptr) {
+    return zmallocSize(ptr);
+}
+size_t vmMallocSize(void *ptr) {
+    return zmallocSize(ptr);
+}
+size_t vmMallocSizeString(struct ValkeyModuleString *str) {
+    return zmallocSize(str) + (str->grown ? sdsAllocSize(str->grown) : 0);
+}
+
+float vmGetUsedMemoryRatio(void) {
+    size_t limit = evictLimit();
+    return limit ? (float)((double)zmallocUsedMemory() / (double)limit) : 0;
+}
+
+void memoryPartInit(void) {
+    thread_known = true; /* the main one */
+    pthread_key_create(&thread_end, threadEnds);
+}
