@@ -71,6 +71,10 @@ enum aclContext {
     ACL_SCRIPT,
 };
 
+/* The rule of some user that names this command, or a subcommand of it ("config", "+config|get"); NULL: there
+ * is none. The caller's. */
+sds aclRuleAbout(struct str command);
+
 /* The request is about to run: may it? If not, the error is replied, counted, and noted in ACL LOG. */
 bool aclRefuses(struct client *c, const struct request *r, enum aclContext context);
 /* The same of any request, without a trace. */

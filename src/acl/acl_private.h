@@ -8,7 +8,7 @@
 
 /* ---- Selectors (acl_selector.c) ---- */
 
-#define ACL_COMMANDS_MAX 1024 /* ids of commands are below */
+#define ACL_COMMANDS_MAX COMMAND_IDS_MAX
 
 enum {
     SELECTOR_ALL_COMMANDS = 1 << 0, /* besides, all bits are set */
@@ -53,6 +53,9 @@ struct aclSelector *aclSelectorCreate(void); /* grants nothing but what acl-pubs
 struct aclSelector *aclSelectorCopy(const struct aclSelector *s);
 void aclSelectorFree(struct aclSelector *s);
 enum aclError aclSelectorApply(struct aclSelector *s, struct str rule);
+void aclSelectorRefresh(struct aclSelector *s); /* commands have come or gone, or changed their categories */
+/* The rule about this command, or one of its subcommands; NULL: there is none. The caller's. */
+sds aclSelectorRuleAbout(const struct aclSelector *s, struct str command);
 static inline bool aclSelectorHasCommand(const struct aclSelector *s, int id) {
     return s->allowed[id / 64] >> (id % 64) & 1;
 }

@@ -179,6 +179,30 @@ static enum aclError applyCommand(struct aclSelector *s, struct str rule) {
     return ACL_OK;
 }
 
+void aclSelectorRefresh(struct aclSelector *s) {
+    int n;
+    sds rules = s->commands;
+    sds *words = sdssplitlen(rules, sdslen(rules), " ", 1, &n);
+    s->commands = NULL;
+    resetCommands(s, false);
+    for (int i = 0; i < n; i++) applyCommand(s, sdsview(words[i])); /* a name that has gone is forgotten */
+    sdsfreesplitres(words, n);
+    sdsfree(rules);
+}
+
+sds aclSelectorRuleAbout(const struct aclSelector *s, struct str command) {
+    int n;
+    sds found = NULL;
+    sds *words = sdssplitlen(s->commands, sdslen(s->commands), " ", 1, &n);
+    for (int i = 0; i < n && !found; i++) {
+        struct str name = strN(words[i] + 1, sdslen(words[i]) - 1);
+        if (strStarts(name, command) && (name.len == command.len || name.ptr[command.len] == '|'))
+            found = sdsdup(words[i]);
+    }
+    sdsfreesplitres(words, n);
+    return found;
+}
+
 /* ---- Keys and channels ---- */
 
 static bool hasBlanks(struct str s) {

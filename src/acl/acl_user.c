@@ -303,16 +303,58 @@ struct aclUser *aclUserCreateDefault(void) {
     return u;
 }
 
-bool aclHasLimits(void) {
+/* Runs fn for each of them; it returns false to end that. */
+static void forEachUser(bool (*fn)(void *priv, struct aclUser *u), void *priv) {
     struct raxIterator it;
     raxStart(&it, &acl_users);
-    bool limits = false, more = raxSeek(&it, "^", STR(""));
-    for (; more && !limits; more = raxNext(&it)) limits = !((struct aclUser *)it.value)->head.unlimited;
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
+        if (!fn(priv, it.value)) break;
+    }
     raxStop(&it);
+}
+
+static bool isUnlimited(void *limits, struct aclUser *u) {
+    *(bool *)limits |= !u->head.unlimited;
+    return u->head.unlimited;
+}
+
+bool aclHasLimits(void) {
+    bool limits = false;
+    forEachUser(isUnlimited, &limits);
     return limits;
 }
 
+static bool refreshUser(void *priv, struct aclUser *u) {
+    (void)priv;
+    for (int i = 0; i < u->selector_count; i++) aclSelectorRefresh(u->selectors[i]);
+    memset(u->head.memos, 0, sizeof u->head.memos);
+    noteUnlimited(u);
+    return true;
+}
+
+static void commandsChanged(void) {
+    forEachUser(refreshUser, NULL);
+}
+
+struct ruleSearch {
+    struct str command;
+    sds found;
+};
+static bool searchRule(void *priv, struct aclUser *u) {
+    struct ruleSearch *search = priv;
+    for (int i = 0; i < u->selector_count && !search->found; i++)
+        search->found = aclSelectorRuleAbout(u->selectors[i], search->command);
+    return !search->found;
+}
+
+sds aclRuleAbout(struct str command) {
+    struct ruleSearch search = {.command = command};
+    forEachUser(searchRule, &search);
+    return search.found;
+}
+
 void aclUsersInit(void) {
+    commandsOnChange(commandsChanged);
     raxInit(&acl_users);
     default_user = aclUserCreateDefault();
     nobody = aclUserCreate(STR("default"));

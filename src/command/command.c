@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "commands/grammar.h"
 #include "registry/config.h"
 
@@ -54,6 +55,7 @@ static struct keyRef onlyKey(const struct commandSpec *spec) {
 
 static uint64_t impliedCategories(const struct commandSpec *spec) {
     uint64_t acl = spec->acl, flags = spec->flags;
+    if (flags & CMD_MODULE) return acl;
     if (flags & CMD_WRITE) acl |= ACL_WRITE;
     if (flags & CMD_READONLY && !(acl & ACL_SCRIPTING)) acl |= ACL_READ;
     if (flags & CMD_ADMIN) acl |= ACL_ADMIN | ACL_DANGEROUS;
@@ -63,18 +65,27 @@ static uint64_t impliedCategories(const struct commandSpec *spec) {
     return acl & ACL_FAST ? acl : acl | ACL_SLOW;
 }
 
+/* What follows from the spec. */
+static void derive(struct serverCommand *cmd) {
+    cmd->flags = cmd->spec->flags;
+    cmd->acl = impliedCategories(cmd->spec);
+    cmd->first_key = cmd->last_key = cmd->key_step = 0;
+    legacyKeyTriple(cmd);
+    cmd->only_key = onlyKey(cmd->spec);
+}
+
+static sds fullName(const struct commandSpec *spec, const struct serverCommand *parent) {
+    return parent ? sdscatprintf(sdsempty(), "%s|%s", parent->fullname, spec->name) : sdsnew(spec->name);
+}
+
 static struct serverCommand *createCommand(const struct commandSpec *spec, struct serverCommand *parent) {
     struct serverCommand *cmd = zcalloc(1, sizeof *cmd);
     cmd->spec = spec;
     cmd->called = spec->name;
     cmd->parent = parent;
     cmd->id = next_id++;
-    cmd->fullname =
-        parent ? sdscatprintf(sdsempty(), "%s|%s", parent->fullname, spec->name) : sdsnew(spec->name);
-    cmd->flags = spec->flags;
-    cmd->acl = impliedCategories(spec);
-    legacyKeyTriple(cmd);
-    cmd->only_key = onlyKey(spec);
+    cmd->fullname = fullName(spec, parent);
+    derive(cmd);
     if (!spec->subcommands) return cmd;
     cmd->subcommands = hashtableCreate(&commands_type);
     for (const struct commandSpec *s = spec->subcommands; s->name; s++) {
@@ -90,6 +101,86 @@ void commandRegister(const struct commandSpec *specs) {
         serverAssert(added);
     }
 }
+
+/* ---- Coming and going ---- */
+
+#define ON_CHANGE_MAX 8
+static void (*on_change[ON_CHANGE_MAX])(void);
+static int on_change_count;
+static struct serverCommand **retired; /* by their full names; they are few */
+static size_t retired_count;
+
+void commandsOnChange(void (*fn)(void)) {
+    serverAssert(on_change_count < ON_CHANGE_MAX);
+    on_change[on_change_count++] = fn;
+}
+
+static void tellChange(void) {
+    for (int i = 0; i < on_change_count; i++) on_change[i]();
+}
+
+static void goneCommand(struct client *c) {
+    replyErrorFmt(c, "ERR unknown command '%.*s', with args beginning with: ", (int)c->argv[0].len,
+                  c->argv[0].ptr);
+}
+static const struct commandSpec gone_spec = {.name = "", .proc = goneCommand, .arity = -1, .flags = CMD_GONE};
+
+static struct serverCommand *revive(const struct commandSpec *spec, struct serverCommand *parent) {
+    sds name = fullName(spec, parent);
+    struct serverCommand *cmd = NULL;
+    for (size_t i = 0; i < retired_count && !cmd; i++) {
+        if (strcasecmp(retired[i]->fullname, name) != 0) continue;
+        cmd = retired[i];
+        retired[i] = retired[--retired_count];
+        cmd->spec = spec;
+        cmd->called = spec->name;
+        cmd->parent = parent;
+        derive(cmd);
+    }
+    sdsfree(name);
+    return cmd;
+}
+
+struct serverCommand *commandAdd(const struct commandSpec *spec, struct serverCommand *parent) {
+    if (parent && !parent->subcommands) parent->subcommands = hashtableCreate(&commands_type);
+    struct hashtable *table = parent ? parent->subcommands : &commands;
+    if (hashtableFind(table, strOf(spec->name))) return NULL;
+    struct serverCommand *cmd = revive(spec, parent);
+    if (!cmd && next_id == COMMAND_IDS_MAX) return NULL;
+    if (!cmd) cmd = createCommand(spec, parent);
+    hashtableAdd(table, cmd);
+    tellChange();
+    return cmd;
+}
+
+static void retire(struct serverCommand *cmd) {
+    retired = zrealloc(retired, (retired_count + 1) * sizeof *retired);
+    retired[retired_count++] = cmd;
+    cmd->called = cmd->fullname;
+    cmd->spec = &gone_spec;
+    derive(cmd);
+    cmd->calls = cmd->ticks = cmd->rejected = cmd->failed = 0;
+}
+
+static void retireOne(void *priv, struct serverCommand *cmd) {
+    if (cmd != priv) retire(cmd);
+}
+
+void commandRemove(struct serverCommand *cmd) {
+    hashtablePop(cmd->parent ? cmd->parent->subcommands : &commands, strOf(cmd->called));
+    commandAndSubcommands(cmd, retireOne, cmd);
+    hashtableRelease(cmd->subcommands);
+    cmd->subcommands = NULL;
+    retire(cmd);
+    tellChange();
+}
+
+void commandRefresh(struct serverCommand *cmd) {
+    derive(cmd);
+    tellChange();
+}
+
+/* ---- Finding ---- */
 
 struct serverCommand *commandLookup(const struct str *argv, int argc) {
     struct serverCommand *cmd = argc ? hashtableFind(&commands, argv[0]) : NULL;

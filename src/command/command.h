@@ -24,7 +24,10 @@ struct flagName {
     uint64_t flag;
     const char *name;
 };
-extern const struct flagName acl_categories[]; /* "@read" ... */
+extern struct flagName acl_categories[]; /* "@read" ... */
+/* One more, which stays. False: there are too many, or (*exists) it is there. */
+bool aclCategoryAdd(struct str name, bool *exists);
+void aclCategoriesDrop(int count); /* the newest ones */
 
 struct serverCommand { /* runtime */
     const struct commandSpec *spec;
@@ -42,7 +45,19 @@ struct serverCommand { /* runtime */
 };
 
 /* ---- Registry ---- */
+#define COMMAND_IDS_MAX 1024
 void commandRegister(const struct commandSpec *specs); /* panics on a duplicate */
+/* One that comes while the server runs: a module's. NULL: the name is taken, or there are too many. The spec
+ * stays the caller's, until commandRemove. parent may be NULL. */
+struct serverCommand *commandAdd(const struct commandSpec *spec, struct serverCommand *parent);
+/* Nobody finds it, nor its subcommands, any more. Requests that name it already (in a transaction, in a
+ * batch, of clients that wait) are answered as unknown. It is kept, without its spec, for another of its name.
+ */
+void commandRemove(struct serverCommand *cmd);
+/* After its spec or its categories have been changed. */
+void commandRefresh(struct serverCommand *cmd);
+/* Is told when commands, or what categories they are in, have changed while the server runs. */
+void commandsOnChange(void (*fn)(void));
 struct serverCommand *commandLookup(const struct str *argv,
                                     int argc);                /* down to the subcommand; NULL: unknown */
 struct serverCommand *commandLookupName(struct str fullname); /* "config|get" */

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/glob.h"
 #include "base/zmalloc.h"
 #include "client/reply.h"
@@ -34,10 +35,11 @@ static const struct flagName command_flags[] = {
     {CMD_NO_MANDATORY_KEYS, "no_mandatory_keys"},
     {CMD_ALLOW_BUSY, "allow_busy"},
     {CMD_MOVABLE_KEYS, "movablekeys"},
+    {CMD_MODULE, "module"},
     {0, NULL},
 };
 
-const struct flagName acl_categories[] = {
+struct flagName acl_categories[64 + 1] = {
     {ACL_KEYSPACE, "@keyspace"},
     {ACL_READ, "@read"},
     {ACL_WRITE, "@write"},
@@ -61,6 +63,30 @@ const struct flagName acl_categories[] = {
     {ACL_SCRIPTING, "@scripting"},
     {0, NULL},
 };
+
+static int categoryCount(void) {
+    int n = 0;
+    while (acl_categories[n].name) n++;
+    return n;
+}
+
+bool aclCategoryAdd(struct str name, bool *exists) {
+    int n = categoryCount();
+    *exists = false;
+    for (int i = 0; i < n; i++) *exists |= strIs(name, acl_categories[i].name + 1);
+    if (*exists || n == 64) return false;
+    acl_categories[n] = (struct flagName){1ull << n, sdscatstr(sdsnew("@"), name)};
+    return true;
+}
+
+void aclCategoriesDrop(int count) {
+    int n = categoryCount();
+    for (; count > 0; count--) {
+        serverAssert(n > ACL_BUILT_IN);
+        sdsfree((sds)acl_categories[--n].name);
+        acl_categories[n] = (struct flagName){0, NULL};
+    }
+}
 
 static const struct flagName key_flags[] = {
     {KEY_RO, "RO"},

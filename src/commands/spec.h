@@ -37,6 +37,8 @@ struct commandChange;
 #define CMD_ALLOW_BUSY             (1ull << 21)
 #define CMD_TOUCHES_ARBITRARY_KEYS (1ull << 22)
 #define CMD_AT_HOME                (1ull << 24) /* ours: the handler uses the connection itself (command/port.h) */
+#define CMD_MODULE                 (1ull << 25) /* of a module: it is in no category by its flags */
+#define CMD_GONE                   (1ull << 26) /* ours: it was removed; see commandRemove */
 #define CMD_MOVABLE_KEYS           (1ull << 23) /* computed: the legacy key triple does not tell all */
 
 #define ACL_KEYSPACE    (1ull << 0)
@@ -60,6 +62,7 @@ struct commandChange;
 #define ACL_CONNECTION  (1ull << 18)
 #define ACL_TRANSACTION (1ull << 19)
 #define ACL_SCRIPTING   (1ull << 20)
+#define ACL_BUILT_IN    21 /* bits; those above are of modules */
 
 #define KEY_RO             (1u << 0)
 #define KEY_RW             (1u << 1)

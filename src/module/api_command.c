@@ -1,25 +1,26 @@
-/* api_command.c - commands of modules: their specs, and the way from commandRun to their functions. */
-#include <stddef.h>
+/* api_command.c - commands of modules: their specs, made while OnLoad runs, and the way from commandRun to
+ * their functions. What COMMAND tells of them: api_command_info.c. */
+#include "module/api_command.h"
+
+#include <ctype.h>
+#include <errno.h>
 #include <string.h>
 
+#include "acl/acl.h"
 #include "base/assert.h"
+#include "base/log.h"
 #include "base/zmalloc.h"
 #include "client/client.h"
 #include "client/reply.h"
-#include "command/command.h"
-#include "command/propagate.h"
 #include "command/request.h"
-#include "module/api.h"
+#include "data/role.h"
 #include "module/parts.h"
 
-struct ValkeyModuleCommand {
-    struct commandSpec spec[2]; /* the second one ends the array */
-    struct serverCommand *command;
-    struct module *module;
-    ValkeyModuleCmdFunc function;
-    struct ValkeyModuleCommand *next;
-};
 static struct ValkeyModuleCommand *all;
+static struct {
+    const struct module *module;
+    int count;
+} new_categories; /* of the module that is loading */
 
 /* ---- Arguments ---- */
 
@@ -38,8 +39,7 @@ void stringArgsClose(struct stringArgs *a) {
 /* ---- Running ---- */
 
 static void moduleCommandRun(struct client *c) {
-    struct ValkeyModuleCommand *command =
-        (struct ValkeyModuleCommand *)((char *)c->cmd->spec - offsetof(struct ValkeyModuleCommand, spec));
+    struct ValkeyModuleCommand *command = moduleCommandOf(c->cmd);
     struct ValkeyModuleCtx ctx;
     struct stringArgs args;
     contextOpen(&ctx, command->module, c, CTX_COMMAND);
@@ -50,27 +50,247 @@ static void moduleCommandRun(struct client *c) {
 }
 
 int vmWrongArity(struct ValkeyModuleCtx *ctx) {
-    replyErrorFmt(contextClient(ctx), "ERR wrong number of arguments for '%s' command",
-                  ctx->client->cmd ? ctx->client->cmd->fullname : "");
-    return VALKEYMODULE_OK;
+    const struct client *c = ctx->client;
+    return vmReplyWithErrorFormat(ctx, "ERR wrong number of arguments for '%s' command",
+                                  c && c->cmd ? c->cmd->fullname : "");
+}
+
+const char *vmGetCurrentCommandName(struct ValkeyModuleCtx *ctx) {
+    const struct client *c = ctx ? ctx->client : NULL;
+    return c && c->cmd ? c->cmd->fullname : NULL;
+}
+
+/* ---- Keys that the command itself tells ---- */
+
+static int askForKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
+                      struct keyRef **keys) {
+    struct ValkeyModuleCommand *command = moduleCommandOf(cmd);
+    struct ValkeyModuleCtx ctx;
+    struct stringArgs args;
+    contextOpen(&ctx, command->module, NULL, CTX_KEY_POSITIONS);
+    stringArgsOpen(&args, argv, argc);
+    command->function(&ctx, args.argv, args.argc);
+    stringArgsClose(&args);
+    int count = ctx.position_count;
+    *keys = ctx.positions;
+    ctx.positions = NULL;
+    contextClose(&ctx);
+    return count;
+}
+
+int vmIsKeysPositionRequest(struct ValkeyModuleCtx *ctx) {
+    return (ctx->flags & CTX_KEY_POSITIONS) != 0;
+}
+
+int vmIsChannelsPositionRequest(struct ValkeyModuleCtx *ctx) {
+    return (ctx->flags & CTX_CHANNEL_POSITIONS) != 0;
+}
+
+void vmKeyAtPosWithFlags(struct ValkeyModuleCtx *ctx, int pos, int flags) {
+    if (!(ctx->flags & CTX_KEY_POSITIONS) || pos <= 0) return;
+    ctx->position_count = keyRefsAdd(&ctx->positions, ctx->position_count, pos, pos, 1, (unsigned)flags);
+}
+
+void vmKeyAtPos(struct ValkeyModuleCtx *ctx, int pos) {
+    vmKeyAtPosWithFlags(ctx, pos, KEY_RW | KEY_ACCESS | KEY_UPDATE);
+}
+
+/* ---- Flags, names ---- */
+
+static const struct flagName flag_words[] = {
+    {CMD_WRITE, "write"},
+    {CMD_READONLY, "readonly"},
+    {CMD_ADMIN, "admin"},
+    {CMD_DENYOOM, "deny-oom"},
+    {CMD_NOSCRIPT, "deny-script"},
+    {CMD_LOADING, "allow-loading"},
+    {CMD_PUBSUB, "pubsub"},
+    {0, "random"}, /* of no meaning any more */
+    {CMD_BLOCKING, "blocking"},
+    {CMD_STALE, "allow-stale"},
+    {CMD_SKIP_MONITOR, "no-monitor"},
+    {CMD_SKIP_COMMANDLOG, "no-slowlog"},
+    {CMD_SKIP_COMMANDLOG, "no-commandlog"},
+    {CMD_FAST, "fast"},
+    {CMD_NO_AUTH, "no-auth"},
+    {CMD_MAY_REPLICATE, "may-replicate"},
+    {MODULE_GETKEYS, "getkeys-api"},
+    {MODULE_GETCHANNELS, "getchannels-api"},
+    {MODULE_NO_CLUSTER, "no-cluster"},
+    {CMD_NO_MANDATORY_KEYS, "no-mandatory-keys"},
+    {CMD_ALLOW_BUSY, "allow-busy"},
+    {MODULE_ALL_DBS, "all-dbs"},
+    {0, NULL},
+};
+
+/* False: there is a word that is none of them. */
+static bool readFlags(const char *text, uint64_t *flags) {
+    int n;
+    bool known = true;
+    *flags = CMD_MODULE;
+    sds *words = sdssplitlen(text, strlen(text), " ", 1, &n);
+    for (int i = 0; i < n; i++) {
+        const struct flagName *f = flag_words;
+        while (f->name && strcasecmp(f->name, words[i]) != 0) f++;
+        known &= f->name != NULL || !sdslen(words[i]);
+        *flags |= f->flag;
+    }
+    sdsfreesplitres(words, n);
+    return known;
+}
+
+static bool nameIsGood(const char *name) {
+    return *name && !strpbrk(name, " \r\n|@=,");
 }
 
 /* ---- Making ---- */
 
-int vmCreateCommand(struct ValkeyModuleCtx *ctx, const char *name, ValkeyModuleCmdFunc cmdfunc,
-                    const char *strflags, int firstkey, int lastkey, int keystep) {
-    (void)strflags, (void)firstkey, (void)lastkey, (void)keystep;
-    if (!ctx->module || !ctx->module->loading || commandLookupName(strOf(name))) return VALKEYMODULE_ERR;
+/* The triple becomes one spec, of which nobody knows what it does to its keys. */
+static void specFromTriple(struct ValkeyModuleCommand *command, int first, int last, int step) {
+    if (!first) return;
+    struct keySpec *spec = zcalloc(1, sizeof *spec);
+    *spec = (struct keySpec){.begin = KEYS_BEGIN_INDEX,
+                             .find = KEYS_FIND_RANGE,
+                             .pos = first,
+                             .lastkey = last >= 0 ? last - first : last,
+                             .step = step,
+                             .flags = KEY_RW | KEY_ACCESS | KEY_UPDATE};
+    if (command->module_flags & MODULE_GETKEYS) spec->flags |= KEY_VARIABLE_FLAGS;
+    command->spec.key_specs = spec;
+    command->spec.key_spec_count = 1;
+}
+
+static struct ValkeyModuleCommand *make(struct module *m, struct ValkeyModuleCommand *parent,
+                                        const char *name, ValkeyModuleCmdFunc function, const char *words,
+                                        int first, int last, int step) {
+    uint64_t flags = 0;
+    if (!nameIsGood(name) || (words && !readFlags(words, &flags))) return NULL;
+    if (flags & MODULE_NO_CLUSTER && cluster_enabled) return NULL;
     struct ValkeyModuleCommand *command = zcalloc(1, sizeof *command);
-    command->spec[0] = (struct commandSpec){
-        .name = sdsnew(name), .group = "module", .proc = moduleCommandRun, .arity = -1, .summary = ""};
-    command->module = ctx->module;
-    command->function = cmdfunc;
-    commandRegister(command->spec);
-    command->command = commandLookupName(strOf(name));
+    command->module = m;
+    command->function = function;
+    command->module_flags = flags & MODULE_FLAGS;
+    command->spec = (struct commandSpec){
+        .name = sdsnew(name),
+        .group = "module",
+        .proc = function ? moduleCommandRun : NULL,
+        .arity = function && !parent ? -1 : -2,
+        .flags = CMD_MODULE | (flags & ~MODULE_FLAGS),
+        .getkeys = flags & MODULE_GETKEYS ? askForKeys : NULL,
+    };
+    sdstolower((char *)command->spec.name);
+    specFromTriple(command, first, last, step);
+    command->command = commandAdd(&command->spec, parent ? parent->command : NULL);
+    if (!command->command) {
+        moduleCommandFree(command);
+        return NULL;
+    }
     command->next = all;
     all = command;
+    return command;
+}
+
+int vmCreateCommand(struct ValkeyModuleCtx *ctx, const char *name, ValkeyModuleCmdFunc cmdfunc,
+                    const char *strflags, int firstkey, int lastkey, int keystep) {
+    if (!ctx->module || !ctx->module->loading) return VALKEYMODULE_ERR;
+    return make(ctx->module, NULL, name, cmdfunc, strflags, firstkey, lastkey, keystep) ? VALKEYMODULE_OK
+                                                                                        : VALKEYMODULE_ERR;
+}
+
+int vmCreateSubcommand(struct ValkeyModuleCommand *parent, const char *name, ValkeyModuleCmdFunc cmdfunc,
+                       const char *strflags, int firstkey, int lastkey, int keystep) {
+    bool may_have = parent && parent->module->loading && !parent->command->parent && !parent->function;
+    return may_have && make(parent->module, parent, name, cmdfunc, strflags, firstkey, lastkey, keystep)
+               ? VALKEYMODULE_OK
+               : VALKEYMODULE_ERR;
+}
+
+struct ValkeyModuleCommand *vmGetCommand(struct ValkeyModuleCtx *ctx, const char *name) {
+    struct serverCommand *cmd = commandLookupName(strOf(name));
+    if (!cmd || !(cmd->flags & CMD_MODULE)) return NULL;
+    struct ValkeyModuleCommand *command = moduleCommandOf(cmd);
+    return command->module == ctx->module ? command : NULL;
+}
+
+/* ---- Categories ---- */
+
+int vmAddACLCategory(struct ValkeyModuleCtx *ctx, const char *name) {
+    bool exists, good = *name;
+    for (const char *p = name; *p; p++) good &= isalnum((unsigned char)*p) || *p == '_' || *p == '-';
+    if (!good || !ctx->module || !ctx->module->loading) {
+        errno = EINVAL;
+        return VALKEYMODULE_ERR;
+    }
+    if (!aclCategoryAdd(strOf(name), &exists)) {
+        errno = exists ? EBUSY : ENOMEM;
+        return VALKEYMODULE_ERR;
+    }
+    if (new_categories.module != ctx->module) new_categories.count = 0;
+    new_categories.module = ctx->module;
+    new_categories.count++;
     return VALKEYMODULE_OK;
 }
 
-void moduleCommandsInit(void) {}
+int vmSetCommandACLCategories(struct ValkeyModuleCommand *command, const char *ctgrsflags) {
+    if (!command || !command->module->loading) return VALKEYMODULE_ERR;
+    int n;
+    uint64_t categories = 0;
+    bool known = true;
+    sds *words = sdssplitlen(ctgrsflags, strlen(ctgrsflags), " ", 1, &n);
+    for (int i = 0; i < n; i++) {
+        const struct flagName *f = acl_categories;
+        if (!sdslen(words[i])) continue;
+        while (f->name && strcasecmp(f->name + 1, words[i]) != 0) f++;
+        if (!f->name) serverLog(LL_WARNING, "Unrecognized categories flag %s on module load", words[i]);
+        known &= f->name != NULL;
+        categories |= f->flag;
+    }
+    sdsfreesplitres(words, n);
+    if (!known) return VALKEYMODULE_ERR;
+    command->spec.acl = categories;
+    commandRefresh(command->command);
+    return VALKEYMODULE_OK;
+}
+
+/* ---- Their end ---- */
+
+void moduleCommandFree(struct ValkeyModuleCommand *command) {
+    sdsfree((sds)command->spec.name);
+    moduleCommandInfoFree(command);
+    zfree(command);
+}
+
+/* Subcommands before their containers: they have been made behind them, and so stand in front. */
+static void removeCommands(struct module *m) {
+    for (struct ValkeyModuleCommand **at = &all; *at;) {
+        struct ValkeyModuleCommand *command = *at;
+        if (command->module != m) {
+            at = &command->next;
+            continue;
+        }
+        *at = command->next;
+        commandRemove(command->command);
+        moduleCommandFree(command);
+    }
+    if (m->loading && new_categories.module == m) aclCategoriesDrop(new_categories.count);
+    new_categories.module = NULL;
+}
+
+static const char *rulesNameThem(struct module *m) {
+    for (struct ValkeyModuleCommand *command = all; command; command = command->next) {
+        if (command->module != m || command->command->parent) continue;
+        sds rule = aclRuleAbout(strOf(command->spec.name));
+        if (!rule) continue;
+        serverLog(LL_WARNING, "Module %s unload blocked: An ACL user has reference to rule '%s'", m->name,
+                  rule);
+        sdsfree(rule);
+        return "one or more ACL users reference commands from this module. Remove those ACL rules before "
+               "unloading";
+    }
+    return NULL;
+}
+
+void moduleCommandsInit(void) {
+    moduleOnUnload(removeCommands);
+    moduleAddObjection(rulesNameThem);
+}

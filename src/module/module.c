@@ -184,7 +184,7 @@ static struct module *callEntry(moduleEntry *entry, void *handle, const char *pa
     }
     m->handle = handle;
     keepArguments(m, path, argc, argv);
-    m->loading = false;
+    m->loading = !ok; /* its end takes back what only a load can make */
     if (ok) return m;
     serverLog(LL_WARNING, "Module %s initialization failed. Module not loaded.", path);
     endModule(m);
