@@ -111,7 +111,7 @@ struct ValkeyModuleString {
     sds grown;    /* its bytes, where they have been appended to or came in a buffer of their own; NULL: */
     char bytes[]; /* here, with an end mark */
 };
-static inline struct str stringView(const struct ValkeyModuleString *s) {
+static inline struct str stringText(const struct ValkeyModuleString *s) {
     return strN(s->grown ? s->grown : s->bytes, s->len);
 }
 struct ValkeyModuleString *stringNew(struct str text);

@@ -252,7 +252,7 @@ int *vmGetCommandKeysWithFlags(struct ValkeyModuleCtx *ctx, struct ValkeyModuleS
                                int *num_keys, int **out_flags) {
     (void)ctx;
     struct str *views = zmalloc((size_t)(argc > 0 ? argc : 1) * sizeof *views);
-    for (int i = 0; i < argc; i++) views[i] = stringView(argv[i]);
+    for (int i = 0; i < argc; i++) views[i] = stringText(argv[i]);
     const struct serverCommand *cmd = commandLookup(views, argc);
     struct keyRef *keys = NULL;
     int count = 0, *positions = NULL;

@@ -88,25 +88,25 @@ int vmDictSetC(struct ValkeyModuleDict *d, void *key, size_t keylen, void *ptr) 
     return setNew(d, strN(key, keylen), ptr);
 }
 int vmDictSet(struct ValkeyModuleDict *d, struct ValkeyModuleString *key, void *ptr) {
-    return setNew(d, stringView(key), ptr);
+    return setNew(d, stringText(key), ptr);
 }
 int vmDictReplaceC(struct ValkeyModuleDict *d, void *key, size_t keylen, void *ptr) {
     return replace(d, strN(key, keylen), ptr);
 }
 int vmDictReplace(struct ValkeyModuleDict *d, struct ValkeyModuleString *key, void *ptr) {
-    return replace(d, stringView(key), ptr);
+    return replace(d, stringText(key), ptr);
 }
 void *vmDictGetC(struct ValkeyModuleDict *d, void *key, size_t keylen, int *nokey) {
     return get(d, strN(key, keylen), nokey);
 }
 void *vmDictGet(struct ValkeyModuleDict *d, struct ValkeyModuleString *key, int *nokey) {
-    return get(d, stringView(key), nokey);
+    return get(d, stringText(key), nokey);
 }
 int vmDictDelC(struct ValkeyModuleDict *d, void *key, size_t keylen, void *oldval) {
     return del(d, strN(key, keylen), oldval);
 }
 int vmDictDel(struct ValkeyModuleDict *d, struct ValkeyModuleString *key, void *oldval) {
-    return del(d, stringView(key), oldval);
+    return del(d, stringText(key), oldval);
 }
 
 /* ---- Iterators ---- */
@@ -135,7 +135,7 @@ struct ValkeyModuleDictIter *vmDictIteratorStartC(struct ValkeyModuleDict *d, co
 }
 struct ValkeyModuleDictIter *vmDictIteratorStart(struct ValkeyModuleDict *d, const char *op,
                                                  struct ValkeyModuleString *key) {
-    return startAt(d, op, key ? stringView(key) : strN("", 0));
+    return startAt(d, op, key ? stringText(key) : strN("", 0));
 }
 void vmDictIteratorStop(struct ValkeyModuleDictIter *di) {
     raxStop(&di->it);
@@ -145,7 +145,7 @@ int vmDictIteratorReseekC(struct ValkeyModuleDictIter *di, const char *op, void 
     return seek(di, op, strN(key, keylen));
 }
 int vmDictIteratorReseek(struct ValkeyModuleDictIter *di, const char *op, struct ValkeyModuleString *key) {
-    return seek(di, op, key ? stringView(key) : strN("", 0));
+    return seek(di, op, key ? stringText(key) : strN("", 0));
 }
 
 /* What has been sought is yielded first. */
@@ -188,7 +188,7 @@ int vmDictCompareC(struct ValkeyModuleDictIter *di, const char *op, void *key, s
     return compare(di, op, strN(key, keylen));
 }
 int vmDictCompare(struct ValkeyModuleDictIter *di, const char *op, struct ValkeyModuleString *key) {
-    return compare(di, op, stringView(key));
+    return compare(di, op, stringText(key));
 }
 
 void dictPartInit(void) {

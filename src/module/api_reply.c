@@ -107,7 +107,7 @@ int vmReplyWithCString(struct ValkeyModuleCtx *ctx, const char *buf) {
     return addBulk(ctx, strOf(buf));
 }
 int vmReplyWithString(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *str) {
-    return addBulk(ctx, stringView(str));
+    return addBulk(ctx, stringText(str));
 }
 int vmReplyWithEmptyString(struct ValkeyModuleCtx *ctx) {
     return addBulk(ctx, strN("", 0));

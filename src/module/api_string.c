@@ -94,7 +94,7 @@ struct ValkeyModuleString *vmCreateStringFromULongLong(struct ValkeyModuleCtx *c
 
 struct ValkeyModuleString *vmCreateStringFromString(struct ValkeyModuleCtx *ctx,
                                                     const struct ValkeyModuleString *str) {
-    return made(ctx, stringView(str));
+    return made(ctx, stringText(str));
 }
 
 struct ValkeyModuleString *vmCreateStringFromStreamID(struct ValkeyModuleCtx *ctx,
@@ -125,19 +125,19 @@ struct ValkeyModuleString *vmCreateStringFromLongDouble(struct ValkeyModuleCtx *
 static const char no_string[] = "(NULL string reply referenced in module)";
 
 const char *vmStringPtrLen(const struct ValkeyModuleString *str, size_t *len) {
-    struct str text = str ? stringView(str) : STR(no_string);
+    struct str text = str ? stringText(str) : STR(no_string);
     if (len) *len = text.len;
     return text.ptr;
 }
 
 int vmStringCompare(const struct ValkeyModuleString *a, const struct ValkeyModuleString *b) {
-    int cmp = strCmp(stringView(a), stringView(b));
+    int cmp = strCmp(stringText(a), stringText(b));
     return (cmp > 0) - (cmp < 0);
 }
 
 int vmStringToLongLong(const struct ValkeyModuleString *str, long long *ll) {
     int64_t value;
-    if (!string2ll(stringView(str), &value)) return VALKEYMODULE_ERR;
+    if (!string2ll(stringText(str), &value)) return VALKEYMODULE_ERR;
     *ll = value;
     return VALKEYMODULE_OK;
 }
@@ -145,7 +145,7 @@ int vmStringToLongLong(const struct ValkeyModuleString *str, long long *ll) {
 /* Besides its own form whatever strtoull takes whole, as it has always been. */
 int vmStringToULongLong(const struct ValkeyModuleString *str, unsigned long long *ull) {
     uint64_t value;
-    struct str text = stringView(str);
+    struct str text = stringText(str);
     if (string2ull(text, &value)) {
         *ull = value;
         return VALKEYMODULE_OK;
@@ -159,15 +159,15 @@ int vmStringToULongLong(const struct ValkeyModuleString *str, unsigned long long
 }
 
 int vmStringToDouble(const struct ValkeyModuleString *str, double *d) {
-    return string2d(stringView(str), d) ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
+    return string2d(stringText(str), d) ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
 }
 
 int vmStringToLongDouble(const struct ValkeyModuleString *str, long double *ld) {
-    return string2ld(stringView(str), ld) ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
+    return string2ld(stringText(str), ld) ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
 }
 
 int vmStringToStreamID(const struct ValkeyModuleString *str, ValkeyModuleStreamID *id) {
-    struct str text = stringView(str), ms = text, seq = {0};
+    struct str text = stringText(str), ms = text, seq = {0};
     if (strEq(text, STR("-")) || strEq(text, STR("+"))) {
         id->ms = id->seq = text.ptr[0] == '-' ? 0 : UINT64_MAX;
         return VALKEYMODULE_OK;
