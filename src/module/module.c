@@ -227,6 +227,7 @@ void moduleInit(void) {
     stringsInit();
     dictPartInit();
     miscPartInit();
+    keyPartInit();
     moduleCommandsInit();
     moduleCommandInit();
 }

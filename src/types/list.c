@@ -238,6 +238,18 @@ bool listTypeInsert(struct listRef *l, struct str pivot, struct str s, bool afte
     return false;
 }
 
+void listTypeInsertAt(struct listRef *l, uint64_t index, struct str s) {
+    struct qlCursor cursor;
+    if (isListpack(l) && staysListpack(l, qlEntryBound(s.len), 1)) {
+        unsigned char *p = own(l, lpSeek(l->ptr, (long)index), qlEntryBound(s.len));
+        l->ptr = lpInsert(l->ptr, s, p, LP_BEFORE, NULL);
+        return;
+    }
+    bool there = qlCursorSeek(&cursor, l->ptr, (int64_t)index);
+    serverAssert(there);
+    qlInsert(&cursor, s, false);
+}
+
 static uint64_t deleteEqualListpack(struct listRef *l, const struct listNeedle *needle, uint64_t max,
                                     enum listEnd from) {
     unsigned char *lp = l->ptr, *p = from == LIST_LEFT ? lpFirst(lp) : lpLast(lp);

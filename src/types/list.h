@@ -73,6 +73,8 @@ void listTypeDelete(struct listRef *l, uint64_t start, uint64_t num); /* both wi
 bool listTypeSet(struct listRef *l, int64_t index, struct str s);     /* false: no such index */
 /* Next to the first element equal to `pivot`. False: there is none. */
 bool listTypeInsert(struct listRef *l, struct str pivot, struct str s, bool after);
+/* So that it is the one at `index` then, which is within the list. */
+void listTypeInsertAt(struct listRef *l, uint64_t index, struct str s);
 /* Deletes the first `max` elements equal to s as seen from that end; returns how many there were. */
 uint64_t listTypeDeleteEqual(struct listRef *l, struct str s, uint64_t max, enum listEnd from);
 /* Back to a listpack, if it has become small; the functions above do not. */

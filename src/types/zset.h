@@ -163,6 +163,8 @@ static inline hashtable *zsetTable(struct zsetRef z) { /* the member index; NULL
 static inline bool zsetFind(struct zsetRef z, struct str member, struct zsetPlace *p) {
     return z.index->find(z.ptr, member, p);
 }
+/* "[a", "(b", "-", "+" as bounds. False: one of them is none. */
+bool zsetReadLexRange(struct str min, struct str max, struct zsetRange *r);
 /* Resolve a range. O(log n), plus the elements counted where there is a small limit. */
 void zsetSliceOf(struct zsetRef z, const struct zsetRange *r, struct zsetSlice *s);
 /* Reply the slice's elements, without the length in front. */

@@ -47,9 +47,13 @@ static bool parseLexBound(struct str s, struct zlexBound *b) {
     return true;
 }
 
-bool zsetParseLexRange(struct client *c, struct str min, struct str max, struct zsetRange *r) {
+bool zsetReadLexRange(struct str min, struct str max, struct zsetRange *r) {
     r->by = ZRANGE_LEX;
-    if (parseLexBound(min, &r->lex.min) && parseLexBound(max, &r->lex.max)) return true;
+    return parseLexBound(min, &r->lex.min) && parseLexBound(max, &r->lex.max);
+}
+
+bool zsetParseLexRange(struct client *c, struct str min, struct str max, struct zsetRange *r) {
+    if (zsetReadLexRange(min, max, r)) return true;
     replyError(c, err_lexrange);
     return false;
 }

@@ -5,6 +5,8 @@
 #                                          (whose tests are named "NAME, valkey"); in it $kind is ours or valkey. OPTIONS
 #                                          are those of start_server, and `kinds {ours}` for what only ours does.
 #                                          A NAME may be a list: the module and its arguments.
+#   beside_modules {NAME ...} OPTIONS body both servers at once; `both COMMAND ...` asks both, their answers must be the
+#                                          same, and it returns ours
 
 # Under a name that tells the sources, so that a build that is there is a right one; several may build it at once.
 proc module_so {name} {
@@ -26,14 +28,19 @@ proc module_so {name} {
     error "no compiler for $source"
 }
 
-proc with_modules {names options body} {
-    set kinds {ours valkey}
-    if {[dict exists $options kinds]} { set kinds [dict get $options kinds] }
+proc module_overrides {names options} {
     set overrides [expr {[dict exists $options overrides] ? [dict get $options overrides] : {}}]
     lappend overrides enable-module-command yes
     foreach name $names {
         lappend overrides loadmodule [join [list [module_so [lindex $name 0]] {*}[lrange $name 1 end]]]
     }
+    return $overrides
+}
+
+proc with_modules {names options body} {
+    set kinds {ours valkey}
+    if {[dict exists $options kinds]} { set kinds [dict get $options kinds] }
+    set overrides [module_overrides $names $options]
     foreach kind $kinds {
         set run [dict merge [dict remove $options kinds] [list kind $kind overrides $overrides]]
         set suffix [expr {$kind eq {ours} ? {} : ", $kind"}]
@@ -42,4 +49,21 @@ proc with_modules {names options body} {
         uplevel 1 [list set kind $kind]
         uplevel 1 [list start_servers [list module $run] $named]
     }
+}
+
+proc beside_modules {names options body} {
+    set overrides [module_overrides $names $options]
+    set servers {}
+    foreach kind {ours valkey} {
+        lappend servers $kind [dict merge [dict remove $options kinds] [list kind $kind overrides $overrides]]
+    }
+    uplevel 1 [list start_servers $servers $body]
+}
+
+proc both {args} {
+    foreach kind {ours valkey} {
+        if {[catch { r [at $kind] {*}$args } answer($kind)]} { set answer($kind) "error: $answer($kind)" }
+    }
+    assert_equal $answer(valkey) $answer(ours) $args
+    return $answer(ours)
 }

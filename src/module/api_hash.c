@@ -1,0 +1,72 @@
+/* api_hash.c - keys that hold a hash. */
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "module/module_key.h"
+#include "types/hash.h"
+
+#define SET_FLAGS                                                                                            \
+    (VALKEYMODULE_HASH_NX | VALKEYMODULE_HASH_XX | VALKEYMODULE_HASH_CFIELDS | VALKEYMODULE_HASH_COUNT_ALL)
+
+/* The next field of the variable arguments; ptr NULL: there are no more. */
+static struct str nextField(va_list *ap, int flags) {
+    if (flags & VALKEYMODULE_HASH_CFIELDS) {
+        const char *field = va_arg(*ap, const char *);
+        return field ? strOf(field) : strN(NULL, 0);
+    }
+    struct ValkeyModuleString *field = va_arg(*ap, struct ValkeyModuleString *);
+    return field ? stringText(field) : strN(NULL, 0);
+}
+
+/* How it counts. */
+static int setOne(struct hash *h, struct str field, struct ValkeyModuleString *value, int flags) {
+    bool there = hashGet(h, field, NULL);
+    if ((flags & VALKEYMODULE_HASH_XX && !there) || (flags & VALKEYMODULE_HASH_NX && there)) return 0;
+    if (value == VALKEYMODULE_HASH_DELETE) return hashRemove(h, field);
+    hashSet(h, field, (struct hashInput){.text = stringText(value)}, false);
+    return there || flags & VALKEYMODULE_HASH_COUNT_ALL;
+}
+
+int vmHashSet(struct ValkeyModuleKey *key, int flags, ...) {
+    struct hash h;
+    int counted = 0;
+    struct object *o = key ? moduleKeyObject(key) : NULL;
+    errno = !key || flags & ~SET_FLAGS          ? EINVAL
+            : o && o->type != OBJ_HASH          ? ENOTSUP
+            : !(key->mode & VALKEYMODULE_WRITE) ? EBADF
+                                                : 0;
+    if (errno) return 0;
+    if (o)
+        hashOpen(&h, o);
+    else
+        hashNew(&h);
+    va_list ap;
+    va_start(ap, flags);
+    for (struct str field; (field = nextField(&ap, flags)).ptr;)
+        counted += setOne(&h, field, va_arg(ap, struct ValkeyModuleString *), flags);
+    va_end(ap);
+    hashCommit(&h, key->db, moduleKeyName(key), o);
+    errno = counted ? 0 : ENOENT;
+    return counted;
+}
+
+int vmHashGet(struct ValkeyModuleKey *key, int flags, ...) {
+    struct hash h;
+    struct hashText value;
+    struct object *o = key ? moduleKeyObject(key) : NULL;
+    if (!key || (o && o->type != OBJ_HASH)) return VALKEYMODULE_ERR;
+    if (o) hashOpen(&h, o);
+    va_list ap;
+    va_start(ap, flags);
+    for (struct str field; (field = nextField(&ap, flags)).ptr;) {
+        bool there = o && hashGet(&h, field, &value);
+        if (flags & VALKEYMODULE_HASH_EXISTS)
+            *va_arg(ap, int *) = there;
+        else
+            *va_arg(ap, struct ValkeyModuleString **) =
+                there ? vmCreateString(key->ctx, value.s.ptr, value.s.len) : NULL;
+    }
+    va_end(ap);
+    return VALKEYMODULE_OK;
+}

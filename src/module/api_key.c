@@ -1,0 +1,296 @@
+/* api_key.c - keys of modules: opening, closing, deleting, time to live, use, and strings as values. */
+#include "module/module_key.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/zmalloc.h"
+#include "client/client.h"
+#include "command/blocking.h"
+#include "data/evict_marks.h"
+#include "data/lazyfree.h"
+#include "data/notify.h"
+#include "module/parts.h"
+#include "registry/cron.h"
+#include "types/hash.h"
+#include "types/set.h"
+#include "types/t_string.h"
+#include "types/types.h"
+
+#define STRING_MAX (512ull << 20)
+
+/* ---- Databases ---- */
+
+int vmGetSelectedDb(struct ValkeyModuleCtx *ctx) {
+    return contextClient(ctx)->db->id;
+}
+
+int vmSelectDb(struct ValkeyModuleCtx *ctx, int newid) {
+    struct db *db = dbGet(newid);
+    if (!db) return VALKEYMODULE_ERR;
+    contextClient(ctx)->db = db;
+    return VALKEYMODULE_OK;
+}
+
+unsigned long long vmDbSize(struct ValkeyModuleCtx *ctx) {
+    return dbSize(contextClient(ctx)->db);
+}
+
+struct ValkeyModuleString *vmRandomKey(struct ValkeyModuleCtx *ctx) {
+    struct object *o = dbRandomKey(contextClient(ctx)->db);
+    return o ? vmCreateString(ctx, objectKey(o).ptr, objectKey(o).len) : NULL;
+}
+
+int vmKeyExists(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *keyname) {
+    return lookupKey(contextClient(ctx)->db, stringText(keyname), LOOKUP_NOTOUCH) != NULL;
+}
+
+/* ---- Opening and closing ---- */
+
+struct object *moduleKeyObject(const struct ValkeyModuleKey *key) {
+    struct object *o = dbFind(key->db, moduleKeyName(key));
+    return o && objectIsExpired(o) && !dbSeesExpired() ? NULL : o;
+}
+
+void moduleKeyInit(struct ValkeyModuleKey *key, struct db *db, struct ValkeyModuleString *name,
+                   unsigned mode) {
+    memset(key, 0, sizeof *key);
+    name->refs++;
+    key->db = db;
+    key->name = name;
+    key->mode = mode;
+}
+
+void moduleKeyDrop(struct ValkeyModuleKey *key) {
+    moduleKeyWalkEnd(key);
+    stringRelease(key->name);
+}
+
+static int lookupFlags(unsigned mode) {
+    int flags = mode & VALKEYMODULE_WRITE ? LOOKUP_WRITE : 0;
+    if (mode & VALKEYMODULE_OPEN_KEY_NOEFFECTS) mode = ~0u;
+    if (mode & VALKEYMODULE_OPEN_KEY_NOTOUCH) flags |= LOOKUP_NOTOUCH;
+    if (mode & VALKEYMODULE_OPEN_KEY_NONOTIFY) flags |= LOOKUP_NONOTIFY;
+    if (mode & VALKEYMODULE_OPEN_KEY_NOSTATS) flags |= LOOKUP_NOSTATS;
+    if (mode & VALKEYMODULE_OPEN_KEY_NOEXPIRE) flags |= LOOKUP_NOEXPIRE;
+    return flags;
+}
+
+struct ValkeyModuleKey *vmOpenKey(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *keyname, int mode) {
+    struct client *c = contextClient(ctx);
+    struct object *o = lookupKey(c->db, stringText(keyname), lookupFlags((unsigned)mode));
+    if (!o && !(mode & VALKEYMODULE_WRITE)) return NULL;
+    struct ValkeyModuleKey *key = zmalloc(sizeof *key);
+    moduleKeyInit(key, c->db, keyname, (unsigned)mode);
+    key->ctx = ctx;
+    key->client = c;
+    contextAuto(ctx, AUTO_KEY, key);
+    return key;
+}
+
+void moduleKeyWalkEnd(struct ValkeyModuleKey *key) {
+    if (key->walk == WALK_LIST) listTypeStop(&key->list.it);
+    if (key->walk == WALK_STREAM) streamStop(&key->stream.it);
+    key->walk = WALK_NONE;
+}
+
+/* Those who watch the key, or wait for its stream, hear of it now. */
+static void closeKey(void *what) {
+    struct ValkeyModuleKey *key = what;
+    moduleKeyWalkEnd(key);
+    bool implicit = !key->ctx || !key->ctx->module ||
+                    !(key->ctx->module->options & VALKEYMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED);
+    if (key->mode & VALKEYMODULE_WRITE) {
+        struct object *o = moduleKeyObject(key);
+        if (implicit) keyChanged(key->client, key->db, moduleKeyName(key), NOTIFY_MODULE, NULL, 0);
+        if (o && o->type == OBJ_STREAM) signalKeyReady(key->db, moduleKeyName(key));
+    }
+    stringRelease(key->name);
+    zfree(key);
+}
+
+void vmCloseKey(struct ValkeyModuleKey *key) {
+    if (!key) return;
+    contextAutoForget(key->ctx, AUTO_KEY, key);
+    closeKey(key);
+}
+
+bool moduleKeyIs(struct ValkeyModuleKey *key, int type, unsigned mode, bool absent_ok) {
+    struct object *o = key ? moduleKeyObject(key) : NULL;
+    errno = !key ? EINVAL : o ? (o->type != (unsigned)type ? ENOTSUP : 0) : (absent_ok ? 0 : ENOTSUP);
+    if (!errno && (key->mode & mode) != mode) errno = EBADF;
+    return !errno;
+}
+
+/* ---- What it is ---- */
+
+int vmKeyType(struct ValkeyModuleKey *key) {
+    static const int types[] = {
+        [OBJ_STRING] = VALKEYMODULE_KEYTYPE_STRING, [OBJ_LIST] = VALKEYMODULE_KEYTYPE_LIST,
+        [OBJ_SET] = VALKEYMODULE_KEYTYPE_SET,       [OBJ_ZSET] = VALKEYMODULE_KEYTYPE_ZSET,
+        [OBJ_HASH] = VALKEYMODULE_KEYTYPE_HASH,     [OBJ_MODULE] = VALKEYMODULE_KEYTYPE_MODULE,
+        [OBJ_STREAM] = VALKEYMODULE_KEYTYPE_STREAM,
+    };
+    struct object *o = key ? moduleKeyObject(key) : NULL;
+    return o ? types[o->type] : VALKEYMODULE_KEYTYPE_EMPTY;
+}
+
+static size_t hashLength(const struct object *o) {
+    struct hash h;
+    hashOpen(&h, o);
+    return hashSize(&h);
+}
+
+size_t vmValueLength(struct ValkeyModuleKey *key) {
+    struct object *o = key ? moduleKeyObject(key) : NULL;
+    char digits[LONG_STR_SIZE];
+    if (!o) return 0;
+    switch (o->type) {
+    case OBJ_STRING: return stringView(o, digits).len;
+    case OBJ_LIST: return listTypeLength(listTypeOpen(o));
+    case OBJ_SET: return setSize(setOpen(o));
+    case OBJ_ZSET: return zsetLength(zsetOpen(o));
+    case OBJ_HASH: return hashLength(o);
+    case OBJ_STREAM: return streamOpen(o)->length;
+    default: return 0;
+    }
+}
+
+const struct ValkeyModuleString *vmGetKeyNameFromModuleKey(struct ValkeyModuleKey *key) {
+    return key ? key->name : NULL;
+}
+
+int vmGetDbIdFromModuleKey(struct ValkeyModuleKey *key) {
+    return key ? key->db->id : -1;
+}
+
+/* ---- Deleting, time to live ---- */
+
+static int deleteKey(struct ValkeyModuleKey *key, bool async) {
+    if (!moduleKeyWrites(key)) return VALKEYMODULE_ERR;
+    moduleKeyWalkEnd(key);
+    if (async)
+        dbDeleteAsync(key->db, moduleKeyName(key));
+    else
+        dbDelete(key->db, moduleKeyName(key));
+    return VALKEYMODULE_OK;
+}
+
+int vmDeleteKey(struct ValkeyModuleKey *key) {
+    return deleteKey(key, false);
+}
+int vmUnlinkKey(struct ValkeyModuleKey *key) {
+    return deleteKey(key, true);
+}
+
+mstime_t vmGetAbsExpire(struct ValkeyModuleKey *key) {
+    struct object *o = key ? moduleKeyObject(key) : NULL;
+    return o ? objectExpire(o) : VALKEYMODULE_NO_EXPIRE;
+}
+
+mstime_t vmGetExpire(struct ValkeyModuleKey *key) {
+    mstime_t when = vmGetAbsExpire(key);
+    if (when == VALKEYMODULE_NO_EXPIRE) return when;
+    return when > cmd_time_ms ? when - cmd_time_ms : 0;
+}
+
+int vmSetAbsExpire(struct ValkeyModuleKey *key, mstime_t expire) {
+    struct object *o = moduleKeyWrites(key) ? moduleKeyObject(key) : NULL;
+    if (!o || expire < VALKEYMODULE_NO_EXPIRE) return VALKEYMODULE_ERR;
+    moduleKeyWalkEnd(key);
+    if (expire == VALKEYMODULE_NO_EXPIRE)
+        dbRemoveExpire(key->db, o);
+    else
+        dbSetExpire(key->db, o, expire);
+    return VALKEYMODULE_OK;
+}
+
+int vmSetExpire(struct ValkeyModuleKey *key, mstime_t expire) {
+    mstime_t when = expire;
+    if (expire != VALKEYMODULE_NO_EXPIRE &&
+        (expire < 0 || __builtin_add_overflow(expire, (mstime_t)cmd_time_ms, &when)))
+        return VALKEYMODULE_ERR;
+    return vmSetAbsExpire(key, when);
+}
+
+int vmSignalModifiedKey(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *keyname) {
+    struct client *c = contextClient(ctx);
+    keyChanged(c, c->db, stringText(keyname), NOTIFY_MODULE, NULL, 0);
+    return VALKEYMODULE_OK;
+}
+
+/* ---- Use ---- */
+
+int vmSetLRU(struct ValkeyModuleKey *key, mstime_t lru_idle) {
+    struct object *o = key ? moduleKeyObject(key) : NULL;
+    if (!o || evictByLfu()) return VALKEYMODULE_ERR;
+    objectSetUse(o, lru_idle / 1000, -1);
+    return VALKEYMODULE_OK;
+}
+
+int vmGetLRU(struct ValkeyModuleKey *key, mstime_t *lru_idle) {
+    struct object *o = key ? moduleKeyObject(key) : NULL;
+    *lru_idle = -1;
+    if (!o) return VALKEYMODULE_ERR;
+    if (!evictByLfu()) *lru_idle = (mstime_t)objectIdleSeconds(o) * 1000;
+    return VALKEYMODULE_OK;
+}
+
+int vmSetLFU(struct ValkeyModuleKey *key, long long lfu_freq) {
+    struct object *o = key ? moduleKeyObject(key) : NULL;
+    if (!o || !evictByLfu() || lfu_freq < 0 || lfu_freq > LFU_MAX) return VALKEYMODULE_ERR;
+    objectSetUse(o, -1, lfu_freq);
+    return VALKEYMODULE_OK;
+}
+
+int vmGetLFU(struct ValkeyModuleKey *key, long long *lfu_freq) {
+    struct object *o = key ? moduleKeyObject(key) : NULL;
+    *lfu_freq = -1;
+    if (!o) return VALKEYMODULE_ERR;
+    if (evictByLfu()) *lfu_freq = objectFrequency(o);
+    return VALKEYMODULE_OK;
+}
+
+/* ---- Strings as values ---- */
+
+int vmStringSet(struct ValkeyModuleKey *key, struct ValkeyModuleString *str) {
+    char scratch[8];
+    if (!moduleKeyWrites(key) || key->walk != WALK_NONE) return VALKEYMODULE_ERR;
+    dbSet(key->db, moduleKeyName(key), stringValue(stringText(str), scratch), false);
+    return VALKEYMODULE_OK;
+}
+
+/* Bytes that are not there as they are read (a number) become so first. */
+char *vmStringDMA(struct ValkeyModuleKey *key, size_t *len, int mode) {
+    static char none[1];
+    struct object *o = key ? moduleKeyObject(key) : NULL;
+    int64_t number;
+    *len = 0;
+    if (!key || (o && o->type != OBJ_STRING)) return NULL;
+    if (!o) return none;
+    if ((mode & VALKEYMODULE_WRITE && moduleKeyWrites(key)) || stringIsInt(o, &number))
+        return stringForWrite(key->db, moduleKeyName(key), o, 0, len);
+    struct str text = objectHasPtr(o) ? sdsview(stringApart(o)) : objectEmbedded(o);
+    *len = text.len;
+    return (char *)text.ptr;
+}
+
+int vmStringTruncate(struct ValkeyModuleKey *key, size_t newlen) {
+    if (!moduleKeyWrites(key) || newlen > STRING_MAX) return VALKEYMODULE_ERR;
+    struct object *o = moduleKeyObject(key);
+    if (o && o->type != OBJ_STRING) return VALKEYMODULE_ERR;
+    if (!o && !newlen) return VALKEYMODULE_OK;
+    sds text = stringEditBegin(o);
+    if (newlen > sdslen(text))
+        text = sdsgrowzero(text, newlen);
+    else
+        sdssetlen(text, newlen);
+    stringEditEnd(key->db, moduleKeyName(key), o, text);
+    return VALKEYMODULE_OK;
+}
+
+void keyPartInit(void) {
+    contextSetRelease(AUTO_KEY, closeKey);
+}

@@ -1,0 +1,137 @@
+/* api_list.c - keys that hold a list. Going through one by its positions takes O(1) a step: the place of the
+ * last one is kept. */
+#include <errno.h>
+
+#include "module/module_key.h"
+
+static int64_t length(struct ValkeyModuleKey *key) {
+    struct object *o = moduleKeyObject(key);
+    return o ? (int64_t)listTypeLength(listTypeOpen(o)) : 0;
+}
+
+/* The change is told to the object, and the key goes with its last element. */
+static void commit(struct ValkeyModuleKey *key, struct object *o, struct listRef l) {
+    if (listTypeLength(l)) {
+        listTypeCommit(key->db, o, l);
+    } else {
+        listTypeDiscard(o, l);
+        dbDelete(key->db, moduleKeyName(key));
+    }
+}
+
+int vmListPush(struct ValkeyModuleKey *key, int where, struct ValkeyModuleString *ele) {
+    if (!ele || !moduleKeyIs(key, OBJ_LIST, VALKEYMODULE_WRITE, true)) {
+        if (!ele) errno = EINVAL;
+        return VALKEYMODULE_ERR;
+    }
+    moduleKeyWalkEnd(key);
+    struct str text = stringText(ele);
+    enum listEnd end = where == VALKEYMODULE_LIST_HEAD ? LIST_LEFT : LIST_RIGHT;
+    struct object *o = moduleKeyObject(key);
+    struct listRef l = o ? listTypeOpen(o) : listTypeNew(text.len);
+    listTypePush(&l, text, end);
+    if (o) {
+        listTypeCommit(key->db, o, l);
+    } else {
+        char room[LIST_EMBED_MAX];
+        dbAdd(key->db, moduleKeyName(key), listTypeValue(l, room));
+    }
+    return VALKEYMODULE_OK;
+}
+
+/* To the element at that position, from where the last one was when that is near. False: errno says why. */
+static bool seek(struct ValkeyModuleKey *key, long index) {
+    int64_t len = length(key), at = index < 0 ? index + len : index;
+    if (at < 0 || at >= len) {
+        errno = EDOM;
+        return false;
+    }
+    if (key->walk == WALK_LIST) {
+        int64_t away = at - key->list.index;
+        bool near = away >= -1 && away <= 1;
+        bool there =
+            near && (away == 0 || (away > 0 ? listTypeNext(&key->list.it) : listTypePrev(&key->list.it)));
+        key->list.index = at;
+        if (there) return true;
+    }
+    moduleKeyWalkEnd(key);
+    if (!listTypeSeek(&key->list.it, listTypeOpen(moduleKeyObject(key)), at)) {
+        errno = EDOM;
+        return false;
+    }
+    key->walk = WALK_LIST;
+    key->list.index = at;
+    return true;
+}
+
+struct ValkeyModuleString *vmListGet(struct ValkeyModuleKey *key, long index) {
+    char digits[LP_INTBUF_SIZE];
+    if (!moduleKeyIs(key, OBJ_LIST, VALKEYMODULE_READ, false) || !seek(key, index)) return NULL;
+    struct str text = listTypeText(&key->list.it, digits);
+    return vmCreateString(key->ctx, text.ptr, text.len);
+}
+
+struct ValkeyModuleString *vmListPop(struct ValkeyModuleKey *key, int where) {
+    if (!moduleKeyIs(key, OBJ_LIST, VALKEYMODULE_WRITE, false)) return NULL;
+    char digits[LP_INTBUF_SIZE];
+    int64_t at = where == VALKEYMODULE_LIST_HEAD ? 0 : length(key) - 1;
+    if (!seek(key, at)) return NULL;
+    struct str text = listTypeText(&key->list.it, digits);
+    struct ValkeyModuleString *popped = vmCreateString(key->ctx, text.ptr, text.len);
+    moduleKeyWalkEnd(key);
+    struct object *o = moduleKeyObject(key);
+    struct listRef l = listTypeOpen(o);
+    listTypeDelete(&l, (uint64_t)at, 1);
+    listTypeShrink(&l);
+    commit(key, o, l);
+    return popped;
+}
+
+int vmListSet(struct ValkeyModuleKey *key, long index, struct ValkeyModuleString *value) {
+    if (!value) errno = EINVAL;
+    if (!value || !moduleKeyIs(key, OBJ_LIST, VALKEYMODULE_WRITE, false)) return VALKEYMODULE_ERR;
+    moduleKeyWalkEnd(key);
+    struct object *o = moduleKeyObject(key);
+    struct listRef l = listTypeOpen(o);
+    if (!listTypeSet(&l, index, stringText(value))) {
+        errno = EDOM;
+        return VALKEYMODULE_ERR;
+    }
+    listTypeCommit(key->db, o, l);
+    return VALKEYMODULE_OK;
+}
+
+/* The position is the one that the element has afterwards: the ends are pushes. */
+int vmListInsert(struct ValkeyModuleKey *key, long index, struct ValkeyModuleString *value) {
+    if (!value) errno = EINVAL;
+    if (!value || !moduleKeyIs(key, OBJ_LIST, VALKEYMODULE_WRITE, true)) return VALKEYMODULE_ERR;
+    int64_t len = length(key), at = index < 0 ? index + len + 1 : index;
+    if (at < 0 || at > len) {
+        errno = EDOM;
+        return VALKEYMODULE_ERR;
+    }
+    if (at == len) return vmListPush(key, VALKEYMODULE_LIST_TAIL, value);
+    if (at == 0) return vmListPush(key, VALKEYMODULE_LIST_HEAD, value);
+    moduleKeyWalkEnd(key);
+    struct object *o = moduleKeyObject(key);
+    struct listRef l = listTypeOpen(o);
+    listTypeInsertAt(&l, (uint64_t)at, stringText(value));
+    listTypeCommit(key->db, o, l);
+    return VALKEYMODULE_OK;
+}
+
+int vmListDelete(struct ValkeyModuleKey *key, long index) {
+    if (!moduleKeyIs(key, OBJ_LIST, VALKEYMODULE_WRITE, false)) return VALKEYMODULE_ERR;
+    int64_t len = length(key), at = index < 0 ? index + len : index;
+    if (at < 0 || at >= len) {
+        errno = EDOM;
+        return VALKEYMODULE_ERR;
+    }
+    moduleKeyWalkEnd(key);
+    struct object *o = moduleKeyObject(key);
+    struct listRef l = listTypeOpen(o);
+    listTypeDelete(&l, (uint64_t)at, 1);
+    listTypeShrink(&l);
+    commit(key, o, l);
+    return VALKEYMODULE_OK;
+}

@@ -1,0 +1,152 @@
+/* api_scan.c - all keys, or all elements of a key, some with each call. What a step has found is collected
+ * before the module sees it: it may change anything. */
+#include <errno.h>
+
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "client/client.h"
+#include "module/module_key.h"
+#include "types/hash.h"
+#include "types/set.h"
+
+struct ValkeyModuleScanCursor {
+    uint64_t cursor;
+    bool done;
+};
+
+struct ValkeyModuleScanCursor *vmScanCursorCreate(void) {
+    return zcalloc(1, sizeof(struct ValkeyModuleScanCursor));
+}
+void vmScanCursorRestart(struct ValkeyModuleScanCursor *cursor) {
+    *cursor = (struct ValkeyModuleScanCursor){0};
+}
+void vmScanCursorDestroy(struct ValkeyModuleScanCursor *cursor) {
+    zfree(cursor);
+}
+
+/* ---- What a step has found ---- */
+
+struct found {
+    struct pair {
+        struct ValkeyModuleString *field, *value; /* value NULL: none */
+    } * pairs;
+    size_t count, capacity;
+    const struct hash *hash;  /* whose places are found, */
+    const hashtable *members; /* or entries */
+};
+
+static void note(struct found *f, struct str field, const struct str *value) {
+    if (f->count == f->capacity) {
+        f->capacity = f->capacity ? 2 * f->capacity : 16;
+        f->pairs = zrealloc(f->pairs, f->capacity * sizeof *f->pairs);
+    }
+    f->pairs[f->count++] = (struct pair){stringNew(field), value ? stringNew(*value) : NULL};
+}
+
+static void freeFound(struct found *f) {
+    for (size_t i = 0; i < f->count; i++) {
+        stringRelease(f->pairs[i].field);
+        if (f->pairs[i].value) stringRelease(f->pairs[i].value);
+    }
+    zfree(f->pairs);
+}
+
+/* False, and errno: it was at the end before. */
+static bool mayGoOn(struct ValkeyModuleScanCursor *cursor) {
+    errno = cursor->done ? ENOENT : 0;
+    return !cursor->done;
+}
+
+static int stepped(struct ValkeyModuleScanCursor *cursor, uint64_t next) {
+    cursor->cursor = next;
+    cursor->done = next == 0;
+    errno = 0;
+    return !cursor->done;
+}
+
+/* ---- Keys ---- */
+
+static void noteKey(void *priv, void *entry) {
+    const struct object *o = entry;
+    if (!objectIsExpired(o)) note(priv, objectKey(o), NULL);
+}
+
+int vmScan(struct ValkeyModuleCtx *ctx, struct ValkeyModuleScanCursor *cursor, ValkeyModuleScanCB fn,
+           void *privdata) {
+    if (!mayGoOn(cursor)) return 0;
+    struct found f = {0};
+    struct db *db = contextClient(ctx)->db;
+    uint64_t next = dbScan(db, cursor->cursor, noteKey, &f);
+    for (size_t i = 0; i < f.count; i++) {
+        struct ValkeyModuleKey key;
+        if (!dbFind(db, stringText(f.pairs[i].field))) continue;
+        moduleKeyInit(&key, db, f.pairs[i].field, VALKEYMODULE_READ);
+        key.client = ctx->client;
+        fn(ctx, f.pairs[i].field, &key, privdata);
+        moduleKeyDrop(&key);
+    }
+    freeFound(&f);
+    return stepped(cursor, next);
+}
+
+/* ---- Elements ---- */
+
+static void noteField(void *priv, const void *place) {
+    struct found *f = priv;
+    struct hashItem item;
+    hashRead(f->hash, place, &item);
+    note(f, item.field.s, &item.value.s);
+}
+
+static void noteScored(void *priv, const struct zsetElement *e) {
+    char digits[DOUBLE_STR_SIZE];
+    struct str score = strN(digits, d2string(digits, e->score));
+    note(priv, e->member, &score);
+}
+
+static void noteEntry(void *priv, void *entry) {
+    struct found *f = priv;
+    note(f, f->members->type->entryKey(entry), NULL);
+}
+
+static uint64_t scanSet(struct setRef s, uint64_t cursor, struct found *f) {
+    f->members = setTable(s);
+    if (f->members) return hashtableScan(setTable(s), cursor, noteEntry, f);
+    struct setIterator it;
+    struct setMember m;
+    setIterate(&it, s);
+    while (setNext(&it, &m)) note(f, m.s, NULL);
+    setStop(&it);
+    return 0;
+}
+
+static uint64_t scanHash(const struct object *o, uint64_t cursor, struct found *f) {
+    struct hash h;
+    hashOpen(&h, o);
+    f->hash = &h;
+    return hashScan(&h, cursor, noteField, f);
+}
+
+int vmScanKey(struct ValkeyModuleKey *key, struct ValkeyModuleScanCursor *cursor, ValkeyModuleScanKeyCB fn,
+              void *privdata) {
+    struct object *o = key ? moduleKeyObject(key) : NULL;
+    if (!o || (o->type != OBJ_HASH && o->type != OBJ_SET && o->type != OBJ_ZSET)) {
+        errno = EINVAL;
+        return 0;
+    }
+    if (!mayGoOn(cursor)) return 0;
+    struct found f = {0};
+    struct zsetRef z;
+    uint64_t next;
+    if (o->type == OBJ_HASH) {
+        next = scanHash(o, cursor->cursor, &f);
+    } else if (o->type == OBJ_SET) {
+        next = scanSet(setOpen(o), cursor->cursor, &f);
+    } else {
+        z = zsetOpen(o);
+        next = z.index->scan(z.ptr, cursor->cursor, noteScored, &f);
+    }
+    for (size_t i = 0; i < f.count; i++) fn(key, f.pairs[i].field, f.pairs[i].value, privdata);
+    freeFound(&f);
+    return stepped(cursor, next);
+}

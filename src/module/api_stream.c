@@ -1,0 +1,180 @@
+/* api_stream.c - keys that hold a stream. */
+#include <errno.h>
+
+#include "base/zmalloc.h"
+#include "module/module_key.h"
+#include "registry/cron.h"
+#include "types/stream.h"
+
+static struct streamID idOf(const ValkeyModuleStreamID *id) {
+    return (struct streamID){id->ms, id->seq};
+}
+static ValkeyModuleStreamID idBack(struct streamID id) {
+    return (ValkeyModuleStreamID){id.ms, id.seq};
+}
+
+static int fail(int why) {
+    errno = why;
+    return VALKEYMODULE_ERR;
+}
+
+static bool isStream(struct ValkeyModuleKey *key, unsigned mode, bool absent_ok) {
+    return moduleKeyIs(key, OBJ_STREAM, mode, absent_ok);
+}
+
+/* ---- Changing ---- */
+
+/* The ID of an entry that is told none: now, or the next one. */
+static bool automaticId(const struct stream *s, struct streamID *id) {
+    struct streamID now = {(uint64_t)cmd_time_ms, 0};
+    if (!s || streamIDCompare(now, s->last_id) > 0) {
+        *id = now;
+        return true;
+    }
+    *id = s->last_id;
+    return streamIDNext(id);
+}
+
+/* 0, or an errno. */
+static int chooseId(const struct stream *s, int flags, const ValkeyModuleStreamID *wanted,
+                    struct streamID *id) {
+    struct streamID last = s ? s->last_id : STREAM_ID_MIN;
+    if (flags & VALKEYMODULE_STREAM_ADD_AUTOID) return automaticId(s, id) ? 0 : EFBIG;
+    *id = idOf(wanted);
+    if (streamIDIsZero(*id)) return EDOM;
+    if (streamIDCompare(last, STREAM_ID_MAX) == 0) return EFBIG;
+    return streamIDCompare(*id, last) <= 0 ? EDOM : 0;
+}
+
+int vmStreamAdd(struct ValkeyModuleKey *key, int flags, ValkeyModuleStreamID *id,
+                struct ValkeyModuleString **argv, int64_t numfields) {
+    bool automatic = flags & VALKEYMODULE_STREAM_ADD_AUTOID;
+    if (!key || (!automatic && !id) || numfields < 0 || (numfields && !argv) ||
+        flags & ~VALKEYMODULE_STREAM_ADD_AUTOID)
+        return fail(EINVAL);
+    if (!isStream(key, VALKEYMODULE_WRITE, true)) return VALKEYMODULE_ERR;
+    moduleKeyWalkEnd(key);
+    struct streamID chosen;
+    struct object *o = moduleKeyObject(key);
+    struct stream *s = o ? streamOpen(o) : NULL;
+    int why = chooseId(s, flags, id, &chosen);
+    if (why) return fail(why);
+    if (!s) s = streamNew();
+    struct str *pairs = zmalloc(2 * (size_t)numfields * sizeof *pairs);
+    for (int64_t i = 0; i < 2 * numfields; i++) pairs[i] = stringText(argv[i]);
+    bool added = streamAppend(s, chosen, pairs, (size_t)numfields);
+    zfree(pairs);
+    if (!added && !o) streamFree(s);
+    if (!added) return fail(ERANGE);
+    if (!o) dbAdd(key->db, moduleKeyName(key), streamValue(s));
+    if (id) *id = idBack(chosen);
+    return VALKEYMODULE_OK;
+}
+
+int vmStreamDelete(struct ValkeyModuleKey *key, ValkeyModuleStreamID *id) {
+    if (!key || !id) return fail(EINVAL);
+    if (!isStream(key, VALKEYMODULE_WRITE, false)) return VALKEYMODULE_ERR;
+    if (key->walk == WALK_STREAM) return fail(EBADF);
+    if (!streamDelete(streamOpen(moduleKeyObject(key)), idOf(id))) return fail(ENOENT);
+    return VALKEYMODULE_OK;
+}
+
+static long long trim(struct ValkeyModuleKey *key, int flags, struct streamTrim t) {
+    if (!key || flags & ~VALKEYMODULE_STREAM_TRIM_APPROX || t.maxlen < 0) errno = EINVAL;
+    if (!key || flags & ~VALKEYMODULE_STREAM_TRIM_APPROX || t.maxlen < 0) return -1;
+    if (!isStream(key, VALKEYMODULE_WRITE, false)) return -1;
+    moduleKeyWalkEnd(key);
+    t.approximate = flags & VALKEYMODULE_STREAM_TRIM_APPROX;
+    return streamTrimTo(streamOpen(moduleKeyObject(key)), &t);
+}
+long long vmStreamTrimByLength(struct ValkeyModuleKey *key, int flags, long long length) {
+    return trim(key, flags, (struct streamTrim){.kind = TRIM_MAXLEN, .maxlen = length});
+}
+long long vmStreamTrimByID(struct ValkeyModuleKey *key, int flags, ValkeyModuleStreamID *id) {
+    if (!id) errno = EINVAL;
+    return id ? trim(key, flags, (struct streamTrim){.kind = TRIM_MINID, .minid = idOf(id)}) : -1;
+}
+
+/* ---- Walking ---- */
+
+/* Without that end. False: there is none. */
+static bool shrink(struct streamID *id, bool given, bool exclusive, bool (*by)(struct streamID *id)) {
+    return !given || !exclusive || by(id);
+}
+
+/* From start to end, or (REVERSE) back from end to start. */
+int vmStreamIteratorStart(struct ValkeyModuleKey *key, int flags, ValkeyModuleStreamID *startid,
+                          ValkeyModuleStreamID *endid) {
+    int known = VALKEYMODULE_STREAM_ITERATOR_EXCLUSIVE | VALKEYMODULE_STREAM_ITERATOR_REVERSE;
+    if (!key || flags & ~known) return fail(EINVAL);
+    if (!isStream(key, 0, false)) return VALKEYMODULE_ERR;
+    if (key->walk == WALK_STREAM) return fail(EBADF);
+    moduleKeyWalkEnd(key);
+    bool exclusive = flags & VALKEYMODULE_STREAM_ITERATOR_EXCLUSIVE;
+    key->stream.start = startid ? idOf(startid) : STREAM_ID_MIN;
+    key->stream.end = endid ? idOf(endid) : STREAM_ID_MAX;
+    if (!shrink(&key->stream.start, startid, exclusive, streamIDNext) ||
+        !shrink(&key->stream.end, endid, exclusive, streamIDPrev))
+        return fail(EDOM);
+    key->stream.on_entry = false;
+    streamIterate(&key->stream.it, streamOpen(moduleKeyObject(key)), key->stream.start, key->stream.end,
+                  flags & VALKEYMODULE_STREAM_ITERATOR_REVERSE);
+    key->walk = WALK_STREAM;
+    return VALKEYMODULE_OK;
+}
+
+static bool walking(struct ValkeyModuleKey *key) {
+    if (!key) errno = EINVAL;
+    if (!key || !isStream(key, 0, false)) return false;
+    if (key->walk == WALK_STREAM) return true;
+    errno = EBADF;
+    return false;
+}
+
+int vmStreamIteratorStop(struct ValkeyModuleKey *key) {
+    if (!walking(key)) return VALKEYMODULE_ERR;
+    moduleKeyWalkEnd(key);
+    return VALKEYMODULE_OK;
+}
+
+int vmStreamIteratorNextID(struct ValkeyModuleKey *key, ValkeyModuleStreamID *id, long *numfields) {
+    if (!walking(key)) return VALKEYMODULE_ERR;
+    key->stream.on_entry = streamNext(&key->stream.it);
+    if (!key->stream.on_entry) return fail(ENOENT);
+    key->stream.pairs_left = key->stream.it.pairs;
+    if (id) *id = idBack(key->stream.it.id);
+    if (numfields) *numfields = (long)key->stream.it.pairs;
+    return VALKEYMODULE_OK;
+}
+
+int vmStreamIteratorNextField(struct ValkeyModuleKey *key, struct ValkeyModuleString **field_ptr,
+                              struct ValkeyModuleString **value_ptr) {
+    struct str field, value;
+    if (!walking(key)) return VALKEYMODULE_ERR;
+    if (!key->stream.on_entry || !key->stream.pairs_left) return fail(ENOENT);
+    key->stream.pairs_left--;
+    streamNextPair(&key->stream.it, &field, &value);
+    if (field_ptr) *field_ptr = vmCreateString(key->ctx, field.ptr, field.len);
+    if (value_ptr) *value_ptr = vmCreateString(key->ctx, value.ptr, value.len);
+    return VALKEYMODULE_OK;
+}
+
+/* The entry goes, and the walk begins anew behind it: it does not live through a change. */
+int vmStreamIteratorDelete(struct ValkeyModuleKey *key) {
+    if (!walking(key)) return VALKEYMODULE_ERR;
+    if (!(key->mode & VALKEYMODULE_WRITE)) return fail(EBADF);
+    if (!key->stream.on_entry) return fail(ENOENT);
+    struct streamID id = key->stream.it.id, next = id;
+    bool reverse = key->stream.it.reverse;
+    struct stream *s = streamOpen(moduleKeyObject(key));
+    streamStop(&key->stream.it);
+    streamDelete(s, id);
+    bool more = reverse ? streamIDPrev(&next) : streamIDNext(&next);
+    if (more)
+        *(reverse ? &key->stream.end : &key->stream.start) = next;
+    else
+        key->stream.start = STREAM_ID_MAX, key->stream.end = STREAM_ID_MIN; /* there is nothing behind it */
+    streamIterate(&key->stream.it, s, key->stream.start, key->stream.end, reverse);
+    key->stream.on_entry = false;
+    return VALKEYMODULE_OK;
+}
