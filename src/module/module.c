@@ -228,6 +228,7 @@ void moduleInit(void) {
     dictPartInit();
     miscPartInit();
     keyPartInit();
+    callReplyPartInit();
     moduleCommandsInit();
     moduleCommandInit();
 }

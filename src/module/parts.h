@@ -11,6 +11,7 @@ void stringsInit(void);
 void dictPartInit(void);
 void miscPartInit(void);
 void keyPartInit(void);
+void callReplyPartInit(void);
 void moduleCommandsInit(void); /* api_command.c */
 
 /* Whatever a module's own thread calls first: its allocations are counted from then on. */

@@ -1,0 +1,273 @@
+/* call_reply.c - replies of commands, looked at by modules. See call_reply.h. The bytes are this server's
+ * own. */
+#include "module/call_reply.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "module/parts.h"
+
+/* ---- Parsing ---- */
+
+static const char *parse(struct ValkeyModuleCallReply *r, const char *p);
+
+/* The line at p without its end; *next is what follows. */
+static struct str line(const char *p, const char **next) {
+    const char *end = strstr(p, "\r\n");
+    *next = end + 2;
+    return strN(p, (size_t)(end - p));
+}
+
+static long long lineNumber(const char *p, const char **next) {
+    int64_t n = 0;
+    struct str digits = line(p, next);
+    string2ll(digits, &n);
+    return n;
+}
+
+static struct ValkeyModuleCallReply *child(struct ValkeyModuleCallReply *parent,
+                                           struct ValkeyModuleCallReply *at) {
+    memset(at, 0, sizeof *at);
+    at->ctx = parent->ctx;
+    at->parsed = true;
+    return at;
+}
+
+static const char *parseElements(struct ValkeyModuleCallReply *r, const char *p, size_t each) {
+    r->elements = zmalloc((r->count * each ? r->count * each : 1) * sizeof *r->elements);
+    for (size_t i = 0; i < r->count * each; i++) {
+        p = parse(child(r, &r->elements[i]), p);
+        r->has_resp3 |= r->elements[i].has_resp3;
+    }
+    return p;
+}
+
+static const char *parseBulk(struct ValkeyModuleCallReply *r, const char *p) {
+    long long len = lineNumber(p, &p);
+    r->type = len < 0 ? VALKEYMODULE_REPLY_NULL : VALKEYMODULE_REPLY_STRING;
+    if (len < 0) return p;
+    r->text = strN(p, (size_t)len);
+    return p + len + 2;
+}
+
+static const char *parseVerbatim(struct ValkeyModuleCallReply *r, const char *p) {
+    p = parseBulk(r, p);
+    r->type = VALKEYMODULE_REPLY_VERBATIM_STRING;
+    r->format = r->text.ptr;
+    r->text = strN(r->text.ptr + 4, r->text.len - 4);
+    return p;
+}
+
+static const char *parseArray(struct ValkeyModuleCallReply *r, const char *p, int type, size_t each) {
+    long long n = lineNumber(p, &p);
+    r->type = n < 0 ? (r->exact ? VALKEYMODULE_REPLY_ARRAY_NULL : VALKEYMODULE_REPLY_NULL) : type;
+    if (n < 0) return p;
+    r->count = (size_t)n;
+    return parseElements(r, p, each);
+}
+
+static const char *parseText(struct ValkeyModuleCallReply *r, const char *p, int type) {
+    r->type = type;
+    r->text = line(p, &p);
+    return p;
+}
+
+static const char *parseDouble(struct ValkeyModuleCallReply *r, const char *p) {
+    struct str text = line(p, &p);
+    r->type = VALKEYMODULE_REPLY_DOUBLE;
+    if (!string2dSaturating(text, &r->real)) r->real = strtod(text.ptr, NULL); /* nan */
+    return p;
+}
+
+static const char *parseAttribute(struct ValkeyModuleCallReply *r, const char *p) {
+    r->attribute = child(r, zmalloc(sizeof *r->attribute));
+    r->attribute->type = VALKEYMODULE_REPLY_ATTRIBUTE;
+    r->attribute->proto.ptr = p - 1;
+    r->attribute->count = (size_t)lineNumber(p, &p);
+    p = parseElements(r->attribute, p, 2);
+    r->attribute->proto.len = (size_t)(p - r->attribute->proto.ptr);
+    return p;
+}
+
+static const char *parseTyped(struct ValkeyModuleCallReply *r, char type, const char *p) {
+    switch (type) {
+    case '+': return parseText(r, p, r->exact ? VALKEYMODULE_REPLY_SIMPLE_STRING : VALKEYMODULE_REPLY_STRING);
+    case '-': return parseText(r, p, VALKEYMODULE_REPLY_ERROR);
+    case '$': return parseBulk(r, p);
+    case '*': return parseArray(r, p, VALKEYMODULE_REPLY_ARRAY, 1);
+    case ':':
+        r->type = VALKEYMODULE_REPLY_INTEGER;
+        r->integer = lineNumber(p, &p);
+        return p;
+    default: break;
+    }
+    r->has_resp3 = true;
+    switch (type) {
+    case '_': return parseText(r, p, VALKEYMODULE_REPLY_NULL);
+    case '#':
+        r->type = VALKEYMODULE_REPLY_BOOL;
+        r->integer = *p == 't';
+        line(p, &p);
+        return p;
+    case ',': return parseDouble(r, p);
+    case '(': return parseText(r, p, VALKEYMODULE_REPLY_BIG_NUMBER);
+    case '=': return parseVerbatim(r, p);
+    case '%': return parseArray(r, p, VALKEYMODULE_REPLY_MAP, 2);
+    case '~': return parseArray(r, p, VALKEYMODULE_REPLY_SET, 1);
+    case '>': return parseArray(r, p, VALKEYMODULE_REPLY_ARRAY, 1);
+    default: serverPanic("a reply of type '%c'", type);
+    }
+}
+
+/* What follows it. */
+static const char *parse(struct ValkeyModuleCallReply *r, const char *p) {
+    bool resp3 = *p == '|';
+    if (resp3) p = parseAttribute(r, p + 1);
+    r->proto.ptr = p;
+    p = parseTyped(r, *p, p + 1);
+    r->proto.len = (size_t)(p - r->proto.ptr);
+    r->has_resp3 |= resp3;
+    return p;
+}
+
+void callReplyParse(struct ValkeyModuleCallReply *r) {
+    if (r->parsed) return;
+    r->parsed = true;
+    parse(r, r->bytes);
+    r->proto = sdsview(r->bytes); /* with the attribute, if there is one */
+}
+
+/* ---- Life ---- */
+
+struct ValkeyModuleCallReply *callReplyNew(struct ValkeyModuleCtx *ctx, sds bytes, bool exact) {
+    struct ValkeyModuleCallReply *r = zcalloc(1, sizeof *r);
+    r->ctx = ctx;
+    r->bytes = bytes;
+    r->proto = sdsview(bytes);
+    r->exact = exact;
+    return r;
+}
+
+static void freeParts(struct ValkeyModuleCallReply *r) {
+    bool pairs = r->type == VALKEYMODULE_REPLY_MAP || r->type == VALKEYMODULE_REPLY_ATTRIBUTE;
+    for (size_t i = 0; r->elements && i < r->count * (pairs ? 2 : 1); i++) freeParts(&r->elements[i]);
+    zfree(r->elements);
+    if (r->attribute) freeParts(r->attribute);
+    zfree(r->attribute);
+}
+
+void callReplyFree(struct ValkeyModuleCallReply *r) {
+    freeParts(r);
+    sdsfree(r->bytes);
+    zfree(r);
+}
+
+static void releaseReply(void *what) {
+    callReplyFree(what);
+}
+
+/* An element goes with its root. */
+void vmFreeCallReply(struct ValkeyModuleCallReply *reply) {
+    if (!reply || !reply->bytes) return;
+    contextAutoForget(reply->ctx, AUTO_REPLY, reply);
+    callReplyFree(reply);
+}
+
+/* ---- Looking ---- */
+
+int vmCallReplyType(struct ValkeyModuleCallReply *reply) {
+    if (!reply) return VALKEYMODULE_REPLY_UNKNOWN;
+    callReplyParse(reply);
+    return reply->type;
+}
+
+static bool is(struct ValkeyModuleCallReply *reply, int type) {
+    return vmCallReplyType(reply) == type;
+}
+
+static bool isText(struct ValkeyModuleCallReply *reply) {
+    return is(reply, VALKEYMODULE_REPLY_STRING) || is(reply, VALKEYMODULE_REPLY_SIMPLE_STRING) ||
+           is(reply, VALKEYMODULE_REPLY_ERROR);
+}
+
+const char *vmCallReplyProto(struct ValkeyModuleCallReply *reply, size_t *len) {
+    if (len) *len = reply->proto.len;
+    return reply->proto.ptr;
+}
+
+size_t vmCallReplyLength(struct ValkeyModuleCallReply *reply) {
+    return isText(reply) ? reply->text.len : reply ? reply->count : 0;
+}
+
+long long vmCallReplyInteger(struct ValkeyModuleCallReply *reply) {
+    return is(reply, VALKEYMODULE_REPLY_INTEGER) ? reply->integer : LLONG_MIN;
+}
+
+double vmCallReplyDouble(struct ValkeyModuleCallReply *reply) {
+    return is(reply, VALKEYMODULE_REPLY_DOUBLE) ? reply->real : (double)LLONG_MIN;
+}
+
+int vmCallReplyBool(struct ValkeyModuleCallReply *reply) {
+    return is(reply, VALKEYMODULE_REPLY_BOOL) ? (int)reply->integer : INT_MIN;
+}
+
+static const char *textOf(struct ValkeyModuleCallReply *reply, size_t *len) {
+    if (len) *len = reply->text.len;
+    return reply->text.ptr;
+}
+
+const char *vmCallReplyStringPtr(struct ValkeyModuleCallReply *reply, size_t *len) {
+    return isText(reply) ? textOf(reply, len) : NULL;
+}
+const char *vmCallReplyBigNumber(struct ValkeyModuleCallReply *reply, size_t *len) {
+    return is(reply, VALKEYMODULE_REPLY_BIG_NUMBER) ? textOf(reply, len) : NULL;
+}
+const char *vmCallReplyVerbatim(struct ValkeyModuleCallReply *reply, size_t *len, const char **format) {
+    if (!is(reply, VALKEYMODULE_REPLY_VERBATIM_STRING)) return NULL;
+    if (format) *format = reply->format;
+    return textOf(reply, len);
+}
+
+static struct ValkeyModuleCallReply *element(struct ValkeyModuleCallReply *reply, int type, size_t idx) {
+    return is(reply, type) && idx < reply->count ? &reply->elements[idx] : NULL;
+}
+struct ValkeyModuleCallReply *vmCallReplyArrayElement(struct ValkeyModuleCallReply *reply, size_t idx) {
+    return element(reply, VALKEYMODULE_REPLY_ARRAY, idx);
+}
+struct ValkeyModuleCallReply *vmCallReplySetElement(struct ValkeyModuleCallReply *reply, size_t idx) {
+    return element(reply, VALKEYMODULE_REPLY_SET, idx);
+}
+
+static int pairAt(struct ValkeyModuleCallReply *reply, int type, size_t idx,
+                  struct ValkeyModuleCallReply **key, struct ValkeyModuleCallReply **val) {
+    if (!is(reply, type) || idx >= reply->count) return VALKEYMODULE_ERR;
+    if (key) *key = &reply->elements[2 * idx];
+    if (val) *val = &reply->elements[2 * idx + 1];
+    return VALKEYMODULE_OK;
+}
+int vmCallReplyMapElement(struct ValkeyModuleCallReply *reply, size_t idx, struct ValkeyModuleCallReply **key,
+                          struct ValkeyModuleCallReply **val) {
+    return pairAt(reply, VALKEYMODULE_REPLY_MAP, idx, key, val);
+}
+int vmCallReplyAttributeElement(struct ValkeyModuleCallReply *reply, size_t idx,
+                                struct ValkeyModuleCallReply **key, struct ValkeyModuleCallReply **val) {
+    return pairAt(reply, VALKEYMODULE_REPLY_ATTRIBUTE, idx, key, val);
+}
+
+struct ValkeyModuleCallReply *vmCallReplyAttribute(struct ValkeyModuleCallReply *reply) {
+    return reply && vmCallReplyType(reply) != VALKEYMODULE_REPLY_UNKNOWN ? reply->attribute : NULL;
+}
+
+struct ValkeyModuleString *vmCreateStringFromCallReply(struct ValkeyModuleCallReply *reply) {
+    if (is(reply, VALKEYMODULE_REPLY_INTEGER)) return vmCreateStringFromLongLong(reply->ctx, reply->integer);
+    return isText(reply) ? vmCreateString(reply->ctx, reply->text.ptr, reply->text.len) : NULL;
+}
+
+void callReplyPartInit(void) {
+    contextSetRelease(AUTO_REPLY, releaseReply);
+}

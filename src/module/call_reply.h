@@ -1,0 +1,26 @@
+/* call_reply.h - what a command that a module has called replied: a tree over the bytes, built when somebody
+ * looks. */
+#pragma once
+
+#include "module/api.h"
+
+struct ValkeyModuleCallReply {
+    struct ValkeyModuleCtx *ctx;
+    sds bytes; /* the root's; NULL: it is an element */
+    struct str proto;
+    int type; /* VALKEYMODULE_REPLY_... */
+    bool parsed, exact;
+    bool has_resp3; /* it, or something in it, is of RESP3 */
+    long long integer;
+    double real;
+    struct str text; /* of a verbatim string without its format */
+    const char *format;
+    size_t count;                            /* elements; of maps and attributes pairs */
+    struct ValkeyModuleCallReply *elements;  /* of pairs key, value, key, value ... */
+    struct ValkeyModuleCallReply *attribute; /* NULL: none */
+};
+
+/* Takes the bytes over: one whole reply. */
+struct ValkeyModuleCallReply *callReplyNew(struct ValkeyModuleCtx *ctx, sds bytes, bool exact);
+void callReplyParse(struct ValkeyModuleCallReply *r); /* if it has not been */
+void callReplyFree(struct ValkeyModuleCallReply *r);  /* a root */
