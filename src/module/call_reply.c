@@ -39,7 +39,7 @@ static struct ValkeyModuleCallReply *child(struct ValkeyModuleCallReply *parent,
 }
 
 static const char *parseElements(struct ValkeyModuleCallReply *r, const char *p, size_t each) {
-    r->elements = zmalloc((r->count * each ? r->count * each : 1) * sizeof *r->elements);
+    r->elements = zmalloc((r->count * each + 1) * sizeof *r->elements);
     for (size_t i = 0; i < r->count * each; i++) {
         p = parse(child(r, &r->elements[i]), p);
         r->has_resp3 |= r->elements[i].has_resp3;
@@ -155,7 +155,7 @@ struct ValkeyModuleCallReply *callReplyNew(struct ValkeyModuleCtx *ctx, sds byte
 
 static void freeParts(struct ValkeyModuleCallReply *r) {
     bool pairs = r->type == VALKEYMODULE_REPLY_MAP || r->type == VALKEYMODULE_REPLY_ATTRIBUTE;
-    for (size_t i = 0; r->elements && i < r->count * (pairs ? 2 : 1); i++) freeParts(&r->elements[i]);
+    for (size_t i = 0; r->elements && i < r->count * (pairs ? 2u : 1u); i++) freeParts(&r->elements[i]);
     zfree(r->elements);
     if (r->attribute) freeParts(r->attribute);
     zfree(r->attribute);
