@@ -34,7 +34,7 @@ struct str supervisorCommandName(const struct instance *primary, const char *com
     serverPanic("not written yet");
 }
 
-void peerLinkTick(struct supervisor *s, struct instance *i) {
+void linkTick(struct supervisor *s, struct instance *i) {
     serverPanic("not written yet");
 }
 

@@ -27,7 +27,7 @@ void supervisorTakeEpoch(struct supervisor *s, uint64_t epoch);
 void primarySwitchAddress(struct supervisor *s, struct instance *primary, const struct hostAddress *to);
 
 /* ---- supervisor_links.c ---- */
-void peerLinkTick(struct supervisor *s, struct instance *i);     /* connects, drops what is stale */
+void linkTick(struct supervisor *s, struct instance *i);     /* connects, drops what is stale */
 void periodicTick(struct supervisor *s, struct instance *i); /* INFO, PING, hello */
 struct peerLink *linkCreate(struct supervisor *s, struct instance *owner);
 void linkAddOwner(struct peerLink *link, struct instance *owner);
