@@ -90,7 +90,8 @@ static void setCommand(struct aclSelector *s, const struct serverCommand *cmd, b
     dropFirstArgs(s, cmd->id);
 }
 
-/* The commands of a table and of those below it that are in the categories; all: every one. */
+/* The commands of a table and of those below it that are in the categories, subcommands also when their
+ * container is; all: every one. */
 static void setCommands(struct aclSelector *s, struct hashtable *table, uint64_t categories, bool all,
                         bool allow) {
     struct hashtableIterator it;
@@ -98,8 +99,9 @@ static void setCommands(struct aclSelector *s, struct hashtable *table, uint64_t
     hashtableInitIterator(&it, table, false);
     while (hashtableNext(&it, &entry)) {
         const struct serverCommand *cmd = entry;
-        if (all || cmd->acl & categories) setCommand(s, cmd, allow);
-        if (cmd->subcommands) setCommands(s, cmd->subcommands, categories, all, allow);
+        bool meant = all || cmd->acl & categories;
+        if (meant) setCommand(s, cmd, allow);
+        if (cmd->subcommands) setCommands(s, cmd->subcommands, categories, meant, allow);
     }
     hashtableStopIterator(&it);
 }

@@ -191,7 +191,7 @@ void clientHelpCommand(struct client *c) {
 /* ---- HELLO ---- */
 
 static void replyHello(struct client *c) {
-    replyMapLen(c, availability_zone ? 8 : 7);
+    replyMapLen(c, 6 + (sentinel_mode ? 0 : 1) + (availability_zone ? 1 : 0));
     replyBulkCstr(c, "server");
     replyBulkCstr(c, SERVER_NAME);
     replyBulkCstr(c, "version");
@@ -201,9 +201,11 @@ static void replyHello(struct client *c) {
     replyBulkCstr(c, "id");
     replyLongLong(c, (int64_t)c->id);
     replyBulkCstr(c, "mode");
-    replyBulkCstr(c, cluster_enabled ? "cluster" : "standalone");
-    replyBulkCstr(c, "role");
-    replyBulkCstr(c, roleIsReplica() ? "replica" : "master");
+    replyBulkCstr(c, roleModeText());
+    if (!sentinel_mode) { /* it has none */
+        replyBulkCstr(c, "role");
+        replyBulkCstr(c, roleIsReplica() ? "replica" : "master");
+    }
     replyBulkCstr(c, "modules");
     moduleReplyList(c);
     if (!availability_zone) return;

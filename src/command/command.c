@@ -5,6 +5,7 @@
 #include "base/zmalloc.h"
 #include "client/reply.h"
 #include "commands/grammar.h"
+#include "data/role.h"
 #include "registry/config.h"
 
 struct hashtable commands;
@@ -78,6 +79,11 @@ static sds fullName(const struct commandSpec *spec, const struct serverCommand *
     return parent ? sdscatprintf(sdsempty(), "%s|%s", parent->fullname, spec->name) : sdsnew(spec->name);
 }
 
+/* A Sentinel has few of the commands, and some that nobody else has. */
+static bool isServed(const struct commandSpec *spec) {
+    return spec->flags & CMD_SENTINEL ? sentinel_mode || !(spec->flags & CMD_ONLY_SENTINEL) : !sentinel_mode;
+}
+
 static struct serverCommand *createCommand(const struct commandSpec *spec, struct serverCommand *parent) {
     struct serverCommand *cmd = zcalloc(1, sizeof *cmd);
     cmd->spec = spec;
@@ -89,6 +95,7 @@ static struct serverCommand *createCommand(const struct commandSpec *spec, struc
     if (!spec->subcommands) return cmd;
     cmd->subcommands = hashtableCreate(&commands_type);
     for (const struct commandSpec *s = spec->subcommands; s->name; s++) {
+        if (!isServed(s)) continue;
         bool added = hashtableAdd(cmd->subcommands, createCommand(s, cmd));
         serverAssert(added);
     }
@@ -97,6 +104,7 @@ static struct serverCommand *createCommand(const struct commandSpec *spec, struc
 
 void commandRegister(const struct commandSpec *specs) {
     for (const struct commandSpec *s = specs; s->name; s++) {
+        if (!isServed(s)) continue;
         bool added = hashtableAdd(&commands, createCommand(s, NULL));
         serverAssert(added);
     }
@@ -181,6 +189,14 @@ void commandRefresh(struct serverCommand *cmd) {
 }
 
 /* ---- Finding ---- */
+
+void commandSetHandler(const char *fullname, commandProc *proc) {
+    struct serverCommand *cmd = commandLookupName(strOf(fullname));
+    struct commandSpec *spec = zmalloc(sizeof *spec);
+    *spec = *cmd->spec;
+    spec->proc = proc;
+    cmd->spec = spec;
+}
 
 struct serverCommand *commandLookup(const struct str *argv, int argc) {
     struct serverCommand *cmd = argc ? hashtableFind(&commands, argv[0]) : NULL;

@@ -46,13 +46,16 @@ struct serverCommand { /* runtime */
 
 /* ---- Registry ---- */
 #define COMMAND_IDS_MAX 1024
-void commandRegister(const struct commandSpec *specs); /* panics on a duplicate */
+/* Panics on a duplicate. What is not for a server of this mode (Sentinel or not) is left out. */
+void commandRegister(const struct commandSpec *specs);
+/* For a server that does something else in a command's place, before the first one runs. */
+void commandSetHandler(const char *fullname, commandProc *proc);
 /* One that comes while the server runs: a module's. NULL: the name is taken, or there are too many. The spec
  * stays the caller's, until commandRemove. parent may be NULL. */
 struct serverCommand *commandAdd(const struct commandSpec *spec, struct serverCommand *parent);
 /* Nobody finds it, nor its subcommands, any more. Requests that name it already (in a transaction, in a
- * batch, of clients that wait) are answered as unknown. It is kept, without its spec, for another of its name.
- */
+ * batch, of clients that wait) are answered as unknown. It is kept, without its spec, for another of this
+ * name. */
 void commandRemove(struct serverCommand *cmd);
 /* After its spec or its categories have been changed. */
 void commandRefresh(struct serverCommand *cmd);

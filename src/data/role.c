@@ -14,6 +14,10 @@ const char err_masterdown[] =
 static void (*hooks[HOOKS_MAX])(bool replica);
 static int hook_count;
 
+const char *roleModeText(void) {
+    return sentinel_mode ? "sentinel" : cluster_enabled ? "cluster" : "standalone";
+}
+
 void roleOnChange(void (*fn)(bool replica)) {
     serverAssert(hook_count < HOOKS_MAX);
     hooks[hook_count++] = fn;

@@ -22,6 +22,7 @@ extern const char err_masterdown[]; /* what is answered then */
 extern bool cluster_enabled;
 /* Is it a Sentinel? Known before anything is registered, from the program's name and arguments. */
 extern bool sentinel_mode;
+const char *roleModeText(void); /* "standalone", "cluster", "sentinel" */
 /* What a cluster asks of replication. repl/ fills it in. */
 struct replicationControl {
     uint64_t (*offset)(void); /* of a primary its own, of a replica what it has applied */

@@ -435,14 +435,21 @@ void configOnChange(void (*fn)(void)) {
 /* Lines are counted over everything that is loaded, as if it were one text. Messages name the line only:
  * tools that start servers look for exactly that. */
 static int lines_before;
+static int current_number;
+static const char *current_text;
 static int include_depth;
 
 static void configLoadLines(const char *text, int first_line);
 
-static void configFatal(int line_number, const char *line, const char *reason) {
+void configFatal(int line_number, const char *line, const char *reason) {
     fprintf(stderr, "\n*** FATAL CONFIG FILE ERROR (Version %s) ***\n", VALKEY_VERSION);
     fprintf(stderr, "Reading the configuration file, at line %d\n>>> '%s'\n%s\n", line_number, line, reason);
     exit(1);
+}
+
+int configLine(const char **text) {
+    *text = current_text;
+    return current_number;
 }
 
 static sds configReadFile(const char *path) {
@@ -505,7 +512,7 @@ bool configSetFromFile(int argc, const struct str *argv, const char **err) {
     const struct configDirective *d = name->directive;
     if (argc == 1 && d->flags & CONFIG_MAY_STAND_ALONE) return directiveSetText(d, STR(""), err);
     /* Several words may have been quoted into one. */
-    if (argc == 2) return directiveSetText(d, argv[1], err);
+    if (argc == 2 && !d->kinds) return directiveSetText(d, argv[1], err);
     return directiveSet(d, argc - 1, argv + 1, err);
 }
 
@@ -515,6 +522,8 @@ static void configLoadLine(const char *line, int line_number) {
     if (!tokens) configFatal(line_number, line, "Unbalanced quotes in configuration line");
     const char *err = NULL;
     bool ok = true;
+    current_number = line_number;
+    current_text = line;
     if (argc == 2 && strcasecmp(tokens[0], "include") == 0) {
         ok = configInclude(tokens[1], &err);
     } else if (argc > 0) {

@@ -45,6 +45,18 @@ struct configEnum {
     int value;
 };
 
+/* A directive with any number of lines that are about different things: a line is known by its second word.
+ *
+ *     sentinel monitor one 10.0.0.1 6379 2 ───┐ both are `monitor` lines: what is to be told of it goes
+ *     sentinel myid 9c2e...                   │ into their places, in order; what there is more of goes
+ *     sentinel monitor two 10.0.0.2 6379 2 ───┘ to the end, and a place that is not needed becomes empty */
+struct configLineKinds {
+    /* All lines, without the directive's name, each ended by a newline. `present` tells whether the file has
+     * a line of that kind. */
+    sds (*lines)(bool (*present)(void *priv, struct str kind), void *priv);
+    const char *const *aliases; /* pairs of other names of kinds and the kind; ends with NULL; may be NULL */
+};
+
 struct configDirective {
     const char *name, *alias; /* alias may be NULL */
     enum configType type;
@@ -72,6 +84,8 @@ struct configDirective {
     sds (*get)(const struct configDirective *d);
     /* SPECIAL, may be NULL: what stands in a file, one line for each part, without the name. */
     sds (*lines)(const struct configDirective *d);
+    const struct configLineKinds
+        *kinds; /* SPECIAL, with CONFIG_LINES; NULL: one line is as good as another */
 };
 
 #define CONFIG_BOOL(n, a, f, v, d, ap)                                                                       \
@@ -105,6 +119,9 @@ bool configSetFromFile(int argc, const struct str *argv, const char **err);
 void configLoadFile(const char *path);
 void configLoadText(const char *text);
 const char *configFilePath(void); /* absolute, "" when none */
+/* For who applies a line later than when it is set: the one that is being loaded, and how to refuse it. */
+int configLine(const char **text);
+void configFatal(int line_number, const char *line, const char *reason) __attribute__((noreturn));
 /* One directive, from inside the server. */
 bool configSet(const char *name, struct str value, const char **err);
 /* Several directives as one change: all of them or, when one refuses, none. False: *failed is that one, *err

@@ -28,7 +28,8 @@
 
 struct infoSection {
     const char *name, *title;
-    int groups; /* INFO_*: it shows when one of these is asked for */
+    int groups;  /* INFO_*: it shows when one of these is asked for */
+    bool absent; /* in a server of this kind: infoOnlySections */
     infoFn **fields;
     size_t field_count;
     const char *const *order; /* info_order.c; NULL: as the rooms have registered */
@@ -58,6 +59,7 @@ static struct infoSection sections[] = {
     {.name = "cluster_info", .title = "Cluster Info", .groups = INFO_LONG},
     {.name = "scriptingengines", .title = "Scripting Engines", .groups = INFO_LONG},
     {.name = "keyspace", .title = "Keyspace", .groups = INFO_ANY},
+    {.name = "sentinel", .title = "Sentinel", .groups = INFO_ANY, .absent = true},
     {.name = "debug", .title = "Debug"},
 };
 #define SECTION_COUNT (sizeof sections / sizeof *sections)
@@ -138,7 +140,7 @@ sds infoText(const struct str *names, int count) {
     sds s = sdsMakeRoomFor(sdsempty(), USUAL_LENGTH), unordered = NULL;
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         struct infoSection *section = &sections[i];
-        if (!sectionWanted(section, names, count)) continue;
+        if (section->absent || !sectionWanted(section, names, count)) continue;
         if (sdslen(s)) s = sdscat(s, "\r\n");
         s = sdscat(sdscat(sdscat(s, "# "), section->title), "\r\n");
         if (!section->order) {
@@ -238,6 +240,14 @@ sds infoField(sds s, const char *fmt, ...) {
     lineAdd(&line, fmt, strlen(fmt));
     lineAdd(&line, "\r\n", 2);
     return sdscatlen(line.text, line.bytes, line.len);
+}
+
+void infoOnlySections(const char *const *names) {
+    for (size_t i = 0; i < SECTION_COUNT; i++) {
+        const char *const *name = names;
+        while (*name && strcmp(*name, sections[i].name) != 0) name++;
+        sections[i].absent = !*name;
+    }
 }
 
 void infoRegister(const char *name, infoFn *fn) {

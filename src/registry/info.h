@@ -1,8 +1,8 @@
 /* info.h - the report of INFO: each room adds its own fields to a section.
  *
  * Sections print in the order server, tls, clients, memory, persistence, stats, replication, cpu, modules,
- * commandstats, errorstats, latencystats, cluster, cluster_info, scriptingengines, keyspace, debug; within a
- * section in the order of info_order.h. */
+ * commandstats, errorstats, latencystats, cluster, cluster_info, scriptingengines, keyspace, sentinel, debug;
+ * within a section in the order of info_order.h. */
 #pragma once
 
 #include "base/sds.h"
@@ -11,6 +11,9 @@
 /* Appends "field:value\r\n" lines. Use infoField. */
 typedef sds infoFn(sds s);
 void infoRegister(const char *section, infoFn *fn); /* the section must be one of the above */
+/* There are only these sections from now on, of those above; without a word, all but `sentinel`. The array
+ * ends with NULL. */
+void infoOnlySections(const char *const *names);
 sds infoField(sds s, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* adds \r\n */
 /* sections: names, or default, all, everything; count 0: default. */
 sds infoText(const struct str *sections, int count);

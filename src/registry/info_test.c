@@ -75,6 +75,17 @@ static void testGroups(void **state) {
     assert_true(shows((struct str[]){STR("debug")}, 1, "hidden:1"));
 }
 
+/* The last test: it does not go back. */
+static void testOnlySections(void **state) {
+    (void)state;
+    assert_false(shows((struct str[]){STR("everything")}, 1, "# Sentinel"));
+    assert_false(shows((struct str[]){STR("sentinel")}, 1, "#"));
+    infoOnlySections((const char *const[]){"clients", "sentinel", NULL});
+    expectText((struct str[]){STR("all")}, 1, CLIENTS "\r\n# Sentinel\r\n");
+    expectText(NULL, 0, CLIENTS "\r\n# Sentinel\r\n");
+    expectText((struct str[]){STR("cpu")}, 1, "");
+}
+
 /* Every line must be what printf makes of it. */
 #define EXPECT_LINE(...)                                                                                     \
     do {                                                                                                     \
@@ -128,10 +139,8 @@ int main(void) {
     infoRegister("cpu", cpu);
     infoRegister("debug", debug);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testOrder),
-        cmocka_unit_test(testGroups),
-        cmocka_unit_test(testLines),
-        cmocka_unit_test(testDecimals),
+        cmocka_unit_test(testOrder),    cmocka_unit_test(testGroups),       cmocka_unit_test(testLines),
+        cmocka_unit_test(testDecimals), cmocka_unit_test(testOnlySections),
     };
     return cmocka_run_group_tests_name("info", tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 #include "commands/scripting.h"
 #include "command/command.h"
 #include "registry/config.h"
+#include "data/role.h"
 #include "data/defrag.h"
 #include "registry/info.h"
 #include "data/lazyfree.h"
@@ -398,7 +399,7 @@ void scriptInit(void) {
     functionsInit();
     scriptDebugInit();
     commandRegister(commandsScripting);
-    moduleRegister("lua", 1, "lua");
+    if (!sentinel_mode) moduleRegister("lua", 1, "lua");
     infoRegister("memory", memoryInfo);
     infoRegister("modules", modulesInfo);
     infoRegister("scriptingengines", enginesInfo);

@@ -125,7 +125,7 @@ struct replicaState {
     bool link_up;
     bool announced;
     uint64_t repl_offset;
-    int64_t conf_change_ms; /* since when it has followed that primary */
+    int64_t conf_change_ms; /* since when it has followed that primary, and its FAILOVER has been as it is */
 };
 
 /* What only another Sentinel has. */
@@ -165,8 +165,8 @@ struct instance {
 
 /* ---- Life ---- */
 
-/* Nothing of the address but what resolves; link NULL: one of its own. Added to the primaries, or to those of
- * `primary`. The name is copied; of a replica it is made of the address. */
+/* Not connected yet. Added to the primaries, or to those of `primary`. Name (of a Sentinel: its run id) and
+ * address are copied; the name of a replica is made of the address. */
 struct instance *instanceCreate(struct supervisor *s, enum instanceKind kind, const char *name,
                                 const struct hostAddress *address, struct instance *primary);
 /* Closes and frees its link when nobody shares it any more, takes it out of where it is, frees it with its

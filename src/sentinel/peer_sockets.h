@@ -4,6 +4,8 @@
 
 #include "sentinel/supervisor.h"
 
+void peerSocketsInit(void);
+
 /* For struct supervisorWorld; the supervisor is `sentinel` (sentinel.h). What is sent while a connection is
  * on its way waits for it. */
 bool peerConnect(void *w, struct peerLink *link, enum channel ch, const struct hostAddress *address,
@@ -11,3 +13,7 @@ bool peerConnect(void *w, struct peerLink *link, enum channel ch, const struct h
 void peerClose(void *w, struct peerLink *link, enum channel ch);
 void peerSend(void *w, struct peerLink *link, enum channel ch, int argc, const struct str *argv);
 bool peerOwnIp(void *w, struct peerLink *link, char ip[HOST_IP_LEN]);
+
+/* As sentinelSetTls. */
+struct tlsContext;
+void peerSetTls(struct tlsContext *(*client)(sds *err), bool (*encrypted)(void));

@@ -109,9 +109,10 @@ void supervisorHello(struct supervisor *s, struct str hello, int64_t now_ms);
 
 /* ---- What users and other Sentinels ask for ---- */
 struct instance *supervisorFind(struct supervisor *s, const char *name); /* a primary; NULL */
-/* NULL: *err says why, and nothing has changed. +monitor follows. The caller saves. */
+/* NULL: *err says why, and nothing has changed. The caller saves, and tells then. */
 struct instance *supervisorMonitor(struct supervisor *s, const char *name, const char *host, int port,
                                    int quorum, const char **err);
+void supervisorMonitorEvent(struct supervisor *s, const struct instance *primary); /* +monitor */
 void supervisorRemove(struct supervisor *s, struct instance *primary); /* -monitor; the caller saves */
 /* Forgets replicas, Sentinels, links and a failover; +reset-master with `announce`. */
 void supervisorReset(struct supervisor *s, struct instance *primary, bool announce);

@@ -1,17 +1,450 @@
-/* supervisor_config.c - see supervisor.h. */
+/* supervisor_config.c - the lines of sentinel.conf, read and written: what users say there, and what a
+ * Sentinel keeps there to know it again after a restart.
+ *
+ *     myid X                                     of the Sentinel itself: PASS_SELF
+ *     monitor NAME HOST PORT QUORUM              PASS_MONITOR
+ *     down-after-milliseconds NAME MS  ...       of a primary that is there by then: PASS_REST
+ *
+ * One table says what a line is: its first word, how many words there are, its pass, and who applies it. */
+#include <limits.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "base/zmalloc.h"
 #include "sentinel/supervisor_private.h"
 
-#include "base/assert.h"
+/* ---- Values ---- */
+
+/* The number at the beginning; 0 without one, max + 1 when it is greater than that. */
+static int64_t numberUpTo(struct str text, int64_t max) {
+    bool negative = text.len && text.ptr[0] == '-';
+    int64_t n = 0;
+    for (size_t k = negative; k < text.len && text.ptr[k] >= '0' && text.ptr[k] <= '9'; k++) {
+        int digit = text.ptr[k] - '0';
+        if (n > (max - digit) / 10) return negative ? -1 : max + 1;
+        n = 10 * n + digit;
+    }
+    return negative ? -n : n;
+}
+
+/* Milliseconds, which have to fit an int; -1: they do not. */
+static int64_t millisecondsOf(struct str text) {
+    int64_t ms = numberUpTo(text, INT_MAX);
+    return ms > INT_MAX ? -1 : ms;
+}
+
+static uint64_t epochOf(struct str text) {
+    int64_t epoch = numberUpTo(text, EPOCH_MAX);
+    return epoch < 0 ? 0 : epoch > EPOCH_MAX ? EPOCH_MAX : (uint64_t)epoch;
+}
+
+static void setText(sds *to, struct str value) {
+    sdsfree(*to);
+    *to = sdsnewstr(value);
+}
+
+static const char *setYesNo(bool *to, struct str value, const char *err) {
+    if (!strIs(value, "yes") && !strIs(value, "no")) return err;
+    *to = strIs(value, "yes");
+    return NULL;
+}
+
+/* ---- Of the Sentinel itself ---- */
+
+static const char *setMyid(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)primary;
+    if (arg[0].len != RUN_ID_LEN || !runIdValid(arg[0])) return "Malformed Sentinel id in myid option.";
+    memcpy(s->my_id, arg[0].ptr, RUN_ID_LEN);
+    s->my_id[RUN_ID_LEN] = '\0';
+    return NULL;
+}
+
+static const char *setCurrentEpoch(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)primary;
+    uint64_t epoch = epochOf(arg[0]);
+    if (epoch > s->current_epoch) s->current_epoch = epoch;
+    return NULL;
+}
+
+static const char *setAnnounceIp(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)primary;
+    if (arg[0].len) setText(&s->settings.announce_ip, arg[0]);
+    return NULL;
+}
+
+static const char *setAnnouncePort(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)primary;
+    int64_t port = numberUpTo(arg[0], UINT16_MAX);
+    s->settings.announce_port = port < 0 || port > UINT16_MAX ? 0 : (int)port;
+    return NULL;
+}
+
+static const char *setDenyScripts(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)primary;
+    return setYesNo(&s->settings.deny_scripts_reconfig, arg[0],
+                    "Please specify yes or no for the deny-scripts-reconfig options.");
+}
+
+static const char *setResolve(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)primary;
+    return setYesNo(&s->settings.resolve_hostnames, arg[0],
+                    "Please specify yes or no for the resolve-hostnames option.");
+}
+
+static const char *setAnnounceNames(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)primary;
+    return setYesNo(&s->settings.announce_hostnames, arg[0],
+                    "Please specify yes or no for the announce-hostnames option.");
+}
+
+static const char *setSentinelUser(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)primary;
+    setText(&s->settings.sentinel_user, arg[0]);
+    return NULL;
+}
+
+static const char *setSentinelPass(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)primary;
+    setText(&s->settings.sentinel_pass, arg[0]);
+    return NULL;
+}
+
+/* ---- Who is there ---- */
+
+/* NULL: the address is good. It is to be freed in any case. */
+static const char *readAddress(struct supervisor *s, struct hostAddress *address, struct str host,
+                               struct str port_text) {
+    int64_t port = numberUpTo(port_text, UINT16_MAX);
+    *address = (struct hostAddress){0};
+    if (port < 0 || port > UINT16_MAX) return "Invalid port number.";
+    sds name = sdsnewstr(host);
+    bool good = hostAddressInit(s, address, name, (int)port, true);
+    sdsfree(name);
+    return good ? NULL : "Can't resolve instance hostname.";
+}
+
+static const char *addPrimary(struct supervisor *s, struct instance *none, const struct str *arg) {
+    (void)none;
+    int64_t quorum = numberUpTo(arg[3], INT_MAX);
+    if (quorum < 1 || quorum > INT_MAX) return "Quorum must be 1 or greater.";
+    struct hostAddress address;
+    sds name = sdsnewstr(arg[0]);
+    const char *err = readAddress(s, &address, arg[1], arg[2]);
+    if (!err && supervisorFind(s, name)) err = "Duplicate master name.";
+    if (!err) instanceCreate(s, KIND_PRIMARY, name, &address, NULL)->p.quorum = (int)quorum;
+    hostAddressFree(&address);
+    sdsfree(name);
+    return err;
+}
+
+static const char *addReplica(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    struct hostAddress address;
+    const char *err = readAddress(s, &address, arg[1], arg[2]);
+    if (!err && instancesFindAddress(&primary->p.replicas, &address))
+        err = "Duplicate hostname and port for replica.";
+    bool itself = !err && hostAddressSame(&address, &primary->address);
+    if (!err && !itself) instanceCreate(s, KIND_REPLICA, NULL, &address, primary);
+    hostAddressFree(&address);
+    return err;
+}
+
+static const char *addSentinel(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    if (!runIdValid(arg[3])) return "Malformed run id of a Sentinel.";
+    struct hostAddress address;
+    sds run_id = sdsnewstr(arg[3]);
+    const char *err = readAddress(s, &address, arg[1], arg[2]);
+    if (!err && instancesFindSentinel(&primary->p.sentinels, NULL, run_id))
+        err = "Duplicate runid for sentinel.";
+    if (!err) linkShare(s, instanceCreate(s, KIND_SENTINEL, run_id, &address, primary));
+    hostAddressFree(&address);
+    sdsfree(run_id);
+    return err;
+}
+
+/* Of old versions, which wrote no run id: it will be met again. */
+static const char *ignoreSentinel(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    return (void)s, (void)primary, (void)arg, NULL;
+}
+
+/* ---- What holds for a primary ---- */
+
+static const char *setDownAfter(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)s;
+    int64_t ms = millisecondsOf(arg[1]);
+    if (ms <= 0) return "negative or zero time parameter.";
+    primary->down_after_ms = ms;
+    supervisorSpreadDownAfter(primary);
+    return NULL;
+}
+
+static const char *setFailoverTimeout(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)s;
+    int64_t ms = millisecondsOf(arg[1]);
+    if (ms <= 0) return "negative or zero time parameter.";
+    primary->p.failover_timeout_ms = ms;
+    return NULL;
+}
+
+static const char *setRebootPeriod(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)s;
+    int64_t ms = millisecondsOf(arg[1]);
+    if (ms < 0) return "negative time parameter.";
+    primary->p.reboot_down_after_ms = ms;
+    return NULL;
+}
+
+static const char *setParallelSyncs(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)s;
+    int64_t n = numberUpTo(arg[1], INT_MAX);
+    primary->p.parallel_syncs = n > INT_MAX ? INT_MAX : (int)n;
+    return NULL;
+}
+
+static const char *setScript(sds *to, struct str path, const char *err) {
+    sds script = sdsnewstr(path);
+    bool executable = access(script, X_OK) == 0;
+    sdsfree(script);
+    if (!executable) return err;
+    setText(to, path);
+    return NULL;
+}
+
+static const char *setNotification(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)s;
+    return setScript(&primary->p.notification_script, arg[1],
+                     "Notification script seems non existing or non executable.");
+}
+
+static const char *setReconfig(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)s;
+    return setScript(&primary->p.reconfig_script, arg[1],
+                     "Client reconfiguration script seems non existing or non executable.");
+}
+
+static const char *setAuthUser(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)s;
+    setText(&primary->p.auth_user, arg[1]);
+    return NULL;
+}
+
+static const char *setAuthPass(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)s;
+    setText(&primary->p.auth_pass, arg[1]);
+    return NULL;
+}
+
+static const char *setConfigEpoch(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    primary->config_epoch = epochOf(arg[1]);
+    if (primary->config_epoch > s->current_epoch) s->current_epoch = primary->config_epoch;
+    return NULL;
+}
+
+static const char *setLeaderEpoch(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)s;
+    primary->p.leader_epoch = epochOf(arg[1]);
+    return NULL;
+}
+
+static const char *addRename(struct supervisor *s, struct instance *primary, const struct str *arg) {
+    (void)s;
+    struct primaryState *p = &primary->p;
+    for (int n = 0; n < p->renamed_count; n++)
+        if (strIs(arg[1], p->renamed[n].from))
+            return "Same command renamed multiple times with rename-command.";
+    p->renamed = zrealloc(p->renamed, sizeof *p->renamed * (size_t)(p->renamed_count + 1));
+    p->renamed[p->renamed_count++] = (struct renamedCommand){sdsnewstr(arg[1]), sdsnewstr(arg[2])};
+    return NULL;
+}
+
+/* ---- Reading ---- */
+
+static const struct line {
+    const char *word;
+    int words; /* with the first */
+    enum configPass pass;
+    /* arg: what follows the first word; in PASS_REST arg[0] is the name of `primary`. */
+    const char *(*apply)(struct supervisor *s, struct instance *primary, const struct str *arg);
+} lines[] = {
+    {"myid", 2, PASS_SELF, setMyid},
+    {"current-epoch", 2, PASS_SELF, setCurrentEpoch},
+    {"announce-ip", 2, PASS_SELF, setAnnounceIp},
+    {"announce-port", 2, PASS_SELF, setAnnouncePort},
+    {"deny-scripts-reconfig", 2, PASS_SELF, setDenyScripts},
+    {"resolve-hostnames", 2, PASS_SELF, setResolve},
+    {"announce-hostnames", 2, PASS_SELF, setAnnounceNames},
+    {"sentinel-user", 2, PASS_SELF, setSentinelUser},
+    {"sentinel-pass", 2, PASS_SELF, setSentinelPass},
+    {"monitor", 5, PASS_MONITOR, addPrimary},
+    {"down-after-milliseconds", 3, PASS_REST, setDownAfter},
+    {"failover-timeout", 3, PASS_REST, setFailoverTimeout},
+    {"parallel-syncs", 3, PASS_REST, setParallelSyncs},
+    {"notification-script", 3, PASS_REST, setNotification},
+    {"client-reconfig-script", 3, PASS_REST, setReconfig},
+    {"auth-pass", 3, PASS_REST, setAuthPass},
+    {"auth-user", 3, PASS_REST, setAuthUser},
+    {"primary-reboot-down-after-period", 3, PASS_REST, setRebootPeriod},
+    {"master-reboot-down-after-period", 3, PASS_REST, setRebootPeriod},
+    {"config-epoch", 3, PASS_REST, setConfigEpoch},
+    {"leader-epoch", 3, PASS_REST, setLeaderEpoch},
+    {"known-replica", 4, PASS_REST, addReplica},
+    {"known-slave", 4, PASS_REST, addReplica},
+    {"known-sentinel", 5, PASS_REST, addSentinel},
+    {"known-sentinel", 4, PASS_REST, ignoreSentinel},
+    {"rename-command", 4, PASS_REST, addRename},
+};
+#define LINES (sizeof lines / sizeof *lines)
 
 enum configPass supervisorConfigPass(struct str word) {
-    serverPanic("not written yet");
+    for (size_t n = 0; n < LINES; n++)
+        if (strIs(word, lines[n].word)) return lines[n].pass;
+    return PASS_REST;
 }
 
 const char *supervisorConfigLine(struct supervisor *s, int argc, const struct str *argv) {
-    serverPanic("not written yet");
+    const struct line *line = NULL;
+    for (size_t n = 0; n < LINES && argc; n++)
+        if (strIs(argv[0], lines[n].word) && argc == lines[n].words) line = &lines[n];
+    if (!line) return "Unrecognized sentinel configuration statement.";
+    for (int n = 0; n < argc; n++) /* texts of ours end at a NUL */
+        if (argv[n].len && memchr(argv[n].ptr, '\0', argv[n].len))
+            return "Unrecognized sentinel configuration statement.";
+    struct instance *primary = NULL;
+    if (line->pass == PASS_REST) {
+        sds name = sdsnewstr(argv[1]);
+        primary = supervisorFind(s, name);
+        sdsfree(name);
+        if (!primary) return "No such master with specified name.";
+    }
+    return line->apply(s, primary, argv + 1);
+}
+
+/* ---- Writing ---- */
+
+static sds addQuoted(sds text, const char *before, const char *value) {
+    if (!value) return text;
+    text = sdscat(text, before);
+    text = sdscatrepr(text, value, sdslen(value));
+    return sdscat(text, "\n");
+}
+
+/* A name as one word. */
+static sds wordFor(const char *name) {
+    for (const char *c = name; *c; c++)
+        if (charIsBlank(*c) || strchr("\"'\\#", *c)) return sdscatrepr(sdsempty(), name, strlen(name));
+    return *name ? sdsnew(name) : sdsnew("\"\"");
+}
+
+/* Of the two ways to say where it is the one that says something. */
+static const char *hostFor(const struct supervisor *s, const struct hostAddress *address) {
+    const char *host = hostAddressText(s, address);
+    return *host ? host : address->name;
+}
+
+static sds addYesNo(sds text, const char *word, bool value, bool normally,
+                    bool (*present)(void *priv, struct str word), void *priv) {
+    if (value == normally && !present(priv, strOf(word))) return text;
+    return sdscatprintf(text, "%s %s\n", word, value ? "yes" : "no");
+}
+
+static sds addPrimarySettings(sds text, const struct instance *primary, const char *name) {
+    const struct primaryState *p = &primary->p;
+    const struct {
+        const char *word;
+        int64_t value, normally;
+    } numbers[] = {{"down-after-milliseconds", primary->down_after_ms, DOWN_AFTER_MS},
+                   {"failover-timeout", p->failover_timeout_ms, FAILOVER_TIMEOUT_MS},
+                   {"parallel-syncs", p->parallel_syncs, 1}};
+    const struct {
+        const char *word;
+        sds value;
+    } texts[] = {{"notification-script", p->notification_script},
+                 {"client-reconfig-script", p->reconfig_script},
+                 {"auth-pass", p->auth_pass},
+                 {"auth-user", p->auth_user}};
+    for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
+        if (numbers[n].value != numbers[n].normally)
+            text = sdscatprintf(text, "%s %s %lld\n", numbers[n].word, name, (long long)numbers[n].value);
+    for (size_t n = 0; n < sizeof texts / sizeof *texts; n++) {
+        if (!texts[n].value) continue;
+        text = sdscatprintf(text, "%s %s ", texts[n].word, name);
+        text = addQuoted(text, "", texts[n].value);
+    }
+    if (p->reboot_down_after_ms)
+        text = sdscatprintf(text, "primary-reboot-down-after-period %s %lld\n", name,
+                            (long long)p->reboot_down_after_ms);
+    return sdscatprintf(text, "config-epoch %s %llu\nleader-epoch %s %llu\n", name,
+                        (unsigned long long)primary->config_epoch, name, (unsigned long long)p->leader_epoch);
+}
+
+/* In a failover that has promoted a replica, primary and replica are told with exchanged places: should this
+ * process end now, the next one finds them as they will be. */
+static const struct hostAddress *placeOf(const struct instance *primary, int n) {
+    const struct hostAddress *address = &primary->p.replicas.items[n]->address;
+    return hostAddressSame(address, supervisorCurrentAddress(primary)) ? &primary->address : address;
+}
+
+/* Names that have come to be the same IP are one line: two would not be read. */
+static bool toldBefore(const struct instance *primary, int n) {
+    for (int k = 0; k < n; k++)
+        if (hostAddressSame(placeOf(primary, k), placeOf(primary, n))) return true;
+    return false;
+}
+
+static sds addReplicas(sds text, const struct supervisor *s, const struct instance *primary,
+                       const char *name) {
+    for (int n = 0; n < primary->p.replicas.count; n++) {
+        if (toldBefore(primary, n)) continue;
+        const struct hostAddress *address = placeOf(primary, n);
+        text = sdscatprintf(text, "known-replica %s %s %d\n", name, hostFor(s, address), address->port);
+    }
+    return text;
+}
+
+static sds addSentinels(sds text, const struct supervisor *s, const struct instance *primary,
+                        const char *name) {
+    for (int n = 0; n < primary->p.sentinels.count; n++) {
+        const struct instance *i = primary->p.sentinels.items[n];
+        text = sdscatprintf(text, "known-sentinel %s %s %d \"%s\"\n", name, hostFor(s, &i->address),
+                            i->address.port, i->run_id);
+    }
+    return text;
+}
+
+static sds addRenames(sds text, const struct instance *primary, const char *name) {
+    for (int n = 0; n < primary->p.renamed_count; n++) {
+        const struct renamedCommand *renamed = &primary->p.renamed[n];
+        text = sdscatprintf(text, "rename-command %s ", name);
+        text = sdscatrepr(text, renamed->from, sdslen(renamed->from));
+        text = addQuoted(text, " ", renamed->to);
+    }
+    return text;
+}
+
+static sds addPrimaryLines(sds text, const struct supervisor *s, const struct instance *primary) {
+    const struct hostAddress *current = supervisorCurrentAddress(primary);
+    sds name = wordFor(primary->name);
+    text = sdscatprintf(text, "monitor %s %s %d %d\n", name, hostFor(s, current), current->port,
+                        primary->p.quorum);
+    text = addPrimarySettings(text, primary, name);
+    text = addReplicas(text, s, primary, name);
+    text = addSentinels(text, s, primary, name);
+    text = addRenames(text, primary, name);
+    sdsfree(name);
+    return text;
 }
 
 sds supervisorConfigLines(const struct supervisor *s, bool (*present)(void *priv, struct str word),
                           void *priv) {
-    serverPanic("not written yet");
+    const struct supervisorSettings *set = &s->settings;
+    sds text = sdsempty();
+    if (*s->my_id) text = sdscatprintf(text, "myid %s\n", s->my_id);
+    text = addYesNo(text, "deny-scripts-reconfig", set->deny_scripts_reconfig, true, present, priv);
+    text = addYesNo(text, "resolve-hostnames", set->resolve_hostnames, false, present, priv);
+    text = addYesNo(text, "announce-hostnames", set->announce_hostnames, false, present, priv);
+    for (int n = 0; n < s->primaries.count; n++) text = addPrimaryLines(text, s, s->primaries.items[n]);
+    text = sdscatprintf(text, "current-epoch %llu\n", (unsigned long long)s->current_epoch);
+    text = addQuoted(text, "announce-ip ", set->announce_ip);
+    if (set->announce_port) text = sdscatprintf(text, "announce-port %d\n", set->announce_port);
+    text = addQuoted(text, "sentinel-user ", set->sentinel_user);
+    return addQuoted(text, "sentinel-pass ", set->sentinel_pass);
 }

@@ -1,25 +1,131 @@
-/* supervisor_down.c - see supervisor.h. */
+/* supervisor_down.c - who is down: as this Sentinel sees it (s_down), and, of a primary, as enough Sentinels
+ * see it (o_down). For the second the others are asked again and again while the first is true; their answers
+ * also carry their votes (supervisor_vote.c), and neither counts for long when no new one comes. */
+#include <stdio.h>
+
 #include "sentinel/supervisor_private.h"
 
-#include "base/assert.h"
+#define ANSWER_PERIODS 5 /* of asking: for so long an answer is believed */
 
-struct downAnswer supervisorAnswerDown(struct supervisor *s, const char *ip, int port, uint64_t epoch,
-                                       const char *run_id, int64_t now_ms) {
-    serverPanic("not written yet");
+/* ---- As this Sentinel sees it ---- */
+
+/* For how long it has not answered. */
+static int64_t silentMs(const struct supervisor *s, const struct instance *i) {
+    const struct peerLink *link = i->link;
+    if (link->ping_ms) return s->now_ms - link->ping_ms;
+    return instanceDisconnected(i) ? s->now_ms - link->good_pong_ms : 0;
+}
+
+static bool isDown(const struct supervisor *s, const struct instance *i) {
+    if (silentMs(s, i) > i->down_after_ms) return true;
+    if (i->kind != KIND_PRIMARY) return false;
+    if (i->reports_replica && s->now_ms - i->role_reported_ms > i->down_after_ms + 2 * s->timers.info_period)
+        return true;
+    return (i->flags & FLAG_REBOOT) && s->now_ms - i->reboot_ms > i->p.reboot_down_after_ms;
 }
 
 void downTick(struct supervisor *s, struct instance *i) {
-    serverPanic("not written yet");
+    bool down = isDown(s, i);
+    if (down == !!(i->flags & FLAG_S_DOWN)) return;
+    if (down) {
+        i->flags |= FLAG_S_DOWN;
+        i->s_down_ms = s->now_ms;
+    } else {
+        i->flags &= ~(unsigned)(FLAG_S_DOWN | FLAG_SCRIPT_KILL_SENT);
+    }
+    supervisorEvent(s, EVENT_WARNING, down ? "+sdown" : "-sdown", i, "%s", "");
 }
 
+/* ---- As enough of them see it ---- */
+
 void downForAllTick(struct supervisor *s, struct instance *primary) {
-    serverPanic("not written yet");
+    const struct instances *sentinels = &primary->p.sentinels;
+    int agree = 1;
+    for (int i = 0; i < sentinels->count; i++) agree += !!(sentinels->items[i]->flags & FLAG_MASTER_DOWN);
+    bool down = (primary->flags & FLAG_S_DOWN) && agree >= primary->p.quorum;
+    if (down == !!(primary->flags & FLAG_O_DOWN)) return;
+    if (down) {
+        primary->flags |= FLAG_O_DOWN;
+        primary->o_down_ms = s->now_ms;
+        supervisorEvent(s, EVENT_WARNING, "+odown", primary, " #quorum %d/%d", agree, primary->p.quorum);
+    } else {
+        primary->flags &= ~(unsigned)FLAG_O_DOWN;
+        supervisorEvent(s, EVENT_WARNING, "-odown", primary, "%s", "");
+    }
+}
+
+/* ---- Asking ---- */
+
+static void ask(struct supervisor *s, struct instance *primary, struct instance *sentinel) {
+    char port[16], epoch[32];
+    snprintf(port, sizeof port, "%d", primary->address.port);
+    snprintf(epoch, sizeof epoch, "%llu", (unsigned long long)s->current_epoch);
+    bool vote = primary->p.failover_state > FAILOVER_NONE;
+    instanceSend(s, sentinel, ASKED_DOWN, 6,
+                 (struct str[]){STR("SENTINEL"), STR("is-master-down-by-addr"),
+                                strOf(hostAddressText(s, &primary->address)), strOf(port), strOf(epoch),
+                                vote ? strOf(s->my_id) : STR("*")});
+}
+
+/* A coordinated failover needs votes, too, though nobody is down. */
+static bool worthAsking(const struct instance *primary) {
+    if (primary->flags & FLAG_S_DOWN) return true;
+    return (primary->flags & FLAG_COORDINATED) && primary->p.failover_state == FAILOVER_WAIT_START;
 }
 
 void downAsk(struct supervisor *s, struct instance *primary, bool force) {
-    serverPanic("not written yet");
+    const struct instances *sentinels = &primary->p.sentinels;
+    for (int i = 0; i < sentinels->count; i++) {
+        struct instance *sentinel = sentinels->items[i];
+        int64_t age = s->now_ms - sentinel->s.down_reply_ms;
+        if (age > ANSWER_PERIODS * s->timers.ask_period) {
+            sentinel->flags &= ~(unsigned)FLAG_MASTER_DOWN;
+            sentinel->s.leader[0] = '\0';
+        }
+        if (!worthAsking(primary) || !instanceMaySend(sentinel)) continue;
+        if (force || age >= s->timers.ask_period) ask(s, primary, sentinel);
+    }
+}
+
+/* ---- Answers ---- */
+
+static bool answerMakesSense(const struct respReply *reply) {
+    if (reply->type != RESP_T_ARRAY || reply->elements != 3) return false;
+    const struct respReply *down = reply->element, *leader = down + 1, *epoch = down + 2;
+    if (down->type != RESP_T_INTEGER || leader->type != RESP_T_STRING || epoch->type != RESP_T_INTEGER)
+        return false;
+    return strIs(leader->str, "*") || (runIdValid(leader->str) && epoch->integer >= 0);
 }
 
 void downAnswered(struct supervisor *s, struct instance *sentinel, const struct respReply *reply) {
-    serverPanic("not written yet");
+    if (!answerMakesSense(reply)) return;
+    struct sentinelState *state = &sentinel->s;
+    struct str leader = reply->element[1].str;
+    uint64_t epoch = (uint64_t)reply->element[2].integer;
+    state->down_reply_ms = s->now_ms;
+    if (reply->element[0].integer == 1)
+        sentinel->flags |= FLAG_MASTER_DOWN;
+    else
+        sentinel->flags &= ~(unsigned)FLAG_MASTER_DOWN;
+    if (strIs(leader, "*")) return; /* it does not vote */
+    memcpy(state->leader, leader.ptr, leader.len);
+    state->leader[leader.len] = '\0';
+    if (state->leader_epoch != epoch)
+        supervisorLog(s, LL_NOTICE, "%s voted for %s %llu", sentinel->name, state->leader,
+                      (unsigned long long)epoch);
+    state->leader_epoch = epoch;
+}
+
+struct downAnswer supervisorAnswerDown(struct supervisor *s, const char *ip, int port, uint64_t epoch,
+                                       const char *run_id, int64_t now_ms) {
+    s->now_ms = now_ms;
+    struct downAnswer answer = {0};
+    struct hostAddress address;
+    bool known = hostAddressInit(s, &address, ip, port, false);
+    struct instance *primary = known ? instancesFindAddress(&s->primaries, &address) : NULL;
+    hostAddressFree(&address);
+    if (!primary) return answer;
+    answer.down = !s->tilt && (primary->flags & FLAG_S_DOWN);
+    if (run_id) voteFor(s, primary, epoch, run_id, answer.leader, &answer.leader_epoch);
+    return answer;
 }

@@ -1,42 +1,400 @@
-/* supervisor_failover.c - see supervisor.h. */
-#include "sentinel/supervisor_private.h"
+/* supervisor_failover.c - the failover of a primary, as a state machine of one step in a tick. Only the
+ * Sentinel that leads goes beyond wait_start; the others learn from its hellos what has come of it.
+ *
+ *     wait_start ──elected──▶ select_slave ──▶ send_slaveof_noone ──▶ wait_promotion
+ *                                                                          │ it is a primary
+ *                          none ◀── update_config ◀── reconf_slaves ◀──────┘
+ *
+ * Up to wait_promotion nothing has changed, and it can be given up (abort: none). From then on the promoted
+ * replica is what clients and other Sentinels are told, with a greater config_epoch: there is no way back,
+ * only an end, when the others follow it or time is up.
+ *
+ * A replica is promoted by SLAVEOF NO ONE, or (coordinated) by the FAILOVER command of the primary, which
+ * waits until the replica has everything. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include "base/assert.h"
+#include "base/zmalloc.h"
+#include "sentinel/supervisor_private.h"
 
-enum manualFailover supervisorFailover(struct supervisor *s, struct instance *primary, bool coordinated,
-                                       int64_t now_ms) {
-    serverPanic("not written yet");
+#define PONG_PERIODS         5 /* of PING, INFO: older than that, and it cannot be promoted */
+#define INFO_PERIODS         3
+#define INFO_PERIODS_PRESSED 5
+#define LINK_DOWN_PERIODS    10 /* of down-after: without its primary, while that was up */
+#define COORDINATED_MIN_MS   1000
+#define INFO_EAGER_MS        100 /* asked so often, while the failover waits for what it tells */
+
+#define FLAGS_OF_FAILOVER ((unsigned)(FLAG_FAILOVER_IN_PROGRESS | FLAG_FORCE_FAILOVER | FLAG_COORDINATED))
+
+static void stateSet(struct supervisor *s, struct instance *primary, enum failoverState state) {
+    primary->p.failover_state = state;
+    primary->p.failover_state_ms = s->now_ms;
 }
 
-bool failoverStartIfNeeded(struct supervisor *s, struct instance *primary) {
-    serverPanic("not written yet");
+static int64_t inState(const struct supervisor *s, const struct instance *primary) {
+    return s->now_ms - primary->p.failover_state_ms;
 }
 
-void failoverStart(struct supervisor *s, struct instance *primary) {
-    serverPanic("not written yet");
+/* ---- Commands ---- */
+
+static void sendWords(struct supervisor *s, struct instance *i, const char *const *words) {
+    struct str argv[8];
+    int argc = 0;
+    while (words[argc]) {
+        argv[argc] = strOf(words[argc]);
+        argc++;
+    }
+    instanceSend(s, i, ASKED_NOTHING, argc, argv);
+}
+#define SEND(s, i, ...) sendWords(s, i, (const char *[]){__VA_ARGS__, NULL})
+
+/* Clients come back, ask, and find the new primary. */
+static void sendKillClients(struct supervisor *s, struct instance *i) {
+    SEND(s, i, "CLIENT", "KILL", "TYPE", "normal");
+    SEND(s, i, "CLIENT", "KILL", "TYPE", "pubsub");
 }
 
-void failoverTick(struct supervisor *s, struct instance *primary) {
-    serverPanic("not written yet");
-}
-
-void failoverAbort(struct supervisor *s, struct instance *primary) {
-    serverPanic("not written yet");
-}
-
-void failoverPromoted(struct supervisor *s, struct instance *replica) {
-    serverPanic("not written yet");
-}
-
-struct instance *failoverSelectReplica(struct supervisor *s, struct instance *primary) {
-    serverPanic("not written yet");
+/* Is its channel there, and has it been of use? What is sent while it connects may never arrive. */
+static bool reachable(const struct instance *i) {
+    const struct peerLink *link = i->link;
+    return link->channel[CHANNEL_COMMAND] && link->pong_ms >= link->since_ms[CHANNEL_COMMAND];
 }
 
 bool sendReplicaOf(struct supervisor *s, struct instance *i, const struct hostAddress *to) {
-    serverPanic("not written yet");
+    if (!reachable(i)) return false;
+    char port[16];
+    snprintf(port, sizeof port, "%d", to ? to->port : 0);
+    SEND(s, i, "MULTI");
+    if (i->failing_over) SEND(s, i, "FAILOVER", "ABORT");
+    SEND(s, i, "SLAVEOF", to ? hostAddressText(s, to) : "NO", to ? port : "ONE");
+    SEND(s, i, "CONFIG", "REWRITE");
+    sendKillClients(s, i);
+    SEND(s, i, "EXEC");
+    return true;
+}
+
+static bool asksForInfo(const struct peerLink *link) {
+    for (int i = 0; i < link->pending_count; i++)
+        if (link->pending[i].what == ASKED_INFO) return true;
+    return false;
+}
+
+/* Clients wait for what this one becomes: sooner than by the period of INFO. */
+static void watchClosely(struct supervisor *s, struct instance *i) {
+    if (!reachable(i) || !instanceMaySend(i) || asksForInfo(i->link)) return;
+    if (s->now_ms - i->info_ms >= INFO_EAGER_MS)
+        instanceSend(s, i, ASKED_INFO, 1, (struct str[]){STR("INFO")});
+}
+
+/* To the primary: hand over to that replica, within that time. */
+static void sendFailover(struct supervisor *s, struct instance *primary, int64_t within_ms) {
+    const struct hostAddress *to = &primary->p.promoted->address;
+    char port[16], ms[32];
+    snprintf(port, sizeof port, "%d", to->port);
+    snprintf(ms, sizeof ms, "%lld", (long long)within_ms);
+    SEND(s, primary, "MULTI");
+    SEND(s, primary, "CLIENT", "PAUSE", ms, "WRITE");
+    SEND(s, primary, "FAILOVER", "TO", hostAddressText(s, to), port, "TIMEOUT", ms);
+    SEND(s, primary, "EXEC");
+}
+
+/* After FAILOVER: what sendReplicaOf does besides the change of the role. */
+static void sendSettle(struct supervisor *s, struct instance *i) {
+    if (!i->link->channel[CHANNEL_COMMAND]) return;
+    SEND(s, i, "MULTI");
+    SEND(s, i, "CONFIG", "REWRITE");
+    sendKillClients(s, i);
+    SEND(s, i, "CLIENT", "UNPAUSE");
+    SEND(s, i, "EXEC");
 }
 
 void callReconfigScript(struct supervisor *s, struct instance *primary, const char *role,
                         const struct hostAddress *from, const struct hostAddress *to) {
-    serverPanic("not written yet");
+    if (!primary->p.reconfig_script) return;
+    char from_port[16], to_port[16];
+    snprintf(from_port, sizeof from_port, "%d", from->port);
+    snprintf(to_port, sizeof to_port, "%d", to->port);
+    const char *argv[] = {primary->name,          role,   "start", hostAddressText(s, from), from_port,
+                          hostAddressText(s, to), to_port};
+    s->world->script(s->w, primary->p.reconfig_script, 7, argv);
+}
+
+/* ---- Beginning and giving up ---- */
+
+void failoverStart(struct supervisor *s, struct instance *primary) {
+    struct primaryState *p = &primary->p;
+    serverAssert(p->failover_state == FAILOVER_NONE);
+    stateSet(s, primary, FAILOVER_WAIT_START);
+    primary->flags |= FLAG_FAILOVER_IN_PROGRESS;
+    p->failover_epoch = ++s->current_epoch;
+    p->failover_start_ms = failoverStartTime(s);
+    supervisorEventText(s, EVENT_WARNING, "+new-epoch", primary, "%llu",
+                        (unsigned long long)s->current_epoch);
+    supervisorEvent(s, EVENT_WARNING, "+try-failover", primary, "%s", "");
+}
+
+static void logDelay(struct supervisor *s, struct instance *primary, int64_t until_ms) {
+    struct primaryState *p = &primary->p;
+    if (p->failover_delay_logged_ms == p->failover_start_ms) return;
+    p->failover_delay_logged_ms = p->failover_start_ms;
+    time_t seconds = (time_t)(until_ms / 1000);
+    struct tm tm;
+    char text[64];
+    localtime_r(&seconds, &tm);
+    strftime(text, sizeof text, "%a %b %e %H:%M:%S %Y", &tm);
+    supervisorLog(s, LL_NOTICE, "Next failover delay: I will not start a failover before %s", text);
+}
+
+bool failoverStartIfNeeded(struct supervisor *s, struct instance *primary) {
+    const struct primaryState *p = &primary->p;
+    if (!(primary->flags & FLAG_O_DOWN) || primary->flags & FLAG_FAILOVER_IN_PROGRESS) return false;
+    int64_t not_before = p->failover_start_ms + 2 * p->failover_timeout_ms;
+    if (s->now_ms < not_before) {
+        logDelay(s, primary, not_before);
+        return false;
+    }
+    failoverStart(s, primary);
+    return true;
+}
+
+void failoverAbort(struct supervisor *s, struct instance *primary) {
+    struct primaryState *p = &primary->p;
+    serverAssert(p->failover_state <= FAILOVER_WAIT_PROMOTION);
+    primary->flags &= ~FLAGS_OF_FAILOVER;
+    stateSet(s, primary, FAILOVER_NONE);
+    if (p->promoted) p->promoted->flags &= ~(unsigned)FLAG_PROMOTED;
+    p->promoted = NULL;
+}
+
+static void abortWith(struct supervisor *s, struct instance *primary, const char *event) {
+    supervisorEvent(s, EVENT_WARNING, event, primary, "%s", "");
+    failoverAbort(s, primary);
+}
+
+/* ---- Which replica ---- */
+
+static bool promotable(const struct supervisor *s, const struct instance *primary, const struct instance *r) {
+    bool primary_down = primary->flags & FLAG_S_DOWN;
+    if (r->flags & FLAG_S_DOWN || instanceDisconnected(r) || r->r.priority == 0) return false;
+    if (s->now_ms - r->link->good_pong_ms > PONG_PERIODS * s->timers.ping_period) return false;
+    int64_t info_age =
+        primary_down ? INFO_PERIODS_PRESSED * s->timers.ping_period : INFO_PERIODS * s->timers.info_period;
+    if (s->now_ms - r->info_ms > info_age) return false;
+    int64_t allowed = LINK_DOWN_PERIODS * primary->down_after_ms;
+    /* It may have been silent for long before that was noticed: during TILT. */
+    if (primary_down) allowed += s->now_ms - minTime(primary->s_down_ms, primary->link->good_pong_ms);
+    return r->r.link_down_ms <= allowed;
+}
+
+static bool betterReplica(const struct instance *a, const struct instance *b) {
+    if (a->r.priority != b->r.priority) return a->r.priority < b->r.priority;
+    if (a->r.repl_offset != b->r.repl_offset) return a->r.repl_offset > b->r.repl_offset;
+    if (!a->run_id[0] || !b->run_id[0]) return a->run_id[0];
+    return strcasecmp(a->run_id, b->run_id) < 0;
+}
+
+struct instance *failoverSelectReplica(struct supervisor *s, struct instance *primary) {
+    const struct instances *replicas = &primary->p.replicas;
+    struct instance *best = NULL;
+    for (int i = 0; i < replicas->count; i++) {
+        struct instance *r = replicas->items[i];
+        if (promotable(s, primary, r) && (!best || betterReplica(r, best))) best = r;
+    }
+    return best;
+}
+
+/* ---- Up to the promotion ---- */
+
+static void waitStart(struct supervisor *s, struct instance *primary) {
+    struct primaryState *p = &primary->p;
+    char winner[RUN_ID_LEN + 1];
+    bool elected = voteWinner(s, primary, p->failover_epoch, winner) && strcmp(winner, s->my_id) == 0;
+    if (!elected && !(primary->flags & FLAG_FORCE_FAILOVER)) {
+        int64_t timeout = minTime(s->timers.election_timeout, p->failover_timeout_ms);
+        if (s->now_ms - p->failover_start_ms > timeout) abortWith(s, primary, "-failover-abort-not-elected");
+        return;
+    }
+    supervisorEvent(s, EVENT_WARNING, "+elected-leader", primary, "%s", "");
+    if (s->simulate_failure & FAIL_AFTER_ELECTION) s->world->crash(s->w);
+    stateSet(s, primary, FAILOVER_SELECT_REPLICA);
+    supervisorEvent(s, EVENT_WARNING, "+failover-state-select-slave", primary, "%s", "");
+}
+
+static void selectReplica(struct supervisor *s, struct instance *primary) {
+    struct instance *replica = failoverSelectReplica(s, primary);
+    if (!replica) {
+        abortWith(s, primary, "-failover-abort-no-good-slave");
+        return;
+    }
+    supervisorEvent(s, EVENT_WARNING, "+selected-slave", replica, "%s", "");
+    replica->flags |= FLAG_PROMOTED;
+    primary->p.promoted = replica;
+    stateSet(s, primary, FAILOVER_SEND_REPLICAOF_NOONE);
+    supervisorEvent(s, EVENT_NOTICE, "+failover-state-send-slaveof-noone", replica, "%s", "");
+}
+
+static bool sendPromotion(struct supervisor *s, struct instance *primary, int64_t left_ms) {
+    struct instance *promoted = primary->p.promoted;
+    if (!(primary->flags & FLAG_COORDINATED)) return sendReplicaOf(s, promoted, NULL);
+    if (!reachable(promoted) || !reachable(primary)) return false;
+    sendFailover(s, primary, left_ms);
+    return true;
+}
+
+static void promote(struct supervisor *s, struct instance *primary) {
+    int64_t left = primary->p.failover_timeout_ms - inState(s, primary);
+    if ((primary->flags & FLAG_COORDINATED) && left < COORDINATED_MIN_MS) {
+        abortWith(s, primary, "-failover-abort-master-timeout");
+    } else if (sendPromotion(s, primary, left)) {
+        stateSet(s, primary, FAILOVER_WAIT_PROMOTION);
+        supervisorEvent(s, EVENT_NOTICE, "+failover-state-wait-promotion", primary->p.promoted, "%s", "");
+    } else if (left < 0) {
+        abortWith(s, primary, "-failover-abort-slave-timeout");
+    }
+}
+
+/* Another Sentinel has led one since, and was first. */
+static bool overtaken(struct supervisor *s, struct instance *primary) {
+    const struct primaryState *p = &primary->p;
+    if (p->failover_epoch > primary->config_epoch) return false;
+    supervisorLog(s, LL_NOTICE, "Failover of '%s' in epoch %llu given up: there is a newer configuration",
+                  primary->name, (unsigned long long)p->failover_epoch);
+    failoverAbort(s, primary);
+    return true;
+}
+
+/* INFO tells of the promotion, see failoverPromoted. */
+static void waitPromotion(struct supervisor *s, struct instance *primary) {
+    if (inState(s, primary) > primary->p.failover_timeout_ms)
+        abortWith(s, primary, "-failover-abort-slave-timeout");
+    else
+        watchClosely(s, primary->p.promoted);
+}
+
+void failoverPromoted(struct supervisor *s, struct instance *replica) {
+    struct instance *primary = replica->primary;
+    serverAssert(primary->p.promoted == replica && primary->p.failover_state == FAILOVER_WAIT_PROMOTION);
+    if (overtaken(s, primary)) return;
+    primary->config_epoch = primary->p.failover_epoch;
+    stateSet(s, primary, FAILOVER_RECONF_REPLICAS);
+    supervisorSave(s);
+    supervisorEvent(s, EVENT_WARNING, "+promoted-slave", replica, "%s", "");
+    if (s->simulate_failure & FAIL_AFTER_PROMOTION) s->world->crash(s->w);
+    supervisorEvent(s, EVENT_WARNING, "+failover-state-reconf-slaves", primary, "%s", "");
+    callReconfigScript(s, primary, "leader", &primary->address, &replica->address);
+    if (primary->flags & FLAG_COORDINATED) {
+        sendSettle(s, primary);
+        sendSettle(s, replica);
+    }
+    helloForceUpdate(s, primary);
+}
+
+/* ---- After it ---- */
+
+static bool follows(const struct instance *r) { /* the promoted one, or is that one */
+    return r->flags & (FLAG_PROMOTED | FLAG_RECONF_DONE);
+}
+
+static void giveUpSilent(struct supervisor *s, struct instance *r) {
+    if (!(r->flags & FLAG_RECONF_SENT) || s->now_ms - r->r.reconf_sent_ms <= s->timers.replica_reconf_timeout)
+        return;
+    supervisorEvent(s, EVENT_NOTICE, "-slave-reconf-sent-timeout", r, "%s", "");
+    r->flags &= ~(unsigned)FLAG_RECONF_SENT;
+    r->flags |= FLAG_RECONF_DONE;
+}
+
+static void reconfigure(struct supervisor *s, struct instance *r, const char *event) {
+    if (!sendReplicaOf(s, r, &r->primary->p.promoted->address)) return;
+    r->flags |= FLAG_RECONF_SENT;
+    r->r.reconf_sent_ms = s->now_ms;
+    supervisorEvent(s, EVENT_NOTICE, event, r, "%s", "");
+}
+
+/* Only so many at a time: they do not serve while they fetch everything. */
+static void reconfigureNext(struct supervisor *s, struct instance *primary) {
+    const struct instances *replicas = &primary->p.replicas;
+    const unsigned under_way = FLAG_RECONF_SENT | FLAG_RECONF_INPROG;
+    int busy = 0;
+    for (int i = 0; i < replicas->count; i++) {
+        struct instance *r = replicas->items[i];
+        giveUpSilent(s, r);
+        if (!(r->flags & under_way)) continue;
+        busy++;
+        watchClosely(s, r);
+    }
+    for (int i = 0; i < replicas->count && busy < primary->p.parallel_syncs; i++) {
+        struct instance *r = replicas->items[i];
+        if (follows(r) || r->flags & under_way || instanceDisconnected(r)) continue;
+        reconfigure(s, r, "+slave-reconf-sent");
+        busy += !!(r->flags & FLAG_RECONF_SENT);
+    }
+}
+
+/* Replicas that are still to follow; those that are down get told when they are back. */
+static int outstanding(const struct instance *primary) {
+    const struct instances *replicas = &primary->p.replicas;
+    int count = 0;
+    for (int i = 0; i < replicas->count; i++)
+        count += !follows(replicas->items[i]) && !(replicas->items[i]->flags & FLAG_S_DOWN);
+    return count;
+}
+
+static void tellTheRest(struct supervisor *s, struct instance *primary) {
+    const struct instances *replicas = &primary->p.replicas;
+    for (int i = 0; i < replicas->count; i++) {
+        struct instance *r = replicas->items[i];
+        if (follows(r) || r->flags & FLAG_RECONF_SENT || instanceDisconnected(r)) continue;
+        reconfigure(s, r, "+slave-reconf-sent-be");
+    }
+}
+
+static void reconfReplicas(struct supervisor *s, struct instance *primary) {
+    reconfigureNext(s, primary);
+    bool late = inState(s, primary) > primary->p.failover_timeout_ms;
+    bool promoted_down = primary->p.promoted->flags & FLAG_S_DOWN;
+    if (!late && (promoted_down || outstanding(primary))) return;
+    if (late) supervisorEvent(s, EVENT_WARNING, "+failover-end-for-timeout", primary, "%s", "");
+    supervisorEvent(s, EVENT_WARNING, "+failover-end", primary, "%s", "");
+    stateSet(s, primary, FAILOVER_UPDATE_CONFIG);
+    if (late) tellTheRest(s, primary);
+}
+
+void failoverFinish(struct supervisor *s, struct instance *primary) {
+    const struct hostAddress *from = &primary->address, *to = supervisorCurrentAddress(primary);
+    supervisorEventText(s, EVENT_WARNING, "+switch-master", primary, "%s %s %d %s %d", primary->name,
+                        hostAddressText(s, from), from->port, hostAddressText(s, to), to->port);
+    primarySwitchAddress(s, primary, to);
+}
+
+void failoverTick(struct supervisor *s, struct instance *primary) {
+    enum failoverState state = primary->p.failover_state;
+    if (state > FAILOVER_NONE && state < FAILOVER_RECONF_REPLICAS && overtaken(s, primary)) return;
+    switch (state) {
+    case FAILOVER_WAIT_START: waitStart(s, primary); return;
+    case FAILOVER_SELECT_REPLICA: selectReplica(s, primary); return;
+    case FAILOVER_SEND_REPLICAOF_NOONE: promote(s, primary); return;
+    case FAILOVER_WAIT_PROMOTION: waitPromotion(s, primary); return;
+    case FAILOVER_RECONF_REPLICAS: reconfReplicas(s, primary); return;
+    case FAILOVER_NONE:
+    case FAILOVER_UPDATE_CONFIG: return;
+    }
+}
+
+/* ---- Asked for by a user ---- */
+
+enum manualFailover supervisorFailover(struct supervisor *s, struct instance *primary, bool coordinated,
+                                       int64_t now_ms) {
+    s->now_ms = now_ms;
+    if (coordinated && !primary->p.knows_failover) return MANUAL_NO_PRIMARY;
+    if (primary->flags & FLAG_FAILOVER_IN_PROGRESS) return MANUAL_IN_PROGRESS;
+    if (!failoverSelectReplica(s, primary)) return MANUAL_NO_REPLICA;
+    supervisorLog(s, LL_NOTICE, "Executing user requested FAILOVER of '%s'", primary->name);
+    if (!(primary->flags & FLAG_S_DOWN)) primary->s_down_ms = now_ms;
+    primary->flags |= FLAG_S_DOWN | (coordinated ? FLAG_COORDINATED : FLAG_FORCE_FAILOVER);
+    failoverStart(s, primary);
+    if (coordinated) downAsk(s, primary, true);
+    return MANUAL_OK;
 }

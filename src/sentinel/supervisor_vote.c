@@ -1,13 +1,82 @@
-/* supervisor_vote.c - see supervisor.h. */
+/* supervisor_vote.c - votes: who of the Sentinels leads the failover of a primary.
+ *
+ * A vote is a promise for one epoch, made once, and kept on disk before it is given; it goes to who asks
+ * first. Who has those of a majority leads in that epoch, and there is no second one. When votes are split,
+ * nobody leads, and after a while somebody begins the next epoch: sooner or later one is first everywhere,
+ * as they do not all begin at the same time. */
+#include <string.h>
+
 #include "sentinel/supervisor_private.h"
 
-#include "base/assert.h"
+int64_t failoverStartTime(struct supervisor *s) {
+    return s->now_ms + (int64_t)(s->world->random(s->w) % 1000);
+}
+
+static bool mayVote(const struct supervisor *s, const struct instance *primary, uint64_t epoch,
+                    const char *run_id) {
+    return runIdValid(strOf(run_id)) && epoch <= EPOCH_MAX && primary->p.leader_epoch < epoch &&
+           s->current_epoch <= epoch;
+}
 
 void voteFor(struct supervisor *s, struct instance *primary, uint64_t epoch, const char *run_id,
              char leader[RUN_ID_LEN + 1], uint64_t *leader_epoch) {
-    serverPanic("not written yet");
+    struct primaryState *p = &primary->p;
+    supervisorTakeEpoch(s, primary, epoch);
+    if (mayVote(s, primary, epoch, run_id)) {
+        strcpy(p->leader, run_id);
+        p->leader_epoch = epoch;
+        supervisorSave(s);
+        supervisorEventText(s, EVENT_WARNING, "+vote-for-leader", primary, "%s %llu", p->leader,
+                            (unsigned long long)epoch);
+        if (strcmp(p->leader, s->my_id) != 0) p->failover_start_ms = failoverStartTime(s);
+    }
+    strcpy(leader, p->leader);
+    *leader_epoch = p->leader_epoch;
+}
+
+/* How many of the others vote for run_id in that epoch. */
+static int votesOf(const struct instance *primary, uint64_t epoch, const char *run_id) {
+    const struct instances *sentinels = &primary->p.sentinels;
+    int votes = 0;
+    for (int i = 0; i < sentinels->count; i++) {
+        const struct sentinelState *state = &sentinels->items[i]->s;
+        votes += state->leader_epoch == epoch && strcmp(state->leader, run_id) == 0;
+    }
+    return votes;
+}
+
+/* For whom most of the others vote; "": nobody votes. */
+static const char *mostVoted(const struct instance *primary, uint64_t epoch) {
+    const struct instances *sentinels = &primary->p.sentinels;
+    const char *best = "";
+    int most = 0;
+    for (int i = 0; i < sentinels->count; i++) {
+        const struct sentinelState *state = &sentinels->items[i]->s;
+        if (!state->leader[0] || state->leader_epoch != epoch) continue;
+        int votes = votesOf(primary, epoch, state->leader);
+        if (votes <= most) continue;
+        most = votes;
+        best = state->leader;
+    }
+    return best;
 }
 
 bool voteWinner(struct supervisor *s, struct instance *primary, uint64_t epoch, char winner[RUN_ID_LEN + 1]) {
-    serverPanic("not written yet");
+    if (epoch != s->current_epoch) return false; /* others are further: that election is past */
+    const char *best = mostVoted(primary, epoch);
+    char mine[RUN_ID_LEN + 1];
+    uint64_t my_epoch;
+    voteFor(s, primary, epoch, best[0] ? best : s->my_id, mine, &my_epoch);
+    bool voted = mine[0] && my_epoch == epoch;
+    int votes = best[0] ? votesOf(primary, epoch, best) : 0;
+    if (voted) {
+        int with_mine = votesOf(primary, epoch, mine) + 1;
+        if (with_mine > votes) {
+            votes = with_mine;
+            best = mine;
+        }
+    }
+    int voters = primary->p.sentinels.count + 1;
+    strcpy(winner, best);
+    return votes >= voters / 2 + 1 && votes >= primary->p.quorum;
 }

@@ -75,6 +75,7 @@
 #include "repl/link_wire.h"
 #include "repl/replication.h"
 #include "script/script.h"
+#include "sentinel/sentinel_world.h"
 #include "module/module.h"
 #include "server/absent_features.h"
 #include "server/config_commands.h"
@@ -108,6 +109,7 @@ static void printVersion(void) {
 static void usage(FILE *out, const char *name) {
     fprintf(out,
             "Usage: %s [/path/to/valkey.conf] [--directive value ...] [-]\n"
+            "       %s /path/to/sentinel.conf --sentinel\n"
             "       %s -v, --version | -h, --help | --check-system | --test-memory <megabytes>\n\n"
             "  -                  read more configuration from standard input; may come first, too\n"
             "  --directive value  overrides the file; any directive of valkey.conf\n\n"
@@ -116,12 +118,7 @@ static void usage(FILE *out, const char *name) {
             "  %s /etc/valkey/6379.conf\n"
             "  %s --port 7777 --loglevel verbose\n"
             "  echo 'maxclients 100' | %s -\n",
-            name, name, name, name, name, name);
-}
-
-static void refuseSentinel(void) {
-    fprintf(stderr, "This version has no Sentinel yet. Exiting.\n");
-    exit(1);
+            name, name, name, name, name, name, name);
 }
 
 static void loadStdin(void) {
@@ -135,14 +132,14 @@ static void loadStdin(void) {
 }
 
 /* "--name v1 v2 --other v" becomes one configuration line per option. Right behind a name, even a word that
- * begins with dashes is a value; only --save may stand alone. */
+ * begins with dashes is a value; only --save and --sentinel may stand alone. */
 static void loadOptions(int argc, char **argv) {
     sds text = sdsempty();
     bool needs_value = false;
     for (int i = 0; i < argc; i++) {
         if (strncmp(argv[i], "--", 2) == 0 && !needs_value) {
             text = sdscatprintf(text, "\n%s", argv[i] + 2);
-            needs_value = strcasecmp(argv[i], "--save") != 0;
+            needs_value = strcasecmp(argv[i], "--save") != 0 && strcasecmp(argv[i], "--sentinel") != 0;
         } else {
             text = sdscat(text, i ? " " : "\n");
             text = sdscatrepr(text, argv[i], strlen(argv[i]));
@@ -155,9 +152,6 @@ static void loadOptions(int argc, char **argv) {
 
 /* First words that ask for something else than a server. Does not return when it was one of them. */
 static void otherJobs(int argc, char **argv) {
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--sentinel") == 0) refuseSentinel();
-    }
     if (argc < 2) return;
     if (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version")) {
         printVersion();
@@ -221,6 +215,7 @@ static void registerRooms(void) {
     tlsServerRegister(usesTls);
     wireSetTls(tlsServerAsClient, tlsServerConfigure);
     busLinksSetTls(&bus_tls);
+    sentinelSetTls(tlsServerAsClient, wireIsEncrypted);
     absentFeaturesRegister();
     crashRegister();
     watchdogRegister();
@@ -271,7 +266,7 @@ static void registerRooms(void) {
     ioThreadsRegister();
     waitInit(); /* looks at what has been synced before the loop sleeps */
     shutdownRegister();
-    atExitRegister(aofOnShutdown);
+    if (!sentinel_mode) atExitRegister(aofOnShutdown);
     replicationInit();
     clusterInit();
     commandRegister(commandsAcl);
@@ -281,6 +276,7 @@ static void registerRooms(void) {
     moduleInit();
     commandRegister(commandsPubsub);
     commandRegister(commandsTransactions);
+    sentinelInit();
 }
 
 static void endTurn(struct aeEventLoop *el) {
@@ -351,9 +347,22 @@ static void greet(int argc) {
                   "config file use %s /path/to/valkey.conf",
                   "valkey-server");
     serverLog(LL_NOTICE, "monotonic clock: %s", serverClockName());
-    if (!processShowLogo())
-        serverLog(LL_NOTICE, "Running mode=%s, port=%d.", cluster_enabled ? "cluster" : "standalone",
-                  listenPort());
+    if (!processShowLogo()) serverLog(LL_NOTICE, "Running mode=%s, port=%d.", roleModeText(), listenPort());
+}
+
+static const char *programName(char **argv) {
+    const char *slash = strrchr(argv[0], '/');
+    return slash ? slash + 1 : argv[0];
+}
+
+/* Known before anything is registered. */
+static bool isSentinel(int argc, char **argv) {
+    if (strstr(programName(argv), "valkey-sentinel") || strstr(programName(argv), "redis-sentinel"))
+        return true;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--sentinel") == 0) return true;
+    }
+    return false;
 }
 
 /* The same program under another name is another tool. Returns only when it is the server. */
@@ -365,32 +374,26 @@ static void otherFaces(int argc, char **argv) {
         {"check-rdb", checkRdbMain},
         {"check-aof", checkAofMain},
     };
-    const char *slash = strrchr(argv[0], '/'), *name = slash ? slash + 1 : argv[0];
+    const char *name = programName(argv);
     for (size_t i = 0; i < sizeof faces / sizeof *faces; i++) {
         if (strstr(name, faces[i].name)) exit(faces[i].main(argc, argv));
     }
-    if (strstr(name, "sentinel")) refuseSentinel();
 }
 
-int main(int argc, char **argv) {
-    restartInit(argc, argv);
-    processInit(argc, argv);
-    tzset();
-    seed();
-    ticksCalibrate();
-    clockRefresh();
-    registerRooms();
-    otherFaces(argc, argv);
-    loadConfiguration(argc, argv);
-    latencyStart();
-    callLimitsRefresh();
-    processStart();
-    greet(argc);
-    absentFeaturesReport();
-    crashInit();
-    watchdogInit();
-    createLoop();
-    shutdownInit();
+/* A Sentinel has no data (its clients point at databases that stay empty), and nothing that comes with them.
+ */
+static void runSentinel(void) {
+    dbInit();
+    aclStart();
+    ioThreadsBegin();
+    listenStart();
+    memoryStarted();
+    sentinelStart();
+    processReady();
+    aeMain(server_el);
+}
+
+static void runServer(void) {
     atExitRegister(snapshotOnExit);
     clusterBegin();
     dbInit();
@@ -413,5 +416,33 @@ int main(int argc, char **argv) {
     replicationStart();
     clusterDataLoaded();
     aeMain(server_el);
+}
+
+int main(int argc, char **argv) {
+    restartInit(argc, argv);
+    processInit(argc, argv);
+    tzset();
+    seed();
+    ticksCalibrate();
+    clockRefresh();
+    sentinel_mode = isSentinel(argc, argv);
+    if (sentinel_mode) logSetRole('X');
+    registerRooms();
+    otherFaces(argc, argv);
+    loadConfiguration(argc, argv);
+    if (sentinel_mode) sentinelConfigured();
+    latencyStart();
+    callLimitsRefresh();
+    processStart();
+    greet(argc);
+    if (!sentinel_mode) absentFeaturesReport(); /* it does without data in any case */
+    crashInit();
+    watchdogInit();
+    createLoop();
+    shutdownInit();
+    if (sentinel_mode)
+        runSentinel();
+    else
+        runServer();
     return 0;
 }

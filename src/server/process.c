@@ -114,7 +114,8 @@ static sds titleVariable(sds s, struct str name, const char *title) {
     sds value = NULL;
     if (strIs(name, "title")) return sdscat(s, title);
     if (strIs(name, "listen-addr")) return listenAppendName(s);
-    if (strIs(name, "server-mode")) return s; /* nothing unless it is a cluster's or a sentinel */
+    if (strIs(name, "server-mode"))
+        return cluster_enabled || sentinel_mode ? sdscatprintf(s, "[%s]", roleModeText()) : s;
     if (strIs(name, "config-file")) return sdscat(s, *configFilePath() ? configFilePath() : "-");
     if (strIs(name, "port") || strIs(name, "tls-port") || strIs(name, "unixsocket")) {
         sds directive = sdsnewstr(name);
@@ -317,8 +318,8 @@ bool processShowLogo(void) {
               "    o--->o--->o---->o---->o            PID: %d\n"
               "    |    |    |     |     |\n"
               "   \"\"   a    k     l     y\n\n",
-              VALKEY_VERSION, build_commit, build_modified, (int)sizeof(long) * 8,
-              cluster_enabled ? "cluster" : "standalone", listenPort(), (int)getpid());
+              VALKEY_VERSION, build_commit, build_modified, (int)sizeof(long) * 8, roleModeText(),
+              listenPort(), (int)getpid());
     return true;
 }
 

@@ -131,7 +131,7 @@ static sds processServerInfo(sds s) {
     s = infoField(s, "redis_git_sha1:%s", build_commit);
     s = infoField(s, "redis_git_dirty:%d", build_modified);
     s = infoField(s, "redis_build_id:%s", build_id);
-    s = infoField(s, "server_mode:%s", cluster_enabled ? "cluster" : "standalone");
+    s = infoField(s, "server_mode:%s", roleModeText());
     s = infoField(s, "os:%s %s %s", system_name.sysname, system_name.release, system_name.machine);
     s = infoField(s, "arch_bits:%d", (int)sizeof(long) * 8);
     s = infoField(s, "monotonic_clock:%s", serverClockName());

@@ -120,7 +120,7 @@ proc event_backend {} {
 }
 
 proc write_config {dir port overrides tested} {
-    dict set overrides port $port
+    lappend overrides port $port ;# no `dict set`: a name may be there twice
     if {![dict exists $overrides dir]} { lappend overrides dir $dir }
     if {$tested && [event_backend] ne {} && ![dict exists $overrides event-backend]} {
         lappend overrides event-backend [event_backend]

@@ -1,0 +1,8 @@
+/* sentinel.c - see sentinel.h. */
+#include "sentinel/sentinel.h"
+
+struct supervisor sentinel;
+
+bool sentinelSave(void) {
+    return supervisorSave(&sentinel);
+}

@@ -1,0 +1,239 @@
+/* sentinel_commands.c - SENTINEL: which handler its subcommands have, and those of them that make the
+ * Sentinel do something; see sentinel_commands.h. Every argument is looked at before anything is changed. */
+#include "sentinel/sentinel_commands.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "client/reply.h"
+#include "command/command.h"
+#include "commands/sentinel.h"
+#include "sentinel/supervisor_private.h"
+
+/* ---- What is watched ---- */
+
+/* A port out of range stays one. */
+static int portOf(int64_t port) {
+    return port < 0 ? -1 : port > UINT16_MAX ? UINT16_MAX + 1 : (int)port;
+}
+
+/* The file calls a host that does not resolve otherwise than users are told. */
+static const char *monitorError(const char *err) {
+    return strcmp(err, "Can't resolve instance hostname.") == 0 ? "Invalid IP address or hostname specified"
+                                                                : err;
+}
+
+static void sentinelMonitorCommand(struct client *c) {
+    int64_t port, quorum;
+    if (sentinelRefuseControls(c, 2, "SENTINEL MONITOR")) return;
+    if (!argRange(c, c->argv[5], INT_MIN, INT_MAX, &quorum, "ERR Invalid quorum")) return;
+    if (!argLongLong(c, c->argv[4], &port, "ERR Invalid port")) return;
+    sds name = sdsnewstr(c->argv[2]), host = sdsnewstr(c->argv[3]);
+    const char *err;
+    struct instance *primary = supervisorMonitor(&sentinel, name, host, portOf(port), (int)quorum, &err);
+    if (primary) {
+        bool saved = sentinelSaveOrReply(c);
+        supervisorMonitorEvent(&sentinel, primary);
+        if (saved) replyOk(c);
+    } else {
+        replyErrorFmt(c, "ERR %s", monitorError(err));
+    }
+    sdsfree(host);
+    sdsfree(name);
+}
+
+static void sentinelRemoveCommand(struct client *c) {
+    struct instance *primary = sentinelPrimaryArg(c, c->argv[2]);
+    if (!primary) return;
+    supervisorRemove(&sentinel, primary);
+    if (sentinelSaveOrReply(c)) replyOk(c);
+}
+
+static void sentinelResetCommand(struct client *c) {
+    replyLongLong(c, supervisorResetMatching(&sentinel, c->argv[2], mstime()));
+}
+
+static void sentinelFlushconfigCommand(struct client *c) {
+    if (sentinelSaveOrReply(c)) replyOk(c);
+}
+
+/* ---- Failover ---- */
+
+static void sentinelFailoverCommand(struct client *c) {
+    bool coordinated = c->argc == 4;
+    if (c->argc > 4) {
+        replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", c->cmd->fullname);
+        return;
+    }
+    struct instance *primary = sentinelPrimaryArg(c, c->argv[2]);
+    if (!primary) return;
+    if (coordinated && !strIs(c->argv[3], "coordinated")) {
+        replyError(c, "ERR Unknown failover option specified");
+        return;
+    }
+    switch (supervisorFailover(&sentinel, primary, coordinated, mstime())) {
+    case MANUAL_OK: replyOk(c); break;
+    case MANUAL_NO_PRIMARY: replyError(c, "NOGOODPRIMARY Primary does not support FAILOVER command"); break;
+    case MANUAL_IN_PROGRESS: replyError(c, "INPROG Failover already in progress"); break;
+    case MANUAL_NO_REPLICA: replyError(c, "NOGOODSLAVE No suitable replica to promote"); break;
+    }
+}
+
+/* What another Sentinel asks: do we see that primary as down; and, with its id in the place of `*`, for our
+ * vote. An epoch below 0, which would end all epochs, is none; nor is an id what cannot be one. */
+static void sentinelIsPrimaryDownCommand(struct client *c) {
+    int64_t port, epoch;
+    struct str id = c->argv[5];
+    if (!argLongLong(c, c->argv[3], &port, NULL)) return;
+    if (!argRange(c, c->argv[4], 0, INT64_MAX, &epoch, err_notint)) return;
+    char run_id[RUN_ID_LEN + 1] = "";
+    bool asks_vote = runIdValid(id);
+    if (asks_vote) memcpy(run_id, id.ptr, id.len);
+    sds host = sdsnewstr(c->argv[2]);
+    struct downAnswer answer = supervisorAnswerDown(&sentinel, host, portOf(port), (uint64_t)epoch,
+                                                    asks_vote ? run_id : NULL, mstime());
+    sdsfree(host);
+    replyArrayLen(c, 3);
+    replyLongLong(c, answer.down);
+    replyBulkCstr(c, *answer.leader ? answer.leader : "*");
+    replyLongLong(c, (int64_t)answer.leader_epoch);
+}
+
+#define NO_QUORUM   "Not enough available Sentinels to reach the specified quorum for this master"
+#define NO_MAJORITY "Not enough available Sentinels to reach the majority and authorize a failover"
+
+static void sentinelCkquorumCommand(struct client *c) {
+    struct instance *primary = sentinelPrimaryArg(c, c->argv[2]);
+    if (!primary) return;
+    struct quorumCheck check = supervisorCheckQuorum(primary);
+    if (!check.quorum || !check.majority) {
+        replyErrorFmt(c, "NOQUORUM %d usable Sentinels. %s%s%s", check.usable, check.quorum ? "" : NO_QUORUM,
+                      check.quorum || check.majority ? "" : ". ", check.majority ? "" : NO_MAJORITY);
+        return;
+    }
+    sds text = sdscatprintf(
+        sdsempty(), "OK %d usable Sentinels. Quorum and failover authorization can be reached", check.usable);
+    replyStatus(c, text);
+    sdsfree(text);
+}
+
+/* What is asked for takes the place of what has been asked for before, up to a word that is unknown. */
+static void sentinelSimulateFailureCommand(struct client *c) {
+    static const char *const names[] = {"crash-after-election", "crash-after-promotion"};
+    static const unsigned failures[] = {FAIL_AFTER_ELECTION, FAIL_AFTER_PROMOTION};
+    sentinel.simulate_failure = 0;
+    for (int i = 2; i < c->argc; i++) {
+        if (strIs(c->argv[i], "help")) {
+            replyArrayLen(c, 2);
+            for (int k = 0; k < 2; k++) replyBulkCstr(c, names[k]);
+            return;
+        }
+        int k = 0;
+        while (k < 2 && !strIs(c->argv[i], names[k])) k++;
+        if (k == 2) {
+            replyError(c, "ERR Unknown failure simulation specified");
+            return;
+        }
+        sentinel.simulate_failure |= failures[k];
+    }
+    replyOk(c);
+}
+
+/* ---- The Sentinel itself ---- */
+
+static void sentinelMyidCommand(struct client *c) {
+    replyBulkCstr(c, sentinel.my_id);
+}
+
+static void sentinelHelpCommand(struct client *c) {
+    replyHelp(c,
+              (const char *[]){
+                  "CKQUORUM <primary-name>",
+                  "    Whether enough Sentinels can be reached to agree that the primary is down, and to",
+                  "    elect who replaces it.",
+                  "CONFIG GET <pattern> [<pattern> ...]",
+                  "    Settings of this Sentinel itself.",
+                  "CONFIG SET <parameter> <value> [<parameter> <value> ...]",
+                  "    Change them.",
+                  "DEBUG [<parameter> <milliseconds> ...]",
+                  "    Time limits of this Sentinel, or new ones.",
+                  "FAILOVER <primary-name> [COORDINATED]",
+                  "    Replace the primary by one of its replicas at once, without a vote; or, with votes,",
+                  "    by the servers' own FAILOVER, which loses nothing.",
+                  "FLUSHCONFIG",
+                  "    Write the configuration file, with all that is known, anew.",
+                  "GET-PRIMARY-ADDR-BY-NAME <primary-name>",
+                  "    IP and port of the primary: what clients ask.",
+                  "INFO-CACHE <primary-name> [<primary-name> ...]",
+                  "    What INFO of these primaries and their replicas has last told, and how long ago.",
+                  "IS-PRIMARY-DOWN-BY-ADDR <ip> <port> <current-epoch> <run-id>|*",
+                  "    What Sentinels ask each other: is it down, and (with a run id) who gets the vote?",
+                  "MONITOR <name> <ip> <port> <quorum>",
+                  "    Watch one more primary.",
+                  "MYID",
+                  "    The id of this Sentinel.",
+                  "PENDING-SCRIPTS",
+                  "    Scripts that run, or wait for their turn.",
+                  "PRIMARIES",
+                  "    All primaries that are watched.",
+                  "PRIMARY <primary-name>",
+                  "    What is known of one of them.",
+                  "REMOVE <primary-name>",
+                  "    Watch it no longer.",
+                  "REPLICAS <primary-name>",
+                  "    Its replicas.",
+                  "RESET <pattern>",
+                  "    Forget replicas, Sentinels and failovers of the primaries whose names match.",
+                  "SENTINELS <primary-name>",
+                  "    The other Sentinels that watch it.",
+                  "SET <primary-name> <option> <value> [<option> <value> ...]",
+                  "    Change how it is watched.",
+                  "SIMULATE-FAILURE [CRASH-AFTER-ELECTION] [CRASH-AFTER-PROMOTION] [HELP]",
+                  "    Crash in the middle of the next failover.",
+                  NULL,
+              });
+}
+
+static const struct {
+    const char *name;
+    sentinelHandler *handler;
+} handlers[] = {
+    {"ckquorum", sentinelCkquorumCommand},
+    {"config", sentinelConfigCommand},
+    {"debug", sentinelDebugCommand},
+    {"failover", sentinelFailoverCommand},
+    {"flushconfig", sentinelFlushconfigCommand},
+    {"get-master-addr-by-name", sentinelAddressCommand},
+    {"get-primary-addr-by-name", sentinelAddressCommand},
+    {"help", sentinelHelpCommand},
+    {"info-cache", sentinelInfoCacheCommand},
+    {"is-master-down-by-addr", sentinelIsPrimaryDownCommand},
+    {"is-primary-down-by-addr", sentinelIsPrimaryDownCommand},
+    {"master", sentinelPrimaryCommand},
+    {"masters", sentinelPrimariesCommand},
+    {"monitor", sentinelMonitorCommand},
+    {"myid", sentinelMyidCommand},
+    {"pending-scripts", sentinelPendingScriptsCommand},
+    {"primaries", sentinelPrimariesCommand},
+    {"primary", sentinelPrimaryCommand},
+    {"remove", sentinelRemoveCommand},
+    {"replicas", sentinelReplicasCommand},
+    {"reset", sentinelResetCommand},
+    {"sentinels", sentinelSentinelsCommand},
+    {"set", sentinelSetCommand},
+    {"simulate-failure", sentinelSimulateFailureCommand},
+    {"slaves", sentinelReplicasCommand},
+};
+
+void sentinelCommand(struct client *c) {
+    size_t i = 0;
+    while (strcmp(handlers[i].name, c->cmd->spec->name) != 0) i++;
+    handlers[i].handler(c);
+}
+
+void sentinelCommandsInit(void) {
+    commandRegister(commandsSentinel);
+    sentinelSetInit();
+}

@@ -1,0 +1,127 @@
+/* sentinel_conf.c - see sentinel_conf.h.
+ *
+ * Lines wait until all are there: those about the Sentinel itself are applied first, then the primaries, then
+ * what is said about these, wherever they stand. The file is written anew, by the rules of CONFIG REWRITE,
+ * whenever something changes that must not be forgotten. */
+#include "sentinel/sentinel_conf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "data/role.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "sentinel/sentinel.h"
+
+#define USUAL_HZ 10
+
+struct waitingLine {
+    int number;
+    sds text; /* as it stands in the file, for errors */
+    struct str *words;
+    int count;
+};
+
+static struct waitingLine *waiting;
+static int waiting_count;
+
+/* ---- Reading ---- */
+
+/* The words of a line do not outlive it. */
+static void addLine(int argc, const struct str *argv) {
+    waiting = zrealloc(waiting, ((size_t)waiting_count + 1) * sizeof *waiting);
+    struct waitingLine *line = &waiting[waiting_count++];
+    const char *text;
+    *line = (struct waitingLine){.number = configLine(&text), .count = argc};
+    line->text = sdsnew(text);
+    line->words = zcalloc((size_t)argc, sizeof *line->words);
+    for (int i = 0; i < argc; i++) line->words[i] = sdsview(sdsnewstr(argv[i]));
+}
+
+static void freeLine(struct waitingLine *line) {
+    for (int i = 0; i < line->count; i++) sdsfree((sds)line->words[i].ptr);
+    zfree(line->words);
+    sdsfree(line->text);
+}
+
+static bool setLine(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+    (void)d;
+    bool bare = argc == 1 && argv[0].len == 0; /* --sentinel among the arguments */
+    if (bare) return true;
+    *err = "sentinel directive while not in sentinel mode";
+    if (!sentinel_mode) return false;
+    addLine(argc, argv);
+    return true;
+}
+
+static sds getNothing(const struct configDirective *d) {
+    (void)d;
+    return sdsempty();
+}
+
+static void requireFile(void) {
+    const char *path = configFilePath();
+    if (!*path) {
+        serverLog(LL_WARNING, "Sentinel needs config file on disk to save state. Exiting...");
+        exit(1);
+    }
+    if (access(path, W_OK) == 0) return;
+    serverLog(LL_WARNING, "Sentinel config file %s is not writable: %s. Exiting...", path, strerror(errno));
+    exit(1);
+}
+
+void sentinelConfApply(void) {
+    for (enum configPass pass = PASS_SELF; pass <= PASS_REST; pass++) {
+        for (int i = 0; i < waiting_count; i++) {
+            struct waitingLine *line = &waiting[i];
+            if (supervisorConfigPass(line->words[0]) != pass) continue;
+            const char *err = supervisorConfigLine(&sentinel, line->count, line->words);
+            if (err) configFatal(line->number, line->text, err);
+        }
+    }
+    for (int i = 0; i < waiting_count; i++) freeLine(&waiting[i]);
+    zfree(waiting);
+    waiting = NULL;
+    waiting_count = 0;
+    requireFile();
+}
+
+/* ---- Writing ---- */
+
+static sds allLines(bool (*present)(void *priv, struct str kind), void *priv) {
+    return sentinel_mode ? supervisorConfigLines(&sentinel, present, priv) : sdsempty();
+}
+
+bool sentinelConfSave(void) {
+    int64_t hz = server_hz;
+    server_hz = USUAL_HZ; /* what it is just now is nobody's wish */
+    bool ok = configRewrite(false);
+    int reason = errno;
+    server_hz = hz;
+    if (ok)
+        serverLog(LL_NOTICE, "Sentinel new configuration saved on disk");
+    else
+        serverLog(LL_WARNING, "WARNING: Sentinel was not able to save the new configuration on disk!!!: %s",
+                  strerror(reason));
+    return ok;
+}
+
+void sentinelConfRegister(void) {
+    /* The old names of lines, which are still read. */
+    static const char *const aliases[] = {"known-slave", "known-replica", "master-reboot-down-after-period",
+                                          "primary-reboot-down-after-period", NULL};
+    static const struct configLineKinds kinds = {.lines = allLines, .aliases = aliases};
+    static struct configDirective directives[] = {
+        {.name = "sentinel",
+         .type = CONFIG_TYPE_SPECIAL,
+         .flags = CONFIG_MULTI_ARG | CONFIG_LINES | CONFIG_MAY_STAND_ALONE,
+         .set = setLine,
+         .get = getNothing,
+         .kinds = &kinds},
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+}

@@ -1,0 +1,154 @@
+/* sentinel_scripts.c - see sentinel_scripts.h.
+ *
+ *     scriptsAdd ──▶ waits ──(16 at a time)──▶ runs ──▶ exit 0: done      exit >= 2: -script-error
+ *                      ▲                        └─────▶ exit 1 or killed: again, after 30 s, 60 s, 120 s ...
+ *                      └──────────────────────────────────┘   up to SCRIPT_RUNS_MAX runs in all */
+#include "sentinel/sentinel_scripts.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "sentinel/sentinel.h"
+#include "sentinel/sentinel_events.h"
+#include "sentinel/supervisor_private.h"
+
+#define QUEUE_MAX       256
+#define RUNNING_MAX     16
+#define SCRIPT_RUNS_MAX 10
+#define EXIT_AGAIN      1 /* the script says: later */
+#define EXIT_NO_EXEC    2
+#define EXIT_NO_FORK    99
+
+struct queued {
+    struct script script;
+    struct listNode node;
+};
+
+static struct list queue = {{&queue.head, &queue.head}, 0};
+static int running;
+
+extern char **environ;
+
+/* ---- The queue ---- */
+
+static void drop(struct queued *q) {
+    listRemove(&queue, &q->node);
+    for (int i = 0; i < q->script.argc; i++) sdsfree(q->script.argv[i]);
+    zfree(q->script.argv);
+    zfree(q);
+}
+
+static void dropOldestWaiting(void) {
+    listForEach(&queue, it) {
+        struct queued *q = listEntry(it, struct queued, node);
+        if (q->script.pid) continue;
+        drop(q);
+        return;
+    }
+}
+
+void scriptsAdd(const char *path, int argc, const char *const *argv) {
+    struct queued *q = zcalloc(1, sizeof *q);
+    q->script.argc = argc + 1;
+    q->script.argv = zcalloc((size_t)argc + 2, sizeof *q->script.argv); /* with the NULL that exec wants */
+    q->script.argv[0] = sdsnew(path);
+    for (int i = 0; i < argc; i++) q->script.argv[i + 1] = sdsnew(argv[i]);
+    listAddTail(&queue, &q->node);
+    if (queue.length > QUEUE_MAX) dropOldestWaiting();
+}
+
+/* ---- Running ---- */
+
+static void scriptError(const struct script *s, int signal, int exit_code) {
+    sentinelEventFormatted(EVENT_WARNING, "-script-error", "%s %d %d", s->argv[0], signal, exit_code);
+}
+
+static void start(struct queued *q, int64_t now_ms) {
+    struct script *s = &q->script;
+    pid_t pid = fork();
+    if (pid == 0) {
+        execve(s->argv[0], s->argv, environ);
+        _exit(EXIT_NO_EXEC);
+    }
+    if (pid < 0) {
+        scriptError(s, EXIT_NO_FORK, 0);
+        drop(q);
+        return;
+    }
+    s->pid = pid;
+    s->runs++;
+    s->start_ms = now_ms;
+    running++;
+    sentinelEventFormatted(EVENT_DEBUG, "+script-child", "%d", (int)pid);
+}
+
+static void startWaiting(int64_t now_ms) {
+    listForEach(&queue, it) {
+        struct queued *q = listEntry(it, struct queued, node);
+        if (running >= RUNNING_MAX) return;
+        if (!q->script.pid && q->script.start_ms <= now_ms) start(q, now_ms);
+    }
+}
+
+static int64_t delayBehind(int runs) {
+    int64_t first = minTime(sentinel.timers.script_retry_delay, INT64_MAX >> (SCRIPT_RUNS_MAX + 1));
+    return first << (runs - 1);
+}
+
+static void ended(struct queued *q, int status, int64_t now_ms) {
+    struct script *s = &q->script;
+    int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0, code = WEXITSTATUS(status);
+    sentinelEventFormatted(EVENT_DEBUG, "-script-child", "%d %d %d", (int)s->pid, code, signal);
+    running--;
+    s->pid = 0;
+    bool again = (signal || code == EXIT_AGAIN) && s->runs < SCRIPT_RUNS_MAX;
+    if (again) {
+        s->start_ms = now_ms + delayBehind(s->runs);
+        return;
+    }
+    if (signal || code) scriptError(s, signal, code);
+    drop(q);
+}
+
+static void takeEnded(int64_t now_ms) {
+    listForEach(&queue, it) {
+        struct queued *q = listEntry(it, struct queued, node);
+        int status;
+        pid_t pid = q->script.pid ? waitpid(q->script.pid, &status, WNOHANG) : 0;
+        if (pid > 0) ended(q, status, now_ms);
+    }
+}
+
+static void killLate(int64_t now_ms) {
+    listForEach(&queue, it) {
+        const struct script *s = &listEntry(it, struct queued, node)->script;
+        if (!s->pid || now_ms - s->start_ms <= sentinel.timers.script_max_runtime) continue;
+        sentinelEventFormatted(EVENT_WARNING, "-script-timeout", "%s %d", s->argv[0], (int)s->pid);
+        kill(s->pid, SIGKILL);
+    }
+}
+
+void scriptsTick(int64_t now_ms) {
+    startWaiting(now_ms);
+    takeEnded(now_ms);
+    killLate(now_ms);
+}
+
+/* ---- Looking ---- */
+
+int scriptsRunning(void) {
+    return running;
+}
+int scriptsQueued(void) {
+    return (int)queue.length;
+}
+void scriptsForEach(void (*fn)(void *priv, const struct script *script), void *priv) {
+    listForEach(&queue, it) fn(priv, &listEntry(it, struct queued, node)->script);
+}

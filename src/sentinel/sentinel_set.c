@@ -1,0 +1,409 @@
+/* sentinel_set.c - what users set: how a primary is watched (SENTINEL SET), the Sentinel itself (CONFIG), its
+ * time limits (DEBUG); see sentinel_commands.h.
+ *
+ * SET and DEBUG take what comes before a mistake, CONFIG SET all or nothing. */
+#include "sentinel/sentinel_commands.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#include "base/glob.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "client/reply.h"
+#include "command/redact.h"
+#include "registry/config.h"
+#include "sentinel/supervisor_private.h"
+
+#define MAX_MS (INT64_MAX / 1024) /* sums and small multiples of times stay in range */
+
+static bool numberIn(struct str text, int64_t min, int64_t max, int64_t *out) {
+    return string2ll(text, out) && *out >= min && *out <= max;
+}
+
+/* "" sets NULL. */
+static void setText(sds *text, struct str value) {
+    sdsfree(*text);
+    *text = value.len ? sdsnewstr(value) : NULL;
+}
+
+/* ---- SET ---- */
+
+/* Sets what `value` says. NULL: that is done; else an error; "": `value` is none of this option. */
+typedef const char *optionSetter(struct instance *primary, const struct str *value);
+#define NOT_VALID ""
+
+static const char *setTime(int64_t *ms, int64_t min, struct str value) {
+    int64_t v;
+    if (!numberIn(value, min, MAX_MS, &v)) return NOT_VALID;
+    *ms = v;
+    return NULL;
+}
+
+static const char *setCount(int *count, struct str value) {
+    int64_t v;
+    if (!numberIn(value, 1, INT_MAX, &v)) return NOT_VALID;
+    *count = (int)v;
+    return NULL;
+}
+
+static const char *setDownAfter(struct instance *primary, const struct str *value) {
+    const char *err = setTime(&primary->down_after_ms, 1, *value);
+    if (!err) supervisorSpreadDownAfter(primary);
+    return err;
+}
+
+static const char *setFailoverTimeout(struct instance *primary, const struct str *value) {
+    return setTime(&primary->p.failover_timeout_ms, 1, *value);
+}
+
+static const char *setRebootPeriod(struct instance *primary, const struct str *value) {
+    return setTime(&primary->p.reboot_down_after_ms, 0, *value);
+}
+
+static const char *setParallelSyncs(struct instance *primary, const struct str *value) {
+    return setCount(&primary->p.parallel_syncs, *value);
+}
+
+static const char *setQuorum(struct instance *primary, const struct str *value) {
+    return setCount(&primary->p.quorum, *value);
+}
+
+static const char *setScript(sds *script, struct str path, const char *not_executable) {
+    if (sentinel.settings.deny_scripts_reconfig)
+        return "ERR Reconfiguration of scripts path is denied for security reasons. Check the "
+               "deny-scripts-reconfig configuration directive in your Sentinel configuration";
+    sds text = sdsnewstr(path);
+    bool good = path.len == 0 || access(text, X_OK) == 0;
+    sdsfree(text);
+    if (!good) return not_executable;
+    setText(script, path);
+    return NULL;
+}
+
+static const char *setNotificationScript(struct instance *primary, const struct str *value) {
+    return setScript(&primary->p.notification_script, *value,
+                     "ERR Notification script seems non existing or non executable");
+}
+
+static const char *setReconfigScript(struct instance *primary, const struct str *value) {
+    return setScript(&primary->p.reconfig_script, *value,
+                     "ERR Client reconfiguration script seems non existing or non executable");
+}
+
+static const char *setAuthPass(struct instance *primary, const struct str *value) {
+    setText(&primary->p.auth_pass, *value);
+    supervisorDropLinks(&sentinel, primary);
+    return NULL;
+}
+
+static const char *setAuthUser(struct instance *primary, const struct str *value) {
+    setText(&primary->p.auth_user, *value);
+    supervisorDropLinks(&sentinel, primary);
+    return NULL;
+}
+
+static void forgetRename(struct primaryState *p, struct str from) {
+    for (int i = 0; i < p->renamed_count; i++) {
+        if (!strIs(from, p->renamed[i].from)) continue;
+        sdsfree(p->renamed[i].from);
+        sdsfree(p->renamed[i].to);
+        p->renamed[i] = p->renamed[--p->renamed_count];
+        return;
+    }
+}
+
+/* Its own name takes a renaming back. */
+static const char *setRename(struct instance *primary, const struct str *value) {
+    struct primaryState *p = &primary->p;
+    struct str from = value[0], to = value[1];
+    if (from.len == 0 || to.len == 0) return NOT_VALID;
+    sds old = sdsnewstr(from);
+    forgetRename(p, from);
+    if (strIs(to, old)) {
+        sdsfree(old);
+        return NULL;
+    }
+    size_t size = (size_t)(p->renamed_count + 1) * sizeof *p->renamed;
+    p->renamed = zrealloc(p->renamed, size);
+    p->renamed[p->renamed_count++] = (struct renamedCommand){old, sdsnewstr(to)};
+    return NULL;
+}
+
+static const struct setOption {
+    const char *name;
+    int values;
+    optionSetter *set;
+    bool secret;
+} set_options[] = {
+    {"down-after-milliseconds", 1, setDownAfter, false},
+    {"failover-timeout", 1, setFailoverTimeout, false},
+    {"parallel-syncs", 1, setParallelSyncs, false},
+    {"quorum", 1, setQuorum, false},
+    {"notification-script", 1, setNotificationScript, false},
+    {"client-reconfig-script", 1, setReconfigScript, false},
+    {"auth-pass", 1, setAuthPass, true},
+    {"auth-user", 1, setAuthUser, false},
+    {"rename-command", 2, setRename, false},
+    {"primary-reboot-down-after-period", 1, setRebootPeriod, false},
+    {"master-reboot-down-after-period", 1, setRebootPeriod, false},
+};
+
+static const struct setOption *setOptionFind(struct str name) {
+    for (size_t i = 0; i < sizeof set_options / sizeof *set_options; i++) {
+        if (strIs(name, set_options[i].name)) return &set_options[i];
+    }
+    return NULL;
+}
+
+static void announceSet(const struct instance *primary, const struct setOption *o, const struct str *words) {
+    sds tail = sdscatprintf(sdsempty(), " %.*s", (int)words[0].len, words[0].ptr);
+    for (int v = 1; v <= o->values; v++) {
+        tail = sdscat(tail, " ");
+        tail = o->secret ? sdscat(tail, "******") : sdscatstr(tail, words[v]);
+    }
+    supervisorEvent(&sentinel, EVENT_WARNING, "+set", primary, "%s", tail);
+    sdsfree(tail);
+}
+
+/* One option, whose name and values begin at argument i. False: that has been answered. */
+static bool setOne(struct client *c, struct instance *primary, int i, const struct setOption **taken) {
+    struct str name = c->argv[i];
+    const struct setOption *o = setOptionFind(name);
+    if (!o || i + o->values >= c->argc) {
+        replyErrorFmt(c, "ERR Unknown option or number of arguments for SENTINEL SET '%.*s'", (int)name.len,
+                      name.ptr);
+        return false;
+    }
+    const struct str *values = &c->argv[i + 1];
+    const char *err = o->set(primary, values);
+    if (!err) {
+        announceSet(primary, o, &c->argv[i]);
+        *taken = o;
+        return true;
+    }
+    if (*err) {
+        replyError(c, err);
+        return false;
+    }
+    struct str refused = values[values[0].len ? o->values - 1 : 0]; /* of two, the one that is empty */
+    replyErrorFmt(c, "ERR Invalid argument '%.*s' for SENTINEL SET '%.*s'", (int)refused.len, refused.ptr,
+                  (int)name.len, name.ptr);
+    return false;
+}
+
+void sentinelSetCommand(struct client *c) {
+    struct instance *primary = sentinelPrimaryArg(c, c->argv[2]);
+    if (!primary || sentinelRefuseControls(c, 3, "SENTINEL SET")) return;
+    const struct setOption *taken = NULL;
+    int i = 3;
+    while (i < c->argc && setOne(c, primary, i, &taken)) i += 1 + taken->values;
+    if (i < c->argc) { /* an error has been answered; what came before it stays */
+        if (taken) supervisorSave(&sentinel);
+        return;
+    }
+    if (sentinelSaveOrReply(c)) replyOk(c);
+}
+
+/* ---- CONFIG ---- */
+
+/* What it sets is one of the pointers; none: the level of the log, which is a directive of the server. */
+static const struct parameter {
+    const char *name;
+    bool *flag;
+    sds *text;
+    int *port;
+    bool peers; /* connections to other Sentinels depend on it */
+} parameters[] = {
+    {"resolve-hostnames", .flag = &sentinel.settings.resolve_hostnames},
+    {"announce-hostnames", .flag = &sentinel.settings.announce_hostnames},
+    {"announce-ip", .text = &sentinel.settings.announce_ip},
+    {"announce-port", .port = &sentinel.settings.announce_port},
+    {"sentinel-user", .text = &sentinel.settings.sentinel_user, .peers = true},
+    {"sentinel-pass", .text = &sentinel.settings.sentinel_pass, .peers = true},
+    {.name = "loglevel"},
+};
+#define PARAMETERS ((int)(sizeof parameters / sizeof *parameters))
+
+static int parameterFind(struct str name) { /* its index; -1: unknown */
+    for (int i = 0; i < PARAMETERS; i++) {
+        if (strIs(name, parameters[i].name)) return i;
+    }
+    return -1;
+}
+
+/* As the directive has it: the words for levels are in small letters. */
+static const char *logLevelWord(struct str value) {
+    const struct configEnum *level = configFind(STR("loglevel"))->names;
+    while (level->name && !strIs(value, level->name)) level++;
+    return level->name;
+}
+
+static bool parameterAccepts(const struct parameter *p, struct str value) {
+    int64_t port;
+    if (p->flag) return strIs(value, "yes") || strIs(value, "no");
+    if (p->port) return numberIn(value, 0, UINT16_MAX, &port);
+    return p->text || logLevelWord(value);
+}
+
+static void parameterSet(const struct parameter *p, struct str value) {
+    int64_t port;
+    const char *err;
+    if (p->flag)
+        *p->flag = strIs(value, "yes");
+    else if (p->text)
+        setText(p->text, value);
+    else if (p->port && string2ll(value, &port))
+        *p->port = (int)port;
+    else
+        configSet("loglevel", strOf(logLevelWord(value)), &err);
+}
+
+static sds parameterText(const struct parameter *p) {
+    if (p->flag) return sdsnew(*p->flag ? "yes" : "no");
+    if (p->text) return *p->text ? sdsdup(*p->text) : sdsempty();
+    if (p->port) return sdsfromll(*p->port);
+    return configGet("loglevel");
+}
+
+/* The pair at argument i. False: it cannot be set, which has been answered. */
+static bool takePair(struct client *c, int i, bool named[PARAMETERS]) {
+    struct str name = c->argv[i];
+    int at = parameterFind(name);
+    if (at < 0 || named[at]) {
+        replyErrorFmt(c, "ERR %s argument '%.*s' to SENTINEL CONFIG SET", at < 0 ? "Invalid" : "Duplicate",
+                      (int)name.len, name.ptr);
+        return false;
+    }
+    if (i + 1 == c->argc) {
+        replyErrorFmt(c, "ERR Missing argument '%.*s' value", (int)name.len, name.ptr);
+        return false;
+    }
+    struct str value = c->argv[i + 1];
+    if (!parameterAccepts(&parameters[at], value)) {
+        replyErrorFmt(c, "ERR Invalid value '%.*s' to SENTINEL CONFIG SET '%.*s'", (int)value.len, value.ptr,
+                      (int)name.len, name.ptr);
+        return false;
+    }
+    named[at] = true;
+    return true;
+}
+
+static void configSetParameters(struct client *c) {
+    bool named[PARAMETERS] = {false}, peers = false;
+    if (sentinelRefuseControls(c, 3, "SENTINEL CONFIG SET")) return;
+    for (int i = 3; i < c->argc; i += 2) {
+        if (!takePair(c, i, named)) return;
+    }
+    for (int i = 3; i < c->argc; i += 2) {
+        const struct parameter *p = &parameters[parameterFind(c->argv[i])];
+        parameterSet(p, c->argv[i + 1]);
+        peers |= p->peers;
+    }
+    if (peers) supervisorDropSentinelLinks(&sentinel);
+    if (sentinelSaveOrReply(c)) replyOk(c);
+}
+
+static void showParameter(struct client *c, const struct parameter *p) {
+    sds text = parameterText(p);
+    replyBulkCstr(c, p->name);
+    replyBulk(c, sdsview(text));
+    sdsfree(text);
+}
+
+/* In order of the patterns, each parameter once. */
+static void configGetParameters(struct client *c) {
+    struct replyMark map = replyDeferLen(c);
+    bool shown[PARAMETERS] = {false};
+    int count = 0;
+    for (int i = 3; i < c->argc; i++) {
+        for (int p = 0; p < PARAMETERS; p++) {
+            if (shown[p] || !globMatch(c->argv[i], strOf(parameters[p].name), true)) continue;
+            showParameter(c, &parameters[p]);
+            shown[p] = true;
+            count++;
+        }
+    }
+    replySetMapLen(c, map, count);
+}
+
+void sentinelConfigCommand(struct client *c) {
+    if (strIs(c->argv[2], "get"))
+        configGetParameters(c);
+    else if (strIs(c->argv[2], "set") && c->argc > 4)
+        configSetParameters(c);
+    else
+        replyError(c, "ERR Only SENTINEL CONFIG GET <param> [<param> <param> ...] / SET <param> <value> "
+                      "[<param> <value> ...] are supported.");
+}
+
+/* ---- DEBUG ---- */
+
+static const struct {
+    const char *name;
+    int64_t *ms;
+} timers[] = {
+    {"INFO-PERIOD", &sentinel.timers.info_period},
+    {"PING-PERIOD", &sentinel.timers.ping_period},
+    {"ASK-PERIOD", &sentinel.timers.ask_period},
+    {"PUBLISH-PERIOD", &sentinel.timers.publish_period},
+    {"DEFAULT-DOWN-AFTER", &sentinel.timers.default_down_after},
+    {"DEFAULT-FAILOVER-TIMEOUT", &sentinel.timers.default_failover_timeout},
+    {"TILT-TRIGGER", &sentinel.timers.tilt_trigger},
+    {"TILT-PERIOD", &sentinel.timers.tilt_period},
+    {"SLAVE-RECONF-TIMEOUT", &sentinel.timers.replica_reconf_timeout},
+    {"MIN-LINK-RECONNECT-PERIOD", &sentinel.timers.min_link_reconnect_period},
+    {"ELECTION-TIMEOUT", &sentinel.timers.election_timeout},
+    {"SCRIPT-MAX-RUNTIME", &sentinel.timers.script_max_runtime},
+    {"SCRIPT-RETRY-DELAY", &sentinel.timers.script_retry_delay},
+};
+#define TIMERS ((int)(sizeof timers / sizeof *timers))
+
+static bool setTimer(struct client *c, int i) { /* false: that has been answered */
+    struct str name = c->argv[i];
+    int t = 0;
+    while (t < TIMERS && !strIs(name, timers[t].name)) t++;
+    if (t == TIMERS || i + 1 == c->argc) {
+        replyErrorFmt(c, "ERR Unknown option or number of arguments for SENTINEL DEBUG '%.*s'", (int)name.len,
+                      name.ptr);
+        return false;
+    }
+    struct str value = c->argv[i + 1];
+    if (setTime(timers[t].ms, 1, value) == NULL) return true;
+    replyErrorFmt(c, "ERR Invalid argument '%.*s' for SENTINEL DEBUG '%.*s'", (int)value.len, value.ptr,
+                  (int)name.len, name.ptr);
+    return false;
+}
+
+void sentinelDebugCommand(struct client *c) {
+    if (c->argc == 2) {
+        replyMapLen(c, TIMERS);
+        for (int t = 0; t < TIMERS; t++) {
+            replyBulkCstr(c, timers[t].name);
+            replyBulkLongLong(c, *timers[t].ms);
+        }
+        return;
+    }
+    for (int i = 2; i < c->argc; i += 2) {
+        if (!setTimer(c, i)) return;
+    }
+    replyOk(c);
+}
+
+/* ---- Secrets ---- */
+
+static bool setSecret(const struct str *argv, int argc, int i) {
+    (void)argc;
+    const struct setOption *o = i > 3 ? setOptionFind(argv[i - 1]) : NULL;
+    return o && o->secret;
+}
+
+static bool configSecret(const struct str *argv, int argc, int i) {
+    (void)argc;
+    return i > 3 && strIs(argv[2], "set") && strIs(argv[i - 1], "sentinel-pass");
+}
+
+void sentinelSetInit(void) {
+    redactRegister("sentinel|set", setSecret);
+    redactRegister("sentinel|config", configSecret);
+}

@@ -1,0 +1,18 @@
+/* sentinel_world.h - a Sentinel as a process: what it registers, how it starts, the world that its supervisor
+ * acts in. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/sds.h"
+
+struct tlsContext;
+
+/* Before the configuration is read, in any server, when all commands are registered; what it registers
+ * depends on `sentinel_mode` (data/role.h). */
+void sentinelInit(void);
+/* How TLS is spoken to others, and whether it is; server/ registers it, as for replication. */
+void sentinelSetTls(struct tlsContext *(*client)(sds *err), bool (*encrypted)(void));
+/* Of a Sentinel. */
+void sentinelConfigured(void); /* the configuration is read; ends the process when it is no good */
+void sentinelStart(void);      /* the loop and the listening sockets are there */

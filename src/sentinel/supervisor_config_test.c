@@ -1,0 +1,295 @@
+/* supervisor_config_test.c - the lines of sentinel.conf: what they set, why they are refused, and that what
+ * is written is read back as the same. */
+#include "sentinel/recording_world.h"
+
+#define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define ID_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+static struct instance *primary(void) {
+    return s.primaries.items[0];
+}
+
+static bool nothingPresent(void *priv, struct str word) {
+    (void)priv, (void)word;
+    return false;
+}
+static bool allPresent(void *priv, struct str word) {
+    (void)priv, (void)word;
+    return true;
+}
+
+#define expectLines(expected, present)                                                                       \
+    do {                                                                                                     \
+        sds lines = supervisorConfigLines(&s, present, NULL);                                                \
+        assert_string_equal(lines, expected);                                                                \
+        sdsfree(lines);                                                                                      \
+    } while (0)
+
+/* ---- Reading ---- */
+
+static void passes(void **state) {
+    (void)state;
+    static const char *const first[] = {"announce-ip",       "announce-port",      "deny-scripts-reconfig",
+                                        "sentinel-user",     "sentinel-pass",      "current-epoch",
+                                        "resolve-hostnames", "announce-hostnames", "MyID"};
+    for (size_t n = 0; n < sizeof first / sizeof *first; n++)
+        assert_int_equal(supervisorConfigPass(strOf(first[n])), PASS_SELF);
+    assert_int_equal(supervisorConfigPass(STR("monitor")), PASS_MONITOR);
+    assert_int_equal(supervisorConfigPass(STR("known-sentinel")), PASS_REST);
+    assert_int_equal(supervisorConfigPass(STR("what")), PASS_REST);
+    assert_int_equal(supervisorConfigPass(STR("")), PASS_REST);
+}
+
+static void refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *err;
+    } cases[] = {
+        {"what", "Unrecognized sentinel configuration statement."},
+        {"\"\"", "Unrecognized sentinel configuration statement."},
+        {"monitor", "Unrecognized sentinel configuration statement."},
+        {"monitor x 127.0.0.1 1", "Unrecognized sentinel configuration statement."},
+        {"monitor x 127.0.0.1 1 1 1", "Unrecognized sentinel configuration statement."},
+        {"monitor \"a\\x00b\" 127.0.0.1 1 1", "Unrecognized sentinel configuration statement."},
+        {"monitor x nowhere 99 0", "Quorum must be 1 or greater."},
+        {"monitor x 127.0.0.1 99 -1", "Quorum must be 1 or greater."},
+        {"monitor x 127.0.0.1 99 99999999999", "Quorum must be 1 or greater."},
+        {"monitor m nowhere 65536 1", "Invalid port number."},
+        {"monitor m 127.0.0.1 -1 1", "Invalid port number."},
+        {"monitor m nowhere 1 1", "Can't resolve instance hostname."},
+        {"monitor m \"\" 1 1", "Can't resolve instance hostname."},
+        {"MONITOR m 127.0.0.1 1 1", "Duplicate master name."},
+        {"down-after-milliseconds x 0", "No such master with specified name."},
+        {"down-after-milliseconds m 0", "negative or zero time parameter."},
+        {"down-after-milliseconds m -1", "negative or zero time parameter."},
+        {"down-after-milliseconds m abc", "negative or zero time parameter."},
+        {"down-after-milliseconds m 2147483648", "negative or zero time parameter."},
+        {"failover-timeout m 99999999999999999999", "negative or zero time parameter."},
+        {"failover-timeout m 0", "negative or zero time parameter."},
+        {"failover-timeout m", "Unrecognized sentinel configuration statement."},
+        {"notification-script m /nowhere", "Notification script seems non existing or non executable."},
+        {"client-reconfig-script m /dev/null",
+         "Client reconfiguration script seems non existing or non executable."},
+        {"primary-reboot-down-after-period m -1", "negative time parameter."},
+        {"master-reboot-down-after-period m -1", "negative time parameter."},
+        {"known-replica m nowhere 1", "Can't resolve instance hostname."},
+        {"known-replica m 127.0.0.1 65536", "Invalid port number."},
+        {"known-replica m 127.0.0.1 6380", "Duplicate hostname and port for replica."},
+        {"known-slave m 127.0.0.1 6380", "Duplicate hostname and port for replica."},
+        {"known-sentinel m 127.0.0.1 65536 " ID_B, "Invalid port number."},
+        {"known-sentinel m nowhere 1 " ID_B, "Can't resolve instance hostname."},
+        {"known-sentinel m 127.0.0.1 2 " ID_A, "Duplicate runid for sentinel."},
+        {"known-sentinel m 127.0.0.1 2 \"a b\"", "Malformed run id of a Sentinel."},
+        {"rename-command m ping x", "Same command renamed multiple times with rename-command."},
+        {"myid abc", "Malformed Sentinel id in myid option."},
+        {"myid \"aaaaaaaaaaaaaaaaaaaa aaaaaaaaaaaaaaaaaaa\"", "Malformed Sentinel id in myid option."},
+        {"deny-scripts-reconfig maybe", "Please specify yes or no for the deny-scripts-reconfig options."},
+        {"resolve-hostnames 1", "Please specify yes or no for the resolve-hostnames option."},
+        {"announce-hostnames 1", "Please specify yes or no for the announce-hostnames option."},
+    };
+    assert_null(configLine("known-replica m 127.0.0.1 6380"));
+    assert_null(configLine("known-sentinel m 127.0.0.1 26380 " ID_A));
+    assert_null(configLine("rename-command m PING pang"));
+    sds before = supervisorConfigLines(&s, nothingPresent, NULL);
+    for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+        const char *err = configLine(cases[n].line);
+        assert_string_equal(err ? err : cases[n].line, cases[n].err);
+    }
+    expectLines(before, nothingPresent);
+    sdsfree(before);
+    assert_int_equal(supervisorConfigLine(&s, 0, NULL) != NULL, 1);
+}
+
+static void values(void **state) {
+    (void)state;
+    assert_null(configLine("known-replica m 127.0.0.1 6380"));
+    assert_null(configLine("down-after-milliseconds m 500ms")); /* the number at the beginning */
+    assert_int_equal(primary()->down_after_ms, 500);
+    assert_int_equal(primary()->p.replicas.items[0]->down_after_ms, 500);
+    assert_null(configLine("known-sentinel m 127.0.0.1 26380 " ID_A));
+    assert_int_equal(primary()->p.sentinels.items[0]->down_after_ms, 500);
+    assert_null(configLine("failover-timeout m 2147483647"));
+    assert_int_equal(primary()->p.failover_timeout_ms, INT32_MAX);
+    assert_null(configLine("parallel-syncs m abc"));
+    assert_int_equal(primary()->p.parallel_syncs, 0);
+    assert_null(configLine("parallel-syncs m 99999999999"));
+    assert_int_equal(primary()->p.parallel_syncs, INT32_MAX);
+    assert_null(configLine("primary-reboot-down-after-period m 10"));
+    assert_null(configLine("master-reboot-down-after-period m 20"));
+    assert_int_equal(primary()->p.reboot_down_after_ms, 20);
+    assert_null(configLine("announce-port 65536"));
+    assert_int_equal(s.settings.announce_port, 0);
+    assert_null(configLine("announce-ip \"\""));
+    assert_null(s.settings.announce_ip);
+    assert_null(configLine("known-replica m 127.0.0.1 6379")); /* nobody follows himself */
+    assert_int_equal(primary()->p.replicas.count, 1);
+    assert_null(configLine("known-sentinel m 127.0.0.1 26381")); /* of before there were run ids */
+    assert_int_equal(primary()->p.sentinels.count, 1);
+}
+
+static void epochs(void **state) {
+    (void)state;
+    assert_null(configLine("current-epoch 5"));
+    assert_null(configLine("current-epoch 3"));
+    assert_int_equal(s.current_epoch, 5);
+    assert_null(configLine("config-epoch m 4"));
+    assert_int_equal(s.current_epoch, 5);
+    assert_null(configLine("config-epoch m 7"));
+    assert_int_equal(s.current_epoch, 7);
+    assert_int_equal(primary()->config_epoch, 7);
+    assert_null(configLine("leader-epoch m 6"));
+    assert_int_equal(primary()->p.leader_epoch, 6);
+    assert_null(configLine("leader-epoch m -3"));
+    assert_int_equal(primary()->p.leader_epoch, 0);
+    assert_null(configLine("current-epoch 18446744073709551615"));
+    assert_int_equal(s.current_epoch, EPOCH_MAX);
+}
+
+static void names_in_the_file(void **state) {
+    (void)state;
+    assert_string_equal(configLine("monitor a host1 1 1"), "Can't resolve instance hostname.");
+    assert_null(configLine("resolve-hostnames yes"));
+    assert_null(configLine("monitor a host1 1 1"));
+    assert_null(configLine("monitor b nowhere 2 1"));
+    assert_string_equal(supervisorFind(&s, "a")->address.ip, "10.1.1.1");
+    assert_string_equal(supervisorFind(&s, "b")->address.ip, "");
+    assert_string_equal(configLine("monitor c \"no where\" 2 1"), "Can't resolve instance hostname.");
+    assert_null(configLine("known-replica a host2 3"));
+    assert_string_equal(configLine("known-replica a 10.2.2.2 3"), "Duplicate hostname and port for replica.");
+    assert_string_equal(configLine("known-replica a HOST2 3"), "Duplicate hostname and port for replica.");
+}
+
+static void primaries_of_the_file_are_told_later(void **state) {
+    (void)state;
+    expectRecord("");
+    supervisorBegin(&s, TEST_NOW);
+    expectRecord("log: Sentinel ID is " TEST_MYID "\n+monitor master m 127.0.0.1 6379 quorum 2\n");
+}
+
+/* ---- Writing ---- */
+
+static void shortest(void **state) {
+    (void)state;
+    expectLines("myid " TEST_MYID "\nmonitor m 127.0.0.1 6379 2\nconfig-epoch m 0\nleader-epoch m 0\n"
+                "current-epoch 0\n",
+                nothingPresent);
+    expectLines("myid " TEST_MYID "\ndeny-scripts-reconfig yes\nresolve-hostnames no\nannounce-hostnames no\n"
+                "monitor m 127.0.0.1 6379 2\nconfig-epoch m 0\nleader-epoch m 0\ncurrent-epoch 0\n",
+                allPresent);
+}
+
+#define LONGEST                                                                                              \
+    "myid " TEST_MYID "\n"                                                                                   \
+    "deny-scripts-reconfig no\n"                                                                             \
+    "resolve-hostnames yes\n"                                                                                \
+    "announce-hostnames yes\n"                                                                               \
+    "monitor m 127.0.0.1 6379 2\n"                                                                           \
+    "down-after-milliseconds m 1000\n"                                                                       \
+    "failover-timeout m 2000\n"                                                                              \
+    "parallel-syncs m 3\n"                                                                                   \
+    "notification-script m \"/bin/sh\"\n"                                                                    \
+    "client-reconfig-script m \"/bin/sh\"\n"                                                                 \
+    "auth-pass m \"two words \\\"\\\\\\x01\"\n"                                                              \
+    "auth-user m \"joe\"\n"                                                                                  \
+    "primary-reboot-down-after-period m 4000\n"                                                              \
+    "config-epoch m 5\n"                                                                                     \
+    "leader-epoch m 6\n"                                                                                     \
+    "known-replica m 127.0.0.1 6380\n"                                                                       \
+    "known-replica m host1 6381\n"                                                                           \
+    "known-sentinel m 127.0.0.1 26380 \"" ID_A "\"\n"                                                        \
+    "known-sentinel m ::1 26381 \"" ID_B "\"\n"                                                              \
+    "rename-command m \"ping\" \"pang\"\n"                                                                   \
+    "rename-command m \"info\" \"\"\n"                                                                       \
+    "monitor \"a b\" nowhere 0 1\n"                                                                          \
+    "config-epoch \"a b\" 0\n"                                                                               \
+    "leader-epoch \"a b\" 0\n"                                                                               \
+    "current-epoch 7\n"                                                                                      \
+    "announce-ip \"here\"\n"                                                                                 \
+    "announce-port 1234\n"                                                                                   \
+    "sentinel-user \"jane\"\n"                                                                               \
+    "sentinel-pass \"x y\"\n"
+
+/* As the file's reader does it: pass after pass, each in the order of the file. */
+static void readBack(const char *text) {
+    int count;
+    sds *all = sdssplitlen(text, strlen(text), "\n", 1, &count);
+    for (int pass = PASS_SELF; pass <= PASS_REST; pass++) {
+        for (int n = 0; n < count; n++) {
+            size_t word = strcspn(all[n], " ");
+            if (!word || supervisorConfigPass(strN(all[n], word)) != (enum configPass)pass) continue;
+            const char *err = configLine(all[n]);
+            if (err) fail_msg("%s: %s", all[n], err);
+        }
+    }
+    sdsfreesplitres(all, count);
+}
+
+static void written_is_read_as_the_same(void **state) {
+    (void)state;
+    supervisorRemove(&s, primary());
+    readBack(LONGEST);
+    expectLines(LONGEST, nothingPresent);
+}
+
+/* IPs where names are not announced; a name that has none, all the same. */
+static void hosts_as_they_are_announced(void **state) {
+    (void)state;
+    assert_null(configLine("resolve-hostnames yes"));
+    assert_null(configLine("monitor a host1 1 1"));
+    assert_null(configLine("monitor b nowhere 2 1"));
+    sds text = supervisorConfigLines(&s, nothingPresent, NULL);
+    assert_non_null(strstr(text, "monitor a 10.1.1.1 1 1\n"));
+    assert_non_null(strstr(text, "monitor b nowhere 2 1\n"));
+    sdsfree(text);
+}
+
+/* Names of one port that do not resolve are different ones; when they become one IP, that is told once. */
+static void names_that_become_one(void **state) {
+    (void)state;
+    assert_null(configLine("resolve-hostnames yes"));
+    assert_null(configLine("known-replica m nowhere 6380"));
+    assert_null(configLine("known-replica m nobody 6380"));
+    const struct instances *replicas = &primary()->p.replicas;
+    assert_int_equal(replicas->count, 2);
+    for (int n = 0; n < 2; n++) snprintf(replicas->items[n]->address.ip, HOST_IP_LEN, "10.0.0.1");
+    sds text = supervisorConfigLines(&s, nothingPresent, NULL);
+    const char *first = strstr(text, "known-replica m 10.0.0.1 6380\n");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "known-replica"));
+    sdsfree(text);
+}
+
+/* From the promotion on the file says what will be. */
+static void in_a_failover(void **state) {
+    (void)state;
+    assert_null(configLine("known-replica m 127.0.0.1 6380"));
+    assert_null(configLine("known-replica m 127.0.0.1 6381"));
+    primary()->p.promoted = primary()->p.replicas.items[1];
+    primary()->p.failover_state = FAILOVER_WAIT_PROMOTION;
+    sds text = supervisorConfigLines(&s, nothingPresent, NULL);
+    assert_non_null(strstr(text, "monitor m 127.0.0.1 6379 2\n"));
+    sdsfree(text);
+    primary()->p.failover_state = FAILOVER_RECONF_REPLICAS;
+    text = supervisorConfigLines(&s, nothingPresent, NULL);
+    assert_non_null(strstr(text, "monitor m 127.0.0.1 6381 2\n"));
+    assert_non_null(strstr(text, "known-replica m 127.0.0.1 6380\nknown-replica m 127.0.0.1 6379\n"));
+    sdsfree(text);
+}
+
+int main(void) {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, worldSetup, worldTeardown)
+    const struct CMUnitTest tests[] = {
+        TEST(passes),
+        TEST(refused),
+        TEST(values),
+        TEST(epochs),
+        TEST(names_in_the_file),
+        TEST(primaries_of_the_file_are_told_later),
+        TEST(shortest),
+        TEST(written_is_read_as_the_same),
+        TEST(hosts_as_they_are_announced),
+        TEST(names_that_become_one),
+        TEST(in_a_failover),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

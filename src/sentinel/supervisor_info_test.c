@@ -1,0 +1,430 @@
+/* supervisor_info_test.c - what INFO of primaries and replicas tells a supervisor, what it makes of nonsense,
+ * and the repairs. */
+#include "sentinel/recording_world.h"
+
+#define ID_1 "1111111111111111111111111111111111111111"
+#define ID_2 "2222222222222222222222222222222222222222"
+
+static struct instance *primary(void) {
+    return s.primaries.items[0];
+}
+
+/* A primary and a replica at 6380, both connected. */
+static struct instance *replica;
+static int setup(void **state) {
+    worldSetup(state);
+    assert_null(configLine("known-replica m 127.0.0.1 6380"));
+    replica = primary()->p.replicas.items[0];
+    tickAt(0);
+    forgetRecord();
+    return 0;
+}
+
+static void tell(struct instance *i, const char *text) {
+    infoReceived(&s, i, strOf(text));
+}
+
+static void tellAt(int64_t since_start_ms, struct instance *i, const char *text) {
+    s.now_ms = TEST_NOW + since_start_ms;
+    tell(i, text);
+}
+
+#define FOLLOWS "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6379\r\nmaster_link_status:up\r\n"
+
+/* ---- Fields ---- */
+
+static void run_ids(void **state) {
+    (void)state;
+    tell(primary(), "run_id:" ID_1 "\r\n");
+    assert_string_equal(primary()->run_id, ID_1);
+    tell(primary(), "run_id:short\r\n");
+    tell(primary(), "run_id:\r\n");
+    infoReceived(&s, primary(), strN("run_id:" ID_2, strlen("run_id:") + RUN_ID_LEN - 1));
+    tell(primary(), "run_id:!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!\r\n");
+    assert_string_equal(primary()->run_id, ID_1);
+    expectRecord("");
+    tell(primary(), "run_id:" ID_2 "more\r\n");
+    assert_string_equal(primary()->run_id, ID_2);
+    expectRecord("+reboot master m 127.0.0.1 6379\n");
+    assert_int_equal(primary()->flags, 0);
+    tell(replica, "run_id:" ID_1);
+    tell(replica, "run_id:" ID_2);
+    expectRecord("+reboot slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
+}
+
+static void reboots_are_marked_where_wanted(void **state) {
+    (void)state;
+    assert_null(configLine("primary-reboot-down-after-period m 5000"));
+    tell(replica, "run_id:" ID_1 "\n");
+    tell(replica, "run_id:" ID_2 "\n");
+    assert_int_equal(replica->flags, 0);
+    tell(primary(), "run_id:" ID_1 "\n");
+    assert_int_equal(primary()->flags, 0);
+    tellAt(500, primary(), "run_id:" ID_2 "\n");
+    assert_int_equal(primary()->flags, FLAG_REBOOT);
+    assert_int_equal(primary()->reboot_ms, TEST_NOW + 500);
+    answer(primary(), "+OK\r\n");
+    answer(primary(), "+PONG\r\n");
+    assert_int_equal(primary()->flags, 0);
+}
+
+static void replicas_of_a_primary(void **state) {
+    (void)state;
+    tell(primary(), "role:master\r\n"
+                    "slave0:ip=127.0.0.1,port=6380,state=online,offset=1,lag=0\r\n"
+                    "slave1:ip=127.0.0.1,port=6381,state=online,offset=1,lag=0\r\n"
+                    "slave2:127.0.0.2,6382,online\r\n"
+                    "slave3:port=6383,state=wait_bgsave,ip=::1\r\n"
+                    "slave14:ip=127.0.0.1,port=0\r\n");
+    expectRecord("+slave slave 127.0.0.1:6381 127.0.0.1 6381 @ m 127.0.0.1 6379\nsave\n"
+                 "+slave slave 127.0.0.2:6382 127.0.0.2 6382 @ m 127.0.0.1 6379\nsave\n"
+                 "+slave slave [::1]:6383 ::1 6383 @ m 127.0.0.1 6379\nsave\n"
+                 "+slave slave 127.0.0.1:0 127.0.0.1 0 @ m 127.0.0.1 6379\nsave\n");
+    assert_int_equal(primary()->p.replicas.count, 5);
+    tell(primary(), "slave0:ip=127.0.0.1,port=6379\r\n"); /* nobody follows himself */
+    tell(primary(), "slave0:ip=127.0.0.1,port=6381\r\nslave0:127.0.0.2,6382,x\r\n");
+    expectRecord("");
+    tell(replica, "role:slave\r\nslave0:ip=127.0.0.1,port=6390\r\n"); /* a replica's own are not ours */
+    assert_int_equal(primary()->p.replicas.count, 5);
+}
+
+static void replicas_that_make_no_sense(void **state) {
+    (void)state;
+    static const char *const lines[] = {"slave0:",
+                                        "slave0",
+                                        "slave",
+                                        "slavex:ip=127.0.0.1,port=6390",
+                                        "slave0:ip=127.0.0.1",
+                                        "slave0:port=6390",
+                                        "slave0:ip=,port=6390",
+                                        "slave0:ip=127.0.0.1,port=",
+                                        "slave0:ip=127.0.0.1,port=65536",
+                                        "slave0:ip=127.0.0.1,port=-1",
+                                        "slave0:ip=127.0.0.1,port=99999999999999999999",
+                                        "slave0:ip=127.0.0.1,port=6390x",
+                                        "slave0:,,,,",
+                                        "slave0:127.0.0.1",
+                                        "slave0:127.0.0.1,",
+                                        "slave0:,6390,online",
+                                        "slave0:ip=a b,port=6390",
+                                        "slave0:ip=nowhere,port=6390",
+                                        "slave0:ip=127.0.0.1\t,port=6390"};
+    for (size_t n = 0; n < sizeof lines / sizeof *lines; n++) {
+        tell(primary(), lines[n]);
+        if (world.text) assert_null(strstr(world.text, "+slave"));
+        forgetRecord();
+    }
+    assert_int_equal(primary()->p.replicas.count, 1);
+    char nul[] = "slave0:ip=127.0.0.1\0,port=6390";
+    infoReceived(&s, primary(), strN(nul, sizeof nul - 1));
+    assert_true(primary()->p.replicas.count <= 2);
+}
+
+static void fields_of_a_replica(void **state) {
+    (void)state;
+    tell(replica, "role:slave\r\nmaster_host:10.0.0.7\r\nmaster_port:7000\r\nmaster_link_status:down\r\n"
+                  "slave_priority:25\r\nslave_repl_offset:9007199254740993\r\nreplica_announced:0\r\n"
+                  "master_link_down_since_seconds:12\r\nmaster_failover_state:no-failover\r\n");
+    struct replicaState *r = &replica->r;
+    assert_string_equal(r->primary_host, "10.0.0.7");
+    assert_int_equal(r->primary_port, 7000);
+    assert_false(r->link_up);
+    assert_int_equal(r->priority, 25);
+    assert_int_equal(r->repl_offset, 9007199254740993ULL);
+    assert_false(r->announced);
+    assert_int_equal(r->link_down_ms, 12000);
+    assert_false(replica->failing_over);
+    assert_int_equal(replica->info_ms, TEST_NOW);
+    tell(replica, FOLLOWS "replica_announced:1\r\nmaster_failover_state:failover-in-progress\r\n");
+    assert_true(r->link_up && r->announced && replica->failing_over);
+    assert_int_equal(r->link_down_ms, 0);
+    tell(replica, FOLLOWS);
+    assert_false(replica->failing_over);
+    assert_string_equal(replica->info, FOLLOWS);
+    expectRecord("");
+}
+
+static void numbers_at_their_edges(void **state) {
+    (void)state;
+    struct replicaState *r = &replica->r;
+    tell(replica,
+         "role:slave\nmaster_port:65536\nslave_priority:2147483648\n"
+         "slave_repl_offset:9223372036854775807\nmaster_link_down_since_seconds:9223372036854775807\n");
+    assert_int_equal(r->primary_port, 65535);
+    assert_int_equal(r->priority, INT32_MAX);
+    assert_int_equal(r->repl_offset, INT64_MAX);
+    assert_int_equal(r->link_down_ms, 1000LL * INT32_MAX);
+    tell(replica, "role:slave\nmaster_port:-1\nslave_priority:-5\nslave_repl_offset:18446744073709551616\n"
+                  "master_link_down_since_seconds:-1\nreplica_announced:2\n");
+    assert_int_equal(r->primary_port, 0);
+    assert_int_equal(r->priority, 0);
+    assert_int_equal(r->repl_offset, 0);
+    assert_int_equal(r->link_down_ms, -1000);
+    assert_true(r->announced);
+    tell(replica, "role:slave\nmaster_port:\nslave_priority:x\nslave_repl_offset: 1\nreplica_announced:\n"
+                  "master_link_down_since_seconds:1.5\n");
+    assert_int_equal(r->priority, 0);
+    assert_int_equal(r->repl_offset, 0);
+    assert_int_equal(r->link_down_ms, 0);
+    assert_false(r->announced);
+}
+
+/* What stands in front of the role is not of a replica; nor is it in a primary's. */
+static void fields_need_their_role(void **state) {
+    (void)state;
+    tell(replica, "slave_priority:7\r\nmaster_host:elsewhere\r\n");
+    tell(replica, "role:master\r\nslave_priority:7\r\n");
+    assert_int_equal(replica->r.priority, REPLICA_PRIORITY);
+    assert_null(replica->r.primary_host);
+    tell(primary(), "role:slave\r\nslave_priority:7\r\nmaster_host:elsewhere\r\nmaster_port:1\r\n");
+    assert_int_equal(primary()->p.quorum, 2);
+}
+
+static void knows_failover(void **state) {
+    (void)state;
+    tell(primary(), "role:master\r\nmaster_failover_state:no-failover\r\n");
+    assert_true(primary()->p.knows_failover);
+    assert_false(primary()->failing_over);
+    tell(primary(), "role:master\r\nmaster_failover_state:waiting-for-sync\r\n");
+    assert_true(primary()->p.knows_failover && primary()->failing_over);
+    tell(primary(), "role:master\r\n");
+    assert_false(primary()->p.knows_failover || primary()->failing_over);
+}
+
+static void roles(void **state) {
+    (void)state;
+    tellAt(100, primary(), "role:slave\r\n");
+    expectRecord("-role-change master m 127.0.0.1 6379 new reported role is slave\n");
+    assert_true(primary()->reports_replica);
+    assert_int_equal(primary()->role_reported_ms, TEST_NOW + 100);
+    tellAt(200, primary(), "role:slave\r\n");
+    tellAt(300, primary(), "no role at all\r\n");
+    expectRecord("");
+    assert_int_equal(primary()->role_reported_ms, TEST_NOW + 100);
+    s.tilt = true;
+    tellAt(400, primary(), "role:master\r\n");
+    expectRecord("+role-change master m 127.0.0.1 6379 new reported role is master\n");
+}
+
+static void who_is_followed_and_since_when(void **state) {
+    (void)state;
+    tellAt(100, replica, FOLLOWS);
+    assert_int_equal(replica->r.conf_change_ms, TEST_NOW + 100);
+    tellAt(200, replica, FOLLOWS);
+    assert_int_equal(replica->r.conf_change_ms, TEST_NOW + 100);
+    tellAt(300, replica, "role:slave\nmaster_host:127.0.0.1\nmaster_port:6378\n");
+    assert_int_equal(replica->r.conf_change_ms, TEST_NOW + 300);
+    tellAt(400, replica, "role:slave\nmaster_host:other\nmaster_port:6378\n");
+    assert_int_equal(replica->r.conf_change_ms, TEST_NOW + 400);
+    tellAt(500, replica, "role:slave\nmaster_host:OTHER\nmaster_port:6378\n");
+    assert_int_equal(replica->r.conf_change_ms, TEST_NOW + 400);
+    tellAt(600, replica, "role:slave\nmaster_failover_state:x\n");
+    assert_int_equal(replica->r.conf_change_ms, TEST_NOW + 600);
+    tellAt(700, replica, "role:master\nmaster_failover_state:x\n");
+    assert_int_equal(replica->r.conf_change_ms, TEST_NOW + 600);
+    tellAt(800, replica, "role:slave\nmaster_failover_state:x\n");
+    assert_int_equal(replica->r.conf_change_ms, TEST_NOW + 800);
+}
+
+/* ---- Answers that are no text ---- */
+
+static void answers_that_are_no_info(void **state) {
+    (void)state;
+    static const char *const wires[] = {"-NOAUTH no\r\n",    "+OK\r\n", ":1\r\n",
+                                        "$-1\r\n",           "*-1\r\n", "*1\r\n$3\r\nfoo\r\n",
+                                        "%1\r\n+a\r\n+b\r\n"};
+    for (size_t n = 0; n < sizeof wires / sizeof *wires; n++) {
+        primary()->link->pending_count = 1;
+        primary()->link->pending[0] = (struct pendingReply){ASKED_INFO, primary()->id};
+        answer(primary(), wires[n]);
+        assert_null(primary()->info);
+        assert_int_equal(primary()->info_ms, 0);
+    }
+    primary()->link->pending_count = 1;
+    primary()->link->pending[0] = (struct pendingReply){ASKED_INFO, primary()->id};
+    answer(primary(), "=15\r\ntxt:role:master\r\n");
+    assert_string_equal(primary()->info, "role:master");
+}
+
+/* ---- Repairs ---- */
+
+#define REPAIR(host, port)                                                                                   \
+    "6380 cmd> MULTI\n6380 cmd> SLAVEOF " host " " port "\n6380 cmd> CONFIG REWRITE\n"                       \
+    "6380 cmd> CLIENT KILL TYPE normal\n6380 cmd> CLIENT KILL TYPE pubsub\n6380 cmd> EXEC\n"
+
+static void a_primary_that_should_be_a_replica(void **state) {
+    (void)state;
+    tellAt(0, primary(), "role:master\r\n");
+    tellAt(0, replica, "role:master\r\n");
+    expectRecord("-role-change slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379 new reported role is "
+                 "master\n");
+    tellAt(8000, replica, "role:master\r\n");
+    expectRecord("");
+    tellAt(8001, replica, "role:master\r\n");
+    expectRecord(REPAIR("127.0.0.1",
+                        "6379") "+convert-to-slave slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
+}
+
+/* Each of these is a reason not to trust the primary, or to leave the replica its time. */
+static void repairs_wait_for_a_sane_primary(void **state) {
+    (void)state;
+    for (int reason = 0; reason < 6; reason++) {
+        world.quiet = true;
+        primary()->flags = 0;
+        replica->s_down_ms = 0;
+        s.tilt = false;
+        tellAt(0, replica, FOLLOWS);
+        tellAt(0, replica, "role:master\r\n");
+        tellAt(9000, primary(), "role:master\r\n");
+        if (reason == 0) primary()->flags = FLAG_S_DOWN;
+        if (reason == 1) primary()->flags = FLAG_O_DOWN;
+        if (reason == 2) tell(primary(), "role:slave\r\n");
+        if (reason == 3) primary()->info_ms = s.now_ms - 20000;
+        if (reason == 4) replica->s_down_ms = s.now_ms - 8000;
+        if (reason == 5) s.tilt = true;
+        world.quiet = false;
+        tell(replica, "role:master\r\n");
+        expectRecord("");
+    }
+    s.tilt = false; /* none of them, but each nearly */
+    primary()->info_ms = s.now_ms - 19999;
+    replica->s_down_ms = s.now_ms - 8001;
+    tell(replica, "role:master\r\n");
+    assert_non_null(strstr(world.text, "+convert-to-slave"));
+}
+
+static void follows_somebody_else(void **state) {
+    (void)state;
+    assert_null(configLine("failover-timeout m 5000"));
+    tellAt(0, primary(), "role:master\r\n");
+    tellAt(0, replica, FOLLOWS);
+    tellAt(1000, replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6378\r\n");
+    tellAt(6000, replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6378\r\n");
+    expectRecord("");
+    tellAt(6001, replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6378\r\n");
+    expectRecord(REPAIR("127.0.0.1",
+                        "6379") "+fix-slave-config slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
+}
+
+/* By its name, another spelling of it, or another name for the same IP it is the same. */
+static void follows_by_name(void **state) {
+    (void)state;
+    assert_null(configLine("resolve-hostnames yes"));
+    assert_null(configLine("monitor n host1 6479 1"));
+    assert_null(configLine("known-replica n host2 6480"));
+    assert_null(configLine("failover-timeout n 1000"));
+    tickAt(0);
+    forgetRecord();
+    struct instance *n = supervisorFind(&s, "n"), *other = n->p.replicas.items[0];
+    static const char *const hosts[] = {"host1", "HOST1", "10.1.1.1", "host01"};
+    for (size_t k = 0; k < sizeof hosts / sizeof *hosts; k++) {
+        char text[128];
+        snprintf(text, sizeof text, "role:slave\r\nmaster_host:%s\r\nmaster_port:6479\r\n", hosts[k]);
+        tellAt(0, n, "role:master\r\n");
+        tellAt(0, other, text);
+        tellAt(5000, other, text);
+        expectRecord("");
+    }
+    tellAt(5000, n, "role:master\r\n");
+    tellAt(5000, other, "role:slave\r\nmaster_host:host2\r\nmaster_port:6479\r\n");
+    tellAt(6001, other, "role:slave\r\nmaster_host:host2\r\nmaster_port:6479\r\n");
+    assert_non_null(strstr(world.text, "+fix-slave-config"));
+}
+
+static void stuck_in_a_failover(void **state) {
+    (void)state;
+    assert_null(configLine("failover-timeout m 5000"));
+    tellAt(0, primary(), "role:master\r\n");
+    tellAt(0, replica, FOLLOWS);
+    tellAt(1000, replica, FOLLOWS "master_failover_state:failover-in-progress\r\n");
+    tellAt(6000, replica, FOLLOWS "master_failover_state:failover-in-progress\r\n");
+    expectRecord("");
+    tellAt(6001, replica, FOLLOWS "master_failover_state:failover-in-progress\r\n");
+    expectRecord("6380 cmd> MULTI\n6380 cmd> FAILOVER ABORT\n6380 cmd> SLAVEOF 127.0.0.1 6379\n"
+                 "6380 cmd> CONFIG REWRITE\n6380 cmd> CLIENT KILL TYPE normal\n"
+                 "6380 cmd> CLIENT KILL TYPE pubsub\n6380 cmd> EXEC\n"
+                 "+fix-slave-config slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
+}
+
+static void nothing_is_repaired_without_a_channel(void **state) {
+    (void)state;
+    tellAt(0, replica, "role:master\r\n");
+    supervisorChannelDown(&s, replica->link, CHANNEL_COMMAND, "gone", TEST_NOW + 9000);
+    tellAt(9000, primary(), "role:master\r\n");
+    forgetRecord();
+    tellAt(9000, replica, "role:master\r\n");
+    expectRecord("");
+}
+
+/* ---- In a failover ---- */
+
+static void steps_of_reconfiguration(void **state) {
+    (void)state;
+    assert_null(configLine("known-replica m 127.0.0.1 6381"));
+    struct instance *promoted = primary()->p.replicas.items[1];
+    promoted->flags = FLAG_PROMOTED;
+    primary()->flags = FLAG_FAILOVER_IN_PROGRESS;
+    primary()->p.failover_state = FAILOVER_RECONF_REPLICAS;
+    primary()->p.promoted = promoted;
+    replica->flags = FLAG_RECONF_SENT;
+    tell(replica, FOLLOWS);
+    expectRecord("");
+    tell(replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6381\r\nmaster_link_status:down\r\n");
+    assert_int_equal(replica->flags, FLAG_RECONF_INPROG);
+    expectRecord("+slave-reconf-inprog slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
+    tell(replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6381\r\nmaster_link_status:up\r\n");
+    assert_int_equal(replica->flags, FLAG_RECONF_DONE);
+    expectRecord("+slave-reconf-done slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
+    replica->flags = FLAG_RECONF_SENT; /* both at once */
+    tell(replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6381\r\nmaster_link_status:up\r\n");
+    expectRecord("+slave-reconf-inprog slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n"
+                 "+slave-reconf-done slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
+}
+
+static void a_promotion_is_seen(void **state) {
+    (void)state;
+    replica->flags = FLAG_PROMOTED;
+    primary()->flags = FLAG_FAILOVER_IN_PROGRESS;
+    primary()->p.failover_state = FAILOVER_WAIT_PROMOTION;
+    primary()->p.promoted = replica;
+    primary()->p.failover_epoch = 7;
+    s.tilt = true;
+    tell(replica, "role:master\r\n");
+    assert_int_equal(primary()->p.failover_state, FAILOVER_WAIT_PROMOTION);
+    s.tilt = false;
+    tell(replica, "role:master\r\n");
+    assert_int_equal(primary()->p.failover_state, FAILOVER_RECONF_REPLICAS);
+    assert_int_equal(primary()->config_epoch, 7);
+    forgetRecord();
+    tellAt(20000, primary(), "role:master\r\n");
+    tellAt(20000, replica, "role:master\r\n"); /* it is meant to be one */
+    expectRecord("");
+    instanceRemove(&s, replica);
+    assert_null(primary()->p.promoted);
+}
+
+int main(void) {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, worldTeardown)
+    const struct CMUnitTest tests[] = {
+        TEST(run_ids),
+        TEST(reboots_are_marked_where_wanted),
+        TEST(replicas_of_a_primary),
+        TEST(replicas_that_make_no_sense),
+        TEST(fields_of_a_replica),
+        TEST(numbers_at_their_edges),
+        TEST(fields_need_their_role),
+        TEST(knows_failover),
+        TEST(roles),
+        TEST(who_is_followed_and_since_when),
+        TEST(answers_that_are_no_info),
+        TEST(a_primary_that_should_be_a_replica),
+        TEST(repairs_wait_for_a_sane_primary),
+        TEST(follows_somebody_else),
+        TEST(follows_by_name),
+        TEST(stuck_in_a_failover),
+        TEST(nothing_is_repaired_without_a_channel),
+        TEST(steps_of_reconfiguration),
+        TEST(a_promotion_is_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,502 @@
+/* supervisor_links_test.c - channels of a supervisor in a world that is written down: what is sent on them,
+ * in which order and when; when they are given up; what answers do. */
+#include "sentinel/recording_world.h"
+
+static struct instance *primary(void) {
+    return s.primaries.items[0];
+}
+
+static struct instance *addReplica(int port) {
+    char line[64];
+    snprintf(line, sizeof line, "known-replica m 127.0.0.1 %d", port);
+    assert_null(configLine(line));
+    return primary()->p.replicas.items[primary()->p.replicas.count - 1];
+}
+
+static struct instance *addSentinel(const char *of, int port, char letter) {
+    char line[128], id[RUN_ID_LEN + 1];
+    memset(id, letter, RUN_ID_LEN);
+    id[RUN_ID_LEN] = '\0';
+    snprintf(line, sizeof line, "known-sentinel %s 127.0.0.1 %d %s", of, port, id);
+    assert_null(configLine(line));
+    const struct instances *sentinels = &supervisorFind(&s, of)->p.sentinels;
+    return sentinels->items[sentinels->count - 1];
+}
+
+/* The answers that are waited for, as of a server that is well and says nothing in INFO. */
+static void answerAll(struct instance *i) {
+    while (i->link->pending_count) {
+        switch (i->link->pending[0].what) {
+        case ASKED_PING: answer(i, "+PONG\r\n"); break;
+        case ASKED_INFO: answer(i, "$0\r\n\r\n"); break;
+        case ASKED_PUBLISH: answer(i, ":1\r\n"); break;
+        default: answer(i, "+OK\r\n"); break;
+        }
+    }
+}
+
+/* ---- Connecting ---- */
+
+static void first_words(void **state) {
+    (void)state;
+    tickAt(100);
+    expectRecord("connect 6379 cmd\n"
+                 "6379 cmd> CLIENT SETNAME sentinel-mmmmmmmm-cmd\n"
+                 "6379 cmd> PING\n"
+                 "connect 6379 pubsub\n"
+                 "6379 pubsub> CLIENT SETNAME sentinel-mmmmmmmm-pubsub\n"
+                 "6379 pubsub> SUBSCRIBE __sentinel__:hello\n"
+                 "6379 cmd> INFO\n");
+    assert_int_equal(primary()->link->pending_count, 3);
+}
+
+static void credentials_of_servers(void **state) {
+    (void)state;
+    assert_null(configLine("auth-pass m secret"));
+    tickAt(100);
+    expectRecord("connect 6379 cmd\n"
+                 "6379 cmd> AUTH secret\n"
+                 "6379 cmd> CLIENT SETNAME sentinel-mmmmmmmm-cmd\n"
+                 "6379 cmd> PING\n"
+                 "connect 6379 pubsub\n"
+                 "6379 pubsub> AUTH secret\n"
+                 "6379 pubsub> CLIENT SETNAME sentinel-mmmmmmmm-pubsub\n"
+                 "6379 pubsub> SUBSCRIBE __sentinel__:hello\n"
+                 "6379 cmd> INFO\n");
+    assert_null(configLine("auth-user m joe"));
+    addReplica(6380);
+    tickAt(200);
+    answerAll(primary());
+    assert_non_null(strstr(world.text, "6380 cmd> AUTH joe secret\n6380 cmd> CLIENT SETNAME"));
+    assert_non_null(strstr(world.text, "6380 pubsub> AUTH joe secret\n6380 pubsub> CLIENT SETNAME"));
+}
+
+/* A user without a password is none. */
+static void no_credentials(void **state) {
+    (void)state;
+    assert_null(configLine("auth-user m joe"));
+    tickAt(100);
+    assert_null(strstr(world.text, "AUTH"));
+}
+
+/* What is sent when its link is opened anew. */
+static const char *openingOf(struct instance *sentinel) {
+    supervisorDropSentinelLinks(&s);
+    forgetRecord();
+    sentinel->link->reconnect_ms = 0;
+    peerLinkTick(&s, sentinel);
+    return world.text;
+}
+
+static void credentials_of_sentinels(void **state) {
+    (void)state;
+    struct instance *peer = addSentinel("m", 26380, 'a');
+    assert_null(configLine("auth-pass m secret"));
+    assert_string_equal(openingOf(peer), "connect 26380 cmd\n"
+                                         "26380 cmd> CLIENT SETNAME sentinel-mmmmmmmm-cmd\n"
+                                         "26380 cmd> PING\n");
+    s.settings.own_password = sdsnew("own");
+    assert_string_equal(openingOf(peer), "connect 26380 cmd\n"
+                                         "26380 cmd> AUTH own\n"
+                                         "26380 cmd> CLIENT SETNAME sentinel-mmmmmmmm-cmd\n"
+                                         "26380 cmd> PING\n");
+    assert_null(configLine("sentinel-user joe"));
+    assert_non_null(strstr(openingOf(peer), "26380 cmd> AUTH own\n"));
+    assert_null(configLine("sentinel-pass theirs"));
+    assert_non_null(strstr(openingOf(peer), "26380 cmd> AUTH joe theirs\n"));
+}
+
+static void renamed_commands(void **state) {
+    (void)state;
+    assert_null(configLine("rename-command m ping tap"));
+    assert_null(configLine("rename-command m SubScribe listen"));
+    assert_null(configLine("rename-command m CLIENT guest"));
+    tickAt(100);
+    expectRecord("connect 6379 cmd\n"
+                 "6379 cmd> guest SETNAME sentinel-mmmmmmmm-cmd\n"
+                 "6379 cmd> tap\n"
+                 "connect 6379 pubsub\n"
+                 "6379 pubsub> guest SETNAME sentinel-mmmmmmmm-pubsub\n"
+                 "6379 pubsub> listen __sentinel__:hello\n"
+                 "6379 cmd> INFO\n");
+}
+
+static void port_zero_is_nowhere(void **state) {
+    (void)state;
+    primary()->address.port = 0;
+    tickAt(100);
+    expectRecord("");
+    assert_true(instanceDisconnected(primary()));
+}
+
+static void refused_is_tried_once_a_second(void **state) {
+    (void)state;
+    world.refuse_connect = true;
+    tickAt(100);
+    expectRecord("-cmd-link-reconnection master m 127.0.0.1 6379 #No way\n"
+                 "-pubsub-link-reconnection master m 127.0.0.1 6379 #No way\n");
+    tickAt(1099);
+    expectRecord("");
+    tickAt(1100);
+    expectRecord("-cmd-link-reconnection master m 127.0.0.1 6379 #No way\n"
+                 "-pubsub-link-reconnection master m 127.0.0.1 6379 #No way\n");
+}
+
+/* A name is asked for again at each attempt; while it has no answer, the IP of before is good. */
+static void names_are_resolved_again(void **state) {
+    (void)state;
+    assert_null(configLine("resolve-hostnames yes"));
+    assert_null(configLine("monitor other host1 7000 1"));
+    assert_null(configLine("monitor nobody nowhere 7001 1"));
+    struct instance *other = supervisorFind(&s, "other"), *nobody = supervisorFind(&s, "nobody");
+    assert_string_equal(other->address.ip, "10.1.1.1");
+    snprintf(other->address.ip, HOST_IP_LEN, "10.9.9.9");
+    forgetRecord();
+    tickAt(100);
+    assert_string_equal(other->address.ip, "10.1.1.1");
+    assert_non_null(strstr(world.text, "connect 7000 cmd\n"));
+    assert_string_equal(nobody->address.ip, "");
+    assert_null(strstr(world.text, "connect 7001"));
+}
+
+/* ---- By the clock ---- */
+
+static void periods(void **state) {
+    (void)state;
+    tickAt(0);
+    answerAll(primary());
+    forgetRecord();
+    int pings = 0, infos = 0, hellos = 0;
+    for (int ms = 100; ms <= 60000; ms += 100) {
+        tickAt(ms);
+        if (world.text) {
+            pings += strstr(world.text, "PING\n") != NULL;
+            infos += strstr(world.text, "INFO\n") != NULL;
+            hellos += strstr(world.text, "PUBLISH") != NULL;
+        }
+        answerAll(primary());
+        primary()->link->pubsub_heard_ms = s.now_ms;
+        forgetRecord();
+    }
+    assert_in_range(pings, 53, 60);
+    assert_in_range(infos, 5, 6);
+    assert_in_range(hellos, 27, 30);
+}
+
+static void short_patience_pings_often(void **state) {
+    (void)state;
+    assert_null(configLine("down-after-milliseconds m 300"));
+    tickAt(0);
+    answerAll(primary());
+    forgetRecord();
+    int pings = 0;
+    for (int ms = 100; ms <= 10000; ms += 100) {
+        tickAt(ms);
+        pings += world.text && strstr(world.text, "PING\n");
+        answerAll(primary());
+        forgetRecord();
+    }
+    assert_in_range(pings, 24, 34);
+}
+
+/* While nothing is answered, it is asked again at each tick, up to a limit; PINGs every half period. */
+static void unanswered(void **state) {
+    (void)state;
+    tickAt(0);
+    for (int ms = 100; ms <= 14000; ms += 100) tickAt(ms);
+    assert_in_range(primary()->link->pending_count, 100, 103);
+    forgetRecord();
+    tickAt(14100);
+    expectRecord("");
+}
+
+/* Who shares a link has as much room on it as alone. */
+static void unanswered_on_a_shared_link(void **state) {
+    (void)state;
+    assert_null(configLine("monitor n 127.0.0.1 6479 2"));
+    struct instance *one = addSentinel("m", 26380, 'a'), *two = addSentinel("n", 26380, 'a');
+    tickAt(0);
+    for (int n = 0; n < 150; n++) instanceSend(&s, one, ASKED_NOTHING, 1, (struct str[]){STR("PING")});
+    assert_true(instanceMaySend(one) && instanceMaySend(two));
+    for (int n = 0; n < 50; n++) instanceSend(&s, two, ASKED_NOTHING, 1, (struct str[]){STR("PING")});
+    assert_false(instanceMaySend(one) || instanceMaySend(two));
+}
+
+static void a_refused_hello_is_none(void **state) {
+    (void)state;
+    tickAt(0);
+    answerAll(primary());
+    primary()->hello_sent_ms = 0;
+    assert_true(helloSend(&s, primary()));
+    answer(primary(), "-NOPERM no such channel for you\r\n");
+    assert_int_equal(primary()->hello_sent_ms, 0);
+    assert_true(helloSend(&s, primary()));
+    answer(primary(), ":0\r\n");
+    assert_int_equal(primary()->hello_sent_ms, s.now_ms);
+}
+
+static bool asksForInfo(struct instance *i) {
+    i->info_ms = s.now_ms - 1001;
+    i->link->pending_count = 0;
+    forgetRecord();
+    periodicTick(&s, i);
+    return world.text && strstr(world.text, "cmd> INFO\n");
+}
+
+static void info_every_second_under_pressure(void **state) {
+    (void)state;
+    struct instance *replica = addReplica(6380);
+    tickAt(0);
+    assert_false(asksForInfo(replica));
+    replica->r.link_down_ms = 1000;
+    assert_true(asksForInfo(replica));
+    replica->r.link_down_ms = 0;
+    primary()->flags = FLAG_O_DOWN;
+    assert_true(asksForInfo(replica));
+    assert_false(asksForInfo(primary()));
+    primary()->flags = FLAG_FAILOVER_IN_PROGRESS;
+    assert_true(asksForInfo(replica));
+    primary()->flags = 0;
+    assert_false(asksForInfo(replica));
+}
+
+static void hellos_held_back(void **state) {
+    (void)state;
+    tickAt(0);
+    answerAll(primary());
+    primary()->hello_sent_ms = 0;
+    primary()->flags |= FLAG_FAILOVER_IN_PROGRESS | FLAG_COORDINATED;
+    primary()->p.failover_state = FAILOVER_WAIT_PROMOTION;
+    forgetRecord();
+    periodicTick(&s, primary());
+    expectRecord("");
+    primary()->p.failover_state = FAILOVER_RECONF_REPLICAS;
+    primary()->failing_over = true;
+    periodicTick(&s, primary());
+    expectRecord("");
+    primary()->failing_over = false;
+    world.no_own_ip = true;
+    periodicTick(&s, primary());
+    expectRecord("");
+    world.no_own_ip = false;
+    periodicTick(&s, primary());
+    expectRecord("6379 cmd> PUBLISH __sentinel__:hello 10.0.0.9,26379," TEST_MYID ",0,m,127.0.0.1,6379,0\n");
+    primary()->flags = 0;
+    primary()->p.failover_state = FAILOVER_NONE;
+}
+
+/* ---- Given up ---- */
+
+static void silent_command_channel(void **state) {
+    (void)state;
+    assert_null(configLine("down-after-milliseconds m 8000"));
+    tickAt(0);
+    answerAll(primary());
+    primary()->link->pubsub_heard_ms = TEST_NOW + 60000;
+    for (int ms = 500; ms <= 15000; ms += 500) {
+        tickAt(ms);
+        if (ms < 11000) answerAll(primary());
+    }
+    forgetRecord();
+    tickAt(15001); /* old enough, but an answer came less than 4 s ago */
+    assert_true(!world.text || !strstr(world.text, "close"));
+    forgetRecord();
+    tickAt(16100);
+    assert_non_null(strstr(world.text, "close 6379 cmd\nconnect 6379 cmd\n"));
+    assert_null(strstr(world.text, "pubsub"));
+}
+
+static void silent_pubsub_channel(void **state) {
+    (void)state;
+    tickAt(0);
+    answerAll(primary());
+    primary()->link->pubsub_heard_ms = TEST_NOW + 9000;
+    for (int ms = 500; ms <= 15000; ms += 500) {
+        tickAt(ms);
+        answerAll(primary());
+    }
+    assert_null(strstr(world.text, "close"));
+    forgetRecord();
+    tickAt(15001);
+    assert_non_null(strstr(world.text, "close 6379 pubsub\nconnect 6379 pubsub\n"));
+    assert_null(strstr(world.text, "connect 6379 cmd"));
+}
+
+/* What has come while this process stood still waits to be read. */
+static void nothing_given_up_in_tilt(void **state) {
+    (void)state;
+    tickAt(0);
+    tickAt(60000);
+    assert_true(s.tilt);
+    assert_null(strstr(world.text, "close"));
+}
+
+static void broken(void **state) {
+    (void)state;
+    tickAt(0);
+    forgetRecord();
+    supervisorChannelDown(&s, primary()->link, CHANNEL_COMMAND, "Connection reset", TEST_NOW + 100);
+    assert_true(instanceDisconnected(primary()));
+    assert_int_equal(primary()->link->pending_count, 0);
+    tickAt(900);
+    expectRecord("");
+    tickAt(1000);
+    assert_non_null(strstr(world.text, "connect 6379 cmd\n"));
+    assert_null(strstr(world.text, "connect 6379 pubsub\n"));
+    assert_false(instanceDisconnected(primary()));
+}
+
+static void dropped(void **state) {
+    (void)state;
+    addReplica(6380);
+    addSentinel("m", 26380, 'a');
+    tickAt(0);
+    forgetRecord();
+    supervisorDropLinks(&s, primary());
+    expectRecord("close 6379 cmd\nclose 6379 pubsub\nclose 6380 cmd\nclose 6380 pubsub\n");
+    supervisorDropSentinelLinks(&s);
+    expectRecord("close 26380 cmd\n");
+    assert_int_equal(primary()->link->pending_count, 0); /* whose answers will not come */
+}
+
+/* ---- Shared links ---- */
+
+static void sentinels_share_a_link(void **state) {
+    (void)state;
+    assert_null(configLine("monitor n 127.0.0.1 6479 2"));
+    struct instance *one = addSentinel("m", 26380, 'a'), *two = addSentinel("n", 26380, 'a'),
+                    *three = addSentinel("n", 26381, 'b');
+    assert_ptr_equal(one->link, two->link);
+    assert_ptr_not_equal(one->link, three->link);
+    assert_int_equal(one->link->owner_count, 2);
+    tickAt(0);
+    assert_null(strstr(strstr(world.text, "connect 26380") + 1, "connect 26380"));
+    answerAll(one);
+    forgetRecord();
+    instanceRemove(&s, one);
+    expectRecord("");
+    assert_int_equal(two->link->owner_count, 1);
+    instanceRemove(&s, two);
+    expectRecord("close 26380 cmd\n");
+}
+
+/* An answer to one who is gone is nobody's. */
+static void answers_find_who_asked(void **state) {
+    (void)state;
+    assert_null(configLine("monitor n 127.0.0.1 6479 2"));
+    struct instance *one = addSentinel("m", 26380, 'a'), *two = addSentinel("n", 26380, 'a');
+    tickAt(0);
+    answerAll(one);
+    one->hello_sent_ms = two->hello_sent_ms = 0;
+    periodicTick(&s, one);
+    periodicTick(&s, two);
+    assert_int_equal(two->link->pending_count, 2);
+    instanceRemove(&s, one);
+    answer(two, ":1\r\n");
+    assert_int_equal(two->hello_sent_ms, 0);
+    answer(two, ":1\r\n");
+    assert_int_equal(two->hello_sent_ms, s.now_ms);
+    answer(two, ":1\r\n"); /* nobody has asked */
+}
+
+/* ---- Answers to PING ---- */
+
+static void ping_answers(void **state) {
+    (void)state;
+    static const struct {
+        const char *wire;
+        bool alive;
+    } answers[] = {{"+PONG\r\n", true},
+                   {"-LOADING Valkey is loading\r\n", true},
+                   {"-MASTERDOWN Link is down\r\n", true},
+                   {"-BUSY running a script\r\n", false},
+                   {"-NOAUTH Authentication required.\r\n", false},
+                   {"+PON\r\n", false},
+                   {"$4\r\nPONG\r\n", false},
+                   {"*1\r\n+PONG\r\n", false},
+                   {"$-1\r\n", false},
+                   {":1\r\n", false}};
+    tickAt(0);
+    answer(primary(), "+OK\r\n");
+    for (size_t n = 0; n < sizeof answers / sizeof *answers; n++) {
+        struct peerLink *link = primary()->link;
+        link->pending_count = 1;
+        link->pending[0] = (struct pendingReply){ASKED_PING, primary()->id};
+        link->ping_ms = link->good_pong_ms = link->pong_ms = TEST_NOW - 5000;
+        answer(primary(), answers[n].wire);
+        assert_int_equal(link->pong_ms, TEST_NOW);
+        assert_int_equal(link->good_pong_ms, answers[n].alive ? TEST_NOW : TEST_NOW - 5000);
+        assert_int_equal(link->ping_ms, answers[n].alive ? 0 : TEST_NOW - 5000);
+    }
+    forgetRecord();
+}
+
+static void busy_and_down_is_told_once(void **state) {
+    (void)state;
+    tickAt(0);
+    forgetRecord();
+    struct peerLink *link = primary()->link;
+    for (int n = 0; n < 3; n++) {
+        link->pending_count = 1;
+        link->pending[0] = (struct pendingReply){ASKED_PING, primary()->id};
+        answer(primary(), "-BUSY a script\r\n");
+        if (n == 0) expectRecord("");
+        if (n == 1) expectRecord("6379 cmd> SCRIPT KILL\n");
+        if (n == 2) expectRecord("");
+        primary()->flags |= FLAG_S_DOWN;
+    }
+}
+
+static void messages(void **state) {
+    (void)state;
+    static const char *const odd[] = {"*3\r\n$9\r\nsubscribe\r\n$18\r\n__sentinel__:hello\r\n:1\r\n",
+                                      "+OK\r\n",
+                                      "*0\r\n",
+                                      "*-1\r\n",
+                                      "$-1\r\n",
+                                      "*3\r\n$7\r\nmessage\r\n$-1\r\n$-1\r\n",
+                                      "*3\r\n*0\r\n*0\r\n*0\r\n",
+                                      "*4\r\n$8\r\npmessage\r\n$1\r\n*\r\n$1\r\nx\r\n$1\r\ny\r\n"};
+    tickAt(0);
+    forgetRecord();
+    for (size_t n = 0; n < sizeof odd / sizeof *odd; n++) {
+        struct respReply message;
+        assert_int_equal(respReadReply(odd[n], strlen(odd[n]), &message), strlen(odd[n]));
+        supervisorMessage(&s, primary()->link, &message, TEST_NOW + 100 + (int64_t)n);
+        respReplyFree(&message);
+        assert_int_equal(primary()->link->pubsub_heard_ms, TEST_NOW + 100 + (int64_t)n);
+    }
+    expectRecord("");
+}
+
+int main(void) {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, worldSetup, worldTeardown)
+    const struct CMUnitTest tests[] = {
+        TEST(first_words),
+        TEST(credentials_of_servers),
+        TEST(no_credentials),
+        TEST(credentials_of_sentinels),
+        TEST(renamed_commands),
+        TEST(port_zero_is_nowhere),
+        TEST(refused_is_tried_once_a_second),
+        TEST(names_are_resolved_again),
+        TEST(periods),
+        TEST(short_patience_pings_often),
+        TEST(unanswered),
+        TEST(unanswered_on_a_shared_link),
+        TEST(a_refused_hello_is_none),
+        TEST(info_every_second_under_pressure),
+        TEST(hellos_held_back),
+        TEST(silent_command_channel),
+        TEST(silent_pubsub_channel),
+        TEST(nothing_given_up_in_tilt),
+        TEST(broken),
+        TEST(dropped),
+        TEST(sentinels_share_a_link),
+        TEST(answers_find_who_asked),
+        TEST(ping_answers),
+        TEST(busy_and_down_is_told_once),
+        TEST(messages),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
