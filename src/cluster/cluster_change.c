@@ -126,6 +126,8 @@ void clusterFailoverCommand(struct client *c) {
     if (by_primary) {
         if (!strEq(c->argv[4], strN(clusterMyself()->id, NODE_ID_LEN))) return;
         kind = FAILOVER_FORCE;
+    } else if (c->flags & CLIENT_PRIMARY) {
+        return; /* what 9.1.2 was told itself, and passes on when keys went with it */
     } else if (c->argc == 3 && strIs(c->argv[2], "force"))
         kind = FAILOVER_FORCE;
     else if (c->argc == 3 && strIs(c->argv[2], "takeover"))

@@ -23,6 +23,7 @@ const char *migrationStateName(enum migrationState state) {
         [IMPORT_RECEIVING] = "receiving-snapshot",
         [IMPORT_WAITING_PAUSED] = "waiting-for-paused",
         [IMPORT_REQUESTED] = "failover-requested",
+        [IMPORT_TRACKED] = "occurring-on-primary",
         [MIGRATION_SUCCESS] = "success",
         [MIGRATION_FAILED] = "failed",
         [MIGRATION_CANCELLED] = "cancelled",
@@ -41,6 +42,11 @@ void migrationBegin(struct migration *m, bool export, bool auth, int64_t now_ms)
                             .said_ms = now_ms};
 }
 
+void migrationTrack(struct migration *m, int64_t now_ms) {
+    migrationBegin(m, false, false, now_ms);
+    m->state = IMPORT_TRACKED;
+}
+
 static void enter(struct migration *m, enum migrationState state, int64_t now_ms) {
     m->state = state;
     m->updated_ms = now_ms;
@@ -51,6 +57,10 @@ static unsigned end(struct migration *m, enum migrationState how, const char *me
     enter(m, how, now_ms);
     m->message = message;
     return DO_END | (cleans ? DO_DELETE_KEYS : 0);
+}
+
+void migrationTold(struct migration *m, enum migrationState how, const char *message, int64_t now_ms) {
+    if (m->state == IMPORT_TRACKED) end(m, how, message, now_ms);
 }
 
 unsigned migrationFail(struct migration *m, const char *message, int64_t now_ms) {
@@ -124,7 +134,7 @@ static bool stepAnywhere(struct migration *m, enum migrationEvent event, int64_t
 
 unsigned migrationStep(struct migration *m, enum migrationEvent event, int64_t now_ms) {
     unsigned actions;
-    if (migrationEnded(m)) return 0;
+    if (!migrationRuns(m)) return 0;
     if (event >= HEARD_ACK || event == HAPPENED_OK || event == HAPPENED_CONNECTED) m->heard_ms = now_ms;
     if (stepAnywhere(m, event, now_ms, &actions)) return actions;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
@@ -143,7 +153,7 @@ static bool expectsWords(const struct migration *m) {
 }
 
 unsigned migrationTick(struct migration *m, int64_t timeout_ms, int64_t now_ms) {
-    if (migrationEnded(m)) return 0;
+    if (!migrationRuns(m)) return 0;
     if (expectsWords(m) && now_ms - m->heard_ms > timeout_ms)
         return migrationFail(m, "Timed out after too long with no interaction", now_ms);
     bool says = (m->state >= EXPORT_REPLICATING && m->state <= EXPORT_GRANTED) ||

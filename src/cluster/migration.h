@@ -36,6 +36,7 @@ enum migrationState {
     IMPORT_RECEIVING,
     IMPORT_WAITING_PAUSED,
     IMPORT_REQUESTED,
+    IMPORT_TRACKED, /* by our primary, or one that a file tells of: nothing happens here but its end */
     MIGRATION_SUCCESS,
     MIGRATION_FAILED,
     MIGRATION_CANCELLED
@@ -87,6 +88,9 @@ struct migration {
 
 /* Begins as connecting, or as waiting-for-ack. */
 void migrationBegin(struct migration *m, bool export, bool auth, int64_t now_ms);
+/* Begins as occurring-on-primary; what was said of its end: success or not, and why. */
+void migrationTrack(struct migration *m, int64_t now_ms);
+void migrationTold(struct migration *m, enum migrationState end, const char *message, int64_t now_ms);
 /* Both return what is to be done. */
 unsigned migrationStep(struct migration *m, enum migrationEvent event, int64_t now_ms);
 unsigned migrationTick(struct migration *m, int64_t timeout_ms, int64_t now_ms);
@@ -94,5 +98,9 @@ unsigned migrationFail(struct migration *m, const char *message, int64_t now_ms)
 unsigned migrationCancel(struct migration *m, int64_t now_ms);
 static inline bool migrationEnded(const struct migration *m) {
     return m->state >= MIGRATION_SUCCESS;
+}
+/* Does this node take part in it? */
+static inline bool migrationRuns(const struct migration *m) {
+    return m->state < IMPORT_TRACKED;
 }
 const char *migrationStateName(enum migrationState state);

@@ -1,7 +1,8 @@
 /* migration_import.c - the target of a migration: a client that brings keys of slots which are another node's
  * still. What it sends runs as if our primary had sent it; nothing is replied.
  *
- * Keys that were brought for nothing are deleted, also where our replicas have them. */
+ * Nobody sees those keys before the slots are ours: migration_track.c. Keys that were brought for nothing are
+ * deleted, also where our replicas have them. */
 #include <string.h>
 
 #include "base/key_slot.h"
@@ -14,6 +15,10 @@
 #include "cluster/slot_keys.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/data_hooks.h"
+#include "data/db.h"
+#include "data/evict.h"
+#include "data/notify.h"
 #include "net/resp.h"
 
 int migration_links;
@@ -35,7 +40,9 @@ bool migrationIsLink(const struct client *c) {
 static void forgetLink(struct migrationJob *job) {
     if (!job->client_id) return;
     job->client_id = 0;
-    if (--migration_links == 0) callHookIdle(afterCall, true);
+    if (--migration_links) return;
+    callHookIdle(afterCall, true);
+    client_brings_slots = NULL;
 }
 
 /* ---- What is said ---- */
@@ -62,6 +69,8 @@ static void takeSlots(struct migrationJob *job) {
     }
     engineBumpEpoch(&cluster_engine, clusterNow());
     engineTodo(&cluster_engine, TODO_SAVE | TODO_SYNC | TODO_STATE | TODO_SLOTS | TODO_BROADCAST);
+    importShow(job);
+    importTellEnd(job);
 }
 
 void importDo(struct migrationJob *job, unsigned actions) {
@@ -76,14 +85,18 @@ void importDo(struct migrationJob *job, unsigned actions) {
     if (c) clientClose(c);
 }
 
-/* Not within a command: the deletions are a change of their own. */
+/* Not within a command: the deletions are a change of their own. Who has become a replica in between leaves
+ * them to its primary. */
 void importEndOfTurn(struct migrationJob *job) {
-    if (!job->keys_to_delete) return;
+    if (!job->keys_to_delete || !trackMayChange()) return;
     job->keys_to_delete = false;
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         bool mine = clusterTopology()->owner[slot] == nodeShardPrimary(clusterMyself());
         if (slotSetHas(&job->slots, slot) && !mine) slotDeleteKeys(slot);
     }
+    if (!migrationEnded(&job->m)) return;
+    importShow(job);
+    importTellEnd(job);
 }
 
 /* ---- What happens to the client ---- */
@@ -107,13 +120,23 @@ static void afterCall(struct client *c) {
 
 static void refused(struct client *c) {
     struct migrationJob *job = importOf(c);
-    if (job) jobFail(job, "Failed to process command during slot migration. Check logs for more information");
+    if (!job) return;
+    jobFail(job, evictLimit() && evictOutOfMemory()
+                     ? "Ran out of memory (OOM) during slot import"
+                     : "Failed to process command during slot migration. Check logs for more information");
+}
+
+/* What expires is the source's affair. */
+static bool linkRuns(void) {
+    const struct client *owner = migration_links ? callOwner() : NULL;
+    return owner && migrationIsLink(owner);
 }
 
 void importBegin(struct client *c, struct migrationJob *job) {
     job->client_id = c->id;
     migration_links++;
     callHookIdle(afterCall, false);
+    client_brings_slots = migrationIsLink;
 }
 
 /* ---- SYNCSLOTS ---- */
@@ -176,9 +199,19 @@ static const char *establishObjection(const struct establish *e) {
     return NULL;
 }
 
+/* Our primary says so, or a file. */
+static bool isTold(const struct client *c) {
+    return c->flags & (CLIENT_PRIMARY | CLIENT_FAKE);
+}
+
 static void establish(struct client *c) {
     struct establish e = {.any = false};
     if (!establishParse(c, &e)) return;
+    if (isTold(c)) {
+        trackBegin(e.name.ptr, &e.slots);
+        changesCount(1);
+        return;
+    }
     const char *objection = establishObjection(&e);
     if (objection) {
         replyError(c, objection);
@@ -186,7 +219,9 @@ static void establish(struct client *c) {
     }
     struct migrationJob *job = jobAdd(false, false, e.name.ptr, &e.slots, e.source.ptr, clusterMyself()->id);
     job->keys_to_delete = true; /* that an earlier import may have left, where a replica took over in it */
+    importHide(job);
     importBegin(c, job);
+    changesCount(1); /* replicas and files have to know */
     replyOk(c);
     c->flags |= CLIENT_REPLY_OFF;
 }
@@ -202,12 +237,30 @@ static const struct {
 };
 static const char *const others[] = {"request-pause", "request-failover"};
 
-/* What our own primary says of its imports is no affair of ours: the keys come as all others do. */
+static void finish(struct client *c) {
+    struct str name = {0}, state = {0}, message = {0};
+    for (int i = 3; i + 1 < c->argc; i += 2) {
+        if (strIs(c->argv[i], "name")) name = c->argv[i + 1];
+        if (strIs(c->argv[i], "state")) state = c->argv[i + 1];
+        if (strIs(c->argv[i], "message")) message = c->argv[i + 1];
+    }
+    if (name.len != JOB_NAME_LEN || !state.len) {
+        replySyntaxError(c);
+        return;
+    }
+    trackEnd(name.ptr, strIs(state, "success"), message);
+    changesCount(1);
+}
+
 void clusterSyncslotsCommand(struct client *c) {
     struct str word = c->argv[2];
-    if (c->flags & CLIENT_PRIMARY || !c->conn || strIs(word, "capa")) return;
+    if (strIs(word, "capa") || (!c->conn && !isTold(c))) return;
     if (strIs(word, "establish")) {
         establish(c);
+        return;
+    }
+    if (isTold(c)) {
+        if (strIs(word, "finish")) finish(c);
         return;
     }
     struct migrationJob *job = importOf(c);
@@ -233,4 +286,5 @@ void importInit(void) {
     clientOnFree(clientGone);
     callAddHook(CALL_AFTER, afterCall, true);
     callOnRefused(refused);
+    dbAddExpiryVeto(linkRuns);
 }

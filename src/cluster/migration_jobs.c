@@ -17,7 +17,7 @@
 #include "command/command.h"
 #include "command/pause.h"
 #include "data/notify.h"
-#include "data/rdb.h"
+#include "data/role.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 
@@ -38,7 +38,15 @@ static sds rangesText(const struct slotSet *slots) {
     return s;
 }
 
-static void jobFree(struct migrationJob *job) {
+struct migrationJob *jobNamed(const char *name) {
+    listForEach(&migration_jobs, it) {
+        struct migrationJob *job = listEntry(it, struct migrationJob, node);
+        if (memcmp(job->name, name, JOB_NAME_LEN) == 0) return job;
+    }
+    return NULL;
+}
+
+void jobFree(struct migrationJob *job) {
     listRemove(&migration_jobs, &job->node);
     sdsfree(job->ranges);
     zfree(job);
@@ -49,7 +57,7 @@ static void trimLog(void) {
     int64_t ended = 0;
     listForEach(&migration_jobs, it) {
         struct migrationJob *job = listEntry(it, struct migrationJob, node);
-        if (!migrationEnded(&job->m) || job->keys_to_delete) continue;
+        if (!migrationEnded(&job->m) || job->keys_to_delete || job->hides) continue;
         if (++ended > cluster_settings.migration_log_max) jobFree(job);
     }
 }
@@ -68,10 +76,16 @@ struct migrationJob *jobAdd(bool export, bool auth, const char *name, const stru
     return job;
 }
 
-static void logState(const struct migrationJob *job, enum migrationState before) {
-    sds who = sdscatprintf(sdsempty(), "{name: %s, operation: %s, %s: %s, slots: %s}", job->name,
-                           job->m.export ? "export" : "import",
-                           job->m.export ? "target_node_id" : "source_node_id", jobOther(job), job->ranges);
+sds jobText(const struct migrationJob *job) {
+    const char *other = jobOther(job);
+    return sdscatprintf(sdsempty(), "{name: %s, operation: %s, %s: %s, slots: %s}", job->name,
+                        job->m.export ? "export" : "import",
+                        job->m.export ? "target_node_id" : "source_node_id", *other ? other : "unknown",
+                        job->ranges);
+}
+
+void jobLogState(const struct migrationJob *job, enum migrationState before) {
+    sds who = jobText(job);
     if (migrationEnded(&job->m))
         serverLog(LL_NOTICE, "Slot migration %s finished. State: %s, Message: %s", who,
                   migrationStateName(job->m.state), job->m.message);
@@ -90,7 +104,7 @@ void jobDo(struct migrationJob *job, unsigned actions) {
 }
 
 static void jobMoved(struct migrationJob *job, enum migrationState before, unsigned actions) {
-    if (job->m.state != before) logState(job, before);
+    if (job->m.state != before) jobLogState(job, before);
     jobDo(job, actions);
 }
 
@@ -109,10 +123,10 @@ void jobFailWith(struct migrationJob *job, const char *what, struct str detail) 
     jobFail(job, job->reason);
 }
 
-#define forEachLiving(job)                                                                                   \
+#define forEachLiving(job) /* that this node takes part in */                                                \
     listForEach(&migration_jobs,                                                                             \
                 job##_it) for (struct migrationJob *job = listEntry(job##_it, struct migrationJob, node);    \
-                               job && !migrationEnded(&job->m); job = NULL)
+                               job && migrationRuns(&job->m); job = NULL)
 
 /* ---- What others ask ---- */
 
@@ -167,26 +181,31 @@ static void dataFlushed(int dbid) {
     forEachLiving(job) jobFail(job, "Data was flushed");
 }
 
+/* Whoever has given its last slot away follows the new owner: then that is the end of a good job. */
+static void roleChanged(bool replica) {
+    if (!replica || !migration_jobs.length) return;
+    migrationSlotsChanged();
+    forEachLiving(job) jobFail(job, "A failover occurred during slot import");
+}
+
 static void tick(void) {
     if (!migration_jobs.length) return;
     int64_t timeout_ms = configNumber("repl-timeout") * 1000;
-    bool replica = nodeIsReplica(clusterMyself());
     forEachLiving(job) {
         enum migrationState before = job->m.state;
-        if (replica)
-            jobFail(job, "A failover occurred during slot import");
-        else
-            jobMoved(job, before, migrationTick(&job->m, timeout_ms, clusterNow()));
+        jobMoved(job, before, migrationTick(&job->m, timeout_ms, clusterNow()));
     }
 }
 
 void migrationJobsEndOfTurn(void) {
     listForEach(&migration_jobs, it) {
         struct migrationJob *job = listEntry(it, struct migrationJob, node);
-        if (job->m.export)
+        if (job->m.export) {
             exportEndOfTurn(job);
-        else
+        } else {
+            trackEndOfTurn(job);
             importEndOfTurn(job);
+        }
     }
 }
 
@@ -361,12 +380,13 @@ void clusterGetslotmigrationsCommand(struct client *c) {
     replyArrayLen(c, (int64_t)migration_jobs.length);
     listForEach(&migration_jobs, it) {
         const struct migrationJob *job = listEntry(it, struct migrationJob, node);
-        replyMapLen(c, 12);
+        bool known = *job->source;
+        replyMapLen(c, known ? 12 : 10);
         field(c, "name", job->name);
         field(c, "operation", job->m.export ? "EXPORT" : "IMPORT");
         field(c, "slot_ranges", job->ranges);
-        field(c, "target_node", job->target);
-        field(c, "source_node", job->source);
+        if (known) field(c, "target_node", job->target);
+        if (known) field(c, "source_node", job->source);
         fieldInt(c, "create_time", job->m.created_ms / 1000);
         fieldInt(c, "last_update_time", job->m.updated_ms / 1000);
         fieldInt(c, "last_ack_time", job->m.heard_ms / 1000);
@@ -377,39 +397,11 @@ void clusterGetslotmigrationsCommand(struct client *c) {
     }
 }
 
-/* ---- In files of Valkey's ---- */
-
-/* An import that had not ended when the data were written: its keys are of slots that are not ours, and go as
- * such. We write none. */
-#define RDB_OP_SLOT_IMPORT 243
-
-static void importsSave(struct rioWriter *w) {
-    (void)w;
-}
-
-static bool importsSkip(struct rdbReader *r) {
-    struct str name;
-    uint64_t ranges, slot;
-    if (!rdbReadString(r, &name) || !rdbReadLen(r, &ranges)) return false;
-    for (; ranges; ranges--) {
-        if (!rdbReadLen(r, &slot) || !rdbReadLen(r, &slot)) return false;
-    }
-    return true;
-}
-
-static void importsNone(bool take) {
-    (void)take;
-}
-
 void migrationJobsInit(void) {
-    static const struct rdbSection section = {.opcode = RDB_OP_SLOT_IMPORT,
-                                              .save = importsSave,
-                                              .load = importsSkip,
-                                              .loadAside = importsSkip,
-                                              .exchange = importsNone};
-    rdbSectionRegister(&section);
     listInit(&migration_jobs);
     cronRegister(tick, TICK_MS);
     notifyAddFlushSink(dataFlushed);
+    roleOnChange(roleChanged);
     importInit();
+    trackInit();
 }

@@ -3,7 +3,8 @@
  *
  *     migration_jobs     the list of jobs, CLUSTER MIGRATESLOTS and its kin, timers
  *     migration_export   the source: its connection, the snapshot's child, the stream of changes
- *     migration_import   the target: the client that brings the keys */
+ *     migration_import   the target: the client that brings the keys
+ *     migration_track    what the target's replicas and files know of it: which slots nobody is to see yet */
 #pragma once
 
 #include <stdbool.h>
@@ -21,6 +22,8 @@ bool migrationGranted(int slot, const struct clusterNode *to);
 extern int migration_links; /* how many there are */
 bool migrationIsLink(const struct client *c);
 void migrationSlotsChanged(void); /* owners have */
+
+void migrationDataLoaded(void); /* of a file, at the start */
 
 void migrationJobsInit(void);
 void migrationJobsEndOfTurn(void); /* before the engine's */

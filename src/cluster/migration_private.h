@@ -20,6 +20,7 @@ struct migrationJob {
     uint64_t cow_bytes, client_id; /* of an import's link; 0: none */
     struct migrationExport *link;  /* of an export; NULL: none */
     bool keys_to_delete;
+    bool hides;       /* its slots */
     char reason[256]; /* what m.message points to, when it is made up of parts */
 };
 extern struct list migration_jobs; /* newest first */
@@ -31,6 +32,11 @@ void jobFail(struct migrationJob *job, const char *message); /* of static life *
 void jobFailWith(struct migrationJob *job, const char *what, struct str detail);
 struct migrationJob *jobAdd(bool export, bool auth, const char *name, const struct slotSet *slots,
                             const char *source, const char *target);
+
+struct migrationJob *jobNamed(const char *name); /* NULL: there is none */
+void jobFree(struct migrationJob *job);
+void jobLogState(const struct migrationJob *job, enum migrationState before);
+sds jobText(const struct migrationJob *job); /* for the log; the caller's */
 
 /* ---- migration_export.c ---- */
 void exportStart(struct migrationJob *job); /* connects */
@@ -44,3 +50,13 @@ void importEndOfTurn(struct migrationJob *job);
 struct migrationJob *importOf(const struct client *c); /* NULL: it is no such client */
 void importBegin(struct client *c, struct migrationJob *job);
 void importInit(void);
+
+/* ---- migration_track.c ---- */
+void importHide(struct migrationJob *job);
+void importShow(struct migrationJob *job);
+void importTellEnd(const struct migrationJob *job);
+void trackBegin(const char *name, const struct slotSet *slots);
+void trackEnd(const char *name, bool success, struct str message);
+void trackEndOfTurn(struct migrationJob *job);
+bool trackMayChange(void); /* is this node the one who decides about its keys? */
+void trackInit(void);

@@ -130,10 +130,43 @@ static void testCancel(void **state) {
     assert_int_equal(migrationStep(&p.source, HEARD_REQUEST_PAUSE, 22), 0);
 }
 
+/* Of another's import only its end is heard; it may fail here, when this node takes over. */
+static void testTracked(void **state) {
+    (void)state;
+    struct migration m;
+    migrationTrack(&m, 1);
+    assert_string_equal(migrationStateName(m.state), "occurring-on-primary");
+    assert_false(migrationEnded(&m) || migrationRuns(&m));
+    for (enum migrationEvent event = HAPPENED_CONNECTED; event <= HEARD_GRANTED; event++)
+        assert_int_equal(migrationStep(&m, event, 2), 0);
+    assert_int_equal(migrationTick(&m, 10, 100000), 0);
+    assert_int_equal(m.state, IMPORT_TRACKED);
+    migrationTold(&m, MIGRATION_SUCCESS, "", 3);
+    assert_int_equal(m.state, MIGRATION_SUCCESS);
+    migrationTold(&m, MIGRATION_FAILED, "too late", 4);
+    assert_int_equal(m.state, MIGRATION_SUCCESS);
+    assert_int_equal(m.updated_ms, 3);
+    migrationTrack(&m, 5);
+    assert_int_equal(migrationFail(&m, "taken over", 6), DO_END | DO_DELETE_KEYS);
+    assert_string_equal(m.message, "taken over");
+}
+
+/* Who takes part hears nothing of that kind. */
+static void testToldWhileRunning(void **state) {
+    (void)state;
+    struct pair p;
+    lead(&p, false, EXPORT_REPLICATING);
+    enum migrationState before = p.target.state;
+    migrationTold(&p.target, MIGRATION_SUCCESS, "", 9);
+    assert_int_equal(p.target.state, before);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testWay),       cmocka_unit_test(testLost),   cmocka_unit_test(testSilence),
-        cmocka_unit_test(testOutOfTurn), cmocka_unit_test(testCancel),
+        cmocka_unit_test(testTracked), cmocka_unit_test(testToldWhileRunning),
+        cmocka_unit_test(testWay),     cmocka_unit_test(testLost),
+        cmocka_unit_test(testSilence), cmocka_unit_test(testOutOfTurn),
+        cmocka_unit_test(testCancel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

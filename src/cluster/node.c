@@ -266,6 +266,7 @@ void nodeStart(void) {
 void nodeDataLoaded(void) {
     struct clusterNode *primary = clusterMyself()->primary;
     cluster_engine.started_ms = clusterNow();
+    migrationDataLoaded();
     if (!primary) slotsOfKeysFound();
     if (primary && *primary->ip) worldFollow(NULL, primary, false);
     engineTodo(&cluster_engine, TODO_STATE);

@@ -14,9 +14,12 @@ static void propagateDelete(int dbid, struct str key, bool async) {
     if (propagateWanted()) propagateNow(dbid, 2, (struct str[]){async ? STR("UNLINK") : STR("DEL"), key});
 }
 
-/* To our primary, and to who imports into a primary, keys are as they are. */
+bool (*client_brings_slots)(const struct client *c);
+
+/* To our primary, to who imports into a primary, and to who brings slots here, keys are as they are. */
 static bool clientSeesExpired(void) {
     bool replica = roleIsReplica();
+    if (client_brings_slots && callOwner() && client_brings_slots(callOwner())) return true;
     struct client *c = replica || import_mode ? callOwner() : NULL;
     return c && c->flags & (replica ? CLIENT_PRIMARY : CLIENT_IMPORT_SOURCE);
 }

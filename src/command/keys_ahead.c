@@ -40,13 +40,13 @@ static void fetchValue(struct keysAhead *k, int i) {
 
 /* A key that was found expired is gone, and its object may have been one that is to come again. */
 static void forgetObjects(struct keysAhead *k) {
-    k->size = dbSize(k->c->db);
+    k->size = dbAllKeys(k->c->db);
     for (int i = 0; i < KEYS_AHEAD; i++) k->objects[i] = NULL;
 }
 
 void keysAheadFetchNext(struct keysAhead *k) {
     int at = k->at++;
-    if (__builtin_expect(dbSize(k->c->db) != k->size, 0)) forgetObjects(k);
+    if (__builtin_expect(dbAllKeys(k->c->db) != k->size, 0)) forgetObjects(k);
     while (k->bucket < k->count && k->bucket <= at + KEYS_AHEAD - 1) fetchBucket(k);
     if (at + OBJECT_AHEAD < k->count) fetchObject(k, at + OBJECT_AHEAD);
     if (at + VALUE_AHEAD < k->count && at + VALUE_AHEAD >= OBJECT_AHEAD) fetchValue(k, at + VALUE_AHEAD);

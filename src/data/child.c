@@ -313,7 +313,7 @@ void childKill(void) {
 
 static uint64_t childCountKeys(void) {
     uint64_t n = 0;
-    for (int i = 0; i < dbCount(); i++) n += dbSize(&dbs[i]);
+    for (int i = 0; i < dbCount(); i++) n += dbAllKeys(&dbs[i]);
     return n;
 }
 

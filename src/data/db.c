@@ -282,6 +282,10 @@ uint64_t dbEmpty(struct db *db, bool async) {
     return n;
 }
 
+void dbHideSlot(int slot, bool hide) {
+    for (int i = 0; i < dbCount(); i++) keyspaceHideSlot(&dbs[i].keyspace, slot, hide);
+}
+
 /* Told before and after, so that both the keys that go and those that come count as changed. */
 void dbExchange(struct db *db, struct keyspace *ks) {
     signalFlushedDb(db->id);
@@ -299,10 +303,10 @@ void dbSwap(struct db *a, struct db *b) {
 /* ---- Whole database ---- */
 
 size_t dbSize(const struct db *db) {
-    return keyspaceSize(&db->keyspace);
+    return keyspaceShownSize(&db->keyspace);
 }
 size_t dbExpiresSize(const struct db *db) {
-    return keyspaceExpiresSize(&db->keyspace);
+    return keyspaceShownExpires(&db->keyspace);
 }
 size_t dbVolatileCount(const struct db *db, bool overdue) {
     return keyspaceVolatileCount(&db->keyspace, overdue);
@@ -358,7 +362,11 @@ void dbMoveTables(struct db *db, zmoveFn *move, void *priv) {
 }
 
 void dbIteratorInit(struct dbIterator *it, struct db *db) {
-    keyspaceIteratorInit(&it->it, &db->keyspace);
+    keyspaceIteratorInit(&it->it, &db->keyspace, SLOTS_SHOWN);
+}
+
+void dbIteratorInitAll(struct dbIterator *it, struct db *db) {
+    keyspaceIteratorInit(&it->it, &db->keyspace, SLOTS_ALL);
 }
 
 void dbIteratorInitSlot(struct dbIterator *it, struct db *db, int slot) {

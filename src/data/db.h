@@ -91,7 +91,9 @@ void dbSwap(struct db *a, struct db *b);
 /* The same with a keyspace that was filled beside it, and then holds the old contents. */
 void dbExchange(struct db *db, struct keyspace *ks);
 
-/* ---- Whole database ---- */
+/* ---- Whole database: what is shown of it (keyspace.h). ---- */
+/* Hides a slot of all databases, or shows it. */
+void dbHideSlot(int slot, bool hide);
 size_t dbSize(const struct db *db);
 size_t dbExpiresSize(const struct db *db);
 /* Keys whose values have parts that expire; `overdue`: parts that are past their time. */
@@ -100,7 +102,7 @@ size_t dbVolatileCount(const struct db *db, bool overdue);
 uint64_t dbScan(struct db *db, uint64_t cursor, hashtableScanFn fn,
                 void *priv);               /* entries are struct object */
 struct object *dbRandomKey(struct db *db); /* never an expired one; NULL when empty */
-/* Of one slot, with cursors of its own: keyspaceScanSlot. */
+/* Of one slot, hidden or not, with cursors of its own: keyspaceScanSlot. */
 uint64_t dbScanSlot(struct db *db, int slot, uint64_t cursor, hashtableScanFn fn, void *priv);
 /* For eviction, expired ones included: up to `count` neighbours from a random place, all prefetched; and one
  * random key (NULL when empty). with_expire: only of those with an expiry. */
@@ -111,7 +113,8 @@ struct dbIterator {
 };
 /* Safe: the object just returned may be deleted. */
 void dbIteratorInit(struct dbIterator *it, struct db *db);
-void dbIteratorInitSlot(struct dbIterator *it, struct db *db, int slot); /* keys of a slot only */
+void dbIteratorInitAll(struct dbIterator *it, struct db *db);            /* with keys of hidden slots */
+void dbIteratorInitSlot(struct dbIterator *it, struct db *db, int slot); /* of a slot only, hidden or not */
 struct object *dbIteratorNext(struct dbIterator *it);
 void dbIteratorStop(struct dbIterator *it);
 void dbExpand(struct db *db, size_t keys);
@@ -130,6 +133,10 @@ static inline struct object *dbPeek(const struct db *db, uint64_t hash) {
 /* For types, which keep something over all values of a keyspace. */
 static inline struct keyspace *dbKeyspace(struct db *db) {
     return &db->keyspace;
+}
+/* Keys with those of hidden slots: for who has to do with what is there, not with what is seen. */
+static inline size_t dbAllKeys(struct db *db) {
+    return keyspaceSize(&db->keyspace);
 }
 
 /* ---- Moving in memory (data/defrag.h) ---- */

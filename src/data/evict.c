@@ -143,6 +143,7 @@ static bool poolFill(void) {
 static struct object *stillGood(const struct candidate *c) {
     struct object *o = dbFind(&dbs[c->dbid], sdsview(c->key));
     if (!o || (evict_policy & OF_VOLATILE && !objectHasExpire(o))) return NULL;
+    if (keyspaceHidesKey(dbKeyspace(&dbs[c->dbid]), sdsview(c->key))) return NULL;
     return scoreOf(o) >= c->score ? o : NULL;
 }
 

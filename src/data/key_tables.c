@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "data/lazyfree.h"
+#include "data/object.h"
 
 bool keys_by_slot;
 
@@ -15,12 +16,15 @@ uint64_t keyHashBySlot(struct str key) {
 void keyTablesInit(struct keyTables *kt, const struct hashtableType *type) {
     hashtableInit(&kt->one, type);
     kt->slots = NULL;
+    kt->hidden = NULL;
 }
 
 void keyTablesDestroy(struct keyTables *kt) {
     hashtableDestroy(&kt->one);
     slotTablesRelease(kt->slots);
+    hiddenFree(kt->hidden);
     kt->slots = NULL;
+    kt->hidden = NULL;
 }
 
 static void releaseSlots(void *slots) {
@@ -30,6 +34,7 @@ static void releaseSlots(void *slots) {
 void keyTablesEmpty(struct keyTables *kt, bool async) {
     struct slotTables *slots = kt->slots;
     kt->slots = NULL;
+    if (kt->hidden) hiddenEmptied(kt->hidden);
     if (!slots)
         lazyfreeTable(&kt->one, async);
     else if (async)
@@ -40,9 +45,34 @@ void keyTablesEmpty(struct keyTables *kt, bool async) {
 
 /* ---- Change ---- */
 
+static void makeSlots(struct keyTables *kt) {
+    if (kt->slots) return;
+    kt->slots = slotTablesCreate(kt->one.type);
+    kt->slots->hidden = kt->hidden;
+}
+
 __attribute__((noinline)) void keyTablesAddBySlot(struct keyTables *kt, void *entry, uint64_t hash) {
-    if (!kt->slots) kt->slots = slotTablesCreate(kt->one.type);
+    makeSlots(kt);
     slotTablesAdd(kt->slots, keyHashSlot(hash), entry, hash);
+}
+
+static uint32_t countExpires(struct keyTables *kt, int slot) {
+    struct keyTablesIterator it;
+    uint32_t n = 0;
+    keyTablesIteratorInit(&it, kt, slot, slot, SLOTS_ALL);
+    for (struct object *o; (o = keyTablesIteratorNext(&it));) n += objectHasExpire(o);
+    keyTablesIteratorStop(&it);
+    return n;
+}
+
+void keyTablesHideSlot(struct keyTables *kt, int slot, bool hide) {
+    serverAssert(keys_by_slot);
+    size_t keys = keyTablesSlotSize(kt, slot);
+    if (!hide)
+        hiddenRemove(&kt->hidden, slot, keys);
+    else if (!slotIsHidden(kt->hidden, slot))
+        hiddenAdd(&kt->hidden, slot, keys, keys ? countExpires(kt, slot) : 0);
+    if (kt->slots) kt->slots->hidden = kt->hidden;
 }
 
 /* ---- Iterating ---- */
@@ -50,14 +80,16 @@ __attribute__((noinline)) void keyTablesAddBySlot(struct keyTables *kt, void *en
 /* The first slot from this one on that has to be passed. Behind the last there is the one table, which is all
  * there is, or empty. */
 static void goToSlot(struct keyTablesIterator *it, int slot) {
-    it->slot = keyTablesNextSlot(it->kt, slot);
+    it->slot = keyTablesNextSlot(it->kt, slot, it->seen);
     struct hashtable *ht = it->slot <= it->last ? slotTable(it->kt->slots, it->slot) : &it->kt->one;
     hashtableInitIterator(&it->it, ht, true);
 }
 
-void keyTablesIteratorInit(struct keyTablesIterator *it, struct keyTables *kt, int first, int last) {
+void keyTablesIteratorInit(struct keyTablesIterator *it, struct keyTables *kt, int first, int last,
+                           enum slotsSeen seen) {
     it->kt = kt;
     it->last = last;
+    it->seen = seen;
     goToSlot(it, first);
 }
 
@@ -79,6 +111,12 @@ void keyTablesIteratorStop(struct keyTablesIterator *it) {
 
 bool keyTablesTryExpand(struct keyTables *kt, size_t n) {
     return keys_by_slot || hashtableTryExpand(&kt->one, n);
+}
+
+bool keyTablesTryExpandSlot(struct keyTables *kt, int slot, size_t n) {
+    if (!keys_by_slot || !n) return true;
+    makeSlots(kt);
+    return slotTablesTryExpand(kt->slots, slot, n);
 }
 
 void keyTablesExpand(struct keyTables *kt, size_t n) {

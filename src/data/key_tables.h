@@ -26,8 +26,9 @@ static inline int keyHashSlot(uint64_t hash) {
 
 /* ---- The tables ---- */
 struct keyTables {
-    struct hashtable one;     /* by slot: always empty */
-    struct slotTables *slots; /* NULL: there is only `one`, or there has been no key yet */
+    struct hashtable one;       /* by slot: always empty */
+    struct slotTables *slots;   /* NULL: there is only `one`, or there has been no key yet */
+    struct hiddenSlots *hidden; /* NULL: none; owned */
 };
 
 /* Entries are owned. The type's hash is to be keyHash. */
@@ -44,8 +45,12 @@ static inline struct hashtable *keyTable(const struct keyTables *kt, uint64_t ha
 static inline size_t keyTablesSize(const struct keyTables *kt) {
     return kt->slots ? slotTablesSize(kt->slots) : hashtableSize(&kt->one);
 }
+static inline size_t keyTablesShownSize(const struct keyTables *kt) {
+    return keyTablesSize(kt) - (kt->hidden ? kt->hidden->keys : 0);
+}
 
-/* As the functions of hashtable.h. */
+/* As the functions of hashtable.h. Who looks at all keys says whether he wants those of hidden slots, too;
+ * what comes by chance is shown. */
 void keyTablesAddBySlot(struct keyTables *kt, void *entry, uint64_t hash);
 static inline void keyTablesAdd(struct keyTables *kt, void *entry, uint64_t hash) {
     if (__builtin_expect(keys_by_slot, 0))
@@ -63,8 +68,9 @@ static inline void *keyTablesPop(struct keyTables *kt, struct str key, uint64_t 
     if (__builtin_expect(kt->slots != NULL, 0)) return slotTablesPop(kt->slots, keyHashSlot(hash), key, hash);
     return hashtablePopHashed(&kt->one, key, hash);
 }
-static inline uint64_t keyTablesScan(struct keyTables *kt, uint64_t cursor, hashtableScanFn fn, void *priv) {
-    return kt->slots ? slotTablesScan(kt->slots, cursor, fn, priv)
+static inline uint64_t keyTablesScan(struct keyTables *kt, uint64_t cursor, enum slotsSeen seen,
+                                     hashtableScanFn fn, void *priv) {
+    return kt->slots ? slotTablesScan(kt->slots, cursor, seen, fn, priv)
                      : hashtableScan(&kt->one, cursor, fn, priv);
 }
 static inline void *keyTablesFairRandom(struct keyTables *kt) {
@@ -79,22 +85,31 @@ static inline size_t keyTablesSlotSize(const struct keyTables *kt, int slot) {
     return kt->slots ? hashtableSize(slotTable(kt->slots, slot)) : 0;
 }
 /* The first slot with keys, from this one on; KEY_SLOTS: there are none. */
-static inline int keyTablesNextSlot(const struct keyTables *kt, int slot) {
-    return kt->slots ? slotTablesNext(kt->slots, slot) : KEY_SLOTS;
+static inline int keyTablesNextSlot(const struct keyTables *kt, int slot, enum slotsSeen seen) {
+    return kt->slots ? slotTablesNext(kt->slots, slot, seen) : KEY_SLOTS;
 }
+static inline bool keyTablesHideKey(const struct keyTables *kt, struct str key) {
+    return __builtin_expect(kt->hidden != NULL, 0) && slotIsHidden(kt->hidden, keySlot(key));
+}
+/* Hides the slot, or shows it; nothing where it is so already. What is in it when it is hidden is counted:
+ * O(its keys). */
+void keyTablesHideSlot(struct keyTables *kt, int slot, bool hide);
 
 /* As a safe iterator of hashtable.h, through the slots from `first` to `last` in their order. */
 struct keyTablesIterator {
     struct hashtableIterator it;
     struct keyTables *kt;
     int slot, last; /* by slot: the one it is in, and where it ends */
+    enum slotsSeen seen;
 };
-void keyTablesIteratorInit(struct keyTablesIterator *it, struct keyTables *kt, int first, int last);
+void keyTablesIteratorInit(struct keyTablesIterator *it, struct keyTables *kt, int first, int last,
+                           enum slotsSeen seen);
 void *keyTablesIteratorNext(struct keyTablesIterator *it); /* NULL: that was all */
 void keyTablesIteratorStop(struct keyTablesIterator *it);
 
-/* Memory. Of how many keys will come nobody knows which slots they are of: by slot it is no room to be made.
- */
+/* Memory. Of how many keys will come nobody knows which slots they are of: by slot it is no room to be made,
+ * unless somebody does. */
+bool keyTablesTryExpandSlot(struct keyTables *kt, int slot, size_t n);
 bool keyTablesTryExpand(struct keyTables *kt, size_t n);
 void keyTablesExpand(struct keyTables *kt, size_t n);
 bool keyTablesResize(struct keyTables *kt, uint64_t us);

@@ -153,7 +153,7 @@ size_t keyspaceVolatileCount(const struct keyspace *ks, bool overdue) {
 }
 
 uint64_t keyspaceScan(struct keyspace *ks, uint64_t cursor, hashtableScanFn fn, void *priv) {
-    return keyTablesScan(&ks->keys, cursor, fn, priv);
+    return keyTablesScan(&ks->keys, cursor, SLOTS_SHOWN, fn, priv);
 }
 
 bool keyspaceScanExpires(struct keyspace *ks, hashtableScanFn fn, void *priv) {
@@ -174,8 +174,8 @@ size_t keyspaceSample(struct keyspace *ks, bool with_expire, struct object **dst
                        : keyTablesSample(&ks->keys, (void **)dst, count);
 }
 
-void keyspaceIteratorInit(struct keyspaceIterator *it, struct keyspace *ks) {
-    keyTablesIteratorInit(&it->it, &ks->keys, 0, KEY_SLOTS - 1);
+void keyspaceIteratorInit(struct keyspaceIterator *it, struct keyspace *ks, enum slotsSeen seen) {
+    keyTablesIteratorInit(&it->it, &ks->keys, 0, KEY_SLOTS - 1, seen);
 }
 
 struct object *keyspaceIteratorNext(struct keyspaceIterator *it) {
@@ -194,7 +194,7 @@ uint64_t keyspaceScanSlot(struct keyspace *ks, int slot, uint64_t cursor, hashta
 
 void keyspaceIteratorInitSlot(struct keyspaceIterator *it, struct keyspace *ks, int slot) {
     debugAssert(keys_by_slot);
-    keyTablesIteratorInit(&it->it, &ks->keys, slot, slot);
+    keyTablesIteratorInit(&it->it, &ks->keys, slot, slot, SLOTS_ALL);
 }
 
 /* ---- The tables' memory ---- */
@@ -205,6 +205,10 @@ void keyspaceExpand(struct keyspace *ks, size_t keys) {
 
 bool keyspaceTryExpand(struct keyspace *ks, size_t keys, size_t with_expire) {
     return keyTablesTryExpand(&ks->keys, keys) && volatileTryExpand(&ks->expires, with_expire, keys);
+}
+
+bool keyspaceTryExpandSlot(struct keyspace *ks, int slot, size_t keys) {
+    return keyTablesTryExpandSlot(&ks->keys, slot, keys);
 }
 
 bool keyspaceResize(struct keyspace *ks, uint64_t us) {

@@ -10,7 +10,8 @@
  * A keyspace stands for itself: one can be filled beside the living one, and then take its place
  * (keyspaceExchange). It knows neither clients nor events; those are db.h's.
  *
- * In a cluster keys go by slot, each of which has a table of its own (key_tables.h). */
+ * In a cluster keys go by slot, each of which has a table of its own (key_tables.h). Slots may be hidden: who
+ * goes through all keys does not see those of them, unless he asks for them; one key is always found. */
 #pragma once
 
 #include <stdbool.h>
@@ -67,11 +68,18 @@ void keyspaceLeaving(struct keyspace *ks, const struct object *o);
 struct object *keyspaceMoveObject(struct keyspace *ks, struct object *o, zmoveFn *move, void *priv);
 
 /* ---- All of them ---- */
+/* With those of hidden slots; and without. */
 static inline size_t keyspaceSize(const struct keyspace *ks) {
     return keyTablesSize(&ks->keys);
 }
 static inline size_t keyspaceExpiresSize(const struct keyspace *ks) {
     return ks->expires.count;
+}
+static inline size_t keyspaceShownSize(const struct keyspace *ks) {
+    return keyTablesShownSize(&ks->keys);
+}
+static inline size_t keyspaceShownExpires(const struct keyspace *ks) {
+    return volatileShown(&ks->expires, &ks->keys);
 }
 size_t keyspaceSlots(const struct keyspace *ks); /* keys that the table could hold at 100% */
 /* Keys whose values have parts that expire; `overdue`: parts that are past their time. */
@@ -92,7 +100,7 @@ struct keyspaceIterator {
     struct keyTablesIterator it;
 };
 /* Safe: the object just returned may be deleted. By slot: in the order of slots. */
-void keyspaceIteratorInit(struct keyspaceIterator *it, struct keyspace *ks);
+void keyspaceIteratorInit(struct keyspaceIterator *it, struct keyspace *ks, enum slotsSeen seen);
 struct object *keyspaceIteratorNext(struct keyspaceIterator *it);
 void keyspaceIteratorStop(struct keyspaceIterator *it);
 
@@ -100,19 +108,30 @@ void keyspaceIteratorStop(struct keyspaceIterator *it);
 static inline size_t keyspaceSlotSize(const struct keyspace *ks, int slot) {
     return keyTablesSlotSize(&ks->keys, slot);
 }
-/* The first slot with keys, from this one on; KEY_SLOTS: there are none. */
+/* The first slot with keys that is shown, from this one on; KEY_SLOTS: there are none. */
 static inline int keyspaceNextSlot(const struct keyspace *ks, int slot) {
-    return keyTablesNextSlot(&ks->keys, slot);
+    return keyTablesNextSlot(&ks->keys, slot, SLOTS_SHOWN);
 }
-/* As keyspaceScan, with cursors of its own. */
+/* See keyTablesHideSlot. */
+static inline void keyspaceHideSlot(struct keyspace *ks, int slot, bool hide) {
+    keyTablesHideSlot(&ks->keys, slot, hide);
+}
+static inline bool keyspaceHides(const struct keyspace *ks, int slot) {
+    return slotIsHidden(ks->keys.hidden, slot);
+}
+static inline bool keyspaceHidesKey(const struct keyspace *ks, struct str key) {
+    return keyTablesHideKey(&ks->keys, key);
+}
+/* As keyspaceScan, with cursors of its own; hidden or not. */
 uint64_t keyspaceScanSlot(struct keyspace *ks, int slot, uint64_t cursor, hashtableScanFn fn, void *priv);
-/* The same iterator, over the keys of the slot. */
+/* The same iterator, over the keys of the slot, hidden or not. */
 void keyspaceIteratorInitSlot(struct keyspaceIterator *it, struct keyspace *ks, int slot);
 
 /* ---- The tables' memory ---- */
 void keyspaceExpand(struct keyspace *ks, size_t keys);
 /* False: not enough memory, no harm done. */
 bool keyspaceTryExpand(struct keyspace *ks, size_t keys, size_t with_expire);
+bool keyspaceTryExpandSlot(struct keyspace *ks, int slot, size_t keys);
 bool keyspaceResize(struct keyspace *ks, uint64_t us);                   /* true while there is more to do */
 void keyspaceMoveTables(struct keyspace *ks, zmoveFn *move, void *priv); /* not while they are scanned */
 

@@ -119,7 +119,7 @@ static void compareSlots(struct keyspace *ks, const struct modelKey *m) {
     int next = keyspaceNextSlot(ks, 0);
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         assert_int_equal(keyspaceSlotSize(ks, slot), sizes[slot]);
-        if (!sizes[slot]) continue;
+        if (!sizes[slot] || keyspaceHides(ks, slot)) continue;
         assert_int_equal(next, slot);
         next = keyspaceNextSlot(ks, slot + 1);
     }
@@ -127,19 +127,23 @@ static void compareSlots(struct keyspace *ks, const struct modelKey *m) {
 }
 
 static void compare(struct keyspace *ks, const struct modelKey *m) {
-    size_t size = 0, expires = 0;
+    size_t size = 0, expires = 0, shown = 0, shown_expires = 0;
     for (int i = 0; i < NAMES; i++) {
         struct object *o = keyspaceFind(ks, name(i), hashOf(i));
         assert_ptr_equal(o, m[i].o);
         if (!o) continue;
         size++;
         expires += m[i].expire_ms != OBJ_NO_EXPIRE;
+        shown += !keyspaceHides(ks, slots[i]);
+        shown_expires += !keyspaceHides(ks, slots[i]) && m[i].expire_ms != OBJ_NO_EXPIRE;
         assert_true(objectExpire(o) == m[i].expire_ms);
         assert_int_equal(valueOf(o), m[i].value);
         assert_non_null(keyspacePeek(ks, hashOf(i)));
     }
     assert_int_equal(keyspaceSize(ks), size);
     assert_int_equal(keyspaceExpiresSize(ks), expires);
+    assert_int_equal(keyspaceShownSize(ks), shown);
+    assert_int_equal(keyspaceShownExpires(ks), shown_expires);
     assert_int_equal(keyspaceVolatileCount(ks, false), size);
     assert_int_equal(keyspaceVolatileCount(ks, true), 0);
     assert_true(!size || keyspaceMemory(ks).keys >= size * 6 /* bytes of a slot */);
@@ -208,6 +212,12 @@ static void emptyAll(struct keyspace *ks, struct modelKey *m) {
     compare(ks, m);
 }
 
+/* Half of the keys are of slots[1]; the rest has slots of its own. */
+static void hideOrShow(struct keyspace *ks) {
+    int slot = slots[randomBelow(4) ? randomBelow(NAMES) : 1];
+    if (keys_by_slot) keyspaceHideSlot(ks, slot, !keyspaceHides(ks, slot));
+}
+
 static struct keyspace spaces[SPACES];
 static uint64_t seen_states[3];
 
@@ -231,6 +241,8 @@ static void randomOperations(void **state) {
             exchangeAll(&spaces[s], model[s]);
         else if (what < 10)
             swapBoth();
+        else if (what < 50)
+            hideOrShow(&spaces[s]);
         else
             change(&spaces[s], model[s], (int)randomBelow(NAMES));
         if (n % 5000 == 0) expire_percent = (unsigned[]){0, 10, 33, 90, 100}[randomBelow(5)];
@@ -369,7 +381,7 @@ static void iteratorAllowsDeleting(void **state) {
     struct keyspaceIterator it;
     struct object *o;
     int n = 0;
-    keyspaceIteratorInit(&it, ks);
+    keyspaceIteratorInit(&it, ks, SLOTS_SHOWN);
     while ((o = keyspaceIteratorNext(&it))) {
         modelRemove(ks, m, indexOf(o));
         n++;
@@ -405,6 +417,74 @@ static void fillAndEmptySlots(void **state) {
     compare(ks, m);
     keyspaceRelease(ks, false);
     memset(m, 0, NAMES * sizeof *m);
+}
+
+/* Only keys of slots that are shown come by chance, or one after the other. */
+static void mayBeSeen(void *priv, void *entry) {
+    struct keyspace *ks = priv;
+    int i = indexOf(entry);
+    assert_false(keyspaceHides(ks, slots[i]));
+    passed[i] = true;
+}
+
+static void lookAround(struct keyspace *ks, struct modelKey *m) {
+    struct object *sample[16];
+    struct keyspaceIterator it;
+    struct object *o;
+    for (int k = 0; k < 50; k++) {
+        bool volatiles = k % 2;
+        size_t n = keyspaceSample(ks, volatiles, sample, 16);
+        size_t all = volatiles ? keyspaceShownExpires(ks) : keyspaceShownSize(ks);
+        assert_true(n > 0 || !all);
+        for (size_t i = 0; i < n; i++) mayBeSeen(ks, sample[i]);
+        o = keyspaceAnyKey(ks, volatiles);
+        assert_true((o != NULL) == (all > 0));
+        if (o) mayBeSeen(ks, o);
+    }
+    memset(passed, 0, sizeof passed);
+    while (keyspaceScanExpires(ks, mayBeSeen, ks)) {
+    }
+    for (int i = 0; i < NAMES; i++)
+        assert_int_equal(passed[i], !keyspaceHides(ks, slots[i]) && m[i].expire_ms != OBJ_NO_EXPIRE);
+    for (uint64_t cursor = 0; (cursor = keyspaceScan(ks, cursor, mayBeSeen, ks));) continue;
+    for (int i = 0; i < NAMES; i++) assert_int_equal(passed[i], !keyspaceHides(ks, slots[i]));
+    for (enum slotsSeen seen = SLOTS_SHOWN; seen <= SLOTS_ALL; seen++) {
+        size_t n = 0;
+        keyspaceIteratorInit(&it, ks, seen);
+        for (; (o = keyspaceIteratorNext(&it)); n++) {
+            if (seen == SLOTS_SHOWN) mayBeSeen(ks, o);
+        }
+        keyspaceIteratorStop(&it);
+        assert_int_equal(n, seen == SLOTS_ALL ? keyspaceSize(ks) : keyspaceShownSize(ks));
+    }
+}
+
+/* From none to all, and back; what most keys are decides how those with an expiry are looked for. */
+static void hiddenSlots(void **state) {
+    (void)state;
+    if (!keys_by_slot) skip();
+    for (int round = 0; round < 3; round++) {
+        struct keyspace *ks = keyspaceCreate();
+        struct modelKey *m = model[0];
+        expire_percent = (unsigned[]){10, 33, 100}[round];
+        keyspaceHideSlot(ks, slots[1], true);
+        for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+        for (bool hide = true;; hide = false) {
+            for (int i = 0; i < NAMES; i++) {
+                keyspaceHideSlot(ks, slots[i], hide);
+                if (i % 30 && i < NAMES - 2) continue;
+                compare(ks, m);
+                lookAround(ks, m);
+            }
+            assert_int_equal(keyspaceShownSize(ks), hide ? 0 : NAMES);
+            if (!hide) break;
+        }
+        assert_null(ks->keys.hidden);
+        keyspaceHideSlot(ks, slots[1], true);
+        keyspaceRelease(ks, round % 2);
+        memset(m, 0, NAMES * sizeof *m);
+    }
+    expire_percent = 33;
 }
 
 /* A scan of a slot passes what stays in it, and nothing else, while others come and go. */
@@ -449,7 +529,7 @@ static void orderOfSlots(void **state) {
     struct keyspaceIterator it;
     struct object *o;
     last_slot = passes = 0;
-    keyspaceIteratorInit(&it, ks);
+    keyspaceIteratorInit(&it, ks, SLOTS_SHOWN);
     while ((o = keyspaceIteratorNext(&it))) noteOrder(NULL, o);
     keyspaceIteratorStop(&it);
     assert_int_equal(passes, NAMES);
@@ -548,6 +628,7 @@ int main(void) {
         cmocka_unit_test(tableOfExpiresComesBack),
         cmocka_unit_test(iteratorAllowsDeleting),
         cmocka_unit_test(fillAndEmptySlots),
+        cmocka_unit_test(hiddenSlots),
         cmocka_unit_test(scanOfSlot),
         cmocka_unit_test(orderOfSlots),
         cmocka_unit_test(hostileCursors),

@@ -161,6 +161,7 @@ struct rdbSection {
     void (*save)(struct rioWriter *w);    /* writes opcode and content, any number of times */
     bool (*load)(struct rdbReader *r);    /* after the opcode; false: failed (rioFail) */
     void (*rewrite)(struct rioWriter *w); /* the same as commands; may be NULL */
+    bool (*needsNewRdb)(void);            /* is there what older versions do not have? may be NULL */
     void (*empty)(void); /* drops what load has brought: it will be loaded anew; may be NULL */
     /* The same as load, but beside what is there: it takes its place (exchange(true)), or goes (false). What
      * was there, or was loaded aside, is gone then. */

@@ -50,6 +50,7 @@ struct loader {
     int64_t expire_ms;         /* OBJ_NO_EXPIRE: none */
     int64_t idle_s, frequency; /* -1: not told */
     uint64_t used_memory;      /* of the server that wrote it; 0: not told */
+    uint64_t announced;        /* keys, slot by slot */
     struct rdbLoadResult result;
 };
 
@@ -239,9 +240,31 @@ static bool readSizes(struct loader *l) {
     return true;
 }
 
-static bool skipSlotInfo(struct loader *l) {
+/* So many keys of a slot follow. All that has been announced so far has come, or may be what is left of the
+ * file: more is a lie. */
+static void expandSlot(struct loader *l, uint64_t slot, uint64_t keys) {
+    uint64_t possible = possibleKeys(l);
+    if (!keys_by_slot || slot >= KEY_SLOTS || keys > possible) return;
+    l->announced += keys;
+    uint64_t come = l->result.keys + l->result.expired + l->result.empty;
+    if (l->announced <= come + possible) keyspaceTryExpandSlot(l->keyspace, (int)slot, keys);
+}
+
+static bool readSlotInfo(struct loader *l) {
     uint64_t slot, keys, with_expire;
-    return rdbReadLen(l->r, &slot) && rdbReadLen(l->r, &keys) && rdbReadLen(l->r, &with_expire);
+    if (!rdbReadLen(l->r, &slot) || !rdbReadLen(l->r, &keys) || !rdbReadLen(l->r, &with_expire)) return false;
+    expandSlot(l, slot, keys);
+    return true;
+}
+
+/* The same as text: `slot,keys,...`. */
+static void noteSlotInfo(struct loader *l, struct str value) {
+    const char *first = memchr(value.ptr, ',', value.len), *end = value.ptr + value.len;
+    const char *second = first ? memchr(first + 1, ',', (size_t)(end - first - 1)) : NULL;
+    uint64_t slot, keys;
+    if (second && string2ull(strN(value.ptr, (size_t)(first - value.ptr)), &slot) &&
+        string2ull(strN(first + 1, (size_t)(second - first - 1)), &keys))
+        expandSlot(l, slot, keys);
 }
 
 static bool noteReplicationAux(struct rdbReplication *r, struct str name, struct str value, int64_t n) {
@@ -287,6 +310,8 @@ static void noteAux(struct loader *l, struct str name, struct str value) {
     } else if (name.len && name.ptr[0] == '%') {
         serverLog(LL_NOTICE, "RDB '%.*s': %.*s", (int)least(name.len, 64), name.ptr,
                   (int)least(value.len, 256), value.ptr);
+    } else if (strEq(name, STR("slot-info"))) {
+        noteSlotInfo(l, value);
     } else if (noteField(name, value)) {
         return;
     } else if (!noteReplicationAux(&l->result.replication, name, value, number ? n : -1)) {
@@ -338,7 +363,7 @@ static bool readOpcode(struct loader *l, uint8_t opcode) {
     case RDB_OP_FREQ: return readFrequency(l);
     case RDB_OP_SELECTDB: return readSelectDb(l);
     case RDB_OP_RESIZEDB: return readSizes(l);
-    case RDB_OP_SLOT_INFO: return skipSlotInfo(l);
+    case RDB_OP_SLOT_INFO: return readSlotInfo(l);
     case RDB_OP_AUX: return readAux(l);
     case RDB_OP_MODULE_AUX: return refuseModule(l);
     case RDB_OP_FUNCTION_PRE_GA: return rioFail(&l->r->io, PRE_GA_FUNCTION);

@@ -37,6 +37,7 @@ struct saver {
     void (*progress)(uint64_t keys);
     uint64_t keys, told_at; /* keys so far; bytes that had gone out when progress was told */
     int dbid;
+    size_t left_in_slot;  /* keys, by slot */
     bool strict;          /* the version was asked for: another one is of no use */
     bool idle, frequency; /* tell of use: as the eviction policy goes by it */
 };
@@ -49,6 +50,11 @@ static int versionNeeded(void) {
         for (int id = 0; id < dbCount(); id++) {
             if (objectTypes[i]->needsNewRdb(dbKeyspace(&dbs[id]))) return RDB_VERSION_EXPIRING;
         }
+    }
+    int count;
+    const struct rdbSection *const *sections = rdbSections(&count);
+    for (int i = 0; i < count; i++) {
+        if (sections[i]->needsNewRdb && sections[i]->needsNewRdb()) return RDB_VERSION_EXPIRING;
     }
     return RDB_VERSION;
 }
@@ -119,8 +125,32 @@ static void refuse(struct saver *s) {
     s->w->error = EPROTO;
 }
 
+static uint64_t expiresOfSlot(struct db *db, int slot) {
+    struct dbIterator it;
+    uint64_t n = 0;
+    dbIteratorInitSlot(&it, db, slot);
+    for (const struct object *o; (o = dbIteratorNext(&it));) n += objectHasExpire(o);
+    dbIteratorStop(&it);
+    return n;
+}
+
+/* By slot, the keys of each come together; in front of them stands how many there are, for whoever makes
+ * tables of that size: `slot,keys,with an expiry,0`. (The last would be those with parts that expire.) */
+static void announceSlot(struct saver *s, const struct object *o) {
+    struct db *db = dbGet(s->dbid);
+    char text[4 * LONG_STR_SIZE];
+    int slot = keySlot(objectKey(o));
+    bool expires = keyspaceExpiresSize(dbKeyspace(db)) > 0;
+    s->left_in_slot = keyspaceSlotSize(dbKeyspace(db), slot);
+    int len = snprintf(text, sizeof text, "%d,%zu,%llu,0", slot, s->left_in_slot,
+                       expires ? (unsigned long long)expiresOfSlot(db, slot) : 0);
+    writeAux(s->w, "slot-info", strN(text, (size_t)len));
+}
+
 static void writeObject(struct saver *s, const struct object *o) {
     struct rioWriter *w = s->w;
+    if (keys_by_slot && !s->left_in_slot) announceSlot(s, o);
+    s->left_in_slot -= keys_by_slot;
     if (objectHasExpire(o)) {
         rioWriteByte(w, RDB_OP_EXPIRETIME_MS);
         rdbWriteInt64(w, objectExpire(o));
@@ -164,7 +194,7 @@ static bool writeKeys(struct saver *s, struct db *db) {
     struct object *ring[RING], *next;
     size_t in = 0, out = 0;
     uint64_t before = s->keys;
-    dbIteratorInit(&it, db);
+    dbIteratorInitAll(&it, db);
     do {
         next = dbIteratorNext(&it);
         if (next) {
@@ -180,18 +210,18 @@ static bool writeKeys(struct saver *s, struct db *db) {
     } while ((next || out < in) && !s->w->error);
     dbIteratorStop(&it);
     if (s->w->error) return false;
-    serverAssert(out == in && s->keys - before == dbSize(db)); /* as many as RESIZEDB has told */
+    serverAssert(out == in && s->keys - before == dbAllKeys(db)); /* as many as RESIZEDB has told */
     return true;
 }
 
 static bool writeDb(struct saver *s, struct db *db) {
-    if (dbSize(db) == 0) return true;
+    if (dbAllKeys(db) == 0) return true;
     s->dbid = db->id;
     rioWriteByte(s->w, RDB_OP_SELECTDB);
     rdbWriteLen(s->w, (uint64_t)db->id);
     rioWriteByte(s->w, RDB_OP_RESIZEDB);
-    rdbWriteLen(s->w, dbSize(db));
-    rdbWriteLen(s->w, dbExpiresSize(db));
+    rdbWriteLen(s->w, dbAllKeys(db));
+    rdbWriteLen(s->w, keyspaceExpiresSize(dbKeyspace(db)));
     return writeKeys(s, db);
 }
 

@@ -31,12 +31,17 @@ void slotTablesRelease(struct slotTables *st) {
 static inline void count(struct slotTables *st, int slot, uint64_t by) {
     st->used += by;
     st->group_used[slot / SLOT_GROUP] += by;
+    if (__builtin_expect(st->hidden != NULL, 0)) hiddenCountKeys(st->hidden, slot, by);
+}
+
+static struct hashtable *madeTable(struct slotTables *st, int slot) {
+    struct hashtable *ht = slotTable(st, slot);
+    if (!ht->type) hashtableInit(ht, st->type);
+    return ht;
 }
 
 void slotTablesAdd(struct slotTables *st, int slot, void *entry, uint64_t hash) {
-    struct hashtable *ht = slotTable(st, slot);
-    if (!ht->type) hashtableInit(ht, st->type);
-    hashtableAddUnchecked(ht, entry, hash);
+    hashtableAddUnchecked(madeTable(st, slot), entry, hash);
     count(st, slot, 1);
 }
 
@@ -53,11 +58,22 @@ void *slotTablesPop(struct slotTables *st, int slot, struct str key, uint64_t ha
 
 /* ---- Which slot ---- */
 
-int slotTablesNext(const struct slotTables *st, int slot) {
+static uint64_t shown(const struct slotTables *st) {
+    return st->used - (st->hidden ? st->hidden->keys : 0);
+}
+static uint64_t groupShown(const struct slotTables *st, int group) {
+    return st->group_used[group] - (st->hidden ? st->hidden->group_keys[group] : 0);
+}
+static uint64_t slotShown(const struct slotTables *st, int slot) {
+    return slotIsHidden(st->hidden, slot) ? 0 : hashtableSize(&st->tables[slot]);
+}
+
+int slotTablesNext(const struct slotTables *st, int slot, enum slotsSeen seen) {
     while (slot < KEY_SLOTS) {
-        if (!st->group_used[slot / SLOT_GROUP])
-            slot = (slot / SLOT_GROUP + 1) * SLOT_GROUP;
-        else if (hashtableSize(&st->tables[slot]))
+        int group = slot / SLOT_GROUP;
+        if (!(seen == SLOTS_ALL ? st->group_used[group] : groupShown(st, group)))
+            slot = (group + 1) * SLOT_GROUP;
+        else if (seen == SLOTS_ALL ? hashtableSize(&st->tables[slot]) : slotShown(st, slot))
             return slot;
         else
             slot++;
@@ -65,13 +81,13 @@ int slotTablesNext(const struct slotTables *st, int slot) {
     return KEY_SLOTS;
 }
 
-/* The slot of the n-th entry, from 0, in the order of slots. */
+/* The slot of the n-th entry that is shown, from 0, in the order of slots. */
 static int slotOfEntry(const struct slotTables *st, uint64_t n) {
-    debugAssert(n < st->used);
+    debugAssert(n < shown(st));
     int group = 0;
-    for (; n >= st->group_used[group]; group++) n -= st->group_used[group];
+    for (; n >= groupShown(st, group); group++) n -= groupShown(st, group);
     int slot = group * SLOT_GROUP;
-    for (; n >= hashtableSize(&st->tables[slot]); slot++) n -= hashtableSize(&st->tables[slot]);
+    for (; n >= slotShown(st, slot); slot++) n -= slotShown(st, slot);
     return slot;
 }
 
@@ -91,38 +107,43 @@ static uint64_t scanStripe(struct hashtable *ht, uint64_t local, hashtableScanFn
     return cursor ? (uint64_t)c.level << STRIPE_BITS | c.position >> (POSITION_BITS - c.level) : 0;
 }
 
-uint64_t slotTablesScan(struct slotTables *st, uint64_t cursor, hashtableScanFn fn, void *priv) {
+uint64_t slotTablesScan(struct slotTables *st, uint64_t cursor, enum slotsSeen seen, hashtableScanFn fn,
+                        void *priv) {
     if (cursor >= SCAN_CURSOR_END) return 0;
-    int from = (int)(cursor >> CURSOR_LOCAL_BITS), slot = slotTablesNext(st, from);
+    int from = (int)(cursor >> CURSOR_LOCAL_BITS), slot = slotTablesNext(st, from, seen);
     if (slot == KEY_SLOTS) return 0;
     uint64_t local = slot == from ? cursor & ((1ULL << CURSOR_LOCAL_BITS) - 1) : 0;
     local = scanStripe(slotTable(st, slot), local, fn, priv);
-    if (!local) slot = slotTablesNext(st, slot + 1);
+    if (!local) slot = slotTablesNext(st, slot + 1, seen);
     return slot < KEY_SLOTS ? (uint64_t)slot << CURSOR_LOCAL_BITS | local : 0;
 }
 
 void *slotTablesFairRandom(struct slotTables *st) {
-    if (!st->used) return NULL;
-    return hashtableFairRandomEntry(slotTable(st, slotOfEntry(st, randomBelow(st->used))));
+    if (!shown(st)) return NULL;
+    return hashtableFairRandomEntry(slotTable(st, slotOfEntry(st, randomBelow(shown(st)))));
 }
 
 size_t slotTablesSample(struct slotTables *st, void **dst, size_t count) {
-    if (!st->used) return 0;
-    int first = slotOfEntry(st, randomBelow(st->used)), slot = first;
+    if (!shown(st)) return 0;
+    int first = slotOfEntry(st, randomBelow(shown(st))), slot = first;
     size_t n = 0;
     do {
         n += hashtableSample(slotTable(st, slot), dst + n, count - n);
-        slot = slotTablesNext(st, slot + 1);
-        if (slot == KEY_SLOTS) slot = slotTablesNext(st, 0);
+        slot = slotTablesNext(st, slot + 1, SLOTS_SHOWN);
+        if (slot == KEY_SLOTS) slot = slotTablesNext(st, 0, SLOTS_SHOWN);
     } while (n < count && slot != first);
     return n;
 }
 
 /* ---- Memory ---- */
 
+bool slotTablesTryExpand(struct slotTables *st, int slot, size_t n) {
+    return hashtableTryExpand(madeTable(st, slot), hashtableSize(slotTable(st, slot)) + n);
+}
+
 bool slotTablesResize(struct slotTables *st, uint64_t us) {
     for (int i = 0; i < RESIZE_SLOTS_A_CALL; i++) {
-        int slot = slotTablesNext(st, st->resize_slot);
+        int slot = slotTablesNext(st, st->resize_slot, SLOTS_ALL);
         if (slot == KEY_SLOTS) {
             st->resize_slot = 0;
             return false;
@@ -134,14 +155,14 @@ bool slotTablesResize(struct slotTables *st, uint64_t us) {
 }
 
 void slotTablesMoveArrays(struct slotTables *st, void *(*move)(void *priv, void *ptr), void *priv) {
-    for (int slot = 0; (slot = slotTablesNext(st, slot)) < KEY_SLOTS; slot++) {
+    for (int slot = 0; (slot = slotTablesNext(st, slot, SLOTS_ALL)) < KEY_SLOTS; slot++) {
         hashtableMoveArrays(slotTable(st, slot), move, priv);
     }
 }
 
 size_t slotTablesSlots(const struct slotTables *st) {
     size_t n = 0;
-    for (int slot = 0; (slot = slotTablesNext(st, slot)) < KEY_SLOTS; slot++) {
+    for (int slot = 0; (slot = slotTablesNext(st, slot, SLOTS_ALL)) < KEY_SLOTS; slot++) {
         n += hashtableSlots(&st->tables[slot]);
     }
     return n;
@@ -149,22 +170,25 @@ size_t slotTablesSlots(const struct slotTables *st) {
 
 size_t slotTablesMemory(const struct slotTables *st) {
     size_t n = sizeof *st;
-    for (int slot = 0; (slot = slotTablesNext(st, slot)) < KEY_SLOTS; slot++) {
+    for (int slot = 0; (slot = slotTablesNext(st, slot, SLOTS_ALL)) < KEY_SLOTS; slot++) {
         n += hashtableMemory(&st->tables[slot]);
     }
     return n;
 }
 
 void slotTablesVerify(struct slotTables *st) {
-    uint64_t all = 0;
+    const struct hiddenSlots *h = st->hidden;
+    uint64_t all = 0, hidden = 0;
     for (int group = 0; group < SLOT_GROUPS; group++) {
-        uint64_t used = 0;
+        uint64_t used = 0, group_hidden = 0;
         for (int slot = group * SLOT_GROUP; slot < (group + 1) * SLOT_GROUP; slot++) {
             if (st->tables[slot].type) hashtableVerify(&st->tables[slot]);
             used += hashtableSize(&st->tables[slot]);
+            group_hidden += hashtableSize(&st->tables[slot]) - slotShown(st, slot);
         }
-        serverAssert(used == st->group_used[group]);
+        serverAssert(used == st->group_used[group] && (!h || group_hidden == h->group_keys[group]));
         all += used;
+        hidden += group_hidden;
     }
-    serverAssert(all == st->used);
+    serverAssert(all == st->used && (!h || hidden == h->keys));
 }

@@ -6,20 +6,21 @@
  *                        └─ tables       by slot; one that has never had an entry is all zeros
  *
  * The caller says which slot it is; entries change through these functions, which count. Tables of theirs are
- * for finding and replacing. 800 KB, of which only what slots in use touch is real memory. */
+ * for finding and replacing. 800 KB, of which only what slots in use touch is real memory.
+ *
+ * Slots may be hidden (hidden_slots.h): who goes through them says whether he wants those, too. */
 #pragma once
 
 #include "base/key_slot.h"
+#include "data/hidden_slots.h"
 #include "ds/hashtable.h"
-
-#define SLOT_GROUP  64
-#define SLOT_GROUPS (KEY_SLOTS / SLOT_GROUP)
 
 /* Fields are private to slot_tables.c and the inline functions below. */
 struct slotTables {
     const struct hashtableType *type;
     uint64_t used;
-    int resize_slot; /* where slotTablesResize goes on */
+    struct hiddenSlots *hidden; /* NULL: none; the caller's */
+    int resize_slot;            /* where slotTablesResize goes on */
     uint64_t group_used[SLOT_GROUPS];
     struct hashtable tables[KEY_SLOTS];
 };
@@ -38,20 +39,24 @@ void slotTablesAdd(struct slotTables *st, int slot, void *entry, uint64_t hash);
 void slotTablesRemoveEntry(struct slotTables *st, int slot, const void *entry, uint64_t hash);
 void *slotTablesPop(struct slotTables *st, int slot, struct str key, uint64_t hash);
 
+enum slotsSeen { SLOTS_SHOWN, SLOTS_ALL };
 /* The first slot with entries, from this one on; KEY_SLOTS: there are none. */
-int slotTablesNext(const struct slotTables *st, int slot);
+int slotTablesNext(const struct slotTables *st, int slot, enum slotsSeen seen);
 /* As hashtableScan; the cursor:
  *
  *     | slot: 14 | level: 5 | stripe: 34 |
  *
  * A call goes on to the end of a stripe (ds/scan_cursor.h), whose number is all that is left of the position.
  * Behind the last stripe of a slot comes the first one of the next slot that has entries. */
-uint64_t slotTablesScan(struct slotTables *st, uint64_t cursor, hashtableScanFn fn, void *priv);
-/* All entries are equally likely. NULL: there are none. */
+uint64_t slotTablesScan(struct slotTables *st, uint64_t cursor, enum slotsSeen seen, hashtableScanFn fn,
+                        void *priv);
+/* All entries that are shown are equally likely. NULL: there are none. */
 void *slotTablesFairRandom(struct slotTables *st);
-/* As hashtableSample; neighbours are those of the next slots, too. */
+/* As hashtableSample, of those that are shown; neighbours are those of the next slots, too. */
 size_t slotTablesSample(struct slotTables *st, void **dst, size_t count);
 
+/* As hashtableTryExpand. */
+bool slotTablesTryExpand(struct slotTables *st, int slot, size_t n);
 /* As hashtableResizeMicroseconds, but some of the slots in one call. */
 bool slotTablesResize(struct slotTables *st, uint64_t us);
 void slotTablesMoveArrays(struct slotTables *st, void *(*move)(void *priv, void *ptr), void *priv);

@@ -45,7 +45,11 @@ void volatileChanged(struct volatileKeys *v, struct keyTables *keys);
 /* Everything is gone from the table already. */
 void volatileEmptied(struct volatileKeys *v);
 
-/* As hashtableScan, hashtableFairRandomEntry and hashtableSample, of keys with an expiry. */
+/* Keys with an expiry in slots that are not hidden. */
+static inline size_t volatileShown(const struct volatileKeys *v, const struct keyTables *keys) {
+    return v->count - (keys->hidden ? keys->hidden->expires : 0);
+}
+/* As hashtableScan, hashtableFairRandomEntry and hashtableSample, of these. */
 bool volatileScan(struct volatileKeys *v, struct keyTables *keys, hashtableScanFn fn, void *priv);
 struct object *volatileAny(struct volatileKeys *v, struct keyTables *keys);
 size_t volatileSample(struct volatileKeys *v, struct keyTables *keys, struct object **dst, size_t count);

@@ -64,12 +64,12 @@ static bool writeCommands(struct rioWriter *w, void (*progress)(uint64_t keys)) 
     }
     for (int i = 0; i < dbCount() && !w->error; i++) {
         struct db *db = dbGet(i);
-        if (!dbSize(db)) continue;
+        if (!dbAllKeys(db)) continue;
         rewriteCommand(w, 2);
         rewriteWord(w, "SELECT");
         rewriteArgInt(w, i);
         struct dbIterator it;
-        dbIteratorInit(&it, db);
+        dbIteratorInitAll(&it, db);
         for (struct object *o; !w->error && (o = dbIteratorNext(&it));) {
             struct str key = objectKey(o);
             objectTypeOf(o)->rewrite(w, key, o);

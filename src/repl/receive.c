@@ -66,7 +66,7 @@ static bool wantsDisk(void) {
     case DISKLESS_LOAD_DISABLED: return true;
     case DISKLESS_LOAD_WHEN_EMPTY:
         for (int i = 0; i < dbCount(); i++) {
-            if (dbSize(dbGet(i))) return true;
+            if (dbAllKeys(dbGet(i))) return true;
         }
         return false;
     default: return false;

@@ -112,7 +112,7 @@ static void exchange(struct keyspace **beside) {
     serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Swapping active DB with loaded DB");
     for (int i = 0; i < dbCount(); i++) {
         struct db *db = dbGet(i);
-        if (!beside[i] && !dbSize(db)) continue;
+        if (!beside[i] && !dbAllKeys(db)) continue;
         if (!beside[i]) beside[i] = keyspaceCreate();
         dbExchange(db, beside[i]);
     }
@@ -158,7 +158,7 @@ static bool readDataset(struct rdbReader *r, const struct rdbLoadOptions *option
 /* Who waits for a key may find it now. */
 static void tellArrivals(void) {
     for (int i = 0; i < dbCount(); i++) {
-        if (dbSize(dbGet(i))) signalFlushedDb(i);
+        if (dbAllKeys(dbGet(i))) signalFlushedDb(i);
     }
 }
 

@@ -77,6 +77,10 @@ void randomkeyCommand(struct client *c) {
         replyNull(c);
 }
 
+static bool isHidden(const struct client *c, int slot) {
+    return keyspaceHides(dbKeyspace(c->db), slot);
+}
+
 void keysCommand(struct client *c) {
     struct str pattern = c->argv[1];
     bool all = strEq(pattern, STR("*"));
@@ -89,7 +93,8 @@ void keysCommand(struct client *c) {
         dbIteratorInitSlot(&it, c->db, slot);
     else
         dbIteratorInit(&it, c->db);
-    while ((o = dbIteratorNext(&it))) {
+    bool nothing = slot >= 0 && isHidden(c, slot);
+    while (!nothing && (o = dbIteratorNext(&it))) {
         struct str key = objectKey(o);
         if (objectIsExpired(o) || (!all && !globMatch(pattern, key, false))) continue;
         replyBulk(c, key);
@@ -234,8 +239,9 @@ void scanCommand(struct client *c) {
     int64_t steps = scanMaxSteps(&opt);
     int slot = keys_by_slot && opt.use_pattern ? patternSlot(opt.pattern) : -1;
     do {
-        cursor = slot >= 0 ? dbScanSlot(c->db, slot, cursor, scanCollect, &found)
-                           : dbScan(c->db, cursor, scanCollect, &found);
+        cursor = slot < 0            ? dbScan(c->db, cursor, scanCollect, &found)
+                 : isHidden(c, slot) ? 0
+                                     : dbScanSlot(c->db, slot, cursor, scanCollect, &found);
     } while (cursor && --steps && found.count < (size_t)opt.count);
     char text[LONG_STR_SIZE];
     scanReply(c, strN(text, ull2string(text, cursor)), &opt, &found);

@@ -20,9 +20,10 @@
 #include "net/ae.h"
 #include "types/hash_private.h"
 
-#define SLICE_US 1000
-#define PAUSE_MS 3
-#define BATCH    64 /* fields of one hash between two looks at the clock, and in one HDEL */
+#define SLICE_US  1000
+#define PAUSE_MS  3
+#define HIDDEN_MS 200
+#define BATCH     64 /* fields of one hash between two looks at the clock, and in one HDEL */
 
 static bool running; /* the timer is set */
 
@@ -112,6 +113,12 @@ static struct expiringHash *overdue(struct db *db) {
     return e && hashTimeHasExpired(e->due_ms, cmd_time_ms) ? e : NULL;
 }
 
+/* Of a hidden slot: what is in it goes when it has been shown, or when its owner says so. */
+static void postpone(struct db *db, struct expiringHash *e) {
+    e->due_ms = cmd_time_ms + HIDDEN_MS;
+    hashHeapAdjust(dbKeyspace(db)->inner, &dbHeap, e->pos);
+}
+
 /* Each slice begins with the next database, so that none starves. */
 bool hashReclaimSlice(void) {
     static int next_db;
@@ -124,7 +131,10 @@ bool hashReclaimSlice(void) {
                 next_db = (next_db + i + 1) % dbCount();
                 return true;
             }
-            reclaim(db, e);
+            if (keyspaceHidesKey(dbKeyspace(db), sdsview(e->key)))
+                postpone(db, e);
+            else
+                reclaim(db, e);
         }
     }
     return false;
