@@ -61,22 +61,28 @@ uint64_t clientOutputHardLimit(enum clientClass class) {
     return limits[class].hard;
 }
 
+bool clientOutputIsTooMuch(enum clientClass class, uint64_t bytes, int64_t *soft_since_s) {
+    const struct outputLimit *l = &limits[class];
+    uint64_t least = class == CLIENT_CLASS_REPLICA ? client_stream->least_limit() : 0;
+    int64_t now_s = cmd_time_ms / 1000;
+    if (l->hard && bytes >= l->hard && bytes >= least) return true;
+    bool soft = l->soft && bytes >= l->soft && bytes >= least;
+    if (!soft)
+        *soft_since_s = 0;
+    else if (!*soft_since_s)
+        *soft_since_s = now_s;
+    return soft && now_s - *soft_since_s > l->soft_s;
+}
+
 /* As in Redis, what fits into a reply buffer does not count: with any limit a client gets short replies.
  * Who has not given the password that is asked for gets no more than that. */
 static bool clientOverLimit(struct client *c, size_t pending) {
-    const struct outputLimit *l = &limits[clientClassOf(c)];
     size_t bytes = pending > OUTPUT_FREE ? pending - OUTPUT_FREE : 0;
-    uint64_t least = __builtin_expect(c->flags & CLIENT_REPLICA, 0) ? client_stream->least_limit() : 0;
     if (bytes && clientAuthMissing(c)) return true;
-    if (l->hard && bytes >= l->hard && bytes >= least) return true;
-    bool soft = l->soft && bytes >= l->soft && bytes >= least;
-    if (!soft) {
-        if (__builtin_expect(over_soft != 0, 0) && softSince(c)) noteSoft(c, 0);
-        return false;
-    }
-    int64_t now_s = cmd_time_ms / 1000;
-    if (!softSince(c)) noteSoft(c, now_s);
-    return now_s - softSince(c) > l->soft_s;
+    int64_t since_s = softSince(c), before_s = since_s;
+    bool over = clientOutputIsTooMuch(clientClassOf(c), bytes, &since_s);
+    if (__builtin_expect(since_s != before_s, 0)) noteSoft(c, since_s);
+    return over;
 }
 
 static __attribute__((noinline)) void checkLimits(struct client *c, size_t pending) {

@@ -10,6 +10,9 @@
 
 /* client-output-buffer-limit of a class, in bytes; 0: none. */
 uint64_t clientOutputHardLimit(enum clientClass class);
+/* Is so much more than client-output-buffer-limit allows somebody of this class? *soft_since_s is the
+ * caller's, for the next time: since when it has been above the soft limit; 0: it is not. */
+bool clientOutputIsTooMuch(enum clientClass class, uint64_t bytes, int64_t *soft_since_s);
 /* Sends what it can of every client that has output, once each; arms the write event for the rest. */
 void clientsWritePending(void);
 void clientWriteLater(struct client *c); /* called by reply.c at the first byte */

@@ -46,6 +46,9 @@ static struct link *linkOf(const struct busLink *bus) {
 void busLinksSetTls(const struct busTls *tls) {
     tls_ways = *tls;
 }
+struct tlsContext *busLinksTlsClient(sds *err) {
+    return tls_ways.client ? tls_ways.client(err) : NULL;
+}
 bool busLinksTlsWorks(void) {
     return tls_ways.check && tls_ways.check();
 }

@@ -33,6 +33,8 @@ struct busTls {
 };
 void busLinksSetTls(const struct busTls *tls);
 bool busLinksTlsWorks(void);
+/* For connections to other nodes: the caller's to free. NULL and *err: there is none. */
+struct tlsContext *busLinksTlsClient(sds *err);
 
 /* Listens on these addresses (as netListenTcp; those with a leading '-' may be missing). False: the reason is
  * in err. */

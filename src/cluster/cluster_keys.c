@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "client/reply.h"
 #include "cluster/cluster_commands.h"
+#include "cluster/migration_jobs.h"
 #include "cluster/slot_tag.h"
 #include "command/command.h"
 #include "commands/cluster.h"
@@ -70,7 +71,10 @@ void clusterFlushslotCommand(struct client *c) {
         return;
     }
     if (c->argc == 4) async = strIs(c->argv[3], "async");
-    for (int i = 0; i < dbCount(); i++) changesCount(dbDeleteSlot(&dbs[i], (int)slot, async, false));
+    uint64_t n = 0;
+    for (int i = 0; i < dbCount(); i++) n += dbDropSlot(&dbs[i], (int)slot, async, true);
+    changesCount(n);
+    if (n) migrationSlotFlushed((int)slot);
     replyOk(c);
 }
 

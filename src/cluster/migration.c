@@ -23,6 +23,7 @@ const char *migrationStateName(enum migrationState state) {
         [IMPORT_RECEIVING] = "receiving-snapshot",
         [IMPORT_WAITING_PAUSED] = "waiting-for-paused",
         [IMPORT_REQUESTED] = "failover-requested",
+        [IMPORT_GRANTED] = "failover-granted",
         [IMPORT_TRACKED] = "occurring-on-primary",
         [MIGRATION_SUCCESS] = "success",
         [MIGRATION_FAILED] = "failed",
@@ -87,6 +88,7 @@ static const struct {
     {HEARD_ACK, IMPORT_WAITING_ACK, IMPORT_RECEIVING, 0},
     {HEARD_SNAPSHOT_EOF, IMPORT_RECEIVING, IMPORT_WAITING_PAUSED, DO_SEND_REQUEST_PAUSE},
     {HEARD_PAUSED, IMPORT_WAITING_PAUSED, IMPORT_REQUESTED, DO_SEND_REQUEST_FAILOVER},
+    {HEARD_GRANTED, IMPORT_REQUESTED, IMPORT_GRANTED, 0},
 };
 
 static unsigned pauseEnded(struct migration *m, int64_t now_ms) {
@@ -123,8 +125,8 @@ static bool stepAnywhere(struct migration *m, enum migrationEvent event, int64_t
         enter(m, m->auth ? EXPORT_AUTH : EXPORT_ESTABLISH, now_ms);
         *actions = m->auth ? DO_SEND_AUTH : DO_SEND_ESTABLISH;
         return true;
-    case HEARD_GRANTED:
-        if (m->state != IMPORT_REQUESTED) return false;
+    case HAPPENED_MAY_CLAIM:
+        if (m->state != IMPORT_GRANTED) return false;
         *actions = DO_TAKE_SLOTS | end(m, MIGRATION_SUCCESS, "", now_ms);
         return true;
     case HEARD_ACK: return m->state != IMPORT_WAITING_ACK;
@@ -145,20 +147,22 @@ unsigned migrationStep(struct migration *m, enum migrationEvent event, int64_t n
     return migrationFail(m, "Unexpected state machine transition", now_ms);
 }
 
-/* While a child makes the snapshot nobody says anything that could be waited for; nor does who has granted.
- */
+/* From whom has granted, nothing more is expected. */
 static bool expectsWords(const struct migration *m) {
-    return m->state != EXPORT_WAITING_TO_SNAPSHOT && m->state != EXPORT_SNAPSHOTTING &&
-           m->state != EXPORT_GRANTED;
+    return m->state != EXPORT_GRANTED;
+}
+
+/* While a child makes the snapshot it has the word. */
+static bool says(const struct migration *m) {
+    if (m->state == EXPORT_SNAPSHOTTING) return false;
+    return m->export ? m->state >= EXPORT_WAITING_TO_SNAPSHOT : m->state >= IMPORT_RECEIVING;
 }
 
 unsigned migrationTick(struct migration *m, int64_t timeout_ms, int64_t now_ms) {
     if (!migrationRuns(m)) return 0;
     if (expectsWords(m) && now_ms - m->heard_ms > timeout_ms)
         return migrationFail(m, "Timed out after too long with no interaction", now_ms);
-    bool says = (m->state >= EXPORT_REPLICATING && m->state <= EXPORT_GRANTED) ||
-                (m->state >= IMPORT_WAITING_PAUSED && m->state <= IMPORT_REQUESTED);
-    if (!says || now_ms - m->said_ms < MIGRATION_ACK_MS) return 0;
+    if (!says(m) || now_ms - m->said_ms < MIGRATION_ACK_MS) return 0;
     m->said_ms = now_ms;
     return DO_SEND_ACK;
 }

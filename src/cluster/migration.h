@@ -11,7 +11,7 @@
  *     waiting-to-pause              changes ─▶
  *     failover-paused               PAUSED ─▶           failover-requested
  *     failover-granted              ◀─ REQUEST-FAILOVER
- *                                   FAILOVER-GRANTED ─▶ takes the slots: success
+ *                                   FAILOVER-GRANTED ─▶ failover-granted
  *     success                       (its claim, by the bus)
  *
  * Invariant: up to FAILOVER-GRANTED the source is the owner, and a failure of either side leaves it so. From
@@ -36,6 +36,7 @@ enum migrationState {
     IMPORT_RECEIVING,
     IMPORT_WAITING_PAUSED,
     IMPORT_REQUESTED,
+    IMPORT_GRANTED,
     IMPORT_TRACKED, /* by our primary, or one that a file tells of: nothing happens here but its end */
     MIGRATION_SUCCESS,
     MIGRATION_FAILED,
@@ -50,6 +51,7 @@ enum migrationEvent {
     HAPPENED_DRAINED,     /* what is to be sent has been, as far as was asked for */
     HAPPENED_PAUSE_ENDED, /* by its time */
     HAPPENED_LOST,        /* the connection */
+    HAPPENED_MAY_CLAIM,   /* what was granted */
     HAPPENED_TARGET_OWNS,
     HAPPENED_OWNER_LOST, /* somebody else owns the slots */
     HEARD_ACK,

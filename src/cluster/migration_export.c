@@ -1,38 +1,46 @@
 /* migration_export.c - the source of a migration: its connection to the target, as an ordinary client of it.
  *
- *     child ─ pipe ─▶ out ─▶ socket        while the child lives,
- *     changes ─▶ held                      what changes meanwhile is held back
- *     changes ─▶ out ─▶ socket             behind it
+ *     child ─▶ socket                while the child lives: it has the socket, and we write nothing to it.
+ *     changes ─▶ held                What changes meanwhile is held back,
+ *     changes ─▶ out ─▶ socket       and goes behind it
  *
- * The pipe is read only while there is little to be sent, so that a slow target holds the child up and not
- * our memory. Of the stream of changes each command goes that has its keys in the slots; a transaction goes
- * as one.
+ *     child ─ pipe ─▶ out ─▶ TLS     A session of TLS has one who writes: us. The pipe is read only while
+ *                                    there is little to be sent, so that a slow target holds the child up
+ *                                    and not our memory
+ *
+ * Of the stream of changes each command goes that has its keys in the slots; a transaction goes as one.
  *
  * Everything is said at the end of a turn: what was propagated in it stands in front. */
 #define _GNU_SOURCE /* pipe2 */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/key_slot.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "cluster/bus_links.h"
 #include "cluster/migration_jobs.h"
 #include "cluster/migration_private.h"
+#include "client/client_output.h"
 #include "command/command.h"
 #include "command/pause.h"
 #include "command/propagate.h"
 #include "data/child.h"
 #include "data/db.h"
 #include "data/rdb_dataset.h"
+#include "data/read_ahead.h"
 #include "data/rewrite.h"
 #include "data/role.h"
 #include "data/type.h"
 #include "net/ae.h"
 #include "net/connection.h"
 #include "net/resp.h"
+#include "net/tls.h"
 #include "registry/config.h"
 
 #define KEEPALIVE_S   300
@@ -50,6 +58,7 @@ struct migrationExport {
     size_t sent;       /* of out */
     int db;            /* that the stream of changes has selected; -1: none */
     bool in_multi, multi_sent;
+    int64_t soft_since_s; /* output above the soft limit; 0: it is not */
 };
 static int sinks;                        /* jobs that want changes */
 static struct migrationExport *snapshot; /* whose child lives; NULL: nobody's */
@@ -57,6 +66,11 @@ static struct migrationExport *snapshot; /* whose child lives; NULL: nobody's */
 uint64_t exportQueued(const struct migrationJob *job) {
     const struct migrationExport *x = job->link;
     return x ? sdslen(x->out) - x->sent + sdslen(x->held) : 0;
+}
+
+size_t exportJobMemory(const struct migrationJob *job) {
+    const struct migrationExport *x = job->link;
+    return x ? sizeof *x + sdsAllocSize(x->in) + sdsAllocSize(x->out) + sdsAllocSize(x->held) : 0;
 }
 
 /* ---- The changes ---- */
@@ -128,37 +142,58 @@ static void change(const struct str *argv, int argc, struct str bytes) {
     }
 }
 
-static void sink(const struct propagated *p) {
-    static struct str *argv;
-    static size_t cap;
-    if (p->for_replicas) return;
-    sds bytes = sdsempty();
-    for (int i = 0; i < p->count; i++) bytes = sdscatlen(bytes, p->pieces[i].ptr, p->pieces[i].len);
-    const struct respLimits limits = {.max_bulk = INT64_MAX, .max_args = INT32_MAX, .authenticated = true};
-    size_t at = 0, len = sdslen(bytes);
-    while (at < len) {
-        struct respParser parser = {0};
-        struct respBigArg *big = NULL;
-        const char *err = NULL;
-        size_t rest = len - at, used = 0;
-        int argc = 0;
-        sds copy = sdsnewlen(bytes + at, rest); /* a big argument is taken out of what is parsed */
-        enum respStatus status =
-            respParseRequest(&parser, copy, &rest, &limits, &argv, &cap, 0, &argc, &used, &big, &err);
-        if (status == RESP_OK && argc > 0) change(argv, argc, strN(bytes + at, used));
-        respBigArgsFree(big);
-        respParserReset(&parser);
-        sdsfree(copy);
-        if (status != RESP_OK || !used) break;
-        at += used;
+static const char *takeNumber(const char *p, int64_t *n) {
+    const char *eol = memchr(p, '\r', LONG_STR_SIZE);
+    if (!eol || !string2ll(strN(p + 1, (size_t)(eol - p - 1)), n)) return NULL;
+    return eol + 2;
+}
+
+/* One command of what is propagated, which is in canonical form: what follows it. */
+static const char *takeCommand(const char *p, struct str **argv, int *argc) {
+    static struct str *views;
+    static int64_t room;
+    int64_t count, len;
+    p = takeNumber(p, &count);
+    serverAssert(p && count > 0);
+    if (count > room) views = zrealloc(views, (size_t)(room = count) * sizeof *views);
+    for (int64_t i = 0; i < count; i++) {
+        p = takeNumber(p, &len);
+        serverAssert(p);
+        views[i] = strN(p, (size_t)len);
+        p += len + 2;
     }
-    sdsfree(bytes);
+    *argv = views;
+    *argc = (int)count;
+    return p;
+}
+
+static void sink(const struct propagated *p) {
+    if (p->for_replicas) return;
+    sds joined = NULL;
+    struct str all = p->pieces[0];
+    if (p->count > 1) { /* around big arguments */
+        joined = sdsempty();
+        for (int i = 0; i < p->count; i++) joined = sdscatstr(joined, p->pieces[i]);
+        all = sdsview(joined);
+    }
+    for (const char *at = all.ptr, *end = all.ptr + all.len; at < end;) {
+        struct str *argv;
+        int argc;
+        const char *next = takeCommand(at, &argv, &argc);
+        change(argv, argc, strN(at, (size_t)(next - at)));
+        at = next;
+    }
+    sdsfree(joined);
 }
 
 static void wantChanges(bool want) {
     sinks += want ? 1 : -1;
     if (want && sinks == 1) propagateAddSink(sink);
     if (!want && sinks == 0) propagateRemoveSink(sink);
+}
+
+static int64_t timeoutMs(void) {
+    return configNumber("repl-timeout") * 1000;
 }
 
 /* ---- The end ---- */
@@ -182,8 +217,10 @@ static bool anyPaused(void) {
     return false;
 }
 
+/* Shut down, it has ended for the child as well. */
 static void disconnect(struct migrationExport *x) {
     if (x->conn) {
+        if (snapshot == x) shutdown(x->conn->fd, SHUT_RDWR);
         connClose(x->conn);
     } else if (x->fd >= 0) {
         aeDeleteFileEvent(server_el, x->fd, AE_WRITABLE);
@@ -238,6 +275,7 @@ static void flush(struct migrationExport *x) {
             return;
         }
         x->sent += (size_t)n;
+        migration_traffic.exported += (uint64_t)n;
     }
     if (!x->conn) return;
     connSetWriteHandler(x->conn, NULL);
@@ -318,21 +356,53 @@ static void onReadable(struct connection *conn) {
     }
 }
 
+static void cannotConnect(struct migrationJob *job, struct str why) {
+    jobFailWith(job, "Unable to connect to target node", why);
+}
+
+static void connected(struct migrationExport *x) {
+    connSetReadHandler(x->conn, onReadable);
+    jobStep(x->job, HAPPENED_CONNECTED);
+}
+
+static void onShaken(struct connection *conn, const char *error) {
+    struct migrationExport *x = conn->data;
+    if (error)
+        cannotConnect(x->job, strOf(error));
+    else
+        connected(x);
+}
+
+static void shakeHands(struct migrationExport *x, int fd) {
+    sds err = NULL;
+    struct tlsContext *ctx = busLinksTlsClient(&err);
+    x->conn = ctx ? tlsStart(server_el, ctx, fd, KEEPALIVE_S, onShaken) : NULL;
+    if (ctx) tlsContextFree(ctx);
+    if (x->conn) {
+        x->conn->data = x;
+    } else {
+        close(fd);
+        cannotConnect(x->job, err ? sdsview(err) : STR("TLS is not configured"));
+    }
+    sdsfree(err);
+}
+
 static void onConnected(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)mask;
     struct migrationExport *x = data;
     aeDeleteFileEvent(el, fd, AE_WRITABLE);
     int error = netConnectEnd(fd);
-    x->conn = error ? NULL : connCreateTcp(server_el, fd, KEEPALIVE_S);
     x->fd = -1;
-    if (!x->conn) {
+    if (error) {
         close(fd);
-        jobFailWith(x->job, "Unable to connect to target node", strOf(strerror(error)));
-        return;
+        cannotConnect(x->job, strOf(strerror(error)));
+    } else if (replication_control.isEncrypted()) {
+        shakeHands(x, fd);
+    } else {
+        x->conn = connCreateTcp(server_el, fd, KEEPALIVE_S);
+        x->conn->data = x;
+        connected(x);
     }
-    x->conn->data = x;
-    connSetReadHandler(x->conn, onReadable);
-    jobStep(x->job, HAPPENED_CONNECTED);
 }
 
 void exportStart(struct migrationJob *job) {
@@ -346,61 +416,76 @@ void exportStart(struct migrationJob *job) {
     x->out = sdsempty();
     x->held = sdsempty();
     x->fd = -1;
-    if (replication_control.isEncrypted()) {
-        jobFail(job, "Unable to connect to target node: slots do not migrate over TLS yet");
-        return;
-    }
-    x->fd = n ? netConnectStart((struct netWay){0}, n->ip, n->tcp_port, NULL, err, sizeof err) : -1;
+    int port = !n ? 0 : replication_control.isEncrypted() ? n->tls_port : n->tcp_port;
+    x->fd = n ? netConnectStart((struct netWay){0}, n->ip, port, NULL, err, sizeof err) : -1;
     if (x->fd >= 0 && aeCreateFileEvent(server_el, x->fd, AE_WRITABLE, onConnected, x) == 0) return;
-    jobFailWith(job, "Unable to connect to target node", strOf(err));
+    cannotConnect(job, strOf(err));
 }
 
 /* ---- The snapshot ---- */
 
-static void writeSlot(struct rioWriter *w, struct db *db, int slot, uint64_t *keys) {
-    struct dbIterator it;
-    bool selected = false;
-    dbIteratorInitSlot(&it, db, slot);
-    for (struct object *o; !w->error && (o = dbIteratorNext(&it));) {
-        struct str key = objectKey(o);
-        if (!selected) {
-            rewriteCommand(w, 2);
-            rewriteWord(w, "SELECT");
-            rewriteArgInt(w, db->id);
-            selected = true;
-        }
-        objectTypeOf(o)->rewrite(w, key, o);
-        if (objectHasExpire(o)) {
-            rewriteCommand(w, 3);
-            rewriteWord(w, "PEXPIREAT");
-            rewriteArg(w, key);
-            rewriteArgInt(w, objectExpire(o));
-        }
-        if (++*keys % PROGRESS_KEYS == 0) childProgress(*keys);
-        rdbDelay(rdb_key_save_delay_us, *keys);
+static void writeKey(struct rioWriter *w, const struct object *o) {
+    struct str key = objectKey(o);
+    objectTypeOf(o)->rewrite(w, key, o);
+    if (!objectHasExpire(o)) return;
+    rewriteCommand(w, 3);
+    rewriteWord(w, "PEXPIREAT");
+    rewriteArg(w, key);
+    rewriteArgInt(w, objectExpire(o));
+}
+
+/* Slots from `first` to `last`; how many keys there were, with those before. */
+static uint64_t writeSlots(struct rioWriter *w, struct db *db, int first, int last, uint64_t keys) {
+    struct readAhead ahead = {.in = 0};
+    const struct object *o;
+    dbIteratorInitSlots(&ahead.it, db, first, last);
+    while (!w->error && (o = readAheadNext(&ahead))) {
+        writeKey(w, o);
+        if (++keys % PROGRESS_KEYS == 0) childProgress(keys);
+        rdbDelay(rdb_key_save_delay_us, keys);
     }
-    dbIteratorStop(&it);
+    dbIteratorStop(&ahead.it);
+    return keys;
+}
+
+static uint64_t writeDb(struct rioWriter *w, struct db *db, const struct slotSet *slots, uint64_t keys) {
+    int last;
+    rewriteCommand(w, 2);
+    rewriteWord(w, "SELECT");
+    rewriteArgInt(w, db->id);
+    for (int slot = slotSetRun(slots, 0, &last); slot >= 0; slot = slotSetRun(slots, last + 1, &last))
+        keys = writeSlots(w, db, slot, last, keys);
+    return keys;
 }
 
 struct childTask {
     const struct migrationJob *job;
-    int fd;
+    struct connection *conn; /* to the target; NULL: through the pipe, */
+    int pipe;
+    int64_t timeout_ms;
 };
 
-static int childRun(void *priv) {
+static int childSends(void *priv, const char *p, size_t n) {
     const struct childTask *task = priv;
-    struct rioFile file = {.fd = task->fd};
+    return childSendWhole(task->conn, p, n, task->timeout_ms) ? 0 : EPIPE;
+}
+
+static int childRun(void *priv) {
+    struct childTask *task = priv;
+    struct rioFile file = {.fd = task->pipe};
     struct rioWriter w;
     uint64_t keys = 0;
-    rioWriterInit(&w, rioSinkFile, &file);
+    if (task->conn) {
+        task->conn->el = NULL; /* is the parent's */
+        rioWriterInit(&w, childSends, task);
+    } else {
+        rioWriterInit(&w, rioSinkFile, &file);
+    }
     for (int i = 0; i < dbCount(); i++) {
-        for (int slot = 0; slot < KEY_SLOTS; slot++) {
-            if (slotSetHas(&task->job->slots, slot)) writeSlot(&w, dbGet(i), slot, &keys);
-        }
+        if (dbSize(dbGet(i))) keys = writeDb(&w, dbGet(i), &task->job->slots, keys);
     }
     bool good = rioFlush(&w);
     rioWriterFree(&w);
-    close(task->fd);
     return good ? 0 : 1;
 }
 
@@ -417,7 +502,9 @@ static void snapshotMaybeDone(struct migrationExport *x) {
 static void childEnded(int exit_code, int sig, void *priv) {
     struct migrationExport *x = snapshot;
     zfree(priv);
+    migration_traffic.exported += childSentBytes();
     if (!x) return; /* nobody wants it any more */
+    x->job->cow_bytes = childLastCow(CHILD_SLOTS);
     x->child_ended = true;
     x->child_good = exit_code == 0 && !sig;
     if (!x->child_good) closePipe(x);
@@ -443,28 +530,36 @@ static void onPipe(struct aeEventLoop *el, int fd, void *data, int mask) {
     snapshotMaybeDone(x);
 }
 
-/* No other child may live; the next turn tries again. */
-static void snapshotBegin(struct migrationExport *x) {
-    const char *err = NULL;
-    int fds[2];
-    if (childRunning() != CHILD_NONE || snapshot) return;
-    if (pipe2(fds, O_CLOEXEC) != 0) {
-        jobFail(x->job, "Failed to start snapshot");
-        return;
-    }
+static bool openPipe(int fds[2]) {
+    if (pipe2(fds, O_CLOEXEC) != 0) return false;
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
     fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* fewer turns; without it, it works as well */
+    return true;
+}
+
+/* pipe: both ends, or -1 for none. */
+static bool startChild(struct migrationExport *x, const int pipe[2]) {
+    const char *err = NULL;
     struct childTask *task = zmalloc(sizeof *task);
-    *task = (struct childTask){x->job, fds[1]};
-    bool started = childStartWith(CHILD_SLOTS, childRun, childEnded, task, &fds[1], 1, &err);
-    close(fds[1]);
-    if (!started) {
-        zfree(task);
-        close(fds[0]);
+    *task = (struct childTask){x->job, pipe[1] < 0 ? x->conn : NULL, pipe[1], timeoutMs()};
+    int keep = pipe[1] < 0 ? x->conn->fd : pipe[1];
+    if (childStartWith(CHILD_SLOTS, childRun, childEnded, task, &keep, 1, &err)) return true;
+    serverLog(LL_WARNING, "The snapshot of slot migration %s cannot be started: %s", x->job->name, err);
+    zfree(task);
+    return false;
+}
+
+/* No other child may live; the next turn tries again. */
+static void snapshotBegin(struct migrationExport *x) {
+    int fds[2] = {-1, -1};
+    if (childRunning() != CHILD_NONE || snapshot) return;
+    bool good = (!tlsIs(x->conn) || openPipe(fds)) && startChild(x, fds);
+    if (fds[1] >= 0) close(fds[1]);
+    x->pipe = fds[0];
+    if (!good) {
         jobFail(x->job, "Failed to start snapshot");
         return;
     }
-    x->pipe = fds[0];
     x->child_started = true;
     snapshot = x;
     wantChanges(true);
@@ -572,17 +667,32 @@ static bool isDrained(const struct migrationExport *x) {
     return limit < 0 || exportQueued(x->job) <= (uint64_t)limit;
 }
 
+/* As of a replica that takes too little of what it is owed. */
+static bool isOverLimit(struct migrationExport *x) {
+    if (!clientOutputIsTooMuch(CLIENT_CLASS_REPLICA, exportQueued(x->job), &x->soft_since_s)) return false;
+    serverLog(
+        LL_WARNING,
+        "Slot migration %s: its target takes too little, closing the connection for overcoming of output "
+        "buffer limits.",
+        x->job->name);
+    clientstats.output_limit_disconnects++;
+    return true;
+}
+
 void exportEndOfTurn(struct migrationJob *job) {
     struct migrationExport *x = job->link;
     if (!x) return;
     if (x->conn && !x->conn->write_handler) flush(x);
+    if (job->link && x->conn && isOverLimit(x)) lose(x);
     if (!job->link) return;
     watch(x);
     if (job->m.state == EXPORT_WAITING_TO_SNAPSHOT && exportQueued(job) == 0) snapshotBegin(x);
     if (!job->link) return;
     bool paused = job->m.state == EXPORT_PAUSED || job->m.state == EXPORT_GRANTED;
     if (paused && clusterNow() >= job->m.paused_until_ms) jobStep(job, HAPPENED_PAUSE_ENDED);
-    if (!job->link || job->m.state != EXPORT_WAITING_TO_PAUSE || !isDrained(x)) return;
+    if (!job->link || job->m.state != EXPORT_WAITING_TO_PAUSE || !isDrained(x) ||
+        migration_debug.prevent_pause)
+        return;
     jobStep(job, HAPPENED_DRAINED);
     if (job->link && x->conn && !x->conn->write_handler) flush(x);
 }

@@ -37,8 +37,9 @@ bool migrationIsLink(const struct client *c) {
     return importOf(c) != NULL;
 }
 
-static void forgetLink(struct migrationJob *job) {
+static void forgetLink(struct migrationJob *job, const struct client *c) {
     if (!job->client_id) return;
+    if (c) migration_traffic.imported += c->net_in - job->net_in_before;
     job->client_id = 0;
     if (--migration_links) return;
     callHookIdle(afterCall, true);
@@ -48,7 +49,7 @@ static void forgetLink(struct migrationJob *job) {
 /* ---- What is said ---- */
 
 static void say(struct migrationJob *job, const char *word) {
-    struct client *c = job->client_id ? clientById(job->client_id) : NULL;
+    struct client *c = importClient(job);
     if (!c || c->flags & CLIENT_CLOSE_ASAP) return;
     struct str argv[] = {STR("CLUSTER"), STR("SYNCSLOTS"), strOf(word)};
     char text[128];
@@ -80,14 +81,15 @@ void importDo(struct migrationJob *job, unsigned actions) {
     if (actions & DO_TAKE_SLOTS) takeSlots(job);
     if (actions & DO_DELETE_KEYS) job->keys_to_delete = true;
     if (!(actions & DO_END) || !job->client_id) return;
-    struct client *c = clientById(job->client_id);
-    forgetLink(job);
+    struct client *c = importClient(job);
+    forgetLink(job, c);
     if (c) clientClose(c);
 }
 
 /* Not within a command: the deletions are a change of their own. Who has become a replica in between leaves
  * them to its primary. */
 void importEndOfTurn(struct migrationJob *job) {
+    if (job->m.state == IMPORT_GRANTED && !migration_debug.prevent_failover) jobStep(job, HAPPENED_MAY_CLAIM);
     if (!job->keys_to_delete || !trackMayChange()) return;
     job->keys_to_delete = false;
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
@@ -99,19 +101,27 @@ void importEndOfTurn(struct migrationJob *job) {
     importTellEnd(job);
 }
 
+struct client *importClient(const struct migrationJob *job) {
+    return job->client_id ? clientById(job->client_id) : NULL;
+}
+
+void importHeard(struct migrationJob *job) {
+    const struct client *c = importClient(job);
+    if (c && c->last_active_ms > job->m.heard_ms) job->m.heard_ms = c->last_active_ms;
+}
+
 /* ---- What happens to the client ---- */
 
 static void clientGone(struct client *c) {
     struct migrationJob *job = importOf(c);
     if (!job) return;
-    forgetLink(job);
+    forgetLink(job, c);
     jobStep(job, HAPPENED_LOST);
 }
 
 static void afterCall(struct client *c) {
     struct migrationJob *job = importOf(c);
     if (!job) return;
-    job->m.heard_ms = clusterNow();
     if (!(c->flags & CLIENT_ERROR)) return;
     serverLog(LL_WARNING, "A command of slot migration %s has failed: %s", job->name,
               c->cmd ? c->cmd->fullname : "?");
@@ -134,6 +144,7 @@ static bool linkRuns(void) {
 
 void importBegin(struct client *c, struct migrationJob *job) {
     job->client_id = c->id;
+    job->net_in_before = c->net_in;
     migration_links++;
     callHookIdle(afterCall, false);
     client_brings_slots = migrationIsLink;

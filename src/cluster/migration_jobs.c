@@ -176,9 +176,17 @@ void migrationSlotsChanged(void) {
     }
 }
 
+static const char data_flushed[] = "Data was flushed";
+
 static void dataFlushed(int dbid) {
     (void)dbid;
-    forEachLiving(job) jobFail(job, "Data was flushed");
+    forEachLiving(job) jobFail(job, data_flushed);
+}
+
+void migrationSlotFlushed(int slot) {
+    forEachLiving(job) {
+        if (slotSetHas(&job->slots, slot)) jobFail(job, data_flushed);
+    }
 }
 
 /* Whoever has given its last slot away follows the new owner: then that is the end of a good job. */
@@ -193,6 +201,7 @@ static void tick(void) {
     int64_t timeout_ms = configNumber("repl-timeout") * 1000;
     forEachLiving(job) {
         enum migrationState before = job->m.state;
+        importHeard(job);
         jobMoved(job, before, migrationTick(&job->m, timeout_ms, clusterNow()));
     }
 }
@@ -236,6 +245,18 @@ static bool slotMayLeave(struct client *c, int slot, struct clusterNode **shard)
     return false;
 }
 
+/* The pairs in argv[from, i) are good; does the one that follows overlap with one of them? */
+static bool pairOverlaps(struct client *c, int from, int i, int64_t a, int64_t b) {
+    for (int64_t first, last; from < i; from += 2) {
+        if (!string2ll(c->argv[from], &first) || !string2ll(c->argv[from + 1], &last)) continue;
+        if (b < first || a > last) continue;
+        replyErrorFmt(c, "ERR Slot range %lld-%lld overlaps with previous range %lld-%lld.", (long long)a,
+                      (long long)b, (long long)first, (long long)last);
+        return true;
+    }
+    return false;
+}
+
 /* Pairs of slots from argv[i] on, up to a word that is none. */
 static int rangesParse(struct client *c, int i, struct slotSet *slots, struct clusterNode **shard) {
     int from = i;
@@ -254,12 +275,9 @@ static int rangesParse(struct client *c, int i, struct slotSet *slots, struct cl
                           (long long)b);
             return -1;
         }
+        if (pairOverlaps(c, from, i, a, b)) return -1;
         for (int slot = (int)a; slot <= (int)b; slot++) {
             if (!slotMayLeave(c, slot, shard)) return -1;
-            if (slotSetHas(slots, slot)) {
-                replyError(c, "ERR Slot ranges in migrations overlap");
-                return -1;
-            }
             slotSetAdd(slots, slot);
         }
     }
@@ -404,4 +422,5 @@ void migrationJobsInit(void) {
     roleOnChange(roleChanged);
     importInit();
     trackInit();
+    migrationInfoInit();
 }

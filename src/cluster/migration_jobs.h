@@ -22,6 +22,7 @@ bool migrationGranted(int slot, const struct clusterNode *to);
 extern int migration_links; /* how many there are */
 bool migrationIsLink(const struct client *c);
 void migrationSlotsChanged(void); /* owners have */
+void migrationSlotFlushed(int slot);
 
 void migrationDataLoaded(void); /* of a file, at the start */
 

@@ -16,9 +16,11 @@ struct migrationJob {
     char name[JOB_NAME_LEN + 1];
     char source[NODE_ID_LEN + 1], target[NODE_ID_LEN + 1];
     struct slotSet slots;
-    sds ranges;                    /* "0-9 17-17" */
-    uint64_t cow_bytes, client_id; /* of an import's link; 0: none */
-    struct migrationExport *link;  /* of an export; NULL: none */
+    sds ranges; /* "0-9 17-17" */
+    uint64_t cow_bytes;
+    uint64_t client_id;           /* of an import's link; 0: none */
+    uint64_t net_in_before;       /* of the link: bytes that do not count as imported */
+    struct migrationExport *link; /* of an export; NULL: none */
     bool keys_to_delete;
     bool hides;       /* its slots */
     char reason[256]; /* what m.message points to, when it is made up of parts */
@@ -42,12 +44,16 @@ sds jobText(const struct migrationJob *job); /* for the log; the caller's */
 void exportStart(struct migrationJob *job); /* connects */
 void exportDo(struct migrationJob *job, unsigned actions);
 void exportEndOfTurn(struct migrationJob *job);
+size_t exportJobMemory(const struct migrationJob *job);
 uint64_t exportQueued(const struct migrationJob *job); /* bytes not sent yet */
 
 /* ---- migration_import.c ---- */
+void importHeard(
+    struct migrationJob *job); /* before the time-outs: bytes have come, perhaps of no whole command */
 void importDo(struct migrationJob *job, unsigned actions);
 void importEndOfTurn(struct migrationJob *job);
-struct migrationJob *importOf(const struct client *c); /* NULL: it is no such client */
+struct client *importClient(const struct migrationJob *job); /* its link; NULL: none */
+struct migrationJob *importOf(const struct client *c);       /* NULL: it is no such client */
 void importBegin(struct client *c, struct migrationJob *job);
 void importInit(void);
 
@@ -60,3 +66,12 @@ void trackEnd(const char *name, bool success, struct str message);
 void trackEndOfTurn(struct migrationJob *job);
 bool trackMayChange(void); /* is this node the one who decides about its keys? */
 void trackInit(void);
+
+/* ---- migration_info.c ---- */
+extern struct migrationDebug { /* DEBUG SLOTMIGRATION */
+    bool prevent_pause, prevent_failover;
+} migration_debug;
+extern struct migrationTraffic { /* bytes, by links that have ended, and ours to targets */
+    uint64_t imported, exported;
+} migration_traffic;
+void migrationInfoInit(void);

@@ -53,7 +53,9 @@ static void lead(struct pair *p, bool auth, enum migrationState until) {
     did = toSource(p, did, 8);
     assert_int_equal(did, DO_EXTEND_PAUSE | DO_SEND_GRANTED);
     if (p->source.state == until) return;
-    assert_int_equal(toTarget(p, did, 9), DO_TAKE_SLOTS | DO_END);
+    assert_int_equal(toTarget(p, did, 9), 0);
+    assert_int_equal(p->target.state, IMPORT_GRANTED);
+    assert_int_equal(migrationStep(&p->target, HAPPENED_MAY_CLAIM, 9), DO_TAKE_SLOTS | DO_END);
     assert_int_equal(migrationStep(&p->source, HAPPENED_TARGET_OWNS, 10), DO_END);
 }
 
@@ -93,11 +95,21 @@ static void testLost(void **state) {
     }
 }
 
+/* Both say that they are there, once a second, but for a source whose child sends: and from both something
+ * has to come within the time-out. */
 static void testSilence(void **state) {
     (void)state;
     struct pair p;
+    lead(&p, false, EXPORT_WAITING_TO_SNAPSHOT);
+    assert_int_equal(migrationTick(&p.source, 60000, 1003), DO_SEND_ACK);
+    assert_int_equal(migrationTick(&p.target, 60000, 1003), DO_SEND_ACK);
     lead(&p, false, EXPORT_SNAPSHOTTING);
-    assert_int_equal(migrationTick(&p.source, 100, 100000), 0); /* as long as the child takes */
+    assert_int_equal(migrationTick(&p.source, 60000, 1003), 0);
+    assert_int_equal(migrationTick(&p.target, 60000, 1003), DO_SEND_ACK);
+    assert_int_equal(migrationStep(&p.source, HEARD_ACK, 1010), 0);
+    assert_int_equal(migrationTick(&p.source, 60000, 61000), 0);
+    assert_int_equal(migrationTick(&p.source, 60000, 61011), DO_END);
+    assert_string_equal(p.source.message, "Timed out after too long with no interaction");
     assert_int_equal(migrationTick(&p.target, 100, 100000), DO_END | DO_DELETE_KEYS);
     lead(&p, false, EXPORT_REPLICATING);
     assert_int_equal(migrationTick(&p.source, 60000, 900), 0);

@@ -109,7 +109,7 @@ static uint64_t worldKeysInSlot(void *w, int slot) {
 }
 static void worldDeleteSlot(void *w, int slot) {
     (void)w;
-    slotDeleteKeys(slot);
+    slotDropKeys(slot);
 }
 static void worldSlotsChanged(void *w) {
     (void)w;

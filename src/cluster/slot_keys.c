@@ -2,7 +2,9 @@
 #include "cluster/slot_keys.h"
 
 #include "base/log.h"
+#include "base/num.h"
 #include "cluster/state.h"
+#include "command/propagate.h"
 #include "data/db.h"
 #include "data/lazyfree.h"
 
@@ -13,7 +15,16 @@ uint64_t slotKeys(int slot) {
 }
 
 void slotDeleteKeys(int slot) {
-    for (int i = 0; i < dbCount(); i++) dbDeleteSlot(&dbs[i], slot, lazyfree_lazy_server_del, true);
+    for (int i = 0; i < dbCount(); i++) dbDeleteSlot(&dbs[i], slot, lazyfree_lazy_server_del);
+}
+
+void slotDropKeys(int slot) {
+    char digits[LONG_STR_SIZE];
+    uint64_t n = 0;
+    for (int i = 0; i < dbCount(); i++) n += dbDropSlot(&dbs[i], slot, lazyfree_lazy_server_del, false);
+    if (!n) return;
+    struct str flush[] = {STR("CLUSTER"), STR("FLUSHSLOT"), strN(digits, ll2string(digits, slot))};
+    propagateNow(0, 3, flush);
 }
 
 static void keysFound(struct topology *t, int slot) {

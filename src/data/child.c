@@ -33,6 +33,7 @@
 #include "registry/info.h"
 #include "registry/latency.h"
 #include "net/ae.h"
+#include "net/connection.h"
 
 #define REPORT_INTERVAL_US 200000
 /* The kernel walks the child's page tables to answer how much was copied: at most this share of its time. */
@@ -86,6 +87,9 @@ int64_t childSeconds(void) {
 }
 int64_t childLastSeconds(enum childKind kind) {
     return last_seconds[kind];
+}
+uint64_t childLastCow(enum childKind kind) {
+    return last_cow[kind];
 }
 bool childIs(void) {
     return own_kind != CHILD_NONE;
@@ -160,6 +164,20 @@ void childAlmostDone(void) {
     if (!childIs()) return;
     self.report.almost_done = true;
     sendReport();
+}
+
+bool childSendWhole(struct connection *conn, const char *p, size_t n, int64_t timeout_ms) {
+    while (n) {
+        struct iovec iov = {(char *)p, n};
+        ssize_t sent = connWritev(conn, &iov, 1);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) return false;
+        if (sent < 0 && aeWait(conn->fd, AE_WRITABLE, timeout_ms) <= 0) return false;
+        if (sent < 0) continue;
+        childSent((uint64_t)sent);
+        p += sent;
+        n -= (size_t)sent;
+    }
+    return true;
 }
 
 uint64_t childSentBytes(void) {

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct connection;
+
 enum childKind { CHILD_NONE, CHILD_RDB, CHILD_AOF, CHILD_SLOTS, CHILD_KINDS };
 
 /* What the child does. Its result is the process's exit code: 0 is success. */
@@ -35,6 +37,9 @@ void childWait(void); /* for its end, while nothing else goes on; done is called
  * look at the clock. */
 void childProgress(uint64_t keys);
 void childSent(uint64_t bytes);
+/* In the child: all of it to a peer whose socket does not block, nor may it: the parent has it, too. False:
+ * the peer has gone, or has taken nothing for so long. Counted as sent. */
+bool childSendWhole(struct connection *conn, const char *p, size_t n, int64_t timeout_ms);
 /* In a child: nothing but its last words is left to be sent. In the parent: has it said so? */
 void childAlmostDone(void);
 bool childIsAlmostDone(void);
@@ -48,6 +53,8 @@ void childNeedsParent(void);
  */
 int64_t childSeconds(void);
 int64_t childLastSeconds(enum childKind kind);
+/* What the last one of a kind has had to copy, in bytes. */
+uint64_t childLastCow(enum childKind kind);
 /* Runs first of all in each child: its name, what a room must not do there. */
 void childOnFork(void (*fn)(enum childKind kind));
 

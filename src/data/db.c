@@ -260,14 +260,31 @@ void dbEvictKey(struct db *db, struct object *o) {
     dropKey(db, o, lazyfree_lazy_eviction, true, NOTIFY_EVICTED, "evicted");
 }
 
-uint64_t dbDeleteSlot(struct db *db, int slot, bool async, bool propagate) {
+uint64_t dbDeleteSlot(struct db *db, int slot, bool async) {
     uint64_t n = 0;
     struct dbIterator it;
     struct object *o;
     dbIteratorInitSlot(&it, db, slot);
-    for (; (o = dbIteratorNext(&it)); n++) dropKey(db, o, async, propagate, NOTIFY_GENERIC, "del");
+    for (; (o = dbIteratorNext(&it)); n++) dropKey(db, o, async, true, NOTIFY_GENERIC, "del");
     dbIteratorStop(&it);
     return n;
+}
+
+struct slotGone {
+    struct db *db;
+    const char *event;
+};
+
+static void tellGone(void *priv, const struct object *o) {
+    const struct slotGone *to = priv;
+    keyCameOrWent(to->db, objectKey(o));
+    keyDropped(to->db, objectKey(o), NOTIFY_GENERIC, to->event);
+}
+
+uint64_t dbDropSlot(struct db *db, int slot, bool async, bool events) {
+    struct slotGone to = {db, events ? "del" : NULL};
+    bool heard = data_hooks.keyCameOrWent || notifyIsHeard(events);
+    return keyspaceDropSlot(&db->keyspace, slot, async, heard ? tellGone : NULL, &to);
 }
 
 static uint64_t emptyOne(struct db *db, bool async) {
@@ -367,6 +384,10 @@ void dbIteratorInit(struct dbIterator *it, struct db *db) {
 
 void dbIteratorInitAll(struct dbIterator *it, struct db *db) {
     keyspaceIteratorInit(&it->it, &db->keyspace, SLOTS_ALL);
+}
+
+void dbIteratorInitSlots(struct dbIterator *it, struct db *db, int first, int last) {
+    keyspaceIteratorInitSlots(&it->it, &db->keyspace, first, last);
 }
 
 void dbIteratorInitSlot(struct dbIterator *it, struct db *db, int slot) {

@@ -80,9 +80,11 @@ bool dbKeepsExpired(void);
 /* The same for one that `maxmemory` has no room for: event `evicted`; statistics are data/evict.c's. */
 void dbEvictKey(struct db *db, struct object *o);
 
-/* All keys of a slot, with an event `del` each; `propagate`: and a delete each. Returns how many there were.
- */
-uint64_t dbDeleteSlot(struct db *db, int slot, bool async, bool propagate);
+/* All keys of a slot, one by one, each with an event `del` and a delete that is propagated. Returns how many
+ * there were. */
+uint64_t dbDeleteSlot(struct db *db, int slot, bool async);
+/* The same at once, which is much faster, and propagates nothing; with events only when asked for. */
+uint64_t dbDropSlot(struct db *db, int slot, bool async, bool events);
 
 /* All keys of one database (db != NULL) or all (NULL). Returns how many there were. */
 uint64_t dbEmpty(struct db *db, bool async);
@@ -115,6 +117,7 @@ struct dbIterator {
 void dbIteratorInit(struct dbIterator *it, struct db *db);
 void dbIteratorInitAll(struct dbIterator *it, struct db *db);            /* with keys of hidden slots */
 void dbIteratorInitSlot(struct dbIterator *it, struct db *db, int slot); /* of a slot only, hidden or not */
+void dbIteratorInitSlots(struct dbIterator *it, struct db *db, int first, int last); /* likewise */
 struct object *dbIteratorNext(struct dbIterator *it);
 void dbIteratorStop(struct dbIterator *it);
 void dbExpand(struct db *db, size_t keys);

@@ -193,8 +193,40 @@ uint64_t keyspaceScanSlot(struct keyspace *ks, int slot, uint64_t cursor, hashta
 }
 
 void keyspaceIteratorInitSlot(struct keyspaceIterator *it, struct keyspace *ks, int slot) {
+    keyspaceIteratorInitSlots(it, ks, slot, slot);
+}
+
+void keyspaceIteratorInitSlots(struct keyspaceIterator *it, struct keyspace *ks, int first, int last) {
     debugAssert(keys_by_slot);
-    keyTablesIteratorInit(&it->it, &ks->keys, slot, slot, SLOTS_ALL);
+    keyTablesIteratorInit(&it->it, &ks->keys, first, last, SLOTS_ALL);
+}
+
+/* The object is in none of the tables any more but, perhaps, in that of those with an expiry. */
+static void leavesWithSlot(struct keyspace *ks, struct object *o) {
+    keyspaceLeaving(ks, o);
+    if (objectHasExpire(o)) volatileRemove(&ks->expires, &ks->keys, o, keyHash(objectKey(o)));
+}
+
+uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceGone *gone, void *priv) {
+    uint64_t n = keyspaceSlotSize(ks, slot);
+    if (!n) return 0;
+    struct hashtable table = slotTablesTake(ks->keys.slots, slot);
+    struct hashtableIterator it;
+    void *o;
+    if (ks->expires.count || ks->inner) {
+        hashtableInitIterator(&it, &table, true);
+        while (hashtableNext(&it, &o)) leavesWithSlot(ks, o);
+        hashtableStopIterator(&it);
+    }
+    volatileChanged(&ks->expires, &ks->keys);
+    hashtableInitIterator(&it, &table, true);
+    while (gone && hashtableNext(&it, &o)) gone(priv, o);
+    hashtableStopIterator(&it);
+    if (async)
+        lazyfreeTable(&table, true);
+    else
+        hashtableDestroy(&table);
+    return n;
 }
 
 /* ---- The tables' memory ---- */

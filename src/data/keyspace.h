@@ -124,8 +124,16 @@ static inline bool keyspaceHidesKey(const struct keyspace *ks, struct str key) {
 }
 /* As keyspaceScan, with cursors of its own; hidden or not. */
 uint64_t keyspaceScanSlot(struct keyspace *ks, int slot, uint64_t cursor, hashtableScanFn fn, void *priv);
-/* The same iterator, over the keys of the slot, hidden or not. */
+/* The same iterator, over the keys of the slot, hidden or not; of slots from `first` to `last`. */
 void keyspaceIteratorInitSlot(struct keyspaceIterator *it, struct keyspace *ks, int slot);
+void keyspaceIteratorInitSlots(struct keyspaceIterator *it, struct keyspace *ks, int first, int last);
+
+/* Told of each key that went with its slot, when it has gone. */
+typedef void keyspaceGone(void *priv, const struct object *o);
+/* All keys of the slot go, whose table is taken away in one piece: O(1) where no key has an expiry, no value
+ * parts that have one, and nobody wants to be told (gone NULL). async: they are freed on the thread. Returns
+ * how many there were. */
+uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceGone *gone, void *priv);
 
 /* ---- The tables' memory ---- */
 void keyspaceExpand(struct keyspace *ks, size_t keys);

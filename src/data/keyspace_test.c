@@ -218,6 +218,29 @@ static void hideOrShow(struct keyspace *ks) {
     if (keys_by_slot) keyspaceHideSlot(ks, slot, !keyspaceHides(ks, slot));
 }
 
+static int told;
+
+static void noteGone(void *priv, const struct object *o) {
+    struct keyspace *ks = priv;
+    assert_null(keyspaceFind(ks, objectKey(o), keyHash(objectKey(o))));
+    told++;
+}
+
+/* Of the slot of many keys, or of another, which may have none. */
+static void dropSlot(struct keyspace *ks, struct modelKey *m) {
+    int slot = slots[randomBelow(2) ? 1 : randomBelow(NAMES)];
+    uint64_t n = keyspaceSlotSize(ks, slot), before = lazyfreedObjects();
+    bool async = randomBelow(2), tells = randomBelow(2);
+    told = 0;
+    assert_int_equal(keyspaceDropSlot(ks, slot, async, tells ? noteGone : NULL, ks), n);
+    assert_int_equal(told, tells ? n : 0);
+    assert_int_equal(lazyfreedObjects() - before, async ? n : 0);
+    for (int i = 0; keys_by_slot && i < NAMES; i++) {
+        if (slots[i] == slot) m[i].o = NULL;
+    }
+    compare(ks, m);
+}
+
 static struct keyspace spaces[SPACES];
 static uint64_t seen_states[3];
 
@@ -241,6 +264,8 @@ static void randomOperations(void **state) {
             exchangeAll(&spaces[s], model[s]);
         else if (what < 10)
             swapBoth();
+        else if (what < 30)
+            dropSlot(&spaces[s], model[s]);
         else if (what < 50)
             hideOrShow(&spaces[s]);
         else

@@ -76,8 +76,27 @@ void lazyfreeContents(void (*free)(void *arg), void *arg, size_t objects) {
     bioSubmit(BIO_LAZY_FREE, freeContentsJob, c);
 }
 
-static void freeTable(void *table) {
-    hashtableRelease(table);
+/* Tables may come by the thousand, one for each slot that has left: they are one job. */
+struct deadTable {
+    struct deadTable *next;
+    struct hashtable table;
+};
+static _Atomic(struct deadTable *) dead_tables; /* there is a job while there are any */
+
+static size_t ownedEntries(const struct hashtable *ht) {
+    return ht->type->entryFree ? hashtableSize(ht) : 0;
+}
+
+static void freeTablesJob(void *arg) {
+    (void)arg;
+    struct deadTable *next, *t = atomic_exchange(&dead_tables, NULL);
+    for (; t; t = next) {
+        size_t entries = ownedEntries(&t->table);
+        next = t->next;
+        hashtableDestroy(&t->table);
+        zfree(t);
+        freedOnThread(entries);
+    }
 }
 
 void lazyfreeTable(struct hashtable *ht, bool async) {
@@ -85,10 +104,14 @@ void lazyfreeTable(struct hashtable *ht, bool async) {
         hashtableEmpty(ht, NULL);
         return;
     }
-    struct hashtable *t = zmalloc(sizeof *t);
-    *t = *ht;
-    hashtableInit(ht, t->type);
-    lazyfreeContents(freeTable, t, t->type->entryFree ? hashtableSize(t) : 0);
+    struct deadTable *t = zmalloc(sizeof *t);
+    t->table = *ht;
+    hashtableInit(ht, t->table.type);
+    atomic_fetch_add_explicit(&pending_objects, ownedEntries(&t->table), memory_order_relaxed);
+    struct deadTable *before = atomic_load(&dead_tables);
+    do t->next = before;
+    while (!atomic_compare_exchange_weak(&dead_tables, &before, t));
+    if (!before) bioSubmit(BIO_LAZY_FREE, freeTablesJob, NULL);
 }
 
 size_t lazyfreePendingObjects(void) {

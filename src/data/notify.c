@@ -46,8 +46,15 @@ void keyMoved(struct client *c, struct db *from, struct str src, const char *fro
 }
 
 void keyDropped(struct db *db, struct str key, int class, const char *event) {
-    eventOf(class, event, key, db);
+    if (event) eventOf(class, event, key, db);
     modified(NULL, db, key);
+}
+
+bool notifyIsHeard(bool events) {
+    for (int i = 0; i < modified_count; i++) {
+        if (*modified_sinks[i].interest) return true;
+    }
+    return events && event_count;
 }
 
 void keyStateChanged(struct db *db, struct str key, int class, const char *event, uint64_t changes) {

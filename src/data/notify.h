@@ -42,7 +42,7 @@ void keyChanged(struct client *c, struct db *db, struct str key, int class, cons
 /* One change of two keys (RENAME, MOVE): those who watch hear of both before those who listen. */
 void keyMoved(struct client *c, struct db *from, struct str src, const char *from_event, struct db *to,
               struct str dst, const char *to_event);
-/* A key has gone without a command having asked for it. Here the event comes first. */
+/* A key has gone without a command having asked for it. Here the event, if there is one, comes first. */
 void keyDropped(struct db *db, struct str key, int class, const char *event);
 /* What hangs on a key beside its value has changed, which neither WATCH nor tracking counts as a change of
  * the value: what a consumer group has been given. event may be NULL. */
@@ -56,6 +56,9 @@ static inline void changesCount(uint64_t changes) {
 
 /* A database was emptied or swapped. */
 void signalFlushedDb(int dbid);
+
+/* Does anybody hear of changes at all; events: or of events? */
+bool notifyIsHeard(bool events);
 
 /* Not told of anything while *interest is 0. */
 typedef void modifiedSink(struct client *c, struct db *db, struct str key);

@@ -23,10 +23,7 @@
 #include "data/evict.h"
 #include "data/type.h"
 #include "data/rdb_dataset.h"
-
-#define RING         32         /* objects on their way; a power of two */
-#define CONTAINER_AT (RING / 2) /* places before its turn that a container is fetched */
-_Static_assert((RING & (RING - 1)) == 0, "numbers of places wrap");
+#include "data/read_ahead.h"
 
 bool rdb_checksum;
 void (*rdb_replication_now)(struct rdbReplication *r);
@@ -185,32 +182,18 @@ static void wroteKey(struct saver *s, const struct object *o) {
     s->progress(s->keys);
 }
 
-static void fetchContainer(const struct object *o) {
-    if (objectHasPtr(o)) __builtin_prefetch(objectPtr(o));
-}
-
 static bool writeKeys(struct saver *s, struct db *db) {
-    struct dbIterator it;
-    struct object *ring[RING], *next;
-    size_t in = 0, out = 0;
+    struct readAhead ahead = {.in = 0};
+    const struct object *o;
     uint64_t before = s->keys;
-    dbIteratorInitAll(&it, db);
-    do {
-        next = dbIteratorNext(&it);
-        if (next) {
-            ring[in++ % RING] = next;
-            __builtin_prefetch(next);
-            if (in - out > CONTAINER_AT) fetchContainer(ring[(in - 1 - CONTAINER_AT) % RING]);
-            if (in - out < RING) continue;
-        }
-        if (out == in) break;
-        const struct object *o = ring[out++ % RING];
+    dbIteratorInitAll(&ahead.it, db);
+    while (!s->w->error && (o = readAheadNext(&ahead))) {
         writeObject(s, o);
         wroteKey(s, o);
-    } while ((next || out < in) && !s->w->error);
-    dbIteratorStop(&it);
+    }
+    dbIteratorStop(&ahead.it);
     if (s->w->error) return false;
-    serverAssert(out == in && s->keys - before == dbAllKeys(db)); /* as many as RESIZEDB has told */
+    serverAssert(s->keys - before == dbAllKeys(db)); /* as many as RESIZEDB has told */
     return true;
 }
 

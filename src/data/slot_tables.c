@@ -56,6 +56,13 @@ void *slotTablesPop(struct slotTables *st, int slot, struct str key, uint64_t ha
     return entry;
 }
 
+struct hashtable slotTablesTake(struct slotTables *st, int slot) {
+    struct hashtable taken = *slotTable(st, slot);
+    count(st, slot, -(uint64_t)hashtableSize(&taken));
+    *slotTable(st, slot) = (struct hashtable){0};
+    return taken;
+}
+
 /* ---- Which slot ---- */
 
 static uint64_t shown(const struct slotTables *st) {

@@ -38,6 +38,8 @@ static inline size_t slotTablesSize(const struct slotTables *st) {
 void slotTablesAdd(struct slotTables *st, int slot, void *entry, uint64_t hash);
 void slotTablesRemoveEntry(struct slotTables *st, int slot, const void *entry, uint64_t hash);
 void *slotTablesPop(struct slotTables *st, int slot, struct str key, uint64_t hash);
+/* The whole table of a slot, which has none now: the caller's. */
+struct hashtable slotTablesTake(struct slotTables *st, int slot);
 
 enum slotsSeen { SLOTS_SHOWN, SLOTS_ALL };
 /* The first slot with entries, from this one on; KEY_SLOTS: there are none. */

@@ -107,6 +107,7 @@ static void memoryMeasure(struct figures *f, int64_t max_age_ms) {
     *f = (struct figures){.used = notePeak(), .rss = sample.rss, .allocator = sample.allocator};
     clientForEach(addClient, &f->clients);
     for (int i = 0; i < dbCount(); i++) addTables(f, &dbs[i]);
+    f->clients -= memoryPartBytes(MEMORY_SLOT_IMPORT); /* a part of its own */
     f->overhead = startup + f->tables + f->clients;
     for (int i = 0; i < MEMORY_PARTS; i++) {
         f->parts[i] = memoryPartBytes((enum memoryPart)i);
@@ -214,7 +215,8 @@ static int64_t statParts(struct client *c, const struct figures *f) {
            statCount(c, "clients.slaves", (int64_t)f->parts[MEMORY_REPLICAS]) +
            statCount(c, "clients.normal", (int64_t)f->clients) +
            statCount(c, "cluster.links", (int64_t)f->parts[MEMORY_CLUSTER_LINKS]) +
-           statCount(c, "cluster.slot_import", 0) + statCount(c, "cluster.slot_export", 0) +
+           statCount(c, "cluster.slot_import", (int64_t)f->parts[MEMORY_SLOT_IMPORT]) +
+           statCount(c, "cluster.slot_export", (int64_t)f->parts[MEMORY_SLOT_EXPORT]) +
            statCount(c, "aof.buffer", (int64_t)f->parts[MEMORY_AOF_BUFFER]) +
            statCount(c, "lua.caches", (int64_t)f->parts[MEMORY_LUA_CACHES]) +
            statCount(c, "functions.caches", (int64_t)f->parts[MEMORY_FUNCTION_CACHES]);

@@ -9,6 +9,8 @@ enum memoryPart {
     MEMORY_REPLICAS,       /* buffers of replicas' connections */
     MEMORY_PRIMARY_STREAM, /* what a replica keeps while its snapshot comes in */
     MEMORY_CLUSTER_LINKS,
+    MEMORY_SLOT_IMPORT, /* clients that bring keys of slots that move: no others' */
+    MEMORY_SLOT_EXPORT,
     MEMORY_AOF_BUFFER,
     MEMORY_LUA_CACHES, /* scripts and their table, not Lua's own memory */
     MEMORY_FUNCTION_CACHES,

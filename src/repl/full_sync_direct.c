@@ -119,24 +119,9 @@ static struct {
     int count;
 } direct;
 
-/* The sockets do not block, nor may they: the parent has them, too. */
-static bool sendWhole(struct connection *conn, const char *p, size_t n) {
-    while (n) {
-        struct iovec iov = {(char *)p, n};
-        ssize_t sent = connWritev(conn, &iov, 1);
-        if (sent < 0 && errno != EAGAIN && errno != EINTR) return false;
-        if (sent < 0 && aeWait(conn->fd, AE_WRITABLE, repl_timeout_s * 1000) <= 0) return false;
-        if (sent < 0) continue;
-        childSent((uint64_t)sent);
-        p += sent;
-        n -= (size_t)sent;
-    }
-    return true;
-}
-
 /* Shut down, the connection ends for the parent as well. */
 static void sendTo(struct directTarget *t, const char *p, size_t n) {
-    if (t->broken || sendWhole(t->conn, p, n)) return;
+    if (t->broken || childSendWhole(t->conn, p, n, repl_timeout_s * 1000)) return;
     t->broken = true;
     shutdown(t->conn->fd, SHUT_RDWR);
 }

@@ -115,22 +115,9 @@ void absentFeaturesReport(void) {
 
 #define ZERO(field) s = infoField(s, field ":0")
 
-static sds absentMemoryInfo(sds s) {
-    ZERO("mem_cluster_slot_import");
-    ZERO("mem_cluster_slot_export");
-    return s;
-}
-
 static sds absentPersistenceInfo(sds s) {
     ZERO("module_fork_in_progress");
     ZERO("module_fork_last_cow_size");
-    ZERO("slot_migration_fork_in_progress");
-    return s;
-}
-
-static sds absentStatsInfo(sds s) {
-    ZERO("total_net_cluster_slot_import_bytes");
-    ZERO("total_net_cluster_slot_export_bytes");
     return s;
 }
 
@@ -148,7 +135,5 @@ void absentFeaturesRegister(void) {
         }
         configRegister(features[i].directives, features[i].count);
     }
-    infoRegister("memory", absentMemoryInfo);
     infoRegister("persistence", absentPersistenceInfo);
-    infoRegister("stats", absentStatsInfo);
 }

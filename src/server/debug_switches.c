@@ -66,13 +66,6 @@ static void replyBuffer(struct client *c) {
     }
 }
 
-static void slotMigration(struct client *c) {
-    if (strIs(c->argv[2], "prevent-pause") || strIs(c->argv[2], "prevent-failover"))
-        replyOk(c);
-    else
-        replySubcommandError(c);
-}
-
 static void protectClient(struct client *c) {
     int64_t id;
     if (!string2ll(c->argv[2], &id))
@@ -228,7 +221,6 @@ static const struct debugSubcommand subcommands[] = {
     {"stringmatch-test", 0, 0, matchAtRandom,
      HELP("STRINGMATCH-TEST", "    Match random patterns with random texts.")},
     {"structsize", 0, 0, structSizes, HELP("STRUCTSIZE", "    Sizes of some structures, in bytes.")},
-    {"slotmigration", 2, 2, slotMigration, of_absent},
     {"client-enforce-reply-list", 1, 1, nothingToSwitch, of_absent},
     {"force-free-primary-async", 1, 1, nothingToSwitch, of_absent},
     {"force-tls-write-error", 1, 1, nothingToSwitch, of_absent},

@@ -144,6 +144,8 @@ start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 2000}} {
         foreach {error words} [list \
             "ERR Start slot number 5 is greater than end slot number 1." "slotsrange 5 1 node $to" \
             "ERR No end slot for final slot range" "slotsrange 0 0 1" \
+            "ERR Slot range 3-9 overlaps with previous range 0-5." "slotsrange 0 5 3 9 node $to" \
+            "ERR Slot ranges in migrations overlap" "slotsrange 0 5 node $to slotsrange 5 6 node $to" \
             "ERR No slot ranges specified" "slotsrange node $to" \
             "ERR Invalid node name: x" "slotsrange 0 0 node x" \
             "ERR Unknown node name: [string repeat 0 40]" "slotsrange 0 0 node [string repeat 0 40]" \

@@ -1,0 +1,103 @@
+/* migration_info.c - what operators see of atomic migration beside its jobs (fields of INFO, a flag in the
+ * list of clients), and what DEBUG holds up for tests. */
+#include "base/num.h"
+#include "client/client_info.h"
+#include "client/reply.h"
+#include "cluster/migration_jobs.h"
+#include "cluster/migration_private.h"
+#include "data/child.h"
+#include "registry/config.h"
+#include "registry/debug.h"
+#include "registry/info.h"
+#include "registry/memory_report.h"
+
+struct migrationDebug migration_debug;
+struct migrationTraffic migration_traffic;
+
+/* ---- INFO ---- */
+
+static size_t exportMemory(void) {
+    size_t n = 0;
+    listForEach(&migration_jobs, it) n += exportJobMemory(listEntry(it, struct migrationJob, node));
+    return n;
+}
+
+static size_t importMemory(void) {
+    size_t n = 0;
+    listForEach(&migration_jobs, it) {
+        const struct client *c = importClient(listEntry(it, struct migrationJob, node));
+        if (c) n += clientMemory(c);
+    }
+    return n;
+}
+
+static sds memoryInfo(sds s) {
+    s = infoField(s, "mem_cluster_slot_import:%zu", memoryPartBytes(MEMORY_SLOT_IMPORT));
+    return infoField(s, "mem_cluster_slot_export:%zu", memoryPartBytes(MEMORY_SLOT_EXPORT));
+}
+
+static sds persistenceInfo(sds s) {
+    return infoField(s, "slot_migration_fork_in_progress:%d", childRunning() == CHILD_SLOTS);
+}
+
+/* What has come by links that live still, too. */
+static uint64_t importedBytes(void) {
+    uint64_t n = migration_traffic.imported;
+    listForEach(&migration_jobs, it) {
+        const struct migrationJob *job = listEntry(it, struct migrationJob, node);
+        const struct client *c = importClient(job);
+        if (c) n += c->net_in - job->net_in_before;
+    }
+    return n;
+}
+
+static sds statsInfo(sds s) {
+    s = infoField(s, "total_net_cluster_slot_import_bytes:%llu", (unsigned long long)importedBytes());
+    uint64_t by_child = childRunning() == CHILD_SLOTS ? childSentBytes() : 0;
+    return infoField(s, "total_net_cluster_slot_export_bytes:%llu",
+                     (unsigned long long)(migration_traffic.exported + by_child));
+}
+
+static void resetStats(void) {
+    migration_traffic = (struct migrationTraffic){0};
+    listForEach(&migration_jobs, it) {
+        struct migrationJob *job = listEntry(it, struct migrationJob, node);
+        const struct client *c = importClient(job);
+        if (c) job->net_in_before = c->net_in;
+    }
+}
+
+/* ---- DEBUG SLOTMIGRATION ---- */
+
+static void debugSlotMigration(struct client *c) {
+    int64_t on;
+    bool is_on = string2ll(c->argv[3], &on) && on;
+    if (strIs(c->argv[2], "prevent-pause")) {
+        migration_debug.prevent_pause = is_on;
+    } else if (strIs(c->argv[2], "prevent-failover")) {
+        migration_debug.prevent_failover = is_on;
+    } else {
+        replySubcommandError(c);
+        return;
+    }
+    replyOk(c);
+}
+
+void migrationInfoInit(void) {
+    static const char *const help[] = {
+        "SLOTMIGRATION PREVENT-PAUSE <0|1>",
+        "    Sources of slots that move do not get as far as their pause.",
+        "SLOTMIGRATION PREVENT-FAILOVER <0|1>",
+        "    Targets do not take the slots that they were granted.",
+        NULL,
+    };
+    static const struct debugSubcommand slot_migration = {"slotmigration", 2, 2, debugSlotMigration, help};
+    debugRegister(&slot_migration);
+    infoRegister("memory", memoryInfo);
+    infoRegister("persistence", persistenceInfo);
+    infoRegister("stats", statsInfo);
+    configOnResetStat(resetStats);
+    memoryAddPart(MEMORY_SLOT_IMPORT, importMemory);
+    memoryAddPart(MEMORY_SLOT_EXPORT, exportMemory);
+    clientInfoLetter('i', migrationIsLink);
+}
