@@ -17,7 +17,9 @@
  *
  * What is left in the end is 16 bytes, of which the CRC is looked up as before.
  *
- * CRC-16 is for short texts (key names), highest bit first, and sliced, too. */
+ * CRC-16 is for short texts (key names), highest bit first, and sliced, too. With polynomials multiplied, 8
+ * bytes are divided at once (Barrett's reduction): their quotient, the upper half of a product, gives the
+ * rest by shifts alone. The bytes that do not fill a word come first, as zeros before a text do not count. */
 #include "base/crc.h"
 
 #include <stdbool.h>
@@ -69,6 +71,7 @@ static uint64_t lookUp(uint64_t crc, const uint8_t *p, size_t len) {
 #define FOLD_MIN 256 /* bytes from which it pays */
 
 static bool can_fold;
+static uint64_t inverse16; /* x^80 divided by the polynomial of CRC-16, without the x^64 of it */
 static uint64_t far_powers[2], near_powers[2]; /* over 64 bytes, over 16 */
 
 /* x^n modulo the polynomial, reflected. */
@@ -78,7 +81,19 @@ static uint64_t powerOfX(int n) {
     return power;
 }
 
+static uint64_t inverseOf16(void) {
+    uint64_t quotient = 0;
+    unsigned rest = CRC16_POLY; /* x^16 is what x^64 of the quotient has taken */
+    for (int bit = 0; bit < 64; bit++) {
+        unsigned carry = rest >> 15;
+        quotient = quotient << 1 | carry;
+        rest = (rest << 1 & 0xffff) ^ (carry ? CRC16_POLY : 0);
+    }
+    return quotient;
+}
+
 __attribute__((constructor)) static void foldingPrepare(void) {
+    inverse16 = inverseOf16();
     far_powers[0] = powerOfX(512 + 63);
     far_powers[1] = powerOfX(512 - 1);
     near_powers[0] = powerOfX(128 + 63);
@@ -111,6 +126,32 @@ FOLDING static uint64_t foldAll(uint64_t crc, const uint8_t *p, size_t len) {
     _mm_storeu_si128((__m128i *)bytes, last);
     return lookUp(lookUp(0, bytes, sizeof bytes), p, len);
 }
+
+/* Up to 8 bytes as a number, the first one highest. */
+static inline uint64_t firstBytes(const uint8_t *p, size_t len, size_t n) {
+    if (len >= 8) return __builtin_bswap64(load64(p)) >> (64 - 8 * n);
+    uint64_t x = 0;
+    for (size_t i = 0; i < n; i++) x = x << 8 | p[i];
+    return x;
+}
+
+FOLDING static inline unsigned restOf(uint64_t x) {
+    __m128i product =
+        _mm_clmulepi64_si128(_mm_cvtsi64_si128((long long)x), _mm_cvtsi64_si128((long long)inverse16), 0);
+    uint64_t quotient = x ^ (uint64_t)_mm_extract_epi64(product, 1);
+    return (uint16_t)(quotient ^ quotient << 5 ^ quotient << 12); /* times the polynomial */
+}
+
+FOLDING static uint16_t divide16(const uint8_t *p, size_t len) {
+    const uint8_t *end = p + len;
+    unsigned crc = 0;
+    if (len & 7) {
+        crc = restOf(firstBytes(p, len, len & 7));
+        p += len & 7;
+    }
+    for (; p != end; p += 8) crc = restOf(__builtin_bswap64(load64(p)) ^ (uint64_t)crc << 48);
+    return (uint16_t)crc;
+}
 #endif
 
 uint64_t crc64(uint64_t crc, const void *data, size_t len) {
@@ -120,7 +161,7 @@ uint64_t crc64(uint64_t crc, const void *data, size_t len) {
     return lookUp(crc, data, len);
 }
 
-uint16_t crc16(const void *data, size_t len) {
+uint16_t crc16Plain(const void *data, size_t len) {
     const uint8_t *p = data;
     unsigned crc = 0;
     for (; len >= 8; p += 8, len -= 8) {
@@ -129,4 +170,11 @@ uint16_t crc16(const void *data, size_t len) {
     }
     for (; len > 0; p++, len--) crc = (crc << 8 & 0xffff) ^ table16[0][crc >> 8 ^ *p];
     return (uint16_t)crc;
+}
+
+uint16_t crc16(const void *data, size_t len) {
+#ifdef __x86_64__
+    if (__builtin_expect(can_fold, 1)) return divide16(data, len);
+#endif
+    return crc16Plain(data, len);
 }

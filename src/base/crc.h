@@ -9,3 +9,4 @@
 uint64_t crc64(uint64_t crc, const void *p, size_t len);
 /* CRC-16/XMODEM (poly 0x1021). "123456789" gives 0x31c3. */
 uint16_t crc16(const void *p, size_t len);
+uint16_t crc16Plain(const void *p, size_t len); /* what it is where polynomials cannot be multiplied */

@@ -2,9 +2,13 @@
 #include "base/key_slot.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/crc.h"
+#include "base/hash.h"
+
+/* ---- Tags ---- */
 
 /* What is between the first { and the next }; empty when there is nothing. */
 static struct str tagOf(struct str key) {
@@ -16,10 +20,57 @@ static struct str tagOf(struct str key) {
     return strN(tag, close ? (size_t)(close - tag) : 0);
 }
 
-int keySlot(struct str key) {
+/* The tag, if there is one, else the key. */
+static inline struct str hashedPart(struct str key) {
     struct str tag = tagOf(key);
-    if (tag.len) key = tag;
+    return tag.len ? tag : key;
+}
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+
+#define BRIEF_MIN 8 /* bytes of keys that fit into two registers */
+#define BRIEF_MAX 32
+
+static inline uint32_t bytesThatAre(char c, __m128i bytes) {
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)));
+}
+
+/* The first bytes of the key and the last ones, which overlap; a bit for each of its bytes that is a brace.
+ */
+static inline struct str hashedPartOfBrief(struct str key) {
+    const char *p = key.ptr;
+    bool wide = key.len >= sizeof(__m128i);
+    size_t at = key.len - (wide ? sizeof(__m128i) : sizeof(uint64_t));
+    __m128i first = wide ? _mm_loadu_si128((const void *)p) : _mm_loadl_epi64((const void *)p);
+    __m128i last = wide ? _mm_loadu_si128((const void *)(p + at)) : _mm_loadl_epi64((const void *)(p + at));
+    uint32_t open = bytesThatAre('{', first) | bytesThatAre('{', last) << at;
+    if (__builtin_expect(!open, 1)) return key;
+    uint32_t close = bytesThatAre('}', first) | bytesThatAre('}', last) << at;
+    close &= ~(open ^ (open - 1)); /* behind the first of those that open */
+    int begin = __builtin_ctz(open) + 1, end = close ? __builtin_ctz(close) : begin;
+    return end > begin ? strN(p + begin, (size_t)(end - begin)) : key;
+}
+#endif
+
+/* ---- Slots ---- */
+
+static inline int slotOf(struct str key) {
+#ifdef __SSE2__
+    bool brief = key.len >= BRIEF_MIN && key.len <= BRIEF_MAX;
+    key = __builtin_expect(brief, 1) ? hashedPartOfBrief(key) : hashedPart(key);
+#else
+    key = hashedPart(key);
+#endif
     return crc16(key.ptr, key.len) & (KEY_SLOTS - 1);
+}
+
+int keySlot(struct str key) {
+    return slotOf(key);
+}
+
+uint64_t keySlotHash(struct str key) {
+    return (hashBytes(key.ptr, key.len) & ~(uint64_t)(KEY_SLOTS - 1)) | (uint64_t)slotOf(key);
 }
 
 static bool isPlain(const char *from, const char *to) {

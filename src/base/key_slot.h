@@ -1,11 +1,15 @@
 /* key_slot.h - the slot of a key, by which a cluster divides its data. */
 #pragma once
 
+#include <stdint.h>
+
 #include "base/str.h"
 
 #define KEY_SLOTS 16384
 
 /* CRC16 of the key, or of what is between the first { and the next }, unless that is empty. */
 int keySlot(struct str key);
+/* hashBytes, with the slot in place of its lowest bits. */
+uint64_t keySlotHash(struct str key);
 /* The slot of all keys that match this glob pattern; -1: they may be of several. */
 int patternSlot(struct str pattern);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/crc.h"
 #include "base/key_slot.h"
 
 static int slotOf(const char *key) {
@@ -60,6 +61,29 @@ static void nothingBehindAKeyIsRead(void **state) {
     assert_int_equal(keySlot(strN("a\0{user}", 8)), slotOf("user"));
 }
 
+/* In a key of any length, wherever the tag stands, and whatever bytes there are besides. */
+static void tagsAreFoundEverywhere(void **state) {
+    (void)state;
+    char key[80];
+    int slot = slotOf("q");
+    for (size_t len = 3; len <= sizeof key; len++) {
+        for (size_t at = 0; at + 3 <= len; at++) {
+            for (size_t i = 0; i < len; i++) {
+                key[i] = (char)(i * 7 + at);
+                if (key[i] == '{') key[i] = i < at ? '}' : '{'; /* those before the tag or behind it */
+            }
+            memcpy(key + at, "{q}", 3);
+            assert_int_equal(keySlot(strN(key, len)), slot);
+            key[at] = '|'; /* next to '{', as is 'z' */
+            for (size_t i = 0; i < len; i++) key[i] = key[i] == '{' ? 'z' : key[i];
+            assert_int_equal(keySlot(strN(key, len)), crc16(key, len) & (KEY_SLOTS - 1));
+            key[at] = '{', key[at + 2] = '!'; /* it is not closed, unless by one far behind */
+            for (size_t i = at; i < len; i++) key[i] = key[i] == '}' ? ')' : key[i];
+            assert_int_equal(keySlot(strN(key, len)), crc16(key, len) & (KEY_SLOTS - 1));
+        }
+    }
+}
+
 static void patternsThatPinASlot(void **state) {
     (void)state;
     assert_int_equal(patternSlot(STR("b")), 3300);
@@ -77,11 +101,9 @@ static void patternsThatPinASlot(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(knownKeysHaveTheirSlots),
-        cmocka_unit_test(onlyTheFirstTagCounts),
-        cmocka_unit_test(aTagThatIsNotClosedOrEmptyIsNone),
-        cmocka_unit_test(nothingBehindAKeyIsRead),
-        cmocka_unit_test(patternsThatPinASlot),
+        cmocka_unit_test(knownKeysHaveTheirSlots),          cmocka_unit_test(onlyTheFirstTagCounts),
+        cmocka_unit_test(aTagThatIsNotClosedOrEmptyIsNone), cmocka_unit_test(nothingBehindAKeyIsRead),
+        cmocka_unit_test(tagsAreFoundEverywhere),           cmocka_unit_test(patternsThatPinASlot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,9 +135,10 @@ __attribute__((noinline, cold, noreturn)) static void outOfMemory(size_t size) {
  * A slab has a descriptor of 128 bytes, which is 3% of a slab of one page: the classes whose slabs have one
  * page get as many regions in theirs as their neighbours have, up to 512. Free pages go back to the system
  * within 5 seconds instead of 10, also those of 8 MiB and more, which jemalloc would give back at once, only
- * for the next value of that size to fault each page in anew. */
-const char *malloc_conf =
-    "dirty_decay_ms:5000,oversize_threshold:0,slab_sizes:16-16:2|32-32:2|64-64:4|128-128:4";
+ * for the next value of that size to fault each page in anew. One thread does that: more of them, with their
+ * stacks and arenas, are 300 KB of an empty server. */
+const char *malloc_conf = "dirty_decay_ms:5000,oversize_threshold:0,max_background_threads:1,"
+                          "slab_sizes:16-16:2|32-32:2|64-64:4|128-128:4";
 
 /* The first arena is there before jemalloc looks at that option. */
 __attribute__((constructor)) static void keepLargePages(void) {

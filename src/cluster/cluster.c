@@ -84,7 +84,7 @@ void askingCommand(struct client *c) {
         replyError(c, err_disabled);
         return;
     }
-    c->flags |= CLIENT_ASKING;
+    redirectAsked(c);
     replyOk(c);
 }
 

@@ -33,4 +33,4 @@ bool clusterSlotArg(struct client *c, struct str arg, int *slot);
 /* Where clients are sent. NULL: they are to stay with the address that they have. `who` is a LINE_…CLIENT. */
 const char *clusterEndpoint(const struct clusterNode *n, int who);
 /* For clients like this one: of TLS or not, by IPv4 or IPv6. */
-int clusterLineFor(const struct client *c);
+int clusterLineFor(struct client *c);

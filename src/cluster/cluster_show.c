@@ -8,17 +8,17 @@
 #include "cluster/node.h"
 #include "cluster/slot_keys.h"
 #include "cluster/topology_file.h"
+#include "client/client_session.h"
 #include "client/reply.h"
 #include "net/tls.h"
 
 /* ---- Who asks, and by which way ---- */
 
-int clusterLineFor(const struct client *c) {
+int clusterLineFor(struct client *c) {
     bool tls = c && c->conn && tlsIs(c->conn), ip6 = false;
     if (c && c->conn) {
-        sds own = connSockName(c->conn);
+        const char *own = clientSockName(c);
         ip6 = *own == '[' && strncmp(own, "[::ffff:", 8) != 0;
-        sdsfree(own);
     }
     if (ip6) return tls ? LINE_TLS_CLIENT6 : LINE_CLIENT6;
     return tls ? LINE_TLS_CLIENT : LINE_CLIENT;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/key_slot.h"
 #include "base/num.h"
 #include "base/version.h"
@@ -26,6 +27,9 @@
 #include "command/pubsub.h"
 #include "commands/transactions.h"
 #include "data/db.h"
+#include "registry/cron.h"
+
+#define ASKING_CRON_MS 1000
 
 enum verdict { RUNS_HERE, CROSS_SLOT, UNBOUND, DOWN, DOWN_READS_ONLY, MOVED, ASK, TRY_AGAIN };
 
@@ -51,8 +55,7 @@ static bool isThere(struct client *c, struct str key) {
     return there;
 }
 
-static void addKey(struct route *route, struct client *c, struct str key, bool channel) {
-    int slot = keySlot(key);
+static void addKey(struct route *route, struct client *c, struct str key, int slot, bool channel) {
     if (route->slot < 0) {
         route->slot = slot;
         route->first = key;
@@ -68,16 +71,50 @@ static void addKey(struct route *route, struct client *c, struct str key, bool c
         route->missing++;
 }
 
+/* Of the request's n-th key. Most often it has been hashed, and the hash tells. */
+static int slotOfKey(const struct request *r, int n, struct str key) {
+    bool hashed = n < r->key_count && r->hints[n].key.ptr == key.ptr && r->hints[n].key.len == key.len;
+    return hashed ? keyHashSlot(r->hints[n].hash) : keySlot(key);
+}
+
 static void addRequest(struct route *route, struct client *c, const struct request *r) {
     const struct keyRef *only = &r->cmd->only_key;
     if (only->pos > 0 && only->pos < r->argc) {
-        addKey(route, c, r->argv[only->pos], false);
+        struct str key = r->argv[only->pos];
+        addKey(route, c, key, slotOfKey(r, 0, key), false);
         return;
     }
     struct keyRef *keys = NULL;
     int count = commandGetRoutes(r->cmd, r->argv, r->argc, &keys);
-    for (int i = 0; i < count; i++) addKey(route, c, r->argv[keys[i].pos], r->cmd->flags & CMD_PUBSUB);
+    for (int i = 0; i < count; i++) {
+        struct str key = r->argv[keys[i].pos];
+        addKey(route, c, key, slotOfKey(r, i, key), r->cmd->flags & CMD_PUBSUB);
+    }
     zfree(keys);
+}
+
+/* ---- Most requests ---- */
+
+/* Are the keys that have been hashed all that there are? */
+static inline bool allAreHashed(const struct request *r) {
+    const struct serverCommand *cmd = r->cmd;
+    if (__builtin_expect(cmd->only_key.pos > 0, 1)) return r->key_count == 1;
+    if (!r->key_count || cmd->flags & (CMD_MOVABLE_KEYS | CMD_PUBSUB)) return false;
+    if (cmd->spec->getkeys || cmd->spec->key_spec_count != 1) return false;
+    int last = cmd->last_key < 0 ? r->argc + cmd->last_key : cmd->last_key;
+    return cmd->first_key + r->key_count * cmd->key_step > last;
+}
+
+/* All keys are known to be of one slot, which is this node's alone: there is nothing to decide. */
+static inline bool staysHere(const struct request *r) {
+    const struct topology *t = clusterTopology();
+    if (!allAreHashed(r) || t->open_count || !engineStateOk(&cluster_engine)) return false;
+    int slot = keyHashSlot(r->hints[0].hash);
+    for (int i = 1; i < r->key_count; i++) {
+        if (keyHashSlot(r->hints[i].hash) != slot) return false;
+    }
+    debugAssert(keySlot(r->hints[0].key) == slot);
+    return slotSetHas(&t->myself->slots, slot);
 }
 
 /* ---- Where to ---- */
@@ -209,7 +246,8 @@ static enum admission checkScript(struct client *c, struct request *r) {
     return REFUSED;
 }
 
-static enum admission checkSlot(struct client *c, struct request *r, enum requestOrigin origin) {
+static __attribute__((noinline)) enum admission checkRoute(struct client *c, struct request *r,
+                                                           enum requestOrigin origin) {
     const struct client *owner = callOwner() ? callOwner() : c;
     if (owner->flags & CLIENT_PRIMARY || (migration_links && migrationIsLink(owner))) return ADMITTED;
     if (origin == ORIGIN_SCRIPT) return checkScript(c, r);
@@ -228,12 +266,39 @@ static enum admission checkSlot(struct client *c, struct request *r, enum reques
     return REFUSED;
 }
 
+static enum admission checkSlot(struct client *c, struct request *r, enum requestOrigin origin) {
+    if (__builtin_expect(origin == ORIGIN_CLIENT && staysHere(r), 1)) return ADMITTED;
+    return checkRoute(c, r, origin);
+}
+
 /* ---- ASKING is for one command, or one transaction ---- */
+
+static bool anybody_asks; /* or has asked since we last looked */
 
 static void forgetAsking(struct client *c) {
     if (c->flags & CLIENT_ASKING && !(c->flags & (CLIENT_MULTI | CLIENT_BLOCKED)) &&
         !(c->cmd && strcmp(c->cmd->spec->name, "asking") == 0))
         c->flags &= ~CLIENT_ASKING;
+}
+
+void redirectAsked(struct client *c) {
+    c->flags |= CLIENT_ASKING;
+    if (anybody_asks) return;
+    anybody_asks = true;
+    callHookIdle(forgetAsking, false);
+}
+
+static void noteAsking(void *priv, struct client *c) {
+    (void)priv;
+    anybody_asks |= (c->flags & CLIENT_ASKING) != 0;
+}
+
+/* Slots move now and then: in between no command is looked at behind its end. */
+static void askingCron(void) {
+    if (!anybody_asks) return;
+    anybody_asks = false;
+    clientForEach(noteAsking, NULL);
+    callHookIdle(forgetAsking, !anybody_asks);
 }
 
 /* ---- Clients that wait, and those that listen ---- */
@@ -276,6 +341,7 @@ void redirectInit(void) {
     admissionFill(RULE_CLUSTER, checkSlot);
     admissionIdle(RULE_CLUSTER, true);
     callAddHook(REQUEST_DONE, forgetAsking, true);
+    cronRegister(askingCron, ASKING_CRON_MS);
 }
 
 /* Who follows whom is the cluster's affair. */
@@ -291,5 +357,4 @@ static void refuseReplicaof(void) {
 void redirectStart(void) {
     refuseReplicaof();
     admissionIdle(RULE_CLUSTER, false);
-    callHookIdle(forgetAsking, false);
 }

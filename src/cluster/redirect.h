@@ -3,8 +3,12 @@
  */
 #pragma once
 
+#include "client/client.h"
+
 void redirectInit(void);
 void redirectStart(void); /* this server is a node of a cluster */
+/* ASKING: c may use a slot that is imported, in its next command. */
+void redirectAsked(struct client *c);
 /* Owners of slots, or the state of the cluster, have changed: clients that wait for keys which are not ours
  * any more are told where they are; so are subscribers of shard channels. */
 void redirectRecheck(void);

@@ -7,10 +7,6 @@
 
 bool keys_by_slot;
 
-uint64_t keyHashBySlot(struct str key) {
-    return (hashBytes(key.ptr, key.len) & ~(uint64_t)(KEY_SLOTS - 1)) | (uint64_t)keySlot(key);
-}
-
 /* ---- Life ---- */
 
 void keyTablesInit(struct keyTables *kt, const struct hashtableType *type) {

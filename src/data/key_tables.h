@@ -13,10 +13,9 @@
 /* ---- Hashes of keys ---- */
 /* Do keys go by slot? Set before there is any keyspace. */
 extern bool keys_by_slot;
-uint64_t keyHashBySlot(struct str key);
 /* What every `hash` of a key in the keyspace is. */
 static inline uint64_t keyHash(struct str key) {
-    if (__builtin_expect(keys_by_slot, 0)) return keyHashBySlot(key);
+    if (__builtin_expect(keys_by_slot, 0)) return keySlotHash(key);
     return hashBytes(key.ptr, key.len);
 }
 /* Only while keys_by_slot. */
@@ -41,6 +40,13 @@ void keyTablesEmpty(struct keyTables *kt, bool async);
 static inline struct hashtable *keyTable(const struct keyTables *kt, uint64_t hash) {
     if (__builtin_expect(kt->slots != NULL, 0)) return slotTable(kt->slots, keyHashSlot(hash));
     return (struct hashtable *)&kt->one;
+}
+/* Where keyTable will look for its table, when that is not known to be at hand. */
+static inline void keyTablesPrefetch(const struct keyTables *kt, uint64_t hash) {
+    if (!kt->slots) return;
+    const struct hashtable *ht = slotTable(kt->slots, keyHashSlot(hash));
+    __builtin_prefetch(ht);
+    __builtin_prefetch((const char *)(ht + 1) - 1); /* it may lie on two lines */
 }
 static inline size_t keyTablesSize(const struct keyTables *kt) {
     return kt->slots ? slotTablesSize(kt->slots) : hashtableSize(&kt->one);

@@ -19,10 +19,11 @@ static void objectEntryFree(void *entry) {
 
 static const struct hashtableType keys_type = {.entryKey = objectEntryKey, .entryFree = objectEntryFree};
 static const struct hashtableType expires_type = {.entryKey = objectEntryKey};
-/* Tables that grow hash again. */
+/* Tables that grow hash again. Many small ones have to make up for their heads. */
 static const struct hashtableType keys_by_slot_type = {
-    .entryKey = objectEntryKey, .entryFree = objectEntryFree, .hash = keyHashBySlot};
-static const struct hashtableType expires_by_slot_type = {.entryKey = objectEntryKey, .hash = keyHashBySlot};
+    .entryKey = objectEntryKey, .entryFree = objectEntryFree, .hash = keySlotHash, .tight = true};
+static const struct hashtableType expires_by_slot_type = {
+    .entryKey = objectEntryKey, .hash = keySlotHash, .tight = true};
 
 /* ---- Life ---- */
 

@@ -41,7 +41,11 @@ uint64_t keyspaceEmpty(struct keyspace *ks, bool async);
 void keyspaceExchange(struct keyspace *a, struct keyspace *b);
 
 /* ---- One key. `hash` is keyHash of it. ---- */
-/* The bucket where the key would be; then, when that has arrived, the object that may well be its. */
+/* The head of the key's table, where keys go by slot; the bucket where the key would be; then, when that has
+ * arrived, the object that may well be its. */
+static inline void keyspacePrefetchTable(const struct keyspace *ks, uint64_t hash) {
+    keyTablesPrefetch(&ks->keys, hash);
+}
 static inline void keyspacePrefetch(const struct keyspace *ks, uint64_t hash) {
     hashtablePrefetchBucket(keyTable(&ks->keys, hash), hash);
 }

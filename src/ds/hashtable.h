@@ -57,6 +57,7 @@ struct hashtableType {
     uint64_t (*hash)(struct str key);             /* NULL: hashBytes */
     bool (*keyEqual)(struct str a, struct str b); /* NULL: strEq */
     void (*entryFree)(void *entry);               /* NULL: entries are not owned */
+    bool tight; /* small tables grow by small steps: less memory, more work */
 };
 
 struct hashtableBucket;

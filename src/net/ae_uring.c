@@ -54,7 +54,6 @@
 #define BUFFERS_FIRST 16   /* to begin with: most loops have little to do at a time */
 #define BUFFER_SIZE   4096
 #define GROUP         0 /* of the buffers */
-#define NONE          UINT16_MAX
 #define ASIDE_MAX     (16 * 1024)
 #define BULK          (64 * 1024) /* a reader with so much room reads from the socket itself */
 #define BULK_ENDS     16  /* until it got little so many times: large values come one after the other */
@@ -73,6 +72,7 @@
 struct source {
     bool wanted;     /* the ring takes what comes from the fd */
     bool paused;     /* its reader is not to be told */
+    bool filled;     /* there are buffers, from `first` to `last` */
     uint32_t serial; /* of the request; 0: none is with the kernel */
     bool cancelled;  /* the request: its end is on the way */
     bool listed;     /* in `ready` */
@@ -131,8 +131,8 @@ static void provideMore(struct aeRing *r, int total) {
 
 static void append(struct aeRing *r, struct source *s, uint16_t i, uint32_t used) {
     r->used[i] = used;
-    r->next[i] = NONE;
-    if (s->first == NONE) {
+    if (!s->filled) {
+        s->filled = true;
         s->first = i;
         s->taken = 0;
     } else {
@@ -144,6 +144,7 @@ static void append(struct aeRing *r, struct source *s, uint16_t i, uint32_t used
 
 static void dropFirst(struct aeRing *r, struct source *s) {
     uint16_t i = s->first;
+    s->filled = i != s->last;
     s->first = r->next[i];
     s->taken = 0;
     bufferGiveBack(r, i);
@@ -158,7 +159,7 @@ static void setAside(struct aeRing *r, struct source *s) {
     if (!s->aside) s->aside = sdsempty();
     if (s->aside_at) sdsrange(s->aside, (ptrdiff_t)s->aside_at, -1);
     s->aside_at = 0;
-    while (s->first != NONE) {
+    while (s->filled) {
         s->aside = sdscatlen(s->aside, bufferAt(r, s->first) + s->taken, r->used[s->first] - s->taken);
         dropFirst(r, s);
     }
@@ -180,7 +181,7 @@ static size_t takeAside(struct source *s, void *dst, size_t len) {
 /* ---- Requests ------------------------------------------------------------------------------------------ */
 
 static bool hasSomething(const struct source *s) {
-    return s->first != NONE || s->aside || s->told || s->ended;
+    return s->filled || s->aside || s->told || s->ended;
 }
 
 static void list(struct aeRing *r, int fd) {
@@ -399,10 +400,10 @@ struct aeRing *ringCreate(int epfd, int wakefd, int maxfds) {
 
 /* Takes what the source has; it is as new. The lists keep their entries, and so do the flags that tell. */
 static sds emptySource(struct aeRing *r, struct source *s) {
-    if (s->first != NONE) setAside(r, s);
+    if (s->filled) setAside(r, s);
     if (s->aside && s->aside_at) sdsrange(s->aside, (ptrdiff_t)s->aside_at, -1);
     sds rest = s->aside;
-    *s = (struct source){.first = NONE, .listed = s->listed, .starting = s->starting};
+    *s = (struct source){.listed = s->listed, .starting = s->starting};
     return rest;
 }
 
@@ -424,15 +425,23 @@ static int onlyBelow(int *fds, int count, int maxfds) {
     return kept;
 }
 
+/* Zeros that nobody has written are no memory yet: most of the fds that there may be are never used. */
+static struct source *resizedSources(const struct aeRing *r, int maxfds) {
+    struct source *sources = zcalloc((size_t)maxfds, sizeof *sources);
+    int kept = maxfds < r->maxfds ? maxfds : r->maxfds;
+    if (kept) memcpy(sources, r->sources, (size_t)kept * sizeof *sources);
+    zfree(r->sources);
+    return sources;
+}
+
 /* A list has each fd once; to_start, while it is walked, twice. */
 void ringResize(struct aeRing *r, int maxfds) {
     serverAssert(maxfds <= FD_LIMIT);
     r->ready_count = onlyBelow(r->ready, r->ready_count, maxfds);
     r->to_start_count = onlyBelow(r->to_start, r->to_start_count, maxfds);
-    r->sources = zrealloc(r->sources, (size_t)maxfds * sizeof *r->sources);
+    r->sources = resizedSources(r, maxfds);
     r->ready = zrealloc(r->ready, (size_t)maxfds * sizeof *r->ready);
     r->to_start = zrealloc(r->to_start, (size_t)maxfds * 2 * sizeof *r->to_start);
-    for (int fd = r->maxfds; fd < maxfds; fd++) r->sources[fd] = (struct source){.first = NONE};
     r->maxfds = maxfds;
 }
 
@@ -482,7 +491,7 @@ static void noteRead(struct aeRing *r, int fd, bool much) {
 
 static size_t takeBuffers(struct aeRing *r, struct source *s, char *dst, size_t len, bool *full) {
     size_t got = 0;
-    while (s->first != NONE && got < len) {
+    while (s->filled && got < len) {
         uint32_t used = r->used[s->first], n = used - s->taken;
         if (n > len - got) n = (uint32_t)(len - got);
         memcpy(dst + got, bufferAt(r, s->first) + s->taken, n);
@@ -516,7 +525,7 @@ ssize_t ringRead(struct aeRing *r, int fd, void *buf, size_t len) {
     if (!got || (got < len && full && !s->ended)) n = takeFromSocket(s, fd, (char *)buf + got, len - got);
     if (n > 0) got += (size_t)n;
     if (got) noteRead(r, fd, len >= BULK || got > BUFFER_SIZE);
-    if (!s->aside && s->first == NONE) startLater(r, fd);
+    if (!s->aside && !s->filled) startLater(r, fd);
     return got ? (ssize_t)got : n;
 }
 
@@ -565,7 +574,7 @@ static void settle(struct aeRing *r) {
     for (int i = 0; i < r->ready_count; i++) {
         int fd = r->ready[i];
         struct source *s = &r->sources[fd];
-        if (s->first != NONE) setAside(r, s);
+        if (s->filled) setAside(r, s);
         if (asideLen(s) >= ASIDE_MAX || (s->paused && s->told)) endRequest(r, fd);
         s->listed = s->wanted && !s->paused && hasSomething(s);
         if (s->listed) r->ready[kept++] = fd;

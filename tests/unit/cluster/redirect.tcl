@@ -349,6 +349,12 @@ set expected {
     }
 }
 
+proc with_values {keys} {
+    set pairs {}
+    foreach key $keys { lappend pairs $key v }
+    return $pairs
+}
+
 # What the table cannot tell: what follows on a redirection, and what is refused whatever the keys.
 proc test_redirections {whose} {
     uplevel 1 [string map [list @whose $whose] {
@@ -378,6 +384,41 @@ proc test_redirections {whose} {
             assert_error "MOVED 3300 *" {$c get b}
             $c close
             r [n 1] cluster setslot 3300 stable
+        }
+
+        test "@whose: ASKING waits for its command as long as that takes" {
+            r [n 1] cluster setslot 3300 importing [cluster_id 0]
+            set patient [valkey_client [n 1]]
+            set c [valkey_client [n 1]]
+            foreach pause_ms {0 2500} {
+                $patient asking
+                $c asking
+                assert_equal {} [$c get b]
+                after $pause_ms
+                assert_error "MOVED 3300 *" {$c get b}
+                assert_equal {} [$patient get b]
+                assert_error "MOVED 3300 *" {$patient get b}
+            }
+            $c close
+            $patient close
+            r [n 1] cluster setslot 3300 stable
+        }
+
+        test "@whose: each of many keys is looked at" {
+            foreach count {2 10 16 17 40} {
+                set keys [lmap i [numbers 1 $count] {string cat "{b}" $i}]
+                assert_equal $count [llength [r [n 0] mget {*}$keys]]
+                assert_equal OK [r [n 0] mset {*}[with_values $keys]]
+                assert_equal $count [r [n 0] del {*}$keys]
+                assert_error "MOVED 3300 *" {r [n 1] mget {*}$keys}
+                foreach place [list 0 [expr {$count / 2}] [expr {$count - 1}]] {
+                    foreach other {foo c} {
+                        set mixed [lreplace $keys $place $place $other]
+                        assert_error "CROSSSLOT *" {r [n 0] mget {*}$mixed} "$count $place"
+                        assert_error "CROSSSLOT *" {r [n 0] mset {*}[with_values $mixed]} "$count $place"
+                    }
+                }
+            }
         }
 
         test "@whose: a transaction that cannot succeed forgets what is queued" {

@@ -74,7 +74,8 @@ foreach kind {ours valkey} {
             assert_equal {} [scan_all match "{b}*"]
             assert_equal 11 [llength [r keys "?a?1*"]]
             for {set i 0} {$i < 500} {incr i} { incr seen([string match "{a}*" [r randomkey]]) }
-            assert_range $seen(1) 5 80
+            # (9.1.2 goes by slots first, and comes by this one more often or less.)
+            if {$kind eq {ours}} { assert_range $seen(1) 5 80 }
             assert_match "*keys=1059,expires=0*" [r info keyspace]
         }
 

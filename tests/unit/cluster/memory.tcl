@@ -1,0 +1,36 @@
+# What a node takes, beside a server alone.
+
+source -encoding utf-8 $::support/cluster.tcl
+
+proc memory_of_keys {count} {
+    set before [s used_memory]
+    r debug populate $count key 10
+    return [expr {[s used_memory] - $before}]
+}
+
+# Its own; pages of the program and its libraries are the files', and shared.
+proc own_kb {pid} {
+    regexp {RssAnon:\s+(\d+) kB} [read_file /proc/$pid/status] -> kb
+    return $kb
+}
+
+tags {valgrind:skip} {
+start_cluster {kinds {ours} overrides {save {}}} {
+    test "an empty node is small" {
+        if {![string match jemalloc* [s mem_allocator]]} { skip "another allocator" }
+        wait_for_condition 50 100 {[own_kb [srv [n 0] pid]] < 3072} else { fail "[own_kb [srv [n 0] pid]] KB" }
+    }
+}
+}
+
+set alone 0
+start_server {overrides {save {}}} {
+    test "a million keys of a server alone" { set ::alone [memory_of_keys 1000000] }
+}
+start_cluster {kinds {ours} overrides {save {}}} {
+    test "a million keys take little more when they go by slot" {
+        if {![string match jemalloc* [s mem_allocator]]} { skip "another allocator" }
+        set here [memory_of_keys 1000000]
+        assert_lessthan $here [expr {$::alone * 1.03}]
+    }
+}
