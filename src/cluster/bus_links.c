@@ -28,6 +28,7 @@ struct link {
     struct connection *conn;     /* NULL: connecting, on fd */
     int fd;
     bool busy, closing; /* somebody looks at it; it is to be freed then */
+    int64_t heard_ms;   /* the last whole message, or since it is there */
     sds in, out;        /* NULL: nothing */
     size_t sent;        /* of `out` */
 };
@@ -62,6 +63,7 @@ static size_t roomOf(sds s) {
 static struct link *linkNew(void) {
     struct link *l = zcalloc(1, sizeof *l);
     l->fd = -1;
+    l->heard_ms = mstime();
     listAddTail(&all, &l->node);
     return l;
 }
@@ -112,6 +114,16 @@ static bool leave(struct link *l) {
 
 /* ---- Reading ---- */
 
+static bool isStranger(const struct link *l) {
+    return l->bus.inbound && !l->bus.node;
+}
+
+/* Of the message that begins there. 0: none that we want. */
+static uint32_t lengthFrom(const struct link *l, const uint8_t *prefix) {
+    uint32_t length = busLength(prefix);
+    return isStranger(l) && length > BUS_STRANGERS_MESSAGE_MAX ? 0 : length;
+}
+
 /* The whole messages at the start of `in` go out. False: the link is closed. */
 static bool takeMessages(struct link *l) {
     size_t at = 0, len = sdslen(l->in);
@@ -119,7 +131,7 @@ static bool takeMessages(struct link *l) {
     enter(l);
     while (good && !l->closing && len - at >= BUS_PREFIX) {
         const uint8_t *packet = (const uint8_t *)l->in + at;
-        uint32_t length = busLength(packet);
+        uint32_t length = lengthFrom(l, packet);
         if (!length) {
             serverLog(LL_WARNING, "Bad message length or signature received on the Cluster bus from %s",
                       l->bus.peer_ip);
@@ -133,7 +145,9 @@ static bool takeMessages(struct link *l) {
     }
     if (!good) linkClose(l);
     if (!leave(l)) return false;
-    if (at) sdsrange(l->in, (ptrdiff_t)at, -1);
+    if (!at) return true;
+    sdsrange(l->in, (ptrdiff_t)at, -1);
+    l->heard_ms = mstime();
     return true;
 }
 
@@ -310,9 +324,9 @@ static void onConnected(struct aeEventLoop *el, int fd, void *data, int mask) {
     }
 }
 
-struct busLink *busLinkConnect(const char *ip, uint16_t port) {
+struct busLink *busLinkConnect(const char *ip, uint16_t port, const char *source) {
     char err[256];
-    int fd = netConnectStart((struct netWay){0}, ip, port, NULL, err, sizeof err);
+    int fd = netConnectStart((struct netWay){0}, ip, port, source, err, sizeof err);
     if (fd < 0) {
         serverLog(LL_DEBUG, "Unable to connect to Cluster Node [%s]:%d -> %s", ip, port, err);
         return NULL;
@@ -327,20 +341,39 @@ struct busLink *busLinkConnect(const char *ip, uint16_t port) {
     return NULL;
 }
 
+static void acceptOne(int fd) {
+    struct link *l = linkNew();
+    l->bus.inbound = true;
+    l->bus.created_ms = l->heard_ms;
+    if (!carry(l, fd))
+        linkClose(l);
+    else if (!use_tls)
+        established(l);
+}
+
+/* The oldest go. */
+static void enforceStrangersMax(void) {
+    size_t strangers = 0;
+    if (all.length <= BUS_STRANGERS_MAX) return;
+    listForEach(&all, it) strangers += isStranger(listEntry(it, struct link, node));
+    listForEach(&all, it) {
+        if (strangers <= BUS_STRANGERS_MAX) return;
+        struct link *l = listEntry(it, struct link, node);
+        if (!isStranger(l)) continue;
+        linkDown(l);
+        strangers--;
+    }
+}
+
 static void onAccept(struct aeEventLoop *el, int listen_fd, void *data, int mask) {
     (void)el, (void)data, (void)mask;
     if (!handlers->accepts()) return;
     for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
         int fd = netAccept(listen_fd);
-        if (fd < 0) return;
-        struct link *l = linkNew();
-        l->bus.inbound = true;
-        l->bus.created_ms = mstime();
-        if (!carry(l, fd))
-            linkClose(l);
-        else if (!use_tls)
-            established(l);
+        if (fd < 0) break;
+        acceptOne(fd);
     }
+    enforceStrangersMax();
 }
 
 bool busLinksListen(const struct busLinkHandlers *h, const char *const *addresses, int count, int port,
@@ -394,6 +427,21 @@ int busLinksEnforceLimit(size_t limit) {
     listForEach(&all, it) {
         struct link *l = listEntry(it, struct link, node);
         if (!limit || busLinkQueued(&l->bus) <= limit) continue;
+        linkDown(l);
+        closed++;
+    }
+    return closed;
+}
+
+int busLinksDropStrangers(int64_t silent_ms) {
+    int64_t now_ms = mstime();
+    int closed = 0;
+    listForEach(&all, it) {
+        struct link *l = listEntry(it, struct link, node);
+        if (l->heard_ms > now_ms) l->heard_ms = now_ms; /* the clock was set back */
+        if (!isStranger(l) || now_ms - l->heard_ms <= silent_ms) continue;
+        serverLog(LL_VERBOSE, "Closing a link of the cluster bus from %s: it does not say whose it is",
+                  l->bus.peer_ip);
         linkDown(l);
         closed++;
     }

@@ -42,8 +42,9 @@ bool busLinksListen(const struct busLinkHandlers *h, const char *const *addresse
                     bool tls, char *err, size_t errlen);
 void busLinksStop(void); /* closes all, without a word to the handlers */
 
-/* NULL: it cannot be tried. `up` or `down` follows. */
-struct busLink *busLinkConnect(const char *ip, uint16_t port);
+/* NULL: it cannot be tried. `up` or `down` follows. source: the address of ours that it comes from; NULL:
+ * any. */
+struct busLink *busLinkConnect(const char *ip, uint16_t port, const char *source);
 void busLinkClose(struct busLink *link); /* `down` is not called */
 void busLinkSend(struct busLink *link, const char *bytes, size_t len);
 void busLinksFlush(void);
@@ -56,3 +57,10 @@ size_t busLinksMemory(void);                         /* of all */
 void busLinksForEach(void (*fn)(void *priv, struct busLink *link), void *priv);
 /* Closes (with `down`) those with more than `limit` bytes queued; how many. 0: no limit. */
 int busLinksEnforceLimit(size_t limit);
+
+/* Strangers are those who have connected to us, and have not said yet that they are a node that we know (the
+ * first message of one does). Their messages are short, and of too many of them the oldest is closed. */
+#define BUS_STRANGERS_MAX         1024
+#define BUS_STRANGERS_MESSAGE_MAX (1024 * 1024)
+/* Closes those that have been silent for longer than that; how many. */
+int busLinksDropStrangers(int64_t silent_ms);

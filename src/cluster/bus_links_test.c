@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "net/test_backends.h"
 
 #define TURNS_MAX 400
+#define FDS_MAX   (2 * BUS_STRANGERS_MAX + 200) /* both ends */
 
 /* ---- What the handlers were told ---- */
 
@@ -119,6 +121,19 @@ static int inbound(void) {
     return fd;
 }
 
+static void makeKnown(void *priv, struct busLink *link) {
+    link->node = priv;
+}
+
+static struct clusterNode somebody;
+
+/* A peer that is a node, as we know. */
+static int inboundKnown(void) {
+    int fd = inbound();
+    busLinksForEach(makeKnown, &somebody);
+    return fd;
+}
+
 static void say(int fd, struct str bytes) {
     for (int tries = 0; bytes.len && tries < 100000; tries++) {
         ssize_t n = send(fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
@@ -165,7 +180,7 @@ static int setUp(void **state) {
     const char *addresses[] = {"127.0.0.1"};
     memset(&told, 0, sizeof told);
     told.bytes = sdsempty();
-    server_el = aeCreate(256);
+    server_el = aeCreate(FDS_MAX);
     nothing = busLinksMemory();
     for (int tries = 0; tries < 20; tries++) { /* somebody else may take it meanwhile */
         port = freePort();
@@ -223,7 +238,7 @@ static void manyMessagesMayComeInOnePiece(void **state) {
 
 static void aLargeMessageTakesRoomOnlyWhileItComes(void **state) {
     (void)state;
-    int fd = inbound();
+    int fd = inboundKnown();
     sds s = packet(3 << 20, 'y');
     say(fd, strN(s, sdslen(s) - 1));
     settle();
@@ -238,7 +253,7 @@ static void aLargeMessageTakesRoomOnlyWhileItComes(void **state) {
 
 static void aLengthThatIsOnlyAnnouncedTakesNoRoom(void **state) {
     (void)state;
-    int fd = inbound();
+    int fd = inboundKnown();
     sds s = packet(0, 'z');
     s[4] = 0x1f; /* 496 MiB and more */
     say(fd, sdsview(s));
@@ -333,7 +348,7 @@ static struct busLink *outbound(int *fd) {
     assert_int_equal(bind(listener, (struct sockaddr *)&a, len), 0);
     assert_int_equal(listen(listener, 5), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &len), 0);
-    struct busLink *link = busLinkConnect("127.0.0.1", ntohs(a.sin_port));
+    struct busLink *link = busLinkConnect("127.0.0.1", ntohs(a.sin_port), NULL);
     assert_non_null(link);
     UNTIL(told.up == ups + 1);
     assert_ptr_equal(told.last, link);
@@ -374,7 +389,7 @@ static void anAnswerComesByTheSameLink(void **state) {
 
 static void aPortThatNobodyListensOnIsTold(void **state) {
     (void)state;
-    struct busLink *link = busLinkConnect("127.0.0.1", (uint16_t)freePort());
+    struct busLink *link = busLinkConnect("127.0.0.1", (uint16_t)freePort(), NULL);
     if (!link) return; /* told at once */
     UNTIL(told.down == 1);
     assert_int_equal(told.up, 0);
@@ -383,7 +398,7 @@ static void aPortThatNobodyListensOnIsTold(void **state) {
 
 static void anAddressThatIsNoneCannotBeTried(void **state) {
     (void)state;
-    struct busLink *link = busLinkConnect("no address", 1);
+    struct busLink *link = busLinkConnect("no address", 1, NULL);
     assert_null(link);
     assert_int_equal(linkCount(), 0);
 }
@@ -442,6 +457,67 @@ static void aLinkWithTooMuchQueuedIsClosed(void **state) {
     turn();
 }
 
+/* ---- Strangers ---- */
+
+static void strangersThatAreSilentAreClosed(void **state) {
+    (void)state;
+    int known = inboundKnown(), fd;
+    outbound(&fd);
+    int silent = inbound(), speaks = inbound();
+    assert_int_equal(busLinksDropStrangers(10000), 0);
+    usleep(60000);
+    sds s = packet(10, 'x');
+    say(speaks, sdsview(s));
+    UNTIL(told.messages == 1);
+    assert_int_equal(busLinksDropStrangers(50), 1);
+    assert_int_equal(told.down, 1);
+    UNTIL(hasEnded(silent));
+    assert_false(hasEnded(speaks) || hasEnded(known) || hasEnded(fd));
+    usleep(60000);
+    assert_int_equal(busLinksDropStrangers(50), 1);
+    UNTIL(hasEnded(speaks));
+    assert_false(hasEnded(known) || hasEnded(fd));
+    sdsfree(s);
+}
+
+static void strangersSayNothingLong(void **state) {
+    (void)state;
+    int known = inboundKnown();
+    int stranger = inbound(), fds[] = {known, stranger};
+    sds longest = packet(BUS_STRANGERS_MESSAGE_MAX - 100, 'x'),
+        longer = packet(BUS_STRANGERS_MESSAGE_MAX, 'x');
+    for (int i = 0; i < 2; i++) {
+        say(fds[i], sdsview(longest));
+        UNTIL(told.messages == i + 1);
+    }
+    say(known, sdsview(longer));
+    UNTIL(told.messages == 3);
+    say(stranger, strN(longer, BUS_PREFIX));
+    UNTIL(hasEnded(stranger));
+    assert_false(hasEnded(known));
+    assert_int_equal(told.messages, 3);
+    sdsfree(longest);
+    sdsfree(longer);
+}
+
+static void ofTooManyStrangersTheOldestIsClosed(void **state) {
+    (void)state;
+    int known = inboundKnown();
+    int *strangers = calloc(BUS_STRANGERS_MAX + 3, sizeof *strangers);
+    for (int i = 0; i < BUS_STRANGERS_MAX + 3; i++) {
+        struct sockaddr_in a = loopback(port);
+        strangers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        assert_true(connect(strangers[i], (struct sockaddr *)&a, sizeof a) == 0 || errno == EINPROGRESS);
+        turn();
+    }
+    UNTIL(hasEnded(strangers[0]) && hasEnded(strangers[1]) && hasEnded(strangers[2]));
+    settle();
+    assert_int_equal(linkCount(), 1 + BUS_STRANGERS_MAX);
+    assert_false(hasEnded(known) || hasEnded(strangers[3]) || hasEnded(strangers[BUS_STRANGERS_MAX + 2]));
+    for (int i = 0; i < BUS_STRANGERS_MAX + 3; i++) close(strangers[i]);
+    free(strangers);
+}
+
 static void aPeerThatHasGoneEndsALinkThatIsWritten(void **state) {
     (void)state;
     int fd;
@@ -458,7 +534,7 @@ static void aPeerThatHasGoneEndsALinkThatIsWritten(void **state) {
 static void aLinkMayBeClosedBeforeItIsUpOrFlushed(void **state) {
     (void)state;
     int fd;
-    struct busLink *link = busLinkConnect("127.0.0.1", (uint16_t)freePort());
+    struct busLink *link = busLinkConnect("127.0.0.1", (uint16_t)freePort(), NULL);
     if (link) busLinkClose(link);
     link = outbound(&fd);
     busLinkSend(link, "never", 5);
@@ -471,6 +547,10 @@ static void aLinkMayBeClosedBeforeItIsUpOrFlushed(void **state) {
 
 int main(void) {
     logSetLevel(LL_NOTHING);
+    struct rlimit fds;
+    getrlimit(RLIMIT_NOFILE, &fds);
+    if (fds.rlim_cur < FDS_MAX) fds.rlim_cur = FDS_MAX;
+    setrlimit(RLIMIT_NOFILE, &fds);
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setUp, tearDown)
         TEST(aMessageMayComeByteByByte),
@@ -489,6 +569,9 @@ int main(void) {
         TEST(anAddressThatIsNoneCannotBeTried),
         TEST(aSlowPeerGetsEverythingInOrder),
         TEST(aLinkWithTooMuchQueuedIsClosed),
+        TEST(strangersThatAreSilentAreClosed),
+        TEST(strangersSayNothingLong),
+        TEST(ofTooManyStrangersTheOldestIsClosed),
         TEST(aPeerThatHasGoneEndsALinkThatIsWritten),
         TEST(aLinkMayBeClosedBeforeItIsUpOrFlushed),
     };

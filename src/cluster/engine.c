@@ -252,7 +252,7 @@ static void meetReceived(struct engine *e, struct busLink *link, struct clusterN
     if (!sender) {
         const char *ip = *h->ip ? h->ip : link->peer_ip;
         uint16_t port = e->settings.tls ? h->other_port : h->port;
-        engineMeet(e, ip, port ? port : h->port, h->bus_port, e->now_ms);
+        nodeHandshake(e, false, ip, port ? port : h->port, h->bus_port);
     } else if (sender->created_ms < e->now_ms - handshakeTimeout(e)) {
         nodeDropLink(e, sender, true); /* it does not know us any more: our link to it is made anew */
     }
@@ -340,7 +340,7 @@ static bool heartbeatReceived(struct engine *e, struct busLink *link, struct clu
         correctClaims(e, sender, link, h);
     }
     if (nodeIsPrimary(sender) && nodeIsPrimary(e->t.myself) && h->config_epoch == e->t.myself->config_epoch)
-        epochCollision(e, sender);
+        epochCollision(e, sender, &h->slots);
     gossipProcess(e, sender, m);
     extensionsProcess(e, sender, m); /* last: what was said above is of the shard that was known before */
     return true;

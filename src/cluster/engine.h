@@ -138,8 +138,9 @@ struct engine {
     enum downReason down; /* the state of the cluster, as seen from here */
     enum downReason logged_down;
     int64_t logged_down_ms;
-    int64_t announce_ms; /* when our role is told once more; 0: it need not be */
-    unsigned todo;       /* TODO_… */
+    uint64_t given_epoch; /* the last one that this node gave itself, without votes; not in files */
+    int64_t announce_ms;  /* when our role is told once more; 0: it need not be */
+    unsigned todo;        /* TODO_… */
     struct engineElection election;
     struct engineManual manual;
     struct busStats stats;
@@ -156,6 +157,13 @@ void engineDestroy(struct engine *e); /* links have been closed */
 /* What is to be done at the end of the turn. */
 static inline void engineTodo(struct engine *e, unsigned what) {
     e->todo |= what;
+}
+
+/* Who has not said within that time who he is, is given up. */
+#define HANDSHAKE_MIN_MS 1000
+static inline int64_t handshakeTimeout(const struct engine *e) {
+    int64_t timeout = e->settings.node_timeout_ms;
+    return timeout < HANDSHAKE_MIN_MS ? HANDSHAKE_MIN_MS : timeout;
 }
 
 /* ---- What happens in the world ---- */

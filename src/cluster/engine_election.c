@@ -87,7 +87,7 @@ static void logCannot(struct engine *e, enum cannotFailover reason) {
     engineLog(e, LL_NOTICE, "Currently unable to failover: %s", reasons[reason]);
     if (reason == CANNOT_WAITING_VOTES)
         engineLog(e, LL_NOTICE, "Needed quorum: %d. Number of votes received so far: %d",
-                  topologyQuorum(&e->t), x->votes);
+                  topologySureQuorum(&e->t), x->votes);
 }
 
 static bool electionCalledFor(const struct engine *e) {
@@ -218,7 +218,7 @@ void electionTick(struct engine *e) {
         logCannot(e, CANNOT_EXPIRED);
     else if (!x->sent)
         electionStart(e);
-    else if (x->votes >= topologyQuorum(&e->t))
+    else if (x->votes >= topologySureQuorum(&e->t))
         electionWon(e);
     else
         logCannot(e, CANNOT_WAITING_VOTES);

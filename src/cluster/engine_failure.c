@@ -86,7 +86,7 @@ void markFailingIfAgreed(struct engine *e, struct clusterNode *n) {
     if (!(n->flags & NODE_PFAIL) || nodeFailed(n)) return;
     int reports = failureReportCount(n, e->now_ms - 2 * e->settings.node_timeout_ms);
     if (nodeVotes(e->t.myself)) reports++;
-    if (reports < topologyQuorum(&e->t)) return;
+    if (reports < topologySureQuorum(&e->t)) return;
     engineLog(e, LL_NOTICE, "Marking node %s as failing (quorum reached).", nodeLogName(n));
     markFailed(e, n);
 }

@@ -23,6 +23,7 @@ void engineFailover(struct engine *e, enum failoverKind kind, int64_t now_ms) {
     if (kind == FAILOVER_TAKEOVER) {
         engineLog(e, LL_NOTICE, "Taking over the primary (user request).");
         engineBumpEpoch(e, now_ms);
+        e->given_epoch = 0; /* it is meant to win */
         takeOver(e);
         return;
     }

@@ -124,9 +124,8 @@ static void setPorts(struct engine *e, struct clusterNode *n, uint16_t port, uin
     n->bus_port = bus;
 }
 
-enum meetVerdict engineMeet(struct engine *e, const char *ip, uint16_t port, uint16_t bus_port,
-                            int64_t now_ms) {
-    engineSetTime(e, now_ms);
+enum meetVerdict nodeHandshake(struct engine *e, bool meet, const char *ip, uint16_t port,
+                               uint16_t bus_port) {
     char address[NODE_IP_LEN] = "", id[NODE_ID_LEN];
     if (!normalAddress(ip, address) || port == 0 || bus_port == 0) return MEET_NO_ADDRESS;
     topologyForEach(&e->t, known) {
@@ -134,10 +133,17 @@ enum meetVerdict engineMeet(struct engine *e, const char *ip, uint16_t port, uin
             return MEET_UNDER_WAY;
     }
     newNodeId(e, id);
-    struct clusterNode *n = topologyAdd(&e->t, id, NODE_HANDSHAKE | NODE_MEET, now_ms);
+    struct clusterNode *n =
+        topologyAdd(&e->t, id, (uint16_t)(NODE_HANDSHAKE | (meet ? NODE_MEET : 0)), e->now_ms);
     memcpy(n->ip, address, NODE_IP_LEN);
     setPorts(e, n, port, 0, bus_port);
     return MEET_BEGUN;
+}
+
+enum meetVerdict engineMeet(struct engine *e, const char *ip, uint16_t port, uint16_t bus_port,
+                            int64_t now_ms) {
+    engineSetTime(e, now_ms);
+    return nodeHandshake(e, true, ip, port, bus_port);
 }
 
 void engineForget(struct engine *e, struct clusterNode *n, int64_t now_ms) {
@@ -188,7 +194,7 @@ static void reportTaken(struct engine *e, struct clusterNode *sender, struct clu
 static void gossipAboutKnown(struct engine *e, struct clusterNode *sender, struct clusterNode *n,
                              const struct busGossip *g) {
     if (nodeVotes(sender)) reportTaken(e, sender, n, g);
-    if (reachable(g) && !n->ping_sent_ms && !(n->flags & (NODE_FAIL | NODE_PFAIL)) &&
+    if (reachable(g) && n->pong_received_ms && !n->ping_sent_ms && !(n->flags & (NODE_FAIL | NODE_PFAIL)) &&
         failureReportCount(n, e->now_ms - 2 * e->settings.node_timeout_ms) == 0) {
         int64_t pong_ms = (int64_t)g->pong_received_s * 1000;
         if (pong_ms <= e->now_ms + CLOCK_TOLERANCE_MS && pong_ms > n->pong_received_ms)

@@ -4,8 +4,7 @@
 #include "cluster/engine.h"
 
 #define START_DELAY_MS          2000 /* a primary neither votes nor serves for so long after its start */
-#define HANDSHAKE_MIN_MS        1000
-#define CLOCK_TOLERANCE_MS      500 /* others' clocks may be ahead by that */
+#define CLOCK_TOLERANCE_MS      500  /* others' clocks may be ahead by that */
 #define REJOIN_MIN_MS           500
 #define REJOIN_MAX_MS           5000
 #define ORPHAN_DELAY_MS         5000
@@ -14,10 +13,6 @@
 #define ANNOUNCE_AGAIN_MS       1000
 #define EPOCH_MAX               (UINT64_MAX - UINT32_MAX) /* of others: above it there is room to count up */
 
-static inline int64_t handshakeTimeout(const struct engine *e) {
-    int64_t timeout = e->settings.node_timeout_ms;
-    return timeout < HANDSHAKE_MIN_MS ? HANDSHAKE_MIN_MS : timeout;
-}
 static inline bool inSameShard(const struct clusterNode *a, const struct clusterNode *b) {
     return memcmp(a->shard_id, b->shard_id, NODE_ID_LEN) == 0;
 }
@@ -50,6 +45,9 @@ void nodeDetach(struct clusterNode *n, struct busLink *link);
 /* Closes it, if there is one; one whose message is looked at is closed behind that. */
 void nodeDropLink(struct engine *e, struct clusterNode *n, bool outbound);
 void nodeRemove(struct engine *e, struct clusterNode *n); /* with its links */
+/* Begins a handshake with whoever is at that address, as engineMeet, with a PING, or with a MEET for one that
+ * does not know us. */
+enum meetVerdict nodeHandshake(struct engine *e, bool meet, const char *ip, uint16_t port, uint16_t bus_port);
 void newNodeId(struct engine *e, char id[NODE_ID_LEN]);
 /* The address that a message tells: of its header, or of the link. True: it is another one than before. */
 bool nodeTakeAddress(struct engine *e, struct clusterNode *n, const struct busLink *link,
@@ -72,7 +70,7 @@ void slotsClaimed(struct engine *e, struct clusterNode *owner, uint64_t epoch, c
 /* Tells the sender if somebody with a higher epoch has one of the slots that it claims. */
 void correctClaims(struct engine *e, struct clusterNode *sender, struct busLink *link,
                    const struct busHeader *h);
-void epochCollision(struct engine *e, struct clusterNode *other);
+void epochCollision(struct engine *e, struct clusterNode *other, const struct slotSet *slots);
 void updateReceived(struct engine *e, const struct busMessage *m);
 /* All that `from` has (slots, and what is open towards it) is `to`'s. */
 void slotsInherit(struct engine *e, struct clusterNode *from, struct clusterNode *to);

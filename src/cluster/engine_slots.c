@@ -172,17 +172,27 @@ bool engineBumpEpoch(struct engine *e, int64_t now_ms) {
     engineSetTime(e, now_ms);
     uint64_t greatest = greatestEpoch(e), *mine = &e->t.myself->config_epoch;
     if (*mine != 0 && *mine == greatest) return false;
-    *mine = e->t.current_epoch = greatest + 1;
+    *mine = e->t.current_epoch = e->given_epoch = greatest + 1;
     engineLog(e, LL_NOTICE, "New configEpoch set to %llu", (unsigned long long)*mine);
     engineTodo(e, TODO_SAVE | TODO_SYNC | TODO_BROADCAST);
     return true;
 }
 
+/* A replica of ours has been elected while we were away, in the epoch that we had just given ourselves: what
+ * it serves is its, and no greater epoch of ours may take that back. */
+static void yieldTo(struct engine *e, struct clusterNode *other, const struct slotSet *slots) {
+    struct clusterNode *me = e->t.myself;
+    if (e->given_epoch != me->config_epoch || !inSameShard(me, other)) return;
+    slotsClaimed(e, other, other->config_epoch + 1, slots);
+}
+
 /* Of two equals, the one with the smaller id takes a greater epoch; so both do not. */
-void epochCollision(struct engine *e, struct clusterNode *other) {
+void epochCollision(struct engine *e, struct clusterNode *other, const struct slotSet *slots) {
     struct clusterNode *me = e->t.myself;
     if (memcmp(other->id, me->id, NODE_ID_LEN) <= 0) return;
-    me->config_epoch = ++e->t.current_epoch;
+    yieldTo(e, other, slots);
+    if (nodeIsReplica(me)) return;
+    me->config_epoch = e->given_epoch = ++e->t.current_epoch;
     engineLog(e, LL_NOTICE,
               "configEpoch collision with node %s. Updating my configEpoch: configEpoch set to %llu",
               nodeLogName(other), (unsigned long long)me->config_epoch);

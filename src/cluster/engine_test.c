@@ -169,6 +169,41 @@ static void aMeetOnOurOwnLinkDropsIt(void **state) {
     assert_null(others[0]->out);
 }
 
+/* Who says MEET knows us: it needs none back, which would have it take another address for its own. */
+static void whoMeetsUsIsPinged(void **state) {
+    (void)state;
+    struct busHeader h = headerOf(ids[2], BUS_MEET);
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    assert_true(receiveHeader(&inbound, &h));
+    assert_int_equal(e.t.count, 4);
+    engineTick(&e, NOW + 100);
+    engineLinkUp(&e, &connections[connected_count - 1], NOW + 100);
+    assert_true(connections[connected_count - 1].node->flags & NODE_HANDSHAKE);
+    assert_int_equal(e.stats.sent[BUS_MEET], 0);
+    assert_int_equal(engineMeet(&e, "10.0.0.7", 6379, 16379, NOW + 100), MEET_BEGUN);
+    engineTick(&e, NOW + 200);
+    engineLinkUp(&e, &connections[connected_count - 1], NOW + 200);
+    assert_int_equal(e.stats.sent[BUS_MEET], 1);
+}
+
+/* Which it gave itself a moment before it was cut off. An id that is none of a node is greater than ours. */
+static void whoWasReplacedInAnEpochOfItsOwnGivesWay(void **state) {
+    (void)state;
+    static const char heir[] = "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz";
+    struct clusterNode *me = e.t.myself, *n = topologyAdd(&e.t, heir, NODE_REPLICA, NOW - 100 * TIMEOUT);
+    nodeBecomeReplica(&e.t, n, me);
+    assert_true(engineBumpEpoch(&e, NOW));
+    struct busHeader h = headerOf(heir, BUS_PING);
+    h.current_epoch = h.config_epoch = me->config_epoch;
+    h.slots = me->slots;
+    slotAssign(&e.t, 3, me); /* what it had just been given, and nobody knows of */
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    assert_true(receiveHeader(&inbound, &h));
+    assert_ptr_equal(e.t.owner[0], n);
+    assert_ptr_equal(e.t.owner[3], me);
+    assert_true(nodeIsPrimary(me) && me->config_epoch > n->config_epoch);
+}
+
 static void lightMessagesOfOddTypesAreDropped(void **state) {
     (void)state;
     for (int type = 0; type < 0x8000; type += type < 20 ? 1 : 997) {
@@ -296,6 +331,8 @@ static void aClockThatGoesBackHidesNoFailure(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(aMeetOnOurOwnLinkDropsIt, setup, teardown),
+        cmocka_unit_test_setup_teardown(whoMeetsUsIsPinged, setup, teardown),
+        cmocka_unit_test_setup_teardown(whoWasReplacedInAnEpochOfItsOwnGivesWay, setup, teardown),
         cmocka_unit_test_setup_teardown(lightMessagesOfOddTypesAreDropped, setup, teardown),
         cmocka_unit_test_setup_teardown(nobodyElseIsMyself, setup, teardown),
         cmocka_unit_test_setup_teardown(epochsAndIdsThatCannotBeAreIgnored, setup, teardown),

@@ -125,6 +125,10 @@ static bool stepAnywhere(struct migration *m, enum migrationEvent event, int64_t
         enter(m, m->auth ? EXPORT_AUTH : EXPORT_ESTABLISH, now_ms);
         *actions = m->auth ? DO_SEND_AUTH : DO_SEND_ESTABLISH;
         return true;
+    case HEARD_GRANTED:
+        if (m->state != IMPORT_REQUESTED || now_ms - m->updated_ms <= MIGRATION_FRESH_MS) return false;
+        *actions = migrationFail(m, "The source has granted, but it may write again since then", now_ms);
+        return true;
     case HAPPENED_MAY_CLAIM:
         if (m->state != IMPORT_GRANTED) return false;
         *actions = DO_TAKE_SLOTS | end(m, MIGRATION_SUCCESS, "", now_ms);

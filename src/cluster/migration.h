@@ -78,6 +78,7 @@ enum { /* to be done, in this order */
        DO_END = 1 << 12          /* close, end the pause and the child: whatever there is of it */
 };
 #define MIGRATION_GRANTED_MS 2000
+#define MIGRATION_FRESH_MS   1000 /* since it was asked for, a grant is good: who stood still has none */
 #define MIGRATION_ACK_MS     1000
 
 struct migration {

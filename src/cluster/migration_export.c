@@ -417,7 +417,10 @@ void exportStart(struct migrationJob *job) {
     x->held = sdsempty();
     x->fd = -1;
     int port = !n ? 0 : replication_control.isEncrypted() ? n->tls_port : n->tcp_port;
-    x->fd = n ? netConnectStart((struct netWay){0}, n->ip, port, NULL, err, sizeof err) : -1;
+    sds source = configGet("bind-source-addr");
+    const char *from = source && *source ? source : NULL;
+    x->fd = n ? netConnectStart((struct netWay){0}, n->ip, port, from, err, sizeof err) : -1;
+    sdsfree(source);
     if (x->fd >= 0 && aeCreateFileEvent(server_el, x->fd, AE_WRITABLE, onConnected, x) == 0) return;
     cannotConnect(job, strOf(err));
 }

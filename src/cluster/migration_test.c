@@ -132,6 +132,20 @@ static void testOutOfTurn(void **state) {
     assert_int_equal(p.source.state, MIGRATION_FAILED);
 }
 
+/* Who stood still since it asked does not know what the source has written meanwhile. */
+static void testLateGrant(void **state) {
+    (void)state;
+    struct pair p;
+    lead(&p, false, EXPORT_GRANTED);
+    int64_t asked_ms = p.target.updated_ms;
+    assert_int_equal(migrationStep(&p.target, HEARD_GRANTED, asked_ms + MIGRATION_FRESH_MS + 1),
+                     DO_END | DO_DELETE_KEYS);
+    assert_int_equal(p.target.state, MIGRATION_FAILED);
+    lead(&p, false, EXPORT_GRANTED);
+    assert_int_equal(migrationStep(&p.target, HEARD_GRANTED, asked_ms + MIGRATION_FRESH_MS), 0);
+    assert_int_equal(p.target.state, IMPORT_GRANTED);
+}
+
 static void testCancel(void **state) {
     (void)state;
     struct pair p;
@@ -178,7 +192,7 @@ int main(void) {
         cmocka_unit_test(testTracked), cmocka_unit_test(testToldWhileRunning),
         cmocka_unit_test(testWay),     cmocka_unit_test(testLost),
         cmocka_unit_test(testSilence), cmocka_unit_test(testOutOfTurn),
-        cmocka_unit_test(testCancel),
+        cmocka_unit_test(testCancel),  cmocka_unit_test(testLateGrant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

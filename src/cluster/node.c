@@ -40,7 +40,11 @@ static int64_t save_logged_ms;
 
 static struct busLink *worldConnect(void *w, const char *ip, uint16_t bus_port) {
     (void)w;
-    return cluster_debug.no_reconnection ? NULL : busLinkConnect(ip, bus_port);
+    if (cluster_debug.no_reconnection) return NULL;
+    sds source = configGet("bind-source-addr");
+    struct busLink *link = busLinkConnect(ip, bus_port, source && *source ? source : NULL);
+    sdsfree(source);
+    return link;
 }
 static void worldClose(void *w, struct busLink *link) {
     (void)w;
@@ -192,6 +196,7 @@ static const struct busLinkHandlers link_handlers = {linkAccepts, linkUp, linkDo
 static void tick(void) {
     if (!cluster_enabled || !clusterMyself()) return;
     links_over_limit += (uint64_t)busLinksEnforceLimit((size_t)cluster_settings.link_limit);
+    busLinksDropStrangers(handshakeTimeout(&cluster_engine));
     engineTick(&cluster_engine, clusterNow());
 }
 

@@ -1,9 +1,9 @@
 /* simulation_test.c - clusters in virtual time: they form, notice failures, elect, heal; by fixed scenarios
  * and by random schedules of deaths, partitions, hangs, losses, failovers and clocks that jump.
  *
- * SIM_SCHEDULES=10000 runs so many schedules (100); SIM_SEED=n runs the one of that seed, with the nodes'
- * logs. SIM_TABLE=6,100,500 runs no test: it prints how clusters of these sizes do, half of them primaries
- * (500 nodes: minutes, 2 GB). */
+ * SIM_SCHEDULES=10000 runs so many schedules (100), from the seed SIM_FIRST (1) on: shards of one run.
+ * SIM_SEED=n runs the one of that seed, with the nodes' logs. SIM_TABLE=6,100,500 runs no test: it prints how
+ * clusters of these sizes do, half of them primaries (500 nodes: minutes, 2 GB). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -141,6 +141,31 @@ static void aManualFailoverLosesNothing(void **state) {
     simDestroy(s);
 }
 
+/* Cut off before it has heard of the others' slots, with its primary alone, a replica cannot tell a majority
+ * from the vote of that one. */
+static void oneThatHasNotHeardTheOthersElectsNobody(void **state) {
+    (void)state;
+    struct simOptions o = usual;
+    o.replicas = 2;
+    for (int64_t cut_ms = 0; cut_ms < 40; cut_ms += 4) {
+        struct sim *s = simCreate(&o);
+        simRun(s, cut_ms);
+        simSide(s, 3, 1);
+        simRun(s, 3 * TIMEOUT_MS); /* its primary has heard them, and may vote */
+        simSide(s, 0, 1);
+        assert_true(untilReplaced(s, 0, 60000) >= 0);
+        for (int tries = 0; tries < 10; tries++) {
+            simFailover(s, 3, FAILOVER_ASK);
+            simRun(s, TIMEOUT_MS);
+        }
+        assert_true(nodeIsReplica(simEngine(s, 3)->t.myself));
+        simSide(s, 0, 0);
+        simSide(s, 3, 0);
+        assert_true(untilAgreed(s, 60000) >= 0);
+        simDestroy(s);
+    }
+}
+
 /* A clock that is set back for an hour is no reason not to notice a death, nor not to vote. */
 static void clocksThatGoBackStopNothing(void **state) {
     (void)state;
@@ -257,13 +282,14 @@ static void schedule(uint64_t seed, bool verbose) {
 
 static void whateverHappensTheyAgreeInTheEnd(void **state) {
     (void)state;
-    const char *seed = getenv("SIM_SEED"), *count = getenv("SIM_SCHEDULES");
+    const char *seed = getenv("SIM_SEED"), *count = getenv("SIM_SCHEDULES"), *first = getenv("SIM_FIRST");
     if (seed) {
         schedule(strtoull(seed, NULL, 10), true);
         return;
     }
-    uint64_t schedules = count ? strtoull(count, NULL, 10) : 100;
-    for (uint64_t i = 1; i <= schedules; i++) schedule(i, false);
+    uint64_t schedules = count ? strtoull(count, NULL, 10) : 100,
+             from = first ? strtoull(first, NULL, 10) : 1;
+    for (uint64_t i = 0; i < schedules; i++) schedule(from + i, false);
 }
 
 /* ---- Figures ---- */
@@ -358,6 +384,7 @@ int main(void) {
         cmocka_unit_test(aMinorityStopsServing),
         cmocka_unit_test(withoutAMajorityNobodyIsElected),
         cmocka_unit_test(aManualFailoverLosesNothing),
+        cmocka_unit_test(oneThatHasNotHeardTheOthersElectsNobody),
         cmocka_unit_test(clocksThatGoBackStopNothing),
         cmocka_unit_test(forceAndTakeoverWorkWithoutThePrimary),
         cmocka_unit_test(aReplicaGoesToAnOrphan),

@@ -178,6 +178,19 @@ int topologyVoters(const struct topology *t) {
     return count;
 }
 
+/* A primary that others have told of, and that has never said itself what it has. */
+static bool mayVoteUnheard(const struct clusterNode *n) {
+    bool heard = n->pong_received_ms || n->data_received_ms;
+    return nodeIsPrimary(n) && !n->slot_count && !heard &&
+           !(n->flags & (NODE_MYSELF | NODE_HANDSHAKE | NODE_NOADDR));
+}
+
+int topologySureQuorum(const struct topology *t) {
+    int unknown = KEY_SLOTS - slotsOwned(t), unheard = 0;
+    for (int i = 0; i < t->count; i++) unheard += mayVoteUnheard(t->nodes[i]);
+    return (topologyVoters(t) + (unheard < unknown ? unheard : unknown)) / 2 + 1;
+}
+
 static int openPlace(const struct topology *t, int slot) {
     int i = 0;
     while (i < t->open_count && t->open[i].slot < slot) i++;

@@ -138,10 +138,13 @@ struct openSlot *slotOpen(const struct topology *t,
 void slotSetMigrating(struct topology *t, int slot, struct clusterNode *to); /* NULL: not any more */
 void slotSetImporting(struct topology *t, int slot, struct clusterNode *from);
 int topologyVoters(const struct topology *t); /* the size of the cluster: primaries with slots */
-/* Votes or reports that are a majority of it. */
+/* Voters that are a majority of it. */
 static inline int topologyQuorum(const struct topology *t) {
     return topologyVoters(t) / 2 + 1;
 }
+/* Votes or reports that are one, even if the slots whose owner is not known are those of primaries that have
+ * never been heard: who knows little of the cluster must not take a few for the most. */
+int topologySureQuorum(const struct topology *t);
 
 /* ---- Failure reports ---- */
 /* True: the first by that node. */

@@ -95,6 +95,24 @@ static void votersAreThosePrimariesThatHaveSlots(void **state) {
     assert_int_equal(topologyVoters(&t), 6);
 }
 
+/* As long as slots are left for them. */
+static void primariesNeverHeardMayBeVoters(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; i++) slotAssign(&t, i, add(i, NODE_PRIMARY));
+    for (int i = 3; i < 7; i++) add(i, NODE_PRIMARY);
+    assert_int_equal(topologyQuorum(&t), 2);
+    assert_int_equal(topologySureQuorum(&t), 4); /* of 7 */
+    t.nodes[3]->pong_received_ms = 1;
+    t.nodes[4]->data_received_ms = 1;
+    assert_int_equal(topologySureQuorum(&t), 3); /* of 5 */
+    t.nodes[5]->flags |= NODE_HANDSHAKE;
+    t.nodes[6]->flags |= NODE_NOADDR;
+    assert_int_equal(topologySureQuorum(&t), 2);
+    t.nodes[5]->flags = t.nodes[6]->flags = NODE_PRIMARY;
+    for (int slot = 3; slot < KEY_SLOTS; slot++) slotAssign(&t, slot, t.nodes[0]);
+    assert_int_equal(topologySureQuorum(&t), 2);
+}
+
 static void aReplicaLosesItsSlotsAndTakesTheShardOfItsPrimary(void **state) {
     (void)state;
     struct clusterNode *a = add(1, NODE_PRIMARY), *b = add(2, NODE_PRIMARY | NODE_MIGRATE_TO),
@@ -288,6 +306,7 @@ int main(void) {
         TEST(aRenamedNodeIsFoundByItsNewName),
         TEST(slotsHaveOneOwner),
         TEST(votersAreThosePrimariesThatHaveSlots),
+        TEST(primariesNeverHeardMayBeVoters),
         TEST(aReplicaLosesItsSlotsAndTakesTheShardOfItsPrimary),
         TEST(openSlotsAreInOrderAndHaveTwoSides),
         TEST(aNodeThatIsRemovedLeavesNothing),

@@ -87,6 +87,10 @@ void unpauseClients(enum pauseReason reason) {
     update();
 }
 
+bool isPausedFor(enum pauseReason reason) {
+    return pauses[reason].level != PAUSE_NOTHING;
+}
+
 bool pauseStops(uint64_t command_flags) {
     if (pause_level == PAUSE_WRITES) return command_flags & (CMD_WRITE | CMD_MAY_REPLICATE);
     return pause_level == PAUSE_ALL;

@@ -22,6 +22,7 @@ extern enum pauseLevel pause_level;
  * ends with the later of both. Pauses for other reasons are left alone. */
 void pauseClients(enum pauseReason reason, enum pauseLevel level, int64_t end_ms);
 void unpauseClients(enum pauseReason reason);
+bool isPausedFor(enum pauseReason reason);
 
 /* Would a command with these flags have to wait? */
 bool pauseStops(uint64_t command_flags);

@@ -28,6 +28,7 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/monitor.h"
+#include "command/pause.h"
 #include "command/propagate.h"
 #include "command/wait.h"
 #include "data/role.h"
@@ -347,7 +348,7 @@ static void replicasBeforeSleep(void) {
 static void pingNowAndThen(void) {
     static int64_t seconds;
     if (seconds++ % ping_period_s || !replicas.length || !isAsked()) return;
-    if (replica_hooks.isFailingOver && replica_hooks.isFailingOver()) return;
+    if (isPausedFor(PAUSE_FAILOVER)) return; /* who takes over has all, and nothing is added to it */
     ping();
 }
 

@@ -55,14 +55,22 @@ class Routes:
                 else:
                     self.port_of.pop(key, None)
                 return replies
-            port, ahead = int(words[2].rsplit(b":", 1)[1]), [("ASKING",)] if words[0] == b"ASK" else []
+            port = self.cluster.network.behind[int(words[2].rsplit(b":", 1)[1])]
+            ahead = [("ASKING",)] if words[0] == b"ASK" else []
         return None
 
     def read(self, key, *command):
+        last = None
+
         def answer():
-            replies = self.call(key, command)
-            return replies if replies and replies[0][0] != b"-" else None
-        return wait_until("an answer to %s" % (command,), answer, 20, 0.05)[0]
+            nonlocal last
+            last = self.call(key, command)
+            return last if last and last[0][0] != b"-" else None
+
+        try:
+            return wait_until("an answer to %s" % (command,), answer, 20, 0.05)[0]
+        except Failed as problem:
+            raise Failed("%s; last %r\n%s" % (problem, last, self.cluster.beliefs())) from None
 
     def close(self):
         for port in list(self.connections):

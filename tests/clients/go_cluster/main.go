@@ -1,4 +1,4 @@
-// go-redis as a client of a cluster. PORT and CONTROL (a program: failover, reshard) come from the environment; the
+// go-redis as a client of a cluster. PORT and CONTROL (a program: failover, reshard, migrate) come from the environment; the
 // first difference ends it.
 package main
 
@@ -132,6 +132,8 @@ func underChange(r *redis.ClusterClient, change string, patient bool) {
 
 func reshard(r *redis.ClusterClient) { underChange(r, "reshard", false) }
 
+func migrate(r *redis.ClusterClient) { underChange(r, "migrate", false) }
+
 func failover(r *redis.ClusterClient) {
 	must(0, r.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return c.Wait(ctx, 1, 5*time.Second).Err() }))
 	underChange(r, "failover", true)
@@ -143,7 +145,7 @@ func main() {
 		name string
 		run  func(*redis.ClusterClient)
 	}{{"topology", topology}, {"routing", routing}, {"pipelines", pipelines}, {"sharded pub/sub", shardedPubsub},
-		{"replicas", replicas}, {"reshard", reshard}, {"failover", failover}}
+		{"replicas", replicas}, {"reshard", reshard}, {"migrate", migrate}, {"failover", failover}}
 	for _, c := range checks {
 		c.run(r)
 		fmt.Println("ok", c.name)

@@ -1,4 +1,4 @@
-// ioredis as a client of a cluster. PORT and CONTROL (a program: failover, reshard) come from the environment.
+// ioredis as a client of a cluster. PORT and CONTROL (a program: failover, reshard, migrate) come from the environment.
 'use strict';
 const Redis = require('ioredis');
 const { promisify } = require('util');
@@ -79,10 +79,14 @@ async function reshard() {
     await underChange('reshard', false);
 }
 
+async function migrate() {
+    await underChange('migrate', false);
+}
+
 async function failover() {
     await Promise.all(r.nodes('master').map((n) => n.wait(1, 5000)));
     await underChange('failover', true);
 }
 
 r.on('error', () => {}); // nodes that are down are tried again
-runAll([topology, routing, transactions, shardedPubsub, replicas, reshard, failover]);
+runAll([topology, routing, transactions, shardedPubsub, replicas, reshard, migrate, failover]);

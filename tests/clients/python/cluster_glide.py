@@ -1,4 +1,4 @@
-"""valkey-glide as a client of a cluster. PORT and CONTROL (a program: failover, reshard) come from the environment; prints what it has
+"""valkey-glide as a client of a cluster. PORT and CONTROL (a program: failover, reshard, migrate) come from the environment; prints what it has
 checked, and ends at the first difference."""
 import asyncio
 import os
@@ -73,6 +73,10 @@ async def reshard(r):
     await under_change(r, "reshard", False)
 
 
+async def migrate(r):
+    await under_change(r, "migrate", False)
+
+
 async def failover(r):
     await r.wait(1, 5000)
     await under_change(r, "failover", True)
@@ -80,7 +84,7 @@ async def failover(r):
 
 async def main():
     r = await GlideClusterClient.create(GlideClusterClientConfiguration([NodeAddress("127.0.0.1", PORT)], request_timeout=5000))
-    for check in (routing, batches, reshard, failover):
+    for check in (routing, batches, reshard, migrate, failover):
         try:
             await check(r)
         except Exception:

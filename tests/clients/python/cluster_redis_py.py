@@ -1,5 +1,5 @@
-"""redis-py and valkey-py as clients of a cluster: `cluster_redis_py.py redis|valkey`. PORT and CONTROL (a program: failover, reshard)
-come from the environment; prints what it has checked, and ends at the first difference."""
+"""redis-py and valkey-py as clients of a cluster: `cluster_redis_py.py redis|valkey`. PORT and CONTROL (a program: failover, reshard,
+migrate) come from the environment; prints what it has checked, and ends at the first difference."""
 import importlib
 import os
 import subprocess
@@ -111,13 +111,17 @@ def reshard(r):
     under_change(r, "reshard", False)
 
 
+def migrate(r):
+    under_change(r, "migrate", False)
+
+
 def failover(r):
     r.wait(1, 5000, target_nodes=r.get_primaries())
     under_change(r, "failover", True)
 
 
 r = connect()
-for check in (topology, routing, pipelines, replicas, scripts, reshard, failover):
+for check in (topology, routing, pipelines, replicas, scripts, reshard, migrate, failover):
     try:
         check(r)
     except Exception:
