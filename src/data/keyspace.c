@@ -205,7 +205,7 @@ void keyspaceIteratorInitSlots(struct keyspaceIterator *it, struct keyspace *ks,
 /* The object is in none of the tables any more but, perhaps, in that of those with an expiry. */
 static void leavesWithSlot(struct keyspace *ks, struct object *o) {
     keyspaceLeaving(ks, o);
-    if (objectHasExpire(o)) volatileRemove(&ks->expires, &ks->keys, o, keyHash(objectKey(o)));
+    if (objectHasExpire(o)) volatileRemoveOne(&ks->expires, &ks->keys, o, keyHash(objectKey(o)));
 }
 
 uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceGone *gone, void *priv) {

@@ -77,14 +77,18 @@ void volatileAdd(struct volatileKeys *v, struct keyTables *keys, struct object *
     volatileChanged(v, keys);
 }
 
-/* Not to be asked whether they are most now: this may be called from a scan of the table. */
-void volatileRemove(struct volatileKeys *v, struct keyTables *keys, struct object *o, uint64_t hash) {
+void volatileRemoveOne(struct volatileKeys *v, struct keyTables *keys, struct object *o, uint64_t hash) {
     v->count--;
     countHidden(keys, hash, -1U);
     if (v->state == VOLATILE_TABLE)
         hashtableRemoveEntry(&v->table, o, hash);
     else if (v->state == VOLATILE_MAKING)
         hashtablePopHashed(&v->table, objectKey(o), hash);
+}
+
+/* Not to be asked whether they are most now: this may be called from a scan of the table. */
+void volatileRemove(struct volatileKeys *v, struct keyTables *keys, struct object *o, uint64_t hash) {
+    volatileRemoveOne(v, keys, o, hash);
     volatileChanged(v, keys);
 }
 

@@ -33,6 +33,9 @@ struct volatileKeys {
 void volatileInit(struct volatileKeys *v, const struct hashtableType *type);
 void volatileAdd(struct volatileKeys *v, struct keyTables *keys, struct object *o, uint64_t hash);
 void volatileRemove(struct volatileKeys *v, struct keyTables *keys, struct object *o, uint64_t hash);
+/* One of many whose table has been taken away: volatileChanged behind the last of them, not before, since a
+ * table that is made meanwhile would lack the rest. */
+void volatileRemoveOne(struct volatileKeys *v, struct keyTables *keys, struct object *o, uint64_t hash);
 /* Both have an expiry, and the same key; both are alive. */
 void volatileReplace(struct volatileKeys *v, struct object *o, struct object *now, uint64_t hash);
 /* The object lies elsewhere now: `was` is not read. While the table is made, one with an expiry must stay. */
