@@ -89,7 +89,7 @@ static bool everyDbAllowed(const struct aclSelector *s) {
 
 static bool dbsAllowed(const struct aclSelector *s, const struct question *q, int *arg) {
     commandProc *proc = q->cmd->spec->proc;
-    if (proc == flushallCommand) return everyDbAllowed(s);
+    if (proc == flushallCommand || q->cmd->flags & CMD_ALL_DBS) return everyDbAllowed(s);
     if (proc == selectCommand) return dbArgAllowed(s, q, 1, arg);
     if (proc == swapdbCommand) return swapAllowed(s, q, arg);
     if (proc == moveCommand && !dbArgAllowed(s, q, 2, arg)) return false;
@@ -144,7 +144,23 @@ bool aclChannelAllowed(const struct aclUser *u, struct str channel, bool is_patt
     return false;
 }
 
+/* Those that a module's command names. */
+static bool namedChannelsAllowed(struct aclSelector *s, const struct question *q, int *arg) {
+    struct keyRef *channels;
+    int n = q->cmd->spec->getchannels(q->cmd, q->argv, q->argc, &channels);
+    bool allowed = true;
+    for (int i = 0; i < n && allowed; i++) {
+        const struct keyRef *ch = &channels[i];
+        if (ch->pos >= q->argc || !(ch->flags & (CHANNEL_PUBLISH | CHANNEL_SUBSCRIBE))) continue;
+        *arg = ch->pos;
+        allowed = selectorHasChannel(s, q->argv[ch->pos], ch->flags & CHANNEL_PATTERN);
+    }
+    zfree(channels);
+    return allowed;
+}
+
 static bool channelsAllowed(struct aclSelector *s, const struct question *q, int *arg) {
+    if (q->cmd->flags & CMD_TELLS_CHANNELS) return namedChannelsAllowed(s, q, arg);
     commandProc *proc = q->cmd->spec->proc;
     bool publish = proc == publishCommand || proc == spublishCommand, pattern = proc == psubscribeCommand;
     if (!publish && !pattern && proc != subscribeCommand && proc != ssubscribeCommand) return true;
@@ -161,7 +177,8 @@ static enum aclDenial askSelector(struct aclSelector *s, struct question *q, int
     if (!(s->flags & SELECTOR_ALL_DBS) && !dbsAllowed(s, q, arg)) return ACL_DENIED_DB;
     if (!commandAllowed(s, q)) return ACL_DENIED_COMMAND;
     if (!(s->flags & SELECTOR_ALL_KEYS) && !keysAllowed(s, q, arg)) return ACL_DENIED_KEY;
-    if (q->cmd->flags & CMD_PUBSUB && !channelsAllowed(s, q, arg)) return ACL_DENIED_CHANNEL;
+    if (q->cmd->flags & (CMD_PUBSUB | CMD_TELLS_CHANNELS) && !channelsAllowed(s, q, arg))
+        return ACL_DENIED_CHANNEL;
     return ACL_ALLOWED;
 }
 
@@ -171,7 +188,8 @@ static void aclCheckRemember(struct aclUser *u, const struct aclSelector *s, con
     const struct serverCommand *cmd = q->cmd;
     bool all_keys = s->flags & SELECTOR_ALL_KEYS || !cmd->spec->key_spec_count;
     bool all_dbs = s->flags & SELECTOR_ALL_DBS;
-    if (!aclSelectorHasCommand(s, cmd->id) || cmd->flags & CMD_PUBSUB) return;
+    if (!aclSelectorHasCommand(s, cmd->id) || cmd->flags & (CMD_PUBSUB | CMD_TELLS_CHANNELS | CMD_ALL_DBS))
+        return;
     if (!all_dbs && !(cmd->only_key.pos && cmd->spec->proc != moveCommand)) return;
     if (!all_keys && !(cmd->only_key.pos && q->begin.ptr)) return;
     struct aclMemo m = {.cmd = cmd, .db = all_dbs ? ACL_MEMO_ANY_DB : q->db};

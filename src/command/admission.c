@@ -25,6 +25,7 @@ static const struct rule {
     const char *error;
 } table[RULES] = {
     /*                   client exec script unblocked aof primary module debug   odd */
+    {RULE_FILTER,         { Y,   n,   Y,      n,       n,    Y,     n,     n },   n, "none: a module may change it (its own calls: before it makes them)"},
     {RULE_HTTP,           { Y,   n,   n,      n,       n,    n,     n,     n },   Y, "none: the connection ends"},
     {RULE_AUTH,           { Y,   n,   n,      n,       n,    n,     n,     n },   n, "NOAUTH Authentication required."},
     {RULE_UNKNOWN,        { Y,   n,   Y,      n,       Y,    Y,     Y,     n },   Y, "ERR unknown command ..."},
@@ -177,8 +178,9 @@ static void replyUnknown(struct client *c) {
     sdsfree(args);
 }
 
-/* Scripts are told less, but which subcommand there is not. */
+/* Scripts are told less, but which subcommand there is not. A module may have come since it was looked up. */
 static enum admission checkUnknown(struct client *c, struct request *r, enum requestOrigin origin) {
+    if (!r->cmd) c->cmd = r->cmd = commandLookup(r->argv, r->argc);
     if (r->cmd) return ADMITTED;
     if (origin == ORIGIN_SCRIPT && !commandLookup(r->argv, 1))
         replyError(c, "ERR Unknown command called from script");

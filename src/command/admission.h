@@ -19,6 +19,7 @@
 #include "commands/spec.h"
 
 enum admissionRule { /* in the order of the table */
+                     RULE_FILTER,
                      RULE_HTTP,
                      RULE_AUTH,
                      RULE_UNKNOWN,
@@ -50,8 +51,9 @@ enum admissionRule { /* in the order of the table */
 
 enum admission {
     ADMITTED,
-    REFUSED, /* an error has been replied */
-    KEPT     /* neither: it will run later, and who has it then is the rule's affair; or its client goes */
+    REFUSED,  /* an error has been replied */
+    REPLACED, /* call_replacement (call.h) is asked about, and runs, instead */
+    KEPT      /* neither: it will run later, and who has it then is the rule's affair; or its client goes */
 };
 
 /* c->argv and its kin mirror the request. */

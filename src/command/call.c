@@ -24,6 +24,7 @@
 #define SLOW_ENOUGH_TO_TICK 500 /* us: after a command this long the next one's clock is read anew */
 
 struct call *call_running;
+struct request *call_replacement;
 struct callStats callstats;
 struct callLimits call_limits = {UINT64_MAX, INT64_MAX, INT_MAX};
 unsigned call_points;
@@ -233,6 +234,27 @@ static inline void giveBackReplySkip(struct client *c) {
     if (c->flags & CLIENT_PAUSED && c->flags & CLIENT_REPLY_SKIP) c->flags |= CLIENT_REPLY_SKIP_NEXT;
 }
 
+static __attribute__((noinline, cold)) enum admission runReplacement(struct call *call, struct client *c,
+                                                                     enum requestOrigin origin) {
+    struct request *original = call->request, *r = call_replacement;
+    call->request = r;
+    mirror(c, r);
+    dbSetHints(NULL, 0);
+    if (origin == ORIGIN_CLIENT) c->lastcmd = r->cmd;
+    enum admission verdict = admissionAskAll(c, r, origin);
+    call_replacement = NULL;
+    if (verdict == ADMITTED)
+        callHandler(call, c, r, origin);
+    else if (verdict == REFUSED)
+        refused(c, r);
+    else
+        giveBackReplySkip(c);
+    call->request = original;
+    mirror(c, original);
+    requestRelease(r);
+    return verdict;
+}
+
 static inline __attribute__((always_inline)) bool run(struct client *c, struct request *r,
                                                       enum requestOrigin origin) {
     unsigned how = manners[origin];
@@ -254,6 +276,8 @@ static inline __attribute__((always_inline)) bool run(struct client *c, struct r
         callHandler(&call, c, r, origin);
     else if (verdict == REFUSED)
         refused(c, r);
+    else if (verdict == REPLACED)
+        verdict = runReplacement(&call, c, origin);
     else
         giveBackReplySkip(c);
     if (how & TOP) {

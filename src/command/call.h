@@ -28,6 +28,10 @@ struct call {
 enum { CALL_SLOT_NONE_YET = -1, CALL_SLOT_ANY = -2 };
 extern struct call *call_running; /* the innermost; NULL: none */
 
+/* What a rule of admission has made of a request (REPLACED), in its own allocation: whoever runs it releases
+ * it. NULL, or it has been: none. */
+extern struct request *call_replacement;
+
 /* The client on whose behalf anything runs now; NULL: nobody's. */
 static inline struct client *callOwner(void) {
     return call_running ? call_running->owner : NULL;

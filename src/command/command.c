@@ -6,6 +6,7 @@
 #include "client/reply.h"
 #include "commands/grammar.h"
 #include "data/role.h"
+#include "net/io_thread.h"
 #include "registry/config.h"
 
 struct hashtable commands;
@@ -112,6 +113,8 @@ void commandRegister(const struct commandSpec *specs) {
 
 /* ---- Coming and going ---- */
 
+/* I/O threads look commands up: they stand still meanwhile. */
+
 #define ON_CHANGE_MAX 8
 static void (*on_change[ON_CHANGE_MAX])(void);
 static int on_change_count;
@@ -150,13 +153,18 @@ static struct serverCommand *revive(const struct commandSpec *spec, struct serve
 }
 
 struct serverCommand *commandAdd(const struct commandSpec *spec, struct serverCommand *parent) {
-    if (parent && !parent->subcommands) parent->subcommands = hashtableCreate(&commands_type);
     struct hashtable *table = parent ? parent->subcommands : &commands;
-    if (hashtableFind(table, strOf(spec->name))) return NULL;
+    if (table && hashtableFind(table, strOf(spec->name))) return NULL;
+    ioThreadsHold();
     struct serverCommand *cmd = revive(spec, parent);
-    if (!cmd && next_id == COMMAND_IDS_MAX) return NULL;
+    if (!cmd && next_id == COMMAND_IDS_MAX) {
+        ioThreadsRelease();
+        return NULL;
+    }
+    if (!table) table = parent->subcommands = hashtableCreate(&commands_type);
     if (!cmd) cmd = createCommand(spec, parent);
     hashtableAdd(table, cmd);
+    ioThreadsRelease();
     tellChange();
     return cmd;
 }
@@ -175,16 +183,20 @@ static void retireOne(void *priv, struct serverCommand *cmd) {
 }
 
 void commandRemove(struct serverCommand *cmd) {
+    ioThreadsHold();
     hashtablePop(cmd->parent ? cmd->parent->subcommands : &commands, strOf(cmd->called));
     commandAndSubcommands(cmd, retireOne, cmd);
     hashtableRelease(cmd->subcommands);
     cmd->subcommands = NULL;
     retire(cmd);
+    ioThreadsRelease();
     tellChange();
 }
 
 void commandRefresh(struct serverCommand *cmd) {
+    ioThreadsHold();
     derive(cmd);
+    ioThreadsRelease();
     tellChange();
 }
 

@@ -287,6 +287,7 @@ static void replyCommandDocs(struct client *c, const struct serverCommand *cmd) 
     fields += replyField(c, "since", spec->since);
     fields += replyField(c, "group", spec->group);
     fields += replyField(c, "complexity", spec->complexity);
+    fields += replyField(c, "module", spec->module);
     if (spec->doc_flags) {
         replyBulkCstr(c, "doc_flags");
         replyFlags(c, spec->doc_flags, doc_flags);
@@ -334,7 +335,9 @@ static int64_t replyNames(struct client *c, struct hashtable *table, enum listFi
     while (hashtableNext(&it, &entry)) {
         struct serverCommand *cmd = entry;
         struct str name = sdsview(cmd->fullname);
-        bool wanted = filter == LIST_ALL || (filter == LIST_CATEGORY && (cmd->acl & category)) ||
+        bool wanted = filter == LIST_ALL ||
+                      (filter == LIST_MODULE && cmd->spec->module && strIs(by, cmd->spec->module)) ||
+                      (filter == LIST_CATEGORY && (cmd->acl & category)) ||
                       (filter == LIST_PATTERN && globMatch(by, name, true));
         if (wanted) {
             replyBulk(c, name);

@@ -19,9 +19,11 @@ struct declaredKey {
 
 static struct declaredKeys *running;
 
-/* Scans, and what administrators run to look into the server, name no keys. */
+/* Scans, and what administrators run to look into the server, name no keys; modules' commands are not ours to
+ * judge. */
 static bool touchesAny(const struct serverCommand *cmd) {
-    return cmd->flags & CMD_TOUCHES_ARBITRARY_KEYS || (cmd->flags & CMD_ADMIN && !cmd->spec->key_spec_count);
+    return cmd->flags & (CMD_TOUCHES_ARBITRARY_KEYS | CMD_MODULE) ||
+           (cmd->flags & CMD_ADMIN && !cmd->spec->key_spec_count);
 }
 
 static int compareNames(const void *a, const void *b) {

@@ -1,25 +1,29 @@
 /* modules.c - the list of modules; see modules.h. */
 #include "command/modules.h"
 
-#include "base/assert.h"
 #include "client/reply.h"
 
-#define MODULES_MAX 4
+static struct listedModule *listed;
+static int listed_count;
 
-static struct module {
-    const char *name, *path;
-    int version;
-} modules[MODULES_MAX];
-static int module_count;
+void modulesListAdd(struct listedModule *m) {
+    struct listedModule **end = &listed;
+    while (*end) end = &(*end)->next;
+    *end = m;
+    m->next = NULL;
+    listed_count++;
+}
 
-void moduleRegister(const char *name, int version, const char *path) {
-    serverAssert(module_count < MODULES_MAX);
-    modules[module_count++] = (struct module){.name = name, .version = version, .path = path};
+void modulesListRemove(struct listedModule *m) {
+    struct listedModule **at = &listed;
+    while (*at != m) at = &(*at)->next;
+    *at = m->next;
+    listed_count--;
 }
 
 void moduleReplyList(struct client *c) {
-    replyArrayLen(c, module_count);
-    for (const struct module *m = modules; m < modules + module_count; m++) {
+    replyArrayLen(c, listed_count);
+    for (const struct listedModule *m = listed; m; m = m->next) {
         replyMapLen(c, 4);
         replyBulkCstr(c, "name");
         replyBulkCstr(c, m->name);
@@ -28,6 +32,7 @@ void moduleReplyList(struct client *c) {
         replyBulkCstr(c, "path");
         replyBulkCstr(c, m->path);
         replyBulkCstr(c, "args");
-        replyArrayLen(c, 0);
+        replyArrayLen(c, m->arg_count);
+        for (int i = 0; i < m->arg_count; i++) replyBulk(c, sdsview(m->args[i]));
     }
 }

@@ -1,8 +1,19 @@
-/* modules.h - the modules that the server names when asked: MODULE LIST, HELLO. Those that are built in
- * register themselves; others cannot be loaded. */
+/* modules.h - the modules that the server names when asked: MODULE LIST, HELLO. Those that are built in add
+ * themselves, those that are loaded come and go (module/). */
 #pragma once
+
+#include "base/sds.h"
 
 struct client;
 
-void moduleRegister(const char *name, int version, const char *path); /* texts that stay */
-void moduleReplyList(struct client *c);                               /* an array of maps */
+struct listedModule {
+    struct listedModule *next;
+    const char *name, *path;
+    int version;
+    const sds *args; /* of the load */
+    int arg_count;
+};
+
+void modulesListAdd(struct listedModule *m); /* stays the caller's, until it is removed */
+void modulesListRemove(struct listedModule *m);
+void moduleReplyList(struct client *c); /* an array of maps, the oldest first */

@@ -28,7 +28,8 @@ struct request *requestCopy(struct request *from) {
     *r = (struct request){.argv = (struct str *)(r + 1),
                           .argc = from->argc,
                           .cmd = from->cmd,
-                          .unpropagated = from->unpropagated};
+                          .unpropagated = from->unpropagated,
+                          .redacted = from->redacted};
     char *p = (char *)(r->argv + r->argc);
     for (int i = 0; i < r->argc; i++) {
         r->argv[i] = from->argv[i];

@@ -53,6 +53,7 @@ struct request {
     uint64_t end_offset; /* in a stream that has offsets, behind raw; 0: it came in another way */
     uint64_t ticks;      /* of work on it in earlier tries, in which it was blocked */
     bool unpropagated;   /* what it changes stays here: redis.set_repl() */
+    uint32_t redacted; /* of a module's command: a bit for each argument that is not to be shown; all: all */
 };
 
 /* A copy in one allocation: header, views, and the bytes of arguments, but for those of big ones, whose

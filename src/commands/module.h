@@ -5,4 +5,4 @@
 
 extern const struct commandSpec commandsModule[];
 
-commandProc moduleHelpCommand, moduleListCommand, moduleLoadCommand, moduleUnloadCommand;
+commandProc moduleHelpCommand, moduleListCommand, moduleLoadCommand, moduleLoadexCommand, moduleUnloadCommand;

@@ -39,6 +39,8 @@ struct commandChange;
 #define CMD_AT_HOME                (1ull << 24) /* ours: the handler uses the connection itself (command/port.h) */
 #define CMD_MODULE                 (1ull << 25) /* of a module: it is in no category by its flags */
 #define CMD_GONE                   (1ull << 26) /* ours: it was removed; see commandRemove */
+#define CMD_TELLS_CHANNELS         (1ull << 27) /* of a module: getchannels says which it is about */
+#define CMD_ALL_DBS                (1ull << 28) /* of a module: it touches all databases */
 #define CMD_MOVABLE_KEYS           (1ull << 23) /* computed: the legacy key triple does not tell all */
 
 #define ACL_KEYSPACE    (1ull << 0)
@@ -76,6 +78,11 @@ struct commandChange;
 #define KEY_INCOMPLETE     (1u << 9)
 #define KEY_VARIABLE_FLAGS (1u << 10)
 
+#define CHANNEL_PATTERN     (1u << 0)
+#define CHANNEL_PUBLISH     (1u << 1)
+#define CHANNEL_SUBSCRIBE   (1u << 2)
+#define CHANNEL_UNSUBSCRIBE (1u << 3)
+
 typedef void commandProc(struct client *c);
 struct keyRef { /* one key of a command */
     int pos;
@@ -95,6 +102,7 @@ struct commandSpec {     /* arrays end with name NULL */
     const char *name;    /* lower case; of a subcommand without its container */
     const char *summary; /* our words */
     const char *complexity, *since, *group;
+    const char *module;                  /* its name, of a module's command; NULL: the server's */
     const struct commandChange *history; /* ends with since NULL */
     const char *deprecated_since, *replaced_by;
     unsigned doc_flags; /* CMD_DOC_* */
@@ -105,6 +113,7 @@ struct commandSpec {     /* arrays end with name NULL */
     const struct keySpec *key_specs;
     int key_spec_count;
     commandGetKeys *getkeys;
+    commandGetKeys *getchannels; /* of CMD_TELLS_CHANNELS: with CHANNEL_... */
     commandFlagsOf *flags_of;
     const struct commandArg *args;
     const struct commandSpec *subcommands;

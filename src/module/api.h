@@ -23,6 +23,7 @@
 
 #include "base/sds.h"
 #include "base/str.h"
+#include "command/modules.h"
 
 struct client;
 struct serverCommand;
@@ -38,13 +39,14 @@ struct module {
     void *handle;     /* of dlopen; NULL: it is built in */
     unsigned options; /* VALKEYMODULE_OPTION... */
     bool loading;     /* OnLoad runs: what may only be made there, may */
+    struct listedModule listed;
     int blocked_clients;
     int in_call; /* it waits for a command of its own (Call) */
 };
 /* In the order in which they were loaded. A module that is loading is not among them. */
 extern struct module *modules;
 extern int modules_loaded;
-struct module *moduleByName(struct str name); /* case counts; NULL */
+struct module *moduleByName(struct str name); /* case does not count; NULL */
 
 /* A module comes to its end, by UNLOAD or because OnLoad failed: what it has made of this part goes. In order
  * of registration. */

@@ -42,6 +42,7 @@ static void moduleCommandRun(struct client *c) {
     struct ValkeyModuleCommand *command = moduleCommandOf(c->cmd);
     struct ValkeyModuleCtx ctx;
     struct stringArgs args;
+    if (c->request) c->request->redacted = 0; /* there may be an earlier one's */
     contextOpen(&ctx, command->module, c, CTX_COMMAND);
     stringArgsOpen(&args, c->argv, c->argc);
     command->function(&ctx, args.argv, args.argc);
@@ -60,14 +61,22 @@ const char *vmGetCurrentCommandName(struct ValkeyModuleCtx *ctx) {
     return c && c->cmd ? c->cmd->fullname : NULL;
 }
 
-/* ---- Keys that the command itself tells ---- */
+int vmRedactClientCommandArgument(struct ValkeyModuleCtx *ctx, int pos) {
+    const struct client *c = ctx->client;
+    if (!c || !(ctx->flags & CTX_COMMAND) || !c->request || pos <= 0 || pos >= c->argc)
+        return VALKEYMODULE_ERR;
+    c->request->redacted |= pos < 32 ? 1u << pos : UINT32_MAX;
+    return VALKEYMODULE_OK;
+}
 
-static int askForKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
-                      struct keyRef **keys) {
+/* ---- Keys and channels that the command itself tells ---- */
+
+static int askForPositions(const struct serverCommand *cmd, const struct str *argv, int argc, unsigned what,
+                           struct keyRef **keys) {
     struct ValkeyModuleCommand *command = moduleCommandOf(cmd);
     struct ValkeyModuleCtx ctx;
     struct stringArgs args;
-    contextOpen(&ctx, command->module, NULL, CTX_KEY_POSITIONS);
+    contextOpen(&ctx, command->module, NULL, what);
     stringArgsOpen(&args, argv, argc);
     command->function(&ctx, args.argv, args.argc);
     stringArgsClose(&args);
@@ -78,12 +87,27 @@ static int askForKeys(const struct serverCommand *cmd, const struct str *argv, i
     return count;
 }
 
+static int askForKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
+                      struct keyRef **keys) {
+    return askForPositions(cmd, argv, argc, CTX_KEY_POSITIONS, keys);
+}
+
+static int askForChannels(const struct serverCommand *cmd, const struct str *argv, int argc,
+                          struct keyRef **channels) {
+    return askForPositions(cmd, argv, argc, CTX_CHANNEL_POSITIONS, channels);
+}
+
 int vmIsKeysPositionRequest(struct ValkeyModuleCtx *ctx) {
     return (ctx->flags & CTX_KEY_POSITIONS) != 0;
 }
 
 int vmIsChannelsPositionRequest(struct ValkeyModuleCtx *ctx) {
     return (ctx->flags & CTX_CHANNEL_POSITIONS) != 0;
+}
+
+void vmChannelAtPosWithFlags(struct ValkeyModuleCtx *ctx, int pos, int flags) {
+    if (!(ctx->flags & CTX_CHANNEL_POSITIONS) || pos <= 0) return;
+    ctx->position_count = keyRefsAdd(&ctx->positions, ctx->position_count, pos, pos, 1, (unsigned)flags);
 }
 
 void vmKeyAtPosWithFlags(struct ValkeyModuleCtx *ctx, int pos, int flags) {
@@ -115,11 +139,11 @@ static const struct flagName flag_words[] = {
     {CMD_NO_AUTH, "no-auth"},
     {CMD_MAY_REPLICATE, "may-replicate"},
     {MODULE_GETKEYS, "getkeys-api"},
-    {MODULE_GETCHANNELS, "getchannels-api"},
+    {CMD_TELLS_CHANNELS, "getchannels-api"},
     {MODULE_NO_CLUSTER, "no-cluster"},
     {CMD_NO_MANDATORY_KEYS, "no-mandatory-keys"},
     {CMD_ALLOW_BUSY, "allow-busy"},
-    {MODULE_ALL_DBS, "all-dbs"},
+    {CMD_ALL_DBS, "all-dbs"},
     {0, NULL},
 };
 
@@ -173,10 +197,12 @@ static struct ValkeyModuleCommand *make(struct module *m, struct ValkeyModuleCom
     command->spec = (struct commandSpec){
         .name = sdsnew(name),
         .group = "module",
+        .module = m->name,
         .proc = function ? moduleCommandRun : NULL,
         .arity = function && !parent ? -1 : -2,
         .flags = CMD_MODULE | (flags & ~MODULE_FLAGS),
         .getkeys = flags & MODULE_GETKEYS ? askForKeys : NULL,
+        .getchannels = flags & CMD_TELLS_CHANNELS ? askForChannels : NULL,
     };
     sdstolower((char *)command->spec.name);
     specFromTriple(command, first, last, step);

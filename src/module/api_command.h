@@ -8,11 +8,9 @@
 #include "module/api.h"
 
 /* What only modules say of their commands; bits beside those of commands/spec.h. */
-#define MODULE_GETKEYS     (1ull << 60)
-#define MODULE_GETCHANNELS (1ull << 61)
-#define MODULE_NO_CLUSTER  (1ull << 62)
-#define MODULE_ALL_DBS     (1ull << 63)
-#define MODULE_FLAGS       (15ull << 60)
+#define MODULE_GETKEYS    (1ull << 60)
+#define MODULE_NO_CLUSTER (1ull << 61)
+#define MODULE_FLAGS      (3ull << 60)
 
 struct ValkeyModuleCommand {
     struct commandSpec spec;

@@ -9,6 +9,7 @@
 #include "base/zmalloc.h"
 #include "client/client.h"
 #include "module/api_command.h"
+#include "net/io_thread.h"
 
 #define KEY_WAYS    (KEY_RO | KEY_RW | KEY_OW | KEY_RM)
 #define KEY_CHANGES (KEY_INSERT | KEY_DELETE | KEY_UPDATE)
@@ -210,7 +211,9 @@ int vmSetCommandInfo(struct ValkeyModuleCommand *command, const ValkeyModuleComm
     spec->history = copyHistory(info);
     spec->tips = copyTips(info->tips);
     spec->args = copyArgs(info->args, info);
+    ioThreadsHold(); /* they look at it */
     if (info->arity) spec->arity = info->arity;
+    ioThreadsRelease();
     takeKeySpecs(spec, info);
     command->has_info = true;
     commandRefresh(command->command);

@@ -42,7 +42,7 @@ void moduleOnLoaded(bool (*fn)(struct module *m)) {
 
 struct module *moduleByName(struct str name) {
     for (struct module *m = modules; m; m = m->next) {
-        if (strEq(sdsview(m->name), name)) return m;
+        if (strIs(name, m->name)) return m;
     }
     return NULL;
 }
@@ -69,13 +69,17 @@ void vmSetModuleOptions(struct ValkeyModuleCtx *ctx, int options) {
 
 /* ---- Its end ---- */
 
+static void forgetArguments(struct module *m) {
+    for (int i = 0; i < m->arg_count; i++) sdsfree(m->args[i]);
+    zfree(m->args);
+}
+
 static void freeModule(struct module *m) {
     if (m->handle && dlclose(m->handle) != 0)
         serverLog(LL_WARNING, "Error when trying to close the %s module: %s", m->name, dlerror());
     sdsfree(m->name);
     sdsfree(m->path);
-    for (int i = 0; i < m->arg_count; i++) sdsfree(m->args[i]);
-    zfree(m->args);
+    forgetArguments(m);
     zfree(m);
 }
 
@@ -85,6 +89,7 @@ static void endModule(struct module *m) {
 }
 
 static void unlinkModule(struct module *m) {
+    modulesListRemove(&m->listed);
     struct module **at = &modules;
     while (*at != m) at = &(*at)->next;
     *at = m->next;
@@ -106,19 +111,37 @@ static bool refusesToGo(struct module *m) {
     return refused;
 }
 
-bool moduleUnload(struct str name, const char **err) {
-    struct module *m = moduleByName(name);
-    *err = m ? NULL : "no such module with that name";
-    for (int i = 0; m && !*err && i < objection_count; i++) *err = objections[i](m);
-    if (!*err && refusesToGo(m)) *err = "operation not possible.";
-    if (*err) {
-        serverLog(LL_WARNING, "Error unloading module %.*s: %s", (int)name.len, name.ptr, *err);
-        return false;
-    }
+/* NULL: it is gone; else why it is not. */
+static const char *letGo(struct module *m) {
+    const char *err = NULL;
+    for (int i = 0; !err && i < objection_count; i++) err = objections[i](m);
+    if (!err && refusesToGo(m)) err = "operation not possible.";
+    if (err) return err;
     serverLog(LL_NOTICE, "Module %s unloaded", m->name);
     unlinkModule(m);
     endModule(m);
-    return true;
+    return NULL;
+}
+
+bool moduleUnload(struct str name, const char **err) {
+    struct module *m = moduleByName(name);
+    *err = m ? letGo(m) : "no such module with that name";
+    if (!*err) return true;
+    serverLog(LL_WARNING, "Error unloading module %.*s: %s", (int)name.len, name.ptr, *err);
+    return false;
+}
+
+/* The newest first, which may use others. One that waits for a command of its own stays: it has asked for the
+ * end. */
+void moduleStop(void) {
+    int count = 0;
+    struct module **list = zmalloc((size_t)(modules_loaded + 1) * sizeof *list);
+    for (struct module *m = modules; m; m = m->next) list[count++] = m;
+    while (count--) {
+        const char *err = list[count]->in_call ? "it is running" : letGo(list[count]);
+        if (err) serverLog(LL_WARNING, "Failed to unload module %s: %s", list[count]->name, err);
+    }
+    zfree(list);
 }
 
 /* ---- Its beginning ---- */
@@ -165,6 +188,19 @@ static void keepArguments(struct module *m, const char *path, int argc, const st
     for (int i = 0; i < argc; i++) m->args[i] = sdsnewstr(argv[i]);
 }
 
+int vmUpdateRuntimeArgs(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, int argc) {
+    struct module *m = ctx->module;
+    int count = argc > 1 ? argc - 1 : 0;
+    sds *args = zcalloc((size_t)count + 1, sizeof *args);
+    for (int i = 0; i < count; i++) args[i] = sdsnewstr(stringText(argv[i + 1]));
+    forgetArguments(m);
+    m->args = args;
+    m->arg_count = count;
+    m->listed.args = args;
+    m->listed.arg_count = count;
+    return VALKEYMODULE_OK;
+}
+
 /* NULL: it would not. The handle has been closed then. */
 static struct module *callEntry(moduleEntry *entry, void *handle, const char *path, int argc,
                                 const struct str *argv) {
@@ -192,10 +228,9 @@ static struct module *callEntry(moduleEntry *entry, void *handle, const char *pa
 }
 
 static bool accepted(struct module *m) {
-    for (int i = 0; i < loaded_hooks; i++) {
-        if (!on_loaded[i](m)) return false;
-    }
-    return true;
+    bool ok = true;
+    for (int i = 0; i < loaded_hooks; i++) ok &= on_loaded[i](m);
+    return ok;
 }
 
 bool moduleLoad(const char *path, int argc, const struct str *argv) {
@@ -212,12 +247,15 @@ bool moduleLoad(const char *path, int argc, const struct str *argv) {
     while (*end) end = &(*end)->next;
     *end = m;
     modules_loaded++;
+    m->listed = (struct listedModule){
+        .name = m->name, .path = m->path, .version = m->ver, .args = m->args, .arg_count = m->arg_count};
+    modulesListAdd(&m->listed);
+    serverLog(LL_NOTICE, "Module '%s' loaded from %s", m->name, path);
     if (!accepted(m)) {
         const char *err;
         moduleUnload(sdsview(m->name), &err);
         return false;
     }
-    serverLog(LL_NOTICE, "Module '%s' loaded from %s", m->name, path);
     return true;
 }
 
@@ -229,6 +267,10 @@ void moduleInit(void) {
     miscPartInit();
     keyPartInit();
     callReplyPartInit();
+    sharedApisInit();
     moduleCommandsInit();
+    configPartInit();
+    infoPartInit();
+    filterPartInit();
     moduleCommandInit();
 }

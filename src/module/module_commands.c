@@ -10,10 +10,12 @@
 #include "commands/module.h"
 #include "module/api.h"
 #include "module/module.h"
+#include "module/module_config.h"
 #include "module/module_load.h"
 #include "registry/config.h"
 
 static int enabled; /* enable-module-command */
+static bool started;
 
 /* ---- loadmodule path argument ... ---- */
 
@@ -58,12 +60,31 @@ static void loadPending(struct pendingLoad *load) {
     zfree(load);
 }
 
+/* A line for a directive of a module: what is behind its name is one value. */
+static bool keepDirective(int argc, const struct str *argv, const char **err) {
+    if (argc < 2) {
+        *err = "Module config specified without value";
+        return false;
+    }
+    sds value = sdsnewstr(argv[1]);
+    for (int i = 2; i < argc; i++) value = sdscatstr(sdscat(value, " "), argv[i]);
+    pendingConfigSet(argv[0], sdsview(value));
+    sdsfree(value);
+    return true;
+}
+
 void moduleStart(void) {
     while (pending) {
         struct pendingLoad *load = pending;
         pending = load->next;
         loadPending(load);
     }
+    started = true;
+    if (!pendingConfigCount()) return;
+    pendingConfigsLog();
+    serverLog(LL_WARNING,
+              "Module Configuration detected without loadmodule directive or no ApplyConfig call: aborting");
+    exit(1);
 }
 
 /* ---- MODULE ---- */
@@ -71,6 +92,8 @@ void moduleStart(void) {
 void moduleListCommand(struct client *c) {
     moduleReplyList(c);
 }
+
+static const char refused_load[] = "ERR Error loading the extension. Please check the server logs.";
 
 static bool mayLoad(struct client *c) {
     if (permitted(enabled, c)) return true;
@@ -80,14 +103,60 @@ static bool mayLoad(struct client *c) {
     return false;
 }
 
-void moduleLoadCommand(struct client *c) {
-    if (!mayLoad(c)) return;
+static void load(struct client *c, int argc, const struct str *argv) {
     sds path = sdsnewstr(c->argv[2]);
-    if (moduleLoad(path, c->argc - 3, c->argv + 3))
+    if (moduleLoad(path, argc, argv))
         replyOk(c);
     else
-        replyError(c, "ERR Error loading the extension. Please check the server logs.");
+        replyError(c, refused_load);
     sdsfree(path);
+    pendingConfigsDrop();
+}
+
+void moduleLoadCommand(struct client *c) {
+    if (mayLoad(c)) load(c, c->argc - 3, c->argv + 3);
+}
+
+/* [CONFIG name value] ... [ARGS argument ...]: the values wait for the module. The place of its first
+ * argument; 0: it is something else, which is logged. */
+static int takeDirectives(const struct client *c) {
+    int i = 3;
+    while (i < c->argc && !strIs(c->argv[i], "args")) {
+        bool named = strIs(c->argv[i], "config");
+        if (named && i + 2 < c->argc) {
+            pendingConfigSet(c->argv[i + 1], c->argv[i + 2]);
+            i += 3;
+            continue;
+        }
+        if (named)
+            serverLog(LL_NOTICE, "CONFIG specified without name value pair");
+        else
+            serverLog(LL_NOTICE, "Syntax Error from arguments to loadex around %.*s.", (int)c->argv[i].len,
+                      c->argv[i].ptr);
+        return 0;
+    }
+    return i < c->argc ? i + 1 : i;
+}
+
+void moduleLoadexCommand(struct client *c) {
+    if (!mayLoad(c)) return;
+    int first = takeDirectives(c);
+    if (first) {
+        load(c, c->argc - first, c->argv + first);
+        return;
+    }
+    replyError(c, refused_load);
+    pendingConfigsDrop();
+}
+
+/* What has been given for the module's directives is all taken. Those of the file may be other modules'. */
+static bool directivesTaken(struct module *m) {
+    (void)m;
+    if (!started || !pendingConfigCount()) return true;
+    serverLog(
+        LL_WARNING,
+        "Loadex configurations were not applied, likely due to invalid arguments. Unloading the module.");
+    return false;
 }
 
 void moduleUnloadCommand(struct client *c) {
@@ -120,5 +189,7 @@ void moduleCommandInit(void) {
         CONFIG_SPECIAL("loadmodule", NULL, CONFIG_MULTI_ARG | CONFIG_LINES, addLoad, getLoads, NULL),
     };
     configRegister(directives, 2);
+    configOnDotted(keepDirective);
+    moduleOnLoaded(directivesTaken);
     commandRegister(commandsModule);
 }

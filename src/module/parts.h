@@ -13,6 +13,12 @@ void miscPartInit(void);
 void keyPartInit(void);
 void callReplyPartInit(void);
 void moduleCommandsInit(void); /* api_command.c */
+void configPartInit(void);
+void sharedApisInit(void);
+void infoPartInit(void);
+void filterPartInit(void);
+
+int moduleFilterCount(const struct module *m);
 
 /* Whatever a module's own thread calls first: its allocations are counted from then on. */
 void moduleThreadEnters(void);

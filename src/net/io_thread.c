@@ -30,8 +30,9 @@
 #define UNSAID_FIRST 64
 #define LOOP_SIZE    1024 /* fds to begin with */
 
-/* What a thread is told when it is to end; handlers know no such message. */
-#define MESSAGE_END UINT32_MAX
+/* What a thread is told when it is to end, or to stand still; handlers know no such messages. */
+#define MESSAGE_END  UINT32_MAX
+#define MESSAGE_HOLD (UINT32_MAX - 1)
 
 struct ioThread {
     pthread_t thread;
@@ -50,7 +51,7 @@ struct ioThread {
 
     struct ioQueue to_thread, to_main;
     _Alignas(IO_QUEUE_LINE) _Atomic bool sleeps; /* the thread says so, others wake it */
-    _Atomic bool ended;
+    _Atomic bool ended, held;
     _Atomic int tid;
 };
 
@@ -58,6 +59,7 @@ static struct aeEventLoop *main_loop;
 static const struct ioThreadHandlers *handlers;
 static struct ioThread *threads[IO_THREADS_MAX]; /* of the main thread */
 static int thread_count;
+static pthread_mutex_t hold = PTHREAD_MUTEX_INITIALIZER; /* the main thread's while threads stand still */
 static _Alignas(IO_QUEUE_LINE) _Atomic bool main_sleeps;
 
 /* ---- The I/O thread ---- */
@@ -101,12 +103,21 @@ void ioThreadTell(struct ioThread *t, struct ioMessage m) {
     wakeMain(t);
 }
 
+static void standStill(struct ioThread *t) {
+    atomic_store_explicit(&t->held, true, memory_order_release);
+    pthread_mutex_lock(&hold);
+    pthread_mutex_unlock(&hold);
+    atomic_store_explicit(&t->held, false, memory_order_release);
+}
+
 static void listen(struct ioThread *t) {
     struct ioMessage m;
     while (ioQueueTake(&t->to_thread, &m)) {
         ioQueueRelease(&t->to_thread); /* the main thread may be waiting for room */
         if (m.what == MESSAGE_END)
             aeStop(t->loop);
+        else if (m.what == MESSAGE_HOLD)
+            standStill(t);
         else
             handlers->to_thread(t, &m);
     }
@@ -246,6 +257,26 @@ int ioThreadHear(struct ioThread *t) {
 void ioThreadAwait(struct ioThread *t) {
     ioThreadFlush(t);
     while (!ioThreadHear(t)) sched_yield();
+}
+
+static void awaitHeld(bool held) {
+    for (int i = 0; i < thread_count; i++) {
+        while (atomic_load_explicit(&threads[i]->held, memory_order_acquire) != held) sched_yield();
+    }
+}
+
+void ioThreadsHold(void) {
+    pthread_mutex_lock(&hold);
+    for (int i = 0; i < thread_count; i++) {
+        ioThreadSend(threads[i], (struct ioMessage){.what = MESSAGE_HOLD});
+        ioThreadFlush(threads[i]);
+    }
+    awaitHeld(true);
+}
+
+void ioThreadsRelease(void) {
+    pthread_mutex_unlock(&hold);
+    awaitHeld(false); /* or the next hold could come before a thread has seen the end of this one */
 }
 
 bool ioMainSleeps(void) {

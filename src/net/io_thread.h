@@ -8,8 +8,9 @@
  * Invariants
  *  1. Whatever a message points to belongs to one thread at a time: to its sender before it is published, to
  *     its receiver afterwards. Nothing else is shared, but for counters that are atomics of one writer.
- *  2. An I/O thread never waits for the main thread: what the queue has no room for waits in a list of its
- *     own. So the main thread may wait for an I/O thread, and does where the queue to it is full.
+ *  2. An I/O thread never waits for the main thread, but where that holds it: what the queue has no room for
+ *     waits in a list of its own. So the main thread may wait for an I/O thread, and does where the queue to
+ *     it is full.
  *  3. Messages from one thread to another arrive in the order in which they were sent.
  *  4. A thread that has nothing to do sleeps in its poll. Who publishes a message to one that sleeps wakes
  *     it: the sleeper says so, then looks at its queue once more; the sender publishes, then looks whether
@@ -62,6 +63,10 @@ void ioThreadFlush(struct ioThread *t); /* publishes, and wakes the thread when 
 int ioThreadHear(struct ioThread *t);
 /* The same, waiting until it says something. */
 void ioThreadAwait(struct ioThread *t);
+/* All threads stand still between two turns until they are released: the main thread changes what they read.
+ * They are told nothing meanwhile. */
+void ioThreadsHold(void);
+void ioThreadsRelease(void);
 /* Before the main thread sleeps, and when it has woken. False: a thread has said something meanwhile, so the
  * loop must not sleep. While the main thread sleeps, whoever has something to say wakes its loop. */
 bool ioMainSleeps(void);

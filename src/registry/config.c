@@ -22,13 +22,13 @@
 
 #include "base/assert.h"
 #include "base/glob.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/version.h"
 #include "base/zmalloc.h"
 #include "ds/hashtable.h"
 
-#define CONFIG_NAME_MAX      64        /* no directive's name is longer */
 #define CONFIG_ERROR_MAX     512       /* longest reason for a refused value */
 #define CONFIG_INCLUDE_DEPTH 16        /* files that include files */
 #define CONFIG_FILE_MAX      (1 << 30) /* bytes of one configuration file */
@@ -44,7 +44,15 @@ static struct str configNameKey(const void *entry) {
     return strOf(((const struct configName *)entry)->name);
 }
 
-static const struct hashtableType config_names_type = {.entryKey = configNameKey, .entryFree = zfree};
+static uint64_t configNameHash(struct str name) {
+    return hashBytesNoCase(name.ptr, name.len);
+}
+static bool configNameEqual(struct str a, struct str b) {
+    return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
+}
+
+static const struct hashtableType config_names_type = {
+    .entryKey = configNameKey, .hash = configNameHash, .keyEqual = configNameEqual, .entryFree = zfree};
 static struct hashtable config_names = {.type = &config_names_type};
 
 static struct configDirective **directives; /* in order of registration */
@@ -57,20 +65,19 @@ static size_t reset_stat_count;
 /* ---- Registry ---- */
 
 static struct configName *configFindName(struct str name) {
-    char lower[CONFIG_NAME_MAX];
-    if (name.len >= sizeof lower) return NULL;
-    for (size_t i = 0; i < name.len; i++) {
-        char ch = name.ptr[i];
-        lower[i] = ch >= 'A' && ch <= 'Z' ? (char)(ch + ('a' - 'A')) : ch;
-    }
-    return hashtableFind(&config_names, strN(lower, name.len));
+    return hashtableFind(&config_names, name);
+}
+
+static bool configTakeName(const char *name, struct configDirective *d) {
+    struct configName *entry = zmalloc(sizeof *entry);
+    *entry = (struct configName){.name = name, .directive = d};
+    if (hashtableAdd(&config_names, entry)) return true;
+    zfree(entry);
+    return false;
 }
 
 static void configAddName(const char *name, struct configDirective *d) {
-    struct configName *entry = zmalloc(sizeof *entry);
-    *entry = (struct configName){.name = name, .directive = d};
-    if (strlen(name) >= CONFIG_NAME_MAX || !hashtableAdd(&config_names, entry))
-        serverPanic("cannot register the directive '%s': its name is taken or too long", name);
+    if (!configTakeName(name, d)) serverPanic("cannot register the directive '%s': its name is taken", name);
 }
 
 /* ---- Values as text ---- */
@@ -102,8 +109,7 @@ sds configText(const struct configDirective *d) {
 /* ---- Values from words ---- */
 
 /* Reasons are built here when they are not constant. */
-static const char *configReason(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static const char *configReason(const char *fmt, ...) {
+const char *configReason(const char *fmt, ...) {
     static char reason[CONFIG_ERROR_MAX];
     va_list ap;
     va_start(ap, fmt);
@@ -244,6 +250,10 @@ static bool directiveSet(const struct configDirective *d, int argc, const struct
     serverUnreachable();
 }
 
+bool configParse(const struct configDirective *d, struct str word, const char **err) {
+    return directiveSet(d, 1, &word, err);
+}
+
 /* The whole value as one text, as CONFIG SET has it. Where several words are meant, blanks separate them. */
 static bool directiveSetText(const struct configDirective *d, struct str text, const char **err) {
     if (!(d->flags & CONFIG_MULTI_ARG) || text.len == 0) return directiveSet(d, 1, &text, err);
@@ -275,10 +285,10 @@ static void directiveSetDefault(struct configDirective *d) {
 
 /* A SPECIAL directive's room may set the variable itself. What it says before the first change is the
  * default: noted when the first configuration is loaded or changed. */
+static size_t defaults_noted; /* of so many directives */
 static void configNoteDefaults(void) {
-    static size_t noted;
-    for (; noted < directive_count; noted++) {
-        struct configDirective *d = directives[noted];
+    for (; defaults_noted < directive_count; defaults_noted++) {
+        struct configDirective *d = directives[defaults_noted];
         if (d->type != CONFIG_TYPE_SPECIAL || d->def_string) continue;
         sds text = d->get(d);
         d->def_string = zstrdup(text);
@@ -309,10 +319,29 @@ void configRegister(struct configDirective *list, size_t count) {
     }
 }
 
+/* ---- Coming and going ---- */
+
+bool configAdd(struct configDirective *d) {
+    serverAssert(d->type == CONFIG_TYPE_SPECIAL && d->def_string && !d->alias);
+    if (!configTakeName(d->name, d)) return false;
+    directives = zrealloc(directives, (directive_count + 1) * sizeof *directives);
+    directives[directive_count++] = d;
+    return true;
+}
+
+void configRemove(struct configDirective *d) {
+    size_t i = 0;
+    while (directives[i] != d) i++;
+    memmove(directives + i, directives + i + 1, (--directive_count - i) * sizeof *directives);
+    if (i < defaults_noted) defaults_noted--;
+    zfree(hashtablePop(&config_names, strOf(d->name)));
+}
+
 /* ---- A change: several directives, all or nothing ---- */
 
 struct savedChange {
     const struct configDirective *directive;
+    const char *name; /* as it is registered: its own, or the alias */
     struct str value;
     bool b;
     int64_t i;
@@ -360,49 +389,59 @@ static bool changeIsReal(const struct savedChange *ch) {
     return real;
 }
 
+static bool canApply(const struct configDirective *d) {
+    return d->apply || d->apply_with;
+}
+
+static bool applyOne(const struct configDirective *d, const char **err) {
+    return d->apply_with ? d->apply_with->fn(d->apply_with, err) : d->apply(err);
+}
+
 /* Directives that share an apply function are applied once. */
-static bool changesApply(struct savedChange *changes, int count, int *failed, const char **err) {
+static bool changesApply(struct savedChange *changes, int count, const char **failed, const char **err) {
     for (int i = 0; i < count; i++) {
-        bool (*apply)(const char **) = changes[i].directive->apply;
-        bool volatile_one = changes[i].directive->flags & CONFIG_VOLATILE;
-        bool done = apply == NULL || (!volatile_one && !changeIsReal(&changes[i]));
-        for (int j = 0; j < i && !done; j++)
-            done = changes[j].applied && changes[j].directive->apply == apply;
+        const struct configDirective *d = changes[i].directive;
+        bool volatile_one = d->flags & CONFIG_VOLATILE;
+        bool done = !canApply(d) || (!volatile_one && !changeIsReal(&changes[i]));
+        for (int j = 0; j < i && !done; j++) {
+            const struct configDirective *other = changes[j].directive;
+            done = changes[j].applied && other->apply == d->apply && other->apply_with == d->apply_with;
+        }
         if (done) continue;
         changes[i].applied = true;
-        if (apply(err)) continue;
-        *failed = i;
+        if (applyOne(d, err)) continue;
+        *failed = d->short_name ? d->short_name : changes[i].name;
         return false;
     }
     return true;
 }
 
 static void changesRollback(struct savedChange *changes, int count) {
-    for (int i = count - 1; i >= 0; i--) changeUndo(&changes[i]);
+    for (int i = 0; i < count; i++) changeUndo(&changes[i]);
     for (int i = 0; i < count; i++) {
         const char *err = NULL;
         const struct configDirective *d = changes[i].directive;
-        if (changes[i].applied && !d->apply(&err))
+        if (changes[i].applied && !applyOne(d, &err))
             serverLog(LL_WARNING, "The old value of '%s' could not be applied again: %s", d->name,
                       err ? err : "unknown reason");
     }
 }
 
 /* Changes that are not saved yet. */
-static bool changesRun(struct savedChange *changes, int count, int *failed, const char **err) {
+static bool changesRun(struct savedChange *changes, int count, const char **failed, const char **err) {
     configNoteDefaults();
     for (int i = 0; i < count; i++) changeSave(&changes[i]);
     bool ok = true;
     int set = 0;
     for (; set < count && ok; set++) {
         ok = directiveSetText(changes[set].directive, changes[set].value, err);
-        if (!ok) *failed = set;
+        if (!ok) *failed = changes[set].name;
     }
     ok = ok && changesApply(changes, count, failed, err);
     if (!ok) {
-        sds reason = sdsnew(*err ? *err : ""); /* undoing may give reasons of its own */
+        sds reason = *err ? sdsnew(*err) : NULL; /* undoing may give reasons of its own */
         changesRollback(changes, set);
-        *err = configReason("%s", reason);
+        *err = reason ? configReason("%s", reason) : NULL;
         sdsfree(reason);
     }
     for (int i = 0; i < count; i++) sdsfree(changes[i].text);
@@ -413,11 +452,13 @@ static bool changesRun(struct savedChange *changes, int count, int *failed, cons
 static void (*change_hooks[CHANGE_HOOKS_MAX])(void);
 static size_t change_hook_count;
 
-bool configChange(const struct configPair *pairs, int count, int *failed, const char **err) {
+bool configChange(const struct configPair *pairs, int count, const char **failed, const char **err) {
     struct savedChange *changes = zmalloc((size_t)count * sizeof *changes);
     for (int i = 0; i < count; i++) {
-        changes[i] = (struct savedChange){.directive = configFind(pairs[i].name), .value = pairs[i].value};
-        serverAssert(changes[i].directive);
+        const struct configName *found = configFindName(pairs[i].name);
+        serverAssert(found);
+        changes[i] =
+            (struct savedChange){.directive = found->directive, .name = found->name, .value = pairs[i].value};
     }
     bool ok = changesRun(changes, count, failed, err);
     zfree(changes);
@@ -501,9 +542,16 @@ static bool isRetired(struct str name) {
     return false;
 }
 
+static bool (*on_dotted)(int argc, const struct str *argv, const char **err);
+
+void configOnDotted(bool (*fn)(int argc, const struct str *argv, const char **err)) {
+    on_dotted = fn;
+}
+
 bool configSetFromFile(int argc, const struct str *argv, const char **err) {
     configNoteDefaults();
     if (argc == 2 && isRetired(argv[0])) return true;
+    if (on_dotted && memchr(argv[0].ptr, '.', argv[0].len)) return on_dotted(argc, argv, err);
     const struct configName *name = configFindName(argv[0]);
     if (!name) {
         *err = "Bad directive or wrong number of arguments";
@@ -581,7 +629,7 @@ const char *configFilePath(void) {
 
 bool configSet(const char *name, struct str value, const char **err) {
     struct configPair pair = {strOf(name), value};
-    int failed;
+    const char *failed;
     if (configFind(pair.name)) return configChange(&pair, 1, &failed, err);
     *err = "unknown directive";
     return false;

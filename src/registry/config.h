@@ -57,6 +57,12 @@ struct configLineKinds {
     const char *const *aliases; /* pairs of other names of kinds and the kind; ends with NULL; may be NULL */
 };
 
+struct configDirective;
+/* What several directives that come while the server runs share: fn is called once for all of a change. */
+struct configApply {
+    bool (*fn)(struct configApply *a, const char **err);
+};
+
 struct configDirective {
     const char *name, *alias; /* alias may be NULL */
     enum configType type;
@@ -76,6 +82,8 @@ struct configDirective {
     /* After the new value is in place. False with *err set refuses it: the old value is put back. NULL:
      * nothing to do. Not called while the file is loaded. */
     bool (*apply)(const char **err);
+    struct configApply *apply_with; /* instead of it; may be NULL */
+    const char *short_name;         /* how it is called when that refuses */
     /* Strings, and yes or no: may this be the value? */
     bool (*valid)(const char *value, const char **err);
     /* SPECIAL: set from words (argc >= 1; transactional: false changes nothing),
@@ -110,6 +118,16 @@ struct configDirective {
 
 /* The array must stay. Sets every variable to its default. Panics on a duplicate name. */
 void configRegister(struct configDirective *directives, size_t count);
+/* One that comes while the server runs, SPECIAL and with def_string; nothing is set. False: the name is
+ * taken. It stays until configRemove. */
+bool configAdd(struct configDirective *d);
+void configRemove(struct configDirective *d);
+/* Lines of the file whose first word has a dot are not for directives of the server. False: *err says why. */
+void configOnDotted(bool (*fn)(int argc, const struct str *argv, const char **err));
+/* Reads a word into the variable of a directive, which need not be registered. False: *err says why not. */
+bool configParse(const struct configDirective *d, struct str word, const char **err);
+/* A reason that is made, for *err; good until the next one. */
+const char *configReason(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* One directive from the file or the command line: before the server runs. False: *err says why (static or
  * valid until the next call). */
@@ -124,13 +142,13 @@ int configLine(const char **text);
 void configFatal(int line_number, const char *line, const char *reason) __attribute__((noreturn));
 /* One directive, from inside the server. */
 bool configSet(const char *name, struct str value, const char **err);
-/* Several directives as one change: all of them or, when one refuses, none. False: *failed is that one, *err
- * says why (static or valid until the next call). The names are known ones; what their flags forbid is the
- * caller's to look at. */
+/* Several directives as one change: all of them or, when one refuses, none. False: *failed is the name of
+ * that one, *err says why (static or valid until the next call; NULL: it does not say). The names are known
+ * ones; what their flags forbid is the caller's to look at. */
 struct configPair {
     struct str name, value;
 };
-bool configChange(const struct configPair *pairs, int count, int *failed, const char **err);
+bool configChange(const struct configPair *pairs, int count, const char **failed, const char **err);
 sds configGet(const char *name);                     /* NULL when unknown; owned by the caller */
 int64_t configNumber(const char *name);              /* of an integer without units; 0 when unknown */
 sds configText(const struct configDirective *d);     /* its value; owned by the caller */

@@ -3,8 +3,9 @@
  * The file belongs to a person, so it is edited, not written anew: comments, blank lines, includes and the
  * order stay. The first line of each directive gets the value in use, further lines of it go away. What is
  * not in the file and is not the default comes at the end, below a marker line that is written once. Lines
- * that only the start can read (rename-command, loadmodule) stay as they are, in the file that has them.
- * Lines that are known by two words (struct configLineKinds) keep the places of their kind.
+ * that only the start can read (rename-command) stay as they are, in the file that has them. A line for a
+ * module that has gone would end the next start: it becomes a comment. Lines that are known by two words
+ * (struct configLineKinds) keep the places of their kind.
  *
  *     # my server            # my server
  *     hz 10                  hz 20
@@ -94,13 +95,16 @@ static void writeDirective(struct rewrite *rw, const struct configDirective *d) 
     rw->text = sdscat(rw->text, "\n");
 }
 
-/* The directive that a line sets; NULL for comments, blank lines, includes and what cannot be read. */
-static const struct configDirective *lineDirective(const char *line) {
+/* The directive that a line sets; NULL for comments, blank lines, includes and what cannot be read.
+ * *orphaned: its name is one that a module would have. */
+static const struct configDirective *lineDirective(const char *line, bool *orphaned) {
+    *orphaned = false;
     if (line[0] == '#' || line[0] == '\0') return NULL;
     int argc;
     sds *words = sdssplitargs(line, strlen(line), &argc);
     if (!words) return NULL;
     const struct configDirective *d = argc > 0 ? configFind(sdsview(words[0])) : NULL;
+    *orphaned = argc > 0 && !d && strchr(words[0], '.');
     sdsfreesplitres(words, argc);
     return d;
 }
@@ -116,7 +120,8 @@ static const char *kindName(const struct configLineKinds *kinds, const char *wor
 }
 
 static void notePlace(struct rewrite *rw, const char *line) {
-    const struct configDirective *d = lineDirective(line);
+    bool orphaned;
+    const struct configDirective *d = lineDirective(line, &orphaned);
     if (!d || !d->kinds) return;
     int argc;
     sds *words = sdssplitargs(line, strlen(line), &argc);
@@ -190,7 +195,8 @@ static void freePlaces(struct rewrite *rw) {
 /* ---- The text ---- */
 
 static void writeLine(struct rewrite *rw, const char *line) {
-    const struct configDirective *d = lineDirective(line);
+    bool orphaned;
+    const struct configDirective *d = lineDirective(line, &orphaned);
     if (d && d->kinds) {
         writePlace(rw);
         return;
@@ -200,6 +206,7 @@ static void writeLine(struct rewrite *rw, const char *line) {
         return;
     }
     if (strcmp(line, REWRITE_MARKER) == 0) rw->has_marker = true;
+    if (orphaned) rw->text = sdscat(rw->text, "# ??? ");
     rw->text = sdscat(sdscat(rw->text, line), "\n");
 }
 

@@ -202,7 +202,7 @@ static void testMatch(void **state) {
 static void testChange(void **state) {
     (void)state;
     const char *err = NULL;
-    int failed = -1;
+    const char *failed = NULL;
     struct configPair good[] = {
         {STR("number"), STR("50")}, {STR("flag"), STR("no")}, {STR("pair"), STR("x y")}};
     assert_true(configChange(good, 3, &failed, &err));
@@ -212,15 +212,59 @@ static void testChange(void **state) {
     struct configPair malformed[] = {
         {STR("number"), STR("51")}, {STR("pair"), STR("z z")}, {STR("flag"), STR("?")}};
     assert_false(configChange(malformed, 3, &failed, &err));
-    assert_int_equal(failed, 2);
+    assert_string_equal(failed, "flag");
     assert_string_equal(err, "argument must be 'yes' or 'no'");
     struct configPair not_applied[] = {{STR("pair"), STR("z z")}, {STR("old-number"), STR("1001")}};
     assert_false(configChange(not_applied, 2, &failed, &err));
-    assert_int_equal(failed, 1);
+    assert_string_equal(failed, "old-number");
     assert_string_equal(err, "too much");
     expectValue("number", "50");
     expectValue("flag", "no");
     expectValue("pair", "x y");
+}
+
+/* ---- Those that come and go ---- */
+
+static int shared_calls;
+static bool applyShared(struct configApply *a, const char **err) {
+    (void)a;
+    shared_calls++;
+    *err = NULL;
+    return strcmp(pair[0], "bad") != 0;
+}
+
+static void testComingAndGoing(void **state) {
+    (void)state;
+    struct configApply apply = {applyShared};
+    struct configDirective a =
+        CONFIG_SPECIAL("mod.A", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setPair, getPair, NULL);
+    a.def_string = "a b";
+    a.apply_with = &apply;
+    a.short_name = "A";
+    struct configDirective b = a, again = a;
+    b.name = "mod.b";
+    again.name = "MOD.a";
+    assert_true(configAdd(&a));
+    assert_true(configAdd(&b));
+    assert_false(configAdd(&again)); /* names have no case */
+    assert_ptr_equal(configFind(STR("mod.a")), &a);
+    const char *failed = NULL, *err = "";
+    struct configPair both[] = {{STR("mod.a"), STR("c d")}, {STR("mod.b"), STR("e f")}};
+    assert_true(configChange(both, 2, &failed, &err));
+    assert_int_equal(shared_calls, 1);
+    struct configPair refused = {STR("mod.a"), STR("bad one")};
+    assert_false(configChange(&refused, 1, &failed, &err));
+    assert_string_equal(failed, "A");
+    assert_null(err);
+    expectValue("mod.b", "e f");
+    sds rewritten = configRewriteText(sdsnew("mod.a x y\nmod.c z\n# mod.c z\n"), false);
+    assert_non_null(strstr(rewritten, "mod.A e f\n# ??? mod.c z\n# mod.c z\n"));
+    sdsfree(rewritten);
+    configRemove(&a);
+    assert_null(configFind(STR("mod.A")));
+    assert_ptr_equal(configFind(STR("mod.b")), &b);
+    configRemove(&b);
+    expectValue("lines", ""); /* others are where they were */
 }
 
 static int resets;
@@ -400,10 +444,12 @@ int main(void) {
     pair[1] = sdsnew("b");
     configRegister(directives, sizeof directives / sizeof *directives);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testDefaults),     cmocka_unit_test(testValues),      cmocka_unit_test(testApply),
-        cmocka_unit_test(testLoad),         cmocka_unit_test(testLoadErrors),  cmocka_unit_test(testRewrite),
-        cmocka_unit_test(testRewriteKinds), cmocka_unit_test(testRewriteFile), cmocka_unit_test(testMatch),
-        cmocka_unit_test(testChange),       cmocka_unit_test(testResetStats),
+        cmocka_unit_test(testDefaults),     cmocka_unit_test(testValues),
+        cmocka_unit_test(testApply),        cmocka_unit_test(testLoad),
+        cmocka_unit_test(testLoadErrors),   cmocka_unit_test(testRewrite),
+        cmocka_unit_test(testRewriteKinds), cmocka_unit_test(testRewriteFile),
+        cmocka_unit_test(testMatch),        cmocka_unit_test(testChange),
+        cmocka_unit_test(testResetStats),   cmocka_unit_test(testComingAndGoing),
     };
     return cmocka_run_group_tests_name("config", tests, NULL, NULL);
 }

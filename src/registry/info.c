@@ -27,9 +27,9 @@
 #define NEAR_MIDDLE    1e-3
 
 struct infoSection {
-    const char *name, *title;
-    int groups;  /* INFO_*: it shows when one of these is asked for */
-    bool absent; /* in a server of this kind: infoOnlySections */
+    const char *name, *alias, *title; /* alias may be NULL */
+    int groups;                       /* INFO_*: it shows when one of these is asked for */
+    bool absent;                      /* in a server of this kind: infoOnlySections */
     infoFn **fields;
     size_t field_count;
     const char *const *order; /* info_order.c; NULL: as the rooms have registered */
@@ -51,7 +51,7 @@ static struct infoSection sections[] = {
     {.name = "stats", .title = "Stats", .groups = INFO_ANY},
     {.name = "replication", .title = "Replication", .groups = INFO_ANY},
     {.name = "cpu", .title = "CPU", .groups = INFO_ANY},
-    {.name = "modules", .title = "Modules", .groups = INFO_ANY},
+    {.name = "modules", .alias = "module_list", .title = "Modules", .groups = INFO_ANY},
     {.name = "commandstats", .title = "Commandstats", .groups = INFO_LONG},
     {.name = "errorstats", .title = "Errorstats", .groups = INFO_ANY},
     {.name = "latencystats", .title = "Latencystats", .groups = INFO_LONG},
@@ -71,6 +71,7 @@ static bool sectionWanted(const struct infoSection *section, const struct str *n
     if (count == 0) return section->groups & INFO_DEFAULT;
     for (int i = 0; i < count; i++) {
         if (strIs(names[i], section->name)) return true;
+        if (section->alias && strIs(names[i], section->alias)) return true;
         if ((section->groups & INFO_DEFAULT) && strIs(names[i], "default")) return true;
         if ((section->groups & INFO_ALL) && strIs(names[i], "all")) return true;
         if ((section->groups & INFO_EVERYTHING) && strIs(names[i], "everything")) return true;
@@ -136,6 +137,13 @@ static sds appendFields(sds s, const struct infoSection *section) {
     return s;
 }
 
+static infoNamesFn *others;
+
+void infoOnNames(infoNamesFn *fn) {
+    serverAssert(!others);
+    others = fn;
+}
+
 sds infoText(const struct str *names, int count) {
     sds s = sdsMakeRoomFor(sdsempty(), USUAL_LENGTH), unordered = NULL;
     for (size_t i = 0; i < SECTION_COUNT; i++) {
@@ -153,7 +161,7 @@ sds infoText(const struct str *names, int count) {
         s = appendOrdered(s, section, sdsview(unordered));
     }
     sdsfree(unordered);
-    return s;
+    return others ? others(s, names, count) : s;
 }
 
 /* ---- Lines ---- */

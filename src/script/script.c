@@ -394,12 +394,13 @@ static void scriptResetStats(void) {
 }
 
 void scriptInit(void) {
+    static struct listedModule listed = {.name = "lua", .path = "lua", .version = 1};
     scriptRunInit();
     scriptVmInit();
     functionsInit();
     scriptDebugInit();
     commandRegister(commandsScripting);
-    if (!sentinel_mode) moduleRegister("lua", 1, "lua");
+    if (!sentinel_mode) modulesListAdd(&listed);
     infoRegister("memory", memoryInfo);
     infoRegister("modules", modulesInfo);
     infoRegister("scriptingengines", enginesInfo);

@@ -62,8 +62,8 @@ void configGetCommand(struct client *c) {
 /* ---- CONFIG SET ---- */
 
 static void replySetFailed(struct client *c, struct str name, const char *err) {
-    replyErrorFmt(c, "ERR CONFIG SET failed (possibly related to argument '%.*s') - %s", (int)name.len,
-                  name.ptr, err ? err : "");
+    replyErrorFmt(c, "ERR CONFIG SET failed (possibly related to argument '%.*s')%s%s", (int)name.len,
+                  name.ptr, err ? " - " : "", err ? err : "");
 }
 
 /* Takes pair i of the request. False: it may not be set, and the error has been replied. An alias is not the
@@ -94,26 +94,20 @@ static bool takeChange(struct client *c, struct configPair *pairs, int i) {
     return err == NULL;
 }
 
-/* The name of a directive as it is registered, for one that a user may have written otherwise. */
-static struct str registeredName(struct str name) {
-    const struct configDirective *d = configFind(name);
-    return strOf(strIs(name, d->name) ? d->name : d->alias);
-}
-
 void configSetCommand(struct client *c) {
     if (c->argc % 2) {
         replySyntaxError(c);
         return;
     }
-    int count = (c->argc - 2) / 2, taken = 0, failed = 0;
+    int count = (c->argc - 2) / 2, taken = 0;
     struct configPair *pairs = zmalloc((size_t)count * sizeof *pairs);
     while (taken < count && takeChange(c, pairs, taken)) taken++;
-    const char *err = NULL;
+    const char *err = NULL, *failed;
     if (taken == count) {
         if (configChange(pairs, count, &failed, &err))
             replyOk(c);
         else
-            replySetFailed(c, registeredName(pairs[failed].name), err);
+            replySetFailed(c, strOf(failed), err);
     }
     zfree(pairs);
 }

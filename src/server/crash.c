@@ -26,6 +26,7 @@
 #include "client/client.h"
 #include "client/client_log.h"
 #include "command/command.h"
+#include "module/module_info.h"
 #include "registry/config.h"
 #include "registry/info.h"
 #include "command/call.h"
@@ -120,7 +121,7 @@ static void reportClient(const char *title, struct client *c) {
 }
 
 static void reportInfo(void) {
-    struct str sections[] = {STR("everything")};
+    struct str sections[] = {STR("all")};
     sds info = infoText(sections, 1);
     RAW("\n------ INFO OUTPUT ------\n%s\n", info);
 }
@@ -156,7 +157,8 @@ static void reportState(void) {
     reportClients();
     reportClient("CURRENT", callOwner());
     reportClient("EXECUTING", call_running ? call_running->client : NULL);
-    RAW("\n------ MODULES INFO OUTPUT ------\n"); /* there are none that could say something */
+    RAW("\n------ MODULES INFO OUTPUT ------\n");
+    RAW("%s", moduleInfoForCrash());
     reportConfig();
 }
 

@@ -31,6 +31,7 @@
 #include "command/loading.h"
 #include "client/reply.h"
 #include "data/role.h"
+#include "module/module.h"
 #include "net/ae.h"
 #include "repl/history.h"
 #include "repl/replicas.h"
@@ -170,6 +171,7 @@ bool shutdownPrepare(int flags) {
 /* False when a room refuses. Does not return otherwise. */
 static bool endNow(int flags, uint64_t offset) {
     if (!lastThings(flags, offset)) return false;
+    moduleStop();
     serverLog(LL_WARNING, "%s is now ready to exit, bye bye...", sentinel_mode ? "Sentinel" : "Valkey");
     exit(0);
 }

@@ -312,3 +312,8 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     }
     return VALKEYMODULE_OK;
 }
+
+int ValkeyModule_OnUnload(ValkeyModuleCtx *ctx) {
+    if (kept) ValkeyModule_FreeString(ctx, kept);
+    return VALKEYMODULE_OK;
+}

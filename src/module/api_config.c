@@ -1,0 +1,547 @@
+/* api_config.c - directives of modules.
+ *
+ *     the file, LOADEX ──▶ pending ──▶ LoadConfigs ─┐
+ *     CONFIG SET ──▶ registry/config.h ──▶ setText ─┴─▶ readText ──▶ the module's setter
+ *     CONFIG GET, REWRITE ◀── registry ◀── getText ◀── the module's getter
+ *
+ * The value is the module's: for the registry such a directive is a SPECIAL one. How words become numbers and
+ * back is what the registry does for its own (the directive `typed`, which is nowhere registered, and whose
+ * variable is `value`); numbers without sign and sets of words are ours. */
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "ds/hashtable.h"
+#include "module/api.h"
+#include "module/module_config.h"
+#include "module/parts.h"
+#include "registry/config.h"
+
+#define REASON_MAX 255 /* bytes of what a module says against a value */
+
+#define FLAGS_KNOWN                                                                                          \
+    (VALKEYMODULE_CONFIG_IMMUTABLE | VALKEYMODULE_CONFIG_SENSITIVE | VALKEYMODULE_CONFIG_HIDDEN |            \
+     VALKEYMODULE_CONFIG_PROTECTED | VALKEYMODULE_CONFIG_DENY_LOADING | VALKEYMODULE_CONFIG_MEMORY |         \
+     VALKEYMODULE_CONFIG_BITFLAGS | VALKEYMODULE_CONFIG_UNSIGNED)
+#define FLAGS_OF_NUMBERS (VALKEYMODULE_CONFIG_MEMORY | VALKEYMODULE_CONFIG_UNSIGNED)
+
+enum kind { KIND_BOOL, KIND_NUMBER, KIND_UNSIGNED, KIND_STRING, KIND_ENUM };
+
+struct value {
+    bool b;
+    int e;
+    int64_t i;
+    uint64_t u;
+    struct ValkeyModuleString *s; /* NULL: none; who reads a word owns it, a getter's is the module's */
+};
+
+/* An apply function and its data: directives that have both in common share it. */
+struct moduleApply {
+    struct configApply apply; /* first: the registry knows it by that */
+    struct moduleApply *next;
+    struct module *module;
+    ValkeyModuleConfigApplyFunc fn;
+    void *priv;
+};
+
+struct moduleConfig {
+    struct moduleConfig *next; /* in order of registration */
+    struct module *module;
+    enum kind kind;
+    unsigned flags; /* VALKEYMODULE_CONFIG_... */
+    sds name;       /* module.name */
+    const char *short_name;
+    struct configDirective shown, typed;
+    struct value value; /* that of typed */
+    struct value def;
+    uint64_t unsigned_min, unsigned_max;
+    union {
+        ValkeyModuleConfigGetBoolFunc b;
+        ValkeyModuleConfigGetNumericFunc i;
+        ValkeyModuleConfigGetUnsignedNumericFunc u;
+        ValkeyModuleConfigGetStringFunc s;
+        ValkeyModuleConfigGetEnumFunc e;
+    } get;
+    union {
+        ValkeyModuleConfigSetBoolFunc b;
+        ValkeyModuleConfigSetNumericFunc i;
+        ValkeyModuleConfigSetUnsignedNumericFunc u;
+        ValkeyModuleConfigSetStringFunc s;
+        ValkeyModuleConfigSetEnumFunc e;
+    } set;
+    void *priv;
+};
+
+static struct moduleConfig *all;
+static struct moduleApply *applies;
+static const struct module *untold; /* has directives, and has not called LoadConfigs since */
+
+/* ---- Words and values ---- */
+
+static struct moduleConfig *configOf(const struct configDirective *shown) {
+    return (struct moduleConfig *)((char *)shown - offsetof(struct moduleConfig, shown));
+}
+
+static bool readUnsigned(const struct moduleConfig *mc, struct str word, uint64_t *u, const char **err) {
+    bool memory = mc->flags & VALKEYMODULE_CONFIG_MEMORY;
+    *err = memory ? "argument must be a memory value" : "argument couldn't be parsed as an unsigned number";
+    if (!(memory ? memtoull(word, u) : string2ull(word, u))) return false;
+    *err = NULL;
+    if (*u >= mc->unsigned_min && *u <= mc->unsigned_max) return true;
+    *err = configReason("argument must be between %llu and %llu inclusive",
+                        (unsigned long long)mc->unsigned_min, (unsigned long long)mc->unsigned_max);
+    return false;
+}
+
+/* All of the words have to be known ones. */
+static bool readBits(struct moduleConfig *mc, struct str text, int *bits, const char **err) {
+    int n;
+    bool ok = true;
+    sds *words = sdssplitlen(text.ptr, text.len, " ", 1, &n);
+    *bits = 0;
+    for (int i = 0; i < n && ok; i++) {
+        ok = configParse(&mc->typed, sdsview(words[i]), err);
+        *bits |= mc->value.e;
+    }
+    sdsfreesplitres(words, n);
+    return ok && n ? true : configParse(&mc->typed, STR(""), err) && false;
+}
+
+/* The value that a text means; its string, if it is one, is the caller's. */
+static bool readText(struct moduleConfig *mc, struct str text, struct value *v, const char **err) {
+    *v = (struct value){0};
+    if (mc->kind == KIND_STRING) {
+        v->s = stringNew(text);
+        return true;
+    }
+    if (mc->kind == KIND_UNSIGNED) return readUnsigned(mc, text, &v->u, err);
+    if (mc->kind == KIND_ENUM && mc->flags & VALKEYMODULE_CONFIG_BITFLAGS)
+        return readBits(mc, text, &v->e, err);
+    if (!configParse(&mc->typed, text, err)) return false;
+    *v = mc->value;
+    return true;
+}
+
+static struct value valueNow(const struct moduleConfig *mc) {
+    struct value v = {0};
+    switch (mc->kind) {
+    case KIND_BOOL: v.b = mc->get.b(mc->short_name, mc->priv) != 0; break;
+    case KIND_NUMBER: v.i = mc->get.i(mc->short_name, mc->priv); break;
+    case KIND_UNSIGNED: v.u = mc->get.u(mc->short_name, mc->priv); break;
+    case KIND_STRING: v.s = mc->get.s(mc->short_name, mc->priv); break;
+    case KIND_ENUM: v.e = mc->get.e(mc->short_name, mc->priv); break;
+    }
+    return v;
+}
+
+static bool sameString(const struct ValkeyModuleString *a, const struct ValkeyModuleString *b) {
+    return a == b || (a && b && strEq(stringText(a), stringText(b)));
+}
+
+static bool sameValue(const struct value *a, const struct value *b) {
+    return a->b == b->b && a->e == b->e && a->i == b->i && a->u == b->u && sameString(a->s, b->s);
+}
+
+/* The reason that a module gives, if it does; its string is freed. */
+static const char *takeReason(struct ValkeyModuleString *reason) {
+    if (!reason) return NULL;
+    struct str text = stringText(reason);
+    const char *err = configReason("%.*s", (int)(text.len < REASON_MAX ? text.len : REASON_MAX), text.ptr);
+    stringRelease(reason);
+    return err;
+}
+
+static bool setValue(const struct moduleConfig *mc, const struct value *v, const char **err) {
+    struct ValkeyModuleString *reason = NULL;
+    int result = VALKEYMODULE_OK;
+    switch (mc->kind) {
+    case KIND_BOOL: result = mc->set.b(mc->short_name, v->b, mc->priv, &reason); break;
+    case KIND_NUMBER: result = mc->set.i(mc->short_name, v->i, mc->priv, &reason); break;
+    case KIND_UNSIGNED: result = mc->set.u(mc->short_name, v->u, mc->priv, &reason); break;
+    case KIND_STRING: result = mc->set.s(mc->short_name, v->s, mc->priv, &reason); break;
+    case KIND_ENUM: result = mc->set.e(mc->short_name, v->e, mc->priv, &reason); break;
+    }
+    const char *why = takeReason(reason);
+    if (result != VALKEYMODULE_OK) *err = why;
+    return result == VALKEYMODULE_OK;
+}
+
+/* A value that it has already is not set again. */
+static bool setText(struct moduleConfig *mc, struct str text, const char **err) {
+    struct value v, now;
+    if (!readText(mc, text, &v, err)) return false;
+    now = valueNow(mc);
+    bool ok = sameValue(&v, &now) || setValue(mc, &v, err);
+    if (v.s) stringRelease(v.s);
+    return ok;
+}
+
+/* ---- Values and words ---- */
+
+/* One name for all of it, or those of its parts. */
+static sds bitsText(const struct moduleConfig *mc, int bits) {
+    sds text = sdsempty();
+    int left = bits;
+    for (const struct configEnum *e = mc->typed.names; e->name; e++) {
+        if (e->value == bits) {
+            sdsfree(text);
+            return sdsnew(e->name);
+        }
+        if (!e->value || (bits & e->value) != e->value) continue;
+        text = sdscatprintf(text, "%s%s", sdslen(text) ? " " : "", e->name);
+        left &= ~e->value;
+    }
+    if (!left) return text;
+    sdsfree(text);
+    return sdsnew("unknown");
+}
+
+static sds textOf(struct moduleConfig *mc, const struct value *v) {
+    if (mc->kind == KIND_STRING) return v->s ? sdsnewstr(stringText(v->s)) : sdsempty();
+    if (mc->kind == KIND_UNSIGNED) return sdscatprintf(sdsempty(), "%llu", (unsigned long long)v->u);
+    if (mc->kind == KIND_ENUM && mc->flags & VALKEYMODULE_CONFIG_BITFLAGS) return bitsText(mc, v->e);
+    mc->value = *v;
+    return configText(&mc->typed);
+}
+
+static sds getText(const struct configDirective *shown) {
+    struct moduleConfig *mc = configOf(shown);
+    struct value v = valueNow(mc);
+    return textOf(mc, &v);
+}
+
+/* As it stands in a file. */
+static sds getLine(const struct configDirective *shown) {
+    struct moduleConfig *mc = configOf(shown);
+    struct value v = valueNow(mc);
+    int64_t bytes = mc->kind == KIND_UNSIGNED ? (int64_t)v.u : v.i;
+    if (mc->flags & VALKEYMODULE_CONFIG_MEMORY && bytes >= 0) return configAppendMemory(sdsempty(), bytes);
+    if (mc->kind == KIND_STRING && !v.s) return sdsempty();
+    sds text = textOf(mc, &v);
+    if (mc->kind != KIND_STRING) return text;
+    sds quoted = sdscatrepr(sdsempty(), text, sdslen(text));
+    sdsfree(text);
+    return quoted;
+}
+
+static bool setFromRegistry(const struct configDirective *shown, int argc, const struct str *argv,
+                            const char **err) {
+    (void)argc; /* 1: it does not take more */
+    *err = NULL;
+    return setText(configOf(shown), argv[0], err);
+}
+
+/* ---- Applying ---- */
+
+static bool callApply(struct configApply *a, const char **err) {
+    struct moduleApply *ma = (struct moduleApply *)a;
+    struct ValkeyModuleString *reason = NULL;
+    struct ValkeyModuleCtx ctx;
+    contextOpen(&ctx, ma->module, NULL, 0);
+    bool ok = ma->fn(&ctx, ma->priv, &reason) == VALKEYMODULE_OK;
+    contextClose(&ctx);
+    const char *why = takeReason(reason);
+    if (ok) return true;
+    serverLog(LL_WARNING, "Failed applying new module configuration. Restoring previous settings.");
+    *err = why;
+    return false;
+}
+
+static struct configApply *applyFor(struct module *m, ValkeyModuleConfigApplyFunc fn, void *priv) {
+    if (!fn) return NULL;
+    for (struct moduleApply *a = applies; a; a = a->next) {
+        if (a->module == m && a->fn == fn && a->priv == priv) return &a->apply;
+    }
+    struct moduleApply *a = zmalloc(sizeof *a);
+    *a = (struct moduleApply){.apply = {callApply}, .next = applies, .module = m, .fn = fn, .priv = priv};
+    applies = a;
+    return &a->apply;
+}
+
+/* ---- Registering ---- */
+
+static bool nameIsGood(const char *name) {
+    for (const char *p = name; *p; p++) {
+        if (isalnum((unsigned char)*p) || *p == '_' || *p == '-') continue;
+        serverLog(LL_WARNING, "Invalid character %c in Module resource name %s.", *p, name);
+        return false;
+    }
+    return *name;
+}
+
+static bool flagsAreGood(enum kind kind, unsigned flags) {
+    const char *why = NULL;
+    if (flags & ~(unsigned)FLAGS_KNOWN)
+        why = "Invalid flag(s) for configuration";
+    else if (kind != KIND_NUMBER && kind != KIND_UNSIGNED && flags & FLAGS_OF_NUMBERS)
+        why = "Numeric flag provided for non-numeric configuration.";
+    else if (kind != KIND_ENUM && flags & VALKEYMODULE_CONFIG_BITFLAGS)
+        why = "Enum flag provided for non-enum configuration.";
+    if (why) serverLog(LL_WARNING, "%s", why);
+    return !why;
+}
+
+static unsigned registryFlags(unsigned flags) {
+    static const struct {
+        unsigned flag, registry;
+    } same[] = {{VALKEYMODULE_CONFIG_SENSITIVE, CONFIG_SENSITIVE},
+                {VALKEYMODULE_CONFIG_HIDDEN, CONFIG_HIDDEN},
+                {VALKEYMODULE_CONFIG_PROTECTED, CONFIG_PROTECTED},
+                {VALKEYMODULE_CONFIG_DENY_LOADING, CONFIG_NOT_LOADING}};
+    unsigned result = flags & VALKEYMODULE_CONFIG_IMMUTABLE ? 0 : CONFIG_MODIFIABLE;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        if (flags & same[i].flag) result |= same[i].registry;
+    }
+    return result;
+}
+
+static void freeConfig(struct moduleConfig *mc) {
+    for (const struct configEnum *e = mc->typed.names; e && e->name; e++) zfree((char *)e->name);
+    zfree((void *)mc->typed.names);
+    if (mc->def.s) stringRelease(mc->def.s);
+    zfree((char *)mc->shown.def_string);
+    sdsfree(mc->name);
+    zfree(mc);
+}
+
+/* NULL, and errno: it may not be. It is not known to anybody before finish(). */
+static struct moduleConfig *begin(struct ValkeyModuleCtx *ctx, const char *name, enum kind kind,
+                                  unsigned flags, void *priv) {
+    errno = EBUSY;
+    if (!ctx->module || !ctx->module->loading) return NULL;
+    errno = EINVAL;
+    if (!flagsAreGood(kind, flags) || !nameIsGood(name)) return NULL;
+    struct moduleConfig *mc = zcalloc(1, sizeof *mc);
+    mc->module = ctx->module;
+    mc->kind = kind;
+    mc->flags = flags;
+    mc->priv = priv;
+    mc->name = sdscatprintf(sdsempty(), "%s.%s", ctx->module->name, name);
+    mc->short_name = mc->name + sdslen(ctx->module->name) + 1;
+    return mc;
+}
+
+static int finish(struct moduleConfig *mc, ValkeyModuleConfigApplyFunc apply) {
+    sds def = textOf(mc, &mc->def);
+    mc->shown = (struct configDirective){.name = mc->name,
+                                         .type = CONFIG_TYPE_SPECIAL,
+                                         .flags = registryFlags(mc->flags),
+                                         .short_name = mc->short_name,
+                                         .def_string = zstrdup(def),
+                                         .apply_with = applyFor(mc->module, apply, mc->priv),
+                                         .set = setFromRegistry,
+                                         .get = getText,
+                                         .lines = getLine};
+    sdsfree(def);
+    if (!configAdd(&mc->shown)) {
+        serverLog(LL_WARNING, "Configuration by the name: %s already registered", mc->short_name);
+        freeConfig(mc);
+        errno = EALREADY;
+        return VALKEYMODULE_ERR;
+    }
+    struct moduleConfig **end = &all;
+    while (*end) end = &(*end)->next;
+    *end = mc;
+    untold = mc->module;
+    return VALKEYMODULE_OK;
+}
+
+int vmRegisterBoolConfig(struct ValkeyModuleCtx *ctx, const char *name, int default_val, unsigned int flags,
+                         ValkeyModuleConfigGetBoolFunc getfn, ValkeyModuleConfigSetBoolFunc setfn,
+                         ValkeyModuleConfigApplyFunc applyfn, void *privdata) {
+    struct moduleConfig *mc = begin(ctx, name, KIND_BOOL, flags, privdata);
+    if (!mc) return VALKEYMODULE_ERR;
+    mc->typed = (struct configDirective){.type = CONFIG_TYPE_BOOL, .var.b = &mc->value.b};
+    mc->def.b = default_val != 0;
+    mc->get.b = getfn;
+    mc->set.b = setfn;
+    return finish(mc, applyfn);
+}
+
+int vmRegisterNumericConfig(struct ValkeyModuleCtx *ctx, const char *name, long long default_val,
+                            unsigned int flags, long long min, long long max,
+                            ValkeyModuleConfigGetNumericFunc getfn, ValkeyModuleConfigSetNumericFunc setfn,
+                            ValkeyModuleConfigApplyFunc applyfn, void *privdata) {
+    struct moduleConfig *mc = begin(ctx, name, KIND_NUMBER, flags, privdata);
+    if (!mc) return VALKEYMODULE_ERR;
+    mc->typed = (struct configDirective){.type = CONFIG_TYPE_INT,
+                                         .flags = flags & VALKEYMODULE_CONFIG_MEMORY ? CONFIG_MEMORY : 0,
+                                         .var.i = &mc->value.i,
+                                         .min = min,
+                                         .max = max};
+    mc->def.i = default_val;
+    mc->get.i = getfn;
+    mc->set.i = setfn;
+    return finish(mc, applyfn);
+}
+
+int vmRegisterUnsignedNumericConfig(struct ValkeyModuleCtx *ctx, const char *name,
+                                    unsigned long long default_val, unsigned int flags,
+                                    unsigned long long min, unsigned long long max,
+                                    ValkeyModuleConfigGetUnsignedNumericFunc getfn,
+                                    ValkeyModuleConfigSetUnsignedNumericFunc setfn,
+                                    ValkeyModuleConfigApplyFunc applyfn, void *privdata) {
+    struct moduleConfig *mc = begin(ctx, name, KIND_UNSIGNED, flags, privdata);
+    if (!mc) return VALKEYMODULE_ERR;
+    mc->unsigned_min = min;
+    mc->unsigned_max = max;
+    mc->def.u = default_val;
+    mc->get.u = getfn;
+    mc->set.u = setfn;
+    return finish(mc, applyfn);
+}
+
+int vmRegisterStringConfig(struct ValkeyModuleCtx *ctx, const char *name, const char *default_val,
+                           unsigned int flags, ValkeyModuleConfigGetStringFunc getfn,
+                           ValkeyModuleConfigSetStringFunc setfn, ValkeyModuleConfigApplyFunc applyfn,
+                           void *privdata) {
+    struct moduleConfig *mc = begin(ctx, name, KIND_STRING, flags, privdata);
+    if (!mc) return VALKEYMODULE_ERR;
+    mc->def.s = default_val ? stringNew(strOf(default_val)) : NULL;
+    mc->get.s = getfn;
+    mc->set.s = setfn;
+    return finish(mc, applyfn);
+}
+
+int vmRegisterEnumConfig(struct ValkeyModuleCtx *ctx, const char *name, int default_val, unsigned int flags,
+                         const char **enum_values, const int *int_values, int num_enum_vals,
+                         ValkeyModuleConfigGetEnumFunc getfn, ValkeyModuleConfigSetEnumFunc setfn,
+                         ValkeyModuleConfigApplyFunc applyfn, void *privdata) {
+    struct moduleConfig *mc = begin(ctx, name, KIND_ENUM, flags, privdata);
+    if (!mc) return VALKEYMODULE_ERR;
+    struct configEnum *names = zcalloc((size_t)num_enum_vals + 1, sizeof *names);
+    for (int i = 0; i < num_enum_vals; i++)
+        names[i] = (struct configEnum){zstrdup(enum_values[i]), int_values[i]};
+    mc->typed = (struct configDirective){.type = CONFIG_TYPE_ENUM, .var.e = &mc->value.e, .names = names};
+    mc->def.e = default_val;
+    mc->get.e = getfn;
+    mc->set.e = setfn;
+    return finish(mc, applyfn);
+}
+
+/* ---- Values that wait for their module ---- */
+
+struct pendingConfig {
+    sds name, value;
+};
+static struct str pendingName(const void *entry) {
+    return sdsview(((const struct pendingConfig *)entry)->name);
+}
+static uint64_t nameHash(struct str name) {
+    return hashBytesNoCase(name.ptr, name.len);
+}
+static bool nameEqual(struct str a, struct str b) {
+    return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
+}
+static void freePending(void *entry) {
+    struct pendingConfig *p = entry;
+    sdsfree(p->name);
+    sdsfree(p->value);
+    zfree(p);
+}
+static const struct hashtableType pending_type = {
+    .entryKey = pendingName, .hash = nameHash, .keyEqual = nameEqual, .entryFree = freePending};
+static struct hashtable *pending; /* NULL: none */
+
+static struct pendingConfig *takePending(struct str name) {
+    return pending ? hashtablePop(pending, name) : NULL;
+}
+
+void pendingConfigSet(struct str name, struct str value) {
+    struct pendingConfig *old = takePending(name), *p = zmalloc(sizeof *p);
+    if (old) freePending(old);
+    *p = (struct pendingConfig){sdsnewstr(name), sdsnewstr(value)};
+    if (!pending) pending = hashtableCreate(&pending_type);
+    hashtableAdd(pending, p);
+}
+
+int pendingConfigCount(void) {
+    return pending ? (int)hashtableSize(pending) : 0;
+}
+
+void pendingConfigsDrop(void) {
+    if (pending) hashtableRelease(pending);
+    pending = NULL;
+}
+
+void pendingConfigsLog(void) {
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, pending, false);
+    while (hashtableNext(&it, &entry))
+        serverLog(LL_WARNING, "Unused Module Configuration: %s", ((struct pendingConfig *)entry)->name);
+    hashtableStopIterator(&it);
+}
+
+/* ---- LoadConfigs ---- */
+
+/* A string without a default is not set when nobody has given a value. */
+static bool setDefault(const struct moduleConfig *mc) {
+    const char *err = NULL;
+    if (mc->kind == KIND_STRING && !mc->def.s) return true;
+    if (setValue(mc, &mc->def, &err)) return true;
+    serverLog(LL_WARNING, "Issue attempting to set default value of configuration %s : %s", mc->short_name,
+              err ? err : "");
+    return false;
+}
+
+static bool setPending(struct moduleConfig *mc, struct pendingConfig *p) {
+    const char *err = NULL;
+    bool ok = setText(mc, sdsview(p->value), &err);
+    if (!ok) serverLog(LL_WARNING, "Issue during loading of configuration %s : %s", mc->name, err ? err : "");
+    freePending(p);
+    return ok;
+}
+
+int vmLoadConfigs(struct ValkeyModuleCtx *ctx) {
+    if (!ctx->module || !ctx->module->loading) return VALKEYMODULE_ERR;
+    bool ok = true;
+    for (struct moduleConfig *mc = all; mc && ok; mc = mc->next) {
+        if (mc->module != ctx->module) continue;
+        struct pendingConfig *p = takePending(sdsview(mc->name));
+        ok = p ? setPending(mc, p) : setDefault(mc);
+    }
+    if (ok && untold == ctx->module) untold = NULL;
+    return ok ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
+}
+
+static bool configsAreSet(struct module *m) {
+    if (untold != m) return true;
+    serverLog(LL_WARNING,
+              "Module Configurations were not set, likely a missing LoadConfigs call. Unloading the module.");
+    return false;
+}
+
+/* ---- Their end ---- */
+
+static void removeConfigs(struct module *m) {
+    for (struct moduleConfig **at = &all; *at;) {
+        struct moduleConfig *mc = *at;
+        if (mc->module != m) {
+            at = &mc->next;
+            continue;
+        }
+        *at = mc->next;
+        configRemove(&mc->shown);
+        freeConfig(mc);
+    }
+    for (struct moduleApply **at = &applies; *at;) {
+        struct moduleApply *a = *at;
+        if (a->module != m) {
+            at = &a->next;
+            continue;
+        }
+        *at = a->next;
+        zfree(a);
+    }
+    if (untold == m) untold = NULL;
+}
+
+void configPartInit(void) {
+    moduleOnLoaded(configsAreSet);
+    moduleOnUnload(removeConfigs);
+}

@@ -1,0 +1,185 @@
+/* api_filter.c - command filters: modules that see, and may change, what is asked before anybody looks it up.
+ *
+ *     request ──▶ the row of admission ──▶ strings ──▶ filter, filter ... ──▶ unchanged: it runs as it is
+ *                 (idle without filters)                                 └──▶ another request runs instead
+ *
+ * A blocked command that is tried again, and what EXEC runs, have been through already. */
+#include <string.h>
+
+#include "base/zmalloc.h"
+#include "client/client.h"
+#include "command/admission.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "module/api.h"
+#include "module/module_filter.h"
+#include "module/parts.h"
+
+struct ValkeyModuleCommandFilter {
+    struct ValkeyModuleCommandFilter *next; /* in order of registration */
+    struct module *module;
+    ValkeyModuleCommandFilterFunc fn; /* NULL: it has gone, while filters run */
+    int flags;
+};
+
+struct ValkeyModuleCommandFilterCtx {
+    struct ValkeyModuleString **argv;
+    int argc, room;
+    bool changed;
+    const struct client *client;
+};
+
+static struct ValkeyModuleCommandFilter *filters;
+static int running; /* calls of filters, one within the other */
+
+/* ---- Arguments ---- */
+
+int vmCommandFilterArgsCount(struct ValkeyModuleCommandFilterCtx *fctx) {
+    return fctx->argc;
+}
+
+struct ValkeyModuleString *vmCommandFilterArgGet(struct ValkeyModuleCommandFilterCtx *fctx, int pos) {
+    return pos >= 0 && pos < fctx->argc ? fctx->argv[pos] : NULL;
+}
+
+int vmCommandFilterArgInsert(struct ValkeyModuleCommandFilterCtx *fctx, int pos,
+                             struct ValkeyModuleString *arg) {
+    if (pos < 0 || pos > fctx->argc) return VALKEYMODULE_ERR;
+    if (fctx->argc == fctx->room) {
+        fctx->room = 2 * fctx->room + 4;
+        fctx->argv = zrealloc(fctx->argv, (size_t)fctx->room * sizeof *fctx->argv);
+    }
+    memmove(fctx->argv + pos + 1, fctx->argv + pos, (size_t)(fctx->argc - pos) * sizeof *fctx->argv);
+    fctx->argv[pos] = arg;
+    fctx->argc++;
+    fctx->changed = true;
+    return VALKEYMODULE_OK;
+}
+
+int vmCommandFilterArgReplace(struct ValkeyModuleCommandFilterCtx *fctx, int pos,
+                              struct ValkeyModuleString *arg) {
+    if (pos < 0 || pos >= fctx->argc) return VALKEYMODULE_ERR;
+    stringRelease(fctx->argv[pos]);
+    fctx->argv[pos] = arg;
+    fctx->changed = true;
+    return VALKEYMODULE_OK;
+}
+
+int vmCommandFilterArgDelete(struct ValkeyModuleCommandFilterCtx *fctx, int pos) {
+    if (pos < 0 || pos >= fctx->argc) return VALKEYMODULE_ERR;
+    stringRelease(fctx->argv[pos]);
+    fctx->argc--;
+    memmove(fctx->argv + pos, fctx->argv + pos + 1, (size_t)(fctx->argc - pos) * sizeof *fctx->argv);
+    fctx->changed = true;
+    return VALKEYMODULE_OK;
+}
+
+unsigned long long vmCommandFilterGetClientId(struct ValkeyModuleCommandFilterCtx *fctx) {
+    return fctx->client->id;
+}
+
+/* ---- Running ---- */
+
+static void sweep(void) {
+    if (running) return;
+    for (struct ValkeyModuleCommandFilter **at = &filters; *at;) {
+        struct ValkeyModuleCommandFilter *f = *at;
+        if (f->fn) {
+            at = &f->next;
+            continue;
+        }
+        *at = f->next;
+        zfree(f);
+    }
+    admissionIdle(RULE_FILTER, !filters);
+}
+
+static void callFilters(struct ValkeyModuleCommandFilterCtx *fctx) {
+    running++;
+    for (struct ValkeyModuleCommandFilter *f = filters; f; f = f->next) {
+        if (!f->fn) continue;
+        bool own = f->flags & VALKEYMODULE_CMDFILTER_NOSELF && f->module->in_call;
+        if (!own) f->fn(fctx);
+    }
+    running--;
+}
+
+struct request *moduleFilter(const struct client *c, const struct request *r) {
+    if (!filters) return NULL;
+    struct ValkeyModuleCommandFilterCtx fctx = {.argc = r->argc, .room = r->argc, .client = c};
+    fctx.argv = zmalloc((size_t)r->argc * sizeof *fctx.argv);
+    for (int i = 0; i < r->argc; i++) fctx.argv[i] = stringNew(r->argv[i]);
+    callFilters(&fctx);
+    struct request *replacement = NULL;
+    if (fctx.changed && fctx.argc) {
+        struct str *views = zmalloc((size_t)fctx.argc * sizeof *views);
+        for (int i = 0; i < fctx.argc; i++) views[i] = stringText(fctx.argv[i]);
+        struct request changed = {.argv = views, .argc = fctx.argc, .cmd = commandLookup(views, fctx.argc)};
+        changed.unpropagated = r->unpropagated;
+        replacement = requestCopy(&changed);
+        zfree(views);
+    }
+    for (int i = 0; i < fctx.argc; i++) stringRelease(fctx.argv[i]);
+    zfree(fctx.argv);
+    return replacement;
+}
+
+static enum admission checkFilter(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (r == call_replacement) return ADMITTED; /* it comes from here */
+    struct request *replacement = moduleFilter(c, r);
+    if (!replacement) return ADMITTED;
+    call_replacement = replacement;
+    return REPLACED;
+}
+
+/* ---- Registering ---- */
+
+struct ValkeyModuleCommandFilter *vmRegisterCommandFilter(struct ValkeyModuleCtx *ctx,
+                                                          ValkeyModuleCommandFilterFunc cb, int flags) {
+    if (!ctx->module || !cb) return NULL;
+    struct ValkeyModuleCommandFilter **end = &filters, *f = zmalloc(sizeof *f);
+    while (*end) end = &(*end)->next;
+    *f = (struct ValkeyModuleCommandFilter){.module = ctx->module, .fn = cb, .flags = flags};
+    *end = f;
+    admissionIdle(RULE_FILTER, false);
+    return f;
+}
+
+/* Nobody is between its list and its end then: rules do not become idle within a check. */
+static void sweepSoon(struct client *c) {
+    (void)c;
+    sweep();
+    callHookIdle(sweepSoon, true);
+}
+
+int vmUnregisterCommandFilter(struct ValkeyModuleCtx *ctx, struct ValkeyModuleCommandFilter *filter) {
+    struct ValkeyModuleCommandFilter *f = filters;
+    while (f && f != filter) f = f->next;
+    if (!f || f->module != ctx->module) return VALKEYMODULE_ERR;
+    f->fn = NULL;
+    callHookIdle(sweepSoon, false);
+    return VALKEYMODULE_OK;
+}
+
+int moduleFilterCount(const struct module *m) {
+    int count = 0;
+    for (const struct ValkeyModuleCommandFilter *f = filters; f; f = f->next)
+        count += f->module == m && f->fn;
+    return count;
+}
+
+static void removeFilters(struct module *m) {
+    for (struct ValkeyModuleCommandFilter *f = filters; f; f = f->next) {
+        if (f->module == m) f->fn = NULL;
+    }
+    callHookIdle(sweepSoon, false);
+    sweep();
+}
+
+void filterPartInit(void) {
+    admissionFill(RULE_FILTER, checkFilter);
+    admissionIdle(RULE_FILTER, true);
+    callAddHook(BETWEEN_CALLS, sweepSoon, true);
+    moduleOnUnload(removeFilters);
+}

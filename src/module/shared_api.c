@@ -1,0 +1,104 @@
+/* shared_api.c - functions that a module offers to others by name (ExportSharedAPI, GetSharedAPI).
+ *
+ * Who has got one keeps its address, so that the module that has it stays as long as those that use it. A
+ * pair is noted once, in the order in which it came. */
+#include "module/shared_api.h"
+
+#include <string.h>
+
+#include "base/zmalloc.h"
+#include "module/api.h"
+#include "module/parts.h"
+
+struct sharedApi {
+    struct sharedApi *next;
+    const struct module *module;
+    sds name;
+    void *fn;
+};
+struct sharing {
+    struct sharing *next;
+    const struct module *user, *source;
+};
+static struct sharedApi *apis;
+static struct sharing *sharings;
+
+static struct sharedApi *findApi(const char *name) {
+    struct sharedApi *a = apis;
+    while (a && strcmp(a->name, name) != 0) a = a->next;
+    return a;
+}
+
+int vmExportSharedAPI(struct ValkeyModuleCtx *ctx, const char *apiname, void *func) {
+    if (!ctx->module || findApi(apiname)) return VALKEYMODULE_ERR;
+    struct sharedApi *a = zmalloc(sizeof *a);
+    *a = (struct sharedApi){.next = apis, .module = ctx->module, .name = sdsnew(apiname), .fn = func};
+    apis = a;
+    return VALKEYMODULE_OK;
+}
+
+void *vmGetSharedAPI(struct ValkeyModuleCtx *ctx, const char *apiname) {
+    const struct sharedApi *a = findApi(apiname);
+    if (!a || !ctx->module) return NULL;
+    struct sharing **at = &sharings;
+    while (*at && ((*at)->user != ctx->module || (*at)->source != a->module)) at = &(*at)->next;
+    if (*at) return a->fn;
+    *at = zmalloc(sizeof **at);
+    **at = (struct sharing){.user = ctx->module, .source = a->module};
+    return a->fn;
+}
+
+static sds addName(sds s, const struct module *m, size_t start) {
+    return sdscatstr(sdslen(s) > start ? sdscat(s, "|") : s, sdsview(m->name));
+}
+
+sds sharedApiUsers(sds s, const struct module *m) {
+    size_t start = sdslen(s);
+    for (const struct sharing *p = sharings; p; p = p->next) {
+        if (p->source == m) s = addName(s, p->user, start);
+    }
+    return s;
+}
+
+sds sharedApiSources(sds s, const struct module *m) {
+    size_t start = sdslen(s);
+    for (const struct sharing *p = sharings; p; p = p->next) {
+        if (p->user == m) s = addName(s, p->source, start);
+    }
+    return s;
+}
+
+static const char *isUsed(struct module *m) {
+    for (const struct sharing *p = sharings; p; p = p->next) {
+        if (p->source == m && p->user != m)
+            return "the module exports APIs used by other modules. Please unload them first and try again";
+    }
+    return NULL;
+}
+
+static void removeApis(struct module *m) {
+    for (struct sharedApi **at = &apis; *at;) {
+        struct sharedApi *a = *at;
+        if (a->module != m) {
+            at = &a->next;
+            continue;
+        }
+        *at = a->next;
+        sdsfree(a->name);
+        zfree(a);
+    }
+    for (struct sharing **at = &sharings; *at;) {
+        struct sharing *p = *at;
+        if (p->user != m && p->source != m) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        zfree(p);
+    }
+}
+
+void sharedApisInit(void) {
+    moduleAddObjection(isUsed);
+    moduleOnUnload(removeApis);
+}
