@@ -69,6 +69,7 @@ enum aclContext {
     ACL_TOPLEVEL, /* a client sent it, perhaps in MULTI */
     ACL_EXEC,     /* it was queued, and runs now */
     ACL_SCRIPT,
+    ACL_MODULE, /* a module asks, or calls it */
 };
 
 /* The rule of some user that names this command, or a subcommand of it ("config", "+config|get"); NULL: there

@@ -48,7 +48,10 @@ void aclListCommand(struct client *c) {
 }
 
 void aclWhoamiCommand(struct client *c) {
-    replyBulk(c, aclUserName(c));
+    if (c->user)
+        replyBulk(c, aclUserName(c));
+    else
+        replyNull(c); /* of a module's call */
 }
 
 static void replyText(struct client *c, const char *name, sds text) {

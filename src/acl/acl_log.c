@@ -21,7 +21,7 @@
 #define MERGE_LOOK_AT   10
 #define REPLY_DEFAULT   10 /* entries, when ACL LOG is not told how many */
 
-enum logContext { LOG_TOPLEVEL, LOG_MULTI, LOG_SCRIPT };
+enum logContext { LOG_TOPLEVEL, LOG_MULTI, LOG_SCRIPT, LOG_MODULE };
 
 struct logEntry {
     struct listNode node;
@@ -41,7 +41,7 @@ static const char *const reasons[] = {
     [ACL_DENIED_COMMAND] = "command", [ACL_DENIED_DB] = "database", [ACL_DENIED_KEY] = "key",
     [ACL_DENIED_CHANNEL] = "channel", [ACL_DENIED_AUTH] = "auth",   [ACL_DENIED_CERTIFICATE] = "tls-cert",
 };
-static const char *const contexts[] = {"toplevel", "multi", "lua"};
+static const char *const contexts[] = {"toplevel", "multi", "lua", "module"};
 
 static void aclLogEntryFree(struct logEntry *e) {
     listRemove(&entries, &e->node);
@@ -90,7 +90,10 @@ void aclLogAdd(struct client *c, enum aclDenial reason, enum aclContext context,
                struct str object) {
     denied[reason]++;
     bool queued = context == ACL_EXEC || c->flags & CLIENT_MULTI;
-    enum logContext where = context == ACL_SCRIPT ? LOG_SCRIPT : queued ? LOG_MULTI : LOG_TOPLEVEL;
+    enum logContext where = context == ACL_SCRIPT   ? LOG_SCRIPT
+                            : context == ACL_MODULE ? LOG_MODULE
+                            : queued                ? LOG_MULTI
+                                                    : LOG_TOPLEVEL;
     struct logEntry *e = findSame(reason, where, user, object);
     if (e)
         listRemove(&entries, &e->node);

@@ -293,7 +293,7 @@ struct aclUser *aclDefaultUser(void) {
 
 struct str aclUserName(const struct client *c) {
     if (c->user) return sdsview(c->user->name);
-    return c->flags & CLIENT_PRIMARY ? STR("(superuser)") : STR("default");
+    return STR("(superuser)");
 }
 
 struct aclUser *aclUserCreateDefault(void) {

@@ -80,6 +80,7 @@ static enum admission checkAuth(struct client *c, struct request *r, enum reques
 static enum admission checkRules(struct client *c, struct request *r, enum requestOrigin origin) {
     enum aclContext context = origin == ORIGIN_EXEC     ? ACL_EXEC
                               : origin == ORIGIN_SCRIPT ? ACL_SCRIPT
+                              : origin == ORIGIN_MODULE ? ACL_MODULE
                                                         : ACL_TOPLEVEL;
     return aclAllows(c, r, context) ? ADMITTED : REFUSED;
 }

@@ -85,6 +85,9 @@ enum {
 };
 #define CLIENT_ASKING (1u << 31) /* ASKING: the next command may use a slot that is imported (cluster/) */
 
+/* What a module's call replies is the module's: errors in it count when it passes them on. */
+enum heldErrors { ERRORS_COUNT, ERRORS_HELD, ERRORS_HELD_SOME };
+
 /* Output: a chain of blocks (reply_block.h), of which the first byte to send is at head + sent. Written by
  * reply.c and push.c, sent by client_output.c. */
 struct clientOutput {
@@ -106,8 +109,9 @@ struct client {
     struct request *request; /* argv, argc and cmd mirror it (command/call.h); NULL: none runs */
     struct connection *conn; /* NULL: it has none */
     struct blockingState *blocked;
-    uint8_t resp; /* 2 or 3 */
-    bool requeue; /* became runnable during its round: serve its input in the next */
+    uint8_t resp;        /* 2 or 3 */
+    bool requeue;        /* became runnable during its round: serve its input in the next */
+    uint8_t errors_held; /* of a call: enum heldErrors */
 
     struct clientOutput out;
 

@@ -429,7 +429,10 @@ void replyErrorStr(struct client *c, struct str msg) {
     sds led = reply_error_lead ? withLead(msg) : NULL;
     if (led) msg = sdsview(led);
     c->flags |= CLIENT_ERROR;
-    countError(msg);
+    if (c->errors_held)
+        c->errors_held = ERRORS_HELD_SOME;
+    else
+        countError(msg);
     if (!muted(c)) appendError(c, msg);
     if (__builtin_expect(c->flags & (CLIENT_FAKE | CLIENT_PRIMARY), 0) && reply_error_unread)
         reply_error_unread(c, msg);
@@ -439,7 +442,10 @@ void replyErrorStr(struct client *c, struct str msg) {
 
 void replyErrorCount(struct client *c, struct str msg) {
     c->flags |= CLIENT_ERROR;
-    countError(msg);
+    if (c->errors_held)
+        c->errors_held = ERRORS_HELD_SOME;
+    else
+        countError(msg);
 }
 
 void replyError(struct client *c, const char *msg) {

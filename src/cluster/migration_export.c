@@ -168,7 +168,7 @@ static const char *takeCommand(const char *p, struct str **argv, int *argc) {
 }
 
 static void sink(const struct propagated *p) {
-    if (p->for_replicas) return;
+    if (p->for_replicas || p->but & PROPAGATED_NOT_TO_REPLICAS) return;
     sds joined = NULL;
     struct str all = p->pieces[0];
     if (p->count > 1) { /* around big arguments */

@@ -5,6 +5,8 @@
  * clients say ASKING for. */
 #include "cluster/redirect.h"
 
+#include <errno.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,6 +214,7 @@ static void replyVerdict(struct client *c, enum verdict verdict, const struct ro
 }
 
 static void replyToScript(struct client *c, const struct request *r, enum verdict verdict) {
+    admission_errno = verdict == DOWN ? ENETDOWN : verdict == DOWN_READS_ONLY ? EROFS : EPERM;
     if (verdict == DOWN)
         replyErrorFmt(c, "ERR Can not execute a command '%s' while the cluster is down", r->cmd->fullname);
     else if (verdict == DOWN_READS_ONLY)
@@ -233,7 +236,7 @@ static bool scriptKeepsToSlot(struct route *route) {
     return call->slot == route->slot && !route->cross;
 }
 
-static enum admission checkScript(struct client *c, struct request *r) {
+static enum admission checkCalled(struct client *c, struct request *r, enum requestOrigin origin) {
     struct route route = {.slot = -1};
     addRequest(&route, c, r);
     enum verdict verdict = decide(c, r, &route);
@@ -241,7 +244,7 @@ static enum admission checkScript(struct client *c, struct request *r) {
         replyToScript(c, r, verdict);
         return REFUSED;
     }
-    if (scriptKeepsToSlot(&route)) return ADMITTED;
+    if (origin == ORIGIN_MODULE || scriptKeepsToSlot(&route)) return ADMITTED;
     replyError(c, "ERR Script attempted to access keys that do not hash to the same slot");
     return REFUSED;
 }
@@ -250,7 +253,7 @@ static __attribute__((noinline)) enum admission checkRoute(struct client *c, str
                                                            enum requestOrigin origin) {
     const struct client *owner = callOwner() ? callOwner() : c;
     if (owner->flags & CLIENT_PRIMARY || (migration_links && migrationIsLink(owner))) return ADMITTED;
-    if (origin == ORIGIN_SCRIPT) return checkScript(c, r);
+    if (origin == ORIGIN_SCRIPT || origin == ORIGIN_MODULE) return checkCalled(c, r, origin);
     struct route route = {.slot = -1};
     bool exec = r->cmd->spec->proc == execCommand;
     route.queued = c->flags & CLIENT_MULTI && !exec;

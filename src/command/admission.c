@@ -16,7 +16,8 @@
 /* clang-format off */
 /* Y: requests of this origin are asked.   odd: the row is only about requests that requestIsOdd tells.
  * Scripts: what memory there is for them was decided when they started, so that row is one of their own; and
- * they miss replicas before they look at files. */
+ * they miss replicas before they look at files.
+ * Modules: what their commands are asked, each call says (module/call.c), row by row (admissionAskRow). */
 #define Y true
 #define n false
 static const struct rule {
@@ -28,25 +29,25 @@ static const struct rule {
     {RULE_FILTER,         { Y,   n,   Y,      n,       n,    Y,     n,     n },   n, "none: a module may change it (its own calls: before it makes them)"},
     {RULE_HTTP,           { Y,   n,   n,      n,       n,    n,     n,     n },   Y, "none: the connection ends"},
     {RULE_AUTH,           { Y,   n,   n,      n,       n,    n,     n,     n },   n, "NOAUTH Authentication required."},
-    {RULE_UNKNOWN,        { Y,   n,   Y,      n,       Y,    Y,     Y,     n },   Y, "ERR unknown command ..."},
-    {RULE_ARITY,          { Y,   n,   Y,      n,       Y,    Y,     Y,     n },   Y, "ERR wrong number of arguments ..."},
+    {RULE_UNKNOWN,        { Y,   n,   Y,      n,       Y,    Y,     n,     n },   Y, "ERR unknown command ..."},
+    {RULE_ARITY,          { Y,   n,   Y,      n,       Y,    Y,     n,     n },   Y, "ERR wrong number of arguments ..."},
     {RULE_PROTECTED,      { Y,   n,   n,      n,       n,    n,     n,     n },   Y, "ERR DEBUG command not allowed ..."},
     {RULE_NO_MULTI,       { Y,   n,   n,      n,       n,    n,     n,     n },   Y, "ERR Command ... not allowed inside a transaction"},
     {RULE_NOSCRIPT,       { n,   n,   Y,      n,       n,    n,     n,     n },   Y, "ERR This Valkey command is not allowed from script"},
     {RULE_SCRIPT_OOM,     { n,   n,   Y,      n,       n,    n,     n,     n },   n, "OOM command not allowed ..."},
-    {RULE_ACL,            { Y,   Y,   Y,      Y,       n,    n,     Y,     n },   n, "NOPERM ..."},
-    {RULE_CLUSTER,        { Y,   n,   Y,      Y,       n,    n,     Y,     n },   n, "MOVED, ASK, CROSSSLOT, TRYAGAIN, CLUSTERDOWN"},
+    {RULE_ACL,            { Y,   Y,   Y,      Y,       n,    n,     n,     n },   n, "NOPERM ..."},
+    {RULE_CLUSTER,        { Y,   n,   Y,      Y,       n,    n,     n,     n },   n, "MOVED, ASK, CROSSSLOT, TRYAGAIN, CLUSTERDOWN"},
     {RULE_SCRIPT_READS,   { n,   n,   Y,      n,       n,    n,     n,     n },   n, "ERR Write commands are not allowed from read-only scripts."},
     {RULE_REDIRECT,       { Y,   n,   n,      Y,       n,    n,     n,     n },   n, "REDIRECT"},
     {RULE_EVICTED,        { Y,   n,   n,      n,       n,    n,     n,     n },   n, "none: the connection ends"},
-    {RULE_OOM,            { Y,   n,   n,      Y,       n,    Y,     Y,     n },   n, "OOM command not allowed ..."},
+    {RULE_OOM,            { Y,   n,   n,      Y,       n,    Y,     n,     n },   n, "OOM command not allowed ..."},
     {RULE_SCRIPT_REPLICAS,{ n,   n,   Y,      n,       n,    n,     n,     n },   n, "NOREPLICAS"},
-    {RULE_SNAPSHOT_FAILS, { Y,   n,   Y,      Y,       n,    Y,     Y,     n },   n, "MISCONF Valkey is configured to save RDB snapshots ..."},
-    {RULE_AOF_FAILS,      { Y,   n,   Y,      Y,       n,    Y,     Y,     n },   n, "MISCONF Errors writing to the AOF file ..."},
-    {RULE_MIN_REPLICAS,   { Y,   n,   n,      Y,       n,    n,     Y,     n },   n, "NOREPLICAS"},
-    {RULE_READONLY,       { Y,   n,   Y,      Y,       n,    n,     Y,     n },   n, "READONLY"},
+    {RULE_SNAPSHOT_FAILS, { Y,   n,   Y,      Y,       n,    Y,     n,     n },   n, "MISCONF Valkey is configured to save RDB snapshots ..."},
+    {RULE_AOF_FAILS,      { Y,   n,   Y,      Y,       n,    Y,     n,     n },   n, "MISCONF Errors writing to the AOF file ..."},
+    {RULE_MIN_REPLICAS,   { Y,   n,   n,      Y,       n,    n,     n,     n },   n, "NOREPLICAS"},
+    {RULE_READONLY,       { Y,   n,   Y,      Y,       n,    n,     n,     n },   n, "READONLY"},
     {RULE_PUBSUB,         { Y,   n,   n,      n,       n,    n,     n,     n },   n, "ERR Can't execute ...: only (P|S)SUBSCRIBE ..."},
-    {RULE_STALE,          { Y,   n,   Y,      Y,       n,    n,     Y,     n },   n, "MASTERDOWN"},
+    {RULE_STALE,          { Y,   n,   Y,      Y,       n,    n,     n,     n },   n, "MASTERDOWN"},
     {RULE_LOADING,        { Y,   Y,   Y,      n,       n,    n,     n,     n },   n, "LOADING"},
     {RULE_BUSY,           { Y,   n,   n,      n,       n,    n,     n,     n },   n, "BUSY"},
     {RULE_MONITOR,        { Y,   n,   n,      n,       n,    n,     n,     n },   n, "ERR Replica can't interact with the keyspace"},
@@ -61,6 +62,8 @@ static const struct rule {
 static const char exec_refused[] = "EXECABORT Transaction discarded because of: ";
 
 bool (*admission_primary_writes)(const struct request *r, enum requestOrigin origin);
+
+int admission_errno;
 
 static admissionCheck *checks[RULES];
 static bool idle_rules[RULES];
@@ -110,6 +113,11 @@ enum admission admissionAskAll(struct client *c, struct request *r, enum request
     enum admission verdict = askAll(c, r, origin);
     reply_error_lead = NULL;
     return verdict;
+}
+
+enum admission admissionAskRow(enum admissionRule rule, struct client *c, struct request *r,
+                               enum requestOrigin origin) {
+    return checks[rule] && !idle_rules[rule] ? checks[rule](c, r, origin) : ADMITTED;
 }
 
 /* For assertions: what admissionAsk leaves out would not have mattered. */

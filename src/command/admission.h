@@ -90,4 +90,10 @@ static inline enum admission admissionAsk(struct client *c, struct request *r, e
     return ADMITTED;
 }
 
+/* One row, whether the table asks it of this origin or not. */
+enum admission admissionAskRow(enum admissionRule rule, struct client *c, struct request *r,
+                               enum requestOrigin origin);
+/* What a module is told of a refusal beside the text, by rows that know several reasons. */
+extern int admission_errno;
+
 void admissionInit(void); /* the rows that no other room has */

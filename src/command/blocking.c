@@ -18,6 +18,7 @@
 #include "command/request.h"
 #include "registry/cron.h"
 #include "command/declared_keys.h"
+#include "command/propagate.h"
 #include "data/hooks.h"
 #include "registry/info.h"
 #include "data/notify.h"
@@ -54,6 +55,7 @@ static struct hashtable *queues; /* of struct blockingKey, one per database; mad
 static struct list ready;
 /* blocked_timeouts: clients that do not wait for ever; keys_on_delete: keys whose end somebody waits for. */
 static bool (*held_back)(uint64_t command_flags);
+static void (*inner_ended)(struct client *c);
 static uint64_t blocked_clients, blocked_timeouts, blocked_keys, keys_on_delete;
 
 static struct str blockingKeyKey(const void *entry) {
@@ -159,7 +161,7 @@ void blockForKeys(struct client *c, const struct str *keys, int count, int type,
         c->flags |= CLIENT_BLOCKED;
         return;
     }
-    serverAssert(!(c->flags & CLIENT_DENY_BLOCKING) && c->conn);
+    serverAssert(!(c->flags & (CLIENT_DENY_BLOCKING | CLIENT_FAKE | CLIENT_SCRIPT)));
     struct blockingState *b = zcalloc(1, sizeof *b + (size_t)count * sizeof(struct waiter));
     b->type = type;
     b->wake_on_delete = wake_on_delete;
@@ -209,9 +211,18 @@ static void blockingForgetClient(struct client *c) {
     if (c->blocked) release(c);
 }
 
+void blockingOnInnerEnd(void (*fn)(struct client *c)) {
+    serverAssert(!inner_ended);
+    inner_ended = fn;
+}
+
 void unblockClient(struct client *c, bool requeue) {
     release(c);
-    if (requeue) roundQueueClient(c);
+    if (!requeue) return;
+    if (c->conn)
+        roundQueueClient(c);
+    else
+        inner_ended(c);
 }
 
 /* Its reply is written: the command has come to its end, and counts as called, and as rejected when somebody
@@ -263,13 +274,17 @@ void blockingRecheckDb(struct db *db) {
     hashtableStopIterator(&it);
 }
 
-/* Run the command of a waiting client once more. Its place in the queues stays when it blocks again. */
+/* Run the command of a waiting client once more. Its place in the queues stays when it blocks again. What a
+ * module does when its call has ended is propagated with what that did. */
 static void runAgain(struct client *c) {
     c->flags |= CLIENT_REEXECUTING;
     c->flags &= ~(uint32_t)CLIENT_BLOCKED;
-    commandRun(c, c->blocked->request, ORIGIN_UNBLOCKED);
+    bool inner = !c->conn;
+    if (inner) propagateBegin();
+    commandRun(c, c->blocked->request, inner ? ORIGIN_MODULE : ORIGIN_UNBLOCKED);
     c->flags &= ~(uint32_t)CLIENT_REEXECUTING;
     if (!(c->flags & CLIENT_BLOCKED)) unblockClient(c, true);
+    if (inner) propagateEnd();
 }
 
 static bool wantsToRun(const struct blockingState *b, const struct object *o) {

@@ -27,6 +27,9 @@ void blockFirmly(struct client *c, void (*on_end)(struct client *c));
 bool blockedFirmly(const struct client *c);
 void unblockClient(struct client *c,
                    bool requeue); /* out of all queues; its set-aside input is served next */
+/* What a client without connection waited for has come to its end, by whatever way: it is a module's call,
+ * the reply is in its chain. The module room's. */
+void blockingOnInnerEnd(void (*fn)(struct client *c));
 /* CLIENT UNBLOCK: false when it is not blocked (on keys). */
 bool unblockWithTimeout(struct client *c);
 bool unblockWithError(struct client *c);

@@ -193,6 +193,15 @@ void callCountEnded(struct client *c, struct request *r, bool rejected) {
     end(&call, c, call.outer);
 }
 
+/* A module says who gets what it calls. */
+static void propagateModules(struct client *c, const struct request *r, bool dirty) {
+    if (r->but == PROPAGATED_TO_NOBODY) propagateSuppress(c);
+    propagation.but = r->but;
+    propagateAfterCommand(c, dirty);
+    propagation.but = 0;
+    if (r->unpropagated) propagateMute(false);
+}
+
 static inline __attribute__((always_inline)) void callHandler(struct call *call, struct client *c,
                                                               struct request *r, enum requestOrigin origin) {
     unsigned how = manners[origin];
@@ -203,6 +212,7 @@ static inline __attribute__((always_inline)) void callHandler(struct call *call,
     c->flags &= ~(uint32_t)CLIENT_ERROR;
     propagateBegin();
     if (origin == ORIGIN_SCRIPT && r->unpropagated) propagateSuppress(c);
+    if (origin == ORIGIN_MODULE && r->unpropagated) propagateMute(true); /* what it calls, too */
     struct declaredKeys declared;
     declaredKeysBegin(&declared, c);
     r->cmd->spec->proc(c);
@@ -212,10 +222,14 @@ static inline __attribute__((always_inline)) void callHandler(struct call *call,
     if (how & OWN_TIME) callstats.ticks += ticks;
     if (how & COUNTED) countCall(call, c, r, ticks, (int64_t)(c->out.bytes - output));
     callReached(CALL_AFTER, c);
-    if (how & PROPAGATED) propagateAfterCommand(c, dbstats.dirty != dirty);
+    if (origin == ORIGIN_MODULE)
+        propagateModules(c, r, dbstats.dirty != dirty);
+    else if (how & PROPAGATED)
+        propagateAfterCommand(c, dbstats.dirty != dirty);
     propagateEnd();
     callReached(CALL_DONE, c);
-    if (ticks > SLOW_ENOUGH_TO_TICK * ticks_per_us && origin != ORIGIN_SCRIPT) clockRefresh();
+    bool nested = origin == ORIGIN_SCRIPT || origin == ORIGIN_MODULE; /* for them time stands still */
+    if (ticks > SLOW_ENOUGH_TO_TICK * ticks_per_us && !nested) clockRefresh();
 }
 
 static void refused(struct client *c, struct request *r) {

@@ -247,7 +247,7 @@ void helloCommand(struct client *c) {
     struct helloOptions opt = {0};
     if (!parseHello(c, &opt)) return;
     if (opt.user && !client_users->authenticate(c, *opt.user, *opt.password)) return;
-    if (clientAuthMissing(c)) {
+    if (clientAuthMissing(c) || !(c->conn || c->flags & CLIENT_AUTHENTICATED)) {
         replyError(
             c,
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> "
@@ -263,6 +263,10 @@ void helloCommand(struct client *c) {
 /* ---- The others ---- */
 
 void resetCommand(struct client *c) {
+    if (!c->conn) {
+        replyError(c, "ERR can only reset normal client connections");
+        return;
+    }
     c->flags &= ~(uint32_t)(CLIENT_REPLY_OFF | CLIENT_NO_TOUCH | CLIENT_NO_EVICT | CLIENT_READONLY |
                             CLIENT_IMPORT_SOURCE);
     trackingDisable(c);

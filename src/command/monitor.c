@@ -56,7 +56,7 @@ static void feed(struct client *c) {
 
 /* Commands that would show too much (administration) or that show themselves are left out by their flags. */
 static void feedAfter(struct client *c) {
-    if (!c->conn && !(c->flags & CLIENT_SCRIPT)) return;
+    if (c->flags & CLIENT_FAKE) return;
     if (c->cmd->flags & (CMD_SKIP_MONITOR | CMD_ADMIN) || c->flags & CLIENT_REEXECUTING) return;
     feed(c);
 }

@@ -27,6 +27,7 @@
 #define BUFFER_KEEP (64 * 1024) /* a larger one is given back at the end of its unit */
 
 static propagateSink *sinks[SINKS_MAX];
+static int sink_count, mutes;
 int propagate_sinks;
 struct propagationUnit propagation;
 static uint64_t passed;   /* bytes that sinks were given */
@@ -39,8 +40,8 @@ static const struct str crlf = STR("\r\n"), no_raw;
 
 static inline void toAllSinks(struct propagated *p) {
     p->offset = passed;
-    for (int i = 0; i < propagate_sinks; i++) sinks[i](p);
-    passed += p->len;
+    for (int i = 0; i < sink_count; i++) sinks[i](p);
+    if (!(p->but & PROPAGATED_NOT_TO_REPLICAS)) passed += p->len;
 }
 
 static size_t writeSelect(char dst[SELECT_ROOM], int dbid) {
@@ -81,7 +82,8 @@ static void partToSinks(const struct propagationPart *part, bool alone) {
                                  .commands = part->commands,
                                  .first = alone,
                                  .last = alone,
-                                 .for_replicas = part->for_replicas},
+                                 .for_replicas = part->for_replicas,
+                                 .but = part->but},
             part->dbid);
 }
 
@@ -144,7 +146,7 @@ static struct propagationPart keep(struct propagationUnit *u, int dbid, int argc
     serverAssert(u->depth > 0);
     char *start = makeRoom(u, raw.ptr ? raw.len : respRequestRoom(argc, argv));
     char *end = raw.ptr ? put(start, raw) : respWriteRequest(start, argc, argv);
-    struct propagationPart part = {u->used, (size_t)(end - start), dbid, 1, u->depth, false};
+    struct propagationPart part = {u->used, (size_t)(end - start), dbid, 1, u->depth, false, 0};
     u->used += part.len;
     u->busy = true;
     return part;
@@ -184,6 +186,7 @@ static int encodeAround(struct propagationUnit *u, int argc, const struct str *a
 /* ---- One command after the other ---- */
 
 static inline void piecesOn(struct propagationUnit *u, struct propagated *p, int dbid, bool last) {
+    p->but = u->but;
     bool alone = last && p->commands == 1 && isFirst(u);
     if (!alone) openMulti(u);
     p->first = p->last = alone;
@@ -223,6 +226,7 @@ static inline __attribute__((always_inline)) void emit(struct propagationUnit *u
     if (!last && isFirst(u)) {
         u->held = keep(u, dbid, argc, argv, raw);
         u->held.for_replicas = for_replicas;
+        u->held.but = u->but;
     } else if (raw.ptr) {
         passOn(u, raw, dbid, 1, last, for_replicas);
     } else {
@@ -245,6 +249,11 @@ static void addRewrite(struct propagationUnit *u, struct propagationPart part) {
     u->rewrites[u->rewrite_count++] = part;
 }
 
+static void holdBack(struct propagationUnit *u, const struct propagationPart *part) {
+    u->held = *part;
+    u->held.but = u->but;
+}
+
 /* What the command that has ended has declared. False: nothing. */
 static bool emitRewrites(struct propagationUnit *u, bool last) {
     int count = u->rewrite_count, from = count;
@@ -254,7 +263,7 @@ static bool emitRewrites(struct propagationUnit *u, bool last) {
         struct propagationPart *part = &u->rewrites[i];
         bool ends = last && i == count - 1;
         if (!ends && part->commands == 1 && isFirst(u))
-            u->held = *part;
+            holdBack(u, part);
         else
             passOn(u, strN(u->buf + part->at, part->len), part->dbid, part->commands, ends, false);
     }
@@ -294,7 +303,7 @@ void propagateRewriteOpen(struct client *c, int argc) {
     serverAssert(u->depth > 0);
     char *start = makeRoom(u, RESP_HDR_SIZE);
     size_t len = (size_t)(respWriteRequestHead(start, argc) - start);
-    addRewrite(u, (struct propagationPart){u->used, len, c->db->id, 1, u->depth, false});
+    addRewrite(u, (struct propagationPart){u->used, len, c->db->id, 1, u->depth, false, 0});
     u->used += len;
     u->busy = true;
 }
@@ -316,22 +325,36 @@ void propagateSuppress(struct client *c) {
 
 void propagateNow(int dbid, int argc, const struct str *argv) {
     struct propagationUnit *u = &propagation;
-    if (!propagateWanted()) return;
+    if (!sink_count) return;
     emit(u, dbid, argc, argv, no_raw, u->depth == 0, false);
     if (u->busy && u->depth == 0) propagateEndBusy();
 }
 
+void propagateThis(int dbid, int argc, const struct str *argv, unsigned but) {
+    if (!propagateWanted() || but == PROPAGATED_TO_NOBODY) return;
+    propagation.but = (uint8_t)but;
+    propagateNow(dbid, argc, argv);
+    propagation.but = 0;
+}
+
+void propagateMute(bool on) {
+    mutes += on ? 1 : -1;
+    propagate_sinks = mutes ? 0 : sink_count;
+}
+
 void propagateAddSink(propagateSink *fn) {
-    serverAssert(propagate_sinks < SINKS_MAX);
+    serverAssert(sink_count < SINKS_MAX);
     propagateSelectAnew();
-    sinks[propagate_sinks++] = fn;
+    sinks[sink_count++] = fn;
+    propagate_sinks = mutes ? 0 : sink_count;
 }
 
 void propagateRemoveSink(propagateSink *fn) {
-    for (int i = 0; i < propagate_sinks; i++) {
+    for (int i = 0; i < sink_count; i++) {
         if (sinks[i] != fn) continue;
         finish(&propagation);
-        sinks[i] = sinks[--propagate_sinks];
+        sinks[i] = sinks[--sink_count];
+        propagate_sinks = mutes ? 0 : sink_count;
         return;
     }
 }
@@ -364,7 +387,7 @@ bool propagateToReplicas(int argc, const struct str *argv) {
 uint64_t propagateOffset(void) {
     const struct propagationUnit *u = &propagation;
     char select[SELECT_ROOM];
-    size_t waits = u->held.len;
-    if (waits && u->held.dbid != selected) waits += writeSelect(select, u->held.dbid);
+    size_t waits = u->held.but & PROPAGATED_NOT_TO_REPLICAS ? 0 : u->held.len;
+    if (u->held.len && u->held.dbid != selected) waits += writeSelect(select, u->held.dbid);
     return passed + waits + (u->in_multi ? exec_text.len : 0);
 }

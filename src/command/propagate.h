@@ -31,6 +31,12 @@ void propagateRewriteArg(struct str arg);
 void propagateSuppress(struct client *c);
 /* What no command asked for: expiry, eviction. */
 void propagateNow(int dbid, int argc, const struct str *argv);
+/* What a module asks for, in the order in which it does. */
+enum { PROPAGATED_NOT_TO_FILES = 1, PROPAGATED_NOT_TO_REPLICAS = 2, PROPAGATED_TO_NOBODY = 3 };
+void propagateThis(int dbid, int argc, const struct str *argv, unsigned but);
+/* While it is on, commands and modules propagate nothing: nobody wants it. What expires still goes out: that
+ * it is gone here is no module's affair. */
+void propagateMute(bool on);
 
 /* ---- For sinks ---- */
 
@@ -43,7 +49,8 @@ struct propagated {
     int commands;
     bool first, last;  /* of their unit */
     bool for_replicas; /* PING, REPLCONF GETACK, PUBLISH: files have no use for them */
-    uint64_t offset;   /* bytes propagated before, in the life of the process */
+    uint8_t but;       /* who shall not have them: PROPAGATED_NOT_TO_... */
+    uint64_t offset;   /* bytes propagated before to replicas, in the life of the process */
 };
 typedef void propagateSink(const struct propagated *p);
 /* When one of these happens in the middle of a unit, it is closed there, and what comes is another. */
@@ -69,12 +76,14 @@ struct propagationUnit {
     bool suppressed; /* the command that ends next */
     bool anyway;     /* the same one goes to replicas, though it changes nothing */
     bool in_multi;   /* MULTI has gone out */
+    uint8_t but;     /* of what is propagated next */
     /* Commands in one database: buf[at, at + len). */
     struct propagationPart {
         size_t at, len; /* len 0: none */
         int dbid, commands;
         int depth; /* of the command that is rewritten */
         bool for_replicas;
+        uint8_t but;
     } held, *rewrites;
     int rewrite_count, rewrite_cap;
     char *buf;

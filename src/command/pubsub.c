@@ -302,7 +302,13 @@ static void replyChange(struct client *c, const char *verb, enum pubsubKind kind
     c->flags &= ~(uint32_t)CLIENT_PUSHING;
 }
 
+/* In a transaction there is a place for it, in a module's call there is not. */
 static void subscribeGeneric(struct client *c, const char *verb, enum pubsubKind kind) {
+    if (!c->conn && c->flags & CLIENT_DENY_BLOCKING) {
+        replyErrorFmt(c, "ERR %s isn't allowed for a DENY BLOCKING client",
+                      kind == PUBSUB_PATTERN ? "PSUBSCRIBE" : "SUBSCRIBE");
+        return;
+    }
     for (int i = 1; i < c->argc; i++) {
         subscribe(c, kind, c->argv[i]);
         replyChange(c, verb, kind, &c->argv[i]);

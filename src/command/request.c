@@ -29,6 +29,7 @@ struct request *requestCopy(struct request *from) {
                           .argc = from->argc,
                           .cmd = from->cmd,
                           .unpropagated = from->unpropagated,
+                          .but = from->but,
                           .redacted = from->redacted};
     char *p = (char *)(r->argv + r->argc);
     for (int i = 0; i < r->argc; i++) {

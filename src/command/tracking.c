@@ -441,7 +441,7 @@ static void rememberKeys(struct client *c, uint64_t id) {
 
 /* A command ran, also one of a script or of EXEC. */
 static void afterCall(struct client *c) {
-    struct client *owner = c->flags & CLIENT_SCRIPT ? callOwner() : c;
+    struct client *owner = c->conn ? c : callOwner(); /* of a script, a module */
     bool tracks = owner && owner->tracking && !(c->flags & CLIENT_BLOCKED);
     if (tracks && reads(c->cmd) && remembers(owner->tracking)) rememberKeys(c, owner->id);
     if (flush_waits && !propagation.depth) tellFlushed();

@@ -12,6 +12,7 @@
 #include "base/zmalloc.h"
 #include "client/client.h"
 #include "client/reply.h"
+#include "command/propagate.h"
 #include "command/request.h"
 #include "data/role.h"
 #include "module/parts.h"
@@ -48,6 +49,7 @@ static void moduleCommandRun(struct client *c) {
     command->function(&ctx, args.argv, args.argc);
     stringArgsClose(&args);
     contextClose(&ctx);
+    propagateSuppress(c); /* the module has said what shall be */
 }
 
 int vmWrongArity(struct ValkeyModuleCtx *ctx) {

@@ -13,6 +13,7 @@
 #include "client/reply.h"
 #include "client/reply_block.h"
 #include "module/api.h"
+#include "module/call_reply.h"
 #include "net/resp.h"
 
 #define VERBATIM_TYPE_LEN 3
@@ -187,14 +188,18 @@ static void addErrorLine(struct ValkeyModuleCtx *ctx, sds text) {
     addRaw(ctx, "\r\n", 2);
 }
 
+static void noteThreadError(struct threadReply *r, sds text) {
+    r->errors = zrealloc(r->errors, (size_t)(r->error_count + 1) * sizeof *r->errors);
+    r->errors[r->error_count++] = text;
+}
+
 /* The text is the callee's. */
 static int addError(struct ValkeyModuleCtx *ctx, sds text, bool counts) {
     struct threadReply *r = ctx->thread_reply;
     if (r) {
         addErrorLine(ctx, text);
         if (counts) {
-            r->errors = zrealloc(r->errors, (size_t)(r->error_count + 1) * sizeof *r->errors);
-            r->errors[r->error_count++] = text;
+            noteThreadError(r, text);
             return VALKEYMODULE_OK;
         }
     } else if (!toNobody(ctx)) {
@@ -225,6 +230,37 @@ int vmReplyWithCustomErrorFormat(struct ValkeyModuleCtx *ctx, int update_error_s
     sds text = sdscatvprintf(sdsempty(), fmt, ap);
     va_end(ap);
     return addError(ctx, text, update_error_stats);
+}
+
+/* ---- What others have replied ---- */
+
+static void countError(void *priv, struct str error) {
+    struct ValkeyModuleCtx *ctx = priv;
+    if (ctx->thread_reply)
+        noteThreadError(ctx->thread_reply, sdsnewstr(error));
+    else
+        replyErrorCount(ctx->client, error);
+}
+
+/* Errors in it count now: the client gets them. */
+int vmReplyWithCallReply(struct ValkeyModuleCtx *ctx, struct ValkeyModuleCallReply *reply) {
+    if (!reply || reply->promise) return VALKEYMODULE_ERR;
+    if (toNobody(ctx)) return VALKEYMODULE_OK;
+    if (protocol(ctx) < 3 && reply->resp >= 3) {
+        callReplyParse(reply);
+        if (reply->has_resp3) return VALKEYMODULE_ERR;
+    }
+    if (reply->has_errors) callReplyErrors(reply, countError, ctx);
+    reply->has_errors = false;
+    addRaw(ctx, reply->proto.ptr, reply->proto.len);
+    return VALKEYMODULE_OK;
+}
+
+/* Exported by this name: what runs scripts uses it. */
+int VM_ReplyRaw(struct ValkeyModuleCtx *ctx, const char *bytes, size_t len);
+int VM_ReplyRaw(struct ValkeyModuleCtx *ctx, const char *bytes, size_t len) {
+    addRaw(ctx, bytes, len);
+    return VALKEYMODULE_OK;
 }
 
 /* ---- Collections ---- */

@@ -7,26 +7,50 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/assert.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "module/call.h"
 #include "module/parts.h"
 
 /* ---- Parsing ---- */
 
 static const char *parse(struct ValkeyModuleCallReply *r, const char *p);
 
+#define DEPTH_MAX   4096
+#define ELEMENT_MIN 3 /* bytes: "_\r\n" */
+
+/* What is parsed now. The server's own commands reply well, a module's may not: behind the first fault all is
+ * empty, and nothing is read beyond the end. */
+static struct {
+    const char *end;
+    bool broken;
+    int depth;
+} parsing;
+
+static size_t left(const char *p) {
+    return (size_t)(parsing.end - p);
+}
+
+static const char *lineEnd(const char *p) {
+    for (; (p = memchr(p, '\r', left(p))); p++) {
+        if (left(p) >= 2 && p[1] == '\n') return p;
+    }
+    return NULL;
+}
+
 /* The line at p without its end; *next is what follows. */
 static struct str line(const char *p, const char **next) {
-    const char *end = strstr(p, "\r\n");
-    *next = end + 2;
-    return strN(p, (size_t)(end - p));
+    const char *end = parsing.broken ? NULL : lineEnd(p);
+    *next = end ? end + 2 : parsing.end;
+    if (end) return strN(p, (size_t)(end - p));
+    parsing.broken = true;
+    return strN(parsing.end, 0);
 }
 
 static long long lineNumber(const char *p, const char **next) {
     int64_t n = 0;
     struct str digits = line(p, next);
-    string2ll(digits, &n);
+    parsing.broken |= !string2ll(digits, &n);
     return n;
 }
 
@@ -34,16 +58,20 @@ static struct ValkeyModuleCallReply *child(struct ValkeyModuleCallReply *parent,
                                            struct ValkeyModuleCallReply *at) {
     memset(at, 0, sizeof *at);
     at->ctx = parent->ctx;
+    at->resp = parent->resp;
     at->parsed = true;
     return at;
 }
 
 static const char *parseElements(struct ValkeyModuleCallReply *r, const char *p, size_t each) {
+    parsing.broken |= r->count > left(p) / (each * ELEMENT_MIN) || ++parsing.depth > DEPTH_MAX;
+    if (parsing.broken) r->count = 0;
     r->elements = zmalloc((r->count * each + 1) * sizeof *r->elements);
     for (size_t i = 0; i < r->count * each; i++) {
         p = parse(child(r, &r->elements[i]), p);
         r->has_resp3 |= r->elements[i].has_resp3;
     }
+    parsing.depth--;
     return p;
 }
 
@@ -51,6 +79,10 @@ static const char *parseBulk(struct ValkeyModuleCallReply *r, const char *p) {
     long long len = lineNumber(p, &p);
     r->type = len < 0 ? VALKEYMODULE_REPLY_NULL : VALKEYMODULE_REPLY_STRING;
     if (len < 0) return p;
+    if (left(p) < 2 || (size_t)len > left(p) - 2) {
+        parsing.broken = true;
+        return parsing.end;
+    }
     r->text = strN(p, (size_t)len);
     return p + len + 2;
 }
@@ -58,6 +90,8 @@ static const char *parseBulk(struct ValkeyModuleCallReply *r, const char *p) {
 static const char *parseVerbatim(struct ValkeyModuleCallReply *r, const char *p) {
     p = parseBulk(r, p);
     r->type = VALKEYMODULE_REPLY_VERBATIM_STRING;
+    parsing.broken |= r->text.len < 4;
+    if (parsing.broken) return p;
     r->format = r->text.ptr;
     r->text = strN(r->text.ptr + 4, r->text.len - 4);
     return p;
@@ -120,7 +154,7 @@ static const char *parseTyped(struct ValkeyModuleCallReply *r, char type, const 
     case '%': return parseArray(r, p, VALKEYMODULE_REPLY_MAP, 2);
     case '~': return parseArray(r, p, VALKEYMODULE_REPLY_SET, 1);
     case '>': return parseArray(r, p, VALKEYMODULE_REPLY_ARRAY, 1);
-    default: serverPanic("a reply of type '%c'", type);
+    default: parsing.broken = true; return parsing.end;
     }
 }
 
@@ -129,28 +163,11 @@ static const char *parse(struct ValkeyModuleCallReply *r, const char *p) {
     bool resp3 = *p == '|';
     if (resp3) p = parseAttribute(r, p + 1);
     r->proto.ptr = p;
-    p = parseTyped(r, *p, p + 1);
+    parsing.broken |= !left(p);
+    p = parsing.broken ? parsing.end : parseTyped(r, *p, p + 1);
     r->proto.len = (size_t)(p - r->proto.ptr);
     r->has_resp3 |= resp3;
     return p;
-}
-
-void callReplyParse(struct ValkeyModuleCallReply *r) {
-    if (r->parsed) return;
-    r->parsed = true;
-    parse(r, r->bytes);
-    r->proto = sdsview(r->bytes); /* with the attribute, if there is one */
-}
-
-/* ---- Life ---- */
-
-struct ValkeyModuleCallReply *callReplyNew(struct ValkeyModuleCtx *ctx, sds bytes, bool exact) {
-    struct ValkeyModuleCallReply *r = zcalloc(1, sizeof *r);
-    r->ctx = ctx;
-    r->bytes = bytes;
-    r->proto = sdsview(bytes);
-    r->exact = exact;
-    return r;
 }
 
 static void freeParts(struct ValkeyModuleCallReply *r) {
@@ -161,8 +178,67 @@ static void freeParts(struct ValkeyModuleCallReply *r) {
     zfree(r->attribute);
 }
 
+/* It is no reply. */
+static void forget(struct ValkeyModuleCallReply *r) {
+    freeParts(r);
+    r->elements = r->attribute = NULL;
+    r->type = VALKEYMODULE_REPLY_UNKNOWN;
+    r->count = 0;
+    r->text = strN("", 0);
+}
+
+void callReplyParse(struct ValkeyModuleCallReply *r) {
+    if (r->parsed) return;
+    r->parsed = true;
+    parsing.end = r->bytes + sdslen(r->bytes);
+    parsing.broken = false;
+    parsing.depth = 0;
+    parse(r, r->bytes);
+    if (parsing.broken) forget(r);
+    r->proto = sdsview(r->bytes); /* with the attribute, if there is one */
+}
+
+/* ---- Life ---- */
+
+/* A reply that AutoMemory does not free may outlive its context. */
+static struct ValkeyModuleCtx *ownerOf(struct ValkeyModuleCtx *ctx) {
+    return ctx && ctx->flags & CTX_AUTO_MEMORY ? ctx : NULL;
+}
+
+struct ValkeyModuleCallReply *callReplyNew(struct ValkeyModuleCtx *ctx, sds bytes, bool exact) {
+    struct ValkeyModuleCallReply *r = zcalloc(1, sizeof *r);
+    r->ctx = ownerOf(ctx);
+    r->bytes = bytes;
+    r->proto = sdsview(bytes);
+    r->exact = exact;
+    r->resp = 2;
+    if (sdslen(bytes)) return r;
+    r->type = VALKEYMODULE_REPLY_UNKNOWN; /* it has replied nothing, or not even run */
+    r->parsed = true;
+    return r;
+}
+
+struct ValkeyModuleCallReply *callReplyPromise(struct ValkeyModuleCtx *ctx, struct promise *p, bool exact) {
+    struct ValkeyModuleCallReply *r = zcalloc(1, sizeof *r);
+    r->ctx = ownerOf(ctx);
+    r->exact = exact;
+    r->type = VALKEYMODULE_REPLY_PROMISE;
+    r->parsed = true;
+    r->promise = p;
+    return r;
+}
+
+void callReplyErrors(struct ValkeyModuleCallReply *r, void (*fn)(void *priv, struct str error), void *priv) {
+    callReplyParse(r);
+    bool pairs = r->type == VALKEYMODULE_REPLY_MAP || r->type == VALKEYMODULE_REPLY_ATTRIBUTE;
+    if (r->type == VALKEYMODULE_REPLY_ERROR) fn(priv, r->text);
+    for (size_t i = 0; r->elements && i < r->count * (pairs ? 2u : 1u); i++)
+        callReplyErrors(&r->elements[i], fn, priv);
+}
+
 void callReplyFree(struct ValkeyModuleCallReply *r) {
     freeParts(r);
+    if (r->promise) promiseRelease(r->promise);
     sdsfree(r->bytes);
     zfree(r);
 }
@@ -173,7 +249,7 @@ static void releaseReply(void *what) {
 
 /* An element goes with its root. */
 void vmFreeCallReply(struct ValkeyModuleCallReply *reply) {
-    if (!reply || !reply->bytes) return;
+    if (!reply || (!reply->bytes && !reply->promise)) return;
     contextAutoForget(reply->ctx, AUTO_REPLY, reply);
     callReplyFree(reply);
 }
@@ -201,7 +277,8 @@ const char *vmCallReplyProto(struct ValkeyModuleCallReply *reply, size_t *len) {
 }
 
 size_t vmCallReplyLength(struct ValkeyModuleCallReply *reply) {
-    return isText(reply) ? reply->text.len : reply ? reply->count : 0;
+    bool counts = is(reply, VALKEYMODULE_REPLY_STRING) || is(reply, VALKEYMODULE_REPLY_ERROR);
+    return counts ? reply->text.len : reply ? reply->count : 0;
 }
 
 long long vmCallReplyInteger(struct ValkeyModuleCallReply *reply) {

@@ -104,17 +104,25 @@ static int spare_count;
 
 struct client *poolClientTake(void) {
     struct client *c = spare_count ? spare[--spare_count] : clientCreate(NULL);
-    c->flags |= CLIENT_DENY_BLOCKING | CLIENT_AUTHENTICATED;
+    c->flags |= CLIENT_DENY_BLOCKING;
     return c;
+}
+
+/* A command has made something of it that others know: a transaction, subscriptions, a name. */
+static bool hasBecomeSomebody(const struct client *c) {
+    return c->session || c->limits || c->blocked || c->multi || c->pubsub || c->tracking || c->replica ||
+           c->flags & (CLIENT_CLOSE_ASAP | CLIENT_MONITOR | CLIENT_MULTI);
 }
 
 void poolClientGive(struct client *c) {
     replyFreeChain(c);
-    if (spare_count == SPARE_CLIENTS) {
+    if (spare_count == SPARE_CLIENTS || hasBecomeSomebody(c)) {
         clientFreeNow(c);
         return;
     }
     c->resp = 2;
+    c->flags = 0;
+    c->errors_held = ERRORS_COUNT;
     c->db = dbGet(0);
     c->user = NULL;
     spare[spare_count++] = c;

@@ -268,6 +268,7 @@ void moduleInit(void) {
     keyPartInit();
     callReplyPartInit();
     sharedApisInit();
+    callPartInit();
     moduleCommandsInit();
     configPartInit();
     infoPartInit();

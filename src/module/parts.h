@@ -12,6 +12,7 @@ void dictPartInit(void);
 void miscPartInit(void);
 void keyPartInit(void);
 void callReplyPartInit(void);
+void callPartInit(void);
 void moduleCommandsInit(void); /* api_command.c */
 void configPartInit(void);
 void sharedApisInit(void);

@@ -60,6 +60,7 @@ static inline void grow(const struct str *pieces, int count) {
 
 static void sink(const struct propagated *p) {
     debugAssert(historyOffset() == base + p->offset);
+    if (p->but & PROPAGATED_NOT_TO_REPLICAS) return;
     grow(p->pieces, p->count);
 }
 

@@ -1,0 +1,192 @@
+/* call.c - see call.h. */
+#include "module/call.h"
+
+#include <errno.h>
+
+#include "acl/acl.h"
+#include "client/client.h"
+#include "client/reply.h"
+#include "command/admission.h"
+#include "command/call.h"
+#include "command/propagate.h"
+#include "data/evict.h"
+#include "data/role.h"
+#include "module/parts.h"
+
+#define REPLICATE    VALKEYMODULE_CALL_ARGV_REPLICATE
+#define NO_FILES     VALKEYMODULE_CALL_ARGV_NO_AOF
+#define NO_REPLICAS  VALKEYMODULE_CALL_ARGV_NO_REPLICAS
+#define AS_USER      VALKEYMODULE_CALL_ARGV_RUN_AS_USER
+#define AS_SCRIPT    VALKEYMODULE_CALL_ARGV_SCRIPT_MODE
+#define NO_WRITES    VALKEYMODULE_CALL_ARGV_NO_WRITES
+#define WITHIN_LIMIT VALKEYMODULE_CALL_ARGV_RESPECT_DENY_OOM
+#define ANSWER       VALKEYMODULE_CALL_ARGV_ERRORS_AS_REPLIES
+#define DRY          VALKEYMODULE_CALL_ARGV_DRY_RUN
+#define MAY_WAIT     VALKEYMODULE_CALL_ARGV_ALLOW_BLOCK
+
+/* Of other parts. Another request instead of this one, or NULL. */
+struct request *moduleFilter(const struct client *c, const struct request *r) __attribute__((weak));
+struct aclUser *moduleUserAcl(const struct ValkeyModuleUser *u) __attribute__((weak));
+
+/* ---- May it? ---- */
+
+struct aclUser *moduleCallUser(const struct ValkeyModuleCtx *ctx) {
+    if (ctx->user && moduleUserAcl) return moduleUserAcl(ctx->user);
+    return ctx->client ? ctx->client->user : NULL;
+}
+
+/* What a module asks for beyond what the table of admission knows. */
+static bool refusedByFlags(struct client *c, const struct request *r, unsigned flags, int *error) {
+    const struct serverCommand *cmd = r->cmd;
+    if (flags & AS_SCRIPT && cmd->flags & CMD_NOSCRIPT) {
+        replyErrorFmt(c, "ERR command '%s' is not allowed on script mode", cmd->fullname);
+        *error = ESPIPE;
+    } else if (flags & WITHIN_LIMIT && cmd->flags & CMD_DENYOOM && evictLimit() && evictOutOfMemory()) {
+        replyError(c, err_oom);
+        *error = ENOSPC;
+    } else if (flags & NO_WRITES && cmd->flags & CMD_WRITE) {
+        replyErrorFmt(c, "ERR Write command '%s' was called while write is not allowed.", cmd->fullname);
+        *error = ENOSPC;
+    }
+    return *error != 0;
+}
+
+/* 0: it may run. Else an error has been replied. */
+static int refusal(struct client *c, struct request *r, unsigned flags) {
+    static const struct {
+        enum admissionRule rule;
+        unsigned when; /* 0: always */
+        int error;     /* 0: the row says */
+    } rows[] = {{RULE_ACL, AS_USER, EACCES},
+                {RULE_CLUSTER, 0, 0},
+                {RULE_SCRIPT_REPLICAS, AS_SCRIPT, ESPIPE},
+                {RULE_SNAPSHOT_FAILS, AS_SCRIPT, ESPIPE},
+                {RULE_AOF_FAILS, AS_SCRIPT, ESPIPE},
+                {RULE_READONLY, AS_SCRIPT, ESPIPE},
+                {RULE_STALE, AS_SCRIPT, ESPIPE}};
+    if (admissionAskRow(RULE_UNKNOWN, c, r, ORIGIN_MODULE) != ADMITTED) return ENOENT;
+    if (admissionAskRow(RULE_ARITY, c, r, ORIGIN_MODULE) != ADMITTED) return EINVAL;
+    if (!(flags & (AS_SCRIPT | WITHIN_LIMIT | NO_WRITES | AS_USER)) && !cluster_enabled) return 0;
+    int error = 0;
+    if (refusedByFlags(c, r, flags, &error)) return error;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].when && !(flags & rows[i].when)) continue;
+        if (admissionAskRow(rows[i].rule, c, r, ORIGIN_MODULE) != ADMITTED)
+            return rows[i].error ? rows[i].error : admission_errno;
+    }
+    return 0;
+}
+
+static bool withinScript(void) {
+    for (const struct call *call = call_running; call; call = call->outer) {
+        if (call->origin == ORIGIN_SCRIPT) return true;
+    }
+    return false;
+}
+
+/* It would do harm: a script is no place for another, and who has no connection is no replica. An error of
+ * its own. */
+static bool impossible(struct client *c, const struct request *r) {
+    if (r->cmd->flags & CMD_AT_HOME)
+        replyErrorFmt(c, "ERR '%s' is for clients with a connection", r->cmd->fullname);
+    else if (r->cmd->acl & ACL_SCRIPTING && r->cmd->flags & CMD_NOSCRIPT && withinScript())
+        replyErrorFmt(c, "ERR '%s' cannot be called while a script runs", r->cmd->fullname);
+    else
+        return false;
+    return true;
+}
+
+/* ---- Running ---- */
+
+static struct client *innerClient(const struct ValkeyModuleCtx *ctx, unsigned flags) {
+    struct client *c = poolClientTake();
+    const struct client *outer = ctx->client;
+    c->errors_held = ERRORS_HELD;
+    if (outer) c->db = outer->db;
+    if (flags & VALKEYMODULE_CALL_ARGV_RESP_3)
+        c->resp = 3;
+    else if (flags & VALKEYMODULE_CALL_ARGV_RESP_AUTO)
+        c->resp = ctx->thread_reply ? ctx->thread_reply->resp : outer ? outer->resp : 2;
+    if (flags & AS_USER) c->user = moduleCallUser(ctx);
+    if (flags & MAY_WAIT) c->flags &= ~(uint32_t)CLIENT_DENY_BLOCKING;
+    return c;
+}
+
+unsigned moduleCallKeptFrom(unsigned flags) {
+    return (flags & NO_FILES ? PROPAGATED_NOT_TO_FILES : 0u) |
+           (flags & NO_REPLICAS ? PROPAGATED_NOT_TO_REPLICAS : 0u);
+}
+
+void moduleCallEnded(struct client *c, struct callOutcome *outcome) {
+    outcome->what = CALL_ANSWERED;
+    outcome->reply = replyChainToSds(c);
+    outcome->resp = c->resp;
+    outcome->has_errors = c->errors_held == ERRORS_HELD_SOME;
+    outcome->client = NULL;
+    poolClientGive(c);
+}
+
+static void runOrRefuse(struct client *c, struct request *r, unsigned flags, struct callOutcome *outcome) {
+    r->unpropagated = !(flags & REPLICATE);
+    r->but = (uint8_t)(flags & REPLICATE ? moduleCallKeptFrom(flags) : 0);
+    c->argv = r->argv; /* for refusals */
+    c->argc = r->argc;
+    c->lastcmd = r->cmd;
+    outcome->error = refusal(c, r, flags);
+    if (!outcome->error && !(flags & DRY) && !impossible(c, r)) commandRun(c, r, ORIGIN_MODULE);
+    c->argv = NULL;
+    c->argc = 0;
+    if (c->flags & CLIENT_BLOCKED) {
+        outcome->what = CALL_WAITS;
+        outcome->client = c;
+        return;
+    }
+    moduleCallEnded(c, outcome);
+    if (!outcome->error || flags & ANSWER) return;
+    sdsfree(outcome->reply);
+    outcome->what = CALL_FAILED;
+    outcome->reply = NULL;
+}
+
+static void callAs(struct ValkeyModuleCtx *ctx, struct str *argv, int argc, unsigned flags,
+                   struct callOutcome *outcome) {
+    struct client *c = innerClient(ctx, flags);
+    struct request r = {.argv = argv, .argc = argc, .cmd = commandLookup(argv, argc)};
+    struct request *instead = moduleFilter ? moduleFilter(c, &r) : NULL;
+    runOrRefuse(c, instead ? instead : &r, flags, outcome);
+    requestRelease(instead);
+}
+
+static void refuseWithoutUser(unsigned flags, struct callOutcome *outcome) {
+    outcome->error = ENOTSUP;
+    if (!(flags & ANSWER)) return;
+    outcome->what = CALL_ANSWERED;
+    outcome->reply =
+        sdsnew("-ERR cannot run as user, no user directly attached to context or context's client\r\n");
+    outcome->has_errors = true;
+}
+
+void moduleCall(struct ValkeyModuleCtx *ctx, struct str *argv, int argc, unsigned flags,
+                struct callOutcome *outcome) {
+    *outcome = (struct callOutcome){.what = CALL_FAILED, .resp = 2};
+    if (flags & AS_USER && !moduleCallUser(ctx)) {
+        refuseWithoutUser(flags, outcome);
+        return;
+    }
+    struct module *m = ctx->module;
+    if (m) m->in_call++;
+    callAs(ctx, argv, argc, flags, outcome);
+    if (m) m->in_call--;
+}
+
+/* ---- The module's end ---- */
+
+/* Its code would return to where it has been. */
+static const char *isCalling(struct module *m) {
+    return m->in_call ? "operation not possible." : NULL;
+}
+
+void callPartInit(void) {
+    moduleAddObjection(isCalling);
+    promisePartInit();
+}
