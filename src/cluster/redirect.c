@@ -318,7 +318,7 @@ static void replyGone(struct client *c) {
 static void recheckClient(void *priv, struct client *c) {
     (void)priv;
     const struct request *r = blockedRequest(c);
-    if (!r || !r->cmd || blockedFirmly(c) || c->flags & CLIENT_PRIMARY) return;
+    if (!r || !r->cmd || !blockedForKeys(c) || c->flags & CLIENT_PRIMARY) return;
     recheck_route = (struct route){.slot = -1, .queued = true};
     addRequest(&recheck_route, c, r);
     recheck_verdict = decide(c, r, &recheck_route);

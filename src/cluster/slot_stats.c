@@ -80,7 +80,9 @@ static size_t requestBytes(const struct request *r) {
 
 static void beforeCall(struct client *c) {
     struct call *call = call_running;
-    if (now.call || (call->origin != ORIGIN_CLIENT && call->origin != ORIGIN_UNBLOCKED)) return;
+    if (now.call ||
+        (call->origin != ORIGIN_CLIENT && call->origin != ORIGIN_UNBLOCKED && call->origin != ORIGIN_RESUMED))
+        return;
     int slot = slotOfCall(c, call->request);
     if (slot < 0) return;
     now.call = call;

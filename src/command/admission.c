@@ -25,7 +25,7 @@ static const struct rule {
     bool asks[ORIGINS], odd;
     const char *error;
 } table[RULES] = {
-    /*                   client exec script unblocked aof primary module debug   odd */
+    /*                   client exec script unblocked aof primary module debug   odd; resumed: never */
     {RULE_FILTER,         { Y,   n,   Y,      n,       n,    Y,     n,     n },   n, "none: a module may change it (its own calls: before it makes them)"},
     {RULE_HTTP,           { Y,   n,   n,      n,       n,    n,     n,     n },   Y, "none: the connection ends"},
     {RULE_AUTH,           { Y,   n,   n,      n,       n,    n,     n,     n },   n, "NOAUTH Authentication required."},

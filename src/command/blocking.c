@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/ticks.h"
 #include "base/zmalloc.h"
 #include "command/call.h"
 #include "command/command.h"
@@ -27,11 +28,14 @@
 #include "data/type.h"
 #include "net/ae.h"
 
+#define ITS_OWN_TYPES (-1) /* its owner says which */
+
 struct blockingKey {
     struct db *db;
     sds key;
     struct list waiters;
     size_t on_delete; /* waiters that also want to know when the key goes */
+    bool whatever;    /* it is ready, of whatever type it is */
     struct listNode ready_node;
 };
 
@@ -45,6 +49,9 @@ struct blockingState {
     int type;
     bool wake_on_delete, firm;
     void (*on_timeout)(struct client *c);
+    void *whose; /* of a handler's own wait, */
+    bool (*wants)(const struct object *o);
+    void (*left)(struct client *c, void *whose);
     int64_t timer;           /* 0: none */
     struct request *request; /* a copy of the one that it waits in */
     int count;
@@ -53,6 +60,7 @@ struct blockingState {
 
 static struct hashtable *queues; /* of struct blockingKey, one per database; made by the first who waits */
 static struct list ready;
+struct blockingEnd blocking_end;
 /* blocked_timeouts: clients that do not wait for ever; keys_on_delete: keys whose end somebody waits for. */
 static bool (*held_back)(uint64_t command_flags);
 static void (*inner_ended)(struct client *c);
@@ -187,6 +195,28 @@ bool blockedFirmly(const struct client *c) {
     return c->blocked && c->blocked->firm;
 }
 
+bool blockedForKeys(const struct client *c) {
+    return c->blocked && c->blocked->count;
+}
+
+void blockForHandler(struct client *c, const struct str *keys, int count, const struct blockingWish *wish) {
+    blockForKeys(c, keys, count, ITS_OWN_TYPES, wish->deadline_ms, NULL, wish->wake_on_delete);
+    c->blocked->firm = wish->patient;
+    c->blocked->whose = wish->whose;
+    c->blocked->left = wish->left;
+    c->blocked->wants = wish->wants;
+}
+
+void *blockedWhose(const struct client *c) {
+    return c->blocked ? c->blocked->whose : NULL;
+}
+
+void blockedAddTime(struct client *c, uint64_t us) {
+    struct request *r = c->blocked->request;
+    r->ticks += us * ticks_per_us;
+    r->cmd->ticks += us * ticks_per_us;
+}
+
 static void release(struct client *c) {
     struct blockingState *b = c->blocked;
     if (b->timer) {
@@ -201,10 +231,11 @@ static void release(struct client *c) {
         dropKeyIfIdle(w->key);
     }
     requestRelease(b->request);
-    zfree(b);
     c->blocked = NULL;
     c->flags &= ~(uint32_t)(CLIENT_BLOCKED | CLIENT_ASKING); /* which was for that request */
     blocked_clients--;
+    if (b->left) b->left(c, b->whose);
+    zfree(b);
 }
 
 static void blockingForgetClient(struct client *c) {
@@ -232,8 +263,39 @@ static void endCommand(struct client *c, bool rejected) {
     unblockClient(c, true);
 }
 
+/* Run the command of a waiting client once more. Its place in the queues stays when it blocks again. What a
+ * module does when its call has ended is propagated with what that did. */
+static void runAgain(struct client *c, enum requestOrigin origin) {
+    c->flags |= CLIENT_REEXECUTING;
+    c->flags &= ~(uint32_t)CLIENT_BLOCKED;
+    bool inner = !c->conn;
+    if (inner) propagateBegin();
+    commandRun(c, c->blocked->request, inner && origin == ORIGIN_UNBLOCKED ? ORIGIN_MODULE : origin);
+    c->flags &= ~(uint32_t)CLIENT_REEXECUTING;
+    if (!(c->flags & CLIENT_BLOCKED)) unblockClient(c, true);
+    if (inner) propagateEnd();
+}
+
+static void runHandler(struct client *c, struct blockingEnd end) {
+    struct blockingEnd outer = blocking_end;
+    blocking_end = end;
+    runAgain(c, ORIGIN_RESUMED);
+    blocking_end = outer;
+}
+
+void blockingResume(struct client *c) {
+    if (c->flags & CLIENT_CLOSE_ASAP)
+        unblockClient(c, false);
+    else
+        runHandler(c, (struct blockingEnd){.reason = BLOCKING_RESUMED});
+}
+
 bool unblockWithTimeout(struct client *c) {
     if (!c->blocked) return false;
+    if (c->blocked->left) {
+        runHandler(c, (struct blockingEnd){.reason = BLOCKING_TIMEOUT});
+        return true;
+    }
     c->flags &= ~(uint32_t)CLIENT_ERROR;
     c->blocked->on_timeout(c);
     endCommand(c, false);
@@ -265,6 +327,13 @@ void signalKeyReady(struct db *db, struct str key) {
     if (blocked_keys) markReady(db, key);
 }
 
+void signalKeyReadyForHandlers(struct db *db, struct str key) {
+    struct blockingKey *k = blocked_keys ? hashtableFind(&queues[db->id], key) : NULL;
+    if (!k) return;
+    k->whatever = true;
+    markQueue(k);
+}
+
 void blockingRecheckDb(struct db *db) {
     if (!blocked_keys) return;
     struct hashtableIterator it;
@@ -274,22 +343,19 @@ void blockingRecheckDb(struct db *db) {
     hashtableStopIterator(&it);
 }
 
-/* Run the command of a waiting client once more. Its place in the queues stays when it blocks again. What a
- * module does when its call has ended is propagated with what that did. */
-static void runAgain(struct client *c) {
-    c->flags |= CLIENT_REEXECUTING;
-    c->flags &= ~(uint32_t)CLIENT_BLOCKED;
-    bool inner = !c->conn;
-    if (inner) propagateBegin();
-    commandRun(c, c->blocked->request, inner ? ORIGIN_MODULE : ORIGIN_UNBLOCKED);
-    c->flags &= ~(uint32_t)CLIENT_REEXECUTING;
-    if (!(c->flags & CLIENT_BLOCKED)) unblockClient(c, true);
-    if (inner) propagateEnd();
+static bool isOfItsType(const struct blockingState *b, const struct object *o, bool whatever) {
+    return b->type != ITS_OWN_TYPES ? o->type == (uint32_t)b->type : whatever || b->wants(o);
 }
 
-static bool wantsToRun(const struct blockingState *b, const struct object *o) {
-    if (!o || o->type != (uint32_t)b->type) return b->wake_on_delete;
-    return true;
+static bool wantsToRun(const struct blockingState *b, const struct object *o, bool whatever) {
+    return (o && isOfItsType(b, o, whatever)) || b->wake_on_delete;
+}
+
+static void tryAgain(struct client *c, const struct blockingKey *k) {
+    if (c->blocked->left)
+        runHandler(c, (struct blockingEnd){.reason = BLOCKING_KEY, .key = sdsview(k->key)});
+    else
+        runAgain(c, ORIGIN_UNBLOCKED);
 }
 
 /* While it is held back it stays where it is. */
@@ -305,6 +371,8 @@ static bool mayRun(const struct blockingState *b) {
 static void serveKey(struct blockingKey *k) {
     struct waiter cursor = {0};
     size_t tries = k->waiters.length;
+    bool whatever = k->whatever;
+    k->whatever = false;
     listAddHead(&k->waiters, &cursor.node);
     for (; tries && cursor.node.next != &k->waiters.head; tries--) {
         struct listNode *next = cursor.node.next;
@@ -316,7 +384,8 @@ static void serveKey(struct blockingKey *k) {
         if (!o && !k->on_delete) break;
         listRemove(&k->waiters, &cursor.node);
         listInsertBefore(&k->waiters, next->next, &cursor.node);
-        if (wantsToRun(c->blocked, o) && !(c->flags & CLIENT_CLOSE_ASAP) && mayRun(c->blocked)) runAgain(c);
+        if (wantsToRun(c->blocked, o, whatever) && !(c->flags & CLIENT_CLOSE_ASAP) && mayRun(c->blocked))
+            tryAgain(c, k);
     }
     listRemove(&k->waiters, &cursor.node);
     dropKeyIfIdle(k);

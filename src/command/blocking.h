@@ -25,6 +25,33 @@ void blockForKeys(struct client *c, const struct str *keys, int count, int type,
 /* With count 0 and no deadline, and CLIENT UNBLOCK has no power over it. */
 void blockFirmly(struct client *c, void (*on_end)(struct client *c));
 bool blockedFirmly(const struct client *c);
+/* Does it wait for keys? */
+bool blockedForKeys(const struct client *c);
+
+/* Waits of handlers that see to their ends themselves (modules'). Whatever ends one but an error (a key with
+ * a value that it wants, or any with signalKeyReadyForHandlers; its time; blockingResume), the handler is run
+ * once more, nobody asks whether it may, and looks at blocking_end. When it sets CLIENT_BLOCKED it goes on
+ * waiting. `left` is told that c does not wait any more, perhaps because it is about to be freed. patient:
+ * CLIENT UNBLOCK has no power over it. */
+enum blockingReason { BLOCKING_KEY, BLOCKING_RESUMED, BLOCKING_TIMEOUT };
+struct blockingEnd {
+    enum blockingReason reason;
+    struct str key; /* that has made it run again */
+};
+extern struct blockingEnd blocking_end; /* of the handler that runs again */
+struct blockingWish {
+    int64_t deadline_ms; /* 0: none */
+    bool wake_on_delete, patient;
+    bool (*wants)(const struct object *o);
+    void *whose;
+    void (*left)(struct client *c, void *whose);
+};
+void blockForHandler(struct client *c, const struct str *keys, int count, const struct blockingWish *wish);
+void *blockedWhose(const struct client *c);
+void blockingResume(struct client *c);
+/* Time that others have spent on its command while it waited. */
+void blockedAddTime(struct client *c, uint64_t us);
+
 void unblockClient(struct client *c,
                    bool requeue); /* out of all queues; its set-aside input is served next */
 /* What a client without connection waited for has come to its end, by whatever way: it is a module's call,
@@ -41,6 +68,7 @@ const struct request *blockedRequest(const struct client *c);
 /* A value that was there is another one now for those who wait for it. (That a key has come or gone, db.c
  * says.) Cheap when nobody waits. */
 void signalKeyReady(struct db *db, struct str key);
+void signalKeyReadyForHandlers(struct db *db, struct str key); /* blockForHandler */
 /* The contents of a whole database have changed: every key that clients wait for is looked at again. */
 void blockingRecheckDb(struct db *db);
 /* Run again what can be: after each command and before sleep. */

@@ -110,8 +110,27 @@ static void finish(struct propagationUnit *u) {
     u->in_multi = false;
 }
 
+/* What is done at the end of the unit belongs to it. */
+static void runAtEnd(struct propagationUnit *u) {
+    u->depth++;
+    while (u->at_end) {
+        void (*fn)(void) = u->at_end;
+        u->at_end = NULL;
+        fn();
+    }
+    u->depth--;
+    u->busy = true;
+}
+
+void propagateAtUnitEnd(void (*fn)(void)) {
+    serverAssert(propagation.depth > 0);
+    propagation.at_end = fn;
+    propagation.busy = true;
+}
+
 void propagateEndBusy(void) {
     struct propagationUnit *u = &propagation;
+    if (!u->depth && u->at_end) runAtEnd(u);
     /* Of a command that was called without being propagated: */
     while (u->rewrite_count && u->rewrites[u->rewrite_count - 1].depth > u->depth) u->rewrite_count--;
     if (u->depth) return;
@@ -282,7 +301,7 @@ static bool rawIsGood(const struct client *c, struct str raw) {
 
 void propagateWhatRan(struct client *c, bool dirty, struct str raw) {
     struct propagationUnit *u = &propagation;
-    bool last = u->depth == 1;
+    bool last = u->depth == 1 && !u->at_end;
     bool rewritten = u->rewrite_count && emitRewrites(u, last);
     bool anyway = u->anyway && !dirty;
     bool emits = (dirty || anyway) && !rewritten && !u->suppressed;

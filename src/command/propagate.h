@@ -71,12 +71,13 @@ uint64_t propagateOffset(void);
 /* The unit that runs now. There is one at a time: a round that is nested in a script past its time limit
  * serves other clients, but nothing that writes. */
 struct propagationUnit {
-    int depth;       /* commands that run, one called by the other */
-    bool busy;       /* there is something to do when a command ends */
-    bool suppressed; /* the command that ends next */
-    bool anyway;     /* the same one goes to replicas, though it changes nothing */
-    bool in_multi;   /* MULTI has gone out */
-    uint8_t but;     /* of what is propagated next */
+    int depth;            /* commands that run, one called by the other */
+    bool busy;            /* there is something to do when a command ends */
+    bool suppressed;      /* the command that ends next */
+    bool anyway;          /* the same one goes to replicas, though it changes nothing */
+    bool in_multi;        /* MULTI has gone out */
+    void (*at_end)(void); /* propagateAtUnitEnd; NULL: nothing */
+    uint8_t but;          /* of what is propagated next */
     /* Commands in one database: buf[at, at + len). */
     struct propagationPart {
         size_t at, len; /* len 0: none */
@@ -90,6 +91,9 @@ struct propagationUnit {
     size_t used, size;
 };
 extern struct propagationUnit propagation;
+
+/* For who has something to do when the running unit ends, within it: fn is called once, and may ask again. */
+void propagateAtUnitEnd(void (*fn)(void));
 
 static inline void propagateBegin(void) {
     propagation.depth++;

@@ -125,6 +125,33 @@ static void rewritesTwice(void) {
     propagateRewrite(&test_client, 1, &STR("SADD"));
 }
 
+/* Asked for while a command runs, done when the outermost has ended. */
+static int jobs_left;
+static void job(void) {
+    run(0, "JOB", true, NULL);
+    if (--jobs_left) propagateAtUnitEnd(job);
+}
+static void asks(void) {
+    propagateAtUnitEnd(job);
+}
+static void testAtUnitEnd(void **state) {
+    (void)state;
+    jobs_left = 1;
+    run(0, "SET", true, asks);
+    expectSeen("MULTI|SET|JOB|EXEC|");
+    jobs_left = 1;
+    run(0, "GET", false, asks);
+    expectSeen("JOB|");
+    jobs_left = 2;
+    propagateBegin();
+    run(0, "SET", true, asks);
+    run(0, "INCR", true, NULL);
+    propagateEnd();
+    expectSeen("MULTI|SET|INCR|JOB|JOB|EXEC|");
+    run(0, "SET", true, NULL);
+    expectSeen("SET|");
+}
+
 static void testSingle(void **state) {
     (void)state;
     run(0, "SET", true, NULL);
@@ -690,6 +717,7 @@ int main(void) {
         TEST(testSinkWithinUnit),
         TEST(testForReplicas),
         TEST(testWithoutSinks),
+        TEST(testAtUnitEnd),
         TEST(testOffsets),
         TEST(testOffsetsOfHeld),
         TEST(testRandom),

@@ -38,6 +38,7 @@ enum requestOrigin {
     ORIGIN_PRIMARY,   /* the stream of our primary */
     ORIGIN_MODULE,    /* a module's call */
     ORIGIN_DEBUG,     /* the server itself */
+    ORIGIN_RESUMED,   /* a blocked command whose wait has ended: there is nothing left to ask */
     ORIGINS
 };
 

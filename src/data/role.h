@@ -12,6 +12,8 @@ extern bool role_replica;
 static inline bool roleIsReplica(void) {
     return role_replica;
 }
+/* Would a replica refuse what clients write (replica-read-only)? repl/ says so. */
+extern bool role_read_only;
 /* Is the data of a replica out of date, and not to be shown (replica-serve-stale-data no)? repl/ knows. */
 extern bool (*role_data_stale)(void);
 static inline bool roleDataIsStale(void) {

@@ -89,7 +89,8 @@ struct ValkeyModuleCtx {
     struct ValkeyModuleBlockedClient *blocked;
     const struct ValkeyModuleUser *user; /* SetContextUser */
     struct ValkeyModuleString *ready_key;
-    uint64_t yielded_us; /* when it began, or yielded last; monotonic */
+    uint64_t yield_at_us; /* it may from then on; monotonic; 0: it has not asked */
+    int dbid;             /* of the client that it borrows, if it does */
 };
 
 void contextOpen(struct ValkeyModuleCtx *ctx, struct module *m, struct client *c, unsigned flags);

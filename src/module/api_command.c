@@ -15,6 +15,7 @@
 #include "command/propagate.h"
 #include "command/request.h"
 #include "data/role.h"
+#include "module/block.h"
 #include "module/parts.h"
 
 static struct ValkeyModuleCommand *all;
@@ -46,7 +47,10 @@ static void moduleCommandRun(struct client *c) {
     if (c->request) c->request->redacted = 0; /* there may be an earlier one's */
     contextOpen(&ctx, command->module, c, CTX_COMMAND);
     stringArgsOpen(&args, c->argv, c->argc);
-    command->function(&ctx, args.argv, args.argc);
+    if (__builtin_expect(c->flags & CLIENT_REEXECUTING, 0))
+        blockedRunAgain(&ctx, args.argv, args.argc);
+    else
+        command->function(&ctx, args.argv, args.argc);
     stringArgsClose(&args);
     contextClose(&ctx);
     propagateSuppress(c); /* the module has said what shall be */

@@ -14,6 +14,7 @@
 #include "client/reply_block.h"
 #include "module/api.h"
 #include "module/call_reply.h"
+#include "module/parts.h"
 #include "net/resp.h"
 
 #define VERBATIM_TYPE_LEN 3
@@ -32,6 +33,7 @@ static int protocol(const struct ValkeyModuleCtx *ctx) {
 
 static void addText(struct ValkeyModuleCtx *ctx, const char *p, size_t n) {
     struct threadReply *r = ctx->thread_reply;
+    moduleThreadEnters();
     if (!r->text) r->text = sdsempty();
     r->text = sdscatlen(r->text, p, n);
 }

@@ -131,6 +131,8 @@ void poolClientGive(struct client *c) {
 struct client *contextClient(struct ValkeyModuleCtx *ctx) {
     if (!ctx->client) {
         ctx->client = poolClientTake();
+        ctx->client->db = dbGet(ctx->dbid);
+        if (ctx->thread_reply) ctx->client->resp = ctx->thread_reply->resp;
         ctx->flags |= CTX_BORROWED;
     }
     return ctx->client;

@@ -268,6 +268,10 @@ void moduleInit(void) {
     keyPartInit();
     callReplyPartInit();
     sharedApisInit();
+    lockPartInit();
+    blockPartInit();
+    timerPartInit();
+    jobPartInit();
     callPartInit();
     moduleCommandsInit();
     configPartInit();

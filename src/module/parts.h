@@ -13,6 +13,10 @@ void miscPartInit(void);
 void keyPartInit(void);
 void callReplyPartInit(void);
 void callPartInit(void);
+void lockPartInit(void);
+void blockPartInit(void);
+void timerPartInit(void);
+void jobPartInit(void);
 void moduleCommandsInit(void); /* api_command.c */
 void configPartInit(void);
 void sharedApisInit(void);

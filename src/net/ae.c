@@ -60,6 +60,8 @@ struct runningTimer {
     bool deleted;
 };
 
+typedef int pollProc(struct aeEventLoop *el, struct epoll_event *events, int timeout_ms, int flags);
+
 struct aeEventLoop {
     int epfd, wakefd;
     struct aeRing *ring; /* NULL: epoll alone */
@@ -74,7 +76,9 @@ struct aeEventLoop {
     int64_t last_serial;
     struct runningTimer *running;
     aeHook *before_sleep, *after_sleep, *after_events;
-    struct list pending; /* connection.c */
+    pollProc *poll;                  /* NULL: epoll alone */
+    aeHook *poll_begins, *poll_ends; /* around it, in turns with hooks; NULL: none */
+    struct list pending;             /* connection.c */
     bool dont_wait, stop;
 };
 
@@ -235,7 +239,8 @@ static int pollEpoll(struct aeEventLoop *el, struct epoll_event *events, int max
 }
 
 /* What the ring has, in the words of epoll, and behind it what epoll has. */
-static int pollRing(struct aeEventLoop *el, struct epoll_event *events, int timeout_ms) {
+static int pollRing(struct aeEventLoop *el, struct epoll_event *events, int timeout_ms, int flags) {
+    (void)flags;
     int fds[POLL_BATCH / 2];
     bool more;
     int n = ringWait(el->ring, fds, POLL_BATCH / 2, timeout_ms, &more);
@@ -246,10 +251,20 @@ static int pollRing(struct aeEventLoop *el, struct epoll_event *events, int time
     return more ? n + pollEpoll(el, events + n, POLL_BATCH - n, 0) : n;
 }
 
+static int pollBetweenHooks(struct aeEventLoop *el, struct epoll_event *events, int timeout_ms, int flags) {
+    bool sleeps = flags & AE_CALL_HOOKS;
+    if (sleeps) el->poll_begins(el);
+    int n =
+        el->ring ? pollRing(el, events, timeout_ms, flags) : pollEpoll(el, events, POLL_BATCH, timeout_ms);
+    if (sleeps) el->poll_ends(el);
+    return n;
+}
+
 static int pollAndFire(struct aeEventLoop *el, int flags) {
     struct epoll_event events[POLL_BATCH];
     int timeout_ms = pollTimeout(el, flags);
-    int n = el->ring ? pollRing(el, events, timeout_ms) : pollEpoll(el, events, POLL_BATCH, timeout_ms);
+    int n =
+        el->poll ? el->poll(el, events, timeout_ms, flags) : pollEpoll(el, events, POLL_BATCH, timeout_ms);
     if (flags & AE_CALL_HOOKS && el->after_sleep) el->after_sleep(el);
     int handled = 0;
     for (int i = 0; i < n; i++) {
@@ -297,6 +312,7 @@ struct aeEventLoop *aeCreate(int maxfds) {
         errno = saved;
         return NULL;
     }
+    el->poll = el->ring ? pollRing : NULL;
     return el;
 }
 
@@ -467,6 +483,12 @@ void aeSetAfterSleep(struct aeEventLoop *el, aeHook *hook) {
 void aeSetAfterEvents(struct aeEventLoop *el, aeHook *hook) {
     el->after_events = hook;
 }
+void aeSetAroundPoll(struct aeEventLoop *el, aeHook *begins, aeHook *ends) {
+    el->poll_begins = begins;
+    el->poll_ends = ends;
+    el->poll = begins ? pollBetweenHooks : el->ring ? pollRing : NULL;
+}
+
 void aeSetDontWait(struct aeEventLoop *el, bool dont) {
     el->dont_wait = dont;
 }

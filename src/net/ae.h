@@ -76,6 +76,9 @@ void aeDeleteTimeEvent(struct aeEventLoop *el, int64_t id); /* fine when it is g
 void aeSetBeforeSleep(struct aeEventLoop *el, aeHook *hook);
 void aeSetAfterSleep(struct aeEventLoop *el, aeHook *hook);
 void aeSetAfterEvents(struct aeEventLoop *el, aeHook *hook);
+/* Right before and behind the poll itself, in turns with AE_CALL_HOOKS: between them other threads may use
+ * the loop, but for its ring. NULL, NULL: nothing. */
+void aeSetAroundPoll(struct aeEventLoop *el, aeHook *begins, aeHook *ends);
 void aeSetDontWait(struct aeEventLoop *el, bool dont); /* the next polls return at once: work is pending */
 
 int aeProcessEvents(struct aeEventLoop *el, int flags); /* number of events handled */

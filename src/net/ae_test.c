@@ -421,6 +421,15 @@ static void noteEvents(struct aeEventLoop *l) {
     note('e');
 }
 
+static void notePollBegins(struct aeEventLoop *l) {
+    (void)l;
+    note('p');
+}
+static void notePollEnds(struct aeEventLoop *l) {
+    (void)l;
+    note('q');
+}
+
 static void testHooks(void **state) {
     (void)state;
     int p[2];
@@ -437,6 +446,17 @@ static void testHooks(void **state) {
     trace[0] = '\0';
     aeProcessEvents(el, AE_ALL_EVENTS);
     assert_string_equal(trace, "re");
+    trace[0] = '\0';
+    aeSetAroundPoll(el, notePollBegins, notePollEnds);
+    aeProcessEvents(el, AE_ALL_EVENTS | AE_CALL_HOOKS);
+    assert_string_equal(trace, "bpqare");
+    trace[0] = '\0';
+    aeProcessEvents(el, AE_ALL_EVENTS); /* a nested turn is not a sleep */
+    assert_string_equal(trace, "re");
+    trace[0] = '\0';
+    aeSetAroundPoll(el, NULL, NULL);
+    aeProcessEvents(el, AE_ALL_EVENTS | AE_CALL_HOOKS);
+    assert_string_equal(trace, "bare");
     closePair(p);
 }
 

@@ -129,6 +129,7 @@ static bool update(const char **err) {
     bool alone = replica || !repl_min_replicas || !repl_max_lag_s;
     admissionIdle(RULE_MIN_REPLICAS, alone);
     admissionIdle(RULE_SCRIPT_REPLICAS, alone);
+    role_read_only = replica_read_only;
     admissionIdle(RULE_READONLY, !replica || !replica_read_only);
     admissionIdle(RULE_STALE, !replica || replica_serve_stale_data);
     admissionIdle(RULE_REDIRECT, !replica);

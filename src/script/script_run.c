@@ -7,10 +7,9 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/ticks.h"
-#include "command/admission.h"
-#include "registry/config.h"
 #include "data/evict.h"
 #include "data/role.h"
+#include "command/busy.h"
 #include "command/call.h"
 #include "command/propagate.h"
 #include "client/reply.h"
@@ -18,8 +17,6 @@
 #include "script/script_private.h"
 
 struct scriptRun script_run;
-
-static int64_t busy_threshold_ms;
 
 static const char *killCommand(void) {
     return script_run.kind == SCRIPT_FUNCTION ? "FUNCTION KILL" : "SCRIPT KILL";
@@ -40,37 +37,24 @@ static void raiseKilled(lua_State *L, lua_Hook hook) {
     lua_error(L);
 }
 
-/* What a busy server still does: SHUTDOWN only when it need not save what a script has half done. */
-static bool allowedWhileBusy(const struct request *r) {
-    if (!(r->cmd->flags & CMD_ALLOW_BUSY)) return false;
-    if (strcmp(r->cmd->spec->name, "shutdown")) return true;
-    for (int i = 1; i < r->argc; i++) {
-        if (strIs(r->argv[i], "nosave") || strIs(r->argv[i], "abort")) return true;
-    }
-    return false;
-}
-
 void scriptReplyBusy(struct client *c) {
     replyErrorFmt(c, "BUSY Valkey is busy running a script. You can only call %s or SHUTDOWN NOSAVE.",
                   killCommand());
 }
 
-static enum admission checkBusy(struct client *c, struct request *r, enum requestOrigin origin) {
-    (void)origin;
-    if (allowedWhileBusy(r)) return ADMITTED;
-    scriptReplyBusy(c);
-    return REFUSED;
-}
-
 static void setBusy(bool busy) {
     script_run.busy = busy;
-    admissionIdle(RULE_BUSY, !busy);
+    if (busy)
+        busyBegin(scriptReplyBusy);
+    else
+        busyEnd();
 }
 
 static void timeHook(lua_State *L, lua_Debug *ar) {
     (void)ar;
     if (script_run.killed) raiseKilled(L, timeHook);
     if (!script_run.busy) {
+        if (busyNow()) return; /* of a module, on whose behalf it runs */
         if (busy_threshold_ms == 0 || scriptRunUs() / 1000 < (uint64_t)busy_threshold_ms) return;
         setBusy(true);
         serverLog(LL_WARNING,
@@ -244,12 +228,5 @@ bool scriptKeyCount(struct client *c, int *keys, const char *not_a_number) {
 }
 
 void scriptRunInit(void) {
-    static struct configDirective directives[] = {
-        CONFIG_INT("busy-reply-threshold", "lua-time-limit", CONFIG_MODIFIABLE, &busy_threshold_ms, 5000, 0,
-                   INT64_MAX, NULL),
-    };
-    configRegister(directives, sizeof directives / sizeof *directives);
-    admissionFill(RULE_BUSY, checkBusy);
-    admissionIdle(RULE_BUSY, true);
     scriptApiInit();
 }

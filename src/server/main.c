@@ -24,6 +24,7 @@
 #include "acl/acl.h"
 #include "command/admission.h"
 #include "command/blocking.h"
+#include "command/busy.h"
 #include "command/call.h"
 #include "data/child.h"
 #include "client/client.h"
@@ -200,6 +201,7 @@ static const struct busTls bus_tls = {tlsServerCurrent, tlsServerAsClient, tlsSe
 static void registerRooms(void) {
     commandCoreInit();
     admissionInit();
+    busyInit();
     configCommandsInit();
     infoCommandsInit();
     keyspaceInfoInit();
@@ -314,6 +316,15 @@ static void afterSleep(struct aeEventLoop *el) {
     clockRefresh();
 }
 
+static void beforeSleepWithModules(struct aeEventLoop *el) {
+    moduleTurnEnds();
+    mainBeforeSleep(el);
+}
+
+static void modulesCameOrWent(bool any) {
+    aeSetBeforeSleep(server_el, any ? beforeSleepWithModules : mainBeforeSleep);
+}
+
 static int64_t serverCron(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id, (void)data;
     uint64_t start = ticksNow();
@@ -332,6 +343,7 @@ static void createLoop(void) {
     aeSetBeforeSleep(server_el, mainBeforeSleep);
     aeSetAfterSleep(server_el, afterSleep);
     aeSetAfterEvents(server_el, afterEvents);
+    moduleOnPresence(modulesCameOrWent);
     aeCreateTimeEvent(server_el, 1, serverCron, NULL);
 }
 

@@ -1,0 +1,288 @@
+/* api_block.c - blocking the client of a command, and letting it go; see block.h. */
+#include "module/block.h"
+
+#include <errno.h>
+#include <limits.h>
+
+#include "base/clock.h"
+#include "base/zmalloc.h"
+#include "client/client.h"
+#include "client/reply.h"
+#include "command/blocking.h"
+#include "command/call.h"
+#include "data/db.h"
+#include "module/lock.h"
+#include "module/parts.h"
+#include "types/types.h"
+
+/* ---- Handles ---- */
+
+struct ValkeyModuleBlockedClient *blockedNew(struct ValkeyModuleCtx *ctx) {
+    struct ValkeyModuleBlockedClient *bc = zcalloc(1, sizeof *bc);
+    bc->module = ctx->module;
+    bc->dbid = ctx->client->db->id;
+    bc->thread_reply.resp = ctx->client->resp;
+    bc->module->blocked_clients++;
+    return bc;
+}
+
+static void freePrivdata(struct ValkeyModuleBlockedClient *bc, struct client *c) {
+    if (!bc->privdata || !bc->free_privdata) return;
+    struct ValkeyModuleCtx ctx;
+    contextOpen(&ctx, bc->module, c, c || bc->served ? 0 : CTX_BLOCKED_GONE);
+    ctx.blocked = bc;
+    ctx.dbid = bc->dbid;
+    bc->free_privdata(&ctx, bc->privdata);
+    contextClose(&ctx);
+}
+
+static void end(void *arg) {
+    struct ValkeyModuleBlockedClient *bc = arg;
+    struct client *c = bc->client;
+    if (!bc->on_keys) bc->privdata = bc->given;
+    if (bc->aborted) bc->reply = NULL;
+    moduleUnitBegin();
+    if (c && bc->measured_us) blockedAddTime(c, bc->measured_us);
+    if (c) blockingResume(c);
+    freePrivdata(bc, c);
+    moduleUnitEnd();
+    threadReplyFree(&bc->thread_reply);
+    bc->module->blocked_clients--;
+    zfree(bc);
+}
+
+void blockedLetGo(struct ValkeyModuleBlockedClient *bc) {
+    if (!__atomic_exchange_n(&bc->let_go, true, __ATOMIC_ACQ_REL)) mainTell(end, bc);
+}
+
+/* Its client does not wait any more. */
+static void left(struct client *c, void *whose) {
+    struct ValkeyModuleBlockedClient *bc = whose;
+    bc->client = NULL;
+    bool by_itself = !__atomic_load_n(&bc->let_go, __ATOMIC_ACQUIRE);
+    if (by_itself && bc->disconnected) {
+        struct ValkeyModuleCtx ctx;
+        contextOpen(&ctx, bc->module, c, 0);
+        ctx.blocked = bc;
+        bc->disconnected(&ctx, bc);
+        contextClose(&ctx);
+    }
+    if (by_itself && bc->on_keys) blockedLetGo(bc);
+}
+
+/* ---- The command runs again ---- */
+
+static int call(struct ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc fn, unsigned flag,
+                struct ValkeyModuleString **argv, int argc) {
+    ctx->flags |= flag;
+    return fn ? fn(ctx, argv, argc) : VALKEYMODULE_OK;
+}
+
+/* False: it goes on waiting. */
+static bool serve(struct ValkeyModuleCtx *ctx, struct ValkeyModuleBlockedClient *bc,
+                  struct ValkeyModuleString **argv, int argc) {
+    ctx->ready_key = stringNew(blocking_end.key);
+    bool served = call(ctx, bc->reply, CTX_BLOCKED_REPLY, argv, argc) == VALKEYMODULE_OK;
+    stringRelease(ctx->ready_key);
+    ctx->ready_key = NULL;
+    return served;
+}
+
+void blockedRunAgain(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, int argc) {
+    struct client *c = ctx->client;
+    struct ValkeyModuleBlockedClient *bc = blockedWhose(c);
+    ctx->blocked = bc;
+    if (blocking_end.reason == BLOCKING_KEY) {
+        bc->served = serve(ctx, bc, argv, argc);
+        if (bc->served)
+            bc->disconnected = NULL;
+        else
+            c->flags |= CLIENT_BLOCKED;
+    } else if (blocking_end.reason == BLOCKING_TIMEOUT || bc->on_keys) {
+        bc->disconnected = NULL;
+        call(ctx, bc->timeout, CTX_BLOCKED_TIMEOUT, argv, argc);
+    } else {
+        call(ctx, bc->reply, CTX_BLOCKED_REPLY, argv, argc);
+        threadReplySend(&bc->thread_reply, c);
+    }
+}
+
+/* ---- Blocking ---- */
+
+/* Why a handler's client cannot be blocked, though it gets a handle; NULL: it can. */
+static const char *whyNot(const struct ValkeyModuleCtx *ctx, int64_t timeout_ms) {
+    if (ctx->client->flags & CLIENT_SCRIPT) return "ERR Blocking module command called from Lua script";
+    if (ctx->client->flags & CLIENT_IN_EXEC) return "ERR Blocking module command called from transaction";
+    if (ctx->flags & CTX_BLOCKED_REPLY)
+        return "ERR Blocking module command called from a Reply callback context";
+    if (timeout_ms > LLONG_MAX - mstime()) return "ERR timeout is out of range";
+    return NULL;
+}
+
+/* Is there a client, of a kind that can wait? */
+static bool mayHandle(const struct ValkeyModuleCtx *ctx) {
+    const struct client *c = ctx->client;
+    if (!c || ctx->flags & (CTX_BORROWED | CTX_THREAD)) {
+        errno = EINVAL;
+        return false;
+    }
+    bool runs = call_running && call_running->client == c && c->request && ctx->flags & CTX_COMMAND;
+    bool answers = c->flags & (CLIENT_SCRIPT | CLIENT_IN_EXEC) || ctx->flags & CTX_BLOCKED_REPLY;
+    bool waits = c->blocked && !answers;
+    bool normal = !(c->flags & (CLIENT_FAKE | CLIENT_PRIMARY | CLIENT_REPLICA | CLIENT_DENY_BLOCKING));
+    if (runs && !waits && (normal || answers)) return true;
+    errno = ENOTSUP;
+    return false;
+}
+
+/* Strings, sets and hashes wake nobody by themselves. */
+static bool wakes(const struct object *o) {
+    return o->type != OBJ_STRING && o->type != OBJ_SET && o->type != OBJ_HASH;
+}
+
+static void wait(struct ValkeyModuleBlockedClient *bc, struct ValkeyModuleString **keys, int count,
+                 int64_t timeout_ms, bool wake_on_delete) {
+    struct blockingWish wish = {.deadline_ms = timeout_ms ? mstime() + timeout_ms : 0,
+                                .wake_on_delete = wake_on_delete,
+                                .patient = !bc->timeout,
+                                .wants = wakes,
+                                .whose = bc,
+                                .left = left};
+    struct str *names = zmalloc((size_t)count * sizeof *names);
+    for (int i = 0; i < count; i++) names[i] = stringText(keys[i]);
+    blockForHandler(bc->client, names, count, &wish);
+    zfree(names);
+}
+
+/* keys NULL: for UnblockClient alone. */
+static struct ValkeyModuleBlockedClient *block(struct ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc reply,
+                                               ValkeyModuleCmdFunc timeout,
+                                               void (*free_privdata)(struct ValkeyModuleCtx *, void *),
+                                               long long timeout_ms, struct ValkeyModuleString **keys,
+                                               int count, void *privdata, int flags) {
+    if (!mayHandle(ctx)) return NULL;
+    struct ValkeyModuleBlockedClient *bc = blockedNew(ctx);
+    bc->reply = reply;
+    bc->timeout = timeout;
+    bc->free_privdata = free_privdata;
+    bc->privdata = privdata;
+    bc->on_keys = keys != NULL;
+    const char *error = whyNot(ctx, timeout_ms);
+    if (error) {
+        replyError(ctx->client, error);
+        return bc;
+    }
+    bc->client = ctx->client;
+    wait(bc, keys, count, timeout_ms, flags & VALKEYMODULE_BLOCK_UNBLOCK_DELETED);
+    return bc;
+}
+
+struct ValkeyModuleBlockedClient *vmBlockClient(struct ValkeyModuleCtx *ctx,
+                                                ValkeyModuleCmdFunc reply_callback,
+                                                ValkeyModuleCmdFunc timeout_callback,
+                                                void (*free_privdata)(struct ValkeyModuleCtx *, void *),
+                                                long long timeout_ms) {
+    return block(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms, NULL, 0, NULL, 0);
+}
+
+struct ValkeyModuleBlockedClient *
+vmBlockClientOnKeysWithFlags(struct ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc reply_callback,
+                             ValkeyModuleCmdFunc timeout_callback,
+                             void (*free_privdata)(struct ValkeyModuleCtx *, void *), long long timeout_ms,
+                             struct ValkeyModuleString **keys, int numkeys, void *privdata, int flags) {
+    struct ValkeyModuleString *none = NULL;
+    return block(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms, keys ? keys : &none,
+                 keys && numkeys > 0 ? numkeys : 0, privdata, flags);
+}
+
+struct ValkeyModuleBlockedClient *vmBlockClientOnKeys(struct ValkeyModuleCtx *ctx,
+                                                      ValkeyModuleCmdFunc reply_callback,
+                                                      ValkeyModuleCmdFunc timeout_callback,
+                                                      void (*free_privdata)(struct ValkeyModuleCtx *, void *),
+                                                      long long timeout_ms, struct ValkeyModuleString **keys,
+                                                      int numkeys, void *privdata) {
+    return vmBlockClientOnKeysWithFlags(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms,
+                                        keys, numkeys, privdata, VALKEYMODULE_BLOCK_UNBLOCK_DEFAULT);
+}
+
+void vmSignalKeyAsReady(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *key) {
+    signalKeyReadyForHandlers(contextClient(ctx)->db, stringText(key));
+}
+
+/* ---- Letting go: from any thread ---- */
+
+int vmUnblockClient(struct ValkeyModuleBlockedClient *bc, void *privdata) {
+    if (!bc) {
+        errno = EINVAL;
+        return VALKEYMODULE_ERR;
+    }
+    if (bc->on_keys && !bc->timeout) {
+        errno = ENOTSUP;
+        return VALKEYMODULE_ERR;
+    }
+    bc->given = privdata;
+    blockedLetGo(bc);
+    return VALKEYMODULE_OK;
+}
+
+int vmAbortBlock(struct ValkeyModuleBlockedClient *bc) {
+    bc->aborted = true;
+    return vmUnblockClient(bc, NULL);
+}
+
+void vmSetDisconnectCallback(struct ValkeyModuleBlockedClient *bc, ValkeyModuleDisconnectFunc callback) {
+    bc->disconnected = callback;
+}
+
+/* ---- Asking ---- */
+
+int vmIsBlockedReplyRequest(struct ValkeyModuleCtx *ctx) {
+    return (ctx->flags & CTX_BLOCKED_REPLY) != 0;
+}
+int vmIsBlockedTimeoutRequest(struct ValkeyModuleCtx *ctx) {
+    return (ctx->flags & CTX_BLOCKED_TIMEOUT) != 0;
+}
+int vmBlockedClientDisconnected(struct ValkeyModuleCtx *ctx) {
+    return (ctx->flags & CTX_BLOCKED_GONE) != 0;
+}
+struct ValkeyModuleString *vmGetBlockedClientReadyKey(struct ValkeyModuleCtx *ctx) {
+    return ctx->ready_key;
+}
+struct ValkeyModuleBlockedClient *vmGetBlockedClientHandle(struct ValkeyModuleCtx *ctx) {
+    return ctx->blocked;
+}
+void *vmGetBlockedClientPrivateData(struct ValkeyModuleCtx *ctx) {
+    return ctx->blocked ? ctx->blocked->privdata : NULL;
+}
+void *vmBlockClientGetPrivateData(struct ValkeyModuleBlockedClient *bc) {
+    return bc->privdata;
+}
+void vmBlockClientSetPrivateData(struct ValkeyModuleBlockedClient *bc, void *privdata) {
+    bc->privdata = privdata;
+}
+
+/* ---- Time that threads spend for a client ---- */
+
+int vmBlockedClientMeasureTimeStart(struct ValkeyModuleBlockedClient *bc) {
+    bc->measured_from = (uint64_t)monotonicUs();
+    return VALKEYMODULE_OK;
+}
+
+int vmBlockedClientMeasureTimeEnd(struct ValkeyModuleBlockedClient *bc) {
+    if (!bc->measured_from) return VALKEYMODULE_ERR;
+    bc->measured_us += (uint64_t)monotonicUs() - bc->measured_from;
+    bc->measured_from = 0;
+    return VALKEYMODULE_OK;
+}
+
+/* ---- A module's end ---- */
+
+static const char *hasBlockedClients(struct module *m) {
+    return m->blocked_clients
+               ? "the module has blocked clients. Please wait for them to be unblocked and try again"
+               : NULL;
+}
+
+void blockPartInit(void) {
+    moduleAddObjection(hasBlockedClients);
+}

@@ -1,0 +1,89 @@
+/* api_job.c - what a module does behind the command that it has been notified of: within the same unit, when
+ * the keyspace is as that command has left it. */
+#include "base/zmalloc.h"
+#include "client/client.h"
+#include "command/loading.h"
+#include "command/propagate.h"
+#include "data/db.h"
+#include "data/role.h"
+#include "module/api.h"
+#include "module/lock.h"
+#include "module/parts.h"
+
+struct job {
+    struct job *next;
+    struct module *module;
+    ValkeyModulePostNotificationJobFunc fn;
+    void *data;
+    void (*free_data)(void *data);
+    int dbid;
+};
+static struct job *first, **end = &first;
+
+static struct job *take(void) {
+    struct job *j = first;
+    first = j->next;
+    if (!first) end = &first;
+    return j;
+}
+
+static void drop(struct job *j) {
+    if (j->free_data) j->free_data(j->data);
+    zfree(j);
+}
+
+/* A job may add others. */
+static void runJobs(void) {
+    while (first) {
+        struct job *j = take();
+        struct ValkeyModuleCtx ctx;
+        contextOpen(&ctx, j->module, NULL, 0);
+        ctx.dbid = j->dbid;
+        j->fn(&ctx, j->data);
+        contextClose(&ctx);
+        drop(j);
+    }
+}
+
+/* Of notifications that came outside of any unit. */
+static void runLate(void *nothing) {
+    (void)nothing;
+    moduleUnitBegin();
+    runJobs();
+    moduleUnitEnd();
+}
+
+int vmAddPostNotificationJob(struct ValkeyModuleCtx *ctx, ValkeyModulePostNotificationJobFunc callback,
+                             void *pd, void (*free_pd)(void *)) {
+    if (loadingActive() || (roleIsReplica() && role_read_only)) return VALKEYMODULE_ERR;
+    struct job *j = zmalloc(sizeof *j);
+    *j = (struct job){.module = ctx->module, .fn = callback, .data = pd, .free_data = free_pd};
+    j->dbid = ctx->client ? ctx->client->db->id : ctx->dbid;
+    bool alone = !first;
+    *end = j;
+    end = &j->next;
+    if (propagation.depth)
+        propagateAtUnitEnd(runJobs);
+    else if (alone)
+        mainTell(runLate, NULL);
+    return VALKEYMODULE_OK;
+}
+
+/* Its jobs are not run any more. */
+static void dropJobs(struct module *m) {
+    for (struct job **at = &first; *at;) {
+        struct job *j = *at;
+        if (j->module == m) {
+            *at = j->next;
+            drop(j);
+        } else {
+            at = &j->next;
+        }
+    }
+    end = &first;
+    while (*end) end = &(*end)->next;
+}
+
+void jobPartInit(void) {
+    moduleOnUnload(dropJobs);
+}

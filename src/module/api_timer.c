@@ -1,0 +1,227 @@
+/* api_timer.c - timers, descriptors in the server's loop, functions that the main thread calls once.
+ *
+ * A timer's id is the time at which it is due, in microseconds, moved on until no other has it, as eight
+ * bytes of which the highest comes first. */
+#include <endian.h>
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/zmalloc.h"
+#include "client/client.h"
+#include "data/db.h"
+#include "ds/hashtable.h"
+#include "module/api.h"
+#include "module/lock.h"
+#include "module/parts.h"
+#include "net/ae.h"
+
+/* ---- Timers ---- */
+
+struct timer {
+    ValkeyModuleTimerID id;
+    struct module *module;
+    ValkeyModuleTimerProc callback;
+    void *data;
+    int dbid;
+    int64_t due_us; /* wall clock */
+    int64_t event;  /* in the loop */
+};
+
+static struct str timerKey(const void *entry) {
+    return strN((const char *)&((const struct timer *)entry)->id, sizeof(ValkeyModuleTimerID));
+}
+static const struct hashtableType timers_type = {.entryKey = timerKey};
+static struct hashtable timers;
+
+static struct timer *timerFind(ValkeyModuleTimerID id) {
+    return hashtableFind(&timers, strN((const char *)&id, sizeof id));
+}
+
+static void timerDrop(struct timer *t) {
+    hashtablePop(&timers, timerKey(t));
+    zfree(t);
+}
+
+/* While its callback runs it is still there, for StopTimer; by the end that may have dropped it. */
+static int64_t fire(struct aeEventLoop *el, int64_t event, void *data) {
+    (void)el, (void)event;
+    struct timer *t = data;
+    ValkeyModuleTimerID id = t->id;
+    struct ValkeyModuleCtx ctx;
+    contextOpen(&ctx, t->module, NULL, 0);
+    ctx.dbid = t->dbid;
+    moduleUnitBegin();
+    t->callback(&ctx, t->data);
+    contextClose(&ctx);
+    moduleUnitEnd();
+    t = timerFind(id);
+    if (t) timerDrop(t);
+    return AE_NOMORE;
+}
+
+ValkeyModuleTimerID vmCreateTimer(struct ValkeyModuleCtx *ctx, mstime_t period,
+                                  ValkeyModuleTimerProc callback, void *data) {
+    struct timer *t = zmalloc(sizeof *t);
+    *t = (struct timer){.module = ctx->module, .callback = callback, .data = data};
+    t->dbid = ctx->client ? ctx->client->db->id : ctx->dbid;
+    t->due_us = ustime() + period * 1000;
+    uint64_t id = (uint64_t)t->due_us;
+    while (timerFind(htobe64(id))) id++;
+    t->id = htobe64(id);
+    t->event = aeCreateTimeEvent(server_el, period < 0 ? 0 : period, fire, t);
+    hashtableAdd(&timers, t);
+    return t->id;
+}
+
+/* Of another module: it is not there. */
+static struct timer *timerOf(const struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id) {
+    struct timer *t = timerFind(id);
+    return t && t->module == ctx->module ? t : NULL;
+}
+
+int vmStopTimer(struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id, void **data) {
+    struct timer *t = timerOf(ctx, id);
+    if (!t) return VALKEYMODULE_ERR;
+    if (data) *data = t->data;
+    aeDeleteTimeEvent(server_el, t->event);
+    timerDrop(t);
+    return VALKEYMODULE_OK;
+}
+
+int vmGetTimerInfo(struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id, uint64_t *remaining, void **data) {
+    const struct timer *t = timerOf(ctx, id);
+    if (!t) return VALKEYMODULE_ERR;
+    if (data) *data = t->data;
+    int64_t left_us = t->due_us - ustime();
+    if (remaining) *remaining = left_us > 0 ? (uint64_t)left_us / 1000 : 0;
+    return VALKEYMODULE_OK;
+}
+
+static struct timer *anyTimerOf(const struct module *m) {
+    struct hashtableIterator it;
+    void *entry, *found = NULL;
+    hashtableInitIterator(&it, &timers, false);
+    while (!found && hashtableNext(&it, &entry)) {
+        if (((const struct timer *)entry)->module == m) found = entry;
+    }
+    hashtableStopIterator(&it);
+    return found;
+}
+
+static const char *hasTimers(struct module *m) {
+    return anyTimerOf(m)
+               ? "the module holds timer that is not fired. Please stop the timer or wait until it fires."
+               : NULL;
+}
+
+/* Of one whose OnLoad has failed. */
+static void dropTimers(struct module *m) {
+    for (struct timer *t; (t = anyTimerOf(m)) != NULL;) {
+        aeDeleteTimeEvent(server_el, t->event);
+        timerDrop(t);
+    }
+}
+
+/* ---- Descriptors ---- */
+
+/* A function for each direction; the data is that of the last call. */
+struct watched {
+    int fd;
+    ValkeyModuleEventLoopFunc readable, writable;
+    void *data;
+};
+
+static struct str watchedKey(const void *entry) {
+    return strN((const char *)&((const struct watched *)entry)->fd, sizeof(int));
+}
+static const struct hashtableType watched_type = {.entryKey = watchedKey};
+static struct hashtable watched;
+
+static struct watched *watchedFind(int fd) {
+    return hashtableFind(&watched, strN((const char *)&fd, sizeof fd));
+}
+
+/* Two functions, so that the loop calls both of a descriptor that is ready for both. */
+static void isReadable(struct aeEventLoop *el, int fd, void *data, int mask) {
+    (void)el, (void)mask;
+    const struct watched *w = data;
+    w->readable(fd, w->data, VALKEYMODULE_EVENTLOOP_READABLE);
+}
+static void isWritable(struct aeEventLoop *el, int fd, void *data, int mask) {
+    (void)el, (void)mask;
+    const struct watched *w = data;
+    w->writable(fd, w->data, VALKEYMODULE_EVENTLOOP_WRITABLE);
+}
+
+/* 0: fine. */
+static int watchError(int fd, int mask) {
+    if (fd < 0 || fd >= aeGetSize(server_el)) return ERANGE;
+    return mask & ~(VALKEYMODULE_EVENTLOOP_READABLE | VALKEYMODULE_EVENTLOOP_WRITABLE) ? EINVAL : 0;
+}
+
+/* One that the server has itself is none of theirs. */
+static bool isServers(int fd) {
+    return aeGetFileEvents(server_el, fd) != AE_NONE && !watchedFind(fd);
+}
+
+static bool watch(struct watched *w, int mask) {
+    if (mask & VALKEYMODULE_EVENTLOOP_READABLE &&
+        aeCreateFileEvent(server_el, w->fd, AE_READABLE, isReadable, w) == -1)
+        return false;
+    return !(mask & VALKEYMODULE_EVENTLOOP_WRITABLE) ||
+           aeCreateFileEvent(server_el, w->fd, AE_WRITABLE, isWritable, w) != -1;
+}
+
+static void dropIfIdle(struct watched *w) {
+    if (aeGetFileEvents(server_el, w->fd) != AE_NONE) return;
+    hashtablePop(&watched, watchedKey(w));
+    zfree(w);
+}
+
+int vmEventLoopAdd(int fd, int mask, ValkeyModuleEventLoopFunc func, void *user_data) {
+    errno = watchError(fd, mask);
+    if (!errno && (!func || isServers(fd))) errno = EINVAL;
+    if (errno) return VALKEYMODULE_ERR;
+    struct watched *w = watchedFind(fd);
+    if (!w) {
+        w = zcalloc(1, sizeof *w);
+        w->fd = fd;
+        hashtableAdd(&watched, w);
+    }
+    bool ok = watch(w, mask);
+    int error = errno;
+    if (ok && mask & VALKEYMODULE_EVENTLOOP_READABLE) w->readable = func;
+    if (ok && mask & VALKEYMODULE_EVENTLOOP_WRITABLE) w->writable = func;
+    if (ok) w->data = user_data;
+    dropIfIdle(w);
+    errno = ok ? 0 : error;
+    return ok ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
+}
+
+int vmEventLoopDel(int fd, int mask) {
+    errno = watchError(fd, mask);
+    if (errno) return VALKEYMODULE_ERR;
+    struct watched *w = watchedFind(fd);
+    if (!w) return VALKEYMODULE_OK;
+    aeDeleteFileEvent(server_el, fd, mask);
+    dropIfIdle(w);
+    return VALKEYMODULE_OK;
+}
+
+/* ---- Once, in the main thread ---- */
+
+int vmEventLoopAddOneShot(ValkeyModuleEventLoopOneShotFunc func, void *user_data) {
+    if (!func) {
+        errno = EINVAL;
+        return VALKEYMODULE_ERR;
+    }
+    mainTellOfModule(func, user_data);
+    return VALKEYMODULE_OK;
+}
+
+void timerPartInit(void) {
+    hashtableInit(&timers, &timers_type);
+    hashtableInit(&watched, &watched_type);
+    moduleAddObjection(hasTimers);
+    moduleOnUnload(dropTimers);
+}

@@ -1,0 +1,592 @@
+/* blocking.c - clients that wait, threads, timers, descriptors, jobs; tests/unit/modules/blocking.tcl asks.
+ * What callbacks are called is noted in a log, which blocking.log shows and empties. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "valkeymodule.h"
+
+#define COMMAND(name) static int name(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc)
+#define WANT(n)                                                                                              \
+    if (argc < (n)) return ValkeyModule_WrongArity(ctx)
+
+static const char *text(ValkeyModuleString *s) {
+    return ValkeyModule_StringPtrLen(s, NULL);
+}
+static long long number(ValkeyModuleString *s) {
+    long long n = 0;
+    ValkeyModule_StringToLongLong(s, &n);
+    return n;
+}
+static int ok(ValkeyModuleCtx *ctx) {
+    return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+}
+static const char *errorName(int e) {
+    return e == 0         ? "-"
+           : e == EINVAL  ? "EINVAL"
+           : e == ENOTSUP ? "ENOTSUP"
+           : e == EBUSY   ? "EBUSY"
+           : e == ERANGE  ? "ERANGE"
+                          : "other";
+}
+static int came(ValkeyModuleCtx *ctx, int result) {
+    const char *why = errorName(result ? errno : 0);
+    ValkeyModule_ReplyWithArray(ctx, 2);
+    ValkeyModule_ReplyWithLongLong(ctx, result);
+    return ValkeyModule_ReplyWithCString(ctx, why);
+}
+
+/* ---- The log: of the main thread ---- */
+
+static char notes[100][80];
+static int note_count;
+
+static void note(const char *what, const char *more) {
+    if (note_count < 100) snprintf(notes[note_count++], sizeof notes[0], "%s:%s", what, more ? more : "");
+}
+
+COMMAND(showLog) {
+    (void)argv, (void)argc;
+    ValkeyModule_ReplyWithArray(ctx, note_count);
+    for (int i = 0; i < note_count; i++) ValkeyModule_ReplyWithCString(ctx, notes[i]);
+    note_count = 0;
+    return VALKEYMODULE_OK;
+}
+
+/* ---- Clients that wait, by names ---- */
+
+static struct waiting {
+    char name[32];
+    ValkeyModuleBlockedClient *bc;
+    int frees;
+} waiting[100];
+static int next_waiting;
+
+static struct waiting *find(const char *name) {
+    for (int i = 0; i < 100; i++) {
+        if (waiting[i].bc && !strcmp(waiting[i].name, name)) return &waiting[i];
+    }
+    return NULL;
+}
+
+static void freeData(ValkeyModuleCtx *ctx, void *data) {
+    char line[60];
+    snprintf(line, sizeof line, "%s/gone=%d", (char *)data, ValkeyModule_BlockedClientDisconnected(ctx));
+    note("free", line);
+    ValkeyModule_Free(data);
+}
+
+static void kindOf(ValkeyModuleCtx *ctx) {
+    ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_IsBlockedReplyRequest(ctx));
+    ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_IsBlockedTimeoutRequest(ctx));
+    const char *data = ValkeyModule_GetBlockedClientPrivateData(ctx);
+    ValkeyModule_ReplyWithCString(ctx, data ? data : "");
+}
+
+COMMAND(replies) {
+    (void)argc;
+    note("reply", text(argv[1]));
+    ValkeyModule_ReplyWithArray(ctx, 6);
+    ValkeyModule_ReplyWithCString(ctx, "reply");
+    ValkeyModule_ReplyWithString(ctx, argv[1]);
+    kindOf(ctx);
+    struct waiting *w = find(text(argv[1]));
+    return ValkeyModule_ReplyWithLongLong(ctx, w && ValkeyModule_GetBlockedClientHandle(ctx) == w->bc);
+}
+COMMAND(timesOut) {
+    (void)argc;
+    note("timeout", text(argv[1]));
+    ValkeyModule_ReplyWithArray(ctx, 5);
+    ValkeyModule_ReplyWithCString(ctx, "timeout");
+    ValkeyModule_ReplyWithString(ctx, argv[1]);
+    kindOf(ctx);
+    return VALKEYMODULE_OK;
+}
+COMMAND(blocksAgain) {
+    (void)argv, (void)argc;
+    ValkeyModuleBlockedClient *bc = ValkeyModule_BlockClient(ctx, NULL, NULL, NULL, 0);
+    if (bc) ValkeyModule_AbortBlock(bc);
+    return VALKEYMODULE_OK;
+}
+static void isGone(ValkeyModuleCtx *ctx, ValkeyModuleBlockedClient *bc) {
+    (void)ctx;
+    note("disconnect", ValkeyModule_BlockClientGetPrivateData(bc));
+}
+
+/* blocking.wait NAME TIMEOUT LETTERS: r reply, a blocks again in it, t timeout, f free, d disconnect, p data
+ * from the start. */
+COMMAND(waits) {
+    WANT(4);
+    const char *how = text(argv[3]);
+    ValkeyModuleBlockedClient *bc = ValkeyModule_BlockClient(
+        ctx,
+        strchr(how, 'r')   ? replies
+        : strchr(how, 'a') ? blocksAgain
+                           : NULL,
+        strchr(how, 't') ? timesOut : NULL, strchr(how, 'f') ? freeData : NULL, number(argv[2]));
+    if (!bc) return ValkeyModule_ReplyWithError(ctx, errorName(errno));
+    if (strchr(how, 'd')) ValkeyModule_SetDisconnectCallback(bc, isGone);
+    if (strchr(how, 'p')) ValkeyModule_BlockClientSetPrivateData(bc, ValkeyModule_Strdup("early"));
+    struct waiting *w = &waiting[next_waiting++ % 100];
+    snprintf(w->name, sizeof w->name, "%s", text(argv[1]));
+    w->bc = bc;
+    w->frees = strchr(how, 'f') != NULL;
+    return VALKEYMODULE_OK;
+}
+
+struct release {
+    ValkeyModuleBlockedClient *bc;
+    const char *data;
+    int abort;
+};
+static void *releases(void *arg) {
+    struct release *r = arg;
+    if (r->abort)
+        ValkeyModule_AbortBlock(r->bc);
+    else
+        ValkeyModule_UnblockClient(r->bc, (void *)r->data);
+    free(r);
+    return NULL;
+}
+static void inThread(void *(*fn)(void *), void *arg) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, fn, arg);
+    pthread_detach(thread);
+}
+
+/* blocking.release NAME DATA main|thread|abort */
+COMMAND(release) {
+    WANT(4);
+    struct waiting *w = find(text(argv[1]));
+    if (!w) return ValkeyModule_ReplyWithError(ctx, "ERR nobody");
+    struct release *r = malloc(sizeof *r);
+    *r = (struct release){.bc = w->bc, .abort = !strcmp(text(argv[3]), "abort")};
+    /* What was there before is nobody's, then. */
+    ValkeyModule_Free(ValkeyModule_BlockClientGetPrivateData(w->bc));
+    ValkeyModule_BlockClientSetPrivateData(w->bc, NULL);
+    if (!r->abort) r->data = w->frees ? ValkeyModule_Strdup(text(argv[2])) : "data";
+    w->name[0] = 0;
+    if (!strcmp(text(argv[3]), "thread"))
+        inThread(releases, r);
+    else
+        releases(r);
+    return ok(ctx);
+}
+
+COMMAND(misuse) {
+    (void)argv, (void)argc;
+    errno = 0;
+    return came(ctx, ValkeyModule_UnblockClient(NULL, NULL));
+}
+
+/* ---- Keys ---- */
+
+/* The first element of a list that is ready; anything else is not what it waits for. */
+COMMAND(serves) {
+    (void)argv, (void)argc;
+    ValkeyModuleString *name = ValkeyModule_GetBlockedClientReadyKey(ctx);
+    ValkeyModuleKey *key = ValkeyModule_OpenKey(ctx, name, VALKEYMODULE_READ | VALKEYMODULE_WRITE);
+    int type = ValkeyModule_KeyType(key);
+    note("serve", text(name));
+    if (type != VALKEYMODULE_KEYTYPE_LIST &&
+        (type != VALKEYMODULE_KEYTYPE_EMPTY || text(argv[2])[0] != 'D')) {
+        ValkeyModule_CloseKey(key);
+        return VALKEYMODULE_ERR;
+    }
+    ValkeyModuleString *first = type ? ValkeyModule_ListPop(key, VALKEYMODULE_LIST_HEAD) : NULL;
+    ValkeyModule_CloseKey(key);
+    ValkeyModule_ReplyWithArray(ctx, 3);
+    ValkeyModule_ReplyWithString(ctx, name);
+    if (first)
+        ValkeyModule_ReplyWithString(ctx, first);
+    else
+        ValkeyModule_ReplyWithNull(ctx);
+    ValkeyModule_ReplyWithCString(ctx, ValkeyModule_GetBlockedClientPrivateData(ctx));
+    if (first) ValkeyModule_FreeString(ctx, first);
+    return VALKEYMODULE_OK;
+}
+
+static ValkeyModuleBlockedClient *last_on_keys;
+
+/* blocking.keys TIMEOUT LETTERS KEY ...: D also when one is deleted (first letter), t timeout, d disconnect
+ */
+COMMAND(waitsForKeys) {
+    WANT(4);
+    const char *how = text(argv[2]);
+    ValkeyModuleBlockedClient *bc;
+    char *data = ValkeyModule_Strdup("data");
+    if (how[0] == 'D')
+        bc = ValkeyModule_BlockClientOnKeysWithFlags(ctx, serves, strchr(how, 't') ? timesOut : NULL,
+                                                     freeData, number(argv[1]), argv + 3, argc - 3, data,
+                                                     VALKEYMODULE_BLOCK_UNBLOCK_DELETED);
+    else
+        bc = ValkeyModule_BlockClientOnKeys(ctx, serves, strchr(how, 't') ? timesOut : NULL, freeData,
+                                            number(argv[1]), argv + 3, argc - 3, data);
+    if (!bc) {
+        ValkeyModule_Free(data);
+        return ValkeyModule_ReplyWithError(ctx, errorName(errno));
+    }
+    if (strchr(how, 'd')) ValkeyModule_SetDisconnectCallback(bc, isGone);
+    last_on_keys = bc;
+    return VALKEYMODULE_OK;
+}
+COMMAND(releaseKeys) {
+    (void)argv, (void)argc;
+    errno = 0;
+    return came(ctx, ValkeyModule_UnblockClient(last_on_keys, NULL));
+}
+COMMAND(signalKey) {
+    WANT(2);
+    ValkeyModule_SignalKeyAsReady(ctx, argv[1]);
+    return ok(ctx);
+}
+
+/* ---- Threads ---- */
+
+struct work {
+    ValkeyModuleBlockedClient *bc;
+    ValkeyModuleCtx *ctx;
+    char key[64], value[64];
+    int count, ms;
+};
+
+/* Replies without the lock, of all kinds. */
+static void *talks(void *arg) {
+    struct work *w = arg;
+    ValkeyModuleCtx *ctx = ValkeyModule_GetThreadSafeContext(w->bc);
+    ValkeyModule_BlockedClientMeasureTimeStart(w->bc);
+    usleep((useconds_t)w->ms * 1000);
+    ValkeyModule_BlockedClientMeasureTimeEnd(w->bc);
+    ValkeyModule_ReplyWithArray(ctx, VALKEYMODULE_POSTPONED_LEN);
+    ValkeyModule_ReplyWithLongLong(ctx, 1);
+    ValkeyModule_ReplyWithMap(ctx, 1);
+    ValkeyModule_ReplyWithSimpleString(ctx, "k");
+    ValkeyModule_ReplyWithDouble(ctx, 1.5);
+    ValkeyModule_ReplyWithCString(ctx, w->value);
+    ValkeyModule_ReplyWithBool(ctx, 1);
+    ValkeyModule_ReplyWithError(ctx, "ERR of a thread");
+    ValkeyModule_ReplySetArrayLength(ctx, 5);
+    ValkeyModule_Log(ctx, "notice", "from a thread");
+    ValkeyModule_FreeThreadSafeContext(ctx);
+    ValkeyModule_UnblockClient(w->bc, NULL);
+    free(w);
+    return NULL;
+}
+/* blocking.talk VALUE MS */
+COMMAND(talk) {
+    WANT(3);
+    struct work *w = calloc(1, sizeof *w);
+    w->bc = ValkeyModule_BlockClient(ctx, NULL, NULL, NULL, 0);
+    snprintf(w->value, sizeof w->value, "%s", text(argv[1]));
+    w->ms = (int)number(argv[2]);
+    inThread(talks, w);
+    return VALKEYMODULE_OK;
+}
+
+static void push(ValkeyModuleCtx *ctx, const char *name, const char *value) {
+    ValkeyModuleString *key_name = ValkeyModule_CreateString(ctx, name, strlen(name));
+    ValkeyModuleString *element = ValkeyModule_CreateString(ctx, value, strlen(value));
+    ValkeyModuleKey *key = ValkeyModule_OpenKey(ctx, key_name, VALKEYMODULE_READ | VALKEYMODULE_WRITE);
+    ValkeyModule_ListPush(key, VALKEYMODULE_LIST_TAIL, element);
+    ValkeyModule_CloseKey(key);
+    ValkeyModule_FreeString(ctx, element);
+    ValkeyModule_FreeString(ctx, key_name);
+}
+
+/* Pushes with the lock, one by one; then tells how many there are. */
+static void *pushes(void *arg) {
+    struct work *w = arg;
+    ValkeyModuleCtx *ctx = ValkeyModule_GetThreadSafeContext(w->bc);
+    ValkeyModule_AutoMemory(ctx);
+    for (int i = 0; i < w->count; i++) {
+        if (i % 2) {
+            ValkeyModule_ThreadSafeContextLock(ctx);
+        } else {
+            while (ValkeyModule_ThreadSafeContextTryLock(ctx) == VALKEYMODULE_ERR) usleep(100);
+        }
+        push(ctx, w->key, w->value);
+        ValkeyModule_ThreadSafeContextUnlock(ctx);
+    }
+    ValkeyModule_ThreadSafeContextLock(ctx);
+    ValkeyModule_ReplyWithArray(ctx, 2);
+    ValkeyModule_ReplyWithLongLong(ctx, w->count);
+    ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_GetSelectedDb(ctx));
+    ValkeyModule_ThreadSafeContextUnlock(ctx);
+    ValkeyModule_FreeThreadSafeContext(ctx);
+    ValkeyModule_UnblockClient(w->bc, NULL);
+    free(w);
+    return NULL;
+}
+/* blocking.push KEY VALUE COUNT: [count, database] */
+COMMAND(pushInThread) {
+    WANT(4);
+    struct work *w = calloc(1, sizeof *w);
+    w->bc = ValkeyModule_BlockClient(ctx, NULL, NULL, NULL, 0);
+    snprintf(w->key, sizeof w->key, "%s", text(argv[1]));
+    snprintf(w->value, sizeof w->value, "%s", text(argv[2]));
+    w->count = (int)number(argv[3]);
+    inThread(pushes, w);
+    return VALKEYMODULE_OK;
+}
+
+/* A thread of nobody's, with a context that keeps the module. */
+static void *pushesDetached(void *arg) {
+    struct work *w = arg;
+    ValkeyModule_ThreadSafeContextLock(w->ctx);
+    push(w->ctx, w->key, w->value);
+    ValkeyModule_ThreadSafeContextUnlock(w->ctx);
+    ValkeyModule_FreeThreadSafeContext(w->ctx);
+    ValkeyModuleCtx *nobodys = ValkeyModule_GetThreadSafeContext(NULL);
+    ValkeyModule_ReplyWithLongLong(nobodys, 1);
+    ValkeyModule_FreeThreadSafeContext(nobodys);
+    free(w);
+    return NULL;
+}
+COMMAND(pushDetached) {
+    WANT(3);
+    struct work *w = calloc(1, sizeof *w);
+    w->ctx = ValkeyModule_GetDetachedThreadSafeContext(ctx);
+    snprintf(w->key, sizeof w->key, "%s", text(argv[1]));
+    snprintf(w->value, sizeof w->value, "%s", text(argv[2]));
+    inThread(pushesDetached, w);
+    return ok(ctx);
+}
+
+/* While a command runs, nobody else can have the lock. */
+static void *tries(void *arg) {
+    errno = 0;
+    *(int *)arg = ValkeyModule_ThreadSafeContextTryLock(NULL) == VALKEYMODULE_ERR ? errno : -1;
+    return NULL;
+}
+COMMAND(tryLock) {
+    (void)argv, (void)argc;
+    int why = 0;
+    pthread_t thread;
+    pthread_create(&thread, NULL, tries, &why);
+    pthread_join(thread, NULL);
+    return ValkeyModule_ReplyWithCString(ctx, errorName(why));
+}
+
+COMMAND(measure) {
+    (void)argv, (void)argc;
+    ValkeyModuleBlockedClient *bc = ValkeyModule_BlockClient(ctx, replies, NULL, NULL, 0);
+    ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_BlockedClientMeasureTimeEnd(bc));
+    ValkeyModule_AbortBlock(bc);
+    return VALKEYMODULE_OK;
+}
+
+/* ---- Timers ---- */
+
+static ValkeyModuleTimerID ids[10];
+static int stops_itself;
+
+static void fires(ValkeyModuleCtx *ctx, void *data) {
+    note("timer", data);
+    push(ctx, "timer", data);
+    for (int i = 0; i < 10 && stops_itself; i++) {
+        void *found = NULL;
+        if (ValkeyModule_StopTimer(ctx, ids[i], &found) == VALKEYMODULE_OK && found == data)
+            note("stopped", data);
+    }
+    ValkeyModule_Free(data);
+}
+/* blocking.timer create N MS VALUE | stop N | info N | own 0|1 (it stops itself) */
+COMMAND(timer) {
+    WANT(3);
+    int n = (int)number(argv[2]);
+    void *data = NULL;
+    uint64_t left = 0;
+    switch (text(argv[1])[0]) {
+    case 'c':
+        WANT(5);
+        ids[n] = ValkeyModule_CreateTimer(ctx, number(argv[3]), fires, ValkeyModule_Strdup(text(argv[4])));
+        return ok(ctx);
+    case 's':
+        if (ValkeyModule_StopTimer(ctx, ids[n], &data)) return ValkeyModule_ReplyWithError(ctx, "ERR none");
+        ValkeyModule_ReplyWithCString(ctx, data);
+        ValkeyModule_Free(data);
+        return VALKEYMODULE_OK;
+    case 'i':
+        if (ValkeyModule_GetTimerInfo(ctx, ids[n], &left, &data))
+            return ValkeyModule_ReplyWithError(ctx, "ERR none");
+        ValkeyModule_ReplyWithArray(ctx, 2);
+        ValkeyModule_ReplyWithLongLong(ctx, (long long)left);
+        return ValkeyModule_ReplyWithCString(ctx, data);
+    default: stops_itself = n;
+    }
+    return ok(ctx);
+}
+
+/* ---- Descriptors, functions that are called once ---- */
+
+static int ends[2];
+static char got[1000];
+
+static void readable(int fd, void *data, int mask) {
+    char bytes[100];
+    ssize_t n = read(fd, bytes, sizeof bytes - 1);
+    bytes[n > 0 ? n : 0] = 0;
+    snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s/%d ", (char *)data, bytes, mask);
+}
+static void writable(int fd, void *data, int mask) {
+    ssize_t n = write(fd, "x", 1);
+    snprintf(got + strlen(got), sizeof got - strlen(got), "%sw%zd/%d ", (char *)data, n, mask);
+    ValkeyModule_EventLoopDel(fd, VALKEYMODULE_EVENTLOOP_WRITABLE);
+}
+/* blocking.pipe open | read | write | text TEXT | got | stop | close | bad */
+COMMAND(pipes) {
+    WANT(2);
+    const char *what = text(argv[1]);
+    errno = 0;
+    if (!strcmp(what, "open")) return came(ctx, pipe(ends));
+    if (!strcmp(what, "read"))
+        return came(ctx, ValkeyModule_EventLoopAdd(ends[0], VALKEYMODULE_EVENTLOOP_READABLE, readable, "r"));
+    if (!strcmp(what, "write"))
+        return came(ctx, ValkeyModule_EventLoopAdd(ends[1], VALKEYMODULE_EVENTLOOP_WRITABLE, writable, "w"));
+    if (!strcmp(what, "stop"))
+        return came(ctx, ValkeyModule_EventLoopDel(ends[0], VALKEYMODULE_EVENTLOOP_READABLE));
+    if (!strcmp(what, "text")) {
+        WANT(3);
+        return ValkeyModule_ReplyWithLongLong(ctx, write(ends[1], text(argv[2]), strlen(text(argv[2]))));
+    }
+    if (!strcmp(what, "close")) return came(ctx, close(ends[0]) | close(ends[1]));
+    if (!strcmp(what, "bad")) {
+        ValkeyModule_ReplyWithArray(ctx, 5);
+        came(ctx, ValkeyModule_EventLoopAdd(-1, VALKEYMODULE_EVENTLOOP_READABLE, readable, ""));
+        came(ctx, ValkeyModule_EventLoopAdd(1 << 24, VALKEYMODULE_EVENTLOOP_READABLE, readable, ""));
+        came(ctx, ValkeyModule_EventLoopAdd(ends[0], 4, readable, ""));
+        came(ctx, ValkeyModule_EventLoopDel(1 << 24, VALKEYMODULE_EVENTLOOP_READABLE));
+        errno = 0;
+        return came(ctx, ValkeyModule_EventLoopAddOneShot(NULL, NULL));
+    }
+    ValkeyModule_ReplyWithCString(ctx, got);
+    got[0] = 0;
+    return VALKEYMODULE_OK;
+}
+
+static void isCalled(void *data) {
+    note("once", data);
+    ValkeyModule_Free(data);
+}
+static void *asks(void *data) {
+    ValkeyModule_EventLoopAddOneShot(isCalled, data);
+    return NULL;
+}
+/* blocking.once TEXT main|thread */
+COMMAND(once) {
+    WANT(3);
+    char *data = ValkeyModule_Strdup(text(argv[1]));
+    if (text(argv[2])[0] == 't')
+        inThread(asks, data);
+    else
+        asks(data);
+    return ok(ctx);
+}
+
+/* ---- Jobs ---- */
+
+static int more_jobs;
+
+static void freeJob(void *data) {
+    note("freed", data);
+    ValkeyModule_Free(data);
+}
+static void job(ValkeyModuleCtx *ctx, void *data) {
+    note("job", data);
+    push(ctx, "jobs", data);
+    if (more_jobs-- > 0)
+        ValkeyModule_AddPostNotificationJob(ctx, job, ValkeyModule_Strdup("another"), freeJob);
+}
+/* blocking.job TEXT MORE: the list as it is when the command ends */
+COMMAND(addJob) {
+    WANT(3);
+    more_jobs = (int)number(argv[2]);
+    char *data = ValkeyModule_Strdup(text(argv[1]));
+    if (ValkeyModule_AddPostNotificationJob(ctx, job, data, freeJob) == VALKEYMODULE_ERR) {
+        ValkeyModule_Free(data);
+        return ValkeyModule_ReplyWithError(ctx, "ERR not now");
+    }
+    note("command", text(argv[1]));
+    return ok(ctx);
+}
+
+/* ---- Yield ---- */
+
+static void yieldFor(ValkeyModuleCtx *ctx, long long ms, int flags, const char *busy) {
+    uint64_t end = ValkeyModule_MonotonicMicroseconds() + (uint64_t)ms * 1000;
+    while (ValkeyModule_MonotonicMicroseconds() < end) {
+        ValkeyModule_Yield(ctx, flags, busy);
+        usleep(1000);
+    }
+}
+/* blocking.yield MS FLAGS [TEXT] */
+COMMAND(yield) {
+    WANT(3);
+    yieldFor(ctx, number(argv[1]), (int)number(argv[2]), argc > 3 ? text(argv[3]) : NULL);
+    return ok(ctx);
+}
+static void *yields(void *arg) {
+    struct work *w = arg;
+    ValkeyModuleCtx *ctx = ValkeyModule_GetThreadSafeContext(w->bc);
+    ValkeyModule_ThreadSafeContextLock(ctx);
+    yieldFor(ctx, w->ms, VALKEYMODULE_YIELD_FLAG_CLIENTS, "a thread is");
+    ValkeyModule_ThreadSafeContextUnlock(ctx);
+    ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+    ValkeyModule_FreeThreadSafeContext(ctx);
+    ValkeyModule_UnblockClient(w->bc, NULL);
+    free(w);
+    return NULL;
+}
+COMMAND(yieldInThread) {
+    WANT(2);
+    struct work *w = calloc(1, sizeof *w);
+    w->bc = ValkeyModule_BlockClient(ctx, NULL, NULL, NULL, 0);
+    w->ms = (int)number(argv[1]);
+    inThread(yields, w);
+    return VALKEYMODULE_OK;
+}
+COMMAND(allowed) {
+    (void)argv, (void)argc;
+    push(ctx, "allowed", "x");
+    return ok(ctx);
+}
+
+int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    static const struct {
+        const char *name;
+        ValkeyModuleCmdFunc fn;
+        const char *flags;
+        int key;
+    } commands[] = {
+        {"blocking.log", showLog, "allow-busy", 0},
+        {"blocking.wait", waits, "", 0},
+        {"blocking.release", release, "", 0},
+        {"blocking.misuse", misuse, "", 0},
+        {"blocking.keys", waitsForKeys, "write", 3},
+        {"blocking.releasekeys", releaseKeys, "", 0},
+        {"blocking.signal", signalKey, "", 0},
+        {"blocking.talk", talk, "", 0},
+        {"blocking.push", pushInThread, "", 0},
+        {"blocking.detached", pushDetached, "", 0},
+        {"blocking.trylock", tryLock, "", 0},
+        {"blocking.measure", measure, "", 0},
+        {"blocking.timer", timer, "", 0},
+        {"blocking.pipe", pipes, "", 0},
+        {"blocking.once", once, "", 0},
+        {"blocking.job", addJob, "", 0},
+        {"blocking.yield", yield, "", 0},
+        {"blocking.yieldthread", yieldInThread, "", 0},
+        {"blocking.allowed", allowed, "allow-busy write", 0},
+    };
+    if (ValkeyModule_Init(ctx, "blocking", 1, VALKEYMODULE_APIVER_1)) return VALKEYMODULE_ERR;
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].fn, commands[i].flags,
+                                       commands[i].key, commands[i].key ? -1 : 0, commands[i].key ? 1 : 0))
+            return VALKEYMODULE_ERR;
+    }
+    return VALKEYMODULE_OK;
+}
