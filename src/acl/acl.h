@@ -65,6 +65,14 @@ enum aclDenial { /* in the order in which they are looked for */
                  ACL_DENIED_AUTH,
                  ACL_DENIED_CERTIFICATE
 };
+/* The order in which modules number them: authentication, command, key, channel, database. */
+static inline int aclReasonNumber(enum aclDenial denial) {
+    return denial == ACL_DENIED_COMMAND   ? 1
+           : denial == ACL_DENIED_KEY     ? 2
+           : denial == ACL_DENIED_CHANNEL ? 3
+           : denial == ACL_DENIED_DB      ? 4
+                                          : 0;
+}
 enum aclContext {
     ACL_TOPLEVEL, /* a client sent it, perhaps in MULTI */
     ACL_EXEC,     /* it was queued, and runs now */

@@ -15,6 +15,7 @@
 #include "commands/server.h"
 #include "data/db.h"
 #include "client/reply.h"
+#include "registry/server_events.h"
 
 /* What a selector is asked. */
 struct question {
@@ -99,13 +100,13 @@ static bool dbsAllowed(const struct aclSelector *s, const struct question *q, in
 
 /* ---- Keys ---- */
 
-static unsigned accessOf(unsigned key_flags) {
+unsigned aclAccessOf(unsigned key_flags) {
     return (key_flags & KEY_ACCESS ? ACL_PATTERN_READ : 0) |
            (key_flags & (KEY_INSERT | KEY_DELETE | KEY_UPDATE) ? ACL_PATTERN_WRITE : 0);
 }
 
 static bool keyAllowed(struct aclSelector *s, struct question *q, const struct keyRef *key, int *arg) {
-    if (aclPatternsMatchBegin(&s->keys, q->argv[key->pos], accessOf(key->flags), &q->begin)) return true;
+    if (aclPatternsMatchBegin(&s->keys, q->argv[key->pos], aclAccessOf(key->flags), &q->begin)) return true;
     *arg = key->pos;
     return false;
 }
@@ -278,11 +279,18 @@ static void replyRefusal(struct client *c, const struct request *r, enum aclCont
     sdsfree(text);
 }
 
+static void tellRefusal(struct client *c, const struct request *r, enum aclDenial denial, int arg) {
+    struct eventDenial event = {.client = c};
+    if (denial == ACL_DENIED_KEY || denial == ACL_DENIED_CHANNEL) event.object = objectOf(r, arg);
+    serverEvent(SERVER_COMMAND_DENIED, aclReasonNumber(denial), &event);
+}
+
 bool aclRefuses(struct client *c, const struct request *r, enum aclContext context) {
     int arg;
     enum aclDenial denial = aclCheck(c->user, r, aclDbOf(c), &arg);
     if (!denial) return false;
     aclLogAdd(c, denial, context, sdsview(c->user->name), objectOf(r, arg));
     replyRefusal(c, r, context, denial);
+    tellRefusal(c, r, denial, arg);
     return true;
 }

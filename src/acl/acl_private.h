@@ -88,6 +88,9 @@ void aclUserFree(struct aclUser *u);
 struct aclUser *aclUserCopy(const struct aclUser *u);
 /* `to` becomes what `from` is, but for its name; `from` is freed. */
 void aclUserReplace(struct aclUser *to, struct aclUser *from);
+/* Users in no table, whose rules are kept up to date all the same. */
+void aclUnlistedAdd(struct aclUser *u);
+void aclUnlistedRemove(struct aclUser *u);
 enum aclError aclUserApply(struct aclUser *u, struct str rule);
 sds aclUserCat(const struct aclUser *u, sds text); /* the rules, as in ACL LIST behind the name */
 bool aclNameIsValid(struct str name);
@@ -108,6 +111,7 @@ enum aclDenial aclCheck(struct aclUser *u, const struct request *r, int db, int 
 /* "User bob has no permissions to ..."; what: the argument to name (0: the command); NULL: names none. */
 sds aclDenialText(const struct aclUser *u, const struct serverCommand *cmd, enum aclDenial denial,
                   const struct str *what);
+unsigned aclAccessOf(unsigned key_flags); /* ACL_PATTERN_* that this use of a key needs */
 bool aclChannelAllowed(const struct aclUser *u, struct str channel, bool is_pattern);
 
 /* ---- ACL LOG (acl_log.c) ---- */

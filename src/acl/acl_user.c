@@ -303,7 +303,21 @@ struct aclUser *aclUserCreateDefault(void) {
     return u;
 }
 
-/* Runs fn for each of them; it returns false to end that. */
+static struct aclUser **unlisted;
+static int unlisted_count;
+
+void aclUnlistedAdd(struct aclUser *u) {
+    unlisted = zrealloc(unlisted, (size_t)(unlisted_count + 1) * sizeof *unlisted);
+    unlisted[unlisted_count++] = u;
+}
+
+void aclUnlistedRemove(struct aclUser *u) {
+    int i = 0;
+    while (unlisted[i] != u) i++;
+    unlisted[i] = unlisted[--unlisted_count];
+}
+
+/* Runs fn for each of the table; it returns false to end that. */
 static void forEachUser(bool (*fn)(void *priv, struct aclUser *u), void *priv) {
     struct raxIterator it;
     raxStart(&it, &acl_users);
@@ -321,6 +335,7 @@ static bool isUnlimited(void *limits, struct aclUser *u) {
 bool aclHasLimits(void) {
     bool limits = false;
     forEachUser(isUnlimited, &limits);
+    for (int i = 0; i < unlisted_count; i++) isUnlimited(&limits, unlisted[i]);
     return limits;
 }
 
@@ -334,6 +349,7 @@ static bool refreshUser(void *priv, struct aclUser *u) {
 
 static void commandsChanged(void) {
     forEachUser(refreshUser, NULL);
+    for (int i = 0; i < unlisted_count; i++) refreshUser(NULL, unlisted[i]);
 }
 
 struct ruleSearch {

@@ -8,8 +8,10 @@
 #include "acl/acl.h"
 #include "client/client_session.h"
 #include "command/admission.h"
+#include "command/call.h"
 #include "command/redact.h"
 #include "client/reply.h"
+#include "registry/server_events.h"
 
 bool authPasswordSet(void) {
     return aclUserHasPassword(aclDefaultUser());
@@ -24,10 +26,46 @@ void authNewClient(struct client *c) {
     if (!authRequired()) c->flags |= CLIENT_AUTHENTICATED;
 }
 
+static inline void userChanges(struct client *c) {
+    if (auth_user_changes) auth_user_changes(c);
+}
+
+void authBecome(struct client *c, struct aclUser *u) {
+    userChanges(c);
+    c->user = u;
+    c->flags |= CLIENT_AUTHENTICATED;
+}
+
+static uint64_t goes_next; /* the id of who has been revoked by its own command */
+
+static void closeRevoked(struct client *now) {
+    (void)now;
+    struct client *c = clientById(goes_next);
+    if (c) clientCloseAfterReply(c);
+    callHookIdle(closeRevoked, true);
+}
+
+void authRevoke(struct client *c) {
+    userChanges(c);
+    c->user = aclDefaultUser();
+    c->flags &= ~(uint32_t)CLIENT_AUTHENTICATED;
+    if (callOwner() != c) {
+        clientClose(c);
+        return;
+    }
+    goes_next = c->id;
+    callHookIdle(closeRevoked, false);
+}
+
 void authLogout(struct client *c) {
+    userChanges(c);
     c->flags &= ~(uint32_t)CLIENT_AUTHENTICATED;
     authNewClient(c);
 }
+
+enum authVerdict (*auth_decide)(struct client *c, struct str user, struct str password, sds *err,
+                                const char **by);
+void (*auth_user_changes)(struct client *c);
 
 bool authAsUser(struct client *c, struct str name) {
     struct aclUser *u = aclFindUser(name);
@@ -41,16 +79,35 @@ bool authAsUser(struct client *c, struct str name) {
 }
 
 /* An unknown name takes as long as a wrong password. */
-bool authenticate(struct client *c, struct str name, struct str password) {
+static bool byPassword(struct client *c, struct str name, struct str password) {
     struct aclUser *u = aclFindUser(name);
     if (!aclUserAccepts(u ? u : aclDefaultUser(), password) || !u) {
         aclNoteFailedAuth(c, name);
-        replyError(c, "WRONGPASS invalid username-password pair or user is disabled.");
         return false;
     }
-    c->user = u;
-    c->flags |= CLIENT_AUTHENTICATED;
+    authBecome(c, u);
     return true;
+}
+
+static void replyDenied(struct client *c, sds err) {
+    if (!err)
+        replyError(c, "WRONGPASS invalid username-password pair or user is disabled.");
+    else if (*err == '-')
+        replyErrorStr(c, strN(err + 1, sdslen(err) - 1));
+    else
+        replyErrorFmt(c, "ERR %s", err);
+}
+
+bool authenticate(struct client *c, struct str name, struct str password) {
+    sds err = NULL;
+    const char *by = NULL;
+    enum authVerdict verdict = auth_decide ? auth_decide(c, name, password, &err, &by) : AUTH_NOT_HANDLED;
+    if (verdict == AUTH_WAITS) return false;
+    bool granted = verdict == AUTH_NOT_HANDLED ? byPassword(c, name, password) : verdict == AUTH_GRANTED;
+    if (!granted) replyDenied(c, err);
+    sdsfree(err);
+    serverEvent(SERVER_AUTH, 0, &(struct eventAuth){c, name, by, granted});
+    return granted;
 }
 
 void authCommand(struct client *c) {
@@ -104,6 +161,7 @@ static bool userExists(struct str name) {
 void authInit(void) {
     static const struct clientUsers users = {authRequired, authenticate, authLogout, aclUserName, userExists};
     client_users = &users;
+    callAddHook(BETWEEN_CALLS, closeRevoked, true);
     redactRegister("auth", redactAll);
     redactRegister("hello", helloSecret);
     redactRegister("acl|setuser", redactAll);

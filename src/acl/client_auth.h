@@ -13,6 +13,18 @@ bool authenticate(struct client *c, struct str user, struct str password);
 /* As that user without a password: who it is has been proved otherwise, by a certificate. False: there is no
  * such user, or it is off; that goes to ACL LOG. */
 bool authAsUser(struct client *c, struct str user);
+/* Who else may decide about a login, before passwords are looked at; NULL: nobody. AUTH_WAITS: the client has
+ * been blocked, and its command comes again. *err (the caller's) may say why it was denied, *by who decided.
+ */
+enum authVerdict { AUTH_NOT_HANDLED, AUTH_GRANTED, AUTH_DENIED, AUTH_WAITS };
+extern enum authVerdict (*auth_decide)(struct client *c, struct str user, struct str password, sds *err,
+                                       const char **by);
+/* A client is about to become another user, or none; NULL: nobody cares. */
+extern void (*auth_user_changes)(struct client *c);
+/* As this user, about whom nothing is asked any more: it is on. */
+void authBecome(struct client *c, struct aclUser *u);
+/* It is nobody any more, and goes; when its own command runs, behind the reply. */
+void authRevoke(struct client *c);
 void authLogout(struct client *c); /* back to what authNewClient made it (RESET) */
 void authUsersChanged(void);       /* users, their rules or the default user's password: after every change */
 void authInit(void); /* the checks of commands, from clients and from scripts: NOAUTH and NOPERM */

@@ -18,6 +18,7 @@
 #include "registry/cron.h"
 #include "data/db.h"
 #include "registry/info.h"
+#include "registry/server_events.h"
 #include "ds/hashtable.h"
 #include "net/connection.h"
 
@@ -129,6 +130,7 @@ static bool isAlone(const struct client *c) {
 }
 
 void clientFreeNow(struct client *c) {
+    if (c->conn && !(c->flags & CLIENT_PRIMARY)) serverEvent(SERVER_CLIENT, EVENT_ENDED, c);
     for (int i = free_hook_count; i-- > 0;) free_hooks[i](c);
     serverAssert(isAlone(c));
     if (c->flags & CLIENT_CLOSE_ASAP) leaveClosing(c);

@@ -14,6 +14,7 @@
 #include "cluster/redirect.h"
 #include "cluster/settings.h"
 #include "cluster/slot_stats.h"
+#include "cluster/view.h"
 #include "command/command.h"
 #include "command/propagate.h"
 #include "commands/cluster.h"
@@ -118,6 +119,7 @@ void clusterInit(void) {
     clusterDebugInit();
     setslotInit();
     migrationJobsInit();
+    viewInit();
     infoRegister("cluster", infoOfCluster);
     infoRegister("cluster_info", infoOfClusterInfo);
     infoRegister("clients", infoOfClients);

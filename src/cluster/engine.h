@@ -47,6 +47,7 @@ struct engineSettings {
     bool require_full_coverage, allow_replica_migration, replica_no_failover;
     bool tls;                 /* tls-cluster: which port is "the port" on the bus */
     const char *announced_ip; /* "": that of the sockets */
+    bool failover_is_others;  /* a module has said so: only when it is told, this node tries one */
     bool no_random_pings;     /* DEBUG DISABLE-CLUSTER-RANDOM-PING */
 };
 

@@ -94,7 +94,8 @@ static bool electionCalledFor(const struct engine *e) {
     const struct clusterNode *primary = e->t.myself->primary;
     if (!primary || primary->slot_count == 0) return false;
     if (manualRuns(e)) return true;
-    return nodeFailed(primary) && !e->settings.replica_no_failover;
+    bool may = !e->settings.replica_no_failover && !e->settings.failover_is_others;
+    return may && nodeFailed(primary);
 }
 
 /* Are our data fresh enough to be taken for the primary's? */

@@ -232,6 +232,7 @@ static void establish(struct client *c) {
     job->keys_to_delete = true; /* that an earlier import may have left, where a replica took over in it */
     importHide(job);
     importBegin(c, job);
+    jobTell(job, EVENT_IMPORT_STARTED);
     changesCount(1); /* replicas and files have to know */
     replyOk(c);
     c->flags |= CLIENT_REPLY_OFF;

@@ -20,6 +20,7 @@
 #include "data/role.h"
 #include "registry/config.h"
 #include "registry/cron.h"
+#include "registry/server_events.h"
 
 #define TICK_MS 100
 
@@ -103,9 +104,25 @@ void jobDo(struct migrationJob *job, unsigned actions) {
         importDo(job, actions);
 }
 
+/* Modules hear of it. */
+void jobTell(const struct migrationJob *job, enum eventSlotMigrationStep import_step) {
+    if (!serverEventWanted(SERVER_SLOT_MIGRATION)) return;
+    int(*ranges)[2] = zmalloc(KEY_SLOTS / 2 * sizeof *ranges), count = 0;
+    for (int last, slot = slotSetRun(&job->slots, 0, &last); slot >= 0;
+         slot = slotSetRun(&job->slots, last + 1, &last), count++) {
+        ranges[count][0] = slot;
+        ranges[count][1] = last;
+    }
+    struct eventSlotMigration event = {job->name, (const int(*)[2])ranges, count};
+    serverEvent(SERVER_SLOT_MIGRATION, (int)import_step + job->m.export, &event);
+    zfree(ranges);
+}
+
 static void jobMoved(struct migrationJob *job, enum migrationState before, unsigned actions) {
     if (job->m.state != before) jobLogState(job, before);
     jobDo(job, actions);
+    if (job->m.state != before && migrationEnded(&job->m))
+        jobTell(job, job->m.state == MIGRATION_SUCCESS ? EVENT_IMPORT_COMPLETED : EVENT_IMPORT_ABORTED);
 }
 
 void jobStep(struct migrationJob *job, enum migrationEvent event) {
@@ -363,8 +380,10 @@ void clusterMigrateslotsCommand(struct client *c) {
     for (int i = 0; i < asked.count; i++) {
         char name[JOB_NAME_LEN + 1];
         randomName(name);
-        exportStart(
-            jobAdd(true, hasPassword(), name, &asked.slots[i], clusterMyself()->id, asked.target[i]->id));
+        struct migrationJob *job =
+            jobAdd(true, hasPassword(), name, &asked.slots[i], clusterMyself()->id, asked.target[i]->id);
+        jobTell(job, EVENT_IMPORT_STARTED);
+        exportStart(job);
     }
     replyOk(c);
 }

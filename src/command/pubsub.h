@@ -35,3 +35,4 @@ void pubsubUnsubscribeAll(struct client *c);
 void pubsubInit(void);
 /* Key changes as messages: directive notify-keyspace-events (keyspace_events.c). */
 void keyspaceEventsInit(void);
+int keyspaceEventsWanted(void); /* classes that the directive names (data/notify.h) */

@@ -32,6 +32,7 @@
 #include "registry/debug.h"
 #include "registry/info.h"
 #include "registry/latency.h"
+#include "registry/server_events.h"
 #include "net/ae.h"
 #include "net/connection.h"
 
@@ -43,6 +44,7 @@
 
 struct report { /* smaller than PIPE_BUF: written and read whole */
     uint64_t keys, cow_bytes, cow_peak, sent;
+    double share;      /* of the work, when it is not counted in keys */
     int64_t cow_at_us; /* the steady clock is the same in both processes */
     bool almost_done;
 };
@@ -185,7 +187,18 @@ uint64_t childSentBytes(void) {
 }
 
 static const char *kindName(enum childKind kind) {
-    return kind == CHILD_RDB ? "RDB" : kind == CHILD_AOF ? "AOF rewrite" : "Slot migration";
+    static const char *const names[CHILD_KINDS] = {[CHILD_RDB] = "RDB",
+                                                   [CHILD_AOF] = "AOF rewrite",
+                                                   [CHILD_SLOTS] = "Slot migration",
+                                                   [CHILD_MODULE] = "Module fork"};
+    return names[kind];
+}
+
+void childTellShare(double share) {
+    if (!childIs()) return;
+    self.report.share = share;
+    readCow(monotonicUs());
+    sendReport();
 }
 
 static void lastReport(void) {
@@ -237,22 +250,32 @@ static void closeDescriptors(const int *keep, int count) {
     closeRange(from, INT_MAX);
 }
 
-static void __attribute__((noreturn))
-runChild(enum childKind kind, int fd, childMain *run, void *priv, int *keep, int keep_count) {
+/* keep_count -1: it keeps all descriptors. */
+static void becomeChild(enum childKind kind, int fd, int *keep, int keep_count) {
     own_kind = kind;
     self.fd = fd;
     child.kind = CHILD_NONE;
     logSetRole('C');
     setSignals();
-    keep[keep_count++] = fd;
-    qsort(keep, (size_t)keep_count, sizeof *keep, compareFds);
-    closeDescriptors(keep, keep_count);
-    logReopenSyslog();
+    if (keep_count >= 0) {
+        keep[keep_count++] = fd;
+        qsort(keep, (size_t)keep_count, sizeof *keep, compareFds);
+        closeDescriptors(keep, keep_count);
+        logReopenSyslog();
+    }
     hashtableSetResizePolicy(HASHTABLE_RESIZE_FORBID);
     cpulistApply(kind == CHILD_RDB ? bgsave_cpulist : aof_rewrite_cpulist);
     for (int i = 0; i < hook_count; i++) hooks[i](kind);
+}
+
+void childExit(int code) {
+    lastReport();
+    _exit(code);
+}
+
+static void __attribute__((noreturn)) runChild(childMain *run, void *priv) {
     int code = run(priv);
-    if (code == 0) lastReport();
+    if (code == 0) childExit(0);
     _exit(code);
 }
 
@@ -293,6 +316,7 @@ static void finish(int status) {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
     if (code == EXIT_QUIETLY) sig = SIGUSR1;
     done(sig ? 1 : code, sig, priv);
+    serverEvent(SERVER_FORK, EVENT_ENDED, NULL);
 }
 
 /* Does not wait in effect: memory is given back before files are closed,
@@ -346,24 +370,26 @@ static bool openPipe(int fds[2]) {
     return false;
 }
 
-bool childStartWith(enum childKind kind, childMain *run, childDone *done, void *priv, const int *keep,
-                    int keep_count, const char **err) {
+/* Its id; 0: we are it; -1: *err says why there is none. */
+static pid_t forkChild(enum childKind kind, childDone *done, void *priv, const int *keep, int keep_count,
+                       const char **err) {
     int fds[2];
     if (child.kind != CHILD_NONE) {
         *err = "another child process is active";
-        return false;
+        return -1;
     }
     if (!openPipe(fds)) {
         *err = strerror(errno);
-        return false;
+        return -1;
     }
-    int *kept = zmalloc(((size_t)keep_count + 1) * sizeof *kept); /* room for one more */
-    if (keep_count) memcpy(kept, keep, (size_t)keep_count * sizeof *kept);
+    int *kept = zmalloc(((size_t)(keep_count > 0 ? keep_count : 0) + 1) * sizeof *kept); /* one more */
+    if (keep_count > 0) memcpy(kept, keep, (size_t)keep_count * sizeof *kept);
     int64_t start_us = monotonicUs();
     pid_t pid = fork();
-    if (pid == 0) runChild(kind, fds[1], run, priv, kept, keep_count);
+    if (pid == 0) becomeChild(kind, fds[1], kept, keep_count);
     int problem = errno;
     zfree(kept);
+    if (pid == 0) return 0;
     last_fork_us = monotonicUs() - start_us;
     latencyAddSampleIfNeeded("fork", last_fork_us / 1000);
     close(fds[1]);
@@ -371,7 +397,7 @@ bool childStartWith(enum childKind kind, childMain *run, childDone *done, void *
         aeDeleteFileEvent(server_el, fds[0], AE_READABLE);
         close(fds[0]);
         *err = strerror(problem);
-        return false;
+        return -1;
     }
     forks++;
     child.kind = kind;
@@ -385,7 +411,19 @@ bool childStartWith(enum childKind kind, childMain *run, childDone *done, void *
     hashtableSetResizePolicy(HASHTABLE_RESIZE_AVOID);
     child.started_us = start_us;
     if (debug_switches.pause_after_fork) raise(SIGSTOP);
-    return true;
+    serverEvent(SERVER_FORK, EVENT_STARTED, NULL);
+    return pid;
+}
+
+bool childStartWith(enum childKind kind, childMain *run, childDone *done, void *priv, const int *keep,
+                    int keep_count, const char **err) {
+    pid_t pid = forkChild(kind, done, priv, keep, keep_count, err);
+    if (pid == 0) runChild(run, priv);
+    return pid > 0;
+}
+
+pid_t childFork(childDone *done, void *priv, const char **err) {
+    return forkChild(CHILD_MODULE, done, priv, NULL, -1, err);
 }
 
 bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv, const char **err) {
@@ -403,11 +441,14 @@ static sds childPersistenceInfo(sds s) {
     s = infoField(s, "current_cow_peak:%llu", (unsigned long long)r.cow_peak);
     s = infoField(s, "current_cow_size:%llu", (unsigned long long)r.cow_bytes);
     s = infoField(s, "current_cow_size_age:%lld", (long long)age_s);
-    s = infoField(s, "current_fork_perc:%.2f", total ? 100 * (double)r.keys / (double)total : 0);
+    double share = r.share > 0 ? r.share : total ? (double)r.keys / (double)total : 0;
+    s = infoField(s, "current_fork_perc:%.2f", 100 * share);
     s = infoField(s, "current_save_keys_processed:%llu", (unsigned long long)r.keys);
     s = infoField(s, "current_save_keys_total:%llu", (unsigned long long)total);
     s = infoField(s, "rdb_last_cow_size:%llu", (unsigned long long)last_cow[CHILD_RDB]);
-    return infoField(s, "aof_last_cow_size:%llu", (unsigned long long)last_cow[CHILD_AOF]);
+    s = infoField(s, "aof_last_cow_size:%llu", (unsigned long long)last_cow[CHILD_AOF]);
+    s = infoField(s, "module_fork_in_progress:%d", child.kind == CHILD_MODULE);
+    return infoField(s, "module_fork_last_cow_size:%llu", (unsigned long long)last_cow[CHILD_MODULE]);
 }
 
 static sds childStatsInfo(sds s) {

@@ -14,7 +14,7 @@
 
 struct connection;
 
-enum childKind { CHILD_NONE, CHILD_RDB, CHILD_AOF, CHILD_SLOTS, CHILD_KINDS };
+enum childKind { CHILD_NONE, CHILD_RDB, CHILD_AOF, CHILD_SLOTS, CHILD_MODULE, CHILD_KINDS };
 
 /* What the child does. Its result is the process's exit code: 0 is success. */
 typedef int childMain(void *priv);
@@ -28,6 +28,12 @@ bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv
 /* The same for one that writes to descriptors of ours: these stay open in it. */
 bool childStartWith(enum childKind kind, childMain *run, childDone *done, void *priv, const int *keep,
                     int keep_count, const char **err);
+/* A child that goes on where it was forked, with all descriptors, and ends by childExit: 0 in it, -1: not
+ * started. */
+pid_t childFork(childDone *done, void *priv, const char **err);
+void childExit(int code) __attribute__((noreturn));
+/* In the child: how much of its work it has done, 0 to 1; negative: that is not known. Told at once. */
+void childTellShare(double share);
 enum childKind childRunning(void);
 pid_t childPid(void); /* -1: none */
 void childKill(void); /* and waits for it; done is called, with the signal */

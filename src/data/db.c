@@ -13,6 +13,7 @@
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
+#include "registry/server_events.h"
 
 #define RANDOM_KEY_TRIES 100
 #define VETOES_MAX       8
@@ -125,6 +126,22 @@ struct object *lookupKey(struct db *db, struct str key, int flags) {
 
 /* ---- Change ---- */
 
+/* Before it happens: who is told may look at the value, and for that it may have to be stored in another way.
+ * Returns where the object is then. */
+static __attribute__((noinline, cold)) struct object *fateTold(struct db *db, struct object *o,
+                                                               enum eventKeyFate fate) {
+    sds key = sdsnewstr(objectKey(o));
+    serverEvent(SERVER_KEY, fate, &(struct eventKey){db, o});
+    o = keyspaceFind(&db->keyspace, sdsview(key), keyHash(sdsview(key)));
+    serverAssert(o); /* a callback that deletes what is about to go goes too far */
+    sdsfree(key);
+    return o;
+}
+
+static inline struct object *tellFate(struct db *db, struct object *o, enum eventKeyFate fate) {
+    return serverEventWanted(SERVER_KEY) && o ? fateTold(db, o, fate) : o;
+}
+
 /* o has been given an expiry, or none. */
 static inline void noteExpiry(struct db *db, struct object *o) {
     if (__builtin_expect(data_hooks.keyGetsExpiry != NULL, 0) && objectHasExpire(o))
@@ -150,6 +167,7 @@ struct object *dbSetWithExpire(struct db *db, struct str key, struct object *o, 
                                int64_t expire_ms) {
     if (!o) return addObject(db, key, v, expire_ms);
     keyUsed(db, key, KEY_USE_CHANGE);
+    o = tellFate(db, o, EVENT_KEY_OVERWRITTEN);
     struct value old = objectValue(o);
     size_t effort = old.embedded ? 0 : objectTypeOf(o)->freeEffort(o);
     keyspaceLeaving(&db->keyspace, o);
@@ -173,6 +191,7 @@ struct object *dbReplaceValue(struct db *db, struct object *o, struct value v) {
 
 struct object *dbUnlink(struct db *db, struct str key) {
     keyUsed(db, key, KEY_USE_CHANGE);
+    if (serverEventWanted(SERVER_KEY)) tellFate(db, dbFind(db, key), EVENT_KEY_DELETED);
     struct object *o = keyspacePop(&db->keyspace, key, dbHashKey(key));
     if (o) keyCameOrWent(db, key);
     return o;
@@ -195,10 +214,19 @@ bool dbDeleteAsync(struct db *db, struct str key) {
     return deleteKey(db, key, true);
 }
 
-void dbDeleteObject(struct db *db, struct object *o, bool async) {
+static void deleteObject(struct db *db, struct object *o, bool async, enum eventKeyFate fate) {
     keyUsed(db, objectKey(o), KEY_USE_CHANGE);
+    o = tellFate(db, o, fate);
     unlinkObject(db, o);
     lazyfreeObject(o, async);
+}
+
+void dbDeleteObject(struct db *db, struct object *o, bool async) {
+    deleteObject(db, o, async, EVENT_KEY_DELETED);
+}
+
+void dbDeleteOverdue(struct db *db, struct object *o, bool async) {
+    deleteObject(db, o, async, EVENT_KEY_EXPIRED);
 }
 
 struct object *dbSetExpire(struct db *db, struct object *o, int64_t when_ms) {
@@ -216,6 +244,10 @@ struct object *dbRemoveExpire(struct db *db, struct object *o) {
 /* A key goes without a command having asked for it. */
 static void dropKey(struct db *db, struct object *o, bool async, bool propagate, int class,
                     const char *event) {
+    o = tellFate(db, o,
+                 class == NOTIFY_EXPIRED   ? EVENT_KEY_EXPIRED
+                 : class == NOTIFY_EVICTED ? EVENT_KEY_EVICTED
+                                           : EVENT_KEY_DELETED);
     struct str key = objectKey(o);
     unlinkObject(db, o);
     debugAssert(!dbFind(db, key)); /* whoever is told finds it gone */
@@ -292,10 +324,24 @@ static uint64_t emptyOne(struct db *db, bool async) {
     return keyspaceEmpty(&db->keyspace, async);
 }
 
-uint64_t dbEmpty(struct db *db, bool async) {
-    if (db) return emptyOne(db, async);
+uint64_t dbEmptyAll(bool async, void (*between)(void)) {
     uint64_t n = 0;
-    for (int i = 0; i < dbCount(); i++) n += emptyOne(&dbs[i], async);
+    struct eventFlush event = {async, -1};
+    serverEvent(SERVER_FLUSH, EVENT_STARTED, &event);
+    for (int i = 0; i < dbCount(); i++) {
+        n += emptyOne(&dbs[i], async);
+        if (between) between();
+    }
+    serverEvent(SERVER_FLUSH, EVENT_ENDED, &event);
+    return n;
+}
+
+uint64_t dbEmpty(struct db *db, bool async) {
+    if (!db) return dbEmptyAll(async, NULL);
+    struct eventFlush event = {async, db->id};
+    serverEvent(SERVER_FLUSH, EVENT_STARTED, &event);
+    uint64_t n = emptyOne(db, async);
+    serverEvent(SERVER_FLUSH, EVENT_ENDED, &event);
     return n;
 }
 

@@ -60,6 +60,8 @@ bool dbDelete(struct db *db, struct str key); /* as lazyfree-lazy-server-del say
 bool dbDeleteSync(struct db *db, struct str key);
 bool dbDeleteAsync(struct db *db, struct str key); /* big values are freed on the thread */
 void dbDeleteObject(struct db *db, struct object *o, bool async);
+/* The same, because it has been given a time that is over. */
+void dbDeleteOverdue(struct db *db, struct object *o, bool async);
 /* Take the object out of the tables without freeing it. NULL when absent. */
 struct object *dbUnlink(struct db *db, struct str key);
 /* Expiry. The object may move: use the result. */
@@ -88,6 +90,8 @@ uint64_t dbDropSlot(struct db *db, int slot, bool async, bool events);
 
 /* All keys of one database (db != NULL) or all (NULL). Returns how many there were. */
 uint64_t dbEmpty(struct db *db, bool async);
+/* All, with something to do (NULL: nothing) behind each of them. */
+uint64_t dbEmptyAll(bool async, void (*between)(void));
 /* The two change contents; clients stay with their number. Wakes clients whose keys are there now. */
 void dbSwap(struct db *a, struct db *b);
 /* The same with a keyspace that was filled beside it, and then holds the old contents. */

@@ -63,6 +63,10 @@ void keyStateChanged(struct db *db, struct str key, int class, const char *event
     dbstats.dirty += changes;
 }
 
+bool notifySinks(void) {
+    return event_count > 0;
+}
+
 void keyEvent(int class, const char *event, struct str key, struct db *db) {
     eventOf(class, event, key, db);
 }
@@ -80,6 +84,12 @@ void notifyAddModifiedSink(modifiedSink *fn, const size_t *interest) {
 void notifyAddEventSink(eventSink *fn) {
     serverAssert(event_count < SINKS_MAX);
     event_sinks[event_count++] = fn;
+}
+
+void notifyAddFirstEventSink(eventSink *fn) {
+    notifyAddEventSink(fn);
+    memmove(event_sinks + 1, event_sinks, (size_t)(event_count - 1) * sizeof *event_sinks);
+    event_sinks[0] = fn;
 }
 
 void notifyRemoveEventSink(eventSink *fn) {

@@ -47,6 +47,7 @@ void keyDropped(struct db *db, struct str key, int class, const char *event);
 /* What hangs on a key beside its value has changed, which neither WATCH nor tracking counts as a change of
  * the value: what a consumer group has been given. event may be NULL. */
 void keyStateChanged(struct db *db, struct str key, int class, const char *event, uint64_t changes);
+bool notifySinks(void); /* does anybody hear of events? */
 /* One more event about a key, behind that of its change; or about one that has not changed. */
 void keyEvent(int class, const char *event, struct str key, struct db *db);
 /* Changes that are no single key's: whole databases, libraries of functions. */
@@ -66,5 +67,7 @@ typedef void eventSink(int class, const char *event, struct str key, int dbid);
 typedef void flushSink(int dbid);
 void notifyAddModifiedSink(modifiedSink *fn, const size_t *interest);
 void notifyAddEventSink(eventSink *fn);
+/* In front of all others: who is told may change what follows from the change. */
+void notifyAddFirstEventSink(eventSink *fn);
 void notifyRemoveEventSink(eventSink *fn);
 void notifyAddFlushSink(flushSink *fn);

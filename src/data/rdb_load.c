@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "data/db.h"
+#include "data/notify.h"
 #include "registry/debug.h"
 #include "data/evict.h"
 #include "data/type.h"
@@ -149,6 +150,14 @@ static void slowDown(struct loader *l) {
     if (l->r->io.progress) l->r->io.progress(&l->r->io);
 }
 
+/* It has to be in its place for that. */
+static bool tellLoaded(struct loader *l) {
+    if (!notifySinks()) return true;
+    if (!addAll(l)) return false;
+    keyEvent(NOTIFY_LOADED, "loaded", sdsview(l->key), dbGet(l->dbid));
+    return true;
+}
+
 static bool readKey(struct loader *l, uint8_t type) {
     struct str key;
     struct value v;
@@ -169,6 +178,7 @@ static bool readKey(struct loader *l, uint8_t type) {
     } else {
         ok = enqueue(l, v, hash);
         l->result.keys++;
+        if (ok && !l->options->into) ok = tellLoaded(l);
     }
     forgetAttributes(l);
     if (__builtin_expect(rdb_key_load_delay_us != 0, 0)) slowDown(l);

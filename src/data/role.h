@@ -25,7 +25,8 @@ extern bool cluster_enabled;
 /* Is it a Sentinel? Known before anything is registered, from the program's name and arguments. */
 extern bool sentinel_mode;
 const char *roleModeText(void); /* "standalone", "cluster", "sentinel" */
-/* What a cluster asks of replication. repl/ fills it in. */
+struct replicationState;
+/* What a cluster, and modules, ask of replication. repl/ fills it in. */
 struct replicationControl {
     uint64_t (*offset)(void); /* of a primary its own, of a replica what it has applied */
     bool (*linkIsUp)(void);   /* of a replica, to its primary: the stream comes in */
@@ -38,8 +39,25 @@ struct replicationControl {
     /* The id of a node that replicates us, has told it, and has all up to this offset. NULL: there is none;
      * or *legacy, because one of them is too old to take over when it is told so. */
     const char *(*successor)(uint64_t offset, bool *legacy);
+    void (*describe)(struct replicationState *now);
 };
 extern struct replicationControl replication_control;
+
+/* Where this server stands, for who describes it. */
+struct replicationState {
+    const char *host; /* of our primary; NULL: we are one */
+    int port;
+    const char *id, *id2;
+    uint64_t offset;
+    bool read_only;  /* replica-read-only */
+    int64_t offset2; /* up to which id2 is good; -1: it is none */
+    enum replicationLink {
+        REPLICATION_DOWN,
+        REPLICATION_CONNECTING,
+        REPLICATION_TRANSFER,
+        REPLICATION_UP
+    } link;
+};
 
 /* What replication asks of the cluster. cluster/ fills it in; NULL: we are none. */
 struct clusterMembership {

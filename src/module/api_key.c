@@ -51,7 +51,8 @@ int vmKeyExists(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *keyname)
 
 struct object *moduleKeyObject(const struct ValkeyModuleKey *key) {
     struct object *o = dbFind(key->db, moduleKeyName(key));
-    return o && objectIsExpired(o) && !dbSeesExpired() ? NULL : o;
+    bool hidden = o && objectIsExpired(o) && !dbSeesExpired() && !(key->mode & MODULE_KEY_EXPIRED_TOO);
+    return hidden ? NULL : o;
 }
 
 void moduleKeyInit(struct ValkeyModuleKey *key, struct db *db, struct ValkeyModuleString *name,

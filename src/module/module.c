@@ -13,6 +13,7 @@
 #include "module/api.h"
 #include "module/module_load.h"
 #include "module/parts.h"
+#include "registry/server_events.h"
 
 typedef int moduleEntry(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, int argc);
 
@@ -77,6 +78,7 @@ static void forgetArguments(struct module *m) {
 static void freeModule(struct module *m) {
     if (m->handle && dlclose(m->handle) != 0)
         serverLog(LL_WARNING, "Error when trying to close the %s module: %s", m->name, dlerror());
+    if (!m->loading) serverEvent(SERVER_MODULE, EVENT_ENDED, m);
     sdsfree(m->name);
     sdsfree(m->path);
     forgetArguments(m);
@@ -256,6 +258,7 @@ bool moduleLoad(const char *path, int argc, const struct str *argv) {
         moduleUnload(sdsview(m->name), &err);
         return false;
     }
+    serverEvent(SERVER_MODULE, EVENT_STARTED, m);
     return true;
 }
 
@@ -277,5 +280,11 @@ void moduleInit(void) {
     configPartInit();
     infoPartInit();
     filterPartInit();
+    serverEventPartInit();
+    commandEventsInit();
+    notifyPartInit();
+    forkPartInit();
+    clusterPartInit();
+    authPartInit();
     moduleCommandInit();
 }

@@ -60,6 +60,8 @@ static void loadPending(struct pendingLoad *load) {
     zfree(load);
 }
 
+bool modules_starting;
+
 /* A line for a directive of a module: what is behind its name is one value. */
 static bool keepDirective(int argc, const struct str *argv, const char **err) {
     if (argc < 2) {
@@ -74,11 +76,13 @@ static bool keepDirective(int argc, const struct str *argv, const char **err) {
 }
 
 void moduleStart(void) {
+    modules_starting = pending != NULL;
     while (pending) {
         struct pendingLoad *load = pending;
         pending = load->next;
         loadPending(load);
     }
+    modules_starting = false;
     started = true;
     if (!pendingConfigCount()) return;
     pendingConfigsLog();

@@ -10,6 +10,9 @@
 
 struct client;
 
+/* A mode of the server's own: a key past its time is there, too. */
+#define MODULE_KEY_EXPIRED_TOO (1u << 31)
+
 enum keyWalk { WALK_NONE, WALK_LIST, WALK_ZSET, WALK_STREAM };
 
 struct ValkeyModuleKey {

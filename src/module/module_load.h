@@ -10,3 +10,4 @@ bool moduleLoad(const char *path, int argc, const struct str *argv);
 bool moduleUnload(struct str name, const char **err);
 
 void moduleCommandInit(void); /* MODULE, its directives (module_commands.c) */
+extern bool modules_starting; /* those of the configuration are being loaded */

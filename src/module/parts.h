@@ -18,6 +18,12 @@ void blockPartInit(void);
 void timerPartInit(void);
 void jobPartInit(void);
 void moduleCommandsInit(void); /* api_command.c */
+void serverEventPartInit(void);
+void commandEventsInit(void);
+void notifyPartInit(void);
+void forkPartInit(void);
+void clusterPartInit(void);
+void authPartInit(void);
 void configPartInit(void);
 void sharedApisInit(void);
 void infoPartInit(void);

@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <string.h>
@@ -444,4 +445,18 @@ sds tlsPeerName(const struct connection *conn, enum tlsName field) {
     sds name = field == TLS_NAME_CN ? commonName(cert) : firstUri(cert);
     X509_free(cert);
     return name;
+}
+
+sds tlsPeerCertificate(const struct connection *conn) {
+    X509 *cert = conn->type == &tls_type ? SSL_get1_peer_certificate(tlsOf(conn)->ssl) : NULL;
+    BIO *out = cert ? BIO_new(BIO_s_mem()) : NULL;
+    sds pem = NULL;
+    char *bytes;
+    if (out && PEM_write_bio_X509(out, cert)) {
+        long len = BIO_get_mem_data(out, &bytes);
+        pem = sdsnewlen(bytes, (size_t)len);
+    }
+    BIO_free(out);
+    X509_free(cert);
+    return pem;
 }

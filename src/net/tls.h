@@ -71,3 +71,4 @@ tlsDone *tlsSwapDone(struct connection *conn, tlsDone *done);
 bool tlsHasInput(const struct connection *conn);
 /* From the certificate that the peer gave; NULL: there is none. */
 sds tlsPeerName(const struct connection *conn, enum tlsName field);
+sds tlsPeerCertificate(const struct connection *conn); /* itself, as PEM */

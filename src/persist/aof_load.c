@@ -345,7 +345,7 @@ enum aofLoaded aofLoad(void) {
     uint64_t dirty = dbstats.dirty;
     bytes_before = 0;
     aof.size = 0;
-    if (ok && total) loadingStart(total);
+    if (ok && total) loadingStart(EVENT_LOADS_AOF, total);
     for (size_t i = 0; ok && total && i < files; i++) {
         int64_t file_begin = monotonicUs();
         ok = loadFile(m->files[i].name, sizes[i], i + 1 == files);

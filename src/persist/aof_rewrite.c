@@ -30,6 +30,7 @@
 #include "data/db.h"
 #include "registry/info.h"
 #include "registry/latency.h"
+#include "registry/server_events.h"
 #include "registry/background.h"
 #include "command/propagate.h"
 #include "client/reply.h"
@@ -158,7 +159,9 @@ void aofDeleteTemporaries(void) {
 static int childRun(void *priv) {
     (void)priv;
     sds path = childFile(getpid());
+    serverEvent(SERVER_PERSISTENCE, EVENT_AOF, NULL);
     bool ok = aofRewriteFile(path, childProgress);
+    serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
     if (ok) serverLog(LL_NOTICE, "Successfully created the temporary AOF base file %s", fileName(path));
     sdsfree(path);
     return ok ? 0 : 1;

@@ -15,6 +15,7 @@
 #include "command/loading.h"
 #include "data/child.h"
 #include "registry/latency.h"
+#include "registry/server_events.h"
 
 #define SYNC_BYTES (4 * 1024 * 1024) /* rdb-save-incremental-fsync */
 
@@ -89,10 +90,12 @@ static bool saveTo(const char *path, const char *temporary, const struct rdbSave
 
 bool rdbSaveFile(const char *path, const struct rdbSaveOptions *options) {
     sds temporary = temporaryFor(path, getpid());
+    serverEvent(SERVER_PERSISTENCE, childIs() ? EVENT_RDB : EVENT_RDB_AT_ONCE, NULL);
     bool ok = saveTo(path, temporary, options);
     int problem = errno;
     if (!ok) unlink(temporary);
     sdsfree(temporary);
+    serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
     errno = problem;
     if (ok) serverLog(LL_NOTICE, "DB saved on disk");
     return ok;
@@ -118,7 +121,7 @@ enum rdbFileResult rdbLoadFile(const char *path, const struct rdbLoadOptions *op
     struct rdbReader r = {0};
     rioReaderInit(&r.io, rioSourceFd, &fd, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : RIO_SIZE_UNKNOWN);
     r.io.progress = tellProgress;
-    loadingStart((uint64_t)st.st_size);
+    loadingStart(EVENT_LOADS_RDB, (uint64_t)st.st_size);
     bool ok = rdbLoadStream(&r, options, NULL);
     loadingStop(ok);
     serverAssert(ok == !r.io.error);

@@ -15,6 +15,7 @@
 #include "data/child.h"
 #include "net/connection.h"
 #include "registry/cron.h"
+#include "registry/server_events.h"
 #include "registry/debug.h"
 #include "repl/history.h"
 #include "repl/settings.h"
@@ -149,7 +150,9 @@ static int childSends(void *priv) {
     struct rioWriter w;
     for (int i = 0; i < direct.count; i++) sendPlace(&direct.targets[i], &direct.plan->replication);
     rioWriterInit(&w, sendToAll, NULL);
+    serverEvent(SERVER_PERSISTENCE, EVENT_RDB, NULL);
     bool ok = transferWriteMarked(&w, direct.plan);
+    serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
     rioWriterFree(&w);
     return ok ? 0 : 1;
 }

@@ -21,6 +21,7 @@
 #include "data/child.h"
 #include "net/ae.h"
 #include "registry/cron.h"
+#include "registry/server_events.h"
 
 #define PIPE_BYTES   (1024 * 1024) /* the most that anybody may ask for, as a rule */
 #define BUFFER_BYTES (256 * 1024)
@@ -56,7 +57,9 @@ static int childMakes(void *priv) {
     struct rioFile file = {.fd = pipe_sync.child_fd};
     struct rioWriter w;
     rioWriterInit(&w, rioSinkFile, &file);
+    serverEvent(SERVER_PERSISTENCE, EVENT_RDB, NULL);
     bool ok = transferWriteMarked(&w, priv);
+    serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
     if (!ok && w.error != EPROTO)
         serverLog(LL_WARNING, "Write error sending the snapshot: %s", strerror(w.error));
     rioWriterFree(&w);

@@ -28,6 +28,7 @@
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
+#include "registry/server_events.h"
 #include "repl/debug_replicate.h"
 #include "repl/history.h"
 #include "repl/link_dual.h"
@@ -78,6 +79,7 @@ static void connected(struct connection *conn, int dbid, struct str input) {
     cached.valid = false;
     seen_in = 0;
     noteIo();
+    serverEvent(SERVER_PRIMARY_LINK, EVENT_STARTED, NULL);
 }
 
 /* What has been applied is where another primary, or the same, may go on. */
@@ -87,6 +89,7 @@ static void cache(struct client *primary) {
     cached.valid = linkStreamClose(primary) && !old_protocol;
     cached.dbid = dbid;
     primary_link.primary = NULL;
+    serverEvent(SERVER_PRIMARY_LINK, EVENT_ENDED, NULL);
     if (cached.valid)
         serverLog(LL_NOTICE, "Caching the disconnected primary state.");
     else
@@ -269,6 +272,7 @@ static void follow(struct str host, int port) {
     }
     primary_link.down_since_s = 0;
     reconnecting = false;
+    serverEvent(SERVER_ROLE, true, NULL);
     connectNow();
 }
 
@@ -294,6 +298,7 @@ void linkBecomePrimary(void) {
     historyBecomePrimary();
     replicasDisconnect();
     roleSet(false);
+    serverEvent(SERVER_ROLE, false, NULL);
 }
 
 void linkFollowQuietly(struct str host, int port) {

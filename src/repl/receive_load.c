@@ -20,6 +20,7 @@
 #include "data/db.h"
 #include "data/notify.h"
 #include "data/persistence.h"
+#include "registry/server_events.h"
 #include "repl/history.h"
 #include "repl/receive_private.h"
 #include "repl/replicas.h"
@@ -81,10 +82,7 @@ static void stopSaving(void) {
 }
 
 static void emptyAll(void) {
-    for (int i = 0; i < dbCount(); i++) {
-        dbEmpty(dbGet(i), replica_lazy_flush);
-        receiveTellAlive();
-    }
+    dbEmptyAll(replica_lazy_flush, receiveTellAlive);
     rdbSectionsEmpty();
 }
 
@@ -166,7 +164,7 @@ static bool loadOver(struct rdbReader *r, struct rdbLoadOptions *options, bool f
     bool flushed = false;
     options->accepted = accepted;
     options->priv = &flushed;
-    loadingStart(r->io.size == RIO_SIZE_UNKNOWN ? 0 : r->io.size);
+    loadingStart(EVENT_LOADS_PRIMARY, r->io.size == RIO_SIZE_UNKNOWN ? 0 : r->io.size);
     bool ok = readDataset(r, options, from_file);
     if (!ok && flushed) {
         serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Discarding the half-loaded data");
@@ -180,12 +178,14 @@ static bool loadOver(struct rdbReader *r, struct rdbLoadOptions *options, bool f
 static bool loadBeside(struct rdbReader *r, struct rdbLoadOptions *options) {
     bool same_history = historyIdIs(receiving.plan.id, strOf(history.id));
     options->into = zcalloc((size_t)dbCount(), sizeof(struct keyspace *));
+    serverEvent(SERVER_ASYNC_LOAD, EVENT_ASYNC_STARTED, NULL);
     loadingStartBeside(r->io.size == RIO_SIZE_UNKNOWN ? 0 : r->io.size, same_history);
     bool ok = readDataset(r, options, false);
     if (ok)
         exchange(options->into);
     else
         dropBeside(options->into);
+    serverEvent(SERVER_ASYNC_LOAD, ok ? EVENT_ASYNC_COMPLETED : EVENT_ASYNC_ABORTED, NULL);
     loadingStop(ok);
     zfree(options->into);
     return ok;

@@ -35,6 +35,7 @@
 #include "net/connection.h"
 #include "registry/config.h"
 #include "registry/cron.h"
+#include "registry/server_events.h"
 #include "repl/history.h"
 #include "repl/settings.h"
 
@@ -119,6 +120,7 @@ static void replicaFree(struct client *c) {
         else
             serverLog(LL_NOTICE, "Connection with replica %s lost.", replicaName(r));
         if (replica_hooks.forgetSnapshot) replica_hooks.forgetSnapshot(r);
+        if (r->state == REPLICA_ONLINE) serverEvent(SERVER_REPLICA, EVENT_ENDED, NULL);
         listRemove(&replicas, &r->node);
         monitorReplicas(replicas.length > 0);
     }
@@ -195,6 +197,7 @@ void replicaContinue(struct replicaClient *r, uint64_t at) {
     else
         replicaTell(r, "+CONTINUE\r\n");
     startStream(r);
+    if (r->state == REPLICA_ONLINE) serverEvent(SERVER_REPLICA, EVENT_STARTED, NULL);
 }
 
 void replicaOnline(struct replicaClient *r, bool at_once) {
@@ -212,6 +215,7 @@ void replicaOnline(struct replicaClient *r, bool at_once) {
     else
         r->wait_for_ack = !r->streaming;
     serverLog(LL_NOTICE, "Synchronization with replica %s succeeded", replicaName(r));
+    serverEvent(SERVER_REPLICA, EVENT_STARTED, NULL);
 }
 
 void replicaAcked(struct replicaClient *r, int64_t offset, int64_t synced) {

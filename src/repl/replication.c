@@ -35,6 +35,23 @@ static int replicasOnline(void) {
     return replicasWith(0, false);
 }
 
+static void describe(struct replicationState *now) {
+    enum linkState link = primary_link.state;
+    *now = (struct replicationState){
+        .host = primary_link.host,
+        .port = primary_link.host ? primary_link.port : 0,
+        .id = history.id,
+        .id2 = history.id2,
+        .offset = historyOffset(),
+        .offset2 = history.second_offset,
+        .read_only = replica_read_only,
+        .link = link == LINK_CONNECTED    ? REPLICATION_UP
+                : link == LINK_TRANSFER   ? REPLICATION_TRANSFER
+                : link == LINK_CONNECTING ? REPLICATION_CONNECTING
+                                          : REPLICATION_DOWN,
+    };
+}
+
 static void giveControl(void) {
     replication_control = (struct replicationControl){
         .offset = historyOffset,
@@ -45,6 +62,7 @@ static void giveControl(void) {
         .becomePrimary = linkBecomePrimary,
         .replicas = replicasOnline,
         .successor = replicasSuccessor,
+        .describe = describe,
     };
 }
 

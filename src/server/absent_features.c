@@ -16,7 +16,6 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "registry/config.h"
-#include "registry/info.h"
 
 /* ---- Checks ---- */
 
@@ -111,16 +110,6 @@ void absentFeaturesReport(void) {
     }
 }
 
-/* ---- INFO ---- */
-
-#define ZERO(field) s = infoField(s, field ":0")
-
-static sds absentPersistenceInfo(sds s) {
-    ZERO("module_fork_in_progress");
-    ZERO("module_fork_last_cow_size");
-    return s;
-}
-
 void absentFeaturesRegister(void) {
     union value {
         bool b;
@@ -135,5 +124,4 @@ void absentFeaturesRegister(void) {
         }
         configRegister(features[i].directives, features[i].count);
     }
-    infoRegister("persistence", absentPersistenceInfo);
 }

@@ -16,6 +16,7 @@
 #include "command/redact.h"
 #include "commands/server.h"
 #include "registry/config.h"
+#include "registry/server_events.h"
 #include "command/permit.h"
 
 static int enable_protected_configs;
@@ -94,6 +95,20 @@ static bool takeChange(struct client *c, struct configPair *pairs, int i) {
     return err == NULL;
 }
 
+/* The name of a directive as it is registered, for one that a user may have written otherwise. */
+static const char *registeredName(struct str name) {
+    const struct configDirective *d = configFind(name);
+    return strIs(name, d->name) ? d->name : d->alias;
+}
+
+static void tellChanges(const struct configPair *pairs, int count) {
+    if (!serverEventWanted(SERVER_CONFIG)) return;
+    const char **names = zmalloc((size_t)count * sizeof *names);
+    for (int i = 0; i < count; i++) names[i] = registeredName(pairs[i].name);
+    serverEvent(SERVER_CONFIG, 0, &(struct eventConfig){names, count});
+    zfree(names);
+}
+
 void configSetCommand(struct client *c) {
     if (c->argc % 2) {
         replySyntaxError(c);
@@ -104,10 +119,12 @@ void configSetCommand(struct client *c) {
     while (taken < count && takeChange(c, pairs, taken)) taken++;
     const char *err = NULL, *failed;
     if (taken == count) {
-        if (configChange(pairs, count, &failed, &err))
+        if (configChange(pairs, count, &failed, &err)) {
+            tellChanges(pairs, count);
             replyOk(c);
-        else
+        } else {
             replySetFailed(c, strOf(failed), err);
+        }
     }
     zfree(pairs);
 }

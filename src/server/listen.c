@@ -27,6 +27,7 @@
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
+#include "registry/server_events.h"
 #include "net/ae.h"
 #include "net/connection.h"
 #include "server/tls_server.h"
@@ -109,6 +110,7 @@ static void acceptOne(struct connection *conn, bool unix_socket) {
     if (unix_socket) c->flags |= CLIENT_UNIX_SOCKET;
     authNewClient(c);
     clientstats.connections++;
+    serverEvent(SERVER_CLIENT, EVENT_STARTED, c);
     if (!ioThreadsTake(c)) clientReadOn(c);
 }
 

@@ -55,6 +55,7 @@
 #include "metrics/info_commands.h"
 #include "data/keyspace_info.h"
 #include "registry/background.h"
+#include "registry/server_events.h"
 #include "data/lazyfree.h"
 #include "command/loading.h"
 #include "metrics/memory.h"
@@ -299,6 +300,7 @@ static void mainBeforeSleep(struct aeEventLoop *el) {
         clockRefresh();
         roundRun();
     }
+    serverEvent(SERVER_LOOP, EVENT_STARTED, NULL);
     aeSetDontWait(el, roundPending() || connHasPending(el) || !ioMainSleeps());
     serverInfoSleep();
 }
@@ -314,6 +316,7 @@ static void afterSleep(struct aeEventLoop *el) {
     ioMainWakes();
     serverInfoWake();
     clockRefresh();
+    serverEvent(SERVER_LOOP, EVENT_ENDED, NULL);
 }
 
 static void beforeSleepWithModules(struct aeEventLoop *el) {

@@ -27,6 +27,7 @@
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/background.h"
+#include "registry/server_events.h"
 #include "command/call.h"
 #include "command/loading.h"
 #include "client/reply.h"
@@ -152,6 +153,7 @@ static bool lastThings(int flags, uint64_t offset) {
         serverLog(LL_WARNING, "Errors trying to shut down the server. Check the logs for more information.");
         return false;
     }
+    serverEvent(SERVER_SHUTDOWN, 0, NULL);
     clusterOnExit(flags & SHUTDOWN_FAILOVER, offset);
     replicasWriteLater();
     clientsWritePending();

@@ -13,6 +13,7 @@
 #include "commands/generic.h"
 #include "commands/server.h"
 #include "registry/cron.h"
+#include "registry/server_events.h"
 #include "command/lookup.h"
 #include "data/db.h"
 #include "data/evict.h"
@@ -463,6 +464,7 @@ void swapdbCommand(struct client *c) {
         return;
     }
     dbSwap(a, b);
+    serverEvent(SERVER_SWAPDB, 0, (int[]){a->id, b->id});
     changesCount(1);
     replyOk(c);
 }

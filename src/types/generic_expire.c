@@ -68,7 +68,7 @@ static bool expiryArgument(struct client *c, int64_t base_ms, bool seconds, int6
 
 void expireAtOnce(struct client *c, struct object *o, struct str key) {
     bool lazy = lazyfree_lazy_expire;
-    dbDeleteObject(c->db, o, lazy);
+    dbDeleteOverdue(c->db, o, lazy);
     propagateRewrite(c, 2, (struct str[]){lazy ? STR("UNLINK") : STR("DEL"), key});
     keyChanged(c, c->db, key, NOTIFY_EXPIRED, "expired", 1);
     dbstats.expired++;

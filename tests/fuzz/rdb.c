@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         rioReaderInit(&r.io, rioReadPiece, &source, RIO_SIZE_UNKNOWN);
     else
         rioReaderInitMemory(&r.io, source.left);
-    loadingStart(size);
+    loadingStart(EVENT_LOADS_RDB, size);
     bool loaded =
         rdbLoadStream(&r, &(struct rdbLoadOptions){.keep_expired = flags & 16, .merge = flags & 32}, NULL);
     loadingStop(loaded);

@@ -98,7 +98,7 @@ static void assertComesBack(void) {
     emptyServer();
     struct rdbReader r = {0};
     rioReaderInitMemory(&r.io, sdsview(bytes));
-    loadingStart(sdslen(bytes));
+    loadingStart(EVENT_LOADS_RDB, sdslen(bytes));
     bool loaded = rdbLoadStream(&r, &(struct rdbLoadOptions){.keep_expired = true}, NULL);
     loadingStop(true);
     serverAssert(loaded);

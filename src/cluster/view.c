@@ -1,0 +1,69 @@
+/* view.c - what rooms beside this one see of the cluster (data/cluster_view.h). */
+#include "cluster/view.h"
+
+#include <string.h>
+
+#include "cluster/cluster_commands.h"
+#include "cluster/redirect.h"
+#include "cluster/slot_tag.h"
+#include "cluster/state.h"
+#include "cluster/topology_file.h"
+#include "data/cluster_view.h"
+
+_Static_assert(CLUSTER_VIEW_ID == NODE_ID_LEN, "ids are those of the bus");
+
+static const char *myId(void) {
+    return clusterMyself()->id;
+}
+
+static size_t nodes(const char **ids, size_t *told) {
+    size_t n = 0;
+    for (int i = 0; ids && i < clusterTopology()->count; i++) {
+        const struct clusterNode *node = clusterTopology()->nodes[i];
+        if (!(node->flags & NODE_HANDSHAKE)) ids[n++] = node->id;
+    }
+    if (told) *told = n;
+    return (size_t)clusterTopology()->count;
+}
+
+/* Exactly NODE_ID_LEN bytes are read: there may be no end mark. */
+static bool describe(const char *id, struct client *as_seen_by, struct clusterViewNode *node) {
+    const struct clusterNode *n = topologyFind(clusterTopology(), id);
+    if (!n || n->flags & NODE_HANDSHAKE) return false;
+    int who = as_seen_by                    ? clusterLineFor(as_seen_by)
+              : cluster_engine.settings.tls ? LINE_TLS_FILE
+                                            : LINE_FILE;
+    *node = (struct clusterViewNode){
+        .port = nodeClientPort(n, (enum nodeLineFor)who),
+        .myself = n->flags & NODE_MYSELF,
+        .primary = n->flags & NODE_PRIMARY,
+        .replica = n->flags & NODE_REPLICA,
+        .maybe_failed = n->flags & NODE_PFAIL,
+        .failed = n->flags & NODE_FAIL,
+        .no_failover = n->flags & NODE_NOFAILOVER,
+    };
+    strncpy(node->ip, nodeClientIp(n, (enum nodeLineFor)who), sizeof node->ip - 1);
+    if (n->primary) memcpy(node->primary_id, n->primary->id, sizeof node->primary_id);
+    return true;
+}
+
+static bool sendTo(const char *id, uint64_t module, uint8_t type, struct str payload) {
+    struct clusterNode *n = id ? topologyFind(clusterTopology(), id) : NULL;
+    if (id && (!n || !n->out)) return false;
+    engineModuleSend(&cluster_engine, n, module, type, payload, clusterNow());
+    return true;
+}
+
+static void setFlags(bool no_failover, bool no_redirection) {
+    if (no_failover) cluster_engine.settings.failover_is_others = true;
+    if (no_redirection) redirectNobody();
+}
+
+void viewInit(void) {
+    cluster_view = (struct clusterView){.myId = myId,
+                                        .nodes = nodes,
+                                        .describe = describe,
+                                        .send = sendTo,
+                                        .setFlags = setFlags,
+                                        .slotTag = slotTag};
+}

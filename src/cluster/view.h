@@ -1,0 +1,4 @@
+/* view.h - fills in data/cluster_view.h. */
+#pragma once
+
+void viewInit(void);

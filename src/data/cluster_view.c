@@ -1,0 +1,5 @@
+/* cluster_view.c - see cluster_view.h. */
+#include "data/cluster_view.h"
+
+struct clusterView cluster_view;
+void (*cluster_view_message)(const char *from, uint64_t module, uint8_t type, struct str payload);

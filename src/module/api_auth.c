@@ -1,0 +1,146 @@
+/* api_auth.c - logging in by modules: callbacks that are asked before passwords are, clients that a module
+ * has made somebody, and who is told when they become somebody else. */
+#include "acl/acl_others.h"
+#include "acl/client_auth.h"
+#include "base/zmalloc.h"
+#include "client/client.h"
+#include "module/api.h"
+#include "module/parts.h"
+#include "module/users.h"
+
+/* ---- Clients that modules have authenticated ---- */
+
+struct login {
+    struct login *next;
+    struct client *client;
+    struct module *module;
+    ValkeyModuleUserChangedFunc changed; /* once; may be NULL */
+    void *privdata;
+};
+static struct login *logins;
+
+/* Its user changes, or it goes: who has asked is told, and knows it no longer. */
+static void userChanges(struct client *c) {
+    for (struct login **at = &logins; *at; at = &(*at)->next) {
+        struct login *l = *at;
+        if (l->client != c) continue;
+        *at = l->next;
+        if (l->changed) l->changed(c->id, l->privdata);
+        zfree(l);
+        return;
+    }
+}
+
+static int become(struct ValkeyModuleCtx *ctx, struct aclUser *u, ValkeyModuleUserChangedFunc callback,
+                  void *privdata, uint64_t *client_id) {
+    struct client *c = ctx->client;
+    if (!u || !aclUserIsOn(u) || !c || !c->conn) return VALKEYMODULE_ERR;
+    authBecome(c, u);
+    struct login *l = zmalloc(sizeof *l);
+    *l = (struct login){logins, c, ctx->module, callback, privdata};
+    logins = l;
+    if (callback && client_id) *client_id = c->id;
+    return VALKEYMODULE_OK;
+}
+
+int vmAuthenticateClientWithUser(struct ValkeyModuleCtx *ctx, struct ValkeyModuleUser *user,
+                                 ValkeyModuleUserChangedFunc callback, void *privdata, uint64_t *client_id) {
+    return become(ctx, user->user, callback, privdata, client_id);
+}
+
+int vmAuthenticateClientWithACLUser(struct ValkeyModuleCtx *ctx, const char *name, size_t len,
+                                    ValkeyModuleUserChangedFunc callback, void *privdata,
+                                    uint64_t *client_id) {
+    return become(ctx, aclFindUser(strN(name, len)), callback, privdata, client_id);
+}
+
+int vmDeauthenticateAndCloseClient(struct ValkeyModuleCtx *ctx, uint64_t client_id) {
+    (void)ctx;
+    struct client *c = clientById(client_id);
+    if (!c) return VALKEYMODULE_ERR;
+    authRevoke(c);
+    return VALKEYMODULE_OK;
+}
+
+/* ---- Callbacks ---- */
+
+struct authCallback {
+    struct authCallback *next;
+    struct module *module;
+    ValkeyModuleAuthCallback ask;
+};
+static struct authCallback *callbacks; /* the newest first */
+
+static enum authVerdict verdictOf(int handled, const struct client *c) {
+    if (handled != VALKEYMODULE_AUTH_HANDLED) return AUTH_NOT_HANDLED;
+    return c->flags & CLIENT_AUTHENTICATED ? AUTH_GRANTED : AUTH_DENIED;
+}
+
+static enum authVerdict ask(struct authCallback *a, struct client *c, struct ValkeyModuleString *user,
+                            struct ValkeyModuleString *password, sds *err) {
+    struct ValkeyModuleCtx ctx;
+    struct ValkeyModuleString *why = NULL;
+    contextOpen(&ctx, a->module, c, 0);
+    int handled = a->ask(&ctx, user, password, &why);
+    contextClose(&ctx);
+    if (why) {
+        *err = sdsnewstr(stringText(why));
+        stringRelease(why);
+    }
+    return verdictOf(handled, c);
+}
+
+/* Whoever is somebody already is nobody while it is asked about anew: what a callback says without having
+ * made the client somebody is a denial. It stays who it was, then. */
+static enum authVerdict decide(struct client *c, struct str user, struct str password, sds *err,
+                               const char **by) {
+    if (!callbacks) return AUTH_NOT_HANDLED;
+    uint32_t was = c->flags & CLIENT_AUTHENTICATED;
+    struct ValkeyModuleString *u = stringNew(user), *p = stringNew(password);
+    enum authVerdict verdict = AUTH_NOT_HANDLED;
+    c->flags &= ~(uint32_t)CLIENT_AUTHENTICATED;
+    for (struct authCallback *a = callbacks, *next; a && verdict == AUTH_NOT_HANDLED; a = next) {
+        next = a->next;
+        *by = a->module->name;
+        verdict = ask(a, c, u, p, err);
+    }
+    if (verdict == AUTH_NOT_HANDLED) *by = NULL;
+    c->flags |= was;
+    stringRelease(u);
+    stringRelease(p);
+    return verdict;
+}
+
+void vmRegisterAuthCallback(struct ValkeyModuleCtx *ctx, ValkeyModuleAuthCallback cb) {
+    struct authCallback *a = zmalloc(sizeof *a);
+    *a = (struct authCallback){callbacks, ctx->module, cb};
+    callbacks = a;
+}
+
+/* ---- Their end ---- */
+
+/* Who a module has let in is let out with it. */
+static void forget(struct module *m) {
+    for (struct login *l = logins, *next; l; l = next) {
+        next = l->next;
+        if (l->module != m) continue;
+        l->changed = NULL;
+        authRevoke(l->client);
+    }
+    for (struct authCallback **at = &callbacks; *at;) {
+        struct authCallback *a = *at;
+        if (a->module != m) {
+            at = &a->next;
+            continue;
+        }
+        *at = a->next;
+        zfree(a);
+    }
+}
+
+void authPartInit(void) {
+    auth_user_changes = userChanges;
+    clientOnFree(userChanges);
+    auth_decide = decide;
+    moduleOnUnload(forget);
+}

@@ -1,0 +1,201 @@
+/* api_client.c - clients for modules: who they are, what they are called, and what state the server is in as
+ * seen from one (GetContextFlags). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/zmalloc.h"
+#include "client/client.h"
+#include "client/client_session.h"
+#include "command/call.h"
+#include "command/loading.h"
+#include "command/pause.h"
+#include "data/child.h"
+#include "data/db.h"
+#include "data/evict.h"
+#include "data/evict_marks.h"
+#include "data/persistence.h"
+#include "data/role.h"
+#include "module/events.h"
+#include "module/module_load.h"
+#include "net/tls.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+
+#define MEMORY_WARNING 0.75 /* of maxmemory */
+
+/* ---- Clients ---- */
+
+unsigned long long vmGetClientId(struct ValkeyModuleCtx *ctx) {
+    if (!ctx->client) return 0;
+    bool aof = call_running && call_running->origin == ORIGIN_AOF && call_running->client == ctx->client;
+    return aof ? UINT64_MAX : ctx->client->id;
+}
+
+/* "ip:port", "[ip]:port" or a path. */
+static void splitAddress(ValkeyModuleClientInfo *info, const char *name) {
+    const char *colon = strrchr(name, ':');
+    size_t len = colon ? (size_t)(colon - name) : strlen(name);
+    if (*name == '[' && len > 1) {
+        name++;
+        len -= 2;
+    }
+    if (len >= sizeof info->addr) len = sizeof info->addr - 1;
+    memcpy(info->addr, name, len);
+    info->port = colon ? (uint16_t)atoi(colon + 1) : 0;
+}
+
+void clientInfoFill(ValkeyModuleClientInfo *info, struct client *c) {
+    static const struct {
+        uint32_t flag;
+        uint64_t told;
+    } flags[] = {
+        {CLIENT_PUBSUB, VALKEYMODULE_CLIENTINFO_FLAG_PUBSUB},
+        {CLIENT_BLOCKED, VALKEYMODULE_CLIENTINFO_FLAG_BLOCKED},
+        {CLIENT_UNIX_SOCKET, VALKEYMODULE_CLIENTINFO_FLAG_UNIXSOCKET},
+        {CLIENT_MULTI, VALKEYMODULE_CLIENTINFO_FLAG_MULTI},
+        {CLIENT_READONLY, VALKEYMODULE_CLIENTINFO_FLAG_READONLY},
+        {CLIENT_PRIMARY, VALKEYMODULE_CLIENTINFO_FLAG_PRIMARY},
+        {CLIENT_REPLICA, VALKEYMODULE_CLIENTINFO_FLAG_REPLICA},
+        {CLIENT_MONITOR, VALKEYMODULE_CLIENTINFO_FLAG_MONITOR},
+        {CLIENT_AUTHENTICATED,
+         VALKEYMODULE_CLIENTINFO_FLAG_AUTHENTICATED | VALKEYMODULE_CLIENTINFO_FLAG_EVER_AUTHENTICATED},
+        {CLIENT_FAKE, VALKEYMODULE_CLIENTINFO_FLAG_FAKE},
+    };
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        if (c->flags & flags[i].flag) info->flags |= flags[i].told;
+    }
+    if (c->tracking) info->flags |= VALKEYMODULE_CLIENTINFO_FLAG_TRACKING;
+    if (c->conn && tlsIs(c->conn)) info->flags |= VALKEYMODULE_CLIENTINFO_FLAG_SSL;
+    info->id = c->id;
+    if (c->conn) splitAddress(info, clientPeerName(c));
+    info->db = (uint16_t)c->db->id;
+}
+
+int vmGetClientInfoById(void *ci, uint64_t id) {
+    ValkeyModuleClientInfo *info = ci;
+    struct client *c = clientById(id);
+    if (!c) return VALKEYMODULE_ERR;
+    if (!info) return VALKEYMODULE_OK;
+    if (info->version != VALKEYMODULE_CLIENTINFO_VERSION) return VALKEYMODULE_ERR;
+    *info = (ValkeyModuleClientInfo){.version = VALKEYMODULE_CLIENTINFO_VERSION};
+    clientInfoFill(info, c);
+    return VALKEYMODULE_OK;
+}
+
+struct ValkeyModuleString *vmGetClientNameById(struct ValkeyModuleCtx *ctx, uint64_t id) {
+    struct client *c = clientById(id);
+    struct str name = c ? clientLabel(c, CLIENT_NAME) : strN(NULL, 0);
+    return name.ptr ? vmCreateString(ctx, name.ptr, name.len) : NULL;
+}
+
+int vmSetClientNameById(uint64_t id, struct ValkeyModuleString *name) {
+    struct client *c = clientById(id);
+    struct str text = name ? stringText(name) : STR("");
+    errno = c ? 0 : ENOENT;
+    for (size_t i = 0; c && i < text.len; i++) {
+        if (text.ptr[i] < '!' || text.ptr[i] > '~') errno = EINVAL;
+    }
+    if (errno) return VALKEYMODULE_ERR;
+    clientSetLabel(c, CLIENT_NAME, text);
+    return VALKEYMODULE_OK;
+}
+
+struct ValkeyModuleString *vmGetClientUserNameById(struct ValkeyModuleCtx *ctx, uint64_t id) {
+    struct client *c = clientById(id);
+    errno = !c ? ENOENT : !c->user ? ENOTSUP : 0;
+    if (errno) return NULL;
+    struct str name = client_users->name(c);
+    return vmCreateString(ctx, name.ptr, name.len);
+}
+
+struct ValkeyModuleString *vmGetClientCertificate(struct ValkeyModuleCtx *ctx, uint64_t id) {
+    struct client *c = clientById(id);
+    sds pem = c && c->conn && tlsIs(c->conn) ? tlsPeerCertificate(c->conn) : NULL;
+    if (!pem) return NULL;
+    struct ValkeyModuleString *s = stringTake(pem);
+    contextAuto(ctx, AUTO_STRING, s);
+    return s;
+}
+
+int vmMustObeyClient(struct ValkeyModuleCtx *ctx) {
+    return ctx && ctx->client && (ctx->client->flags & CLIENT_PRIMARY || callReplays());
+}
+
+/* ---- The state of the server ---- */
+
+static int flagsOfClient(const struct client *c) {
+    int flags = 0;
+    if (c->flags & CLIENT_DENY_BLOCKING) flags |= VALKEYMODULE_CTX_FLAGS_DENY_BLOCKING;
+    if (c->flags & CLIENT_PRIMARY) flags |= VALKEYMODULE_CTX_FLAGS_REPLICATED;
+    if (c->resp == 3) flags |= VALKEYMODULE_CTX_FLAGS_RESP3;
+    return flags;
+}
+
+/* What the client itself runs, and those around it. */
+static int flagsOfCalls(const struct client *c) {
+    int flags = 0;
+    for (const struct call *call = call_running; call; call = call->outer) {
+        if (call->origin == ORIGIN_SCRIPT) flags |= VALKEYMODULE_CTX_FLAGS_LUA;
+        if (call->origin == ORIGIN_EXEC || call->client->flags & CLIENT_IN_EXEC)
+            flags |= VALKEYMODULE_CTX_FLAGS_MULTI;
+        if (c && call->client == c && call->client->flags & (CLIENT_DIRTY_CAS | CLIENT_DIRTY_EXEC))
+            flags |= VALKEYMODULE_CTX_FLAGS_MULTI_DIRTY;
+    }
+    return flags;
+}
+
+static int flagsOfReplica(void) {
+    struct replicationState now;
+    replication_control.describe(&now);
+    int flags = VALKEYMODULE_CTX_FLAGS_REPLICA;
+    if (now.read_only) flags |= VALKEYMODULE_CTX_FLAGS_READONLY;
+    switch (now.link) {
+    case REPLICATION_UP: return flags | VALKEYMODULE_CTX_FLAGS_REPLICA_IS_ONLINE;
+    case REPLICATION_TRANSFER: flags |= VALKEYMODULE_CTX_FLAGS_REPLICA_IS_TRANSFERRING; break;
+    case REPLICATION_CONNECTING: flags |= VALKEYMODULE_CTX_FLAGS_REPLICA_IS_CONNECTING; break;
+    case REPLICATION_DOWN: break;
+    }
+    return flags | VALKEYMODULE_CTX_FLAGS_REPLICA_IS_STALE;
+}
+
+static int flagsOfMemory(void) {
+    size_t limit = evictLimit(), used = zmallocUsedMemory();
+    int flags = 0;
+    if (limit) {
+        flags |= VALKEYMODULE_CTX_FLAGS_MAXMEMORY;
+        if (evict_policy != NO_EVICTION) flags |= VALKEYMODULE_CTX_FLAGS_EVICT;
+    }
+    if (limit && (double)used > MEMORY_WARNING * (double)limit) flags |= VALKEYMODULE_CTX_FLAGS_OOM_WARNING;
+    if (limit && used > limit) flags |= VALKEYMODULE_CTX_FLAGS_OOM;
+    return flags;
+}
+
+static int flagsOfServer(void) {
+    int flags = roleIsReplica() ? flagsOfReplica() : VALKEYMODULE_CTX_FLAGS_PRIMARY;
+    if (cluster_enabled) flags |= VALKEYMODULE_CTX_FLAGS_CLUSTER;
+    if (db_loading)
+        flags |= VALKEYMODULE_CTX_FLAGS_LOADING;
+    else if (loadingActive())
+        flags |= VALKEYMODULE_CTX_FLAGS_ASYNC_LOADING;
+    if (persistenceAofOn()) flags |= VALKEYMODULE_CTX_FLAGS_AOF;
+    if (persistence.hasSavePoints()) flags |= VALKEYMODULE_CTX_FLAGS_RDB;
+    if (childRunning() != CHILD_NONE) flags |= VALKEYMODULE_CTX_FLAGS_ACTIVE_CHILD;
+    if (childIs()) flags |= VALKEYMODULE_CTX_FLAGS_IS_CHILD;
+    if (modules_starting) flags |= VALKEYMODULE_CTX_FLAGS_SERVER_STARTUP;
+    return flags;
+}
+
+int vmGetContextFlags(struct ValkeyModuleCtx *ctx) {
+    const struct client *c = ctx ? ctx->client : NULL;
+    return (c ? flagsOfClient(c) : 0) | flagsOfCalls(c) | flagsOfServer() | flagsOfMemory();
+}
+
+int vmAvoidReplicaTraffic(void) {
+    return pause_level != PAUSE_NOTHING;
+}
+
+ustime_t vmCachedMicroseconds(void) {
+    return cmd_time_ms * 1000;
+}

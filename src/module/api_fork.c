@@ -1,0 +1,70 @@
+/* api_fork.c - children of modules (data/child.h): one of any kind at a time. */
+#define _GNU_SOURCE /* dladdr */
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/log.h"
+#include "data/child.h"
+#include "module/api.h"
+#include "module/parts.h"
+
+static struct {
+    pid_t pid;
+    ValkeyModuleForkDoneHandler done; /* NULL: nobody is to be told */
+    void *data;
+} forked;
+
+static void childEnded(int code, int signal, void *priv) {
+    (void)priv;
+    serverLog(LL_NOTICE, "Module fork exited pid: %ld, retcode: %d, bysignal: %d", (long)forked.pid, code,
+              signal);
+    if (forked.done) forked.done(code, signal, forked.data);
+}
+
+int vmFork(ValkeyModuleForkDoneHandler cb, void *user_data) {
+    const char *err;
+    pid_t pid = childFork(childEnded, NULL, &err);
+    if (pid < 0) serverLog(LL_WARNING, "Can't fork for module: %s", err);
+    if (pid <= 0) return pid;
+    forked.pid = pid;
+    forked.done = cb;
+    forked.data = user_data;
+    serverLog(LL_VERBOSE, "Module fork started pid: %ld ", (long)pid);
+    return pid;
+}
+
+void vmSendChildHeartbeat(double progress) {
+    childTellShare(progress);
+}
+
+int vmExitFromChild(int retcode) {
+    if (childIs()) childExit(retcode);
+    return VALKEYMODULE_ERR; /* there is no child to end */
+}
+
+int vmKillForkChild(int child_pid) {
+    if (childRunning() != CHILD_MODULE || child_pid != forked.pid) return VALKEYMODULE_ERR;
+    forked.done = NULL;
+    childKill();
+    return VALKEYMODULE_OK;
+}
+
+/* A child does not say whose it is; its callback does. */
+static bool belongsTo(void *code, const struct module *m) {
+    Dl_info of_code, of_module;
+    void *entry = m->handle ? dlsym(m->handle, "ValkeyModule_OnLoad") : NULL;
+    if (!entry && m->handle) entry = dlsym(m->handle, "RedisModule_OnLoad");
+    return entry && dladdr(code, &of_code) && dladdr(entry, &of_module) &&
+           of_code.dli_fbase == of_module.dli_fbase;
+}
+
+static void forget(struct module *m) {
+    if (childRunning() == CHILD_MODULE && forked.done && belongsTo((void *)forked.done, m))
+        forked.done = NULL;
+}
+
+void forkPartInit(void) {
+    moduleOnUnload(forget);
+}

@@ -1,0 +1,121 @@
+/* api_notify.c - events of the keyspace for modules: who has subscribed is told within the command, before
+ * messages go out (data/notify.h). While nobody has, no sink is registered. */
+#include "base/zmalloc.h"
+#include "client/client.h"
+#include "command/call.h"
+#include "command/pubsub.h"
+#include "data/db.h"
+#include "data/notify.h"
+#include "module/events.h"
+#include "module/parts.h"
+
+struct subscriber {
+    struct subscriber *next;
+    struct module *module; /* NULL: it has ended, and goes when nobody is told of anything */
+    ValkeyModuleNotificationFunc callback;
+    int classes;
+    bool running;
+};
+static struct subscriber *subscribers; /* in order of subscription */
+static int telling;
+
+static void keyspaceEvent(int class, const char *event, struct str key, int dbid);
+
+static void dropEnded(void) {
+    for (struct subscriber **at = &subscribers; *at;) {
+        struct subscriber *s = *at;
+        if (s->module) {
+            at = &s->next;
+            continue;
+        }
+        *at = s->next;
+        zfree(s);
+        if (!subscribers) notifyRemoveEventSink(keyspaceEvent);
+    }
+}
+
+/* Nobody's keys vanish meanwhile. */
+bool notifyTelling(void) {
+    return telling;
+}
+
+static bool wants(const struct subscriber *s, int class) {
+    if (!s->module || !(s->classes & class)) return false;
+    return !s->running || s->module->options & VALKEYMODULE_OPTIONS_ALLOW_NESTED_KEYSPACE_NOTIFICATIONS;
+}
+
+/* In the name of the client whose command runs; its database is the key's meanwhile. */
+static void tellOne(struct subscriber *s, int class, const char *event, struct ValkeyModuleString *key,
+                    int dbid) {
+    struct ValkeyModuleCtx ctx;
+    contextOpen(&ctx, s->module, call_running ? call_running->client : NULL, 0);
+    struct client *c = contextClient(&ctx);
+    struct db *before = c->db;
+    bool was_running = s->running;
+    c->db = dbGet(dbid);
+    s->running = true;
+    s->callback(&ctx, class, event, key);
+    s->running = was_running;
+    c->db = before;
+    contextClose(&ctx);
+}
+
+static void keyspaceEvent(int class, const char *event, struct str text, int dbid) {
+    struct ValkeyModuleString *key = NULL;
+    telling++;
+    for (struct subscriber *s = subscribers; s; s = s->next) {
+        if (!wants(s, class)) continue;
+        if (!key) key = stringNew(text);
+        tellOne(s, class, event, key, dbid);
+    }
+    if (key) stringRelease(key);
+    if (--telling == 0) dropEnded();
+}
+
+int vmSubscribeToKeyspaceEvents(struct ValkeyModuleCtx *ctx, int types, ValkeyModuleNotificationFunc cb) {
+    if (!subscribers) notifyAddFirstEventSink(keyspaceEvent);
+    struct subscriber **end = &subscribers;
+    while (*end) end = &(*end)->next;
+    *end = zcalloc(1, sizeof **end);
+    **end = (struct subscriber){.module = ctx->module, .callback = cb, .classes = types};
+    return VALKEYMODULE_OK;
+}
+
+int vmNotifyKeyspaceEvent(struct ValkeyModuleCtx *ctx, int type, const char *event,
+                          struct ValkeyModuleString *key) {
+    if (!ctx || !ctx->client) return VALKEYMODULE_ERR;
+    keyEvent(type, event, stringText(key), ctx->client->db);
+    return VALKEYMODULE_OK;
+}
+
+int vmGetNotifyKeyspaceEvents(void) {
+    return keyspaceEventsWanted();
+}
+
+int vmPublishMessage(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *channel,
+                     struct ValkeyModuleString *message) {
+    (void)ctx;
+    int64_t receivers = pubsubPublish(stringText(channel), stringText(message));
+    if (pubsub_to_cluster) pubsub_to_cluster(false, stringText(channel), stringText(message));
+    return (int)receivers;
+}
+
+int vmPublishMessageShard(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *channel,
+                          struct ValkeyModuleString *message) {
+    (void)ctx;
+    int64_t receivers = pubsubPublishShard(stringText(channel), stringText(message));
+    if (pubsub_to_cluster) pubsub_to_cluster(true, stringText(channel), stringText(message));
+    return (int)receivers;
+}
+
+static void forget(struct module *m) {
+    for (struct subscriber *s = subscribers; s; s = s->next) {
+        if (s->module == m) s->module = NULL;
+    }
+    if (!telling) dropEnded();
+}
+
+void notifyPartInit(void) {
+    dbAddExpiryVeto(notifyTelling);
+    moduleOnUnload(forget);
+}

@@ -1,0 +1,235 @@
+/* api_server_event.c - subscriptions to events of the server (registry/server_events.h), and what comes with
+ * each of them. Events about commands: command_events.c.
+ *
+ *     serverEvent ──▶ sink: the structure of the interface ──▶ eventsTell ──▶ each module that wants it
+ *
+ * A callback may subscribe, or end a subscription: those that have ended are dropped when no callback runs.
+ */
+#include <string.h>
+
+#include "base/zmalloc.h"
+#include "client/client.h"
+#include "command/propagate.h"
+#include "data/db.h"
+#include "data/role.h"
+#include "module/events.h"
+#include "module/module_key.h"
+#include "module/parts.h"
+#include "registry/cron.h"
+
+struct subscription {
+    struct subscription *next;
+    struct module *module;
+    ValkeyModuleEventCallback callback; /* NULL: it has ended */
+    bool running;
+};
+static struct subscription *subscriptions[SERVER_EVENT_KINDS]; /* in order of subscription */
+static int telling;
+
+_Static_assert(SERVER_SLOT_MIGRATION == VALKEYMODULE_EVENT_ATOMIC_SLOT_MIGRATION,
+               "kinds are the interface's");
+_Static_assert(SERVER_COMMAND_DENIED == VALKEYMODULE_EVENT_COMMAND_RESULT_ACL_REJECTED, "all of them");
+_Static_assert(EVENT_AOF_AT_ONCE == VALKEYMODULE_SUBEVENT_PERSISTENCE_SYNC_AOF_START, "so are which");
+_Static_assert(EVENT_NOT_LOADED == VALKEYMODULE_SUBEVENT_LOADING_FAILED, "so are which");
+_Static_assert(EVENT_KEY_OVERWRITTEN == VALKEYMODULE_SUBEVENT_KEY_OVERWRITTEN, "so are which");
+_Static_assert(EVENT_EXPORT_COMPLETED == VALKEYMODULE_SUBEVENT_ATOMIC_SLOT_MIGRATION_EXPORT_COMPLETED,
+               "so are which");
+
+/* ---- Telling ---- */
+
+static void dropEnded(enum serverEventKind kind) {
+    for (struct subscription **at = &subscriptions[kind]; *at;) {
+        struct subscription *s = *at;
+        if (s->callback) {
+            at = &s->next;
+            continue;
+        }
+        *at = s->next;
+        zfree(s);
+    }
+    if (subscriptions[kind]) return;
+    server_events_wanted &= ~(1u << kind);
+    if (kind >= SERVER_COMMAND_DONE) commandEventsWanted();
+}
+
+static void tellOne(struct subscription *s, enum serverEventKind kind, int which, void *info,
+                    struct client *c, struct db *db) {
+    struct ValkeyModuleCtx ctx;
+    contextOpen(&ctx, s->module, c, 0);
+    struct client *mine = contextClient(&ctx);
+    struct db *before = mine->db;
+    if (db) mine->db = db;
+    s->running = true;
+    propagateBegin(); /* what it has propagated goes out as one */
+    s->callback(&ctx, (ValkeyModuleEvent){kind, 1}, (uint64_t)which, info);
+    propagateEnd();
+    s->running = false;
+    mine->db = before;
+    contextClose(&ctx);
+}
+
+/* Commands that a callback about commands runs are not told to it again: that would have no end. */
+static bool hears(const struct subscription *s, enum serverEventKind kind, const void *info) {
+    if (!s->callback || (s->running && kind >= SERVER_COMMAND_DONE)) return false;
+    return kind != SERVER_MODULE ||
+           strcmp(((const ValkeyModuleModuleChange *)info)->module_name, s->module->name) != 0;
+}
+
+void eventsTell(enum serverEventKind kind, int which, void *info, struct client *c, struct db *db) {
+    telling++;
+    for (struct subscription *s = subscriptions[kind]; s; s = s->next) {
+        if (hears(s, kind, info)) tellOne(s, kind, which, info, c, db);
+    }
+    if (--telling == 0) dropEnded(kind);
+}
+
+/* ---- What comes with them ---- */
+
+static void tellRole(int replica) {
+    struct replicationState now;
+    replication_control.describe(&now);
+    ValkeyModuleReplicationInfo info = {.version = VALKEYMODULE_REPLICATIONINFO_VERSION,
+                                        .primary = !replica,
+                                        .primary_host = now.host ? now.host : "",
+                                        .primary_port = now.port,
+                                        .replid1 = now.id,
+                                        .replid2 = now.id2,
+                                        .repl1_offset = now.offset,
+                                        .repl2_offset = (uint64_t)now.offset2};
+    eventsTell(SERVER_ROLE, replica, &info, NULL, NULL);
+}
+
+static void tellFlush(int which, const struct eventFlush *e) {
+    ValkeyModuleFlushInfo info = {VALKEYMODULE_FLUSHINFO_VERSION, !e->async, e->db};
+    eventsTell(SERVER_FLUSH, which, &info, NULL, e->db >= 0 ? dbGet(e->db) : NULL);
+}
+
+static void tellClient(int which, struct client *c) {
+    ValkeyModuleClientInfo info = {.version = VALKEYMODULE_CLIENTINFO_VERSION};
+    clientInfoFill(&info, c);
+    eventsTell(SERVER_CLIENT, which, &info, c, NULL);
+}
+
+static void tellModule(int which, const struct module *m) {
+    ValkeyModuleModuleChange info = {VALKEYMODULE_MODULE_CHANGE_VERSION, m->name, m->ver};
+    eventsTell(SERVER_MODULE, which, &info, NULL, NULL);
+}
+
+static void tellProgress(int which, const int *progress) {
+    ValkeyModuleLoadingProgress info = {VALKEYMODULE_LOADING_PROGRESS_VERSION, (int32_t)server_hz, *progress};
+    eventsTell(SERVER_LOADING_PROGRESS, which, &info, NULL, NULL);
+}
+
+static void tellSwap(const int *databases) {
+    ValkeyModuleSwapDbInfo info = {VALKEYMODULE_SWAPDBINFO_VERSION, databases[0], databases[1]};
+    eventsTell(SERVER_SWAPDB, 0, &info, NULL, NULL);
+}
+
+static void tellConfig(const struct eventConfig *e) {
+    ValkeyModuleConfigChange info = {VALKEYMODULE_CONFIGCHANGE_VERSION, (uint32_t)e->count, e->names};
+    eventsTell(SERVER_CONFIG, 0, &info, NULL, NULL);
+}
+
+static void tellKey(int which, const struct eventKey *e) {
+    struct ValkeyModuleKey key;
+    struct str text = objectKey(e->object);
+    struct ValkeyModuleString *name = stringNew(text);
+    moduleKeyInit(&key, e->db, name, VALKEYMODULE_READ | MODULE_KEY_EXPIRED_TOO);
+    ValkeyModuleKeyInfo info = {VALKEYMODULE_KEYINFO_VERSION, &key};
+    eventsTell(SERVER_KEY, which, &info, NULL, e->db);
+    moduleKeyDrop(&key);
+    stringRelease(name);
+}
+
+static void tellAuth(const struct eventAuth *e) {
+    sds user = sdsnewstr(e->user);
+    ValkeyModuleAuthenticationInfo info = {
+        VALKEYMODULE_AUTHENTICATION_INFO_VERSION, e->client->id, user, e->module,
+        e->granted ? VALKEYMODULE_AUTH_RESULT_GRANTED : VALKEYMODULE_AUTH_RESULT_DENIED};
+    eventsTell(SERVER_AUTH, 0, &info, NULL, NULL);
+    sdsfree(user);
+}
+
+static void tellMigration(int which, const struct eventSlotMigration *e) {
+    ValkeyModuleAtomicSlotMigrationInfo info = {.version = VALKEYMODULE_ATOMICSLOTMIGRATION_INFO_VERSION,
+                                                .num_slot_ranges = (uint32_t)e->count};
+    strncpy(info.job_name, e->job, sizeof info.job_name - 1);
+    info.slot_ranges = zmalloc((size_t)e->count * sizeof *info.slot_ranges);
+    for (int i = 0; i < e->count; i++)
+        info.slot_ranges[i] = (ValkeyModuleSlotRange){e->ranges[i][0], e->ranges[i][1]};
+    eventsTell(SERVER_SLOT_MIGRATION, which, &info, NULL, NULL);
+    zfree(info.slot_ranges);
+}
+
+static void sink(enum serverEventKind kind, int which, const void *data) {
+    switch (kind) {
+    case SERVER_ROLE: tellRole(which); return;
+    case SERVER_FLUSH: tellFlush(which, data); return;
+    case SERVER_CLIENT: tellClient(which, (struct client *)data); return;
+    case SERVER_MODULE: tellModule(which, data); return;
+    case SERVER_LOADING_PROGRESS: tellProgress(which, data); return;
+    case SERVER_SWAPDB: tellSwap(data); return;
+    case SERVER_CONFIG: tellConfig(data); return;
+    case SERVER_KEY: tellKey(which, data); return;
+    case SERVER_AUTH: tellAuth(data); return;
+    case SERVER_SLOT_MIGRATION: tellMigration(which, data); return;
+    case SERVER_COMMAND_DENIED: commandEventDenied(which, data); return;
+    default: eventsTell(kind, which, NULL, NULL, NULL);
+    }
+}
+
+static void cronTick(void) {
+    ValkeyModuleCronLoop info = {VALKEYMODULE_CRON_LOOP_VERSION, (int32_t)server_hz};
+    if (serverEventWanted(SERVER_CRON)) eventsTell(SERVER_CRON, 0, &info, NULL, NULL);
+}
+
+/* ---- Subscribing ---- */
+
+int vmSubscribeToServerEvent(struct ValkeyModuleCtx *ctx, ValkeyModuleEvent event,
+                             ValkeyModuleEventCallback callback) {
+    if (!ctx->module || event.id >= SERVER_EVENT_KINDS || event.dataver > 1) return VALKEYMODULE_ERR;
+    struct subscription **at = &subscriptions[event.id];
+    while (*at && ((*at)->module != ctx->module || !(*at)->callback)) at = &(*at)->next;
+    if (*at) {
+        (*at)->callback = callback;
+        if (!callback && !telling) dropEnded((enum serverEventKind)event.id);
+        return VALKEYMODULE_OK;
+    }
+    if (!callback) return VALKEYMODULE_OK;
+    *at = zcalloc(1, sizeof **at);
+    **at = (struct subscription){.module = ctx->module, .callback = callback};
+    server_events_wanted |= 1u << event.id;
+    if (event.id >= SERVER_COMMAND_DONE) commandEventsWanted();
+    return VALKEYMODULE_OK;
+}
+
+int vmIsSubEventSupported(ValkeyModuleEvent event, uint64_t subevent) {
+    /* Of those about authentication, migration and commands that ran 9.1.2 says that there are none. */
+    static const uint8_t counts[SERVER_EVENT_KINDS] = {
+        [SERVER_ROLE] = 2,           [SERVER_PERSISTENCE] = 6, [SERVER_FLUSH] = 2,
+        [SERVER_LOADING] = 5,        [SERVER_CLIENT] = 2,      [SERVER_REPLICA] = 2,
+        [SERVER_PRIMARY_LINK] = 2,   [SERVER_MODULE] = 2,      [SERVER_LOADING_PROGRESS] = 2,
+        [SERVER_FORK] = 2,           [SERVER_ASYNC_LOAD] = 3,  [SERVER_LOOP] = 2,
+        [SERVER_CONFIG] = 1,         [SERVER_KEY] = 4,         [SERVER_COMMAND_REJECTED] = 1,
+        [SERVER_COMMAND_DENIED] = 5,
+    };
+    return event.id < SERVER_EVENT_KINDS && subevent < counts[event.id];
+}
+
+static void forget(struct module *m) {
+    for (int kind = 0; kind < SERVER_EVENT_KINDS; kind++) {
+        bool had = false;
+        for (struct subscription *s = subscriptions[kind]; s; s = s->next) {
+            if (s->module != m) continue;
+            s->callback = NULL;
+            had = true;
+        }
+        if (had && !telling) dropEnded((enum serverEventKind)kind);
+    }
+}
+
+void serverEventPartInit(void) {
+    server_event_sink = sink;
+    cronRegister(cronTick, 0);
+    moduleOnUnload(forget);
+}

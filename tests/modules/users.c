@@ -1,0 +1,256 @@
+/* users.c - users of a module's own, questions about users, logging in. Commands take names: of users that were
+ * made here first, else of everybody's. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "valkeymodule.h"
+
+typedef ValkeyModuleCtx Ctx;
+typedef ValkeyModuleString Text;
+#define COMMAND(name) static int name(Ctx *ctx, Text **argv, int argc)
+
+static const char *text(const Text *s) {
+    return ValkeyModule_StringPtrLen(s, NULL);
+}
+
+/* ---- Users ---- */
+
+#define OWN_MAX 16
+static struct {
+    char name[32];
+    ValkeyModuleUser *user;
+} own[OWN_MAX];
+
+static int placeOf(const char *name) {
+    for (int i = 0; i < OWN_MAX; i++) {
+        if (own[i].user && !strcmp(own[i].name, name)) return i;
+    }
+    return -1;
+}
+
+/* *found: to be freed. */
+static ValkeyModuleUser *userOf(Text *name, ValkeyModuleUser **found) {
+    int i = placeOf(text(name));
+    *found = NULL;
+    if (i >= 0) return own[i].user;
+    return *found = ValkeyModule_GetModuleUserFromUserName(name);
+}
+
+static int pair(Ctx *ctx, int a, int b) {
+    ValkeyModule_ReplyWithArray(ctx, 2);
+    ValkeyModule_ReplyWithLongLong(ctx, a);
+    return ValkeyModule_ReplyWithLongLong(ctx, b);
+}
+
+/* users.create NAME */
+COMMAND(create) {
+    if (argc != 2) return ValkeyModule_WrongArity(ctx);
+    int i = 0;
+    while (i < OWN_MAX - 1 && own[i].user) i++;
+    if (own[i].user) ValkeyModule_FreeModuleUser(own[i].user);
+    strncpy(own[i].name, text(argv[1]), sizeof own[i].name - 1);
+    own[i].user = ValkeyModule_CreateModuleUser(own[i].name);
+    return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+}
+
+/* users.free NAME */
+COMMAND(drop) {
+    if (argc != 2) return ValkeyModule_WrongArity(ctx);
+    int i = placeOf(text(argv[1]));
+    if (i < 0) return ValkeyModule_ReplyWithNull(ctx);
+    ValkeyModule_FreeModuleUser(own[i].user);
+    own[i].user = NULL;
+    return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+}
+
+/* users.rule NAME RULE: one; users.rules NAME "RULE RULE": all or none. */
+COMMAND(rule) {
+    if (argc != 3) return ValkeyModule_WrongArity(ctx);
+    ValkeyModuleUser *found, *u = userOf(argv[1], &found);
+    if (!u) return ValkeyModule_ReplyWithNull(ctx);
+    Text *err = NULL;
+    errno = 0;
+    int many = !strcmp(text(argv[0]), "users.rules");
+    int r = many ? ValkeyModule_SetModuleUserACLString(ctx, u, text(argv[2]), &err)
+                 : ValkeyModule_SetModuleUserACL(u, text(argv[2]));
+    ValkeyModule_ReplyWithArray(ctx, 2);
+    ValkeyModule_ReplyWithLongLong(ctx, r);
+    if (err) {
+        ValkeyModule_ReplyWithString(ctx, err);
+        ValkeyModule_FreeString(NULL, err);
+    } else
+        ValkeyModule_ReplyWithLongLong(ctx, r && !many ? errno : 0);
+    if (found) ValkeyModule_FreeModuleUser(found);
+    return VALKEYMODULE_OK;
+}
+
+/* users.text NAME */
+COMMAND(rulesOf) {
+    if (argc != 2) return ValkeyModule_WrongArity(ctx);
+    ValkeyModuleUser *found, *u = userOf(argv[1], &found);
+    if (!u) return ValkeyModule_ReplyWithNull(ctx);
+    Text *s = ValkeyModule_GetModuleUserACLString(u);
+    ValkeyModule_ReplyWithString(ctx, s);
+    ValkeyModule_FreeString(NULL, s);
+    if (found) ValkeyModule_FreeModuleUser(found);
+    return VALKEYMODULE_OK;
+}
+
+/* users.whoami [NAME]: who runs this, when another has been set, too. */
+COMMAND(whoami) {
+    ValkeyModuleUser *found = NULL, *u = argc > 1 ? userOf(argv[1], &found) : NULL;
+    ValkeyModule_SetContextUser(ctx, u);
+    Text *s = ValkeyModule_GetCurrentUserName(ctx);
+    if (s) {
+        ValkeyModule_ReplyWithString(ctx, s);
+        ValkeyModule_FreeString(ctx, s);
+    } else
+        ValkeyModule_ReplyWithNull(ctx);
+    ValkeyModule_SetContextUser(ctx, NULL);
+    if (found) ValkeyModule_FreeModuleUser(found);
+    return VALKEYMODULE_OK;
+}
+
+/* ---- Questions ---- */
+
+/* users.command NAME DB|- COMMAND ... */
+COMMAND(mayRun) {
+    if (argc < 4) return ValkeyModule_WrongArity(ctx);
+    ValkeyModuleUser *found, *u = userOf(argv[1], &found);
+    if (!u) return ValkeyModule_ReplyWithNull(ctx);
+    ValkeyModuleACLLogEntryReason reason = 9;
+    errno = 0;
+    int r = !strcmp(text(argv[2]), "-")
+                ? ValkeyModule_ACLCheckCommandPermissions(u, argv + 3, argc - 3)
+                : ValkeyModule_ACLCheckPermissions(u, argv + 3, argc - 3, atoi(text(argv[2])), &reason);
+    int problem = r ? errno : 0;
+    ValkeyModule_ReplyWithArray(ctx, 3);
+    ValkeyModule_ReplyWithLongLong(ctx, r);
+    ValkeyModule_ReplyWithLongLong(ctx, problem);
+    ValkeyModule_ReplyWithLongLong(ctx, problem == EACCES ? (int)reason : 0);
+    if (found) ValkeyModule_FreeModuleUser(found);
+    return VALKEYMODULE_OK;
+}
+
+/* users.key NAME KEY FLAGS; users.prefix; users.channel */
+COMMAND(mayUse) {
+    if (argc != 4) return ValkeyModule_WrongArity(ctx);
+    ValkeyModuleUser *found, *u = userOf(argv[1], &found);
+    if (!u) return ValkeyModule_ReplyWithNull(ctx);
+    int r, flags = atoi(text(argv[3]));
+    size_t len;
+    const char *bytes = ValkeyModule_StringPtrLen(argv[2], &len);
+    errno = 0;
+    switch (text(argv[0])[6]) {
+    case 'k': r = ValkeyModule_ACLCheckKeyPermissions(u, argv[2], flags); break;
+    case 'p': r = ValkeyModule_ACLCheckKeyPrefixPermissions(u, bytes, len, (unsigned)flags); break;
+    default: r = ValkeyModule_ACLCheckChannelPermissions(u, argv[2], flags);
+    }
+    pair(ctx, r, r ? errno : 0);
+    if (found) ValkeyModule_FreeModuleUser(found);
+    return VALKEYMODULE_OK;
+}
+
+/* users.log NAME OBJECT REASON; users.logname */
+COMMAND(logEntry) {
+    if (argc != 4) return ValkeyModule_WrongArity(ctx);
+    ValkeyModuleACLLogEntryReason reason = (ValkeyModuleACLLogEntryReason)atoi(text(argv[3]));
+    ValkeyModuleUser *found = NULL;
+    if (!strcmp(text(argv[0]), "users.logname"))
+        ValkeyModule_ACLAddLogEntryByUserName(ctx, argv[1], argv[2], reason);
+    else if (userOf(argv[1], &found))
+        ValkeyModule_ACLAddLogEntry(ctx, userOf(argv[1], &found), argv[2], reason);
+    if (found) ValkeyModule_FreeModuleUser(found);
+    return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+}
+
+/* ---- Logging in ---- */
+
+static long long changes, last_changed;
+
+static void changed(uint64_t client_id, void *privdata) {
+    changes += *(int *)privdata;
+    last_changed = (long long)client_id;
+}
+
+/* users.auth NAME: as a user of ours; users.authacl NAME: as one of everybody's. */
+COMMAND(auth) {
+    if (argc != 2) return ValkeyModule_WrongArity(ctx);
+    static int one = 1;
+    uint64_t id = 0;
+    size_t len;
+    const char *name = ValkeyModule_StringPtrLen(argv[1], &len);
+    int i = placeOf(name);
+    int r = !strcmp(text(argv[0]), "users.authacl")
+                ? ValkeyModule_AuthenticateClientWithACLUser(ctx, name, len, changed, &one, &id)
+            : i < 0 ? VALKEYMODULE_ERR
+                    : ValkeyModule_AuthenticateClientWithUser(ctx, own[i].user, changed, &one, &id);
+    return pair(ctx, r, id == ValkeyModule_GetClientId(ctx));
+}
+
+/* users.changes: how often somebody who logged in here became another, or went. */
+COMMAND(changesSoFar) {
+    (void)argv, (void)argc;
+    return ValkeyModule_ReplyWithLongLong(ctx, changes);
+}
+
+/* users.deauth ID|me */
+COMMAND(deauth) {
+    if (argc != 2) return ValkeyModule_WrongArity(ctx);
+    uint64_t id = !strcmp(text(argv[1]), "me") ? ValkeyModule_GetClientId(ctx)
+                                               : strtoull(text(argv[1]), NULL, 10);
+    return ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_DeauthenticateAndCloseClient(ctx, id));
+}
+
+/* Passwords: allow, deny (with a reason), code (with one that has a code), plain (without one), forget (it says that it
+ * has let the client in, and has not); any other is not for us. */
+static int onAuth(Ctx *ctx, Text *user, Text *password, Text **err) {
+    const char *p = text(password);
+    size_t len;
+    const char *name = ValkeyModule_StringPtrLen(user, &len);
+    if (!strcmp(p, "allow")) {
+        ValkeyModule_AuthenticateClientWithACLUser(ctx, name, len, NULL, NULL, NULL);
+        return VALKEYMODULE_AUTH_HANDLED;
+    }
+    if (!strcmp(p, "deny")) *err = ValkeyModule_CreateString(NULL, "not you", 7);
+    if (!strcmp(p, "code")) *err = ValkeyModule_CreateString(NULL, "-DENIED not you", 15);
+    if (*err || !strcmp(p, "plain") || !strcmp(p, "forget")) return VALKEYMODULE_AUTH_HANDLED;
+    return VALKEYMODULE_AUTH_NOT_HANDLED;
+}
+
+static int onAuthAfter(Ctx *ctx, Text *user, Text *password, Text **err) {
+    (void)ctx, (void)user;
+    if (strcmp(text(password), "deny")) return VALKEYMODULE_AUTH_NOT_HANDLED;
+    *err = ValkeyModule_CreateString(NULL, "never asked", 11);
+    return VALKEYMODULE_AUTH_HANDLED;
+}
+
+/* users.callback */
+COMMAND(callback) {
+    (void)argv, (void)argc;
+    ValkeyModule_RegisterAuthCallback(ctx, onAuthAfter); /* the newest is asked first */
+    ValkeyModule_RegisterAuthCallback(ctx, onAuth);
+    return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+}
+
+int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
+    (void)argv, (void)argc;
+    static const struct {
+        const char *name;
+        ValkeyModuleCmdFunc fn;
+    } commands[] = {
+        {"users.create", create},   {"users.free", drop},      {"users.rule", rule},
+        {"users.rules", rule},      {"users.text", rulesOf},   {"users.whoami", whoami},
+        {"users.command", mayRun},  {"users.key", mayUse},     {"users.prefix", mayUse},
+        {"users.channel", mayUse},  {"users.log", logEntry},   {"users.logname", logEntry},
+        {"users.auth", auth},       {"users.authacl", auth},   {"users.changes", changesSoFar},
+        {"users.deauth", deauth},   {"users.callback", callback},
+    };
+    if (ValkeyModule_Init(ctx, "users", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR) return VALKEYMODULE_ERR;
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].fn, "", 0, 0, 0) == VALKEYMODULE_ERR)
+            return VALKEYMODULE_ERR;
+    }
+    return VALKEYMODULE_OK;
+}

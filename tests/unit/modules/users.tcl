@@ -1,0 +1,173 @@
+# Users and logging in through the module interface (tests/modules/users.c), beside the oracle.
+
+source -encoding utf-8 $::support/module.tcl
+
+beside_modules {users} {} {
+    test {rules of a user of a module's own} {
+        both users.create own
+        both users.text own
+        foreach rule {on ~app:* +get +nonsense +config|get|x ~x allkeys ~y allchannels &z <nopassword #short db=0 db=99999 nopass >secret !abc (+set (+set)} {
+            both users.rule own $rule
+        }
+        both users.text own
+        both users.rules own "reset on ~a* +get"
+        both users.text own
+        both users.rules own "+set +nonsense"
+        both users.text own
+        both users.rules own "(~b* +set"
+        both users.rules own "clearselectors (~b* +set) db=0,2"
+        both users.text own
+        both acl list
+        both users.text nobody
+        both users.text default
+        both acl setuser alice on ~k +get
+        both users.text alice
+        both users.rule alice +set
+        both acl getuser alice
+        both users.free own
+        both users.text own
+    }
+
+    test {may it run this?} {
+        both users.create own
+        both users.rules own "on ~a* %R~r* &c* +get +set +publish +config|get +@connection alldbs"
+        foreach command {{get a} {get b} {get r1} {set r1 x} {set a 1} {del a} {nonsense} {config get x} {config set a b} {publish c x} {publish d x} {subscribe c} {ping} {auth x} {get}} {
+            both users.command own - {*}$command
+            both users.command own 0 {*}$command
+        }
+        both users.command own 99 get a
+        both users.command own -1 get a
+        both users.rules own "db=0,1"
+        both users.command own - get a
+        both users.command own - ping
+        both users.command own 1 get a
+        both users.command own 2 get a
+        both users.free own
+    }
+
+    test {keys, beginnings of keys, channels} {
+        both users.create own
+        both users.rules own "on ~a* %R~r* %W~w* ~exact ~q?x* ~e\\* ~s\[ab\]* &c* &d"
+        foreach key {a app r1 w1 exact exactly qbx e* ex sa sc "" b} {
+            foreach flags {0 16 32 64 128 48 240 1 256} { both users.key own $key $flags }
+        }
+        foreach prefix {a app r r1 w exact q qbx qbxy e sa sc "" b} {
+            foreach flags {0 16 32 48} { both users.prefix own $prefix $flags }
+        }
+        foreach channel {c c1 d d1 c* d* x} {
+            foreach flags {0 1 2 3 4 5 8 9 16} { both users.channel own $channel $flags }
+        }
+        both users.rules own "allkeys allchannels"
+        both users.key own any 16
+        both users.prefix own any 16
+        both users.channel own any 4
+        both users.free own
+    }
+
+    test {lines in ACL LOG} {
+        both acl log reset
+        both users.create own
+        foreach reason {0 1 2 3 4 5 77} { both users.log own object$reason $reason }
+        both users.logname somebody thing 2
+        foreach kind {ours valkey} {
+            set $kind [lmap e [r [at $kind] acl log] { dict remove $e age-seconds client-info timestamp-created timestamp-last-updated }]
+        }
+        assert_equal $valkey $ours
+        assert_equal module [dict get [lindex $ours 0] context]
+        both users.free own
+        both acl log reset
+    }
+
+    test {a module logs clients in} {
+        both users.create own
+        both acl setuser alice on nopass ~* +@all
+        both acl setuser off off
+        both users.whoami
+        both users.auth own
+        both users.rules own "on ~a* +@all"
+        both users.auth own
+        both acl whoami
+        both users.whoami
+        both users.whoami alice
+        both get b
+        both get a
+        both users.authacl alice
+        both users.changes
+        both acl whoami
+        both users.authacl off
+        both users.authacl nobody
+        both auth default x
+        both users.changes
+        both users.auth own
+        both reset
+        both users.changes
+        both acl whoami
+        foreach kind {ours valkey} {
+            set c [valkey_client [at $kind]]
+            $c users.auth own
+            $c close
+        }
+        after 100
+        assert_equal 4 [both users.changes]
+    }
+
+    test {who is thrown out} {
+        foreach kind {ours valkey} { set $kind [valkey_client [at $kind]]; [set $kind] users.auth own }
+        both users.free own
+        after 100
+        foreach kind {ours valkey} { assert_error {*I/O error*} { [set $kind] ping }; catch { [set $kind] close } }
+        foreach kind {ours valkey} {
+            set c [valkey_client [at $kind]]
+            set id($kind) [$c client id]
+            $c users.authacl alice
+            assert_equal 0 [r [at $kind] users.deauth $id($kind)]
+            after 100
+            assert_error {*I/O error*} { $c ping }
+            catch { $c close }
+            set c [valkey_client [at $kind]]
+            catch { $c users.deauth me } answer($kind)
+            after 50
+            assert_error {*I/O error*} { $c ping }
+            catch { $c close }
+        }
+        assert_equal $answer(valkey) $answer(ours)
+        both users.deauth 999999
+        both users.changes
+    }
+
+    test {a module decides about passwords} {
+        both acl setuser alice on >secret ~* +@all
+        both users.callback
+        both acl log reset
+        foreach password {secret allow deny code plain forget other} {
+            both auth default x
+            both auth alice $password
+            both acl whoami
+            both auth nobody $password
+        }
+        both auth deny
+        both acl whoami
+        foreach password {allow deny} {
+            foreach kind {ours valkey} {
+                set c [valkey_client [at $kind]]
+                catch { $c hello 3 auth alice $password } answer($kind)
+                set who($kind) [$c acl whoami]
+                $c close
+            }
+            assert_equal $who(valkey) $who(ours)
+        }
+        foreach kind {ours valkey} { set $kind [lmap e [r [at $kind] acl log] { dict get $e username }] }
+        assert_equal $valkey $ours
+        both auth default x
+    }
+
+    test {what a module has done ends with it} {
+        foreach kind {ours valkey} { set $kind [valkey_client [at $kind]]; [set $kind] users.authacl alice }
+        both module unload users
+        after 100
+        foreach kind {ours valkey} { assert_error {*I/O error*} { [set $kind] ping }; catch { [set $kind] close } }
+        catch { both auth alice allow }
+        both auth alice secret
+        both auth default x
+    }
+}
