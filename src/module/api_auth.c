@@ -1,10 +1,15 @@
 /* api_auth.c - logging in by modules: callbacks that are asked before passwords are, clients that a module
- * has made somebody, and who is told when they become somebody else. */
+ * has made somebody, and who is told when they become somebody else.
+ *
+ * A callback may have its client wait (BlockClientOnAuth). When that ends, AUTH or HELLO runs again, and goes
+ * on where it was: with the reply callback, then with those that have not been asked. */
 #include "acl/acl_others.h"
 #include "acl/client_auth.h"
 #include "base/zmalloc.h"
 #include "client/client.h"
-#include "module/api.h"
+#include "client/reply.h"
+#include "command/blocking.h"
+#include "module/block.h"
 #include "module/parts.h"
 #include "module/users.h"
 
@@ -76,34 +81,90 @@ static enum authVerdict verdictOf(int handled, const struct client *c) {
     return c->flags & CLIENT_AUTHENTICATED ? AUTH_GRANTED : AUTH_DENIED;
 }
 
-static enum authVerdict ask(struct authCallback *a, struct client *c, struct ValkeyModuleString *user,
-                            struct ValkeyModuleString *password, sds *err) {
+/* Who waits for the word of a module. */
+struct waiting {
+    struct waiting *next;
+    struct client *client;
+    ValkeyModuleAuthCallback reply;
+    struct authCallback *asked; /* whose callback has had it wait; NULL: it has gone */
+    struct ValkeyModuleBlockedClient *handle;
+};
+static struct waiting *waiting;
+static struct authCallback *asking; /* the callback that runs; NULL: none */
+
+/* NULL: it does not wait. The caller's. */
+static struct waiting *takeWaiting(const struct client *c) {
+    struct waiting **at = &waiting;
+    while (*at && (*at)->client != c) at = &(*at)->next;
+    struct waiting *w = *at;
+    if (w) *at = w->next;
+    return w;
+}
+
+static void forgetWaiting(struct client *c) {
+    zfree(takeWaiting(c));
+}
+
+struct ValkeyModuleBlockedClient *
+vmBlockClientOnAuth(struct ValkeyModuleCtx *ctx, ValkeyModuleAuthCallback reply_callback,
+                    void (*free_privdata)(struct ValkeyModuleCtx *, void *)) {
+    struct client *c = ctx->client;
+    if (!asking || !c || c->blocked) {
+        if (c)
+            replyError(c, "ERR Module blocking client on auth when not currently undergoing module "
+                          "authentication");
+        return NULL;
+    }
+    struct waiting *w = zmalloc(sizeof *w);
+    struct ValkeyModuleBlockedClient *bc = blockedNew(ctx);
+    bc->client = c;
+    bc->free_privdata = free_privdata;
+    *w = (struct waiting){waiting, c, reply_callback, asking, bc};
+    waiting = w;
+    blockedWait(bc);
+    return bc;
+}
+
+/* w: whose handle comes with it; NULL: it is asked for the first time. */
+static enum authVerdict ask(struct authCallback *a, const struct waiting *w, struct client *c,
+                            struct ValkeyModuleString *user, struct ValkeyModuleString *password, sds *err) {
     struct ValkeyModuleCtx ctx;
     struct ValkeyModuleString *why = NULL;
-    contextOpen(&ctx, a->module, c, 0);
-    int handled = a->ask(&ctx, user, password, &why);
+    contextOpen(&ctx, a->module, c, w ? CTX_BLOCKED_REPLY : 0);
+    if (w) ctx.blocked = w->handle;
+    asking = w ? NULL : a;
+    int handled = w ? w->reply(&ctx, user, password, &why) : a->ask(&ctx, user, password, &why);
+    asking = NULL;
     contextClose(&ctx);
     if (why) {
         *err = sdsnewstr(stringText(why));
         stringRelease(why);
     }
-    return verdictOf(handled, c);
+    return c->flags & CLIENT_BLOCKED ? AUTH_WAITS : verdictOf(handled, c);
 }
 
 /* Whoever is somebody already is nobody while it is asked about anew: what a callback says without having
  * made the client somebody is a denial. It stays who it was, then. */
 static enum authVerdict decide(struct client *c, struct str user, struct str password, sds *err,
                                const char **by) {
-    if (!callbacks) return AUTH_NOT_HANDLED;
+    struct waiting *w = takeWaiting(c);
+    if (!callbacks) {
+        zfree(w);
+        return AUTH_NOT_HANDLED;
+    }
+    struct authCallback *a = w && w->asked ? w->asked : callbacks;
+    bool goes_on = w && w->asked && w->reply && !w->handle->aborted;
     uint32_t was = c->flags & CLIENT_AUTHENTICATED;
     struct ValkeyModuleString *u = stringNew(user), *p = stringNew(password);
     enum authVerdict verdict = AUTH_NOT_HANDLED;
     c->flags &= ~(uint32_t)CLIENT_AUTHENTICATED;
-    for (struct authCallback *a = callbacks, *next; a && verdict == AUTH_NOT_HANDLED; a = next) {
+    if (w && w->asked && !goes_on) a = a->next; /* it has had its say */
+    for (struct authCallback *next; a && verdict == AUTH_NOT_HANDLED; a = next, goes_on = false) {
         next = a->next;
         *by = a->module->name;
-        verdict = ask(a, c, u, p, err);
+        verdict = ask(a, goes_on ? w : NULL, c, u, p, err);
     }
+    zfree(w);
     if (verdict == AUTH_NOT_HANDLED) *by = NULL;
     c->flags |= was;
     stringRelease(u);
@@ -134,6 +195,9 @@ static void forget(struct module *m) {
             continue;
         }
         *at = a->next;
+        for (struct waiting *w = waiting; w; w = w->next) {
+            if (w->asked == a) w->asked = NULL;
+        }
         zfree(a);
     }
 }
@@ -141,6 +205,7 @@ static void forget(struct module *m) {
 void authPartInit(void) {
     auth_user_changes = userChanges;
     clientOnFree(userChanges);
+    clientOnFree(forgetWaiting);
     auth_decide = decide;
     moduleOnUnload(forget);
 }

@@ -154,6 +154,10 @@ static void wait(struct ValkeyModuleBlockedClient *bc, struct ValkeyModuleString
     zfree(names);
 }
 
+void blockedWait(struct ValkeyModuleBlockedClient *bc) {
+    wait(bc, NULL, 0, 0, false);
+}
+
 /* keys NULL: for UnblockClient alone. */
 static struct ValkeyModuleBlockedClient *block(struct ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc reply,
                                                ValkeyModuleCmdFunc timeout,

@@ -1,8 +1,10 @@
 /* users.c - users of a module's own, questions about users, logging in. Commands take names: of users that were
  * made here first, else of everybody's. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "valkeymodule.h"
 
@@ -205,8 +207,51 @@ COMMAND(deauth) {
 
 /* Passwords: allow, deny (with a reason), code (with one that has a code), plain (without one), forget (it says that it
  * has let the client in, and has not); any other is not for us. */
+/* later-PASSWORD: the same, but a thread says so after a while. */
+static int decide(Ctx *ctx, Text *user, const char *p, Text **err);
+
+static int onLater(Ctx *ctx, Text *user, Text *password, Text **err) {
+    (void)password;
+    return decide(ctx, user, ValkeyModule_GetBlockedClientPrivateData(ctx), err);
+}
+
+static void freeAnswer(Ctx *ctx, void *privdata) {
+    (void)ctx;
+    ValkeyModule_Free(privdata);
+}
+
+struct later {
+    ValkeyModuleBlockedClient *bc;
+    char *answer;
+};
+
+static void *think(void *arg) {
+    struct later *l = arg;
+    usleep(50000);
+    if (strcmp(l->answer, "abort"))
+        ValkeyModule_UnblockClient(l->bc, l->answer);
+    else
+        ValkeyModule_AbortBlock(l->bc);
+    free(l);
+    return NULL;
+}
+
+static int answerLater(Ctx *ctx, const char *answer) {
+    pthread_t thread;
+    struct later *l = malloc(sizeof *l);
+    l->answer = ValkeyModule_Strdup(answer);
+    l->bc = ValkeyModule_BlockClientOnAuth(ctx, onLater, freeAnswer);
+    if (pthread_create(&thread, NULL, think, l) == 0) pthread_detach(thread);
+    return VALKEYMODULE_AUTH_HANDLED;
+}
+
 static int onAuth(Ctx *ctx, Text *user, Text *password, Text **err) {
     const char *p = text(password);
+    if (!strncmp(p, "later-", 6)) return answerLater(ctx, p + 6);
+    return decide(ctx, user, p, err);
+}
+
+static int decide(Ctx *ctx, Text *user, const char *p, Text **err) {
     size_t len;
     const char *name = ValkeyModule_StringPtrLen(user, &len);
     if (!strcmp(p, "allow")) {
@@ -224,6 +269,12 @@ static int onAuthAfter(Ctx *ctx, Text *user, Text *password, Text **err) {
     if (strcmp(text(password), "deny")) return VALKEYMODULE_AUTH_NOT_HANDLED;
     *err = ValkeyModule_CreateString(NULL, "never asked", 11);
     return VALKEYMODULE_AUTH_HANDLED;
+}
+
+/* users.wait: where nobody logs in, nobody waits for it. */
+COMMAND(waitNow) {
+    (void)argv, (void)argc;
+    return ValkeyModule_BlockClientOnAuth(ctx, onLater, freeAnswer) ? VALKEYMODULE_ERR : VALKEYMODULE_OK;
 }
 
 /* users.callback */
@@ -246,6 +297,7 @@ int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
         {"users.channel", mayUse},  {"users.log", logEntry},   {"users.logname", logEntry},
         {"users.auth", auth},       {"users.authacl", auth},   {"users.changes", changesSoFar},
         {"users.deauth", deauth},   {"users.callback", callback},
+        {"users.wait", waitNow},
     };
     if (ValkeyModule_Init(ctx, "users", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR) return VALKEYMODULE_ERR;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {

@@ -161,6 +161,35 @@ beside_modules {users} {} {
         both auth default x
     }
 
+    test {a module decides later} {
+        foreach password {later-allow later-deny later-code later-plain later-nothing later-abort secret} {
+            both auth default x
+            both auth alice $password
+            both acl whoami
+            both auth nobody $password
+        }
+        both auth default x
+        both users.wait
+        foreach kind {ours valkey} {
+            set c [valkey_client [at $kind]]
+            catch { $c hello 3 auth alice later-allow }
+            set who($kind) [$c acl whoami]
+            $c close
+            # One that does not wait for the end; and what is behind the AUTH of another.
+            set c [valkey_deferring_client [at $kind]]
+            $c auth alice later-allow
+            $c close
+            set c [valkey_deferring_client [at $kind]]
+            $c auth alice later-allow
+            $c acl whoami
+            lappend who($kind) [$c read] [$c read]
+            $c close
+        }
+        assert_equal $who(valkey) $who(ours)
+        assert_equal {alice OK alice} $who(ours)
+        after 100
+    }
+
     test {what a module has done ends with it} {
         foreach kind {ours valkey} { set $kind [valkey_client [at $kind]]; [set $kind] users.authacl alice }
         both module unload users
