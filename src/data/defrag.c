@@ -75,6 +75,7 @@ static struct {
         int64_t us;
         uint64_t hits, misses;
     } began;
+    int64_t stop_us;       /* the end of the slice */
     int64_t fragmented_us; /* since when; 0: it is not */
     int64_t looked_us, slice_end_us, rest_us, rest_until_us;
 } run;
@@ -129,6 +130,7 @@ static void stepBig(struct db *db) {
     struct bigValue *big = run.big;
     uint64_t hits = stats.hits;
     struct object *o = dbFind(db, sdsview(big->key));
+    big->at.stop_us = run.stop_us;
     bool more = o && o->type == big->type && objectHasPtr(o) && objectTypeOf(o)->defrag(db, o, &big->at);
     if (o) countKey(hits);
     if (!more) dropBig();
@@ -143,7 +145,7 @@ static void stepKey(void *priv, void *entry) {
         if (type->freeEffort(o) > (size_t)max_scan_fields) {
             deferValue(o);
         } else {
-            struct defragCursor at = {{0}};
+            struct defragCursor at = {.at = {0}};
             while (type->defrag(db, o, &at)) {
             }
         }
@@ -310,6 +312,7 @@ static int64_t sliceTimer(struct aeEventLoop *el, int64_t id, void *data) {
         return WAIT_MS;
     }
     int64_t latency_start = latencyTimerStart(), end_us = start_us + sliceUs(start_us);
+    run.stop_us = end_us;
     bool more;
     unsigned steps = 0;
     do {
@@ -357,6 +360,7 @@ static void lookCron(void) {
 void defragAll(void) {
     passRewind();
     zmallocMoveAll(true);
+    run.stop_us = INT64_MAX;
     while (step()) {
     }
     zmallocMoveAll(stress);

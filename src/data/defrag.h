@@ -18,6 +18,7 @@
  * become another one of the same type since. */
 struct defragCursor {
     uint64_t at[3];
+    int64_t stop_us; /* when this call should end, monotonic; 0: it is a value that is done at once */
 };
 
 /* What hooks offer allocations to: a zmoveFn, which also counts. */

@@ -14,6 +14,10 @@ struct persistence {
     /* A child writes the dataset to rdbPath(), as BGSAVE does; the listener below hears of its end. False:
      * *err says why. */
     bool (*saveInBackground)(const struct rdbSaveOptions *options, const char **err);
+    /* Any file, now. 0, or an errno; why has been logged. loadFrom adds to what is there: EIO, it could not
+     * be read. */
+    int (*saveTo)(const char *path);
+    int (*loadFrom)(const char *path);
 
     /* ---- The append-only file ---- */
     bool (*aofEnabled)(void); /* appendonly yes */

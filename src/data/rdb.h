@@ -97,6 +97,8 @@ struct rdbReader {
     bool deep;
     bool from_client;  /* RESTORE: sizes are not to be trusted for allocations */
     bool keep_expired; /* hash fields whose time is over are kept: whoever sent them will delete them */
+    struct str key;    /* whose value is read: for types that want to know; ptr NULL: none */
+    int dbid;          /* and in which database */
     sds scratch;       /* the last string read, when it is not in the buffer */
     char small[OBJ_EMBED_MAX + 1]; /* the same, when it is a number; or the bytes of an embedded value */
 };

@@ -79,6 +79,17 @@ extern struct rdbLoadResult rdb_last_load; /* of the last stream that was read *
 /* Is told how much memory the server used that wrote the data; for INFO. command/loading.c registers it. */
 extern void (*rdb_load_used_memory)(uint64_t bytes);
 
+/* ---- What modules keep outside of the keyspace. module/ fills it in; NULL: nobody has. ---- */
+struct rdbModules {
+    bool (*knowsAside)(uint64_t id);                     /* is there a module to read it? */
+    bool (*loadAside)(struct rdbReader *r, uint64_t id); /* behind opcode and id; false: failed (rioFail) */
+    void (*saveAside)(struct rioWriter *w, bool behind); /* all of it: in front of the keys, behind them */
+    /* A dataset cannot be loaded as it comes from the network (beside: while the old one is kept), because
+     * there are modules that ... (text). NULL: it can. */
+    const char *(*wantDisk)(bool beside);
+};
+extern struct rdbModules rdb_modules;
+
 /* ---- The first bytes ---- */
 /* The version that the magic tells, -1 when it is none. Which may be read: rdbMagicReadable. */
 int rdbMagicVersion(const char magic[RDB_MAGIC_LEN]);

@@ -33,6 +33,7 @@ _Static_assert((QUEUE & (QUEUE - 1)) == 0, "numbers of places wrap");
 
 int64_t rdb_key_load_delay_us;
 struct rdbLoadResult rdb_last_load;
+struct rdbModules rdb_modules;
 void (*rdb_load_used_memory)(uint64_t bytes);
 
 struct loader {
@@ -166,6 +167,7 @@ static bool readKey(struct loader *l, uint8_t type) {
     l->key = sdscatstr(l->key, key);
     uint64_t hash = keyHash(key);
     keyspacePrefetch(l->keyspace, hash);
+    l->r->key = sdsview(l->key);
     enum rdbLoaded got = rdbReadValue(l->r, type, &v);
     if (got == RDB_FAILED) return false;
     bool ok = true;
@@ -212,7 +214,7 @@ static void selectDb(struct loader *l, int dbid) {
     struct keyspace **into = l->options->into;
     serverAssert(dbid >= 0 && dbid < dbCount());
     serverAssert(l->in == l->out); /* those that wait are for the database before */
-    l->dbid = dbid;
+    l->dbid = l->r->dbid = dbid;
     if (into && !into[dbid]) into[dbid] = keyspaceCreate();
     l->keyspace = into ? into[dbid] : dbKeyspace(dbGet(dbid));
 }
@@ -345,10 +347,11 @@ void rdbModuleName(uint64_t id, char name[10]) {
     name[9] = '\0';
 }
 
-static bool refuseModule(struct loader *l) {
+static bool readModuleAside(struct loader *l) {
     uint64_t id;
     char name[10];
     if (!rdbReadLen(l->r, &id)) return false;
+    if (rdb_modules.knowsAside && rdb_modules.knowsAside(id)) return rdb_modules.loadAside(l->r, id);
     rdbModuleName(id, name);
     return rioFail(&l->r->io, "The RDB file contains AUX module data I can't load: no matching module '%s'",
                    name);
@@ -375,7 +378,7 @@ static bool readOpcode(struct loader *l, uint8_t opcode) {
     case RDB_OP_RESIZEDB: return readSizes(l);
     case RDB_OP_SLOT_INFO: return readSlotInfo(l);
     case RDB_OP_AUX: return readAux(l);
-    case RDB_OP_MODULE_AUX: return refuseModule(l);
+    case RDB_OP_MODULE_AUX: return readModuleAside(l);
     case RDB_OP_FUNCTION_PRE_GA: return rioFail(&l->r->io, PRE_GA_FUNCTION);
     default: return readSection(l, opcode);
     }

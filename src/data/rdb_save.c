@@ -218,9 +218,12 @@ bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options) {
     w->lzf_learns = true;
     w->version = options->version ? options->version : versionNeeded();
     writeHead(w, options);
+    bool aside = rdb_modules.saveAside && !options->without_keys;
+    if (aside) rdb_modules.saveAside(w, false);
     for (int i = 0; i < dbCount() && !options->without_keys; i++) {
         if (!writeDb(&s, &dbs[i])) return false;
     }
+    if (aside) rdb_modules.saveAside(w, true);
     rioWriteByte(w, RDB_OP_EOF);
     uint64_t crc = rioWriterCrc(w); /* 0, when none is kept, says so to the reader */
     w->checksum = false;

@@ -40,6 +40,8 @@ struct replicationControl {
      * or *legacy, because one of them is too old to take over when it is told so. */
     const char *(*successor)(uint64_t offset, bool *legacy);
     void (*describe)(struct replicationState *now);
+    /* The dataset becomes another one, without a command for it: replicas shall ask for all of it. */
+    void (*forget)(void);
 };
 extern struct replicationControl replication_control;
 

@@ -12,7 +12,8 @@ void objectTypeRegister(const struct objectType *type) {
 
 const struct objectType *objectTypeByName(struct str name) {
     for (int i = 0; i < OBJ_TYPES_MAX; i++) {
-        if (objectTypes[i] && strIs(name, objectTypes[i]->name)) return objectTypes[i];
+        const struct objectType *type = objectTypes[i];
+        if (type && (type->hasName ? type->hasName(name) : strIs(name, type->name))) return type;
     }
     return NULL;
 }

@@ -28,6 +28,12 @@ struct prefetchWants {
     uint64_t member_hash;
 };
 
+/* A key, by its name. */
+struct keyPlace {
+    struct str key;
+    int dbid;
+};
+
 /* What came of reading a value from a file. */
 enum rdbLoaded {
     RDB_LOADED, /* *v is the value; the caller's. An embedded one is a view, good until the next read */
@@ -38,6 +44,10 @@ enum rdbLoaded {
 struct objectType {
     uint8_t id;       /* stable: 0 string, 1 list, 2 set, 3 zset, 4 hash, 5 module, 6 stream */
     const char *name; /* TYPE's answer */
+    /* A type of many (modules have theirs): the one that this value is of, and is there one of this name
+     * (case-insensitive)? NULL: it is one. */
+    const char *(*nameOf)(const struct object *o);
+    bool (*hasName)(struct str name);
 
     const char *(*encodingName)(const struct object *o);
     /* Frees a container (never embedded bytes). May run on the lazy-free thread: touches nothing but the
@@ -50,6 +60,9 @@ struct objectType {
     size_t (*memoryUsage)(const struct object *o, size_t samples);
     /* An independent copy (containers), or the same view (embedded). */
     struct value (*copy)(const struct object *o);
+    /* The same for a type whose values want to know where the copy goes, or cannot always be copied; then it
+     * is asked instead. NULL: *copy is it; else the error. */
+    const char *(*copyTo)(const struct object *o, const struct keyPlace *to, struct value *copy);
     /* Mix the value into digest[20] so that equal values give equal digests whatever their encoding
      * (data/digest.h). */
     void (*digest)(const struct object *o, uint8_t digest[20]);
@@ -105,5 +118,10 @@ static inline const struct objectType *objectTypeOf(const struct object *o) {
 }
 /* Container (through its type) and allocation. */
 void objectFree(struct object *o);
+/* TYPE's answer. */
+static inline const char *objectTypeName(const struct object *o) {
+    const struct objectType *type = objectTypeOf(o);
+    return __builtin_expect(type->nameOf != NULL, 0) ? type->nameOf(o) : type->name;
+}
 /* NULL when no type has this name (case-insensitive). */
 const struct objectType *objectTypeByName(struct str name);

@@ -70,3 +70,25 @@ int vmHashGet(struct ValkeyModuleKey *key, int flags, ...) {
     va_end(ap);
     return VALKEYMODULE_OK;
 }
+
+/* ---- Values that are the module's ---- */
+
+/* The text is copied: a hash keeps nothing that is not its own, and the module's buffer may go before it. */
+int vmHashSetStringRef(struct ValkeyModuleKey *key, struct ValkeyModuleString *field, const char *buf,
+                       size_t len) {
+    struct hash h;
+    struct object *o = key ? moduleKeyObject(key) : NULL;
+    if (!moduleKeyWrites(key) || !o || o->type != OBJ_HASH || !field || !buf) return VALKEYMODULE_ERR;
+    hashOpen(&h, o);
+    if (!hashGet(&h, stringText(field), NULL)) return -1;
+    hashSet(&h, stringText(field), (struct hashInput){.text = strN(buf, len)}, true);
+    hashCommit(&h, key->db, moduleKeyName(key), o);
+    return VALKEYMODULE_OK;
+}
+
+/* No value is one. (1 also says that it is no hash.) */
+int vmHashHasStringRef(struct ValkeyModuleKey *key, struct ValkeyModuleString *field) {
+    (void)field;
+    struct object *o = key ? moduleKeyObject(key) : NULL;
+    return !o || o->type != OBJ_HASH;
+}

@@ -270,6 +270,7 @@ void moduleInit(void) {
     miscPartInit();
     keyPartInit();
     callReplyPartInit();
+    typePartInit();
     sharedApisInit();
     lockPartInit();
     blockPartInit();

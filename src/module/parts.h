@@ -12,6 +12,7 @@ void dictPartInit(void);
 void miscPartInit(void);
 void keyPartInit(void);
 void callReplyPartInit(void);
+void typePartInit(void); /* api_type.c, module_io.c, api_defrag.c */
 void callPartInit(void);
 void lockPartInit(void);
 void blockPartInit(void);

@@ -439,10 +439,24 @@ static bool hasSavePoints(void) {
     return point_count > 0;
 }
 
+static int saveTo(const char *path) {
+    return rdbSaveFile(path, &(struct rdbSaveOptions){0}) ? 0 : errno;
+}
+
+static int loadFrom(const char *path) {
+    sds error;
+    enum rdbFileResult result = rdbLoadFile(path, &(struct rdbLoadOptions){0}, &error);
+    if (result == RDB_FILE_BAD) serverLog(LL_WARNING, "Error reading the RDB file %s: %s", path, error);
+    sdsfree(error);
+    return result == RDB_FILE_OK ? 0 : result == RDB_FILE_MISSING ? ENOENT : EIO;
+}
+
 void snapshotInit(void) {
     persistence.rdbPath = snapshotFile;
     persistence.hasSavePoints = hasSavePoints;
     persistence.saveInBackground = startBackground;
+    persistence.saveTo = saveTo;
+    persistence.loadFrom = loadFrom;
     static struct configDirective directives[] = {
         CONFIG_SPECIAL("save", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG | CONFIG_MAY_STAND_ALONE, setSave,
                        getSave, NULL),

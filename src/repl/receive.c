@@ -61,7 +61,7 @@ void receiveFail(void) {
     receiving.state = RECEIVE_FAILED;
 }
 
-static bool wantsDisk(void) {
+static bool directiveWantsDisk(void) {
     switch (repl_diskless_load) {
     case DISKLESS_LOAD_DISABLED: return true;
     case DISKLESS_LOAD_WHEN_EMPTY:
@@ -71,6 +71,15 @@ static bool wantsDisk(void) {
         return false;
     default: return false;
     }
+}
+
+/* Why modules need the data on the disk before they are loaded; NULL: they do not. */
+static const char *modulesWantDisk(void) {
+    return rdb_modules.wantDisk ? rdb_modules.wantDisk(repl_diskless_load == DISKLESS_LOAD_SWAPDB) : NULL;
+}
+
+static bool wantsDisk(void) {
+    return directiveWantsDisk() || modulesWantDisk();
 }
 
 /* what: of the synchronization, could not be read. */
@@ -96,7 +105,9 @@ static void headerRead(void) {
     bool disk = wantsDisk();
     const char *where = disk ? "to disk" : "to parser", *who = disk ? "Replica bio thread: " : "";
     receiving.got = 0;
-    receiving.beside = repl_diskless_load == DISKLESS_LOAD_SWAPDB;
+    receiving.beside = !disk && repl_diskless_load == DISKLESS_LOAD_SWAPDB;
+    if (!directiveWantsDisk() && disk)
+        serverLog(LL_NOTICE, "Skipping diskless-load because there are modules that %s.", modulesWantDisk());
     if (disk) serverLog(LL_NOTICE, "Replica main thread creating Bio thread to save RDB to disk");
     if (receiving.size == 0)
         serverLog(LL_NOTICE, "%sPRIMARY <-> REPLICA sync: receiving streamed RDB from primary with EOF %s",

@@ -64,12 +64,6 @@ static void tellProgress(struct rioReader *io) {
 
 /* ---- What was there ---- */
 
-/* It is not what our history says any more. */
-static void forgetHistory(void) {
-    replicasDisconnect();
-    if (history.backlog) historyFreeBacklog();
-}
-
 /* A child that saves what is about to go would replace what comes. */
 static void stopSaving(void) {
     persistence.aofStop();
@@ -91,7 +85,7 @@ static void accepted(void *priv) {
     serverLog(LL_NOTICE, "RDB signature and version check passed. Flushing old data");
     *flushed = true;
     stopSaving();
-    forgetHistory();
+    replicasForget();
     emptyAll();
 }
 
@@ -106,7 +100,7 @@ static void dropBeside(struct keyspace **beside) {
 static void exchange(struct keyspace **beside) {
     receive_replaces();
     stopSaving();
-    forgetHistory();
+    replicasForget();
     serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Swapping active DB with loaded DB");
     for (int i = 0; i < dbCount(); i++) {
         struct db *db = dbGet(i);

@@ -109,6 +109,11 @@ void replicasDisconnect(void) {
     }
 }
 
+void replicasForget(void) {
+    replicasDisconnect();
+    if (history.backlog) historyFreeBacklog();
+}
+
 /* Who only told something, and never asked, was none. */
 static void replicaFree(struct client *c) {
     struct replicaClient *r = c->replica;

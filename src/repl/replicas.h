@@ -116,6 +116,8 @@ int replicasGood(void);
 const char *replicasSuccessor(uint64_t offset, bool *legacy);
 /* All connections end; they will come back and ask how to go on. (Our own history has changed.) */
 void replicasDisconnect(void);
+/* The dataset becomes another one: it is not what our history says any more, so the backlog goes, too. */
+void replicasForget(void);
 /* What has been added to the stream leaves with the next clientsWritePending; the end of a turn asks for it.
  */
 void replicasWriteLater(void);

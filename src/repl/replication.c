@@ -63,6 +63,7 @@ static void giveControl(void) {
         .replicas = replicasOnline,
         .successor = replicasSuccessor,
         .describe = describe,
+        .forget = replicasForget,
     };
 }
 

@@ -72,7 +72,8 @@ static bool isDeep(const struct client *c) {
 }
 
 /* Replies the error when there is one. *r must live as long as the value is not in the keyspace. */
-static bool readPayload(struct client *c, struct str payload, struct rdbReader *r, struct value *v) {
+static bool readPayload(struct client *c, struct str key, struct str payload, struct rdbReader *r,
+                        struct value *v) {
     struct str body;
     int version;
     if (!rdbDumpValid(payload, &body, &version)) {
@@ -80,7 +81,8 @@ static bool readPayload(struct client *c, struct str payload, struct rdbReader *
         return false;
     }
     uint8_t type;
-    *r = (struct rdbReader){.version = version, .deep = isDeep(c), .from_client = true};
+    *r = (struct rdbReader){
+        .version = version, .deep = isDeep(c), .from_client = true, .key = key, .dbid = c->db->id};
     rioReaderInitMemory(&r->io, body);
     if (rioReadByte(&r->io, &type) && rdbReadValue(r, type, v) == RDB_LOADED) return true;
     rdbReaderFree(r);
@@ -129,7 +131,7 @@ void restoreCommand(struct client *c) {
         replyError(c, "ERR Invalid TTL value, must be >= 0");
         return;
     }
-    if (!readPayload(c, c->argv[3], &r, &v)) return;
+    if (!readPayload(c, key, c->argv[3], &r, &v)) return;
     bool relative = ttl && !opt.absolute;
     if (relative) ttl = (int64_t)((uint64_t)ttl + (uint64_t)cmd_time_ms);
     if (ttl && ttl <= cmd_time_ms && !loadingActive()) {

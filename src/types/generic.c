@@ -67,7 +67,7 @@ void touchCommand(struct client *c) {
 
 void typeCommand(struct client *c) {
     struct object *o = lookupKey(c->db, c->argv[1], LOOKUP_NOTOUCH);
-    replyStatus(c, o ? objectTypeOf(o)->name : "none");
+    replyStatus(c, o ? objectTypeName(o) : "none");
 }
 
 void randomkeyCommand(struct client *c) {
@@ -145,6 +145,7 @@ static bool scanOption(struct client *c, struct str name, struct str value, bool
         return true;
     } else if (strIs(name, "type") && allow_type) {
         out->type = objectTypeByName(value);
+        out->type_name = value;
         if (!out->type) replyErrorFmt(c, "ERR unknown type name '%.*s'", (int)value.len, value.ptr);
         return out->type;
     } else if (out->slot_allowed && strIs(name, "slot")) {
@@ -208,7 +209,8 @@ void scanCollect(void *priv, void *entry) {
 }
 
 static bool scanMatches(const struct scanOptions *opt, const struct object *o) {
-    if (opt->type && objectTypeOf(o) != opt->type) return false;
+    if (opt->type && (objectTypeOf(o) != opt->type || !strIs(opt->type_name, objectTypeName(o))))
+        return false;
     return !opt->use_pattern || globMatch(opt->pattern, objectKey(o), false);
 }
 
@@ -332,6 +334,14 @@ static bool parseCopyOptions(struct client *c, struct db **db, bool *replace) {
     return true;
 }
 
+/* NULL, or the error. */
+static const char *copyValue(const struct object *o, const struct keyPlace *to, struct value *copy) {
+    const struct objectType *type = objectTypeOf(o);
+    if (type->copyTo) return type->copyTo(o, to, copy);
+    *copy = type->copy(o);
+    return NULL;
+}
+
 void copyCommand(struct client *c) {
     struct str src = c->argv[1], dst = c->argv[2];
     struct db *db;
@@ -347,8 +357,15 @@ void copyCommand(struct client *c) {
         return;
     }
     /* Looking the destination up may have expired it, and nothing else: o is still good. */
+    struct value copy;
+    const struct keyPlace to = {dst, db->id};
+    const char *err = copyValue(o, &to, &copy);
+    if (err) {
+        replyError(c, err);
+        return;
+    }
     dbDelete(db, dst);
-    dbSetWithExpire(db, dst, NULL, objectTypeOf(o)->copy(o), objectExpire(o));
+    dbSetWithExpire(db, dst, NULL, copy, objectExpire(o));
     keyChanged(c, db, dst, NOTIFY_GENERIC, "copy_to", 1);
     replyLongLong(c, 1);
 }
@@ -432,12 +449,20 @@ void onFlushall(void (*fn)(void)) {
     flushall_hooks[flushall_hook_count++] = fn;
 }
 
-/* db NULL: all. The changes are counted first: a hook that saves has saved them. */
+/* The changes are counted first: a hook that saves has saved them. */
+void flushAll(bool async) {
+    changesCount(dbEmpty(NULL, async));
+    for (int i = 0; i < flushall_hook_count; i++) flushall_hooks[i]();
+}
+
+/* db NULL: all. */
 static void flush(struct client *c, struct db *db) {
     bool async;
     if (!flushMode(c, &async)) return;
-    changesCount(dbEmpty(db, async));
-    for (int i = 0; !db && i < flushall_hook_count; i++) flushall_hooks[i]();
+    if (db)
+        changesCount(dbEmpty(db, async));
+    else
+        flushAll(async);
     propagateRewrite(c, c->argc, c->argv); /* of an empty database, too: elsewhere it may not be empty */
     replyOk(c);
 }

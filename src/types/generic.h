@@ -9,6 +9,7 @@ struct scanOptions {
     bool use_pattern;
     struct str pattern;
     const struct objectType *type; /* SCAN only; NULL: any */
+    struct str type_name;          /* the word for it */
     bool values_off;               /* NOVALUES / NOSCORES */
     bool slot_allowed;             /* CLUSTERSCAN */
     int slot;                      /* -1: none was asked for */
@@ -35,3 +36,4 @@ struct object;
 void expireAtOnce(struct client *c, struct object *o, struct str key);
 /* FLUSHALL calls fn when the data is gone. */
 void onFlushall(void (*fn)(void));
+void flushAll(bool async); /* what FLUSHALL does, but for telling others */

@@ -40,7 +40,7 @@ static bool movePiece(struct rax *r, struct defragCursor *at, raxValueFn *value)
 }
 
 static void nextStage(struct defragCursor *at) {
-    *at = (struct defragCursor){{at->at[0] + 1}};
+    *at = (struct defragCursor){.at = {at->at[0] + 1}};
 }
 
 /* ---- Values ---- */

@@ -1,0 +1,113 @@
+/* api_defrag.c - defragmentation of what modules have allocated (data/defrag.h). A value that takes long is
+ * done in pieces: the module keeps in a cursor where it is. */
+#include "base/clock.h"
+#include "base/zmalloc.h"
+#include "module/module_type.h"
+#include "module/parts.h"
+
+struct ValkeyModuleDefragCtx {
+    const struct object *o; /* NULL: what is behind no key */
+    int dbid;
+    struct ValkeyModuleString *key;
+    struct defragCursor *at; /* NULL: all of it in one call */
+};
+
+void *vmDefragAlloc(struct ValkeyModuleDefragCtx *ctx, void *ptr) {
+    (void)ctx;
+    return ptr ? defragMove(NULL, ptr) : NULL;
+}
+
+/* One that others know, too, stays where it is. */
+struct ValkeyModuleString *vmDefragValkeyModuleString(struct ValkeyModuleDefragCtx *ctx,
+                                                      struct ValkeyModuleString *str) {
+    if (!str || str->refs != 1) return NULL;
+    if (str->grown) {
+        sds grown = sdsMove(str->grown, defragMove, NULL);
+        if (grown) str->grown = grown;
+    }
+    return vmDefragAlloc(ctx, str);
+}
+
+int vmDefragShouldStop(struct ValkeyModuleDefragCtx *ctx) {
+    return ctx->at && monotonicUs() >= ctx->at->stop_us;
+}
+
+int vmDefragCursorSet(struct ValkeyModuleDefragCtx *ctx, unsigned long cursor) {
+    if (!ctx->at) return VALKEYMODULE_ERR;
+    ctx->at->at[0] = cursor;
+    return VALKEYMODULE_OK;
+}
+
+int vmDefragCursorGet(struct ValkeyModuleDefragCtx *ctx, unsigned long *cursor) {
+    if (!ctx->at) return VALKEYMODULE_ERR;
+    *cursor = ctx->at->at[0];
+    return VALKEYMODULE_OK;
+}
+
+const struct ValkeyModuleString *vmGetKeyNameFromDefragCtx(struct ValkeyModuleDefragCtx *ctx) {
+    return ctx->key;
+}
+int vmGetDbIdFromDefragCtx(struct ValkeyModuleDefragCtx *ctx) {
+    return ctx->dbid;
+}
+
+bool moduleTypeDefrag(struct db *db, struct object *o, struct defragCursor *at) {
+    bool late = at->stop_us != 0;
+    struct moduleValue *v = defragMove(NULL, moduleValueOf(o));
+    if (v)
+        objectSetPtr(o, 0, v);
+    else
+        v = moduleValueOf(o);
+    if (!v->type->methods.defrag) return false;
+    struct ValkeyModuleDefragCtx ctx = {
+        .o = o, .dbid = db->id, .key = stringNew(objectKey(o)), .at = late ? at : NULL};
+    bool more = v->type->methods.defrag(&ctx, ctx.key, &v->value) != 0;
+    stringRelease(ctx.key);
+    return late && more;
+}
+
+/* ---- What is behind no key ---- */
+
+struct globalDefrag {
+    struct globalDefrag *next;
+    struct module *module;
+    ValkeyModuleDefragFunc fn;
+};
+static struct globalDefrag *globals;
+
+int vmRegisterDefragFunc(struct ValkeyModuleCtx *ctx, ValkeyModuleDefragFunc func) {
+    struct globalDefrag *g = globals;
+    while (g && g->module != ctx->module) g = g->next;
+    if (!g) {
+        g = zmalloc(sizeof *g);
+        *g = (struct globalDefrag){.next = globals, .module = ctx->module};
+        globals = g;
+    }
+    g->fn = func;
+    return VALKEYMODULE_OK;
+}
+
+static uint64_t defragGlobals(uint64_t cursor) {
+    (void)cursor;
+    for (const struct globalDefrag *g = globals; g; g = g->next) {
+        struct ValkeyModuleDefragCtx ctx = {.dbid = -1};
+        if (g->fn) g->fn(&ctx);
+    }
+    return 0;
+}
+
+static void dropGlobals(struct module *m) {
+    for (struct globalDefrag **at = &globals, *g; (g = *at);) {
+        if (g->module != m) {
+            at = &g->next;
+            continue;
+        }
+        *at = g->next;
+        zfree(g);
+    }
+}
+
+void moduleDefragInit(void) {
+    defragRegister(defragGlobals);
+    moduleOnUnload(dropGlobals);
+}

@@ -1,0 +1,344 @@
+/* api_type.c - data types of modules: their making, their values behind keys, and what the house asks of them
+ * (module_type.h); files are module_io.c's. */
+#include <string.h>
+
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "data/digest.h"
+#include "data/rdb.h"
+#include "module/module_key.h"
+#include "module/module_type.h"
+#include "module/parts.h"
+
+#define NAME_LENGTH 9
+
+struct ValkeyModuleType *module_types;
+
+/* ---- Names and numbers ---- */
+
+static int letterIndex(char c) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    const char *at = c ? strchr(letters, c) : NULL;
+    return at ? (int)(at - letters) : -1;
+}
+
+/* 0: it cannot be the name of a type. */
+static uint64_t idOf(const char *name, int version) {
+    uint64_t id = 0;
+    if (strlen(name) != NAME_LENGTH || version < 0 || version > TYPE_VERSION_MAX) return 0;
+    for (int i = 0; i < NAME_LENGTH; i++) {
+        int index = letterIndex(name[i]);
+        if (index < 0) return 0;
+        id = id << 6 | (uint64_t)index;
+    }
+    return id << TYPE_VERSION_BITS | (uint64_t)version;
+}
+
+struct ValkeyModuleType *moduleTypeById(uint64_t id) {
+    struct ValkeyModuleType *t = module_types;
+    while (t && t->id >> TYPE_VERSION_BITS != id >> TYPE_VERSION_BITS) t = t->next;
+    return t;
+}
+
+static struct ValkeyModuleType *typeByName(struct str name) {
+    struct ValkeyModuleType *t = module_types;
+    while (t && !strIs(name, t->name)) t = t->next;
+    return t;
+}
+
+int moduleDbOf(const struct object *o) {
+    struct str key = objectKey(o);
+    for (int i = 0; i < dbCount(); i++) {
+        if (dbFind(dbGet(i), key) == o) return i;
+    }
+    return -1;
+}
+
+/* ---- Making ---- */
+
+/* How much of the struct there was in each version of it. */
+static size_t methodsSize(uint64_t version) {
+    static const size_t sizes[] = {
+        0,
+        offsetof(ValkeyModuleTypeMethods, aux_load),
+        offsetof(ValkeyModuleTypeMethods, free_effort),
+        offsetof(ValkeyModuleTypeMethods, mem_usage2),
+        offsetof(ValkeyModuleTypeMethods, aux_save2),
+        sizeof(ValkeyModuleTypeMethods),
+    };
+    uint64_t newest = sizeof sizes / sizeof *sizes - 1;
+    return sizes[version < newest ? version : newest];
+}
+
+struct ValkeyModuleType *vmCreateDataType(struct ValkeyModuleCtx *ctx, const char *name, int encver,
+                                          ValkeyModuleTypeMethods *methods) {
+    uint64_t id = name ? idOf(name, encver) : 0;
+    if (!ctx->module || !ctx->module->loading || !id || !methods || !methods->version) return NULL;
+    if (typeByName(strOf(name))) return NULL;
+    struct ValkeyModuleType **end = &module_types, *t = zcalloc(1, sizeof *t);
+    t->module = ctx->module;
+    t->id = id;
+    memcpy(t->name, name, NAME_LENGTH + 1);
+    memcpy(&t->methods, methods, methodsSize(methods->version));
+    while (*end) end = &(*end)->next;
+    return *end = t;
+}
+
+static const char *objection(struct module *m) {
+    for (const struct ValkeyModuleType *t = module_types; t; t = t->next) {
+        if (t->module == m) return "the module exports one or more module-side data types, can't unload";
+    }
+    return NULL;
+}
+
+/* Of a module that has not been loaded: there are no values of them. */
+static void dropTypes(struct module *m) {
+    for (struct ValkeyModuleType **at = &module_types, *t; (t = *at);) {
+        if (t->module != m) {
+            at = &t->next;
+            continue;
+        }
+        *at = t->next;
+        zfree(t);
+    }
+}
+
+/* ---- Values ---- */
+
+struct value moduleValueMake(const struct ValkeyModuleType *type, void *value) {
+    struct moduleValue *v = zmalloc(sizeof *v);
+    *v = (struct moduleValue){type, value};
+    return valuePtr(OBJ_MODULE, 0, v);
+}
+
+void moduleValueDrop(const struct ValkeyModuleType *type, void *value) {
+    if (type->methods.free) type->methods.free(value);
+}
+
+static struct moduleValue *valueOfKey(struct ValkeyModuleKey *key) {
+    struct object *o = key ? moduleKeyObject(key) : NULL;
+    return o && o->type == OBJ_MODULE ? moduleValueOf(o) : NULL;
+}
+
+int vmModuleTypeSetValue(struct ValkeyModuleKey *key, struct ValkeyModuleType *mt, void *value) {
+    if (!moduleKeyWrites(key) || key->walk != WALK_NONE || !mt) return VALKEYMODULE_ERR;
+    dbSet(key->db, moduleKeyName(key), moduleValueMake(mt, value), false);
+    return VALKEYMODULE_OK;
+}
+
+int vmModuleTypeReplaceValue(struct ValkeyModuleKey *key, struct ValkeyModuleType *mt, void *new_value,
+                             void **old_value) {
+    if (!moduleKeyWrites(key) || key->walk != WALK_NONE) return VALKEYMODULE_ERR;
+    struct moduleValue *v = valueOfKey(key);
+    if (!v || v->type != mt) return VALKEYMODULE_ERR;
+    if (old_value) *old_value = v->value;
+    v->value = new_value;
+    return VALKEYMODULE_OK;
+}
+
+struct ValkeyModuleType *vmModuleTypeGetType(struct ValkeyModuleKey *key) {
+    const struct moduleValue *v = valueOfKey(key);
+    return v ? (struct ValkeyModuleType *)v->type : NULL;
+}
+
+void *vmModuleTypeGetValue(struct ValkeyModuleKey *key) {
+    const struct moduleValue *v = valueOfKey(key);
+    return v ? v->value : NULL;
+}
+
+/* ---- Of which key a callback is asked ---- */
+
+struct ValkeyModuleKeyOptCtx {
+    const struct object *o;
+    int from_db, to_db; /* -1: none; or DB_BY_OBJECT */
+    struct ValkeyModuleString *from, *to;
+};
+
+static struct ValkeyModuleKeyOptCtx keyContext(const struct object *o, int dbid) {
+    return (struct ValkeyModuleKeyOptCtx){
+        .o = o, .from_db = dbid, .to_db = -1, .from = stringNew(objectKey(o))};
+}
+
+static void keyContextEnd(struct ValkeyModuleKeyOptCtx *k) {
+    stringRelease(k->from);
+    if (k->to) stringRelease(k->to);
+}
+
+const struct ValkeyModuleString *vmGetKeyNameFromOptCtx(struct ValkeyModuleKeyOptCtx *ctx) {
+    return ctx->from;
+}
+const struct ValkeyModuleString *vmGetToKeyNameFromOptCtx(struct ValkeyModuleKeyOptCtx *ctx) {
+    return ctx->to;
+}
+int vmGetDbIdFromOptCtx(struct ValkeyModuleKeyOptCtx *ctx) {
+    if (ctx->from_db == DB_BY_OBJECT) ctx->from_db = moduleDbOf(ctx->o);
+    return ctx->from_db;
+}
+int vmGetToDbIdFromOptCtx(struct ValkeyModuleKeyOptCtx *ctx) {
+    return ctx->to_db;
+}
+
+/* ---- What the house asks of a value ---- */
+
+static const char *nameHook(const struct object *o) {
+    return moduleValueOf(o)->type->name;
+}
+
+static bool hasNameHook(struct str name) {
+    return typeByName(name) != NULL;
+}
+
+static const char *encodingHook(const struct object *o) {
+    (void)o;
+    return "raw";
+}
+
+static void freeHook(struct value v) {
+    struct moduleValue *mv = v.ptr;
+    moduleValueDrop(mv->type, mv->value);
+    zfree(mv);
+}
+
+/* Where a value was that has just left its keyspace: its effort is asked then. */
+static struct {
+    const struct moduleValue *value;
+    int dbid;
+} left;
+
+static size_t effortHook(const struct object *o) {
+    const struct moduleValue *v = moduleValueOf(o);
+    const ValkeyModuleTypeMethods *methods = &v->type->methods;
+    if (!methods->free_effort2 && !methods->free_effort) return 1;
+    struct ValkeyModuleKeyOptCtx k = keyContext(o, v == left.value ? left.dbid : DB_BY_OBJECT);
+    size_t effort =
+        methods->free_effort2 ? methods->free_effort2(&k, v->value) : methods->free_effort(k.from, v->value);
+    keyContextEnd(&k);
+    return effort ? effort : SIZE_MAX; /* 0: always on the thread */
+}
+
+static size_t memoryHook(const struct object *o, size_t samples) {
+    const struct moduleValue *v = moduleValueOf(o);
+    const ValkeyModuleTypeMethods *methods = &v->type->methods;
+    size_t bytes = zmallocSize(v);
+    if (methods->mem_usage2) {
+        struct ValkeyModuleKeyOptCtx k = keyContext(o, DB_BY_OBJECT);
+        bytes += methods->mem_usage2(&k, v->value, samples);
+        keyContextEnd(&k);
+    } else if (methods->mem_usage) {
+        bytes += methods->mem_usage(v->value);
+    }
+    return bytes;
+}
+
+static const char *copyHook(const struct object *o, const struct keyPlace *to, struct value *copy) {
+    const struct moduleValue *v = moduleValueOf(o);
+    const ValkeyModuleTypeMethods *methods = &v->type->methods;
+    if (!methods->copy2 && !methods->copy) return "ERR not supported for this module key";
+    struct ValkeyModuleKeyOptCtx k = keyContext(o, DB_BY_OBJECT);
+    k.to = stringNew(to->key);
+    k.to_db = to->dbid;
+    void *made = methods->copy2 ? methods->copy2(&k, v->value) : methods->copy(k.from, k.to, v->value);
+    keyContextEnd(&k);
+    if (!made) return "ERR module key failed to copy";
+    *copy = moduleValueMake(v->type, made);
+    return NULL;
+}
+
+static int dbOfKeyspace(const struct keyspace *ks) {
+    for (int i = 0; i < dbCount(); i++) {
+        if (dbKeyspace(dbGet(i)) == ks) return i;
+    }
+    return -1;
+}
+
+static void leaveHook(struct keyspace *ks, const struct object *o) {
+    const struct moduleValue *v = moduleValueOf(o);
+    const ValkeyModuleTypeMethods *methods = &v->type->methods;
+    left.value = v;
+    left.dbid = dbOfKeyspace(ks);
+    if (!methods->unlink2 && !methods->unlink) return;
+    struct ValkeyModuleKeyOptCtx k = keyContext(o, left.dbid);
+    if (methods->unlink2)
+        methods->unlink2(&k, v->value);
+    else
+        methods->unlink(k.from, v->value);
+    keyContextEnd(&k);
+}
+
+/* A new value may be where one was that has left. */
+static void enterHook(struct keyspace *ks, const struct object *o) {
+    (void)ks;
+    if (left.value == moduleValueOf(o)) left.value = NULL;
+}
+
+/* ---- Digests ---- */
+
+struct ValkeyModuleDigest {
+    uint8_t ordered[20], unordered[20];
+    const struct object *o;
+    struct ValkeyModuleString *key;
+};
+
+void vmDigestAddStringBuffer(struct ValkeyModuleDigest *md, const char *ele, size_t len) {
+    digestMix(md->ordered, strN(ele, len));
+}
+
+void vmDigestAddLongLong(struct ValkeyModuleDigest *md, long long ele) {
+    char digits[LONG_STR_SIZE];
+    digestMix(md->ordered, strN(digits, ll2string(digits, ele)));
+}
+
+void vmDigestEndSequence(struct ValkeyModuleDigest *md) {
+    digestXorDigest(md->unordered, md->ordered);
+    memset(md->ordered, 0, sizeof md->ordered);
+}
+
+const struct ValkeyModuleString *vmGetKeyNameFromDigest(struct ValkeyModuleDigest *dig) {
+    return dig->key;
+}
+int vmGetDbIdFromDigest(struct ValkeyModuleDigest *dig) {
+    return moduleDbOf(dig->o);
+}
+
+static void digestHook(const struct object *o, uint8_t digest[20]) {
+    const struct moduleValue *v = moduleValueOf(o);
+    if (!v->type->methods.digest) return;
+    struct ValkeyModuleDigest md = {.o = o, .key = stringNew(objectKey(o))};
+    v->type->methods.digest(&md, v->value);
+    digestXorDigest(digest, md.unordered);
+    stringRelease(md.key);
+}
+
+static uint8_t rdbTypeHook(const struct object *o, int version) {
+    (void)o, (void)version;
+    return RDB_TYPE_MODULE_2;
+}
+
+static const struct objectType module_type = {
+    .id = OBJ_MODULE,
+    .name = "module",
+    .nameOf = nameHook,
+    .hasName = hasNameHook,
+    .encodingName = encodingHook,
+    .free = freeHook,
+    .freeEffort = effortHook,
+    .memoryUsage = memoryHook,
+    .copyTo = copyHook,
+    .digest = digestHook,
+    .enter = enterHook,
+    .leave = leaveHook,
+    .rdb_types = 1ull << RDB_TYPE_MODULE_2,
+    .rdbType = rdbTypeHook,
+    .save = moduleTypeSave,
+    .load = moduleTypeLoad,
+    .rewrite = moduleTypeRewrite,
+    .defrag = moduleTypeDefrag,
+};
+
+void typePartInit(void) {
+    objectTypeRegister(&module_type);
+    moduleAddObjection(objection);
+    moduleOnUnload(dropTypes);
+    moduleIoInit();
+    moduleDefragInit();
+}

@@ -1,0 +1,411 @@
+/* module_io.c - values of modules in files: RDB (values, and what modules keep outside of the keyspace),
+ * DUMP, and commands for the append-only file.
+ *
+ *     value   | id | item ... | 0 |                    after the type and the key
+ *     aside   | 247 | id | 2 | when | item ... | 0 |   before and behind all keys
+ *     item    | 2 number | 3 float | 4 double | 5 string |
+ *
+ * Each number is written as RDB has lengths (data/rdb.h). A module that has not said that it looks for errors
+ * would go on with what it has not got: that is the end of the server. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "data/rdb.h"
+#include "data/rdb_dataset.h"
+#include "data/rewrite.h"
+#include "module/call_format.h"
+#include "module/module_type.h"
+#include "module/parts.h"
+
+enum item { ITEM_END = 0, ITEM_NUMBER = 2, ITEM_FLOAT = 3, ITEM_DOUBLE = 4, ITEM_STRING = 5 };
+#define LONG_DOUBLE_TEXT 64
+
+struct ValkeyModuleIO {
+    const struct ValkeyModuleType *type;
+    struct rioWriter *w; /* one of them; */
+    struct rdbReader *r;
+    bool commands; /* what is written is for the append-only file */
+    bool failed;
+    uint64_t began;  /* offset of the reader */
+    bool head_waits; /* of what is kept aside: written with the first item */
+    int when;
+    struct str key; /* ptr NULL: none */
+    const struct object *o;
+    int dbid;                        /* or DB_BY_OBJECT */
+    struct ValkeyModuleString *name; /* of the key, when it has been asked for */
+    bool has_context;
+    struct ValkeyModuleCtx context;
+};
+
+static void ioEnd(struct ValkeyModuleIO *io) {
+    if (io->has_context) contextClose(&io->context);
+    if (io->name) stringRelease(io->name);
+}
+
+static bool ioFailed(const struct ValkeyModuleIO *io) {
+    return io->failed || (io->w && io->w->error) || (io->r && rioFailed(&io->r->io));
+}
+
+int vmIsIOError(struct ValkeyModuleIO *io) {
+    return ioFailed(io);
+}
+
+struct ValkeyModuleCtx *vmGetContextFromIO(struct ValkeyModuleIO *io) {
+    if (!io->has_context) contextOpen(&io->context, io->type->module, NULL, 0);
+    io->has_context = true;
+    return &io->context;
+}
+
+const struct ValkeyModuleString *vmGetKeyNameFromIO(struct ValkeyModuleIO *io) {
+    if (!io->name && io->key.ptr) io->name = stringNew(io->key);
+    return io->name;
+}
+
+int vmGetDbIdFromIO(struct ValkeyModuleIO *io) {
+    if (io->dbid == DB_BY_OBJECT) io->dbid = moduleDbOf(io->o);
+    return io->dbid;
+}
+
+void vmLogIOError(struct ValkeyModuleIO *io, const char *levelstr, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    moduleLogV(io->type->module, levelstr, fmt, ap);
+    va_end(ap);
+}
+
+/* ---- Saving ---- */
+
+static void writeAsideHead(struct ValkeyModuleIO *io) {
+    rioWriteByte(io->w, RDB_OP_MODULE_AUX);
+    rdbWriteLen(io->w, io->type->id);
+    rdbWriteLen(io->w, ITEM_NUMBER);
+    rdbWriteLen(io->w, (uint64_t)io->when);
+    io->head_waits = false;
+}
+
+static bool beginItem(struct ValkeyModuleIO *io, enum item item) {
+    if (!io->w || io->commands || ioFailed(io)) return false;
+    if (io->head_waits) writeAsideHead(io);
+    rdbWriteLen(io->w, item);
+    return true;
+}
+
+void vmSaveUnsigned(struct ValkeyModuleIO *io, uint64_t value) {
+    if (beginItem(io, ITEM_NUMBER)) rdbWriteLen(io->w, value);
+}
+void vmSaveSigned(struct ValkeyModuleIO *io, int64_t value) {
+    vmSaveUnsigned(io, (uint64_t)value);
+}
+void vmSaveStringBuffer(struct ValkeyModuleIO *io, const char *str, size_t len) {
+    if (beginItem(io, ITEM_STRING)) rdbWriteString(io->w, strN(str, len));
+}
+void vmSaveString(struct ValkeyModuleIO *io, struct ValkeyModuleString *s) {
+    vmSaveStringBuffer(io, stringText(s).ptr, stringText(s).len);
+}
+void vmSaveDouble(struct ValkeyModuleIO *io, double value) {
+    if (beginItem(io, ITEM_DOUBLE)) rdbWriteDouble(io->w, value);
+}
+void vmSaveFloat(struct ValkeyModuleIO *io, float value) {
+    if (beginItem(io, ITEM_FLOAT)) rioWrite(io->w, &value, sizeof value);
+}
+void vmSaveLongDouble(struct ValkeyModuleIO *io, long double value) {
+    char text[LONG_DOUBLE_TEXT];
+    int len = snprintf(text, sizeof text, "%La", value);
+    vmSaveStringBuffer(io, text, (size_t)len);
+}
+
+void moduleTypeSave(struct rioWriter *w, const struct object *o) {
+    const struct moduleValue *v = moduleValueOf(o);
+    struct ValkeyModuleIO io = {.type = v->type, .w = w, .key = objectKey(o), .o = o, .dbid = DB_BY_OBJECT};
+    rdbWriteLen(w, v->type->id);
+    if (v->type->methods.rdb_save) v->type->methods.rdb_save(&io, v->value);
+    rdbWriteLen(w, ITEM_END);
+    ioEnd(&io);
+}
+
+/* ---- Loading ---- */
+
+/* Always false. */
+static bool loadFails(struct ValkeyModuleIO *io) {
+    struct rdbReader *r = io->r;
+    io->failed = true;
+    if (io->type->module->options & VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS) return false;
+    serverPanic("Error loading data from RDB (short read or EOF). Read performed by module '%s' about type "
+                "'%s' after reading '%llu' bytes of a value for key named: '%.*s'.",
+                io->type->module->name, io->type->name, (unsigned long long)(rioOffset(&r->io) - io->began),
+                io->key.ptr ? (int)io->key.len : 6, io->key.ptr ? io->key.ptr : "(null)");
+}
+
+static bool nextItem(struct ValkeyModuleIO *io, enum item item) {
+    uint64_t found;
+    if (!io->r || io->failed) return false;
+    if (!rdbReadLen(io->r, &found)) return loadFails(io);
+    if (found == item) return true;
+    rioFail(&io->r->io, "module type '%s' asks for an item of kind %d where there is one of kind %llu",
+            io->type->name, item, (unsigned long long)found);
+    return loadFails(io);
+}
+
+uint64_t vmLoadUnsigned(struct ValkeyModuleIO *io) {
+    uint64_t n;
+    if (!nextItem(io, ITEM_NUMBER)) return 0;
+    if (rdbReadLen(io->r, &n)) return n;
+    return loadFails(io);
+}
+
+int64_t vmLoadSigned(struct ValkeyModuleIO *io) {
+    return (int64_t)vmLoadUnsigned(io);
+}
+
+/* A view, good until the next read. */
+static bool loadText(struct ValkeyModuleIO *io, struct str *text) {
+    return nextItem(io, ITEM_STRING) && (rdbReadString(io->r, text) || loadFails(io));
+}
+
+struct ValkeyModuleString *vmLoadString(struct ValkeyModuleIO *io) {
+    struct str text;
+    return loadText(io, &text) ? stringNew(text) : NULL;
+}
+
+char *vmLoadStringBuffer(struct ValkeyModuleIO *io, size_t *lenptr) {
+    struct str text;
+    if (!loadText(io, &text)) return NULL;
+    char *bytes = vmAlloc(text.len ? text.len : 1);
+    memcpy(bytes, text.ptr, text.len);
+    if (lenptr) *lenptr = text.len;
+    return bytes;
+}
+
+double vmLoadDouble(struct ValkeyModuleIO *io) {
+    double d;
+    if (!nextItem(io, ITEM_DOUBLE)) return 0;
+    if (rdbReadDouble(io->r, &d)) return d;
+    return loadFails(io);
+}
+
+float vmLoadFloat(struct ValkeyModuleIO *io) {
+    float f;
+    if (!nextItem(io, ITEM_FLOAT)) return 0;
+    if (rioRead(&io->r->io, &f, sizeof f)) return f;
+    return loadFails(io);
+}
+
+long double vmLoadLongDouble(struct ValkeyModuleIO *io) {
+    char digits[LONG_DOUBLE_TEXT];
+    struct str text;
+    if (!loadText(io, &text)) return 0;
+    if (text.len >= sizeof digits) text.len = sizeof digits - 1;
+    memcpy(digits, text.ptr, text.len);
+    digits[text.len] = '\0';
+    return strtold(digits, NULL);
+}
+
+/* NULL: it could not. */
+static void *loadValue(const struct ValkeyModuleType *type, struct rdbReader *r, uint64_t id) {
+    struct ValkeyModuleIO io = {
+        .type = type, .r = r, .began = rioOffset(&r->io), .key = r->key, .dbid = r->key.ptr ? r->dbid : -1};
+    void *value = type->methods.rdb_load ? type->methods.rdb_load(&io, TYPE_VERSION_OF(id)) : NULL;
+    bool whole = !ioFailed(&io);
+    ioEnd(&io);
+    if (whole || !value) return value;
+    moduleValueDrop(type, value);
+    return NULL;
+}
+
+static bool readEnd(struct rdbReader *r, const struct ValkeyModuleType *type) {
+    uint64_t end;
+    if (!rdbReadLen(r, &end)) return false;
+    return end == ITEM_END || rioFail(&r->io,
+                                      "The RDB file contains module data for the module '%s' that is not "
+                                      "terminated by the proper module value EOF marker",
+                                      type->module->name);
+}
+
+enum rdbLoaded moduleTypeLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v) {
+    (void)rdb_type;
+    uint64_t id;
+    char name[10];
+    if (!rdbReadLen(r, &id)) return RDB_FAILED;
+    const struct ValkeyModuleType *type = moduleTypeById(id);
+    if (!type) {
+        rdbModuleName(id, name);
+        rioFail(&r->io, "The RDB file contains module data I can't load: no matching module type '%s'", name);
+        return RDB_FAILED;
+    }
+    void *value = loadValue(type, r, id);
+    if (!readEnd(r, type)) {
+        if (value) moduleValueDrop(type, value);
+        return RDB_FAILED;
+    }
+    if (!value) {
+        rioFail(&r->io,
+                "The RDB file contains module data for the module type '%s', that the responsible module is "
+                "not able to load. Check for modules log above for additional clues.",
+                type->module->name);
+        return RDB_FAILED;
+    }
+    *v = moduleValueMake(type, value);
+    return RDB_LOADED;
+}
+
+/* ---- What is kept aside ---- */
+
+static void saveAsideOf(const struct ValkeyModuleType *type, struct rioWriter *w, int when) {
+    const ValkeyModuleTypeMethods *methods = &type->methods;
+    if (!(methods->aux_save_triggers & when) || (!methods->aux_save2 && !methods->aux_save)) return;
+    struct ValkeyModuleIO io = {.type = type, .w = w, .dbid = -1, .when = when, .head_waits = true};
+    if (methods->aux_save2) {
+        methods->aux_save2(&io, when);
+    } else {
+        writeAsideHead(&io);
+        methods->aux_save(&io, when);
+    }
+    if (!io.head_waits) rdbWriteLen(w, ITEM_END);
+    ioEnd(&io);
+}
+
+static void saveAside(struct rioWriter *w, bool behind) {
+    int when = behind ? VALKEYMODULE_AUX_AFTER_RDB : VALKEYMODULE_AUX_BEFORE_RDB;
+    for (const struct ValkeyModuleType *t = module_types; t; t = t->next) saveAsideOf(t, w, when);
+}
+
+static bool knowsAside(uint64_t id) {
+    return moduleTypeById(id) != NULL;
+}
+
+static bool loadAside(struct rdbReader *r, uint64_t id) {
+    const struct ValkeyModuleType *type = moduleTypeById(id);
+    uint64_t kind, when;
+    if (!rdbReadLen(r, &kind) || !rdbReadLen(r, &when)) return false;
+    if (kind != ITEM_NUMBER) return rioFail(&r->io, "bad when_opcode");
+    if (!type->methods.aux_load)
+        return rioFail(
+            &r->io, "The RDB file contains module AUX data, but the module '%s' doesn't seem to support it.",
+            type->name);
+    struct ValkeyModuleIO io = {.type = type, .r = r, .began = rioOffset(&r->io), .dbid = -1};
+    bool ok =
+        type->methods.aux_load(&io, TYPE_VERSION_OF(id), (int)when) == VALKEYMODULE_OK && !ioFailed(&io);
+    ioEnd(&io);
+    if (!ok)
+        return rioFail(
+            &r->io,
+            "The RDB file contains module AUX data for the module type '%s', that the responsible module "
+            "is not able to load. Check for modules log above for additional clues.",
+            type->name);
+    return readEnd(r, type);
+}
+
+/* ---- From the network ---- */
+
+static const char *wantDisk(bool beside) {
+    for (const struct ValkeyModuleType *t = module_types; t; t = t->next) {
+        if (!(t->module->options & VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS)) return "don't handle read errors";
+    }
+    for (const struct module *m = modules; m && beside; m = m->next) {
+        if (!(m->options & VALKEYMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD))
+            return "are not aware of async replication";
+    }
+    return NULL;
+}
+
+/* ---- Commands ---- */
+
+static void emitFails(struct ValkeyModuleIO *io, const char *what, const char *cmdname, const char *more) {
+    serverLog(LL_WARNING, "Fatal: AOF method for module data type '%s' tried to %s '%s'%s", io->type->name,
+              what, cmdname, more);
+    io->failed = true;
+    errno = EINVAL;
+}
+
+void vmEmitAOF(struct ValkeyModuleIO *io, const char *cmdname, const char *fmt, ...) {
+    struct callArguments a;
+    va_list ap;
+    if (!io->commands || ioFailed(io)) return;
+    if (!(io->type->module->options & VALKEYMODULE_OPTIONS_SKIP_COMMAND_VALIDATION) &&
+        !commandLookupName(strOf(cmdname))) {
+        emitFails(io, "emit unknown command", cmdname, "");
+        return;
+    }
+    va_start(ap, fmt);
+    if (callArgumentsRead(&a, cmdname, fmt, ap)) {
+        rewriteCommand(io->w, a.argc);
+        for (int i = 0; i < a.argc; i++) rewriteArg(io->w, a.argv[i]);
+    } else {
+        emitFails(io, "call ValkeyModule_EmitAOF() with wrong format specifiers", fmt, "");
+    }
+    va_end(ap);
+    callArgumentsFree(&a);
+}
+
+/* For a type that has no commands of its own. */
+static void rewriteAsRestore(struct rioWriter *w, struct str key, const struct object *o) {
+    sds payload = rdbDump(o);
+    rewriteCommand(w, 4);
+    rewriteWord(w, "RESTORE");
+    rewriteArg(w, key);
+    rewriteArgInt(w, 0);
+    rewriteArg(w, sdsview(payload));
+    sdsfree(payload);
+}
+
+void moduleTypeRewrite(struct rioWriter *w, struct str key, const struct object *o) {
+    const struct moduleValue *v = moduleValueOf(o);
+    if (!v->type->methods.aof_rewrite) {
+        rewriteAsRestore(w, key, o);
+        return;
+    }
+    struct ValkeyModuleIO io = {
+        .type = v->type, .w = w, .commands = true, .key = key, .o = o, .dbid = DB_BY_OBJECT};
+    vmGetKeyNameFromIO(&io);
+    v->type->methods.aof_rewrite(&io, io.name, v->value);
+    if (io.failed && !w->error) w->error = EINVAL;
+    ioEnd(&io);
+}
+
+/* ---- Strings ---- */
+
+struct ValkeyModuleString *vmSaveDataTypeToString(struct ValkeyModuleCtx *ctx, void *data,
+                                                  const struct ValkeyModuleType *mt) {
+    sds text = sdsempty();
+    struct rioWriter w;
+    rioWriterInit(&w, rioSinkSds, &text);
+    struct ValkeyModuleIO io = {.type = mt, .w = &w, .dbid = -1};
+    if (mt->methods.rdb_save) mt->methods.rdb_save(&io, data);
+    bool ok = mt->methods.rdb_save && rioFlush(&w) && !io.failed;
+    ioEnd(&io);
+    rioWriterFree(&w);
+    if (!ok) {
+        sdsfree(text);
+        return NULL;
+    }
+    struct ValkeyModuleString *s = stringTake(text);
+    contextAuto(ctx, AUTO_STRING, s);
+    return s;
+}
+
+void *vmLoadDataTypeFromStringEncver(const struct ValkeyModuleString *str, const struct ValkeyModuleType *mt,
+                                     int encver) {
+    struct rdbReader r = {.version = RDB_VERSION, .from_client = true};
+    rioReaderInitMemory(&r.io, stringText(str));
+    void *value = loadValue(mt, &r, (uint64_t)encver & TYPE_VERSION_MAX);
+    rdbReaderFree(&r);
+    return value;
+}
+
+void *vmLoadDataTypeFromString(const struct ValkeyModuleString *str, const struct ValkeyModuleType *mt) {
+    return vmLoadDataTypeFromStringEncver(str, mt, 0);
+}
+
+void moduleIoInit(void) {
+    rdb_modules.knowsAside = knowsAside;
+    rdb_modules.loadAside = loadAside;
+    rdb_modules.saveAside = saveAside;
+    rdb_modules.wantDisk = wantDisk;
+}
