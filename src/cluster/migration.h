@@ -9,14 +9,18 @@
  *     snapshotting                  keys, SNAPSHOT-EOF ─▶
  *     replicating                   ◀─ REQUEST-PAUSE    waiting-for-paused
  *     waiting-to-pause              changes ─▶
- *     failover-paused               PAUSED ─▶           failover-requested
- *     failover-granted              ◀─ REQUEST-FAILOVER
+ *     failover-paused               PAUSED ─▶           waiting-for-paused: for its replica
+ *     failover-granted              ◀─ REQUEST-FAILOVER failover-requested
  *                                   FAILOVER-GRANTED ─▶ failover-granted
  *     success                       (its claim, by the bus)
  *
  * Invariant: up to FAILOVER-GRANTED the source is the owner, and a failure of either side leaves it so. From
  * then on it writes nothing until it hears of the new owner, or its pause is over: it does not know, then,
- * and the greater epoch decides. */
+ * and the greater epoch decides.
+ *
+ * Before the target asks for the slots, a replica of its own has their keys, and before it takes them, its
+ * append-only file: whoever dies then, what the source's replica has acknowledged is there. A target whose
+ * replicas do not answer asks after MIGRATION_REPLICA_MS all the same. */
 #pragma once
 
 #include <stdbool.h>
@@ -35,6 +39,7 @@ enum migrationState {
     IMPORT_WAITING_ACK,
     IMPORT_RECEIVING,
     IMPORT_WAITING_PAUSED,
+    IMPORT_PAUSED, /* the source writes no more: does a replica of ours have it all? */
     IMPORT_REQUESTED,
     IMPORT_GRANTED,
     IMPORT_TRACKED, /* by our primary, or one that a file tells of: nothing happens here but its end */
@@ -51,6 +56,7 @@ enum migrationEvent {
     HAPPENED_DRAINED,     /* what is to be sent has been, as far as was asked for */
     HAPPENED_PAUSE_ENDED, /* by its time */
     HAPPENED_LOST,        /* the connection */
+    HAPPENED_REPLICATED,  /* what was brought: a replica of ours has it, if there is one */
     HAPPENED_MAY_CLAIM,   /* what was granted */
     HAPPENED_TARGET_OWNS,
     HAPPENED_OWNER_LOST, /* somebody else owns the slots */
@@ -70,14 +76,16 @@ enum { /* to be done, in this order */
        DO_SEND_REQUEST_PAUSE = 1 << 4,
        DO_PAUSE = 1 << 5, /* writes, for twice cluster-manual-failover-timeout */
        DO_SEND_PAUSED = 1 << 6,
-       DO_SEND_REQUEST_FAILOVER = 1 << 7,
-       DO_EXTEND_PAUSE = 1 << 8, /* to MIGRATION_GRANTED_MS from now, at least */
-       DO_SEND_GRANTED = 1 << 9,
-       DO_TAKE_SLOTS = 1 << 10,
-       DO_DELETE_KEYS = 1 << 11, /* what was imported */
-       DO_END = 1 << 12          /* close, end the pause and the child: whatever there is of it */
+       DO_ASK_REPLICAS = 1 << 7, /* what they have */
+       DO_SEND_REQUEST_FAILOVER = 1 << 8,
+       DO_EXTEND_PAUSE = 1 << 9, /* to MIGRATION_GRANTED_MS from now, at least */
+       DO_SEND_GRANTED = 1 << 10,
+       DO_TAKE_SLOTS = 1 << 11,
+       DO_DELETE_KEYS = 1 << 12, /* what was imported */
+       DO_END = 1 << 13          /* close, end the pause and the child: whatever there is of it */
 };
 #define MIGRATION_GRANTED_MS 2000
+#define MIGRATION_REPLICA_MS 1000 /* at most, of the source's pause, a target waits for its replica */
 #define MIGRATION_FRESH_MS   1000 /* since it was asked for, a grant is good: who stood still has none */
 #define MIGRATION_ACK_MS     1000
 

@@ -16,9 +16,12 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/data_hooks.h"
+#include "command/propagate.h"
+#include "command/wait.h"
 #include "data/db.h"
 #include "data/evict.h"
 #include "data/notify.h"
+#include "data/persistence.h"
 #include "net/resp.h"
 
 int migration_links;
@@ -61,8 +64,31 @@ static void say(struct migrationJob *job, const char *word) {
 
 /* ---- What is done ---- */
 
+static bool hasReplica(void) {
+    return wait_sources.online && wait_sources.online();
+}
+
+/* The source has stopped writing, and all it has written is here. */
+static void askReplicas(struct migrationJob *job) {
+    job->brought = propagateOffset();
+    if (hasReplica() && wait_sources.askReplicas) wait_sources.askReplicas();
+}
+
+/* One of them has to have it before the slots are ours: it may be asked to take our place. */
+static void waitForReplica(struct migrationJob *job) {
+    bool behind = hasReplica() && !wait_sources.replicas(job->brought, false);
+    if (behind && clusterNow() - job->m.updated_ms < MIGRATION_REPLICA_MS) return;
+    if (behind)
+        serverLog(LL_NOTICE, "Slot migration %s goes on, though no replica has all that was brought.",
+                  job->name);
+    jobStep(job, HAPPENED_REPLICATED);
+}
+
+/* Our file has the keys before the cluster's has the slots: who is started again with these has those, too.
+ */
 static void takeSlots(struct migrationJob *job) {
     struct topology *t = clusterTopology();
+    if (persistenceAofOn() && persistence.aofWrite) persistence.aofWrite();
     serverLog(LL_NOTICE, "Slot range [%s] is migrated from node %s to node %s.", job->ranges, job->source,
               t->myself->id);
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
@@ -77,6 +103,7 @@ static void takeSlots(struct migrationJob *job) {
 void importDo(struct migrationJob *job, unsigned actions) {
     if (actions & DO_SEND_ACK) say(job, "ACK");
     if (actions & DO_SEND_REQUEST_PAUSE) say(job, "REQUEST-PAUSE");
+    if (actions & DO_ASK_REPLICAS) askReplicas(job);
     if (actions & DO_SEND_REQUEST_FAILOVER) say(job, "REQUEST-FAILOVER");
     if (actions & DO_TAKE_SLOTS) takeSlots(job);
     if (actions & DO_DELETE_KEYS) job->keys_to_delete = true;
@@ -89,6 +116,7 @@ void importDo(struct migrationJob *job, unsigned actions) {
 /* Not within a command: the deletions are a change of their own. Who has become a replica in between leaves
  * them to its primary. */
 void importEndOfTurn(struct migrationJob *job) {
+    if (job->m.state == IMPORT_PAUSED) waitForReplica(job);
     if (job->m.state == IMPORT_GRANTED && !migration_debug.prevent_failover) jobStep(job, HAPPENED_MAY_CLAIM);
     if (!job->keys_to_delete || !trackMayChange()) return;
     job->keys_to_delete = false;

@@ -86,13 +86,13 @@ sds jobText(const struct migrationJob *job) {
 }
 
 void jobLogState(const struct migrationJob *job, enum migrationState before) {
+    const char *from = migrationStateName(before), *to = migrationStateName(job->m.state);
+    if (strcmp(from, to) == 0) return; /* two of ours are one to users */
     sds who = jobText(job);
     if (migrationEnded(&job->m))
-        serverLog(LL_NOTICE, "Slot migration %s finished. State: %s, Message: %s", who,
-                  migrationStateName(job->m.state), job->m.message);
+        serverLog(LL_NOTICE, "Slot migration %s finished. State: %s, Message: %s", who, to, job->m.message);
     else
-        serverLog(LL_NOTICE, "Slot migration %s state transition: %s -> %s", who, migrationStateName(before),
-                  migrationStateName(job->m.state));
+        serverLog(LL_NOTICE, "Slot migration %s state transition: %s -> %s", who, from, to);
     sdsfree(who);
 }
 

@@ -18,7 +18,11 @@ static unsigned toTarget(struct pair *p, unsigned did, int64_t now_ms) {
     unsigned actions = 0;
     if (did & DO_SEND_ACK) actions |= migrationStep(&p->target, HEARD_ACK, now_ms);
     if (did & DO_SEND_SNAPSHOT_EOF) actions |= migrationStep(&p->target, HEARD_SNAPSHOT_EOF, now_ms);
-    if (did & DO_SEND_PAUSED) actions |= migrationStep(&p->target, HEARD_PAUSED, now_ms);
+    if (did & DO_SEND_PAUSED) {
+        assert_int_equal(migrationStep(&p->target, HEARD_PAUSED, now_ms), DO_ASK_REPLICAS);
+        assert_int_equal(p->target.state, IMPORT_PAUSED); /* it asks for nothing before its replica has all */
+        actions |= migrationStep(&p->target, HAPPENED_REPLICATED, now_ms);
+    }
     if (did & DO_SEND_GRANTED) actions |= migrationStep(&p->target, HEARD_GRANTED, now_ms);
     return actions;
 }

@@ -6,11 +6,15 @@
 #include "client/reply.h"
 #include "command/command.h"
 #include "commands/server.h"
+#include "data/role.h"
 #include "registry/info.h"
 
 void infoCommand(struct client *c) {
     sds text = infoText(c->argv + 1, c->argc - 1);
-    replyVerbatim(c, sdsview(text), "txt");
+    if (sentinel_mode) /* as its clients know it */
+        replyBulk(c, sdsview(text));
+    else
+        replyVerbatim(c, sdsview(text), "txt");
     sdsfree(text);
 }
 

@@ -320,6 +320,10 @@ void aofFlush(bool force) {
     syncIfDue();
 }
 
+static void writeNow(void) {
+    if (aof.state != AOF_OFF) aofFlush(true);
+}
+
 static uint64_t flush_ticks; /* in flushBeforeSleep, since the start */
 
 static void flushBeforeSleep(void) {
@@ -657,6 +661,7 @@ void aofInit(void) {
     cronRegister(flushBeforeSleep, 0); /* what an fsync or an error has held up */
     aofRewriteInit();
     aofReplaceInit();
+    persistence.aofWrite = writeNow;
     persistence.aofHasSynced = hasSynced;
     persistence.aofSyncedOffset = syncedOffset;
 }

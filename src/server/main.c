@@ -445,6 +445,7 @@ int main(int argc, char **argv) {
     registerRooms();
     otherFaces(argc, argv);
     loadConfiguration(argc, argv);
+    processLogStart();
     if (sentinel_mode) sentinelConfigured();
     latencyStart();
     callLimitsRefresh();

@@ -323,11 +323,14 @@ bool processShowLogo(void) {
     return true;
 }
 
-void processStart(void) {
+void processLogStart(void) {
     logSetLevel(loglevel);
     applyLogFormat(NULL);
     logSetFile(logfile ? logfile : "");
     if (syslog_enabled) logOpenSyslog(syslog_ident, syslog_facility);
+}
+
+void processStart(void) {
     const char *err = NULL;
     if (!applyLocale(&err)) serverLog(LL_WARNING, "Failed to set the locale '%s': %s", locale_collate, err);
     findSupervisor();

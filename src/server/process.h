@@ -8,7 +8,8 @@ void processRegister(void); /* directives, INFO process_supervised */
 /* Before anything else: makes room for the title, in the place of the arguments and the environment. */
 void processInit(int argc, char **argv);
 const char *processProgram(void); /* what argv[0] was */
-void processStart(void);          /* daemonize, pid file; after the configuration */
+void processLogStart(void);       /* to the file, and in the form, that the configuration tells */
+void processStart(void);          /* daemonize, pid file; after that */
 /* Where a person may be watching, or always-show-logo asks for it. False: it was not shown. */
 bool processShowLogo(void);
 void processReady(void);         /* clients are served: tells the supervisor, sets the title */

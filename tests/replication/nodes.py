@@ -103,7 +103,7 @@ class Ports:
 class Node:
     def __init__(self, kind, program, port, settings=None, folder=None, environment=None):
         self.kind, self.program, self.port, self.host = kind, program, port, "127.0.0.1"
-        self.settings = dict(SETTINGS, **(settings or {}))
+        self.settings = dict(self.defaults(), **(settings or {}))
         self.environment = dict(os.environ, **(environment or {}))
         self.folder = folder or tempfile.mkdtemp(prefix="replication-%s-" % kind)
         self.log = os.path.join(self.folder, "log")
@@ -117,12 +117,18 @@ class Node:
     def __repr__(self):
         return "%s:%d" % (self.kind, self.port)
 
+    def defaults(self):
+        return SETTINGS
+
     # ---- Life ----
 
     def start(self, wait=True):
         words = [self.program, "--port", str(self.port), "--dir", self.folder]
         for name, value in self.settings.items():
             words += ["--" + name, value]
+        self.run(words, wait)
+
+    def run(self, words, wait):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(words, cwd=self.folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                             env=self.environment, preexec_fn=end_with_us)

@@ -4,10 +4,10 @@
  *
  *     CALL ERRNO SKIP COUNT PATTERN          fsync 5 0 1 aof
  *
- * After SKIP calls of this name, COUNT of them fail with this errno (a number; 0: the write is short), when the path of
- * the file concerned contains PATTERN. Sockets, pipes and the log are never touched. CALL is one of open write fsync
- * fdatasync rename ftruncate fork close. Calls are counted in the file beside it, FAULTS.seen, one byte each, so that
- * processes agree. */
+ * After SKIP calls of this name, COUNT of them fail with this errno (a number; 0: the write is short; below 0: the call
+ * works, and takes so many milliseconds longer), when the path of the file concerned contains PATTERN. Sockets, pipes and
+ * the log are never touched. CALL is one of open write fsync fdatasync rename ftruncate fork close. Calls are counted in
+ * the file beside it, FAULTS.seen, one byte each, so that processes agree. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -55,7 +55,10 @@ static int fails(const char *name, const char *path, int *error) {
     if (!path || !readPlan(call, error, &skip, &count, pattern)) return 0;
     if (strcmp(call, name) != 0 || !strstr(path, pattern)) return 0;
     int seen = countCall();
-    return seen >= skip && seen < skip + count;
+    if (seen < skip || seen >= skip + count) return 0;
+    if (*error >= 0) return 1;
+    usleep((useconds_t)-*error * 1000);
+    return 0;
 }
 
 /* The path of a regular file or folder, or NULL. */

@@ -56,6 +56,18 @@ start_sentinel {kind ours tags {sentinel external:skip} lines {{monitor one 127.
         assert_equal -1 [lsearch [sentinel_lines 0] auth-pass*]
     }
 
+    test {who comes and goes leaves no empty lines behind but one} {
+        for {set i 0} {$i < 10} {incr i} {
+            r sentinel monitor other 127.0.0.1 [expr {100 + $i}] 1
+            r sentinel remove other
+        }
+        set text [read_file [srv conf]]
+        assert_no_match "*\n\n\n*" $text
+        r sentinel monitor other 127.0.0.1 200 1
+        r sentinel remove other
+        assert_equal $text [read_file [srv conf]]
+    }
+
     test {while it is saved, hz is what it is without a line} {
         for {set i 0} {$i < 20} {incr i} {
             r sentinel flushconfig

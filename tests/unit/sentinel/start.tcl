@@ -26,9 +26,8 @@ proc messages {output} { return [regsub -all -line {^\d+:(\w) \d+ \w+ \d+ [\d:.]
 
 tags {sentinel external:skip} {
     test {without a file, or with one that is not there or cannot be written to, a Sentinel does not start} {
-        set sentinel [file dirname $::options(server)]/valkey-sentinel
-        assert_equal {1 {X # Sentinel needs config file on disk to save state. Exiting...}} [lmap part [program_end $sentinel] { messages $part }]
-        lassign [program_end $sentinel /nosuch/sentinel.conf] code output
+        assert_equal {1 {X # Sentinel needs config file on disk to save state. Exiting...}} [lmap part [other_face valkey-sentinel] { messages $part }]
+        lassign [other_face valkey-sentinel /nosuch/sentinel.conf] code output
         assert_equal 1 $code
         assert_match "*X * # Fatal error, can't open config file '/nosuch/sentinel.conf': No such file or directory*" $output
         lassign [program_end $::options(server) --port 0 --sentinel] code output
@@ -36,6 +35,20 @@ tags {sentinel external:skip} {
         assert_match "*Sentinel needs config file on disk*" $output
         foreach name {redis-sentinel my-valkey-sentinel-7} {
             assert_match "1 *Sentinel needs config file on disk*" [other_face $name]
+        }
+    }
+
+    test {what is wrong with the file is in the log file, where there is one} {
+        set log /tmp/sentinel-[pid].log
+        try {
+            lassign [program_end $::options(server) --sentinel --logfile $log] code output
+            assert_equal 1 $code
+            assert_no_match *Sentinel* $output
+            set f [open $log]
+            assert_match "*X * # Sentinel needs config file on disk to save state. Exiting...*" [read $f]
+            close $f
+        } finally {
+            file delete $log
         }
     }
 
@@ -229,6 +242,16 @@ foreach kind {ours valkey} {
             }
             assert_equal {resolve-hostnames no announce-hostnames no announce-ip {} announce-port 0} \
                 [dict filter [r sentinel config get *] key resolve-hostnames announce-*]
+        }
+    }
+}
+
+foreach kind {ours valkey} {
+    start_sentinel [list kind $kind lines {{monitor one 127.0.0.1 1 1}} tags {sentinel external:skip}] {
+        test "INFO is a bulk string, in RESP3 too ($kind)" {
+            r hello 3
+            assert_match {$* # Sentinel*sentinel_masters:1*} [wire info sentinel]
+            assert_match {=* txt:id=*} [wire client info]
         }
     }
 }
