@@ -254,8 +254,10 @@ bool moduleLoad(const char *path, int argc, const struct str *argv) {
     modulesListAdd(&m->listed);
     serverLog(LL_NOTICE, "Module '%s' loaded from %s", m->name, path);
     if (!accepted(m)) {
-        const char *err;
-        moduleUnload(sdsview(m->name), &err);
+        serverLog(LL_NOTICE, "Module %s unloaded", m->name);
+        (void)refusesToGo(m); /* it may clean up, but not object: it was never there */
+        unlinkModule(m);
+        endModule(m);
         return false;
     }
     serverEvent(SERVER_MODULE, EVENT_STARTED, m);
