@@ -376,7 +376,7 @@ static void replyKeysOfCommand(struct client *c, bool with_flags) {
     }
     struct keyRef *keys;
     int count = commandGetKeyRefs(cmd, argv, argc, &keys);
-    if (count < 0 && !(cmd->flags & CMD_NO_MANDATORY_KEYS)) {
+    if (count <= 0 && !(cmd->flags & CMD_NO_MANDATORY_KEYS)) {
         replyError(c, "ERR Invalid arguments specified for command");
         return;
     }

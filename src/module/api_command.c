@@ -206,7 +206,7 @@ static struct ValkeyModuleCommand *make(struct module *m, struct ValkeyModuleCom
         .module = m->name,
         .proc = function ? moduleCommandRun : NULL,
         .arity = function && !parent ? -1 : -2,
-        .flags = CMD_MODULE | (flags & ~MODULE_FLAGS),
+        .flags = CMD_MODULE | (flags & ~MODULE_FLAGS) | (flags & MODULE_GETKEYS ? CMD_MOVABLE_KEYS : 0),
         .getkeys = flags & MODULE_GETKEYS ? askForKeys : NULL,
         .getchannels = flags & CMD_TELLS_CHANNELS ? askForChannels : NULL,
     };

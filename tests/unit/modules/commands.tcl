@@ -1,0 +1,130 @@
+# What a module says of its commands, and what the server tells it of itself (tests/modules/commands.c), beside the oracle.
+
+source -encoding utf-8 $::support/module.tcl
+
+# Lists whose order means nothing.
+proc sorted {reply} { return [lsort $reply] }
+
+beside_modules {commands} {} {
+    test {every function is there, and in some test} {
+        # Scripting engines are not there yet; ReplySetPushLength is nowhere.
+        set engines {GetFunctionExecutionState RegisterScriptingEngine ScriptingEngineDebuggerFlushLogs
+            ScriptingEngineDebuggerLog ScriptingEngineDebuggerLogRespReply ScriptingEngineDebuggerLogRespReplyStr
+            ScriptingEngineDebuggerProcessCommands UnregisterScriptingEngine}
+        assert_equal [lsort [concat $engines ReplySetPushLength]] [lsort [r [at ours] commands.absent]]
+        assert_equal ReplySetPushLength [r [at valkey] commands.absent]
+        set tests {}
+        foreach path [glob $::support/../modules/*.c] { append tests [read_file $path] }
+        set names 0
+        set header [read_file $::support/../../src/valkeymodule.h]
+        foreach {- name} [regexp -all -inline {\n    F\([^,]*,[\s\\]*(\w+),} $header] {
+            incr names
+            if {$name in [concat $engines ReplySetPushLength SetModuleAttribs _Assert]} continue
+            if {![regexp "ValkeyModule_${name}\\M" $tests]} { lappend missing $name }
+        }
+        assert_equal 376 $names
+        assert {![info exists missing]} [expr {[info exists missing] ? $missing : {}}]
+    }
+
+    test {what OnLoad may make, and what it may not} {
+        both commands.refused
+        both commands.late
+        both module list
+    }
+
+    test {attributes of a reply} {
+        assert_equal {5 1 0 name 1} [r [at ours] commands.attribute]
+        assert_equal {5 1 1 {} 1} [r [at valkey] commands.attribute]
+    }
+
+    test {COMMAND INFO} {
+        foreach name {getkeys keysof late constants world info refused told triple one box} {
+            foreach kind {ours valkey} {
+                set info [lindex [r [at $kind] command info commands.$name] 0]
+                foreach i {2 6} { lset info $i [lsort [lindex $info $i]] }
+                set $kind $info
+            }
+            assert_equal $valkey $ours $name
+        }
+    }
+
+    test {COMMAND DOCS, LIST, COUNT} {
+        foreach name {told triple one} { both command docs commands.$name }
+        foreach kind {ours valkey} { set $kind [lsort [r [at $kind] command list filterby module commands]] }
+        assert_equal $valkey $ours
+        both command list filterby aclcat boxes
+    }
+
+    test {subcommands} {
+        both commands.box open k
+        both commands.box shut k
+        both commands.box
+        both commands.one
+        both commands.triple
+    }
+
+    test {keys, as the server finds them} {
+        foreach command {
+            {get k} {get} {nosuch} {mset a 1 b 2} {zunionstore d 2 a b weights 1 2} {ping} {xread streams a b 0 0}
+            {commands.one x k} {commands.triple a 1 b 2}
+            {commands.getkeys 3 a b c} {commands.getkeys 0} {commands.box open k} {set k v get} {eval s 2 a b c}
+        } {
+            # 9.1.2 gives no flags here, but for commands that tell their keys themselves.
+            foreach kind {ours valkey} {
+                set $kind [r [at $kind] commands.keysof {*}$command]
+                if {[llength [set $kind]] > 1} { set $kind [lsort [dict keys [lrange [set $kind] 0 end-1]]] }
+            }
+            assert_equal $valkey $ours $command
+            both command getkeys {*}$command
+            both command getkeysandflags {*}$command
+        }
+    }
+
+    test {rights by category} {
+        foreach kind {ours valkey} {
+            r [at $kind] acl setuser alice on nopass +@boxes ~*
+            set c [valkey_client [at $kind]]
+            $c auth alice x
+            set $kind [list [catch { $c commands.box open k } e] $e [catch { $c commands.one a b } e] $e]
+            $c close
+            assert_equal boxes [lsearch -inline [r [at $kind] acl cat] boxes]
+        }
+        assert_equal $valkey $ours
+        both acl cat boxes
+    }
+
+    test {what it is told of the server} {
+        both commands.constants
+        assert_equal 0 [both commands.world]
+        both config set latency-monitor-threshold 1
+        assert_equal 0 [both commands.world]
+        assert_equal commands-event [lindex [r [at ours] latency latest] 0 0]
+        both config set latency-monitor-threshold 0
+    }
+
+    test {INFO, field by field} {
+        both set k v
+        foreach {section field} {
+            server server_mode {} redis_version server nosuch keyspace db9 keyspace nosuch replication connected_slaves
+            replication master_repl_offset nosuch x stats total_reads_processed2 memory maxmemory_policy
+            {} role everything mem_allocator2 cluster cluster_enabled
+        } {
+            both commands.info $section $field
+        }
+        foreach kind {ours valkey} {
+            lassign [r [at $kind] commands.info memory mem_fragmentation_ratio] - - - signed - unsigned - double
+            assert_equal {1 1 0} [list $signed $unsigned $double]
+        }
+    }
+}
+
+# (9.1.2's report is its own.)
+tags {valgrind:skip} {
+    with_modules {commands} {kinds {ours} crash 1} {
+        test {an assertion of a module ends the server with a report} {
+            catch { r commands.assert }
+            wait_for_log "*ASSERTION FAILED*"
+            wait_for_log "*argc > 100*"
+        }
+    }
+}
