@@ -4,7 +4,7 @@
     Sentinel, replica ──▶ door of server ─▶ server       the address that everybody announces, and Sentinels give away
     Sentinel ──▶ door of Sentinel ────────▶ Sentinel
 
-A door (tests/cluster/bus_proxy.py) learns from a connection's first words which Sentinel it is that calls. All have files of their
+A door (doors.py) learns from a connection's first words which Sentinel it is that calls. All have files of their
 own, which they rewrite, and which they are started again with. The Sentinels' periods are short, so that a round takes seconds.
 """
 import os
@@ -12,10 +12,9 @@ import re
 import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
-for room in ("cluster", "replication"):
-    sys.path.insert(0, os.path.join(os.path.dirname(here), room))
+sys.path.insert(0, os.path.join(os.path.dirname(here), "replication"))
 
-from bus_proxy import BusProxy
+from doors import Doors
 from nodes import Failed, Node, wait_until
 from resp import Connection, encode, parse
 
@@ -23,7 +22,6 @@ NAME = "mymaster"
 DOWN_AFTER_MS, FAILOVER_TIMEOUT_MS = 1000, 4000
 QUORUM, NEVER = 2, 9
 SHORT = {"INFO-PERIOD": 1000, "PUBLISH-PERIOD": 500, "TILT-PERIOD": 4000}
-CALLER = re.compile(rb"sentinel-([0-9a-f]{8})-")
 EVENT = re.compile(r"^\d+:X .*? [-.*#] ([-+][a-z].*)$")
 
 
@@ -42,19 +40,6 @@ class SentinelConnection(Connection):
                 return parse(data, 0)[0]
             except (ValueError, IndexError):
                 continue  # not all of it
-
-
-class Doors(BusProxy):
-    """Parts Sentinels from servers and from each other; replicas and clients pass. A Sentinel may call before it is introduced."""
-
-    def learn(self, leg, data):
-        found = CALLER.search(data)
-        leg.who = found.group(1).decode() if found else ""
-        return data
-
-    def parted(self, leg):
-        caller = self.ids.get(leg.who)
-        return caller is not None and self.sides.get(caller, 0) != self.sides.get(leg.door, 0)
 
 
 class FileNode(Node):

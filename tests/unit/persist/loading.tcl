@@ -174,7 +174,7 @@ tags {external:skip needs:debug} {
             "FATAL: Data file was created with a Valkey server configured to handle more than 16 databases. Exiting" \
         {data of a module} [rdb_file REDIS0011 $head\xf7\x81[binary format W 0x0001020304050600]\x00] \
             "The RDB file contains AUX module data I can't load: no matching module '*'" \
-        {a value of a module} [rdb_file REDIS0011 $head\xfe\x00\x07\x01k\x00] "*belongs to a module*" \
+        {a value of a module} [rdb_file REDIS0011 $head\xfe\x00\x07\x01k\x00] "The RDB file contains module data I can't load: no matching module type '*'" \
         {functions of a preview} [rdb_file REDIS0011 $head\xf6\x00] "Pre-release function format not supported." \
         {an unknown opcode} [rdb_file REDIS0011 $head\xf0] "unknown opcode 240" \
         {a key twice} [rdb_file REDIS0011 $head\xfe\x00\x00\x01k\x01v\x00\x01k\x01w] "RDB has duplicated key 'k' in DB 0" \
