@@ -1,5 +1,5 @@
-/* events.c - a module that keeps a log of what it is told: events of the keyspace, of the server, of children;
- * messages, clients, the state of the server. */
+/* events.c - a module that keeps a log of what it is told: events of the keyspace, of the server, of
+ * children; messages, clients, the state of the server. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -49,9 +49,8 @@ static void noteKey(Ctx *ctx, uint64_t sub, ValkeyModuleKeyInfo *info) {
     size_t len = 0;
     const char *name = text(ValkeyModule_GetKeyNameFromModuleKey(info->key));
     int type = ValkeyModule_KeyType(info->key);
-    const char *value = type == VALKEYMODULE_KEYTYPE_STRING
-                            ? ValkeyModule_StringDMA(info->key, &len, VALKEYMODULE_READ)
-                            : "";
+    const char *value =
+        type == VALKEYMODULE_KEYTYPE_STRING ? ValkeyModule_StringDMA(info->key, &len, VALKEYMODULE_READ) : "";
     note("key %d %s type %d value %.*s db %d %d", (int)sub, name, type, (int)len, value,
          ValkeyModule_GetDbIdFromModuleKey(info->key), ValkeyModule_GetSelectedDb(ctx));
 }
@@ -241,12 +240,12 @@ static void replyText(Ctx *ctx, Text *s) {
     if (s) ValkeyModule_FreeString(ctx, s);
 }
 
-/* events.client id: flags, same id, addr, port is there, db, name, user, certificate; ERR codes. "me": the one who
- * asks. */
+/* events.client id: flags, same id, addr, port is there, db, name, user, certificate; ERR codes. "me": the
+ * one who asks. */
 static int clientCommand(Ctx *ctx, Text **argv, int argc) {
     if (argc != 2) return ValkeyModule_WrongArity(ctx);
-    uint64_t id = !strcmp(text(argv[1]), "me") ? ValkeyModule_GetClientId(ctx)
-                                               : strtoull(text(argv[1]), NULL, 10);
+    uint64_t id =
+        !strcmp(text(argv[1]), "me") ? ValkeyModule_GetClientId(ctx) : strtoull(text(argv[1]), NULL, 10);
     ValkeyModuleClientInfo info = VALKEYMODULE_CLIENTINFO_INITIALIZER_V1;
     ValkeyModuleClientInfo newer = {.version = 2};
     ValkeyModule_ReplyWithArray(ctx, 11);
@@ -268,8 +267,8 @@ static int clientCommand(Ctx *ctx, Text **argv, int argc) {
 /* events.name id name */
 static int nameCommand(Ctx *ctx, Text **argv, int argc) {
     if (argc != 3) return ValkeyModule_WrongArity(ctx);
-    uint64_t id = !strcmp(text(argv[1]), "me") ? ValkeyModule_GetClientId(ctx)
-                                               : strtoull(text(argv[1]), NULL, 10);
+    uint64_t id =
+        !strcmp(text(argv[1]), "me") ? ValkeyModule_GetClientId(ctx) : strtoull(text(argv[1]), NULL, 10);
     errno = 0;
     int r = ValkeyModule_SetClientNameById(id, argv[2]);
     ValkeyModule_ReplyWithArray(ctx, 2);
@@ -290,6 +289,12 @@ static int timeCommand(Ctx *ctx, Text **argv, int argc) {
     (void)argv, (void)argc;
     long long apart = ValkeyModule_Microseconds() - ValkeyModule_CachedMicroseconds();
     return ValkeyModule_ReplyWithLongLong(ctx, apart > -1000000 && apart < 1000000);
+}
+
+int ValkeyModule_OnUnload(Ctx *ctx) {
+    (void)ctx;
+    while (count) ValkeyModule_Free(lines[--count]);
+    return VALKEYMODULE_OK;
 }
 
 int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
@@ -314,7 +319,8 @@ int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
         {"events.flags", flagsCommand, "allow-stale"},
         {"events.time", timeCommand, ""},
     };
-    if (ValkeyModule_Init(ctx, "events", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR) return VALKEYMODULE_ERR;
+    if (ValkeyModule_Init(ctx, "events", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
+        return VALKEYMODULE_ERR;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].fn, commands[i].flags, 0, 0, 0) ==
             VALKEYMODULE_ERR)

@@ -1,4 +1,5 @@
-/* nodes.c - other nodes, messages to them, slots. Its name has nine characters, so it has a number of its own. */
+/* nodes.c - other nodes, messages to them, slots. Its name has nine characters, so it has a number of its
+ * own. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,8 @@ static const char *text(const Text *s) {
 static ValkeyModuleString *last; /* "sender type payload" */
 static long long heard;
 
-static void onMessage(Ctx *ctx, const char *sender, uint8_t type, const unsigned char *payload, uint32_t len) {
+static void onMessage(Ctx *ctx, const char *sender, uint8_t type, const unsigned char *payload,
+                      uint32_t len) {
     if (last) ValkeyModule_FreeString(NULL, last);
     last = ValkeyModule_CreateStringPrintf(NULL, "%s %d %.*s", sender, type, (int)len, (const char *)payload);
     heard += ValkeyModule_GetClientId(ctx) != 0;
@@ -24,7 +26,8 @@ static void onMessage(Ctx *ctx, const char *sender, uint8_t type, const unsigned
 /* nodes.listen TYPE [off] */
 COMMAND(listenTo) {
     if (argc < 2) return ValkeyModule_WrongArity(ctx);
-    ValkeyModule_RegisterClusterMessageReceiver(ctx, (uint8_t)atoi(text(argv[1])), argc > 2 ? NULL : onMessage);
+    ValkeyModule_RegisterClusterMessageReceiver(ctx, (uint8_t)atoi(text(argv[1])),
+                                                argc > 2 ? NULL : onMessage);
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
 
@@ -82,7 +85,8 @@ COMMAND(one) {
     char ip[46] = "", primary[VALKEYMODULE_NODE_ID_LEN] = "";
     int port = 0, flags = 0;
     uint64_t client = argc > 2 ? strtoull(text(argv[2]), NULL, 10) : 0;
-    int r = argc > 2 ? ValkeyModule_GetClusterNodeInfoForClient(ctx, client, text(argv[1]), ip, primary, &port, &flags)
+    int r = argc > 2 ? ValkeyModule_GetClusterNodeInfoForClient(ctx, client, text(argv[1]), ip, primary,
+                                                                &port, &flags)
                      : ValkeyModule_GetClusterNodeInfo(ctx, text(argv[1]), ip, primary, &port, &flags);
     if (ValkeyModule_GetClusterNodeInfo(ctx, text(argv[1]), NULL, NULL, NULL, NULL) != r && argc == 2)
         return ValkeyModule_ReplyWithError(ctx, "ERR not the same without places for it");
@@ -112,6 +116,13 @@ COMMAND(slot) {
     return ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_ClusterCanonicalKeyNameInSlot(16384) == NULL);
 }
 
+int ValkeyModule_OnUnload(ValkeyModuleCtx *ctx) {
+    (void)ctx;
+    if (last) ValkeyModule_FreeString(NULL, last);
+    last = NULL;
+    return VALKEYMODULE_OK;
+}
+
 int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
     static const struct {
         const char *name;
@@ -121,9 +132,11 @@ int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
         {"nodes.one", one},         {"nodes.flags", setFlags},   {"nodes.slot", slot},
     };
     (void)argv, (void)argc;
-    if (ValkeyModule_Init(ctx, "nodes-abc", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR) return VALKEYMODULE_ERR;
+    if (ValkeyModule_Init(ctx, "nodes-abc", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
+        return VALKEYMODULE_ERR;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].fn, "", 0, 0, 0) == VALKEYMODULE_ERR)
+        if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].fn, "", 0, 0, 0) ==
+            VALKEYMODULE_ERR)
             return VALKEYMODULE_ERR;
     }
     return VALKEYMODULE_OK;

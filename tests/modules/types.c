@@ -480,6 +480,12 @@ static bool makeTypes(ValkeyModuleCtx *ctx) {
     return types[FULL] && types[MIDD] && types[BASE] && refused;
 }
 
+int ValkeyModule_OnUnload(ValkeyModuleCtx *ctx) {
+    (void)ctx;
+    ValkeyModule_Free(global_block);
+    return VALKEYMODULE_OK;
+}
+
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     static const struct {
         const char *name, *flags;
@@ -517,5 +523,7 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     }
     global_block = ValkeyModule_Alloc(100);
     ValkeyModule_RegisterDefragFunc(ctx, defragGlobal);
-    return !makes || makeTypes(ctx) ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
+    if (!makes || makeTypes(ctx)) return VALKEYMODULE_OK;
+    ValkeyModule_Free(global_block);
+    return VALKEYMODULE_ERR;
 }

@@ -1,5 +1,5 @@
-/* users.c - users of a module's own, questions about users, logging in. Commands take names: of users that were
- * made here first, else of everybody's. */
+/* users.c - users of a module's own, questions about users, logging in. Commands take names: of users that
+ * were made here first, else of everybody's. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -200,13 +200,13 @@ COMMAND(changesSoFar) {
 /* users.deauth ID|me */
 COMMAND(deauth) {
     if (argc != 2) return ValkeyModule_WrongArity(ctx);
-    uint64_t id = !strcmp(text(argv[1]), "me") ? ValkeyModule_GetClientId(ctx)
-                                               : strtoull(text(argv[1]), NULL, 10);
+    uint64_t id =
+        !strcmp(text(argv[1]), "me") ? ValkeyModule_GetClientId(ctx) : strtoull(text(argv[1]), NULL, 10);
     return ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_DeauthenticateAndCloseClient(ctx, id));
 }
 
-/* Passwords: allow, deny (with a reason), code (with one that has a code), plain (without one), forget (it says that it
- * has let the client in, and has not); any other is not for us. */
+/* Passwords: allow, deny (with a reason), code (with one that has a code), plain (without one), forget (it
+ * says that it has let the client in, and has not); any other is not for us. */
 /* later-PASSWORD: the same, but a thread says so after a while. */
 static int decide(Ctx *ctx, Text *user, const char *p, Text **err);
 
@@ -228,10 +228,12 @@ struct later {
 static void *think(void *arg) {
     struct later *l = arg;
     usleep(50000);
-    if (strcmp(l->answer, "abort"))
+    if (strcmp(l->answer, "abort")) {
         ValkeyModule_UnblockClient(l->bc, l->answer);
-    else
+    } else {
+        ValkeyModule_Free(l->answer);
         ValkeyModule_AbortBlock(l->bc);
+    }
     free(l);
     return NULL;
 }
@@ -291,17 +293,18 @@ int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
         const char *name;
         ValkeyModuleCmdFunc fn;
     } commands[] = {
-        {"users.create", create},   {"users.free", drop},      {"users.rule", rule},
-        {"users.rules", rule},      {"users.text", rulesOf},   {"users.whoami", whoami},
-        {"users.command", mayRun},  {"users.key", mayUse},     {"users.prefix", mayUse},
-        {"users.channel", mayUse},  {"users.log", logEntry},   {"users.logname", logEntry},
-        {"users.auth", auth},       {"users.authacl", auth},   {"users.changes", changesSoFar},
-        {"users.deauth", deauth},   {"users.callback", callback},
-        {"users.wait", waitNow},
+        {"users.create", create},  {"users.free", drop},         {"users.rule", rule},
+        {"users.rules", rule},     {"users.text", rulesOf},      {"users.whoami", whoami},
+        {"users.command", mayRun}, {"users.key", mayUse},        {"users.prefix", mayUse},
+        {"users.channel", mayUse}, {"users.log", logEntry},      {"users.logname", logEntry},
+        {"users.auth", auth},      {"users.authacl", auth},      {"users.changes", changesSoFar},
+        {"users.deauth", deauth},  {"users.callback", callback}, {"users.wait", waitNow},
     };
-    if (ValkeyModule_Init(ctx, "users", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR) return VALKEYMODULE_ERR;
+    if (ValkeyModule_Init(ctx, "users", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
+        return VALKEYMODULE_ERR;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].fn, "", 0, 0, 0) == VALKEYMODULE_ERR)
+        if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].fn, "", 0, 0, 0) ==
+            VALKEYMODULE_ERR)
             return VALKEYMODULE_ERR;
     }
     return VALKEYMODULE_OK;
