@@ -375,7 +375,6 @@ static void *purging(void *end) {
     return NULL;
 }
 
-/* In a child, valgrind takes for lost what only the other threads knew. */
 static bool inValgrind(void) {
     const char *preloaded = getenv("LD_PRELOAD");
     return preloaded && strstr(preloaded, "vgpreload");
@@ -384,7 +383,10 @@ static bool inValgrind(void) {
 /* At whatever place the other threads are, with the lock or without. */
 static void childrenAllocateAndFree(void **state) {
     (void)state;
-    if (inValgrind()) skip();
+    if (inValgrind()) {
+        print_message("skipped: in a child, valgrind takes for lost what only the other threads knew\n");
+        skip();
+    }
     pthread_t threads[THREADS], purger;
     bool broken, end = false;
     startThreads(threads, &broken);

@@ -421,7 +421,6 @@ static void iteratorAllowsDeleting(void **state) {
 
 static void fillAndEmptySlots(void **state) {
     (void)state;
-    if (!keys_by_slot) skip();
     struct keyspace *ks = keyspaceCreate();
     struct modelKey *m = model[0];
     struct keyspaceIterator it;
@@ -487,7 +486,6 @@ static void lookAround(struct keyspace *ks, struct modelKey *m) {
 /* From none to all, and back; what most keys are decides how those with an expiry are looked for. */
 static void hiddenSlots(void **state) {
     (void)state;
-    if (!keys_by_slot) skip();
     for (int round = 0; round < 3; round++) {
         struct keyspace *ks = keyspaceCreate();
         struct modelKey *m = model[0];
@@ -515,7 +513,6 @@ static void hiddenSlots(void **state) {
 /* A scan of a slot passes what stays in it, and nothing else, while others come and go. */
 static void scanOfSlot(void **state) {
     (void)state;
-    if (!keys_by_slot) skip();
     struct keyspace *ks = keyspaceCreate();
     struct modelKey *m = model[0];
     for (int round = 0; round < 50; round++) {
@@ -547,7 +544,6 @@ static void noteOrder(void *priv, void *entry) {
 
 static void orderOfSlots(void **state) {
     (void)state;
-    if (!keys_by_slot) skip();
     struct keyspace *ks = keyspaceCreate();
     struct modelKey *m = model[0];
     for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
@@ -646,16 +642,18 @@ int main(void) {
         snprintf(names[i], sizeof names[i], i % 2 ? "key:%d{one}" : "key:%d", i);
         slots[i] = keySlot(name(i));
     }
+    const struct CMUnitTest of_slots[] = {
+        cmocka_unit_test(fillAndEmptySlots),
+        cmocka_unit_test(hiddenSlots),
+        cmocka_unit_test(scanOfSlot),
+        cmocka_unit_test(orderOfSlots),
+    };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(randomOperations),
         cmocka_unit_test(scanPassesWhatStays),
         cmocka_unit_test(scanOfExpiresPassesThemAll),
         cmocka_unit_test(tableOfExpiresComesBack),
         cmocka_unit_test(iteratorAllowsDeleting),
-        cmocka_unit_test(fillAndEmptySlots),
-        cmocka_unit_test(hiddenSlots),
-        cmocka_unit_test(scanOfSlot),
-        cmocka_unit_test(orderOfSlots),
         cmocka_unit_test(hostileCursors),
         cmocka_unit_test(anyKeyIsFair),
         cmocka_unit_test(estimateOfTtl),
@@ -664,5 +662,6 @@ int main(void) {
     };
     int failed = cmocka_run_group_tests_name("one pair of tables", tests, NULL, NULL);
     keys_by_slot = true;
-    return failed + cmocka_run_group_tests_name("tables by slot", tests, NULL, NULL);
+    failed += cmocka_run_group_tests_name("tables by slot", tests, NULL, NULL);
+    return failed + cmocka_run_group_tests_name("slots", of_slots, NULL, NULL);
 }
