@@ -11,6 +11,7 @@
 #include "commands/acl.h"
 #include "acl/client_auth.h"
 #include "data/db.h"
+#include "client/client_log.h"
 #include "client/reply.h"
 
 #define GENPASS_BITS     256
@@ -96,6 +97,14 @@ void aclGetuserCommand(struct client *c) {
     }
 }
 
+/* Logs it, printable. Takes `line`. */
+static void aclLogChange(struct client *c, sds line) {
+    sds shown = sdscatrepr(sdsempty(), line, sdslen(line));
+    clientLogChange(c, strN(shown + 1, sdslen(shown) - 2));
+    sdsfree(shown);
+    sdsfree(line);
+}
+
 /* ---- SETUSER, DELUSER ---- */
 
 /* Puts the new state in place, for the clients of the user, too. */
@@ -116,6 +125,17 @@ static void replyRuleError(struct client *c, sds rule, enum aclError error) {
     sdsfree(text);
 }
 
+/* Who changed what, for the log: "ACL SETUSER bob on >(redacted) ~*". */
+static void logSetuser(struct client *c, struct str name, const sds *rules, int count) {
+    sds line = sdscatstr(sdsnew("ACL SETUSER "), name);
+    for (int i = 0; i < count; i++) {
+        bool secret = *rules[i] && strchr("><#!", *rules[i]);
+        line = secret ? sdscatprintf(line, " %c(redacted)", *rules[i])
+                      : sdscatstr(sdscat(line, " "), sdsview(rules[i]));
+    }
+    aclLogChange(c, line);
+}
+
 static void setUserTo(struct client *c, struct str name, sds *rules, int count) {
     const struct aclUser *old = aclFindUser(name);
     struct aclUser *next = old ? aclUserCopy(old) : aclUserCreate(name);
@@ -128,6 +148,7 @@ static void setUserTo(struct client *c, struct str name, sds *rules, int count) 
     }
     install(name, next);
     authUsersChanged();
+    logSetuser(c, name, rules, count);
     replyOk(c);
 }
 
@@ -149,12 +170,19 @@ void aclSetuserCommand(struct client *c) {
     sdsfreesplitres(rules, count);
 }
 
+static void logDeluser(struct client *c) {
+    for (int i = 2; i < c->argc; i++) {
+        if (aclFindUser(c->argv[i])) aclLogChange(c, sdscatstr(sdsnew("ACL DELUSER "), c->argv[i]));
+    }
+}
+
 void aclDeluserCommand(struct client *c) {
     for (int i = 2; i < c->argc; i++) {
         if (!strEq(c->argv[i], STR("default"))) continue;
         replyError(c, "ERR The 'default' user cannot be removed");
         return;
     }
+    logDeluser(c); /* while it is known who asks: it may be one of them */
     int64_t deleted = 0;
     bool killed_self = false;
     for (int i = 2; i < c->argc; i++) {
@@ -284,12 +312,16 @@ static bool needFile(struct client *c) {
 void aclLoadCommand(struct client *c) {
     if (!needFile(c)) return;
     bool killed_self;
+    sds who = clientLogAuthor(c, sdsempty()); /* afterwards, there may be no such user */
     sds errors = aclFileLoad(c, &killed_self);
     if (!errors) {
+        serverLog(LL_NOTICE, "ACL LOAD (by %s)", who);
+        sdsfree(who);
         replyOk(c);
         if (killed_self) clientCloseAfterReply(c);
         return;
     }
+    sdsfree(who);
     sds text = sdscatprintf(sdsempty(), "ERR %s", errors);
     replyErrorStr(c, sdsview(text));
     sdsfree(text);
@@ -299,6 +331,7 @@ void aclLoadCommand(struct client *c) {
 void aclSaveCommand(struct client *c) {
     if (!needFile(c)) return;
     if (aclFileSave()) {
+        clientLogChange(c, STR("ACL SAVE"));
         replyOk(c);
         return;
     }

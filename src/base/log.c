@@ -10,6 +10,7 @@
  *
  * This is nearly the lowest file of all: the allocator's facade logs when it fails, so what is needed here
  * for the time of one message comes from malloc. */
+#define _GNU_SOURCE /* stpcpy, mempcpy */
 #include "base/log.h"
 
 #include <errno.h>
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/json_escape.h"
 
 #define LOG_STACK_SIZE 2048 /* longer messages are formatted on the heap */
 
@@ -95,6 +97,17 @@ static size_t prefixPrint(char *dst, size_t size, int level) {
     return (size_t)snprintf(dst, size, "%d:%c %s %c ", (int)getpid(), role, time, ".-*#"[level]);
 }
 
+#define JSON_END "\"}\n"
+
+/* The prefix of a line of a signal handler. No time is in it, as the time zone is behind a lock. */
+static size_t signalPrefix(char *dst) {
+    char *p = stpcpy(dst, "{\"pid\":"), digits[16], *d = digits + sizeof digits;
+    for (unsigned pid = (unsigned)getpid(); pid; pid /= 10) *--d = (char)('0' + pid % 10);
+    p = mempcpy(p, d, (size_t)(digits + sizeof digits - d));
+    p = stpcpy(stpcpy(stpcpy(p, ",\"role\":\""), roleName()), "\",\"level\":\"warning\",\"message\":\"");
+    return (size_t)(p - dst);
+}
+
 /* In logfmt the message is a value in quotes, on one line. */
 static void tame(char *text, size_t len) {
     for (size_t i = 0; i < len; i++) {
@@ -103,38 +116,6 @@ static void tame(char *text, size_t len) {
         else if (text[i] == '\n' || text[i] == '\r')
             text[i] = ' ';
     }
-}
-
-/* What JSON wants escaped, to at most JSON_GROWTH times the length. Returns that. */
-#define JSON_GROWTH 6
-static size_t jsonEscape(char *dst, const char *text, size_t len) {
-    static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* pairs: the byte, its letter */
-    char *p = dst;
-    for (size_t i = 0; i < len; i++) {
-        unsigned char ch = (unsigned char)text[i];
-        const char *known = NULL;
-        for (const char *s = shorts; *s && !known; s += 2) known = (unsigned char)*s == ch ? s : NULL;
-        if (known) {
-            *p++ = '\\';
-            *p++ = known[1];
-        } else if (ch < ' ') {
-            p += sprintf(p, "\\u%04x", ch);
-        } else {
-            *p++ = (char)ch;
-        }
-    }
-    return (size_t)(p - dst);
-}
-
-/* The line of JSON whose beginning and message are in `text`: NULL without memory. *len is its length. */
-static char *jsonLine(const char *text, size_t prefix, size_t *len) {
-    char *line = malloc(prefix + *len * JSON_GROWTH + sizeof "\"}\n");
-    if (!line) return NULL;
-    memcpy(line, text, prefix);
-    size_t end = prefix + jsonEscape(line + prefix, text + prefix, *len);
-    memcpy(line + end, "\"}\n", 3);
-    *len = end + 3;
-    return line;
 }
 
 static void logWrite(const char *p, size_t len) {
@@ -146,6 +127,57 @@ static void logWrite(const char *p, size_t len) {
 
 static const int syslog_levels[] = {LOG_DEBUG, LOG_INFO, LOG_NOTICE, LOG_WARNING};
 
+/* As an object, which is cut short without memory for all of it. */
+static void writeJson(const char *prefix, size_t len, struct str message) {
+    char stack[LOG_STACK_SIZE];
+    size_t room = len + message.len * JSON_ESCAPE_MAX + sizeof JSON_END;
+    char *heap = room > sizeof stack ? malloc(room) : NULL, *line = heap ? heap : stack;
+    if (!heap) room = sizeof stack;
+    memcpy(line, prefix, len);
+    len += jsonEscape(line + len, room - len - strlen(JSON_END), &message);
+    memcpy(line + len, JSON_END, strlen(JSON_END));
+    logWrite(line, len + strlen(JSON_END));
+    free(heap);
+}
+
+/* Text that is lines already, as an object for each of them; a very long one goes on in the next. */
+static void writeJsonLines(const char *prefix, size_t prefix_len, struct str text) {
+    char line[LOG_STACK_SIZE];
+    memcpy(line, prefix, prefix_len);
+    while (text.len) {
+        size_t line_len = strnlen(text.ptr, text.len);
+        const char *end = memchr(text.ptr, '\n', line_len);
+        if (end) line_len = (size_t)(end - text.ptr);
+        struct str rest = strN(text.ptr, line_len);
+        while (rest.len) {
+            size_t len = prefix_len +
+                         jsonEscape(line + prefix_len, sizeof line - prefix_len - strlen(JSON_END), &rest);
+            memcpy(line + len, JSON_END, strlen(JSON_END));
+            logWrite(line, len + strlen(JSON_END));
+        }
+        if (line_len < text.len) line_len++;
+        text = strN(text.ptr + line_len, text.len - line_len);
+    }
+}
+
+/* The line of a message that is printed behind its prefix, with room for two bytes more. */
+static void writeLine(char *text, size_t prefix, size_t len, bool raw) {
+    if (format == LOG_JSON) {
+        (raw ? writeJsonLines : writeJson)(text, prefix, strN(text + prefix, len));
+        return;
+    }
+    if (raw) {
+        logWrite(text + prefix, len);
+        return;
+    }
+    if (format == LOG_LOGFMT) {
+        tame(text + prefix, len);
+        text[prefix + len++] = '"';
+    }
+    text[prefix + len++] = '\n';
+    logWrite(text, prefix + len);
+}
+
 void serverLogV(int level, const char *fmt, va_list ap) {
     bool raw = level & LL_RAW;
     level &= ~LL_RAW;
@@ -153,7 +185,7 @@ void serverLogV(int level, const char *fmt, va_list ap) {
 
     int savedErrno = errno; /* callers log, then look */
     char stack[LOG_STACK_SIZE], *text = stack, *heap = NULL;
-    size_t prefix = raw ? 0 : prefixPrint(stack, sizeof(stack), level), room = sizeof(stack) - prefix - 1;
+    size_t prefix = prefixPrint(stack, sizeof(stack), level), room = sizeof(stack) - prefix - 1;
     va_list again;
     va_copy(again, ap);
     int printed = vsnprintf(stack + prefix, room - 1, fmt, ap);
@@ -170,20 +202,7 @@ void serverLogV(int level, const char *fmt, va_list ap) {
     }
     va_end(again);
     if (to_syslog) syslog(syslog_levels[level], "%.*s", (int)len, text + prefix);
-    char *json = !raw && format == LOG_JSON ? jsonLine(text, prefix, &len) : NULL;
-    if (json) {
-        logWrite(json, len);
-        free(json);
-        free(heap);
-        errno = savedErrno;
-        return;
-    }
-    if (!raw && format == LOG_LOGFMT) {
-        tame(text + prefix, len);
-        text[prefix + len++] = '"';
-    }
-    if (!raw) text[prefix + len++] = '\n';
-    logWrite(text, prefix + len);
+    writeLine(text, prefix, len, raw);
     free(heap);
     errno = savedErrno;
 }
@@ -197,7 +216,11 @@ void serverLog(int level, const char *fmt, ...) {
 
 void serverLogFromSignal(const char *text) {
     int savedErrno = errno;
-    logWrite(text, strlen(text));
+    char prefix[128];
+    if (format == LOG_JSON)
+        writeJsonLines(prefix, signalPrefix(prefix), strOf(text));
+    else
+        logWrite(text, strlen(text));
     errno = savedErrno;
 }
 

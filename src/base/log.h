@@ -11,7 +11,7 @@ enum logLevel { LL_DEBUG, LL_VERBOSE, LL_NOTICE, LL_WARNING, LL_NOTHING };
 
 void serverLog(int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void serverLogV(int level, const char *fmt, va_list ap);
-/* Async-signal-safe: writes text to the log without prefix, formatting or locks. */
+/* Async-signal-safe: writes lines to the log without prefix, formatting or locks. */
 void serverLogFromSignal(const char *text);
 
 void logSetLevel(int level); /* messages below are dropped; default LL_NOTICE */
@@ -22,7 +22,8 @@ const char *logGetFile(void);
 void logSetRole(char role); /* 'M' at start */
 
 /* How a line looks: the classic one above, logfmt: pid=1 role=primary timestamp="..." level=notice
- * message="...", or an object of JSON with the same fields. */
+ * message="...", or an object of JSON with the same fields. As JSON, what comes without a prefix is an object
+ * for each line, too; what a signal handler writes has no timestamp. */
 enum logFormat { LOG_LEGACY, LOG_LOGFMT, LOG_JSON };
 void logSetFormat(enum logFormat format);
 /* The time in it: local time as above, 2025-03-05T14:03:11.045+01:00, or milliseconds since the epoch. */

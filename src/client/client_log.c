@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/log.h"
 #include "client/client_info.h"
 #include "client/client_session.h"
 #include "registry/config.h"
@@ -35,14 +36,28 @@ static sds catField(sds s, const char *name, struct str value) {
     return sdscatstr(sdscat(sdscat(sdscat(s, " "), name), "="), value);
 }
 
+static sds catAddresses(struct client *c, sds s) {
+    return sdscatprintf(s, "id=%llu addr=%s laddr=%s", (unsigned long long)c->id, clientPeerName(c),
+                        clientSockName(c));
+}
+
 sds clientLogName(struct client *c, sds s) {
     struct str hidden = STR(HIDDEN);
-    s = sdscatprintf(s, "id=%llu addr=%s laddr=%s fd=%d", (unsigned long long)c->id, clientPeerName(c),
-                     clientSockName(c), c->conn ? c->conn->fd : -1);
+    s = sdscatprintf(catAddresses(c, s), " fd=%d", c->conn ? c->conn->fd : -1);
     s = catField(s, "name", hide_user_data ? hidden : clientLabel(c, CLIENT_NAME));
     s = catField(s, "user", hide_user_data ? hidden : client_users->name(c));
     s = catField(s, "lib-name", clientLabel(c, CLIENT_LIB_NAME));
     return catField(s, "lib-ver", clientLabel(c, CLIENT_LIB_VERSION));
+}
+
+sds clientLogAuthor(struct client *c, sds s) {
+    return catField(catAddresses(c, s), "user", client_users->name(c));
+}
+
+void clientLogChange(struct client *c, struct str what) {
+    sds who = clientLogAuthor(c, sdsempty());
+    serverLog(LL_NOTICE, "%.*s (by %s)", (int)what.len, what.ptr, who);
+    sdsfree(who);
 }
 
 sds clientLogError(struct str error, sds s) {

@@ -12,6 +12,7 @@
 #include "base/zmalloc.h"
 #include "command/loading.h"
 #include "client/client.h"
+#include "client/client_log.h"
 #include "client/reply.h"
 #include "command/redact.h"
 #include "commands/server.h"
@@ -109,6 +110,42 @@ static void tellChanges(const struct configPair *pairs, int count) {
     zfree(names);
 }
 
+/* ---- Who changed what ---- */
+
+#define VALUE_LOGGED_MAX 256
+
+static sds catValue(sds line, const struct configDirective *d, sds value) {
+    if (d->flags & CONFIG_SENSITIVE) return sdscat(line, "(redacted)");
+    size_t len = sdslen(value), shown = len < VALUE_LOGGED_MAX ? len : VALUE_LOGGED_MAX;
+    line = sdscatrepr(line, value, shown);
+    return shown < len ? sdscat(line, "...") : line;
+}
+
+static void logChange(struct client *c, const struct configDirective *d, sds old) {
+    sds now = configText(d);
+    if (!strEq(sdsview(old), sdsview(now))) {
+        sds line = catValue(sdscatprintf(sdsempty(), "CONFIG SET %s: ", d->name), d, old);
+        line = catValue(sdscat(line, " -> "), d, now);
+        clientLogChange(c, sdsview(line));
+        sdsfree(line);
+    }
+    sdsfree(now);
+}
+
+/* Makes the changes, and logs those that are real ones. */
+static bool changeLogged(struct client *c, const struct configPair *pairs, int count, const char **failed,
+                         const char **err) {
+    sds *old = zmalloc((size_t)count * sizeof *old);
+    for (int i = 0; i < count; i++) old[i] = configText(configFind(pairs[i].name));
+    bool ok = configChange(pairs, count, failed, err);
+    for (int i = 0; i < count; i++) {
+        if (ok) logChange(c, configFind(pairs[i].name), old[i]);
+        sdsfree(old[i]);
+    }
+    zfree(old);
+    return ok;
+}
+
 void configSetCommand(struct client *c) {
     if (c->argc % 2) {
         replySyntaxError(c);
@@ -119,7 +156,7 @@ void configSetCommand(struct client *c) {
     while (taken < count && takeChange(c, pairs, taken)) taken++;
     const char *err = NULL, *failed;
     if (taken == count) {
-        if (configChange(pairs, count, &failed, &err)) {
+        if (changeLogged(c, pairs, count, &failed, &err)) {
             tellChanges(pairs, count);
             replyOk(c);
         } else {

@@ -163,7 +163,7 @@ static void otherJobs(int argc, char **argv) {
         usage(stdout, argv[0]);
         exit(0);
     }
-    if (!strcmp(argv[1], "--check-system")) exit(systemCheckMain());
+    if (!strcmp(argv[1], "--check-system")) exit(systemCheck("", stdout));
     if (!strcmp(argv[1], "--test-memory")) exit(testMemoryMain(argc - 2, argv + 2));
 }
 

@@ -8,6 +8,7 @@
 
 #include "server/stack_trace.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -51,27 +52,30 @@ static char *appendHex(char *p, uint64_t v) {
     return p;
 }
 
-/* "<file>(<function>+<offset>)[<address>]", as backtrace_symbols_fd writes it for what is exported. */
-static void writeFrame(int fd, void *frame) {
-    size_t offset;
-    const char *name = symbolsFind(frame, &offset);
-    if (!name || strlen(name) > NAME_SHOWN_MAX) {
-        backtrace_symbols_fd(&frame, 1, fd);
-        return;
+/* A line "<file>(<function>+<offset>)[<address>]", of names no longer than is shown of them. */
+static void writeFrame(void *frame) {
+    char line[2 * NAME_SHOWN_MAX + 80], *p = line;
+    size_t offset = 0;
+    const char *file = "valkey-server", *name = symbolsFind(frame, &offset);
+    Dl_info info;
+    if (!name && dladdr(frame, &info) && info.dli_fname) { /* of a library */
+        file = info.dli_fname;
+        name = info.dli_sname ? info.dli_sname : "";
+        offset = (size_t)((char *)frame - (char *)(info.dli_sname ? info.dli_saddr : info.dli_fbase));
     }
-    char line[NAME_SHOWN_MAX + 80],
-        *p = traceAppend(traceAppend(traceAppend(line, "valkey-server("), name), "+");
-    p = traceAppend(appendHex(p, offset), ")[");
-    p = traceAppend(appendHex(p, (uintptr_t)frame), "]\n");
-    (void)!write(fd, line, (size_t)(p - line));
+    if (name) {
+        p = traceAppend(stpncpy(p, file, NAME_SHOWN_MAX), "(");
+        p = traceAppend(stpncpy(p, name, NAME_SHOWN_MAX), "+");
+        p = traceAppend(appendHex(p, offset), ")");
+    }
+    traceAppend(appendHex(traceAppend(p, "["), (uintptr_t)frame), "]\n");
+    serverLogFromSignal(line);
 }
 
 static void writeFrames(void) {
     void *frames[STACK_DEPTH];
-    int n = backtrace(frames, STACK_DEPTH), fd = logOpenFd();
-    if (fd < 0) return;
-    for (int i = 0; i < n; i++) writeFrame(fd, frames[i]);
-    logCloseFd(fd);
+    int n = backtrace(frames, STACK_DEPTH);
+    for (int i = 0; i < n; i++) writeFrame(frames[i]);
 }
 
 /* "\n<id> <name>[ *]\n", the star for the thread that asks. */
@@ -150,10 +154,8 @@ void stackTraceWrite(const void *pc) {
     int count = listThreads(tids, THREADS_MAX), expected = 1, written = 1, self = threadId();
     serverLogFromSignal("\n------ STACK TRACE ------\n");
     if (pc) {
-        int fd = logOpenFd();
         serverLogFromSignal("EIP:\n");
-        if (fd >= 0) writeFrame(fd, (void *)pc);
-        logCloseFd(fd);
+        writeFrame((void *)pc);
     }
     traceWriteHead(self, true);
     writeFrames();

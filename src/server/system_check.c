@@ -1,11 +1,14 @@
 /* system_check.c - see system_check.h. A check that cannot find out says so, and is not a warning. */
 #include "server/system_check.h"
 
+#include <ctype.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/timex.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -15,20 +18,36 @@
 #define CLOCK_READINGS 200000
 #define SLOW_CLOCK_NS  500 /* for one reading: it goes through the kernel, and is done for many commands */
 #define CLOCK_SOURCE   "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+#define BACKLOG        511   /* tcp-backlog as it is by default */
+#define FILES          10032 /* maxclients, and what the server needs besides */
+#define SWAPPINESS     10    /* more, and the kernel swaps memory out to keep files in its cache */
+#define ADVICE_MAX     1024
+#define TEXT_MAX       4096
 
 /* ---- The checks ---- */
 
 static const char unknown[] = "?"; /* instead of advice */
 
-static bool readWord(const char *path, char *dst, int size) {
-    FILE *f = fopen(path, "re");
-    bool ok = f && fgets(dst, size, f);
-    if (f) fclose(f);
-    if (ok) dst[strcspn(dst, "\n")] = 0;
-    return ok;
+/* The text of a file below the root of the system's files. False: there is none. */
+static bool readText(const char *root, const char *path, char *text, size_t room) {
+    char whole[PATH_MAX];
+    if (snprintf(whole, sizeof whole, "%s%s", root, path) >= (int)sizeof whole) return false;
+    FILE *f = fopen(whole, "re");
+    if (!f) return false;
+    size_t n = fread(text, 1, room - 1, f);
+    fclose(f);
+    text[n] = 0;
+    return n > 0;
 }
 
-static const char *slowClock(void) {
+/* The number a file begins with; -1: there is none. */
+static int64_t readNumber(const char *root, const char *path) {
+    char text[64];
+    return readText(root, path, text, sizeof text) && isdigit((unsigned char)*text) ? atoll(text) : -1;
+}
+
+static const char *slowClock(const char *root) {
+    (void)root;
     struct timespec now;
     int64_t start = monotonicUs();
     for (int i = 0; i < CLOCK_READINGS; i++) clock_gettime(CLOCK_MONOTONIC, &now);
@@ -38,49 +57,148 @@ static const char *slowClock(void) {
            "Write 'tsc' (on x86) to " CLOCK_SOURCE ".";
 }
 
-static const char *xenClock(void) {
+static const char *xenClock(const char *root) {
     char source[64];
-    if (!readWord(CLOCK_SOURCE, source, sizeof source)) return unknown;
-    if (strcmp(source, "xen") != 0) return NULL;
+    if (!readText(root, CLOCK_SOURCE, source, sizeof source)) return unknown;
+    if (strcmp(source, "xen\n") != 0) return NULL;
     return "The clock source is 'xen', which is slow. Write 'tsc' to " CLOCK_SOURCE ".";
 }
 
-const char *systemOvercommitAdvice(void) {
-    char policy[16];
-    if (!readWord("/proc/sys/vm/overcommit_memory", policy, sizeof policy) || strcmp(policy, "1") == 0)
-        return NULL;
+static const char *overcommit(const char *root) {
+    int64_t policy = readNumber(root, "/proc/sys/vm/overcommit_memory");
+    if (policy == -1) return unknown;
+    if (policy == 1) return NULL;
     return "Memory overcommit must be enabled! Otherwise background saves and replication may fail although there "
            "is memory. To enable it, add 'vm.overcommit_memory = 1' to /etc/sysctl.conf, and run 'sysctl "
            "vm.overcommit_memory=1'.";
 }
 
-static const char *hugePages(void) {
+const char *systemOvercommitAdvice(void) {
+    const char *advice = overcommit("");
+    return advice == unknown ? NULL : advice;
+}
+
+static const char *hugePages(const char *root) {
     char modes[128];
-    if (!readWord("/sys/kernel/mm/transparent_hugepage/enabled", modes, sizeof modes)) return unknown;
+    if (!readText(root, "/sys/kernel/mm/transparent_hugepage/enabled", modes, sizeof modes)) return unknown;
     if (!strstr(modes, "[always]")) return NULL;
     return "Transparent huge pages are on for every process: forks then copy 2 MB for a byte that changes. Run 'echo "
            "madvise > /sys/kernel/mm/transparent_hugepage/enabled', also when the machine starts. (With disable-thp "
            "yes, the default, the server leaves them off for itself.)";
 }
 
-int systemCheckMain(void) {
-    static const struct {
-        const char *name;
-        const char *(*advice)(void);
-    } checks[] = {{"slow-clocksource", slowClock},
-                  {"xen-clocksource", xenClock},
-                  {"overcommit", systemOvercommitAdvice},
-                  {"THP", hugePages}};
+static char advice[ADVICE_MAX]; /* with figures in it */
+
+static const char *queueOfConnections(const char *root) {
+    int64_t most = readNumber(root, "/proc/sys/net/core/somaxconn");
+    if (most == -1) return unknown;
+    if (most >= BACKLOG) return NULL;
+    snprintf(
+        advice, sizeof advice,
+        "Only %lld connections may wait until the server accepts them, where tcp-backlog asks for %d: when many "
+        "clients connect at once, some have to try again after a second. Add 'net.core.somaxconn = %d' to "
+        "/etc/sysctl.conf, and run 'sysctl net.core.somaxconn=%d'.",
+        (long long)most, BACKLOG, BACKLOG, BACKLOG);
+    return advice;
+}
+
+static const char *openFiles(const char *root) {
+    (void)root;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return unknown;
+    if (limit.rlim_max >= FILES) return NULL;
+    snprintf(
+        advice, sizeof advice,
+        "A process of this user may have %lld files open: too few for 10000 clients (maxclients), so the server "
+        "will accept fewer. Start it with 'ulimit -n %d', or set LimitNOFILE=%d in its systemd unit.",
+        (long long)limit.rlim_max, FILES, FILES);
+    return advice;
+}
+
+static const char *swap(const char *root) {
+    char text[TEXT_MAX];
+    if (!readText(root, "/proc/swaps", text, sizeof text)) return unknown;
+    const char *second = strchr(text, '\n'); /* under the heading */
+    int64_t swappiness = readNumber(root, "/proc/sys/vm/swappiness");
+    if (!second || !second[1] || swappiness <= SWAPPINESS) return NULL;
+    snprintf(
+        advice, sizeof advice,
+        "There is swap, and vm.swappiness is %lld: data that has not been used for a while is written to the disk "
+        "to make room for files, and whoever asks for it waits for the disk. Add 'vm.swappiness = 1' to "
+        "/etc/sysctl.conf, and run 'sysctl vm.swappiness=1'; keep some swap, for the day when memory runs out.",
+        (long long)swappiness);
+    return advice;
+}
+
+static const char *zoneReclaim(const char *root) {
+    int64_t mode = readNumber(root, "/proc/sys/vm/zone_reclaim_mode");
+    if (mode <= 0) return mode ? unknown : NULL;
+    return "When a NUMA node is full, the kernel stops programs to free memory there, although other nodes have some. "
+           "Run 'sysctl vm.zone_reclaim_mode=0', and add it to /etc/sysctl.conf.";
+}
+
+/* The limit of the control group (of a container); -1: there is none, or it is beyond the machine's memory.
+ */
+static int64_t memoryLimit(const char *root) {
+    char text[TEXT_MAX];
+    int64_t limit = readNumber(root, "/sys/fs/cgroup/memory.max");
+    if (limit == -1) limit = readNumber(root, "/sys/fs/cgroup/memory/memory.limit_in_bytes");
+    long long total_kb;
+    if (!readText(root, "/proc/meminfo", text, sizeof text) || sscanf(text, "MemTotal: %lld", &total_kb) != 1)
+        return -1;
+    return limit / 1024 < total_kb ? limit : -1;
+}
+
+static const char *memoryOfContainer(const char *root) {
+    int64_t limit = memoryLimit(root);
+    if (limit == -1) return NULL;
+    snprintf(
+        advice, sizeof advice,
+        "This container may use %lld MB, and the kernel kills what takes more. Set maxmemory to %lldmb or less: the "
+        "rest is for the copies that a background save makes of what changes meanwhile, and for clients' buffers.",
+        (long long)(limit >> 20), (long long)(limit >> 20) * 3 / 4);
+    return advice;
+}
+
+static const char *clockOfDay(const char *root) {
+    (void)root;
+    struct timex now = {0};
+    int state = adjtimex(&now);
+    if (state == -1) return unknown;
+    if (state != TIME_ERROR && !(now.status & STA_UNSYNC)) return NULL;
+    return "Nothing keeps the clock right here. Keys expire by it, on each replica by its own; logs are compared by it. "
+           "Run an NTP client, such as chrony or systemd-timesyncd.";
+}
+
+static const struct check {
+    const char *name;
+    const char *(*advice)(const char *root); /* NULL: all is well; `unknown` */
+    bool note;                               /* worth to know, but nothing is wrong */
+} checks[] = {
+    {"slow-clocksource", slowClock, false},
+    {"xen-clocksource", xenClock, false},
+    {"overcommit", overcommit, false},
+    {"THP", hugePages, false},
+    {"somaxconn", queueOfConnections, false},
+    {"open-files", openFiles, false},
+    {"zone-reclaim", zoneReclaim, false},
+    {"swap", swap, true},
+    {"container-memory", memoryOfContainer, true},
+    {"clock-synchronized", clockOfDay, true},
+};
+
+int systemCheck(const char *root, FILE *out) {
     int code = 0;
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        const char *advice = checks[i].advice();
-        if (!advice) {
-            printf("[%s]...OK\n", checks[i].name);
-        } else if (advice == unknown) {
-            printf("[%s]...skipped\n", checks[i].name);
+        const struct check *check = &checks[i];
+        const char *found = check->advice(root);
+        if (!found) {
+            fprintf(out, "[%s]...OK\n", check->name);
+        } else if (found == unknown) {
+            fprintf(out, "[%s]...skipped\n", check->name);
         } else {
-            printf("[%s]...WARNING:\n%s\n", checks[i].name, advice);
-            code = 1;
+            fprintf(out, "[%s]...%s:\n%s\n", check->name, check->note ? "NOTE" : "WARNING", found);
+            code |= !check->note;
         }
     }
     return code;

@@ -401,6 +401,12 @@ proc read_file {path} {
     return $text
 }
 
+proc write_file {path text} {
+    set f [open $path wb]
+    puts -nonewline $f $text
+    close $f
+}
+
 proc wait_file {path {timeout_ms 5000}} {
     set deadline [expr {[clock milliseconds] + $timeout_ms}]
     while {![file exists $path]} {

@@ -22,8 +22,8 @@ tags {external:skip} {
 
     test {--check-system: a line for each check, and code 1 when one of them warns} {
         lassign [run_to_end --check-system] code output
-        foreach name {slow-clocksource xen-clocksource overcommit THP} {
-            assert {[regexp -line "^\\\[$name\\]...(OK|skipped|WARNING:)$" $output]} "$name: $output"
+        foreach name {slow-clocksource xen-clocksource overcommit THP somaxconn open-files zone-reclaim swap container-memory clock-synchronized} {
+            assert {[regexp -line "^\\\[$name\\]...(OK|skipped|NOTE:|WARNING:)$" $output]} "$name: $output"
         }
         assert_equal [string match *WARNING:* $output] $code
         if {[string trim [read_file /proc/sys/vm/overcommit_memory]] ne "1"} { assert_match "*vm.overcommit_memory=1*" $output }

@@ -1,0 +1,11 @@
+/* json_escape.h - text within the quotes of a JSON string (RFC 8259, section 7). */
+#pragma once
+
+#include "base/str.h"
+
+#define JSON_ESCAPE_MAX 6 /* bytes that one byte of text may become */
+
+/* Writes what stands in `text`, escaped, into the `room` bytes at dst, and takes that off the front of
+ * `text`: all of it, when there are JSON_ESCAPE_MAX bytes for each of its own. Bytes that are not UTF-8
+ * become the four characters \xHH. Returns the length. Async-signal-safe. */
+size_t jsonEscape(char *dst, size_t room, struct str *text);
