@@ -11,6 +11,7 @@
 #include "client/client_session.h"
 #include "command/command.h"
 #include "registry/config.h"
+#include "registry/product.h"
 #include "registry/cron.h"
 #include "data/db.h"
 #include "registry/info.h"
@@ -193,9 +194,9 @@ void clientHelpCommand(struct client *c) {
 static void replyHello(struct client *c) {
     replyMapLen(c, 6 + (sentinel_mode ? 0 : 1) + (availability_zone ? 1 : 0));
     replyBulkCstr(c, "server");
-    replyBulkCstr(c, SERVER_NAME);
+    replyBulkCstr(c, productName());
     replyBulkCstr(c, "version");
-    replyBulkCstr(c, VALKEY_VERSION);
+    replyBulkCstr(c, productVersion());
     replyBulkCstr(c, "proto");
     replyLongLong(c, c->resp);
     replyBulkCstr(c, "id");

@@ -13,12 +13,11 @@
 #include "data/db.h"
 #include "data/rdb_dataset.h"
 #include "registry/info.h"
+#include "registry/product.h"
 #include "client/reply.h"
 #include "command/round.h"
 #include "net/ae.h"
 #include "net/connection.h"
-
-const char err_loading[] = "LOADING Valkey is loading the dataset in memory";
 
 static int64_t events_interval_bytes;
 
@@ -30,6 +29,10 @@ static struct {
     int64_t told_ms;  /* when modules last heard how far it is */
     uint64_t total, loaded, served_at, used_memory;
 } state;
+
+void loadingReply(struct client *c) {
+    replyErrorFmt(c, "LOADING %s is loading the dataset in memory", productTitle());
+}
 
 bool loadingActive(void) {
     return state.active;
@@ -44,7 +47,7 @@ static bool goesOn(const struct client *c, const struct request *r, enum request
 
 static enum admission checkLoading(struct client *c, struct request *r, enum requestOrigin origin) {
     if (goesOn(c, r, origin)) return ADMITTED;
-    replyError(c, err_loading);
+    loadingReply(c);
     return REFUSED;
 }
 

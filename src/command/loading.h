@@ -18,7 +18,7 @@ void loadingStartBeside(uint64_t total_bytes, bool serving);
 void loadingWait(int64_t max_ms);
 void loadingProgress(uint64_t bytes); /* read so far, of all files; cheap */
 void loadingStop(bool success);
-bool loadingActive(void);        /* of any kind; db_loading: into the databases */
-extern const char err_loading[]; /* LOADING Valkey is loading the dataset in memory */
+bool loadingActive(void);            /* of any kind; db_loading: into the databases */
+void loadingReply(struct client *c); /* the error: -LOADING Valkey is loading the dataset in memory */
 void loadingInit(
     void); /* INFO fields, directive loading-process-events-interval-bytes, the -LOADING filter */

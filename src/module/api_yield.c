@@ -13,12 +13,16 @@
 #include "module/lock.h"
 #include "net/ae.h"
 #include "registry/cron.h"
+#include "registry/product.h"
 
 static const char *busy_text;
 static bool yields;
 
 static void replyText(struct client *c) {
-    replyErrorFmt(c, "BUSY %s", busy_text ? busy_text : "Valkey is busy running a module command.");
+    if (busy_text)
+        replyErrorFmt(c, "BUSY %s", busy_text);
+    else
+        replyErrorFmt(c, "BUSY %s is busy running a module command.", productTitle());
 }
 
 /* A context begins when its command does: nobody asks the clock for each. Once it has waited for the

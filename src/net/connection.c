@@ -267,9 +267,22 @@ static int resolve(const char *host, int port, int family, int flags, struct add
     return -1;
 }
 
-static int listenOn(const struct addrinfo *ai, int backlog, char *err, size_t errlen) {
-    int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, ai->ai_protocol);
+/* A socket for an address. */
+static int socketTo(const struct addrinfo *ai, bool mptcp) {
+    int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, fd = -1;
+#ifdef IPPROTO_MPTCP
+    if (mptcp) fd = socket(ai->ai_family, type, IPPROTO_MPTCP);
+#else
+    (void)mptcp;
+#endif
+    return fd != -1 ? fd : socket(ai->ai_family, type, ai->ai_protocol);
+}
+
+static int listenOn(const struct addrinfo *ai, struct netWay way, int backlog, char *err, size_t errlen) {
+    int fd = socketTo(ai, way.mptcp);
     if (fd == -1) return connFailed(err, errlen, "socket: ");
+    if (way.mark && !setOption(fd, SOL_SOCKET, SO_MARK, (int)way.mark))
+        return closeFailed(fd, err, errlen, "setsockopt SO_MARK: ");
     if (ai->ai_family == AF_INET6 && !setOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1))
         return closeFailed(fd, err, errlen, "setsockopt: ");
     if (!setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1))
@@ -289,17 +302,6 @@ static bool connectDone(int fd, int64_t timeout_ms) {
     }
     errno = netConnectEnd(fd);
     return errno == 0;
-}
-
-/* A socket for an address. */
-static int socketTo(const struct addrinfo *ai, bool mptcp) {
-    int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, fd = -1;
-#ifdef IPPROTO_MPTCP
-    if (mptcp) fd = socket(ai->ai_family, type, IPPROTO_MPTCP);
-#else
-    (void)mptcp;
-#endif
-    return fd != -1 ? fd : socket(ai->ai_family, type, ai->ai_protocol);
 }
 
 /* As the sender, an address of the family; the port is any. */
@@ -426,6 +428,11 @@ bool connIsLocal(const struct connection *conn) {
 }
 
 int netListenTcp(const char *bind, int port, int backlog, bool *unsupported, char *err, size_t errlen) {
+    return netListenBy((struct netWay){0}, bind, port, backlog, unsupported, err, errlen);
+}
+
+int netListenBy(struct netWay way, const char *bind, int port, int backlog, bool *unsupported, char *err,
+                size_t errlen) {
     bool all4 = strcmp(bind, "*") == 0, all6 = strcmp(bind, "::*") == 0;
     struct addrinfo *list;
     *unsupported = false;
@@ -437,7 +444,7 @@ int netListenTcp(const char *bind, int port, int backlog, bool *unsupported, cha
     if (fd == 0) {
         fd = -1;
         for (struct addrinfo *ai = list; ai && fd == -1; ai = ai->ai_next)
-            fd = listenOn(ai, backlog, err, errlen);
+            fd = listenOn(ai, way, backlog, err, errlen);
         int saved = errno;
         freeaddrinfo(list);
         errno = saved;

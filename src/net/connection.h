@@ -114,6 +114,14 @@ bool connIsLocal(const struct connection *conn); /* loopback or unix socket */
  * with the reason in err and errno (EADDRNOTAVAIL: an address that no interface has). Addresses of families
  * that the host lacks give -1 with *unsupported set. */
 int netListenTcp(const char *bind, int port, int backlog, bool *unsupported, char *err, size_t errlen);
+/* Wishes for a socket, as `{0}` for none. MPTCP becomes plain TCP where the kernel or the peer lacks it. */
+struct netWay {
+    int family;    /* AF_INET, AF_INET6; 0: either. Not for listening. */
+    bool mptcp;    /* several paths, RFC 8684 */
+    uint32_t mark; /* SO_MARK, for listening only; 0: none. Takes CAP_NET_ADMIN. */
+};
+int netListenBy(struct netWay way, const char *bind, int port, int backlog, bool *unsupported, char *err,
+                size_t errlen);
 /* Removes a stale socket. */
 int netListenUnix(const char *path, unsigned perm, int backlog, char *err, size_t errlen);
 int netAccept(int listen_fd); /* non-blocking, close-on-exec; -1 and errno (EAGAIN: none waiting) */
@@ -121,11 +129,7 @@ int netAccept(int listen_fd); /* non-blocking, close-on-exec; -1 and errno (EAGA
 void netSetInherited(int listen_fd, int keepalive_s);
 /* Blocking connect with time-out, for tools and links. */
 int netConnect(const char *host, int port, int timeout_ms, char *err, size_t errlen);
-/* The same with wishes, as `{0}` for none. MPTCP becomes plain TCP where the kernel or the peer lacks it. */
-struct netWay {
-    int family; /* AF_INET, AF_INET6; 0: either */
-    bool mptcp;
-};
+/* The same with wishes. */
 int netConnectBy(struct netWay way, const char *host, int port, int timeout_ms, char *err, size_t errlen);
 /* The same without waiting: a non-blocking socket that is connected, or on its way. When it can be written
  * to, netConnectEnd says how it went. Names are resolved first, which may take a while; of several addresses

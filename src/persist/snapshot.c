@@ -23,6 +23,7 @@
 #include "data/child.h"
 #include "registry/at_exit.h"
 #include "registry/config.h"
+#include "registry/product.h"
 #include "registry/cron.h"
 #include "data/db.h"
 #include "data/hooks.h"
@@ -260,7 +261,7 @@ static void debugReload(struct client *c) {
     sds error;
     if (!reloadOptions(c, &options)) return;
     if (loadingActive()) { /* a client that is served while another one reloads */
-        replyError(c, err_loading);
+        loadingReply(c);
         return;
     }
     if (!(options & RELOAD_NO_SAVE) && childRunning() == CHILD_RDB) childKill();
@@ -351,11 +352,13 @@ static enum admission checkSaved(struct client *c, struct request *r, enum reque
     if (!stop_writes_on_error || point_count == 0) return ADMITTED;
     if (!(commandFlags(c, r->cmd) & CMD_WRITE) && r->cmd->spec->proc != pingCommand) return ADMITTED;
     if (admission_primary_writes && admission_primary_writes(r, origin)) return ADMITTED;
-    replyError(c, "MISCONF Valkey is configured to save RDB snapshots, but it's currently unable to persist "
+    replyErrorFmt(c,
+                  "MISCONF %s is configured to save RDB snapshots, but it's currently unable to persist "
                   "to disk. Commands that may modify the data set are disabled, because this instance is "
                   "configured to report errors during writes if RDB snapshotting fails "
-                  "(stop-writes-on-bgsave-error option). Please check the Valkey logs for details about the "
-                  "RDB error.");
+                  "(stop-writes-on-bgsave-error option). Please check the %s logs for details about the "
+                  "RDB error.",
+                  productTitle(), productTitle());
     return REFUSED;
 }
 

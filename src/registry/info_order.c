@@ -15,6 +15,7 @@ static const char *const server_fields[] = {
     "redis_git_dirty",
     "redis_build_id",
     "server_mode",
+    "redis_mode",
     "os",
     "arch_bits",
     "monotonic_clock",

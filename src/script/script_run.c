@@ -13,6 +13,7 @@
 #include "command/call.h"
 #include "command/propagate.h"
 #include "client/reply.h"
+#include "registry/product.h"
 #include "command/round.h"
 #include "script/script_private.h"
 
@@ -38,8 +39,8 @@ static void raiseKilled(lua_State *L, lua_Hook hook) {
 }
 
 void scriptReplyBusy(struct client *c) {
-    replyErrorFmt(c, "BUSY Valkey is busy running a script. You can only call %s or SHUTDOWN NOSAVE.",
-                  killCommand());
+    replyErrorFmt(c, "BUSY %s is busy running a script. You can only call %s or SHUTDOWN NOSAVE.",
+                  productTitle(), killCommand());
 }
 
 static void setBusy(bool busy) {

@@ -40,18 +40,15 @@ static struct configDirective avoiding_copies[] = {
 };
 
 static struct configDirective transports[] = {
-    CONFIG_BOOL("mptcp", NULL, 0, NULL, false, NULL),
     CONFIG_STRING("rdma-bind", NULL, SET, &rdma_bind, "", NULL, noRdma),
     CONFIG_INT("rdma-completion-vector", NULL, 0, NULL, -1, -1, 1024, NULL),
     CONFIG_INT("rdma-port", NULL, SET, &rdma_port, 0, 0, 65535, noRdma),
     CONFIG_INT("rdma-rx-size", NULL, 0, NULL, 1 << 20, 64 << 10, 16 << 20, NULL),
-    CONFIG_INT("socket-mark-id", NULL, 0, NULL, 0, 0, UINT32_MAX, NULL),
 };
 
 static struct configDirective others[] = {
     CONFIG_BOOL("aof-disable-auto-gc", NULL, SET | CONFIG_HIDDEN, NULL, false, NULL),
     CONFIG_BOOL("enable-debug-assert", NULL, CONFIG_HIDDEN, NULL, false, NULL),
-    CONFIG_BOOL("extended-redis-compatibility", NULL, SET, NULL, false, NULL),
     CONFIG_STRING("hash-seed", NULL, CONFIG_EMPTY_IS_NULL, NULL, NULL, NULL, NULL),
     CONFIG_STRING("ignore-warnings", NULL, SET, NULL, "", NULL, NULL),
     CONFIG_BOOL("lua-enable-deprecated-api", NULL, SET | CONFIG_HIDDEN | CONFIG_PROTECTED, NULL, false, NULL),

@@ -80,7 +80,7 @@ static bool takeChange(struct client *c, struct configPair *pairs, int i) {
         return false;
     }
     if (d->flags & CONFIG_NOT_LOADING && loadingActive()) {
-        replyError(c, err_loading);
+        loadingReply(c);
         return false;
     }
     const char *err = NULL;

@@ -38,6 +38,8 @@
 
 static sds bind_addr[BIND_MAX];
 static int bind_count;
+static bool mptcp;
+static int64_t socket_mark; /* socket-mark-id */
 static int64_t tcp_backlog, tcp_keepalive, maxclients, unixsocketperm, accepts_per_cycle,
     tls_accepts_per_cycle;
 static bool protected_mode;
@@ -228,7 +230,8 @@ static bool openGroup(struct group *g) {
         bool optional = bind_addr[i][0] == '-', unsupported = false;
         const char *addr = bind_addr[i] + optional;
         char err[256];
-        int fd = netListenTcp(addr, (int)g->port, (int)tcp_backlog, &unsupported, err, sizeof err);
+        int fd = netListenBy((struct netWay){.mptcp = mptcp, .mark = (uint32_t)socket_mark}, addr,
+                             (int)g->port, (int)tcp_backlog, &unsupported, err, sizeof err);
         if (fd < 0) {
             if ((optional && (unsupported || errno == EADDRNOTAVAIL)) || (unsupported && bind_count > 1))
                 continue;
@@ -459,6 +462,8 @@ void listenRegister(void) {
     static struct configDirective directives[] = {
         CONFIG_INT("port", NULL, CONFIG_MODIFIABLE, &tcp.port, 6379, 0, 65535, reopenTcp),
         CONFIG_INT("tls-port", NULL, CONFIG_MODIFIABLE, &tls.port, 0, 0, 65535, reopenTls),
+        CONFIG_BOOL("mptcp", NULL, 0, &mptcp, false, NULL),
+        CONFIG_INT("socket-mark-id", NULL, 0, &socket_mark, 0, 0, UINT32_MAX, NULL),
         CONFIG_INT("tcp-backlog", NULL, 0, &tcp_backlog, 511, 0, INT32_MAX, NULL),
         CONFIG_INT("tcp-keepalive", NULL, CONFIG_MODIFIABLE, &tcp_keepalive, 300, 0, INT32_MAX,
                    applyKeepalive),

@@ -39,6 +39,7 @@
 #include "command/data_hooks.h"
 #include "command/evict_admission.h"
 #include "registry/config.h"
+#include "registry/product.h"
 #include "registry/at_exit.h"
 #include "registry/cron.h"
 #include "data/db.h"
@@ -210,6 +211,7 @@ static void registerRooms(void) {
     processRegister();
     restartRegister();
     oomScoreRegister();
+    productInit();
     serverInfoRegister();
     memoryInit();
     rdbInit();

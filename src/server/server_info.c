@@ -21,6 +21,7 @@
 #include "client/client.h"
 #include "data/role.h"
 #include "registry/config.h"
+#include "registry/product.h"
 #include "registry/cron.h"
 #include "registry/debug.h"
 #include "registry/info.h"
@@ -131,7 +132,7 @@ static sds processServerInfo(sds s) {
     s = infoField(s, "redis_git_sha1:%s", build_commit);
     s = infoField(s, "redis_git_dirty:%d", build_modified);
     s = infoField(s, "redis_build_id:%s", build_id);
-    s = infoField(s, "server_mode:%s", roleModeText());
+    s = infoField(s, productIsRedis() ? "redis_mode:%s" : "server_mode:%s", roleModeText());
     s = infoField(s, "os:%s %s %s", system_name.sysname, system_name.release, system_name.machine);
     s = infoField(s, "arch_bits:%d", (int)sizeof(long) * 8);
     s = infoField(s, "monotonic_clock:%s", serverClockName());
