@@ -112,16 +112,20 @@ static void printVersion(void) {
 static void usage(FILE *out, const char *name) {
     fprintf(out,
             "Usage: %s [/path/to/valkey.conf] [--directive value ...] [-]\n"
-            "       %s /path/to/sentinel.conf --sentinel\n"
-            "       %s -v, --version | -h, --help | --check-system | --test-memory <megabytes>\n\n"
-            "  -                  read more configuration from standard input; may come first, too\n"
-            "  --directive value  overrides the file; any directive of valkey.conf\n\n"
+            "       %s /path/to/sentinel.conf --sentinel\n\n"
+            "  -                        read more configuration from standard input; may come first, too\n"
+            "  --directive value        overrides the file; any directive of valkey.conf\n"
+            "  --sentinel               watch servers, and fail them over, as valkey-sentinel does\n"
+            "  --check-system           find what is wrong with this machine, and say what to do about it\n"
+            "  --test-memory MEGABYTES  write and read so much memory in patterns\n"
+            "  -v, --version\n"
+            "  -h, --help\n\n"
             "Examples:\n"
             "  %s                                  (all defaults, port 6379)\n"
             "  %s /etc/valkey/6379.conf\n"
             "  %s --port 7777 --loglevel verbose\n"
             "  echo 'maxclients 100' | %s -\n",
-            name, name, name, name, name, name, name);
+            name, name, name, name, name, name);
 }
 
 static void loadStdin(void) {
