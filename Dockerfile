@@ -1,0 +1,31 @@
+# A small image of the server, its tools and nothing else. It runs as a user without rights; data is in /data.
+#
+#   docker build --build-arg COMMIT="$(git rev-parse --short=8 HEAD)" -t valkey .
+#   docker run -d --name cache -p 6379:6379 -v cache:/data -e VALKEY_MAXMEMORY=1gb valkey
+#
+# Directives are options behind the image's name (valkey-server --maxmemory 1gb), or variables (packaging/docker/entrypoint).
+ARG BASE=debian:stable-slim
+
+FROM ${BASE} AS build
+ARG COMMIT=
+RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev make pkg-config libjemalloc-dev liblua5.1-0-dev \
+    lua-cjson-dev lua-bitop-dev liblzf-dev libedit-dev libssl-dev liburing-dev
+COPY . /src
+RUN cd /src && { [ -z "$COMMIT" ] || echo "$COMMIT" > .commit; } && make -j"$(nproc)" && \
+    make install DESTDIR=/out PREFIX=/usr && strip /out/usr/bin/valkey-server /out/usr/bin/valkey-cli /out/usr/bin/valkey-benchmark && \
+    rm -r /out/usr/share /out/usr/include /out/usr/lib /out/etc && \
+    install -D packaging/docker/entrypoint packaging/docker/healthcheck -t /out/usr/local/bin
+
+FROM ${BASE}
+RUN apt-get update && apt-get install -y --no-install-recommends libjemalloc2 liblua5.1-0 lua-cjson lua-bitop liblzf1 libedit2 libssl3 \
+    liburing2 ca-certificates && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/apt /var/log/dpkg.log /var/cache/debconf && \
+    groupadd -r -g 999 valkey && useradd -r -u 999 -g valkey -d /data -s /usr/sbin/nologin valkey && \
+    install -d -o valkey -g valkey /data
+COPY --from=build /out /
+USER valkey
+WORKDIR /data
+VOLUME /data
+EXPOSE 6379
+HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["healthcheck"]
+ENTRYPOINT ["entrypoint"]
+CMD ["valkey-server"]
