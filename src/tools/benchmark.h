@@ -9,7 +9,9 @@
 #include <stdint.h>
 
 #include "base/sds.h"
+#include "tools/benchmark_draw.h"
 #include "tools/benchmark_latencies.h"
+#include "tools/benchmark_series.h"
 #include "tools/tool_tls.h"
 
 #define BENCH_MAX_SERVERS 16
@@ -35,10 +37,13 @@ struct benchOptions {
     int clients, pipeline, data_size, rounds;
     int64_t requests;
     int64_t range;                /* of __rand_int__; -1: it stays as it is */
+    struct benchDraw draw;        /* which of them how often */
+    const char *mix;              /* "get:80,set:20"; NULL: one test after the other */
+    const char *svg;              /* the file of the chart; NULL: none */
     int functions, function_keys; /* of the tests function_load and fcall */
     bool mptcp;
     uint64_t seed;
-    bool quiet, csv, loop, show_errors;
+    bool quiet, csv, json, loop, show_errors;
     bool keepalive, tracking, resp3, idle, sequential;
     int warmup_s, duration_s; /* 0: none, and until `requests` are done */
     int64_t rps;              /* so many commands a second; 0: as many as can be */
@@ -134,6 +139,17 @@ struct benchRequest {
     int slot_count;
     uint32_t *tags; /* --cluster: offsets of the "tag" of each "{tag}" */
     int tag_count;
+    struct benchPart *parts; /* of a mix: then `one` is the longest of theirs */
+    int part_count;
+    int64_t weights; /* of all parts */
+};
+
+#define BENCH_PARTS_MAX 32
+
+struct benchPart {
+    sds title;
+    struct benchRequest *request;
+    int64_t up_to; /* its weight and those of the parts before it */
 };
 
 #define BENCH_DIGITS 12 /* of a random number */
@@ -143,6 +159,7 @@ struct benchRequest {
 /* Where numbers come from: drawn at random from 0 to range-1, or counted up. */
 struct benchNumbers {
     int64_t range;
+    struct benchDraw draw;
     unsigned digits;       /* how many of the 12 vary */
     _Atomic int64_t *next; /* BENCH_SHARED counters that all threads share; NULL: random */
 };
@@ -157,6 +174,11 @@ struct benchRequest *benchRequestInline(const char *line);
 void benchRequestFree(struct benchRequest *r);
 /* `count` copies of the command one after the other. */
 sds benchRequestRepeat(const struct benchRequest *r, int count);
+/* A mix: puts `count` commands together, each drawn by weight, with numbers and tags of their own. Returns
+ * the length; sent[i]: how many are of part i. */
+size_t benchMixFill(const struct benchRequest *mix, char *buf, int count, const struct benchNumbers *numbers,
+                    const struct benchCluster *cluster, const struct benchNode *node, int *sent);
+void benchPartsFree(struct benchRequest *mix);
 /* New numbers in the first `count` commands of such a buffer. */
 void benchRequestPatch(const struct benchRequest *r, char *buf, int count,
                        const struct benchNumbers *numbers);
@@ -168,6 +190,9 @@ void benchRequestTag(const struct benchRequest *r, char *buf, int count, const s
 
 struct benchResult {
     struct latencies *latency;
+    struct latencies **parts; /* of a mix: of each part. A batch counts for every command in it. */
+    int part_count;
+    struct series *series; /* --svg; else NULL */
     int64_t replies;
     int64_t error_replies;
     double seconds;
@@ -196,6 +221,10 @@ bool benchPrepare(const struct benchOptions *o, const struct benchServer *server
                   const struct benchTest *test, sds *err);
 /* The tests that the options ask for; exits when a name is unknown. */
 struct benchTest *benchTestsCreate(const struct benchOptions *o, int *count);
+/* The one test of that name. False: there is none, or there are several. */
+bool benchSuiteTest(const struct benchOptions *o, const char *name, struct benchTest *test);
+/* --mix; exits when it is wrong. */
+struct benchTest benchMixCreate(const struct benchOptions *o);
 void benchTestsFree(struct benchTest *tests, int count);
 
 /* ---- Output ---- */
@@ -208,10 +237,27 @@ struct benchProgress {           /* since the start, or since the last time */
 void benchPrintProgress(const char *title, const struct benchProgress *now,
                         const struct benchProgress *before);
 void benchPrintCsvHeader(void);
-void benchPrintResult(const struct benchOptions *o, const char *title, const struct benchResult *r);
+void benchPrintResult(const struct benchOptions *o, const struct benchTest *test,
+                      const struct benchResult *r);
 void benchPrintFailure(const struct benchOptions *o, const char *title, const struct benchResult *r);
 /* "..." with quotes doubled. */
 void benchPrintCsvString(const char *s);
+/* Leaves the progress line behind, if there is one. */
+void benchEndProgress(const struct benchOptions *o);
+
+/* --json: one object; the tests are elements of its array "tests", written as they end. */
+void benchJsonStart(const struct benchOptions *o);
+void benchJsonResult(const struct benchOptions *o, const char *title, const struct benchRequest *request,
+                     const struct benchResult *r);
+void benchJsonFailure(const char *title, const char *why);
+struct benchRow { /* of a server in a comparison: medians over the rounds, and extremes */
+    double rps, rps_min, rps_max, cpu, p99_ms;
+};
+void benchJsonComparison(const struct benchOptions *o, const char *title, const struct benchRow *rows);
+void benchJsonEnd(void);
+
+/* --svg: adds a chart of latency and rate over the time of a run to the file. False and errno. */
+bool benchSvgAdd(const struct benchOptions *o, const char *title, const struct series *series);
 
 /* Compare all servers on all tests and print the tables; the exit status. */
 int benchVersus(const struct benchOptions *o, struct benchTest *tests, int count);

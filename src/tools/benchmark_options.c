@@ -62,7 +62,12 @@ static const char usage_end[] =
     "  --num-functions N  functions in the library that function_load loads (10)\n"
     "  --num-keys-in-fcall N  keys that fcall passes on (1)\n"
     "  --threads N        client threads (1; in a cluster one for each node)\n"
+    "  --mix LIST         instead of one test after the other, one load of several: get:80,set:20 draws\n"
+    "                     each command by these weights; each is reported, too\n"
     "  --sequential       numbers are counted up instead of drawn\n"
+    "  --keys KIND        how numbers are drawn: uniform; zipf or zipf:EXPONENT (0.99): the lower, the\n"
+    "                     more often, as of a cache's keys; gauss or gauss:SHARE: around the middle,\n"
+    "                     with this share of the range as deviation (0.17) (uniform)\n"
     "  --rps N            N commands a second, each due at a fixed moment, and its latency counted\n"
     "                     from then on even if no connection was free; 0: as many as can be (0)\n"
     "  --duration N       each test takes N seconds, instead of -n commands\n"
@@ -76,6 +81,8 @@ static const char usage_end[] =
     "Output\n"
     "  -q                 one line per test\n"
     "  --csv              comma separated, with a header line\n"
+    "  --json             one object, with percentiles\n"
+    "  --svg FILE         a chart of latency and rate over the time of each test\n"
     "  --precision N      decimals of milliseconds (3)\n"
     "  --show-server-errors, -e  show error replies and go on; otherwise the first one ends the test\n"
     "\n"
@@ -97,6 +104,7 @@ static const char usage_end[] =
     "\n"
     "Examples\n"
     "  valkey-benchmark -t set,get -n 1000000 -r 100000 -P 16\n"
+    "  valkey-benchmark --mix get:80,set:20 -r 1000000 --keys zipf --rps 50000 --svg load.svg\n"
     "  valkey-benchmark -r 1000 zadd board __rand_int__ player:__rand_int__\n"
     "  valkey-benchmark -p 6379 --vs 127.0.0.1:6380 --name new --name old -P 32 get key:1\n";
 
@@ -225,7 +233,7 @@ static void defaultLabels(struct benchOptions *o) {
 void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
     int keepalive = 1;
     int64_t seed = -1;
-    const char *replicas = "no";
+    const char *replicas = "no", *keys = NULL;
     const char *fuzz_modes = NULL;
     *o = (struct benchOptions){.server_count = 1,
                                .clients = 50,
@@ -270,6 +278,10 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
         {"-x", FLAG, &o->last_from_stdin, 0, 0},
         {"-I", FLAG, &o->idle, 0, 0},
         {"--enable-tracking", FLAG, &o->tracking, 0, 0},
+        {"--mix", TEXT, &o->mix, 0, 0},
+        {"--keys", TEXT, &keys, 0, 0},
+        {"--json", FLAG, &o->json, 0, 0},
+        {"--svg", TEXT, &o->svg, 0, 0},
         {"--sequential", FLAG, &o->sequential, 0, 0},
         {"--rps", NUMBER64, &o->rps, 0, 1000000000},
         {"--duration", NUMBER, &o->duration_s, 1, 1000000},
@@ -299,6 +311,13 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
     optionsParseWords(o, options, argc, argv);
     if (o->requests > 0 && o->duration_s) complain("One of the two says when to end: -n and", "--duration");
     o->read_from = readFrom(replicas);
+    if (keys && !benchDrawParse(&o->draw, keys)) complain("--keys takes uniform, zipf or gauss, not", keys);
+    if (keys && o->range < 1) complain("The range of the numbers, -r, is needed for", "--keys");
+    if (keys && o->sequential) complain("Numbers are drawn or counted up: --keys and", "--sequential");
+    if (o->range > 0) benchDrawPrepare(&o->draw, o->range);
+    if (o->mix && (o->argc || o->tests)) complain("One load at a time: a command or -t, and", "--mix");
+    if (o->csv && o->json) complain("One form of output at a time: --csv and", "--json");
+    if (o->svg && o->server_count > 1) complain("A chart is of one server, not with", "--vs");
     if (o->cluster && o->server_count > 1) complain("A comparison is between servers, not with", "--cluster");
     if (fuzz_modes && !benchFuzzModes(fuzz_modes)) exit(1);
     if (o->requests < 0) o->requests = DEFAULT_REQUESTS;

@@ -12,8 +12,7 @@ static double percentileMs(const struct benchResult *r, double percent) {
     return milliseconds(latenciesPercentile(r->latency, percent));
 }
 
-/* Leave the progress line behind. */
-static void endProgress(const struct benchOptions *o) {
+void benchEndProgress(const struct benchOptions *o) {
     if (benchProgressWanted(o)) printf("\r\033[K");
 }
 
@@ -92,15 +91,40 @@ static void printSummary(const struct benchOptions *o, const char *title, const 
            percentileMs(r, 99), d, milliseconds(latenciesMax(r->latency)));
 }
 
-static void printCsvLine(const char *title, const struct benchResult *r) {
+static void printCsvLine(const char *title, double rps, const struct latencies *l) {
     benchPrintCsvString(title);
-    printf(",\"%.2f\",\"%.3f\",\"%.3f\",\"%.3f\",\"%.3f\",\"%.3f\",\"%.3f\"\n", benchRps(r),
-           latenciesMean(r->latency) / 1000, milliseconds(latenciesMin(r->latency)), percentileMs(r, 50),
-           percentileMs(r, 95), percentileMs(r, 99), milliseconds(latenciesMax(r->latency)));
+    printf(",\"%.2f\",\"%.3f\",\"%.3f\",\"%.3f\",\"%.3f\",\"%.3f\",\"%.3f\"\n", rps, latenciesMean(l) / 1000,
+           milliseconds(latenciesMin(l)), milliseconds(latenciesPercentile(l, 50)),
+           milliseconds(latenciesPercentile(l, 95)), milliseconds(latenciesPercentile(l, 99)),
+           milliseconds(latenciesMax(l)));
+}
+
+/* The parts of a mix as results of their own, which they are but for the time, that they shared. */
+static double partRps(const struct benchResult *r, int part) {
+    return r->seconds > 0 ? (double)latenciesCount(r->parts[part]) / r->seconds : 0;
+}
+
+static void printParts(const struct benchOptions *o, const struct benchTest *test,
+                       const struct benchResult *r) {
+    int d = o->precision;
+    if (r->part_count && !o->quiet) printf("  by command:\n");
+    for (int i = 0; i < r->part_count; i++) {
+        const struct latencies *l = r->parts[i];
+        printf("%s%s: %.2f requests per second, p50=%.*f p99=%.*f max=%.*f msec\n", o->quiet ? "  " : "    ",
+               test->request->parts[i].title, partRps(r, i), d, milliseconds(latenciesPercentile(l, 50)), d,
+               milliseconds(latenciesPercentile(l, 99)), d, milliseconds(latenciesMax(l)));
+    }
+    if (r->part_count && !o->quiet) printf("\n");
+}
+
+static void printCsv(const struct benchTest *test, const struct benchResult *r) {
+    printCsvLine(test->title, benchRps(r), r->latency);
+    for (int i = 0; i < r->part_count; i++)
+        printCsvLine(test->request->parts[i].title, partRps(r, i), r->parts[i]);
 }
 
 bool benchProgressWanted(const struct benchOptions *o) {
-    return !o->csv && o->server_count == 1 && isatty(STDOUT_FILENO);
+    return !o->csv && !o->json && isatty(STDOUT_FILENO);
 }
 
 static double ratio(double a, double b) {
@@ -131,15 +155,20 @@ void benchPrintCsvHeader(void) {
            "\"p99_latency_ms\",\"max_latency_ms\"\n");
 }
 
-void benchPrintResult(const struct benchOptions *o, const char *title, const struct benchResult *r) {
-    endProgress(o);
-    if (o->csv)
-        printCsvLine(title, r);
+void benchPrintResult(const struct benchOptions *o, const struct benchTest *test,
+                      const struct benchResult *r) {
+    const char *title = test->title;
+    benchEndProgress(o);
+    if (o->json)
+        benchJsonResult(o, title, test->request, r);
+    else if (o->csv)
+        printCsv(test, r);
     else if (o->quiet)
         printf("%s: %.2f requests per second, p50=%.*f msec\n", title, benchRps(r), o->precision,
                percentileMs(r, 50));
     else
         printSummary(o, title, r);
+    if (!o->json && !o->csv) printParts(o, test, r);
     fflush(stdout);
     if (r->error_replies)
         fprintf(stderr, "%s: %lld error replies, the first: %s\n", title, (long long)r->error_replies,
@@ -147,7 +176,8 @@ void benchPrintResult(const struct benchOptions *o, const char *title, const str
 }
 
 void benchPrintFailure(const struct benchOptions *o, const char *title, const struct benchResult *r) {
-    endProgress(o);
+    benchEndProgress(o);
+    if (o->json) benchJsonFailure(title, r->failure);
     fflush(stdout);
     fprintf(stderr,
             o->cluster ? "Error from server %s\nThe test %s has ended.\n"

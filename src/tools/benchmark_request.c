@@ -129,6 +129,7 @@ void benchRequestFree(struct benchRequest *r) {
     sdsfree(r->one);
     zfree(r->slots);
     zfree(r->tags);
+    benchPartsFree(r);
     zfree(r);
 }
 
@@ -140,7 +141,7 @@ sds benchRequestRepeat(const struct benchRequest *r, int count) {
 
 static uint64_t nextNumber(const struct benchNumbers *n, int which) {
     if (n->range <= 0) return 0;
-    if (!n->next) return randomBelow((uint64_t)n->range);
+    if (!n->next) return (uint64_t)benchDraw(&n->draw, n->range);
     return (uint64_t)(atomic_fetch_add_explicit(&n->next[which], 1, memory_order_relaxed) % n->range);
 }
 

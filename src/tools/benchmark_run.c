@@ -41,6 +41,7 @@
 #define THREAD_FDS         3  /* an event loop's two, and a timer */
 #define PROGRESS_MS        250
 #define PACE_MAX_US        100000
+#define SERIES_WIDTH_US    20000 /* at first */
 #define SHOWN_ERROR_GAP_US 1000000
 #define TOPOLOGY_PAUSE_US  20000
 
@@ -56,7 +57,7 @@ struct run { /* one call of benchRun */
     _Atomic int64_t batches_taken;          /* of --rps: this many have been due, and are on their way */
     int64_t paced_from_us;                  /* when the first one was due */
     const struct benchServer *server;
-    int64_t started_us; /* of the measuring, by the main thread's clock */
+    _Atomic int64_t started_us; /* of the measuring, by the main thread's clock */
     bool warmed_up;
     pthread_mutex_t failure_lock;
     sds failure;
@@ -69,6 +70,7 @@ struct client {
     int number;                           /* among all clients */
     const struct benchTopology *topology; /* --cluster: that it goes by, */
     const struct benchNode *node;         /* and its node in there */
+    int *sent;                            /* of a mix: how many of each part are in the batch */
     int batch;                            /* commands of the batch under way: P times those of the request */
     int64_t missing;                      /* replies to it still to come */
     int64_t sent_us;                      /* with --rps: when it should have been */
@@ -86,13 +88,15 @@ struct worker {
     pthread_t thread;
     int index;
     struct client *clients;
-    int client_count, active;
+    int client_room, client_count, active;
     struct client *idle, **last_idle; /* of --rps, in the order in which they became so */
     int timer;                        /* ends the wait for the next batch; -1: none */
     int64_t timer_due_us;             /* what it is set for; 0: it is not */
     sds requests;                     /* P commands */
     struct benchNumbers numbers;
     struct latencies *latency;
+    struct latencies **parts;            /* of a mix */
+    struct series *series;               /* NULL: nobody asked */
     _Atomic int64_t replies, latency_us; /* written by the worker only, read for the progress line */
     int64_t error_replies, error_shown_us, started_us, ended_us;
     char input[INPUT_SIZE];
@@ -185,6 +189,17 @@ static bool findNode(struct client *c) {
     return false;
 }
 
+/* Puts a batch into the worker's buffer. Returns its length. */
+static size_t fillRequests(struct client *c, int copies) {
+    struct worker *w = c->worker;
+    const struct benchRequest *r = w->run->request;
+    const struct benchCluster *nodes = w->run->options->nodes;
+    if (r->part_count) return benchMixFill(r, w->requests, copies, &w->numbers, nodes, c->node, c->sent);
+    if (r->slot_count) benchRequestPatch(r, w->requests, copies, &w->numbers);
+    if (r->tag_count) benchRequestTag(r, w->requests, copies, nodes, c->node);
+    return sdslen(r->one) * (size_t)copies;
+}
+
 /* `due_us`: when it is sent, or should have been. */
 static void sendBatch(struct client *c, int64_t due_us) {
     struct worker *w = c->worker;
@@ -199,10 +214,7 @@ static void sendBatch(struct client *c, int64_t due_us) {
     c->batch = copies * each;
     c->missing = c->batch;
     c->sent_us = due_us;
-    if (run->request->slot_count) benchRequestPatch(run->request, w->requests, copies, &w->numbers);
-    if (run->request->tag_count)
-        benchRequestTag(run->request, w->requests, copies, run->options->nodes, c->node);
-    if (!writeBatch(c, sdslen(run->request->one) * (size_t)copies)) clientFail(c, strerror(errno));
+    if (!writeBatch(c, fillRequests(c, copies))) clientFail(c, strerror(errno));
 }
 
 /* ---- --rps: batches are due at fixed moments, over all threads, however long the server takes ----
@@ -319,10 +331,16 @@ static void addTo(_Atomic int64_t *sum, int64_t n) {
     atomic_store_explicit(sum, atomic_load_explicit(sum, memory_order_relaxed) + n, memory_order_relaxed);
 }
 
-static void record(struct client *c, int64_t latency_us) {
-    latenciesRecord(c->worker->latency, latency_us, c->batch);
-    addTo(&c->worker->replies, c->batch);
-    addTo(&c->worker->latency_us, latency_us * c->batch);
+static void record(struct client *c, int64_t now_us) {
+    struct worker *w = c->worker;
+    int64_t latency_us = now_us - c->sent_us;
+    latenciesRecord(w->latency, latency_us, c->batch);
+    for (int i = 0; i < w->run->request->part_count; i++) {
+        if (c->sent[i]) latenciesRecord(w->parts[i], latency_us, c->sent[i]);
+    }
+    if (w->series) seriesRecord(w->series, now_us - atomic_load(&w->run->started_us), latency_us, c->batch);
+    addTo(&w->replies, c->batch);
+    addTo(&w->latency_us, latency_us * c->batch);
 }
 
 static void readReplies(struct aeEventLoop *el, int fd, void *data, int mask) {
@@ -339,7 +357,7 @@ static void readReplies(struct aeEventLoop *el, int fd, void *data, int mask) {
     if (c->scan.count) noteErrors(c, monotonicUs());
     if (c->missing > 0) return;
     int64_t now_us = monotonicUs();
-    if (c->measured) record(c, now_us - c->sent_us);
+    if (c->measured) record(c, now_us);
     if (w->run->options->keepalive) return sendNext(c, now_us);
     clientClose(c);
     if (clientOpen(c)) return sendNext(c, monotonicUs());
@@ -386,16 +404,31 @@ static void *workerMain(void *arg) {
     return NULL;
 }
 
+static struct latencies **partsCreate(int count) {
+    struct latencies **parts = zcalloc((size_t)count + 1, sizeof(parts[0]));
+    for (int i = 0; i < count; i++) parts[i] = latenciesCreate();
+    return parts;
+}
+
+static void partsFree(struct latencies **parts, int count) {
+    for (int i = 0; parts && i < count; i++) latenciesFree(parts[i]);
+    zfree(parts);
+}
+
 static bool workerInit(struct worker *w, struct run *run, int index, int first, int clients) {
     const struct benchOptions *o = run->options;
     w->run = run;
     w->index = index;
     w->el = aeCreate(o->clients + o->threads * THREAD_FDS + SPARE_FDS);
     w->clients = zcalloc((size_t)clients, sizeof(w->clients[0]));
+    w->client_room = clients;
     w->requests = benchRequestRepeat(run->request, o->pipeline);
-    w->numbers = (struct benchNumbers){.range = o->range, .next = o->sequential ? run->counters : NULL};
+    w->numbers = (struct benchNumbers){
+        .range = o->range, .draw = o->draw, .next = o->sequential ? run->counters : NULL};
     w->numbers.digits = o->range > 0 ? digits10((uint64_t)o->range - 1) : 0;
     w->latency = latenciesCreate();
+    w->parts = partsCreate(run->request->part_count);
+    if (o->svg) w->series = seriesCreate(SERIES_WIDTH_US);
     w->last_idle = &w->idle;
     w->timer = -1;
     if (o->rps && !timerInit(w)) {
@@ -404,6 +437,7 @@ static bool workerInit(struct worker *w, struct run *run, int index, int first, 
     }
     for (int i = 0; i < clients; i++) {
         w->clients[i].worker = w;
+        w->clients[i].sent = zcalloc((size_t)run->request->part_count + 1, sizeof(int));
         w->clients[i].number = first + i; /* so that each thread has clients of every node */
         if (!clientOpen(&w->clients[i])) return false;
         w->client_count++;
@@ -417,6 +451,9 @@ static void workerFree(struct worker *w) {
         if (w->clients[i].conn) connClose(w->clients[i].conn);
         sdsfree(w->clients[i].unsent);
     }
+    for (int i = 0; w->clients && i < w->client_room; i++) zfree(w->clients[i].sent);
+    partsFree(w->parts, w->run ? w->run->request->part_count : 0);
+    seriesFree(w->series);
     if (w->el) aeDelete(w->el);
     if (w->timer > 0) close(w->timer); /* 0: the worker was not begun */
     zfree(w->clients);
@@ -434,7 +471,7 @@ static struct timespec afterUs(int64_t us) {
 }
 
 static struct benchProgress progressOf(const struct run *run, struct worker *workers) {
-    struct benchProgress p = {.seconds = (double)(monotonicUs() - run->started_us) / 1e6};
+    struct benchProgress p = {.seconds = (double)(monotonicUs() - atomic_load(&run->started_us)) / 1e6};
     for (int i = 0; i < run->options->threads; i++) {
         p.replies += atomic_load(&workers[i].replies);
         p.latency_us += atomic_load(&workers[i].latency_us);
@@ -463,7 +500,6 @@ static int64_t watchClock(struct run *run) {
 /* Until all workers have ended; meanwhile the progress line, when somebody looks at it. */
 static void waitForWorkers(struct run *run, struct worker *workers, const char *title) {
     struct benchProgress before = {0};
-    run->started_us = monotonicUs();
     for (int ended = 0; ended < run->options->threads;) {
         struct timespec until = afterUs(watchClock(run));
         if (sem_timedwait(&run->finished, &until) == 0) {
@@ -482,6 +518,9 @@ static void collect(struct run *run, struct benchResult *result, struct worker *
     for (int i = 0; i < run->options->threads; i++) {
         struct worker *w = &workers[i];
         latenciesMerge(result->latency, w->latency);
+        for (int part = 0; part < result->part_count; part++)
+            latenciesMerge(result->parts[part], w->parts[part]);
+        if (result->series) seriesMerge(result->series, w->series);
         result->replies += atomic_load(&w->replies);
         result->error_replies += w->error_replies;
         if (w->started_us < started_us) started_us = w->started_us;
@@ -499,6 +538,7 @@ static void runThreads(struct run *run, struct worker *workers, const char *titl
         _exit(1); /* the others wait at the barrier for ever */
     }
     run->paced_from_us = monotonicUs();
+    atomic_store(&run->started_us, run->paced_from_us);
     pthread_barrier_wait(&run->start);
     waitForWorkers(run, workers, title);
     for (int i = 0; i < threads; i++) pthread_join(workers[i].thread, NULL);
@@ -516,7 +556,9 @@ void benchRaiseFileLimit(int clients) {
 bool benchRun(const struct benchOptions *o, const struct benchServer *server,
               const struct benchRequest *request, const char *title, struct benchResult *result) {
     struct run run = {.options = o, .request = request, .server = server};
-    *result = (struct benchResult){.latency = latenciesCreate()};
+    *result = (struct benchResult){.latency = latenciesCreate(), .part_count = request->part_count};
+    result->parts = partsCreate(request->part_count);
+    if (o->svg) result->series = seriesCreate(SERIES_WIDTH_US);
     benchRaiseFileLimit(o->clients + o->threads * THREAD_FDS);
     atomic_store(&run.to_send, o->duration_s ? INT64_MAX / 2 : o->requests);
     atomic_store(&run.measuring, o->warmup_s == 0);
@@ -541,5 +583,7 @@ bool benchRun(const struct benchOptions *o, const struct benchServer *server,
 
 void benchResultFree(struct benchResult *result) {
     latenciesFree(result->latency);
+    partsFree(result->parts, result->part_count);
+    seriesFree(result->series);
     sdsfree(result->failure);
 }

@@ -155,9 +155,22 @@ static struct benchTest commandTestCreate(const struct benchOptions *o) {
     exit(1);
 }
 
+bool benchSuiteTest(const struct benchOptions *o, const char *name, struct benchTest *test) {
+    const struct suiteTest *found = NULL;
+    for (size_t t = 0; t < SUITE_COUNT; t++) {
+        if (strcasecmp(suite[t].names[0], name) == 0) found = &suite[t];
+    }
+    if (found) *test = suiteTestCreate(o, found);
+    return found != NULL;
+}
+
 struct benchTest *benchTestsCreate(const struct benchOptions *o, int *count) {
     struct benchTest *tests = zcalloc(SUITE_COUNT, sizeof(tests[0]));
     *count = 0;
+    if (o->mix) {
+        tests[(*count)++] = benchMixCreate(o);
+        return tests;
+    }
     if (o->argc) {
         tests[(*count)++] = commandTestCreate(o);
         return tests;

@@ -44,7 +44,11 @@ static bool versusMeasure(const struct benchOptions *o, const struct benchServer
     if (!benchPrepare(o, server, test, &err)) goto refused;
     if (!benchServerCpu(o, server, &before, &err)) goto refused;
     struct benchResult r;
-    bool ok = benchRun(o, server, test->request, test->title, &r);
+    sds shown = sdscatprintf(sdsempty(), "%s, round %d of %d, %s", test->title, s->count + 1, o->rounds,
+                             server->label);
+    bool ok = benchRun(o, server, test->request, shown, &r);
+    sdsfree(shown);
+    benchEndProgress(o);
     if (r.failure) versusFailed(server, test->title, r.failure);
     double rps = benchRps(&r), replies = (double)r.replies;
     double p99_ms = (double)latenciesPercentile(r.latency, 99) / 1000;
@@ -74,6 +78,7 @@ static bool runRounds(const struct benchOptions *o, const struct benchTest *test
 }
 
 static void printHeader(const struct benchOptions *o) {
+    if (o->json) return;
     if (o->csv) {
         printf("\"test\",\"server\",\"rps_median\",\"rps_ratio\",\"rps_min\",\"rps_max\",\"p99_ms_median\","
                "\"cpu_s_per_million\",\"cpu_ratio\"\n");
@@ -86,18 +91,14 @@ static void printHeader(const struct benchOptions *o) {
     printf("|---|---|---:|---:|---:|---:|---:|---:|\n");
 }
 
-struct row {
-    double rps, rps_min, rps_max, cpu, p99_ms;
-};
-
 /* A ratio, or nothing where the divisor is too small to be measured. */
 static void ratioText(char *buf, size_t size, double main_value, double other) {
     snprintf(buf, size, "%s", "");
     if (other > 0) snprintf(buf, size, "%.3f", main_value / other);
 }
 
-static void printRow(const struct benchOptions *o, const char *title, int server, const struct row *main_row,
-                     const struct row *r) {
+static void printRow(const struct benchOptions *o, const char *title, int server,
+                     const struct benchRow *main_row, const struct benchRow *r) {
     char rps_ratio[32], cpu_ratio[32];
     ratioText(rps_ratio, sizeof(rps_ratio), main_row->rps, r->rps);
     ratioText(cpu_ratio, sizeof(cpu_ratio), main_row->cpu, r->cpu);
@@ -115,7 +116,7 @@ static void printRow(const struct benchOptions *o, const char *title, int server
 }
 
 static void printTest(const struct benchOptions *o, const char *title, struct samples *samples) {
-    struct row rows[BENCH_MAX_SERVERS];
+    struct benchRow rows[BENCH_MAX_SERVERS];
     for (int i = 0; i < o->server_count; i++) {
         struct samples *s = &samples[i];
         rows[i].rps = median(s->rps, s->count); /* sorts them */
@@ -123,8 +124,9 @@ static void printTest(const struct benchOptions *o, const char *title, struct sa
         rows[i].rps_max = s->rps[s->count - 1];
         rows[i].cpu = median(s->cpu, s->count);
         rows[i].p99_ms = median(s->p99_ms, s->count);
-        printRow(o, title, i, &rows[0], &rows[i]);
+        if (!o->json) printRow(o, title, i, &rows[0], &rows[i]);
     }
+    if (o->json) benchJsonComparison(o, title, rows);
     fflush(stdout);
 }
 
@@ -144,9 +146,11 @@ static bool compareOn(const struct benchOptions *o, const struct benchTest *test
 
 int benchVersus(const struct benchOptions *o, struct benchTest *tests, int count) {
     int status = 0;
+    if (o->json) benchJsonStart(o);
     printHeader(o);
     for (int i = 0; i < count; i++) {
         if (!compareOn(o, &tests[i])) status = 1;
     }
+    if (o->json) benchJsonEnd();
     return status;
 }

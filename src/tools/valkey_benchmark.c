@@ -5,8 +5,10 @@
  * benchmark_uri.c a server given as a URI, benchmark_scan.c counts replies, benchmark_latencies.c counts
  * latencies, benchmark_cluster.c knows the nodes of a cluster, benchmark_report.c prints, benchmark_versus.c
  * compares servers, benchmark_fuzz.c sends random commands (benchmark_fuzz_grammar.c makes them). */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tools/benchmark.h"
@@ -16,16 +18,21 @@ static bool runTest(const struct benchOptions *o, const struct benchTest *test) 
     struct benchResult result;
     sds err = NULL;
     if (!benchPrepare(o, &o->servers[0], test, &err)) {
+        if (o->json) benchJsonFailure(test->title, err);
         fprintf(stderr, "%s: %s\n", test->title, err);
         sdsfree(err);
         return false;
     }
     bool ended = benchRun(o, &o->servers[0], test->request, test->title, &result);
     if (ended)
-        benchPrintResult(o, test->title, &result);
+        benchPrintResult(o, test, &result);
     else
         benchPrintFailure(o, test->title, &result);
     bool ok = ended && result.error_replies == 0;
+    if (ended && o->svg && !benchSvgAdd(o, test->title, result.series)) {
+        fprintf(stderr, "%s: %s\n", o->svg, strerror(errno));
+        ok = false;
+    }
     benchResultFree(&result);
     return ok;
 }
@@ -33,11 +40,13 @@ static bool runTest(const struct benchOptions *o, const struct benchTest *test) 
 static int runTests(const struct benchOptions *o, const struct benchTest *tests, int count) {
     int status = 0;
     if (o->csv) benchPrintCsvHeader();
+    if (o->json) benchJsonStart(o);
     do {
         for (int i = 0; i < count; i++) {
             if (!runTest(o, &tests[i])) status = 1;
         }
     } while (o->loop && status == 0);
+    if (o->json) benchJsonEnd();
     return status;
 }
 

@@ -246,7 +246,7 @@ start_server {} {
         assert_match "valkey-benchmark *\n" [benchmark --version]
         set help [benchmark --help]
         foreach option {-h -p -s -a --user -u -c -n -d --dbnum -3 --threads --enable-tracking -k -r -P -q --precision
-            --csv -l -t -I --seed --show-server-errors -x --rps --mptcp --num-functions --num-keys-in-fcall --warmup --duration --sequential --cluster --rfr
+            --csv --json --svg --mix --keys -l -t -I --seed --show-server-errors -x --rps --mptcp --num-functions --num-keys-in-fcall --warmup --duration --sequential --cluster --rfr
             --fuzz --fuzz-mode --fuzz-loglevel --help --version} {
             assert {[string first " $option" $help] >= 0} $option
         }
