@@ -211,6 +211,8 @@ void clusterSetslotCommand(struct client *c) {
     if (!argue(c, c->argv, c->argc, &s)) return;
     if (!obeys) propagateAnyway();
     int replicas = !obeys && wait_sources.online ? wait_sources.online() : 0;
+    bool will_bump = s.verb == IMPORTING || (s.verb == NODE && s.node == clusterMyself());
+    if (replicas && will_bump) engineBarEpoch(&cluster_engine, clusterNow());
     if (replicas && !(c->flags & CLIENT_DENY_BLOCKING)) {
         waitThen(c, replicas, s.timeout_ms ? mstime() + s.timeout_ms : 0, goOn);
         return;

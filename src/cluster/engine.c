@@ -81,7 +81,7 @@ void engineSetTime(struct engine *e, int64_t now_ms) {
     if (by_ms >= 0) return;
     int64_t *const times[] = {&e->started_ms,        &e->minority_ms,        &e->logged_down_ms,
                               &e->election.start_ms, &e->election.reason_ms, &e->manual.end_ms,
-                              &e->announce_ms};
+                              &e->announce_ms,       &e->bar.asked_ms};
     if (by_ms <= -ENGINE_TICK_MS)
         engineLog(e, LL_WARNING, "The clock went back by %lld ms", (long long)-by_ms);
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) shift(times[i], by_ms);
@@ -148,11 +148,14 @@ static bool claimsPrimary(const struct busHeader *h) {
 }
 
 static void senderEpochs(struct engine *e, struct clusterNode *sender, const struct busHeader *h) {
+    sender->current_epoch = h->current_epoch;
     if (h->current_epoch > e->t.current_epoch) {
         e->t.current_epoch = h->current_epoch;
         engineTodo(e, TODO_SAVE);
     }
-    if (h->config_epoch > sender->config_epoch && claimsPrimary(h)) {
+    /* With its slots only, which are looked at in heartbeats: a new epoch with slots of before would be told
+     * on in an UPDATE, and take from others what this one has given to them. */
+    if (h->config_epoch > sender->config_epoch && claimsPrimary(h) && isHeartbeat(h)) {
         sender->config_epoch = h->config_epoch;
         engineTodo(e, TODO_SAVE);
         electionOvertaken(e, sender, h->config_epoch);
@@ -492,6 +495,7 @@ void engineReset(struct engine *e, bool hard, int64_t now_ms) {
         if (n != me) nodeRemove(e, n);
     }
     topologyForgottenTrim(&e->t, INT64_MAX);
+    e->bar = (struct engineBar){0};
     if (hard) {
         char id[NODE_ID_LEN];
         e->t.current_epoch = e->t.last_vote_epoch = 0;

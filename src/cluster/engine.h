@@ -15,6 +15,8 @@
  *  - In one epoch a node votes once; the vote is on disk before the answer leaves (world->save with `sync`).
  *  - config_epoch of this node only grows, and never exceeds current_epoch.
  *  - A slot passes from one owner to another only to a higher config_epoch, or by the owner's own will.
+ *  - An epoch is won by votes, or barred before it is taken (engine_slots.c); but for those that a user asks
+ *    for, and of nodes without replicas.
  *  - Nothing is called from within a function of the world: the engine is not reentered.
  *
  * Every function takes the time first of all: now_ms of the wall clock, which goes into files and replies,
@@ -49,6 +51,7 @@ struct engineSettings {
     const char *announced_ip; /* "": that of the sockets */
     bool failover_is_others;  /* a module has said so: only when it is told, this node tries one */
     bool no_random_pings;     /* DEBUG DISABLE-CLUSTER-RANDOM-PING */
+    bool keeps_epoch; /* slots of ours are about to be claimed, with an epoch above the one that we have */
 };
 
 /* Of the replication of this node, when it is asked. */
@@ -110,6 +113,13 @@ struct engineManual {
     bool has_offset, can_start;
 };
 
+/* An epoch to be taken without votes (engine_slots.c). */
+struct engineBar {
+    uint64_t epoch;   /* 0: none; the one above it has been told */
+    int64_t asked_ms; /* when that was last told to all voters */
+    bool holds;       /* enough of them know: nobody can be elected with `epoch` any more */
+};
+
 enum downReason { DOWN_NOT, DOWN_STARTING, DOWN_COVERAGE, DOWN_MINORITY };
 
 /* To be done at the end of the turn (engineFlush). */
@@ -144,6 +154,7 @@ struct engine {
     unsigned todo;        /* TODO_… */
     struct engineElection election;
     struct engineManual manual;
+    struct engineBar bar;
     struct busStats stats;
 };
 static inline bool engineStateOk(const struct engine *e) {
@@ -192,9 +203,17 @@ void engineLeaveShard(struct engine *e);
 enum failoverKind { FAILOVER_ASK, FAILOVER_FORCE, FAILOVER_TAKEOVER };
 void engineFailover(struct engine *e, enum failoverKind kind, int64_t now_ms); /* of a replica */
 void engineReset(struct engine *e, bool hard, int64_t now_ms);
-/* Takes an epoch above all that are known, without asking anybody; false: ours was the greatest already, and
- * no other's. */
+/* Takes the epoch that was barred, or else one above all that are known, without asking anybody; false: ours
+ * was the greatest already, and no other's. */
 bool engineBumpEpoch(struct engine *e, int64_t now_ms);
+/* Before that, by who can wait: all voters are told of an epoch above the one that is to be taken, and vote
+ * in no lower one then. May be said again, until most of them have answered (since then). */
+void engineBarEpoch(struct engine *e, int64_t now_ms);
+/* The same, for a new one that is also above what another node may have given itself of what is known: */
+void engineBarEpochAbove(struct engine *e, int64_t now_ms);
+bool engineEpochBarred(struct engine *e);
+/* Was that one among those who have answered? Then the barred epoch is above its own. */
+bool engineBarKnownBy(const struct engine *e, const struct clusterNode *n);
 /* The name of a node in the log: id (human name, or address). A buffer of its own, used again by the third
  * call from now. */
 const char *nodeLogName(const struct clusterNode *n);

@@ -154,7 +154,7 @@ void broadcastPong(struct engine *e, enum whom whom) {
 
 void sendUpdate(struct engine *e, struct busLink *link, const struct clusterNode *about) {
     struct slotSet claimed = about->slots;
-    for (size_t i = 0; i < sizeof claimed.bits; i++) claimed.bits[i] &= (uint8_t)~e->t.unclaimed.bits[i];
+    slotSetWithout(&claimed, &e->t.unclaimed);
     sds s = messageBegin(e, BUS_UPDATE, 0);
     messageSend(e, link, busAddUpdate(s, about->id, about->config_epoch, &claimed));
 }

@@ -2,7 +2,15 @@
  *
  * A slot is the node's that claims it with the greatest configuration epoch. A node that claims what another
  * one has with a greater epoch is told so (UPDATE), by anybody who knows. Two primaries with the same epoch
- * could both be right, so one of them takes a greater one. */
+ * could both be right, so one of them takes a greater one.
+ *
+ * An epoch that a node takes without votes may be the one that its replica is elected with meanwhile, when it
+ * is cut off just then: two owners in one epoch. So it is barred first:
+ *
+ *     6 is the greatest ── all voters are told of 8 ──▶ most have answered: no vote in 7 ──▶ 7 is taken
+ *
+ * (Who knows 8 refuses a request of 7: 9.1.2 as well.) Who is cut off from most voters gets no answer, and
+ * takes none. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -20,6 +28,21 @@ static void importSourceChanged(struct engine *e, int slot, struct clusterNode *
               nodeLogName(open->from), owner ? nodeLogName(owner) : "nobody",
               moved ? "importing from there" : "not importing it any more");
     slotSetImporting(&e->t, slot, moved ? owner : NULL);
+}
+
+/* Whom a slot of our shard goes to, key by key, has been replaced by `by`: that one has the keys that went
+ * there, and is asked for them from now on. */
+static void exportTargetChanged(struct engine *e, struct clusterNode *by, uint64_t epoch) {
+    for (int i = 0; i < e->t.open_count; i++) {
+        struct openSlot *open = &e->t.open[i];
+        if (!open->to || open->to == by || !inSameShard(open->to, by) || open->to->config_epoch >= epoch)
+            continue;
+        engineLog(e, LL_NOTICE,
+                  "Slot %d that is migrated to node %s goes to node %s now, which took its place", open->slot,
+                  nodeLogName(open->to), nodeLogName(by));
+        open->to = by;
+        engineTodo(e, TODO_SAVE | TODO_SLOTS);
+    }
 }
 
 static void slotMoved(struct engine *e, int slot, struct clusterNode *to) {
@@ -48,6 +71,8 @@ struct claim {
     int dirty_count;
 };
 
+static bool epochAtHand(struct engine *e);
+
 static bool claimWins(struct engine *e, const struct claim *c, int slot) {
     const struct clusterNode *owner = e->t.owner[slot];
     return !owner || slotSetHas(&e->t.unclaimed, slot) || owner->config_epoch < c->epoch ||
@@ -74,9 +99,11 @@ static void claimSlot(struct engine *e, struct claim *c, int slot) {
 static void claimEnded(struct engine *e, struct clusterNode *by, int slot) {
     struct openSlot *open = slotOpen(&e->t, slot);
     if (!open || open->from != by || !nodeIsPrimary(e->t.myself)) {
+        if (!slotSetHas(&e->t.unclaimed, slot)) engineTodo(e, TODO_SAVE);
         slotSetAdd(&e->t.unclaimed, slot);
         return;
     }
+    if (!epochAtHand(e)) return; /* it will not claim it the next time either */
     engineLog(e, LL_NOTICE,
               "Slot %d is no longer claimed by its owner %s, from which it is imported: taking it", slot,
               nodeLogName(by));
@@ -117,6 +144,7 @@ static void slotsLost(struct engine *e, const struct claim *c) {
 void slotsClaimed(struct engine *e, struct clusterNode *owner, uint64_t epoch, const struct slotSet *slots) {
     if (owner == e->t.myself) return;
     struct claim c = {.by = owner, .epoch = epoch};
+    exportTargetChanged(e, owner, epoch);
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         if (slotSetHas(slots, slot))
             claimSlot(e, &c, slot);
@@ -160,21 +188,103 @@ void updateReceived(struct engine *e, const struct busMessage *m) {
 
 /* ---- Epochs ---- */
 
-static uint64_t greatestEpoch(const struct engine *e) {
-    uint64_t greatest = e->t.current_epoch;
+static uint64_t greatestOfOthers(const struct engine *e) {
+    uint64_t greatest = 0;
     for (int i = 0; i < e->t.count; i++) {
-        if (e->t.nodes[i]->config_epoch > greatest) greatest = e->t.nodes[i]->config_epoch;
+        const struct clusterNode *n = e->t.nodes[i];
+        if (n != e->t.myself && n->config_epoch > greatest) greatest = n->config_epoch;
     }
     return greatest;
 }
 
+static uint64_t greatestEpoch(const struct engine *e) {
+    uint64_t others = greatestOfOthers(e), mine = e->t.myself->config_epoch, current = e->t.current_epoch;
+    uint64_t greatest = others > mine ? others : mine;
+    return greatest > current ? greatest : current;
+}
+
+/* Ours, and what is above it is nothing but its bar. */
+static bool haveBarred(const struct engine *e) {
+    return e->bar.epoch && e->t.myself->config_epoch == e->bar.epoch &&
+           e->t.current_epoch == e->bar.epoch + 1;
+}
+
+/* Is it still one to be taken, or kept? */
+static bool barIsGood(const struct engine *e) {
+    bool unused = e->bar.epoch > e->t.myself->config_epoch;
+    return (unused || haveBarred(e)) && e->bar.epoch > greatestOfOthers(e);
+}
+
+static void tellVoters(struct engine *e) {
+    topologyForEach(&e->t, n) {
+        if (!nodeVotes(n) || !nodeUsable(n) || !n->connected) continue;
+        int64_t waiting_since = n->ping_sent_ms;
+        sendPing(e, n->out, BUS_PING);
+        if (waiting_since) n->ping_sent_ms = waiting_since;
+    }
+}
+
+static void barAnew(struct engine *e, unsigned above) {
+    e->bar = (struct engineBar){.epoch = greatestEpoch(e) + above, .asked_ms = e->now_ms};
+    e->t.current_epoch = e->bar.epoch + 1;
+    engineTodo(e, TODO_SAVE);
+    tellVoters(e);
+}
+
+void engineBarEpoch(struct engine *e, int64_t now_ms) {
+    engineSetTime(e, now_ms);
+    if (!barIsGood(e)) {
+        barAnew(e, 1);
+    } else if (now_ms - e->bar.asked_ms >= BAR_AGAIN_MS) {
+        e->bar.asked_ms = now_ms;
+        tellVoters(e);
+    }
+}
+
+void engineBarEpochAbove(struct engine *e, int64_t now_ms) {
+    engineSetTime(e, now_ms);
+    barAnew(e, 2);
+}
+
+bool engineBarKnownBy(const struct engine *e, const struct clusterNode *n) {
+    return n->current_epoch > e->bar.epoch && n->data_received_ms >= e->bar.asked_ms;
+}
+
+bool engineEpochBarred(struct engine *e) {
+    if (!barIsGood(e)) return false;
+    int heard = nodeVotes(e->t.myself);
+    for (int i = 0; i < e->t.count; i++) {
+        const struct clusterNode *n = e->t.nodes[i];
+        heard += n != e->t.myself && nodeVotes(n) && engineBarKnownBy(e, n);
+    }
+    bool enough = heard >= topologySureQuorum(&e->t);
+    e->bar.holds |= enough;
+    return enough;
+}
+
+/* May one be taken now? Of who has no replicas, nobody can take the place. */
+static bool epochAtHand(struct engine *e) {
+    if (!e->t.myself->replica_count || engineEpochBarred(e)) return true;
+    engineBarEpoch(e, e->now_ms);
+    return false;
+}
+
+static void takeEpoch(struct engine *e) {
+    bool barred = barIsGood(e) && e->bar.holds && e->bar.epoch > e->t.myself->config_epoch;
+    uint64_t epoch = barred ? e->bar.epoch : greatestEpoch(e) + 1;
+    e->t.myself->config_epoch = e->given_epoch = epoch;
+    if (e->t.current_epoch < epoch) e->t.current_epoch = epoch;
+    engineTodo(e, TODO_SAVE | TODO_SYNC | TODO_BROADCAST);
+}
+
 bool engineBumpEpoch(struct engine *e, int64_t now_ms) {
     engineSetTime(e, now_ms);
-    uint64_t greatest = greatestEpoch(e), *mine = &e->t.myself->config_epoch;
-    if (*mine != 0 && *mine == greatest) return false;
-    *mine = e->t.current_epoch = e->given_epoch = greatest + 1;
+    uint64_t *mine = &e->t.myself->config_epoch;
+    bool greatest = *mine != 0 && *mine == greatestEpoch(e);
+    if (greatest || (haveBarred(e) && barIsGood(e))) return false;
+    (void)engineEpochBarred(e);
+    takeEpoch(e);
     engineLog(e, LL_NOTICE, "New configEpoch set to %llu", (unsigned long long)*mine);
-    engineTodo(e, TODO_SAVE | TODO_SYNC | TODO_BROADCAST);
     return true;
 }
 
@@ -191,11 +301,9 @@ void epochCollision(struct engine *e, struct clusterNode *other, const struct sl
     struct clusterNode *me = e->t.myself;
     if (memcmp(other->id, me->id, NODE_ID_LEN) <= 0) return;
     yieldTo(e, other, slots);
-    if (nodeIsReplica(me)) return;
-    me->config_epoch = e->given_epoch = ++e->t.current_epoch;
+    if (nodeIsReplica(me) || e->settings.keeps_epoch || !epochAtHand(e)) return;
+    takeEpoch(e); /* told at once: before a failover of ours can take the same one */
     engineLog(e, LL_NOTICE,
               "configEpoch collision with node %s. Updating my configEpoch: configEpoch set to %llu",
               nodeLogName(other), (unsigned long long)me->config_epoch);
-    engineTodo(e,
-               TODO_SAVE | TODO_SYNC | TODO_BROADCAST); /* before a failover of ours can take the same one */
 }

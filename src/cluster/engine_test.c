@@ -204,6 +204,56 @@ static void whoWasReplacedInAnEpochOfItsOwnGivesWay(void **state) {
     assert_true(nodeIsPrimary(me) && me->config_epoch > n->config_epoch);
 }
 
+/* Of a message that is none of the heartbeats only the header's slots would go with that epoch, and they are
+ * not looked at. */
+static void anEpochIsTakenWithItsSlots(void **state) {
+    (void)state;
+    static const char other[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
+    topologyAdd(&e.t, other, NODE_PRIMARY, NOW - 100 * TIMEOUT);
+    slotAssign(&e.t, 5, others[0]);
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    struct busHeader h = headerOf(ids[0], BUS_FAIL);
+    slotSetRemove(&h.slots, 5); /* which it has given away */
+    h.current_epoch = h.config_epoch = 11;
+    receive(&inbound, busAddFail(busBegin(sdsempty(), &h), ids[2]));
+    assert_int_equal(others[0]->config_epoch, 0);
+    assert_int_equal(e.t.current_epoch, 11);
+    h.type = BUS_PING;
+    assert_true(receiveHeader(&inbound, &h));
+    assert_int_equal(others[0]->config_epoch, 11);
+    assert_true(slotSetHas(&e.t.unclaimed, 5));
+}
+
+/* A slot goes key by key to a node that is replaced: the keys that have gone are at its heir's. */
+static void aSlotGoesOnToTheHeirOfItsTarget(void **state) {
+    (void)state;
+    static const char heir[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
+    struct clusterNode *target = others[0], *n = topologyAdd(&e.t, heir, NODE_REPLICA, NOW - 100 * TIMEOUT);
+    nodeBecomeReplica(&e.t, n, target);
+    slotAssign(&e.t, 3, e.t.myself);
+    slotAssign(&e.t, 4, target);
+    slotSetMigrating(&e.t, 3, target);
+    struct busHeader h = headerOf(heir, BUS_PING);
+    h.current_epoch = h.config_epoch = 7;
+    slotSetAdd(&h.slots, 4);
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    assert_true(receiveHeader(&inbound, &h));
+    assert_ptr_equal(slotOpen(&e.t, 3)->to, n);
+    h = headerOf(ids[0], BUS_PING); /* the other one comes back, and learns of it */
+    h.node_flags = NODE_PRIMARY;
+    h.config_epoch = 1;
+    slotSetAdd(&h.slots, 4);
+    struct busLink back = {.inbound = true, .peer_ip = "10.0.0.2"};
+    assert_true(receiveHeader(&back, &h));
+    assert_ptr_equal(slotOpen(&e.t, 3)->to, n);
+    h.node_flags = NODE_REPLICA;
+    h.config_epoch = 7;
+    memcpy(h.primary, heir, NODE_ID_LEN);
+    assert_true(receiveHeader(&back, &h));
+    assert_true(nodeIsReplica(target));
+    assert_ptr_equal(slotOpen(&e.t, 3)->to, n);
+}
+
 static void lightMessagesOfOddTypesAreDropped(void **state) {
     (void)state;
     for (int type = 0; type < 0x8000; type += type < 20 ? 1 : 997) {
@@ -333,6 +383,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(aMeetOnOurOwnLinkDropsIt, setup, teardown),
         cmocka_unit_test_setup_teardown(whoMeetsUsIsPinged, setup, teardown),
         cmocka_unit_test_setup_teardown(whoWasReplacedInAnEpochOfItsOwnGivesWay, setup, teardown),
+        cmocka_unit_test_setup_teardown(anEpochIsTakenWithItsSlots, setup, teardown),
+        cmocka_unit_test_setup_teardown(aSlotGoesOnToTheHeirOfItsTarget, setup, teardown),
         cmocka_unit_test_setup_teardown(lightMessagesOfOddTypesAreDropped, setup, teardown),
         cmocka_unit_test_setup_teardown(nobodyElseIsMyself, setup, teardown),
         cmocka_unit_test_setup_teardown(epochsAndIdsThatCannotBeAreIgnored, setup, teardown),

@@ -9,18 +9,20 @@
  *     snapshotting                  keys, SNAPSHOT-EOF ─▶
  *     replicating                   ◀─ REQUEST-PAUSE    waiting-for-paused
  *     waiting-to-pause              changes ─▶
- *     failover-paused               PAUSED ─▶           waiting-for-paused: for its replica
+ *     failover-paused               PAUSED ─▶           waiting-for-paused: for its replica, and most voters
  *     failover-granted              ◀─ REQUEST-FAILOVER failover-requested
  *                                   FAILOVER-GRANTED ─▶ failover-granted
  *     success                       (its claim, by the bus)
  *
  * Invariant: up to FAILOVER-GRANTED the source is the owner, and a failure of either side leaves it so. From
- * then on it writes nothing until it hears of the new owner, or its pause is over: it does not know, then,
- * and the greater epoch decides.
+ * then on it writes nothing until it hears of the new owner, or its pause is over: then it takes the slots
+ * back, by an epoch above any that an unheard claim has; where it does not reach most voters, it does not
+ * know, and the greater epoch decides.
  *
  * Before the target asks for the slots, a replica of its own has their keys, and before it takes them, its
  * append-only file: whoever dies then, what the source's replica has acknowledged is there. A target whose
- * replicas do not answer asks after MIGRATION_REPLICA_MS all the same. */
+ * replicas do not answer asks after MIGRATION_REPLICA_MS all the same; one that most voters do not answer
+ * fails after MIGRATION_VOTERS_MS, and has asked for nothing (engineBarEpoch). */
 #pragma once
 
 #include <stdbool.h>
@@ -39,7 +41,7 @@ enum migrationState {
     IMPORT_WAITING_ACK,
     IMPORT_RECEIVING,
     IMPORT_WAITING_PAUSED,
-    IMPORT_PAUSED, /* the source writes no more: does a replica of ours have it all? */
+    IMPORT_PAUSED, /* the source writes no more: does a replica of ours have it all, do voters answer? */
     IMPORT_REQUESTED,
     IMPORT_GRANTED,
     IMPORT_TRACKED, /* by our primary, or one that a file tells of: nothing happens here but its end */
@@ -86,6 +88,7 @@ enum { /* to be done, in this order */
 };
 #define MIGRATION_GRANTED_MS 2000
 #define MIGRATION_REPLICA_MS 1000 /* at most, of the source's pause, a target waits for its replica */
+#define MIGRATION_VOTERS_MS  2000 /* the same, for most primaries */
 #define MIGRATION_FRESH_MS   1000 /* since it was asked for, a grant is good: who stood still has none */
 #define MIGRATION_ACK_MS     1000
 

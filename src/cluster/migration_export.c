@@ -682,6 +682,25 @@ static bool isOverLimit(struct migrationExport *x) {
     return true;
 }
 
+/* Who was granted the slots says nothing. It may have claimed them where nobody hears it, or have died since:
+ * then nobody else knows, and what is written here from now on would be lost when it comes back. So we take
+ * an epoch above any that it can have; but who does not reach most voters cannot know what they have heard.
+ * Those who have heard of the claim tell us as soon as they are asked. False: the slots may be the other's.
+ */
+static bool tookBack(struct migrationJob *job) {
+    if (!job->takes_back || !engineEpochBarred(&cluster_engine)) return false;
+    engineBumpEpoch(&cluster_engine, clusterNow());
+    jobFail(job, "The target has not claimed the slots in time, and does not get them any more");
+    return true;
+}
+
+static void prepareToTakeBack(struct migrationJob *job) {
+    if (job->m.state != EXPORT_GRANTED || job->takes_back) return;
+    if (job->m.paused_until_ms - clusterNow() > MIGRATION_GRANTED_MS - MIGRATION_FRESH_MS) return;
+    job->takes_back = true;
+    engineBarEpochAbove(&cluster_engine, clusterNow());
+}
+
 void exportEndOfTurn(struct migrationJob *job) {
     struct migrationExport *x = job->link;
     if (!x) return;
@@ -691,9 +710,11 @@ void exportEndOfTurn(struct migrationJob *job) {
     watch(x);
     if (job->m.state == EXPORT_WAITING_TO_SNAPSHOT && exportQueued(job) == 0) snapshotBegin(x);
     if (!job->link) return;
+    prepareToTakeBack(job);
     bool paused = job->m.state == EXPORT_PAUSED || job->m.state == EXPORT_GRANTED;
-    if (paused && clusterNow() >= job->m.paused_until_ms) jobStep(job, HAPPENED_PAUSE_ENDED);
-    if (!job->link || job->m.state != EXPORT_WAITING_TO_PAUSE || !isDrained(x) ||
+    if (paused && clusterNow() >= job->m.paused_until_ms && !tookBack(job))
+        jobStep(job, HAPPENED_PAUSE_ENDED);
+    if (!job->link || job->m.state != EXPORT_WAITING_TO_PAUSE || !isDrained(x) || jobsClaim() ||
         migration_debug.prevent_pause)
         return;
     jobStep(job, HAPPENED_DRAINED);

@@ -72,12 +72,31 @@ static bool hasReplica(void) {
 static void askReplicas(struct migrationJob *job) {
     job->brought = propagateOffset();
     if (hasReplica() && wait_sources.askReplicas) wait_sources.askReplicas();
+    engineBarEpoch(&cluster_engine, clusterNow());
 }
 
 /* One of them has to have it before the slots are ours: it may be asked to take our place. */
-static void waitForReplica(struct migrationJob *job) {
-    bool behind = hasReplica() && !wait_sources.replicas(job->brought, false);
-    if (behind && clusterNow() - job->m.updated_ms < MIGRATION_REPLICA_MS) return;
+static bool replicasBehind(const struct migrationJob *job) {
+    return hasReplica() && !wait_sources.replicas(job->brought, false);
+}
+
+/* And most voters have to know that we are about to claim: who is cut off from them would claim what is
+ * served elsewhere, and win it back when nobody remembers. Also the source, which keeps its epoch from now
+ * on: else its last word from before the claim might be greater, and we give the slots up as it gives them to
+ * us. */
+static bool othersKnow(const struct migrationJob *job) {
+    struct engine *e = &cluster_engine;
+    const struct clusterNode *source = topologyFind(&e->t, job->source);
+    bool barred = engineEpochBarred(e) && source && engineBarKnownBy(e, source);
+    if (!barred) engineBarEpoch(e, clusterNow());
+    return barred && !jobsLeave();
+}
+
+static void waitForOthers(struct migrationJob *job) {
+    bool behind = replicasBehind(job), barred = othersKnow(job);
+    int64_t waited_ms = clusterNow() - job->m.updated_ms;
+    if (!barred && waited_ms >= MIGRATION_VOTERS_MS) jobFail(job, "Other primaries did not answer in time");
+    if (!barred || (behind && waited_ms < MIGRATION_REPLICA_MS)) return;
     if (behind)
         serverLog(LL_NOTICE, "Slot migration %s goes on, though no replica has all that was brought.",
                   job->name);
@@ -116,7 +135,7 @@ void importDo(struct migrationJob *job, unsigned actions) {
 /* Not within a command: the deletions are a change of their own. Who has become a replica in between leaves
  * them to its primary. */
 void importEndOfTurn(struct migrationJob *job) {
-    if (job->m.state == IMPORT_PAUSED) waitForReplica(job);
+    if (job->m.state == IMPORT_PAUSED) waitForOthers(job);
     if (job->m.state == IMPORT_GRANTED && !migration_debug.prevent_failover) jobStep(job, HAPPENED_MAY_CLAIM);
     if (!job->keys_to_delete || !trackMayChange()) return;
     job->keys_to_delete = false;

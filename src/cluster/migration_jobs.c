@@ -170,6 +170,21 @@ bool migrationGranted(int slot, const struct clusterNode *to) {
     return false;
 }
 
+static bool anyIn(enum migrationState one, enum migrationState other) {
+    forEachLiving(job) {
+        if (job->m.state == one || job->m.state == other) return true;
+    }
+    return false;
+}
+
+bool jobsLeave(void) {
+    return anyIn(EXPORT_PAUSED, EXPORT_GRANTED);
+}
+
+bool jobsClaim(void) {
+    return anyIn(IMPORT_REQUESTED, IMPORT_GRANTED);
+}
+
 /* ---- What happens ---- */
 
 /* All slots have one owner, or NULL. */
@@ -233,6 +248,7 @@ void migrationJobsEndOfTurn(void) {
             importEndOfTurn(job);
         }
     }
+    cluster_engine.settings.keeps_epoch = jobsLeave();
 }
 
 /* ---- MIGRATESLOTS ---- */

@@ -23,6 +23,8 @@ struct migrationJob {
     uint64_t net_in_before; /* of the link: bytes that do not count as imported */
     uint64_t brought;       /* by an import's source, when it has stopped writing: propagated up to there */
     struct migrationExport *link; /* of an export; NULL: none */
+    bool takes_back; /* an export: what was granted, and nobody has claimed yet; the epoch for that is barred
+                      */
     bool keys_to_delete;
     bool hides;       /* its slots */
     char reason[256]; /* what m.message points to, when it is made up of parts */
@@ -36,6 +38,11 @@ void jobFail(struct migrationJob *job, const char *message); /* of static life *
 void jobFailWith(struct migrationJob *job, const char *what, struct str detail);
 struct migrationJob *jobAdd(bool export, bool auth, const char *name, const struct slotSet *slots,
                             const char *source, const char *target);
+
+/* Are slots of ours about to be claimed, so that our epoch must not grow? Are we about to claim some, so that
+ * it will? Both at once there must not be. */
+bool jobsLeave(void);
+bool jobsClaim(void);
 
 struct migrationJob *jobNamed(const char *name); /* NULL: there is none */
 void jobFree(struct migrationJob *job);

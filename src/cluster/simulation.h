@@ -1,7 +1,7 @@
 /* simulation.h - a cluster in virtual time, for tests: many engines, one queue of events, one seed. The same
  * seed gives the same run. What is simulated: links (latency, loss, partitions, connections that are
  * refused), processes (death, restart from what was saved), the replication of a shard as one number, users'
- * commands.
+ * commands, atomic migrations of slots from the moment on when the source stands still.
  *
  * After every event the checks hold that must hold always:
  *  - no two nodes own one slot with the same epoch;
@@ -51,6 +51,10 @@ __attribute__((unused)) static void simSide(struct sim *s, int i, int side);
 __attribute__((unused)) static void
 simHang(struct sim *s, int i, bool hang); /* as SIGSTOP: nothing happens in it, its sockets stay */
 __attribute__((unused)) static void simFailover(struct sim *s, int i, enum failoverKind kind);
+/* Some slots of node `from`, with their keys, are to be node `to`'s, which claims them when it may. The bus
+ * has no part in that: sides do not matter. */
+__attribute__((unused)) static void simMigrate(struct sim *s, int from, int to);
+__attribute__((unused)) static bool simMigrates(const struct sim *s, int to); /* has it not ended yet? */
 __attribute__((unused)) static int
 simPrimaryOf(struct sim *s, int slot); /* who owns it, of those alive, by the greatest epoch; -1: nobody */
 
@@ -72,6 +76,9 @@ __attribute__((unused)) static int64_t simMetMs(const struct sim *s);
 #define CONNECT_FAILS_MS 50
 #define BUS_PORT         16379
 #define WRITES_PER_TICK  7
+#define MIGRATION_SLOTS  100
+#define MIGRATION_MS     2000 /* for so long most voters may take to answer */
+#define GRANTED_MS       2000
 
 enum eventKind { EVENT_TICK, EVENT_ARRIVES, EVENT_CONNECTED, EVENT_REFUSED, EVENT_CLOSED };
 
@@ -107,6 +114,11 @@ struct simNode {
     uint64_t offset;
     int following; /* -1: a primary */
     int64_t data_ms, paused_until_ms;
+    /* Slots that come from there; -1: none do. Those that were granted to somebody, until then. */
+    int migrates_from, granted_to;
+    struct slotSet migrates, granted;
+    int64_t migrates_ms, granted_until_ms, keeps_epoch_until_ms;
+    bool takes_back;
     uint64_t highest_epoch, highest_vote;
     uint64_t checked_epoch; /* checkOwners has seen this epoch, */
     struct slotSet checked; /* and these slots */
@@ -322,7 +334,9 @@ static void worldStateChanged(void *w, bool ok) {
     (void)w, (void)ok;
 }
 static bool worldSlotGranted(void *w, int slot, const struct clusterNode *to) {
-    return (void)w, (void)slot, (void)to, false;
+    struct simNode *n = w;
+    return n->sim->now_ms < n->granted_until_ms && indexOf(n->sim, to->id) == n->granted_to &&
+           slotSetHas(&n->granted, slot);
 }
 static void worldPublished(void *w, struct clusterNode *by, bool shard, struct str channel,
                            struct str message) {
@@ -374,6 +388,8 @@ static void nodeStart(struct simNode *n) {
                                           .announced_ip = ""};
     n->alive = true;
     n->hung = false;
+    n->migrates_from = n->granted_to = -1;
+    n->granted_until_ms = n->keeps_epoch_until_ms = 0;
     n->life++;
     if (n->disk) {
         sds err = NULL;
@@ -479,9 +495,65 @@ static void replicate(struct simNode *n) {
     n->data_ms = wallClock(s);
 }
 
+/* Its source stands still, and the claim is to be made: as migration_import.c does it. */
+static void migrationTick(struct simNode *n) {
+    struct sim *s = n->sim;
+    struct simNode *source = &s->nodes[n->migrates_from];
+    bool fails = !source->alive || source->hung || !nodeIsPrimary(n->engine.t.myself) ||
+                 s->now_ms - n->migrates_ms >= MIGRATION_MS;
+    for (int slot = 0; slot < KEY_SLOTS && !fails; slot++)
+        fails = slotSetHas(&n->migrates, slot) && source->engine.t.owner[slot] != source->engine.t.myself;
+    fails = fails || s->now_ms >= source->keeps_epoch_until_ms;
+    if (fails) {
+        n->migrates_from = -1;
+        return;
+    }
+    const struct clusterNode *known = topologyFind(&n->engine.t, source->engine.t.myself->id);
+    bool told = engineEpochBarred(&n->engine) && known && engineBarKnownBy(&n->engine, known);
+    if (!told) engineBarEpoch(&n->engine, wallClock(s));
+    if (!told || n->engine.settings.keeps_epoch) return;
+    n->migrates_from = -1;
+    source->granted_to = n->index;
+    source->granted = n->migrates;
+    source->takes_back = false;
+    source->granted_until_ms = source->keeps_epoch_until_ms = s->now_ms + GRANTED_MS;
+    source->paused_until_ms = wallClock(s) + GRANTED_MS;
+    for (int slot = 0; slot < KEY_SLOTS; slot++) {
+        if (slotSetHas(&n->migrates, slot)) slotAssign(&n->engine.t, slot, n->engine.t.myself);
+    }
+    engineBumpEpoch(&n->engine, wallClock(s));
+    engineTodo(&n->engine, TODO_SAVE | TODO_SYNC | TODO_STATE | TODO_SLOTS | TODO_BROADCAST);
+}
+
+static bool stillOwnsGranted(const struct simNode *n) {
+    const struct topology *t = &n->engine.t;
+    for (int slot = 0; slot < KEY_SLOTS; slot++) {
+        if (slotSetHas(&n->granted, slot) && t->owner[slot] != t->myself) return false;
+    }
+    return true;
+}
+
+/* It has granted slots: as migration_export.c does it. */
+static void grantedTick(struct simNode *n) {
+    struct sim *s = n->sim;
+    int64_t left_ms = n->granted_until_ms - s->now_ms;
+    bool waits = nodeIsPrimary(n->engine.t.myself) && stillOwnsGranted(n);
+    if (waits && left_ms > 0 && left_ms <= GRANTED_MS / 2 && !n->takes_back) {
+        n->takes_back = true;
+        engineBarEpochAbove(&n->engine, wallClock(s));
+    }
+    if (waits && left_ms > 0) return;
+    n->granted_to = -1;
+    n->granted_until_ms = n->keeps_epoch_until_ms = 0;
+    if (waits && n->takes_back && engineEpochBarred(&n->engine)) engineBumpEpoch(&n->engine, wallClock(s));
+}
+
 static void tick(struct simNode *n) {
     struct sim *s = n->sim;
     replicate(n);
+    if (n->migrates_from >= 0) migrationTick(n);
+    if (n->granted_to >= 0) grantedTick(n);
+    n->engine.settings.keeps_epoch = s->now_ms < n->keeps_epoch_until_ms;
     engineTick(&n->engine, wallClock(s));
     engineFlush(&n->engine, wallClock(s));
     eventAdd(s,
@@ -702,6 +774,32 @@ static void simFailover(struct sim *s, int i, enum failoverKind kind) {
     engineFailover(&n->engine, kind, wallClock(s));
     engineFlush(&n->engine, wallClock(s));
     checkAfter(n);
+}
+
+static void simMigrate(struct sim *s, int from, int to) {
+    struct simNode *source = &s->nodes[from], *n = &s->nodes[to];
+    if (from == to || !source->alive || !n->alive || source->hung || n->hung || n->migrates_from >= 0) return;
+    const struct topology *t = &n->engine.t, *its = &source->engine.t;
+    const struct clusterNode *owner = topologyFind(t, its->myself->id);
+    if (!nodeIsPrimary(t->myself) || !owner) return;
+    if (source->migrates_from >= 0 || s->now_ms < source->keeps_epoch_until_ms) return;
+    memset(&n->migrates, 0, sizeof n->migrates);
+    int count = 0;
+    for (int slot = 0; slot < KEY_SLOTS && count < MIGRATION_SLOTS; slot++) {
+        if (its->owner[slot] != its->myself || t->owner[slot] != owner) continue;
+        slotSetAdd(&n->migrates, slot);
+        count++;
+    }
+    if (!count) return;
+    n->migrates_from = from;
+    n->migrates_ms = s->now_ms;
+    source->keeps_epoch_until_ms = s->now_ms + MIGRATION_MS;
+    source->engine.settings.keeps_epoch = true;
+    engineBarEpoch(&n->engine, wallClock(s));
+    engineFlush(&n->engine, wallClock(s));
+}
+static bool simMigrates(const struct sim *s, int to) {
+    return s->nodes[to].migrates_from >= 0;
 }
 
 static int simPrimaryOf(struct sim *s, int slot) {

@@ -228,6 +228,93 @@ static void lossAndLatencyMakeNobodyFail(void **state) {
     simDestroy(s);
 }
 
+/* ---- Slots that are claimed ---- */
+
+static void slotsGoToWhoClaimsThem(void **state) {
+    (void)state;
+    struct sim *s = agreed(&usual);
+    uint64_t epoch = simEngine(s, 1)->t.current_epoch;
+    simMigrate(s, 0, 1);
+    simRun(s, 300);
+    assert_int_equal(simPrimaryOf(s, 0), 1);
+    assert_int_equal(simPrimaryOf(s, MIGRATION_SLOTS), 0);
+    assert_int_equal(simEngine(s, 1)->t.myself->config_epoch, epoch + 1);
+    assert_true(untilAgreed(s, 20000) >= 0);
+    simMigrate(s, 0, 2); /* by another one */
+    simRun(s, 300);
+    assert_int_equal(simPrimaryOf(s, MIGRATION_SLOTS), 2);
+    assert_true(untilAgreed(s, 20000) >= 0);
+    simDestroy(s);
+}
+
+/* Cut off at the moment of its claim, which nobody has heard of, it is replaced: not in the epoch that it has
+ * given itself. */
+static void noReplicaIsElectedInAnEpochThatWasClaimed(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        struct simOptions o = usual;
+        o.seed = seed;
+        for (int64_t cut_ms = 0; cut_ms <= 2 * ENGINE_TICK_MS; cut_ms += 10) {
+            struct sim *s = agreed(&o);
+            simMigrate(s, 0, 1);
+            simRun(s, cut_ms);
+            simSide(s, 1, 1);
+            simRun(s, 6 * TIMEOUT_MS); /* the simulation looks for two owners */
+            assert_int_equal(simPrimaryOf(s, KEY_SLOTS / 2), 4);
+            simSide(s, 1, 0);
+            assert_true(untilAgreed(s, 60000) >= 0);
+            assert_int_equal(simPrimaryOf(s, KEY_SLOTS / 2), 4);
+            simDestroy(s);
+        }
+    }
+}
+
+/* It dies with its claim, which nobody has heard of: its source serves on, and what it has written then is
+ * not taken from it when the other one comes back. */
+static void aClaimThatNobodyHasHeardIsTakenBack(void **state) {
+    (void)state;
+    int unheard = 0;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        struct simOptions o = usual;
+        o.seed = seed;
+        struct sim *s = agreed(&o);
+        simMigrate(s, 0, 1);
+        simRun(s, 30); /* voters have answered */
+        if (simMigrates(s, 1)) {
+            simSide(s, 1, 1);
+            simRun(s, ENGINE_TICK_MS);
+            assert_false(simMigrates(s, 1));
+            assert_int_equal(simPrimaryOf(s, 0), 1);
+            simKill(s, 1);
+            simRun(s, (int64_t)(seed % 3) * 4 * TIMEOUT_MS + GRANTED_MS +
+                          ENGINE_TICK_MS); /* maybe it is replaced */
+            assert_int_equal(simPrimaryOf(s, 0), 0);
+            simSide(s, 1, 0);
+            simRestart(s, 1);
+            assert_true(untilAgreed(s, 60000) >= 0);
+            assert_int_equal(simPrimaryOf(s, 0), 0);
+            unheard++;
+        }
+        simDestroy(s);
+    }
+    assert_true(unheard > 3);
+}
+
+/* Who reaches its source, but no majority, claims nothing. */
+static void whoIsCutOffClaimsNothing(void **state) {
+    (void)state;
+    struct sim *s = agreed(&usual);
+    simSide(s, 1, 1);
+    simMigrate(s, 0, 1);
+    simRun(s, MIGRATION_MS + ENGINE_TICK_MS);
+    assert_false(simMigrates(s, 1));
+    assert_int_equal(simPrimaryOf(s, 0), 0);
+    simSide(s, 1, 0);
+    assert_true(untilAgreed(s, 60000) >= 0);
+    assert_int_equal(simPrimaryOf(s, 0), 0);
+    simDestroy(s);
+}
+
 /* ---- Random schedules ---- */
 
 static uint64_t draw(uint64_t *random) {
@@ -237,7 +324,7 @@ static uint64_t draw(uint64_t *random) {
 
 static void act(struct sim *s, uint64_t *random) {
     int i = (int)(draw(random) % (uint64_t)simCount(s));
-    switch (draw(random) % 10) {
+    switch (draw(random) % 12) {
     case 0:
     case 1: simKill(s, i); break;
     case 2:
@@ -247,6 +334,8 @@ static void act(struct sim *s, uint64_t *random) {
     case 6: simSide(s, i, 0); break;
     case 7: simHang(s, i, draw(random) % 2); break;
     case 8: simFailover(s, i, draw(random) % 4 ? FAILOVER_ASK : FAILOVER_FORCE); break;
+    case 9:
+    case 10: simMigrate(s, (int)(draw(random) % (uint64_t)simCount(s)), i); break;
     default:
         if (draw(random) % 4 == 0) simSetClocks(s, ((int64_t)(draw(random) % 3) - 1) * 3600 * 1000);
         break;
@@ -389,6 +478,10 @@ int main(void) {
         cmocka_unit_test(forceAndTakeoverWorkWithoutThePrimary),
         cmocka_unit_test(aReplicaGoesToAnOrphan),
         cmocka_unit_test(lossAndLatencyMakeNobodyFail),
+        cmocka_unit_test(slotsGoToWhoClaimsThem),
+        cmocka_unit_test(noReplicaIsElectedInAnEpochThatWasClaimed),
+        cmocka_unit_test(aClaimThatNobodyHasHeardIsTakenBack),
+        cmocka_unit_test(whoIsCutOffClaimsNothing),
         cmocka_unit_test(whateverHappensTheyAgreeInTheEnd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,9 @@ static inline void slotSetAdd(struct slotSet *set, int slot) {
 static inline void slotSetRemove(struct slotSet *set, int slot) {
     set->bits[slot >> 3] &= (uint8_t) ~(1 << (slot & 7));
 }
+static inline void slotSetWithout(struct slotSet *set, const struct slotSet *others) {
+    for (size_t i = 0; i < sizeof set->bits; i++) set->bits[i] &= (uint8_t)~others->bits[i];
+}
 static inline bool slotSetEqual(const struct slotSet *a, const struct slotSet *b) {
     return memcmp(a, b, sizeof *a) == 0;
 }

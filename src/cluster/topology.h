@@ -61,6 +61,7 @@ struct clusterNode {
     int64_t inbound_lost_ms;  /* since when it has no link to us; 0: it has one */
     int64_t offset_ms;        /* when offset was told */
     uint64_t voted_epoch;     /* of the last election of ours that it has voted in */
+    uint64_t current_epoch;   /* the greatest one that it knew when it last said something; 0: it has not */
     uint64_t offset;          /* of its data, in the stream of its shard */
     struct failureReport *reports;
     int report_count;

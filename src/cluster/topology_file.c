@@ -129,7 +129,9 @@ sds nodeLine(sds s, const struct topology *t, const struct clusterNode *n, enum 
     s = sdscatprintf(s, " %s %lld %lld %llu %s", n->primary ? n->primary->id : "-",
                      myself ? 0 : (long long)n->ping_sent_ms, myself ? 0 : (long long)n->pong_received_ms,
                      (unsigned long long)epoch, connected ? "connected" : "disconnected");
-    s = slotsText(s, &n->slots);
+    struct slotSet slots = n->slots; /* in the file only those that it still claims */
+    if (file) slotSetWithout(&slots, &t->unclaimed);
+    s = slotsText(s, &slots);
     return myself ? openSlotsText(s, t) : s;
 }
 

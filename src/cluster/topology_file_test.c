@@ -145,6 +145,29 @@ static void slotsAndOpenSlotsComeBack(void **state) {
     assertText(text);
 }
 
+/* Who comes back would have it that they are still that one's, in an epoch in which they never were. */
+static void slotsThatAreNotClaimedAnyMoreAreNotWritten(void **state) {
+    (void)state;
+    sds text = fixture();
+    assert_true(reads(text));
+    struct clusterNode *primary = t.myself->primary;
+    int slot = 0;
+    while (t.owner[slot] != primary) slot++;
+    slotSetAdd(&t.unclaimed, slot);
+    sdsfree(text);
+    text = topologyText(sdsempty(), &t, false);
+    sds seen = nodeLine(sdsempty(), &t, primary, LINE_CLIENT);
+    topologyClear(&t);
+    assert_true(reads(text));
+    assert_null(t.owner[slot]);
+    assert_ptr_equal(t.owner[slot + 1], t.myself->primary);
+    char range[32];
+    snprintf(range, sizeof range, " %d-", slot);
+    assert_non_null(strstr(seen, range)); /* clients are told of them as before */
+    sdsfree(seen);
+    sdsfree(text);
+}
+
 static void handshakesAreNotWritten(void **state) {
     (void)state;
     assert_true(reads(MYSELF "\n" VARS));
@@ -322,6 +345,7 @@ int main(void) {
         TEST(aFileOfAnotherServerIsUnderstood),
         TEST(aFileOfAnotherServerComesBackTheSame),
         TEST(slotsAndOpenSlotsComeBack),
+        TEST(slotsThatAreNotClaimedAnyMoreAreNotWritten),
         TEST(handshakesAreNotWritten),
         TEST(oldAndOtherFormsAreRead),
         TEST(theEpochIsAtLeastThatOfANode),

@@ -224,6 +224,7 @@ static void registerRooms(void) {
     tlsServerRegister(usesTls);
     wireSetTls(tlsServerAsClient, tlsServerConfigure);
     busLinksSetTls(&bus_tls);
+    migrateSetTls(tlsServerAsClient);
     sentinelSetTls(tlsServerAsClient, wireIsEncrypted);
     absentFeaturesRegister();
     crashRegister();

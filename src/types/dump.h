@@ -4,8 +4,14 @@
 
 #include <stdbool.h>
 
+#include "base/sds.h"
+
 /* The server is a node of a cluster, and so is who is sent keys: they go into slots that are handed over,
  * whose owner he is not yet (RESTORE-ASKING). cluster/ says so. */
 extern bool migrate_within_cluster;
+
+/* What it speaks TLS with, where `tls-cluster` says so. */
+struct tlsContext;
+void migrateSetTls(struct tlsContext *(*client)(sds *err));
 
 void migrateInit(void); /* closes sockets that nobody has used for a while */

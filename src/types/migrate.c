@@ -5,14 +5,17 @@
  * One message goes out, one comes back: AUTH, SELECT, and a RESTORE for every key; then as many replies. The
  * server does nothing else meanwhile, so nothing can change between the two. A socket is kept for a while,
  * since keys are usually moved one after the other; when a kept one turns out to be closed, a new one is
- * tried, as long as no key has been deleted for what the first has said. */
+ * tried, as long as no key has been deleted for what the first has said. With `tls-cluster` it speaks TLS, in
+ * a cluster or not. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
@@ -28,6 +31,8 @@
 #include "client/reply.h"
 #include "data/rewrite.h"
 #include "net/connection.h"
+#include "net/tls.h"
+#include "registry/config.h"
 
 #define SOCKETS_MAX        64
 #define SOCKET_IDLE_MS     10000
@@ -39,16 +44,21 @@
 struct target {
     struct listNode node;
     sds address;
-    int fd;
+    struct connection *conn; /* NULL: it has refused */
     int64_t selected_db, used_ms;
     size_t at, end; /* of what was received and not consumed */
     char received[LINE_MAX_BYTES];
 };
 static struct list targets; /* the one used last is at the tail */
+static struct tlsContext *(*tls_context)(sds *err);
+
+void migrateSetTls(struct tlsContext *(*client)(sds *err)) {
+    tls_context = client;
+}
 
 static void targetClose(struct target *t) {
     listRemove(&targets, &t->node);
-    if (t->fd != -1) close(t->fd);
+    if (t->conn) connClose(t->conn);
     sdsfree(t->address);
     zfree(t);
 }
@@ -61,27 +71,51 @@ static struct target *targetFind(const char *address) {
     return NULL;
 }
 
+static bool speaksTls(void) {
+    sds word = configGet("tls-cluster");
+    bool yes = word && strcmp(word, "yes") == 0;
+    sdsfree(word);
+    return yes;
+}
+
+static struct connection *encrypted(int fd, int timeout_ms) {
+    sds err = NULL;
+    struct tlsContext *ctx = tls_context ? tls_context(&err) : NULL;
+    struct connection *conn = ctx ? tlsConnect(ctx, fd, NULL, timeout_ms, &err) : NULL;
+    if (ctx) tlsContextFree(ctx);
+    if (!conn) serverLog(LL_WARNING, "MIGRATE cannot speak TLS: %s", err ? err : "it is not configured");
+    sdsfree(err);
+    return conn;
+}
+
+/* False: there is none, nor may one come about. *conn NULL: the peer refuses. */
+static bool connectTo(const char *host, int port, int timeout_ms, struct connection **conn) {
+    char err[256];
+    int fd = netConnect(host, port, timeout_ms, err, sizeof err);
+    *conn = NULL;
+    if (fd == -1) return errno == ECONNREFUSED;
+    netSetNonBlock(fd, true);
+    *conn = speaksTls() ? encrypted(fd, timeout_ms) : connCreateTcp(NULL, fd, 0);
+    if (!*conn) close(fd);
+    return *conn;
+}
+
 /* NULL: there is no connection, nor may one come about. A peer that refuses is found out by writing. */
 static struct target *targetGet(struct str host, struct str port, int timeout_ms) {
     sds name = sdsnewstr(host), number = sdsnewstr(port);
     sds address = sdscatprintf(sdsempty(), "%s:%s", name, number);
     struct target *t = targetFind(address);
-    char err[256];
+    struct connection *conn;
     if (t) {
         listRemove(&targets, &t->node);
         sdsfree(address);
+    } else if (connectTo(name, atoi(number), timeout_ms, &conn)) {
+        t = zcalloc(1, sizeof *t);
+        t->address = address;
+        t->conn = conn;
+        t->selected_db = -1;
     } else {
-        int fd = netConnect(name, atoi(number), timeout_ms, err, sizeof err);
-        bool refused = fd == -1 && errno == ECONNREFUSED;
-        if (fd == -1 && !refused) {
-            sdsfree(address);
-        } else {
-            if (fd != -1) netSetNonBlock(fd, true);
-            t = zcalloc(1, sizeof *t);
-            t->address = address;
-            t->fd = fd;
-            t->selected_db = -1;
-        }
+        sdsfree(address);
     }
     sdsfree(name);
     sdsfree(number);
@@ -121,9 +155,12 @@ static int64_t deadlineIn(int64_t timeout_ms) {
 
 static bool sendAll(struct target *t, struct str bytes, int64_t timeout_ms) {
     int64_t deadline_ms = deadlineIn(timeout_ms);
+    errno = ECONNREFUSED;
+    if (!t->conn) return false;
     while (bytes.len) {
-        ssize_t n = write(t->fd, bytes.ptr, bytes.len);
-        if (n < 0 && !mayRepeat(t->fd, n, POLLOUT, deadline_ms)) return false;
+        struct iovec iov = {(char *)bytes.ptr, bytes.len};
+        ssize_t n = connWritev(t->conn, &iov, 1);
+        if (n < 0 && !mayRepeat(t->conn->fd, n, POLLOUT, deadline_ms)) return false;
         if (n <= 0) continue;
         bytes = strN(bytes.ptr + n, bytes.len - (size_t)n);
         deadline_ms = deadlineIn(timeout_ms);
@@ -146,9 +183,9 @@ static bool receiveLine(struct target *t, int64_t timeout_ms, struct str *line) 
         t->at = 0;
         errno = EPROTO;
         if (t->end == sizeof t->received) return false;
-        ssize_t n = read(t->fd, t->received + t->end, sizeof t->received - t->end);
+        ssize_t n = connRead(t->conn, t->received + t->end, sizeof t->received - t->end);
         if (n == 0) errno = ECONNRESET;
-        if (n == 0 || (n < 0 && !mayRepeat(t->fd, n, POLLIN, deadline_ms))) return false;
+        if (n == 0 || (n < 0 && !mayRepeat(t->conn->fd, n, POLLIN, deadline_ms))) return false;
         if (n > 0) t->end += (size_t)n;
     }
 }

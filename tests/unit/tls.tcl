@@ -613,6 +613,23 @@ start_server [list overrides [tls_overrides protected-mode yes bind {* -::*}] ta
     }
 }
 
+start_server [list overrides [tls_overrides tls-cluster yes] tags {tls external:skip}] {
+start_server [list overrides [tls_overrides] tags {tls external:skip}] {
+    test {MIGRATE speaks TLS where the bus of a cluster would, and TCP elsewhere} {
+        r -1 mset a 1 b 2 c 3
+        assert_equal OK [r -1 migrate 127.0.0.1 $::tls_port a 0 5000]
+        assert_equal OK [r -1 migrate 127.0.0.1 $::tls_port {} 0 5000 keys b c]
+        assert_equal {1 2 3} [r mget a b c]
+        assert_equal 0 [r -1 dbsize]
+        r -1 set k v
+        assert_error "IOERR error or timeout connecting to the client" { r -1 migrate 127.0.0.1 [srv 0 port] k 0 300 }
+        assert_equal OK [r -1 config set tls-cluster no]
+        assert_equal OK [r -1 migrate 127.0.0.1 [srv 0 port] k 0 5000]
+        assert_equal v [r get k]
+    }
+}
+}
+
 test {a server that listens over TLS only, and one that cannot} {
     set wrong [list \
         {} "*No tls-cert-file configured!*" \
