@@ -17,7 +17,7 @@ RUN cd /src && { [ -z "$COMMIT" ] || echo "$COMMIT" > .commit; } && make -j"$(np
     install -D packaging/docker/entrypoint packaging/docker/healthcheck -t /out/usr/local/bin
 
 FROM ${BASE}
-RUN apt-get update && apt-get install -y --no-install-recommends libjemalloc2 liblua5.1-0 lua-cjson lua-bitop liblzf1 libedit2 libssl3 \
+RUN apt-get update && apt-get install -y --no-install-recommends liblua5.1-0 lua-cjson lua-bitop liblzf1 libedit2 libssl3 \
     liburing2 ca-certificates && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/apt /var/log/dpkg.log /var/cache/debconf && \
     groupadd -r -g 999 valkey && useradd -r -u 999 -g valkey -d /data -s /usr/sbin/nologin valkey && \
     install -d -o valkey -g valkey /data

@@ -17,17 +17,17 @@
  *
  * What is left in the end is 16 bytes, of which the CRC is looked up as before.
  *
- * CRC-16 is for short texts (key names), highest bit first, and sliced, too. With polynomials multiplied, 8
- * bytes are divided at once (Barrett's reduction): their quotient, the upper half of a product, gives the
- * rest by shifts alone. The bytes that do not fill a word come first, as zeros before a text do not count. */
+ * CRC-16 is for short texts (key names), highest bit first, and sliced, too. With polynomials multiplied
+ * (crc16_fold.h), 16 bytes are divided at once: the upper half of them is folded, and the word that is left
+ * divided by way of its quotient, the upper half of a product (Barrett's reduction). */
 #include "base/crc.h"
 
 #include <stdbool.h>
 
+#include "base/crc16_fold.h"
 #include "base/load.h"
 
 #define CRC64_POLY_REFLECTED 0x95ac9329ac4bc9b5 /* 0xad93d23594c935a9, bits in reverse */
-#define CRC16_POLY           0x1021
 
 static uint64_t table64[8][256];
 static uint16_t table16[8][256];
@@ -65,13 +65,10 @@ static uint64_t lookUp(uint64_t crc, const uint8_t *p, size_t len) {
 }
 
 #ifdef __x86_64__
-#include <immintrin.h>
-
-#define FOLDING  __attribute__((target("pclmul,sse4.1")))
 #define FOLD_MIN 256 /* bytes from which it pays */
 
-static bool can_fold;
-static uint64_t inverse16; /* x^80 divided by the polynomial of CRC-16, without the x^64 of it */
+bool crc_can_fold;
+uint64_t crc16_factors[2];
 static uint64_t far_powers[2], near_powers[2]; /* over 64 bytes, over 16 */
 
 /* x^n modulo the polynomial, reflected. */
@@ -81,24 +78,23 @@ static uint64_t powerOfX(int n) {
     return power;
 }
 
-static uint64_t inverseOf16(void) {
-    uint64_t quotient = 0;
+static void divideFor16(uint64_t factors[2]) {
     unsigned rest = CRC16_POLY; /* x^16 is what x^64 of the quotient has taken */
     for (int bit = 0; bit < 64; bit++) {
         unsigned carry = rest >> 15;
-        quotient = quotient << 1 | carry;
+        factors[1] = factors[1] << 1 | carry;
         rest = (rest << 1 & 0xffff) ^ (carry ? CRC16_POLY : 0);
     }
-    return quotient;
+    factors[0] = rest;
 }
 
 __attribute__((constructor)) static void foldingPrepare(void) {
-    inverse16 = inverseOf16();
+    divideFor16(crc16_factors);
     far_powers[0] = powerOfX(512 + 63);
     far_powers[1] = powerOfX(512 - 1);
     near_powers[0] = powerOfX(128 + 63);
     near_powers[1] = powerOfX(128 - 1);
-    can_fold = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
+    crc_can_fold = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
 }
 
 FOLDING static inline __m128i load(const void *p) {
@@ -126,37 +122,11 @@ FOLDING static uint64_t foldAll(uint64_t crc, const uint8_t *p, size_t len) {
     _mm_storeu_si128((__m128i *)bytes, last);
     return lookUp(lookUp(0, bytes, sizeof bytes), p, len);
 }
-
-/* Up to 8 bytes as a number, the first one highest. */
-static inline uint64_t firstBytes(const uint8_t *p, size_t len, size_t n) {
-    if (len >= 8) return __builtin_bswap64(load64(p)) >> (64 - 8 * n);
-    uint64_t x = 0;
-    for (size_t i = 0; i < n; i++) x = x << 8 | p[i];
-    return x;
-}
-
-FOLDING static inline unsigned restOf(uint64_t x) {
-    __m128i product =
-        _mm_clmulepi64_si128(_mm_cvtsi64_si128((long long)x), _mm_cvtsi64_si128((long long)inverse16), 0);
-    uint64_t quotient = x ^ (uint64_t)_mm_extract_epi64(product, 1);
-    return (uint16_t)(quotient ^ quotient << 5 ^ quotient << 12); /* times the polynomial */
-}
-
-FOLDING static uint16_t divide16(const uint8_t *p, size_t len) {
-    const uint8_t *end = p + len;
-    unsigned crc = 0;
-    if (len & 7) {
-        crc = restOf(firstBytes(p, len, len & 7));
-        p += len & 7;
-    }
-    for (; p != end; p += 8) crc = restOf(__builtin_bswap64(load64(p)) ^ (uint64_t)crc << 48);
-    return (uint16_t)crc;
-}
 #endif
 
 uint64_t crc64(uint64_t crc, const void *data, size_t len) {
 #ifdef __x86_64__
-    if (len >= FOLD_MIN && can_fold) return foldAll(crc, data, len);
+    if (len >= FOLD_MIN && crc_can_fold) return foldAll(crc, data, len);
 #endif
     return lookUp(crc, data, len);
 }
@@ -174,7 +144,7 @@ uint16_t crc16Plain(const void *data, size_t len) {
 
 uint16_t crc16(const void *data, size_t len) {
 #ifdef __x86_64__
-    if (__builtin_expect(can_fold, 1)) return divide16(data, len);
+    if (__builtin_expect(crc_can_fold, 1)) return crc16Fold(data, len);
 #endif
     return crc16Plain(data, len);
 }

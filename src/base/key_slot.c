@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/crc.h"
-#include "base/hash.h"
+#include "base/crc16_fold.h"
+#include "base/siphash.h"
 
 /* ---- Tags ---- */
 
@@ -26,9 +27,7 @@ static inline struct str hashedPart(struct str key) {
     return tag.len ? tag : key;
 }
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-
+#ifdef FOLDING
 #define BRIEF_MIN 8 /* bytes of keys that fit into two registers */
 #define BRIEF_MAX 32
 
@@ -44,8 +43,10 @@ static inline struct str hashedPartOfBrief(struct str key) {
     size_t at = key.len - (wide ? sizeof(__m128i) : sizeof(uint64_t));
     __m128i first = wide ? _mm_loadu_si128((const void *)p) : _mm_loadl_epi64((const void *)p);
     __m128i last = wide ? _mm_loadu_si128((const void *)(p + at)) : _mm_loadl_epi64((const void *)(p + at));
+    const __m128i opens = _mm_set1_epi8('{');
+    __m128i any = _mm_or_si128(_mm_cmpeq_epi8(first, opens), _mm_cmpeq_epi8(last, opens));
+    if (__builtin_expect(!_mm_movemask_epi8(any), 1)) return key;
     uint32_t open = bytesThatAre('{', first) | bytesThatAre('{', last) << at;
-    if (__builtin_expect(!open, 1)) return key;
     uint32_t close = bytesThatAre('}', first) | bytesThatAre('}', last) << at;
     close &= ~(open ^ (open - 1)); /* behind the first of those that open */
     int begin = __builtin_ctz(open) + 1, end = close ? __builtin_ctz(close) : begin;
@@ -55,22 +56,32 @@ static inline struct str hashedPartOfBrief(struct str key) {
 
 /* ---- Slots ---- */
 
-static inline int slotOf(struct str key) {
-#ifdef __SSE2__
-    bool brief = key.len >= BRIEF_MIN && key.len <= BRIEF_MAX;
-    key = __builtin_expect(brief, 1) ? hashedPartOfBrief(key) : hashedPart(key);
-#else
+static __attribute__((noinline)) int slotOfAny(struct str key) {
     key = hashedPart(key);
-#endif
     return crc16(key.ptr, key.len) & (KEY_SLOTS - 1);
 }
 
-int keySlot(struct str key) {
+#ifdef FOLDING
+FOLDING static inline int slotOf(struct str key) {
+    bool brief = key.len >= BRIEF_MIN && key.len <= BRIEF_MAX;
+    if (__builtin_expect(!brief || !crc_can_fold, 0)) return slotOfAny(key);
+    key = hashedPartOfBrief(key);
+    return crc16Fold(key.ptr, key.len) & (KEY_SLOTS - 1);
+}
+#else
+#define FOLDING
+static inline int slotOf(struct str key) {
+    return slotOfAny(key);
+}
+#endif
+
+FOLDING int keySlot(struct str key) {
     return slotOf(key);
 }
 
-uint64_t keySlotHash(struct str key) {
-    return (hashBytes(key.ptr, key.len) & ~(uint64_t)(KEY_SLOTS - 1)) | (uint64_t)slotOf(key);
+FOLDING uint64_t keySlotHash(struct str key) {
+    return (sipHash((const uint8_t *)key.ptr, key.len, false) & ~(uint64_t)(KEY_SLOTS - 1)) |
+           (uint64_t)slotOf(key);
 }
 
 static bool isPlain(const char *from, const char *to) {

@@ -65,19 +65,25 @@ static const struct {
 
 static const char err_disabled[] = "ERR This instance has cluster support disabled";
 
+static clusterHandler *handler_of[COMMAND_IDS_MAX]; /* by the command's id */
+
+static void handlersInit(void) {
+    for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++) {
+        sds fullname = sdscat(sdsnew("cluster|"), handlers[i].name);
+        struct serverCommand *cmd = commandLookupName(strN(fullname, sdslen(fullname)));
+        if (cmd) handler_of[cmd->id] = handlers[i].handler; /* a Sentinel has none */
+        sdsfree(fullname);
+    }
+}
+
 /* All subcommands of CLUSTER: they have in common that they need one, but for the one that only counts. */
 void clusterCommand(struct client *c) {
-    const char *name = c->cmd->spec->name;
-    if (!cluster_enabled && strcmp(name, "keyslot") != 0) {
+    clusterHandler *handler = handler_of[c->cmd->id];
+    debugAssert(handler);
+    if (cluster_enabled || handler == clusterKeyslotCommand)
+        handler(c);
+    else
         replyError(c, err_disabled);
-        return;
-    }
-    for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++) {
-        if (strcmp(handlers[i].name, name) != 0) continue;
-        handlers[i].handler(c);
-        return;
-    }
-    replyError(c, "ERR This version cannot do that yet");
 }
 
 void askingCommand(struct client *c) {
@@ -124,6 +130,7 @@ void clusterInit(void) {
     infoRegister("cluster_info", infoOfClusterInfo);
     infoRegister("clients", infoOfClients);
     commandRegister(commandsCluster);
+    handlersInit();
 }
 
 void clusterBegin(void) {

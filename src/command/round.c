@@ -607,18 +607,7 @@ static void hashKeys(struct round *r, struct pending *p) {
     if (r->count == 1) req->wants.parts &= ~(unsigned)PREFETCH_SCORE; /* nothing to overlap with */
     p->fetched = r->fetch_count + req->key_count <= ROUND_HINTS_TOTAL ? req->key_count : 0;
     r->fetch_count += p->fetched;
-    if (keys_by_slot) {
-        for (int k = 0; k < p->fetched; k++) dbPrefetchTable(p->c->db, req->hints[k].hash);
-    } else {
-        for (int k = 0; k < p->fetched; k++) dbPrefetch(p->c->db, req->hints[k].hash);
-    }
-}
-
-/* By slot there are many tables, so their heads come first. */
-static void prefetchBuckets(struct round *r) {
-    for (const struct pending *p = r->batch, *end = p + r->count; p < end; p++) {
-        for (int k = 0; k < p->fetched; k++) dbPrefetch(p->c->db, p->request->hints[k].hash);
-    }
+    for (int k = 0; k < p->fetched; k++) dbPrefetch(p->c->db, req->hints[k].hash);
 }
 
 /* By now the buckets are here: fetch the objects they point to. How many there are. */
@@ -655,7 +644,6 @@ static void prefetch(struct round *r) {
     findCommands(r);
     for (int i = 0; i < r->count; i++) hashKeys(r, &r->batch[i]);
     if (r->fetch_count < 2) return; /* nothing to overlap */
-    if (keys_by_slot) prefetchBuckets(r);
     prefetchValues(r->fetches, prefetchObjects(r));
     roundstats.prefetched_keys += (uint64_t)r->fetch_count;
     if (!(r->batch[0].c->flags & CLIENT_AWAY)) return;

@@ -129,11 +129,8 @@ int64_t dbAvgTtlMs(const struct db *db); /* estimate from active expiry */
 /* Bytes of the tables, and the text of DEBUG HTSTATS (appended). */
 struct keyspaceMemory dbMemory(const struct db *db);
 sds dbTableStats(struct db *db, sds s);
-/* For a batch of commands: fetch the head of a key's table (where keys go by slot); when that is there, the
- * bucket; then the object that may be its. Reads no entry. */
-static inline void dbPrefetchTable(const struct db *db, uint64_t hash) {
-    keyspacePrefetchTable(&db->keyspace, hash);
-}
+/* For a batch of commands: fetch the bucket of a key; when that is there, the object that may be its. Reads
+ * no entry. */
 static inline void dbPrefetch(const struct db *db, uint64_t hash) {
     keyspacePrefetch(&db->keyspace, hash);
 }

@@ -89,18 +89,23 @@ void keyTablesIteratorInit(struct keyTablesIterator *it, struct keyTables *kt, i
     goToSlot(it, first);
 }
 
+static void leaveSlot(struct keyTablesIterator *it) {
+    hashtableStopIterator(&it->it);
+    if (it->kt->slots && it->slot < KEY_SLOTS) slotTablesOutline(it->kt->slots, it->slot);
+}
+
 void *keyTablesIteratorNext(struct keyTablesIterator *it) {
     void *entry;
     while (!hashtableNext(&it->it, &entry)) {
         if (it->slot > it->last) return NULL;
-        hashtableStopIterator(&it->it);
+        leaveSlot(it);
         goToSlot(it, it->slot + 1);
     }
     return entry;
 }
 
 void keyTablesIteratorStop(struct keyTablesIterator *it) {
-    hashtableStopIterator(&it->it);
+    leaveSlot(it);
 }
 
 /* ---- Memory ---- */

@@ -36,17 +36,26 @@ void keyTablesDestroy(struct keyTables *kt);
 /* All keys go; async: they are freed on the thread. It can be used again. */
 void keyTablesEmpty(struct keyTables *kt, bool async);
 
-/* The table where the key is, if it is anywhere: to find, and to replace. */
+/* The table where the key is, if it is anywhere: to replace. */
 static inline struct hashtable *keyTable(const struct keyTables *kt, uint64_t hash) {
     if (__builtin_expect(kt->slots != NULL, 0)) return slotTable(kt->slots, keyHashSlot(hash));
     return (struct hashtable *)&kt->one;
 }
-/* Where keyTable will look for its table, when that is not known to be at hand. */
+static inline void *keyTablesFind(const struct keyTables *kt, struct str key, uint64_t hash) {
+    if (__builtin_expect(kt->slots != NULL, 0))
+        return slotTablesFind(kt->slots, keyHashSlot(hash), key, hash);
+    return hashtableFindHashed((struct hashtable *)&kt->one, key, hash);
+}
+static inline void *keyTablesPeek(const struct keyTables *kt, uint64_t hash) {
+    if (__builtin_expect(kt->slots != NULL, 0)) return slotTablesPeek(kt->slots, keyHashSlot(hash), hash);
+    return hashtablePeek(&kt->one, hash);
+}
+/* The bucket where the key would be, and whatever else finding it needs. */
 static inline void keyTablesPrefetch(const struct keyTables *kt, uint64_t hash) {
-    if (!kt->slots) return;
-    const struct hashtable *ht = slotTable(kt->slots, keyHashSlot(hash));
-    __builtin_prefetch(ht);
-    __builtin_prefetch((const char *)(ht + 1) - 1); /* it may lie on two lines */
+    if (__builtin_expect(kt->slots != NULL, 0))
+        slotTablesPrefetch(kt->slots, keyHashSlot(hash), hash);
+    else
+        hashtablePrefetchBucket(&kt->one, hash);
 }
 static inline size_t keyTablesSize(const struct keyTables *kt) {
     return kt->slots ? slotTablesSize(kt->slots) : hashtableSize(&kt->one);

@@ -190,7 +190,10 @@ void keyspaceIteratorStop(struct keyspaceIterator *it) {
 /* ---- One slot ---- */
 
 uint64_t keyspaceScanSlot(struct keyspace *ks, int slot, uint64_t cursor, hashtableScanFn fn, void *priv) {
-    return keyspaceSlotSize(ks, slot) ? hashtableScan(slotTable(ks->keys.slots, slot), cursor, fn, priv) : 0;
+    if (!keyspaceSlotSize(ks, slot)) return 0;
+    cursor = hashtableScan(slotTable(ks->keys.slots, slot), cursor, fn, priv);
+    if (ks->keys.slots) slotTablesOutline(ks->keys.slots, slot);
+    return cursor;
 }
 
 void keyspaceIteratorInitSlot(struct keyspaceIterator *it, struct keyspace *ks, int slot) {

@@ -41,19 +41,15 @@ uint64_t keyspaceEmpty(struct keyspace *ks, bool async);
 void keyspaceExchange(struct keyspace *a, struct keyspace *b);
 
 /* ---- One key. `hash` is keyHash of it. ---- */
-/* The head of the key's table, where keys go by slot; the bucket where the key would be; then, when that has
- * arrived, the object that may well be its. */
-static inline void keyspacePrefetchTable(const struct keyspace *ks, uint64_t hash) {
+/* The bucket where the key would be; then, when that has arrived, the object that may well be its. */
+static inline void keyspacePrefetch(const struct keyspace *ks, uint64_t hash) {
     keyTablesPrefetch(&ks->keys, hash);
 }
-static inline void keyspacePrefetch(const struct keyspace *ks, uint64_t hash) {
-    hashtablePrefetchBucket(keyTable(&ks->keys, hash), hash);
-}
 static inline struct object *keyspacePeek(const struct keyspace *ks, uint64_t hash) {
-    return hashtablePeek(keyTable(&ks->keys, hash), hash);
+    return keyTablesPeek(&ks->keys, hash);
 }
 static inline struct object *keyspaceFind(struct keyspace *ks, struct str key, uint64_t hash) {
-    return hashtableFindHashed(keyTable(&ks->keys, hash), key, hash);
+    return keyTablesFind(&ks->keys, key, hash);
 }
 /* The key must be absent. The object is the keyspace's from now on. */
 void keyspaceAdd(struct keyspace *ks, struct object *o, uint64_t hash);

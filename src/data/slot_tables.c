@@ -15,6 +15,8 @@ _Static_assert((uint64_t)KEY_SLOTS << CURSOR_LOCAL_BITS == SCAN_CURSOR_END, "cur
 struct slotTables *slotTablesCreate(const struct hashtableType *type) {
     struct slotTables *st = zcalloc(1, sizeof *st);
     st->type = type;
+    st->salt = (uint32_t)(randomU64() >> 40);
+    st->salt_factor = hashtableSaltFactor(st->salt);
     return st;
 }
 
@@ -26,6 +28,20 @@ void slotTablesRelease(struct slotTables *st) {
     zfree(st);
 }
 
+/* ---- Lookup ---- */
+
+void slotTablesPrefetch(const struct slotTables *st, int slot, uint64_t hash) {
+    uint64_t outline = st->outlines[slot];
+    if (__builtin_expect(outline <= OUTLINE_LARGE, 0)) {
+        if (outline) hashtablePrefetchBucket(&st->tables[slot], hash); /* such tables are few */
+        return;
+    }
+    hashtablePrefetchOutlined(outline, st->salt_factor, hash);
+    if (outlineIsSingle(outline)) return;
+    __builtin_prefetch(&st->tables[slot]);
+    __builtin_prefetch((const char *)(&st->tables[slot] + 1) - 1); /* it may lie on two lines */
+}
+
 /* ---- Change ---- */
 
 static inline void count(struct slotTables *st, int slot, uint64_t by) {
@@ -34,32 +50,37 @@ static inline void count(struct slotTables *st, int slot, uint64_t by) {
     if (__builtin_expect(st->hidden != NULL, 0)) hiddenCountKeys(st->hidden, slot, by);
 }
 
+static inline void changed(struct slotTables *st, int slot, uint64_t by) {
+    slotTablesOutline(st, slot);
+    count(st, slot, by);
+}
+
 static struct hashtable *madeTable(struct slotTables *st, int slot) {
     struct hashtable *ht = slotTable(st, slot);
-    if (!ht->type) hashtableInit(ht, st->type);
+    if (!ht->type) hashtableInitSalted(ht, st->type, st->salt);
     return ht;
 }
 
 void slotTablesAdd(struct slotTables *st, int slot, void *entry, uint64_t hash) {
     hashtableAddUnchecked(madeTable(st, slot), entry, hash);
-    count(st, slot, 1);
+    changed(st, slot, 1);
 }
 
 void slotTablesRemoveEntry(struct slotTables *st, int slot, const void *entry, uint64_t hash) {
     hashtableRemoveEntry(slotTable(st, slot), entry, hash);
-    count(st, slot, -1ULL);
+    changed(st, slot, -1ULL);
 }
 
 void *slotTablesPop(struct slotTables *st, int slot, struct str key, uint64_t hash) {
     void *entry = hashtablePopHashed(slotTable(st, slot), key, hash);
-    if (entry) count(st, slot, -1ULL);
+    if (entry) changed(st, slot, -1ULL);
     return entry;
 }
 
 struct hashtable slotTablesTake(struct slotTables *st, int slot) {
     struct hashtable taken = *slotTable(st, slot);
-    count(st, slot, -(uint64_t)hashtableSize(&taken));
     *slotTable(st, slot) = (struct hashtable){0};
+    changed(st, slot, -(uint64_t)hashtableSize(&taken));
     return taken;
 }
 
@@ -121,13 +142,17 @@ uint64_t slotTablesScan(struct slotTables *st, uint64_t cursor, enum slotsSeen s
     if (slot == KEY_SLOTS) return 0;
     uint64_t local = slot == from ? cursor & ((1ULL << CURSOR_LOCAL_BITS) - 1) : 0;
     local = scanStripe(slotTable(st, slot), local, fn, priv);
+    slotTablesOutline(st, slot);
     if (!local) slot = slotTablesNext(st, slot + 1, seen);
     return slot < KEY_SLOTS ? (uint64_t)slot << CURSOR_LOCAL_BITS | local : 0;
 }
 
 void *slotTablesFairRandom(struct slotTables *st) {
     if (!shown(st)) return NULL;
-    return hashtableFairRandomEntry(slotTable(st, slotOfEntry(st, randomBelow(shown(st)))));
+    int slot = slotOfEntry(st, randomBelow(shown(st)));
+    void *entry = hashtableFairRandomEntry(slotTable(st, slot));
+    slotTablesOutline(st, slot);
+    return entry;
 }
 
 size_t slotTablesSample(struct slotTables *st, void **dst, size_t count) {
@@ -136,6 +161,7 @@ size_t slotTablesSample(struct slotTables *st, void **dst, size_t count) {
     size_t n = 0;
     do {
         n += hashtableSample(slotTable(st, slot), dst + n, count - n);
+        slotTablesOutline(st, slot);
         slot = slotTablesNext(st, slot + 1, SLOTS_SHOWN);
         if (slot == KEY_SLOTS) slot = slotTablesNext(st, 0, SLOTS_SHOWN);
     } while (n < count && slot != first);
@@ -145,7 +171,9 @@ size_t slotTablesSample(struct slotTables *st, void **dst, size_t count) {
 /* ---- Memory ---- */
 
 bool slotTablesTryExpand(struct slotTables *st, int slot, size_t n) {
-    return hashtableTryExpand(madeTable(st, slot), hashtableSize(slotTable(st, slot)) + n);
+    bool done = hashtableTryExpand(madeTable(st, slot), hashtableSize(slotTable(st, slot)) + n);
+    slotTablesOutline(st, slot);
+    return done;
 }
 
 bool slotTablesResize(struct slotTables *st, uint64_t us) {
@@ -155,7 +183,9 @@ bool slotTablesResize(struct slotTables *st, uint64_t us) {
             st->resize_slot = 0;
             return false;
         }
-        if (hashtableResizeMicroseconds(slotTable(st, slot), us)) return true;
+        bool more = hashtableResizeMicroseconds(slotTable(st, slot), us);
+        slotTablesOutline(st, slot);
+        if (more) return true;
         st->resize_slot = slot + 1;
     }
     return false;
@@ -164,6 +194,7 @@ bool slotTablesResize(struct slotTables *st, uint64_t us) {
 void slotTablesMoveArrays(struct slotTables *st, void *(*move)(void *priv, void *ptr), void *priv) {
     for (int slot = 0; (slot = slotTablesNext(st, slot, SLOTS_ALL)) < KEY_SLOTS; slot++) {
         hashtableMoveArrays(slotTable(st, slot), move, priv);
+        slotTablesOutline(st, slot);
     }
 }
 
@@ -190,6 +221,7 @@ void slotTablesVerify(struct slotTables *st) {
         uint64_t used = 0, group_hidden = 0;
         for (int slot = group * SLOT_GROUP; slot < (group + 1) * SLOT_GROUP; slot++) {
             if (st->tables[slot].type) hashtableVerify(&st->tables[slot]);
+            serverAssert(st->outlines[slot] == hashtableOutline(&st->tables[slot]));
             used += hashtableSize(&st->tables[slot]);
             group_hidden += hashtableSize(&st->tables[slot]) - slotShown(st, slot);
         }

@@ -58,7 +58,7 @@ __attribute__((noinline)) bool hashtableFindBehindHome(const hashtable *ht, stru
     while (probeNext(p->segment, &probe)) {
         p->bucket = &p->segment->table[probe.at];
         p->passed = probe.passed;
-        if (findInBucket(ht, key, which, p->bucket, sub, true, &p->slot)) return true;
+        if (findInBucket(ht->type, key, which, p->bucket, sub, true, &p->slot)) return true;
         if (!overflowOf(p->bucket)) return false;
     }
     return false;
@@ -87,9 +87,13 @@ void hashtableNotePassed(const segment *s, const struct probe *p) {
 /* --- Life --- */
 
 void hashtableInit(hashtable *ht, const struct hashtableType *type) {
+    hashtableInitSalted(ht, type, (uint32_t)(randomU64() >> 40));
+}
+
+void hashtableInitSalted(hashtable *ht, const struct hashtableType *type, uint32_t salt) {
     memset(ht, 0, sizeof(*ht));
     ht->type = type;
-    ht->salt = randomU64() >> 40;
+    ht->salt = salt;
 }
 
 void hashtableDestroy(hashtable *ht) {
@@ -147,6 +151,31 @@ void *hashtableFindHashed(hashtable *ht, struct str key, uint64_t hash) {
 struct hashtableRef *hashtableFindRef(hashtable *ht, struct str key, uint64_t hash) {
     struct place p;
     return findPlace(ht, key, NULL, hash, &p) ? &p.bucket->slots[p.slot] : NULL;
+}
+
+/* --- By an outline --- */
+
+static inline const bucket *singleBucket(uint64_t outline) {
+    return (const bucket *)(uintptr_t)(outline << 16 >> 16);
+}
+
+/* Of the table's only bucket, which is every key's home. */
+static inline uint32_t subOfSingle(uint64_t salted) {
+    return withTag((uint32_t)(salted >> (64 - FINE_LEAST)));
+}
+
+void *hashtableFindSingle(const struct hashtableType *type, uint64_t outline, uint64_t salt_factor,
+                          struct str key, uint64_t hash) {
+    const bucket *b = singleBucket(outline);
+    unsigned slot;
+    bool found = findInBucket(type, key, NULL, b, subOfSingle(hash * salt_factor), false, &slot);
+    return found ? entryAt(b, slot) : NULL;
+}
+
+void *hashtablePeekSingle(uint64_t outline, uint64_t salt_factor, uint64_t hash) {
+    const bucket *b = singleBucket(outline);
+    slotSet set = matchTag(b, tagOf(subOfSingle(hash * salt_factor)));
+    return likely(set) ? entryAt(b, slotOfBit(set)) : NULL;
 }
 
 /* --- Prefetch --- */

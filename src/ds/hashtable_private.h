@@ -9,8 +9,6 @@
 #include "ds/hashtable_bucket.h"
 #include "ds/scan_cursor.h"
 
-#define SALT_FACTOR 0x9e3779b97f4a7c15ULL
-
 #define KEPT_BITS     (TAG_BITS + SPARE_BITS) /* of the position, with each entry */
 #define FETCH_ENTRIES 4                       /* so many buckets ahead of a walk are entries fetched, */
 #define FETCH_BUCKETS 8                       /* and buckets */
@@ -21,7 +19,7 @@
 typedef struct hashtableSegment segment;
 
 static inline uint64_t hashtableSalted(const hashtable *ht, uint64_t hash) {
-    return hash * (2 * SALT_FACTOR * ht->salt + 1);
+    return hash * hashtableSaltFactor(ht->salt);
 }
 
 /* The empty asm keeps gcc from taking a function that only prefetches for one without any effect: it drops
@@ -49,9 +47,9 @@ static inline uint64_t hashOfEntry(const hashtable *ht, const void *entry) {
     return hashOfKey(ht, keyOf(ht, entry));
 }
 
-static inline bool hasKey(const hashtable *ht, const void *entry, struct str key) {
-    struct str k = keyOf(ht, entry);
-    return unlikely(ht->type->keyEqual != NULL) ? ht->type->keyEqual(k, key) : strEq(k, key);
+static inline bool hasKey(const struct hashtableType *type, const void *entry, struct str key) {
+    struct str k = type->entryKey(entry);
+    return unlikely(type->keyEqual != NULL) ? type->keyEqual(k, key) : strEq(k, key);
 }
 
 /* --- Segments --- */
@@ -219,14 +217,15 @@ struct place {
 /* Looks for the entry with this key, or, when `which` is given, that very pointer, where the probe is. In the
  * home, whose entries mostly have the same spare bits, these are not worth a comparison (`guest`: elsewhere).
  */
-static inline __attribute__((always_inline)) bool findInBucket(const hashtable *ht, struct str key,
-                                                               const void *which, const bucket *b,
-                                                               uint32_t sub, bool guest, unsigned *slot) {
+static inline __attribute__((always_inline)) bool findInBucket(const struct hashtableType *type,
+                                                               struct str key, const void *which,
+                                                               const bucket *b, uint32_t sub, bool guest,
+                                                               unsigned *slot) {
     for (slotSet set = matchTag(b, tagOf(sub)); set; set &= set - 1) {
         *slot = slotOfBit(set);
         const void *entry = entryAt(b, *slot);
         if (guest && wordAt(b, *slot) != wordOf(entry, sub)) continue;
-        if (which ? entry == which : hasKey(ht, entry, key)) return true;
+        if (which ? entry == which : hasKey(type, entry, key)) return true;
     }
     return false;
 }
@@ -244,7 +243,7 @@ findPlace(const hashtable *ht, struct str key, const void *which, uint64_t hash,
     p->home = homeOf(p->segment, sub);
     p->passed = 0;
     p->bucket = &p->segment->table[p->home];
-    if (findInBucket(ht, key, which, p->bucket, sub, false, &p->slot)) return true;
+    if (findInBucket(ht->type, key, which, p->bucket, sub, false, &p->slot)) return true;
     return unlikely(overflowOf(p->bucket)) && hashtableFindBehindHome(ht, key, which, sub, p);
 }
 

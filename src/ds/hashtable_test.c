@@ -486,6 +486,47 @@ static void testTightTables(void **state) {
     assert_true(bytes[1] < 8.9 && bytes[1] < bytes[0] * 0.95);
 }
 
+/* By the outline: the same is found, and what is fetched is a bucket of the table. */
+static void findOutlined(hashtable *ht, uint64_t ids) {
+    uint64_t outline = hashtableOutline(ht), factor = hashtableSaltFactor(ht->salt);
+    assert_int_equal(outlineIsSingle(outline), hashtableSlots(ht) == SLOTS);
+    assert_int_equal(outline == 0, hashtableSlots(ht) == 0);
+    for (uint64_t id = 0; outlineIsSingle(outline) && id < ids; id++) {
+        struct str key = keyOfId(&id);
+        uint64_t hash = hashtableHash(ht, key);
+        assert_ptr_equal(hashtableFindSingle(ht->type, outline, factor, key, hash), model[id]);
+        assert_ptr_equal(hashtablePeekSingle(outline, factor, hash), hashtablePeek(ht, hash));
+    }
+    for (uint64_t id = 0; outline > OUTLINE_LARGE && id < ids; id++) {
+        hashtablePrefetchOutlined(outline, factor, hashtableHash(ht, keyOfId(&id)));
+    }
+}
+
+static void testOutlines(void **state) {
+    (void)state;
+    hashtable ht;
+    startModel(&ht, &good_type);
+    hashtableDestroy(&ht);
+    hashtableInitSalted(&ht, &good_type, 12345);
+    findOutlined(&ht, 20);
+    for (uint64_t id = 0; id < 300; id++) {
+        modelAdd(&ht, id);
+        findOutlined(&ht, id < 20 ? 20 : 0);
+    }
+    assert_int_equal(ht.salt, 12345);
+    assert_int_equal(hashtableOutline(&ht) == OUTLINE_LARGE, ht.bits != 0);
+    for (uint64_t id = 0; id < 300; id++) {
+        modelDelete(&ht, id);
+        findOutlined(&ht, id > 280 ? 300 : 0);
+    }
+    /* A single bucket that gets a tail is none: what is in the tail would not be found. */
+    hashtablePause(&ht);
+    fill(&ht, 0, 40);
+    assert_false(outlineIsSingle(hashtableOutline(&ht)));
+    hashtableResume(&ht);
+    endModel(&ht);
+}
+
 /* Small tables of one array swing; many segments stay near their mean. */
 static void testMemoryPerEntry(void **state) {
     (void)state;
@@ -973,6 +1014,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(testEmpty),
         cmocka_unit_test(testSmallSizes),
         cmocka_unit_test(testTightTables),
+        cmocka_unit_test(testOutlines),
         cmocka_unit_test(testMemoryPerEntry),
         cmocka_unit_test(testShrink),
         cmocka_unit_test(testPresize),

@@ -20,10 +20,6 @@
 #include "net/tls.h"
 
 #include <errno.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,6 +27,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/zmalloc.h"
+#include "net/openssl.h"
 #include "net/tls_private.h"
 
 #define RECORD_MAX SSL3_RT_MAX_PLAIN_LENGTH
@@ -430,8 +427,8 @@ static sds commonName(X509 *cert) {
 static sds firstUri(X509 *cert) {
     sds name = NULL;
     GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
-    for (int i = 0; !name && i < sk_GENERAL_NAME_num(names); i++) {
-        const GENERAL_NAME *g = sk_GENERAL_NAME_value(names, i);
+    for (int i = 0; !name && i < OPENSSL_sk_num((const OPENSSL_STACK *)names); i++) {
+        const GENERAL_NAME *g = OPENSSL_sk_value((const OPENSSL_STACK *)names, i);
         if (g->type == GEN_URI) name = nameOf(g->d.uniformResourceIdentifier);
     }
     GENERAL_NAMES_free(names);

@@ -4,13 +4,11 @@
  * A context is made whole or not at all: each step that fails says why in one line, and the half-made context
  * goes. So a server can try new settings aside and keep the old ones. */
 #include <errno.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/ssl.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/str.h"
+#include "net/openssl.h"
 #include "net/tls.h"
 #include "net/tls_private.h"
 
@@ -152,11 +150,12 @@ static void keepSessions(SSL_CTX *ctx, const struct tlsSettings *s) {
 
 /* Reading ahead takes many records, or a header and its record, with one call of the system. Buffers of idle
  * connections are given back: 2 x 17 KiB each. A peer that just closes its socket has ended, as over TCP. */
-static SSL_CTX *newContext(const SSL_METHOD *method) {
+static SSL_CTX *newContext(bool server, sds *err) {
+    if (!opensslLoad(err)) return NULL;
     tlsPrepare();
     ERR_clear_error();
-    SSL_CTX *ctx = SSL_CTX_new(method);
-    if (!ctx) return NULL;
+    SSL_CTX *ctx = SSL_CTX_new(server ? TLS_server_method() : TLS_client_method());
+    if (!ctx) return tlsContextFailed(err, "SSL_CTX_new", NULL), NULL;
     SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                               SSL_MODE_RELEASE_BUFFERS);
@@ -194,17 +193,17 @@ struct tlsContext *tlsServerContext(const struct tlsSettings *s, sds *err) {
         return say(err, "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when tls-cluster, "
                         "tls-replication or tls-auth-clients are enabled!"),
                NULL;
-    SSL_CTX *ctx = newContext(TLS_server_method());
-    return whole(ctx, ctx ? fillServer(ctx, s, err) : tlsContextFailed(err, "SSL_CTX_new", NULL));
+    SSL_CTX *ctx = newContext(true, err);
+    return ctx ? whole(ctx, fillServer(ctx, s, err)) : NULL;
 }
 
 struct tlsContext *tlsClientContext(const struct tlsSettings *s, sds *err) {
-    SSL_CTX *ctx = newContext(TLS_client_method());
-    return whole(ctx, ctx ? fillClient(ctx, s, err) : tlsContextFailed(err, "SSL_CTX_new", NULL));
+    SSL_CTX *ctx = newContext(false, err);
+    return ctx ? whole(ctx, fillClient(ctx, s, err)) : NULL;
 }
 
 void tlsContextFree(struct tlsContext *ctx) {
-    SSL_CTX_free((SSL_CTX *)ctx);
+    if (ctx) SSL_CTX_free((SSL_CTX *)ctx);
 }
 
 static sds serialText(const X509 *cert) {

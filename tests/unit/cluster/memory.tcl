@@ -18,7 +18,10 @@ tags {valgrind:skip} {
 start_cluster {kinds {ours} overrides {save {}}} {
     test "an empty node is small" {
         if {![string match jemalloc* [s mem_allocator]]} { skip "another allocator" }
-        wait_for_condition 50 100 {[own_kb [srv [n 0] pid]] < 3072} else { fail "[own_kb [srv [n 0] pid]] KB" }
+        wait_for_condition 50 100 {[own_kb [srv [n 0] pid]] < 2560} else { fail "[own_kb [srv [n 0] pid]] KB" }
+    }
+    test "what only TLS needs is not there without it" {
+        assert_no_match "*libssl*" [read_file /proc/[srv [n 0] pid]/maps]
     }
 }
 }
