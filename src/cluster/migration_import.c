@@ -264,7 +264,7 @@ static bool isTold(const struct client *c) {
 
 static void establish(struct client *c) {
     struct establish e = {.any = false};
-    if (!establishParse(c, &e)) return;
+    if ((!isTold(c) && !jobModulesAllow(c)) || !establishParse(c, &e)) return;
     if (isTold(c)) {
         trackBegin(e.name.ptr, &e.slots);
         changesCount(1);

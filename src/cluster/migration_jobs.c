@@ -16,6 +16,7 @@
 #include "cluster/settings.h"
 #include "command/command.h"
 #include "command/pause.h"
+#include "data/cluster_view.h"
 #include "data/notify.h"
 #include "data/role.h"
 #include "registry/config.h"
@@ -345,12 +346,12 @@ static int groupParse(struct client *c, int i, struct asked *asked) {
     }
     i = rangesParse(c, i + 1, slots, &shard);
     if (i < 0) return -1;
-    if (i + 1 >= c->argc || !strIs(c->argv[i], "node")) {
-        replySyntaxError(c);
-        return -1;
-    }
     if (shard != clusterMyself()) {
         replyError(c, "ERR Slots are not served by this node.");
+        return -1;
+    }
+    if (i + 1 >= c->argc || !strIs(c->argv[i], "node")) {
+        replySyntaxError(c);
         return -1;
     }
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
@@ -383,8 +384,19 @@ static bool hasPassword(void) {
     return has;
 }
 
+bool jobModulesAllow(struct client *c) {
+    const char *module = cluster_view_keeps_slots ? cluster_view_keeps_slots() : NULL;
+    if (module)
+        replyErrorFmt(c,
+                      "ERR The module %s does not support atomic slot migrations. Please ensure all modules "
+                      "have declared support for atomic slot migration and try again",
+                      module);
+    return !module;
+}
+
 void clusterMigrateslotsCommand(struct client *c) {
     struct asked asked = {.count = 0};
+    if (!jobModulesAllow(c)) return;
     if (nodeIsReplica(clusterMyself())) {
         replyError(c, "ERR Slot migration can only be used on primary nodes.");
         return;

@@ -43,6 +43,8 @@ struct migrationJob *jobAdd(bool export, bool auth, const char *name, const stru
  * it will? Both at once there must not be. */
 bool jobsLeave(void);
 bool jobsClaim(void);
+/* Do all modules let slots move? False: an error has been replied. */
+bool jobModulesAllow(struct client *c);
 
 struct migrationJob *jobNamed(const char *name); /* NULL: there is none */
 void jobFree(struct migrationJob *job);

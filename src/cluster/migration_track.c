@@ -84,6 +84,7 @@ void trackBegin(const char *name, const struct slotSet *slots) {
     job = jobAdd(false, false, name, slots, unknown, unknown);
     migrationTrack(&job->m, clusterNow());
     importHide(job);
+    jobTell(job, EVENT_IMPORT_STARTED);
 }
 
 /* It may be one of our own, from the time when we were a primary. */
@@ -93,7 +94,10 @@ void trackEnd(const char *name, bool success, struct str message) {
     enum migrationState before = job->m.state;
     snprintf(job->reason, sizeof job->reason, "%.*s", (int)message.len, message.ptr);
     migrationTold(&job->m, success ? MIGRATION_SUCCESS : MIGRATION_FAILED, job->reason, clusterNow());
-    if (job->m.state != before) jobLogState(job, before);
+    if (job->m.state != before) {
+        jobLogState(job, before);
+        jobTell(job, success ? EVENT_IMPORT_COMPLETED : EVENT_IMPORT_ABORTED);
+    }
     job->keys_to_delete = false;
     importShow(job);
 }

@@ -51,6 +51,7 @@ struct blockingState {
     void (*on_timeout)(struct client *c);
     void *whose; /* of a handler's own wait, */
     bool (*wants)(const struct object *o);
+    void (*ends)(struct client *c);
     void (*left)(struct client *c, void *whose);
     int64_t timer;           /* 0: none */
     struct request *request; /* a copy of the one that it waits in */
@@ -203,6 +204,7 @@ void blockForHandler(struct client *c, const struct str *keys, int count, const 
     blockForKeys(c, keys, count, ITS_OWN_TYPES, wish->deadline_ms, NULL, wish->wake_on_delete);
     c->blocked->firm = wish->patient;
     c->blocked->whose = wish->whose;
+    c->blocked->ends = wish->ends;
     c->blocked->left = wish->left;
     c->blocked->wants = wish->wants;
 }
@@ -279,7 +281,12 @@ static void runAgain(struct client *c, enum requestOrigin origin) {
 static void runHandler(struct client *c, struct blockingEnd end) {
     struct blockingEnd outer = blocking_end;
     blocking_end = end;
-    runAgain(c, ORIGIN_RESUMED);
+    if (c->blocked->ends) {
+        c->blocked->ends(c);
+        unblockClient(c, true);
+    } else {
+        runAgain(c, ORIGIN_RESUMED);
+    }
     blocking_end = outer;
 }
 
@@ -304,6 +311,10 @@ bool unblockWithTimeout(struct client *c) {
 
 bool unblockWithReply(struct client *c, void (*reply)(struct client *c)) {
     if (!c->blocked) return false;
+    if (c->blocked->ends) {
+        runHandler(c, (struct blockingEnd){.reason = BLOCKING_REFUSED});
+        return true;
+    }
     reply(c);
     endCommand(c, true);
     return true;

@@ -33,7 +33,7 @@ bool blockedForKeys(const struct client *c);
  * once more, nobody asks whether it may, and looks at blocking_end. When it sets CLIENT_BLOCKED it goes on
  * waiting. `left` is told that c does not wait any more, perhaps because it is about to be freed. patient:
  * CLIENT UNBLOCK has no power over it. */
-enum blockingReason { BLOCKING_KEY, BLOCKING_RESUMED, BLOCKING_TIMEOUT };
+enum blockingReason { BLOCKING_KEY, BLOCKING_RESUMED, BLOCKING_TIMEOUT, BLOCKING_REFUSED };
 struct blockingEnd {
     enum blockingReason reason;
     struct str key; /* that has made it run again */
@@ -43,6 +43,9 @@ struct blockingWish {
     int64_t deadline_ms; /* 0: none */
     bool wake_on_delete, patient;
     bool (*wants)(const struct object *o);
+    /* Instead of the handler, for a command that has run and only waits to reply; NULL: the handler. It is
+     * told of errors, too (BLOCKING_REFUSED), which are not replied then, and counts nothing. */
+    void (*ends)(struct client *c);
     void *whose;
     void (*left)(struct client *c, void *whose);
 };

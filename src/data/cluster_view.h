@@ -34,5 +34,9 @@ struct clusterView {
 };
 extern struct clusterView cluster_view;
 
+/* Who does not let slots leave or come at once (CLUSTER MIGRATESLOTS): the name of a module, NULL: nobody.
+ * Modules say so; NULL: there are none. */
+extern const char *(*cluster_view_keeps_slots)(void);
+
 /* A message of that kind has come from a node (CLUSTER_VIEW_ID bytes); NULL: nobody wants any. */
 extern void (*cluster_view_message)(const char *from, uint64_t module, uint8_t type, struct str payload);

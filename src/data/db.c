@@ -313,7 +313,23 @@ static void tellGone(void *priv, const struct object *o) {
     keyDropped(to->db, objectKey(o), NOTIFY_GENERIC, to->event);
 }
 
+static uint64_t dropSlotTold(struct db *db, int slot, bool async, bool events) {
+    uint64_t n = 0;
+    struct dbIterator it;
+    struct object *o;
+    dbIteratorInitSlot(&it, db, slot);
+    for (; (o = dbIteratorNext(&it)); n++) {
+        sds key = sdsnewstr(objectKey(o));
+        dropKey(db, o, async, false, NOTIFY_GENERIC, events ? "del" : NULL);
+        if (!events && data_hooks.keyLeft) data_hooks.keyLeft(db, sdsview(key));
+        sdsfree(key);
+    }
+    dbIteratorStop(&it);
+    return n;
+}
+
 uint64_t dbDropSlot(struct db *db, int slot, bool async, bool events) {
+    if (data_hooks.keyLeft || serverEventWanted(SERVER_KEY)) return dropSlotTold(db, slot, async, events);
     struct slotGone to = {db, events ? "del" : NULL};
     bool heard = data_hooks.keyCameOrWent || notifyIsHeard(events);
     return keyspaceDropSlot(&db->keyspace, slot, async, heard ? tellGone : NULL, &to);

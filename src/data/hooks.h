@@ -21,5 +21,8 @@ struct dataHooks {
     /* A key is given an expiry, perhaps the one that it had. There while that is this server's affair, though
      * another decides what expires (a replica that takes writes). */
     void (*keyGetsExpiry)(int dbid, struct str key);
+    /* A key has left with its slot (dbDropSlot without events). There once a module looks at keys: those
+     * slots go key by key then, as their types have to hear of it, too. */
+    void (*keyLeft)(struct db *db, struct str key);
 };
 extern struct dataHooks data_hooks; /* db.c */

@@ -68,6 +68,7 @@ enum {
     CTX_BLOCKED_GONE = 1 << 6, /* its client is */
     CTX_THREAD = 1 << 7,       /* GetThreadSafeContext */
     CTX_BORROWED = 1 << 8,     /* its client is the pool's */
+    CTX_KEY_EVENT = 1 << 9,    /* of a subscriber to events of the keyspace */
 };
 
 /* What AutoMemory frees. The parts whose things they are say how (contextSetRelease). */
@@ -129,11 +130,11 @@ struct threadReply {
     uint8_t resp; /* 2 or 3 */
     sds *errors;  /* the texts of its errors, which count when it is sent */
     int error_count;
+    bool left_open; /* with a length that has not been told: its client cannot go on */
 };
 void threadReplySend(struct threadReply *r, struct client *c); /* and it is empty again; with the lock */
 void threadReplyFree(struct threadReply *r);
-/* Behind a callback that replies: a length that has not been told becomes what was told of it, and is logged.
- */
+/* Behind a callback that replies: a length that has not been told is an end of the connection, and logged. */
 void contextRepliesEnd(struct ValkeyModuleCtx *ctx);
 
 /* ---- Commands (api_command.c) ---- */

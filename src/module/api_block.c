@@ -48,6 +48,7 @@ static void end(void *arg) {
     moduleUnitEnd();
     threadReplyFree(&bc->thread_reply);
     bc->module->blocked_clients--;
+    sdsfree(bc->held);
     zfree(bc);
 }
 
@@ -56,7 +57,7 @@ void blockedLetGo(struct ValkeyModuleBlockedClient *bc) {
 }
 
 /* Its client does not wait any more. */
-static void left(struct client *c, void *whose) {
+void blockedLeft(struct client *c, void *whose) {
     struct ValkeyModuleBlockedClient *bc = whose;
     bc->client = NULL;
     bool by_itself = !__atomic_load_n(&bc->let_go, __ATOMIC_ACQUIRE);
@@ -147,7 +148,7 @@ static void wait(struct ValkeyModuleBlockedClient *bc, struct ValkeyModuleString
                                 .patient = !bc->timeout,
                                 .wants = wakes,
                                 .whose = bc,
-                                .left = left};
+                                .left = blockedLeft};
     struct str *names = zmalloc((size_t)count * sizeof *names);
     for (int i = 0; i < count; i++) names[i] = stringText(keys[i]);
     blockForHandler(bc->client, names, count, &wish);
@@ -186,6 +187,8 @@ struct ValkeyModuleBlockedClient *vmBlockClient(struct ValkeyModuleCtx *ctx,
                                                 ValkeyModuleCmdFunc timeout_callback,
                                                 void (*free_privdata)(struct ValkeyModuleCtx *, void *),
                                                 long long timeout_ms) {
+    if (ctx->flags & CTX_KEY_EVENT)
+        return blockedInEvent(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms);
     return block(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms, NULL, 0, NULL, 0);
 }
 

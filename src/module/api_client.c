@@ -9,6 +9,7 @@
 #include "client/client.h"
 #include "client/client_session.h"
 #include "command/call.h"
+#include "command/data_hooks.h"
 #include "command/loading.h"
 #include "command/pause.h"
 #include "data/child.h"
@@ -119,8 +120,14 @@ struct ValkeyModuleString *vmGetClientCertificate(struct ValkeyModuleCtx *ctx, u
     return s;
 }
 
+/* Those of another node, whose keys it has been asked to take. */
+static bool bringsSlots(const struct client *c) {
+    return client_brings_slots && client_brings_slots(c);
+}
+
 int vmMustObeyClient(struct ValkeyModuleCtx *ctx) {
-    return ctx && ctx->client && (ctx->client->flags & CLIENT_PRIMARY || callReplays());
+    if (!ctx || !ctx->client) return 0;
+    return ctx->client->flags & CLIENT_PRIMARY || bringsSlots(ctx->client) || callReplays();
 }
 
 /* ---- The state of the server ---- */
@@ -129,6 +136,7 @@ static int flagsOfClient(const struct client *c) {
     int flags = 0;
     if (c->flags & CLIENT_DENY_BLOCKING) flags |= VALKEYMODULE_CTX_FLAGS_DENY_BLOCKING;
     if (c->flags & CLIENT_PRIMARY) flags |= VALKEYMODULE_CTX_FLAGS_REPLICATED;
+    if (bringsSlots(c)) flags |= VALKEYMODULE_CTX_FLAGS_SLOT_IMPORT_CLIENT;
     if (c->resp == 3) flags |= VALKEYMODULE_CTX_FLAGS_RESP3;
     return flags;
 }

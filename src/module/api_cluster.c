@@ -177,7 +177,16 @@ static void forget(struct module *m) {
     }
 }
 
+static const char *keepsSlots(void) {
+    for (const struct module *m = modules; m; m = m->next) {
+        bool built_in = !m->handle;
+        if (!built_in && !(m->options & VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION)) return m->name;
+    }
+    return NULL;
+}
+
 void clusterPartInit(void) {
     cluster_view_message = received;
+    cluster_view_keeps_slots = keepsSlots;
     moduleOnUnload(forget);
 }

@@ -3,8 +3,10 @@
 #include "base/zmalloc.h"
 #include "client/client.h"
 #include "command/call.h"
+#include "command/declared_keys.h"
 #include "command/pubsub.h"
 #include "data/db.h"
+#include "data/hooks.h"
 #include "data/notify.h"
 #include "module/events.h"
 #include "module/parts.h"
@@ -48,13 +50,16 @@ static bool wants(const struct subscriber *s, int class) {
 static void tellOne(struct subscriber *s, int class, const char *event, struct ValkeyModuleString *key,
                     int dbid) {
     struct ValkeyModuleCtx ctx;
-    contextOpen(&ctx, s->module, call_running ? call_running->client : NULL, 0);
+    struct declaredKeys nobodys;
+    contextOpen(&ctx, s->module, call_running ? call_running->client : NULL, CTX_KEY_EVENT);
     struct client *c = contextClient(&ctx);
     struct db *before = c->db;
     bool was_running = s->running;
     c->db = dbGet(dbid);
     s->running = true;
+    declaredKeysBegin(&nobodys, NULL);
     s->callback(&ctx, class, event, key);
+    declaredKeysEnd(&nobodys);
     s->running = was_running;
     c->db = before;
     contextClose(&ctx);
@@ -72,8 +77,17 @@ static void keyspaceEvent(int class, const char *event, struct str text, int dbi
     if (--telling == 0) dropEnded();
 }
 
+static void keyLeft(struct db *db, struct str key) {
+    keyspaceEvent(NOTIFY_GENERIC, "del", key, db->id);
+}
+
+void notifyKeysThatLeave(void) {
+    data_hooks.keyLeft = keyLeft;
+}
+
 int vmSubscribeToKeyspaceEvents(struct ValkeyModuleCtx *ctx, int types, ValkeyModuleNotificationFunc cb) {
     if (!subscribers) notifyAddFirstEventSink(keyspaceEvent);
+    notifyKeysThatLeave();
     struct subscriber **end = &subscribers;
     while (*end) end = &(*end)->next;
     *end = zcalloc(1, sizeof **end);

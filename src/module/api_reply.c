@@ -76,6 +76,7 @@ static int addTyped(struct ValkeyModuleCtx *ctx, char type, struct str s) {
 void threadReplySend(struct threadReply *r, struct client *c) {
     for (int i = 0; i < r->error_count; i++) replyErrorCount(c, sdsview(r->errors[i]));
     if (r->text) replyRaw(c, r->text, sdslen(r->text));
+    if (r->left_open) clientCloseAfterReply(c);
     threadReplyFree(r);
 }
 
@@ -355,9 +356,17 @@ void vmReplySetAttributeLength(struct ValkeyModuleCtx *ctx, long len) {
     if (!toNobody(ctx) && protocol(ctx) >= 3) endCollection(ctx, '|', len);
 }
 
+/* Whatever is in it would be taken for replies to the commands that follow. */
+static void leftOpen(struct ValkeyModuleCtx *ctx) {
+    misused(ctx, "a collection was begun with a postponed length, which has not been told");
+    if (toThread(ctx))
+        ctx->thread_reply->left_open = true;
+    else if (!toNobody(ctx) && ctx->client->conn)
+        clientCloseAfterReply(ctx->client);
+}
+
 void contextRepliesEnd(struct ValkeyModuleCtx *ctx) {
-    if (ctx->postponed_count)
-        misused(ctx, "a collection was begun with a postponed length, which has not been told");
+    if (ctx->postponed_count) leftOpen(ctx);
     while (ctx->postponed_count) endCollection(ctx, ctx->postponed[ctx->postponed_count - 1].type, 0);
     zfree(ctx->postponed);
     ctx->postponed = NULL;

@@ -9,6 +9,7 @@
 
 #include "base/zmalloc.h"
 #include "client/client.h"
+#include "command/declared_keys.h"
 #include "command/propagate.h"
 #include "data/db.h"
 #include "data/role.h"
@@ -55,13 +56,16 @@ static void dropEnded(enum serverEventKind kind) {
 static void tellOne(struct subscription *s, enum serverEventKind kind, int which, void *info,
                     struct client *c, struct db *db) {
     struct ValkeyModuleCtx ctx;
+    struct declaredKeys nobodys;
     contextOpen(&ctx, s->module, c, 0);
     struct client *mine = contextClient(&ctx);
     struct db *before = mine->db;
     if (db) mine->db = db;
     s->running = true;
     propagateBegin(); /* what it has propagated goes out as one */
+    declaredKeysBegin(&nobodys, NULL);
     s->callback(&ctx, (ValkeyModuleEvent){kind, 1}, (uint64_t)which, info);
+    declaredKeysEnd(&nobodys);
     propagateEnd();
     s->running = false;
     mine->db = before;

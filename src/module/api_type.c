@@ -6,6 +6,7 @@
 #include "base/zmalloc.h"
 #include "data/digest.h"
 #include "data/rdb.h"
+#include "module/events.h"
 #include "module/module_key.h"
 #include "module/module_type.h"
 #include "module/parts.h"
@@ -76,6 +77,7 @@ struct ValkeyModuleType *vmCreateDataType(struct ValkeyModuleCtx *ctx, const cha
     if (!ctx->module || !ctx->module->loading || !id || !methods || !methods->version) return NULL;
     if (typeByName(strOf(name))) return NULL;
     struct ValkeyModuleType **end = &module_types, *t = zcalloc(1, sizeof *t);
+    notifyKeysThatLeave();
     t->module = ctx->module;
     t->id = id;
     memcpy(t->name, name, NAME_LENGTH + 1);

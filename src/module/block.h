@@ -22,6 +22,8 @@ struct ValkeyModuleBlockedClient {
     bool aborted; /* by AbortBlock, likewise */
     struct threadReply thread_reply;
     int dbid;
+    int64_t deadline_ms; /* of one that was blocked in an event, when its command has come to its end, */
+    sds held;            /* and what that has replied; NULL: none */
     bool on_keys;
     bool served;            /* by one of its keys */
     bool let_go;            /* UnblockClient has been called, or it goes by itself */
@@ -36,3 +38,10 @@ void blockedWait(struct ValkeyModuleBlockedClient *bc);
 void blockedLetGo(struct ValkeyModuleBlockedClient *bc);
 /* The handler of a command that has blocked its client is run again. */
 void blockedRunAgain(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, int argc);
+/* Its client does not wait any more (a blockingWish's `left`). */
+void blockedLeft(struct client *c, void *bc);
+/* BlockClient in an event of the keyspace (block_event.c). */
+struct ValkeyModuleBlockedClient *blockedInEvent(struct ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc reply,
+                                                 ValkeyModuleCmdFunc timeout,
+                                                 void (*free_privdata)(struct ValkeyModuleCtx *, void *),
+                                                 int64_t timeout_ms);

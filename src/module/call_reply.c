@@ -16,8 +16,9 @@
 
 static const char *parse(struct ValkeyModuleCallReply *r, const char *p);
 
-#define DEPTH_MAX   4096
-#define ELEMENT_MIN 3 /* bytes: "_\r\n" */
+#define DEPTH_MAX    4096
+#define ELEMENT_MIN  3 /* bytes: "_\r\n" */
+#define SHORT_LENGTH 4 /* digits */
 
 /* What is parsed now. The server's own commands reply well, a module's may not: behind the first fault all is
  * empty, and nothing is read beyond the end. */
@@ -54,6 +55,22 @@ static long long lineNumber(const char *p, const char **next) {
     return n;
 }
 
+/* The same for the lengths of strings, most of which have few digits. */
+static inline long long lineLength(const char *p, const char **next) {
+    unsigned n = 0;
+    for (size_t i = 0; i < SHORT_LENGTH + 1 && i + 1 < left(p) && !parsing.broken; i++) {
+        unsigned digit = (unsigned char)p[i] - (unsigned)'0';
+        if (digit <= 9) {
+            n = 10 * n + digit;
+            continue;
+        }
+        if (!i || p[i] != '\r' || p[i + 1] != '\n') break;
+        *next = p + i + 2;
+        return n;
+    }
+    return lineNumber(p, next);
+}
+
 static struct ValkeyModuleCallReply *child(struct ValkeyModuleCallReply *parent,
                                            struct ValkeyModuleCallReply *at) {
     memset(at, 0, sizeof *at);
@@ -70,13 +87,14 @@ static const char *parseElements(struct ValkeyModuleCallReply *r, const char *p,
     for (size_t i = 0; i < r->count * each; i++) {
         p = parse(child(r, &r->elements[i]), p);
         r->has_resp3 |= r->elements[i].has_resp3;
+        r->nested |= r->elements[i].elements || r->elements[i].attribute;
     }
     parsing.depth--;
     return p;
 }
 
 static const char *parseBulk(struct ValkeyModuleCallReply *r, const char *p) {
-    long long len = lineNumber(p, &p);
+    long long len = lineLength(p, &p);
     r->type = len < 0 ? VALKEYMODULE_REPLY_NULL : VALKEYMODULE_REPLY_STRING;
     if (len < 0) return p;
     if (left(p) < 2 || (size_t)len > left(p) - 2) {
@@ -172,9 +190,10 @@ static const char *parse(struct ValkeyModuleCallReply *r, const char *p) {
 
 static void freeParts(struct ValkeyModuleCallReply *r) {
     bool pairs = r->type == VALKEYMODULE_REPLY_MAP || r->type == VALKEYMODULE_REPLY_ATTRIBUTE;
-    for (size_t i = 0; r->elements && i < r->count * (pairs ? 2u : 1u); i++) freeParts(&r->elements[i]);
-    zfree(r->elements);
-    if (r->attribute) freeParts(r->attribute);
+    for (size_t i = 0; r->nested && i < r->count * (pairs ? 2u : 1u); i++) freeParts(&r->elements[i]);
+    if (r->elements) zfree(r->elements);
+    if (!r->attribute) return;
+    freeParts(r->attribute);
     zfree(r->attribute);
 }
 

@@ -10,6 +10,7 @@ struct ValkeyModuleCallReply {
     struct str proto;
     int type; /* VALKEYMODULE_REPLY_... */
     bool parsed, exact;
+    bool nested;     /* an element of it has elements or an attribute of its own */
     bool has_resp3;  /* it, or something in it, is of RESP3 */
     uint8_t resp;    /* what it was asked for in */
     bool has_errors; /* a root: there are some in it, and nobody has counted them */

@@ -19,6 +19,8 @@ void commandEventDenied(int reason, const struct eventDenial *d);
 
 /* Is a subscriber to events of the keyspace being told of one? */
 bool notifyTelling(void);
+/* From now on the keys of a slot that leaves are told of, and their values, one by one. */
+void notifyKeysThatLeave(void);
 
 /* What is told of a client (api_client.c). */
 void clientInfoFill(ValkeyModuleClientInfo *info, struct client *c);

@@ -276,6 +276,7 @@ void moduleInit(void) {
     sharedApisInit();
     lockPartInit();
     blockPartInit();
+    blockEventPartInit();
     timerPartInit();
     jobPartInit();
     callPartInit();

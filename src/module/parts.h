@@ -16,6 +16,7 @@ void typePartInit(void); /* api_type.c, module_io.c, api_defrag.c */
 void callPartInit(void);
 void lockPartInit(void);
 void blockPartInit(void);
+void blockEventPartInit(void);
 void timerPartInit(void);
 void jobPartInit(void);
 void moduleCommandsInit(void); /* api_command.c */

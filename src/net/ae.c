@@ -60,8 +60,6 @@ struct runningTimer {
     bool deleted;
 };
 
-typedef int pollProc(struct aeEventLoop *el, struct epoll_event *events, int timeout_ms, int flags);
-
 struct aeEventLoop {
     int epfd, wakefd;
     struct aeRing *ring; /* NULL: epoll alone */
@@ -76,9 +74,9 @@ struct aeEventLoop {
     int64_t last_serial;
     struct runningTimer *running;
     aeHook *before_sleep, *after_sleep, *after_events;
-    pollProc *poll;                  /* NULL: epoll alone */
-    aeHook *poll_begins, *poll_ends; /* around it, in turns with hooks; NULL: none */
-    struct list pending;             /* connection.c */
+    int (*turn)(struct aeEventLoop *el, int flags); /* polls, and calls handlers */
+    aeHook *poll_begins, *poll_ends;                /* around the poll, of a turn that has them */
+    struct list pending;                            /* connection.c */
     bool dont_wait, stop;
 };
 
@@ -207,7 +205,8 @@ static bool sameHandler(const struct fileEvent *fe) {
     return fe->read.proc == fe->write.proc && fe->read.data == fe->write.data;
 }
 
-static int fireEvent(struct aeEventLoop *el, const struct epoll_event *ev) {
+static inline __attribute__((always_inline)) int fireEvent(struct aeEventLoop *el,
+                                                           const struct epoll_event *ev) {
     int fd = (int)(uint32_t)ev->data.u64;
     uint32_t generation = (uint32_t)(ev->data.u64 >> 32);
     if (fd >= el->size || el->files[fd].generation != generation) return 0;
@@ -239,8 +238,7 @@ static int pollEpoll(struct aeEventLoop *el, struct epoll_event *events, int max
 }
 
 /* What the ring has, in the words of epoll, and behind it what epoll has. */
-static int pollRing(struct aeEventLoop *el, struct epoll_event *events, int timeout_ms, int flags) {
-    (void)flags;
+static int pollRing(struct aeEventLoop *el, struct epoll_event *events, int timeout_ms) {
     int fds[POLL_BATCH / 2];
     bool more;
     int n = ringWait(el->ring, fds, POLL_BATCH / 2, timeout_ms, &more);
@@ -251,20 +249,13 @@ static int pollRing(struct aeEventLoop *el, struct epoll_event *events, int time
     return more ? n + pollEpoll(el, events + n, POLL_BATCH - n, 0) : n;
 }
 
-static int pollBetweenHooks(struct aeEventLoop *el, struct epoll_event *events, int timeout_ms, int flags) {
-    bool sleeps = flags & AE_CALL_HOOKS;
-    if (sleeps) el->poll_begins(el);
-    int n =
-        el->ring ? pollRing(el, events, timeout_ms, flags) : pollEpoll(el, events, POLL_BATCH, timeout_ms);
-    if (sleeps) el->poll_ends(el);
-    return n;
-}
-
-static int pollAndFire(struct aeEventLoop *el, int flags) {
+static inline __attribute__((always_inline)) int pollAndFire(struct aeEventLoop *el, int flags,
+                                                             bool between_hooks) {
     struct epoll_event events[POLL_BATCH];
     int timeout_ms = pollTimeout(el, flags);
-    int n =
-        el->poll ? el->poll(el, events, timeout_ms, flags) : pollEpoll(el, events, POLL_BATCH, timeout_ms);
+    if (between_hooks) el->poll_begins(el);
+    int n = el->ring ? pollRing(el, events, timeout_ms) : pollEpoll(el, events, POLL_BATCH, timeout_ms);
+    if (between_hooks) el->poll_ends(el);
     if (flags & AE_CALL_HOOKS && el->after_sleep) el->after_sleep(el);
     int handled = 0;
     for (int i = 0; i < n; i++) {
@@ -275,6 +266,13 @@ static int pollAndFire(struct aeEventLoop *el, int flags) {
     }
     if (el->after_events) el->after_events(el);
     return handled;
+}
+
+static int turn(struct aeEventLoop *el, int flags) {
+    return pollAndFire(el, flags, false);
+}
+static int turnBetweenHooks(struct aeEventLoop *el, int flags) {
+    return pollAndFire(el, flags, flags & AE_CALL_HOOKS);
 }
 
 /* ---- Public API ---------------------------------------------------------------------------------------- */
@@ -312,7 +310,7 @@ struct aeEventLoop *aeCreate(int maxfds) {
         errno = saved;
         return NULL;
     }
-    el->poll = el->ring ? pollRing : NULL;
+    el->turn = turn;
     return el;
 }
 
@@ -486,7 +484,7 @@ void aeSetAfterEvents(struct aeEventLoop *el, aeHook *hook) {
 void aeSetAroundPoll(struct aeEventLoop *el, aeHook *begins, aeHook *ends) {
     el->poll_begins = begins;
     el->poll_ends = ends;
-    el->poll = begins ? pollBetweenHooks : el->ring ? pollRing : NULL;
+    el->turn = begins ? turnBetweenHooks : turn;
 }
 
 void aeSetDontWait(struct aeEventLoop *el, bool dont) {
@@ -496,7 +494,7 @@ void aeSetDontWait(struct aeEventLoop *el, bool dont) {
 int aeProcessEvents(struct aeEventLoop *el, int flags) {
     int handled = 0;
     if (flags & AE_CALL_HOOKS && el->before_sleep) el->before_sleep(el);
-    if (flags & AE_FILE_EVENTS) handled += pollAndFire(el, flags);
+    if (flags & AE_FILE_EVENTS) handled += el->turn(el, flags);
     if (flags & AE_TIME_EVENTS) handled += processTimers(el);
     return handled;
 }

@@ -301,15 +301,22 @@ static void endTurn(struct aeEventLoop *el) {
 
 /* As long as threads bring requests, the main thread takes them without a look at its own sockets and timers
  * in between: that look costs as much as some requests do. */
-static void mainBeforeSleep(struct aeEventLoop *el) {
+static inline void endTurns(struct aeEventLoop *el) {
     endTurn(el);
     for (ioThreadsTurnBegins(); ioThreadsHearMore(); endTurn(el)) {
         clockRefresh();
         roundRun();
     }
-    serverEvent(SERVER_LOOP, EVENT_STARTED, NULL);
+}
+
+static inline void goToSleep(struct aeEventLoop *el) {
     aeSetDontWait(el, roundPending() || connHasPending(el) || !ioMainSleeps());
     serverInfoSleep();
+}
+
+static void mainBeforeSleep(struct aeEventLoop *el) {
+    endTurns(el);
+    goToSleep(el);
 }
 
 static void afterEvents(struct aeEventLoop *el) {
@@ -323,16 +330,23 @@ static void afterSleep(struct aeEventLoop *el) {
     ioMainWakes();
     serverInfoWake();
     clockRefresh();
-    serverEvent(SERVER_LOOP, EVENT_ENDED, NULL);
 }
 
 static void beforeSleepWithModules(struct aeEventLoop *el) {
     moduleTurnEnds();
-    mainBeforeSleep(el);
+    endTurns(el);
+    serverEvent(SERVER_LOOP, EVENT_STARTED, NULL);
+    goToSleep(el);
+}
+
+static void afterSleepWithModules(struct aeEventLoop *el) {
+    afterSleep(el);
+    serverEvent(SERVER_LOOP, EVENT_ENDED, NULL);
 }
 
 static void modulesCameOrWent(bool any) {
     aeSetBeforeSleep(server_el, any ? beforeSleepWithModules : mainBeforeSleep);
+    aeSetAfterSleep(server_el, any ? afterSleepWithModules : afterSleep);
 }
 
 static int64_t serverCron(struct aeEventLoop *el, int64_t id, void *data) {

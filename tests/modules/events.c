@@ -110,7 +110,9 @@ static void onEvent(Ctx *ctx, ValkeyModuleEvent e, uint64_t sub, void *data) {
         return;
     case VALKEYMODULE_EVENT_LOADING_PROGRESS: {
         ValkeyModuleLoadingProgress *i = data;
-        note("progress %d %d", (int)sub, i->progress >= 0 && i->progress <= 1024);
+        int flags = ValkeyModule_GetContextFlags(ctx);
+        note("progress %d %d loading %d aside %d", (int)sub, i->progress >= 0 && i->progress <= 1024,
+             !!(flags & VALKEYMODULE_CTX_FLAGS_LOADING), !!(flags & VALKEYMODULE_CTX_FLAGS_ASYNC_LOADING));
         return;
     }
     case VALKEYMODULE_EVENT_KEY: noteKey(ctx, sub, data); return;

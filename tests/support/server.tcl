@@ -228,12 +228,19 @@ proc wait_until_ready {{level 0}} {
         if {[log_says_ready [srv $level log]]} { return }
         if {![catch {resp::connect [srv $level host] [srv $level port]} c]} {
             set code [catch {$c ping} reply]
+            set strange [is_another_server $c [srv $level pid]]
             $c close
-            if {$reply eq "PONG" || [string match NOAUTH* $reply] || [string match NOPERM* $reply]} { return }
+            if {!$strange && ($reply eq "PONG" || [string match NOAUTH* $reply] || [string match NOPERM* $reply])} { return }
         }
         after 10
     }
     error "the server was not ready in time\n[tail [srv $level log] 15]"
+}
+
+# Who answers may be somebody else, who was faster to take the port: the server ends then, in a moment.
+proc is_another_server {client pid} {
+    if {[catch {$client info server} text] || ![regexp {process_id:(\d+)} $text - its]} { return 0 }
+    return [expr {$its != $pid}]
 }
 
 # Only what was logged since the last start counts.

@@ -343,9 +343,9 @@ beside_modules {call} {} {
 
     test "a promise is kept when the command has ended" {
         assert_equal PROMISE [both call.promise a K blpop l 0]
-        assert_equal PROMISE [both call.promise b K blpop l 0.01]
+        assert_equal PROMISE [both call.promise b K blpop l 0.5]
         assert_equal {} [outcomes]
-        wait_for_condition 100 20 {[r [at ours] llen outcomes] == 2 && [r [at valkey] llen outcomes] == 2} else { fail "no timeout" }
+        wait_for_condition 100 50 {[r [at ours] llen outcomes] == 2 && [r [at valkey] llen outcomes] == 2} else { fail "no timeout" }
         assert_equal [list b "*-1\r\n"] [outcomes]
         both rpush l v
         assert_equal [list b "*-1\r\n" a "*2\r\n\$1\r\nl\r\n\$1\r\nv\r\n"] [outcomes]

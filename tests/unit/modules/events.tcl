@@ -81,10 +81,12 @@ beside_modules {events} {overrides {save {}}} {
         both set k2 w
         both copy k k2 replace
         both getdel k
+        both debug set-active-expire 0
         both set g 1
         both getex g px 1
         after 20
-        both exists g
+        both exists g ;# a command that only reads, while the subscriber looks at the bytes
+        both debug set-active-expire 1
         both sadd x 1 2
         both sinterstore x x none
         assert_match {key 3 s type 1 value value db 0 0} [lindex [both_log] 0]
@@ -165,12 +167,12 @@ beside_modules {events} {overrides {save {}}} {
         after 300
         assert_match {cron *} [lindex [both_log] 0]
         both events.unwatch 8
-        both events.log
+        foreach kind {ours valkey} { r [at $kind] events.log } ;# there may have been another tick
         both events.watch 15
         after 300
         foreach kind {ours valkey} { assert_equal {{loop 0} {loop 1}} [lsort [r [at $kind] events.log]] }
         both events.unwatch 15
-        both events.log
+        foreach kind {ours valkey} { r [at $kind] events.log }
     }
 
     test {events of the keyspace} {
@@ -296,6 +298,35 @@ beside_modules {events} {overrides {save {}}} {
     }
 }
 
+foreach kind {ours valkey} {
+    set load [concat [module_overrides {events} {}] {hz 500 save {} loading-process-events-interval-bytes 1024 repl-diskless-sync yes
+        repl-diskless-sync-delay 0 repl-diskless-load swapdb}]
+    start_servers [list primary [list kind $kind overrides $load] replica [list kind $kind overrides $load]] [string map [list KIND $kind] {
+        proc progress {} { return [lsort -unique [lsearch -all -inline -regexp [r [at replica] events.log] {progress|event 14}]] }
+
+        test {how far it has loaded, KIND} {
+            for {set i 0} {$i < 2000} {incr i} { r [at replica] set key:$i [string repeat v 50] }
+            r [at replica] events.watch 10
+            r [at replica] config set key-load-delay 20
+            r [at replica] debug reload
+            r [at replica] config set key-load-delay 0
+            assert_equal {{progress 0 1 loading 1 aside 0}} [progress]
+        }
+
+        test {how far it has loaded beside what it has, and when that comes to nothing, KIND} {
+            r [at primary] debug populate 300 key 100000 ;# more than what is on the way
+            r [at replica] events.watch 14
+            r [at replica] config set key-load-delay 20000
+            r [at replica] replicaof 127.0.0.1 [srv [at primary] port]
+            set told {}
+            wait_for_condition 100 50 {[llength [lappend told {*}[progress]]] > 1} else { fail "it does not load" }
+            r [at primary] client kill type replica
+            wait_for_condition 100 50 {[lsearch [lappend told {*}[progress]] "event 14 1"] >= 0} else { fail "it loads on" }
+            assert_equal {{event 14 0} {event 14 1} {progress 0 0 loading 1 aside 0}} [lsort -unique $told]
+        }
+    }]
+}
+
 # A primary and a replica of each kind.
 set overrides [concat [module_overrides {{events 0 3 6 7 9 14}} {}] {repl-diskless-sync-delay 0}]
 set servers {}
@@ -340,7 +371,7 @@ start_servers $servers {
             follow replica-$kind primary-$kind
             wait_for_link replica-$kind
         }
-        same_log replica
+        assert_match {*{event 14 0}*{event 14 2}*} [same_log replica]
     }
 
     test {another primary} {

@@ -1,0 +1,135 @@
+/* holding.c - commands of others that are held back: their clients are blocked from within an event of the
+ * keyspace, and have their replies when they are let go. Keys that begin with "hold" are those that matter.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "valkeymodule.h"
+
+typedef ValkeyModuleCtx Ctx;
+typedef ValkeyModuleString Text;
+#define COMMAND(name) static int name(Ctx *ctx, Text **argv, int argc)
+
+static const char *text(const Text *s) {
+    return ValkeyModule_StringPtrLen(s, NULL);
+}
+
+/* ---- What has happened ---- */
+
+static char notes[200][96];
+static int note_count;
+
+static void note(const char *what, const char *more) {
+    if (note_count < 200) snprintf(notes[note_count++], sizeof notes[0], "%s %s", what, more);
+}
+
+/* hold.told: since it was asked last */
+COMMAND(tell) {
+    (void)argv, (void)argc;
+    ValkeyModule_ReplyWithArray(ctx, note_count);
+    for (int i = 0; i < note_count; i++) ValkeyModule_ReplyWithCString(ctx, notes[i]);
+    note_count = 0;
+    return VALKEYMODULE_OK;
+}
+
+/* ---- Clients that are held back ---- */
+
+static char letters[16]; /* which callbacks, see hold.how; and those of the last that was held back: */
+static char chosen[16];
+static long long limit_ms;
+static ValkeyModuleBlockedClient *held[20];
+static int held_count;
+
+static int has(char letter) {
+    return strchr(chosen, letter) != NULL;
+}
+
+static void noteCall(Ctx *ctx, const char *what, Text **argv, int argc) {
+    char line[80];
+    const char *data = ValkeyModule_GetBlockedClientPrivateData(ctx);
+    snprintf(line, sizeof line, "%s/%d %d%d %s", argc ? text(argv[0]) : "-", argc,
+             ValkeyModule_IsBlockedReplyRequest(ctx), ValkeyModule_IsBlockedTimeoutRequest(ctx),
+             data ? data : "-");
+    note(what, line);
+}
+static int onReply(Ctx *ctx, Text **argv, int argc) {
+    noteCall(ctx, "reply", argv, argc);
+    if (has('R')) ValkeyModule_ReplyWithSimpleString(ctx, "more");
+    if (has('E')) ValkeyModule_ReplyWithError(ctx, "ERR late");
+    return VALKEYMODULE_OK;
+}
+static int onTimeout(Ctx *ctx, Text **argv, int argc) {
+    noteCall(ctx, "timeout", argv, argc);
+    if (has('T')) ValkeyModule_ReplyWithSimpleString(ctx, "late");
+    return VALKEYMODULE_OK;
+}
+static void onFree(Ctx *ctx, void *data) {
+    char line[64];
+    snprintf(line, sizeof line, "%s gone=%d", (char *)data, ValkeyModule_BlockedClientDisconnected(ctx));
+    note("free", line);
+}
+static void onDisconnect(Ctx *ctx, ValkeyModuleBlockedClient *bc) {
+    (void)ctx, (void)bc;
+    note("disconnect", "");
+}
+
+static int onEvent(Ctx *ctx, int type, const char *event, Text *key) {
+    (void)type;
+    if (strncmp(text(key), "hold", 4) || !strcmp(letters, "-") || !*letters || held_count == 20)
+        return VALKEYMODULE_OK;
+    char line[64], before[sizeof chosen];
+    memcpy(before, chosen, sizeof before);
+    memcpy(chosen, letters, sizeof chosen);
+    errno = 0;
+    ValkeyModuleBlockedClient *bc =
+        ValkeyModule_BlockClient(ctx, has('r') || has('R') || has('E') ? onReply : NULL,
+                                 has('t') || has('T') ? onTimeout : NULL, has('f') ? onFree : NULL, limit_ms);
+    const char *why = bc ? "held" : errno == EINVAL ? "EINVAL" : errno == ENOTSUP ? "ENOTSUP" : "other";
+    snprintf(line, sizeof line, "%s %s %s", event, text(key), why);
+    note("event", line);
+    if (!bc) {
+        memcpy(chosen, before, sizeof chosen);
+        return VALKEYMODULE_OK;
+    }
+    if (has('d')) ValkeyModule_SetDisconnectCallback(bc, onDisconnect);
+    if (has('n')) {
+        Ctx *mine = ValkeyModule_GetThreadSafeContext(bc);
+        ValkeyModule_ReplyWithSimpleString(mine, "aside");
+        ValkeyModule_FreeThreadSafeContext(mine);
+    }
+    held[held_count++] = bc;
+    return VALKEYMODULE_OK;
+}
+
+/* hold.how LETTERS MS: r reply callback, R E one that replies something or an error, t timeout callback, T
+ * one that replies, f free callback, d disconnect callback, n a reply of another context; - none of them */
+COMMAND(setHow) {
+    if (argc != 3) return ValkeyModule_WrongArity(ctx);
+    snprintf(letters, sizeof letters, "%s", text(argv[1]));
+    ValkeyModule_StringToLongLong(argv[2], &limit_ms);
+    return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+}
+
+/* hold.go [abort]: the first of them is let go */
+COMMAND(letGo) {
+    (void)argv;
+    static char data[] = "data";
+    if (!held_count) return ValkeyModule_ReplyWithNull(ctx);
+    ValkeyModuleBlockedClient *bc = held[0];
+    memmove(held, held + 1, (size_t)--held_count * sizeof *held);
+    int r = argc > 1 ? ValkeyModule_AbortBlock(bc) : ValkeyModule_UnblockClient(bc, data);
+    return ValkeyModule_ReplyWithLongLong(ctx, r);
+}
+
+int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
+    (void)argv, (void)argc;
+    if (ValkeyModule_Init(ctx, "holding", 1, VALKEYMODULE_APIVER_1) ||
+        ValkeyModule_CreateCommand(ctx, "hold.how", setHow, "", 0, 0, 0) ||
+        ValkeyModule_CreateCommand(ctx, "hold.go", letGo, "", 0, 0, 0) ||
+        ValkeyModule_CreateCommand(ctx, "hold.told", tell, "", 0, 0, 0))
+        return VALKEYMODULE_ERR;
+    return ValkeyModule_SubscribeToKeyspaceEvents(ctx, VALKEYMODULE_NOTIFY_ALL | VALKEYMODULE_NOTIFY_KEY_MISS,
+                                                  onEvent);
+}
