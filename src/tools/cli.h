@@ -15,6 +15,7 @@
 #include "base/sds.h"
 #include "net/connection.h"
 #include "net/resp.h"
+#include "tools/cli_style.h"
 #include "tools/tool_tls.h"
 
 enum cliOutput { CLI_TTY, CLI_RAW, CLI_CSV, CLI_JSON, CLI_QUOTED_JSON };
@@ -58,8 +59,8 @@ struct cliCluster { /* --cluster and its options */
 struct cliLink {
     int fd; /* to wait for; -1: not connected */
     struct connection *conn;
-    sds in; /* bytes read; the reply handed out last is at its start */
-    size_t used;
+    sds in; /* bytes read; the reply handed out last is `used` bytes from `at` on */
+    size_t at, used;
     sds out; /* requests queued */
 };
 
@@ -104,12 +105,20 @@ struct cli {
     bool interactive, in_multi, show_pushes;
     bool by_line; /* commands come as lines, so that redirections are told */
     bool hints;
+
+    /* At a terminal. */
+    bool terminal; /* standard output is one, and replies are for people */
+    enum cliWhen colour_when;
+    bool colour, tables, pager;
+    bool quiet;            /* a failed connection is not told */
+    int reply_timeout_ms;  /* 0: a reply is waited for */
     bool debug_again;      /* at the prompt behind a session the user asked for another */
     bool docs_tried;       /* on this connection, as this user */
     int64_t subscriptions; /* that the server confirmed on this connection */
+    int64_t answered_us;   /* when the last reply was there; 0: none yet */
 };
 
-extern volatile sig_atomic_t cli_interrupted; /* Ctrl-C while a reply is awaited at the prompt */
+extern volatile sig_atomic_t cli_interrupted; /* Ctrl-C, in an interactive session */
 
 /* ---- Options ---- */
 
@@ -168,6 +177,10 @@ bool cliCall(struct cli *c, struct respReply *reply, int argc, const char *const
 sds cliFormatReply(const struct cli *c, const struct respReply *reply, bool plain);
 sds cliFormatPush(const struct respReply *reply);
 bool cliIsPlain(int argc, const sds *argv);
+/* The reply as a terminal shows it, in colours: a table where it is one. NULL: as cliFormatReply has it. */
+sds cliViewReply(const struct cli *c, int argc, const sds *argv, const struct respReply *reply);
+/* Print a text, at the prompt by the pager when it does not fit the screen. */
+void cliShow(const struct cli *c, const sds text);
 
 /* ---- Commands ---- */
 
@@ -197,9 +210,11 @@ int cliCluster(struct cli *c); /* makes connections of its own */
 enum cliDebugEnd { CLI_DEBUG_DONE, CLI_DEBUG_QUIT, CLI_DEBUG_RESTART, CLI_DEBUG_FAILED };
 enum cliDebugEnd cliDebug(struct cli *c, int argc, const sds *argv);
 
-/* One step of SCAN over the keys that the options ask for. *cursor starts as "0" and is "0" again after the
- * last step. Returns the keys of this step, *count of them; free them with sdsfreesplitres. */
-sds *cliScanStep(struct cli *c, sds *cursor, int *count);
+/* One step of SCAN over the keys that the options ask for: asked for with what goes out next, and taken when
+ * all that was asked before has been read. *cursor starts as "0" and is "0" again after the last step.
+ * Returns the keys of this step, *count of them; free them with sdsfreesplitres. */
+void cliScanAsk(struct cli *c, const sds cursor);
+sds *cliScanTake(struct cli *c, sds *cursor, int *count);
 /* The pause of -i. */
 void cliPause(const struct cli *c);
 /* A number from INFO, or from a part of it; 0 when it is not there. */
@@ -209,8 +224,14 @@ int64_t cliInfoKeys(const char *info);
 
 /* ---- Prompt and help ---- */
 
+/* The documentation of the server's commands, asked for when it has not been yet; perhaps there is none. */
+struct cliDocs;
+const struct cliDocs *cliDocsOf(struct cli *c);
+
 void cliPrompt(struct cli *c); /* until the end of input or exit */
 void cliHelp(struct cli *c, int argc, const sds *argv);
 /* ":set hints" and the like, from the prompt or from the preferences file. */
 void cliPreference(struct cli *c, int argc, const sds *argv);
 void cliLoadPreferences(struct cli *c);
+/* Names that may follow ":set"; NULL behind the last one. */
+const char *cliPreferenceName(int at);

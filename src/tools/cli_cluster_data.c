@@ -96,7 +96,8 @@ static bool importAll(struct cluster *c, struct clusterNode *source, int64_t all
     int64_t done = 0;
     do {
         int count;
-        sds *keys = cliScanStep(&source->link, &cursor, &count);
+        cliScanAsk(&source->link, cursor);
+        sds *keys = cliScanTake(&source->link, &cursor, &count);
         for (int i = 0; i < count && ok; i++) ok = importKey(c, source, sdsview(keys[i]));
         sdsfreesplitres(keys, count);
         done += count;

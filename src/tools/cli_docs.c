@@ -65,6 +65,61 @@ sds cliDocsTitle(struct str name) {
     return out;
 }
 
+/* ---- Groups ---- */
+
+struct cliDocsGroupCount *cliDocsGroups(const struct cliDocs *d, int *count) {
+    struct cliDocsGroupCount *groups = zmalloc((d->tree.elements / 2 + 1) * sizeof(groups[0]));
+    *count = 0;
+    for (size_t i = 0; d->bytes && i + 1 < d->tree.elements; i += 2) {
+        struct str name = cliDocsText(&d->tree.element[i + 1], "group");
+        int at = 0;
+        while (at < *count && strCmp(groups[at].name, name) < 0) at++;
+        bool known = at < *count && strEq(groups[at].name, name);
+        if (!known) {
+            memmove(&groups[at + 1], &groups[at], (size_t)((*count)++ - at) * sizeof(groups[0]));
+            groups[at] = (struct cliDocsGroupCount){.name = name};
+        }
+        groups[at].commands++;
+    }
+    return groups;
+}
+
+/* Small letters and digits alone, and no plural. */
+static sds bareName(struct str name) {
+    sds out = sdsempty();
+    for (size_t i = 0; i < name.len; i++) {
+        char c = (char)tolower((unsigned char)name.ptr[i]);
+        if (isalnum((unsigned char)c)) out = sdscatlen(out, &c, 1);
+    }
+    size_t len = sdslen(out);
+    if (len > 3 && out[len - 1] == 's')
+        sdsrange(out, 0, len > 4 && strcmp(out + len - 3, "hes") == 0 ? -3 : -2);
+    return out;
+}
+
+struct str cliDocsFindGroup(const struct cliDocs *d, const char *word) {
+    static const char *const others[][2] = {
+        {"zset", "sortedset"},    {"hll", "hyperloglog"},  {"geospatial", "geo"},     {"key", "generic"},
+        {"lua", "scripting"},     {"script", "scripting"}, {"function", "scripting"}, {"tx", "transaction"},
+        {"multi", "transaction"}, {"bit", "bitmap"},       {"publish", "pubsub"},     {"subscribe", "pubsub"},
+    };
+    sds bare = bareName(strOf(word));
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        if (strcmp(bare, others[i][0]) == 0) bare = sdscpylen(bare, others[i][1], strlen(others[i][1]));
+    }
+    struct str found = STR("");
+    int count;
+    struct cliDocsGroupCount *groups = cliDocsGroups(d, &count);
+    for (int i = 0; i < count && !found.len; i++) {
+        sds name = bareName(groups[i].name);
+        if (strcmp(name, bare) == 0) found = groups[i].name;
+        sdsfree(name);
+    }
+    zfree(groups);
+    sdsfree(bare);
+    return found;
+}
+
 /* ---- Synopses ---- */
 
 static bool hasFlag(const struct respReply *arg, const char *flag) {
@@ -114,6 +169,38 @@ static sds appendList(sds out, const struct respReply *args, const char *between
 
 sds cliDocsSynopsis(sds out, const struct respReply *args) {
     return appendList(out, args, " ");
+}
+
+/* ---- Lines that are being typed ---- */
+
+size_t cliLastWordAt(const char *line) {
+    size_t start = 0, i = 0;
+    char quote = '\0';
+    for (; line[i]; i++) {
+        if (quote == '"' && line[i] == '\\' && line[i + 1])
+            i++;
+        else if (quote)
+            quote = line[i] == quote ? '\0' : quote;
+        else if (line[i] == '"' || line[i] == '\'')
+            quote = line[i];
+        else if (isspace((unsigned char)line[i]))
+            start = i + 1;
+    }
+    return start;
+}
+
+sds *cliSplitTyped(const char *line, size_t len, int *count) {
+    sds *words = sdssplitargs(line, len, count);
+    for (const char *end = "\"'"; !words && *end; end++) {
+        sds closed = sdscatlen(sdsnewlen(line, len), end, 1);
+        words = sdssplitargs(closed, sdslen(closed), count);
+        sdsfree(closed);
+    }
+    return words;
+}
+
+int cliRepeatCount(const sds *words, int count) {
+    return count > 0 && sdslen(words[0]) && strspn(words[0], "0123456789") == sdslen(words[0]);
 }
 
 /* ---- Completions ---- */
@@ -196,6 +283,12 @@ static const struct respReply *findCommand(const struct respReply *docs, const s
     return NULL;
 }
 
+struct str cliDocsGroup(const struct cliDocs *d, const sds *words, int count) {
+    int taken = 0;
+    const struct respReply *doc = d->bytes ? findCommand(&d->tree, words, count, &taken) : NULL;
+    return doc ? cliDocsText(doc, "group") : STR("");
+}
+
 /* What can follow the words before the one being typed. */
 static void addFollowing(struct lines *l, const struct respReply *docs, const char *line, size_t len,
                          const char *prefix, const sds *words, int count) {
@@ -222,16 +315,17 @@ sds *cliCompletions(const struct cliDocs *d, const char *line, int *count) {
     struct lines l = {0};
     *count = 0;
     if (!d->bytes) return NULL;
-    const char *prefix = line + strlen(line);
-    while (prefix > line && !isspace((unsigned char)prefix[-1])) prefix--;
-    size_t len = (size_t)(prefix - line);
+    size_t len = cliLastWordAt(line);
+    const char *prefix = line + len;
     int words_count;
     sds *words = sdssplitargs(line, len, &words_count);
     if (!words) return NULL;
+    int skip = cliRepeatCount(words, words_count);
     bool help = words_count == 1 && (strcasecmp(words[0], "help") == 0 || strcmp(words[0], "?") == 0);
-    if (words_count == 0 || help) addNames(&l, &d->tree, line, len, prefix);
+    if (words_count == skip || help) addNames(&l, &d->tree, line, len, prefix);
     if (help) addGroups(&l, &d->tree, line, len, prefix);
-    if (words_count && !help) addFollowing(&l, &d->tree, line, len, prefix, words, words_count);
+    if (words_count > skip && !help)
+        addFollowing(&l, &d->tree, line, len, prefix, words + skip, words_count - skip);
     sdsfreesplitres(words, words_count);
     if (l.count) qsort(l.list, (size_t)l.count, sizeof(l.list[0]), compareLines);
     *count = l.count;
@@ -356,15 +450,11 @@ static struct matched matchList(const struct respReply *args, const sds *words, 
     return (struct matched){used, rest};
 }
 
-static int repeatCount(const sds *words, int count) {
-    return count > 0 && sdslen(words[0]) && strspn(words[0], "0123456789") == sdslen(words[0]);
-}
-
 sds cliHint(const struct cliDocs *d, const char *line) {
     int count;
-    sds *words = d->bytes ? sdssplitargs(line, strlen(line), &count) : NULL;
+    sds *words = d->bytes ? cliSplitTyped(line, strlen(line), &count) : NULL;
     if (!words) return NULL;
-    int first = repeatCount(words, count), taken = 0;
+    int first = cliRepeatCount(words, count), taken = 0;
     sds hint = NULL;
     const struct respReply *doc = findCommand(&d->tree, words + first, count - first, &taken);
     const struct respReply *args = doc ? cliDocsField(doc, "arguments") : NULL;

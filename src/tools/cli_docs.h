@@ -20,10 +20,28 @@ void cliDocsFree(struct cliDocs *d);
 /* A member of a map; NULL when there is none, and the empty text. */
 const struct respReply *cliDocsField(const struct respReply *map, const char *name);
 struct str cliDocsText(const struct respReply *map, const char *name);
+/* The groups of commands in order, *count of them; free them with zfree. */
+struct cliDocsGroupCount {
+    struct str name;
+    int commands;
+};
+struct cliDocsGroupCount *cliDocsGroups(const struct cliDocs *d, int *count);
+/* The group that is meant: "@sorted-set", "Sorted Sets", "sorted_set" and "zset" are the same. Empty: none.
+ */
+struct str cliDocsFindGroup(const struct cliDocs *d, const char *word);
 /* The arguments as people write them down: "key [NX|XX] [EX seconds]". */
 sds cliDocsSynopsis(sds out, const struct respReply *args);
 /* "config|set" as CONFIG SET. */
 sds cliDocsTitle(struct str name);
+
+/* Where on a line that is being typed the last word begins: its end, when the next word has not begun. */
+size_t cliLastWordAt(const char *line);
+/* sdssplitargs, for a line whose last quotes may be open yet. */
+sds *cliSplitTyped(const char *line, size_t len, int *count);
+/* How many words come before the command: 1 when the first is a number, how often to run it. */
+int cliRepeatCount(const sds *words, int count);
+/* Of the command that the words begin with; empty: there is none. */
+struct str cliDocsGroup(const struct cliDocs *d, const sds *words, int count);
 
 /* What may follow on the line, or NULL: for "set a" it is "value [NX|XX] ...". Options that were given are
  * not named again. */

@@ -106,6 +106,8 @@ static void testHintsOfPlainArguments(void **state) {
     expectHint("ping", "[message]");
     expectHint("nosuch a", NULL);
     expectHint("get \"a b", NULL); /* within quotes */
+    expectHint("set \"a b", "value [NX|XX] [GET] [EX seconds|PX ms]");
+    expectHint("set 'a b", "value [NX|XX] [GET] [EX seconds|PX ms]");
     expectHint("3 get", "key");
     expectHint("config get", "parameter [parameter ...]");
     expectHint("config get a", "[parameter ...]");
@@ -166,6 +168,50 @@ static void testCompletions(void **state) {
     expectCompletions("help @",
                       "help @connection,help @generic,help @list,help @server,help @sorted-set,help @string");
     expectCompletions("set \"a", "");
+    expectCompletions("set \"a b\" c n", "set \"a b\" c NX");
+    expectCompletions("3 s", "3 SET,3 SORT");
+    expectCompletions("3 config r", "3 CONFIG RESETSTAT");
+}
+
+/* ---- Lines and groups ---- */
+
+static void testWhereTheLastWordIs(void **state) {
+    (void)state;
+    assert_int_equal(cliLastWordAt(""), 0);
+    assert_int_equal(cliLastWordAt("get"), 0);
+    assert_int_equal(cliLastWordAt("get "), 4);
+    assert_int_equal(cliLastWordAt("get key"), 4);
+    assert_int_equal(cliLastWordAt("get \"a b"), 4);
+    assert_int_equal(cliLastWordAt("get \"a \\\" b"), 4);
+    assert_int_equal(cliLastWordAt("get 'a b' c"), 10);
+    assert_int_equal(cliLastWordAt("get \"a b\" "), 10);
+}
+
+static void expectGroup(const char *word, const char *want) {
+    sds found = sdsnewstr(cliDocsFindGroup(&docs, word));
+    assert_string_equal(found, want);
+    sdsfree(found);
+}
+
+static void testGroups(void **state) {
+    (void)state;
+    static const char *const same[] = {"sorted-set", "@sorted-set", "Sorted Sets",
+                                       "sorted_set", "ZSET",        "zsets"};
+    for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) expectGroup(same[i], "sorted-set");
+    expectGroup("strings", "string");
+    expectGroup("keys", "generic");
+    expectGroup("sorted", "");
+    expectGroup("@", "");
+    int count;
+    struct cliDocsGroupCount *groups = cliDocsGroups(&docs, &count);
+    assert_int_equal(count, 6);
+    assert_true(strIs(groups[0].name, "connection"));
+    assert_int_equal(groups[0].commands, 2);
+    assert_true(strIs(groups[5].name, "string"));
+    zfree(groups);
+    sds words[] = {sdsnew("CONFIG"), sdsnew("get")};
+    assert_true(strIs(cliDocsGroup(&docs, words, 2), "server"));
+    for (int i = 0; i < 2; i++) sdsfree(words[i]);
 }
 
 static void testWithoutDocs(void **state) {
@@ -177,6 +223,7 @@ static void testWithoutDocs(void **state) {
     assert_null(cliHint(&none, "get"));
     assert_null(cliCompletions(&none, "g", &count));
     assert_int_equal(count, 0);
+    assert_int_equal(cliDocsFindGroup(&none, "string").len, 0);
 }
 
 int main(void) {
@@ -185,6 +232,8 @@ int main(void) {
         cmocka_unit_test(testHintsOfOptions),
         cmocka_unit_test(testHintsOfRepeatedArguments),
         cmocka_unit_test(testCompletions),
+        cmocka_unit_test(testWhereTheLastWordIs),
+        cmocka_unit_test(testGroups),
         cmocka_unit_test(testWithoutDocs),
     };
     return cmocka_run_group_tests(tests, setUp, tearDown);

@@ -10,22 +10,32 @@
  * and asks for the right prompt again; so the hint follows the text. A line without a hint gets blanks alone.
  *
  * TAB replaces the line by its first completion, TAB again by the next; behind the last one comes what was
- * typed. */
+ * typed. Of names that the server has there can be many: first comes what they have in common, and they are
+ * listed below the line.
+ *
+ * Ctrl-C is a key like others while a line is typed (the terminal makes no signals then): it ends the line as
+ * Enter does, but nobody runs it. */
 #include "tools/cli_edit.h"
 
 #include <histedit.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "base/zmalloc.h"
 #include "tools/cli.h"
+#include "tools/cli_complete.h"
+#include "tools/cli_docs.h"
 
 #define TRUE_ENTER  "\x1f" /* a key that nobody has: bound to libedit's own Enter */
 #define LITERAL     '\1'   /* encloses escape sequences in a prompt, which take no room */
 #define GREY        "\1\033[90m\1"
+#define FAINT       "\1\033[2m\1" /* where there shall be no colours */
 #define PLAIN       "\1\033[0m\1"
+#define CTRL_Z      0x1a
+#define LIST_ROWS   5 /* of names below the line */
 #define HINT_MARGIN 2 /* columns that libedit wants between the text and the right prompt, and at the end */
 
 static struct {
@@ -33,11 +43,13 @@ static struct {
     EditLine *el;
     History *history;
     const char *prompt;
-    sds right; /* right prompt */
-    bool done; /* the line is being left: no hint stays behind it */
-    /* Completion under way: */
-    sds *lines; /* the last one is the line as typed */
-    int lines_count, at;
+    sds right;             /* right prompt */
+    bool dumb;             /* the terminal: what is drawn stays */
+    bool done;             /* the line is being left: no hint stays behind it */
+    bool interrupted;      /* the line was left by Ctrl-C */
+    struct cliFound found; /* completion under way: */
+    sds before;            /* the line as typed, */
+    int at;                /* which line is shown: -1 none yet, found.count the one as typed */
 } edit;
 
 static char *promptText(EditLine *el) {
@@ -51,32 +63,27 @@ static sds typed(EditLine *el, bool to_cursor) {
     return sdsnewlen(li->buffer, (size_t)((to_cursor ? li->cursor : li->lastchar) - li->buffer));
 }
 
-static size_t columns(const char *text) {
-    size_t n = 0;
-    for (; *text; text++) n += ((unsigned char)*text & 0xc0) != 0x80; /* UTF-8: not within a character */
-    return n;
-}
-
-static size_t terminalWidth(void) {
-    struct winsize size;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+/* The hint for the line, cut to less than the room: a blank has to carry the end of the grey. */
+static sds hintWithin(size_t room) {
+    sds line = typed(edit.el, false), hint = room ? cliHint(cliDocsOf(edit.cli), line) : NULL;
+    sdsfree(line);
+    if (!hint || cliColumns(sdsview(hint)) < room) return hint;
+    sdssetlen(hint, cliFit(sdsview(hint), room - 1));
+    return hint;
 }
 
 static char *rightText(EditLine *el) {
     sdsfree(edit.right);
     edit.right = sdsempty();
-    if (edit.done || !edit.cli->hints) return edit.right;
+    if (edit.done || edit.dumb || !edit.cli->hints) return edit.right;
     sds line = typed(el, false);
-    size_t used = columns(edit.prompt) + columns(line) + HINT_MARGIN, width = terminalWidth();
-    sds hint = used < width ? cliHint(cliDocsOf(edit.cli), line) : NULL;
-    size_t len = hint ? sdslen(hint) : 0, room = used < width ? width - used : 0;
-    if (len >= room) len = room ? room - 1 : 0; /* a blank has to carry the end of the grey */
-    if (len) {
-        edit.right = sdscat(edit.right, GREY);
-        edit.right = sdscatlen(edit.right, hint, len);
-        edit.right = sdscat(edit.right, PLAIN);
-    }
-    edit.right = sdscatprintf(edit.right, "%*s", (int)(room - len), "");
+    size_t used = cliColumns(strOf(edit.prompt)) + cliColumns(sdsview(line)) + HINT_MARGIN;
+    size_t width = cliTerminalWidth(), room = used < width ? width - used : 0;
+    sds hint = hintWithin(room);
+    size_t columns = hint ? cliColumns(sdsview(hint)) : 0;
+    if (columns)
+        edit.right = sdscatprintf(edit.right, "%s%s%s", edit.cli->colour ? GREY : FAINT, hint, PLAIN);
+    edit.right = sdscatprintf(edit.right, "%*s", (int)(room - columns), "");
     sdsfree(line);
     sdsfree(hint);
     return edit.right;
@@ -85,39 +92,73 @@ static char *rightText(EditLine *el) {
 /* ---- Completion ---- */
 
 static void forgetCompletion(void) {
-    sdsfreesplitres(edit.lines, edit.lines_count);
-    edit.lines = NULL;
-    edit.lines_count = 0;
+    cliFoundFree(&edit.found);
+    sdsfree(edit.before);
+    edit.before = NULL;
 }
 
-static void beginCompletion(sds line) {
-    forgetCompletion();
-    int count;
-    sds *found = cliCompletions(cliDocsOf(edit.cli), line, &count);
-    if (count == 0) return;
-    edit.lines = zrealloc(found, (size_t)(count + 1) * sizeof(found[0]));
-    edit.lines[count] = sdsdup(line);
-    edit.lines_count = count + 1;
-    edit.at = -1;
-}
-
-static void replaceLine(EditLine *el, const char *text) {
-    const LineInfo *li = el_line(el);
-    el_cursor(el, (int)(li->lastchar - li->cursor));
-    el_deletestr(el, (int)(li->lastchar - li->buffer));
+/* What stands before the cursor. libedit counts characters. */
+static void replaceTyped(EditLine *el, const char *text) {
+    const LineInfoW *li = el_wline(el);
+    el_deletestr(el, (int)(li->cursor - li->buffer));
     el_insertstr(el, text);
+}
+
+/* As many as fit into some rows, in columns. */
+static void listNames(void) {
+    size_t widest = 1, width = cliTerminalWidth();
+    for (int i = 0; i < edit.found.count; i++) {
+        size_t columns = cliColumns(sdsview(edit.found.names[i]));
+        if (columns > widest) widest = columns;
+    }
+    int in_row = (int)(width / (widest + 2)), per_row = in_row ? in_row : 1, shown = 0;
+    for (; shown < edit.found.count && shown < per_row * LIST_ROWS; shown++) {
+        sds name = cliCatReadable(sdsempty(), sdsview(edit.found.names[shown]), false);
+        size_t columns = cliColumns(sdsview(name)), pad = columns < widest ? widest - columns : 0;
+        printf("%s%.*s%*s", shown % per_row ? "  " : "\r\n", (int)cliFit(sdsview(name), width - 1), name,
+               (int)pad, "");
+        sdsfree(name);
+    }
+    if (shown < edit.found.count) printf("\r\n... and %d more", edit.found.count - shown);
+    printf("\r\n");
+    fflush(stdout);
+}
+
+static bool isGoingOn(const char *line) {
+    if (!edit.found.count) return false;
+    const char *shown = edit.at < 0 || edit.at == edit.found.count ? edit.before : edit.found.lines[edit.at];
+    return strcmp(line, shown) == 0;
+}
+
+/* The first TAB. */
+static unsigned char beginCompletion(EditLine *el, const sds line) {
+    forgetCompletion();
+    edit.found = cliComplete(edit.cli, line);
+    edit.before = sdsdup(line);
+    edit.at = -1;
+    if (edit.found.count == 0) return CC_REFRESH_BEEP;
+    if (edit.found.common) {
+        replaceTyped(el, edit.found.common);
+        forgetCompletion();
+        return CC_REFRESH;
+    }
+    if (edit.found.names && edit.found.count > 1) {
+        listNames();
+        return CC_REDISPLAY;
+    }
+    return CC_NORM;
 }
 
 static unsigned char onTab(EditLine *el, int key) {
     (void)key;
     sds line = typed(el, true);
-    bool going_on = edit.lines && edit.at >= 0 && strcmp(line, edit.lines[edit.at]) == 0;
-    if (!going_on) beginCompletion(line);
+    unsigned char done = isGoingOn(line) ? CC_NORM : beginCompletion(el, line);
     sdsfree(line);
-    if (edit.lines_count == 0) return CC_REFRESH_BEEP;
-    edit.at = (edit.at + 1) % edit.lines_count;
-    replaceLine(el, edit.lines[edit.at]);
-    return edit.at == edit.lines_count - 1 ? CC_REFRESH_BEEP : CC_REFRESH;
+    if (done != CC_NORM) return done;
+    edit.at = (edit.at + 1) % (edit.found.count + 1);
+    bool last = edit.at == edit.found.count;
+    replaceTyped(el, last ? edit.before : edit.found.lines[edit.at]);
+    return last ? CC_REFRESH_BEEP : CC_REFRESH;
 }
 
 /* ---- Lines ---- */
@@ -130,10 +171,30 @@ static unsigned char onEnter(EditLine *el, int key) {
     return CC_REFRESH;
 }
 
+static unsigned char onCtrlC(EditLine *el, int key) {
+    const LineInfoW *li = el_wline(el);
+    el_cursor(el, (int)(li->lastchar - li->cursor));
+    el_insertstr(el, "^C");
+    edit.interrupted = true;
+    return onEnter(el, key);
+}
+
+/* What the terminal would do; libedit catches the signal, gives the terminal back and takes it again. */
+static unsigned char onSignalKey(EditLine *el, int key) {
+    (void)el;
+    kill(0, key == CTRL_Z ? SIGTSTP : SIGQUIT);
+    return CC_REFRESH;
+}
+
 static void bindKeys(EditLine *el) {
     el_set(el, EL_ADDFN, "complete-line", "Complete the line", onTab);
     el_set(el, EL_ADDFN, "leave-line", "Leave the line without its hint", onEnter);
+    el_set(el, EL_ADDFN, "drop-line", "Leave the line, which is not run", onCtrlC);
     el_set(el, EL_BIND, "^I", "complete-line", NULL);
+    el_set(el, EL_BIND, "^C", "drop-line", NULL);
+    el_set(el, EL_ADDFN, "signal", "What this key does to programs", onSignalKey);
+    el_set(el, EL_BIND, "^Z", "signal", NULL);
+    el_set(el, EL_BIND, "\\034", "signal", NULL);
     el_set(el, EL_BIND, "^M", "leave-line", NULL);
     el_set(el, EL_BIND, "^J", "leave-line", NULL);
     el_set(el, EL_BIND, TRUE_ENTER, "ed-newline", NULL);
@@ -151,7 +212,9 @@ static void bindKeys(EditLine *el) {
 
 void cliEditInit(struct cli *c, int history_max) {
     HistEvent event;
+    const char *term = getenv("TERM");
     edit.cli = c;
+    edit.dumb = !term || strcmp(term, "dumb") == 0;
     edit.history = history_init();
     history(edit.history, &event, H_SETSIZE, history_max);
     history(edit.history, &event, H_SETUNIQUE, 1);
@@ -162,6 +225,7 @@ void cliEditInit(struct cli *c, int history_max) {
     el_set(edit.el, EL_PROMPT, promptText);
     el_set(edit.el, EL_RPROMPT_ESC, rightText, LITERAL);
     el_set(edit.el, EL_HIST, history, edit.history);
+    el_set(edit.el, EL_SETTY, "-d", "-isig", NULL);
     bindKeys(edit.el);
     el_source(edit.el, NULL); /* ~/.editrc */
 }
@@ -170,6 +234,7 @@ void cliEditInit(struct cli *c, int history_max) {
  * functions, and the terminal is as it was after each line. */
 void cliEditEnd(void) {
     forgetCompletion();
+    cliCompleteEnd();
     sdsfree(edit.right);
     edit.right = NULL;
 }
@@ -179,15 +244,22 @@ void cliEditRemember(const char *line) {
     history(edit.history, &event, H_ENTER, line);
 }
 
-sds cliEditLine(const char *prompt) {
+enum cliEdited cliEditLine(const char *prompt, sds *line) {
     int len = 0;
-    if (!edit.el) return NULL;
+    *line = NULL;
+    if (!edit.el) return CLI_EDIT_END;
     edit.prompt = prompt;
-    edit.done = false;
+    edit.done = edit.interrupted = false;
     cliDocsOf(edit.cli);
-    const char *line = el_gets(edit.el, &len);
+    const char *text = el_gets(edit.el, &len);
     forgetCompletion();
-    if (!line || len <= 0) return NULL;
-    while (len && (line[len - 1] == '\n' || line[len - 1] == '\r')) len--;
-    return sdsnewlen(line, (size_t)len);
+    if (edit.interrupted)
+        return len > 3 ? CLI_EDIT_DROPPED : CLI_EDIT_EMPTY_DROPPED; /* "^C" and the line's end */
+    bool signalled = !text && cli_interrupted;                      /* by somebody else */
+    cli_interrupted = 0;
+    if (signalled) return CLI_EDIT_DROPPED;
+    if (!text || len <= 0) return CLI_EDIT_END;
+    while (len && (text[len - 1] == '\n' || text[len - 1] == '\r')) len--;
+    *line = sdsnewlen(text, (size_t)len);
+    return CLI_EDIT_LINE;
 }

@@ -4,15 +4,17 @@
 #include <stdbool.h>
 
 #include "base/sds.h"
-#include "tools/cli_docs.h"
 
 struct cli;
-
-/* The documentation of the server's commands, asked for when it has not been yet; perhaps there is none. */
-const struct cliDocs *cliDocsOf(struct cli *c);
 
 void cliEditInit(struct cli *c, int history_max);
 void cliEditEnd(void);
 void cliEditRemember(const char *line); /* in the history of this session */
-/* A line without its end, or NULL at the end of input. It is the caller's. */
-sds cliEditLine(const char *prompt);
+
+enum cliEdited {
+    CLI_EDIT_LINE,          /* *line is the caller's; without its end */
+    CLI_EDIT_DROPPED,       /* Ctrl-C behind something typed, */
+    CLI_EDIT_EMPTY_DROPPED, /* or behind nothing */
+    CLI_EDIT_END            /* of the input */
+};
+enum cliEdited cliEditLine(const char *prompt, sds *line);

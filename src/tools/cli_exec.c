@@ -66,12 +66,22 @@ static void noteEffects(struct cli *c, int argc, const sds *argv, const struct r
     }
 }
 
-static void printReply(struct cli *c, const struct respReply *reply, bool plain) {
-    sds text = cliFormatReply(c, reply, plain);
-    if (reply->type == RESP_T_ERROR && c->error_exit)
+static void printReply(const struct cli *c, const struct respReply *reply) {
+    sds text = cliFormatReply(c, reply, false);
+    fwrite(text, 1, sdslen(text), stdout);
+    fflush(stdout);
+    sdsfree(text);
+}
+
+/* The reply to a command, as that command's replies are shown. */
+static void showReply(const struct cli *c, int argc, const sds *argv, const struct respReply *reply) {
+    if (reply->type == RESP_T_ERROR && c->error_exit) {
         fprintf(stderr, "%.*s\n", (int)reply->str.len, reply->str.ptr);
-    else
-        fwrite(text, 1, sdslen(text), stdout);
+        return;
+    }
+    sds text = cliViewReply(c, argc, argv, reply);
+    if (!text) text = cliFormatReply(c, reply, cliIsPlain(argc, argv));
+    cliShow(c, text);
     fflush(stdout);
     sdsfree(text);
 }
@@ -177,7 +187,7 @@ static enum outcome follow(struct cli *c, int argc, const sds *argv, bool *askin
             respReplyFree(&reply);
             return MOVED;
         }
-        printReply(c, &reply, false);
+        printReply(c, &reply);
         noteConfirmation(c, &stream, &reply);
         bool refused = reply.type == RESP_T_ERROR;
         bool reset = reply.type == RESP_T_STATUS && strIs(reply.str, "RESET");
@@ -204,13 +214,14 @@ static bool moveOver(struct cli *c, bool asking) {
 static enum outcome answer(struct cli *c, int argc, const sds *argv, bool *asking) {
     struct respReply reply;
     enum cliRead read = readAnswer(c, &reply, isUnsubscribe(argv));
+    c->answered_us = monotonicUs();
     if (read != CLI_READ_OK) return lost(c, read, argv);
     enum outcome outcome = reply.type == RESP_T_ERROR ? ERROR_REPLY : DONE;
     if (redirect(c, &reply, asking)) {
         outcome = MOVED;
     } else {
         noteEffects(c, argc, argv, &reply);
-        printReply(c, &reply, cliIsPlain(argc, argv));
+        showReply(c, argc, argv, &reply);
     }
     respReplyFree(&reply);
     return outcome;
@@ -238,16 +249,25 @@ static void tellTime(const struct cli *c, int64_t us) {
         printf("(%.2fs)\n", (double)us / 1e6);
 }
 
+/* The prompt begins a line: Ctrl-C was echoed, unless keys were awaited. */
+static bool goOn(struct cli *c, const sds *argv) {
+    if (!c->interactive) return false;
+    if (!isStream(argv) || is(argv[0], "monitor")) printf("\n");
+    return cliConnect(c);
+}
+
 bool cliRun(struct cli *c, int argc, const sds *argv, int64_t repeat) {
+    cli_interrupted = 0;
     for (int64_t i = 0; repeat < 0 || i < repeat; i++) {
         if (i && c->interval_us) usleep((useconds_t)c->interval_us);
+        if (cli_interrupted) return true; /* between two runs: nothing is under way */
         if (c->link.fd == -1 && !cliConnect(c)) return false;
         int64_t start_us = monotonicUs();
-        cli_interrupted = 0;
+        c->answered_us = 0;
         enum outcome outcome = once(c, argc, argv);
-        tellTime(c, monotonicUs() - start_us);
+        tellTime(c, (c->answered_us ? c->answered_us : monotonicUs()) - start_us);
         if (outcome == LOST) return false;
-        if (outcome == INTERRUPTED) return c->interactive && cliConnect(c);
+        if (outcome == INTERRUPTED) return goOn(c, argv);
         if (outcome == ERROR_REPLY && c->error_exit) return false;
     }
     return true;

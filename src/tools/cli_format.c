@@ -22,17 +22,15 @@ static bool isAggregate(const struct respReply *r) {
 
 /* ---- For people ---- */
 
-static sds formatTty(sds out, const struct respReply *r, sds indent);
+static sds formatTty(sds out, const struct cli *c, const struct respReply *r, sds indent);
 
 static const char *emptyName(const struct respReply *r) {
-    return r->type == RESP_T_MAP   ? "(empty hash)\n"
-           : r->type == RESP_T_SET ? "(empty set)\n"
-                                   : "(empty array)\n";
+    return r->type == RESP_T_MAP ? "(empty hash)" : r->type == RESP_T_SET ? "(empty set)" : "(empty array)";
 }
 
 /* A value of a map, behind " => ". */
-static sds formatValue(sds out, const struct respReply *r, sds indent) {
-    sds value = formatTty(sdsempty(), r, indent);
+static sds formatValue(sds out, const struct cli *c, const struct respReply *r, sds indent) {
+    sds value = formatTty(sdsempty(), c, r, indent);
     char *newline = memchr(value, '\n', sdslen(value));
     bool one_line = newline && newline == value + sdslen(value) - 1;
     if (!one_line && isAggregate(r)) {
@@ -44,7 +42,8 @@ static sds formatValue(sds out, const struct respReply *r, sds indent) {
     return out;
 }
 
-static sds formatElements(sds out, const struct respReply *r, sds indent) {
+static sds formatElements(sds out, const struct cli *c, const struct respReply *r, sds indent) {
+    const struct cliPalette *p = cliPalette(c->colour);
     bool map = r->type == RESP_T_MAP;
     size_t count = map ? r->elements / 2 : r->elements;
     int width = (int)digits10(count);
@@ -52,34 +51,55 @@ static sds formatElements(sds out, const struct respReply *r, sds indent) {
     sds deeper = sdscatprintf(sdsdup(indent), "%*s", width + 2, "");
     for (size_t i = 0; i < count; i++) {
         if (i) out = sdscatlen(out, indent, sdslen(indent));
-        out = sdscatprintf(out, "%*zu%c ", width, i + 1, mark);
+        out = sdscatprintf(out, "%s%*zu%c%s ", p->faint, width, i + 1, mark, p->end);
         if (!map) {
-            out = formatTty(out, &r->element[i], deeper);
+            out = formatTty(out, c, &r->element[i], deeper);
             continue;
         }
-        out = formatTty(out, &r->element[2 * i], deeper);
+        out = formatTty(out, c, &r->element[2 * i], deeper);
         sdsrange(out, 0, -2); /* the key's line end */
         out = sdscat(out, " => ");
-        out = formatValue(out, &r->element[2 * i + 1], deeper);
+        out = formatValue(out, c, &r->element[2 * i + 1], deeper);
     }
     sdsfree(deeper);
     return out;
 }
 
-static sds formatTty(sds out, const struct respReply *r, sds indent) {
+static const char *colourOf(const struct cliPalette *p, const struct respReply *r) {
+    switch (r->type) {
+    case RESP_T_STRING: return p->text;
+    case RESP_T_ERROR: return p->error;
+    case RESP_T_NULL: return p->null;
+    case RESP_T_INTEGER:
+    case RESP_T_DOUBLE:
+    case RESP_T_BIGNUM:
+    case RESP_T_BOOL: return p->number;
+    case RESP_T_STATUS:
+    case RESP_T_VERBATIM: return "";
+    default: return p->faint; /* an empty list */
+    }
+}
+
+static sds formatTty(sds out, const struct cli *c, const struct respReply *r, sds indent) {
+    if (isAggregate(r) && r->elements) return formatElements(out, c, r, indent);
+    const struct cliPalette *p = cliPalette(c->colour);
+    const char *colour = colourOf(p, r);
+    out = sdscat(out, colour);
     switch (r->type) {
     case RESP_T_STATUS:
     case RESP_T_VERBATIM: out = sdscatstr(out, r->str); break;
-    case RESP_T_STRING: out = sdscatrepr(out, r->str.ptr, r->str.len); break;
+    case RESP_T_STRING:
+        out = c->terminal ? cliCatReadable(out, r->str, true) : sdscatrepr(out, r->str.ptr, r->str.len);
+        break;
     case RESP_T_ERROR: out = sdscatstr(sdscat(out, "(error) "), r->str); break;
     case RESP_T_INTEGER: out = sdscatprintf(out, "(integer) %lld", (long long)r->integer); break;
     case RESP_T_DOUBLE: out = sdscatstr(sdscat(out, "(double) "), r->str); break;
     case RESP_T_BIGNUM: out = sdscatstr(sdscat(out, "(big number) "), r->str); break;
     case RESP_T_BOOL: out = sdscat(out, r->integer ? "(true)" : "(false)"); break;
     case RESP_T_NULL: out = sdscat(out, "(nil)"); break;
-    default: return r->elements ? formatElements(out, r, indent) : sdscat(out, emptyName(r));
+    default: out = sdscat(out, emptyName(r));
     }
-    return sdscat(out, "\n");
+    return sdscat(sdscat(out, *colour ? p->end : ""), "\n");
 }
 
 /* ---- Raw ---- */
@@ -194,7 +214,7 @@ sds cliFormatReply(const struct cli *c, const struct respReply *r, bool plain) {
     }
     if (c->output == CLI_TTY) {
         sds indent = sdsempty();
-        out = formatTty(out, r, indent);
+        out = formatTty(out, c, r, indent);
         sdsfree(indent);
         return out;
     }

@@ -1,29 +1,32 @@
-/* cli_help.c - the help at the prompt, as the server tells it (COMMAND DOCS), and preferences. Part of cli.h.
+/* cli_help.c - the help at the prompt, as the server tells it (COMMAND DOCS). Part of cli.h.
  *
  * The documentation is asked for once per server and kept for help, hints and completion. */
-#include "tools/cli_edit.h"
+#define _GNU_SOURCE /* strcasestr */
+#include "tools/cli.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <unistd.h>
 
-#include "tools/cli.h"
+#include "base/zmalloc.h"
+#include "tools/cli_docs.h"
+
+#define OVERVIEW_WIDTH 88
+#define SIMILAR_MAX    8
 
 static const char overview[] =
     "At this prompt you can type\n"
     "  COMMAND [argument ...]   to send a command; quote arguments with blanks\n"
     "  N COMMAND ...            to send it N times\n"
     "  help COMMAND             to see what a command is for\n"
-    "  help @GROUP              to see the commands of a group, such as @string\n"
+    "  help GROUP               to see the commands of a group, such as string or @string\n"
     "  connect HOST PORT        to talk to another server\n"
-    "  :set hints, :set nohints to switch hints on and off\n"
+    "  :set                     to see your preferences: hints, color, table, pager;\n"
+    "                           \":set nohints\" switches hints off\n"
     "  clear                    to clear the screen\n"
     "  quit                     to leave\n"
-    "The TAB key completes what you type, again and again: commands, subcommands,\n"
-    "options, and help itself. Lines of ~/.valkeyclirc such as \":set nohints\"\n"
-    "are your preferences.\n";
+    "The TAB key completes what you type, again and again: commands, subcommands, options,\n"
+    "names of keys, of directives, of users, and help itself. Ctrl-C drops a line, or breaks a\n"
+    "command that waits. Lines of ~/.valkeyclirc such as \":set nohints\" are your preferences.\n";
 
 static struct cliDocs docs;
 
@@ -35,120 +38,123 @@ const struct cliDocs *cliDocsOf(struct cli *c) {
     c->docs_tried = true;
     if (!cliCall(c, &reply, 2, argv)) return &docs;
     respReplyFree(&reply);
-    cliDocsSet(&docs, sdsnewlen(c->link.in, c->link.used));
+    cliDocsSet(&docs, sdsnewlen(c->link.in + c->link.at, c->link.used));
     return &docs;
 }
 
 /* ---- help ---- */
 
-static const char *colour(const char *code) {
-    return isatty(STDOUT_FILENO) ? code : "";
-}
-
-static void printField(const struct respReply *doc, const char *name) {
+static sds catField(sds out, const struct cliPalette *p, const struct respReply *doc, const char *name) {
     struct str text = cliDocsText(doc, name);
-    if (text.len)
-        printf("  %s%s:%s %.*s\n", colour("\033[33m"), name, colour("\033[0m"), (int)text.len, text.ptr);
+    return text.len ? sdscatprintf(out, "  %s%s:%s %.*s\n", p->number, name, p->end, (int)text.len, text.ptr)
+                    : out;
 }
 
-static void printCommand(struct str name, const struct respReply *doc, bool with_group) {
+static sds catCommand(sds out, const struct cliPalette *p, struct str name, const struct respReply *doc,
+                      bool with_group) {
     sds title = cliDocsTitle(name);
     const struct respReply *args = cliDocsField(doc, "arguments");
     sds synopsis = args ? cliDocsSynopsis(sdsempty(), args) : sdsempty();
-    printf("\n  %s%s%s %s%s%s\n", colour("\033[1m"), title, colour("\033[0m"), colour("\033[90m"), synopsis,
-           colour("\033[0m"));
-    printField(doc, "summary");
-    printField(doc, "since");
-    if (with_group) printField(doc, "group");
+    out = sdscatprintf(out, "\n  %s%s%s %s%s%s\n", p->head, title, p->end, p->faint, synopsis, p->end);
+    out = catField(out, p, doc, "summary");
+    out = catField(out, p, doc, "since");
+    if (with_group) out = catField(out, p, doc, "group");
     sdsfree(title);
     sdsfree(synopsis);
     const struct respReply *subs = cliDocsField(doc, "subcommands");
     for (size_t i = 0; subs && i + 1 < subs->elements; i += 2)
-        printCommand(subs->element[i].str, &subs->element[i + 1], with_group);
+        out = catCommand(out, p, subs->element[i].str, &subs->element[i + 1], with_group);
+    return out;
 }
 
 /* `name` is "get" or "config|set". */
-static bool printNamed(const struct respReply *tree, const char *name) {
-    bool found = false;
+static sds catNamed(sds out, const struct cliPalette *p, const struct respReply *tree, const char *name) {
     for (size_t i = 0; i + 1 < tree->elements; i += 2) {
         const struct respReply *doc = &tree->element[i + 1], *subs = cliDocsField(doc, "subcommands");
-        bool same = strIs(tree->element[i].str, name);
-        if (same) printCommand(tree->element[i].str, doc, true);
-        found |= same;
+        if (strIs(tree->element[i].str, name)) out = catCommand(out, p, tree->element[i].str, doc, true);
         for (size_t j = 0; subs && j + 1 < subs->elements; j += 2) {
-            if (!strIs(subs->element[j].str, name)) continue;
-            printCommand(subs->element[j].str, &subs->element[j + 1], true);
-            found = true;
+            if (strIs(subs->element[j].str, name))
+                out = catCommand(out, p, subs->element[j].str, &subs->element[j + 1], true);
         }
     }
-    return found;
+    return out;
 }
 
-static bool printGroup(const struct respReply *tree, const char *group) {
-    bool found = false;
+static sds catGroup(sds out, const struct cliPalette *p, const struct respReply *tree, struct str group) {
     for (size_t i = 0; i + 1 < tree->elements; i += 2) {
         const struct respReply *doc = &tree->element[i + 1];
-        if (!strIs(cliDocsText(doc, "group"), group)) continue;
-        printCommand(tree->element[i].str, doc, false);
-        found = true;
+        if (strEq(cliDocsText(doc, "group"), group))
+            out = catCommand(out, p, tree->element[i].str, doc, false);
     }
-    return found;
+    return out;
+}
+
+/* "string (27), list (22)", wrapped. */
+static sds catGroups(sds out, const struct cliDocs *d) {
+    int count;
+    struct cliDocsGroupCount *groups = cliDocsGroups(d, &count);
+    size_t column = 0;
+    for (int i = 0; i < count; i++) {
+        sds one = sdscatprintf(sdsempty(), "%.*s (%d)%s", (int)groups[i].name.len, groups[i].name.ptr,
+                               groups[i].commands, i + 1 < count ? "," : "");
+        bool wrap = column + sdslen(one) > OVERVIEW_WIDTH;
+        out = sdscatprintf(out, "%s%s", wrap ? "\n  " : column ? " " : "  ", one);
+        column = (wrap ? 0 : column) + sdslen(one) + 1;
+        sdsfree(one);
+    }
+    zfree(groups);
+    return sdscat(out, count ? "\n" : "");
+}
+
+/* Commands that have the word in their names. */
+static sds catSimilar(sds out, const struct respReply *tree, const char *word) {
+    int found = 0;
+    for (size_t i = 0; i + 1 < tree->elements && found < SIMILAR_MAX; i += 2) {
+        sds title = cliDocsTitle(tree->element[i].str);
+        if (*word && strcasestr(title, word))
+            out = sdscatprintf(out, "%s%s", found++ ? ", " : "Perhaps: ", title);
+        sdsfree(title);
+    }
+    return found ? sdscat(out, "\n") : out;
+}
+
+/* A command goes before a group of that name, which is told in a line then. */
+static sds helpText(const struct cliDocs *d, const struct cliPalette *p, int argc, const sds *argv) {
+    sds name = sdsdup(argv[0]), words = sdsdup(argv[0]);
+    for (int i = 1; i < argc; i++) {
+        name = sdscatprintf(name, "|%s", argv[i]);
+        words = sdscatprintf(words, " %s", argv[i]);
+    }
+    struct str group = cliDocsFindGroup(d, words);
+    sds out = name[0] == '@' ? sdsempty() : catNamed(sdsempty(), p, &d->tree, name);
+    bool command = sdslen(out) > 0;
+    if (!command && group.len) out = catGroup(out, p, &d->tree, group);
+    bool found = sdslen(out) > 0;
+    out = sdscat(out, found ? "\n" : "There is no help about that.\n");
+    if (command && group.len)
+        out = sdscatprintf(out, "help @%.*s lists the commands of that group.\n", (int)group.len, group.ptr);
+    if (!found) out = catSimilar(out, &d->tree, words[0] == '@' ? words + 1 : words);
+    if (!found) out = catGroups(sdscat(out, "Groups of commands:\n"), d);
+    sdsfree(name);
+    sdsfree(words);
+    return out;
+}
+
+static sds overviewText(const struct cliDocs *d) {
+    sds out = sdscatprintf(sdsempty(), "valkey-cli %s\n%s", VALKEY_VERSION, overview);
+    return d->bytes ? catGroups(sdscat(out, "Groups of commands:\n"), d) : out;
 }
 
 void cliHelp(struct cli *c, int argc, const sds *argv) {
-    if (argc == 0) {
-        printf("valkey-cli %s\n", VALKEY_VERSION);
-        fputs(overview, stdout);
-        return;
-    }
-    if (c->link.fd == -1) cliConnect(c);
+    if (c->link.fd == -1 && argc) cliConnect(c);
     const struct cliDocs *d = cliDocsOf(c);
-    if (!d->bytes) {
-        printf("There is no help: the server does not answer COMMAND DOCS.\n");
-        return;
-    }
-    sds name = sdsdup(argv[0]);
-    for (int i = 1; i < argc; i++) name = sdscatprintf(name, "|%s", argv[i]);
-    bool found = name[0] == '@' ? printGroup(&d->tree, name + 1) : printNamed(&d->tree, name);
-    printf(found ? "\n" : "There is no help about that.\n");
-    sdsfree(name);
-}
-
-/* ---- Preferences ---- */
-
-void cliPreference(struct cli *c, int argc, const sds *argv) {
-    bool set = argc == 2 && strcasecmp(argv[0], ":set") == 0;
-    if (set && strcasecmp(argv[1], "hints") == 0)
-        c->hints = true;
-    else if (set && strcasecmp(argv[1], "nohints") == 0)
-        c->hints = false;
-    else if (set)
-        printf("unknown valkey-cli preference '%s'\n", argv[1]);
+    sds text;
+    if (argc == 0)
+        text = overviewText(d);
+    else if (d->bytes)
+        text = helpText(d, cliPalette(c->colour), argc, argv);
     else
-        printf("unknown valkey-cli internal command '%s'\n", argv[0]);
-}
-
-static sds preferencesPath(void) {
-    const char *path = getenv("VALKEYCLI_RCFILE"), *home = getenv("HOME");
-    if (!path) path = getenv("REDISCLI_RCFILE");
-    if (path) return *path ? sdsnew(path) : NULL;
-    return home && *home ? sdscatprintf(sdsempty(), "%s/.valkeyclirc", home) : NULL;
-}
-
-void cliLoadPreferences(struct cli *c) {
-    sds path = preferencesPath();
-    FILE *f = path ? fopen(path, "re") : NULL;
-    sdsfree(path);
-    if (!f) return;
-    char *line = NULL;
-    size_t cap = 0;
-    for (ssize_t n; (n = getline(&line, &cap, f)) > 0;) {
-        int argc;
-        sds *argv = sdssplitargs(line, (size_t)n, &argc);
-        if (!argv) continue;
-        if (argc) cliPreference(c, argc, argv);
-        sdsfreesplitres(argv, argc);
-    }
-    free(line);
-    fclose(f);
+        text = sdsnew("There is no help: the server does not answer COMMAND DOCS.\n");
+    cliShow(c, text);
+    sdsfree(text);
 }

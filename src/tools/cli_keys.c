@@ -1,7 +1,11 @@
 /* cli_keys.c - --bigkeys, --memkeys and --hotkeys: a walk over all keys that asks each for its type and size,
  * or for how often it is used. Part of cli.h.
  *
- * The keys of a step of SCAN are asked together, so a step takes three round trips however many keys it has.
+ * Three steps of SCAN are on their way at once: the next one is asked for together with the types of the keys
+ * of this one and the sizes of those of the last, so server and client work side by side.
+ *
+ *     out:  sizes of step 1 | types of step 2 | SCAN for step 3         and so on
+ *
  * Biggest keys are told as they are found, with the share of the keys seen; Ctrl-C ends the walk and shows
  * the summary of what has been seen. */
 #include "tools/cli.h"
@@ -13,6 +17,7 @@
 
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "tools/cli_progress.h"
 
 #define MAX_TYPES   32
 #define PAUSE_EVERY 100 /* keys */
@@ -30,8 +35,15 @@ struct hotKey {
     int64_t counter;
 };
 
+struct step {
+    sds *keys;
+    struct typeSample **types; /* NULL: the key is gone by now */
+    int count;
+};
+
 struct walk {
     struct cli *cli;
+    struct cliProgress progress;
     int64_t all, sampled, key_bytes;
     struct typeSample types[MAX_TYPES];
     int types_count;
@@ -77,47 +89,50 @@ static sds quoted(const sds key) {
     return sdscatrepr(sdsempty(), key, sdslen(key));
 }
 
+/* Something is about to be printed. */
+static void makeRoom(struct walk *w) {
+    cliProgressClear(&w->progress);
+}
+
 /* ---- Types and sizes ---- */
 
-static void askTypes(struct walk *w, sds *keys, int count, struct typeSample **types) {
-    for (int i = 0; i < count; i++) {
-        struct str words[] = {STR("TYPE"), sdsview(keys[i])};
+static void askTypes(struct walk *w, const struct step *s) {
+    for (int i = 0; i < s->count; i++) {
+        struct str words[] = {STR("TYPE"), sdsview(s->keys[i])};
         cliQueueWords(w->cli, 2, words);
     }
-    for (int i = 0; i < count; i++) {
+}
+
+static void takeTypes(struct walk *w, struct step *s) {
+    s->types = zmalloc((size_t)(s->count + 1) * sizeof(s->types[0]));
+    for (int i = 0; i < s->count; i++) {
         struct respReply reply;
         cliExpect(w->cli, &reply);
-        /* "none": the key is gone by now. */
-        types[i] = strIs(reply.str, "none") ? NULL : typeOf(w, reply.str);
+        s->types[i] = strIs(reply.str, "none") ? NULL : typeOf(w, reply.str);
         respReplyFree(&reply);
     }
 }
 
-static bool queueSizeQuestion(struct walk *w, const sds key, const struct typeSample *type) {
+static bool hasSize(const struct walk *w, const struct typeSample *type) {
+    return type && (w->cli->mode == CLI_MEMKEYS || type->size_command);
+}
+
+static void askSize(struct walk *w, const sds key, const struct typeSample *type) {
     char number[LONG_STR_SIZE];
-    if (!type || (w->cli->mode == CLI_BIGKEYS && !type->size_command)) return false;
     if (w->cli->mode == CLI_BIGKEYS) {
         struct str words[] = {strOf(type->size_command), sdsview(key)};
-        return cliQueueWords(w->cli, 2, words), true;
+        cliQueueWords(w->cli, 2, words);
+        return;
     }
     struct str words[] = {STR("MEMORY"), STR("USAGE"), sdsview(key), STR("SAMPLES"), STR("0")};
     bool samples = w->cli->memory_samples >= 0;
     if (samples) words[4] = strN(number, ll2string(number, w->cli->memory_samples));
-    return cliQueueWords(w->cli, samples ? 5 : 3, words), true;
+    cliQueueWords(w->cli, samples ? 5 : 3, words);
 }
 
-/* -1 where there is none: another client deleted the key or gave it another type. */
-static void askSizes(struct walk *w, sds *keys, int count, struct typeSample **types, int64_t *sizes) {
-    for (int i = 0; i < count; i++) sizes[i] = queueSizeQuestion(w, keys[i], types[i]) ? 0 : -1;
-    for (int i = 0; i < count; i++) {
-        struct respReply reply;
-        if (sizes[i] < 0) continue;
-        cliExpectAny(w->cli, &reply);
-        sizes[i] = reply.type == RESP_T_INTEGER ? reply.integer : -1;
-        if (reply.type != RESP_T_INTEGER && reply.type != RESP_T_NULL)
-            fprintf(stderr, "Warning: the size of '%s' is not told: %.*s\n", keys[i], (int)reply.str.len,
-                    reply.str.ptr);
-        respReplyFree(&reply);
+static void askSizes(struct walk *w, const struct step *s) {
+    for (int i = 0; i < s->count; i++) {
+        if (hasSize(w, s->types[i])) askSize(w, s->keys[i], s->types[i]);
     }
 }
 
@@ -128,26 +143,38 @@ static void noteSize(struct walk *w, const sds key, struct typeSample *t, int64_
     t->biggest = size;
     cliSetText(&t->biggest_key, sdsdup(key));
     sds name = quoted(key);
+    makeRoom(w);
     printf("[%05.2f%%] Biggest %-6s found so far '%s' with %lld %s\n", percentSeen(w), t->name, name,
            (long long)size, t->unit);
     fflush(stdout);
     sdsfree(name);
 }
 
-static void sampleSizes(struct walk *w, sds *keys, int count) {
-    struct typeSample **types = zmalloc((size_t)(count + 1) * sizeof(types[0]));
-    int64_t *sizes = zmalloc((size_t)(count + 1) * sizeof(sizes[0]));
-    askTypes(w, keys, count, types);
-    askSizes(w, keys, count, types, sizes);
-    for (int i = 0; i < count; i++) {
-        if (!types[i]) continue;
-        if (sizes[i] >= 0)
-            noteSize(w, keys[i], types[i], sizes[i]);
-        else
-            types[i]->count++;
+static void tellRefusal(struct walk *w, const sds key, struct str why) {
+    makeRoom(w);
+    fprintf(stderr, "Warning: the size of '%s' is not told: %.*s\n", key, (int)why.len, why.ptr);
+}
+
+/* There may be none: another client deleted the key or gave it another type. */
+static void takeSize(struct walk *w, const sds key, struct typeSample *type) {
+    struct respReply reply;
+    cliExpectAny(w->cli, &reply);
+    if (reply.type == RESP_T_INTEGER) {
+        noteSize(w, key, type, reply.integer);
+    } else {
+        type->count++;
+        if (reply.type != RESP_T_NULL) tellRefusal(w, key, reply.str);
     }
-    zfree(types);
-    zfree(sizes);
+    respReplyFree(&reply);
+}
+
+static void takeSizes(struct walk *w, const struct step *s) {
+    for (int i = 0; i < s->count; i++) {
+        if (hasSize(w, s->types[i]))
+            takeSize(w, s->keys[i], s->types[i]);
+        else if (s->types[i])
+            s->types[i]->count++;
+    }
 }
 
 /* ---- Use ---- */
@@ -163,21 +190,25 @@ static void noteUse(struct walk *w, const sds key, int64_t counter) {
     else
         w->hot_count++;
     sds name = quoted(key);
+    makeRoom(w);
     printf("[%05.2f%%] Hot key '%s' found so far with counter %lld\n", percentSeen(w), name,
            (long long)counter);
     fflush(stdout);
     sdsfree(name);
 }
 
-static void sampleUse(struct walk *w, sds *keys, int count) {
-    for (int i = 0; i < count; i++) {
-        struct str words[] = {STR("OBJECT"), STR("FREQ"), sdsview(keys[i])};
+static void askUse(struct walk *w, const struct step *s) {
+    for (int i = 0; i < s->count; i++) {
+        struct str words[] = {STR("OBJECT"), STR("FREQ"), sdsview(s->keys[i])};
         cliQueueWords(w->cli, 3, words);
     }
-    for (int i = 0; i < count; i++) {
+}
+
+static void takeUse(struct walk *w, const struct step *s) {
+    for (int i = 0; i < s->count; i++) {
         struct respReply reply;
         cliExpect(w->cli, &reply); /* an error: the policy is none with counters */
-        if (reply.type == RESP_T_INTEGER) noteUse(w, keys[i], reply.integer);
+        if (reply.type == RESP_T_INTEGER) noteUse(w, s->keys[i], reply.integer);
         respReplyFree(&reply);
     }
 }
@@ -237,15 +268,37 @@ static int64_t cliKeysAll(struct cli *c) {
     return reply.integer;
 }
 
-static void takeStep(struct walk *w, sds *keys, int count) {
-    if (w->cli->mode == CLI_HOTKEYS)
-        sampleUse(w, keys, count);
-    else
-        sampleSizes(w, keys, count);
+static void endStep(struct walk *w, struct step *s) {
     int64_t before = w->sampled;
-    w->sampled += count;
-    for (int i = 0; i < count; i++) w->key_bytes += (int64_t)sdslen(keys[i]);
+    w->sampled += s->count;
+    for (int i = 0; i < s->count; i++) w->key_bytes += (int64_t)sdslen(s->keys[i]);
     if (w->sampled / PAUSE_EVERY != before / PAUSE_EVERY) cliPause(w->cli);
+    cliProgressShow(&w->progress, w->sampled, "");
+    sdsfreesplitres(s->keys, s->count);
+    zfree(s->types);
+    *s = (struct step){0};
+}
+
+/* `last` has types already, unless use is what is asked for: then there is no such step. */
+static void walkKeys(struct walk *w) {
+    struct cli *c = w->cli;
+    bool use = c->mode == CLI_HOTKEYS;
+    struct step last = {0}, now = {0}, next;
+    sds cursor = sdsnew("0");
+    for (bool more = true; more || now.keys || last.keys;) {
+        if (last.keys) askSizes(w, &last);
+        if (now.keys) use ? askUse(w, &now) : askTypes(w, &now);
+        next = (struct step){0};
+        if (more) cliScanAsk(c, cursor);
+        if (last.keys) takeSizes(w, &last);
+        if (now.keys) use ? takeUse(w, &now) : takeTypes(w, &now);
+        if (more) next.keys = cliScanTake(c, &cursor, &next.count);
+        if (use ? now.keys : last.keys) endStep(w, use ? &now : &last);
+        last = now;
+        now = next;
+        more = more && strcmp(cursor, "0") != 0 && !stop_walk;
+    }
+    sdsfree(cursor);
 }
 
 static void freeWalk(struct walk *w) {
@@ -267,14 +320,9 @@ int cliSampleKeys(struct cli *c) {
     printf("\n# Looking at all keys for the %s ones. With -i 0.1 there is a pause\n"
            "# of 0.1 seconds after each %d keys, which is seldom needed.\n\n",
            c->mode == CLI_HOTKEYS ? "most used" : "biggest", PAUSE_EVERY);
-    sds cursor = sdsnew("0");
-    do {
-        int count;
-        sds *keys = cliScanStep(c, &cursor, &count);
-        takeStep(&w, keys, count);
-        sdsfreesplitres(keys, count);
-    } while (strcmp(cursor, "0") != 0 && !stop_walk);
-    sdsfree(cursor);
+    w.progress = cliProgressStart("keys", w.all);
+    walkKeys(&w);
+    makeRoom(&w);
     printSummary(&w);
     freeWalk(&w);
     return 0;

@@ -1,7 +1,7 @@
 /* cli_link.c - the connection of valkey-cli: handshake, requests out, replies in.
  *
- *     in:  [ reply handed out | bytes that came with it ............ ]
- *          0                  used                                  len
+ *     in:  [ replies before | reply handed out | bytes that came with it ............ ]
+ *          0                at                 at + used                             len
  *
  * The connection, plain or TLS, is non-blocking. It is read until it has no more (so that nothing waits in
  * TLS's own buffer unseen), and then waited for with poll(2), which Ctrl-C breaks. A reply is tried for each
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "net/connection.h"
@@ -28,12 +29,18 @@
 
 volatile sig_atomic_t cli_interrupted;
 
+/* The bytes stay where they are until more are read: many small replies come together. */
 static void dropUsed(struct cliLink *l) {
-    if (l->used == 0) return;
-    size_t rest = sdslen(l->in) - l->used;
-    memmove(l->in, l->in + l->used, rest);
-    sdssetlen(l->in, rest);
+    l->at += l->used;
     l->used = 0;
+}
+
+static void compact(struct cliLink *l) {
+    size_t rest = sdslen(l->in) - l->at;
+    if (l->at == 0) return;
+    memmove(l->in, l->in + l->at, rest);
+    sdssetlen(l->in, rest);
+    l->at = 0;
 }
 
 /* All that the socket has. false: the peer has closed. */
@@ -67,14 +74,17 @@ static bool isTooEarly(const struct cliLink *l, size_t tried) {
 
 /* Wait until it is worth looking for a whole reply again. `tried` is how much did not hold a whole reply last
  * time. */
-static enum cliRead waitForMore(struct cliLink *l, size_t tried, bool or_key) {
+static enum cliRead waitForMore(struct cliLink *l, size_t tried, bool or_key, int64_t until_us) {
     for (;;) {
         size_t len = sdslen(l->in);
+        bool early = isTooEarly(l, tried);
         struct pollfd fds[] = {{.fd = l->fd, .events = POLLIN}, {.fd = STDIN_FILENO, .events = POLLIN}};
-        int ready = poll(fds, or_key ? 2 : 1, isTooEarly(l, tried) ? LARGE_WAIT_MS : -1);
+        int64_t left_ms = until_us ? (until_us - monotonicUs()) / 1000 : -1;
+        if (until_us && left_ms <= 0) return CLI_READ_LOST;
+        int ready = poll(fds, or_key ? 2 : 1, early ? LARGE_WAIT_MS : (int)left_ms);
         if (cli_interrupted) return CLI_READ_INTERRUPTED;
         if (ready < 0 && errno != EINTR) return CLI_READ_LOST;
-        if (ready == 0) return CLI_READ_OK;
+        if (ready == 0 && early) return CLI_READ_OK;
         if (ready > 0 && fds[1].revents) return CLI_READ_KEY;
         if (ready > 0 && !drain(l)) return sdslen(l->in) > len ? CLI_READ_OK : CLI_READ_LOST;
         if (!isTooEarly(l, tried)) return CLI_READ_OK;
@@ -113,7 +123,8 @@ static bool greet(struct cli *c, const char *what, bool quiet, int argc, const c
     struct respReply reply;
     if (!cliCall(c, &reply, argc, argv)) return false;
     bool ok = reply.type != RESP_T_ERROR;
-    if (!ok && !quiet) fprintf(stderr, "%s failed: %.*s\n", what, (int)reply.str.len, reply.str.ptr);
+    if (!ok && !quiet && !c->quiet)
+        fprintf(stderr, "%s failed: %.*s\n", what, (int)reply.str.len, reply.str.ptr);
     respReplyFree(&reply);
     return ok;
 }
@@ -144,21 +155,26 @@ sds cliAddress(const struct cli *c) {
     return sdscatprintf(sdsempty(), strchr(c->host, ':') ? "[%s]:%d" : "%s:%d", c->host, c->port);
 }
 
+static void tellUnreachable(const struct cli *c, const char *why) {
+    if (c->socket)
+        fprintf(stderr, "Could not connect to Valkey at %s: %s\n", c->socket, why);
+    else
+        fprintf(stderr, "Could not connect to Valkey at %s:%d: %s\n", c->host, c->port, why);
+}
+
 bool cliConnect(struct cli *c) {
     sds err = NULL;
     cliDisconnect(c);
     cli_interrupted = 0;
     if (!openLink(c, &err)) {
-        if (c->socket)
-            fprintf(stderr, "Could not connect to Valkey at %s: %s\n", c->socket, err);
-        else
-            fprintf(stderr, "Could not connect to Valkey at %s:%d: %s\n", c->host, c->port, err);
+        if (!c->quiet) tellUnreachable(c, err);
         sdsfree(err);
         return false;
     }
     shakeHands(c);
     if (c->link.fd == -1) return false;
     dropUsed(&c->link); /* the modes that count bytes begin here */
+    compact(&c->link);
     return true;
 }
 
@@ -173,14 +189,11 @@ void cliDisconnect(struct cli *c) {
 }
 
 void cliQueueWords(struct cli *c, int argc, const struct str *argv) {
-    sds *out = &c->link.out;
-    if (!*out) *out = sdsempty();
-    *out = sdscatprintf(*out, "*%d\r\n", argc);
-    for (int i = 0; i < argc; i++) {
-        *out = sdscatprintf(*out, "$%zu\r\n", argv[i].len);
-        *out = sdscatstr(*out, argv[i]);
-        *out = sdscatlen(*out, "\r\n", 2);
-    }
+    sds out = c->link.out ? c->link.out : sdsempty();
+    out = sdsMakeRoomFor(out, respRequestRoom(argc, argv));
+    const char *end = respWriteRequest(out + sdslen(out), argc, argv);
+    sdssetlen(out, (size_t)(end - out));
+    c->link.out = out;
 }
 
 static bool sendQueued(struct cli *c) {
@@ -206,14 +219,17 @@ bool cliSend(struct cli *c, int argc, const sds *argv) {
 
 static enum cliRead readReply(struct cli *c, struct respReply *reply, bool or_key) {
     struct cliLink *l = &c->link;
+    int64_t until_us = c->reply_timeout_ms ? monotonicUs() + (int64_t)c->reply_timeout_ms * 1000 : 0;
     dropUsed(l);
     if (!sendQueued(c)) return cli_interrupted ? CLI_READ_INTERRUPTED : CLI_READ_LOST;
     for (;;) {
-        int64_t size = sdslen(l->in) ? respReadReply(l->in, sdslen(l->in), reply) : 0;
+        size_t there = sdslen(l->in) - l->at;
+        int64_t size = there ? respReadReply(l->in + l->at, there, reply) : 0;
         if (size < 0) return CLI_READ_GARBLED;
         l->used = (size_t)size;
         if (size) return CLI_READ_OK;
-        enum cliRead waited = waitForMore(l, sdslen(l->in), or_key);
+        compact(l);
+        enum cliRead waited = waitForMore(l, sdslen(l->in), or_key, until_us);
         if (waited != CLI_READ_OK) return waited;
     }
 }

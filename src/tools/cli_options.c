@@ -27,6 +27,8 @@ enum kind {
     MODE_NUMBER,
     FAMILY,
     SHOW_PUSHES,
+    WHEN,   /* --color auto */
+    SWITCH, /* a flag that is switched off */
     QUOTED,
     DOUBLE,
     WORDS,      /* all up to the next option */
@@ -79,6 +81,13 @@ static bool yesOrNo(const char *value) {
     return false;
 }
 
+static enum cliWhen whenOf(const char *value) {
+    if (strcmp(value, "always") == 0) return CLI_ALWAYS;
+    if (strcmp(value, "never") == 0) return CLI_NEVER;
+    if (strcmp(value, "auto") != 0) cliFail("Unknown --color value '%s' (valid: auto, always, never)", value);
+    return CLI_AUTO;
+}
+
 static sds unquoted(const char *value) {
     sds out = cliUnquote(value);
     if (!out) cliFail("Invalid quoted string specified for --quoted-pattern: %s", value);
@@ -116,6 +125,8 @@ static void cliOptionsApply(struct cli *c, const struct option *opt, const char 
         c->way.family = opt->value;
         break;
     case MODE: c->mode = (enum cliMode)opt->value; break;
+    case WHEN: c->colour_when = whenOf(value); break;
+    case SWITCH: *(bool *)opt->to = false; break;
     case SHOW_PUSHES: c->show_pushes = yesOrNo(value); break;
     case QUOTED: cliSetText(opt->to, unquoted(value)); break;
     case DOUBLE: *(double *)opt->to = numberOf(opt, value); break;
@@ -135,8 +146,8 @@ static const struct option *findOption(const struct option *options, const char 
 }
 
 static bool takesValue(const struct option *opt) {
-    return opt->kind != FLAG && opt->kind != OUTPUT && opt->kind != PROTOCOL && opt->kind != FAMILY &&
-           opt->kind != MODE && opt->kind != HELP && opt->kind != VERSION;
+    return opt->kind != FLAG && opt->kind != SWITCH && opt->kind != OUTPUT && opt->kind != PROTOCOL &&
+           opt->kind != FAMILY && opt->kind != MODE && opt->kind != HELP && opt->kind != VERSION;
 }
 
 /* The words up to the next option, behind those that the option had before; returns how many. */
@@ -190,6 +201,8 @@ static void setDefaults(struct cli *c) {
                       .output = tty ? CLI_TTY : CLI_RAW,
                       .show_pushes = tty,
                       .hints = true,
+                      .tables = true,
+                      .pager = true,
                       .memory_samples = -1,
                       .hot_keys = 16,
                       .pipe_timeout_s = 30,
@@ -247,6 +260,9 @@ int cliParseOptions(struct cli *c, int argc, char **argv) {
         {"-2", PROTOCOL, NULL, 2},
         {"-3", PROTOCOL, NULL, 3},
         {"--show-pushes", SHOW_PUSHES, NULL, 0},
+        {"--color", WHEN, NULL, 0},
+        {"--no-table", SWITCH, &c->tables, 0},
+        {"--no-pager", SWITCH, &c->pager, 0},
         {"--stat", MODE, NULL, CLI_STAT},
         {"--latency", MODE, NULL, CLI_LATENCY},
         {"--latency-history", MODE, NULL, CLI_LATENCY_HISTORY},
@@ -314,6 +330,8 @@ int cliParseOptions(struct cli *c, int argc, char **argv) {
     if (unsafe && !c->no_auth_warning)
         fprintf(stderr, "Warning: Using a password with '-a' or '-u' option on the command line interface "
                         "may not be safe.\n");
+    c->terminal = c->output == CLI_TTY && isatty(STDOUT_FILENO);
+    c->colour = cliWantsColour(c->colour_when);
     bool json = c->output == CLI_JSON || c->output == CLI_QUOTED_JSON;
     if (json && c->resp == 0) {
         c->resp = 3;

@@ -10,14 +10,15 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "tools/cli_progress.h"
 
-#define CHUNK       (128 * 1024)
-#define MARK_SIZE   20
-#define PROGRESS_US 500000
+#define CHUNK     (128 * 1024)
+#define MARK_SIZE 20
 
 struct transfer {
     struct cli *cli;
@@ -27,7 +28,7 @@ struct transfer {
     char mark[MARK_SIZE];
     int64_t replies, errors, bytes;
     int64_t active_us; /* when something last came or went */
-    int64_t shown_us;
+    struct cliProgress progress;
 };
 
 static bool cliPipeFill(struct transfer *t) {
@@ -42,6 +43,7 @@ static bool cliPipeFill(struct transfer *t) {
     if (n < 0) return errno == EINTR || errno == EAGAIN;
     t->at_end = true;
     t->out = sdscatprintf(t->out, "\r\n*2\r\n$4\r\nECHO\r\n$%d\r\n%.*s\r\n", MARK_SIZE, MARK_SIZE, t->mark);
+    cliProgressClear(&t->progress);
     printf("All data transferred. Waiting for the last reply...\n");
     fflush(stdout);
     return true;
@@ -66,7 +68,8 @@ static void countReplies(struct transfer *t) {
         t->replies++;
         if (reply[0] != '-') continue;
         t->errors++;
-        fprintf(stderr, "%.*s", (int)size - 1, reply + 1);
+        cliProgressClear(&t->progress);
+        fprintf(stderr, "%.*s\n", (int)size - 3, reply + 1);
     }
     sdsrange(l->in, (ptrdiff_t)at, -1);
     if (at == 0) return;
@@ -93,12 +96,18 @@ static bool step(struct transfer *t) {
     return n >= 0;
 }
 
-/* For people, when the data comes from a file. */
 static void showProgress(struct transfer *t) {
-    int64_t now_us = monotonicUs();
-    if (!isatty(STDERR_FILENO) || isatty(STDIN_FILENO) || now_us - t->shown_us < PROGRESS_US) return;
-    t->shown_us = now_us;
-    fprintf(stderr, "%lld bytes sent, %lld replies\r", (long long)t->bytes, (long long)t->replies);
+    char replies[80];
+    snprintf(replies, sizeof(replies), "%lld replies, %lld errors", (long long)t->replies,
+             (long long)t->errors);
+    cliProgressShow(&t->progress, t->bytes, replies);
+}
+
+/* Bytes that standard input has for us, when it is a file; else -1. */
+static int64_t inputSize(void) {
+    struct stat st;
+    off_t at = lseek(STDIN_FILENO, 0, SEEK_CUR);
+    return at >= 0 && fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode) ? (int64_t)(st.st_size - at) : -1;
 }
 
 static bool timedOut(struct transfer *t) {
@@ -111,13 +120,15 @@ static bool timedOut(struct transfer *t) {
 
 int cliPipe(struct cli *c) {
     struct transfer t = {.cli = c, .out = sdsMakeRoomForExact(sdsempty(), CHUNK), .active_us = monotonicUs()};
-    t.shown_us = t.active_us;
+    t.progress = cliProgressStart(NULL, inputSize());
+    t.progress.is_on &= !isatty(STDIN_FILENO); /* else it would stand between what is typed */
     randomHexChars(t.mark, sizeof(t.mark));
     bool alive = true;
     while (alive && !t.done && !timedOut(&t)) {
         alive = step(&t);
         showProgress(&t);
     }
+    cliProgressClear(&t.progress);
     if (t.done) printf("Last reply received from server.\n");
     if (!alive) {
         fprintf(stderr,

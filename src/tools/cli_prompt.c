@@ -6,7 +6,6 @@
 #include "tools/cli_edit.h"
 
 #include <fcntl.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,45 +118,55 @@ static sds promptText(const struct cli *c) {
     return sdscat(out, c->in_multi ? "(TX)> " : "> ");
 }
 
-/* Ctrl-C leaves at the prompt, and breaks a wait for replies elsewhere. */
-static void setInterrupt(bool at_prompt) {
-    struct sigaction action = {.sa_handler = at_prompt ? SIG_DFL : cliPromptOnInterrupt};
+/* Ctrl-C breaks a wait for replies. While a line is typed it is a key (cli_edit.c), and nobody's signal. */
+static void catchInterrupt(void) {
+    struct sigaction action = {.sa_handler = cliPromptOnInterrupt};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
 }
 
-static sds cliPromptReadLine(const struct cli *c) {
+static enum cliEdited cliPromptReadLine(const struct cli *c, sds *line) {
     sds prompt = promptText(c);
-    setInterrupt(true);
-    sds line = cliEditLine(prompt);
-    setInterrupt(false);
+    enum cliEdited edited = cliEditLine(prompt, line);
     sdsfree(prompt);
-    return line;
+    return edited;
 }
 
 static bool lineIsBlank(const char *line) {
     return line[strspn(line, " \t\r\n")] == '\0';
 }
 
+static bool runTyped(struct cli *c, const char *history, const sds line) {
+    if (lineIsBlank(line)) return true;
+    if (!isSecret(line)) historyAdd(history, line);
+    return cliRunLine(c, line, sdslen(line));
+}
+
+/* One line. False: the user leaves. Ctrl-C on an empty line says how to leave, and leaves when it comes
+ * again. */
+static bool promptOnce(struct cli *c, const char *history) {
+    static bool told;
+    sds line;
+    enum cliEdited edited = cliPromptReadLine(c, &line);
+    bool again = told && edited == CLI_EDIT_EMPTY_DROPPED, more = true;
+    told = edited == CLI_EDIT_EMPTY_DROPPED;
+    if (edited == CLI_EDIT_LINE)
+        more = runTyped(c, history, line);
+    else if (edited == CLI_EDIT_END)
+        printf("\n"); /* what comes next on this terminal begins a line */
+    else if (told && !again)
+        printf("(to leave: exit, Ctrl-D, or Ctrl-C once more)\n");
+    sdsfree(line);
+    return more && !again && edited != CLI_EDIT_END;
+}
+
 void cliPrompt(struct cli *c) {
     c->interactive = true;
-    setlocale(LC_CTYPE, "");
+    catchInterrupt();
     cliEditInit(c, HISTORY_MAX);
     sds path = historyPath();
     historyLoad(path);
-    bool more = true;
-    while (more) {
-        sds line = cliPromptReadLine(c);
-        if (!line) {
-            printf("\n"); /* what comes next on this terminal begins a line */
-            break;
-        }
-        if (!lineIsBlank(line)) {
-            if (!isSecret(line)) historyAdd(path, line);
-            more = cliRunLine(c, line, sdslen(line));
-        }
-        sdsfree(line);
-    }
+    while (promptOnce(c, path)) continue;
     sdsfree(path);
     cliEditEnd();
 }

@@ -19,17 +19,18 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/num.h"
+#include "tools/cli_progress.h"
 
-#define MARK_SIZE   40
-#define PROGRESS_US 500000
-#define ALIVE_US    1000000
+#define MARK_SIZE 40
+#define ALIVE_US  1000000
 
 struct snapshot {
     struct cli *cli;
     int fd;       /* where it goes; -1: nowhere */
     int64_t size; /* -1: it ends with the mark */
     char mark[MARK_SIZE];
-    int64_t written, shown_us;
+    int64_t written;
+    struct cliProgress progress;
 };
 
 static _Noreturn void die(const char *format, const char *what) {
@@ -74,7 +75,7 @@ static sds readHeader(struct cli *c) {
 static void beginSync(struct snapshot *s) {
     struct cli *c = s->cli;
     cliSetText(&c->link.in, sdsempty());
-    c->link.used = 0;
+    c->link.at = c->link.used = 0;
     if (!cliSendBytes(c, "SYNC\r\n", 6)) die("Error: %s", "Server closed the connection");
     sds line = readHeader(c);
     if (line[0] == '-') die("The server gives no copy of its data: %s", line + 1);
@@ -90,10 +91,7 @@ static void beginSync(struct snapshot *s) {
 static void cliReplicaPut(struct snapshot *s, const char *p, size_t len) {
     s->written += (int64_t)len;
     if (s->fd != -1 && !fdWriteAll(s->fd, strN(p, len))) die("Writing failed: %s", strerror(errno));
-    int64_t now_us = monotonicUs();
-    if (!isatty(STDERR_FILENO) || now_us - s->shown_us < PROGRESS_US) return;
-    s->shown_us = now_us;
-    fprintf(stderr, "%lld bytes\r", (long long)s->written);
+    cliProgressShow(&s->progress, s->written, "");
 }
 
 /* How much of the input is snapshot for sure; *ends when it ends there. What could be the beginning of the
@@ -114,6 +112,7 @@ static size_t snapshotPart(const struct snapshot *s, bool *ends) {
 
 static void readSnapshot(struct snapshot *s) {
     struct cli *c = s->cli;
+    s->progress = cliProgressStart(NULL, s->size);
     for (;;) {
         bool ends;
         size_t part = snapshotPart(s, &ends);
@@ -122,6 +121,7 @@ static void readSnapshot(struct snapshot *s) {
         if (ends) break;
         needInput(c, sdslen(c->link.in));
     }
+    cliProgressClear(&s->progress);
     if (s->size < 0) sdsrange(c->link.in, MARK_SIZE, -1);
 }
 

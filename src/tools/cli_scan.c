@@ -1,4 +1,4 @@
-/* cli_scan.c - --scan: the names of the keys, and the step that the other modes share. Part of cli.h. */
+/* cli_scan.c - --scan: the names of the keys, and the steps that the other modes share. Part of cli.h. */
 #include "tools/cli.h"
 
 #include <stdio.h>
@@ -6,8 +6,8 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 
-sds *cliScanStep(struct cli *c, sds *cursor, int *count) {
-    struct str words[6] = {STR("SCAN"), sdsview(*cursor)};
+void cliScanAsk(struct cli *c, const sds cursor) {
+    struct str words[6] = {STR("SCAN"), sdsview(cursor)};
     char number[LONG_STR_SIZE];
     int argc = 2;
     if (c->pattern) {
@@ -18,8 +18,11 @@ sds *cliScanStep(struct cli *c, sds *cursor, int *count) {
         words[argc++] = STR("COUNT");
         words[argc++] = strN(number, ll2string(number, c->scan_count));
     }
+    cliQueueWords(c, argc, words);
+}
+
+sds *cliScanTake(struct cli *c, sds *cursor, int *count) {
     struct respReply reply;
-    cliSendWords(c, argc, words);
     cliExpect(c, &reply);
     if (reply.elements != 2) cliFail("%s", "The server's reply to SCAN is not understood.");
     const struct respReply *list = &reply.element[1];
@@ -37,7 +40,8 @@ int cliScan(struct cli *c) {
     sds cursor = sdsnew("0");
     do {
         int count;
-        sds *keys = cliScanStep(c, &cursor, &count);
+        cliScanAsk(c, cursor);
+        sds *keys = cliScanTake(c, &cursor, &count);
         for (int i = 0; i < count; i++) {
             struct respReply key = {.type = RESP_T_STRING, .str = sdsview(keys[i])};
             sds line = cliFormatReply(c, &key, false);

@@ -63,6 +63,9 @@ static const char usage_end[] =
     "  -2, -3             speak RESP2 or RESP3\n"
     "  --show-pushes YN   print what the server sends unasked in RESP3: yes or no; the default is yes\n"
     "                     when standard output is a terminal\n"
+    "  --color WHEN       auto, always or never; auto is on a terminal, unless NO_COLOR is set\n"
+    "  --no-table         on a terminal, lists such as CLIENT LIST not as tables\n"
+    "  --no-pager         at the prompt, long replies not by a pager ($VALKEYCLI_PAGER, $PAGER, less)\n"
     "  --verbose          tell how long each command took\n"
     "\n"
     "Looking at the keys\n"
@@ -110,7 +113,7 @@ static const char usage_end[] =
     "\n"
     "At the prompt: help, help COMMAND, connect HOST PORT, clear, quit. A number before a command\n"
     "repeats it. Lines are kept in ~/.valkeycli_history (or $VALKEYCLI_HISTFILE), except those with\n"
-    "passwords. The lines of ~/.valkeyclirc are run first (:set nohints).\n";
+    "passwords. The lines of ~/.valkeyclirc are run first (:set nohints, nocolor, notable, nopager).\n";
 
 void cliPrintUsage(FILE *f) {
     fprintf(f, usage_start, VALKEY_VERSION);

@@ -5,6 +5,7 @@
  * replies into text, cli_exec.c runs commands, cli_prompt.c is the interactive session, cli_help.c asks the
  * server about its commands; each mode (--stat and the like) has a file of its own. */
 #include <errno.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +109,6 @@ static int runLines(struct cli *c) {
 
 static int runPrompt(struct cli *c) {
     c->by_line = true;
-    cliLoadPreferences(c);
     cliConnect(c); /* without a server, too, there is a prompt: "connect" may help */
     cliPrompt(c);
     return 0;
@@ -167,6 +167,9 @@ static void askPassword(sds *password) {
 int main(int argc, char **argv) {
     static struct cli cli;
     int first = cliParseOptions(&cli, argc, argv);
+    bool prompt = cli.mode == CLI_COMMANDS && first == argc && isatty(STDIN_FILENO);
+    if (cli.terminal || prompt) setlocale(LC_CTYPE, "");
+    if (cli.terminal || prompt) cliLoadPreferences(&cli);
     if (cli.ask_password) askPassword(&cli.password);
     if (cli.cluster_manager.ask_from_password) askPassword(&cli.cluster_manager.from_password);
     int status;

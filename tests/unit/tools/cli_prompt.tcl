@@ -1,64 +1,7 @@
-# valkey-cli at a terminal: prompt, hints, completion, preferences, history, subscriptions. The terminal is a pseudo
-# one, made by script(1).
+# valkey-cli at a terminal: prompt, hints, completion, preferences, history, subscriptions. What makes it a pleasure
+# (colours, tables, names to complete) is in cli_terminal.tcl.
 
-set ::cli [tool_path valkey-cli]
-
-proc need_terminal {} {
-    if {$::cli eq {}} { skip "no valkey-cli" }
-    if {[auto_execok script] eq {} || [auto_execok stty] eq {}} { skip "no script(1) to make a terminal" }
-}
-
-# ---- A session: keys in, text out ------------------------------------------------------------------------------
-
-proc session_start {args} {
-    need_terminal
-    set ::home $::work_dir/home
-    file mkdir $::home
-    set words [list $::cli -h [srv host] -p [srv port] {*}$args]
-    set command "stty cols 100 rows 24; HOME='$::home' TERM=xterm exec [join $words { }]"
-    set ::terminal [open |[list timeout 300 script -qec $command /dev/null 2>@stderr] r+]
-    fconfigure $::terminal -blocking 0 -translation binary -buffering none
-    set ::seen {}
-}
-
-proc type {keys} {
-    set ::seen {}
-    puts -nonewline $::terminal $keys
-    flush $::terminal
-}
-
-# Waits until what has come since the last `type` matches. libedit draws only what has changed, so long lines must
-# not be looked for as a whole.
-proc see {pattern} {
-    for {set i 0} {$i < 600} {incr i} {
-        append ::seen [read $::terminal]
-        if {[string match "*$pattern*" $::seen]} { return }
-        if {[eof $::terminal]} break
-        after 50
-    }
-    fail "not seen: '$pattern' in '$::seen'"
-}
-
-proc session_end {} {
-    catch {fconfigure $::terminal -blocking 1}
-    catch {close $::terminal}
-}
-
-proc session {words body} {
-    session_start {*}$words
-    try { uplevel 1 $body } finally { session_end }
-}
-
-proc prompt {{state {}}} { return "[srv host]:[srv port]$state> " }
-
-proc leave {} {
-    type "exit\r"
-    for {set i 0} {$i < 1200 && ![eof $::terminal]} {incr i} {
-        read $::terminal
-        after 50
-    }
-    assert {[eof $::terminal]} "exit leaves"
-}
+source -encoding utf-8 $::support/terminal.tcl
 
 start_server {} {
     test "the prompt shows database and transaction" {
@@ -163,7 +106,7 @@ start_server {} {
             see "summary:"
             see "group:"
             type "help\r"
-            see "help @GROUP"
+            see "help GROUP"
             type "help @nosuch\r"
             see "no help about that"
             leave

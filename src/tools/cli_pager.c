@@ -1,0 +1,60 @@
+/* cli_pager.c - replies longer than the screen go through a pager, at the prompt. Part of cli.h.
+ *
+ * Which one: $VALKEYCLI_PAGER, else $PAGER, else less, where there is one; "cat" and an empty value are none.
+ * less is told to keep colours and the screen, unless $LESS says otherwise. */
+#include "tools/cli.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool isInPath(const char *program) {
+    const char *path = getenv("PATH");
+    for (bool more = path != NULL; more;) {
+        size_t len = strcspn(path, ":");
+        sds file = sdscatprintf(sdsnewlen(path, len), "/%s", program);
+        bool found = access(file, X_OK) == 0;
+        sdsfree(file);
+        if (found) return true;
+        more = path[len] == ':';
+        path += len + 1;
+    }
+    return false;
+}
+
+/* NULL: none. */
+static const char *pagerCommand(void) {
+    const char *command = getenv("VALKEYCLI_PAGER");
+    if (!command) command = getenv("PAGER");
+    if (!command) return isInPath("less") ? "less" : NULL;
+    return *command && strcmp(command, "cat") != 0 ? command : NULL;
+}
+
+/* The user may leave the pager before all is read (SIGPIPE), and Ctrl-C is the pager's. */
+static bool page(const char *command, const sds text) {
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit, pipe;
+    setenv("LESS", "-RX", 0);
+    fflush(stdout);
+    FILE *pager = popen(command, "w");
+    if (!pager) return false;
+    sigaction(SIGINT, &ignore, &interrupt);
+    sigaction(SIGQUIT, &ignore, &quit);
+    sigaction(SIGPIPE, &ignore, &pipe);
+    fwrite(text, 1, sdslen(text), pager);
+    int status = pclose(pager);
+    sigaction(SIGINT, &interrupt, NULL);
+    sigaction(SIGQUIT, &quit, NULL);
+    sigaction(SIGPIPE, &pipe, NULL);
+    return status != -1 && WIFEXITED(status) &&
+           WEXITSTATUS(status) != 127; /* 127: there is no such program */
+}
+
+void cliShow(const struct cli *c, const sds text) {
+    bool wanted = c->pager && c->terminal && c->interactive && isatty(STDIN_FILENO);
+    const char *command =
+        wanted && cliRows(sdsview(text), cliTerminalWidth()) >= cliTerminalHeight() ? pagerCommand() : NULL;
+    if (command && page(command, text)) return;
+    fwrite(text, 1, sdslen(text), stdout);
+}
