@@ -1447,7 +1447,10 @@ typedef struct ValkeyModuleReplyHandlers {
     F(int, RdbSave, (ValkeyModuleCtx * ctx, ValkeyModuleRdbStream * stream, int flags))
 
 /* Scripting engines for EVAL and FUNCTION, and their debuggers.
- *  */
+ *
+ * The methods are copied. A function asks for its state often: that is also what serves others when it takes
+ * long. What it calls with `S` is a script's command, with the rights of who runs it. The debugger's functions
+ * do something within a session only; Log takes its string over. */
 #define VALKEYMODULE_ENGINE_FUNCTIONS(F)                                                                     \
     F(int, RegisterScriptingEngine,                                                                          \
       (ValkeyModuleCtx * module_ctx, const char *engine_name, ValkeyModuleScriptingEngineCtx *engine_ctx,    \

@@ -77,7 +77,8 @@ enum aclContext {
     ACL_TOPLEVEL, /* a client sent it, perhaps in MULTI */
     ACL_EXEC,     /* it was queued, and runs now */
     ACL_SCRIPT,
-    ACL_MODULE, /* a module asks, or calls it */
+    ACL_WITHIN_SCRIPT, /* a module's call, while a script runs */
+    ACL_MODULE,        /* a module asks, or calls it */
 };
 
 /* The rule of some user that names this command, or a subcommand of it ("config", "+config|get"); NULL: there

@@ -9,6 +9,7 @@
 #include "base/zmalloc.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/script_running.h"
 #include "commands/acl.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -21,7 +22,7 @@
 #define MERGE_LOOK_AT   10
 #define REPLY_DEFAULT   10 /* entries, when ACL LOG is not told how many */
 
-enum logContext { LOG_TOPLEVEL, LOG_MULTI, LOG_SCRIPT, LOG_MODULE };
+enum logContext { LOG_TOPLEVEL, LOG_MULTI, LOG_LUA, LOG_SCRIPT, LOG_MODULE };
 
 struct logEntry {
     struct listNode node;
@@ -41,7 +42,7 @@ static const char *const reasons[] = {
     [ACL_DENIED_COMMAND] = "command", [ACL_DENIED_DB] = "database", [ACL_DENIED_KEY] = "key",
     [ACL_DENIED_CHANNEL] = "channel", [ACL_DENIED_AUTH] = "auth",   [ACL_DENIED_CERTIFICATE] = "tls-cert",
 };
-static const char *const contexts[] = {"toplevel", "multi", "lua", "module"};
+static const char *const contexts[] = {"toplevel", "multi", "lua", "script", "module"};
 
 static void aclLogEntryFree(struct logEntry *e) {
     listRemove(&entries, &e->node);
@@ -86,14 +87,18 @@ static sds describe(struct client *c) {
     return clientInfoLine(callOwner() && !c->conn ? callOwner() : c, sdsempty());
 }
 
+static enum logContext logContextOf(const struct client *c, enum aclContext context) {
+    bool queued = context == ACL_EXEC || c->flags & CLIENT_MULTI;
+    if (context == ACL_MODULE) return LOG_MODULE;
+    if (context == ACL_SCRIPT || context == ACL_WITHIN_SCRIPT)
+        return strcasecmp(script_run.engine->name, "lua") ? LOG_SCRIPT : LOG_LUA;
+    return queued ? LOG_MULTI : LOG_TOPLEVEL;
+}
+
 void aclLogAdd(struct client *c, enum aclDenial reason, enum aclContext context, struct str user,
                struct str object) {
     denied[reason]++;
-    bool queued = context == ACL_EXEC || c->flags & CLIENT_MULTI;
-    enum logContext where = context == ACL_SCRIPT   ? LOG_SCRIPT
-                            : context == ACL_MODULE ? LOG_MODULE
-                            : queued                ? LOG_MULTI
-                                                    : LOG_TOPLEVEL;
+    enum logContext where = logContextOf(c, context);
     struct logEntry *e = findSame(reason, where, user, object);
     if (e)
         listRemove(&entries, &e->node);

@@ -8,6 +8,7 @@
 #include "acl/acl.h"
 #include "client/client_session.h"
 #include "command/admission.h"
+#include "command/script_running.h"
 #include "command/call.h"
 #include "command/redact.h"
 #include "client/reply.h"
@@ -137,8 +138,9 @@ static enum admission checkAuth(struct client *c, struct request *r, enum reques
 static enum admission checkRules(struct client *c, struct request *r, enum requestOrigin origin) {
     enum aclContext context = origin == ORIGIN_EXEC     ? ACL_EXEC
                               : origin == ORIGIN_SCRIPT ? ACL_SCRIPT
-                              : origin == ORIGIN_MODULE ? ACL_MODULE
-                                                        : ACL_TOPLEVEL;
+                              : origin != ORIGIN_MODULE ? ACL_TOPLEVEL
+                              : script_run.name         ? ACL_WITHIN_SCRIPT
+                                                        : ACL_MODULE;
     return aclAllows(c, r, context) ? ADMITTED : REFUSED;
 }
 

@@ -27,6 +27,7 @@
 #include "command/declared_keys.h"
 #include "command/multi.h"
 #include "command/pubsub.h"
+#include "command/script_running.h"
 #include "commands/transactions.h"
 #include "data/db.h"
 #include "registry/cron.h"
@@ -226,7 +227,8 @@ static void replyToScript(struct client *c, const struct request *r, enum verdic
 
 /* Scripts keep to one slot, unless they say that they may do otherwise. */
 static bool scriptKeepsToSlot(struct route *route) {
-    struct call *call = call_running ? call_running->outer : NULL; /* the script's */
+    struct call *call = call_running; /* to be the script's */
+    while (call && call->client != script_run.caller) call = call->outer;
     if (route->slot < 0 || !call || call->slot == CALL_SLOT_ANY) return true;
     if (call->slot == CALL_SLOT_NONE_YET) {
         struct route declared = {.slot = -1};
@@ -245,6 +247,7 @@ static enum admission checkCalled(struct client *c, struct request *r, enum requ
         return REFUSED;
     }
     if (origin == ORIGIN_MODULE || scriptKeepsToSlot(&route)) return ADMITTED;
+    admission_errno = EPERM;
     replyError(c, "ERR Script attempted to access keys that do not hash to the same slot");
     return REFUSED;
 }

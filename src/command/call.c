@@ -194,8 +194,8 @@ void callCountEnded(struct client *c, struct request *r, bool rejected) {
     end(&call, c, call.outer);
 }
 
-/* A module says who gets what it calls. */
-static void propagateModules(struct client *c, const struct request *r, bool dirty) {
+/* Modules say who gets what they call, and scripts may. */
+static void propagateNotToAll(struct client *c, const struct request *r, bool dirty) {
     if (r->but == PROPAGATED_TO_NOBODY) propagateSuppress(c);
     propagation.but = r->but;
     propagateAfterCommand(c, dirty);
@@ -223,8 +223,8 @@ static inline __attribute__((always_inline)) void callHandler(struct call *call,
     if (how & OWN_TIME) callstats.ticks += ticks;
     if (how & COUNTED) countCall(call, c, r, ticks, (int64_t)(c->out.bytes - output));
     callReached(CALL_AFTER, c);
-    if (origin == ORIGIN_MODULE)
-        propagateModules(c, r, dbstats.dirty != dirty);
+    if (origin == ORIGIN_MODULE || (origin == ORIGIN_SCRIPT && r->but))
+        propagateNotToAll(c, r, dbstats.dirty != dirty);
     else if (how & PROPAGATED)
         propagateAfterCommand(c, dbstats.dirty != dirty);
     propagateEnd();

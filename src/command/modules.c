@@ -21,6 +21,12 @@ void modulesListRemove(struct listedModule *m) {
     listed_count--;
 }
 
+struct listedModule *modulesListFind(struct str name) {
+    struct listedModule *m = listed;
+    while (m && !strIs(name, m->name)) m = m->next;
+    return m;
+}
+
 void moduleReplyList(struct client *c) {
     replyArrayLen(c, listed_count);
     for (const struct listedModule *m = listed; m; m = m->next) {

@@ -54,7 +54,7 @@ struct request {
     uint64_t end_offset; /* in a stream that has offsets, behind raw; 0: it came in another way */
     uint64_t ticks;      /* of work on it in earlier tries, in which it was blocked */
     bool unpropagated;   /* what it changes stays here: redis.set_repl() */
-    uint8_t but;         /* who shall not have it, of a module's: PROPAGATED_NOT_TO_... (propagate.h) */
+    uint8_t but;         /* who shall not have it, of a module's or script's: PROPAGATED_NOT_TO_... */
     uint32_t redacted; /* of a module's command: a bit for each argument that is not to be shown; all: all */
 };
 

@@ -69,6 +69,7 @@ enum {
     CTX_THREAD = 1 << 7,       /* GetThreadSafeContext */
     CTX_BORROWED = 1 << 8,     /* its client is the pool's */
     CTX_KEY_EVENT = 1 << 9,    /* of a subscriber to events of the keyspace */
+    CTX_SCRIPT = 1 << 10,      /* of an engine whose function runs; its client is who calls that */
 };
 
 /* What AutoMemory frees. The parts whose things they are say how (contextSetRelease). */

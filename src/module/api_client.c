@@ -12,6 +12,7 @@
 #include "command/data_hooks.h"
 #include "command/loading.h"
 #include "command/pause.h"
+#include "command/script_running.h"
 #include "data/child.h"
 #include "data/db.h"
 #include "data/evict.h"
@@ -143,9 +144,8 @@ static int flagsOfClient(const struct client *c) {
 
 /* What the client itself runs, and those around it. */
 static int flagsOfCalls(const struct client *c) {
-    int flags = 0;
+    int flags = script_run.name ? VALKEYMODULE_CTX_FLAGS_LUA : 0;
     for (const struct call *call = call_running; call; call = call->outer) {
-        if (call->origin == ORIGIN_SCRIPT) flags |= VALKEYMODULE_CTX_FLAGS_LUA;
         if (call->origin == ORIGIN_EXEC || call->client->flags & CLIENT_IN_EXEC)
             flags |= VALKEYMODULE_CTX_FLAGS_MULTI;
         if (c && call->client == c && call->client->flags & (CLIENT_DIRTY_CAS | CLIENT_DIRTY_EXEC))

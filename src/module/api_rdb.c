@@ -5,6 +5,7 @@
 #include "base/sds.h"
 #include "base/zmalloc.h"
 #include "command/loading.h"
+#include "command/script_running.h"
 #include "data/child.h"
 #include "data/db.h"
 #include "data/persistence.h"
@@ -40,11 +41,11 @@ int vmRdbSave(struct ValkeyModuleCtx *ctx, struct ValkeyModuleRdbStream *stream,
     return why ? fails(why) : VALKEYMODULE_OK;
 }
 
-/* Nothing that knows of the old data may go on with it: replicas, the append-only file, a child that saves.
- */
+/* Nothing that knows of the old data may go on with it: replicas, the append-only file, a child that saves;
+ * nor a script, whose functions go. */
 int vmRdbLoad(struct ValkeyModuleCtx *ctx, struct ValkeyModuleRdbStream *stream, int flags) {
     (void)ctx;
-    if (flags || !stream || loadingActive()) return fails(EINVAL);
+    if (flags || !stream || loadingActive() || script_run.name) return fails(EINVAL);
     if (roleIsReplica()) return fails(ENOTSUP);
     if (access(stream->path, F_OK) != 0) return fails(ENOENT);
     bool aof = persistenceAofOn();

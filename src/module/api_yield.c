@@ -37,7 +37,7 @@ static bool isTime(struct ValkeyModuleCtx *ctx) {
     return true;
 }
 
-static void letOthers(void) {
+void moduleLetOthers(void) {
     if (moduleIsMainThread()) {
         roundNested();
     } else {
@@ -55,7 +55,7 @@ void vmYield(struct ValkeyModuleCtx *ctx, int flags, const char *busy_reply) {
     } else if (clients) {
         busy_text = busy_reply;
         busyBegin(replyText);
-        letOthers();
+        moduleLetOthers();
         busyEnd();
     }
     yields = false;

@@ -2,6 +2,7 @@
 #include "module/call.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "acl/acl.h"
 #include "client/client.h"
@@ -9,6 +10,7 @@
 #include "command/admission.h"
 #include "command/call.h"
 #include "command/propagate.h"
+#include "command/script_running.h"
 #include "data/evict.h"
 #include "data/role.h"
 #include "module/parts.h"
@@ -23,6 +25,9 @@
 #define ANSWER       VALKEYMODULE_CALL_ARGV_ERRORS_AS_REPLIES
 #define DRY          VALKEYMODULE_CALL_ARGV_DRY_RUN
 #define MAY_WAIT     VALKEYMODULE_CALL_ARGV_ALLOW_BLOCK
+/* Ours: as a function of an engine, whose script it is; with somebody's rights. */
+#define OF_SCRIPT  (1u << 30)
+#define CHECK_USER (1u << 31)
 
 /* Of other parts. Another request instead of this one, or NULL. */
 struct request *moduleFilter(const struct client *c, const struct request *r) __attribute__((weak));
@@ -38,10 +43,11 @@ struct aclUser *moduleCallUser(const struct ValkeyModuleCtx *ctx) {
 /* What a module asks for beyond what the table of admission knows. */
 static bool refusedByFlags(struct client *c, const struct request *r, unsigned flags, int *error) {
     const struct serverCommand *cmd = r->cmd;
+    bool limited = (flags & (WITHIN_LIMIT | OF_SCRIPT)) == WITHIN_LIMIT; /* a script: by its start */
     if (flags & AS_SCRIPT && cmd->flags & CMD_NOSCRIPT) {
         replyErrorFmt(c, "ERR command '%s' is not allowed on script mode", cmd->fullname);
         *error = ESPIPE;
-    } else if (flags & WITHIN_LIMIT && cmd->flags & CMD_DENYOOM && evictLimit() && evictOutOfMemory()) {
+    } else if (limited && cmd->flags & CMD_DENYOOM && evictLimit() && evictOutOfMemory()) {
         replyError(c, err_oom);
         *error = ENOSPC;
     } else if (flags & NO_WRITES && cmd->flags & CMD_WRITE) {
@@ -55,10 +61,12 @@ static bool refusedByFlags(struct client *c, const struct request *r, unsigned f
 static int refusal(struct client *c, struct request *r, unsigned flags) {
     static const struct {
         enum admissionRule rule;
-        unsigned when; /* 0: always */
+        unsigned when; /* all of them; 0: always */
         int error;     /* 0: the row says */
-    } rows[] = {{RULE_ACL, AS_USER, EACCES},
+    } rows[] = {{RULE_SCRIPT_OOM, OF_SCRIPT | WITHIN_LIMIT, ENOSPC},
+                {RULE_ACL, CHECK_USER, EACCES},
                 {RULE_CLUSTER, 0, 0},
+                {RULE_SCRIPT_READS, OF_SCRIPT, ENOSPC},
                 {RULE_SCRIPT_REPLICAS, AS_SCRIPT, ESPIPE},
                 {RULE_SNAPSHOT_FAILS, AS_SCRIPT, ESPIPE},
                 {RULE_AOF_FAILS, AS_SCRIPT, ESPIPE},
@@ -70,26 +78,25 @@ static int refusal(struct client *c, struct request *r, unsigned flags) {
     int error = 0;
     if (refusedByFlags(c, r, flags, &error)) return error;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (rows[i].when && !(flags & rows[i].when)) continue;
-        if (admissionAskRow(rows[i].rule, c, r, ORIGIN_MODULE) != ADMITTED)
+        if ((flags & rows[i].when) != rows[i].when) continue;
+        bool script = flags & OF_SCRIPT && rows[i].rule != RULE_ACL;
+        if (admissionAskRow(rows[i].rule, c, r, script ? ORIGIN_SCRIPT : ORIGIN_MODULE) != ADMITTED)
             return rows[i].error ? rows[i].error : admission_errno;
     }
     return 0;
 }
 
-static bool withinScript(void) {
-    for (const struct call *call = call_running; call; call = call->outer) {
-        if (call->origin == ORIGIN_SCRIPT) return true;
-    }
-    return false;
+/* A script is no place for another, nor for what drops those that are there. */
+static bool harmsScript(const struct serverCommand *cmd) {
+    if (!script_run.name || !(cmd->flags & CMD_NOSCRIPT)) return false;
+    return cmd->acl & ACL_SCRIPTING || !strcmp(cmd->spec->name, "debug");
 }
 
-/* It would do harm: a script is no place for another, and who has no connection is no replica. An error of
- * its own. */
+/* It would do harm: and who has no connection is no replica. An error of its own. */
 static bool impossible(struct client *c, const struct request *r) {
     if (r->cmd->flags & CMD_AT_HOME)
         replyErrorFmt(c, "ERR '%s' is for clients with a connection", r->cmd->fullname);
-    else if (r->cmd->acl & ACL_SCRIPTING && r->cmd->flags & CMD_NOSCRIPT && withinScript())
+    else if (harmsScript(r->cmd))
         replyErrorFmt(c, "ERR '%s' cannot be called while a script runs", r->cmd->fullname);
     else
         return false;
@@ -97,6 +104,14 @@ static bool impossible(struct client *c, const struct request *r) {
 }
 
 /* ---- Running ---- */
+
+/* Its errors count when they are made, whatever the script makes of them. */
+static void actForScript(struct client *c, unsigned flags) {
+    const struct client *fake = script_run.client;
+    c->errors_held = ERRORS_COUNT;
+    if (!(flags & AS_USER)) c->user = fake->user;
+    c->flags |= fake->flags;
+}
 
 static struct client *innerClient(const struct ValkeyModuleCtx *ctx, unsigned flags) {
     struct client *c = poolClientTake();
@@ -108,7 +123,10 @@ static struct client *innerClient(const struct ValkeyModuleCtx *ctx, unsigned fl
     else if (flags & VALKEYMODULE_CALL_ARGV_RESP_AUTO)
         c->resp = ctx->thread_reply ? ctx->thread_reply->resp : outer ? outer->resp : 2;
     if (flags & AS_USER) c->user = moduleCallUser(ctx);
-    if (flags & MAY_WAIT) c->flags &= ~(uint32_t)CLIENT_DENY_BLOCKING;
+    if (flags & OF_SCRIPT)
+        actForScript(c, flags);
+    else if (flags & MAY_WAIT)
+        c->flags &= ~(uint32_t)CLIENT_DENY_BLOCKING;
     return c;
 }
 
@@ -133,7 +151,13 @@ static void runOrRefuse(struct client *c, struct request *r, unsigned flags, str
     c->argc = r->argc;
     c->lastcmd = r->cmd;
     outcome->error = refusal(c, r, flags);
-    if (!outcome->error && !(flags & DRY) && !impossible(c, r)) commandRun(c, r, ORIGIN_MODULE);
+    if (!outcome->error && !(flags & DRY) && !impossible(c, r)) {
+        commandRun(c, r, ORIGIN_MODULE);
+        if (flags & OF_SCRIPT) {
+            script_run.wrote |= (r->cmd->flags & CMD_WRITE) != 0;
+            script_run.caller->db = c->db; /* to the script's end (engine.c) */
+        }
+    }
     c->argv = NULL;
     c->argc = 0;
     if (c->flags & CLIENT_BLOCKED) {
@@ -142,6 +166,10 @@ static void runOrRefuse(struct client *c, struct request *r, unsigned flags, str
         return;
     }
     moduleCallEnded(c, outcome);
+    if (outcome->error && flags & OF_SCRIPT) {
+        if (r->cmd) r->cmd->rejected++;
+        outcome->has_errors = true; /* a refusal counts where it is passed on, too */
+    }
     if (!outcome->error || flags & ANSWER) return;
     sdsfree(outcome->reply);
     outcome->what = CALL_FAILED;
@@ -174,6 +202,8 @@ void moduleCall(struct ValkeyModuleCtx *ctx, struct str *argv, int argc, unsigne
         return;
     }
     struct module *m = ctx->module;
+    if (ctx->flags & CTX_SCRIPT && flags & AS_SCRIPT) flags |= OF_SCRIPT;
+    if (flags & (AS_USER | OF_SCRIPT)) flags |= CHECK_USER;
     if (m) m->in_call++;
     callAs(ctx, argv, argc, flags, outcome);
     if (m) m->in_call--;

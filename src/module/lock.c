@@ -6,6 +6,7 @@
 
 #include "base/zmalloc.h"
 #include "command/propagate.h"
+#include "command/script_running.h"
 #include "module/api.h"
 #include "module/module.h"
 #include "module/parts.h"
@@ -187,6 +188,7 @@ static void unloaded(struct module *m) {
 void lockPartInit(void) {
     main_thread = pthread_self();
     moduleLockTry();
+    scriptLetOthers = moduleLetOthers;
     moduleOnLoaded(loaded);
     moduleOnUnload(unloaded);
 }

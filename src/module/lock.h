@@ -18,6 +18,7 @@ void moduleLockGive(void);
 bool moduleLockIsMine(void);
 /* For who has it and will not give it back for long: who waits gets it now. */
 void moduleLockLend(void);
+void moduleLetOthers(void); /* have a turn, whoever has the lock (api_yield.c) */
 bool moduleIsMainThread(void);
 
 /* An execution unit: all that is propagated in it goes out at its end, together. Within another one it is a

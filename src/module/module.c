@@ -61,7 +61,7 @@ void vmSetModuleAttribs(struct ValkeyModuleCtx *ctx, const char *name, int ver, 
 }
 
 int vmIsModuleNameBusy(const char *name) {
-    return moduleByName(strOf(name)) != NULL;
+    return modulesListFind(strOf(name)) != NULL;
 }
 
 void vmSetModuleOptions(struct ValkeyModuleCtx *ctx, int options) {
@@ -125,9 +125,20 @@ static const char *letGo(struct module *m) {
     return NULL;
 }
 
+static const char *letBuiltInGo(struct str name) {
+    struct listedModule *m = modulesListFind(name);
+    if (!m || !m->end) return "no such module with that name";
+    if (m->end()) {
+        serverLog(LL_NOTICE, "Module %s unloaded", m->name);
+        return NULL;
+    }
+    serverLog(LL_WARNING, "Module %s OnUnload failed. Unload canceled.", m->name);
+    return "operation not possible.";
+}
+
 bool moduleUnload(struct str name, const char **err) {
     struct module *m = moduleByName(name);
-    *err = m ? letGo(m) : "no such module with that name";
+    *err = m ? letGo(m) : letBuiltInGo(name);
     if (!*err) return true;
     serverLog(LL_WARNING, "Error unloading module %.*s: %s", (int)name.len, name.ptr, *err);
     return false;
@@ -290,5 +301,6 @@ void moduleInit(void) {
     forkPartInit();
     clusterPartInit();
     authPartInit();
+    enginePartInit();
     moduleCommandInit();
 }

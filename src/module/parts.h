@@ -30,6 +30,7 @@ void configPartInit(void);
 void sharedApisInit(void);
 void infoPartInit(void);
 void filterPartInit(void);
+void enginePartInit(void); /* engine.c */
 
 int moduleFilterCount(const struct module *m);
 

@@ -23,8 +23,11 @@ static void fcall(struct client *c, bool read_only) {
     }
     int keys;
     if (!scriptKeyCount(c, &keys, "ERR Bad number of keys provided")) return;
-    struct scriptCode code = {
-        .name = f->name, .kind = SCRIPT_FUNCTION, .flags = f->flags, .function = f->callback};
+    struct scriptCode code = {.engine = f->library->engine,
+                              .name = f->name,
+                              .kind = SCRIPT_FUNCTION,
+                              .flags = f->flags,
+                              .code = f->code};
     scriptExecute(c, &code, keys, read_only);
 }
 
@@ -74,8 +77,7 @@ void functionDeleteCommand(struct client *c) {
         replyError(c, "ERR Library not found");
         return;
     }
-    functionSetDrop(&functions, lib, scriptVm(SCRIPT_FUNCTION));
-    scriptVmUsed(SCRIPT_FUNCTION);
+    functionSetDrop(&functions, lib);
     changesCount(1);
     replyOk(c);
 }
@@ -173,8 +175,8 @@ void functionRestoreCommand(struct client *c) {
     } else {
         replyAndFree(c, error);
     }
-    functionSetFree(&set, scriptVm(SCRIPT_FUNCTION)); /* what failed, or what was before */
-    scriptVmUsed(SCRIPT_FUNCTION);
+    functionSetRelease(&set, false);
+    functionSetFree(&set); /* what failed, or what was before */
 }
 
 /* ---- LIST ---- */
@@ -224,7 +226,7 @@ static void replyLibrary(struct client *c, const struct functionLibrary *lib, bo
     replyBulkCstr(c, "library_name");
     replyBulk(c, sdsview(lib->name));
     replyBulkCstr(c, "engine");
-    replyBulkCstr(c, "LUA");
+    replyBulkCstr(c, lib->engine->name);
     replyBulkCstr(c, "functions");
     replyArrayLen(c, (int64_t)lib->count);
     for (const struct function *f = lib->functions; f; f = f->next) replyFunction(c, f);
@@ -269,6 +271,35 @@ static void replyRunning(struct client *c) {
     replyLongLong(c, (int64_t)(scriptRunUs() / 1000));
 }
 
+static void countOf(const struct scriptEngine *e, int64_t *libraries, int64_t *of_them) {
+    struct hashtableIterator it;
+    void *entry;
+    *libraries = *of_them = 0;
+    hashtableInitIterator(&it, &functions.libraries, false);
+    while (hashtableNext(&it, &entry)) {
+        const struct functionLibrary *lib = entry;
+        if (lib->engine != e) continue;
+        ++*libraries;
+        *of_them += (int64_t)lib->count;
+    }
+    hashtableStopIterator(&it);
+}
+
+static void replyEngines(struct client *c) {
+    int64_t libraries, of_them, engines = 0;
+    for (const struct scriptEngine *e = script_engines; e; e = e->next) engines++;
+    replyMapLen(c, engines);
+    for (const struct scriptEngine *e = script_engines; e; e = e->next) {
+        countOf(e, &libraries, &of_them);
+        replyBulkCstr(c, e->name);
+        replyMapLen(c, 2);
+        replyBulkCstr(c, "libraries_count");
+        replyLongLong(c, libraries);
+        replyBulkCstr(c, "functions_count");
+        replyLongLong(c, of_them);
+    }
+}
+
 void functionStatsCommand(struct client *c) {
     if (script_run.name && script_run.kind == SCRIPT_EVAL) {
         scriptReplyBusy(c);
@@ -278,13 +309,7 @@ void functionStatsCommand(struct client *c) {
     replyBulkCstr(c, "running_script");
     replyRunning(c);
     replyBulkCstr(c, "engines");
-    replyMapLen(c, 1);
-    replyBulkCstr(c, "LUA");
-    replyMapLen(c, 2);
-    replyBulkCstr(c, "libraries_count");
-    replyLongLong(c, (int64_t)functionsLibraryCount());
-    replyBulkCstr(c, "functions_count");
-    replyLongLong(c, (int64_t)functionsCount());
+    replyEngines(c);
 }
 
 void functionHelpCommand(struct client *c) {
@@ -301,7 +326,7 @@ void functionHelpCommand(struct client *c) {
                                   "    Describe the libraries whose names match, and their functions.",
                                   "LOAD [REPLACE] <code>",
                                   "    Load a library, and return its name. Its first line is",
-                                  "    '#!lua name=<library-name>'.",
+                                  "    '#!<engine> name=<library-name>'.",
                                   "RESTORE <payload> [FLUSH|APPEND|REPLACE]",
                                   "    Load the libraries of a payload, all or none. APPEND, the default,",
                                   "    refuses names that exist; REPLACE replaces libraries of the same",

@@ -1,31 +1,12 @@
-/* function_library.c - loading a library (see function_library.h).
- *
- * All libraries share an interpreter and its globals, which nobody can write to: what a library keeps is in
- * its local variables. While its text runs, the globals are others (script_lua.c, scriptShowGlobals): nothing
- * but `redis` and `server` with register_function and the log, so that loading can depend on nothing and has
- * no effects. Functions get the usual globals when they are called.
- *
- * A library keeps its text as it was compiled: applications load theirs each time they start, mostly the one
- * that is there, and compiling is most of what that takes. Run again, it makes functions and local variables
- * anew, as from the text itself. */
+/* function_library.c - one library (see function_library.h). */
 #include "script/function_library.h"
 
 #include <ctype.h>
-#include <lauxlib.h>
 
-#include "base/ticks.h"
 #include "base/zmalloc.h"
-
-#define CHUNKNAME        "@user_function"
-#define LOAD_HOOK_PERIOD 10000 /* Lua instructions between two looks at the clock */
 
 #define BAD_NAME                                                                                             \
     " names can only contain letters, numbers, or underscores(_) and must be at least one character long"
-
-static struct functionLibrary *loading; /* whose text runs; NULL: none */
-static const char *load_error; /* what FUNCTION LOAD is answered for it, word by word; NULL: nothing */
-static uint64_t load_end;      /* ticks; 0: no limit */
-static int load_globals;       /* reference: the globals meanwhile */
 
 /* ---- The first line ---- */
 
@@ -36,8 +17,8 @@ static bool nameOk(struct str name) {
     return name.len > 0;
 }
 
-/* name=NAME, once. NULL and *error when it is not that. */
-static sds readName(sds *words, int count, sds *error) {
+/* name=NAME, once. NULL and *error when it is not that, or nobody knows the language. */
+static sds readName(sds *words, int count, struct scriptEngine **engine, sds *error) {
     sds name = NULL;
     for (int i = 1; i < count && !*error; i++) {
         if (strncasecmp(words[i], "name=", 5)) {
@@ -50,9 +31,8 @@ static sds readName(sds *words, int count, sds *error) {
     }
     if (!*error && !name) *error = sdsnew("ERR Library name was not given");
     if (!*error && !nameOk(sdsview(name))) *error = sdsnew("ERR Library" BAD_NAME);
-    if (!*error && strcasecmp(words[0], "#!lua")) {
-        *error = sdscatprintf(sdsempty(), "ERR Engine '%s' not found", words[0] + 2);
-    }
+    *engine = *error ? NULL : scriptEngineByName(strOf(words[0] + 2));
+    if (!*error && !*engine) *error = sdscatprintf(sdsempty(), "ERR Engine '%s' not found", words[0] + 2);
     if (!*error) return name;
     sdsfree(name);
     return NULL;
@@ -71,32 +51,34 @@ struct functionLibrary *functionLibraryCreate(struct str text, sds *error) {
         *error = sdsnew("ERR Invalid library metadata");
         return NULL;
     }
-    sds name = readName(words, count, error);
+    struct scriptEngine *engine;
+    sds name = readName(words, count, &engine, error);
     sdsfreesplitres(words, count);
     if (!name) return NULL;
     struct functionLibrary *lib = zcalloc(1, sizeof *lib);
+    lib->engine = engine;
     lib->name = name;
     lib->text = sdsnewstr(text);
     lib->body = text.len - body.len;
-    lib->chunk = LUA_NOREF;
     lib->last = &lib->functions;
     return lib;
 }
 
-static void freeFunction(struct function *f, lua_State *L) {
-    if (L) luaL_unref(L, LUA_REGISTRYINDEX, f->callback);
-    sdsfree(f->name);
-    sdsfree(f->description);
-    zfree(f);
+void functionLibraryRelease(struct functionLibrary *lib) {
+    struct scriptEngine *e = lib->engine;
+    for (struct function *f = lib->functions; f; f = f->next) e->how->release(e, SCRIPT_FUNCTION, f->code);
+    if (lib->whole) e->how->release(e, SCRIPT_FUNCTION, lib->whole);
+    lib->whole = 0;
 }
 
-void functionLibraryFree(struct functionLibrary *lib, lua_State *L) {
+void functionLibraryFree(struct functionLibrary *lib) {
     while (lib->functions) {
         struct function *f = lib->functions;
         lib->functions = f->next;
-        freeFunction(f, L);
+        sdsfree(f->name);
+        sdsfree(f->description);
+        zfree(f);
     }
-    if (L) luaL_unref(L, LUA_REGISTRYINDEX, lib->chunk);
     sdsfree(lib->name);
     sdsfree(lib->text);
     zfree(lib);
@@ -107,114 +89,12 @@ size_t functionLibraryMemory(const struct functionLibrary *lib) {
     for (const struct function *f = lib->functions; f; f = f->next) {
         bytes += zmallocSize(f) + sdsAllocSize(f->name);
         if (f->description) bytes += sdsAllocSize(f->description);
+        if (lib->engine->how->codeMemory) bytes += lib->engine->how->codeMemory(lib->engine, f->code);
     }
     return bytes;
 }
 
-/* ---- server.register_function: its arguments stand in these places of the stack ---- */
-
-enum { ARG_TABLE = 1, ARG_NAME, ARG_DESCRIPTION, ARG_CALLBACK, ARG_FLAGS, ARG_LAST = ARG_FLAGS };
-
-static int libraryRefuse(lua_State *L, const char *message) {
-    scriptPushError(L, strOf(message), false);
-    return lua_error(L);
-}
-
-static int refuseUnlessString(lua_State *L, int index, const char *message) {
-    return lua_isstring(L, index) ? 0 : libraryRefuse(L, message);
-}
-
-/* The value on top is what was given for the name below it. */
-static void takeNamed(lua_State *L, struct str key) {
-    static const char *const names[] = {"function_name", "description", "callback", "flags"};
-    for (int i = 0; i < 4; i++) {
-        if (!strIs(key, names[i])) continue;
-        lua_replace(L, ARG_NAME + i);
-        return;
-    }
-    libraryRefuse(L, "ERR unknown argument given to server.register_function");
-}
-
-static void takeTable(lua_State *L) {
-    lua_settop(L, ARG_LAST);
-    for (lua_pushnil(L); lua_next(L, ARG_TABLE);) {
-        if (!lua_isstring(L, -2)) {
-            libraryRefuse(L, "ERR named argument key given to server.register_function is not a string");
-        }
-        struct str key = {"", 0};
-        if (lua_type(L, -2) == LUA_TSTRING) key.ptr = lua_tolstring(L, -2, &key.len);
-        takeNamed(L, key);
-    }
-}
-
-static void checkTable(lua_State *L) {
-    if (!lua_isnil(L, ARG_NAME)) {
-        refuseUnlessString(L, ARG_NAME,
-                           "ERR function_name argument given to server.register_function must be a string");
-    }
-    if (!lua_isnil(L, ARG_DESCRIPTION)) {
-        refuseUnlessString(L, ARG_DESCRIPTION,
-                           "ERR description argument given to server.register_function must be a string");
-    }
-    if (!lua_isnil(L, ARG_CALLBACK) && !lua_isfunction(L, ARG_CALLBACK)) {
-        libraryRefuse(L, "ERR callback argument given to server.register_function must be a function");
-    }
-    if (!lua_isnil(L, ARG_FLAGS) && !lua_istable(L, ARG_FLAGS)) {
-        libraryRefuse(
-            L, "ERR flags argument to server.register_function must be a table representing function flags");
-    }
-    if (lua_isnil(L, ARG_NAME)) {
-        libraryRefuse(L, "ERR server.register_function must get a function name argument");
-    }
-    if (lua_isnil(L, ARG_CALLBACK))
-        libraryRefuse(L, "ERR server.register_function must get a callback argument");
-}
-
-static void takePositional(lua_State *L) {
-    refuseUnlessString(L, 1, "ERR first argument to server.register_function must be a string");
-    if (!lua_isfunction(L, 2)) {
-        libraryRefuse(L, "ERR second argument to server.register_function must be a function");
-    }
-    lua_settop(L, ARG_LAST);
-    lua_pushvalue(L, 2);
-    lua_replace(L, ARG_CALLBACK);
-    lua_pushvalue(L, 1);
-    lua_replace(L, ARG_NAME);
-    lua_pushnil(L);
-    lua_replace(L, ARG_DESCRIPTION);
-}
-
-static void takeArguments(lua_State *L) {
-    int argc = lua_gettop(L);
-    if (argc < 1 || argc > 2) libraryRefuse(L, "ERR wrong number of arguments to server.register_function");
-    if (argc == 2) {
-        takePositional(L);
-        return;
-    }
-    if (!lua_istable(L, 1)) {
-        libraryRefuse(
-            L, "ERR calling server.register_function with a single argument is only applicable to Lua table "
-               "(representing named arguments).");
-    }
-    takeTable(L);
-    checkTable(L);
-}
-
-static unsigned readFlags(lua_State *L) {
-    unsigned flags = SCRIPT_SHEBANG;
-    if (lua_isnil(L, ARG_FLAGS)) return flags;
-    for (int i = 1;; i++, lua_pop(L, 1)) {
-        lua_rawgeti(L, ARG_FLAGS, i);
-        if (lua_isnil(L, -1)) break;
-        struct str name = {"", 0};
-        if (lua_type(L, -1) == LUA_TSTRING) name.ptr = lua_tolstring(L, -1, &name.len);
-        unsigned flag = scriptFlagByName(name, true);
-        if (!flag) libraryRefuse(L, "ERR unknown flag given");
-        flags |= flag;
-    }
-    lua_pop(L, 1);
-    return flags;
-}
+/* ---- Loading ---- */
 
 static bool registered(const struct functionLibrary *lib, struct str name) {
     for (const struct function *f = lib->functions; f; f = f->next) {
@@ -223,108 +103,37 @@ static bool registered(const struct functionLibrary *lib, struct str name) {
     return false;
 }
 
-/* All that can raise an error comes before anything is allocated. */
-static int registerFunction(lua_State *L) {
-    if (!loading) {
-        return libraryRefuse(L, "ERR server.register_function can only be called on FUNCTION LOAD command");
-    }
-    takeArguments(L);
-    struct str name, description = {NULL, 0};
-    name.ptr = lua_tolstring(L, ARG_NAME, &name.len);
-    if (!lua_isnil(L, ARG_DESCRIPTION)) {
-        description.ptr = lua_tolstring(L, ARG_DESCRIPTION, &description.len);
-    }
-    unsigned flags = readFlags(L);
-    if (!nameOk(name)) load_error = "ERR Function" BAD_NAME;
-    if (registered(loading, name)) load_error = "ERR Function already exists in the library";
-    if (load_error) return libraryRefuse(L, load_error);
-    lua_pushvalue(L, ARG_CALLBACK);
-    int callback = luaL_ref(L, LUA_REGISTRYINDEX);
+struct loadingLibrary {
+    struct scriptCompilation job; /* first */
+    struct functionLibrary *lib;
+};
+
+static const char *addFunction(struct scriptCompilation *job, const struct scriptFunction *made) {
+    struct functionLibrary *lib = ((struct loadingLibrary *)job)->lib;
+    if (registered(lib, made->name)) return "ERR Function already exists in the library";
+    if (!nameOk(made->name)) return "ERR Function" BAD_NAME;
     struct function *f = zcalloc(1, sizeof *f);
-    *f = (struct function){.library = loading, .flags = flags, .callback = callback};
-    f->name = sdsnewstr(name);
-    if (description.ptr) f->description = sdsnewstr(description);
-    *loading->last = f;
-    loading->last = &f->next;
-    loading->count++;
-    return 0;
+    *f = (struct function){.library = lib, .flags = made->flags, .code = made->code};
+    f->name = sdsnewstr(made->name);
+    if (made->description.ptr) f->description = sdsnewstr(made->description);
+    *lib->last = f;
+    lib->last = &f->next;
+    lib->count++;
+    return NULL;
 }
 
-/* ---- Running the text ---- */
-
-void functionLibraryVmReady(lua_State *L) {
-    lua_createtable(L, 0, 2);
-    scriptOpenLoadApi(L);
-    lua_pushcfunction(L, registerFunction);
-    lua_setfield(L, -2, "register_function");
-    scriptPushStrict(L);
-    lua_setmetatable(L, -2);
-    scriptFreeze(L);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -3, "redis");
-    lua_setfield(L, -2, "server");
-    scriptPushStrict(L);
-    lua_setmetatable(L, -2);
-    load_globals = luaL_ref(L, LUA_REGISTRYINDEX);
-}
-
-static void limitHook(lua_State *L, lua_Debug *ar) {
-    (void)ar;
-    if (!load_end || ticksNow() < load_end) return;
-    lua_sethook(L, limitHook, LUA_MASKCOUNT, 1);
-    lua_pushliteral(L, "FUNCTION LOAD timeout");
-    lua_error(L);
-}
-
-static bool callText(lua_State *L, sds *error) {
-    bool ok = lua_pcall(L, 0, 0, SLOT_HANDLER) == 0;
-    if (ok) return true;
-    if (load_error) {
-        *error = sdsnew(load_error);
-        return false;
-    }
-    bool counted;
-    sds text = scriptErrorText(L, &counted);
-    *error = sdscatprintf(sdsempty(), "ERR Error registering functions: %s", text);
-    sdsfree(text);
-    return false;
-}
-
-/* Pushes the compiled text. */
-static bool pushChunk(lua_State *L, struct functionLibrary *lib, const struct functionLibrary *old) {
-    if (old && strEq(sdsview(old->text), sdsview(lib->text))) {
-        lua_rawgeti(L, LUA_REGISTRYINDEX, old->chunk);
-    } else if (!scriptCompile(L, strN(lib->text + lib->body, sdslen(lib->text) - lib->body), CHUNKNAME)) {
-        return false;
-    }
-    lua_pushvalue(L, -1);
-    lib->chunk = luaL_ref(L, LUA_REGISTRYINDEX);
-    return true;
-}
-
-bool functionLibraryRun(struct functionLibrary *lib, const struct functionLibrary *old, int limit_ms,
-                        sds *error) {
-    lua_State *L = scriptVm(SCRIPT_FUNCTION);
+bool functionLibraryLoad(struct functionLibrary *lib, const struct functionLibrary *old, int limit_ms,
+                         sds *error) {
+    bool same = old && old->engine == lib->engine && strEq(sdsview(old->text), sdsview(lib->text));
+    struct loadingLibrary load = {.job = {.kind = SCRIPT_FUNCTION,
+                                          .text = strN(lib->text + lib->body, sdslen(lib->text) - lib->body),
+                                          .limit_ms = limit_ms,
+                                          .before = same ? old->whole : 0,
+                                          .add = addFunction},
+                                  .lib = lib};
     *error = NULL;
-    scriptVmUsed(SCRIPT_FUNCTION);
-    if (!pushChunk(L, lib, old)) {
-        *error = sdscatprintf(sdsempty(), "ERR Error compiling function: %s", lua_tostring(L, -1));
-        lua_settop(L, SLOT_LAST);
-        return false;
-    }
-    loading = lib;
-    load_error = NULL;
-    load_end = limit_ms ? ticksNow() + (uint64_t)limit_ms * 1000 * ticks_per_us : 0;
-    lua_sethook(L, limitHook, LUA_MASKCOUNT, LOAD_HOOK_PERIOD);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, load_globals);
-    scriptShowGlobals(L);
-    bool ok = callText(L, error);
-    loading = NULL;
-    lua_settop(L, SLOT_LAST);
-    lua_pushvalue(L, SLOT_GLOBALS);
-    scriptShowGlobals(L);
-    scriptArmHook(L);
-    scriptForgetErrorPlace();
+    bool ok = lib->engine->how->compile(lib->engine, &load.job, error);
+    lib->whole = load.job.whole;
     if (ok && !lib->count) *error = sdsnew("ERR No functions registered");
     return !*error;
 }

@@ -1,4 +1,4 @@
-/* function_library.h - one library: its text, and the functions that it registers when the text runs. */
+/* function_library.h - one library: its text, and the functions that its engine makes of that. */
 #pragma once
 
 #include "script/script_private.h"
@@ -10,28 +10,28 @@ struct function {
     struct function *next; /* of the library */
     sds name, description; /* description: NULL when there is none */
     unsigned flags;        /* SCRIPT_* */
-    int callback;          /* reference in the interpreter's registry */
+    uintptr_t code;        /* its engine's */
 };
 
 struct functionLibrary {
+    struct scriptEngine *engine;
     sds name, text;
-    size_t body; /* offset in the text of what follows the first line's words */
-    int chunk;   /* reference in the interpreter's registry: that, compiled; LUA_NOREF: not yet */
+    size_t body;     /* offset in the text of what follows the first line's words */
+    uintptr_t whole; /* the engine's for all of it; 0: none (struct scriptCompilation) */
     struct function *functions, **last;
     size_t count;
+    size_t memory; /* functionLibraryMemory, when it came into use */
 };
 
 #define LIBRARY_LOAD_LIMIT_MS 500 /* for FUNCTION LOAD */
 
-/* Reads the first line. NULL and *error when it is not "#!lua name=...". */
+/* Reads the first line. NULL and *error when it is not "#!engine name=...". */
 struct functionLibrary *functionLibraryCreate(struct str text, sds *error);
-/* Runs the text, which registers the functions. `old`: in the same interpreter, whose compiled text serves
- * when it is the same; NULL: none. limit_ms 0: as long as it takes. False and *error. */
-bool functionLibraryRun(struct functionLibrary *lib, const struct functionLibrary *old, int limit_ms,
-                        sds *error);
-/* L: the interpreter whose references to its functions are dropped; NULL when that is gone. */
-void functionLibraryFree(struct functionLibrary *lib, lua_State *L);
+/* Its engine makes functions of the text. `old`: of the same name; NULL: none. limit_ms 0: as long as it
+ * takes. False and *error. */
+bool functionLibraryLoad(struct functionLibrary *lib, const struct functionLibrary *old, int limit_ms,
+                         sds *error);
+/* Before it is freed, what its engine has made of it is: unless that is gone already. */
+void functionLibraryRelease(struct functionLibrary *lib);
+void functionLibraryFree(struct functionLibrary *lib);
 size_t functionLibraryMemory(const struct functionLibrary *lib);
-
-/* After the interpreter of functions was made. */
-void functionLibraryVmReady(lua_State *L);

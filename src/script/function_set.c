@@ -27,11 +27,22 @@ void functionSetInit(struct functionSet *set) {
     hashtableInit(&set->functions, &functions_type);
 }
 
-void functionSetFree(struct functionSet *set, lua_State *L) {
+void functionSetRelease(struct functionSet *set, bool before_reset) {
     struct hashtableIterator it;
     void *entry;
     hashtableInitIterator(&it, &set->libraries, false);
-    while (hashtableNext(&it, &entry)) functionLibraryFree(entry, L);
+    while (hashtableNext(&it, &entry)) {
+        struct functionLibrary *lib = entry;
+        if (!before_reset || !lib->engine->how->reset_releases) functionLibraryRelease(lib);
+    }
+    hashtableStopIterator(&it);
+}
+
+void functionSetFree(struct functionSet *set) {
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, &set->libraries, false);
+    while (hashtableNext(&it, &entry)) functionLibraryFree(entry);
     hashtableStopIterator(&it);
     hashtableDestroy(&set->libraries);
     hashtableDestroy(&set->functions);
@@ -50,7 +61,8 @@ static void addLibrary(struct functionSet *set, struct functionLibrary *lib) {
     serverAssert(added);
     for (struct function *f = lib->functions; f; f = f->next) hashtableAdd(&set->functions, f);
     set->function_count += lib->count;
-    set->memory += functionLibraryMemory(lib);
+    lib->memory = functionLibraryMemory(lib);
+    set->memory += lib->memory;
 }
 
 static void removeLibrary(struct functionSet *set, struct functionLibrary *lib) {
@@ -59,12 +71,28 @@ static void removeLibrary(struct functionSet *set, struct functionLibrary *lib) 
         hashtablePop(&set->functions, sdsview(f->name));
     }
     set->function_count -= lib->count;
-    set->memory -= functionLibraryMemory(lib);
+    set->memory -= lib->memory;
 }
 
-void functionSetDrop(struct functionSet *set, struct functionLibrary *lib, lua_State *L) {
+static void freeLibrary(struct functionLibrary *lib) {
+    functionLibraryRelease(lib);
+    functionLibraryFree(lib);
+}
+
+void functionSetDrop(struct functionSet *set, struct functionLibrary *lib) {
     removeLibrary(set, lib);
-    functionLibraryFree(lib, L);
+    freeLibrary(lib);
+}
+
+void functionSetDropOf(struct functionSet *set, const struct scriptEngine *e) {
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, &set->libraries, true);
+    while (hashtableNext(&it, &entry)) {
+        struct functionLibrary *lib = entry;
+        if (lib->engine == e) functionSetDrop(set, lib);
+    }
+    hashtableStopIterator(&it);
 }
 
 /* ---- Adding ---- */
@@ -90,18 +118,17 @@ struct functionLibrary *functionSetLoad(struct functionSet *set, struct str text
                                         int limit_ms, sds *error) {
     struct functionLibrary *lib = functionLibraryCreate(text, error);
     if (!lib) return NULL;
-    lua_State *L = scriptVm(SCRIPT_FUNCTION);
     struct functionLibrary *old = functionSetLibrary(set, sdsview(lib->name));
     if (old && policy == FUNCTIONS_APPEND) {
         *error = sdscatprintf(sdsempty(), "ERR Library '%s' already exists", lib->name);
-    } else if (functionLibraryRun(lib, old, limit_ms, error)) {
+    } else if (functionLibraryLoad(lib, old, limit_ms, error)) {
         namesFree(set, lib, isOld, old, error);
     }
     if (*error) {
-        functionLibraryFree(lib, L);
+        freeLibrary(lib);
         return NULL;
     }
-    if (old) functionSetDrop(set, old, L);
+    if (old) functionSetDrop(set, old);
     addLibrary(set, lib);
     return lib;
 }
@@ -138,7 +165,7 @@ static void dropReplaced(struct functionSet *to, struct functionSet *from) {
     hashtableInitIterator(&it, &from->libraries, false);
     while (hashtableNext(&it, &entry)) {
         struct functionLibrary *old = functionSetLibrary(to, libraryName(entry));
-        if (old) functionSetDrop(to, old, scriptVm(SCRIPT_FUNCTION));
+        if (old) functionSetDrop(to, old);
     }
     hashtableStopIterator(&it);
 }

@@ -17,11 +17,15 @@ extern struct functionSet functions; /* in use */
 enum functionPolicy { FUNCTIONS_APPEND, FUNCTIONS_REPLACE };
 
 void functionSetInit(struct functionSet *set);
-void functionSetFree(struct functionSet *set, lua_State *L); /* with its libraries; see functionLibraryFree */
+/* Its libraries (functionLibraryRelease); before a reset of the engines only those that a reset leaves. */
+void functionSetRelease(struct functionSet *set, bool before_reset);
+void functionSetFree(struct functionSet *set); /* with its libraries, which have been released */
+/* Drops what this engine has made. */
+void functionSetDropOf(struct functionSet *set, const struct scriptEngine *e);
 struct functionLibrary *functionSetLibrary(struct functionSet *set, struct str name);
 struct function *functionSetFind(struct functionSet *set, struct str name);
-/* Takes the library out of the set, and frees it. */
-void functionSetDrop(struct functionSet *set, struct functionLibrary *lib, lua_State *L);
+/* Takes the library out of the set, releases and frees it. */
+void functionSetDrop(struct functionSet *set, struct functionLibrary *lib);
 /* Loads the text into the set. NULL and *error, and the set is unchanged. */
 struct functionLibrary *functionSetLoad(struct functionSet *set, struct str text, enum functionPolicy policy,
                                         int limit_ms, sds *error);

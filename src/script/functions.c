@@ -14,58 +14,47 @@ bool functionsLoadLibrary(struct str code, bool replace, sds *error) {
     return functionSetLoad(&functions, code, policy, 0, error) != NULL;
 }
 
-/* ---- All of them: the interpreter goes with the libraries ---- */
+/* ---- All of them ---- */
 
-struct otherFunctions {
-    lua_State *vm; /* NULL: there are none */
-    struct functionSet set;
-};
+static bool aside_used;
+static struct functionSet aside; /* beside those in use, when a dataset is loaded there */
 
-static void freeOthers(void *arg) {
-    struct otherFunctions *others = arg;
-    lua_close(others->vm);
-    functionSetFree(&others->set, NULL);
-    zfree(others);
+static void freeSet(void *arg) {
+    functionSetFree(arg);
+    zfree(arg);
 }
 
-static void dropOthers(struct otherFunctions others, bool async) {
-    struct otherFunctions *copy = zmalloc(sizeof *copy);
-    *copy = others;
+static void dropSet(struct functionSet set, bool async) {
+    struct functionSet *copy = zmalloc(sizeof *copy);
+    *copy = set;
     if (async)
-        bioSubmit(BIO_LAZY_FREE, freeOthers, copy);
+        bioSubmit(BIO_LAZY_FREE, freeSet, copy);
     else
-        freeOthers(copy);
+        freeSet(copy);
 }
 
-/* Those that were in use. */
-static struct otherFunctions startAnew(void) {
-    struct otherFunctions old = {.set = functions, .vm = scriptVmReplace(SCRIPT_FUNCTION)};
-    functionSetInit(&functions);
-    functionLibraryVmReady(scriptVm(SCRIPT_FUNCTION));
-    return old;
-}
-
+/* What engines keep goes with the libraries, unless there are some aside. */
 void functionsFlush(bool async) {
-    if (hashtableSize(&functions.libraries)) dropOthers(startAnew(), async);
+    struct functionSet old = functions;
+    functionSetInit(&functions);
+    functionSetRelease(&old, !aside_used);
+    if (!aside_used) scriptEnginesReset(SCRIPT_FUNCTION, async);
+    dropSet(old, async);
 }
 
 /* ---- Beside those in use ---- */
 
-static struct otherFunctions aside;
-
 static void changePlaces(void) {
     struct functionSet set = functions;
-    functions = aside.set;
-    aside.set = set;
-    aside.vm = scriptVmExchange(SCRIPT_FUNCTION, aside.vm);
+    functions = aside;
+    aside = set;
 }
 
 /* Libraries load into those in use: which is another set for that time. */
 static bool loadAside(struct rdbReader *r) {
-    if (aside.vm)
-        changePlaces();
-    else
-        aside = startAnew();
+    if (!aside_used) functionSetInit(&aside);
+    aside_used = true;
+    changePlaces();
     bool ok = functionsLoad(r);
     changePlaces();
     return ok;
@@ -73,13 +62,19 @@ static bool loadAside(struct rdbReader *r) {
 
 /* None were loaded: then none are what takes the place of those there. */
 static void exchangeAside(bool take) {
-    if (!aside.vm) {
+    if (!aside_used) {
         if (take) functionsFlush(true);
         return;
     }
     if (take) changePlaces();
-    dropOthers(aside, true);
-    aside = (struct otherFunctions){0};
+    functionSetRelease(&aside, false);
+    dropSet(aside, true);
+    aside_used = false;
+}
+
+static void dropOfEngine(struct scriptEngine *e) {
+    functionSetDropOf(&functions, e);
+    if (aside_used) functionSetDropOf(&aside, e);
 }
 
 /* ---- Files ---- */
@@ -131,7 +126,7 @@ static size_t memoryOf(const struct functionSet *set) {
 }
 
 size_t functionsMemory(void) {
-    return memoryOf(&functions) + (aside.vm ? memoryOf(&aside.set) : 0);
+    return memoryOf(&functions) + (aside_used ? memoryOf(&aside) : 0);
 }
 
 static bool rewriteOne(void *priv, struct str code) {
@@ -161,8 +156,6 @@ void functionsInit(void) {
                                               .exchange = exchangeAside};
     rdbSectionRegister(&section);
     memoryAddPart(MEMORY_FUNCTION_CACHES, functionsMemory);
-}
-
-void functionsStart(void) {
-    startAnew();
+    scriptEngineOnRemove(dropOfEngine);
+    functionSetInit(&functions);
 }

@@ -24,7 +24,6 @@ bool functionsLoad(struct rdbReader *r); /* one, after the opcode; false: rioFai
 
 size_t functionsCount(void);
 size_t functionsLibraryCount(void);
-size_t functionsMemory(void); /* of texts, names and tables, not Lua's */
+size_t functionsMemory(void); /* of texts, names and tables, not what engines keep */
 
 void functionsInit(void);
-void functionsStart(void);

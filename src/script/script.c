@@ -4,10 +4,8 @@
  *     by_sha   sha1 -> script     EVALSHA, SCRIPT EXISTS, SCRIPT SHOW
  *     recent   scripts that came by EVAL only, the one used last at the end; the first one makes room
  *
- * A script is compiled once, to a function that the interpreter's registry holds. */
+ * A script is compiled once, by the engine that its first line names. */
 #include "script/script.h"
-
-#include <lauxlib.h>
 
 #include "base/list.h"
 #include "base/num.h"
@@ -16,27 +14,26 @@
 #include "commands/scripting.h"
 #include "command/command.h"
 #include "registry/config.h"
-#include "data/role.h"
 #include "data/defrag.h"
 #include "registry/info.h"
 #include "data/lazyfree.h"
 #include "registry/background.h"
 #include "registry/memory_report.h"
-#include "command/modules.h"
 #include "client/reply.h"
 #include "ds/hashtable.h"
 #include "script/functions.h"
 #include "script/script_debug.h"
 #include "script/script_private.h"
 
-#define SHA_LEN          40
-#define RECENT_MAX       500 /* scripts kept that nobody has asked to keep */
-#define SCRIPT_CHUNKNAME "@user_script"
+#define SHA_LEN    40
+#define RECENT_MAX 500 /* scripts kept that nobody has asked to keep */
 
 struct script {
     char sha[SHA_LEN + 1];
     unsigned flags;
-    int function; /* reference in the interpreter's registry */
+    struct scriptEngine *engine;
+    uintptr_t code; /* the engine's */
+    size_t memory;  /* scriptMemory, when it was added */
     sds text;
     struct listNode recent_node;
 };
@@ -60,7 +57,9 @@ static const struct hashtableType by_sha_type = {.entryKey = shaKey};
 static const struct hashtableType by_text_type = {.entryKey = textKey};
 
 static size_t scriptMemory(const struct script *s) {
-    return zmallocSize(s) + sdsAllocSize(s->text);
+    const struct scriptEngineMethods *how = s->engine->how;
+    size_t engines = how->codeMemory ? how->codeMemory(s->engine, s->code) : 0;
+    return zmallocSize(s) + sdsAllocSize(s->text) + engines;
 }
 
 static void scriptFree(struct script *s) {
@@ -71,7 +70,8 @@ static void scriptFree(struct script *s) {
 static void addScript(struct script *s, bool keep) {
     hashtableAdd(&by_sha, s);
     hashtableAdd(&by_text, s);
-    scripts_memory += scriptMemory(s);
+    s->memory = scriptMemory(s);
+    scripts_memory += s->memory;
     if (!keep) listAddTail(&recent, &s->recent_node);
 }
 
@@ -79,8 +79,8 @@ static void dropScript(struct script *s) {
     hashtablePop(&by_sha, shaKey(s));
     hashtablePop(&by_text, textKey(s));
     if (listLinked(&s->recent_node)) listRemove(&recent, &s->recent_node);
-    scripts_memory -= scriptMemory(s);
-    luaL_unref(scriptVm(SCRIPT_EVAL), LUA_REGISTRYINDEX, s->function);
+    scripts_memory -= s->memory;
+    s->engine->how->release(s->engine, SCRIPT_EVAL, s->code);
     scriptFree(s);
 }
 
@@ -100,7 +100,7 @@ static void touchScript(struct script *s, bool keep) {
 static void moveScript(void *priv, void *entry) {
     struct script *s = entry;
     (void)priv;
-    scripts_memory -= scriptMemory(s);
+    scripts_memory -= s->memory;
     sds text = sdsMove(s->text, defragMove, NULL);
     if (text) s->text = text;
     struct script *now = defragMove(NULL, s);
@@ -110,7 +110,8 @@ static void moveScript(void *priv, void *entry) {
         if (listLinked(&now->recent_node)) listNodeMoved(&now->recent_node);
         s = now;
     }
-    scripts_memory += scriptMemory(s);
+    s->memory = scriptMemory(s);
+    scripts_memory += s->memory;
 }
 
 static uint64_t defragScripts(uint64_t cursor) {
@@ -124,26 +125,39 @@ static void replyAndFree(struct client *c, sds error) {
     sdsfree(error);
 }
 
+struct loadingScript {
+    struct scriptCompilation job; /* first */
+    struct script *script;
+};
+
+static const char *takeCode(struct scriptCompilation *job, const struct scriptFunction *made) {
+    struct script *s = ((struct loadingScript *)job)->script;
+    if (s->code) return "ERR a script is one function";
+    s->code = made->code;
+    return NULL;
+}
+
+static bool compile(struct script *s, struct str code, sds *error) {
+    struct loadingScript load = {.job = {.kind = SCRIPT_EVAL, .text = code, .add = takeCode}, .script = s};
+    const struct scriptEngineMethods *how = s->engine->how;
+    if (how->compile(s->engine, &load.job, error) && s->code) return true;
+    if (s->code) how->release(s->engine, SCRIPT_EVAL, s->code);
+    if (!*error) *error = sdsnew("ERR No functions registered");
+    return false;
+}
+
 /* Compiles `text` and adds it to the cache. NULL: the error has been replied. */
 static struct script *loadScript(struct client *c, struct str text, bool keep) {
-    lua_State *L = scriptVm(SCRIPT_EVAL);
-    unsigned flags = 0;
+    struct script *s = zcalloc(1, sizeof *s);
     struct str code = text;
-    sds error = scriptReadShebang(&code, &flags);
-    if (!error && !scriptCompile(L, code, SCRIPT_CHUNKNAME)) {
-        error =
-            sdscatprintf(sdsempty(), "ERR Error compiling script (new function): %s", lua_tostring(L, -1));
-        lua_pop(L, 1);
-    }
-    if (error) {
+    sds error = scriptReadShebang(&code, &s->flags, &s->engine);
+    if (error || !compile(s, code, &error)) {
+        zfree(s);
         replyAndFree(c, error);
         return NULL;
     }
     if (!keep) makeRoomForOne();
-    struct script *s = zcalloc(1, sizeof *s);
     sha1Hex(s->sha, text.ptr, text.len);
-    s->flags = flags;
-    s->function = luaL_ref(L, LUA_REGISTRYINDEX);
     s->text = sdsnewstr(text);
     addScript(s, keep);
     return s;
@@ -162,7 +176,7 @@ static struct script *findBySha(struct str sha) {
 static void eval(struct client *c, struct script *s, int keys, bool read_only) {
     touchScript(s, false);
     struct scriptCode code = {
-        .name = s->sha, .kind = SCRIPT_EVAL, .flags = s->flags, .function = s->function};
+        .engine = s->engine, .name = s->sha, .kind = SCRIPT_EVAL, .flags = s->flags, .code = s->code};
     scriptExecute(c, &code, keys, read_only);
 }
 
@@ -203,7 +217,8 @@ uint64_t evalFlags(const struct client *c, uint64_t command_flags) {
     struct str code = c->argv[1];
     const struct script *s = hashtableFind(&by_text, code);
     unsigned flags = s ? s->flags : 0;
-    sds error = s ? NULL : scriptReadShebang(&code, &flags);
+    struct scriptEngine *engine;
+    sds error = s ? NULL : scriptReadShebang(&code, &flags, &engine);
     if (error) flags = 0; /* EVAL replies it */
     sdsfree(error);
     return flags & SCRIPT_SHEBANG ? scriptCommandFlags(flags, command_flags) : command_flags;
@@ -251,18 +266,33 @@ void scriptShowCommand(struct client *c) {
         replyError(c, no_such_script);
 }
 
+static void debug(struct client *c, struct scriptEngine *e, bool sync) {
+    switch (scriptDebugArm(c, e, sync)) {
+    case DEBUGGING_ENABLED: replyOk(c); break;
+    case DEBUGGING_NOT_SUPPORTED:
+        replyErrorFmt(c, "ERR The scripting engine '%s' does not support interactive script debugging",
+                      e->name);
+        break;
+    case DEBUGGING_FAILED:
+        replyErrorFmt(c, "ERR The scripting engine '%s' failed to initialize interactive script debugging",
+                      e->name);
+        break;
+    }
+}
+
 void scriptDebugCommand(struct client *c) {
     bool sync = strIs(c->argv[2], "sync");
+    struct str name = c->argc == 4 ? c->argv[3] : STR("lua");
+    struct scriptEngine *e = scriptEngineByName(name);
     if (c->argc > 4) {
         replySubcommandError(c);
-    } else if (c->argc == 4 && !strIs(c->argv[3], "lua")) {
-        sds error = sdscatstr(sdsnew("ERR No scripting engine found with name '"), c->argv[3]);
+    } else if (!e) {
+        sds error = sdscatstr(sdsnew("ERR No scripting engine found with name '"), name);
         replyAndFree(c, sdscat(error, "' to enable debug"));
     } else if (replyPending(c)) {
         replyError(c, "ERR SCRIPT DEBUG must be called outside a pipeline");
     } else if (sync || strIs(c->argv[2], "yes")) {
-        scriptDebugArm(c, sync);
-        replyOk(c);
+        debug(c, e, sync);
     } else if (strIs(c->argv[2], "no")) {
         scriptDebugDisarm(c);
         replyOk(c);
@@ -275,22 +305,27 @@ void scriptKillCommand(struct client *c) {
     scriptKill(c, SCRIPT_EVAL);
 }
 
-/* What a flush leaves behind, to be freed by whom it may concern. */
-struct oldCache {
-    lua_State *vm;
-    struct hashtable scripts;
-};
-
-static void freeOldCache(void *arg) {
-    struct oldCache *old = arg;
+static void freeScripts(void *arg) {
+    struct hashtable *scripts = arg;
     struct hashtableIterator it;
     void *entry;
-    lua_close(old->vm);
-    hashtableInitIterator(&it, &old->scripts, false);
+    hashtableInitIterator(&it, scripts, false);
     while (hashtableNext(&it, &entry)) scriptFree(entry);
     hashtableStopIterator(&it);
-    hashtableDestroy(&old->scripts);
-    zfree(old);
+    hashtableDestroy(scripts);
+    zfree(scripts);
+}
+
+/* What a reset of their engines leaves. */
+static void releaseScripts(void) {
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, &by_sha, false);
+    while (hashtableNext(&it, &entry)) {
+        struct script *s = entry;
+        if (!s->engine->how->reset_releases) s->engine->how->release(s->engine, SCRIPT_EVAL, s->code);
+    }
+    hashtableStopIterator(&it);
 }
 
 static void emptyCache(void) {
@@ -311,16 +346,28 @@ void scriptFlushCommand(struct client *c) {
         replyError(c, "ERR SCRIPT FLUSH only support SYNC|ASYNC option");
         return;
     }
-    struct oldCache *old = zmalloc(sizeof *old);
-    old->vm = scriptVmReplace(SCRIPT_EVAL);
-    old->scripts = by_sha;
+    releaseScripts();
+    struct hashtable *old = zmalloc(sizeof *old);
+    *old = by_sha;
     hashtableDestroy(&by_text);
     emptyCache();
+    scriptEnginesReset(SCRIPT_EVAL, async);
     if (async)
-        bioSubmit(BIO_LAZY_FREE, freeOldCache, old);
+        bioSubmit(BIO_LAZY_FREE, freeScripts, old);
     else
-        freeOldCache(old);
+        freeScripts(old);
     replyOk(c);
+}
+
+static void dropOfEngine(struct scriptEngine *e) {
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, &by_sha, true);
+    while (hashtableNext(&it, &entry)) {
+        struct script *s = entry;
+        if (s->engine == e) dropScript(s);
+    }
+    hashtableStopIterator(&it);
 }
 
 void scriptHelpCommand(struct client *c) {
@@ -349,9 +396,15 @@ static size_t cacheMemory(void) {
     return scripts_memory + hashtableMemory(&by_sha) + hashtableMemory(&by_text);
 }
 
+static size_t enginesMemory(enum scriptKind kind) {
+    size_t bytes = 0;
+    for (struct scriptEngine *e = script_engines; e; e = e->next) bytes += e->how->memory(e, kind).used;
+    return bytes;
+}
+
 static sds memoryInfo(sds s) {
     char vm_human[64], vms_human[64], scripts_human[64];
-    size_t vm = scriptVmMemory(SCRIPT_EVAL), functions_vm = scriptVmMemory(SCRIPT_FUNCTION);
+    size_t vm = enginesMemory(SCRIPT_EVAL), functions_vm = enginesMemory(SCRIPT_FUNCTION);
     size_t cache = cacheMemory(), functions = functionsMemory();
     bytesToHuman(vm_human, sizeof vm_human, vm);
     bytesToHuman(vms_human, sizeof vms_human, vm + functions_vm);
@@ -371,18 +424,24 @@ static sds memoryInfo(sds s) {
     return infoField(s, "used_memory_scripts_human:%s", scripts_human);
 }
 
-/* There is one engine, built in. Where modules can be loaded, it looks like one of them. */
 static sds enginesInfo(sds s) {
-    size_t used = scriptVmMemory(SCRIPT_EVAL) + scriptVmMemory(SCRIPT_FUNCTION);
-    s = infoField(s, "engines_count:1");
-    s = infoField(s, "engines_total_used_memory:%zu", used);
-    s = infoField(s, "engines_total_memory_overhead:0");
-    return infoField(s, "engine_0:name=LUA,module=lua,abi_version=4,used_memory=%zu,memory_overhead=0", used);
-}
-
-static sds modulesInfo(sds s) {
-    return infoField(s, "module:name=lua,ver=1,api=1,filters=0,usedby=[],using=[],"
-                        "options=[handle-repl-async-load|handle-atomic-slot-migration]");
+    struct scriptMemory total = {0};
+    int count = 0;
+    for (struct scriptEngine *e = script_engines; e; e = e->next, count++) {
+        struct scriptMemory m = e->how->memory(e, SCRIPT_KINDS);
+        total.used += m.used;
+        total.overhead += m.overhead;
+    }
+    s = infoField(s, "engines_count:%d", count);
+    s = infoField(s, "engines_total_used_memory:%zu", total.used);
+    s = infoField(s, "engines_total_memory_overhead:%zu", total.overhead);
+    count = 0;
+    for (struct scriptEngine *e = script_engines; e; e = e->next) {
+        struct scriptMemory m = e->how->memory(e, SCRIPT_KINDS);
+        s = infoField(s, "engine_%d:name=%s,module=%s,abi_version=%d,used_memory=%zu,memory_overhead=%zu",
+                      count++, e->name, e->module, e->abi_version, m.used, m.overhead);
+    }
+    return s;
 }
 
 static sds scriptStatsInfo(sds s) {
@@ -394,26 +453,24 @@ static void scriptResetStats(void) {
 }
 
 void scriptInit(void) {
-    static struct listedModule listed = {.name = "lua", .path = "lua", .version = 1};
-    scriptRunInit();
-    scriptVmInit();
+    luaEngineInit();
     functionsInit();
     scriptDebugInit();
     commandRegister(commandsScripting);
-    if (!sentinel_mode) modulesListAdd(&listed);
     infoRegister("memory", memoryInfo);
-    infoRegister("modules", modulesInfo);
     infoRegister("scriptingengines", enginesInfo);
     memoryAddPart(MEMORY_LUA_CACHES, cacheMemory);
     infoRegister("stats", scriptStatsInfo);
     configOnResetStat(scriptResetStats);
     defragRegister(defragScripts);
+    scriptEngineOnRemove(dropOfEngine);
 }
 
 void scriptStart(void) {
-    script_run.client = clientCreate(NULL);
-    script_run.client->script = &script_run;
-    scriptVmReplace(SCRIPT_EVAL);
+    scriptRunStart();
     emptyCache();
-    functionsStart();
+}
+
+void scriptStartLua(void) {
+    luaEngineStart();
 }

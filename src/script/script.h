@@ -2,4 +2,6 @@
 #pragma once
 
 void scriptInit(void);  /* commands, directives, INFO fields, the BUSY filter */
-void scriptStart(void); /* create the interpreter */
+void scriptStart(void); /* nothing is cached */
+/* After modules were loaded: one of them may be an engine of this name. */
+void scriptStartLua(void);

@@ -102,11 +102,18 @@ static enum admission checkReadOnly(struct client *c, struct request *r, enum re
     return REFUSED;
 }
 
+/* PROPAGATED_NOT_TO_... */
+static uint8_t notTo(int repl) {
+    return (repl & REPL_AOF ? 0 : PROPAGATED_NOT_TO_FILES) |
+           (repl & REPL_REPLICA ? 0 : PROPAGATED_NOT_TO_REPLICAS);
+}
+
 /* False: refused. There is a reply in both cases. */
 static bool runCommand(struct client *c, int argc) {
     struct request r = {.argv = arguments.argv, .argc = argc, .cmd = commandLookup(arguments.argv, argc)};
     bool writes = r.cmd && r.cmd->flags & CMD_WRITE;
-    r.unpropagated = writes && script_run.repl == REPL_NONE;
+    r.unpropagated = writes && lua_run.repl == REPL_NONE;
+    if (writes && !r.unpropagated) r.but = notTo(lua_run.repl);
     bool ran = commandRun(c, &r, ORIGIN_SCRIPT);
     if (ran && writes) script_run.wrote = true;
     return ran;
@@ -226,7 +233,7 @@ static int apiSetRepl(lua_State *L) {
     if (!(flags >= REPL_NONE && flags <= REPL_ALL)) {
         return raise(L, "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
     }
-    script_run.repl = (int)flags;
+    lua_run.repl = (int)flags;
     return 0;
 }
 
@@ -238,7 +245,7 @@ static int apiReplicateCommands(lua_State *L) {
 
 /* True when a debugger stops at the next line. */
 static int apiBreakpoint(lua_State *L) {
-    debug_session.stop_at_next = debug_session.on;
+    lua_debug.stop_at_next = debug_session.on;
     lua_pushboolean(L, debug_session.on);
     return 1;
 }

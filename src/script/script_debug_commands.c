@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/num.h"
-#include "net/resp.h"
 #include "script/script_debug.h"
 
 #define LIST_CONTEXT 5
@@ -13,7 +12,7 @@ typedef bool debugCommand(lua_State *L, sds *argv, int argc);
 
 static bool debugStep(lua_State *L, sds *argv, int argc) {
     (void)L, (void)argv, (void)argc;
-    debug_session.step = true;
+    lua_debug.step = true;
     return true;
 }
 
@@ -31,7 +30,7 @@ static bool debugAbort(lua_State *L, sds *argv, int argc) {
 /* ---- Source ---- */
 
 static void listAround(int64_t line, int64_t context) {
-    for (int i = 1; i <= debug_session.line_count; i++) {
+    for (int i = 1; i <= lua_debug.line_count; i++) {
         if (i >= line - context && i <= line + context) debugSourceLine(i);
     }
 }
@@ -39,20 +38,20 @@ static void listAround(int64_t line, int64_t context) {
 static bool debugList(lua_State *L, sds *argv, int argc) {
     (void)L;
     int64_t line = argc > 1 ? atoi(argv[1]) : 0, context = argc > 2 ? atoi(argv[2]) : LIST_CONTEXT;
-    listAround(line ? line : debug_session.line, context);
+    listAround(line ? line : lua_debug.line, context);
     return false;
 }
 
 static bool debugWhole(lua_State *L, sds *argv, int argc) {
     (void)L, (void)argv, (void)argc;
-    listAround(1, debug_session.line_count);
+    listAround(1, lua_debug.line_count);
     return false;
 }
 
 /* ---- Breakpoints ---- */
 
 static void addBreakpoint(int64_t line) {
-    struct debugSession *d = &debug_session;
+    struct luaDebug *d = &lua_debug;
     if (d->breakpoint_count == DEBUG_BREAKPOINTS_MAX) {
         debugLine("Too many breakpoints set.");
     } else if (line > d->line_count || debugIsBreakpoint((int)line)) {
@@ -64,7 +63,7 @@ static void addBreakpoint(int64_t line) {
 }
 
 static void removeBreakpoint(int64_t line) {
-    struct debugSession *d = &debug_session;
+    struct luaDebug *d = &lua_debug;
     for (int i = 0; i < d->breakpoint_count; i++) {
         if (d->breakpoints[i] != line) continue;
         d->breakpoints[i] = d->breakpoints[--d->breakpoint_count];
@@ -75,7 +74,7 @@ static void removeBreakpoint(int64_t line) {
 }
 
 static void listBreakpoints(void) {
-    const struct debugSession *d = &debug_session;
+    const struct luaDebug *d = &lua_debug;
     if (!d->breakpoint_count) {
         debugLine("No breakpoints set. Use 'b <line>' to add one.");
         return;
@@ -92,7 +91,7 @@ static bool debugBreak(lua_State *L, sds *argv, int argc) {
         if (!string2ll(sdsview(argv[i]), &line)) {
             debugLine("Invalid argument:'%s'", argv[i]);
         } else if (line == 0) {
-            debug_session.breakpoint_count = 0;
+            lua_debug.breakpoint_count = 0;
             debugLine("All breakpoints removed.");
         } else if (line > 0) {
             addBreakpoint(line);
@@ -210,25 +209,16 @@ static bool debugRedis(lua_State *L, sds *argv, int argc) {
     if (!lua_checkstack(L, argc + 2)) return false;
     lua_pushcfunction(L, scriptApiPcall);
     for (int i = 1; i < argc; i++) lua_pushlstring(L, argv[i], sdslen(argv[i]));
-    debug_session.step = true;
+    lua_debug.step = true;
     if (lua_pcall(L, argc - 1, 1, 0)) showError(L);
-    debug_session.step = false;
+    lua_debug.step = false;
     lua_settop(L, top);
     return false;
 }
 
-static bool debugMaxlen(lua_State *L, sds *argv, int argc) {
+static bool debugTrim(lua_State *L, sds *argv, int argc) {
     (void)L;
-    struct debugSession *d = &debug_session;
-    if (argc > 1) {
-        int n = atoi(argv[1]);
-        d->trim_told = true; /* one who sets it knows */
-        d->trim = n <= 0 ? 0 : n < DEBUG_TRIM_MIN ? DEBUG_TRIM_MIN : (size_t)n;
-    }
-    if (d->trim)
-        debugLine("<value> replies are truncated at %zu bytes.", d->trim);
-    else
-        debugLine("<value> replies are unlimited.");
+    debugMaxlen(argv, argc);
     return false;
 }
 
@@ -245,7 +235,7 @@ static bool debugHelp(lua_State *L, sds *argv, int argc) {
         "print [name]        local variables, or one of them, or KEYS or ARGV",
         "trace               which function was called from where",
         "eval <code>         run Lua code, which sees globals only",
-        "redis <command>     run a command",
+        "valkey <command>    run a command (or: redis)",
         "break               list breakpoints",
         "break <line>        set one; -<line> removes it, 0 removes all",
         "maxlen [n]          cut lines after n bytes, 0: never",
@@ -266,7 +256,7 @@ static debugCommand *findCommand(const char *word, int argc) {
         {"continue", 1, 1, debugContinue}, {"abort", 1, 1, debugAbort}, {"list", 1, 3, debugList},
         {"whole", 1, 1, debugWhole},       {"print", 1, 2, debugPrint}, {"trace", 1, 1, debugTrace},
         {"eval", 2, 0, debugEval},         {"redis", 2, 0, debugRedis}, {"break", 1, 0, debugBreak},
-        {"maxlen", 1, 2, debugMaxlen}};
+        {"maxlen", 1, 2, debugTrim},       {"valkey", 2, 0, debugRedis}};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         bool named = !strcasecmp(word, commands[i].name) ||
                      (word[0] && !word[1] && (word[0] | 32) == commands[i].name[0]);
@@ -278,7 +268,7 @@ static debugCommand *findCommand(const char *word, int argc) {
 
 static bool serveOne(lua_State *L, sds *argv, int argc) {
     debugCommand *run = findCommand(argv[0], argc);
-    if (!run) debugLine("<error> Unknown Valkey Lua debugger command or wrong number of arguments.");
+    if (!run) debugUnknown();
     if (run && run(L, argv, argc)) return true;
     debugSend();
     return false;

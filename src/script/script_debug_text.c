@@ -59,38 +59,3 @@ sds debugValue(sds s, lua_State *L, int index) {
     lua_pop(L, 1);
     return s;
 }
-
-/* ---- Replies ---- */
-
-static sds items(sds s, const struct respReply *r, const char *open, const char *close) {
-    bool map = r->type == RESP_T_MAP;
-    s = sdscat(s, open);
-    for (size_t i = 0; i < r->elements; i++) {
-        if (i) s = sdscat(s, map && i % 2 ? " => " : ",");
-        s = debugReplyText(s, &r->element[i]);
-    }
-    return sdscat(s, close);
-}
-
-static sds marked(sds s, char mark, struct str text) {
-    sds line = sdscatstr(sdsnewlen(&mark, 1), text);
-    s = sdscatrepr(s, line, sdslen(line));
-    sdsfree(line);
-    return s;
-}
-
-sds debugReplyText(sds s, const struct respReply *r) {
-    switch (r->type) {
-    case RESP_T_INTEGER: return sdscatprintf(s, "%lld", (long long)r->integer);
-    case RESP_T_STATUS: return marked(s, '+', r->str);
-    case RESP_T_ERROR: return marked(s, '-', r->str);
-    case RESP_T_NULL: return sdscat(s, "NULL");
-    case RESP_T_DOUBLE: return sdscatstr(sdscat(s, "(double) "), r->str);
-    case RESP_T_BOOL: return sdscat(s, r->integer ? "#true" : "#false");
-    case RESP_T_MAP: return items(s, r, "{", "}");
-    case RESP_T_SET: return items(s, r, "~(", ")");
-    case RESP_T_ARRAY:
-    case RESP_T_PUSH: return items(s, r, "[", "]");
-    default: return sdscatrepr(s, r->str.ptr, r->str.len);
-    }
-}

@@ -50,11 +50,12 @@ static sds readFlags(struct str list, unsigned *flags) {
     return error;
 }
 
-static sds readWords(sds *words, int count, unsigned *flags) {
-    if (!count || strcasecmp(words[0], "#!lua")) {
-        return sdscatprintf(sdsempty(), "ERR Could not find scripting engine '%s'",
-                            count ? words[0] + 2 : "");
-    }
+static sds findEngine(const char *name, struct scriptEngine **engine) {
+    *engine = scriptEngineByName(strOf(name));
+    return *engine ? NULL : sdscatprintf(sdsempty(), "ERR Could not find scripting engine '%s'", name);
+}
+
+static sds readWords(sds *words, int count, unsigned *flags, struct scriptEngine **engine) {
     for (int i = 1; i < count; i++) {
         if (strncmp(words[i], "flags=", 6)) {
             return sdscatprintf(sdsempty(), "ERR Unknown lua shebang option: %s", words[i]);
@@ -62,16 +63,17 @@ static sds readWords(sds *words, int count, unsigned *flags) {
         sds error = readFlags(strN(words[i] + 6, sdslen(words[i]) - 6), flags);
         if (error) return error;
     }
-    return NULL;
+    return findEngine(count ? words[0] + 2 : "", engine);
 }
 
-sds scriptReadShebang(struct str *code, unsigned *flags) {
-    if (code->len < 2 || memcmp(code->ptr, "#!", 2)) return NULL;
+sds scriptReadShebang(struct str *code, unsigned *flags, struct scriptEngine **engine) {
+    if (code->len < 2 || memcmp(code->ptr, "#!", 2)) return findEngine("lua", engine);
     int count = 0;
     sds *words = scriptShebang(code, &count);
-    if (!words) return sdsnew("ERR Invalid script shebang");
+    if (!words && !memchr(code->ptr, '\n', code->len)) return sdsnew("ERR Invalid script shebang");
+    if (!words) return sdsnew("ERR Invalid engine in script shebang");
     *flags |= SCRIPT_SHEBANG;
-    sds error = readWords(words, count, flags);
+    sds error = readWords(words, count, flags, engine);
     sdsfreesplitres(words, count);
     return error;
 }

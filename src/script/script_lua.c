@@ -600,8 +600,8 @@ static int noteErrorPlace(lua_State *L) {
     for (int level = 1; level <= 2; level++) {
         if (!lua_getstack(L, level, &ar) || !lua_getinfo(L, "Sl", &ar)) break;
         if (*ar.what == 'C') continue;
-        script_run.error_source = sdsnew(ar.source);
-        script_run.error_line = ar.currentline;
+        lua_run.error_source = sdsnew(ar.source);
+        lua_run.error_line = ar.currentline;
         break;
     }
     return 1;

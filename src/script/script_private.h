@@ -3,11 +3,17 @@
  *     script.c            EVAL, SCRIPT, the cache of scripts, INFO
  *     functions.c         the libraries of functions in use, and their way into files
  *     function_set.c      libraries and functions by name
- *     function_library.c  loading one library
+ *     function_library.c  one library: its first line, its functions
  *     function_commands.c FUNCTION, FCALL
- *     script_run.c        running either, the time limit, KILL
+ *     script_run.c        running either, by its engine (command/script_engine.h)
  *     script_flags.c      the first line of a script or library, and the flags
  *     script_debug*.c     the debugger (script_debug.h)
+ *
+ * and of Lua, which is one of the engines:
+ *
+ *     lua_engine.c        the engine: compiling, running, errors
+ *     lua_library.c       loading a library
+ *     lua_debug.c         its part of the debugger (script_debug.h)
  *     script_vm.c         the two interpreters
  *     script_lua.c        making an interpreter: libraries, the sandbox
  *     script_api.c        redis.* and server.*: what scripts call
@@ -24,6 +30,7 @@
 #include "base/sds.h"
 #include "base/str.h"
 #include "client/client.h"
+#include "command/script_running.h"
 
 #define SCRIPT_HOOK_PERIOD 100000 /* Lua instructions between two looks at the clock */
 
@@ -51,55 +58,33 @@ enum {
 
 enum { REPL_NONE = 0, REPL_AOF = 1, REPL_REPLICA = 2, REPL_ALL = 3 };
 
-enum scriptKind { SCRIPT_EVAL, SCRIPT_FUNCTION, SCRIPT_KINDS };
-
-/* What a script or a function says of itself. The first ones are in the order of scriptFlagName. */
-enum {
-    SCRIPT_NO_WRITES = 1 << 0,
-    SCRIPT_ALLOW_OOM = 1 << 1,
-    SCRIPT_ALLOW_STALE = 1 << 2,
-    SCRIPT_NO_CLUSTER = 1 << 3,
-    SCRIPT_ALLOW_CROSS_SLOT = 1 << 4,
-    SCRIPT_SHEBANG = 1 << 5, /* it says something at all: what it does not claim, it may not do */
-};
-#define SCRIPT_FLAGS 5 /* that have a name */
-
-/* The script that runs. There is at most one. */
-struct scriptRun {
-    const char *name; /* SHA-1 of the script, or the function's name; NULL: none runs */
-    enum scriptKind kind;
-    unsigned flags;
-    struct client *caller;
-    struct client *client; /* fake client for the script's commands */
+/* What a run is to Lua, beside script_run. */
+struct luaRun {
     lua_State *main;
-    uint64_t start; /* ticks */
-    bool read_only, wrote, busy, killed;
-    bool deny_oom; /* memory was short when it started: its first write may not enlarge the data */
-    int repl;
+    int repl;         /* REPL_... */
     sds error_source; /* where the last error was raised; NULL: unknown */
     int error_line;
 };
-extern struct scriptRun script_run;
+extern struct luaRun lua_run;
 
 /* ---- script_run.c ---- */
-struct scriptCode {
-    const char *name;
-    enum scriptKind kind;
-    unsigned flags;
-    int function; /* reference in the registry of its interpreter */
-};
 /* Runs it for c, whose arguments from the fourth on are `keys` keys, then the others; replies. */
 void scriptExecute(struct client *c, const struct scriptCode *code, int keys, bool read_only);
 /* The third argument of c: how many keys follow. False: an error has been replied. */
 bool scriptKeyCount(struct client *c, int *keys, const char *not_a_number);
-void scriptKill(struct client *c, enum scriptKind kind); /* SCRIPT KILL, FUNCTION KILL */
-void scriptReplyBusy(struct client *c);
-uint64_t scriptRunUs(void); /* since it began */
+
+/* ---- lua_engine.c ---- */
 /* The text of the error value on top; *counted when it is in the statistics already. Owned by the caller. */
 sds scriptErrorText(lua_State *L, bool *counted);
 void scriptForgetErrorPlace(void);
 void scriptArmHook(lua_State *L);
-void scriptRunInit(void);
+void luaEngineInit(void);
+void luaEngineStart(void);
+
+/* ---- lua_library.c ---- */
+/* Runs a library's text, which registers functions. */
+bool luaLibraryRun(struct scriptCompilation *job, sds *error);
+void luaLibraryVmReady(lua_State *L); /* after the interpreter of functions was made */
 
 /* ---- script.c ---- */
 /* SCRIPT FLUSH, FUNCTION FLUSH: what c asks for, or the directive. False: nothing of the kind. */
@@ -114,14 +99,15 @@ uint64_t scriptCommandFlags(unsigned flags, uint64_t command_flags);
 /* Takes the first line off *code, but for its newline, which keeps the line numbers right, and splits it into
  * words. NULL: no whole line, or unbalanced quotes. */
 sds *scriptShebang(struct str *code, int *count);
-/* The first line of a script, when it is one that begins with "#!". NULL, or the error. */
-sds scriptReadShebang(struct str *code, unsigned *flags);
+/* The first line of a script, when it is one that begins with "#!", and its engine: Lua, if it does not say.
+ * NULL, or the error. */
+sds scriptReadShebang(struct str *code, unsigned *flags, struct scriptEngine **engine);
 
 /* ---- script_vm.c ---- */
 lua_State *scriptVm(enum scriptKind kind);
-lua_State *scriptVmExchange(enum scriptKind kind, lua_State *L); /* this one instead; returns the other */
 lua_State *scriptVmReplace(enum scriptKind kind); /* by a new one; returns the old one, NULL at first */
-void scriptVmUsed(enum scriptKind kind);          /* there may be garbage */
+void scriptVmClose(enum scriptKind kind);
+void scriptVmUsed(enum scriptKind kind); /* there may be garbage */
 size_t scriptVmMemory(enum scriptKind kind);
 void scriptVmInit(void);
 

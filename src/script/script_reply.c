@@ -73,8 +73,8 @@ static sds held_bytes;
 static struct respReply held_reply;
 
 void scriptReplyCleanup(void) {
-    respReplyFree(&held_reply);
-    held_reply = (struct respReply){0};
+    if (held_reply.element) respReplyFree(&held_reply);
+    if (!held_bytes) return;
     sdsfree(held_bytes);
     held_bytes = NULL;
 }
@@ -186,6 +186,7 @@ bool scriptPushReply(lua_State *L, struct client *c) {
     } else {
         bytes = strN(b->buf, b->used);
     }
+    held_reply = (struct respReply){0};
     int64_t n = respReadReply(bytes.ptr, bytes.len, &held_reply);
     serverAssert(n == (int64_t)bytes.len);
     bool error = held_reply.type == RESP_T_ERROR;

@@ -25,17 +25,18 @@ lua_State *scriptVm(enum scriptKind kind) {
     return vms[kind].main;
 }
 
-lua_State *scriptVmExchange(enum scriptKind kind, lua_State *L) {
+lua_State *scriptVmReplace(enum scriptKind kind) {
     lua_State *old = vms[kind].main;
-    vms[kind].main = L;
+    vms[kind].main = scriptVmCreate(kind);
     vms[kind].gc_cycles = GC_CYCLES;
+    scriptArmHook(vms[kind].main);
     return old;
 }
 
-lua_State *scriptVmReplace(enum scriptKind kind) {
-    lua_State *old = scriptVmExchange(kind, scriptVmCreate(kind));
-    scriptArmHook(vms[kind].main);
-    return old;
+void scriptVmClose(enum scriptKind kind) {
+    lua_close(vms[kind].main);
+    vms[kind].main = NULL;
+    vms[kind].gc_cycles = 0;
 }
 
 void scriptVmUsed(enum scriptKind kind) {

@@ -436,6 +436,7 @@ static void runServer(void) {
     bioInit();
     scriptStart();
     moduleStart();
+    scriptStartLua();
     aclStart();
     evictStart();
     ioThreadsBegin();

@@ -71,9 +71,9 @@ start_server {tags {scripting debugger}} {
             assert_equal 10 [llength [ask $c whole]]
             assert_equal {{1 breakpoints set:} {->#5     redis.call('set', KEYS[1], z)}} [ask $c break]
             assert_equal {{Breakpoint removed.} {No breakpoint in the specified line.}} [ask $c b -5 -6]
-            assert_equal {{<redis> set k 2} {<reply> "+OK"} {* Stopped at 6, stop reason = step over} {-> 6     return z}} [ask $c s]
-            assert_equal {{<redis> get k} {<reply> "2"}} [ask $c redis get k]
-            assert_equal {{<redis> nosuch} {<error> Unknown command called from script}} [ask $c r nosuch]
+            assert_equal {{<command> set k 2} {<reply> "+OK"} {* Stopped at 6, stop reason = step over} {-> 6     return z}} [ask $c s]
+            assert_equal {{<command> get k} {<reply> "2"}} [ask $c redis get k]
+            assert_equal {{<command> nosuch} {<error> Unknown command called from script}} [ask $c r nosuch]
             assert_equal {{<debug> line 9: "a is", 2, {[1]=1; [2]=2; ["x"]="y"}} <endsession>} [ask $c continue]
             assert_equal {2 k} [$c read]
             closed $c
@@ -85,7 +85,7 @@ start_server {tags {scripting debugger}} {
         set c [session yes $source 1 k]
         $c read
         r set other 1
-        assert_equal {{<redis> get other} {<reply> NULL}} [ask $c r get other]
+        assert_equal {{<command> get other} {<reply> NULL}} [ask $c r get other]
         assert_equal 1 [r get other]
         set second [session yes $source 1 k]
         assert_match {*Stopped at 1*} [$second read]
@@ -105,17 +105,17 @@ start_server {tags {scripting debugger}} {
         assert_equal {{<retval> nil}} [ask $c e local x = 1]
         assert_match {{<error> ldb_eval:1: Script attempted to access nonexistent global variable 's'}} [ask $c e s]
         assert_match {{<error> ldb_eval:1: unexpected symbol near '1'}} [ask $c e 1 2]
-        assert_equal {{<redis> rpush l a b} {<reply> 2}} [ask $c r rpush l a b]
-        assert_equal {{<redis> lrange l 0 -1} {<reply> ["a","b"]}} [ask $c r lrange l 0 -1]
-        assert_equal {{<redis> incr l} {<error> -WRONGTYPE Operation against a key holding the wrong kind of value} {<reply> "-WRONGTYPE Operation against a key holding the wrong kind of value"}} [ask $c r incr l]
+        assert_equal {{<command> rpush l a b} {<reply> 2}} [ask $c valkey rpush l a b]
+        assert_equal {{<command> lrange l 0 -1} {<reply> ["a","b"]}} [ask $c v lrange l 0 -1]
+        assert_equal {{<command> incr l} {<reply> "-WRONGTYPE Operation against a key holding the wrong kind of value"} {<error> -WRONGTYPE Operation against a key holding the wrong kind of value}} [ask $c r incr l]
         set lines [ask $c p s]
         assert_equal {256 { ...}} [list [expr {[string length [lindex $lines 0]] - 4}] [string range [lindex $lines 0] end-3 end]]
         assert_equal {<hint> The above reply was trimmed. Use 'maxlen 0' to disable trimming.} [lindex $lines 1]
         assert_equal {{<value> replies are truncated at 60 bytes.}} [ask $c maxlen 5]
         assert_equal 64 [string length [lindex [ask $c p s] 0]]
-        assert_equal {{<value> replies are unlimited.}} [ask $c m 0]
+        assert_equal {{<value> replies are not truncated.}} [ask $c maxlen 0]
         assert_equal [string length "<value> \"\""] [expr {[string length [lindex [ask $c p s] 0]] - 400}]
-        assert_equal {{<error> Unknown Valkey Lua debugger command or wrong number of arguments.}} [ask $c nosuch]
+        assert_equal {{<error> Unknown debugger command or wrong number of arguments.}} [ask $c nosuch]
         assert_morethan [llength [ask $c help]] 10
         assert_equal <endsession> [ask $c c]
         assert_equal 1 [$c read]
@@ -125,7 +125,7 @@ start_server {tags {scripting debugger}} {
     test {redis.breakpoint, loops and pcall} {
         set c [session sync "if not redis.breakpoint() then return 0 end\nlocal n = 5\nwhile true do pcall(function() while true do end end) end" 0]
         $c read
-        assert_equal {{* Stopped at 2, stop reason = redis.breakpoint() called} {-> 2   local n = 5}} [ask $c c]
+        assert_equal {{* Stopped at 2, stop reason = server.breakpoint() called} {-> 2   local n = 5}} [ask $c c]
         assert_match {{\* Stopped at 3, stop reason = step over} *} [ask $c s]
         assert_match {{\* Stopped at 3, stop reason = timeout reached, infinite loop\?} *} [ask $c c]
         assert_equal <endsession> [ask $c a]

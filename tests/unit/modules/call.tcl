@@ -108,6 +108,11 @@ beside_modules {call} {overrides {appendonly yes appendfsync always}} {
         both_propagate call.steps call ! publish ch m
         both_propagate call.steps call ! eval "redis.call('set', 'a', 1) return redis.call('incr', 'b')" 0
         both_propagate call.steps call !A eval "redis.call('set', 'a', 1)" 0
+        foreach {to propagated} {REPL_AOF {{{SET a 1}} {}} REPL_REPLICA {{} {{SET a 1}}} REPL_NONE {{} {}}} {
+            assert_equal $propagated [both_propagate eval "redis.set_repl(redis.$to) redis.call('SET', 'a', '1')" 0]
+        }
+        both_propagate eval "redis.call('set', 'a', '1') redis.set_repl(redis.REPL_AOF) redis.call('incr', 'n') redis.call('spop', 's')
+            redis.set_repl(redis.REPL_REPLICA) redis.call('incr', 'm') redis.set_repl(redis.REPL_ALL) redis.call('set', 'z', '1')" 0
         both_propagate eval "return redis.call('call.steps', 'call', '!', 'set', 'a', '1')" 0
         both_propagate eval "redis.call('set', 'k', 1) return redis.call('call.steps', 'call', '!', 'set', 'a', '1', '/', 'replicate', '-', 'set', 'w', '1')" 0
         both_propagate call.steps call ! flushall

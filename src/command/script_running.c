@@ -1,0 +1,71 @@
+/* script_running.c - see script_running.h. */
+#include "command/script_running.h"
+
+#include "base/log.h"
+#include "base/ticks.h"
+#include "client/reply.h"
+#include "command/busy.h"
+#include "command/round.h"
+#include "registry/product.h"
+
+struct scriptRun script_run;
+void (*scriptLetOthers)(void) = roundNested;
+
+/* ---- Time limit ---- */
+
+uint64_t scriptRunUs(void) {
+    return (ticksNow() - script_run.start) / ticks_per_us;
+}
+
+const char *scriptKilledBy(void) {
+    return script_run.kind == SCRIPT_FUNCTION ? "FUNCTION KILL" : "SCRIPT KILL";
+}
+
+void scriptReplyBusy(struct client *c) {
+    replyErrorFmt(c, "BUSY %s is busy running a script. You can only call %s or SHUTDOWN NOSAVE.",
+                  productTitle(), scriptKilledBy());
+}
+
+void scriptSetBusy(bool busy) {
+    script_run.busy = busy;
+    if (busy)
+        busyBegin(scriptReplyBusy);
+    else
+        busyEnd();
+}
+
+bool scriptTick(void) {
+    if (script_run.killed) return true;
+    if (!script_run.busy) {
+        if (busyNow()) return false; /* of a module, on whose behalf it runs */
+        if (busy_threshold_ms == 0 || scriptRunUs() / 1000 < (uint64_t)busy_threshold_ms) return false;
+        scriptSetBusy(true);
+        serverLog(LL_WARNING,
+                  "Slow script detected: still in execution after %llu milliseconds. You can try killing "
+                  "the script using the %s command. Script name is: %s.",
+                  (unsigned long long)(scriptRunUs() / 1000), scriptKilledBy(), script_run.name);
+    }
+    scriptLetOthers();
+    return script_run.killed;
+}
+
+void scriptKill(struct client *c, enum scriptKind kind) {
+    if (!script_run.name) {
+        replyError(c, "NOTBUSY No scripts in execution right now.");
+    } else if (script_run.wrote) {
+        replyError(c,
+                   "UNKILLABLE Sorry the script already executed write commands against the dataset. You can "
+                   "either wait the script termination or kill the server in a hard way using the SHUTDOWN "
+                   "NOSAVE command.");
+    } else if (script_run.kind != kind) {
+        scriptReplyBusy(c);
+    } else {
+        script_run.killed = true;
+        replyOk(c);
+    }
+}
+
+void scriptRunStart(void) {
+    script_run.client = clientCreate(NULL);
+    script_run.client->script = &script_run;
+}
