@@ -198,8 +198,8 @@ sds aclSelectorRuleAbout(const struct aclSelector *s, struct str command) {
     sds *words = sdssplitlen(s->commands, sdslen(s->commands), " ", 1, &n);
     for (int i = 0; i < n && !found; i++) {
         struct str name = strN(words[i] + 1, sdslen(words[i]) - 1);
-        if (strStarts(name, command) && (name.len == command.len || name.ptr[command.len] == '|'))
-            found = sdsdup(words[i]);
+        bool begins = name.len >= command.len && strncasecmp(name.ptr, command.ptr, command.len) == 0;
+        if (begins && (name.len == command.len || name.ptr[command.len] == '|')) found = sdsdup(words[i]);
     }
     sdsfreesplitres(words, n);
     return found;

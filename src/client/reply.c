@@ -358,7 +358,7 @@ static uint64_t error_total, error_overflow;
 
 static void countError(struct str msg) {
     const char *space = memchr(msg.ptr, ' ', msg.len);
-    struct str prefix = strN(msg.ptr, space ? (size_t)(space - msg.ptr) : msg.len);
+    struct str prefix = space ? strN(msg.ptr, (size_t)(space - msg.ptr)) : STR("ERR");
     error_total++;
     if (prefix.len == 0 || prefix.len >= ERROR_PREFIX_MAX) return;
     for (int i = 0; i < error_kind_count; i++) {

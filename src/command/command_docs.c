@@ -19,6 +19,7 @@ static const struct flagName command_flags[] = {
     {CMD_WRITE, "write"},
     {CMD_READONLY, "readonly"},
     {CMD_DENYOOM, "denyoom"},
+    {CMD_MODULE, "module"},
     {CMD_ADMIN, "admin"},
     {CMD_PUBSUB, "pubsub"},
     {CMD_NOSCRIPT, "noscript"},
@@ -35,7 +36,6 @@ static const struct flagName command_flags[] = {
     {CMD_NO_MANDATORY_KEYS, "no_mandatory_keys"},
     {CMD_ALLOW_BUSY, "allow_busy"},
     {CMD_MOVABLE_KEYS, "movablekeys"},
-    {CMD_MODULE, "module"},
     {0, NULL},
 };
 

@@ -36,9 +36,9 @@ struct module {
     int ver, apiver;
     sds *args; /* of the load */
     int arg_count;
-    void *handle;     /* of dlopen; NULL: it is built in */
-    unsigned options; /* VALKEYMODULE_OPTION... */
-    bool loading;     /* OnLoad runs: what may only be made there, may */
+    struct moduleFile *file; /* NULL: it is built in */
+    unsigned options;        /* VALKEYMODULE_OPTION... */
+    bool loading;            /* OnLoad runs: what may only be made there, may */
     struct listedModule listed;
     int blocked_clients;
     int in_call; /* it waits for a command of its own (Call) */

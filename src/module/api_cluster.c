@@ -179,7 +179,7 @@ static void forget(struct module *m) {
 
 static const char *keepsSlots(void) {
     for (const struct module *m = modules; m; m = m->next) {
-        bool built_in = !m->handle;
+        bool built_in = !m->file;
         if (!built_in && !(m->options & VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION)) return m->name;
     }
     return NULL;

@@ -210,7 +210,6 @@ static struct ValkeyModuleCommand *make(struct module *m, struct ValkeyModuleCom
         .getkeys = flags & MODULE_GETKEYS ? askForKeys : NULL,
         .getchannels = flags & CMD_TELLS_CHANNELS ? askForChannels : NULL,
     };
-    sdstolower((char *)command->spec.name);
     specFromTriple(command, first, last, step);
     command->command = commandAdd(&command->spec, parent ? parent->command : NULL);
     if (!command->command) {

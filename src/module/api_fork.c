@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "data/child.h"
 #include "module/api.h"
+#include "module/module_open.h"
 #include "module/parts.h"
 
 static struct {
@@ -54,8 +55,8 @@ int vmKillForkChild(int child_pid) {
 /* A child does not say whose it is; its callback does. */
 static bool belongsTo(void *code, const struct module *m) {
     Dl_info of_code, of_module;
-    void *entry = m->handle ? dlsym(m->handle, "ValkeyModule_OnLoad") : NULL;
-    if (!entry && m->handle) entry = dlsym(m->handle, "RedisModule_OnLoad");
+    void *entry = m->file ? moduleFileSymbol(m->file, "ValkeyModule_OnLoad") : NULL;
+    if (!entry && m->file) entry = moduleFileSymbol(m->file, "RedisModule_OnLoad");
     return entry && dladdr(code, &of_code) && dladdr(entry, &of_module) &&
            of_code.dli_fbase == of_module.dli_fbase;
 }

@@ -81,14 +81,16 @@ int vmHashSetStringRef(struct ValkeyModuleKey *key, struct ValkeyModuleString *f
     if (!moduleKeyWrites(key) || !o || o->type != OBJ_HASH || !field || !buf) return VALKEYMODULE_ERR;
     hashOpen(&h, o);
     if (!hashGet(&h, stringText(field), NULL)) return -1;
-    hashSet(&h, stringText(field), (struct hashInput){.text = strN(buf, len)}, true);
+    hashSet(&h, stringText(field), (struct hashInput){.text = strN(buf, len), .owned = HASH_ELSEWHERE}, true);
     hashCommit(&h, key->db, moduleKeyName(key), o);
     return VALKEYMODULE_OK;
 }
 
-/* No value is one. (1 also says that it is no hash.) */
+/* 1 also says that it is no hash. */
 int vmHashHasStringRef(struct ValkeyModuleKey *key, struct ValkeyModuleString *field) {
-    (void)field;
+    struct hash h;
     struct object *o = key ? moduleKeyObject(key) : NULL;
-    return !o || o->type != OBJ_HASH;
+    if (!o || o->type != OBJ_HASH) return 1;
+    hashOpen(&h, o);
+    return field && hashIsElsewhere(&h, stringText(field));
 }

@@ -1,7 +1,9 @@
 /* api_memory.c - memory of modules: the server's own, counted like it. All of it may be called by any thread;
- * one that the server has not started is made known to the allocator when it first comes here.
+ * one that the server has not started is made known to the allocator when it starts or first comes here.
  *
  * Sizes are rounded up to 16, so that addresses are multiples of it, as of malloc. */
+#define _GNU_SOURCE /* RTLD_NEXT */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -15,6 +17,7 @@
 
 static __thread bool thread_known;
 static pthread_key_t thread_end;
+static bool thread_end_made;
 
 static void threadEnds(void *known) {
     (void)known;
@@ -30,6 +33,37 @@ static void knowThread(void) {
 void moduleThreadEnters(void) {
     if (__builtin_expect(!thread_known, 0)) knowThread();
 }
+
+#if defined(USE_JEMALLOC) && !defined(LEAK_CHECKED)
+/* What a module allocates without us is counted, too (module_open.c), by the thread that does it: what one
+ * allocates and another frees would be missing from one side of the sum, if it were not known. So all threads
+ * are started here, also those of the libraries of modules. */
+struct threadStart {
+    void *(*fn)(void *arg);
+    void *arg;
+};
+
+static void *threadStarts(void *arg) {
+    struct threadStart start = *(struct threadStart *)arg;
+    moduleThreadEnters();
+    zfree(arg);
+    return start.fn(start.arg);
+}
+
+__attribute__((visibility("default"))) int pthread_create(pthread_t *restrict thread,
+                                                          const pthread_attr_t *restrict attr,
+                                                          void *(*fn)(void *), void *restrict arg) {
+    static int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    if (!create) *(void **)&create = dlsym(RTLD_NEXT, "pthread_create");
+    if (!thread_end_made) return create(thread, attr, fn, arg);
+    moduleThreadEnters();
+    struct threadStart *start = zmalloc(sizeof *start);
+    *start = (struct threadStart){fn, arg};
+    int err = create(thread, attr, threadStarts, start);
+    if (err) zfree(start);
+    return err;
+}
+#endif
 
 /* SIZE_MAX: it is too much. */
 static size_t aligned(size_t bytes) {
@@ -92,5 +126,5 @@ float vmGetUsedMemoryRatio(void) {
 
 void memoryPartInit(void) {
     thread_known = true; /* the main one */
-    pthread_key_create(&thread_end, threadEnds);
+    thread_end_made = pthread_key_create(&thread_end, threadEnds) == 0;
 }

@@ -183,9 +183,6 @@ int vmReplyWithBigNumber(struct ValkeyModuleCtx *ctx, const char *bignum, size_t
 
 /* A line, whatever the text has in it. */
 static void addErrorLine(struct ValkeyModuleCtx *ctx, sds text) {
-    for (size_t i = 0; i < sdslen(text); i++) {
-        if (text[i] == '\r' || text[i] == '\n') text[i] = ' ';
-    }
     addRaw(ctx, "-", 1);
     addRaw(ctx, text, sdslen(text));
     addRaw(ctx, "\r\n", 2);
@@ -196,9 +193,12 @@ static void noteThreadError(struct threadReply *r, sds text) {
     r->errors[r->error_count++] = text;
 }
 
-/* The text is the callee's. */
+/* The text is the callee's. Modules give it without the dash, so that one at its beginning is part of it. */
 static int addError(struct ValkeyModuleCtx *ctx, sds text, bool counts) {
     struct threadReply *r = ctx->thread_reply;
+    for (size_t i = 0; i < sdslen(text); i++) {
+        if (text[i] == '\r' || text[i] == '\n') text[i] = ' ';
+    }
     if (r) {
         addErrorLine(ctx, text);
         if (counts) {
@@ -206,6 +206,11 @@ static int addError(struct ValkeyModuleCtx *ctx, sds text, bool counts) {
             return VALKEYMODULE_OK;
         }
     } else if (!toNobody(ctx)) {
+        if (counts && *text == '-') { /* of two, replyErrorStr drops one */
+            sds dashed = sdscatstr(sdsnew("-"), sdsview(text));
+            sdsfree(text);
+            text = dashed;
+        }
         if (counts)
             replyErrorStr(ctx->client, sdsview(text));
         else

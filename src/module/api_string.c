@@ -150,6 +150,8 @@ int vmStringToULongLong(const struct ValkeyModuleString *str, unsigned long long
         *ull = value;
         return VALKEYMODULE_OK;
     }
+    int64_t negative;
+    if (string2ll(text, &negative)) return VALKEYMODULE_ERR;
     char *end;
     errno = 0;
     unsigned long long loose = strtoull(text.ptr, &end, 10);

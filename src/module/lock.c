@@ -169,7 +169,7 @@ void moduleOnPresence(void (*fn)(bool any)) {
 
 static void lookWhoIsThere(void) {
     struct module *m = modules;
-    while (m && !m->handle) m = m->next; /* one that is built in has no threads */
+    while (m && !m->file) m = m->next; /* one that is built in has no threads */
     aeSetAroundPoll(server_el, m ? pollBegins : NULL, m ? pollEnds : NULL);
     if (presence) presence(m != NULL);
 }

@@ -12,6 +12,7 @@
 #include "client/client.h"
 #include "module/api.h"
 #include "module/module_load.h"
+#include "module/module_open.h"
 #include "module/parts.h"
 #include "registry/server_events.h"
 
@@ -76,7 +77,7 @@ static void forgetArguments(struct module *m) {
 }
 
 static void freeModule(struct module *m) {
-    if (m->handle && dlclose(m->handle) != 0)
+    if (m->file && moduleFileClose(m->file) != 0)
         serverLog(LL_WARNING, "Error when trying to close the %s module: %s", m->name, dlerror());
     if (!m->loading) serverEvent(SERVER_MODULE, EVENT_ENDED, m);
     sdsfree(m->name);
@@ -100,10 +101,10 @@ static void unlinkModule(struct module *m) {
 
 /* OnUnload says no by returning an error. */
 static bool refusesToGo(struct module *m) {
-    if (!m->handle) return false;
+    if (!m->file) return false;
     int (*entry)(struct ValkeyModuleCtx *) = NULL;
-    *(void **)&entry = dlsym(m->handle, "ValkeyModule_OnUnload");
-    if (!entry) *(void **)&entry = dlsym(m->handle, "RedisModule_OnUnload");
+    *(void **)&entry = moduleFileSymbol(m->file, "ValkeyModule_OnUnload");
+    if (!entry) *(void **)&entry = moduleFileSymbol(m->file, "RedisModule_OnUnload");
     if (!entry) return false;
     struct ValkeyModuleCtx ctx;
     contextOpen(&ctx, m, NULL, 0);
@@ -164,25 +165,21 @@ static bool mayBeExecuted(const char *path) {
     return stat(path, &st) != 0 || st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH);
 }
 
-static void *openFile(const char *path) {
-    int flags = RTLD_NOW | RTLD_LOCAL;
-#if defined(RTLD_DEEPBIND) && !defined(LEAK_CHECKED) /* sanitizers cannot live with it */
-    flags |= RTLD_DEEPBIND;
-#endif
+static struct moduleFile *openFile(const char *path) {
     if (!mayBeExecuted(path)) {
         serverLog(LL_WARNING, "Module %s failed to load: It does not have execute permissions.", path);
         return NULL;
     }
-    void *handle = dlopen(path, flags);
-    if (!handle) serverLog(LL_WARNING, "Module %s failed to load: %s", path, dlerror());
-    return handle;
+    struct moduleFile *file = moduleFileOpen(path);
+    if (!file) serverLog(LL_WARNING, "Module %s failed to load: %s", path, dlerror());
+    return file;
 }
 
-static moduleEntry *findEntry(void *handle, const char *path) {
+static moduleEntry *findEntry(struct moduleFile *file, const char *path) {
     moduleEntry *entry = NULL;
-    *(void **)&entry = dlsym(handle, "ValkeyModule_OnLoad");
+    *(void **)&entry = moduleFileSymbol(file, "ValkeyModule_OnLoad");
     if (entry) return entry;
-    *(void **)&entry = dlsym(handle, "RedisModule_OnLoad");
+    *(void **)&entry = moduleFileSymbol(file, "RedisModule_OnLoad");
     if (entry)
         serverLog(LL_NOTICE, "Legacy Redis Module %s found", path);
     else
@@ -214,8 +211,8 @@ int vmUpdateRuntimeArgs(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *
     return VALKEYMODULE_OK;
 }
 
-/* NULL: it would not. The handle has been closed then. */
-static struct module *callEntry(moduleEntry *entry, void *handle, const char *path, int argc,
+/* NULL: it would not. The file has been closed then. */
+static struct module *callEntry(moduleEntry *entry, struct moduleFile *file, const char *path, int argc,
                                 const struct str *argv) {
     struct ValkeyModuleCtx ctx;
     contextOpen(&ctx, NULL, NULL, 0);
@@ -228,10 +225,10 @@ static struct module *callEntry(moduleEntry *entry, void *handle, const char *pa
     contextClose(&ctx);
     if (!m) {
         serverLog(LL_WARNING, "Module %s initialization failed. Module name is busy.", path);
-        dlclose(handle);
+        moduleFileClose(file);
         return NULL;
     }
-    m->handle = handle;
+    m->file = file;
     keepArguments(m, path, argc, argv);
     m->loading = !ok; /* its end takes back what only a load can make */
     if (ok) return m;
@@ -247,14 +244,14 @@ static bool accepted(struct module *m) {
 }
 
 bool moduleLoad(const char *path, int argc, const struct str *argv) {
-    void *handle = openFile(path);
-    if (!handle) return false;
-    moduleEntry *entry = findEntry(handle, path);
+    struct moduleFile *file = openFile(path);
+    if (!file) return false;
+    moduleEntry *entry = findEntry(file, path);
     if (!entry) {
-        dlclose(handle);
+        moduleFileClose(file);
         return false;
     }
-    struct module *m = callEntry(entry, handle, path, argc, argv);
+    struct module *m = callEntry(entry, file, path, argc, argv);
     if (!m) return false;
     struct module **end = &modules;
     while (*end) end = &(*end)->next;

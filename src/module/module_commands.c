@@ -41,7 +41,7 @@ static sds getLoads(const struct configDirective *d) {
     (void)d;
     sds text = sdsempty();
     for (const struct module *m = modules; m; m = m->next) {
-        if (!m->handle) continue;
+        if (!m->file) continue;
         text = sdscatprintf(text, "%s%s", sdslen(text) ? "\n" : "", m->path);
         for (int i = 0; i < m->arg_count; i++) text = sdscatstr(sdscat(text, " "), sdsview(m->args[i]));
     }

@@ -121,11 +121,24 @@ void vmSaveLongDouble(struct ValkeyModuleIO *io, long double value) {
     vmSaveStringBuffer(io, text, (size_t)len);
 }
 
+/* What cannot be read back must not be written: with such a file the server does not start. False: w has
+ * failed. */
+static bool canBeSaved(struct rioWriter *w, const struct ValkeyModuleType *type) {
+    if (type->methods.rdb_save && type->methods.rdb_load) return true;
+    if (!w->error)
+        serverLog(LL_WARNING,
+                  "Values of the module data type '%s' cannot be saved: it has no rdb_save or no rdb_load",
+                  type->name);
+    w->error = w->error ? w->error : ENOTSUP;
+    return false;
+}
+
 void moduleTypeSave(struct rioWriter *w, const struct object *o) {
     const struct moduleValue *v = moduleValueOf(o);
+    if (!canBeSaved(w, v->type)) return;
     struct ValkeyModuleIO io = {.type = v->type, .w = w, .key = objectKey(o), .o = o, .dbid = DB_BY_OBJECT};
     rdbWriteLen(w, v->type->id);
-    if (v->type->methods.rdb_save) v->type->methods.rdb_save(&io, v->value);
+    v->type->methods.rdb_save(&io, v->value);
     rdbWriteLen(w, ITEM_END);
     ioEnd(&io);
 }
@@ -358,7 +371,7 @@ static void rewriteAsRestore(struct rioWriter *w, struct str key, const struct o
 void moduleTypeRewrite(struct rioWriter *w, struct str key, const struct object *o) {
     const struct moduleValue *v = moduleValueOf(o);
     if (!v->type->methods.aof_rewrite) {
-        rewriteAsRestore(w, key, o);
+        if (canBeSaved(w, v->type)) rewriteAsRestore(w, key, o);
         return;
     }
     struct ValkeyModuleIO io = {

@@ -241,7 +241,7 @@ static void toTable(struct hash *h, size_t expected) {
     hashIterate(&it, h);
     while (hashNext(&it, &item)) {
         struct str field = item.field.s;
-        hashtableAddUnchecked(ht, hashEntryNew(field, (struct hashInput){item.value.s, NULL}),
+        hashtableAddUnchecked(ht, hashEntryNew(field, (struct hashInput){.text = item.value.s}),
                               hashBytes(field.ptr, field.len));
     }
     hashStop(&it);
@@ -442,6 +442,11 @@ bool hashSet(struct hash *h, struct str field, struct hashInput value, bool keep
         toTable(h, 0);
     }
     return tableSet(h, field, value, keep_expiry);
+}
+
+bool hashIsElsewhere(const struct hash *h, struct str field) {
+    struct hashEntry *e = isTable(h) ? tableFind(h, field) : NULL;
+    return e && !isDead(e) && hashEntryIsElsewhere(e);
 }
 
 bool hashRemove(struct hash *h, struct str field) {

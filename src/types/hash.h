@@ -65,6 +65,8 @@ bool hashGet(const struct hash *h, struct str field, struct hashText *value); /*
 /* True when the field was not there. The expiry it had is removed, unless keep_expiry. value.owned: see
  * hashKeepsSds. */
 bool hashSet(struct hash *h, struct str field, struct hashInput value, bool keep_expiry);
+/* Is the value of this field somebody else's (HASH_ELSEWHERE)? */
+bool hashIsElsewhere(const struct hash *h, struct str field);
 /* Would a value of this length be kept as an sds of its own? Then handing over one saves a copy. */
 bool hashKeepsSds(const struct hash *h, size_t len);
 bool hashRemove(struct hash *h, struct str field); /* false: was not there */

@@ -4,15 +4,21 @@
  *
  * What is in brackets is there when its flag says so: flen:32 when the field has 63 bytes or more, expire and
  * pos (its place in the heap of expiring fields) when the field has an expiry, and a pointer to an sds when
- * the value is longer than 254 bytes. So a usual entry costs 2 bytes more than its text: 13 bytes of field
- * and 10 of value take an allocation of 32. The pointer is aligned, for the sake of leak checkers; nothing
- * else is. */
+ * the value is longer than 254 bytes, or to where somebody else keeps it (vlen tells which). So a usual entry
+ * costs 2 bytes more than its text: 13 bytes of field and 10 of value take an allocation of 32. The pointer
+ * is aligned, for the sake of leak checkers; nothing else is. */
 #include "types/hash_entry.h"
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
 
 enum { HAS_EXPIRE = 0x80, HAS_PTR = 0x40, FIELD_LEN = 0x3f };
+
+/* vlen of a value that is a pointer: to an sds, or to a struct elsewhere. */
+enum { OWN = 0, ELSEWHERE = 1 };
+struct elsewhere {
+    struct str text;
+};
 
 #define LONG_FIELD  63 /* flen says: it is in flen:32 */
 #define EXPIRE_SIZE 12
@@ -85,9 +91,25 @@ static void copyExpire(struct hashEntry *to, const struct hashEntry *from) {
     memcpy(bytesAt(to, expireAt(to->head)), bytesAt(from, expireAt(from->head)), EXPIRE_SIZE);
 }
 
+static struct elsewhere *elsewhereOf(const struct hashEntry *e) {
+    return (struct elsewhere *)valuePtr(e);
+}
+
+static void freeValue(struct hashEntry *e) {
+    if (hashEntryIsElsewhere(e))
+        zfree(elsewhereOf(e));
+    else if (e->head & HAS_PTR)
+        sdsfree(valuePtr(e));
+}
+
 static void writeValue(struct hashEntry *e, size_t flen, struct hashInput value) {
-    if (e->head & HAS_PTR) {
-        e->vlen = 0;
+    if (value.owned == HASH_ELSEWHERE) {
+        struct elsewhere *there = zmalloc(sizeof *there);
+        there->text = value.text;
+        e->vlen = ELSEWHERE;
+        setValuePtr(e, (sds)there);
+    } else if (e->head & HAS_PTR) {
+        e->vlen = OWN;
         setValuePtr(e, value.owned ? value.owned : sdsnewstr(value.text));
     } else {
         e->vlen = (uint8_t)value.text.len;
@@ -97,8 +119,13 @@ static void writeValue(struct hashEntry *e, size_t flen, struct hashInput value)
 }
 
 static struct hashInput readable(struct hashInput value) {
-    if (value.owned) value.text = sdsview(value.owned);
+    if (value.owned && value.owned != HASH_ELSEWHERE) value.text = sdsview(value.owned);
     return value;
+}
+
+/* Longer than what is embedded: a pointer. */
+static size_t lengthInside(struct hashInput value) {
+    return value.owned == HASH_ELSEWHERE ? HASH_EMBED_MAX + 1 : value.text.len;
 }
 
 /* ---- API ---- */
@@ -107,7 +134,12 @@ struct str hashEntryField(const struct hashEntry *e) {
     return strN(bytesAt(e, fieldAt(e->head)), fieldLen(e));
 }
 
+bool hashEntryIsElsewhere(const struct hashEntry *e) {
+    return e->head & HAS_PTR && e->vlen == ELSEWHERE;
+}
+
 struct str hashEntryValue(const struct hashEntry *e) {
+    if (hashEntryIsElsewhere(e)) return elsewhereOf(e)->text;
     if (e->head & HAS_PTR) return sdsview(valuePtr(e));
     return strN(bytesAt(e, fieldAt(e->head) + fieldLen(e)), e->vlen);
 }
@@ -132,12 +164,13 @@ void hashEntrySetHeapPos(struct hashEntry *e, uint32_t pos) {
 }
 
 size_t hashEntryMemory(const struct hashEntry *e) {
+    if (hashEntryIsElsewhere(e)) return zmallocSize(e) + zmallocSize(elsewhereOf(e));
     return zmallocSize(e) + (e->head & HAS_PTR ? sdsAllocSize(valuePtr(e)) : 0);
 }
 
 struct hashEntry *hashEntryNew(struct str field, struct hashInput value) {
     value = readable(value);
-    struct layout l = layoutFor(field.len, value.text.len, false);
+    struct layout l = layoutFor(field.len, lengthInside(value), false);
     struct hashEntry *e = zmalloc(l.total);
     hashEntryWriteHead(e, &l, field.len);
     memcpy(bytesAt(e, l.field_at), field.ptr, field.len);
@@ -149,21 +182,27 @@ struct hashEntry *hashEntryCopy(const struct hashEntry *e) {
     size_t size = requestedSize(e);
     struct hashEntry *copy = zmalloc(size);
     memcpy(copy, e, size);
+    if (hashEntryIsElsewhere(e)) {
+        /* The layout of a copy may be another one. */
+        copy->vlen = OWN;
+        setValuePtr(copy, sdsempty());
+        return hashEntrySetValue(copy, (struct hashInput){.text = hashEntryValue(e)});
+    }
     if (e->head & HAS_PTR) setValuePtr(copy, sdsdup(valuePtr(e)));
     return copy;
 }
 
 void hashEntryFree(struct hashEntry *e) {
-    if (e->head & HAS_PTR) sdsfree(valuePtr(e));
+    freeValue(e);
     zfreeSized(e, requestedSize(e));
 }
 
 struct hashEntry *hashEntrySetValue(struct hashEntry *e, struct hashInput value) {
     value = readable(value);
     struct str field = hashEntryField(e);
-    struct layout l = layoutFor(field.len, value.text.len, e->head & HAS_EXPIRE);
+    struct layout l = layoutFor(field.len, lengthInside(value), e->head & HAS_EXPIRE);
     if (l.head == e->head && zmallocSameRoom(e, requestedSize(e), l.total)) {
-        if (e->head & HAS_PTR) sdsfree(valuePtr(e));
+        freeValue(e);
         writeValue(e, field.len, value);
         return e;
     }
@@ -197,7 +236,9 @@ struct hashEntry *hashEntrySetExpire(struct hashEntry *e, int64_t expire_ms) {
 }
 
 struct hashEntry *hashEntryMove(struct hashEntry *e, zmoveFn *move, void *priv) {
-    sds value = e->head & HAS_PTR ? sdsMove(valuePtr(e), move, priv) : NULL;
+    sds value = hashEntryIsElsewhere(e) ? move(priv, valuePtr(e))
+                : e->head & HAS_PTR     ? sdsMove(valuePtr(e), move, priv)
+                                        : NULL;
     if (value) setValuePtr(e, value);
     struct hashEntry *now = move(priv, e);
     return now ? now : e;

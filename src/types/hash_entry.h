@@ -13,14 +13,17 @@
 struct hashEntry; /* opaque bytes */
 
 /* A value to be stored: text to copy, or, when `owned` is set, an sds of more than HASH_EMBED_MAX bytes to
- * take over (then text is ignored). */
+ * take over (then text is ignored); or, when that is HASH_ELSEWHERE, text that somebody else keeps for as
+ * long as the entry has it, and may change under it. */
 struct hashInput {
     struct str text;
     sds owned;
 };
+#define HASH_ELSEWHERE ((sds)1)
 
 struct str hashEntryField(const struct hashEntry *e);
 struct str hashEntryValue(const struct hashEntry *e);
+bool hashEntryIsElsewhere(const struct hashEntry *e);
 int64_t hashEntryExpire(const struct hashEntry *e); /* ms, or HASH_NO_EXPIRE */
 size_t hashEntryMemory(const struct hashEntry *e);  /* usable bytes, with those of a value outside */
 
@@ -30,7 +33,7 @@ static inline bool hashTimeHasExpired(int64_t expire_ms, int64_t now_ms) {
 }
 
 struct hashEntry *hashEntryNew(struct str field, struct hashInput value);
-struct hashEntry *hashEntryCopy(const struct hashEntry *e);
+struct hashEntry *hashEntryCopy(const struct hashEntry *e); /* nothing of which is elsewhere */
 void hashEntryFree(struct hashEntry *e);
 /* These may move the entry: use the result, and mend what points to it. */
 struct hashEntry *hashEntrySetValue(struct hashEntry *e, struct hashInput value);

@@ -34,7 +34,7 @@ static void check(const struct hashEntry *e, size_t flen, struct str value, int6
 
 static struct hashInput someInput(struct str value) {
     bool owned = value.len > HASH_EMBED_MAX && randomBelow(2);
-    return (struct hashInput){value, owned ? sdsnewstr(value) : NULL};
+    return (struct hashInput){.text = value, .owned = owned ? sdsnewstr(value) : NULL};
 }
 
 /* Any sequence of changes to value and expiry leaves field, value, expiry and place in the heap as they were

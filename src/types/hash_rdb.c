@@ -97,7 +97,7 @@ static bool loadValue(struct rdbReader *r, bool expiring, struct hash *h, struct
         ok = rdbReadElement(r, &value);
     }
     if (ok && !isOver(r, expire_ms)) {
-        ok = hashSet(h, field, (struct hashInput){value, NULL}, false) || failTwice(r);
+        ok = hashSet(h, field, (struct hashInput){.text = value}, false) || failTwice(r);
         if (ok && expire_ms != HASH_NO_EXPIRE) hashSetExpire(h, field, expire_ms);
     }
     rdbHeldFree(&held);
@@ -128,7 +128,7 @@ static void hashRdbFill(struct hash *h, unsigned char *lp) {
     hashExpect(h, lpLength(lp) / 2);
     for (unsigned char *p = lpFirst(lp); p;) {
         unsigned char *value = lpNext(lp, p);
-        hashSet(h, lpView(p, field_text), (struct hashInput){lpView(value, value_text), NULL}, false);
+        hashSet(h, lpView(p, field_text), (struct hashInput){.text = lpView(value, value_text)}, false);
         p = lpNext(lp, value);
     }
 }

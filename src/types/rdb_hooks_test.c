@@ -94,7 +94,7 @@ static struct object *newHash(int n, size_t longest, int expiring) {
         struct str name = nameOf(field, sizeof field, "field", i);
         struct str v = nameOf(value, sizeof value, "v", i + 1);
         if (i == n / 2 && longest) v = strN(memset(text, 'v', longest), longest);
-        hashSet(&h, name, (struct hashInput){v, NULL}, false);
+        hashSet(&h, name, (struct hashInput){.text = v}, false);
         if (i < expiring) hashSetExpire(&h, name, NOW_MS + 1000 * i);
     }
     struct object *o = object(hashValue(&h));
@@ -473,8 +473,8 @@ static void oldFormatsAreRead(void **state) {
     expectOld(RDB_TYPE_LIST_QUICKLIST, two, listOf(twice));
 
     hashNew(&h);
-    hashSet(&h, STR("b"), (struct hashInput){STR("300"), NULL}, false);
-    hashSet(&h, STR("-1"), (struct hashInput){STR("2"), NULL}, false);
+    hashSet(&h, STR("b"), (struct hashInput){.text = STR("300")}, false);
+    hashSet(&h, STR("-1"), (struct hashInput){.text = STR("2")}, false);
     expectOld(RDB_TYPE_HASH_ZIPLIST, blob(sdsempty(), ziplist, sizeof ziplist), object(hashValue(&h)));
     /* The value of b has room for two bytes more. */
     static const unsigned char zipmap[] = {2,   1, 'b', 3,   2, '3', '0', '0', '?',

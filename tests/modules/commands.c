@@ -232,6 +232,12 @@ static ValkeyModuleCommandKeySpec specs[] = {{.notes = "the one",
                                               .find_keys_type = VALKEYMODULE_KSPEC_FK_UNKNOWN},
                                              {0}};
 
+COMMAND(withCase) {
+    (void)argv;
+    if (argc < 2) return ValkeyModule_WrongArity(ctx);
+    return ValkeyModule_ReplyWithCString(ctx, ValkeyModule_GetCurrentCommandName(ctx));
+}
+
 static void describe(ValkeyModuleCtx *ctx) {
     ValkeyModuleCommandInfo info = {.version = VALKEYMODULE_COMMAND_INFO_VERSION,
                                     .summary = "Does nothing.",
@@ -286,6 +292,7 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
         {"commands.told", called, "write deny-oom", 0, 0, 0},
         {"commands.triple", called, "write", 1, -1, 2},
         {"commands.one", called, "readonly", 2, 2, 1},
+        {"Commands.WithCase", withCase, "write deny-oom admin fast deny-script allow-busy", 1, 1, 1},
         {"commands.box", NULL, "", 0, 0, 0},
         {"commands.absent", absent, "", 0, 0, 0},
         {"commands.withattribute", withAttribute, "", 0, 0, 0},

@@ -256,6 +256,8 @@ COMMAND(reply) {
     CASE("longdouble", ValkeyModule_ReplyWithLongDouble(ctx, 0.1L));
     CASE("bignumber", ValkeyModule_ReplyWithBigNumber(ctx, "123456789012345678901", 21));
     CASE("error", ValkeyModule_ReplyWithError(ctx, "MINE an\r\nerror"));
+    CASE("dasherror", ValkeyModule_ReplyWithError(ctx, "-DASH\r\nx"));
+    CASE("worderror", ValkeyModule_ReplyWithError(ctx, "WORD"));
     CASE("errorformat", ValkeyModule_ReplyWithErrorFormat(ctx, "MINE %d %s", 4, "words"));
     CASE("silenterror", ValkeyModule_ReplyWithCustomErrorFormat(ctx, 0, "SILENT %d", 1));
     CASE("customerror", ValkeyModule_ReplyWithCustomErrorFormat(ctx, 1, "CUSTOM %d", 1));

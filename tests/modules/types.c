@@ -3,6 +3,7 @@
  * called is noted, and told by types.events.
  *
  * Arguments of the load: "careful" looks for errors while it reads; "without" makes no types. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -424,6 +425,13 @@ COMMAND(ref) {
     return ValkeyModule_ReplyWithLongLong(ctx, code);
 }
 
+/* types.retext - what the module keeps for hashes is written anew, in capitals */
+COMMAND(retext) {
+    (void)argv, (void)argc;
+    for (size_t i = 0; i < buffer_used; i++) buffer[i] = (char)toupper((unsigned char)buffer[i]);
+    return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+}
+
 /* types.isref KEY FIELD */
 COMMAND(isRef) {
     if (argc != 3) return ValkeyModule_WrongArity(ctx);
@@ -507,6 +515,7 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
         {"types.reset", "write", reset, 0},
         {"types.ref", "write", ref, 1},
         {"types.isref", "readonly", isRef, 1},
+        {"types.retext", "write", retext, 0},
     };
     if (ValkeyModule_Init(ctx, "types", 1, VALKEYMODULE_APIVER_1)) return VALKEYMODULE_ERR;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {

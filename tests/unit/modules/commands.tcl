@@ -45,10 +45,10 @@ beside_modules {commands} {} {
     }
 
     test {COMMAND INFO} {
-        foreach name {getkeys keysof late constants world info refused told triple one box} {
+        foreach name {getkeys keysof late constants world info refused told triple one box withcase} {
             foreach kind {ours valkey} {
                 set info [lindex [r [at $kind] command info commands.$name] 0]
-                foreach i {2 6} { lset info $i [lsort [lindex $info $i]] }
+                lset info 6 [lsort [lindex $info 6]]
                 set $kind $info
             }
             assert_equal $valkey $ours $name
@@ -60,6 +60,26 @@ beside_modules {commands} {} {
         foreach kind {ours valkey} { set $kind [lsort [r [at $kind] command list filterby module commands]] }
         assert_equal $valkey $ours
         both command list filterby aclcat boxes
+    }
+
+    test {a command's name keeps its case, whichever it is called by} {
+        assert_equal Commands.WithCase [both commands.WITHCASE k]
+        assert_equal Commands.WithCase [lindex [both command info COMMANDS.withcase] 0 0]
+        both commands.withcase
+        both eval {return redis.call('commands.withcase')} 0
+        both command getkeys COMMANDS.WITHCASE k
+        both acl setuser cased -@all +COMMANDS.withCase
+        both acl getuser cased
+        both acl dryrun cased Commands.withcase k
+        both acl dryrun cased get k
+        both acl dryrun default COMMANDS.withcase
+        both module unload commands
+        both acl deluser cased
+        foreach kind {ours valkey} {
+            assert_match "*cmdstat_Commands.WithCase:calls=*" [r [at $kind] info commandstats]
+            assert_equal Commands.WithCase [lindex [r [at $kind] latency histogram commands.withcase] 0]
+            assert_equal 1 [llength [regexp -all -inline {(?i)withcase} [r [at $kind] command list filterby module commands]]]
+        }
     }
 
     test {subcommands} {

@@ -9,6 +9,8 @@ with_modules {strings} {} {
             longlong 12 12
             ulonglong 18446744073709551615 18446744073709551615
             ulonglong { 5} 5
+            ulonglong { -2} 18446744073709551614
+            ulonglong -02 18446744073709551614
             double 0.1 0.1
             double 1e300 1e+300
             double -inf -inf
@@ -30,7 +32,7 @@ with_modules {strings} {} {
 
     test {what is no number is none} {
         foreach {kind value} {
-            longlong {} longlong { 1} longlong 1x longlong 9223372036854775808 ulonglong x ulonglong 18446744073709551616
+            longlong {} longlong { 1} longlong 1x longlong 9223372036854775808 ulonglong x ulonglong -2 ulonglong 18446744073709551616
             double nan double {} double { 1} double 1x double 0x1 longdouble nan longdouble x
             streamid {} streamid 1- streamid x-1 streamid 1-x streamid -1
         } {
@@ -180,6 +182,10 @@ with_modules {strings} {} {
         assert_match {*errorstat_MINE:count=1*} $stats
         assert_match {*errorstat_CUSTOM:count=1*} $stats
         assert_no_match {*SILENT*} $stats
+        # The dash is the text's, and one word alone is no code.
+        assert_equal "--DASH  x" [wire strings.reply dasherror]
+        assert_equal "-WORD" [wire strings.reply worderror]
+        assert_match {*errorstat_-DASH:count=1*errorstat_ERR:count=1*} [r info errorstats]
     }
 
     test {a command may reply nothing} {

@@ -297,7 +297,37 @@ with_modules {{types careful}} {overrides {save {} enable-debug-command yes}} {
         assert_equal {f {the module's} g value} [lsort -stride 2 [r hgetall h]]
         r hset h f other
         assert_equal other [r hget h f]
-        assert_equal {0 1} [list [r types.isref h g] [r types.isref s f]]
+        assert_equal {0 0 1} [list [r types.isref h f] [r types.isref h g] [r types.isref s f]]
+        # What the module writes there is what the hash has; its copies have what was there.
+        set long [string repeat "a long text " 30]
+        r types.ref h f {the module's}
+        r types.ref h g $long
+        assert_equal {1 1 hashtable} [list [r types.isref h f] [r types.isref h g] [r object encoding h]]
+        assert_equal [list 12 360 {the module's}] [list [r hstrlen h f] [r hstrlen h g] [lindex [r hmget h f] 0]]
+        r hset h more 1 third 3
+        r copy h copied
+        r restore restored 0 [r dump h]
+        r types.retext
+        assert_equal [list {THE MODULE'S} [string toupper $long]] [r hmget h f g]
+        foreach key {copied restored} {
+            assert_equal [list {the module's} $long] [r hmget $key f g]
+            assert_equal {0 0} [list [r types.isref $key f] [r types.isref $key g]]
+        }
+        # A time to live, and its end, change nothing of that.
+        r hexpire h 100 fields 2 f g
+        assert_equal {1 1} [list [r types.isref h f] [r types.isref h g]]
+        r hpersist h fields 1 f
+        assert_equal [list 1 {THE MODULE'S} 1] [list [r types.isref h f] [r hget h f] [r types.isref h g]]
+        r types.ref h more other
+        r hset h f mine
+        r hincrby h third 1
+        assert_equal {0 1 mine OTHER} [list [r types.isref h f] [r types.isref h more] [r hget h f] [string toupper [r hget h more]]]
+        r hdel h g
+        assert_equal {f mine more other third 4} [lsort -stride 2 [r hgetall h]]
+        assert_range [r memory usage h] 50 2000
+        r debug reload
+        assert_equal {other 0} [list [r hget h more] [r types.isref h more]]
+        r types.ref h f again
         r del h
     }
 
@@ -383,5 +413,25 @@ with_modules {types} {kinds ours overrides {save {} enable-debug-command yes}} {
             assert_equal $before [lmap i {0 1 60 199} { r types.get d:$i }]
         }
         r flushall sync
+    }
+}
+
+# 9.1.2 does not survive its own child's end here, or a SAVE.
+with_modules {unsaved} {kinds {ours}} {
+    test {what could not be loaded again is not saved} {
+        r set there 1
+        assert_equal OK [r save]
+        r unsaved.set k
+        assert_equal unsaved-1 [r type k]
+        assert_error "ERR*" { r save }
+        assert_match {*'unsaved-1' cannot be saved: it has no rdb_save or no rdb_load*} [read_file [srv log]]
+        r bgsave
+        wait_for_condition 100 50 {[s rdb_bgsave_in_progress] == 0} else { fail "it does not end" }
+        assert_equal err [s rdb_last_bgsave_status]
+        r config set appendonly yes
+        wait_for_condition 100 50 {[s aof_last_bgrewrite_status] eq "err"} else { fail "it is rewritten" }
+        r config set appendonly no
+        r del k
+        assert_equal OK [r save]
     }
 }

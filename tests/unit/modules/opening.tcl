@@ -1,0 +1,48 @@
+# Which function a module's names mean, when the server or its libraries have the same: tests/modules/opening.c.
+# 9.1.2 with jemalloc as a library ends when a module frees what libc has allocated for it: ours only.
+
+source -encoding utf-8 $::support/module.tcl
+
+with_modules {opening} {kinds {ours}} {
+    test {a module's own functions are the module's, also when the server has some of these names} {
+        if {[s mem_allocator] eq {libc}} { skip "the sanitizers want none of it, and builds with libc cannot be told from theirs" }
+        assert_equal 4711 [r opening.own]
+    }
+
+    test {what libc allocates, a module may free} {
+        assert_equal 5 [r opening.borrowed]
+    }
+
+    test {what a module allocates is memory in use, whichever thread allocates or frees it} {
+        if {[s mem_allocator] eq {libc}} { skip "only jemalloc counts for all" }
+        foreach {maker breaker} {here here  thread here  here thread  thread thread} {
+            set before [s used_memory]
+            r opening.keep 65536 $maker
+            assert_range [expr {[s used_memory] - $before}] 66000000 72000000
+            r opening.release $breaker
+            assert_range [expr {[s used_memory] - $before}] -200000 200000
+        }
+    }
+
+    test {a module that cannot be opened: the linker's words} {
+        foreach {path words} {
+            /nowhere/x.so {/nowhere/x.so: cannot open shared object file: No such file or directory}
+            nowhere.so {nowhere.so: cannot open shared object file: No such file or directory}
+        } {
+            assert_error "ERR Error loading the extension*" { r module load $path }
+            wait_for_log "*Module $path failed to load: $words*"
+        }
+    }
+
+    test {a module comes and goes many times} {
+        set descriptors [llength [glob /proc/[srv pid]/fd/*]]
+        for {set i 0} {$i < 50} {incr i} {
+            assert_equal OK [r module unload opening]
+            assert_equal OK [r module load [module_so opening]]
+            assert_equal 5 [r opening.borrowed]
+        }
+        assert_equal $descriptors [llength [glob /proc/[srv pid]/fd/*]]
+        assert_equal OK [r module unload opening]
+        assert_equal [expr {$descriptors - [expr {[s mem_allocator] ne {libc}}]}] [llength [glob /proc/[srv pid]/fd/*]]
+    }
+}
