@@ -9,19 +9,23 @@ ARG BASE=debian:stable-slim
 FROM ${BASE} AS build
 ARG COMMIT=
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev make pkg-config libjemalloc-dev liblua5.1-0-dev \
-    lua-cjson-dev lua-bitop-dev liblzf-dev libedit-dev libssl-dev liburing-dev
+    lua-cjson-dev lua-bitop-dev liblzf-dev libedit-dev libssl-dev liburing-dev && \
+    { apt-get install -y --no-install-recommends libllhttp-dev || apt-get install -y --no-install-recommends libhttp-parser-dev; }
 COPY . /src
 RUN cd /src && { [ -z "$COMMIT" ] || echo "$COMMIT" > .commit; } && make -j"$(nproc)" && \
-    make install DESTDIR=/out PREFIX=/usr && strip /out/usr/bin/valkey-server /out/usr/bin/valkey-cli /out/usr/bin/valkey-benchmark && \
+    make install DESTDIR=/out PREFIX=/usr && strip --strip-debug /out/usr/bin/valkey-server /out/usr/bin/valkey-cli /out/usr/bin/valkey-benchmark && \
     rm -r /out/usr/share /out/usr/include /out/usr/lib /out/etc && \
-    install -D packaging/docker/entrypoint packaging/docker/healthcheck -t /out/usr/local/bin
+    install -D packaging/docker/entrypoint packaging/docker/healthcheck -t /out/usr/local/bin && \
+    { ldd /out/usr/bin/valkey-server /out/usr/bin/valkey-cli | sed -n 's/.*=> \([^ ]*\).*/\1/p'; ls /usr/lib/*/libssl.so.3; } | sort -u | \
+        xargs -n 1 realpath | xargs -n 1 basename | while read -r f; do dpkg -S "*/$f" | cut -d: -f1; done | sort -u > /out/packages
 
 FROM ${BASE}
-RUN apt-get update && apt-get install -y --no-install-recommends liblua5.1-0 lua-cjson lua-bitop liblzf1 libedit2 libssl3 \
-    liburing2 ca-certificates && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/apt /var/log/dpkg.log /var/cache/debconf && \
+COPY --from=build /out/packages /tmp/packages
+RUN apt-get update && apt-get install -y --no-install-recommends $(cat /tmp/packages) ca-certificates && \
+    rm -rf /tmp/packages /var/lib/apt/lists/* /var/cache/apt/* /var/log/apt /var/log/dpkg.log /var/cache/debconf && \
     groupadd -r -g 999 valkey && useradd -r -u 999 -g valkey -d /data -s /usr/sbin/nologin valkey && \
     install -d -o valkey -g valkey /data
-COPY --from=build /out /
+COPY --from=build /out/usr /usr
 USER valkey
 WORKDIR /data
 VOLUME /data

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks that what we build with and test with is there, and installs what is missing if it may.
 #
-#   deps/check.sh [build] [jemalloc] [tls] [uring] [test] [oracle] [redis-py] [lint] [valgrind] [--dry-run]
+#   deps/check.sh [build] [jemalloc] [tls] [uring] [web] [test] [oracle] [redis-py] [lint] [valgrind] [--dry-run]
 #
 # Each word names a set of needs (below); without one, it is `build jemalloc`. The Makefile calls this before each
 # build, so the good case asks pkg-config once and starts nothing else. `--dry-run` prints the command and stops.
@@ -14,10 +14,12 @@ set -u
 # apt installs, as comparisons are written for the version that Debian has. redis-py is the client that looks at both, from
 # PyPI in build/redis-py. Tests that need one of them are counted as skipped where there is none: neither is required.
 #
-# TLS (tls) and io_uring (uring) are optional, too: a build without them says so when they are asked for.
+# TLS (tls), io_uring (uring) and the metrics port (web) are optional, too: a build without them says so when they are
+# asked for. The HTTP parser of the last is llhttp, or http-parser where a distribution has no llhttp: deps/http_parser.
 #
 # Each need is one line:  set | how to look | what to look for | apt | dnf | pacman | apk | brew
-#   how: pc (a pkg-config name; a/b means either of them), cmd (a program on the PATH), py (a module of Python).
+#   how: pc (a pkg-config name; a/b means either of them), cmd (a program on the PATH), py (a module of Python),
+#   http (the header of either parser).
 #   A - means: has no package there.
 needs='
 build|cmd|gcc/clang/cc|gcc|gcc|gcc|gcc|gcc
@@ -31,6 +33,7 @@ build|pc|liblzf|liblzf-dev|liblzf-devel|liblzf|liblzf-dev|liblzf
 build|pc|libedit|libedit-dev|libedit-devel|libedit|libedit-dev|libedit
 tls|pc|openssl|libssl-dev|openssl-devel|openssl|openssl-dev|openssl@3
 uring|pc|liburing|liburing-dev|liburing-devel|liburing|liburing-dev|-
+web|http|llhttp|-|llhttp-devel|llhttp|llhttp-dev|llhttp
 jemalloc|pc|jemalloc|libjemalloc-dev|jemalloc-devel|jemalloc|jemalloc-dev|jemalloc
 test|pc|cmocka|libcmocka-dev|libcmocka-devel|cmocka|cmocka-dev|cmocka
 test|cmd|tclsh/tclsh8.6|tcl|tcl|tcl|tcl|tcl-tk
@@ -47,7 +50,7 @@ sets=; dry=
 for arg; do
     case $arg in
     --dry-run) dry=yes ;;
-    build | jemalloc | tls | uring | test | oracle | redis-py | lint | valgrind) sets="$sets $arg" ;;
+    build | jemalloc | tls | uring | web | test | oracle | redis-py | lint | valgrind) sets="$sets $arg" ;;
     *) echo "deps/check.sh: unknown word '$arg'" >&2; exit 2 ;;
     esac
 done
@@ -105,6 +108,7 @@ missing() {
         cmd) has_command "$what" ;;
         pc) has_package "$what" ;;
         header) has_header "$what" ;;
+        http) has_header llhttp.h || has_header http_parser.h ;;
         py) has_redis_py || python3 -c "import $what" 2>/dev/null ;;
         esac || echo "$set|$how|$what|$rest"
     done
@@ -115,7 +119,7 @@ column() { # the package names of manager number $1, on one line
 }
 
 say() { echo "deps: $*" >&2; }
-optional='^(oracle|tls|uring|redis-py)'
+optional='^(oracle|tls|uring|web|redis-py)'
 
 lacking=$(missing)
 [ -n "$lacking" ] || { beside_packages; exit 0; }
@@ -136,6 +140,9 @@ fi
 names=$(echo "$lacking" | cut -d'|' -f3 | tr '\n' ' ')
 packages=$(echo "$packages" | tr ' ' '\n' | grep -v '^-*$' | tr '\n' ' ')
 required=$(echo "$lacking" | grep -Ev "$optional")
+# Debian 12 has no llhttp, and later ones no http-parser: which one it is, apt-get is asked apart from the others.
+web=
+[ "$manager" != apt-get ] || case " $names " in *" llhttp "*) web='libllhttp-dev libhttp-parser-dev' ;; esac
 
 say "missing: $names"
 
@@ -145,7 +152,7 @@ if [ "$manager" != brew ] && [ "$(id -u)" != 0 ]; then
     sudo -n true 2>/dev/null || may=no
 fi
 
-if [ -z "$packages" ]; then
+if [ -z "$packages$web" ]; then
     [ -n "$required" ] || { beside_packages; exit 0; }
     if [ -n "$manager" ]; then
         say "$manager has no package for them; deps/README.md says where they come from"
@@ -155,18 +162,20 @@ if [ -z "$packages" ]; then
     exit 1
 fi
 if [ -n "$dry" ] || [ "$may" = no ]; then
-    say "install them with:  $as_root$install $packages"
+    [ -z "$packages" ] || say "install them with:  $as_root$install $packages"
+    [ -z "$web" ] || say "and for the metrics port the first of these that there is:  $web"
     [ -n "$required" ] || { beside_packages; exit 0; }
     exit 1
 fi
 
-say "$install $packages"
+say "$install $packages$web"
 log=$(mktemp)
 if [ "$manager" = apt-get ]; then
     # RUNLEVEL=1: packages that bring a service (redis-server) do not start it.
     run() { ${as_root}env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq "$@"; }
     # shellcheck disable=SC2086
-    { run update && run install -y --no-install-recommends $packages; } >"$log" 2>&1
+    { run update && { [ -z "$packages" ] || run install -y --no-install-recommends $packages; } } >"$log" 2>&1 &&
+        { for p in $web; do run install -y --no-install-recommends "$p" >/dev/null 2>&1 && break; done; true; }
 else
     # shellcheck disable=SC2086
     $as_root$install $packages >"$log" 2>&1

@@ -19,7 +19,7 @@
 #include "registry/info.h"
 #include "registry/latency.h"
 
-#define HOOKS_MAX           24
+#define HOOKS_MAX           28
 #define HOOKS_AT_POINT      8
 #define SLOW_ENOUGH_TO_TICK 500 /* us: after a command this long the next one's clock is read anew */
 

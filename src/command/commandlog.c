@@ -109,6 +109,16 @@ static void noteUnusual(struct client *c, uint64_t us, uint64_t reply_bytes) {
     note(COMMANDLOG_LARGE_REPLY, c, reply_bytes);
 }
 
+struct commandlogState commandlogState(enum commandlogType type) {
+    const struct list *entries = &logs[type].entries;
+    struct commandlogState state = {.length = entries->length};
+    if (!state.length) return state;
+    const struct entry *newest = listEntry(entries->head.next, struct entry, node);
+    state.last_id = newest->id;
+    state.last_value = newest->value;
+    return state;
+}
+
 /* ---- Commands ---- */
 
 static void commandlogReplyEntry(struct client *c, const struct entry *e) {

@@ -453,6 +453,23 @@ int netListenBy(struct netWay way, const char *bind, int port, int backlog, bool
     return fd;
 }
 
+int netListenAll(struct netWay way, char *const *addresses, int count, int port, int backlog, int *fds,
+                 const char **failed, char *err, size_t errlen) {
+    int n = 0;
+    for (int i = 0; i < count; i++) {
+        bool optional = addresses[i][0] == '-', unsupported = false;
+        *failed = addresses[i] + optional;
+        int fd = netListenBy(way, *failed, port, backlog, &unsupported, err, errlen);
+        if (fd >= 0) {
+            fds[n++] = fd;
+        } else if (!(optional && (unsupported || errno == EADDRNOTAVAIL)) && !(unsupported && count > 1)) {
+            while (n) close(fds[--n]);
+            return -1;
+        }
+    }
+    return n;
+}
+
 int netListenUnix(const char *path, unsigned perm, int backlog, char *err, size_t errlen) {
     union address a;
     struct stat st;

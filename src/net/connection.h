@@ -122,6 +122,11 @@ struct netWay {
 };
 int netListenBy(struct netWay way, const char *bind, int port, int backlog, bool *unsupported, char *err,
                 size_t errlen);
+/* At each of the addresses: fds gets the sockets, of which there are as many as is returned. An address with
+ * a leading '-' may be missing on this host, and beside others one of a family that the host lacks. -1: none
+ * is open, *failed is the address that could not be, err says why. */
+int netListenAll(struct netWay way, char *const *addresses, int count, int port, int backlog, int *fds,
+                 const char **failed, char *err, size_t errlen);
 /* Removes a stale socket. */
 int netListenUnix(const char *path, unsigned perm, int backlog, char *err, size_t errlen);
 int netAccept(int listen_fd); /* non-blocking, close-on-exec; -1 and errno (EAGAIN: none waiting) */

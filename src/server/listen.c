@@ -226,27 +226,21 @@ static void closeGroup(struct group *g) {
 
 static bool openGroup(struct group *g) {
     if (g->port == 0) return true;
-    for (int i = 0; i < bind_count; i++) {
-        bool optional = bind_addr[i][0] == '-', unsupported = false;
-        const char *addr = bind_addr[i] + optional;
-        char err[256];
-        int fd = netListenBy((struct netWay){.mptcp = mptcp, .mark = (uint32_t)socket_mark}, addr,
-                             (int)g->port, (int)tcp_backlog, &unsupported, err, sizeof err);
-        if (fd < 0) {
-            if ((optional && (unsupported || errno == EADDRNOTAVAIL)) || (unsupported && bind_count > 1))
-                continue;
-            serverLog(LL_WARNING, "Warning: Could not create server TCP listening socket %s:%d: %s", addr,
-                      (int)g->port, err);
-            closeGroup(g);
-            return false;
-        }
-        netSetInherited(fd, (int)tcp_keepalive);
-        if (aeCreateFileEvent(server_el, fd, AE_READABLE, g->accept, NULL) < 0) {
-            close(fd);
-            closeGroup(g);
-            return false;
-        }
-        g->fds[g->count++] = fd;
+    char err[256];
+    const char *failed;
+    int n = netListenAll((struct netWay){.mptcp = mptcp, .mark = (uint32_t)socket_mark}, bind_addr,
+                         bind_count, (int)g->port, (int)tcp_backlog, g->fds, &failed, err, sizeof err);
+    if (n < 0) {
+        serverLog(LL_WARNING, "Warning: Could not create server TCP listening socket %s:%d: %s", failed,
+                  (int)g->port, err);
+        return false;
+    }
+    g->count = n;
+    for (int i = 0; i < n; i++) {
+        netSetInherited(g->fds[i], (int)tcp_keepalive);
+        if (aeCreateFileEvent(server_el, g->fds[i], AE_READABLE, g->accept, NULL) == 0) continue;
+        closeGroup(g);
+        return false;
     }
     return true;
 }

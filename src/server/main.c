@@ -101,6 +101,7 @@
 #include "types/t_sort.h"
 #include "types/t_string.h"
 #include "types/zset.h"
+#include "web/web.h"
 
 /* ---- Command line ---- */
 
@@ -287,6 +288,7 @@ static void registerRooms(void) {
     commandRegister(commandsPubsub);
     commandRegister(commandsTransactions);
     sentinelInit();
+    webInit();
 }
 
 static void endTurn(struct aeEventLoop *el) {
@@ -423,6 +425,7 @@ static void runSentinel(void) {
     aclStart();
     ioThreadsBegin();
     listenStart();
+    webStart();
     memoryStarted();
     sentinelStart();
     processReady();
@@ -441,6 +444,7 @@ static void runServer(void) {
     evictStart();
     ioThreadsBegin();
     listenStart();
+    webStart();
     clusterStart();
     memoryStarted();
     serverLog(LL_NOTICE, "Server initialized");

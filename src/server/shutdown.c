@@ -38,6 +38,7 @@
 #include "repl/replicas.h"
 #include "server/listen.h"
 #include "server/process.h"
+#include "web/web.h"
 
 static volatile sig_atomic_t signal_received;
 static int64_t timeout_s; /* shutdown-timeout */
@@ -161,6 +162,7 @@ static bool lastThings(int flags, uint64_t offset) {
     clientsWritePending(); /* of those that were on their way home */
     processStopping();
     listenStop();
+    webStop();
     bioStop();
     return true;
 }

@@ -14,7 +14,7 @@ BEGIN {
     split("base ds net registry data client command acl types", ground)
     for (i in ground) floor[ground[i]] = i - 1
     rooms_floor = 9
-    split("persist repl script cluster sentinel module metrics", rooms)
+    split("persist repl script cluster sentinel module metrics web", rooms)
     for (i in rooms) floor[rooms[i]] = rooms_floor
     floor["server"] = rooms_floor + 1
     floor["tools"] = 2

@@ -92,6 +92,8 @@ set table [subst {
     maxmemory-eviction-tenacity {int 0 100}
     maxmemory-policy {enum volatile-lru volatile-lfu volatile-random volatile-ttl allkeys-lru allkeys-lfu allkeys-random noeviction}
     maxmemory-samples {int 1 64}
+    metrics-token {text abc {a b}}
+    metrics-user {text abc {a b}}
     no-appendfsync-on-rewrite bool
     notify-keyspace-events {own {KEA AKE Kg$ g\$K {} {} nEx xnE} {q Kq}}
     oom-score-adj {own {no no yes yes relative yes absolute absolute} {x 1 {}}}
@@ -214,8 +216,8 @@ set hidden {use-exit-on-panic aof-disable-auto-gc enable-debug-assert lua-enable
     io-threads-always-active debug-context min-io-threads-avoid-copy-reply min-string-size-avoid-copy-reply
     min-string-size-avoid-copy-reply-threaded cluster-message-gossip-perc cluster-ping-interval sanitize-dump-payload}
 
-# Where the server is and what it writes: tested with listening, files and TLS, as they need more than a value.
-set elsewhere {activedefrag bind port dir dbfilename tls-*}
+# Where the server is and what it writes: tested with listening (metrics: unit/web), files and TLS, as they need more than a value.
+set elsewhere {activedefrag bind port metrics-bind metrics-port dir dbfilename tls-*}
 
 proc set_refused {name value} { catch {r config set $name $value} problem; return $problem }
 

@@ -1,0 +1,154 @@
+/* access.c - see access.h.
+ *
+ * Who sits on this machine needs no password where clients need none. But a browser on it can be led here by
+ * anybody's page: by a name whose address has been changed to ours (rebinding). So without credentials the
+ * request must name us as nobody else can be named: localhost, or an address. And a proxy's requests are not
+ * from this machine, though the proxy is. */
+#include "web/access.h"
+
+#include <arpa/inet.h>
+
+#include "acl/acl.h"
+#include "acl/client_auth.h"
+#include "base/sha256.h"
+#include "client/client.h"
+#include "client/client_session.h"
+#include "command/command.h"
+#include "data/db.h"
+#include "registry/config.h"
+#include "web/base64.h"
+#include "web/http.h"
+
+static sds metrics_user, metrics_token;
+static struct client *asker; /* stands for whoever asks when rules are looked at, and in ACL LOG */
+
+/* ---- Rights ---- */
+
+static bool mayRun(const struct aclUser *user, const struct str *argv, int argc, int db) {
+    struct request r = {.argv = (struct str *)argv, .argc = argc, .cmd = commandLookup(argv, argc)};
+    if (!r.cmd) return false; /* renamed away */
+    asker->user = (struct aclUser *)user;
+    asker->db = dbGet(db);
+    bool may = aclMayRun(asker, &r);
+    asker->user = aclDefaultUser();
+    asker->db = dbGet(0);
+    return may;
+}
+
+bool accessMay(const struct access *access, const struct str *argv, int argc, int db) {
+    return access->user && mayRun(access->user, argv, argc, db);
+}
+
+static struct access asUser(const struct aclUser *user) {
+    bool may = mayRun(user, (struct str[]){STR("INFO")}, 1, 0);
+    return (struct access){.verdict = may ? ACCESS_GRANTED : ACCESS_FORBIDDEN, .user = user};
+}
+
+/* ---- Credentials ---- */
+
+/* In time that tells nothing about how much of it is right. */
+static bool sameSecret(struct str a, struct str b) {
+    char hash_a[SHA256_HEX_LEN + 1], hash_b[SHA256_HEX_LEN + 1];
+    sha256Hex(hash_a, a.ptr, a.len);
+    sha256Hex(hash_b, b.ptr, b.len);
+    volatile unsigned char difference = 0;
+    for (int i = 0; i < SHA256_HEX_LEN; i++) difference |= (unsigned char)(hash_a[i] ^ hash_b[i]);
+    return difference == 0;
+}
+
+static struct access refuse(bool failed_login, struct str name) {
+    struct str command = STR("HTTP"); /* as AUTH is, in the log */
+    asker->argv = &command;
+    if (failed_login) aclNoteFailedAuth(asker, name);
+    asker->argv = NULL;
+    return (struct access){.verdict = ACCESS_DENIED, .failed_login = failed_login};
+}
+
+static struct access byToken(struct str token) {
+    if (metrics_token && sameSecret(token, sdsview(metrics_token)))
+        return (struct access){.verdict = ACCESS_GRANTED};
+    return refuse(true, STR("(metrics-token)"));
+}
+
+/* Who needs no password is let in without one only on this machine. A name that does not exist takes as long
+ * as a wrong password. */
+static struct access byPassword(struct str name, struct str password, bool local) {
+    const struct aclUser *user = aclFindUser(name);
+    bool named = !metrics_user || strEq(name, sdsview(metrics_user));
+    bool right = aclUserAccepts(user ? user : aclDefaultUser(), password) && user && named;
+    if (!right || (!aclUserHasPassword(user) && !local)) return refuse(true, name);
+    return asUser(user);
+}
+
+static struct access byBasic(struct str text, bool local) {
+    sds decoded = base64Decode(text);
+    const char *colon = decoded ? memchr(decoded, ':', sdslen(decoded)) : NULL;
+    struct access access = {.verdict = ACCESS_DENIED, .failed_login = true};
+    if (colon) {
+        size_t n = (size_t)(colon - decoded);
+        access = byPassword(strN(decoded, n), strN(colon + 1, sdslen(decoded) - n - 1), local);
+    }
+    sdsfree(decoded);
+    return access;
+}
+
+/* "Basic xyz": what is behind the word; ptr NULL: it is another word. */
+static struct str behind(struct str header, const char *word) {
+    size_t n = strlen(word);
+    if (header.len <= n || strncasecmp(header.ptr, word, n) != 0 || header.ptr[n] != ' ')
+        return (struct str){0};
+    while (n < header.len && header.ptr[n] == ' ') n++;
+    return strN(header.ptr + n, header.len - n);
+}
+
+/* ---- Without credentials ---- */
+
+/* "localhost:9121", "127.0.0.1", "[::1]:9121" */
+static bool namesThisMachine(struct str host) {
+    char name[64];
+    const char *colon;
+    if (!host.len) return true;          /* HTTP/1.0 */
+    if (host.ptr[0] == '[') return true; /* nothing but an address stands in brackets */
+    if ((colon = memchr(host.ptr, ':', host.len))) host.len = (size_t)(colon - host.ptr);
+    if (host.len >= sizeof name) return false;
+    memcpy(name, host.ptr, host.len);
+    name[host.len] = '\0';
+    return strIs(host, "localhost") || inet_pton(AF_INET, name, &(struct in_addr){0}) == 1;
+}
+
+static bool isOpen(void) {
+    return !authRequired() && !metrics_user && !metrics_token;
+}
+
+static struct access byPlace(const struct httpRequest *q, bool local) {
+    if (!isOpen() || !local || q->forwarded) return refuse(false, STR(""));
+    if (!namesThisMachine(sdsview(q->host))) return (struct access){.verdict = ACCESS_ELSEWHERE};
+    return asUser(aclDefaultUser());
+}
+
+struct access accessOf(const struct httpRequest *q, bool local_peer, struct str peer) {
+    struct str header = sdsview(q->authorization), secret;
+    bool local = local_peer && !q->forwarded;
+    clientSetLabel(asker, CLIENT_NAME, peer);
+    if (!header.len) return byPlace(q, local);
+    if ((secret = behind(header, "Bearer")).ptr) return byToken(secret);
+    if ((secret = behind(header, "Basic")).ptr) return byBasic(secret, local);
+    return refuse(true, STR(""));
+}
+
+/* ---- Start ---- */
+
+void accessStart(void) {
+    asker = clientCreate(NULL);
+    asker->user = aclDefaultUser();
+}
+
+void accessInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_STRING("metrics-user", NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL, &metrics_user, NULL,
+                      NULL, NULL),
+        CONFIG_STRING("metrics-token", NULL, CONFIG_MODIFIABLE | CONFIG_SENSITIVE | CONFIG_EMPTY_IS_NULL,
+                      &metrics_token, NULL, NULL, NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+}

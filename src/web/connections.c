@@ -1,0 +1,344 @@
+/* connections.c - see connections.h.
+ *
+ *     READING ──▶ WAITING ────────▶ WRITING ──▶ READING ...
+ *        │           └────▶ LATER ────▲  │
+ *        │                               └──▶ LINGERING ──▶ closed
+ *        └──▶ closed: too slow, too long, not HTTP
+ *
+ * One request after the other is answered: what a peer sends meanwhile stays in the socket, or in `input`,
+ * which is bounded.
+ *
+ * None of this may keep the server from its clients. An answer that takes work is made in its connection's
+ * turn: after one that took t nothing is made for RESTS * t, so all of them together take a small part of the
+ * time, however many ask. Peers that nobody knows (they have not had an answer yet) go first when there are
+ * too many. Who gives wrong credentials waits for the answer, and is cut off.
+ *
+ * A timer runs while there are connections, and only then. */
+#include "web/connections.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/zmalloc.h"
+#include "command/call.h"
+#include "net/connection.h"
+#include "web/http.h"
+#include "web/pages.h"
+
+#define CONNECTIONS_MAX 32
+#define READ_SIZE       4096
+#define HEAD_MS         10000 /* for a whole request */
+#define IDLE_MS         75000 /* between two: longer than the minute between two scrapes */
+#define WRITE_MS        20000 /* for a whole answer */
+#define WRONG_MS        1000  /* until wrong credentials are answered */
+#define LINGER_MS                                                                                            \
+    1000           /* what a peer sends behind its last answer is read so long, or it might not see that */
+#define RESTS   20 /* so answers take at most 1/21 of the time */
+#define TICK_MS 250
+#define TURN_MS 5 /* while somebody waits for his turn */
+
+enum connectionState { READING, WAITING, LATER, WRITING, LINGERING };
+
+struct webConnection {
+    struct listNode node;
+    struct connection *conn;
+    enum connectionState state;
+    struct httpReader *reader;
+    const struct httpRequest *request; /* WAITING, LATER */
+    sds input;                         /* read, and not looked at yet */
+    sds out;                           /* LATER, WRITING */
+    size_t sent;
+    int64_t deadline_ms; /* of the state; LATER: when it ends */
+    bool known;          /* has been granted an answer */
+    bool last;           /* goes when the answer is sent */
+};
+
+static struct list connections; /* in order of their coming */
+static int64_t timer_id;
+static bool timer_runs, in_timer;
+static int64_t rest_until_us;
+
+static int64_t nowMs(void) {
+    return monotonicUs() / 1000;
+}
+
+static void onReadable(struct connection *conn);
+static void onWritable(struct connection *conn);
+static int64_t onTimer(struct aeEventLoop *el, int64_t id, void *data);
+
+static void startTimer(int64_t delay_ms) {
+    timer_runs = true;
+    timer_id = aeCreateTimeEvent(server_el, delay_ms, onTimer, NULL);
+}
+
+/* Somebody waits for a turn: the timer comes sooner. */
+static void turnSoon(void) {
+    if (in_timer) return; /* it sees for itself */
+    aeDeleteTimeEvent(server_el, timer_id);
+    startTimer(TURN_MS);
+}
+
+/* ---- Life ---- */
+
+static void closeOne(struct webConnection *w) {
+    listRemove(&connections, &w->node);
+    connClose(w->conn);
+    httpReaderFree(w->reader);
+    sdsfree(w->input);
+    sdsfree(w->out);
+    zfree(w);
+}
+
+void connectionsCloseAll(void) {
+    if (!connections.head.next) return;
+    listForEach(&connections, it) closeOne(listEntry(it, struct webConnection, node));
+}
+
+static void startReading(struct webConnection *w) {
+    w->state = READING;
+    w->deadline_ms = nowMs() + (w->known ? IDLE_MS : HEAD_MS);
+    connSetReadHandler(w->conn, onReadable);
+}
+
+/* ---- Answers ---- */
+
+static const char *reasonOf(int status) {
+    static const struct {
+        int status;
+        const char *reason;
+    } reasons[] = {
+        {200, "OK"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {408, "Request Timeout"},
+        {413, "Content Too Large"},
+        {414, "URI Too Long"},
+        {421, "Misdirected Request"},
+        {431, "Request Header Fields Too Large"},
+        {503, "Service Unavailable"},
+        {505, "HTTP Version Not Supported"},
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        if (reasons[i].status == status) return reasons[i].reason;
+    }
+    return "Error";
+}
+
+static sds answerText(const struct webAnswer *a, bool with_body, bool last) {
+    char date[64];
+    time_t now = (time_t)(mstime() / 1000);
+    struct tm tm;
+    strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &tm));
+    sds s = sdscatprintf(sdsempty(),
+                         "HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+                         "Connection: %s\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+                         "Cross-Origin-Resource-Policy: same-origin\r\nReferrer-Policy: no-referrer\r\n",
+                         a->status, reasonOf(a->status), date, a->type, sdslen(a->body),
+                         last ? "close" : "keep-alive");
+    if (a->headers) s = sdscat(s, a->headers);
+    s = sdscat(s, "\r\n");
+    return with_body ? sdscatstr(s, sdsview(a->body)) : s;
+}
+
+static void startWriting(struct webConnection *w) {
+    w->state = WRITING;
+    w->deadline_ms = nowMs() + WRITE_MS;
+    connSetWriteHandler(w->conn, onWritable);
+    onWritable(w->conn); /* most answers fit into the socket's buffer; may close w */
+}
+
+static void answer(struct webConnection *w, struct webAnswer *a, bool with_body) {
+    w->request = NULL;
+    w->out = answerText(a, with_body, w->last);
+    w->sent = 0;
+    sdsfree(a->body);
+    sdsfree(a->headers);
+    if (!a->wrong_login) {
+        startWriting(w);
+        return;
+    }
+    w->state = LATER;
+    w->deadline_ms = nowMs() + WRONG_MS;
+}
+
+/* Nothing was understood, so nothing more is read. */
+static void refuse(struct webConnection *w, int status) {
+    struct webAnswer a = {.status = status, .type = "text/plain; charset=utf-8"};
+    a.body = sdscat(sdsnew(reasonOf(status)), "\n");
+    if (status == 405) a.headers = sdsnew("Allow: GET, HEAD\r\n");
+    w->last = true;
+    answer(w, &a, true);
+}
+
+static void serve(struct webConnection *w) {
+    const struct httpRequest *q = w->request;
+    struct webAnswer a = {0};
+    int64_t start = monotonicUs();
+    sds peer = connPeerName(w->conn);
+    pageAnswer(q, connIsLocal(w->conn), sdsview(peer), &a);
+    sdsfree(peer);
+    if (pageIsWork(q)) {
+        int64_t now = monotonicUs();
+        rest_until_us = now + RESTS * (now - start);
+    }
+    w->known |= a.granted;
+    w->last |= !q->keep_alive || a.wrong_login || a.status == 405;
+    answer(w, &a, q->method != HTTP_METHOD_HEAD);
+}
+
+/* May w be answered now? Within a script that takes long the timer does not come, and nobody else is kept. */
+static bool isTurn(const struct webConnection *w) {
+    return !pageIsWork(w->request) || call_running || monotonicUs() >= rest_until_us;
+}
+
+/* ---- Input ---- */
+
+/* Looks at what has been read; may close w. */
+static void takeInput(struct webConnection *w) {
+    size_t used = 0;
+    if (!sdslen(w->input)) return;
+    int status = httpRead(w->reader, w->input, sdslen(w->input), &used, &w->request);
+    sdsrange(w->input, (ptrdiff_t)used, -1);
+    if (status == 0) return;
+    connSetReadHandler(w->conn, NULL);
+    if (status != 200) {
+        refuse(w, status);
+        return;
+    }
+    w->state = WAITING;
+    w->deadline_ms = nowMs() + HEAD_MS;
+    if (isTurn(w))
+        serve(w);
+    else
+        turnSoon();
+}
+
+static void onReadable(struct connection *conn) {
+    struct webConnection *w = conn->data;
+    char bytes[READ_SIZE];
+    ssize_t n = connRead(conn, bytes, sizeof bytes);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) {
+        closeOne(w);
+        return;
+    }
+    if (!httpInRequest(w->reader)) w->deadline_ms = nowMs() + HEAD_MS;
+    w->input = sdscatlen(w->input, bytes, (size_t)n);
+    takeInput(w);
+}
+
+/* A socket that is closed with input unread drops what it was still to send. */
+static void onLeftover(struct connection *conn) {
+    char bytes[READ_SIZE];
+    ssize_t n = connRead(conn, bytes, sizeof bytes);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) closeOne(conn->data);
+}
+
+static void linger(struct webConnection *w) {
+    w->state = LINGERING;
+    w->deadline_ms = nowMs() + LINGER_MS;
+    shutdown(w->conn->fd, SHUT_WR);
+    connSetReadHandler(w->conn, onLeftover);
+}
+
+/* The answer is sent: the next request may have come with the last one. */
+static void answered(struct webConnection *w) {
+    connSetWriteHandler(w->conn, NULL);
+    sdsfree(w->out);
+    w->out = NULL;
+    if (w->last) {
+        linger(w);
+        return;
+    }
+    startReading(w);
+    if (sdslen(w->input)) turnSoon();
+}
+
+static void onWritable(struct connection *conn) {
+    struct webConnection *w = conn->data;
+    struct iovec iov = {w->out + w->sent, sdslen(w->out) - w->sent};
+    ssize_t n = connWritev(conn, &iov, 1);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n < 0) {
+        closeOne(w);
+        return;
+    }
+    w->sent += (size_t)n;
+    if (w->sent == sdslen(w->out)) answered(w);
+}
+
+/* ---- Time ---- */
+
+static void tooLate(struct webConnection *w) {
+    if (w->state == READING && httpInRequest(w->reader)) {
+        connSetReadHandler(w->conn, NULL);
+        refuse(w, 408);
+    } else if (w->state == LATER) {
+        startWriting(w);
+    } else {
+        closeOne(w);
+    }
+}
+
+static int64_t onTimer(struct aeEventLoop *el, int64_t id, void *data) {
+    (void)el, (void)id, (void)data;
+    int64_t now = nowMs(), next = TICK_MS;
+    in_timer = true;
+    listForEach(&connections, it) {
+        struct webConnection *w = listEntry(it, struct webConnection, node);
+        if (now >= w->deadline_ms)
+            tooLate(w);
+        else if (w->state == WAITING && isTurn(w))
+            serve(w);
+        else if (w->state == READING && sdslen(w->input))
+            takeInput(w); /* the next of a pipeline */
+    }
+    listForEach(&connections, it) {
+        const struct webConnection *w = listEntry(it, struct webConnection, node);
+        if (w->state == WAITING || (w->state == READING && sdslen(w->input))) next = TURN_MS;
+    }
+    in_timer = false;
+    if (connections.length) return next;
+    timer_runs = false;
+    return AE_NOMORE;
+}
+
+/* ---- Newcomers ---- */
+
+/* Who has waited longest of those that nobody knows; else of those that have nothing to wait for. */
+static struct webConnection *expendable(void) {
+    struct webConnection *idle = NULL;
+    listForEach(&connections, it) {
+        struct webConnection *w = listEntry(it, struct webConnection, node);
+        if (!w->known) return w;
+        if (!idle && w->state == READING && !httpInRequest(w->reader)) idle = w;
+    }
+    return idle;
+}
+
+void connectionsTake(struct connection *conn) {
+    if (!connections.head.next) listInit(&connections);
+    if (connections.length >= CONNECTIONS_MAX) {
+        struct webConnection *other = expendable();
+        if (!other) {
+            connClose(conn);
+            return;
+        }
+        closeOne(other);
+    }
+    struct webConnection *w = zcalloc(1, sizeof *w);
+    w->conn = conn;
+    conn->data = w;
+    w->reader = httpReaderCreate();
+    w->input = sdsempty();
+    listAddTail(&connections, &w->node);
+    startReading(w);
+    if (!timer_runs) startTimer(TICK_MS);
+}

@@ -1,0 +1,43 @@
+/* exposition.h - writing metrics: Prometheus' text format 0.0.4, or OpenMetrics 1.0.
+ *
+ *     # HELP redis_up ...
+ *     # TYPE redis_up gauge
+ *     redis_up 1
+ *
+ * The names are given (they are those of redis_exporter), and some of them are not what OpenMetrics allows: a
+ * counter whose name does not end in _total, a summary whose quantiles are percentages. Who scrapes may ask
+ * for either format and must find the same names, so in OpenMetrics such families are `unknown`. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/sds.h"
+#include "base/str.h"
+
+enum metricType { METRIC_GAUGE, METRIC_COUNTER, METRIC_SUMMARY, METRIC_HISTOGRAM };
+
+struct exposition {
+    sds text;
+    bool openmetrics;
+    const char *name; /* of the family that is being written */
+};
+
+void expositionStart(struct exposition *e, bool openmetrics);
+/* The text, which is the caller's. */
+sds expositionEnd(struct exposition *e);
+
+/* What follows are samples of this family. All names begin with the namespace, which is not given. */
+void metricFamily(struct exposition *e, const char *name, enum metricType type, const char *help);
+/* Samples of a summary that are not quantiles: its sums, or its counts ("_sum", "_count"). In OpenMetrics
+ * they are a family of their own, so all of one kind come together. */
+void metricSummaryPart(struct exposition *e, const char *name, const char *suffix, const char *help);
+
+/* A sample: its labels between metricOpen and metricValue. suffix: "" or "_bucket", "_sum", "_count". */
+void metricOpen(struct exposition *e, const char *suffix);
+void metricLabel(struct exposition *e, const char *label, struct str value);
+void metricValue(struct exposition *e, double value);
+/* A number that is text already, as INFO has it. */
+void metricText(struct exposition *e, struct str number);
+/* One without labels. */
+void metricPlain(struct exposition *e, double value);

@@ -1,0 +1,99 @@
+/* hot_keys.c - see hot_keys.h. */
+#include "web/hot_keys.h"
+
+#include "base/hash.h"
+#include "base/random.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "web/watch.h"
+
+#define SKIP_BITS 5 /* of a random number: on the mean one of 2^(SKIP_BITS-1) commands is looked at */
+#define KEY_MAX   512
+#define TICK_MS   1000
+#define HALF      5 /* ticks until counts are halved */
+
+static struct hotKey keys[HOT_KEYS];
+static double seen;
+static unsigned skip, ticks;
+static uint64_t dice; /* xorshift: good enough not to fall in step with anybody's pipelines */
+static struct watch watch;
+
+static unsigned nextSkip(void) {
+    dice ^= dice << 13;
+    dice ^= dice >> 7;
+    dice ^= dice << 17;
+    return (unsigned)(dice >> 20) & ((1u << SKIP_BITS) - 1);
+}
+
+/* The place of the key, or else the one that it has to take. */
+static struct hotKey *placeOf(struct str key, uint64_t hash, int db) {
+    struct hotKey *least = &keys[0];
+    for (int i = 0; i < HOT_KEYS; i++) {
+        struct hotKey *k = &keys[i];
+        if (k->key && k->hash == hash && k->db == db && strEq(sdsview(k->key), key)) return k;
+        if (k->count < least->count) least = k;
+    }
+    sdsfree(least->key);
+    least->key = sdsnewstr(key);
+    least->hash = hash;
+    least->db = db;
+    least->error = least->count;
+    return least;
+}
+
+static void note(struct str key, int db) {
+    if (key.len > KEY_MAX) return;
+    placeOf(key, hashBytes(key.ptr, key.len), db)->count++;
+    seen++;
+}
+
+/* Keys are known where they have been hashed ahead; else where a command has but one. */
+static void onCall(struct client *c) {
+    if (skip) {
+        skip--;
+        return;
+    }
+    skip = nextSkip();
+    const struct request *r = c->request;
+    for (int i = 0; r->hints && i < r->key_count; i++) note(r->hints[i].key, c->db->id);
+    int pos = r->hints ? 0 : r->cmd->only_key.pos;
+    if (pos > 0 && pos < r->argc) note(r->argv[pos], c->db->id);
+}
+
+static void tick(void) {
+    if (++ticks % HALF) return;
+    for (int i = 0; i < HOT_KEYS; i++) {
+        keys[i].count /= 2;
+        keys[i].error /= 2;
+    }
+    seen /= 2;
+}
+
+static void start(void) {
+    randomBytes(&dice, sizeof dice);
+    dice |= 1;
+    callHookIdle(onCall, false);
+}
+
+static void stop(void) {
+    callHookIdle(onCall, true);
+    for (int i = 0; i < HOT_KEYS; i++) {
+        sdsfree(keys[i].key);
+        keys[i] = (struct hotKey){0};
+    }
+    seen = 0;
+}
+
+void hotKeysInit(void) {
+    callAddHook(CALL_AFTER, onCall, true);
+    watch = (struct watch){.period_ms = TICK_MS, .start = start, .tick = tick, .stop = stop};
+}
+
+void hotKeysWatch(void) {
+    watchOn(&watch);
+}
+
+const struct hotKey *hotKeysNow(double *count) {
+    *count = seen;
+    return keys;
+}

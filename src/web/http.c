@@ -1,0 +1,216 @@
+/* http.c - see http.h.
+ *
+ * The library calls back with pieces of what it reads; names of headers are compared when they are whole. It
+ * is told to stop behind a request (a pause), so that one is answered before the next is looked at. */
+#include "web/http.h"
+
+#ifdef WITH_LLHTTP
+#include <llhttp.h>
+#else
+#include <http_parser.h>
+#endif
+
+#include "base/str.h"
+#include "base/zmalloc.h"
+
+#define NAME_MAX_LEN 32 /* of a header; longer names are nobody's that we know */
+
+/* What the two libraries call otherwise. */
+#ifdef WITH_LLHTTP
+typedef llhttp_t library;
+typedef llhttp_settings_t librarySettings;
+#else
+typedef http_parser library;
+typedef http_parser_settings librarySettings;
+#endif
+
+struct httpReader {
+    library lib;
+    struct httpRequest request;
+    size_t head;      /* bytes of the request so far */
+    sds target, name; /* what comes in pieces */
+    sds *value;       /* where the header's value goes; NULL: nobody wants it */
+    bool in_value, has_body, complete;
+    int status; /* why a callback stopped; 0: none has */
+};
+
+/* ---- What the library reports ---- */
+
+static int appendPiece(struct httpReader *r, sds *to, const char *at, size_t len, size_t max, int status) {
+    if (sdslen(*to) + len > max) {
+        r->status = status;
+        return -1;
+    }
+    *to = sdscatlen(*to, at, len);
+    return 0;
+}
+
+static int onUrl(library *lib, const char *at, size_t len) {
+    struct httpReader *r = lib->data;
+    return appendPiece(r, &r->target, at, len, HTTP_TARGET_MAX, 414);
+}
+
+static int onName(library *lib, const char *at, size_t len) {
+    struct httpReader *r = lib->data;
+    if (r->in_value) sdssetlen(r->name, 0);
+    r->in_value = false;
+    if (sdslen(r->name) + len > NAME_MAX_LEN) len = NAME_MAX_LEN - sdslen(r->name);
+    r->name = sdscatlen(r->name, at, len);
+    return 0;
+}
+
+static sds *wanted(struct httpReader *r) {
+    struct httpRequest *q = &r->request;
+    struct str name = sdsview(r->name);
+    if (strIs(name, "host")) return &q->host;
+    if (strIs(name, "authorization")) return &q->authorization;
+    if (strIs(name, "accept")) return &q->accept;
+    if (strIs(name, "forwarded") || strIs(name, "x-forwarded-for") || strIs(name, "via")) q->forwarded = true;
+    if (strIs(name, "transfer-encoding")) r->has_body = true;
+    return NULL;
+}
+
+/* A header that comes twice would leave open which of them counts. */
+static int onValue(library *lib, const char *at, size_t len) {
+    struct httpReader *r = lib->data;
+    bool begins = !r->in_value;
+    r->in_value = true;
+    if (begins) r->value = wanted(r);
+    if (!r->value) return 0;
+    if (begins && sdslen(*r->value)) {
+        r->status = 400;
+        return -1;
+    }
+    return appendPiece(r, r->value, at, len, HTTP_VALUE_MAX, 431);
+}
+
+static enum httpMethod methodOf(const library *lib) {
+    return lib->method == HTTP_GET    ? HTTP_METHOD_GET
+           : lib->method == HTTP_HEAD ? HTTP_METHOD_HEAD
+                                      : HTTP_METHOD_OTHER;
+}
+
+/* Nobody who asks for a page sends a body. One that says it will is not read. */
+static int onHeaders(library *lib) {
+    struct httpReader *r = lib->data;
+    bool length_given = lib->content_length != 0 && lib->content_length != UINT64_MAX;
+    r->request.method = methodOf(lib);
+    if (lib->http_major != 1)
+        r->status = 505;
+    else if (r->has_body || length_given)
+        r->status = r->request.method == HTTP_METHOD_OTHER ? 405 : 413;
+    return r->status ? -1 : 0;
+}
+
+static int onComplete(library *lib) {
+    struct httpReader *r = lib->data;
+    r->complete = true;
+#ifdef WITH_LLHTTP
+    r->request.keep_alive = llhttp_should_keep_alive(lib) && !lib->upgrade;
+    return HPE_PAUSED;
+#else
+    r->request.keep_alive = http_should_keep_alive(lib) && !lib->upgrade;
+    http_parser_pause(lib, 1);
+    return 0;
+#endif
+}
+
+static const librarySettings settings = {
+    .on_url = onUrl,
+    .on_header_field = onName,
+    .on_header_value = onValue,
+    .on_headers_complete = onHeaders,
+    .on_message_complete = onComplete,
+};
+
+/* ---- The library ---- */
+
+static void libraryStart(struct httpReader *r) {
+#ifdef WITH_LLHTTP
+    llhttp_init(&r->lib, HTTP_REQUEST, &settings);
+#else
+    http_parser_init(&r->lib, HTTP_REQUEST);
+#endif
+    r->lib.data = r;
+}
+
+/* How many bytes it has taken; *bad: what is there is no request. */
+static size_t libraryRead(struct httpReader *r, const char *bytes, size_t len, bool *bad) {
+#ifdef WITH_LLHTTP
+    llhttp_errno_t error = llhttp_execute(&r->lib, bytes, len);
+    *bad = error != HPE_OK && error != HPE_PAUSED && error != HPE_PAUSED_UPGRADE;
+    return error == HPE_OK ? len : (size_t)(llhttp_get_error_pos(&r->lib) - bytes);
+#else
+    size_t n = http_parser_execute(&r->lib, &settings, bytes, len);
+    enum http_errno error = HTTP_PARSER_ERRNO(&r->lib);
+    *bad = error != HPE_OK && error != HPE_PAUSED;
+    return n;
+#endif
+}
+
+/* ---- Requests ---- */
+
+static void clear(sds *s) {
+    if (!*s) *s = sdsempty();
+    sdssetlen(*s, 0);
+}
+
+static void startRequest(struct httpReader *r) {
+    struct httpRequest *q = &r->request;
+    clear(&q->path), clear(&q->host), clear(&q->authorization), clear(&q->accept);
+    clear(&r->target), clear(&r->name);
+    q->forwarded = q->keep_alive = false;
+    r->head = 0;
+    r->value = NULL;
+    r->in_value = r->has_body = r->complete = false;
+    r->status = 0;
+    libraryStart(r);
+}
+
+bool httpIsAvailable(void) {
+    return true;
+}
+
+struct httpReader *httpReaderCreate(void) {
+    struct httpReader *r = zcalloc(1, sizeof *r);
+    startRequest(r);
+    return r;
+}
+
+void httpReaderFree(struct httpReader *r) {
+    if (!r) return;
+    sdsfree(r->request.path), sdsfree(r->request.host);
+    sdsfree(r->request.authorization), sdsfree(r->request.accept);
+    sdsfree(r->target), sdsfree(r->name);
+    zfree(r);
+}
+
+bool httpInRequest(const struct httpReader *r) {
+    return r->head > 0 && !r->complete;
+}
+
+/* "http://host/path?query" and "/path?query" are the same to us. */
+static void takePath(struct httpReader *r) {
+    const char *p = r->target, *end = p + sdslen(r->target);
+    if (strncasecmp(p, "http://", 7) == 0) {
+        p = memchr(p + 7, '/', (size_t)(end - p - 7));
+        if (!p) p = "/", end = p + 1;
+    }
+    const char *query = memchr(p, '?', (size_t)(end - p));
+    r->request.path = sdscpylen(r->request.path, p, (size_t)((query ? query : end) - p));
+}
+
+int httpRead(struct httpReader *r, const char *bytes, size_t len, size_t *used,
+             const struct httpRequest **request) {
+    if (r->complete) startRequest(r);
+    size_t room = HTTP_HEAD_MAX - r->head;
+    bool bad;
+    *used = libraryRead(r, bytes, len > room ? room : len, &bad);
+    r->head += *used;
+    if (r->status) return r->status;
+    if (bad) return 400;
+    if (!r->complete) return r->head == HTTP_HEAD_MAX ? 431 : 0;
+    takePath(r);
+    *request = &r->request;
+    return 200;
+}

@@ -1,0 +1,27 @@
+/* http_none.c - Part of http.h: of builds without a library that reads HTTP. */
+#include "web/http.h"
+
+#include "base/assert.h"
+
+bool httpIsAvailable(void) {
+    return false;
+}
+
+struct httpReader *httpReaderCreate(void) {
+    serverUnreachable();
+}
+
+void httpReaderFree(struct httpReader *r) {
+    (void)r;
+}
+
+int httpRead(struct httpReader *r, const char *bytes, size_t len, size_t *used,
+             const struct httpRequest **request) {
+    (void)r, (void)bytes, (void)len, (void)used, (void)request;
+    serverUnreachable();
+}
+
+bool httpInRequest(const struct httpReader *r) {
+    (void)r;
+    return false;
+}

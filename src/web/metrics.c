@@ -1,0 +1,349 @@
+/* metrics.c - see metrics.h.
+ *
+ * Almost all comes out of one report of INFO, as an exporter has it: so every room's fields are here, and the
+ * page says what INFO says. What INFO has not (histograms of latencies, the slow log, spikes) is asked for
+ * where it is kept. */
+#include "web/metrics.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/ticks.h"
+#include "command/command.h"
+#include "command/commandlog.h"
+#include "command/latency_histogram.h"
+#include "data/db.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/info.h"
+#include "registry/latency.h"
+#include "web/exposition.h"
+#include "web/info_view.h"
+
+#define FIRST_BUCKET_NS 256 /* of the histograms of latencies */
+#define DATABASES_SHOWN 128 /* when there are more, only those with keys, at most so many */
+
+/* ---- What this server is ---- */
+
+static void label(struct exposition *e, struct infoView *info, const char *name, const char *field) {
+    struct str value = infoViewGet(info, field);
+    metricLabel(e, name, value.ptr ? value : STR(""));
+}
+
+static void writeInstance(struct exposition *e, struct infoView *info) {
+    metricFamily(e, "up", METRIC_GAUGE, "Does the server answer?");
+    metricPlain(e, 1);
+    metricFamily(e, "instance_info", METRIC_GAUGE, "What this server is, in labels.");
+    metricOpen(e, "");
+    label(e, info, "redis_version", "redis_version");
+    label(e, info, "valkey_version", "valkey_version");
+    label(e, info, "redis_build_id", "redis_build_id");
+    label(e, info, "redis_mode", "server_mode");
+    label(e, info, "os", "os");
+    label(e, info, "process_id", "process_id");
+    label(e, info, "run_id", "run_id");
+    label(e, info, "tcp_port", "tcp_port");
+    label(e, info, "maxmemory_policy", "maxmemory_policy");
+    label(e, info, "role", "role");
+    metricValue(e, 1);
+    metricFamily(e, "start_time_seconds", METRIC_GAUGE, "Unix time of the start.");
+    metricPlain(e, (double)(cmd_time_ms / 1000) - infoViewNumber(info, "uptime_in_seconds"));
+}
+
+static void writeScrapes(struct exposition *e, const struct metricsWanted *wanted) {
+    metricFamily(e, "exporter_scrapes_total", METRIC_COUNTER, "How often this page was asked for.");
+    metricPlain(e, (double)wanted->scrapes);
+    metricFamily(e, "exporter_last_scrape_duration_seconds", METRIC_GAUGE, "How long the last one took.");
+    metricPlain(e, wanted->last_scrape_sec);
+    metricFamily(e, "exporter_last_scrape_error", METRIC_GAUGE, "Always 0: there is nobody in between.");
+    metricOpen(e, "");
+    metricLabel(e, "err", STR(""));
+    metricValue(e, 0);
+}
+
+/* ---- Databases ---- */
+
+static bool databaseShows(int i) {
+    return dbCount() <= DATABASES_SHOWN || dbSize(dbGet(i)) > 0;
+}
+
+static void writeDatabases(struct exposition *e, const char *name, const char *help,
+                           double (*value)(const struct db *db)) {
+    int shown = 0;
+    metricFamily(e, name, METRIC_GAUGE, help);
+    for (int i = 0; i < dbCount() && shown < DATABASES_SHOWN; i++) {
+        if (!databaseShows(i)) continue;
+        double number = value(dbGet(i));
+        if (number < 0) continue;
+        char db[32];
+        metricOpen(e, "");
+        metricLabel(e, "db", strN(db, (size_t)snprintf(db, sizeof db, "db%d", i)));
+        metricValue(e, number);
+        shown++;
+    }
+}
+
+static double keysOf(const struct db *db) {
+    return (double)dbSize(db);
+}
+
+static double expiringOf(const struct db *db) {
+    return (double)dbExpiresSize(db);
+}
+
+static double ttlOf(const struct db *db) { /* of an empty one there is none to tell of */
+    return dbSize(db) ? (double)dbAvgTtlMs(db) / 1000 : -1;
+}
+
+/* ---- Commands, errors: lines of INFO of which there is one for each ---- */
+
+/* The command of a line, "cmdstat_client|list". ptr NULL: the line is about something else. */
+static struct str lineOf(const struct infoEntry *line, const char *lead) {
+    struct str name = line->name, start = strOf(lead);
+    if (!strStarts(name, start)) return (struct str){0};
+    return strN(name.ptr + start.len, name.len - start.len);
+}
+
+static void writeParts(struct exposition *e, struct infoView *info, const char *lead, const char *label_name,
+                       const char *suffix, const char *part, double units) {
+    for (int i = 0; i < info->count; i++) {
+        struct str of = lineOf(&info->lines[i], lead), value = {0};
+        if (of.ptr) value = infoPart(info->lines[i].value, part);
+        double number;
+        if (!value.ptr || !infoNumber(value, &number)) continue;
+        metricOpen(e, suffix);
+        metricLabel(e, label_name, of);
+        metricValue(e, number / units);
+    }
+}
+
+static void writeCommands(struct exposition *e, struct infoView *info) {
+    static const struct {
+        const char *part, *metric;
+        double units;
+        const char *help;
+    } rows[] = {
+        {"calls", "commands_total", 1, "Calls of each command."},
+        {"usec", "commands_duration_seconds_total", 1e6, "Time in each command."},
+        {"rejected_calls", "commands_rejected_calls_total", 1, "Calls that were refused before they ran."},
+        {"failed_calls", "commands_failed_calls_total", 1, "Calls that ended in an error."},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        metricFamily(e, rows[i].metric, METRIC_COUNTER, rows[i].help);
+        writeParts(e, info, "cmdstat_", "cmd", "", rows[i].part, rows[i].units);
+    }
+    metricFamily(e, "errors_total", METRIC_COUNTER, "Errors that were replied, by kind.");
+    writeParts(e, info, "errorstat_", "err", "", "count", 1);
+}
+
+/* "p50=1.2,p99=3" of a command. */
+static void writeQuantiles(struct exposition *e, struct str command, struct str value) {
+    const char *end = value.ptr + value.len;
+    for (const char *p = value.ptr, *comma; p < end; p = comma + 1) {
+        comma = memchr(p, ',', (size_t)(end - p));
+        if (!comma) comma = end;
+        const char *is = memchr(p, '=', (size_t)(comma - p));
+        if (!is || *p != 'p') continue;
+        metricOpen(e, "");
+        metricLabel(e, "cmd", command);
+        metricLabel(e, "quantile", strN(p + 1, (size_t)(is - p) - 1));
+        metricText(e, strN(is + 1, (size_t)(comma - is) - 1));
+    }
+}
+
+static void writePercentiles(struct exposition *e, struct infoView *info) {
+    static const char name[] = "latency_percentiles_usec", lead[] = "latency_percentiles_usec_";
+    if (!latency_tracking) return;
+    metricFamily(e, name, METRIC_SUMMARY, "How many microseconds the calls of each command take.");
+    for (int i = 0; i < info->count; i++) {
+        struct str of = lineOf(&info->lines[i], lead);
+        if (of.ptr) writeQuantiles(e, of, info->lines[i].value);
+    }
+    metricSummaryPart(e, name, "_sum", "Microseconds in each command.");
+    writeParts(e, info, "cmdstat_", "cmd", "_sum", "usec", 1);
+    metricSummaryPart(e, name, "_count", "Calls of each command.");
+    writeParts(e, info, "cmdstat_", "cmd", "_count", "calls", 1);
+}
+
+/* ---- Histograms of latencies ---- */
+
+/* A bucket for each power of two of nanoseconds, up to the one with the slowest call. The
+ * chunks of a histogram are just that, so each is summed up once. */
+static void writeHistogram(void *priv, struct serverCommand *cmd) {
+    struct exposition *e = priv;
+    const struct histogram *h = cmd->latency;
+    uint64_t total = h ? histogramTotal(h) : 0, up_to = 0;
+    if (!total) return;
+    struct str name = strN(cmd->fullname, sdslen(cmd->fullname));
+    int per_chunk = 1 << h->bits;
+    for (int i = 0; i < h->buckets && up_to < total; i += per_chunk) {
+        for (int k = i; h->chunks[i >> h->bits] && k < i + per_chunk; k++) up_to += histogramAt(h, k);
+        uint64_t limit_ns = histogramHighest(h, i + per_chunk - 1) + 1;
+        if (limit_ns < FIRST_BUCKET_NS) continue;
+        char le[DOUBLE_STR_SIZE];
+        metricOpen(e, "_bucket");
+        metricLabel(e, "cmd", name);
+        metricLabel(e, "le", strN(le, d2string(le, (double)limit_ns / 1000)));
+        metricValue(e, (double)up_to);
+    }
+    metricOpen(e, "_bucket");
+    metricLabel(e, "cmd", name);
+    metricLabel(e, "le", STR("+Inf"));
+    metricValue(e, (double)total);
+    metricOpen(e, "_sum");
+    metricLabel(e, "cmd", name);
+    metricValue(e, (double)(cmd->ticks / ticks_per_us));
+    metricOpen(e, "_count");
+    metricLabel(e, "cmd", name);
+    metricValue(e, (double)total);
+}
+
+static void writeHistograms(struct exposition *e) {
+    metricFamily(e, "commands_latencies_usec", METRIC_HISTOGRAM,
+                 "How many calls of each command took so many microseconds at most.");
+    commandForEach(writeHistogram, e);
+}
+
+/* ---- Logs ---- */
+
+static void writeSlowLog(struct exposition *e) {
+    struct commandlogState slow = commandlogState(COMMANDLOG_SLOW);
+    metricFamily(e, "slowlog_length", METRIC_GAUGE, "Entries of the slow log.");
+    metricPlain(e, (double)slow.length);
+    metricFamily(e, "slowlog_last_id", METRIC_GAUGE, "Number of its last entry.");
+    metricPlain(e, (double)slow.last_id);
+    metricFamily(e, "last_slow_execution_duration_seconds", METRIC_GAUGE,
+                 "Time that the last slow command took.");
+    metricPlain(e, (double)slow.last_value / 1e6);
+}
+
+static void writeSpikeTime(void *priv, struct latencyEvent *event) {
+    struct exposition *e = priv;
+    metricOpen(e, "");
+    metricLabel(e, "event_name", strOf(event->name));
+    metricValue(e, (double)latencySampleAt(event, LATENCY_SAMPLES - 1)->time_s);
+}
+
+static void writeSpikeLength(void *priv, struct latencyEvent *event) {
+    struct exposition *e = priv;
+    metricOpen(e, "");
+    metricLabel(e, "event_name", strOf(event->name));
+    metricValue(e, latencySampleAt(event, LATENCY_SAMPLES - 1)->ms / 1e3);
+}
+
+static void writeSpikes(struct exposition *e) {
+    if (!latencyEventCount()) return;
+    metricFamily(e, "latency_spike_last", METRIC_GAUGE, "Unix time of the last spike of each kind.");
+    latencyForEach(writeSpikeTime, e);
+    metricFamily(e, "latency_spike_duration_seconds", METRIC_GAUGE, "How long it was.");
+    latencyForEach(writeSpikeLength, e);
+}
+
+/* ---- Replication ---- */
+
+static void primaryLabels(struct exposition *e, struct infoView *info) {
+    label(e, info, "master_host", "master_host");
+    label(e, info, "master_port", "master_port");
+}
+
+static void writePrimary(struct exposition *e, struct infoView *info) {
+    static const struct {
+        const char *field, *metric, *help;
+    } rows[] = {
+        {"master_last_io_seconds_ago", "master_last_io_seconds_ago",
+         "Seconds since the primary was heard of."},
+        {"master_sync_in_progress", "master_sync_in_progress", "Does all of the primary's data come in?"},
+        {"slave_repl_offset", "slave_repl_offset", "The replication offset of this replica."},
+    };
+    if (!infoViewGet(info, "master_host").ptr) return;
+    metricFamily(e, "master_link_up", METRIC_GAUGE, "Does the primary's stream come in?");
+    metricOpen(e, "");
+    primaryLabels(e, info);
+    metricValue(e, strIs(infoViewGet(info, "master_link_status"), "up"));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        metricFamily(e, rows[i].metric, METRIC_GAUGE, rows[i].help);
+        metricOpen(e, "");
+        primaryLabels(e, info);
+        metricValue(e, infoViewNumber(info, rows[i].field));
+    }
+    metricFamily(e, "slave_info", METRIC_GAUGE, "Whom this replica follows, in labels.");
+    metricOpen(e, "");
+    primaryLabels(e, info);
+    label(e, info, "read_only", "slave_read_only");
+    metricValue(e, 1);
+}
+
+/* slave0:ip=...,port=...,state=online,offset=42,lag=0 */
+static bool isReplicaLine(const struct infoEntry *line) {
+    struct str number = lineOf(line, "slave");
+    return number.ptr && number.len && number.ptr[0] >= '0' && number.ptr[0] <= '9';
+}
+
+static void writeReplicas(struct exposition *e, struct infoView *info, const char *metric, const char *part,
+                          const char *help) {
+    bool any = false;
+    for (int i = 0; i < info->count; i++) {
+        if (!isReplicaLine(&info->lines[i])) continue;
+        struct str value = info->lines[i].value;
+        double number;
+        if (!infoNumber(infoPart(value, part), &number)) continue;
+        if (!any) metricFamily(e, metric, METRIC_GAUGE, help);
+        any = true;
+        metricOpen(e, "");
+        metricLabel(e, "slave_ip", infoPart(value, "ip"));
+        metricLabel(e, "slave_port", infoPart(value, "port"));
+        metricLabel(e, "slave_state", infoPart(value, "state"));
+        metricValue(e, number);
+    }
+}
+
+/* ---- Directives ---- */
+
+static void writeDirective(void *priv, struct configDirective *d) {
+    struct exposition *e = priv;
+    if (d->type != CONFIG_TYPE_INT || d->flags & (CONFIG_SENSITIVE | CONFIG_HIDDEN)) return;
+    const char *names[] = {d->name, d->alias};
+    for (size_t i = 0; i < 2 && names[i]; i++) {
+        metricOpen(e, "");
+        metricLabel(e, "key", strOf(names[i]));
+        metricValue(e, (double)*d->var.i);
+    }
+}
+
+static void writeConfig(struct exposition *e, struct infoView *info, bool all) {
+    metricFamily(e, "config_maxmemory", METRIC_GAUGE, "The limit maxmemory; 0: none.");
+    metricPlain(e, infoViewNumber(info, "maxmemory"));
+    metricFamily(e, "config_io_threads", METRIC_GAUGE, "Threads that may serve connections.");
+    metricPlain(e, (double)configNumber("io-threads"));
+    if (!all) return;
+    metricFamily(e, "config_value", METRIC_GAUGE, "Directives that are numbers.");
+    configForEach(writeDirective, e);
+}
+
+/* ---- The page ---- */
+
+sds metricsText(const struct metricsWanted *wanted) {
+    struct exposition e;
+    struct infoView info;
+    infoViewOpen(&info, infoText((struct str[]){STR("everything")}, 1));
+    expositionStart(&e, wanted->openmetrics);
+    writeInstance(&e, &info);
+    metricsFields(&e, &info);
+    writeDatabases(&e, "db_keys", "Keys of each database.", keysOf);
+    writeDatabases(&e, "db_keys_expiring", "Keys with an expiry of each database.", expiringOf);
+    writeDatabases(&e, "db_avg_ttl_seconds", "Their mean time to live, by estimate.", ttlOf);
+    writeCommands(&e, &info);
+    writePercentiles(&e, &info);
+    writeHistograms(&e);
+    writeSlowLog(&e);
+    writeSpikes(&e);
+    writePrimary(&e, &info);
+    writeReplicas(&e, &info, "connected_slave_offset_bytes", "offset", "What each replica has acknowledged.");
+    writeReplicas(&e, &info, "connected_slave_lag_seconds", "lag",
+                  "Seconds since each replica was heard of.");
+    writeConfig(&e, &info, wanted->config);
+    writeScrapes(&e, wanted);
+    infoViewClose(&info);
+    return expositionEnd(&e);
+}

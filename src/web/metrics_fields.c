@@ -1,0 +1,284 @@
+/* metrics_fields.c - Part of metrics.h: fields of INFO that become a metric each.
+ *
+ * A field that INFO does not show at present (of the append-only file, of a cluster) has no metric either. */
+#include "web/exposition.h"
+#include "web/info_view.h"
+#include "web/metrics.h"
+
+enum valueKind {
+    IS_NUMBER,
+    IS_STATUS /* "ok" is 1 */,
+    IS_SERIAL_TOO /* only where there is a certificate */
+};
+
+struct field {
+    const char *info, *metric;
+    enum metricType type;
+    double units; /* so many of the field's make one of the metric's; 0: they are the same */
+    enum valueKind kind;
+    const char *help;
+};
+
+#define GAUGE(info, metric, help)                                                                            \
+    { info, metric, METRIC_GAUGE, 0, IS_NUMBER, help }
+#define COUNTER(info, metric, help)                                                                          \
+    { info, metric, METRIC_COUNTER, 0, IS_NUMBER, help }
+#define SCALED(info, metric, type, by, help)                                                                 \
+    { info, metric, type, by, IS_NUMBER, help }
+#define STATUS(info, metric, help)                                                                           \
+    { info, metric, METRIC_GAUGE, 0, IS_STATUS, help }
+#define CERTIFICATE(info, metric, help)                                                                      \
+    { info, metric, METRIC_GAUGE, 0, IS_SERIAL_TOO, help }
+
+static const struct field fields[] = {
+    /* Server */
+    GAUGE("process_id", "process_id", "Number of the server's process."),
+    GAUGE("uptime_in_seconds", "uptime_in_seconds", "Seconds since the start."),
+    GAUGE("io_threads_active", "io_threads_active", "Do I/O threads serve connections at present?"),
+    /* TLS */
+    CERTIFICATE("tls_server_cert", "tls_server_cert_expires_in_seconds",
+                "Seconds until the server's certificate expires."),
+    CERTIFICATE("tls_client_cert", "tls_client_cert_expires_in_seconds",
+                "Seconds until the certificate that this server shows to others expires."),
+    CERTIFICATE("tls_ca_cert", "tls_ca_cert_expires_in_seconds",
+                "Seconds until the first certificate of an authority expires."),
+    /* Clients */
+    GAUGE("connected_clients", "connected_clients", "Clients that are connected, replicas left out."),
+    GAUGE("cluster_connections", "cluster_connections", "Connections of the cluster's bus."),
+    GAUGE("maxclients", "config_maxclients", "The limit maxclients."),
+    GAUGE("client_recent_max_input_buffer", "client_recent_max_input_buffer_bytes",
+          "The largest input buffer of late."),
+    GAUGE("client_recent_max_output_buffer", "client_recent_max_output_buffer_bytes",
+          "The largest output of a client of late."),
+    GAUGE("blocked_clients", "blocked_clients", "Clients that wait in a blocking command."),
+    GAUGE("tracking_clients", "tracking_clients", "Clients that keep copies of keys."),
+    GAUGE("pubsub_clients", "pubsub_clients", "Clients with subscriptions."),
+    GAUGE("watching_clients", "watching_clients", "Clients that watch keys."),
+    GAUGE("clients_in_timeout_table", "clients_in_timeout_table", "Clients that wait with a time-out."),
+    GAUGE("total_watched_keys", "total_watched_keys", "Keys that clients watch."),
+    GAUGE("total_blocking_keys", "total_blocking_keys", "Keys that clients wait for."),
+    /* Memory */
+    GAUGE("used_memory", "memory_used_bytes", "Memory that the server has allocated."),
+    GAUGE("used_memory_rss", "memory_used_rss_bytes", "Memory of the process as the system counts it."),
+    GAUGE("used_memory_peak", "memory_used_peak_bytes", "The most memory there has been in use."),
+    GAUGE("used_memory_overhead", "memory_used_overhead_bytes", "Memory in use that is not data."),
+    GAUGE("used_memory_startup", "memory_used_startup_bytes", "Memory in use when the server was ready."),
+    GAUGE("used_memory_dataset", "memory_used_dataset_bytes", "Memory of the data."),
+    GAUGE("allocator_allocated", "allocator_allocated_bytes", "What the allocator has given out."),
+    GAUGE("allocator_active", "allocator_active_bytes", "Pages of the allocator with something in them."),
+    GAUGE("allocator_resident", "allocator_resident_bytes", "Pages of the allocator that are in memory."),
+    GAUGE("total_system_memory", "total_system_memory_bytes", "Memory of the machine."),
+    GAUGE("used_memory_lua", "memory_used_lua_bytes", "Memory of Lua's engine for EVAL."),
+    GAUGE("used_memory_vm_eval", "memory_used_vm_eval_bytes", "Memory of the engines for EVAL."),
+    GAUGE("used_memory_scripts_eval", "memory_used_scripts_eval_bytes", "Memory of cached scripts."),
+    GAUGE("number_of_cached_scripts", "number_of_cached_scripts", "Scripts that EVALSHA finds."),
+    GAUGE("number_of_functions", "number_of_functions", "Functions that are loaded."),
+    GAUGE("number_of_libraries", "number_of_libraries", "Libraries of functions that are loaded."),
+    GAUGE("used_memory_vm_functions", "memory_used_vm_functions_bytes",
+          "Memory of the engines of functions."),
+    GAUGE("used_memory_functions", "memory_used_functions_bytes", "Memory of libraries of functions."),
+    GAUGE("used_memory_scripts", "memory_used_scripts_bytes", "Memory of scripts and functions."),
+    GAUGE("maxmemory", "memory_max_bytes", "The limit maxmemory; 0: none."),
+    GAUGE("allocator_frag_ratio", "allocator_frag_ratio", "Active to allocated memory."),
+    GAUGE("allocator_frag_bytes", "allocator_frag_bytes", "Active memory that is not allocated."),
+    GAUGE("allocator_rss_ratio", "allocator_rss_ratio", "Resident to active memory."),
+    GAUGE("allocator_rss_bytes", "allocator_rss_bytes", "Resident memory that is not active."),
+    GAUGE("mem_fragmentation_ratio", "mem_fragmentation_ratio", "Memory of the process to memory in use."),
+    GAUGE("mem_fragmentation_bytes", "mem_fragmentation_bytes", "Memory of the process that is not in use."),
+    GAUGE("mem_not_counted_for_evict", "mem_not_counted_for_eviction_bytes",
+          "Memory that the limit maxmemory leaves out."),
+    GAUGE("mem_replication_backlog", "mem_replication_backlog_bytes", "Memory of the replication backlog."),
+    GAUGE("mem_clients_slaves", "mem_clients_slaves", "Memory of replicas' connections."),
+    GAUGE("mem_clients_normal", "mem_clients_normal", "Memory of the other clients."),
+    GAUGE("mem_cluster_links", "mem_cluster_links_bytes", "Memory of the links of the cluster's bus."),
+    GAUGE("mem_aof_buffer", "mem_aof_buffer_bytes", "Memory of what the append-only file is still to get."),
+    GAUGE("active_defrag_running", "active_defrag_running",
+          "Percent of a processor that defragmenting may use now."),
+    GAUGE("lazyfree_pending_objects", "lazyfree_pending_objects", "Values that a thread has still to free."),
+    COUNTER("lazyfreed_objects", "lazyfreed_objects_total", "Values that a thread has freed."),
+    /* Persistence */
+    GAUGE("loading", "loading_dump_file", "Is a file being loaded?"),
+    GAUGE("async_loading", "async_loading", "Is a dataset loaded beside the one that is served?"),
+    GAUGE("rdb_changes_since_last_save", "rdb_changes_since_last_save", "Changes since the last snapshot."),
+    GAUGE("rdb_bgsave_in_progress", "rdb_bgsave_in_progress", "Does a child write a snapshot?"),
+    GAUGE("rdb_last_save_time", "rdb_last_save_timestamp_seconds", "Unix time of the last good snapshot."),
+    STATUS("rdb_last_bgsave_status", "rdb_last_bgsave_status", "Did the last snapshot succeed?"),
+    GAUGE("rdb_last_bgsave_time_sec", "rdb_last_bgsave_duration_sec", "Seconds that the last snapshot took."),
+    GAUGE("rdb_current_bgsave_time_sec", "rdb_current_bgsave_duration_sec",
+          "Seconds that the present snapshot has taken so far; -1: there is none."),
+    COUNTER("rdb_saves", "rdb_saves_total", "Snapshots since the start."),
+    GAUGE("rdb_last_cow_size", "rdb_last_cow_size_bytes", "Memory that was copied during the last snapshot."),
+    GAUGE("aof_enabled", "aof_enabled", "Is there an append-only file?"),
+    GAUGE("aof_rewrite_in_progress", "aof_rewrite_in_progress", "Does a child rewrite the append-only file?"),
+    GAUGE("aof_rewrite_scheduled", "aof_rewrite_scheduled", "Is a rewrite to follow the present snapshot?"),
+    GAUGE("aof_last_rewrite_time_sec", "aof_last_rewrite_duration_sec",
+          "Seconds that the last rewrite took."),
+    GAUGE("aof_current_rewrite_time_sec", "aof_current_rewrite_duration_sec",
+          "Seconds that the present rewrite has taken so far; -1: there is none."),
+    STATUS("aof_last_bgrewrite_status", "aof_last_bgrewrite_status", "Did the last rewrite succeed?"),
+    STATUS("aof_last_write_status", "aof_last_write_status",
+           "Did the last write to the append-only file succeed?"),
+    GAUGE("aof_last_cow_size", "aof_last_cow_size_bytes", "Memory that was copied during the last rewrite."),
+    GAUGE("module_fork_in_progress", "module_fork_in_progress", "Does a module's child run?"),
+    GAUGE("module_fork_last_cow_size", "module_fork_last_cow_size",
+          "Memory that was copied during a module's last child."),
+    GAUGE("aof_current_size", "aof_current_size_bytes", "Size of the append-only file."),
+    GAUGE("aof_base_size", "aof_base_size_bytes", "Size of the append-only file after the last rewrite."),
+    GAUGE("aof_pending_rewrite", "aof_pending_rewrite", "Does a rewrite wait to begin?"),
+    GAUGE("aof_buffer_length", "aof_buffer_length", "Bytes that the append-only file is still to get."),
+    GAUGE("aof_pending_bio_fsync", "aof_pending_bio_fsync",
+          "Calls of fsync that a thread has still to make."),
+    GAUGE("aof_delayed_fsync", "aof_delayed_fsync", "How often a write had to wait for fsync."),
+    /* Stats */
+    COUNTER("total_connections_received", "connections_received_total", "Connections that were accepted."),
+    COUNTER("total_commands_processed", "commands_processed_total", "Commands that have run."),
+    GAUGE("instantaneous_ops_per_sec", "instantaneous_ops_per_sec", "Commands a second at present."),
+    COUNTER("total_net_input_bytes", "net_input_bytes_total", "Bytes from clients."),
+    COUNTER("total_net_output_bytes", "net_output_bytes_total", "Bytes to clients."),
+    COUNTER("total_net_repl_input_bytes", "net_repl_input_bytes_total", "Bytes from our primary."),
+    COUNTER("total_net_repl_output_bytes", "net_repl_output_bytes_total", "Bytes to replicas."),
+    COUNTER("rejected_connections", "rejected_connections_total", "Connections that were turned away."),
+    GAUGE("sync_full", "replica_resyncs_full", "Replicas that were sent all of the data."),
+    GAUGE("sync_partial_ok", "replica_partial_resync_accepted", "Replicas that went on where they had been."),
+    GAUGE("sync_partial_err", "replica_partial_resync_denied", "Replicas that wanted to, and could not."),
+    COUNTER("expired_keys", "expired_keys_total", "Keys that have expired."),
+    COUNTER("expired_fields", "expired_fields_total", "Fields of hashes that have expired."),
+    GAUGE("expired_stale_perc", "expired_stale_percentage",
+          "Percent of keys that are past their time, by estimate."),
+    GAUGE("expired_time_cap_reached_count", "expired_time_cap_reached_total",
+          "How often looking for expired keys took all the time that it may."),
+    COUNTER("evicted_keys", "evicted_keys_total", "Keys that had to go for want of memory."),
+    COUNTER("evicted_clients", "evicted_clients_total", "Clients that had to go for want of memory."),
+    COUNTER("evicted_scripts", "evicted_scripts_total", "Cached scripts that had to go for others."),
+    SCALED("total_eviction_exceeded_time", "eviction_exceeded_time_seconds_total", METRIC_COUNTER, 1e3,
+           "Time with more memory in use than maxmemory."),
+    COUNTER("keyspace_hits", "keyspace_hits_total", "Lookups of keys that were there."),
+    COUNTER("keyspace_misses", "keyspace_misses_total", "Lookups of keys that were not."),
+    GAUGE("pubsub_channels", "pubsub_channels", "Channels with subscribers."),
+    GAUGE("pubsub_patterns", "pubsub_patterns", "Patterns with subscribers."),
+    GAUGE("pubsubshard_channels", "pubsubshard_channels", "Shard channels with subscribers."),
+    SCALED("latest_fork_usec", "latest_fork_seconds", METRIC_GAUGE, 1e6, "Time that the last fork took."),
+    COUNTER("total_forks", "forks_total", "Forks since the start."),
+    GAUGE("migrate_cached_sockets", "migrate_cached_sockets_total", "Connections that MIGRATE keeps open."),
+    GAUGE("slave_expires_tracked_keys", "slave_expires_tracked_keys",
+          "Keys with an expiry that a replica which can be written to has made itself."),
+    GAUGE("active_defrag_hits", "defrag_hits", "Allocations that were moved."),
+    GAUGE("active_defrag_misses", "defrag_misses", "Allocations that were looked at and left."),
+    GAUGE("active_defrag_key_hits", "defrag_key_hits", "Keys of which something was moved."),
+    GAUGE("active_defrag_key_misses", "defrag_key_misses", "Keys that were looked at and left."),
+    GAUGE("tracking_total_keys", "tracking_total_keys", "Keys of which clients keep copies."),
+    GAUGE("tracking_total_items", "tracking_total_items", "Copies that clients keep."),
+    GAUGE("tracking_total_prefixes", "tracking_total_prefixes", "Beginnings of keys that clients follow."),
+    COUNTER("unexpected_error_replies", "unexpected_error_replies", "Errors where there should be none."),
+    COUNTER("total_error_replies", "total_error_replies", "Errors that were replied."),
+    COUNTER("dump_payload_sanitizations", "dump_payload_sanitizations",
+            "Values that were checked before they were taken in."),
+    COUNTER("total_reads_processed", "total_reads_processed", "Reads from sockets."),
+    COUNTER("total_writes_processed", "total_writes_processed", "Writes to sockets."),
+    COUNTER("io_threaded_reads_processed", "io_threaded_reads_processed", "Reads by I/O threads."),
+    COUNTER("io_threaded_writes_processed", "io_threaded_writes_processed", "Writes by I/O threads."),
+    COUNTER("client_query_buffer_limit_disconnections", "client_query_buffer_limit_disconnections_total",
+            "Clients closed for what they had sent."),
+    COUNTER("client_output_buffer_limit_disconnections", "client_output_buffer_limit_disconnections_total",
+            "Clients closed for what they had not read."),
+    COUNTER("eventloop_cycles", "eventloop_cycles_total", "Turns of the event loop."),
+    SCALED("eventloop_duration_sum", "eventloop_duration_seconds_total", METRIC_COUNTER, 1e6,
+           "Time in turns of the event loop."),
+    SCALED("eventloop_duration_cmd_sum", "eventloop_duration_cmd_seconds_total", METRIC_COUNTER, 1e6,
+           "Time in commands."),
+    COUNTER("acl_access_denied_auth", "acl_access_denied_auth_total", "Logins that failed."),
+    COUNTER("acl_access_denied_cmd", "acl_access_denied_cmd_total", "Commands that users may not run."),
+    COUNTER("acl_access_denied_key", "acl_access_denied_key_total", "Keys that users may not use."),
+    COUNTER("acl_access_denied_channel", "acl_access_denied_channel_total",
+            "Channels that users may not use."),
+    /* Replication */
+    GAUGE("connected_slaves", "connected_slaves", "Replicas that are connected."),
+    GAUGE("slave_priority", "slave_priority", "Who of the replicas is to take over first."),
+    GAUGE("master_repl_offset", "master_repl_offset", "The replication offset."),
+    GAUGE("second_repl_offset", "second_repl_offset", "Up to where the second replication id is good."),
+    GAUGE("repl_backlog_active", "repl_backlog_is_active", "Is there a replication backlog?"),
+    GAUGE("repl_backlog_size", "replication_backlog_bytes", "Size of the replication backlog."),
+    GAUGE("repl_backlog_first_byte_offset", "repl_backlog_first_byte_offset", "Where the backlog begins."),
+    GAUGE("repl_backlog_histlen", "repl_backlog_history_bytes", "Bytes in the backlog."),
+    /* CPU */
+    COUNTER("used_cpu_sys", "cpu_sys_seconds_total", "Processor time in the system."),
+    COUNTER("used_cpu_user", "cpu_user_seconds_total", "Processor time in the program."),
+    COUNTER("used_cpu_sys_children", "cpu_sys_children_seconds_total",
+            "The same of children, in the system."),
+    COUNTER("used_cpu_user_children", "cpu_user_children_seconds_total",
+            "The same of children, in the program."),
+    COUNTER("used_cpu_sys_main_thread", "cpu_sys_main_thread_seconds_total",
+            "The same of the main thread, in the system."),
+    COUNTER("used_cpu_user_main_thread", "cpu_user_main_thread_seconds_total",
+            "The same of the main thread, in the program."),
+    /* Cluster */
+    GAUGE("cluster_enabled", "cluster_enabled", "Is this a node of a cluster?"),
+    STATUS("cluster_state", "cluster_state", "Does the cluster serve, as this node sees it?"),
+    GAUGE("cluster_slots_assigned", "cluster_slots_assigned", "Slots that somebody owns."),
+    GAUGE("cluster_slots_ok", "cluster_slots_ok", "Slots whose owner is well."),
+    GAUGE("cluster_slots_pfail", "cluster_slots_pfail", "Slots whose owner this node does not hear."),
+    GAUGE("cluster_slots_fail", "cluster_slots_fail", "Slots whose owner has failed."),
+    GAUGE("cluster_nodes_pfail", "cluster_nodes_pfail", "Nodes that this node does not hear."),
+    GAUGE("cluster_nodes_fail", "cluster_nodes_fail", "Nodes that have failed."),
+    GAUGE("cluster_voting_nodes_pfail", "cluster_voting_nodes_pfail",
+          "Voting nodes that this node does not hear."),
+    GAUGE("cluster_voting_nodes_fail", "cluster_voting_nodes_fail", "Voting nodes that have failed."),
+    GAUGE("cluster_known_nodes", "cluster_known_nodes", "Nodes that this node knows."),
+    GAUGE("cluster_size", "cluster_size", "Primaries with slots."),
+    GAUGE("cluster_current_epoch", "cluster_current_epoch", "The cluster's epoch."),
+    GAUGE("cluster_my_epoch", "cluster_my_epoch", "This node's epoch."),
+    GAUGE("cluster_stats_messages_sent", "cluster_messages_sent_total", "Messages sent over the bus."),
+    GAUGE("cluster_stats_messages_received", "cluster_messages_received_total",
+          "Messages heard over the bus."),
+    GAUGE("cluster_stats_bytes_sent", "cluster_stats_bytes_sent", "Bytes sent over the bus."),
+    GAUGE("cluster_stats_bytes_received", "cluster_stats_bytes_received", "Bytes heard over the bus."),
+    GAUGE("cluster_stats_pubsub_bytes_sent", "cluster_stats_pubsub_bytes_sent",
+          "Of these, published messages."),
+    GAUGE("cluster_stats_pubsub_bytes_received", "cluster_stats_pubsub_bytes_received",
+          "Of these, published messages."),
+    GAUGE("cluster_stats_module_bytes_sent", "cluster_stats_module_bytes_sent",
+          "Of these, modules' messages."),
+    GAUGE("cluster_stats_module_bytes_received", "cluster_stats_module_bytes_received",
+          "Of these, modules' messages."),
+};
+
+static void writeNumber(struct exposition *e, const struct field *f, struct str value) {
+    double number;
+    if (!infoNumber(value, &number)) return;
+    metricFamily(e, f->metric, f->type, f->help);
+    metricPlain(e, f->units ? number / f->units : number);
+}
+
+/* INFO shows a certificate that is not there as one that expires in no time at all. */
+static void writeCertificate(struct exposition *e, const struct field *f, struct infoView *info) {
+    sds serial_name = sdscat(sdsnew(f->info), "_serial"),
+        name = sdscat(sdsnew(f->info), "_expires_in_seconds");
+    struct str serial = infoViewGet(info, serial_name);
+    if (serial.ptr && !strIs(serial, "none")) {
+        metricFamily(e, f->metric, f->type, f->help);
+        metricOpen(e, "");
+        metricLabel(e, "serial", serial);
+        metricValue(e, infoViewNumber(info, name));
+    }
+    sdsfree(serial_name);
+    sdsfree(name);
+}
+
+static void writeField(struct exposition *e, const struct field *f, struct infoView *info) {
+    if (f->kind == IS_SERIAL_TOO) {
+        writeCertificate(e, f, info);
+        return;
+    }
+    struct str value = infoViewGet(info, f->info);
+    if (!value.ptr) return;
+    if (f->kind == IS_STATUS) {
+        metricFamily(e, f->metric, f->type, f->help);
+        metricPlain(e, strIs(value, "ok"));
+        return;
+    }
+    writeNumber(e, f, value);
+}
+
+void metricsFields(struct exposition *e, struct infoView *info) {
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) writeField(e, &fields[i], info);
+}

@@ -1,0 +1,7 @@
+/* page_data.h - the page for people, from page.html, page.css and page.js: the build turns them into C
+ * (utils/embed). The stylesheet belongs before </style>, the script before </script>. */
+#pragma once
+
+#include "base/str.h"
+
+extern const struct str page_html, page_css, page_js;

@@ -1,0 +1,101 @@
+/* survey.c - see survey.h.
+ *
+ *     databases in order ──▶ dbScan, a millisecond each tick ──▶ `now`; when it has been through all, `last`
+ *
+ * It only reads. While a file is loaded, or a command runs (a script that takes long has the loop turn), it
+ * waits. */
+#include "web/survey.h"
+
+#include "base/clock.h"
+#include "command/call.h"
+#include "data/db.h"
+#include "net/ae.h"
+#include "web/watch.h"
+
+#define TICK_MS      100
+#define TICK_WORK_US 1000
+#define REST_MS      15000 /* between two surveys */
+#define SAMPLES      5     /* elements of a value that are measured */
+#define KEY_MAX      512   /* bytes of a key's name; longer ones are not told of */
+
+static struct survey now, last;
+static bool have_last;
+static int at_db;
+static uint64_t cursor;
+static int64_t rests_until_ms;
+static struct watch watch;
+
+static void forget(struct survey *s) {
+    for (int i = 0; i < SURVEY_LARGEST; i++) sdsfree(s->largest[i].key);
+    *s = (struct survey){0};
+}
+
+/* ---- A key ---- */
+
+static void noteLargest(const struct object *o, uint64_t bytes) {
+    struct surveyKey *at = now.largest;
+    struct str key = objectKey(o);
+    int i = SURVEY_LARGEST - 1;
+    if ((at[i].key && at[i].bytes >= bytes) || key.len > KEY_MAX) return;
+    sdsfree(at[i].key);
+    for (; i > 0 && (!at[i - 1].key || at[i - 1].bytes < bytes); i--) at[i] = at[i - 1];
+    at[i] = (struct surveyKey){sdsnewstr(key), at_db, (int)o->type, bytes};
+}
+
+static void noteKey(void *priv, void *entry) {
+    (void)priv;
+    const struct object *o = entry;
+    struct surveyType *type = &now.types[o->type];
+    uint64_t bytes = objectAllocSize(o) + objectTypeOf(o)->memoryUsage(o, SAMPLES);
+    int size = bytes ? 63 - __builtin_clzll(bytes) : 0;
+    type->sizes[size < SURVEY_SIZES ? size : SURVEY_SIZES - 1]++;
+    type->keys++;
+    type->bytes += bytes;
+    now.keys++;
+    noteLargest(o, bytes);
+}
+
+/* ---- Time ---- */
+
+static void ends(int64_t now_ms) {
+    forget(&last);
+    last = now;
+    last.whole = true;
+    have_last = true;
+    now = (struct survey){0};
+    at_db = 0;
+    rests_until_ms = now_ms + REST_MS;
+}
+
+static void goOn(void) {
+    int64_t start = monotonicUs();
+    if (db_loading || call_running || start / 1000 < rests_until_ms) return;
+    while (monotonicUs() - start < TICK_WORK_US) {
+        cursor = dbScan(dbGet(at_db), cursor, noteKey, NULL);
+        if (cursor == 0 && ++at_db == dbCount()) {
+            ends(start / 1000);
+            return;
+        }
+    }
+}
+
+static void stop(void) {
+    forget(&now);
+    forget(&last);
+    have_last = false;
+    at_db = 0;
+    cursor = 0;
+    rests_until_ms = 0;
+}
+
+void surveyInit(void) {
+    watch = (struct watch){.period_ms = TICK_MS, .tick = goOn, .stop = stop};
+}
+
+void surveyWatch(void) {
+    watchOn(&watch);
+}
+
+const struct survey *surveyNow(void) {
+    return have_last ? &last : &now;
+}

@@ -1,0 +1,171 @@
+/* web.c - see web.h. */
+#include "web/web.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "net/ae.h"
+#include "net/connection.h"
+#include "registry/config.h"
+#include "web/access.h"
+#include "web/connections.h"
+#include "web/hot_keys.h"
+#include "web/http.h"
+#include "web/survey.h"
+
+#define SOCKETS_MAX  16
+#define BACKLOG      64
+#define ACCEPTS_MAX  8   /* in a turn of the loop */
+#define REST_MS      100 /* without accepting, when it failed for want of something */
+#define KEEPALIVE_S  60
+#define DEFAULT_BIND "127.0.0.1 -::1"
+
+static int64_t metrics_port;
+static sds metrics_bind; /* the words, with blanks between */
+static int sockets[SOCKETS_MAX], socket_count;
+static bool started;
+
+/* ---- Listening ---- */
+
+static void onAccept(struct aeEventLoop *el, int fd, void *data, int mask);
+
+static void watchSockets(void) {
+    for (int i = 0; i < socket_count; i++)
+        aeCreateFileEvent(server_el, sockets[i], AE_READABLE, onAccept, NULL);
+}
+
+static int64_t watchAgain(struct aeEventLoop *el, int64_t id, void *data) {
+    (void)el, (void)id, (void)data;
+    watchSockets();
+    return AE_NOMORE;
+}
+
+/* Without a file descriptor for who waits, the sockets stay readable, and the loop would do nothing else. */
+static void rest(void) {
+    for (int i = 0; i < socket_count; i++) aeDeleteFileEvent(server_el, sockets[i], AE_READABLE);
+    aeCreateTimeEvent(server_el, REST_MS, watchAgain, NULL);
+}
+
+static void onAccept(struct aeEventLoop *el, int fd, void *data, int mask) {
+    (void)data, (void)mask;
+    for (int i = 0; i < ACCEPTS_MAX; i++) {
+        int client_fd = netAccept(fd);
+        if (client_fd < 0 && errno != EAGAIN && errno != ECONNABORTED) rest();
+        if (client_fd < 0) return;
+        connectionsTake(connCreateTcp(el, client_fd, KEEPALIVE_INHERITED));
+    }
+}
+
+static void closeSockets(void) {
+    for (int i = 0; i < socket_count; i++) {
+        aeDeleteFileEvent(server_el, sockets[i], AE_READABLE);
+        close(sockets[i]);
+    }
+    socket_count = 0;
+}
+
+static bool openSockets(void) {
+    char err[256];
+    const char *failed = metrics_bind;
+    int words;
+    sds *addresses = sdssplitargs(metrics_bind, sdslen(metrics_bind), &words);
+    int n = netListenAll((struct netWay){0}, addresses, words, (int)metrics_port, BACKLOG, sockets, &failed,
+                         err, sizeof err);
+    if (n < 0)
+        serverLog(LL_WARNING, "Could not listen for metrics on %s:%d: %s", failed, (int)metrics_port, err);
+    sdsfreesplitres(addresses, words);
+    socket_count = n > 0 ? n : 0;
+    for (int i = 0; i < socket_count; i++) netSetInherited(sockets[i], KEEPALIVE_S);
+    watchSockets();
+    return n > 0;
+}
+
+static void announce(void) {
+    serverLog(LL_NOTICE, "Metrics on port %d (%s): http://localhost:%d/", (int)metrics_port, metrics_bind,
+              (int)metrics_port);
+}
+
+static const char no_parser[] = "this server was built without an HTTP parser (libllhttp or http-parser, see "
+                                "deps/README.md), so it has no metrics port";
+
+/* When it fails, the registry puts the old values back and calls it again. */
+static bool listenAgain(struct configApply *a, const char **err) {
+    (void)a;
+    if (!started) return true;
+    if (metrics_port && !httpIsAvailable()) {
+        *err = no_parser;
+        return false;
+    }
+    closeSockets();
+    connectionsCloseAll();
+    if (!metrics_port) return true;
+    if (!openSockets()) {
+        *err = "Unable to listen on this port. Check server logs.";
+        return false;
+    }
+    announce();
+    return true;
+}
+
+/* ---- Directives ---- */
+
+static bool setBind(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+    (void)d;
+    sds words = sdsempty();
+    int count = 0;
+    for (int i = 0; i < argc; i++) {
+        if (!argv[i].len) continue;
+        words = sdscatstr(count++ ? sdscat(words, " ") : words, argv[i]);
+    }
+    if (count < 1 || count > SOCKETS_MAX) {
+        *err = count ? "Too many bind addresses specified." : "metrics-port 0 is how to listen nowhere";
+        sdsfree(words);
+        return false;
+    }
+    sdsfree(metrics_bind);
+    metrics_bind = words;
+    return true;
+}
+
+static sds getBind(const struct configDirective *d) {
+    (void)d;
+    return sdsdup(metrics_bind);
+}
+
+void webInit(void) {
+    static struct configApply listening = {listenAgain};
+    static struct configDirective directives[] = {
+        CONFIG_INT("metrics-port", NULL, CONFIG_MODIFIABLE, &metrics_port, 0, 0, 65535, NULL),
+        CONFIG_SPECIAL("metrics-bind", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setBind, getBind, NULL),
+    };
+    for (size_t i = 0; i < sizeof directives / sizeof *directives; i++) directives[i].apply_with = &listening;
+    metrics_bind = sdsnew(DEFAULT_BIND);
+    configRegister(directives, sizeof directives / sizeof *directives);
+    accessInit();
+    surveyInit();
+    hotKeysInit();
+}
+
+void webStart(void) {
+    accessStart();
+    started = true;
+    if (!metrics_port) return;
+    if (!httpIsAvailable()) {
+        serverLog(LL_WARNING, "metrics-port %d: %s.", (int)metrics_port, no_parser);
+        exit(1);
+    }
+    if (!openSockets()) {
+        serverLog(LL_WARNING, "Failed listening on metrics-port %d, aborting.", (int)metrics_port);
+        exit(1);
+    }
+    announce();
+}
+
+void webStop(void) {
+    if (!started) return;
+    closeSockets();
+    connectionsCloseAll();
+}
