@@ -1,9 +1,9 @@
 #!/bin/sh
 # Checks that what we build with and test with is there, and installs what is missing if it may.
 #
-#   deps/check.sh [build] [jemalloc] [tls] [uring] [web] [test] [oracle] [redis-py] [lint] [valgrind] [--dry-run]
+#   deps/check.sh [build] [scripts] [jemalloc] [tls] [uring] [web] [test] [oracle] [redis-py] [lint] [valgrind] [--dry-run]
 #
-# Each word names a set of needs (below); without one, it is `build jemalloc`. The Makefile calls this before each
+# Each word names a set of needs (below); without one, it is `build scripts jemalloc`. The Makefile calls this before each
 # build, so the good case asks pkg-config once and starts nothing else. `--dry-run` prints the command and stops.
 #
 # A missing piece is installed by the system's package manager when we are root or have a sudo that asks for no
@@ -14,7 +14,7 @@ set -u
 # apt installs, as comparisons are written for the version that Debian has. redis-py is the client that looks at both, from
 # PyPI in build/redis-py. Tests that need one of them are counted as skipped where there is none: neither is required.
 #
-# TLS (tls), io_uring (uring) and the metrics port (web) are optional, too: a build without them says so when they are
+# Libraries for scripts (scripts), TLS (tls), io_uring (uring) and the metrics port (web) are optional, too: a build without them says so when they are
 # asked for. The HTTP parser of the last is llhttp, or http-parser where a distribution has no llhttp: deps/http_parser.
 #
 # Each need is one line:  set | how to look | what to look for | apt | dnf | pacman | apk | brew
@@ -27,8 +27,8 @@ build|cmd|ar|binutils|binutils|binutils|binutils|binutils
 build|cmd|pkg-config|pkg-config|pkgconf-pkg-config|pkgconf|pkgconf|pkgconf
 build|header|stdio.h|libc6-dev|glibc-devel|glibc|musl-dev|-
 build|pc|lua5.1/lua-5.1/lua51|liblua5.1-0-dev|compat-lua-devel|lua51|lua5.1-dev|lua@5.1
-build|pc|lua5.1-cjson|lua-cjson-dev|-|-|-|-
-build|pc|lua5.1-bitop|lua-bitop-dev|-|-|-|-
+scripts|pc|lua5.1-cjson|lua-cjson-dev|-|-|-|-
+scripts|pc|lua5.1-bitop|lua-bitop-dev|-|-|-|-
 build|pc|liblzf|liblzf-dev|liblzf-devel|liblzf|liblzf-dev|liblzf
 build|pc|libedit|libedit-dev|libedit-devel|libedit|libedit-dev|libedit
 tls|pc|openssl|libssl-dev|openssl-devel|openssl|openssl-dev|openssl@3
@@ -50,11 +50,11 @@ sets=; dry=
 for arg; do
     case $arg in
     --dry-run) dry=yes ;;
-    build | jemalloc | tls | uring | web | test | oracle | redis-py | lint | valgrind) sets="$sets $arg" ;;
+    build | scripts | jemalloc | tls | uring | web | test | oracle | redis-py | lint | valgrind) sets="$sets $arg" ;;
     *) echo "deps/check.sh: unknown word '$arg'" >&2; exit 2 ;;
     esac
 done
-[ -n "$sets" ] || sets=' build jemalloc'
+[ -n "$sets" ] || sets=' build scripts jemalloc'
 
 has_command() { # a/b/c: one of them
     for c in $(echo "$1" | tr / ' '); do command -v "$c" >/dev/null 2>&1 && return 0; done
@@ -119,7 +119,7 @@ column() { # the package names of manager number $1, on one line
 }
 
 say() { echo "deps: $*" >&2; }
-optional='^(oracle|tls|uring|web|redis-py)'
+optional='^(scripts|oracle|tls|uring|web|redis-py)'
 
 lacking=$(missing)
 [ -n "$lacking" ] || { beside_packages; exit 0; }

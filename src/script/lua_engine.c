@@ -214,4 +214,12 @@ void luaEngineStart(void) {
     scriptEngineAdd(&lua);
     modulesListAdd(&listed);
     serverLog(LL_NOTICE, "Static Module '%s' successfully loaded", listed.name);
+    if (!luaJsonIsThere() || !luaBitIsThere())
+        serverLog(LL_WARNING, "WARNING This build had no %s: scripts that use %s will fail.",
+                  luaJsonIsThere()  ? "lua-bitop"
+                  : luaBitIsThere() ? "lua-cjson"
+                                    : "lua-cjson and no lua-bitop",
+                  luaJsonIsThere()  ? "bit"
+                  : luaBitIsThere() ? "cjson"
+                                    : "cjson or bit");
 }

@@ -13,8 +13,6 @@
  * The globals are chosen by name. What is not listed here does not exist. */
 #include <lauxlib.h>
 #include <limits.h>
-#include <lua-bitop.h>
-#include <lua-cjson.h>
 #include <lualib.h>
 #include <math.h>
 #include <stdlib.h>
@@ -37,7 +35,7 @@ static char frozen_key, shown_key; /* their addresses are keys in a view's metat
 
 /* The originals of what we replace, called with the caller's arguments as they are. */
 static lua_CFunction stock_rawget, stock_rawset, stock_setmetatable, stock_getmetatable, stock_insert,
-    stock_remove, stock_foreach, stock_foreachi, stock_xpcall, stock_tobit;
+    stock_remove, stock_foreach, stock_foreachi, stock_xpcall;
 
 /* ---- Views ---- */
 
@@ -168,24 +166,6 @@ static int tableRemove(lua_State *L) {
 static int tableForeachi(lua_State *L) {
     bool far = lua_istable(L, 1) && luaL_getn(L, 1) > ELEMENTS_MAX;
     return far ? luaL_argerror(L, 1, "table is too large") : stock_foreachi(L);
-}
-
-/* As many hex digits of the low end as asked for: at most 8, in upper case when the number is negative. */
-static int bitTohex(lua_State *L) {
-    static const char lower[] = "0123456789abcdef", upper[] = "0123456789ABCDEF";
-    luaL_checknumber(L, 1);
-    lua_settop(L, 2);
-    lua_pushcfunction(L, stock_tobit);
-    lua_pushvalue(L, 1);
-    lua_call(L, 1, 1);
-    uint32_t bits = (uint32_t)(int64_t)lua_tonumber(L, -1);
-    double digits = lua_isnil(L, 2) ? 8 : luaL_checknumber(L, 2);
-    const char *alphabet = digits < 0 ? upper : lower;
-    char hex[8];
-    int n = fabs(digits) < 8 ? (int)lrint(fabs(digits)) : 8;
-    for (int i = n - 1; i >= 0; i--, bits >>= 4) hex[i] = alphabet[bits & 15];
-    lua_pushlstring(L, hex, (size_t)n);
-    return 1;
 }
 
 static int tableForeach(lua_State *L) {
@@ -399,7 +379,6 @@ static void rememberStock(lua_State *L) {
     stock_setmetatable = stockFunction(L, "_G", "setmetatable");
     stock_getmetatable = stockFunction(L, "_G", "getmetatable");
     stock_xpcall = stockFunction(L, "_G", "xpcall");
-    stock_tobit = stockFunction(L, "bit", "tobit");
     stock_insert = stockFunction(L, "table", "insert");
     stock_remove = stockFunction(L, "table", "remove");
     stock_foreach = stockFunction(L, "table", "foreach");
@@ -407,8 +386,8 @@ static void rememberStock(lua_State *L) {
 }
 
 static void openLibraries(lua_State *L) {
-    static const lua_CFunction openers[] = {luaopen_base, luaopen_table, luaopen_string,
-                                            luaopen_math, luaopen_os,    luaopen_bit};
+    static const lua_CFunction openers[] = {luaopen_base, luaopen_table, luaopen_string, luaopen_math,
+                                            luaopen_os};
     for (size_t i = 0; i < sizeof openers / sizeof *openers; i++) {
         lua_pushcfunction(L, openers[i]);
         lua_call(L, 0, 0);
@@ -424,37 +403,9 @@ static void moveFields(lua_State *L, const char *const *names) {
     lua_pop(L, 1);
 }
 
-/* cjson, and each instance that cjson.new() makes,
- * without the tables that scripts could leave messages in. */
-static int newCjson(lua_State *L) {
-    static const char *const names[] = {"encode",
-                                        "decode",
-                                        "encode_sparse_array",
-                                        "encode_max_depth",
-                                        "decode_max_depth",
-                                        "encode_number_precision",
-                                        "encode_keep_buffer",
-                                        "encode_invalid_numbers",
-                                        "decode_invalid_numbers",
-                                        "null",
-                                        "_NAME",
-                                        "_VERSION",
-                                        NULL};
-    lua_createtable(L, 0, 16);
-    lua_pushcfunction(L, luaopen_cjson);
-    lua_call(L, 0, 1);
-    moveFields(L, names);
-    luaGuardJson(L);
-    lua_pushliteral(L, "2.1.0");
-    lua_setfield(L, -2, "_VERSION");
-    lua_pushcfunction(L, newCjson);
-    lua_setfield(L, -2, "new");
-    return 1;
-}
-
 /* Libraries as they come: the table of that name, frozen, into the new globals on top. */
 static void addStockLibraries(lua_State *L) {
-    static const char *const names[] = {"table", "string", "math", "coroutine", "bit", NULL};
+    static const char *const names[] = {"table", "string", "math", "coroutine", NULL};
     for (const char *const *name = names; *name; name++) {
         lua_getglobal(L, *name);
         scriptFreeze(L);
@@ -463,12 +414,15 @@ static void addStockLibraries(lua_State *L) {
 }
 
 static void addOwnLibraries(lua_State *L, enum scriptKind kind) {
-    static const luaL_Reg openers[] = {
-        {"cjson", newCjson}, {"struct", luaOpenStruct}, {"cmsgpack", luaOpenCmsgpack}, {NULL, NULL}};
+    static const luaL_Reg openers[] = {{"cjson", luaOpenJson},
+                                       {"bit", luaOpenBit},
+                                       {"struct", luaOpenStruct},
+                                       {"cmsgpack", luaOpenCmsgpack},
+                                       {NULL, NULL}};
     for (const luaL_Reg *o = openers; o->name; o++) {
         lua_pushcfunction(L, o->func);
         lua_call(L, 0, 1);
-        scriptFreeze(L);
+        if (lua_istable(L, -1)) scriptFreeze(L);
         lua_setfield(L, -2, o->name);
     }
     static const char *const os_names[] = {"clock", NULL};
@@ -526,13 +480,11 @@ static void patchLibraries(lua_State *L) {
                                      {"foreachi", tableForeachi},
                                      {NULL, NULL}};
     static const luaL_Reg math[] = {{"random", mathRandom}, {"randomseed", mathRandomseed}, {NULL, NULL}};
-    static const luaL_Reg bit[] = {{"tohex", bitTohex}, {NULL, NULL}};
     patchLibrary(L, "table", table);
     lua_getglobal(L, "string");
     luaGuardStrings(L);
     lua_pop(L, 1);
     patchLibrary(L, "math", math);
-    patchLibrary(L, "bit", bit);
     seedRandom((uint32_t)randomU64());
 }
 

@@ -19,6 +19,8 @@
  *     script_api.c        redis.* and server.*: what scripts call
  *     script_reply.c      replies to Lua values and back
  *     lua_guard.c         limits in front of the string library and cjson
+ *     lua_json.c          the cjson library, where the build has it
+ *     lua_bit.c           the bit library, likewise
  *     lua_struct.c        the struct library
  *     lua_cmsgpack.c      the cmsgpack library */
 #pragma once
@@ -143,6 +145,10 @@ void scriptReplyCleanup(void); /* after a run: drops what an error left behind *
 void luaGuardStrings(lua_State *L);
 void luaGuardJson(lua_State *L); /* an instance of cjson's */
 
-/* ---- Libraries: push their table ---- */
+/* ---- Libraries: push their table, or nil where they are not there ---- */
+int luaOpenJson(lua_State *L);
+int luaOpenBit(lua_State *L);
+bool luaJsonIsThere(void);
+bool luaBitIsThere(void);
 int luaOpenStruct(lua_State *L);
 int luaOpenCmsgpack(lua_State *L);
