@@ -111,6 +111,7 @@ struct client {
     struct blockingState *blocked;
     uint8_t resp;        /* 2 or 3 */
     bool requeue;        /* became runnable during its round: serve its input in the next */
+    bool brings_much;    /* it sends data by the gigabyte: read in large pieces */
     uint8_t errors_held; /* of a call: enum heldErrors */
 
     struct clientOutput out;

@@ -192,6 +192,7 @@ static bool linkRuns(void) {
 void importBegin(struct client *c, struct migrationJob *job) {
     job->client_id = c->id;
     job->net_in_before = c->net_in;
+    c->brings_much = true;
     migration_links++;
     callHookIdle(afterCall, false);
     client_brings_slots = migrationIsLink;

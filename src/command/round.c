@@ -314,17 +314,17 @@ static void roundForgetClient(struct client *c) {
 
 /* Where the next bytes of c go. 0: no room in this turn. */
 static size_t readTarget(struct round *r, struct client *c, char **dst) {
-    size_t n = respBigSpace(&c->parser, dst);
+    size_t n = respBigSpace(&c->parser, dst), size = c->brings_much ? ROUND_READ_MUCH : ROUND_READ_SIZE;
     if (n) return n;
     if (c->querybuf || !clientRunnable(c)) {
         if (!c->querybuf) c->querybuf = sdsempty();
-        c->querybuf = sdsMakeRoomFor(c->querybuf, ROUND_READ_SIZE);
+        c->querybuf = sdsMakeRoomFor(c->querybuf, size);
         *dst = c->querybuf + sdslen(c->querybuf);
         return sdsavail(c->querybuf);
     }
-    if (r->arena_used + ROUND_READ_SIZE > ROUND_ARENA_SIZE) return 0;
+    if (r->arena_used + size > ROUND_ARENA_SIZE) return 0;
     *dst = r->arena + r->arena_used;
-    return ROUND_READ_SIZE;
+    return size;
 }
 
 /* n bytes have come to dst: make them the client's input. */

@@ -21,6 +21,7 @@
 #include "command/request.h"
 
 #define ROUND_READ_SIZE   (16 * 1024)
+#define ROUND_READ_MUCH   (128 * 1024) /* of a client that brings much */
 #define ROUND_ARENA_SIZE  (1024 * 1024)
 #define ROUND_BATCH_LIMIT 128 /* upper bound of prefetch-batch-max-size */
 

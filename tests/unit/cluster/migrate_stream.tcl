@@ -137,6 +137,22 @@ start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 2000}} {
     }
 }
 
+start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 1000}} {
+    test "a target that is behind reads in large pieces" {
+        fill 0 800 [string repeat v 5000]
+        begin 0 1
+        wait_job 0 snapshotting
+        set pid [srv [n 1] pid]
+        exec kill -STOP $pid
+        after 500
+        exec kill -CONT $pid
+        wait_job 0 success
+        assert_morethan [s [n 1] client_recent_max_input_buffer] 50000
+        assert_equal 800 [r [n 1] cluster countkeysinslot 3300]
+        assert_equal [string repeat v 5000] [r [n 1] get "{b}:799"]
+    }
+}
+
 # ---- What is shown ----
 
 start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 2000 cluster-manual-failover-timeout 1000}} {

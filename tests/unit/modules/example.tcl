@@ -8,7 +8,7 @@ proc example_so {} {
     set folder $top/build/modules/example-[pid]
     file mkdir $folder/include
     file copy -force $top/src/valkeymodule.h $folder/include
-    exec make -s -C $top/utils/module-example OUT=$folder/heat.so INCLUDE=$folder/include "CFLAGS=-O1 -g -Wextra -Werror"
+    exec env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -C $top/utils/module-example OUT=$folder/heat.so INCLUDE=$folder/include "CFLAGS=-O1 -g -Wextra -Werror"
     return $folder/heat.so
 }
 set ::heat [example_so]
