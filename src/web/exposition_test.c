@@ -107,7 +107,7 @@ static void testJson(void **state) {
     s = jsonClose(jsonClose(s, ']'), ']');
     s = jsonClose(s, '}');
     assert_string_equal(
-        s, "{\"a\":1.5,\"b\":\"\\u0000\\u001f\\\"\\\\\\u007f/\",\"c\":[null,1e+300,true,false,[{}]]}");
+        s, "{\"a\":1.5,\"b\":\"\\u0000\\u001f\\\"\\\\\x7f/\",\"c\":[null,1e+300,true,false,[{}]]}");
     sdsfree(s);
 }
 
@@ -117,14 +117,8 @@ static void testUtf8(void **state) {
         const char *bytes, *json;
     } rows[] = {
         {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\""},
-        {"\xff", "\"\\ufffd\""},
-        {"\xc3", "\"\\ufffd\""},
-        {"\xc3(", "\"\\ufffd(\""},
-        {"\xc0\x80", "\"\\ufffd\\ufffd\""}, /* overlong */
-        {"\xe0\x9f\xbf", "\"\\ufffd\\ufffd\\ufffd\""},
-        {"\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\""}, /* a surrogate */
-        {"\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""},
-        {"\x80", "\"\\ufffd\""},
+        {"a\xff(", "\"a\\\\xff(\""},
+        {"\xc3", "\"\\\\xc3\""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         sds s = jsonString(sdsempty(), strOf(rows[i].bytes));

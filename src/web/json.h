@@ -13,7 +13,7 @@ sds jsonOpen(sds s, char bracket);
 sds jsonClose(sds s, char bracket);
 sds jsonName(sds s, struct str name);
 sds jsonNumber(sds s, double number); /* what is no number is null */
-/* Bytes that are no UTF-8 become U+FFFD. */
+/* Bytes that are no UTF-8 become \xHH. */
 sds jsonString(sds s, struct str text);
 sds jsonBool(sds s, bool b);
 
