@@ -253,25 +253,36 @@ static struct str fieldOf(const struct respReply *map, const char *name) {
     return STR("");
 }
 
-enum job { JOB_RUNS, JOB_DONE, JOB_FAILED };
+enum job { JOB_RUNS, JOB_DONE, JOB_FAILED, JOB_UNKNOWN };
 
-/* The newest export of the range: they come newest first. */
-static enum job jobState(struct clusterNode *from, const char *range) {
+/* The newest job of the range at one end: they come newest first. */
+static enum job jobAt(struct clusterNode *n, const char *operation, const char *range) {
     struct respReply reply;
-    enum job job = JOB_FAILED;
-    if (!clusterAsk(from, &reply, "CLUSTER", "GETSLOTMIGRATIONS", NULL)) return JOB_FAILED;
-    for (size_t i = 0; i < reply.elements; i++) {
+    enum job job = JOB_UNKNOWN;
+    if (!clusterAsk(n, &reply, "CLUSTER", "GETSLOTMIGRATIONS", NULL)) return JOB_FAILED;
+    bool listed = reply.type == RESP_T_ARRAY;
+    for (size_t i = 0; listed && i < reply.elements; i++) {
         const struct respReply *map = &reply.element[i];
         struct str state = fieldOf(map, "state"), message = fieldOf(map, "message");
-        if (!strIs(fieldOf(map, "operation"), "EXPORT") || !strIs(fieldOf(map, "slot_ranges"), range))
+        if (!strIs(fieldOf(map, "operation"), operation) || !strIs(fieldOf(map, "slot_ranges"), range))
             continue;
         bool lost = strIs(state, "failed") || strIs(state, "cancelled");
         job = strIs(state, "success") ? JOB_DONE : lost ? JOB_FAILED : JOB_RUNS;
         if (lost) printf("\nAtomic slot migration failed: %.*s\n", (int)message.len, message.ptr);
         break;
     }
-    clusterSettled(from, &reply);
+    respReplyFree(&reply);
     return job;
+}
+
+/* A source whose last slots have gone becomes a replica, and forgets its jobs as it takes over the data: then
+ * the target knows how it went. */
+static enum job jobState(struct clusterNode *from, struct clusterNode *to, const char *range) {
+    enum job job = jobAt(from, "EXPORT", range);
+    if (job == JOB_UNKNOWN) job = jobAt(to, "IMPORT", range);
+    if (job != JOB_UNKNOWN) return job;
+    printf("\nAtomic slot migration failed: neither side knows of it any more\n");
+    return JOB_FAILED;
 }
 
 static bool moveRangeAtomically(struct clusterNode *from, struct clusterNode *to, int first, int last,
@@ -296,7 +307,7 @@ static bool moveRangeAtomically(struct clusterNode *from, struct clusterNode *to
         if (!(flags & MOVE_QUIET)) printf(".");
         fflush(stdout);
         usleep(WATCH_US);
-        job = jobState(from, range);
+        job = jobState(from, to, range);
     }
     sdsfree(range);
     for (int slot = first; slot <= last && job == JOB_DONE; slot++) {
