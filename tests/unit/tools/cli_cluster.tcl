@@ -430,15 +430,6 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         wait_until_settled a
     }
 
-    test "a source that has forgotten the migration: the target is asked how it went" {
-        r [at a] config set cluster-slot-migration-log-max-len 0
-        set slots [slots_of b]
-        cluster_ok reshard [node_of a] --cluster-from [id_of a] --cluster-to [id_of b] --cluster-slots 30 --cluster-yes --cluster-use-atomic-slot-migration
-        wait_until_settled a
-        assert_equal [expr {$slots + 30}] [slots_of b]
-        r [at a] config set cluster-slot-migration-log-max-len 1000
-    }
-
     # ---- A node that is not there ----
 
     test "what a dead primary had is not given away without being told so" {
