@@ -50,7 +50,7 @@ void chainRestart(struct chain *c, uint64_t at);
  * is too slow. */
 bool chainAppendSlow(struct chain *c, const struct str *pieces, int count);
 static inline bool chainAppend(struct chain *c, const struct str *pieces, int count) {
-    if (__builtin_expect(count != 1 || pieces->len > c->room_left, 0))
+    if (__builtin_expect(count != 1 || pieces->len - 1 >= c->room_left, 0)) /* also one that is empty */
         return chainAppendSlow(c, pieces, count);
     memcpy(c->room, pieces->ptr, pieces->len);
     c->room += pieces->len;

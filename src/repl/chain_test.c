@@ -185,6 +185,7 @@ static void testSlowReader(void **state) {
     static char piece[1000];
     struct str text = strN(piece, sizeof piece);
     chainInit(&c, 100 * 1000);
+    assert_false(chainAppend(&c, &(struct str){piece, 0}, 1)); /* nothing, before there is a block */
     assert_true(chainReaderStart(&slow, &c, 0));
     assert_true(chainReaderStart(&fast, &c, 0));
     for (int i = 0; i < 10000; i++) {
