@@ -156,6 +156,9 @@ struct respReply {
  * respReplyFree (frees the children, not *out itself). */
 int64_t respReadReply(const char *buf, size_t len, struct respReply *out);
 void respReplyFree(struct respReply *r);
+/* The value of a map's field; RESP2 has arrays of names and values instead. NULL: there is none. O(fields) */
+const struct respReply *respField(const struct respReply *map, const char *name);
+struct str respFieldText(const struct respReply *map, const char *name); /* its text; empty: none */
 /* Size in bytes of the first whole reply in buf, without building anything; 0 incomplete, -1 error. For
  * benchmarks. */
 int64_t respReplyLength(const char *buf, size_t len);

@@ -195,6 +195,18 @@ void respReplyFree(struct respReply *r) {
     r->elements = 0;
 }
 
+const struct respReply *respField(const struct respReply *map, const char *name) {
+    for (size_t i = 0; i + 1 < map->elements; i += 2) {
+        if (strIs(map->element[i].str, name)) return &map->element[i + 1];
+    }
+    return NULL;
+}
+
+struct str respFieldText(const struct respReply *map, const char *name) {
+    const struct respReply *r = respField(map, name);
+    return r && r->str.ptr ? r->str : STR("");
+}
+
 int64_t respReplyLength(const char *buf, size_t len) {
     int64_t left[MAX_DEPTH + 1]; /* replies still to come at each level */
     int depth = 0;

@@ -21,18 +21,6 @@
 
 /* ---- The server's replies ---- */
 
-/* A member of a map, which is an array of names and values in RESP2. */
-static const struct respReply *memberOf(const struct respReply *map, const char *name) {
-    for (size_t i = 0; i + 1 < map->elements; i += 2)
-        if (strIs(map->element[i].str, name)) return &map->element[i + 1];
-    return NULL;
-}
-
-static struct str textOf(const struct respReply *map, const char *name) {
-    const struct respReply *r = memberOf(map, name);
-    return r && r->str.ptr ? r->str : STR("");
-}
-
 static bool lists(const struct respReply *list, const char *word) {
     for (size_t i = 0; list && i < list->elements; i++)
         if (strIs(list->element[i].str, word)) return true;
@@ -75,7 +63,7 @@ static void addCommand(struct fuzzGrammar *g, struct str name, struct str group,
         .name = strN(name.ptr, len),
         .subcommand = bar ? strN(bar + 1, name.len - len - 1) : STR(""),
         .group = group,
-        .args = memberOf(docs, "arguments"),
+        .args = respField(docs, "arguments"),
     };
 }
 
@@ -90,8 +78,8 @@ bool fuzzGrammarInit(struct fuzzGrammar *g, sds docs, sds flags, sds config) {
     if (!readReply(docs, &g->docs) || !readReply(flags, &g->flags) || !readReply(config, &g->config))
         return false;
     for (size_t i = 0; i + 1 < g->docs.elements; i += 2) {
-        const struct respReply *entry = &g->docs.element[i + 1], *subs = memberOf(entry, "subcommands");
-        struct str group = textOf(entry, "group");
+        const struct respReply *entry = &g->docs.element[i + 1], *subs = respField(entry, "subcommands");
+        struct str group = respFieldText(entry, "group");
         if (!subs) addCommand(g, g->docs.element[i].str, group, entry);
         for (size_t k = 0; subs && k + 1 < subs->elements; k += 2)
             addCommand(g, subs->element[k].str, group, &subs->element[k + 1]);
@@ -177,21 +165,21 @@ static void putValue(struct words *w, struct str type, struct str name) {
 static void putArgs(struct words *w, const struct respReply *args, int depth);
 
 static void putOnce(struct words *w, const struct respReply *arg, int depth) {
-    const struct respReply *inner = memberOf(arg, "arguments");
-    struct str type = textOf(arg, "type");
+    const struct respReply *inner = respField(arg, "arguments");
+    struct str type = respFieldText(arg, "type");
     if (inner && strIs(type, "oneof") && inner->elements) {
         struct respReply one = {.elements = 1, .element = &inner->element[randomBelow(inner->elements)]};
         putArgs(w, &one, depth + 1);
     } else if (inner) {
         putArgs(w, inner, depth + 1);
     } else if (!strIs(type, "pure-token")) {
-        putValue(w, type, textOf(arg, "name"));
+        putValue(w, type, respFieldText(arg, "name"));
     }
 }
 
 static void putArg(struct words *w, const struct respReply *arg, int depth) {
-    const struct respReply *flags = memberOf(arg, "flags");
-    struct str token = textOf(arg, "token");
+    const struct respReply *flags = respField(arg, "flags");
+    struct str token = respFieldText(arg, "token");
     if (lists(flags, "optional") && coin()) return;
     bool multiple = lists(flags, "multiple");
     int times = !multiple ? 1 : w->promised ? w->promised : 1 + (int)randomBelow(REPEAT_MAX);

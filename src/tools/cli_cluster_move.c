@@ -245,14 +245,6 @@ bool clusterMoveSlot(struct cluster *c, struct clusterNode *from, struct cluster
 
 /* ---- By the servers ---- */
 
-/* A field of a map, which comes as one or as an array. */
-static struct str fieldOf(const struct respReply *map, const char *name) {
-    for (size_t i = 0; i + 1 < map->elements; i += 2) {
-        if (strIs(map->element[i].str, name)) return map->element[i + 1].str;
-    }
-    return STR("");
-}
-
 enum job { JOB_RUNS, JOB_DONE, JOB_FAILED, JOB_UNKNOWN };
 
 /* The newest job of the range at one end: they come newest first. */
@@ -263,8 +255,9 @@ static enum job jobAt(struct clusterNode *n, const char *operation, const char *
     bool listed = reply.type == RESP_T_ARRAY;
     for (size_t i = 0; listed && i < reply.elements; i++) {
         const struct respReply *map = &reply.element[i];
-        struct str state = fieldOf(map, "state"), message = fieldOf(map, "message");
-        if (!strIs(fieldOf(map, "operation"), operation) || !strIs(fieldOf(map, "slot_ranges"), range))
+        struct str state = respFieldText(map, "state"), message = respFieldText(map, "message");
+        if (!strIs(respFieldText(map, "operation"), operation) ||
+            !strIs(respFieldText(map, "slot_ranges"), range))
             continue;
         bool lost = strIs(state, "failed") || strIs(state, "cancelled");
         job = strIs(state, "success") ? JOB_DONE : lost ? JOB_FAILED : JOB_RUNS;

@@ -16,7 +16,7 @@ static int comparePairs(const void *a, const void *b) {
 static void sortByName(struct respReply *map) {
     qsort(map->element, map->elements / 2, 2 * sizeof(map->element[0]), comparePairs);
     for (size_t i = 0; i + 1 < map->elements; i += 2) {
-        const struct respReply *subs = cliDocsField(&map->element[i + 1], "subcommands");
+        const struct respReply *subs = respField(&map->element[i + 1], "subcommands");
         if (subs) sortByName((struct respReply *)subs);
     }
 }
@@ -46,18 +46,6 @@ void cliDocsFree(struct cliDocs *d) {
     d->bytes = NULL;
 }
 
-const struct respReply *cliDocsField(const struct respReply *map, const char *name) {
-    for (size_t i = 0; i + 1 < map->elements; i += 2) {
-        if (strIs(map->element[i].str, name)) return &map->element[i + 1];
-    }
-    return NULL;
-}
-
-struct str cliDocsText(const struct respReply *map, const char *name) {
-    const struct respReply *value = cliDocsField(map, name);
-    return value && value->elements == 0 && value->str.ptr ? value->str : STR("");
-}
-
 sds cliDocsTitle(struct str name) {
     sds out = sdsnewstr(name);
     sdstoupper(out);
@@ -71,7 +59,7 @@ struct cliDocsGroupCount *cliDocsGroups(const struct cliDocs *d, int *count) {
     struct cliDocsGroupCount *groups = zmalloc((d->tree.elements / 2 + 1) * sizeof(groups[0]));
     *count = 0;
     for (size_t i = 0; d->bytes && i + 1 < d->tree.elements; i += 2) {
-        struct str name = cliDocsText(&d->tree.element[i + 1], "group");
+        struct str name = respFieldText(&d->tree.element[i + 1], "group");
         int at = 0;
         while (at < *count && strCmp(groups[at].name, name) < 0) at++;
         bool known = at < *count && strEq(groups[at].name, name);
@@ -123,7 +111,7 @@ struct str cliDocsFindGroup(const struct cliDocs *d, const char *word) {
 /* ---- Synopses ---- */
 
 static bool hasFlag(const struct respReply *arg, const char *flag) {
-    const struct respReply *flags = cliDocsField(arg, "flags");
+    const struct respReply *flags = respField(arg, "flags");
     for (size_t i = 0; flags && i < flags->elements; i++) {
         if (strIs(flags->element[i].str, flag)) return true;
     }
@@ -134,19 +122,19 @@ static sds appendList(sds out, const struct respReply *args, const char *between
 
 /* An argument without its token, brackets and repetition. */
 static sds argCore(const struct respReply *arg) {
-    const struct respReply *inner = cliDocsField(arg, "arguments");
-    struct str type = cliDocsText(arg, "type");
-    struct str shown = cliDocsText(arg, "display_text");
+    const struct respReply *inner = respField(arg, "arguments");
+    struct str type = respFieldText(arg, "type");
+    struct str shown = respFieldText(arg, "display_text");
     if (strIs(type, "oneof") && inner) return appendList(sdsempty(), inner, "|");
     if (strIs(type, "block") && inner) return appendList(sdsempty(), inner, " ");
     if (strIs(type, "pure-token")) return sdsempty();
-    return sdsnewstr(shown.len ? shown : cliDocsText(arg, "name"));
+    return sdsnewstr(shown.len ? shown : respFieldText(arg, "name"));
 }
 
 static sds appendArg(sds out, const struct respReply *arg) {
     sds core = argCore(arg);
     bool optional = hasFlag(arg, "optional");
-    sds one = sdsnewstr(cliDocsText(arg, "token"));
+    sds one = sdsnewstr(respFieldText(arg, "token"));
     if (sdslen(one) && sdslen(core)) one = sdscat(one, " ");
     one = sdscatlen(one, core, sdslen(core));
     if (optional) out = sdscat(out, "[");
@@ -233,7 +221,7 @@ static void addNames(struct lines *l, const struct respReply *docs, const char *
 static void addGroups(struct lines *l, const struct respReply *docs, const char *head, size_t len,
                       const char *prefix) {
     for (size_t i = 0; i + 1 < docs->elements; i += 2) {
-        sds group = sdscatstr(sdsnew("@"), cliDocsText(&docs->element[i + 1], "group"));
+        sds group = sdscatstr(sdsnew("@"), respFieldText(&docs->element[i + 1], "group"));
         sds line = sdscat(sdsnewlen(head, len), group);
         bool known = false;
         for (int j = 0; j < l->count; j++) known |= strcmp(l->list[j], line) == 0;
@@ -254,8 +242,8 @@ static bool isGiven(const sds *words, int count, const char *token) {
 static void addTokens(struct lines *l, const struct respReply *args, const char *head, size_t len,
                       const char *prefix, const sds *words, int count) {
     for (size_t i = 0; i < args->elements; i++) {
-        const struct respReply *inner = cliDocsField(&args->element[i], "arguments");
-        sds token = sdsnewstr(cliDocsText(&args->element[i], "token"));
+        const struct respReply *inner = respField(&args->element[i], "arguments");
+        sds token = sdsnewstr(respFieldText(&args->element[i], "token"));
         if (sdslen(token) && !isGiven(words, count, token)) addLine(l, head, len, token, prefix);
         sdsfree(token);
         if (inner) addTokens(l, inner, head, len, prefix, words, count);
@@ -268,7 +256,7 @@ static const struct respReply *findCommand(const struct respReply *docs, const s
     for (size_t i = 0; count && i + 1 < docs->elements; i += 2) {
         struct str name = docs->element[i].str;
         if (name.len != sdslen(words[0]) || strncasecmp(name.ptr, words[0], name.len) != 0) continue;
-        const struct respReply *doc = &docs->element[i + 1], *subs = cliDocsField(doc, "subcommands");
+        const struct respReply *doc = &docs->element[i + 1], *subs = respField(doc, "subcommands");
         *taken = 1;
         for (size_t j = 0; subs && count > 1 && j + 1 < subs->elements; j += 2) {
             sds full = cliDocsTitle(subs->element[j].str);
@@ -286,7 +274,7 @@ static const struct respReply *findCommand(const struct respReply *docs, const s
 struct str cliDocsGroup(const struct cliDocs *d, const sds *words, int count) {
     int taken = 0;
     const struct respReply *doc = d->bytes ? findCommand(&d->tree, words, count, &taken) : NULL;
-    return doc ? cliDocsText(doc, "group") : STR("");
+    return doc ? respFieldText(doc, "group") : STR("");
 }
 
 /* What can follow the words before the one being typed. */
@@ -294,8 +282,8 @@ static void addFollowing(struct lines *l, const struct respReply *docs, const ch
                          const char *prefix, const sds *words, int count) {
     int taken = 0;
     const struct respReply *doc = findCommand(docs, words, count, &taken);
-    const struct respReply *subs = doc ? cliDocsField(doc, "subcommands") : NULL;
-    const struct respReply *args = doc ? cliDocsField(doc, "arguments") : NULL;
+    const struct respReply *subs = doc ? respField(doc, "subcommands") : NULL;
+    const struct respReply *args = doc ? respField(doc, "arguments") : NULL;
     for (size_t j = 0; subs && count == 1 && j + 1 < subs->elements; j += 2) {
         sds full = cliDocsTitle(subs->element[j].str), head = sdsnewlen(line, len);
         const char *word = strchr(full, ' ');
@@ -350,15 +338,15 @@ static struct matched matchOneOf(const struct respReply *inner, const sds *words
     struct matched m = {0};
     for (size_t i = 0; i < inner->elements && !m.used; i++) {
         /* A value without a token takes any word, so it comes after those with one. */
-        const struct respReply *one = &inner->element[i], *block = cliDocsField(one, "arguments");
-        struct str token = cliDocsText(one, "token");
-        if (!token.len && block && block->elements) token = cliDocsText(&block->element[0], "token");
+        const struct respReply *one = &inner->element[i], *block = respField(one, "arguments");
+        struct str token = respFieldText(one, "token");
+        if (!token.len && block && block->elements) token = respFieldText(&block->element[0], "token");
         if (!token.len || !count || !wordIs(words[0], token)) continue;
         struct respReply only = {.type = RESP_T_ARRAY, .elements = 1, .element = (struct respReply *)one};
         m = matchList(&only, words, count);
     }
     for (size_t i = 0; i < inner->elements && !m.used && count; i++) {
-        if (cliDocsText(&inner->element[i], "token").len || cliDocsField(&inner->element[i], "arguments"))
+        if (respFieldText(&inner->element[i], "token").len || respField(&inner->element[i], "arguments"))
             continue;
         m.used = 1;
     }
@@ -367,8 +355,8 @@ static struct matched matchOneOf(const struct respReply *inner, const sds *words
 
 /* One occurrence of an argument. */
 static struct matched matchOnce(const struct respReply *arg, const sds *words, int count, bool with_token) {
-    struct str token = with_token ? cliDocsText(arg, "token") : STR(""), type = cliDocsText(arg, "type");
-    const struct respReply *inner = cliDocsField(arg, "arguments");
+    struct str token = with_token ? respFieldText(arg, "token") : STR(""), type = respFieldText(arg, "type");
+    const struct respReply *inner = respField(arg, "arguments");
     int skip = token.len > 0;
     if (count == 0 || (skip && !wordIs(words[0], token))) return (struct matched){0};
     if (strIs(type, "pure-token")) return (struct matched){skip, NULL};
@@ -386,8 +374,8 @@ static struct matched matchOnce(const struct respReply *arg, const sds *words, i
 
 static bool beginsLater(const struct respReply *args, size_t from, const sds word) {
     for (size_t i = from; i < args->elements; i++) {
-        const struct respReply *inner = cliDocsField(&args->element[i], "arguments");
-        struct str token = cliDocsText(&args->element[i], "token");
+        const struct respReply *inner = respField(&args->element[i], "arguments");
+        struct str token = respFieldText(&args->element[i], "token");
         if (token.len ? wordIs(word, token) : inner && beginsLater(inner, 0, word)) return true;
     }
     return false;
@@ -406,7 +394,7 @@ static struct matched matchArg(const struct respReply *args, size_t at, const sd
         m.rest = more.rest;
     }
     if (m.rest) return m;
-    sds core = argCore(arg), one = again ? sdsnewstr(cliDocsText(arg, "token")) : sdsempty();
+    sds core = argCore(arg), one = again ? sdsnewstr(respFieldText(arg, "token")) : sdsempty();
     m.rest = sdscatprintf(sdsempty(), "[%s%s%s ...]", one, sdslen(one) && sdslen(core) ? " " : "", core);
     sdsfree(core);
     sdsfree(one);
@@ -457,7 +445,7 @@ sds cliHint(const struct cliDocs *d, const char *line) {
     int first = cliRepeatCount(words, count), taken = 0;
     sds hint = NULL;
     const struct respReply *doc = findCommand(&d->tree, words + first, count - first, &taken);
-    const struct respReply *args = doc ? cliDocsField(doc, "arguments") : NULL;
+    const struct respReply *args = doc ? respField(doc, "arguments") : NULL;
     if (args) {
         int given = count - first - taken;
         struct matched m = matchList(args, words + first + taken, given);

@@ -17,9 +17,6 @@ struct cliDocs {
 bool cliDocsSet(struct cliDocs *d, sds bytes);
 void cliDocsFree(struct cliDocs *d);
 
-/* A member of a map; NULL when there is none, and the empty text. */
-const struct respReply *cliDocsField(const struct respReply *map, const char *name);
-struct str cliDocsText(const struct respReply *map, const char *name);
 /* The groups of commands in order, *count of them; free them with zfree. */
 struct cliDocsGroupCount {
     struct str name;

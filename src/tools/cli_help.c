@@ -45,7 +45,7 @@ const struct cliDocs *cliDocsOf(struct cli *c) {
 /* ---- help ---- */
 
 static sds catField(sds out, const struct cliPalette *p, const struct respReply *doc, const char *name) {
-    struct str text = cliDocsText(doc, name);
+    struct str text = respFieldText(doc, name);
     return text.len ? sdscatprintf(out, "  %s%s:%s %.*s\n", p->number, name, p->end, (int)text.len, text.ptr)
                     : out;
 }
@@ -53,7 +53,7 @@ static sds catField(sds out, const struct cliPalette *p, const struct respReply 
 static sds catCommand(sds out, const struct cliPalette *p, struct str name, const struct respReply *doc,
                       bool with_group) {
     sds title = cliDocsTitle(name);
-    const struct respReply *args = cliDocsField(doc, "arguments");
+    const struct respReply *args = respField(doc, "arguments");
     sds synopsis = args ? cliDocsSynopsis(sdsempty(), args) : sdsempty();
     out = sdscatprintf(out, "\n  %s%s%s %s%s%s\n", p->head, title, p->end, p->faint, synopsis, p->end);
     out = catField(out, p, doc, "summary");
@@ -61,7 +61,7 @@ static sds catCommand(sds out, const struct cliPalette *p, struct str name, cons
     if (with_group) out = catField(out, p, doc, "group");
     sdsfree(title);
     sdsfree(synopsis);
-    const struct respReply *subs = cliDocsField(doc, "subcommands");
+    const struct respReply *subs = respField(doc, "subcommands");
     for (size_t i = 0; subs && i + 1 < subs->elements; i += 2)
         out = catCommand(out, p, subs->element[i].str, &subs->element[i + 1], with_group);
     return out;
@@ -70,7 +70,7 @@ static sds catCommand(sds out, const struct cliPalette *p, struct str name, cons
 /* `name` is "get" or "config|set". */
 static sds catNamed(sds out, const struct cliPalette *p, const struct respReply *tree, const char *name) {
     for (size_t i = 0; i + 1 < tree->elements; i += 2) {
-        const struct respReply *doc = &tree->element[i + 1], *subs = cliDocsField(doc, "subcommands");
+        const struct respReply *doc = &tree->element[i + 1], *subs = respField(doc, "subcommands");
         if (strIs(tree->element[i].str, name)) out = catCommand(out, p, tree->element[i].str, doc, true);
         for (size_t j = 0; subs && j + 1 < subs->elements; j += 2) {
             if (strIs(subs->element[j].str, name))
@@ -83,7 +83,7 @@ static sds catNamed(sds out, const struct cliPalette *p, const struct respReply 
 static sds catGroup(sds out, const struct cliPalette *p, const struct respReply *tree, struct str group) {
     for (size_t i = 0; i + 1 < tree->elements; i += 2) {
         const struct respReply *doc = &tree->element[i + 1];
-        if (strEq(cliDocsText(doc, "group"), group))
+        if (strEq(respFieldText(doc, "group"), group))
             out = catCommand(out, p, tree->element[i].str, doc, false);
     }
     return out;

@@ -251,13 +251,6 @@ static bool viewSlots(struct cliTable *t, const struct respReply *r) {
     return true;
 }
 
-static const struct respReply *fieldOf(const struct respReply *pairs, const char *name) {
-    for (size_t i = 0; i + 1 < pairs->elements; i += 2) {
-        if (strIs(pairs->element[i].str, name)) return &pairs->element[i + 1];
-    }
-    return NULL;
-}
-
 /* "0-99 200-299" */
 static sds slotsCell(const struct respReply *slots) {
     sds out = sdsempty();
@@ -269,8 +262,8 @@ static sds slotsCell(const struct respReply *slots) {
 }
 
 static bool isShard(const struct respReply *r) {
-    const struct respReply *slots = isPairs(r) ? fieldOf(r, "slots") : NULL,
-                           *nodes = slots ? fieldOf(r, "nodes") : NULL;
+    const struct respReply *slots = isPairs(r) ? respField(r, "slots") : NULL,
+                           *nodes = slots ? respField(r, "nodes") : NULL;
     return nodes && isList(slots) && isList(nodes) && allAre(nodes, isPairs);
 }
 
@@ -278,11 +271,11 @@ static bool viewShards(struct cliTable *t, const struct respReply *r) {
     if (!isList(r) || !allAre(r, isShard)) return false;
     cliTableOrder(t, "slots role endpoint port tls-port health replication-offset id");
     for (size_t i = 0; i < r->elements; i++) {
-        const struct respReply *nodes = fieldOf(&r->element[i], "nodes");
+        const struct respReply *nodes = respField(&r->element[i], "nodes");
         for (size_t j = 0; j < nodes->elements; j++) {
             const struct respReply *node = &nodes->element[j];
             cliTableAddRow(t);
-            cliTablePut(t, STR("slots"), slotsCell(fieldOf(&r->element[i], "slots")));
+            cliTablePut(t, STR("slots"), slotsCell(respField(&r->element[i], "slots")));
             for (size_t k = 0; k + 1 < node->elements; k += 2)
                 cliTablePut(t, node->element[k].str, cellOf(&node->element[k + 1]));
         }
