@@ -461,6 +461,12 @@ static sds getPrimary(const struct configDirective *d) {
     return sdscatprintf(sdsempty(), "%s %d", primary_link.host, primary_link.port);
 }
 
+/* What CONFIG REWRITE writes. No line when there is no primary: other servers read no empty one. In a cluster
+ * nodes.conf says which primary this node follows, and a start with a line of its own is refused. */
+static sds getPrimaryLine(const struct configDirective *d) {
+    return cluster_enabled ? sdsempty() : getPrimary(d);
+}
+
 /* ---- A dataset has been read from a file at the start ---- */
 
 static void loaded(const struct rdbReplication *replication, bool from_aof) {
@@ -510,7 +516,7 @@ void linkInit(void) {
         CONFIG_BOOL("replica-announced", NULL, SET, &announced, true, NULL),
         CONFIG_INT("replica-priority", "slave-priority", SET, &priority, 100, 0, INT32_MAX, NULL),
     };
-    directives[0].lines = getPrimary; /* no line when there is none: other servers read no empty one */
+    directives[0].lines = getPrimaryLine;
     configRegister(directives, sizeof directives / sizeof *directives);
     handshakeInit();
     linkStreamInit();

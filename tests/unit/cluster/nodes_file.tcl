@@ -107,3 +107,16 @@ foreach {from to} {ours valkey valkey ours} {
         }
     }
 }
+
+start_cluster {kinds {ours ours} primaries 1} {
+    test {CONFIG REWRITE on a replica writes no replicaof, which the next start would refuse: nodes.conf has the primary} {
+        set id [cluster_id 1]
+        assert_equal "127.0.0.1 [srv [n 0] port]" [config_get replicaof [n 1]]
+        assert_equal OK [r [n 1] config rewrite]
+        assert_no_match "*replicaof*" [read_file [srv [n 1] conf]]
+        restart_server [n 1]
+        assert_equal $id [cluster_id 1]
+        wait_for_link n1
+        assert_equal [cluster_id 0] [lindex [cluster_line 1 $id] 2]
+    }
+}
