@@ -90,7 +90,7 @@ static bool everyDbAllowed(const struct aclSelector *s) {
 
 static bool dbsAllowed(const struct aclSelector *s, const struct question *q, int *arg) {
     commandProc *proc = q->cmd->spec->proc;
-    if (proc == flushallCommand || q->cmd->flags & CMD_ALL_DBS) return everyDbAllowed(s);
+    if (q->cmd->flags & CMD_ALL_DBS) return everyDbAllowed(s);
     if (proc == selectCommand) return dbArgAllowed(s, q, 1, arg);
     if (proc == swapdbCommand) return swapAllowed(s, q, arg);
     if (proc == moveCommand && !dbArgAllowed(s, q, 2, arg)) return false;

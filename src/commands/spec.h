@@ -40,7 +40,7 @@ struct commandChange;
 #define CMD_MODULE                 (1ull << 25) /* of a module: it is in no category by its flags */
 #define CMD_GONE                   (1ull << 26) /* ours: it was removed; see commandRemove */
 #define CMD_TELLS_CHANNELS         (1ull << 27) /* of a module: getchannels says which it is about */
-#define CMD_ALL_DBS                (1ull << 28) /* of a module: it touches all databases */
+#define CMD_ALL_DBS                (1ull << 28) /* it touches all databases, whichever is selected */
 #define CMD_MOVABLE_KEYS           (1ull << 23) /* computed: the legacy key triple does not tell all */
 
 #define ACL_KEYSPACE    (1ull << 0)

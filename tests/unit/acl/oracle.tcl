@@ -102,3 +102,50 @@ start_server {tags {acl external:skip}} {
         }
     }
 }
+
+# The words of each command and subcommand, with its arity.
+proc arities {entries} {
+    set all {}
+    foreach e $entries {
+        lappend all [split [lindex $e 0] |] [lindex $e 1]
+        lappend all {*}[arities [lindex $e 9]]
+    }
+    return $all
+}
+
+# May users of some databases run it, given as few arguments as it takes, or one or two more? As decisions, which name
+# the arguments where they are no `yes`.
+proc db_decisions {level words arity} {
+    set decisions {}
+    foreach user {none zero one two} {
+        foreach more [expr {$arity < 0 ? {0 1 2} : 0}] {
+            foreach fill {k 0 1} {
+                set arguments [lrepeat [expr {max(0, abs($arity) - [llength $words] + $more)}] $fill]
+                catch {r $level acl dryrun $user {*}$words {*}$arguments} said
+                if {$said ne "OK"} { lappend decisions $user $arguments $said }
+            }
+        }
+    }
+    return $decisions
+}
+
+foreach {kind overrides} {standalone {} cluster {cluster-enabled yes cluster-databases 4} "cluster of one database" {cluster-enabled yes}} {
+    start_servers [list ours [list kind ours overrides $overrides] theirs [list kind valkey overrides $overrides]] {
+        test "databases mean the same to Valkey 9.1 for every command, $kind" {
+            foreach level [list [at ours] [at theirs]] {
+                foreach {user dbs} {none {} zero db=0 one db=1 two {db=1 db=2}} { r $level acl setuser $user on nopass +@all ~* &* resetdbs {*}$dbs }
+            }
+            set tried 0
+            set denied 0
+            foreach {words arity} [arities [r [at ours] command]] {
+                if {[r [at theirs] command info [join $words |]] eq {{}}} continue
+                set decisions [db_decisions [at theirs] $words $arity]
+                assert_equal $decisions [db_decisions [at ours] $words $arity] $words
+                incr tried
+                incr denied [llength $decisions]
+            }
+            assert_morethan $tried 350
+            assert_morethan $denied 1000
+        }
+    }
+}
