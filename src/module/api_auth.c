@@ -39,7 +39,8 @@ static void userChanges(struct client *c) {
 static int become(struct ValkeyModuleCtx *ctx, struct aclUser *u, ValkeyModuleUserChangedFunc callback,
                   void *privdata, uint64_t *client_id) {
     struct client *c = ctx->client;
-    if (!u || !aclUserIsOn(u) || !c || !c->conn) return VALKEYMODULE_ERR;
+    bool is_closing = c && c->flags & CLIENT_CLOSE_ASAP; /* perhaps as it is freed: nobody would forget it */
+    if (!u || !aclUserIsOn(u) || !c || !c->conn || is_closing) return VALKEYMODULE_ERR;
     authBecome(c, u);
     struct login *l = zmalloc(sizeof *l);
     *l = (struct login){logins, c, ctx->module, callback, privdata};
@@ -109,7 +110,8 @@ struct ValkeyModuleBlockedClient *
 vmBlockClientOnAuth(struct ValkeyModuleCtx *ctx, ValkeyModuleAuthCallback reply_callback,
                     void (*free_privdata)(struct ValkeyModuleCtx *, void *)) {
     struct client *c = ctx->client;
-    if (!asking || !c || c->blocked) {
+    /* A client that an earlier callback has blocked is being run again: this one may block it anew. */
+    if (!asking || !c || c->flags & CLIENT_BLOCKED) {
         if (c)
             replyError(c, "ERR Module blocking client on auth when not currently undergoing module "
                           "authentication");

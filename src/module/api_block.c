@@ -216,7 +216,9 @@ void vmSignalKeyAsReady(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *
     signalKeyReadyForHandlers(contextClient(ctx)->db, stringText(key));
 }
 
-/* ---- Letting go: from any thread ---- */
+/* ---- Letting go: from any thread ----
+ *
+ * A handle is NULL where BlockClient has refused, which not every module looks at. */
 
 int vmUnblockClient(struct ValkeyModuleBlockedClient *bc, void *privdata) {
     if (!bc) {
@@ -233,12 +235,12 @@ int vmUnblockClient(struct ValkeyModuleBlockedClient *bc, void *privdata) {
 }
 
 int vmAbortBlock(struct ValkeyModuleBlockedClient *bc) {
-    bc->aborted = true;
+    if (bc) bc->aborted = true;
     return vmUnblockClient(bc, NULL);
 }
 
 void vmSetDisconnectCallback(struct ValkeyModuleBlockedClient *bc, ValkeyModuleDisconnectFunc callback) {
-    bc->disconnected = callback;
+    if (bc) bc->disconnected = callback;
 }
 
 /* ---- Asking ---- */
@@ -262,21 +264,22 @@ void *vmGetBlockedClientPrivateData(struct ValkeyModuleCtx *ctx) {
     return ctx->blocked ? ctx->blocked->privdata : NULL;
 }
 void *vmBlockClientGetPrivateData(struct ValkeyModuleBlockedClient *bc) {
-    return bc->privdata;
+    return bc ? bc->privdata : NULL;
 }
 void vmBlockClientSetPrivateData(struct ValkeyModuleBlockedClient *bc, void *privdata) {
-    bc->privdata = privdata;
+    if (bc) bc->privdata = privdata;
 }
 
 /* ---- Time that threads spend for a client ---- */
 
 int vmBlockedClientMeasureTimeStart(struct ValkeyModuleBlockedClient *bc) {
+    if (!bc) return VALKEYMODULE_ERR;
     bc->measured_from = (uint64_t)monotonicUs();
     return VALKEYMODULE_OK;
 }
 
 int vmBlockedClientMeasureTimeEnd(struct ValkeyModuleBlockedClient *bc) {
-    if (!bc->measured_from) return VALKEYMODULE_ERR;
+    if (!bc || !bc->measured_from) return VALKEYMODULE_ERR;
     bc->measured_us += (uint64_t)monotonicUs() - bc->measured_from;
     bc->measured_from = 0;
     return VALKEYMODULE_OK;

@@ -228,6 +228,7 @@ struct later {
 static void *think(void *arg) {
     struct later *l = arg;
     usleep(50000);
+    ValkeyModule_BlockedClientMeasureTimeEnd(l->bc);
     if (strcmp(l->answer, "abort")) {
         ValkeyModule_UnblockClient(l->bc, l->answer);
     } else {
@@ -243,6 +244,7 @@ static int answerLater(Ctx *ctx, const char *answer) {
     struct later *l = malloc(sizeof *l);
     l->answer = ValkeyModule_Strdup(answer);
     l->bc = ValkeyModule_BlockClientOnAuth(ctx, onLater, freeAnswer);
+    ValkeyModule_BlockedClientMeasureTimeStart(l->bc);
     if (pthread_create(&thread, NULL, think, l) == 0) pthread_detach(thread);
     return VALKEYMODULE_AUTH_HANDLED;
 }
@@ -279,10 +281,24 @@ COMMAND(waitNow) {
     return ValkeyModule_BlockClientOnAuth(ctx, onLater, freeAnswer) ? VALKEYMODULE_ERR : VALKEYMODULE_OK;
 }
 
-/* users.callback */
-COMMAND(callback) {
+/* users.nohandle: what may be done with the handle of a client that could not be blocked. */
+COMMAND(noHandle) {
     (void)argv, (void)argc;
-    ValkeyModule_RegisterAuthCallback(ctx, onAuthAfter); /* the newest is asked first */
+    errno = 0;
+    ValkeyModule_SetDisconnectCallback(NULL, NULL);
+    ValkeyModule_BlockClientSetPrivateData(NULL, ctx);
+    int bad = ValkeyModule_BlockClientGetPrivateData(NULL) != NULL;
+    bad += ValkeyModule_BlockedClientMeasureTimeStart(NULL) != VALKEYMODULE_ERR;
+    bad += ValkeyModule_BlockedClientMeasureTimeEnd(NULL) != VALKEYMODULE_ERR;
+    bad += ValkeyModule_AbortBlock(NULL) != VALKEYMODULE_ERR || errno != EINVAL;
+    bad += ValkeyModule_UnblockClient(NULL, NULL) != VALKEYMODULE_ERR;
+    return ValkeyModule_ReplyWithLongLong(ctx, bad);
+}
+
+/* users.callback [AGAIN]: the same callback once more. */
+COMMAND(callback) {
+    (void)argv;
+    if (argc == 1) ValkeyModule_RegisterAuthCallback(ctx, onAuthAfter); /* the newest is asked first */
     ValkeyModule_RegisterAuthCallback(ctx, onAuth);
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
@@ -293,12 +309,13 @@ int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
         const char *name;
         ValkeyModuleCmdFunc fn;
     } commands[] = {
-        {"users.create", create},  {"users.free", drop},         {"users.rule", rule},
-        {"users.rules", rule},     {"users.text", rulesOf},      {"users.whoami", whoami},
-        {"users.command", mayRun}, {"users.key", mayUse},        {"users.prefix", mayUse},
-        {"users.channel", mayUse}, {"users.log", logEntry},      {"users.logname", logEntry},
-        {"users.auth", auth},      {"users.authacl", auth},      {"users.changes", changesSoFar},
-        {"users.deauth", deauth},  {"users.callback", callback}, {"users.wait", waitNow},
+        {"users.create", create},     {"users.free", drop},         {"users.rule", rule},
+        {"users.rules", rule},        {"users.text", rulesOf},      {"users.whoami", whoami},
+        {"users.command", mayRun},    {"users.key", mayUse},        {"users.prefix", mayUse},
+        {"users.channel", mayUse},    {"users.log", logEntry},      {"users.logname", logEntry},
+        {"users.auth", auth},         {"users.authacl", auth},      {"users.changes", changesSoFar},
+        {"users.deauth", deauth},     {"users.callback", callback}, {"users.wait", waitNow},
+        {"users.nohandle", noHandle},
     };
     if (ValkeyModule_Init(ctx, "users", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
         return VALKEYMODULE_ERR;

@@ -190,6 +190,24 @@ beside_modules {users} {} {
         after 100
     }
 
+    test {two callbacks block, one behind the other} {
+        both users.callback again
+        foreach password {later-nothing later-deny later-abort secret later-allow} {
+            both auth default x
+            both auth alice $password
+            both acl whoami
+            both auth nobody $password
+        }
+        foreach kind {ours valkey} {
+            assert_equal 0 [s [at $kind] blocked_clients]
+        }
+        both auth default x
+    }
+
+    test {a handle that is none does no harm (9.1.2 crashes)} {
+        assert_equal 0 [r [at ours] users.nohandle]
+    }
+
     test {what a module has done ends with it} {
         foreach kind {ours valkey} { set $kind [valkey_client [at $kind]]; [set $kind] users.authacl alice }
         both module unload users
