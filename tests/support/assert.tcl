@@ -14,6 +14,7 @@ proc test {name body args} {
     set ::test_name $name
     set ::test_body $body
     tell start $name
+    set first_client $resp::next
     set begin [clock milliseconds]
     set failed [catch {uplevel 1 $body} result how]
     if {$failed == 2} { set failed 0 } ;# `return` ends a test early, and well
@@ -27,8 +28,7 @@ proc test {name body args} {
         tell skip $name $result
     } elseif {$failed} {
         report_failure $name $result $how
-        # Half-read replies must not spoil the next test.
-        foreach s $::servers { catch {[dict get $s client] reconnect} }
+        recover_servers $first_client
     } else {
         tell ok $name $took
     }

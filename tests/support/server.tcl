@@ -370,6 +370,56 @@ proc restart_server {{level 0} {how TERM}} {
     srv_set $level client [resp::connect [srv $level host] [srv $level port]]
 }
 
+# After a failed test: what it has left behind must not make those after it fail. Closes the clients that it has opened,
+# gives the servers' own clients new connections, as replies may be half read, and puts directives back to what the
+# server was started with. Data stay, as later tests may need them.
+proc recover_servers {first_client} {
+    set kept [lmap s $::servers { dict get $s client }]
+    for {set i [expr {$first_client + 1}]} {$i <= $resp::next} {incr i} {
+        if {"::resp::client$i" ni $kept && [llength [info commands ::resp::client$i]]} { catch {::resp::client$i close} }
+    }
+    foreach server $::servers {
+        catch {[dict get $server client] reconnect}
+        if {[dict exists $server conf] && ![file exists [dict get $server dir]/exit]} { catch {restore_directives $server} }
+    }
+}
+
+# A second server with the same configuration file tells what the directives were.
+proc restore_directives {server} {
+    set client [dict get $server client]
+    fconfigure [$client channel] -blocking 0 ;# a server that hangs is left as it is
+    $client write [resp::encode {config get *}]
+    if {![wait_readable [$client channel] 2000]} { return [$client reconnect] }
+    fconfigure [$client channel] -blocking 1
+    set now [$client read]
+    set dir [dict get $server dir]/as_started
+    file mkdir $dir
+    set twin [dict merge $server [list dir $dir log $dir/log port [free_port] client {}]]
+    dict lappend twin args --port [dict get $twin port] --dir $dir
+    set twin [spawn $twin]
+    lappend ::servers $twin
+    try {
+        wait_until_ready
+        set c [resp::connect 127.0.0.1 [dict get $twin port]]
+        foreach {name value} [$c config get *] {
+            if {$name ni {port dir logfile unixsocket pidfile} && [dict get $now $name] ne $value} { catch {$client config set $name $value} }
+        }
+        $c close
+    } finally {
+        set ::servers [lrange $::servers 0 end-1]
+        stop $twin KILL
+    }
+}
+
+proc wait_readable {channel timeout_ms} {
+    set timer [after $timeout_ms {set ::channel_is_readable 0}]
+    fileevent $channel readable {set ::channel_is_readable 1}
+    vwait ::channel_is_readable
+    fileevent $channel readable {}
+    after cancel $timer
+    return $::channel_is_readable
+}
+
 # --host/--port: somebody else's server, whose data is thrown away. Overrides are set, and later put back, by
 # CONFIG SET; a block with one that cannot be set at run time is skipped (0).
 proc borrow_server {o} {

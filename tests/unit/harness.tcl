@@ -109,7 +109,6 @@ start_server {tags {harness}} {
     }
 
     test {client: push messages wait for `push`} {
-        if {[r command info subscribe] eq {{}}} { skip "the server has no SUBSCRIBE yet" }
         set c [valkey_client]
         $c hello 3
         assert_equal {subscribe ch 1} [$c subscribe ch]
@@ -316,6 +315,12 @@ tags {external:skip harness} {
         set result [nested failing --retry]
         assert_equal {2 7} [counts $result]
         assert_no_match "*\nflaky: *" [lindex $result 1]
+    }
+
+    test {report: a failed test does not make those after it fail} {
+        set result [nested leaves]
+        assert_equal {1 1} [counts $result]
+        assert_match "*FAILED: leaves directives and clients behind*" [lindex $result 1]
     }
 
     test {report: a crash counts beside the test that met it} {

@@ -1,8 +1,6 @@
 # Sorted sets combined: union, intersection, difference, stored or replied.
 source [file join [file dirname [info script]] zset_util.tcl]
 
-proc has_sets {} { return [expr {[lindex [r command info sadd] 0] ne {}}] }
-
 foreach {encoding limit} {listpack 128 large 0} {
     start_server [list overrides [list zset-max-listpack-entries $limit] tags [list zset]] {
         test "ZUNION, ZINTER, ZDIFF ($encoding)" {
@@ -127,7 +125,6 @@ foreach {encoding limit} {listpack 128 large 0} {
         }
 
         test "sets count as sorted sets with scores of 1 ($encoding)" {
-            if {![has_sets]} { skip "no sets yet" }
             foreach members {{a b z} {1 2 30} {a 1 member:with:a:long:name:1234567890:1234567890:1234567890:12345}} {
                 r del s
                 r sadd s {*}$members
