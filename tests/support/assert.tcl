@@ -152,9 +152,13 @@ proc assert_type {type key} { assert_equal $type [r type $key] "type of $key" }
 
 proc assert_refcount {count key} { assert_equal $count [r object refcount $key] "refcount of $key" }
 
+# Waits end early when what they wait for happens, so patience costs only failures; a busy machine needs more of it than
+# the numbers in the tests say.
+set patience 3
+
 # wait_for_condition tries delay_ms expression else script
 proc wait_for_condition {tries delay_ms expression else script} {
-    for {set i 0} {$i < $tries} {incr i} {
+    for {set i 0} {$i < $tries * $::patience} {incr i} {
         if {[uplevel 1 [list expr $expression]]} { return }
         after $delay_ms
     }
@@ -185,7 +189,7 @@ proc count_log_message {pattern {level 0}} { return [llength [lsearch -all [log_
 
 # Waits until a line of the log, from line `from` on, contains the glob pattern; returns the line's number.
 proc wait_for_log {pattern {from 0} {tries 100} {delay_ms 50} {level 0}} {
-    for {set i 0} {$i < $tries} {incr i} {
+    for {set i 0} {$i < $tries * $::patience} {incr i} {
         set at [lsearch -start $from [log_lines $level] *$pattern*]
         if {$at >= 0} { return $at }
         after $delay_ms
