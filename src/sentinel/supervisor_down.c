@@ -58,9 +58,10 @@ void downForAllTick(struct supervisor *s, struct instance *primary) {
 
 static void ask(struct supervisor *s, struct instance *primary, struct instance *sentinel) {
     char port[16], epoch[32];
-    snprintf(port, sizeof port, "%d", primary->address.port);
-    snprintf(epoch, sizeof epoch, "%llu", (unsigned long long)s->current_epoch);
     bool vote = primary->p.failover_state > FAILOVER_NONE;
+    snprintf(port, sizeof port, "%d", primary->address.port);
+    snprintf(epoch, sizeof epoch, "%llu",
+             (unsigned long long)(vote ? primary->p.failover_epoch : s->current_epoch));
     instanceSend(s, sentinel, ASKED_DOWN, 6,
                  (struct str[]){STR("SENTINEL"), STR("is-master-down-by-addr"),
                                 strOf(hostAddressText(s, &primary->address)), strOf(port), strOf(epoch),

@@ -208,11 +208,22 @@ struct instance *failoverSelectReplica(struct supervisor *s, struct instance *pr
 
 /* ---- Up to the promotion ---- */
 
+/* Failovers of other primaries may have begun newer epochs, in which no Sentinel votes for an older one any
+ * more. When this Sentinel has not voted in the newest epoch for this primary, it asks again for the votes of
+ * that one. */
+static void failoverFollowEpoch(struct supervisor *s, struct instance *primary) {
+    struct primaryState *p = &primary->p;
+    if (p->failover_epoch >= s->current_epoch || p->leader_epoch >= s->current_epoch) return;
+    p->failover_epoch = s->current_epoch;
+    downAsk(s, primary, true);
+}
+
 static void waitStart(struct supervisor *s, struct instance *primary) {
     struct primaryState *p = &primary->p;
     char winner[RUN_ID_LEN + 1];
     bool elected = voteWinner(s, primary, p->failover_epoch, winner) && strcmp(winner, s->my_id) == 0;
     if (!elected && !(primary->flags & FLAG_FORCE_FAILOVER)) {
+        failoverFollowEpoch(s, primary);
         int64_t timeout = minTime(s->timers.election_timeout, p->failover_timeout_ms);
         if (s->now_ms - p->failover_start_ms > timeout) abortWith(s, primary, "-failover-abort-not-elected");
         return;

@@ -468,9 +468,47 @@ static void anElectionThatOthersHaveOvertakenIsNotWon(void **state) {
     assert_false(voteWinner(sup, primary, 7, winner));
     primary->p.quorum = 3;
     assert_true(voteWinner(sup, primary, 7, winner));
-    sup->current_epoch = 8;
+    sup->current_epoch = 8; /* of another primary's failover */
+    assert_true(voteWinner(sup, primary, 7, winner));
+    primary->p.leader_epoch = 8; /* of this one's */
     assert_false(voteWinner(sup, primary, 7, winner));
     simDestroy(s);
+}
+
+static void answersAreBelievedForFivePeriods(void **state) {
+    (void)state;
+    struct sim *s = agreed(&usual);
+    struct supervisor *sup = simSupervisor(s, 0);
+    struct instance *primary = simWatched(s, 0), *other = primary->p.sentinels.items[0];
+    other->flags |= FLAG_MASTER_DOWN;
+    strcpy(other->s.leader, sup->my_id);
+    other->s.down_reply_ms = sup->now_ms - 5 * sup->timers.ask_period;
+    downAsk(sup, primary, false);
+    assert_true(other->flags & FLAG_MASTER_DOWN);
+    assert_string_equal(other->s.leader, sup->my_id);
+    other->s.down_reply_ms--;
+    downAsk(sup, primary, false);
+    assert_false(other->flags & FLAG_MASTER_DOWN);
+    assert_string_equal(other->s.leader, "");
+    simDestroy(s);
+}
+
+/* Several primaries go down at once: each failover begins an epoch, and those of the others become older
+ * ones. */
+static void epochsOfOtherPrimariesDoNotStopAnElection(void **state) {
+    (void)state;
+    for (int told_ms = 0; told_ms <= 400; told_ms += 20) {
+        struct sim *s = agreed(&usual);
+        simKill(s, simServer(s, 0));
+        assert_true(untilTold(s, "+try-failover", 20000) >= 0);
+        simRun(s, told_ms);
+        uint64_t newer = 0;
+        for (int i = 0; i < usual.sentinels; i++) newer += simSupervisor(s, i)->current_epoch;
+        for (int i = 0; i < usual.sentinels; i++) supervisorTakeEpoch(simSupervisor(s, i), NULL, newer);
+        assert_in_range(untilTold(s, "+promoted-slave", 20000), 0, 2000);
+        assert_true(untilAgreed(s, 20000) >= 0);
+        simDestroy(s);
+    }
 }
 
 /* Somebody else's failover, later than ours, has had the same primary as its end. */
@@ -925,6 +963,8 @@ int main(void) {
         cmocka_unit_test(aDeadPromotedReplicaDoesNotHoldUpTheLeader),
         cmocka_unit_test(aReplicaThatDiesBeforeItIsPromoted),
         cmocka_unit_test(anElectionThatOthersHaveOvertakenIsNotWon),
+        cmocka_unit_test(answersAreBelievedForFivePeriods),
+        cmocka_unit_test(epochsOfOtherPrimariesDoNotStopAnElection),
         cmocka_unit_test(aFailoverThatIsOvertakenIsGivenUp),
         cmocka_unit_test(aVoteIsGivenOnce),
         cmocka_unit_test(aVoteSurvivesARestart),

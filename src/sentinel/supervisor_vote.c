@@ -61,8 +61,9 @@ static const char *mostVoted(const struct instance *primary, uint64_t epoch) {
     return best;
 }
 
+/* Newer epochs of other primaries change nothing: votes are counted for each primary on its own. */
 bool voteWinner(struct supervisor *s, struct instance *primary, uint64_t epoch, char winner[RUN_ID_LEN + 1]) {
-    if (epoch != s->current_epoch) return false; /* others are further: that election is past */
+    if (primary->p.leader_epoch > epoch) return false; /* a later election for this primary has begun */
     const char *best = mostVoted(primary, epoch);
     char mine[RUN_ID_LEN + 1];
     uint64_t my_epoch;
