@@ -86,16 +86,19 @@ static bool setUser(const struct configDirective *d, int argc, const struct str 
     return true;
 }
 
-/* Every user on a line of its own, as in a file of users but for the first word. */
-static sds catUsers(sds text, const char *first_word) {
+/* Every user on a line of its own, without the first word. A file of users knows no quotes: no rule and no
+ * name has a byte that ends a word. Lines of the configuration do know them. */
+static sds aclCatUsers(sds text, bool for_users_file) {
     struct raxIterator it;
     raxStart(&it, &acl_users);
-    if (raxSeek(&it, "^", STR(""))) {
-        do {
-            const struct aclUser *u = it.value;
-            text = aclUserCat(u, sdscatprintf(text, "%s%s ", first_word, u->name));
-            text = sdscatlen(text, "\n", 1);
-        } while (raxNext(&it));
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
+        const struct aclUser *u = it.value;
+        sds line = aclUserCat(u, sdscatprintf(sdsempty(), "%s ", u->name));
+        if (for_users_file)
+            text = sdscatprintf(text, "user %s\n", line);
+        else
+            text = configAppendWords(sdslen(text) ? sdscat(text, "\n") : text, sdsview(line));
+        sdsfree(line);
     }
     raxStop(&it);
     return text;
@@ -104,8 +107,7 @@ static sds catUsers(sds text, const char *first_word) {
 /* A file of users keeps them out of the configuration. */
 static sds getUsers(const struct configDirective *d) {
     (void)d;
-    if (aclHasFile()) return sdsempty();
-    return sdstrim(catUsers(sdsempty(), ""), "\n");
+    return aclHasFile() ? sdsempty() : aclCatUsers(sdsempty(), false);
 }
 
 static bool applyRequirepass(const char **err) {
@@ -234,7 +236,7 @@ sds aclFileLoad(const struct client *self, bool *killed) {
 
 bool aclFileSave(void) {
     mode_t mode = 0600;
-    sds old = fileRead(aclfile, &mode), text = catUsers(sdsempty(), "user ");
+    sds old = fileRead(aclfile, &mode), text = aclCatUsers(sdsempty(), true);
     bool ok = fileReplace(aclfile, sdsview(text), mode);
     int reason = errno;
     sdsfree(old);

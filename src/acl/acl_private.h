@@ -94,6 +94,8 @@ void aclUnlistedRemove(struct aclUser *u);
 enum aclError aclUserApply(struct aclUser *u, struct str rule);
 sds aclUserCat(const struct aclUser *u, sds text); /* the rules, as in ACL LIST behind the name */
 bool aclNameIsValid(struct str name);
+/* A name or a rule with one of these would be two words, or two lines, of a file of users. */
+bool aclHasBlanks(struct str s);
 /* Joins the words of each (...) into one rule. NULL: *bad is the word where one opens that is not closed.
  * Free with sdsfreesplitres. */
 sds *aclMergeRules(const struct str *words, int count, int *merged, int *bad);

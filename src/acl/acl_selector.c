@@ -71,6 +71,13 @@ void aclSelectorFree(struct aclSelector *s) {
 
 /* ---- Commands ---- */
 
+bool aclHasBlanks(struct str s) {
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] == '\0' || strchr(" \t\n\v\f\r", s.ptr[i])) return true;
+    }
+    return false;
+}
+
 static void dropFirstArgs(struct aclSelector *s, int id) {
     int kept = 0;
     for (int i = 0; i < s->first_arg_count; i++) {
@@ -154,7 +161,7 @@ static enum aclError applyFirstArg(struct aclSelector *s, struct str name) {
     const struct serverCommand *cmd = commandLookupOriginal(command);
     if (!cmd) return ACL_ERR_UNKNOWN_COMMAND;
     if (cmd->parent) return ACL_ERR_FIRST_ARG_OF_SUBCOMMAND;
-    if (!arg.len) return ACL_ERR_SYNTAX;
+    if (!arg.len || aclHasBlanks(arg)) return ACL_ERR_SYNTAX;
     if (cmd->subcommands) return ACL_ERR_UNKNOWN_COMMAND;
     noteRule(s, name, true);
     if (aclSelectorHasCommand(s, cmd->id) || hasFirstArg(s, cmd->id, arg)) return ACL_OK;
@@ -207,13 +214,6 @@ sds aclSelectorRuleAbout(const struct aclSelector *s, struct str command) {
 
 /* ---- Keys and channels ---- */
 
-static bool hasBlanks(struct str s) {
-    for (size_t i = 0; i < s.len; i++) {
-        if (s.ptr[i] == '\0' || strchr(" \t\n\v\f\r", s.ptr[i])) return true;
-    }
-    return false;
-}
-
 /* "%R~x" and its like: what is between % and ~ goes to *access; *rule becomes what is behind the ~. Without
  * one the pattern is empty. False: something else is there. */
 static bool readAccess(struct str *rule, unsigned *access) {
@@ -237,7 +237,7 @@ static enum aclError applyKeys(struct aclSelector *s, struct str rule) {
     struct str pattern = rule.ptr[0] == '%' ? rule : strN(rule.ptr + 1, rule.len - 1);
     if (s->flags & SELECTOR_ALL_KEYS) return ACL_ERR_PATTERN_AFTER_ALL;
     if (rule.ptr[0] == '%' && !readAccess(&pattern, &access)) return ACL_ERR_SYNTAX;
-    if (hasBlanks(pattern)) return ACL_ERR_SYNTAX;
+    if (aclHasBlanks(pattern)) return ACL_ERR_SYNTAX;
     aclPatternsAdd(&s->keys, pattern, access);
     return ACL_OK;
 }
@@ -245,7 +245,7 @@ static enum aclError applyKeys(struct aclSelector *s, struct str rule) {
 static enum aclError applyChannels(struct aclSelector *s, struct str rule) {
     struct str pattern = strN(rule.ptr + 1, rule.len - 1);
     if (s->flags & SELECTOR_ALL_CHANNELS) return ACL_ERR_CHANNEL_AFTER_ALL;
-    if (hasBlanks(pattern)) return ACL_ERR_SYNTAX;
+    if (aclHasBlanks(pattern)) return ACL_ERR_SYNTAX;
     aclPatternsAdd(&s->channels, pattern, 0);
     return ACL_OK;
 }

@@ -244,10 +244,7 @@ enum aclError aclUserApply(struct aclUser *u, struct str rule) {
 }
 
 bool aclNameIsValid(struct str name) {
-    for (size_t i = 0; i < name.len; i++) {
-        if (name.ptr[i] == '\0' || strchr(" \t\n\v\f\r", name.ptr[i])) return false;
-    }
-    return true;
+    return !aclHasBlanks(name);
 }
 
 sds *aclMergeRules(const struct str *words, int count, int *merged, int *bad) {
@@ -269,14 +266,30 @@ sds *aclMergeRules(const struct str *words, int count, int *merged, int *bad) {
     return NULL;
 }
 
+/* "(~a +get)" is read again by the rules of quotes, and its end is the first word that ends with a
+ * parenthesis. */
+static sds aclUserCatSelector(const struct aclSelector *s, sds text) {
+    int n;
+    sds rules = aclSelectorCat(s, sdsempty());
+    sds *words = sdssplitlen(rules, sdslen(rules), " ", 1, &n);
+    for (int i = 0; i < n; i++) {
+        struct str word = sdsview(words[i]);
+        bool quote = memchr(word.ptr, '"', word.len) || memchr(word.ptr, '\'', word.len) ||
+                     (word.len && word.ptr[word.len - 1] == ')');
+        text = sdscat(text, i ? " " : " (");
+        text = quote ? sdscatrepr(text, word.ptr, word.len) : sdscatstr(text, word);
+    }
+    sdsfreesplitres(words, n);
+    sdsfree(rules);
+    return sdscat(text, ")");
+}
+
 sds aclUserCat(const struct aclUser *u, sds text) {
     text = sdscat(text, u->flags & USER_ON ? "on " : "off ");
     if (u->flags & USER_NOPASS) text = sdscat(text, "nopass ");
     for (int i = 0; i < u->password_count; i++) text = sdscatprintf(text, "#%s ", u->passwords[i]);
     text = aclSelectorCat(u->selectors[0], text);
-    for (int i = 1; i < u->selector_count; i++) {
-        text = sdscatlen(aclSelectorCat(u->selectors[i], sdscat(text, " (")), ")", 1);
-    }
+    for (int i = 1; i < u->selector_count; i++) text = aclUserCatSelector(u->selectors[i], text);
     return text;
 }
 

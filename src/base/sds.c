@@ -256,6 +256,18 @@ sds sdscatrepr(sds s, const char *p, size_t len) {
     return sdscatlen(s, "\"", 1);
 }
 
+static bool sdsWordNeedsQuotes(struct str word) {
+    for (size_t i = 0; i < word.len; i++) {
+        unsigned char c = (unsigned char)word.ptr[i];
+        if (c <= ' ' || c >= 0x7f || c == '"' || c == '\'' || c == '\\') return true;
+    }
+    return word.len == 0;
+}
+
+sds sdscatword(sds s, struct str word) {
+    return sdsWordNeedsQuotes(word) ? sdscatrepr(s, word.ptr, word.len) : sdscatstr(s, word);
+}
+
 void sdstolower(sds s) {
     for (size_t i = 0, len = sdslen(s); i < len; i++)
         if (s[i] >= 'A' && s[i] <= 'Z') s[i] |= 0x20;

@@ -67,6 +67,8 @@ sds sdscpylen(sds s, const void *p, size_t len);
 sds sdscatprintf(sds s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 sds sdscatvprintf(sds s, const char *fmt, va_list ap);
 sds sdscatrepr(sds s, const char *p, size_t len); /* "quoted", with \n \r \t \a \b \\ \" \xHH escapes */
+/* One word of a line that is read again with sdssplitargs: quoted, unless it is read as itself without. */
+sds sdscatword(sds s, struct str word);
 sds sdsfromll(long long v);
 void sdstolower(sds s);
 void sdstoupper(sds s);

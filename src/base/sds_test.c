@@ -244,6 +244,34 @@ static void escapedTextReadsBack(void **state) {
     }
 }
 
+/* Words that sdscatword puts into a line are the words that sdssplitargs finds in it, and the line is one. */
+static void wordsReadBack(void **state) {
+    (void)state;
+    static const char likely[] = "a\"'\\ \n\t\x7f\xff#";
+    for (int i = 0; i < 2000; i++) {
+        sds words[4], line = sdsempty();
+        for (int n = 0; n < 4; n++) {
+            char bytes[12];
+            size_t len = randomBelow(sizeof bytes);
+            randomBytes(bytes, len);
+            for (size_t k = 0; k < len; k++)
+                if (i % 2) bytes[k] = likely[randomBelow(sizeof likely)];
+            words[n] = sdsnewlen(bytes, len);
+            line = sdscatword(n ? sdscat(line, " ") : line, sdsview(words[n]));
+        }
+        for (size_t k = 0; k < sdslen(line); k++) assert_in_range((unsigned char)line[k], 0x20, 0x7e);
+        int argc;
+        sds *argv = sdssplitargs(line, sdslen(line), &argc);
+        assert_int_equal(argc, 4);
+        for (int n = 0; n < 4; n++) checkEq(argv[n], words[n], sdslen(words[n]));
+        for (int n = 0; n < 4; n++) sdsfree(words[n]);
+        sdsfreesplitres(argv, argc);
+        sdsfree(line);
+    }
+    sds plain = sdscatword(sdsempty(), STR("plain:word-1"));
+    checkText(plain, "plain:word-1");
+}
+
 static void checkSplit(const char *text, const char *sep, const char *expected, int expectedCount) {
     int count;
     sds *tokens = sdssplitlen(text, strlen(text), sep, strlen(sep), &count), joined = sdsempty();
@@ -277,6 +305,7 @@ int main(void) {
         cmocka_unit_test(comparing),
         cmocka_unit_test(splittingCommandLines),
         cmocka_unit_test(escapedTextReadsBack),
+        cmocka_unit_test(wordsReadBack),
         cmocka_unit_test(splittingAtSeparators),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

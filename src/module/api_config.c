@@ -222,10 +222,10 @@ static sds getLine(const struct configDirective *shown) {
     if (mc->flags & VALKEYMODULE_CONFIG_MEMORY && bytes >= 0) return configAppendMemory(sdsempty(), bytes);
     if (mc->kind == KIND_STRING && !v.s) return sdsempty();
     sds text = textOf(mc, &v);
-    if (mc->kind != KIND_STRING) return text;
-    sds quoted = sdscatrepr(sdsempty(), text, sdslen(text));
+    sds line = mc->kind == KIND_STRING ? sdscatrepr(sdsempty(), text, sdslen(text))
+                                       : configAppendWords(sdsempty(), sdsview(text));
     sdsfree(text);
-    return quoted;
+    return line;
 }
 
 static bool setFromRegistry(const struct configDirective *shown, int argc, const struct str *argv,

@@ -42,8 +42,8 @@ static sds getLoads(const struct configDirective *d) {
     sds text = sdsempty();
     for (const struct module *m = modules; m; m = m->next) {
         if (!m->file) continue;
-        text = sdscatprintf(text, "%s%s", sdslen(text) ? "\n" : "", m->path);
-        for (int i = 0; i < m->arg_count; i++) text = sdscatstr(sdscat(text, " "), sdsview(m->args[i]));
+        text = sdscatword(sdslen(text) ? sdscat(text, "\n") : text, strOf(m->path));
+        for (int i = 0; i < m->arg_count; i++) text = sdscatword(sdscat(text, " "), sdsview(m->args[i]));
     }
     return text;
 }

@@ -95,20 +95,12 @@ void aofManifestDropHistory(struct aofManifest *m) {
 
 /* ---- Text ---- */
 
-static bool needsQuotes(const char *name) {
-    for (const char *p = name; *p; p++) {
-        if (*p <= ' ' || *p == '"' || *p == '\'' || *p == '\\' || *p == 0x7f) return true;
-    }
-    return false;
-}
-
 sds aofManifestText(const struct aofManifest *m) {
     sds s = sdsempty();
     for (size_t i = 0; i < m->count; i++) {
         const struct aofFile *f = &m->files[i];
         size_t start = sdslen(s);
-        s = sdscat(s, "file ");
-        s = needsQuotes(f->name) ? sdscatrepr(s, f->name, sdslen(f->name)) : sdscat(s, f->name);
+        s = sdscatword(sdscat(s, "file "), sdsview(f->name));
         s = sdscatprintf(s, " seq %lld type %c\n", (long long)f->seq, f->type);
         serverAssert(sdslen(s) - start <= LINE_MAX_LENGTH);
     }

@@ -210,6 +210,10 @@ static bool setInt(const struct configDirective *d, struct str word, const char 
 }
 
 static bool setString(const struct configDirective *d, struct str word, const char **err) {
+    if (d->valid && word.len && memchr(word.ptr, '\0', word.len)) {
+        *err = "argument contains a NUL byte"; /* `valid` would see the part before it only */
+        return false;
+    }
     sds value = word.len == 0 && (d->flags & CONFIG_EMPTY_IS_NULL) ? NULL : sdsnewstr(word);
     if (d->valid && !d->valid(value ? value : "", err)) {
         sdsfree(value);
@@ -559,8 +563,8 @@ bool configSetFromFile(int argc, const struct str *argv, const char **err) {
     }
     const struct configDirective *d = name->directive;
     if (argc == 1 && d->flags & CONFIG_MAY_STAND_ALONE) return directiveSetText(d, STR(""), err);
-    /* Several words may have been quoted into one. */
-    if (argc == 2 && !d->kinds) return directiveSetText(d, argv[1], err);
+    /* Several words may have been quoted into one, except where each line is about something else. */
+    if (argc == 2 && !(d->flags & CONFIG_LINES)) return directiveSetText(d, argv[1], err);
     return directiveSet(d, argc - 1, argv + 1, err);
 }
 

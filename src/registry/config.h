@@ -51,8 +51,8 @@ struct configEnum {
  *     sentinel myid 9c2e...                   │ into their places, in order; what there is more of goes
  *     sentinel monitor two 10.0.0.2 6379 2 ───┘ to the end, and a place that is not needed becomes empty */
 struct configLineKinds {
-    /* All lines, without the directive's name, each ended by a newline. `present` tells whether the file has
-     * a line of that kind. */
+    /* All lines, without the directive's name, each ended by a newline, and quoted as those of `lines` below.
+     * `present` tells whether the file has a line of that kind. */
     sds (*lines)(bool (*present)(void *priv, struct str kind), void *priv);
     const char *const *aliases; /* pairs of other names of kinds and the kind; ends with NULL; may be NULL */
 };
@@ -90,7 +90,8 @@ struct configDirective {
      * and print the current value. */
     bool (*set)(const struct configDirective *d, int argc, const struct str *argv, const char **err);
     sds (*get)(const struct configDirective *d);
-    /* SPECIAL, may be NULL: what stands in a file, one line for each part, without the name. */
+    /* SPECIAL, may be NULL: what stands in a file, one line for each part, without the name. Words that are
+     * not the server's own go through sdscatword or configAppendWords: a value must not make a line. */
     sds (*lines)(const struct configDirective *d);
     const struct configLineKinds
         *kinds; /* SPECIAL, with CONFIG_LINES; NULL: one line is as good as another */
@@ -166,6 +167,8 @@ bool configIsDefault(const struct configDirective *d);
 sds configRewriteText(sds old, bool with_defaults);
 /* Bytes with the largest unit that leaves no remainder, as a person would write them. */
 sds configAppendMemory(sds s, int64_t bytes);
+/* The words of a value, which blanks separate, each quoted when it needs that. */
+sds configAppendWords(sds s, struct str text);
 /* Puts the values in use into the file at `path`, all or nothing. False and errno. */
 bool configRewriteFile(const char *path, bool with_defaults);
 bool configRewrite(bool with_defaults); /* the file of the start; EFAULT: there was none */

@@ -2,7 +2,8 @@
  *
  * The file belongs to a person, so it is edited, not written anew: comments, blank lines, includes and the
  * order stay. The first line of each directive gets the value in use, further lines of it go away. What is
- * not in the file and is not the default comes at the end, below a marker line that is written once. Lines
+ * not in the file and is not the default comes at the end, below a marker line that is written once. Values
+ * come from clients, so whatever a reader would not take as part of one word is quoted (sdscatword). Lines
  * that only the start can read (rename-command) stay as they are, in the file that has them. A line for a
  * module that has gone would end the next start: it becomes a comment. Lines that are known by two words
  * (struct configLineKinds) keep the places of their kind.
@@ -55,13 +56,25 @@ sds configAppendMemory(sds s, int64_t bytes) {
     return sdscatprintf(s, "%lld", (long long)bytes);
 }
 
+sds configAppendWords(sds s, struct str text) {
+    int n;
+    sds *words = sdssplitlen(text.ptr, text.len, " ", 1, &n);
+    if (n == 0) s = sdscatword(s, STR(""));
+    for (int i = 0; i < n; i++) s = sdscatword(i ? sdscat(s, " ") : s, sdsview(words[i]));
+    sdsfreesplitres(words, n);
+    return s;
+}
+
 static sds appendValue(sds s, const struct configDirective *d) {
     bool memory = d->type == CONFIG_TYPE_INT && (d->flags & (CONFIG_MEMORY | CONFIG_PERCENT));
     if (memory && *d->var.i >= 0) return configAppendMemory(s, *d->var.i);
-    sds value = configGet(d->name);
-    bool quote = d->type == CONFIG_TYPE_STRING || sdslen(value) == 0 ||
-                 (d->type == CONFIG_TYPE_SPECIAL && !(d->flags & CONFIG_MULTI_ARG));
-    s = quote ? sdscatrepr(s, value, sdslen(value)) : sdscat(s, value);
+    sds value = configText(d);
+    bool quote =
+        d->type == CONFIG_TYPE_STRING || (d->type == CONFIG_TYPE_SPECIAL && !(d->flags & CONFIG_MULTI_ARG));
+    if (quote)
+        s = sdscatrepr(s, value, sdslen(value));
+    else
+        s = configAppendWords(s, sdsview(value));
     sdsfree(value);
     return s;
 }

@@ -463,8 +463,10 @@ static sds getPrimary(const struct configDirective *d) {
 
 /* What CONFIG REWRITE writes. No line when there is no primary: other servers read no empty one. In a cluster
  * nodes.conf says which primary this node follows, and a start with a line of its own is refused. */
-static sds getPrimaryLine(const struct configDirective *d) {
-    return cluster_enabled ? sdsempty() : getPrimary(d);
+static sds linkConfigLine(const struct configDirective *d) {
+    (void)d;
+    if (!primary_link.host || cluster_enabled) return sdsempty();
+    return sdscatprintf(sdscatword(sdsempty(), strOf(primary_link.host)), " %d", primary_link.port);
 }
 
 /* ---- A dataset has been read from a file at the start ---- */
@@ -516,7 +518,7 @@ void linkInit(void) {
         CONFIG_BOOL("replica-announced", NULL, SET, &announced, true, NULL),
         CONFIG_INT("replica-priority", "slave-priority", SET, &priority, 100, 0, INT32_MAX, NULL),
     };
-    directives[0].lines = getPrimaryLine;
+    directives[0].lines = linkConfigLine;
     configRegister(directives, sizeof directives / sizeof *directives);
     handshakeInit();
     linkStreamInit();

@@ -327,17 +327,11 @@ static sds addQuoted(sds text, const char *before, const char *value) {
     return sdscat(text, "\n");
 }
 
-/* A name as one word. */
-static sds wordFor(const char *name) {
-    for (const char *c = name; *c; c++)
-        if (charIsBlank(*c) || strchr("\"'\\#", *c)) return sdscatrepr(sdsempty(), name, strlen(name));
-    return *name ? sdsnew(name) : sdsnew("\"\"");
-}
-
-/* Of the two ways to say where it is the one that says something. */
-static const char *hostFor(const struct supervisor *s, const struct hostAddress *address) {
+/* "HOST PORT": of the two ways to say the host the one that says something. Peers announce it. */
+static sds supervisorCatAddress(sds text, const struct supervisor *s, const struct hostAddress *address) {
     const char *host = hostAddressText(s, address);
-    return *host ? host : address->name;
+    text = sdscatword(text, strOf(*host ? host : address->name));
+    return sdscatprintf(text, " %d", address->port);
 }
 
 static sds addYesNo(sds text, const char *word, bool value, bool normally,
@@ -395,7 +389,8 @@ static sds addReplicas(sds text, const struct supervisor *s, const struct instan
     for (int n = 0; n < primary->p.replicas.count; n++) {
         if (toldBefore(primary, n)) continue;
         const struct hostAddress *address = placeOf(primary, n);
-        text = sdscatprintf(text, "known-replica %s %s %d\n", name, hostFor(s, address), address->port);
+        text = sdscatprintf(text, "known-replica %s ", name);
+        text = sdscat(supervisorCatAddress(text, s, address), "\n");
     }
     return text;
 }
@@ -404,8 +399,8 @@ static sds addSentinels(sds text, const struct supervisor *s, const struct insta
                         const char *name) {
     for (int n = 0; n < primary->p.sentinels.count; n++) {
         const struct instance *i = primary->p.sentinels.items[n];
-        text = sdscatprintf(text, "known-sentinel %s %s %d \"%s\"\n", name, hostFor(s, &i->address),
-                            i->address.port, i->run_id);
+        text = sdscatprintf(text, "known-sentinel %s ", name);
+        text = sdscatprintf(supervisorCatAddress(text, s, &i->address), " \"%s\"\n", i->run_id);
     }
     return text;
 }
@@ -422,9 +417,9 @@ static sds addRenames(sds text, const struct instance *primary, const char *name
 
 static sds addPrimaryLines(sds text, const struct supervisor *s, const struct instance *primary) {
     const struct hostAddress *current = supervisorCurrentAddress(primary);
-    sds name = wordFor(primary->name);
-    text = sdscatprintf(text, "monitor %s %s %d %d\n", name, hostFor(s, current), current->port,
-                        primary->p.quorum);
+    sds name = sdscatword(sdsempty(), strOf(primary->name));
+    text = supervisorCatAddress(sdscatprintf(text, "monitor %s ", name), s, current);
+    text = sdscatprintf(text, " %d\n", primary->p.quorum);
     text = addPrimarySettings(text, primary, name);
     text = addReplicas(text, s, primary, name);
     text = addSentinels(text, s, primary, name);

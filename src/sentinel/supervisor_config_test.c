@@ -231,6 +231,31 @@ static void written_is_read_as_the_same(void **state) {
     expectLines(LONGEST, nothingPresent);
 }
 
+#define HOSTILE                                                                                              \
+    "monitor \"a\\\"b\" 127.0.0.1 1 1\n"                                                                     \
+    "auth-pass \"a\\\"b\" \"\\nsentinel\"\n"                                                                 \
+    "config-epoch \"a\\\"b\" 0\n"                                                                            \
+    "leader-epoch \"a\\\"b\" 0\n"                                                                            \
+    "known-replica \"a\\\"b\" 127.0.0.1 2\n"                                                                 \
+    "known-sentinel \"a\\\"b\" 127.0.0.1 3 \"" ID_A "\"\n"                                                   \
+    "rename-command \"a\\\"b\" \"x\\n\" \"y'\"\n"                                                            \
+    "monitor \"c\\nd e\" 127.0.0.1 1 1\n"                                                                    \
+    "config-epoch \"c\\nd e\" 0\n"                                                                           \
+    "leader-epoch \"c\\nd e\" 0\n"                                                                           \
+    "monitor \"'f\" 127.0.0.1 4 1\n"                                                                         \
+    "config-epoch \"'f\" 0\n"                                                                                \
+    "leader-epoch \"'f\" 0\n"                                                                                \
+    "current-epoch 0\n"
+
+/* Whatever clients name things, it stays one word of its line. */
+static void hostile_names_are_quoted(void **state) {
+    (void)state;
+    supervisorRemove(&s, primary());
+    *s.my_id = '\0';
+    readBack(HOSTILE);
+    expectLines(HOSTILE, nothingPresent);
+}
+
 /* IPs where names are not announced; a name that has none, all the same. */
 static void hosts_as_they_are_announced(void **state) {
     (void)state;
@@ -287,6 +312,7 @@ int main(void) {
         TEST(primaries_of_the_file_are_told_later),
         TEST(shortest),
         TEST(written_is_read_as_the_same),
+        TEST(hostile_names_are_quoted),
         TEST(hosts_as_they_are_announced),
         TEST(names_that_become_one),
         TEST(in_a_failover),

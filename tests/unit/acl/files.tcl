@@ -11,6 +11,35 @@ proc write_lines {path args} {
 
 set hash_of_p 148de9c5a7a44d19e56cd9ae1a554bf67847afb0c58f6e12fa29ac7ddfca9940
 
+# Rules and names with each byte, in each place that takes a text; selectors that hold what ends a selector or opens a
+# quote. What is taken must come back as it was, and nothing else. Returns ACL LIST.
+proc make_hostile_users {} {
+    for {set byte 0} {$byte < 256} {incr byte} {
+        set text [format a%cb $byte]
+        set refused 0
+        foreach rule [list "~$text" "%R~$text" "&$text" "+get|$text" "(~$text +get)" "(~x +get|$text)"] {
+            incr refused [catch {r acl setuser by_rule$byte on >p resetchannels $rule}]
+        }
+        incr refused [catch {r acl setuser name$text on >p ~x}]
+        # No line of a file of users could hold these, in any place.
+        if {$byte in {0 9 10 11 12 13 32}} { assert_equal 7 $refused "byte $byte" } else { assert_lessthan $refused 3 "byte $byte" }
+    }
+    set evil "a\nuser evil on nopass ~* &* +@all"
+    foreach rule [list "~$evil" "%RW~$evil" "&$evil" "+get|$evil" "-get|$evil" "+$evil" "(~$evil)" "('+get|$evil')" "#$evil" "!$evil" "db=0,\n1" $evil] {
+        assert_error "ERR Error in ACL SETUSER modifier *" { r acl setuser evil1 $rule }
+    }
+    assert_error "ERR Usernames can't contain spaces or null characters" { r acl setuser $evil on }
+    set n 0
+    foreach rule [list {("~\"" +get)} {('~"a' resetchannels "&b'")} {(~a) +get)} {(~a +@all +get|x))} {(-@all +get|x))} {(~( resetchannels &) +@read)}] {
+        assert_equal OK [r acl setuser selectors[incr n] on $rule]
+    }
+    return [r acl list]
+}
+
+proc delete_users_except {kept} {
+    foreach user [r acl users] { if {$user ni $kept} { r acl deluser $user } }
+}
+
 # ---- `user` lines --------------------------------------------------------------------------------------------------
 
 start_server {overrides {user {bob on >p ~app:* (+get ~x) +@read db=1} acl-pubsub-default allchannels} tags {acl external:skip}} {
@@ -37,6 +66,15 @@ start_server {overrides {user {bob on >p ~app:* (+get ~x) +@read db=1} acl-pubsu
         set before [r acl list]
         restart_server
         assert_equal $before [r acl list]
+    }
+
+    test {CONFIG REWRITE quotes names and rules, or they were refused} {
+        set kept [r acl users]
+        set before [make_hostile_users]
+        r config rewrite
+        restart_server
+        assert_equal $before [r acl list]
+        delete_users_except $kept
     }
 
     test {CONFIG REWRITE forgets users that are gone} {
@@ -76,6 +114,9 @@ test {what a server refuses to start with} {
         {"user bob (+get"}                  "*Error in user declaration '(+get': Unmatched parenthesis*"
         {"user bob +nosuch"}                "*Error loading ACL rule '+nosuch' for the user named 'bob': Unknown command or category name in ACL\n*Critical error while loading ACLs. Exiting.*"
         {"user bob db=-1"}                  "*at line 1\n>>> 'user bob db=-1'\nError in user declaration 'db=-1': The provided database ID is out of range*"
+        {"user \"bob on\""}                 "*Spaces not allowed in ACL usernames\n*Critical error while loading ACLs. Exiting.*"
+        {"loadmodule \"/no such.so a\""}    "*Can't load module from /no such.so a: server aborting*"
+        {"rename-command \"get x\""}        "*FATAL CONFIG FILE ERROR*>>> 'rename-command \"get x\"'*Bad directive or wrong number of arguments*"
         {"user \"a b\" on"}                 "*Spaces not allowed in ACL usernames\n*Critical error while loading ACLs. Exiting.*"
         {"user bob on" "aclfile /nosuch"}   "*Configuring Valkey with users defined in valkey.conf and at the same setting an ACL file path is invalid. This setup is very likely to lead to configuration errors and security holes, please define either an ACL file or declare users directly in your valkey.conf, but not both.*"
         {"aclfile /nosuch"}                 "*Aborting Valkey startup because of ACL errors: Error loading ACLs, opening file '/nosuch': No such file or directory*"
@@ -135,6 +176,18 @@ start_server [list overrides [list aclfile $path] tags {acl external:skip}] {
         r acl deluser carol alice
         assert_equal OK [r acl load]
         assert_equal $before [r acl list]
+    }
+
+    test {SAVE writes what LOAD reads, whatever names and rules consist of} {
+        set kept [r acl users]
+        set before [make_hostile_users]
+        foreach round {1 2} {
+            assert_equal OK [r acl save]
+            assert_equal OK [r acl load]
+            assert_equal $before [r acl list]
+        }
+        delete_users_except $kept
+        r acl save
     }
 
     test {LOAD forgets what is not in the file} {

@@ -130,7 +130,7 @@ with_modules {{configs vain}} {overrides {configs.number 77 configs.TEXT {two wo
             "configs.Hidden yes" "configs.bits one two" "configs.bytes 2mb" "configs.number 8" \
             "configs.secret \"a \\\"b\"" "configs.text \"u\"" "configs.ubytes 1mb" \
             "configs.unsigned 18446744073709551615"]
-        assert_equal [lsort [list {*}$lines "loadmodule $::so vain b c d"]] [rewritten]
+        assert_equal [lsort [list {*}$lines "loadmodule $::so vain \"b c\" d"]] [rewritten]
         restart_server
         assert_equal {configs.bits {one two} configs.secret {a "b} configs.unsigned 18446744073709551615} \
             [r config get configs.bits configs.secret configs.unsigned]
