@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
 
@@ -121,6 +122,8 @@ int clusterImport(struct cluster *c) {
 
 /* ---- backup ---- */
 
+#define NODES_FILE_MODE 0644
+
 static bool saveNode(struct clusterNode *n, const char *folder) {
     clusterSay(TONE_STEP, ">>> Node %s:%d -> Saving RDB...\n", AT(n));
     n->link.file = sdscatprintf(sdsempty(), "%s/valkey-node-%s-%d-%s.rdb", folder, AT(n), n->is.id);
@@ -155,9 +158,7 @@ static bool saveNodes(const struct cluster *c, const char *folder) {
         text = nodeAsJson(text, c->nodes[i]);
     }
     text = sdscat(text, "\n]");
-    FILE *f = fopen(path, "we");
-    bool ok = f && fwrite(text, 1, sdslen(text), f) == sdslen(text);
-    ok = f && fclose(f) == 0 && ok;
+    bool ok = fileReplace(path, sdsview(text), NODES_FILE_MODE);
     if (!ok) clusterSay(TONE_ERROR, "[ERR] Failed to save nodes.json to %s: %s\n", path, strerror(errno));
     sdsfree(path);
     sdsfree(text);

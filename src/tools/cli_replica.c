@@ -9,27 +9,25 @@
 #include "tools/cli.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/num.h"
 #include "tools/cli_progress.h"
+#include "tools/cli_target.h"
 
 #define MARK_SIZE 40
 #define ALIVE_US  1000000
 
 struct snapshot {
     struct cli *cli;
-    int fd;       /* where it goes; -1: nowhere */
-    int64_t size; /* -1: it ends with the mark */
+    struct cliTarget *target; /* where it goes; NULL: nowhere */
+    int64_t size;             /* -1: it ends with the mark */
     char mark[MARK_SIZE];
     int64_t written;
+    bool begun; /* its header has come */
     struct cliProgress progress;
 };
 
@@ -38,13 +36,25 @@ static _Noreturn void die(const char *format, const char *what) {
     cliFail(format, what);
 }
 
+/* The server says nothing when it gives up, so all that can be named is how far it came. */
+static _Noreturn void cliReplicaDieOfEnd(const struct snapshot *s) {
+    sds how = sdsempty();
+    if (s->begun)
+        how = sdscatprintf(how, "after %lld bytes of the snapshot",
+                           (long long)(s->written + (int64_t)sdslen(s->cli->link.in)));
+    else
+        how = sdscat(how, "before the snapshot began");
+    if (s->target && s->target->temporary) how = sdscatprintf(how, ". '%s' was not written", s->target->path);
+    die("Error: the server closed the connection %s. Its log has the reason.", how);
+}
+
 /* Wait until the input is longer than `have`. */
-static void needInput(struct cli *c, size_t have) {
+static void needInput(const struct snapshot *s, size_t have) {
+    struct cli *c = s->cli;
     while (sdslen(c->link.in) <= have) {
         struct pollfd fd = {.fd = c->link.fd, .events = POLLIN};
         if (poll(&fd, 1, -1) < 0 && errno != EINTR) die("Error: %s", strerror(errno));
-        if (!cliReadSome(c) && sdslen(c->link.in) <= have)
-            die("Error: %s", "Server closed the connection during the transfer");
+        if (!cliReadSome(c) && sdslen(c->link.in) <= have) cliReplicaDieOfEnd(s);
     }
 }
 
@@ -59,10 +69,10 @@ static bool ask(struct cli *c, const char *name, const char *value) {
 }
 
 /* The line that begins the snapshot, without its end; empty lines are passed over. */
-static sds readHeader(struct cli *c) {
-    struct cliLink *l = &c->link;
+static sds readHeader(const struct snapshot *s) {
+    struct cliLink *l = &s->cli->link;
     for (size_t have = 0;; have = sdslen(l->in)) {
-        needInput(c, have);
+        needInput(s, have);
         size_t blank = strspn(l->in, "\r\n");
         char *newline = memchr(l->in + blank, '\n', sdslen(l->in) - blank);
         if (!newline) continue;
@@ -72,12 +82,21 @@ static sds readHeader(struct cli *c) {
     }
 }
 
+/* A server writes what the version that it was told can read. To a replica without one it sends the format of
+ * Redis 7.0, and gives up at the first value that this format has no form for, such as a hash with fields
+ * that expire. */
+static void cliReplicaIntroduce(struct cli *c) {
+    ask(c, "version", VALKEY_VERSION);
+    ask(c, "capa", "eof");
+}
+
 static void beginSync(struct snapshot *s) {
     struct cli *c = s->cli;
     cliSetText(&c->link.in, sdsempty());
     c->link.at = c->link.used = 0;
     if (!cliSendBytes(c, "SYNC\r\n", 6)) die("Error: %s", "Server closed the connection");
-    sds line = readHeader(c);
+    sds line = readHeader(s);
+    s->begun = true;
     if (line[0] == '-') die("The server gives no copy of its data: %s", line + 1);
     s->size = -1;
     bool marked = strncmp(line, "$EOF:", 5) == 0 && sdslen(line) == 5 + MARK_SIZE;
@@ -90,7 +109,7 @@ static void beginSync(struct snapshot *s) {
 
 static void cliReplicaPut(struct snapshot *s, const char *p, size_t len) {
     s->written += (int64_t)len;
-    if (s->fd != -1 && !fdWriteAll(s->fd, strN(p, len))) die("Writing failed: %s", strerror(errno));
+    if (s->target) cliTargetPut(s->target, strN(p, len));
     cliProgressShow(&s->progress, s->written, "");
 }
 
@@ -119,34 +138,25 @@ static void readSnapshot(struct snapshot *s) {
         cliReplicaPut(s, c->link.in, part);
         sdsrange(c->link.in, (ptrdiff_t)part, -1);
         if (ends) break;
-        needInput(c, sdslen(c->link.in));
+        needInput(s, sdslen(c->link.in));
     }
     cliProgressClear(&s->progress);
     if (s->size < 0) sdsrange(c->link.in, MARK_SIZE, -1);
 }
 
-static int openTarget(const char *path) {
-    if (strcmp(path, "-") == 0) return STDOUT_FILENO;
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd == -1) {
-        fprintf(stderr, "'%s' cannot be written: %s\n", path, strerror(errno));
-        exit(1);
-    }
-    return fd;
-}
-
 int cliTransfer(struct cli *c) {
-    struct snapshot s = {.cli = c, .fd = -1};
-    ask(c, "capa", "eof");
+    struct cliTarget target;
+    struct snapshot s = {.cli = c};
+    cliReplicaIntroduce(c);
     ask(c, "rdb-only", "1");
     if (c->mode == CLI_FUNCTIONS_RDB && !ask(c, "rdb-filter-only", "functions"))
         die("%s", "The server cannot send its functions alone.");
     beginSync(&s);
-    s.fd = openTarget(c->file); /* only now: a refusal leaves the file as it was */
+    cliTargetOpen(&target, c->file);
+    s.target = &target;
     fprintf(stderr, "The snapshot begins to arrive, for '%s'\n", c->file);
     readSnapshot(&s);
-    if (s.fd != STDOUT_FILENO && (fsync(s.fd) != 0 || close(s.fd) != 0))
-        die("Writing failed: %s", strerror(errno));
+    cliTargetFinish(&target);
     fprintf(stderr, "Transfer finished with success after %lld bytes\n", (long long)s.written);
     return 0;
 }
@@ -173,8 +183,8 @@ static void printCommands(struct cli *c) {
  * and wants to hear from it again. */
 int cliReplica(struct cli *c) {
     static const struct str alive[] = {{"REPLCONF", 8}, {"ACK", 3}, {"0", 1}};
-    struct snapshot s = {.cli = c, .fd = -1};
-    ask(c, "capa", "eof");
+    struct snapshot s = {.cli = c};
+    cliReplicaIntroduce(c);
     ask(c, "rdb-filter-only", "");
     beginSync(&s);
     readSnapshot(&s);

@@ -374,3 +374,137 @@ if {[oracle] ne {}} {
         }
     }
 }
+
+# ---- Backups ----
+
+# A server that asks for the version writes RDB version 80, which has a form for fields that expire.
+set ::backup_servers [list [list overrides {repl-diskless-sync-delay 0 save {}}]]
+if {[valkey_oracle] ne {}} {
+    lappend ::backup_servers [list executable [valkey_oracle] overrides {repl-diskless-sync-delay 0 save {}}]
+}
+foreach backup_server $::backup_servers {
+    start_server $backup_server {
+        test "--rdb, --functions-rdb and --replica with a hash whose fields expire" {
+            need_cli
+            r set k v
+            r hset h f v
+            r hexpire h 1000 fields 1 f
+            r function load "#!lua name=lib\nserver.register_function('f', function() return 1 end)"
+            set file $::work_dir/expiring.rdb
+            cli --rdb $file
+            assert_match "VALKEY080*" [read_file $file]
+            lassign [other_face valkey-check-rdb $file --stats] code out
+            assert_equal 0 $code
+            assert_match "*RDB looks OK*" $out
+            cli --functions-rdb $file
+            assert_match "VALKEY080*name=lib*" [read_file $file]
+            assert_equal {} [glob -nocomplain $file.*]
+            set pipe [open |[list timeout 100 $::cli -p [srv port] --replica 2>@1] r]
+            fconfigure $pipe -blocking 0
+            set text {}
+            wait_for_condition 600 100 {[r set k w] eq "OK" && [string match {*"set","k","w"*} [append text [read $pipe]]]} else {
+                fail "not seen: $text"
+            }
+            catch {exec kill [pid $pipe]}
+            catch {close $pipe}
+        }
+    }
+}
+
+# A server that answers SYNC with these bytes, and then closes the connection or, with `hold`, goes on waiting.
+proc with_half_server {bytes hold body} {
+    set listener [socket -server [list apply {{bytes hold fd args} {
+        fconfigure $fd -blocking 0 -translation binary
+        fileevent $fd readable [list apply {{bytes hold fd} {
+            set text [read $fd]
+            if {[eof $fd]} { close $fd; return }
+            foreach line [regexp -all -inline {REPLCONF|SYNC} $text] {
+                puts -nonewline $fd [expr {$line eq "SYNC" ? $bytes : "+OK\r\n"}]
+            }
+            flush $fd
+            if {[string match *SYNC* $text] && !$hold} { close $fd }
+        }} $bytes $hold $fd]
+    }} $bytes $hold] -myaddr 127.0.0.1 0]
+    try {
+        uplevel 1 [list set port [lindex [fconfigure $listener -sockname] 2]]
+        uplevel 1 $body
+    } finally { close $listener }
+}
+
+# {exit code, output} of the cli, while the servers of this process go on.
+proc cli_beside {args} {
+    set pipe [open |[list timeout 60 $::cli {*}$args 2>@1] r]
+    fconfigure $pipe -blocking 0
+    set ::beside_text {}
+    fileevent $pipe readable [list apply {{pipe} {
+        append ::beside_text [read $pipe]
+        if {[eof $pipe]} { set ::beside_done 1 }
+    }} $pipe]
+    vwait ::beside_done
+    fconfigure $pipe -blocking 1
+    return [list [catch {close $pipe}] $::beside_text]
+}
+
+test "a backup that breaks off leaves the file before it as it was, and nothing beside it" {
+    need_cli
+    set folder $::work_dir/broken
+    file mkdir $folder
+    foreach {bytes far} [list "\$100\r\nREDIS0011abc" "after 12 bytes of the snapshot" \
+                             "\$EOF:[string repeat m 40]\r\nREDIS0011abc" "after 12 bytes of the snapshot" \
+                             "\r\n\r\n" "before the snapshot began"] {
+        foreach mode {--rdb --functions-rdb} {
+            foreach before {{} "the file before"} {
+                file delete {*}[glob -nocomplain $folder/*]
+                if {$before ne {}} { write_file $folder/copy.rdb $before }
+                with_half_server $bytes 0 {
+                    lassign [cli_beside -p $port $mode $folder/copy.rdb] failed text
+                }
+                assert_equal 1 $failed
+                assert_match "*closed the connection $far*log has the reason*" $text
+                assert_equal [expr {$before eq {} ? {} : "copy.rdb"}] [lmap f [glob -nocomplain $folder/*] {file tail $f}]
+                if {$before ne {}} { assert_equal $before [read_file $folder/copy.rdb] }
+            }
+        }
+    }
+}
+
+test "a backup to a link goes where the link points, and keeps the permissions there" {
+    need_cli
+    set folder $::work_dir/linked
+    file mkdir $folder
+    write_file $folder/target.rdb "before"
+    file attributes $folder/target.rdb -permissions 0600
+    file link -symbolic $folder/copy.rdb target.rdb
+    with_half_server "\$3\r\nabc" 0 { assert_equal 0 [lindex [cli_beside -p $port --rdb $folder/copy.rdb] 0] }
+    assert_equal {link abc} [list [file type $folder/copy.rdb] [read_file $folder/target.rdb]]
+    assert_equal 00600 [file attributes $folder/target.rdb -permissions]
+    assert_equal {copy.rdb target.rdb} [lsort [lmap f [glob $folder/*] {file tail $f}]]
+}
+
+test "a backup to what is no regular file is written there, and a full device is an error" {
+    need_cli
+    with_half_server "\$3\r\nabc" 0 {
+        assert_match {0 *abcTransfer\ finished*} [cli_beside -p $port --rdb -]
+        assert_equal 0 [lindex [cli_beside -p $port --rdb /dev/null] 0]
+        assert_match {1 *'/dev/full'\ cannot\ be\ written:\ No\ space*} [cli_beside -p $port --rdb /dev/full]
+        assert_match "1 *cannot be written: No such file*" [cli_beside -p $port --rdb $::work_dir/nosuch/copy.rdb]
+    }
+    assert_equal characterSpecial [file type /dev/null]
+}
+
+test "a backup that is interrupted leaves no file" {
+    need_cli
+    set file $::work_dir/interrupted.rdb
+    with_half_server "\$100\r\nabc" 1 {
+        set pipe [open |[list $::cli -p $port --rdb $file 2>@1] r]
+        fconfigure $pipe -blocking 0
+        fileevent $pipe readable [list apply {{pipe} {
+            if {[string match "*begins*" [read $pipe]]} { exec kill -INT [pid $pipe] }
+            if {[eof $pipe]} { set ::interrupted 1 }
+        }} $pipe]
+        vwait ::interrupted
+        fconfigure $pipe -blocking 1
+        assert_equal 1 [catch {close $pipe}]
+    }
+    assert_equal {} [glob -nocomplain $file*]
+}

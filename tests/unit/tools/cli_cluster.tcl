@@ -305,10 +305,16 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
     test "--cluster backup saves each primary and who is who" {
         set folder $::work_dir/backup
         file mkdir $folder
+        set key [lindex [keys_in 3300 1] 0]
+        run_tool valkey-cli {} -c -p [srv [at a] port] hset $key field value
+        assert_equal "1\n" [lindex [run_tool valkey-cli {} -c -p [srv [at a] port] hexpire $key 1000 fields 1 field] 1]
         lassign [cluster backup [node_of a] $folder] code out
+        run_tool valkey-cli {} -c -p [srv [at a] port] del $key
         assert_equal 0 $code
         assert_match "*>>> Node [node_of a] -> Saving RDB...\n*\\\[OK\\\] Backup created into: $folder\n" $out
         assert_equal 3 [llength [glob $folder/valkey-node-127.0.0.1-*-*.rdb]]
+        assert_equal 4 [llength [glob $folder/*]]
+        foreach file [glob $folder/*.rdb] { assert_match "*RDB looks OK*" [lindex [other_face valkey-check-rdb $file --stats] 1] }
         set ours [read_file $folder/nodes.json]
         file delete -force $folder
         file mkdir $folder
