@@ -20,9 +20,11 @@
 #include "cluster/slot_keys.h"
 #include "cluster/slot_stats.h"
 #include "cluster/state.h"
+#include "command/busy.h"
 #include "command/pause.h"
 #include "command/pubsub.h"
 #include "command/loading.h"
+#include "command/round.h"
 #include "data/db.h"
 #include "data/cluster_view.h"
 #include "data/role.h"
@@ -36,6 +38,13 @@ enum saveBehavior { SAVE_SYNC, SAVE_BEST_EFFORT };
 
 static uint64_t links_over_limit; /* closed since the start */
 static int64_t save_logged_ms;
+
+/* What a message of the bus has caused in the middle of a script or of a load, and is done at the end of the
+ * turn: until then the data stands still. */
+static struct {
+    struct slotSet slots; /* to be emptied */
+    bool slots_any, follow;
+} put_off;
 
 /* ---- What the engine asks for: links, file, chance ---- */
 
@@ -93,6 +102,10 @@ static void worldFollow(void *w, struct clusterNode *primary, bool full_sync) {
         replication_control.becomePrimary();
         return;
     }
+    if (busyNow()) { /* what the script has written so far has not been propagated */
+        put_off.follow = true;
+        return;
+    }
     if (!*primary->ip) return; /* once it is found again, this is called again */
     bool tls = replication_control.isEncrypted();
     replication_control.follow(strOf(primary->ip), tls ? primary->tls_port : primary->tcp_port);
@@ -114,7 +127,27 @@ static uint64_t worldKeysInSlot(void *w, int slot) {
 }
 static void worldDeleteSlot(void *w, int slot) {
     (void)w;
-    slotDropKeys(slot);
+    if (!roundIsNested()) {
+        slotDropKeys(slot);
+        return;
+    }
+    slotSetAdd(&put_off.slots, slot);
+    put_off.slots_any = true;
+}
+
+/* The topology may have changed since: a slot may be ours again, and a replica leaves its data to its
+ * primary.
+ */
+static void nodeDoPutOff(void) {
+    struct clusterNode *me = clusterMyself();
+    if (put_off.slots_any && nodeIsPrimary(me)) {
+        for (int slot = 0; slot < KEY_SLOTS; slot++) {
+            if (slotSetHas(&put_off.slots, slot) && clusterTopology()->owner[slot] != me) slotDropKeys(slot);
+        }
+    }
+    bool follow = put_off.follow && nodeIsReplica(me);
+    memset(&put_off, 0, sizeof put_off);
+    if (follow) worldFollow(NULL, me->primary, false);
 }
 static void worldSlotsChanged(void *w) {
     (void)w;
@@ -204,6 +237,7 @@ static void tick(void) {
 
 static void endOfTurn(void) {
     if (!cluster_enabled || !clusterMyself()) return;
+    if (put_off.slots_any || put_off.follow) nodeDoPutOff();
     migrationJobsEndOfTurn();
     engineFlush(&cluster_engine, clusterNow());
     busLinksFlush();

@@ -14,6 +14,7 @@
 #include "base/num.h"
 #include "base/ticks.h"
 #include "base/zmalloc.h"
+#include "command/busy.h"
 #include "command/call.h"
 #include "command/command.h"
 #include "command/request.h"
@@ -402,9 +403,15 @@ static void serveKey(struct blockingKey *k) {
     dropKeyIfIdle(k);
 }
 
+/* A script or a module that lets others have answers is in the middle of what it does: those that its changes
+ * wake run when it has ended, as does every other change of the data. */
+static bool blockingIsAmidCommand(void) {
+    return busyNow() || roundIsNested();
+}
+
 void blockingHandleReady(void) {
     static bool running; /* commands run again may make more keys ready: the outer loop sees to them */
-    if (!ready.length || running) return;
+    if (!ready.length || running || blockingIsAmidCommand()) return;
     running = true;
     while (ready.length) {
         struct listNode *first = listFirst(&ready);

@@ -4,6 +4,7 @@
 #include "client/client_evict.h"
 #include "client/reply.h"
 #include "command/admission.h"
+#include "command/busy.h"
 #include "command/call.h"
 #include "command/round.h"
 #include "data/evict.h"
@@ -38,6 +39,7 @@ void evictAdmissionInit(void) {
     admissionIdle(RULE_OOM, true);
     evictOnLimitChange(limitChanged);
     evictAddVeto(roundIsNested); /* a script does not expect keys to go */
+    evictAddVeto(busyNow);       /* nor does one that a module's thread runs, between whose lines are turns */
     admissionFill(RULE_EVICTED, checkEvicted);
     callAddHook(BETWEEN_CALLS, clientWeigh, true);
     weighingChanged(false);

@@ -6,6 +6,7 @@
 
 #include "base/zmalloc.h"
 #include "command/propagate.h"
+#include "command/round.h"
 #include "command/script_running.h"
 #include "module/api.h"
 #include "module/module.h"
@@ -153,14 +154,15 @@ static void runThoseOfModules(struct module *m) {
 
 static void (*presence)(bool any);
 
+/* The poll of a nested round is in the middle of a script, a command or a load: no thread may change data. */
 static void pollBegins(struct aeEventLoop *el) {
     (void)el;
-    moduleLockGive();
+    if (!roundIsNested()) moduleLockGive();
 }
 
 static void pollEnds(struct aeEventLoop *el) {
     (void)el;
-    moduleLockTake();
+    if (!roundIsNested()) moduleLockTake();
 }
 
 void moduleOnPresence(void (*fn)(bool any)) {

@@ -6,8 +6,9 @@
  *     a thread                   take ── section ── give
  *
  * It is taken in the order in which it was asked for: a thread that asks gets its section at the latest when
- * the main thread sleeps next, and the main thread waits for those that came before it. With no module
- * loaded there is no lock: the loop does not know of it. */
+ * the main thread sleeps next, and the main thread waits for those that came before it. The poll of a nested
+ * round (a script past its time limit, Yield, a load) does not give it away: the data stands still there.
+ * With no module loaded there is no lock: the loop does not know of it. */
 #pragma once
 
 #include <stdbool.h>

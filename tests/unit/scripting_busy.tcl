@@ -134,6 +134,30 @@ start_server {tags {scripting} overrides {busy-reply-threshold 50}} {
         $c close
     }
 
+    test {commands that are allowed meanwhile let no blocked client change data in the middle of the script} {
+        r del q
+        set blocked [blocked_client blpop q 0]
+        set c [start_script {
+            redis.call('rpush', 'q', 'x')
+            local t = os.clock()
+            while os.clock() - t < 1 and redis.call('llen', 'q') == 1 do end
+            return redis.call('llen', 'q')
+        } 0]
+        set other [valkey_client]
+        set allowed 0
+        foreach command {
+            {hello 3} {hello 2} {auth x} {multi} {discard} {watch q} {unwatch} {script kill} {function stats} {client no-evict off}
+            {client pause 1 write} {client unpause} {client tracking on} {client tracking off} {client id} {replconf capa eof} {reset}
+        } {
+            if {![catch { $other {*}$command } error] || ![string match BUSY* $error]} { incr allowed }
+        }
+        assert_morethan $allowed 10
+        assert_equal 1 [$c read]
+        assert_equal {q x} [answer $blocked]
+        $other close
+        $c close
+    }
+
     test {a slow script that ends in time is nobody's business} {
         set c [valkey_deferring_client]
         $c eval {local t = os.clock() while os.clock() - t < 0.2 do end return redis.call('set', 'slow', 'x')} 0

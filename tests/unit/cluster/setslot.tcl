@@ -121,3 +121,22 @@ start_cluster {kinds {ours ours ours} primaries 2} {
         assert_no_match "*\\\[6->-*" [r [n 0] cluster nodes]
     }
 }
+
+start_cluster {kinds {ours ours} primaries 2 overrides {busy-reply-threshold 50}} {
+    test {a slot that is lost in the middle of a script is emptied when the script has ended} {
+        foreach key [tagged 50] { r [n 0] set $key v }
+        set from [cluster_id 0]
+        set c [valkey_deferring_client [n 0]]
+        $c eval {
+            local before, t = redis.call('dbsize'), os.clock()
+            while os.clock() - t < 2 and redis.call('dbsize') == before do end
+            return {before, redis.call('dbsize')}
+        } 0
+        wait_for_condition 100 20 {[catch {r [n 0] ping}]} else { fail "the server is not busy" }
+        r [n 1] cluster setslot 3300 importing $from
+        r [n 1] cluster setslot 3300 node [cluster_id 1]
+        assert_equal {50 50} [$c read]
+        wait_for_condition 100 20 {[r [n 0] dbsize] == 0} else { fail "keys of a slot that is another node's" }
+        $c close
+    }
+}

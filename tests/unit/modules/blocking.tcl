@@ -407,4 +407,19 @@ with_modules {blocking} {} {
         catch { answer $c }
         assert_equal PONG [r ping]
     }
+
+    test {threads get the lock before a script or behind it, not in the middle} {
+        r del many
+        set thread [valkey_deferring_client]
+        $thread blocking.push many x 1000000
+        wait_for_condition 100 20 {[r llen many] > 0} else { fail "the thread pushes nothing" }
+        lassign [r eval {
+            local before, t = redis.call('llen', KEYS[1]), os.clock()
+            while os.clock() - t < 0.4 do end
+            return {before, redis.call('llen', KEYS[1])}
+        } 1 many] before after
+        assert_equal $before $after
+        wait_for_condition 100 20 {[r llen many] > $after} else { fail "the thread has not gone on" }
+        $thread close
+    }
 }
