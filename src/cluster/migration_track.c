@@ -28,7 +28,6 @@
 #include "data/rewrite.h"
 #include "data/role.h"
 
-#define RDB_OP_SLOT_IMPORT 243
 
 static const char unknown[NODE_ID_LEN + 1]; /* a node */
 

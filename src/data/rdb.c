@@ -494,6 +494,35 @@ bool rdbDumpValid(struct str payload, struct str *body, int *version) {
 
 /* ---- Sections of other rooms ---- */
 
+const char *rdbTypeName(int type) {
+    static const char *const names[RDB_TYPES] = {
+        "string",
+        "list-linked",
+        "set-hashtable",
+        "zset-v1",
+        "hash-hashtable",
+        "zset-v2",
+        "module-pre-release",
+        "module-value",
+        "",
+        "hash-zipmap",
+        "list-ziplist",
+        "set-intset",
+        "zset-ziplist",
+        "hash-ziplist",
+        "quicklist",
+        "stream",
+        "hash-listpack",
+        "zset-listpack",
+        "quicklist-v2",
+        "stream-v2",
+        "set-listpack",
+        "stream-v3",
+        "hash-expiring",
+    };
+    return type >= 0 && type < RDB_TYPES ? names[type] : "";
+}
+
 static const struct rdbSection *sections[SECTIONS_MAX];
 static int section_count;
 

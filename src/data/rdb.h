@@ -56,7 +56,10 @@ enum rdbType {
     RDB_TYPE_HASH_EXPIRING = 22,      /* version 80 only */
     RDB_TYPES
 };
+const char *rdbTypeName(int type); /* as the check tool and the log show it */
+
 enum rdbOpcode {
+    RDB_OP_SLOT_IMPORT = 243, /* the name of a migration, and its ranges of slots */
     RDB_OP_SLOT_INFO = 244,
     RDB_OP_FUNCTION = 245,
     RDB_OP_FUNCTION_PRE_GA = 246,

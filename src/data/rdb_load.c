@@ -27,7 +27,8 @@
 #define QUEUE           8  /* a power of two */
 #define KEY_BYTES_MIN   3  /* of a key and its value in a file: type, length, length */
 #define KEY_MEMORY_MIN  24 /* of the same in memory: an object, its place in a table */
-#define CHECKSUM_SINCE  5  /* version */
+#define KEY_SHOWN_MAX   256
+#define CHECKSUM_SINCE  5 /* version */
 #define PRE_GA_FUNCTION "Pre-release function format not supported."
 _Static_assert((QUEUE & (QUEUE - 1)) == 0, "numbers of places wrap");
 
@@ -47,7 +48,8 @@ struct loader {
         uint64_t hash;
     } queue[QUEUE];
     unsigned in, out;
-    sds key; /* of the value that is being read */
+    sds key;  /* of the value that is being read, */
+    int type; /* of what encoding; -1: no value is being read */
     /* What the opcodes before a key have said about it. */
     int64_t expire_ms;         /* OBJ_NO_EXPIRE: none */
     int64_t idle_s, frequency; /* -1: not told */
@@ -165,11 +167,13 @@ static bool readKey(struct loader *l, uint8_t type) {
     if (!rdbReadString(l->r, &key)) return false;
     sdssetlen(l->key, 0);
     l->key = sdscatstr(l->key, key);
+    l->type = type;
     uint64_t hash = keyHash(key);
     keyspacePrefetch(l->keyspace, hash);
     l->r->key = sdsview(l->key);
     enum rdbLoaded got = rdbReadValue(l->r, type, &v);
     if (got == RDB_FAILED) return false;
+    l->type = -1;
     bool ok = true;
     if (got == RDB_EMPTY) {
         if (l->result.empty++ < 10) serverLog(LL_NOTICE, "rdbLoadObject skipping empty key: %s", l->key);
@@ -414,8 +418,18 @@ static bool readAll(struct loader *l) {
     return addAll(l) && readChecksum(l);
 }
 
+/* With its name, an operator finds out what is lost, and whether there is another copy of it. */
+static void loaderNameKey(const struct loader *l) {
+    struct str key = sdsview(l->key);
+    sds shown = sdscatrepr(sdsempty(), key.ptr, key.len < KEY_SHOWN_MAX ? key.len : KEY_SHOWN_MAX);
+    serverLog(LL_WARNING,
+              "Loading failed within the value of key %s in database %d, which has RDB type %d (%s).", shown,
+              l->dbid, l->type, rdbTypeName(l->type));
+    sdsfree(shown);
+}
+
 bool rdbLoadStream(struct rdbReader *r, const struct rdbLoadOptions *options, struct rdbLoadResult *result) {
-    struct loader l = {.r = r, .options = options, .now_ms = mstime(), .key = sdsempty()};
+    struct loader l = {.r = r, .options = options, .now_ms = mstime(), .key = sdsempty(), .type = -1};
     l.result.replication = (struct rdbReplication){.stream_db = -1, .offset = -1};
     selectDb(&l, 0);
     forgetAttributes(&l);
@@ -425,6 +439,7 @@ bool rdbLoadStream(struct rdbReader *r, const struct rdbLoadOptions *options, st
     bool ok = readAll(&l);
     addAll(&l);
     serverAssert(ok || r->io.error);
+    if (!ok && l.type >= 0) loaderNameKey(&l);
     sdsfree(l.key);
     rdb_last_load = l.result;
     if (result) *result = l.result;

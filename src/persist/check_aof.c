@@ -161,6 +161,13 @@ static enum outcome cutToTime(struct checked *c, bool last) {
         printf("Truncate nothing in AOF %s to timestamp %lld\n", c->name, (long long)c->cut_time);
         return AOF_IS_FINE;
     }
+    if (c->cut_at == 0) {
+        printf(
+            "Failed to truncate AOF %s to timestamp %lld: all of it was written later, so nothing would be "
+            "left of it.\n",
+            c->name, (long long)c->cut_time);
+        return AOF_IS_BAD;
+    }
     if (!last) {
         printf(
             "Failed to truncate AOF %s to timestamp %lld to offset %lld because it is not the last file.\n"

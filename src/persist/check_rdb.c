@@ -42,37 +42,12 @@ static const char *const step_names[] = {
     "start",     "read-type", "read-expire", "read-key",        "read-object-value",
     "check-sum", "read-len",  "read-aux",    "read-module-aux", "read-functions",
 };
-static const char *const type_names[RDB_TYPES] = {
-    "string",
-    "list-linked",
-    "set-hashtable",
-    "zset-v1",
-    "hash-hashtable",
-    "zset-v2",
-    "module-pre-release",
-    "module-value",
-    "",
-    "hash-zipmap",
-    "list-ziplist",
-    "set-intset",
-    "zset-ziplist",
-    "hash-ziplist",
-    "quicklist",
-    "stream",
-    "hash-listpack",
-    "zset-listpack",
-    "quicklist-v2",
-    "stream-v2",
-    "set-listpack",
-    "stream-v3",
-    "hash-expiring",
-};
-
 struct checker {
     struct rdbReader r;
     enum step step;
-    sds key;  /* being read, NULL: none */
-    int type; /* of the value being read, -1: none so far */
+    bool foreign; /* the version is one that Valkey does not write */
+    sds key;      /* being read, NULL: none */
+    int type;     /* of the value being read, -1: none so far */
     bool has_expire;
     int64_t expire_ms, now_ms;
     uint64_t keys, expires, expired, functions;
@@ -97,12 +72,21 @@ static bool checkRdbFail(struct checker *c, const char *why) {
 
 /* ---- Reading ---- */
 
+/* Versions that are not ours are read as far as they can be, whatever a server would say to them: who has
+ * such a file wants to know what is in it. */
 static bool checkMagic(struct checker *c) {
     char magic[RDB_MAGIC_LEN];
     if (!rioRead(&c->r.io, magic, sizeof magic)) return false;
-    c->r.version = rdbMagicVersion(magic);
-    if (c->r.version < 0) return checkRdbFail(c, "Wrong signature trying to load DB from file");
-    return rdbMagicReadable(magic) || rioFail(&c->r.io, "Can't handle RDB format version %d", c->r.version);
+    int version = c->r.version = rdbMagicVersion(magic);
+    if (version < 0) return checkRdbFail(c, "Wrong signature trying to load DB from file");
+    bool old_name = magic[0] == 'R';
+    if (version < RDB_VERSION_OLDEST || (old_name ? version >= RDB_VERSION_EXPIRING : version <= RDB_VERSION))
+        return rioFail(&c->r.io, "Can't handle RDB format version %d", version);
+    c->foreign = version > RDB_VERSION && version < RDB_VERSION_EXPIRING;
+    if (!rdbVersionReadable(version))
+        say(c, "RDB version %d is %s: what this version can read of it is checked", version,
+            c->foreign ? "another product's" : "newer than this server");
+    return true;
 }
 
 /* Names and values may hold anything; they are shown as far as they can be. */
@@ -175,6 +159,16 @@ static bool checkNumbers(struct checker *c, int count) {
     return true;
 }
 
+static bool checkSlotImport(struct checker *c) {
+    uint64_t ranges, slot;
+    c->step = AT_LENGTH;
+    if (!rdbSkipString(&c->r) || !rdbReadLen(&c->r, &ranges)) return false;
+    for (; ranges; ranges--) {
+        if (!rdbReadLen(&c->r, &slot) || !rdbReadLen(&c->r, &slot)) return false;
+    }
+    return true;
+}
+
 static bool checkExpire(struct checker *c, uint8_t opcode) {
     int32_t s = 0;
     c->step = AT_EXPIRE;
@@ -194,6 +188,7 @@ static bool checkOpcode(struct checker *c, uint8_t opcode) {
     case RDB_OP_IDLE: return checkNumbers(c, 1);
     case RDB_OP_RESIZEDB: return checkNumbers(c, 2);
     case RDB_OP_SLOT_INFO: return checkNumbers(c, 3);
+    case RDB_OP_SLOT_IMPORT: return checkSlotImport(c);
     case RDB_OP_SELECTDB: return checkSelect(c);
     case RDB_OP_AUX: return checkAux(c);
     case RDB_OP_MODULE_AUX: return checkModuleAux(c);
@@ -277,6 +272,8 @@ static bool checkAll(struct checker *c) {
         c->step = AT_TYPE;
         if (!rioReadByte(&c->r.io, &opcode)) return false;
         if (opcode == RDB_OP_EOF) return checkChecksum(c);
+        if (c->foreign && opcode == RDB_TYPE_HASH_EXPIRING) /* the number is another type's there */
+            return rioFail(&c->r.io, "Invalid object type: %d", opcode);
         bool ok = opcode < RDB_TYPES ? checkKey(c, opcode) : checkOpcode(c, opcode);
         if (!ok) return false;
     }
@@ -295,7 +292,7 @@ static void sayError(const struct checker *c) {
         printf("[additional info] Reading key '%.*s'\n", (int)sdslen(shown) - 2, shown + 1);
         sdsfree(shown);
     }
-    if (c->type >= 0) printf("[additional info] Reading type %d (%s)\n", c->type, type_names[c->type]);
+    if (c->type >= 0) printf("[additional info] Reading type %d (%s)\n", c->type, rdbTypeName(c->type));
 }
 
 static void saySummary(const struct checker *c) {

@@ -79,6 +79,18 @@ tags {external:skip} {
         assert_equal 0 $code
         assert_match "*Successfully truncated AOF appendonly.aof.1.incr.aof to timestamp 2500*" $output
         assert_equal $before [read_file $file]
+        # Nothing would be left.
+        foreach form [list $dir/appendonly.aof.manifest $file] {
+            lassign [check_aof --truncate-to-timestamp 500 $form] code output
+            assert_equal 1 $code
+            assert_match "*Failed to truncate AOF *appendonly.aof.1.incr.aof to timestamp 500*nothing*" $output
+            assert_equal $before [read_file $file]
+        }
+        # What stands before the first time is older than it.
+        aof_put_files $dir [list appendonly.aof.1.incr.aof "[aof_text {SET a 0}]$before"]
+        lassign [check_aof --truncate-to-timestamp 500 $file] code output
+        assert_equal 0 $code
+        assert_equal [aof_text {SET a 0}] [read_file $file]
     }
 
     test {a damaged image, a bad manifest, a missing file, bad arguments} {

@@ -92,13 +92,36 @@ tags {external:skip needs:debug} {
             assert_equal 1 $code
             assert_match "*offset [file size $path]\\] RDB CRC error*While doing: check-sum*" $output
 
-            write_bytes $path [rdb_file REDIS0012 {}]
-            assert_match "*offset 9\\] Can't handle RDB format version 12*While doing: start*" [lindex [check_rdb $path] 1]
+            foreach magic {REDIS0000 REDIS0080 VALKEY011} {
+                write_bytes $path [rdb_file $magic {}]
+                lassign [check_rdb $path] code output
+                assert_equal 1 $code
+                assert_match "*offset 9\\] Can't handle RDB format version *While doing: start*" $output
+            }
 
             write_bytes $path [rdb_file REDIS0011 \xfe\x00\x0b\x03key\x08\x03\x00\x00\x00\x01\x00\x00\x00]
             lassign [check_rdb $path] code output
             assert_equal 1 $code
             assert_match "*While doing: read-object-value*Reading key 'key'*Reading type 11 (set-intset)*0 keys read*" $output
+        }
+
+        test {versions that this server does not load are read as far as they can be} {
+            foreach {magic note} {REDIS0012 another VALKEY079 another VALKEY081 newer VALKEY987 newer} {
+                write_bytes $path [rdb_file $magic \xfe\x00\x00\x01k\x01v]
+                lassign [check_rdb $path] code output
+                assert_equal 0 $code
+                assert_match "*RDB version * is $note*looks OK!*1 keys read*" $output
+                write_bytes $path [rdb_file $magic \xfe\x00\x00\x01k\x01v\x1e\x01x]
+                assert_match "1*Invalid object type: 30*1 keys read*" [check_rdb $path]
+            }
+            # What is a hash of ours in version 80 is another type in Redis's 12.
+            write_bytes $path [rdb_file REDIS0012 \x16\x01h\x01\0\0\0\0\0\0\0\0\x01f\x01v]
+            assert_match "1*Invalid object type: 22*0 keys read*" [check_rdb $path]
+        }
+
+        test {a slot that is being imported} {
+            write_bytes $path [rdb_file VALKEY080 \xf3\x28[string repeat a 40]\x02\x01\x02\x05\x05\xfe\x00\x00\x01k\x01v]
+            assert_match "0*looks OK!*1 keys read*" [check_rdb $path]
         }
 
         # But for a line about a type that Redis prints even when it has not come to one.

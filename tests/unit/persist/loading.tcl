@@ -179,6 +179,8 @@ tags {external:skip needs:debug} {
         {an unknown opcode} [rdb_file REDIS0011 $head\xf0] "unknown opcode 240" \
         {a key twice} [rdb_file REDIS0011 $head\xfe\x00\x00\x01k\x01v\x00\x01k\x01w] "RDB has duplicated key 'k' in DB 0" \
         {a wrong checksum} [string range [rdb_file REDIS0011 $head] 0 end-1]\x01 "RDB CRC error*" \
+        {a value that is not sound} [rdb_file REDIS0011 $head\xfe\x03\x0b\x07bad\x01key\x08\x03\x00\x00\x00\x01\x00\x00\x00] \
+            {Loading failed within the value of key "bad\\x01key" in database 3, which has RDB type 11 (set-intset).*Internal error} \
         {a string longer than the file} [rdb_file REDIS0011 $head\xfe\x00\x00\x01k\x80\x7f\xff\xff\xff] "*bytes announced*" \
     ]
     foreach {name bytes reason} $cases {
