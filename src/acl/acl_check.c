@@ -48,7 +48,7 @@ static bool worksOnData(const struct serverCommand *cmd) {
     for (int i = 0; i < cmd->spec->key_spec_count; i++) {
         if (!(cmd->spec->key_specs[i].flags & KEY_NOT_KEY)) return true;
     }
-    return false;
+    return cmd->spec->getkeys != NULL;
 }
 
 /* What is no number of a database the command itself refuses. */
@@ -111,6 +111,11 @@ static bool keyAllowed(struct aclSelector *s, struct question *q, const struct k
     return false;
 }
 
+/* A module's command may say where its keys are without any key spec (getkeys-api). */
+static bool mayHaveKeys(const struct serverCommand *cmd) {
+    return cmd->spec->key_spec_count || cmd->spec->getkeys;
+}
+
 static bool keysAllowed(struct aclSelector *s, struct question *q, int *arg) {
     const struct keyRef *only = &q->cmd->only_key;
     if (only->pos && only->pos < q->argc) {
@@ -118,7 +123,7 @@ static bool keysAllowed(struct aclSelector *s, struct question *q, int *arg) {
         if (aclPatternsMatchBegin(&s->keys, q->argv[only->pos], ACL_PATTERN_ALL, &q->begin))
             return true; /* whatever it does */
     }
-    if (!q->cmd->spec->key_spec_count) return true;
+    if (!mayHaveKeys(q->cmd)) return true;
     struct keyRef *keys;
     int n = commandGetKeyRefs(q->cmd, q->argv, q->argc, &keys);
     bool allowed = true;
@@ -152,7 +157,7 @@ static bool namedChannelsAllowed(struct aclSelector *s, const struct question *q
     bool allowed = true;
     for (int i = 0; i < n && allowed; i++) {
         const struct keyRef *ch = &channels[i];
-        if (ch->pos >= q->argc || !(ch->flags & (CHANNEL_PUBLISH | CHANNEL_SUBSCRIBE))) continue;
+        if (!(ch->flags & (CHANNEL_PUBLISH | CHANNEL_SUBSCRIBE))) continue;
         *arg = ch->pos;
         allowed = selectorHasChannel(s, q->argv[ch->pos], ch->flags & CHANNEL_PATTERN);
     }
@@ -187,7 +192,7 @@ static enum aclDenial askSelector(struct aclSelector *s, struct question *q, int
  * first arguments are allowed for, or databases and channels among the arguments. */
 static void aclCheckRemember(struct aclUser *u, const struct aclSelector *s, const struct question *q) {
     const struct serverCommand *cmd = q->cmd;
-    bool all_keys = s->flags & SELECTOR_ALL_KEYS || !cmd->spec->key_spec_count;
+    bool all_keys = s->flags & SELECTOR_ALL_KEYS || !mayHaveKeys(cmd);
     bool all_dbs = s->flags & SELECTOR_ALL_DBS;
     if (!aclSelectorHasCommand(s, cmd->id) || cmd->flags & (CMD_PUBSUB | CMD_TELLS_CHANNELS | CMD_ALL_DBS))
         return;

@@ -40,9 +40,11 @@ static void legacyKeyTriple(struct serverCommand *cmd) {
         if (!cmd->first_key) {
             cmd->first_key = k->pos;
             cmd->last_key = last;
-            cmd->key_step = k->step;
+            cmd->key_step = k->step > 0 ? k->step : 1; /* a module's may be anything */
         } else if (cmd->last_key >= 0 && k->pos == cmd->last_key + 1) {
             cmd->last_key = last;
+        } else {
+            cmd->flags |= CMD_MOVABLE_KEYS;
         }
     }
 }
@@ -50,7 +52,7 @@ static void legacyKeyTriple(struct serverCommand *cmd) {
 static struct keyRef onlyKey(const struct commandSpec *spec) {
     const struct keySpec *k = spec->key_specs;
     bool fixed = spec->key_spec_count == 1 && k->begin == KEYS_BEGIN_INDEX && k->find == KEYS_FIND_RANGE &&
-                 k->lastkey == 0 && !(k->flags & KEY_NOT_KEY) &&
+                 k->pos > 0 && k->lastkey == 0 && !(k->flags & KEY_NOT_KEY) &&
                  (!spec->getkeys || k->flags & KEY_VARIABLE_FLAGS);
     return fixed ? (struct keyRef){.pos = k->pos, .flags = k->flags} : (struct keyRef){0};
 }

@@ -19,12 +19,12 @@ struct keyRun {
     int64_t first, last, step;
 };
 
-/* Argument number at which the spec begins, 0 when its keyword is not there. */
+/* Argument number at which the spec begins, 0 when its keyword is not there, or nothing is behind it. */
 static int keysBegin(const struct keySpec *spec, const struct str *argv, int argc) {
     if (spec->begin == KEYS_BEGIN_INDEX) return spec->pos;
     if (spec->begin != KEYS_BEGIN_KEYWORD) return 0;
     int step = spec->pos < 0 ? -1 : 1;
-    for (int i = spec->pos < 0 ? argc + spec->pos : spec->pos; i > 0 && i < argc; i += step) {
+    for (int i = spec->pos < 0 ? argc + spec->pos : spec->pos; i > 0 && i < argc - 1; i += step) {
         if (strIs(argv[i], spec->keyword)) return i + 1;
     }
     return 0;
@@ -36,33 +36,33 @@ static bool keysAreLeftOut(const struct keySpec *spec, int begin, int argc) {
            begin == argc;
 }
 
-/* False: the arguments do not fit the spec. */
-static bool keysFind(const struct keySpec *spec, int begin, const struct str *argv, int argc,
+/* False: the arguments do not fit the spec. The numbers of a module's spec may be anything. */
+static bool keysFind(const struct keySpec *spec, int64_t begin, const struct str *argv, int argc,
                      struct keyRun *run) {
     if (spec->find == KEYS_FIND_RANGE) {
         run->first = begin;
-        run->step = spec->step;
+        run->step = spec->step > 0 ? spec->step : 1;
         if (spec->lastkey >= 0)
             run->last = begin + spec->lastkey;
         else if (spec->limit <= 1)
             run->last = argc + spec->lastkey;
         else
             run->last = begin + (argc - begin) / spec->limit + spec->lastkey;
-        return run->last >= run->first && run->last < argc;
+        return run->first > 0 && run->last >= run->first && run->last < argc;
     }
-    int64_t count;
-    if (begin + spec->keynumidx >= argc || !string2ll(argv[begin + spec->keynumidx], &count)) return false;
+    int64_t count, at = begin + spec->keynumidx;
+    if (at < 1 || at >= argc || !string2ll(argv[at], &count)) return false;
     if (count < 0 || count > argc) return false;
     run->first = begin + spec->firstkey;
-    run->step = spec->keynum_step;
+    run->step = spec->keynum_step > 0 ? spec->keynum_step : 1;
     run->last = run->first + (count - 1) * run->step;
-    return run->last < argc;
+    return run->first > 0 && run->last < argc;
 }
 
 int keyRefsAdd(struct keyRef **keys, int count, int first, int last, int step, unsigned flags) {
     if (last < first) return count;
     *keys = zrealloc(*keys, (size_t)(count + (last - first) / step + 1) * sizeof **keys);
-    for (int pos = first; pos <= last; pos += step) (*keys)[count++] = (struct keyRef){pos, flags};
+    for (int64_t pos = first; pos <= last; pos += step) (*keys)[count++] = (struct keyRef){(int)pos, flags};
     return count;
 }
 

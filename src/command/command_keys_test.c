@@ -1,4 +1,5 @@
 /* command_keys_test.c - finding keys by key specs, those included that no command uses yet. */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +89,7 @@ static void testKeyword(void **state) {
     expectKeys(streams, 1, 0, "xread count 1 streams a b 0 0", "a b ");
     expectKeys(streams, 1, 0, "xread STREAMS a 0", "a ");
     expectKeys(streams, 1, 0, "xread count 1", "");
-    expectKeys(streams, 1, 0, "xread streams", "-");
+    expectKeys(streams, 1, 0, "xread streams", "");
     /* Searched from the end, so that a key of the same name is not taken for the word. */
     static const struct keySpec keys[] = {{.begin = KEYS_BEGIN_KEYWORD,
                                            .keyword = "KEYS",
@@ -110,8 +111,42 @@ static void testNotKeys(void **state) {
     expectFound(commandGetRoutes, specs, 3, 0, "x channel a b", "channel a ");
 }
 
+/* A module may say anything. */
+static void testOddNumbers(void **state) {
+    (void)state;
+    static const struct keySpec negative[] = {{KEYS_AT(-1), KEYS_RANGE(-1, 1)}};
+    expectKeys(negative, 1, 0, "x a b", "-");
+    static const struct keySpec no_step[] = {{KEYS_AT(1), KEYS_RANGE(-1, 0)}};
+    expectKeys(no_step, 1, 0, "x a b", "a b ");
+    static const struct keySpec back[] = {{KEYS_AT(1), KEYS_RANGE(0, -1)}};
+    expectKeys(back, 1, 0, "x a b", "a ");
+    static const struct keySpec huge_step[] = {{KEYS_AT(1), KEYS_RANGE(0, INT_MAX)}};
+    expectKeys(huge_step, 1, 0, "x a b", "a ");
+    static const struct keySpec huge[] = {{KEYS_AT(1), KEYS_RANGE(INT_MAX, 1)}};
+    expectKeys(huge, 1, 0, "x a b", "-");
+    static const struct keySpec count_before[] = {
+        {KEYS_AT(1), .find = KEYS_FIND_KEYNUM, .keynumidx = -2, .firstkey = 1, .keynum_step = 1}};
+    expectKeys(count_before, 1, 0, "x 1 b", "-");
+    static const struct keySpec keys_before[] = {
+        {KEYS_AT(1), .find = KEYS_FIND_KEYNUM, .firstkey = -3, .keynum_step = 1}};
+    expectKeys(keys_before, 1, 0, "x 1 b", "-");
+    static const struct keySpec no_keynum_step[] = {{KEYS_AT(1), .find = KEYS_FIND_KEYNUM, .firstkey = 1}};
+    expectKeys(no_keynum_step, 1, 0, "x 2 a b", "a b ");
+}
+
+static void testKeywordAtTheEnd(void **state) {
+    (void)state;
+    static const struct keySpec from[] = {
+        {KEYS_AT(1), KEYS_RANGE(0, 1)},
+        {.begin = KEYS_BEGIN_KEYWORD, .keyword = "from", .pos = 2, KEYS_RANGE(0, 1)}};
+    expectKeys(from, 2, 0, "x a from b", "a b ");
+    expectKeys(from, 2, 0, "x a from", "a ");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(testRange), cmocka_unit_test(testCounted),
-                                       cmocka_unit_test(testKeyword), cmocka_unit_test(testNotKeys)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(testRange),           cmocka_unit_test(testOddNumbers),
+        cmocka_unit_test(testKeywordAtTheEnd), cmocka_unit_test(testCounted),
+        cmocka_unit_test(testKeyword),         cmocka_unit_test(testNotKeys)};
     return cmocka_run_group_tests_name("command_keys", tests, NULL, NULL);
 }

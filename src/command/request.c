@@ -70,7 +70,7 @@ int requestHashKeys(struct request *r, struct keyHint *hints, int room) {
     if (!cmd || cmd->first_key <= 0 || !commandArityOk(cmd, r->argc)) return 0;
     int last = cmd->last_key < 0 ? r->argc + cmd->last_key : cmd->last_key, n = 0;
     int most = room - 1 < REQUEST_KEYS_MAX ? room - 1 : REQUEST_KEYS_MAX;
-    for (int pos = cmd->first_key; n < most && pos <= last && pos < r->argc; pos += cmd->key_step, n++) {
+    for (int64_t pos = cmd->first_key; n < most && pos <= last && pos < r->argc; pos += cmd->key_step, n++) {
         hints[n].key = r->argv[pos];
         hints[n].hash = keyHash(r->argv[pos]);
     }

@@ -86,7 +86,10 @@ static int askForPositions(const struct serverCommand *cmd, const struct str *ar
     stringArgsOpen(&args, argv, argc);
     command->function(&ctx, args.argv, args.argc);
     stringArgsClose(&args);
-    int count = ctx.position_count;
+    int count = 0;
+    for (int i = 0; i < ctx.position_count; i++) { /* those beyond the arguments are none */
+        if (ctx.positions[i].pos < argc) ctx.positions[count++] = ctx.positions[i];
+    }
     *keys = ctx.positions;
     ctx.positions = NULL;
     contextClose(&ctx);
@@ -123,6 +126,17 @@ void vmKeyAtPosWithFlags(struct ValkeyModuleCtx *ctx, int pos, int flags) {
 
 void vmKeyAtPos(struct ValkeyModuleCtx *ctx, int pos) {
     vmKeyAtPosWithFlags(ctx, pos, KEY_RW | KEY_ACCESS | KEY_UPDATE);
+}
+
+void moduleCommandChooseKeys(struct ValkeyModuleCommand *command) {
+    struct commandSpec *spec = &command->spec;
+    bool told = spec->key_spec_count > 0;
+    for (int i = 0; i < spec->key_spec_count; i++) {
+        const struct keySpec *k = &spec->key_specs[i];
+        bool known = k->begin != KEYS_BEGIN_UNKNOWN && k->find != KEYS_FIND_UNKNOWN;
+        told &= known && !(k->flags & (KEY_INCOMPLETE | KEY_VARIABLE_FLAGS));
+    }
+    spec->getkeys = command->module_flags & MODULE_GETKEYS && !told ? askForKeys : NULL;
 }
 
 /* ---- Flags, names ---- */
@@ -207,10 +221,10 @@ static struct ValkeyModuleCommand *make(struct module *m, struct ValkeyModuleCom
         .proc = function ? moduleCommandRun : NULL,
         .arity = function && !parent ? -1 : -2,
         .flags = CMD_MODULE | (flags & ~MODULE_FLAGS) | (flags & MODULE_GETKEYS ? CMD_MOVABLE_KEYS : 0),
-        .getkeys = flags & MODULE_GETKEYS ? askForKeys : NULL,
         .getchannels = flags & CMD_TELLS_CHANNELS ? askForChannels : NULL,
     };
     specFromTriple(command, first, last, step);
+    moduleCommandChooseKeys(command);
     command->command = commandAdd(&command->spec, parent ? parent->command : NULL);
     if (!command->command) {
         moduleCommandFree(command);

@@ -215,6 +215,7 @@ int vmSetCommandInfo(struct ValkeyModuleCommand *command, const ValkeyModuleComm
     if (info->arity) spec->arity = info->arity;
     ioThreadsRelease();
     takeKeySpecs(spec, info);
+    moduleCommandChooseKeys(command);
     command->has_info = true;
     commandRefresh(command->command);
     return VALKEYMODULE_OK;
