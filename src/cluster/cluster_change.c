@@ -246,7 +246,7 @@ static void slotsChange(struct client *c, const struct slotSet *asked, bool add)
     struct topology *t = clusterTopology();
     for (int last, slot = slotSetRun(asked, 0, &last); slot >= 0; slot = slotSetRun(asked, last + 1, &last)) {
         for (; slot <= last; slot++) {
-            if (add && slotOpen(t, slot)) slotSetImporting(t, slot, NULL);
+            slotSetImporting(t, slot, NULL);
             slotAssign(t, slot, add ? t->myself : NULL);
         }
     }

@@ -78,16 +78,17 @@ static bool parseNode(struct client *c, struct str id, const char *fmt, struct s
     return s->node;
 }
 
-/* Migrating to it, or importing from it. */
+/* Migrating to it, or importing from it. Whose the slot is has been checked by our primary when the command
+ * is its: we may learn of that later, by the bus. */
 static bool parseOther(struct client *c, const struct str *argv, struct setslot *s) {
     struct topology *t = clusterTopology();
     struct clusterNode *mine = nodeShardPrimary(t->myself);
-    bool owned = t->owner[s->slot] == mine;
-    if (s->verb == MIGRATING && !owned) {
+    bool owned = t->owner[s->slot] == mine, told = c->flags & CLIENT_PRIMARY;
+    if (s->verb == MIGRATING && !owned && !told) {
         replyErrorFmt(c, "ERR I'm not the owner of hash slot %d", s->slot);
         return false;
     }
-    if (s->verb == IMPORTING && owned) {
+    if (s->verb == IMPORTING && owned && !told) {
         replyErrorFmt(c, "ERR I'm already the owner of hash slot %d", s->slot);
         return false;
     }
@@ -146,7 +147,8 @@ static void lostLast(struct clusterNode *to) {
 }
 
 /* The slot is that node's from now on. Who gets one that he has imported takes an epoch that makes everybody
- * believe him. */
+ * believe him. A slot without keys migrates no longer, even when it stays here: nothing is left to be moved.
+ */
 static void assign(const struct setslot *s) {
     struct topology *t = clusterTopology();
     struct clusterNode *me = t->myself, *mine = nodeShardPrimary(me);
@@ -154,7 +156,7 @@ static void assign(const struct setslot *s) {
     bool imported = open && open->from && s->node == mine, was_mine = t->owner[s->slot] == mine;
     serverLog(LL_NOTICE, "Assigning slot %d to node %s in shard %s", s->slot, nodeLogName(s->node),
               s->node->shard_id);
-    if (was_mine && s->node != mine) slotSetMigrating(t, s->slot, NULL);
+    if ((was_mine && s->node != mine) || !slotKeys(s->slot)) slotSetMigrating(t, s->slot, NULL);
     if (s->node == mine) slotSetImporting(t, s->slot, NULL);
     slotAssign(t, s->slot, s->node);
     engineTodo(&cluster_engine, TODO_STATE);
@@ -223,10 +225,11 @@ void clusterSetslotCommand(struct client *c) {
 
 /* ---- What is open, for replicas that come later ---- */
 
-/* N<id, for a slot that is imported, N>id, for one that migrates; one after the other. */
+/* N<id, for a slot that is imported, N>id, for one that migrates; one after the other. Empty when none is
+ * open: the replica may have some open that have been closed since. */
 static sds statesText(void) {
     const struct topology *t = clusterTopology();
-    if (!cluster_enabled || !t->open_count) return NULL;
+    if (!cluster_enabled) return NULL;
     sds s = sdsempty();
     for (int i = 0; i < t->open_count; i++) {
         const struct openSlot *open = &t->open[i];
@@ -255,11 +258,7 @@ static void stateLoad(struct str text) {
 static void statesLoad(struct str text) {
     struct topology *t = clusterTopology();
     if (!cluster_enabled || nodeIsPrimary(t->myself)) return;
-    while (t->open_count) {
-        int slot = t->open[0].slot;
-        slotSetMigrating(t, slot, NULL);
-        slotSetImporting(t, slot, NULL);
-    }
+    topologyCloseSlots(t);
     while (text.len) {
         const char *end = memchr(text.ptr, ',', text.len);
         size_t len = end ? (size_t)(end - text.ptr) : text.len;

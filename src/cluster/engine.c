@@ -454,6 +454,7 @@ void engineFollow(struct engine *e, struct clusterNode *primary, bool full_sync)
     struct clusterNode *me = e->t.myself;
     serverAssert(primary && primary != me);
     if (nodeIsPrimary(me)) slotsInherit(e, me, NULL);
+    if (full_sync) topologyCloseSlots(&e->t); /* they were of the shard that it leaves */
     nodeBecomeReplica(&e->t, me, primary);
     manualReset(e);
     e->election = (struct engineElection){0};
@@ -486,11 +487,7 @@ void engineReset(struct engine *e, bool hard, int64_t now_ms) {
     struct clusterNode *me = e->t.myself;
     becomeOwnPrimary(e);
     for (int slot = 0; slot < KEY_SLOTS; slot++) slotAssign(&e->t, slot, NULL);
-    while (e->t.open_count) {
-        int slot = e->t.open[0].slot;
-        slotSetMigrating(&e->t, slot, NULL);
-        slotSetImporting(&e->t, slot, NULL);
-    }
+    topologyCloseSlots(&e->t);
     topologyForEach(&e->t, n) {
         if (n != me) nodeRemove(e, n);
     }

@@ -45,11 +45,13 @@ static void exportTargetChanged(struct engine *e, struct clusterNode *by, uint64
     }
 }
 
+/* A slot that our shard gives away stays open in all of it when another node of the shard takes over. */
 static void slotMoved(struct engine *e, int slot, struct clusterNode *to) {
+    bool stays = to && (to == myPrimary(e) || inSameShard(to, e->t.myself));
     slotAssign(&e->t, slot, to);
     importSourceChanged(e, slot, to);
     struct openSlot *open = slotOpen(&e->t, slot);
-    if (open && open->to && to != myPrimary(e)) slotSetMigrating(&e->t, slot, NULL);
+    if (open && open->to && !stays) slotSetMigrating(&e->t, slot, NULL);
 }
 
 void slotsInherit(struct engine *e, struct clusterNode *from, struct clusterNode *to) {

@@ -226,6 +226,10 @@ void slotSetImporting(struct topology *t, int slot, struct clusterNode *from) {
     slotSetOpen(t, slot, open ? open->to : NULL, from);
 }
 
+void topologyCloseSlots(struct topology *t) {
+    t->open_count = 0;
+}
+
 /* ---- Failure reports ---- */
 
 static int reportOf(const struct clusterNode *about, const struct clusterNode *by) {

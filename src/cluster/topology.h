@@ -138,6 +138,7 @@ struct openSlot *slotOpen(const struct topology *t,
                           int slot); /* NULL: it is not. Valid until the next change */
 void slotSetMigrating(struct topology *t, int slot, struct clusterNode *to); /* NULL: not any more */
 void slotSetImporting(struct topology *t, int slot, struct clusterNode *from);
+void topologyCloseSlots(struct topology *t);  /* none is open any more */
 int topologyVoters(const struct topology *t); /* the size of the cluster: primaries with slots */
 /* Voters that are a majority of it. */
 static inline int topologyQuorum(const struct topology *t) {

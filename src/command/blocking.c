@@ -49,6 +49,7 @@ struct waiter {
 struct blockingState {
     int type;
     bool wake_on_delete, firm;
+    bool ending; /* its timeout is being handled: nothing that this causes ends the wait a second time */
     void (*on_timeout)(struct client *c);
     void *whose; /* of a handler's own wait, */
     bool (*wants)(const struct object *o);
@@ -298,20 +299,25 @@ void blockingResume(struct client *c) {
         runHandler(c, (struct blockingEnd){.reason = BLOCKING_RESUMED});
 }
 
+static bool blockingMayEnd(const struct client *c) {
+    return c->blocked && !c->blocked->ending;
+}
+
 bool unblockWithTimeout(struct client *c) {
-    if (!c->blocked) return false;
+    if (!blockingMayEnd(c)) return false;
     if (c->blocked->left) {
         runHandler(c, (struct blockingEnd){.reason = BLOCKING_TIMEOUT});
         return true;
     }
     c->flags &= ~(uint32_t)CLIENT_ERROR;
+    c->blocked->ending = true;
     c->blocked->on_timeout(c);
     endCommand(c, false);
     return true;
 }
 
 bool unblockWithReply(struct client *c, void (*reply)(struct client *c)) {
-    if (!c->blocked) return false;
+    if (!blockingMayEnd(c)) return false;
     if (c->blocked->ends) {
         runHandler(c, (struct blockingEnd){.reason = BLOCKING_REFUSED});
         return true;
