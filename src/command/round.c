@@ -28,6 +28,7 @@
 #include "registry/info.h"
 #include "command/propagate.h"
 #include "client/reply.h"
+#include "data/persistence.h"
 #include "data/type.h"
 #include "net/ae.h"
 #include "net/connection.h"
@@ -780,7 +781,8 @@ void roundNested(void) {
     not_served = CLIENT_PRIMARY;
     connServePending(server_el);
     aeProcessEvents(server_el, AE_FILE_EVENTS | AE_DONT_WAIT);
-    roundRun(); /* clients that had input already */
+    roundRun();                                       /* clients that had input already */
+    if (persistence.aofWrite) persistence.aofWrite(); /* a reply leaves when its change is in the file */
     clientsWritePending();
     current = outer;
     not_served = not_served_before;

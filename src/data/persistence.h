@@ -26,7 +26,8 @@ struct persistence {
      * moved). NULL: there is none. False: it could not be, which has been logged. */
     void (*aofStop)(void);
     bool (*aofRestart)(const char *rdb);
-    void (*aofWrite)(void); /* what was propagated is the system's now, even while an fsync goes on */
+    /* All that was propagated is in the file, as far as its units have ended; with `always` on the disk. */
+    void (*aofWrite)(void);
     /* Would a loss of power leave what was propagated up to there (propagateOffset)? And up to where would
      * it? */
     bool (*aofHasSynced)(uint64_t offset);

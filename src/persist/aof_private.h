@@ -41,7 +41,7 @@ void aofAssertState(void);
 sds aofFileName(int64_t seq, char type, bool rdb);  /* appendonly.aof.2.base.rdb */
 bool aofWriteManifest(const struct aofManifest *m); /* false: logged */
 bool aofMakeDir(void);
-/* Everything in the buffer goes to the file; force: even while an fsync is under way. */
+/* Everything in the buffer goes to the file; force: even if a write has failed a moment ago. */
 void aofFlush(bool force);
 /* Take this file, already open, as the increment; the one before is synced and closed on the thread. */
 void aofUseIncrement(int fd, uint64_t size);

@@ -91,10 +91,33 @@ tags {external:skip} {
         }
 
         test {kill -9: what was answered is there} {
-            r config set appendfsync always ;# with everysec, what is behind a slow fsync may wait for two seconds
-            for {set i 0} {$i < 100} {incr i} { r set key:$i $i }
-            restart_server 0 KILL
-            for {set i 0} {$i < 100} {incr i} { assert_equal $i [r get key:$i] }
+            foreach policy {always everysec no} {
+                r config set appendfsync $policy
+                for {set i 0} {$i < 100} {incr i} { r set key:$i $policy:$i }
+                restart_server 0 KILL
+                for {set i 0} {$i < 100} {incr i} { assert_equal $policy:$i [r get key:$i] }
+            }
+        }
+
+        # The reply of the command before it leaves while the script runs; what the script has written stays a whole unit.
+        test {kill -9 during a busy script: what was answered is there, and nothing of the script} {
+            foreach {policy writes} {always {} always {redis.call('set', 'a', 1) redis.call('set', 'b', 1)} everysec {redis.call('set', 'a', 1)}} {
+                r config set appendfsync $policy
+                r config set busy-reply-threshold 20
+                set before [llength [aof_commands]]
+                set c [valkey_deferring_client]
+                set value [incr n]
+                $c write "[resp::encode [list set answered $value]][resp::encode [list eval "$writes while true do end" 0]]"
+                assert_equal OK [$c read]
+                wait_for_condition 500 20 {[catch { r ping } message] && [string match BUSY* $message]} else { fail "the server is not busy" }
+                set path [srv dir]/appendonlydir
+                set written [aof_commands [lindex [lsort [glob $path/*.incr.aof]] end]]
+                assert_equal [list set answered $value] [lindex $written end]
+                assert_equal -1 [lsearch [lrange $written $before end] MULTI]
+                restart_server 0 KILL
+                assert_equal [list $value 0] [list [r get answered] [r exists a b]]
+                $c close
+            }
         }
 
         test {expired keys are not resurrected, and not deleted before the file says so} {

@@ -46,6 +46,22 @@ tags {external:skip valgrind:skip} {
         }
     }
 
+    test {appendfsync everysec, an fsync that hangs: what is answered survives a kill -9, and the delay is reported} {
+        start_server [list executable $program overrides {appendonly yes appendfsync everysec}] {
+            faults fdatasync -600000 0 1000000 incr.aof
+            r set before 1
+            wait_for_condition 400 25 {[s aof_pending_bio_fsync] == 1 && [faults_seen] == 1} else { fail "no fsync" }
+            for {set i 0} {$i < 100} {incr i} { r rpush during $i }
+            assert_equal 0 [s aof_buffer_length]
+            wait_for_condition 400 25 {[r rpush during [incr i]] && [s aof_delayed_fsync] > 0} else { fail "no delay is counted" }
+            wait_for_log "*An fsync of the append-only file has been under way for * ms.*"
+            set length [r rpush during last]
+            faults
+            restart_server 0 KILL
+            assert_equal [list 1 $length] [list [r get before] [r llen during]]
+        }
+    }
+
     foreach {what call errno} [list "a full disk" write $ENOSPC "a failed fsync" fdatasync $EIO] {
         test "appendfsync always, $what: the server ends rather than lose what it answers" {
             set dir $::work_dir/always.[incr ::server_count]
