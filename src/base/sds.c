@@ -183,7 +183,7 @@ sds sdsShrink(sds s) {
 sds sdsgrowzero(sds s, size_t len) {
     size_t old = sdslen(s);
     if (len <= old) return s;
-    s = sdsMakeRoomFor(s, len - old);
+    s = sdsMakeRoom(s, len - old, old > 0); /* what has not been there before may never grow again */
     memset(s + old, 0, len - old);
     sdssetlen(s, len);
     return s;

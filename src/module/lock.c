@@ -6,7 +6,6 @@
 
 #include "base/zmalloc.h"
 #include "command/propagate.h"
-#include "command/round.h"
 #include "command/script_running.h"
 #include "module/api.h"
 #include "module/module.h"
@@ -154,15 +153,14 @@ static void runThoseOfModules(struct module *m) {
 
 static void (*presence)(bool any);
 
-/* The poll of a nested round is in the middle of a script, a command or a load: no thread may change data. */
 static void pollBegins(struct aeEventLoop *el) {
     (void)el;
-    if (!roundIsNested()) moduleLockGive();
+    moduleLockGive();
 }
 
 static void pollEnds(struct aeEventLoop *el) {
     (void)el;
-    if (!roundIsNested()) moduleLockTake();
+    moduleLockTake();
 }
 
 void moduleOnPresence(void (*fn)(bool any)) {

@@ -131,7 +131,6 @@ static bool callCommand(lua_State *L) {
     serverAssert(script_run.name);
     struct client *c = script_run.client;
     int argc = lua_gettop(L);
-    luaL_checkstack(L, 8, "no room for a reply");
     if (c->out.head) replyFreeChain(c); /* Lua ran out of memory over the last reply */
     const char *error = takeArguments(L, argc);
     if (error)
@@ -140,6 +139,7 @@ static bool callCommand(lua_State *L) {
         runDebugged(c, argc);
     else
         runCommand(c, argc);
+    lua_settop(L, 0); /* as many arguments as unpack gives leave no room for a reply */
     return scriptPushReply(L, c);
 }
 

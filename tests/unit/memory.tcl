@@ -37,6 +37,17 @@ start_server {tags {memory external:skip}} {
         }
     }
 
+    test {a string that a command makes has no room behind its end} {
+        foreach command {{setrange k 99999 x} {setbit k 799999 1} {bitfield k set u8 799992 1} {append k TEXT} {set k TEXT} {eval SCRIPT 1 k}} {
+            r del k
+            r {*}[string map [list TEXT [string repeat x 100000] SCRIPT {redis.call('setrange',KEYS[1],99999,'x')}] $command]
+            assert_range [r memory usage k] 100000 120000 $command
+        }
+        r del k
+        r pfadd k {*}[numbers 1 5000]
+        assert_range [r memory usage k] 12304 14500
+    }
+
     test {MEMORY USAGE counts the expiry} {
         r set k v
         set plain [r memory usage k]

@@ -76,6 +76,15 @@ start_server {tags {scripting}} {
         } 1 many]
         assert_equal 1000 [r zcard many]
         assert_equal 2000 [llength [r eval {return redis.call('zrange', 'many', 0, -1, 'withscores')} 0]]
+        # As many as unpack gives: the reply still has room.
+        foreach n {7990 7998 7999} {
+            set fill "local t = {} for i = 1, $n do t\[i\] = 'x' end"
+            r del many
+            assert_equal $n [r eval "$fill return redis.call('rpush', 'many', unpack(t))" 0]
+            assert_equal [lrepeat $n x] [r eval "return redis.call('lrange', 'many', 0, -1)" 0]
+            assert_match {WRONGTYPE *} [r eval "$fill return redis.pcall('sadd', 'many', unpack(t)).err" 0]
+            assert_error {ERR Unknown command called from script*} {r eval "$fill return redis.call('nosuch', unpack(t))" 0}
+        }
     }
 
     # ---- Conversions ----

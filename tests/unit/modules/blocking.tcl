@@ -409,6 +409,7 @@ with_modules {blocking} {} {
     }
 
     test {threads get the lock before a script or behind it, not in the middle} {
+        r config set busy-reply-threshold 50
         r del many
         set thread [valkey_deferring_client]
         $thread blocking.push many x 1000000
