@@ -39,6 +39,8 @@ enum cliMode {
     CLI_HOTKEYS,
     CLI_SCAN,
     CLI_CLUSTER,
+    CLI_TEST_HINT,
+    CLI_TEST_HINT_FILE,
 };
 
 struct cliWords {
@@ -96,7 +98,8 @@ struct cli {
     int64_t pipe_timeout_s; /* 0: wait for ever */
     int64_t intrinsic_s;    /* how long to measure */
     int64_t lru_keys;       /* size of the simulated key space */
-    sds file;               /* of --rdb and --functions-rdb; "-" is standard output */
+    sds file;      /* of --rdb and --functions-rdb, where "-" is standard output; of --test_hint_file */
+    sds hint_line; /* of --test_hint */
 
     struct cliCluster cluster_manager;
 
@@ -204,6 +207,9 @@ int cliReplica(struct cli *c);
 int cliTransfer(struct cli *c);   /* --rdb, --functions-rdb */
 int cliSampleKeys(struct cli *c); /* --bigkeys, --memkeys, --hotkeys */
 int cliScan(struct cli *c);
+/* --test_hint, --test_hint_file: what hints the prompt would show. */
+int cliTestHint(struct cli *c);
+int cliTestHintFile(struct cli *c);
 int cliCluster(struct cli *c); /* makes connections of its own */
 
 /* A session of the debugger: argv is the EVAL. The connection is of no use afterwards. */

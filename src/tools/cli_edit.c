@@ -9,12 +9,17 @@
  * Since nothing is left between the text and the right prompt, libedit draws the line anew after each key,
  * and asks for the right prompt again; so the hint follows the text. A line without a hint gets blanks alone.
  *
+ * libedit writes only the cells that have changed, wherever in the hint they are. So each character of a hint
+ * switches the grey on by itself. libedit cannot switch it off behind the last cell that it writes, so that
+ * is done here, at the end of what it writes in one piece: within a piece the text comes before the hint.
+ *
  * TAB replaces the line by its first completion, TAB again by the next; behind the last one comes what was
  * typed. Of names that the server has there can be many: first comes what they have in common, and they are
  * listed below the line.
  *
  * Ctrl-C is a key like others while a line is typed (the terminal makes no signals then): it ends the line as
  * Enter does, but nobody runs it. */
+#define _GNU_SOURCE /* fopencookie */
 #include "tools/cli_edit.h"
 
 #include <histedit.h>
@@ -31,9 +36,9 @@
 
 #define TRUE_ENTER  "\x1f" /* a key that nobody has: bound to libedit's own Enter */
 #define LITERAL     '\1'   /* encloses escape sequences in a prompt, which take no room */
-#define GREY        "\1\033[90m\1"
-#define FAINT       "\1\033[2m\1" /* where there shall be no colours */
-#define PLAIN       "\1\033[0m\1"
+#define GREY        "\033[90m"
+#define FAINT       "\033[2m" /* where there shall be no colours */
+#define PLAIN       "\033[0m"
 #define CTRL_Z      0x1a
 #define LIST_ROWS   5 /* of names below the line */
 #define HINT_MARGIN 2 /* columns that libedit wants between the text and the right prompt, and at the end */
@@ -42,6 +47,7 @@ static struct {
     struct cli *cli;
     EditLine *el;
     History *history;
+    FILE *screen; /* what libedit draws, on its way to standard output */
     const char *prompt;
     sds right;             /* right prompt */
     bool dumb;             /* the terminal: what is drawn stays */
@@ -63,13 +69,33 @@ static sds typed(EditLine *el, bool to_cursor) {
     return sdsnewlen(li->buffer, (size_t)((to_cursor ? li->cursor : li->lastchar) - li->buffer));
 }
 
-/* The hint for the line, cut to less than the room: a blank has to carry the end of the grey. */
 static sds hintWithin(size_t room) {
     sds line = typed(edit.el, false), hint = room ? cliHint(cliDocsOf(edit.cli), line) : NULL;
     sdsfree(line);
-    if (!hint || cliColumns(sdsview(hint)) < room) return hint;
-    sdssetlen(hint, cliFit(sdsview(hint), room - 1));
+    if (hint) sdssetlen(hint, cliFit(sdsview(hint), room));
     return hint;
+}
+
+static const char *cliEditHintColour(void) {
+    return edit.cli->colour ? GREY : FAINT;
+}
+
+/* Each character with the colour before it; the bytes behind the first of a character stay with it. */
+static sds cliEditCatHint(sds out, const sds hint) {
+    for (size_t i = 0; i < sdslen(hint); i++) {
+        bool begins = ((unsigned char)hint[i] & 0xc0) != 0x80;
+        if (begins) out = sdscatprintf(out, "%c%s%c", LITERAL, cliEditHintColour(), LITERAL);
+        out = sdscatlen(out, hint + i, 1);
+    }
+    return out;
+}
+
+static ssize_t cliEditWriteScreen(void *cookie, const char *bytes, size_t len) {
+    (void)cookie;
+    const char *colour = cliEditHintColour();
+    bool ok = fwrite(bytes, 1, len, stdout) == len;
+    if (memmem(bytes, len, colour, strlen(colour))) ok = fputs(PLAIN, stdout) >= 0 && ok;
+    return fflush(stdout) == 0 && ok ? (ssize_t)len : 0;
 }
 
 static char *rightText(EditLine *el) {
@@ -81,8 +107,7 @@ static char *rightText(EditLine *el) {
     size_t width = cliTerminalWidth(), room = used < width ? width - used : 0;
     sds hint = hintWithin(room);
     size_t columns = hint ? cliColumns(sdsview(hint)) : 0;
-    if (columns)
-        edit.right = sdscatprintf(edit.right, "%s%s%s", edit.cli->colour ? GREY : FAINT, hint, PLAIN);
+    if (columns) edit.right = cliEditCatHint(edit.right, hint);
     edit.right = sdscatprintf(edit.right, "%*s", (int)(room - columns), "");
     sdsfree(line);
     sdsfree(hint);
@@ -218,7 +243,10 @@ void cliEditInit(struct cli *c, int history_max) {
     edit.history = history_init();
     history(edit.history, &event, H_SETSIZE, history_max);
     history(edit.history, &event, H_SETUNIQUE, 1);
-    edit.el = el_init("valkey-cli", stdin, stdout, stderr);
+    edit.screen = fopencookie(NULL, "w", (cookie_io_functions_t){.write = cliEditWriteScreen});
+    if (!edit.screen) return;
+    edit.el =
+        el_init_fd("valkey-cli", stdin, edit.screen, stderr, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO);
     if (!edit.el) return;
     el_set(edit.el, EL_EDITOR, "emacs");
     el_set(edit.el, EL_SIGNAL, 1);

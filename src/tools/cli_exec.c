@@ -146,7 +146,7 @@ static void setKeyWise(bool on) {
 /* Confirmations carry how many subscriptions there are now; shard channels are counted apart. */
 struct stream {
     int64_t plain, shards; /* subscriptions */
-    int64_t missing;       /* confirmations still to come */
+    int64_t missing; /* answers to the last command still to come: one, or a confirmation for each name */
 };
 
 static bool isConfirmation(const struct respReply *r, bool *shard) {
@@ -158,28 +158,37 @@ static bool isConfirmation(const struct respReply *r, bool *shard) {
            strIs(kind, "punsubscribe");
 }
 
+static bool isMessage(const struct respReply *r) {
+    bool list = r->type == RESP_T_ARRAY || r->type == RESP_T_PUSH;
+    return list && r->elements >= 3 &&
+           (strIs(r->element[0].str, "message") || strIs(r->element[0].str, "pmessage") ||
+            strIs(r->element[0].str, "smessage"));
+}
+
 static void noteConfirmation(struct cli *c, struct stream *s, const struct respReply *r) {
     bool shard;
+    if (!isMessage(r)) s->missing--;
     if (!isConfirmation(r, &shard)) return;
-    s->missing--;
     *(shard ? &s->shards : &s->plain) = r->element[2].integer;
     c->subscriptions = s->plain + s->shards;
 }
 
 /* Print whatever comes, until the user or the server ends it, or the last subscription is gone. At the prompt
- * a key leads back to it, and the subscriptions stay. MOVED: the shard's channels are at another node. */
+ * a key leads back to it, and the subscriptions stay. Where commands come as lines, the next line or the end
+ * of input does, once the command has its answers. MOVED: the shard's channels are at another node. */
 static enum outcome follow(struct cli *c, int argc, const sds *argv, bool *asking) {
     static struct stream stream; /* goes on from command to command */
     bool monitor = is(argv[0], "monitor"), keys = c->interactive && !monitor;
     if (c->subscriptions == 0) stream = (struct stream){0};
-    stream.missing = argc > 1 ? argc - 1 : 1;
+    stream.missing = (isStream(argv) || isUnsubscribe(argv)) && argc > 1 ? argc - 1 : 1;
     if (c->output != CLI_RAW && !monitor && isatty(STDOUT_FILENO))
         printf("Reading messages... (press Ctrl-C to quit%s)\n", keys ? " or any key to type command" : "");
     fflush(stdout);
     for (;;) {
         struct respReply reply;
         setKeyWise(keys);
-        enum cliRead read = keys ? cliReadOrKey(c, &reply) : cliRead(c, &reply);
+        bool or_key = keys || (c->by_line && !monitor && stream.missing <= 0);
+        enum cliRead read = or_key ? cliReadOrKey(c, &reply) : cliRead(c, &reply);
         setKeyWise(false);
         if (read == CLI_READ_KEY) return DONE;
         if (read != CLI_READ_OK) return lost(c, read, argv);

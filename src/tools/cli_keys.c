@@ -180,6 +180,7 @@ static void takeSizes(struct walk *w, const struct step *s) {
 /* ---- Use ---- */
 
 static void noteUse(struct walk *w, const sds key, int64_t counter) {
+    if (counter <= 0) return; /* not used at all */
     int at = w->hot_count;
     while (at > 0 && w->hot[at - 1].counter < counter) at--;
     if (at == w->cli->hot_keys) return;

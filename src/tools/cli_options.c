@@ -273,6 +273,8 @@ int cliParseOptions(struct cli *c, int argc, char **argv) {
         {"--slave", MODE, NULL, CLI_REPLICA},
         {"--rdb", MODE_TEXT, &c->file, CLI_RDB},
         {"--functions-rdb", MODE_TEXT, &c->file, CLI_FUNCTIONS_RDB},
+        {"--test_hint", MODE_TEXT, &c->hint_line, CLI_TEST_HINT},
+        {"--test_hint_file", MODE_TEXT, &c->file, CLI_TEST_HINT_FILE},
         {"--pipe", MODE, NULL, CLI_PIPE},
         {"--pipe-timeout", NUMBER64, &c->pipe_timeout_s, 0},
         {"--bigkeys", MODE, NULL, CLI_BIGKEYS},

@@ -35,7 +35,19 @@ static bool setPreference(struct cli *c, const char *name) {
     return to != NULL;
 }
 
+/* ":get pubsub": is the session subscribed to anything? */
+static void cliPreferenceGet(const struct cli *c, const char *name) {
+    if (strcasecmp(name, "pubsub") == 0)
+        printf("%d\n", c->subscriptions > 0);
+    else
+        printf("unknown valkey-cli get option '%s'\n", name);
+}
+
 void cliPreference(struct cli *c, int argc, const sds *argv) {
+    if (strcasecmp(argv[0], ":get") == 0 && argc > 1) {
+        cliPreferenceGet(c, argv[1]);
+        return;
+    }
     bool set = strcasecmp(argv[0], ":set") == 0;
     if (!set || argc > 2 || (argc == 1 && !c->interactive))
         printf("unknown valkey-cli internal command '%s'\n", argv[0]);

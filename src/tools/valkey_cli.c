@@ -132,6 +132,8 @@ static int runMode(struct cli *c) {
         [CLI_HOTKEYS] = cliSampleKeys,
         [CLI_SCAN] = cliScan,
         [CLI_CLUSTER] = cliCluster,
+        [CLI_TEST_HINT] = cliTestHint,
+        [CLI_TEST_HINT_FILE] = cliTestHintFile,
     };
     bool connects = c->mode != CLI_INTRINSIC_LATENCY && c->mode != CLI_CLUSTER;
     if (connects && !cliConnect(c)) return 1;

@@ -9,6 +9,7 @@ proc need_terminal {} {
 
 # Of the sessions that follow. Without colours, so that what is seen is the text alone.
 set ::columns 100
+set ::term xterm
 set ::environment "NO_COLOR=1"
 
 # ---- A session: keys in, text out ------------------------------------------------------------------------------
@@ -22,7 +23,7 @@ proc terminal_start {line} {
     need_terminal
     set ::home $::work_dir/home
     file mkdir $::home
-    set command "stty cols $::columns rows 24; export HOME='$::home' TERM=xterm LC_ALL=C.UTF-8 $::environment; $line"
+    set command "stty cols $::columns rows 24; export HOME='$::home' TERM=$::term LC_ALL=C.UTF-8 $::environment; $line"
     set ::terminal [open |[list timeout 300 script -qec $command /dev/null 2>@stderr] r+]
     fconfigure $::terminal -blocking 0 -translation binary -buffering none
     set ::seen {}
@@ -35,11 +36,11 @@ proc type {keys} {
 }
 
 # Waits until what has come since the last `type` matches. libedit draws only what has changed, so long lines must
-# not be looked for as a whole.
+# not be looked for as a whole. The colour of hints, which each of their characters has, is passed over.
 proc see {pattern} {
     for {set i 0} {$i < 600} {incr i} {
         append ::seen [read $::terminal]
-        if {[string match "*$pattern*" $::seen]} { return }
+        if {[string match "*$pattern*" [string map [list \x1b\[90m {} \x1b\[2m {}] $::seen]]} { return }
         if {[eof $::terminal]} break
         after 50
     }
@@ -92,4 +93,82 @@ proc is_left {} {
         after 50
     }
     assert {[eof $::terminal]} "the session has ended"
+}
+
+# ---- A screen: the text and the attributes of its cells -----------------------------------------------------------
+
+# Carries out what a program writes to a terminal of type xterm, as far as line editors go: characters, CR, LF, BS,
+# and the CSI sequences C (right), D (left), G (column), K (erase to the end), @ (insert), P (delete) and m. Anything
+# else is an error. The screen is a list of rows, a row a list of cells {character attributes}.
+proc screen_clear {} {
+    set ::screen [list {}]
+    set ::screen_column 0
+    set ::screen_pen {}
+}
+
+proc screen_put {bytes} {
+    while {$bytes ne {}} {
+        if {[regexp {^\x1b\[([0-9;]*)([A-Za-z@])} $bytes all numbers letter]} {
+            screen_sequence $letter $numbers
+        } elseif {[regexp {^\r} $bytes all]} {
+            set ::screen_column 0
+        } elseif {[regexp {^\n} $bytes all]} {
+            lappend ::screen {}
+        } elseif {[regexp {^\x08} $bytes all]} {
+            incr ::screen_column -1
+        } elseif {[regexp {^[\x20-\x7e]} $bytes all]} {
+            screen_write $all
+        } else { fail "the screen does not know [list [string range $bytes 0 20]]" }
+        set bytes [string range $bytes [string length $all] end]
+    }
+}
+
+proc screen_row_to {column} {
+    set row [lindex $::screen end]
+    while {[llength $row] < $column} { lappend row {{ } {}} }
+    return $row
+}
+
+proc screen_write {character} {
+    set row [screen_row_to [expr {$::screen_column + 1}]]
+    lset ::screen end [lreplace $row $::screen_column $::screen_column [list $character $::screen_pen]]
+    incr ::screen_column
+}
+
+proc screen_sequence {letter numbers} {
+    set n [expr {$numbers eq {} ? 1 : [lindex [split $numbers {;}] 0]}]
+    set row [screen_row_to $::screen_column]
+    switch $letter {
+        C { incr ::screen_column $n }
+        D { incr ::screen_column -$n }
+        G { set ::screen_column [expr {$n - 1}] }
+        K { lset ::screen end [lrange $row 0 $::screen_column-1] }
+        P { lset ::screen end [lreplace $row $::screen_column [expr {$::screen_column + $n - 1}]] }
+        @ { lset ::screen end [linsert $row $::screen_column {*}[lrepeat $n {{ } {}}]] }
+        m { set ::screen_pen [expr {$numbers in {{} 0} ? {} : $numbers}] }
+        default { fail "the screen does not know the sequence $numbers$letter" }
+    }
+}
+
+# The last row, as a list of attributes and the text that has them; blanks go with what is before them.
+proc screen_runs {} {
+    set runs {}
+    foreach cell [lindex $::screen end] {
+        lassign $cell character pen
+        if {$character eq { } && [llength $runs]} { set pen [lindex $runs end-1] }
+        if {![llength $runs] || [lindex $runs end-1] ne $pen} { lappend runs $pen {} }
+        lset runs end [lindex $runs end]$character
+    }
+    return $runs
+}
+
+# Types a key, and waits until the last row is as wanted: {attributes text ...}.
+proc type_and_show {key wanted} {
+    type $key
+    for {set i 0} {$i < 600} {incr i} {
+        screen_put [read $::terminal]
+        if {$wanted eq [set runs [lmap {pen text} [screen_runs] {list $pen [string trim $text]}]]} { return }
+        after 10
+    }
+    fail "after '$key' wanted: $wanted, shown: $runs"
 }

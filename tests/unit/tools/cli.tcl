@@ -242,6 +242,11 @@ start_server {} {
         r mset str2 x str3 x
         assert_equal 2 [regexp -all {hot key found} [cli --hotkeys-count 2]]
         assert_equal 1 [lindex [run_cli {} --hotkeys-count 0] 0]
+        r restore cold 0 [r dump str] freq 0
+        assert_equal 0 [r object freq cold]
+        set out [cli --hotkeys]
+        assert_match "*keyname: \"str\"*" $out
+        assert {![string match *cold* $out]} "a key with counter 0 is not hot"
     }
 
     test "--pipe counts replies and errors" {

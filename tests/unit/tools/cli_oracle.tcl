@@ -80,6 +80,34 @@ if {[valkey_oracle] ne {} && $::cli ne {}} {
             }
         }
 
+        test "lines of standard input while subscribed" {
+            foreach words {{} --no-raw --csv --json -2 -3 {-3 --no-raw}} {
+                foreach input {"subscribe a\n" "subscribe a b\nping\nping x\nunsubscribe a b\nping\n"
+                    "subscribe a\nsubscribe a b c\nunsubscribe b c\npsubscribe p*\nget s\nreset\nping\n" "psubscribe a\nget s\nunsubscribe a\n"
+                    "ssubscribe s\nsunsubscribe s\nget s\n" "subscribe\nsubscribe a\nquit\n"} {
+                    assert_same $words $input
+                }
+            }
+        }
+
+        test ":get pubsub" {
+            assert_same {} ":get pubsub\nsubscribe a\n:GET PUBSUB\nunsubscribe a\n:get pubsub\n:get\n:get nosuch\n:get pubsub x\n"
+        }
+
+        test "--test_hint and --test_hint_file" {
+            foreach line {"get " "set k v " "config set "} {
+                assert_same [list --test_hint $line]
+            }
+            set file $::work_dir/hints
+            foreach text {"# comment\n\n\"get \" key\n\"strlen \" \"key\"\n" "\"get \" wrong\n\"get \" key\n" "\"get \"\n"} {
+                write_bytes $file $text
+                assert_same [list --test_hint_file $file]
+            }
+            assert_same {--test_hint_file /nosuch}
+            assert_equal {0 {
+} {}} [told_by $::cli {} {} {--test_hint nosuch}]
+        }
+
         test "other ways to run it" {
             assert_same {-x set k} abc
             assert_same {-X T set k T} abc

@@ -67,6 +67,28 @@ start_server {} {
         }
     }
 
+    # The sequence of keys is one where libedit redraws cells in the middle of the line (found on xterm-256color).
+    test "a hint is grey, what is typed is not, after each key" {
+        set ::term xterm-256color
+        try { with_environment COLORTERM= { session {} {
+            screen_clear
+            set all {key field value [field value ...]}
+            set text {}
+            foreach {key hint} [list {} {} h {} s {} e {} t $all { } $all \
+                                     u [string range $all 4 end] s = e = r = : = 2 = { } = \
+                                     n value a = m = e = { } = x {[field value ...]} \
+                                     \x7f value y {[field value ...]}] {
+                if {$hint ne "="} { set shown $hint }
+                set text [expr {$key eq "\x7f" ? [string range $text 0 end-1] : "$text$key"}]
+                set wanted [list [list {} [string trim [prompt]$text]]]
+                if {$shown ne {}} { lappend wanted [list 90 $shown] }
+                type_and_show $key $wanted
+            }
+            type "\x15"
+            leave
+        } } } finally { set ::term xterm }
+    }
+
     test "the preferences file" {
         file mkdir $::work_dir/home
         set f [open $::work_dir/home/.valkeyclirc w]
