@@ -22,14 +22,19 @@
 #define PLOT        (WIDTH - LEFT - RIGHT)
 #define LABELS_EACH 6
 
+/* Colours are written out for each rule: what shows pictures outside of browsers knows no variables of CSS,
+ * and takes those of light paper. The maximum is a broad pale line below the others, so that it is seen where
+ * one of them lies on it. */
 static const char style[] =
     "<style>\n"
-    "  svg{--paper:#fff;--ink:#1f2933;--faint:#7b8794;--grid:#e4e7eb;--p50:#0b7285;--p99:#c2410c;--max:#9ca3af;--rate:#0b7285}\n"
-    "  @media(prefers-color-scheme:dark){svg{--paper:#12171c;--ink:#e4e7eb;--faint:#9aa5b1;--grid:#2a323b;--p50:#4cc3d9;--p99:#ff9a5a;"
-    "--max:#6b7683;--rate:#4cc3d9}}\n"
-    "  text{font:12px system-ui,sans-serif;fill:var(--faint)} .title{font-size:16px;font-weight:600;fill:var(--ink)}\n"
-    "  .grid{stroke:var(--grid);stroke-width:1} .line{fill:none;stroke-width:1.6;stroke-linejoin:round}\n"
-    "  .p50{stroke:var(--p50)} .p99{stroke:var(--p99)} .max{stroke:var(--max);stroke-width:1} .rate{fill:var(--rate);opacity:.35}\n"
+    "  text{font:12px system-ui,sans-serif;fill:#7b8794} .title{font-size:16px;font-weight:600;fill:#1f2933}\n"
+    "  .paper{fill:#fff} .grid{stroke:#e4e7eb;stroke-width:1}\n"
+    "  .line{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke-linecap:round}\n"
+    "  .p50{stroke:#0b7285} .p99{stroke:#c2410c} .max{stroke:#cbd2d9;stroke-width:5} .rate{fill:#0b7285;opacity:.35}\n"
+    "  @media(prefers-color-scheme:dark){\n"
+    "    text{fill:#9aa5b1} .title{fill:#e4e7eb} .paper{fill:#12171c} .grid{stroke:#2a323b}\n"
+    "    .p50{stroke:#4cc3d9} .p99{stroke:#ff9a5a} .max{stroke:#4b5763} .rate{fill:#4cc3d9}\n"
+    "  }\n"
     "</style>\n";
 
 static sds charts; /* those so far */
@@ -91,7 +96,7 @@ static double yOf(const struct scale *scale, double ms) {
     return HEAD + LATENCY * (1 - (power - scale->low) / (scale->high - scale->low));
 }
 
-/* Intervals in which nothing came break the line. */
+/* Intervals in which nothing came break the line. A piece begins with a point, which alone is a dot. */
 static sds catLine(sds out, const struct series *s, const struct scale *scale, const char *kind,
                    double (*value)(const struct seriesPoint *)) {
     bool open = false;
@@ -99,8 +104,9 @@ static sds catLine(sds out, const struct series *s, const struct scale *scale, c
     for (int i = 0; i < seriesCount(s); i++) {
         struct seriesPoint p = seriesPoint(s, i);
         if (p.count)
-            out = sdscatprintf(out, "%c%.1f %.1f", open ? 'L' : 'M',
-                               xOf(scale, p.seconds + seriesWidth(s) / 2), yOf(scale, value(&p)));
+            out = sdscatprintf(out, "%c%.1f %.1f%s", open ? 'L' : 'M',
+                               xOf(scale, p.seconds + seriesWidth(s) / 2), yOf(scale, value(&p)),
+                               open ? "" : "h0");
         open = p.count > 0;
     }
     return sdscat(out, "\"/>\n");
@@ -184,7 +190,7 @@ bool benchSvgAdd(const struct benchOptions *o, const char *title, const struct s
         WIDTH, chart_count * CHART, WIDTH, chart_count * CHART);
     text = sdscatprintf(
         text,
-        "<title>Latency over time</title>\n%s<rect width=\"100%%\" height=\"100%%\" fill=\"var(--paper)\"/>\n%s</svg>\n",
+        "<title>Latency over time</title>\n%s<rect width=\"100%%\" height=\"100%%\" class=\"paper\"/>\n%s</svg>\n",
         style, charts);
     bool ok = fileReplace(o->svg, sdsview(text), 0644);
     int reason = errno;

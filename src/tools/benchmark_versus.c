@@ -85,8 +85,9 @@ static void printHeader(const struct benchOptions *o) {
         return;
     }
     printf("%lld requests, %d clients, pipeline %d, %d client threads; medians of %d interleaved rounds.\n"
-           "Ratios are %s / other.\n\n",
-           (long long)o->requests, o->clients, o->pipeline, o->threads, o->rounds, o->servers[0].label);
+           "Ratios are %s / %s.\n\n",
+           (long long)o->requests, o->clients, o->pipeline, o->threads, o->rounds, o->servers[0].label,
+           o->server_count == 2 ? o->servers[1].label : "the server of the row");
     printf("| test | server | requests/s | ratio | min .. max | p99 ms | CPU s per 1M | CPU ratio |\n");
     printf("|---|---|---:|---:|---:|---:|---:|---:|\n");
 }

@@ -6,11 +6,14 @@
  * latencies, benchmark_cluster.c knows the nodes of a cluster, benchmark_report.c prints, benchmark_versus.c
  * compares servers, benchmark_fuzz.c sends random commands (benchmark_fuzz_grammar.c makes them). */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/zmalloc.h"
+#include "net/connection.h"
 #include "tools/benchmark.h"
 
 /* A test that fails does not keep the others from being run. */
@@ -66,19 +69,45 @@ static bool serversAnswer(const struct benchOptions *o) {
     return true;
 }
 
+/* The first of the connections that says something, which nobody asked it for, or is closed. */
+static struct connection *firstThatSpeaks(struct connection **conns, int count) {
+    struct pollfd *fds = zcalloc((size_t)count, sizeof *fds);
+    for (int i = 0; i < count; i++) fds[i] = (struct pollfd){.fd = conns[i]->fd, .events = POLLIN};
+    while (poll(fds, (nfds_t)count, -1) < 0 && errno == EINTR) {
+    }
+    int first = 0;
+    while (first < count - 1 && !fds[first].revents) first++;
+    zfree(fds);
+    return conns[first];
+}
+
+/* Waits for ever, unless the server ends a connection: above maxclients it says why, and then closes. */
+static void stayConnected(struct connection **conns, int count) {
+    sds err = NULL, reply = benchReadReply(firstThatSpeaks(conns, count), &err);
+    if (reply && reply[0] == '-')
+        fprintf(stderr, "Error from server: %.*s\n", (int)strcspn(reply + 1, "\r\n"), reply + 1);
+    else
+        fprintf(stderr, "A connection has ended: %s\n", err ? err : "the server sent what nobody asked for");
+    sdsfree(reply);
+    sdsfree(err);
+}
+
 /* -I: connections that do nothing. */
 static int stayIdle(const struct benchOptions *o) {
     printf("Creating %d idle connections and waiting forever (Ctrl+C when done)\n", o->clients);
     benchRaiseFileLimit(o->clients);
+    struct connection **conns = zcalloc((size_t)o->clients, sizeof *conns);
     for (int i = 0; i < o->clients; i++) {
         sds err = NULL;
-        if (benchConnect(o, &o->servers[0], &err)) continue;
+        conns[i] = benchConnect(o, &o->servers[0], &err);
+        if (conns[i]) continue;
         fprintf(stderr, "%s\n", err);
         return 1;
     }
     printf("clients: %d\n", o->clients);
     fflush(stdout);
-    for (;;) pause();
+    stayConnected(conns, o->clients);
+    return 1;
 }
 
 int main(int argc, char **argv) {

@@ -198,6 +198,23 @@ start_server {} {
         catch {close $pipe}
     }
 
+    test "-I ends with an error when the server refuses a connection, or closes it" {
+        if {$::benchmark eq {}} { skip "no valkey-benchmark" }
+        set before [config_get maxclients]
+        config_set maxclients 5
+        lassign [run_benchmark {} -I -c 9] code out err
+        config_set maxclients $before
+        assert_equal 1 $code
+        assert_match "Error from server: ERR max number of clients reached\n" $err
+        set pipe [open |[list timeout 100 $::benchmark -h [srv host] -p [srv port] -I -c 3 2>@1] r]
+        gets $pipe
+        assert_equal "clients: 3" [gets $pipe]
+        wait_for_condition 200 50 {[s connected_clients] == 4} else { fail "they are not there" }
+        r client kill type normal skipme yes
+        assert_equal "A connection has ended: Server closed the connection\n" [read $pipe]
+        assert_equal 1 [catch {close $pipe}]
+    }
+
     test "figures are shown live at a terminal" {
         if {$::benchmark eq {}} { skip "no valkey-benchmark" }
         if {[auto_execok script] eq {}} { skip "no script(1) to make a terminal" }

@@ -120,6 +120,17 @@ for chart in charts:
     print(sorted(lines), min(d.count("L") for kind, d in lines.items() if kind != "rate") > 10)
         }
         assert_equal "2 SET GET\n[string repeat "\['line max', 'line p50', 'line p99', 'rate'\] True\n" 2]" "[exec python3 -c $code $file]\n"
+        # Programs beside browsers know neither variables of CSS nor media queries.
+        set text [read_file $file]
+        assert {![string match "*var(*" $text]}
+        set plain [regsub {@media[^\n]*\n([^\n]*\n){2}  \}} $text {}]
+        assert {![string match *@media* $plain]}
+        foreach rule {{text*fill:#} {.title*fill:#} {.paper*fill:#} {.grid*stroke:#} {.p50*stroke:#} {.p99*stroke:#} {.max*stroke:#} {.rate*fill:#}} {
+            assert_match "*$rule*" $plain
+        }
+        # A run of one interval has a dot for each percentile.
+        benchmark -t get -n 50 -q --svg $file
+        assert_equal 3 [regexp -all {<path class="line (p50|p99|max)" d="M[\d. ]+h0"/>} [read_file $file]]
         lassign [run_benchmark {} -t get -n 10 -q --svg /nosuch/folder/x.svg] code out err
         assert_equal 1 $code
         assert_match "*/nosuch/folder/x.svg: No such file or directory*" $err
@@ -146,5 +157,6 @@ for chart in charts:
         set out [exec timeout 100 script -qec $command /dev/null < /dev/null]
         foreach round {1 2} { foreach name {one two} { assert_match "*GET, round $round of 2, $name: rps=*" $out } }
         assert {[regexp {[\r\n]\x1b\[K\| GET \| one \|} $out]} $out
+        assert_match "*Ratios are one / two.*" $out
     }
 }
