@@ -130,7 +130,9 @@ with_modules {{configs vain}} {overrides {configs.number 77 configs.TEXT {two wo
             "configs.Hidden yes" "configs.bits one two" "configs.bytes 2mb" "configs.number 8" \
             "configs.secret \"a \\\"b\"" "configs.text \"u\"" "configs.ubytes 1mb" \
             "configs.unsigned 18446744073709551615"]
-        assert_equal [lsort [list {*}$lines "loadmodule $::so vain \"b c\" d"]] [rewritten]
+        # 9.1.2 does not quote the argument, and reads it as two the next time.
+        set arguments [expr {$kind eq "ours" ? {vain "b c" d} : {vain b c d}}]
+        assert_equal [lsort [list {*}$lines "loadmodule $::so $arguments"]] [rewritten]
         restart_server
         assert_equal {configs.bits {one two} configs.secret {a "b} configs.unsigned 18446744073709551615} \
             [r config get configs.bits configs.secret configs.unsigned]
