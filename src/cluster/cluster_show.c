@@ -150,7 +150,7 @@ void clusterSlotsCommand(struct client *c) {
 
 static const char *healthOf(const struct clusterNode *n) {
     if (n->flags & (NODE_FAIL | NODE_PFAIL)) return "fail";
-    uint64_t offset = n->flags & NODE_MYSELF ? cluster_engine.world->replication(NULL).offset : n->offset;
+    uint64_t offset = n->flags & NODE_MYSELF ? engineOffset(&cluster_engine) : n->offset;
     return nodeIsReplica(n) && offset == 0 ? "loading" : "online";
 }
 
@@ -158,7 +158,7 @@ static void replyShardNode(struct client *c, const struct clusterNode *n, enum n
     struct replyMark mark = replyDeferLen(c);
     const char *endpoint = clusterEndpoint(n, (int)who);
     uint16_t tcp = nodeClientPort(n, LINE_CLIENT), tls = nodeClientPort(n, LINE_TLS_CLIENT);
-    uint64_t offset = n->flags & NODE_MYSELF ? cluster_engine.world->replication(NULL).offset : n->offset;
+    uint64_t offset = n->flags & NODE_MYSELF ? engineOffset(&cluster_engine) : n->offset;
     int pairs = 6;
     replyBulkCstr(c, "id");
     replyBulk(c, strN(n->id, NODE_ID_LEN));

@@ -209,12 +209,12 @@ static bool steppedDown(struct engine *e, struct clusterNode *n, struct clusterN
     return true;
 }
 
-/* My primary has become somebody's replica: so I am that one's, too. */
-static void followFurther(struct engine *e, struct clusterNode *primary) {
+/* My primary has become somebody's replica: so I am that one's, too. same_shard: as it was before that. */
+static void followFurther(struct engine *e, struct clusterNode *primary, bool same_shard) {
     if (!primary || primary == e->t.myself || nodeIsReplica(primary)) return;
     engineLog(e, LL_NOTICE, "I'm a sub-replica! Reconfiguring myself from %s to %s",
               e->t.myself->primary ? nodeLogName(e->t.myself->primary) : "nobody", nodeLogName(primary));
-    engineFollow(e, primary, !inSameShard(primary, e->t.myself));
+    engineFollow(e, primary, !same_shard);
 }
 
 /* False: the message is out of date. */
@@ -227,6 +227,7 @@ static bool senderRole(struct engine *e, struct clusterNode *sender, const struc
     if (primary && primary->flags & NODE_HANDSHAKE) primary = NULL; /* that id is ours, and for a moment */
     if (primary == sender) return false;
     if (nodeIsPrimary(sender) && !steppedDown(e, sender, primary, h)) return false;
+    bool same_shard = primary && inSameShard(primary, e->t.myself);
     if (nodeIsPrimary(sender) || sender->primary != primary) {
         if (primary)
             engineLog(e, LL_NOTICE, "Node %s is now a replica of node %s in shard %s", nodeLogName(sender),
@@ -234,7 +235,7 @@ static bool senderRole(struct engine *e, struct clusterNode *sender, const struc
         nodeBecomeReplica(&e->t, sender, primary);
         engineTodo(e, TODO_SAVE | TODO_STATE);
     }
-    if (e->t.myself->primary == sender) followFurther(e, primary);
+    if (e->t.myself->primary == sender) followFurther(e, primary, same_shard);
     return true;
 }
 

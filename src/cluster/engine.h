@@ -58,7 +58,8 @@ struct engineSettings {
 struct engineReplication {
     uint64_t offset; /* of a primary its own, of a replica what it has processed */
     bool link_up;    /* a replica's, to its primary */
-    int64_t data_ms; /* when the last byte came from there, or when the link went down; 0: never */
+    bool whole;      /* a replica's data: they came whole, and from the history of its primary */
+    int64_t data_ms; /* when they were last as new as the primary's; 0: not since the start */
 };
 
 struct engineWorld {
@@ -74,8 +75,9 @@ struct engineWorld {
 
     /* This server. */
     struct engineReplication (*replication)(void *w);
-    void (*follow)(void *w, struct clusterNode *primary, bool full_sync); /* NULL: become a primary */
-    void (*pause)(void *w, int64_t until_ms);                             /* writes; 0: go on */
+    /* NULL: become a primary. full_sync: the data here are of another shard. */
+    void (*follow)(void *w, struct clusterNode *primary, bool full_sync);
+    void (*pause)(void *w, int64_t until_ms); /* writes; 0: go on */
     uint64_t (*keysInSlot)(void *w, int slot);
     void (*deleteSlot)(void *w, int slot); /* its keys; propagated */
     void (*slotsChanged)(void *w); /* owners or open slots have: clients that wait are looked through, ... */
@@ -91,6 +93,7 @@ struct engineWorld {
 /* What keeps a replica from a failover, for the log. */
 enum cannotFailover {
     CAN_FAILOVER,
+    CANNOT_NOT_WHOLE,
     CANNOT_DATA_AGE,
     CANNOT_WAITING_DELAY,
     CANNOT_EXPIRED,
@@ -188,6 +191,10 @@ bool engineReceive(struct engine *e, struct busLink *link, const uint8_t *packet
                    int64_t now_ms);
 /* At the end of a turn, before replies leave: what was put off by all that happened in it. */
 void engineFlush(struct engine *e, int64_t now_ms);
+
+/* What others are told that we have. 0: nothing that counts; of a replica, data that are of another shard, or
+ * not whole, are nothing. */
+uint64_t engineOffset(const struct engine *e);
 
 /* ---- What users ask for ---- */
 /* Begins a handshake, unless one with that address is under way. */

@@ -4,6 +4,10 @@
  *     primary FAIL ──▶ wait: a delay, longer the less we have ──▶ ask for votes ──▶ majority: take over
  *                            (a sibling with more wins meanwhile)            └────▶ time is up: later again
  *
+ * Who wins gives its data to all others of the shard. So only a replica tries whose data came whole from the
+ * history of this primary: not one that has never been synchronized with it, is being loaded, or came from
+ * another shard; whatever the validity factor is, unless a user forces it.
+ *
  * A vote is a promise for one epoch, made once, and kept on disk before it is given. So there is one winner
  * in an epoch at most (the idea of Raft's elections; Ongaro and Ousterhout 2014). */
 #include <stdarg.h>
@@ -34,7 +38,7 @@ static bool manualRuns(const struct engine *e) {
 
 static int replicaRank(struct engine *e) {
     struct clusterNode *me = e->t.myself, *primary = me->primary;
-    uint64_t offset = e->world->replication(e->w).offset;
+    uint64_t offset = engineOffset(e);
     int rank = 0;
     for (int i = 0; i < primary->replica_count; i++) {
         struct clusterNode *n = primary->replicas[i];
@@ -63,7 +67,7 @@ static int primaryRank(struct engine *e) {
  * nothing to wait for. */
 static bool mayStartAtOnce(struct engine *e) {
     struct clusterNode *primary = e->t.myself->primary;
-    if (e->election.rank || e->election.primary_rank || !e->world->replication(e->w).offset) return false;
+    if (e->election.rank || e->election.primary_rank || !engineOffset(e)) return false;
     for (int i = 0; i < primary->replica_count; i++) {
         struct clusterNode *n = primary->replicas[i];
         if (n != e->t.myself && !(n->flags & NODE_PRIMARY_FAIL)) return false;
@@ -75,6 +79,7 @@ static bool mayStartAtOnce(struct engine *e) {
 
 static void logCannot(struct engine *e, enum cannotFailover reason) {
     static const char *const reasons[] = {
+        [CANNOT_NOT_WHOLE] = "The data here did not come whole from my primary.",
         [CANNOT_DATA_AGE] = "Disconnected from primary for longer than allowed. Please check the "
                             "'cluster-replica-validity-factor' configuration option.",
         [CANNOT_WAITING_DELAY] = "Waiting the delay before I can start a new failover.",
@@ -98,13 +103,21 @@ static bool electionCalledFor(const struct engine *e) {
     return may && nodeFailed(primary);
 }
 
-/* Are our data fresh enough to be taken for the primary's? */
-static bool dataFresh(struct engine *e) {
+uint64_t engineOffset(const struct engine *e) {
+    struct engineReplication r = e->world->replication(e->w);
+    return nodeIsReplica(e->t.myself) && !r.whole ? 0 : r.offset;
+}
+
+/* May our data be taken for the primary's? */
+static enum cannotFailover dataVerdict(const struct engine *e) {
     int64_t timeout = e->settings.node_timeout_ms, factor = e->settings.replica_validity_factor;
     struct engineReplication r = e->world->replication(e->w);
     int64_t age = e->now_ms - r.data_ms;
     if (age > timeout) age -= timeout;
-    return !factor || manualRuns(e) || age <= e->settings.repl_ping_period_s * 1000 + timeout * factor;
+    if (manualRuns(e)) return CAN_FAILOVER;
+    if (!r.whole) return CANNOT_NOT_WHOLE;
+    bool fresh = !factor || age <= e->settings.repl_ping_period_s * 1000 + timeout * factor;
+    return fresh ? CAN_FAILOVER : CANNOT_DATA_AGE;
 }
 
 static void electionPlan(struct engine *e) {
@@ -118,7 +131,7 @@ static void electionPlan(struct engine *e) {
     }
     x->rank = replicaRank(e);
     x->primary_rank = primaryRank(e);
-    uint64_t offset = e->world->replication(e->w).offset;
+    uint64_t offset = engineOffset(e);
     if (mayStartAtOnce(e)) {
         x->force_ack = true;
         engineLog(e, LL_NOTICE, "This is the best ranked replica and can initiate the election immediately.");
@@ -203,8 +216,9 @@ void electionTick(struct engine *e) {
         x->reason = CAN_FAILOVER;
         return;
     }
-    if (!dataFresh(e)) {
-        logCannot(e, CANNOT_DATA_AGE);
+    enum cannotFailover verdict = dataVerdict(e);
+    if (verdict != CAN_FAILOVER) {
+        logCannot(e, verdict);
         return;
     }
     int64_t timeout = electionTimeout(e), age = e->now_ms - x->start_ms;

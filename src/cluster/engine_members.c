@@ -255,12 +255,14 @@ static void setPort(struct engine *e, uint16_t *field, uint64_t port) {
     engineTodo(e, TODO_SAVE);
 }
 
-/* A replica is in the shard of its primary; if that goes to another one, they go with it. */
+/* A replica is in the shard of its primary: both learn late what it is called. The replicas of one that has
+ * become a replica itself, in another shard, are there when they follow: their data are not of that shard. */
 static void shardTold(struct engine *e, struct clusterNode *n, const char *shard) {
     if (memcmp(n->shard_id, shard, NODE_ID_LEN) == 0) return;
     if (n->primary && memcmp(n->primary->shard_id, shard, NODE_ID_LEN) != 0) return;
     memcpy(n->shard_id, shard, NODE_ID_LEN);
-    for (int i = 0; i < n->replica_count; i++) memcpy(n->replicas[i]->shard_id, shard, NODE_ID_LEN);
+    for (int i = 0; i < n->replica_count && nodeIsPrimary(n); i++)
+        memcpy(n->replicas[i]->shard_id, shard, NODE_ID_LEN);
     engineTodo(e, TODO_SAVE);
 }
 

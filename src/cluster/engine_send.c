@@ -29,7 +29,7 @@ static void ownHeader(struct engine *e, struct busHeader *h) {
     h->state = !engineStateOk(e);
     h->current_epoch = e->t.current_epoch;
     h->config_epoch = primary ? primary->config_epoch : 0;
-    h->offset = e->world->replication(e->w).offset;
+    h->offset = engineOffset(e);
     memcpy(h->sender, me->id, NODE_ID_LEN);
     if (me->primary) memcpy(h->primary, me->primary->id, NODE_ID_LEN);
     if (primary) h->slots = primary->slots;

@@ -19,6 +19,8 @@
 static struct busLink connections[8];
 static int connected_count, closed_count, follow_count;
 static char followed_ip[NODE_IP_LEN];
+static bool followed_anew; /* with a full synchronization */
+static struct engineReplication replication;
 static struct engine e;
 
 static struct busLink *doConnect(void *w, const char *ip, uint16_t port) {
@@ -43,11 +45,12 @@ static uint64_t doRandom(void *w) {
 }
 static struct engineReplication doReplication(void *w) {
     (void)w;
-    return (struct engineReplication){.offset = 100, .link_up = true, .data_ms = e.now_ms};
+    return replication;
 }
 static void doFollow(void *w, struct clusterNode *primary, bool full_sync) {
-    (void)w, (void)full_sync;
+    (void)w;
     follow_count++;
+    followed_anew = full_sync;
     if (primary) memcpy(followed_ip, primary->ip, NODE_IP_LEN);
 }
 static void doPause(void *w, int64_t until_ms) {
@@ -97,6 +100,7 @@ static int setup(void **state) {
     (void)state;
     memset(connections, 0, sizeof connections);
     connected_count = closed_count = follow_count = 0;
+    replication = (struct engineReplication){.offset = 100, .link_up = true, .whole = true, .data_ms = NOW};
     engineInit(&e, &world, NULL, NOW);
     e.settings = (struct engineSettings){.node_timeout_ms = TIMEOUT,
                                          .manual_failover_timeout_ms = 5000,
@@ -346,6 +350,95 @@ static void aReplicaFollowsWhereItsPrimaryWentByHearsay(void **state) {
     assert_string_equal(followed_ip, "10.0.0.3");
 }
 
+/* ---- Whose data a replica has ---- */
+
+static void followWithSlots(struct clusterNode *primary) {
+    slotAssign(&e.t, 0, primary); /* a replica owns none */
+    engineFollow(&e, primary, true);
+    engineFlush(&e, e.now_ms);
+}
+
+/* A replica whose primary goes to another shard follows: what it has is not of that shard, though the shard
+ * of both has been noted by then. */
+static void dataOfAShardDoNotGoWithItToAnother(void **state) {
+    (void)state;
+    followWithSlots(others[1]);
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    struct busHeader h = headerOf(ids[1], BUS_PING);
+    h.node_flags = NODE_REPLICA;
+    memcpy(h.primary, ids[0], NODE_ID_LEN);
+    memset(&h.slots, 0, sizeof h.slots);
+    follow_count = 0;
+    receiveHeader(&inbound, &h);
+    assert_int_equal(follow_count, 1);
+    assert_ptr_equal(e.t.myself->primary, others[0]);
+    assert_true(followed_anew);
+}
+
+/* The same, of a shard that is named before its primary is known. */
+static void norWhenItsPrimaryIsLearntLater(void **state) {
+    (void)state;
+    static const char unknown[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
+    followWithSlots(others[1]);
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    struct busHeader h = headerOf(ids[1], BUS_PING);
+    h.node_flags = NODE_REPLICA;
+    memcpy(h.primary, unknown, NODE_ID_LEN);
+    memset(&h.slots, 0, sizeof h.slots);
+    h.flags = BUS_HAS_EXTENSIONS;
+    receive(&inbound, busAddShardId(busBegin(sdsempty(), &h), 0, unknown));
+    topologyAdd(&e.t, unknown, NODE_PRIMARY, NOW - 100 * TIMEOUT);
+    follow_count = 0;
+    receive(&inbound, busAddShardId(busBegin(sdsempty(), &h), 0, unknown));
+    assert_int_equal(follow_count, 1);
+    assert_true(followed_anew);
+}
+
+/* A failover in the shard is no reason to begin anew. */
+static void aReplicaGoesOnWithTheHeirOfItsPrimary(void **state) {
+    (void)state;
+    static const char heir[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
+    followWithSlots(others[1]);
+    struct clusterNode *n = topologyAdd(&e.t, heir, NODE_REPLICA, NOW - 100 * TIMEOUT);
+    nodeBecomeReplica(&e.t, n, others[1]);
+    struct busHeader h = headerOf(heir, BUS_PING);
+    h.slots = others[1]->slots;
+    h.config_epoch = h.current_epoch = 9;
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.2"};
+    follow_count = 0;
+    receiveHeader(&inbound, &h);
+    assert_ptr_equal(e.t.myself->primary, n);
+    assert_int_equal(follow_count, 1);
+    assert_false(followed_anew);
+}
+
+/* Of nothing, and of data of another shard, there is no offset: a sibling that has less is not kept waiting.
+ */
+static void whatIsNotWholeDoesNotCount(void **state) {
+    (void)state;
+    followWithSlots(others[1]);
+    assert_int_equal(engineOffset(&e), 100);
+    replication.whole = false;
+    assert_int_equal(engineOffset(&e), 0);
+    nodeBecomePrimary(&e.t, e.t.myself);
+    assert_int_equal(engineOffset(&e), 100); /* a primary's own */
+}
+
+/* Neither at once nor later, and whatever the validity factor is; but for a user who forces it. */
+static void whatIsNotWholeIsNotElected(void **state) {
+    (void)state;
+    followWithSlots(others[1]);
+    others[1]->flags |= NODE_FAIL;
+    replication.whole = false;
+    e.settings.replica_validity_factor = 0;
+    int64_t now = NOW;
+    for (int i = 0; i < 10; i++) engineTick(&e, now += ENGINE_TICK_MS);
+    assert_int_equal(e.election.start_ms, 0);
+    engineFailover(&e, FAILOVER_FORCE, now);
+    engineFlush(&e, now);
+    assert_true(e.election.sent);
+}
+
 /* ---- Failovers by hand ---- */
 
 /* The primary's own words to its replicas go on while it stands still. */
@@ -391,6 +484,11 @@ int main(void) {
         cmocka_unit_test_setup_teardown(aStrangerDoesNotSpeakForTheNodeItReplaced, setup, teardown),
         cmocka_unit_test_setup_teardown(addressesDoNotBreakTheFile, setup, teardown),
         cmocka_unit_test_setup_teardown(aReplicaFollowsWhereItsPrimaryWentByHearsay, setup, teardown),
+        cmocka_unit_test_setup_teardown(dataOfAShardDoNotGoWithItToAnother, setup, teardown),
+        cmocka_unit_test_setup_teardown(norWhenItsPrimaryIsLearntLater, setup, teardown),
+        cmocka_unit_test_setup_teardown(aReplicaGoesOnWithTheHeirOfItsPrimary, setup, teardown),
+        cmocka_unit_test_setup_teardown(whatIsNotWholeDoesNotCount, setup, teardown),
+        cmocka_unit_test_setup_teardown(whatIsNotWholeIsNotElected, setup, teardown),
         cmocka_unit_test_setup_teardown(moreThanThePausedOffsetIsEnough, setup, teardown),
         cmocka_unit_test_setup_teardown(aClockThatGoesBackHidesNoFailure, setup, teardown),
     };

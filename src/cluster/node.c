@@ -27,6 +27,7 @@
 #include "command/round.h"
 #include "data/db.h"
 #include "data/cluster_view.h"
+#include "data/persistence.h"
 #include "data/role.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -42,8 +43,8 @@ static int64_t save_logged_ms;
 /* What a message of the bus has caused in the middle of a script or of a load, and is done at the end of the
  * turn: until then the data stands still. */
 static struct {
-    struct slotSet slots; /* to be emptied */
-    bool slots_any, follow;
+    struct slotSet slots;              /* to be emptied */
+    bool slots_any, follow, full_sync; /* full_sync: as worldFollow got it */
 } put_off;
 
 /* ---- What the engine asks for: links, file, chance ---- */
@@ -92,23 +93,28 @@ static void worldLog(void *w, int level, const char *line) {
 static struct engineReplication worldReplication(void *w) {
     (void)w;
     const struct replicationControl *r = &replication_control;
-    return (struct engineReplication){
-        .offset = r->offset(), .link_up = roleIsReplica() && r->linkIsUp(), .data_ms = r->dataMs()};
+    struct engineReplication now = {.offset = r->offset(), .link_up = roleIsReplica() && r->linkIsUp()};
+    now.whole = r->dataWhole(&now.data_ms);
+    return now;
 }
 
+/* A primary whose address is not known is followed when it is found: this is called again then. */
 static void worldFollow(void *w, struct clusterNode *primary, bool full_sync) {
-    (void)w, (void)full_sync; /* histories tell whether it can go on where it is */
+    (void)w;
+    const struct replicationControl *r = &replication_control;
     if (!primary) {
-        replication_control.becomePrimary();
+        r->becomePrimary();
         return;
     }
     if (busyNow()) { /* what the script has written so far has not been propagated */
         put_off.follow = true;
+        put_off.full_sync |= full_sync;
         return;
     }
-    if (!*primary->ip) return; /* once it is found again, this is called again */
-    bool tls = replication_control.isEncrypted();
-    replication_control.follow(strOf(primary->ip), tls ? primary->tls_port : primary->tcp_port);
+    bool known = *primary->ip;
+    if (known) r->follow(strOf(primary->ip), r->isEncrypted() ? primary->tls_port : primary->tcp_port);
+    /* The link to the same address may have been left as it is, and be up. */
+    if (full_sync && !(known && r->linkIsUp())) r->setDataWhole(false);
 }
 
 static void worldPause(void *w, int64_t until_ms) {
@@ -145,9 +151,9 @@ static void nodeDoPutOff(void) {
             if (slotSetHas(&put_off.slots, slot) && clusterTopology()->owner[slot] != me) slotDropKeys(slot);
         }
     }
-    bool follow = put_off.follow && nodeIsReplica(me);
+    bool follow = put_off.follow && nodeIsReplica(me), full_sync = put_off.full_sync;
     memset(&put_off, 0, sizeof put_off);
-    if (follow) worldFollow(NULL, me->primary, false);
+    if (follow) worldFollow(NULL, me->primary, full_sync);
 }
 static void worldSlotsChanged(void *w) {
     (void)w;
@@ -301,15 +307,28 @@ void nodeStart(void) {
     clusterSettingsApply();
     cluster_membership = &membership;
     worldSave(NULL, true);
+    /* An RDB file tells where in its primary's stream it stands, and a replica goes on from there. */
+    if (clusterMyself()->primary && !persistenceAofOn()) worldFollow(NULL, clusterMyself()->primary, false);
     startBus();
+}
+
+static bool hasKeys(void) {
+    for (int i = 0; i < dbCount(); i++) {
+        if (dbSize(dbGet(i))) return true;
+    }
+    return false;
 }
 
 void nodeDataLoaded(void) {
     struct clusterNode *primary = clusterMyself()->primary;
     cluster_engine.started_ms = clusterNow();
     migrationDataLoaded();
-    if (!primary) slotsOfKeysFound();
-    if (primary && *primary->ip) worldFollow(NULL, primary, false);
+    if (primary) {
+        worldFollow(NULL, primary, false);
+        replication_control.setDataWhole(hasKeys()); /* files of a replica hold what its primary had */
+    } else {
+        slotsOfKeysFound();
+    }
     engineTodo(&cluster_engine, TODO_STATE);
 }
 

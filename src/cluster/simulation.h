@@ -1,11 +1,13 @@
 /* simulation.h - a cluster in virtual time, for tests: many engines, one queue of events, one seed. The same
  * seed gives the same run. What is simulated: links (latency, loss, partitions, connections that are
- * refused), processes (death, restart from what was saved), the replication of a shard as one number, users'
- * commands, atomic migrations of slots from the moment on when the source stands still.
+ * refused), processes (death, restart from what was saved), the data of a node (of which shard, whole or not,
+ * as new as a number says) and its replication, users' commands, atomic migrations of slots from the moment
+ * on when the source stands still.
  *
  * After every event the checks hold that must hold always:
  *  - no two nodes own one slot with the same epoch;
  *  - an epoch is won by one node;
+ *  - who wins an election has data of the shard that it wins, and has them whole (unless a user forced it);
  *  - a node's epochs never go back, not even by a restart.
  *
  * Messages between two nodes keep their order, as in TCP: each direction of a connection has a time before
@@ -30,6 +32,7 @@ struct simOptions {
     int primaries, replicas; /* replicas of each primary */
     int64_t node_timeout_ms;
     int64_t latency_ms; /* mean, one way; each message has its own */
+    int64_t sync_ms;    /* a full synchronization takes so long; in its second half it replaces the data */
     double loss;        /* of messages; links stay up */
     bool meet_one;      /* all are met by the first; else everybody knows everybody at the start */
     bool no_disk;       /* nothing is saved, so nobody can be restarted: saves time */
@@ -51,6 +54,10 @@ __attribute__((unused)) static void simSide(struct sim *s, int i, int side);
 __attribute__((unused)) static void
 simHang(struct sim *s, int i, bool hang); /* as SIGSTOP: nothing happens in it, its sockets stay */
 __attribute__((unused)) static void simFailover(struct sim *s, int i, enum failoverKind kind);
+/* Node i has no link to its primary, and gets none, but is not cut off from the bus. */
+__attribute__((unused)) static void simCutReplication(struct sim *s, int i, bool cut);
+/* CLUSTER REPLICATE: node i, a replica, becomes one of node `primary`. */
+__attribute__((unused)) static void simReplicate(struct sim *s, int i, int primary);
 /* Some slots of node `from`, with their keys, are to be node `to`'s, which claims them when it may. The bus
  * has no part in that: sides do not matter. */
 __attribute__((unused)) static void simMigrate(struct sim *s, int from, int to);
@@ -65,7 +72,8 @@ __attribute__((unused)) static void simSetClocks(struct sim *s, int64_t off_ms);
 /* Replicas that node i has, as it sees them, and that have not failed. */
 __attribute__((unused)) static int healthyReplicasOf(struct sim *s, int i);
 
-/* Do all that are alive agree on everything, with nobody failed, every slot owned and every state ok? */
+/* Do all that are alive agree on everything, with nobody failed, every slot owned, every state ok, and every
+ * replica synchronized? */
 __attribute__((unused)) static bool simAgrees(struct sim *s);
 __attribute__((unused)) static void simPrint(struct sim *s);              /* what each believes */
 __attribute__((unused)) static uint64_t simMessages(const struct sim *s); /* sent until now, */
@@ -101,8 +109,10 @@ struct simLink { /* one end */
 
 struct simNode {
     struct sim *sim;
+    char id[NODE_ID_LEN];
     int index, side;
-    bool alive, hung;
+    bool alive, hung, cut;
+    bool forces; /* the last failover by hand was to be done whatever it has */
     uint64_t life;
     struct engine engine;
     struct simLink **links;
@@ -110,9 +120,15 @@ struct simNode {
     sds disk;
     struct event *held; /* what came while it hung */
     int held_count;
-    /* Its data, as the number of writes. */
+    int shard; /* as a primary, its own: the number of its first one, whatever id others know it by */
+    /* Its data: the number of writes, of that shard, and whether none is missing. */
     uint64_t offset;
+    int data_shard;
+    bool data_complete;
+    /* Its replication, as repl/link.c keeps it. */
     int following; /* -1: a primary */
+    bool link_up, whole;
+    int64_t sync_began_ms; /* a full one; 0: none runs */
     int64_t data_ms, paused_until_ms;
     /* Slots that come from there; -1: none do. Those that were granted to somebody, until then. */
     int migrates_from, granted_to;
@@ -237,7 +253,7 @@ static void tellClosed(struct simNode *n, const struct simLink *link) {
                                     .link = link->peer_number});
 }
 
-static void noteWinner(struct simNode *n, uint64_t epoch);
+static void noteWinner(struct simNode *n, int shard);
 
 /* ---- What the engine asks for ---- */
 
@@ -299,23 +315,32 @@ static uint64_t worldRandom(void *w) {
 
 static struct engineReplication worldReplication(void *w) {
     struct simNode *n = w;
-    return (struct engineReplication){n->offset, n->following >= 0 && n->data_ms == wallClock(n->sim),
-                                      n->data_ms};
+    return (struct engineReplication){n->offset, n->link_up, n->whole, n->data_ms};
 }
 
 static int indexOf(struct sim *s, const char *id) {
     for (int i = 0; i < s->count; i++) {
-        if (s->nodes[i].engine.t.myself && memcmp(s->nodes[i].engine.t.myself->id, id, NODE_ID_LEN) == 0)
-            return i;
+        if (memcmp(s->nodes[i].id, id, NODE_ID_LEN) == 0) return i;
     }
     return -1;
 }
 
+static void setWhole(struct simNode *n, bool whole) {
+    n->whole = whole;
+    n->data_ms = 0;
+}
+
 static void worldFollow(void *w, struct clusterNode *primary, bool full_sync) {
     struct simNode *n = w;
-    if (!primary && n->engine.election.sent) noteWinner(n, n->engine.election.epoch);
-    n->following = primary ? indexOf(n->sim, primary->id) : -1;
-    if (full_sync) n->offset = 0;
+    struct sim *s = n->sim;
+    int before = n->following;
+    if (!primary && n->engine.election.sent) noteWinner(n, s->nodes[before].shard);
+    if (!primary && before >= 0) n->shard = s->nodes[before].shard;
+    n->following = primary ? indexOf(s, primary->id) : -1;
+    if (n->following == before) return;
+    n->link_up = false;
+    n->sync_began_ms = 0;
+    if (full_sync || before < 0) setWhole(n, false);
 }
 
 static void worldPause(void *w, int64_t until_ms) {
@@ -402,9 +427,12 @@ static void nodeStart(struct simNode *n) {
         me->tcp_port = 6379;
         me->bus_port = BUS_PORT;
     }
+    memcpy(n->id, e->t.myself->id, NODE_ID_LEN);
     struct clusterNode *primary = e->t.myself->primary;
     n->following = primary ? indexOf(s, primary->id) : -1;
-    n->data_ms = wallClock(s);
+    n->link_up = false;
+    n->sync_began_ms = 0;
+    setWhole(n, n->data_complete);
     eventAdd(s, (struct event){.at_ms = s->now_ms + 1 + (int64_t)(chance(s) % ENGINE_TICK_MS),
                                .kind = EVENT_TICK,
                                .node = n->index,
@@ -436,9 +464,10 @@ static void checkEpochs(struct simNode *n) {
     if (nodeIsPrimary(t->myself)) n->highest_epoch = mine;
 }
 
-/* An epoch is won by one node. */
-static void noteWinner(struct simNode *n, uint64_t epoch) {
+/* An epoch is won by one node, and a shard by one that has its data. */
+static void noteWinner(struct simNode *n, int shard) {
     struct sim *s = n->sim;
+    uint64_t epoch = n->engine.election.epoch;
     if (epoch >= s->winners) {
         uint64_t room = 2 * epoch + 64;
         s->winner = zrealloc(s->winner, room * sizeof *s->winner);
@@ -449,6 +478,10 @@ static void noteWinner(struct simNode *n, uint64_t epoch) {
         serverPanic("epoch %llu was won by nodes %d and %d (seed %llu)", (unsigned long long)epoch,
                     s->winner[epoch], n->index, (unsigned long long)s->o.seed);
     s->winner[epoch] = n->index;
+    bool forced = n->engine.manual.can_start && n->forces;
+    if (!forced && !(n->data_complete && n->data_shard == shard))
+        serverPanic("node %d won shard %d with %s data of shard %d (seed %llu)", n->index, shard,
+                    n->data_complete ? "all" : "some", n->data_shard, (unsigned long long)s->o.seed);
 }
 
 /* Two primaries may have one epoch for a moment, by chance (they resolve it), but then not one slot. */
@@ -479,20 +512,47 @@ static void checkAfter(struct simNode *n) {
 
 /* ---- The course of things ---- */
 
-/* Writes to a primary; and what a replica has got from one. */
-static void replicate(struct simNode *n) {
+/* What a primary has is what its shard has. */
+static void writesCome(struct simNode *n) {
+    const struct clusterNode *me = n->engine.t.myself;
+    bool writes = engineStateOk(&n->engine) && nodeVotes(me) && wallClock(n->sim) >= n->paused_until_ms;
+    if (writes) n->offset += WRITES_PER_TICK;
+    n->data_shard = n->shard;
+    n->data_complete = true;
+}
+
+/* From the beginning, with what there was until half of it is over. */
+static void fullSync(struct simNode *n, const struct simNode *primary) {
     struct sim *s = n->sim;
-    if (n->following < 0) {
-        bool writes =
-            engineStateOk(&n->engine) && nodeVotes(n->engine.t.myself) && wallClock(s) >= n->paused_until_ms;
-        if (writes) n->offset += WRITES_PER_TICK;
-        n->data_ms = wallClock(s);
+    if (!n->sync_began_ms) n->sync_began_ms = s->now_ms;
+    int64_t took_ms = s->now_ms - n->sync_began_ms;
+    if (took_ms >= s->o.sync_ms / 2) {
+        setWhole(n, false);
+        n->data_complete = false;
+    }
+    if (took_ms < s->o.sync_ms) return;
+    n->data_shard = primary->data_shard;
+    n->data_complete = n->link_up = true;
+}
+
+static void replicate(struct simNode *n) {
+    struct simNode *primary = &n->sim->nodes[n->following];
+    bool gives = primary->alive && !primary->hung && !n->cut && reach(n, primary) &&
+                 (primary->following < 0 || primary->link_up);
+    if (!gives) {
+        n->link_up = false;
+        n->sync_began_ms = 0;
         return;
     }
-    struct simNode *primary = &s->nodes[n->following];
-    if (!primary->alive || primary->hung || !reach(n, primary)) return;
+    bool goes_on = n->data_complete && n->offset <= primary->offset && n->data_shard == primary->data_shard;
+    if (goes_on)
+        n->link_up = true;
+    else if (!n->link_up)
+        fullSync(n, primary);
+    if (!n->link_up) return;
     n->offset = primary->offset;
-    n->data_ms = wallClock(s);
+    n->whole = true;
+    n->data_ms = wallClock(n->sim);
 }
 
 /* Its source stands still, and the claim is to be made: as migration_import.c does it. */
@@ -550,7 +610,10 @@ static void grantedTick(struct simNode *n) {
 
 static void tick(struct simNode *n) {
     struct sim *s = n->sim;
-    replicate(n);
+    if (n->following < 0)
+        writesCome(n);
+    else
+        replicate(n);
     if (n->migrates_from >= 0) migrationTick(n);
     if (n->granted_to >= 0) grantedTick(n);
     n->engine.settings.keeps_epoch = s->now_ms < n->keeps_epoch_until_ms;
@@ -684,7 +747,7 @@ static struct sim *simCreate(const struct simOptions *o) {
     serverAssert(s->count <= SIM_NODES_MAX);
     s->nodes = zcalloc((size_t)s->count, sizeof *s->nodes);
     for (int i = 0; i < s->count; i++) {
-        s->nodes[i] = (struct simNode){.sim = s, .index = i, .following = -1};
+        s->nodes[i] = (struct simNode){.sim = s, .index = i, .shard = i, .following = -1};
         nodeStart(&s->nodes[i]);
     }
     giveSlots(s);
@@ -771,9 +834,24 @@ static void simHang(struct sim *s, int i, bool hang) {
 static void simFailover(struct sim *s, int i, enum failoverKind kind) {
     struct simNode *n = &s->nodes[i];
     if (!n->alive || n->hung || !nodeIsReplica(n->engine.t.myself) || !n->engine.t.myself->primary) return;
+    n->forces = kind != FAILOVER_ASK;
     engineFailover(&n->engine, kind, wallClock(s));
     engineFlush(&n->engine, wallClock(s));
     checkAfter(n);
+}
+
+static void simCutReplication(struct sim *s, int i, bool cut) {
+    s->nodes[i].cut = cut;
+}
+
+static void simReplicate(struct sim *s, int i, int primary) {
+    struct simNode *n = &s->nodes[i], *p = &s->nodes[primary];
+    if (i == primary || !n->alive || n->hung || !p->alive || !nodeIsReplica(n->engine.t.myself)) return;
+    struct clusterNode *to = topologyFind(&n->engine.t, p->engine.t.myself->id);
+    if (!to || nodeIsReplica(to) || n->engine.t.myself->primary == to) return;
+    n->engine.now_ms = wallClock(s);
+    engineFollow(&n->engine, to, true);
+    engineFlush(&n->engine, wallClock(s));
 }
 
 static void simMigrate(struct sim *s, int from, int to) {
@@ -834,6 +912,7 @@ static bool simAgrees(struct sim *s) {
         const struct topology *t = &n->engine.t;
         if (!first) first = t;
         if (!engineStateOk(&n->engine) || slotsOwned(t) != KEY_SLOTS || !agree(first, t)) return false;
+        if (n->following >= 0 && !n->link_up) return false;
         for (int k = 0; k < t->count; k++) {
             if (t->nodes[k]->flags & (NODE_FAIL | NODE_PFAIL | NODE_HANDSHAKE | NODE_NOADDR)) return false;
         }

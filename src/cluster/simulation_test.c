@@ -16,7 +16,7 @@
 #define TIMEOUT_MS 2000
 
 static const struct simOptions usual = {
-    .primaries = 3, .replicas = 1, .node_timeout_ms = TIMEOUT_MS, .latency_ms = 5, .seed = 1};
+    .primaries = 3, .replicas = 1, .node_timeout_ms = TIMEOUT_MS, .latency_ms = 5, .sync_ms = 200, .seed = 1};
 
 /* How long until they agree; -1: not within that time. */
 static int64_t untilAgreed(struct sim *s, int64_t at_most_ms) {
@@ -99,6 +99,84 @@ static void theOneWithMostDataIsElected(void **state) {
         assert_int_equal(simPrimaryOf(s, 0), 9);
         simDestroy(s);
     }
+}
+
+/* Its first synchronization runs, in either half, when the primary dies. */
+static void oneThatWasNeverWholeIsNotElected(void **state) {
+    (void)state;
+    for (int64_t ran_ms = 500; ran_ms < 3000; ran_ms += 500) {
+        struct simOptions o = usual;
+        o.sync_ms = 3000;
+        struct sim *s = simCreate(&o);
+        simRun(s, ran_ms);
+        simKill(s, 0);
+        assert_int_equal(untilReplaced(s, 0, 60000), -1);
+        simRestart(s, 0);
+        assert_true(untilAgreed(s, 60000) >= 0);
+        assert_int_equal(simPrimaryOf(s, 0), 0);
+        simDestroy(s);
+    }
+}
+
+/* A replica with another shard's data, which go further, stands in nobody's way, and does not win itself. */
+static void oneFromAnotherShardIsNotElectedBeforeItIsSynchronized(void **state) {
+    (void)state;
+    for (int alone = 0; alone < 2; alone++) {
+        struct simOptions o = usual;
+        o.sync_ms = 3000;
+        struct sim *s = agreed(&o);
+        simSide(s, 0, 1); /* its shard is behind the others */
+        simRun(s, 1500);
+        simSide(s, 0, 0);
+        assert_true(untilAgreed(s, 60000) >= 0);
+        if (alone) simKill(s, 3);
+        simReplicate(s, 4, 0); /* it was node 1's */
+        simRun(s, 500);
+        simKill(s, 0);
+        int64_t took_ms = untilReplaced(s, 0, 30000);
+        if (alone) {
+            assert_int_equal(took_ms, -1);
+        } else {
+            assert_in_range(took_ms, TIMEOUT_MS, 3 * TIMEOUT_MS);
+            assert_int_equal(simPrimaryOf(s, 0), 3);
+        }
+        simRestart(s, 0);
+        simRestart(s, 3);
+        assert_true(untilAgreed(s, 60000) >= 0);
+        simDestroy(s);
+    }
+}
+
+/* What it has is too old, even if the primary lets it begin to synchronize again and again. */
+static void aReplicaWhoseDataAreOldIsNotElected(void **state) {
+    (void)state;
+    const int64_t limit_ms = 10000 + 11 * TIMEOUT_MS; /* of simulated nodes: repl_ping_period_s, factor 10 */
+    for (int old = 0; old < 2; old++) {
+        struct sim *s = agreed(&usual);
+        simCutReplication(s, 3, true);
+        simRun(s, old ? limit_ms : limit_ms / 2);
+        simKill(s, 0);
+        assert_int_equal(untilReplaced(s, 0, 30000) >= 0, !old);
+        simCutReplication(s, 3, false);
+        simRestart(s, 0);
+        assert_true(untilAgreed(s, 60000) >= 0);
+        simDestroy(s);
+    }
+}
+
+/* A restarted replica has what its files hold, of nobody knows when: it waits for its primary. */
+static void aReplicaThatHasJustStartedIsNotElected(void **state) {
+    (void)state;
+    struct sim *s = agreed(&usual);
+    simKill(s, 0);
+    simKill(s, 3);
+    simRestart(s, 3);
+    assert_int_equal(untilReplaced(s, 0, 60000), -1);
+    simRestart(s, 0);
+    assert_true(untilAgreed(s, 60000) >= 0);
+    simKill(s, 0);
+    assert_true(untilReplaced(s, 0, 60000) >= 0);
+    simDestroy(s);
 }
 
 static void aMinorityStopsServing(void **state) {
@@ -324,7 +402,7 @@ static uint64_t draw(uint64_t *random) {
 
 static void act(struct sim *s, uint64_t *random) {
     int i = (int)(draw(random) % (uint64_t)simCount(s));
-    switch (draw(random) % 12) {
+    switch (draw(random) % 13) {
     case 0:
     case 1: simKill(s, i); break;
     case 2:
@@ -336,6 +414,7 @@ static void act(struct sim *s, uint64_t *random) {
     case 8: simFailover(s, i, draw(random) % 4 ? FAILOVER_ASK : FAILOVER_FORCE); break;
     case 9:
     case 10: simMigrate(s, (int)(draw(random) % (uint64_t)simCount(s)), i); break;
+    case 11: simReplicate(s, i, (int)(draw(random) % (uint64_t)simCount(s))); break;
     default:
         if (draw(random) % 4 == 0) simSetClocks(s, ((int64_t)(draw(random) % 3) - 1) * 3600 * 1000);
         break;
@@ -348,6 +427,7 @@ static void schedule(uint64_t seed, bool verbose) {
                            .replicas = (int)(draw(&random) % 3),
                            .node_timeout_ms = TIMEOUT_MS,
                            .latency_ms = 1 + (int64_t)(draw(&random) % 50),
+                           .sync_ms = 200 << draw(&random) % 6,
                            .loss = (double)(draw(&random) % 3) / 100,
                            .meet_one = draw(&random) % 2,
                            .seed = seed,
@@ -470,6 +550,10 @@ int main(void) {
         cmocka_unit_test(rolesAreKnownSoonInABigCluster),
         cmocka_unit_test(aReplicaTakesOverFromADeadPrimary),
         cmocka_unit_test(theOneWithMostDataIsElected),
+        cmocka_unit_test(oneThatWasNeverWholeIsNotElected),
+        cmocka_unit_test(oneFromAnotherShardIsNotElectedBeforeItIsSynchronized),
+        cmocka_unit_test(aReplicaWhoseDataAreOldIsNotElected),
+        cmocka_unit_test(aReplicaThatHasJustStartedIsNotElected),
         cmocka_unit_test(aMinorityStopsServing),
         cmocka_unit_test(withoutAMajorityNobodyIsElected),
         cmocka_unit_test(aManualFailoverLosesNothing),

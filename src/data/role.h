@@ -30,8 +30,11 @@ struct replicationState;
 struct replicationControl {
     uint64_t (*offset)(void); /* of a primary its own, of a replica what it has applied */
     bool (*linkIsUp)(void);   /* of a replica, to its primary: the stream comes in */
-    /* When something last came from there; 0: never. Unix time in ms. */
-    int64_t (*dataMs)(void);
+    /* Of a replica: are its data whole, and of the history of its primary? *fresh_ms: when they were last as
+     * new as the primary's (Unix time in ms; 0: not since the start). A cluster may know that they are not.
+     */
+    bool (*dataWhole)(int64_t *fresh_ms);
+    void (*setDataWhole)(bool whole);
     bool (*isEncrypted)(void);                 /* tls-replication */
     void (*follow)(struct str host, int port); /* fine when it does already */
     void (*becomePrimary)(void);

@@ -67,9 +67,37 @@ static void noteIo(void) {
     primary_link.last_io_ms = mstime();
 }
 
+/* The stream has told all until now. */
+static void noteStream(void) {
+    noteIo();
+    primary_link.data_ms = primary_link.last_io_ms;
+}
+
+static void lookForInput(void) {
+    uint64_t in = primary_link.primary ? primary_link.primary->net_in : 0;
+    if (in == seen_in) return;
+    seen_in = in;
+    noteStream();
+}
+
+static bool silent(int64_t since_ms) {
+    return mstime() - since_ms > repl_timeout_s * 1000;
+}
+
+void linkSetDataWhole(bool whole) {
+    primary_link.data_whole = whole;
+    primary_link.data_ms = 0;
+}
+
 static void discardCached(void) {
     if (cached.valid) serverLog(LL_NOTICE, "Discarding previously cached primary state.");
     cached.valid = false;
+}
+
+/* From now on the data are another snapshot's, or a part of it, until a synchronization has ended. */
+static void dataReplaced(void) {
+    discardCached();
+    linkSetDataWhole(false);
 }
 
 static void connected(struct connection *conn, int dbid, struct str input) {
@@ -78,13 +106,16 @@ static void connected(struct connection *conn, int dbid, struct str input) {
     primary_link.down_since_s = 0;
     cached.valid = false;
     seen_in = 0;
-    noteIo();
+    primary_link.data_whole = true;
+    noteStream();
     serverEvent(SERVER_PRIMARY_LINK, EVENT_STARTED, NULL);
 }
 
-/* What has been applied is where another primary, or the same, may go on. */
+/* What has been applied is where another primary, or the same, may go on. The data were as new as the
+ * primary's until now, unless nothing has come for so long that nobody knows. */
 static void cache(struct client *primary) {
     int dbid = primary->db->id;
+    if (!silent(primary_link.last_io_ms)) primary_link.data_ms = mstime();
     serverLog(LL_NOTICE, "Connection with primary lost.");
     cached.valid = linkStreamClose(primary) && !old_protocol;
     cached.dbid = dbid;
@@ -258,6 +289,7 @@ static void becomeReplica(void) {
     int dbid = propagateSelected();
     if (!history.backlog) historyCreateBacklog(true);
     primary_link.state = LINK_CONNECT;
+    linkSetDataWhole(false); /* they may hold what the primary has never had */
     roleSet(true);
     synthesizeCached(dbid);
 }
@@ -306,8 +338,10 @@ void linkFollowQuietly(struct str host, int port) {
     if (!same || !roleIsReplica()) linkFollow(host, port);
 }
 
-int64_t linkDataMs(void) {
-    return primary_link.last_io_ms;
+bool linkDataWhole(int64_t *fresh_ms) {
+    lookForInput();
+    *fresh_ms = primary_link.data_ms;
+    return primary_link.data_whole;
 }
 
 bool linkIsUp(void) {
@@ -319,17 +353,6 @@ bool linkIsDown(void) {
 }
 
 /* ---- Time ---- */
-
-static void lookForInput(void) {
-    uint64_t in = primary_link.primary ? primary_link.primary->net_in : 0;
-    if (in == seen_in) return;
-    seen_in = in;
-    noteIo();
-}
-
-static bool silent(int64_t since_ms) {
-    return mstime() - since_ms > repl_timeout_s * 1000;
-}
 
 static void tick(void) {
     switch (primary_link.state) {
@@ -529,7 +552,7 @@ void linkInit(void) {
     persistenceOnLoaded(loaded);
     roleOnChange(noteRole);
     debugReplicateInit();
-    receive_replaces = discardCached;
+    receive_replaces = dataReplaced;
 }
 
 void linkStart(void) {

@@ -32,6 +32,8 @@ struct primaryLink {
     struct client *primary; /* while connected; it has CLIENT_PRIMARY */
     int64_t down_since_s;   /* Unix time; 0: it has never been up */
     int64_t last_io_ms;     /* when something came from it */
+    bool data_whole;        /* a replica's data: see linkDataWhole */
+    int64_t data_ms;
 };
 extern struct primaryLink primary_link;
 
@@ -52,8 +54,12 @@ extern void (*link_primary_changes)(void);
 bool linkIsDown(void);
 /* For clusters: follows that server, unless it does already. */
 void linkFollowQuietly(struct str host, int port);
-/* When something last came from our primary; 0: never. Unix time in ms. */
-int64_t linkDataMs(void);
+/* Are the data here whole, and of the history of our primary? They are from the end of a synchronization on,
+ * until another one begins to replace them. *fresh_ms: when they were last as new as the primary's (Unix time
+ * in ms; 0: not since the start). */
+bool linkDataWhole(int64_t *fresh_ms);
+/* A cluster knows more: data of another shard are not; what has been read from files at the start is. */
+void linkSetDataWhole(bool whole);
 bool linkIsUp(void);
 
 void linkInit(void);  /* REPLICAOF, ROLE, directives, INFO fields, jobs */

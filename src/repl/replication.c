@@ -56,7 +56,8 @@ static void giveControl(void) {
     replication_control = (struct replicationControl){
         .offset = historyOffset,
         .linkIsUp = linkIsUp,
-        .dataMs = linkDataMs,
+        .dataWhole = linkDataWhole,
+        .setDataWhole = linkSetDataWhole,
         .isEncrypted = wireIsEncrypted,
         .follow = linkFollowQuietly,
         .becomePrimary = linkBecomePrimary,
