@@ -169,6 +169,10 @@ static void ignoreRun(void *priv, unsigned first, const struct run *r) {
     (void)priv, (void)first, (void)r;
 }
 
+bool hllIsWhole(struct str s) {
+    return !hllIsSparse(s) || forEachRun(s, ignoreRun, NULL);
+}
+
 static void denseRun(void *priv, unsigned first, const struct run *r) {
     for (unsigned i = 0; r->value && i < r->length; i++) denseSet(priv, first + i, r->value);
 }

@@ -30,6 +30,7 @@
 sds hllNew(void);              /* empty, sparse, its cached count stale */
 bool hllIsValid(struct str s); /* header and size; cheap */
 bool hllIsSparse(struct str s);
+bool hllIsWhole(struct str s); /* its sparse registers are all there: nothing fails then; O(n) */
 /* *changed: a register grew (and the cached count was marked stale). */
 bool hllAdd(sds *hll, struct str element, size_t sparse_max, bool *changed);
 bool hllToDense(sds *hll);

@@ -46,13 +46,27 @@ static bool addElements(struct client *c, sds *hll, uint64_t *changes) {
     return true;
 }
 
+/* A corrupt value may take some elements before it turns out to be one: then it is put back as it was. */
+static bool hyperloglogAddAll(struct client *c, sds *hll, uint64_t *changes) {
+    sds before = c->argc > 3 && !hllIsWhole(sdsview(*hll)) ? sdsdup(*hll) : NULL;
+    bool ok = addElements(c, hll, changes);
+    if (!ok && before) {
+        sds partly = *hll;
+        *hll = before;
+        before = partly;
+        *changes = 0;
+    }
+    sdsfree(before);
+    return ok;
+}
+
 void pfaddCommand(struct client *c) {
     struct str key = c->argv[1];
     struct object *o;
     if (!findHll(c, key, false, &o)) return;
     uint64_t changes = !o;
     sds hll = o ? stringEditBegin(o) : hllNew();
-    bool ok = addElements(c, &hll, &changes);
+    bool ok = hyperloglogAddAll(c, &hll, &changes);
     stringEditEnd(c->db, key, o, hll);
     if (changes) changed(c, key, changes);
     if (ok)

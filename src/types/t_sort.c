@@ -65,7 +65,7 @@ struct sortElement {
     size_t text_at, text_len;
     struct str text;
     size_t weight_at;
-    const char *weight; /* ALPHA: what is compared; NULL: none, sorts first */
+    struct str weight; /* ALPHA: what is compared; ptr NULL: none, sorts first */
 };
 
 /* The elements that are answered: positions in the order that was asked for. */
@@ -81,7 +81,8 @@ struct sortRun {
     struct sortKey *keys; /* as many, in the order that was asked for; NULL: as they came */
     size_t count, capacity;
     struct sortSlice answer;
-    bool bytes; /* ALPHA: they are compared as bytes, not in the order of a language */
+    bool bytes;     /* ALPHA: they are compared as bytes, not in the order of a language */
+    bool scattered; /* what is stored lies in another order on each server: the texts settle ties */
 };
 
 /* What a lookup found: a view of the value, of `buf` or of the hash's text. */
@@ -359,10 +360,11 @@ static void lookUpWeights(struct sortRun *run) {
         struct sortLookup l;
         lookupPattern(run, &run->args->by, e->text, &l);
         e->weight_at = l.found ? keepText(&run->weights, l.value) : (size_t)NO_WEIGHT;
+        e->weight.len = l.value.len;
     }
     for (size_t i = 0; i < run->count; i++) {
         struct sortElement *e = &run->element[i];
-        e->weight = e->weight_at == (size_t)NO_WEIGHT ? NULL : run->weights + e->weight_at;
+        e->weight.ptr = e->weight_at == (size_t)NO_WEIGHT ? NULL : run->weights + e->weight_at;
     }
 }
 
@@ -380,14 +382,26 @@ static size_t commonBeginning(const struct sortRun *run) {
     const char *first = NULL;
     size_t len = 0;
     for (size_t i = 0; i < run->count; i++) {
-        const char *weight = run->element[i].weight;
-        if (!weight) continue;
-        if (!first) len = strlen(first = weight);
+        struct str weight = run->element[i].weight;
+        if (!weight.ptr) continue;
+        if (!first) {
+            first = weight.ptr;
+            len = weight.len;
+        }
         size_t n = 0;
-        while (n < len && weight[n] == first[n]) n++;
+        while (n < len && n < weight.len && weight.ptr[n] == first[n]) n++;
         len = n;
     }
     return len;
+}
+
+/* What is stored is ordered by all of its bytes, so that replicas have the same whatever their locale is.
+ * What is replied is compared as strcoll() does, which ends at a NUL. */
+static void cutWeights(struct sortRun *run) {
+    for (size_t i = 0; i < run->count; i++) {
+        struct str *weight = &run->element[i].weight;
+        if (weight->ptr) weight->len = strlen(weight->ptr);
+    }
 }
 
 /* What names have in common tells them not apart: the keys are what comes behind it. Where a language
@@ -396,16 +410,15 @@ static void weighTexts(struct sortRun *run) {
     if (run->args->has_by)
         lookUpWeights(run);
     else
-        for (size_t i = 0; i < run->count; i++) run->element[i].weight = run->element[i].text.ptr;
-    run->bytes = collatesBytes();
+        for (size_t i = 0; i < run->count; i++) run->element[i].weight = run->element[i].text;
+    bool stores = run->args->store.ptr;
+    if (!stores) cutWeights(run);
+    run->bytes = stores || collatesBytes();
     size_t common = run->bytes ? commonBeginning(run) : 0;
     for (size_t i = 0; i < run->count; i++) {
-        const char *weight = run->element[i].weight;
+        struct str weight = run->element[i].weight;
         uint64_t key = 0;
-        if (weight && run->bytes) {
-            weight += common;
-            key = keysortText(strN(weight, strnlen(weight, sizeof key)));
-        }
+        if (weight.ptr && run->bytes) key = keysortText(strN(weight.ptr + common, weight.len - common));
         run->keys[i] = (struct sortKey){key, i};
     }
 }
@@ -419,10 +432,11 @@ static int compareElements(void *priv, size_t a, size_t b) {
     int cmp;
     if (!run->args->alpha)
         cmp = strCmp(x->text, y->text);
-    else if (!x->weight || !y->weight)
-        cmp = !y->weight - !x->weight;
+    else if (!x->weight.ptr || !y->weight.ptr)
+        cmp = !y->weight.ptr - !x->weight.ptr;
     else
-        cmp = run->bytes ? strcmp(x->weight, y->weight) : strcoll(x->weight, y->weight);
+        cmp = run->bytes ? strCmp(x->weight, y->weight) : strcoll(x->weight.ptr, y->weight.ptr);
+    if (!cmp && run->scattered) cmp = strCmp(x->text, y->text);
     return run->args->desc ? -cmp : cmp;
 }
 
@@ -515,6 +529,7 @@ static void sortObject(struct client *c, const struct object *o, struct sortArgs
     }
     struct sortRun run = {.c = c, .args = a, .texts = sdsempty(), .weights = sdsempty(), .key = sdsempty()};
     if (o && o->type == OBJ_SET) orderSet(c, a);
+    run.scattered = a->store.ptr && o && o->type == OBJ_SET && o->encoding == SET_HASHTABLE;
     if (o) collect(&run, o);
     if (order(&run, a)) answer(&run);
     zfree(run.element);

@@ -1,6 +1,8 @@
 /* t_zset_range.c - sorted set commands on ranges: counting, replying, storing, removing. */
 #include "command/command.h"
+#include "base/num.h"
 #include "command/lookup.h"
+#include "command/propagate.h"
 #include "commands/sorted_set.h"
 #include "client/reply.h"
 #include "types/t_zset.h"
@@ -94,8 +96,28 @@ static void replyRange(struct client *c, struct zsetRef z, const struct zsetSlic
     zsetEmit(z, c, s, a->range.reverse, shape);
 }
 
+/* Where scores differ, the names have no order, and what a large set finds between two names follows from its
+ * inner structure, which no other server has the same. So what a write has found is propagated by rank. */
+static bool zsetRangeFollowsStructure(struct zsetRef z, const struct zsetRange *r) {
+    struct zsetPlace first, last;
+    if (r->by != ZRANGE_LEX || z.index->encoding == ZSET_LISTPACK || !propagateWanted()) return false;
+    return z.index->atRank(z.ptr, 0, &first) && z.index->atRank(z.ptr, zsetLength(z) - 1, &last) &&
+           first.score != last.score;
+}
+
+/* Instead of the running command: `words`, then the ranks of the slice. */
+static void zsetRangePropagate(struct client *c, struct str *argv, int words, const struct zsetSlice *s) {
+    char first[LONG_STR_SIZE], last[LONG_STR_SIZE];
+    argv[words] = strN(first, ll2string(first, (int64_t)s->rank));
+    argv[words + 1] = strN(last, ll2string(last, (int64_t)(s->rank + s->count - 1)));
+    propagateRewrite(c, words + 2, argv);
+}
+
 /* The copy is made in ascending order, whatever the direction. */
-static void storeRange(struct client *c, struct object *o, const struct zsetSlice *s) {
+static void storeRange(struct client *c, struct object *o, const struct zsetRange *r,
+                       const struct zsetSlice *s) {
+    struct str by_rank[] = {STR("ZRANGESTORE"), c->argv[1], c->argv[2], {0}, {0}};
+    if (s->count && zsetRangeFollowsStructure(zsetOpen(o), r)) zsetRangePropagate(c, by_rank, 3, s);
     struct zsetRef to = zsetNew(s->count, 0);
     if (s->count) {
         struct zsetIterator it = zsetIterate(zsetOpen(o), s->rank);
@@ -115,7 +137,7 @@ static void rangeGeneric(struct client *c, const struct zrangeForm *f) {
     if (wrong) return;
     if (o) zsetSliceOf(zsetOpen(o), &a.range, &s);
     if (f->store)
-        storeRange(c, o, &s);
+        storeRange(c, o, &a.range, &s);
     else if (s.count)
         replyRange(c, zsetOpen(o), &s, &a);
     else
@@ -158,6 +180,8 @@ static void removeGeneric(struct client *c, const struct zsetRange *r, const cha
     struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_ZSET, &wrong);
     if (wrong) return;
     if (o) zsetSliceOf(zsetOpen(o), r, &s);
+    struct str by_rank[] = {STR("ZREMRANGEBYRANK"), c->argv[1], {0}, {0}};
+    if (s.count && zsetRangeFollowsStructure(zsetOpen(o), r)) zsetRangePropagate(c, by_rank, 2, &s);
     if (s.count) zsetRemoveSlice(c, c->argv[1], o, &s, event);
     replyLongLong(c, (int64_t)s.count);
 }

@@ -146,11 +146,21 @@ static bool listpackStep(const void *z, struct zsetPlace *p, bool back) {
     return zsetListpackPutPlace(lp, p, back ? prevPair(lp, p->at) : nextPair(lp, p->at));
 }
 
+/* By names, sets whose scores differ have no order; what a range is of these then follows from how it is
+ * looked for. It has to be as in Valkey, since commands that change such a range are propagated as they came:
+ * the ends are looked at first, then the search goes from the near end, and the range ends at its far bound.
+ */
+static bool listpackEndsFit(const void *z, const struct zsetRange *r, uint64_t length) {
+    struct zsetPlace first, last;
+    return listpackAtRank(z, 0, &first) && isBelowMax(r, &first) && listpackAtRank(z, length - 1, &last) &&
+           isAboveMin(r, &last);
+}
+
 static bool listpackSeek(const void *z, const struct zsetRange *r, bool last, struct zsetPlace *p,
                          uint64_t *rank) {
     uint64_t length = listpackLength(z), at = last ? length - 1 : 0;
     if (r->by == ZRANGE_SCORE ? zscoreRangeEmpty(&r->score) : zlexRangeEmpty(&r->lex)) return false;
-    if (!length) return false;
+    if (!length || (r->by == ZRANGE_LEX && !listpackEndsFit(z, r, length))) return false;
     for (bool more = listpackAtRank(z, at, p); more;
          more = listpackStep(z, p, last), at += last ? -1ull : 1) {
         if (!(last ? isBelowMax(r, p) : isAboveMin(r, p))) continue;
@@ -166,7 +176,7 @@ static uint64_t listpackExtent(const void *z, const struct zsetRange *r, const s
     uint64_t count = 0;
     (void)rank;
     for (bool more = true; more && count < max; more = listpackStep(z, &at, r->reverse), count++)
-        if (!isAboveMin(r, &at) || !isBelowMax(r, &at)) break;
+        if (!(r->reverse ? isAboveMin(r, &at) : isBelowMax(r, &at))) break;
     return count;
 }
 

@@ -191,6 +191,21 @@ start_server {tags {hyperloglog}} {
         }
     }
 
+    test {PFADD that comes upon corrupt registers changes nothing} {
+        # Half of the registers are missing: some elements find theirs, others do not.
+        set broken "HYLL\x01\0\0\0\0\0\0\0\0\0\0\x80\x5f\xff"
+        set corrupt {INVALIDOBJ Corrupted HLL object detected}
+        r set k $broken
+        set dirty [s rdb_changes_since_last_save]
+        assert_error $corrupt { r pfadd k {*}[numbers 1 200] }
+        assert_equal $broken [r get k]
+        assert_equal $dirty [s rdb_changes_since_last_save]
+        # One that finds its register is added all the same.
+        set added 0
+        foreach element [numbers 1 20] { if {![catch { r pfadd k $element }]} { incr added } }
+        assert_morethan $added 0
+    }
+
     test {corrupt sparse registers are an error} {
         set corrupt {INVALIDOBJ Corrupted HLL object detected}
         set head "HYLL\x01\0\0\0\0\0\0\0\0\0\0\x80"

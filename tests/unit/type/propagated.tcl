@@ -21,6 +21,29 @@ tags {external:skip} {
             assert_equal {} [written geoadd g nx 1 1 b]
         }
 
+        test {a range of names among differing scores is a range of ranks, where the structure decides what it is} {
+            foreach size {3 300} {
+                foreach scores {0 1} {
+                    set pairs {}
+                    for {set i 0} {$i < $size} {incr i} { lappend pairs [expr {$scores * $i}] [format m%03d [expr {$i * 7 % $size}]] }
+                    r del z
+                    r zadd z {*}$pairs
+                    set stored [lindex [written zrangestore d z {[m001} + bylex] 0]
+                    set removed [lindex [written zremrangebylex z {[m001} +] 0]
+                    if {$size == 300 && $scores} {
+                        set count [r zcard d]
+                        assert_match "ZRANGESTORE d z * *" $stored
+                        assert_match "ZREMRANGEBYRANK z * *" $removed
+                        assert_equal $count [expr {[lindex $removed 3] - [lindex $removed 2] + 1}]
+                        assert_equal [expr {300 - $count}] [r zcard z]
+                    } else {
+                        assert_equal {zrangestore d z {[m001} + bylex} $stored
+                        assert_equal {zremrangebylex z {[m001} +} $removed
+                    }
+                }
+            }
+        }
+
         test {XADD keeps its options, and what is approximate becomes exact} {
             r config set stream-node-max-entries 2
             assert_equal {{xadd s 1-1 a b}} [written xadd s 1-1 a b]

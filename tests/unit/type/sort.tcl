@@ -161,6 +161,39 @@ start_server {tags {sort}} {
         assert_equal {a 9 100 10} [r eval {return redis.call('sort_ro', KEYS[1], 'by', 'nosort', 'desc')} 1 s]
     }
 
+    test {ALPHA with STORE compares all bytes; without, as strcoll() does, up to a NUL} {
+        foreach values [list [list {} \0b \0a {}] [list x\0b x\0a x] [list aaaaaaaaaaa\0b aaaaaaaaaaa\0 aaaaaaaaaaa\0a aaaaaaaaaaa b a]] {
+            r del l s
+            r rpush l {*}$values
+            r sort l alpha store d
+            assert_equal [lsort $values] [r lrange d 0 -1]
+            r sort l alpha desc limit 0 2 store d
+            assert_equal [lrange [lsort -decreasing $values] 0 1] [r lrange d 0 -1]
+            # The same as weights.
+            r del l
+            for {set i 0} {$i < [llength $values]} {incr i} {
+                r rpush l $i
+                r set w_$i [lindex $values $i]
+            }
+            r sort l by w_* alpha get w_* store d
+            assert_equal [lsort $values] [r lrange d 0 -1]
+        }
+        r del l
+        r rpush l x\0b x\0a x
+        assert_equal [list x\0b x\0a x] [r sort l alpha]
+    }
+
+    test {ALPHA BY with STORE: a table of members has no order to settle ties by} {
+        r del s
+        set members {}
+        for {set i 0} {$i < 200} {incr i} { lappend members member:$i }
+        r config set set-max-listpack-entries 128
+        r sadd s {*}$members
+        assert_encoding hashtable s
+        r sort s by nosuch_* alpha store d
+        assert_equal [lsort $members] [r lrange d 0 -1]
+    }
+
     test {ALPHA BY: what has no weight comes first} {
         r del l
         r rpush l 1 2 3

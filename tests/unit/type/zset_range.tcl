@@ -82,6 +82,24 @@ foreach {encoding limit} {listpack 128 large 0} {
             }
         }
 
+        if {$encoding eq "listpack"} {
+            test "names among differing scores: from the first that fits to the last in a row that does" {
+                foreach {pairs min max found reversed} {
+                    {0 d0 0 g1 1 h2 1 h3 1 d4 1 h5 0 e6} (g [h {g1 d4} {}
+                    {2 a0 2 h1 1 f2 0 c3 0 h4 1 a5 0 c6 1 b7} (d + {h4 a5 b7 f2 a0 h1} {h1}
+                    {1 g0 2 b1 0 d2 1 b3 1 d4} [c (h {} {}
+                    {1 f0 2 a1 1 d2 2 a3 0 b4 1 h5} - [d b4 {a3 a1 h5 f0 d2 b4}
+                } {
+                    fill k {*}$pairs
+                    assert_equal $found [r zrangebylex k $min $max] "$pairs $min $max"
+                    assert_equal $reversed [r zrevrangebylex k $max $min] "$pairs $max $min"
+                    assert_equal [llength $found] [r zlexcount k $min $max]
+                    assert_equal [llength $found] [r zremrangebylex k $min $max]
+                    assert_equal [llength $pairs] [expr {2 * ([r zcard k] + [llength $found])}]
+                }
+            }
+        }
+
         test "LIMIT ($encoding)" {
             set pairs {}
             for {set i 0} {$i < 60} {incr i} { lappend pairs $i m[format %02d $i] }
