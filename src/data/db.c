@@ -251,8 +251,10 @@ static void dropKey(struct db *db, struct object *o, bool async, bool propagate,
     struct str key = objectKey(o);
     unlinkObject(db, o);
     debugAssert(!dbFind(db, key)); /* whoever is told finds it gone */
+    if (data_hooks.dropBegins) data_hooks.dropBegins();
     if (propagate && data_hooks.propagateDelete) data_hooks.propagateDelete(db->id, key, async);
     keyDropped(db, key, class, event);
+    if (data_hooks.dropEnds) data_hooks.dropEnds();
     lazyfreeObject(o, async);
 }
 

@@ -24,5 +24,9 @@ struct dataHooks {
     /* A key has left with its slot (dbDropSlot without events). There once a module looks at keys: those
      * slots go key by key then, as their types have to hear of it, too. */
     void (*keyLeft)(struct db *db, struct str key);
+    /* Around a key that expires or is evicted: what modules do about it is propagated with its deletion, as
+     * one. There once a module has subscribed to events of keys. */
+    void (*dropBegins)(void);
+    void (*dropEnds)(void);
 };
 extern struct dataHooks data_hooks; /* db.c */

@@ -99,6 +99,7 @@ void contextOpen(struct ValkeyModuleCtx *ctx, struct module *m, struct client *c
 void contextClose(struct ValkeyModuleCtx *ctx); /* frees what AutoMemory and PoolAlloc keep */
 /* Its client; one of the pool, at database 0 and with all rights, when it has none. */
 struct client *contextClient(struct ValkeyModuleCtx *ctx);
+struct db *contextDb(const struct ValkeyModuleCtx *ctx); /* that of its client, which it need not have yet */
 /* For functions that return something new: noted when AutoMemory is on (ctx may be NULL). */
 void contextAuto(struct ValkeyModuleCtx *ctx, enum autoKind kind, void *what);
 /* It is freed, or kept, by hand: false when it was not noted. */

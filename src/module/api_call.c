@@ -59,6 +59,7 @@ static void tellModule(void *priv, struct module *m, struct callOutcome *outcome
     struct unblockHandler *handler = priv;
     struct ValkeyModuleCtx ctx;
     contextOpen(&ctx, m, NULL, 0);
+    ctx.dbid = outcome->dbid;
     contextClient(&ctx);
     struct ValkeyModuleCallReply *r = callReplyNew(NULL, outcome->reply, handler->exact);
     r->resp = outcome->resp;
@@ -84,7 +85,7 @@ int vmCallReplyPromiseAbort(struct ValkeyModuleCallReply *reply, void **private_
 /* ---- What is replicated ---- */
 
 static void replicate(struct ValkeyModuleCtx *ctx, int argc, const struct str *argv, unsigned but) {
-    propagateThis(ctx->client ? ctx->client->db->id : 0, argc, argv, but);
+    propagateThis(contextDb(ctx)->id, argc, argv, but);
     dbstats.dirty++;
 }
 

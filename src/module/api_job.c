@@ -58,7 +58,7 @@ int vmAddPostNotificationJob(struct ValkeyModuleCtx *ctx, ValkeyModulePostNotifi
     if (loadingActive() || (roleIsReplica() && role_read_only)) return VALKEYMODULE_ERR;
     struct job *j = zmalloc(sizeof *j);
     *j = (struct job){.module = ctx->module, .fn = callback, .data = pd, .free_data = free_pd};
-    j->dbid = ctx->client ? ctx->client->db->id : ctx->dbid;
+    j->dbid = contextDb(ctx)->id;
     bool alone = !first;
     *end = j;
     end = &j->next;

@@ -4,6 +4,7 @@
 #include "client/client.h"
 #include "command/call.h"
 #include "command/declared_keys.h"
+#include "command/propagate.h"
 #include "command/pubsub.h"
 #include "data/db.h"
 #include "data/hooks.h"
@@ -88,6 +89,8 @@ void notifyKeysThatLeave(void) {
 int vmSubscribeToKeyspaceEvents(struct ValkeyModuleCtx *ctx, int types, ValkeyModuleNotificationFunc cb) {
     if (!subscribers) notifyAddFirstEventSink(keyspaceEvent);
     notifyKeysThatLeave();
+    data_hooks.dropBegins = propagateBegin;
+    data_hooks.dropEnds = propagateEnd;
     struct subscriber **end = &subscribers;
     while (*end) end = &(*end)->next;
     *end = zcalloc(1, sizeof **end);
@@ -97,8 +100,8 @@ int vmSubscribeToKeyspaceEvents(struct ValkeyModuleCtx *ctx, int types, ValkeyMo
 
 int vmNotifyKeyspaceEvent(struct ValkeyModuleCtx *ctx, int type, const char *event,
                           struct ValkeyModuleString *key) {
-    if (!ctx || !ctx->client) return VALKEYMODULE_ERR;
-    keyEvent(type, event, stringText(key), ctx->client->db);
+    if (!ctx) return VALKEYMODULE_ERR;
+    keyEvent(type, event, stringText(key), contextDb(ctx));
     return VALKEYMODULE_OK;
 }
 

@@ -63,7 +63,7 @@ ValkeyModuleTimerID vmCreateTimer(struct ValkeyModuleCtx *ctx, mstime_t period,
                                   ValkeyModuleTimerProc callback, void *data) {
     struct timer *t = zmalloc(sizeof *t);
     *t = (struct timer){.module = ctx->module, .callback = callback, .data = data};
-    t->dbid = ctx->client ? ctx->client->db->id : ctx->dbid;
+    t->dbid = contextDb(ctx)->id;
     t->due_us = ustime() + period * 1000;
     uint64_t id = (uint64_t)t->due_us;
     while (timerFind(htobe64(id))) id++;

@@ -117,7 +117,7 @@ static struct client *innerClient(const struct ValkeyModuleCtx *ctx, unsigned fl
     struct client *c = poolClientTake();
     const struct client *outer = ctx->client;
     c->errors_held = ERRORS_HELD;
-    if (outer) c->db = outer->db;
+    c->db = contextDb(ctx);
     if (flags & VALKEYMODULE_CALL_ARGV_RESP_3)
         c->resp = 3;
     else if (flags & VALKEYMODULE_CALL_ARGV_RESP_AUTO)
@@ -141,6 +141,7 @@ void moduleCallEnded(struct client *c, struct callOutcome *outcome) {
     outcome->resp = c->resp;
     outcome->has_errors = c->errors_held == ERRORS_HELD_SOME;
     outcome->client = NULL;
+    outcome->dbid = c->db->id;
     poolClientGive(c);
 }
 

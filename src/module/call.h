@@ -18,6 +18,7 @@ struct callOutcome {
     int error;             /* an errno; 0: it has run, or could have */
     sds reply;             /* of CALL_ANSWERED, the caller's: whole replies, or nothing at all */
     uint8_t resp;          /* its protocol */
+    int dbid;              /* its database at the end */
     bool has_errors;       /* among the reply: nobody has counted them */
     struct client *client; /* of CALL_WAITS: in which it waits, the caller's */
 };

@@ -105,6 +105,7 @@ static void tellModule(void *priv, struct module *m, struct callOutcome *outcome
     const struct waitingCall *call = priv;
     struct ValkeyModuleCtx ctx;
     contextOpen(&ctx, m, NULL, 0);
+    ctx.dbid = outcome->dbid;
     contextClient(&ctx);
     handOver(&call->handlers, call->hctx, &ctx, outcome->reply);
     contextClose(&ctx);

@@ -128,6 +128,10 @@ void poolClientGive(struct client *c) {
     spare[spare_count++] = c;
 }
 
+struct db *contextDb(const struct ValkeyModuleCtx *ctx) {
+    return ctx->client ? ctx->client->db : dbGet(ctx->dbid);
+}
+
 struct client *contextClient(struct ValkeyModuleCtx *ctx) {
     if (!ctx->client) {
         ctx->client = poolClientTake();

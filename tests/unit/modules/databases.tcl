@@ -1,0 +1,79 @@
+# In which database modules work when no client's command runs (tests/modules/databases.c), beside the oracle: what is
+# there then, and what the append-only file says.
+
+source -encoding utf-8 $::support/module.tcl
+
+set file_options {overrides {appendonly yes aof-use-rdb-preamble no appendfsync no save {} notify-keyspace-events {}}}
+beside_modules {databases} $file_options {
+    proc everything {level} {
+        set all {}
+        for {set db 0} {$db < 9} {incr db} {
+            r $level select $db
+            foreach key [lsort [r $level keys *]] {
+                lappend all [list $db $key [expr {[r $level type $key] eq {string} ? [r $level get $key] : {}}]]
+            }
+        }
+        return $all
+    }
+
+    proc file_text {level} {
+        set path [lindex [lsort [glob [lindex [r $level config get dir] 1]/appendonlydir/*.incr.aof]] end]
+        set words [regexp -all -inline {\$\d+\r\n([^\r]*)} [read_file $path]]
+        return [lmap {all word} $words { expr {[string length $word] > 12 && [string is integer $word] ? {time} : $word} }]
+    }
+
+    proc same_everywhere {key db} {
+        foreach kind {ours valkey} {
+            r [at $kind] select $db
+            wait_for_condition 100 50 {[r [at $kind] exists $key]} else { fail "$kind: no $key in $db, but [everything [at $kind]]" }
+        }
+        assert_equal [everything [at valkey]] [everything [at ours]]
+        assert_equal [file_text [at valkey]] [file_text [at ours]]
+        both flushall
+        both select 3
+    }
+
+    both select 3
+
+    test {jobs behind events} {
+        both set event x
+        same_everywhere job 3
+        both get event-missing
+        both multi
+        both set event1 x
+        both select 4
+        both set event2 x
+        both exec
+        same_everywhere job 4
+        both eval {redis.call('select', 5) return redis.call('set', 'event', 'x')} 0
+        same_everywhere job 5
+        both set event x
+        both copy event event-copy db 8
+        same_everywhere job 8
+    }
+
+    test {a job behind a key that has expired goes with its deletion} {
+        both set event x px 1
+        foreach kind {ours valkey} {
+            wait_for_condition 100 50 {[r [at $kind] dbsize] == 1} else { fail "$kind: it does not expire" }
+        }
+        same_everywhere job 3
+    }
+
+    test {a thread of a blocked client, one of nobody, a timer} {
+        both databases.thread
+        same_everywhere freed 3
+        both databases.detach
+        same_everywhere detached 0
+        both databases.timer
+        same_everywhere timer 3
+        both databases.timer 7
+        same_everywhere timer 7
+    }
+
+    test {a call that has waited} {
+        both databases.wait list
+        both lpush list x
+        same_everywhere unblocked 3
+    }
+}
