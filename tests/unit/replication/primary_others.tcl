@@ -87,7 +87,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         wait_for_condition 100 50 {[s connected_slaves] == 0} else { fail "it is still there" }
         r set before 1
         tool_output valkey-cli --rdb $::work_dir/got.rdb
-        assert_match "REDIS00*before*" [read_file $::work_dir/got.rdb]
+        assert_match "VALKEY080*before*" [read_file $::work_dir/got.rdb]
         wait_for_condition 100 50 {[s connected_slaves] == 0} else { fail "it is still there" }
     }
 }
