@@ -98,8 +98,9 @@ bool aclUserMayUseKey(struct aclUser *u, struct str key, unsigned key_flags) {
 /* Only a pattern with a * at its end matches all that begins alike; whether its last * is one, and not a
  * member of a set or a byte to be matched, shows when something comes behind. */
 static bool patternCovers(struct str pattern, struct str prefix) {
-    if (!pattern.len || pattern.ptr[pattern.len - 1] != '*' || !globMatch(pattern, prefix, false))
-        return false;
+    if (!pattern.len || pattern.ptr[pattern.len - 1] != '*') return false;
+    if (prefix.len && !globMatch(pattern, prefix, false))
+        return false; /* no pattern matches nothing at all */
     sds longer = sdscatlen(sdsnewstr(prefix), "\x01\x02", 2);
     bool covers = globMatch(pattern, sdsview(longer), false);
     sdsfree(longer);

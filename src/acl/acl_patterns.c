@@ -133,7 +133,7 @@ static inline bool beginFits(const struct sortedTexts *begins, int i, struct str
 
 /* A client's keys often begin alike: what fitted last time is tried first. */
 static bool beginsMatch(struct aclMatcher *m, struct str name) {
-    if (!m->begins.count) return false;
+    if (!m->begins.count || !name.len) return false; /* "*" does not match an empty name */
     uint64_t head = headOf(name);
     if (beginFits(&m->begins, m->last_begin, name, head)) return true;
     int i = lastUpTo(&m->begins, name, head);

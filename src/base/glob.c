@@ -4,6 +4,7 @@
  *     ?       any one byte                  [^a]          one byte that is none of these
  *     \x      x itself                      [\]]          so does a backslash in brackets
  *
+ * An empty text is matched by an empty pattern alone, not by "*", as in Valkey: rights to keys depend on it.
  * A bracket that is not closed ends with the pattern; a lone backslash at the end is itself.
  *
  * The idea: when the rest of the pattern fails after a '*', let that star take one more byte and go on from
@@ -64,6 +65,7 @@ bool globMatch(struct str pattern, struct str text, bool nocase) {
     const char *p = pattern.ptr, *pEnd = p + pattern.len;
     const char *t = text.ptr, *tEnd = t + text.len;
     const char *afterStar = NULL, *starTook = NULL; /* the last star has taken up to starTook */
+    if (!text.len) return !pattern.len;
     while (t < tEnd) {
         const char *next;
         if (p < pEnd && *p == '*') {

@@ -121,15 +121,16 @@ static int operationAt(const struct str *argv, int argc, int at, enum fieldOp *o
     return 0;
 }
 
-/* A command of nothing but GET only reads. */
+/* A command of nothing but GET only reads. One that is not understood to its end may do anything. */
 int bitfieldGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
     (void)cmd;
     unsigned flags = KEY_RO | KEY_ACCESS;
     enum fieldOp op;
-    for (int at = 2, words; at < argc; at += words ? words : 1) {
-        words = isOverflow(argv, argc, at) ? 2 : 0;
-        if (!words && (words = operationAt(argv, argc, at, &op)) && op != FIELD_GET)
-            flags = KEY_RW | KEY_ACCESS | KEY_UPDATE;
+    for (int at = 2, words; at < argc; at += words) {
+        words = isOverflow(argv, argc, at) ? 2 : operationAt(argv, argc, at, &op);
+        if (isOverflow(argv, argc, at) || (words && op == FIELD_GET)) continue;
+        flags = KEY_RW | KEY_ACCESS | KEY_UPDATE;
+        break;
     }
     return keyRefsAdd(keys, 0, 1, 1, 1, flags);
 }

@@ -138,6 +138,32 @@ start_server {tags {acl external:skip}} {
         $c close
     }
 
+    test {an empty name is matched by no pattern but the empty one} {
+        foreach {rules key_allowed channel_allowed} {
+            {~* &*} 1 1  {allkeys allchannels} 1 1  {%R~* %W~* resetchannels &**} 0 0  {~** resetchannels &x*} 0 0
+            {~ resetchannels &} 1 1  {~?* resetchannels} 0 0  {%RW~* resetchannels} 0 0
+        } {
+            r acl setuser nameless reset on nopass +@all {*}$rules
+            foreach command {{set {} v} {mget {} {}} {eval {return 1} 1 {}}} {
+                assert_equal $key_allowed [expr {[r acl dryrun nameless {*}$command] eq "OK"}] "$rules: $command"
+            }
+            assert_equal $channel_allowed [expr {[r acl dryrun nameless publish {} m] eq "OK"}] "$rules: publish"
+        }
+        r acl deluser nameless
+        set c [valkey_deferring_client]
+        foreach pattern {* **} {
+            $c psubscribe $pattern
+            $c read
+        }
+        assert_equal 0 [r publish {} m]
+        assert_equal 2 [r publish x m]
+        $c close
+        r set {} v
+        assert {{} in [r keys *] && {} in [lindex [r scan 0 match * count 1000] 1]}
+        assert {{} ni [r keys **] && {} ni [lindex [r scan 0 match ** count 1000] 1]}
+        r del {}
+    }
+
     test {reading and writing} {
         set c [client_of bob +@all %R~r* %W~w* ~rw*]
         r mset r 1 w 2

@@ -109,6 +109,11 @@ start_server {tags {acl external:skip}} {
         {bitfield X get u8 0 set u8 0 1}   {RW access update}  no  no
         {bitfield X overflow sat incrby u8 0 1} {RW access update} no no
         {bitfield X overflow incrby}       {RO access}         yes no
+        {bitfield X}                       {RO access}         yes no
+        {bitfield X nosuch}                {RW access update}  no  no
+        {bitfield X get u8}                {RW access update}  no  no
+        {bitfield X overflow}              {RW access update}  no  no
+        {bitfield X get u8 0 nosuch}       {RW access update}  no  no
         {pfcount X}                        {RW access}         yes no
         {exists X}                         RO                  yes yes
     } {
