@@ -229,8 +229,8 @@ static inline __attribute__((always_inline)) void callHandler(struct call *call,
         propagateAfterCommand(c, dbstats.dirty != dirty);
     propagateEnd();
     callReached(CALL_DONE, c);
-    bool nested = origin == ORIGIN_SCRIPT || origin == ORIGIN_MODULE; /* for them time stands still */
-    if (ticks > SLOW_ENOUGH_TO_TICK * ticks_per_us && !nested) clockRefresh();
+    /* Within EXEC, a script or a module's call time stands still. */
+    if (ticks > SLOW_ENOUGH_TO_TICK * ticks_per_us && how & OWN_TIME) clockRefresh();
 }
 
 static void refused(struct client *c, struct request *r) {

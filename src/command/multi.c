@@ -20,6 +20,7 @@
 #include "commands/transactions.h"
 #include "command/admission.h"
 #include "command/call.h"
+#include "registry/cron.h"
 #include "command/command.h"
 #include "data/db.h"
 #include "data/notify.h"
@@ -336,6 +337,7 @@ static void exec(struct client *c) {
 }
 
 void execCommand(struct client *c) {
+    if (!call_running->outer) clockRefresh(); /* what TIME tells all along */
     uint32_t set = CLIENT_IN_EXEC | (c->flags & CLIENT_DENY_BLOCKING ? 0 : CLIENT_DENY_BLOCKING);
     c->flags |= set;
     if (c->flags & CLIENT_MULTI)

@@ -774,7 +774,7 @@ static void suspend(struct round *r, struct client *running) {
 void roundNested(void) {
     struct round *outer = current;
     serverAssert(outer < &rounds[ROUND_DEPTH_MAX - 1]);
-    int64_t time_ms = cmd_time_ms;
+    int64_t time_ms = cmd_time_ms, time_us = cmd_time_us;
     uint32_t not_served_before = not_served;
     suspend(outer, callOwner());
     current = outer + 1;
@@ -787,6 +787,7 @@ void roundNested(void) {
     current = outer;
     not_served = not_served_before;
     cmd_time_ms = time_ms;
+    cmd_time_us = time_us;
 }
 
 /* ---- Registration ---- */

@@ -7,7 +7,7 @@
 #define JOBS_MAX 64
 
 int64_t server_hz = 10;
-int64_t cmd_time_ms;
+int64_t cmd_time_ms, cmd_time_us;
 bool cron_paused;
 
 static struct cronJob {
@@ -45,5 +45,6 @@ void beforeSleepRun(void) {
 }
 
 void clockRefresh(void) {
-    cmd_time_ms = mstime();
+    cmd_time_us = ustime();
+    cmd_time_ms = cmd_time_us / 1000;
 }

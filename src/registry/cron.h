@@ -13,7 +13,7 @@ void beforeSleepRun(void);
 extern int64_t server_hz;
 
 /* The clock of the running command: read once per batch, so that a command sees one time. */
-extern int64_t cmd_time_ms;
+extern int64_t cmd_time_ms, cmd_time_us;
 void clockRefresh(void);
 /* 24-bit LRU clock in seconds. */
 static inline uint32_t lruClock(void) {

@@ -6,6 +6,7 @@
 #include "command/propagate.h"
 #include "data/evict.h"
 #include "data/role.h"
+#include "registry/cron.h"
 #include "script/script_private.h"
 
 static const char *objection(const struct scriptCode *code, bool read_only) {
@@ -47,6 +48,7 @@ static void endRun(struct client *c) {
 
 void scriptExecute(struct client *c, const struct scriptCode *code, int keys, bool read_only) {
     serverAssert(!script_run.name);
+    if (!call_running->outer) clockRefresh(); /* what TIME tells all along */
     const char *error = objection(code, read_only);
     if (error) {
         replyError(c, error);

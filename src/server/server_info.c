@@ -198,8 +198,9 @@ static sds serverDebugInfo(sds s) {
     return infoField(s, "eventloop_cmd_per_cycle_max:%llu", (unsigned long long)loop.most_calls);
 }
 
+/* Within EXEC, a script or a module's call time stands still, as it does for what expires. */
 void timeCommand(struct client *c) {
-    int64_t now_us = ustime();
+    int64_t now_us = call_running->outer ? cmd_time_us : ustime();
     replyArrayLen(c, 2);
     replyBulkLongLong(c, now_us / 1000000);
     replyBulkLongLong(c, now_us % 1000000);

@@ -102,6 +102,21 @@ start_server {tags {multi}} {
     r hello 2
     $c hello 2
 
+    test {time stands still in a transaction, however long a command takes} {
+        set spin {local t = os.clock() while os.clock() - t < 0.03 do end}
+        r multi
+        r time
+        r eval $spin 0
+        r set k v px 10
+        r eval $spin 0
+        r exists k
+        r pttl k
+        r time
+        lassign [r exec] before - - - there ttl after
+        assert_equal {1 10} [list $there $ttl]
+        assert_equal $before $after
+    }
+
     test {EXEC and DISCARD without MULTI} {
         assert_error "ERR EXEC without MULTI" {r exec}
         assert_error "ERR DISCARD without MULTI" {r discard}

@@ -319,6 +319,25 @@ start_server {tags {scripting}} {
             return {before, redis.call('exists', KEYS[1])}
         } 1 short]
         wait_for_condition 1000 10 {[r exists short] == 0} else { fail "the key did not expire after the script" }
+        # For TIME, too: it is when the script began, not before what came before the script.
+        set script {
+            local before, start = redis.call('time'), os.clock()
+            while os.clock() - start < 0.03 do end
+            local now = redis.call('time')
+            redis.call('set', KEYS[1], 1, 'px', 20)
+            return {before, now, {redis.call('pexpiretime', KEYS[1])}}
+        }
+        foreach multi {0 1} {
+            set earlier [lindex [r time] 0][format %06d [lindex [r time] 1]]
+            if {$multi} { r multi }
+            set reply [r eval $script 1 short]
+            if {$multi} { set reply [lindex [r exec] 0] }
+            lassign $reply before now expiry
+            assert_equal $before $now
+            set us [lindex $now 0][format %06d [lindex $now 1]]
+            assert_morethan_equal $us $earlier
+            assert_equal [expr {$us / 1000 + 20}] $expiry
+        }
     }
 
     # ---- redis.* ----
