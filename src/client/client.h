@@ -109,10 +109,11 @@ struct client {
     struct request *request; /* argv, argc and cmd mirror it (command/call.h); NULL: none runs */
     struct connection *conn; /* NULL: it has none */
     struct blockingState *blocked;
-    uint8_t resp;        /* 2 or 3 */
-    bool requeue;        /* became runnable during its round: serve its input in the next */
-    bool brings_much;    /* it sends data by the gigabyte: read in large pieces */
-    uint8_t errors_held; /* of a call: enum heldErrors */
+    uint8_t resp;         /* 2 or 3 */
+    bool requeue : 1;     /* became runnable during its round: serve its input in the next */
+    bool brings_much : 1; /* it sends data by the gigabyte: read in large pieces */
+    bool input_held : 1;  /* nothing is read from it: it cannot run, and enough has come (round.c) */
+    uint8_t errors_held;  /* of a call: enum heldErrors */
 
     struct clientOutput out;
 

@@ -531,7 +531,8 @@ static void comeHome(struct port *p) {
     takeOutputBack(c, p);
     bool broken = p->broken;
     freePort(p);
-    if (!broken && !(c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY))) clientReadOn(c);
+    bool closing = c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY);
+    if (!broken && !closing && !c->input_held) clientReadOn(c);
     if (c->out.head)
         clientWriteLater(c);
     else if (c->flags & CLIENT_CLOSE_AFTER_REPLY)
@@ -568,6 +569,13 @@ void portInputDone(struct port *p, struct ioInput *in) {
     p->input = in;
     p->input_state = PORT_INPUT_DONE;
     laterGoOn(p);
+}
+
+void portInputHeld(struct port *p, struct ioInput *in) {
+    serverAssert(!p->input || p->input == in);
+    ioInputFree(in);
+    p->input = NULL;
+    p->input_state = PORT_INPUT_HELD;
 }
 
 /* ---- Sending ---- */

@@ -41,6 +41,7 @@ enum portInputState {
     PORT_INPUT_READY, /* the client's requests that run, or are about to */
     PORT_INPUT_LATER, /* it came while others of the client ran */
     PORT_INPUT_DONE,  /* to be given back at the end of the turn */
+    PORT_INPUT_HELD,  /* nobody has it: the thread shall not read on yet */
 };
 
 struct port {
@@ -112,6 +113,8 @@ void portInputReady(struct port *p, struct ioInput *in);
 void portInputLater(struct port *p, struct ioInput *in);
 /* The requests of an input have run, or were copied: the thread may read on. */
 void portInputDone(struct port *p, struct ioInput *in);
+/* They were copied, and the thread shall read nothing more before it gets an input by portInputDone. */
+void portInputHeld(struct port *p, struct ioInput *in);
 /* The client has left its round: what came home meanwhile is let in. */
 void portLeftRound(struct client *c);
 

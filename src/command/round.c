@@ -7,10 +7,17 @@
  * Giving back. When a client must not run any more (it blocked, or a nested round has to serve it), its
  * requests of the batch that have not run go back in front of the bytes not parsed yet. Nearly always they
  * still stand there, and only the place where parsing goes on moves back; those with an argument in a buffer
- * of its own are written anew. */
+ * of its own are written anew.
+ *
+ * Holding. What comes from a client that cannot run is kept up to HELD_INPUT_MAX bytes, less before it has
+ * logged in; then nothing more is read from it until it can run again, and the kernel's buffers make it wait.
+ * An end of the connection stands behind what is not read, so a job asks the kernel whether there is one. The
+ * kernel knows of a FIN only when all before it has fitted into its buffers, of a reset in any case. */
+#define _GNU_SOURCE /* POLLRDHUP */
 #include "command/round.h"
 
 #include <errno.h>
+#include <poll.h>
 
 #include "base/assert.h"
 #include "base/log.h"
@@ -37,6 +44,9 @@
 #define ROUND_DEPTH_MAX    3                       /* loading, a busy script meanwhile */
 #define PREFETCH_STEPS_MAX 24
 #define CACHE_LINE         64
+#define HELD_INPUT_MAX     (64 * 1024) /* bytes that wait for a client that cannot run; a read may go beyond */
+#define HELD_BEFORE_LOGIN  (16 * 1024)
+#define HELD_CHECK_MS      100
 #define ARGV_KEEP          (16 * 1024) /* views; more are given back to the allocator after the round */
 
 /* A request in the batch. */
@@ -134,6 +144,44 @@ void roundQueueClient(struct client *c) {
     }
 }
 
+/* ---- Holding ---- */
+
+static size_t held_clients;
+
+static bool roundHasEnough(const struct client *c) {
+    if (clientRunnable(c) || c->flags & CLIENT_PRIMARY) return false;
+    return sdslen(c->querybuf) >= (c->flags & CLIENT_AUTHENTICATED ? HELD_INPUT_MAX : HELD_BEFORE_LOGIN);
+}
+
+static void roundNoteHeld(struct client *c, bool held) {
+    serverAssert(c->input_held != held);
+    c->input_held = held;
+    held_clients += held ? 1 : (size_t)-1;
+}
+
+static void roundReadOn(struct client *c) {
+    roundNoteHeld(c, false);
+    if (c->flags & CLIENT_AWAY)
+        portInputDone(portOf(c), ioInputNew());
+    else
+        clientReadOn(c);
+}
+
+static void logGone(struct client *c, const char *err);
+
+static void roundCloseIfGone(void *priv, struct client *c) {
+    (void)priv;
+    if (!c->input_held || c->flags & CLIENT_CLOSE_ASAP) return;
+    struct pollfd p = {.fd = c->conn->fd, .events = POLLRDHUP};
+    if (poll(&p, 1, 0) != 1 || !(p.revents & (POLLRDHUP | POLLHUP | POLLERR))) return;
+    logGone(c, NULL);
+    clientClose(c);
+}
+
+static void roundCheckHeld(void) {
+    if (held_clients) clientForEach(roundCloseIfGone, NULL);
+}
+
 /* ---- Of clients that are away ---- */
 
 static void released(struct client *c);
@@ -155,7 +203,13 @@ static void keepInput(struct client *c, struct ioInput *in, sds front) {
         if (n) c->parse_at += n;
         sdsfree(front);
     }
-    portInputDone(portOf(c), in);
+    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
+    if (c->querybuf && roundHasEnough(c)) {
+        roundNoteHeld(c, true);
+        portInputHeld(portOf(c), in);
+    } else {
+        portInputDone(portOf(c), in);
+    }
 }
 
 /* The round has no more to do with what a thread has read: `front` is requests that were taken and have not
@@ -305,6 +359,7 @@ static void dropCommands(struct round *r, int from, const struct client *c) {
 
 static void roundForgetClient(struct client *c) {
     for (int i = 0; i < ROUND_DEPTH_MAX; i++) dropCommands(&rounds[i], 0, c);
+    if (c->input_held) roundNoteHeld(c, false);
     if (c->round)
         leave(c);
     else if (listLinked(&c->round_node))
@@ -386,6 +441,11 @@ static void roundReadHandler(struct connection *conn) {
     struct client *c = conn->data;
     struct round *r = current;
     if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY | CLIENT_EXECUTING | not_served)) return;
+    if (__builtin_expect(c->querybuf != NULL, 0) && roundHasEnough(c)) {
+        roundNoteHeld(c, true);
+        connSetReadHandler(conn, NULL);
+        return;
+    }
     char *dst;
     size_t want = readTarget(r, c, &dst);
     if (!want) return;
@@ -723,6 +783,7 @@ void roundRun(void) {
             listRemove(&waiting, it);
             continue;
         }
+        if (__builtin_expect(c->input_held, 0)) roundReadOn(c);
         join(r, c);
         c->in = c->querybuf;
         c->in_len = sdslen(c->querybuf);
@@ -826,6 +887,7 @@ void roundInit(void) {
     clientSetReadHandler(roundReadHandler);
     portSetReceiver(&receiver);
     clientOnFree(roundForgetClient);
+    cronRegister(roundCheckHeld, HELD_CHECK_MS);
     listInit(&waiting);
     for (int i = 0; i < ROUND_DEPTH_MAX; i++) listInit(&rounds[i].members);
 }

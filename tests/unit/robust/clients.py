@@ -372,4 +372,84 @@ def exhaust(port, pid, allowed):
     print(len(first))
 
 
+PING = encode("PING")
+HELD_MOST = 40 << 20  # more than the kernel's buffers take at either end
+
+
+def fill(c, request):
+    """Sends a request and PINGs behind it until nobody takes them any more; how many bytes of these were taken."""
+    c.s.sendall(request)
+    c.s.setblocking(False)
+    sent, piece, moved = 0, PING * 20000, time.monotonic()
+    while sent < HELD_MOST + len(piece) and time.monotonic() < moved + 1:
+        try:
+            sent += c.s.send(piece[sent % len(piece):])
+            moved = time.monotonic()
+        except BlockingIOError:
+            time.sleep(0.01)
+    c.s.settimeout(LIMIT_S)
+    return sent
+
+
+def answers_to_pings(c, sent):
+    """Sends what is missing of the last one, and expects as many answers."""
+    rest = -sent % len(PING)
+    threading.Thread(target=c.s.sendall, args=[PING[len(PING) - rest:] + encode("ECHO", "end")]).start()
+    count = 0
+    while c.f.readline() == b"+PONG\r\n":
+        count += 1
+    expect("answers", count, (sent + rest) // len(PING))
+    expect("ECHO", c.f.readline(), b"end\r\n")
+
+
+def input_kept(admin, number):
+    line = admin("CLIENT", "LIST", "ID", number).decode()
+    return int(line.split(" qbuf=")[1].split(" ")[0])
+
+
+def held_blocked(port):
+    """A client that waits is not read from beyond a limit. Nothing is lost, and its end is noticed."""
+    admin = Client(port)
+    for goes in ("on", "reset", "kill"):
+        c = Client(port)
+        number = c("CLIENT", "ID")
+        sent = fill(c, encode("BLPOP", "nokey", "0"))
+        if sent > HELD_MOST:
+            raise AssertionError("%d bytes were taken" % sent)
+        kept = input_kept(admin, number)
+        if not 64 << 10 <= kept <= 160 << 10:
+            raise AssertionError("%d bytes are kept" % kept)
+        if goes == "on":
+            admin("RPUSH", "nokey", "x")
+            expect("BLPOP", c.read(), [b"nokey", b"x"])
+            answers_to_pings(c, sent)
+        elif goes == "kill":
+            expect("CLIENT KILL", admin("CLIENT", "KILL", "ID", number), 1)
+        else:
+            c.reset()
+        wait_until(lambda: admin.info("blocked_clients") == 0, "it is gone")
+    c = Client(port)  # an end in peace stands behind all that was sent, so that must fit into the kernel's buffers
+    number = c("CLIENT", "ID")
+    c.s.sendall(encode("BLPOP", "nokey", "0") + PING * 8000)
+    wait_until(lambda: input_kept(admin, number) >= 64 << 10, "enough is kept")
+    c.close()
+    wait_until(lambda: admin.info("blocked_clients") == 0, "it is gone")
+
+
+def held_paused(port, password):
+    """The same while all are paused, before and after a login."""
+    admin = Client(port)
+    for right in (False, True):
+        c = Client(port)
+        expect("AUTH", admin("AUTH", password), "+OK")
+        expect("CLIENT PAUSE", admin("CLIENT", "PAUSE", 2500, "ALL"), "+OK")
+        sent = fill(c, encode("AUTH", password if right else "bad"))
+        if sent > HELD_MOST:
+            raise AssertionError("%d bytes were taken" % sent)
+        if right:
+            expect("AUTH", c.read(), "+OK")
+            answers_to_pings(c, sent)
+        c.reset()  # without a login, it is cut off when nobody reads its errors
+
+
 globals()[sys.argv[1]](int(sys.argv[2]), *sys.argv[3:])

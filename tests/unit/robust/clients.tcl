@@ -158,3 +158,15 @@ start_server {tags {robust external:skip}} {
         assert_lessthan [count_log_message "Accepting client connection: Too many open files"] 600
     }
 }
+
+foreach {kind overrides} {{no threads} {io-threads 1} threads {io-threads 2 io-threads-always-active yes}} {
+    start_server [list tags {robust external:skip} overrides $overrides] {
+        test "$kind: a client that is blocked is not read from beyond a limit" { scenario held_blocked }
+
+        test "$kind: nor is one that is paused, before and after its login" {
+            config_set requirepass secret
+            r auth secret
+            scenario held_paused secret
+        }
+    }
+}
