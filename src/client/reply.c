@@ -423,20 +423,24 @@ static sds withLead(struct str msg) {
     return sdscatstr(sdsnew(reply_error_lead), msg);
 }
 
+void replyErrorCounted(struct client *c, struct str msg) {
+    c->flags |= CLIENT_ERROR;
+    if (!muted(c)) appendError(c, msg);
+    if (__builtin_expect(c->flags & (CLIENT_FAKE | CLIENT_PRIMARY), 0) && reply_error_unread)
+        reply_error_unread(c, msg);
+    if (__builtin_expect(c->flags & CLIENT_REPLICA, 0)) client_stream->replied(c, msg);
+}
+
 void replyErrorStr(struct client *c, struct str msg) {
     if (msg.len && msg.ptr[0] == '-') msg = strN(msg.ptr + 1, msg.len - 1);
     while (msg.len && (msg.ptr[msg.len - 1] == '\n' || msg.ptr[msg.len - 1] == '\r')) msg.len--;
     sds led = reply_error_lead ? withLead(msg) : NULL;
     if (led) msg = sdsview(led);
-    c->flags |= CLIENT_ERROR;
     if (c->errors_held)
         c->errors_held = ERRORS_HELD_SOME;
     else
         countError(msg);
-    if (!muted(c)) appendError(c, msg);
-    if (__builtin_expect(c->flags & (CLIENT_FAKE | CLIENT_PRIMARY), 0) && reply_error_unread)
-        reply_error_unread(c, msg);
-    if (__builtin_expect(c->flags & CLIENT_REPLICA, 0)) client_stream->replied(c, msg);
+    replyErrorCounted(c, msg);
     sdsfree(led);
 }
 

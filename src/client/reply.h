@@ -28,6 +28,8 @@ void replyError(struct client *c, const char *msg);
 void replyErrorFmt(struct client *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void replyErrorStr(struct client *c,
                    struct str msg); /* any text, as made by scripts; a leading '-' is dropped */
+/* It is in the statistics already: a command within the script has failed with it. */
+void replyErrorCounted(struct client *c, struct str msg);
 /* It stands in bytes that are replied otherwise: counts as replyErrorStr counts. */
 void replyErrorCount(struct client *c, struct str msg);
 void replyBulk(struct client *c, struct str s);

@@ -261,8 +261,7 @@ void redirectNobody(void) {
 static __attribute__((noinline)) enum admission checkRoute(struct client *c, struct request *r,
                                                            enum requestOrigin origin) {
     const struct client *owner = callOwner() ? callOwner() : c;
-    if (nobody_is_sent_away || owner->flags & CLIENT_PRIMARY || (migration_links && migrationIsLink(owner)))
-        return ADMITTED;
+    if (nobody_is_sent_away || callReplays() || (migration_links && migrationIsLink(owner))) return ADMITTED;
     if (origin == ORIGIN_SCRIPT || origin == ORIGIN_MODULE) return checkCalled(c, r, origin);
     struct route route = {.slot = -1};
     bool exec = r->cmd->spec->proc == execCommand;

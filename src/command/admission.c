@@ -61,7 +61,7 @@ static const struct rule {
 /* How the error begins for which EXEC itself is refused: the transaction is over then. */
 static const char exec_refused[] = "EXECABORT Transaction discarded because of: ";
 
-bool (*admission_primary_writes)(const struct request *r, enum requestOrigin origin);
+bool (*admission_replay_writes)(const struct request *r);
 
 int admission_errno;
 

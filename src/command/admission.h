@@ -71,9 +71,10 @@ static inline bool requestIsOdd(const struct client *c, const struct request *r)
            c->flags & CLIENT_MULTI;
 }
 
-/* For rules about what cannot be kept on disk: our primary's requests run all the same, or this server ends
- * (replica-ignore-disk-write-errors). True: it is one of those. repl/ fills it in. */
-extern bool (*admission_primary_writes)(const struct request *r, enum requestOrigin origin);
+/* For rules about what cannot be kept on disk: what is replayed (callReplays) runs all the same, or this
+ * server ends if it came from our primary (replica-ignore-disk-write-errors). True: it is replayed. repl/
+ * fills it in. */
+extern bool (*admission_replay_writes)(const struct request *r);
 
 /* The rows that are asked, by origin, in order; NULL behind the last. */
 extern admissionCheck *admission_usual[ORIGINS][RULES + 1];

@@ -52,8 +52,9 @@
 #include "net/ae.h"
 #include "net/resp.h"
 
-#define SLOW_SYNC_MS 2000 /* an fsync that takes longer is logged and counted, each time so long has passed  \
-                           */
+#define SLOW_SYNC_MS                                                                                         \
+    2000 /* an fsync that takes longer is logged and counted, each time so long has passed                   \
+          */
 #define SYNC_PERIOD_MS   1000
 #define RETRY_MS         1000
 #define ERROR_LOG_MS     30000
@@ -201,10 +202,11 @@ static void bufferEmptied(void) {
 
 /* Refused while the last write or fsync has failed. */
 static enum admission checkWritten(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
     int code = write_errno ? write_errno : atomic_load(&sync_errno);
     if (!code || aof.state == AOF_OFF) return ADMITTED;
     if (!(commandFlags(c, r->cmd) & CMD_WRITE) && strcmp(r->cmd->fullname, "ping")) return ADMITTED;
-    if (admission_primary_writes && admission_primary_writes(r, origin)) return ADMITTED;
+    if (admission_replay_writes && admission_replay_writes(r)) return ADMITTED;
     replyErrorFmt(c, "MISCONF Errors writing to the AOF file: %s", strerror(code));
     return REFUSED;
 }

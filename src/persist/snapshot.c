@@ -349,9 +349,10 @@ void lastsaveCommand(struct client *c) {
 
 /* Who changes data relies on it being saved. */
 static enum admission checkSaved(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
     if (!stop_writes_on_error || point_count == 0) return ADMITTED;
     if (!(commandFlags(c, r->cmd) & CMD_WRITE) && r->cmd->spec->proc != pingCommand) return ADMITTED;
-    if (admission_primary_writes && admission_primary_writes(r, origin)) return ADMITTED;
+    if (admission_replay_writes && admission_replay_writes(r)) return ADMITTED;
     replyErrorFmt(c,
                   "MISCONF %s is configured to save RDB snapshots, but it's currently unable to persist "
                   "to disk. Commands that may modify the data set are disabled, because this instance is "

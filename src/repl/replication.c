@@ -83,7 +83,10 @@ void replicationInit(void) {
     rulesInit();
 }
 
-void replicationStart(void) {
+void replicationBegin(void) {
     rulesStart();
+}
+
+void replicationStart(void) {
     linkStart();
 }

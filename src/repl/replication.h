@@ -11,4 +11,5 @@
 #pragma once
 
 void replicationInit(void);  /* of all parts */
+void replicationBegin(void); /* when the configuration is known, before the dataset is loaded */
 void replicationStart(void); /* when the dataset has been loaded */

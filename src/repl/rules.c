@@ -28,37 +28,34 @@
 
 static bool ignore_maxmemory, ignore_disk_errors;
 
-/* What our primary sends has to be done, whatever anybody else is refused; so has all that comes of it. */
-static bool isPrimarys(void) {
-    const struct client *c = callOwner();
-    return c && c->flags & CLIENT_PRIMARY;
-}
-
-/* ---- Rows of admission ---- */
+/* ---- Rows of admission ----
+ * What our primary sends, and what is read from the append-only file, has to be done, whatever others are
+ * refused; so has all that scripts among it call (callReplays). */
 
 static enum admission checkMinReplicas(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
-    if (!(commandFlags(c, r->cmd) & CMD_WRITE) || replicasGood() >= repl_min_replicas) return ADMITTED;
+    if (!(commandFlags(c, r->cmd) & CMD_WRITE) || replicasGood() >= repl_min_replicas || callReplays())
+        return ADMITTED;
     replyError(c, "NOREPLICAS Not enough good replicas to write.");
     return REFUSED;
 }
 
 static enum admission checkReadonly(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
-    if (!(commandFlags(c, r->cmd) & CMD_WRITE) || isPrimarys()) return ADMITTED;
+    if (!(commandFlags(c, r->cmd) & CMD_WRITE) || callReplays()) return ADMITTED;
     replyError(c, "READONLY You can't write against a read only replica.");
     return REFUSED;
 }
 
 static enum admission checkStale(struct client *c, struct request *r, enum requestOrigin origin) {
-    if (!linkIsDown() || commandFlags(c, r->cmd) & CMD_STALE || isPrimarys()) return ADMITTED;
+    if (!linkIsDown() || commandFlags(c, r->cmd) & CMD_STALE || callReplays()) return ADMITTED;
     replyError(c, origin == ORIGIN_SCRIPT ? "ERR Can not execute the command on a stale replica"
                                           : err_masterdown);
     return REFUSED;
 }
 
 static bool isStale(void) {
-    return !replica_serve_stale_data && linkIsDown() && !isPrimarys();
+    return !replica_serve_stale_data && linkIsDown() && !callReplays();
 }
 
 /* Whoever understands it is sent to our primary with what belongs there; reads stay here if it wants that. */
@@ -83,10 +80,11 @@ static enum admission checkRedirect(struct client *c, struct request *r, enum re
 
 /* ---- What cannot be kept on disk ---- */
 
-static bool primaryWrites(const struct request *r, enum requestOrigin origin) {
+static bool replayWrites(const struct request *r) {
     static int64_t told_ms;
-    if (origin != ORIGIN_PRIMARY && !isPrimarys()) return false;
-    if (r->cmd->spec->proc == pingCommand) return true;
+    if (!callReplays()) return false;
+    bool from_file = !(callOwner()->flags & CLIENT_PRIMARY);
+    if (from_file || r->cmd->spec->proc == pingCommand) return true;
     if (!ignore_disk_errors) serverPanic("Replica was unable to write command to disk.");
     if (cmd_time_ms - told_ms >= DISK_ERROR_MS) {
         serverLog(LL_WARNING, "Replica is applying a command it is unable to write to disk.");
@@ -167,7 +165,7 @@ void rulesInit(void) {
     admissionFill(RULE_READONLY, checkReadonly);
     admissionFill(RULE_STALE, checkStale);
     admissionFill(RULE_REDIRECT, checkRedirect);
-    admission_primary_writes = primaryWrites;
+    admission_replay_writes = replayWrites;
     role_data_stale = isStale;
     evictAddVeto(primaryEvicts);
     dbAddExpiryVeto(roleIsReplica);

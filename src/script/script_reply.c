@@ -54,10 +54,7 @@ void scriptReplyError(struct client *c, struct str text, bool counted) {
     while (text.len && (text.ptr[text.len - 1] == '\n' || text.ptr[text.len - 1] == '\r')) text.len--;
     sds line = oneLine(text);
     if (counted) {
-        c->flags |= CLIENT_ERROR;
-        replyLiteral(c, "-");
-        replyRaw(c, line, sdslen(line));
-        replyLiteral(c, "\r\n");
+        replyErrorCounted(c, sdsview(line));
     } else {
         sds error = *line == '-' ? sdsnew("-") : sdsempty(); /* of two, replyErrorStr drops one */
         error = sdscatstr(error, sdsview(line));

@@ -32,7 +32,7 @@ static void beginRun(struct client *c, const struct scriptCode *code, bool read_
     script_run.caller = c;
     script_run.start = ticksNow();
     script_run.read_only = read_only;
-    script_run.deny_oom = !(code->flags & SCRIPT_ALLOW_OOM) && evictOutOfMemory();
+    script_run.deny_oom = !(code->flags & SCRIPT_ALLOW_OOM) && evictOutOfMemory() && !callReplays();
     script_run.wrote = script_run.busy = script_run.killed = false;
     if (code->flags & SCRIPT_ALLOW_CROSS_SLOT || !(code->flags & SCRIPT_SHEBANG))
         call_running->slot = CALL_SLOT_ANY;

@@ -447,6 +447,7 @@ static void runServer(void) {
     webStart();
     clusterStart();
     memoryStarted();
+    replicationBegin();
     serverLog(LL_NOTICE, "Server initialized");
     if (aofEnabled())
         aofStartup();

@@ -298,6 +298,48 @@ tags {external:skip} {
         }
     }
 
+    # Files of Redis before 7 have scripts in them. What runs here already ran there: nothing that this server would refuse
+    # a client is a reason not to apply it.
+    set script {return redis.call('set', KEYS[1], ARGV[1])}
+    set library "#!lua name=lib\nredis.register_function('put', function(keys, args) return redis.call('set', keys\[1\], args\[1\]) end)"
+    set scripts [aof_one_file [aof_text {SET a 100} [list EVAL $script 1 a 102] [list EVAL "#!lua\n$script" 1 b 1] [list FUNCTION LOAD $library] \
+        {FCALL put 1 c 2} [list SCRIPT LOAD $script] [list EVALSHA 55b22c0d0cedf3866879ce7c854970626dcef0c3 1 d 3] MULTI [list EVAL $script 1 e 4] {FCALL put 1 f 5} EXEC]]
+    foreach {what overrides} {
+        "a primary" {} "a read-only replica" {replicaof {127.0.0.1 1}}
+        "a replica that must not show old data" {replicaof {127.0.0.1 1} replica-serve-stale-data no}
+        "a primary that misses replicas" {min-replicas-to-write 1} "a server over its limit of memory" {maxmemory 1 maxmemory-policy noeviction}
+        "a server with a password" {requirepass secret} "a node without slots" {cluster-enabled yes cluster-require-full-coverage no}
+    } {
+        test "scripts, functions and transactions in the file are applied by $what" {
+            aof_with_files $scripts $overrides {
+                if {[dict exists $overrides requirepass]} { r auth secret }
+                if {[dict exists $overrides replica-serve-stale-data]} { r config set replica-serve-stale-data yes }
+                if {[dict exists $overrides cluster-enabled]} { wait_for_condition 200 50 {[string match *cluster_state:ok* [r cluster info]]} else { fail "no cluster" } }
+                assert_equal {102 1 2 3 4 5} [lmap k {a b c d e f} { r get $k }]
+                assert_equal 0 [count_log_message "CRITICAL"]
+            }
+        }
+    }
+
+    test {DEBUG LOADAOF applies scripts while writes are refused with MISCONF} {
+        aof_with_files $scripts {save {1000000 1}} {
+            file mkdir [config_get dir]/dump.rdb/in-the-way
+            catch { r bgsave }
+            wait_for_condition 500 20 {[s rdb_last_bgsave_status] eq "err"} else { fail "the save succeeds" }
+            assert_error "MISCONF*" { r set k v }
+            r debug loadaof
+            assert_equal {102 1} [r mget a b]
+            file delete -force [config_get dir]/dump.rdb
+        }
+    }
+
+    test {an error of a script in the file is logged} {
+        aof_with_files [aof_one_file [aof_text {SET a 1} {EVAL {return redis.call('lpush', KEYS[1], 'x')} 1 a} {SET b 2}]] {} {
+            wait_for_log "*== CRITICAL ==*to its AOF-loading-client: '-WRONGTYPE Operation*' after processing the command 'eval'*"
+            assert_equal {1 2} [r mget a b]
+        }
+    }
+
     test {what a killed server left unfinished is removed} {
         set folder appendonlydir
         set left {temp-rewriteaof-12.aof temp-rewriteaof-bg-12.aof temp-appendonly.aof.manifest temp-appendonly.aof.incr}

@@ -89,6 +89,29 @@ tags {external:skip needs:debug} {
         }
     }
 
+    # What is refused because of the role is so before what is because of loading: clients take READONLY for a failover.
+    foreach {what arguments expected} {
+        "a primary" {} {LOADING LOADING}
+        "a read-only replica" {--replicaof 127.0.0.1 1} {READONLY LOADING}
+        "a writable replica" {--replicaof 127.0.0.1 1 --replica-read-only no} {LOADING LOADING}
+        "a replica that must not show old data" {--replicaof 127.0.0.1 1 --replica-serve-stale-data no} {READONLY MASTERDOWN}
+    } {
+        test "errors of $what that starts and loads" {
+            start_server {overrides {save "100000 1"}} {
+                make_file 2000
+                r debug populate 2000 key 1100
+                catch { r shutdown }
+                wait_for_exit [srv dir]
+                lset ::servers end [spawn [dict replace [lindex $::servers end] args [concat {--key-load-delay 20000
+                    --loading-process-events-interval-bytes 1024} $arguments]]]
+                wait_for_condition 500 20 {![catch {valkey_client} c]} else { fail "it does not listen" }
+                assert_equal $expected [lmap command {{set k v} {get k}} { catch { $c {*}$command } error; lindex $error 0 }]
+                assert_equal 1 [status $c loading]
+                $c close
+            }
+        }
+    }
+
     test {the log of a start with a file} {
         start_server {overrides {save "100000 1"}} {
             r set k v
