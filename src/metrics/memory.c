@@ -67,14 +67,12 @@ static int64_t difference(size_t a, size_t b) {
     return (int64_t)a - (int64_t)b;
 }
 
-static size_t notePeak(void) {
-    size_t used = zmallocUsedMemory();
+static void notePeak(size_t used) {
     if (used > peak) peak = used;
-    return used;
 }
 
 static void peakCron(void) {
-    notePeak();
+    notePeak(zmallocUsedMemory());
 }
 
 static void resetPeak(void) {
@@ -102,9 +100,10 @@ static void takeSample(int64_t max_age_ms) {
 }
 
 /* With what the allocator says, not older than this. */
-static void memoryMeasure(struct figures *f, int64_t max_age_ms) {
+static void memoryMeasure(struct figures *f, size_t used, int64_t max_age_ms) {
     takeSample(max_age_ms);
-    *f = (struct figures){.used = notePeak(), .rss = sample.rss, .allocator = sample.allocator};
+    notePeak(used);
+    *f = (struct figures){.used = used, .rss = sample.rss, .allocator = sample.allocator};
     clientForEach(addClient, &f->clients);
     for (int i = 0; i < dbCount(); i++) addTables(f, &dbs[i]);
     f->clients -= memoryPartBytes(MEMORY_SLOT_IMPORT); /* a part of its own */
@@ -137,7 +136,7 @@ static sds wasteFields(sds s, const char *name, const char *ratio_name, size_t a
 
 static sds memoryFiguresInfo(sds s) {
     struct figures f;
-    memoryMeasure(&f, SAMPLE_AGE);
+    memoryMeasure(&f, info_used_memory, SAMPLE_AGE);
     s = humanField(s, "used_memory", f.used);
     s = humanField(s, "used_memory_rss", f.rss);
     s = humanField(s, "used_memory_peak", peak);
@@ -268,7 +267,7 @@ static int64_t statAllocator(struct client *c, const struct figures *f) {
 
 void memoryStatsCommand(struct client *c) {
     struct figures f;
-    memoryMeasure(&f, 0);
+    memoryMeasure(&f, zmallocUsedMemory(), 0);
     struct replyMark mark = replyDeferLen(c);
     int64_t n = statCount(c, "peak.allocated", (int64_t)peak);
     n += statCount(c, "total.allocated", (int64_t)f.used);
@@ -321,7 +320,7 @@ static sds findings(sds s, const struct figures *f) {
 
 void memoryDoctorCommand(struct client *c) {
     struct figures f;
-    memoryMeasure(&f, 0);
+    memoryMeasure(&f, zmallocUsedMemory(), 0);
     static const char heading[] = "What is unusual about the memory of this server:\n\n";
     sds s = findings(sdsnew(heading), &f);
     const char *short_answer = NULL;

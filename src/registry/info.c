@@ -144,7 +144,10 @@ void infoOnNames(infoNamesFn *fn) {
     others = fn;
 }
 
+size_t info_used_memory;
+
 sds infoText(const struct str *names, int count) {
+    info_used_memory = zmallocUsedMemory();
     sds s = sdsMakeRoomFor(sdsempty(), USUAL_LENGTH), unordered = NULL;
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         struct infoSection *section = &sections[i];

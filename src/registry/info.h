@@ -17,6 +17,7 @@ void infoOnlySections(const char *const *names);
 sds infoField(sds s, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* adds \r\n */
 /* sections: names, or default, all, everything; count 0: default. */
 sds infoText(const struct str *sections, int count);
+extern size_t info_used_memory; /* before the last report was begun, which takes memory itself */
 /* Sections that come and go, behind all others. fn is given what was asked for, and appends those of them
  * that are its own, each with a title, a blank line before it unless it is the first. */
 typedef sds infoNamesFn(sds s, const struct str *names, int count);

@@ -48,6 +48,12 @@ start_server {tags {memory external:skip}} {
         assert_range [r memory usage k] 12304 14500
     }
 
+    test {INFO does not count the memory that its own text takes} {
+        r ping
+        set before [dict get [r memory stats] total.allocated]
+        assert_range [s used_memory] [expr {$before - 4096}] [expr {$before + 4096}]
+    }
+
     test {MEMORY USAGE counts the expiry} {
         r set k v
         set plain [r memory usage k]
