@@ -297,6 +297,32 @@ static void outputComesAlong(void **state) {
     disconnectPeer(p);
 }
 
+/* A block of which the thread has sent a part goes on where it was: nothing is sent twice. */
+static void partOfBlockComesAlong(void **state) {
+    (void)state;
+    struct peer *p = &peers[0];
+    connectPeer(p);
+    assert_true(portGive(p->client, threads[0]));
+    sds lines = sdsempty();
+    while (sdslen(lines) < 200000) lines = sdscatprintf(lines, ":%llu\r\n", (unsigned long long)p->asked++);
+    replyRaw(p->client, lines, sdslen(lines));
+    for (size_t left = 0; left != clientOutputPending(p->client);) { /* until the socket takes no more */
+        left = clientOutputPending(p->client);
+        turn();
+        usleep(20000);
+    }
+    assert_in_range(clientOutputPending(p->client), 1, sdslen(lines) - 1);
+    portBringHome(p->client);
+    assert_true(p->client->out.sent > 0);
+    settle(p);
+    assert_int_equal(p->answered, p->asked);
+    assert_int_equal(sdslen(p->replies), 0);
+    clientClose(p->client);
+    while (p->client) turn();
+    disconnectPeer(p);
+    sdsfree(lines);
+}
+
 /* A client that closes after its replies, with replies at the thread, or on their way home. */
 static void closeAfterReplies(void **state) {
     (void)state;
@@ -422,9 +448,9 @@ static int setUp(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(awayAndHome),       cmocka_unit_test(outputComesAlong),
-        cmocka_unit_test(closeAfterReplies), cmocka_unit_test(inEveryOrder),
-        cmocka_unit_test(threadsEnd),
+        cmocka_unit_test(awayAndHome),           cmocka_unit_test(outputComesAlong),
+        cmocka_unit_test(partOfBlockComesAlong), cmocka_unit_test(closeAfterReplies),
+        cmocka_unit_test(inEveryOrder),          cmocka_unit_test(threadsEnd),
     };
     return cmocka_run_group_tests(tests, setUp, NULL);
 }

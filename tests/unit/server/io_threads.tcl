@@ -400,10 +400,16 @@ proc io_thread_tests {} {
         $c close
         foreach {bad error} [list [request set k [string repeat x 40000]] "unauthenticated bulk length" \
                                  [request mget a b c d e f g h i j k l] "unauthenticated multibulk length"] {
-            set c [valkey_deferring_client]
-            $c write $bad
-            assert_error "ERR Protocol error: $error" { $c read }
-            $c close
+            foreach before {0 1 2} { # with the first request, and with later ones, when the thread has been told to go on
+                set c [valkey_deferring_client]
+                for {set i 0} {$i < $before} {incr i} {
+                    $c write [request get k]
+                    assert_error "NOAUTH*" { $c read }
+                }
+                $c write $bad
+                assert_error "ERR Protocol error: $error" { $c read }
+                $c close
+            }
         }
         # It loses what it was.
         set c [valkey_deferring_client]
