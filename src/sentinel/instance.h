@@ -113,6 +113,7 @@ struct primaryState {
     char leader[RUN_ID_LEN + 1]; /* "": whom we voted for, */
     uint64_t leader_epoch;       /* in this epoch; or whom the failover counts as elected */
     bool knows_failover;         /* its INFO has master_failover_state */
+    bool handing_over;           /* the failover under way is done by its own FAILOVER */
 };
 
 /* What only a replica has: mostly of its INFO. */

@@ -9,8 +9,11 @@
  * replica is what clients and other Sentinels are told, with a greater config_epoch: there is no way back,
  * only an end, when the others follow it or time is up.
  *
- * A replica is promoted by SLAVEOF NO ONE, or (coordinated) by the FAILOVER command of the primary, which
- * waits until the replica has everything. */
+ * A replica is promoted by SLAVEOF NO ONE, or (handing_over) by the FAILOVER command of the primary, which
+ * holds back writes and waits until the replica has everything: SLAVEOF NO ONE loses what the primary accepts
+ * until it is demoted. A failover that a user asks for hands over whenever the primary is up and knows
+ * FAILOVER. Where the user asks for COORDINATED, it is that or nothing; else, where the primary refuses or is
+ * not done in time, SLAVEOF NO ONE follows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +28,8 @@
 #define INFO_PERIODS_PRESSED 5
 #define LINK_DOWN_PERIODS    10 /* of down-after: without its primary, while that was up */
 #define COORDINATED_MIN_MS   1000
-#define INFO_EAGER_MS        100 /* asked so often, while the failover waits for what it tells */
+#define HAND_OVER_MS         10000 /* where it may be done without; at most half of failover-timeout */
+#define INFO_EAGER_MS        100   /* asked so often, while the failover waits for what it tells */
 
 #define FLAGS_OF_FAILOVER ((unsigned)(FLAG_FAILOVER_IN_PROGRESS | FLAG_FORCE_FAILOVER | FLAG_COORDINATED))
 
@@ -129,6 +133,7 @@ void failoverStart(struct supervisor *s, struct instance *primary) {
     serverAssert(p->failover_state == FAILOVER_NONE);
     stateSet(s, primary, FAILOVER_WAIT_START);
     primary->flags |= FLAG_FAILOVER_IN_PROGRESS;
+    p->handing_over = false;
     p->failover_epoch = ++s->current_epoch;
     p->failover_start_ms = failoverStartTime(s);
     supervisorEventText(s, EVENT_WARNING, "+new-epoch", primary, "%llu",
@@ -160,9 +165,17 @@ bool failoverStartIfNeeded(struct supervisor *s, struct instance *primary) {
     return true;
 }
 
+/* The primary shall not hand over any more, and shall take writes again. */
+static void sendTakeBack(struct supervisor *s, struct instance *primary) {
+    if (!reachable(primary)) return;
+    SEND(s, primary, "FAILOVER", "ABORT");
+    SEND(s, primary, "CLIENT", "UNPAUSE");
+}
+
 void failoverAbort(struct supervisor *s, struct instance *primary) {
     struct primaryState *p = &primary->p;
     serverAssert(p->failover_state <= FAILOVER_WAIT_PROMOTION);
+    if (p->handing_over && p->failover_state == FAILOVER_WAIT_PROMOTION) sendTakeBack(s, primary);
     primary->flags &= ~FLAGS_OF_FAILOVER;
     stateSet(s, primary, FAILOVER_NONE);
     if (p->promoted) p->promoted->flags &= ~(unsigned)FLAG_PROMOTED;
@@ -247,12 +260,22 @@ static void selectReplica(struct supervisor *s, struct instance *primary) {
     supervisorEvent(s, EVENT_NOTICE, "+failover-state-send-slaveof-noone", replica, "%s", "");
 }
 
-static bool sendPromotion(struct supervisor *s, struct instance *primary, int64_t left_ms) {
-    struct instance *promoted = primary->p.promoted;
-    if (!(primary->flags & FLAG_COORDINATED)) return sendReplicaOf(s, promoted, NULL);
-    if (!reachable(promoted) || !reachable(primary)) return false;
-    sendFailover(s, primary, left_ms);
+static int64_t handOverTime(const struct instance *primary) {
+    return minTime(HAND_OVER_MS, primary->p.failover_timeout_ms / 2);
+}
+
+/* An INFO that was asked for before FAILOVER would not tell of it, see handOverFailed. */
+static bool sendHandOver(struct supervisor *s, struct instance *primary, int64_t within_ms) {
+    if (!reachable(primary->p.promoted) || !reachable(primary) || asksForInfo(primary->link)) return false;
+    sendFailover(s, primary, within_ms);
     return true;
+}
+
+static bool sendPromotion(struct supervisor *s, struct instance *primary, int64_t left_ms) {
+    if (primary->flags & FLAG_COORDINATED) return sendHandOver(s, primary, left_ms);
+    if (primary->p.handing_over && reachable(primary)) return sendHandOver(s, primary, handOverTime(primary));
+    primary->p.handing_over = false;
+    return sendReplicaOf(s, primary->p.promoted, NULL);
 }
 
 static void promote(struct supervisor *s, struct instance *primary) {
@@ -277,8 +300,29 @@ static bool overtaken(struct supervisor *s, struct instance *primary) {
     return true;
 }
 
+/* The connection is gone, time is up, or its INFO says that it is a primary and has no failover under way: it
+ * has refused FAILOVER, or given it up. */
+static bool handOverFailed(struct supervisor *s, struct instance *primary) {
+    if (!reachable(primary) || inState(s, primary) > handOverTime(primary)) return true;
+    watchClosely(s, primary);
+    bool told = primary->info_ms > primary->p.failover_state_ms;
+    return told && !primary->failing_over && !primary->reports_replica;
+}
+
+/* Writes stay held back on the primary, by its CLIENT PAUSE, until the time that it was given is over. */
+static void promoteWithoutPrimary(struct supervisor *s, struct instance *primary) {
+    if (!sendReplicaOf(s, primary->p.promoted, NULL)) return;
+    supervisorLog(s, LL_NOTICE, "'%s' has not handed over: its replica is promoted without it",
+                  primary->name);
+    if (reachable(primary)) SEND(s, primary, "FAILOVER", "ABORT");
+    primary->p.handing_over = false;
+    stateSet(s, primary, FAILOVER_WAIT_PROMOTION);
+}
+
 /* INFO tells of the promotion, see failoverPromoted. */
 static void waitPromotion(struct supervisor *s, struct instance *primary) {
+    bool may_do_without = primary->p.handing_over && !(primary->flags & FLAG_COORDINATED);
+    if (may_do_without && handOverFailed(s, primary)) promoteWithoutPrimary(s, primary);
     if (inState(s, primary) > primary->p.failover_timeout_ms)
         abortWith(s, primary, "-failover-abort-slave-timeout");
     else
@@ -296,7 +340,7 @@ void failoverPromoted(struct supervisor *s, struct instance *replica) {
     if (s->simulate_failure & FAIL_AFTER_PROMOTION) s->world->crash(s->w);
     supervisorEvent(s, EVENT_WARNING, "+failover-state-reconf-slaves", primary, "%s", "");
     callReconfigScript(s, primary, "leader", &primary->address, &replica->address);
-    if (primary->flags & FLAG_COORDINATED) {
+    if (primary->p.handing_over) {
         sendSettle(s, primary);
         sendSettle(s, replica);
     }
@@ -403,9 +447,11 @@ enum manualFailover supervisorFailover(struct supervisor *s, struct instance *pr
     if (primary->flags & FLAG_FAILOVER_IN_PROGRESS) return MANUAL_IN_PROGRESS;
     if (!failoverSelectReplica(s, primary)) return MANUAL_NO_REPLICA;
     supervisorLog(s, LL_NOTICE, "Executing user requested FAILOVER of '%s'", primary->name);
-    if (!(primary->flags & FLAG_S_DOWN)) primary->s_down_ms = now_ms;
+    bool is_up = !(primary->flags & FLAG_S_DOWN);
+    if (is_up) primary->s_down_ms = now_ms;
     primary->flags |= FLAG_S_DOWN | (coordinated ? FLAG_COORDINATED : FLAG_FORCE_FAILOVER);
     failoverStart(s, primary);
+    primary->p.handing_over = coordinated || (is_up && primary->p.knows_failover);
     if (coordinated) downAsk(s, primary, true);
     return MANUAL_OK;
 }

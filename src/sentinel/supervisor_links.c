@@ -218,8 +218,8 @@ static int64_t infoPeriod(const struct supervisor *s, const struct instance *i) 
 /* A hello is a command that a server in the middle of its FAILOVER would have to hold up. */
 static bool helloHeldBack(const struct instance *i) {
     if (i->failing_over) return true;
-    return i->kind == KIND_PRIMARY && (i->flags & FLAG_FAILOVER_IN_PROGRESS) &&
-           (i->flags & FLAG_COORDINATED) && i->p.failover_state <= FAILOVER_WAIT_PROMOTION;
+    return i->kind == KIND_PRIMARY && (i->flags & FLAG_FAILOVER_IN_PROGRESS) && i->p.handing_over &&
+           i->p.failover_state <= FAILOVER_WAIT_PROMOTION;
 }
 
 void periodicTick(struct supervisor *s, struct instance *i) {

@@ -266,6 +266,7 @@ static void hellos_held_back(void **state) {
     answerAll(primary());
     primary()->hello_sent_ms = 0;
     primary()->flags |= FLAG_FAILOVER_IN_PROGRESS | FLAG_COORDINATED;
+    primary()->p.handing_over = true;
     primary()->p.failover_state = FAILOVER_WAIT_PROMOTION;
     forgetRecord();
     periodicTick(&s, primary());

@@ -42,7 +42,7 @@ __attribute__((unused)) static void simReplicaOf(struct sim *s, int server, int 
 __attribute__((unused)) static void simPriority(struct sim *s, int server, int priority);
 /* Never in step with a primary that it has not had yet, from now on. */
 __attribute__((unused)) static void simNeverSyncs(struct sim *s, int server, bool never);
-/* FAILOVER does nothing there, or is not even known (INFO does not tell of it), from now on. */
+/* FAILOVER is refused or does nothing there, or is not even known (INFO does not tell of it), from now on. */
 __attribute__((unused)) static void simFailoverCommand(struct sim *s, int server, enum simFailover how);
 
 __attribute__((unused)) static struct supervisor *simSupervisor(struct sim *s, int sentinel); /* NULL: dead */
@@ -286,7 +286,8 @@ static bool wordIs(const struct words *w, int i, const char *text) {
 static void failoverCommand(struct simProcess *p, const struct words *w) {
     if (wordIs(w, 1, "ABORT")) {
         p->failover_until_ms = 0;
-    } else if (p->following < 0 && p->failover != SIM_FAILOVER_UNKNOWN) {
+    } else if (p->following < 0 && p->failover != SIM_FAILOVER_UNKNOWN &&
+               p->failover != SIM_FAILOVER_REFUSED) {
         p->failover_to = processAt(w->argv[2]);
         p->failover_until_ms = p->sim->now_ms + atoll(w->argv[5]);
     }

@@ -677,6 +677,55 @@ static void aForcedFailoverNeedsNoVotes(void **state) {
     simDestroy(s);
 }
 
+/* Without votes, and with the events of a failover that promotes without the primary. */
+static void aForcedFailoverHandsOver(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        struct simOptions o = usual;
+        o.seed = seed;
+        struct sim *s = agreed(&o);
+        int old = simServer(s, 0);
+        assert_int_equal(simFailover(s, 0, false), MANUAL_OK);
+        assert_true(simWatched(s, 0)->p.handing_over);
+        assert_in_range(untilTold(s, "+switch-master", 20000), 0, 8000);
+        simRun(s, 5000);
+        IN_ORDER(s, 0, "+try-failover", "+elected-leader", "+selected-slave",
+                 "+failover-state-send-slaveof-noone", "+failover-state-wait-promotion", "+promoted-slave",
+                 "+slave-reconf-sent", "+failover-end", "+switch-master");
+        assert_true(untilAgreed(s, 20000) >= 0);
+        assert_false(simIsPrimary(s, old));
+        simDestroy(s);
+    }
+}
+
+/* It hangs in its FAILOVER, refuses it, or dies before it has it: the replica is promoted all the same. */
+static void aForcedFailoverDoesWithoutThePrimary(void **state) {
+    (void)state;
+    static const enum simFailover how[] = {SIM_FAILOVER_STUCK, SIM_FAILOVER_REFUSED, SIM_FAILOVER_WORKS,
+                                           SIM_FAILOVER_UNKNOWN};
+    static const int least_ms[] = {FAILOVER_MS / 2, 0, 0, 0};
+    for (int i = 0; i < 4; i++) {
+        struct simOptions o = usual;
+        o.down_after_ms = 30000;
+        struct sim *s = agreed(&o);
+        int old = simServer(s, 0);
+        simFailoverCommand(s, old, how[i]);
+        simRun(s, 11000); /* INFO tells whether it is known */
+        assert_int_equal(simFailover(s, 0, false), MANUAL_OK);
+        assert_int_equal(simWatched(s, 0)->p.handing_over, how[i] != SIM_FAILOVER_UNKNOWN);
+        if (how[i] == SIM_FAILOVER_WORKS) {
+            assert_true(untilTold(s, "+elected-leader", 20000) >= 0);
+            simKill(s, old);
+        }
+        assert_in_range(untilTold(s, "+promoted-slave", 20000), least_ms[i], least_ms[i] + 2500);
+        assert_int_equal(simEvents(s, 0, "+failover-state-wait-promotion", NULL), 1);
+        heal(s);
+        assert_true(untilAgreed(s, 60000) >= 0);
+        assert_false(simIsPrimary(s, old));
+        simDestroy(s);
+    }
+}
+
 static void aFailoverNeedsAReplica(void **state) {
     (void)state;
     struct sim *s = agreed(&usual);
@@ -973,6 +1022,8 @@ int main(void) {
         cmocka_unit_test(answersThatMakeNoSenseAreIgnored),
         cmocka_unit_test(aForcedFailoverNeedsNoVotes),
         cmocka_unit_test(aFailoverNeedsAReplica),
+        cmocka_unit_test(aForcedFailoverHandsOver),
+        cmocka_unit_test(aForcedFailoverDoesWithoutThePrimary),
         cmocka_unit_test(aCoordinatedFailoverHandsOver),
         cmocka_unit_test(aCoordinatedFailoverNeedsVotes),
         cmocka_unit_test(votesAreAskedForAgain),

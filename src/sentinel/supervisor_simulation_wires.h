@@ -29,7 +29,7 @@ struct simOptions {
 };
 
 /* What FAILOVER does at a server, and whether INFO tells of it. */
-enum simFailover { SIM_FAILOVER_WORKS, SIM_FAILOVER_STUCK, SIM_FAILOVER_UNKNOWN };
+enum simFailover { SIM_FAILOVER_WORKS, SIM_FAILOVER_STUCK, SIM_FAILOVER_REFUSED, SIM_FAILOVER_UNKNOWN };
 
 #define CONNECT_FAILS_MS 20
 #define TICK_MS          100
