@@ -52,9 +52,7 @@
 #include "net/ae.h"
 #include "net/resp.h"
 
-#define SLOW_SYNC_MS                                                                                         \
-    2000 /* an fsync that takes longer is logged and counted, each time so long has passed                   \
-          */
+#define SLOW_SYNC_MS     2000 /* an fsync that goes on is logged and counted each time */
 #define SYNC_PERIOD_MS   1000
 #define RETRY_MS         1000
 #define ERROR_LOG_MS     30000
