@@ -9,8 +9,8 @@
  *
  *     6 is the greatest ── all voters are told of 8 ──▶ most have answered: no vote in 7 ──▶ 7 is taken
  *
- * (Who knows 8 refuses a request of 7: 9.1.2 as well.) Who is cut off from most voters gets no answer, and
- * takes none. */
+ * (Who knows 8 refuses a request of 7: 9.1.2 as well. A voter has 8 on disk before it answers.) Who is cut
+ * off from most voters gets no answer, and takes none. */
 #include <string.h>
 
 #include "base/assert.h"

@@ -1,8 +1,8 @@
 /* simulation.h - a cluster in virtual time, for tests: many engines, one queue of events, one seed. The same
  * seed gives the same run. What is simulated: links (latency, loss, partitions, connections that are
- * refused), processes (death, restart from what was saved), the data of a node (of which shard, whole or not,
- * as new as a number says) and its replication, users' commands, atomic migrations of slots from the moment
- * on when the source stands still.
+ * refused), processes (death, restart from what was saved), power (what was not synced is lost with it), the
+ * data of a node (of which shard, whole or not, as new as a number says) and its replication, users'
+ * commands, atomic migrations of slots from the moment on when the source stands still.
  *
  * After every event the checks hold that must hold always:
  *  - no two nodes own one slot with the same epoch;
@@ -48,6 +48,8 @@ __attribute__((unused)) static int simCount(const struct sim *s);
 __attribute__((unused)) static struct engine *simEngine(struct sim *s, int i); /* NULL: it is dead */
 
 __attribute__((unused)) static void simKill(struct sim *s, int i);
+/* The power fails: what it has saved is lost, unless it was synced, or saved some time ago. */
+__attribute__((unused)) static void simPowerOff(struct sim *s, int i);
 __attribute__((unused)) static void simRestart(struct sim *s, int i);
 /* Nodes reach those of the same side only; all are on side 0 at first. */
 __attribute__((unused)) static void simSide(struct sim *s, int i, int side);
@@ -87,6 +89,7 @@ __attribute__((unused)) static int64_t simMetMs(const struct sim *s);
 #define MIGRATION_SLOTS  100
 #define MIGRATION_MS     2000 /* for so long most voters may take to answer */
 #define GRANTED_MS       2000
+#define WRITE_BACK_MS    5000 /* the kernel writes what nobody syncs */
 
 enum eventKind { EVENT_TICK, EVENT_ARRIVES, EVENT_CONNECTED, EVENT_REFUSED, EVENT_CLOSED };
 
@@ -117,7 +120,9 @@ struct simNode {
     struct engine engine;
     struct simLink **links;
     int link_count;
-    sds disk;
+    sds disk,
+        cached; /* what is there after the power has failed; what has been saved since, without syncing */
+    int64_t cached_ms;
     struct event *held; /* what came while it hung */
     int held_count;
     int shard; /* as a primary, its own: the number of its first one, whatever id others know it by */
@@ -301,12 +306,21 @@ static void worldSend(void *w, struct busLink *bus, const char *bytes, size_t le
                                .bytes = sdsnewlen(bytes, len)});
 }
 
+static void writeBack(struct simNode *n) {
+    if (!n->cached) return;
+    sdsfree(n->disk);
+    n->disk = n->cached;
+    n->cached = NULL;
+}
+
 static void worldSave(void *w, bool sync) {
-    (void)sync;
     struct simNode *n = w;
     if (n->sim->o.no_disk) return;
-    sdsfree(n->disk);
-    n->disk = topologyText(sdsempty(), &n->engine.t, false);
+    if (n->sim->now_ms - n->cached_ms >= WRITE_BACK_MS) writeBack(n);
+    sdsfree(n->cached);
+    n->cached = topologyText(sdsempty(), &n->engine.t, false);
+    n->cached_ms = n->sim->now_ms;
+    if (sync) writeBack(n);
 }
 
 static uint64_t worldRandom(void *w) {
@@ -416,6 +430,7 @@ static void nodeStart(struct simNode *n) {
     n->migrates_from = n->granted_to = -1;
     n->granted_until_ms = n->keeps_epoch_until_ms = 0;
     n->life++;
+    writeBack(n);
     if (n->disk) {
         sds err = NULL;
         bool ok = topologyRead(&e->t, sdsview(n->disk), false, wallClock(s), &err);
@@ -779,6 +794,7 @@ static void simDestroy(struct sim *s) {
         zfree(n->links);
         zfree(n->held);
         sdsfree(n->disk);
+        sdsfree(n->cached);
     }
     while (s->events) sdsfree(eventTake(s).bytes);
     zfree(s->heap);
@@ -810,6 +826,14 @@ static struct engine *simEngine(struct sim *s, int i) {
 
 static void simKill(struct sim *s, int i) {
     if (s->nodes[i].alive) nodeStop(&s->nodes[i]);
+}
+static void simPowerOff(struct sim *s, int i) {
+    struct simNode *n = &s->nodes[i];
+    if (!n->alive) return;
+    nodeStop(n);
+    if (s->now_ms - n->cached_ms >= WRITE_BACK_MS) return;
+    sdsfree(n->cached);
+    n->cached = NULL;
 }
 static void simRestart(struct sim *s, int i) {
     if (!s->nodes[i].alive) nodeStart(&s->nodes[i]);
@@ -849,7 +873,6 @@ static void simReplicate(struct sim *s, int i, int primary) {
     if (i == primary || !n->alive || n->hung || !p->alive || !nodeIsReplica(n->engine.t.myself)) return;
     struct clusterNode *to = topologyFind(&n->engine.t, p->engine.t.myself->id);
     if (!to || nodeIsReplica(to) || n->engine.t.myself->primary == to) return;
-    n->engine.now_ms = wallClock(s);
     engineFollow(&n->engine, to, true);
     engineFlush(&n->engine, wallClock(s));
 }
@@ -946,7 +969,8 @@ static void simPrint(struct sim *s) {
         struct simNode *n = &s->nodes[i];
         if (!n->alive) continue;
         sds text = topologyText(sdsempty(), &n->engine.t, false);
-        printf("---- %d (%s)\n%s", i, engineStateOk(&n->engine) ? "ok" : "down", text);
+        printf("---- %d (%s) follows %d, link %s\n%s", i, engineStateOk(&n->engine) ? "ok" : "down",
+               n->following, n->link_up ? "up" : "down", text);
         sdsfree(text);
     }
 }

@@ -1,5 +1,6 @@
 /* simulation_test.c - clusters in virtual time: they form, notice failures, elect, heal; by fixed scenarios
- * and by random schedules of deaths, partitions, hangs, losses, failovers and clocks that jump.
+ * and by random schedules of deaths, power failures, partitions, hangs, losses, failovers and clocks that
+ * jump.
  *
  * SIM_SCHEDULES=10000 runs so many schedules (100), from the seed SIM_FIRST (1) on: shards of one run.
  * SIM_SEED=n runs the one of that seed, with the nodes' logs. SIM_TABLE=6,100,500 runs no test: it prints how
@@ -347,6 +348,33 @@ static void noReplicaIsElectedInAnEpochThatWasClaimed(void **state) {
     }
 }
 
+/* The same, when the power of all others fails a moment later, and the replica has heard nothing. */
+static void norWhenVotersLoseTheirPower(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        struct simOptions o = usual;
+        o.seed = seed;
+        for (int64_t cut_ms = 0; cut_ms <= 2 * ENGINE_TICK_MS; cut_ms += 10) {
+            struct sim *s = agreed(&o);
+            simSide(s, 4, 2);
+            simMigrate(s, 0, 1);
+            simRun(s, cut_ms);
+            simSide(s, 1, 1);
+            for (int i = 0; i < simCount(s); i++) {
+                if (i == 1 || i == 4) continue;
+                simPowerOff(s, i);
+                simRestart(s, i);
+            }
+            simRun(s, 2000); /* they may vote */
+            simSide(s, 4, 0);
+            simRun(s, 6 * TIMEOUT_MS); /* the simulation looks for two owners */
+            simSide(s, 1, 0);
+            assert_true(untilAgreed(s, 60000) >= 0);
+            simDestroy(s);
+        }
+    }
+}
+
 /* It dies with its claim, which nobody has heard of: its source serves on, and what it has written then is
  * not taken from it when the other one comes back. */
 static void aClaimThatNobodyHasHeardIsTakenBack(void **state) {
@@ -403,8 +431,8 @@ static uint64_t draw(uint64_t *random) {
 static void act(struct sim *s, uint64_t *random) {
     int i = (int)(draw(random) % (uint64_t)simCount(s));
     switch (draw(random) % 13) {
-    case 0:
-    case 1: simKill(s, i); break;
+    case 0: simKill(s, i); break;
+    case 1: simPowerOff(s, i); break;
     case 2:
     case 3:
     case 4: simRestart(s, i); break;
@@ -564,6 +592,7 @@ int main(void) {
         cmocka_unit_test(lossAndLatencyMakeNobodyFail),
         cmocka_unit_test(slotsGoToWhoClaimsThem),
         cmocka_unit_test(noReplicaIsElectedInAnEpochThatWasClaimed),
+        cmocka_unit_test(norWhenVotersLoseTheirPower),
         cmocka_unit_test(aClaimThatNobodyHasHeardIsTakenBack),
         cmocka_unit_test(whoIsCutOffClaimsNothing),
         cmocka_unit_test(whateverHappensTheyAgreeInTheEnd),

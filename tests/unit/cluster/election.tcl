@@ -49,7 +49,7 @@ proc offset_of_node_3_at {k} {
     }
 }
 
-set settings {cluster-node-timeout 1000 repl-diskless-sync-delay 0 repl-ping-replica-period 1 repl-timeout 3 cluster-replica-validity-factor 1 save {}}
+set settings {cluster-node-timeout 1000 repl-diskless-sync-delay 0 repl-ping-replica-period 1 repl-timeout 3 cluster-replica-validity-factor 3 save {}}
 
 proc share_slots_and_keys {} {
     cluster_share_slots 3
@@ -75,12 +75,12 @@ start_cluster [list kinds {ours ours ours ours} slots 0 overrides $settings] {
         wait_for_synchronization
         config_set cluster-replica-validity-factor 0 [n 3] ;# however old they are: but there are none
         assert_not_elected 0 $not_whole
-        config_set cluster-replica-validity-factor 1 [n 3]
+        config_set cluster-replica-validity-factor 3 [n 3]
     }
 
     test {one whose synchronizations fail gets too old} {
         fail_synchronizations
-        wait_for_condition 400 50 {[s [n 3] master_link_down_since_seconds] >= 4} else { fail "the link is not down" }
+        wait_for_condition 400 50 {[s [n 3] master_link_down_since_seconds] >= 6} else { fail "the link is not down" }
         assert_not_elected 0 $too_old
     }
 
