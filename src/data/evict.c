@@ -24,9 +24,11 @@
 #include "base/zmalloc.h"
 #include "registry/config.h"
 #include "data/db.h"
+#include "data/import_mode.h"
 #include "registry/info.h"
 #include "registry/latency.h"
 #include "data/lazyfree.h"
+#include "data/role.h"
 #include "registry/background.h"
 #include "data/type.h"
 #include "net/ae.h"
@@ -172,8 +174,13 @@ static struct object *randomVictim(struct db **db) {
     return NULL;
 }
 
+/* A primary into which another server copies its data keeps all keys: the other one decides what goes. */
+static bool evictionIsOff(void) {
+    return evict_policy & NO_EVICTION || (import_mode && !roleIsReplica());
+}
+
 static struct object *findVictim(struct db **db) {
-    if (evict_policy & NO_EVICTION) return NULL;
+    if (evictionIsOff()) return NULL;
     return evict_policy & BY_CHANCE ? randomVictim(db) : bestVictim(db);
 }
 
@@ -222,7 +229,7 @@ static bool allowed(void) {
 enum outcome { BELOW, NOT_YET, CANNOT };
 
 static void evictObject(struct db *db, struct object *o) {
-    serverAssert(!(evict_policy & NO_EVICTION) && (objectHasExpire(o) || !(evict_policy & OF_VOLATILE)));
+    serverAssert(!evictionIsOff() && (objectHasExpire(o) || !(evict_policy & OF_VOLATILE)));
     debugAssert(overLimit() && allowed());
     if (lazyfree_lazy_eviction && objectHasPtr(o) && objectTypeOf(o)->freeEffort(o) > LAZYFREE_THRESHOLD) {
         on_its_way += objectTypeOf(o)->memoryUsage(o, VALUE_SAMPLES);
@@ -236,7 +243,7 @@ static void evictObject(struct db *db, struct object *o) {
 /* What other commands have unlinked may still be on its way out: worth waiting for, before refusing a
  * command. */
 static enum outcome waitForThread(uint64_t start, uint64_t limit_us) {
-    if (evict_policy & NO_EVICTION) return CANNOT;
+    if (evictionIsOff()) return CANNOT;
     while (bioPending(BIO_LAZY_FREE) && (uint64_t)monotonicUs() - start < limit_us) {
         if (!overLimit()) return BELOW;
         usleep(limit_us < THREAD_WAIT_US ? (useconds_t)limit_us : THREAD_WAIT_US);

@@ -1,8 +1,7 @@
-/* import_mode.c - see import_mode.h; what follows from it for keys is in db.c. */
+/* import_mode.c - see import_mode.h; what follows from it for keys is in db.c and evict.c. */
 #include "data/import_mode.h"
 
 #include "data/db.h"
-#include "data/evict.h"
 #include "registry/config.h"
 
 bool import_mode;
@@ -16,6 +15,5 @@ void importModeInit(void) {
         CONFIG_BOOL("import-mode", NULL, CONFIG_MODIFIABLE, &import_mode, false, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    evictAddVeto(importing);
     dbAddExpiryVeto(importing);
 }

@@ -1,7 +1,8 @@
 /* import_mode.h - while another server copies its data here (`import-mode`), that one decides what expires.
  *
- * Keys past their time are kept, and nothing is evicted. A client that copies says so (CLIENT IMPORT-SOURCE
- * ON, command/data_hooks.c) and sees such keys as they are; for all others they are absent. */
+ * Keys past their time are kept, and nothing is evicted: above `maxmemory`, writes get OOM. A client that
+ * copies says so (CLIENT IMPORT-SOURCE ON, command/data_hooks.c) and sees such keys as they are; for all
+ * others they are absent. */
 #pragma once
 
 #include <stdbool.h>

@@ -299,14 +299,25 @@ start_server {tags {import}} {
         r del h
     }
 
-    test {Import mode: nothing is evicted} {
+    test {Import mode: nothing is evicted, and maxmemory is a limit all the same} {
         config_set import-mode yes
+        r flushall
         for {set i 0} {$i < 100} {incr i} { r set k$i v }
+        set c [valkey_client]
+        $c client import-source on
         config_set maxmemory-policy allkeys-random
         config_set maxmemory 1
         r get k1
-        assert_equal 100 [r dbsize]
-        config_set maxmemory 0
+        foreach client [list r $c] {
+            assert_error "OOM command not allowed*" { $client set more v }
+            assert_error "OOM command not allowed*" { $client eval {return redis.call('set', 'more', 'v')} 0 }
+        }
+        assert_equal 1 [r del k99]
+        assert_equal {99 0} [list [r dbsize] [s evicted_keys]]
         config_set import-mode no
+        assert_error "OOM command not allowed*" { r set more v }
+        assert_morethan [s evicted_keys] 0
+        config_set maxmemory 0
+        $c close
     }
 }
