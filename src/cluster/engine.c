@@ -151,7 +151,7 @@ static void senderEpochs(struct engine *e, struct clusterNode *sender, const str
     sender->current_epoch = h->current_epoch;
     if (h->current_epoch > e->t.current_epoch) {
         e->t.current_epoch = h->current_epoch;
-        /* A voter that answers with this epoch promises to vote in no lower one, after a power failure too. */
+        /* A voter that answers with this epoch votes in no lower one, not even after a power failure. */
         engineTodo(e, nodeVotes(e->t.myself) ? TODO_SAVE | TODO_SYNC : TODO_SAVE);
     }
     /* With its slots only, which are looked at in heartbeats: a new epoch with slots of before would be told
