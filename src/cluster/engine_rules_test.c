@@ -37,7 +37,8 @@ static struct busLink links[LINKS_MAX];
 static int link_count;
 static int sent[BUS_TYPES];
 static struct busHeader last_sent;
-static bool follows_nobody; /* it has been told to be a primary */
+static bool follows_nobody; /* it has been told to be a primary, */
+static bool follows_anew;   /* or to synchronize in full */
 static struct engineReplication replication;
 static struct {
     uint64_t current_epoch, last_vote_epoch, config_epoch;
@@ -81,8 +82,9 @@ static struct engineReplication doReplication(void *w) {
     return replication;
 }
 static void doFollow(void *w, struct clusterNode *primary, bool full_sync) {
-    (void)w, (void)full_sync;
+    (void)w;
     follows_nobody = !primary;
+    follows_anew = full_sync;
 }
 static void doPause(void *w, int64_t until_ms) {
     (void)w, (void)until_ms;
@@ -141,7 +143,7 @@ static void start(bool as_replica) {
     memset(sent, 0, sizeof sent);
     memset(&on_disk, 0, sizeof on_disk);
     link_count = 0;
-    follows_nobody = false;
+    follows_nobody = follows_anew = false;
     now = NOW;
     replication = (struct engineReplication){.offset = 100, .link_up = true, .whole = true, .data_ms = NOW};
     engineInit(&e, &world, NULL, NOW);
@@ -621,6 +623,42 @@ static void ourOwnSlotsToo(void **state) {
     assert_ptr_equal(e.t.owner[VOTERS - 1], voters[0]);
 }
 
+/* Its replica has been elected while it was away, and has given a slot to another shard since. Whichever of
+ * the two is heard last, it belongs to its replica's shard, though replicas shall stay where they are. */
+static void oneThatReturnsFollowsItsHeir(void **state) {
+    for (int last = 0; last < 2; last++) {
+        if (last) {
+            teardown(state);
+            asPrimary(state);
+        }
+        slotAssign(&e.t, 5, e.t.myself);
+        nodeBecomeReplica(&e.t, candidate, e.t.myself);
+        nodeBecomePrimary(&e.t, candidate);
+        for (int i = 0; i < 2; i++) {
+            if (i == last)
+                claim(candidate, VOTERS - 1, VOTERS + 1);
+            else
+                claim(voters[0], 5, VOTERS + 2);
+        }
+        assert_ptr_equal(e.t.myself->primary, candidate);
+        assert_false(follows_anew);
+    }
+}
+
+/* All of it is another shard's now: that is where it goes, or it stays, without slots. */
+static void oneWithoutAnHeirGoesToAnotherShardIfItMay(void **state) {
+    for (int may = 0; may < 2; may++) {
+        if (may) {
+            teardown(state);
+            asPrimary(state);
+        }
+        e.settings.allow_replica_migration = may;
+        claim(voters[0], VOTERS - 1, VOTERS + 1);
+        assert_ptr_equal(e.t.myself->primary, may ? voters[0] : NULL);
+        assert_int_equal(follows_anew, may);
+    }
+}
+
 static void update(struct clusterNode *about, int slot, uint64_t epoch) {
     struct busHeader h = headerOf(voters[3], BUS_UPDATE);
     struct slotSet slots = about->slots;
@@ -779,6 +817,8 @@ int main(void) {
         AS_PRIMARY(allSlotsMustBeServed),
         AS_PRIMARY(aSlotGoesToAGreaterEpochOnly),
         AS_PRIMARY(ourOwnSlotsToo),
+        AS_PRIMARY(oneThatReturnsFollowsItsHeir),
+        AS_PRIMARY(oneWithoutAnHeirGoesToAnotherShardIfItMay),
         AS_PRIMARY(whatIsToldOfOthersIsNewOrIgnored),
         AS_PRIMARY(ofTwoInOneEpochOneTakesAnother),
         AS_PRIMARY(anEpochIsBarredByMostVoters),

@@ -125,15 +125,24 @@ static void deleteDirty(struct engine *e, const struct claim *c) {
     }
 }
 
-/* Our shard has lost slots: the last ones, perhaps. */
+/* Whoever has taken the place of the primary of our shard. NULL: nobody. */
+static struct clusterNode *shardHeir(struct engine *e) {
+    topologyForEach(&e->t, n) {
+        if (n != myPrimary(e) && nodeVotes(n) && inSameShard(n, e->t.myself)) return n;
+    }
+    return NULL;
+}
+
+/* Our shard has lost slots: the last ones, perhaps. We stay in it if another of its nodes has the rest of
+ * them, even if that had given some to the claimer: nobody else would be its replica. */
 static void slotsLost(struct engine *e, const struct claim *c) {
-    struct clusterNode *me = e->t.myself, *primary = myPrimary(e);
-    bool same_shard = inSameShard(me, c->by);
-    if (primary->slot_count == 0 && (same_shard || e->settings.allow_replica_migration)) {
+    struct clusterNode *me = e->t.myself, *primary = myPrimary(e), *heir = shardHeir(e);
+    if (primary->slot_count == 0 && (heir || e->settings.allow_replica_migration)) {
+        struct clusterNode *to = heir ? heir : c->by;
         engineLog(e, LL_NOTICE,
                   "Configuration change detected. Reconfiguring myself as a replica of node %s in shard %s",
-                  nodeLogName(c->by), c->by->shard_id);
-        engineFollow(e, c->by, !same_shard);
+                  nodeLogName(to), to->shard_id);
+        engineFollow(e, to, !heir);
         return;
     }
     if (primary->slot_count == 0 && primary == me)

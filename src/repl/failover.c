@@ -65,10 +65,12 @@ static void abortBecause(const char *reason) {
 }
 
 static void handedOver(bool accepted) {
-    if (accepted)
-        finish();
-    else
+    if (!accepted) {
         abortBecause("Failover target rejected psync request");
+        return;
+    }
+    link_primary_changes(); /* until now it could have been given up */
+    finish();
 }
 
 static void handOver(void) {

@@ -111,6 +111,7 @@ static void endWait(void *priv, struct client *c) {
     (void)priv;
     const struct request *r = blockedRequest(c);
     if (!r) return;
+    if (cluster_enabled && blockedForKeys(c)) return; /* cluster/redirect.c says where they are now */
     uint64_t flags = r->cmd->flags;
     bool reads_here = c->flags & CLIENT_REDIRECTABLE && flags & CMD_READONLY;
     if (belongsToPrimary(c, flags))
@@ -139,9 +140,10 @@ static void endWaits(void) {
     clientForEach(endWait, NULL);
 }
 
+/* A FAILOVER may be given up, and nothing have changed: when it has ended, failover.c ends the waits. */
 static void onRole(bool replica) {
     update(NULL);
-    if (replica) endWaits();
+    if (replica && !link_is_handed_over()) endWaits();
 }
 
 /* ---- Registration ---- */

@@ -24,7 +24,13 @@ foreach {what kinds} {
 
         test "$what: a replica takes over by hand" {
             set id [cluster_id 3]
+            set waits [valkey_deferring_client [n 0]]
+            $waits blpop "nosuch{b}" 0
+            wait_for_condition 100 50 {[s [n 0] blocked_clients] == 1} else { fail "it does not wait" }
             assert_equal OK [r [n 3] cluster failover]
+            assert_error "MOVED 3300 127.0.0.1:[srv [n 3] port]" {$waits read}
+            assert_equal PONG [$waits ping; $waits read]
+            $waits close
             wait_for_condition 200 50 {[cluster_owner 0 0 6] == 3} else { fail "node 3 is not the primary: [r [n 0] cluster nodes]" }
             wait_cluster_ok 6
             assert_match "*slave*" [lindex [cluster_line 1 [cluster_id 0]] 1]

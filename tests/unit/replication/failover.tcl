@@ -122,12 +122,17 @@ tags {external:skip repl} {
                 assert_equal 1 [r -1 wait 1 10000]
                 stop_server 0
                 r -1 set k 2
+                set waits [valkey_deferring_client -1]
+                $waits blpop nosuch 0
+                wait_for_field -1 blocked_clients 1
                 assert_equal OK [r -1 failover to {*}[address 0] force timeout 300]
                 wait_for_field -1 master_failover_state failover-in-progress
+                assert_equal {slave 1} [list [s -1 role] [s -1 blocked_clients]]
                 assert_match "*FAILOVER to 127.0.0.1:[srv port] time out exceeded, failing over.*" [read_file [srv -1 log]]
                 assert_equal failover_in_progress [s -1 paused_reason]
                 continue_server 0
                 wait_for_field 0 role master
+                assert_error "UNBLOCKED force unblock*" {answer $waits}
                 wait_for_field -1 master_link_status up
                 assert_equal {no-failover none} [list [s -1 master_failover_state] [s -1 paused_reason]]
                 assert_equal [r get k] [r -1 get k]
@@ -141,16 +146,21 @@ tags {external:skip repl} {
                 stop_server 0
                 r -1 set k 1
                 set id [s -1 master_replid]
+                set waits [valkey_deferring_client -1]
+                $waits blpop list 0
+                wait_for_field -1 blocked_clients 1
                 assert_equal OK [r -1 failover to {*}[address 0] force timeout 500]
                 set writer [valkey_deferring_client -1]
                 $writer set k 2
                 wait_for_field -1 master_failover_state failover-in-progress
-                assert_equal {slave 1} [list [s -1 role] [s -1 blocked_clients]]
+                assert_equal {slave 2} [list [s -1 role] [s -1 blocked_clients]]
                 assert_error "READONLY*" {r -1 set k 3}
                 assert_error "ERR FAILOVER already in progress." {r -1 failover}
                 assert_error "ERR REPLICAOF not allowed while failing over." {r -1 replicaof no one}
                 assert_equal OK [r -1 failover abort]
                 assert_equal OK [answer $writer]
+                r -1 rpush list v ;# who waited for a key goes on waiting
+                assert_equal {list v} [answer $waits]
                 assert_equal [list master $id] [list [s -1 role] [s -1 master_replid2]]
                 assert_equal {no-failover none} [list [s -1 master_failover_state] [s -1 paused_reason]]
                 continue_server 0
