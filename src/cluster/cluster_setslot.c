@@ -119,16 +119,16 @@ static bool parseOwner(struct client *c, const struct str *argv, struct setslot 
 /* False: it cannot be done, which has been answered. */
 static bool argue(struct client *c, const struct str *argv, int argc, struct setslot *s) {
     int64_t slot;
+    if (migrationRunning(false) || migrationRunning(true)) { /* of any slots */
+        replyError(c,
+                   migrationRunning(false) ? "ERR Slot import in progress." : "ERR Slot export in progress.");
+        return false;
+    }
     if (!string2ll(argv[2], &slot) || slot < 0 || slot >= KEY_SLOTS) {
         replyError(c, "ERR Invalid or out of range slot");
         return false;
     }
     s->slot = (int)slot;
-    if (migrationMoves(s->slot)) {
-        replyError(c, migrationImports(s->slot) ? "ERR Slot import in progress."
-                                                : "ERR Slot export in progress.");
-        return false;
-    }
     if (!parseVerb(c, argv, argc, s) || !parseTimeout(c, argv, argc, s)) return false;
     if (s->verb == STABLE) return true;
     return s->verb == NODE ? parseOwner(c, argv, s) : parseOther(c, argv, s);

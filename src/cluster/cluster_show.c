@@ -10,11 +10,13 @@
 #include "cluster/topology_file.h"
 #include "client/client_session.h"
 #include "client/reply.h"
+#include "command/call.h"
 #include "net/tls.h"
 
 /* ---- Who asks, and by which way ---- */
 
 int clusterLineFor(struct client *c) {
+    if (c && !c->conn && callOwner()) c = callOwner(); /* a script asks for the client that runs it */
     bool tls = c && c->conn && tlsIs(c->conn), ip6 = false;
     if (c && c->conn) {
         const char *own = clientSockName(c);
@@ -149,7 +151,7 @@ void clusterSlotsCommand(struct client *c) {
 /* ---- Shards ---- */
 
 static const char *healthOf(const struct clusterNode *n) {
-    if (n->flags & (NODE_FAIL | NODE_PFAIL)) return "fail";
+    if (nodeFailed(n)) return "fail";
     uint64_t offset = n->flags & NODE_MYSELF ? engineOffset(&cluster_engine) : n->offset;
     return nodeIsReplica(n) && offset == 0 ? "loading" : "online";
 }
@@ -175,14 +177,15 @@ static void replyShardNode(struct client *c, const struct clusterNode *n, enum n
     replySetMapLen(c, mark, pairs);
 }
 
-static void replyShard(struct client *c, const struct clusterNode *primary,
-                       struct clusterNode *const *members, int count, enum nodeLineFor who) {
+static void replyShard(struct client *c, struct clusterNode *const *members, int count,
+                       enum nodeLineFor who) {
+    const struct slotSet *slots = &members[0]->slots;
     int ranges = 0;
     replyMapLen(c, 3);
     replyBulkCstr(c, "slots");
     struct replyMark mark = replyDeferLen(c);
-    for (int last, first = primary ? slotSetRun(&primary->slots, 0, &last) : -1; first >= 0;
-         first = slotSetRun(&primary->slots, last + 1, &last)) {
+    for (int last, first = slotSetRun(slots, 0, &last); first >= 0;
+         first = slotSetRun(slots, last + 1, &last)) {
         replyLongLong(c, first);
         replyLongLong(c, last);
         ranges++;
@@ -195,7 +198,32 @@ static void replyShard(struct client *c, const struct clusterNode *primary,
     replyBulk(c, strN(members[0]->shard_id, NODE_ID_LEN));
 }
 
-/* Each shard where its first member comes by; its primary is told first. */
+static bool showInSameShard(const struct clusterNode *a, const struct clusterNode *b) {
+    bool handshake = (a->flags | b->flags) & NODE_HANDSHAKE;
+    return !handshake && memcmp(a->shard_id, b->shard_id, NODE_ID_LEN) == 0;
+}
+
+/* A primary that has failed stays one until it comes back, beside the replica that took its slots. */
+static bool showLeads(const struct clusterNode *n, const struct clusterNode *other) {
+    if (nodeIsPrimary(n) != nodeIsPrimary(other)) return nodeIsPrimary(n);
+    return n->slot_count && !other->slot_count;
+}
+
+/* The nodes of the shard whose first one is t->nodes[first]: its primary, then the others in order of ids. */
+static int showShardMembers(const struct topology *t, int first, struct clusterNode **members) {
+    int count = 0;
+    for (int i = first; i < t->count; i++) {
+        struct clusterNode *n = t->nodes[i];
+        if (!showInSameShard(n, t->nodes[first])) continue;
+        bool leads = count && showLeads(n, members[0]);
+        if (leads) memmove(members + 1, members, (size_t)count * sizeof *members);
+        members[leads ? 0 : count] = n;
+        count++;
+    }
+    return count;
+}
+
+/* Each shard comes where its first member does. */
 void clusterShardsCommand(struct client *c) {
     const struct topology *t = clusterTopology();
     enum nodeLineFor who = (enum nodeLineFor)clusterLineFor(c);
@@ -204,23 +232,9 @@ void clusterShardsCommand(struct client *c) {
     int shards = 0;
     for (int i = 0; i < t->count; i++) {
         bool seen = t->nodes[i]->flags & NODE_HANDSHAKE;
-        for (int k = 0; k < i && !seen; k++)
-            seen = !(t->nodes[k]->flags & NODE_HANDSHAKE) &&
-                   memcmp(t->nodes[k]->shard_id, t->nodes[i]->shard_id, NODE_ID_LEN) == 0;
+        for (int k = 0; k < i && !seen; k++) seen = showInSameShard(t->nodes[k], t->nodes[i]);
         if (seen) continue;
-        int count = 0;
-        struct clusterNode *primary = NULL;
-        for (int k = i; k < t->count; k++) {
-            struct clusterNode *n = t->nodes[k];
-            if (n->flags & NODE_HANDSHAKE || memcmp(n->shard_id, t->nodes[i]->shard_id, NODE_ID_LEN) != 0)
-                continue;
-            members[count++] = n;
-            if (!nodeIsPrimary(n) || primary) continue;
-            primary = n;
-            members[count - 1] = members[0];
-            members[0] = n;
-        }
-        replyShard(c, primary, members, count, who);
+        replyShard(c, members, showShardMembers(t, i, members), who);
         shards++;
     }
     replySetArrayLen(c, mark, shards);

@@ -202,78 +202,96 @@ void importBegin(struct client *c, struct migrationJob *job) {
 
 struct establish {
     struct str source, name;
+    struct clusterNode *source_node, *owner; /* owner: of the slots, as we see it */
     struct slotSet slots;
     bool any;
 };
-
-static bool establishRanges(struct client *c, int *i, struct establish *e) {
-    for (int64_t a, b; *i < c->argc && string2ll(c->argv[*i], &a); *i += 2) {
-        if (*i + 1 >= c->argc || !string2ll(c->argv[*i + 1], &b) || a < 0 || b < a || b >= KEY_SLOTS) {
-            replyError(c, "ERR Invalid or out of range slot");
-            return false;
-        }
-        for (int slot = (int)a; slot <= (int)b; slot++) slotSetAdd(&e->slots, slot);
-        e->any = true;
-    }
-    return true;
-}
-
-static bool establishParse(struct client *c, struct establish *e) {
-    for (int i = 3; i < c->argc;) {
-        if (strIs(c->argv[i], "source") && i + 1 < c->argc) {
-            e->source = c->argv[i + 1];
-            i += 2;
-        } else if (strIs(c->argv[i], "name") && i + 1 < c->argc) {
-            e->name = c->argv[i + 1];
-            i += 2;
-        } else if (strIs(c->argv[i], "slotsrange")) {
-            i++;
-            if (!establishRanges(c, &i, e)) return false;
-        } else {
-            replySyntaxError(c);
-            return false;
-        }
-    }
-    if (e->source.len == NODE_ID_LEN && e->name.len == JOB_NAME_LEN && e->any) return true;
-    replySyntaxError(c);
-    return false;
-}
-
-static const char *establishObjection(const struct establish *e) {
-    struct topology *t = clusterTopology();
-    struct clusterNode *source = topologyFind(t, e->source.ptr);
-    if (nodeIsReplica(t->myself)) return "ERR Slot migration can only be used on primary nodes.";
-    if (!source) return "ERR Target node does not know the source node";
-    if (source == t->myself) return "ERR Source node is target node itself";
-    for (int slot = 0; slot < KEY_SLOTS; slot++) {
-        if (!slotSetHas(&e->slots, slot)) continue;
-        const struct openSlot *open = slotOpen(t, slot);
-        if (open)
-            return open->from ? "ERR Slots are being manually imported"
-                              : "ERR Slots are being manually migrated";
-        if (t->owner[slot] != source) return "ERR Target node does not agree about current slot ownership";
-        if (migrationMoves(slot))
-            return "ERR Slot is already being imported on the target by a different migration";
-    }
-    return NULL;
-}
 
 /* Our primary says so, or a file. */
 static bool isTold(const struct client *c) {
     return c->flags & (CLIENT_PRIMARY | CLIENT_FAKE);
 }
 
+static const char *sourceObjection(const struct establish *e) {
+    if (!e->source_node) return "ERR Target node does not know the source node";
+    return e->source_node == clusterMyself() ? "ERR Source node is target node itself" : NULL;
+}
+
+static bool establishSource(struct client *c, struct str id, struct establish *e) {
+    e->source = id;
+    if (id.len != NODE_ID_LEN) {
+        replySyntaxError(c);
+        return false;
+    }
+    e->source_node = topologyFind(clusterTopology(), id.ptr);
+    const char *objection = isTold(c) ? NULL : sourceObjection(e);
+    if (objection) replyError(c, objection);
+    return !objection;
+}
+
+static bool establishName(struct client *c, struct str name, struct establish *e) {
+    e->name = name;
+    if (name.len != JOB_NAME_LEN) replySyntaxError(c);
+    return name.len == JOB_NAME_LEN;
+}
+
+/* Those that we are told: whoever told us has checked whose they are. */
+static int rangesTold(struct client *c, int i, struct slotSet *slots) {
+    for (int64_t a, b; i < c->argc && string2ll(c->argv[i], &a); i += 2) {
+        if (i + 1 >= c->argc || !string2ll(c->argv[i + 1], &b) || a < 0 || b < a || b >= KEY_SLOTS) {
+            replyError(c, "ERR Invalid or out of range slot");
+            return -1;
+        }
+        for (int slot = (int)a; slot <= (int)b; slot++) slotSetAdd(slots, slot);
+    }
+    return i;
+}
+
+static int establishRanges(struct client *c, int i, struct establish *e) {
+    i = isTold(c) ? rangesTold(c, i, &e->slots) : jobRangesParse(c, i, &e->slots, &e->owner);
+    e->any = true;
+    for (int slot = 0; i >= 0 && slot < KEY_SLOTS && !isTold(c); slot++) {
+        bool mine = clusterTopology()->owner[slot] == clusterMyself();
+        if (!slotSetHas(&e->slots, slot) || !migrationMoves(slot) || mine) continue;
+        replyError(c, "ERR Slot is already being imported on the target by a different migration");
+        return -1;
+    }
+    return i;
+}
+
+/* SOURCE id, NAME job and SLOTSRANGE a b ..., each once, in any order. */
+static bool establishParse(struct client *c, struct establish *e) {
+    for (int i = 3; i < c->argc;) {
+        bool more = i + 1 < c->argc;
+        if (more && !e->source.ptr && strIs(c->argv[i], "source")) {
+            if (!establishSource(c, c->argv[i + 1], e)) return false;
+            i += 2;
+        } else if (more && !e->name.ptr && strIs(c->argv[i], "name")) {
+            if (!establishName(c, c->argv[i + 1], e)) return false;
+            i += 2;
+        } else if (!e->any && strIs(c->argv[i], "slotsrange")) {
+            if ((i = establishRanges(c, i + 1, e)) < 0) return false;
+        } else {
+            replySyntaxError(c);
+            return false;
+        }
+    }
+    if (e->source.ptr && e->name.ptr && e->any) return true;
+    replySyntaxError(c);
+    return false;
+}
+
 static void establish(struct client *c) {
     struct establish e = {.any = false};
-    if ((!isTold(c) && !jobModulesAllow(c)) || !establishParse(c, &e)) return;
     if (isTold(c)) {
+        if (!establishParse(c, &e)) return;
         trackBegin(e.name.ptr, &e.slots);
         changesCount(1);
         return;
     }
-    const char *objection = establishObjection(&e);
-    if (objection) {
-        replyError(c, objection);
+    if (!jobMayBegin(c) || !establishParse(c, &e)) return;
+    if (e.owner != e.source_node) {
+        replyError(c, "ERR Target node does not agree about current slot ownership");
         return;
     }
     struct migrationJob *job = jobAdd(false, false, e.name.ptr, &e.slots, e.source.ptr, clusterMyself()->id);

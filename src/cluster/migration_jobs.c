@@ -54,7 +54,7 @@ void jobFree(struct migrationJob *job) {
     zfree(job);
 }
 
-/* Those that have ended are kept for a while, to be shown. */
+/* Those that have ended are kept for a while, to be shown. Called where nobody looks through the jobs. */
 static void trimLog(void) {
     int64_t ended = 0;
     listForEach(&migration_jobs, it) {
@@ -74,7 +74,6 @@ struct migrationJob *jobAdd(bool export, bool auth, const char *name, const stru
     job->ranges = rangesText(slots);
     migrationBegin(&job->m, export, auth, clusterNow());
     listAddHead(&migration_jobs, &job->node);
-    trimLog();
     return job;
 }
 
@@ -155,9 +154,9 @@ bool migrationMoves(int slot) {
     return false;
 }
 
-bool migrationImports(int slot) {
+bool migrationRunning(bool export) {
     forEachLiving(job) {
-        if (!job->m.export && slotSetHas(&job->slots, slot)) return true;
+        if (job->m.export == export) return true;
     }
     return false;
 }
@@ -249,29 +248,26 @@ void migrationJobsEndOfTurn(void) {
             importEndOfTurn(job);
         }
     }
+    trimLog();
     cluster_engine.settings.keeps_epoch = jobsLeave();
 }
 
 /* ---- MIGRATESLOTS ---- */
 
+#define GROUPS_MAX 16
 struct asked { /* of one MIGRATESLOTS */
-    struct slotSet slots[16];
-    struct clusterNode *target[16];
+    struct slotSet slots[GROUPS_MAX];
+    struct clusterNode *target[GROUPS_MAX];
     int count;
     struct slotSet all;
 };
-#define GROUPS_MAX 16
 
 static bool slotMayLeave(struct client *c, int slot, struct clusterNode **shard) {
-    struct topology *t = clusterTopology();
-    struct clusterNode *owner = t->owner[slot];
-    const struct openSlot *open = slotOpen(t, slot);
+    struct clusterNode *owner = clusterTopology()->owner[slot];
     if (!owner) {
         replyErrorFmt(c, "ERR Slot %d has no node served.", slot);
     } else if (*shard && *shard != owner) {
         replyError(c, "ERR Requested slots span multiple shards");
-    } else if (open) {
-        replyErrorFmt(c, "ERR Slots are being manually %s", open->from ? "imported" : "migrated");
     } else {
         *shard = owner;
         return true;
@@ -291,8 +287,7 @@ static bool pairOverlaps(struct client *c, int from, int i, int64_t a, int64_t b
     return false;
 }
 
-/* Pairs of slots from argv[i] on, up to a word that is none. */
-static int rangesParse(struct client *c, int i, struct slotSet *slots, struct clusterNode **shard) {
+int jobRangesParse(struct client *c, int i, struct slotSet *slots, struct clusterNode **shard) {
     int from = i;
     for (int64_t a, b; i < c->argc && string2ll(c->argv[i], &a); i += 2) {
         if (i + 1 == c->argc || strIs(c->argv[i + 1], "node")) {
@@ -309,11 +304,11 @@ static int rangesParse(struct client *c, int i, struct slotSet *slots, struct cl
                           (long long)b);
             return -1;
         }
-        if (pairOverlaps(c, from, i, a, b)) return -1;
         for (int slot = (int)a; slot <= (int)b; slot++) {
             if (!slotMayLeave(c, slot, shard)) return -1;
             slotSetAdd(slots, slot);
         }
+        if (pairOverlaps(c, from, i, a, b)) return -1;
     }
     if (i == from) replyError(c, "ERR No slot ranges specified");
     return i == from ? -1 : i;
@@ -329,10 +324,8 @@ static struct clusterNode *targetParse(struct client *c, struct str id) {
         replyErrorFmt(c, "ERR Unknown node name: %.*s", (int)id.len, id.ptr);
     else if (n == clusterMyself())
         replyError(c, "ERR Target node can not be this node.");
-    else if (nodeIsReplica(n))
-        replyError(c, "ERR Target node is not a master");
     else
-        return n;
+        return n; /* a replica says itself that it takes none: it may have become a primary */
     return NULL;
 }
 
@@ -344,14 +337,10 @@ static int groupParse(struct client *c, int i, struct asked *asked) {
         replySyntaxError(c);
         return -1;
     }
-    i = rangesParse(c, i + 1, slots, &shard);
+    i = jobRangesParse(c, i + 1, slots, &shard);
     if (i < 0) return -1;
     if (shard != clusterMyself()) {
         replyError(c, "ERR Slots are not served by this node.");
-        return -1;
-    }
-    if (i + 1 >= c->argc || !strIs(c->argv[i], "node")) {
-        replySyntaxError(c);
         return -1;
     }
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
@@ -365,6 +354,10 @@ static int groupParse(struct client *c, int i, struct asked *asked) {
             return -1;
         }
         slotSetAdd(&asked->all, slot);
+    }
+    if (i + 1 >= c->argc || !strIs(c->argv[i], "node")) {
+        replySyntaxError(c);
+        return -1;
     }
     struct clusterNode *target = targetParse(c, c->argv[i + 1]);
     if (!target) return -1;
@@ -384,7 +377,7 @@ static bool hasPassword(void) {
     return has;
 }
 
-bool jobModulesAllow(struct client *c) {
+static bool modulesAllow(struct client *c) {
     const char *module = cluster_view_keeps_slots ? cluster_view_keeps_slots() : NULL;
     if (module)
         replyErrorFmt(c,
@@ -394,24 +387,37 @@ bool jobModulesAllow(struct client *c) {
     return !module;
 }
 
+bool jobMayBegin(struct client *c) {
+    const struct topology *t = clusterTopology();
+    bool imports = false;
+    for (int i = 0; i < t->open_count; i++) imports |= t->open[i].from != NULL;
+    if (!modulesAllow(c)) return false;
+    if (nodeIsReplica(t->myself))
+        replyError(c, "ERR Slot migration can only be used on primary nodes.");
+    else if (t->open_count)
+        replyErrorFmt(c, "ERR Slots are being manually %s", imports ? "imported" : "migrated");
+    else
+        return true;
+    return false;
+}
+
 void clusterMigrateslotsCommand(struct client *c) {
     struct asked asked = {.count = 0};
-    if (!jobModulesAllow(c)) return;
-    if (nodeIsReplica(clusterMyself())) {
-        replyError(c, "ERR Slot migration can only be used on primary nodes.");
-        return;
-    }
+    if (!jobMayBegin(c)) return;
     for (int i = 2; i < c->argc;) {
         i = groupParse(c, i, &asked);
         if (i < 0) return;
     }
-    for (int i = 0; i < asked.count; i++) {
+    struct migrationJob *jobs[GROUPS_MAX];
+    for (int i = asked.count - 1; i >= 0; i--) { /* what was asked for first is shown first */
         char name[JOB_NAME_LEN + 1];
         randomName(name);
-        struct migrationJob *job =
+        jobs[i] =
             jobAdd(true, hasPassword(), name, &asked.slots[i], clusterMyself()->id, asked.target[i]->id);
-        jobTell(job, EVENT_IMPORT_STARTED);
-        exportStart(job);
+    }
+    for (int i = 0; i < asked.count; i++) {
+        jobTell(jobs[i], EVENT_IMPORT_STARTED);
+        exportStart(jobs[i]);
     }
     replyOk(c);
 }

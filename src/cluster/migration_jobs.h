@@ -13,9 +13,10 @@
 
 struct clusterNode;
 
-/* Is the slot part of a job of this node that has not ended? And is that an import? */
+/* Is the slot part of a job of this node that has not ended? */
 bool migrationMoves(int slot);
-bool migrationImports(int slot);
+/* Has any export or import of this node not ended? */
+bool migrationRunning(bool export);
 /* The slot was granted to that node by a job of ours: its claim needs no epoch. */
 bool migrationGranted(int slot, const struct clusterNode *to);
 /* Clients that bring keys of slots which are not ours yet. */

@@ -43,8 +43,12 @@ struct migrationJob *jobAdd(bool export, bool auth, const char *name, const stru
  * it will? Both at once there must not be. */
 bool jobsLeave(void);
 bool jobsClaim(void);
-/* Do all modules let slots move? False: an error has been replied. */
-bool jobModulesAllow(struct client *c);
+/* May a migration begin at this node? All modules have to let slots move, and nobody else may move any: who
+ * moves them key by key does not see that others go at once. False: an error has been replied. */
+bool jobMayBegin(struct client *c);
+/* Pairs of slots from argv[i] on, up to a word that is no number, added to `slots`: all of one node, *shard
+ * (NULL: not known yet). What follows them; -1: an error has been replied. */
+int jobRangesParse(struct client *c, int i, struct slotSet *slots, struct clusterNode **shard);
 
 struct migrationJob *jobNamed(const char *name); /* NULL: there is none */
 void jobFree(struct migrationJob *job);

@@ -193,7 +193,7 @@ static enum verdict decide(struct client *c, const struct request *r, struct rou
 /* ---- What is answered ---- */
 
 static void replyRedirection(struct client *c, const struct route *route, const char *word) {
-    enum nodeLineFor who = (enum nodeLineFor)clusterLineFor(callOwner() ? callOwner() : c);
+    enum nodeLineFor who = (enum nodeLineFor)clusterLineFor(c);
     const char *endpoint = clusterEndpoint(route->node, who);
     replyErrorFmt(c, "%s %d %s:%d", word, route->slot, endpoint ? endpoint : "",
                   nodeClientPort(route->node, who));

@@ -105,6 +105,16 @@ static void leavePrimary(struct clusterNode *n) {
     serverPanic("a replica is not among those of its primary");
 }
 
+/* In order of ids, so that all nodes show the replicas of a primary in the same one. */
+static void joinPrimary(struct clusterNode *n, struct clusterNode *primary) {
+    int i = primary->replica_count++;
+    primary->replicas = grown(primary->replicas, i, sizeof *primary->replicas);
+    for (; i > 0 && memcmp(primary->replicas[i - 1]->id, n->id, NODE_ID_LEN) > 0; i--)
+        primary->replicas[i] = primary->replicas[i - 1];
+    primary->replicas[i] = n;
+    n->primary = primary;
+}
+
 void topologyRemove(struct topology *t, struct clusterNode *n) {
     serverAssert(n != t->myself && !n->in && !n->out);
     dropSlots(t, n);
@@ -121,9 +131,12 @@ void topologyRemove(struct topology *t, struct clusterNode *n) {
 }
 
 void topologyRename(struct topology *t, struct clusterNode *n, const char id[NODE_ID_LEN]) {
+    struct clusterNode *primary = n->primary;
     leave(t, n);
+    leavePrimary(n);
     memcpy(n->id, id, NODE_ID_LEN);
     enter(t, n);
+    if (primary) joinPrimary(n, primary);
 }
 
 /* ---- Roles ---- */
@@ -139,13 +152,11 @@ void nodeBecomeReplica(struct topology *t, struct clusterNode *n, struct cluster
     dropSlots(t, n);
     leavePrimary(n);
     n->flags = (uint16_t)((n->flags & ~(NODE_PRIMARY | NODE_MIGRATE_TO)) | NODE_REPLICA);
-    n->primary = primary;
     if (!primary) return;
     memcpy(n->shard_id, primary->shard_id, NODE_ID_LEN);
     for (int i = 0; i < n->replica_count; i++) /* until they follow, too */
         memcpy(n->replicas[i]->shard_id, primary->shard_id, NODE_ID_LEN);
-    primary->replicas = grown(primary->replicas, primary->replica_count, sizeof *primary->replicas);
-    primary->replicas[primary->replica_count++] = n;
+    joinPrimary(n, primary);
     primary->flags |= NODE_MIGRATE_TO; /* it had one: when that is lost, another one may come */
 }
 
@@ -322,7 +333,10 @@ static void verifyNode(const struct topology *t, const struct clusterNode *n) {
     serverAssert(primary != replica || (!primary && n->flags & NODE_HANDSHAKE));
     serverAssert(!replica || n->slot_count == 0);
     serverAssert(!n->primary || (replica && topologyFind(t, n->primary->id) == n->primary));
-    for (int i = 0; i < n->replica_count; i++) serverAssert(n->replicas[i]->primary == n);
+    for (int i = 0; i < n->replica_count; i++) {
+        serverAssert(n->replicas[i]->primary == n);
+        serverAssert(i == 0 || memcmp(n->replicas[i - 1]->id, n->replicas[i]->id, NODE_ID_LEN) < 0);
+    }
     for (int i = 0; i < n->report_count; i++)
         serverAssert(topologyFind(t, n->reports[i].by->id) == n->reports[i].by);
 }

@@ -9,7 +9,7 @@
  *                      └─ open slots  migrating to, importing from
  *
  *     struct clusterNode: slots = { s : owner[s] is it }, slot_count of them
- *                         replicas = { n : n->primary is it }
+ *                         replicas = { n : n->primary is it }, in order of ids
  *
  * Invariants (topologyVerify asserts them): the two lines above; a replica owns no slot, and has no replicas
  * but where it became one itself a moment ago; a primary's `primary` is NULL; an id is in `nodes` once. All
