@@ -150,12 +150,14 @@ void historyRename(const char *newid) {
     memcpy(history.id, newid, REPL_ID_LEN);
 }
 
-void historyRestore(const struct rdbReplication *r) {
+bool historyRestore(const struct rdbReplication *r) {
+    if (!r->known || r->offset < 0 || r->offset > HISTORY_OFFSET_MAX) return false;
     historyAdopt(r->id, (uint64_t)r->offset);
-    if (roleIsReplica()) return;
+    if (roleIsReplica()) return true;
     keepAsSecond();
     randomHexChars(history.id, REPL_ID_LEN);
     onRole(false);
+    return true;
 }
 
 bool historyCanContinue(struct str id, int64_t offset, sds *why) {

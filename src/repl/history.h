@@ -19,6 +19,9 @@
 #include "repl/chain.h"
 
 #define REPL_ID_LEN RDB_REPLICATION_ID
+/* Others name the offset at which we start. Above this none is taken: files and the protocol know signed
+ * numbers, and what is added in the lifetime of a server must not make it negative. */
+#define HISTORY_OFFSET_MAX (INT64_MAX / 2)
 
 struct history {
     char id[REPL_ID_LEN + 1];
@@ -44,8 +47,9 @@ void historyAdopt(const char *id, uint64_t offset);
 /* The primary goes on under another name (+CONTINUE newid): ours so far becomes id2. */
 void historyRename(const char *newid);
 /* The dataset of a file that knows where it stands. A replica goes on from there; a primary does so under a
- * new id, as others may have gone on since the file was written. The backlog begins there, empty. */
-void historyRestore(const struct rdbReplication *r);
+ * new id, as others may have gone on since the file was written. The backlog begins there, empty. False:
+ * the file does not know, or what it says is no offset; nothing has changed. */
+bool historyRestore(const struct rdbReplication *r);
 /* May a replica that asks for the bytes from `offset` on of `id` have them? Else *why (owned by the caller,
  * may be NULL) is a line for the log. */
 bool historyCanContinue(struct str id, int64_t offset, sds *why);

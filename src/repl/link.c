@@ -495,9 +495,7 @@ static sds linkConfigLine(const struct configDirective *d) {
 /* ---- A dataset has been read from a file at the start ---- */
 
 static void loaded(const struct rdbReplication *replication, bool from_aof) {
-    if (from_aof || !replication->known || replication->offset < 0) return;
-    historyRestore(replication);
-    if (roleIsReplica()) synthesizeCached(replication->stream_db);
+    if (!from_aof && historyRestore(replication) && roleIsReplica()) synthesizeCached(replication->stream_db);
 }
 
 /* ---- Registration ---- */

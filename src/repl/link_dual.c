@@ -2,6 +2,7 @@
 #include "repl/link_dual.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "client/client_output.h"
 #include "registry/cron.h"
 #include "registry/memory_report.h"
+#include "repl/history.h"
 #include "repl/link_handshake.h"
 #include "repl/link_wire.h"
 #include "repl/receive.h"
@@ -195,7 +197,7 @@ static bool readEnd(struct str line, struct str *client_id) {
     long long offset, db;
     sds text = sdsnewstr(line);
     bool ok = sscanf(text, "$ENDOFF:%lld %40s %lld %20s", &offset, id, &db, client) == 4 && offset >= 0 &&
-              strlen(id) == REPL_ID_LEN;
+              offset <= HISTORY_OFFSET_MAX && db >= -1 && db <= INT_MAX && strlen(id) == REPL_ID_LEN;
     sdsfree(text);
     if (!ok) return false;
     const char *last = line.ptr + line.len;

@@ -11,6 +11,7 @@
 #include "data/role.h"
 #include "registry/config.h"
 #include "registry/cron.h"
+#include "repl/history.h"
 #include "repl/link_wire.h"
 #include "repl/settings.h"
 
@@ -184,7 +185,14 @@ static void heardFull(struct str line) {
     int64_t offset;
     (void)nextWord(&line);
     struct str id = nextWord(&line);
-    if (isId(id) && string2ll(nextWord(&line), &offset) && offset >= 0) {
+    bool good = isId(id) && string2ll(nextWord(&line), &offset) && offset >= 0;
+    if (good && offset > HISTORY_OFFSET_MAX) {
+        serverLog(LL_WARNING, "The primary names an offset that is too large, %lld: no synchronization.",
+                  (long long)offset);
+        giveUp();
+        return;
+    }
+    if (good) {
         memcpy(answer.id, id.ptr, id.len);
         answer.offset = (uint64_t)offset;
         serverLog(LL_NOTICE, "Full resync from primary: %s:%llu", answer.id,

@@ -150,6 +150,23 @@ start_server {} {
         close $fd
     }
 
+    test {A primary at an offset that could not grow is refused} {
+        r replicaof 127.0.0.1 $port
+        set fd [primary_accept]
+        primary_greet $fd
+        foreach offset {4611686018427387904 9223372036854775807} {
+            primary_say $fd "+FULLRESYNC $::id_a $offset\r\n"
+            wait_for_log "*The primary names an offset that is too large, $offset: no synchronization.*"
+            set fd [primary_accept]
+            primary_greet $fd
+        }
+        primary_sync $fd $::id_a 4611686018427387903 {k v}
+        primary_say $fd [command SET k w]
+        wait_for_condition 100 50 {[r get k] eq "w"} else { fail "no stream" }
+        assert_equal OK [r save]
+        close $fd
+    }
+
     test {A primary of old times is asked by SYNC, and is told nothing} {
         set fd [primary_accept]
         primary_greet $fd
@@ -316,6 +333,23 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         primary_hear $main
     }
 
+    test {Two connections: a place that is none is refused} {
+        close $main
+        foreach place [list "4611686018427387904 $::id_a 2 17" "300 $::id_a 2147483648 17" "300 $::id_a -2 17"] {
+            set main [primary_accept]
+            primary_greet $main
+            primary_say $main "+DUALCHANNELSYNC\r\n"
+            set rdb [primary_accept]
+            primary_hear $rdb
+            primary_say $rdb "+OK\r\n"
+            primary_hear $rdb
+            primary_say $rdb "\$ENDOFF:$place\r\n"
+            assert_equal {} [read $rdb]
+        }
+        set main [primary_accept]
+        primary_greet $main
+    }
+
     test {Two connections: there need not be anything to keep} {
         close $main
         lassign [dual_opening] main rdb
@@ -429,4 +463,18 @@ start_server {crash 1 overrides {propagation-error-behavior panic-on-replicas}} 
 }
 
 primary_close
+}
+
+test {A file that names an offset that could not grow: the server begins at 0} {
+    foreach {offset expected} {4611686018427387903 4611686018427387903 4611686018427387904 0 9223372036854775807 0 -5 0} {
+        set dir $::work_dir/offset.[incr ::server_count]
+        file mkdir $dir
+        set f [open $dir/dump.rdb wb]
+        puts -nonewline $f "REDIS0011\xfa\x07repl-id\x28$::id_a\xfa\x0brepl-offset[format %c [string length $offset]]$offset\xff[string repeat \x00 8]"
+        close $f
+        start_server [list overrides [list dir $dir]] {
+            assert_equal $expected [s master_repl_offset] $offset
+            assert_equal OK [r save]
+        }
+    }
 }
