@@ -42,6 +42,7 @@ struct watcher {
     struct watchedKey *key;
     struct client *client;
     bool expired; /* the key was past its expiry, but not deleted yet, when the watch began */
+    bool missing; /* there was none, or an expired one, when the database was last emptied or exchanged */
 };
 
 struct multiState {
@@ -187,15 +188,24 @@ static void keyModified(struct client *c, struct db *db, struct str name) {
     }
 }
 
-/* Comes before the database is emptied. To those who saw an expired key, nothing changes. */
+/* The database is about to be emptied or exchanged, or has been: of an exchange this is called before and
+ * after. False: nothing changes for the watcher. To it an expired key is a missing one: the one that it saw,
+ * and one that comes where there was none. */
+static bool watcherSeesFlush(struct watcher *w) {
+    const struct object *o = objectOf(w->key);
+    bool comes_expired = o && w->missing && objectIsExpired(o), dirty = o && !w->expired && !comes_expired;
+    w->missing = !o || w->expired;
+    w->expired = comes_expired;
+    return dirty;
+}
+
 static void dbFlushed(int dbid) {
     listForEach(&watching, it) {
         struct multiState *m = listEntry(it, struct multiState, watching_node);
         bool dirty = false;
         for (struct watcher *w = m->watchers; w && !dirty; w = w->next) {
             if (dbid != -1 && w->key->dbid != dbid) continue;
-            dirty = !w->expired && objectOf(w->key);
-            w->expired = false;
+            dirty = watcherSeesFlush(w);
         }
         if (dirty) markDirty(m->client);
     }

@@ -235,7 +235,7 @@ static bool debugHelp(lua_State *L, sds *argv, int argc) {
         "print [name]        local variables, or one of them, or KEYS or ARGV",
         "trace               which function was called from where",
         "eval <code>         run Lua code, which sees globals only",
-        "valkey <command>    run a command (or: redis)",
+        "valkey <command>    run a command (or: redis, server)",
         "break               list breakpoints",
         "break <line>        set one; -<line> removes it, 0 removes all",
         "maxlen [n]          cut lines after n bytes, 0: never",
@@ -252,11 +252,11 @@ static debugCommand *findCommand(const char *word, int argc) {
         int min_argc, max_argc; /* max 0: any number */
         debugCommand *run;
     } commands[] = {
-        {"help", 1, 1, debugHelp},         {"step", 1, 1, debugStep},   {"next", 1, 1, debugStep},
-        {"continue", 1, 1, debugContinue}, {"abort", 1, 1, debugAbort}, {"list", 1, 3, debugList},
-        {"whole", 1, 1, debugWhole},       {"print", 1, 2, debugPrint}, {"trace", 1, 1, debugTrace},
-        {"eval", 2, 0, debugEval},         {"redis", 2, 0, debugRedis}, {"break", 1, 0, debugBreak},
-        {"maxlen", 1, 2, debugTrim},       {"valkey", 2, 0, debugRedis}};
+        {"help", 1, 1, debugHelp},         {"step", 1, 1, debugStep},    {"next", 1, 1, debugStep},
+        {"continue", 1, 1, debugContinue}, {"abort", 1, 1, debugAbort},  {"list", 1, 3, debugList},
+        {"whole", 1, 1, debugWhole},       {"print", 1, 2, debugPrint},  {"trace", 1, 1, debugTrace},
+        {"eval", 2, 0, debugEval},         {"redis", 2, 0, debugRedis},  {"break", 1, 0, debugBreak},
+        {"maxlen", 1, 2, debugTrim},       {"valkey", 2, 0, debugRedis}, {"server", 2, 0, debugRedis}};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         bool named = !strcasecmp(word, commands[i].name) ||
                      (word[0] && !word[1] && (word[0] | 32) == commands[i].name[0]);

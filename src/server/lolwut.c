@@ -6,7 +6,7 @@
 
 #include "base/num.h"
 #include "base/random.h"
-#include "base/version.h"
+#include "registry/product.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "commands/server.h"
@@ -66,7 +66,7 @@ void lolwutCommand(struct client *c) {
         s = lolwutDraw(s, (int)clamp(columns, TOWER_WIDTH, COLUMNS_MAX), (int)clamp(rows, 2, ROWS_MAX));
         s = sdscat(s, " ");
     }
-    s = sdscatprintf(s, "Valkey ver. %s\n", VALKEY_VERSION);
+    s = sdscatprintf(s, "%s ver. %s\n", productTitle(), productVersion());
     replyVerbatim(c, sdsview(s), "txt");
     sdsfree(s);
 }

@@ -19,6 +19,12 @@ start_server {tags {lolwut}} {
         assert_error "ERR value is not an integer or out of range" { r lolwut version 9 10 x }
     }
 
+    test {LOLWUT calls itself as the rest does} {
+        r config set extended-redis-compatibility yes
+        foreach words {{} {version 99}} { assert_match "*Redis ver. 7.2.4\n" [r lolwut {*}$words] }
+        r config set extended-redis-compatibility no
+    }
+
     test {LOLWUT VERSION without a drawing} {
         assert_equal "Valkey ver. $version\n" [r lolwut version 99]
     }

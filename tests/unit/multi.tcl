@@ -518,12 +518,29 @@ start_server {tags {multi}} {
             {is set}          {r set k 2}  {}
             {is found and then set} {r get k; r set k 2} {}
             {is flushed and then set} {r flushall; r set k 2} {}
+            {is swapped away} {r swapdb 0 9}               PONG
+            {is swapped away and back} {r swapdb 0 9; r swapdb 9 0} PONG
+            {is swapped for another} {r select 9; r set k 2; r select 0; r swapdb 0 9} {}
+            {is swapped for another such} {r select 9; r set k 2 px 1; r select 0; after 20; r swapdb 0 9} PONG
         } {
             test "WATCH: a key that has expired before, $what" {
                 r set k 1 px 1
                 after 20
                 assert_equal $reply [after_watch $c k $change]
             }
+        }
+        test {WATCH: an expired key that comes where there was none} {
+            r del k
+            r select 9
+            r set k 1 px 1
+            r select 0
+            after 20
+            assert_equal PONG [after_watch $c k {r swapdb 0 9}]
+            # What lived when the watch began does not.
+            r flushall
+            r set k 1 px 50
+            assert_equal {} [after_watch $c k {after 80; r swapdb 0 9}]
+            r flushall
         }
         r debug set-active-expire 1
     }

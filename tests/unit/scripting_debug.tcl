@@ -57,8 +57,8 @@ start_server {tags {scripting debugger}} {
             assert_match {{<value> a = 1}} [ask $c print]
             assert_equal {{<value> 1}} [ask $c p a]
             assert_equal {{No such variable.}} [ask $c p nosuch]
-            assert_equal {{<value> {"k"}}} [ask $c p KEYS]
-            assert_equal {{<value> {"arg"}}} [ask $c p ARGV]
+            assert_equal {{<value> {k; }}} [ask $c p KEYS]
+            assert_equal {{<value> {arg; }}} [ask $c p ARGV]
             assert_equal {{No breakpoints set. Use 'b <line>' to add one.}} [ask $c b]
             assert_equal {{   4     local z = n + 1} {  #5     redis.call('set', KEYS[1], z)} {   6     return z}} [ask $c b 5]
             assert_equal {{Wrong line number.}} [ask $c b 5]
@@ -74,7 +74,7 @@ start_server {tags {scripting debugger}} {
             assert_equal {{<command> set k 2} {<reply> "+OK"} {* Stopped at 6, stop reason = step over} {-> 6     return z}} [ask $c s]
             assert_equal {{<command> get k} {<reply> "2"}} [ask $c redis get k]
             assert_equal {{<command> nosuch} {<error> Unknown command called from script}} [ask $c r nosuch]
-            assert_equal {{<debug> line 9: "a is", 2, {[1]=1; [2]=2; ["x"]="y"}} <endsession>} [ask $c continue]
+            assert_equal {{<debug> line 9: a is, 2, {[1]=1; [2]=2; [x]=y; }} <endsession>} [ask $c continue]
             assert_equal {2 k} [$c read]
             closed $c
             assert_equal $written [r get k] "the data of the server"
@@ -101,11 +101,19 @@ start_server {tags {scripting debugger}} {
         $c read
         ask $c s
         assert_equal {{<retval> 2}} [ask $c eval 1 + 1]
-        assert_equal {{<retval> {1; 2}}} [ask $c e return {{1,2}}]
+        assert_equal {{<retval> {1; 2; }}} [ask $c e return {{1,2}}]
         assert_equal {{<retval> nil}} [ask $c e local x = 1]
         assert_match {{<error> ldb_eval:1: Script attempted to access nonexistent global variable 's'}} [ask $c e s]
         assert_match {{<error> ldb_eval:1: unexpected symbol near '1'}} [ask $c e 1 2]
         assert_equal {{<command> rpush l a b} {<reply> 2}} [ask $c valkey rpush l a b]
+        assert_equal {{<command> llen l} {<reply> 2}} [ask $c server llen l]
+        foreach {code shown} {
+            {'a"b'} a\"b  {'a\r\n\0b'} {a   b}  {''} {}  {{a=1}} {{[a]=1; }}  {{{}}} {{{}; }}  {{1,nil,3}} {{[1]=1; [3]=3; }}  {{true,{[2]='x'}}} {{true; {[2]=x; }; }}
+            0.1 0.1  2^53 9.0072e+15  1e16 1e+16  1/0 inf
+        } {
+            assert_equal [list "<retval> $shown"] [ask $c e return $code]
+        }
+        assert_match {{<retval>  "function@0x*"}} [ask $c e return pairs]
         assert_equal {{<command> lrange l 0 -1} {<reply> ["a","b"]}} [ask $c v lrange l 0 -1]
         assert_equal {{<command> incr l} {<reply> "-WRONGTYPE Operation against a key holding the wrong kind of value"} {<error> -WRONGTYPE Operation against a key holding the wrong kind of value}} [ask $c r incr l]
         set lines [ask $c p s]
@@ -114,7 +122,7 @@ start_server {tags {scripting debugger}} {
         assert_equal {{<value> replies are truncated at 60 bytes.}} [ask $c maxlen 5]
         assert_equal 64 [string length [lindex [ask $c p s] 0]]
         assert_equal {{<value> replies are not truncated.}} [ask $c maxlen 0]
-        assert_equal [string length "<value> \"\""] [expr {[string length [lindex [ask $c p s] 0]] - 400}]
+        assert_equal [string length "<value> "] [expr {[string length [lindex [ask $c p s] 0]] - 400}]
         assert_equal {{<error> Unknown debugger command or wrong number of arguments.}} [ask $c nosuch]
         assert_morethan [llength [ask $c help]] 10
         assert_equal <endsession> [ask $c c]
