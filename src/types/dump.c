@@ -81,8 +81,12 @@ static bool readPayload(struct client *c, struct str key, struct str payload, st
         return false;
     }
     uint8_t type;
-    *r = (struct rdbReader){
-        .version = version, .deep = isDeep(c), .from_client = true, .key = key, .dbid = c->db->id};
+    *r = (struct rdbReader){.version = version,
+                            .deep = isDeep(c),
+                            .from_client = true,
+                            .keep_expired = true, /* they go as they would have where they come from */
+                            .key = key,
+                            .dbid = c->db->id};
     rioReaderInitMemory(&r->io, body);
     if (rioReadByte(&r->io, &type) && rdbReadValue(r, type, v) == RDB_LOADED) return true;
     rdbReaderFree(r);

@@ -47,6 +47,7 @@ void listRdbSave(struct rioWriter *w, const struct object *o) {
 static bool loadPlain(struct rdbReader *r, struct quicklist *ql) {
     struct str s;
     if (!rdbReadElement(r, &s)) return false;
+    if (!s.len) return rioFail(&r->io, "a list's node of its own for an empty element");
     qlLoadPlain(ql, s);
     return true;
 }

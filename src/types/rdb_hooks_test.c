@@ -570,6 +570,7 @@ static void wrongValuesAreRefused(void **state) {
     expectFailure("expiry", sdsnewlen("\26\1\1a\1b\xfe\xff\xff\xff\xff\xff\xff\xff", 14), "expires at -2");
     expectFailure("count", sdsnewlen("\2\x80\x7f\xff\xff\xff\1a", 8), "announced");
     expectFailure("plain", sdsnewlen("\22\1\3\1a", 5), "unknown form");
+    expectFailure("plain", sdsnewlen("\22\1\1\0", 4), "empty element");
     expectFailure("module", sdsnewlen("\7\1", 2), "module");
     expectFailure("type", sdsnewlen("\63\1", 2), "unknown type");
     expectFailure("stream", sdsnewlen("\25\0\1\0\0\0\0\0\0\0\0", 11), "not that of its nodes");

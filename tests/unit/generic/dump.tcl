@@ -223,7 +223,8 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
         assert_equal {a 1 b 2 c 3} [r zrange k 0 -1 withscores]
     }
 
-    test {RESTORE: fields of a hash whose time is over stay out} {
+    test {RESTORE: fields of a hash whose time is over come along, are not seen, and go} {
+        r debug set-active-expire 0
         r del h
         r hset h a 1 b 2
         r hpexpire h 100000 FIELDS 1 a
@@ -235,7 +236,23 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
         assert_not_equal $body $past
         assert_equal OK [r restore h 0 [dump_seal $past 80] replace]
         assert_equal {b 2} [r hgetall h]
-        assert_equal 1 [r hlen h]
+        assert_equal 2 [r hlen h]
+        # All of them: the key is there until they are deleted.
+        r del h
+        r hset h a 1
+        r hpexpire h 100000 FIELDS 1 a
+        set at [binary format w [lindex [r hpexpiretime h FIELDS 1 a] 0]]
+        set all_past [string map [list $at [binary format w 1000]] [dump_body [r dump h]]]
+        assert_equal OK [r restore gone 0 [dump_seal $all_past 80]]
+        assert_equal {1 {}} [list [r exists gone] [r hgetall gone]]
+        r debug set-active-expire 1
+        wait_for_condition 100 20 {[r exists gone] == 0} else { fail "a hash of nothing but expired fields" }
+        assert_equal OK [r restore h 0 [dump_seal $past 80] replace]
+        wait_for_condition 100 20 {[r hlen h] == 1} else { fail "an expired field" }
+    }
+
+    test {RESTORE: an empty element has no node of its own} {
+        assert_error "ERR Bad data format" {r restore emptynode 0 [dump_seal \x12\x01\x01\x00 11]}
     }
 
     # ---- What older servers wrote ----
