@@ -28,7 +28,6 @@
 #include "data/rewrite.h"
 #include "data/role.h"
 
-
 static const char unknown[NODE_ID_LEN + 1]; /* a node */
 
 bool trackMayChange(void) {

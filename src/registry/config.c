@@ -552,13 +552,20 @@ void configOnDotted(bool (*fn)(int argc, const struct str *argv, const char **er
     on_dotted = fn;
 }
 
+/* Tools look for the first line. */
+static const char *configUnknown(struct str name) {
+    const char *suggestion = configSuggest(name, false);
+    if (!suggestion) return "Bad directive or wrong number of arguments";
+    return configReason("Bad directive or wrong number of arguments\nDid you mean '%s'?", suggestion);
+}
+
 bool configSetFromFile(int argc, const struct str *argv, const char **err) {
     configNoteDefaults();
     if (argc == 2 && isRetired(argv[0])) return true;
     if (on_dotted && memchr(argv[0].ptr, '.', argv[0].len)) return on_dotted(argc, argv, err);
     const struct configName *name = configFindName(argv[0]);
     if (!name) {
-        *err = "Bad directive or wrong number of arguments";
+        *err = configUnknown(argv[0]);
         return false;
     }
     const struct configDirective *d = name->directive;

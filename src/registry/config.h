@@ -154,6 +154,9 @@ sds configGet(const char *name);                     /* NULL when unknown; owned
 int64_t configNumber(const char *name);              /* of an integer without units; 0 when unknown */
 sds configText(const struct configDirective *d);     /* its value; owned by the caller */
 struct configDirective *configFind(struct str name); /* by name or alias */
+/* The name that is nearest to one that there is not, as far as an error in typing explains the difference;
+ * NULL: none. settable: of those that CONFIG SET takes. */
+const char *configSuggest(struct str wrong, bool settable);
 void configForEach(void (*fn)(void *priv, struct configDirective *d), void *priv);
 /* What the words name or, with * ? [ in them, match: fn is called once for each name and each alias. `name`
  * is the word that asked for it, or the directive's own. */

@@ -336,6 +336,7 @@ static void expectFatal(const char *config, const char *line, const char *reason
 static void testLoadErrors(void **state) {
     (void)state;
     expectFatal("flag yes\nnonsense 1", "nonsense 1", "Bad directive or wrong number of arguments");
+    expectFatal("nubmer 1", "nubmer 1", "Bad directive or wrong number of arguments\nDid you mean 'number'?");
     expectFatal("  number", "number", "wrong number of arguments");
     expectFatal("number 1 2", "number 1 2", "wrong number of arguments");
     expectFatal("text \"x", "text \"x", "Unbalanced quotes in configuration line");

@@ -68,6 +68,13 @@ static void replySetFailed(struct client *c, struct str name, const char *err) {
                   name.ptr, err ? " - " : "", err ? err : "");
 }
 
+/* The error is one that clients know word by word. */
+static void configLogSuggestion(struct str name) {
+    const char *suggestion = configSuggest(name, true);
+    if (suggestion)
+        serverLog(LL_NOTICE, "CONFIG SET of a directive that there is not: did you mean '%s'?", suggestion);
+}
+
 /* Takes pair i of the request. False: it may not be set, and the error has been replied. An alias is not the
  * same name: with both, the second one wins. */
 static bool takeChange(struct client *c, struct configPair *pairs, int i) {
@@ -75,6 +82,7 @@ static bool takeChange(struct client *c, struct configPair *pairs, int i) {
     pairs[i] = (struct configPair){.name = name, .value = c->argv[3 + 2 * i]};
     const struct configDirective *d = configFind(name);
     if (!d || d->flags & CONFIG_LINES) {
+        configLogSuggestion(name);
         replyErrorFmt(c, "ERR Unknown option or number of arguments for CONFIG SET - '%.*s'", (int)name.len,
                       name.ptr);
         return false;

@@ -99,6 +99,11 @@ start_server {tags {introspection}} {
 
     test {CONFIG SET refuses what it does not know} {
         assert_error "ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'" { r config set nosuch 1 }
+        foreach {wrong right} {maxmemry maxmemory MAXMEMORY-POLCY maxmemory-policy apendfsync appendfsync slowlog-logslower-than slowlog-log-slower-than} {
+            assert_error "ERR Unknown option or number of arguments for CONFIG SET - '$wrong'" { r config set $wrong 1 }
+            wait_for_log "CONFIG SET of a directive that there is not: did you mean '$right'?"
+        }
+        assert_equal {} [r config get maxmemry]
         assert_error "ERR Unknown option*'nosuch'" { r config set zset-max-listpack-entries abc nosuch 1 }
         assert_error "ERR syntax error" { r config set a b c }
         assert_error "*wrong number of arguments for 'config|set' command" { r config set port }

@@ -4,6 +4,19 @@ source [file join [file dirname [info script]] server_util.tcl]
 set ready {Ready to accept connections tcp}
 
 tags {external:skip} {
+    test {a mistyped directive is told with the one that may have been meant, on the command line and in a file} {
+        set file $::work_dir/mistyped.conf
+        set f [open $file w]
+        puts $f "port 0\nmaxmemory-polcy allkeys-lru"
+        close $f
+        foreach {arguments meant} [list {--maxmemry 1gb} maxmemory {--prot 0} port {--SALVEOF no one} slaveof $file maxmemory-policy] {
+            lassign [run_to_end {*}$arguments] code output
+            assert_equal 1 $code
+            assert_match "*\nBad directive or wrong number of arguments\nDid you mean '$meant'?*" $output
+        }
+        assert_no_match "*Did you mean*" [lindex [run_to_end --zzzqqqxxx 1] 1]
+    }
+
     test {--version and -v} {
         foreach flag {--version -v} {
             lassign [run_to_end $flag] code output
