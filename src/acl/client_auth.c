@@ -68,15 +68,16 @@ enum authVerdict (*auth_decide)(struct client *c, struct str user, struct str pa
                                 const char **by);
 void (*auth_user_changes)(struct client *c);
 
-bool authAsUser(struct client *c, struct str name) {
-    struct aclUser *u = aclFindUser(name);
-    if (!u || !aclUserIsOn(u)) {
-        aclNoteFailedCertificate(c, name);
-        return false;
+int authAsOneOf(struct client *c, const sds *users, int count) {
+    for (int i = 0; i < count; i++) {
+        struct aclUser *u = aclFindUser(sdsview(users[i]));
+        if (!u || !aclUserIsOn(u)) continue;
+        c->user = u;
+        c->flags |= CLIENT_AUTHENTICATED;
+        return i;
     }
-    c->user = u;
-    c->flags |= CLIENT_AUTHENTICATED;
-    return true;
+    aclNoteFailedCertificate(c, sdsview(users[count - 1]));
+    return -1;
 }
 
 /* An unknown name takes as long as a wrong password. */

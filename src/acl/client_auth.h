@@ -10,9 +10,9 @@ void authNewClient(
     struct client *c); /* a connection starts: as the default user, if that needs no password */
 /* Checks and marks the client; on failure replies WRONGPASS and returns false. */
 bool authenticate(struct client *c, struct str user, struct str password);
-/* As that user without a password: who it is has been proved otherwise, by a certificate. False: there is no
- * such user, or it is off; that goes to ACL LOG. */
-bool authAsUser(struct client *c, struct str user);
+/* As the first of these users that is there and on, without a password: who it is has been proved otherwise,
+ * by a certificate. -1: none is; that goes to ACL LOG, with the last name. */
+int authAsOneOf(struct client *c, const sds *users, int count);
 /* Who else may decide about a login, before passwords are looked at; NULL: nobody. AUTH_WAITS: the client has
  * been blocked, and its command comes again. *err (the caller's) may say why it was denied, *by who decided.
  */

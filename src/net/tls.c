@@ -408,40 +408,50 @@ bool tlsHasInput(const struct connection *conn) {
     return conn->type == &tls_type && SSL_has_pending(tlsOf(conn)->ssl);
 }
 
-/* A name with a zero byte in it is none: others might read it another way. */
-static sds nameOf(const ASN1_STRING *text) {
+static sds *tlsAddName(sds *names, int *count, const ASN1_STRING *text) {
     unsigned char *utf8;
     int len = ASN1_STRING_to_UTF8(&utf8, text);
-    if (len < 0) return NULL;
-    sds name = len > 0 && !memchr(utf8, 0, (size_t)len) ? sdsnewlen(utf8, (size_t)len) : NULL;
+    if (len < 0) return names;
+    if (len > 0) {
+        names = zrealloc(names, (size_t)(*count + 1) * sizeof *names);
+        names[(*count)++] = sdsnewlen(utf8, (size_t)len);
+    }
     OPENSSL_free(utf8);
-    return name;
+    return names;
 }
 
-static sds commonName(X509 *cert) {
+static sds *tlsCommonName(X509 *cert, int *count) {
     X509_NAME *subject = X509_get_subject_name(cert);
     int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
-    return at < 0 ? NULL : nameOf(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+    return at < 0 ? NULL
+                  : tlsAddName(NULL, count, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
 }
 
-static sds firstUri(X509 *cert) {
-    sds name = NULL;
+/* Those with a zero byte are none: others might read them another way. */
+static sds *tlsUris(X509 *cert, int *count) {
+    sds *uris = NULL;
     GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
-    for (int i = 0; !name && i < OPENSSL_sk_num((const OPENSSL_STACK *)names); i++) {
+    for (int i = 0; i < OPENSSL_sk_num((const OPENSSL_STACK *)names); i++) {
         const GENERAL_NAME *g = OPENSSL_sk_value((const OPENSSL_STACK *)names, i);
-        if (g->type == GEN_URI) name = nameOf(g->d.uniformResourceIdentifier);
+        if (g->type != GEN_URI) continue;
+        int before = *count;
+        uris = tlsAddName(uris, count, g->d.uniformResourceIdentifier);
+        if (*count > before && strlen(uris[before]) < sdslen(uris[before])) sdsfree(uris[--*count]);
     }
     GENERAL_NAMES_free(names);
-    return name;
+    if (*count) return uris;
+    zfree(uris);
+    return NULL;
 }
 
-sds tlsPeerName(const struct connection *conn, enum tlsName field) {
+sds *tlsPeerNames(const struct connection *conn, enum tlsName field, int *count) {
+    *count = 0;
     if (conn->type != &tls_type || field == TLS_NAME_NONE) return NULL;
     X509 *cert = SSL_get1_peer_certificate(tlsOf(conn)->ssl);
     if (!cert) return NULL;
-    sds name = field == TLS_NAME_CN ? commonName(cert) : firstUri(cert);
+    sds *names = field == TLS_NAME_CN ? tlsCommonName(cert, count) : tlsUris(cert, count);
     X509_free(cert);
-    return name;
+    return names;
 }
 
 sds tlsPeerCertificate(const struct connection *conn) {

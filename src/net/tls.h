@@ -61,6 +61,9 @@ struct connection *tlsConnect(struct tlsContext *ctx, int fd, const char *sni, i
 /* Of the first certificate in a PEM file: its serial number in hexadecimal, and until when it is good, in
  * seconds since the epoch. False: there is none. */
 bool tlsCertificateFacts(const char *path, sds *serial, int64_t *good_until_s);
+/* The same of all certificates in a PEM file, or in the files of a folder: *serial and *good_until_s become
+ * those of the one that ends first, unless *serial is there and ends earlier. */
+void tlsCertificateFactsEarliest(const char *path, sds *serial, int64_t *good_until_s);
 
 bool tlsIs(const struct connection *conn);          /* of this type? */
 bool tlsShakesHands(const struct connection *conn); /* is it of this type, and its handshake not over? */
@@ -69,6 +72,7 @@ bool tlsShakesHands(const struct connection *conn); /* is it of this type, and i
 tlsDone *tlsSwapDone(struct connection *conn, tlsDone *done);
 /* Has the connection input that poll does not see? False for those that are not TLS. */
 bool tlsHasInput(const struct connection *conn);
-/* From the certificate that the peer gave; NULL: there is none. */
-sds tlsPeerName(const struct connection *conn, enum tlsName field);
+/* From the certificate that the peer gave: its common name, or all its URIs. NULL: there is none. To be freed
+ * with sdsfreesplitres. */
+sds *tlsPeerNames(const struct connection *conn, enum tlsName field, int *count);
 sds tlsPeerCertificate(const struct connection *conn); /* itself, as PEM */

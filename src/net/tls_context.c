@@ -3,6 +3,7 @@
  *
  * A context is made whole or not at all: each step that fails says why in one line, and the half-made context
  * goes. So a server can try new settings aside and keep the old ones. */
+#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -215,11 +216,10 @@ static sds serialText(const X509 *cert) {
     return text;
 }
 
-bool tlsCertificateFacts(const char *path, sds *serial, int64_t *good_until_s) {
-    FILE *f = fopen(path, "re");
-    X509 *cert = f ? PEM_read_X509(f, NULL, NULL, NULL) : NULL;
+/* The next certificate of the file that can be read. */
+static bool tlsReadFacts(FILE *f, sds *serial, int64_t *good_until_s) {
     struct tm tm;
-    if (f) fclose(f);
+    X509 *cert = PEM_read_X509(f, NULL, NULL, NULL);
     bool ok = cert && ASN1_TIME_to_tm(X509_get0_notAfter(cert), &tm);
     if (ok) {
         *serial = serialText(cert);
@@ -228,4 +228,41 @@ bool tlsCertificateFacts(const char *path, sds *serial, int64_t *good_until_s) {
     X509_free(cert);
     ERR_clear_error();
     return ok;
+}
+
+bool tlsCertificateFacts(const char *path, sds *serial, int64_t *good_until_s) {
+    FILE *f = fopen(path, "re");
+    bool ok = f && tlsReadFacts(f, serial, good_until_s);
+    if (f) fclose(f);
+    return ok;
+}
+
+static void tlsFactsOfFile(const char *path, sds *serial, int64_t *good_until_s) {
+    FILE *f = fopen(path, "re");
+    sds next;
+    int64_t next_s;
+    while (f && tlsReadFacts(f, &next, &next_s)) {
+        if (!*serial || next_s < *good_until_s) {
+            sdsfree(*serial);
+            *serial = next;
+            *good_until_s = next_s;
+        } else {
+            sdsfree(next);
+        }
+    }
+    if (f) fclose(f);
+}
+
+void tlsCertificateFactsEarliest(const char *path, sds *serial, int64_t *good_until_s) {
+    DIR *folder = opendir(path);
+    if (!folder) {
+        tlsFactsOfFile(path, serial, good_until_s);
+        return;
+    }
+    for (struct dirent *e; (e = readdir(folder));) {
+        sds file = sdscatprintf(sdsempty(), "%s/%s", path, e->d_name);
+        tlsFactsOfFile(file, serial, good_until_s);
+        sdsfree(file);
+    }
+    closedir(folder);
 }

@@ -158,10 +158,11 @@ static void acceptUnix(struct aeEventLoop *el, int fd, void *data, int mask) {
 }
 
 static void takeCertificateUser(struct client *c, const struct connection *conn) {
-    sds user = tlsServerUser(conn);
-    if (user && authAsUser(c, sdsview(user)))
-        serverLog(LL_VERBOSE, "A TLS client is user '%s' by its certificate", user);
-    sdsfree(user);
+    int count;
+    sds *users = tlsServerUsers(conn, &count);
+    int taken = users ? authAsOneOf(c, users, count) : -1;
+    if (taken >= 0) serverLog(LL_VERBOSE, "A TLS client is user '%s' by its certificate", users[taken]);
+    sdsfreesplitres(users, count);
 }
 
 /* The other half of acceptOne, when the handshake is over. It may have been an I/O thread that shook hands:

@@ -29,12 +29,12 @@ static int64_t session_cache_size, session_cache_timeout_s, reload_interval_s;
 /* The certificates in use, as INFO shows them. */
 static struct certificate {
     const char *name;
-    sds *path;
-    sds serial; /* NULL: none */
+    sds *path, *folder; /* with a folder: of all in both the one that ends first */
+    sds serial;         /* NULL: none */
     int64_t good_until_s;
 } certificates[] = {{.name = "server", .path = &cert_file},
                     {.name = "client", .path = &client_cert_file},
-                    {.name = "ca", .path = &ca_file}};
+                    {.name = "ca", .path = &ca_file, .folder = &ca_dir}};
 #define CERTIFICATE_COUNT (sizeof certificates / sizeof *certificates)
 
 static struct tlsSettings settings(void) {
@@ -78,7 +78,9 @@ static void noteCertificates(void) {
         struct certificate *c = &certificates[i];
         sdsfree(c->serial);
         c->serial = NULL;
-        if (*c->path) (void)tlsCertificateFacts(*c->path, &c->serial, &c->good_until_s);
+        if (!c->folder && *c->path) (void)tlsCertificateFacts(*c->path, &c->serial, &c->good_until_s);
+        if (c->folder && *c->path) tlsCertificateFactsEarliest(*c->path, &c->serial, &c->good_until_s);
+        if (c->folder && *c->folder) tlsCertificateFactsEarliest(*c->folder, &c->serial, &c->good_until_s);
     }
 }
 
@@ -122,8 +124,8 @@ struct tlsContext *tlsServerCurrent(void) {
     return context;
 }
 
-sds tlsServerUser(const struct connection *conn) {
-    return tlsPeerName(conn, (enum tlsName)auth_user);
+sds *tlsServerUsers(const struct connection *conn, int *count) {
+    return tlsPeerNames(conn, (enum tlsName)auth_user, count);
 }
 
 /* What cannot be read is tried once, and told; the old certificate stays in use. */
@@ -140,8 +142,9 @@ static sds tlsInfo(sds s) {
     int64_t now_s = ustime() / 1000000;
     for (size_t i = 0; i < CERTIFICATE_COUNT; i++) {
         const struct certificate *c = &certificates[i];
-        int64_t left_s = c->serial && c->good_until_s > now_s ? c->good_until_s - now_s : 0;
-        s = infoField(s, "tls_%s_cert_serial:%s", c->name, c->serial ? c->serial : "none");
+        bool used = c->serial && in_use();
+        int64_t left_s = used && c->good_until_s > now_s ? c->good_until_s - now_s : 0;
+        s = infoField(s, "tls_%s_cert_serial:%s", c->name, used ? c->serial : "none");
         s = infoField(s, "tls_%s_cert_expires_in_seconds:%lld", c->name, (long long)left_s);
     }
     return s;

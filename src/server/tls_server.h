@@ -11,5 +11,5 @@ bool tlsServerConfigure(void);
 struct tlsContext *tlsServerCurrent(void); /* NULL until it has been configured */
 /* For connections that the server opens itself. The caller's to free; NULL: *err says why. */
 struct tlsContext *tlsServerAsClient(sds *err);
-/* The name of the user that a client's certificate stands for, or NULL. */
-sds tlsServerUser(const struct connection *conn);
+/* The names of users that a client's certificate stands for, to be freed with sdsfreesplitres; NULL: none. */
+sds *tlsServerUsers(const struct connection *conn, int *count);

@@ -86,7 +86,8 @@ static struct access byBasic(struct str text, bool local) {
     struct access access = {.verdict = ACCESS_DENIED, .failed_login = true};
     if (colon) {
         size_t n = (size_t)(colon - decoded);
-        access = byPassword(strN(decoded, n), strN(colon + 1, sdslen(decoded) - n - 1), local);
+        struct str name = n ? strN(decoded, n) : STR("default"); /* as AUTH with a password alone */
+        access = byPassword(name, strN(colon + 1, sdslen(decoded) - n - 1), local);
     }
     sdsfree(decoded);
     return access;

@@ -9,8 +9,8 @@ proc openssl {args} {
     return $out
 }
 
-proc make_authority {name} {
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=$name \
+proc make_authority {name {days 30}} {
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days $days -subj /CN=$name \
         -keyout $name.key -out $name.crt
 }
 
@@ -19,6 +19,34 @@ proc make_certificate {name authority {subject {}} {uri urn:none} {days 30}} {
         -addext subjectAltName=URI:$uri -keyout $name.key -out $name.csr
     openssl x509 -req -in $name.csr -CA $authority.crt -CAkey $authority.key -CAcreateserial -copy_extensions copy \
         -days $days -out $name.crt
+}
+
+# The common name is "alice", a zero byte and "x": put into a finished certificate, which is signed anew.
+proc make_certificate_with_nul {name authority} {
+    make_certificate $name $authority /CN=aliceZx
+    openssl x509 -in $name.crt -outform DER -out $name.der
+    exec python3 -S -c {if 1:
+        import base64, subprocess, sys
+        name, authority = sys.argv[1:]
+        def part(der, at):
+            n = der[at + 1]
+            if n < 128: return der[at:at + 2 + n]
+            size = n & 127
+            return der[at:at + 2 + size + int.from_bytes(der[at + 2:at + 2 + size], "big")]
+        def join(tag, body):
+            n = len(body)
+            size = bytes([n]) if n < 128 else bytes([128 + len(b"%x" % n) // 2 + len(b"%x" % n) % 2]) + n.to_bytes((n.bit_length() + 7) // 8, "big")
+            return bytes([tag]) + size + body
+        der = open(name + ".der", "rb").read()
+        inside = der.index(b"\x30", 1)
+        tbs = part(der, inside)
+        algorithm = part(der, inside + len(tbs))
+        assert tbs.count(b"aliceZx") == 1
+        tbs = tbs.replace(b"aliceZx", b"alice\0x")
+        signature = subprocess.run(["openssl", "dgst", "-sha256", "-sign", authority + ".key"], input=tbs, stdout=subprocess.PIPE, check=True).stdout
+        der = join(0x30, tbs + algorithm + join(3, b"\0" + signature))
+        open(name + ".crt", "wb").write(b"-----BEGIN CERTIFICATE-----\n" + base64.encodebytes(der) + b"-----END CERTIFICATE-----\n")
+    } $name $authority
 }
 
 proc make_certificates {} {
@@ -32,6 +60,11 @@ proc make_certificates {} {
         make_certificate renewed ca
         make_certificate client ca /CN=alice urn:user:bob
         make_certificate nobody ca /O=nameless
+        make_certificate many ca /CN=x urn:none,URI:urn:off,URI:urn:user:bob,URI:urn:user:eve
+        make_certificate none ca /CN=x urn:none,URI:urn:off
+        make_certificate_with_nul nul ca
+        make_authority short 10
+        make_authority longer 15
         make_certificate stranger strangers
         make_certificate expired ca {} urn:none -1
         openssl ec -in server.key -aes128 -passout pass:hush -out locked.key
@@ -297,6 +330,33 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
         assert_range [s tls_server_cert_expires_in_seconds] [expr {29 * 86400}] [expr {30 * 86400}]
     }
 
+    test {INFO tells of the authority that ends first, in a bundle and in a folder; of none without TLS} {
+        proc facts {} { return [list [s tls_ca_cert_serial] [expr {[s tls_ca_cert_expires_in_seconds] / 86400}]] }
+        set before [r config get tls-ca-cert-file]
+        set bundle ""
+        file mkdir [tls_file folder]
+        foreach name {ca short longer} {
+            append bundle [read_file [tls_file $name.crt]]
+            file copy -force [tls_file $name.crt] [tls_file folder/[openssl x509 -in [tls_file $name.crt] -noout -hash].0]
+        }
+        set f [open [tls_file bundle.crt] w]
+        puts -nonewline $f $bundle
+        close $f
+        r config set tls-ca-cert-file [tls_file bundle.crt]
+        assert_equal [list [serial short] 9] [facts]
+        r config set tls-ca-cert-file {} tls-ca-cert-dir [tls_file folder]
+        assert_equal [list [serial short] 9] [facts]
+        r config set tls-ca-cert-file [tls_file longer.crt]
+        assert_equal [list [serial short] 9] [facts]
+        r config set {*}$before tls-ca-cert-dir {}
+        assert_equal [serial ca] [lindex [facts] 0]
+        set port [config_get tls-port]
+        r config set tls-port 0
+        assert_equal {none 0 none} [list {*}[facts] [s tls_server_cert_serial]]
+        r config set tls-port $port
+        assert_equal [serial ca] [lindex [facts] 0]
+    }
+
     test {tls-auto-reload-interval: a renewed file is taken into use by itself} {
         foreach e {crt key} { file copy -force [tls_file server.$e] [tls_file auto.$e] }
         assert_equal OK [r config set tls-cert-file [tls_file auto.crt] tls-key-file [tls_file auto.key]]
@@ -506,9 +566,26 @@ start_server [list overrides [tls_overrides tls-auth-clients-user CN] tags {tls 
             out.append('"bob"' if who() == '"urn:user:bob"' else who())
             print(*out)
         }]
+        assert_match "*reason tls-cert*username alice*" [r acl log]
+        # Of several names, the first that is a user's who is on; of names that are none, the last goes to the log.
+        r acl setuser urn:off off +@all
+        r acl setuser urn:user:eve on +@all
+        r acl log reset
+        set denied [s acl_access_denied_tls_cert]
+        assert_equal "urn:user:bob default" [python {
+            print(ask(connect(cert="many"), "ACL", "WHOAMI"), ask(connect(cert="none"), "ACL", "WHOAMI"))
+        }]
+        assert_equal [expr {$denied + 1}] [s acl_access_denied_tls_cert]
+        assert_equal {tls-cert urn:off} [lmap field {reason username} { dict get [lindex [r acl log] 0] $field }]
+        # No user has a zero byte in its name, nor is what stands before it a user.
+        assert_equal default [python {
+            ask(connect(cert="server"), "CONFIG", "SET", "tls-auth-clients-user", "CN")
+            print(ask(connect(cert="nul"), "ACL", "WHOAMI"))
+        }]
+        assert_equal "alice\x00x" [dict get [lindex [r acl log] 0] username]
+        r config set tls-auth-clients-user URI
         # "server" and "nobody" name no user.
         assert_morethan [s acl_access_denied_tls_cert] 0
-        assert_match "*reason tls-cert*username alice*" [r acl log]
     }
 
     test {a certificate that names a user is enough where the default user has a password} {

@@ -69,6 +69,8 @@ with_web {requirepass secret} {
         close $sock
         assert_equal 200 [web_status /metrics -headers [basic default secret]]
         assert_equal 401 [web_status /metrics -headers [basic default wrong]]
+        assert_equal 200 [web_status /metrics -headers [basic {} secret]]
+        assert_equal 401 [web_status /metrics -headers [basic {} wrong]]
         assert_equal 401 [web_status /api/stats]
         assert_equal 401 [web_status /]
         assert_equal 401 [web_status /nothing]
