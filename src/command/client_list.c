@@ -199,30 +199,38 @@ static const struct filterKind {
 };
 #define FILTER_KINDS (sizeof filter_kinds / sizeof *filter_kinds)
 
-/* One of each kind, and one of its opposite: the last one given counts. */
+/* One of each kind, and one of its opposite: the last one given counts. Ids add up. */
 struct clientFilter {
     struct oneFilter {
         const struct str *value; /* NULL: not given */
         int64_t number;
     } is[FILTER_KINDS], is_not[FILTER_KINDS];
-    struct idRange { /* arguments that are ids */
-        int from, count;
+    struct idSet {
+        uint64_t *ids;
+        int count;
     } ids, not_ids;
     bool skip_me;
 };
 
+static void filterFree(struct clientFilter *f) {
+    zfree(f->ids.ids);
+    zfree(f->not_ids.ids);
+}
+
 /* The ids from argument i on; returns the argument behind them, 0 after an error. */
-static int parseIds(struct client *c, int i, struct idRange *ids) {
+static int parseIds(struct client *c, int i, struct idSet *set) {
     int64_t id;
-    ids->from = i;
+    int from = i;
+    if (!set->ids) set->ids = zmalloc((size_t)c->argc * sizeof *set->ids);
     for (; i < c->argc && string2ll(c->argv[i], &id); i++) {
-        if (id >= 1) continue;
-        replyError(c, "ERR client-id should be greater than 0");
-        return 0;
+        if (id < 1) {
+            replyError(c, "ERR client-id should be greater than 0");
+            return 0;
+        }
+        set->ids[set->count++] = (uint64_t)id;
     }
-    ids->count = i - ids->from;
-    if (!ids->count) replySyntaxError(c);
-    return ids->count ? i : 0;
+    if (i == from) replySyntaxError(c);
+    return i > from ? i : 0;
 }
 
 static bool cutNot(struct str *name) {
@@ -268,18 +276,17 @@ static bool parseFilters(struct client *c, struct clientFilter *f) {
     return true;
 }
 
-static bool idAmong(const struct client *self, const struct idRange *ids, const struct client *c) {
-    for (int i = ids->from; i < ids->from + ids->count; i++) {
-        int64_t id;
-        if (string2ll(self->argv[i], &id) && (uint64_t)id == c->id) return true;
+static bool idAmong(const struct idSet *set, const struct client *c) {
+    for (int i = 0; i < set->count; i++) {
+        if (set->ids[i] == c->id) return true;
     }
     return false;
 }
 
 static bool filterMatches(const struct client *self, const struct clientFilter *f, struct client *c) {
     if (f->skip_me && c == self) return false;
-    if (f->ids.count && !idAmong(self, &f->ids, c)) return false;
-    if (f->not_ids.count && idAmong(self, &f->not_ids, c)) return false;
+    if (f->ids.count && !idAmong(&f->ids, c)) return false;
+    if (f->not_ids.count && idAmong(&f->not_ids, c)) return false;
     for (size_t k = 0; k < FILTER_KINDS; k++) {
         const struct oneFilter *is = &f->is[k], *is_not = &f->is_not[k];
         if (is->value && !filter_kinds[k].matches(c, *is->value, is->number)) return false;
@@ -296,16 +303,20 @@ void clientInfoCommand(struct client *c) {
     sdsfree(s);
 }
 
-void clientListCommand(struct client *c) {
-    struct clientFilter f = {0};
-    if (!parseFilters(c, &f)) return;
+static void listMatching(struct client *c, const struct clientFilter *f) {
     sds s = sdsempty();
     listForEach(&clients, it) {
         struct client *other = listEntry(it, struct client, node);
-        if (filterMatches(c, &f, other)) s = sdscatlen(clientInfoLine(other, s), "\n", 1);
+        if (filterMatches(c, f, other)) s = sdscatlen(clientInfoLine(other, s), "\n", 1);
     }
     replyVerbatim(c, sdsview(s), "txt");
     sdsfree(s);
+}
+
+void clientListCommand(struct client *c) {
+    struct clientFilter f = {0};
+    if (parseFilters(c, &f)) listMatching(c, &f);
+    filterFree(&f);
 }
 
 static int64_t killMatching(struct client *c, const struct clientFilter *f, bool *self) {
@@ -329,14 +340,9 @@ static void killByAddress(struct client *c, struct clientFilter *f) {
     }
 }
 
-void clientKillCommand(struct client *c) {
-    bool old_form = c->argc == 3, self = false;
-    struct clientFilter f = {.skip_me = !old_form};
-    if (old_form)
-        killByAddress(c, &f);
-    else if (!parseFilters(c, &f))
-        return;
-    int64_t killed = killMatching(c, &f, &self);
+static void killAndReply(struct client *c, const struct clientFilter *f, bool old_form) {
+    bool self = false;
+    int64_t killed = killMatching(c, f, &self);
     if (!old_form)
         replyLongLong(c, killed);
     else if (killed)
@@ -344,4 +350,12 @@ void clientKillCommand(struct client *c) {
     else
         replyError(c, "ERR No such client");
     if (self) clientCloseAfterReply(c);
+}
+
+void clientKillCommand(struct client *c) {
+    bool old_form = c->argc == 3;
+    struct clientFilter f = {.skip_me = !old_form};
+    if (old_form) killByAddress(c, &f);
+    if (old_form || parseFilters(c, &f)) killAndReply(c, &f, old_form);
+    filterFree(&f);
 }

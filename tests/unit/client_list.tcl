@@ -56,6 +56,9 @@ start_server {tags {client}} {
     test {CLIENT LIST: filters together} {
         assert_equal one [listed type normal not-db 5 skipme yes]
         assert_equal {me sub} [listed not-id $idof(one) not-name two]
+        assert_equal {one two} [listed id $idof(one) id $idof(two)]
+        assert_equal {me one two} [listed id $idof(one) $idof(two) type normal id [r client id] not-id $idof(sub)]
+        assert_equal {me two} [listed not-id $idof(one) not-id $idof(sub)]
         assert_equal {} [listed name one not-name one]
         assert_equal two [listed name one name two]
         assert_equal {one sub two} [listed skipme yes skipme yes]

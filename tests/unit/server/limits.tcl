@@ -1,4 +1,4 @@
-# The group of the Unix socket, the warning about tcp-backlog, and maxclients where few files are allowed.
+# The group of the Unix socket, the warning about tcp-backlog, maxclients where few files are allowed, and the hard limit of output.
 source [file join [file dirname [info script]] server_util.tcl]
 
 tags {external:skip} {
@@ -40,5 +40,24 @@ tags {external:skip} {
             assert_equal {maxclients 68} [$c config get maxclients]
             $c close
         }
+    }
+}
+
+start_server {tags {external:skip}} {
+    test {the hard limit of output: whatever makes a reply, all of it counts once it is more than a reply buffer} {
+        for {set i 0} {$i < 1000} {incr i} { r set [format %0100d $i] {} }
+        r rpush list {*}[numbers 1 2000]
+        config_set client-output-buffer-limit "normal 100000 0 0"
+        foreach command {{keys *} {scan 0 count 100000}} { # 109 KB
+            set c [valkey_client]
+            catch { $c {*}$command } said
+            assert_match "I/O error*" $said $command
+            $c close
+        }
+        config_set client-output-buffer-limit "normal 120000 0 0"
+        assert_equal 1001 [llength [r keys *]]
+        config_set client-output-buffer-limit "normal 1000 0 0"
+        assert_equal 1000 [llength [r lrange list 0 999]]
+        config_set client-output-buffer-limit "normal 0 0 0"
     }
 }
