@@ -132,6 +132,7 @@ static enum admission checkAuth(struct client *c, struct request *r, enum reques
     bool known = c->flags & (CLIENT_AUTHENTICATED | CLIENT_FAKE);
     if (__builtin_expect(known, 1) || (r->cmd && r->cmd->flags & CMD_NO_AUTH)) return ADMITTED;
     replyError(c, "NOAUTH Authentication required.");
+    serverEvent(SERVER_COMMAND_DENIED, aclReasonNumber(ACL_DENIED_AUTH), &(struct eventDenial){.client = c});
     return REFUSED;
 }
 

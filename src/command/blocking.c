@@ -186,7 +186,7 @@ void blockForKeys(struct client *c, const struct str *keys, int count, int type,
     }
     c->blocked = b;
     c->flags |= CLIENT_BLOCKED;
-    blocked_clients++;
+    blocked_clients += c->conn != NULL;
 }
 
 void blockFirmly(struct client *c, void (*on_end)(struct client *c)) {
@@ -237,7 +237,7 @@ static void release(struct client *c) {
     requestRelease(b->request);
     c->blocked = NULL;
     c->flags &= ~(uint32_t)(CLIENT_BLOCKED | CLIENT_ASKING); /* which was for that request */
-    blocked_clients--;
+    blocked_clients -= c->conn != NULL;
     if (b->left) b->left(c, b->whose);
     zfree(b);
 }

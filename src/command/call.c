@@ -28,6 +28,7 @@ struct request *call_replacement;
 struct callStats callstats;
 struct callLimits call_limits = {UINT64_MAX, INT64_MAX, INT_MAX};
 unsigned call_points;
+bool call_nested_uncounted;
 
 /* clang-format off */
 /* What is different for requests of an origin, once they have been admitted. */
@@ -221,7 +222,8 @@ static inline __attribute__((always_inline)) void callHandler(struct call *call,
     debugAssert(call_running == call && c->request == r);
     uint64_t ticks = ticksNow() - start;
     if (how & OWN_TIME) callstats.ticks += ticks;
-    if (how & COUNTED) countCall(call, c, r, ticks, (int64_t)(c->out.bytes - output));
+    if (how & COUNTED && (how & TOP || !call_nested_uncounted))
+        countCall(call, c, r, ticks, (int64_t)(c->out.bytes - output));
     callReached(CALL_AFTER, c);
     if (origin == ORIGIN_MODULE || (origin == ORIGIN_SCRIPT && r->but))
         propagateNotToAll(c, r, dbstats.dirty != dirty);

@@ -99,6 +99,11 @@ void loadingProgress(uint64_t bytes) {
     tellModules();
 }
 
+void loadingBegun(uint64_t bytes) {
+    state.loaded = bytes;
+    tellModules();
+}
+
 void loadingWait(int64_t max_ms) {
     serveClients();
     if (!roundPending() && !connHasPending(server_el)) aeWaitForEvent(server_el, max_ms);

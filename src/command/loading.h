@@ -17,6 +17,7 @@ void loadingStartBeside(uint64_t total_bytes, bool serving);
  * so long. */
 void loadingWait(int64_t max_ms);
 void loadingProgress(uint64_t bytes); /* read so far, of all files; cheap */
+void loadingBegun(uint64_t bytes);    /* the commands of a file are read from now on; so far so much */
 void loadingStop(bool success);
 bool loadingActive(void);            /* of any kind; db_loading: into the databases */
 void loadingReply(struct client *c); /* the error: -LOADING Valkey is loading the dataset in memory */

@@ -19,7 +19,7 @@ struct login {
     struct login *next;
     struct client *client;
     struct module *module;
-    ValkeyModuleUserChangedFunc changed; /* once; may be NULL */
+    ValkeyModuleUserChangedFunc changed; /* once; NULL: its module goes */
     void *privdata;
 };
 static struct login *logins;
@@ -42,10 +42,11 @@ static int become(struct ValkeyModuleCtx *ctx, struct aclUser *u, ValkeyModuleUs
     bool is_closing = c && c->flags & CLIENT_CLOSE_ASAP; /* perhaps as it is freed: nobody would forget it */
     if (!u || !aclUserIsOn(u) || !c || !c->conn || is_closing) return VALKEYMODULE_ERR;
     authBecome(c, u);
+    if (!callback) return VALKEYMODULE_OK; /* nobody to tell: it stays when the module goes, as in 9.1.2 */
     struct login *l = zmalloc(sizeof *l);
     *l = (struct login){logins, c, ctx->module, callback, privdata};
     logins = l;
-    if (callback && client_id) *client_id = c->id;
+    if (client_id) *client_id = c->id;
     return VALKEYMODULE_OK;
 }
 
@@ -182,7 +183,7 @@ void vmRegisterAuthCallback(struct ValkeyModuleCtx *ctx, ValkeyModuleAuthCallbac
 
 /* ---- Their end ---- */
 
-/* Who a module has let in is let out with it. */
+/* The clients that the module wants to hear of are closed: what it would hear by goes. */
 static void forget(struct module *m) {
     for (struct login *l = logins, *next; l; l = next) {
         next = l->next;

@@ -1,7 +1,7 @@
 /* api_memory.c - memory of modules: the server's own, counted like it. All of it may be called by any thread;
  * one that the server has not started is made known to the allocator when it starts or first comes here.
  *
- * Sizes are rounded up to 16, so that addresses are multiples of it, as of malloc. */
+ * Sizes above 8 are rounded up to 16, so that addresses are multiples of it, as of malloc. */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,6 +14,7 @@
 #include "module/parts.h"
 
 #define ALIGNMENT 16
+#define SMALLEST  8 /* what fits into it needs no greater alignment */
 
 static __thread bool thread_known;
 static pthread_key_t thread_end;
@@ -68,6 +69,7 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *restrict th
 /* SIZE_MAX: it is too much. */
 static size_t aligned(size_t bytes) {
     moduleThreadEnters();
+    if (bytes <= SMALLEST) return SMALLEST;
     return bytes > SIZE_MAX - ALIGNMENT ? SIZE_MAX : (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 

@@ -1,7 +1,10 @@
 /* api_rdb.c - the whole dataset in the hands of modules: emptied, written to a file, read from one. */
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/sds.h"
 #include "base/zmalloc.h"
 #include "command/loading.h"
@@ -29,34 +32,48 @@ void vmRdbStreamFree(struct ValkeyModuleRdbStream *stream) {
     zfree(stream);
 }
 
-static int fails(int why) {
+/* why: an errno; 0: it has succeeded. */
+static int answer(int why) {
     errno = why;
-    return VALKEYMODULE_ERR;
+    return why ? VALKEYMODULE_ERR : VALKEYMODULE_OK;
 }
 
 int vmRdbSave(struct ValkeyModuleCtx *ctx, struct ValkeyModuleRdbStream *stream, int flags) {
     (void)ctx;
-    if (flags || !stream) return fails(EINVAL);
-    int why = persistence.saveTo(stream->path);
-    return why ? fails(why) : VALKEYMODULE_OK;
+    if (flags || !stream) return answer(EINVAL);
+    return answer(persistence.saveTo(stream->path));
+}
+
+/* 0, or an errno: what is no RDB file that can be read must not cost the data that is there. */
+static int whyUnreadable(const char *path) {
+    char magic[RDB_MAGIC_LEN];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return errno == ENOENT ? ENOENT : EIO;
+    bool whole = read(fd, magic, sizeof magic) == sizeof magic;
+    close(fd);
+    return whole && rdbMagicReadable(magic) ? 0 : EIO;
 }
 
 /* Nothing that knows of the old data may go on with it: replicas, the append-only file, a child that saves;
  * nor a script, whose functions go. */
 int vmRdbLoad(struct ValkeyModuleCtx *ctx, struct ValkeyModuleRdbStream *stream, int flags) {
     (void)ctx;
-    if (flags || !stream || loadingActive() || script_run.name) return fails(EINVAL);
-    if (roleIsReplica()) return fails(ENOTSUP);
-    if (access(stream->path, F_OK) != 0) return fails(ENOENT);
+    if (flags || !stream || loadingActive() || script_run.name) return answer(EINVAL);
+    if (roleIsReplica()) return answer(ENOTSUP);
+    int why = whyUnreadable(stream->path);
+    if (why) {
+        serverLog(LL_WARNING, "A module's RdbLoad cannot read %s: %s", stream->path, strerror(why));
+        return answer(why);
+    }
     bool aof = persistenceAofOn();
     if (replication_control.forget) replication_control.forget();
     if (aof) persistence.aofStop();
     if (childRunning() == CHILD_RDB) childKill();
     dbEmpty(NULL, false);
     rdbSectionsEmpty();
-    int why = persistence.loadFrom(stream->path);
+    why = persistence.loadFrom(stream->path);
     if (aof) persistence.aofRestart(NULL);
-    return why ? fails(why) : VALKEYMODULE_OK;
+    return answer(why);
 }
 
 void vmResetDataset(int restart_aof, int async) {

@@ -43,14 +43,15 @@ struct aclUser *moduleCallUser(const struct ValkeyModuleCtx *ctx) {
 /* What a module asks for beyond what the table of admission knows. */
 static bool refusedByFlags(struct client *c, const struct request *r, unsigned flags, int *error) {
     const struct serverCommand *cmd = r->cmd;
+    uint64_t does = commandFlags(c, cmd);                                /* of a script: what that does */
     bool limited = (flags & (WITHIN_LIMIT | OF_SCRIPT)) == WITHIN_LIMIT; /* a script: by its start */
     if (flags & AS_SCRIPT && cmd->flags & CMD_NOSCRIPT) {
         replyErrorFmt(c, "ERR command '%s' is not allowed on script mode", cmd->fullname);
         *error = ESPIPE;
-    } else if (limited && cmd->flags & CMD_DENYOOM && evictLimit() && evictOutOfMemory()) {
+    } else if (limited && does & CMD_DENYOOM && evictLimit() && evictOutOfMemory()) {
         replyError(c, err_oom);
         *error = ENOSPC;
-    } else if (flags & NO_WRITES && cmd->flags & CMD_WRITE) {
+    } else if (flags & NO_WRITES && does & CMD_WRITE) {
         replyErrorFmt(c, "ERR Write command '%s' was called while write is not allowed.", cmd->fullname);
         *error = ENOSPC;
     }
@@ -147,6 +148,7 @@ void moduleCallEnded(struct client *c, struct callOutcome *outcome) {
 
 static void runOrRefuse(struct client *c, struct request *r, unsigned flags, struct callOutcome *outcome) {
     r->unpropagated = !(flags & REPLICATE);
+    r->exceeds_memory = !(flags & WITHIN_LIMIT);
     r->but = (uint8_t)(flags & REPLICATE ? moduleCallKeptFrom(flags) : 0);
     c->argv = r->argv; /* for refusals */
     c->argc = r->argc;

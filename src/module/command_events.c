@@ -56,7 +56,7 @@ static void after(struct client *c) {
     while (depth && stack[depth - 1].call != call_running) depth--; /* of calls whose end was not awaited */
     struct begun b = {call_running, ticksNow(), dbstats.dirty};     /* it has subscribed itself */
     if (depth) b = stack[--depth];
-    if (c->flags & CLIENT_BLOCKED) return;
+    if (c->flags & CLIENT_BLOCKED || call_running->origin == ORIGIN_AOF) return; /* a file is no client */
     bool failed = c->flags & CLIENT_ERROR;
     enum serverEventKind kind = failed ? SERVER_COMMAND_FAILED : SERVER_COMMAND_DONE;
     if (!serverEventWanted(kind)) return;

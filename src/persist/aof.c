@@ -46,6 +46,7 @@
 #include "registry/background.h"
 #include "command/loading.h"
 #include "registry/memory_report.h"
+#include "registry/server_events.h"
 #include "command/propagate.h"
 #include "data/rdb.h"
 #include "client/reply.h"
@@ -497,7 +498,10 @@ static void createBase(void) {
     sds name = aofFileName(aofManifestNextSeq(&aof.manifest, 'b'), 'b', aof_use_rdb_preamble);
     sds path = aofPath(aof_dir, name);
     serverLog(LL_NOTICE, "Creating AOF base file %s on server start", name);
-    if (!aofRewriteFile(path, NULL)) exit(1);
+    serverEvent(SERVER_PERSISTENCE, EVENT_AOF_AT_ONCE, NULL);
+    bool ok = aofRewriteFile(path, NULL);
+    serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
+    if (!ok) exit(1);
     struct stat st;
     if (stat(path, &st) == 0) aof.size += (uint64_t)st.st_size;
     aofManifestAdd(&aof.manifest, name, aofManifestNextSeq(&aof.manifest, 'b'), 'b');

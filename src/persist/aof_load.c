@@ -275,6 +275,7 @@ static bool loadOpened(struct loader *l, const char *path, bool is_last) {
         }
         l->whole = rioOffset(&l->r.io);
     }
+    if (l->whole || !rioAtEnd(&l->r.io)) loadingBegun(bytes_before + l->whole);
     if (!readCommands(l)) {
         if (!l->refused) badFormat(l);
         return false;
@@ -301,7 +302,9 @@ static bool loadFile(const char *name, uint64_t size, bool is_last) {
         loading = &l;
         void (*told_before)(const struct client *c, struct str msg) = reply_error_unread;
         reply_error_unread = noteError;
+        call_nested_uncounted = true;
         ok = loadOpened(&l, path, is_last);
+        call_nested_uncounted = false;
         reply_error_unread = told_before;
         loading = NULL;
         loaderFree(&l);

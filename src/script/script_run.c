@@ -2,6 +2,7 @@
 #include "base/assert.h"
 #include "base/ticks.h"
 #include "client/reply.h"
+#include "command/admission.h"
 #include "command/call.h"
 #include "command/propagate.h"
 #include "data/evict.h"
@@ -19,6 +20,31 @@ static const char *objection(const struct scriptCode *code, bool read_only) {
     return NULL;
 }
 
+/* A module's call is asked less than a client's request: what a script that says what it needs may not do is
+ * found out here. NULL: nothing. */
+static const char *objectionToCall(const struct scriptCode *code) {
+    if (call_running->origin != ORIGIN_MODULE || !(code->flags & SCRIPT_SHEBANG) || callReplays())
+        return NULL;
+    if (!(code->flags & SCRIPT_ALLOW_STALE) && roleDataIsStale())
+        return "MASTERDOWN Link with MASTER is down, replica-serve-stale-data is set to 'no' and 'allow-stale' "
+               "flag is not set on the script.";
+    bool writes = !(code->flags & SCRIPT_NO_WRITES);
+    return writes && roleIsReplica() && role_read_only
+               ? "READONLY Can not run script with write flag on readonly replica"
+               : NULL;
+}
+
+/* The same for what rows of admission know, which reply themselves. */
+static bool callRefused(struct client *c, const struct scriptCode *code) {
+    static const enum admissionRule rows[] = {RULE_SNAPSHOT_FAILS, RULE_AOF_FAILS, RULE_SCRIPT_REPLICAS};
+    if (call_running->origin != ORIGIN_MODULE || !(code->flags & SCRIPT_SHEBANG) || callReplays())
+        return false;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (admissionAskRow(rows[i], c, c->request, ORIGIN_MODULE) != ADMITTED) return true;
+    }
+    return false;
+}
+
 static void beginRun(struct client *c, const struct scriptCode *code, bool read_only) {
     struct client *fake = script_run.client;
     fake->db = c->db;
@@ -32,7 +58,8 @@ static void beginRun(struct client *c, const struct scriptCode *code, bool read_
     script_run.caller = c;
     script_run.start = ticksNow();
     script_run.read_only = read_only;
-    script_run.deny_oom = !(code->flags & SCRIPT_ALLOW_OOM) && evictOutOfMemory() && !callReplays();
+    script_run.deny_oom = !(code->flags & SCRIPT_ALLOW_OOM) && !c->request->exceeds_memory &&
+                          evictOutOfMemory() && !callReplays();
     script_run.wrote = script_run.busy = script_run.killed = false;
     if (code->flags & SCRIPT_ALLOW_CROSS_SLOT || !(code->flags & SCRIPT_SHEBANG))
         call_running->slot = CALL_SLOT_ANY;
@@ -49,11 +76,13 @@ static void endRun(struct client *c) {
 void scriptExecute(struct client *c, const struct scriptCode *code, int keys, bool read_only) {
     serverAssert(!script_run.name);
     if (!call_running->outer) clockRefresh(); /* what TIME tells all along */
-    const char *error = objection(code, read_only);
+    const char *error = objectionToCall(code);
+    if (!error) error = objection(code, read_only);
     if (error) {
         replyError(c, error);
         return;
     }
+    if (callRefused(c, code)) return;
     beginRun(c, code, read_only || code->flags & SCRIPT_NO_WRITES);
     code->engine->how->run(code->engine, c, code, keys);
     endRun(c);

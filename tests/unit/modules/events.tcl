@@ -116,6 +116,13 @@ beside_modules {events} {overrides {save {}}} {
         both eval "return {err='X y'}" 0
         both eval "syntax(" 0
         both acl setuser bob on nopass ~a* &c* +get +set +publish +auth +subscribe +multi +exec
+        both config set requirepass secret
+        foreach kind {ours valkey} {
+            set c [valkey_client [at $kind]]
+            foreach command {{get k} nonsense get ping multi {auth nobody x}} { catch { $c {*}$command } }
+            $c close
+        }
+        both config set requirepass {}
         both auth bob x
         both get b
         both get a

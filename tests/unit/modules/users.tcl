@@ -210,8 +210,14 @@ beside_modules {users} {} {
 
     test {what a module has done ends with it} {
         foreach kind {ours valkey} { set $kind [valkey_client [at $kind]]; [set $kind] users.authacl alice }
+        foreach kind {ours valkey} { set quiet_$kind [valkey_client [at $kind]]; [set quiet_$kind] auth alice allow }
         both module unload users
         after 100
+        # Of whom the module did not want to hear any more.
+        foreach kind {ours valkey} {
+            assert_equal {PONG alice} [list [[set quiet_$kind] ping] [[set quiet_$kind] acl whoami]]
+            [set quiet_$kind] close
+        }
         foreach kind {ours valkey} { assert_error {*I/O error*} { [set $kind] ping }; catch { [set $kind] close } }
         catch { both auth alice allow }
         both auth alice secret
