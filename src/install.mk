@@ -36,12 +36,18 @@ install: all $(GENERATED)/done
 	done
 	@set -e; for page in $(GENERATED)/man1/* $(GENERATED)/man5/*; do \
 	    $(INSTALL_FILE) $$page $(DESTDIR)$(MANDIR)/$${page#$(GENERATED)/}; done; \
+	[ '$(USE_REDIS_SYMLINKS)' != yes ] || for p in $(PROGRAMS) $(FACES); do \
+	    ln -sf $$p.1 $(DESTDIR)$(MANDIR)/man1/$${p/valkey/redis}.1; done; \
 	echo "  INSTALL $(DESTDIR)$(MANDIR)"
 	@$(INSTALL_FILE) valkeymodule.h $(DESTDIR)$(PREFIX)/include/valkeymodule.h
 	@$(INSTALL_FILE) $(GENERATED)/valkey.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/valkey-cli
 	@for p in $(filter-out valkey-cli,$(PROGRAMS)) $(FACES); do \
 	    ln -sf valkey-cli $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$p; done
+	@[ '$(USE_REDIS_SYMLINKS)' != yes ] || for p in $(PROGRAMS) $(FACES); do \
+	    ln -sf valkey-cli $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$${p/valkey/redis}; done
 	@$(INSTALL_FILE) $(GENERATED)/_valkey $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_valkey
+	@[ '$(USE_REDIS_SYMLINKS)' != yes ] || \
+	    $(INSTALL_FILE) $(PACKAGING)/completion/_valkey_redis $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_valkey_redis
 	@$(call install_conf,valkey.conf,valkey-server)
 	@$(call install_conf,sentinel.conf,valkey-sentinel)
 	@set -e; mkdir -p $(DESTDIR)$(UNITDIR); for unit in $(UNITS); do \
@@ -57,11 +63,15 @@ uninstall:
 	@for p in $(FACES) $(PROGRAMS); do \
 	    link=$(BIN)/$${p/valkey/redis}; \
 	    [ "$$(readlink $$link)" != $$p ] || rm -f $$link; \
+	    page=$(DESTDIR)$(MANDIR)/man1/$${p/valkey/redis}.1; \
+	    [ "$$(readlink $$page)" != $$p.1 ] || rm -f $$page; \
+	    completion=$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$${p/valkey/redis}; \
+	    [ "$$(readlink $$completion)" != valkey-cli ] || rm -f $$completion; \
 	    rm -f $(BIN)/$$p $(DESTDIR)$(MANDIR)/man1/$$p.1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$p; \
 	    echo "  REMOVE $(BIN)/$$p"; \
 	done
 	@rm -f $(DESTDIR)$(MANDIR)/man5/valkey.conf.5 $(DESTDIR)$(MANDIR)/man5/sentinel.conf.5 $(DESTDIR)$(PREFIX)/include/valkeymodule.h \
-	    $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_valkey $(patsubst %,$(DESTDIR)$(UNITDIR)/%,$(UNITS)) \
+	    $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_valkey $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_valkey_redis $(patsubst %,$(DESTDIR)$(UNITDIR)/%,$(UNITS)) \
 	    $(patsubst %,$(DESTDIR)$(PREFIX)/lib/%.d/valkey.conf,sysusers tmpfiles)
 
 # The sources of the last commit, which say which one that is: build_commit in .commit serves where there is no git.
