@@ -1,7 +1,12 @@
 /* nodes_file.c - nodes.conf on disk: one node's alone, whole at any time.
  *
  * The lock is on the file itself. A save replaces the file, so the new one is locked before it takes the
- * name; the old one's lock goes with it. */
+ * name; the old one's lock goes with it.
+ *
+ * A save that need not be synced replaces one that had to be: votes are in it. On file systems that write
+ * names before contents a power failure would leave an empty file, and with it another node. So the contents
+ * are synced in the background at once, not when the kernel gets to it half a minute later: commands that
+ * move slots one by one do not wait for the disk, and the gap is no longer than the disk takes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +22,7 @@
 #include "cluster/nodes_file.h"
 #include "cluster/state.h"
 #include "cluster/topology_file.h"
+#include "registry/background.h"
 
 #define FILE_MODE 0644
 
@@ -78,10 +84,22 @@ static bool writeAll(int fd, sds text) {
     return true;
 }
 
+static void syncAndClose(void *fd) {
+    fdatasync((int)(intptr_t)fd);
+    close((int)(intptr_t)fd);
+}
+
+static void syncInBackground(int fd) {
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (copy >= 0) bioSubmit(BIO_CLOSE_FILE, syncAndClose, (void *)(intptr_t)copy);
+}
+
 static bool replace(int fd, const char *temporary, const char *path, sds text, bool sync) {
     if (!writeAll(fd, text) || (sync && fsync(fd) != 0)) return false;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 || rename(temporary, path) != 0) return false;
-    return !sync || fileSyncFolderOf(path);
+    if (sync) return fileSyncFolderOf(path);
+    syncInBackground(fd);
+    return true;
 }
 
 bool nodesFileSave(const struct topology *t, bool sync) {
