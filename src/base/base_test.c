@@ -21,6 +21,7 @@
 #include "base/glob.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "base/model_ops.h"
 #include "base/random.h"
 #include "base/sha1.h"
@@ -724,6 +725,25 @@ static void childrenInheritNoLocks(void **state) {
     zfree(seen);
 }
 
+static void logLimits(void **state) {
+    (void)state;
+    struct logLimit l = {0};
+    unsigned held = 77;
+    for (int i = 0; i < LOG_LIMIT_LINES; i++) {
+        assert_true(logLimitAllows(&l, 1000000 + i, &held));
+        assert_int_equal(held, 0);
+    }
+    for (int i = 0; i < 500; i++) assert_false(logLimitAllows(&l, 1000000 + LOG_LIMIT_MS - 1, &held));
+    assert_true(logLimitAllows(&l, 1000000 + LOG_LIMIT_MS, &held));
+    assert_int_equal(held, 500);
+    assert_true(logLimitAllows(&l, 1000000 + LOG_LIMIT_MS, &held));
+    assert_int_equal(held, 0);
+    for (int i = 2; i < LOG_LIMIT_LINES; i++) assert_true(logLimitAllows(&l, 1000000 + LOG_LIMIT_MS, &held));
+    assert_false(logLimitAllows(&l, 1000000 + LOG_LIMIT_MS, &held));
+    assert_true(logLimitAllows(&l, 5, &held)); /* the clock was set back */
+    assert_int_equal(held, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memoryIsAccounted),
@@ -756,6 +776,7 @@ int main(void) {
         cmocka_unit_test(logLevels),
         cmocka_unit_test(logRawAndLongAndFromSignal),
         cmocka_unit_test(logFileThatCannotBeOpened),
+        cmocka_unit_test(logLimits),
         cmocka_unit_test(failuresAbortWithAReport),
         cmocka_unit_test(childrenInheritNoLocks),
     };

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "base/zmalloc.h"
 #include "cluster/bus.h"
 #include "net/ae.h"
@@ -39,6 +40,7 @@ static struct busTls tls_ways;
 static int listening[ADDRESSES_MAX], listening_count;
 static bool use_tls;
 static size_t buffer_bytes; /* of all buffers */
+static struct logLimit bad_message_log;
 
 static struct link *linkOf(const struct busLink *bus) {
     return listEntry(bus, struct link, bus);
@@ -124,6 +126,14 @@ static uint32_t lengthFrom(const struct link *l, const uint8_t *prefix) {
     return isStranger(l) && length > BUS_STRANGERS_MESSAGE_MAX ? 0 : length;
 }
 
+static void logBadMessage(const struct link *l) {
+    unsigned held;
+    if (!logLimitAllows(&bad_message_log, mstime(), &held)) return;
+    if (held) serverLog(LL_WARNING, "%u more bad messages on the cluster bus were not logged", held);
+    serverLog(LL_WARNING, "Bad message length or signature received on the Cluster bus from %s",
+              l->bus.peer_ip);
+}
+
 /* The whole messages at the start of `in` go out. False: the link is closed. */
 static bool takeMessages(struct link *l) {
     size_t at = 0, len = sdslen(l->in);
@@ -133,8 +143,7 @@ static bool takeMessages(struct link *l) {
         const uint8_t *packet = (const uint8_t *)l->in + at;
         uint32_t length = lengthFrom(l, packet);
         if (!length) {
-            serverLog(LL_WARNING, "Bad message length or signature received on the Cluster bus from %s",
-                      l->bus.peer_ip);
+            logBadMessage(l);
             good = false;
             handlers->down(&l->bus);
             break;

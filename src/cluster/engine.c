@@ -13,13 +13,27 @@
 
 /* ---- The log ---- */
 
-void engineLog(struct engine *e, int level, const char *fmt, ...) {
+static void engineLogV(struct engine *e, int level, const char *fmt, va_list ap) {
     char line[1024];
+    vsnprintf(line, sizeof line, fmt, ap);
+    e->world->log(e->w, level, line);
+}
+
+void engineLog(struct engine *e, int level, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(line, sizeof line, fmt, ap);
+    engineLogV(e, level, fmt, ap);
     va_end(ap);
-    e->world->log(e->w, level, line);
+}
+
+void engineLogLimited(struct engine *e, int level, const char *fmt, ...) {
+    unsigned held;
+    if (!logLimitAllows(&e->hostile_log, e->now_ms, &held)) return;
+    if (held) engineLog(e, level, "%u more bad messages on the cluster bus were not logged", held);
+    va_list ap;
+    va_start(ap, fmt);
+    engineLogV(e, level, fmt, ap);
+    va_end(ap);
 }
 
 const char *nodeLogName(const struct clusterNode *n) {
@@ -368,11 +382,11 @@ static bool lengthOk(struct engine *e, enum busVerdict verdict, const struct bus
     case BUS_READ: return true;
     case BUS_WRONG_LENGTH:
     case BUS_BROKEN:
-        engineLog(e, LL_WARNING, "Received invalid %s packet of length %u but expected length %u",
-                  bus_type_names[m->header.type], len, expected);
+        engineLogLimited(e, LL_WARNING, "Received invalid %s packet of length %u but expected length %u",
+                         bus_type_names[m->header.type], len, expected);
         return false;
     case BUS_UNKNOWN_TYPE:
-        engineLog(e, LL_WARNING, "Received unknown packet type: %d", m->header.type);
+        engineLogLimited(e, LL_WARNING, "Received unknown packet type: %d", m->header.type);
         return false;
     default: return false;
     }
@@ -426,8 +440,8 @@ static bool received(struct engine *e, struct busLink *link, const uint8_t *pack
     if (isHeartbeat(h)) return heartbeatReceived(e, link, sender, &m);
     if (!sender || sender == e->t.myself) {
         if (h->type == BUS_FAIL)
-            engineLog(e, LL_NOTICE, "Ignoring FAIL message from unknown node %.40s about %.40s", h->sender,
-                      m.about.id);
+            engineLogLimited(e, LL_NOTICE, "Ignoring FAIL message from unknown node %.40s about %.40s",
+                             h->sender, m.about.id);
         return true;
     }
     switch (h->type) {

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "cluster/bus.h"
 #include "cluster/topology.h"
 
@@ -159,6 +160,7 @@ struct engine {
     struct engineManual manual;
     struct engineBar bar;
     struct busStats stats;
+    struct logLimit hostile_log; /* about messages that anybody can send */
 };
 static inline bool engineStateOk(const struct engine *e) {
     return e->down == DOWN_NOT;

@@ -65,7 +65,7 @@ static void connectTo(struct engine *e, struct clusterNode *n) {
 void linkTick(struct engine *e, struct clusterNode *n) {
     if (n->flags & (NODE_MYSELF | NODE_NOADDR)) return;
     if (n->flags & NODE_HANDSHAKE && e->now_ms - n->created_ms > handshakeTimeout(e)) {
-        engineLog(e, LL_WARNING, "Clusterbus handshake timeout %s:%u", n->ip, n->bus_port);
+        engineLogLimited(e, LL_WARNING, "Clusterbus handshake timeout %s:%u", n->ip, n->bus_port);
         nodeRemove(e, n);
         return;
     }
@@ -229,7 +229,8 @@ void gossipProcess(struct engine *e, struct clusterNode *sender, const struct bu
     for (int i = 0; i < m->header.gossip_count; i++) {
         busGossipRead(m, i, &g);
         if (busIdValid(g.id)) continue;
-        engineLog(e, LL_WARNING, "Received gossip about a node with invalid ID from %s", nodeLogName(sender));
+        engineLogLimited(e, LL_WARNING, "Received gossip about a node with invalid ID from %s",
+                         nodeLogName(sender));
         return;
     }
     for (int i = 0; i < m->header.gossip_count; i++) {
@@ -292,7 +293,7 @@ void extensionsProcess(struct engine *e, struct clusterNode *sender, const struc
         else if (x.type < EXT_TYPES)
             texts[x.type] = decentText(x.data);
         else
-            engineLog(e, LL_WARNING, "Received unknown extension type %d", x.type);
+            engineLogLimited(e, LL_WARNING, "Received unknown extension type %d", x.type);
     }
     if (!shard && sender->primary) shard = sender->primary->shard_id;
     if (shard) shardTold(e, sender, shard);

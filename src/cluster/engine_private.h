@@ -28,6 +28,9 @@ static inline struct clusterNode *myPrimary(struct engine *e) {
 
 void engineSetTime(struct engine *e, int64_t now_ms); /* first of all, in whatever is told the time */
 void engineLog(struct engine *e, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* What anybody who reaches the bus can cause as often as they like. */
+void engineLogLimited(struct engine *e, int level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* ---- engine_send.c ---- */
 /* A message of this type to be added to, and sent; its flags are of this message alone. */

@@ -37,7 +37,7 @@
 
 enum saveBehavior { SAVE_SYNC, SAVE_BEST_EFFORT };
 
-static uint64_t links_over_limit; /* closed since the start */
+static uint64_t links_over_limit; /* closed since the start, or CONFIG RESETSTAT */
 static int64_t save_logged_ms;
 
 /* What a message of the bus has caused in the middle of a script or of a load, and is done at the end of the
@@ -253,6 +253,11 @@ uint64_t clusterLinksOverLimit(void) {
     return links_over_limit;
 }
 
+static void nodeResetStats(void) {
+    cluster_engine.stats = (struct busStats){0};
+    links_over_limit = 0;
+}
+
 /* ---- The start ---- */
 
 #define BIND_MAX 16
@@ -341,5 +346,6 @@ void nodeInit(void) {
     cronRegister(tick, ENGINE_TICK_MS);
     beforeSleepRegister(endOfTurn);
     pubsub_to_cluster = toCluster;
+    configOnResetStat(nodeResetStats);
     memoryAddPart(MEMORY_CLUSTER_LINKS, busLinksMemory);
 }

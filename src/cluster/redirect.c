@@ -28,6 +28,7 @@
 #include "command/multi.h"
 #include "command/pubsub.h"
 #include "command/script_running.h"
+#include "commands/connection.h"
 #include "commands/transactions.h"
 #include "data/db.h"
 #include "registry/cron.h"
@@ -45,15 +46,16 @@ struct route {
     bool channel;             /* the keys are shard channels */
     bool queued;              /* it will wait for EXEC: only then it matters which keys there are */
     struct clusterNode *node; /* for MOVED and ASK */
+    struct db *db;            /* that a transaction has selected; NULL: the client's */
 };
 
 /* ---- The keys ---- */
 
-static bool isThere(struct client *c, struct str key) {
+static bool isThere(struct db *db, struct str key) {
     struct declaredKeys nobodys; /* a script around this one has not declared it, and need not have */
     declaredKeysBegin(&nobodys, NULL);
     bool there =
-        lookupKey(c->db, key, LOOKUP_NOTOUCH | LOOKUP_NOSTATS | LOOKUP_NONOTIFY | LOOKUP_NOEXPIRE) != NULL;
+        lookupKey(db, key, LOOKUP_NOTOUCH | LOOKUP_NOSTATS | LOOKUP_NONOTIFY | LOOKUP_NOEXPIRE) != NULL;
     declaredKeysEnd(&nobodys);
     return there;
 }
@@ -68,7 +70,7 @@ static void addKey(struct route *route, struct client *c, struct str key, int sl
     route->cross |= slot != route->slot;
     if (!route->open || channel || route->queued || route->cross) return;
     route->several |= !strEq(key, route->first);
-    if (isThere(c, key))
+    if (isThere(route->db ? route->db : c->db, key))
         route->present++;
     else
         route->missing++;
@@ -94,6 +96,17 @@ static void addRequest(struct route *route, struct client *c, const struct reque
         addKey(route, c, key, slotOfKey(r, i, key), r->cmd->flags & CMD_PUBSUB);
     }
     zfree(keys);
+}
+
+/* What is queued for EXEC. Each request is run in the database that a SELECT before it leads to. */
+static void addQueued(struct route *route, struct client *c) {
+    const struct request *r;
+    int64_t db;
+    for (int i = 0; (r = multiQueued(c, i)); i++) {
+        if (r->cmd->spec->proc == selectCommand && string2ll(r->argv[1], &db) && dbGet(db))
+            route->db = dbGet(db);
+        addRequest(route, c, r);
+    }
 }
 
 /* ---- Most requests ---- */
@@ -266,8 +279,10 @@ static __attribute__((noinline)) enum admission checkRoute(struct client *c, str
     struct route route = {.slot = -1};
     bool exec = r->cmd->spec->proc == execCommand;
     route.queued = c->flags & CLIENT_MULTI && !exec;
-    if (!exec) addRequest(&route, c, r);
-    for (int i = 0; exec && multiQueued(c, i); i++) addRequest(&route, c, multiQueued(c, i));
+    if (exec)
+        addQueued(&route, c);
+    else
+        addRequest(&route, c, r);
     enum verdict verdict = decide(c, r, &route);
     if (verdict == RUNS_HERE) return ADMITTED;
     const char *lead = reply_error_lead; /* EXEC is redirected as it is */

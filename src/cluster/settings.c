@@ -82,7 +82,7 @@ static void announceMyself(struct clusterNode *me) {
     me->client_tls_port = (uint16_t)s->announce_client_tls_port;
     if (s->announce_ip || ip_announced) {
         memset(me->ip, 0, NODE_IP_LEN);
-        if (s->announce_ip) memcpy(me->ip, s->announce_ip, sdslen(s->announce_ip));
+        if (s->announce_ip) strncpy(me->ip, s->announce_ip, NODE_IP_LEN - 1);
         ip_announced = s->announce_ip; /* without it, the next MEET or link tells */
     }
     bool no_failover = cluster_engine.settings.replica_no_failover;

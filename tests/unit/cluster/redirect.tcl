@@ -538,3 +538,33 @@ test "a node of a cluster is nobody's replica by directive" {
     assert_match "*FATAL CONFIG FILE ERROR (Version *replicaof directive not allowed in cluster mode*" $output
     assert_equal {} [glob -nocomplain $dir/nodes*]
 }
+
+# What a transaction of these requests is answered at the source of slot 3300, in which {b}0 is in database 0, {b}1 in database 1,
+# and {b} in both.
+set transactions {
+    {{get @1}} ask  {{get @0} {get @1}} tryagain  {{select 1} {get @1}} runs  {{select 1} {get @0}} ask
+    {{get @0} {select 1} {get @1}} runs  {{get @1} {select 1} {get @0}} ask  {{get b} {select 1} {get b}} runs
+    {{get @0} {select 1} {get @0}} tryagain  {{select 1} {get @1} {select 0} {get @0}} runs  {{select 1} {get @0} {get @1}} tryagain
+    {{select x} {get @0}} runs  {{select 4} {get @0}} runs  {{get @0} {select 1}} runs  {{select 1} {select 0} {get @0}} runs
+}
+
+foreach kind {ours valkey} {
+    start_cluster [list kinds [list $kind $kind] overrides {cluster-databases 4}] {
+        test "$kind: a transaction looks for keys in the databases that it selects" {
+            foreach db {0 1} {
+                r [n 0] select $db
+                foreach key [list "{b}$db" b] { r [n 0] set $key v }
+            }
+            r [n 0] select 0
+            r [n 1] cluster setslot 3300 importing [cluster_id 0]
+            r [n 0] cluster setslot 3300 migrating [cluster_id 1]
+            set c [valkey_deferring_client [n 0]]
+            foreach {requests answer} $::transactions {
+                assert_equal "$requests $answer" "$requests [ask_client plain $c [list multi {*}$requests]]"
+                $c select 0
+                $c read
+            }
+            $c close
+        }
+    }
+}

@@ -37,6 +37,58 @@ start_cluster {kinds {ours ours} overrides {cluster-node-timeout 1000}} {
     }
 }
 
+start_cluster {kinds {ours ours}} {
+    test {bad messages of strangers do not fill the log, and the next ones say how many there were} {
+        # A header without a sender of 2256 bytes, of a type that there is not, and one of a length that does not fit its type.
+        set unknown [binary format a4ISSSSx2240 RCmb 2256 1 0 40 0]
+        set invalid [binary format a4ISSSSx2240 RCmb 2256 1 0 4 0]
+        foreach {message line} [list "nothing that a node would say" "Bad message length or signature received on the Cluster bus from" \
+            $unknown "Received unknown packet type: 40" $invalid "Received invalid publish packet of length"] {
+            for {set i 0} {$i < 50} {incr i} {
+                set fd [bus_connection 0]
+                puts -nonewline $fd [string repeat $message 10]
+                lappend fds $fd
+            }
+            after 300
+            foreach fd $fds { catch { close $fd } }
+            set fds {}
+            lappend counted [count_log_message $line [n 0]]
+        }
+        # 50 of the first kind end their link; of the others there are 1,000. Ten are logged in ten seconds.
+        assert_range [lindex $counted 0] 10 20
+        assert_range [expr {[lindex $counted 1] + [lindex $counted 2]}] 1 30
+        assert_equal PONG [r [n 0] ping]
+        wait_cluster_ok 2
+    }
+
+    test {CONFIG RESETSTAT forgets what went over the bus} {
+        r [n 0] publish a b
+        wait_for_condition 100 50 {[cluster_info 0 cluster_stats_messages_received] > 0 && [cluster_info 0 cluster_stats_pubsub_bytes_sent] > 0} else { fail "no messages" }
+        # Nothing is heard or said meanwhile: the other stands still, and what is sent each second may be one message.
+        exec kill -STOP [srv [n 1] pid]
+        try {
+            after 200 ;# what it has sent before has come
+            assert_equal OK [r [n 0] config resetstat]
+            assert_equal {0 0} [list [cluster_info 0 cluster_stats_messages_received] [cluster_info 0 cluster_stats_pubsub_bytes_sent]]
+            assert_lessthan [cluster_info 0 cluster_stats_messages_sent] 3
+            assert_lessthan [cluster_info 0 cluster_stats_bytes_sent] 10000
+            assert_no_match "*publish_sent*" [r [n 0] cluster info]
+        } finally { exec kill -CONT [srv [n 1] pid] }
+    }
+}
+
+# cluster-announce-ip is kept in 46 bytes.
+start_server {overrides {cluster-enabled yes}} {
+    test {cluster-announce-ip with a NUL does not reach beyond its place} {
+        set before [r cluster nodes]
+        catch { config_set cluster-announce-ip "10.0.0.1\x00[string repeat x 300]" }
+        regsub {(10.0.0.1|127.0.0.1|):} [r cluster nodes] [regexp -inline {[0-9.]*:} $before] now
+        assert_equal $before $now
+        config_set cluster-announce-ip 10.0.0.2
+        assert_match "* 10.0.0.2:*" [r cluster nodes]
+    }
+}
+
 start_cluster {kinds {ours ours} overrides {bind-source-addr 127.0.1.9 bind {127.0.0.1 127.0.1.9}}} {
     test {links to others come from the address that is set} {
         foreach k {0 1} { assert_match "127.0.1.9:*" [lindex [cluster_line $k [cluster_id [expr {1 - $k}]]] 0] }
