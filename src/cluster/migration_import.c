@@ -152,9 +152,12 @@ struct client *importClient(const struct migrationJob *job) {
     return job->client_id ? clientById(job->client_id) : NULL;
 }
 
+/* (When the link was last active does not tell: what we say ourselves counts there, too.) */
 void importHeard(struct migrationJob *job) {
     const struct client *c = importClient(job);
-    if (c && c->last_active_ms > job->m.heard_ms) job->m.heard_ms = c->last_active_ms;
+    if (!c || c->net_in == job->net_in_heard) return;
+    job->net_in_heard = c->net_in;
+    job->m.heard_ms = clusterNow();
 }
 
 /* ---- What happens to the client ---- */

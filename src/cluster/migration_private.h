@@ -21,6 +21,7 @@ struct migrationJob {
     uint64_t cow_bytes;
     uint64_t client_id;     /* of an import's link; 0: none */
     uint64_t net_in_before; /* of the link: bytes that do not count as imported */
+    uint64_t net_in_heard;  /* of the link, when it was last looked at */
     uint64_t brought;       /* by an import's source, when it has stopped writing: propagated up to there */
     struct migrationExport *link; /* of an export; NULL: none */
     bool takes_back; /* an export: what was granted, and nobody has claimed yet; the epoch for that is barred

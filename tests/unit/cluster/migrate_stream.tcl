@@ -22,6 +22,11 @@ proc begin {from to args} {
     assert_equal OK [r [n $from] cluster migrateslots slotsrange {*}$args node [cluster_id $to]]
 }
 
+proc child_pids {pid} {
+    if {[catch {exec pgrep -P $pid} pids]} { return {} }
+    return $pids
+}
+
 # ---- TLS ----
 
 set certificates $::work_dir/migrate_tls
@@ -97,6 +102,28 @@ start_cluster {kinds {ours ours} overrides {repl-timeout 2 cluster-node-timeout 
         wait_job 1 failed
         assert_equal 1000 [r [n 0] cluster countkeysinslot 3300]
         wait_for_condition 100 50 {[r [n 1] cluster countkeysinslot 3300] == 0} else { fail "keys are left" }
+    }
+
+    foreach {stage state} {"in the middle of the snapshot" receiving-snapshot "before it stops writing" waiting-for-paused} {
+        test "a source that is silent ends an import, $stage" {
+            if {$state eq "waiting-for-paused"} {
+                r [n 0] config set rdb-key-save-delay 0
+                r [n 0] debug slotmigration prevent-pause 1
+            }
+            wait_for_condition 100 50 {[s [n 0] slot_migration_fork_in_progress] == 0} else { fail "a child is left" }
+            begin 0 1
+            wait_job 1 $state
+            set pid [srv [n 0] pid]
+            # The child that makes the snapshot goes on; it is stopped first, so that it says nothing either.
+            exec kill -STOP $pid {*}[child_pids $pid]
+            try { wait_job 1 failed } finally { exec kill -CONT $pid {*}[child_pids $pid] }
+            assert_equal "Timed out after too long with no interaction" [dict get [job 1] message]
+            wait_job 0 failed
+            assert_equal 1000 [r [n 0] cluster countkeysinslot 3300]
+            wait_for_condition 100 50 {[r [n 1] cluster countkeysinslot 3300] == 0} else { fail "keys are left" }
+            r [n 0] debug slotmigration prevent-pause 0
+            r [n 0] config set rdb-key-save-delay 5000
+        }
     }
 
     test "a target that takes too little: client-output-buffer-limit of replicas" {
