@@ -16,6 +16,7 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "registry/config.h"
+#include "registry/info.h"
 #include "data/type.h"
 
 #define LZF_MIN_LENGTH    20 /* shorter strings are not worth a try */
@@ -353,10 +354,13 @@ size_t rdbPresize(const struct rdbReader *r, uint64_t n) {
     return trusted || n <= UNTRUSTED_PRESIZE ? n : UNTRUSTED_PRESIZE;
 }
 
+static uint64_t rdb_sanitizations; /* blobs that were checked to the bottom */
+
 unsigned char *rdbReadBlob(struct rdbReader *r, size_t *len) {
     uint64_t n;
     bool encoded;
     char *p;
+    rdb_sanitizations += r->deep;
     if (!readLen(r, &n, &encoded)) return NULL;
     if (!encoded) {
         p = rdbReadBytes(r, n);
@@ -574,6 +578,16 @@ static struct configDirective directives[] = {
                 RDB_SANITIZE_NO, sanitize_names, NULL),
 };
 
+static sds rdbInfo(sds s) {
+    return infoField(s, "dump_payload_sanitizations:%llu", (unsigned long long)rdb_sanitizations);
+}
+
+static void rdbResetStats(void) {
+    rdb_sanitizations = 0;
+}
+
 void rdbInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
+    infoRegister("stats", rdbInfo);
+    configOnResetStat(rdbResetStats);
 }

@@ -151,11 +151,8 @@ static sds processServerInfo(sds s) {
     return infoField(s, "config_file:%s", configFilePath());
 }
 
-/* What does not happen here: MIGRATE keeps no connections, a payload is checked while it is read, and the
- * buffers of replies have one size. */
+/* What does not happen here: the buffers of replies have one size. */
 static sds unusedFields(sds s) {
-    s = infoField(s, "migrate_cached_sockets:0");
-    s = infoField(s, "dump_payload_sanitizations:0");
     s = infoField(s, "reply_buffer_shrinks:0");
     return infoField(s, "reply_buffer_expands:0");
 }

@@ -21,6 +21,7 @@
 #include "command/command.h"
 #include "commands/generic.h"
 #include "registry/cron.h"
+#include "registry/info.h"
 #include "command/lookup.h"
 #include "data/db.h"
 #include "types/dump.h"
@@ -399,7 +400,12 @@ void migrateCommand(struct client *c) {
     sdsfree(m.failure);
 }
 
+static sds migrateInfo(sds s) {
+    return infoField(s, "migrate_cached_sockets:%zu", targets.length);
+}
+
 void migrateInit(void) {
+    infoRegister("stats", migrateInfo);
     redactRegister("migrate", isSecret);
     listInit(&targets);
     cronRegister(closeIdle, 1000);
