@@ -3,13 +3,19 @@
  * It runs in a signal handler of a broken process, so it tells first what is certain (signal, registers,
  * stack), and last what may fail (the running command, INFO). A second fault inside the report goes straight
  * to the default action; other threads that fault meanwhile wait for the end of it, which is that of the
- * process. */
+ * process.
+ *
+ * What crashed may hold a lock that the report needs (an abort in free(), a fault in localtime_r()): then the
+ * report hangs. Each part of it is given some time by a timer whose handler, which allocates nothing and
+ * takes no lock, writes the stack if the report has not come that far, and ends the process as the crash
+ * would have; should even the handler hang, the next SIGALRM has its default action. */
 #define _GNU_SOURCE /* register names in ucontext.h */
 
 #include "server/crash.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,6 +27,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/num.h"
 #include "base/version.h"
 #include "base/zmalloc.h"
 #include "client/client.h"
@@ -33,21 +40,79 @@
 #include "command/redact.h"
 #include "net/connection.h"
 #include "server/stack_trace.h"
+#include "server/watchdog.h"
 
 #define ARG_SHOWN_MAX  128
 #define CODE_SHOWN_MAX 4096 /* bytes of code before the fault */
 #define CODE_BEHIND    64   /* and behind it */
 #define RAW(...)       serverLog(LL_WARNING | LL_RAW, __VA_ARGS__)
 #define ARGS_SHOWN     20
-#define REPORT_TIME_S  20 /* a report that hangs, on a lock of the crashed code, is ended by SIGALRM */
+#define REPORT_PART_S  12 /* that a part of the report may take; the memory test ends itself before */
 #define REPORT_STACK   (256 * 1024) /* of its own: the crash may be a stack that is full */
 
 static bool crash_log_enabled, memcheck_enabled, use_exit_on_panic;
 static sds debug_context;    /* the operator's own words, for the report */
 static _Atomic int reporter; /* the thread that writes the report; 0: none does */
 
+static struct {
+    int signal;     /* that ends the process */
+    const void *pc; /* of the fault; NULL: it is not known */
+    volatile sig_atomic_t traced;
+} report;
+
+/* ---- The end ---- */
+
+static void crashEndBy(int sig) {
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, sig);
+    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
+static void crashEnd(void) {
+    if (use_exit_on_panic && report.signal == SIGABRT) _exit(1);
+    crashEndBy(report.signal);
+}
+
+static void crashOnHang(int sig, siginfo_t *info, void *context) {
+    (void)context;
+    if (info->si_code == SI_USER) return; /* somebody asks what the server does: that is being written */
+    signal(sig, SIG_DFL);
+    alarm(REPORT_PART_S);
+    char line[128], *p = stpcpy(line, "\n=== After a crash by signal ");
+    p += ll2string(p, report.signal);
+    stpcpy(p, " the report goes no further: it waits for what the crashed code holds ===\n");
+    serverLogFromSignal(line);
+    if (!report.traced) stackTraceWrite(report.pc);
+    serverLogFromSignal("\n=== VALKEY BUG REPORT END. Make sure to include from START to END. ===\n\n");
+    crashEnd();
+}
+
+/* A part of the report begins. */
+static void crashWatchPart(void) {
+    alarm(REPORT_PART_S);
+}
+
+static void crashWatch(int sig, const void *pc) {
+    report.signal = sig;
+    report.pc = pc;
+    watchdogStop(); /* its timer is the same */
+    struct sigaction act = {.sa_sigaction = crashOnHang, .sa_flags = SA_SIGINFO};
+    sigemptyset(&act.sa_mask);
+    sigaction(SIGALRM, &act, NULL);
+    sigset_t one; /* the thread may be one that leaves signals to the main thread, which may be what hangs */
+    sigemptyset(&one);
+    sigaddset(&one, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    crashWatchPart();
+}
+
+/* ---- Parts ---- */
+
 static void reportHead(void) {
-    RAW("\n\n=== VALKEY BUG REPORT START: Cut & paste starting from here ===\n");
+    serverLogFromSignal("\n\n=== VALKEY BUG REPORT START: Cut & paste starting from here ===\n");
 }
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -152,6 +217,12 @@ static void reportConfig(void) {
     }
 }
 
+static void reportStack(void) {
+    stackTraceWrite(report.pc);
+    report.traced = 1;
+    crashWatchPart();
+}
+
 static void reportState(void) {
     reportInfo();
     reportClients();
@@ -163,13 +234,16 @@ static void reportState(void) {
 }
 
 static void reportTail(void) {
+    crashWatchPart();
     if (memcheck_enabled) {
         RAW("\n------ FAST MEMORY TEST ------\n");
         RAW(crashTestMemory() ? "!!! MEMORY ERROR DETECTED! Check your memory ASAP !!!\n"
                               : "Fast memory test PASSED, which does not prove that the memory is good.\n");
     }
     RAW("\n=== VALKEY BUG REPORT END. Make sure to include from START to END. ===\n\n"
-        "  Keep it, with the version of the server and what led to it.\n"
+        "  Please send it to those from whom you have this server, with what led to it: as an issue in the\n"
+        "  tracker of the repository it was built from, or as a bug of the package. CONTRIBUTING.md says how;\n"
+        "  when a stranger could cause the crash, SECURITY.md says whom to tell instead.\n"
         "  valkey-server --test-memory <megabytes> looks for memory that is broken,\n"
         "  valkey-server --check-system for settings of the system that do harm.\n\n");
 }
@@ -201,29 +275,22 @@ static bool isFirst(void) {
 static void panicHook(const char *reason, const char *file, int line) {
     if (use_exit_on_panic && !crash_log_enabled) _exit(1);
     if (!crash_log_enabled || !isFirst()) return;
-    signal(SIGALRM, SIG_DFL);
-    alarm(REPORT_TIME_S);
+    crashWatch(SIGABRT, NULL);
     reportHead();
     (void)file, (void)line; /* base/assert.c has logged them */
     if (strncmp(reason, "ASSERTION", strlen("ASSERTION")) == 0) reportAssertContext();
-    stackTraceWrite(NULL);
+    reportStack();
     reportState();
     reportTail();
     if (use_exit_on_panic) _exit(1);
 }
 
-static void endBy(int sig) {
-    signal(sig, SIG_DFL);
-    raise(sig);
-}
-
 static void onFault(int sig, siginfo_t *info, void *context) {
     if (!crash_log_enabled || !isFirst()) {
-        endBy(sig);
+        crashEndBy(sig);
         return;
     }
-    signal(SIGALRM, SIG_DFL);
-    alarm(REPORT_TIME_S);
+    crashWatch(sig, faultAddress(context));
     reportHead();
     serverLog(LL_WARNING, "Valkey %s crashed by signal: %d, si_code: %d", VALKEY_VERSION, sig, info->si_code);
     if (info->si_code <= 0)
@@ -232,12 +299,12 @@ static void onFault(int sig, siginfo_t *info, void *context) {
         serverLog(LL_WARNING, "Accessing address: %p", info->si_addr);
     if (faultAddress(context))
         serverLog(LL_WARNING, "Crashed running the instruction at: %p", (const void *)faultAddress(context));
-    stackTraceWrite(faultAddress(context));
+    reportStack();
     reportRegisters(context);
     reportState();
     reportCode(faultAddress(context));
     reportTail();
-    endBy(sig);
+    crashEndBy(sig);
 }
 
 static void onOutOfMemory(size_t size) {

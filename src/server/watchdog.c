@@ -46,6 +46,11 @@ static void tick(void) {
     if (period_ms) windUp(period_ms);
 }
 
+void watchdogStop(void) {
+    period_ms = 0;
+    windUp(0);
+}
+
 /* Shorter than two ticks it would bite although nothing is wrong. */
 static bool applyPeriod(const char **err) {
     (void)err;

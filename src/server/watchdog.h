@@ -2,4 +2,5 @@
 #pragma once
 
 void watchdogRegister(void); /* directive watchdog-period */
+void watchdogStop(void);     /* for good; a signal handler may call it */
 void watchdogInit(void);     /* by the main thread: takes SIGALRM, from the timer or from anybody else */

@@ -6,7 +6,8 @@
  *
  * After SKIP calls of this name, COUNT of them fail with this errno (a number; 0: the write is short; below 0: the call
  * works, and takes so many milliseconds longer), when the path of the file concerned contains PATTERN. Sockets, pipes and
- * the log are never touched. CALL is one of open write fsync fdatasync rename ftruncate fork close. Calls are counted in
+ * the log are never touched. CALL is one of open write fsync fdatasync rename ftruncate fork close; or localtime_r, with the
+ * pattern "time": then the process aborts in there, while the caller holds a lock. Calls are counted in
  * the file beside it, FAULTS.seen, one byte each, so that processes agree. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
@@ -143,4 +145,10 @@ pid_t fork(void) {
         return -1;
     }
     return REAL(fork)();
+}
+
+struct tm *localtime_r(const time_t *when, struct tm *result) {
+    int error;
+    if (fails("localtime_r", "time", &error)) abort();
+    return REAL(localtime_r)(when, result);
 }

@@ -1,5 +1,6 @@
 # The crash report: that it is there, has what somebody needs to find the cause, and nothing of users' data.
 source [file join [file dirname [info script]] server_util.tcl]
+source $::support/faults.tcl
 
 # Sanitizers and valgrind have a stack of their own to tell about faults, but the report is the same.
 proc crashed {command report} {
@@ -22,7 +23,7 @@ set threads {"bio_close_file" "pthread_cond_wait" "?/? expected stacktraces." "-
 set details {"------ INFO OUTPUT ------" "# Server" "redis_version:" "# Keyspace"
     "------ CLIENT LIST OUTPUT ------" " name=\\*redacted\\* *cmd=client|setname user=\\*redacted\\* " "------ CURRENT CLIENT INFO ------" "cmd=debug "
     "argv\\\[0\\\]: \"debug\"" "argv\\\[1\\\]: * bytes" "------ EXECUTING CLIENT INFO ------" "------ MODULES INFO OUTPUT ------"
-    "------ CONFIG DEBUG OUTPUT ------" "io-threads *" "=== VALKEY BUG REPORT END. Make sure to include from START to END. ==="}
+    "------ CONFIG DEBUG OUTPUT ------" "io-threads *" "=== VALKEY BUG REPORT END. Make sure to include from START to END. ===" "CONTRIBUTING.md" "SECURITY.md"}
 
 tags {external:skip} {
     test {DEBUG SEGFAULT} {
@@ -118,4 +119,22 @@ for name in names: ctypes.CDLL(None).tgkill(pid, tids[name], int(signal.SIGSEGV)
             assert_match "*Guru Meditation*" [read_file [srv log]]
         }
     }
+
+    # The crash is in a function of libc that the log calls with a lock in its hand, so the report waits for that lock.
+    test {a report that hangs is ended: with the stack, and by the signal of the crash} {
+        if {![faults_possible]} { skip "calls cannot be made to fail here" }
+        foreach {exit_on_panic code} {no 134 yes 1} {
+            faults
+            start_server [list crash 1 executable [faults_build] overrides [list use-exit-on-panic $exit_on_panic]] {
+                config_set watchdog-period 200 ;# its timer does not end the report early
+                faults localtime_r 0 0 1 time
+                catch { r config set maxmemory-samples 7 } ;# it is logged
+                wait_for_condition 400 100 {[file exists [srv dir]/exit]} else { fail "the server did not end" }
+                faults
+                assert_equal $code [exit_code [srv dir]]
+                assert_in_order [read_file [srv log]] [list $start "After a crash by signal 6 the report goes no further" "------ STACK TRACE ------" "(serverLogV+0x" \
+                    "(commandRun+0x" "------ STACK TRACE DONE ------" "=== VALKEY BUG REPORT END."]
+            }
+        }
+    } {} {slow}
 }
