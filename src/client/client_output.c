@@ -74,8 +74,8 @@ bool clientOutputIsTooMuch(enum clientClass class, uint64_t bytes, int64_t *soft
     return soft && now_s - *soft_since_s > l->soft_s;
 }
 
-/* As in Redis, output that fits into a reply buffer does not count: with any limit a client gets short replies.
- * More than that counts in full. Who has not given the password that is asked for gets no more. */
+/* As in Redis, output that fits into a reply buffer does not count: with any limit a client gets short
+ * replies. More than that counts in full. Who has not given the password that is asked for gets no more. */
 static bool clientOverLimit(struct client *c, size_t pending) {
     size_t bytes = pending > OUTPUT_FREE ? pending : 0;
     if (bytes && clientAuthMissing(c)) return true;

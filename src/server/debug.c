@@ -55,8 +55,14 @@ static void debugAssertion(struct client *c) {
     serverAssert(c->argc < 0);
 }
 
+/* What looks like an error to clients, and is none of the server's: it is not counted. */
 static void debugError(struct client *c) {
-    replyErrorStr(c, c->argv[2]);
+    sds line = sdscatstr(sdsnew("-"), c->argv[2]);
+    for (size_t i = 0; i < sdslen(line); i++)
+        if (line[i] == '\r' || line[i] == '\n') line[i] = ' ';
+    line = sdscat(line, "\r\n");
+    replyRaw(c, line, sdslen(line));
+    sdsfree(line);
 }
 
 static void debugSleep(struct client *c) {

@@ -197,10 +197,14 @@ start_server {tags {debug needs:debug}} {
 
     test {DEBUG ERROR and LOG} {
         assert_error "MYERR some text" {r debug error "MYERR some text"}
-        assert_error "MYERR a  b" {r debug error "MYERR a\r\nb\r\n"}
+        assert_error "MYERR a  b  " {r debug error "MYERR a\r\nb\r\n"}
+        assert_error "-MYERR x" {r debug error "-MYERR x"}
+        # It is an error to clients only.
         r config resetstat
         catch {r debug error "MYERR x"}
-        assert_equal count=1 [s errorstat_MYERR]
+        assert_equal 0 [s total_error_replies]
+        assert_no_match *MYERR* [r info errorstats]
+        assert_match "*calls=1,*failed_calls=0" [s cmdstat_debug]
         assert_equal OK [r debug log "a line of mine"]
         wait_for_log "DEBUG LOG: a line of mine"
     } {} {external:skip}
