@@ -73,6 +73,26 @@ beside_modules {states} {overrides {save {}}} {
         both replicaof no one
     }
 
+    test {a call as a user leaves nothing of the user's to the next call} {
+        foreach kind {ours valkey} {
+            r [at $kind] acl setuser limited on nopass -@all +states.call +get ~a*
+            set c [valkey_client [at $kind]]
+            $c auth limited x
+            set $kind {}
+            foreach command {
+                {C get a} {CE get b} {CE set a 1} {3 hello 3} {- eval {return redis.call('set', 'b', 'x')} 0} {- get b}
+                {- acl whoami} {C acl whoami} {0 hello} {- ping}
+            } {
+                catch { $c states.call {*}$command } answer
+                lappend $kind [list $command [string range $answer 0 100]]
+            }
+            $c close
+        }
+        foreach a $ours b $valkey { if {![string match *hello* $a]} { assert_equal $b $a } }
+        assert_equal x [both get b]
+        both del b
+    }
+
     test {a call that waits is no blocked client} {
         foreach kind {ours valkey} {
             set level [at $kind]

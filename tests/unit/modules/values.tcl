@@ -59,6 +59,57 @@ proc random_request {} {
     }
 }
 
+beside_modules {values} {} {
+    # The key goes with its last element, in whatever form it is kept.
+    foreach {form limit} {small 128 large 1} {
+        test "a collection that a module empties is gone: $form" {
+            foreach type {zset hash list set} { both config set $type-max-listpack-[expr {$type eq {list} ? {size} : {entries}}] $limit }
+            foreach index {skiplist btree} {
+                r [at ours] config set zset-index $index
+                both zadd z 1 a 2 b 3 c
+                foreach member {a b c} { both values.zset w z rem $member }
+                assert_equal {0 none 0} [list [both exists z] [both type z] [both zadd z xx 1 a]]
+            }
+            both hset h f 1 g 2
+            foreach field {f g} { both values.hset w h - $field - }
+            assert_equal 0 [both exists h]
+            foreach what {delete lpop rpop} {
+                both rpush l a b
+                both values.list w l $what 0 -
+                both values.list w l $what 0 -
+                assert_equal {0 none} [list [both exists l] [both type l]] $what
+            }
+            both dbsize
+        }
+    }
+
+    test {keys past their time are not found by Scan (9.1.2 shows them)} {
+        foreach kind {ours valkey} { r [at $kind] debug set-active-expire 0 }
+        both set dead x px 1
+        both set living x
+        after 20 ;# nobody looks at it meanwhile: that would delete it
+        assert_equal {living 1 1} [r [at ours] values.scan]
+        foreach kind {ours valkey} { r [at $kind] debug set-active-expire 1 }
+        both flushall
+    }
+
+    test {a key that is open for reading only is not changed} {
+        both set s text px 100000
+        both rpush l a
+        both zadd z 1 a
+        both hset h f v
+        both xadd x 1-1 f v
+        foreach {what number} {delete 0 unlink 0 expire 5000 expireat 1 expire -1 truncate 2 truncate 10} {
+            foreach key {s l z h x} { both values.do -$what $key $number }
+        }
+        both get s
+        assert_range [r [at ours] pttl s] 5001 100000
+        foreach key {l z h x} { assert_equal -1 [both pttl $key] }
+        assert_equal 5 [both dbsize]
+        both flushall
+    }
+}
+
 foreach index {skiplist btree} {
     beside_modules {values} {} {
         if {$index eq {btree}} { r [at ours] config set zset-index btree }
