@@ -15,6 +15,8 @@ COPY . /src
 RUN cd /src && { [ -z "$COMMIT" ] || echo "$COMMIT" > .commit; } && make -j"$(nproc)" && \
     make install DESTDIR=/out PREFIX=/usr && strip --strip-debug /out/usr/bin/valkey-server /out/usr/bin/valkey-cli /out/usr/bin/valkey-benchmark && \
     rm -r /out/usr/share /out/usr/include /out/usr/lib /out/etc && \
+    install -D -m 644 COPYING -t /out/usr/share/doc/valkey && \
+    install -D -m 644 /usr/share/doc/libjemalloc-dev/copyright /out/usr/share/doc/valkey/jemalloc.copyright && \
     install -D packaging/docker/entrypoint packaging/docker/healthcheck -t /out/usr/local/bin && \
     { ldd /out/usr/bin/valkey-server /out/usr/bin/valkey-cli | sed -n 's/.*=> \([^ ]*\).*/\1/p'; ls /usr/lib/*/libssl.so.3; } | sort -u | \
         xargs -n 1 realpath | xargs -n 1 basename | while read -r f; do dpkg -S "*/$f" | cut -d: -f1; done | sort -u > /out/packages
