@@ -68,7 +68,7 @@ def limit(wanted):
 
 def means_table(found):
     others = found.peers[1:]
-    head = ["what", "cells", "mean ratio to " + found.reference, "wanted", "met", "worst cell", "wanted", "met", "at any one count"]
+    head = ["what", "cells", "mean ratio to " + found.reference, "budget", "met", "worst cell", "budget", "met", "at any one count"]
     body = []
     for row in found.rows:
         ratio, cell = found.worst(row)
@@ -92,7 +92,7 @@ def resident_table(found):
         values = found.resident(row, found.label(row))
         body.append([row.title, resident_cell(values), "≤ %.2f" % RESIDENT_WANTED, bench.met(round(max(values), 2) <= RESIDENT_WANTED)]
                     + [resident_cell(found.resident(row, peer)) for peer in found.peers])
-    return bench.table(["RSS/used: mean, worst cell", "ours", "wanted", "met"] + found.peers, body)
+    return bench.table(["RSS/used: mean, worst cell", "ours", "budget", "met"] + found.peers, body)
 
 
 def bytes_cell(found, row, cell):
@@ -134,9 +134,9 @@ def compose(found):
 
 # ---- Heat map ----
 
-WIDTH, LABELS, COLUMN, STEP, TOP, GAP, FOOT = 760, 208, 48, 26, 58, 14, 32
+WIDTH, LABELS, COLUMN, STEP, TOP, GAP, FOOT = 760, 240, 48, 26, 58, 14, 32
 BASE = STEP / 2 + 3  # of a line's text
-MEAN, WANTED = LABELS + 9.2 * COLUMN, LABELS + 10.8 * COLUMN
+MEAN = LABELS + 9.2 * COLUMN
 # Upper ends of the classes of ratios; (fill, text) of each, light and dark. From far below 1, the strongest blue, to above, orange.
 ENDS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, float("inf"))
 LIGHT = (("#08519c", "#fff"), ("#2171b5", "#fff"), ("#5ba3d3", "#10202f"), ("#93c4e3", "#10202f"), ("#c6dff0", "#10202f"),
@@ -163,9 +163,9 @@ def patch(x, y, ratio, words):
 
 
 def heat_panel(found, top, axis, columns, lines):
-    """Cells of some rows; at the right the mean of each row, and what is wanted of it."""
+    """Cells of some rows; at the right the mean of each row."""
     base, shown = top + STEP - 8, set()
-    parts = [text(MEAN + COLUMN / 2 - 1, base, "mean", "s m"), text(WANTED, base, "wanted", "s m")]
+    parts = [text(MEAN + COLUMN / 2 - 1, base, "mean", "s m")]
     if axis:
         parts.append(text(LABELS - 8, base, axis + " of … bytes", "s e"))
         parts += [text(LABELS + (i + 0.5) * COLUMN - 1, base, str(column), "s m") for i, column in enumerate(columns)]
@@ -178,7 +178,7 @@ def heat_panel(found, top, axis, columns, lines):
                                    "%s, %s: %s B" % (row.title, cells[column].size, bytes_cell(found, row, cells[column]))))
         if row not in shown:
             shown.add(row)
-            parts += [patch(MEAN, y, found.mean(row), row.title), text(WANTED, y + BASE, "%.2f" % row.wanted[0], "s m")]
+            parts.append(patch(MEAN, y, found.mean(row), row.title))
     return parts
 
 

@@ -177,7 +177,7 @@ def budgets_text(results, peers, reference, headline_clients):
     rows = list(suite_budgets(results, single, reference)) if single else []
     rows += thread_budgets(results, headline_clients, alone, threaded)
     rows += ring_budgets(results, headline_clients, epoll, ring)
-    return ["### Budgets", bench.table(["what", "wanted", "measured", "met"], rows)]
+    return ["### Budgets", bench.table(["what", "budget", "measured", "met"], rows)]
 
 
 # ---- Projection ----
@@ -230,15 +230,15 @@ def tails_text(tails, peers, reference, clients):
 
 # ---- Chart ----
 
-WIDTH, LABELS, GAP, TOP, STEP, AXIS = 800, 112, 22, 92, 22, 30
+WIDTH, LABELS, GAP, TOP, STEP, AXIS = 800, 112, 22, 112, 22, 30
 VALUE = 44  # right of a panel, the end of the number that stands there
 LIGHT = ("#1b6ca8", "#d1495b", "#2a9d6f", "#8a5cb8", "#b07d12")
 DARK = ("#5fb0ec", "#ff8a94", "#63d3a4", "#c5a3ee", "#e6bd5c")
 STYLE = """
 text{font:12px sans-serif;fill:#24292f}.h{font-size:15px;font-weight:bold}.s{fill:#57606a;font-size:11px}.e{text-anchor:end}.b{font-weight:bold}.m{text-anchor:middle}
-.grid{stroke:#d0d7de}.one{stroke:#57606a;stroke-width:1.5}.want{stroke:#57606a;stroke-dasharray:3 3}.band{fill:#f6f8fa}.page{fill:#ffffff}
+.grid{stroke:#d0d7de}.one{stroke:#57606a;stroke-width:1.5}.band{fill:#f6f8fa}.page{fill:#ffffff}
 %s
-@media (prefers-color-scheme:dark){text{fill:#e6edf3}.s{fill:#9aa4af}.grid{stroke:#30363d}.one,.want{stroke:#9aa4af}.band{fill:#161b22}.page{fill:#0d1117}
+@media (prefers-color-scheme:dark){text{fill:#e6edf3}.s{fill:#9aa4af}.grid{stroke:#30363d}.one{stroke:#9aa4af}.band{fill:#161b22}.page{fill:#0d1117}
 %s}"""
 
 
@@ -282,15 +282,12 @@ def line(x1, y1, x2, y2, kind):
     return '<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" class="%s"/>' % (x1, y1, x2, y2, kind)
 
 
-def frame(axis, title, first, wanted, bottom):
+def frame(axis, title, first, bottom):
     parts = [text(axis.left, TOP - 22, title, "b"), text(axis.left + axis.width + VALUE, TOP - 5, first, "s e")]
     for tick in axis.ticks():
         parts.append(line(axis.x(tick), TOP, axis.x(tick), bottom, "one" if tick == 1 else "grid"))
         parts.append(text(axis.x(tick), bottom + 15, "%g×" % tick, "s m"))
     parts.append(text(axis.x(1) + 3, TOP - 5, "equal", "s e"))
-    if wanted:
-        parts.append(line(axis.x(wanted), TOP, axis.x(wanted), bottom, "want"))
-        parts.append(text(axis.x(wanted) - 3, TOP - 5, "wanted %g×" % wanted, "s"))
     return parts
 
 
@@ -311,7 +308,7 @@ def panel(axis, rows, shown, reference):
 def legend(shown):
     parts, x = [], 12
     for i, peer in enumerate(shown):
-        parts += [mark(i, x + 5, 44), text(x + 15, 48, peer.label)]
+        parts += [mark(i, x + 5, 64), text(x + 15, 68, peer.label)]
         x += 34 + 7 * len(peer.label)
     return parts
 
@@ -328,7 +325,7 @@ def chart(path, results, clients, peers, reference):
     parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" role="img"><title>%s</title><style>%s</style>'
              % (WIDTH, bottom + AXIS, WIDTH, html.escape(head), style()),
              '<rect width="100%" height="100%" class="page"/>', text(12, 24, head, "h"),
-             text(WIDTH - 12, 24, "all threads together, %d clients; further right is better" % clients, "s e")]
+             text(12, 44, "all threads together, %d clients; further right is better" % clients, "s")]
     parts += legend(shown)
     for i, name in enumerate(names):
         if i % 2 == 0:
@@ -337,7 +334,7 @@ def chart(path, results, clients, peers, reference):
     for i, (pipeline, rows) in enumerate(panels):
         axis = Axis(LABELS + 16 + i * (width + VALUE + 16 + GAP), width, low, high)
         parts += frame(axis, "pipeline of %d" % pipeline if pipeline > 1 else "no pipeline", shown[0].label if shown else "",
-                       SUITE_LEAD if pipeline > 1 else None, bottom)
+                       bottom)
         parts += panel(axis, rows, shown, reference)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w") as f:
