@@ -128,7 +128,7 @@ static const struct field fields[] = {
     GAUGE("aof_buffer_length", "aof_buffer_length", "Bytes that the append-only file is still to get."),
     GAUGE("aof_pending_bio_fsync", "aof_pending_bio_fsync",
           "Calls of fsync that a thread has still to make."),
-    GAUGE("aof_delayed_fsync", "aof_delayed_fsync", "How often a write found an fsync that took more than two seconds."),
+    GAUGE("aof_delayed_fsync", "aof_delayed_fsync", "Writes that found an fsync of more than two seconds."),
     /* Stats */
     COUNTER("total_connections_received", "connections_received_total", "Connections that were accepted."),
     COUNTER("total_commands_processed", "commands_processed_total", "Commands that have run."),
