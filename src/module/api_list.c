@@ -14,8 +14,7 @@ static void commit(struct ValkeyModuleKey *key, struct object *o, struct listRef
     if (listTypeLength(l)) {
         listTypeCommit(key->db, o, l);
     } else {
-        listTypeDiscard(o, l);
-        dbDelete(key->db, moduleKeyName(key));
+        listTypeDeleteKey(key->db, moduleKeyName(key), o, l);
     }
 }
 

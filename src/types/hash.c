@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "base/zmalloc.h"
 #include "registry/cron.h"
+#include "registry/server_events.h"
 #include "data/db.h"
 #include "data/lazyfree.h"
 #include "types/hash_private.h"
@@ -356,8 +357,9 @@ bool hashCommit(struct hash *h, struct db *db, struct str key, struct object *o)
     if (empty && !o) {
         hashDrop(h);
     } else if (empty) {
-        if (objectHasPtr(o)) store(h, db, o);
-        dbDeleteObject(db, o, lazyfree_lazy_server_del);
+        bool told = serverEventWanted(SERVER_KEY); /* modules are, of keys that go: they find it empty */
+        if (objectHasPtr(o) || told) store(h, db, o);
+        dbDeleteObject(db, told ? dbFind(db, key) : o, lazyfree_lazy_server_del);
     } else if (!o) {
         dbAdd(db, key, hashValue(h));
     } else {

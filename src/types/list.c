@@ -9,6 +9,7 @@
 #include "commands/list.h"
 #include "registry/config.h"
 #include "registry/debug.h"
+#include "registry/server_events.h"
 #include "data/db.h"
 #include "data/digest.h"
 #include "client/reply.h"
@@ -137,6 +138,15 @@ void listTypeDiscard(struct object *o, struct listRef l) {
         objectSetPtr(o, l.encoding, l.ptr);
     else
         listTypeFree(l);
+}
+
+void listTypeDeleteKey(struct db *db, struct str key, struct object *o, struct listRef l) {
+    debugAssert(listTypeLength(l) == 0);
+    if (serverEventWanted(SERVER_KEY))
+        listTypeCommit(db, o, l);
+    else
+        listTypeDiscard(o, l);
+    dbDelete(db, key);
 }
 
 uint64_t listTypeLength(struct listRef l) {

@@ -62,6 +62,8 @@ static inline struct object *listTypeCommit(struct db *db, struct object *o, str
 }
 /* Instead of that, before the object is deleted. */
 void listTypeDiscard(struct object *o, struct listRef l);
+/* The key goes with its last element: modules that are told of it find an empty list. */
+void listTypeDeleteKey(struct db *db, struct str key, struct object *o, struct listRef l);
 /* For dbAdd and friends; must not be empty. The list is the value's from now on; a short one is in `room`. */
 struct value listTypeValue(struct listRef l, char room[LIST_EMBED_MAX]);
 uint64_t listTypeLength(struct listRef l); /* O(1) */

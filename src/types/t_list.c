@@ -16,8 +16,7 @@ void listChanged(struct client *c, struct str key, struct object *o, struct list
                  uint64_t changes) {
     bool gone = listTypeLength(l) == 0;
     if (gone) {
-        listTypeDiscard(o, l);
-        dbDelete(c->db, key);
+        listTypeDeleteKey(c->db, key, o, l);
     } else {
         listTypeShrink(&l);
         listTypeCommit(c->db, o, l);

@@ -10,6 +10,7 @@
 #include "types/generic.h"
 #include "data/notify.h"
 #include "client/reply.h"
+#include "registry/server_events.h"
 #include "types/members_ahead.h"
 #include "types/t_zset.h"
 #include "types/types.h"
@@ -35,7 +36,8 @@ void zsetChanged(struct client *c, struct str key, struct object *o, struct zset
 void zsetRemoveSlice(struct client *c, struct str key, struct object *o, const struct zsetSlice *s,
                      const char *event) {
     struct zsetRef z = zsetOpen(o);
-    if (s->count == zsetLength(z)) {
+    bool told = serverEventWanted(SERVER_KEY); /* modules that are told of a key that goes find it empty */
+    if (s->count == zsetLength(z) && !told) {
         dbDelete(c->db, key);
         tell(c, key, event, true, s->count);
         return;

@@ -51,8 +51,9 @@ static void noteKey(Ctx *ctx, uint64_t sub, ValkeyModuleKeyInfo *info) {
     int type = ValkeyModule_KeyType(info->key);
     const char *value =
         type == VALKEYMODULE_KEYTYPE_STRING ? ValkeyModule_StringDMA(info->key, &len, VALKEYMODULE_READ) : "";
-    note("key %d %s type %d value %.*s db %d %d", (int)sub, name, type, (int)len, value,
-         ValkeyModule_GetDbIdFromModuleKey(info->key), ValkeyModule_GetSelectedDb(ctx));
+    note("key %d %s type %d value %.*s db %d %d length %zu", (int)sub, name, type, (int)len, value,
+         ValkeyModule_GetDbIdFromModuleKey(info->key), ValkeyModule_GetSelectedDb(ctx),
+         ValkeyModule_ValueLength(info->key));
 }
 
 static void noteResult(const char *what, uint64_t sub, ValkeyModuleCommandResultInfo *info) {

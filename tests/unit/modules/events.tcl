@@ -48,6 +48,49 @@ beside_modules {events} {overrides {save {}}} {
         both select 0
     }
 
+    foreach {form limit} {small 128 large 1} {
+        test "of a collection whose last element is taken nothing is left: $form" {
+            fresh
+            foreach type {zset hash list set} { both config set $type-max-listpack-[expr {$type eq {list} ? {size} : {entries}}] $limit }
+            foreach index {skiplist btree} {
+                r [at ours] config set zset-index $index
+                both events.watch 17
+                foreach take {
+                    {zrem z a b} {zpopmin z 2} {zpopmax z 5} {zmpop 1 z min count 9} {bzpopmin z 0}
+                    {zremrangebyrank z 0 -1} {zremrangebyscore z -inf +inf} {zremrangebylex z - +}
+                } {
+                    both zadd z 0 a 0 b
+                    both {*}$take
+                    both zpopmin z 2
+                    foreach line [both_log] { assert_match {key 0 z type 5 * length 0} $line $take }
+                }
+            }
+            foreach take {
+                {lpop l 2} {rpop l 9} {lrem l 0 a} {ltrim l 5 6} {lmpop 1 l left count 3} {lmove l m left right} {rpoplpush l m} {blpop l 0}
+            } {
+                both rpush l a a
+                both {*}$take
+                both ltrim l 1 0
+                both del m
+                foreach line [both_log] { if {[string match "*key 0 l *" $line]} { assert_match {* length 0} $line $take } }
+            }
+            foreach take {{hdel h f g} {hgetdel h fields 2 f g} {hpexpire h 0 fields 2 f g}} {
+                both hset h f 1 g 2
+                both {*}$take
+                assert_match {{key 0 h type 3 * length 0}} [both_log] $take
+            }
+            foreach take {{srem s a b} {spop s 2} {smove s t a}} {
+                both sadd s a b
+                both {*}$take
+                both smove s t b
+                both del t
+                both_log
+            }
+            both events.unwatch 17
+            both flushall
+        }
+    }
+
     test {keys that go} {
         fresh
         both events.watch 17
@@ -89,7 +132,7 @@ beside_modules {events} {overrides {save {}}} {
         both debug set-active-expire 1
         both sadd x 1 2
         both sinterstore x x none
-        assert_match {key 3 s type 1 value value db 0 0} [lindex [both_log] 0]
+        assert_match {key 3 s type 1 value value db 0 0 length 5} [lindex [both_log] 0]
         both events.unwatch 17
     }
 
