@@ -284,6 +284,19 @@ static bool establishParse(struct client *c, struct establish *e) {
     return false;
 }
 
+/* The caller is a script or a module: there is no link that could be a migration's, and each call needs a
+ * reply. */
+static bool importIsCalled(const struct client *c) {
+    return !c->conn && !isTold(c);
+}
+
+static void importRefuseWord(struct client *c, struct str word) {
+    sds upper = sdsnewstr(word);
+    sdstoupper(upper);
+    replyErrorFmt(c, "ERR CLUSTER SYNCSLOTS %s should only be used by slot migration clients", upper);
+    sdsfree(upper);
+}
+
 static void establish(struct client *c) {
     struct establish e = {.any = false};
     if (isTold(c)) {
@@ -293,6 +306,10 @@ static void establish(struct client *c) {
         return;
     }
     if (!jobMayBegin(c) || !establishParse(c, &e)) return;
+    if (importIsCalled(c)) {
+        importRefuseWord(c, c->argv[2]);
+        return;
+    }
     if (e.owner != e.source_node) {
         replyError(c, "ERR Target node does not agree about current slot ownership");
         return;
@@ -335,7 +352,10 @@ static void finish(struct client *c) {
 
 void clusterSyncslotsCommand(struct client *c) {
     struct str word = c->argv[2];
-    if (strIs(word, "capa") || (!c->conn && !isTold(c))) return;
+    if (strIs(word, "capa")) {
+        if (importIsCalled(c)) replyNull(c);
+        return;
+    }
     if (strIs(word, "establish")) {
         establish(c);
         return;
@@ -357,10 +377,7 @@ void clusterSyncslotsCommand(struct client *c) {
         replySyntaxError(c);
         return;
     }
-    sds upper = sdsnewstr(word);
-    sdstoupper(upper);
-    replyErrorFmt(c, "ERR CLUSTER SYNCSLOTS %s should only be used by slot migration clients", upper);
-    sdsfree(upper);
+    importRefuseWord(c, word);
 }
 
 void importInit(void) {

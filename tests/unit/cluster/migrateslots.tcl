@@ -158,5 +158,17 @@ start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 2000}} {
         assert_error "ERR No migrations ongoing" {r [n 0] cluster cancelslotmigrations}
         assert_error "ERR CLUSTER SYNCSLOTS ACK should only be used by slot migration clients" {r [n 0] cluster syncslots ack}
         assert_error "ERR syntax error" {r [n 0] cluster syncslots foo}
+        # Scripts as well get a reply to each of these words.
+        set from_script {return redis.pcall('cluster', 'syncslots', unpack(ARGV))}
+        foreach word {ack snapshot-eof paused failover-granted request-pause request-failover} {
+            assert_error "ERR CLUSTER SYNCSLOTS [string toupper $word] should only be used by slot migration clients" {
+                r [n 0] eval $from_script 0 $word
+            }
+        }
+        set job [list source [cluster_id 1] name [string repeat a 40] slotsrange 1 1]
+        assert_error "ERR CLUSTER SYNCSLOTS ESTABLISH should only*" {r [n 0] eval $from_script 0 establish {*}$job}
+        assert_error "ERR syntax error" {r [n 0] eval $from_script 0 establish}
+        assert_error "ERR syntax error" {r [n 0] eval $from_script 0 foo}
+        assert_equal {} [r [n 0] eval $from_script 0 capa x]
     }
 }
