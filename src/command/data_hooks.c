@@ -10,8 +10,9 @@
 #include "data/import_mode.h"
 #include "data/role.h"
 
+/* Also when a module's call propagates nothing: no replica deletes an expired key by itself. */
 static void propagateDelete(int dbid, struct str key, bool async) {
-    if (propagateWanted()) propagateNow(dbid, 2, (struct str[]){async ? STR("UNLINK") : STR("DEL"), key});
+    propagateNow(dbid, 2, (struct str[]){async ? STR("UNLINK") : STR("DEL"), key});
 }
 
 bool (*client_brings_slots)(const struct client *c);

@@ -97,6 +97,17 @@ beside_modules {call} {overrides {appendonly yes appendfsync always}} {
         both_propagate set behind 1
     }
 
+    test "an expired key that such a call meets is deleted everywhere" {
+        both debug set-active-expire 0
+        both_propagate set gone 1 px 1
+        after 5
+        assert_equal {{{UNLINK gone}} {{UNLINK gone}}} [both_propagate call.steps call - get gone]
+        both_propagate set gone 1 px 1
+        after 5
+        assert_equal {{{UNLINK gone}} {{UNLINK gone}}} [both_propagate call.steps call - call.inner call - del gone]
+        both debug set-active-expire 1
+    }
+
     test "rewritten commands, scripts and messages" {
         both_propagate call.steps call ! sadd s 1
         assert_equal {{{SREM s 1}} {{SREM s 1}}} [both_propagate call.steps call ! spop s]
