@@ -108,7 +108,8 @@ static enum admission askAll(struct client *c, struct request *r, enum requestOr
 }
 
 enum admission admissionAskAll(struct client *c, struct request *r, enum requestOrigin origin) {
-    if (!r->cmd || r->cmd->spec->proc != execCommand) return askAll(c, r, origin);
+    bool of_client = origin == ORIGIN_CLIENT; /* a script has no transaction that would be over */
+    if (!of_client || !r->cmd || r->cmd->spec->proc != execCommand) return askAll(c, r, origin);
     reply_error_lead = exec_refused;
     enum admission verdict = askAll(c, r, origin);
     reply_error_lead = NULL;

@@ -262,6 +262,7 @@ start_server {tags {scripting}} {
         }
         assert_error {ERR This Valkey command is not allowed from script script:*} { r eval {redis.call('eval', 'return 1', 0)} 0 }
         assert_error {ERR This Valkey command is not allowed from script script:*} { r eval {redis.call('script', 'flush')} 0 }
+        assert_error {ERR This Valkey command is not allowed from script} { r eval {return redis.pcall('exec')} 0 }
     }
 
     test {read-only scripts} {
