@@ -536,6 +536,34 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
         assert_match "*SSL_connect failed*" [tool valkey-benchmark --tls -q -n 10 -t get]
     }
 
+    test {a TLS client that is blocked is not read from beyond a limit, and nothing is lost} {
+        assert_equal "held 100000 pings gone" [python {
+            s, admin = connect(), connect()
+            number, count = ask(s, "CLIENT", "ID")[1:], 100000
+            def kept(): return int(ask(admin, "CLIENT", "LIST", "ID", number).split(" qbuf=")[1].split(" ")[0])
+            def until(fn):
+                end = time.monotonic() + TIMEOUT_S
+                while not fn():
+                    assert time.monotonic() < end
+                    time.sleep(0.05)
+            s.sendall(request("BLPOP", "nokey", "0"))
+            sender = threading.Thread(target=s.sendall, args=[request("PING") * count])
+            sender.start()
+            until(lambda: kept() >= 64 << 10)
+            sender.join(1)
+            print("held" if kept() < 256 << 10 else kept(), end=" ")
+            assert ask(admin, "RPUSH", "nokey", "v") == ":1"
+            replies = take(s, len(request("nokey", "v")) + 7 * count)
+            sender.join()
+            print(replies.count(b"+PONG"), "pings", end=" ")
+            s.sendall(request("BLPOP", "nokey", "0") + request("PING") * 5000)
+            until(lambda: kept() >= 64 << 10)
+            s.close()
+            until(lambda: ask(admin, "CLIENT", "LIST", "ID", number) == "")
+            print("gone")
+        }]
+    }
+
     test {SHUTDOWN while TLS clients are connected} {
         assert_equal "True True" [python {
             s, t = connect(), connect()
