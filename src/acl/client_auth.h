@@ -14,7 +14,8 @@ bool authenticate(struct client *c, struct str user, struct str password);
  * by a certificate. -1: none is; that goes to ACL LOG, with the last name. */
 int authAsOneOf(struct client *c, const sds *users, int count);
 /* Who else may decide about a login, before passwords are looked at; NULL: nobody. AUTH_WAITS: the client has
- * been blocked, and its command comes again. *err (the caller's) may say why it was denied, *by who decided.
+ * been blocked, and its command comes again; or it could not be, and has been told so. *err (the caller's)
+ * may say why it was denied, *by who decided.
  */
 enum authVerdict { AUTH_NOT_HANDLED, AUTH_GRANTED, AUTH_DENIED, AUTH_WAITS };
 extern enum authVerdict (*auth_decide)(struct client *c, struct str user, struct str password, sds *err,

@@ -107,6 +107,15 @@ static void forgetWaiting(struct client *c) {
     zfree(takeWaiting(c));
 }
 
+static bool refused_to_wait; /* the callback that runs wanted its client to, and that has been answered */
+
+/* Why it cannot wait; NULL: it can. */
+static const char *whyNotWait(const struct client *c) {
+    const uint32_t cannot = CLIENT_DENY_BLOCKING | CLIENT_FAKE | CLIENT_SCRIPT | CLIENT_PRIMARY;
+    if (c->flags & CLIENT_IN_EXEC) return "ERR Blocking module command called from transaction";
+    return c->flags & cannot ? "ERR Blocking module command called where its client cannot wait" : NULL;
+}
+
 struct ValkeyModuleBlockedClient *
 vmBlockClientOnAuth(struct ValkeyModuleCtx *ctx, ValkeyModuleAuthCallback reply_callback,
                     void (*free_privdata)(struct ValkeyModuleCtx *, void *)) {
@@ -118,10 +127,16 @@ vmBlockClientOnAuth(struct ValkeyModuleCtx *ctx, ValkeyModuleAuthCallback reply_
                           "authentication");
         return NULL;
     }
-    struct waiting *w = zmalloc(sizeof *w);
     struct ValkeyModuleBlockedClient *bc = blockedNew(ctx);
-    bc->client = c;
     bc->free_privdata = free_privdata;
+    const char *refusal = whyNotWait(c);
+    if (refusal) { /* the module lets go of the handle all the same */
+        replyError(c, refusal);
+        refused_to_wait = true;
+        return bc;
+    }
+    struct waiting *w = zmalloc(sizeof *w);
+    bc->client = c;
     *w = (struct waiting){waiting, c, reply_callback, asking, bc};
     waiting = w;
     blockedWait(bc);
@@ -136,6 +151,7 @@ static enum authVerdict ask(struct authCallback *a, const struct waiting *w, str
     contextOpen(&ctx, a->module, c, w ? CTX_BLOCKED_REPLY : 0);
     if (w) ctx.blocked = w->handle;
     asking = w ? NULL : a;
+    refused_to_wait = false;
     int handled = w ? w->reply(&ctx, user, password, &why) : a->ask(&ctx, user, password, &why);
     asking = NULL;
     contextClose(&ctx);
@@ -143,7 +159,7 @@ static enum authVerdict ask(struct authCallback *a, const struct waiting *w, str
         *err = sdsnewstr(stringText(why));
         stringRelease(why);
     }
-    return c->flags & CLIENT_BLOCKED ? AUTH_WAITS : verdictOf(handled, c);
+    return c->flags & CLIENT_BLOCKED || refused_to_wait ? AUTH_WAITS : verdictOf(handled, c);
 }
 
 /* Whoever is somebody already is nobody while it is asked about anew: what a callback says without having

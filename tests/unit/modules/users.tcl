@@ -2,7 +2,7 @@
 
 source -encoding utf-8 $::support/module.tcl
 
-beside_modules {users} {} {
+beside_modules {users states} {} {
     test {rules of a user of a module's own} {
         both users.create own
         both users.text own
@@ -204,6 +204,30 @@ beside_modules {users} {} {
         both auth default x
     }
 
+    test {a module decides later where nobody can wait: in a transaction, in a module's call} {
+        foreach password {later-allow later-nothing plain secret} {
+            both auth default x
+            both multi
+            both auth alice $password
+            both acl whoami
+            both exec
+            both ping
+            both auth default x
+            if {$password eq {secret}} { continue }
+            both multi
+            both hello 2 auth alice $password
+            both exec
+            both acl whoami
+        }
+        both auth default x
+        # 9.1.2 ends here.
+        foreach how {- E} {
+            assert_match {-ERR*cannot wait*} [lindex [r [at ours] states.call $how auth alice later-allow] 0]
+            assert_match {-ERR*cannot wait*} [lindex [r [at ours] states.call $how hello 3 auth alice later-allow] 0]
+        }
+        assert_equal PONG [r [at ours] ping]
+    }
+
     test {a handle that is none does no harm (9.1.2 crashes)} {
         assert_equal 0 [r [at ours] users.nohandle]
     }
@@ -211,7 +235,9 @@ beside_modules {users} {} {
     test {what a module has done ends with it} {
         foreach kind {ours valkey} { set $kind [valkey_client [at $kind]]; [set $kind] users.authacl alice }
         foreach kind {ours valkey} { set quiet_$kind [valkey_client [at $kind]]; [set quiet_$kind] auth alice allow }
-        both module unload users
+        foreach kind {ours valkey} { ;# threads have handles still
+            wait_for_condition 50 100 {![catch { r [at $kind] module unload users }]} else { fail "$kind: it does not go" }
+        }
         after 100
         # Of whom the module did not want to hear any more.
         foreach kind {ours valkey} {
