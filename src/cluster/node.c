@@ -317,9 +317,11 @@ void nodeStart(void) {
     startBus();
 }
 
-static bool hasKeys(void) {
-    for (int i = 0; i < dbCount(); i++) {
-        if (dbSize(dbGet(i))) return true;
+/* Files of a replica hold what its primary had; or, when it had just moved, what that of another shard had.
+ */
+static bool hasKeysOf(const struct clusterNode *primary) {
+    for (int slot = 0; slot < KEY_SLOTS; slot++) {
+        if (clusterTopology()->owner[slot] == primary && slotKeys(slot)) return true;
     }
     return false;
 }
@@ -330,7 +332,7 @@ void nodeDataLoaded(void) {
     migrationDataLoaded();
     if (primary) {
         worldFollow(NULL, primary, false);
-        replication_control.setDataWhole(hasKeys()); /* files of a replica hold what its primary had */
+        replication_control.setDataWhole(hasKeysOf(primary));
     } else {
         slotsOfKeysFound();
     }
