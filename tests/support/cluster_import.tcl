@@ -43,6 +43,11 @@ proc import_begin_and_fill {letter} {
     import_here 3
 }
 
+# A rewrite of node k's append-only file may be under way or due, as after a full synchronization: it comes to its end.
+proc wait_no_rewrite {k} {
+    wait_for_condition 200 50 {[s [n $k] aof_rewrite_in_progress] == 0 && [s [n $k] aof_rewrite_scheduled] == 0} else { fail "node $k goes on rewriting its file" }
+}
+
 proc import_succeed {} {
     import_say snapshot-eof
     assert_equal REQUEST-PAUSE [import_hear]

@@ -62,14 +62,14 @@ foreach {what target replica} {
         foreach {preamble rewrite} [expr {$target eq "ours" ? {yes 0 yes 1 no 1} : {yes 0 yes 1}}] {
             test "$what: the same with an append-only file, preamble $preamble, rewritten $rewrite" {
                 wait_for_link n3
-                r [n 1] config set appendonly yes
+                r [n 1] config set appendonly yes appendfsync always
                 r [n 1] config set aof-use-rdb-preamble $preamble
                 r [n 1] config rewrite
-                wait_for_condition 100 50 {[s [n 1] aof_rewrite_in_progress] == 0 && [s [n 1] aof_rewrite_scheduled] == 0} else { fail "no file" }
+                wait_no_rewrite 1
                 import_begin_and_fill f
                 if {$rewrite} {
                     r [n 1] bgrewriteaof
-                    wait_for_condition 100 50 {[s [n 1] aof_rewrite_in_progress] == 0 && [s [n 1] aof_rewrite_scheduled] == 0} else { fail "no file" }
+                    wait_no_rewrite 1
                     assert_equal ok [s [n 1] aof_last_bgrewrite_status]
                 }
                 $::link set "{b}last" v

@@ -55,7 +55,9 @@ foreach {what kinds} {
                 r [n $k] config set tls-replication yes
             }
             fill 0 2000 [string repeat v 200]
-            after 2500 ;# the other's port is told by the bus
+            foreach k {0 1} port [list [config_get tls-port [n 1]] [config_get tls-port [n 0]]] {
+                wait_for_condition 200 50 {[string match "*tls-port $port *" [r [n $k] cluster shards]]} else { fail "the bus has not told node $k of the other's port" }
+            }
             begin 0 1
             wait_job 0 snapshotting
             for {set i 0} {$i < 200} {incr i} { r [n 0] incr "{b}count" }
@@ -76,13 +78,12 @@ foreach {what kinds} {
     "ours to Valkey's" {ours valkey}
     "Valkey's to ours" {valkey ours}
 } {
-    start_cluster [list kinds $kinds overrides {repl-timeout 2 rdb-key-save-delay 2000 cluster-node-timeout 10000}] {
+    start_cluster [list kinds $kinds overrides {repl-timeout 3 rdb-key-save-delay 3000 cluster-node-timeout 10000}] {
         test "$what: a migration may wait and take longer than repl-timeout, as both say that they live" {
             fill 0 1300 [string repeat v 400]
             r [n 0] bgsave
             begin 0 1
-            after 1000
-            assert_equal waiting-to-snapshot [dict get [job 0] state]
+            wait_job 0 waiting-to-snapshot
             wait_job 0 success
             assert_equal 1300 [r [n 1] cluster countkeysinslot 3300]
         }
@@ -150,7 +151,7 @@ start_cluster {kinds {ours ours} overrides {repl-timeout 2 cluster-node-timeout 
     }
 }
 
-start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 2000}} {
+start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 20000}} {
     test "a slot that is flushed at its source does not come back at the target" {
         fill 0 1000
         begin 0 1 3300 3300
@@ -164,7 +165,7 @@ start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 2000}} {
     }
 }
 
-start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 1000}} {
+start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 5000}} {
     test "a target that is behind reads in large pieces" {
         fill 0 800 [string repeat v 5000]
         begin 0 1
@@ -188,6 +189,9 @@ start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 2000 cluster-manu
         assert_equal 0 [s [n 0] slot_migration_fork_in_progress]
         begin 0 1
         wait_job 0 snapshotting
+        wait_for_condition 100 50 {[s [n 1] mem_cluster_slot_import] > 100} else { fail "no key comes" }
+        set child [child_pids [srv [n 0] pid]]
+        exec kill -STOP $child ;# it ends when all has been looked at
         assert_equal 1 [s [n 0] slot_migration_fork_in_progress]
         for {set i 0} {$i < 100} {incr i} { r [n 0] set "{b}new:$i" [string repeat w 1000] }
         assert_range [dict get [job 0] remaining_repl_size] 100000 120000
@@ -196,6 +200,7 @@ start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 2000 cluster-manu
         assert_morethan [s [n 1] mem_cluster_slot_import] 100
         assert_match "*flags=i *" [r [n 1] client list flags i]
         assert_equal {} [r [n 0] client list flags i]
+        exec kill -CONT $child
         wait_job 0 success
         assert_equal 0 [s [n 0] slot_migration_fork_in_progress]
         assert_equal 0 [s [n 0] mem_cluster_slot_export]

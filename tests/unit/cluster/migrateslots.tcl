@@ -97,7 +97,7 @@ foreach {what kinds} {
         }
     }
 
-    start_cluster [list kinds $kinds overrides {rdb-key-save-delay 2000}] {
+    start_cluster [list kinds $kinds overrides {rdb-key-save-delay 20000}] {
         test "$what: a migration that is cancelled leaves everything where it was" {
             for {set i 0} {$i < 1000} {incr i} { r [n 0] set "{b}:$i" $i }
             r [n 0] cluster migrateslots slotsrange 3300 3300 node [cluster_id 1]
@@ -125,7 +125,7 @@ foreach {what kinds} {
     }
 }
 
-start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 2000}} {
+start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 20000}} {
     test "a flush ends a migration" {
         for {set i 0} {$i < 1000} {incr i} { r [n 0] set "{b}:$i" $i }
         r [n 0] cluster migrateslots slotsrange 3300 3300 node [cluster_id 1]
