@@ -231,6 +231,14 @@ bool fullSyncJoinChannels(struct replicaClient *main, uint64_t rdb_client_id) {
     return true;
 }
 
+void fullSyncStreamTaken(const struct replicaClient *main) {
+    syncDirectCame(main->rdb_client_id);
+}
+
+void fullSyncLimitPlaces(void) {
+    syncDirectLimit();
+}
+
 size_t fullSyncWaitingPsync(void) {
     return syncDirectWaiting();
 }

@@ -24,6 +24,10 @@ bool fullSyncHasOutput(const struct replicaClient *r);
 
 /* Dual channel: the replica's main connection names that of its snapshot. False: there is none such. */
 bool fullSyncJoinChannels(struct replicaClient *main, uint64_t rdb_client_id);
+/* It has been given the stream. */
+void fullSyncStreamTaken(const struct replicaClient *main);
+/* Ends snapshots for which more of the stream is kept than a replica's output may take. */
+void fullSyncLimitPlaces(void);
 /* How many of those connections have not been followed by a PSYNC on the main one yet. */
 size_t fullSyncWaitingPsync(void);
 /* Places in the stream (readers of its chain) that are kept for such, beside those of replicas. */

@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
+#include "client/client_output.h"
 #include "client/reply.h"
 #include "command/command.h"
 #include "data/child.h"
@@ -27,7 +28,9 @@
 struct awaited {
     struct listNode node;
     uint64_t client_id;
-    struct chainReader reader; /* keeps the stream */
+    struct chainReader reader; /* keeps the stream until the main connection reads it */
+    bool came;                 /* the main connection reads it */
+    int64_t soft_since_s;      /* what is kept is above the soft limit of replicas since then; 0: it is not */
     int64_t sent_ms;           /* when the snapshot had been sent; 0: not yet */
 };
 static struct list awaited;
@@ -68,6 +71,28 @@ void syncDirectGone(const struct replicaClient *r) {
     if (a && !a->sent_ms) drop(a);
 }
 
+void syncDirectCame(uint64_t rdb_client_id) {
+    struct awaited *a = findAwaited(rdb_client_id);
+    if (!a) return;
+    chainReaderStop(&a->reader);
+    a->came = true;
+}
+
+void syncDirectLimit(void) {
+    listForEach(&awaited, it) {
+        struct awaited *a = listEntry(it, struct awaited, node);
+        size_t bytes = a->came ? 0 : chainReaderMemory(&a->reader, &history.chain);
+        if (!clientOutputIsTooMuch(CLIENT_CLASS_REPLICA, bytes, &a->soft_since_s)) continue;
+        serverLog(
+            LL_WARNING,
+            "Dual channel replication: the stream that is kept for RDB client %llu takes %zu bytes, more "
+            "than the output buffer limit of replicas. Its synchronization ends.",
+            (unsigned long long)a->client_id, bytes);
+        clientstats.output_limit_disconnects++;
+        release(a);
+    }
+}
+
 bool syncDirectIsWaiting(uint64_t rdb_client_id) {
     return findAwaited(rdb_client_id) != NULL;
 }
@@ -80,11 +105,13 @@ static bool hasCome(uint64_t client_id) {
 }
 
 void syncDirectExpire(void) {
+    syncDirectLimit();
     listForEach(&awaited, it) {
         struct awaited *a = listEntry(it, struct awaited, node);
         int64_t waited_ms = a->sent_ms ? cmd_time_ms - a->sent_ms : 0;
-        if (a->sent_ms && hasCome(a->client_id)) {
-            release(a);
+        bool come = hasCome(a->client_id);
+        if (come ? a->sent_ms > 0 : a->came) {
+            release(a); /* everything has been sent, or the main connection is gone again */
         } else if (waited_ms > grace_s * 1000) {
             serverLog(LL_NOTICE,
                       "Dual channel replication: Replica main channel failed to establish PSYNC within the "
@@ -96,7 +123,9 @@ void syncDirectExpire(void) {
 }
 
 size_t syncDirectPlaces(void) {
-    return awaited.length;
+    size_t count = 0;
+    listForEach(&awaited, it) count += !listEntry(it, struct awaited, node)->came;
+    return count;
 }
 
 size_t syncDirectWaiting(void) {

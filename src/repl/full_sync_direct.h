@@ -7,8 +7,9 @@
  *     main connection   REPLCONF set-rdb-client-id <client>, PSYNC <id> <offset + 1>
  *
  * From the fork until the main connection has asked for it, the stream is kept from that offset on: an entry
- * in the waiting list. The main connection may take some seconds of grace after the snapshot has been sent.
- * The one for the snapshot is left open until then: it is the replica's to close. */
+ * in the waiting list, to which the output buffer limits of replicas apply. The main connection may take some
+ * seconds of grace after the snapshot has been sent. The one for the snapshot is left open until then: it is
+ * the replica's to close. */
 #pragma once
 
 #include "repl/full_sync_transfer.h"
@@ -23,7 +24,11 @@ void syncDirectGone(const struct replicaClient *r);
 bool syncDirectIsWaiting(uint64_t rdb_client_id);
 /* Ends those whose main connection has come, or has not in time. Once a second. */
 void syncDirectExpire(void);
-size_t syncDirectPlaces(void);  /* how many entries there are: each is a reader of the chain */
+/* The main connection reads the stream from now on. */
+void syncDirectCame(uint64_t rdb_client_id);
+/* Ends those for which more of the stream is kept than a replica's output may take. */
+void syncDirectLimit(void);
+size_t syncDirectPlaces(void);  /* how many entries are readers of the chain */
 size_t syncDirectWaiting(void); /* how many main connections have not come */
 
 void syncDirectInit(void); /* DEBUG DELAY-RDB-CLIENT-FREE-SECONDS */

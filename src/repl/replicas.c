@@ -187,7 +187,8 @@ void replicaTell(struct replicaClient *r, const char *fmt, ...) {
 
 bool replicaSetup(struct replicaClient *r, uint64_t offset) {
     if (r->client->flags & CLIENT_CLOSE_ASAP) return false;
-    takePlace(r, offset);
+    r->start_offset = offset;
+    if (!r->rdb_only && !r->rdb_channel) takePlace(r, offset);
     r->state = REPLICA_WAIT_END;
     historySelectAnew();
     if (!r->old_protocol) replicaTell(r, "+FULLRESYNC %s %llu\r\n", history.id, (unsigned long long)offset);
@@ -197,6 +198,7 @@ bool replicaSetup(struct replicaClient *r, uint64_t offset) {
 void replicaContinue(struct replicaClient *r, uint64_t at) {
     replicaJoin(r, r->rdb_client_id ? REPLICA_BG_TRANSFER : REPLICA_ONLINE);
     takePlace(r, at);
+    if (r->rdb_client_id && replica_hooks.streamTaken) replica_hooks.streamTaken(r);
     if (r->capa & CAPA_PSYNC2)
         replicaTell(r, "+CONTINUE %s\r\n", history.id);
     else
@@ -295,6 +297,7 @@ static const struct clientStream stream = {.followers = streamFollowers,
 /* A block has been added: who keeps too many? */
 static void checkLimits(void) {
     listForEach(&replicas, it) clientCheckOutput(listEntry(it, struct replicaClient, node)->client, 0);
+    if (replica_hooks.limitPlaces) replica_hooks.limitPlaces();
 }
 
 /* Who waits for its socket is called by the loop. */

@@ -79,12 +79,14 @@ struct replicaHooks {
     bool (*writeSnapshot)(struct replicaClient *r);
     bool (*hasSnapshotOutput)(const struct replicaClient *r);
     bool (*joinChannels)(struct replicaClient *main, uint64_t rdb_client_id);
+    void (*streamTaken)(const struct replicaClient *main);
     bool (*primaryIsDown)(void); /* link.h: linkIsDown ... */
     void (*becomePrimary)(void);
     void (*acknowledge)(void);    /* our primary wants to know at once what we have applied */
     bool (*isFailingOver)(void);  /* failover.h */
     size_t (*waitingPsync)(void); /* full_sync.h */
-    size_t (*heldPlaces)(void);   /* in the stream, for nobody that is connected (full_sync.h) */
+    size_t (*heldPlaces)(void);   /* in the stream, for main connections that have not come (full_sync.h) */
+    void (*limitPlaces)(void);    /* ends those that keep too much of it */
 };
 extern struct replicaHooks replica_hooks;
 
@@ -98,7 +100,7 @@ const char *replicaAddress(const struct replicaClient *r);
 void replicaTell(struct replicaClient *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The snapshot of r is taken now: +FULLRESYNC is sent (not to old ones), the stream is kept for it from here
- * on, and begins with a SELECT. False: it is being closed. */
+ * on (unless it wants the snapshot alone), and begins with a SELECT. False: it is being closed. */
 bool replicaSetup(struct replicaClient *r, uint64_t offset);
 /* The snapshot has been sent: state ONLINE; the stream follows, at once or with its first ACK. */
 void replicaOnline(struct replicaClient *r, bool at_once);

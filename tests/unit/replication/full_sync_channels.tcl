@@ -90,6 +90,74 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         wait_for_condition 50 20 {[s repl_backlog_histlen] < 100000} else { fail "[s repl_backlog_histlen] bytes are kept" }
     }
 
+    # The output buffer limit of replicas is what may be kept for one that has not come to read it.
+    test {the stream that is kept for a main connection that does not come has a limit} {
+        r debug delay-rdb-client-free-seconds 1000
+        set limits [config_get client-output-buffer-limit]
+        foreach sent {yes no} {
+            config_set rdb-key-save-delay [expr {$sent ? 0 : 100000}]
+            config_set client-output-buffer-limit {replica 200000 0 0}
+            set rdb [channel_ask]
+            set place [channel_place $rdb]
+            if {$sent} { asker_bulk $rdb }
+            assert_equal 1 [s replicas_waiting_psync]
+            set closed [s client_output_buffer_limit_disconnections]
+            for {set i 0} {$i < 100} {incr i} { r set big [string repeat x 10000] }
+            wait_for_log "*the stream that is kept for RDB client [dict get $place client] takes * bytes, more than the output buffer limit of replicas.*"
+            wait_for_condition 100 20 {[s replicas_waiting_psync] == 0 && [s connected_slaves] == 0} else { fail "it is kept" }
+            assert_equal [expr {$closed + 1}] [s client_output_buffer_limit_disconnections]
+            r set big x
+            r set big [string repeat x 20000]
+            wait_for_condition 50 20 {[s repl_backlog_histlen] < 100000} else { fail "[s repl_backlog_histlen] bytes are kept" }
+            $rdb close
+            wait_for_condition 100 50 {[s rdb_bgsave_in_progress] == 0} else { fail "the child lives on" }
+        }
+
+        # For a time: the soft limit.
+        config_set rdb-key-save-delay 0
+        config_set client-output-buffer-limit {replica 0 200000 1}
+        set rdb [channel_ask]
+        channel_place $rdb
+        asker_bulk $rdb
+        for {set i 0} {$i < 30} {incr i} { r set big [string repeat x 10000] }
+        assert_equal 1 [s replicas_waiting_psync]
+        wait_for_condition 200 50 {[s replicas_waiting_psync] == 0} else { fail "it is kept" }
+        $rdb close
+        config_set client-output-buffer-limit $limits
+        r debug delay-rdb-client-free-seconds 1
+    }
+
+    test {nothing is kept for a snapshot whose main connection reads the stream, nor for one that wants no stream} {
+        config_set rdb-key-save-delay 2000
+        set limits [config_get client-output-buffer-limit]
+        config_set client-output-buffer-limit {replica 200000 0 0}
+        foreach alone {no yes} {
+            if {$alone} {
+                set rdb [asker {capa eof rdb-only 1 version 9.1.2}]
+                $rdb write "SYNC\r\n"
+                wait_for_condition 100 20 {[s rdb_bgsave_in_progress] == 1} else { fail "no snapshot" }
+            } else {
+                set rdb [channel_ask]
+                set place [channel_place $rdb]
+                set main [asker {capa eof capa psync2 capa dual-channel version 9.1.2}]
+                assert_equal OK [$main replconf set-rdb-client-id [dict get $place client]]
+                $main write "PSYNC [dict get $place id] [expr {[dict get $place offset] + 1}]\r\n"
+                assert_match +CONTINUE* [asker_line $main]
+            }
+            for {set i 0} {$i < 100} {incr i} {
+                r set big [string repeat x 10000]
+                if {!$alone} { while {[lindex [$main read] 0] ne "set"} {} }
+            }
+            assert_lessthan [s repl_backlog_histlen] 200000
+            assert_equal 1 [s rdb_bgsave_in_progress]
+            assert_sound [dict get [asker_bulk $rdb] bytes]
+            if {!$alone} { $main close }
+            asker_gone $rdb
+        }
+        config_set client-output-buffer-limit $limits
+        config_set rdb-key-save-delay 0
+    }
+
     test {several share a snapshot, and the one that goes does not harm the others} {
         r config set repl-diskless-sync-delay 1
         r config set rdb-key-save-delay 1000
