@@ -11,7 +11,7 @@
 #define NAME_MAX_LEN      63
 #define LETTERS_PER_ERROR 5 /* so many letters excuse one error */
 
-static int least(int a, int b) {
+static int configLeast(int a, int b) {
     return a < b ? a : b;
 }
 
@@ -23,11 +23,11 @@ static int configDistance(struct str a, struct str b) {
         now[0] = (int)i;
         for (size_t j = 1; j <= b.len; j++) {
             int x = tolower((unsigned char)a.ptr[i - 1]), y = tolower((unsigned char)b.ptr[j - 1]);
-            now[j] = least(before[j - 1] + (x != y), 1 + least(before[j], now[j - 1]));
+            now[j] = configLeast(before[j - 1] + (x != y), 1 + configLeast(before[j], now[j - 1]));
             if (i < 2 || j < 2) continue;
             bool swapped =
                 x == tolower((unsigned char)b.ptr[j - 2]) && y == tolower((unsigned char)a.ptr[i - 2]);
-            if (swapped) now[j] = least(now[j], older[j - 2] + 1);
+            if (swapped) now[j] = configLeast(now[j], older[j - 2] + 1);
         }
     }
     return rows[a.len % 3][b.len];

@@ -397,7 +397,7 @@ static size_t commonBeginning(const struct sortRun *run) {
 
 /* What is stored is ordered by all of its bytes, so that replicas have the same whatever their locale is.
  * What is replied is compared as strcoll() does, which ends at a NUL. */
-static void cutWeights(struct sortRun *run) {
+static void sortCutWeights(struct sortRun *run) {
     for (size_t i = 0; i < run->count; i++) {
         struct str *weight = &run->element[i].weight;
         if (weight->ptr) weight->len = strlen(weight->ptr);
@@ -412,7 +412,7 @@ static void weighTexts(struct sortRun *run) {
     else
         for (size_t i = 0; i < run->count; i++) run->element[i].weight = run->element[i].text;
     bool stores = run->args->store.ptr;
-    if (!stores) cutWeights(run);
+    if (!stores) sortCutWeights(run);
     run->bytes = stores || collatesBytes();
     size_t common = run->bytes ? commonBeginning(run) : 0;
     for (size_t i = 0; i < run->count; i++) {

@@ -339,6 +339,14 @@ start_server {tags {scripting}} {
             assert_morethan_equal $us $earlier
             assert_equal [expr {$us / 1000 + 20}] $expiry
         }
+        # Not before a TIME that came in the same packet.
+        set c [valkey_deferring_client]
+        set requests [string repeat [resp::encode {time}] 20]
+        $c write $requests[resp::encode [list eval {return redis.call('time')} 0]]
+        for {set i 0} {$i < 20} {incr i} { set earlier [$c read] }
+        set in_script [$c read]
+        assert_morethan_equal [lindex $in_script 0][format %06d [lindex $in_script 1]] [lindex $earlier 0][format %06d [lindex $earlier 1]]
+        $c close
     }
 
     # ---- redis.* ----
