@@ -26,6 +26,7 @@
 #include "client/reply.h"
 #include "net/resp.h"
 #include "persist/aof_private.h"
+#include "persist/snapshot.h"
 #include "data/rdb_dataset.h"
 
 #define COMMANDS_PER_CLOCK 1024
@@ -362,7 +363,7 @@ enum aofLoaded aofLoad(void) {
         }
     }
     if (total) loadingStop(ok);
-    dbstats.dirty = dirty;
+    snapshotForgetChanges(dirty);
     zfree(sizes);
     if (ok && total) {
         serverLog(LL_NOTICE, "DB loaded from append only file: %.3f seconds",

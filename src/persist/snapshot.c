@@ -88,6 +88,12 @@ static void saved(uint64_t dirty) {
     noteOutcome(false);
 }
 
+/* An append-only file may hold SAVE and BGSAVE, whose marks dbstats.dirty must not fall behind. */
+void snapshotForgetChanges(uint64_t dirty) {
+    uint64_t taken = last.dirty_mark > background.dirty ? last.dirty_mark : background.dirty;
+    dbstats.dirty = dirty > taken ? dirty : taken;
+}
+
 /* Now, in this process. False: it has been logged why. */
 static bool snapshotSave(void) {
     serverAssert(childRunning() != CHILD_RDB); /* it would put its older image in the place of this one */

@@ -3,11 +3,16 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Reads the file, if there is one, and logs how long it took; exits when it cannot be read. For
  * server/main.c, when the loop exists and nothing runs yet. */
 void snapshotLoadAtStart(void);
 /* For atExitRegister: false when the data should have been saved and could not be. */
 bool snapshotOnExit(int flags);
+
+/* Sets dbstats.dirty back to `dirty`, or to where the last snapshot was taken, if that was later: what has
+ * been loaded since counts as no change. */
+void snapshotForgetChanges(uint64_t dirty);
 
 void snapshotInit(void); /* directives, INFO fields, cron, commands' filter, DEBUG RELOAD */

@@ -424,6 +424,19 @@ tags {external:skip} {
             assert_equal 1 [r get after]
         }
 
+        test {a snapshot that a command of the file has taken is not newer than the data} {
+            foreach command {save bgsave} {
+                set file [open [aof_path incr] a]
+                puts -nonewline $file [aof_text {set saved 1} $command]
+                close $file
+                r debug loadaof
+                wait_for_condition 100 50 {[s rdb_bgsave_in_progress] == 0} else { fail "BGSAVE does not end" }
+                assert_equal 0 [s rdb_changes_since_last_save] $command
+                r set saved 2
+                assert_equal 1 [s rdb_changes_since_last_save] $command
+            }
+        }
+
         test {DEBUG LOADAOF amid a transaction: what came before in it is there} {
             r multi
             r set amid 1
