@@ -197,7 +197,9 @@ static int flagsOfServer(void) {
 
 int vmGetContextFlags(struct ValkeyModuleCtx *ctx) {
     const struct client *c = ctx ? ctx->client : NULL;
-    return (c ? flagsOfClient(c) : 0) | flagsOfCalls(c) | flagsOfServer() | flagsOfMemory();
+    bool resp3 = ctx && ctx->thread_reply && ctx->thread_reply->resp == 3; /* of the client that waits */
+    return (c ? flagsOfClient(c) : 0) | (resp3 ? VALKEYMODULE_CTX_FLAGS_RESP3 : 0) | flagsOfCalls(c) |
+           flagsOfServer() | flagsOfMemory();
 }
 
 int vmAvoidReplicaTraffic(void) {

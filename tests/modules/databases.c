@@ -51,9 +51,10 @@ static void *inThread(void *arg) {
     ValkeyModuleBlockedClient *bc = arg;
     Ctx *ctx = ValkeyModule_GetThreadSafeContext(bc);
     ValkeyModule_ThreadSafeContextLock(ctx);
+    int resp3 = (ValkeyModule_GetContextFlags(ctx) & VALKEYMODULE_CTX_FLAGS_RESP3) != 0;
     workCallFirst(ctx, "thread");
     ValkeyModule_ThreadSafeContextUnlock(ctx);
-    ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+    ValkeyModule_ReplyWithLongLong(ctx, 2 + resp3);
     ValkeyModule_FreeThreadSafeContext(ctx);
     ValkeyModule_UnblockClient(bc, bc);
     return NULL;
@@ -64,7 +65,7 @@ static void onFree(Ctx *ctx, void *data) {
     work(ctx, "freed");
 }
 
-/* databases.thread: replies when its thread is done. */
+/* databases.thread: replies when its thread is done, with its client's protocol as the thread sees it. */
 COMMAND(thread) {
     (void)argv, (void)argc;
     pthread_t id;

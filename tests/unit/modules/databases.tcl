@@ -61,7 +61,15 @@ beside_modules {databases} $file_options {
     }
 
     test {a thread of a blocked client, one of nobody, a timer} {
-        both databases.thread
+        assert_equal 2 [both databases.thread]
+        same_everywhere freed 3
+        foreach kind {ours valkey} {
+            set c [valkey_client [at $kind]]
+            $c hello 3
+            $c select 3
+            assert_equal 3 [$c databases.thread] $kind
+            $c close
+        }
         same_everywhere freed 3
         both databases.detach
         same_everywhere detached 0
