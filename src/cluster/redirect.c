@@ -118,7 +118,7 @@ static inline bool allAreHashed(const struct request *r) {
     if (!r->key_count || cmd->flags & (CMD_MOVABLE_KEYS | CMD_PUBSUB)) return false;
     if (cmd->spec->getkeys || cmd->spec->key_spec_count != 1) return false;
     int last = cmd->last_key < 0 ? r->argc + cmd->last_key : cmd->last_key;
-    return cmd->first_key + r->key_count * cmd->key_step > last;
+    return cmd->first_key + (int64_t)r->key_count * cmd->key_step > last;
 }
 
 /* All keys are known to be of one slot, which is this node's alone: there is nothing to decide. */

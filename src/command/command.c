@@ -1,6 +1,8 @@
 /* command.c - the command registry; see command.h. */
 #include "command/command.h"
 
+#include <limits.h>
+
 #include "base/assert.h"
 #include "base/zmalloc.h"
 #include "client/reply.h"
@@ -36,24 +38,26 @@ static void legacyKeyTriple(struct serverCommand *cmd) {
         bool plain = k->begin == KEYS_BEGIN_INDEX && k->find == KEYS_FIND_RANGE;
         if (!plain || k->flags & KEY_INCOMPLETE) cmd->flags |= CMD_MOVABLE_KEYS;
         if (!plain) continue;
-        int last = k->lastkey >= 0 ? k->pos + k->lastkey : k->lastkey;
+        int64_t last = k->lastkey >= 0 ? (int64_t)k->pos + k->lastkey : k->lastkey;
+        if (last > INT_MAX) last = INT_MAX;
         if (!cmd->first_key) {
             cmd->first_key = k->pos;
-            cmd->last_key = last;
+            cmd->last_key = (int)last;
             cmd->key_step = k->step > 0 ? k->step : 1; /* a module's may be anything */
-        } else if (cmd->last_key >= 0 && k->pos == cmd->last_key + 1) {
-            cmd->last_key = last;
+        } else if (cmd->last_key >= 0 && k->pos == (int64_t)cmd->last_key + 1) {
+            cmd->last_key = (int)last;
         } else {
             cmd->flags |= CMD_MOVABLE_KEYS;
         }
     }
 }
 
+/* (A module's own function may tell of more keys than the specs do.) */
 static struct keyRef onlyKey(const struct commandSpec *spec) {
     const struct keySpec *k = spec->key_specs;
     bool fixed = spec->key_spec_count == 1 && k->begin == KEYS_BEGIN_INDEX && k->find == KEYS_FIND_RANGE &&
                  k->pos > 0 && k->lastkey == 0 && !(k->flags & KEY_NOT_KEY) &&
-                 (!spec->getkeys || k->flags & KEY_VARIABLE_FLAGS);
+                 (!spec->getkeys || (k->flags & KEY_VARIABLE_FLAGS && !(spec->flags & CMD_MODULE)));
     return fixed ? (struct keyRef){.pos = k->pos, .flags = k->flags} : (struct keyRef){0};
 }
 

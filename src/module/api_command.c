@@ -90,8 +90,8 @@ static int askForPositions(const struct serverCommand *cmd, const struct str *ar
     for (int i = 0; i < ctx.position_count; i++) { /* those beyond the arguments are none */
         if (ctx.positions[i].pos < argc) ctx.positions[count++] = ctx.positions[i];
     }
-    *keys = ctx.positions;
-    ctx.positions = NULL;
+    *keys = count ? ctx.positions : NULL;
+    if (count) ctx.positions = NULL;
     contextClose(&ctx);
     return count;
 }
@@ -196,7 +196,7 @@ static void specFromTriple(struct ValkeyModuleCommand *command, int first, int l
     *spec = (struct keySpec){.begin = KEYS_BEGIN_INDEX,
                              .find = KEYS_FIND_RANGE,
                              .pos = first,
-                             .lastkey = last >= 0 ? last - first : last,
+                             .lastkey = last >= 0 ? (int)((int64_t)last - first) : last,
                              .step = step,
                              .flags = KEY_RW | KEY_ACCESS | KEY_UPDATE};
     if (command->module_flags & MODULE_GETKEYS) spec->flags |= KEY_VARIABLE_FLAGS;

@@ -7,6 +7,7 @@ set users {
     limited {%R~r* %W~w* &c*}
     nothing {resetchannels}
     all {~* &*}
+    some {~r* ~w1 &c*}
     reader {%R~* &c?}
     writer {%W~* &*}
     selectors {~q* (~r* &c* +keys.api) (%W~w* +keys.apiwrite +keys.mixed)}
