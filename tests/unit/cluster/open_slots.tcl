@@ -84,6 +84,7 @@ start_cluster {kinds {ours ours ours ours} primaries 2} {
         assert_equal OK [r [n 0] cluster setslot 9001 importing $to]
         assert_equal OK [r [n 0] cluster delslotsrange 0 3299 3301 8191]
         assert_equal OK [r [n 0] cluster setslot 3300 node $to]
+        assert_equal {} [open_slots 0] "not even until the data come"
         foreach k {0 2} {
             wait_for_condition 200 50 {[lindex [cluster_line $k [cluster_id $k]] 2] eq $to} else { fail "node $k: [r [n $k] cluster nodes]" }
             wait_for_link n$k
