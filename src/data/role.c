@@ -6,6 +6,7 @@
 #define HOOKS_MAX 16
 
 bool role_replica, role_read_only, cluster_enabled, sentinel_mode;
+int role_propagation_errors;
 struct replicationControl replication_control;
 const struct clusterMembership *cluster_membership;
 bool (*role_data_stale)(void);

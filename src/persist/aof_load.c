@@ -22,6 +22,7 @@
 #include "command/command.h"
 #include "registry/cron.h"
 #include "data/db.h"
+#include "data/role.h"
 #include "command/loading.h"
 #include "client/reply.h"
 #include "net/resp.h"
@@ -70,6 +71,8 @@ static void noteError(const struct client *c, struct str msg) {
                   "== CRITICAL == This server is sending an error to its AOF-loading-client: '-%.*s' after "
                   "processing the command '%s'",
                   (int)msg.len, msg.ptr, c->cmd->fullname);
+        if (role_propagation_errors == PROPAGATION_ERRORS_PANIC)
+            serverPanic("This server is configured to panic on errors of the append-only file");
     }
 }
 

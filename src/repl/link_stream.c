@@ -14,6 +14,7 @@
 #include "command/round.h"
 #include "commands/replication.h"
 #include "data/persistence.h"
+#include "data/role.h"
 #include "net/resp.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -29,9 +30,6 @@ static struct {
     bool sync_owed;      /* the last acknowledgement told of more than is on disk... */
     uint64_t sync_told;  /* ...which was up to there */
 } stream;
-
-enum { PROPAGATION_ERRORS_IGNORE, PROPAGATION_ERRORS_PANIC, PROPAGATION_ERRORS_PANIC_ON_REPLICAS };
-static int propagation_errors;
 
 /* What was on disk when: behind `propagated` bytes of the append-only file's stream we had applied `offset`
  * of the primary's. */
@@ -160,8 +158,8 @@ static void errorUnread(const struct client *c, struct str msg) {
               "command '%s'",
               text, name);
     sdsfree(text);
-    if (propagation_errors == PROPAGATION_ERRORS_PANIC ||
-        (propagation_errors == PROPAGATION_ERRORS_PANIC_ON_REPLICAS && replica_read_only))
+    /* One that takes writes of others has data of its own, and such errors are to be expected. */
+    if (role_propagation_errors != PROPAGATION_ERRORS_IGNORE && replica_read_only)
         serverPanic("This server is configured to panic on errors of the replication stream");
 }
 
@@ -203,7 +201,7 @@ void linkStreamInit(void) {
                                               {"panic-on-replicas", PROPAGATION_ERRORS_PANIC_ON_REPLICAS},
                                               {NULL, 0}};
     static struct configDirective directives[] = {
-        CONFIG_ENUM("propagation-error-behavior", NULL, CONFIG_MODIFIABLE, &propagation_errors,
+        CONFIG_ENUM("propagation-error-behavior", NULL, CONFIG_MODIFIABLE, &role_propagation_errors,
                     PROPAGATION_ERRORS_IGNORE, names, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);

@@ -333,6 +333,17 @@ tags {external:skip} {
         }
     }
 
+    test {an error that a command of the file gives ends the start with propagation-error-behavior panic} {
+        set dir $::work_dir/files.[incr ::server_count]
+        aof_put_files $dir [aof_one_file [aof_text {SET a 1} {LPUSH a x} {SET b 2}]]
+        lassign [run_to_end_quietly --port [free_port] --bind 127.0.0.1 --appendonly yes --dir $dir --propagation-error-behavior panic] code output
+        assert {$code ne 0}
+        assert_match "*This server is configured to panic on errors of the append-only file*" $output
+        aof_with_files [aof_one_file [aof_text {SET a 1} {LPUSH a x} {SET b 2}]] {propagation-error-behavior panic-on-replicas} {
+            assert_equal {1 2} [r mget a b]
+        }
+    }
+
     test {an error of a script in the file is logged} {
         aof_with_files [aof_one_file [aof_text {SET a 1} {EVAL {return redis.call('lpush', KEYS[1], 'x')} 1 a} {SET b 2}]] {} {
             wait_for_log "*== CRITICAL ==*to its AOF-loading-client: '-WRONGTYPE Operation*' after processing the command 'eval'*"

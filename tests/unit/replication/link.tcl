@@ -453,12 +453,18 @@ start_server {} {
     }
 }
 
-start_server {crash 1 overrides {propagation-error-behavior panic-on-replicas}} {
-    test {A replica can be told to stop at the first error of its stream} {
-        set fd [up_at $port]
-        set pid [srv pid]
-        primary_say $fd [command SET s 1][command LPUSH s 2]
-        wait_for_condition 100 50 {![file exists /proc/$pid]} else { fail "it goes on" }
+foreach behavior {panic panic-on-replicas} {
+    start_server [list crash 1 overrides [list propagation-error-behavior $behavior]] {
+        test "A replica can be told to stop at the first error of its stream, but for one that takes writes ($behavior)" {
+            r config set replica-read-only no
+            set fd [up_at $port]
+            set pid [srv pid]
+            primary_say $fd [command SET s 1][command LPUSH s 2][command SET behind 1]
+            wait_for_condition 100 50 {[r get behind] eq 1} else { fail "it has ended" }
+            r config set replica-read-only yes
+            primary_say $fd [command LPUSH s 2]
+            wait_for_condition 100 50 {![file exists /proc/$pid]} else { fail "it goes on" }
+        }
     }
 }
 
