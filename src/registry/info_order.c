@@ -36,6 +36,7 @@ static const char *const server_fields[] = {
     "config_file",
     "io_threads_active",
     "availability_zone",
+    "shutdown_in_milliseconds",
     NULL,
 };
 static const char *const clients_fields[] = {

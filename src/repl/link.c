@@ -387,6 +387,7 @@ static void tick(void) {
 /* The state as others are told. */
 static enum linkState stateNow(void) {
     if (primary_link.state == LINK_CONNECTING && handshakePhase() == HANDSHAKE_TALKING) return LINK_HANDSHAKE;
+    if (primary_link.state == LINK_TRANSFER && dualWaits()) return LINK_HANDSHAKE;
     return primary_link.state;
 }
 
@@ -502,7 +503,7 @@ static void loaded(const struct rdbReplication *replication, bool from_aof) {
 
 static sds replicaInfo(sds s) {
     int64_t now_ms = mstime();
-    bool up = primary_link.state == LINK_CONNECTED, transfer = primary_link.state == LINK_TRANSFER;
+    bool up = primary_link.state == LINK_CONNECTED, transfer = stateNow() == LINK_TRANSFER;
     long long offset = up || cached.valid ? (long long)historyOffset() : 1;
     lookForInput();
     s = infoField(s, "master_host:%s", primary_link.host);

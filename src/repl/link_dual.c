@@ -27,6 +27,7 @@ static void failed(struct wire *w, const char *why);
 
 static struct {
     bool running, loaded;
+    bool begun; /* the snapshot comes */
     struct wire main, rdb;
     int rdb_unanswered;      /* commands */
     bool asked;              /* for the stream */
@@ -226,6 +227,7 @@ static void rdbHeard(struct wire *w, struct str line) {
     }
     nameRdbClient(client_id);
     dual.plan.conn = wireTake(w);
+    dual.begun = true;
     receiveStart(&dual.plan);
 }
 
@@ -236,7 +238,7 @@ void dualStart(struct connection *main, const char *host, int port, void (*alive
     sds err;
     serverAssert(!dual.running);
     dual.running = true;
-    dual.loaded = false;
+    dual.loaded = dual.begun = false;
     dual.end = end;
     dual.alive = alive;
     dual.peak = 0;
@@ -250,6 +252,10 @@ void dualStart(struct connection *main, const char *host, int port, void (*alive
 
 bool dualRunning(void) {
     return dual.running;
+}
+
+bool dualWaits(void) {
+    return dual.running && !dual.begun;
 }
 
 int64_t dualLastIoMs(void) {

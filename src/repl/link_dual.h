@@ -28,6 +28,7 @@ void dualStart(struct connection *main, const char *host, int port, void (*alive
                void (*end)(const struct dualEnd *how));
 void dualCancel(void); /* `end` is not called; also when none runs */
 bool dualRunning(void);
+bool dualWaits(void); /* for the snapshot to begin */
 int64_t dualLastIoMs(void);
 void dualInit(void);                       /* memory report */
 size_t dualKept(void), dualKeptPeak(void); /* bytes of the stream; the peak is of the newest one */

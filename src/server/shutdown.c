@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/log_signal.h"
 #include "client/client.h"
@@ -26,6 +27,7 @@
 #include "registry/at_exit.h"
 #include "registry/config.h"
 #include "registry/cron.h"
+#include "registry/info.h"
 #include "registry/background.h"
 #include "registry/server_events.h"
 #include "command/call.h"
@@ -189,6 +191,7 @@ static struct {
     int flags;
     uint64_t offset;
     int64_t timer;
+    int64_t until_ms;
 } waiting;
 
 static bool allHave(uint64_t offset) {
@@ -242,6 +245,7 @@ static bool shutDown(int flags) {
     waiting.offset = historyOffset();
     waiting.timer =
         aeCreateTimeEvent(server_el, flags & SHUTDOWN_NOW ? 0 : timeout_s * 1000, onDeadline, NULL);
+    waiting.until_ms = mstime() + (flags & SHUTDOWN_NOW ? 0 : timeout_s * 1000);
     replicasAskForAck();
     pauseClients(PAUSE_SHUTDOWN, PAUSE_WRITES, INT64_MAX);
     serverLog(LL_NOTICE, "Waiting for replicas before shutting down.");
@@ -301,6 +305,12 @@ void shutdownCommand(struct client *c) {
         replyErrors(c);
 }
 
+static sds shutdownInfo(sds s) {
+    if (!waiting.on) return s;
+    int64_t left_ms = waiting.until_ms - mstime();
+    return infoField(s, "shutdown_in_milliseconds:%lld", (long long)(left_ms > 0 ? left_ms : 0));
+}
+
 void shutdownRegister(void) {
     static struct configDirective directives[] = {
         CONFIG_INT("shutdown-timeout", NULL, CONFIG_MODIFIABLE, &timeout_s, 10, 0, INT32_MAX, NULL),
@@ -311,6 +321,7 @@ void shutdownRegister(void) {
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     beforeSleepRegister(shutdownBeforeSleep);
+    infoRegister("server", shutdownInfo);
 }
 
 void shutdownInit(void) {

@@ -295,6 +295,7 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         assert_equal [list REPLCONF capa eof rdb-only 1 rdb-channel 1 listening-port [srv port] version 9.1.2] [primary_hear $rdb]
         primary_say $rdb "+OK\r\n"
         assert_equal SYNC [primary_hear $rdb]
+        assert_equal {handshake 0} [list [lindex [r role] 3] [s master_sync_in_progress]]
         primary_say $rdb "\$ENDOFF:300 $::id_a 2 17\r\n"
         assert_equal {REPLCONF set-rdb-client-id 17} [primary_hear $main]
         primary_say $main "+OK\r\n"
@@ -302,7 +303,7 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         primary_say $main "+CONTINUE $::id_a\r\n[command SET in two]"
         wait_for_condition 100 50 {[s replicas_repl_buffer_size] == [string length [command SET in two]]} else { fail "not kept" }
         assert_morethan [s mem_replicas_repl_buffer] 0
-        assert_equal {1 down} [list [s master_sync_in_progress] [s master_link_status]]
+        assert_equal {1 down sync} [list [s master_sync_in_progress] [s master_link_status] [lindex [r role] 3]]
         set mark [string repeat e 40]
         primary_say $rdb "\$EOF:$mark\r\n[snapshot {from snapshot}]$mark"
         assert_equal [list REPLCONF ACK [expr {300 + [string length [command SET in two]]}]] [primary_hear $main]

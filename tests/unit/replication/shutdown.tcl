@@ -26,6 +26,7 @@ tags {external:skip repl} {
                 set c [shutting_down -1]
                 assert_equal write [s -1 paused_actions]
                 assert_morethan [s -1 paused_timeout_milliseconds] 1000000000000
+                assert_range [s -1 shutdown_in_milliseconds] 1 60000
                 set writer [valkey_deferring_client -1]
                 $writer set k 2
                 wait_for_condition 500 20 {[s -1 blocked_clients] == 2} else { fail "it writes" }
@@ -45,7 +46,7 @@ tags {external:skip repl} {
                     assert_equal PONG [answer $waits]
                 }
                 assert_equal OK [answer $writer]
-                assert_equal {none none} [list [s -1 paused_reason] [s -1 paused_actions]]
+                assert_equal {none none {}} [list [s -1 paused_reason] [s -1 paused_actions] [s -1 shutdown_in_milliseconds]]
                 assert_error "ERR No shutdown in progress." {r -1 shutdown abort}
                 assert_match "*Waiting for replicas before shutting down.*Shutdown manually aborted.*" [shutdown_log -1]
             }
