@@ -1,4 +1,6 @@
 """links.py - states of replicas and of a primary in FAILOVER. The primary of a replica is a server of the same kind."""
+import os
+
 from nodes import wait_until
 from states import Broken, Configured, Multi, Script, State
 from observe import Client
@@ -29,6 +31,7 @@ class Replica(State):
     def link(self, side):
         side.node.follow(side.primary)
         side.node.wait_linked()
+        side.must("DEBUG", "SET-ACTIVE-EXPIRE", "0")
         self.wait_same(side)
 
     def wait_same(self, side):
@@ -136,7 +139,7 @@ class Synchronizing(Replica):
         names_of_replica(side)
         self.link(side)
         for i in range(FILLER):
-            side.follow.send(("SET", "filler:%d" % i, "x" * 1100))
+            side.follow.send(("SET", "filler:%d" % i, os.urandom(1100)))  # a file is loaded in steps of its bytes
         for i in range(FILLER):
             side.follow.next()
         self.wait_same(side)

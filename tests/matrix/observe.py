@@ -235,7 +235,7 @@ def counted(before, after, without):
                 changes[field] = "reset" if reset else " ".join("%s=%d" % item for item in sorted(changed.items()))
         elif field in COUNTERS and field not in without:
             difference = int(after.get(field, 0)) - int(before.get(field, 0))
-            if difference:
+            if difference and not (difference < 0 and field == "rdb_changes_since_last_save"):  # a child that has just ended
                 changes[field] = "less" if difference < 0 else str(difference)
     return changes
 
