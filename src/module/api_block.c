@@ -26,10 +26,10 @@ struct ValkeyModuleBlockedClient *blockedNew(struct ValkeyModuleCtx *ctx) {
     return bc;
 }
 
-static void freePrivdata(struct ValkeyModuleBlockedClient *bc, struct client *c) {
+static void freePrivdata(struct ValkeyModuleBlockedClient *bc, struct client *c, bool gone) {
     if (!bc->privdata || !bc->free_privdata) return;
     struct ValkeyModuleCtx ctx;
-    contextOpen(&ctx, bc->module, c, c || bc->served ? 0 : CTX_BLOCKED_GONE);
+    contextOpen(&ctx, bc->module, c, gone ? CTX_BLOCKED_GONE : 0);
     ctx.blocked = bc;
     ctx.dbid = bc->dbid;
     bc->free_privdata(&ctx, bc->privdata);
@@ -39,12 +39,15 @@ static void freePrivdata(struct ValkeyModuleBlockedClient *bc, struct client *c)
 static void end(void *arg) {
     struct ValkeyModuleBlockedClient *bc = arg;
     struct client *c = bc->client;
+    uint64_t id = c ? c->id : 0;
+    bool gone = !c && !bc->served;
     if (!bc->on_keys) bc->privdata = bc->given;
     if (bc->aborted) bc->reply = NULL;
     moduleUnitBegin();
     if (c && bc->measured_us) blockedAddTime(c, bc->measured_us);
     if (c) blockingResume(c);
-    freePrivdata(bc, c);
+    /* A client without connection, of a call that waited, has been freed by now. */
+    freePrivdata(bc, c ? clientById(id) : NULL, gone);
     moduleUnitEnd();
     threadReplyFree(&bc->thread_reply);
     bc->module->blocked_clients--;

@@ -127,6 +127,16 @@ COMMAND(waitFor) {
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
 
+/* databases.inner: calls databases.thread, which waits. */
+COMMAND(inner) {
+    (void)argv, (void)argc;
+    ValkeyModuleCallReply *reply = ValkeyModule_Call(ctx, "databases.thread", "K");
+    if (ValkeyModule_CallReplyType(reply) == VALKEYMODULE_REPLY_PROMISE)
+        ValkeyModule_CallReplyPromiseSetUnblockHandler(reply, onUnblocked, NULL);
+    ValkeyModule_FreeCallReply(reply);
+    return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
+}
+
 int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
     (void)argv, (void)argc;
     if (ValkeyModule_Init(ctx, "databases", 1, VALKEYMODULE_APIVER_1)) return VALKEYMODULE_ERR;
@@ -135,5 +145,6 @@ int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
     return ValkeyModule_CreateCommand(ctx, "databases.thread", thread, "write", 0, 0, 0) ||
            ValkeyModule_CreateCommand(ctx, "databases.detach", detach, "write", 0, 0, 0) ||
            ValkeyModule_CreateCommand(ctx, "databases.timer", timer, "write", 0, 0, 0) ||
+           ValkeyModule_CreateCommand(ctx, "databases.inner", inner, "write", 0, 0, 0) ||
            ValkeyModule_CreateCommand(ctx, "databases.wait", waitFor, "write", 1, 1, 1);
 }
