@@ -107,28 +107,32 @@ start_cluster {kinds {ours ours} overrides {repl-timeout 2 cluster-node-timeout 
 
     foreach {stage state} {"in the middle of the snapshot" receiving-snapshot "before it stops writing" waiting-for-paused} {
         test "a source that is silent ends an import, $stage" {
-            if {$state eq "waiting-for-paused"} {
-                r [n 0] config set rdb-key-save-delay 0
-                r [n 0] debug slotmigration prevent-pause 1
-            }
+            fill 0 1000
+            r [n 0] config set rdb-key-save-delay [expr {$state eq "waiting-for-paused" ? 0 : 5000}]
+            r [n 0] debug slotmigration prevent-pause [expr {$state eq "waiting-for-paused"}]
             wait_for_condition 100 50 {[s [n 0] slot_migration_fork_in_progress] == 0} else { fail "a child is left" }
             begin 0 1
             wait_job 1 $state
             set pid [srv [n 0] pid]
-            # The child that makes the snapshot goes on; it is stopped first, so that it says nothing either.
-            exec kill -STOP $pid {*}[child_pids $pid]
-            try { wait_job 1 failed } finally { exec kill -CONT $pid {*}[child_pids $pid] }
+            # The child that makes the snapshot would go on by itself. It is stopped behind its parent and goes on before it:
+            # while the parent stands still, the child's id stays valid.
+            exec kill -STOP $pid
+            foreach child [child_pids $pid] { exec kill -STOP $child }
+            try { wait_job 1 failed } finally {
+                foreach child [child_pids $pid] { exec kill -CONT $child }
+                exec kill -CONT $pid
+            }
             assert_equal "Timed out after too long with no interaction" [dict get [job 1] message]
             wait_job 0 failed
             assert_equal 1000 [r [n 0] cluster countkeysinslot 3300]
             wait_for_condition 100 50 {[r [n 1] cluster countkeysinslot 3300] == 0} else { fail "keys are left" }
             r [n 0] debug slotmigration prevent-pause 0
-            r [n 0] config set rdb-key-save-delay 5000
         }
     }
 
     test "a target that takes too little: client-output-buffer-limit of replicas" {
-        r [n 0] config set client-output-buffer-limit "replica 2mb 0 0" repl-backlog-size 16kb
+        fill 0 1000
+        r [n 0] config set client-output-buffer-limit "replica 2mb 0 0" repl-backlog-size 16kb rdb-key-save-delay 5000
         begin 0 1
         wait_job 0 snapshotting
         for {set i 0} {$i < 10} {incr i} { r [n 0] set "{b}big:$i" [string repeat x 300000] }
