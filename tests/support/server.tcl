@@ -379,8 +379,21 @@ proc recover_servers {first_client} {
         if {"::resp::client$i" ni $kept && [llength [info commands ::resp::client$i]]} { catch {::resp::client$i close} }
     }
     foreach server $::servers {
-        catch {[dict get $server client] reconnect}
+        catch {reconnect_client [dict get $server client]}
         if {[dict exists $server conf] && ![file exists [dict get $server dir]/exit]} { catch {restore_directives $server} }
+    }
+}
+
+# A new connection that is served: as long as the server has not noticed that other clients are gone, it may refuse one more
+# (maxclients).
+proc reconnect_client {client} {
+    for {set i 0} {$i < 100} {incr i} {
+        $client reconnect
+        $client write [resp::encode ping]
+        if {![wait_readable [$client channel] 2000]} { return [$client reconnect] } ;# a server that hangs
+        if {![catch {$client read} reply how]} { return }
+        if {[lindex [dict get $how -errorcode] 0] eq "REPLY" && ![string match "ERR max number of clients*" $reply]} { return }
+        after 20
     }
 }
 
