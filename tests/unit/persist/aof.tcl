@@ -186,6 +186,22 @@ tags {external:skip} {
     }
 
     start_server {overrides {appendonly no}} {
+        test {switched on while running: the server does not end before the first base is written, unless it is forced} {
+            r set k v
+            r config set rdb-key-save-delay 60000000
+            r config set appendonly yes
+            wait_for_condition 200 50 {[s aof_rewrite_in_progress]} else { fail "no rewrite" }
+            assert_error "ERR Errors trying to SHUTDOWN*" { r shutdown }
+            exec kill -TERM [srv pid]
+            wait_for_condition 200 50 {[count_log_message "Errors trying to shut down the server"] == 2} else { fail "no second refusal" }
+            assert_equal PONG [r ping]
+            assert_error "I/O error*" { r shutdown force }
+            assert {[wait_file [srv dir]/exit 15000]}
+            assert_equal 0 [exit_code [srv dir]]
+        }
+    }
+
+    start_server {overrides {appendonly no}} {
         test {switched on while running: a first base is written, then it counts} {
             aof_fill
             r config set appendonly yes
