@@ -126,23 +126,26 @@ foreach {what replica} {"ours" ours "ours, its replica Valkey's" valkey} {
 # ---- Real migrations, with somebody who takes over in the middle ----
 
 foreach {what side} {"the source's replica" 2 "the target's replica" 3} {
-    start_cluster {kinds {ours ours ours ours} primaries 2 overrides {rdb-key-save-delay 1000 repl-diskless-sync-delay 0}} {
+    start_cluster {kinds {ours ours ours ours} primaries 2 overrides {repl-diskless-sync-delay 0}} {
         test "$what takes over in the middle: the slot has one owner, with all keys" {
-            for {set i 0} {$i < 2000} {incr i} { r [n 0] set "{b}:$i" $i }
+            for {set i 0} {$i < 2000} {incr i} { r [n 0] set "{b}:$i" [string repeat $i 300] }
             wait_for_offset n2 n0
+            # The snapshot would take 20 s, and comes in pieces of 64 KB: it is not whole when the replica takes over.
+            r [n 0] config set rdb-key-save-delay 10000
             r [n 0] cluster migrateslots slotsrange 3300 3300 node [cluster_id 1]
             wait_import 0 snapshotting {}
             wait_for_condition 100 50 {[r [n 1] cluster countkeysinslot 3300] > 100} else { fail "no keys come" }
             r [n $side] cluster failover takeover
             wait_import 0 failed *
-            wait_import 1 failed *
+            # The target forgets a failed import when it has to load all from its replica, which may have less of the stream.
+            wait_for_condition 200 50 {[import_job 1 state] in {failed none}} else { fail "node 1: [import_job 1 state]" }
             no_keys_left
             wait_cluster_ok 4
             set owner [expr {$side == 2 ? 2 : 0}]
             wait_owner 3300 $owner
             wait_cluster_ok 4
             assert_equal 2000 [r [n $owner] dbsize]
-            for {set i 0} {$i < 2000} {incr i 37} { assert_equal $i [r [n $owner] get "{b}:$i"] }
+            for {set i 0} {$i < 2000} {incr i 37} { assert_equal [string repeat $i 300] [r [n $owner] get "{b}:$i"] }
             foreach k {1 3} { assert_equal 0 [r [n $k] dbsize] }
         }
     }
