@@ -12,10 +12,10 @@ tags {external:skip} {
         r select 0
         r function load "#!lua name=new\nserver.register_function{function_name='new_function', callback=function() return 'new' end, flags={'no-writes'}}"
         set ::expected [contents 0]
-        r set expired 1 px 400
+        r debug set-active-expire 0
+        r set expired 1 px 1
     }]
     assert_match *expired* $new
-    after 400
 
     set with_stream [snapshot { r xadd stream:waited 3-3 f v }]
 

@@ -18,7 +18,7 @@ proc fake_listen {} {
 }
 
 # The next connection.
-proc fake_accept {{timeout_ms 8000}} {
+proc fake_accept {{timeout_ms 30000}} {
     set timer [after $timeout_ms {lappend ::fake_waiting {}}]
     while {![llength $::fake_waiting]} { vwait ::fake_waiting }
     after cancel $timer
@@ -65,6 +65,8 @@ proc fake_sync {{id {}} {offset 1000}} {
     set p [fake_handshake]
     if {$id eq {}} { set id $::fake_id }
     fake_send $p "+FULLRESYNC $id $offset\r\n"
+    # So that what is waited for next, as the end of the synchronization, does not come before its beginning.
+    wait_for_condition 400 25 {[s master_sync_in_progress] == 1} else { fail "the synchronization does not begin" }
     return $p
 }
 
