@@ -21,7 +21,7 @@
 
 #define MARK       STR("\001word\001") /* stands for the word that is typed */
 #define PADS_MAX   4                   /* words behind it that a command may need to be understood */
-#define CALL_MS    250                 /* for one reply */
+#define CALL_MS    250                 /* for one reply, unless -t says how long a server may take */
 #define SCAN_US    150000              /* for all steps of SCAN */
 #define SCAN_COUNT STR("1000")         /* keys that the server looks at in a step: well below a millisecond */
 #define NAMES_MAX  200
@@ -67,6 +67,7 @@ static bool canAsk(const struct cli *c) {
     if (c->link.fd == -1) return false;
     if (isWhereItIs(c)) return true;
     cliCompleteEnd();
+    int wait_ms = c->connect_timeout_ms ? c->connect_timeout_ms : CALL_MS;
     asking = (struct cli){.host = copyOf(c->host),
                           .socket = copyOf(c->socket),
                           .port = c->port,
@@ -75,8 +76,8 @@ static bool canAsk(const struct cli *c) {
                           .password = copyOf(c->password),
                           .db = c->db,
                           .tls = c->tls,
-                          .connect_timeout_ms = CALL_MS,
-                          .reply_timeout_ms = CALL_MS,
+                          .connect_timeout_ms = wait_ms,
+                          .reply_timeout_ms = wait_ms,
                           .quiet = true,
                           .link.fd = -1};
     if (cliConnect(&asking) && asking.db == c->db) return true;

@@ -14,8 +14,9 @@ set ::environment "NO_COLOR=1"
 
 # ---- A session: keys in, text out ------------------------------------------------------------------------------
 
+# With -t, completion waits for a server that is slow because the machine is.
 proc session_start {args} {
-    terminal_start [join [list $::cli -h [srv host] -p [srv port] {*}$args] { }]
+    terminal_start [join [list $::cli -h [srv host] -p [srv port] -t 60 {*}$args] { }]
 }
 
 # Any line of a shell.
