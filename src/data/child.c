@@ -205,7 +205,7 @@ static void lastReport(void) {
     readCow(monotonicUs());
     sendReport();
     const struct report *r = &self.report;
-    serverLog(LL_NOTICE, "Fork CoW for %s: current %llu MB, peak %llu MB, average %llu MB",
+    serverLog(LL_NOTICE, "Memory copied by the %s process: %llu MB now, %llu MB at most, %llu MB on average",
               kindName(own_kind), (unsigned long long)r->cow_bytes >> 20,
               (unsigned long long)r->cow_peak >> 20,
               (unsigned long long)(self.cow_sum / self.cow_readings) >> 20);
@@ -327,7 +327,7 @@ static void reap(void) {
     pid_t got = waitpid(child.pid, &status, 0);
     if (got == child.pid) finish(status);
     if (got < 0 && errno != EINTR) {
-        serverLog(LL_WARNING, "waitpid() returned an error: %s. child_type: %s, child_pid = %d",
+        serverLog(LL_WARNING, "waitpid() failed: %s. The child process is of type %s and has the pid %d.",
                   strerror(errno), child.kind == CHILD_RDB ? "RDB" : "AOF", (int)child.pid);
         finish(1 << 8);
     }

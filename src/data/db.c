@@ -512,8 +512,8 @@ static void logSizes(void) {
     for (int i = 0; i < dbCount(); i++) {
         const struct db *db = &dbs[i];
         if (!dbSize(db)) continue;
-        serverLog(LL_VERBOSE, "DB %d: %zu keys (%zu volatile) in %zu slots HT.", i, dbSize(db),
-                  dbExpiresSize(db), keyspaceSlots(&db->keyspace));
+        serverLog(LL_VERBOSE, "Database %d: %zu keys, %zu of them with an expiry, in a table of %zu slots", i,
+                  dbSize(db), dbExpiresSize(db), keyspaceSlots(&db->keyspace));
     }
 }
 

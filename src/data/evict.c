@@ -358,9 +358,8 @@ static bool limitChanged(const char **err) {
     if (!maxmemory || !overLimit()) return true;
     serverLog(
         LL_WARNING,
-        "WARNING: the new maxmemory value set via CONFIG SET (%lld) is smaller than the current memory "
-        "usage (%zu). This will result in key eviction and/or the inability to accept new write commands "
-        "depending on the maxmemory-policy.",
+        "maxmemory was set to %lld bytes, but %zu are in use. Keys are evicted or write commands refused, "
+        "depending on maxmemory-policy.",
         (long long)maxmemory, zmallocUsedMemory());
     if (!timer_set) aeCreateTimeEvent(server_el, 0, evictTimer, NULL);
     timer_set = true;

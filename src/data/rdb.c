@@ -261,7 +261,7 @@ static bool decompress(struct rdbReader *r, const struct lzfHead *h, char *dst) 
     if (!src) return false;
     unsigned got = lzf_decompress(src, (unsigned)h->compressed, dst, (unsigned)h->length);
     zfree(copy);
-    return got == h->length || rioFail(&r->io, "invalid LZF compressed string");
+    return got == h->length || rioFail(&r->io, "a compressed string does not expand to its announced length");
 }
 
 static bool badEncoding(struct rdbReader *r, uint64_t enc) {

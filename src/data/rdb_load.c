@@ -29,7 +29,7 @@
 #define KEY_MEMORY_MIN  24 /* of the same in memory: an object, its place in a table */
 #define KEY_SHOWN_MAX   256
 #define CHECKSUM_SINCE  5 /* version */
-#define PRE_GA_FUNCTION "Pre-release function format not supported."
+#define PRE_GA_FUNCTION "Functions in the format of a pre-release version cannot be read"
 _Static_assert((QUEUE & (QUEUE - 1)) == 0, "numbers of places wrap");
 
 int64_t rdb_key_load_delay_us;
@@ -85,7 +85,7 @@ static bool readMagic(struct loader *l) {
     struct rdbReader *r = l->r;
     if (!rioRead(&r->io, magic, sizeof magic)) return false;
     r->version = rdbMagicVersion(magic);
-    if (r->version < 0) return rioFail(&r->io, "Wrong signature trying to load DB from file");
+    if (r->version < 0) return rioFail(&r->io, "The file does not begin with the signature of an RDB file");
     return rdbMagicReadable(magic) || rioFail(&r->io, "Can't handle RDB format version %d", r->version);
 }
 
@@ -96,8 +96,8 @@ static bool addOne(struct loader *l, struct object *o, uint64_t hash) {
     struct str key = objectKey(o);
     if (__builtin_expect(keyspaceFind(l->keyspace, key, hash) != NULL, 0)) {
         if (!l->options->merge) {
-            rioFail(&l->r->io, "RDB has duplicated key '%.*s' in DB %d", (int)(key.len < 128 ? key.len : 128),
-                    key.ptr, l->dbid);
+            rioFail(&l->r->io, "The file holds the key '%.*s' in database %d twice",
+                    (int)(key.len < 128 ? key.len : 128), key.ptr, l->dbid);
             objectFree(o);
             return false;
         }
@@ -227,10 +227,11 @@ static bool readSelectDb(struct loader *l) {
     uint64_t id;
     if (!rdbReadLen(l->r, &id) || !addAll(l)) return false;
     if (id >= (uint64_t)dbCount())
-        return rioFail(&l->r->io,
-                       "FATAL: Data file was created with a Valkey server configured to handle more than %d "
-                       "databases. Exiting",
-                       dbCount());
+        return rioFail(
+            &l->r->io,
+            "The file has keys in a database beyond the %d that are configured: raise the directive "
+            "databases",
+            dbCount());
     selectDb(l, (int)id);
     return true;
 }
@@ -316,13 +317,14 @@ static void noteAux(struct loader *l, struct str name, struct str value) {
                   strIs(name, "valkey-ver") ? "Valkey" : "Redis", (int)least(value.len, 64), value.ptr);
     } else if (strIs(name, "ctime") && number) {
         int64_t age_s = time(NULL) - n;
-        serverLog(LL_NOTICE, "RDB age %lld seconds", (long long)(age_s < 0 ? 0 : age_s));
+        serverLog(LL_NOTICE, "The RDB file is %lld seconds old", (long long)(age_s < 0 ? 0 : age_s));
     } else if (strIs(name, "used-mem") && number) {
-        serverLog(LL_NOTICE, "RDB memory usage when created %.2f Mb", (double)n / (1024 * 1024));
+        serverLog(LL_NOTICE, "The server that wrote the RDB file was using %.2f MB",
+                  (double)n / (1024 * 1024));
         l->used_memory = n > 0 ? (uint64_t)n : 0;
         if (rdb_load_used_memory) rdb_load_used_memory(l->used_memory);
     } else if (strIs(name, "aof-base") && number) {
-        if (n) serverLog(LL_NOTICE, "RDB is base AOF");
+        if (n) serverLog(LL_NOTICE, "The RDB file is the base of an append-only file");
     } else if (name.len && name.ptr[0] == '%') {
         serverLog(LL_NOTICE, "RDB '%.*s': %.*s", (int)least(name.len, 64), name.ptr,
                   (int)least(value.len, 256), value.ptr);
@@ -331,7 +333,8 @@ static void noteAux(struct loader *l, struct str name, struct str value) {
     } else if (noteField(name, value)) {
         return;
     } else if (!noteReplicationAux(&l->result.replication, name, value, number ? n : -1)) {
-        serverLog(LL_DEBUG, "Unrecognized RDB AUX field: '%.*s'", (int)least(name.len, 64), name.ptr);
+        serverLog(LL_DEBUG, "Unknown auxiliary field in the RDB file: '%.*s'", (int)least(name.len, 64),
+                  name.ptr);
     }
 }
 
@@ -357,7 +360,7 @@ static bool readModuleAside(struct loader *l) {
     if (!rdbReadLen(l->r, &id)) return false;
     if (rdb_modules.knowsAside && rdb_modules.knowsAside(id)) return rdb_modules.loadAside(l->r, id);
     rdbModuleName(id, name);
-    return rioFail(&l->r->io, "The RDB file contains AUX module data I can't load: no matching module '%s'",
+    return rioFail(&l->r->io, "The RDB file holds auxiliary data of the module '%s', which is not loaded",
                    name);
 }
 
@@ -397,11 +400,11 @@ static bool readChecksum(struct loader *l) {
     if (!rdbReadInt64(r, &stored)) return false;
     if (!rdb_checksum || debug_switches.skip_checksum || (uint64_t)stored == computed) return true;
     if (stored == 0) {
-        serverLog(LL_NOTICE, "RDB file was saved with checksum disabled: no check performed.");
+        serverLog(LL_NOTICE, "The RDB file has no checksum, so its contents were not verified");
         return true;
     }
-    return rioFail(&r->io, "RDB CRC error: (%llx) expected, (%llx) found", (unsigned long long)computed,
-                   (unsigned long long)stored);
+    return rioFail(&r->io, "The contents have the checksum %llx, but the file says %llx",
+                   (unsigned long long)computed, (unsigned long long)stored);
 }
 
 static bool readAll(struct loader *l) {

@@ -111,7 +111,7 @@ sds aofTempIncrement(void) {
 
 bool aofMakeDir(void) {
     if (mkdir(aof_dir, 0755) == 0 || errno == EEXIST) return true;
-    serverLog(LL_WARNING, "Can't open or create append-only dir %s: %s", aof_dir, strerror(errno));
+    serverLog(LL_WARNING, "The append-only directory %s could not be created: %s", aof_dir, strerror(errno));
     return false;
 }
 
@@ -128,10 +128,11 @@ int aofOpenIncrement(struct aofManifest *m) {
     sds name = aofFileName(seq, 'i', false), path = aofPath(aof_dir, name);
     int fd = open(path, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0) {
-        serverLog(LL_WARNING, "Can't open the append-only file %s: %s", path, strerror(errno));
+        serverLog(LL_WARNING, "Opening the append-only file %s for writing failed: %s", path,
+                  strerror(errno));
         sdsfree(name);
     } else {
-        serverLog(LL_NOTICE, "Creating AOF incr file %s on background rewrite", name);
+        serverLog(LL_NOTICE, "The AOF rewrite begins a new incremental file, %s", name);
         aofManifestAdd(m, name, seq, 'i');
     }
     sdsfree(path);
@@ -169,7 +170,8 @@ static void syncNow(void) {
     int64_t started_us = latencyTimerStart();
     if (fdatasync(aof.fd) != 0) {
         serverLog(LL_WARNING,
-                  "Can't persist AOF for fsync error when the AOF fsync policy is 'always': %s. Exiting...",
+                  "fsync of the append-only file failed: %s. With appendfsync always no write may be "
+                  "acknowledged without it, so the server exits.",
                   strerror(errno));
         exit(1);
     }
@@ -241,15 +243,15 @@ static void writeFailed(ssize_t done, size_t wanted) {
     int64_t now = mstime();
     bool log = now - error_logged_ms > ERROR_LOG_MS;
     if (log) error_logged_ms = now;
-    if (log && done < 0) serverLog(LL_WARNING, "Error writing to the AOF file: %s", strerror(code));
+    if (log && done < 0) serverLog(LL_WARNING, "Writing to the append-only file failed: %s", strerror(code));
     if (log && done >= 0) {
-        serverLog(LL_WARNING, "Short write while writing to the AOF file: (nwritten=%lld, expected=%lld)",
-                  (long long)done, (long long)wanted);
+        serverLog(LL_WARNING, "The append-only file took only %lld of %lld bytes", (long long)done,
+                  (long long)wanted);
     }
     if (done > 0 && ftruncate(aof.fd, (off_t)aof.incr_size) != 0) {
         /* What is there stays there; the rest goes behind it. */
         if (log) {
-            serverLog(LL_WARNING, "Could not remove short write from the append-only file: %s",
+            serverLog(LL_WARNING, "Cutting the incomplete command off the append-only file failed: %s",
                       strerror(errno));
         }
         aof.incr_size += (uint64_t)done;
@@ -260,8 +262,10 @@ static void writeFailed(ssize_t done, size_t wanted) {
         serverLog(LL_WARNING, "Cannot go back in the append-only file: %s", strerror(errno));
     }
     if (aof_fsync == AOF_FSYNC_ALWAYS) {
-        serverLog(LL_WARNING,
-                  "Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...");
+        serverLog(
+            LL_WARNING,
+            "With appendfsync always a failed write to the append-only file cannot be repeated later, so "
+            "the server exits.");
         exit(1);
     }
     write_errno = code;
@@ -317,7 +321,8 @@ void aofFlush(bool force) {
             return;
         }
         if (write_errno) {
-            serverLog(LL_NOTICE, "AOF write error looks solved. The server can write again.");
+            serverLog(LL_NOTICE,
+                      "Writes to the append-only file succeed again, so write commands are accepted again.");
             write_errno = 0;
         }
         aof.incr_size += n;
@@ -424,7 +429,7 @@ void aofSwitchOff(void) {
         aofListen(false);
         aofFlush(true);
         if (fdatasync(aof.fd) != 0) {
-            serverLog(LL_WARNING, "Fail to fsync the AOF file: %s", strerror(errno));
+            serverLog(LL_WARNING, "fsync of the append-only file failed: %s", strerror(errno));
         } else {
             atomic_store(&synced_offset, written_offset);
         }
@@ -461,13 +466,12 @@ static void upgrade(void) {
     /* The manifest first: should the move not happen, the next start finds the file still where it was. */
     if (!aofMakeDir() || !aofWriteManifest(&m)) exit(1);
     if (rename(aof_filename, target) != 0) {
-        serverLog(LL_WARNING, "Error trying to move the old AOF file %s into dir %s: %s", aof_filename,
-                  aof_dir, strerror(errno));
+        serverLog(LL_WARNING, "Moving the old append-only file %s into the directory %s failed: %s",
+                  aof_filename, aof_dir, strerror(errno));
         exit(1);
     }
     aof.manifest = m;
-    serverLog(LL_NOTICE,
-              "Successfully migrated an old-style AOF configuration (%s) into the AOF directory (%s).",
+    serverLog(LL_NOTICE, "The append-only file %s of an older version now lies in the directory %s",
               aof_filename, aof_dir);
     sdsfree(target);
 }
@@ -497,7 +501,7 @@ static void readManifest(void) {
 static void createBase(void) {
     sds name = aofFileName(aofManifestNextSeq(&aof.manifest, 'b'), 'b', aof_use_rdb_preamble);
     sds path = aofPath(aof_dir, name);
-    serverLog(LL_NOTICE, "Creating AOF base file %s on server start", name);
+    serverLog(LL_NOTICE, "No AOF base file exists yet; the server writes %s", name);
     serverEvent(SERVER_PERSISTENCE, EVENT_AOF_AT_ONCE, NULL);
     bool ok = aofRewriteFile(path, NULL);
     serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
@@ -515,15 +519,16 @@ static void openForWriting(void) {
     int64_t seq = last ? last->seq : aofManifestNextSeq(&aof.manifest, 'i');
     sds name = last ? sdsdup(last->name) : aofFileName(seq, 'i', false);
     sds path = aofPath(aof_dir, name);
-    if (!last) serverLog(LL_NOTICE, "Creating AOF incr file %s on server start", name);
+    if (!last) serverLog(LL_NOTICE, "The server begins a new incremental AOF file, %s", name);
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) != 0) {
-        serverLog(LL_WARNING, "Can't open the append-only file %s: %s", path, strerror(errno));
+        serverLog(LL_WARNING, "Opening the append-only file %s for writing failed: %s", path,
+                  strerror(errno));
         exit(1);
     }
     if (last) {
-        serverLog(LL_NOTICE, "Opening AOF incr file %s on server start", name);
+        serverLog(LL_NOTICE, "The server continues the incremental AOF file %s", name);
         sdsfree(name);
     } else {
         aofManifestAdd(&aof.manifest, name, seq, 'i');
@@ -570,21 +575,21 @@ bool aofOnShutdown(int flags) {
     if (aof.state == AOF_OFF) return true;
     if (childRunning() == CHILD_AOF) {
         if (aof.state == AOF_WAITING && !(flags & (SHUTDOWN_FORCE | SHUTDOWN_NOSAVE))) {
-            serverLog(LL_WARNING, "Writing initial AOF. Can't exit.");
+            serverLog(LL_WARNING, "Writing initial AOF, can't exit.");
             return false;
         }
-        serverLog(LL_WARNING, "There is a child rewriting the AOF. Killing it!");
+        serverLog(LL_WARNING, "The running AOF rewrite is stopped because the server exits");
         childKill();
     }
     if (aof.fd < 0) return true;
-    serverLog(LL_NOTICE, "Calling fsync() on the AOF file.");
+    serverLog(LL_NOTICE, "The append-only file is synced to disk before the server exits");
     aofFlush(true);
     if (sdslen(aof.buf)) {
         serverLog(LL_WARNING, "The append-only file could not be written: %s", strerror(write_errno));
         return false;
     }
     if (fdatasync(aof.fd) != 0) {
-        serverLog(LL_WARNING, "Fail to fsync the AOF file: %s", strerror(errno));
+        serverLog(LL_WARNING, "fsync of the append-only file failed: %s", strerror(errno));
         return false;
     }
     return true;
@@ -639,7 +644,7 @@ static void debugLoadaof(struct client *c) {
         replyError(c, "ERR Error trying to load the AOF files, check server logs.");
         return;
     }
-    serverLog(LL_WARNING, "Append Only File loaded by DEBUG LOADAOF");
+    serverLog(LL_WARNING, "DEBUG LOADAOF has reloaded the dataset from the append-only file");
     replyOk(c);
 }
 

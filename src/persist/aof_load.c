@@ -64,7 +64,7 @@ static void noteError(const struct client *c, struct str msg) {
     if (c != loading->client) return;
     if (loading->refused) {
         if (msg.len > 4 && !memcmp(msg.ptr, "ERR ", 4)) msg = strN(msg.ptr + 4, msg.len - 4);
-        serverLog(LL_WARNING, "Error reading the append only file %s, error: %.*s", loading->name,
+        serverLog(LL_WARNING, "A command in the append-only file %s was refused: %.*s", loading->name,
                   (int)msg.len, msg.ptr);
     } else {
         serverLog(LL_WARNING,
@@ -231,7 +231,7 @@ static void loaderFree(struct loader *l) {
 
 static bool cut(const char *path, uint64_t size) {
     if (truncate(path, (off_t)size) == 0) return true;
-    serverLog(LL_WARNING, "Error truncating the AOF file %s: %s", path, strerror(errno));
+    serverLog(LL_WARNING, "Shortening the append-only file %s failed: %s", path, strerror(errno));
     return false;
 }
 
@@ -248,13 +248,15 @@ static bool endedEarly(struct loader *l, const char *path, bool is_last) {
         return false;
     }
     if (l->in_multi) {
-        serverLog(LL_WARNING, "Revert incomplete MULTI/EXEC transaction in AOF file %s", l->name);
+        serverLog(LL_WARNING, "The append-only file %s ends within a MULTI/EXEC transaction, which is undone",
+                  l->name);
     }
-    serverLog(LL_WARNING, "!!! Warning: short read while loading the AOF file %s!!!", l->name);
-    serverLog(LL_WARNING, "!!! Truncating the AOF %s at offset %llu !!!", l->name,
+    serverLog(LL_WARNING, "The append-only file %s ends in the middle of a command", l->name);
+    serverLog(LL_WARNING, "The incomplete end of the append-only file %s is cut off at offset %llu", l->name,
               (unsigned long long)l->whole);
     if (!cut(path, l->whole)) return false;
-    serverLog(LL_WARNING, "AOF %s loaded anyway because aof-load-truncated is enabled", l->name);
+    serverLog(LL_WARNING,
+              "The append-only file %s was loaded up to that offset, as aof-load-truncated allows", l->name);
     return true;
 }
 
@@ -269,10 +271,9 @@ static void badFormat(const struct loader *l) {
 
 static bool loadOpened(struct loader *l, const char *path, bool is_last) {
     if (startsWithImage(&l->r.io)) {
-        serverLog(LL_NOTICE, "Reading RDB base file on AOF loading...");
+        serverLog(LL_NOTICE, "The append-only file begins with an RDB image, which is loaded first");
         if (!rdbLoadStream(&l->r, &(struct rdbLoadOptions){.keep_expired = true, .prefix = true}, NULL)) {
-            serverLog(LL_WARNING,
-                      "Error reading the RDB base file %s, AOF loading aborted: %s at offset %llu", l->name,
+            serverLog(LL_WARNING, "Loading the AOF base file %s failed: %s at offset %llu", l->name,
                       l->r.io.error ? l->r.io.error : "it is not complete",
                       (unsigned long long)l->r.io.error_offset);
             return false;
@@ -298,7 +299,7 @@ static bool loadFile(const char *name, uint64_t size, bool is_last) {
     bool ok = fd >= 0;
     bytes_valid = 0;
     if (!ok) {
-        serverLog(LL_WARNING, "Fatal error: can't open the append log file %s for reading: %s", name,
+        serverLog(LL_WARNING, "The append-only file %s could not be opened for reading: %s", name,
                   strerror(errno));
     } else {
         struct loader l;
@@ -369,7 +370,7 @@ enum aofLoaded aofLoad(void) {
     snapshotForgetChanges(dirty);
     zfree(sizes);
     if (ok && total) {
-        serverLog(LL_NOTICE, "DB loaded from append only file: %.3f seconds",
+        serverLog(LL_NOTICE, "Dataset loaded from the append-only file in %.3f seconds",
                   (double)(monotonicUs() - begin) / 1e6);
     }
     return !ok ? AOF_FAILED : total ? AOF_LOADED : AOF_EMPTY;

@@ -48,12 +48,13 @@ static bool startOn(const char *rdb) {
     sds name = aofFileName(seq, 'b', true), path = aofPath(aof_dir, name);
     bool named = aofMakeDir() && rename(rdb, path) == 0;
     if (!named)
-        serverLog(LL_WARNING, "The RDB file %s from primary sync could not become AOF base file %s: %s", rdb,
+        serverLog(LL_WARNING,
+                  "The snapshot %s received from the primary could not become the AOF base file %s: %s", rdb,
                   path, strerror(errno));
     aofManifestAdd(&m, name, seq, 'b');
     bool ok = named && useManifest(&m);
     if (ok) {
-        serverLog(LL_NOTICE, "Reused RDB file from primary sync as AOF base file: %s", name);
+        serverLog(LL_NOTICE, "The snapshot received from the primary becomes the AOF base file %s", name);
         aof.size = aof.base_size = sizeOf(path);
         aof.state = AOF_ON;
         aofListen(true);

@@ -98,8 +98,7 @@ bool aofRewriteFile(const char *path, void (*progress)(uint64_t keys)) {
     struct rioFile file = {.sync_bytes = aof_rewrite_incremental_fsync ? SYNC_BYTES : 0};
     file.fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (file.fd < 0) {
-        serverLog(LL_WARNING, "Opening the temp file for AOF rewrite in aofRewriteFile(): %s",
-                  strerror(errno));
+        serverLog(LL_WARNING, "Opening the temporary file of the AOF rewrite failed: %s", strerror(errno));
         sdsfree(temp);
         return false;
     }
@@ -114,10 +113,10 @@ bool aofRewriteFile(const char *path, void (*progress)(uint64_t keys)) {
     if (close(file.fd) != 0 && ok) ok = false, code = errno;
     if (ok && rename(temp, path) != 0) ok = false, code = errno;
     if (!ok) {
-        serverLog(LL_WARNING, "Write error writing append only file on disk: %s", strerror(code));
+        serverLog(LL_WARNING, "Writing the new AOF base file failed: %s", strerror(code));
         unlink(temp);
     } else if (!fileSyncFolder(aof_dir)) {
-        serverLog(LL_WARNING, "Fail to fsync AOF directory %s: %s", aof_dir, strerror(errno));
+        serverLog(LL_WARNING, "fsync of the append-only directory %s failed: %s", aof_dir, strerror(errno));
         ok = false;
     }
     sdsfree(temp);
@@ -162,7 +161,7 @@ static int childRun(void *priv) {
     serverEvent(SERVER_PERSISTENCE, EVENT_AOF, NULL);
     bool ok = aofRewriteFile(path, childProgress);
     serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
-    if (ok) serverLog(LL_NOTICE, "Successfully created the temporary AOF base file %s", fileName(path));
+    if (ok) serverLog(LL_NOTICE, "The AOF rewrite has written its temporary base file %s", fileName(path));
     sdsfree(path);
     return ok ? 0 : 1;
 }
@@ -182,7 +181,8 @@ void aofDeleteHistory(void) {
     for (size_t i = 0; i < aof.manifest.count; i++) {
         if (aof.manifest.files[i].type != 'h') continue;
         any = true;
-        serverLog(LL_NOTICE, "Removing the history file %s in the background", aof.manifest.files[i].name);
+        serverLog(LL_NOTICE, "The replaced AOF file %s is deleted in the background",
+                  aof.manifest.files[i].name);
         bioSubmit(BIO_CLOSE_FILE, deletePath, aofPath(aof_dir, aof.manifest.files[i].name));
     }
     if (!any) return;
@@ -239,10 +239,10 @@ static bool aofRewriteTakeOver(pid_t pid) {
     int64_t started_us = latencyTimerStart();
     bool ok = rename(from, to) == 0;
     if (!ok) {
-        serverLog(LL_WARNING, "Error trying to rename the temporary AOF base file %s into %s: %s", from, to,
+        serverLog(LL_WARNING, "Renaming the temporary AOF base file %s to %s failed: %s", from, to,
                   strerror(errno));
     } else if (incr_from && rename(incr_from, incr_to) != 0) {
-        serverLog(LL_WARNING, "Error trying to rename the temporary AOF incr file %s into %s: %s", incr_from,
+        serverLog(LL_WARNING, "Renaming the temporary incremental AOF file %s to %s failed: %s", incr_from,
                   incr_to, strerror(errno));
         ok = false;
     }
@@ -254,11 +254,10 @@ static bool aofRewriteTakeOver(pid_t pid) {
         if (incr_from) rename(incr_to, incr_from); /* the next rewrite looks for it there */
     }
     if (ok) {
-        serverLog(LL_NOTICE, "Successfully renamed the temporary AOF base file %s into %s", fileName(from),
-                  base);
+        serverLog(LL_NOTICE, "The temporary AOF base file %s is now %s", fileName(from), base);
         if (incr_from)
-            serverLog(LL_NOTICE, "Successfully renamed the temporary AOF incr file %s into %s",
-                      fileName(incr_from), fileName(incr_to));
+            serverLog(LL_NOTICE, "The temporary incremental AOF file %s is now %s", fileName(incr_from),
+                      fileName(incr_to));
         serverAssert(aofManifestBase(&now) && (aof.state == AOF_OFF || aofManifestLast(&now)));
         aofManifestFree(&aof.manifest);
         aof.manifest = now;
@@ -287,22 +286,22 @@ static void rewriteDone(int exit_code, int signal, void *priv) {
     bool ok = false;
     if (!signal && exit_code == 0) {
         int64_t begin = monotonicUs();
-        serverLog(LL_NOTICE, "Background AOF rewrite terminated with success");
+        serverLog(LL_NOTICE, "The AOF rewrite process has ended without an error");
         ok = aofRewriteTakeOver(pid);
         if (ok) {
-            serverLog(LL_NOTICE, "Background AOF rewrite finished successfully");
+            serverLog(LL_NOTICE, "AOF rewrite complete: the new files are in use");
             if (aof.state == AOF_WAITING) aof.state = AOF_ON;
             aofDeleteHistory();
         }
-        serverLog(LL_VERBOSE, "Background AOF rewrite signal handler took %lldus",
+        serverLog(LL_VERBOSE, "Taking over the rewritten AOF took %lld us",
                   (long long)(monotonicUs() - begin));
         aofRewriteRemember(!ok);
     } else if (signal) {
         /* SIGUSR1 is how the server itself ends its children: no error. */
         if (signal != SIGUSR1) aofRewriteRemember(true);
-        serverLog(LL_WARNING, "Background AOF rewrite terminated by signal %d", signal);
+        serverLog(LL_WARNING, "The AOF rewrite process was ended by signal %d", signal);
     } else {
-        serverLog(LL_WARNING, "Background AOF rewrite terminated with error");
+        serverLog(LL_WARNING, "The AOF rewrite process failed");
         aofRewriteRemember(true);
     }
     if (!ok) {
@@ -324,7 +323,9 @@ static bool openIncrement(void) {
     if (aof.state == AOF_WAITING) {
         sds path = aofTempIncrement();
         fd = open(path, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC, 0644);
-        if (fd < 0) serverLog(LL_WARNING, "Can't open the append-only file %s: %s", path, strerror(errno));
+        if (fd < 0)
+            serverLog(LL_WARNING, "Opening the append-only file %s for writing failed: %s", path,
+                      strerror(errno));
         sdsfree(path);
         if (fd < 0) return false;
         if (aof.fd < 0) aofListen(true);
@@ -362,20 +363,20 @@ bool aofRewriteStart(const char **err) {
         return false;
     }
     if (!childStart(CHILD_AOF, childRun, rewriteDone, NULL, err)) {
-        serverLog(LL_WARNING, "Can't rewrite append only file in background: %s", *err);
+        serverLog(LL_WARNING, "The AOF rewrite could not be started: %s", *err);
         aofRewriteRemember(true);
         return false;
     }
     aof.rewrite_scheduled = false;
     started_s = time(NULL);
     child_pid = childPid();
-    serverLog(LL_NOTICE, "Background append only file rewriting started by pid %ld", (long)childPid());
+    serverLog(LL_NOTICE, "AOF rewrite started in process %ld", (long)childPid());
     return true;
 }
 
 void aofRewriteForget(void) {
     if (childRunning() == CHILD_AOF) {
-        serverLog(LL_NOTICE, "Killing running AOF rewrite child: %ld", (long)childPid());
+        serverLog(LL_NOTICE, "The running AOF rewrite, process %ld, is stopped", (long)childPid());
         childKill();
     }
     sds path = aofTempIncrement();
@@ -389,7 +390,7 @@ static bool grown(void) {
     uint64_t base = aof.base_size ? aof.base_size : 1;
     int64_t percent = (int64_t)(aof.size * 100 / base) - 100;
     if (percent < auto_percentage) return false;
-    serverLog(LL_NOTICE, "Starting automatic rewriting of AOF on %lld%% growth", (long long)percent);
+    serverLog(LL_NOTICE, "The append-only file has grown by %lld%%, so it is rewritten", (long long)percent);
     return true;
 }
 

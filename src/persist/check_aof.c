@@ -49,26 +49,30 @@ static bool __attribute__((format(printf, 2, 3))) problem(struct checked *c, con
 
 static bool checkAofReadBytes(struct checked *c, char *dst, size_t n) {
     size_t got = fread(dst, 1, n, c->f);
-    return got == n || problem(c, "Expected to read %zu bytes, got %zu bytes", n, got);
+    return got == n || problem(c, "%zu bytes should follow, but there are only %zu", n, got);
 }
 
 static bool lineEnd(struct checked *c) {
     char b[2];
     if (!checkAofReadBytes(c, b, 2)) return false;
     c->line++;
-    return (b[0] == '\r' && b[1] == '\n') || problem(c, "Expected \\r\\n, got: %02x%02x", b[0], b[1]);
+    return (b[0] == '\r' && b[1] == '\n') ||
+           problem(c, "\\r\\n should follow, but the bytes are %02x%02x", b[0], b[1]);
 }
 
 /* "<mark><number>\r\n" */
 static bool readNumber(struct checked *c, char mark, int64_t *n) {
     char line[64];
     if (!fgets(line, sizeof line, c->f))
-        return problem(c, "Expected prefix '%c', got the end of the file", mark);
+        return problem(c, "The line should begin with '%c', but the file ends", mark);
     c->line++;
     size_t len = strlen(line);
-    if (line[0] != mark) return problem(c, "Expected prefix '%c', got: '%c'", mark, line[0]);
-    if (len < 3 || line[len - 1] != '\n' || line[len - 2] != '\r') return problem(c, "Expected \\r\\n");
-    return (string2ll(strN(line + 1, len - 3), n) && *n >= 0) || problem(c, "Invalid number");
+    if (line[0] != mark)
+        return problem(c, "The line should begin with '%c', but begins with '%c'", mark, line[0]);
+    if (len < 3 || line[len - 1] != '\n' || line[len - 2] != '\r')
+        return problem(c, "The line should end with \\r\\n");
+    return (string2ll(strN(line + 1, len - 3), n) && *n >= 0) ||
+           problem(c, "The count or length in the line is not a valid number");
 }
 
 /* A string; its first bytes into `text`. */
@@ -76,7 +80,7 @@ static bool readString(struct checked *c, char *text, size_t room) {
     int64_t len;
     if (!readNumber(c, '$', &len)) return false;
     if (len > c->size - ftello(c->f)) {
-        return problem(c, "Expected to read %lld bytes, got %lld bytes", (long long)len,
+        return problem(c, "%lld bytes should follow, but there are only %lld", (long long)len,
                        (long long)(c->size - ftello(c->f)));
     }
     size_t n = (size_t)len < room - 1 ? (size_t)len : room - 1;
@@ -114,10 +118,10 @@ static bool readCommand(struct checked *c) {
         if (!readString(c, i ? rest : name, sizeof name)) return false;
     }
     if (!strcasecmp(name, "multi")) {
-        if (c->in_multi) return problem(c, "Unexpected MULTI");
+        if (c->in_multi) return problem(c, "a MULTI within a MULTI");
         c->in_multi = true;
     } else if (!strcasecmp(name, "exec")) {
-        if (!c->in_multi) return problem(c, "Unexpected EXEC");
+        if (!c->in_multi) return problem(c, "an EXEC without a MULTI");
         c->in_multi = false;
     }
     return true;
@@ -132,13 +136,15 @@ static void readCommands(struct checked *c) {
         if (first == '#') {
             if (!readRemark(c)) return;
         } else if (first != '*') {
-            printf("AOF %s format error\n", c->name);
+            printf("The append-only file %s has something at this place that is neither a command nor a "
+                   "remark\n",
+                   c->name);
             return;
         } else if (!readCommand(c)) {
             return;
         }
     }
-    if (c->in_multi) problem(c, "Reached EOF before reading EXEC for MULTI");
+    if (c->in_multi) problem(c, "The file ends before the EXEC of its last MULTI");
 }
 
 static bool agreed(void) {
@@ -152,28 +158,27 @@ static bool agreed(void) {
 
 static bool cutTo(struct checked *c, int64_t size) {
     if (ftruncate(fileno(c->f), size) == 0) return true;
-    printf("Failed to truncate AOF %s: %s\n", c->name, strerror(errno));
+    printf("Shortening the append-only file %s failed: %s\n", c->name, strerror(errno));
     return false;
 }
 
 static enum outcome cutToTime(struct checked *c, bool last) {
     if (c->cut_at < 0) {
-        printf("Truncate nothing in AOF %s to timestamp %lld\n", c->name, (long long)c->cut_time);
+        printf("Nothing in the append-only file %s was written after timestamp %lld, so it stays as it is\n",
+               c->name, (long long)c->cut_time);
         return AOF_IS_FINE;
     }
     if (c->cut_at == 0) {
-        printf(
-            "Failed to truncate AOF %s to timestamp %lld: all of it was written later, so nothing would be "
-            "left of it.\n",
-            c->name, (long long)c->cut_time);
+        printf("The append-only file %s is not shortened to timestamp %lld: all of it was written later, so "
+               "nothing would be left of it.\n",
+               c->name, (long long)c->cut_time);
         return AOF_IS_BAD;
     }
     if (!last) {
-        printf(
-            "Failed to truncate AOF %s to timestamp %lld to offset %lld because it is not the last file.\n"
-            "What was written later stands in other files: take them and their lines out of the manifest, if "
-            "they may be lost, and run this again.\n",
-            c->name, (long long)c->cut_time, (long long)c->cut_at);
+        printf("The append-only file %s is not shortened to timestamp %lld at offset %lld, because it is not "
+               "the last file.\nWhat was written later stands in other files: take them and their lines out "
+               "of the manifest, if they may be lost, and run this again.\n",
+               c->name, (long long)c->cut_time, (long long)c->cut_at);
         return AOF_IS_BAD;
     }
     if (!cutTo(c, c->cut_at)) return AOF_IS_BAD;
@@ -184,14 +189,15 @@ static enum outcome cutToTime(struct checked *c, bool last) {
 static enum outcome repair(struct checked *c, bool fix, bool last) {
     int64_t extra = c->size - c->whole;
     if (!fix) {
-        printf("AOF %s is not valid. Use the --fix option to try fixing it.\n", c->name);
+        printf("The append-only file %s is not valid. With --fix its end is cut off where it ceases to be.\n",
+               c->name);
         return AOF_IS_BAD;
     }
     if (!last) {
-        printf("Failed to truncate AOF %s because it is not the last file\n", c->name);
+        printf("The append-only file %s is not shortened, because it is not the last file\n", c->name);
         return AOF_IS_BAD;
     }
-    printf("This will shrink the AOF %s from %lld bytes, with %lld bytes, to %lld bytes\n", c->name,
+    printf("The append-only file %s has %lld bytes; cutting off %lld of them leaves %lld\n", c->name,
            (long long)c->size, (long long)extra, (long long)c->whole);
     if (!agreed() || !cutTo(c, c->whole)) return AOF_IS_BAD;
     printf("Successfully truncated AOF %s\n", c->name);
@@ -213,10 +219,11 @@ static enum outcome checkOpened(struct checked *c, bool fix, bool last) {
     if (isImage(c->f)) {
         int64_t end = checkRdbImage(c->name, fileno(c->f));
         if (end < 0) {
-            printf("RDB preamble of AOF file is not sane, aborting.\n");
+            printf("The RDB image at the beginning of the file is corrupt, so the commands behind it are not "
+                   "checked\n");
             return AOF_IS_BAD;
         }
-        printf("RDB preamble is OK, proceeding with AOF tail...\n");
+        printf("The RDB image at the beginning of the file is sound; the commands behind it follow\n");
         fseeko(c->f, end, SEEK_SET);
     }
     readCommands(c);
@@ -233,7 +240,7 @@ static enum outcome checkFile(const char *path, const char *name, bool fix, int6
     struct stat st;
     c.f = fopen(path, fix || cut_time ? "r+" : "r");
     if (!c.f || fstat(fileno(c.f), &st) != 0) {
-        printf("Cannot open file %s: %s\n", path, strerror(errno));
+        printf("The file %s cannot be opened: %s\n", path, strerror(errno));
         exit(1);
     }
     c.size = st.st_size;
@@ -284,7 +291,7 @@ static bool isManifest(const char *path) {
     if (len >= suffix && !strcmp(path + len - suffix, AOF_MANIFEST_SUFFIX)) return true;
     FILE *f = fopen(path, "r");
     if (!f) {
-        printf("Cannot open file %s: %s\n", path, strerror(errno));
+        printf("The file %s cannot be opened: %s\n", path, strerror(errno));
         exit(1);
     }
     char line[8] = {0};
@@ -311,7 +318,7 @@ int checkAofMain(int argc, char **argv) {
         i = 2;
     } else if (argc > 3 && !strcmp(argv[1], "--truncate-to-timestamp")) {
         if (!string2ll(strOf(argv[2]), &cut_time) || cut_time <= 0) {
-            printf("Invalid timestamp, aborting...\n");
+            printf("The timestamp is not valid\n");
             return 1;
         }
         i = 3;

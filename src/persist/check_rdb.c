@@ -78,7 +78,7 @@ static bool checkMagic(struct checker *c) {
     char magic[RDB_MAGIC_LEN];
     if (!rioRead(&c->r.io, magic, sizeof magic)) return false;
     int version = c->r.version = rdbMagicVersion(magic);
-    if (version < 0) return checkRdbFail(c, "Wrong signature trying to load DB from file");
+    if (version < 0) return checkRdbFail(c, "The file does not begin with the signature of an RDB file");
     bool old_name = magic[0] == 'R';
     if (version < RDB_VERSION_OLDEST || (old_name ? version >= RDB_VERSION_EXPIRING : version <= RDB_VERSION))
         return rioFail(&c->r.io, "Can't handle RDB format version %d", version);
@@ -193,8 +193,9 @@ static bool checkOpcode(struct checker *c, uint8_t opcode) {
     case RDB_OP_AUX: return checkAux(c);
     case RDB_OP_MODULE_AUX: return checkModuleAux(c);
     case RDB_OP_FUNCTION: return checkFunction(c);
-    case RDB_OP_FUNCTION_PRE_GA: return checkRdbFail(c, "Pre-release function format not supported.");
-    default: return rioFail(&c->r.io, "Invalid object type: %d", opcode);
+    case RDB_OP_FUNCTION_PRE_GA:
+        return checkRdbFail(c, "Functions in the format of a pre-release version cannot be read");
+    default: return rioFail(&c->r.io, "There is no object type %d", opcode);
     }
 }
 
@@ -257,10 +258,11 @@ static bool checkChecksum(struct checker *c) {
     c->r.io.checksum = false;
     if (!rdbReadInt64(&c->r, &stored)) return false;
     if (stored == 0) {
-        say(c, "RDB file was saved with checksum disabled: no check performed.");
+        say(c, "The RDB file has no checksum, so its contents were not verified");
         return true;
     }
-    if ((uint64_t)stored != computed) return checkRdbFail(c, "RDB CRC error");
+    if ((uint64_t)stored != computed)
+        return checkRdbFail(c, "The checksum does not match the contents of the RDB file");
     say(c, "Checksum OK");
     return true;
 }
@@ -273,7 +275,7 @@ static bool checkAll(struct checker *c) {
         if (!rioReadByte(&c->r.io, &opcode)) return false;
         if (opcode == RDB_OP_EOF) return checkChecksum(c);
         if (c->foreign && opcode == RDB_TYPE_HASH_EXPIRING) /* the number is another type's there */
-            return rioFail(&c->r.io, "Invalid object type: %d", opcode);
+            return rioFail(&c->r.io, "There is no object type %d", opcode);
         bool ok = opcode < RDB_TYPES ? checkKey(c, opcode) : checkOpcode(c, opcode);
         if (!ok) return false;
     }
@@ -374,7 +376,7 @@ static bool printStats(const struct request *q, const struct rdbStats *stats) {
 static int checkFile(const struct request *q) {
     int fd = open(q->file, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        fprintf(stderr, "Cannot open file %s: %s\n", q->file, strerror(errno));
+        fprintf(stderr, "The file %s cannot be opened: %s\n", q->file, strerror(errno));
         return 1;
     }
     struct rdbStats *stats = q->stats ? rdbStatsCreate() : NULL;

@@ -59,8 +59,8 @@ static bool writeFile(int fd, const struct rdbSaveOptions *options) {
 static bool saveTo(const char *path, const char *temporary, const struct rdbSaveOptions *options) {
     int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) {
-        serverLog(LL_WARNING, "Failed opening the temp RDB file %s (in server root dir %s) for saving: %s",
-                  temporary, currentFolder(), strerror(errno));
+        serverLog(LL_WARNING, "Opening the temporary RDB file %s in the directory %s failed: %s", temporary,
+                  currentFolder(), strerror(errno));
         return false;
     }
     bool ok = writeFile(fd, options);
@@ -76,13 +76,12 @@ static bool saveTo(const char *path, const char *temporary, const struct rdbSave
     }
     childNeedsParent(); /* or this image replaces a newer one, of who was started in the parent's place */
     if (rename(temporary, path) != 0) {
-        serverLog(LL_WARNING,
-                  "Error moving temp DB file %s on the final destination %s (in server root dir %s): %s",
+        serverLog(LL_WARNING, "Renaming the temporary RDB file %s to %s in the directory %s failed: %s",
                   temporary, path, currentFolder(), strerror(errno));
         return false;
     }
     if (!fileSyncFolderOf(path)) {
-        serverLog(LL_WARNING, "Failed to fsync directory while saving DB: %s", strerror(errno));
+        serverLog(LL_WARNING, "fsync of the directory that holds the RDB file failed: %s", strerror(errno));
         return false;
     }
     return true;
@@ -97,7 +96,7 @@ bool rdbSaveFile(const char *path, const struct rdbSaveOptions *options) {
     sdsfree(temporary);
     serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
     errno = problem;
-    if (ok) serverLog(LL_NOTICE, "DB saved on disk");
+    if (ok) serverLog(LL_NOTICE, "RDB file written to disk");
     return ok;
 }
 

@@ -118,14 +118,14 @@ static void childSaved(int exit_code, int sig, void *priv) {
     (void)priv;
     serverAssert(background.pid > 0);
     if (sig) {
-        serverLog(LL_WARNING, "Background saving terminated by signal %d", sig);
+        serverLog(LL_WARNING, "The background save was ended by signal %d", sig);
         rdbRemoveTemporary(filename, background.pid);
         if (sig != SIGUSR1) noteOutcome(true);
     } else if (exit_code != 0) {
-        serverLog(LL_WARNING, "Background saving error");
+        serverLog(LL_WARNING, "The background save failed");
         noteOutcome(true);
     } else {
-        serverLog(LL_NOTICE, "Background saving terminated with success");
+        serverLog(LL_NOTICE, "Background save complete");
         saved(background.dirty);
     }
     persistenceSaved(!sig && exit_code == 0);
@@ -136,13 +136,13 @@ static bool startBackground(const struct rdbSaveOptions *options, const char **e
     last.tried_s = time(NULL);
     background.dirty = dbstats.dirty;
     if (!childStart(CHILD_RDB, childSave, childSaved, (void *)options, err)) {
-        serverLog(LL_WARNING, "Can't save in background: fork: %s", *err);
+        serverLog(LL_WARNING, "The background save could not start its process: %s", *err);
         noteOutcome(true);
         return false;
     }
     last.scheduled = false;
     background.pid = childPid();
-    serverLog(LL_NOTICE, "Background saving started by pid %ld", (long)background.pid);
+    serverLog(LL_NOTICE, "Background save started in process %ld", (long)background.pid);
     return true;
 }
 
@@ -170,8 +170,8 @@ static void snapshotCron(void) {
     if (childRunning() != CHILD_NONE || !mayTry(now_s)) return;
     const struct savePoint *due = duePoint(now_s);
     if (due)
-        serverLog(LL_NOTICE, "%lld changes in %lld seconds. Saving...", (long long)due->changes,
-                  (long long)due->seconds);
+        serverLog(LL_NOTICE, "%lld changes within %lld seconds: a background save begins",
+                  (long long)due->changes, (long long)due->seconds);
     if (due || last.scheduled) startPlain();
 }
 
@@ -183,14 +183,16 @@ static void flushed(void) {
 
 bool snapshotOnExit(int flags) {
     if (childRunning() == CHILD_RDB) {
-        serverLog(LL_WARNING, "There is a child saving an .rdb. Killing it!");
+        serverLog(LL_WARNING, "The running background save is stopped because the server exits");
         childKill();
     }
     if (flags & SHUTDOWN_NOSAVE || (point_count == 0 && !(flags & SHUTDOWN_SAVE))) return true;
-    serverLog(LL_NOTICE, "Saving the final RDB snapshot before exiting.");
+    serverLog(LL_NOTICE, "The server writes a last RDB file before it exits");
     if (snapshotSave()) return true;
-    serverLog(LL_WARNING, flags & SHUTDOWN_FORCE ? "Error trying to save the DB. Exit anyway."
-                                                 : "Error trying to save the DB, can't exit.");
+    serverLog(LL_WARNING,
+              flags & SHUTDOWN_FORCE
+                  ? "The last RDB file could not be written, but FORCE was given, so the server exits"
+                  : "Error trying to save the DB, can't exit.");
     return false;
 }
 
@@ -227,12 +229,13 @@ void snapshotLoadAtStart(void) {
     case RDB_FILE_OK:
         persistenceLoaded(&rdb_last_load.replication, false);
         propagateDropped();
-        serverLog(LL_NOTICE, "DB loaded from disk: %.3f seconds", (double)(monotonicUs() - start_us) / 1e6);
+        serverLog(LL_NOTICE, "Dataset loaded from the RDB file in %.3f seconds",
+                  (double)(monotonicUs() - start_us) / 1e6);
         break;
     case RDB_FILE_MISSING: break;
     case RDB_FILE_BAD:
         serverLog(LL_WARNING, "Error reading the RDB file %s: %s", filename, error);
-        serverLog(LL_WARNING, "Fatal error loading the DB, check server logs. Exiting.");
+        serverLog(LL_WARNING, "The dataset could not be loaded, so the server exits");
         exit(1);
     }
     sdsfree(dropped);
@@ -285,7 +288,7 @@ static void debugReload(struct client *c) {
         replyError(c, "ERR Error trying to load the RDB dump, check server logs.");
         return;
     }
-    serverLog(LL_NOTICE, "DB reloaded by DEBUG RELOAD");
+    serverLog(LL_NOTICE, "DEBUG RELOAD has reloaded the dataset from the RDB file");
     replyOk(c);
 }
 
@@ -307,11 +310,11 @@ void saveCommand(struct client *c) {
 
 static void cancel(struct client *c) {
     if (childRunning() == CHILD_RDB) {
-        serverLog(LL_NOTICE, "Background saving will be aborted due to user request");
+        serverLog(LL_NOTICE, "The running background save is stopped because BGSAVE CANCEL was called");
         childKill();
         replyStatus(c, "Background saving cancelled");
     } else if (last.scheduled) {
-        serverLog(LL_NOTICE, "Scheduled background saving will be cancelled due to user request");
+        serverLog(LL_NOTICE, "The scheduled background save is dropped because BGSAVE CANCEL was called");
         last.scheduled = false;
         replyStatus(c, "Scheduled background saving cancelled");
     } else {

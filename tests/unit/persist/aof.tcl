@@ -87,7 +87,7 @@ tags {external:skip} {
             assert_equal 0 [s rdb_changes_since_last_save]
             assert_equal $digest [r debug digest]
             assert_equal {a b c} [r lrange list 0 -1]
-            wait_for_log "*DB loaded from append only file*"
+            wait_for_log "*Dataset loaded from the append-only file in*"
         }
 
         test {kill -9: what was answered is there} {
@@ -230,7 +230,7 @@ tags {external:skip} {
                 for {set j 0} {$j < 40} {incr j} { r set k [string repeat x 40] }
             }
             wait_for_condition 200 50 {[s aof_rewrites] > 0 && ![s aof_rewrite_in_progress]} else { fail "no rewrite" }
-            wait_for_log "*Starting automatic rewriting of AOF on *% growth*"
+            wait_for_log "*The append-only file has grown by *%, so it is rewritten*"
             assert_lessthan [file size [aof_path base]] 50000
         }
     }
@@ -239,7 +239,7 @@ tags {external:skip} {
         aof_with_files [list appendonly.aof [aof_text {SET k v} {RPUSH l a b}]] {} {
             assert_equal v [r get k]
             assert_equal {a b} [r lrange l 0 -1]
-            wait_for_log "*Successfully migrated an old-style AOF*"
+            wait_for_log "*The append-only file * of an older version now lies in the directory*"
             assert_equal 0 [file exists [config_get dir]/appendonly.aof]
             assert_match "file appendonly.aof seq 1 type b\n*" [aof_manifest]
             r set more 1
@@ -262,7 +262,7 @@ tags {external:skip} {
         foreach tail [list "*3\r\n\$3\r\nSET\r\n\$1\r\na" [aof_text MULTI {SET a 2}] [aof_text MULTI {SET a 2}]*1\r\n "*"] {
             aof_with_files [aof_one_file "[aof_text {SET a 1}]$tail"] {} {
                 assert_equal 1 [r get a]
-                wait_for_log "*Warning: short read while loading the AOF file*"
+                wait_for_log "*The append-only file * ends in the middle of a command*"
                 assert_equal [string length [aof_text {SET a 1}]] [file size [aof_path incr]]
                 r set b 1
                 restart_server
@@ -383,9 +383,9 @@ tags {external:skip} {
     foreach {what tail pattern} [list \
         garbage "hello\r\n" "*good up to offset 27*Bad file format reading the append only file*" \
         "an unknown command" [aof_text {NOSUCH a b}] \
-        "*Error reading the append only file appendonly.aof.1.incr.aof, error: unknown command 'NOSUCH', with args beginning with: 'a' 'b'*" \
+        "*A command in the append-only file appendonly.aof.1.incr.aof was refused: unknown command 'NOSUCH', with args beginning with: 'a' 'b'*" \
         "a wrong number of arguments" [aof_text {SET a}] \
-        "*Error reading the append only file appendonly.aof.1.incr.aof, error: wrong number of arguments for 'set' command*" \
+        "*A command in the append-only file appendonly.aof.1.incr.aof was refused: wrong number of arguments for 'set' command*" \
         "a broken length" "*2\r\n\$x\r\n" "*Bad file format reading the append only file*"] {
         test "$what: no start, the file untouched" {
             aof_refused [aof_one_file "[aof_text {SET a 1}]$tail"] {} $pattern
@@ -496,8 +496,8 @@ tags {external:skip} {
             r set k v
             wait_for_log "Ready to accept"
             r bgrewriteaof
-            wait_for_log "Background AOF rewrite finished successfully"
-            assert_match "*Successfully created the temporary AOF base file temp-rewriteaof-bg-*.aof\n*Successfully renamed the temporary AOF base file temp-rewriteaof-bg-*.aof into appendonly.aof.2.base.rdb\n*" [read_file [srv log]]
+            wait_for_log "AOF rewrite complete: the new files are in use"
+            assert_match "*The AOF rewrite has written its temporary base file temp-rewriteaof-bg-*.aof\n*The temporary AOF base file temp-rewriteaof-bg-*.aof is now appendonly.aof.2.base.rdb\n*" [read_file [srv log]]
         }
     }
 

@@ -44,7 +44,7 @@ tags {external:skip} {
             lassign [check_aof $dir/appendonly.aof.manifest] code output
             assert_equal 1 $code
             assert_match "*size=[string length $good$tail], ok_up_to=[string length $good], *diff=[string length $tail]*" $output
-            assert_match "*is not valid. Use the --fix option to try fixing it." $output
+            assert_match "*is not valid. With --fix its end is cut off where it ceases to be." $output
             assert_equal $good$tail [read_file $file]
 
             lassign [check_aof --fix $dir/appendonly.aof.manifest << n\n] code output
@@ -65,7 +65,7 @@ tags {external:skip} {
             "file appendonly.aof.1.incr.aof seq 1 type i\nfile second.aof seq 2 type i\n"]
         lassign [check_aof --fix $dir/appendonly.aof.manifest << y\n] code output
         assert_equal 1 $code
-        assert_match "*Failed to truncate AOF appendonly.aof.1.incr.aof because it is not the last file*" $output
+        assert_match "*appendonly.aof.1.incr.aof is not shortened, because it is not the last file*" $output
     }
 
     test {cut back to a time} {
@@ -74,7 +74,7 @@ tags {external:skip} {
         set file $dir/appendonly.aof.1.incr.aof
         lassign [check_aof --truncate-to-timestamp 5000 $dir/appendonly.aof.manifest] code output
         assert_equal 0 $code
-        assert_match "*Truncate nothing in AOF appendonly.aof.1.incr.aof to timestamp 5000*" $output
+        assert_match "*Nothing in the append-only file appendonly.aof.1.incr.aof was written after timestamp 5000*" $output
         lassign [check_aof --truncate-to-timestamp 2500 $dir/appendonly.aof.manifest] code output
         assert_equal 0 $code
         assert_match "*Successfully truncated AOF appendonly.aof.1.incr.aof to timestamp 2500*" $output
@@ -83,7 +83,7 @@ tags {external:skip} {
         foreach form [list $dir/appendonly.aof.manifest $file] {
             lassign [check_aof --truncate-to-timestamp 500 $form] code output
             assert_equal 1 $code
-            assert_match "*Failed to truncate AOF *appendonly.aof.1.incr.aof to timestamp 500*nothing*" $output
+            assert_match "*appendonly.aof.1.incr.aof is not shortened to timestamp 500: *nothing*" $output
             assert_equal $before [read_file $file]
         }
         # What stands before the first time is older than it.
@@ -97,13 +97,13 @@ tags {external:skip} {
         set dir [aof_in_folder "REDIS0011garbage"]
         lassign [check_aof $dir/appendonly.aof.manifest] code output
         assert_equal 1 $code
-        assert_match "*RDB preamble of AOF file is not sane, aborting.*" $output
+        assert_match "*The RDB image at the beginning of the file is corrupt*" $output
         aof_put_files $dir {bad.manifest "file x\n"}
         lassign [check_aof $dir/bad.manifest] code output
         assert_equal 1 $code
         assert_match "*Invalid AOF manifest: * line 1: *" $output
-        assert_match {1 {Cannot open file /nonexistent: *}} [check_aof /nonexistent]
+        assert_match {1 {The file /nonexistent cannot be opened: *}} [check_aof /nonexistent]
         assert_match {1 {Usage: *}} [check_aof]
-        assert_match {1 *Invalid*} [check_aof --truncate-to-timestamp x file]
+        assert_match {1 {The timestamp is not valid}} [check_aof --truncate-to-timestamp x file]
     }
 }

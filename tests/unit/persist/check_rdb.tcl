@@ -13,7 +13,7 @@ tags {external:skip needs:debug} {
         assert_match "valkey-check-rdb *.*.*" $output
         lassign [check_rdb $::work_dir/nosuch.rdb] code output
         assert_equal 1 $code
-        assert_match "Cannot open file *nosuch.rdb: No such file or directory" $output
+        assert_match "The file *nosuch.rdb cannot be opened: No such file or directory" $output
     }
 
     start_server {} {
@@ -90,7 +90,7 @@ tags {external:skip needs:debug} {
             write_bytes $path [string range $whole 0 end-1][binary format c [expr {$last ^ 7}]]
             lassign [check_rdb $path] code output
             assert_equal 1 $code
-            assert_match "*offset [file size $path]\\] RDB CRC error*While doing: check-sum*" $output
+            assert_match "*offset [file size $path]\\] The checksum does not match the contents of the RDB file*While doing: check-sum*" $output
 
             foreach magic {REDIS0000 REDIS0080 VALKEY011} {
                 write_bytes $path [rdb_file $magic {}]
@@ -112,11 +112,11 @@ tags {external:skip needs:debug} {
                 assert_equal 0 $code
                 assert_match "*RDB version * is $note*looks OK!*1 keys read*" $output
                 write_bytes $path [rdb_file $magic \xfe\x00\x00\x01k\x01v\x1e\x01x]
-                assert_match "1*Invalid object type: 30*1 keys read*" [check_rdb $path]
+                assert_match "1*There is no object type 30*1 keys read*" [check_rdb $path]
             }
             # What is a hash of ours in version 80 is another type in Redis's 12.
             write_bytes $path [rdb_file REDIS0012 \x16\x01h\x01\0\0\0\0\0\0\0\0\x01f\x01v]
-            assert_match "1*Invalid object type: 22*0 keys read*" [check_rdb $path]
+            assert_match "1*There is no object type 22*0 keys read*" [check_rdb $path]
         }
 
         test {a slot that is being imported} {

@@ -84,7 +84,7 @@ tags {external:skip needs:debug} {
                 eval $how
                 assert_equal 0 [wait_for_exit [srv dir]]
                 assert_equal $before [read_file [srv dir]/dump.rdb]
-                if {$name eq "SIGTERM"} { wait_for_log "Received shutdown signal during loading, exiting now." }
+                if {$name eq "SIGTERM"} { wait_for_log "Received a signal to shut down while loading, so the server exits at once" }
             }
         }
     }
@@ -118,8 +118,8 @@ tags {external:skip needs:debug} {
             r set over 1 px 1
             r debug set-active-expire 0
             restart_server
-            assert_in_order [read_file [srv log]] {"Loading RDB produced by Valkey version 9" "RDB age * seconds"
-                "RDB memory usage when created * Mb" "Done loading RDB, keys loaded: 1, keys expired: *." "DB loaded from disk: * seconds"
+            assert_in_order [read_file [srv log]] {"Loading RDB produced by Valkey version 9" "The RDB file is * seconds old"
+                "The server that wrote the RDB file was using * MB" "Done loading RDB, keys loaded: 1, keys expired: *." "Dataset loaded from the RDB file in * seconds"
                 "Ready to accept connections"}
             assert_equal 1 [s rdb_last_load_keys_loaded]
             assert_equal 0 [s rdb_changes_since_last_save]
@@ -185,8 +185,8 @@ tags {external:skip needs:debug} {
     set head "\xfa\nvalkey-ver\x059.1.0"
     set cases [list \
         {an empty file} {} "offset 0: *" \
-        {no RDB file} "REDUS0011[string repeat x 20]" "Wrong signature trying to load DB from file" \
-        {no version} "REDISabcd[string repeat x 20]" "Wrong signature trying to load DB from file" \
+        {no RDB file} "REDUS0011[string repeat x 20]" "The file does not begin with the signature of an RDB file" \
+        {no version} "REDISabcd[string repeat x 20]" "The file does not begin with the signature of an RDB file" \
         {version 0} [rdb_file REDIS0000 {}] "Can't handle RDB format version 0" \
         {version 12} [rdb_file REDIS0012 {}] "Can't handle RDB format version 12" \
         {version 79} [rdb_file REDIS0079 {}] "Can't handle RDB format version 79" \
@@ -194,14 +194,14 @@ tags {external:skip needs:debug} {
         {version 11 under our name} [rdb_file VALKEY011 {}] "Can't handle RDB format version 11" \
         {version 81} [rdb_file VALKEY081 {}] "Can't handle RDB format version 81" \
         {too many databases} [rdb_file REDIS0011 $head\xfe\x10] \
-            "FATAL: Data file was created with a Valkey server configured to handle more than 16 databases. Exiting" \
+            "The file has keys in a database beyond the 16 that are configured: raise the directive databases" \
         {data of a module} [rdb_file REDIS0011 $head\xf7\x81[binary format W 0x0001020304050600]\x00] \
-            "The RDB file contains AUX module data I can't load: no matching module '*'" \
-        {a value of a module} [rdb_file REDIS0011 $head\xfe\x00\x07\x01k\x00] "The RDB file contains module data I can't load: no matching module type '*'" \
-        {functions of a preview} [rdb_file REDIS0011 $head\xf6\x00] "Pre-release function format not supported." \
+            "The RDB file holds auxiliary data of the module '*', which is not loaded" \
+        {a value of a module} [rdb_file REDIS0011 $head\xfe\x00\x07\x01k\x00] "there is a value of the module type '*', but no loaded module provides that type" \
+        {functions of a preview} [rdb_file REDIS0011 $head\xf6\x00] "Functions in the format of a pre-release version cannot be read" \
         {an unknown opcode} [rdb_file REDIS0011 $head\xf0] "unknown opcode 240" \
-        {a key twice} [rdb_file REDIS0011 $head\xfe\x00\x00\x01k\x01v\x00\x01k\x01w] "RDB has duplicated key 'k' in DB 0" \
-        {a wrong checksum} [string range [rdb_file REDIS0011 $head] 0 end-1]\x01 "RDB CRC error*" \
+        {a key twice} [rdb_file REDIS0011 $head\xfe\x00\x00\x01k\x01v\x00\x01k\x01w] "The file holds the key 'k' in database 0 twice" \
+        {a wrong checksum} [string range [rdb_file REDIS0011 $head] 0 end-1]\x01 "The contents have the checksum *, but the file says *" \
         {a value that is not sound} [rdb_file REDIS0011 $head\xfe\x03\x0b\x07bad\x01key\x08\x03\x00\x00\x00\x01\x00\x00\x00] \
             {Loading failed within the value of key "bad\\x01key" in database 3, which has RDB type 11 (set-intset).*Internal error} \
         {a string longer than the file} [rdb_file REDIS0011 $head\xfe\x00\x00\x01k\x80\x7f\xff\xff\xff] "*bytes announced*" \
@@ -215,7 +215,7 @@ tags {external:skip needs:debug} {
             assert_equal 1 $code
             assert_match "*Internal error in RDB reading offset *: *" $output
             assert_match "*$reason*" $output
-            assert_match "*Fatal error loading the DB, check server logs. Exiting.*" $output
+            assert_match "*The dataset could not be loaded, so the server exits*" $output
             assert_equal $bytes [read_file $dir/dump.rdb]
             assert_equal $dir/dump.rdb [glob $dir/*]
         }

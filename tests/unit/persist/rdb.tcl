@@ -69,7 +69,7 @@ tags {external:skip needs:debug} {
 
         test {DEBUG RELOAD NOFLUSH without MERGE fails on keys that are there} {
             assert_error "ERR Error trying to load the RDB dump*" { r debug reload noflush }
-            assert_morethan [count_log_message "RDB has duplicated key 'k' in DB 0"] 0
+            assert_morethan [count_log_message "The file holds the key 'k' in database 0 twice"] 0
         }
 
         test {DEBUG RELOAD NOFLUSH MERGE replaces them and keeps others} {

@@ -20,7 +20,7 @@ proc start_endless_save {} {
 }
 
 proc child_pid {} {
-    set lines [lsearch -all -inline [log_lines] "*Background saving started by pid*"]
+    set lines [lsearch -all -inline [log_lines] "*Background save started in process*"]
     return [lindex [lindex $lines end] end]
 }
 
@@ -57,9 +57,9 @@ tags {external:skip needs:debug} {
             assert_equal -1 [s rdb_current_bgsave_time_sec]
             # The child may say that it is done before the parent says that it has started.
             set log [string range [read_file [srv log]] $from end]
-            assert_in_order $log {"Background saving started by pid" "Background saving terminated with success"}
-            assert_in_order $log {"DB saved on disk" "Fork CoW for RDB: current * MB, peak * MB, average * MB"
-                "Background saving terminated with success"}
+            assert_in_order $log {"Background save started in process" "Background save complete"}
+            assert_in_order $log {"RDB file written to disk" "Memory copied by the RDB process: * MB now, * MB at most, * MB on average"
+                "Background save complete"}
         }
 
         test {BGSAVE takes SCHEDULE or CANCEL, and nothing else} {
@@ -156,7 +156,7 @@ tags {external:skip needs:debug} {
             assert_equal 0 [s rdb_bgsave_in_progress]
             assert_equal ok [s rdb_last_bgsave_status]
             assert_equal {} [temporary_files]
-            wait_for_log "Background saving will be aborted due to user request"
+            wait_for_log "The running background save is stopped because BGSAVE CANCEL was called"
             wait_for_log "Received SIGUSR1 in child, exiting now."
             r config set rdb-key-save-delay 0
         }
@@ -172,7 +172,7 @@ tags {external:skip needs:debug} {
             exec kill -9 [child_pid]
             wait_for_save
             assert_equal err [s rdb_last_bgsave_status]
-            wait_for_log "Background saving terminated by signal 9"
+            wait_for_log "The background save was ended by signal 9"
             assert_equal {} [temporary_files]
             assert_equal $before [read_file [srv dir]/dump.rdb]
             r config set rdb-key-save-delay 0
@@ -194,7 +194,7 @@ tags {external:skip needs:debug} {
             assert_equal 0 [s rdb_bgsave_in_progress]
             set saves [s rdb_saves]
             r config set rdb-key-save-delay 0
-            set line [lindex [lsearch -all -inline [log_lines] "*rewriting started by pid*"] end]
+            set line [lindex [lsearch -all -inline [log_lines] "*AOF rewrite started in process*"] end]
             exec kill -USR1 [lindex $line end]
             wait_for_condition 600 20 {[s rdb_saves] > $saves} else { fail "the scheduled save does not begin" }
             wait_for_save
@@ -259,8 +259,8 @@ tags {external:skip needs:debug} {
             r bgsave
             wait_for_save
             assert_equal err [s rdb_last_bgsave_status]
-            wait_for_log "Error moving temp DB file temp-*.rdb on the final destination dump.rdb (in server root dir *):"
-            wait_for_log "Background saving error"
+            wait_for_log "Renaming the temporary RDB file temp-*.rdb to dump.rdb in the directory * failed:"
+            wait_for_log "The background save failed"
             assert_error "MISCONF Valkey is configured to save RDB snapshots, but it's currently unable to persist to\
                 disk. Commands that may modify the data set are disabled, because this instance is configured to report\
                 errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the\
@@ -314,7 +314,7 @@ tags {external:skip needs:debug} {
                 }
                 assert_equal 0 [wait_for_exit [srv dir]]
                 assert_equal $saved [file exists [srv dir]/dump.rdb]
-                assert_equal $saved [count_log_message "Saving the final RDB snapshot before exiting."]
+                assert_equal $saved [count_log_message "The server writes a last RDB file before it exits"]
             }
         }
     }
@@ -343,7 +343,7 @@ tags {external:skip needs:debug} {
             set child [child_pid]
             catch { r shutdown nosave }
             assert_equal 0 [wait_for_exit [srv dir]]
-            assert_equal 1 [count_log_message "There is a child saving an .rdb. Killing it!"]
+            assert_equal 1 [count_log_message "The running background save is stopped because the server exits"]
             assert {![file exists /proc/$child]}
             assert_equal {} [temporary_files]
         }
@@ -355,7 +355,7 @@ tags {external:skip needs:debug} {
             r config set save "1 1"
             wait_for_condition 600 20 {[s rdb_changes_since_last_save] == 0} else { fail "nothing is saved" }
             wait_for_save
-            wait_for_log "1 changes in 1 seconds. Saving..."
+            wait_for_log "1 changes within 1 seconds: a background save begins"
             assert {[file exists [srv dir]/dump.rdb]}
         }
 
