@@ -57,9 +57,9 @@ static void finish(void) {
 
 static void abortBecause(const char *reason) {
     if (failover.host)
-        serverLog(LL_NOTICE, "FAILOVER to %s:%d aborted: %s", failover.host, failover.port, reason);
+        serverLog(LL_NOTICE, "The failover to %s:%d was aborted: %s", failover.host, failover.port, reason);
     else
-        serverLog(LL_NOTICE, "FAILOVER to any replica aborted: %s", reason);
+        serverLog(LL_NOTICE, "The failover to any replica was aborted: %s", reason);
     if (failover.state == IN_PROGRESS) linkBecomePrimary();
     finish();
 }
@@ -109,7 +109,7 @@ static void lookForSynced(void) {
     struct replicaClient *r = synced();
     if (!r) return;
     if (!failover.host) setTarget(strOf(replicaAddress(r)), r->listening_port);
-    serverLog(LL_NOTICE, "Failover target %s:%d is synced, failing over.", failover.host, failover.port);
+    serverLog(LL_NOTICE, "Replica %s:%d has all data, so it takes over now", failover.host, failover.port);
     handOver();
 }
 
@@ -121,7 +121,7 @@ static int64_t onTimeout(struct aeEventLoop *el, int64_t id, void *data) {
                   failover.port);
         handOver();
     } else {
-        abortBecause("Replica never caught up before timeout");
+        abortBecause("no replica caught up before the timeout");
     }
     return AE_NOMORE;
 }
@@ -176,9 +176,9 @@ static void begin(const struct failoverWish *w) {
     failover.force = w->force;
     setTarget(w->host, (int)w->port);
     if (w->host.ptr)
-        serverLog(LL_NOTICE, "FAILOVER requested to %s:%d.", failover.host, failover.port);
+        serverLog(LL_NOTICE, "A failover to %s:%d was requested", failover.host, failover.port);
     else
-        serverLog(LL_NOTICE, "FAILOVER requested to any replica.");
+        serverLog(LL_NOTICE, "A failover to any replica was requested");
     if (w->timeout_ms) failover.timer = aeCreateTimeEvent(server_el, w->timeout_ms, onTimeout, NULL);
     pauseClients(PAUSE_FAILOVER, PAUSE_WRITES, INT64_MAX);
 }
@@ -207,7 +207,7 @@ void failoverCommand(struct client *c) {
         return;
     }
     if (wish.abort)
-        abortBecause("Failover manually aborted");
+        abortBecause("FAILOVER ABORT was called");
     else
         begin(&wish);
     replyOk(c);

@@ -90,7 +90,7 @@ static bool needNoChecksum(struct syncMembers members) {
 }
 
 static void startFailed(struct syncMembers members, const char *err) {
-    serverLog(LL_WARNING, "BGSAVE for replication failed: %s", err);
+    serverLog(LL_WARNING, "The snapshot for replicas could not be started: %s", err);
     for (int i = 0; i < members.count; i++) {
         struct client *c = members.of[i]->client;
         replicaTell(members.of[i], "-ERR BGSAVE failed, replication can't continue\r\n");
@@ -120,8 +120,9 @@ static void start(struct syncClass class) {
                                         .replication = &plan.replication}};
     historyOfSave(&plan.replication);
     randomHexChars(plan.mark, SYNC_MARK);
-    serverLog(LL_NOTICE, "Starting BGSAVE for SYNC with target: %s using: %s",
-              sockets ? "replicas sockets" : "disk", class.rdb_channel ? "dual-channel" : "normal sync");
+    serverLog(LL_NOTICE, "A snapshot for replicas begins: it is written to %s (%s)",
+              sockets ? "the sockets of the replicas" : "disk",
+              class.rdb_channel ? "dual channel" : "single channel");
     if (startChild(&plan, members, sockets, class.rdb_channel, &err)) {
         file_is_for_replicas = !sockets;
         for (int i = 0; i < members.count; i++) replicaSetup(members.of[i], historyOffset());
@@ -152,11 +153,11 @@ static const struct replicaClient *whoseFits(const struct replicaClient *r) {
 static void attach(struct replicaClient *r) {
     const struct replicaClient *other = whoseFits(r);
     if (!other) {
-        serverLog(LL_NOTICE,
-                  "Can't attach the replica to the current BGSAVE. Waiting for next BGSAVE for SYNC");
+        serverLog(LL_NOTICE, "The running snapshot does not suit the replica, which waits for the next one");
         return;
     }
-    if (replicaSetup(r, other->start_offset)) serverLog(LL_NOTICE, "Waiting for end of BGSAVE for SYNC");
+    if (replicaSetup(r, other->start_offset))
+        serverLog(LL_NOTICE, "The replica waits for the end of the running snapshot");
 }
 
 static bool toSockets(void) {
@@ -169,11 +170,10 @@ void fullSyncRequest(struct replicaClient *r) {
     else if (childRunning() == CHILD_RDB)
         attach(r);
     else if (repl_diskless_sync && r->capa & CAPA_EOF && delay_s)
-        serverLog(LL_NOTICE, "Delay next BGSAVE for diskless SYNC");
-    else if (childRunning() != CHILD_NONE)
         serverLog(LL_NOTICE,
-                  "No BGSAVE in progress, but another BG operation is active. BGSAVE for replication "
-                  "delayed");
+                  "The snapshot waits for repl-diskless-sync-delay, so that more replicas can share it");
+    else if (childRunning() != CHILD_NONE)
+        serverLog(LL_NOTICE, "The snapshot for the replica waits for the end of another child process");
     else
         start(classOf(r));
 }
@@ -220,8 +220,10 @@ void fullSyncForget(struct replicaClient *r) {
     }
     if (!file_is_for_replicas || !waitsForFile(r)) return;
     if (persistence.hasSavePoints() || isAnyWaitingForFile(r)) return;
-    serverLog(LL_NOTICE,
-              "Background saving, persistence disabled, last replica dropped, killing fork child.");
+    serverLog(
+        LL_NOTICE,
+        "The last replica that waited for the snapshot is gone and nothing else needs it, so the snapshot "
+        "is stopped");
     childStop();
 }
 

@@ -232,7 +232,8 @@ static const struct transferWay direct_way = {nothingToWrite, nothingWaits, leav
 
 static void join(struct replicaClient *r, uint64_t offset) {
     serverLog(LL_NOTICE,
-              "Dual channel replication: Sending to replica %s RDB end offset %llu and client-id %llu",
+              "Dual channel replication: for replica %s the snapshot ends at offset %llu; the RDB channel is "
+              "client %llu",
               replicaName(r), (unsigned long long)offset, (unsigned long long)r->client->id);
     struct transfer *t = zcalloc(1, sizeof *t);
     t->way = &direct_way;

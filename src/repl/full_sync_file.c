@@ -107,7 +107,7 @@ void syncFileRemove(void) {
     const char *path = persistence.rdbPath();
     if (stat(path, &st) != 0 || st.st_dev != for_replicas_only.dev || st.st_ino != for_replicas_only.ino)
         return;
-    serverLog(LL_NOTICE, "Removing the RDB file used to feed replicas in a persistence-less instance");
+    serverLog(LL_NOTICE, "The RDB file that was written for replicas only is deleted");
     removeFile(path);
 }
 
@@ -117,7 +117,9 @@ bool syncFileSend(struct replicaClient *r) {
     struct stat st;
     int fd = open(persistence.rdbPath(), O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0) {
-        serverLog(LL_WARNING, "SYNC failed. Can't open/stat DB after BGSAVE: %s", strerror(errno));
+        serverLog(LL_WARNING,
+                  "The synchronization of a replica failed, as the RDB file could not be opened: %s",
+                  strerror(errno));
         if (fd >= 0) close(fd);
         return false;
     }

@@ -37,7 +37,7 @@ void transferFailed(struct replicaClient *r) {
 }
 
 void transferChildFailed(struct replicaClient *r) {
-    serverLog(LL_WARNING, "SYNC failed. BGSAVE child returned an error");
+    serverLog(LL_WARNING, "The synchronization of a replica failed because the snapshot process failed");
     transferFailed(r);
 }
 
@@ -46,10 +46,10 @@ void transferStreamed(struct replicaClient *r, bool success) {
         transferChildFailed(r);
         return;
     }
-    serverLog(LL_NOTICE,
-              "Streamed RDB transfer with replica %s succeeded (socket). Waiting for REPLCONF ACK from "
-              "replica to enable streaming",
-              replicaName(r));
+    serverLog(
+        LL_NOTICE,
+        "Replica %s has been sent the snapshot; the replication stream follows after its next REPLCONF ACK",
+        replicaName(r));
     transferDone(r, false);
 }
 
@@ -65,10 +65,10 @@ bool transferWriteMarked(struct rioWriter *w, const struct syncPlan *plan) {
 
 bool transferChildSucceeded(int exit_code, int sig) {
     if (sig)
-        serverLog(LL_WARNING, "Background RDB transfer terminated by signal %d", sig);
+        serverLog(LL_WARNING, "The process that sends the snapshot was ended by signal %d", sig);
     else if (exit_code)
         serverLog(LL_WARNING, "Background RDB transfer error");
     else
-        serverLog(LL_NOTICE, "Background RDB transfer terminated with success");
+        serverLog(LL_NOTICE, "The process that sends the snapshot has ended without an error");
     return !sig && !exit_code;
 }

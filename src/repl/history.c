@@ -133,7 +133,7 @@ void historyBecomePrimary(void) {
     keepAsSecond();
     randomHexChars(history.id, REPL_ID_LEN);
     serverLog(LL_NOTICE,
-              "Setting secondary replication ID to %s, valid up to offset: %lld. New replication ID is %s",
+              "The former replication ID %s stays valid up to offset %lld; the new replication ID is %s",
               history.id2, (long long)history.second_offset, history.id);
 }
 
@@ -166,16 +166,17 @@ bool historyCanContinue(struct str id, int64_t offset, sds *why) {
     *why = NULL;
     if (!historyIdIs(history.id, id) && !(second && offset <= history.second_offset)) {
         if (second)
-            *why = sdscatprintf(sdsempty(),
-                                "Partial resynchronization not accepted: Requested offset for second ID was "
-                                "%lld, but I can reply up to %lld",
-                                (long long)offset, (long long)history.second_offset);
+            *why = sdscatprintf(
+                sdsempty(),
+                "Partial resynchronization refused: the replica asks for offset %lld of the former "
+                "replication ID, which is valid up to %lld",
+                (long long)offset, (long long)history.second_offset);
         else if (id.len == 0 || id.ptr[0] != '?')
-            *why =
-                sdscatprintf(sdsempty(),
-                             "Partial resynchronization not accepted: Replication ID mismatch (Replica asked "
-                             "for '%.*s', my replication IDs are '%s' and '%s')",
-                             (int)(id.len < 64 ? id.len : 64), id.ptr, history.id, history.id2);
+            *why = sdscatprintf(
+                sdsempty(),
+                "Partial resynchronization refused: the replica asks for replication ID '%.*s', but this "
+                "server's are '%s' and '%s'",
+                (int)(id.len < 64 ? id.len : 64), id.ptr, history.id, history.id2);
         return false;
     }
     return history.backlog && offset > 0 && (uint64_t)offset - 1 >= c->start &&
@@ -211,7 +212,7 @@ static sds historyInfo(sds s) {
 }
 
 static void debugChangeId(struct client *c) {
-    serverLog(LL_NOTICE, "Changing replication IDs after receiving change-repl-id");
+    serverLog(LL_NOTICE, "DEBUG CHANGE-REPL-ID gives this server new replication IDs");
     newId();
     replyOk(c);
 }

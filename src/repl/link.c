@@ -90,7 +90,7 @@ void linkSetDataWhole(bool whole) {
 }
 
 static void discardCached(void) {
-    if (cached.valid) serverLog(LL_NOTICE, "Discarding previously cached primary state.");
+    if (cached.valid) serverLog(LL_NOTICE, "The state kept of the former primary is discarded");
     cached.valid = false;
 }
 
@@ -116,20 +116,21 @@ static void connected(struct connection *conn, int dbid, struct str input) {
 static void cache(struct client *primary) {
     int dbid = primary->db->id;
     if (!silent(primary_link.last_io_ms)) primary_link.data_ms = mstime();
-    serverLog(LL_NOTICE, "Connection with primary lost.");
+    serverLog(LL_NOTICE, "The connection to the primary is lost");
     cached.valid = linkStreamClose(primary) && !old_protocol;
     cached.dbid = dbid;
     primary_link.primary = NULL;
     serverEvent(SERVER_PRIMARY_LINK, EVENT_ENDED, NULL);
     if (cached.valid)
-        serverLog(LL_NOTICE, "Caching the disconnected primary state.");
+        serverLog(LL_NOTICE, "The state of the lost primary is kept for a partial resynchronization");
     else
-        serverLog(LL_NOTICE, "Discarding previously cached primary state.");
+        serverLog(LL_NOTICE, "The state kept of the former primary is discarded");
 }
 
 /* At the next tick, or when somebody calls connectNow(). */
 static void reconnect(const char *why) {
-    serverLog(LL_NOTICE, "Reconnecting to PRIMARY %s:%d%s", primary_link.host, primary_link.port, why);
+    serverLog(LL_NOTICE, "Connecting to the primary %s:%d again%s", primary_link.host, primary_link.port,
+              why);
     primary_link.state = LINK_CONNECT;
     reconnecting = true;
 }
@@ -220,11 +221,11 @@ static void startDual(struct connection *conn) {
 static void resume(const struct handshakeAnswer *answer) {
     if (answer->id[0] && !historyIdIs(history.id, strOf(answer->id))) {
         historyRename(answer->id);
-        serverLog(LL_NOTICE, "Primary replication ID changed to %s", history.id);
+        serverLog(LL_NOTICE, "The primary's replication ID has changed to %s", history.id);
         replicasDisconnect();
     }
     if (!history.backlog) historyCreateBacklog(true);
-    serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Primary accepted a Partial Resynchronization.");
+    serverLog(LL_NOTICE, "The replication stream of the primary continues");
     connected(answer->conn, cached.dbid, strN(NULL, 0));
 }
 
@@ -258,11 +259,11 @@ static void connectNow(void) {
     struct handshakeWish wish = {.offset = historyOffset(), .handover = handover != NULL};
     if (cached.valid) memcpy(wish.id, history.id, sizeof wish.id);
     if (!reconnecting)
-        serverLog(LL_NOTICE, "Connecting to PRIMARY %s:%d", primary_link.host, primary_link.port);
+        serverLog(LL_NOTICE, "Connecting to the primary %s:%d", primary_link.host, primary_link.port);
     reconnecting = false;
     noteIo();
     if (!handshakeStart(primary_link.host, primary_link.port, &wish, answered)) return;
-    serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync started");
+    serverLog(LL_NOTICE, "The synchronization with the primary begins");
     primary_link.state = LINK_CONNECTING;
 }
 
@@ -277,10 +278,9 @@ static void setPrimaryAddress(struct str host, int port) {
 
 /* Our own history is as good a beginning as that of a primary. */
 static void synthesizeCached(int dbid) {
-    serverLog(
-        LL_NOTICE,
-        "Before turning into a replica, using my own primary parameters to synthesize a cached primary: "
-        "I may be able to synchronize with the new primary with just a partial transfer.");
+    serverLog(LL_NOTICE,
+              "This primary becomes a replica and keeps its own replication history, so that a partial "
+              "resynchronization with the new primary may suffice");
     cached.valid = true;
     cached.dbid = dbid < 0 ? 0 : dbid;
 }
@@ -361,15 +361,15 @@ static void tick(void) {
     case LINK_CONNECTING:
     case LINK_HANDSHAKE:
         if (!silent(handshakeLastIoMs())) return;
-        serverLog(LL_WARNING, "Timeout connecting to the PRIMARY...");
+        serverLog(LL_WARNING, "Connecting to the primary took longer than repl-timeout");
         handshakeCancel();
         reconnectAfterFailure();
         return;
     case LINK_TRANSFER:
         if (!silent(dualRunning() ? dualLastIoMs() : receiveLastIoMs())) return;
         serverLog(LL_WARNING,
-                  "Timeout receiving bulk data from PRIMARY... If the problem persists try to set "
-                  "the 'repl-timeout' parameter in valkey.conf to a larger value.");
+                  "Nothing of the snapshot has come from the primary for repl-timeout. A larger repl-timeout "
+                  "helps if the network or the primary is slow.");
         stopTransfer();
         reconnectAfterFailure();
         return;
@@ -377,7 +377,7 @@ static void tick(void) {
         lookForInput();
         linkStreamAckNowAndThen();
         if (!silent(primary_link.last_io_ms)) return;
-        serverLog(LL_WARNING, "PRIMARY timeout: no data nor PING received...");
+        serverLog(LL_WARNING, "Neither data nor a PING has come from the primary for repl-timeout");
         clientClose(primary_link.primary);
     }
 }
@@ -391,16 +391,16 @@ static enum linkState stateNow(void) {
     return primary_link.state;
 }
 
-static void logEnabled(struct client *c, const char *what) {
+static void logRoleAsked(struct client *c, const char *what) {
     sds who = clientLogName(c, sdsempty());
-    serverLog(LL_NOTICE, "%s enabled (user request from '%s')", what, who);
+    serverLog(LL_NOTICE, "%s (requested by '%s')", what, who);
     sdsfree(who);
 }
 
 static void replicaofNoOne(struct client *c) {
     if (roleIsReplica()) {
         linkBecomePrimary();
-        logEnabled(c, "PRIMARY MODE");
+        logRoleAsked(c, "This server is now a primary");
     }
     replyOk(c);
 }
@@ -425,14 +425,15 @@ void replicaofCommand(struct client *c) {
     }
     if (!argRange(c, c->argv[2], 0, PORT_MAX, &port, "ERR Invalid master port")) return;
     if (primary_link.host && strIs(c->argv[1], primary_link.host) && primary_link.port == (int)port) {
-        serverLog(LL_NOTICE, "REPLICAOF would result into synchronization with the primary we are already "
-                             "connected with. No operation performed.");
+        serverLog(LL_NOTICE,
+                  "REPLICAOF names the primary that this server replicates already, so nothing changes");
         replyStatus(c, "OK Already connected to specified master");
         return;
     }
     linkFollow(c->argv[1], (int)port);
-    sds what = sdscatprintf(sdsempty(), "REPLICAOF %s:%d", primary_link.host, primary_link.port);
-    logEnabled(c, what);
+    sds what = sdscatprintf(sdsempty(), "This server is now a replica of %s:%d", primary_link.host,
+                            primary_link.port);
+    logRoleAsked(c, what);
     sdsfree(what);
     replyOk(c);
 }

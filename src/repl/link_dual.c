@@ -59,13 +59,13 @@ void dualCancel(void) {
 }
 
 static void giveUp(void) {
-    serverLog(LL_NOTICE, "Dual channel replication: Aborting dual channel sync");
+    serverLog(LL_NOTICE, "Dual channel replication: the synchronization is aborted");
     dualCancel();
     dual.end(&(struct dualEnd){0});
 }
 
 static void failed(struct wire *w, const char *why) {
-    serverLog(LL_WARNING, "Dual channel replication: Error on the %s connection with the primary: %s",
+    serverLog(LL_WARNING, "Dual channel replication: the %s connection with the primary failed: %s",
               w == &dual.rdb ? "RDB" : "main", why);
     giveUp();
 }
@@ -78,7 +78,7 @@ static void finish(void) {
     dual.stream = NULL;
     letGo();
     dual.end(&how);
-    serverLog(LL_NOTICE, "Dual channel replication: Successfully streamed replication data into memory");
+    serverLog(LL_NOTICE, "Dual channel replication: the buffered replication stream has been applied");
     sdsfree(how.stream);
 }
 
@@ -96,9 +96,10 @@ static void keepStream(struct connection *conn) {
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
         if (n == 0)
-            serverLog(LL_WARNING, "Dual channel replication: Provisional primary closed connection");
+            serverLog(LL_WARNING, "Dual channel replication: the primary closed the main connection");
         else
-            serverLog(LL_WARNING, "Dual channel replication: Provisional primary: %s", strerror(errno));
+            serverLog(LL_WARNING, "Dual channel replication: reading from the main connection failed: %s",
+                      strerror(errno));
         giveUp();
         return;
     }
@@ -106,10 +107,11 @@ static void keepStream(struct connection *conn) {
     if (sdslen(dual.stream) > dual.peak) dual.peak = sdslen(dual.stream);
     dual.last_io_ms = cmd_time_ms;
     if (!isFull()) return;
-    serverLog(LL_NOTICE,
-              "Dual channel replication: Replication buffer limit reached (%zu bytes), stopping buffering. "
-              "Further accumulation will occur on primary side.",
-              sdslen(dual.stream));
+    serverLog(
+        LL_NOTICE,
+        "Dual channel replication: the buffer is full (%zu bytes), so what follows stays with the primary "
+        "for now",
+        sdslen(dual.stream));
     connSetReadHandler(conn, NULL);
 }
 
@@ -117,26 +119,24 @@ static void beginStream(void) {
     dual.conn = wireTake(&dual.main);
     dual.stream = sdsempty();
     connSetReadHandler(dual.conn, keepStream);
-    serverLog(LL_NOTICE,
-              "Dual channel replication: PRIMARY <-> REPLICA sync: Primary accepted a Partial "
-              "Resynchronization%s",
-              dual.loaded ? "." : ", RDB load in background.");
+    serverLog(LL_NOTICE, "Dual channel replication: the replication stream of the primary begins%s",
+              dual.loaded ? "" : ", while the snapshot is still being loaded");
     if (dual.loaded) finish();
 }
 
 static void refused(struct str line) {
-    serverLog(LL_WARNING, "Dual channel replication: Unexpected reply from primary: %.*s", (int)line.len,
-              line.ptr);
+    serverLog(LL_WARNING, "Dual channel replication: the reply of the primary is not understood: %.*s",
+              (int)line.len, line.ptr);
     giveUp();
 }
 
 static void askForStream(void) {
     char digits[LONG_STR_SIZE];
     unsigned len = ull2string(digits, dual.plan.offset + 1);
-    serverLog(LL_NOTICE,
-              "Dual channel replication: Trying a partial resynchronization using main channel (request "
-              "%s:%s).",
-              dual.plan.id, digits);
+    serverLog(
+        LL_NOTICE,
+        "Dual channel replication: a partial resynchronization is requested on the main connection (%s:%s)",
+        dual.plan.id, digits);
     dual.asked = true;
     wireSay(&dual.main, 3, (struct str[]){STR("PSYNC"), strOf(dual.plan.id), strN(digits, len)});
 }

@@ -111,10 +111,10 @@ static void sayPsync(void) {
     struct str argv[] = {STR("PSYNC"), known ? strOf(wish->id) : STR("?"), STR("-1"), STR("FAILOVER")};
     if (known) argv[2] = strN(digits, ull2string(digits, wish->offset + 1));
     if (known)
-        serverLog(LL_NOTICE, "Trying a partial resynchronization (request %s:%llu).", wish->id,
+        serverLog(LL_NOTICE, "A partial resynchronization is requested (%s:%llu)", wish->id,
                   (unsigned long long)wish->offset + 1);
     else
-        serverLog(LL_NOTICE, "Partial resynchronization not possible (no cached primary)");
+        serverLog(LL_NOTICE, "No state of a former primary is kept, so a full synchronization is requested");
     hand.count = hand.next = 0;
     say(SAID_PSYNC, wish->handover ? 4 : 3, argv);
 }
@@ -136,7 +136,7 @@ static void giveUp(void) {
 
 static void onFailed(struct wire *w, const char *why) {
     (void)w;
-    serverLog(LL_WARNING, "Error condition on socket for SYNC: %s", why);
+    serverLog(LL_WARNING, "The connection to the primary failed: %s", why);
     giveUp();
 }
 
@@ -146,11 +146,11 @@ static void onFailed(struct wire *w, const char *why) {
 static void heardPong(struct str line) {
     if (line.ptr[0] != '+' && !strStarts(line, STR("-NOAUTH")) && !strStarts(line, STR("-NOPERM")) &&
         !strStarts(line, STR("-ERR operation not permitted"))) {
-        serverLog(LL_WARNING, "Error reply to PING from primary: '%.*s'", (int)line.len, line.ptr);
+        serverLog(LL_WARNING, "The primary answered PING with an error: '%.*s'", (int)line.len, line.ptr);
         giveUp();
         return;
     }
-    serverLog(LL_NOTICE, "Primary replied to PING, replication can continue...");
+    serverLog(LL_NOTICE, "The primary has answered PING");
     introduce();
 }
 
@@ -158,7 +158,7 @@ static void heardOption(const char *option, struct str line) {
     if (strcmp(option, "set-cluster-node-id") == 0) option = "SET-CLUSTER-NODE-ID";
     if (strcmp(option, "version") == 0) option = "VERSION"; /* as it has always been logged */
     if (line.ptr[0] == '-')
-        serverLog(LL_NOTICE, "(Non critical) Primary does not understand REPLCONF %s: %.*s", option,
+        serverLog(LL_NOTICE, "The primary does not know REPLCONF %s, which does no harm: %.*s", option,
                   (int)line.len, line.ptr);
 }
 
@@ -195,17 +195,17 @@ static void heardFull(struct str line) {
     if (good) {
         memcpy(answer.id, id.ptr, id.len);
         answer.offset = (uint64_t)offset;
-        serverLog(LL_NOTICE, "Full resync from primary: %s:%llu", answer.id,
+        serverLog(LL_NOTICE, "The primary begins a full synchronization: %s:%llu", answer.id,
                   (unsigned long long)answer.offset);
     } else {
-        serverLog(LL_WARNING, "Primary replied with wrong +FULLRESYNC syntax.");
+        serverLog(LL_WARNING, "The primary's +FULLRESYNC reply is malformed");
     }
     finish(HANDSHAKE_FULL, &answer);
 }
 
 static void heardContinue(struct str line) {
     struct handshakeAnswer answer = {0};
-    serverLog(LL_NOTICE, "Successful partial resynchronization with primary.");
+    serverLog(LL_NOTICE, "The primary grants the partial resynchronization");
     (void)nextWord(&line);
     struct str id = nextWord(&line);
     if (isId(id)) memcpy(answer.id, id.ptr, id.len);
@@ -215,11 +215,11 @@ static void heardContinue(struct str line) {
 /* It may be of a time before PSYNC. */
 static void askTheOldWay(struct str line) {
     if (strStarts(line, STR("-ERR")))
-        serverLog(LL_NOTICE, "Primary does not support PSYNC or is in error state (reply: %.*s)",
-                  (int)line.len, line.ptr);
+        serverLog(LL_NOTICE, "The primary refuses PSYNC: %.*s", (int)line.len, line.ptr);
     else
-        serverLog(LL_WARNING, "Unexpected reply to PSYNC from primary: %.*s", (int)line.len, line.ptr);
-    serverLog(LL_NOTICE, "Retrying with SYNC...");
+        serverLog(LL_WARNING, "The primary's reply to PSYNC is not understood: %.*s", (int)line.len,
+                  line.ptr);
+    serverLog(LL_NOTICE, "The older command SYNC is tried instead");
     wireSayRaw(&hand.wire, STR("SYNC\r\n"));
     finish(HANDSHAKE_OLD_FULL, &(struct handshakeAnswer){0});
 }
@@ -230,14 +230,15 @@ static void heardPsync(struct str line) {
     } else if (strStarts(line, STR("+CONTINUE"))) {
         heardContinue(line);
     } else if (strStarts(line, STR("+DUALCHANNELSYNC"))) {
-        serverLog(LL_NOTICE, "Dual channel replication: PSYNC is not possible, initialize RDB channel.");
+        serverLog(LL_NOTICE,
+                  "Dual channel replication: a full synchronization is needed, so the RDB channel is opened");
         finish(HANDSHAKE_DUAL, &(struct handshakeAnswer){0});
     } else if (hand.wish.handover) {
         serverLog(LL_WARNING, "Failover target rejected psync request: %.*s", (int)line.len, line.ptr);
         finish(HANDSHAKE_REJECTED, &(struct handshakeAnswer){0});
     } else if (strStarts(line, STR("-NOMASTERLINK")) || strStarts(line, STR("-LOADING"))) {
-        serverLog(LL_NOTICE, "Primary is currently unable to PSYNC but should be in the future: %.*s",
-                  (int)line.len, line.ptr);
+        serverLog(LL_NOTICE, "The primary cannot synchronize replicas at the moment: %.*s", (int)line.len,
+                  line.ptr);
         giveUp();
     } else {
         askTheOldWay(line);
@@ -269,7 +270,7 @@ static void onLine(struct wire *w, struct str line) {
 static void onConnected(struct wire *w) {
     (void)w;
     hand.last_io_ms = cmd_time_ms;
-    serverLog(LL_NOTICE, "Non blocking connect for SYNC fired the event.");
+    serverLog(LL_NOTICE, "The connection to the primary is established");
     hand.count = hand.next = 0;
     say(SAID_PING, 1, (struct str[]){STR("PING")});
 }
@@ -291,7 +292,7 @@ bool handshakeStart(const char *host, int port, const struct handshakeWish *wish
     hand.end = end;
     hand.last_io_ms = cmd_time_ms;
     if (wireConnect(&hand.wire, host, port, &err)) return true;
-    serverLog(LL_WARNING, "Unable to connect to PRIMARY: %s", err);
+    serverLog(LL_WARNING, "Connecting to the primary failed: %s", err);
     sdsfree(err);
     return false;
 }

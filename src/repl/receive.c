@@ -84,11 +84,8 @@ static bool wantsDisk(void) {
 
 /* what: of the synchronization, could not be read. */
 void receiveFailDownload(const char *what) {
-    if (wantsDisk()) {
-        serverLog(LL_WARNING, "Replica bio thread: Error reading sync %s", what);
-        serverLog(LL_WARNING, "Replica bio thread: Error downloading RDB");
-        serverLog(LL_WARNING, "Replica main thread detected RDB download failure in Bio thread");
-    }
+    if (wantsDisk())
+        serverLog(LL_WARNING, "The snapshot from the primary is lost: reading its %s failed", what);
     receiveFail();
 }
 
@@ -103,17 +100,17 @@ void receiveTellAlive(void) {
 
 static void headerRead(void) {
     bool disk = wantsDisk();
-    const char *where = disk ? "to disk" : "to parser", *who = disk ? "Replica bio thread: " : "";
+    const char *where = disk ? "disk" : "the loader";
     receiving.got = 0;
     receiving.beside = !disk && repl_diskless_load == DISKLESS_LOAD_SWAPDB;
     if (!directiveWantsDisk() && disk)
-        serverLog(LL_NOTICE, "Skipping diskless-load because there are modules that %s.", modulesWantDisk());
-    if (disk) serverLog(LL_NOTICE, "Replica main thread creating Bio thread to save RDB to disk");
+        serverLog(LL_NOTICE, "The snapshot is not loaded from the socket because there are modules that %s",
+                  modulesWantDisk());
+    if (disk) serverLog(LL_NOTICE, "The snapshot from the primary is written to disk by a thread");
     if (receiving.size == 0)
-        serverLog(LL_NOTICE, "%sPRIMARY <-> REPLICA sync: receiving streamed RDB from primary with EOF %s",
-                  who, where);
+        serverLog(LL_NOTICE, "A snapshot of unknown length comes from the primary and goes to %s", where);
     else
-        serverLog(LL_NOTICE, "%sPRIMARY <-> REPLICA sync: receiving %lld bytes from primary %s", who,
+        serverLog(LL_NOTICE, "A snapshot of %lld bytes comes from the primary and goes to %s",
                   (long long)receiving.size, where);
     if (!disk) {
         connSetReadHandler(receiving.plan.conn, NULL);
@@ -127,13 +124,14 @@ static void headerRead(void) {
 static bool parseHeader(struct str line) {
     int64_t size;
     if (line.ptr[0] == '-') {
-        serverLog(LL_WARNING, "PRIMARY aborted replication with an error: %.*s", (int)line.len - 1,
-                  line.ptr + 1);
+        serverLog(LL_WARNING, "The primary answered the request for a synchronization with an error: %.*s",
+                  (int)line.len - 1, line.ptr + 1);
     } else if (line.ptr[0] != '$') {
-        serverLog(LL_WARNING,
-                  "Bad protocol from PRIMARY, the first byte is not '$' (we received '%.*s'), are you sure "
-                  "the host and port are right?",
-                  (int)line.len, line.ptr);
+        serverLog(
+            LL_WARNING,
+            "The primary should announce the length of the snapshot with '$', but sent '%.*s'. Are host "
+            "and port those of a primary?",
+            (int)line.len, line.ptr);
     } else if (line.len == 5 + RECEIVE_MARK && memcmp(line.ptr, "$EOF:", 5) == 0) {
         memcpy(receiving.mark, line.ptr + 5, RECEIVE_MARK);
         receiving.size = 0;
@@ -142,8 +140,9 @@ static bool parseHeader(struct str line) {
         receiving.size = size;
         return true;
     } else {
-        serverLog(LL_WARNING, "Bad protocol from PRIMARY: '%.*s' is no length of a snapshot", (int)line.len,
-                  line.ptr);
+        serverLog(LL_WARNING,
+                  "The primary announced the length of the snapshot as '%.*s', which is not valid",
+                  (int)line.len, line.ptr);
     }
     return false;
 }
@@ -167,7 +166,7 @@ static void headerHandler(struct connection *conn) {
         ssize_t n = receiveRead(&byte, 1);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (n <= 0 || header_len == HEADER_MAX) {
-            serverLog(LL_WARNING, "I/O error reading bulk count from PRIMARY: %s",
+            serverLog(LL_WARNING, "Reading the length of the snapshot from the primary failed: %s",
                       n < 0    ? strerror(errno)
                       : n == 0 ? "connection lost"
                                : "the line is too long");
@@ -196,8 +195,10 @@ static void retryAof(void) {
         return;
     }
     if (--aof_tries_left) return;
-    serverLog(LL_WARNING, "FATAL: this replica instance finished the synchronization with its primary, but "
-                          "the AOF can't be turned on. Exiting now.");
+    serverLog(
+        LL_WARNING,
+        "The synchronization with the primary is complete, but the append-only file cannot be turned on, "
+        "so the server exits");
     exit(1);
 }
 
@@ -212,8 +213,8 @@ static void onRole(bool replica) {
  * files here. */
 static void keepFile(void) {
     if (rdb_del_sync_files && !persistence.hasSavePoints() && !persistenceAofOn())
-        serverLog(LL_NOTICE, "Removing the RDB file obtained from the primary. This replica has persistence "
-                             "disabled");
+        serverLog(LL_NOTICE,
+                  "The RDB file received from the primary is deleted, as this replica has no persistence");
     else
         receiveFileKeep(persistence.rdbPath());
 }
@@ -224,7 +225,7 @@ static void inPlace(void) {
     if (!rdb) dbstats.dirty++; /* no file holds it */
     restartAof(rdb);
     if (rdb && access(rdb, F_OK) == 0) keepFile();
-    serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Finished with success");
+    serverLog(LL_NOTICE, "The synchronization with the primary is complete");
 }
 
 static void begin(const struct receivePlan *plan) {

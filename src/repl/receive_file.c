@@ -76,9 +76,7 @@ static void syncOnThread(void *arg) {
 }
 
 static void noteWriteError(int code) {
-    serverLog(LL_WARNING,
-              "Write error or short write writing to the DB dump file needed for PRIMARY <-> REPLICA "
-              "synchronization: %s",
+    serverLog(LL_WARNING, "Writing the snapshot from the primary to its temporary file failed: %s",
               strerror(code));
     receiveFail();
 }
@@ -109,7 +107,7 @@ static bool put(size_t n) {
 
 static void whole(void) {
     connSetReadHandler(receiving.plan.conn, NULL);
-    serverLog(LL_NOTICE, "Replica bio thread: Done downloading RDB");
+    serverLog(LL_NOTICE, "The snapshot from the primary has arrived");
     receiving.state = RECEIVE_SYNCING;
     startSync();
 }
@@ -147,7 +145,7 @@ static bool readSome(void) {
     ssize_t n = receiveRead(file.buf + file.held, want);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (n <= 0) {
-        serverLog(LL_WARNING, "Replica bio thread: I/O error trying to sync with PRIMARY: %s",
+        serverLog(LL_WARNING, "Reading the snapshot from the primary failed: %s",
                   n == 0 ? "connection lost" : strerror(errno));
         receiveFailDownload("payload");
         return false;
@@ -176,7 +174,7 @@ bool receiveFileOpen(void) {
     file.path = sdscatprintf(sdsempty(), "temp-%lld.%ld.rdb", (long long)time(NULL), (long)getpid());
     file.fd = openFile();
     if (file.fd < 0) {
-        serverLog(LL_WARNING, "Opening the temp file needed for PRIMARY <-> REPLICA synchronization: %s",
+        serverLog(LL_WARNING, "Opening the temporary file for the snapshot from the primary failed: %s",
                   strerror(errno));
         receiveFileDrop();
         return false;
@@ -207,7 +205,7 @@ void receiveFileStep(void) {
     } else if (receiving.state == RECEIVE_FILE) {
         pauseOrGoOn(syncing);
     } else if (!syncing) {
-        serverLog(LL_NOTICE, "Replica main thread detected RDB download completion in Bio thread");
+        serverLog(LL_NOTICE, "The snapshot from the primary is on disk");
         receiving.state = RECEIVE_LOAD;
     } else {
         receiving.io_ms = mstime();

@@ -68,10 +68,11 @@ static void tellProgress(struct rioReader *io) {
 static void stopSaving(void) {
     persistence.aofStop();
     if (childRunning() != CHILD_RDB) return;
-    serverLog(LL_NOTICE,
-              "Replica is about to load the RDB file received from the primary, but there is a pending RDB "
-              "child running. Killing process %ld and removing its temp file to avoid any race",
-              (long)childPid());
+    serverLog(
+        LL_NOTICE,
+        "The snapshot received from the primary is about to be loaded, so the background save in process "
+        "%ld is stopped and its temporary file deleted",
+        (long)childPid());
     childKill();
 }
 
@@ -92,7 +93,7 @@ static void accepted(void *priv) {
 /* ---- Beside ---- */
 
 static void dropBeside(struct keyspace **beside) {
-    serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Discarding temporary DB in background");
+    serverLog(LL_NOTICE, "The dataset loaded so far is freed in the background");
     for (int i = 0; i < dbCount(); i++) keyspaceRelease(beside[i], true);
     rdbSectionsExchange(false);
 }
@@ -101,7 +102,7 @@ static void exchange(struct keyspace **beside) {
     receive_replaces();
     stopSaving();
     replicasForget();
-    serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Swapping active DB with loaded DB");
+    serverLog(LL_NOTICE, "The loaded dataset takes the place of the old one");
     for (int i = 0; i < dbCount(); i++) {
         struct db *db = dbGet(i);
         if (!beside[i] && !dbAllKeys(db)) continue;
@@ -109,7 +110,7 @@ static void exchange(struct keyspace **beside) {
         dbExchange(db, beside[i]);
     }
     rdbSectionsExchange(true);
-    serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Discarding old DB in background");
+    serverLog(LL_NOTICE, "The old dataset is freed in the background");
     for (int i = 0; i < dbCount(); i++) keyspaceRelease(beside[i], true);
 }
 
@@ -123,7 +124,7 @@ static bool readEnd(struct rioReader *io) {
         return true; /* rioAtEnd is an error, too, when there is one: none that counts */
     }
     if (!rioRead(io, mark, sizeof mark) || memcmp(mark, receiving.mark, sizeof mark) != 0) {
-        serverLog(LL_WARNING, "Replication stream EOF marker is broken");
+        serverLog(LL_WARNING, "The end mark of the streamed snapshot is wrong");
         return false;
     }
     receiving.rest = sdsnewlen(io->at, (size_t)(io->end - io->at));
@@ -161,7 +162,7 @@ static bool loadOver(struct rdbReader *r, struct rdbLoadOptions *options, bool f
     loadingStart(EVENT_LOADS_PRIMARY, r->io.size == RIO_SIZE_UNKNOWN ? 0 : r->io.size);
     bool ok = readDataset(r, options, from_file);
     if (!ok && flushed) {
-        serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Discarding the half-loaded data");
+        serverLog(LL_NOTICE, "The dataset loaded so far is discarded");
         emptyAll();
     }
     loadingStop(ok);
@@ -215,7 +216,7 @@ static bool loadConnection(void) {
 
 bool receiveLoad(void) {
     bool from_file = receiveFile() >= 0;
-    if (from_file) serverLog(LL_NOTICE, "Loading the RDB and finalizing primary-replica sync...");
+    if (from_file) serverLog(LL_NOTICE, "The snapshot from the primary is complete and is now loaded");
     if (!receiving.beside) receive_replaces();
     serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Loading DB in memory");
     return from_file ? loadFile() : loadConnection();

@@ -120,7 +120,7 @@ static void replicaFree(struct client *c) {
     if (!r) return;
     if (r->state != REPLICA_NONE) {
         if (r->rdb_channel)
-            serverLog(LL_NOTICE, "Dual channel replication: Replica %s rdb channel disconnected.",
+            serverLog(LL_NOTICE, "Dual channel replication: the RDB channel of replica %s is closed",
                       replicaName(r));
         else
             serverLog(LL_NOTICE, "Connection with replica %s lost.", replicaName(r));
@@ -211,7 +211,8 @@ void replicaOnline(struct replicaClient *r, bool at_once) {
     r->acked_ms = cmd_time_ms;
     if (r->rdb_only || r->rdb_channel) {
         r->state = REPLICA_RDB_TRANSMITTED;
-        serverLog(LL_NOTICE, "RDB transfer completed, rdb only replica (%s) should be disconnected asap",
+        serverLog(LL_NOTICE,
+                  "%s has received the snapshot, which is all it asked for, and should disconnect now",
                   replicaName(r));
         if (!r->rdb_channel) clientCloseAfterReply(r->client); /* else it ends when the main one has come */
         return;
@@ -221,7 +222,7 @@ void replicaOnline(struct replicaClient *r, bool at_once) {
         startStream(r);
     else
         r->wait_for_ack = !r->streaming;
-    serverLog(LL_NOTICE, "Synchronization with replica %s succeeded", replicaName(r));
+    serverLog(LL_NOTICE, "Replica %s is synchronized", replicaName(r));
     serverEvent(SERVER_REPLICA, EVENT_STARTED, NULL);
 }
 
@@ -371,7 +372,8 @@ static void cutSilent(void) {
         if ((r->state != REPLICA_ONLINE && r->state != REPLICA_BG_TRANSFER) || r->old_protocol) continue;
         if (r->client->flags & CLIENT_CLOSE_ASAP || cmd_time_ms - r->acked_ms <= repl_timeout_s * 1000)
             continue;
-        serverLog(LL_WARNING, "Disconnecting timedout replica (streaming sync): %s", replicaName(r));
+        serverLog(LL_WARNING, "Replica %s has acknowledged nothing for repl-timeout and is disconnected",
+                  replicaName(r));
         clientClose(r->client);
     }
 }
@@ -382,7 +384,7 @@ static void freeBacklog(void) {
     if (needed || !needed_ms) needed_ms = cmd_time_ms;
     if (cmd_time_ms - needed_ms <= backlog_ttl_s * 1000) return;
     historyFreeBacklog();
-    serverLog(LL_NOTICE, "Replication backlog freed after %d seconds without connected replicas.",
+    serverLog(LL_NOTICE, "The replication backlog is freed, as no replica has been connected for %d seconds",
               (int)backlog_ttl_s);
 }
 

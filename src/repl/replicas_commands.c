@@ -58,7 +58,10 @@ static bool setCapability(struct client *c, struct str value) {
     else if (strIs(value, "dual-channel") && repl_dual_channel && repl_diskless_sync)
         r->capa |= CAPA_DUAL_CHANNEL;
     else if (strIs(value, "dual-channel") && repl_dual_channel)
-        serverLog(LL_NOTICE, "Dual channel capability ignored: repl-diskless-sync disabled");
+        serverLog(
+            LL_NOTICE,
+            "The replica supports dual channel replication, which needs repl-diskless-sync yes and is not "
+            "used");
     return true;
 }
 
@@ -202,7 +205,7 @@ void replconfCommand(struct client *c) {
 /* ---- SYNC, PSYNC ---- */
 
 static void logAsking(const struct replicaClient *r) {
-    serverLog(LL_NOTICE, "Replica %s asks for synchronization", replicaName(r));
+    serverLog(LL_NOTICE, "Replica %s requests a synchronization", replicaName(r));
 }
 
 /* Its primary hands over to us. */
@@ -215,10 +218,11 @@ static bool takeOver(struct client *c) {
         replyError(c, "ERR PSYNC FAILOVER replid must match my replid.");
         return false;
     }
-    serverLog(LL_NOTICE, "Failover request received for replid %.*s.", (int)c->argv[1].len, c->argv[1].ptr);
+    serverLog(LL_NOTICE, "The primary hands its role to this replica (replication ID %.*s)",
+              (int)c->argv[1].len, c->argv[1].ptr);
     if (replica_hooks.becomePrimary) replica_hooks.becomePrimary();
     sds line = clientLogName(c, sdsempty());
-    serverLog(LL_NOTICE, "PRIMARY MODE enabled (failover request from '%s')", line);
+    serverLog(LL_NOTICE, "This replica is now a primary (failover requested by '%s')", line);
     sdsfree(line);
     return true;
 }
@@ -252,9 +256,7 @@ static void logLackOfBacklog(const struct replicaClient *r, struct str id, int64
         history.backlog ? (unsigned long long)history.chain.start + 1 : 0,
         history.backlog ? (unsigned long long)end + 1 : 0);
     if (offset > 0 && (uint64_t)offset > end)
-        serverLog(LL_WARNING,
-                  "Warning: replica %s tried to PSYNC with an offset (%lld) that is greater than the primary "
-                  "replication offset (%llu)",
+        serverLog(LL_WARNING, "Replica %s asks for offset %lld, which is beyond this primary's offset %llu",
                   replicaName(r), (long long)offset, (unsigned long long)end);
 }
 
@@ -262,7 +264,7 @@ static void logRefusal(const struct replicaClient *r, struct str id, int64_t off
     if (why)
         serverLog(LL_NOTICE, "%s", why);
     else if (id.len && id.ptr[0] == '?')
-        serverLog(LL_NOTICE, "Full resync requested by replica %s", replicaName(r));
+        serverLog(LL_NOTICE, "Replica %s requests a full synchronization", replicaName(r));
     else
         logLackOfBacklog(r, id, offset);
 }
@@ -278,8 +280,7 @@ static bool continueFrom(struct replicaClient *r, struct str id, int64_t offset)
     replicaContinue(r, (uint64_t)offset - 1);
     replstats.partial_ok++;
     serverLog(LL_NOTICE,
-              "Partial resynchronization request from %s accepted. Sending %llu bytes of backlog starting "
-              "from offset %lld.",
+              "Replica %s resynchronizes partially: it gets %llu bytes of the backlog from offset %lld on",
               replicaName(r), (unsigned long long)(historyOffset() - (uint64_t)offset + 1),
               (long long)offset);
     return true;
@@ -287,8 +288,8 @@ static bool continueFrom(struct replicaClient *r, struct str id, int64_t offset)
 
 static void createBacklog(void) {
     historyCreateBacklog(roleIsReplica());
-    serverLog(LL_NOTICE, "Replication backlog created, my new replication IDs are '%s' and '%s'", history.id,
-              history.id2);
+    serverLog(LL_NOTICE, "The replication backlog is created; the replication IDs are '%s' and '%s'",
+              history.id, history.id2);
 }
 
 static void requestSnapshot(struct replicaClient *r) {
@@ -316,8 +317,8 @@ void psyncCommand(struct client *c) {
     if (!argLongLong(c, c->argv[2], &offset, NULL) || continueFrom(r, c->argv[1], offset)) return;
     if (r->capa & CAPA_DUAL_CHANNEL) {
         serverLog(LL_NOTICE,
-                  "Dual channel replication: Replica %s is capable of dual channel synchronization, and "
-                  "partial sync isn't possible. Full sync will continue with dedicated RDB channel.",
+                  "Dual channel replication: replica %s needs a full synchronization and is to open an RDB "
+                  "channel for it",
                   replicaName(r));
         replyStatus(c, "DUALCHANNELSYNC");
         return;

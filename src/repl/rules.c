@@ -85,9 +85,10 @@ static bool replayWrites(const struct request *r) {
     if (!callReplays()) return false;
     bool from_file = !(callOwner()->flags & CLIENT_PRIMARY);
     if (from_file || r->cmd->spec->proc == pingCommand) return true;
-    if (!ignore_disk_errors) serverPanic("Replica was unable to write command to disk.");
+    if (!ignore_disk_errors) serverPanic("A command from the primary could not be written to disk.");
     if (cmd_time_ms - told_ms >= DISK_ERROR_MS) {
-        serverLog(LL_WARNING, "Replica is applying a command it is unable to write to disk.");
+        serverLog(LL_WARNING,
+                  "A command from the primary is applied, although it cannot be written to disk.");
         told_ms = cmd_time_ms;
     }
     return true;

@@ -24,9 +24,9 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         assert_match VALKEY080* [dict get $bulk bytes]
         assert_sound [dict get $bulk bytes]
         wait_for_condition 100 20 {[dict get [replica_fields 0] state] eq {online}} else { fail [s slave0] }
-        wait_for_log {*Streamed RDB transfer with replica 127.0.0.1:7001 succeeded (socket). Waiting for REPLCONF ACK from replica to enable streaming}
+        wait_for_log {*Replica 127.0.0.1:7001 has been sent the snapshot; the replication stream follows after its next REPLCONF ACK}
         wait_for_log {*Diskless rdb transfer, done reading from pipe, 1 replicas still up.}
-        wait_for_log {*Background RDB transfer terminated with success}
+        wait_for_log {*The process that sends the snapshot has ended without an error}
         r set a b
         after 100
         assert_equal 0 [$f pending]
@@ -70,7 +70,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
             asker_gone $f
             wait_for_log "*Can't store key (db 0) in RDB version $version" $from
             wait_for_log {*Background RDB transfer error} $from
-            wait_for_log {*SYNC failed. BGSAVE child returned an error} $from
+            wait_for_log {*The synchronization of a replica failed because the snapshot process failed} $from
         }
         r del fields
     }
@@ -85,7 +85,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
             assert_no_match *\x01k\x01v* $bytes
             asker_gone $f
         }
-        wait_for_log {*RDB transfer completed, rdb only replica (127.0.0.1:<unknown-replica-port>) should be disconnected asap}
+        wait_for_log {*127.0.0.1:<unknown-replica-port> has received the snapshot, which is all it asked for, and should disconnect now}
         r function flush
     }
 
@@ -128,7 +128,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         r config set repl-diskless-sync-max-replicas 2
         set first [asker]
         asker_ask $first
-        wait_for_log {*Delay next BGSAVE for diskless SYNC}
+        wait_for_log {*The snapshot waits for repl-diskless-sync-delay, so that more replicas can share it}
         after 1500
         assert_equal 0 [s rdb_bgsave_in_progress]
         set second [asker]
@@ -187,7 +187,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         assert_equal 1 [s rdb_bgsave_in_progress]
         $g close
         wait_for_log {*Diskless rdb transfer, last replica dropped, killing fork child.} $from
-        wait_for_log {*Background RDB transfer terminated by signal 10} $from
+        wait_for_log {*The process that sends the snapshot was ended by signal 10} $from
         wait_for_condition 100 20 {[s rdb_bgsave_in_progress] == 0} else { fail "the child lives on" }
         assert_equal ok [s rdb_last_bgsave_status]
         r config set repl-diskless-sync-delay 0
@@ -196,8 +196,8 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
     test {a child that is killed takes its replicas along, and is no failed save} {
         set from [llength [log_lines]]
         lose_child
-        wait_for_log {*Background RDB transfer terminated by signal 9} $from
-        wait_for_log {*SYNC failed. BGSAVE child returned an error} $from
+        wait_for_log {*The process that sends the snapshot was ended by signal 9} $from
+        wait_for_log {*The synchronization of a replica failed because the snapshot process failed} $from
         wait_for_log {*Connection with replica 127.0.0.1:7001 lost.} $from
         assert_equal ok [s rdb_last_bgsave_status]
     }
@@ -212,7 +212,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
             r {*}$how
             asker_gone $f
             wait_for_log {*Killing running RDB child: *} $from
-            wait_for_log {*Background RDB transfer terminated by signal 10} $from
+            wait_for_log {*The process that sends the snapshot was ended by signal 10} $from
         }
     }
 
@@ -222,7 +222,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         r bgrewriteaof
         set f [asker]
         asker_ask $f
-        wait_for_log {*No BGSAVE in progress, but another BG operation is active. BGSAVE for replication delayed}
+        wait_for_log {*The snapshot for the replica waits for the end of another child process}
         asker_full $f
         $f close
     }
@@ -276,11 +276,11 @@ start_server {overrides {save {} repl-diskless-sync no enable-debug-command yes}
         r set during snapshot
         set g [asker]
         asker_ask $g
-        wait_for_log {*Waiting for end of BGSAVE for SYNC}
+        wait_for_log {*The replica waits for the end of the running snapshot}
         assert_equal $offset [asker_full $g]
         set other [asker {capa eof}]
         asker_ask $other
-        wait_for_log {*Can't attach the replica to the current BGSAVE. Waiting for next BGSAVE for SYNC}
+        wait_for_log {*The running snapshot does not suit the replica, which waits for the next one}
         foreach h [list $f $g] {
             set bytes [dict get [asker_bulk $h] bytes]
             assert_no_match *during* $bytes
@@ -299,10 +299,10 @@ start_server {overrides {save {} repl-diskless-sync no enable-debug-command yes}
         r bgsave
         set f [asker]
         asker_ask $f
-        wait_for_log {*Can't attach the replica to the current BGSAVE. Waiting for next BGSAVE for SYNC} $from
+        wait_for_log {*The running snapshot does not suit the replica, which waits for the next one} $from
         asker_full $f
         assert_equal disk [dict get [asker_bulk $f] kind]
-        wait_for_log {*Background saving terminated with success} $from
+        wait_for_log {*Background save complete} $from
         $f close
     }
 
@@ -313,8 +313,8 @@ start_server {overrides {save {} repl-diskless-sync no enable-debug-command yes}
         asker_ask $f
         asker_full $f
         $f close
-        wait_for_log {*Background saving, persistence disabled, last replica dropped, killing fork child.} $from
-        wait_for_log {*Background saving terminated by signal 10} $from
+        wait_for_log {*The last replica that waited for the snapshot is gone and nothing else needs it, so the snapshot is stopped} $from
+        wait_for_log {*The background save was ended by signal 10} $from
 
         r config set save {3600 100000000}
         set from [llength [log_lines]]
@@ -322,14 +322,14 @@ start_server {overrides {save {} repl-diskless-sync no enable-debug-command yes}
         asker_ask $f
         asker_full $f
         $f close
-        wait_for_log {*Background saving terminated with success} $from
+        wait_for_log {*Background save complete} $from
         r config set save {}
     }
 
     test {a save that fails ends those who wait for it} {
         set from [llength [log_lines]]
         lose_child
-        wait_for_log {*SYNC failed. BGSAVE child returned an error} $from
+        wait_for_log {*The synchronization of a replica failed because the snapshot process failed} $from
         assert_equal err [s rdb_last_bgsave_status]
     }
 }
@@ -386,7 +386,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 1 enable-debug-command
                 after 1500
                 assert_equal 1 [file exists $path]
             } else {
-                wait_for_log {*Removing the RDB file used to feed replicas in a persistence-less instance}
+                wait_for_log {*The RDB file that was written for replicas only is deleted}
                 assert_equal 0 [file exists $path]
             }
         }

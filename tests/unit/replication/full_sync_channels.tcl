@@ -31,8 +31,8 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         set rdb [channel_ask]
         set place [channel_place $rdb]
         assert_equal [s master_replid] [dict get $place id]
-        wait_for_log {*Starting BGSAVE for SYNC with target: replicas sockets using: dual-channel}
-        wait_for_log "*Dual channel replication: Sending to replica 127.0.0.1:7001 RDB end offset [dict get $place offset] and client-id [dict get $place client]"
+        wait_for_log {*A snapshot for replicas begins: it is written to the sockets of the replicas (dual channel)}
+        wait_for_log "*Dual channel replication: for replica 127.0.0.1:7001 the snapshot ends at offset [dict get $place offset]; the RDB channel is client [dict get $place client]"
         wait_for_log {*Background RDB transfer started by pid * to direct socket to replica}
         assert_equal {wait_bgsave rdb-channel} [list [dict get [replica_fields 0] state] [dict get [replica_fields 0] type]]
         assert_equal 1 [s replicas_waiting_psync]

@@ -1,5 +1,5 @@
-# What operators and their tools see when a server of another make is exchanged for this one: the order of
-# lines in the log, figures, lines in the configuration file.
+# What operators and their tools see when a server of another make is exchanged for this one: which steps the log
+# names, in which order; figures, lines in the configuration file.
 source [file join [file dirname [info script]] link_util.tcl]
 tags {replication external:skip needs:debug} {
 
@@ -22,12 +22,12 @@ start_server {overrides {repl-diskless-sync-delay 0}} {
         set from [log_end 0]
         r replicaof 127.0.0.1 $primary
         wait_linked 0
-        assert_in_order $from 0 [list "*:S *Before turning into a replica, using my own primary parameters*" \
-            "*:S *\\* Connecting to PRIMARY 127.0.0.1:$primary" "*PRIMARY <-> REPLICA sync started" "*REPLICAOF 127.0.0.1:$primary enabled*" \
-            "*Non blocking connect for SYNC fired the event." "*Primary replied to PING, replication can continue..." "*Trying a partial resynchronization*" \
-            "*Full resync from primary: *" "*creating Bio thread to save RDB to disk" "*Done downloading RDB" "*detected RDB download completion*" \
-            "*Loading the RDB and finalizing primary-replica sync..." "*Discarding previously cached primary state." "*sync: Loading DB in memory" \
-            "*Flushing old data" "*Done loading RDB, keys loaded: 1, keys expired: 0, all fields expired hashes: 0." "*Finished with success"]
+        assert_in_order $from 0 [list "*:S *This primary becomes a replica and keeps its own replication history*" \
+            "*:S *\\* Connecting to the primary 127.0.0.1:$primary" "*The synchronization with the primary begins" "*This server is now a replica of 127.0.0.1:$primary (requested by '*" \
+            "*The connection to the primary is established" "*The primary has answered PING" "*A partial resynchronization is requested*" \
+            "*The primary begins a full synchronization: *" "*The snapshot from the primary is written to disk by a thread" "*The snapshot from the primary has arrived" "*The snapshot from the primary is on disk" \
+            "*The snapshot from the primary is complete and is now loaded" "*The state kept of the former primary is discarded" "*sync: Loading DB in memory" \
+            "*Flushing old data" "*Done loading RDB, keys loaded: 1, keys expired: 0, all fields expired hashes: 0." "*The synchronization with the primary is complete"]
     }
 
     test {Replicas are no clients in INFO, and a snapshot counts as changes as in Valkey} {
@@ -46,15 +46,15 @@ start_server {overrides {repl-diskless-sync-delay 0}} {
     test {Log of a link that is cut, and of a promotion} {
         set from [log_end 0]
         r -1 client kill type replica
-        assert_in_order $from 0 [list "*Connection with primary lost." "*Caching the disconnected primary state." \
-            "*Reconnecting to PRIMARY 127.0.0.1:$primary" "*sync started" "*Trying a partial resynchronization*" "*Successful partial resynchronization with primary." \
-            "*Primary accepted a Partial Resynchronization."]
-        assert_equal -1 [lsearch -start $from [log_lines] "* Connecting to PRIMARY*"]
+        assert_in_order $from 0 [list "*The connection to the primary is lost" "*The state of the lost primary is kept*" \
+            "*Connecting to the primary 127.0.0.1:$primary again" "*synchronization with the primary begins" "*A partial resynchronization is requested*" "*The primary grants the partial resynchronization" \
+            "*The replication stream of the primary continues"]
+        assert_equal -1 [lsearch -start $from [log_lines] "* Connecting to the primary 127.0.0.1:$primary"]
         wait_linked 0
         set from [log_end 0]
         r replicaof no one
-        assert_in_order $from 0 {"*:M *Connection with primary lost." "*:M *Caching the disconnected primary state." "*:M *Discarding previously cached primary state."
-            "*:M *Setting secondary replication ID to *" "*PRIMARY MODE enabled (user request from*"}
+        assert_in_order $from 0 {"*:M *The connection to the primary is lost" "*:M *The state of the lost primary is kept*" "*:M *The state kept of the former primary is discarded"
+            "*:M *The former replication ID * stays valid up to offset *" "*This server is now a primary (requested by *"}
     }
 
     test {Log of who hands over says who asked, and no more} {
@@ -63,7 +63,7 @@ start_server {overrides {repl-diskless-sync-delay 0}} {
         wait_for_condition 100 25 {[string match *state=online* [r -1 info replication]]} else { fail "not online" }
         set from [log_end 0]
         r -1 failover
-        set at [wait_for_log "*PRIMARY MODE enabled (failover request from *" $from]
+        set at [wait_for_log "*This replica is now a primary (failover requested by *" $from]
         assert_match "*'id=* addr=* lib-name=* lib-ver=*')" [lindex [log_lines] $at]
         assert_no_match "*age=*" [lindex [log_lines] $at]
         wait_linked -1
@@ -80,8 +80,8 @@ start_server {overrides {repl-diskless-sync-delay 0}} {
         set sent [s -1 total_net_repl_output_bytes]
         r replicaof 127.0.0.1 $primary
         wait_linked 0
-        assert_in_order $from -1 {"*Dual channel replication: Replica 127.0.0.1:* is capable of dual channel synchronization*"
-            "*Dual channel replication: Sending to replica *" "*Dual channel replication: Replica 127.0.0.1:* rdb channel disconnected."}
+        assert_in_order $from -1 {"*Dual channel replication: replica 127.0.0.1:* needs a full synchronization*"
+            "*Dual channel replication: for replica * the snapshot ends at offset *" "*Dual channel replication: the RDB channel of replica 127.0.0.1:* is closed"}
         assert_equal 0 [llength [lsearch -all -start $from [log_lines -1] "*Connection with replica*"]]
         wait_for_condition 100 25 {[s -1 total_net_repl_output_bytes] > $sent + 300000} else { fail "what the child sent is not counted" }
     }
@@ -107,8 +107,8 @@ start_server {overrides {repl-timeout 60}} {
         close $fd
         set fd [primary_accept]
         assert_equal [list PSYNC $::id_a 1001] [primary_greet $fd] "cut"
-        assert_in_order $from 0 [list "*Replica bio thread: I/O error trying to sync with PRIMARY: connection lost" "*Error reading sync payload" \
-            "*Error downloading RDB" "*detected RDB download failure in Bio thread" "*Reconnecting to PRIMARY 127.0.0.1:$port after failure" "*sync started"]
+        assert_in_order $from 0 [list "*Reading the snapshot from the primary failed: connection lost" "*The snapshot from the primary is lost: reading its payload failed" \
+            "*Connecting to the primary 127.0.0.1:$port again after failure" "*The synchronization with the primary begins"]
         set from [log_end 0]
         primary_say $fd "-NOAUTH Authentication required.\r\n"
         assert_equal SYNC [primary_hear $fd]
@@ -116,7 +116,7 @@ start_server {overrides {repl-timeout 60}} {
         close $fd
         set fd [primary_accept]
         assert_equal [list PSYNC $::id_a 1001] [primary_greet $fd] "no password"
-        assert_in_order $from 0 {"*PRIMARY aborted replication with an error: NOAUTH*" "*Error reading sync metadata"}
+        assert_in_order $from 0 {"*The primary answered the request for a synchronization with an error: NOAUTH*" "*The snapshot from the primary is lost: reading its metadata failed"}
         assert_equal v [r get k]
         primary_say $fd "+CONTINUE\r\n[command SELECT 0][command SET k later]"
         wait_for_condition 100 25 {[r get k] eq "later"} else { fail "the stream does not go on" }

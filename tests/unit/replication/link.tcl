@@ -19,7 +19,7 @@ start_server {} {
         assert_equal {REPLCONF version 9.1.2} [primary_hear $fd]
         primary_say $fd "+OK\r\n+OK\r\n-ERR Unrecognized REPLCONF option: version\r\n"
         assert_equal [list PSYNC $id 1] [primary_hear $fd]
-        wait_for_log "*(Non critical) Primary does not understand REPLCONF VERSION:*"
+        wait_for_log "*The primary does not know REPLCONF VERSION, which does no harm:*"
         assert_equal down [s master_link_status]
         assert_equal -1 [s master_link_down_since_seconds]
     }
@@ -85,7 +85,7 @@ start_server {} {
         primary_say $fd [command MULTI][command SET half done]
         after 100
         close $fd
-        wait_for_log "*Caching the disconnected primary state.*"
+        wait_for_log "*The state of the lost primary is kept for a partial resynchronization*"
         set fd [primary_accept]
         assert_equal [list PSYNC $::id_a [expr {$at + 1}]] [primary_greet $fd]
         assert_morethan_equal [s master_link_down_since_seconds] 0
@@ -115,7 +115,7 @@ start_server {} {
         primary_say $fd "+CONTINUE $::id_b\r\n"
         wait_for_condition 50 50 {[s master_link_status] eq "up"} else { fail "down" }
         assert_equal [list $::id_b $::id_a [expr {$at + 1}]] [list [s master_replid] [s master_replid2] [s second_repl_offset]]
-        wait_for_log "*Primary replication ID changed to $::id_b*"
+        wait_for_log "*The primary's replication ID has changed to $::id_b*"
     }
 
     test {What breaks the protocol: nobody goes on behind it} {
@@ -137,13 +137,13 @@ start_server {} {
             set fd [primary_accept]
             primary_greet $fd
         }
-        assert_morethan_equal [count_log_message "*Primary is currently unable to PSYNC but should be in the future: -*"] 2
+        assert_morethan_equal [count_log_message "*The primary cannot synchronize replicas at the moment: -*"] 2
         close $fd
         set fd [primary_accept]
         primary_hear $fd
         primary_say $fd "-LOADING wait\r\n"
         set fd [primary_accept]
-        wait_for_log "*Error reply to PING from primary: '-LOADING wait'*"
+        wait_for_log "*The primary answered PING with an error: '-LOADING wait'*"
         primary_hear $fd
         primary_say $fd "-NOAUTH a password, please\r\n"
         assert_equal REPLCONF [lindex [primary_hear $fd] 0]
@@ -193,7 +193,7 @@ start_server {} {
         assert_equal OK [r replicaof no one]
         assert_equal [list master $::id_a 501 500] [list [s role] [s master_replid2] [s second_repl_offset] [s master_repl_offset]]
         assert_not_equal $::id_a [s master_replid]
-        wait_for_log "*PRIMARY MODE enabled (user request from 'id=*"
+        wait_for_log "*This server is now a primary (requested by 'id=*"
         assert_equal {REPLCONF ACK 500} [primary_hear $fd]
         assert_equal {{}} [primary_hear $fd] "the connection has ended"
         close $fd
@@ -206,7 +206,7 @@ start_server {} {
         assert_equal [list PSYNC $id [expr {501 + $wrote}]] [primary_greet $fd]
         primary_say $fd "+CONTINUE $::id_b\r\n[command SELECT 0][command SET mine 2]"
         wait_for_condition 100 50 {[r get mine] == 2} else { fail "no stream" }
-        wait_for_log "*Before turning into a replica, using my own primary parameters to synthesize a cached primary*"
+        wait_for_log "*This primary becomes a replica and keeps its own replication history*"
         part $fd
     }
 
@@ -252,15 +252,15 @@ start_server {overrides {repl-timeout 2}} {
         r replicaof 127.0.0.1 $port
         set fd [primary_accept]
         primary_hear $fd
-        wait_for_log "*Timeout connecting to the PRIMARY...*"
+        wait_for_log "*Connecting to the primary took longer than repl-timeout*"
         set fd [primary_accept]
         primary_greet $fd
         primary_say $fd "+FULLRESYNC $::id_a 7\r\n\$1000\r\nREDIS"
-        wait_for_log "*Timeout receiving bulk data from PRIMARY...*"
+        wait_for_log "*Nothing of the snapshot has come from the primary for repl-timeout.*"
         set fd [primary_accept]
         primary_greet $fd
         primary_sync $fd
-        wait_for_log "*PRIMARY timeout: no data nor PING received...*"
+        wait_for_log "*Neither data nor a PING has come from the primary for repl-timeout*"
         set fd [primary_accept]
         assert_equal [list PSYNC $::id_a 101] [primary_greet $fd]
         part $fd
@@ -367,7 +367,7 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         lassign [dual_opening] main rdb
         set stream [string repeat [command INCR n][command SET k [string repeat v 1000]] 300]
         primary_say $main "+CONTINUE $::id_a\r\n$stream"
-        wait_for_log "*Replication buffer limit reached (*Further accumulation will occur on primary side.*"
+        wait_for_log "*the buffer is full (*, so what follows stays with the primary for now*"
         assert_range [s replicas_repl_buffer_size] 100000 [expr {100000 + 80000}]
         primary_say $rdb "\$EOF:$mark\r\n[snapshot {from snapshot}]$mark"
         wait_for_offset [expr {300 + [string length $stream]}]

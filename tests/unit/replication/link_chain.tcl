@@ -139,7 +139,7 @@ if {![file executable [auto_execok openssl]]} {
                 r -1 replicaof no one
                 config_set tls-ca-cert-file $dir/crt2 -1
                 r -1 replicaof 127.0.0.1 $tls_port
-                wait_for_log "*Error condition on socket for SYNC:*" 0 100 50 -1
+                wait_for_log "*The connection to the primary failed:*" 0 100 50 -1
                 assert_equal down [s -1 master_link_status]
                 r -1 replicaof no one
             }

@@ -74,10 +74,10 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         assert_match VALKEY080* [dict get $answer snapshot]
         assert_match "*before*" [dict get $answer snapshot]
         assert_equal {1 1 1} [list [s repl_backlog_active] [s repl_backlog_first_byte_offset] [s sync_full]]
-        wait_for_log "Replication backlog created, my new replication IDs are '[s master_replid]' and '$none'"
-        wait_for_log "Replica 127.0.0.1:7001 asks for synchronization"
-        wait_for_log "Full resync requested by replica 127.0.0.1:7001"
-        wait_for_log "Synchronization with replica 127.0.0.1:7001 succeeded"
+        wait_for_log "The replication backlog is created; the replication IDs are '[s master_replid]' and '$none'"
+        wait_for_log "Replica 127.0.0.1:7001 requests a synchronization"
+        wait_for_log "Replica 127.0.0.1:7001 requests a full synchronization"
+        wait_for_log "Replica 127.0.0.1:7001 is synchronized"
     }
 
     test {a stream does not start at nothing} {
@@ -143,7 +143,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         follower_sync $g
         assert_match "ip=replica.example,port=7002,state=online*" [status_line 0 slave1]
         assert_match "*{replica.example 7002 *}" [lindex [r role] 2]
-        wait_for_log "Replica replica.example:7002 asks for synchronization"
+        wait_for_log "Replica replica.example:7002 requests a synchronization"
         $g close
         wait_for_log "Connection with replica replica.example:7002 lost."
         wait_for_condition 100 20 {[s connected_slaves] == 1} else { fail "it is still there" }
@@ -163,7 +163,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
             set f [follower_connect]
             assert_equal $answer [dict get [follower_sync $f $name $from] reply]
             assert_equal {{set y 2} {set z 3}} [follower_until $f {set z 3}]
-            wait_for_log "Partial resynchronization request from 127.0.0.1:7001 accepted. Sending 54 bytes of backlog starting from offset $from."
+            wait_for_log "Replica 127.0.0.1:7001 resynchronizes partially: it gets 54 bytes of the backlog from offset $from on"
             assert_equal online [replica_field 0 state]
             $f close
             wait_for_condition 100 20 {[s connected_slaves] == 0} else { fail "it is still there" }
@@ -195,9 +195,9 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         foreach {name offset counts log} [list \
             $id [expr {$end + 2}] 1 "Unable to partial resync with replica 127.0.0.1:7001 for lack of backlog (Replica request was $id:[expr {$end + 2}], and I can only reply with the range *1, [expr {$end + 1}]*)." \
             $id 0 1 "for lack of backlog (Replica request was $id:0, and*" $id -1 1 "for lack of backlog (Replica request was $id:-1, and*" \
-            [string repeat f 40] 1 1 "Partial resynchronization not accepted: Replication ID mismatch (Replica asked for '[string repeat f 40]', my replication IDs are '$id' and '$none')" \
-            $none 1 1 "Partial resynchronization not accepted: Requested offset for second ID was 1, but I can reply up to -1" \
-            x 1 1 "Replication ID mismatch (Replica asked for 'x'*" ? 1 0 "Full resync requested by replica 127.0.0.1:7001"] {
+            [string repeat f 40] 1 1 "Partial resynchronization refused: the replica asks for replication ID '[string repeat f 40]', but this server's are '$id' and '$none'" \
+            $none 1 1 "Partial resynchronization refused: the replica asks for offset 1 of the former replication ID, which is valid up to -1" \
+            x 1 1 "the replica asks for replication ID 'x'*" ? 1 0 "Replica 127.0.0.1:7001 requests a full synchronization"] {
             set from [llength [log_lines]]
             set g [follower_connect]
             assert_equal "+FULLRESYNC $id $end" [dict get [follower_sync $g $name $offset] reply] "$name $offset"
@@ -239,7 +239,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         follower_snapshot $g
         assert_equal {} [$g rawread 1]
         assert [eof [$g channel]]
-        wait_for_log "RDB transfer completed, rdb only replica (127.0.0.1:<unknown-replica-port>) should be disconnected asap"
+        wait_for_log "127.0.0.1:<unknown-replica-port> has received the snapshot, which is all it asked for, and should disconnect now"
         $g close
     }
 
@@ -286,7 +286,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0} tags {replication e
         assert_equal 1 [s repl_backlog_active]
         config_set repl-backlog-ttl 1
         wait_for_condition 50 100 {![s repl_backlog_active]} else { fail "it is still there" }
-        wait_for_log "Replication backlog freed after 1 seconds without connected replicas."
+        wait_for_log "The replication backlog is freed, as no replica has been connected for 1 seconds"
         assert_not_equal $id [s master_replid]
         assert_equal [list 0 0 $offset] [list [s repl_backlog_first_byte_offset] [s repl_backlog_histlen] [s master_repl_offset]]
         assert_equal {0 0} [list [s mem_replication_backlog] [s mem_total_replication_buffers]]

@@ -164,7 +164,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
 
     test {repl-timeout: who says nothing is cut} {
         assert [follower_gone $f]
-        wait_for_log "Disconnecting timedout replica (streaming sync): 127.0.0.1:7001"
+        wait_for_log "Replica 127.0.0.1:7001 has acknowledged nothing for repl-timeout and is disconnected"
         replicas_are 0
         $f close
     }

@@ -69,7 +69,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
                     assert_equal [s -2 master_replid] [s master_replid]
                     r replicaof 127.0.0.1 [srv -2 port]
                     link_is_up
-                    wait_for_log "Partial resynchronization request from 127.0.0.1:[srv port] accepted. Sending *" 0 100 50 -2
+                    wait_for_log "Replica 127.0.0.1:[srv port] resynchronizes partially: it gets *" 0 100 50 -2
                 }
             }
         }

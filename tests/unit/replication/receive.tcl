@@ -173,7 +173,7 @@ tags {external:skip} {
                 fake_send $p [string replace [marked $new] end end !]
                 wait_for_failure
                 fake_hang_up $p
-                wait_for_log "Replication stream EOF marker is broken"
+                wait_for_log "The end mark of the streamed snapshot is wrong"
                 r replicaof no one
                 if {$mode eq "swapdb"} assert_old else assert_nothing
             }
@@ -202,12 +202,12 @@ tags {external:skip} {
         test {instead of a snapshot: an error, a line that is none} {
             r set old 1
             foreach {line log} {
-                "-ERR no snapshot today" "PRIMARY aborted replication with an error: ERR no snapshot today"
-                "+what" "Bad protocol from PRIMARY, the first byte is not '$' (we received '+what'), are you sure the host and port are right?"
-                "$" "Bad protocol from PRIMARY"
-                "$-1" "Bad protocol from PRIMARY"
-                "$0" "Bad protocol from PRIMARY"
-                "\$EOF:short" "Bad protocol from PRIMARY"
+                "-ERR no snapshot today" "The primary answered the request for a synchronization with an error: ERR no snapshot today"
+                "+what" "The primary should announce the length of the snapshot with '$', but sent '+what'. Are host and port those of a primary?"
+                "$" "The primary announced the length of the snapshot as"
+                "$-1" "The primary announced the length of the snapshot as"
+                "$0" "The primary announced the length of the snapshot as"
+                "\$EOF:short" "The primary announced the length of the snapshot as"
             } {
                 set from [llength [log_lines]]
                 fake_follow

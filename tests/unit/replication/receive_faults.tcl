@@ -16,9 +16,9 @@ tags {external:skip valgrind:skip} {
     faults
 
     foreach {what call errno pattern log} {
-        "cannot be made" open 28 . "Opening the temp file needed for PRIMARY <-> REPLICA synchronization: No space left on device"
-        "cannot be written" write 28 deleted "Write error or short write writing to the DB dump file needed for PRIMARY <-> REPLICA synchronization: No space left on device"
-        "cannot be synced" fdatasync 5 deleted "Write error or short write writing to the DB dump file needed for PRIMARY <-> REPLICA synchronization: Input/output error"
+        "cannot be made" open 28 . "Opening the temporary file for the snapshot from the primary failed: No space left on device"
+        "cannot be written" write 28 deleted "Writing the snapshot from the primary to its temporary file failed: No space left on device"
+        "cannot be synced" fdatasync 5 deleted "Writing the snapshot from the primary to its temporary file failed: Input/output error"
     } {
         start_server [list executable $program overrides {save {}}] {
             test "the file $what" {
@@ -83,7 +83,7 @@ tags {external:skip valgrind:skip} {
             fake_follow
             set p [fake_sync]
             fake_send $p [counted $new]
-            wait_for_log "FATAL: this replica instance finished the synchronization with its primary, but the AOF can't be turned on. Exiting now." 0 300 50
+            wait_for_log "The synchronization with the primary is complete, but the append-only file cannot be turned on, so the server exits" 0 300 50
             wait_file [srv dir]/exit
             assert_equal 1 [exit_code [srv dir]]
             fake_hang_up $p

@@ -51,7 +51,7 @@ tags {external:skip} {
                         r -1 debug change-repl-id
                         wait_for_sync
                         assert_equal [lsort [dict keys $expected]] [lsort [dict keys [contents 0]]]
-                        assert_equal 1 [count_log_message "pending RDB child running. Killing process"]
+                        assert_equal 1 [count_log_message "so the background save in process"]
                         assert_equal 0 [s rdb_bgsave_in_progress]
                         assert_equal {} [temporary_files]
                     }

@@ -151,13 +151,13 @@ start_server {tags {external:skip}} {
             r -1 set k v
             catch_up 0 -1
             assert_equal v [r get k]
-            wait_for_log "*Replica is applying a command it is unable to write to disk.*"
+            wait_for_log "*A command from the primary is applied, although it cannot be written to disk.*"
         }
 
         test {else it ends} {
             r config set replica-ignore-disk-write-errors no
             r -1 set k w
-            wait_for_log "*Replica was unable to write command to disk.*"
+            wait_for_log "*A command from the primary could not be written to disk.*"
             wait_for_condition 100 50 {[catch {r ping} e] && ![string match MISCONF* $e]} else { fail "it lives" }
         }
     }

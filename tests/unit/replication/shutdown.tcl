@@ -48,7 +48,7 @@ tags {external:skip repl} {
                 assert_equal OK [answer $writer]
                 assert_equal {none none {}} [list [s -1 paused_reason] [s -1 paused_actions] [s -1 shutdown_in_milliseconds]]
                 assert_error "ERR No shutdown in progress." {r -1 shutdown abort}
-                assert_match "*Waiting for replicas before shutting down.*Shutdown manually aborted.*" [shutdown_log -1]
+                assert_match "*The shutdown waits until the replicas have everything*Shutdown manually aborted.*" [shutdown_log -1]
             }
 
             test "SIGTERM waits, too, and can be aborted ($name)" {
@@ -116,7 +116,7 @@ tags {external:skip repl} {
                         assert_equal 0 [ended -1]
                     }] 8000
                     assert_match "*0 of 1 replicas are in sync*" [shutdown_log -1]
-                    assert_no_match "*Waiting for replicas*" [shutdown_log -1]
+                    assert_no_match "*The shutdown waits until the replicas*" [shutdown_log -1]
                     continue_server 0
                 }
             }
