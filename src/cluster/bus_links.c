@@ -130,7 +130,7 @@ static void logBadMessage(const struct link *l) {
     unsigned held;
     if (!logLimitAllows(&bad_message_log, mstime(), &held)) return;
     if (held) serverLog(LL_WARNING, "%u more bad messages on the cluster bus were not logged", held);
-    serverLog(LL_WARNING, "Bad message length or signature received on the Cluster bus from %s",
+    serverLog(LL_WARNING, "A message from %s on the cluster bus has a wrong length or signature",
               l->bus.peer_ip);
 }
 
@@ -180,7 +180,7 @@ static void onReadable(struct connection *conn) {
     ssize_t n = connRead(conn, l->in + have, sdsavail(l->in));
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
-        serverLog(LL_DEBUG, "I/O error reading from node link: %s",
+        serverLog(LL_DEBUG, "Reading from the link of a node failed: %s",
                   n ? strerror(conn->last_errno) : "connection closed");
         linkDown(l);
         return;
@@ -324,7 +324,8 @@ static void onConnected(struct aeEventLoop *el, int fd, void *data, int mask) {
     aeDeleteFileEvent(el, fd, AE_WRITABLE);
     int error = netConnectEnd(fd);
     if (error) {
-        serverLog(LL_VERBOSE, "Connection with node at %s failed: %s", l->bus.peer_ip, strerror(error));
+        serverLog(LL_VERBOSE, "The connection with the node at %s failed: %s", l->bus.peer_ip,
+                  strerror(error));
         linkDown(l);
     } else if (!carry(l, fd)) {
         linkDown(l);
@@ -337,7 +338,7 @@ struct busLink *busLinkConnect(const char *ip, uint16_t port, const char *source
     char err[256];
     int fd = netConnectStart((struct netWay){0}, ip, port, source, err, sizeof err);
     if (fd < 0) {
-        serverLog(LL_DEBUG, "Unable to connect to Cluster Node [%s]:%d -> %s", ip, port, err);
+        serverLog(LL_DEBUG, "Connecting to the cluster bus of [%s]:%d failed: %s", ip, port, err);
         return NULL;
     }
     struct link *l = linkNew();

@@ -155,8 +155,8 @@ bool clusterIsEnabled(void) {
 
 bool clusterMayExit(bool forced) {
     if (!cluster_enabled || !nodeVotes(clusterMyself())) return true;
-    serverLog(LL_WARNING, "This is a voting primary. Shutting down may cause the cluster to go down. %s",
-              forced ? "Exit anyway." : "Can't exit.");
+    serverLog(LL_WARNING, "This node is a voting primary; without it the cluster may lose its majority. %s",
+              forced ? "It shuts down nevertheless." : "It does not shut down.");
     return forced;
 }
 
@@ -170,7 +170,7 @@ static void handOver(uint64_t offset) {
     } else if (!id) {
         serverLog(LL_NOTICE, "Unable to find a replica to perform the auto failover on shutdown.");
     } else {
-        serverLog(LL_NOTICE, "Perform auto failover to replica %s on shutdown.", id);
+        serverLog(LL_NOTICE, "This primary shuts down and hands its slots to replica %s", id);
         (void)propagateToReplicas(
             5, (struct str[]){STR("CLUSTER"), STR("FAILOVER"), STR("FORCE"), STR("REPLICAID"), strOf(id)});
     }
@@ -179,7 +179,7 @@ static void handOver(uint64_t offset) {
 void clusterOnExit(bool hand_over, uint64_t offset) {
     if (!cluster_enabled) return;
     if (hand_over) handOver(offset);
-    serverLog(LL_NOTICE, "Saving the cluster configuration file before exiting.");
+    serverLog(LL_NOTICE, "The cluster configuration file is saved before the server exits");
     (void)nodesFileSave(clusterTopology(), true);
 }
 

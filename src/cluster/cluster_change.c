@@ -55,7 +55,7 @@ void clusterMeetCommand(struct client *c) {
                       (int)port_arg.len, port_arg.ptr);
         return;
     }
-    serverLog(LL_NOTICE, "Cluster meet %s:%d (user request from '%s').", address, (int)port, requester(c));
+    serverLog(LL_NOTICE, "CLUSTER MEET %s:%d was called by '%s'", address, (int)port, requester(c));
     replyOk(c);
 }
 
@@ -74,7 +74,7 @@ void clusterForgetCommand(struct client *c) {
     } else if (n == t->myself->primary) {
         replyError(c, "ERR Can't forget my master!");
     } else {
-        serverLog(LL_NOTICE, "Cluster forget %s (user request from '%s').", n->id, requester(c));
+        serverLog(LL_NOTICE, "CLUSTER FORGET %s was called by '%s'", n->id, requester(c));
         engineForget(&cluster_engine, n, clusterNow());
         replyOk(c);
     }
@@ -90,7 +90,7 @@ static bool isEmpty(void) {
 
 static void leaveShard(struct client *c) {
     if (nodeIsReplica(clusterMyself())) {
-        serverLog(LL_NOTICE, "Stop replication and turning myself into empty primary.");
+        serverLog(LL_NOTICE, "This node stops replicating and becomes a primary without slots");
         dbEmpty(NULL, true);
         engineLeaveShard(&cluster_engine);
     }
@@ -170,7 +170,7 @@ void clusterResetCommand(struct client *c) {
         return;
     }
     if (nodeIsReplica(clusterMyself())) dbEmpty(NULL, true);
-    serverLog(LL_NOTICE, "Cluster reset (user request from '%s').", requester(c));
+    serverLog(LL_NOTICE, "CLUSTER RESET was called by '%s'", requester(c));
     engineReset(&cluster_engine, hard, clusterNow());
     replyOk(c);
 }

@@ -140,8 +140,7 @@ static bool argue(struct client *c, const struct str *argv, int argc, struct set
 static void lostLast(struct clusterNode *to) {
     struct clusterNode *mine = nodeShardPrimary(clusterMyself());
     if (!mine || mine->slot_count || !cluster_engine.settings.allow_replica_migration) return;
-    serverLog(LL_NOTICE,
-              "Lost my last slot during slot migration. Reconfiguring myself as a replica of %s in shard %s",
+    serverLog(LL_NOTICE, "The last slot of this primary has moved, so it becomes a replica of %s in shard %s",
               nodeLogName(to), to->shard_id);
     engineFollow(&cluster_engine, to, true);
 }
@@ -154,7 +153,7 @@ static void assign(const struct setslot *s) {
     struct clusterNode *me = t->myself, *mine = nodeShardPrimary(me);
     struct openSlot *open = slotOpen(t, s->slot);
     bool imported = open && open->from && s->node == mine, was_mine = t->owner[s->slot] == mine;
-    serverLog(LL_NOTICE, "Assigning slot %d to node %s in shard %s", s->slot, nodeLogName(s->node),
+    serverLog(LL_NOTICE, "Slot %d now belongs to node %s in shard %s", s->slot, nodeLogName(s->node),
               s->node->shard_id);
     if ((was_mine && s->node != mine) || !slotKeys(s->slot)) slotSetMigrating(t, s->slot, NULL);
     if (s->node == mine) slotSetImporting(t, s->slot, NULL);
@@ -162,7 +161,8 @@ static void assign(const struct setslot *s) {
     engineTodo(&cluster_engine, TODO_STATE);
     if (imported && nodeIsPrimary(me)) {
         if (engineBumpEpoch(&cluster_engine, clusterNow()))
-            serverLog(LL_NOTICE, "ConfigEpoch updated after importing slot %d", s->slot);
+            serverLog(LL_NOTICE, "This node takes a new configuration epoch after it has imported slot %d",
+                      s->slot);
         engineTodo(&cluster_engine, TODO_BROADCAST);
     }
     if (was_mine && s->node != mine) lostLast(s->node);
@@ -172,15 +172,15 @@ static void carryOut(const struct setslot *s) {
     struct topology *t = clusterTopology();
     switch (s->verb) {
     case MIGRATING:
-        serverLog(LL_NOTICE, "Migrating slot %d to node %s", s->slot, nodeLogName(s->node));
+        serverLog(LL_NOTICE, "Slot %d is being migrated to node %s", s->slot, nodeLogName(s->node));
         slotSetMigrating(t, s->slot, s->node);
         break;
     case IMPORTING:
-        serverLog(LL_NOTICE, "Importing slot %d from node %s", s->slot, nodeLogName(s->node));
+        serverLog(LL_NOTICE, "Slot %d is being imported from node %s", s->slot, nodeLogName(s->node));
         slotSetImporting(t, s->slot, s->node);
         break;
     case STABLE:
-        serverLog(LL_NOTICE, "Marking slot %d stable", s->slot);
+        serverLog(LL_NOTICE, "Slot %d is stable again, neither migrating nor importing", s->slot);
         slotSetMigrating(t, s->slot, NULL);
         slotSetImporting(t, s->slot, NULL);
         break;

@@ -194,7 +194,7 @@ static void bindInbound(struct engine *e, struct busLink *link, struct clusterNo
 
 static void becamePrimary(struct engine *e, struct clusterNode *n) {
     if (nodeIsPrimary(n)) return;
-    engineLog(e, LL_NOTICE, "Reconfiguring node %s as primary for shard %s", nodeLogName(n), n->shard_id);
+    engineLog(e, LL_NOTICE, "Node %s is now the primary of shard %s", nodeLogName(n), n->shard_id);
     nodeBecomePrimary(&e->t, n);
     n->flags |= NODE_MIGRATE_TO; /* its replica it may have lost to this */
     engineTodo(e, TODO_SAVE | TODO_STATE);
@@ -208,12 +208,11 @@ static bool steppedDown(struct engine *e, struct clusterNode *n, struct clusterN
     if (primary && inSameShard(n, primary)) {
         if (h->config_epoch < n->config_epoch && n->slot_count) return false;
         if (nodeIsReplica(primary) && primary != e->t.myself) {
-            engineLog(
-                e, LL_NOTICE,
-                "A failover occurred in shard %s; node %s lost %d slot(s) and failed over to node %s with a "
-                "config epoch of %llu",
-                n->shard_id, nodeLogName(n), n->slot_count, nodeLogName(primary),
-                (unsigned long long)h->config_epoch);
+            engineLog(e, LL_NOTICE,
+                      "In shard %s, node %s has lost %d slot(s) by a failover to node %s with configuration "
+                      "epoch %llu",
+                      n->shard_id, nodeLogName(n), n->slot_count, nodeLogName(primary),
+                      (unsigned long long)h->config_epoch);
             becamePrimary(e, primary);
             slotsInherit(e, n, primary);
             primary->config_epoch = h->config_epoch;
@@ -245,7 +244,7 @@ static bool senderRole(struct engine *e, struct clusterNode *sender, const struc
     bool same_shard = primary && inSameShard(primary, e->t.myself);
     if (nodeIsPrimary(sender) || sender->primary != primary) {
         if (primary)
-            engineLog(e, LL_NOTICE, "Node %s is now a replica of node %s in shard %s", nodeLogName(sender),
+            engineLog(e, LL_NOTICE, "Node %s now replicates node %s in shard %s", nodeLogName(sender),
                       nodeLogName(primary), primary->shard_id);
         nodeBecomeReplica(&e->t, sender, primary);
         engineTodo(e, TODO_SAVE | TODO_STATE);
@@ -262,7 +261,7 @@ static void ownAddress(struct engine *e, const struct busLink *link, enum busTyp
     if (*e->settings.announced_ip || !*link->own_ip || (type != BUS_MEET && *me->ip)) return;
     if (strcmp(me->ip, link->own_ip) == 0) return;
     memcpy(me->ip, link->own_ip, NODE_IP_LEN);
-    engineLog(e, LL_NOTICE, "IP address for this node updated to %s", me->ip);
+    engineLog(e, LL_NOTICE, "The IP address of this node is now %s", me->ip);
     engineTodo(e, TODO_SAVE);
 }
 
@@ -293,7 +292,7 @@ static bool handshakeDone(struct engine *e, struct busLink *link, struct cluster
     memcpy(n->shard_id, n->id, NODE_ID_LEN);
     n->flags &= (uint16_t) ~(NODE_HANDSHAKE | NODE_MEET | NODE_PRIMARY | NODE_REPLICA);
     n->flags |= claimsPrimary(h) ? NODE_PRIMARY : NODE_REPLICA;
-    engineLog(e, LL_NOTICE, "Successfully completed handshake with %s", nodeLogName(n));
+    engineLog(e, LL_NOTICE, "The handshake with %s is complete", nodeLogName(n));
     engineTodo(e, TODO_SAVE | TODO_STATE);
     return true;
 }
@@ -368,7 +367,7 @@ static bool heartbeatReceived(struct engine *e, struct busLink *link, struct clu
 static void failReceived(struct engine *e, struct clusterNode *sender, const struct busMessage *m) {
     struct clusterNode *n = topologyFind(&e->t, m->about.id);
     if (!n || n->flags & (NODE_FAIL | NODE_MYSELF)) return;
-    engineLog(e, LL_NOTICE, "FAIL message received from %s about %s", nodeLogName(sender), nodeLogName(n));
+    engineLog(e, LL_NOTICE, "Node %s reports that node %s has failed", nodeLogName(sender), nodeLogName(n));
     n->flags = (uint16_t)((n->flags & ~NODE_PFAIL) | NODE_FAIL);
     n->fail_ms = e->now_ms;
     engineTodo(e, TODO_SAVE | TODO_STATE | TODO_ELECTION);
@@ -382,11 +381,11 @@ static bool lengthOk(struct engine *e, enum busVerdict verdict, const struct bus
     case BUS_READ: return true;
     case BUS_WRONG_LENGTH:
     case BUS_BROKEN:
-        engineLogLimited(e, LL_WARNING, "Received invalid %s packet of length %u but expected length %u",
+        engineLogLimited(e, LL_WARNING, "A %s packet with %u bytes was received, but it should have %u",
                          bus_type_names[m->header.type], len, expected);
         return false;
     case BUS_UNKNOWN_TYPE:
-        engineLogLimited(e, LL_WARNING, "Received unknown packet type: %d", m->header.type);
+        engineLogLimited(e, LL_WARNING, "A packet of the unknown type %d was received", m->header.type);
         return false;
     default: return false;
     }
@@ -440,8 +439,9 @@ static bool received(struct engine *e, struct busLink *link, const uint8_t *pack
     if (isHeartbeat(h)) return heartbeatReceived(e, link, sender, &m);
     if (!sender || sender == e->t.myself) {
         if (h->type == BUS_FAIL)
-            engineLogLimited(e, LL_NOTICE, "Ignoring FAIL message from unknown node %.40s about %.40s",
-                             h->sender, m.about.id);
+            engineLogLimited(e, LL_NOTICE,
+                             "The FAIL message of the unknown node %.40s about %.40s is ignored", h->sender,
+                             m.about.id);
         return true;
     }
     switch (h->type) {
@@ -515,7 +515,7 @@ void engineReset(struct engine *e, bool hard, int64_t now_ms) {
         me->config_epoch = 0;
         newNodeId(e, id);
         topologyRename(&e->t, me, id);
-        engineLog(e, LL_NOTICE, "Node hard reset, now I'm %s", me->id);
+        engineLog(e, LL_NOTICE, "After the hard reset the ID of this node is %s", me->id);
     }
     engineTodo(e, TODO_SAVE | TODO_SYNC | TODO_STATE | TODO_SLOTS);
 }

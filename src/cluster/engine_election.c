@@ -80,19 +80,18 @@ static bool mayStartAtOnce(struct engine *e) {
 static void logCannot(struct engine *e, enum cannotFailover reason) {
     static const char *const reasons[] = {
         [CANNOT_NOT_WHOLE] = "The data here did not come whole from my primary.",
-        [CANNOT_DATA_AGE] = "Disconnected from primary for longer than allowed. Please check the "
-                            "'cluster-replica-validity-factor' configuration option.",
-        [CANNOT_WAITING_DELAY] = "Waiting the delay before I can start a new failover.",
+        [CANNOT_DATA_AGE] =
+            "The link to the primary has been down for longer than cluster-replica-validity-factor allows.",
+        [CANNOT_WAITING_DELAY] = "The delay before the next election is not over.",
         [CANNOT_EXPIRED] = "Failover attempt expired.",
-        [CANNOT_WAITING_VOTES] = "Waiting for votes, but majority still not reached."};
+        [CANNOT_WAITING_VOTES] = "The majority has not voted yet."};
     struct engineElection *x = &e->election;
     if (reason == x->reason && e->now_ms - x->reason_ms < RELOG_MS) return;
     x->reason = reason;
     x->reason_ms = e->now_ms;
-    engineLog(e, LL_NOTICE, "Currently unable to failover: %s", reasons[reason]);
+    engineLog(e, LL_NOTICE, "This replica cannot take over: %s", reasons[reason]);
     if (reason == CANNOT_WAITING_VOTES)
-        engineLog(e, LL_NOTICE, "Needed quorum: %d. Number of votes received so far: %d",
-                  topologySureQuorum(&e->t), x->votes);
+        engineLog(e, LL_NOTICE, "Votes needed: %d, votes received: %d", topologySureQuorum(&e->t), x->votes);
 }
 
 static bool electionCalledFor(const struct engine *e) {
@@ -154,13 +153,15 @@ static void electionReplan(struct engine *e) {
     if (rank > x->rank) {
         int64_t added = 2 * delayUnit(e) * (rank - x->rank);
         x->start_ms += added;
-        engineLog(e, LL_NOTICE, "Replica rank updated to #%d, added %lld milliseconds of delay.", rank,
+        engineLog(e, LL_NOTICE,
+                  "This replica now ranks #%d, which delays its election by another %lld milliseconds", rank,
                   (long long)added);
     }
     if (primary_rank > x->primary_rank) {
         int64_t added = delayUnit(e) * (primary_rank - x->primary_rank);
         x->start_ms += added;
-        engineLog(e, LL_NOTICE, "Failed primary rank updated to #%d, added %lld milliseconds of delay.",
+        engineLog(e, LL_NOTICE,
+                  "The failed primary now ranks #%d, which delays its election by another %lld milliseconds",
                   primary_rank, (long long)added);
     }
     x->rank = rank;
@@ -177,7 +178,7 @@ static void electionStart(struct engine *e) {
     x->epoch = ++e->t.current_epoch;
     x->sent = true;
     x->votes = 0;
-    engineLog(e, LL_NOTICE, "Starting a failover election for epoch %llu, node config epoch is %llu",
+    engineLog(e, LL_NOTICE, "The election for epoch %llu begins; the configuration epoch is %llu",
               (unsigned long long)x->epoch, (unsigned long long)e->t.myself->primary->config_epoch);
     e->world->save(e->w, true); /* the same epoch must not be asked for again after a restart */
     messageBroadcast(e, messageBegin(e, BUS_AUTH_REQUEST, x->force_ack ? BUS_FORCE_ACK : 0));
@@ -186,7 +187,8 @@ static void electionStart(struct engine *e) {
 void takeOver(struct engine *e) {
     struct clusterNode *me = e->t.myself, *old = me->primary;
     if (!old) return;
-    engineLog(e, LL_NOTICE, "Setting myself to primary in shard %s after failover; my old primary is %s",
+    engineLog(e, LL_NOTICE,
+              "This node is the primary of shard %s after the failover; its former primary is %s",
               me->shard_id, nodeLogName(old));
     nodeBecomePrimary(&e->t, me);
     me->flags |= NODE_MIGRATE_TO;
@@ -200,11 +202,11 @@ void takeOver(struct engine *e) {
 }
 
 static void electionWon(struct engine *e) {
-    engineLog(e, LL_NOTICE, "Failover election won: I'm the new primary.");
+    engineLog(e, LL_NOTICE, "The election is won: this node is the new primary");
     struct clusterNode *me = e->t.myself;
     if (me->config_epoch < e->election.epoch) {
         me->config_epoch = e->election.epoch;
-        engineLog(e, LL_NOTICE, "configEpoch set to %llu after successful failover",
+        engineLog(e, LL_NOTICE, "This node takes configuration epoch %llu after the failover",
                   (unsigned long long)me->config_epoch);
     }
     takeOver(e);
@@ -320,6 +322,6 @@ void voteRequested(struct engine *e, struct clusterNode *sender, struct busLink 
     e->t.last_vote_epoch = e->t.current_epoch;
     e->world->save(e->w, true);
     messageSend(e, sender->connected ? sender->out : link, messageBegin(e, BUS_AUTH_ACK, 0));
-    engineLog(e, LL_NOTICE, "Failover auth granted to %s for epoch %llu", nodeLogName(sender),
+    engineLog(e, LL_NOTICE, "This node votes for %s in epoch %llu", nodeLogName(sender),
               (unsigned long long)e->t.current_epoch);
 }

@@ -32,9 +32,9 @@ static void suspect(struct engine *e, struct clusterNode *n) {
     n->flags |= NODE_PFAIL;
     engineTodo(e, TODO_STATE);
     if (nodeVotes(n))
-        engineLog(e, LL_DEBUG, "*** NODE %s possibly failing", nodeLogName(n));
+        engineLog(e, LL_DEBUG, "*** Node %s does not answer", nodeLogName(n));
     else
-        engineLog(e, LL_NOTICE, "NODE %s possibly failing.", nodeLogName(n));
+        engineLog(e, LL_NOTICE, "Node %s does not answer and may have failed", nodeLogName(n));
     markFailingIfAgreed(e, n);
 }
 
@@ -87,20 +87,20 @@ void markFailingIfAgreed(struct engine *e, struct clusterNode *n) {
     int reports = failureReportCount(n, e->now_ms - 2 * e->settings.node_timeout_ms);
     if (nodeVotes(e->t.myself)) reports++;
     if (reports < topologySureQuorum(&e->t)) return;
-    engineLog(e, LL_NOTICE, "Marking node %s as failing (quorum reached).", nodeLogName(n));
+    engineLog(e, LL_NOTICE, "Node %s has failed, as a majority of the primaries agrees", nodeLogName(n));
     markFailed(e, n);
 }
 
 /* It answers again. A voter may have lost its slots to a replica of its, and must learn that first. */
 void clearFailIfSafe(struct engine *e, struct clusterNode *n) {
     if (!nodeVotes(n)) {
-        engineLog(e, LL_NOTICE, "Clear FAIL state for node %s: %s is reachable again.", nodeLogName(n),
-                  nodeIsReplica(n) ? "replica" : "primary without slots");
+        engineLog(e, LL_NOTICE, "Node %s is no longer considered failed: this %s is reachable again",
+                  nodeLogName(n), nodeIsReplica(n) ? "replica" : "primary without slots");
     } else {
         if (e->now_ms - n->fail_ms <= 2 * e->settings.node_timeout_ms) return;
         engineLog(
             e, LL_NOTICE,
-            "Clear FAIL state for node %s: is reachable again and nobody is serving its slots after some time.",
+            "Node %s is no longer considered failed: it is reachable again and its slots were not taken over",
             nodeLogName(n));
     }
     n->flags &= (uint16_t)~NODE_FAIL;
@@ -138,7 +138,7 @@ static void logWhyDown(struct engine *e, enum downReason why) {
     if (why == e->logged_down && e->now_ms - e->logged_down_ms < RELOG_MS) return;
     e->logged_down = why;
     e->logged_down_ms = e->now_ms;
-    engineLog(e, LL_WARNING, "Cluster is currently down: %s", reasons[why]);
+    engineLog(e, LL_WARNING, "The cluster is down: %s", reasons[why]);
 }
 
 void stateUpdate(struct engine *e) {
@@ -159,6 +159,6 @@ void stateUpdate(struct engine *e) {
     e->down = now;
     if (was_ok == engineStateOk(e)) return;
     if (engineStateOk(e)) e->logged_down = DOWN_NOT;
-    engineLog(e, LL_NOTICE, "Cluster state changed: %s", engineStateOk(e) ? "ok" : "fail");
+    engineLog(e, LL_NOTICE, "The cluster state is now %s", engineStateOk(e) ? "ok" : "fail");
     e->world->stateChanged(e->w, engineStateOk(e));
 }

@@ -21,7 +21,7 @@ void engineFailover(struct engine *e, enum failoverKind kind, int64_t now_ms) {
     struct clusterNode *primary = e->t.myself->primary;
     manualReset(e);
     if (kind == FAILOVER_TAKEOVER) {
-        engineLog(e, LL_NOTICE, "Taking over the primary (user request).");
+        engineLog(e, LL_NOTICE, "CLUSTER FAILOVER TAKEOVER makes this replica the primary");
         engineBumpEpoch(e, now_ms);
         e->given_epoch = 0; /* it is meant to win */
         takeOver(e);
@@ -42,7 +42,8 @@ void manualOffsetTold(struct engine *e, struct clusterNode *sender, const struct
     if (!m->end_ms || m->has_offset || sender != e->t.myself->primary || !(h->flags & BUS_PAUSED)) return;
     m->has_offset = true;
     m->paused_offset = h->offset;
-    engineLog(e, LL_NOTICE, "Received replication offset for paused primary manual failover: %llu",
+    engineLog(e, LL_NOTICE,
+              "The primary has paused its clients at replication offset %llu for the manual failover",
               (unsigned long long)m->paused_offset);
 }
 
@@ -59,7 +60,8 @@ void manualTick(struct engine *e) {
     struct engineReplication r = e->world->replication(e->w);
     if (!r.link_up || r.offset < m->paused_offset) return;
     m->can_start = true;
-    engineLog(e, LL_NOTICE, "All primary replication stream processed, manual failover can start.");
+    engineLog(e, LL_NOTICE,
+              "This replica has reached the offset of the paused primary, so the manual failover can start");
     engineTodo(e, TODO_ELECTION);
 }
 

@@ -65,7 +65,8 @@ static void connectTo(struct engine *e, struct clusterNode *n) {
 void linkTick(struct engine *e, struct clusterNode *n) {
     if (n->flags & (NODE_MYSELF | NODE_NOADDR)) return;
     if (n->flags & NODE_HANDSHAKE && e->now_ms - n->created_ms > handshakeTimeout(e)) {
-        engineLogLimited(e, LL_WARNING, "Clusterbus handshake timeout %s:%u", n->ip, n->bus_port);
+        engineLogLimited(e, LL_WARNING, "The handshake with the cluster bus of %s:%u has timed out", n->ip,
+                         n->bus_port);
         nodeRemove(e, n);
         return;
     }
@@ -76,7 +77,7 @@ void linkTick(struct engine *e, struct clusterNode *n) {
     if (n->in || !n->connected || !meets_again) return;
     int64_t since = n->inbound_lost_ms ? n->inbound_lost_ms : n->created_ms;
     if (e->now_ms - since <= handshakeTimeout(e)) return;
-    engineLog(e, LL_NOTICE, "Sending MEET packet to node %s because there is no inbound link for it",
+    engineLog(e, LL_NOTICE, "A MEET packet goes to node %s, which has not connected to this node",
               nodeLogName(n));
     n->inbound_lost_ms = e->now_ms;
     sendPing(e, n->out, BUS_MEET);
@@ -166,7 +167,7 @@ bool nodeTakeAddress(struct engine *e, struct clusterNode *n, const struct busLi
     setPorts(e, n, h->port, h->other_port, h->bus_port);
     n->flags &= (uint16_t)~NODE_NOADDR;
     nodeDropLink(e, n, true);
-    engineLog(e, LL_NOTICE, "Address updated for node %s, now %s:%u", nodeLogName(n), n->ip, h->port);
+    engineLog(e, LL_NOTICE, "The address of node %s is now %s:%u", nodeLogName(n), n->ip, h->port);
     if (e->t.myself->primary == n) e->world->follow(e->w, n, false);
     return true;
 }
@@ -182,12 +183,10 @@ static void reportTaken(struct engine *e, struct clusterNode *sender, struct clu
                         const struct busGossip *g) {
     if (!reachable(g)) {
         if (failureReportAdd(n, sender, e->now_ms))
-            engineLog(e, LL_VERBOSE, "Node %s reported node %s as not reachable.", nodeLogName(sender),
-                      nodeLogName(n));
+            engineLog(e, LL_VERBOSE, "Node %s cannot reach node %s", nodeLogName(sender), nodeLogName(n));
         markFailingIfAgreed(e, n);
     } else if (failureReportDrop(n, sender)) {
-        engineLog(e, LL_VERBOSE, "Node %s reported node %s is back online.", nodeLogName(sender),
-                  nodeLogName(n));
+        engineLog(e, LL_VERBOSE, "Node %s can reach node %s again", nodeLogName(sender), nodeLogName(n));
     }
 }
 
@@ -229,7 +228,7 @@ void gossipProcess(struct engine *e, struct clusterNode *sender, const struct bu
     for (int i = 0; i < m->header.gossip_count; i++) {
         busGossipRead(m, i, &g);
         if (busIdValid(g.id)) continue;
-        engineLogLimited(e, LL_WARNING, "Received gossip about a node with invalid ID from %s",
+        engineLogLimited(e, LL_WARNING, "%s sends gossip about a node whose ID is not valid",
                          nodeLogName(sender));
         return;
     }
@@ -293,7 +292,7 @@ void extensionsProcess(struct engine *e, struct clusterNode *sender, const struc
         else if (x.type < EXT_TYPES)
             texts[x.type] = decentText(x.data);
         else
-            engineLogLimited(e, LL_WARNING, "Received unknown extension type %d", x.type);
+            engineLogLimited(e, LL_WARNING, "A packet has an extension of the unknown type %d", x.type);
     }
     if (!shard && sender->primary) shard = sender->primary->shard_id;
     if (shard) shardTold(e, sender, shard);

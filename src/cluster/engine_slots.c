@@ -139,9 +139,10 @@ static void slotsLost(struct engine *e, const struct claim *c) {
     struct clusterNode *me = e->t.myself, *primary = myPrimary(e), *heir = shardHeir(e);
     if (primary->slot_count == 0 && (heir || e->settings.allow_replica_migration)) {
         struct clusterNode *to = heir ? heir : c->by;
-        engineLog(e, LL_NOTICE,
-                  "Configuration change detected. Reconfiguring myself as a replica of node %s in shard %s",
-                  nodeLogName(to), to->shard_id);
+        engineLog(
+            e, LL_NOTICE,
+            "The slots of this shard have a new owner, so this node becomes a replica of %s in shard %s",
+            nodeLogName(to), to->shard_id);
         engineFollow(e, to, !heir);
         return;
     }
@@ -295,7 +296,7 @@ bool engineBumpEpoch(struct engine *e, int64_t now_ms) {
     if (greatest || (haveBarred(e) && barIsGood(e))) return false;
     (void)engineEpochBarred(e);
     takeEpoch(e);
-    engineLog(e, LL_NOTICE, "New configEpoch set to %llu", (unsigned long long)*mine);
+    engineLog(e, LL_NOTICE, "This node takes configuration epoch %llu", (unsigned long long)*mine);
     return true;
 }
 

@@ -108,7 +108,7 @@ static void waitForOthers(struct migrationJob *job) {
 static void takeSlots(struct migrationJob *job) {
     struct topology *t = clusterTopology();
     if (persistenceAofOn() && persistence.aofWrite) persistence.aofWrite();
-    serverLog(LL_NOTICE, "Slot range [%s] is migrated from node %s to node %s.", job->ranges, job->source,
+    serverLog(LL_NOTICE, "Slots %s have moved from node %s to node %s", job->ranges, job->source,
               t->myself->id);
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         if (slotSetHas(&job->slots, slot)) slotAssign(t, slot, t->myself);

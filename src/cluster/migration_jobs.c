@@ -90,9 +90,9 @@ void jobLogState(const struct migrationJob *job, enum migrationState before) {
     if (strcmp(from, to) == 0) return; /* two of ours are one to users */
     sds who = jobText(job);
     if (migrationEnded(&job->m))
-        serverLog(LL_NOTICE, "Slot migration %s finished. State: %s, Message: %s", who, to, job->m.message);
+        serverLog(LL_NOTICE, "Slot migration %s has ended in state %s: %s", who, to, job->m.message);
     else
-        serverLog(LL_NOTICE, "Slot migration %s state transition: %s -> %s", who, from, to);
+        serverLog(LL_NOTICE, "Slot migration %s has gone from state %s to %s", who, from, to);
     sdsfree(who);
 }
 

@@ -46,7 +46,7 @@ static void hiddenSlots(struct slotSet *slots) {
 
 void importHide(struct migrationJob *job) {
     sds who = jobText(job);
-    serverLog(LL_NOTICE, "New slot import job created: %s.", who);
+    serverLog(LL_NOTICE, "An import of slots begins: %s", who);
     sdsfree(who);
     job->hides = true;
     for (int slot = 0; slot < KEY_SLOTS; slot++) {

@@ -282,7 +282,8 @@ static void startBus(void) {
     }
     if (!busLinksListen(&link_handlers, addresses, count, port, cluster_engine.settings.tls, err,
                         sizeof err)) {
-        serverLog(LL_WARNING, "Failed listening on port %d (cluster), aborting. %s", port, err);
+        serverLog(LL_WARNING, "Listening on port %d for the cluster bus failed, so the server exits. %s",
+                  port, err);
         exit(1);
     }
     if (list) sdsfreesplitres(list, words);
@@ -304,10 +305,12 @@ void nodeStart(void) {
     cluster_engine.settings = settings;
     clusterSettingsApply();
     if (nodesFileLoad(clusterTopology())) {
-        serverLog(LL_NOTICE, "Node configuration loaded, I'm %s", clusterMyself()->id);
+        serverLog(LL_NOTICE, "The cluster configuration is loaded; the ID of this node is %s",
+                  clusterMyself()->id);
     } else {
         engineBorn(&cluster_engine);
-        serverLog(LL_NOTICE, "No cluster configuration found, I'm %s", clusterMyself()->id);
+        serverLog(LL_NOTICE, "There is no cluster configuration yet; this new node gets the ID %s",
+                  clusterMyself()->id);
     }
     clusterSettingsApply();
     cluster_membership = &membership;

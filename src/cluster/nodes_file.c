@@ -33,13 +33,12 @@ static int locked_fd = -1;
 static void lockOrExit(int fd) {
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) return;
     if (errno == EWOULDBLOCK)
-        serverLog(
-            LL_WARNING,
-            "Sorry, the cluster configuration file %s is already used by a different Cluster node. Please make "
-            "sure that different nodes use different cluster configuration files.",
-            cluster_settings.config_file);
+        serverLog(LL_WARNING,
+                  "The cluster configuration file %s is in use by another node. Every node needs a "
+                  "cluster-config-file of its own.",
+                  cluster_settings.config_file);
     else
-        serverLog(LL_WARNING, "Impossible to lock %s: %s", cluster_settings.config_file, strerror(errno));
+        serverLog(LL_WARNING, "Locking %s failed: %s", cluster_settings.config_file, strerror(errno));
     exit(1);
 }
 
@@ -54,18 +53,19 @@ bool nodesFileLoad(struct topology *t) {
     const char *path = cluster_settings.config_file;
     locked_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
     if (locked_fd < 0) {
-        serverLog(LL_WARNING, "Can't open %s in order to acquire a lock: %s", path, strerror(errno));
+        serverLog(LL_WARNING, "Opening %s in order to lock it failed: %s", path, strerror(errno));
         exit(1);
     }
     lockOrExit(locked_fd);
     sds text = fileRead(path, NULL), err = NULL;
     if (!text) {
-        serverLog(LL_WARNING, "Loading the cluster node config from %s: %s", path, strerror(errno));
+        serverLog(LL_WARNING, "Reading the cluster configuration from %s failed: %s", path, strerror(errno));
         exit(1);
     }
     bool found = sdslen(text) > 0;
     if (found && !topologyRead(t, sdsview(text), cluster_engine.settings.tls, clusterNow(), &err)) {
-        serverLog(LL_WARNING, "Unrecoverable error: corrupted cluster config file \"%s\". (%s)", path, err);
+        serverLog(LL_WARNING, "The cluster configuration file \"%s\" is corrupt (%s), so the server exits",
+                  path, err);
         exit(1);
     }
     sdsfree(text);

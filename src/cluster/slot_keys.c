@@ -32,13 +32,12 @@ static void keysFound(struct topology *t, int slot) {
     if (t->owner[slot] == t->myself || (open && open->from)) return;
     if (t->owner[slot]) {
         serverLog(LL_NOTICE,
-                  "I have keys for slot %d, but the slot is assigned to another node. Deleting keys in the "
-                  "slot.",
+                  "This node holds keys of slot %d, which belongs to another node. The keys are deleted.",
                   slot);
         slotDeleteKeys(slot);
         return;
     }
-    serverLog(LL_NOTICE, "I have keys for unassigned slot %d. Taking responsibility for it.", slot);
+    serverLog(LL_NOTICE, "This node holds keys of slot %d, which nobody owns, so it takes the slot", slot);
     slotAssign(t, slot, t->myself);
     engineTodo(&cluster_engine, TODO_SAVE | TODO_STATE | TODO_SLOTS);
 }

@@ -3,9 +3,9 @@
 
 source -encoding utf-8 $::support/cluster.tcl
 
-set refused "Currently unable to failover: "
+set refused "This replica cannot take over: "
 set not_whole "${refused}The data here did not come whole from my primary."
-set too_old "${refused}Disconnected from primary for longer than allowed."
+set too_old "${refused}The link to the primary has been down for longer than"
 
 # Node k hangs until the body has run.
 proc while_stopped {k body} {

@@ -18,11 +18,11 @@ proc failed_start {dir port} {
 
 start_server {overrides {cluster-enabled yes availability-zone z1 cluster-announce-human-nodename first}} {
     test {another process does not get it} {
-        assert_match "*Sorry, the cluster configuration file nodes.conf is already used by a different Cluster node.*" [failed_start [srv dir] [free_port]]
+        assert_match "*The cluster configuration file nodes.conf is in use by another node.*" [failed_start [srv dir] [free_port]]
         r bgsave
         wait_for_condition 100 50 {[s rdb_bgsave_in_progress] == 0} else { fail "BGSAVE" }
         r cluster addslots 1 2 3
-        assert_match "*already used*" [failed_start [srv dir] [free_port]]
+        assert_match "*in use by another node*" [failed_start [srv dir] [free_port]]
     }
 
     test {a child that outlives the server does not keep it} {
@@ -79,7 +79,7 @@ start_server {overrides {cluster-enabled yes}} {
             set f [open $dir/nodes.conf w]
             puts -nonewline $f $text
             close $f
-            assert_match "*Unrecoverable error: corrupted cluster config file*" [failed_start $dir [free_port]]
+            assert_match "*The cluster configuration file * is corrupt (*" [failed_start $dir [free_port]]
         }
     }
 }

@@ -8,7 +8,7 @@ foreach {what kinds} {"ours" {ours ours ours ours} "ours to Valkey's" {ours valk
             test "$what: a primary that is asked to be safe stays" {
                 assert_error "ERR Errors trying to SHUTDOWN*" {r [n 0] shutdown safe}
                 assert_equal PONG [r [n 0] ping]
-                assert_equal 1 [count_log_message "This is a voting primary. Shutting down may cause the cluster to go down. Can't exit." [n 0]]
+                assert_equal 1 [count_log_message "This node is a voting primary; without it the cluster may lose its majority. It does not shut down." [n 0]]
             }
         }
 
@@ -35,6 +35,6 @@ start_server {overrides {cluster-enabled yes}} {
         set log [srv log]
         catch { r shutdown failover safe force }
         wait_for_condition 100 50 {[string match "*ready to exit*" [read_file $log]]} else { fail "it stays" }
-        assert_match "*Exit anyway.*Unable to find a replica to perform the auto failover on shutdown.*Saving the cluster configuration file before exiting.*" [read_file $log]
+        assert_match "*It shuts down nevertheless.*Unable to find a replica to perform the auto failover on shutdown.*The cluster configuration file is saved before the server exits*" [read_file $log]
     }
 }

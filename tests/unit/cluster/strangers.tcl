@@ -42,8 +42,8 @@ start_cluster {kinds {ours ours}} {
         # A header without a sender of 2256 bytes, of a type that there is not, and one of a length that does not fit its type.
         set unknown [binary format a4ISSSSx2240 RCmb 2256 1 0 40 0]
         set invalid [binary format a4ISSSSx2240 RCmb 2256 1 0 4 0]
-        foreach {message line} [list "nothing that a node would say" "Bad message length or signature received on the Cluster bus from" \
-            $unknown "Received unknown packet type: 40" $invalid "Received invalid publish packet of length"] {
+        foreach {message line} [list "nothing that a node would say" "on the cluster bus has a wrong length or signature" \
+            $unknown "A packet of the unknown type 40 was received" $invalid "A publish packet with "] {
             for {set i 0} {$i < 50} {incr i} {
                 set fd [bus_connection 0]
                 puts -nonewline $fd [string repeat $message 10]
