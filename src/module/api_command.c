@@ -286,7 +286,8 @@ int vmSetCommandACLCategories(struct ValkeyModuleCommand *command, const char *c
         const struct flagName *f = acl_categories;
         if (!sdslen(words[i])) continue;
         while (f->name && strcasecmp(f->name + 1, words[i]) != 0) f++;
-        if (!f->name) serverLog(LL_WARNING, "Unrecognized categories flag %s on module load", words[i]);
+        if (!f->name)
+            serverLog(LL_WARNING, "A module names the command category %s, which does not exist", words[i]);
         known &= f->name != NULL;
         categories |= f->flag;
     }
@@ -326,8 +327,9 @@ static const char *rulesNameThem(struct module *m) {
         if (command->module != m || command->command->parent) continue;
         sds rule = aclRuleAbout(strOf(command->spec.name));
         if (!rule) continue;
-        serverLog(LL_WARNING, "Module %s unload blocked: An ACL user has reference to rule '%s'", m->name,
-                  rule);
+        serverLog(LL_WARNING,
+                  "Module %s is not unloaded because the ACL rule '%s' of a user names one of its commands",
+                  m->name, rule);
         sdsfree(rule);
         return "one or more ACL users reference commands from this module. Remove those ACL rules before "
                "unloading";

@@ -246,7 +246,7 @@ static bool callApply(struct configApply *a, const char **err) {
     contextClose(&ctx);
     const char *why = takeReason(reason);
     if (ok) return true;
-    serverLog(LL_WARNING, "Failed applying new module configuration. Restoring previous settings.");
+    serverLog(LL_WARNING, "A module refused its new configuration, so the previous settings are restored");
     *err = why;
     return false;
 }
@@ -267,7 +267,8 @@ static struct configApply *applyFor(struct module *m, ValkeyModuleConfigApplyFun
 static bool nameIsGood(const char *name) {
     for (const char *p = name; *p; p++) {
         if (isalnum((unsigned char)*p) || *p == '_' || *p == '-') continue;
-        serverLog(LL_WARNING, "Invalid character %c in Module resource name %s.", *p, name);
+        serverLog(LL_WARNING, "The character %c is not allowed in the name %s of a module's directive", *p,
+                  name);
         return false;
     }
     return *name;
@@ -276,11 +277,11 @@ static bool nameIsGood(const char *name) {
 static bool flagsAreGood(enum kind kind, unsigned flags) {
     const char *why = NULL;
     if (flags & ~(unsigned)FLAGS_KNOWN)
-        why = "Invalid flag(s) for configuration";
+        why = "A directive of a module has a flag that does not exist";
     else if (kind != KIND_NUMBER && kind != KIND_UNSIGNED && flags & FLAGS_OF_NUMBERS)
-        why = "Numeric flag provided for non-numeric configuration.";
+        why = "A directive of a module has a flag for numbers, but is none";
     else if (kind != KIND_ENUM && flags & VALKEYMODULE_CONFIG_BITFLAGS)
-        why = "Enum flag provided for non-enum configuration.";
+        why = "A directive of a module has a flag for enumerations, but is none";
     if (why) serverLog(LL_WARNING, "%s", why);
     return !why;
 }
@@ -338,7 +339,7 @@ static int finish(struct moduleConfig *mc, ValkeyModuleConfigApplyFunc apply) {
                                          .lines = getLine};
     sdsfree(def);
     if (!configAdd(&mc->shown)) {
-        serverLog(LL_WARNING, "Configuration by the name: %s already registered", mc->short_name);
+        serverLog(LL_WARNING, "A directive named %s is registered already", mc->short_name);
         freeConfig(mc);
         errno = EALREADY;
         return VALKEYMODULE_ERR;
@@ -473,7 +474,8 @@ void pendingConfigsLog(void) {
     void *entry;
     hashtableInitIterator(&it, pending, false);
     while (hashtableNext(&it, &entry))
-        serverLog(LL_WARNING, "Unused Module Configuration: %s", ((struct pendingConfig *)entry)->name);
+        serverLog(LL_WARNING, "No module has registered the directive %s",
+                  ((struct pendingConfig *)entry)->name);
     hashtableStopIterator(&it);
 }
 
@@ -484,7 +486,7 @@ static bool setDefault(const struct moduleConfig *mc) {
     const char *err = NULL;
     if (mc->kind == KIND_STRING && !mc->def.s) return true;
     if (setValue(mc, &mc->def, &err)) return true;
-    serverLog(LL_WARNING, "Issue attempting to set default value of configuration %s : %s", mc->short_name,
+    serverLog(LL_WARNING, "Setting the directive %s to its default failed: %s", mc->short_name,
               err ? err : "");
     return false;
 }
@@ -492,7 +494,7 @@ static bool setDefault(const struct moduleConfig *mc) {
 static bool setPending(struct moduleConfig *mc, struct pendingConfig *p) {
     const char *err = NULL;
     bool ok = setText(mc, sdsview(p->value), &err);
-    if (!ok) serverLog(LL_WARNING, "Issue during loading of configuration %s : %s", mc->name, err ? err : "");
+    if (!ok) serverLog(LL_WARNING, "Setting the directive %s failed: %s", mc->name, err ? err : "");
     freePending(p);
     return ok;
 }
@@ -512,7 +514,7 @@ int vmLoadConfigs(struct ValkeyModuleCtx *ctx) {
 static bool configsAreSet(struct module *m) {
     if (untold != m) return true;
     serverLog(LL_WARNING,
-              "Module Configurations were not set, likely a missing LoadConfigs call. Unloading the module.");
+              "The module did not call LoadConfigs, so its directives have no values and it is unloaded");
     return false;
 }
 

@@ -19,8 +19,8 @@ static struct {
 
 static void childEnded(int code, int signal, void *priv) {
     (void)priv;
-    serverLog(LL_NOTICE, "Module fork exited pid: %ld, retcode: %d, bysignal: %d", (long)forked.pid, code,
-              signal);
+    serverLog(LL_NOTICE, "The child process %ld of a module has ended with exit code %d, signal %d",
+              (long)forked.pid, code, signal);
     if (forked.done) forked.done(code, signal, forked.data);
 }
 
@@ -32,7 +32,7 @@ int vmFork(ValkeyModuleForkDoneHandler cb, void *user_data) {
     forked.pid = pid;
     forked.done = cb;
     forked.data = user_data;
-    serverLog(LL_VERBOSE, "Module fork started pid: %ld ", (long)pid);
+    serverLog(LL_VERBOSE, "A module has started the child process %ld", (long)pid);
     return pid;
 }
 

@@ -318,7 +318,7 @@ int vmReplyWithAttribute(struct ValkeyModuleCtx *ctx, long len) {
 }
 
 static void misused(struct ValkeyModuleCtx *ctx, const char *what) {
-    serverLog(LL_WARNING, "API misuse detected in module %s: %s", ctx->module ? ctx->module->name : "", what);
+    serverLog(LL_WARNING, "Module %s uses the API wrongly: %s", ctx->module ? ctx->module->name : "", what);
 }
 
 static void fillText(struct threadReply *r, size_t at, char type, int64_t n) {

@@ -236,17 +236,16 @@ static bool copyMethods(ValkeyModuleScriptingEngineMethods *to,
 static bool mayRegister(const char *name, const ValkeyModuleScriptingEngineMethods *methods) {
     if (methods->version > ABI) {
         serverLog(LL_WARNING,
-                  "The engine implementation version is greater than what this server supports. Server ABI "
-                  "Version: %d, Engine ABI version: %llu",
+                  "The scripting engine needs a newer server: the server has ABI version %d, the engine %llu",
                   ABI, (unsigned long long)methods->version);
         return false;
     }
     if (scriptEngineByName(strOf(name))) {
-        serverLog(LL_WARNING, "Scripting engine '%s' is already registered in the server", name);
+        serverLog(LL_WARNING, "A scripting engine '%s' is registered already", name);
         return false;
     }
     if (methods->version < ABI)
-        serverLog(LL_WARNING, "Registering scripting engine '%s' with ABI version '%llu'", name,
+        serverLog(LL_WARNING, "The scripting engine '%s' uses the older ABI version %llu", name,
                   (unsigned long long)methods->version);
     return true;
 }
@@ -291,7 +290,7 @@ int vmUnregisterScriptingEngine(struct ValkeyModuleCtx *ctx, const char *engine_
     (void)ctx;
     struct scriptEngine *e = engine_name ? scriptEngineByName(strOf(engine_name)) : NULL;
     if (!e) {
-        serverLog(LL_WARNING, "There's no engine registered with name %s", engine_name ? engine_name : "");
+        serverLog(LL_WARNING, "No scripting engine '%s' is registered", engine_name ? engine_name : "");
         return VALKEYMODULE_ERR;
     }
     if (runs(e)) {

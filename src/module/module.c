@@ -78,7 +78,7 @@ static void forgetArguments(struct module *m) {
 
 static void freeModule(struct module *m) {
     if (m->file && moduleFileClose(m->file) != 0)
-        serverLog(LL_WARNING, "Error when trying to close the %s module: %s", m->name, dlerror());
+        serverLog(LL_WARNING, "Closing the library of module %s failed: %s", m->name, dlerror());
     if (!m->loading) serverEvent(SERVER_MODULE, EVENT_ENDED, m);
     sdsfree(m->name);
     sdsfree(m->path);
@@ -110,7 +110,7 @@ static bool refusesToGo(struct module *m) {
     contextOpen(&ctx, m, NULL, 0);
     bool refused = entry(&ctx) == VALKEYMODULE_ERR;
     contextClose(&ctx);
-    if (refused) serverLog(LL_WARNING, "Module %s OnUnload failed. Unload canceled.", m->name);
+    if (refused) serverLog(LL_WARNING, "Module %s refuses to be unloaded", m->name);
     return refused;
 }
 
@@ -120,7 +120,7 @@ static const char *letGo(struct module *m) {
     for (int i = 0; !err && i < objection_count; i++) err = objections[i](m);
     if (!err && refusesToGo(m)) err = "operation not possible.";
     if (err) return err;
-    serverLog(LL_NOTICE, "Module %s unloaded", m->name);
+    serverLog(LL_NOTICE, "Module '%s' is unloaded", m->name);
     unlinkModule(m);
     endModule(m);
     return NULL;
@@ -130,10 +130,10 @@ static const char *letBuiltInGo(struct str name) {
     struct listedModule *m = modulesListFind(name);
     if (!m || !m->end) return "no such module with that name";
     if (m->end()) {
-        serverLog(LL_NOTICE, "Module %s unloaded", m->name);
+        serverLog(LL_NOTICE, "Module '%s' is unloaded", m->name);
         return NULL;
     }
-    serverLog(LL_WARNING, "Module %s OnUnload failed. Unload canceled.", m->name);
+    serverLog(LL_WARNING, "Module %s refuses to be unloaded", m->name);
     return "operation not possible.";
 }
 
@@ -141,7 +141,7 @@ bool moduleUnload(struct str name, const char **err) {
     struct module *m = moduleByName(name);
     *err = m ? letGo(m) : letBuiltInGo(name);
     if (!*err) return true;
-    serverLog(LL_WARNING, "Error unloading module %.*s: %s", (int)name.len, name.ptr, *err);
+    serverLog(LL_WARNING, "Module %.*s could not be unloaded: %s", (int)name.len, name.ptr, *err);
     return false;
 }
 
@@ -153,7 +153,8 @@ void moduleStop(void) {
     for (struct module *m = modules; m; m = m->next) list[count++] = m;
     while (count--) {
         const char *err = list[count]->in_call ? "it is running" : letGo(list[count]);
-        if (err) serverLog(LL_WARNING, "Failed to unload module %s: %s", list[count]->name, err);
+        if (err)
+            serverLog(LL_WARNING, "Module %s is not unloaded before the exit: %s", list[count]->name, err);
     }
     zfree(list);
 }
@@ -167,11 +168,11 @@ static bool mayBeExecuted(const char *path) {
 
 static struct moduleFile *openFile(const char *path) {
     if (!mayBeExecuted(path)) {
-        serverLog(LL_WARNING, "Module %s failed to load: It does not have execute permissions.", path);
+        serverLog(LL_WARNING, "The module %s is not loaded because its file is not executable", path);
         return NULL;
     }
     struct moduleFile *file = moduleFileOpen(path);
-    if (!file) serverLog(LL_WARNING, "Module %s failed to load: %s", path, dlerror());
+    if (!file) serverLog(LL_WARNING, "The module %s could not be loaded: %s", path, dlerror());
     return file;
 }
 
@@ -181,13 +182,12 @@ static moduleEntry *findEntry(struct moduleFile *file, const char *path) {
     if (entry) return entry;
     *(void **)&entry = moduleFileSymbol(file, "RedisModule_OnLoad");
     if (entry)
-        serverLog(LL_NOTICE, "Legacy Redis Module %s found", path);
+        serverLog(LL_NOTICE, "The module %s was built for Redis", path);
     else
-        serverLog(
-            LL_WARNING,
-            "Module %s does not export ValkeyModule_OnLoad() or RedisModule_OnLoad() symbol. Module not "
-            "loaded.",
-            path);
+        serverLog(LL_WARNING,
+                  "The module %s is not loaded because it exports neither ValkeyModule_OnLoad nor "
+                  "RedisModule_OnLoad",
+                  path);
     return entry;
 }
 
@@ -232,7 +232,7 @@ static struct module *callEntry(moduleEntry *entry, struct moduleFile *file, con
     keepArguments(m, path, argc, argv);
     m->loading = !ok; /* its end takes back what only a load can make */
     if (ok) return m;
-    serverLog(LL_WARNING, "Module %s initialization failed. Module not loaded.", path);
+    serverLog(LL_WARNING, "The module %s is not loaded because its initialization failed", path);
     endModule(m);
     return NULL;
 }
@@ -260,9 +260,9 @@ bool moduleLoad(const char *path, int argc, const struct str *argv) {
     m->listed = (struct listedModule){
         .name = m->name, .path = m->path, .version = m->ver, .args = m->args, .arg_count = m->arg_count};
     modulesListAdd(&m->listed);
-    serverLog(LL_NOTICE, "Module '%s' loaded from %s", m->name, path);
+    serverLog(LL_NOTICE, "Module '%s' is loaded from %s", m->name, path);
     if (!accepted(m)) {
-        serverLog(LL_NOTICE, "Module %s unloaded", m->name);
+        serverLog(LL_NOTICE, "Module '%s' is unloaded", m->name);
         (void)refusesToGo(m); /* it may clean up, but not object: it was never there */
         unlinkModule(m);
         endModule(m);

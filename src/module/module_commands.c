@@ -52,7 +52,7 @@ static void loadPending(struct pendingLoad *load) {
     struct str *argv = zmalloc((size_t)load->argc * sizeof *argv);
     for (int i = 0; i < load->argc; i++) argv[i] = sdsview(load->argv[i]);
     if (!moduleLoad(load->argv[0], load->argc - 1, argv + 1)) {
-        serverLog(LL_WARNING, "Can't load module from %s: server aborting", load->argv[0]);
+        serverLog(LL_WARNING, "The module %s could not be loaded, so the server exits", load->argv[0]);
         exit(1);
     }
     zfree(argv);
@@ -86,8 +86,10 @@ void moduleStart(void) {
     started = true;
     if (!pendingConfigCount()) return;
     pendingConfigsLog();
-    serverLog(LL_WARNING,
-              "Module Configuration detected without loadmodule directive or no ApplyConfig call: aborting");
+    serverLog(
+        LL_WARNING,
+        "The configuration has directives of modules that were not loaded or did not call LoadConfigs, so "
+        "the server exits");
     exit(1);
 }
 
@@ -133,9 +135,9 @@ static int takeDirectives(const struct client *c) {
             continue;
         }
         if (named)
-            serverLog(LL_NOTICE, "CONFIG specified without name value pair");
+            serverLog(LL_NOTICE, "MODULE LOADEX: CONFIG is not followed by a name and a value");
         else
-            serverLog(LL_NOTICE, "Syntax Error from arguments to loadex around %.*s.", (int)c->argv[i].len,
+            serverLog(LL_NOTICE, "MODULE LOADEX: %.*s is not understood", (int)c->argv[i].len,
                       c->argv[i].ptr);
         return 0;
     }
@@ -157,9 +159,7 @@ void moduleLoadexCommand(struct client *c) {
 static bool directivesTaken(struct module *m) {
     (void)m;
     if (!started || !pendingConfigCount()) return true;
-    serverLog(
-        LL_WARNING,
-        "Loadex configurations were not applied, likely due to invalid arguments. Unloading the module.");
+    serverLog(LL_WARNING, "MODULE LOADEX: the module has not taken all of its directives, so it is unloaded");
     return false;
 }
 

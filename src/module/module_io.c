@@ -150,10 +150,11 @@ static bool loadFails(struct ValkeyModuleIO *io) {
     struct rdbReader *r = io->r;
     io->failed = true;
     if (io->type->module->options & VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS) return false;
-    serverPanic("Error loading data from RDB (short read or EOF). Read performed by module '%s' about type "
-                "'%s' after reading '%llu' bytes of a value for key named: '%.*s'.",
-                io->type->module->name, io->type->name, (unsigned long long)(rioOffset(&r->io) - io->began),
-                io->key.ptr ? (int)io->key.len : 6, io->key.ptr ? io->key.ptr : "(null)");
+    serverPanic(
+        "Module '%s' failed to read a value of its type '%s' from the RDB data after %llu bytes; the key "
+        "is '%.*s'.",
+        io->type->module->name, io->type->name, (unsigned long long)(rioOffset(&r->io) - io->began),
+        io->key.ptr ? (int)io->key.len : 6, io->key.ptr ? io->key.ptr : "(null)");
 }
 
 static bool nextItem(struct ValkeyModuleIO *io, enum item item) {
@@ -235,10 +236,8 @@ static void *loadValue(const struct ValkeyModuleType *type, struct rdbReader *r,
 static bool readEnd(struct rdbReader *r, const struct ValkeyModuleType *type) {
     uint64_t end;
     if (!rdbReadLen(r, &end)) return false;
-    return end == ITEM_END || rioFail(&r->io,
-                                      "The RDB file contains module data for the module '%s' that is not "
-                                      "terminated by the proper module value EOF marker",
-                                      type->module->name);
+    return end == ITEM_END ||
+           rioFail(&r->io, "the end mark after a value of the module '%s' is missing", type->module->name);
 }
 
 enum rdbLoaded moduleTypeLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v) {
@@ -249,7 +248,8 @@ enum rdbLoaded moduleTypeLoad(struct rdbReader *r, uint8_t rdb_type, struct valu
     const struct ValkeyModuleType *type = moduleTypeById(id);
     if (!type) {
         rdbModuleName(id, name);
-        rioFail(&r->io, "The RDB file contains module data I can't load: no matching module type '%s'", name);
+        rioFail(&r->io, "there is a value of the module type '%s', but no loaded module provides that type",
+                name);
         return RDB_FAILED;
     }
     void *value = loadValue(type, r, id);
@@ -258,9 +258,7 @@ enum rdbLoaded moduleTypeLoad(struct rdbReader *r, uint8_t rdb_type, struct valu
         return RDB_FAILED;
     }
     if (!value) {
-        rioFail(&r->io,
-                "The RDB file contains module data for the module type '%s', that the responsible module is "
-                "not able to load. Check for modules log above for additional clues.",
+        rioFail(&r->io, "the module of the type '%s' could not load a value; it may have logged why",
                 type->module->name);
         return RDB_FAILED;
     }
@@ -297,20 +295,18 @@ static bool loadAside(struct rdbReader *r, uint64_t id) {
     const struct ValkeyModuleType *type = moduleTypeById(id);
     uint64_t kind, when;
     if (!rdbReadLen(r, &kind) || !rdbReadLen(r, &when)) return false;
-    if (kind != ITEM_NUMBER) return rioFail(&r->io, "bad when_opcode");
+    if (kind != ITEM_NUMBER)
+        return rioFail(&r->io, "auxiliary data of a module does not say when it is to be loaded");
     if (!type->methods.aux_load)
-        return rioFail(
-            &r->io, "The RDB file contains module AUX data, but the module '%s' doesn't seem to support it.",
-            type->name);
+        return rioFail(&r->io, "there is auxiliary data of the module type '%s', which does not load any",
+                       type->name);
     struct ValkeyModuleIO io = {.type = type, .r = r, .began = rioOffset(&r->io), .dbid = -1};
     bool ok =
         type->methods.aux_load(&io, TYPE_VERSION_OF(id), (int)when) == VALKEYMODULE_OK && !ioFailed(&io);
     ioEnd(&io);
     if (!ok)
         return rioFail(
-            &r->io,
-            "The RDB file contains module AUX data for the module type '%s', that the responsible module "
-            "is not able to load. Check for modules log above for additional clues.",
+            &r->io, "the module of the type '%s' could not load its auxiliary data; it may have logged why",
             type->name);
     return readEnd(r, type);
 }
@@ -319,11 +315,12 @@ static bool loadAside(struct rdbReader *r, uint64_t id) {
 
 static const char *wantDisk(bool beside) {
     for (const struct ValkeyModuleType *t = module_types; t; t = t->next) {
-        if (!(t->module->options & VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS)) return "don't handle read errors";
+        if (!(t->module->options & VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS))
+            return "do not handle errors of reading";
     }
     for (const struct module *m = modules; m && beside; m = m->next) {
         if (!(m->options & VALKEYMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD))
-            return "are not aware of async replication";
+            return "do not support asynchronous loading";
     }
     return NULL;
 }
@@ -331,7 +328,7 @@ static const char *wantDisk(bool beside) {
 /* ---- Commands ---- */
 
 static void emitFails(struct ValkeyModuleIO *io, const char *what, const char *cmdname, const char *more) {
-    serverLog(LL_WARNING, "Fatal: AOF method for module data type '%s' tried to %s '%s'%s", io->type->name,
+    serverLog(LL_WARNING, "The AOF rewrite method of the module type '%s' tried to %s '%s'%s", io->type->name,
               what, cmdname, more);
     io->failed = true;
     errno = EINVAL;

@@ -296,12 +296,15 @@ beside_modules {{engine TOY one:1 two:2 three:3}} {overrides {save {} enable-deb
         both_sorted function list
         foreach kind {ours valkey} { set info($kind) [engine_info $kind] }
         assert_equal $info(valkey) $info(ours)
-        foreach {pattern} {
-            "*The engine implementation version is greater than what this server supports. Server ABI Version: 4, Engine ABI version: 5"
-            "*Scripting engine 'Lua' is already registered in the server" "*There's no engine registered with name nope"
-            "*Registering scripting engine 'zero' with ABI version '0'"
+        foreach {pattern other} {
+            "*The scripting engine needs a newer server: the server has ABI version 4, the engine 5"
+            "*The engine implementation version is greater than what this server supports*"
+            "*A scripting engine 'Lua' is registered already" "*Scripting engine 'Lua' is already registered*"
+            "*No scripting engine 'nope' is registered" "*no engine registered with name nope"
+            "*The scripting engine 'zero' uses the older ABI version 0" "*Registering scripting engine 'zero' with ABI version '0'"
         } {
-            foreach kind {ours valkey} { assert_equal 1 [count_log_message $pattern [at $kind]] "$pattern of $kind" }
+            assert_equal 1 [count_log_message $pattern [at ours]] $pattern
+            assert_equal 1 [count_log_message $other [at valkey]] $other
         }
         both engine.register TOY
         both eval "#!toy\nsay again" 0

@@ -30,7 +30,7 @@ with_modules {opening} {kinds {ours}} {
             nowhere.so {nowhere.so: cannot open shared object file: No such file or directory}
         } {
             assert_error "ERR Error loading the extension*" { r module load $path }
-            wait_for_log "*Module $path failed to load: $words*"
+            wait_for_log "*The module $path could not be loaded: $words*"
         }
     }
 

@@ -353,7 +353,7 @@ with_modules {{types careful}} {overrides {save {} enable-debug-command yes}} {
         r types.switch loadfails 1
         assert_error {ERR Input/output error} { r types.file load $path 0 }
         r types.switch loadfails 0
-        assert_match {*The RDB file contains module data for the module 'types' that is not terminated by the proper module value EOF marker*} [read_file [srv log]]
+        if {$kind eq "ours"} { assert_match {*the end mark after a value of the module 'types' is missing*} [read_file [srv log]] }
     }
 }
 
@@ -370,7 +370,7 @@ foreach kind {ours valkey} {
             follow replica primary
             foreach key {k b} { assert_equal [r [at primary] types.get $key] [r [at replica] types.get $key] }
             assert_equal {before behind} [r [at replica] types.aside]
-            assert_morethan_equal [count_log_message {Skipping diskless-load because there are modules that are not aware of async replication.} [at replica]] 1
+            assert_morethan_equal [count_log_message {because there are modules that } [at replica]] 1
             assert_error {ERR Operation not supported} { r [at replica] types.file load /nowhere 0 }
         }
 
@@ -380,7 +380,7 @@ foreach kind {ours valkey} {
             r [at primary] types.file save $path 0
             # (9.1.2 ends at once.)
             if {{KIND} eq {}} { assert_error {ERR Input/output error} { r [at bare] types.file load $path 0 } }
-            if {{KIND} eq {}} { assert_match {*The RDB file contains*module*no matching module*'types*'*} [read_file [srv [at bare] log]] }
+            if {{KIND} eq {}} { assert_match {*auxiliary data of the module 'types*', which is not loaded*} [read_file [srv [at bare] log]] }
             assert_error {ERR Bad data format} { r [at bare] restore k 0 [r [at primary] dump k] }
         }
 
