@@ -256,8 +256,7 @@ static void warnDisabled(void) {
         if (aclUserIsOn(u)) continue;
         serverLog(
             LL_NOTICE,
-            "The user '%s' is disabled (there is no 'on' modifier in the user description). Make sure this is "
-            "not a configuration error.",
+            "The user '%s' cannot log in because its rules do not contain 'on'. Check that this is meant.",
             u->name);
     }
     raxStop(&it);
@@ -267,12 +266,12 @@ static bool declare(const struct declared *d) {
     int failed = 0;
     enum aclError error;
     if (!aclNameIsValid(sdsview(d->name))) {
-        serverLog(LL_WARNING, "Spaces not allowed in ACL usernames");
+        serverLog(LL_WARNING, "The name of an ACL user contains a space");
         return false;
     }
     struct aclUser *u = tryRules(sdsview(d->name), d->rules, d->count, &failed, &error);
     if (error) {
-        serverLog(LL_WARNING, "Error loading ACL rule '%s' for the user named '%s': %s", d->rules[failed],
+        serverLog(LL_WARNING, "The ACL rule '%s' of the user '%s' is not accepted: %s", d->rules[failed],
                   d->name, aclErrorText(error));
         aclUserFree(u);
         return false;
@@ -302,9 +301,8 @@ void aclStart(void) {
     if (declared_count && aclHasFile()) {
         serverLog(
             LL_WARNING,
-            "Configuring Valkey with users defined in valkey.conf and at the same setting an ACL file path is "
-            "invalid. This setup is very likely to lead to configuration errors and security holes, please "
-            "define either an ACL file or declare users directly in your valkey.conf, but not both.");
+            "Users are defined in the configuration file although aclfile is set. It would not be clear "
+            "which of the rules hold, so define the users in one of the two places only.");
         exit(1);
     }
     aclSetDefaultPassword(requirepass ? sdsview(requirepass) : STR(""));
@@ -312,7 +310,7 @@ void aclStart(void) {
     bool killed;
     sds errors = aclHasFile() ? aclFileLoad(NULL, &killed) : NULL;
     if (errors) {
-        serverLog(LL_WARNING, "Aborting Valkey startup because of ACL errors: %s", errors);
+        serverLog(LL_WARNING, "The ACL file has errors, so the server exits: %s", errors);
         exit(1);
     }
     warnDisabled();

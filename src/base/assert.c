@@ -21,7 +21,7 @@ void serverAssertFailed(const char *expr, const char *file, int line) {
     char reason[512];
     snprintf(reason, sizeof(reason), "ASSERTION FAILED '%s' is not true", expr);
     serverLog(LL_WARNING, "=== ASSERTION FAILED ===");
-    serverLog(LL_WARNING, "==> %s:%d '%s' is not true", file, line, expr);
+    serverLog(LL_WARNING, "==> %s:%d: '%s' does not hold", file, line, expr);
     panicRun(reason, file, line);
 }
 
@@ -32,8 +32,8 @@ void serverPanicAt(const char *file, int line, const char *fmt, ...) {
     vsnprintf(reason, sizeof(reason), fmt, ap);
     va_end(ap);
     serverLog(LL_WARNING, "------------------------------------------------");
-    serverLog(LL_WARNING, "!!! Software Failure. Press left mouse button to continue");
-    serverLog(LL_WARNING, "Guru Meditation: %s #%s:%d", reason, file, line);
+    serverLog(LL_WARNING, "The server has met a state from which it cannot go on");
+    serverLog(LL_WARNING, "Panic: %s (%s:%d)", reason, file, line);
     panicRun(reason, file, line);
 }
 

@@ -116,7 +116,7 @@ __attribute__((constructor)) static void zmallocStart(void) {
 /* ---- Running out ---- */
 
 static void oomAbort(size_t size) {
-    serverLog(LL_WARNING, "Out of memory trying to allocate %zu bytes", size);
+    serverLog(LL_WARNING, "No memory is left for an allocation of %zu bytes", size);
     abort();
 }
 

@@ -168,7 +168,7 @@ static void clientCloseIdle(void) {
         if (clientClassOf(c) != CLIENT_CLASS_NORMAL || c->flags & CLIENT_PRIMARY) continue;
         if (c->flags & CLIENT_AWAY && client_away->progress(c)) c->last_active_ms = cmd_time_ms;
         if ((cmd_time_ms - c->last_active_ms) / 1000 <= idle_timeout_s) continue;
-        serverLog(LL_VERBOSE, "Closing idle client");
+        serverLog(LL_VERBOSE, "A client was idle for longer than timeout and is disconnected");
         clientClose(c);
     }
 }

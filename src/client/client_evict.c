@@ -110,7 +110,7 @@ static void evictOne(struct client *c) {
     leaveBucket(c);
     if (c->flags & CLIENT_CLOSE_ASAP) return;
     sds info = clientLogLine(c, sdsempty());
-    serverLog(LL_NOTICE, "Evicting client: %s", info);
+    serverLog(LL_NOTICE, "The clients exceed maxmemory-clients, so this one is disconnected: %s", info);
     sdsfree(info);
     clientClose(c);
     evicted_clients++;

@@ -140,9 +140,8 @@ static enum admission checkHttp(struct client *c, struct request *r, enum reques
     if (cmd_time_ms - told_ms >= HTTP_WARNING_MS) {
         serverLog(
             LL_WARNING,
-            "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands "
-            "to Valkey. This is likely due to an attacker attempting to use Cross Protocol Scripting to "
-            "compromise your Valkey instance. Connection from %s aborted.",
+            "A client sends an HTTP request (POST or Host:). Web pages of attackers make browsers do that, "
+            "to give commands to servers inside a network. The connection from %s is closed.",
             clientPeerName(c));
         told_ms = cmd_time_ms;
     }

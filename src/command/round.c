@@ -429,11 +429,11 @@ static void noteInputSize(struct client *c, size_t n, size_t kept) {
 static void logGone(struct client *c, const char *err) {
     if (logGetLevel() > LL_VERBOSE) return;
     if (err) {
-        serverLog(LL_VERBOSE, "Reading from client: %s", err);
+        serverLog(LL_VERBOSE, "Reading from a client failed: %s", err);
         return;
     }
     sds line = clientLogLine(c, sdsempty());
-    serverLog(LL_VERBOSE, "Client closed connection %s", line);
+    serverLog(LL_VERBOSE, "A client has closed its connection: %s", line);
     sdsfree(line);
 }
 

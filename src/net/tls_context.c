@@ -57,9 +57,9 @@ static bool loadPair(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
     SSL_CTX_set_default_passwd_cb_userdata(ctx, (void *)(s->key_pass ? s->key_pass : ""));
     bool ok = true;
     if (SSL_CTX_use_certificate_chain_file(ctx, s->cert_file) != 1)
-        ok = tlsContextFailed(err, "Failed to load certificate", s->cert_file);
+        ok = tlsContextFailed(err, "Loading the certificate failed", s->cert_file);
     else if (SSL_CTX_use_PrivateKey_file(ctx, s->key_file, SSL_FILETYPE_PEM) != 1)
-        ok = tlsContextFailed(err, "Failed to load private key", s->key_file);
+        ok = tlsContextFailed(err, "Loading the private key failed", s->key_file);
     SSL_CTX_set_default_passwd_cb_userdata(ctx, (void *)"");
     return ok;
 }
@@ -67,13 +67,13 @@ static bool loadPair(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
 static bool loadTrusted(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
     if (!given(s->ca_file) && !given(s->ca_dir)) {
         if (s->ca_of_system && SSL_CTX_set_default_verify_paths(ctx) != 1)
-            return tlsContextFailed(err, "Failed to use default CA paths", NULL);
+            return tlsContextFailed(err, "Using the default paths of CA certificates failed", NULL);
         return true;
     }
     if (SSL_CTX_load_verify_locations(ctx, given(s->ca_file) ? s->ca_file : NULL,
                                       given(s->ca_dir) ? s->ca_dir : NULL) == 1)
         return true;
-    return tlsContextFailed(err, "Failed to configure CA certificate(s) file/directory", NULL);
+    return tlsContextFailed(err, "Loading the CA certificates failed", NULL);
 }
 
 static bool limitProtocols(SSL_CTX *ctx, const char *names, sds *err) {
@@ -98,9 +98,9 @@ static bool limitProtocols(SSL_CTX *ctx, const char *names, sds *err) {
     }
     if (words) sdsfreesplitres(words, count);
     if (!ok)
-        return say(err,
-                   "Invalid tls-protocols specified. Use a combination of 'TLSv1', 'TLSv1.1', 'TLSv1.2' and "
-                   "'TLSv1.3'.");
+        return say(
+            err, "tls-protocols names an unknown protocol. It takes any of 'TLSv1', 'TLSv1.1', 'TLSv1.2' and "
+                 "'TLSv1.3'.");
     SSL_CTX_set_options(ctx, off);
     return true;
 }
@@ -108,9 +108,9 @@ static bool limitProtocols(SSL_CTX *ctx, const char *names, sds *err) {
 static bool limitCiphers(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
     const char *what = NULL, *value = NULL;
     if (given(s->ciphers) && SSL_CTX_set_cipher_list(ctx, s->ciphers) != 1)
-        what = "Failed to configure ciphers", value = s->ciphers;
+        what = "Setting the ciphers failed", value = s->ciphers;
     else if (given(s->ciphersuites) && SSL_CTX_set_ciphersuites(ctx, s->ciphersuites) != 1)
-        what = "Failed to configure ciphersuites", value = s->ciphersuites;
+        what = "Setting the ciphersuites failed", value = s->ciphersuites;
     ERR_clear_error();
     if (what) *err = sdscatprintf(sdsempty(), "%s: %s", what, value);
     return what == NULL;
@@ -118,19 +118,20 @@ static bool limitCiphers(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
 
 static bool loadDh(SSL_CTX *ctx, const char *path, sds *err) {
     if (!given(path))
-        return SSL_CTX_set_dh_auto(ctx, 1) == 1 || tlsContextFailed(err, "Failed to set DH parameters", NULL);
+        return SSL_CTX_set_dh_auto(ctx, 1) == 1 ||
+               tlsContextFailed(err, "Setting the DH parameters failed", NULL);
     BIO *file = BIO_new_file(path, "r");
     if (!file) {
-        *err = sdscatprintf(sdsempty(), "Failed to load %s: %s", path, strerror(errno));
+        *err = sdscatprintf(sdsempty(), "Loading %s failed: %s", path, strerror(errno));
         ERR_clear_error();
         return false;
     }
     EVP_PKEY *dh = PEM_read_bio_Parameters(file, NULL);
     BIO_free(file);
-    if (!dh) return tlsContextFailed(err, "Failed to read DH parameters", path);
+    if (!dh) return tlsContextFailed(err, "Reading the DH parameters failed", path);
     if (SSL_CTX_set0_tmp_dh_pkey(ctx, dh) == 1) return true; /* it is the context's now */
     EVP_PKEY_free(dh);
-    return tlsContextFailed(err, "Failed to load DH params file", path);
+    return tlsContextFailed(err, "Loading the file of DH parameters failed", path);
 }
 
 /* Without caching there are no tickets either: they would bring a session back, too. */
@@ -188,11 +189,11 @@ static struct tlsContext *whole(SSL_CTX *ctx, bool ok) {
 }
 
 struct tlsContext *tlsServerContext(const struct tlsSettings *s, sds *err) {
-    if (!given(s->cert_file)) return say(err, "No tls-cert-file configured!"), NULL;
-    if (!given(s->key_file)) return say(err, "No tls-key-file configured!"), NULL;
+    if (!given(s->cert_file)) return say(err, "tls-cert-file is not set"), NULL;
+    if (!given(s->key_file)) return say(err, "tls-key-file is not set"), NULL;
     if (s->peer != TLS_PEER_UNCHECKED && !given(s->ca_file) && !given(s->ca_dir))
-        return say(err, "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when tls-cluster, "
-                        "tls-replication or tls-auth-clients are enabled!"),
+        return say(err, "tls-cluster, tls-replication and tls-auth-clients need tls-ca-cert-file or "
+                        "tls-ca-cert-dir"),
                NULL;
     SSL_CTX *ctx = newContext(true, err);
     return ctx ? whole(ctx, fillServer(ctx, s, err)) : NULL;

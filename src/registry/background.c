@@ -70,7 +70,7 @@ void bioInit(void) {
         pthread_cond_init(&q->idle, NULL);
         q->busy = true; /* until it has its name and waits for work */
         if (threadCreate(&q->thread, bioThread, q) != 0) {
-            serverLog(LL_WARNING, "Fatal: Can't initialize Background Jobs.");
+            serverLog(LL_WARNING, "The background threads could not be started, so the server exits");
             exit(1);
         }
     }

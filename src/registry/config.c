@@ -505,7 +505,7 @@ static sds configReadFile(const char *path) {
     while (f && (n = fread(buf, 1, sizeof buf, f)) > 0 && sdslen(text) < CONFIG_FILE_MAX)
         text = sdscatlen(text, buf, n);
     if (!f || ferror(f)) {
-        serverLog(LL_WARNING, "Fatal error, can't open config file '%s': %s", path, strerror(errno));
+        serverLog(LL_WARNING, "The configuration file '%s' could not be opened: %s", path, strerror(errno));
         exit(1);
     }
     fclose(f);

@@ -25,7 +25,7 @@ struct luaRun lua_run;
 
 static void raiseKilled(lua_State *L, lua_Hook hook) {
     bool first = lua_gethookcount(lua_run.main) != 1;
-    if (first) serverLog(LL_NOTICE, "Script killed by user with %s.", scriptKilledBy());
+    if (first) serverLog(LL_NOTICE, "The running script is ended by %s", scriptKilledBy());
     lua_sethook(L, hook, LUA_MASKCOUNT, 1);
     lua_sethook(lua_run.main, hook, LUA_MASKCOUNT, 1);
     lua_pushfstring(L, "Script killed by user with %s.", scriptKilledBy());
@@ -213,7 +213,7 @@ void luaEngineStart(void) {
     for (int kind = 0; kind < SCRIPT_KINDS; kind++) luaReset(&lua, (enum scriptKind)kind, false);
     scriptEngineAdd(&lua);
     modulesListAdd(&listed);
-    serverLog(LL_NOTICE, "Static Module '%s' successfully loaded", listed.name);
+    serverLog(LL_NOTICE, "The built-in module '%s' is loaded", listed.name);
     if (!luaJsonIsThere() || !luaBitIsThere())
         serverLog(LL_WARNING, "WARNING This build had no %s: scripts that use %s will fail.",
                   luaJsonIsThere()  ? "lua-bitop"

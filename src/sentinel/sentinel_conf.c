@@ -66,11 +66,14 @@ static sds getNothing(const struct configDirective *d) {
 static void requireFile(void) {
     const char *path = configFilePath();
     if (!*path) {
-        serverLog(LL_WARNING, "Sentinel needs config file on disk to save state. Exiting...");
+        serverLog(LL_WARNING,
+                  "A Sentinel keeps its state in its configuration file, but none was given, so it exits");
         exit(1);
     }
     if (access(path, W_OK) == 0) return;
-    serverLog(LL_WARNING, "Sentinel config file %s is not writable: %s. Exiting...", path, strerror(errno));
+    serverLog(LL_WARNING,
+              "The configuration file %s of this Sentinel cannot be written: %s. The Sentinel exits.", path,
+              strerror(errno));
     exit(1);
 }
 
@@ -103,9 +106,9 @@ bool sentinelConfSave(void) {
     int reason = errno;
     server_hz = hz;
     if (ok)
-        serverLog(LL_NOTICE, "Sentinel new configuration saved on disk");
+        serverLog(LL_NOTICE, "The configuration file of this Sentinel is written");
     else
-        serverLog(LL_WARNING, "WARNING: Sentinel was not able to save the new configuration on disk!!!: %s",
+        serverLog(LL_WARNING, "The configuration file of this Sentinel could not be written: %s",
                   strerror(reason));
     return ok;
 }

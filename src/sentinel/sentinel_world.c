@@ -68,7 +68,7 @@ static bool save(void *w) {
 
 static void crash(void *w) {
     (void)w;
-    serverLog(LL_WARNING, "Sentinel CRASH because of SENTINEL simulate-failure");
+    serverLog(LL_WARNING, "SENTINEL SIMULATE-FAILURE ends this Sentinel now");
     exit(EXIT_SIMULATION);
 }
 

@@ -113,7 +113,7 @@ void supervisorBegin(struct supervisor *s, int64_t now_ms) {
         newId(s);
         supervisorSave(s);
     }
-    supervisorLog(s, LL_NOTICE, "Sentinel ID is %s", s->my_id);
+    supervisorLog(s, LL_NOTICE, "The ID of this Sentinel is %s", s->my_id);
     for (int i = 0; i < s->primaries.count; i++) supervisorMonitorEvent(s, s->primaries.items[i]);
 }
 

@@ -163,7 +163,8 @@ static void primaries_of_the_file_are_told_later(void **state) {
     (void)state;
     expectRecord("");
     supervisorBegin(&s, TEST_NOW);
-    expectRecord("log: Sentinel ID is " TEST_MYID "\n+monitor master m 127.0.0.1 6379 quorum 2\n");
+    expectRecord("log: The ID of this Sentinel is " TEST_MYID
+                 "\n+monitor master m 127.0.0.1 6379 quorum 2\n");
 }
 
 /* ---- Writing ---- */

@@ -112,7 +112,7 @@ void downAnswered(struct supervisor *s, struct instance *sentinel, const struct 
     memcpy(state->leader, leader.ptr, leader.len);
     state->leader[leader.len] = '\0';
     if (state->leader_epoch != epoch)
-        supervisorLog(s, LL_NOTICE, "%s voted for %s %llu", sentinel->name, state->leader,
+        supervisorLog(s, LL_NOTICE, "Sentinel %s votes for %s in epoch %llu", sentinel->name, state->leader,
                       (unsigned long long)epoch);
     state->leader_epoch = epoch;
 }

@@ -150,7 +150,7 @@ static void logDelay(struct supervisor *s, struct instance *primary, int64_t unt
     char text[64];
     localtime_r(&seconds, &tm);
     strftime(text, sizeof text, "%a %b %e %H:%M:%S %Y", &tm);
-    supervisorLog(s, LL_NOTICE, "Next failover delay: I will not start a failover before %s", text);
+    supervisorLog(s, LL_NOTICE, "This Sentinel starts no other failover of this primary before %s", text);
 }
 
 bool failoverStartIfNeeded(struct supervisor *s, struct instance *primary) {
@@ -446,7 +446,7 @@ enum manualFailover supervisorFailover(struct supervisor *s, struct instance *pr
     if (coordinated && !primary->p.knows_failover) return MANUAL_NO_PRIMARY;
     if (primary->flags & FLAG_FAILOVER_IN_PROGRESS) return MANUAL_IN_PROGRESS;
     if (!failoverSelectReplica(s, primary)) return MANUAL_NO_REPLICA;
-    supervisorLog(s, LL_NOTICE, "Executing user requested FAILOVER of '%s'", primary->name);
+    supervisorLog(s, LL_NOTICE, "SENTINEL FAILOVER was called for '%s'", primary->name);
     bool is_up = !(primary->flags & FLAG_S_DOWN);
     if (is_up) primary->s_down_ms = now_ms;
     primary->flags |= FLAG_S_DOWN | (coordinated ? FLAG_COORDINATED : FLAG_FORCE_FAILOVER);

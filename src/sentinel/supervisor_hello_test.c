@@ -160,7 +160,8 @@ static void address_that_is_none(void **state) {
     hear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
     forgetRecord();
     hear("nowhere,26381," ID_A ",5,m,127.0.0.1,6390,5");
-    assert_non_null(strstr(world.text, "log: Failed to resolve hostname 'nowhere'\nsave\n+new-epoch 5\n"));
+    assert_non_null(
+        strstr(world.text, "log: The host name 'nowhere' could not be resolved\nsave\n+new-epoch 5\n"));
     assert_int_equal(sentinelOf(primary(), 0)->address.port, 26380);
     assert_int_equal(primary()->address.port, 6390);
     forgetRecord();
@@ -228,7 +229,7 @@ static void newer_configuration_of_nowhere(void **state) {
     hear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
     forgetRecord();
     hear("127.0.0.1,26380," ID_A ",0,m,nowhere,6380,8");
-    expectRecord("log: Failed to resolve hostname 'nowhere'\n");
+    expectRecord("log: The host name 'nowhere' could not be resolved\n");
     assert_null(configLine("resolve-hostnames yes"));
     hear("127.0.0.1,26380," ID_A ",0,m,nowhere,6380,8");
     hear("nowhere,26381," ID_B ",0,m,127.0.0.1,6379,0");

@@ -51,7 +51,7 @@ bool hostAddressInit(struct supervisor *s, struct hostAddress *a, const char *ho
     *a = (struct hostAddress){.name = sdsnew(host), .port = port};
     bool sound = isOneWord(host);
     if (sound && hostAddressResolve(s, a)) return true;
-    supervisorLog(s, LL_WARNING, "Failed to resolve hostname '%s'", host);
+    supervisorLog(s, LL_WARNING, "The host name '%s' could not be resolved", host);
     return sound && accept_unresolved && s->settings.resolve_hostnames;
 }
 

@@ -194,12 +194,12 @@ void configRewriteCommand(struct client *c) {
         return;
     }
     if (configRewrite(false)) {
-        serverLog(LL_NOTICE, "CONFIG REWRITE executed with success.");
+        serverLog(LL_NOTICE, "CONFIG REWRITE has written the configuration file");
         replyOk(c);
         return;
     }
     int reason = errno;
-    serverLog(LL_WARNING, "CONFIG REWRITE failed: %s", strerror(reason));
+    serverLog(LL_WARNING, "CONFIG REWRITE could not write the configuration file: %s", strerror(reason));
     replyErrorFmt(c, "ERR Rewriting config file: %s", strerror(reason));
 }
 

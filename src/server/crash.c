@@ -152,9 +152,9 @@ static void reportRegisters(const ucontext_t *uc) {
 static void reportCode(const unsigned char *pc) {
     Dl_info info;
     if (!pc || !dladdr(pc, &info) || !info.dli_fname) return;
-    RAW("\n------ DUMPING CODE AROUND EIP ------\n");
-    RAW("Symbol: %s (base: %p)\n", info.dli_sname ? info.dli_sname : "(none)", info.dli_saddr);
-    RAW("Module: %s (base %p)\n", info.dli_fname, info.dli_fbase);
+    RAW("\n------ CODE NEAR THE FAULT ------\n");
+    RAW("Function: %s, which begins at %p\n", info.dli_sname ? info.dli_sname : "(none)", info.dli_saddr);
+    RAW("Object: %s, which is mapped at %p\n", info.dli_fname, info.dli_fbase);
     const unsigned char *start =
         info.dli_saddr && pc - (unsigned char *)info.dli_saddr < CODE_SHOWN_MAX ? info.dli_saddr : pc;
     for (const unsigned char *p = start; p < pc + CODE_BEHIND; p++) RAW("%02x", *p);
@@ -167,7 +167,7 @@ static void reportOneOfAll(void *priv, struct client *c) {
 }
 
 static void reportClients(void) {
-    RAW("\n------ CLIENT LIST OUTPUT ------\n");
+    RAW("\n------ CLIENTS ------\n");
     clientForEach(reportOneOfAll, NULL);
 }
 
@@ -210,7 +210,7 @@ static void reportConfig(void) {
                                         "lazyfree-lazy-user-del",
                                         "lazyfree-lazy-user-flush",
                                         "zset-index"};
-    RAW("\n------ CONFIG DEBUG OUTPUT ------\n");
+    RAW("\n------ SETTINGS ------\n");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         sds value = configGet(names[i]);
         RAW("%s %s\n", names[i], value && *value ? value : "\"\"");
@@ -228,7 +228,7 @@ static void reportState(void) {
     reportClients();
     reportClient("CURRENT", callOwner());
     reportClient("EXECUTING", call_running ? call_running->client : NULL);
-    RAW("\n------ MODULES INFO OUTPUT ------\n");
+    RAW("\n------ INFO OF MODULES ------\n");
     RAW("%s", moduleInfoForCrash());
     reportConfig();
 }
@@ -236,9 +236,10 @@ static void reportState(void) {
 static void reportTail(void) {
     crashWatchPart();
     if (memcheck_enabled) {
-        RAW("\n------ FAST MEMORY TEST ------\n");
-        RAW(crashTestMemory() ? "!!! MEMORY ERROR DETECTED! Check your memory ASAP !!!\n"
-                              : "Fast memory test PASSED, which does not prove that the memory is good.\n");
+        RAW("\n------ TEST OF THE MEMORY ------\n");
+        RAW(crashTestMemory()
+                ? "The memory of this machine is faulty: test it before the server is started again.\n"
+                : "Fast memory test PASSED, which does not prove that the memory is good.\n");
     }
     RAW("\n=== VALKEY BUG REPORT END. Make sure to include from START to END. ===\n\n"
         "  Please send it to those from whom you have this server, with what led to it: as an issue in the\n"
@@ -294,9 +295,10 @@ static void onFault(int sig, siginfo_t *info, void *context) {
     reportHead();
     serverLog(LL_WARNING, "Valkey %s crashed by signal: %d, si_code: %d", VALKEY_VERSION, sig, info->si_code);
     if (info->si_code <= 0)
-        serverLog(LL_WARNING, "Killed by PID: %ld, UID: %d", (long)info->si_pid, (int)info->si_uid);
+        serverLog(LL_WARNING, "The signal was sent by process %ld of user %d", (long)info->si_pid,
+                  (int)info->si_uid);
     else if (sig == SIGSEGV || sig == SIGBUS)
-        serverLog(LL_WARNING, "Accessing address: %p", info->si_addr);
+        serverLog(LL_WARNING, "The faulting access was to address %p", info->si_addr);
     if (faultAddress(context))
         serverLog(LL_WARNING, "Crashed running the instruction at: %p", (const void *)faultAddress(context));
     reportStack();
@@ -308,8 +310,8 @@ static void onFault(int sig, siginfo_t *info, void *context) {
 }
 
 static void onOutOfMemory(size_t size) {
-    serverLog(LL_WARNING, "Out Of Memory allocating %zu bytes!", size);
-    serverPanic("Valkey aborting for OUT OF MEMORY. Allocating %zu bytes!", size);
+    serverLog(LL_WARNING, "An allocation of %zu bytes failed", size);
+    serverPanic("Valkey is out of memory: %zu bytes could not be allocated.", size);
 }
 
 void crashRegister(void) {

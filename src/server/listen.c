@@ -95,7 +95,7 @@ static const char *unprotected(const struct connection *conn) {
 
 static void logAccepted(struct client *c, bool unix_socket) {
     if (unix_socket)
-        serverLog(LL_VERBOSE, "Accepted connection to %s", unixsocket);
+        serverLog(LL_VERBOSE, "A client has connected to %s", unixsocket);
     else
         serverLog(LL_VERBOSE, "Accepted %s", clientPeerName(c));
 }
@@ -127,7 +127,7 @@ static void startReading(const struct group *g) {
 static void restFromAccepting(void) {
     int reason = errno;
     if (spare_fd >= 0) close(spare_fd);
-    serverLog(LL_WARNING, "Accepting client connection: %s", strerror(reason));
+    serverLog(LL_WARNING, "Accepting a connection failed: %s", strerror(reason));
     spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     stopReading(&tcp);
     stopReading(&tls);
@@ -171,7 +171,7 @@ static void tlsReady(struct connection *conn, const char *error) {
     struct client *c = conn->data;
     if (c->flags & CLIENT_CLOSE_ASAP) return;
     if (error) {
-        serverLog(LL_WARNING, "Error accepting a client connection: %s (addr=%s laddr=%s)", error,
+        serverLog(LL_WARNING, "A connection could not be accepted: %s (addr=%s laddr=%s)", error,
                   clientPeerName(c), clientSockName(c));
         clientClose(c);
         return;
@@ -195,7 +195,7 @@ static void acceptTls(struct aeEventLoop *el, int fd, void *data, int mask) {
     for (int client_fd; (client_fd = nextWaiting(fd, &most)) >= 0;) {
         struct connection *conn = tlsAccept(el, tlsServerCurrent(), client_fd, KEEPALIVE_INHERITED, tlsReady);
         if (!conn) {
-            serverLog(LL_WARNING, "Error accepting a client connection: no memory");
+            serverLog(LL_WARNING, "A connection could not be accepted: no memory");
             close(client_fd);
             continue;
         }
@@ -232,8 +232,7 @@ static bool openGroup(struct group *g) {
     int n = netListenAll((struct netWay){.mptcp = mptcp, .mark = (uint32_t)socket_mark}, bind_addr,
                          bind_count, (int)g->port, (int)tcp_backlog, g->fds, &failed, err, sizeof err);
     if (n < 0) {
-        serverLog(LL_WARNING, "Warning: Could not create server TCP listening socket %s:%d: %s", failed,
-                  (int)g->port, err);
+        serverLog(LL_WARNING, "Listening on %s:%d failed: %s", failed, (int)g->port, err);
         return false;
     }
     g->count = n;
@@ -251,11 +250,12 @@ static void openUnix(void) {
     char err[256];
     unix_fd = netListenUnix(unixsocket, (unsigned)unixsocketperm, (int)tcp_backlog, err, sizeof err);
     if (unix_fd < 0) {
-        serverLog(LL_WARNING, "Failed opening Unix socket: %s", err);
+        serverLog(LL_WARNING, "Opening the Unix socket failed: %s", err);
         exit(1);
     }
     if (unixsocketgroup && *unixsocketgroup && !fileSetGroup(unixsocket, unixsocketgroup)) {
-        serverLog(LL_WARNING, "Failed opening Unix socket: group %s: %s", unixsocketgroup, strerror(errno));
+        serverLog(LL_WARNING, "Opening the Unix socket failed: group %s: %s", unixsocketgroup,
+                  strerror(errno));
         unlink(unixsocket);
         exit(1);
     }
@@ -264,7 +264,7 @@ static void openUnix(void) {
 
 static void openOrExit(struct group *g) {
     if (openGroup(g)) return;
-    serverLog(LL_WARNING, "Failed listening on port %d (%s), aborting.", (int)g->port, g->name);
+    serverLog(LL_WARNING, "Listening on port %d (%s) failed, so the server exits", (int)g->port, g->name);
     exit(1);
 }
 
@@ -274,8 +274,7 @@ static void warnAboutBacklog(void) {
     if (!f) return;
     if (fscanf(f, "%d", &most) == 1 && most > 0 && most < tcp_backlog)
         serverLog(LL_WARNING,
-                  "WARNING: The TCP backlog setting of %lld cannot be enforced because "
-                  "/proc/sys/net/core/somaxconn is set to the lower value of %d.",
+                  "tcp-backlog is %lld, but the kernel limits it to %d (/proc/sys/net/core/somaxconn)",
                   (long long)tcp_backlog, most);
     fclose(f);
 }
@@ -285,13 +284,13 @@ void listenStart(void) {
     spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     openOrExit(&tcp);
     if (tlsServerWanted() && !tlsServerConfigure()) {
-        serverLog(LL_WARNING, "Failed to configure TLS. Check logs for more info.");
+        serverLog(LL_WARNING, "TLS could not be configured, so the server exits");
         exit(1);
     }
     openOrExit(&tls);
     openUnix();
     if (tcp.count == 0 && tls.count == 0 && unix_fd < 0) {
-        serverLog(LL_WARNING, "Configured to not listen anywhere, exiting.");
+        serverLog(LL_WARNING, "No port and no Unix socket to listen on is configured, so the server exits");
         exit(1);
     }
     started = true;
@@ -304,9 +303,9 @@ void listenStop(void) {
     aeDeleteFileEvent(server_el, unix_fd, AE_READABLE);
     close(unix_fd);
     unix_fd = -1;
-    serverLog(LL_NOTICE, "Removing the unix socket file.");
+    serverLog(LL_NOTICE, "The file of the Unix socket is deleted");
     if (unlink(unixsocket) != 0)
-        serverLog(LL_WARNING, "Error removing the unix socket file: %s", strerror(errno));
+        serverLog(LL_WARNING, "Deleting the file of the Unix socket failed: %s", strerror(errno));
 }
 
 void listenAnnounce(void) {
@@ -337,10 +336,11 @@ int listenMaxFds(void) {
         }
         int64_t asked = maxclients;
         maxclients = (int64_t)limit.rlim_cur - RESERVED_FDS;
-        serverLog(LL_WARNING,
-                  "Current maximum open files is %lld. maxclients has been reduced from %lld to %lld to "
-                  "compensate for low ulimit.",
-                  (long long)limit.rlim_cur, (long long)asked, (long long)maxclients);
+        serverLog(
+            LL_WARNING,
+            "At most %lld files may be open, so maxclients is reduced from %lld to %lld. Raise \"ulimit "
+            "-n\" to allow more.",
+            (long long)limit.rlim_cur, (long long)asked, (long long)maxclients);
     }
     return (int)maxclients + 4 * RESERVED_FDS;
 }

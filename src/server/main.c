@@ -133,7 +133,7 @@ static void loadStdin(void) {
     sds text = sdsempty();
     char buf[4096];
     size_t n;
-    serverLog(LL_NOTICE, "Reading config from stdin");
+    serverLog(LL_NOTICE, "The configuration is read from standard input");
     while ((n = fread(buf, 1, sizeof buf, stdin)) > 0) text = sdscatlen(text, buf, n);
     configLoadText(text);
     sdsfree(text);
@@ -363,7 +363,7 @@ static void createLoop(void) {
     eventBackendChoose();
     server_el = aeCreate(listenMaxFds());
     if (!server_el) {
-        serverLog(LL_WARNING, "Failed creating the event loop. Error message: '%s'", strerror(errno));
+        serverLog(LL_WARNING, "The event loop could not be created: %s", strerror(errno));
         exit(1);
     }
     aeSetBeforeSleep(server_el, mainBeforeSleep);
@@ -374,18 +374,19 @@ static void createLoop(void) {
 }
 
 static void greet(int argc) {
-    serverLog(LL_NOTICE, "oO0OoO0OoO0Oo Valkey is starting oO0OoO0OoO0Oo");
-    serverLog(LL_NOTICE, "Valkey version=%s, bits=%d, commit=%s, modified=%d, pid=%d, just started",
-              VALKEY_VERSION, (int)sizeof(long) * 8, build_commit, build_modified, (int)getpid());
+    serverLog(LL_NOTICE, "Valkey is starting");
+    serverLog(LL_NOTICE, "Version %s, %d bits, commit %s, modified %d, process %d", VALKEY_VERSION,
+              (int)sizeof(long) * 8, build_commit, build_modified, (int)getpid());
     if (argc > 1)
-        serverLog(LL_NOTICE, "Configuration loaded");
+        serverLog(LL_NOTICE, "The configuration is read");
     else
         serverLog(LL_NOTICE,
-                  "Warning: no config file specified, using the default config. In order to specify a "
-                  "config file use %s /path/to/valkey.conf",
+                  "No configuration file is given, so every directive has its default. To name one: %s "
+                  "/path/to/valkey.conf",
                   "valkey-server");
-    serverLog(LL_NOTICE, "monotonic clock: %s", serverClockName());
-    if (!processShowLogo()) serverLog(LL_NOTICE, "Running mode=%s, port=%d.", roleModeText(), listenPort());
+    serverLog(LL_NOTICE, "Clock for durations: %s", serverClockName());
+    if (!processShowLogo())
+        serverLog(LL_NOTICE, "The server runs in %s mode on port %d", roleModeText(), listenPort());
 }
 
 static const char *programName(char **argv) {
@@ -448,7 +449,7 @@ static void runServer(void) {
     clusterStart();
     memoryStarted();
     replicationBegin();
-    serverLog(LL_NOTICE, "Server initialized");
+    serverLog(LL_NOTICE, "The server is set up");
     if (aofEnabled())
         aofStartup();
     else

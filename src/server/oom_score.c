@@ -46,7 +46,7 @@ static bool writeScore(int64_t score) {
     bool ok = fd >= 0 && write(fd, text, len) == (ssize_t)len;
     int reason = errno;
     if (fd >= 0) close(fd);
-    if (!ok) serverLog(LL_WARNING, "Unable to write oom_score_adj: %s", strerror(reason));
+    if (!ok) serverLog(LL_WARNING, "Writing oom_score_adj failed: %s", strerror(reason));
     return ok;
 }
 
@@ -85,9 +85,10 @@ static bool setValues(const struct configDirective *d, int argc, const struct st
         return false;
     }
     if (now[OOM_REPLICA] < now[OOM_PRIMARY] || now[OOM_CHILD] < now[OOM_REPLICA])
-        serverLog(LL_WARNING,
-                  "The oom-score-adj-values configuration may not work for non-privileged processes! "
-                  "Please consult the documentation.");
+        serverLog(
+            LL_WARNING,
+            "oom-score-adj-values decrease, but a process without privileges may only raise its score, so "
+            "some of them may have no effect");
     memcpy(values, now, sizeof values);
     return true;
 }

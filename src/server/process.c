@@ -256,12 +256,14 @@ static void findSupervisor(void) {
         serverLog(LL_WARNING, "systemd supervision requested, but NOTIFY_SOCKET not found");
         supervised = SUPERVISED_NO;
     } else if (supervised == SUPERVISED_UPSTART && !upstart) {
-        serverLog(LL_WARNING, "upstart supervision requested, but UPSTART_JOB not found");
+        serverLog(LL_WARNING, "supervised upstart is set, but the environment has no UPSTART_JOB");
         supervised = SUPERVISED_NO;
     }
     if (supervised == SUPERVISED_SYSTEMD) {
-        serverLog(LL_NOTICE, "Supervised by systemd. Please make sure you set appropriate values for "
-                             "TimeoutStartSec and TimeoutStopSec in your service unit.");
+        serverLog(
+            LL_NOTICE,
+            "systemd supervises the server. TimeoutStartSec and TimeoutStopSec of the unit must leave time "
+            "for loading and saving the data.");
         notifySystemd("STATUS=Valkey is loading...\n");
     }
 }
@@ -295,7 +297,7 @@ static void writePidFile(void) {
     if (!pidfile) pidfile = sdsnew(DEFAULT_PIDFILE);
     FILE *f = fopen(pidfile, "w");
     if (!f) {
-        serverLog(LL_WARNING, "Failed to write PID file: %s", strerror(errno));
+        serverLog(LL_WARNING, "Writing the pid file failed: %s", strerror(errno));
         return;
     }
     fprintf(f, "%d\n", (int)getpid());
@@ -351,7 +353,7 @@ void processReady(void) {
 }
 
 void processStopping(void) {
-    if (pidfile_written) serverLog(LL_NOTICE, "Removing the pid file.");
+    if (pidfile_written) serverLog(LL_NOTICE, "The pid file is deleted");
     processRemovePidFile();
     notifySystemd("STOPPING=1\n");
 }

@@ -106,17 +106,17 @@ static sds getOptions(const struct configDirective *d) {
 
 static void onSignal(int sig) {
     if (signal_received && sig == SIGINT) {
-        logSignal("You insist... exiting now.");
+        logSignal("Second SIGINT: the server exits at once");
         processRemovePidFile();
         _exit(1);
     }
     if (loadingActive()) { /* there is nothing to lose yet */
-        logSignal("Received shutdown signal during loading, exiting now.");
+        logSignal("Received a signal to shut down while loading, so the server exits at once");
         processRemovePidFile();
         _exit(0);
     }
-    logSignal(sig == SIGINT ? "Received SIGINT scheduling shutdown..."
-                            : "Received SIGTERM scheduling shutdown...");
+    logSignal(sig == SIGINT ? "Received SIGINT, so the server shuts down"
+                            : "Received SIGTERM, so the server shuts down");
     signal_received = sig;
     aeWakeup(server_el);
 }
@@ -124,11 +124,11 @@ static void onSignal(int sig) {
 /* Who has asked; a signal has no name. */
 static void logRequest(struct client *c) {
     if (!c || !c->conn) {
-        serverLog(LL_NOTICE, "User requested shutdown...");
+        serverLog(LL_NOTICE, "A shutdown was requested");
         return;
     }
     sds who = clientLogName(c, sdsempty());
-    serverLog(LL_NOTICE, "User requested shutdown... (user request from '%s')", who);
+    serverLog(LL_NOTICE, "A shutdown was requested by '%s'", who);
     sdsfree(who);
 }
 
@@ -248,7 +248,7 @@ static bool shutDown(int flags) {
     waiting.until_ms = mstime() + (flags & SHUTDOWN_NOW ? 0 : timeout_s * 1000);
     replicasAskForAck();
     pauseClients(PAUSE_SHUTDOWN, PAUSE_WRITES, INT64_MAX);
-    serverLog(LL_NOTICE, "Waiting for replicas before shutting down.");
+    serverLog(LL_NOTICE, "The shutdown waits until the replicas have everything");
     return true;
 }
 

@@ -30,7 +30,7 @@ static void onAlarm(int sig, siginfo_t *info, void *context) {
         return;
     }
     int interrupted = errno;
-    serverLogFromSignal(from_timer ? "\n--- WATCHDOG TIMER EXPIRED ---\n" : "\nReceived SIGALRM\n");
+    serverLogFromSignal(from_timer ? "\n--- WATCHDOG TIMER EXPIRED ---\n" : "\nSIGALRM came from outside\n");
     from_timer = 0;
     stackTraceWrite(NULL);
     serverLogFromSignal("--------\n\n");

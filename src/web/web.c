@@ -158,7 +158,7 @@ void webStart(void) {
         exit(1);
     }
     if (!openSockets()) {
-        serverLog(LL_WARNING, "Failed listening on metrics-port %d, aborting.", (int)metrics_port);
+        serverLog(LL_WARNING, "Listening on metrics-port %d failed, so the server exits", (int)metrics_port);
         exit(1);
     }
     announce();

@@ -53,7 +53,7 @@ start_server {overrides {hide-user-data-from-log no} tags {client}} {
         config_set maxmemory-clients 800kb
         wait_for_condition 500 20 {[names] eq {b d me}} else { fail [names] }
         assert_equal 1 [s evicted_clients]
-        assert_equal 1 [count_log_message "Evicting client: id=* name=a *"]
+        assert_equal 1 [count_log_message "The clients exceed maxmemory-clients, so this one is disconnected: id=* name=a *"]
         config_set maxmemory-clients 200kb
         wait_for_condition 500 20 {[names] eq {d me}} else { fail [names] }
         config_set maxmemory-clients 0

@@ -30,7 +30,7 @@ start_server {tags {scripting} overrides {busy-reply-threshold 50}} {
         assert_equal PONG [$other ping]
         assert_error {NOTBUSY *} { r script kill }
         wait_for_log "Slow script detected: still in execution after * milliseconds."
-        wait_for_log "*Script killed by user with SCRIPT KILL."
+        wait_for_log "*The running script is ended by SCRIPT KILL"
         $c close
         $other close
     }
@@ -184,7 +184,7 @@ start_server {tags {scripting} overrides {busy-reply-threshold 50}} {
         set c [start_script {while true do end} 0]
         assert_error "ERR No shutdown in progress." {r shutdown abort}
         exec kill -TERM [srv pid]
-        wait_for_log "Received SIGTERM scheduling shutdown"
+        wait_for_log "Received SIGTERM, so the server shuts down"
         assert_equal OK [r shutdown abort]
         assert_error "ERR No shutdown in progress." {r shutdown abort}
         assert_equal OK [r script kill]

@@ -122,7 +122,7 @@ if {$::tls_lacks eq "a build without TLS"} {
     test {a build without TLS says so} {
         set code [catch {exec $::options(server) --port 0 --tls-port [free_port] --dir $::work_dir} out]
         assert_equal 1 $code
-        assert_match "*This build has no TLS*Failed to configure TLS*" $out
+        assert_match "*This build has no TLS*TLS could not be configured*" $out
     }
 }
 if {$::tls_lacks ne {}} {
@@ -254,7 +254,7 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
             except ConnectionError: pass
             print(0 if n in (0, -7) else n)
         }]
-        wait_for_log "Error accepting a client connection: error:*:SSL routines::* (addr=127.0.0.1:* laddr=127.0.0.1:$::tls_port)" $from
+        wait_for_log "A connection could not be accepted: error:*:SSL routines::* (addr=127.0.0.1:* laddr=127.0.0.1:$::tls_port)" $from
     }
 
     test {TLS on the plain port is no protocol of ours, and hurts nobody} {
@@ -368,7 +368,7 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
         wait_for_log "TLS certificates have changed"
         # A file that cannot be used is told once, and the certificate before it stays.
         close [open [tls_file auto.crt] w]
-        wait_for_log "Failed to load certificate: *"
+        wait_for_log "Loading the certificate failed: *"
         assert_equal [serial renewed] [s tls_server_cert_serial]
         config_set tls-auto-reload-interval 0
         assert_equal OK [r config set tls-cert-file [tls_file server.crt] tls-key-file [tls_file server.key]]
@@ -379,18 +379,18 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
         set before [r config get tls-*]
         set why "Unable to update TLS configuration. Check server logs."
         foreach {name value log} [list \
-            tls-cert-file /nowhere.crt "Failed to load certificate: /nowhere.crt: error:80000002:system library::No such file or directory" \
-            tls-cert-file [tls_file server.key] "Failed to load certificate: *" \
-            tls-key-file [tls_file client.key] "Failed to load private key: *key values mismatch" \
-            tls-key-file [tls_file locked.key] "Failed to load private key: *" \
-            tls-ca-cert-file /nowhere.crt "Failed to configure CA certificate(s) file/directory: *" \
-            tls-ca-cert-file {} "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when tls-cluster, tls-replication or tls-auth-clients are enabled!" \
-            tls-cert-file {} "No tls-cert-file configured!" \
-            tls-key-file {} "No tls-key-file configured!" \
-            tls-protocols "TLSv1.2 SSLv3" "Invalid tls-protocols specified. Use a combination of 'TLSv1', 'TLSv1.1', 'TLSv1.2' and 'TLSv1.3'." \
-            tls-ciphers nonsense "Failed to configure ciphers: nonsense" \
-            tls-ciphersuites nonsense "Failed to configure ciphersuites: nonsense" \
-            tls-dh-params-file /nowhere.dh "Failed to load /nowhere.dh: No such file or directory"] {
+            tls-cert-file /nowhere.crt "Loading the certificate failed: /nowhere.crt: error:80000002:system library::No such file or directory" \
+            tls-cert-file [tls_file server.key] "Loading the certificate failed: *" \
+            tls-key-file [tls_file client.key] "Loading the private key failed: *key values mismatch" \
+            tls-key-file [tls_file locked.key] "Loading the private key failed: *" \
+            tls-ca-cert-file /nowhere.crt "Loading the CA certificates failed: *" \
+            tls-ca-cert-file {} "tls-cluster, tls-replication and tls-auth-clients need tls-ca-cert-file or tls-ca-cert-dir" \
+            tls-cert-file {} "tls-cert-file is not set" \
+            tls-key-file {} "tls-key-file is not set" \
+            tls-protocols "TLSv1.2 SSLv3" "tls-protocols names an unknown protocol. It takes any of 'TLSv1', 'TLSv1.1', 'TLSv1.2' and 'TLSv1.3'." \
+            tls-ciphers nonsense "Setting the ciphers failed: nonsense" \
+            tls-ciphersuites nonsense "Setting the ciphersuites failed: nonsense" \
+            tls-dh-params-file /nowhere.dh "Loading /nowhere.dh failed: No such file or directory"] {
             set from [expr {[llength [log_lines]] - 1}]
             assert_error "ERR CONFIG SET failed (possibly related to argument '$name') - $why" {r config set $name $value}
             wait_for_log $log $from
@@ -645,7 +645,7 @@ start_server [list overrides [tls_overrides io-threads 3 io-threads-always-activ
             rest = take(s, 1000)
             print("ok" if b"PONG" not in rest else rest)
         }]
-        wait_for_log "*Error accepting a client connection: *(addr=127.0.0.1:*"
+        wait_for_log "*A connection could not be accepted: *(addr=127.0.0.1:*"
     }
 
     test {what comes with the end of the handshake is not lost; a handshake that stops half way can be ended} {
@@ -737,12 +737,12 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
 
 test {a server that listens over TLS only, and one that cannot} {
     set wrong [list \
-        {} "*No tls-cert-file configured!*" \
-        [list --tls-cert-file [tls_file server.crt]] "*No tls-key-file configured!*" \
-        [list --tls-cert-file [tls_file server.crt] --tls-key-file [tls_file server.key]] "*Either tls-ca-cert-file or tls-ca-cert-dir must be specified*"]
+        {} "*tls-cert-file is not set*" \
+        [list --tls-cert-file [tls_file server.crt]] "*tls-key-file is not set*" \
+        [list --tls-cert-file [tls_file server.crt] --tls-key-file [tls_file server.key]] "*need tls-ca-cert-file or tls-ca-cert-dir*"]
     foreach {flags why} $wrong {
         assert_equal 1 [catch {exec -- timeout 60 $::options(server) --port 0 --tls-port [free_port] --dir $::work_dir {*}$flags} out]
-        assert_match $why*Failed\ to\ configure\ TLS.\ Check\ logs\ for\ more\ info.* $out
+        assert_match "${why}TLS could not be configured*" $out
     }
     set overrides [tls_overrides port 0]
     set pid [exec $::options(server) --dir $::work_dir --save {} --bind 127.0.0.1 {*}[concat {*}[lmap {k v} $overrides { list --$k $v }]] > $::work_dir/only.log &]

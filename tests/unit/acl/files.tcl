@@ -112,14 +112,14 @@ test {what a server refuses to start with} {
         {"user bob bad"}                    "*at line 1\n>>> 'user bob bad'\nError in user declaration 'bad': Syntax error*"
         {"user bob ~* ~x"}                  "*Error in user declaration '~x': Adding a pattern after the \\* pattern*"
         {"user bob (+get"}                  "*Error in user declaration '(+get': Unmatched parenthesis*"
-        {"user bob +nosuch"}                "*Error loading ACL rule '+nosuch' for the user named 'bob': Unknown command or category name in ACL\n*Critical error while loading ACLs. Exiting.*"
+        {"user bob +nosuch"}                "*The ACL rule '+nosuch' of the user 'bob' is not accepted: Unknown command or category name in ACL\n*Critical error while loading ACLs. Exiting.*"
         {"user bob db=-1"}                  "*at line 1\n>>> 'user bob db=-1'\nError in user declaration 'db=-1': The provided database ID is out of range*"
-        {"user \"bob on\""}                 "*Spaces not allowed in ACL usernames\n*Critical error while loading ACLs. Exiting.*"
-        {"loadmodule \"/no such.so a\""}    "*Can't load module from /no such.so a: server aborting*"
+        {"user \"bob on\""}                 "*The name of an ACL user contains a space\n*Critical error while loading ACLs. Exiting.*"
+        {"loadmodule \"/no such.so a\""}    "*The module /no such.so a could not be loaded, so the server exits*"
         {"rename-command \"get x\""}        "*FATAL CONFIG FILE ERROR*>>> 'rename-command \"get x\"'*Bad directive or wrong number of arguments*"
-        {"user \"a b\" on"}                 "*Spaces not allowed in ACL usernames\n*Critical error while loading ACLs. Exiting.*"
-        {"user bob on" "aclfile /nosuch"}   "*Configuring Valkey with users defined in valkey.conf and at the same setting an ACL file path is invalid. This setup is very likely to lead to configuration errors and security holes, please define either an ACL file or declare users directly in your valkey.conf, but not both.*"
-        {"aclfile /nosuch"}                 "*Aborting Valkey startup because of ACL errors: Error loading ACLs, opening file '/nosuch': No such file or directory*"
+        {"user \"a b\" on"}                 "*The name of an ACL user contains a space\n*Critical error while loading ACLs. Exiting.*"
+        {"user bob on" "aclfile /nosuch"}   "*Users are defined in the configuration file although aclfile is set.*"
+        {"aclfile /nosuch"}                 "*The ACL file has errors, so the server exits: Error loading ACLs, opening file '/nosuch': No such file or directory*"
     } {
         set conf [write_lines $dir/refused.conf {*}$lines "port [free_port]"]
         lassign [run_to_end $conf] code output
@@ -133,13 +133,13 @@ start_server {overrides {databases 20 user {bob on db=19,99}} tags {acl external
         assert_equal db=19,99 [dict get [r acl getuser bob] databases]
     }
     test {a user that is off is pointed out} {
-        assert_equal 0 [count_log_message "is disabled"]
+        assert_equal 0 [count_log_message "cannot log in because"]
     }
 }
 
 start_server {overrides {user {bob +get}} tags {acl external:skip}} {
     test {a user that is not on is pointed out at start} {
-        wait_for_log "The user 'bob' is disabled (there is no 'on' modifier in the user description). Make sure this is not a configuration error."
+        wait_for_log "The user 'bob' cannot log in because its rules do not contain 'on'. Check that this is meant."
     }
 }
 
@@ -273,6 +273,6 @@ start_server [list overrides [list aclfile $path] tags {acl external:skip}] {
         write_lines $::work_dir/broken.acl "user x +nosuch"
         lassign [run_to_end --port [free_port] --aclfile $::work_dir/broken.acl] code output
         assert_equal 1 $code
-        assert_match "*Aborting Valkey startup because of ACL errors: $::work_dir/broken.acl:1: Error in applying operation '+nosuch': Unknown command or category name in ACL. WARNING: ACL errors detected, no change to the previously active ACL rules was performed*" $output
+        assert_match "*The ACL file has errors, so the server exits: $::work_dir/broken.acl:1: Error in applying operation '+nosuch': Unknown command or category name in ACL. WARNING: ACL errors detected, no change to the previously active ACL rules was performed*" $output
     }
 }

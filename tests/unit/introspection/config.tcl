@@ -50,8 +50,8 @@ tags {introspection external:skip} {
 
     test {a file that is not there is refused} {
         catch {exec $::options(server) $::work_dir/nosuch.conf 2>@1} said
-        assert_match "*Fatal error, can't open config file '*/nosuch.conf': No such file or directory*" $said
-        assert_match "*can't open config file '/nosuch.conf'*" [refused_config "" --logfile {} --include /nosuch.conf]
+        assert_match "*The configuration file '*/nosuch.conf' could not be opened: No such file or directory*" $said
+        assert_match "*The configuration file '/nosuch.conf' could not be opened*" [refused_config "" --logfile {} --include /nosuch.conf]
     }
 
     write_lines $::work_dir/more-1.conf {{maxclients 101}}

@@ -153,9 +153,9 @@ start_server {tags {robust external:skip}} {
         set allowed 60
         set first [lonely_scenario exhaust [srv pid] $allowed]
         assert_range $first 10 $allowed
-        assert_morethan [count_log_message "Accepting client connection: Too many open files"] 0
+        assert_morethan [count_log_message "Accepting a connection failed: Too many open files"] 0
         # It rests between two attempts.
-        assert_lessthan [count_log_message "Accepting client connection: Too many open files"] 600
+        assert_lessthan [count_log_message "Accepting a connection failed: Too many open files"] 600
     }
 }
 

@@ -50,7 +50,7 @@ start_server {tags {sentinel external:skip} name watched overrides {bind {127.0.
             assert_equal "localhost $port" [r sentinel get-primary-addr-by-name named]
             assert_match "*\nsentinel monitor named localhost $port 1\n*" [read_file [srv conf]]
             assert_match "*disconnected*" [flags_of lost]
-            wait_for_log "Failed to resolve hostname 'no.such.host.invalid'"
+            wait_for_log "The host name 'no.such.host.invalid' could not be resolved"
         }
     }
 }

@@ -80,7 +80,7 @@ start_sentinel {kind ours tags {sentinel external:skip} lines {{monitor one 127.
         try {
             if {[exec id -u] != 0} { file attributes [srv dir] -permissions 0555 }
             assert_error "ERR Failed to save config file. Check server logs." { r sentinel flushconfig }
-            wait_for_log "# WARNING: Sentinel was not able to save the new configuration on disk!!!: "
+            wait_for_log "# The configuration file of this Sentinel could not be written: "
         } finally {
             catch {exec chattr -i [srv conf]}
             file attributes [srv dir] -permissions 0755

@@ -58,10 +58,10 @@ each_sentinel {} {
         }]
         assert_equal {{sentinel monitor m 127.0.0.1 1 4}} [file_lines "sentinel monitor m "]
         assert_equal 2 [dict get [r sentinel master m] parallel-syncs]
-        set saved [count_log_message "saved on disk"]
+        set saved [count_log_message "configuration file of this Sentinel is written"]
         assert_error "ERR Invalid argument*" { r sentinel set m quorum 0 parallel-syncs 9 }
         assert_error "ERR Unknown option*" { r sentinel set m nosuch 0 parallel-syncs 9 }
-        assert_equal $saved [count_log_message "saved on disk"]
+        assert_equal $saved [count_log_message "configuration file of this Sentinel is written"]
     }
 
     test "$kind: with a control character nothing is set" {

@@ -26,15 +26,15 @@ proc messages {output} { return [regsub -all -line {^\d+:(\w) \d+ \w+ \d+ [\d:.]
 
 tags {sentinel external:skip} {
     test {without a file, or with one that is not there or cannot be written to, a Sentinel does not start} {
-        assert_equal {1 {X # Sentinel needs config file on disk to save state. Exiting...}} [lmap part [other_face valkey-sentinel] { messages $part }]
+        assert_equal {1 {X # A Sentinel keeps its state in its configuration file, but none was given, so it exits}} [lmap part [other_face valkey-sentinel] { messages $part }]
         lassign [other_face valkey-sentinel /nosuch/sentinel.conf] code output
         assert_equal 1 $code
-        assert_match "*X * # Fatal error, can't open config file '/nosuch/sentinel.conf': No such file or directory*" $output
+        assert_match "*X * # The configuration file '/nosuch/sentinel.conf' could not be opened: No such file or directory*" $output
         lassign [program_end $::options(server) --port 0 --sentinel] code output
         assert_equal 1 $code
-        assert_match "*Sentinel needs config file on disk*" $output
+        assert_match "*A Sentinel keeps its state in its configuration file*" $output
         foreach name {redis-sentinel my-valkey-sentinel-7} {
-            assert_match "1 *Sentinel needs config file on disk*" [other_face $name]
+            assert_match "1 *A Sentinel keeps its state in its configuration file*" [other_face $name]
         }
     }
 
@@ -45,7 +45,7 @@ tags {sentinel external:skip} {
             assert_equal 1 $code
             assert_no_match *Sentinel* $output
             set f [open $log]
-            assert_match "*X * # Sentinel needs config file on disk to save state. Exiting...*" [read $f]
+            assert_match "*X * # A Sentinel keeps its state in its configuration file, but none was given, so it exits*" [read $f]
             close $f
         } finally {
             file delete $log
@@ -62,7 +62,7 @@ tags {sentinel external:skip} {
             file attributes /tmp/sentinel-[pid] -permissions 0755
             lassign [program_end setpriv --reuid=65534 --clear-groups /tmp/sentinel-[pid] $path --sentinel] code output
             assert_equal 1 $code
-            assert_match "*# Sentinel config file $path is not writable: Permission denied. Exiting..." $output
+            assert_match "*# The configuration file $path of this Sentinel cannot be written: Permission denied. The Sentinel exits." $output
         } finally {
             file delete $path /tmp/sentinel-[pid]
         }
@@ -102,8 +102,9 @@ tags {sentinel external:skip} {
 
     test {so does the oracle} {
         if {[valkey_oracle] eq {}} { skip "no oracle" }
+        set words {"Failed to resolve hostname 'no.such.host.invalid'" "The host name 'no.such.host.invalid' could not be resolved"}
         foreach {lines reason at} [regsub -all -line {"$} $refused {" {}}] {
-            assert_equal [lmap part [sentinel_end valkey [concat {"port 0"} $lines]] { messages $part }] \
+            assert_equal [lmap part [sentinel_end valkey [concat {"port 0"} $lines]] { string map $words [messages $part] }] \
                 [lmap part [sentinel_end ours [concat {"port 0"} $lines]] { messages $part }] $lines
         }
     }
@@ -139,8 +140,8 @@ start_server {tags {sentinel external:skip}} {
 start_sentinel {kind ours lines {{monitor one 127.0.0.1 1 1} {monitor two 127.0.0.1 2 1}} tags {sentinel external:skip}} {
     test {the log tells of the start as that of Sentinels does} {
         wait_for_log "+monitor master two*"
-        set steps {"X * Valkey is starting" "Configuration loaded" "Running mode=sentinel, port=[srv port]." "Sentinel new configuration saved on disk"
-            "Sentinel ID is" "+monitor master one 127.0.0.1 1 quorum 1"}
+        set steps {"X * Valkey is starting" "The configuration is read" "The server runs in sentinel mode on port [srv port]" "The configuration file of this Sentinel is written"
+            "The ID of this Sentinel is" "+monitor master one 127.0.0.1 1 quorum 1"}
         set from 0
         foreach step [subst -nobackslashes {$steps}] { set from [wait_for_log [subst [lindex $step 0]] $from] }
         assert_equal 0 [count_log_message "Ready to accept"]
@@ -200,7 +201,7 @@ start_sentinel {kind ours lines {{monitor one 127.0.0.1 1 1} {monitor two 127.0.
         r write "*2\r\n\$8\r\nSHUTDOWN\r\n\$4\r\nSAVE\r\n"
         assert_equal 1 [wait_file [srv dir]/exit 10000]
         assert_equal 0 [exit_code [srv dir]]
-        wait_for_log "User requested shutdown... (user request from*"
+        wait_for_log "A shutdown was requested by '*"
         wait_for_log "# Sentinel is now ready to exit, bye bye..."
         assert_equal {} [glob -nocomplain -directory [srv dir] *.rdb]
     }

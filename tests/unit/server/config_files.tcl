@@ -94,8 +94,8 @@ tags {introspection external:skip} {
 
     test {a start that would harm clients or data is refused, after everything has been told} {
         foreach {arguments lines} {
-            {--loadmodule /nosuch.so a b --rdma-bind 192.0.2.1} {"*  rdma-bind 192.0.2.1 *" "*Module /nosuch.so failed to load: *" "*Can't load module from /nosuch.so: server aborting*"}
-            {--sentinel} {"*Sentinel needs config file on disk to save state. Exiting...*"}
+            {--loadmodule /nosuch.so a b --rdma-bind 192.0.2.1} {"*  rdma-bind 192.0.2.1 *" "*The module /nosuch.so could not be loaded: *" "*The module /nosuch.so could not be loaded, so the server exits*"}
+            {--sentinel} {"*A Sentinel keeps its state in its configuration file*"}
             {--replicaof 127.0.0.1 x} {"*Invalid primary port*"}
             {--replicaof 127.0.0.1} {"*wrong number of arguments*"}
             {--loadmodule} {"*FATAL CONFIG FILE ERROR*"}

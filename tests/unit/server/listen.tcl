@@ -7,8 +7,8 @@ start_server {tags {external:skip}} {
     test {a port in use stops the start with code 1} {
         lassign [run_to_end --port [srv port] --bind 127.0.0.1] code output
         assert_equal 1 $code
-        assert_match "*Could not create server TCP listening socket 127.0.0.1:[srv port]: bind: Address already in use*" $output
-        assert_match "*Failed listening on port [srv port] (tcp), aborting.*" $output
+        assert_match "*Listening on 127.0.0.1:[srv port] failed: bind: Address already in use*" $output
+        assert_match "*Listening on port [srv port] (tcp) failed, so the server exits*" $output
         assert_equal PONG [r ping]
     }
 
@@ -174,7 +174,7 @@ tags {external:skip} {
         set port [free_port]
         lassign [run_to_end --port $port --bind 127.0.0.1 198.51.100.7] code output
         assert_equal 1 $code
-        assert_match "*socket 198.51.100.7:$port: bind: Cannot assign requested address*" $output
+        assert_match "*Listening on 198.51.100.7:$port failed: bind: Cannot assign requested address*" $output
     }
 
     test {IPv6} {
@@ -213,7 +213,7 @@ tags {external:skip} {
             assert_match "*flags=U *" [unix_command $path client info]
             exec kill -TERM $pid
             assert_equal 0 [wait_for_exit $dir]
-            assert_match "*Removing the unix socket file.*" [read_file $log]
+            assert_match "*The file of the Unix socket is deleted*" [read_file $log]
             assert {![file exists $path]}
         }
     }
@@ -228,7 +228,7 @@ tags {external:skip} {
         close [open $::work_dir/plain.file w]
         lassign [run_to_end --port 0 --unixsocket $::work_dir/plain.file] code output
         assert_equal 1 $code
-        assert_match "*Failed opening Unix socket: bind: *" $output
+        assert_match "*Opening the Unix socket failed: bind: *" $output
         assert {[file exists $::work_dir/plain.file]}
     }
 

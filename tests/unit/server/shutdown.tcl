@@ -1,7 +1,7 @@
 # Orderly ends: by signal and by SHUTDOWN.
 source [file join [file dirname [info script]] server_util.tcl]
 
-set landmarks {"User requested shutdown..." "Valkey is now ready to exit, bye bye..."}
+set steps {"A shutdown was requested" "Valkey is now ready to exit, bye bye..."}
 
 tags {external:skip} {
     foreach {signal word} {TERM SIGTERM INT SIGINT} {
@@ -10,7 +10,7 @@ tags {external:skip} {
                 r set k v
                 exec kill -$signal [srv pid]
                 assert_equal 0 [wait_for_exit [srv dir]]
-                assert_in_order [read_file [srv log]] [list "[srv pid]:signal-handler (*) Received $word scheduling shutdown..." {*}$landmarks]
+                assert_in_order [read_file [srv log]] [list "[srv pid]:signal-handler (*) Received $word, so the server shuts down" {*}$steps]
                 assert {![can_connect 127.0.0.1 [srv port]]}
             }
         }
@@ -22,7 +22,7 @@ tags {external:skip} {
                 catch { r shutdown {*}$how } problem
                 assert_match "I/O error*" $problem
                 assert_equal 0 [wait_for_exit [srv dir]]
-                assert_in_order [read_file [srv log]] $landmarks
+                assert_in_order [read_file [srv log]] $steps
             }
         }
     }
@@ -64,7 +64,7 @@ tags {external:skip} {
             wait_for_log "Received SIGINT"
             exec kill -INT [srv pid]
             assert_equal 1 [wait_for_exit [srv dir]]
-            wait_for_log "You insist... exiting now."
+            wait_for_log "Second SIGINT: the server exits at once"
             $c close
         }
     }

@@ -78,7 +78,7 @@ tags {external:skip} {
     test {a file that is not there} {
         lassign [run_to_end $::work_dir/nosuch.conf] code output
         assert_equal 1 $code
-        assert_match "*Fatal error, can't open config file '*nosuch.conf': No such file or directory*" $output
+        assert_match "*The configuration file '*nosuch.conf' could not be opened: No such file or directory*" $output
     }
 
     test {a log file that cannot be written} {
@@ -96,7 +96,7 @@ tags {external:skip} {
     test {nowhere to listen} {
         lassign [run_to_end --port 0] code output
         assert_equal 1 $code
-        assert_match "*Configured to not listen anywhere, exiting.*" $output
+        assert_match "*No port and no Unix socket to listen on is configured*" $output
     }
 
     test {configuration from standard input, and options after it} {
@@ -117,14 +117,14 @@ tags {external:skip} {
     test {no configuration at all is told} {
         # The default port may be taken: the warning comes before that matters.
         catch {exec {*}[in_folder $::work_dir [list timeout 1 $::options(server)]] </dev/null 2>@1} output
-        assert_match "*no config file specified, using the default config*valkey.conf*" $output
-        assert_match "*Running mode=standalone, port=6379.*" $output
+        assert_match "*No configuration file is given*valkey.conf*" $output
+        assert_match "*The server runs in standalone mode on port 6379*" $output
     }
 
     test {options alone, with several values} {
         set port [free_port]
         with_server_command [list $::options(server) --port $port --bind 127.0.0.1 -127.0.0.2 --loglevel debug] {
-            wait_for_text $log "Configuration loaded"
+            wait_for_text $log "The configuration is read"
             wait_for_text $log $ready
             set c [resp::connect 127.0.0.1 $port]
             assert_equal {bind {127.0.0.1 -127.0.0.2}} [$c config get bind]
@@ -142,9 +142,9 @@ start_server {overrides {maxclients 77 hz 20 enable-protected-configs yes} args 
     }
 
     test {the log tells the start in order, in the format that tools parse} {
-        assert_in_order [read_file [srv log]] [list "oO0OoO0OoO0Oo Valkey is starting oO0OoO0OoO0Oo" \
-            "Valkey version=*, bits=64, commit=*, modified=?, pid=[srv pid], just started" "Configuration loaded" \
-            "monotonic clock:" "Running mode=standalone, port=[srv port]." "Server initialized" \
+        assert_in_order [read_file [srv log]] [list "Valkey is starting" \
+            "Version *, 64 bits, commit *, modified ?, process [srv pid]" "The configuration is read" \
+            "Clock for durations:" "The server runs in standalone mode on port [srv port]" "The server is set up" \
             "Ready to accept connections tcp"]
         foreach line [log_lines] {
             if {$line eq {}} continue
@@ -231,7 +231,7 @@ tags {external:skip} {
             exec kill -TERM $pid
             assert_equal 0 [wait_for_exit $dir]
             assert {![file exists $pidfile]}
-            assert_in_order [read_file $log] {"User requested shutdown..." "Removing the pid file." "bye bye..."}
+            assert_in_order [read_file $log] {"A shutdown was requested" "The pid file is deleted" "bye bye..."}
         }
     }
 
@@ -239,7 +239,7 @@ tags {external:skip} {
         set port [free_port]
         with_server_command [list $::options(server) --port $port --pidfile /nosuch/dir/pid] {
             wait_for_text $log $ready
-            wait_for_text $log "Failed to write PID file: No such file or directory"
+            wait_for_text $log "Writing the pid file failed: No such file or directory"
         }
     }
 }
