@@ -269,7 +269,7 @@ bool cliRun(struct cli *c, int argc, const sds *argv, int64_t repeat) {
     cli_interrupted = 0;
     for (int64_t i = 0; repeat < 0 || i < repeat; i++) {
         if (i && c->interval_us) usleep((useconds_t)c->interval_us);
-        if (cli_interrupted) return true; /* between two runs: nothing is under way */
+        if (cli_interrupted) break; /* between two runs: nothing is under way */
         if (c->link.fd == -1 && !cliConnect(c)) return false;
         int64_t start_us = monotonicUs();
         c->answered_us = 0;
@@ -279,6 +279,7 @@ bool cliRun(struct cli *c, int argc, const sds *argv, int64_t repeat) {
         if (outcome == INTERRUPTED) return goOn(c, argv);
         if (outcome == ERROR_REPLY && c->error_exit) return false;
     }
+    if (cli_interrupted && c->interactive) printf("\n"); /* as in goOn */
     return true;
 }
 

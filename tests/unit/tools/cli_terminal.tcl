@@ -276,6 +276,19 @@ start_server {overrides {save {}}} {
         }
     }
 
+    test "Ctrl-C between two of several runs: the prompt begins a line" {
+        session {-i 3} {
+            see [prompt]
+            type "3 ping\r"
+            see "PONG\r\n"
+            type "\x03"
+            see "^C*\n[prompt]"
+            type "echo back\r"
+            see "\"back\"\r\n"
+            leave
+        }
+    }
+
     # ---- Help and hints ----
 
     test "groups of commands, however they are written" {
