@@ -119,7 +119,7 @@ tags {external:skip valgrind:skip} {
             # Once: behind the third failure the next try is a minute away.
             faults write $ENOSPC 0 1 temp-rewriteaof
             r config set appendonly yes
-            wait_for_log "*Background AOF rewrite terminated with error*"
+            wait_for_log "*The AOF rewrite process failed*"
             r set during 1
             wait_for_condition 400 25 {[aof_state_files] eq {b i}} else { fail "it is not tried again" }
             faults

@@ -172,7 +172,7 @@ start_server {overrides {repl-timeout 60}} {
             r config set tls-replication yes
         }
         assert_equal no [config_get tls-replication]
-        wait_for_log "*No tls-cert-file configured!"
+        wait_for_log "*tls-cert-file is not set"
     }
     primary_close
 }
