@@ -280,7 +280,14 @@ static void replyRefusal(struct client *c, const struct request *r, enum aclCont
         return;
     }
     sds text = aclDenialText(c->user, r->cmd, denial, NULL);
-    replyErrorFmt(c, "%s%s", context == ACL_SCRIPT ? "ERR ACL failure in script: " : "NOPERM ", text);
+    if (context == ACL_SCRIPT) {
+        sds error = sdscatstr(sdsnew("ERR ACL failure in script: "), sdsview(text));
+        replyErrorCount(c, strOf("NOPERM ACL failure in script")); /* INFO counts it as what it is */
+        replyErrorCounted(c, sdsview(error));
+        sdsfree(error);
+    } else {
+        replyErrorFmt(c, "NOPERM %s", text);
+    }
     sdsfree(text);
 }
 

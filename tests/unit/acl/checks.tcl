@@ -424,10 +424,12 @@ start_server {tags {acl external:skip}} {
             {return redis.call('set', 'x', 1)} {No permissions to access a key}
             {return redis.call('publish', 'x', 1)} {No permissions to access a channel}
         } {
+            r config resetstat
             refused "ERR ACL failure in script: $reason script: on @user_script:1." {$c eval $script 0}
             refused "ERR ACL failure in script: $reason" {$c eval [string map {.call .pcall} $script] 0}
             assert_equal "ERR ACL failure in script: $reason" \
                 [$c eval "[string map {{return } {local e = } .call .pcall} $script] return e.err" 0]
+            assert_equal errorstat_NOPERM:count=3 [regexp -all -inline {errorstat_\w+:count=\d+} [r info errorstats]] "INFO counts what it was"
         }
         assert_equal OK [$c eval {return redis.call('set', 'k', 1)} 0]
         assert_equal 1 [r eval {return redis.call('get', 'k')} 0] "the next one is somebody else"
