@@ -211,8 +211,10 @@ void clusterSetslotCommand(struct client *c) {
         return;
     }
     if (!argue(c, c->argv, c->argc, &s)) return;
-    if (!obeys) propagateAnyway();
-    int replicas = !obeys && wait_sources.online ? wait_sources.online() : 0;
+    /* A replica that is no node of the cluster (a tool that copies the data) has no use for it. */
+    bool behind = !obeys && clusterMyself()->replica_count;
+    if (behind) propagateAnyway();
+    int replicas = behind && wait_sources.online ? wait_sources.online() : 0;
     bool will_bump = s.verb == IMPORTING || (s.verb == NODE && s.node == clusterMyself());
     if (replicas && will_bump) engineBarEpoch(&cluster_engine, clusterNow());
     if (replicas && !(c->flags & CLIENT_DENY_BLOCKING)) {

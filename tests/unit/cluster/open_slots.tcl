@@ -92,3 +92,25 @@ start_cluster {kinds {ours ours ours ours} primaries 2} {
         }
     }
 }
+
+# A tool that copies the data, say. It has no slots that it could open, and need not answer before a slot can move.
+start_cluster {kinds {ours ours} primaries 2} {
+    start_server [list name copy overrides [list replicaof [list [srv [n 0] host] [srv [n 0] port]]]] {
+        test "a replica that is no node of the cluster is not waited for by SETSLOT, nor sent it" {
+            wait_for_link copy
+            set copied [srv [at copy] pid]
+            r [n 0] set "{b}" v
+            r [n 0] wait 1 0
+            set offset [s [n 0] master_repl_offset]
+            exec kill -STOP $copied
+            set replies {}
+            foreach words [list [list migrating [cluster_id 1]] stable] {
+                catch { r [n 0] cluster setslot 3300 {*}$words } reply
+                lappend replies $reply
+            }
+            exec kill -CONT $copied
+            assert_equal {OK OK} $replies
+            assert_equal $offset [s [n 0] master_repl_offset]
+        }
+    }
+}
