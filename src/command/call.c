@@ -28,7 +28,7 @@ struct request *call_replacement;
 struct callStats callstats;
 struct callLimits call_limits = {UINT64_MAX, INT64_MAX, INT_MAX};
 unsigned call_points;
-bool call_nested_uncounted;
+bool call_file_replayed;
 
 /* clang-format off */
 /* What is different for requests of an origin, once they have been admitted. */
@@ -153,6 +153,11 @@ static inline void countCall(struct call *call, struct client *c, struct request
         (call->waits ? call->waits : r)->ticks += ticks;
 }
 
+void callCountReplayed(const struct client *c, struct request *r) {
+    callstats.processed++;
+    if (c->flags & CLIENT_ERROR) r->cmd->failed++;
+}
+
 /* ---- Running ---- */
 
 static inline void mirror(struct client *c, struct request *r) {
@@ -222,8 +227,10 @@ static inline __attribute__((always_inline)) void callHandler(struct call *call,
     debugAssert(call_running == call && c->request == r);
     uint64_t ticks = ticksNow() - start;
     if (how & OWN_TIME) callstats.ticks += ticks;
-    if (how & COUNTED && (how & TOP || !call_nested_uncounted))
+    if (how & COUNTED && (how & TOP || !call_file_replayed))
         countCall(call, c, r, ticks, (int64_t)(c->out.bytes - output));
+    else if (how & COUNTED)
+        callCountReplayed(c, r);
     callReached(CALL_AFTER, c);
     if (origin == ORIGIN_MODULE || (origin == ORIGIN_SCRIPT && r->but))
         propagateNotToAll(c, r, dbstats.dirty != dirty);
@@ -235,8 +242,9 @@ static inline __attribute__((always_inline)) void callHandler(struct call *call,
     if (ticks > SLOW_ENOUGH_TO_TICK * ticks_per_us && how & OWN_TIME) clockRefresh();
 }
 
-static void refused(struct client *c, struct request *r) {
-    if (r->cmd) r->cmd->rejected++;
+/* A command of a file that cannot run is an error of the file, and not in the statistics. */
+static void refused(struct client *c, struct request *r, enum requestOrigin origin) {
+    if (r->cmd && origin != ORIGIN_AOF) r->cmd->rejected++;
     for (int i = 0; i < refusal_count; i++) refusal_hooks[i](c);
 }
 
@@ -263,7 +271,7 @@ static __attribute__((noinline, cold)) enum admission runReplacement(struct call
     if (verdict == ADMITTED)
         callHandler(call, c, r, origin);
     else if (verdict == REFUSED)
-        refused(c, r);
+        refused(c, r, origin);
     else
         giveBackReplySkip(c);
     call->request = original;
@@ -292,7 +300,7 @@ static inline __attribute__((always_inline)) bool run(struct client *c, struct r
     if (__builtin_expect(verdict == ADMITTED, 1))
         callHandler(&call, c, r, origin);
     else if (verdict == REFUSED)
-        refused(c, r);
+        refused(c, r, origin);
     else if (verdict == REPLACED)
         verdict = runReplacement(&call, c, origin);
     else

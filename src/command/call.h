@@ -40,8 +40,10 @@ static inline struct client *callOwner(void) {
 /* Does what runs come from a file or from our primary? It has run already, elsewhere: limits that are only
  * this server's are no reason to refuse it. */
 bool callReplays(void);
-/* What scripts and modules run is not in the statistics of commands: a file is replayed. */
-extern bool call_nested_uncounted;
+/* An append-only file is replayed: what scripts, transactions and modules run counts as callCountReplayed
+ * does, and not in the calls and times of its command. */
+extern bool call_file_replayed;
+void callCountReplayed(const struct client *c, struct request *r);
 
 /* Runs the request for c, unless a rule objects. True: its handler ran. A big argument that nobody has taken
  * stays with the request; c->argv and its kin are those of the call around this one again, or none. */

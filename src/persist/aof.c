@@ -568,7 +568,7 @@ static bool reload(void) {
     aof.base_size = base_size;
     propagateSelectAnew();
     aofListen(true);
-    return result != AOF_FAILED;
+    return result == AOF_LOADED || result == AOF_EMPTY;
 }
 
 bool aofOnShutdown(int flags) {

@@ -52,6 +52,7 @@ struct loader {
 static struct loader *loading; /* the file that is read */
 static uint64_t bytes_before;  /* of the files that have been read */
 static uint64_t bytes_valid;   /* of the file just read: it was cut to this */
+static bool was_cut;           /* a file ended early, and what was not whole is gone */
 
 static void progress(struct rioReader *r) {
     loadingProgress(bytes_before + rioOffset(r));
@@ -67,6 +68,7 @@ static void noteError(const struct client *c, struct str msg) {
         serverLog(LL_WARNING, "A command in the append-only file %s was refused: %.*s", loading->name,
                   (int)msg.len, msg.ptr);
     } else {
+        callstats.unexpected_errors++;
         serverLog(LL_WARNING,
                   "== CRITICAL == This server is sending an error to its AOF-loading-client: '-%.*s' after "
                   "processing the command '%s'",
@@ -76,9 +78,11 @@ static void noteError(const struct client *c, struct str msg) {
     }
 }
 
-/* l->refused is set before the error is replied: noteError tells it in another way. */
+/* l->refused is set before the error is replied: noteError logs it in another way, and INFO does not count
+ * it. */
 static bool run(struct loader *l, struct request *r) {
     l->refused = !r->cmd || !commandArityOk(r->cmd, r->argc);
+    l->client->errors_held = l->refused ? ERRORS_HELD : ERRORS_COUNT;
     bool ran = commandRun(l->client, r, ORIGIN_AOF);
     serverAssert(ran == !l->refused);
     if (ran && ++l->commands % COMMANDS_PER_CLOCK == 0) clockRefresh();
@@ -89,26 +93,33 @@ static bool run(struct loader *l, struct request *r) {
 static bool endMulti(struct loader *l, bool execute) {
     serverAssert(l->in_multi || !l->waiting.count);
     bool ok = true;
-    for (int i = 0; i < l->waiting.count && execute && ok; i++) ok = run(l, l->waiting.at[i]);
+    for (int i = 0; i < l->waiting.count && execute && ok; i++) {
+        ok = run(l, l->waiting.at[i]);
+        if (ok) callCountReplayed(l->client, l->waiting.at[i]);
+    }
     requestQueueClear(&l->waiting);
     l->in_multi = false;
     return ok;
 }
 
+static bool aofLoadTakeOther(struct loader *l, struct request *r) {
+    r->cmd = commandLookup(r->argv, r->argc);
+    /* What cannot run is refused before anything of the transaction around it has run. */
+    if (!l->in_multi || !r->cmd || !commandArityOk(r->cmd, r->argc)) return run(l, r);
+    requestQueueAdd(&l->waiting, r);
+    return true;
+}
+
+/* MULTI and EXEC are understood even where rename-command has taken their names away. */
 static bool aofLoadTake(struct loader *l, struct request *r) {
     serverAssert(r->argc > 0);
     bool ok = true;
-    if (strIs(r->argv[0], "multi")) {
+    if (r->argc == 1 && strIs(r->argv[0], "multi"))
         l->in_multi = true;
-    } else if (strIs(r->argv[0], "exec")) {
+    else if (r->argc == 1 && l->in_multi && strIs(r->argv[0], "exec"))
         ok = endMulti(l, true);
-    } else {
-        r->cmd = commandLookup(r->argv, r->argc);
-        if (l->in_multi)
-            requestQueueAdd(&l->waiting, r);
-        else
-            ok = run(l, r);
-    }
+    else
+        ok = aofLoadTakeOther(l, r);
     respBigArgsFree(r->big);
     return ok;
 }
@@ -289,6 +300,7 @@ static bool loadOpened(struct loader *l, const char *path, bool is_last) {
     if (l->whole == bytes_valid) return true;
     if (!endedEarly(l, path, is_last)) return false;
     bytes_valid = l->whole;
+    was_cut = true;
     return true;
 }
 
@@ -307,9 +319,9 @@ static bool loadFile(const char *name, uint64_t size, bool is_last) {
         loading = &l;
         void (*told_before)(const struct client *c, struct str msg) = reply_error_unread;
         reply_error_unread = noteError;
-        call_nested_uncounted = true;
+        call_file_replayed = true;
         ok = loadOpened(&l, path, is_last);
-        call_nested_uncounted = false;
+        call_file_replayed = false;
         reply_error_unread = told_before;
         loading = NULL;
         loaderFree(&l);
@@ -352,6 +364,7 @@ enum aofLoaded aofLoad(void) {
     while (files < m->count && m->files[files].type != 'h') files++;
     uint64_t dirty = dbstats.dirty;
     bytes_before = 0;
+    was_cut = false;
     aof.size = 0;
     if (ok && total) loadingStart(EVENT_LOADS_AOF, total);
     for (size_t i = 0; ok && total && i < files; i++) {
@@ -373,5 +386,5 @@ enum aofLoaded aofLoad(void) {
         serverLog(LL_NOTICE, "Dataset loaded from the append-only file in %.3f seconds",
                   (double)(monotonicUs() - begin) / 1e6);
     }
-    return !ok ? AOF_FAILED : total ? AOF_LOADED : AOF_EMPTY;
+    return !ok ? AOF_FAILED : was_cut ? AOF_CUT : total ? AOF_LOADED : AOF_EMPTY;
 }

@@ -57,8 +57,10 @@ void aofSwitchOff(void);
 void aofReplaceInit(void); /* data/persistence.h: aofStop, aofRestart */
 
 /* ---- aof_load.c ---- */
-enum aofLoaded { AOF_LOADED, AOF_EMPTY, AOF_FAILED };
-enum aofLoaded aofLoad(void); /* all files of the manifest; sets sizes; AOF_FAILED: logged */
+enum aofLoaded { AOF_LOADED, AOF_CUT, AOF_EMPTY, AOF_FAILED };
+/* All files of the manifest; sets sizes. AOF_CUT: the last file ended amid a command or a transaction, which
+ * is gone; AOF_FAILED: logged. */
+enum aofLoaded aofLoad(void);
 
 /* ---- aof_rewrite.c ---- */
 bool aofRewriteStart(const char **err);

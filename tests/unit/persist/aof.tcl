@@ -464,6 +464,55 @@ tags {external:skip} {
             }
         }
 
+        # Of what INFO counts for the file's own commands; MY is the code of an error that a script makes.
+        foreach {what commands failed processed errors unexpected} {
+            "commands" {{SET s x} {SET t y} {LPUSH s 1}} {} 0 {WRONGTYPE 1} 1
+            "a transaction" {{SET s x} MULTI {LPUSH s 1} {SET b 1} {INCR s} EXEC} {lpush 1 incr 1} 3 {ERR 1 WRONGTYPE 1} 2
+            "a script" {{SET s x} {EVAL "redis.pcall('lpush', 's', '1') redis.call('set', 'q', '1') return 1" 0}} {lpush 1} 2 {WRONGTYPE 1} 0
+            "a script in a transaction" {MULTI {EVAL "redis.call('set', 'q', '1') return redis.error_reply('MY ERR')" 0} EXEC} {eval 1} 2 {MY 1} 1
+            "what a script may not do" {{EVAL "redis.pcall('set', 's') return 1" 0}} {set r1} 0 {ERR 1} 0
+            "EXEC without MULTI" {{SET s x} EXEC {SET t y}} {} 0 {ERR 1} 1
+        } {
+            test "what a file runs is no call of a command, and in INFO only as 9.1.2 counts it: $what" {
+                set file [open [aof_path incr] w]
+                puts -nonewline $file [aof_text {FLUSHALL} {*}$commands]
+                close $file
+                r config resetstat
+                r debug loadaof
+                set info [r info everything]
+                set found {}
+                foreach {_ name rejected failed_calls} [regexp -all -inline {cmdstat_([a-z]+):calls=0,[^\r]*rejected_calls=(\d+),failed_calls=(\d+)} $info] {
+                    lappend found $name [expr {$rejected ? "r$rejected" : $failed_calls}]
+                }
+                assert_equal [lsort -stride 2 $failed] [lsort -stride 2 $found]
+                assert_equal {} [regexp -inline {cmdstat_(?:set|lpush|incr|eval|multi|exec):calls=[1-9]} $info]
+                set counted {}
+                foreach {_ code count} [regexp -all -inline {errorstat_(\w+):count=(\d+)} $info] { lappend counted $code $count }
+                assert_equal $errors $counted
+                foreach {field value} [list unexpected_error_replies $unexpected total_commands_processed [expr {$processed + 2}]] {
+                    assert_match "*\r\n$field:$value\r\n*" $info $field
+                }
+            }
+        }
+
+        foreach {what text} [list "MULTI with an argument" [aof_text {SET a 2} {MULTI x} {SET b 2} EXEC] \
+            "EXEC with an argument" [aof_text {SET a 2} MULTI {SET b 2} {EXEC x}] "an unknown command in a transaction" [aof_text {SET a 2} MULTI {SET b 2} NOSUCH EXEC] \
+            "a transaction without its end" [aof_text {SET a 2} MULTI {SET b 2}] "half a command" [string range [aof_text {SET a 2} {SET b 2}] 0 end-4]] {
+            test "DEBUG LOADAOF of $what is an error, and the data is what came before" {
+                set path [aof_path incr]
+                set file [open $path w]
+                puts -nonewline $file "[aof_text FLUSHALL]$text"
+                close $file
+                r config resetstat
+                assert_error "ERR Error trying to load the AOF files, check server logs." { r debug loadaof }
+                assert_equal {2 {}} [r mget a b]
+                assert_equal {errorstat_ERR:count=1} [regexp -inline {errorstat_\w+:count=\d+} [r info errorstats]] "that of LOADAOF"
+                assert_equal {} [regexp -inline {cmdstat_(?:multi|exec|set):[^\r]*} [r info commandstats]]
+                close [open $path w]
+                r debug loadaof
+            }
+        }
+
         test {DEBUG LOADAOF amid a transaction: what came before in it is there} {
             r multi
             r set amid 1
