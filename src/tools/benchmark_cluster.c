@@ -149,11 +149,12 @@ bool benchClusterStart(struct benchOptions *o) {
     sds err = NULL;
     struct benchTopology *t = fetchTopology(o, s, &err);
     if (!t) {
-        fprintf(stderr, "Failed to fetch cluster configuration\nCLUSTER SLOTS ERROR: %s\n", err);
+        fprintf(stderr, "CLUSTER SLOTS failed: %s\n", err);
         if (s->host)
-            fprintf(stderr, "Failed to fetch cluster configuration from %s:%d\n", s->host, s->port);
+            fprintf(stderr, "The configuration of the cluster could not be read from %s:%d\n", s->host,
+                    s->port);
         else
-            fprintf(stderr, "Failed to fetch cluster configuration from %s\n", s->socket);
+            fprintf(stderr, "The configuration of the cluster could not be read from %s\n", s->socket);
         sdsfree(err);
         return false;
     }
@@ -175,7 +176,7 @@ void benchClusterChanged(const struct benchOptions *o, const struct benchTopolog
     pthread_mutex_lock(&c->lock);
     struct benchTopology *now = atomic_load(&c->now), *fresh = NULL;
     if (now == seen && monotonicUs() - c->fetched_us >= FETCH_GAP_US) {
-        fprintf(stderr, "WARNING: Cluster slots configuration changed, fetching new one...\n");
+        fprintf(stderr, "Slots of the cluster have moved, so its configuration is read again\n");
         for (int i = 0; i < now->count && !fresh; i++) {
             sds err = NULL;
             fresh = fetchTopology(o, &now->nodes[i].server, &err);

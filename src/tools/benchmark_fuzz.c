@@ -58,7 +58,7 @@ static bool takeMode(struct str mode) {
     else if (strIs(mode, "config-commands"))
         fuzz.grammar.set_config = true;
     else
-        fprintf(stderr, "Invalid fuzz mode: %.*s\n", (int)mode.len, mode.ptr);
+        fprintf(stderr, "There is no fuzz mode '%.*s'\n", (int)mode.len, mode.ptr);
     return fuzz.grammar.malformed || fuzz.grammar.set_config;
 }
 
@@ -78,7 +78,7 @@ static void takeLevel(const char *name) {
         fuzz.level = i;
         return;
     }
-    say(LEVEL_INFO, "Invalid log level '%s', using default 'info'", name);
+    say(LEVEL_INFO, "There is no log level '%s', so it is 'info'", name);
 }
 
 /* ---- Talking ---- */

@@ -52,7 +52,7 @@ static void printSetting(const struct benchOptions *o, const struct benchServer 
     if (value)
         printf(format, name, o->cluster && !*value ? "NONE" : value);
     else if (*told)
-        fprintf(stderr, "WARNING: Could not fetch server CONFIG\n");
+        fprintf(stderr, "The configuration of the server could not be read\n");
     *told = *told && value;
     sdsfree(value);
 }

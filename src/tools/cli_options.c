@@ -77,7 +77,7 @@ static double numberOf(const struct option *opt, const char *value) {
 static bool yesOrNo(const char *value) {
     if (strcasecmp(value, "y") == 0 || strcasecmp(value, "yes") == 0) return true;
     if (strcasecmp(value, "n") != 0 && strcasecmp(value, "no") != 0)
-        cliFail("Unknown --show-pushes value '%s' (valid: '[y]es', '[n]o')", value);
+        cliFail("--show-pushes takes yes or no, not '%s'", value);
     return false;
 }
 
@@ -108,7 +108,8 @@ static void cliOptionsApply(struct cli *c, const struct option *opt, const char 
     case WORD: *(const char **)opt->to = value; break;
     case OUTPUT: c->output = (enum cliOutput)opt->value; break;
     case PROTOCOL:
-        if (c->resp && c->resp != opt->value) cliFail("%s", "Options -2 and -3 are mutually exclusive.");
+        if (c->resp && c->resp != opt->value)
+            cliFail("%s", "Only one of the options -2 and -3 can be given.");
         c->resp = opt->value;
         break;
     case MODE_NUMBER:
@@ -121,7 +122,7 @@ static void cliOptionsApply(struct cli *c, const struct option *opt, const char 
         break;
     case FAMILY:
         if (c->way.family && c->way.family != opt->value)
-            cliFail("%s", "Options -4 and -6 are mutually exclusive.");
+            cliFail("%s", "Only one of the options -4 and -6 can be given.");
         c->way.family = opt->value;
         break;
     case MODE: c->mode = (enum cliMode)opt->value; break;
@@ -166,7 +167,7 @@ static int cliOptionsParseWords(struct cli *c, const struct option *options, int
     for (; i < argc && argv[i][0] == '-' && !(c->eval_file && !findOption(options, argv[i])); i++) {
         const struct option *opt = findOption(options, argv[i]);
         bool value_missing = opt && takesValue(opt) && i + 1 == argc;
-        if (!opt || value_missing) cliFail("Unrecognized option or bad number of args for: '%s'", argv[i]);
+        if (!opt || value_missing) cliFail("The option '%s' is not known, or lacks an argument", argv[i]);
         if (takesValue(opt)) i++;
         cliOptionsApply(c, opt, argv[i]);
         if (opt->kind == WORDS || opt->kind == SUBCOMMAND) i += takeWords(opt->to, argc - i, argv + i) - 1;
@@ -180,7 +181,7 @@ static void checkCombination(const struct cli *c) {
         cliFail("Options --ldb and --ldb-sync-mode require %s.\nTry valkey-cli --help for more information.",
                 "--eval");
     }
-    if (c->last_from_stdin && c->stdin_tag) cliFail("%s", "Options -x and -X are mutually exclusive.");
+    if (c->last_from_stdin && c->stdin_tag) cliFail("%s", "Only one of the options -x and -X can be given.");
     if (c->mode == CLI_LRU_TEST && c->lru_keys < 1) cliFail("%s", "--lru-test needs at least one key.");
     if (c->mode == CLI_INTRINSIC_LATENCY && c->intrinsic_s < 1)
         cliFail("%s", "--intrinsic-latency needs at least one second.");

@@ -160,7 +160,7 @@ void cliParseUri(struct cli *c, const char *uri) {
     if (skipScheme(&uri, "valkeys://") || skipScheme(&uri, "rediss://"))
         c->tls.on = true;
     else if (!skipScheme(&uri, "valkey://") && !skipScheme(&uri, "redis://"))
-        cliFail("%s", "Invalid URI scheme");
+        cliFail("%s", "The scheme of the URI is not known");
     const char *at = strrchr(uri, '@');
     if (at) {
         parseUserInfo(c, uri, (size_t)(at - uri));

@@ -59,7 +59,7 @@ static bool addStdin(struct cli *c, struct command *cmd) {
         cmd->argv[i] = readAll(stdin);
         return true;
     }
-    fprintf(stderr, "Using -X option but stdin tag not match.\n");
+    fprintf(stderr, "The tag given with -X is none of the arguments.\n");
     return false;
 }
 
@@ -67,7 +67,7 @@ static bool addStdin(struct cli *c, struct command *cmd) {
 static bool scriptCommand(struct cli *c, struct command *cmd, int count, char **words) {
     FILE *f = fopen(c->eval_file, "re");
     if (!f) {
-        fprintf(stderr, "Can't open file '%s': %s\n", c->eval_file, strerror(errno));
+        fprintf(stderr, "The file '%s' cannot be opened: %s\n", c->eval_file, strerror(errno));
         return false;
     }
     addWord(cmd, sdsnew("EVAL"));

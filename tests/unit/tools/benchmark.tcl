@@ -227,9 +227,8 @@ start_server {} {
     test "--cluster says what a server answers that is in none" {
         lassign [run_benchmark {} --cluster -n 10 -t get] code out err
         assert_equal 1 $code
-        assert_equal [list "Failed to fetch cluster configuration" \
-            "CLUSTER SLOTS ERROR: ERR This instance has cluster support disabled" \
-            "Failed to fetch cluster configuration from [srv host]:[srv port]"] [split [string trim $err] \n]
+        assert_equal [list "CLUSTER SLOTS failed: ERR This instance has cluster support disabled" \
+            "The configuration of the cluster could not be read from [srv host]:[srv port]"] [split [string trim $err] \n]
     }
 
     foreach modes {{} malformed-commands config-commands malformed-commands,config-commands} {
@@ -254,9 +253,9 @@ start_server {} {
     test "--fuzz-loglevel" {
         assert_equal 1 [llength [split [string trim [benchmark --fuzz --fuzz-loglevel none -n 100 -c 2]] \n]]
         assert_match "*\\\[DEBUG\\\]*: -ERR *" [benchmark --fuzz --fuzz-loglevel debug -n 2000 -c 2]
-        assert_match "*Invalid log level 'x', using default 'info'*" [benchmark --fuzz --fuzz-loglevel x -n 100 -c 2]
+        assert_match "*There is no log level 'x', so it is 'info'*" [benchmark --fuzz --fuzz-loglevel x -n 100 -c 2]
         lassign [run_benchmark {} --fuzz --fuzz-mode x] code out err
-        assert_equal [list 1 "Invalid fuzz mode: x"] [list $code [string trim $err]]
+        assert_equal [list 1 "There is no fuzz mode 'x'"] [list $code [string trim $err]]
     }
 
     test "--help and --version" {

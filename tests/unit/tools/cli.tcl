@@ -135,10 +135,10 @@ start_server {} {
     test "options that are wrong, or that this program has not, say so and exit with 1" {
         need_cli
         foreach {words message} {
-            --nosuch {Unrecognized option or bad number of args for: '--nosuch'*}
-            -p {Unrecognized option or bad number of args for: '-p'*}
-            {-2 -3 ping} {Options -2 and -3 are mutually exclusive.*}
-            {--show-pushes maybe ping} {Unknown --show-pushes value 'maybe'*}
+            --nosuch {The option '--nosuch' is not known*}
+            -p {The option '-p' is not known, or lacks an argument*}
+            {-2 -3 ping} {Only one of the options -2 and -3 can be given.*}
+            {--show-pushes maybe ping} {--show-pushes takes yes or no, not 'maybe'*}
             {--ldb ping} {Options --ldb and --ldb-sync-mode require --eval.*}
             {--cluster info} {*Wrong number of arguments for specified --cluster sub command*}
         } {

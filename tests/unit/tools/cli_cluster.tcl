@@ -431,7 +431,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         cluster_ok reshard [node_of a] --cluster-from [id_of a] --cluster-to [id_of b] --cluster-slots 20 --cluster-yes
         cluster_ok reshard [node_of a] --cluster-from [id_of b] --cluster-to [id_of a] --cluster-slots 500 --cluster-yes --cluster-use-atomic-slot-migration
         wait_for_condition 200 100 {[string match "*SET: *" [read_file $::work_dir/benchmark.out]]} else { fail "no end: [read_file $log]" }
-        assert_match "*MOVED*WARNING: Cluster slots configuration changed, fetching new one...\n*" [read_file $log]
+        assert_match "*MOVED*Slots of the cluster have moved, so its configuration is read again\n*" [read_file $log]
         assert_equal 0 [string match *ended* [read_file $log]]
         wait_until_settled a
     }
