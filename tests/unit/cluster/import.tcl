@@ -64,7 +64,7 @@ start_cluster {kinds {ours ours ours ours} primaries 2 overrides {repl-diskless-
         for {set round 0} {$round < 2} {incr round} {
             r [n 3] debug change-repl-id
             r [n 3] client kill type primary
-            wait_for_log {The loaded dataset takes the place of the old one} [n 3]
+            wait_for_log {The loaded dataset takes the place of the old one} 0 100 50 [n 3]
             wait_for_link n3
             import_here 3
             only_own_keys 3 3
