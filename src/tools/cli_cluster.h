@@ -63,7 +63,8 @@ bool clusterNodeLoad(struct clusterNode *n, struct toolNode **view, int *view_co
  * respReplyFree. */
 bool clusterAsk(struct clusterNode *n, struct respReply *reply, ...);
 bool clusterAskWords(struct clusterNode *n, struct respReply *reply, int argc, const struct str *argv);
-/* The same, again and again while the node does not know a node that is named. */
+/* The same, again and again while the node does not know a node that is named, or its replicas do not
+ * acknowledge the change in time. */
 bool clusterAskPatiently(struct clusterNode *n, struct respReply *reply, ...);
 /* The same for a reply that does not matter; an error is printed, and false. */
 bool clusterDo(struct clusterNode *n, ...);

@@ -11,10 +11,10 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 
-#define MAX_WORDS      16
-#define MAX_DATABASES  256
-#define SLOTS_AT_ONCE  512
-#define GOSSIP_SECONDS 20
+#define MAX_WORDS        16
+#define MAX_DATABASES    256
+#define SLOTS_AT_ONCE    512
+#define PATIENCE_SECONDS 20
 
 /* ---- One node ---- */
 
@@ -83,11 +83,13 @@ bool clusterAsk(struct clusterNode *n, struct respReply *reply, ...) {
     return clusterAskWords(n, reply, argc, words);
 }
 
-/* Does it not know a node that others know? Gossip takes a moment. */
-static bool isUnknownNode(const struct respReply *reply) {
+/* An error that passes: the node does not know a node that others know, as gossip takes a moment; or its
+ * replicas were late to acknowledge, and nothing was done. */
+static bool clusterErrorPasses(const struct respReply *reply) {
     if (reply->type != RESP_T_ERROR) return false;
     return strStarts(reply->str, STR("ERR Unknown node")) ||
-           strStarts(reply->str, STR("ERR I don't know about node"));
+           strStarts(reply->str, STR("ERR I don't know about node")) ||
+           strStarts(reply->str, STR("NOREPLICAS "));
 }
 
 bool clusterAskPatiently(struct clusterNode *n, struct respReply *reply, ...) {
@@ -98,7 +100,7 @@ bool clusterAskPatiently(struct clusterNode *n, struct respReply *reply, ...) {
     va_end(args);
     for (int tries = 0;; tries++) {
         if (!clusterAskWords(n, reply, argc, words)) return false;
-        if (!isUnknownNode(reply) || tries == GOSSIP_SECONDS) return true;
+        if (!clusterErrorPasses(reply) || tries == PATIENCE_SECONDS) return true;
         respReplyFree(reply);
         sleep(1);
     }

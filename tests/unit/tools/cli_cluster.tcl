@@ -396,6 +396,21 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         }
     }
 
+    test "a replica that is late does not end a reshard" {
+        set out $::work_dir/reshard.out
+        set replica [lindex [r [at b] role] 2 0 1]
+        foreach name {d e f} { if {[srv [at $name] port] == $replica} break }
+        set run [open |[list [tool_path valkey-cli] --cluster reshard [node_of a] --cluster-from [id_of a] --cluster-to [id_of b] \
+            --cluster-slots 300 --cluster-yes >& $out] w]
+        wait_for_condition 400 10 {[string match "*Moving slot *Moving slot *" [read_file $out]]} else { fail [read_file $out] }
+        exec kill -STOP [srv [at $name] pid]
+        try {
+            wait_for_condition 200 50 {[string match *NOREPLICAS* [r [at b] info errorstats]]} else { fail "it is not missed: [read_file $out]" }
+        } finally { exec kill -CONT [srv [at $name] pid] }
+        if {[catch {close $run} problem]} { fail "$problem: [read_file $out]" }
+        wait_until_settled a
+    }
+
     # ---- valkey-benchmark ----
 
     proc nodes_told {out} { return [lrange [split $out \n] 0 5] }
