@@ -533,6 +533,9 @@ test "utils/create-cluster: from nothing to a cluster of two kinds of servers, a
     assert_match "*Connection refused*" [exec $script call --dir $folder ping]
     exec $script start --dir $folder
     assert_match "127.0.0.1:$port: PONG*" [exec $script call --dir $folder ping]
+    # A node that is dead has left its file with the id.
+    exec kill -KILL [string trim [read_file $folder/3/pid]]
+    exec $script stop --dir $folder
     exec $script clean --dir $folder
     assert_equal 0 [file exists $folder]
     assert_match "*there is no cluster in*" [lindex [list [catch {exec $script start --dir $folder} out] $out] 1]
