@@ -188,7 +188,7 @@ static void sink(const struct propagated *p) {
 
 static void wantChanges(bool want) {
     sinks += want ? 1 : -1;
-    if (want && sinks == 1) propagateAddSink(sink);
+    if (want && sinks == 1) propagateAddSink(sink, false);
     if (!want && sinks == 0) propagateRemoveSink(sink);
 }
 

@@ -26,9 +26,12 @@
 #define SELECT_ROOM 64
 #define BUFFER_KEEP (64 * 1024) /* a larger one is given back at the end of its unit */
 
-static propagateSink *sinks[SINKS_MAX];
+static struct {
+    propagateSink *fn;
+    bool for_replicas;
+} sinks[SINKS_MAX];
 static int sink_count, mutes;
-int propagate_sinks;
+int propagate_sinks, propagate_replica_sinks;
 struct propagationUnit propagation;
 static uint64_t passed;   /* bytes that sinks were given */
 static int selected = -1; /* by the last SELECT among them; -1: by none */
@@ -40,7 +43,7 @@ static const struct str crlf = STR("\r\n"), no_raw;
 
 static inline void toAllSinks(struct propagated *p) {
     p->offset = passed;
-    for (int i = 0; i < sink_count; i++) sinks[i](p);
+    for (int i = 0; i < sink_count; i++) sinks[i].fn(p);
     if (!(p->but & PROPAGATED_NOT_TO_REPLICAS)) passed += p->len;
 }
 
@@ -68,10 +71,14 @@ static inline void toSinks(struct propagated *p, int dbid) {
 }
 
 static void textToSinks(const struct str *text, bool first) {
-    toSinks(
-        &(struct propagated){
-            .pieces = text, .count = 1, .len = text->len, .commands = 1, .first = first, .last = !first},
-        -1);
+    toSinks(&(struct propagated){.pieces = text,
+                                 .count = 1,
+                                 .len = text->len,
+                                 .commands = 1,
+                                 .first = first,
+                                 .last = !first,
+                                 .bracket = true},
+            -1);
 }
 
 static void partToSinks(const struct propagationPart *part, bool alone) {
@@ -130,6 +137,7 @@ void propagateAtUnitEnd(void (*fn)(void)) {
 
 void propagateEndBusy(void) {
     struct propagationUnit *u = &propagation;
+    if (!u->depth) u->apart = false;
     if (!u->depth && u->at_end) runAtEnd(u);
     /* Of a command that was called without being propagated: */
     while (u->rewrite_count && u->rewrites[u->rewrite_count - 1].depth > u->depth) u->rewrite_count--;
@@ -337,6 +345,11 @@ void propagateRewriteArg(struct str arg) {
     u->used += (size_t)(end - start);
 }
 
+void propagateApart(void) {
+    struct propagationUnit *u = &propagation;
+    if (propagateWanted() && u->depth == 1 && isFirst(u)) u->apart = u->busy = true;
+}
+
 void propagateSuppress(struct client *c) {
     (void)c;
     propagation.suppressed = propagateWanted();
@@ -345,7 +358,8 @@ void propagateSuppress(struct client *c) {
 void propagateNow(int dbid, int argc, const struct str *argv) {
     struct propagationUnit *u = &propagation;
     if (!sink_count) return;
-    emit(u, dbid, argc, argv, no_raw, u->depth == 0, false);
+    bool alone = u->depth == 0 || (u->apart && u->depth == 1 && isFirst(u));
+    emit(u, dbid, argc, argv, no_raw, alone, false);
     if (u->busy && u->depth == 0) propagateEndBusy();
 }
 
@@ -361,17 +375,20 @@ void propagateMute(bool on) {
     propagate_sinks = mutes ? 0 : sink_count;
 }
 
-void propagateAddSink(propagateSink *fn) {
+void propagateAddSink(propagateSink *fn, bool for_replicas) {
     serverAssert(sink_count < SINKS_MAX);
     propagateSelectAnew();
-    sinks[sink_count++] = fn;
+    sinks[sink_count].fn = fn;
+    sinks[sink_count++].for_replicas = for_replicas;
+    propagate_replica_sinks += for_replicas;
     propagate_sinks = mutes ? 0 : sink_count;
 }
 
 void propagateRemoveSink(propagateSink *fn) {
     for (int i = 0; i < sink_count; i++) {
-        if (sinks[i] != fn) continue;
+        if (sinks[i].fn != fn) continue;
         finish(&propagation);
+        propagate_replica_sinks -= sinks[i].for_replicas;
         sinks[i] = sinks[--sink_count];
         propagate_sinks = mutes ? 0 : sink_count;
         return;

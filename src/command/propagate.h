@@ -16,8 +16,8 @@
 
 /* ---- For handlers ---- */
 
-extern int propagate_sinks;
-static inline bool propagateWanted(void) { /* is there any sink? */
+extern int propagate_sinks, propagate_replica_sinks; /* of the latter: those with a use for for_replicas */
+static inline bool propagateWanted(void) {           /* is there any sink? */
     return propagate_sinks > 0;
 }
 /* Instead of the running command, propagate this one (it is encoded at once). May be called several times:
@@ -27,6 +27,9 @@ void propagateRewrite(struct client *c, int argc, const struct str *argv);
  * when propagateWanted(). */
 void propagateRewriteOpen(struct client *c, int argc);
 void propagateRewriteArg(struct str arg);
+/* The running command changes nothing, but may come upon many expired keys. When no other command has called
+ * it, each of these deletions goes out by itself, and not between MULTI and EXEC. */
+void propagateApart(void);
 /* Propagate nothing for the running command; before one is called from within: for that one. */
 void propagateSuppress(struct client *c);
 /* What no command asked for: expiry, eviction. */
@@ -48,13 +51,15 @@ struct propagated {
     size_t len; /* of all pieces */
     int commands;
     bool first, last;  /* of their unit */
+    bool bracket;      /* MULTI or EXEC around a unit */
     bool for_replicas; /* PING, REPLCONF GETACK, PUBLISH: files have no use for them */
     uint8_t but;       /* who shall not have them: PROPAGATED_NOT_TO_... */
     uint64_t offset;   /* bytes propagated before to replicas, in the life of the process */
 };
 typedef void propagateSink(const struct propagated *p);
 /* When one of these happens in the middle of a unit, it is closed there, and what comes is another. */
-void propagateAddSink(propagateSink *fn);    /* the first that it is given is a SELECT */
+/* The first that a sink is given is a SELECT. for_replicas: it has a use for such commands. */
+void propagateAddSink(propagateSink *fn, bool for_replicas);
 void propagateRemoveSink(propagateSink *fn); /* not there: nothing happens */
 /* Commands are for the database that the last SELECT among them names. Whoever begins anew (a file, a replica
  * with a snapshot) needs one in front of the next. */
@@ -76,6 +81,7 @@ struct propagationUnit {
     bool suppressed;      /* the command that ends next */
     bool anyway;          /* the same one goes to replicas, though it changes nothing */
     bool in_multi;        /* MULTI has gone out */
+    bool apart;           /* what the outermost command comes upon goes out one by one */
     void (*at_end)(void); /* propagateAtUnitEnd; NULL: nothing */
     uint8_t but;          /* of what is propagated next */
     /* Commands in one database: buf[at, at + len). */
@@ -116,5 +122,5 @@ static inline void propagateEnd(void) {
 
 /* The running command changes nothing here, but replicas have to run it, too (PUBLISH). */
 static inline void propagateAnyway(void) {
-    propagation.anyway = propagateWanted();
+    propagation.anyway = propagateWanted() && propagate_replica_sinks;
 }

@@ -416,7 +416,7 @@ static void otherSink(const struct propagated *p) {
 static void changesOtherSink(void) {
     run(0, "INCR", true, NULL);
     other_calls = 0;
-    propagateAddSink(otherSink); /* has no use for what came before */
+    propagateAddSink(otherSink, true); /* has no use for what came before */
     run(0, "DECR", true, NULL);
     run(0, "DECR", true, NULL);
     assert_int_equal(4, other_calls); /* MULTI, SELECT, two commands */
@@ -469,8 +469,8 @@ static void testWithoutSinks(void **state) {
     run(0, "SET", true, NULL);
     propagateNow(5, 1, &STR("DEL"));
     assert_int_equal(before, propagateOffset());
-    propagateAddSink(sink);
-    propagateAddSink(sameAgain);
+    propagateAddSink(sink, true);
+    propagateAddSink(sameAgain, true);
     run(0, "SET", true, NULL);
     expectSeen("SELECT 0|SET|");
 }
@@ -698,8 +698,8 @@ static int begin(void **state) {
 int main(void) {
     seen = sdsempty();
     bytes = sdsempty();
-    propagateAddSink(sink);
-    propagateAddSink(sameAgain);
+    propagateAddSink(sink, true);
+    propagateAddSink(sameAgain, true);
     const struct CMUnitTest tests[] = {
         TEST(testSingle),
         TEST(testUnits),

@@ -53,19 +53,19 @@
 #include "net/ae.h"
 #include "net/resp.h"
 
-#define SLOW_SYNC_MS     2000 /* an fsync that goes on is logged and counted each time */
-#define SYNC_PERIOD_MS   1000
-#define RETRY_MS         1000
-#define ERROR_LOG_MS     30000
-#define BUFFER_KEEP      (1024 * 1024) /* a larger one is given back after it was written */
-#define TIMESTAMP_PREFIX "#TS:"
+#define SLOW_SYNC_MS   2000 /* an fsync that goes on is logged and counted each time */
+#define SYNC_PERIOD_MS 1000
+#define RETRY_MS       1000
+#define ERROR_LOG_MS   30000
+#define BUFFER_KEEP    (1024 * 1024) /* a larger one is given back after it was written */
 
 struct aof aof = {.fd = -1};
 
 sds aof_dir, aof_filename;
 bool aof_use_rdb_preamble, aof_load_truncated, aof_rewrite_incremental_fsync;
 int aof_fsync;
-static bool enabled, timestamps, no_fsync_on_rewrite;
+bool aof_timestamps;
+static bool enabled, no_fsync_on_rewrite;
 
 static int64_t synced_ms;   /* when the last fsync was asked for */
 static uint64_t asked_size; /* of the increment, when it was */
@@ -73,6 +73,7 @@ static int64_t thread_ms;   /* since when the thread has had an fsync to do, whi
 static int64_t slow_ms;     /* when it was last noted that it takes long */
 static int64_t timestamp_s; /* the last one written */
 static size_t unit_at;      /* where in the buffer the unit begins that came last */
+static bool unit_empty;     /* nothing but its MULTI has come */
 static uint64_t delayed_fsyncs;
 static int write_errno; /* of the last write; 0: fine */
 static int64_t write_failed_ms, error_logged_ms;
@@ -367,11 +368,17 @@ static sds aofDebugInfo(sds s) {
 static void sink(const struct propagated *p) {
     if (p->for_replicas || p->but & PROPAGATED_NOT_TO_FILES) return;
     serverAssert(aof.fd >= 0); /* who listens has a file */
-    if (p->first) unit_at = sdslen(aof.buf);
-    if (timestamps && p->first && cmd_time_ms / 1000 != timestamp_s) {
+    if (aof_timestamps && p->first && cmd_time_ms / 1000 != timestamp_s) {
         timestamp_s = cmd_time_ms / 1000;
-        aof.buf = sdscatprintf(aof.buf, TIMESTAMP_PREFIX "%lld\r\n", (long long)timestamp_s);
+        aof.buf = sdscatprintf(aof.buf, AOF_TIMESTAMP, (long long)timestamp_s);
     }
+    if (p->first) unit_at = sdslen(aof.buf);
+    /* All commands of the transaction were for replicas alone, and its MULTI is still in the buffer. */
+    if (p->bracket && p->last && unit_empty && sdslen(aof.buf) > unit_at) {
+        sdssetlen(aof.buf, unit_at);
+        return;
+    }
+    unit_empty = p->bracket && p->first;
     aof.buf = sdsMakeRoomFor(aof.buf, p->len);
     size_t used = sdslen(aof.buf);
     for (int i = 0; i < p->count; i++) {
@@ -384,7 +391,7 @@ static void sink(const struct propagated *p) {
 
 void aofListen(bool on) {
     if (on)
-        propagateAddSink(sink);
+        propagateAddSink(sink, false);
     else
         propagateRemoveSink(sink);
 }
@@ -485,8 +492,8 @@ static void readManifest(void) {
             exit(1);
         }
         sdsfree(error);
-        upgrade();
-    } else {
+        if (aofEnabled()) upgrade();
+    } else if (aofEnabled()) {
         /* An upgrade that was cut off between its two steps. */
         struct aofFile *base = aofManifestBase(&aof.manifest);
         sds old = base && !strcmp(base->name, aof_filename) ? aofPath(aof_dir, base->name) : NULL;
@@ -552,9 +559,15 @@ void aofStartup(void) {
     aofAssertState();
 }
 
+void aofStartupOff(void) {
+    aofAssertState();
+    readManifest();
+}
+
 /* All data is replaced by what the files hold. */
 static bool reload(void) {
-    serverAssert(aof.state == AOF_ON && !loadingActive());
+    bool listens = aof.state == AOF_ON;
+    serverAssert(aof.state != AOF_WAITING && !loadingActive());
     aofListen(false); /* the transaction that asks for it ends here, for the file */
     aofFlush(true);
     if (sdslen(aof.buf)) {
@@ -567,7 +580,7 @@ static bool reload(void) {
     enum aofLoaded result = aofLoad();
     aof.base_size = base_size;
     propagateSelectAnew();
-    aofListen(true);
+    if (listens) aofListen(true);
     return result == AOF_LOADED || result == AOF_EMPTY;
 }
 
@@ -636,11 +649,13 @@ static bool plainFolder(const char *value, const char **err) {
 static void debugLoadaof(struct client *c) {
     /* Switched on a moment ago: there are no files that hold the data before the first rewrite is done. */
     if (aof.state == AOF_WAITING && childRunning() == CHILD_AOF) childWait();
-    if (aof.state != AOF_ON || loadingActive()) {
-        replyError(c, "ERR The append-only file is not in use, or it is being loaded");
+    if (aof.state == AOF_WAITING || loadingActive()) {
+        replyError(c, "ERR The append-only file has not been written yet, or it is being loaded");
         return;
     }
-    if (!reload()) {
+    bool any = aof.manifest.count;
+    if (!any) serverLog(LL_WARNING, "DEBUG LOADAOF: there is no append-only file, the data stays as it is");
+    if (!any || !reload()) {
         replyError(c, "ERR Error trying to load the AOF files, check server logs.");
         return;
     }
@@ -667,7 +682,7 @@ static struct configDirective directives[] = {
     CONFIG_BOOL("no-appendfsync-on-rewrite", NULL, CONFIG_MODIFIABLE, &no_fsync_on_rewrite, false, NULL),
     CONFIG_BOOL("aof-load-truncated", NULL, CONFIG_MODIFIABLE, &aof_load_truncated, true, NULL),
     CONFIG_BOOL("aof-use-rdb-preamble", NULL, CONFIG_MODIFIABLE, &aof_use_rdb_preamble, true, NULL),
-    CONFIG_BOOL("aof-timestamp-enabled", NULL, CONFIG_MODIFIABLE, &timestamps, false, NULL),
+    CONFIG_BOOL("aof-timestamp-enabled", NULL, CONFIG_MODIFIABLE, &aof_timestamps, false, NULL),
     CONFIG_BOOL("aof-rewrite-incremental-fsync", NULL, CONFIG_MODIFIABLE, &aof_rewrite_incremental_fsync,
                 true, NULL),
 };

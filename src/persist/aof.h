@@ -16,6 +16,8 @@
 bool aofEnabled(void); /* appendonly yes */
 /* At start, with appendonly yes: read what there is, and open it for writing. Exits when that fails. */
 void aofStartup(void);
+/* With `appendonly no`: finds out which files there are, since a rewrite takes their place. */
+void aofStartupOff(void);
 /* For atExitRegister. */
 bool aofOnShutdown(int flags);
 void aofInit(void); /* directives, INFO fields, BGREWRITEAOF, jobs */

@@ -47,6 +47,7 @@ struct loader {
     bool refused;                /* a command that does not exist: the error has been logged */
     struct requestQueue waiting; /* of the transaction, until its EXEC */
     uint64_t commands;
+    uint64_t delays; /* how often key-load-delay was asked for */
 };
 
 static struct loader *loading; /* the file that is read */
@@ -160,6 +161,13 @@ static enum step skipLine(struct loader *l) {
     return STEP_DONE;
 }
 
+/* For tests (key-load-delay). Clients are served here, since they should not wait for a buffer's worth of
+ * delays. */
+static void aofLoadSlowDown(struct loader *l) {
+    rdbDelay(rdb_key_load_delay_us, ++l->delays);
+    loadingWait(0);
+}
+
 static enum step oneCommand(struct loader *l) {
     static const struct respLimits limits = {
         .max_bulk = INT64_MAX / 2, .max_args = RESP_MAX_MULTIBULK, .authenticated = true};
@@ -183,6 +191,7 @@ static enum step oneCommand(struct loader *l) {
     if (!r.big) r.raw = strN(l->buf + l->pos, consumed);
     r.argv = l->argv;
     l->pos += consumed;
+    if (__builtin_expect(rdb_key_load_delay_us != 0, 0)) aofLoadSlowDown(l);
     return aofLoadTake(l, &r) ? STEP_DONE : STEP_BAD;
 }
 

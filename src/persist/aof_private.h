@@ -10,6 +10,8 @@
 #include "persist/aof.h"
 #include "persist/aof_manifest.h"
 
+#define AOF_TIMESTAMP "#TS:%lld\r\n" /* Unix time in seconds: what follows was written then or later */
+
 enum aofState {
     AOF_OFF,
     AOF_ON,
@@ -31,7 +33,7 @@ extern struct aof aof;
 
 /* Directives. */
 extern sds aof_dir, aof_filename;
-extern bool aof_use_rdb_preamble, aof_load_truncated, aof_rewrite_incremental_fsync;
+extern bool aof_timestamps, aof_use_rdb_preamble, aof_load_truncated, aof_rewrite_incremental_fsync;
 extern int aof_fsync;
 
 /* ---- aof.c ---- */

@@ -56,9 +56,17 @@ static int64_t first_kept_seq; /* the increment that the rewrite under way began
 
 /* ---- The base, in a child ---- */
 
+static void aofWriteTimestamp(struct rioWriter *w) {
+    if (!aof_timestamps) return;
+    sds line = sdscatprintf(sdsempty(), AOF_TIMESTAMP, (long long)time(NULL));
+    rioWriteStr(w, sdsview(line));
+    sdsfree(line);
+}
+
 static bool writeCommands(struct rioWriter *w, void (*progress)(uint64_t keys)) {
     uint64_t keys = 0;
     int count;
+    aofWriteTimestamp(w);
     const struct rdbSection *const *sections = rdbSections(&count);
     for (int i = 0; i < count; i++) {
         if (sections[i]->rewrite) sections[i]->rewrite(w);

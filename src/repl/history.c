@@ -71,7 +71,7 @@ static void produce(bool on) {
         propagateRemoveSink(sink);
         return;
     }
-    propagateAddSink(sink);
+    propagateAddSink(sink, true);
     propagateSelectAnew();
     base = historyOffset() - propagateOffset();
 }

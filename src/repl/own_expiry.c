@@ -99,8 +99,15 @@ static bool reap(struct ownKey *k) {
     return any;
 }
 
+/* A primary expires all keys alike: what it had remembered as a replica is of no use any more. */
+static void ownExpiryForgetAll(void) {
+    hashtableRelease(own);
+    own = NULL;
+}
+
 static void reapCron(void) {
-    if (!own || !roleIsReplica() || !active_expire_enabled) return;
+    if (own && !roleIsReplica()) ownExpiryForgetAll();
+    if (!own || !active_expire_enabled) return;
     int64_t start = monotonicUs();
     int kept = 0;
     for (unsigned n = 1; hashtableSize(own) && kept <= KEPT_IN_A_ROW; n++) {

@@ -180,8 +180,10 @@ static sds populateValue(sds s, int64_t i, int64_t size) {
     return sdsgrowzero(s, (size_t)size);
 }
 
-/* Core knows no strings, so the keys are made by SET, run by a client of our own. */
+/* Core knows no strings, so the keys are made by SET, run by a client of our own. Nothing of it is
+ * propagated, or counts as a change. */
 static void populate(struct db *db, int64_t count, struct str prefix, int64_t size) {
+    uint64_t dirty = dbstats.dirty;
     struct str argv[3] = {STR("SET")};
     struct client *setter = clientCreate(NULL);
     setter->flags |= CLIENT_FAKE;
@@ -198,6 +200,7 @@ static void populate(struct db *db, int64_t count, struct str prefix, int64_t si
         argv[2] = sdsview(value);
         commandRun(setter, &set, ORIGIN_DEBUG);
     }
+    dbstats.dirty = dirty;
     sdsfree(key);
     sdsfree(value);
     clientFreeNow(setter);

@@ -450,10 +450,12 @@ static void runServer(void) {
     memoryStarted();
     replicationBegin();
     serverLog(LL_NOTICE, "The server is set up");
-    if (aofEnabled())
+    if (aofEnabled()) {
         aofStartup();
-    else
+    } else {
+        aofStartupOff();
         snapshotLoadAtStart();
+    }
     processReady();
     listenAnnounce();
     replicationStart();

@@ -555,7 +555,7 @@ static int setup(void **state) {
     events = sdsempty();
     propagated = sdsempty();
     notifyAddEventSink(onEvent);
-    propagateAddSink(onPropagate);
+    propagateAddSink(onPropagate, true);
     return 0;
 }
 

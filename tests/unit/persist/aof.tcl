@@ -41,6 +41,59 @@ tags {external:skip} {
                 [lrange [aof_commands] $before end]
         }
 
+        test {messages are for replicas: no transaction is written for their sake} {
+            set before [llength [aof_commands]]
+            foreach commands {{{publish c m} {publish c m}} {{publish c m} {set t 2}} {{set t 3} {publish c m} {set t 4}}} {
+                r multi
+                foreach command $commands { r {*}$command }
+                r exec
+            }
+            assert_equal [list {set t 2} MULTI {set t 3} {set t 4} EXEC] [lrange [aof_commands] $before end]
+        }
+
+        test {messages in a transaction while there is a replica: no empty one is in the file} {
+            start_server {} {
+                r replicaof [srv -1 host] [srv -1 port]
+                wait_for_condition 200 50 {[s master_link_status] eq {up}} else { fail "the replica does not follow" }
+                r -1 set t 5
+                r -1 multi
+                r -1 publish c m
+                r -1 publish c m
+                r -1 exec
+                r -1 set t 6
+            }
+            assert_equal [list {set t 5} {set t 6}] [lrange [aof_commands] end-1 end]
+        }
+
+        test {keys that SCAN and RANDOMKEY find expired are no transaction} {
+            r debug set-active-expire 0
+            foreach {command expected} {
+                {scan 0 count 1000} {{UNLINK e1} {UNLINK e2} {UNLINK e3}}
+                {randomkey} {{UNLINK e1} {UNLINK e2} {UNLINK e3}}
+                {mget e1 e2 e3} {EXEC MULTI {UNLINK e1} {UNLINK e2} {UNLINK e3}}
+                {eval {return redis.call('scan', 0, 'count', 1000)} 0} {EXEC MULTI {UNLINK e1} {UNLINK e2} {UNLINK e3}}
+            } {
+                r select 10
+                r flushdb
+                foreach key {e1 e2 e3} { r set $key v px 1 }
+                if {$command eq {randomkey}} { r set stays v }
+                after 5
+                set before [llength [aof_commands]]
+                for {set i 0} {$i < 1000 && [llength [aof_commands]] < $before + 3} {incr i} { r {*}$command }
+                assert_equal $expected [lsort [lrange [aof_commands] $before end]] $command
+            }
+            r flushdb
+            r select 0
+            r debug set-active-expire 1
+        }
+
+        test {DEBUG POPULATE is not written, and counts as no change} {
+            set before [list [llength [aof_commands]] [s rdb_changes_since_last_save]]
+            r debug populate 10 populated
+            assert_equal $before [list [llength [aof_commands]] [s rdb_changes_since_last_save]]
+            assert_equal 10 [r del {*}[r keys populated:*]]
+        }
+
         # Replayed, they would do the same: but not on a replica with other numbers, or other clients.
         test {what waited, was completed or computed is written as what came of it} {
             set before [llength [aof_commands]]
@@ -221,6 +274,34 @@ tags {external:skip} {
             set size [file size [aof_path incr]]
             r set not-there 1
             assert_equal $size [file size [aof_path incr]]
+        }
+    }
+
+    start_server {overrides {appendonly no}} {
+        test {DEBUG LOADAOF without files is an error, and the data stays} {
+            r set k 1
+            assert_error "ERR Error trying to load the AOF files, check server logs." { r debug loadaof }
+            assert_equal 1 [r get k]
+        }
+
+        test {switched off, BGREWRITEAOF writes a base, and DEBUG LOADAOF reads it} {
+            r bgrewriteaof
+            aof_wait_rewrite
+            r set k 2
+            assert_equal OK [r debug loadaof]
+            assert_equal 1 [r get k]
+            r del k
+            assert_equal {OK 1} [list [r debug loadaof] [r get k]]
+        }
+
+        test {switched off since the start, a rewrite takes the place of the files that are there, under another name} {
+            set before [aof_manifest]
+            restart_server
+            r set k 3
+            r bgrewriteaof
+            aof_wait_rewrite
+            assert_match "*appendonly.aof.1.base.rdb*" $before
+            assert_match "file appendonly.aof.2.base.rdb seq 2 type b\n*" [aof_manifest]
         }
     }
 
@@ -425,6 +506,15 @@ tags {external:skip} {
             assert_equal 4 [llength $marks]
             assert_morethan [lindex $marks 3] [lindex $marks 1]
             restart_server
+            assert_equal {1 2} [r mget a b]
+        }
+
+        test {and in front of a base of commands} {
+            r config set aof-use-rdb-preamble no
+            r bgrewriteaof
+            aof_wait_rewrite
+            assert_match "#TS:\[0-9\]*\r\n\*2\r\n\$6\r\nSELECT\r\n*" [read_file [aof_path base]]
+            r debug loadaof
             assert_equal {1 2} [r mget a b]
         }
 

@@ -65,6 +65,23 @@ tags {external:skip needs:debug} {
         }
     }
 
+    start_server {overrides {appendonly yes aof-use-rdb-preamble no}} {
+        test {commands of an append-only file are delayed, too, and clients served meanwhile} {
+            for {set i 0} {$i < 2000} {incr i} { r set key:$i v }
+            set c [valkey_client]
+            r config set key-load-delay 20000
+            set d [valkey_deferring_client]
+            $d debug loadaof
+            wait_for_condition 500 20 {[status $c loading] == 1} else { fail "it does not load" }
+            assert_error "LOADING*" { $c get key:1 }
+            $c config set key-load-delay 0
+            assert_equal OK [$d read]
+            assert_equal 2000 [r dbsize]
+            $c close
+            $d close
+        }
+    }
+
     foreach {name how} {SIGTERM {exec kill -TERM [srv pid]} SHUTDOWN {catch { [valkey_client] shutdown }}} {
         test "$name while the server starts and loads" {
             start_server {overrides {save "100000 1"}} {

@@ -111,6 +111,14 @@ start_server {overrides {enable-debug-command yes} tags {external:skip needs:deb
             assert_equal {0 0} [list [s slave_expires_tracked_keys] [r exists k]]
         }
 
+        test {what it has remembered is forgotten when it becomes a primary} {
+            r set k v ex 1000
+            assert_equal 1 [s slave_expires_tracked_keys]
+            r replicaof no one
+            wait_for_condition 100 50 {[s slave_expires_tracked_keys] == 0} else { fail "[s slave_expires_tracked_keys] are remembered" }
+            follow 0 -1
+        }
+
         test {events and messages of the primary's writes reach clients of the replica} {
             r config set replica-read-only yes notify-keyspace-events Kg\$x
             set c [valkey_deferring_client]
