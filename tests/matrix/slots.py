@@ -39,9 +39,9 @@ class Cluster(State):
         wait_until("it is up", lambda: b"cluster_state:ok" in side.first.call("CLUSTER", "INFO"))
 
     def more_facts(self, side):
-        """Who has which slots, and which of them are open."""
+        """Who has which slots, which of them are open, and what became of the newest job that moves slots at once."""
         lines = side.ask("CLUSTER", "NODES")[1].decode().split("\n")
-        return sorted(" ".join([f for i, f in enumerate(line.split()) if i not in (4, 5)]) for line in lines if line)
+        return [migrations(side)] + sorted(" ".join([f for i, f in enumerate(line.split()) if i not in (4, 5)]) for line in lines if line)
 
 
 class ClusterMulti(Cluster, Multi):
@@ -234,9 +234,6 @@ class Exporting(Cluster):
         side.ask("CLUSTER", "CANCELSLOTMIGRATIONS")
         side.second.process.send_signal(signal.SIGCONT)
 
-    def more_facts(self, side):
-        return [super().more_facts(side), migrations(side)]
-
 
 def migrations(side):
     """State of the newest job."""
@@ -261,9 +258,6 @@ class ImportingWhole(NotFilled):
 
     def refill(self, side):
         """What is in the node's own slots does not matter here."""
-
-    def more_facts(self, side):
-        return [super().more_facts(side), migrations(side)]
 
 
 def states():

@@ -9,6 +9,7 @@ The classes are listed by `all_states`; their names are those of --states and of
 """
 import glob
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -372,6 +373,8 @@ UNORDERED = {"randomkey", "scan", "clusterscan"}
 def leave_out_chance(case, record, changes):
     if case.name in RANDOM:
         record["propagated"] = [" ".join(line.split()[:2]) for line in record["propagated"]]
+    if case.name == "cluster|migrateslots":  # when the slot has gone is a matter of time
+        record["propagated"] = [line for line in record["propagated"] if "CLUSTER FLUSHSLOT" not in line]
     if case.name in UNORDERED:
         record["propagated"] = [line for line in record["propagated"] if not line.endswith("old")]
         record["events"] = [line for line in record.get("events", []) if "expired" not in line]
@@ -832,7 +835,7 @@ class LoadingAof(LoadingRdb):
 class Replayed(State):
     """The command stands in the append-only file, after the dataset; DEBUG LOADAOF loads it."""
     # The dataset is loaded as well, functions included; its counters are not those of the command.
-    uncounted = {"config|get", "keyspace_hits", "rdb_changes_since_last_save", "unexpected_error_replies"}
+    uncounted = {"config|get", "keyspace_hits", "rdb_changes_since_last_save"}
     name, follows, settings = "aof", False, {"appendonly": "yes", "appendfsync": "no", "auto-aof-rewrite-percentage": "0"}
 
     def prefix(self, side):
@@ -840,7 +843,7 @@ class Replayed(State):
 
     def exchange(self, side, client, words):
         path = glob.glob(os.path.join(side.node.folder, "appendonlydir", "*.incr.aof"))[-1]
-        commands = [("SELECT", "0"), ("FLUSHALL",), ("FUNCTION", "LOAD", LIBRARY), *self.dataset(side), *self.commands(side, words)]
+        commands = [("SELECT", "0"), ("FLUSHALL",), ("FUNCTION", "LOAD", "REPLACE", LIBRARY), *self.dataset(side), *self.commands(side, words)]
         with open(path, "r+b") as f:
             f.truncate(0)
             f.write(b"".join(encode([w if isinstance(w, bytes) else w.encode() for w in command]) for command in commands))
@@ -848,16 +851,22 @@ class Replayed(State):
         reply = client.next(10)
         if reply == CLOSED:
             return [reply]
-        return [reply, *self.dump(side)]
+        return [reply, *self.dump(side)] if words[0] != b"SPOP" else [reply]
 
     def dump(self, side):
         """What is there now, but for the key that expires meanwhile."""
+        time.sleep(0.002)  # until what the command has made to expire at once has done so
         keys = sorted(item[1] for item in side.ask("KEYS", "*")[1] if not item[1].endswith(b"old"))
         contents = []
         for key in keys:
             reply = side.ask(*READ.get(side.ask("TYPE", key)[1], lambda key: ("TYPE", key))(key))
             contents.append(sorted(reply[1], key=repr) if reply[0] == b"*" else reply[1])
-        return [(b"+", b" ".join(keys)[:190]), (b"+", b"%08x" % zlib.crc32(repr(contents).encode()))]
+        text = re.sub(r"\d{13,}-\d+", "<id>", repr(contents))  # an entry's, made of the time
+        return [(b"+", b" ".join(keys)[:190]), (b"+", b"%08x" % zlib.crc32(text.encode()))]
+
+    def dataset(self, side):
+        """`old` expires before the file is loaded, not meanwhile."""
+        return [words[:-2] + ("PXAT", "1") if words[-2] == "PX" else words for words in map(tuple, super().dataset(side))]
 
     def more_facts(self, side):
         return None
