@@ -214,7 +214,7 @@ void clusterSetslotCommand(struct client *c) {
     /* A replica that is no node of the cluster (a tool that copies the data) has no use for it. */
     bool behind = !obeys && clusterMyself()->replica_count;
     if (behind) propagateAnyway();
-    int replicas = behind && wait_sources.online ? wait_sources.online() : 0;
+    int replicas = behind ? clusterReplicasOnline() : 0;
     bool will_bump = s.verb == IMPORTING || (s.verb == NODE && s.node == clusterMyself());
     if (replicas && will_bump) engineBarEpoch(&cluster_engine, clusterNow());
     if (replicas && !(c->flags & CLIENT_DENY_BLOCKING)) {

@@ -64,20 +64,16 @@ static void say(struct migrationJob *job, const char *word) {
 
 /* ---- What is done ---- */
 
-static bool hasReplica(void) {
-    return wait_sources.online && wait_sources.online();
-}
-
 /* The source has stopped writing, and all it has written is here. */
 static void askReplicas(struct migrationJob *job) {
     job->brought = propagateOffset();
-    if (hasReplica() && wait_sources.askReplicas) wait_sources.askReplicas();
+    if (clusterReplicasOnline() && wait_sources.askReplicas) wait_sources.askReplicas();
     engineBarEpoch(&cluster_engine, clusterNow());
 }
 
 /* One of them has to have it before the slots are ours: it may be asked to take our place. */
 static bool replicasBehind(const struct migrationJob *job) {
-    return hasReplica() && !wait_sources.replicas(job->brought, false);
+    return clusterReplicasOnline() && !wait_sources.replicas(job->brought, false);
 }
 
 /* And most voters have to know that we are about to claim: who is cut off from them would claim what is

@@ -16,6 +16,9 @@ static inline struct topology *clusterTopology(void) {
 static inline struct clusterNode *clusterMyself(void) {
     return cluster_engine.t.myself;
 }
+/* Replicas that are to have something before this node goes on. A primary without replicas in the cluster has
+ * none, whoever else follows it (tools that copy data, which may never acknowledge anything). */
+int clusterReplicasOnline(void);
 int64_t clusterNow(void); /* of the wall clock, in ms: what engine functions are given */
 
 /* The directives that are not the engine's. */

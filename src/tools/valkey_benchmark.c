@@ -107,6 +107,8 @@ static int stayIdle(const struct benchOptions *o) {
     printf("clients: %d\n", o->clients);
     fflush(stdout);
     stayConnected(conns, o->clients);
+    for (int i = 0; i < o->clients; i++) connClose(conns[i]);
+    zfree(conns);
     return 1;
 }
 

@@ -78,6 +78,22 @@ foreach {what kinds} {
     }
 }
 
+start_cluster {kinds {ours ours} primaries 2} {
+    test "a tool that follows a primary without replicas, and does not acknowledge, is not waited for" {
+        set tool [valkey_deferring_client [n 0]]
+        foreach command {{replconf capa psync2} {replconf version 9.1.2}} {
+            $tool {*}$command
+            assert_equal OK [$tool read]
+        }
+        $tool psync ? -1
+        wait_for_condition 200 50 {[string match "*state=online*" [r [n 0] info replication]]} else { fail "the tool does not follow" }
+        assert_equal OK [r [n 0] cluster setslot 5 migrating [cluster_id 1] timeout 1]
+        assert_match "*\\\[5->-*" [r [n 0] cluster nodes]
+        assert_equal OK [r [n 0] cluster setslot 5 stable timeout 1]
+        $tool close
+    }
+}
+
 start_cluster {kinds {ours ours ours} primaries 2} {
     test "a primary whose replica does not answer opens no slot" {
         exec kill -STOP [srv [n 2] pid]
