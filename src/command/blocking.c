@@ -49,7 +49,7 @@ struct waiter {
 struct blockingState {
     int type;
     bool wake_on_delete, firm;
-    bool ending; /* its timeout is being handled: nothing that this causes ends the wait a second time */
+    bool ending; /* its handler or its command runs: nothing that this causes ends the wait a second time */
     void (*on_timeout)(struct client *c);
     void *whose; /* of a handler's own wait, */
     bool (*wants)(const struct object *o);
@@ -272,11 +272,15 @@ static void endCommand(struct client *c, bool rejected) {
 static void runAgain(struct client *c, enum requestOrigin origin) {
     c->flags |= CLIENT_REEXECUTING;
     c->flags &= ~(uint32_t)CLIENT_BLOCKED;
+    c->blocked->ending = true;
     bool inner = !c->conn;
     if (inner) propagateBegin();
     commandRun(c, c->blocked->request, inner && origin == ORIGIN_UNBLOCKED ? ORIGIN_MODULE : origin);
     c->flags &= ~(uint32_t)CLIENT_REEXECUTING;
-    if (!(c->flags & CLIENT_BLOCKED)) unblockClient(c, true);
+    if (c->flags & CLIENT_BLOCKED)
+        c->blocked->ending = false;
+    else
+        unblockClient(c, true);
     if (inner) propagateEnd();
 }
 
@@ -284,6 +288,7 @@ static void runHandler(struct client *c, struct blockingEnd end) {
     struct blockingEnd outer = blocking_end;
     blocking_end = end;
     if (c->blocked->ends) {
+        c->blocked->ending = true;
         c->blocked->ends(c);
         unblockClient(c, true);
     } else {

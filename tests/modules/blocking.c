@@ -105,6 +105,12 @@ COMMAND(timesOut) {
     kindOf(ctx);
     return VALKEYMODULE_OK;
 }
+COMMAND(becomesReplica) {
+    (void)argv, (void)argc;
+    ValkeyModuleCallReply *reply = ValkeyModule_Call(ctx, "REPLICAOF", "cc", "127.0.0.1", "1");
+    if (reply) ValkeyModule_FreeCallReply(reply);
+    return ok(ctx);
+}
 COMMAND(blocksAgain) {
     (void)argv, (void)argc;
     ValkeyModuleBlockedClient *bc = ValkeyModule_BlockClient(ctx, NULL, NULL, NULL, 0);
@@ -116,17 +122,21 @@ static void isGone(ValkeyModuleCtx *ctx, ValkeyModuleBlockedClient *bc) {
     note("disconnect", ValkeyModule_BlockClientGetPrivateData(bc));
 }
 
-/* blocking.wait NAME TIMEOUT LETTERS: r reply, a blocks again in it, t timeout, f free, d disconnect, p data
- * from the start. */
+/* blocking.wait NAME TIMEOUT LETTERS: r reply, a blocks again in it, R this server becomes a replica in it, t
+ * timeout, T the same as R at the timeout, f free, d disconnect, p data from the start. */
 COMMAND(waits) {
     WANT(4);
     const char *how = text(argv[3]);
-    ValkeyModuleBlockedClient *bc = ValkeyModule_BlockClient(
-        ctx,
-        strchr(how, 'r')   ? replies
-        : strchr(how, 'a') ? blocksAgain
-                           : NULL,
-        strchr(how, 't') ? timesOut : NULL, strchr(how, 'f') ? freeData : NULL, number(argv[2]));
+    ValkeyModuleBlockedClient *bc =
+        ValkeyModule_BlockClient(ctx,
+                                 strchr(how, 'r')   ? replies
+                                 : strchr(how, 'a') ? blocksAgain
+                                 : strchr(how, 'R') ? becomesReplica
+                                                    : NULL,
+                                 strchr(how, 't')   ? timesOut
+                                 : strchr(how, 'T') ? becomesReplica
+                                                    : NULL,
+                                 strchr(how, 'f') ? freeData : NULL, number(argv[2]));
     if (!bc) return ValkeyModule_ReplyWithError(ctx, errorName(errno));
     if (strchr(how, 'd')) ValkeyModule_SetDisconnectCallback(bc, isGone);
     if (strchr(how, 'p')) ValkeyModule_BlockClientSetPrivateData(bc, ValkeyModule_Strdup("early"));
@@ -223,8 +233,11 @@ COMMAND(waitsForKeys) {
                                                      freeData, number(argv[1]), argv + 3, argc - 3, data,
                                                      VALKEYMODULE_BLOCK_UNBLOCK_DELETED);
     else
-        bc = ValkeyModule_BlockClientOnKeys(ctx, serves, strchr(how, 't') ? timesOut : NULL, freeData,
-                                            number(argv[1]), argv + 3, argc - 3, data);
+        bc = ValkeyModule_BlockClientOnKeys(ctx, strchr(how, 'R') ? becomesReplica : serves,
+                                            strchr(how, 't')   ? timesOut
+                                            : strchr(how, 'T') ? becomesReplica
+                                                               : NULL,
+                                            freeData, number(argv[1]), argv + 3, argc - 3, data);
     if (!bc) {
         ValkeyModule_Free(data);
         return ValkeyModule_ReplyWithError(ctx, errorName(errno));

@@ -244,6 +244,32 @@ with_modules {blocking} {} {
         r blocking.log
     }
 
+    # A change of the role ends waits, but not a second time one that is ending. The oracle would crash here.
+    if {$kind eq {ours}} {
+        test {this server becomes a replica in a callback that ends a wait} {
+            foreach {command ends} {
+                {blocking.wait a 0 R} {release a}
+                {blocking.wait b 20 T} {}
+                {blocking.keys 0 R k} {r rpush k v}
+                {blocking.keys 20 T k} {}
+            } {
+                set c [valkey_deferring_client]
+                $c {*}$command
+                if {$ends ne {}} { wait_for_blocked 1 }
+                eval $ends
+                assert_equal OK [$c read] $command
+                $c ping
+                assert_equal PONG [$c read] $command
+                $c close
+                assert_equal slave [s role] $command
+                r replicaof no one
+                r del k
+            }
+            release b
+            r blocking.log
+        }
+    }
+
     test {whoever waits when this server becomes a replica is let go} {
         set a [blocked_client blocking.wait a 0 rtfd]
         set b [blocked_client blocking.keys 0 xtd k]
