@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* valkeymodule.h - for writers of modules: shared objects that the server loads, and that add commands,
  * types, directives, scripting engines. The one header that a module needs; nothing has to be linked.
  *

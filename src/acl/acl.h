@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* acl.h - users, and what each of them may do.
  *
  *     rules:   on >secret ~app:* %R~conf &news.* db=0,1 +@read +set -keys (+@all ~tmp:*)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* acl_check.c - may this user run this command? Part of acl.h.
  *
  * A selector is asked in the order database, command, keys, channels, and says where it stops. The user may

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* acl_commands.c - ACL. Part of acl.h. */
 #include "acl/acl_private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* acl_file.c - where users come from: `user` lines of the configuration file, or a file of their own. Part of
  * acl.h.
  *

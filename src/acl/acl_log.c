@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* acl_log.c - ACL LOG: what was refused, to whom, the latest first; and the counters in INFO. Part of acl.h.
  *
  * The same refusal again within a minute is counted in the entry that is there, which moves to the front.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* acl_others.c - see acl_others.h. Part of acl.h. */
 #include "acl/acl_others.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* acl_others.h - users that are in no table, and questions about users that no request asks: for modules. */
 #pragma once
 

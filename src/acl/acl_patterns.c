@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* acl_patterns.c - see acl_patterns.h.
  *
  *     "app:*" "app:x:*" "queue" "[ab]?*"     -->   names     queue               sorted

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* acl_patterns.h - the patterns of keys, or of channels, that somebody may use.
  *
  * Most rules look like `app:*` or `queue`: so patterns are sorted by form when they have changed, and a name

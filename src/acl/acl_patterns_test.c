@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* acl_patterns_test.c - many patterns at once must say what each of them says alone. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* acl_private.h - what the acl_*.c files share. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* acl_selector.c - one set of permissions: its rules, and their text. Part of acl.h.
  *
  * A rule changes the selector at once: there is no list of rules to go through when a command is checked.

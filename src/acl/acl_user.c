@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* acl_user.c - users: the table of them, their rules and passwords, and what a change does to their clients.
  * Part of acl.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_auth.c - see client_auth.h.
  *
  * A connection is authenticated once, when it starts or by AUTH, and stays so when passwords change later.

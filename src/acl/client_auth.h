@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_auth.h - who a connection is: AUTH, HELLO AUTH, and the checks before each command. Users are in
  * acl.h. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* assert.h - assertions that stay in release builds. A failed one is a bug of ours: it runs the panic hook
  * (the crash report, when server/ has set it) and aborts. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* base_test.c - the rest of the floor: allocator accounting, hash, checksums, glob, random, clock, log,
  * assertions. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* build_info.c - which build this is. Part of version.h. The Makefile knows, and compiles this file anew when
  * the answer changes. */
 #include "base/version.h"

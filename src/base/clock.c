@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* clock.c - time from the system's clocks; on Linux only that of CPU time enters the kernel. */
 #include "base/clock.h"
 

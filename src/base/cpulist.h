@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cpulist.h - which processors a thread may run on. A list is numbers and ranges, with a step if need be:
  * "0,2-5,8-20:2". */
 #pragma once

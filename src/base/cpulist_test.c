@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cpulist_test.c - lists of processors. */
 #define _GNU_SOURCE /* sched_getaffinity */
 

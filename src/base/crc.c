@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* crc.c - checksums, from tables that a constructor fills.
  *
  * CRC-64 is reflected: the first bit is the lowest. The idea is slicing by 8 (Kounavis and Berry, 2005):

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* crc.h - checksums of the file and cluster formats. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* crc16_fold.h - CRC-16 where the processor multiplies polynomials, to be inlined; crc.h has it for
  * everybody, and crc.c tells how it works. */
 #pragma once

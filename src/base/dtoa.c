@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* dtoa.c - d2string(): the shortest decimal text that reads back to the same double. Part of num.h.
  *
  * Schubfach (Giulietti, "The Schubfach way to render doubles", 2020). A double v = c * 2^q stands for all

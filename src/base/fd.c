@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* fd.c - see fd.h. */
 #include "base/fd.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* fd.h - what is done to a descriptor as a whole. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* file.c - see file.h. */
 #include "base/file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* file.h - small files as a whole: read one, and replace one so that a crash leaves the old or the new. */
 #pragma once
 

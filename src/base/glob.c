@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* glob.c - glob-style patterns.
  *
  *     *       any bytes, also none          [abc] [a-z]   one of these bytes; ranges work backwards too

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* glob.h - glob-style patterns of KEYS, SCAN MATCH, CONFIG GET: * ? [abc] [^a] [a-z] \x. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hash.c - see hash.h and siphash.h. */
 #include "base/hash.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hash.h - the keyed hash of all tables: SipHash-1-3 (Aumasson and Bernstein 2012), seeded once at start, so
  * that a client cannot choose colliding keys. */
 #pragma once

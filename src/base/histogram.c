@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* histogram.c - see histogram.h. */
 #include "base/histogram.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* histogram.h - counts of values with a bounded relative error, whatever their magnitude.
  *
  * After the idea of HdrHistogram (Tene): values below 2^(bits+1) have a bucket each; above, every power of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* histogram_test.c - the shape of a histogram, and its counts against sorted values. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* json_escape.c - see json_escape.h. */
 #include "base/json_escape.h"
 

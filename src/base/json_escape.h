@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* json_escape.h - text within the quotes of a JSON string (RFC 8259, section 7). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Unit tests of json_escape.h. */
 #include "base/json_escape.h"
 

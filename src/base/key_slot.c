@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* key_slot.c - see key_slot.h. */
 #include "base/key_slot.h"
 

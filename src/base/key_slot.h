@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* key_slot.h - the slot of a key, by which a cluster divides its data. */
 #pragma once
 

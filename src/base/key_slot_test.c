@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* key_slot_test.c - slots of keys that a living server has told, and what the braces do. */
 #include <setjmp.h>
 #include <stdarg.h>

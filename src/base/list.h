@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* list.h - intrusive doubly linked ring: embed a `struct listNode`, get your struct back with listEntry().
  * All O(1). */
 #pragma once

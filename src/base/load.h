@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* load.h - words of bytes at any address, the lowest byte first. */
 #pragma once
 

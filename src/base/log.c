@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* log.c - the server log.
  *
  *     1234:M 05 Mar 2025 14:03:11.045 * Ready to accept connections

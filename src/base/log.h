@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* log.h - the server log, in the format that operators' tools parse:
  *     pid:role DD Mon YYYY HH:MM:SS.mmm level message
  * role is M (primary), S (replica), C (child), X (sentinel); level is one of . - * # */

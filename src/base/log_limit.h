@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* log_limit.h - log messages that a peer can cause as often as it likes: it must not fill the disk with them.
  *
  * Of one kind, LOG_LIMIT_LINES are logged in LOG_LIMIT_MS. Those held back are counted, so that the next one

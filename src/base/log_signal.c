@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* log_signal.c - see log_signal.h. A line put together with nothing but what a signal handler may call. */
 #define _GNU_SOURCE /* stpcpy */
 #include "base/log_signal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* log_signal.h - a line in the log from a signal handler. */
 #pragma once
 

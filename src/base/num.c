@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* num.c - numbers to text and back. Doubles are printed in dtoa.c.
  *
  * The ideas: integers are printed two digits at a time from a table of the hundred pairs, right to left, the

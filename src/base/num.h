@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* num.h - numbers to text and back, strictly: the whole string must be the number, in its canonical form. */
 #pragma once
 

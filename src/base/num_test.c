@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* num_test.c - numbers to text and back: edges, what must be refused, and round trips of random values. */
 #include <float.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* processors.c - see processors.h. */
 #define _GNU_SOURCE
 #include "base/processors.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* processors.h - how many processors this process can use, and whether its threads get them. */
 #pragma once
 

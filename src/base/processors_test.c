@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* processors_test.c - control groups as files of a folder; the account of a thread. */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* random.c - random numbers.
  *
  * Each thread has the 256 bits of state of a xoshiro256** generator (Blackman and Vigna, "Scrambled linear

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* random.h - random numbers: a fast generator per thread (xoshiro256**, Blackman and Vigna), seeded from the
  * system, and the system's own for secrets. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sds.c - owned strings; sds.h draws the layout.
  *
  * The idea: one invariant ties a string to its block. The block was asked for with exactly

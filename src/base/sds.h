@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sds.h - owned, growable, binary-safe strings with their length in front of the bytes.
  *
  *     [len][alloc][width][bytes ...][NUL]

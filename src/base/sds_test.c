@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sds_test.c - owned strings: header types at their borders, growth and shrinking, contents, splitting. */
 #include <setjmp.h>
 #include <stdarg.h>

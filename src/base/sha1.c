@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sha1.c - SHA-1, after FIPS 180-4.
  *
  *     message, a 1 bit, zeros, its length in bits as 64-bit big endian: cut into blocks of 64 bytes

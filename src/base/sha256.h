@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sha256.h - SHA-256 (FIPS 180-4): passwords are stored as its digests. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* slab.c - small allocations in classes of 8 bytes; see slab.h for who may do what.
  *
  *     one reservation   | struct slab 0, 1, 2 ...       | slab 0    | slab 1    | slab 2    | ...

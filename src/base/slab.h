@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* slab.h - small allocations in classes of 8 bytes, for one thread that allocates and any that free.
  *
  * The layer between zmalloc and jemalloc, whose small classes are 16 bytes apart and more. Whoever is not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* slab_test.c - slabs against a model: who holds which bytes is known, every allocation is filled with what
  * only it has, and all lists are verified again and again. Other threads free; children do both. */
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* str.h - borrowed strings.
  *
  * A `struct str` is a view: it points at bytes that somebody else owns and says nothing about how long they

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* thread.c - see thread.h. */
 #include "base/thread.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* thread.h - threads beside the main thread. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* ticks.c - finding out whether the time-stamp counter can be trusted, and its rate. */
 #include "base/ticks.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* ticks.h - the cheapest steady clock: the CPU's time-stamp counter where it is invariant, else
  * monotonicUs(). For timing commands; not comparable between machines. */
 #pragma once

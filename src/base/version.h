@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* version.h - what we say we are: the level of Valkey whose interface this is, and the Redis level clients
  * test for. */
 #pragma once

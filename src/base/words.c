@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* words.c - see words.h. */
 #include "base/words.h"
 

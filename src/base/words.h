@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* words.h - words of a command line, parts of which may be quoted.
  *
  *     set  key  "two words\n"  'it\'s'  a"b c"d

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zmalloc.c - the allocator facade, and the accounting of every byte.
  *
  * The idea: no counter is shared. Every registered thread has two that only it writes, bytes allocated and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zmalloc.h - the allocator facade. All memory of the server comes through here.
  *
  * With MALLOC=jemalloc (default) the main thread's allocations of up to 512 bytes take their size rounded up

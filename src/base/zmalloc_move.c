@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zmalloc_move.c - moving allocations together, for defragmentation (part of zmalloc.h).
  *
  * jemalloc cuts slabs, runs of pages, into regions of one size class. A slab goes back to the system when all

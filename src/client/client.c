@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client.c - life of clients.
  *
  *     clients    all that have a connection, in order of it; found by their number in by_id

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client.h - a client: a connection (or a script, or a loader) with its protocol state, input and output.
  *
  *     line 0     the running command, and what every command looks at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_away.h - clients with CLIENT_AWAY: an I/O thread reads and sends for them. What the sending of
  * output asks of the room that has them (command/port.h). */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_evict.c - see client_evict.h.
  *
  *     buckets[i]: clients of 2^(i - 1) .. 2^i bytes more than the least, in no order

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_evict.h - `maxmemory-clients`: when all clients together take more memory than that, the largest are
  * disconnected until they do not. Replicas and clients with CLIENT NO-EVICT neither count nor go. */
 #pragma once

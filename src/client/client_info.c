@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_info.c - see client_info.h. */
 #include "client/client_info.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_info.h - the line that describes a client: CLIENT LIST, CLIENT INFO, the log.
  *
  *     id=5 addr=127.0.0.1:40112 ... flags=N ... tot-cmds=17

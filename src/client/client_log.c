@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_log.c - see client_log.h. */
 #include "client/client_log.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_log.h - clients in the log: what may be shown of them is up to the operator. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_output.c - see client_output.h.
  *
  *     writing    clients that have been given output since the last turn; one line for all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_output.h - sending clients what they are owed, and client-output-buffer-limit.
  *
  * Invariant: who has output and a connection is in the list of those who are to be sent something, or is told

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_session.c - see client_session.h. Most clients have no name, or are never asked for their addresses:
  * the part is there for the others. */
 #include "client/client_session.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_session.h - who a client says that it is, the names of both ends of its connection, and as whom it
  * may act.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_stream.h - what clients with CLIENT_REPLICA are sent behind their own output: bytes that many of
  * them share. The room of replication (repl/) says how. */
 #pragma once

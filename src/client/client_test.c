@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_test.c - the parts of a client: who is asked for them and when, the line that describes it, and how
  * small it is without any. */
 #include "client/client.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* push.c - composing messages, and holding them back from a client in the middle of its reply; see push.h.
  *
  *     held: [client, message] -> [client, message] -> ...     in the order they were sent

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* push.h - messages that a client has not asked for just now: of channels, of keyspace events.
  *
  * A message is composed once per protocol and then sent to any number of clients (see replyShared in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* reply.c - replies into the client's output chain.
  *
  *     c->out: head -> [block: used/cap, bytes] -> [block] -> ... <- tail

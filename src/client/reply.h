@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* reply.h - writing replies, once, straight into the client's output chain, in the client's protocol
  * (contract 5).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* reply_block.c - see reply_block.h. Blocks of the standard size come from a pool, so that the few in use
  * stay warm in the cache. When many clients are owed much at once, the pool keeps what a turn of the loop
  * needed for the next: given back, such blocks would join to stretches of memory that the allocator returns

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* reply_block.h - what an output chain is made of: blocks, and bytes that many chains share.
  *
  *     own bytes:     [next used cap buf shared | room .......]     buf points at room

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* reply_test.c - replies into a chain, byte by byte; the chain's counts; bytes that several chains share;
  * long texts that keys and replies share; messages that wait for the end of a reply. */
 #include "client/reply.h"

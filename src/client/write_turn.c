@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* write_turn.c - see write_turn.h. */
 #include "client/write_turn.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* bus.c - see bus.h. */
 #include "cluster/bus.h"
 

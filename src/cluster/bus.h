@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* bus.h - the messages of the cluster bus: what stands where in their bytes. Knows nothing of nodes, sockets
  * or clocks.
  *

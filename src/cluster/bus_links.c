@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* bus_links.c - see bus_links.h. */
 #include "cluster/bus_links.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* bus_links.h - the sockets of the cluster bus: listening, connecting, whole messages in, bytes out. Knows
  * nothing of what they mean.
  *

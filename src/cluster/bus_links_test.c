@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* bus_links_test.c - links of the bus over loopback: messages in whatever pieces they come, bytes that wait
  * until the peer reads, peers that talk nonsense, handlers that close links in the middle. */
 #include <setjmp.h>

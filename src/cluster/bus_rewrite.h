@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* bus_rewrite.h - for tests: a message that has been read is written again. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* bus_test.c - messages of the bus: those that nodes of Valkey 9.1 have sent (tests/fixtures/cluster) are
  * read and written again to the same bytes; what we write comes back; what is cut, too long or nonsense is
  * told, and nothing beyond it is read. */

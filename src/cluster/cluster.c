@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster.c - the start of the room, and CLUSTER: which handler its subcommands have; see cluster.h. */
 #include "cluster/cluster.h"
 

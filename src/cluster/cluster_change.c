@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster_change.c - what users ask of the cluster; see cluster_commands.h. Every argument is looked at
  * before anything is changed. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster_commands.h - CLUSTER and its subcommands, READONLY and its kin: what users see (cluster_show.c) and
  * what they ask for (cluster_change.c); of the keys in slots (cluster_keys.c). */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster_debug.c - see cluster_debug.h. */
 #include "cluster/cluster_debug.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster_debug.h - what DEBUG switches on and off in a node of a cluster, for tests. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster_keys.c - the keys of slots: CLUSTER COUNTKEYSINSLOT and its kin, and CLUSTERSCAN.
  *
  * A cursor of CLUSTERSCAN is a routing key, too: it has the hash tag of the slot where the scan goes on.

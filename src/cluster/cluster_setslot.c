@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster_setslot.c - CLUSTER SETSLOT: slots that are handed over key by key, by whoever asks for it.
  *
  * A primary that has replicas tells them first, by the stream of its data, and does it itself when all of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster_setslot.h - slots that are handed over key by key. */
 #pragma once
 

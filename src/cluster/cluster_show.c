@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster_show.c - what users see of the cluster; see cluster_commands.h. */
 #include <string.h>
 

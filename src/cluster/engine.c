@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* engine.c - the cluster's state machine: its life, and what happens in which order when a message comes. */
 #include "cluster/engine.h"
 

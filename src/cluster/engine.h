@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* engine.h - the decisions of a cluster node: who is alive, who owns what, who is elected. A state machine
  * that knows neither sockets nor clocks nor the data: time, random numbers and messages come in as arguments,
  * and what it wants done goes out through a table of functions (struct engineWorld). A simulator runs

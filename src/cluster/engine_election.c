@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* engine_election.c - a replica becomes the primary of its shard: when it tries, who votes for it, and what
  * it does when it has won.
  *

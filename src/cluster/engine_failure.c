@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* engine_failure.c - who is alive: heartbeats, suspicion (PFAIL), agreement (FAIL), and whether the cluster
  * as a whole is. */
 #include "cluster/engine_private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* engine_manual.c - a failover that a user asks for: no write is lost, as the primary stands still until its
  * replica has all that it has.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* engine_members.c - who belongs to the cluster: links, handshakes, gossip, extensions, addresses. */
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* engine_orphans.c - a replica goes to a primary that has lost all of its own, where there are replicas to
  * spare.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* engine_private.h - what the parts of the engine (engine*.c) share. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* engine_rules_test.c - the rules that keep elections, failure detection and slots safe, one by one: one
  * engine, the time given to it, and messages made by hand. What hostile peers do is in engine_test.c, what
  * many engines do together in simulation_test.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* engine_send.c - messages of ours: the header, gossip, extensions, and to whom they go. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* engine_slots.c - who owns which slot: claims, epochs, corrections.
  *
  * A slot is the node's that claims it with the greatest configuration epoch. A node that claims what another

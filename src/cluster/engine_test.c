@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* engine_test.c - one engine and messages made by hand, of peers that are wrong, hostile, or late. What many
  * engines do together is in simulation_test.c. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* migration.c - see migration.h. */
 #include "cluster/migration.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* migration.h - one atomic migration of slots, as a state machine: what each side says and does when.
  * Messages and time go in, actions come out; sockets, children and data are migration_jobs.c's.
  *

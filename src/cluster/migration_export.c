@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* migration_export.c - the source of a migration: its connection to the target, as an ordinary client of it.
  *
  *     child ─▶ socket                while the child lives: it has the socket, and we write nothing to it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* migration_import.c - the target of a migration: a client that brings keys of slots which are another node's
  * still. What it sends runs as if our primary had sent it; nothing is replied.
  *

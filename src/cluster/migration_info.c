@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* migration_info.c - what operators see of atomic migration beside its jobs (fields of INFO, a flag in the
  * list of clients), and what DEBUG holds up for tests. */
 #include "base/num.h"

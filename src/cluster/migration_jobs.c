@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* migration_jobs.c - see migration_jobs.h. */
 #include "cluster/migration_jobs.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* migration_private.h - what the files of atomic migration share. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* migration_test.c - both ends of a migration, message by message, and what becomes of it when one is lost.
  */
 #include "cluster/migration.h"

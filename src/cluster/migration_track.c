@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* migration_track.c - imports as those see them who do not take part: the target's clients, its replicas,
  * files.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* node.c - the engine in the world: what it asks for is done here, and it is told what happens; see
  * cluster.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* node.h - the engine in the world: what it asks for is done, and it is told what happens. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* nodes_file.c - nodes.conf on disk: one node's alone, whole at any time.
  *
  * The lock is on the file itself. A save replaces the file, so the new one is locked before it takes the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* nodes_file.h - nodes.conf on disk: read, locked, replaced. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* redirect.c - see redirect.h.
  *
  * A request goes where its keys are: they must be of one slot, and that slot this node's. While a slot is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* redirect.h - who may run what here, and who is sent to another node: the row RULE_CLUSTER of admission
  * (command/admission.h), READONLY, READWRITE, ASKING, and clients that wait for keys of a slot that leaves.
  */

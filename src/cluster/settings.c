@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* settings.c - the directives cluster-*; see cluster.h. */
 #include <arpa/inet.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* simulation.h - a cluster in virtual time, for tests: many engines, one queue of events, one seed. The same
  * seed gives the same run. What is simulated: links (latency, loss, partitions, connections that are
  * refused), processes (death, restart from what was saved), power (what was not synced is lost with it), the

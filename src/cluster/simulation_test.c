@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* simulation_test.c - clusters in virtual time: they form, notice failures, elect, heal; by fixed scenarios
  * and by random schedules of deaths, power failures, partitions, hangs, losses, failovers and clocks that
  * jump.

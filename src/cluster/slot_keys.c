@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* slot_keys.c - see slot_keys.h. */
 #include "cluster/slot_keys.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* slot_keys.h - the keys of a slot, in all databases: how many, and away with them. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* slot_set.c - see slot_set.h. */
 #include "cluster/slot_set.h"
 

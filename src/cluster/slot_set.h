@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* slot_set.h - a set of slots: a bitmap, as it travels on the bus. Slot s is bit s % 8 of byte s / 8. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* slot_set_test.c - sets of slots against an array of bools. */
 #include <setjmp.h>
 #include <stdarg.h>

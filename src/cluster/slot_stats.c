@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* slot_stats.c - see slot_stats.h.
  *
  * Figures are kept while cluster-slot-stats-enabled says so: until then there is neither a table nor a hook

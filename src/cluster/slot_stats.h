@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* slot_stats.h - how single slots are used: CLUSTER SLOT-STATS. */
 #pragma once
 

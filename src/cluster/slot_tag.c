@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* slot_tag.c - see slot_tag.h. */
 #include "cluster/slot_tag.h"
 

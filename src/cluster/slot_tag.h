@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* slot_tag.h - a key for each slot. */
 #pragma once
 

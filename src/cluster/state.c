@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* state.c - see state.h. */
 #include "cluster/state.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* state.h - what the parts of this room share: the engine of this node, and its directives. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* topology.c - see topology.h. */
 #include "cluster/topology.h"
 

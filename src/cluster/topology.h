@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* topology.h - what this node believes of its cluster: nodes, who replicates whom, who owns which slot. Data
  * and their invariants; no decisions (engine.h), no sockets, no clock.
  *

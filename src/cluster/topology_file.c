@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* topology_file.c - see topology_file.h.
  *
  * A line is cut into words by blanks; the second word is the address with its names and values, the third the

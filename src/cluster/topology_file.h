@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* topology_file.h - the text of nodes.conf: a line for each node, and one of epochs. Pure: text in, text out.
  *
  *     <id> <ip>:<port>@<bus>,<hostname>[,name=value]... <flags> <primary or -> <ping> <pong> <epoch> <link>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* topology_file_test.c - nodes.conf: one that a node of Valkey 9.1 has written is read and comes back the
  * same; every part of a line is looked at; a text that is cut anywhere is refused or means the same. */
 #include <setjmp.h>

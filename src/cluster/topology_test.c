@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* topology_test.c - what a node believes of its cluster: each function, and random changes with the
  * invariants after every one. */
 #include <setjmp.h>

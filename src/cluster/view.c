@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* view.c - what rooms beside this one see of the cluster (data/cluster_view.h). */
 #include "cluster/view.h"
 

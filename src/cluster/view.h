@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* view.h - fills in data/cluster_view.h. */
 #pragma once
 

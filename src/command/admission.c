@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* admission.c - may this request run? See admission.h. */
 #include "command/admission.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* admission.h - who may object to a request before it runs: one ordered table, rule by origin.
  *
  * The table stands at the top of admission.c and is all there is: the order of its rows is the order in which

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* blocking.c - queues of waiting clients.
  *
  *     queues[db->id]: key -> struct blockingKey, a queue of struct waiter in order of arrival

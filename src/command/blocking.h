@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* blocking.h - clients that wait.
  *
  * A command that finds nothing calls blockForKeys. When one of the keys gets a value of the wanted type, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* busy.c - see busy.h. */
 #include "command/busy.h"
 

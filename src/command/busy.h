@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* busy.h - something runs for longer than busy-reply-threshold, and lets the server answer meanwhile
  * (scripts, commands of modules): whoever asks for more than the few commands that are allowed then hears
  * that it is busy. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* call.c - the one door; see call.h. */
 #include "command/call.h"
 

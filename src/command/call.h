@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* call.h - the one door through which a command runs, and what is known of the one that does.
  *
  *     commandRun(client, request, origin)

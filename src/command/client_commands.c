@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_commands.c - the commands about connections: CLIENT and its subcommands (LIST and KILL are in
  * client_list.c), HELLO, RESET, SELECT, PING, ECHO, QUIT. */
 #include "command/client_commands.h"

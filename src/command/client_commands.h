@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_commands.h - the commands about connections: CLIENT, HELLO, RESET, SELECT, PING, ECHO, QUIT. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* client_list.c - CLIENT INFO, LIST and KILL. Part of client_commands.h.
  *
  * LIST and KILL choose clients by the same filters. Most of these compare one property with a value, so they

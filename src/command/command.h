@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* command.h - the command registry. How a command is run: call.h.
  *
  * src/commands/ holds the facts (struct commandSpec, one file per group); a room registers the specs of its

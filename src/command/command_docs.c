@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* command_docs.c - COMMAND: what the server tells clients about its commands.
  *
  * Everything comes from the tables of src/commands/ through the registry. An answer is a tree: a command is a

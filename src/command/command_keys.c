@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* command_keys.c - which arguments of a command are keys.
  *
  * A key spec tells in two steps: where to begin (a position, or behind a keyword), and which arguments from

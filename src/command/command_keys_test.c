@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* command_keys_test.c - finding keys by key specs, those included that no command uses yet. */
 #include <limits.h>
 #include <setjmp.h>

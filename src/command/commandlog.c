@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* commandlog.c - see commandlog.h.
  *
  *     logs[type]: newest entry -> ... -> oldest      an entry owns copies of all that it shows

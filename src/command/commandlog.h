@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* commandlog.h - COMMANDLOG and SLOWLOG: the last commands that took long, or came with a large request, or
  * went with a large reply. A log each, the newest first, with a bounded number of entries of bounded size. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* data_hooks.c - see data_hooks.h; and CLIENT IMPORT-SOURCE, which one of them asks about. */
 #include "command/data_hooks.h"
 

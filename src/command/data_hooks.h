@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* data_hooks.h - what the data asks of this floor (data/hooks.h). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* debug_session.c - see debug_session.h. */
 #include "command/debug_session.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* debug_session.h - a debugging session: what its client asks, line by line, and what it is answered.
  * Whatever the script's language, one at a time.
  *

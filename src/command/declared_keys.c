@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* declared_keys.c - see declared_keys.h. */
 #include "command/declared_keys.h"
 

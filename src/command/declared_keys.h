@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* declared_keys.h - does a running command touch the keys that it declares, and no others?
  *
  * ACLs decide by what commandGetKeyRefs says, clusters route by it. So builds with -DDEBUG_ASSERTIONS

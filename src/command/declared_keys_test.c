@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* declared_keys_test.c - every kind of undeclared use is seen, and what is allowed is not taken for one. */
 #include "command/declared_keys.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* evict_admission.c - see evict_admission.h. */
 #include "command/evict_admission.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* io_brief_test.c - a request that came alone, in few bytes: taken in brief it is the same as in full. */
 #include "command/io_input.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* io_input.c - see io_input.h. */
 #include "command/io_input.h"
 

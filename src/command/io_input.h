@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* io_input.h - what a thread has read of one client, parsed: whole requests, with their commands looked up
  * and their keys hashed, ready to be run.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* io_input_test.c - what a reader makes of bytes, in whatever pieces they come: the same requests as the
  * parser makes of all of them at once. */
 #include "command/io_input.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* io_policy.c - see io_policy.h. */
 #include "command/io_policy.h"
 

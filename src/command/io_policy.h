@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* io_policy.h - how many I/O threads shall be active: a function of loads, apart from the world.
  *
  *     share     of one processor, used since the last review: 1 is one that was busy all the time

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* io_policy_test.c - schedules of load, and how many threads there are then. */
 #include <setjmp.h>
 #include <stdarg.h>

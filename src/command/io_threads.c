@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* io_threads.c - see io_threads.h.
  *
  *     threads[0 .. running)    have been started; of these

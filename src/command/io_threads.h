@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* io_threads.h - how many I/O threads there are, and whose connections they have.
  *
  * `io-threads` counts the main thread; the others are started when the load asks for them, and sleep when it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* keys_ahead.c - see keys_ahead.h. */
 #include "command/keys_ahead.h"
 

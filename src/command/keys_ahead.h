@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* keys_ahead.h - for commands that read many keys: what they will look up is fetched ahead, and hashed once.
  *
  * The round fetches the first keys of each command (ROUND_HINTS_MAX). Those behind them would each wait for a

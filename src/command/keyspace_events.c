@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* keyspace_events.c - key changes as messages, for those who subscribe to
  *
  *     __keyspace@<db>__:<key>      the message is the event     with K in notify-keyspace-events

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* latency_histogram.c - see latency_histogram.h. */
 #include "command/latency_histogram.h"
 

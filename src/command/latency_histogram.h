@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* latency_histogram.h - how long each command takes: a histogram for each, made when it is first called;
  * values in nanoseconds, with an error of less than one in a hundred. LATENCY HISTOGRAM and INFO latencystats
  * show them (metrics/latency_histogram.c). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* loading.c - see loading.h. */
 #include "command/loading.h"
 

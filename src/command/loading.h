@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* loading.h - the time while a file is read into the databases: clients get -LOADING, INFO shows progress.
  *
  * The loader calls loadingProgress often; now and then that lets the loop serve clients. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lookup.c - see lookup.h. */
 #include "command/lookup.h"
 

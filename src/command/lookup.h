@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lookup.h - looking up the keys of a command on behalf of its client: in the client's database, counted as
  * used unless it asked for CLIENT NO-TOUCH, with WRONGTYPE replied where a type is wanted. NULL when absent
  * or expired. O(1). (data/db.h has the lookups that know no client.) */

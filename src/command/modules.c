@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* modules.c - the list of modules; see modules.h. */
 #include "command/modules.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* modules.h - the modules that the server names when asked: MODULE LIST, HELLO. Those that are built in add
  * themselves, those that are loaded come and go (module/). */
 #pragma once

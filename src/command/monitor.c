@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* monitor.c - see monitor.h.
  *
  *     +1795298087.135202 [0 127.0.0.1:54216] "set" "k" "v\n"

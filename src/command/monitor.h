@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* monitor.h - MONITOR: clients that are shown every command that runs. */
 #pragma once
 

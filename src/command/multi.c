@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* multi.c - transactions; see multi.h.
  *
  *     client->multi ─▶ struct multiState: the queue        struct request, struct request ...

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* multi.h - transactions: MULTI, EXEC, DISCARD, and the keys that WATCH guards.
  *
  * A client in MULTI has CLIENT_MULTI set. The last row of admission (admission.h) keeps a copy of each of its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* pause.c - pauses and the clients that wait for their end; see pause.h. */
 #include "command/pause.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* pause.h - making clients wait: CLIENT PAUSE, and whoever else needs the data to stand still for a while
  * (shutdown, failover, handing over slots).
  *

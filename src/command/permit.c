@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* permit.c - see permit.h. */
 #include "command/permit.h"
 

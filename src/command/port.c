@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* port.c - see port.h.
  *
  *     main thread             message               I/O thread

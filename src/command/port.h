@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* port.h - a client whose connection is in the hands of an I/O thread.
  *
  *     at home    c->conn is the connection; the main thread polls, reads and writes it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* port_test.c - clients whose connections come and go between the main thread and I/O threads, in every
  * order.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* propagate.c - what the running command will propagate, and to whom.
  *
  *     propagation.buf   | held | rewrites of the outermost | rewrites of what it called | spare: one command

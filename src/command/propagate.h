@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* propagate.h - the one door to the append-only file and to replicas.
  *
  * A command that changed data (dbstats.dirty grew while it ran) is handed to the sinks after it ran: as it

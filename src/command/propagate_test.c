@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* propagate_test.c - what sinks see of units: one command as it is, more in MULTI and EXEC; which SELECT goes
  * in front; whose bytes they are; and random nestings beside a naive model. */
 #include <setjmp.h>

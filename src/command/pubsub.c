@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* pubsub.c - SUBSCRIBE, PUBLISH and their kin.
  *
  *     topics[kind]             name -> topic: a channel, pattern or shard channel with subscribers

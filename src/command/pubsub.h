@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* pubsub.h - channels, patterns of channels, and shard channels: who listens, and telling them. */
 #pragma once
 

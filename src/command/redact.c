@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* redact.c - see redact.h. */
 #include "command/redact.h"
 

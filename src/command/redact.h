@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* redact.h - which arguments of a command are secrets. Asked only when a command is about to be shown
  * (MONITOR, the command log, the crash report), so that it costs nothing while commands run. */
 #pragma once

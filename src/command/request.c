@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* request.c - see request.h.
  *
  *     a copy:  | struct request | argv[0] .. argv[argc-1] | bytes of the arguments |

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* request.h - a command that somebody wants run: the one form it has, from the parser to the replicas.
  *
  *     argv[0] .. argv[argc-1]   the arguments: views of bytes that somebody else keeps, or of the copy's own

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* request_test.c - copies of requests, what they own, and the form in which they go back. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* round.c - the pipeline of one turn; see round.h.
  *
  *     members: clients that have input in this round, in order of arrival

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* round.h - one turn of the loop as a pipeline.
  *
  *     read handlers            gather: each ready client's bytes go to the round's arena (or its own buffer)

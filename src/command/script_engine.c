@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* script_engine.c - see script_engine.h. */
 #include "command/script_engine.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* script_engine.h - the languages of scripts and functions. EVAL, FUNCTION and their families (script/) know
  * none of them: they ask this table.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* script_running.c - see script_running.h. */
 #include "command/script_running.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* script_running.h - the script or function that runs, whatever its language: its time limit, and stopping
  * it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* test_commands.h - a few commands without handlers, for tests of what happens to a request before it runs.
  */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* tracking.c - who holds copies of which keys; see tracking.h.
  *
  *     table     key ─▶ struct trackedKey: the ids of the clients that have read it

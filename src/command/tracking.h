@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* tracking.h - client-side caching: telling clients when keys that they hold copies of have changed.
  *
  * By default the server remembers which client read which key, and tells each of them once, when the key next

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* wait.c - see wait.h.
  *
  * Who waits is blocked (blocking.h) and noted in a list. When something has moved, the list is looked through

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* wait.h - WAIT and WAITAOF: clients that wait until what they have written is where they want it: with
  * replicas, on the replicas' disks, on ours.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* acl.c - ACL and its subcommands. */
 #include "commands/acl.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* bitmap.h - the bitmap commands: their facts, and the handlers that these name. */
 #pragma once
 

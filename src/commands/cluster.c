@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster.c - commands about a cluster: the slots, the nodes, and what its clients send first. */
 #include "commands/cluster.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* connection.c - commands about the connection itself: what clients, ACLs, clusters and COMMAND know about
  * them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* connection.h - the connection commands: their facts, and the handlers that these name. */
 #pragma once
 

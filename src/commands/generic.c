@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* generic.c - commands that work on keys of any type: what clients, ACLs, clusters and COMMAND know about
  * them.
  *

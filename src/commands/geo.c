@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* geo.c - the geo commands: what clients, ACLs, clusters and COMMAND know about them.
  *
  * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* grammar.h - how the facts of src/commands/ are spelt: where a command's keys are, what arguments it takes,
  * and what was added to it when. */
 #pragma once

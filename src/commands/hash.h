@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hash.h - the hash commands: their facts, and the handlers that these name. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hyperloglog.h - the HyperLogLog commands: their facts, and the handlers that these name. */
 #pragma once
 

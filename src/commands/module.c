@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* module.c - commands about modules. */
 #include "commands/module.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* pubsub.h - the publish/subscribe commands: their facts, and the handlers that these name. */
 #pragma once
 

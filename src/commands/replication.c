@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* replication.c - commands by which one server follows another, and by which clients wait for that. */
 #include "commands/replication.h"
 

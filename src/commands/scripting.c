@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* scripting.c - the commands that run and manage scripts: what clients, ACLs, clusters and COMMAND know about
  * them.
  *

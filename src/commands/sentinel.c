@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel.c - SENTINEL, by which clients find their primaries, operators say what is watched, and Sentinels
  * ask each other. Old and new spellings of a subcommand are two entries: rules about users tell them apart.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* set.h - the set commands: their facts, and the handlers that these name. */
 #pragma once
 

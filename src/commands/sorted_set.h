@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sorted_set.h - the sorted set commands: their facts, and the handlers that these name. */
 #pragma once
 

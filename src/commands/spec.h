@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* spec.h - what is known of a command before it runs: its flags, categories, keys and handler. The facts
  * themselves stand in src/commands/, one file and one header per group; what only COMMAND DOCS and the
  * finding of keys read of them is in grammar.h. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* stream.h - the stream commands: their facts, and the handlers that these name. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* string.h - the string commands: their facts, and the handlers that these name. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* transactions.c - the facts about MULTI and what belongs to it. */
 #include "commands/transactions.h"
 

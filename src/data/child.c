@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* child.c - one forked child at a time, watched through a pipe.
  *
  *     parent   report_fd <──── struct report ──── write_fd   child

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* child.h - fork children: snapshots of the data written by a process that shares its memory.
  *
  * One at a time. While it lives tables do not resize (hashtableSetResizePolicy), and it tells through a pipe

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster_view.c - see cluster_view.h. */
 #include "data/cluster_view.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster_view.h - what rooms beside the cluster see of it: modules. cluster/ fills the table in when it
  * starts; what is about nodes answers as if there were none while this server is none itself. */
 #pragma once

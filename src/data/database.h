@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* database.h - what a database is, and what is counted over all of them. What can be done with one: db.h. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* db.c - the databases. See db.h; what they hold is in keyspace.c. */
 #include "data/db.h"
 

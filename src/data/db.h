@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* db.h - the databases: lookup of keys with expiry, and change, which others hear of.
  *
  * What a database holds is a keyspace (keyspace.h); other rooms never see its tables. A database is the

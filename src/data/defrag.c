@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* defrag.c - when to defragment, for how long, and the way through all data; see defrag.h.
  *
  *     cron, 10 times a second    how fragmented is it? ── enough ──▶ a pass begins

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* defrag.h - active defragmentation: allocations are moved together while the server runs, until the pages
  * that they leave can be given back.
  *

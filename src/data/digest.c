@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* digest.c - combining SHA-1 digests; see digest.h. */
 #include "data/digest.h"
 

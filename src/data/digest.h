@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* digest.h - DEBUG DIGEST: a 160-bit digest of data that does not depend on order where order has no meaning.
  *
  * An unordered collection is the XOR of the SHA-1 of its elements; an ordered one chains: digest =

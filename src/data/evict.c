@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* evict.c - eviction; see evict.h. The marks of use on objects are in evict_marks.c.
  *
  * Finding the best key of all would take an order of all keys. Instead a few are sampled for each eviction,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* evict.h - keeping used memory below `maxmemory`: which keys go first. The marks on objects that tell are in
  * evict_marks.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* evict_marks.c - the 24 bits of an object that tell when, or how often, it has been used. See evict_marks.h.
  *
  * The clocks in them wrap around: an LRU mark is right for 194 days, an LFU mark for 45. */

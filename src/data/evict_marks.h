@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* evict_marks.h - the marks on objects that tell eviction which of them have been used, and the policies that
  * go by them.
  *

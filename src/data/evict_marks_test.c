@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* evict_marks_test.c - the marks of use that objects carry: the LRU clock that wraps around, the LFU counter
  * that rises by chance and falls with time. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* expire.c - active expiry: deleting keys whose time has come though nobody asks for them. Part of db.h.
  *
  * Each cycle walks the table of keys with an expiry by a scan cursor, a few buckets at a time, and goes on in

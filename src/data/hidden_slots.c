@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hidden_slots.c - see hidden_slots.h. */
 #include "data/hidden_slots.h"
 

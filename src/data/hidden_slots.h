@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hidden_slots.h - the slots of a keyspace whose keys nobody is to see yet: they are on their way here, and
  * another node's still. How many keys there are in them is counted as keys come and go, so that showing a
  * slot costs the same however many it has.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hooks.h - what the data asks of the floors above, which fill this table in when they start.
  *
  * A hook that is NULL is not asked: in the tests of this floor all are, and most are while a server has no

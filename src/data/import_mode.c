@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* import_mode.c - see import_mode.h; what follows from it for keys is in db.c and evict.c. */
 #include "data/import_mode.h"
 

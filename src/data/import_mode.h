@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* import_mode.h - while another server copies its data here (`import-mode`), that one decides what expires.
  *
  * Keys past their time are kept, and nothing is evicted: above `maxmemory`, writes get OOM. A client that

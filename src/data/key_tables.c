@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* key_tables.c - see key_tables.h. */
 #include "data/key_tables.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* key_tables.h - all keys of a keyspace: one table, or in a cluster one for each slot (slot_tables.h).
  *
  * A key's hash tells its slot, so nobody has to find that twice:

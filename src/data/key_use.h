@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* key_use.h - which keys are looked up, read and changed: for who checks that a command has declared them.
  *
  * Only builds with -DDEBUG_ASSERTIONS (sanitizer builds) or -DCHECK_DECLARED_KEYS (`make

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* keyspace.c - see keyspace.h; the layout of an object is in object.h.
  *
  * An object can move when its expiry or its embedded value changes. It is then created anew and the pointer

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* keyspace.h - the contents of a database: its keys, and those of them with an expiry.
  *
  *     struct db ──▶ struct keyspace ─┬─ keys      struct object by key, owned

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* keyspace_info.c - INFO keyspace: how many keys each database has, of those that have any. */
 #include "data/keyspace_info.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* keyspace_test.c - keyspaces against a naive model: what is in them, with which expiry, what types are told,
  * SCAN's guarantee, and contents that are exchanged and released. All of it with one pair of tables and with
  * one for each slot, where half of the keys are of one slot and the others of slots of their own. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lazyfree.c - what is freed, and on which thread; see lazyfree.h.
  *
  * The main thread only unlinks; what takes many calls of free is a job of the background thread BIO_LAZY_FREE

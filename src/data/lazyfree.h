@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lazyfree.h - freeing: at once, or on a background thread where that takes long. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* notify.c - fan-out of key changes to the rooms that registered for them. */
 #include "data/notify.h"
 

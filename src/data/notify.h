@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* notify.h - a key has changed: who tells, who hears.
  *
  *     a handler ──▶ keyChanged ──▶ 1. modified sinks   WATCH, tracking

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* notify_test.c - in which order sinks hear of a change, and what counts as one. */
 #include "data/notify.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* object.c - the one allocation of a key; see object.h for the layout. */
 #include "data/object.h"
 

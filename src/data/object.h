@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* object.h - a key and its value: one allocation.
  *
  *     | type:4 enc:4 lru:24 | keylen:8 | info:8 | [ptr:48] [expire:48] | key | value |          narrow

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* object_test.c - the packed layout of a key: what goes in comes out, at the sizes where the form changes,
  * and a rewrite in place happens only when nothing would have to move. */
 #include <setjmp.h>

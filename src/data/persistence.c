@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* persistence.c - see persistence.h. */
 #include "data/persistence.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* persistence.h - what other rooms ask of the one that keeps the dataset in files. persist/ fills the table
  * in when it starts; a function that is NULL is not there (tests of this floor). */
 #pragma once

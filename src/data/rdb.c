@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rdb.c - numbers, strings and whole values in the RDB encoding.
  *
  * What comes from a file or a client is never believed: a length is compared with what is left of the stream

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rdb.h - the RDB encoding: how numbers, strings and values are written down. Datasets are
  * data/rdb_dataset.h; DUMP and RESTORE use the same encoding for a single value.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rdb_dataset.h - a whole dataset in the RDB format, on any stream: a file, the base of the append-only file,
  * the socket of a replica or of our primary.
  *

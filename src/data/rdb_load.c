@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rdb_load.c - reading a whole dataset. Part of rdb_dataset.h.
  *
  * The bucket that a key belongs into is a cache miss, as tables are larger than caches. So a key that has

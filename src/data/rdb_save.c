@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rdb_save.c - writing the whole dataset. Part of rdb_dataset.h.
  *
  * Runs in a fork child as a rule, so nothing is changed, and nothing but what must be is written to.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rdb_test.c - numbers, strings and payloads of the RDB encoding: the bytes that the format asks for, and
  * back; what is announced and does not come; and commands as text (rewrite.h). */
 #include <float.h>

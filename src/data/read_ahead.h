@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* read_ahead.h - the keys of an iterator, each fetched into the cache some places before its turn: the object
  * first, then, when that is there, the first line of what it points to.
  *

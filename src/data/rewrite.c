@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rewrite.c - writing commands down in the protocol's own form. */
 #include "data/rewrite.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rewrite.h - commands as text, for the append-only file: what a type's `rewrite` hook writes so that running
  * it brings the value back. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rio.c - the rare paths of streams: full buffers, empty buffers, ends and errors. */
 #define _GNU_SOURCE
 #include "data/rio.h"

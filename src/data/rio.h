@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rio.h - streams of bytes, out and in: over a file, a socket, or memory.
  *
  *     struct rioWriter   | buffer ......used|....size |  -> sink(bytes)       when full, and at rioFlush

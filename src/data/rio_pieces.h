@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rio_pieces.h - for tests: bytes as a source of a stream that come in pieces, as those of files and sockets
  * may. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rio_test.c - streams: whatever the sizes of the pieces, what goes in comes out, with the same checksum; and
  * errors stick. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* role.c - see role.h. */
 #include "data/role.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* role.h - is this server a primary, or somebody's replica? repl/ (or cluster/) says so, everybody may ask.
  *
  * A replica stays one while the link to its primary is down. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* slot_tables.c - see slot_tables.h. */
 #include "data/slot_tables.h"
 

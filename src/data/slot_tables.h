@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* slot_tables.h - one hash table for each slot of a cluster, and how many entries there are in all of them.
  *
  *     struct slotTables ─┬─ used         of all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* type.c - the table of data types, filled by the rooms of types/. */
 #include "data/type.h"
 

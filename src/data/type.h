@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* type.h - a data type is a table of functions. Core calls types only through this. */
 #pragma once
 

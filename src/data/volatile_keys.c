@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* volatile_keys.c - see volatile_keys.h. */
 #include "data/volatile_keys.h"
 

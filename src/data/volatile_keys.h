@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* volatile_keys.h - which keys of a keyspace have an expiry.
  *
  *     few have one     a table of their own beside that of all keys

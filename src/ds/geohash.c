@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* geohash.c - see geohash.h.
  *
  * Covering. The shape's bounding box is cut into cells of the smallest size at which few enough of them cover

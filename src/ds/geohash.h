@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* geohash.h - places on the globe as 52-bit integers: longitude and latitude halved 26 times each, the bits
  * interleaved (Morton order), longitude in the odd bits. Near places mostly have near integers, and a square
  * cell of any of 26 sizes is one interval.

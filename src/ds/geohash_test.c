@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* geohash_test.c - places to integers and back, and covers against brute force: whatever a shape contains
  * must lie in one of its intervals, also across the 180th meridian and around the poles. */
 #include <math.h>

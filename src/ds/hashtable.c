@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hashtable.c - see hashtable.h for the layout and the idea. What the header does not tell:
  *
  * Salted hash:   | position: 48 | unused: 16 |        position:  | depth | fine: home and tag | .. |

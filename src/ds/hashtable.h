@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hashtable.h - the one hash table of the server: keyspace, member indexes, registries.
  *
  * Open addressing over 64-byte buckets, one cache line each: 9 one-byte tags, an overflow count, 9 slots,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hashtable_bucket.h - one bucket of the hash table: a cache line of 9 tags, an overflow byte, 9 slots. For
  * hashtable*.c and nobody else.
  *

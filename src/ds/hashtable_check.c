@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hashtable_check.c - part of hashtable.h: what tests and operators see of a table. */
 #include "ds/hashtable_private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hashtable_order_test.c - hash tables in every order: filled in the order of another table, emptied in the
  * order of a scan, of a listing, of positions. In none may a lookup have to look at many buckets. */
 #include <setjmp.h>

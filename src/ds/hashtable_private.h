@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hashtable_private.h - what the parts of the hash table share: bits, buckets, probes, finding and placing.
  * For hashtable*.c and nobody else; the drawing of the whole is in hashtable.h, what it does not tell in
  * hashtable.c. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hashtable_ref.h - a slot in a bucket of a hash table, as hashtableFindRef gives it: to read the entry, and
  * to put another one with the same key in its place. Part of hashtable.h.
  *

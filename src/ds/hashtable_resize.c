@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hashtable_resize.c - part of hashtable.h: how tables grow and shrink.
  *
  * One segment. 9 slots per bucket, limits are fractions of all slots. One bucket is full with all 9.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hashtable_test.c - tests of hashtable.c against a naive model, and with --bench a micro-benchmark.
  *
  * The model is an array: model[id] is the entry with key id, or NULL. Keys are the 8 bytes of id, so that a

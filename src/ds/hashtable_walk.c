@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hashtable_walk.c - part of hashtable.h: scans, iterators, random picks. */
 #include "ds/hashtable_private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hyperloglog.c - see hyperloglog.h for the format. */
 #include "ds/hyperloglog.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hyperloglog.h - estimating the number of distinct elements in 16384 registers of 6 bits, inside an sds, in
  * the published byte format of the HYLL strings, so that they can come from and go to other servers.
  *

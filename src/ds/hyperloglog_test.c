@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hyperloglog_test.c - HyperLogLogs against a plain array of registers, sparse against dense, the estimate
  * against the truth, and corrupt bytes, which must never be read or written past (run it under ASan). */
 #include <math.h>

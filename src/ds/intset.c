@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* intset.c - see intset.h. The format is little endian on every machine; integers are read and written with
  * memcpy. */
 #include "ds/intset.h"

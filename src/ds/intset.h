@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* intset.h - a sorted array of integers in one flat allocation (the published intset format, byte exact).
  *
  *     [u32 width: 2, 4 or 8 bytes][u32 length][integers, ascending, little endian]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* intset_test.c - intset against a plain array of bools and integers, and its validator against garbage. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* keysort.c - see keysort.h. A merge sort over short runs that are sorted by insertion. */
 #include "ds/keysort.h"
 

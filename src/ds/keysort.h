@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* keysort.h - sorting things by a key of 64 bits: numbers exactly, texts by how they begin.
  *
  *     keys:     | key | at | key | at | ...        16 bytes each: this is sorted, and nothing else moves

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* keysort_test.c - sorting and selecting against qsort: random keys, equal ones, ties, orders that are there
  * already; and keys against what they stand for. */
 #include <math.h>

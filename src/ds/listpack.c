@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* listpack.c - a list of strings and integers in one flat allocation; the contract is in listpack.h.
  *
  *     listpack   | total bytes u32 | count u16 | entry | entry | ... | 0xff |        little endian throughout

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* listpack.h - a list of strings and integers in one flat allocation (the published listpack format, byte
  * exact).
  *

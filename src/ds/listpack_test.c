@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* listpack_test.c - the listpack against an array of strings under random operations; its bytes against the
  * published format; the validator against corrupted data.
  *

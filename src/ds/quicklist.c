@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* quicklist.c - a chain of listpacks, the inner ones compressed on demand; the contract is in quicklist.h.
  *
  *     struct quicklist     head | tail | count | nodes, fill, depth            32 bytes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* quicklist.h - a long list of strings: a doubly linked chain of listpacks.
  *
  * Both ends are at hand, an element in the middle is found by walking over nodes, and inside of a node over

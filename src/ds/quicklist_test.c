@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* quicklist_test.c - the quicklist against an array of strings under random operations, with every small
  * limit and with compression; its cursors, which delete and turn around; loading of damaged nodes.
  *

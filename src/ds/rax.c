@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rax.c - the radix tree; the contract is in rax.h.
  *
  * The published idea (Morrison's PATRICIA, 1968; adaptive nodes as in Leis's ART, 2013): a node stands for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rax.h - a radix tree: binary keys, kept in order, whose common beginnings are stored once.
  *
  * Streams keep everything in it that has an order: nodes and pending entries by ID, groups and consumers by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rax_test.c - the radix tree against a sorted array: a million random operations on keys of several kinds,
  * every way to seek, and iterators that live through changes. */
 #include <setjmp.h>

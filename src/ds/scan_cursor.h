@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* scan_cursor.h - where a SCAN stands: a number below 2^53, exact in a double. 0 starts and ends.
  *
  *     | level: 5 | position: 48 |        position: the upper bits of an entry's (salted) hash

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zbtree.c - the B+ tree as a whole; contract, layout and arithmetic are in zbtree.h.
  *
  *     zbtree_leaf.c    elements in a leaf        zbtree_inner.c   counts and separators above them

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zbtree.h - ordered index of a sorted set: a packed B+ tree with order statistics, which also finds members.
  *
  *                  zbtree                       | root first last length .. | one leaf, or the member map |

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zbtree_check.c - looking at a whole B+ tree: every invariant, for tests; and its shape, for DEBUG. */
 #include "ds/zbtree_private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zbtree_inner.c - inner nodes of the B+ tree: counts, separators, children.
  *
  *     | parent, count, cap, level | counts[cap] | separators[cap + 1] | children[cap] |

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zbtree_leaf.c - leaves of the B+ tree: packed elements, in order.
  *
  *      0        48          48 + cap                                            size - heap      size

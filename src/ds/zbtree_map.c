@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zbtree_map.c - which leaf of a B+ tree has a member? A hash table whose entries are leaf numbers.
  *
  *     hash:   | home: the upper 45 bits, salted and scaled | .. | tag: 8 | part: 3 |      the lowest 8: fp

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zbtree_move.c - every allocation of a B+ tree can be moved: for defragmentation, some at a time.
  *
  *     tree, map, inner nodes       with the first call; their number is a fiftieth of that of the leaves

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zbtree_private.h - what the files zbtree*.c share. The layout and the ideas are in zbtree.h. */
 #pragma once
 

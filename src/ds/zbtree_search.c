@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zbtree_search.c - everything that is looked for in a B+ tree: a member by its fp, a place by its order, the
  * rank of a leaf.
  *

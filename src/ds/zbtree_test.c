@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zbtree_test.c - the B+ tree against a naive sorted array, under random operations.
  *
  *   MODEL_OPS=n   number of operations (default 1,000,000); 10000000 for the long run, 50000 under valgrind

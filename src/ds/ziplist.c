@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* ziplist.c - reading the flat list of older files; the format is in ziplist.h. */
 #include "ds/ziplist.h"
 

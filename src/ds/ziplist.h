@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* ziplist.h - the flat list of older files, read only: what listpacks replaced.
  *
  *     [u32 bytes][u32 offset of the last entry][u16 count][entry ...][0xff]

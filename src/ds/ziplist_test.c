@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* ziplist_test.c - reading the flat containers of older files: every encoding, and damage in every byte. */
 #include <setjmp.h>
 #include <stdarg.h>

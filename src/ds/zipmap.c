@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zipmap.c - reading the flat map of the oldest files; the format is in zipmap.h. */
 #include "ds/zipmap.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zipmap.h - the flat map of the oldest files, read only.
  *
  *     [u8 count][ length | key | length | free: 8 | value | `free` unused bytes ] ... [0xff]

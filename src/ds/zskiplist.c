@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zskiplist.c - ordered index of a sorted set; the contract and the idea are in zskiplist.h.
  *
  *     zskiplist   length   tail    level[0]            level[1]        level[2] ..

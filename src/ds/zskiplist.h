@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zskiplist.h - ordered index of a sorted set: a skiplist (Pugh 1990) with spans, and with its header inside
  * the list.
  *

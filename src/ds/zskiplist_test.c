@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zskiplist_test.c - the skiplist against a naive sorted array, under random operations.
  *
  *   MODEL_OPS=n   number of operations (default 1,000,000)

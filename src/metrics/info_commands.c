@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* info_commands.c - INFO, in front of the registry of its fields (registry/info.h); and commandstats and
  * errorstats, which are lists of what commands have counted. */
 #include "metrics/info_commands.h"

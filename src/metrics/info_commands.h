@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* info_commands.h - INFO, and its sections about commands and errors. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* latency.h - LATENCY: spikes (registry/latency.h) and the histograms of commands
  * (command/latency_histogram.h) for people to read; INFO latencystats. */
 #pragma once

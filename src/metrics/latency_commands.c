@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* latency_commands.c - LATENCY LATEST, HISTORY, RESET and HELP; see latency.h. */
 #include "base/num.h"
 #include "client/client.h"

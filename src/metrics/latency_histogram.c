@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* latency_histogram.c - Part of latency.h: how long each command takes, as LATENCY HISTOGRAM and INFO
  * latencystats have it.
  *

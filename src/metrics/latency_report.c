@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* latency_report.c - Part of latency.h: LATENCY GRAPH and LATENCY DOCTOR, spikes for people to read. */
 #include "registry/latency.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* memory.c - figures about memory; see memory.h.
  *
  *     rss  ─┬─ outside of the allocator: code, stacks          rss_overhead

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* memory.h - where the memory is: INFO memory and the MEMORY command.
  *
  * What the process uses is split into what was there at the start, overhead (tables, client buffers, and the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api.h - what the parts of the module room share: modules, their contexts, strings, and how a part hangs on
  * a module's life.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_auth.c - logging in by modules: callbacks that are asked before passwords are, clients that a module
  * has made somebody, and who is told when they become somebody else.
  *

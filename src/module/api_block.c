@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_block.c - blocking the client of a command, and letting it go; see block.h. */
 #include "module/block.h"
 

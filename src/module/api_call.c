@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_call.c - commands that a module runs, and what it replicates.
  *
  * Nothing of what a module's command changes is propagated by itself: what it calls with `!`, and what it

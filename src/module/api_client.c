@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_client.c - clients for modules: who they are, what they are called, and what state the server is in as
  * seen from one (GetContextFlags). */
 #include <errno.h>

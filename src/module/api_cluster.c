@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_cluster.c - other nodes for modules, and messages to them (data/cluster_view.h).
  *
  * A message goes to the modules of the same name; on the bus that is a number, made of names of nine

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_command.c - commands of modules: their specs, made while OnLoad runs, and the way from commandRun to
  * their functions. What COMMAND tells of them: api_command_info.c. */
 #include "module/api_command.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_command.h - a command of a module; api_command.c and api_command_info.c share it. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_command_info.c - what COMMAND tells of modules' commands: SetCommandInfo checks and copies it, and
  * where keys are. Part of api_command.h.
  *

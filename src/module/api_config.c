@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_config.c - directives of modules.
  *
  *     the file, LOADEX ──▶ pending ──▶ LoadConfigs ─┐

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_defrag.c - defragmentation of what modules have allocated (data/defrag.h). A value that takes long is
  * done in pieces: the module keeps in a cursor where it is. */
 #include "base/clock.h"

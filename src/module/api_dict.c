@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_dict.c - dictionaries of modules: a radix tree, in the order of the keys' bytes. A value is any
  * pointer, which the tree cannot hold (it takes even addresses only): it lies in a box. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_filter.c - command filters: modules that see, and may change, what is asked before anybody looks it up.
  *
  *     request ──▶ the row of admission ──▶ strings ──▶ filter, filter ... ──▶ unchanged: it runs as it is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_fork.c - children of modules (data/child.h): one of any kind at a time. */
 #define _GNU_SOURCE /* dladdr */
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_hash.c - keys that hold a hash. */
 #include <errno.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_info.c - modules in INFO: a line about each, and sections of their own.
  *
  *     # module_section        a function of the module is called with a ValkeyModuleInfoCtx, and says section

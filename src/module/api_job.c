@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_job.c - what a module does behind the command that it has been notified of: within the same unit, when
  * the keyspace is as that command has left it. */
 #include "base/zmalloc.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_key.c - keys of modules: opening, closing, deleting, time to live, use, and strings as values. */
 #include "module/module_key.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_list.c - keys that hold a list. Going through one by its positions takes O(1) a step: the place of the
  * last one is kept. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_memory.c - memory of modules: the server's own, counted like it. All of it may be called by any thread;
  * one that the server has not started is made known to the allocator when it starts or first comes here.
  *

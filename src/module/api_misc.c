@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_misc.c - time, random bytes, the log, the state of the server, INFO for modules. */
 #include <errno.h>
 #include <stdarg.h>

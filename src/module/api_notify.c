@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_notify.c - events of the keyspace for modules: who has subscribed is told within the command, before
  * messages go out (data/notify.h). While nobody has, no sink is registered. */
 #include "base/zmalloc.h"

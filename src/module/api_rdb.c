@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_rdb.c - the whole dataset in the hands of modules: emptied, written to a file, read from one. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_reply.c - replies of modules: to the client of the context, or of a thread's context into a text of its
  * own, since the client's chain belongs to who holds the lock.
  *

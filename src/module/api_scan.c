@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_scan.c - all keys, or all elements of a key, some with each call. What a step has found is collected
  * before the module sees it: it may change anything. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_server_event.c - subscriptions to events of the server (registry/server_events.h), and what comes with
  * each of them. Events about commands: command_events.c.
  *

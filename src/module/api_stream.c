@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_stream.c - keys that hold a stream. */
 #include <errno.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_string.c - strings of modules: counted, one allocation each. They belong to who holds the lock; one
  * with a single owner may be read and freed by any thread. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_table.c - the functions of valkeymodule.h by name, under the prefixes of both headers that modules are
  * compiled with. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_thread.c - contexts for a module's own threads, and the lock that they take.
  *
  * Without the lock such a context replies, into its blocked client's own text, and that is all. With it, it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_timer.c - timers, descriptors in the server's loop, functions that the main thread calls once.
  *
  * A timer's id is the time at which it is due, in microseconds, moved on until no other has it, as eight

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_type.c - data types of modules: their making, their values behind keys, and what the house asks of them
  * (module_type.h); files are module_io.c's. */
 #include <string.h>

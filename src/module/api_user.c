@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_user.c - users and their rights for modules: users of a module's own (acl/acl_others.h), questions
  * about any user, lines in ACL LOG. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_yield.c - letting others have answers in the middle of something long.
  *
  * The main thread runs a nested round, as scripts do that take long. A thread that has the lock lends it to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* api_zset.c - keys that hold a sorted set, in any encoding. A range is gone through by place and by number:
  * what is in it is known from the beginning. */
 #include <math.h>

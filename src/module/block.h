@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* block.h - clients of modules that wait: a handle for each, which lives until the module has let it go, even
  * when the client has long gone.
  *

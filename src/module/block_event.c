@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* block_event.c - a client whose command has caused an event of the keyspace, and is blocked by who is told
  * of it: the command goes on to its end, and its reply is held back until the module lets go.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* call.c - see call.h. */
 #include "module/call.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* call.h - running a command for a module: Call (api_call.c), CallArgv (call_handlers.c).
  *
  *     module ──▶ moduleCall ──▶ who asks, may it? ──▶ commandRun(an inner client, ORIGIN_MODULE)

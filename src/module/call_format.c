@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* call_format.c - see call_format.h. */
 #include "module/call_format.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* call_format.h - the letters with which modules give a command's arguments: those of Call, Replicate and
  * EmitAOF.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* call_handlers.c - CallArgv: a command whose reply is handed over piece by piece. Exported by its name, not
  * among the functions of valkeymodule.h: what runs scripts uses it. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* call_promise.c - calls that wait: who made one is told when its command has ended.
  *
  *     promise ──▶ the inner client in which it waits (NULL: it has ended, or was given up)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* call_reply.c - replies of commands, looked at by modules. See call_reply.h. The bytes are this server's
  * own. */
 #include "module/call_reply.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* call_reply.h - what a command that a module has called replied: a tree over the bytes, built when somebody
  * looks. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* command_events.c - how commands have ended, as events of the server. Hooks of command/call.h, which are
  * idle while no module has subscribed.
  *

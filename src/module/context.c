@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* context.c - contexts of modules: what they keep until a callback returns, and the clients they borrow. See
  * api.h. */
 #include "base/assert.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* engine.c - scripting engines of modules, in the table of command/script_engine.h.
  *
  *     EVAL, FCALL ──▶ scriptExecute ──▶ runCode ──▶ call_function(ctx of the caller, keys, arguments)

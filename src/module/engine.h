@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* engine.h - the scripting engines of modules, for their debuggers (engine_debugger.c). */
 #pragma once
 

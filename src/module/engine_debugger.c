@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* engine_debugger.c - debuggers of modules' engines: their part in a session (command/debug_session.h), and
  * the functions by which they speak with its client. Outside a session these do nothing. */
 #include <string.h>

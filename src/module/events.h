@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* events.h - events of the server as modules are told of them (api_server_event.c), and what the parts about
  * them share. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lock.c - the lock, and errands for the main thread; see lock.h. */
 #include "module/lock.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lock.h - who may touch the server: the main thread, but while it sleeps in its poll; then whichever thread
  * of a module has taken the lock.
  *

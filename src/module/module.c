@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* module.c - loading and unloading; see api.h for what a module is made of. */
 #include "module/module.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* module.h - modules: what others have compiled, loaded into the server (MODULE, loadmodule). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* module_commands.c - MODULE, and the directives about modules. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* module_config.h - values for directives of modules that are not loaded yet: from the file, the command line
  * and MODULE LOADEX. LoadConfigs takes what is its module's. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* module_filter.h - command filters, for requests that modules make themselves. */
 #pragma once
 

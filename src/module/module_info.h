@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* module_info.h - for the crash report. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* module_io.c - values of modules in files: RDB (values, and what modules keep outside of the keyspace),
  * DUMP, and commands for the append-only file.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* module_key.h - a key that a module has open. What it holds is looked up by name each time: the module may
  * have changed it in other ways, and objects move. */
 #pragma once

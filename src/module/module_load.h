@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* module_load.h - for MODULE and loadmodule. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* module_open.c - opening a module's file, so that each of its names means what its author meant.
  *
  * RTLD_DEEPBIND has the dynamic linker look for a module's names in the module and its libraries first: one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* module_open.h - a module's file, opened. */
 #pragma once
 

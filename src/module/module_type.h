@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* module_type.h - data types of modules: what api_type.c, module_io.c, api_defrag.c share.
  *
  *     object ──▶ struct moduleValue ──▶ struct ValkeyModuleType ──▶ struct module

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* parts.h - the inits of the parts of the module room, called by moduleInit in this order: objections and
  * ends of a module are asked and done in it, too. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* shared_api.c - functions that a module offers to others by name (ExportSharedAPI, GetSharedAPI).
  *
  * Who has got one keeps its address, so that the module that has it stays as long as those that use it. A

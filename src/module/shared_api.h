@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* shared_api.h - functions that modules have of each other, for INFO. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* users.h - users as modules hold them. */
 #pragma once
 

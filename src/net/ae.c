@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* ae.c - the event loop: epoll, a heap of timers, an eventfd for wake-ups; and io_uring, if there is a ring.
  *
  *     files[fd]  { mask, generation, read {proc, data}, write {proc, data} }

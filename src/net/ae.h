@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* ae.h - the event loop: file events on epoll (level triggered), or on io_uring (in the same words), timers,
  * wake-ups from other threads.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* ae_send.h - one of many sends that an event loop makes together: aeSendMany. */
 #pragma once
 

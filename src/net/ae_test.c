@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* ae_test.c - the event loop: order and deletion of timers, file events that handlers take away from each
  * other in the same turn, barriers, nested turns, hooks, wake-ups from a thread, limits.
  *

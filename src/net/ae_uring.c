@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* ae_uring.c - see ae_uring.h.
  *
  *     socket -> multishot receive -> buffers of the ring -> source.first .. last -> ringRead -> reader

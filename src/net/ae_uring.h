@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* ae_uring.h - what io_uring does for an event loop (ae.c, and nobody else): it receives from streams into
  * buffers of the ring, and sends many replies with one system call.
  *

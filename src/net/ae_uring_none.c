@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* ae_uring_none.c - event loops in a build without liburing (BUILD_URING=no): there are no rings, so nobody
  * gets to the rest. Part of ae_uring.h. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* connection.c - byte streams over TCP and unix sockets, and the sockets that lead to them.
  *
  *     kernel -> ae.c -> onReadable/onWritable(conn) -> conn->read_handler / write_handler

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* connection.h - a byte stream to a peer, whatever carries it: TCP, unix socket, TLS (tls.h).
  *
  * The type is a table of functions. All sockets are non-blocking. */

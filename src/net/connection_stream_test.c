@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* connection_stream_test.c - connections whose bytes the loop may take ahead of their reader, on both
  * backends: nothing is lost, doubled or out of order, whoever reads how little, stops, goes, moves or comes
  * next. */

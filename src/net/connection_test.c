@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* connection_test.c - listening, accepting, connecting; reading, writing and closing through the event loop,
  * over loopback TCP (IPv4, and IPv6 where the host has it) and unix sockets; names, options and errors. */
 #ifndef _GNU_SOURCE

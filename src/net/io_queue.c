@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* io_queue.c - see io_queue.h. */
 #include "net/io_queue.h"
 

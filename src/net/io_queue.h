@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* io_queue.h - a bounded queue of messages from one thread to one other, without locks.
  *
  *     ring[tail .. head)    messages waiting; both counters only grow, a place is counter & (size - 1)

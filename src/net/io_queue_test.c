@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* io_queue_test.c - the queue between two threads: full and empty, published or not, round and round. */
 #include "net/io_queue.h"
 

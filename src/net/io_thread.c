@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* io_thread.c - see io_thread.h.
  *
  *     turn of an I/O thread:   take the messages ──▶ handlers

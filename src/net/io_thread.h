@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* io_thread.h - threads that move bytes for the main thread: each with an event loop of its own, and a queue
  * in either direction.
  *

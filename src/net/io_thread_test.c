@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* io_thread_test.c - threads that send back what they are told: order, sleep and waking, full queues, the
  * end.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* openssl.c - see openssl.h. */
 #define OPENSSL_ITSELF
 #include "net/openssl.h"

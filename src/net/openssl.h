@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* openssl.h - OpenSSL's functions as net/tls*.c call them: from its libraries, which are loaded when there is
  * to be the first context. A server without TLS has neither of them in memory (1.7 MB resident, 0.5 of it its
  * own).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* resp.h - the wire protocol (RESP2 and RESP3, the published specification): requests in, replies out and
  * back in.
  *

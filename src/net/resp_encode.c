@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* resp_encode.c - requests, written: what the server passes on to files and replicas. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* resp_encode_test.c - requests that are written are read back as they were, and have the one form. */
 #include <setjmp.h>
 #include <stdarg.h>

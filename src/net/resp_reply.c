@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* resp_reply.c - replies of the protocol: their headers for the server, and a reader for tools and scripts.
  *
  *     *2\r\n  $3\r\nabc\r\n  :7\r\n        a reply is a head, and for aggregates the elements behind it;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* resp_reply_test.c - the reply reader on every type of RESP2 and RESP3, cut at every byte, nested to the
  * limit, malformed and random; and the header writer, read back.
  *

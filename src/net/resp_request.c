@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* resp_request.c - the server's side of the protocol: input bytes to argument views.
  *
  * A request is either one inline line, split like a shell's, or a multibulk:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* resp_request_test.c - the request parser against what valkey-server 9.1.2 was seen to do, fed whole, split
  * at every byte, and byte by byte; limits, big arguments, cost, random round trips and random garbage.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* test_backends.h - for tests of what runs in event loops: the same tests with each backend. Where the kernel
  * does not allow io_uring, that is counted as one skipped test. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* tls.c - TLS as a type of connection; see tls.h. Contexts are made in tls_context.c.
  *
  *     loop  -> onEvent    -> shakeHands                     until the handshake is done

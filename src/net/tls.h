@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* tls.h - connections over TLS, by OpenSSL, behind the interface of connection.h.
  *
  * A context holds what the certificates and the other settings make; connections keep the one they began

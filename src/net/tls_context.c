@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* tls_context.c - contexts from settings: certificates, keys, who is trusted, protocols, ciphers, sessions.
  * Part of tls.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* tls_none.c - TLS in a build without OpenSSL (BUILD_TLS=no): there are no contexts, so nobody gets to the
  * rest. Part of tls.h. */
 #include "base/assert.h"

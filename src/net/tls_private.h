@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* tls_private.h - what tls.c and tls_context.c share. Part of tls.h. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* aof.c - writing the append-only file: the sink, the write of each turn, fsync, and switching it on and off.
  *
  * Where an acknowledged change is, by `appendfsync`:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* aof.h - the append-only file: every change as a command, written before its reply goes out.
  *
  *     commands ──▶ sink ──▶ buffer ──▶ write(2) once per turn of the loop,  ──▶ fsync: here (always),

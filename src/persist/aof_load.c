@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* aof_load.c - reading the append-only file back. Part of aof_private.h.
  *
  * A file is an RDB image, or commands, or an image with commands behind it. Commands run one by one on a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* aof_manifest.c - reading, changing and writing the list of files; see aof_manifest.h. */
 #include "persist/aof_manifest.h"
 

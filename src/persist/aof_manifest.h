@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* aof_manifest.h - which files make up the append-only file, and in what order.
  *
  *     file appendonly.aof.2.base.rdb seq 2 type b        one at most: the data as it was when it was written

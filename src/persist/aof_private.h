@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* aof_private.h - what the parts of the append-only file share: aof.c (writing), aof_load.c,
  * aof_rewrite.c. */
 #pragma once

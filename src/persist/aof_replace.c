@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* aof_replace.c - the append-only file when the whole dataset is replaced by another (a full
  * synchronization). Part of aof_private.h.
  *

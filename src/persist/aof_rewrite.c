@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* aof_rewrite.c - replacing the append-only file by a shorter one with the same effect. Part of
  * aof_private.h.
  *

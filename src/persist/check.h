@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* check.h - the check tools: other faces of the server binary, chosen by its name. They read files, and write
  * only where --fix says so. Exit code 0: all is well. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* check_aof.c - valkey-check-aof: is an append-only file whole, and if not, where does the damage begin? Part
  * of check.h.
  *

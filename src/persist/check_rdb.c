@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* check_rdb.c - valkey-check-rdb: reads a file to its end as the server would, puts nothing into a database,
  * and tells where and why it could not go on. Part of check.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* check_rdb_stats.c - see check_rdb_stats.h. A figure is a name and a function of what was counted; the three
  * formats are three ways through the same table of figures by type. */
 #include "persist/check_rdb_stats.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* check_rdb_stats.h - what valkey-check-rdb --stats tells of a file: per database and type how many keys
  * there are, how long they and their values are, and how many elements, of which sizes, the values have.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rdb_file.c - see rdb_file.h. */
 #include "persist/rdb_file.h"
 

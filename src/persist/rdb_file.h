@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rdb_file.h - a dataset (data/rdb_dataset.h) as a file with a name. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* snapshot.c - when the dataset's file is written and read; see snapshot.h.
  *
  * dbstats.dirty only ever grows. What has changed since the last save is its distance from a mark: where it

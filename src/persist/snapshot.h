@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* snapshot.h - the dataset's own file: SAVE, BGSAVE, LASTSAVE, save points, loading at start, and what
  * happens to it at FLUSHALL, SHUTDOWN and DEBUG RELOAD. The format is rdb_file.h's. */
 #pragma once

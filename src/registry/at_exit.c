@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* at_exit.c - see at_exit.h. */
 #include "registry/at_exit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* at_exit.h - the last words of rooms, when the server is shut down in order (server/shutdown.h). */
 #pragma once
 

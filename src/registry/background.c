@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* background.c - background threads; see background.h.
  *
  *     main thread ── bioSubmit ──▶ ring of jobs ──▶ thread      one of each per kind

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* background.h - background threads: for what may take long and needs none of the main thread's data. One
  * thread per kind of work, a bounded queue each; when a queue is full the caller does the work itself. */
 #pragma once

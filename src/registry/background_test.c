@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* background_test.c - jobs of the background threads: their order, full queues, the end. */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* config.c - the configuration: one registry of directives, filled by the rooms, and three ways into it.
  *
  *     file, stdin, options --> configLoadText --> words ----+

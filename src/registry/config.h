@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* config.h - the configuration registry. Each room registers its directives with the variables they set.
  *
  *     static bool lazy; ...

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* config_rewrite.c - the values in use, put back into the file they came from.
  *
  * The file belongs to a person, so it is edited, not written anew: comments, blank lines, includes and the

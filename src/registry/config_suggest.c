@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* config_suggest.c - which directive a mistyped name may have meant; see config.h.
  *
  * The nearest name by edit distance: letters that were left out, added or replaced, and neighbours that

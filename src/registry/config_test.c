@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* config_test.c - the registry of directives: values, changes that fail half-way, loading, rewriting. */
 #include <setjmp.h>
 #include <stdarg.h>

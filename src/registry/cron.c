@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cron.c - periodic work and the clock of the running command. */
 #include "registry/cron.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cron.h - periodic work. Each room registers its own; server/ turns the wheel at `hz`. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cron_test.c - periodic jobs: their turn, their pause; what runs before the loop sleeps. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* debug.c - subcommands of DEBUG that rooms have registered; see debug.h. */
 #include "registry/debug.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* debug.h - what rooms add to DEBUG, and what it has switched on for tests. The command itself is in
  * server/debug.c. */
 #pragma once

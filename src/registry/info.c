@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* info.c - the report of INFO, put together from what the rooms have registered.
  *
  *     # Server                 one title per section,

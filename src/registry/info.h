@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* info.h - the report of INFO: each room adds its own fields to a section.
  *
  * Sections print in the order server, tls, clients, memory, persistence, stats, replication, cpu, modules,

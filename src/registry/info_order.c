@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* info_order.c - the order of fields in INFO.
  *
  * Several rooms fill a section, in any order; people and tools read it in this one. A field that is not here

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* info_order.h - in which order the fields of a section of INFO are shown. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* info_test.c - the report of INFO: sections, the order of fields, what a line may be made of. */
 #include <float.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* latency.c - remembering spikes; see latency.h.
  *
  *     events -> struct latencyEvent: a ring of samples, one per second that had a spike

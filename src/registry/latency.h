@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* latency.h - spikes: what has kept the whole server from its clients, and when.
  *
  * Whatever may do so times itself and calls latencyAddSampleIfNeeded. What takes as long as

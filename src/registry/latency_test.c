@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* latency_test.c - spikes: what is remembered of them, and for how long. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* memory_report.c - see memory_report.h. */
 #include "registry/memory_report.h"
 

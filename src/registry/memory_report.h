@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* memory_report.h - overhead that rooms report: memory which is neither the users' data nor a table or a
  * client's buffer, which INFO memory and MEMORY know how to find (metrics/memory.c). */
 #pragma once

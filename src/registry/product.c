@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* product.c - see product.h. */
 #include "registry/product.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* product.h - what the server calls itself where clients ask, and in some errors: Valkey or, for clients that
  * know nothing else (extended-redis-compatibility), Redis. */
 #pragma once

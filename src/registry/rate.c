@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rate.c - see rate.h. */
 #include "registry/rate.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rate.h - how fast a counter grows: the mean over the last samples, for INFO's instantaneous_... fields. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* server_events.c - see server_events.h. */
 #include "registry/server_events.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* server_events.h - what happens to the server as a whole, for who wants to hear of it: modules.
  *
  *     any room ──▶ serverEvent(what, which, data) ──▶ the sink, when somebody wants events of that kind

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* chain.c - see chain.h. */
 #include "repl/chain.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* chain.h - the bytes of a replication stream, kept once for the backlog and all replicas. Knows nothing of
  * clients.
  *

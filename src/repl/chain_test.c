@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* chain_test.c - the chain against a model: its bytes follow from their positions, so that the model need
  * only know where the chain begins and ends, and where its readers stand. */
 #include <setjmp.h>

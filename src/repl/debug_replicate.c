@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* debug_replicate.c - see debug_replicate.h. The command goes out when DEBUG itself, which is a unit of
  * propagation, has ended. */
 #include "repl/debug_replicate.h"

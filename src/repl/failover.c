@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* failover.c - see failover.h.
  *
  *     no-failover ──FAILOVER──▶ waiting-for-sync ──────────────▶ failover-in-progress

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* failover.h - FAILOVER: a primary hands its part to one of its replicas, without losing a write.
  *
  *     writes stand still ─▶ the replica has all ─▶ we become its replica ─▶ writes go on, there

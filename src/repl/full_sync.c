@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* full_sync.c - see full_sync.h.
  *
  *     fullSyncRequest ─┬─ a child writes the file that it needs, and another replica

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* full_sync.h - snapshots for replicas: when one is taken, for whom, and how it gets there.
  *
  *     disk       child ─▶ rdbPath() ─▶ $<length> and the file, to each replica      full_sync_file

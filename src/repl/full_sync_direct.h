@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* full_sync_direct.h - a snapshot goes straight from the child to the connections that replicas have opened
  * for it (dual channel), while the stream goes over their main ones:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* full_sync_file.c - see full_sync_file.h. */
 #include "repl/full_sync_file.h"
 

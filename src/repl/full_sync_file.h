@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* full_sync_file.h - a snapshot on disk goes to replicas, each at a pace of its own.
  *
  *     child ─▶ rdbPath() ─▶ $<length> CR LF, the file, to each replica

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* full_sync_pipe.c - see full_sync_pipe.h.
  *
  *     stream    ........|== buffer ==|......... in the pipe

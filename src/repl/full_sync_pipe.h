@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* full_sync_pipe.h - a snapshot goes to replicas while it is made, through this process:
  *
  *     child ─▶ pipe ─▶ buffer ─┬─▶ replica

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* full_sync_transfer.c - see full_sync_transfer.h. */
 #include "repl/full_sync_transfer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* full_sync_transfer.h - what the ways of a snapshot to its replicas have in common.
  *
  *     struct replicaClient ── transfer ──▶ | struct transfer | what this way needs |

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* history.c - see history.h. */
 #include "repl/history.h"
 

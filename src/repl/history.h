@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* history.h - what this server has sent or applied as a member of a replication tree, and under which name.
  *
  *     id, offset        all servers of a tree that have applied the same `offset` bytes of stream `id`

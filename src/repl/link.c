@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* link.c - see link.h.
  *
  *     link_wire          lines to and from the primary, over TCP or TLS

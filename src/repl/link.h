@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* link.h - the link to our primary: connecting, the handshake, and the client that applies its stream.
  *
  *     NONE ─REPLICAOF─▶ CONNECT ─▶ CONNECTING ─▶ HANDSHAKE ─┬─ +CONTINUE ─────────────────▶ CONNECTED

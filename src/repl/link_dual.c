@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* link_dual.c - see link_dual.h. */
 #include "repl/link_dual.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* link_dual.h - full synchronization over two connections at once (dual channel): the snapshot comes over one
  * of its own, and meanwhile the stream behind it over the main one, where it is kept until the snapshot is in
  * place.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* link_handshake.c - see link_handshake.h. */
 #include "repl/link_handshake.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* link_handshake.h - what a replica says to its primary before the stream: who it is, and from where on it
  * wants to go on.
  *

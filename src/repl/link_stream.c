@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* link_stream.c - see link_stream.h. */
 #include "repl/link_stream.h"
 

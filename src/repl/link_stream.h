@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* link_stream.h - the client that applies our primary's stream.
  *
  *     socket ─▶ round ─▶ request ─┬─▶ commandRun(ORIGIN_PRIMARY), its replies dropped

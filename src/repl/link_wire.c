@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* link_wire.c - see link_wire.h.
  *
  * Lines are read byte by byte: what stands behind the last of them is somebody else's, and cannot be put back

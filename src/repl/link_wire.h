@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* link_wire.h - a connection to our primary while it is spoken to line by line: before its stream, or a
  * snapshot, begins.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* own_expiry.c - see own_expiry.h.
  *
  *     own: key ──▶ struct ownKey, a bit for each database in which it got an expiry here

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* own_expiry.h - keys of a writable replica (replica-read-only no) that its own clients gave an expiry.
  *
  * What a replica's primary has written expires when the primary says so. Of what was written here the primary

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* receive.c - the course of a snapshot's coming; see receive.h and receive_private.h.
  *
  *     HEADER ─┬─ disk ────▶ FILE ─▶ SYNCING ─┬─▶ LOAD ─▶ done(true)

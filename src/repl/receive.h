@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* receive.h - a snapshot comes in from our primary: onto the disk, or straight into memory.
  *
  *     $<length>      ┐    disabled            file, then the databases

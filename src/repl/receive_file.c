@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* receive_file.c - a snapshot from our primary onto the disk. Part of receive_private.h.
  *
  *     socket ──▶ | held | what comes now ... |  ──▶ temp-<time>.<pid>.rdb ──▶ fdatasync, on a thread,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* receive_load.c - a snapshot from our primary into memory. Part of receive_private.h.
  *
  *     file or socket ──▶ rio ──▶ rdbLoadStream ──▶ the databases         what was there goes when magic and

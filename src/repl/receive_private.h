@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* receive_private.h - what the parts of receive.h share: receive.c (the course of it), receive_file.c (onto
  * the disk), receive_load.c (into memory). */
 #pragma once

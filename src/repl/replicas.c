@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* replicas.c - the replicas that there are: their places in the stream, and how they are sent it.
  *
  *     a command ends ─▶ history: one memcpy into the chain

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* replicas.h - the replicas of this server, whether it is a primary or a replica itself: what they say
  * (REPLCONF), what they ask for (PSYNC, SYNC), and the stream that they are sent.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* replicas_commands.c - what a replica says, and asks for: REPLCONF, SYNC, PSYNC. Part of replicas.h.
  *
  *     REPLCONF option value ...   remembered with the connection, in order, up to the first that is wrong

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* replicas_info.c - what is said of the replicas: INFO, ROLE, memory, min-replicas. Part of replicas.h. */
 #include "client/reply.h"
 #include "data/evict.h"

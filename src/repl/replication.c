@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* replication.c - see replication.h. */
 #include "repl/replication.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* replication.h - the room of replication: its parts, and its start.
  *
  *     history      ids, offsets, the backlog           chain        its bytes

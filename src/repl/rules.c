@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rules.c - see rules.h.
  *
  * Each rule of admission is idle unless the role and the directives give it something to object to; `update`

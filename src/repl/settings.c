@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* settings.c - see settings.h. */
 #include "repl/settings.h"
 

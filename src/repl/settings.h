@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* settings.h - what the parts of replication share: directives that several look at, and counters. */
 #pragma once
 

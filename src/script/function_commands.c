@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* function_commands.c - FUNCTION and its subcommands, FCALL. Part of functions.h. */
 #include "base/glob.h"
 #include "commands/scripting.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* function_library.c - one library (see function_library.h). */
 #include "script/function_library.h"
 

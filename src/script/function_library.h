@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* function_library.h - one library: its text, and the functions that its engine makes of that. */
 #pragma once
 

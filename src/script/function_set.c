@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* function_set.c - see function_set.h. */
 #include "script/function_set.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* function_set.h - libraries and their functions, by name. One set is in use; FUNCTION RESTORE makes another
  * one first, and joins it when everything in it fits. */
 #pragma once

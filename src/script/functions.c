@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* functions.c - the libraries in use, and their way into files and payloads (see functions.h). */
 #include "script/functions.h"
 

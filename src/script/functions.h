@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* functions.h - libraries of functions, for the rooms that keep and copy them.
  *
  * A library is its text: loading the text again makes the same functions. Errors are whole error replies

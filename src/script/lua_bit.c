@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lua_bit.c - bit of scripts: lua-bitop. Part of script_private.h. */
 #include <lauxlib.h>
 #include <lua-bitop.h>

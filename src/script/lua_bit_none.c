@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lua_bit_none.c - stands for lua_bit.c where the build had no lua-bitop: scripts have no bit. */
 #include "script/script_private.h"
 

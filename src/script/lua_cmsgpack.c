@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lua_cmsgpack.c - the cmsgpack library of scripts: Lua values as MessagePack (msgpack.org) and back.
  *
  *     pack(values...)                    one string, the values in a row

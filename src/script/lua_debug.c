@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lua_debug.c - the debugger of Lua: where a script stops, and what it calls (see script_debug.h).
  *
  * Lua calls the hook at each line. While the script stands, requests are read and answered right there. */

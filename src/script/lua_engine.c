@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lua_engine.c - Lua as an engine (command/script_engine.h; see script_private.h).
  *
  * A script is compiled once, to a function that the interpreter's registry holds: that reference is its code.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lua_guard.c - limits in front of libraries that trust their input too much (see script_private.h).
  *
  *     string.find, match, gmatch, gsub  a call on the C stack per item of a pattern   PATTERN_ITEMS_MAX

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lua_json.c - cjson of scripts: lua-cjson, without the tables that scripts could leave messages in, and with
  * limits in front of it (lua_guard.c). Part of script_private.h. */
 #include <lauxlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lua_json_none.c - stands for lua_json.c where the build had no lua-cjson: scripts have no cjson. */
 #include "script/script_private.h"
 

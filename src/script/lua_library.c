@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lua_library.c - loading a library of functions in Lua (see script_private.h).
  *
  * All libraries share an interpreter and its globals, which nobody can write to: what a library keeps is in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lua_struct.c - the struct library of scripts: numbers and strings to packed bytes and back.
  *
  *     struct.pack(format, values...)        the packed string

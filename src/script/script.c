@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* script.c - EVAL and its family, and the cache of scripts.
  *
  *     by_text  text -> script     EVAL finds a script without hashing its name anew

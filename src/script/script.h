@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* script.h - Lua scripts: EVAL and its family. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* script_api.c - what scripts call: redis.* and, the same table, server.*
  *
  * A command's arguments are views into the Lua strings on the caller's stack; numbers are printed into a

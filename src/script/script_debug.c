@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* script_debug.c - arming, and the session around a script (see script_debug.h).
  *
  * A session in a child ends with the process. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* script_debug.h - the debugger of scripts.
  *
  * SCRIPT DEBUG YES|SYNC arms a client: its next EVAL is a session. The script stops before its first line,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* script_debug_commands.c - what the client of a debugging session may ask. Part of script_debug.h. */
 #include <lauxlib.h>
 #include <stdlib.h>

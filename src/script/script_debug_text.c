@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* script_debug_text.c - values and replies as the debugger shows them: tools read these lines, so the forms
  * are Valkey's. Part of script_debug.h. */
 #include <lauxlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* script_flags.c - what scripts and functions say of themselves: the first line "#!lua flags=no-writes,...",
  * and the names of the flags (see script_private.h). */
 #include "base/zmalloc.h"

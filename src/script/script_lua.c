@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* script_lua.c - the interpreter and its sandbox.
  *
  * Stock Lua 5.1 has no read-only tables, so scripts get views:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* script_private.h - what the files of this room share.
  *
  *     script.c            EVAL, SCRIPT, the cache of scripts, INFO

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* script_reply.c - replies to Lua values, and Lua values to replies.
  *
  *     reply               Lua                          Lua                      reply

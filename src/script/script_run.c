@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* script_run.c - running a script or a function: what may object, then its engine (see script_private.h). */
 #include "base/assert.h"
 #include "base/ticks.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* script_vm.c - the two interpreters: one for scripts, one for functions (see script_private.h).
  *
  * They share nothing, so that a flush of either throws a whole interpreter away, in the background when that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* instance.h - what a Sentinel knows of each server: of the primaries it watches, of their replicas, and of
  * the other Sentinels that watch them. Data only; who decides what is in supervisor.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* peer_sockets.c - see peer_sockets.h.
  *
  *     socket ─▶ in: bytes until an answer is whole ─▶ supervisorReply, supervisorMessage

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* peer_sockets.h - connections to the servers and Sentinels that are watched: connecting, TLS, requests out,
  * answers and messages in. Knows nothing of what they mean. */
 #pragma once

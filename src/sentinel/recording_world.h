@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* recording_world.h - a world for tests of the supervisor: it writes down what it is asked for, line by line,
  * and connects whenever it may.
  *

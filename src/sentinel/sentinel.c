@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel.c - see sentinel.h. */
 #include "sentinel/sentinel.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_answers.c - see sentinel_answers.h. */
 #include "sentinel/sentinel_answers.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_answers.h - what commands that every server has answer in a Sentinel: ROLE, PUBLISH, INFO. */
 #pragma once
 

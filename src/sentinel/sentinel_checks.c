@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_checks.c - checks that the handlers of SENTINEL share; see sentinel_commands.h. */
 #include "client/reply.h"
 #include "sentinel/sentinel_commands.h"

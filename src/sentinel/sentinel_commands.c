@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_commands.c - SENTINEL: which handler its subcommands have, and those of them that make the
  * Sentinel do something; see sentinel_commands.h. Every argument is looked at before anything is changed. */
 #include "sentinel/sentinel_commands.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_commands.h - SENTINEL and its subcommands: what users see (sentinel_show.c), what they set
  * (sentinel_set.c), and what else they and other Sentinels ask for (sentinel_commands.c). */
 #pragma once

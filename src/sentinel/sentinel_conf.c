@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_conf.c - see sentinel_conf.h.
  *
  * Lines wait until all are there: those about the Sentinel itself are applied first, then the primaries, then

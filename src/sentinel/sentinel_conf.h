@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_conf.h - sentinel.conf: what it has to be, and its lines that begin with `sentinel`. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_events.c - see sentinel_events.h. */
 #include "sentinel/sentinel_events.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_events.h - events: lines of the log, and messages on channels of their names. */
 #pragma once
 

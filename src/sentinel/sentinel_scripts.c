@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_scripts.c - see sentinel_scripts.h.
  *
  *     scriptsAdd ──▶ waits ──(16 at a time)──▶ runs ──▶ exit 0: done      exit >= 2: -script-error

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_scripts.h - the operators' scripts: a queue, some at once, again when one fails (SENTINEL
  * PENDING-SCRIPTS shows them). */
 #pragma once

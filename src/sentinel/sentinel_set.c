@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_set.c - what users set: how a primary is watched (SENTINEL SET), the Sentinel itself (CONFIG), its
  * time limits (DEBUG); see sentinel_commands.h.
  *

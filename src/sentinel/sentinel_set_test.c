@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_set_test.c - which arguments of SENTINEL are secrets, wherever a command is shown. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_show.c - what users and clients see of that which is watched; see sentinel_commands.h. All values
  * of maps are bulk strings, numbers too; ages are milliseconds. */
 #include "sentinel/sentinel_commands.h"

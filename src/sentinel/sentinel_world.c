@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_world.c - see sentinel_world.h. The supervisor's world: clocks, sockets, names, the file, the log.
  */
 #include "sentinel/sentinel_world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_world.h - a Sentinel as a process: what it registers, how it starts, the world that its supervisor
  * acts in. */
 #pragma once

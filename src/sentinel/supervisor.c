@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor.c - the life of a supervisor: its beginning, its ticks, TILT; primaries that come, go and move;
  * and how events are told.
  *

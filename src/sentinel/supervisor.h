@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor.h - the decisions of a Sentinel: who is down, who leads, who is promoted, what everybody is
  * told. A state machine that knows neither sockets nor clocks: time, random numbers and answers come in as
  * arguments, and what it wants done goes out through a table of functions (struct supervisorWorld). A

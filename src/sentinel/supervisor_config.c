@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_config.c - the lines of sentinel.conf, read and written: what users say there, and what a
  * Sentinel keeps there to know it again after a restart.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_config_test.c - the lines of sentinel.conf: what they set, why they are refused, and that what
  * is written is read back as the same. */
 #include "sentinel/recording_world.h"

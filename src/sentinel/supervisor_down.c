@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_down.c - who is down: as this Sentinel sees it (s_down), and, of a primary, as enough Sentinels
  * see it (o_down). For the second the others are asked again and again while the first is true; their answers
  * also carry their votes (supervisor_vote.c), and neither counts for long when no new one comes. */

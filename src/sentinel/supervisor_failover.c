@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_failover.c - the failover of a primary, as a state machine of one step in a tick. Only the
  * Sentinel that leads goes beyond wait_start; the others learn from its hellos what has come of it.
  *

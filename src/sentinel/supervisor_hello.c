@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_hello.c - hello messages: by them Sentinels of the same primary find each other, and tell where
  * it is.
  *

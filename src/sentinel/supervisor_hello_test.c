@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_hello_test.c - hellos: what a supervisor says in them, whom it meets by them, whom it believes,
  * and what it does about those that make no sense. */
 #include "sentinel/recording_world.h"

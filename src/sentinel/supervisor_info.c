@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_info.c - what INFO of a primary or a replica tells: its run id, its role, its replicas, whom it
  * follows and how far it is; what a failover makes of that; and repairs of replicas that have long done other
  * than they should. What a server tells is not to be trusted: a number that is none is 0, and an address that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_info_test.c - what INFO of primaries and replicas tells a supervisor, what it makes of nonsense,
  * and the repairs. */
 #include "sentinel/recording_world.h"

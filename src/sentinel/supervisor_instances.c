@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_instances.c - instances and their addresses: made, found, shown, freed (see instance.h). */
 #include <arpa/inet.h>
 #include <stdio.h>

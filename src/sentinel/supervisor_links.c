@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_links.c - the channels to those that are watched: opened, given up when nothing is heard, and
  * what goes over them by the clock. What a command channel is asked, it answers in that order: `pending` of
  * its link is what is still to come, and for whom.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_links_test.c - channels of a supervisor in a world that is written down: what is sent on them,
  * in which order and when; when they are given up; what answers do. */
 #include "sentinel/recording_world.h"

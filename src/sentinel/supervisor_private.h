@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_private.h - what the parts of the supervisor (supervisor*.c) share. */
 #pragma once
 

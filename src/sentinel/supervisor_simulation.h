@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_simulation.h - Sentinels, a primary and its replicas in virtual time, for tests: many
  * supervisors, one queue of events, one seed. The same seed gives the same run. What is simulated:
  * connections (latency, breaks, refusals, partitions), processes (death, restart, standstill), clocks that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_simulation_test.c - Sentinels in virtual time: what they decide about a primary that dies,
  * stands still, is cut off, changes its role; by fixed scenarios and by random schedules.
  *

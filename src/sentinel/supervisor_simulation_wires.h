@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_simulation_wires.h - the lower half of supervisor_simulation.h: the data, the queue of events,
  * and connections.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_vote.c - votes: who of the Sentinels leads the failover of a primary.
  *
  * A vote is a promise for one epoch, made once, and kept on disk before it is given; it goes to who asks

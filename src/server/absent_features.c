@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* absent_features.c - see absent_features.h.
  *
  * A directive here has a value and nothing that reads it. When its feature is built, its line moves to the

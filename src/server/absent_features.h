@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* absent_features.h - what users of Valkey expect and this version does not have yet: replication, the
  * cluster, I/O threads, modules ... Their directives are known, so that a configuration file which serves
  * Valkey serves us, and their INFO fields say what they say where the feature is idle. */

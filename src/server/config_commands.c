@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* config_commands.c - CONFIG, in front of the registry of directives (registry/config.h): who may change
  * what, and how clients are answered.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* config_commands.h - CONFIG: what clients see and change of the configuration. */
 #pragma once
 

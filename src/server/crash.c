@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* crash.c - the crash report.
  *
  * It runs in a signal handler of a broken process, so it tells first what is certain (signal, registers,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* crash.h - the crash report: what operators need when the server dies by a signal or a failed assertion. */
 #pragma once
 

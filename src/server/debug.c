@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* debug.c - DEBUG: looking inside the server, and making it do what it would rather not.
  *
  * A subcommand is a row of the table at the end: its name, how many arguments it takes, its function. Other

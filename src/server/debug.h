@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* debug.h - DEBUG, for tests and operators. Other rooms add to it by registry/debug.h. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* debug_defrag.c - Part of debug.h: everything moves in memory. */
 #include "client/client.h"
 #include "client/reply.h"

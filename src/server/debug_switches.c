@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* debug_switches.c - Part of debug.h: what tests of servers switch on and off, and sizes that they ask for.
  *
  * Suites written for other servers throw switches of parts that are not here: of replication, of a cluster,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* debug_values.c - Part of debug.h: how single values are stored. */
 #include "server/debug.h"
 

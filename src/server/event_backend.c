@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* event_backend.c - see event_backend.h.
  *
  * auto: io_uring, where the kernel allows it and is not slower with it. That is measured, as it depends on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* event_backend.h - what the event loops work with: epoll or io_uring, by the directive `event-backend`. */
 #pragma once
 

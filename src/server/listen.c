@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* listen.c - listening sockets and accept; see listen.h.
  *
  * TCP and TLS have a port each, and a socket for each address of `bind`. The addresses are tried in order.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* listen.h - the server's listening sockets: the addresses of `bind` for TCP and for TLS, the unix socket;
  * accepting clients. */
 #pragma once

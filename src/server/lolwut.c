@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lolwut.c - LOLWUT, a drawing and the version.
  *
  * The drawing is a town by the water: every tower is a node of a skip list, as high as chance has made it,

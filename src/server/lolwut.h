@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* lolwut.h - the drawing of LOLWUT. */
 #pragma once
 

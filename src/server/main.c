@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* main.c - the only place that names every room: start-up in order, then the loop. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* memcheck.c - Part of crash.h: is the memory itself broken?
  *
  * Each page of the process that is in memory and belongs to no file is written with patterns, read back, and

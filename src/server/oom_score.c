@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* oom_score.c - Part of process.h: oom-score-adj, which process the kernel kills first when memory runs out.
  *
  * The value of the role goes to /proc/self/oom_score_adj: as it is (absolute), or added to what stood there

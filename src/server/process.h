@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* process.h - the process around the server: daemon, supervisor, pid file, log destination, working
  * directory, the title that ps shows, and what the kernel is told about it. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* process_title.c - Part of process.h: the text that ps shows.
  *
  *     argv[0] \0 argv[1] \0 ... environ[0] \0 environ[1] \0 ...     one piece of memory, made by the kernel

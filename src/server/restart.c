@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* restart.c - see restart.h. Everything that is open is closed by exec: files and sockets of the old life
  * must not reach the new one, whoever opened them. */
 #include "server/restart.h"

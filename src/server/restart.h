@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* restart.h - DEBUG RESTART and CRASH-AND-RECOVER: the server begins anew as the same process, with the
  * arguments, environment and directory that it was started with. */
 #pragma once

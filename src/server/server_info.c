@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* server_info.c - INFO about the process: what it is, its CPU time, its rates, its role.
  * Also TIME and ROLE. */
 #define _GNU_SOURCE /* RUSAGE_THREAD */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* server_info.h - INFO sections server, replication, cpu and debug, the rates in stats, TIME and ROLE. */
 #pragma once
 

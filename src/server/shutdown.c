@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* shutdown.c - see shutdown.h. A signal only sets a flag and wakes the loop; the work is done before the loop
  * sleeps.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* shutdown.h - the orderly end: signals, SHUTDOWN, and what has to happen before exit. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* stack_trace.c - see stack_trace.h.
  *
  * Only a thread itself can walk its stack. So the others are interrupted by a signal, one after another, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* stack_trace.h - the stacks of all threads, for the crash report and the watchdog. May be called from a
  * signal handler. */
 #pragma once

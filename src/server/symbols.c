@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* symbols.c - see symbols.h.
  *
  * The dynamic linker knows only what the program exports. All functions are in the section .symtab of its

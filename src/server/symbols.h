@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* symbols.h - names of this program's functions, static ones too, for crash reports. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* system_check.c - see system_check.h. A check that cannot find out says so, and is not a warning. */
 #include "server/system_check.h"
 

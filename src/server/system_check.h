@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* system_check.h - what the host should offer to a server: its memory, its clock, its settings. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Unit tests of system_check.h, with files of the system as the tests want them. */
 #define _GNU_SOURCE /* nftw */
 #include "server/system_check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* tls_server.c - see tls_server.h.
  *
  * A change makes a new context from all directives, and exchanges it for the old one only when it is whole.

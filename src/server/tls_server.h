@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* tls_server.h - the directives tls-*, and the context that new TLS clients get. */
 #pragma once
 

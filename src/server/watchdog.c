@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* watchdog.c - see watchdog.h.
  *
  * A timer that the main thread winds up at every tick of hz. When it runs down, SIGALRM interrupts whatever

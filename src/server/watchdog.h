@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* watchdog.h - the software watchdog: logs where the main thread is when it does not come back for long. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark.h - what the parts of valkey-benchmark share.
  *
  *     options -> suite or trailing command -> request -> run (threads, clients) -> report

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_cluster.c - --cluster: which nodes there are, which slots they have, and tags that lead to these
  * slots.
  *

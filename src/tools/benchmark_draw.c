@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_draw.c - see benchmark_draw.h.
  *
  * Zipf numbers by rejection-inversion (Hoermann and Derflinger 1996, "Rejection-inversion to generate

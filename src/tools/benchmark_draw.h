@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_draw.h - random numbers of a distribution: which keys a load asks for. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Unit tests of benchmark_draw.h: each distribution against its formula. */
 #include "tools/benchmark_draw.h"
 

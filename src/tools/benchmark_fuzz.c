@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_fuzz.c - --fuzz: random commands, to see that a server survives them.
  *
  * Every client sends one command, then every client reads its reply: so the commands of all clients are at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_fuzz.h - commands made up at random, out of what the server tells about its commands. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_fuzz_grammar.c - see benchmark_fuzz.h.
  *
  * An argument of COMMAND DOCS is a map: its type, perhaps a token, flags (optional, multiple ...), and for

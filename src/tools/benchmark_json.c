@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_json.c - results as one JSON object, for programs. Part of benchmark.h.
  *
  *     {"version": "9.1.2", "options": {...}, "tests": [

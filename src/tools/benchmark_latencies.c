@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_latencies.c - a histogram of three significant digits, with the exact extremes and the mean
  * beside it. */
 #include "tools/benchmark_latencies.h"

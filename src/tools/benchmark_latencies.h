@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_latencies.h - latencies counted with three significant digits, whatever their magnitude. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_latencies_test.c - the histogram against sorted arrays of the same values. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_link.c - the few synchronous exchanges of the benchmark: AUTH, SELECT and INFO.
  *
  * One command out, one reply in, waiting for the socket where need be. A connection that has shaken hands is

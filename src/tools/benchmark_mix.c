@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_mix.c - a load of several commands: each command that is sent is drawn by weight. A mix is a
  * request like others, whose bytes are put together for each batch. Part of benchmark.h. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_options.c - the command line of valkey-benchmark.
  *
  * A table of options, each with the kind of value it takes and where that goes. The first word that is not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_report.c - results as text: a summary, one line, or comma separated values. */
 #include "tools/benchmark.h"
 

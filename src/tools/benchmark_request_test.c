@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_request_test.c - placeholders: where they are found, and which numbers stand there. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_run.c - the load: threads, each with an event loop and its share of the clients.
  *
  * A client sends a batch of P commands with one write, and when P replies have come, records the time that

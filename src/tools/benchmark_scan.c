@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_scan.c - the cheapest reader of replies: it only finds where they end.
  *
  * A reply is a tree written in preorder, so its end is found by counting: a reply starts with one value

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_scan.h - counts the replies in a byte stream without keeping the bytes. */
 #pragma once
 

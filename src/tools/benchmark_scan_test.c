@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_scan_test.c - the reply counter: every type, split at every byte. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_series.c - see benchmark_series.h. */
 #include "tools/benchmark_series.h"
 

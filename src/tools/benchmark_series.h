@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_series.h - latencies over the time of a run: a histogram for each interval, all of one width.
  * When there are too many, two become one and the width doubles, so memory has a bound however long the run
  * takes. */

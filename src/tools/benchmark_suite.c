@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_suite.c - the tests that users select with -t, and the command given on the command line.
  *
  * A test is a title and a command. `names` are what -t accepts for it: the test's own name, and the name of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_svg.c - charts of runs: latency (p50, p99, maximum; on a logarithmic scale) above the rate of
  * replies, over time. One file, a chart under the other; light or dark as the reader's system is. Part of
  * benchmark.h. */

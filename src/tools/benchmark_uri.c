@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_uri.c - a server written as a URI. Part of benchmark.h. */
 #define _GNU_SOURCE /* memrchr */
 #include "tools/benchmark.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_versus.c - the same load on several servers, fairly.
  *
  * A machine is never equally fast for long, so servers are not measured one after the other but in rounds;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli.h - what the parts of valkey-cli share.
  *
  *     options -> main -> a mode (--stat, --scan ...) ----------------> link (bytes)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster.c - --cluster: its subcommands, words to the user and questions. Part of cli_cluster.h. */
 #include "tools/cli_cluster.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster.h - what the parts of valkey-cli --cluster share.
  *
  *     options -> cliCluster -> a subcommand: load all nodes -> check -> plan (cli_cluster_plan) -> show -> do

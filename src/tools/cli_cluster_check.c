@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_check.c - --cluster info and check, and which of the mends fix has to make. Part of
  * cli_cluster.h. */
 #include "tools/cli_cluster.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_create.c - --cluster create: roles and slots, shown and then told to the nodes. Part of
  * cli_cluster.h. */
 #include "tools/cli_cluster.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_data.c - --cluster import and backup: data from outside, and to the outside. Part of
  * cli_cluster.h. */
 #include "tools/cli_cluster.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_fix.c - --cluster fix: slots that were left open, that nobody has, that several have. Part of
  * cli_cluster.h.
  *

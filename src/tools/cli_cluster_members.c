@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_members.c - --cluster add-node, del-node, call and set-timeout. Part of cli_cluster.h. */
 #include "tools/cli_cluster.h"
 

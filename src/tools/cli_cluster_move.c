@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_move.c - slots from one node to another, in either of two ways. Part of cli_cluster.h.
  *
  * Key by key: the target imports, the source migrates, MIGRATE in batches until the slot is empty in all

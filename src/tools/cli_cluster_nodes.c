@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_nodes.c - the nodes of a cluster: a connection to each, and what each says. Part of
  * cli_cluster.h. */
 #include "tools/cli_cluster.h"

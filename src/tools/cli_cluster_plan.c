@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_plan.c - who gets what in a cluster. Part of cli_cluster_plan.h. */
 #include "tools/cli_cluster_plan.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_plan.h - who gets what in a cluster: decisions of --cluster without a connection or a word to
  * the user.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_plan_test.c - the decisions of --cluster, and the text of CLUSTER NODES that they stand on. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_reshard.c - --cluster reshard and rebalance: plan, show, move. Part of cli_cluster.h. */
 #include "tools/cli_cluster.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_complete.c - completion at the prompt. See cli_complete.h.
  *
  *     get user:1<TAB>     COMMAND GETKEYS get <mark>          is the word a key's name?

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_complete.h - what a line that is being typed can be completed to: by the documentation of the commands,
  * and by the names that the server has. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_docs.c - reading COMMAND DOCS: fields, synopses, completions and hints. */
 #include "tools/cli_docs.h"
 

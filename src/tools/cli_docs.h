@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_docs.h - what the server tells about its commands (COMMAND DOCS), and what can be said from that about
  * a line that is being typed.
  *

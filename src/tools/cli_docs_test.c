@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_docs_test.c - synopses, hints and completions from a small COMMAND DOCS reply. */
 #include <setjmp.h>
 #include <stdarg.h>

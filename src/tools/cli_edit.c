@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_edit.c - the line editor: libedit, with hints and completion of our own on top.
  *
  * A hint is shown in grey behind the text. libedit has nothing for that but a prompt at the right margin.

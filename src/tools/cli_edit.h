@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_edit.h - typing one line at a terminal: editing, history, hints behind the cursor and completion. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_exec.c - running commands: replies, repeats, endless streams, and what a reply changes in the client.
  *
  * Some replies change the conversation: after SELECT another database, after AUTH other credentials for the

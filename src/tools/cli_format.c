@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_format.c - replies as text: for people, raw, as CSV and as JSON.
  *
  * For people, an aggregate is a list with numbered labels; what lies deeper is indented by the label's width:

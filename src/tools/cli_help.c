@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_help.c - the help at the prompt, as the server tells it (COMMAND DOCS). Part of cli.h.
  *
  * The documentation is asked for once per server and kept for help, hints and completion. */

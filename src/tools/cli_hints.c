@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_hints.c - --test_hint and --test_hint_file: the hints of the prompt, for scripts that check them. Part
  * of cli.h.
  *

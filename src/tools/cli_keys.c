@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_keys.c - --bigkeys, --memkeys and --hotkeys: a walk over all keys that asks each for its type and size,
  * or for how often it is used. Part of cli.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_latency.c - --latency, --latency-history, --latency-dist and --intrinsic-latency. Part of cli.h.
  *
  * The first three time PING, a hundred times a second; the last one times nothing but a bit of computing, and

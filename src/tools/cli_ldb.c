@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_ldb.c - the mode --ldb: an EVAL under the server's debugger of scripts. Part of cli.h.
  *
  * SCRIPT DEBUG arms the connection, so that its next EVAL is a session: the server answers with lines of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_link.c - the connection of valkey-cli: handshake, requests out, replies in.
  *
  *     in:  [ replies before | reply handed out | bytes that came with it ............ ]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_lru.c - --lru-test: how often a cache with the server's memory limit and policy would be hit. Part of
  * cli.h.
  *

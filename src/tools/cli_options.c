@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_options.c - the command line of valkey-cli, (usage and URIs: cli_usage.c). Part of cli.h. */
 #include "tools/cli.h"
 

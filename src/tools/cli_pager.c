@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_pager.c - replies longer than the screen go through a pager, at the prompt. Part of cli.h.
  *
  * Which one: $VALKEYCLI_PAGER, else $PAGER, else less, where there is one; "cat" and an empty value are none.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_pipe.c - --pipe: mass insertion. Standard input goes to the server as it is, as fast as the server
  * takes it, while the replies are counted. Part of cli.h.
  *

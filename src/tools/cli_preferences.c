@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_preferences.c - what people like otherwise: lines such as ":set nohints" of ~/.valkeyclirc, or typed.
  * Part of cli.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_progress.c - see cli_progress.h. */
 #include "tools/cli_progress.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_progress.h - how far a long run has come: a line on standard error, where that is a terminal, that is
  * drawn anew some times a second once the run has taken a second. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_prompt.c - the interactive session: prompt, history file, the loop. Part of cli.h.
  *
  * The history file holds one line per command, as typed, the newest last, and is appended to at once, so

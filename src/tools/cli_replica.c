@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_replica.c - --replica, --rdb and --functions-rdb: the server takes us for a replica. Part of cli.h.
  *
  * After SYNC come empty lines while the snapshot is made, then it, in one of two forms, and then the commands

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_scan.c - --scan: the names of the keys, and the steps that the other modes share. Part of cli.h. */
 #include "tools/cli.h"
 

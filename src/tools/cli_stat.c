@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_stat.c - --stat: the load of the server, a line at a time. Part of cli.h. */
 #include "tools/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_style.c - see cli_style.h. */
 #define _GNU_SOURCE /* wcwidth */
 #include "tools/cli_style.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_style.h - how text looks at a terminal: colours, widths, what can be shown as it is. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_table.c - see cli_table.h. */
 #include "tools/cli_table.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_table.h - a table as text that fits a terminal.
  *
  * It is filled row by row; a column is there as soon as a cell is put into it. Where not all of it fits,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_table_test.c - tables on terminals of several widths, and the widths and escapes of texts. */
 #include <locale.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_target.c - see cli_target.h. */
 #include "tools/cli_target.h"
 

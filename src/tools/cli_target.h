@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_target.h - the file of --rdb, --functions-rdb and --cluster backup, which is there when it is whole.
  *
  * What arrives goes to a temporary file beside the target, which is synced and renamed at the end. So a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_usage.c - the text of --help, and server addresses written as URIs. Part of cli.h. */
 #define _GNU_SOURCE /* memrchr */
 #include "tools/cli.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_view.c - replies that are tables by nature, as tables, and INFO in colours; at a terminal only. Part of
  * cli.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* tool_nodes.c - the text of CLUSTER NODES, addresses and slots. Part of tool_nodes.h. */
 #define _GNU_SOURCE /* memrchr */
 #include "tools/tool_nodes.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* tool_nodes.h - what CLUSTER NODES says, for the tools: this is the only place that reads its text.
  *
  *     <id> <host>:<port>@<bus>[,<hostname>] <flags> <primary|-> <ping> <pong> <epoch> <link> <slots ...>

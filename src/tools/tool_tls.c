@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* tool_tls.c - see tool_tls.h. */
 #include "tools/tool_tls.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* tool_tls.h - how the tools reach a server: plainly, or over TLS when its options say so. */
 #pragma once
 

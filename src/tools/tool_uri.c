@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* tool_uri.c - see tool_uri.h. */
 #include "tools/tool_uri.h"
 

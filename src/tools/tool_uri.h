@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* tool_uri.h - what the tools' two readers of URIs share. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* valkey_benchmark.c - the program valkey-benchmark: runs the tests asked for and reports on each.
  *
  * The parts: benchmark_options.c reads the command line, benchmark_suite.c knows the tests,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* valkey_cli.c - the program valkey-cli: decides between one command, a script, lines from standard input
  * and the prompt.
  *

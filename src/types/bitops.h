@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* bitops.h - what the bitmap commands share. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* bulk_writer.h - replies many small elements: for the loops of lists and sorted sets.
  *
  * Room is reserved in the output chain once for a run of elements, and they are written back to back:

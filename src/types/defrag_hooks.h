@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* defrag_hooks.h - each type's `defrag` of struct objectType (data/defrag.h), in the type's own file. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* dump.c - DUMP and RESTORE: a value to bytes and back (part of dump.h; the bytes are in rdb.h). */
 #include "base/num.h"
 #include "base/zmalloc.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* dump.h - one key's value as bytes: DUMP, RESTORE, and MIGRATE, which does both between two servers
  * (types/dump.c, types/migrate.c). */
 #pragma once

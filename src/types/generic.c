@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* generic.c - commands about keys, whatever the keys hold. See generic.h; expiry commands are in
  * generic_expire.c. */
 #include "types/generic.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* generic.h - commands about keys whatever they hold: DEL, EXPIRE, SCAN, RENAME ... */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* generic_expire.c - setting, reading and removing the expiry of keys. Part of generic.h. */
 #include "base/assert.h"
 #include "base/num.h"

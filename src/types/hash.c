@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hash.c - the hash container in its encodings; see hash.h.
  *
  *     packed      | n:8 | field | m:8 | value | n:8 | field | ...      up to 63 bytes, in the object

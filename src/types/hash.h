@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hash.h - hashes as values: what the hash commands, and other rooms that read or build hashes, may do.
  *
  *     packed      a few short fields: inside the object itself, no allocation of their own    "listpack"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hash_defrag.c - part of hash.h: defragmentation of hashes, a large one by homes of its table.
  *
  * An entry that expires is in the hash's heap, too, and a hash that has such is in its database's: they know

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hash_entry.c - a field and its value in one allocation.
  *
  *     | flags:2 flen:6 | vlen:8 | [flen:32] [expire:64 pos:32] [pad, ptr:64] | field | value |

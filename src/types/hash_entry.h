@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hash_entry.h - a field and its value in one small allocation: what the tables of big hashes point to. */
 #pragma once
 

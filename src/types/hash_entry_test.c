@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hash_entry_test.c - entries of every shape, and the heap of what is due, against naive models. */
 #include <setjmp.h>
 #include <stdarg.h>

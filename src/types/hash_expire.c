@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hash_expire.c - which hashes have fields that expire, and the job that takes out those whose time is over.
  *
  *     keyspace->inner     heap of expiring hashes, by the time of their first due field

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hash_expire_test.c - field expiry: what is propagated and signalled, and a random model test.
  *
  *     commands ──▶ master (database 0) ──propagate──▶ replica (database 1)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hash_heap.c - a heap with four children to a node; see hash_heap.h.
  *
  *     slot 0 | 1 2 3 4 | 5 6 7 8 | 9 ...        children of i: 4i + 1 .. 4i + 4, parent: (i - 1) / 4

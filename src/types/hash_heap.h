@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hash_heap.h - what is due first: a heap of items that know their place in it, so that any can be taken out
  * or moved.
  *

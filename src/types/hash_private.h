@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hash_private.h - what the files of the hash container share. */
 #pragma once
 

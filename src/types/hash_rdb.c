@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hash_rdb.c - hashes in files (part of rdb_hooks.h).
  *
  *     listpack      field, value, field, value ...                     (ziplist, zipmap: the same)

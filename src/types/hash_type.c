@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hash_type.c - what core asks of hashes: the type's table of functions, its directives, and its
  * registration. */
 #include "command/command.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* list.c - the list as a value: its two encodings and when one becomes the other,
  * and the hooks of the type. */
 #include "types/list.h"

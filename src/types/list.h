@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* list.h - the list as a value: what its commands, and other rooms that keep data in lists, may do.
  *
  *     embedded     a listpack of a few bytes in the object itself      "listpack"

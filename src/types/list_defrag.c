@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* list_defrag.c - part of list.h: defragmentation of lists, a long one some nodes at a time. */
 #include "ds/quicklist.h"
 #include "types/defrag_hooks.h"

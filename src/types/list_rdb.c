@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* list_rdb.c - lists in files (part of rdb_hooks.h).
  *
  *     quicklist 2    number of nodes, then each: 1 | element      (plain)

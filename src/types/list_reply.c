@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* list_reply.c - replies many elements of a list, back to back (bulk_writer.h). The loop over a listpack is
  * the heart: it is what LRANGE does on either encoding, once for the one, and node by node for the other. */
 #include "base/num.h"

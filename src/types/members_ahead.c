@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* members_ahead.c - see members_ahead.h. */
 #include "types/members_ahead.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* members_ahead.h - for commands that name many members: their places in the table are fetched ahead.
  *
  * The round fetches what the first member of a command needs. Those behind it would each wait for a bucket,

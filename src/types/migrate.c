@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* migrate.c - MIGRATE: values are sent to another server, and deleted here when it has them.
  *
  * Part of dump.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* pop.c - see pop.h. */
 #include "types/pop.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* pop.h - commands that pop elements from the first of several keys that has some: BLPOP, LMPOP, BZPOPMAX,
  * ZMPOP and their kin. A type tells in a struct popType what is its own.
  *

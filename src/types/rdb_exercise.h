@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rdb_exercise.h - for tests and fuzzers: load a value from bytes, whatever they are, and use it in every way
  * that could trip over something that should not have been let in. */
 #pragma once

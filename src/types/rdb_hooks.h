@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rdb_hooks.h - what each type has for files: the hooks rdbType, save, load and rewrite of struct objectType.
  *
  * What is loaded comes from outside. A blob is checked to its last entry before it is used, whoever sent it:

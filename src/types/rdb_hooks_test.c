@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rdb_hooks_test.c - values of all types and encodings to bytes and back; the formats of older servers; and
  * bytes that are wrong in any place: each must give a value that can be used, or an error. */
 #include <dirent.h>

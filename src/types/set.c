@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* set.c - the set container in its three encodings; see set.h. */
 #include "types/set.h"
 

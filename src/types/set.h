@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* set.h - sets as values: what the set commands, and other rooms that keep data in sets, may do.
  *
  *     intset      integers only, sorted, in one allocation (ds/intset)

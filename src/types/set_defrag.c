@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* set_defrag.c - part of set.h: defragmentation of sets, a large one by homes of its table. */
 #include "types/defrag_hooks.h"
 #include "types/set.h"

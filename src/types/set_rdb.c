@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* set_rdb.c - sets in files (part of rdb_hooks.h).
  *
  *     intset, listpack   its bytes

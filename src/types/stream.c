@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* stream.c - streams as a sequence of nodes: adding, removing, trimming, walking; see stream.h. */
 #include "types/stream.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* stream.h - streams as values: a log of entries by ID, and the consumer groups that read it.
  *
  *     struct stream   length, IDs, counters

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_defrag.c - part of stream.h: defragmentation of streams, some entries of one tree at a time.
  *
  *     at[0]       what        at[1], at[2]: the ID that the last call came to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_group.c - consumer groups: who has been given which entry and has not acknowledged it (part of
  * stream.h).
  *

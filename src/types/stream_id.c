@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_id.c - see stream_id.h. */
 #include "types/stream_id.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_id.h - the IDs of stream entries: a time in ms, and a number among those of the same time. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_node.c - a node and its entries; see stream_node.h.
  *
  *     node    | struct streamNode | name * n |   entry   |   entry   | ...

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_node.h - a node of a stream: some entries, one after the other, and what can be done to it (between
  * stream.c and stream_node.c, which says how it is laid out). */
 #pragma once

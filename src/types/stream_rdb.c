@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_rdb.c - streams in files (part of rdb_hooks.h).
  *
  *     number of nodes, then each:  ID of the node: a string of 16 bytes, big endian | listpack

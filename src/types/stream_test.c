@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_test.c - streams against an array of entries, consumer groups against a table of owners, the bytes
  * of a node against those that redis-server writes,
  * and the check of nodes from outside against damaged ones. */

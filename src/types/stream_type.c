@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_type.c - what core asks of a data type, for streams; and their registration (part of stream.h). */
 #include "base/zmalloc.h"
 #include "command/command.h"

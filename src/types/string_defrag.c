@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* string_defrag.c - part of t_string.h: defragmentation of strings that have an allocation of their own.
  * Those that replies refer to stay where they are. */
 #include "types/defrag_hooks.h"

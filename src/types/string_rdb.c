@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* string_rdb.c - strings in files (part of rdb_hooks.h). */
 #include "data/rewrite.h"
 #include "types/rdb_hooks.h"

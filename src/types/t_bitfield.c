@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_bitfield.c - BITFIELD: integers of 1 to 64 bits at any bit offset of a string. Part of bitops.h.
  *
  * The whole command is parsed before anything is done, so that an error changes nothing; then the string is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_bitmap.c - SETBIT, GETBIT, BITCOUNT, BITPOS, BITOP. See t_bitmap.h; BITFIELD is in t_bitfield.c.
  *
  * Long strings are worked on a 64-bit word at a time, in loops plain enough for the compiler to vectorize;

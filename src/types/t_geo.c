@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_geo.c - GEOADD, and the commands that look at given members: GEOPOS, GEODIST, GEOHASH. See t_geo.h;
  * searching is in t_geo_search.c. */
 #include "types/t_geo.h"

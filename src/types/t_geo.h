@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_geo.h - the geo commands: sorted sets whose scores are 52-bit geohashes (ds/geohash.h). Everything but
  * geoInit is private to the files t_geo*.c. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_geo_search.c - GEOSEARCH, GEORADIUS and their kin: the members of a sorted set that lie within a shape.
  *
  * geoCover (ds/geohash.h) turns the shape into a few intervals of scores; their members are read one after

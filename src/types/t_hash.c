@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_hash.c - the hash commands: setting, reading, counting, incrementing. Random fields and HSCAN are in
  * t_hash_scan.c, field expiry in t_hash_expire.c. */
 #include "types/t_hash.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_hash.h - what the files of the hash commands share. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_hash_expire.c - the commands on the expiry of fields: HEXPIRE and HTTL with their families, HPERSIST,
  * HGETEX, HSETEX, HGETDEL.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_hash_scan.c - HRANDFIELD and HSCAN: fields in no order that the client chose. */
 #include "base/glob.h"
 #include "base/num.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_hyperloglog.c - see t_hyperloglog.h. The string is changed in place where it has a buffer of its own. */
 #include "types/t_hyperloglog.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_hyperloglog.h - PFADD and its family, on strings that hold a HyperLogLog (ds/hyperloglog.h). */
 #pragma once
 

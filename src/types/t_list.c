@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_list.c - list commands that push, look up, and change elements in place. Also what all commands do after
  * a change. Those that take elements out are in t_list_pop.c. */
 #include "types/t_list.h"

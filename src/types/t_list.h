@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_list.h - private to the files t_list*.c. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_list_pop.c - list commands that take elements out: LPOP, LMPOP, LMOVE and their kin. What those that look
  * at several keys, or wait for some, have in common with sorted sets is in pop.h. */
 #include "base/zmalloc.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_set.c - the commands on single sets (part of set.h); the algebra of several is in t_set_ops.c. */
 #include "types/set.h"
 

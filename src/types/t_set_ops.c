@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_set_ops.c - intersection, union and difference of sets. Part of set.h.
  *
  * A key that is not there is an empty set. The result of an intersection or of a difference is walked

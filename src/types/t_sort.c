@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_sort.c - see t_sort.h.
  *
  * All elements are copied, as texts that end in a NUL, into one string; so are the weights that BY looks up

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_sort.h - SORT and SORT_RO: the elements of a list, a set or a sorted set in order. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_stream.c - the commands on streams themselves: XADD, XLEN, XRANGE, XDEL, XTRIM, XSETID (part of
  * stream.h). */
 #include "types/t_stream.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_stream.h - what the files of stream commands share. */
 #pragma once
 

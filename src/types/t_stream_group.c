@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_stream_group.c - XGROUP, and what several commands do with groups (part of stream.h). */
 #include "base/clock.h"
 #include "base/num.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_stream_info.c - XINFO: what there is to know about streams, groups and consumers (part of stream.h). */
 #include "base/clock.h"
 #include "command/command.h"

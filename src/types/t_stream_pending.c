@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_stream_pending.c - commands about entries that were delivered and not acknowledged: XACK, XPENDING,
  * XCLAIM, XAUTOCLAIM (part of stream.h).
  *

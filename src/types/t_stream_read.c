@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_stream_read.c - XREAD and XREADGROUP (part of stream.h).
  *
  * Both look at their streams and answer with what is there; only when nothing is, they wait, and are run

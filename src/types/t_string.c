@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_string.c - strings: their three encodings, and the commands that read and write whole values and parts of
  * them.
  *

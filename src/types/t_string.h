@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_string.h - strings: the value API that other types and rooms use.
  *
  * Encodings: "int" (8 embedded bytes), "embstr" (embedded or short), "raw". The name follows the value's

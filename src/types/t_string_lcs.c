@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_string_lcs.c - LCS: the longest text that two strings have in common when bytes may be left out of both.
  *
  *     table[i][j] = length for the first i bytes of a and the first j of b

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_zset.c - sorted set commands on single members: adding, removing, scores, ranks, and scanning. Also what
  * all commands do after a change. */
 

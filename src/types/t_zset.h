@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_zset.h - what the files t_zset*.c share: private to the sorted set commands. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_zset_ops.c - union, intersection and difference of sorted sets and sets: ZUNION, ZINTER, ZDIFF, their
  * STORE forms, ZINTERCARD.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_zset_pop.c - sorted set commands that take elements from an end (ZPOPMIN, ZMPOP and the blocking ones;
  * what they have in common with lists is in pop.h) or at random (ZRANDMEMBER). */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* t_zset_range.c - sorted set commands on ranges: counting, replying, storing, removing. */
 #include "command/command.h"
 #include "base/num.h"

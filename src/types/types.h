@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* types.h - the ids of the data types, for rooms that name a type in a lookup or a blocking call. They are
  * also what clients see in places such as RDB files' reports and DEBUG output, so they never change. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zset.c - the sorted set as a value: choice of the encoding, changes that may convert it, and the hooks of
  * the type table. The contract is in zset.h.
  *

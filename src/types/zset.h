@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zset.h - the sorted set as a value: what its commands, and other rooms that keep data in sorted sets, may
  * do.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zset_btree.c - the other encoding of large sorted sets: a packed B+ tree for both order and members. Chosen
  * by `zset-index btree`.
  *

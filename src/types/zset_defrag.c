@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zset_defrag.c - part of zset.h: defragmentation of sorted sets, whatever their encoding. */
 #include "types/defrag_hooks.h"
 #include "types/zset.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zset_index_test.c - all encodings of sorted sets against a naive model: an array that is sorted after each
  * change. The same random operations run on each; every search, step, rank, range and scan must agree with
  * the model, and the containers' own invariants hold after each step. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zset_items.c - elements collected from other places: results of ZUNION and its kin, of ZSCAN. Drawn in
  * t_zset.h.
  *

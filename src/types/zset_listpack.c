@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zset_listpack.c - the encoding of small sorted sets: a listpack of pairs in order.
  *
  *     | bytes, count | member | score | member | score | ... | end |

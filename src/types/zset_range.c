@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zset_range.c - ranges: from arguments to a range, from a range to a slice (rank and count), from a slice to
  * the reply. All commands on ranges, whatever they do with the elements, go through these three steps.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zset_rdb.c - sorted sets in files (part of rdb_hooks.h).
  *
  *     listpack      member, score, member, score ... ascending

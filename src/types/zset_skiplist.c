@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zset_skiplist.c - the encoding of large sorted sets: a skiplist for the order, a hash table for the
  * members.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* zset_writer.h - replies many elements of sorted sets, back to back (bulk_writer.h): private to the files
  * zset*.c and t_zset*.c. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* access.c - see access.h.
  *
  * Who sits on this machine needs no password where clients need none. But a browser on it can be led here by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* access.h - who asks over HTTP, and what he may see.
  *
  *     Authorization: Basic user:password

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* base64.c - see base64.h. */
 #include "web/base64.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* base64.h - base64 (RFC 4648): what HTTP Basic comes in, and how a page's own scripts are named. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* connections.c - see connections.h.
  *
  *     READING ──▶ WAITING ────────▶ WRITING ──▶ READING ...

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* connections.h - the connections of the metrics port. */
 #pragma once
 

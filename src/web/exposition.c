@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* exposition.c - see exposition.h.
  *
  * A sample's labels are written as they come: the first one opens the brace, the value closes it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* exposition.h - writing metrics: Prometheus' text format 0.0.4, or OpenMetrics 1.0.
  *
  *     # HELP redis_up ...

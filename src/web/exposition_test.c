@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* exposition_test.c - what the answers are written with: both formats of metrics, JSON; and how INFO is read.
  */
 #include "web/exposition.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hot_keys.c - see hot_keys.h. */
 #include "web/hot_keys.h"
 

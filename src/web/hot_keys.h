@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hot_keys.h - which keys commands use most, while somebody looks.
  *
  * One of some sixteen commands is looked at. The keys most used are kept in a table of HOT_KEYS places

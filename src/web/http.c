@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* http.c - see http.h.
  *
  * The library calls back with pieces of what it reads; names of headers are compared when they are whole. It

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* http.h - requests of HTTP/1.0 and 1.1, as far as the metrics port takes them: a method, a path, a few
  * headers, no body.
  *

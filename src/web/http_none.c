@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* http_none.c - Part of http.h: of builds without a library that reads HTTP. */
 #include "web/http.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* http_test.c - requests of HTTP, whole and in pieces; base64. */
 #include "web/http.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* info_view.c - see info_view.h. */
 #include "web/info_view.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* info_view.h - a report of INFO, taken apart into its fields. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* json.h - writing JSON. Commas come by themselves: jsonName and each value put one where the last thing was
  * a value. */
 #pragma once

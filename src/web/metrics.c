@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* metrics.c - see metrics.h.
  *
  * Almost all comes out of one report of INFO, as an exporter has it: so every room's fields are here, and the

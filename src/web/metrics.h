@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* metrics.h - the page /metrics: what INFO and the statistics of commands tell, under the names that
  * redis_exporter has given them, so that dashboards made for it work.
  *

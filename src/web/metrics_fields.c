@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* metrics_fields.c - Part of metrics.h: fields of INFO that become a metric each.
  *
  * A field that INFO does not show at present (of the append-only file, of a cluster) has no metric either. */

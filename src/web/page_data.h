@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* page_data.h - the page for people, from page.html, page.css and page.js: the build turns them into C
  * (utils/embed). The stylesheet belongs before </style>, the script before </script>. */
 #pragma once

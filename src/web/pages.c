@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* pages.c - see pages.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memmem, strcasestr */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* pages.h - what the metrics port answers: a path is a page. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* readiness.c - see readiness.h.
  *
  * Each row is a field of INFO and the value that it should have; a field that is not there is no reason. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* readiness.h - may clients be sent here? */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* stats.c - see stats.h. */
 #include "web/stats.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* stats.h - /api/stats: what the page for people shows, as JSON.
  *
  *     now       unix time, ms

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* survey.c - see survey.h.
  *
  *     databases in order ──▶ dbScan, a millisecond each tick ──▶ `now`; when it has been through all, `last`

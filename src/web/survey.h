@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* survey.h - what the keys are like: how many of each type, what they take, and the largest of them.
  *
  * Nobody keeps that; while somebody looks, a little of the keyspace is looked at, ten times a second, by a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* watch.h - work that is done while somebody looks at the page, and stops by itself soon after. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* web.c - see web.h. */
 #include "web/web.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* web.h - the metrics port: what a server does, over HTTP, for Prometheus, for probes, and for people with a
  * browser.
  *

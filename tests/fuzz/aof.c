@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* aof.c - libFuzzer target for append-only files: manifests, and commands that are run for what they say.
  *
  *     make fuzz-aof FUZZ_SECONDS=600

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster_bus.c - libFuzzer target for the messages of the cluster bus: reading them, and writing what was
  * read.
  *

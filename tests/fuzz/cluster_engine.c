@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster_engine.c - libFuzzer target for what a node of a cluster makes of messages that others send it, in
  * whatever order, between ticks, links that come and go, and users' commands.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* commands.h - for fuzzers that run commands: requests from lines, so that changing them makes sense; and
  * those that end the server, fork, sleep, reach outside of it, or leave something behind that emptyServer
  * does not know are refused; so are requests for a billion elements. */

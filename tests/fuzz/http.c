@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* http.c - libFuzzer target for what strangers send to the metrics port, and for what is made of it.
  *
  *     make fuzz-http FUZZ_SECONDS=600

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* nodes_conf.c - libFuzzer target for the text of nodes.conf.
  *
  *     make fuzz-nodes_conf FUZZ_SECONDS=600

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* rdb.c - libFuzzer target for whole RDB files.
  *
  *     make fuzz-rdb FUZZ_SECONDS=600

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* repl_stream.c - libFuzzer target for what a replica is sent by its primary once the snapshot is there.
  *
  *     make fuzz-repl_stream FUZZ_SECONDS=600

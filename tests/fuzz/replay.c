@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* replay.c - runs one fuzzer's corpus without libFuzzer, as a unit test: everything that was ever found must
  * stay harmless, in every build. Linked with tests/fuzz/NAME.c as NAME_replay; CORPUS is the folder that
  * holds the corpora, FUZZ_CORPUS instead a folder of inputs; with FUZZ_VERBOSE each one's name is told, and

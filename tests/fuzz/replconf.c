@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* replconf.c - libFuzzer target for what those say who want to be replicas: REPLCONF, PSYNC, SYNC.
  *
  *     make fuzz-replconf FUZZ_SECONDS=600

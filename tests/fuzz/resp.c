@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* resp.c - libFuzzer target for the wire protocol: requests (inline ones, too) and replies.
  *
  *     make fuzz-resp FUZZ_SECONDS=600

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* restore.c - libFuzzer target for values in the RDB encoding, as RESTORE and RDB files bring them.
  *
  *     make fuzz-restore FUZZ_SECONDS=600

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel.c - libFuzzer target for what a Sentinel hears: lines of sentinel.conf, answers, INFO, hellos, in
  * whatever order, between ticks, connections that break, votes that others ask for, and users' commands.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* server.h - for fuzzers of whole files: every room of the server in this process, without its loop, its
  * sockets, its threads and its signal handlers; and what must hold of any data that was let in.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* turns.h - for fuzzers that talk to the server over sockets: a pair of which one end is a client's, and
  * turns of the loop without waiting. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* blocking.c - clients that wait, threads, timers, descriptors, jobs; tests/unit/modules/blocking.tcl asks.
  * What callbacks are called is noted in a log, which blocking.log shows and empties. */
 #include <errno.h>

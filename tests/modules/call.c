@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* call.c - commands that a module runs, and what it replicates; tests/unit/modules/call.tcl asks. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* commands.c - what a module says of its commands, and what the server says of itself;
  * tests/unit/modules/commands.tcl asks, ours and 9.1.2. */
 #include <errno.h>

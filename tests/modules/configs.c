@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* configs.c - directives of modules; tests/unit/modules/configs.tcl asks. Each setter and each apply function
  * notes that it was called.
  *

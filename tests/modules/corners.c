@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* corners.c - what modules do seldom, or should not. Notes are kept for corners.told.
  *
  * Arguments of the load: `fails` (it makes a type, a timer and a job, and is not loaded), `refuses` (its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* databases.c - in which database a module works behind an event, in a thread, in a timer, when a call has
  * ended. None of them asks for its database before it writes. */
 #include <pthread.h>

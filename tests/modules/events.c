@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* events.c - a module that keeps a log of what it is told: events of the keyspace, of the server, of
  * children; messages, clients, the state of the server. */
 #include <errno.h>

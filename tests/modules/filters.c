@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* filters.c - command filters, arguments that are not shown, channels and databases that commands tell of;
  * tests/unit/modules/filters.tcl asks. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hello.c - the smallest module: what the head of valkeymodule.h shows. */
 #include "valkeymodule.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* holding.c - commands of others that are held back: their clients are blocked from within an event of the
  * keyspace, and have their replies when they are let go. Keys that begin with "hold" are those that matter.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* infos.c - sections of INFO, shared functions and load arguments; tests/unit/modules/load.tcl asks.
  *
  * Loaded as `infos` it shows sections, as `infos NAME` it is a module of another name, which offers a

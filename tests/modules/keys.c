@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* keys.c - all ways in which a module's command may say which of its arguments are keys or channels: the
  * triple of CreateCommand, key specs, functions of its own, and mixtures. tests/unit/modules/keys.tcl asks
  * what follows from that for limited users.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* nodes.c - other nodes, messages to them, slots. Its name has nine characters, so it has a number of its
  * own. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* opening.c - which function a module's names mean: functions that the server has under the same name, memory that
  * one library allocates and another frees, threads; tests/unit/modules/opening.tcl asks. */
 #define _GNU_SOURCE

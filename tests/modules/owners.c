@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* owners.c - what belongs to a module, and what others can do to it: timers, filters, commands, functions
  * that are shared. It is loaded twice, as NAME and as another one (loadmodule owners.so NAME), whose things
  * are named to it by numbers. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* slots.c - a type whose values move with their slot, and what a module hears of it.
  *
  * Arguments of the load: `aware` (slots may move), `silent` (its type writes no commands: it moves as a

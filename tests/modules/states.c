@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* states.c - what functions of the interface do in certain states of the server: a replica, out of memory,
  * without a link, while something waits; tests/unit/modules/states.tcl brings it into them. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* strings.c - strings, memory, dictionaries and replies of the module interface;
  * tests/unit/modules/strings.tcl asks. A command replies what it has found out, so that two servers can be
  * compared. */

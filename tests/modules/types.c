@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* types.c - data types of modules; tests/unit/modules/types.tcl asks. Three types, which have as many
  * callbacks as three versions of the struct could tell: typesfull (5), typesmidd (3), typesbase (1). What is
  * called is noted, and told by types.events.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* unsaved.c - a data type that has no way into files, as examples of types have it; tests/unit/modules/types.tcl asks. */
 #include "valkeymodule.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* users.c - users of a module's own, questions about users, logging in. Commands take names: of users that
  * were made here first, else of everybody's. */
 #include <errno.h>

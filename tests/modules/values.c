@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* values.c - keys and their values through the module interface; tests/unit/modules/values.tcl asks. Every
  * command is one function, its reply is what came of it: [what it returned, errno, what it gave]. */
 #include <errno.h>

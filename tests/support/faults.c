@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* faults.c - a library for LD_PRELOAD that lets chosen calls fail, for tests of full disks and worse.
  *
  * The file named by FAULTS holds one line, read again at every call it is about:

@@ -6,6 +6,7 @@
 #   - No file includes a .c file.
 #   - No file has more than 1200 lines; each header has #pragma once. No line of a comment is wider than 110 columns:
 #     clang-format leaves drawings as they are (CommentPragmas).
+#   - The first line of a file names its license.
 #   - What a .c file offers is declared in a header that one finds by its name: the same name (sds.c, sds.h), a
 #     shorter one of which the file is a part (resp_request.c, resp.h), or the folder's (types/types.h). Tests, main
 #     files and commands/ offer nothing. Any other file says "Part of name.h" within its first 15 lines.
@@ -67,6 +68,7 @@ FNR == 1 {
     part_of = ""
     here = FILENAME; sub(/\/.*/, "", here)
     if (!(here in floor)) complain(FILENAME, 1, "src/" here "/ is on no floor")
+    if ($0 != "/* SPDX-License-Identifier: BSD-3-Clause */") complain(FILENAME, 1, "its first line is not the SPDX line of the license")
 }
 
 { lines = FNR }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* heat.c - an example of a module: what is hot right now.
  *
  * A key counts how often its members are named, and forgets: after each half-life a count is worth half.

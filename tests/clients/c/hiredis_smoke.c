@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* hiredis, the C client below many others: one context that waits for each reply, pipelines, scripts, messages, big
  * values, an interrupted connection, and the asynchronous interface on libevent. PORT and RESTART (a command) come
  * from the environment; prints what it has checked, and ends at the first difference. */
