@@ -423,6 +423,11 @@ class Resp3(State):
     name, resp = "resp3", 3
 
 
+class Threads(State):
+    """Every connection is an I/O thread's."""
+    name, settings = "io-threads", {"io-threads": "3", "io-threads-always-active": "yes"}
+
+
 class Database(State):
     name, prelude = "database-9", (("SELECT", "9"),)
 
@@ -910,7 +915,7 @@ def all_states():
         type("ModuleOom", (Configured, Module), {"name": "oom-module-call", "on": over[0], "off": over[1], "caller": ("call.do", "M")}),
     ]
     modules = [module_call(letters) for letters in ("-", "E", "CE", "SE", "WE", "SCE")]
-    own = [State, Resp3, Database, Multi, MultiOld, Watch, Watching, Subscribed2, Subscribed3, Tracking, NoTouch, Behind, Bystanders, *scripts, *modules,
+    own = [State, Resp3, Threads, Database, Multi, MultiOld, Watch, Watching, Subscribed2, Subscribed3, Tracking, NoTouch, Behind, Bystanders, *scripts, *modules,
            *users, Unauthenticated, *refused, Paused, PausedMulti, PausedAll, Busy, BusyWrite, BusyMulti, BusyFunction, LoadingRdb, LoadingAof,
            Replayed, ReplayedMulti]
     return own + links.states() + slots.states()
