@@ -16,6 +16,7 @@
 #include "registry/info.h"
 #include "registry/product.h"
 #include "client/reply.h"
+#include "command/pause.h"
 #include "command/round.h"
 #include "net/ae.h"
 #include "net/connection.h"
@@ -79,6 +80,7 @@ static void noteUsedMemory(uint64_t bytes) {
 
 /* At start no round holds clients, so those that have gone can be freed. */
 static void serveClients(void) {
+    pauseEndOverdue();
     roundNested();
     if (!callOwner()) clientFreeClosed();
 }

@@ -65,15 +65,27 @@ static void update(void) {
     if (pause_level < before) wakeAll();
 }
 
+static bool pauseEndDue(void) {
+    bool any = false;
+    int64_t now_ms = mstime();
+    for (int i = 0; i < PAUSE_REASONS; i++) {
+        if (!pauses[i].level || pauses[i].end_ms > now_ms) continue;
+        pauses[i].level = PAUSE_NOTHING;
+        any = true;
+    }
+    return any;
+}
+
 static int64_t pauseTimer(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id, (void)data;
     timer = 0;
-    int64_t now_ms = mstime();
-    for (int i = 0; i < PAUSE_REASONS; i++) {
-        if (pauses[i].level && pauses[i].end_ms <= now_ms) pauses[i].level = PAUSE_NOTHING;
-    }
+    pauseEndDue();
     update();
     return AE_NOMORE;
+}
+
+void pauseEndOverdue(void) {
+    if (pause_level && pauseEndDue()) update();
 }
 
 void pauseClients(enum pauseReason reason, enum pauseLevel level, int64_t end_ms) {

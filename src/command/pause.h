@@ -24,6 +24,8 @@ extern enum pauseLevel pause_level;
 void pauseClients(enum pauseReason reason, enum pauseLevel level, int64_t end_ms);
 void unpauseClients(enum pauseReason reason);
 bool isPausedFor(enum pauseReason reason);
+/* Ends the pauses whose time is over. For whoever serves clients without running timers. */
+void pauseEndOverdue(void);
 
 /* Would a command with these flags have to wait? */
 bool pauseStops(uint64_t command_flags);

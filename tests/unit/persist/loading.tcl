@@ -40,6 +40,19 @@ tags {external:skip needs:debug} {
             $c close
         }
 
+        test {a pause ends in time while a file is loaded} {
+            make_file 2000
+            r config set key-load-delay 20000
+            set c [valkey_deferring_client]
+            $c debug reload nosave
+            wait_for_condition 500 20 {[s loading] == 1} else { fail "it does not load" }
+            assert_equal OK [r client pause 100 all]
+            assert_equal 1 [s loading]
+            r config set key-load-delay 0
+            assert_equal OK [$c read]
+            $c close
+        }
+
         test {clients that come and go while a file is loaded} {
             make_file 2000
             r config set key-load-delay 20000
