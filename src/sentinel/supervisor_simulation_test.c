@@ -482,7 +482,7 @@ static void answersAreBelievedForFivePeriods(void **state) {
     struct supervisor *sup = simSupervisor(s, 0);
     struct instance *primary = simWatched(s, 0), *other = primary->p.sentinels.items[0];
     other->flags |= FLAG_MASTER_DOWN;
-    strcpy(other->s.leader, sup->my_id);
+    memcpy(other->s.leader, sup->my_id, sizeof other->s.leader);
     other->s.down_reply_ms = sup->now_ms - 5 * sup->timers.ask_period;
     downAsk(sup, primary, false);
     assert_true(other->flags & FLAG_MASTER_DOWN);
