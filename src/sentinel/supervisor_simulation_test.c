@@ -480,6 +480,7 @@ static void answersAreBelievedForFivePeriods(void **state) {
     (void)state;
     struct sim *s = agreed(&usual);
     struct supervisor *sup = simSupervisor(s, 0);
+    serverAssert(sup);
     struct instance *primary = simWatched(s, 0), *other = primary->p.sentinels.items[0];
     other->flags |= FLAG_MASTER_DOWN;
     memcpy(other->s.leader, sup->my_id, sizeof other->s.leader);
