@@ -130,7 +130,7 @@ each_sentinel {} {
         set tail [lrange [log_lines] end-5 end]
         assert_equal {saved +monitor -monitor saved} [lrange [lmap line $tail {
             switch -glob $line {
-                *saved\ on* { set word saved }
+                *saved\ on* - *is\ written* { set word saved }
                 *-monitor* { set word -monitor }
                 *+monitor* { set word +monitor }
                 default continue
