@@ -119,7 +119,8 @@ if {[valkey_oracle] ne {} && $::cli ne {}} {
             assert_same {--pipe} "SET a 1\r\nGET a\r\n"
             assert_same {--pipe} "SET a 1\r\nBAD\r\nGET a\r\n"
             assert_same {--version}
-            assert_same {--nosuch}
+            # The message is in our own words.
+            assert_match {1 {} {*'--nosuch'*}} [told_by $::cli {} {} {--nosuch}]
             assert_same {-a x ping}
             assert_same {-h 127.0.0.1 -p 1 ping}
             assert_same [list -u valkey://127.0.0.1:[srv port]/2 ping]
