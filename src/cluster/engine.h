@@ -195,7 +195,7 @@ bool engineReceive(struct engine *e, struct busLink *link, const uint8_t *packet
 /* At the end of a turn, before replies leave: what was put off by all that happened in it. */
 void engineFlush(struct engine *e, int64_t now_ms);
 
-/* What others are told that we have. 0: nothing that counts; of a replica, data that are of another shard, or
+/* The offset that others are told. 0: nothing that counts; of a replica, data that are of another shard, or
  * not whole, are nothing. */
 uint64_t engineOffset(const struct engine *e);
 

@@ -29,7 +29,7 @@ static inline struct clusterNode *myPrimary(struct engine *e) {
 
 void engineSetTime(struct engine *e, int64_t now_ms); /* first of all, in whatever is told the time */
 void engineLog(struct engine *e, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* What anybody who reaches the bus can cause as often as they like. */
+/* Logs what anybody who reaches the bus can cause as often as they like: ten lines in ten seconds. */
 void engineLogLimited(struct engine *e, int level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -123,7 +123,7 @@ static const struct engineWorld world = {.connect = doConnect,
                                          .slotGranted = doGranted,
                                          .log = doLog};
 
-static struct clusterNode *known(const char *id, uint16_t flags) {
+static struct clusterNode *rulesKnowNode(const char *id, uint16_t flags) {
     struct clusterNode *n = topologyAdd(&e.t, id, flags, NOW - 100 * TIMEOUT);
     memcpy(n->ip, "10.0.0.1", 9);
     n->tcp_port = 6379;
@@ -139,7 +139,7 @@ static void connectAll(void) {
 }
 
 /* Voters have slots 0 to 4, and epochs 1 to 5. */
-static void start(bool as_replica) {
+static void rulesStart(bool as_replica) {
     memset(links, 0, sizeof links);
     memset(sent, 0, sizeof sent);
     memset(&on_disk, 0, sizeof on_disk);
@@ -159,12 +159,12 @@ static void start(bool as_replica) {
     engineBorn(&e);
     for (int i = 0; i < VOTERS; i++) {
         bool is_me = !as_replica && i == VOTERS - 1;
-        voters[i] = is_me ? e.t.myself : known(ids[i], NODE_PRIMARY);
+        voters[i] = is_me ? e.t.myself : rulesKnowNode(ids[i], NODE_PRIMARY);
         voters[i]->config_epoch = (uint64_t)i + 1;
         slotAssign(&e.t, i, voters[i]);
     }
     e.t.current_epoch = VOTERS;
-    candidate = known(REPLICA_ID, NODE_REPLICA);
+    candidate = rulesKnowNode(REPLICA_ID, NODE_REPLICA);
     nodeBecomeReplica(&e.t, candidate, voters[0]);
     if (as_replica) engineFollow(&e, voters[0], true);
     engineFlush(&e, now);
@@ -173,15 +173,15 @@ static void start(bool as_replica) {
 
 static int asPrimary(void **state) {
     (void)state;
-    start(false);
+    rulesStart(false);
     return 0;
 }
 static int asReplica(void **state) {
     (void)state;
-    start(true);
+    rulesStart(true);
     return 0;
 }
-static int teardown(void **state) {
+static int rulesTeardown(void **state) {
     (void)state;
     for (int i = 0; i < e.t.count; i++) e.t.nodes[i]->in = e.t.nodes[i]->out = NULL;
     engineDestroy(&e);
@@ -205,7 +205,7 @@ static struct busHeader headerOf(const struct clusterNode *n, enum busType type)
     return h;
 }
 
-static void receive(sds message) {
+static void rulesReceive(sds message) {
     static struct busLink inbound[LINKS_MAX];
     static int turn;
     struct busLink *link = &inbound[turn++ % LINKS_MAX];
@@ -218,13 +218,13 @@ static void receive(sds message) {
     topologyVerify(&e.t);
 }
 static void receiveHeader(const struct busHeader *h) {
-    receive(busBegin(sdsempty(), h));
+    rulesReceive(busBegin(sdsempty(), h));
 }
-static void hear(const struct clusterNode *from) {
+static void rulesHearFrom(const struct clusterNode *from) {
     struct busHeader h = headerOf(from, BUS_PING);
     receiveHeader(&h);
 }
-static void pong(struct clusterNode *from) {
+static void rulesReceivePong(struct clusterNode *from) {
     struct busHeader h = headerOf(from, BUS_PONG);
     sds message = busBegin(sdsempty(), &h);
     busEnd(message, 0);
@@ -232,16 +232,17 @@ static void pong(struct clusterNode *from) {
     sdsfree(message);
     engineFlush(&e, now);
 }
-static void gossip(const struct clusterNode *by, const struct clusterNode *about, uint16_t flags) {
+static void rulesReceiveGossip(const struct clusterNode *by, const struct clusterNode *about,
+                               uint16_t flags) {
     struct busHeader h = headerOf(by, BUS_PING);
     struct busGossip g = {.port = 6379, .bus_port = 16379, .flags = flags};
     memcpy(g.id, about->id, NODE_ID_LEN);
     memcpy(g.ip, "10.0.0.1", 9);
-    receive(busAddGossip(busBegin(sdsempty(), &h), 0, &g));
+    rulesReceive(busAddGossip(busBegin(sdsempty(), &h), 0, &g));
 }
 
 /* Time goes on, with nothing but ticks. */
-static void pass(int64_t ms) {
+static void rulesPassTime(int64_t ms) {
     for (int64_t end = now + ms; now < end;) {
         now += end - now < ENGINE_TICK_MS ? end - now : ENGINE_TICK_MS;
         engineTick(&e, now);
@@ -258,7 +259,7 @@ static bool votesFor(struct busHeader h) {
 }
 
 /* The candidate asks for the next epoch; its primary has failed. */
-static struct busHeader request(void) {
+static struct busHeader rulesVoteRequest(void) {
     voters[0]->flags |= NODE_FAIL;
     struct busHeader h = headerOf(candidate, BUS_AUTH_REQUEST);
     h.current_epoch = e.t.current_epoch + 1;
@@ -268,11 +269,11 @@ static struct busHeader request(void) {
 static void aVoteIsGivenOnceInAnEpoch(void **state) {
     (void)state;
     now += START_DELAY_MS;
-    struct busHeader h = request();
+    struct busHeader h = rulesVoteRequest();
     assert_true(votesFor(h));
     assert_int_equal(last_sent.current_epoch, VOTERS + 1);
     assert_false(votesFor(h));
-    struct clusterNode *other = known("ssssssssssssssssssssssssssssssssssssssss", NODE_REPLICA);
+    struct clusterNode *other = rulesKnowNode("ssssssssssssssssssssssssssssssssssssssss", NODE_REPLICA);
     nodeBecomeReplica(&e.t, other, voters[0]);
     struct busHeader its = headerOf(other, BUS_AUTH_REQUEST);
     assert_false(votesFor(its));
@@ -283,7 +284,7 @@ static void aVoteIsGivenOnceInAnEpoch(void **state) {
 static void nobodyVotesRightAfterItsStart(void **state) {
     (void)state;
     now += START_DELAY_MS - 1;
-    struct busHeader h = request();
+    struct busHeader h = rulesVoteRequest();
     assert_false(votesFor(h));
     now++;
     assert_true(votesFor(h));
@@ -292,7 +293,7 @@ static void nobodyVotesRightAfterItsStart(void **state) {
 static void noVoteInAnEpochThatIsOver(void **state) {
     (void)state;
     now += START_DELAY_MS;
-    struct busHeader h = request();
+    struct busHeader h = rulesVoteRequest();
     h.current_epoch = e.t.current_epoch - 1;
     assert_false(votesFor(h));
 }
@@ -300,7 +301,7 @@ static void noVoteInAnEpochThatIsOver(void **state) {
 static void noVoteAgainstAPrimaryThatIsUp(void **state) {
     (void)state;
     now += START_DELAY_MS;
-    struct busHeader h = request();
+    struct busHeader h = rulesVoteRequest();
     voters[0]->flags &= (uint16_t)~NODE_FAIL;
     assert_false(votesFor(h));
     h.current_epoch = e.t.current_epoch + 1;
@@ -317,11 +318,11 @@ static void noVoteForAPrimary(void **state) {
     assert_false(votesFor(h));
 }
 
-/* What it claims has another owner since, which it does not know of: it is told. */
+/* A node that claims a slot which has another owner by now is told of that owner. */
 static void noVoteForOldSlots(void **state) {
     (void)state;
     now += START_DELAY_MS;
-    struct busHeader h = request();
+    struct busHeader h = rulesVoteRequest();
     slotSetAdd(&h.slots, 1);
     assert_false(votesFor(h));
     assert_int_equal(sent[BUS_UPDATE], 1);
@@ -331,31 +332,31 @@ static void noVoteOfOneWithoutSlots(void **state) {
     (void)state;
     now += START_DELAY_MS;
     slotAssign(&e.t, VOTERS - 1, voters[1]);
-    assert_false(votesFor(request()));
+    assert_false(votesFor(rulesVoteRequest()));
 }
 
 /* ---- An election of its own ---- */
 
 /* It asks for votes. */
-static void elect(void) {
+static void rulesElect(void) {
     voters[0]->flags |= NODE_FAIL;
     candidate->flags |= NODE_NOFAILOVER;
-    for (int i = 0; i < 20 && !e.election.sent; i++) pass(ENGINE_TICK_MS);
+    for (int i = 0; i < 20 && !e.election.sent; i++) rulesPassTime(ENGINE_TICK_MS);
     assert_true(e.election.sent);
     assert_int_equal(sent[BUS_AUTH_REQUEST] > 0, true);
 }
-static void vote(const struct clusterNode *by) {
+static void rulesReceiveVote(const struct clusterNode *by) {
     struct busHeader h = headerOf(by, BUS_AUTH_ACK);
     receiveHeader(&h);
 }
 
 static void mostVotersElect(void **state) {
     (void)state;
-    elect();
-    vote(voters[1]);
-    vote(voters[2]);
+    rulesElect();
+    rulesReceiveVote(voters[1]);
+    rulesReceiveVote(voters[2]);
     assert_true(nodeIsReplica(e.t.myself));
-    vote(voters[3]);
+    rulesReceiveVote(voters[3]);
     assert_true(nodeIsPrimary(e.t.myself));
     assert_ptr_equal(e.t.owner[0], e.t.myself);
     assert_int_equal(e.t.myself->config_epoch, VOTERS + 1);
@@ -363,38 +364,38 @@ static void mostVotersElect(void **state) {
 
 static void aVoteCountsOnce(void **state) {
     (void)state;
-    elect();
-    for (int i = 0; i < VOTERS; i++) vote(voters[1]);
-    vote(voters[2]);
+    rulesElect();
+    for (int i = 0; i < VOTERS; i++) rulesReceiveVote(voters[1]);
+    rulesReceiveVote(voters[2]);
     assert_int_equal(e.election.votes, 2);
     assert_true(nodeIsReplica(e.t.myself));
 }
 
 static void votesOfOthersAndOfOtherElectionsDoNotCount(void **state) {
     (void)state;
-    elect();
-    vote(candidate);
+    rulesElect();
+    rulesReceiveVote(candidate);
     struct busHeader h = headerOf(voters[1], BUS_AUTH_ACK);
     h.current_epoch = e.election.epoch - 1;
     receiveHeader(&h);
     slotAssign(&e.t, 2, voters[1]);
-    vote(voters[2]);
+    rulesReceiveVote(voters[2]);
     assert_int_equal(e.election.votes, 0);
 }
 
 /* The next one is for another epoch. */
 static void anElectionEnds(void **state) {
     (void)state;
-    elect();
+    rulesElect();
     uint64_t epoch = e.election.epoch;
-    vote(voters[1]);
-    vote(voters[2]);
-    pass(2 * TIMEOUT + 2 * ENGINE_TICK_MS); /* twice the time-out, from its beginning */
-    vote(voters[3]);
+    rulesReceiveVote(voters[1]);
+    rulesReceiveVote(voters[2]);
+    rulesPassTime(2 * TIMEOUT + 2 * ENGINE_TICK_MS); /* twice the time-out, from its beginning */
+    rulesReceiveVote(voters[3]);
     assert_true(nodeIsReplica(e.t.myself));
     replication.data_ms = now;
-    for (int i = 0; i < 100 && e.election.epoch == epoch; i++) pass(ENGINE_TICK_MS);
-    pass(TIMEOUT);
+    for (int i = 0; i < 100 && e.election.epoch == epoch; i++) rulesPassTime(ENGINE_TICK_MS);
+    rulesPassTime(TIMEOUT);
     assert_true(e.election.sent);
     assert_int_equal(e.election.epoch, epoch + 1);
     assert_int_equal(e.election.votes, 0);
@@ -402,15 +403,15 @@ static void anElectionEnds(void **state) {
 
 static void anElectionThatAnotherWonIsOver(void **state) {
     (void)state;
-    elect();
-    vote(voters[1]);
-    vote(voters[2]);
+    rulesElect();
+    rulesReceiveVote(voters[1]);
+    rulesReceiveVote(voters[2]);
     voters[4]->config_epoch = 0;
     struct busHeader h = headerOf(voters[4], BUS_PING);
     h.config_epoch = h.current_epoch = e.election.epoch;
     receiveHeader(&h);
     assert_int_equal(e.election.votes, 0);
-    vote(voters[3]);
+    rulesReceiveVote(voters[3]);
     assert_true(nodeIsReplica(e.t.myself));
 }
 
@@ -422,10 +423,10 @@ static void oldDataAreNotElected(void **state) {
     candidate->flags |= NODE_NOFAILOVER;
     replication.link_up = false;
     now += limit_ms + 1;
-    pass(20 * ENGINE_TICK_MS);
+    rulesPassTime(20 * ENGINE_TICK_MS);
     assert_int_equal(e.election.start_ms, 0);
     replication.data_ms = now - limit_ms + ENGINE_TICK_MS;
-    pass(ENGINE_TICK_MS);
+    rulesPassTime(ENGINE_TICK_MS);
     assert_int_not_equal(e.election.start_ms, 0);
 }
 
@@ -433,76 +434,76 @@ static void oneThatShallNotIsNotElected(void **state) {
     (void)state;
     e.settings.replica_no_failover = true;
     voters[0]->flags |= NODE_FAIL;
-    pass(20 * ENGINE_TICK_MS);
+    rulesPassTime(20 * ENGINE_TICK_MS);
     assert_int_equal(sent[BUS_AUTH_REQUEST], 0);
 }
 
 static void nobodyIsElectedWhileItsPrimaryIsUp(void **state) {
     (void)state;
     voters[0]->flags |= NODE_PFAIL;
-    pass(5 * ENGINE_TICK_MS);
+    rulesPassTime(5 * ENGINE_TICK_MS);
     assert_int_equal(sent[BUS_AUTH_REQUEST], 0);
 }
 
 /* ---- Failures ---- */
 
-/* Its own word, and those of others, as long as they are new. */
+/* A primary fails by our own word and those of others, as long as the reports are new. */
 static void reportsGrowOld(void **state) {
     (void)state;
-    gossip(voters[1], voters[0], NODE_PRIMARY | NODE_PFAIL);
+    rulesReceiveGossip(voters[1], voters[0], NODE_PRIMARY | NODE_PFAIL);
     now += 2 * TIMEOUT + 1;
-    for (int i = 1; i < VOTERS - 1; i++) hear(voters[i]);
+    for (int i = 1; i < VOTERS - 1; i++) rulesHearFrom(voters[i]);
     voters[0]->flags |= NODE_PFAIL;
-    gossip(voters[2], voters[0], NODE_PRIMARY | NODE_PFAIL);
+    rulesReceiveGossip(voters[2], voters[0], NODE_PRIMARY | NODE_PFAIL);
     assert_false(nodeFailed(voters[0])); /* two of five */
-    gossip(voters[1], voters[0], NODE_PRIMARY | NODE_PFAIL);
+    rulesReceiveGossip(voters[1], voters[0], NODE_PRIMARY | NODE_PFAIL);
     assert_true(nodeFailed(voters[0]));
     assert_true(sent[BUS_FAIL] > 0);
 }
 
 static void aReportIsTakenBack(void **state) {
     (void)state;
-    gossip(voters[1], voters[0], NODE_PRIMARY | NODE_PFAIL);
-    gossip(voters[1], voters[0], NODE_PRIMARY);
+    rulesReceiveGossip(voters[1], voters[0], NODE_PRIMARY | NODE_PFAIL);
+    rulesReceiveGossip(voters[1], voters[0], NODE_PRIMARY);
     voters[0]->flags |= NODE_PFAIL;
-    gossip(voters[2], voters[0], NODE_PRIMARY | NODE_PFAIL);
+    rulesReceiveGossip(voters[2], voters[0], NODE_PRIMARY | NODE_PFAIL);
     assert_false(nodeFailed(voters[0]));
 }
 
 static void reportsOfReplicasDoNotCount(void **state) {
     (void)state;
     voters[0]->flags |= NODE_PFAIL;
-    gossip(candidate, voters[0], NODE_PRIMARY | NODE_PFAIL);
-    gossip(voters[1], voters[0], NODE_PRIMARY | NODE_PFAIL);
+    rulesReceiveGossip(candidate, voters[0], NODE_PRIMARY | NODE_PFAIL);
+    rulesReceiveGossip(voters[1], voters[0], NODE_PRIMARY | NODE_PFAIL);
     assert_false(nodeFailed(voters[0]));
 }
 
 /* And nothing fails that answers here, whatever others say. */
 static void aNodeThatAnswersDoesNotFail(void **state) {
     (void)state;
-    for (int i = 1; i < VOTERS - 1; i++) gossip(voters[i], voters[0], NODE_PRIMARY | NODE_PFAIL);
+    for (int i = 1; i < VOTERS - 1; i++) rulesReceiveGossip(voters[i], voters[0], NODE_PRIMARY | NODE_PFAIL);
     assert_false(nodeFailed(voters[0]));
 }
 
 static void oneThatIsSilentIsSuspected(void **state) {
     (void)state;
     voters[1]->ping_sent_ms = voters[1]->data_received_ms = now;
-    pass(TIMEOUT);
+    rulesPassTime(TIMEOUT);
     assert_false(voters[1]->flags & NODE_PFAIL);
-    pass(ENGINE_TICK_MS);
+    rulesPassTime(ENGINE_TICK_MS);
     assert_true(voters[1]->flags & NODE_PFAIL);
 }
 
-/* Its slots may have been given to its replica, and it must learn that first. */
+/* A primary that returns must first learn whether its replica has its slots now. */
 static void failIsNotTakenBackAtOnce(void **state) {
     (void)state;
     voters[0]->flags |= NODE_FAIL;
     voters[0]->fail_ms = now;
     now += 2 * TIMEOUT;
-    pong(voters[0]);
+    rulesReceivePong(voters[0]);
     assert_true(nodeFailed(voters[0]));
     now++;
-    pong(voters[0]);
+    rulesReceivePong(voters[0]);
     assert_false(nodeFailed(voters[0]));
 }
 
@@ -510,21 +511,21 @@ static void failOfOneWithoutSlotsIs(void **state) {
     (void)state;
     candidate->flags |= NODE_FAIL;
     candidate->fail_ms = now;
-    pong(candidate);
+    rulesReceivePong(candidate);
     assert_false(nodeFailed(candidate));
 }
 
 /* Asking a dead voter again and again does not make it look alive. */
 static void aVoterThatIsAskedAgainIsMissedInTime(void **state) {
     (void)state;
-    struct clusterNode *mine = known("ssssssssssssssssssssssssssssssssssssssss", NODE_REPLICA);
+    struct clusterNode *mine = rulesKnowNode("ssssssssssssssssssssssssssssssssssssssss", NODE_REPLICA);
     nodeBecomeReplica(&e.t, mine, e.t.myself);
     voters[1]->ping_sent_ms = voters[1]->data_received_ms = now;
     for (int64_t end = now + TIMEOUT; now < end;) {
-        pass(ENGINE_TICK_MS);
+        rulesPassTime(ENGINE_TICK_MS);
         engineBarEpoch(&e, now);
     }
-    pass(ENGINE_TICK_MS);
+    rulesPassTime(ENGINE_TICK_MS);
     assert_true(voters[1]->flags & NODE_PFAIL);
 }
 
@@ -532,10 +533,10 @@ static void aVoterThatIsAskedAgainIsMissedInTime(void **state) {
 static void oneToWhichLinksAreMadeIsMissedInTime(void **state) {
     (void)state;
     voters[1]->ping_sent_ms = voters[1]->data_received_ms = now;
-    pass(TIMEOUT / 2);
+    rulesPassTime(TIMEOUT / 2);
     voters[1]->connected = false;
     engineLinkUp(&e, voters[1]->out, now);
-    pass(TIMEOUT / 2 + ENGINE_TICK_MS);
+    rulesPassTime(TIMEOUT / 2 + ENGINE_TICK_MS);
     assert_true(voters[1]->flags & NODE_PFAIL);
 }
 
@@ -599,7 +600,7 @@ static void allSlotsMustBeServed(void **state) {
 
 /* ---- Slots ---- */
 
-static void claim(struct clusterNode *by, int slot, uint64_t epoch) {
+static void rulesReceiveClaim(struct clusterNode *by, int slot, uint64_t epoch) {
     struct busHeader h = headerOf(by, BUS_PING);
     slotSetAdd(&h.slots, slot);
     h.config_epoch = epoch;
@@ -609,18 +610,18 @@ static void claim(struct clusterNode *by, int slot, uint64_t epoch) {
 
 static void aSlotGoesToAGreaterEpochOnly(void **state) {
     (void)state;
-    claim(voters[0], 1, voters[0]->config_epoch);
+    rulesReceiveClaim(voters[0], 1, voters[0]->config_epoch);
     assert_ptr_equal(e.t.owner[1], voters[1]);
     assert_int_equal(sent[BUS_UPDATE], 1); /* it is told whose it is */
-    claim(voters[0], 1, VOTERS + 1);
+    rulesReceiveClaim(voters[0], 1, VOTERS + 1);
     assert_ptr_equal(e.t.owner[1], voters[0]);
 }
 
 static void ourOwnSlotsToo(void **state) {
     (void)state;
-    claim(voters[0], VOTERS - 1, VOTERS - 1);
+    rulesReceiveClaim(voters[0], VOTERS - 1, VOTERS - 1);
     assert_ptr_equal(e.t.owner[VOTERS - 1], e.t.myself);
-    claim(voters[0], VOTERS - 1, VOTERS + 1);
+    rulesReceiveClaim(voters[0], VOTERS - 1, VOTERS + 1);
     assert_ptr_equal(e.t.owner[VOTERS - 1], voters[0]);
 }
 
@@ -629,7 +630,7 @@ static void ourOwnSlotsToo(void **state) {
 static void oneThatReturnsFollowsItsHeir(void **state) {
     for (int last = 0; last < 2; last++) {
         if (last) {
-            teardown(state);
+            rulesTeardown(state);
             asPrimary(state);
         }
         slotAssign(&e.t, 5, e.t.myself);
@@ -637,9 +638,9 @@ static void oneThatReturnsFollowsItsHeir(void **state) {
         nodeBecomePrimary(&e.t, candidate);
         for (int i = 0; i < 2; i++) {
             if (i == last)
-                claim(candidate, VOTERS - 1, VOTERS + 1);
+                rulesReceiveClaim(candidate, VOTERS - 1, VOTERS + 1);
             else
-                claim(voters[0], 5, VOTERS + 2);
+                rulesReceiveClaim(voters[0], 5, VOTERS + 2);
         }
         assert_ptr_equal(e.t.myself->primary, candidate);
         assert_false(follows_anew);
@@ -650,47 +651,47 @@ static void oneThatReturnsFollowsItsHeir(void **state) {
 static void oneWithoutAnHeirGoesToAnotherShardIfItMay(void **state) {
     for (int may = 0; may < 2; may++) {
         if (may) {
-            teardown(state);
+            rulesTeardown(state);
             asPrimary(state);
         }
         e.settings.allow_replica_migration = may;
-        claim(voters[0], VOTERS - 1, VOTERS + 1);
+        rulesReceiveClaim(voters[0], VOTERS - 1, VOTERS + 1);
         assert_ptr_equal(e.t.myself->primary, may ? voters[0] : NULL);
         assert_int_equal(follows_anew, may);
     }
 }
 
-static void update(struct clusterNode *about, int slot, uint64_t epoch) {
+static void rulesReceiveUpdate(struct clusterNode *about, int slot, uint64_t epoch) {
     struct busHeader h = headerOf(voters[3], BUS_UPDATE);
     struct slotSet slots = about->slots;
     slotSetAdd(&slots, slot);
-    receive(busAddUpdate(busBegin(sdsempty(), &h), about->id, epoch, &slots));
+    rulesReceive(busAddUpdate(busBegin(sdsempty(), &h), about->id, epoch, &slots));
 }
 
 static void whatIsToldOfOthersIsNewOrIgnored(void **state) {
     (void)state;
-    update(voters[0], 1, voters[0]->config_epoch);
+    rulesReceiveUpdate(voters[0], 1, voters[0]->config_epoch);
     assert_ptr_equal(e.t.owner[1], voters[1]);
-    update(voters[2], 2, voters[2]->config_epoch - 1);
+    rulesReceiveUpdate(voters[2], 2, voters[2]->config_epoch - 1);
     assert_int_equal(voters[2]->config_epoch, 3);
-    update(voters[0], 1, VOTERS + 1);
+    rulesReceiveUpdate(voters[0], 1, VOTERS + 1);
     assert_ptr_equal(e.t.owner[1], voters[0]);
 }
 
 /* The one with the smaller id takes a greater epoch, which is on disk when others hear of it. */
 static void ofTwoInOneEpochOneTakesAnother(void **state) {
     (void)state;
-    struct clusterNode *greater = known("zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz", NODE_PRIMARY);
+    struct clusterNode *greater = rulesKnowNode("zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz", NODE_PRIMARY);
     slotAssign(&e.t, 10, greater);
     uint64_t mine = e.t.myself->config_epoch;
     greater->config_epoch = mine;
-    hear(greater);
+    rulesHearFrom(greater);
     assert_true(e.t.myself->config_epoch > mine);
     assert_int_equal(on_disk.config_epoch, e.t.myself->config_epoch);
-    struct clusterNode *smaller = known("0000000000000000000000000000000000000000", NODE_PRIMARY);
+    struct clusterNode *smaller = rulesKnowNode("0000000000000000000000000000000000000000", NODE_PRIMARY);
     slotAssign(&e.t, 11, smaller);
     smaller->config_epoch = mine = e.t.myself->config_epoch;
-    hear(smaller);
+    rulesHearFrom(smaller);
     assert_int_equal(e.t.myself->config_epoch, mine);
 }
 
@@ -703,10 +704,10 @@ static void anEpochIsBarredByMostVoters(void **state) {
     engineFlush(&e, now);
     for (int i = 0; i < 2; i++) {
         assert_false(engineEpochBarred(&e));
-        hear(voters[i]);
+        rulesHearFrom(voters[i]);
     }
     assert_true(engineEpochBarred(&e)); /* with ourselves, three of five */
-    struct busHeader h = request();
+    struct busHeader h = rulesVoteRequest();
     h.current_epoch = e.bar.epoch;
     assert_false(votesFor(h));
 }
@@ -739,7 +740,7 @@ static void askByHand(void) {
     engineFlush(&e, now);
     assert_int_equal(sent[BUS_MFSTART], 1);
 }
-static void paused(uint64_t offset) {
+static void rulesReceivePaused(uint64_t offset) {
     struct busHeader h = headerOf(voters[0], BUS_PING);
     h.flags = BUS_PAUSED;
     h.offset = offset;
@@ -749,26 +750,26 @@ static void paused(uint64_t offset) {
 static void byHandNothingIsLost(void **state) {
     (void)state;
     askByHand();
-    pass(5 * ENGINE_TICK_MS);
+    rulesPassTime(5 * ENGINE_TICK_MS);
     assert_int_equal(sent[BUS_AUTH_REQUEST], 0); /* its primary does not stand still yet */
-    paused(101);
-    pass(5 * ENGINE_TICK_MS);
+    rulesReceivePaused(101);
+    rulesPassTime(5 * ENGINE_TICK_MS);
     assert_int_equal(sent[BUS_AUTH_REQUEST], 0);
     replication.link_up = false;
     replication.offset = 101;
-    pass(5 * ENGINE_TICK_MS);
+    rulesPassTime(5 * ENGINE_TICK_MS);
     assert_int_equal(sent[BUS_AUTH_REQUEST], 0);
     replication.link_up = true;
-    pass(ENGINE_TICK_MS);
+    rulesPassTime(ENGINE_TICK_MS);
     assert_true(sent[BUS_AUTH_REQUEST] > 0);
 }
 
 static void byHandItIsGivenUpInTime(void **state) {
     (void)state;
     askByHand();
-    pass(e.settings.manual_failover_timeout_ms + ENGINE_TICK_MS);
-    paused(100);
-    pass(5 * ENGINE_TICK_MS);
+    rulesPassTime(e.settings.manual_failover_timeout_ms + ENGINE_TICK_MS);
+    rulesReceivePaused(100);
+    rulesPassTime(5 * ENGINE_TICK_MS);
     assert_int_equal(sent[BUS_AUTH_REQUEST], 0);
     assert_int_equal(e.manual.end_ms, 0);
 }
@@ -784,8 +785,8 @@ static void aPrimaryStandsStillForItsOwnReplicasOnly(void **state) {
     assert_int_not_equal(e.manual.end_ms, 0);
 }
 
-#define AS_PRIMARY(test) cmocka_unit_test_setup_teardown(test, asPrimary, teardown)
-#define AS_REPLICA(test) cmocka_unit_test_setup_teardown(test, asReplica, teardown)
+#define AS_PRIMARY(test) cmocka_unit_test_setup_teardown(test, asPrimary, rulesTeardown)
+#define AS_REPLICA(test) cmocka_unit_test_setup_teardown(test, asReplica, rulesTeardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

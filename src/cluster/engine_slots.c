@@ -126,7 +126,7 @@ static void deleteDirty(struct engine *e, const struct claim *c) {
     }
 }
 
-/* Whoever has taken the place of the primary of our shard. NULL: nobody. */
+/* Returns the node that has taken the place of our shard's primary. NULL: there is none. */
 static struct clusterNode *shardHeir(struct engine *e) {
     topologyForEach(&e->t, n) {
         if (n != myPrimary(e) && nodeVotes(n) && inSameShard(n, e->t.myself)) return n;

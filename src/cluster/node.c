@@ -41,8 +41,8 @@ enum saveBehavior { SAVE_SYNC, SAVE_BEST_EFFORT };
 static uint64_t links_over_limit; /* closed since the start, or CONFIG RESETSTAT */
 static int64_t save_logged_ms;
 
-/* What a message of the bus has caused in the middle of a script or of a load, and is done at the end of the
- * turn: until then the data stands still. */
+/* This holds what a message of the bus has caused in the middle of a script or of a load, and is done at the
+ * end of the turn: until then the data stands still. */
 static struct {
     struct slotSet slots;              /* to be emptied */
     bool slots_any, follow, full_sync; /* full_sync: as worldFollow got it */

@@ -99,7 +99,7 @@ static void addRequest(struct route *route, struct client *c, const struct reque
     zfree(keys);
 }
 
-/* What is queued for EXEC. Each request is run in the database that a SELECT before it leads to. */
+/* Adds what is queued for EXEC. Each request is run in the database that a SELECT before it leads to. */
 static void addQueued(struct route *route, struct client *c) {
     const struct request *r;
     int64_t db;

@@ -15,8 +15,8 @@ static inline bool roleIsReplica(void) {
 }
 /* Would a replica refuse what clients write (replica-read-only)? repl/ says so. */
 extern bool role_read_only;
-/* What ends the server when something replayed meets an error (propagation-error-behavior, a directive of
- * repl/). */
+/* This says what ends the server when something replayed meets an error (propagation-error-behavior, a
+ * directive of repl/). */
 enum { PROPAGATION_ERRORS_IGNORE, PROPAGATION_ERRORS_PANIC, PROPAGATION_ERRORS_PANIC_ON_REPLICAS };
 extern int role_propagation_errors;
 /* Is the data of a replica out of date, and not to be shown (replica-serve-stale-data no)? repl/ knows. */

@@ -487,8 +487,9 @@ static sds getPrimary(const struct configDirective *d) {
     return sdscatprintf(sdsempty(), "%s %d", primary_link.host, primary_link.port);
 }
 
-/* What CONFIG REWRITE writes. No line when there is no primary: other servers read no empty one. In a cluster
- * nodes.conf says which primary this node follows, and a start with a line of its own is refused. */
+/* Returns the line that CONFIG REWRITE writes. There is none when there is no primary: other servers read no
+ * empty one. In a cluster nodes.conf says which primary this node follows, and a start with a line of its own
+ * is refused. */
 static sds linkConfigLine(const struct configDirective *d) {
     (void)d;
     if (!primary_link.host || cluster_enabled) return sdsempty();

@@ -56,7 +56,7 @@ static void debugAssertion(struct client *c) {
     serverAssert(c->argc < 0);
 }
 
-/* What looks like an error to clients, and is none of the server's: it is not counted. */
+/* The reply looks like an error to clients and is none of the server's, so it is not counted. */
 static void debugError(struct client *c) {
     sds line = sdscatstr(sdsnew("-"), c->argv[2]);
     for (size_t i = 0; i < sdslen(line); i++)
