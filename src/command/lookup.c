@@ -17,29 +17,30 @@ struct object *lookupKeyWrite(struct client *c, struct str key) {
     return lookupKey(c->db, key, LOOKUP_WRITE | touchFlag(c));
 }
 
-static struct object *checkType(struct client *c, struct object *o, int type, bool *wrong) {
-    *wrong = o && o->type != (uint32_t)type;
-    if (!*wrong) return o;
+static bool lookupCheckType(struct client *c, struct object **o, int type) {
+    if (!*o || (*o)->type == (uint32_t)type) return true;
+    *o = NULL;
     replyWrongType(c);
-    return NULL;
+    return false;
 }
 
-struct object *lookupKeyReadType(struct client *c, struct str key, int type, bool *wrong) {
-    return checkType(c, lookupKeyRead(c, key), type, wrong);
+bool lookupKeyReadType(struct client *c, struct str key, int type, struct object **o) {
+    *o = lookupKeyRead(c, key);
+    return lookupCheckType(c, o, type);
 }
 
-struct object *lookupKeyWriteType(struct client *c, struct str key, int type, bool *wrong) {
-    return checkType(c, lookupKeyWrite(c, key), type, wrong);
+bool lookupKeyWriteType(struct client *c, struct str key, int type, struct object **o) {
+    *o = lookupKeyWrite(c, key);
+    return lookupCheckType(c, o, type);
 }
 
-struct object *lookupFirstKeyWriteType(struct client *c, const struct str *keys, int count, int type,
-                                       struct str *key, bool *wrong) {
+bool lookupFirstKeyWriteType(struct client *c, const struct str *keys, int count, int type, struct str *key,
+                             struct object **o) {
     serverAssert(count > 0);
-    *wrong = false;
-    for (int i = 0; i < count && !*wrong; i++) {
-        struct object *o = lookupKeyWriteType(c, keys[i], type, wrong);
+    for (int i = 0; i < count; i++) {
         *key = keys[i];
-        if (o) return o;
+        if (!lookupKeyWriteType(c, keys[i], type, o)) return false;
+        if (*o) return true;
     }
-    return NULL;
+    return true;
 }

@@ -32,10 +32,9 @@ static void waitForKeys(struct client *c, const struct popType *t, const struct 
 void popOneBlocking(struct client *c, const struct popType *t, enum popEnd end) {
     int64_t deadline_ms;
     struct str key;
-    bool wrong;
+    struct object *o;
     if (!argTimeout(c, c->argv[c->argc - 1], false, &deadline_ms)) return;
-    struct object *o = lookupFirstKeyWriteType(c, c->argv + 1, c->argc - 2, t->type, &key, &wrong);
-    if (wrong) return;
+    if (!lookupFirstKeyWriteType(c, c->argv + 1, c->argc - 2, t->type, &key, &o)) return;
     if (!o) {
         waitForKeys(c, t, c->argv + 1, c->argc - 2, deadline_ms);
         return;
@@ -80,9 +79,9 @@ static bool parseArgs(struct client *c, const struct popType *t, int at, struct 
 /* False when there was nothing to pop. */
 static bool popFirstKey(struct client *c, const struct popType *t, const struct popArgs *a) {
     struct str key;
-    bool wrong;
-    struct object *o = lookupFirstKeyWriteType(c, a->keys, (int)a->numkeys, t->type, &key, &wrong);
-    if (!o) return wrong;
+    struct object *o;
+    if (!lookupFirstKeyWriteType(c, a->keys, (int)a->numkeys, t->type, &key, &o)) return true;
+    if (!o) return false;
     uint64_t count = popAtMost((uint64_t)a->count, t->length(o));
     serverAssert(count);
     replyArrayLen(c, 2);

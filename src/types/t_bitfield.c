@@ -196,10 +196,8 @@ static bool runWrite(struct client *c, const struct fieldCommand *f, unsigned ch
 
 static void runFields(struct client *c, const struct fieldCommand *fields, int n, size_t bytes) {
     struct str key = c->argv[1];
-    bool wrong;
-    struct object *o = bytes ? lookupKeyWriteType(c, key, OBJ_STRING, &wrong)
-                             : lookupKeyReadType(c, key, OBJ_STRING, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!(bytes ? lookupKeyWriteType : lookupKeyReadType)(c, key, OBJ_STRING, &o)) return;
     char buf[LONG_STR_SIZE];
     struct str s = o ? stringView(o, buf) : STR("");
     bool grew = s.len < bytes;

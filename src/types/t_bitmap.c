@@ -91,11 +91,11 @@ static bool bitArgument(struct client *c, struct str arg, bool *bit) {
 
 void setbitCommand(struct client *c) {
     uint64_t offset;
-    bool bit, wrong;
+    bool bit;
     if (!bitopsOffset(c, c->argv[2], 0, &offset) || !bitArgument(c, c->argv[3], &bit)) return;
     struct str key = c->argv[1];
-    struct object *o = lookupKeyWriteType(c, key, OBJ_STRING, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, key, OBJ_STRING, &o)) return;
     char buf[LONG_STR_SIZE];
     bool grows = !o || stringView(o, buf).len <= offset / 8;
     unsigned char *bytes = (unsigned char *)stringForWrite(c->db, key, o, offset / 8 + 1, NULL);
@@ -112,10 +112,9 @@ void setbitCommand(struct client *c) {
 
 void getbitCommand(struct client *c) {
     uint64_t offset;
-    bool wrong;
     if (!bitopsOffset(c, c->argv[2], 0, &offset)) return;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_STRING, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) return;
     char buf[LONG_STR_SIZE];
     struct str s = o ? stringView(o, buf) : STR("");
     bool bit = offset / 8 < s.len && (unsigned char)s.ptr[offset / 8] & (0x80 >> (offset % 8));
@@ -189,11 +188,10 @@ static int64_t countRange(const unsigned char *p, const struct bitRange *r) {
 }
 
 void bitcountCommand(struct client *c) {
-    bool wrong;
     struct bitRange r;
     if (!parseRange(c, 2, &r)) return;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_STRING, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) return;
     if (!o) {
         replyLongLong(c, 0);
         return;
@@ -225,11 +223,10 @@ void bitposCommand(struct client *c) {
         replyError(c, "ERR The bit argument must be 1 or 0.");
         return;
     }
-    bool wrong;
     struct bitRange r;
     if (!parseRange(c, 3, &r)) return;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_STRING, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) return;
     if (!o) {
         replyLongLong(c, v ? -1 : 0);
         return;
@@ -312,13 +309,14 @@ void bitopCommand(struct client *c) {
     struct str *sources = zmalloc((size_t)count * sizeof *sources);
     char(*texts)[LONG_STR_SIZE] = zmalloc((size_t)count * sizeof *texts);
     size_t total = 0;
-    bool wrong = false;
-    for (int i = 0; i < count && !wrong; i++) {
-        struct object *o = lookupKeyReadType(c, c->argv[3 + i], OBJ_STRING, &wrong);
+    bool ok = true;
+    for (int i = 0; i < count && ok; i++) {
+        struct object *o;
+        ok = lookupKeyReadType(c, c->argv[3 + i], OBJ_STRING, &o);
         sources[i] = o ? stringView(o, texts[i]) : STR("");
         if (sources[i].len > total) total = sources[i].len;
     }
-    if (!wrong) storeResult(c, combineSources(sources, count, total, op));
+    if (ok) storeResult(c, combineSources(sources, count, total, op));
     zfree(texts);
     zfree(sources);
 }

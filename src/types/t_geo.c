@@ -143,9 +143,8 @@ void geoaddCommand(struct client *c) {
 /* One reply for each member that is asked for: of its hash, or that there is none. */
 static void replyEach(struct client *c, void (*reply)(struct client *c, uint64_t hash),
                       void (*replyNone)(struct client *c)) {
-    bool wrong;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &o)) return;
     replyArrayLen(c, c->argc - 2);
     for (int i = 2; i < c->argc; i++) {
         uint64_t hash;
@@ -167,14 +166,13 @@ void geoposCommand(struct client *c) {
 void geodistCommand(struct client *c) {
     double metres = 1;
     uint64_t a, b;
-    bool wrong;
     if (c->argc > 5) {
         replySyntaxError(c);
         return;
     }
     if (c->argc == 5 && !geoArgUnit(c, c->argv[4], &metres)) return;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &o)) return;
     if (geoFind(o, c->argv[2], &a) && geoFind(o, c->argv[3], &b))
         geoReplyDistance(c, geoDistance(geoDecode(a), geoDecode(b)) / metres);
     else

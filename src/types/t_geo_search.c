@@ -322,11 +322,10 @@ static void storeHits(struct client *c, const struct geoForm *f, const struct ge
 }
 
 static void searchGeneric(struct client *c, const struct geoForm *f) {
-    bool wrong;
     struct geoQuery q = {.unit_m = 1};
     struct geoHits hits = {.count = 0};
-    struct object *o = lookupKeyReadType(c, c->argv[f->key], OBJ_ZSET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[f->key], OBJ_ZSET, &o)) return;
     if (parseFixed(c, f, o, &q) && geoSearchParseOptions(c, f, o, &q) && checkQuery(c, f, &q)) {
         if (o) search(zsetOpen(o), &q, &hits);
         if (q.store.ptr)

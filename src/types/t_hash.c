@@ -20,27 +20,22 @@
 
 /* ---- Shared (t_hash.h) ---- */
 
-static bool openKey(struct client *c, struct hashKey *k, struct object *o, bool wrong) {
+static bool openKey(struct client *c, struct hashKey *k) {
     k->c = c;
     k->key = c->argv[1];
-    k->o = o;
-    if (o)
-        hashOpen(&k->h, o);
+    if (k->o)
+        hashOpen(&k->h, k->o);
     else
         hashNew(&k->h);
-    return !wrong;
+    return true;
 }
 
 bool hashKeyRead(struct client *c, struct hashKey *k) {
-    bool wrong;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_HASH, &wrong);
-    return openKey(c, k, o, wrong);
+    return lookupKeyReadType(c, c->argv[1], OBJ_HASH, &k->o) && openKey(c, k);
 }
 
 bool hashKeyWrite(struct client *c, struct hashKey *k) {
-    bool wrong;
-    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_HASH, &wrong);
-    return openKey(c, k, o, wrong);
+    return lookupKeyWriteType(c, c->argv[1], OBJ_HASH, &k->o) && openKey(c, k);
 }
 
 bool hashKeyCommit(struct hashKey *k, const char *event, size_t changes) {

@@ -24,10 +24,7 @@ static const char err_corrupt[] = "INVALIDOBJ Corrupted HLL object detected";
 
 /* The HyperLogLog at key; *o NULL when there is none. False: an error was replied. */
 static bool findHll(struct client *c, struct str key, bool reads, struct object **o) {
-    bool wrong;
-    *o = reads ? lookupKeyReadType(c, key, OBJ_STRING, &wrong)
-               : lookupKeyWriteType(c, key, OBJ_STRING, &wrong);
-    if (wrong) return false;
+    if (!(reads ? lookupKeyReadType : lookupKeyWriteType)(c, key, OBJ_STRING, o)) return false;
     char buf[LONG_STR_SIZE];
     if (!*o || hllIsValid(stringView(*o, buf))) return true;
     replyError(c, "WRONGTYPE Key is not a valid HyperLogLog string value.");
@@ -79,9 +76,8 @@ void pfaddCommand(struct client *c) {
 /* Registers of all keys from argv[first] on, merged. False: an error was replied. */
 static bool mergeKeys(struct client *c, int first, uint8_t *registers, bool *dense) {
     for (int i = first; i < c->argc; i++) {
-        bool wrong;
-        struct object *o = lookupKeyReadType(c, c->argv[i], OBJ_STRING, &wrong);
-        if (wrong) return false;
+        struct object *o;
+        if (!lookupKeyReadType(c, c->argv[i], OBJ_STRING, &o)) return false;
         if (!o) continue;
         char buf[LONG_STR_SIZE];
         struct str s = stringView(o, buf);

@@ -57,10 +57,9 @@ static struct listRef newListFor(const struct client *c) {
 }
 
 static void pushGeneric(struct client *c, enum listEnd end, bool must_exist) {
-    bool wrong;
     if (!checkSizes(c, 2)) return;
-    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &o)) return;
     if (!o && must_exist) {
         replyLongLong(c, 0);
         return;
@@ -90,18 +89,17 @@ void rpushxCommand(struct client *c) {
 /* ---- LLEN, LINDEX, LRANGE ---- */
 
 void llenCommand(struct client *c) {
-    bool wrong;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_LIST, &wrong);
-    if (!wrong) replyLongLong(c, o ? (int64_t)listTypeLength(listTypeOpen(o)) : 0);
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_LIST, &o)) return;
+    replyLongLong(c, o ? (int64_t)listTypeLength(listTypeOpen(o)) : 0);
 }
 
 void lindexCommand(struct client *c) {
-    bool wrong;
     int64_t index;
     char buf[LP_INTBUF_SIZE];
     struct listIterator it;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_LIST, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_LIST, &o)) return;
     if (o && !argLongLong(c, c->argv[2], &index, NULL)) return;
     if (!o || !listTypeSeek(&it, listTypeOpen(o), index)) {
         replyNull(c);
@@ -129,11 +127,10 @@ static void resolveSlice(struct slice *s, uint64_t list_length) {
 }
 
 void lrangeCommand(struct client *c) {
-    bool wrong;
     struct slice s = {0};
     if (!parseSlice(c, &s)) return;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_LIST, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_LIST, &o)) return;
     if (o) resolveSlice(&s, listTypeLength(listTypeOpen(o)));
     replyArrayLen(c, (int64_t)s.count);
     if (s.count) listTypeReply(listTypeOpen(o), c, (uint64_t)s.start, s.count);
@@ -200,11 +197,10 @@ static int64_t replyMatches(struct client *c, struct listRef l, const struct lpo
 }
 
 void lposCommand(struct client *c) {
-    bool wrong;
     struct lposArgs a = {.rank = 1, .count = -1};
     if (!parseLpos(c, &a)) return;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_LIST, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_LIST, &o)) return;
     if (a.count < 0) {
         if (!o || !replyMatches(c, listTypeOpen(o), &a)) replyNull(c);
     } else if (!o) {
@@ -218,11 +214,10 @@ void lposCommand(struct client *c) {
 /* ---- LSET, LINSERT, LREM, LTRIM ---- */
 
 void lsetCommand(struct client *c) {
-    bool wrong;
     int64_t index;
     if (!checkSizes(c, 3)) return;
-    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &o)) return;
     if (!o) {
         replyError(c, err_nosuchkey);
         return;
@@ -238,14 +233,14 @@ void lsetCommand(struct client *c) {
 }
 
 void linsertCommand(struct client *c) {
-    bool wrong, after = strIs(c->argv[2], "after");
+    bool after = strIs(c->argv[2], "after");
     if (!after && !strIs(c->argv[2], "before")) {
         replySyntaxError(c);
         return;
     }
     if (!checkSizes(c, 4)) return;
-    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &o)) return;
     if (!o) {
         replyLongLong(c, 0);
         return;
@@ -262,12 +257,11 @@ void linsertCommand(struct client *c) {
 }
 
 void lremCommand(struct client *c) {
-    bool wrong;
     int64_t count;
     uint64_t removed = 0;
     if (!argRange(c, c->argv[2], -INT64_MAX, INT64_MAX, &count, NULL)) return;
-    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &o)) return;
     if (o) {
         struct listRef l = listTypeOpen(o);
         uint64_t max = count == 0 ? UINT64_MAX : (uint64_t)(count < 0 ? -count : count);
@@ -278,11 +272,10 @@ void lremCommand(struct client *c) {
 }
 
 void ltrimCommand(struct client *c) {
-    bool wrong;
     struct slice s = {0};
     if (!parseSlice(c, &s)) return;
-    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &o)) return;
     if (o) {
         struct listRef l = listTypeOpen(o);
         uint64_t length = listTypeLength(l);

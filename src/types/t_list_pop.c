@@ -35,15 +35,15 @@ static void popElements(struct client *c, struct str key, struct object *o, enum
 }
 
 static void popGeneric(struct client *c, enum listEnd end) {
-    bool wrong, counted = c->argc == 3;
+    bool counted = c->argc == 3;
     int64_t count = 1;
     if (c->argc > 3) {
         replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", c->cmd->fullname);
         return;
     }
     if (counted && !argPositive(c, c->argv[2], &count, NULL)) return;
-    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &o)) return;
     if (!o) {
         if (counted)
             replyNullArray(c);
@@ -143,19 +143,21 @@ static void moveElement(struct client *c, struct object *from, struct object *to
     if (copy != small) zfree(copy);
 }
 
-/* The source's object; NULL when there is none, or an error was replied. */
-static struct object *moveIfThere(struct client *c, const struct move *m, bool *wrong) {
-    struct object *from = lookupKeyWriteType(c, c->argv[1], OBJ_LIST, wrong);
-    if (!from) return NULL;
-    struct object *to = lookupKeyWriteType(c, c->argv[2], OBJ_LIST, wrong);
-    if (*wrong) return NULL;
+/* False: an error was replied. *moved is false when there is no source. */
+static bool moveIfThere(struct client *c, const struct move *m, bool *moved) {
+    struct object *from, *to;
+    *moved = false;
+    if (!lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &from)) return false;
+    if (!from) return true;
+    if (!lookupKeyWriteType(c, c->argv[2], OBJ_LIST, &to)) return false;
     moveElement(c, from, to, m);
-    return from;
+    *moved = true;
+    return true;
 }
 
 static void moveGeneric(struct client *c, const struct move *m) {
-    bool wrong;
-    if (!moveIfThere(c, m, &wrong) && !wrong) replyNull(c);
+    bool moved;
+    if (moveIfThere(c, m, &moved) && !moved) replyNull(c);
 }
 
 void rpoplpushCommand(struct client *c) {
@@ -182,17 +184,16 @@ void lmoveCommand(struct client *c) {
 
 static void bmoveGeneric(struct client *c, const struct move *m, const char *plain) {
     int64_t deadline_ms;
-    bool wrong;
-    if (!argTimeout(c, c->argv[c->argc - 1], false, &deadline_ms)) return;
-    if (moveIfThere(c, m, &wrong)) {
+    bool moved;
+    if (!argTimeout(c, c->argv[c->argc - 1], false, &deadline_ms) || !moveIfThere(c, m, &moved)) return;
+    if (moved) {
         struct str argv[5] = {strOf(plain)};
         for (int i = 1; i < c->argc - 1; i++) argv[i] = c->argv[i];
         propagateRewrite(c, c->argc - 1, argv);
-    } else if (!wrong) {
-        if (c->flags & CLIENT_DENY_BLOCKING)
-            replyNull(c);
-        else
-            blockForKeys(c, c->argv + 1, 1, OBJ_LIST, deadline_ms, NULL, false);
+    } else if (c->flags & CLIENT_DENY_BLOCKING) {
+        replyNull(c);
+    } else {
+        blockForKeys(c, c->argv + 1, 1, OBJ_LIST, deadline_ms, NULL, false);
     }
 }
 

@@ -43,9 +43,8 @@ static __attribute__((noinline)) int64_t addMany(struct client *c, struct setRef
 
 void saddCommand(struct client *c) {
     struct str key = c->argv[1];
-    bool wrong;
-    struct object *o = lookupKeyWriteType(c, key, OBJ_SET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, key, OBJ_SET, &o)) return;
     struct setRef s = o ? setOpen(o) : setNew(c->argv[2], (size_t)c->argc - 2);
     int64_t added = c->argc == 3 ? setAdd(&s, c->argv[2]) : addMany(c, &s);
     if (o)
@@ -59,9 +58,8 @@ void saddCommand(struct client *c) {
 }
 
 void sremCommand(struct client *c) {
-    bool wrong;
-    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_SET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, c->argv[1], OBJ_SET, &o)) return;
     int64_t removed = 0;
     if (o) {
         struct setRef s = setOpen(o);
@@ -78,15 +76,14 @@ void sremCommand(struct client *c) {
 
 void smoveCommand(struct client *c) {
     struct str src = c->argv[1], dst = c->argv[2], member = c->argv[3];
-    bool wrong;
-    struct object *from = lookupKeyWriteType(c, src, OBJ_SET, &wrong);
-    if (wrong) return;
+    struct object *from;
+    if (!lookupKeyWriteType(c, src, OBJ_SET, &from)) return;
     if (!from) {
         replyLongLong(c, 0);
         return;
     }
-    struct object *to = lookupKeyWriteType(c, dst, OBJ_SET, &wrong);
-    if (wrong) return;
+    struct object *to;
+    if (!lookupKeyWriteType(c, dst, OBJ_SET, &to)) return;
     struct setRef s = setOpen(from);
     if (from == to) {
         replyLongLong(c, setContains(s, member));
@@ -109,15 +106,14 @@ void smoveCommand(struct client *c) {
 }
 
 void sismemberCommand(struct client *c) {
-    bool wrong;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_SET, &wrong);
-    if (!wrong) replyLongLong(c, o && setContains(setOpen(o), c->argv[2]));
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_SET, &o)) return;
+    replyLongLong(c, o && setContains(setOpen(o), c->argv[2]));
 }
 
 void smismemberCommand(struct client *c) {
-    bool wrong;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_SET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_SET, &o)) return;
     replyArrayLen(c, c->argc - 2);
     struct membersAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
     for (int i = 2; i < c->argc; i++) {
@@ -127,9 +123,9 @@ void smismemberCommand(struct client *c) {
 }
 
 void scardCommand(struct client *c) {
-    bool wrong;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_SET, &wrong);
-    if (!wrong) replyLongLong(c, o ? (int64_t)setSize(setOpen(o)) : 0);
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_SET, &o)) return;
+    replyLongLong(c, o ? (int64_t)setSize(setOpen(o)) : 0);
 }
 
 /* ---- Random members ---- */
@@ -199,9 +195,8 @@ static void popCount(struct client *c) {
     struct str key = c->argv[1];
     int64_t count;
     if (!argPositive(c, c->argv[2], &count, NULL)) return;
-    bool wrong;
-    struct object *o = lookupKeyWriteType(c, key, OBJ_SET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, key, OBJ_SET, &o)) return;
     if (!o || count == 0) {
         replySetLen(c, 0);
         return;
@@ -231,9 +226,8 @@ void spopCommand(struct client *c) {
         replySyntaxError(c);
         return;
     }
-    bool wrong;
-    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_SET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, c->argv[1], OBJ_SET, &o)) return;
     if (!o) {
         replyNull(c);
         return;
@@ -317,15 +311,15 @@ static void randomMembers(struct client *c, struct setRef s, int64_t count) {
 }
 
 void srandmemberCommand(struct client *c) {
-    bool wrong, many = c->argc == 3;
+    bool many = c->argc == 3;
     int64_t count = 0;
     if (c->argc > 3) {
         replySyntaxError(c);
         return;
     }
     if (many && !argRange(c, c->argv[2], -INT64_MAX, INT64_MAX, &count, NULL)) return;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_SET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_SET, &o)) return;
     if (many) {
         if (o && count)
             randomMembers(c, setOpen(o), count);
@@ -402,9 +396,8 @@ void sscanCommand(struct client *c) {
     uint64_t cursor;
     struct scanOptions opt;
     if (!scanParseCursor(c, c->argv[2], &cursor)) return;
-    bool wrong;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_SET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_SET, &o)) return;
     if (!o) {
         replyCursor(c, 0);
         replyArrayLen(c, 0);

@@ -29,9 +29,8 @@ static bool openSets(struct client *c, int first, int count, struct operands *op
     ops->sets = zmalloc((size_t)count * sizeof *ops->sets);
     ops->count = count;
     for (int i = 0; i < count; i++) {
-        bool wrong;
-        struct object *o = lookupKeyReadType(c, c->argv[first + i], OBJ_SET, &wrong);
-        if (wrong) {
+        struct object *o;
+        if (!lookupKeyReadType(c, c->argv[first + i], OBJ_SET, &o)) {
             zfree(ops->sets);
             return false;
         }

@@ -71,14 +71,18 @@ struct streamID *argStreamIDs(struct client *c, int from) {
 
 /* ---- Lookup ---- */
 
-struct stream *lookupStreamRead(struct client *c, struct str key, bool *wrong) {
-    struct object *o = lookupKeyReadType(c, key, OBJ_STREAM, wrong);
-    return o && !*wrong ? streamOpen(o) : NULL;
+bool lookupStreamRead(struct client *c, struct str key, struct stream **s) {
+    struct object *o;
+    bool ok = lookupKeyReadType(c, key, OBJ_STREAM, &o);
+    *s = o ? streamOpen(o) : NULL;
+    return ok;
 }
 
-struct stream *lookupStreamWrite(struct client *c, struct str key, bool *wrong) {
-    struct object *o = lookupKeyWriteType(c, key, OBJ_STREAM, wrong);
-    return o && !*wrong ? streamOpen(o) : NULL;
+bool lookupStreamWrite(struct client *c, struct str key, struct stream **s) {
+    struct object *o;
+    bool ok = lookupKeyWriteType(c, key, OBJ_STREAM, &o);
+    *s = o ? streamOpen(o) : NULL;
+    return ok;
 }
 
 /* ---- Replies ---- */
@@ -310,7 +314,6 @@ static void addEntry(struct client *c, const struct addArgs *a, struct stream *s
 void xaddCommand(struct client *c) {
     struct addArgs a;
     struct streamID id;
-    bool wrong;
     if (!parseAddArgs(c, &a, true)) return;
     int pairs = c->argc - a.id_at - 1;
     if (pairs < 2 || pairs % 2) {
@@ -321,8 +324,8 @@ void xaddCommand(struct client *c) {
         replyError(c, "ERR The ID specified in XADD must be greater than 0-0");
         return;
     }
-    struct stream *s = lookupStreamWrite(c, c->argv[1], &wrong);
-    if (wrong) return;
+    struct stream *s;
+    if (!lookupStreamWrite(c, c->argv[1], &s)) return;
     if (!s && a.nomkstream) {
         replyNull(c);
         return;
@@ -335,7 +338,6 @@ void xaddCommand(struct client *c) {
 static void rangeGeneric(struct client *c, bool reverse) {
     struct streamID start, end;
     int64_t count = -1;
-    bool wrong;
     if (!argStreamStart(c, c->argv[reverse ? 3 : 2], &start) ||
         !argStreamEnd(c, c->argv[reverse ? 2 : 3], &end))
         return;
@@ -347,8 +349,8 @@ static void rangeGeneric(struct client *c, bool reverse) {
         if (!argLongLong(c, c->argv[++i], &count, NULL)) return;
         if (count < 0) count = 0;
     }
-    struct stream *s = lookupStreamRead(c, c->argv[1], &wrong);
-    if (wrong) return;
+    struct stream *s;
+    if (!lookupStreamRead(c, c->argv[1], &s)) return;
     if (!s)
         replyArrayLen(c, 0);
     else if (!count)
@@ -366,9 +368,9 @@ void xrevrangeCommand(struct client *c) {
 }
 
 void xlenCommand(struct client *c) {
-    bool wrong;
-    struct stream *s = lookupStreamRead(c, c->argv[1], &wrong);
-    if (!wrong) replyLongLong(c, s ? (int64_t)s->length : 0);
+    struct stream *s;
+    if (!lookupStreamRead(c, c->argv[1], &s)) return;
+    replyLongLong(c, s ? (int64_t)s->length : 0);
 }
 
 /* ---- Removal ---- */
@@ -380,9 +382,8 @@ static void entriesRemoved(struct client *c, const char *event, int64_t removed)
 }
 
 void xdelCommand(struct client *c) {
-    bool wrong;
-    struct stream *s = lookupStreamWrite(c, c->argv[1], &wrong);
-    if (wrong) return;
+    struct stream *s;
+    if (!lookupStreamWrite(c, c->argv[1], &s)) return;
     if (!s) {
         replyLongLong(c, 0);
         return;
@@ -412,10 +413,9 @@ static void propagateTrim(struct client *c, const struct addArgs *a, const struc
 
 void xtrimCommand(struct client *c) {
     struct addArgs a;
-    bool wrong;
     if (!parseAddArgs(c, &a, false)) return;
-    struct stream *s = lookupStreamWrite(c, c->argv[1], &wrong);
-    if (wrong) return;
+    struct stream *s;
+    if (!lookupStreamWrite(c, c->argv[1], &s)) return;
     int64_t removed = s ? streamTrimTo(s, &a.trim) : 0;
     if (removed) propagateTrim(c, &a, s);
     entriesRemoved(c, "xtrim", removed);
@@ -475,10 +475,9 @@ static bool checkSetid(struct client *c, const struct setidArgs *a, struct strea
 
 void xsetidCommand(struct client *c) {
     struct setidArgs a;
-    bool wrong;
     if (!parseSetid(c, &a)) return;
-    struct stream *s = lookupStreamWrite(c, c->argv[1], &wrong);
-    if (wrong) return;
+    struct stream *s;
+    if (!lookupStreamWrite(c, c->argv[1], &s)) return;
     if (!s) {
         replyError(c, err_nosuchkey);
         return;

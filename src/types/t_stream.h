@@ -14,9 +14,10 @@ bool argStreamEnd(struct client *c, struct str arg, struct streamID *id);
 /* IDs from argv[from] on, as many as there are. NULL after an error; the caller frees. */
 struct streamID *argStreamIDs(struct client *c, int from);
 
-/* ---- Lookup. NULL: absent, or *wrong (replied). ---- */
-struct stream *lookupStreamRead(struct client *c, struct str key, bool *wrong);
-struct stream *lookupStreamWrite(struct client *c, struct str key, bool *wrong);
+/* ---- Look-up. False: the key holds another type, WRONGTYPE was replied. *s is NULL when there is no key.
+ * ---- */
+bool lookupStreamRead(struct client *c, struct str key, struct stream **s);
+bool lookupStreamWrite(struct client *c, struct str key, struct stream **s);
 
 /* ---- Replies ---- */
 void replyStreamID(struct client *c, struct streamID id);

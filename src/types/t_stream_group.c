@@ -77,23 +77,20 @@ void replyNoGroup(struct client *c, struct str key, struct str group) {
                   (int)key.len, key.ptr);
 }
 
-/* The stream of argv[2]. NULL and *wrong: replied. NULL otherwise: only when it may be missing. */
-static struct stream *groupStream(struct client *c, bool may_miss, bool *wrong) {
-    struct stream *s = lookupStreamWrite(c, c->argv[2], wrong);
-    if (s || *wrong || may_miss) return s;
+/* The stream of argv[2], which is NULL only when it may be missing. False: an error was replied. */
+static bool groupStream(struct client *c, bool may_miss, struct stream **s) {
+    if (!lookupStreamWrite(c, c->argv[2], s)) return false;
+    if (*s || may_miss) return true;
     replyError(
         c,
         "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the "
         "MKSTREAM option to create an empty stream automatically.");
-    *wrong = true;
-    return NULL;
+    return false;
 }
 
 /* The group argv[3] of the stream argv[2], or an error. */
 static struct streamGroup *groupOfArgs(struct client *c, struct stream **s) {
-    bool wrong;
-    *s = groupStream(c, false, &wrong);
-    if (!*s) return NULL;
+    if (!groupStream(c, false, s)) return NULL;
     struct streamGroup *g = streamGroupFind(*s, c->argv[3]);
     if (!g) replyNoGroup(c, c->argv[2], c->argv[3]);
     return g;
@@ -133,12 +130,12 @@ static bool groupStart(struct client *c, const struct stream *s, struct streamID
 }
 
 void xgroupCreateCommand(struct client *c) {
-    bool mkstream, wrong;
+    bool mkstream;
     int64_t entries_read;
+    struct stream *s;
     struct streamID id;
     if (!parseGroupOptions(c, true, &mkstream, &entries_read)) return;
-    struct stream *s = groupStream(c, mkstream, &wrong);
-    if (wrong || !groupStart(c, s, &id)) return;
+    if (!groupStream(c, mkstream, &s) || !groupStart(c, s, &id)) return;
     if (!s) {
         s = streamNew();
         dbAdd(c->db, c->argv[2], streamValue(s));
@@ -170,9 +167,8 @@ void xgroupSetidCommand(struct client *c) {
 }
 
 void xgroupDestroyCommand(struct client *c) {
-    bool wrong;
-    struct stream *s = groupStream(c, false, &wrong);
-    if (!s) return;
+    struct stream *s;
+    if (!groupStream(c, false, &s)) return;
     bool destroyed = streamGroupDestroy(s, c->argv[3]);
     replyLongLong(c, destroyed);
     if (!destroyed) return;

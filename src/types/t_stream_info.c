@@ -22,9 +22,8 @@ static void idField(struct client *c, const char *name, struct streamID id) {
 
 /* The stream argv[2]. NULL: an error was replied. */
 static struct stream *infoStream(struct client *c) {
-    bool wrong;
-    struct stream *s = lookupStreamRead(c, c->argv[2], &wrong);
-    if (!s && !wrong) replyError(c, err_nosuchkey);
+    struct stream *s;
+    if (lookupStreamRead(c, c->argv[2], &s) && !s) replyError(c, err_nosuchkey);
     return s;
 }
 

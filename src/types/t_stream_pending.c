@@ -22,10 +22,8 @@
 
 /* The group argv[2] of the stream argv[1]. NULL: an error was replied. */
 static struct streamGroup *groupOfArgs(struct client *c, struct stream **s) {
-    bool wrong;
     struct str key = c->argv[1], group = c->argv[2];
-    *s = lookupStreamRead(c, key, &wrong);
-    if (wrong) return NULL;
+    if (!lookupStreamRead(c, key, s)) return NULL;
     struct streamGroup *g = *s ? streamGroupFind(*s, group) : NULL;
     if (!g)
         replyErrorFmt(c, "NOGROUP No such key '%.*s' or consumer group '%.*s'", (int)key.len, key.ptr,
@@ -36,9 +34,8 @@ static struct streamGroup *groupOfArgs(struct client *c, struct stream **s) {
 /* ---- XACK ---- */
 
 void xackCommand(struct client *c) {
-    bool wrong;
-    struct stream *s = lookupStreamRead(c, c->argv[1], &wrong);
-    if (wrong) return;
+    struct stream *s;
+    if (!lookupStreamRead(c, c->argv[1], &s)) return;
     struct streamGroup *g = s ? streamGroupFind(s, c->argv[2]) : NULL;
     if (!g) {
         replyLongLong(c, 0);

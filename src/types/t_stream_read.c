@@ -160,9 +160,7 @@ static bool parseStart(struct client *c, const struct readArgs *a, struct str ar
 
 static bool openStream(struct client *c, const struct readArgs *a, int i, struct readStream *r) {
     struct str key = c->argv[a->keys_at + i];
-    bool wrong;
-    r->stream = lookupStreamRead(c, key, &wrong);
-    if (wrong) return false;
+    if (!lookupStreamRead(c, key, &r->stream)) return false;
     if (a->from_group) {
         r->group = r->stream ? streamGroupFind(r->stream, a->group) : NULL;
         if (!r->group) {

@@ -437,16 +437,14 @@ void psetexCommand(struct client *c) {
 }
 
 void getCommand(struct client *c) {
-    bool wrong;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_STRING, &wrong);
-    if (!wrong) replyString(c, o);
+    struct object *o;
+    if (lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) replyString(c, o);
 }
 
 void getsetCommand(struct client *c) {
-    bool wrong;
     struct str key = c->argv[1];
-    struct object *o = lookupKeyReadType(c, key, OBJ_STRING, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, key, OBJ_STRING, &o)) return;
     replyString(c, o);
     propagateRewrite(c, 3, (struct str[]){STR("SET"), key, c->argv[2]});
     char scratch[8];
@@ -461,18 +459,16 @@ static void deleteString(struct client *c, struct str key) {
 }
 
 void getdelCommand(struct client *c) {
-    bool wrong;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_STRING, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) return;
     replyString(c, o);
     if (o) deleteString(c, c->argv[1]);
 }
 
 void delifeqCommand(struct client *c) {
-    bool wrong;
     char buf[LONG_STR_SIZE];
-    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_STRING, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, c->argv[1], OBJ_STRING, &o)) return;
     bool equal = o && strEq(stringView(o, buf), c->argv[2]);
     if (equal) deleteString(c, c->argv[1]);
     replyLongLong(c, equal);
@@ -500,9 +496,8 @@ void getexCommand(struct client *c) {
     int64_t when_ms = OBJ_NO_EXPIRE;
     if (!parseGetexOptions(c, &ttl, &arg)) return;
     if (ttl >= TTL_EX && !expireTime(c, ttl, arg, &when_ms)) return;
-    bool wrong;
-    struct object *o = lookupKeyReadType(c, key, OBJ_STRING, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, key, OBJ_STRING, &o)) return;
     replyString(c, o);
     if (!o) return;
     if (when_ms != OBJ_NO_EXPIRE && dbTimeHasExpired(when_ms)) {
@@ -611,9 +606,8 @@ void msetexCommand(struct client *c) {
 
 static void increment(struct client *c, int64_t by) {
     struct str key = c->argv[1];
-    bool wrong;
-    struct object *o = lookupKeyWriteType(c, key, OBJ_STRING, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, key, OBJ_STRING, &o)) return;
     int64_t v = 0;
     if (o && !stringIsInt(o, &v)) {
         replyError(c, err_notint);
@@ -658,9 +652,8 @@ void decrbyCommand(struct client *c) {
 
 void incrbyfloatCommand(struct client *c) {
     struct str key = c->argv[1];
-    bool wrong;
-    struct object *o = lookupKeyWriteType(c, key, OBJ_STRING, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, key, OBJ_STRING, &o)) return;
     char buf[LONG_STR_SIZE];
     long double v = 0, by;
     if ((o && !string2ld(stringView(o, buf), &v)) || !string2ld(c->argv[2], &by)) {
@@ -683,17 +676,16 @@ void incrbyfloatCommand(struct client *c) {
 /* ---- Parts of strings ---- */
 
 void strlenCommand(struct client *c) {
-    bool wrong;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_STRING, &wrong);
+    struct object *o;
     char buf[LONG_STR_SIZE];
-    if (!wrong) replyLongLong(c, o ? (int64_t)stringView(o, buf).len : 0);
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) return;
+    replyLongLong(c, o ? (int64_t)stringView(o, buf).len : 0);
 }
 
 void appendCommand(struct client *c) {
     struct str key = c->argv[1], tail = c->argv[2];
-    bool wrong;
-    struct object *o = lookupKeyWriteType(c, key, OBJ_STRING, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, key, OBJ_STRING, &o)) return;
     size_t total = tail.len;
     if (!o) {
         char scratch[8];
@@ -726,9 +718,8 @@ void setrangeCommand(struct client *c) {
         replyError(c, "ERR offset is out of range");
         return;
     }
-    bool wrong;
-    struct object *o = lookupKeyWriteType(c, key, OBJ_STRING, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, key, OBJ_STRING, &o)) return;
     char buf[LONG_STR_SIZE];
     struct str old = o ? stringView(o, buf) : STR("");
     if (piece.len == 0) {
@@ -746,9 +737,8 @@ void setrangeCommand(struct client *c) {
 void getrangeCommand(struct client *c) {
     int64_t start, end;
     if (!argLongLong(c, c->argv[2], &start, NULL) || !argLongLong(c, c->argv[3], &end, NULL)) return;
-    bool wrong;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_STRING, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) return;
     char buf[LONG_STR_SIZE];
     struct str s = o ? stringView(o, buf) : STR("");
     int64_t len = (int64_t)s.len;

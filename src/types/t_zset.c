@@ -142,9 +142,8 @@ static void replyAdded(struct client *c, const struct zaddArgs *a, const struct 
 static void addWithScores(struct client *c, const struct zaddArgs *a, const double *scores) {
     struct str key = c->argv[1];
     struct zaddResult res = {0};
-    bool wrong;
-    struct object *o = lookupKeyWriteType(c, key, OBJ_ZSET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, key, OBJ_ZSET, &o)) return;
     if (o) {
         struct zsetRef z = zsetOpen(o);
         res = addPairs(c, &z, a, scores);
@@ -182,9 +181,8 @@ void zincrbyCommand(struct client *c) {
 /* ---- ZREM ---- */
 
 void zremCommand(struct client *c) {
-    bool wrong;
-    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_ZSET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, c->argv[1], OBJ_ZSET, &o)) return;
     uint64_t removed = 0;
     if (o) {
         struct zsetRef z = zsetOpen(o);
@@ -201,9 +199,8 @@ void zremCommand(struct client *c) {
 /* ---- ZCARD, ZSCORE, ZMSCORE, ZRANK ---- */
 
 void zcardCommand(struct client *c) {
-    bool wrong;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &o)) return;
     replyLongLong(c, o ? (int64_t)zsetLength(zsetOpen(o)) : 0);
 }
 
@@ -218,15 +215,13 @@ static void replyScoreOf(struct client *c, struct object *o, struct str member) 
 }
 
 void zscoreCommand(struct client *c) {
-    bool wrong;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &wrong);
-    if (!wrong) replyScoreOf(c, o, c->argv[2]);
+    struct object *o;
+    if (lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &o)) replyScoreOf(c, o, c->argv[2]);
 }
 
 void zmscoreCommand(struct client *c) {
-    bool wrong;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &o)) return;
     replyArrayLen(c, c->argc - 2);
     struct membersAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
     for (int i = 2; i < c->argc; i++) {
@@ -236,7 +231,7 @@ void zmscoreCommand(struct client *c) {
 }
 
 static void rankGeneric(struct client *c, bool reverse) {
-    bool wrong, withscore = c->argc == 4;
+    bool withscore = c->argc == 4;
     if (c->argc > 4) {
         replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", c->cmd->fullname);
         return;
@@ -245,8 +240,8 @@ static void rankGeneric(struct client *c, bool reverse) {
         replySyntaxError(c);
         return;
     }
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &o)) return;
     struct zsetPlace p;
     if (!o || !zsetFind(zsetOpen(o), c->argv[2], &p)) {
         if (withscore)
@@ -298,12 +293,11 @@ static void replyScanned(struct client *c, uint64_t cursor, const struct zsetIte
 
 void zscanCommand(struct client *c) {
     uint64_t cursor;
-    bool wrong;
     struct scanOptions opt;
     struct zscanCall call = {.opt = &opt};
     if (!scanParseCursor(c, c->argv[2], &cursor)) return;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &o)) return;
     if (!o) {
         replyScanned(c, 0, &call.items, true);
         return;

@@ -35,15 +35,14 @@ static void popSlice(struct client *c, struct str key, struct object *o, bool ma
 
 static void popGeneric(struct client *c, bool max) {
     int64_t count = 1;
-    bool wrong;
     if (c->argc > 3) {
         replySyntaxError(c);
         return;
     }
     if (c->argc == 3 && !argPositive(c, c->argv[2], &count, "ERR value is out of range, must be positive"))
         return;
-    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_ZSET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, c->argv[1], OBJ_ZSET, &o)) return;
     if (!o || !count) {
         replyArrayLen(c, 0);
         return;
@@ -190,7 +189,7 @@ static void replyOneRandom(struct client *c, struct object *o) {
 }
 
 void zrandmemberCommand(struct client *c) {
-    bool wrong, withscores = c->argc == 4;
+    bool withscores = c->argc == 4;
     int64_t count = 0;
     if (c->argc >= 3 && !argRange(c, c->argv[2], -INT64_MAX, INT64_MAX, &count, NULL)) return;
     if (c->argc > 4 || (withscores && !strIs(c->argv[3], "withscores"))) {
@@ -201,8 +200,8 @@ void zrandmemberCommand(struct client *c) {
         replyError(c, "ERR value is out of range");
         return;
     }
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &o)) return;
     if (c->argc == 2)
         replyOneRandom(c, o);
     else if (!o || !count)

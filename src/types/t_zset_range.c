@@ -13,9 +13,8 @@
 /* ---- ZCOUNT, ZLEXCOUNT ---- */
 
 static void countGeneric(struct client *c, const struct zsetRange *r) {
-    bool wrong;
-    struct object *o = lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &o)) return;
     struct zsetSlice s = {0};
     if (o) zsetSliceOf(zsetOpen(o), r, &s);
     replyLongLong(c, (int64_t)s.count);
@@ -131,11 +130,10 @@ static void storeRange(struct client *c, struct object *o, const struct zsetRang
 static void rangeGeneric(struct client *c, const struct zrangeForm *f) {
     struct zrangeArgs a = {.range = {.reverse = f->reverse, .limit = -1}};
     struct zsetSlice s = {0};
-    bool wrong;
     a.range.by = f->by >= 0 ? (unsigned)f->by : ZRANGE_RANK;
     if (!zsetRangeParseOptions(c, f, &a) || !parseRange(c, f, &a.range)) return;
-    struct object *o = lookupKeyReadType(c, c->argv[f->key], OBJ_ZSET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[f->key], OBJ_ZSET, &o)) return;
     if (o) zsetSliceOf(zsetOpen(o), &a.range, &s);
     if (f->store)
         storeRange(c, o, &a.range, &s);
@@ -177,9 +175,8 @@ void zrevrangebylexCommand(struct client *c) {
 
 static void removeGeneric(struct client *c, const struct zsetRange *r, const char *event) {
     struct zsetSlice s = {0};
-    bool wrong;
-    struct object *o = lookupKeyWriteType(c, c->argv[1], OBJ_ZSET, &wrong);
-    if (wrong) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, c->argv[1], OBJ_ZSET, &o)) return;
     if (o) zsetSliceOf(zsetOpen(o), r, &s);
     struct str by_rank[] = {STR("ZREMRANGEBYRANK"), c->argv[1], {0}, {0}};
     if (s.count && zsetRangeFollowsStructure(zsetOpen(o), r)) zsetRangePropagate(c, by_rank, 2, &s);
