@@ -54,10 +54,10 @@ struct request {
     struct str raw;      /* ptr NULL: there are none. An inline request is a line, not an array */
     uint64_t end_offset; /* in a stream that has offsets, behind raw; 0: it came in another way */
     uint64_t ticks;      /* of work on it in earlier tries, in which it was blocked */
+    uint32_t redacted;   /* arguments that a module's command hides: a bit each, UINT32_MAX: all */
     bool exceeds_memory; /* a script that it runs may: a module's call does not respect the limit */
     bool unpropagated;   /* what it changes stays here: redis.set_repl() */
     uint8_t but;         /* who shall not have it, of a module's or script's: PROPAGATED_NOT_TO_... */
-    uint32_t redacted; /* of a module's command: a bit for each argument that is not to be shown; all: all */
 };
 
 /* A copy in one allocation: header, views, and the bytes of arguments, but for those of big ones, whose

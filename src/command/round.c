@@ -528,7 +528,9 @@ static inline struct pending *nextPending(struct round *r, struct client *c) {
     req->wants.member.ptr = NULL;
     req->raw.ptr = NULL;
     req->end_offset = req->ticks = 0;
-    req->unpropagated = false;
+    req->redacted = 0;
+    req->exceeds_memory = req->unpropagated = false;
+    req->but = 0;
     return p;
 }
 

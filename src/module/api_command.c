@@ -45,7 +45,6 @@ static void moduleCommandRun(struct client *c) {
     struct ValkeyModuleCommand *command = moduleCommandOf(c->cmd);
     struct ValkeyModuleCtx ctx;
     struct stringArgs args;
-    if (c->request) c->request->redacted = 0; /* there may be an earlier one's */
     contextOpen(&ctx, command->module, c, CTX_COMMAND);
     stringArgsOpen(&args, c->argv, c->argc);
     if (__builtin_expect(c->flags & CLIENT_REEXECUTING, 0))

@@ -109,6 +109,20 @@ COMMAND(hide) {
     return ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_RedactClientCommandArgument(ctx, (int)pos));
 }
 
+static int replyWoken(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+    (void)argv, (void)argc;
+    return ValkeyModule_ReplyWithSimpleString(ctx, "woken");
+}
+
+/* filters.hideAndBlock POSITION argument ... */
+COMMAND(hideAndBlock) {
+    long long pos;
+    if (argc < 2 || ValkeyModule_StringToLongLong(argv[1], &pos)) return ValkeyModule_WrongArity(ctx);
+    ValkeyModule_RedactClientCommandArgument(ctx, (int)pos);
+    ValkeyModuleBlockedClient *bc = ValkeyModule_BlockClient(ctx, replyWoken, NULL, NULL, 0);
+    return ValkeyModule_UnblockClient(bc, NULL);
+}
+
 /* filters.channel FLAGS channel ... */
 COMMAND(channel) {
     long long flags = 0;
@@ -135,6 +149,7 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
                     {"filters.second", startSecond, ""},
                     {"filters.calls", tellCalls, ""},
                     {"filters.hide", hide, ""},
+                    {"filters.hideandblock", hideAndBlock, ""},
                     {"filters.channel", channel, "getchannels-api"},
                     {"filters.everywhere", everywhere, "write all-dbs"}};
     if (ValkeyModule_Init(ctx, "filters", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)

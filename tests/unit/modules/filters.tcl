@@ -127,10 +127,15 @@ with_modules {filters} {} {
         assert_match {*"filters.hide" "3" "shown" "(redacted)"} [$m read]
         r echo open
         assert_match {*"echo" "open"} [$m read]
+        assert_equal woken [r filters.hideandblock 2 secret shown]
+        assert_match {*"filters.hideandblock" "2" "(redacted)" "shown"} [$m read]
+        assert_equal 1 [r filters.hide 0 shown]
+        assert_match {*"filters.hide" "0" "shown"} [$m read]
         $m close
         set log [lmap entry [r commandlog get -1 slow] { lindex $entry 3 }]
         assert {{filters.hide 2 (redacted) shown} in $log}
         assert {{filters.hide 3 shown (redacted)} in $log}
+        assert {{filters.hideandblock 2 (redacted) shown} in $log}
         assert {{echo replaced} in $log}
         assert_equal 1 [r filters.hide 0]
         r config set commandlog-execution-slower-than 10000
