@@ -440,10 +440,10 @@ static void writeKey(struct rioWriter *w, const struct object *o) {
 
 /* Slots from `first` to `last`; how many keys there were, with those before. */
 static uint64_t writeSlots(struct rioWriter *w, struct db *db, int first, int last, uint64_t keys) {
-    struct readAhead ahead = {.in = 0};
+    struct iteratorAhead ahead = {.in = 0};
     const struct object *o;
     dbIteratorInitSlots(&ahead.it, db, first, last);
-    while (!w->error && (o = readAheadNext(&ahead))) {
+    while (!w->error && (o = iteratorAheadNext(&ahead))) {
         writeKey(w, o);
         if (++keys % PROGRESS_KEYS == 0) childProgress(keys);
         rdbDelay(rdb_key_save_delay_us, keys);

@@ -184,11 +184,11 @@ static void wroteKey(struct saver *s, const struct object *o) {
 }
 
 static bool writeKeys(struct saver *s, struct db *db) {
-    struct readAhead ahead = {.in = 0};
+    struct iteratorAhead ahead = {.in = 0};
     const struct object *o;
     uint64_t before = s->keys;
     dbIteratorInitAll(&ahead.it, db);
-    while (!s->w->error && (o = readAheadNext(&ahead))) {
+    while (!s->w->error && (o = iteratorAheadNext(&ahead))) {
         writeObject(s, o);
         wroteKey(s, o);
     }

@@ -15,7 +15,7 @@
 #include "data/notify.h"
 #include "command/propagate.h"
 #include "client/reply.h"
-#include "types/members_ahead.h"
+#include "data/read_ahead.h"
 #include "types/types.h"
 
 /* ---- Shared (t_hash.h) ---- */
@@ -102,9 +102,9 @@ static int64_t setPairs(struct client *c) {
         added = hashSet(&k.h, c->argv[2], onlyInput(&k, 3), false);
     } else {
         hashExpect(&k.h, pairs);
-        struct membersAhead ahead = membersAhead(c->argv + 2, 2, (int)pairs);
+        struct argsAhead ahead = membersAhead(c->argv + 2, 2, (int)pairs);
         for (int i = 2; i < c->argc; i += 2) {
-            membersAheadFetch(&ahead, hashTable(&k.h));
+            membersAheadNext(&ahead, hashTable(&k.h));
             added += hashSet(&k.h, c->argv[i], (struct hashInput){.text = c->argv[i + 1]}, false);
         }
     }
@@ -150,9 +150,9 @@ void hdelCommand(struct client *c) {
     struct hashKey k;
     if (!hashKeyWrite(c, &k)) return;
     int64_t removed = 0;
-    struct membersAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+    struct argsAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
     for (int i = 2; k.o && i < c->argc; i++) {
-        membersAheadFetch(&ahead, hashTable(&k.h));
+        membersAheadNext(&ahead, hashTable(&k.h));
         removed += hashRemove(&k.h, c->argv[i]);
     }
     if (removed) hashKeyChanged(&k, "hdel", NULL, (size_t)removed);
@@ -226,9 +226,9 @@ void hmgetCommand(struct client *c) {
     struct hashKey k;
     if (!hashKeyRead(c, &k)) return;
     replyArrayLen(c, c->argc - 2);
-    struct membersAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+    struct argsAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
     for (int i = 2; i < c->argc; i++) {
-        membersAheadFetch(&ahead, hashTable(&k.h));
+        membersAheadNext(&ahead, hashTable(&k.h));
         hashReplyField(c, &k.h, c->argv[i]);
     }
 }

@@ -14,7 +14,7 @@
 #include "command/lookup.h"
 #include "data/db.h"
 #include "types/generic.h"
-#include "types/members_ahead.h"
+#include "data/read_ahead.h"
 #include "data/lazyfree.h"
 #include "data/notify.h"
 #include "command/propagate.h"
@@ -32,10 +32,10 @@ static void setShrunk(struct client *c, struct object *o, struct str key, const 
 }
 
 static __attribute__((noinline)) int64_t addMany(struct client *c, struct setRef *s) {
-    struct membersAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+    struct argsAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
     int64_t added = 0;
     for (int i = 2; i < c->argc; i++) {
-        membersAheadFetch(&ahead, setTable(*s));
+        membersAheadNext(&ahead, setTable(*s));
         added += setAdd(s, c->argv[i]);
     }
     return added;
@@ -63,9 +63,9 @@ void sremCommand(struct client *c) {
     int64_t removed = 0;
     if (o) {
         struct setRef s = setOpen(o);
-        struct membersAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+        struct argsAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
         for (int i = 2; i < c->argc && setSize(s); i++) {
-            membersAheadFetch(&ahead, setTable(s));
+            membersAheadNext(&ahead, setTable(s));
             removed += setRemove(&s, c->argv[i]);
         }
         setCommit(o, s);
@@ -115,9 +115,9 @@ void smismemberCommand(struct client *c) {
     struct object *o;
     if (!lookupKeyReadType(c, c->argv[1], OBJ_SET, &o)) return;
     replyArrayLen(c, c->argc - 2);
-    struct membersAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+    struct argsAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
     for (int i = 2; i < c->argc; i++) {
-        if (o) membersAheadFetch(&ahead, setTable(setOpen(o)));
+        if (o) membersAheadNext(&ahead, setTable(setOpen(o)));
         replyLongLong(c, o && setContains(setOpen(o), c->argv[i]));
     }
 }

@@ -29,7 +29,7 @@
 #include "base/zmalloc.h"
 #include "command/call.h"
 #include "command/command.h"
-#include "command/keys_ahead.h"
+#include "data/read_ahead.h"
 #include "command/request.h"
 #include "commands/string.h"
 #include "registry/config.h"
@@ -516,7 +516,7 @@ void getexCommand(struct client *c) {
 
 void mgetCommand(struct client *c) {
     struct keysAhead ahead;
-    keysAheadStart(&ahead, c, 1, 1, c->argc - 1);
+    keysAheadStart(&ahead, c->db, c->argv + 1, c->argc - 1);
     replyArrayLen(c, c->argc - 1);
     for (int i = 1; i < c->argc; i++) {
         keysAheadNext(&ahead);

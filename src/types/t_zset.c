@@ -12,7 +12,7 @@
 #include "data/notify.h"
 #include "client/reply.h"
 #include "registry/server_events.h"
-#include "types/members_ahead.h"
+#include "data/read_ahead.h"
 #include "types/t_zset.h"
 #include "types/types.h"
 #include "types/zset_writer.h"
@@ -117,9 +117,9 @@ struct zaddResult {
 static struct zaddResult addPairs(struct client *c, struct zsetRef *z, const struct zaddArgs *a,
                                   const double *scores) {
     struct zaddResult res = {0};
-    struct membersAhead ahead = membersAhead(c->argv + a->first + 1, 2, a->pairs);
+    struct argsAhead ahead = membersAhead(c->argv + a->first + 1, 2, a->pairs);
     for (int i = 0; i < a->pairs; i++) {
-        membersAheadFetch(&ahead, ahead.count ? zsetTable(*z) : NULL);
+        membersAheadNext(&ahead, ahead.count ? zsetTable(*z) : NULL);
         res.score = scores[i];
         res.last = zsetAdd(z, c->argv[a->first + 2 * i + 1], &res.score, a->flags);
         res.added += res.last == ZADD_ADDED;
@@ -186,9 +186,9 @@ void zremCommand(struct client *c) {
     uint64_t removed = 0;
     if (o) {
         struct zsetRef z = zsetOpen(o);
-        struct membersAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+        struct argsAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
         for (int i = 2; i < c->argc && zsetLength(z); i++) {
-            membersAheadFetch(&ahead, ahead.count ? zsetTable(z) : NULL);
+            membersAheadNext(&ahead, ahead.count ? zsetTable(z) : NULL);
             removed += zsetRemove(&z, c->argv[i]);
         }
         if (removed) zsetChanged(c, c->argv[1], o, z, "zrem", removed);
@@ -223,9 +223,9 @@ void zmscoreCommand(struct client *c) {
     struct object *o;
     if (!lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &o)) return;
     replyArrayLen(c, c->argc - 2);
-    struct membersAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+    struct argsAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
     for (int i = 2; i < c->argc; i++) {
-        if (o && ahead.count) membersAheadFetch(&ahead, zsetTable(zsetOpen(o)));
+        if (o && ahead.count) membersAheadNext(&ahead, zsetTable(zsetOpen(o)));
         replyScoreOf(c, o, c->argv[i]);
     }
 }
