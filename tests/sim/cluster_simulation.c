@@ -1,130 +1,56 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* simulation.h - a cluster in virtual time, for tests: many engines, one queue of events, one seed. The same
- * seed gives the same run. What is simulated: links (latency, loss, partitions, connections that are
- * refused), processes (death, restart from what was saved), power (what was not synced is lost with it), the
- * data of a node (of which shard, whole or not, as new as a number says) and its replication, users'
- * commands, atomic migrations of slots from the moment on when the source stands still.
- *
- * After every event the checks hold that must hold always:
- *  - no two nodes own one slot with the same epoch;
- *  - an epoch is won by one node;
- *  - who wins an election has data of the shard that it wins, and has them whole (unless a user forced it);
- *  - a node's epochs never go back, not even by a restart.
- *
- * Messages between two nodes keep their order, as in TCP: each direction of a connection has a time before
- * which nothing more can arrive. A lost message is simply not delivered. *
- * Only tests include this: contract first, then how it is done. */
-#pragma once
+/* cluster_simulation.c - each node is an engine whose environment is this file: its connections are entries
+ * of one table per node, and everything that takes time is an event in a binary heap, ordered by time and
+ * then by creation. An event names the life of its node, so that it is void when the node has died since. */
+#include "tests/sim/cluster_simulation.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/zmalloc.h"
-#include "cluster/engine.h"
 #include "cluster/topology_file.h"
-
-#define SIM_NODES_MAX 1000
-
-struct sim;
-struct simOptions {
-    int primaries, replicas; /* replicas of each primary */
-    int64_t node_timeout_ms;
-    int64_t latency_ms; /* mean, one way; each message has its own */
-    int64_t sync_ms;    /* a full synchronization takes so long; in its second half it replaces the data */
-    double loss;        /* of messages; links stay up */
-    bool meet_one;      /* all are met by the first; else everybody knows everybody at the start */
-    bool no_disk;       /* nothing is saved, so nobody can be restarted: saves time */
-    uint64_t seed;
-    bool verbose; /* the nodes' logs on stdout */
-};
-
-__attribute__((unused)) static struct sim *simCreate(const struct simOptions *o);
-__attribute__((unused)) static void simDestroy(struct sim *s);
-__attribute__((unused)) static void simRun(struct sim *s, int64_t ms); /* virtual time goes on by that */
-__attribute__((unused)) static int64_t simNow(const struct sim *s);
-__attribute__((unused)) static int simCount(const struct sim *s);
-__attribute__((unused)) static struct engine *simEngine(struct sim *s, int i); /* NULL: it is dead */
-
-__attribute__((unused)) static void simKill(struct sim *s, int i);
-/* The power fails: what it has saved is lost, unless it was synced, or saved some time ago. */
-__attribute__((unused)) static void simPowerOff(struct sim *s, int i);
-__attribute__((unused)) static void simRestart(struct sim *s, int i);
-/* Nodes reach those of the same side only; all are on side 0 at first. */
-__attribute__((unused)) static void simSide(struct sim *s, int i, int side);
-__attribute__((unused)) static void
-simHang(struct sim *s, int i, bool hang); /* as SIGSTOP: nothing happens in it, its sockets stay */
-__attribute__((unused)) static void simFailover(struct sim *s, int i, enum failoverKind kind);
-/* Node i has no link to its primary, and gets none, but is not cut off from the bus. */
-__attribute__((unused)) static void simCutReplication(struct sim *s, int i, bool cut);
-/* CLUSTER REPLICATE: node i, a replica, becomes one of node `primary`. */
-__attribute__((unused)) static void simReplicate(struct sim *s, int i, int primary);
-/* Some slots of node `from`, with their keys, are to be node `to`'s, which claims them when it may. The bus
- * has no part in that: sides do not matter. */
-__attribute__((unused)) static void simMigrate(struct sim *s, int from, int to);
-__attribute__((unused)) static bool simMigrates(const struct sim *s, int to); /* has it not ended yet? */
-__attribute__((unused)) static int
-simPrimaryOf(struct sim *s, int slot); /* who owns it, of those alive, by the greatest epoch; -1: nobody */
-
-__attribute__((unused)) static void simSetLoss(struct sim *s, double loss);
-__attribute__((unused)) static bool simPaused(const struct sim *s, int i); /* do its writers wait? */
-/* All clocks differ by that from the time that goes by, from now on. */
-__attribute__((unused)) static void simSetClocks(struct sim *s, int64_t off_ms);
-/* Replicas that node i has, as it sees them, and that have not failed. */
-__attribute__((unused)) static int healthyReplicasOf(struct sim *s, int i);
-
-/* Do all that are alive agree on everything, with nobody failed, every slot owned, every state ok, and every
- * replica synchronized? */
-__attribute__((unused)) static bool simAgrees(struct sim *s);
-__attribute__((unused)) static void simPrint(struct sim *s);              /* what each believes */
-__attribute__((unused)) static uint64_t simMessages(const struct sim *s); /* sent until now, */
-__attribute__((unused)) static uint64_t simBytes(const struct sim *s);    /* and theirs */
-/* How long after CLUSTER MEET everybody knew everybody. */
-__attribute__((unused)) static int64_t simMetMs(const struct sim *s);
 
 #define CONNECT_FAILS_MS 50
 #define BUS_PORT         16379
 #define WRITES_PER_TICK  7
-#define MIGRATION_SLOTS  100
-#define MIGRATION_MS     2000 /* for so long most voters may take to answer */
-#define GRANTED_MS       2000
-#define WRITE_BACK_MS    5000 /* the kernel writes what nobody syncs */
+#define WRITE_BACK_MS    5000 /* after that time the kernel has written what was not synced */
 
-enum eventKind { EVENT_TICK, EVENT_ARRIVES, EVENT_CONNECTED, EVENT_REFUSED, EVENT_CLOSED };
+enum clusterSimEventKind { EVENT_TICK, EVENT_ARRIVES, EVENT_CONNECTED, EVENT_REFUSED, EVENT_CLOSED };
 
-struct event {
+struct clusterSimEvent {
     int64_t at_ms;
     uint64_t order;
-    enum eventKind kind;
+    enum clusterSimEventKind kind;
     int node;
     uint64_t life; /* of the node that it is for: it died, then the event is void */
     uint64_t link; /* number of the link at that node */
     sds bytes;     /* of a message */
 };
 
-struct simLink { /* one end */
+struct clusterSimLink { /* one end */
     struct busLink bus;
     uint64_t number, peer_number; /* peer_number 0: the other end is not there (yet) */
     int peer;
     int64_t arrives_ms; /* the last message from here */
 };
 
-struct simNode {
-    struct sim *sim;
+struct clusterSimNode {
+    struct clusterSim *sim;
     char id[NODE_ID_LEN];
     int index, side;
     bool alive, hung, cut;
     bool forces; /* the last failover by hand was to be done whatever it has */
     uint64_t life;
     struct engine engine;
-    struct simLink **links;
+    struct clusterSimLink **links;
     int link_count;
     sds disk,
         cached; /* what is there after the power has failed; what has been saved since, without syncing */
     int64_t cached_ms;
-    struct event *held; /* what came while it hung */
+    struct clusterSimEvent *held; /* what came while it hung */
     int held_count;
     int shard; /* as a primary, its own: the number of its first one, whatever id others know it by */
     /* Its data: the number of writes, of that shard, and whether none is missing. */
@@ -146,13 +72,13 @@ struct simNode {
     struct slotSet checked; /* and these slots */
 };
 
-struct sim {
-    struct simOptions o;
+struct clusterSim {
+    struct clusterSimOptions o;
     int64_t now_ms, clock_off_ms, met_ms;
     uint64_t random, order, links, messages, bytes;
-    struct event *heap;
+    struct clusterSimEvent *heap;
     int events, room;
-    struct simNode *nodes;
+    struct clusterSimNode *nodes;
     int count;
     int *winner; /* of an epoch, by epoch; -1: nobody yet */
     uint64_t winners;
@@ -160,45 +86,46 @@ struct sim {
 
 /* ---- Chance: splitmix64 (Steele, Lea and Flood 2014) ---- */
 
-static uint64_t chance(struct sim *s) {
+static uint64_t clusterSimNextRandom(struct clusterSim *s) {
     uint64_t z = s->random += 0x9e3779b97f4a7c15ULL;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
     z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
     return z ^ z >> 31;
 }
 
-static int64_t latency(struct sim *s) {
-    return 1 + (int64_t)(chance(s) % (uint64_t)(2 * s->o.latency_ms));
+static int64_t clusterSimNextLatency(struct clusterSim *s) {
+    return 1 + (int64_t)(clusterSimNextRandom(s) % (uint64_t)(2 * s->o.latency_ms));
 }
 
 /* What the nodes take for the time. */
-static int64_t wallClock(const struct sim *s) {
+static int64_t clusterSimWallClock(const struct clusterSim *s) {
     return s->now_ms + s->clock_off_ms;
 }
 
 /* ---- Events: a binary heap ---- */
 
-static bool earlier(const struct event *a, const struct event *b) {
+static bool clusterSimEventIsEarlier(const struct clusterSimEvent *a, const struct clusterSimEvent *b) {
     return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->order < b->order;
 }
 
-static void eventAdd(struct sim *s, struct event ev) {
+static void clusterSimAddEvent(struct clusterSim *s, struct clusterSimEvent ev) {
     ev.order = ++s->order;
     if (s->events == s->room) {
         s->room = s->room ? 2 * s->room : 1024;
         s->heap = zrealloc(s->heap, (size_t)s->room * sizeof *s->heap);
     }
     int i = s->events++;
-    for (; i && earlier(&ev, &s->heap[(i - 1) / 2]); i = (i - 1) / 2) s->heap[i] = s->heap[(i - 1) / 2];
+    for (; i && clusterSimEventIsEarlier(&ev, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        s->heap[i] = s->heap[(i - 1) / 2];
     s->heap[i] = ev;
 }
 
-static struct event eventTake(struct sim *s) {
-    struct event first = s->heap[0], last = s->heap[--s->events];
+static struct clusterSimEvent clusterSimTakeEvent(struct clusterSim *s) {
+    struct clusterSimEvent first = s->heap[0], last = s->heap[--s->events];
     int i = 0;
     for (int child; (child = 2 * i + 1) < s->events; i = child) {
-        if (child + 1 < s->events && earlier(&s->heap[child + 1], &s->heap[child])) child++;
-        if (!earlier(&s->heap[child], &last)) break;
+        if (child + 1 < s->events && clusterSimEventIsEarlier(&s->heap[child + 1], &s->heap[child])) child++;
+        if (!clusterSimEventIsEarlier(&s->heap[child], &last)) break;
         s->heap[i] = s->heap[child];
     }
     s->heap[i] = last;
@@ -208,7 +135,7 @@ static struct event eventTake(struct sim *s) {
 /* ---- Links ---- */
 
 /* They are in order of their numbers. Where this one is, or would be. */
-static int linkPlace(const struct simNode *n, uint64_t number) {
+static int clusterSimLinkPosition(const struct clusterSimNode *n, uint64_t number) {
     int low = 0, high = n->link_count;
     while (low < high) {
         int middle = (low + high) / 2;
@@ -220,13 +147,13 @@ static int linkPlace(const struct simNode *n, uint64_t number) {
     return low;
 }
 
-static struct simLink *linkFind(struct simNode *n, uint64_t number) {
-    int i = linkPlace(n, number);
+static struct clusterSimLink *clusterSimFindLink(struct clusterSimNode *n, uint64_t number) {
+    int i = clusterSimLinkPosition(n, number);
     return i < n->link_count && n->links[i]->number == number ? n->links[i] : NULL;
 }
 
-static struct simLink *linkAdd(struct simNode *n, int peer) {
-    struct simLink *link = zcalloc(1, sizeof *link);
+static struct clusterSimLink *clusterSimAddLink(struct clusterSimNode *n, int peer) {
+    struct clusterSimLink *link = zcalloc(1, sizeof *link);
     link->number = ++n->sim->links;
     link->peer = peer;
     snprintf(link->bus.peer_ip, NODE_IP_LEN, "10.0.%d.%d", peer / 200, peer % 200 + 1);
@@ -236,186 +163,189 @@ static struct simLink *linkAdd(struct simNode *n, int peer) {
     return link;
 }
 
-static void linkFree(struct simNode *n, struct simLink *link) {
-    int i = linkPlace(n, link->number);
+static void clusterSimFreeLink(struct clusterSimNode *n, struct clusterSimLink *link) {
+    int i = clusterSimLinkPosition(n, link->number);
     serverAssert(n->links[i] == link);
     memmove(n->links + i, n->links + i + 1, (size_t)(--n->link_count - i) * sizeof *n->links);
     zfree(link);
 }
 
-static bool reach(const struct simNode *a, const struct simNode *b) {
+static bool clusterSimNodesReach(const struct clusterSimNode *a, const struct clusterSimNode *b) {
     return a->side == b->side;
 }
 
 /* The other end learns that this one is gone. */
-static void tellClosed(struct simNode *n, const struct simLink *link) {
-    struct simNode *peer = &n->sim->nodes[link->peer];
-    if (!link->peer_number || !peer->alive || !reach(n, peer)) return;
-    eventAdd(n->sim, (struct event){.at_ms = link->arrives_ms > n->sim->now_ms ? link->arrives_ms + 1
-                                                                               : n->sim->now_ms + 1,
-                                    .kind = EVENT_CLOSED,
-                                    .node = peer->index,
-                                    .life = peer->life,
-                                    .link = link->peer_number});
+static void clusterSimSendClosed(struct clusterSimNode *n, const struct clusterSimLink *link) {
+    struct clusterSimNode *peer = &n->sim->nodes[link->peer];
+    if (!link->peer_number || !peer->alive || !clusterSimNodesReach(n, peer)) return;
+    clusterSimAddEvent(n->sim, (struct clusterSimEvent){.at_ms = link->arrives_ms > n->sim->now_ms
+                                                                     ? link->arrives_ms + 1
+                                                                     : n->sim->now_ms + 1,
+                                                        .kind = EVENT_CLOSED,
+                                                        .node = peer->index,
+                                                        .life = peer->life,
+                                                        .link = link->peer_number});
 }
 
-static void noteWinner(struct simNode *n, int shard);
+static void clusterSimRecordWinner(struct clusterSimNode *n, int shard);
 
 /* ---- What the engine asks for ---- */
 
-static struct busLink *worldConnect(void *w, const char *ip, uint16_t bus_port) {
-    struct simNode *n = w;
+static struct busLink *clusterSimEnvConnect(void *w, const char *ip, uint16_t bus_port) {
+    struct clusterSimNode *n = w;
     int a, b;
     if (bus_port != BUS_PORT || sscanf(ip, "10.0.%d.%d", &a, &b) != 2) return NULL;
-    struct simLink *link = linkAdd(n, a * 200 + b - 1);
-    struct simNode *peer = &n->sim->nodes[link->peer];
-    bool ok = peer->alive && reach(n, peer);
-    bool lost = !reach(n, peer); /* no answer at all: it hangs until the engine gives it up */
+    struct clusterSimLink *link = clusterSimAddLink(n, a * 200 + b - 1);
+    struct clusterSimNode *peer = &n->sim->nodes[link->peer];
+    bool ok = peer->alive && clusterSimNodesReach(n, peer);
+    bool lost = !clusterSimNodesReach(n, peer); /* no answer at all: it hangs until the engine gives it up */
     if (!lost)
-        eventAdd(n->sim,
-                 (struct event){.at_ms = n->sim->now_ms + (ok ? 2 * latency(n->sim) : CONNECT_FAILS_MS),
-                                .kind = ok ? EVENT_CONNECTED : EVENT_REFUSED,
-                                .node = n->index,
-                                .life = n->life,
-                                .link = link->number});
+        clusterSimAddEvent(
+            n->sim, (struct clusterSimEvent){
+                        .at_ms = n->sim->now_ms + (ok ? 2 * clusterSimNextLatency(n->sim) : CONNECT_FAILS_MS),
+                        .kind = ok ? EVENT_CONNECTED : EVENT_REFUSED,
+                        .node = n->index,
+                        .life = n->life,
+                        .link = link->number});
     return &link->bus;
 }
 
-static void worldClose(void *w, struct busLink *bus) {
-    struct simLink *link = listEntry(bus, struct simLink, bus);
-    tellClosed(w, link);
-    linkFree(w, link);
+static void clusterSimEnvClose(void *w, struct busLink *bus) {
+    struct clusterSimLink *link = listEntry(bus, struct clusterSimLink, bus);
+    clusterSimSendClosed(w, link);
+    clusterSimFreeLink(w, link);
 }
 
-static void worldSend(void *w, struct busLink *bus, const char *bytes, size_t len) {
-    struct simNode *n = w;
-    struct sim *s = n->sim;
-    struct simLink *link = listEntry(bus, struct simLink, bus);
-    struct simNode *peer = &s->nodes[link->peer];
+static void clusterSimEnvSend(void *w, struct busLink *bus, const char *bytes, size_t len) {
+    struct clusterSimNode *n = w;
+    struct clusterSim *s = n->sim;
+    struct clusterSimLink *link = listEntry(bus, struct clusterSimLink, bus);
+    struct clusterSimNode *peer = &s->nodes[link->peer];
     s->messages++;
     s->bytes += len;
-    if (!link->peer_number || !peer->alive || !reach(n, peer)) return;
-    if (s->o.loss > 0 && (double)(chance(s) >> 11) / (1ULL << 53) < s->o.loss) return;
-    int64_t at = s->now_ms + latency(s);
+    if (!link->peer_number || !peer->alive || !clusterSimNodesReach(n, peer)) return;
+    if (s->o.loss > 0 && (double)(clusterSimNextRandom(s) >> 11) / (1ULL << 53) < s->o.loss) return;
+    int64_t at = s->now_ms + clusterSimNextLatency(s);
     if (at < link->arrives_ms) at = link->arrives_ms;
     link->arrives_ms = at;
-    eventAdd(s, (struct event){.at_ms = at,
-                               .kind = EVENT_ARRIVES,
-                               .node = peer->index,
-                               .life = peer->life,
-                               .link = link->peer_number,
-                               .bytes = sdsnewlen(bytes, len)});
+    clusterSimAddEvent(s, (struct clusterSimEvent){.at_ms = at,
+                                                   .kind = EVENT_ARRIVES,
+                                                   .node = peer->index,
+                                                   .life = peer->life,
+                                                   .link = link->peer_number,
+                                                   .bytes = sdsnewlen(bytes, len)});
 }
 
-static void writeBack(struct simNode *n) {
+static void clusterSimWriteBack(struct clusterSimNode *n) {
     if (!n->cached) return;
     sdsfree(n->disk);
     n->disk = n->cached;
     n->cached = NULL;
 }
 
-static void worldSave(void *w, bool sync) {
-    struct simNode *n = w;
+static void clusterSimEnvSave(void *w, bool sync) {
+    struct clusterSimNode *n = w;
     if (n->sim->o.no_disk) return;
-    if (n->sim->now_ms - n->cached_ms >= WRITE_BACK_MS) writeBack(n);
+    if (n->sim->now_ms - n->cached_ms >= WRITE_BACK_MS) clusterSimWriteBack(n);
     sdsfree(n->cached);
     n->cached = topologyText(sdsempty(), &n->engine.t, false);
     n->cached_ms = n->sim->now_ms;
-    if (sync) writeBack(n);
+    if (sync) clusterSimWriteBack(n);
 }
 
-static uint64_t worldRandom(void *w) {
-    return chance(((struct simNode *)w)->sim);
+static uint64_t clusterSimEnvRandom(void *w) {
+    return clusterSimNextRandom(((struct clusterSimNode *)w)->sim);
 }
 
-static struct engineReplication worldReplication(void *w) {
-    struct simNode *n = w;
+static struct engineReplication clusterSimEnvReplication(void *w) {
+    struct clusterSimNode *n = w;
     return (struct engineReplication){n->offset, n->link_up, n->whole, n->data_ms};
 }
 
-static int indexOf(struct sim *s, const char *id) {
+static int clusterSimIndexOfNode(struct clusterSim *s, const char *id) {
     for (int i = 0; i < s->count; i++) {
         if (memcmp(s->nodes[i].id, id, NODE_ID_LEN) == 0) return i;
     }
     return -1;
 }
 
-static void setWhole(struct simNode *n, bool whole) {
+static void clusterSimSetWhole(struct clusterSimNode *n, bool whole) {
     n->whole = whole;
     n->data_ms = 0;
 }
 
-static void worldFollow(void *w, struct clusterNode *primary, bool full_sync) {
-    struct simNode *n = w;
-    struct sim *s = n->sim;
+static void clusterSimEnvFollow(void *w, struct clusterNode *primary, bool full_sync) {
+    struct clusterSimNode *n = w;
+    struct clusterSim *s = n->sim;
     int before = n->following;
-    if (!primary && n->engine.election.sent) noteWinner(n, s->nodes[before].shard);
+    if (!primary && n->engine.election.sent) clusterSimRecordWinner(n, s->nodes[before].shard);
     if (!primary && before >= 0) n->shard = s->nodes[before].shard;
-    n->following = primary ? indexOf(s, primary->id) : -1;
+    n->following = primary ? clusterSimIndexOfNode(s, primary->id) : -1;
     if (n->following == before) return;
     n->link_up = false;
     n->sync_began_ms = 0;
-    if (full_sync || before < 0) setWhole(n, false);
+    if (full_sync || before < 0) clusterSimSetWhole(n, false);
 }
 
-static void worldPause(void *w, int64_t until_ms) {
-    ((struct simNode *)w)->paused_until_ms = until_ms;
+static void clusterSimEnvPause(void *w, int64_t until_ms) {
+    ((struct clusterSimNode *)w)->paused_until_ms = until_ms;
 }
-static uint64_t worldKeysInSlot(void *w, int slot) {
+static uint64_t clusterSimEnvKeysInSlot(void *w, int slot) {
     return (void)w, (uint64_t)(slot % 2);
 }
-static void worldDeleteSlot(void *w, int slot) {
+static void clusterSimEnvDeleteSlot(void *w, int slot) {
     (void)w, (void)slot;
 }
-static void worldSlotsChanged(void *w) {
+static void clusterSimEnvSlotsChanged(void *w) {
     (void)w;
 }
-static void worldStateChanged(void *w, bool ok) {
+static void clusterSimEnvStateChanged(void *w, bool ok) {
     (void)w, (void)ok;
 }
-static bool worldSlotGranted(void *w, int slot, const struct clusterNode *to) {
-    struct simNode *n = w;
-    return n->sim->now_ms < n->granted_until_ms && indexOf(n->sim, to->id) == n->granted_to &&
+static bool clusterSimEnvSlotGranted(void *w, int slot, const struct clusterNode *to) {
+    struct clusterSimNode *n = w;
+    return n->sim->now_ms < n->granted_until_ms && clusterSimIndexOfNode(n->sim, to->id) == n->granted_to &&
            slotSetHas(&n->granted, slot);
 }
-static void worldPublished(void *w, struct clusterNode *by, bool shard, struct str channel,
-                           struct str message) {
+static void clusterSimEnvPublished(void *w, struct clusterNode *by, bool shard, struct str channel,
+                                   struct str message) {
     (void)w, (void)by, (void)shard, (void)channel, (void)message;
 }
-static void worldModule(void *w, struct clusterNode *by, uint64_t id, uint8_t type, struct str payload) {
+static void clusterSimEnvModule(void *w, struct clusterNode *by, uint64_t id, uint8_t type,
+                                struct str payload) {
     (void)w, (void)by, (void)id, (void)type, (void)payload;
 }
-static void worldLog(void *w, int level, const char *line) {
-    struct simNode *n = w;
+static void clusterSimEnvLog(void *w, int level, const char *line) {
+    struct clusterSimNode *n = w;
     if (n->sim->o.verbose && level > LL_DEBUG)
         printf("%8lld %3d %s\n", (long long)n->sim->now_ms, n->index, line);
 }
 
 static const struct engineWorld world = {
-    .connect = worldConnect,
-    .close = worldClose,
-    .send = worldSend,
-    .save = worldSave,
-    .random = worldRandom,
-    .replication = worldReplication,
-    .follow = worldFollow,
-    .pause = worldPause,
-    .keysInSlot = worldKeysInSlot,
-    .deleteSlot = worldDeleteSlot,
-    .slotsChanged = worldSlotsChanged,
-    .stateChanged = worldStateChanged,
-    .slotGranted = worldSlotGranted,
-    .published = worldPublished,
-    .moduleMessage = worldModule,
-    .log = worldLog,
+    .connect = clusterSimEnvConnect,
+    .close = clusterSimEnvClose,
+    .send = clusterSimEnvSend,
+    .save = clusterSimEnvSave,
+    .random = clusterSimEnvRandom,
+    .replication = clusterSimEnvReplication,
+    .follow = clusterSimEnvFollow,
+    .pause = clusterSimEnvPause,
+    .keysInSlot = clusterSimEnvKeysInSlot,
+    .deleteSlot = clusterSimEnvDeleteSlot,
+    .slotsChanged = clusterSimEnvSlotsChanged,
+    .stateChanged = clusterSimEnvStateChanged,
+    .slotGranted = clusterSimEnvSlotGranted,
+    .published = clusterSimEnvPublished,
+    .moduleMessage = clusterSimEnvModule,
+    .log = clusterSimEnvLog,
 };
 
 /* ---- Nodes ---- */
 
-static void nodeStart(struct simNode *n) {
-    struct sim *s = n->sim;
+static void clusterSimStartNode(struct clusterSimNode *n) {
+    struct clusterSim *s = n->sim;
     struct engine *e = &n->engine;
-    engineInit(e, &world, n, wallClock(s));
+    engineInit(e, &world, n, clusterSimWallClock(s));
     e->settings = (struct engineSettings){.node_timeout_ms = s->o.node_timeout_ms,
                                           .manual_failover_timeout_ms = 5000,
                                           .blacklist_ttl_s = 60,
@@ -431,10 +361,10 @@ static void nodeStart(struct simNode *n) {
     n->migrates_from = n->granted_to = -1;
     n->granted_until_ms = n->keeps_epoch_until_ms = 0;
     n->life++;
-    writeBack(n);
+    clusterSimWriteBack(n);
     if (n->disk) {
         sds err = NULL;
-        bool ok = topologyRead(&e->t, sdsview(n->disk), false, wallClock(s), &err);
+        bool ok = topologyRead(&e->t, sdsview(n->disk), false, clusterSimWallClock(s), &err);
         if (!ok) serverPanic("%s in\n%s", err, n->disk);
     } else {
         engineBorn(e);
@@ -445,23 +375,24 @@ static void nodeStart(struct simNode *n) {
     }
     memcpy(n->id, e->t.myself->id, NODE_ID_LEN);
     struct clusterNode *primary = e->t.myself->primary;
-    n->following = primary ? indexOf(s, primary->id) : -1;
+    n->following = primary ? clusterSimIndexOfNode(s, primary->id) : -1;
     n->link_up = false;
     n->sync_began_ms = 0;
-    setWhole(n, n->data_complete);
-    eventAdd(s, (struct event){.at_ms = s->now_ms + 1 + (int64_t)(chance(s) % ENGINE_TICK_MS),
-                               .kind = EVENT_TICK,
-                               .node = n->index,
-                               .life = n->life});
+    clusterSimSetWhole(n, n->data_complete);
+    clusterSimAddEvent(s, (struct clusterSimEvent){
+                              .at_ms = s->now_ms + 1 + (int64_t)(clusterSimNextRandom(s) % ENGINE_TICK_MS),
+                              .kind = EVENT_TICK,
+                              .node = n->index,
+                              .life = n->life});
 }
 
-static void nodeStop(struct simNode *n) {
+static void clusterSimStopNode(struct clusterSimNode *n) {
     for (int i = 0; i < n->held_count; i++) sdsfree(n->held[i].bytes);
     n->held_count = 0;
     while (n->link_count) {
-        struct simLink *link = n->links[0];
-        tellClosed(n, link);
-        linkFree(n, link);
+        struct clusterSimLink *link = n->links[0];
+        clusterSimSendClosed(n, link);
+        clusterSimFreeLink(n, link);
     }
     topologyForEach(&n->engine.t, node) node->out = node->in = NULL;
     engineDestroy(&n->engine);
@@ -470,7 +401,7 @@ static void nodeStop(struct simNode *n) {
 
 /* ---- Checks ---- */
 
-static void checkEpochs(struct simNode *n) {
+static void clusterSimCheckEpochs(struct clusterSimNode *n) {
     const struct topology *t = &n->engine.t;
     uint64_t mine = t->myself->config_epoch;
     serverAssert(mine <= t->current_epoch || t->myself->primary);
@@ -481,8 +412,8 @@ static void checkEpochs(struct simNode *n) {
 }
 
 /* An epoch is won by one node, and a shard by one that has its data. */
-static void noteWinner(struct simNode *n, int shard) {
-    struct sim *s = n->sim;
+static void clusterSimRecordWinner(struct clusterSimNode *n, int shard) {
+    struct clusterSim *s = n->sim;
     uint64_t epoch = n->engine.election.epoch;
     if (epoch >= s->winners) {
         uint64_t room = 2 * epoch + 64;
@@ -501,14 +432,14 @@ static void noteWinner(struct simNode *n, int shard) {
 }
 
 /* Two primaries may have one epoch for a moment, by chance (they resolve it), but then not one slot. */
-static void checkOwners(struct simNode *n) {
+static void clusterSimCheckOwners(struct clusterSimNode *n) {
     const struct topology *t = &n->engine.t;
     if (!nodeVotes(t->myself)) return;
     if (n->checked_epoch == t->myself->config_epoch && slotSetEqual(&n->checked, &t->myself->slots)) return;
     n->checked_epoch = t->myself->config_epoch;
     n->checked = t->myself->slots;
     for (int i = 0; i < n->sim->count; i++) {
-        const struct simNode *o = &n->sim->nodes[i];
+        const struct clusterSimNode *o = &n->sim->nodes[i];
         if (o == n || !o->alive || !nodeVotes(o->engine.t.myself)) continue;
         const struct clusterNode *other = o->engine.t.myself;
         if (other->config_epoch != t->myself->config_epoch) continue;
@@ -520,30 +451,31 @@ static void checkOwners(struct simNode *n) {
     }
 }
 
-static void checkAfter(struct simNode *n) {
+static void clusterSimCheckNode(struct clusterSimNode *n) {
     if (!n->alive) return;
-    checkEpochs(n);
-    checkOwners(n);
+    clusterSimCheckEpochs(n);
+    clusterSimCheckOwners(n);
 }
 
 /* ---- The course of things ---- */
 
 /* What a primary has is what its shard has. */
-static void writesCome(struct simNode *n) {
+static void clusterSimAddWrites(struct clusterSimNode *n) {
     const struct clusterNode *me = n->engine.t.myself;
-    bool writes = engineStateOk(&n->engine) && nodeVotes(me) && wallClock(n->sim) >= n->paused_until_ms;
+    bool writes =
+        engineStateOk(&n->engine) && nodeVotes(me) && clusterSimWallClock(n->sim) >= n->paused_until_ms;
     if (writes) n->offset += WRITES_PER_TICK;
     n->data_shard = n->shard;
     n->data_complete = true;
 }
 
 /* From the beginning, with what there was until half of it is over. */
-static void fullSync(struct simNode *n, const struct simNode *primary) {
-    struct sim *s = n->sim;
+static void clusterSimFullSync(struct clusterSimNode *n, const struct clusterSimNode *primary) {
+    struct clusterSim *s = n->sim;
     if (!n->sync_began_ms) n->sync_began_ms = s->now_ms;
     int64_t took_ms = s->now_ms - n->sync_began_ms;
     if (took_ms >= s->o.sync_ms / 2) {
-        setWhole(n, false);
+        clusterSimSetWhole(n, false);
         n->data_complete = false;
     }
     if (took_ms < s->o.sync_ms) return;
@@ -551,9 +483,9 @@ static void fullSync(struct simNode *n, const struct simNode *primary) {
     n->data_complete = n->link_up = true;
 }
 
-static void replicate(struct simNode *n) {
-    struct simNode *primary = &n->sim->nodes[n->following];
-    bool gives = primary->alive && !primary->hung && !n->cut && reach(n, primary) &&
+static void clusterSimSyncReplica(struct clusterSimNode *n) {
+    struct clusterSimNode *primary = &n->sim->nodes[n->following];
+    bool gives = primary->alive && !primary->hung && !n->cut && clusterSimNodesReach(n, primary) &&
                  (primary->following < 0 || primary->link_up);
     if (!gives) {
         n->link_up = false;
@@ -564,19 +496,19 @@ static void replicate(struct simNode *n) {
     if (goes_on)
         n->link_up = true;
     else if (!n->link_up)
-        fullSync(n, primary);
+        clusterSimFullSync(n, primary);
     if (!n->link_up) return;
     n->offset = primary->offset;
     n->whole = true;
-    n->data_ms = wallClock(n->sim);
+    n->data_ms = clusterSimWallClock(n->sim);
 }
 
 /* Its source stands still, and the claim is to be made: as migration_import.c does it. */
-static void migrationTick(struct simNode *n) {
-    struct sim *s = n->sim;
-    struct simNode *source = &s->nodes[n->migrates_from];
+static void clusterSimTickMigration(struct clusterSimNode *n) {
+    struct clusterSim *s = n->sim;
+    struct clusterSimNode *source = &s->nodes[n->migrates_from];
     bool fails = !source->alive || source->hung || !nodeIsPrimary(n->engine.t.myself) ||
-                 s->now_ms - n->migrates_ms >= MIGRATION_MS;
+                 s->now_ms - n->migrates_ms >= CLUSTER_SIM_MIGRATION_MS;
     for (int slot = 0; slot < KEY_SLOTS && !fails; slot++)
         fails = slotSetHas(&n->migrates, slot) && source->engine.t.owner[slot] != source->engine.t.myself;
     fails = fails || s->now_ms >= source->keeps_epoch_until_ms;
@@ -586,22 +518,22 @@ static void migrationTick(struct simNode *n) {
     }
     const struct clusterNode *known = topologyFind(&n->engine.t, source->engine.t.myself->id);
     bool told = engineEpochBarred(&n->engine) && known && engineBarKnownBy(&n->engine, known);
-    if (!told) engineBarEpoch(&n->engine, wallClock(s));
+    if (!told) engineBarEpoch(&n->engine, clusterSimWallClock(s));
     if (!told || n->engine.settings.keeps_epoch) return;
     n->migrates_from = -1;
     source->granted_to = n->index;
     source->granted = n->migrates;
     source->takes_back = false;
-    source->granted_until_ms = source->keeps_epoch_until_ms = s->now_ms + GRANTED_MS;
-    source->paused_until_ms = wallClock(s) + GRANTED_MS;
+    source->granted_until_ms = source->keeps_epoch_until_ms = s->now_ms + CLUSTER_SIM_GRANTED_MS;
+    source->paused_until_ms = clusterSimWallClock(s) + CLUSTER_SIM_GRANTED_MS;
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         if (slotSetHas(&n->migrates, slot)) slotAssign(&n->engine.t, slot, n->engine.t.myself);
     }
-    engineBumpEpoch(&n->engine, wallClock(s));
+    engineBumpEpoch(&n->engine, clusterSimWallClock(s));
     engineTodo(&n->engine, TODO_SAVE | TODO_SYNC | TODO_STATE | TODO_SLOTS | TODO_BROADCAST);
 }
 
-static bool stillOwnsGranted(const struct simNode *n) {
+static bool clusterSimStillOwnsGranted(const struct clusterSimNode *n) {
     const struct topology *t = &n->engine.t;
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         if (slotSetHas(&n->granted, slot) && t->owner[slot] != t->myself) return false;
@@ -610,108 +542,109 @@ static bool stillOwnsGranted(const struct simNode *n) {
 }
 
 /* It has granted slots: as migration_export.c does it. */
-static void grantedTick(struct simNode *n) {
-    struct sim *s = n->sim;
+static void clusterSimTickGranted(struct clusterSimNode *n) {
+    struct clusterSim *s = n->sim;
     int64_t left_ms = n->granted_until_ms - s->now_ms;
-    bool waits = nodeIsPrimary(n->engine.t.myself) && stillOwnsGranted(n);
-    if (waits && left_ms > 0 && left_ms <= GRANTED_MS / 2 && !n->takes_back) {
+    bool waits = nodeIsPrimary(n->engine.t.myself) && clusterSimStillOwnsGranted(n);
+    if (waits && left_ms > 0 && left_ms <= CLUSTER_SIM_GRANTED_MS / 2 && !n->takes_back) {
         n->takes_back = true;
-        engineBarEpochAbove(&n->engine, wallClock(s));
+        engineBarEpochAbove(&n->engine, clusterSimWallClock(s));
     }
     if (waits && left_ms > 0) return;
     n->granted_to = -1;
     n->granted_until_ms = n->keeps_epoch_until_ms = 0;
-    if (waits && n->takes_back && engineEpochBarred(&n->engine)) engineBumpEpoch(&n->engine, wallClock(s));
+    if (waits && n->takes_back && engineEpochBarred(&n->engine))
+        engineBumpEpoch(&n->engine, clusterSimWallClock(s));
 }
 
-static void tick(struct simNode *n) {
-    struct sim *s = n->sim;
+static void clusterSimTickNode(struct clusterSimNode *n) {
+    struct clusterSim *s = n->sim;
     if (n->following < 0)
-        writesCome(n);
+        clusterSimAddWrites(n);
     else
-        replicate(n);
-    if (n->migrates_from >= 0) migrationTick(n);
-    if (n->granted_to >= 0) grantedTick(n);
+        clusterSimSyncReplica(n);
+    if (n->migrates_from >= 0) clusterSimTickMigration(n);
+    if (n->granted_to >= 0) clusterSimTickGranted(n);
     n->engine.settings.keeps_epoch = s->now_ms < n->keeps_epoch_until_ms;
-    engineTick(&n->engine, wallClock(s));
-    engineFlush(&n->engine, wallClock(s));
-    eventAdd(s,
-             (struct event){
-                 .at_ms = s->now_ms + ENGINE_TICK_MS, .kind = EVENT_TICK, .node = n->index, .life = n->life});
+    engineTick(&n->engine, clusterSimWallClock(s));
+    engineFlush(&n->engine, clusterSimWallClock(s));
+    clusterSimAddEvent(
+        s, (struct clusterSimEvent){
+               .at_ms = s->now_ms + ENGINE_TICK_MS, .kind = EVENT_TICK, .node = n->index, .life = n->life});
 }
 
-static void arrives(struct simNode *n, struct simLink *link, sds bytes) {
+static void clusterSimReceiveMessage(struct clusterSimNode *n, struct clusterSimLink *link, sds bytes) {
     if (!engineReceive(&n->engine, &link->bus, (uint8_t *)bytes, (uint32_t)sdslen(bytes),
-                       wallClock(n->sim))) {
-        tellClosed(n, link);
-        linkFree(n, link);
+                       clusterSimWallClock(n->sim))) {
+        clusterSimSendClosed(n, link);
+        clusterSimFreeLink(n, link);
     }
-    engineFlush(&n->engine, wallClock(n->sim));
+    engineFlush(&n->engine, clusterSimWallClock(n->sim));
 }
 
 /* The other end is made with this one. */
-static void connected(struct simNode *n, struct simLink *link) {
-    struct simNode *peer = &n->sim->nodes[link->peer];
-    if (!peer->alive || !reach(n, peer)) return;
-    struct simLink *other = linkAdd(peer, n->index);
+static void clusterSimFinishConnect(struct clusterSimNode *n, struct clusterSimLink *link) {
+    struct clusterSimNode *peer = &n->sim->nodes[link->peer];
+    if (!peer->alive || !clusterSimNodesReach(n, peer)) return;
+    struct clusterSimLink *other = clusterSimAddLink(peer, n->index);
     other->bus.inbound = true;
-    other->bus.created_ms = wallClock(n->sim);
+    other->bus.created_ms = clusterSimWallClock(n->sim);
     other->peer_number = link->number;
     link->peer_number = other->number;
-    engineLinkUp(&n->engine, &link->bus, wallClock(n->sim));
+    engineLinkUp(&n->engine, &link->bus, clusterSimWallClock(n->sim));
 }
 
-static void closed(struct simNode *n, struct simLink *link) {
-    engineLinkDown(&n->engine, &link->bus, wallClock(n->sim));
-    linkFree(n, link);
+static void clusterSimCloseLink(struct clusterSimNode *n, struct clusterSimLink *link) {
+    engineLinkDown(&n->engine, &link->bus, clusterSimWallClock(n->sim));
+    clusterSimFreeLink(n, link);
 }
 
-static void hold(struct simNode *n, struct event ev) {
+static void clusterSimHoldEvent(struct clusterSimNode *n, struct clusterSimEvent ev) {
     n->held = zrealloc(n->held, (size_t)(n->held_count + 1) * sizeof *n->held);
     n->held[n->held_count++] = ev;
 }
 
-static void happen(struct sim *s, struct event ev) {
-    struct simNode *n = &s->nodes[ev.node];
+static void clusterSimRunEvent(struct clusterSim *s, struct clusterSimEvent ev) {
+    struct clusterSimNode *n = &s->nodes[ev.node];
     if (!n->alive || n->life != ev.life) {
         sdsfree(ev.bytes);
         return;
     }
     if (n->hung) {
-        hold(n, ev);
+        clusterSimHoldEvent(n, ev);
         return;
     }
-    struct simLink *link = ev.link ? linkFind(n, ev.link) : NULL;
+    struct clusterSimLink *link = ev.link ? clusterSimFindLink(n, ev.link) : NULL;
     if (ev.kind == EVENT_TICK)
-        tick(n);
+        clusterSimTickNode(n);
     else if (!link)
         ; /* closed meanwhile */
     else if (ev.kind == EVENT_ARRIVES)
-        arrives(n, link, ev.bytes);
+        clusterSimReceiveMessage(n, link, ev.bytes);
     else if (ev.kind == EVENT_CONNECTED)
-        connected(n, link);
+        clusterSimFinishConnect(n, link);
     else
-        closed(n, link);
+        clusterSimCloseLink(n, link);
     sdsfree(ev.bytes);
-    checkAfter(n);
+    clusterSimCheckNode(n);
 }
 
-static void simRun(struct sim *s, int64_t ms) {
+void clusterSimRun(struct clusterSim *s, int64_t ms) {
     int64_t end = s->now_ms + ms;
     while (s->events && s->heap[0].at_ms <= end) {
-        struct event ev = eventTake(s);
+        struct clusterSimEvent ev = clusterSimTakeEvent(s);
         s->now_ms = ev.at_ms;
-        happen(s, ev);
+        clusterSimRunEvent(s, ev);
     }
     s->now_ms = end;
 }
 
 /* ---- The start ---- */
 
-static void introduce(struct sim *s, int i, int j) {
+static void clusterSimIntroduceNode(struct clusterSim *s, int i, int j) {
     struct engine *e = &s->nodes[i].engine;
     const struct clusterNode *other = s->nodes[j].engine.t.myself;
-    struct clusterNode *n = topologyAdd(&e->t, other->id, NODE_PRIMARY, wallClock(s));
+    struct clusterNode *n = topologyAdd(&e->t, other->id, NODE_PRIMARY, clusterSimWallClock(s));
     memcpy(n->ip, other->ip, NODE_IP_LEN);
     n->tcp_port = other->tcp_port;
     n->bus_port = other->bus_port;
@@ -719,7 +652,7 @@ static void introduce(struct sim *s, int i, int j) {
 }
 
 /* As valkey-cli --cluster create does: everybody has an epoch of his own from the start. */
-static void giveSlots(struct sim *s) {
+static void clusterSimAssignSlots(struct clusterSim *s) {
     int primaries = s->o.primaries;
     for (int i = 0; i < s->count; i++) {
         struct engine *e = &s->nodes[i].engine;
@@ -731,19 +664,19 @@ static void giveSlots(struct sim *s) {
     }
 }
 
-static void joinShards(struct sim *s) {
+static void clusterSimJoinShards(struct clusterSim *s) {
     for (int i = s->o.primaries; i < s->count; i++) {
         struct engine *e = &s->nodes[i].engine;
         const char *id = s->nodes[(i - s->o.primaries) % s->o.primaries].engine.t.myself->id;
         struct clusterNode *primary = topologyFind(&e->t, id);
         serverAssert(primary);
-        e->now_ms = wallClock(s);
+        e->now_ms = clusterSimWallClock(s);
         engineFollow(e, primary, true);
-        engineFlush(e, wallClock(s));
+        engineFlush(e, clusterSimWallClock(s));
     }
 }
 
-static bool everybodyKnown(struct sim *s) {
+static bool clusterSimAllNodesAreKnown(struct clusterSim *s) {
     for (int i = 0; i < s->count; i++) {
         if (s->nodes[i].engine.t.count < s->count) return false;
         topologyForEach(&s->nodes[i].engine.t, n) {
@@ -753,51 +686,52 @@ static bool everybodyKnown(struct sim *s) {
     return true;
 }
 
-static struct sim *simCreate(const struct simOptions *o) {
-    struct sim *s = zcalloc(1, sizeof *s);
+struct clusterSim *clusterSimCreate(const struct clusterSimOptions *o) {
+    struct clusterSim *s = zcalloc(1, sizeof *s);
     s->o = *o;
     s->o.loss = 0; /* begins when everybody knows everybody: a user would have to repeat CLUSTER MEET */
     s->random = o->seed;
     s->now_ms = 1000000000;
     s->count = o->primaries * (1 + o->replicas);
-    serverAssert(s->count <= SIM_NODES_MAX);
+    serverAssert(s->count <= CLUSTER_SIM_NODES_MAX);
     s->nodes = zcalloc((size_t)s->count, sizeof *s->nodes);
     for (int i = 0; i < s->count; i++) {
-        s->nodes[i] = (struct simNode){.sim = s, .index = i, .shard = i, .following = -1};
-        nodeStart(&s->nodes[i]);
+        s->nodes[i] = (struct clusterSimNode){.sim = s, .index = i, .shard = i, .following = -1};
+        clusterSimStartNode(&s->nodes[i]);
     }
-    giveSlots(s);
+    clusterSimAssignSlots(s);
     for (int i = 0; i < s->count; i++) {
         for (int j = 0; j < s->count && !o->meet_one; j++) {
-            if (i != j) introduce(s, i, j);
+            if (i != j) clusterSimIntroduceNode(s, i, j);
         }
     }
     if (o->meet_one) {
         for (int i = 1; i < s->count; i++) {
             const struct clusterNode *other = s->nodes[i].engine.t.myself;
-            engineMeet(&s->nodes[0].engine, other->ip, other->tcp_port, other->bus_port, wallClock(s));
+            engineMeet(&s->nodes[0].engine, other->ip, other->tcp_port, other->bus_port,
+                       clusterSimWallClock(s));
         }
         int64_t begun_ms = s->now_ms;
-        for (int tries = 0; !everybodyKnown(s) && tries < 600; tries++) simRun(s, 100);
-        serverAssert(everybodyKnown(s));
+        for (int tries = 0; !clusterSimAllNodesAreKnown(s) && tries < 600; tries++) clusterSimRun(s, 100);
+        serverAssert(clusterSimAllNodesAreKnown(s));
         s->met_ms = s->now_ms - begun_ms;
     }
-    joinShards(s);
-    for (int i = 0; i < s->count; i++) worldSave(&s->nodes[i], true);
+    clusterSimJoinShards(s);
+    for (int i = 0; i < s->count; i++) clusterSimEnvSave(&s->nodes[i], true);
     s->o.loss = o->loss;
     return s;
 }
 
-static void simDestroy(struct sim *s) {
+void clusterSimDestroy(struct clusterSim *s) {
     for (int i = 0; i < s->count; i++) {
-        struct simNode *n = &s->nodes[i];
-        if (n->alive) nodeStop(n);
+        struct clusterSimNode *n = &s->nodes[i];
+        if (n->alive) clusterSimStopNode(n);
         zfree(n->links);
         zfree(n->held);
         sdsfree(n->disk);
         sdsfree(n->cached);
     }
-    while (s->events) sdsfree(eventTake(s).bytes);
+    while (s->events) sdsfree(clusterSimTakeEvent(s).bytes);
     zfree(s->heap);
     zfree(s->nodes);
     zfree(s->winner);
@@ -806,80 +740,80 @@ static void simDestroy(struct sim *s) {
 
 /* ---- What is done to it, and asked ---- */
 
-static int64_t simNow(const struct sim *s) {
+int64_t clusterSimNow(const struct clusterSim *s) {
     return s->now_ms;
 }
-static int simCount(const struct sim *s) {
+int clusterSimCount(const struct clusterSim *s) {
     return s->count;
 }
-static uint64_t simMessages(const struct sim *s) {
+uint64_t clusterSimMessages(const struct clusterSim *s) {
     return s->messages;
 }
-static uint64_t simBytes(const struct sim *s) {
+uint64_t clusterSimBytes(const struct clusterSim *s) {
     return s->bytes;
 }
-static int64_t simMetMs(const struct sim *s) {
+int64_t clusterSimMetMs(const struct clusterSim *s) {
     return s->met_ms;
 }
-static struct engine *simEngine(struct sim *s, int i) {
+struct engine *clusterSimEngine(struct clusterSim *s, int i) {
     return s->nodes[i].alive ? &s->nodes[i].engine : NULL;
 }
 
-static void simKill(struct sim *s, int i) {
-    if (s->nodes[i].alive) nodeStop(&s->nodes[i]);
+void clusterSimKill(struct clusterSim *s, int i) {
+    if (s->nodes[i].alive) clusterSimStopNode(&s->nodes[i]);
 }
-static void simPowerOff(struct sim *s, int i) {
-    struct simNode *n = &s->nodes[i];
+void clusterSimPowerOff(struct clusterSim *s, int i) {
+    struct clusterSimNode *n = &s->nodes[i];
     if (!n->alive) return;
-    nodeStop(n);
+    clusterSimStopNode(n);
     if (s->now_ms - n->cached_ms >= WRITE_BACK_MS) return;
     sdsfree(n->cached);
     n->cached = NULL;
 }
-static void simRestart(struct sim *s, int i) {
-    if (!s->nodes[i].alive) nodeStart(&s->nodes[i]);
+void clusterSimRestart(struct clusterSim *s, int i) {
+    if (!s->nodes[i].alive) clusterSimStartNode(&s->nodes[i]);
 }
-static void simSide(struct sim *s, int i, int side) {
+void clusterSimSide(struct clusterSim *s, int i, int side) {
     s->nodes[i].side = side;
 }
 
 /* What came meanwhile is worked off at once. */
-static void simHang(struct sim *s, int i, bool hang) {
-    struct simNode *n = &s->nodes[i];
+void clusterSimHang(struct clusterSim *s, int i, bool hang) {
+    struct clusterSimNode *n = &s->nodes[i];
     if (!n->alive || n->hung == hang) return;
     n->hung = hang;
     if (hang) return;
     for (int k = 0; k < n->held_count; k++) {
         n->held[k].at_ms = s->now_ms;
-        eventAdd(s, n->held[k]);
+        clusterSimAddEvent(s, n->held[k]);
     }
     n->held_count = 0;
 }
 
-static void simFailover(struct sim *s, int i, enum failoverKind kind) {
-    struct simNode *n = &s->nodes[i];
+void clusterSimFailover(struct clusterSim *s, int i, enum failoverKind kind) {
+    struct clusterSimNode *n = &s->nodes[i];
     if (!n->alive || n->hung || !nodeIsReplica(n->engine.t.myself) || !n->engine.t.myself->primary) return;
     n->forces = kind != FAILOVER_ASK;
-    engineFailover(&n->engine, kind, wallClock(s));
-    engineFlush(&n->engine, wallClock(s));
-    checkAfter(n);
+    engineFailover(&n->engine, kind, clusterSimWallClock(s));
+    engineFlush(&n->engine, clusterSimWallClock(s));
+    clusterSimCheckNode(n);
 }
 
-static void simCutReplication(struct sim *s, int i, bool cut) {
+void clusterSimCutReplication(struct clusterSim *s, int i, bool cut) {
     s->nodes[i].cut = cut;
 }
 
-static void simReplicate(struct sim *s, int i, int primary) {
-    struct simNode *n = &s->nodes[i], *p = &s->nodes[primary];
+void clusterSimReplicate(struct clusterSim *s, int i, int primary) {
+    struct clusterSimNode *n = &s->nodes[i], *p = &s->nodes[primary];
     if (i == primary || !n->alive || n->hung || !p->alive || !nodeIsReplica(n->engine.t.myself)) return;
     struct clusterNode *to = topologyFind(&n->engine.t, p->engine.t.myself->id);
     if (!to || nodeIsReplica(to) || n->engine.t.myself->primary == to) return;
     engineFollow(&n->engine, to, true);
-    engineFlush(&n->engine, wallClock(s));
+    engineFlush(&n->engine, clusterSimWallClock(s));
 }
 
-static void simMigrate(struct sim *s, int from, int to) {
-    struct simNode *source = &s->nodes[from], *n = &s->nodes[to];
+void clusterSimMigrate(struct clusterSim *s, int from, int to) {
+    struct clusterSimNode *source = &s->nodes[from], *n = &s->nodes[to];
     if (from == to || !source->alive || !n->alive || source->hung || n->hung || n->migrates_from >= 0) return;
     const struct topology *t = &n->engine.t, *its = &source->engine.t;
     const struct clusterNode *owner = topologyFind(t, its->myself->id);
@@ -887,7 +821,7 @@ static void simMigrate(struct sim *s, int from, int to) {
     if (source->migrates_from >= 0 || s->now_ms < source->keeps_epoch_until_ms) return;
     memset(&n->migrates, 0, sizeof n->migrates);
     int count = 0;
-    for (int slot = 0; slot < KEY_SLOTS && count < MIGRATION_SLOTS; slot++) {
+    for (int slot = 0; slot < KEY_SLOTS && count < CLUSTER_SIM_MIGRATION_SLOTS; slot++) {
         if (its->owner[slot] != its->myself || t->owner[slot] != owner) continue;
         slotSetAdd(&n->migrates, slot);
         count++;
@@ -895,20 +829,20 @@ static void simMigrate(struct sim *s, int from, int to) {
     if (!count) return;
     n->migrates_from = from;
     n->migrates_ms = s->now_ms;
-    source->keeps_epoch_until_ms = s->now_ms + MIGRATION_MS;
+    source->keeps_epoch_until_ms = s->now_ms + CLUSTER_SIM_MIGRATION_MS;
     source->engine.settings.keeps_epoch = true;
-    engineBarEpoch(&n->engine, wallClock(s));
-    engineFlush(&n->engine, wallClock(s));
+    engineBarEpoch(&n->engine, clusterSimWallClock(s));
+    engineFlush(&n->engine, clusterSimWallClock(s));
 }
-static bool simMigrates(const struct sim *s, int to) {
+bool clusterSimMigrates(const struct clusterSim *s, int to) {
     return s->nodes[to].migrates_from >= 0;
 }
 
-static int simPrimaryOf(struct sim *s, int slot) {
+int clusterSimPrimaryOf(struct clusterSim *s, int slot) {
     int found = -1;
     uint64_t epoch = 0;
     for (int i = 0; i < s->count; i++) {
-        struct simNode *n = &s->nodes[i];
+        struct clusterSimNode *n = &s->nodes[i];
         const struct topology *t = &n->engine.t;
         if (!n->alive || t->owner[slot] != t->myself || t->myself->config_epoch < epoch) continue;
         found = i;
@@ -917,7 +851,7 @@ static int simPrimaryOf(struct sim *s, int slot) {
     return found;
 }
 
-static bool agree(const struct topology *a, const struct topology *b) {
+static bool clusterSimViewsAreEqual(const struct topology *a, const struct topology *b) {
     if (a->count != b->count) return false;
     for (int i = 0; i < a->count; i++) {
         if (memcmp(a->nodes[i]->id, b->nodes[i]->id, NODE_ID_LEN) != 0) return false;
@@ -928,14 +862,15 @@ static bool agree(const struct topology *a, const struct topology *b) {
     return true;
 }
 
-static bool simAgrees(struct sim *s) {
+bool clusterSimAgrees(struct clusterSim *s) {
     const struct topology *first = NULL;
     for (int i = 0; i < s->count; i++) {
-        struct simNode *n = &s->nodes[i];
+        struct clusterSimNode *n = &s->nodes[i];
         if (!n->alive) continue;
         const struct topology *t = &n->engine.t;
         if (!first) first = t;
-        if (!engineStateOk(&n->engine) || slotsOwned(t) != KEY_SLOTS || !agree(first, t)) return false;
+        if (!engineStateOk(&n->engine) || slotsOwned(t) != KEY_SLOTS || !clusterSimViewsAreEqual(first, t))
+            return false;
         if (n->following >= 0 && !n->link_up) return false;
         for (int k = 0; k < t->count; k++) {
             if (t->nodes[k]->flags & (NODE_FAIL | NODE_PFAIL | NODE_HANDSHAKE | NODE_NOADDR)) return false;
@@ -947,27 +882,27 @@ static bool simAgrees(struct sim *s) {
     return true;
 }
 
-static bool simPaused(const struct sim *s, int i) {
-    return s->nodes[i].paused_until_ms > wallClock(s);
+bool clusterSimPaused(const struct clusterSim *s, int i) {
+    return s->nodes[i].paused_until_ms > clusterSimWallClock(s);
 }
-static void simSetClocks(struct sim *s, int64_t off_ms) {
+void clusterSimSetClocks(struct clusterSim *s, int64_t off_ms) {
     s->clock_off_ms = off_ms;
 }
 
-static void simSetLoss(struct sim *s, double loss) {
+void clusterSimSetLoss(struct clusterSim *s, double loss) {
     s->o.loss = loss;
 }
 
-static int healthyReplicasOf(struct sim *s, int i) {
+int clusterSimHealthyReplicasOf(struct clusterSim *s, int i) {
     const struct clusterNode *me = s->nodes[i].engine.t.myself;
     int count = 0;
     for (int k = 0; k < me->replica_count; k++) count += !(me->replicas[k]->flags & (NODE_FAIL | NODE_PFAIL));
     return count;
 }
 
-static void simPrint(struct sim *s) {
+void clusterSimPrint(struct clusterSim *s) {
     for (int i = 0; i < s->count; i++) {
-        struct simNode *n = &s->nodes[i];
+        struct clusterSimNode *n = &s->nodes[i];
         if (!n->alive) continue;
         sds text = topologyText(sdsempty(), &n->engine.t, false);
         printf("---- %d (%s) follows %d, link %s\n%s", i, engineStateOk(&n->engine) ? "ok" : "down",
