@@ -84,7 +84,7 @@ void clusterForgetCommand(struct client *c) {
 /* A primary with slots or keys would take them along. */
 static bool isEmpty(void) {
     for (int i = 0; i < dbCount(); i++) {
-        if (dbSize(dbGet(i))) return false;
+        if (keyspaceShownSize(&dbGet(i)->keyspace)) return false;
     }
     return clusterMyself()->slot_count == 0;
 }
@@ -165,7 +165,7 @@ void clusterResetCommand(struct client *c) {
         return;
     }
     bool keys = false;
-    for (int i = 0; i < dbCount(); i++) keys |= dbSize(dbGet(i)) > 0;
+    for (int i = 0; i < dbCount(); i++) keys |= keyspaceShownSize(&dbGet(i)->keyspace) > 0;
     if (nodeIsPrimary(clusterMyself()) && keys) {
         replyError(c, "ERR CLUSTER RESET can't be called with master nodes containing keys");
         return;
@@ -293,7 +293,7 @@ void clusterDelslotsrangeCommand(struct client *c) {
 
 void clusterFlushslotsCommand(struct client *c) {
     for (int i = 0; i < dbCount(); i++) {
-        if (!dbSize(dbGet(i))) continue;
+        if (!keyspaceShownSize(&dbGet(i)->keyspace)) continue;
         replyError(c, "ERR DB must be empty to perform CLUSTER FLUSHSLOTS.");
         return;
     }

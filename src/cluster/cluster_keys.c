@@ -36,7 +36,7 @@ void clusterCountkeysinslotCommand(struct client *c) {
     if (slot < 0 || slot >= KEY_SLOTS)
         replyError(c, "ERR Invalid slot");
     else
-        replyLongLong(c, (int64_t)keyspaceSlotSize(dbKeyspace(c->db), (int)slot));
+        replyLongLong(c, (int64_t)keyspaceSlotSize(&c->db->keyspace, (int)slot));
 }
 
 void clusterGetkeysinslotCommand(struct client *c) {
@@ -46,13 +46,13 @@ void clusterGetkeysinslotCommand(struct client *c) {
         replyError(c, "ERR Invalid slot or number of keys");
         return;
     }
-    int64_t size = (int64_t)keyspaceSlotSize(dbKeyspace(c->db), (int)slot);
+    int64_t size = (int64_t)keyspaceSlotSize(&c->db->keyspace, (int)slot);
     if (count > size) count = size;
     replyArrayLen(c, count);
-    struct dbIterator it;
-    dbIteratorInitSlot(&it, c->db, (int)slot);
-    while (count-- > 0) replyBulk(c, objectKey(dbIteratorNext(&it)));
-    dbIteratorStop(&it);
+    struct keyspaceIterator it;
+    keyspaceIteratorInitSlots(&it, &c->db->keyspace, (int)slot, (int)slot);
+    while (count-- > 0) replyBulk(c, objectKey(keyspaceIteratorNext(&it)));
+    keyspaceIteratorStop(&it);
 }
 
 /* Replicas do the same, so the keys are not propagated one by one. */
@@ -126,9 +126,9 @@ static int endOfRun(int slot) {
 static void scanRun(struct client *c, struct clusterCursor *at, int end, int64_t count, int64_t steps,
                     struct scannedKeys *found) {
     while (at->slot < end && steps-- && found->count < (size_t)count) {
-        at->local = dbScanSlot(c->db, at->slot, at->local, scanCollect, found);
+        at->local = keyspaceScanSlot(&c->db->keyspace, at->slot, at->local, scanCollect, found);
         if (at->local) continue;
-        int next = keyspaceNextSlot(dbKeyspace(c->db), at->slot + 1);
+        int next = keyspaceNextSlot(&c->db->keyspace, at->slot + 1);
         at->slot = next < end ? next : end;
     }
 }

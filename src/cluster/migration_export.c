@@ -442,13 +442,13 @@ static void writeKey(struct rioWriter *w, const struct object *o) {
 static uint64_t writeSlots(struct rioWriter *w, struct db *db, int first, int last, uint64_t keys) {
     struct iteratorAhead ahead = {.in = 0};
     const struct object *o;
-    dbIteratorInitSlots(&ahead.it, db, first, last);
+    keyspaceIteratorInitSlots(&ahead.it, &db->keyspace, first, last);
     while (!w->error && (o = iteratorAheadNext(&ahead))) {
         writeKey(w, o);
         if (++keys % PROGRESS_KEYS == 0) childProgress(keys);
         rdbDelay(rdb_key_save_delay_us, keys);
     }
-    dbIteratorStop(&ahead.it);
+    keyspaceIteratorStop(&ahead.it);
     return keys;
 }
 
@@ -486,7 +486,7 @@ static int childRun(void *priv) {
         rioWriterInit(&w, rioSinkFile, &file);
     }
     for (int i = 0; i < dbCount(); i++) {
-        if (dbSize(dbGet(i))) keys = writeDb(&w, dbGet(i), &task->job->slots, keys);
+        if (keyspaceShownSize(&dbGet(i)->keyspace)) keys = writeDb(&w, dbGet(i), &task->job->slots, keys);
     }
     bool good = rioFlush(&w);
     rioWriterFree(&w);

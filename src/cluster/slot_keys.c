@@ -11,7 +11,7 @@
 
 uint64_t slotKeys(int slot) {
     uint64_t n = 0;
-    for (int i = 0; i < dbCount(); i++) n += keyspaceSlotSize(dbKeyspace(&dbs[i]), slot);
+    for (int i = 0; i < dbCount(); i++) n += keyspaceSlotSize(&dbs[i].keyspace, slot);
     return n;
 }
 

@@ -671,7 +671,7 @@ static void hashKeys(struct round *r, struct pending *p) {
     if (r->count == 1) req->wants.parts &= ~(unsigned)PREFETCH_SCORE; /* nothing to overlap with */
     p->fetched = r->fetch_count + req->key_count <= ROUND_HINTS_TOTAL ? req->key_count : 0;
     r->fetch_count += p->fetched;
-    for (int k = 0; k < p->fetched; k++) dbPrefetch(p->c->db, req->hints[k].hash);
+    for (int k = 0; k < p->fetched; k++) keyspacePrefetch(&p->c->db->keyspace, req->hints[k].hash);
 }
 
 /* By now the buckets are here: fetch the objects they point to. How many there are. */
@@ -679,7 +679,7 @@ static int prefetchObjects(struct round *r) {
     struct fetch *f = r->fetches;
     for (const struct pending *p = r->batch, *end = p + r->count; p < end; p++) {
         for (int k = 0; k < p->fetched; k++) {
-            f->o = dbPeek(p->c->db, p->request->hints[k].hash);
+            f->o = keyspacePeek(&p->c->db->keyspace, p->request->hints[k].hash);
             if (!f->o) continue;
             __builtin_prefetch(f->o);
             f->wants = &p->request->wants;

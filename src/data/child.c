@@ -356,7 +356,7 @@ void childKill(void) {
 
 static uint64_t childCountKeys(void) {
     uint64_t n = 0;
-    for (int i = 0; i < dbCount(); i++) n += dbAllKeys(&dbs[i]);
+    for (int i = 0; i < dbCount(); i++) n += keyspaceSize(&dbs[i].keyspace);
     return n;
 }
 

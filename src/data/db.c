@@ -107,7 +107,7 @@ static void expireFound(struct db *db, struct object *o, bool writes) {
 struct object *lookupKey(struct db *db, struct str key, int flags) {
     bool reads = !(flags & (LOOKUP_NOSTATS | LOOKUP_WRITE));
     keyUsed(db, key, reads ? KEY_USE_READ : KEY_USE_LOOKUP);
-    struct object *o = dbFind(db, key);
+    struct object *o = keyspaceFind(&db->keyspace, key, dbHashKey(key));
     if (o && objectHasExpire(o) && objectIsExpired(o)) {
         if (!(flags & LOOKUP_NOEXPIRE)) expireFound(db, o, flags & LOOKUP_WRITE);
         o = NULL;
@@ -168,6 +168,7 @@ struct object *dbSetWithExpire(struct db *db, struct str key, struct object *o, 
                                int64_t expire_ms) {
     if (!o) return addObject(db, key, v, expire_ms);
     keyUsed(db, key, KEY_USE_CHANGE);
+    debugAssert(dbFind(db, key) == o);
     o = tellFate(db, o, EVENT_KEY_OVERWRITTEN);
     struct value old = objectValue(o);
     size_t effort = old.embedded ? 0 : objectTypeOf(o)->freeEffort(o);
@@ -187,6 +188,7 @@ struct object *dbSet(struct db *db, struct str key, struct value v, bool keep_tt
 
 struct object *dbReplaceValue(struct db *db, struct object *o, struct value v) {
     keyUsed(db, objectKey(o), KEY_USE_CHANGE);
+    debugAssert(o->type == v.type && dbFind(db, objectKey(o)) == o);
     return rewriteObject(db, o, v, objectExpire(o));
 }
 
@@ -217,6 +219,7 @@ bool dbDeleteAsync(struct db *db, struct str key) {
 
 static void deleteObject(struct db *db, struct object *o, bool async, enum eventKeyFate fate) {
     keyUsed(db, objectKey(o), KEY_USE_CHANGE);
+    debugAssert(dbFind(db, objectKey(o)) == o);
     o = tellFate(db, o, fate);
     unlinkObject(db, o);
     lazyfreeObject(o, async);
@@ -232,6 +235,7 @@ void dbDeleteOverdue(struct db *db, struct object *o, bool async) {
 
 struct object *dbSetExpire(struct db *db, struct object *o, int64_t when_ms) {
     keyUsed(db, objectKey(o), KEY_USE_CHANGE);
+    debugAssert(when_ms != OBJ_NO_EXPIRE && dbFind(db, objectKey(o)) == o);
     o = rewriteObject(db, o, objectValue(o), when_ms);
     noteExpiry(db, o);
     return o;
@@ -297,11 +301,11 @@ void dbEvictKey(struct db *db, struct object *o) {
 
 uint64_t dbDeleteSlot(struct db *db, int slot, bool async) {
     uint64_t n = 0;
-    struct dbIterator it;
+    struct keyspaceIterator it;
     struct object *o;
-    dbIteratorInitSlot(&it, db, slot);
-    for (; (o = dbIteratorNext(&it)); n++) dropKey(db, o, async, true, NOTIFY_GENERIC, "del");
-    dbIteratorStop(&it);
+    keyspaceIteratorInitSlots(&it, &db->keyspace, slot, slot);
+    for (; (o = keyspaceIteratorNext(&it)); n++) dropKey(db, o, async, true, NOTIFY_GENERIC, "del");
+    keyspaceIteratorStop(&it);
     return n;
 }
 
@@ -318,16 +322,16 @@ static void tellGone(void *priv, const struct object *o) {
 
 static uint64_t dropSlotTold(struct db *db, int slot, bool async, bool events) {
     uint64_t n = 0;
-    struct dbIterator it;
+    struct keyspaceIterator it;
     struct object *o;
-    dbIteratorInitSlot(&it, db, slot);
-    for (; (o = dbIteratorNext(&it)); n++) {
+    keyspaceIteratorInitSlots(&it, &db->keyspace, slot, slot);
+    for (; (o = keyspaceIteratorNext(&it)); n++) {
         sds key = sdsnewstr(objectKey(o));
         dropKey(db, o, async, false, NOTIFY_GENERIC, events ? "del" : NULL);
         if (!events && data_hooks.keyLeft) data_hooks.keyLeft(db, sdsview(key));
         sdsfree(key);
     }
-    dbIteratorStop(&it);
+    keyspaceIteratorStop(&it);
     return n;
 }
 
@@ -370,6 +374,7 @@ void dbHideSlot(int slot, bool hide) {
 
 /* Told before and after, so that both the keys that go and those that come count as changed. */
 void dbExchange(struct db *db, struct keyspace *ks) {
+    serverAssert(ks != &db->keyspace);
     signalFlushedDb(db->id);
     keyspaceExchange(&db->keyspace, ks);
     signalFlushedDb(db->id);
@@ -384,87 +389,17 @@ void dbSwap(struct db *a, struct db *b) {
 
 /* ---- Whole database ---- */
 
-size_t dbSize(const struct db *db) {
-    return keyspaceShownSize(&db->keyspace);
-}
-size_t dbExpiresSize(const struct db *db) {
-    return keyspaceShownExpires(&db->keyspace);
-}
-size_t dbVolatileCount(const struct db *db, bool overdue) {
-    return keyspaceVolatileCount(&db->keyspace, overdue);
-}
-int64_t dbAvgTtlMs(const struct db *db) {
-    return db->keyspace.avg_ttl_ms;
-}
-struct keyspaceMemory dbMemory(const struct db *db) {
-    return keyspaceMemory(&db->keyspace);
-}
-sds dbTableStats(struct db *db, sds s) {
-    return keyspaceStats(&db->keyspace, s);
-}
-void dbExpand(struct db *db, size_t keys) {
-    keyspaceExpand(&db->keyspace, keys);
-}
-
-uint64_t dbScan(struct db *db, uint64_t cursor, hashtableScanFn fn, void *priv) {
-    return keyspaceScan(&db->keyspace, cursor, fn, priv);
-}
-
-uint64_t dbScanSlot(struct db *db, int slot, uint64_t cursor, hashtableScanFn fn, void *priv) {
-    return keyspaceScanSlot(&db->keyspace, slot, cursor, fn, priv);
-}
-
 struct object *dbRandomKey(struct db *db) {
-    for (int tries = 0; dbSize(db); tries++) {
-        struct object *o = dbAnyKey(db, false);
+    for (int tries = 0; keyspaceShownSize(&db->keyspace); tries++) {
+        struct object *o = keyspaceAnyKey(&db->keyspace, false);
         if (!objectIsExpired(o)) return o;
         /* When everything expires at once, give up rather than delete the whole database here. */
-        bool all_volatile = dbSize(db) == dbExpiresSize(db);
+        bool all_volatile = keyspaceShownSize(&db->keyspace) == keyspaceShownExpires(&db->keyspace);
         if (tries >= RANDOM_KEY_TRIES && dbKeepsExpired()) return o;
         if (tries >= RANDOM_KEY_TRIES && all_volatile) return NULL;
         dbExpireKey(db, o);
     }
     return NULL;
-}
-
-size_t dbSample(struct db *db, bool with_expire, struct object **dst, size_t count) {
-    return keyspaceSample(&db->keyspace, with_expire, dst, count);
-}
-
-struct object *dbAnyKey(struct db *db, bool with_expire) {
-    return keyspaceAnyKey(&db->keyspace, with_expire);
-}
-
-struct object *dbMoveObject(struct db *db, struct object *o, zmoveFn *move, void *priv) {
-    return keyspaceMoveObject(&db->keyspace, o, move, priv);
-}
-
-void dbMoveTables(struct db *db, zmoveFn *move, void *priv) {
-    keyspaceMoveTables(&db->keyspace, move, priv);
-}
-
-void dbIteratorInit(struct dbIterator *it, struct db *db) {
-    keyspaceIteratorInit(&it->it, &db->keyspace, SLOTS_SHOWN);
-}
-
-void dbIteratorInitAll(struct dbIterator *it, struct db *db) {
-    keyspaceIteratorInit(&it->it, &db->keyspace, SLOTS_ALL);
-}
-
-void dbIteratorInitSlots(struct dbIterator *it, struct db *db, int first, int last) {
-    keyspaceIteratorInitSlots(&it->it, &db->keyspace, first, last);
-}
-
-void dbIteratorInitSlot(struct dbIterator *it, struct db *db, int slot) {
-    keyspaceIteratorInitSlot(&it->it, &db->keyspace, slot);
-}
-
-struct object *dbIteratorNext(struct dbIterator *it) {
-    return keyspaceIteratorNext(&it->it);
-}
-
-void dbIteratorStop(struct dbIterator *it) {
-    keyspaceIteratorStop(&it->it);
 }
 
 int dbCount(void) {
@@ -489,8 +424,8 @@ static void dbResetStats(void) {
 static double volatileStalePercent(void) {
     size_t all = 0, overdue = 0;
     for (int i = 0; i < dbCount(); i++) {
-        all += dbVolatileCount(&dbs[i], false);
-        overdue += dbVolatileCount(&dbs[i], true);
+        all += keyspaceVolatileCount(&dbs[i].keyspace, false);
+        overdue += keyspaceVolatileCount(&dbs[i].keyspace, true);
     }
     return all ? 100.0 * (double)overdue / (double)all : 0;
 }
@@ -512,9 +447,10 @@ static void logSizes(void) {
     if (logGetLevel() > LL_VERBOSE) return;
     for (int i = 0; i < dbCount(); i++) {
         const struct db *db = &dbs[i];
-        if (!dbSize(db)) continue;
+        if (!keyspaceShownSize(&db->keyspace)) continue;
         serverLog(LL_VERBOSE, "Database %d: %zu keys, %zu of them with an expiry, in a table of %zu slots", i,
-                  dbSize(db), dbExpiresSize(db), keyspaceSlots(&db->keyspace));
+                  keyspaceShownSize(&db->keyspace), keyspaceShownExpires(&db->keyspace),
+                  keyspaceSlots(&db->keyspace));
     }
 }
 
@@ -538,6 +474,7 @@ void dbUseSlots(int64_t count) {
 }
 
 void dbInit(void) {
+    serverAssert(!dbs);
     if (!db_count) db_count = databases;
     dbs = zcalloc((size_t)db_count, sizeof *dbs);
     for (int i = 0; i < db_count; i++) {

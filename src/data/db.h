@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* db.h - the databases: lookup of keys with expiry, and change, which others hear of.
+/* db.h - the databases: lookup of keys with expiry, and changes, of which other modules are notified.
  *
- * What a database holds is a keyspace (keyspace.h); other rooms never see its tables. A database is the
- * number that clients and files know: contents can be exchanged under it.
+ * A database is the number that clients and files know. Its contents are a keyspace (keyspace.h), which can
+ * be exchanged for another one. The functions here are those that concern expiry, statistics, events or
+ * propagation; sizes, scans, samples and iterators are used directly: keyspaceScan(&db->keyspace, ...).
  *
- * Invariant: what a lookup gives is in the keyspace and has not expired, unless whoever runs sees expired
- * keys; and when anybody hears that a key has gone, it has. Both are asserted in db.c.
+ * Invariant: a lookup returns an object that is in the keyspace and has not expired, unless the running
+ * client sees expired keys; and a key has been removed before anybody is notified of that. Both are asserted
+ * in db.c.
  *
  * Lookups hash the key unless the round has hashed it already: see dbHashKey. */
 #pragma once
@@ -101,56 +103,7 @@ void dbExchange(struct db *db, struct keyspace *ks);
 /* ---- Whole database: what is shown of it (keyspace.h). ---- */
 /* Hides a slot of all databases, or shows it. */
 void dbHideSlot(int slot, bool hide);
-size_t dbSize(const struct db *db);
-size_t dbExpiresSize(const struct db *db);
-/* Keys whose values have parts that expire; `overdue`: parts that are past their time. */
-size_t dbVolatileCount(const struct db *db, bool overdue);
-/* SCAN; see hashtableScan for the guarantee. */
-uint64_t dbScan(struct db *db, uint64_t cursor, hashtableScanFn fn,
-                void *priv);               /* entries are struct object */
 struct object *dbRandomKey(struct db *db); /* never an expired one; NULL when empty */
-/* Of one slot, hidden or not, with cursors of its own: keyspaceScanSlot. */
-uint64_t dbScanSlot(struct db *db, int slot, uint64_t cursor, hashtableScanFn fn, void *priv);
-/* For eviction, expired ones included: up to `count` neighbours from a random place, all prefetched; and one
- * random key (NULL when empty). with_expire: only of those with an expiry. */
-size_t dbSample(struct db *db, bool with_expire, struct object **dst, size_t count);
-struct object *dbAnyKey(struct db *db, bool with_expire);
-struct dbIterator {
-    struct keyspaceIterator it;
-};
-/* Safe: the object just returned may be deleted. */
-void dbIteratorInit(struct dbIterator *it, struct db *db);
-void dbIteratorInitAll(struct dbIterator *it, struct db *db);            /* with keys of hidden slots */
-void dbIteratorInitSlot(struct dbIterator *it, struct db *db, int slot); /* of a slot only, hidden or not */
-void dbIteratorInitSlots(struct dbIterator *it, struct db *db, int first, int last); /* likewise */
-struct object *dbIteratorNext(struct dbIterator *it);
-void dbIteratorStop(struct dbIterator *it);
-void dbExpand(struct db *db, size_t keys);
-int64_t dbAvgTtlMs(const struct db *db); /* estimate from active expiry */
-/* Bytes of the tables, and the text of DEBUG HTSTATS (appended). */
-struct keyspaceMemory dbMemory(const struct db *db);
-sds dbTableStats(struct db *db, sds s);
-/* For a batch of commands: fetch the bucket of a key; when that is there, the object that may be its. Reads
- * no entry. */
-static inline void dbPrefetch(const struct db *db, uint64_t hash) {
-    keyspacePrefetch(&db->keyspace, hash);
-}
-static inline struct object *dbPeek(const struct db *db, uint64_t hash) {
-    return keyspacePeek(&db->keyspace, hash);
-}
-/* For types, which keep something over all values of a keyspace. */
-static inline struct keyspace *dbKeyspace(struct db *db) {
-    return &db->keyspace;
-}
-/* Keys with those of hidden slots: for who has to do with what is there, not with what is seen. */
-static inline size_t dbAllKeys(struct db *db) {
-    return keyspaceSize(&db->keyspace);
-}
-
-/* ---- Moving in memory (data/defrag.h) ---- */
-/* The object's own allocation may move; use the result. Fine for the entry that dbScan has just passed. */
-struct object *dbMoveObject(struct db *db, struct object *o, zmoveFn *move, void *priv);
-void dbMoveTables(struct db *db, zmoveFn *move, void *priv); /* not while they are scanned */
 
 /* ---- Hash hints ---- */
 /* The round hands over the hashes it has computed for the keys of the running command, in argument order;

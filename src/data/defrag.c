@@ -140,7 +140,7 @@ static void stepBig(struct db *db) {
 static void stepKey(void *priv, void *entry) {
     struct db *db = priv;
     uint64_t hits = stats.hits;
-    struct object *o = dbMoveObject(db, entry, defragMove, NULL);
+    struct object *o = keyspaceMoveObject(&db->keyspace, entry, defragMove, NULL);
     const struct objectType *type = objectTypeOf(o);
     if (objectHasPtr(o) && type->defrag) {
         if (type->freeEffort(o) > (size_t)max_scan_fields) {
@@ -171,11 +171,11 @@ static bool step(void) {
     }
     switch (run.phase) {
     case IN_TABLES:
-        dbMoveTables(db, defragMove, NULL);
+        keyspaceMoveTables(&db->keyspace, defragMove, NULL);
         run.phase = IN_KEYS;
         return true;
     case IN_KEYS:
-        run.cursor = dbScan(db, run.cursor, stepKey, db);
+        run.cursor = keyspaceScan(&db->keyspace, run.cursor, SLOTS_SHOWN, stepKey, db);
         if (!run.cursor) run.phase = BEHIND_KEYS;
         return true;
     default:

@@ -135,7 +135,7 @@ static bool poolFill(void) {
     struct object *sample[SAMPLES_MAX];
     bool any = false;
     for (int i = 0; i < dbCount(); i++) {
-        size_t n = dbSample(&dbs[i], evict_policy & OF_VOLATILE, sample, (size_t)samples);
+        size_t n = keyspaceSample(&dbs[i].keyspace, evict_policy & OF_VOLATILE, sample, (size_t)samples);
         for (size_t j = 0; j < n; j++) poolOffer(&dbs[i], sample[j]);
         any |= n > 0;
     }
@@ -146,7 +146,7 @@ static bool poolFill(void) {
 static struct object *stillGood(const struct candidate *c) {
     struct object *o = dbFind(&dbs[c->dbid], sdsview(c->key));
     if (!o || (evict_policy & OF_VOLATILE && !objectHasExpire(o))) return NULL;
-    if (keyspaceHidesKey(dbKeyspace(&dbs[c->dbid]), sdsview(c->key))) return NULL;
+    if (keyspaceHidesKey(&dbs[c->dbid].keyspace, sdsview(c->key))) return NULL;
     return scoreOf(o) >= c->score ? o : NULL;
 }
 
@@ -169,7 +169,7 @@ static struct object *randomVictim(struct db **db) {
     static int next_db;
     for (int i = 0; i < dbCount(); i++) {
         *db = &dbs[next_db++ % dbCount()];
-        struct object *o = dbAnyKey(*db, evict_policy & OF_VOLATILE);
+        struct object *o = keyspaceAnyKey(&(*db)->keyspace, evict_policy & OF_VOLATILE);
         if (o) return o;
     }
     return NULL;

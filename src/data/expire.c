@@ -58,11 +58,11 @@ static double sampleDb(struct db *db, struct sample *total) {
     debugAssert(!dbKeepsExpired());
     int wrapped = 0;
     for (int i = 0; i < SAMPLE_SCANS && s.looked < SAMPLE_KEYS; i++) {
-        if (!keyspaceScanExpires(dbKeyspace(db), sampleKey, &s) && wrapped++) break;
+        if (!keyspaceScanExpires(&db->keyspace, sampleKey, &s) && wrapped++) break;
     }
     if (s.ttl_count) {
         int64_t avg = (int64_t)(s.ttl_sum / (double)s.ttl_count);
-        keyspaceNoteTtl(dbKeyspace(db), avg);
+        keyspaceNoteTtl(&db->keyspace, avg);
     }
     total->looked += s.looked;
     total->expired += s.expired;
@@ -83,11 +83,11 @@ void activeExpireCycle(bool fast) {
     for (int i = 0; i < dbCount() && !timed_out; i++) {
         struct db *db = &dbs[next_db];
         next_db = (next_db + 1) % dbCount();
-        if (!dbExpiresSize(db)) {
-            keyspaceNoteTtl(dbKeyspace(db), 0);
+        if (!keyspaceShownExpires(&db->keyspace)) {
+            keyspaceNoteTtl(&db->keyspace, 0);
             continue;
         }
-        while (sampleDb(db, &total) > ACCEPTED_STALE && dbExpiresSize(db)) {
+        while (sampleDb(db, &total) > ACCEPTED_STALE && keyspaceShownExpires(&db->keyspace)) {
             if (monotonicUs() - start > budget) {
                 timed_out = true;
                 dbstats.expired_time_cap++;

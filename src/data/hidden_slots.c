@@ -37,6 +37,7 @@ void hiddenRemove(struct hiddenSlots **hidden, int slot, uint64_t keys) {
 }
 
 void hiddenEmptied(struct hiddenSlots *h) {
+    serverAssert(h);
     h->keys = h->expires = 0;
     memset(h->group_keys, 0, sizeof h->group_keys);
     zfree(h->expires_of);

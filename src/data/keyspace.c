@@ -8,8 +8,11 @@
 #include "base/assert.h"
 #include "data/lazyfree.h"
 #include "data/type.h"
+#include "data/volatile_keys.h"
 
 #define TTL_MEMORY 50 /* samples that an estimate is made of, about */
+
+bool keys_by_slot;
 
 static struct str objectEntryKey(const void *entry) {
     return objectKey(entry);
@@ -30,14 +33,30 @@ static const struct hashtableType expires_by_slot_type = {
 
 void keyspaceInit(struct keyspace *ks) {
     *ks = (struct keyspace){0};
-    keyTablesInit(&ks->keys, keys_by_slot ? &keys_by_slot_type : &keys_type);
-    volatileInit(&ks->expires, keys_by_slot ? &expires_by_slot_type : &expires_type);
+    hashtableInit(&ks->keys, keys_by_slot ? &keys_by_slot_type : &keys_type);
+    hashtableInit(&ks->expires.table, keys_by_slot ? &expires_by_slot_type : &expires_type);
 }
 
 struct keyspace *keyspaceCreate(void) {
     struct keyspace *ks = zmalloc(sizeof *ks);
     keyspaceInit(ks);
     return ks;
+}
+
+static void releaseSlots(void *slots) {
+    slotTablesRelease(slots);
+}
+
+static void emptyTables(struct keyspace *ks, bool async) {
+    struct slotTables *slots = ks->slots;
+    ks->slots = NULL;
+    if (ks->hidden) hiddenEmptied(ks->hidden);
+    if (!slots)
+        lazyfreeTable(&ks->keys, async);
+    else if (async)
+        lazyfreeContents(releaseSlots, slots, slotTablesSize(slots));
+    else
+        slotTablesRelease(slots);
 }
 
 uint64_t keyspaceEmpty(struct keyspace *ks, bool async) {
@@ -47,7 +66,7 @@ uint64_t keyspaceEmpty(struct keyspace *ks, bool async) {
     }
     async = async && n > 0; /* few keys can hold much */
     lazyfreeTable(&ks->expires.table, async);
-    keyTablesEmpty(&ks->keys, async);
+    emptyTables(ks, async);
     volatileEmptied(&ks->expires);
     ks->avg_ttl_ms = 0;
     debugAssert(!keyspaceSize(ks) && !keyspaceExpiresSize(ks) && !ks->inner);
@@ -58,11 +77,13 @@ void keyspaceRelease(struct keyspace *ks, bool async) {
     if (!ks) return;
     keyspaceEmpty(ks, async);
     hashtableDestroy(&ks->expires.table);
-    keyTablesDestroy(&ks->keys);
+    hashtableDestroy(&ks->keys);
+    hiddenFree(ks->hidden);
     zfree(ks);
 }
 
 void keyspaceExchange(struct keyspace *a, struct keyspace *b) {
+    serverAssert(a && b);
     struct keyspace was = *a;
     *a = *b;
     *b = was;
@@ -80,32 +101,52 @@ void keyspaceLeaving(struct keyspace *ks, const struct object *o) {
     if (type->leave) type->leave(ks, o);
 }
 
+static struct slotTables *slotsOf(struct keyspace *ks) {
+    if (!ks->slots) {
+        ks->slots = slotTablesCreate(ks->keys.type);
+        ks->slots->hidden = ks->hidden;
+    }
+    return ks->slots;
+}
+
+/* The table where the key is, if it is anywhere: to replace. */
+static inline struct hashtable *tableOf(struct keyspace *ks, uint64_t hash) {
+    return keyspaceHasSlots(ks) ? slotTable(ks->slots, keyHashSlot(hash)) : &ks->keys;
+}
+
 void keyspaceAdd(struct keyspace *ks, struct object *o, uint64_t hash) {
     debugAssert(!keyspaceFind(ks, objectKey(o), hash));
-    keyTablesAdd(&ks->keys, o, hash);
-    if (objectHasExpire(o))
-        volatileAdd(&ks->expires, &ks->keys, o, hash);
+    if (__builtin_expect(keys_by_slot, 0))
+        slotTablesAdd(slotsOf(ks), keyHashSlot(hash), o, hash);
     else
-        volatileChanged(&ks->expires, &ks->keys);
+        hashtableAddUnchecked(&ks->keys, o, hash);
+    if (objectHasExpire(o))
+        volatileAdd(ks, o, hash);
+    else
+        volatileChanged(ks);
     keyspaceEntered(ks, o);
 }
 
 static void leavesExpires(struct keyspace *ks, struct object *o, uint64_t hash) {
     if (objectHasExpire(o))
-        volatileRemove(&ks->expires, &ks->keys, o, hash);
+        volatileRemove(ks, o, hash);
     else
-        volatileChanged(&ks->expires, &ks->keys);
+        volatileChanged(ks);
 }
 
 void keyspaceRemove(struct keyspace *ks, struct object *o, uint64_t hash) {
     keyspaceLeaving(ks, o);
-    keyTablesRemoveEntry(&ks->keys, o, hash);
+    if (keyspaceHasSlots(ks))
+        slotTablesRemoveEntry(ks->slots, keyHashSlot(hash), o, hash);
+    else
+        hashtableRemoveEntry(&ks->keys, o, hash);
     leavesExpires(ks, o, hash);
     debugAssert(keyspaceExpiresSize(ks) <= keyspaceSize(ks));
 }
 
 struct object *keyspacePop(struct keyspace *ks, struct str key, uint64_t hash) {
-    struct object *o = keyTablesPop(&ks->keys, key, hash);
+    struct object *o = keyspaceHasSlots(ks) ? slotTablesPop(ks->slots, keyHashSlot(hash), key, hash)
+                                            : hashtablePopHashed(&ks->keys, key, hash);
     if (!o) return NULL;
     keyspaceLeaving(ks, o);
     leavesExpires(ks, o, hash);
@@ -115,15 +156,16 @@ struct object *keyspacePop(struct keyspace *ks, struct str key, uint64_t hash) {
 
 struct object *keyspaceReplace(struct keyspace *ks, struct object *o, struct value v, int64_t expire_ms,
                                uint64_t hash) {
+    debugAssert(keyspaceFind(ks, objectKey(o), hash) == o);
     struct object *now = objectCreate(objectKey(o), expire_ms, v);
     now->lru = o->lru;
-    hashtableReplaceEntry(keyTable(&ks->keys, hash), o, now, hash);
+    hashtableReplaceEntry(tableOf(ks, hash), o, now, hash);
     if (objectHasExpire(o) && objectHasExpire(now)) {
-        volatileReplace(&ks->expires, o, now, hash);
+        volatileReplace(ks, o, now, hash);
     } else if (objectHasExpire(o)) {
-        volatileRemove(&ks->expires, &ks->keys, o, hash);
+        volatileRemove(ks, o, hash);
     } else if (objectHasExpire(now)) {
-        volatileAdd(&ks->expires, &ks->keys, now, hash);
+        volatileAdd(ks, now, hash);
     }
     objectFreeHeader(o);
     debugAssert(objectExpire(now) == expire_ms);
@@ -131,19 +173,20 @@ struct object *keyspaceReplace(struct keyspace *ks, struct object *o, struct val
 }
 
 struct object *keyspaceMoveObject(struct keyspace *ks, struct object *o, zmoveFn *move, void *priv) {
-    if (volatileMustStay(&ks->expires, o)) return o;
+    debugAssert(keyspaceFind(ks, objectKey(o), keyHash(objectKey(o))) == o);
+    if (volatileMustStay(ks, o)) return o;
     struct object *now = move(priv, o);
     if (!now) return o;
     uint64_t hash = keyHash(objectKey(now));
-    hashtableReplaceEntry(keyTable(&ks->keys, hash), o, now, hash);
-    if (objectHasExpire(now)) volatileMoved(&ks->expires, o, now, hash);
+    hashtableReplaceEntry(tableOf(ks, hash), o, now, hash);
+    if (objectHasExpire(now)) volatileMoved(ks, o, now, hash);
     return now;
 }
 
 /* ---- All of them ---- */
 
 size_t keyspaceSlots(const struct keyspace *ks) {
-    return keyTablesSlots(&ks->keys);
+    return ks->slots ? slotTablesSlots(ks->slots) : hashtableSlots(&ks->keys);
 }
 
 size_t keyspaceVolatileCount(const struct keyspace *ks, bool overdue) {
@@ -154,12 +197,14 @@ size_t keyspaceVolatileCount(const struct keyspace *ks, bool overdue) {
     return n;
 }
 
-uint64_t keyspaceScan(struct keyspace *ks, uint64_t cursor, hashtableScanFn fn, void *priv) {
-    return keyTablesScan(&ks->keys, cursor, SLOTS_SHOWN, fn, priv);
+uint64_t keyspaceScan(struct keyspace *ks, uint64_t cursor, enum slotsSeen seen, hashtableScanFn fn,
+                      void *priv) {
+    return ks->slots ? slotTablesScan(ks->slots, cursor, seen, fn, priv)
+                     : hashtableScan(&ks->keys, cursor, fn, priv);
 }
 
 bool keyspaceScanExpires(struct keyspace *ks, hashtableScanFn fn, void *priv) {
-    return volatileScan(&ks->expires, &ks->keys, fn, priv);
+    return volatileScan(ks, fn, priv);
 }
 
 void keyspaceNoteTtl(struct keyspace *ks, int64_t avg_ms) {
@@ -168,54 +213,95 @@ void keyspaceNoteTtl(struct keyspace *ks, int64_t avg_ms) {
 }
 
 struct object *keyspaceAnyKey(struct keyspace *ks, bool with_expire) {
-    return with_expire ? volatileAny(&ks->expires, &ks->keys) : keyTablesFairRandom(&ks->keys);
+    if (with_expire) return volatileAny(ks);
+    return ks->slots ? slotTablesFairRandom(ks->slots) : hashtableFairRandomEntry(&ks->keys);
 }
 
 size_t keyspaceSample(struct keyspace *ks, bool with_expire, struct object **dst, size_t count) {
-    return with_expire ? volatileSample(&ks->expires, &ks->keys, dst, count)
-                       : keyTablesSample(&ks->keys, (void **)dst, count);
+    if (with_expire) return volatileSample(ks, dst, count);
+    return ks->slots ? slotTablesSample(ks->slots, (void **)dst, count)
+                     : hashtableSample(&ks->keys, (void **)dst, count);
+}
+
+/* Goes to the first slot from this one on that has to be passed. Behind the last slot comes the one table,
+ * which is all there is, or empty. */
+static void iteratorGoToSlot(struct keyspaceIterator *it, int slot) {
+    struct slotTables *slots = it->ks->slots;
+    it->slot = slots ? slotTablesNext(slots, slot, it->seen) : KEY_SLOTS;
+    hashtableInitIterator(&it->it, it->slot <= it->last ? slotTable(slots, it->slot) : &it->ks->keys, true);
+}
+
+static void iteratorInit(struct keyspaceIterator *it, struct keyspace *ks, int first, int last,
+                         enum slotsSeen seen) {
+    it->ks = ks;
+    it->last = last;
+    it->seen = seen;
+    iteratorGoToSlot(it, first);
 }
 
 void keyspaceIteratorInit(struct keyspaceIterator *it, struct keyspace *ks, enum slotsSeen seen) {
-    keyTablesIteratorInit(&it->it, &ks->keys, 0, KEY_SLOTS - 1, seen);
+    iteratorInit(it, ks, 0, KEY_SLOTS - 1, seen);
+}
+
+void keyspaceIteratorInitSlots(struct keyspaceIterator *it, struct keyspace *ks, int first, int last) {
+    serverAssert(keys_by_slot && 0 <= first && first <= last && last < KEY_SLOTS);
+    iteratorInit(it, ks, first, last, SLOTS_ALL);
 }
 
 struct object *keyspaceIteratorNext(struct keyspaceIterator *it) {
-    return keyTablesIteratorNext(&it->it);
+    void *entry;
+    while (!hashtableNext(&it->it, &entry)) {
+        if (it->slot > it->last) return NULL;
+        keyspaceIteratorStop(it);
+        iteratorGoToSlot(it, it->slot + 1);
+    }
+    return entry;
 }
 
 void keyspaceIteratorStop(struct keyspaceIterator *it) {
-    keyTablesIteratorStop(&it->it);
+    hashtableStopIterator(&it->it);
+    if (it->ks->slots && it->slot < KEY_SLOTS) slotTablesOutline(it->ks->slots, it->slot);
 }
 
 /* ---- One slot ---- */
 
 uint64_t keyspaceScanSlot(struct keyspace *ks, int slot, uint64_t cursor, hashtableScanFn fn, void *priv) {
     if (!keyspaceSlotSize(ks, slot)) return 0;
-    cursor = hashtableScan(slotTable(ks->keys.slots, slot), cursor, fn, priv);
-    if (ks->keys.slots) slotTablesOutline(ks->keys.slots, slot);
+    cursor = hashtableScan(slotTable(ks->slots, slot), cursor, fn, priv);
+    slotTablesOutline(ks->slots, slot);
     return cursor;
 }
 
-void keyspaceIteratorInitSlot(struct keyspaceIterator *it, struct keyspace *ks, int slot) {
-    keyspaceIteratorInitSlots(it, ks, slot, slot);
+size_t keyspaceSlotExpires(struct keyspace *ks, int slot) {
+    if (!keyspaceSlotSize(ks, slot)) return 0;
+    struct keyspaceIterator it;
+    size_t n = 0;
+    keyspaceIteratorInitSlots(&it, ks, slot, slot);
+    for (struct object *o; (o = keyspaceIteratorNext(&it));) n += objectHasExpire(o);
+    keyspaceIteratorStop(&it);
+    return n;
 }
 
-void keyspaceIteratorInitSlots(struct keyspaceIterator *it, struct keyspace *ks, int first, int last) {
-    debugAssert(keys_by_slot);
-    keyTablesIteratorInit(&it->it, &ks->keys, first, last, SLOTS_ALL);
+void keyspaceHideSlot(struct keyspace *ks, int slot, bool hide) {
+    serverAssert(keys_by_slot && 0 <= slot && slot < KEY_SLOTS);
+    size_t keys = keyspaceSlotSize(ks, slot);
+    if (!hide)
+        hiddenRemove(&ks->hidden, slot, keys);
+    else if (!slotIsHidden(ks->hidden, slot))
+        hiddenAdd(&ks->hidden, slot, keys, (uint32_t)keyspaceSlotExpires(ks, slot));
+    if (ks->slots) ks->slots->hidden = ks->hidden;
 }
 
 /* The object is in none of the tables any more but, perhaps, in that of those with an expiry. */
 static void leavesWithSlot(struct keyspace *ks, struct object *o) {
     keyspaceLeaving(ks, o);
-    if (objectHasExpire(o)) volatileRemoveOne(&ks->expires, &ks->keys, o, keyHash(objectKey(o)));
+    if (objectHasExpire(o)) volatileRemoveOne(ks, o, keyHash(objectKey(o)));
 }
 
 uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceGone *gone, void *priv) {
     uint64_t n = keyspaceSlotSize(ks, slot);
     if (!n) return 0;
-    struct hashtable table = slotTablesTake(ks->keys.slots, slot);
+    struct hashtable table = slotTablesTake(ks->slots, slot);
     struct hashtableIterator it;
     void *o;
     if (ks->expires.count || ks->inner) {
@@ -223,7 +309,7 @@ uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceGon
         while (hashtableNext(&it, &o)) leavesWithSlot(ks, o);
         hashtableStopIterator(&it);
     }
-    volatileChanged(&ks->expires, &ks->keys);
+    volatileChanged(ks);
     hashtableInitIterator(&it, &table, true);
     while (gone && hashtableNext(&it, &o)) gone(priv, o);
     hashtableStopIterator(&it);
@@ -237,36 +323,50 @@ uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceGon
 /* ---- The tables' memory ---- */
 
 void keyspaceExpand(struct keyspace *ks, size_t keys) {
-    keyTablesExpand(&ks->keys, keys);
+    if (!keys_by_slot) hashtableExpand(&ks->keys, keys);
 }
 
 bool keyspaceTryExpand(struct keyspace *ks, size_t keys, size_t with_expire) {
-    return keyTablesTryExpand(&ks->keys, keys) && volatileTryExpand(&ks->expires, with_expire, keys);
+    return (keys_by_slot || hashtableTryExpand(&ks->keys, keys)) && volatileTryExpand(ks, with_expire, keys);
 }
 
 bool keyspaceTryExpandSlot(struct keyspace *ks, int slot, size_t keys) {
-    return keyTablesTryExpandSlot(&ks->keys, slot, keys);
+    return !keys_by_slot || !keys || slotTablesTryExpand(slotsOf(ks), slot, keys);
 }
 
 bool keyspaceResize(struct keyspace *ks, uint64_t us) {
-    return keyTablesResize(&ks->keys, us) || volatileResize(&ks->expires, &ks->keys, us);
+    bool more = ks->slots ? slotTablesResize(ks->slots, us) : hashtableResizeMicroseconds(&ks->keys, us);
+    return more || volatileResize(ks, us);
 }
 
 void keyspaceMoveTables(struct keyspace *ks, zmoveFn *move, void *priv) {
-    keyTablesMoveArrays(&ks->keys, move, priv);
+    hashtableMoveArrays(&ks->keys, move, priv);
+    if (ks->slots) slotTablesMoveArrays(ks->slots, move, priv);
     hashtableMoveArrays(&ks->expires.table, move, priv);
 }
 
 struct keyspaceMemory keyspaceMemory(const struct keyspace *ks) {
-    return (struct keyspaceMemory){keyTablesMemory(&ks->keys), hashtableMemory(&ks->expires.table)};
+    size_t keys = ks->slots ? slotTablesMemory(ks->slots) : hashtableMemory(&ks->keys);
+    return (struct keyspaceMemory){keys, hashtableMemory(&ks->expires.table)};
 }
 
 sds keyspaceStats(struct keyspace *ks, sds s) {
-    s = keyTablesStats(&ks->keys, sdscat(s, "[Dictionary HT]\n"), "main hash table");
+    s = sdscat(s, "[Dictionary HT]\n");
+    if (ks->slots)
+        s = sdscatprintf(s,
+                         "Hash table 0 stats (main hash table):\n table size: %zu\n number of entries: %zu\n"
+                         " rehashing index: -1\n",
+                         slotTablesSlots(ks->slots), slotTablesSize(ks->slots));
+    else
+        s = hashtableStats(&ks->keys, s, "main hash table");
     return hashtableStats(&ks->expires.table, sdscat(s, "[Expires HT]\n"), "expires hash table");
 }
 
 void keyspaceVerify(struct keyspace *ks) {
-    keyTablesVerify(&ks->keys);
-    volatileVerify(&ks->expires, &ks->keys);
+    hashtableVerify(&ks->keys);
+    if (ks->slots) {
+        slotTablesVerify(ks->slots);
+        serverAssert(!hashtableSize(&ks->keys));
+    }
+    volatileVerify(ks);
 }

@@ -8,9 +8,10 @@
 static sds infoKeyspace(sds s) {
     for (int i = 0; i < dbCount(); i++) {
         const struct db *db = dbGet(i);
-        if (dbSize(db) == 0) continue;
-        s = infoField(s, "db%d:keys=%zu,expires=%zu,avg_ttl=%lld,keys_with_volatile_items=%zu", i, dbSize(db),
-                      dbExpiresSize(db), (long long)dbAvgTtlMs(db), dbVolatileCount(db, false));
+        if (keyspaceShownSize(&db->keyspace) == 0) continue;
+        s = infoField(s, "db%d:keys=%zu,expires=%zu,avg_ttl=%lld,keys_with_volatile_items=%zu", i,
+                      keyspaceShownSize(&db->keyspace), keyspaceShownExpires(&db->keyspace),
+                      (long long)db->keyspace.avg_ttl_ms, keyspaceVolatileCount(&db->keyspace, false));
     }
     return s;
 }

@@ -310,7 +310,7 @@ static void scanPassesWhatStays(void **state) {
         fillForScan(ks, m, round);
         uint64_t cursor = 0;
         do {
-            cursor = keyspaceScan(ks, cursor, notePassed, NULL);
+            cursor = keyspaceScan(ks, cursor, SLOTS_SHOWN, notePassed, NULL);
             assert_true(cursor < 1ULL << 53);
             for (int k = 0; k < 5; k++) change(ks, m, NAMES / 3 + (int)randomBelow(NAMES - NAMES / 3));
         } while (cursor);
@@ -426,12 +426,12 @@ static void fillAndEmptySlots(void **state) {
     struct modelKey *m = model[0];
     struct keyspaceIterator it;
     struct object *o;
-    keyspaceIteratorInitSlot(&it, ks, slots[1]);
+    keyspaceIteratorInitSlots(&it, ks, slots[1], slots[1]);
     assert_null(keyspaceIteratorNext(&it));
     keyspaceIteratorStop(&it);
     for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
     size_t n = 0, had = keyspaceSlotSize(ks, slots[1]);
-    keyspaceIteratorInitSlot(&it, ks, slots[1]);
+    keyspaceIteratorInitSlots(&it, ks, slots[1], slots[1]);
     for (; (o = keyspaceIteratorNext(&it)); n++) {
         assert_int_equal(keySlot(objectKey(o)), slots[1]);
         modelRemove(ks, m, indexOf(o));
@@ -471,7 +471,7 @@ static void lookAround(struct keyspace *ks, struct modelKey *m) {
     }
     for (int i = 0; i < NAMES; i++)
         assert_int_equal(passed[i], !keyspaceHides(ks, slots[i]) && m[i].expire_ms != OBJ_NO_EXPIRE);
-    for (uint64_t cursor = 0; (cursor = keyspaceScan(ks, cursor, mayBeSeen, ks));) continue;
+    for (uint64_t cursor = 0; (cursor = keyspaceScan(ks, cursor, SLOTS_SHOWN, mayBeSeen, ks));) continue;
     for (int i = 0; i < NAMES; i++) assert_int_equal(passed[i], !keyspaceHides(ks, slots[i]));
     for (enum slotsSeen seen = SLOTS_SHOWN; seen <= SLOTS_ALL; seen++) {
         size_t n = 0;
@@ -556,7 +556,7 @@ static void orderOfSlots(void **state) {
     keyspaceIteratorStop(&it);
     assert_int_equal(passes, NAMES);
     uint64_t cursor = last_slot = passes = 0;
-    while ((cursor = keyspaceScan(ks, cursor, noteOrder, NULL))) {
+    while ((cursor = keyspaceScan(ks, cursor, SLOTS_SHOWN, noteOrder, NULL))) {
     }
     assert_int_equal(passes, NAMES);
     keyspaceRelease(ks, false);
@@ -573,10 +573,10 @@ static void hostileCursors(void **state) {
         uint64_t cursor = ((uint64_t)randomBelow(1 << 22) << 32 | (uint64_t)randomBelow(1 << 16) << 16) ^
                           randomBelow(1 << 20);
         cursor >>= randomBelow(54);
-        assert_true(keyspaceScan(ks, cursor, notePassed, NULL) < 1ULL << 53);
+        assert_true(keyspaceScan(ks, cursor, SLOTS_SHOWN, notePassed, NULL) < 1ULL << 53);
         keyspaceScanSlot(ks, slots[1], cursor, notePassed, NULL);
     }
-    assert_int_equal(keyspaceScan(ks, UINT64_MAX, notePassed, NULL), 0);
+    assert_int_equal(keyspaceScan(ks, UINT64_MAX, SLOTS_SHOWN, notePassed, NULL), 0);
     keyspaceRelease(ks, false);
     memset(m, 0, NAMES * sizeof *m);
 }

@@ -13,8 +13,8 @@
  * whatever has one.
  *
  * Because the expiry and the embedded value are part of the allocation, changing them can move the object.
- * Only data/db.c does that, and it mends the tables; everybody else holds an object pointer only until the
- * next call that changes this key. */
+ * Only the keyspace does that (keyspaceReplace, keyspaceMoveObject), which then puts the new pointer into its
+ * tables; all others hold an object pointer only until the next call that changes this key. */
 #pragma once
 
 #include <stdbool.h>

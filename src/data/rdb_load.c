@@ -221,7 +221,7 @@ static void selectDb(struct loader *l, int dbid) {
     serverAssert(l->in == l->out); /* those that wait are for the database before */
     l->dbid = l->r->dbid = dbid;
     if (into && !into[dbid]) into[dbid] = keyspaceCreate();
-    l->keyspace = into ? into[dbid] : dbKeyspace(dbGet(dbid));
+    l->keyspace = into ? into[dbid] : &dbGet(dbid)->keyspace;
 }
 
 static bool readSelectDb(struct loader *l) {

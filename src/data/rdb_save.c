@@ -46,7 +46,7 @@ static int versionNeeded(void) {
     for (int i = 0; i < OBJ_TYPES_MAX; i++) {
         if (!objectTypes[i] || !objectTypes[i]->needsNewRdb) continue;
         for (int id = 0; id < dbCount(); id++) {
-            if (objectTypes[i]->needsNewRdb(dbKeyspace(&dbs[id]))) return RDB_VERSION_EXPIRING;
+            if (objectTypes[i]->needsNewRdb(&dbs[id].keyspace)) return RDB_VERSION_EXPIRING;
         }
     }
     int count;
@@ -123,25 +123,16 @@ static void refuse(struct saver *s) {
     s->w->error = EPROTO;
 }
 
-static uint64_t expiresOfSlot(struct db *db, int slot) {
-    struct dbIterator it;
-    uint64_t n = 0;
-    dbIteratorInitSlot(&it, db, slot);
-    for (const struct object *o; (o = dbIteratorNext(&it));) n += objectHasExpire(o);
-    dbIteratorStop(&it);
-    return n;
-}
-
 /* By slot, the keys of each come together; in front of them stands how many there are, for whoever makes
  * tables of that size: `slot,keys,with an expiry,0`. (The last would be those with parts that expire.) */
 static void announceSlot(struct saver *s, const struct object *o) {
     struct db *db = dbGet(s->dbid);
     char text[4 * LONG_STR_SIZE];
     int slot = keySlot(objectKey(o));
-    bool expires = keyspaceExpiresSize(dbKeyspace(db)) > 0;
-    s->left_in_slot = keyspaceSlotSize(dbKeyspace(db), slot);
-    int len = snprintf(text, sizeof text, "%d,%zu,%llu,0", slot, s->left_in_slot,
-                       expires ? (unsigned long long)expiresOfSlot(db, slot) : 0);
+    bool expires = keyspaceExpiresSize(&db->keyspace) > 0;
+    s->left_in_slot = keyspaceSlotSize(&db->keyspace, slot);
+    int len = snprintf(text, sizeof text, "%d,%zu,%zu,0", slot, s->left_in_slot,
+                       expires ? keyspaceSlotExpires(&db->keyspace, slot) : 0);
     writeAux(s->w, "slot-info", strN(text, (size_t)len));
 }
 
@@ -187,25 +178,25 @@ static bool writeKeys(struct saver *s, struct db *db) {
     struct iteratorAhead ahead = {.in = 0};
     const struct object *o;
     uint64_t before = s->keys;
-    dbIteratorInitAll(&ahead.it, db);
+    keyspaceIteratorInit(&ahead.it, &db->keyspace, SLOTS_ALL);
     while (!s->w->error && (o = iteratorAheadNext(&ahead))) {
         writeObject(s, o);
         wroteKey(s, o);
     }
-    dbIteratorStop(&ahead.it);
+    keyspaceIteratorStop(&ahead.it);
     if (s->w->error) return false;
-    serverAssert(s->keys - before == dbAllKeys(db)); /* as many as RESIZEDB has told */
+    serverAssert(s->keys - before == keyspaceSize(&db->keyspace)); /* as many as RESIZEDB has told */
     return true;
 }
 
 static bool writeDb(struct saver *s, struct db *db) {
-    if (dbAllKeys(db) == 0) return true;
+    if (keyspaceSize(&db->keyspace) == 0) return true;
     s->dbid = db->id;
     rioWriteByte(s->w, RDB_OP_SELECTDB);
     rdbWriteLen(s->w, (uint64_t)db->id);
     rioWriteByte(s->w, RDB_OP_RESIZEDB);
-    rdbWriteLen(s->w, dbAllKeys(db));
-    rdbWriteLen(s->w, keyspaceExpiresSize(dbKeyspace(db)));
+    rdbWriteLen(s->w, keyspaceSize(&db->keyspace));
+    rdbWriteLen(s->w, keyspaceExpiresSize(&db->keyspace));
     return writeKeys(s, db);
 }
 

@@ -30,7 +30,7 @@ void membersAheadFetch(struct argsAhead *a, const hashtable *table) {
 void keysAheadInit(struct keysAhead *k, struct db *db, const struct str *argv, int count) {
     k->args = (struct argsAhead){.argv = argv, .step = 1, .count = count};
     k->db = db;
-    k->size = dbAllKeys(db);
+    k->size = keyspaceSize(&db->keyspace);
     k->hints = db_hints;
     k->hint_count = db_hint_count;
 }
@@ -42,7 +42,7 @@ static inline uint64_t keysAheadHash(const struct keysAhead *k, int i) {
 }
 
 static void keysAheadFetchObject(struct keysAhead *k, int i) {
-    const struct object *o = dbPeek(k->db, k->args.hashes[i % READ_AHEAD]);
+    const struct object *o = keyspacePeek(&k->db->keyspace, k->args.hashes[i % READ_AHEAD]);
     k->objects[i % READ_AHEAD] = o;
     if (!o) return;
     __builtin_prefetch(o);
@@ -59,17 +59,17 @@ static void keysAheadFetchValue(const struct keysAhead *k, int i) {
 
 /* An expired key was deleted: its object may have been one of these. */
 static void keysAheadDropObjects(struct keysAhead *k) {
-    k->size = dbAllKeys(k->db);
+    k->size = keyspaceSize(&k->db->keyspace);
     for (int i = 0; i < READ_AHEAD; i++) k->objects[i] = NULL;
 }
 
 void keysAheadFetch(struct keysAhead *k) {
     struct argsAhead *a = &k->args;
     int at = a->at++;
-    if (__builtin_expect(dbAllKeys(k->db) != k->size, 0)) keysAheadDropObjects(k);
+    if (__builtin_expect(keyspaceSize(&k->db->keyspace) != k->size, 0)) keysAheadDropObjects(k);
     for (; a->hashed < a->count && a->hashed <= at + KEY_BUCKET; a->hashed++) {
         uint64_t hash = a->hashes[a->hashed % READ_AHEAD] = keysAheadHash(k, a->hashed);
-        dbPrefetch(k->db, hash);
+        keyspacePrefetch(&k->db->keyspace, hash);
     }
     if (at + KEY_OBJECT < a->count) keysAheadFetchObject(k, at + KEY_OBJECT);
     if (at + KEY_VALUE < a->count && at + KEY_VALUE >= KEY_OBJECT) keysAheadFetchValue(k, at + KEY_VALUE);

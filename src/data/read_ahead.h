@@ -86,7 +86,7 @@ static inline void keysAheadStop(const struct keysAhead *k) {
 
 /* Zero-initialized but for `it`, which the caller starts and stops. Nothing may be deleted meanwhile. */
 struct iteratorAhead {
-    struct dbIterator it;
+    struct keyspaceIterator it;
     const struct object *ring[READ_AHEAD_ITERATOR];
     size_t in, out;
 };
@@ -95,7 +95,7 @@ struct iteratorAhead {
 static inline const struct object *iteratorAheadNext(struct iteratorAhead *a) {
     const size_t value_ahead = READ_AHEAD_ITERATOR / 2;
     while (a->in - a->out < READ_AHEAD_ITERATOR) {
-        const struct object *next = dbIteratorNext(&a->it);
+        const struct object *next = keyspaceIteratorNext(&a->it);
         if (!next) break;
         a->ring[a->in++ % READ_AHEAD_ITERATOR] = next;
         __builtin_prefetch(next);

@@ -63,6 +63,7 @@ static struct hashtable *madeTable(struct slotTables *st, int slot) {
 }
 
 void slotTablesAdd(struct slotTables *st, int slot, void *entry, uint64_t hash) {
+    debugAssert(slot == (int)(hash % KEY_SLOTS));
     hashtableAddUnchecked(madeTable(st, slot), entry, hash);
     changed(st, slot, 1);
 }
@@ -79,6 +80,7 @@ void *slotTablesPop(struct slotTables *st, int slot, struct str key, uint64_t ha
 }
 
 struct hashtable slotTablesTake(struct slotTables *st, int slot) {
+    serverAssert(0 <= slot && slot < KEY_SLOTS);
     struct hashtable taken = *slotTable(st, slot);
     *slotTable(st, slot) = (struct hashtable){0};
     changed(st, slot, -(uint64_t)hashtableSize(&taken));
@@ -98,6 +100,7 @@ static uint64_t slotShown(const struct slotTables *st, int slot) {
 }
 
 int slotTablesNext(const struct slotTables *st, int slot, enum slotsSeen seen) {
+    debugAssert(slot >= 0);
     while (slot < KEY_SLOTS) {
         int group = slot / SLOT_GROUP;
         if (!(seen == SLOTS_ALL ? st->group_used[group] : groupShown(st, group)))
@@ -172,6 +175,7 @@ size_t slotTablesSample(struct slotTables *st, void **dst, size_t count) {
 /* ---- Memory ---- */
 
 bool slotTablesTryExpand(struct slotTables *st, int slot, size_t n) {
+    serverAssert(0 <= slot && slot < KEY_SLOTS);
     bool done = hashtableTryExpand(madeTable(st, slot), hashtableSize(slotTable(st, slot)) + n);
     slotTablesOutline(st, slot);
     return done;

@@ -32,9 +32,10 @@ static void buildEntry(void *priv, void *entry) {
     if (!hashtableFindHashed(&v->table, key, hash)) hashtableAddUnchecked(&v->table, entry, hash);
 }
 
-static void build(struct volatileKeys *v, struct keyTables *keys, int buckets) {
+static void build(struct keyspace *ks, int buckets) {
+    struct volatileKeys *v = &ks->expires;
     while (v->state == VOLATILE_MAKING && buckets--) {
-        v->build_cursor = keyTablesScan(keys, v->build_cursor, SLOTS_ALL, buildEntry, v);
+        v->build_cursor = keyspaceScan(ks, v->build_cursor, SLOTS_ALL, buildEntry, v);
         if (v->build_cursor) continue;
         debugAssert(hashtableSize(&v->table) == v->count);
         v->state = VOLATILE_TABLE;
@@ -44,13 +45,8 @@ static void build(struct volatileKeys *v, struct keyTables *keys, int buckets) {
 
 /* ---- Change ---- */
 
-static void countHidden(struct keyTables *keys, uint64_t hash, uint32_t by) {
-    if (__builtin_expect(keys->hidden != NULL, 0)) hiddenCountExpires(keys->hidden, keyHashSlot(hash), by);
-}
-
-void volatileInit(struct volatileKeys *v, const struct hashtableType *type) {
-    *v = (struct volatileKeys){.state = VOLATILE_TABLE};
-    hashtableInit(&v->table, type);
+static void countHidden(struct keyspace *ks, uint64_t hash, uint32_t by) {
+    if (__builtin_expect(ks->hidden != NULL, 0)) hiddenCountExpires(ks->hidden, keyHashSlot(hash), by);
 }
 
 void volatileEmptied(struct volatileKeys *v) {
@@ -59,28 +55,31 @@ void volatileEmptied(struct volatileKeys *v) {
     v->state = VOLATILE_TABLE;
 }
 
-void volatileChanged(struct volatileKeys *v, struct keyTables *keys) {
+void volatileChanged(struct keyspace *ks) {
+    struct volatileKeys *v = &ks->expires;
     if (__builtin_expect(v->state == VOLATILE_TABLE, 1)) return;
-    if (v->state == VOLATILE_NONE && areFew(v->count, keyTablesSize(keys))) {
+    if (v->state == VOLATILE_NONE && areFew(v->count, keyspaceSize(ks))) {
         v->state = VOLATILE_MAKING;
         v->build_cursor = 0;
     }
-    build(v, keys, BUILD_BUCKETS);
+    build(ks, BUILD_BUCKETS);
 }
 
-void volatileAdd(struct volatileKeys *v, struct keyTables *keys, struct object *o, uint64_t hash) {
+void volatileAdd(struct keyspace *ks, struct object *o, uint64_t hash) {
+    struct volatileKeys *v = &ks->expires;
     v->count++;
-    countHidden(keys, hash, 1);
+    countHidden(ks, hash, 1);
     if (v->state != VOLATILE_NONE) {
         hashtableAddUnchecked(&v->table, o, hash);
-        if (areMost(v->count, keyTablesSize(keys))) dropTable(v);
+        if (areMost(v->count, keyspaceSize(ks))) dropTable(v);
     }
-    volatileChanged(v, keys);
+    volatileChanged(ks);
 }
 
-void volatileRemoveOne(struct volatileKeys *v, struct keyTables *keys, struct object *o, uint64_t hash) {
+void volatileRemoveOne(struct keyspace *ks, struct object *o, uint64_t hash) {
+    struct volatileKeys *v = &ks->expires;
     v->count--;
-    countHidden(keys, hash, -1U);
+    countHidden(ks, hash, -1U);
     if (v->state == VOLATILE_TABLE)
         hashtableRemoveEntry(&v->table, o, hash);
     else if (v->state == VOLATILE_MAKING)
@@ -88,45 +87,48 @@ void volatileRemoveOne(struct volatileKeys *v, struct keyTables *keys, struct ob
 }
 
 /* Not to be asked whether they are most now: this may be called from a scan of the table. */
-void volatileRemove(struct volatileKeys *v, struct keyTables *keys, struct object *o, uint64_t hash) {
-    volatileRemoveOne(v, keys, o, hash);
-    volatileChanged(v, keys);
+void volatileRemove(struct keyspace *ks, struct object *o, uint64_t hash) {
+    volatileRemoveOne(ks, o, hash);
+    volatileChanged(ks);
 }
 
-void volatileReplace(struct volatileKeys *v, struct object *o, struct object *now, uint64_t hash) {
+void volatileReplace(struct keyspace *ks, struct object *o, struct object *now, uint64_t hash) {
+    struct volatileKeys *v = &ks->expires;
     if (v->state == VOLATILE_TABLE)
         hashtableReplaceEntry(&v->table, o, now, hash);
     else if (v->state == VOLATILE_MAKING && hashtablePopHashed(&v->table, objectKey(o), hash))
         hashtableAddUnchecked(&v->table, now, hash);
 }
 
-void volatileMoved(struct volatileKeys *v, const struct object *was, struct object *now, uint64_t hash) {
+void volatileMoved(struct keyspace *ks, const struct object *was, struct object *now, uint64_t hash) {
+    struct volatileKeys *v = &ks->expires;
     debugAssert(v->state != VOLATILE_MAKING);
     if (v->state == VOLATILE_TABLE) hashtableReplaceEntry(&v->table, was, now, hash);
 }
 
 /* ---- Look ---- */
 
-struct filter {
+struct volatileFilter {
     hashtableScanFn fn;
     void *priv;
-    const struct keyTables *keys;
+    const struct keyspace *ks;
 };
 
-static bool isHidden(const struct keyTables *keys, const struct object *o) {
-    return keyTablesHideKey(keys, objectKey(o));
+static bool isHidden(const struct keyspace *ks, const struct object *o) {
+    return keyspaceHidesKey(ks, objectKey(o));
 }
 
 static void passVolatile(void *priv, void *entry) {
-    struct filter *f = priv;
-    if (objectHasExpire(entry) && !isHidden(f->keys, entry)) f->fn(f->priv, entry);
+    struct volatileFilter *f = priv;
+    if (objectHasExpire(entry) && !isHidden(f->ks, entry)) f->fn(f->priv, entry);
 }
 
-bool volatileScan(struct volatileKeys *v, struct keyTables *keys, hashtableScanFn fn, void *priv) {
-    struct filter f = {fn, priv, keys};
+bool volatileScan(struct keyspace *ks, hashtableScanFn fn, void *priv) {
+    struct volatileKeys *v = &ks->expires;
+    struct volatileFilter f = {fn, priv, ks};
     if (v->state != VOLATILE_TABLE)
-        v->scan_cursor = keyTablesScan(keys, v->scan_cursor, SLOTS_SHOWN, passVolatile, &f);
-    else if (keys->hidden)
+        v->scan_cursor = keyspaceScan(ks, v->scan_cursor, SLOTS_SHOWN, passVolatile, &f);
+    else if (ks->hidden)
         v->scan_cursor = hashtableScan(&v->table, v->scan_cursor, passVolatile, &f);
     else
         v->scan_cursor = hashtableScan(&v->table, v->scan_cursor, fn, priv);
@@ -134,41 +136,44 @@ bool volatileScan(struct volatileKeys *v, struct keyTables *keys, hashtableScanF
 }
 
 /* The table has the hidden ones, too, which may be nearly all: then it is of no use. */
-static bool choosesFromTable(const struct volatileKeys *v, const struct keyTables *keys) {
-    return v->state == VOLATILE_TABLE && volatileShown(v, keys) >= v->count / 2;
+static bool choosesFromTable(const struct keyspace *ks) {
+    const struct volatileKeys *v = &ks->expires;
+    return v->state == VOLATILE_TABLE && keyspaceShownExpires(ks) >= v->count / 2;
 }
 
-struct object *volatileAny(struct volatileKeys *v, struct keyTables *keys) {
-    bool table = choosesFromTable(v, keys);
+struct object *volatileAny(struct keyspace *ks) {
+    struct volatileKeys *v = &ks->expires;
+    bool table = choosesFromTable(ks);
     struct object *o;
     do {
-        if (!volatileShown(v, keys)) return NULL;
-        o = table ? hashtableFairRandomEntry(&v->table) : keyTablesFairRandom(keys);
-    } while (!objectHasExpire(o) || isHidden(keys, o));
+        if (!keyspaceShownExpires(ks)) return NULL;
+        o = table ? hashtableFairRandomEntry(&v->table) : keyspaceAnyKey(ks, false);
+    } while (!objectHasExpire(o) || isHidden(ks, o));
     return o;
 }
 
-static size_t dropHidden(const struct keyTables *keys, struct object **some, size_t count) {
+static size_t dropHidden(const struct keyspace *ks, struct object **some, size_t count) {
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!isHidden(keys, some[i])) some[n++] = some[i];
+        if (!isHidden(ks, some[i])) some[n++] = some[i];
     }
     return n;
 }
 
-size_t volatileSample(struct volatileKeys *v, struct keyTables *keys, struct object **dst, size_t count) {
+size_t volatileSample(struct keyspace *ks, struct object **dst, size_t count) {
+    struct volatileKeys *v = &ks->expires;
     size_t n = 0;
-    if (choosesFromTable(v, keys)) {
+    if (choosesFromTable(ks)) {
         do {
             n = hashtableSample(&v->table, (void **)dst, count);
-            if (keys->hidden) n = dropHidden(keys, dst, n);
-        } while (!n && volatileShown(v, keys) && count);
+            if (ks->hidden) n = dropHidden(ks, dst, n);
+        } while (!n && keyspaceShownExpires(ks) && count);
         return n;
     }
-    void *some[SAMPLE_MAX];
+    struct object *some[SAMPLE_MAX];
     size_t wanted = 4 * count < SAMPLE_MAX ? 4 * count : SAMPLE_MAX;
-    while (!n && volatileShown(v, keys) && count) {
-        size_t got = keyTablesSample(keys, some, wanted);
+    while (!n && keyspaceShownExpires(ks) && count) {
+        size_t got = keyspaceSample(ks, false, some, wanted);
         for (size_t i = 0; i < got && n < count; i++)
             if (objectHasExpire(some[i])) dst[n++] = some[i];
     }
@@ -177,31 +182,34 @@ size_t volatileSample(struct volatileKeys *v, struct keyTables *keys, struct obj
 
 /* ---- The table ---- */
 
-bool volatileTryExpand(struct volatileKeys *v, size_t count, size_t all) {
+bool volatileTryExpand(struct keyspace *ks, size_t count, size_t all) {
+    struct volatileKeys *v = &ks->expires;
     if (v->state == VOLATILE_NONE || areMost(count, all)) return true;
     return hashtableTryExpand(&v->table, count);
 }
 
-bool volatileResize(struct volatileKeys *v, struct keyTables *keys, uint64_t us) {
-    build(v, keys, IDLE_BUCKETS);
+bool volatileResize(struct keyspace *ks, uint64_t us) {
+    struct volatileKeys *v = &ks->expires;
+    build(ks, IDLE_BUCKETS);
     return v->state == VOLATILE_MAKING || hashtableResizeMicroseconds(&v->table, us);
 }
 
-void volatileVerify(struct volatileKeys *v, struct keyTables *keys) {
+void volatileVerify(struct keyspace *ks) {
+    struct volatileKeys *v = &ks->expires;
     hashtableVerify(&v->table);
     size_t with_expire = 0, found = 0, shown = 0;
-    struct keyTablesIterator it;
+    struct keyspaceIterator it;
     void *entry;
-    keyTablesIteratorInit(&it, keys, 0, KEY_SLOTS - 1, SLOTS_ALL);
-    while ((entry = keyTablesIteratorNext(&it))) {
+    keyspaceIteratorInit(&it, ks, SLOTS_ALL);
+    while ((entry = keyspaceIteratorNext(&it))) {
         void *there = hashtableFind(&v->table, objectKey(entry));
         serverAssert(!there || (there == entry && objectHasExpire(entry)));
         with_expire += objectHasExpire(entry);
-        shown += objectHasExpire(entry) && !isHidden(keys, entry);
+        shown += objectHasExpire(entry) && !isHidden(ks, entry);
         found += there != NULL;
     }
-    keyTablesIteratorStop(&it);
-    serverAssert(with_expire == v->count && shown == volatileShown(v, keys));
+    keyspaceIteratorStop(&it);
+    serverAssert(with_expire == v->count && shown == keyspaceShownExpires(ks));
     serverAssert(found == hashtableSize(&v->table));
     serverAssert(v->state != VOLATILE_TABLE || found == with_expire);
     serverAssert(v->state != VOLATILE_NONE || !found);

@@ -16,49 +16,34 @@
  * of the keys has passed or that have come since it began; in NONE none. */
 #pragma once
 
-#include "base/zmalloc.h"
-#include "data/key_tables.h"
-#include "data/object.h"
+#include "data/keyspace.h"
 
-enum volatileState { VOLATILE_TABLE, VOLATILE_NONE, VOLATILE_MAKING };
-
-struct volatileKeys {
-    struct hashtable table;
-    uint64_t count;        /* keys with an expiry */
-    uint64_t scan_cursor;  /* of volatileScan */
-    uint64_t build_cursor; /* VOLATILE_MAKING: in the tables of all keys */
-    enum volatileState state;
-};
-
-/* `keys` are all keys of the keyspace, and have been changed already; hash is keyHash of the key. */
-void volatileInit(struct volatileKeys *v, const struct hashtableType *type);
-void volatileAdd(struct volatileKeys *v, struct keyTables *keys, struct object *o, uint64_t hash);
-void volatileRemove(struct volatileKeys *v, struct keyTables *keys, struct object *o, uint64_t hash);
+/* For keyspace.c only. A change of the keys has been made already when these are told of it; `hash` is
+ * keyHash of the key. The struct is in keyspace.h. */
+void volatileAdd(struct keyspace *ks, struct object *o, uint64_t hash);
+void volatileRemove(struct keyspace *ks, struct object *o, uint64_t hash);
 /* One of many whose table has been taken away: volatileChanged behind the last of them, not before, since a
  * table that is made meanwhile would lack the rest. */
-void volatileRemoveOne(struct volatileKeys *v, struct keyTables *keys, struct object *o, uint64_t hash);
+void volatileRemoveOne(struct keyspace *ks, struct object *o, uint64_t hash);
 /* Both have an expiry, and the same key; both are alive. */
-void volatileReplace(struct volatileKeys *v, struct object *o, struct object *now, uint64_t hash);
+void volatileReplace(struct keyspace *ks, struct object *o, struct object *now, uint64_t hash);
 /* The object lies elsewhere now: `was` is not read. While the table is made, one with an expiry must stay. */
-void volatileMoved(struct volatileKeys *v, const struct object *was, struct object *now, uint64_t hash);
-static inline bool volatileMustStay(const struct volatileKeys *v, const struct object *o) {
-    return v->state == VOLATILE_MAKING && objectHasExpire(o);
+void volatileMoved(struct keyspace *ks, const struct object *was, struct object *now, uint64_t hash);
+static inline bool volatileMustStay(const struct keyspace *ks, const struct object *o) {
+    return ks->expires.state == VOLATILE_MAKING && objectHasExpire(o);
 }
 /* Keys without an expiry have come or gone. */
-void volatileChanged(struct volatileKeys *v, struct keyTables *keys);
+void volatileChanged(struct keyspace *ks);
 /* Everything is gone from the table already. */
 void volatileEmptied(struct volatileKeys *v);
 
-/* Keys with an expiry in slots that are not hidden. */
-static inline size_t volatileShown(const struct volatileKeys *v, const struct keyTables *keys) {
-    return v->count - (keys->hidden ? keys->hidden->expires : 0);
-}
-/* As hashtableScan, hashtableFairRandomEntry and hashtableSample, of these. */
-bool volatileScan(struct volatileKeys *v, struct keyTables *keys, hashtableScanFn fn, void *priv);
-struct object *volatileAny(struct volatileKeys *v, struct keyTables *keys);
-size_t volatileSample(struct volatileKeys *v, struct keyTables *keys, struct object **dst, size_t count);
+/* As hashtableScan, hashtableFairRandomEntry and hashtableSample, of keys with an expiry in slots that are
+ * shown. */
+bool volatileScan(struct keyspace *ks, hashtableScanFn fn, void *priv);
+struct object *volatileAny(struct keyspace *ks);
+size_t volatileSample(struct keyspace *ks, struct object **dst, size_t count);
 
 /* Room for so many, unless they will be most of `all`. False: not enough memory, no harm done. */
-bool volatileTryExpand(struct volatileKeys *v, size_t count, size_t all);
-bool volatileResize(struct volatileKeys *v, struct keyTables *keys, uint64_t us); /* true: there is more */
-void volatileVerify(struct volatileKeys *v, struct keyTables *keys);
+bool volatileTryExpand(struct keyspace *ks, size_t count, size_t all);
+bool volatileResize(struct keyspace *ks, uint64_t us); /* true: there is more */
+void volatileVerify(struct keyspace *ks);

@@ -87,9 +87,9 @@ static void addClient(void *priv, struct client *c) {
 }
 
 static void addTables(struct figures *f, const struct db *db) {
-    struct keyspaceMemory m = dbMemory(db);
+    struct keyspaceMemory m = keyspaceMemory(&db->keyspace);
     f->tables += m.keys + m.expires;
-    f->keys += dbSize(db);
+    f->keys += keyspaceShownSize(&db->keyspace);
 }
 
 static void takeSample(int64_t max_age_ms) {
@@ -225,12 +225,12 @@ static int64_t statParts(struct client *c, const struct figures *f) {
 static int64_t statDbs(struct client *c) {
     int64_t n = 0;
     for (int i = 0; i < dbCount(); i++) {
-        if (!dbSize(&dbs[i])) continue;
+        if (!keyspaceShownSize(&dbs[i].keyspace)) continue;
         char name[32];
         snprintf(name, sizeof name, "db.%d", i);
         replyBulkCstr(c, name);
         replyMapLen(c, 2);
-        struct keyspaceMemory m = dbMemory(&dbs[i]);
+        struct keyspaceMemory m = keyspaceMemory(&dbs[i].keyspace);
         statCount(c, "overhead.hashtable.main", (int64_t)m.keys);
         statCount(c, "overhead.hashtable.expires", (int64_t)m.expires);
         n++;

@@ -36,7 +36,7 @@ int vmSelectDb(struct ValkeyModuleCtx *ctx, int newid) {
 }
 
 unsigned long long vmDbSize(struct ValkeyModuleCtx *ctx) {
-    return dbSize(contextClient(ctx)->db);
+    return keyspaceShownSize(&contextClient(ctx)->db->keyspace);
 }
 
 struct ValkeyModuleString *vmRandomKey(struct ValkeyModuleCtx *ctx) {

@@ -77,7 +77,7 @@ int vmScan(struct ValkeyModuleCtx *ctx, struct ValkeyModuleScanCursor *cursor, V
     if (!mayGoOn(cursor)) return 0;
     struct found f = {0};
     struct db *db = contextClient(ctx)->db;
-    uint64_t next = dbScan(db, cursor->cursor, noteKey, &f);
+    uint64_t next = keyspaceScan(&db->keyspace, cursor->cursor, SLOTS_SHOWN, noteKey, &f);
     for (size_t i = 0; i < f.count; i++) {
         struct ValkeyModuleKey key;
         if (!dbFind(db, stringText(f.pairs[i].field))) continue;

@@ -249,7 +249,7 @@ static const char *copyHook(const struct object *o, const struct keyPlace *to, s
 
 static int dbOfKeyspace(const struct keyspace *ks) {
     for (int i = 0; i < dbCount(); i++) {
-        if (dbKeyspace(dbGet(i)) == ks) return i;
+        if (&dbGet(i)->keyspace == ks) return i;
     }
     return -1;
 }

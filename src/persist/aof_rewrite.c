@@ -74,13 +74,13 @@ static bool writeCommands(struct rioWriter *w, void (*progress)(uint64_t keys)) 
     }
     for (int i = 0; i < dbCount() && !w->error; i++) {
         struct db *db = dbGet(i);
-        if (!dbAllKeys(db)) continue;
+        if (!keyspaceSize(&db->keyspace)) continue;
         rewriteCommand(w, 2);
         rewriteWord(w, "SELECT");
         rewriteArgInt(w, i);
-        struct dbIterator it;
-        dbIteratorInitAll(&it, db);
-        for (struct object *o; !w->error && (o = dbIteratorNext(&it));) {
+        struct keyspaceIterator it;
+        keyspaceIteratorInit(&it, &db->keyspace, SLOTS_ALL);
+        for (struct object *o; !w->error && (o = keyspaceIteratorNext(&it));) {
             struct str key = objectKey(o);
             objectTypeOf(o)->rewrite(w, key, o);
             if (objectHasExpire(o)) {
@@ -91,7 +91,7 @@ static bool writeCommands(struct rioWriter *w, void (*progress)(uint64_t keys)) 
             }
             if (++keys % PROGRESS_KEYS == 0 && progress) progress(keys);
         }
-        dbIteratorStop(&it);
+        keyspaceIteratorStop(&it);
     }
     if (progress) progress(keys);
     return rioFlush(w);

@@ -67,7 +67,7 @@ static bool directiveWantsDisk(void) {
     case DISKLESS_LOAD_DISABLED: return true;
     case DISKLESS_LOAD_WHEN_EMPTY:
         for (int i = 0; i < dbCount(); i++) {
-            if (dbAllKeys(dbGet(i))) return true;
+            if (keyspaceSize(&dbGet(i)->keyspace)) return true;
         }
         return false;
     default: return false;

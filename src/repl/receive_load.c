@@ -106,7 +106,7 @@ static void exchange(struct keyspace **beside) {
     serverLog(LL_NOTICE, "The loaded dataset takes the place of the old one");
     for (int i = 0; i < dbCount(); i++) {
         struct db *db = dbGet(i);
-        if (!beside[i] && !dbAllKeys(db)) continue;
+        if (!beside[i] && !keyspaceSize(&db->keyspace)) continue;
         if (!beside[i]) beside[i] = keyspaceCreate();
         dbExchange(db, beside[i]);
     }
@@ -152,7 +152,7 @@ static bool readDataset(struct rdbReader *r, const struct rdbLoadOptions *option
 /* Who waits for a key may find it now. */
 static void tellArrivals(void) {
     for (int i = 0; i < dbCount(); i++) {
-        if (dbAllKeys(dbGet(i))) signalFlushedDb(i);
+        if (keyspaceSize(&dbGet(i)->keyspace)) signalFlushedDb(i);
     }
 }
 

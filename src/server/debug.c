@@ -119,12 +119,12 @@ static void digestObject(uint8_t digest[DIGEST_SIZE], const struct object *o) {
 }
 
 static void digestDb(uint8_t digest[DIGEST_SIZE], struct db *db) {
-    struct dbIterator it;
+    struct keyspaceIterator it;
     struct object *o;
     char id[LONG_STR_SIZE];
     struct str db_id = strN(id, ll2string(id, db->id));
-    dbIteratorInit(&it, db);
-    while ((o = dbIteratorNext(&it))) {
+    keyspaceIteratorInit(&it, &db->keyspace, SLOTS_SHOWN);
+    while ((o = keyspaceIteratorNext(&it))) {
         uint8_t one[DIGEST_SIZE] = {0};
         digestMix(one, db_id);
         digestMix(one, objectKey(o));
@@ -132,7 +132,7 @@ static void digestDb(uint8_t digest[DIGEST_SIZE], struct db *db) {
         digestObject(one, o);
         digestXorDigest(digest, one);
     }
-    dbIteratorStop(&it);
+    keyspaceIteratorStop(&it);
 }
 
 static void replyDigest(struct client *c, const uint8_t digest[DIGEST_SIZE]) {
@@ -167,7 +167,7 @@ static void debugHtstats(struct client *c) {
         replyError(c, "ERR Out of range database");
         return;
     }
-    sds s = dbTableStats(db, sdsempty());
+    sds s = keyspaceStats(&db->keyspace, sdsempty());
     replyVerbatim(c, sdsview(s), "txt");
     sdsfree(s);
 }
@@ -191,7 +191,7 @@ static void populate(struct db *db, int64_t count, struct str prefix, int64_t si
     setter->db = db;
     struct request set = {.argv = argv, .argc = 3, .cmd = commandLookupName(STR("set"))};
     sds key = sdsempty(), value = sdsempty();
-    dbExpand(db, dbSize(db) + (size_t)count);
+    keyspaceExpand(&db->keyspace, keyspaceShownSize(&db->keyspace) + (size_t)count);
     for (int64_t i = 0; i < count; i++) {
         sdssetlen(key, 0);
         key = sdscatprintf(sdscatstr(key, prefix), ":%lld", (long long)i);

@@ -81,7 +81,7 @@ void randomkeyCommand(struct client *c) {
 }
 
 static bool isHidden(const struct client *c, int slot) {
-    return keyspaceHides(dbKeyspace(c->db), slot);
+    return keyspaceHides(&c->db->keyspace, slot);
 }
 
 void keysCommand(struct client *c) {
@@ -90,20 +90,20 @@ void keysCommand(struct client *c) {
     int slot = keys_by_slot && !all ? patternSlot(pattern) : -1;
     int64_t n = 0;
     struct replyMark mark = replyDeferLen(c);
-    struct dbIterator it;
+    struct keyspaceIterator it;
     struct object *o;
     if (slot >= 0)
-        dbIteratorInitSlot(&it, c->db, slot);
+        keyspaceIteratorInitSlots(&it, &c->db->keyspace, slot, slot);
     else
-        dbIteratorInit(&it, c->db);
+        keyspaceIteratorInit(&it, &c->db->keyspace, SLOTS_SHOWN);
     bool nothing = slot >= 0 && isHidden(c, slot);
-    while (!nothing && (o = dbIteratorNext(&it))) {
+    while (!nothing && (o = keyspaceIteratorNext(&it))) {
         struct str key = objectKey(o);
         if (objectIsExpired(o) || (!all && !globMatch(pattern, key, false))) continue;
         replyBulk(c, key);
         n++;
     }
-    dbIteratorStop(&it);
+    keyspaceIteratorStop(&it);
     replySetArrayLen(c, mark, n);
 }
 
@@ -245,9 +245,9 @@ void scanCommand(struct client *c) {
     int64_t steps = scanMaxSteps(&opt);
     int slot = keys_by_slot && opt.use_pattern ? patternSlot(opt.pattern) : -1;
     do {
-        cursor = slot < 0            ? dbScan(c->db, cursor, scanCollect, &found)
+        cursor = slot < 0 ? keyspaceScan(&c->db->keyspace, cursor, SLOTS_SHOWN, scanCollect, &found)
                  : isHidden(c, slot) ? 0
-                                     : dbScanSlot(c->db, slot, cursor, scanCollect, &found);
+                                     : keyspaceScanSlot(&c->db->keyspace, slot, cursor, scanCollect, &found);
     } while (cursor && --steps && found.count < (size_t)opt.count);
     char text[LONG_STR_SIZE];
     scanReply(c, strN(text, ull2string(text, cursor)), &opt, &found);
@@ -429,7 +429,7 @@ void objectHelpCommand(struct client *c) {
 /* ---- Whole databases ---- */
 
 void dbsizeCommand(struct client *c) {
-    replyLongLong(c, (int64_t)dbSize(c->db));
+    replyLongLong(c, (int64_t)keyspaceShownSize(&c->db->keyspace));
 }
 
 static bool flushMode(struct client *c, bool *async) {

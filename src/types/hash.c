@@ -266,7 +266,7 @@ static void toExpiring(struct hash *h) {
 static void toPlain(struct hash *h, struct db *db) {
     struct expiringHash *e = hashExpiring(h);
     serverAssert(!e->due.used);
-    hashUntrack(dbKeyspace(db), e);
+    hashUntrack(&db->keyspace, e);
     struct hashtable *ht = zmalloc(sizeof *ht);
     *ht = e->fields;
     zfreeSized(e, sizeof *e);
@@ -365,7 +365,7 @@ bool hashCommit(struct hash *h, struct db *db, struct str key, struct object *o)
         dbAdd(db, key, hashValue(h));
     } else {
         store(h, db, o);
-        if (h->encoding == HASH_EXPIRING) hashTrack(dbKeyspace(db), key, h->ptr);
+        if (h->encoding == HASH_EXPIRING) hashTrack(&db->keyspace, key, h->ptr);
     }
     return !empty;
 }

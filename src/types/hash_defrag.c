@@ -28,7 +28,7 @@ static void moveContainer(struct db *db, struct object *o) {
     if (!e->key) return;
     sds key = sdsMove(e->key, defragMove, NULL);
     if (key) e->key = key;
-    hashHeapReplace(dbKeyspace(db)->inner, e->pos, e);
+    hashHeapReplace(db->keyspace.inner, e->pos, e);
 }
 
 bool hashDefrag(struct db *db, struct object *o, struct defragCursor *at) {

@@ -110,14 +110,14 @@ static void reclaim(struct db *db, struct expiringHash *e) {
 
 /* The hash of this database with the field that is due first, if that is over. */
 static struct expiringHash *overdue(struct db *db) {
-    struct expiringHash *e = dbKeyspace(db)->inner ? hashHeapFirst(dbKeyspace(db)->inner) : NULL;
+    struct expiringHash *e = db->keyspace.inner ? hashHeapFirst(db->keyspace.inner) : NULL;
     return e && hashTimeHasExpired(e->due_ms, cmd_time_ms) ? e : NULL;
 }
 
 /* Of a hidden slot: what is in it goes when it has been shown, or when its owner says so. */
 static void postpone(struct db *db, struct expiringHash *e) {
     e->due_ms = cmd_time_ms + HIDDEN_MS;
-    hashHeapAdjust(dbKeyspace(db)->inner, &dbHeap, e->pos);
+    hashHeapAdjust(db->keyspace.inner, &dbHeap, e->pos);
 }
 
 /* Each slice begins with the next database, so that none starves. */
@@ -132,7 +132,7 @@ bool hashReclaimSlice(void) {
                 next_db = (next_db + i + 1) % dbCount();
                 return true;
             }
-            if (keyspaceHidesKey(dbKeyspace(db), sdsview(e->key)))
+            if (keyspaceHidesKey(&db->keyspace, sdsview(e->key)))
                 postpone(db, e);
             else
                 reclaim(db, e);

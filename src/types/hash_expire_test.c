@@ -161,11 +161,11 @@ static void reclaim(void) {
     sdssetlen(events, 0);
     sdssetlen(propagated, 0);
     /* Nothing is over on the replica, whatever this clock says. */
-    void *hidden = dbKeyspace(dbGet(1))->inner;
-    dbKeyspace(dbGet(1))->inner = NULL;
+    void *hidden = dbGet(1)->keyspace.inner;
+    dbGet(1)->keyspace.inner = NULL;
     while (hashReclaimSlice()) {
     }
-    dbKeyspace(dbGet(1))->inner = hidden;
+    dbGet(1)->keyspace.inner = hidden;
     feedReplica();
 }
 
@@ -174,7 +174,7 @@ static struct object *hashOf(int db, const char *key) {
 }
 
 static uint32_t tracked(int db) {
-    struct hashHeap *h = dbKeyspace(dbGet(db))->inner;
+    struct hashHeap *h = dbGet(db)->keyspace.inner;
     return h ? h->used : 0;
 }
 

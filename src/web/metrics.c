@@ -66,7 +66,7 @@ static void writeScrapes(struct exposition *e, const struct metricsWanted *wante
 /* ---- Databases ---- */
 
 static bool databaseShows(int i) {
-    return dbCount() <= DATABASES_SHOWN || dbSize(dbGet(i)) > 0;
+    return dbCount() <= DATABASES_SHOWN || keyspaceShownSize(&dbGet(i)->keyspace) > 0;
 }
 
 static void writeDatabases(struct exposition *e, const char *name, const char *help,
@@ -86,15 +86,15 @@ static void writeDatabases(struct exposition *e, const char *name, const char *h
 }
 
 static double keysOf(const struct db *db) {
-    return (double)dbSize(db);
+    return (double)keyspaceShownSize(&db->keyspace);
 }
 
 static double expiringOf(const struct db *db) {
-    return (double)dbExpiresSize(db);
+    return (double)keyspaceShownExpires(&db->keyspace);
 }
 
 static double ttlOf(const struct db *db) { /* of an empty one there is none to tell of */
-    return dbSize(db) ? (double)dbAvgTtlMs(db) / 1000 : -1;
+    return keyspaceShownSize(&db->keyspace) ? (double)db->keyspace.avg_ttl_ms / 1000 : -1;
 }
 
 /* ---- Commands, errors: lines of INFO of which there is one for each ---- */

@@ -72,7 +72,7 @@ static void goOn(void) {
     int64_t start = monotonicUs();
     if (db_loading || call_running || start / 1000 < rests_until_ms) return;
     while (monotonicUs() - start < TICK_WORK_US) {
-        cursor = dbScan(dbGet(at_db), cursor, noteKey, NULL);
+        cursor = keyspaceScan(&dbGet(at_db)->keyspace, cursor, SLOTS_SHOWN, noteKey, NULL);
         if (cursor == 0 && ++at_db == dbCount()) {
             ends(start / 1000);
             return;

@@ -57,10 +57,10 @@ static void emptyServer(void) {
 static void digestAll(uint8_t digest[20]) {
     memset(digest, 0, 20);
     for (int i = 0; i < dbCount(); i++) {
-        struct dbIterator it;
+        struct keyspaceIterator it;
         struct object *o;
-        dbIteratorInit(&it, dbGet(i));
-        while ((o = dbIteratorNext(&it))) {
+        keyspaceIteratorInit(&it, &dbGet(i)->keyspace, SLOTS_SHOWN);
+        while ((o = keyspaceIteratorNext(&it))) {
             int64_t expire = objectExpire(o);
             uint8_t one[20];
             exerciseValue(o, one);
@@ -69,7 +69,7 @@ static void digestAll(uint8_t digest[20]) {
             digestMix(one, objectKey(o));
             digestXorDigest(digest, one);
         }
-        dbIteratorStop(&it);
+        keyspaceIteratorStop(&it);
     }
     size_t libraries = functionsLibraryCount();
     digestMix(digest, strN((char *)&libraries, sizeof libraries));
@@ -78,11 +78,11 @@ static void digestAll(uint8_t digest[20]) {
 /* Every value is changed until nothing is left of it, or of a copy. */
 static void exerciseAll(void) {
     for (int i = 0; i < dbCount(); i++) {
-        struct dbIterator it;
+        struct keyspaceIterator it;
         struct object *o;
-        dbIteratorInit(&it, dbGet(i));
-        while ((o = dbIteratorNext(&it))) exerciseChange(o);
-        dbIteratorStop(&it);
+        keyspaceIteratorInit(&it, &dbGet(i)->keyspace, SLOTS_SHOWN);
+        while ((o = keyspaceIteratorNext(&it))) exerciseChange(o);
+        keyspaceIteratorStop(&it);
     }
 }
 
