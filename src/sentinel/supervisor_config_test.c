@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_config_test.c - the lines of sentinel.conf: what they set, why they are refused, and that what
  * is written is read back as the same. */
-#include "sentinel/recording_world.h"
+#include "tests/sim/sentinel_recorder.h"
 
 #define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define ID_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
 static struct instance *primary(void) {
-    return s.primaries.items[0];
+    return recorded.primaries.items[0];
 }
 
 static bool nothingPresent(void *priv, struct str word) {
@@ -21,7 +21,7 @@ static bool allPresent(void *priv, struct str word) {
 
 #define expectLines(expected, present)                                                                       \
     do {                                                                                                     \
-        sds lines = supervisorConfigLines(&s, present, NULL);                                                \
+        sds lines = supervisorConfigLines(&recorded, present, NULL);                                         \
         assert_string_equal(lines, expected);                                                                \
         sdsfree(lines);                                                                                      \
     } while (0)
@@ -88,82 +88,84 @@ static void refused(void **state) {
         {"resolve-hostnames 1", "Please specify yes or no for the resolve-hostnames option."},
         {"announce-hostnames 1", "Please specify yes or no for the announce-hostnames option."},
     };
-    assert_null(configLine("known-replica m 127.0.0.1 6380"));
-    assert_null(configLine("known-sentinel m 127.0.0.1 26380 " ID_A));
-    assert_null(configLine("rename-command m PING pang"));
-    sds before = supervisorConfigLines(&s, nothingPresent, NULL);
+    assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));
+    assert_null(recorderConfigLine("known-sentinel m 127.0.0.1 26380 " ID_A));
+    assert_null(recorderConfigLine("rename-command m PING pang"));
+    sds before = supervisorConfigLines(&recorded, nothingPresent, NULL);
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
-        const char *err = configLine(cases[n].line);
+        const char *err = recorderConfigLine(cases[n].line);
         assert_string_equal(err ? err : cases[n].line, cases[n].err);
     }
     expectLines(before, nothingPresent);
     sdsfree(before);
-    assert_int_equal(supervisorConfigLine(&s, 0, NULL) != NULL, 1);
+    assert_int_equal(supervisorConfigLine(&recorded, 0, NULL) != NULL, 1);
 }
 
 static void values(void **state) {
     (void)state;
-    assert_null(configLine("known-replica m 127.0.0.1 6380"));
-    assert_null(configLine("down-after-milliseconds m 500ms")); /* the number at the beginning */
+    assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));
+    assert_null(recorderConfigLine("down-after-milliseconds m 500ms")); /* the number at the beginning */
     assert_int_equal(primary()->down_after_ms, 500);
     assert_int_equal(primary()->p.replicas.items[0]->down_after_ms, 500);
-    assert_null(configLine("known-sentinel m 127.0.0.1 26380 " ID_A));
+    assert_null(recorderConfigLine("known-sentinel m 127.0.0.1 26380 " ID_A));
     assert_int_equal(primary()->p.sentinels.items[0]->down_after_ms, 500);
-    assert_null(configLine("failover-timeout m 2147483647"));
+    assert_null(recorderConfigLine("failover-timeout m 2147483647"));
     assert_int_equal(primary()->p.failover_timeout_ms, INT32_MAX);
-    assert_null(configLine("parallel-syncs m abc"));
+    assert_null(recorderConfigLine("parallel-syncs m abc"));
     assert_int_equal(primary()->p.parallel_syncs, 0);
-    assert_null(configLine("parallel-syncs m 99999999999"));
+    assert_null(recorderConfigLine("parallel-syncs m 99999999999"));
     assert_int_equal(primary()->p.parallel_syncs, INT32_MAX);
-    assert_null(configLine("primary-reboot-down-after-period m 10"));
-    assert_null(configLine("master-reboot-down-after-period m 20"));
+    assert_null(recorderConfigLine("primary-reboot-down-after-period m 10"));
+    assert_null(recorderConfigLine("master-reboot-down-after-period m 20"));
     assert_int_equal(primary()->p.reboot_down_after_ms, 20);
-    assert_null(configLine("announce-port 65536"));
-    assert_int_equal(s.settings.announce_port, 0);
-    assert_null(configLine("announce-ip \"\""));
-    assert_null(s.settings.announce_ip);
-    assert_null(configLine("known-replica m 127.0.0.1 6379")); /* nobody follows himself */
+    assert_null(recorderConfigLine("announce-port 65536"));
+    assert_int_equal(recorded.settings.announce_port, 0);
+    assert_null(recorderConfigLine("announce-ip \"\""));
+    assert_null(recorded.settings.announce_ip);
+    assert_null(recorderConfigLine("known-replica m 127.0.0.1 6379")); /* nobody follows himself */
     assert_int_equal(primary()->p.replicas.count, 1);
-    assert_null(configLine("known-sentinel m 127.0.0.1 26381")); /* of before there were run ids */
+    assert_null(recorderConfigLine("known-sentinel m 127.0.0.1 26381")); /* of before there were run ids */
     assert_int_equal(primary()->p.sentinels.count, 1);
 }
 
 static void epochs(void **state) {
     (void)state;
-    assert_null(configLine("current-epoch 5"));
-    assert_null(configLine("current-epoch 3"));
-    assert_int_equal(s.current_epoch, 5);
-    assert_null(configLine("config-epoch m 4"));
-    assert_int_equal(s.current_epoch, 5);
-    assert_null(configLine("config-epoch m 7"));
-    assert_int_equal(s.current_epoch, 7);
+    assert_null(recorderConfigLine("current-epoch 5"));
+    assert_null(recorderConfigLine("current-epoch 3"));
+    assert_int_equal(recorded.current_epoch, 5);
+    assert_null(recorderConfigLine("config-epoch m 4"));
+    assert_int_equal(recorded.current_epoch, 5);
+    assert_null(recorderConfigLine("config-epoch m 7"));
+    assert_int_equal(recorded.current_epoch, 7);
     assert_int_equal(primary()->config_epoch, 7);
-    assert_null(configLine("leader-epoch m 6"));
+    assert_null(recorderConfigLine("leader-epoch m 6"));
     assert_int_equal(primary()->p.leader_epoch, 6);
-    assert_null(configLine("leader-epoch m -3"));
+    assert_null(recorderConfigLine("leader-epoch m -3"));
     assert_int_equal(primary()->p.leader_epoch, 0);
-    assert_null(configLine("current-epoch 18446744073709551615"));
-    assert_int_equal(s.current_epoch, EPOCH_MAX);
+    assert_null(recorderConfigLine("current-epoch 18446744073709551615"));
+    assert_int_equal(recorded.current_epoch, EPOCH_MAX);
 }
 
 static void names_in_the_file(void **state) {
     (void)state;
-    assert_string_equal(configLine("monitor a host1 1 1"), "Can't resolve instance hostname.");
-    assert_null(configLine("resolve-hostnames yes"));
-    assert_null(configLine("monitor a host1 1 1"));
-    assert_null(configLine("monitor b nowhere 2 1"));
-    assert_string_equal(supervisorFind(&s, "a")->address.ip, "10.1.1.1");
-    assert_string_equal(supervisorFind(&s, "b")->address.ip, "");
-    assert_string_equal(configLine("monitor c \"no where\" 2 1"), "Can't resolve instance hostname.");
-    assert_null(configLine("known-replica a host2 3"));
-    assert_string_equal(configLine("known-replica a 10.2.2.2 3"), "Duplicate hostname and port for replica.");
-    assert_string_equal(configLine("known-replica a HOST2 3"), "Duplicate hostname and port for replica.");
+    assert_string_equal(recorderConfigLine("monitor a host1 1 1"), "Can't resolve instance hostname.");
+    assert_null(recorderConfigLine("resolve-hostnames yes"));
+    assert_null(recorderConfigLine("monitor a host1 1 1"));
+    assert_null(recorderConfigLine("monitor b nowhere 2 1"));
+    assert_string_equal(supervisorFind(&recorded, "a")->address.ip, "10.1.1.1");
+    assert_string_equal(supervisorFind(&recorded, "b")->address.ip, "");
+    assert_string_equal(recorderConfigLine("monitor c \"no where\" 2 1"), "Can't resolve instance hostname.");
+    assert_null(recorderConfigLine("known-replica a host2 3"));
+    assert_string_equal(recorderConfigLine("known-replica a 10.2.2.2 3"),
+                        "Duplicate hostname and port for replica.");
+    assert_string_equal(recorderConfigLine("known-replica a HOST2 3"),
+                        "Duplicate hostname and port for replica.");
 }
 
 static void primaries_of_the_file_are_told_later(void **state) {
     (void)state;
     expectRecord("");
-    supervisorBegin(&s, TEST_NOW);
+    supervisorBegin(&recorded, TEST_NOW);
     expectRecord("log: The ID of this Sentinel is " TEST_MYID
                  "\n+monitor master m 127.0.0.1 6379 quorum 2\n");
 }
@@ -219,7 +221,7 @@ static void readBack(const char *text) {
         for (int n = 0; n < count; n++) {
             size_t word = strcspn(all[n], " ");
             if (!word || supervisorConfigPass(strN(all[n], word)) != (enum configPass)pass) continue;
-            const char *err = configLine(all[n]);
+            const char *err = recorderConfigLine(all[n]);
             if (err) fail_msg("%s: %s", all[n], err);
         }
     }
@@ -228,7 +230,7 @@ static void readBack(const char *text) {
 
 static void written_is_read_as_the_same(void **state) {
     (void)state;
-    supervisorRemove(&s, primary());
+    supervisorRemove(&recorded, primary());
     readBack(LONGEST);
     expectLines(LONGEST, nothingPresent);
 }
@@ -252,8 +254,8 @@ static void written_is_read_as_the_same(void **state) {
 /* Whatever clients name things, it stays one word of its line. */
 static void hostile_names_are_quoted(void **state) {
     (void)state;
-    supervisorRemove(&s, primary());
-    *s.my_id = '\0';
+    supervisorRemove(&recorded, primary());
+    *recorded.my_id = '\0';
     readBack(HOSTILE);
     expectLines(HOSTILE, nothingPresent);
 }
@@ -261,10 +263,10 @@ static void hostile_names_are_quoted(void **state) {
 /* IPs where names are not announced; a name that has none, all the same. */
 static void hosts_as_they_are_announced(void **state) {
     (void)state;
-    assert_null(configLine("resolve-hostnames yes"));
-    assert_null(configLine("monitor a host1 1 1"));
-    assert_null(configLine("monitor b nowhere 2 1"));
-    sds text = supervisorConfigLines(&s, nothingPresent, NULL);
+    assert_null(recorderConfigLine("resolve-hostnames yes"));
+    assert_null(recorderConfigLine("monitor a host1 1 1"));
+    assert_null(recorderConfigLine("monitor b nowhere 2 1"));
+    sds text = supervisorConfigLines(&recorded, nothingPresent, NULL);
     assert_non_null(strstr(text, "monitor a 10.1.1.1 1 1\n"));
     assert_non_null(strstr(text, "monitor b nowhere 2 1\n"));
     sdsfree(text);
@@ -273,13 +275,13 @@ static void hosts_as_they_are_announced(void **state) {
 /* Names of one port that do not resolve are different ones; when they become one IP, that is told once. */
 static void names_that_become_one(void **state) {
     (void)state;
-    assert_null(configLine("resolve-hostnames yes"));
-    assert_null(configLine("known-replica m nowhere 6380"));
-    assert_null(configLine("known-replica m nobody 6380"));
+    assert_null(recorderConfigLine("resolve-hostnames yes"));
+    assert_null(recorderConfigLine("known-replica m nowhere 6380"));
+    assert_null(recorderConfigLine("known-replica m nobody 6380"));
     const struct instances *replicas = &primary()->p.replicas;
     assert_int_equal(replicas->count, 2);
     for (int n = 0; n < 2; n++) snprintf(replicas->items[n]->address.ip, HOST_IP_LEN, "10.0.0.1");
-    sds text = supervisorConfigLines(&s, nothingPresent, NULL);
+    sds text = supervisorConfigLines(&recorded, nothingPresent, NULL);
     const char *first = strstr(text, "known-replica m 10.0.0.1 6380\n");
     assert_non_null(first);
     assert_null(strstr(first + 1, "known-replica"));
@@ -289,22 +291,22 @@ static void names_that_become_one(void **state) {
 /* From the promotion on the file says what will be. */
 static void in_a_failover(void **state) {
     (void)state;
-    assert_null(configLine("known-replica m 127.0.0.1 6380"));
-    assert_null(configLine("known-replica m 127.0.0.1 6381"));
+    assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));
+    assert_null(recorderConfigLine("known-replica m 127.0.0.1 6381"));
     primary()->p.promoted = primary()->p.replicas.items[1];
     primary()->p.failover_state = FAILOVER_WAIT_PROMOTION;
-    sds text = supervisorConfigLines(&s, nothingPresent, NULL);
+    sds text = supervisorConfigLines(&recorded, nothingPresent, NULL);
     assert_non_null(strstr(text, "monitor m 127.0.0.1 6379 2\n"));
     sdsfree(text);
     primary()->p.failover_state = FAILOVER_RECONF_REPLICAS;
-    text = supervisorConfigLines(&s, nothingPresent, NULL);
+    text = supervisorConfigLines(&recorded, nothingPresent, NULL);
     assert_non_null(strstr(text, "monitor m 127.0.0.1 6381 2\n"));
     assert_non_null(strstr(text, "known-replica m 127.0.0.1 6380\nknown-replica m 127.0.0.1 6379\n"));
     sdsfree(text);
 }
 
 int main(void) {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, worldSetup, worldTeardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, recorderSetup, recorderTeardown)
     const struct CMUnitTest tests[] = {
         TEST(passes),
         TEST(refused),

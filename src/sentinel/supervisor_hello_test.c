@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_hello_test.c - hellos: what a supervisor says in them, whom it meets by them, whom it believes,
  * and what it does about those that make no sense. */
-#include "sentinel/recording_world.h"
+#include "tests/sim/sentinel_recorder.h"
 
 #define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define ID_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
 static struct instance *primary(void) {
-    return s.primaries.items[0];
+    return recorded.primaries.items[0];
 }
 static struct instance *sentinelOf(struct instance *p, int n) {
     assert_in_range(n, 0, p->p.sentinels.count - 1);
@@ -15,70 +15,70 @@ static struct instance *sentinelOf(struct instance *p, int n) {
 }
 
 static void hear(const char *hello) {
-    supervisorHello(&s, strOf(hello), s.now_ms);
+    supervisorHello(&recorded, strOf(hello), recorded.now_ms);
 }
 
 /* ---- What is said ---- */
 
 static void said(void **state) {
     (void)state;
-    tickAt(0);
-    forgetRecord();
-    s.current_epoch = 18;
+    recorderTickAt(0);
+    recorderForget();
+    recorded.current_epoch = 18;
     primary()->config_epoch = 17;
-    assert_true(helloSend(&s, primary()));
+    assert_true(helloSend(&recorded, primary()));
     expectRecord("6379 cmd> PUBLISH __sentinel__:hello 10.0.0.9,26379," TEST_MYID
                  ",18,m,127.0.0.1,6379,17\n");
-    assert_null(configLine("announce-ip 8.8.8.8"));
-    assert_null(configLine("announce-port 1234"));
-    assert_true(helloSend(&s, primary()));
+    assert_null(recorderConfigLine("announce-ip 8.8.8.8"));
+    assert_null(recorderConfigLine("announce-port 1234"));
+    assert_true(helloSend(&recorded, primary()));
     expectRecord("6379 cmd> PUBLISH __sentinel__:hello 8.8.8.8,1234," TEST_MYID ",18,m,127.0.0.1,6379,17\n");
-    supervisorDropLinks(&s, primary());
-    forgetRecord();
-    assert_false(helloSend(&s, primary()));
+    supervisorDropLinks(&recorded, primary());
+    recorderForget();
+    assert_false(helloSend(&recorded, primary()));
     expectRecord("");
 }
 
 static void said_with_names(void **state) {
     (void)state;
-    assert_null(configLine("resolve-hostnames yes"));
-    assert_null(configLine("announce-hostnames yes"));
-    assert_null(configLine("monitor n host1 6479 1"));
-    tickAt(0);
-    forgetRecord();
-    assert_true(helloSend(&s, supervisorFind(&s, "n")));
+    assert_null(recorderConfigLine("resolve-hostnames yes"));
+    assert_null(recorderConfigLine("announce-hostnames yes"));
+    assert_null(recorderConfigLine("monitor n host1 6479 1"));
+    recorderTickAt(0);
+    recorderForget();
+    assert_true(helloSend(&recorded, supervisorFind(&recorded, "n")));
     expectRecord("6479 cmd> PUBLISH __sentinel__:hello 10.0.0.9,26379," TEST_MYID ",0,n,host1,6479,0\n");
 }
 
 /* Once the promoted replica is one, it is what is told. */
 static void said_in_a_failover(void **state) {
     (void)state;
-    assert_null(configLine("known-replica m 127.0.0.1 6380"));
+    assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));
     struct instance *replica = primary()->p.replicas.items[0];
-    tickAt(0);
+    recorderTickAt(0);
     replica->flags = FLAG_PROMOTED;
     primary()->p.promoted = replica;
     primary()->p.failover_state = FAILOVER_WAIT_PROMOTION;
-    forgetRecord();
-    assert_true(helloSend(&s, replica));
-    assert_non_null(strstr(world.text, ",m,127.0.0.1,6379,0\n"));
+    recorderForget();
+    assert_true(helloSend(&recorded, replica));
+    assert_non_null(strstr(recorder.text, ",m,127.0.0.1,6379,0\n"));
     primary()->p.failover_state = FAILOVER_RECONF_REPLICAS;
-    forgetRecord();
-    assert_true(helloSend(&s, replica));
-    assert_non_null(strstr(world.text, ",m,127.0.0.1,6380,0\n"));
+    recorderForget();
+    assert_true(helloSend(&recorded, replica));
+    assert_non_null(strstr(recorder.text, ",m,127.0.0.1,6380,0\n"));
 }
 
 static void forced(void **state) {
     (void)state;
-    assert_null(configLine("known-replica m 127.0.0.1 6380"));
-    assert_null(configLine("known-sentinel m 127.0.0.1 26380 " ID_A));
-    tickAt(0);
-    forgetRecord();
-    helloForceUpdate(&s, primary());
-    tickAt(100);
-    assert_non_null(strstr(world.text, "6379 cmd> PUBLISH"));
-    assert_non_null(strstr(world.text, "\n6380 cmd> PUBLISH"));
-    assert_non_null(strstr(world.text, "\n26380 cmd> PUBLISH"));
+    assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));
+    assert_null(recorderConfigLine("known-sentinel m 127.0.0.1 26380 " ID_A));
+    recorderTickAt(0);
+    recorderForget();
+    helloForceUpdate(&recorded, primary());
+    recorderTickAt(100);
+    assert_non_null(strstr(recorder.text, "6379 cmd> PUBLISH"));
+    assert_non_null(strstr(recorder.text, "\n6380 cmd> PUBLISH"));
+    assert_non_null(strstr(recorder.text, "\n26380 cmd> PUBLISH"));
 }
 
 /* ---- Who says it ---- */
@@ -89,18 +89,18 @@ static void a_new_sentinel(void **state) {
     expectRecord("+sentinel sentinel " ID_A " 127.0.0.1 26380 @ m 127.0.0.1 6379\nsave\n");
     assert_int_equal(primary()->p.sentinels.count, 1);
     assert_string_equal(sentinelOf(primary(), 0)->run_id, ID_A);
-    s.now_ms += 500;
+    recorded.now_ms += 500;
     hear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
     expectRecord("");
-    assert_int_equal(sentinelOf(primary(), 0)->s.hello_ms, s.now_ms);
+    assert_int_equal(sentinelOf(primary(), 0)->s.hello_ms, recorded.now_ms);
 }
 
 static void who_watches_two_has_one_link(void **state) {
     (void)state;
-    assert_null(configLine("monitor n 127.0.0.1 6479 2"));
+    assert_null(recorderConfigLine("monitor n 127.0.0.1 6479 2"));
     hear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
     hear("127.0.0.1,26380," ID_A ",0,n,127.0.0.1,6479,0");
-    struct instance *n = supervisorFind(&s, "n");
+    struct instance *n = supervisorFind(&recorded, "n");
     assert_ptr_equal(sentinelOf(primary(), 0)->link, sentinelOf(n, 0)->link);
 }
 
@@ -108,17 +108,17 @@ static void ourselves(void **state) {
     (void)state;
     hear("127.0.0.1,26380," TEST_MYID ",9,m,127.0.0.1,6380,9");
     expectRecord("");
-    assert_int_equal(s.current_epoch, 0);
+    assert_int_equal(recorded.current_epoch, 0);
 }
 
 static void moved(void **state) {
     (void)state;
-    assert_null(configLine("monitor n 127.0.0.1 6479 2"));
-    struct instance *n = supervisorFind(&s, "n");
+    assert_null(recorderConfigLine("monitor n 127.0.0.1 6479 2"));
+    struct instance *n = supervisorFind(&recorded, "n");
     hear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
     hear("127.0.0.1,26380," ID_A ",0,n,127.0.0.1,6479,0");
-    tickAt(0);
-    forgetRecord();
+    recorderTickAt(0);
+    recorderForget();
     hear("127.0.0.1,26381," ID_A ",0,m,127.0.0.1,6379,0");
     expectRecord("+sentinel-address-switch master m 127.0.0.1 6379 ip 127.0.0.1 port 26381 for " ID_A "\n"
                  "close 26380 cmd\n"
@@ -135,7 +135,7 @@ static void moved(void **state) {
 static void moved_and_known_once(void **state) {
     (void)state;
     hear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
-    forgetRecord();
+    recorderForget();
     hear("127.0.0.2,26380," ID_A ",0,m,127.0.0.1,6379,0");
     expectRecord("+sentinel-address-switch master m 127.0.0.1 6379 ip 127.0.0.2 port 26380 for " ID_A
                  "\nsave\n");
@@ -144,14 +144,14 @@ static void moved_and_known_once(void **state) {
 /* Two cannot live at one address: who has been there is gone, for all primaries. */
 static void replaced(void **state) {
     (void)state;
-    assert_null(configLine("monitor n 127.0.0.1 6479 2"));
+    assert_null(recorderConfigLine("monitor n 127.0.0.1 6479 2"));
     hear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
     hear("127.0.0.1,26380," ID_A ",0,n,127.0.0.1,6479,0");
-    forgetRecord();
+    recorderForget();
     hear("127.0.0.1,26380," ID_B ",0,m,127.0.0.1,6379,0");
     expectRecord("+sentinel-invalid-addr sentinel " ID_A " 127.0.0.1 26380 @ m 127.0.0.1 6379\n"
                  "+sentinel sentinel " ID_B " 127.0.0.1 26380 @ m 127.0.0.1 6379\nsave\n");
-    assert_int_equal(supervisorFind(&s, "n")->p.sentinels.count, 0);
+    assert_int_equal(supervisorFind(&recorded, "n")->p.sentinels.count, 0);
     assert_int_equal(primary()->p.sentinels.count, 1);
 }
 
@@ -159,42 +159,42 @@ static void replaced(void **state) {
 static void address_that_is_none(void **state) {
     (void)state;
     hear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
-    forgetRecord();
+    recorderForget();
     hear("nowhere,26381," ID_A ",5,m,127.0.0.1,6390,5");
     assert_non_null(
-        strstr(world.text, "log: The host name 'nowhere' could not be resolved\nsave\n+new-epoch 5\n"));
+        strstr(recorder.text, "log: The host name 'nowhere' could not be resolved\nsave\n+new-epoch 5\n"));
     assert_int_equal(sentinelOf(primary(), 0)->address.port, 26380);
     assert_int_equal(primary()->address.port, 6390);
-    forgetRecord();
+    recorderForget();
     hear("nowhere,26381," ID_B ",6,m,127.0.0.1,6391,6"); /* he is nobody */
     assert_int_equal(primary()->p.sentinels.count, 1);
     assert_int_equal(primary()->address.port, 6390);
-    assert_int_equal(s.current_epoch, 6);
+    assert_int_equal(recorded.current_epoch, 6);
 }
 
 /* ---- What he thinks ---- */
 
 static void epochs(void **state) {
     (void)state;
-    s.current_epoch = 4;
+    recorded.current_epoch = 4;
     hear("127.0.0.1,26380," ID_A ",4,m,127.0.0.1,6379,0");
-    forgetRecord();
+    recorderForget();
     hear("127.0.0.1,26380," ID_A ",5,m,127.0.0.1,6379,0");
     expectRecord("save\n+new-epoch 5\n");
     hear("127.0.0.1,26380," ID_A ",3,m,127.0.0.1,6379,0");
     expectRecord("");
-    assert_int_equal(s.current_epoch, 5);
+    assert_int_equal(recorded.current_epoch, 5);
 }
 
 static void newer_configuration(void **state) {
     (void)state;
-    assert_null(configLine("known-replica m 127.0.0.1 6380"));
-    assert_null(configLine("known-replica m 127.0.0.1 6381"));
+    assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));
+    assert_null(recorderConfigLine("known-replica m 127.0.0.1 6381"));
     primary()->p.notification_script = sdsnew("/notify");
     primary()->p.reconfig_script = sdsnew("/reconf");
     primary()->config_epoch = 2;
     hear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
-    forgetRecord();
+    recorderForget();
     hear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6380,2"); /* of the same age */
     expectRecord("");
     hear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6380,3");
@@ -218,7 +218,7 @@ static void newer_configuration(void **state) {
 static void newer_configuration_that_changes_nothing(void **state) {
     (void)state;
     hear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
-    forgetRecord();
+    recorderForget();
     hear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,8");
     expectRecord("save\n");
     assert_int_equal(primary()->config_epoch, 8);
@@ -228,21 +228,21 @@ static void newer_configuration_that_changes_nothing(void **state) {
 static void newer_configuration_of_nowhere(void **state) {
     (void)state;
     hear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
-    forgetRecord();
+    recorderForget();
     hear("127.0.0.1,26380," ID_A ",0,m,nowhere,6380,8");
     expectRecord("log: The host name 'nowhere' could not be resolved\n");
-    assert_null(configLine("resolve-hostnames yes"));
+    assert_null(recorderConfigLine("resolve-hostnames yes"));
     hear("127.0.0.1,26380," ID_A ",0,m,nowhere,6380,8");
     hear("nowhere,26381," ID_B ",0,m,127.0.0.1,6379,0");
     assert_int_equal(primary()->config_epoch, 0);
     assert_int_equal(primary()->p.sentinels.count, 1);
-    forgetRecord();
+    recorderForget();
 }
 
 /* We have told the promoted replica's address already: a newer one, even the old, is another. */
 static void newer_configuration_in_a_failover(void **state) {
     (void)state;
-    assert_null(configLine("known-replica m 127.0.0.1 6380"));
+    assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));
     struct instance *replica = primary()->p.replicas.items[0];
     hear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
     replica->flags = FLAG_PROMOTED;
@@ -250,7 +250,7 @@ static void newer_configuration_in_a_failover(void **state) {
     primary()->p.failover_state = FAILOVER_RECONF_REPLICAS;
     primary()->flags = FLAG_FAILOVER_IN_PROGRESS;
     primary()->config_epoch = 3;
-    forgetRecord();
+    recorderForget();
     hear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,4");
     expectRecord("+config-update-from sentinel " ID_A " 127.0.0.1 26380 @ m 127.0.0.1 6379\n"
                  "+switch-master m 127.0.0.1 6380 127.0.0.1 6379\n"
@@ -262,16 +262,16 @@ static void newer_configuration_in_a_failover(void **state) {
 /* By pub/sub, on the channel of a replica that the switch takes away. */
 static void heard_from_who_goes(void **state) {
     (void)state;
-    assert_null(configLine("known-replica m 127.0.0.1 6380"));
-    tickAt(0);
+    assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));
+    recorderTickAt(0);
     static const char wire[] = "*3\r\n$7\r\nmessage\r\n$18\r\n__sentinel__:hello\r\n"
                                "$77\r\n127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6380,3\r\n";
     struct respReply message;
     assert_int_equal(respReadReply(wire, sizeof wire - 1, &message), sizeof wire - 1);
-    supervisorMessage(&s, primary()->p.replicas.items[0]->link, &message, s.now_ms + 10);
+    supervisorMessage(&recorded, primary()->p.replicas.items[0]->link, &message, recorded.now_ms + 10);
     respReplyFree(&message);
     assert_int_equal(primary()->address.port, 6380);
-    assert_non_null(strstr(world.text, "close 6380 cmd\nclose 6380 pubsub\n"));
+    assert_non_null(strstr(recorder.text, "close 6380 cmd\nclose 6380 pubsub\n"));
 }
 
 /* ---- Nonsense ---- */
@@ -311,14 +311,14 @@ static void nonsense(void **state) {
         expectRecord("");
     }
     static const char nul[] = "127.0.0.1,26380," ID_A ",0,m\0,127.0.0.1,6379,0";
-    supervisorHello(&s, strN(nul, sizeof nul - 1), s.now_ms);
-    supervisorHello(&s, strN(NULL, 0), s.now_ms);
+    supervisorHello(&recorded, strN(nul, sizeof nul - 1), recorded.now_ms);
+    supervisorHello(&recorded, strN(NULL, 0), recorded.now_ms);
     expectRecord("");
     assert_int_equal(primary()->p.sentinels.count, 0);
 }
 
 int main(void) {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, worldSetup, worldTeardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, recorderSetup, recorderTeardown)
     const struct CMUnitTest tests[] = {
         TEST(said),
         TEST(said_with_names),

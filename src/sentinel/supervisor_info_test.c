@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_info_test.c - what INFO of primaries and replicas tells a supervisor, what it makes of nonsense,
  * and the repairs. */
-#include "sentinel/recording_world.h"
+#include "tests/sim/sentinel_recorder.h"
 
 #define ID_1 "1111111111111111111111111111111111111111"
 #define ID_2 "2222222222222222222222222222222222222222"
 
 static struct instance *primary(void) {
-    return s.primaries.items[0];
+    return recorded.primaries.items[0];
 }
 
 /* A primary and a replica at 6380, both connected. */
 static struct instance *replica;
 static int setup(void **state) {
-    worldSetup(state);
-    assert_null(configLine("known-replica m 127.0.0.1 6380"));
+    recorderSetup(state);
+    assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));
     replica = primary()->p.replicas.items[0];
-    tickAt(0);
-    forgetRecord();
+    recorderTickAt(0);
+    recorderForget();
     return 0;
 }
 
 static void tell(struct instance *i, const char *text) {
-    infoReceived(&s, i, strOf(text));
+    infoReceived(&recorded, i, strOf(text));
 }
 
 static void tellAt(int64_t since_start_ms, struct instance *i, const char *text) {
-    s.now_ms = TEST_NOW + since_start_ms;
+    recorded.now_ms = TEST_NOW + since_start_ms;
     tell(i, text);
 }
 
@@ -40,7 +40,7 @@ static void run_ids(void **state) {
     assert_string_equal(primary()->run_id, ID_1);
     tell(primary(), "run_id:short\r\n");
     tell(primary(), "run_id:\r\n");
-    infoReceived(&s, primary(), strN("run_id:" ID_2, strlen("run_id:") + RUN_ID_LEN - 1));
+    infoReceived(&recorded, primary(), strN("run_id:" ID_2, strlen("run_id:") + RUN_ID_LEN - 1));
     tell(primary(), "run_id:!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!\r\n");
     assert_string_equal(primary()->run_id, ID_1);
     expectRecord("");
@@ -55,7 +55,7 @@ static void run_ids(void **state) {
 
 static void reboots_are_marked_where_wanted(void **state) {
     (void)state;
-    assert_null(configLine("primary-reboot-down-after-period m 5000"));
+    assert_null(recorderConfigLine("primary-reboot-down-after-period m 5000"));
     tell(replica, "run_id:" ID_1 "\n");
     tell(replica, "run_id:" ID_2 "\n");
     assert_int_equal(replica->flags, 0);
@@ -64,8 +64,8 @@ static void reboots_are_marked_where_wanted(void **state) {
     tellAt(500, primary(), "run_id:" ID_2 "\n");
     assert_int_equal(primary()->flags, FLAG_REBOOT);
     assert_int_equal(primary()->reboot_ms, TEST_NOW + 500);
-    answer(primary(), "+OK\r\n");
-    answer(primary(), "+PONG\r\n");
+    recorderAnswer(primary(), "+OK\r\n");
+    recorderAnswer(primary(), "+PONG\r\n");
     assert_int_equal(primary()->flags, 0);
 }
 
@@ -112,12 +112,12 @@ static void replicas_that_make_no_sense(void **state) {
                                         "slave0:ip=127.0.0.1\t,port=6390"};
     for (size_t n = 0; n < sizeof lines / sizeof *lines; n++) {
         tell(primary(), lines[n]);
-        if (world.text) assert_null(strstr(world.text, "+slave"));
-        forgetRecord();
+        if (recorder.text) assert_null(strstr(recorder.text, "+slave"));
+        recorderForget();
     }
     assert_int_equal(primary()->p.replicas.count, 1);
     char nul[] = "slave0:ip=127.0.0.1\0,port=6390";
-    infoReceived(&s, primary(), strN(nul, sizeof nul - 1));
+    infoReceived(&recorded, primary(), strN(nul, sizeof nul - 1));
     assert_true(primary()->p.replicas.count <= 2);
 }
 
@@ -202,7 +202,7 @@ static void roles(void **state) {
     tellAt(300, primary(), "no role at all\r\n");
     expectRecord("");
     assert_int_equal(primary()->role_reported_ms, TEST_NOW + 100);
-    s.tilt = true;
+    recorded.tilt = true;
     tellAt(400, primary(), "role:master\r\n");
     expectRecord("+role-change master m 127.0.0.1 6379 new reported role is master\n");
 }
@@ -237,13 +237,13 @@ static void answers_that_are_no_info(void **state) {
     for (size_t n = 0; n < sizeof wires / sizeof *wires; n++) {
         primary()->link->pending_count = 1;
         primary()->link->pending[0] = (struct pendingReply){ASKED_INFO, primary()->id};
-        answer(primary(), wires[n]);
+        recorderAnswer(primary(), wires[n]);
         assert_null(primary()->info);
         assert_int_equal(primary()->info_ms, 0);
     }
     primary()->link->pending_count = 1;
     primary()->link->pending[0] = (struct pendingReply){ASKED_INFO, primary()->id};
-    answer(primary(), "=15\r\ntxt:role:master\r\n");
+    recorderAnswer(primary(), "=15\r\ntxt:role:master\r\n");
     assert_string_equal(primary()->info, "role:master");
 }
 
@@ -270,33 +270,33 @@ static void a_primary_that_should_be_a_replica(void **state) {
 static void repairs_wait_for_a_sane_primary(void **state) {
     (void)state;
     for (int reason = 0; reason < 6; reason++) {
-        world.quiet = true;
+        recorder.quiet = true;
         primary()->flags = 0;
         replica->s_down_ms = 0;
-        s.tilt = false;
+        recorded.tilt = false;
         tellAt(0, replica, FOLLOWS);
         tellAt(0, replica, "role:master\r\n");
         tellAt(9000, primary(), "role:master\r\n");
         if (reason == 0) primary()->flags = FLAG_S_DOWN;
         if (reason == 1) primary()->flags = FLAG_O_DOWN;
         if (reason == 2) tell(primary(), "role:slave\r\n");
-        if (reason == 3) primary()->info_ms = s.now_ms - 20000;
-        if (reason == 4) replica->s_down_ms = s.now_ms - 8000;
-        if (reason == 5) s.tilt = true;
-        world.quiet = false;
+        if (reason == 3) primary()->info_ms = recorded.now_ms - 20000;
+        if (reason == 4) replica->s_down_ms = recorded.now_ms - 8000;
+        if (reason == 5) recorded.tilt = true;
+        recorder.quiet = false;
         tell(replica, "role:master\r\n");
         expectRecord("");
     }
-    s.tilt = false; /* none of them, but each nearly */
-    primary()->info_ms = s.now_ms - 19999;
-    replica->s_down_ms = s.now_ms - 8001;
+    recorded.tilt = false; /* none of them, but each nearly */
+    primary()->info_ms = recorded.now_ms - 19999;
+    replica->s_down_ms = recorded.now_ms - 8001;
     tell(replica, "role:master\r\n");
-    assert_non_null(strstr(world.text, "+convert-to-slave"));
+    assert_non_null(strstr(recorder.text, "+convert-to-slave"));
 }
 
 static void follows_somebody_else(void **state) {
     (void)state;
-    assert_null(configLine("failover-timeout m 5000"));
+    assert_null(recorderConfigLine("failover-timeout m 5000"));
     tellAt(0, primary(), "role:master\r\n");
     tellAt(0, replica, FOLLOWS);
     tellAt(1000, replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6378\r\n");
@@ -310,13 +310,13 @@ static void follows_somebody_else(void **state) {
 /* By its name, another spelling of it, or another name for the same IP it is the same. */
 static void follows_by_name(void **state) {
     (void)state;
-    assert_null(configLine("resolve-hostnames yes"));
-    assert_null(configLine("monitor n host1 6479 1"));
-    assert_null(configLine("known-replica n host2 6480"));
-    assert_null(configLine("failover-timeout n 1000"));
-    tickAt(0);
-    forgetRecord();
-    struct instance *n = supervisorFind(&s, "n"), *other = n->p.replicas.items[0];
+    assert_null(recorderConfigLine("resolve-hostnames yes"));
+    assert_null(recorderConfigLine("monitor n host1 6479 1"));
+    assert_null(recorderConfigLine("known-replica n host2 6480"));
+    assert_null(recorderConfigLine("failover-timeout n 1000"));
+    recorderTickAt(0);
+    recorderForget();
+    struct instance *n = supervisorFind(&recorded, "n"), *other = n->p.replicas.items[0];
     static const char *const hosts[] = {"host1", "HOST1", "10.1.1.1", "host01"};
     for (size_t k = 0; k < sizeof hosts / sizeof *hosts; k++) {
         char text[128];
@@ -329,12 +329,12 @@ static void follows_by_name(void **state) {
     tellAt(5000, n, "role:master\r\n");
     tellAt(5000, other, "role:slave\r\nmaster_host:host2\r\nmaster_port:6479\r\n");
     tellAt(6001, other, "role:slave\r\nmaster_host:host2\r\nmaster_port:6479\r\n");
-    assert_non_null(strstr(world.text, "+fix-slave-config"));
+    assert_non_null(strstr(recorder.text, "+fix-slave-config"));
 }
 
 static void stuck_in_a_failover(void **state) {
     (void)state;
-    assert_null(configLine("failover-timeout m 5000"));
+    assert_null(recorderConfigLine("failover-timeout m 5000"));
     tellAt(0, primary(), "role:master\r\n");
     tellAt(0, replica, FOLLOWS);
     tellAt(1000, replica, FOLLOWS "master_failover_state:failover-in-progress\r\n");
@@ -350,9 +350,9 @@ static void stuck_in_a_failover(void **state) {
 static void nothing_is_repaired_without_a_channel(void **state) {
     (void)state;
     tellAt(0, replica, "role:master\r\n");
-    supervisorChannelDown(&s, replica->link, CHANNEL_COMMAND, "gone", TEST_NOW + 9000);
+    supervisorChannelDown(&recorded, replica->link, CHANNEL_COMMAND, "gone", TEST_NOW + 9000);
     tellAt(9000, primary(), "role:master\r\n");
-    forgetRecord();
+    recorderForget();
     tellAt(9000, replica, "role:master\r\n");
     expectRecord("");
 }
@@ -361,7 +361,7 @@ static void nothing_is_repaired_without_a_channel(void **state) {
 
 static void steps_of_reconfiguration(void **state) {
     (void)state;
-    assert_null(configLine("known-replica m 127.0.0.1 6381"));
+    assert_null(recorderConfigLine("known-replica m 127.0.0.1 6381"));
     struct instance *promoted = primary()->p.replicas.items[1];
     promoted->flags = FLAG_PROMOTED;
     primary()->flags = FLAG_FAILOVER_IN_PROGRESS;
@@ -389,23 +389,23 @@ static void a_promotion_is_seen(void **state) {
     primary()->p.failover_state = FAILOVER_WAIT_PROMOTION;
     primary()->p.promoted = replica;
     primary()->p.failover_epoch = 7;
-    s.tilt = true;
+    recorded.tilt = true;
     tell(replica, "role:master\r\n");
     assert_int_equal(primary()->p.failover_state, FAILOVER_WAIT_PROMOTION);
-    s.tilt = false;
+    recorded.tilt = false;
     tell(replica, "role:master\r\n");
     assert_int_equal(primary()->p.failover_state, FAILOVER_RECONF_REPLICAS);
     assert_int_equal(primary()->config_epoch, 7);
-    forgetRecord();
+    recorderForget();
     tellAt(20000, primary(), "role:master\r\n");
     tellAt(20000, replica, "role:master\r\n"); /* it is meant to be one */
     expectRecord("");
-    instanceRemove(&s, replica);
+    instanceRemove(&recorded, replica);
     assert_null(primary()->p.promoted);
 }
 
 int main(void) {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, worldTeardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, recorderTeardown)
     const struct CMUnitTest tests[] = {
         TEST(run_ids),
         TEST(reboots_are_marked_where_wanted),

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor_links_test.c - channels of a supervisor in a world that is written down: what is sent on them,
  * in which order and when; when they are given up; what answers do. */
-#include "sentinel/recording_world.h"
+#include "tests/sim/sentinel_recorder.h"
 
 static struct instance *primary(void) {
-    return s.primaries.items[0];
+    return recorded.primaries.items[0];
 }
 
 static struct instance *addReplica(int port) {
     char line[64];
     snprintf(line, sizeof line, "known-replica m 127.0.0.1 %d", port);
-    assert_null(configLine(line));
+    assert_null(recorderConfigLine(line));
     return primary()->p.replicas.items[primary()->p.replicas.count - 1];
 }
 
@@ -19,8 +19,8 @@ static struct instance *addSentinel(const char *of, int port, char letter) {
     memset(id, letter, RUN_ID_LEN);
     id[RUN_ID_LEN] = '\0';
     snprintf(line, sizeof line, "known-sentinel %s 127.0.0.1 %d %s", of, port, id);
-    assert_null(configLine(line));
-    const struct instances *sentinels = &supervisorFind(&s, of)->p.sentinels;
+    assert_null(recorderConfigLine(line));
+    const struct instances *sentinels = &supervisorFind(&recorded, of)->p.sentinels;
     return sentinels->items[sentinels->count - 1];
 }
 
@@ -28,10 +28,10 @@ static struct instance *addSentinel(const char *of, int port, char letter) {
 static void answerAll(struct instance *i) {
     while (i->link->pending_count) {
         switch (i->link->pending[0].what) {
-        case ASKED_PING: answer(i, "+PONG\r\n"); break;
-        case ASKED_INFO: answer(i, "$0\r\n\r\n"); break;
-        case ASKED_PUBLISH: answer(i, ":1\r\n"); break;
-        default: answer(i, "+OK\r\n"); break;
+        case ASKED_PING: recorderAnswer(i, "+PONG\r\n"); break;
+        case ASKED_INFO: recorderAnswer(i, "$0\r\n\r\n"); break;
+        case ASKED_PUBLISH: recorderAnswer(i, ":1\r\n"); break;
+        default: recorderAnswer(i, "+OK\r\n"); break;
         }
     }
 }
@@ -40,7 +40,7 @@ static void answerAll(struct instance *i) {
 
 static void first_words(void **state) {
     (void)state;
-    tickAt(100);
+    recorderTickAt(100);
     expectRecord("connect 6379 cmd\n"
                  "6379 cmd> CLIENT SETNAME sentinel-mmmmmmmm-cmd\n"
                  "6379 cmd> PING\n"
@@ -53,8 +53,8 @@ static void first_words(void **state) {
 
 static void credentials_of_servers(void **state) {
     (void)state;
-    assert_null(configLine("auth-pass m secret"));
-    tickAt(100);
+    assert_null(recorderConfigLine("auth-pass m secret"));
+    recorderTickAt(100);
     expectRecord("connect 6379 cmd\n"
                  "6379 cmd> AUTH secret\n"
                  "6379 cmd> CLIENT SETNAME sentinel-mmmmmmmm-cmd\n"
@@ -64,55 +64,55 @@ static void credentials_of_servers(void **state) {
                  "6379 pubsub> CLIENT SETNAME sentinel-mmmmmmmm-pubsub\n"
                  "6379 pubsub> SUBSCRIBE __sentinel__:hello\n"
                  "6379 cmd> INFO\n");
-    assert_null(configLine("auth-user m joe"));
+    assert_null(recorderConfigLine("auth-user m joe"));
     addReplica(6380);
-    tickAt(200);
+    recorderTickAt(200);
     answerAll(primary());
-    assert_non_null(strstr(world.text, "6380 cmd> AUTH joe secret\n6380 cmd> CLIENT SETNAME"));
-    assert_non_null(strstr(world.text, "6380 pubsub> AUTH joe secret\n6380 pubsub> CLIENT SETNAME"));
+    assert_non_null(strstr(recorder.text, "6380 cmd> AUTH joe secret\n6380 cmd> CLIENT SETNAME"));
+    assert_non_null(strstr(recorder.text, "6380 pubsub> AUTH joe secret\n6380 pubsub> CLIENT SETNAME"));
 }
 
 /* A user without a password is none. */
 static void no_credentials(void **state) {
     (void)state;
-    assert_null(configLine("auth-user m joe"));
-    tickAt(100);
-    assert_null(strstr(world.text, "AUTH"));
+    assert_null(recorderConfigLine("auth-user m joe"));
+    recorderTickAt(100);
+    assert_null(strstr(recorder.text, "AUTH"));
 }
 
 /* What is sent when its link is opened anew. */
 static const char *openingOf(struct instance *sentinel) {
-    supervisorDropSentinelLinks(&s);
-    forgetRecord();
+    supervisorDropSentinelLinks(&recorded);
+    recorderForget();
     sentinel->link->reconnect_ms = 0;
-    peerLinkTick(&s, sentinel);
-    return world.text;
+    peerLinkTick(&recorded, sentinel);
+    return recorder.text;
 }
 
 static void credentials_of_sentinels(void **state) {
     (void)state;
     struct instance *peer = addSentinel("m", 26380, 'a');
-    assert_null(configLine("auth-pass m secret"));
+    assert_null(recorderConfigLine("auth-pass m secret"));
     assert_string_equal(openingOf(peer), "connect 26380 cmd\n"
                                          "26380 cmd> CLIENT SETNAME sentinel-mmmmmmmm-cmd\n"
                                          "26380 cmd> PING\n");
-    s.settings.own_password = sdsnew("own");
+    recorded.settings.own_password = sdsnew("own");
     assert_string_equal(openingOf(peer), "connect 26380 cmd\n"
                                          "26380 cmd> AUTH own\n"
                                          "26380 cmd> CLIENT SETNAME sentinel-mmmmmmmm-cmd\n"
                                          "26380 cmd> PING\n");
-    assert_null(configLine("sentinel-user joe"));
+    assert_null(recorderConfigLine("sentinel-user joe"));
     assert_non_null(strstr(openingOf(peer), "26380 cmd> AUTH own\n"));
-    assert_null(configLine("sentinel-pass theirs"));
+    assert_null(recorderConfigLine("sentinel-pass theirs"));
     assert_non_null(strstr(openingOf(peer), "26380 cmd> AUTH joe theirs\n"));
 }
 
 static void renamed_commands(void **state) {
     (void)state;
-    assert_null(configLine("rename-command m ping tap"));
-    assert_null(configLine("rename-command m SubScribe listen"));
-    assert_null(configLine("rename-command m CLIENT guest"));
-    tickAt(100);
+    assert_null(recorderConfigLine("rename-command m ping tap"));
+    assert_null(recorderConfigLine("rename-command m SubScribe listen"));
+    assert_null(recorderConfigLine("rename-command m CLIENT guest"));
+    recorderTickAt(100);
     expectRecord("connect 6379 cmd\n"
                  "6379 cmd> guest SETNAME sentinel-mmmmmmmm-cmd\n"
                  "6379 cmd> tap\n"
@@ -125,20 +125,20 @@ static void renamed_commands(void **state) {
 static void port_zero_is_nowhere(void **state) {
     (void)state;
     primary()->address.port = 0;
-    tickAt(100);
+    recorderTickAt(100);
     expectRecord("");
     assert_true(instanceDisconnected(primary()));
 }
 
 static void refused_is_tried_once_a_second(void **state) {
     (void)state;
-    world.refuse_connect = true;
-    tickAt(100);
+    recorder.refuse_connect = true;
+    recorderTickAt(100);
     expectRecord("-cmd-link-reconnection master m 127.0.0.1 6379 #No way\n"
                  "-pubsub-link-reconnection master m 127.0.0.1 6379 #No way\n");
-    tickAt(1099);
+    recorderTickAt(1099);
     expectRecord("");
-    tickAt(1100);
+    recorderTickAt(1100);
     expectRecord("-cmd-link-reconnection master m 127.0.0.1 6379 #No way\n"
                  "-pubsub-link-reconnection master m 127.0.0.1 6379 #No way\n");
 }
@@ -146,38 +146,39 @@ static void refused_is_tried_once_a_second(void **state) {
 /* A name is asked for again at each attempt; while it has no answer, the IP of before is good. */
 static void names_are_resolved_again(void **state) {
     (void)state;
-    assert_null(configLine("resolve-hostnames yes"));
-    assert_null(configLine("monitor other host1 7000 1"));
-    assert_null(configLine("monitor nobody nowhere 7001 1"));
-    struct instance *other = supervisorFind(&s, "other"), *nobody = supervisorFind(&s, "nobody");
+    assert_null(recorderConfigLine("resolve-hostnames yes"));
+    assert_null(recorderConfigLine("monitor other host1 7000 1"));
+    assert_null(recorderConfigLine("monitor nobody nowhere 7001 1"));
+    struct instance *other = supervisorFind(&recorded, "other"),
+                    *nobody = supervisorFind(&recorded, "nobody");
     assert_string_equal(other->address.ip, "10.1.1.1");
     snprintf(other->address.ip, HOST_IP_LEN, "10.9.9.9");
-    forgetRecord();
-    tickAt(100);
+    recorderForget();
+    recorderTickAt(100);
     assert_string_equal(other->address.ip, "10.1.1.1");
-    assert_non_null(strstr(world.text, "connect 7000 cmd\n"));
+    assert_non_null(strstr(recorder.text, "connect 7000 cmd\n"));
     assert_string_equal(nobody->address.ip, "");
-    assert_null(strstr(world.text, "connect 7001"));
+    assert_null(strstr(recorder.text, "connect 7001"));
 }
 
 /* ---- By the clock ---- */
 
 static void periods(void **state) {
     (void)state;
-    tickAt(0);
+    recorderTickAt(0);
     answerAll(primary());
-    forgetRecord();
+    recorderForget();
     int pings = 0, infos = 0, hellos = 0;
     for (int ms = 100; ms <= 60000; ms += 100) {
-        tickAt(ms);
-        if (world.text) {
-            pings += strstr(world.text, "PING\n") != NULL;
-            infos += strstr(world.text, "INFO\n") != NULL;
-            hellos += strstr(world.text, "PUBLISH") != NULL;
+        recorderTickAt(ms);
+        if (recorder.text) {
+            pings += strstr(recorder.text, "PING\n") != NULL;
+            infos += strstr(recorder.text, "INFO\n") != NULL;
+            hellos += strstr(recorder.text, "PUBLISH") != NULL;
         }
         answerAll(primary());
-        primary()->link->pubsub_heard_ms = s.now_ms;
-        forgetRecord();
+        primary()->link->pubsub_heard_ms = recorded.now_ms;
+        recorderForget();
     }
     assert_in_range(pings, 53, 60);
     assert_in_range(infos, 5, 6);
@@ -186,16 +187,16 @@ static void periods(void **state) {
 
 static void short_patience_pings_often(void **state) {
     (void)state;
-    assert_null(configLine("down-after-milliseconds m 300"));
-    tickAt(0);
+    assert_null(recorderConfigLine("down-after-milliseconds m 300"));
+    recorderTickAt(0);
     answerAll(primary());
-    forgetRecord();
+    recorderForget();
     int pings = 0;
     for (int ms = 100; ms <= 10000; ms += 100) {
-        tickAt(ms);
-        pings += world.text && strstr(world.text, "PING\n");
+        recorderTickAt(ms);
+        pings += recorder.text && strstr(recorder.text, "PING\n");
         answerAll(primary());
-        forgetRecord();
+        recorderForget();
     }
     assert_in_range(pings, 24, 34);
 }
@@ -203,51 +204,51 @@ static void short_patience_pings_often(void **state) {
 /* While nothing is answered, it is asked again at each tick, up to a limit; PINGs every half period. */
 static void unanswered(void **state) {
     (void)state;
-    tickAt(0);
-    for (int ms = 100; ms <= 14000; ms += 100) tickAt(ms);
+    recorderTickAt(0);
+    for (int ms = 100; ms <= 14000; ms += 100) recorderTickAt(ms);
     assert_in_range(primary()->link->pending_count, 100, 103);
-    forgetRecord();
-    tickAt(14100);
+    recorderForget();
+    recorderTickAt(14100);
     expectRecord("");
 }
 
 /* Who shares a link has as much room on it as alone. */
 static void unanswered_on_a_shared_link(void **state) {
     (void)state;
-    assert_null(configLine("monitor n 127.0.0.1 6479 2"));
+    assert_null(recorderConfigLine("monitor n 127.0.0.1 6479 2"));
     struct instance *one = addSentinel("m", 26380, 'a'), *two = addSentinel("n", 26380, 'a');
-    tickAt(0);
-    for (int n = 0; n < 150; n++) instanceSend(&s, one, ASKED_NOTHING, 1, (struct str[]){STR("PING")});
+    recorderTickAt(0);
+    for (int n = 0; n < 150; n++) instanceSend(&recorded, one, ASKED_NOTHING, 1, (struct str[]){STR("PING")});
     assert_true(instanceMaySend(one) && instanceMaySend(two));
-    for (int n = 0; n < 50; n++) instanceSend(&s, two, ASKED_NOTHING, 1, (struct str[]){STR("PING")});
+    for (int n = 0; n < 50; n++) instanceSend(&recorded, two, ASKED_NOTHING, 1, (struct str[]){STR("PING")});
     assert_false(instanceMaySend(one) || instanceMaySend(two));
 }
 
 static void a_refused_hello_is_none(void **state) {
     (void)state;
-    tickAt(0);
+    recorderTickAt(0);
     answerAll(primary());
     primary()->hello_sent_ms = 0;
-    assert_true(helloSend(&s, primary()));
-    answer(primary(), "-NOPERM no such channel for you\r\n");
+    assert_true(helloSend(&recorded, primary()));
+    recorderAnswer(primary(), "-NOPERM no such channel for you\r\n");
     assert_int_equal(primary()->hello_sent_ms, 0);
-    assert_true(helloSend(&s, primary()));
-    answer(primary(), ":0\r\n");
-    assert_int_equal(primary()->hello_sent_ms, s.now_ms);
+    assert_true(helloSend(&recorded, primary()));
+    recorderAnswer(primary(), ":0\r\n");
+    assert_int_equal(primary()->hello_sent_ms, recorded.now_ms);
 }
 
 static bool asksForInfo(struct instance *i) {
-    i->info_ms = s.now_ms - 1001;
+    i->info_ms = recorded.now_ms - 1001;
     i->link->pending_count = 0;
-    forgetRecord();
-    periodicTick(&s, i);
-    return world.text && strstr(world.text, "cmd> INFO\n");
+    recorderForget();
+    periodicTick(&recorded, i);
+    return recorder.text && strstr(recorder.text, "cmd> INFO\n");
 }
 
 static void info_every_second_under_pressure(void **state) {
     (void)state;
     struct instance *replica = addReplica(6380);
-    tickAt(0);
+    recorderTickAt(0);
     assert_false(asksForInfo(replica));
     replica->r.link_down_ms = 1000;
     assert_true(asksForInfo(replica));
@@ -263,25 +264,25 @@ static void info_every_second_under_pressure(void **state) {
 
 static void hellos_held_back(void **state) {
     (void)state;
-    tickAt(0);
+    recorderTickAt(0);
     answerAll(primary());
     primary()->hello_sent_ms = 0;
     primary()->flags |= FLAG_FAILOVER_IN_PROGRESS | FLAG_COORDINATED;
     primary()->p.handing_over = true;
     primary()->p.failover_state = FAILOVER_WAIT_PROMOTION;
-    forgetRecord();
-    periodicTick(&s, primary());
+    recorderForget();
+    periodicTick(&recorded, primary());
     expectRecord("");
     primary()->p.failover_state = FAILOVER_RECONF_REPLICAS;
     primary()->failing_over = true;
-    periodicTick(&s, primary());
+    periodicTick(&recorded, primary());
     expectRecord("");
     primary()->failing_over = false;
-    world.no_own_ip = true;
-    periodicTick(&s, primary());
+    recorder.no_own_ip = true;
+    periodicTick(&recorded, primary());
     expectRecord("");
-    world.no_own_ip = false;
-    periodicTick(&s, primary());
+    recorder.no_own_ip = false;
+    periodicTick(&recorded, primary());
     expectRecord("6379 cmd> PUBLISH __sentinel__:hello 10.0.0.9,26379," TEST_MYID ",0,m,127.0.0.1,6379,0\n");
     primary()->flags = 0;
     primary()->p.failover_state = FAILOVER_NONE;
@@ -291,60 +292,60 @@ static void hellos_held_back(void **state) {
 
 static void silent_command_channel(void **state) {
     (void)state;
-    assert_null(configLine("down-after-milliseconds m 8000"));
-    tickAt(0);
+    assert_null(recorderConfigLine("down-after-milliseconds m 8000"));
+    recorderTickAt(0);
     answerAll(primary());
     primary()->link->pubsub_heard_ms = TEST_NOW + 60000;
     for (int ms = 500; ms <= 15000; ms += 500) {
-        tickAt(ms);
+        recorderTickAt(ms);
         if (ms < 11000) answerAll(primary());
     }
-    forgetRecord();
-    tickAt(15001); /* old enough, but an answer came less than 4 s ago */
-    assert_true(!world.text || !strstr(world.text, "close"));
-    forgetRecord();
-    tickAt(16100);
-    assert_non_null(strstr(world.text, "close 6379 cmd\nconnect 6379 cmd\n"));
-    assert_null(strstr(world.text, "pubsub"));
+    recorderForget();
+    recorderTickAt(15001); /* old enough, but an answer came less than 4 s ago */
+    assert_true(!recorder.text || !strstr(recorder.text, "close"));
+    recorderForget();
+    recorderTickAt(16100);
+    assert_non_null(strstr(recorder.text, "close 6379 cmd\nconnect 6379 cmd\n"));
+    assert_null(strstr(recorder.text, "pubsub"));
 }
 
 static void silent_pubsub_channel(void **state) {
     (void)state;
-    tickAt(0);
+    recorderTickAt(0);
     answerAll(primary());
     primary()->link->pubsub_heard_ms = TEST_NOW + 9000;
     for (int ms = 500; ms <= 15000; ms += 500) {
-        tickAt(ms);
+        recorderTickAt(ms);
         answerAll(primary());
     }
-    assert_null(strstr(world.text, "close"));
-    forgetRecord();
-    tickAt(15001);
-    assert_non_null(strstr(world.text, "close 6379 pubsub\nconnect 6379 pubsub\n"));
-    assert_null(strstr(world.text, "connect 6379 cmd"));
+    assert_null(strstr(recorder.text, "close"));
+    recorderForget();
+    recorderTickAt(15001);
+    assert_non_null(strstr(recorder.text, "close 6379 pubsub\nconnect 6379 pubsub\n"));
+    assert_null(strstr(recorder.text, "connect 6379 cmd"));
 }
 
 /* What has come while this process stood still waits to be read. */
 static void nothing_given_up_in_tilt(void **state) {
     (void)state;
-    tickAt(0);
-    tickAt(60000);
-    assert_true(s.tilt);
-    assert_null(strstr(world.text, "close"));
+    recorderTickAt(0);
+    recorderTickAt(60000);
+    assert_true(recorded.tilt);
+    assert_null(strstr(recorder.text, "close"));
 }
 
 static void broken(void **state) {
     (void)state;
-    tickAt(0);
-    forgetRecord();
-    supervisorChannelDown(&s, primary()->link, CHANNEL_COMMAND, "Connection reset", TEST_NOW + 100);
+    recorderTickAt(0);
+    recorderForget();
+    supervisorChannelDown(&recorded, primary()->link, CHANNEL_COMMAND, "Connection reset", TEST_NOW + 100);
     assert_true(instanceDisconnected(primary()));
     assert_int_equal(primary()->link->pending_count, 0);
-    tickAt(900);
+    recorderTickAt(900);
     expectRecord("");
-    tickAt(1000);
-    assert_non_null(strstr(world.text, "connect 6379 cmd\n"));
-    assert_null(strstr(world.text, "connect 6379 pubsub\n"));
+    recorderTickAt(1000);
+    assert_non_null(strstr(recorder.text, "connect 6379 cmd\n"));
+    assert_null(strstr(recorder.text, "connect 6379 pubsub\n"));
     assert_false(instanceDisconnected(primary()));
 }
 
@@ -352,11 +353,11 @@ static void dropped(void **state) {
     (void)state;
     addReplica(6380);
     addSentinel("m", 26380, 'a');
-    tickAt(0);
-    forgetRecord();
-    supervisorDropLinks(&s, primary());
+    recorderTickAt(0);
+    recorderForget();
+    supervisorDropLinks(&recorded, primary());
     expectRecord("close 6379 cmd\nclose 6379 pubsub\nclose 6380 cmd\nclose 6380 pubsub\n");
-    supervisorDropSentinelLinks(&s);
+    supervisorDropSentinelLinks(&recorded);
     expectRecord("close 26380 cmd\n");
     assert_int_equal(primary()->link->pending_count, 0); /* whose answers will not come */
 }
@@ -365,40 +366,40 @@ static void dropped(void **state) {
 
 static void sentinels_share_a_link(void **state) {
     (void)state;
-    assert_null(configLine("monitor n 127.0.0.1 6479 2"));
+    assert_null(recorderConfigLine("monitor n 127.0.0.1 6479 2"));
     struct instance *one = addSentinel("m", 26380, 'a'), *two = addSentinel("n", 26380, 'a'),
                     *three = addSentinel("n", 26381, 'b');
     assert_ptr_equal(one->link, two->link);
     assert_ptr_not_equal(one->link, three->link);
     assert_int_equal(one->link->owner_count, 2);
-    tickAt(0);
-    assert_null(strstr(strstr(world.text, "connect 26380") + 1, "connect 26380"));
+    recorderTickAt(0);
+    assert_null(strstr(strstr(recorder.text, "connect 26380") + 1, "connect 26380"));
     answerAll(one);
-    forgetRecord();
-    instanceRemove(&s, one);
+    recorderForget();
+    instanceRemove(&recorded, one);
     expectRecord("");
     assert_int_equal(two->link->owner_count, 1);
-    instanceRemove(&s, two);
+    instanceRemove(&recorded, two);
     expectRecord("close 26380 cmd\n");
 }
 
 /* An answer to one who is gone is nobody's. */
 static void answers_find_who_asked(void **state) {
     (void)state;
-    assert_null(configLine("monitor n 127.0.0.1 6479 2"));
+    assert_null(recorderConfigLine("monitor n 127.0.0.1 6479 2"));
     struct instance *one = addSentinel("m", 26380, 'a'), *two = addSentinel("n", 26380, 'a');
-    tickAt(0);
+    recorderTickAt(0);
     answerAll(one);
     one->hello_sent_ms = two->hello_sent_ms = 0;
-    periodicTick(&s, one);
-    periodicTick(&s, two);
+    periodicTick(&recorded, one);
+    periodicTick(&recorded, two);
     assert_int_equal(two->link->pending_count, 2);
-    instanceRemove(&s, one);
-    answer(two, ":1\r\n");
+    instanceRemove(&recorded, one);
+    recorderAnswer(two, ":1\r\n");
     assert_int_equal(two->hello_sent_ms, 0);
-    answer(two, ":1\r\n");
-    assert_int_equal(two->hello_sent_ms, s.now_ms);
-    answer(two, ":1\r\n"); /* nobody has asked */
+    recorderAnswer(two, ":1\r\n");
+    assert_int_equal(two->hello_sent_ms, recorded.now_ms);
+    recorderAnswer(two, ":1\r\n"); /* nobody has asked */
 }
 
 /* ---- Answers to PING ---- */
@@ -418,30 +419,30 @@ static void ping_answers(void **state) {
                    {"*1\r\n+PONG\r\n", false},
                    {"$-1\r\n", false},
                    {":1\r\n", false}};
-    tickAt(0);
-    answer(primary(), "+OK\r\n");
+    recorderTickAt(0);
+    recorderAnswer(primary(), "+OK\r\n");
     for (size_t n = 0; n < sizeof answers / sizeof *answers; n++) {
         struct peerLink *link = primary()->link;
         link->pending_count = 1;
         link->pending[0] = (struct pendingReply){ASKED_PING, primary()->id};
         link->ping_ms = link->good_pong_ms = link->pong_ms = TEST_NOW - 5000;
-        answer(primary(), answers[n].wire);
+        recorderAnswer(primary(), answers[n].wire);
         assert_int_equal(link->pong_ms, TEST_NOW);
         assert_int_equal(link->good_pong_ms, answers[n].alive ? TEST_NOW : TEST_NOW - 5000);
         assert_int_equal(link->ping_ms, answers[n].alive ? 0 : TEST_NOW - 5000);
     }
-    forgetRecord();
+    recorderForget();
 }
 
 static void busy_and_down_is_told_once(void **state) {
     (void)state;
-    tickAt(0);
-    forgetRecord();
+    recorderTickAt(0);
+    recorderForget();
     struct peerLink *link = primary()->link;
     for (int n = 0; n < 3; n++) {
         link->pending_count = 1;
         link->pending[0] = (struct pendingReply){ASKED_PING, primary()->id};
-        answer(primary(), "-BUSY a script\r\n");
+        recorderAnswer(primary(), "-BUSY a script\r\n");
         if (n == 0) expectRecord("");
         if (n == 1) expectRecord("6379 cmd> SCRIPT KILL\n");
         if (n == 2) expectRecord("");
@@ -459,12 +460,12 @@ static void messages(void **state) {
                                       "*3\r\n$7\r\nmessage\r\n$-1\r\n$-1\r\n",
                                       "*3\r\n*0\r\n*0\r\n*0\r\n",
                                       "*4\r\n$8\r\npmessage\r\n$1\r\n*\r\n$1\r\nx\r\n$1\r\ny\r\n"};
-    tickAt(0);
-    forgetRecord();
+    recorderTickAt(0);
+    recorderForget();
     for (size_t n = 0; n < sizeof odd / sizeof *odd; n++) {
         struct respReply message;
         assert_int_equal(respReadReply(odd[n], strlen(odd[n]), &message), strlen(odd[n]));
-        supervisorMessage(&s, primary()->link, &message, TEST_NOW + 100 + (int64_t)n);
+        supervisorMessage(&recorded, primary()->link, &message, TEST_NOW + 100 + (int64_t)n);
         respReplyFree(&message);
         assert_int_equal(primary()->link->pubsub_heard_ms, TEST_NOW + 100 + (int64_t)n);
     }
@@ -472,7 +473,7 @@ static void messages(void **state) {
 }
 
 int main(void) {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, worldSetup, worldTeardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, recorderSetup, recorderTeardown)
     const struct CMUnitTest tests[] = {
         TEST(first_words),
         TEST(credentials_of_servers),

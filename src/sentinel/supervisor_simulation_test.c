@@ -8,57 +8,61 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-#include "sentinel/supervisor_simulation.h"
+#include "base/assert.h"
+#include "tests/sim/sentinel_simulation.h"
 
 #define DOWN_MS     2000
 #define FAILOVER_MS 10000
 
-static const struct simOptions usual = {.sentinels = 3,
-                                        .replicas = 2,
-                                        .quorum = 2,
-                                        .parallel_syncs = 1,
-                                        .down_after_ms = DOWN_MS,
-                                        .failover_timeout_ms = FAILOVER_MS,
-                                        .latency_ms = 2,
-                                        .seed = 1};
+static const struct sentinelSimOptions usual = {.sentinels = 3,
+                                                .replicas = 2,
+                                                .quorum = 2,
+                                                .parallel_syncs = 1,
+                                                .down_after_ms = DOWN_MS,
+                                                .failover_timeout_ms = FAILOVER_MS,
+                                                .latency_ms = 2,
+                                                .seed = 1};
 
 /* How long until they agree; -1: not within that time. */
-static int64_t untilAgreed(struct sim *s, int64_t at_most_ms) {
-    int64_t begin = simNow(s);
-    while (!simAgrees(s)) {
-        if (simNow(s) - begin > at_most_ms) return -1;
-        simRun(s, 100);
+static int64_t untilAgreed(struct sentinelSim *s, int64_t at_most_ms) {
+    int64_t begin = sentinelSimNow(s);
+    while (!sentinelSimAgrees(s)) {
+        if (sentinelSimNow(s) - begin > at_most_ms) return -1;
+        sentinelSimRun(s, 100);
     }
-    return simNow(s) - begin;
+    return sentinelSimNow(s) - begin;
 }
 
-static struct sim *agreed(const struct simOptions *o) {
-    struct sim *s = simCreate(o);
+static struct sentinelSim *agreed(const struct sentinelSimOptions *o) {
+    struct sentinelSim *s = sentinelSimCreate(o);
     assert_true(untilAgreed(s, 20000) >= 0);
-    simRun(s, 3000); /* everybody has been asked for INFO, and has said hello */
-    simForgetEvents(s);
+    sentinelSimRun(s, 3000); /* everybody has been asked for INFO, and has said hello */
+    sentinelSimForgetEvents(s);
     return s;
 }
 
 /* How long until an event of that name has been told by one of them. */
-static int64_t untilTold(struct sim *s, const char *name, int64_t at_most_ms) {
-    int64_t begin = simNow(s);
+static int64_t untilTold(struct sentinelSim *s, const char *name, int64_t at_most_ms) {
+    int64_t begin = sentinelSimNow(s);
     for (;;) {
-        for (int i = 0; i < simServer(s, 0); i++) {
-            if (simEvents(s, i, name, NULL)) return simNow(s) - begin;
+        for (int i = 0; i < sentinelSimServer(s, 0); i++) {
+            if (sentinelSimCountEvents(s, i, name, NULL)) return sentinelSimNow(s) - begin;
         }
-        if (simNow(s) - begin > at_most_ms) return -1;
-        simRun(s, 10);
+        if (sentinelSimNow(s) - begin > at_most_ms) return -1;
+        sentinelSimRun(s, 10);
     }
 }
 
 /* Who has told it first, after untilTold. */
-static int whoTold(struct sim *s, const char *name) {
-    for (int i = 0; i < simServer(s, 0); i++) {
-        if (simEvents(s, i, name, NULL)) return i;
+static int whoTold(struct sentinelSim *s, const char *name) {
+    for (int i = 0; i < sentinelSimServer(s, 0); i++) {
+        if (sentinelSimCountEvents(s, i, name, NULL)) return i;
     }
     return -1;
 }
@@ -72,32 +76,32 @@ static void assertInOrder(const char *text, const char *const *events) {
     }
 }
 #define IN_ORDER(s, sentinel, ...)                                                                           \
-    assertInOrder(simEventText(s, sentinel), (const char *const[]){__VA_ARGS__, NULL})
+    assertInOrder(sentinelSimEventText(s, sentinel), (const char *const[]){__VA_ARGS__, NULL})
 
-static void heal(struct sim *s) {
-    for (int i = 0; i < simCount(s); i++) {
-        simSide(s, i, 0);
-        simHang(s, i, false);
-        simRestart(s, i);
+static void heal(struct sentinelSim *s) {
+    for (int i = 0; i < sentinelSimCount(s); i++) {
+        sentinelSimSide(s, i, 0);
+        sentinelSimHang(s, i, false);
+        sentinelSimRestart(s, i);
     }
-    simBreaks(s, 0);
+    sentinelSimSetBreaks(s, 0);
 }
 
 /* ---- Finding each other ---- */
 
 static void strangersFindEachOther(void **state) {
     (void)state;
-    struct simOptions o = usual;
-    o.strangers = true;
-    struct sim *s = simCreate(&o);
+    struct sentinelSimOptions o = usual;
+    o.only_primary_known = true;
+    struct sentinelSim *s = sentinelSimCreate(&o);
     assert_in_range(untilAgreed(s, 20000), 0, 15000); /* replicas by INFO, Sentinels by hellos */
     IN_ORDER(s, 0, "+monitor master it 10.0.0.4 6379 quorum 2\n",
              "+slave slave 10.0.0.5:6379 10.0.0.5 6379 @ it 10.0.0.4 6379\n");
-    simKill(s, 1); /* what they have found, they have saved */
-    simRestart(s, 1);
-    assert_int_equal(simWatched(s, 1)->p.sentinels.count, 2);
-    assert_int_equal(simWatched(s, 1)->p.replicas.count, 2);
-    simDestroy(s);
+    sentinelSimKill(s, 1); /* what they have found, they have saved */
+    sentinelSimRestart(s, 1);
+    assert_int_equal(sentinelSimWatched(s, 1)->p.sentinels.count, 2);
+    assert_int_equal(sentinelSimWatched(s, 1)->p.replicas.count, 2);
+    sentinelSimDestroy(s);
 }
 
 /* ---- Down, and replaced ---- */
@@ -105,28 +109,28 @@ static void strangersFindEachOther(void **state) {
 static void aDeadPrimaryIsReplaced(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        struct simOptions o = usual;
+        struct sentinelSimOptions o = usual;
         o.seed = seed;
-        struct sim *s = agreed(&o);
-        int old = simServer(s, 0);
-        simKill(s, old);
+        struct sentinelSim *s = agreed(&o);
+        int old = sentinelSimServer(s, 0);
+        sentinelSimKill(s, old);
         assert_in_range(untilTold(s, "+promoted-slave", 20000), DOWN_MS - 1000, DOWN_MS + 2000);
         assert_true(untilAgreed(s, 20000) >= 0);
-        assert_int_not_equal(simPrimaryOf(s, 0), old);
-        simRestart(s, old); /* it believes that it is a primary still */
+        assert_int_not_equal(sentinelSimPrimaryOf(s, 0), old);
+        sentinelSimRestart(s, old); /* it believes that it is a primary still */
         assert_true(untilAgreed(s, 30000) >= 0);
-        assert_false(simIsPrimary(s, old));
-        simDestroy(s);
+        assert_false(sentinelSimIsPrimary(s, old));
+        sentinelSimDestroy(s);
     }
 }
 
 static void theLeaderTellsEachStep(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    simKill(s, simServer(s, 0));
+    struct sentinelSim *s = agreed(&usual);
+    sentinelSimKill(s, sentinelSimServer(s, 0));
     assert_true(untilTold(s, "+elected-leader", 20000) >= 0);
     int leader = whoTold(s, "+elected-leader"), observer = (leader + 1) % 3;
-    simRun(s, 10000);
+    sentinelSimRun(s, 10000);
     IN_ORDER(
         s, leader, "+sdown master it 10.0.0.4 6379\n", "+odown master it 10.0.0.4 6379 #quorum ",
         "+new-epoch 1\n", "+try-failover master it 10.0.0.4 6379\n", "+vote-for-leader ",
@@ -139,151 +143,154 @@ static void theLeaderTellsEachStep(void **state) {
         "+slave slave 10.0.0.4:6379 10.0.0.4 6379 @ it 10.0.0.", "+sdown slave 10.0.0.4:6379 ");
     IN_ORDER(s, observer, "+vote-for-leader ", "+config-update-from sentinel ",
              "+switch-master it 10.0.0.4 6379 10.0.0.", "+slave slave ");
-    assert_int_equal(simEvents(s, observer, "+elected-leader", NULL), 0);
-    simDestroy(s);
+    assert_int_equal(sentinelSimCountEvents(s, observer, "+elected-leader", NULL), 0);
+    sentinelSimDestroy(s);
 }
 
 static void aHungPrimaryIsReplacedAndDemoted(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    int old = simServer(s, 0);
-    simHang(s, old, true);
+    struct sentinelSim *s = agreed(&usual);
+    int old = sentinelSimServer(s, 0);
+    sentinelSimHang(s, old, true);
     assert_in_range(untilTold(s, "+switch-master", 20000), DOWN_MS, DOWN_MS + 8000);
-    simRun(s, 20000);
-    assert_true(simIsPrimary(s, old)); /* it has not heard of it */
-    simHang(s, old, false);
+    sentinelSimRun(s, 20000);
+    assert_true(sentinelSimIsPrimary(s, old)); /* it has not heard of it */
+    sentinelSimHang(s, old, false);
     assert_true(untilAgreed(s, 60000) >= 0);
-    assert_false(simIsPrimary(s, old));
-    assert_true(simEvents(s, 0, "+convert-to-slave", NULL) + simEvents(s, 1, "+convert-to-slave", NULL) +
-                simEvents(s, 2, "+convert-to-slave", NULL));
-    simDestroy(s);
+    assert_false(sentinelSimIsPrimary(s, old));
+    assert_true(sentinelSimCountEvents(s, 0, "+convert-to-slave", NULL) +
+                sentinelSimCountEvents(s, 1, "+convert-to-slave", NULL) +
+                sentinelSimCountEvents(s, 2, "+convert-to-slave", NULL));
+    sentinelSimDestroy(s);
 }
 
 static void aMajorityOnTheOtherSideReplacesIt(void **state) {
     (void)state;
-    struct simOptions o = usual;
+    struct sentinelSimOptions o = usual;
     o.sentinels = 5;
     o.quorum = 3;
-    struct sim *s = agreed(&o);
-    int old = simServer(s, 0);
-    simSide(s, old, 1);
-    simSide(s, 0, 1);
-    simSide(s, 1, 1);
-    simRun(s, 60000);
-    assert_int_equal(simPrimaryOf(s, 0), old); /* two of five see it alive, and no replicas */
-    assert_int_not_equal(simPrimaryOf(s, 2), old);
-    assert_int_equal(simPrimaryOf(s, 2), simPrimaryOf(s, 4));
+    struct sentinelSim *s = agreed(&o);
+    int old = sentinelSimServer(s, 0);
+    sentinelSimSide(s, old, 1);
+    sentinelSimSide(s, 0, 1);
+    sentinelSimSide(s, 1, 1);
+    sentinelSimRun(s, 60000);
+    assert_int_equal(sentinelSimPrimaryOf(s, 0), old); /* two of five see it alive, and no replicas */
+    assert_int_not_equal(sentinelSimPrimaryOf(s, 2), old);
+    assert_int_equal(sentinelSimPrimaryOf(s, 2), sentinelSimPrimaryOf(s, 4));
     heal(s);
     assert_true(untilAgreed(s, 60000) >= 0);
-    assert_false(simIsPrimary(s, old));
-    simDestroy(s);
+    assert_false(sentinelSimIsPrimary(s, old));
+    sentinelSimDestroy(s);
 }
 
 static void whoIsAloneFindsNobodyDown(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    simSide(s, 0, 1); /* sees nobody */
-    simRun(s, 30000);
-    assert_int_equal(simEvents(s, 0, "+sdown", "master it"), 1);
-    assert_int_equal(simEvents(s, 0, "+odown", NULL), 0);
+    struct sentinelSim *s = agreed(&usual);
+    sentinelSimSide(s, 0, 1); /* sees nobody */
+    sentinelSimRun(s, 30000);
+    assert_int_equal(sentinelSimCountEvents(s, 0, "+sdown", "master it"), 1);
+    assert_int_equal(sentinelSimCountEvents(s, 0, "+odown", NULL), 0);
     heal(s);
     assert_true(untilAgreed(s, 60000) >= 0);
-    assert_int_equal(simEvents(s, 0, "-sdown", "master it"), 1);
-    simDestroy(s);
+    assert_int_equal(sentinelSimCountEvents(s, 0, "-sdown", "master it"), 1);
+    sentinelSimDestroy(s);
 }
 
 static void withoutQuorumNothingIsTried(void **state) {
     (void)state;
-    struct simOptions o = usual;
+    struct sentinelSimOptions o = usual;
     o.quorum = 3;
-    struct sim *s = agreed(&o);
-    simKill(s, 2);
-    simKill(s, simServer(s, 0));
-    simRun(s, 40000);
-    assert_int_equal(simEvents(s, 0, "+odown", NULL), 0);
-    struct quorumCheck check = supervisorCheckQuorum(simWatched(s, 0));
+    struct sentinelSim *s = agreed(&o);
+    sentinelSimKill(s, 2);
+    sentinelSimKill(s, sentinelSimServer(s, 0));
+    sentinelSimRun(s, 40000);
+    assert_int_equal(sentinelSimCountEvents(s, 0, "+odown", NULL), 0);
+    struct quorumCheck check = supervisorCheckQuorum(sentinelSimWatched(s, 0));
     assert_int_equal(check.usable, 2);
     assert_false(check.quorum);
     assert_true(check.majority);
-    simRestart(s, 2); /* regained: but all three have to vote for the same */
+    sentinelSimRestart(s, 2); /* regained: but all three have to vote for the same */
     assert_true(untilTold(s, "+switch-master", 300000) >= 0);
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 static void withoutAMajorityNobodyIsElected(void **state) {
     (void)state;
-    struct simOptions o = usual;
+    struct sentinelSimOptions o = usual;
     o.sentinels = 5;
-    struct sim *s = agreed(&o);
-    for (int i = 2; i < 5; i++) simKill(s, i);
-    simKill(s, simServer(s, 0));
+    struct sentinelSim *s = agreed(&o);
+    for (int i = 2; i < 5; i++) sentinelSimKill(s, i);
+    sentinelSimKill(s, sentinelSimServer(s, 0));
     assert_in_range(untilTold(s, "-failover-abort-not-elected", 40000), FAILOVER_MS, FAILOVER_MS + 6000);
-    simRun(s, 30000);
-    assert_int_equal(simEvents(s, 0, "+elected-leader", NULL) + simEvents(s, 1, "+elected-leader", NULL), 0);
-    struct quorumCheck check = supervisorCheckQuorum(simWatched(s, 0));
+    sentinelSimRun(s, 30000);
+    assert_int_equal(sentinelSimCountEvents(s, 0, "+elected-leader", NULL) +
+                         sentinelSimCountEvents(s, 1, "+elected-leader", NULL),
+                     0);
+    struct quorumCheck check = supervisorCheckQuorum(sentinelSimWatched(s, 0));
     assert_true(check.quorum);
     assert_false(check.majority);
-    simRestart(s, 2);
+    sentinelSimRestart(s, 2);
     assert_true(untilTold(s, "+switch-master", 40000) >= 0);
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 /* Who has voted for another waits for twice the time of a failover before it tries itself. */
 static void theNextAttemptWaits(void **state) {
     (void)state;
-    struct simOptions o = usual;
+    struct sentinelSimOptions o = usual;
     o.replicas = 1;
-    struct sim *s = agreed(&o);
-    simPriority(s, simServer(s, 1), 0);
-    simRun(s, 11000); /* INFO has told it */
-    simKill(s, simServer(s, 0));
+    struct sentinelSim *s = agreed(&o);
+    sentinelSimSetPriority(s, sentinelSimServer(s, 1), 0);
+    sentinelSimRun(s, 11000); /* INFO has told it */
+    sentinelSimKill(s, sentinelSimServer(s, 0));
     assert_true(untilTold(s, "-failover-abort-no-good-slave", 20000) >= 0);
-    simForgetEvents(s);
+    sentinelSimForgetEvents(s);
     assert_in_range(untilTold(s, "+try-failover", 40000), FAILOVER_MS, 2 * FAILOVER_MS + 1500);
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 static void aPrimaryThatSaysItIsAReplicaIsDown(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    int old = simServer(s, 0);
-    simReplicaOf(s, old, simServer(s, 1));
+    struct sentinelSim *s = agreed(&usual);
+    int old = sentinelSimServer(s, 0);
+    sentinelSimReplicaOf(s, old, sentinelSimServer(s, 1));
     assert_in_range(untilTold(s, "+sdown", 60000), 20000, 20000 + DOWN_MS + 11000);
     assert_true(untilTold(s, "+switch-master", 20000) >= 0);
     assert_true(untilAgreed(s, 60000) >= 0);
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 static void aReplicaPromotedByHandIsDemoted(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    simReplicaOf(s, simServer(s, 1), -1);
+    struct sentinelSim *s = agreed(&usual);
+    sentinelSimReplicaOf(s, sentinelSimServer(s, 1), -1);
     assert_true(untilTold(s, "+convert-to-slave", 40000) >= 0);
     assert_true(untilAgreed(s, 20000) >= 0);
-    assert_int_equal(simPrimaryOf(s, 0), simServer(s, 0));
-    simDestroy(s);
+    assert_int_equal(sentinelSimPrimaryOf(s, 0), sentinelSimServer(s, 0));
+    sentinelSimDestroy(s);
 }
 
 /* It is back before it would be down, but not with its data yet. */
 static void aRebootMayCountAsDown(void **state) {
     (void)state;
-    struct simOptions o = usual;
+    struct sentinelSimOptions o = usual;
     o.down_after_ms = 20000;
     for (int noticed = 0; noticed <= 1; noticed++) {
         o.reboot_down_after_ms = noticed ? 3000 : 0;
-        struct sim *s = agreed(&o);
-        int old = simServer(s, 0);
-        simLoading(s, old, 40000);
-        simKill(s, old);
-        simRun(s, 500);
-        simRestart(s, old);
+        struct sentinelSim *s = agreed(&o);
+        int old = sentinelSimServer(s, 0);
+        sentinelSimSetLoading(s, old, 40000);
+        sentinelSimKill(s, old);
+        sentinelSimRun(s, 500);
+        sentinelSimRestart(s, old);
         int64_t took = untilTold(s, "+sdown", 35000);
         if (noticed)
             assert_in_range(took, 3000, 14000);
         else
             assert_int_equal(took, -1); /* LOADING counts as alive */
-        assert_int_equal(simEvents(s, 0, "+reboot", "master it"), 1);
-        simDestroy(s);
+        assert_int_equal(sentinelSimCountEvents(s, 0, "+reboot", "master it"), 1);
+        sentinelSimDestroy(s);
     }
 }
 
@@ -291,46 +298,47 @@ static void aRebootMayCountAsDown(void **state) {
 
 static void theReplicaWithTheBestPriorityIsChosen(void **state) {
     (void)state;
-    struct simOptions o = usual;
+    struct sentinelSimOptions o = usual;
     o.replicas = 4;
-    struct sim *s = agreed(&o);
-    simPriority(s, simServer(s, 3), 10);
-    simPriority(s, simServer(s, 4), 0);
-    simRun(s, 11000);
-    simKill(s, simServer(s, 0));
+    struct sentinelSim *s = agreed(&o);
+    sentinelSimSetPriority(s, sentinelSimServer(s, 3), 10);
+    sentinelSimSetPriority(s, sentinelSimServer(s, 4), 0);
+    sentinelSimRun(s, 11000);
+    sentinelSimKill(s, sentinelSimServer(s, 0));
     assert_true(untilTold(s, "+switch-master", 20000) >= 0);
-    assert_int_equal(simPrimaryOf(s, 0), simServer(s, 3));
-    simDestroy(s);
+    assert_int_equal(sentinelSimPrimaryOf(s, 0), sentinelSimServer(s, 3));
+    sentinelSimDestroy(s);
 }
 
 static void theReplicaWithMostDataIsChosen(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 5; seed++) {
-        struct simOptions o = usual;
+        struct sentinelSimOptions o = usual;
         o.seed = seed;
-        struct sim *s = agreed(&o);
-        int behind = simServer(s, 1);
-        simNeverSyncs(s, behind, true);
-        simReplicaOf(s, behind, -1);
-        simReplicaOf(s, behind, simServer(s, 0)); /* has nothing new from now on, for not too long */
-        simRun(s, 5000);
-        simKill(s, simServer(s, 0));
+        struct sentinelSim *s = agreed(&o);
+        int behind = sentinelSimServer(s, 1);
+        sentinelSimSetNeverSyncs(s, behind, true);
+        sentinelSimReplicaOf(s, behind, -1);
+        sentinelSimReplicaOf(s, behind,
+                             sentinelSimServer(s, 0)); /* has nothing new from now on, for not too long */
+        sentinelSimRun(s, 5000);
+        sentinelSimKill(s, sentinelSimServer(s, 0));
         assert_true(untilTold(s, "+selected-slave", 20000) >= 0);
         int leader = whoTold(s, "+selected-slave");
-        assert_int_equal(simEvents(s, leader, "+selected-slave", "10.0.0.6:6379"), 1);
-        simDestroy(s);
+        assert_int_equal(sentinelSimCountEvents(s, leader, "+selected-slave", "10.0.0.6:6379"), 1);
+        sentinelSimDestroy(s);
     }
 }
 
 /* All that can be said against one, each alone. */
 static void whoCannotBePromotedIsNotChosen(void **state) {
     (void)state;
-    struct simOptions o = usual;
+    struct sentinelSimOptions o = usual;
     o.replicas = 1;
-    struct sim *s = agreed(&o);
-    simRun(s, 11000);
-    struct supervisor *sup = simSupervisor(s, 0);
-    struct instance *primary = simWatched(s, 0), *r = primary->p.replicas.items[0];
+    struct sentinelSim *s = agreed(&o);
+    sentinelSimRun(s, 11000);
+    struct supervisor *sup = sentinelSimSupervisor(s, 0);
+    struct instance *primary = sentinelSimWatched(s, 0), *r = primary->p.replicas.items[0];
     assert_ptr_equal(failoverSelectReplica(sup, primary), r);
     const struct instance was = *r;
     const struct peerLink link_was = *r->link;
@@ -356,106 +364,108 @@ static void whoCannotBePromotedIsNotChosen(void **state) {
     r->info_ms = sup->now_ms - 5001;
     assert_null(failoverSelectReplica(sup, primary));
     *r = was;
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 /* ---- After the promotion ---- */
 
 static void onlySoManyAreReconfiguredAtATime(void **state) {
     (void)state;
-    struct simOptions o = usual;
+    struct sentinelSimOptions o = usual;
     o.replicas = 5;
     for (o.parallel_syncs = 1; o.parallel_syncs <= 3; o.parallel_syncs += 2) {
-        struct sim *s = agreed(&o);
-        simKill(s, simServer(s, 0));
+        struct sentinelSim *s = agreed(&o);
+        sentinelSimKill(s, sentinelSimServer(s, 0));
         assert_true(untilTold(s, "+promoted-slave", 20000) >= 0);
         int leader = whoTold(s, "+promoted-slave"), most = 0;
-        while (!simEvents(s, leader, "+failover-end", NULL)) {
-            int busy = simEvents(s, leader, "+slave-reconf-sent", NULL) -
-                       simEvents(s, leader, "+slave-reconf-done", NULL);
+        while (!sentinelSimCountEvents(s, leader, "+failover-end", NULL)) {
+            int busy = sentinelSimCountEvents(s, leader, "+slave-reconf-sent", NULL) -
+                       sentinelSimCountEvents(s, leader, "+slave-reconf-done", NULL);
             if (busy > most) most = busy;
-            simRun(s, 20);
+            sentinelSimRun(s, 20);
         }
         assert_int_equal(most, o.parallel_syncs);
-        assert_int_equal(simEvents(s, leader, "+slave-reconf-done", NULL), 4);
-        simDestroy(s);
+        assert_int_equal(sentinelSimCountEvents(s, leader, "+slave-reconf-done", NULL), 4);
+        sentinelSimDestroy(s);
     }
 }
 
 /* A replica that does not do as it is told holds nobody up for ever. */
 static void theFailoverEndsWithoutTheSlow(void **state) {
     (void)state;
-    struct simOptions o = usual;
+    struct sentinelSimOptions o = usual;
     o.failover_timeout_ms = 30000;
-    struct sim *s = agreed(&o);
-    simNeverSyncs(s, simServer(s, 1), true);
-    simNeverSyncs(s, simServer(s, 2), true);
-    simKill(s, simServer(s, 0));
+    struct sentinelSim *s = agreed(&o);
+    sentinelSimSetNeverSyncs(s, sentinelSimServer(s, 1), true);
+    sentinelSimSetNeverSyncs(s, sentinelSimServer(s, 2), true);
+    sentinelSimKill(s, sentinelSimServer(s, 0));
     assert_true(untilTold(s, "+slave-reconf-inprog", 20000) >= 0);
     int leader = whoTold(s, "+slave-reconf-inprog");
     assert_in_range(untilTold(s, "+failover-end-for-timeout", 60000), 20000, 31000);
-    simRun(s, 100);
+    sentinelSimRun(s, 100);
     IN_ORDER(s, leader, "+failover-end-for-timeout master it", "+failover-end master it",
              "+slave-reconf-sent-be slave ", "+switch-master it");
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 static void aReplicaThatHearsNothingIsGivenUp(void **state) {
     (void)state;
-    struct simOptions o = usual;
+    struct sentinelSimOptions o = usual;
     o.failover_timeout_ms = 60000;
     o.down_after_ms = 25000; /* it is not down all the while */
     o.replicas = 3;
-    struct sim *s = agreed(&o);
-    simKill(s, simServer(s, 0));
+    struct sentinelSim *s = agreed(&o);
+    sentinelSimKill(s, sentinelSimServer(s, 0));
     assert_true(untilTold(s, "+slave-reconf-sent", 60000) >= 0);
     int leader = whoTold(s, "+slave-reconf-sent");
     for (int i = 1; i <= 3; i++)
-        if (simServer(s, i) != simPrimaryOf(s, leader)) simHang(s, simServer(s, i), true);
+        if (sentinelSimServer(s, i) != sentinelSimPrimaryOf(s, leader))
+            sentinelSimHang(s, sentinelSimServer(s, i), true);
     assert_in_range(untilTold(s, "-slave-reconf-sent-timeout", 20000), 9000, 11000);
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 static void aDeadPromotedReplicaDoesNotHoldUpTheLeader(void **state) {
     (void)state;
-    struct simOptions o = usual;
+    struct sentinelSimOptions o = usual;
     o.sentinels = o.quorum = 1; /* nobody else takes over */
-    struct sim *s = agreed(&o);
-    simKill(s, simServer(s, 0));
+    struct sentinelSim *s = agreed(&o);
+    sentinelSimKill(s, sentinelSimServer(s, 0));
     assert_true(untilTold(s, "+promoted-slave", 20000) >= 0);
-    simKill(s, simPrimaryOf(s, 0));
+    sentinelSimKill(s, sentinelSimPrimaryOf(s, 0));
     assert_in_range(untilTold(s, "+failover-end", 20000), FAILOVER_MS, FAILOVER_MS + 500);
     assert_true(untilTold(s, "+promoted-slave", 20000) >= 0);
     assert_true(untilAgreed(s, 60000) >= 0); /* on the third */
-    assert_int_equal(simWatched(s, 0)->p.replicas.count, 2);
+    assert_int_equal(sentinelSimWatched(s, 0)->p.replicas.count, 2);
     heal(s);
     assert_true(untilAgreed(s, 60000) >= 0);
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 /* ---- Aborts ---- */
 
 static void aReplicaThatDiesBeforeItIsPromoted(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    simKill(s, simServer(s, 0));
+    struct sentinelSim *s = agreed(&usual);
+    sentinelSimKill(s, sentinelSimServer(s, 0));
     assert_true(untilTold(s, "+selected-slave", 20000) >= 0);
     int leader = whoTold(s, "+selected-slave");
-    simKill(s, simServer(s, simEvents(s, leader, "+selected-slave", "10.0.0.5:6379") ? 1 : 2));
+    sentinelSimKill(s, sentinelSimServer(
+                           s, sentinelSimCountEvents(s, leader, "+selected-slave", "10.0.0.5:6379") ? 1 : 2));
     assert_in_range(untilTold(s, "-failover-abort-slave-timeout", 40000), FAILOVER_MS, FAILOVER_MS + 500);
-    simRun(s, 100);
-    assert_int_equal(simWatched(s, leader)->p.failover_state, FAILOVER_NONE);
-    assert_false(simWatched(s, leader)->flags & FLAG_FAILOVER_IN_PROGRESS);
-    assert_null(simWatched(s, leader)->p.promoted);
+    sentinelSimRun(s, 100);
+    assert_int_equal(sentinelSimWatched(s, leader)->p.failover_state, FAILOVER_NONE);
+    assert_false(sentinelSimWatched(s, leader)->flags & FLAG_FAILOVER_IN_PROGRESS);
+    assert_null(sentinelSimWatched(s, leader)->p.promoted);
     assert_true(untilTold(s, "+promoted-slave", 60000) >= 0); /* the other one */
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 static void anElectionThatOthersHaveOvertakenIsNotWon(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    struct supervisor *sup = simSupervisor(s, 0);
-    struct instance *primary = simWatched(s, 0);
+    struct sentinelSim *s = agreed(&usual);
+    struct supervisor *sup = sentinelSimSupervisor(s, 0);
+    struct instance *primary = sentinelSimWatched(s, 0);
     char winner[RUN_ID_LEN + 1];
     sup->current_epoch = 7;
     for (int i = 0; i < 2; i++) {
@@ -473,15 +483,15 @@ static void anElectionThatOthersHaveOvertakenIsNotWon(void **state) {
     assert_true(voteWinner(sup, primary, 7, winner));
     primary->p.leader_epoch = 8; /* of this one's */
     assert_false(voteWinner(sup, primary, 7, winner));
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 static void answersAreBelievedForFivePeriods(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    struct supervisor *sup = simSupervisor(s, 0);
+    struct sentinelSim *s = agreed(&usual);
+    struct supervisor *sup = sentinelSimSupervisor(s, 0);
     serverAssert(sup);
-    struct instance *primary = simWatched(s, 0), *other = primary->p.sentinels.items[0];
+    struct instance *primary = sentinelSimWatched(s, 0), *other = primary->p.sentinels.items[0];
     other->flags |= FLAG_MASTER_DOWN;
     memcpy(other->s.leader, sup->my_id, sizeof other->s.leader);
     other->s.down_reply_ms = sup->now_ms - 5 * sup->timers.ask_period;
@@ -492,7 +502,7 @@ static void answersAreBelievedForFivePeriods(void **state) {
     downAsk(sup, primary, false);
     assert_false(other->flags & FLAG_MASTER_DOWN);
     assert_string_equal(other->s.leader, "");
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 /* Several primaries go down at once: each failover begins an epoch, and those of the others become older
@@ -500,36 +510,37 @@ static void answersAreBelievedForFivePeriods(void **state) {
 static void epochsOfOtherPrimariesDoNotStopAnElection(void **state) {
     (void)state;
     for (int told_ms = 0; told_ms <= 400; told_ms += 20) {
-        struct sim *s = agreed(&usual);
-        simKill(s, simServer(s, 0));
+        struct sentinelSim *s = agreed(&usual);
+        sentinelSimKill(s, sentinelSimServer(s, 0));
         assert_true(untilTold(s, "+try-failover", 20000) >= 0);
-        simRun(s, told_ms);
+        sentinelSimRun(s, told_ms);
         uint64_t newer = 0;
-        for (int i = 0; i < usual.sentinels; i++) newer += simSupervisor(s, i)->current_epoch;
-        for (int i = 0; i < usual.sentinels; i++) supervisorTakeEpoch(simSupervisor(s, i), NULL, newer);
+        for (int i = 0; i < usual.sentinels; i++) newer += sentinelSimSupervisor(s, i)->current_epoch;
+        for (int i = 0; i < usual.sentinels; i++)
+            supervisorTakeEpoch(sentinelSimSupervisor(s, i), NULL, newer);
         assert_in_range(untilTold(s, "+promoted-slave", 20000), 0, 2000);
         assert_true(untilAgreed(s, 20000) >= 0);
-        simDestroy(s);
+        sentinelSimDestroy(s);
     }
 }
 
 /* Somebody else's failover, later than ours, has had the same primary as its end. */
 static void aFailoverThatIsOvertakenIsGivenUp(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    assert_int_equal(simFailover(s, 0, false), MANUAL_OK);
+    struct sentinelSim *s = agreed(&usual);
+    assert_int_equal(sentinelSimFailover(s, 0, false), MANUAL_OK);
     assert_true(untilTold(s, "+failover-state-wait-promotion", 20000) >= 0);
-    sds hello =
-        sdscatprintf(sdsempty(), "10.0.0.2,26379,%s,9,it,10.0.0.4,6379,9", simSupervisor(s, 1)->my_id);
-    supervisorHello(simSupervisor(s, 0), sdsview(hello), simSupervisor(s, 0)->now_ms);
+    sds hello = sdscatprintf(sdsempty(), "10.0.0.2,26379,%s,9,it,10.0.0.4,6379,9",
+                             sentinelSimSupervisor(s, 1)->my_id);
+    supervisorHello(sentinelSimSupervisor(s, 0), sdsview(hello), sentinelSimSupervisor(s, 0)->now_ms);
     sdsfree(hello);
-    simRun(s, 150);
-    assert_int_equal(simWatched(s, 0)->p.failover_state, FAILOVER_NONE);
+    sentinelSimRun(s, 150);
+    assert_int_equal(sentinelSimWatched(s, 0)->p.failover_state, FAILOVER_NONE);
     assert_true(untilAgreed(s, 60000) >= 0);
-    assert_int_equal(simEvents(s, 0, "+promoted-slave", NULL), 0);
-    assert_int_equal(simWatched(s, 2)->config_epoch, 9);
-    assert_int_equal(simPrimaryOf(s, 2), simServer(s, 0));
-    simDestroy(s);
+    assert_int_equal(sentinelSimCountEvents(s, 0, "+promoted-slave", NULL), 0);
+    assert_int_equal(sentinelSimWatched(s, 2)->config_epoch, 9);
+    assert_int_equal(sentinelSimPrimaryOf(s, 2), sentinelSimServer(s, 0));
+    sentinelSimDestroy(s);
 }
 
 /* ---- Votes ---- */
@@ -540,8 +551,8 @@ static struct downAnswer askFor(struct supervisor *sup, uint64_t epoch, const ch
 
 static void aVoteIsGivenOnce(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    struct supervisor *sup = simSupervisor(s, 0);
+    struct sentinelSim *s = agreed(&usual);
+    struct supervisor *sup = sentinelSimSupervisor(s, 0);
     struct downAnswer a = askFor(sup, 5, NULL);
     assert_false(a.down);
     assert_string_equal(a.leader, "");
@@ -567,41 +578,41 @@ static void aVoteIsGivenOnce(void **state) {
     a = supervisorAnswerDown(sup, "10.0.0.9", 6379, 9, "abc", sup->now_ms); /* not ours */
     assert_string_equal(a.leader, "");
     assert_int_equal(sup->current_epoch, 8);
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 static void aVoteSurvivesARestart(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    askFor(simSupervisor(s, 0), 5, "abc");
-    simKill(s, 0);
-    simRestart(s, 0);
-    struct downAnswer a = askFor(simSupervisor(s, 0), 5, "other");
+    struct sentinelSim *s = agreed(&usual);
+    askFor(sentinelSimSupervisor(s, 0), 5, "abc");
+    sentinelSimKill(s, 0);
+    sentinelSimRestart(s, 0);
+    struct downAnswer a = askFor(sentinelSimSupervisor(s, 0), 5, "other");
     assert_string_equal(a.leader, ""); /* for whom it was is not kept */
     assert_int_equal(a.leader_epoch, 5);
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 static void aVoteAlsoOutlivesAReset(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    struct supervisor *sup = simSupervisor(s, 0);
+    struct sentinelSim *s = agreed(&usual);
+    struct supervisor *sup = sentinelSimSupervisor(s, 0);
     askFor(sup, 5, "abc");
     assert_int_equal(supervisorResetMatching(sup, STR("i*"), sup->now_ms), 1);
     assert_int_equal(supervisorResetMatching(sup, STR("I*"), sup->now_ms), 0);
-    assert_int_equal(simWatched(s, 0)->p.replicas.count, 0);
-    assert_int_equal(simWatched(s, 0)->p.sentinels.count, 0);
-    assert_int_equal(simEvents(s, 0, "+reset-master", "master it 10.0.0.4 6379"), 1);
+    assert_int_equal(sentinelSimWatched(s, 0)->p.replicas.count, 0);
+    assert_int_equal(sentinelSimWatched(s, 0)->p.sentinels.count, 0);
+    assert_int_equal(sentinelSimCountEvents(s, 0, "+reset-master", "master it 10.0.0.4 6379"), 1);
     assert_string_equal(askFor(sup, 5, "other").leader, "");
     assert_true(untilAgreed(s, 20000) >= 0); /* it finds all of them again */
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 /* An epoch near the end of the numbers would end all elections. */
 static void anEpochThatLeavesNoRoomIsNotTaken(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    struct supervisor *sup = simSupervisor(s, 0);
+    struct sentinelSim *s = agreed(&usual);
+    struct supervisor *sup = sentinelSimSupervisor(s, 0);
     const uint64_t hostile[] = {UINT64_MAX, UINT64_MAX - 1, INT64_MAX, (uint64_t)EPOCH_MAX + 1};
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
         assert_string_equal(askFor(sup, hostile[i], "abc").leader, "");
@@ -612,22 +623,22 @@ static void anEpochThatLeavesNoRoomIsNotTaken(void **state) {
     memset(long_id, 'a', sizeof long_id - 1);
     long_id[sizeof long_id - 1] = '\0';
     assert_string_equal(askFor(sup, 7, long_id).leader, "abc");
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 /* ---- Answers of others ---- */
 
-static void answer(struct sim *s, struct instance *sentinel, const char *bytes) {
+static void answer(struct sentinelSim *s, struct instance *sentinel, const char *bytes) {
     struct respReply reply;
     assert_int_equal(respReadReply(bytes, strlen(bytes), &reply), strlen(bytes));
-    downAnswered(simSupervisor(s, 0), sentinel, &reply);
+    downAnswered(sentinelSimSupervisor(s, 0), sentinel, &reply);
     respReplyFree(&reply);
 }
 
 static void answersThatMakeNoSenseAreIgnored(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    struct instance *other = simWatched(s, 0)->p.sentinels.items[0];
+    struct sentinelSim *s = agreed(&usual);
+    struct instance *other = sentinelSimWatched(s, 0)->p.sentinels.items[0];
     static const char *const senseless[] = {
         "+OK\r\n",
         "-ERR unknown command\r\n",
@@ -655,236 +666,237 @@ static void answersThatMakeNoSenseAreIgnored(void **state) {
     answer(s, other, "*3\r\n:0\r\n$3\r\nabc\r\n:9223372036854775807\r\n");
     assert_false(other->flags & FLAG_MASTER_DOWN);
     assert_string_equal(other->s.leader, "abc");
-    simRun(s, 5200); /* and for how long they count */
+    sentinelSimRun(s, 5200); /* and for how long they count */
     assert_string_equal(other->s.leader, "");
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 /* ---- Asked for by users ---- */
 
 static void aForcedFailoverNeedsNoVotes(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    simKill(s, 1);
-    simKill(s, 2);
-    int old = simServer(s, 0);
-    assert_int_equal(simFailover(s, 0, false), MANUAL_OK);
-    assert_int_equal(simFailover(s, 0, false), MANUAL_IN_PROGRESS);
+    struct sentinelSim *s = agreed(&usual);
+    sentinelSimKill(s, 1);
+    sentinelSimKill(s, 2);
+    int old = sentinelSimServer(s, 0);
+    assert_int_equal(sentinelSimFailover(s, 0, false), MANUAL_OK);
+    assert_int_equal(sentinelSimFailover(s, 0, false), MANUAL_IN_PROGRESS);
     assert_in_range(untilTold(s, "+switch-master", 20000), 0, 8000);
     IN_ORDER(s, 0, "+new-epoch 1\n", "+try-failover master it", "-sdown master it", "+vote-for-leader ",
              "+elected-leader master it");
     heal(s);
     assert_true(untilAgreed(s, 60000) >= 0);
-    assert_false(simIsPrimary(s, old));
-    simDestroy(s);
+    assert_false(sentinelSimIsPrimary(s, old));
+    sentinelSimDestroy(s);
 }
 
 /* Without votes, and with the events of a failover that promotes without the primary. */
 static void aForcedFailoverHandsOver(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 10; seed++) {
-        struct simOptions o = usual;
+        struct sentinelSimOptions o = usual;
         o.seed = seed;
-        struct sim *s = agreed(&o);
-        int old = simServer(s, 0);
-        assert_int_equal(simFailover(s, 0, false), MANUAL_OK);
-        assert_true(simWatched(s, 0)->p.handing_over);
+        struct sentinelSim *s = agreed(&o);
+        int old = sentinelSimServer(s, 0);
+        assert_int_equal(sentinelSimFailover(s, 0, false), MANUAL_OK);
+        assert_true(sentinelSimWatched(s, 0)->p.handing_over);
         assert_in_range(untilTold(s, "+switch-master", 20000), 0, 8000);
-        simRun(s, 5000);
+        sentinelSimRun(s, 5000);
         IN_ORDER(s, 0, "+try-failover", "+elected-leader", "+selected-slave",
                  "+failover-state-send-slaveof-noone", "+failover-state-wait-promotion", "+promoted-slave",
                  "+slave-reconf-sent", "+failover-end", "+switch-master");
         assert_true(untilAgreed(s, 20000) >= 0);
-        assert_false(simIsPrimary(s, old));
-        simDestroy(s);
+        assert_false(sentinelSimIsPrimary(s, old));
+        sentinelSimDestroy(s);
     }
 }
 
 /* It hangs in its FAILOVER, refuses it, or dies before it has it: the replica is promoted all the same. */
 static void aForcedFailoverDoesWithoutThePrimary(void **state) {
     (void)state;
-    static const enum simFailover how[] = {SIM_FAILOVER_STUCK, SIM_FAILOVER_REFUSED, SIM_FAILOVER_WORKS,
-                                           SIM_FAILOVER_UNKNOWN};
+    static const enum sentinelSimFailoverMode how[] = {SIM_FAILOVER_STUCK, SIM_FAILOVER_REFUSED,
+                                                       SIM_FAILOVER_WORKS, SIM_FAILOVER_UNKNOWN};
     static const int least_ms[] = {FAILOVER_MS / 2, 0, 0, 0};
     for (int i = 0; i < 4; i++) {
-        struct simOptions o = usual;
+        struct sentinelSimOptions o = usual;
         o.down_after_ms = 30000;
-        struct sim *s = agreed(&o);
-        int old = simServer(s, 0);
-        simFailoverCommand(s, old, how[i]);
-        simRun(s, 11000); /* INFO tells whether it is known */
-        assert_int_equal(simFailover(s, 0, false), MANUAL_OK);
-        assert_int_equal(simWatched(s, 0)->p.handing_over, how[i] != SIM_FAILOVER_UNKNOWN);
+        struct sentinelSim *s = agreed(&o);
+        int old = sentinelSimServer(s, 0);
+        sentinelSimSetFailoverCommand(s, old, how[i]);
+        sentinelSimRun(s, 11000); /* INFO tells whether it is known */
+        assert_int_equal(sentinelSimFailover(s, 0, false), MANUAL_OK);
+        assert_int_equal(sentinelSimWatched(s, 0)->p.handing_over, how[i] != SIM_FAILOVER_UNKNOWN);
         if (how[i] == SIM_FAILOVER_WORKS) {
             assert_true(untilTold(s, "+elected-leader", 20000) >= 0);
-            simKill(s, old);
+            sentinelSimKill(s, old);
         }
         assert_in_range(untilTold(s, "+promoted-slave", 20000), least_ms[i], least_ms[i] + 2500);
-        assert_int_equal(simEvents(s, 0, "+failover-state-wait-promotion", NULL), 1);
+        assert_int_equal(sentinelSimCountEvents(s, 0, "+failover-state-wait-promotion", NULL), 1);
         heal(s);
         assert_true(untilAgreed(s, 60000) >= 0);
-        assert_false(simIsPrimary(s, old));
-        simDestroy(s);
+        assert_false(sentinelSimIsPrimary(s, old));
+        sentinelSimDestroy(s);
     }
 }
 
 static void aFailoverNeedsAReplica(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    simPriority(s, simServer(s, 1), 0);
-    simPriority(s, simServer(s, 2), 0);
-    simRun(s, 11000);
-    assert_int_equal(simFailover(s, 0, false), MANUAL_NO_REPLICA);
-    simFailoverCommand(s, simServer(s, 0), SIM_FAILOVER_UNKNOWN);
-    simRun(s, 11000);
-    assert_int_equal(simFailover(s, 0, true), MANUAL_NO_PRIMARY);
-    simDestroy(s);
+    struct sentinelSim *s = agreed(&usual);
+    sentinelSimSetPriority(s, sentinelSimServer(s, 1), 0);
+    sentinelSimSetPriority(s, sentinelSimServer(s, 2), 0);
+    sentinelSimRun(s, 11000);
+    assert_int_equal(sentinelSimFailover(s, 0, false), MANUAL_NO_REPLICA);
+    sentinelSimSetFailoverCommand(s, sentinelSimServer(s, 0), SIM_FAILOVER_UNKNOWN);
+    sentinelSimRun(s, 11000);
+    assert_int_equal(sentinelSimFailover(s, 0, true), MANUAL_NO_PRIMARY);
+    sentinelSimDestroy(s);
 }
 
 static void aCoordinatedFailoverHandsOver(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 10; seed++) {
-        struct simOptions o = usual;
+        struct sentinelSimOptions o = usual;
         o.seed = seed;
-        struct sim *s = agreed(&o);
-        int old = simServer(s, 0);
-        assert_int_equal(simFailover(s, 0, true), MANUAL_OK);
+        struct sentinelSim *s = agreed(&o);
+        int old = sentinelSimServer(s, 0);
+        assert_int_equal(sentinelSimFailover(s, 0, true), MANUAL_OK);
         assert_in_range(untilTold(s, "+switch-master", 20000), 0, 8000);
-        simRun(s, 5000);
+        sentinelSimRun(s, 5000);
         IN_ORDER(s, 0, "+try-failover", "+vote-for-leader", "+elected-leader", "+selected-slave",
                  "+failover-state-send-slaveof-noone", "+failover-state-wait-promotion", "+promoted-slave",
                  "+slave-reconf-sent", "+failover-end", "+switch-master");
         assert_true(untilAgreed(s, 20000) >= 0);
-        assert_false(simIsPrimary(s, old));
-        for (int i = 0; i < 3; i++) assert_int_equal(simEvents(s, i, "+convert-to-slave", NULL), 0);
-        simDestroy(s);
+        assert_false(sentinelSimIsPrimary(s, old));
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(sentinelSimCountEvents(s, i, "+convert-to-slave", NULL), 0);
+        sentinelSimDestroy(s);
     }
 }
 
 static void aCoordinatedFailoverNeedsVotes(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    simKill(s, 1);
-    simKill(s, 2);
-    assert_int_equal(simFailover(s, 0, true), MANUAL_OK);
+    struct sentinelSim *s = agreed(&usual);
+    sentinelSimKill(s, 1);
+    sentinelSimKill(s, 2);
+    assert_int_equal(sentinelSimFailover(s, 0, true), MANUAL_OK);
     assert_in_range(untilTold(s, "-failover-abort-not-elected", 20000), FAILOVER_MS, FAILOVER_MS + 1500);
-    assert_int_equal(simWatched(s, 0)->flags & ~(unsigned)FLAG_S_DOWN, 0);
-    simDestroy(s);
+    assert_int_equal(sentinelSimWatched(s, 0)->flags & ~(unsigned)FLAG_S_DOWN, 0);
+    sentinelSimDestroy(s);
 }
 
 static void votesAreAskedForAgain(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    simKill(s, 1);
-    simKill(s, 2);
-    simRun(s, 10);
-    simRestart(s, 1);
-    simRestart(s, 2);
-    assert_true(instanceDisconnected(simWatched(s, 0)->p.sentinels.items[0]));
-    assert_true(instanceDisconnected(simWatched(s, 0)->p.sentinels.items[1]));
-    assert_int_equal(simFailover(s, 0, true), MANUAL_OK);
+    struct sentinelSim *s = agreed(&usual);
+    sentinelSimKill(s, 1);
+    sentinelSimKill(s, 2);
+    sentinelSimRun(s, 10);
+    sentinelSimRestart(s, 1);
+    sentinelSimRestart(s, 2);
+    assert_true(instanceDisconnected(sentinelSimWatched(s, 0)->p.sentinels.items[0]));
+    assert_true(instanceDisconnected(sentinelSimWatched(s, 0)->p.sentinels.items[1]));
+    assert_int_equal(sentinelSimFailover(s, 0, true), MANUAL_OK);
     assert_in_range(untilTold(s, "+elected-leader", 20000), 0, 5000);
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 static void aCoordinatedFailoverMayFail(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    simFailoverCommand(s, simServer(s, 0), SIM_FAILOVER_STUCK);
-    assert_int_equal(simFailover(s, 0, true), MANUAL_OK);
+    struct sentinelSim *s = agreed(&usual);
+    sentinelSimSetFailoverCommand(s, sentinelSimServer(s, 0), SIM_FAILOVER_STUCK);
+    assert_int_equal(sentinelSimFailover(s, 0, true), MANUAL_OK);
     assert_in_range(untilTold(s, "-failover-abort-slave-timeout", 20000), FAILOVER_MS, FAILOVER_MS + 500);
     assert_true(untilAgreed(s, 20000) >= 0); /* as it was */
-    assert_int_equal(simPrimaryOf(s, 0), simServer(s, 0));
-    simDestroy(s);
+    assert_int_equal(sentinelSimPrimaryOf(s, 0), sentinelSimServer(s, 0));
+    sentinelSimDestroy(s);
 }
 
 static void aCoordinatedFailoverNeedsThePrimary(void **state) {
     (void)state;
-    struct simOptions o = usual;
+    struct sentinelSimOptions o = usual;
     o.down_after_ms = 30000;
-    struct sim *s = agreed(&o);
-    assert_int_equal(simFailover(s, 0, true), MANUAL_OK);
+    struct sentinelSim *s = agreed(&o);
+    assert_int_equal(sentinelSimFailover(s, 0, true), MANUAL_OK);
     assert_true(untilTold(s, "+elected-leader", 20000) >= 0);
-    simKill(s, simServer(s, 0));
+    sentinelSimKill(s, sentinelSimServer(s, 0));
     assert_in_range(untilTold(s, "-failover-abort-master-timeout", 20000), FAILOVER_MS - 1500, FAILOVER_MS);
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 /* ---- TILT ---- */
 
 static void inTiltNothingIsDecided(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    for (int i = 0; i < 3; i++) simClock(s, i, 5000);
-    simRun(s, 200);
-    assert_true(simSupervisor(s, 0)->tilt);
-    simKill(s, simServer(s, 0));
-    simRun(s, 29000);
+    struct sentinelSim *s = agreed(&usual);
+    for (int i = 0; i < 3; i++) sentinelSimSetClock(s, i, 5000);
+    sentinelSimRun(s, 200);
+    assert_true(sentinelSimSupervisor(s, 0)->tilt);
+    sentinelSimKill(s, sentinelSimServer(s, 0));
+    sentinelSimRun(s, 29000);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(simEvents(s, i, "+tilt", "#tilt mode entered"), 1);
-        assert_int_equal(simEvents(s, i, "+sdown", NULL), 0);
-        assert_int_equal(simEvents(s, i, "-tilt", NULL), 0);
+        assert_int_equal(sentinelSimCountEvents(s, i, "+tilt", "#tilt mode entered"), 1);
+        assert_int_equal(sentinelSimCountEvents(s, i, "+sdown", NULL), 0);
+        assert_int_equal(sentinelSimCountEvents(s, i, "-tilt", NULL), 0);
     }
-    assert_string_equal(askFor(simSupervisor(s, 0), 1, "abc").leader, "abc"); /* votes are given */
+    assert_string_equal(askFor(sentinelSimSupervisor(s, 0), 1, "abc").leader, "abc"); /* votes are given */
     assert_in_range(untilTold(s, "-tilt", 3000), 0, 1500);
     assert_true(untilTold(s, "+promoted-slave", 200000) >= 0);
-    assert_int_equal(simSupervisor(s, 0)->total_tilt, 1);
-    simDestroy(s);
+    assert_int_equal(sentinelSimSupervisor(s, 0)->total_tilt, 1);
+    sentinelSimDestroy(s);
 }
 
 static void whatIsKnownToBeDownIsNotToldInTilt(void **state) {
     (void)state;
-    struct simOptions o = usual;
+    struct sentinelSimOptions o = usual;
     o.quorum = 3;
-    struct sim *s = agreed(&o);
-    simKill(s, 2);
-    simKill(s, simServer(s, 0));
-    simRun(s, 5000);
-    struct supervisor *sup = simSupervisor(s, 0);
+    struct sentinelSim *s = agreed(&o);
+    sentinelSimKill(s, 2);
+    sentinelSimKill(s, sentinelSimServer(s, 0));
+    sentinelSimRun(s, 5000);
+    struct supervisor *sup = sentinelSimSupervisor(s, 0);
     assert_true(askFor(sup, 0, NULL).down);
-    simClock(s, 0, 5000);
-    simRun(s, 200);
+    sentinelSimSetClock(s, 0, 5000);
+    sentinelSimRun(s, 200);
     assert_true(sup->tilt);
     assert_false(askFor(sup, 0, NULL).down);
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 /* A clock that is set back for an hour stops nothing for longer than TILT does. */
 static void aClockSetBackStopsNothing(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    for (int i = 0; i < 3; i++) simClock(s, i, -3600 * 1000);
-    simRun(s, 32000);
+    struct sentinelSim *s = agreed(&usual);
+    for (int i = 0; i < 3; i++) sentinelSimSetClock(s, i, -3600 * 1000);
+    sentinelSimRun(s, 32000);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(simEvents(s, i, "-tilt", NULL), 1);
-        assert_int_equal(simEvents(s, i, "+sdown", NULL), 0);
+        assert_int_equal(sentinelSimCountEvents(s, i, "-tilt", NULL), 1);
+        assert_int_equal(sentinelSimCountEvents(s, i, "+sdown", NULL), 0);
     }
-    simKill(s, simServer(s, 0));
+    sentinelSimKill(s, sentinelSimServer(s, 0));
     assert_in_range(untilTold(s, "+promoted-slave", 20000), DOWN_MS - 1000, DOWN_MS + 3000);
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 /* As after SIGSTOP, or when the machine was put to sleep. */
 static void aSentinelThatStoodStillTilts(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    simHang(s, 0, true);
-    simRun(s, 30000);
-    simHang(s, 0, false);
-    simRun(s, 1000);
-    assert_int_equal(simEvents(s, 0, "+tilt", NULL), 1);
-    assert_int_equal(simEvents(s, 0, "+sdown", NULL), 0);
+    struct sentinelSim *s = agreed(&usual);
+    sentinelSimHang(s, 0, true);
+    sentinelSimRun(s, 30000);
+    sentinelSimHang(s, 0, false);
+    sentinelSimRun(s, 1000);
+    assert_int_equal(sentinelSimCountEvents(s, 0, "+tilt", NULL), 1);
+    assert_int_equal(sentinelSimCountEvents(s, 0, "+sdown", NULL), 0);
     assert_true(untilAgreed(s, 60000) >= 0);
-    assert_int_equal(simEvents(s, 0, "+sdown", "master it"), 0);
-    simDestroy(s);
+    assert_int_equal(sentinelSimCountEvents(s, 0, "+sdown", "master it"), 0);
+    sentinelSimDestroy(s);
 }
 
 /* ---- Primaries that come and go ---- */
 
 static void primariesComeAndGo(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    struct supervisor *sup = simSupervisor(s, 0);
+    struct sentinelSim *s = agreed(&usual);
+    struct supervisor *sup = sentinelSimSupervisor(s, 0);
     const char *err = NULL;
     assert_null(supervisorMonitor(sup, "b", "10.0.0.5", 6379, 0, &err));
     assert_string_equal(err, "Quorum must be 1 or greater.");
@@ -898,32 +910,32 @@ static void primariesComeAndGo(void **state) {
     struct instance *b = supervisorMonitor(sup, "b", "10.0.0.5", 6379, 1, &err);
     assert_non_null(b);
     supervisorMonitorEvent(sup, b);
-    assert_int_equal(simEvents(s, 0, "+monitor", "master b 10.0.0.5 6379 quorum 1"), 1);
+    assert_int_equal(sentinelSimCountEvents(s, 0, "+monitor", "master b 10.0.0.5 6379 quorum 1"), 1);
     assert_ptr_equal(supervisorFind(sup, "b"), b);
-    simRun(s, 1000);
+    sentinelSimRun(s, 1000);
     supervisorRemove(sup, b);
-    assert_int_equal(simEvents(s, 0, "-monitor", "master b 10.0.0.5 6379"), 1);
+    assert_int_equal(sentinelSimCountEvents(s, 0, "-monitor", "master b 10.0.0.5 6379"), 1);
     assert_null(supervisorFind(sup, "b"));
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 static void warningsRunTheNotificationScript(void **state) {
     (void)state;
-    struct sim *s = agreed(&usual);
-    struct instance *primary = simWatched(s, 0);
+    struct sentinelSim *s = agreed(&usual);
+    struct instance *primary = sentinelSimWatched(s, 0);
     primary->p.notification_script = sdsnew("/n");
     primary->p.reconfig_script = sdsnew("/r");
-    askFor(simSupervisor(s, 0), 1, "abc");
+    askFor(sentinelSimSupervisor(s, 0), 1, "abc");
     IN_ORDER(s, 0, "+new-epoch 1\nscript /n +new-epoch 1\n",
              "+vote-for-leader abc 1\nscript /n +vote-for-leader abc 1\n");
-    simForgetEvents(s);
-    simFailover(s, 0, false);
+    sentinelSimForgetEvents(s);
+    sentinelSimFailover(s, 0, false);
     assert_true(untilTold(s, "+switch-master", 20000) >= 0);
-    simRun(s, 5000);
-    assert_int_equal(simEvents(s, 0, "script", "/r it leader start 10.0.0.4 6379 10.0.0."), 1);
-    assert_int_equal(simEvents(s, 0, "script", "/n +switch-master it 10.0.0.4 6379 10.0.0."), 1);
-    assert_int_equal(simEvents(s, 0, "script", "/n +slave"), 0); /* a notice */
-    simDestroy(s);
+    sentinelSimRun(s, 5000);
+    assert_int_equal(sentinelSimCountEvents(s, 0, "script", "/r it leader start 10.0.0.4 6379 10.0.0."), 1);
+    assert_int_equal(sentinelSimCountEvents(s, 0, "script", "/n +switch-master it 10.0.0.4 6379 10.0.0."), 1);
+    assert_int_equal(sentinelSimCountEvents(s, 0, "script", "/n +slave"), 0); /* a notice */
+    sentinelSimDestroy(s);
 }
 
 /* ---- Random schedules ---- */
@@ -933,51 +945,52 @@ static uint64_t draw(uint64_t *random) {
     return *random >> 33;
 }
 
-static void act(struct sim *s, uint64_t *random) {
-    int i = (int)(draw(random) % (uint64_t)simCount(s));
-    int sentinel = (int)(draw(random) % (uint64_t)simServer(s, 0));
+static void act(struct sentinelSim *s, uint64_t *random) {
+    int i = (int)(draw(random) % (uint64_t)sentinelSimCount(s));
+    int sentinel = (int)(draw(random) % (uint64_t)sentinelSimServer(s, 0));
     switch (draw(random) % 12) {
     case 0:
     case 1:
-    case 2: simKill(s, i); break;
+    case 2: sentinelSimKill(s, i); break;
     case 3:
     case 4:
-    case 5: simRestart(s, i); break;
-    case 6: simSide(s, i, (int)(draw(random) % 2)); break;
-    case 7: simSide(s, i, 0); break;
-    case 8: simHang(s, i, draw(random) % 2); break;
+    case 5: sentinelSimRestart(s, i); break;
+    case 6: sentinelSimSide(s, i, (int)(draw(random) % 2)); break;
+    case 7: sentinelSimSide(s, i, 0); break;
+    case 8: sentinelSimHang(s, i, draw(random) % 2); break;
     case 9:
-        if (simSupervisor(s, sentinel)) simFailover(s, sentinel, true);
+        if (sentinelSimSupervisor(s, sentinel)) sentinelSimFailover(s, sentinel, true);
         break;
-    case 10: simBreaks(s, (double)(draw(random) % 3) / 200); break;
+    case 10: sentinelSimSetBreaks(s, (double)(draw(random) % 3) / 200); break;
     default:
-        if (draw(random) % 4 == 0) simClock(s, sentinel, ((int64_t)(draw(random) % 3) - 1) * 3600 * 1000);
+        if (draw(random) % 4 == 0)
+            sentinelSimSetClock(s, sentinel, ((int64_t)(draw(random) % 3) - 1) * 3600 * 1000);
         break;
     }
 }
 
 static void schedule(uint64_t seed, bool verbose) {
     uint64_t random = seed * 2654435761u + 1;
-    struct simOptions o = {.sentinels = 5,
-                           .replicas = 2 + (int)(draw(&random) % 2),
-                           .quorum = 1 + (int)(draw(&random) % 4),
-                           .parallel_syncs = 1 + (int)(draw(&random) % 2),
-                           .down_after_ms = DOWN_MS,
-                           .failover_timeout_ms = FAILOVER_MS,
-                           .latency_ms = 1 + (int64_t)(draw(&random) % 100),
-                           .breaks = (double)(draw(&random) % 3) / 200,
-                           .seed = seed,
-                           .verbose = verbose};
-    struct sim *s = simCreate(&o);
+    struct sentinelSimOptions o = {.sentinels = 5,
+                                   .replicas = 2 + (int)(draw(&random) % 2),
+                                   .quorum = 1 + (int)(draw(&random) % 4),
+                                   .parallel_syncs = 1 + (int)(draw(&random) % 2),
+                                   .down_after_ms = DOWN_MS,
+                                   .failover_timeout_ms = FAILOVER_MS,
+                                   .latency_ms = 1 + (int64_t)(draw(&random) % 100),
+                                   .breaks = (double)(draw(&random) % 3) / 200,
+                                   .seed = seed,
+                                   .verbose = verbose};
+    struct sentinelSim *s = sentinelSimCreate(&o);
     for (int step = 0; step < 30; step++) {
         act(s, &random);
-        simRun(s, (int64_t)(draw(&random) % 5000));
+        sentinelSimRun(s, (int64_t)(draw(&random) % 5000));
     }
     heal(s);
     bool agreed = untilAgreed(s, 300000) >= 0;
-    if (!agreed && verbose) simPrint(s);
+    if (!agreed && verbose) sentinelSimPrint(s);
     if (!agreed) fail_msg("no agreement: SIM_SEED=%llu", (unsigned long long)seed);
-    simDestroy(s);
+    sentinelSimDestroy(s);
 }
 
 static void whateverHappensTheyAgreeInTheEnd(void **state) {
