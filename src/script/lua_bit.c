@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_bit.c - bit of scripts: lua-bitop. Part of script_private.h. */
+/* lua_bit.c - bit of scripts: lua-bitop. Part of lua_private.h. */
 #include <lauxlib.h>
 #include <lua-bitop.h>
 #include <math.h>
 
-#include "script/script_private.h"
+#include "script/lua_private.h"
 
 /* As many hex digits of the low end as asked for: at most 8, in upper case when the number is negative. */
 static int bitTohex(lua_State *L) {

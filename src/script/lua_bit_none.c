@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lua_bit_none.c - stands for lua_bit.c where the build had no lua-bitop: scripts have no bit. */
-#include "script/script_private.h"
+#include "script/lua_private.h"
 
 int luaOpenBit(lua_State *L) {
     lua_pushnil(L);

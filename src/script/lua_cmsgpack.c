@@ -13,7 +13,7 @@
 #include <lauxlib.h>
 #include <math.h>
 
-#include "script/script_private.h"
+#include "script/lua_private.h"
 
 #define PACK_DEPTH_MAX 16
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_debug.c - the debugger of Lua: where a script stops, and what it calls (see script_debug.h).
+/* lua_debug.c - the debugger of Lua: where a script stops, and what it calls (see lua_debug.h).
  *
  * Lua calls the hook at each line. While the script stands, requests are read and answered right there. */
 #include "base/assert.h"
 #include "base/ticks.h"
 #include "client/reply.h"
-#include "script/script_debug.h"
+#include "script/lua_debug.h"
 
 #define ENDLESS_LOOP_US 5000000 /* a script that does not stop for so long is stopped */
 
@@ -13,17 +13,17 @@ struct luaDebug lua_debug;
 
 /* ---- Lines ---- */
 
-bool debugIsBreakpoint(int line) {
+bool luaDebugIsBreakpoint(int line) {
     for (int i = 0; i < lua_debug.breakpoint_count; i++) {
         if (lua_debug.breakpoints[i] == line) return true;
     }
     return false;
 }
 
-void debugSourceLine(int line) {
+void luaDebugSourceLine(int line) {
     if (line < 1 || line > lua_debug.line_count) return;
     const char *arrow = line == lua_debug.line ? "->" : "  ";
-    debugLine("%s%c%-3d %s", arrow, debugIsBreakpoint(line) ? '#' : ' ', line, lua_debug.lines[line - 1]);
+    debugLine("%s%c%-3d %s", arrow, luaDebugIsBreakpoint(line) ? '#' : ' ', line, lua_debug.lines[line - 1]);
 }
 
 /* ---- Where the script stops ---- */
@@ -45,16 +45,16 @@ static void debugHook(lua_State *L, lua_Debug *ar) {
         reason = "timeout reached, infinite loop?";
     } else if (d->stop_at_next) {
         reason = "server.breakpoint() called";
-    } else if (debugIsBreakpoint(d->line)) {
+    } else if (luaDebugIsBreakpoint(d->line)) {
         reason = "break point";
     } else if (!d->step) {
         return;
     }
     d->step = d->stop_at_next = false;
     debugLine("* Stopped at %d, stop reason = %s", d->line, reason);
-    debugSourceLine(d->line);
+    luaDebugSourceLine(d->line);
     debugSend();
-    debugServe(L);
+    luaDebugServe(L);
     d->resumed = ticksNow();
     if (debug_session.abort_reason) raiseAbort(L);
 }
@@ -76,28 +76,28 @@ static void start(struct scriptEngine *e, struct str source) {
     *d = (struct luaDebug){.step = true};
     d->lines = sdssplitlen(source.ptr, source.len, "\n", 1, &d->line_count);
     if (d->line_count && !sdslen(d->lines[d->line_count - 1])) sdsfree(d->lines[--d->line_count]);
-    lua_sethook(scriptVm(SCRIPT_EVAL), debugHook, LUA_MASKLINE | LUA_MASKCOUNT, SCRIPT_HOOK_PERIOD);
+    lua_sethook(luaVm(SCRIPT_EVAL), debugHook, LUA_MASKLINE | LUA_MASKCOUNT, LUA_HOOK_PERIOD);
 }
 
 static void end(struct scriptEngine *e) {
     (void)e;
     sdsfreesplitres(lua_debug.lines, lua_debug.line_count);
     lua_debug = (struct luaDebug){0};
-    scriptArmHook(scriptVm(SCRIPT_EVAL));
+    luaArmHook(luaVm(SCRIPT_EVAL));
 }
 
 const struct scriptDebugger lua_debugger = {.enable = enable, .disable = disable, .start = start, .end = end};
 
 /* ---- What the script calls ---- */
 
-void scriptDebugCall(const struct str *argv, int argc) {
+void luaDebugCall(const struct str *argv, int argc) {
     if (!lua_debug.step) return;
     sds line = sdsnew("<command>");
     for (int i = 0; i < argc; i++) line = sdscatstr(sdscat(line, " "), argv[i]);
     debugLineTrimmed(line);
 }
 
-void scriptDebugReply(struct client *c, bool refused) {
+void luaDebugReply(struct client *c, bool refused) {
     if (!lua_debug.step) return;
     sds bytes = replyChainToSds(c);
     struct respReply reply = {0};
@@ -114,12 +114,12 @@ void scriptDebugReply(struct client *c, bool refused) {
     sdsfree(bytes);
 }
 
-void scriptDebugValues(lua_State *L) {
+void luaDebugValues(lua_State *L) {
     if (!debug_session.on) return;
     sds line = sdscatprintf(sdsempty(), "<debug> line %d: ", lua_debug.line);
     for (int i = 1, n = lua_gettop(L); i <= n; i++) {
         if (i > 1) line = sdscat(line, ", ");
-        line = debugValue(line, L, i);
+        line = luaDebugValue(line, L, i);
     }
     debugLineTrimmed(line);
 }

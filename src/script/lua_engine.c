@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_engine.c - Lua as an engine (command/script_engine.h; see script_private.h).
+/* lua_engine.c - Lua as an engine (command/script_engine.h; see lua_private.h).
  *
  * A script is compiled once, to a function that the interpreter's registry holds: that reference is its code.
- * Lua calls the hook every SCRIPT_HOOK_PERIOD instructions, which looks at the clock. When the script is to
+ * Lua calls the hook every LUA_HOOK_PERIOD instructions, which looks at the clock. When the script is to
  * stop, the hook raises the error, and from then on at every instruction, so that no pcall() can hold it up.
  */
 #include "base/assert.h"
@@ -11,8 +11,9 @@
 #include "command/command.h"
 #include "command/modules.h"
 #include "registry/info.h"
-#include "script/script_debug.h"
-#include "script/script_private.h"
+#include "script/lua_debug.h"
+#include "script/lua_engine.h"
+#include "script/lua_private.h"
 
 #include <lauxlib.h>
 
@@ -38,18 +39,18 @@ static void timeHook(lua_State *L, lua_Debug *ar) {
     if (scriptTick()) raiseKilled(L, timeHook);
 }
 
-void scriptArmHook(lua_State *L) {
-    lua_sethook(L, timeHook, LUA_MASKCOUNT, SCRIPT_HOOK_PERIOD);
+void luaArmHook(lua_State *L) {
+    lua_sethook(L, timeHook, LUA_MASKCOUNT, LUA_HOOK_PERIOD);
 }
 
 /* ---- Errors ---- */
 
-void scriptForgetErrorPlace(void) {
+void luaForgetErrorPlace(void) {
     sdsfree(lua_run.error_source);
     lua_run.error_source = NULL;
 }
 
-sds scriptErrorText(lua_State *L, bool *counted) {
+sds luaErrorText(lua_State *L, bool *counted) {
     *counted = false;
     if (lua_istable(L, -1)) {
         lua_pushvalue(L, SLOT_COUNTED);
@@ -71,11 +72,11 @@ sds scriptErrorText(lua_State *L, bool *counted) {
 
 static void replyRunError(struct client *c, lua_State *L) {
     bool counted;
-    sds text = scriptErrorText(L, &counted);
+    sds text = luaErrorText(L, &counted);
     if (lua_run.error_source) {
         text = sdscatprintf(text, " script: on %s:%d.", lua_run.error_source, lua_run.error_line);
     }
-    scriptReplyError(c, sdsview(text), counted);
+    luaReplyError(c, sdsview(text), counted);
     sdsfree(text);
 }
 
@@ -111,26 +112,26 @@ static int passAsArguments(lua_State *L, const struct scriptCode *code, const st
 
 static void runLua(struct scriptEngine *e, struct client *c, const struct scriptCode *code, int keys) {
     (void)e;
-    lua_State *L = lua_run.main = scriptVm(code->kind);
+    lua_State *L = lua_run.main = luaVm(code->kind);
     lua_run.repl = REPL_ALL;
     int argc =
         code->kind == SCRIPT_EVAL ? passAsGlobals(L, code, c, keys) : passAsArguments(L, code, c, keys);
     if (lua_pcall(L, argc, 1, SLOT_HANDLER) == 0)
-        scriptReplyValue(c, L);
+        luaReplyValue(c, L);
     else
         replyRunError(c, L);
     lua_settop(L, SLOT_LAST);
-    if (script_run.killed) scriptArmHook(L);
-    if (lua_run.error_source) scriptForgetErrorPlace();
-    scriptReplyCleanup();
-    scriptVmUsed(code->kind);
+    if (script_run.killed) luaArmHook(L);
+    if (lua_run.error_source) luaForgetErrorPlace();
+    luaReplyCleanup();
+    luaVmMarkUsed(code->kind);
 }
 
 /* ---- Compiling ---- */
 
 static bool compileScript(struct scriptCompilation *job, sds *error) {
-    lua_State *L = scriptVm(SCRIPT_EVAL);
-    if (!scriptCompile(L, job->text, SCRIPT_CHUNKNAME)) {
+    lua_State *L = luaVm(SCRIPT_EVAL);
+    if (!luaCompileText(L, job->text, SCRIPT_CHUNKNAME)) {
         *error =
             sdscatprintf(sdsempty(), "ERR Error compiling script (new function): %s", lua_tostring(L, -1));
         lua_pop(L, 1);
@@ -148,16 +149,16 @@ static bool luaCompile(struct scriptEngine *e, struct scriptCompilation *job, sd
 
 static void luaRelease(struct scriptEngine *e, enum scriptKind kind, uintptr_t code) {
     (void)e;
-    luaL_unref(scriptVm(kind), LUA_REGISTRYINDEX, (int)code);
-    scriptVmUsed(kind);
+    luaL_unref(luaVm(kind), LUA_REGISTRYINDEX, (int)code);
+    luaVmMarkUsed(kind);
 }
 
 /* ---- The interpreters ---- */
 
 static struct scriptMemory luaMemory(struct scriptEngine *e, enum scriptKind kind) {
     (void)e;
-    if (kind != SCRIPT_KINDS) return (struct scriptMemory){.used = scriptVmMemory(kind)};
-    return (struct scriptMemory){.used = scriptVmMemory(SCRIPT_EVAL) + scriptVmMemory(SCRIPT_FUNCTION)};
+    if (kind != SCRIPT_KINDS) return (struct scriptMemory){.used = luaVmMemory(kind)};
+    return (struct scriptMemory){.used = luaVmMemory(SCRIPT_EVAL) + luaVmMemory(SCRIPT_FUNCTION)};
 }
 
 static void closeVm(void *vm) {
@@ -166,8 +167,8 @@ static void closeVm(void *vm) {
 
 static struct scriptLeftover luaReset(struct scriptEngine *e, enum scriptKind kind, bool async) {
     (void)e, (void)async;
-    lua_State *old = scriptVmReplace(kind);
-    if (kind == SCRIPT_FUNCTION) luaLibraryVmReady(scriptVm(kind));
+    lua_State *old = luaVmReplace(kind);
+    if (kind == SCRIPT_FUNCTION) luaLibraryVmReady(luaVm(kind));
     return (struct scriptLeftover){closeVm, old};
 }
 
@@ -192,7 +193,7 @@ static bool luaEnd(void) {
     bool runs = script_run.name && script_run.engine == &lua;
     if (runs || scriptEngineByName(strOf(lua.name)) != &lua) return false;
     scriptEngineRemove(&lua);
-    for (int kind = 0; kind < SCRIPT_KINDS; kind++) scriptVmClose((enum scriptKind)kind);
+    for (int kind = 0; kind < SCRIPT_KINDS; kind++) luaVmClose((enum scriptKind)kind);
     modulesListRemove(&listed);
     return true;
 }
@@ -204,8 +205,7 @@ static sds modulesInfo(sds s) {
 }
 
 void luaEngineInit(void) {
-    scriptVmInit();
-    scriptApiInit();
+    luaVmInit();
     infoRegister("modules", modulesInfo);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_guard.c - limits in front of libraries that trust their input too much (see script_private.h).
+/* lua_guard.c - limits in front of libraries that trust their input too much (see lua_private.h).
  *
  *     string.find, match, gmatch, gsub  a call on the C stack per item of a pattern   PATTERN_ITEMS_MAX
  *     cjson.encode                      sizes are ints, which 2^30 bytes overflow     JSON_MAX
@@ -14,7 +14,7 @@
 #include <math.h>
 
 #include "base/assert.h"
-#include "script/script_private.h"
+#include "script/lua_private.h"
 
 #define PATTERN_ITEMS_MAX 5000
 #define JSON_MAX          (((uint64_t)1 << 30) - 64)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lua_json.c - cjson of scripts: lua-cjson, without the tables that scripts could leave messages in, and with
- * limits in front of it (lua_guard.c). Part of script_private.h. */
+ * limits in front of it (lua_guard.c). Part of lua_private.h. */
 #include <lauxlib.h>
 #include <lua-cjson.h>
 
-#include "script/script_private.h"
+#include "script/lua_private.h"
 
 /* Also each instance that cjson.new() makes. */
 int luaOpenJson(lua_State *L) {

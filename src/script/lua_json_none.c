@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lua_json_none.c - stands for lua_json.c where the build had no lua-cjson: scripts have no cjson. */
-#include "script/script_private.h"
+#include "script/lua_private.h"
 
 int luaOpenJson(lua_State *L) {
     lua_pushnil(L);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lua_library.c - loading a library of functions in Lua (see script_private.h).
+/* lua_library.c - loading a library of functions in Lua (see lua_private.h).
  *
  * All libraries share an interpreter and its globals, which nobody can write to: what a library keeps is in
- * its local variables. While its text runs, the globals are others (script_lua.c, scriptShowGlobals): nothing
+ * its local variables. While its text runs, the globals are others (script_lua.c, luaShowGlobals): nothing
  * but `redis` and `server` with register_function and the log, so that loading can depend on nothing and has
  * no effects. Functions get the usual globals when they are called.
  *
@@ -12,7 +12,7 @@
 #include <lauxlib.h>
 
 #include "base/ticks.h"
-#include "script/script_private.h"
+#include "script/lua_private.h"
 
 #define CHUNKNAME        "@user_function"
 #define LOAD_HOOK_PERIOD 10000 /* Lua instructions between two looks at the clock */
@@ -27,7 +27,7 @@ static int load_globals;       /* reference: the globals meanwhile */
 enum { ARG_TABLE = 1, ARG_NAME, ARG_DESCRIPTION, ARG_CALLBACK, ARG_FLAGS, ARG_LAST = ARG_FLAGS };
 
 static int libraryRefuse(lua_State *L, const char *message) {
-    scriptPushError(L, strOf(message), false);
+    luaPushError(L, strOf(message), false);
     return lua_error(L);
 }
 
@@ -151,16 +151,16 @@ static int registerFunction(lua_State *L) {
 
 void luaLibraryVmReady(lua_State *L) {
     lua_createtable(L, 0, 2);
-    scriptOpenLoadApi(L);
+    luaOpenLoadApi(L);
     lua_pushcfunction(L, registerFunction);
     lua_setfield(L, -2, "register_function");
-    scriptPushStrict(L);
+    luaPushStrict(L);
     lua_setmetatable(L, -2);
-    scriptFreeze(L);
+    luaFreezeTable(L);
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, "redis");
     lua_setfield(L, -2, "server");
-    scriptPushStrict(L);
+    luaPushStrict(L);
     lua_setmetatable(L, -2);
     load_globals = luaL_ref(L, LUA_REGISTRYINDEX);
 }
@@ -181,7 +181,7 @@ static bool callText(lua_State *L, sds *error) {
         return false;
     }
     bool counted;
-    sds text = scriptErrorText(L, &counted);
+    sds text = luaErrorText(L, &counted);
     *error = sdscatprintf(sdsempty(), "ERR Error registering functions: %s", text);
     sdsfree(text);
     return false;
@@ -191,7 +191,7 @@ static bool callText(lua_State *L, sds *error) {
 static bool pushChunk(lua_State *L, struct scriptCompilation *job) {
     if (job->before)
         lua_rawgeti(L, LUA_REGISTRYINDEX, (int)job->before);
-    else if (!scriptCompile(L, job->text, CHUNKNAME))
+    else if (!luaCompileText(L, job->text, CHUNKNAME))
         return false;
     lua_pushvalue(L, -1);
     job->whole = (uintptr_t)luaL_ref(L, LUA_REGISTRYINDEX);
@@ -199,8 +199,8 @@ static bool pushChunk(lua_State *L, struct scriptCompilation *job) {
 }
 
 bool luaLibraryRun(struct scriptCompilation *job, sds *error) {
-    lua_State *L = scriptVm(SCRIPT_FUNCTION);
-    scriptVmUsed(SCRIPT_FUNCTION);
+    lua_State *L = luaVm(SCRIPT_FUNCTION);
+    luaVmMarkUsed(SCRIPT_FUNCTION);
     if (!pushChunk(L, job)) {
         *error = sdscatprintf(sdsempty(), "ERR Error compiling function: %s", lua_tostring(L, -1));
         lua_settop(L, SLOT_LAST);
@@ -211,13 +211,13 @@ bool luaLibraryRun(struct scriptCompilation *job, sds *error) {
     load_end = job->limit_ms ? ticksNow() + (uint64_t)job->limit_ms * 1000 * ticks_per_us : 0;
     lua_sethook(L, limitHook, LUA_MASKCOUNT, LOAD_HOOK_PERIOD);
     lua_rawgeti(L, LUA_REGISTRYINDEX, load_globals);
-    scriptShowGlobals(L);
+    luaShowGlobals(L);
     bool ok = callText(L, error);
     loading = NULL;
     lua_settop(L, SLOT_LAST);
     lua_pushvalue(L, SLOT_GLOBALS);
-    scriptShowGlobals(L);
-    scriptArmHook(L);
-    scriptForgetErrorPlace();
+    luaShowGlobals(L);
+    luaArmHook(L);
+    luaForgetErrorPlace();
     return ok;
 }

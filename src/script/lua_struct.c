@@ -13,7 +13,7 @@
 #include <limits.h>
 #include <stddef.h>
 
-#include "script/script_private.h"
+#include "script/lua_private.h"
 
 #define INTEGER_MAX_SIZE  32
 #define NATURAL_ALIGNMENT 8

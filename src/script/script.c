@@ -23,6 +23,7 @@
 #include "client/reply.h"
 #include "ds/hashtable.h"
 #include "script/functions.h"
+#include "script/lua_engine.h"
 #include "script/script_debug.h"
 #include "script/script_private.h"
 
@@ -454,6 +455,7 @@ static void scriptResetStats(void) {
 }
 
 void scriptInit(void) {
+    scriptRunInit();
     luaEngineInit();
     functionsInit();
     scriptDebugInit();

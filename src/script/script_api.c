@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* script_api.c - what scripts call: redis.* and, the same table, server.*
+/* lua_api.c - what scripts call: redis.* and, the same table, server.*
  *
  * A command's arguments are views into the Lua strings on the caller's stack; numbers are printed into a
  * buffer. The command runs as the fake client, whose reply then becomes a Lua value. A refusal is replied by
@@ -15,15 +15,12 @@
 #include "base/version.h"
 #include "base/zmalloc.h"
 #include "acl/acl.h"
-#include "command/admission.h"
 #include "command/call.h"
 #include "command/command.h"
-#include "registry/debug.h"
-#include "data/evict.h"
 #include "command/propagate.h"
 #include "client/reply.h"
-#include "script/script_debug.h"
-#include "script/script_private.h"
+#include "script/lua_debug.h"
+#include "script/lua_private.h"
 
 #define NUMBER_TEXT_SIZE 40
 #define EXACT_INTEGERS   1e17 /* below this %.17g prints integers with all their digits */
@@ -32,7 +29,7 @@
 
 /* Raises {err = ...}. It counts in the statistics when it reaches the client. */
 static int raise(lua_State *L, const char *message) {
-    scriptPushError(L, strOf(message), false);
+    luaPushError(L, strOf(message), false);
     return lua_error(L);
 }
 
@@ -81,28 +78,6 @@ static const char *takeArguments(lua_State *L, int argc) {
 
 /* ---- Running commands ---- */
 
-static enum admission checkNoscript(struct client *c, struct request *r, enum requestOrigin origin) {
-    (void)origin;
-    if (!(r->cmd->flags & CMD_NOSCRIPT) || debug_switches.scripts_run_all) return ADMITTED;
-    replyError(c, "ERR This Valkey command is not allowed from script");
-    return REFUSED;
-}
-
-/* Memory was short when it started: its first write may not enlarge the data. */
-static enum admission checkMemory(struct client *c, struct request *r, enum requestOrigin origin) {
-    (void)origin;
-    if (!script_run.deny_oom || script_run.wrote || !(r->cmd->flags & CMD_DENYOOM)) return ADMITTED;
-    replyError(c, err_oom);
-    return REFUSED;
-}
-
-static enum admission checkReadOnly(struct client *c, struct request *r, enum requestOrigin origin) {
-    (void)origin;
-    if (!script_run.read_only || !(r->cmd->flags & (CMD_WRITE | CMD_MAY_REPLICATE))) return ADMITTED;
-    replyError(c, "ERR Write commands are not allowed from read-only scripts.");
-    return REFUSED;
-}
-
 /* PROPAGATED_NOT_TO_... */
 static uint8_t notTo(int repl) {
     return (repl & REPL_AOF ? 0 : PROPAGATED_NOT_TO_FILES) |
@@ -122,9 +97,9 @@ static bool runCommand(struct client *c, int argc) {
 
 /* The same in a debugging session. */
 static void runDebugged(struct client *c, int argc) {
-    scriptDebugCall(arguments.argv, argc);
+    luaDebugCall(arguments.argv, argc);
     bool ran = runCommand(c, argc);
-    scriptDebugReply(c, !ran);
+    luaDebugReply(c, !ran);
 }
 
 /* Pushes the reply; true when it is an error. */
@@ -141,14 +116,14 @@ static bool callCommand(lua_State *L) {
     else
         runCommand(c, argc);
     lua_settop(L, 0); /* as many arguments as unpack gives leave no room for a reply */
-    return scriptPushReply(L, c);
+    return luaPushReply(L, c);
 }
 
 static int apiCall(lua_State *L) {
     return callCommand(L) ? lua_error(L) : 1;
 }
 
-int scriptApiPcall(lua_State *L) {
+int luaApiPcall(lua_State *L) {
     callCommand(L);
     return 1;
 }
@@ -167,7 +142,7 @@ static int apiAclCheckCmd(lua_State *L) {
 
 static bool oneString(lua_State *L, struct str *s) {
     if (lua_gettop(L) != 1 || lua_type(L, 1) != LUA_TSTRING) {
-        scriptPushError(L, STR("ERR wrong number or type of arguments"), false);
+        luaPushError(L, STR("ERR wrong number or type of arguments"), false);
         return false;
     }
     s->ptr = lua_tolstring(L, 1, &s->len);
@@ -176,7 +151,7 @@ static bool oneString(lua_State *L, struct str *s) {
 
 static int apiErrorReply(lua_State *L) {
     struct str text;
-    if (oneString(L, &text)) scriptPushError(L, text, false);
+    if (oneString(L, &text)) luaPushError(L, text, false);
     return 1;
 }
 
@@ -252,7 +227,7 @@ static int apiBreakpoint(lua_State *L) {
 }
 
 static int apiDebug(lua_State *L) {
-    scriptDebugValues(L);
+    luaDebugValues(L);
     return 0;
 }
 
@@ -306,14 +281,14 @@ static void addReplicationFlags(lua_State *L) {
     }
 }
 
-void scriptOpenLoadApi(lua_State *L) {
+void luaOpenLoadApi(lua_State *L) {
     lua_createtable(L, 0, 16);
     addLogAndVersions(L);
 }
 
-void scriptOpenApi(lua_State *L, enum scriptKind kind) {
+void luaOpenApi(lua_State *L, enum scriptKind kind) {
     static const luaL_Reg functions[] = {{"call", apiCall},
-                                         {"pcall", scriptApiPcall},
+                                         {"pcall", luaApiPcall},
                                          {"acl_check_cmd", apiAclCheckCmd},
                                          {"error_reply", apiErrorReply},
                                          {"status_reply", apiStatusReply},
@@ -330,10 +305,4 @@ void scriptOpenApi(lua_State *L, enum scriptKind kind) {
     if (kind == SCRIPT_EVAL) luaL_register(L, NULL, of_scripts);
     addLogAndVersions(L);
     addReplicationFlags(L);
-}
-
-void scriptApiInit(void) {
-    admissionFill(RULE_NOSCRIPT, checkNoscript);
-    admissionFill(RULE_SCRIPT_OOM, checkMemory);
-    admissionFill(RULE_SCRIPT_READS, checkReadOnly);
 }

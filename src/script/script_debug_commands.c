@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* script_debug_commands.c - what the client of a debugging session may ask. Part of script_debug.h. */
+/* lua_debug_commands.c - what the client of a debugging session may ask. Part of lua_debug.h. */
 #include <lauxlib.h>
 #include <stdlib.h>
 
 #include "base/num.h"
-#include "script/script_debug.h"
+#include "script/lua_debug.h"
 
 #define LIST_CONTEXT 5
 
@@ -32,7 +32,7 @@ static bool debugAbort(lua_State *L, sds *argv, int argc) {
 
 static void listAround(int64_t line, int64_t context) {
     for (int i = 1; i <= lua_debug.line_count; i++) {
-        if (i >= line - context && i <= line + context) debugSourceLine(i);
+        if (i >= line - context && i <= line + context) luaDebugSourceLine(i);
     }
 }
 
@@ -55,7 +55,7 @@ static void addBreakpoint(int64_t line) {
     struct luaDebug *d = &lua_debug;
     if (d->breakpoint_count == DEBUG_BREAKPOINTS_MAX) {
         debugLine("Too many breakpoints set.");
-    } else if (line > d->line_count || debugIsBreakpoint((int)line)) {
+    } else if (line > d->line_count || luaDebugIsBreakpoint((int)line)) {
         debugLine("Wrong line number.");
     } else {
         d->breakpoints[d->breakpoint_count++] = (int)line;
@@ -81,7 +81,7 @@ static void listBreakpoints(void) {
         return;
     }
     debugLine("%d breakpoints set:", d->breakpoint_count);
-    for (int i = 0; i < d->breakpoint_count; i++) debugSourceLine(d->breakpoints[i]);
+    for (int i = 0; i < d->breakpoint_count; i++) luaDebugSourceLine(d->breakpoints[i]);
 }
 
 static bool debugBreak(lua_State *L, sds *argv, int argc) {
@@ -109,7 +109,7 @@ static bool debugBreak(lua_State *L, sds *argv, int argc) {
 static void showValue(lua_State *L, const char *name) {
     sds line = sdsnew("<value> ");
     if (name) line = sdscatprintf(line, "%s = ", name);
-    debugLineTrimmed(debugValue(line, L, -1));
+    debugLineTrimmed(luaDebugValue(line, L, -1));
     lua_pop(L, 1);
 }
 
@@ -166,14 +166,14 @@ static bool debugTrace(lua_State *L, sds *argv, int argc) {
         lua_getinfo(L, "Snl", &ar);
         if (!strstr(ar.short_src, "user_script")) continue;
         debugLine("%s %s:", level ? "From" : "In", ar.name ? ar.name : "top level");
-        debugSourceLine(ar.currentline);
+        luaDebugSourceLine(ar.currentline);
     }
     return false;
 }
 
 static void showError(lua_State *L) {
     bool counted;
-    sds text = scriptErrorText(L, &counted);
+    sds text = luaErrorText(L, &counted);
     const char *words = strncmp(text, "ERR ", 4) ? text : text + 4;
     debugLine("<error> %s", words);
     sdsfree(text);
@@ -189,15 +189,15 @@ static sds joined(sds *words, int count) {
 static bool debugEval(lua_State *L, sds *argv, int argc) {
     int top = lua_gettop(L);
     sds code = joined(argv + 1, argc - 1), expression = sdscatstr(sdsnew("return "), sdsview(code));
-    bool ok = scriptCompile(L, sdsview(expression), "@ldb_eval");
+    bool ok = luaCompileText(L, sdsview(expression), "@ldb_eval");
     if (!ok) {
         lua_pop(L, 1);
-        ok = scriptCompile(L, sdsview(code), "@ldb_eval");
+        ok = luaCompileText(L, sdsview(code), "@ldb_eval");
     }
     sdsfree(code);
     sdsfree(expression);
     if (ok && lua_pcall(L, 0, 1, 0) == 0)
-        debugLineTrimmed(debugValue(sdsnew("<retval> "), L, -1));
+        debugLineTrimmed(luaDebugValue(sdsnew("<retval> "), L, -1));
     else
         showError(L);
     lua_settop(L, top);
@@ -208,7 +208,7 @@ static bool debugEval(lua_State *L, sds *argv, int argc) {
 static bool debugRedis(lua_State *L, sds *argv, int argc) {
     int top = lua_gettop(L);
     if (!lua_checkstack(L, argc + 2)) return false;
-    lua_pushcfunction(L, scriptApiPcall);
+    lua_pushcfunction(L, luaApiPcall);
     for (int i = 1; i < argc; i++) lua_pushlstring(L, argv[i], sdslen(argv[i]));
     lua_debug.step = true;
     if (lua_pcall(L, argc - 1, 1, 0)) showError(L);
@@ -275,7 +275,7 @@ static bool serveOne(lua_State *L, sds *argv, int argc) {
     return false;
 }
 
-void debugServe(lua_State *L) {
+void luaDebugServe(lua_State *L) {
     bool go_on = false;
     while (!go_on) {
         int argc;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* script_debug_text.c - values and replies as the debugger shows them: tools read these lines, so the forms
- * are Valkey's. Part of script_debug.h. */
+/* lua_debug_text.c - values and replies as the debugger shows them: tools read these lines, so the forms
+ * are Valkey's. Part of lua_debug.h. */
 #include <lauxlib.h>
 
 #include "client/reply.h"
 #include "net/resp.h"
-#include "script/script_debug.h"
+#include "script/lua_debug.h"
 
 #define DEPTH_MAX 10
 static const char too_deep[] = "<max recursion level reached! Nested table?>";
@@ -63,7 +63,7 @@ static sds value(sds s, lua_State *L, int depth) {
     }
 }
 
-sds debugValue(sds s, lua_State *L, int index) {
+sds luaDebugValue(sds s, lua_State *L, int index) {
     lua_pushvalue(L, index);
     s = value(s, L, 0);
     lua_pop(L, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* script_lua.c - the interpreter and its sandbox.
+/* lua_sandbox.c - the interpreter and its sandbox.
  *
  * Stock Lua 5.1 has no read-only tables, so scripts get views:
  *
@@ -21,7 +21,7 @@
 #include "base/assert.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "script/script_private.h"
+#include "script/lua_private.h"
 
 static const char readonly_message[] = "Attempt to modify a readonly table";
 /* Elements that one call of a library function may go over, out of SCRIPT KILL's reach: about a second. A
@@ -66,7 +66,7 @@ static int refuseWrite(lua_State *L) {
     return luaL_error(L, readonly_message);
 }
 
-void scriptFreeze(lua_State *L) {
+void luaFreezeTable(lua_State *L) {
     lua_newtable(L);
     lua_createtable(L, 0, 4);
     lua_pushvalue(L, -3);
@@ -298,7 +298,7 @@ static const char *readString(lua_State *L, void *data, size_t *size) {
 }
 
 /* The chunk's name stays on the stack meanwhile: the compiler does not hold on to it from the start. */
-bool scriptCompile(lua_State *L, struct str text, const char *chunkname) {
+bool luaCompileText(lua_State *L, struct str text, const char *chunkname) {
     if (text.len > CHUNK_MAX) {
         lua_pushstring(L, chunk_too_long);
         return false;
@@ -320,7 +320,7 @@ static int compiled(lua_State *L, bool ok) {
 static int baseLoadstring(lua_State *L) {
     struct str text;
     text.ptr = luaL_checklstring(L, 1, &text.len);
-    return compiled(L, scriptCompile(L, text, luaL_optstring(L, 2, text.ptr)));
+    return compiled(L, luaCompileText(L, text, luaL_optstring(L, 2, text.ptr)));
 }
 
 /* The function at 1 gives the pieces; slot 3 keeps the current one alive, slot 4 the chunk's name: it is a
@@ -409,7 +409,7 @@ static void addStockLibraries(lua_State *L) {
     static const char *const names[] = {"table", "string", "math", "coroutine", NULL};
     for (const char *const *name = names; *name; name++) {
         lua_getglobal(L, *name);
-        scriptFreeze(L);
+        luaFreezeTable(L);
         lua_setfield(L, -2, *name);
     }
 }
@@ -423,17 +423,17 @@ static void addOwnLibraries(lua_State *L, enum scriptKind kind) {
     for (const luaL_Reg *o = openers; o->name; o++) {
         lua_pushcfunction(L, o->func);
         lua_call(L, 0, 1);
-        if (lua_istable(L, -1)) scriptFreeze(L);
+        if (lua_istable(L, -1)) luaFreezeTable(L);
         lua_setfield(L, -2, o->name);
     }
     static const char *const os_names[] = {"clock", NULL};
     lua_newtable(L);
     lua_getglobal(L, "os");
     moveFields(L, os_names);
-    scriptFreeze(L);
+    luaFreezeTable(L);
     lua_setfield(L, -2, "os");
-    scriptOpenApi(L, kind);
-    scriptFreeze(L);
+    luaOpenApi(L, kind);
+    luaFreezeTable(L);
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, "redis");
     lua_setfield(L, -2, "server");
@@ -496,12 +496,12 @@ static void hideStringMetatable(lua_State *L) {
     lua_createtable(L, 0, 1);
     lua_getfield(L, -4, "string");
     lua_setfield(L, -2, "__index");
-    scriptFreeze(L);
+    luaFreezeTable(L);
     lua_setfield(L, -2, "__metatable");
     lua_pop(L, 2);
 }
 
-void scriptPushStrict(lua_State *L) {
+void luaPushStrict(lua_State *L) {
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, refuseUnknownGlobal);
     lua_setfield(L, -2, "__index");
@@ -509,12 +509,12 @@ void scriptPushStrict(lua_State *L) {
 
 /* Makes a view of the new globals on top the environment of all chunks; the real table stays on the stack. */
 static void installGlobals(lua_State *L) {
-    scriptPushStrict(L);
+    luaPushStrict(L);
     lua_pushvalue(L, -1);
     lua_setmetatable(L, -3);
-    scriptFreeze(L);
+    luaFreezeTable(L);
     lua_pushvalue(L, -2);
-    scriptFreeze(L); /* stack: globals, view of their metatable, view of them */
+    luaFreezeTable(L); /* stack: globals, view of their metatable, view of them */
     lua_insert(L, -2);
     setShownMetatable(L);
     lua_pushvalue(L, -1);
@@ -522,7 +522,7 @@ static void installGlobals(lua_State *L) {
     lua_replace(L, LUA_GLOBALSINDEX);
 }
 
-void scriptShowGlobals(lua_State *L) {
+void luaShowGlobals(lua_State *L) {
     lua_getmetatable(L, LUA_GLOBALSINDEX);
     lua_pushvalue(L, -2);
     lua_setfield(L, -2, "__index");
@@ -549,7 +549,7 @@ static int panic(lua_State *L) {
  * or, when that is one of ours, the Lua function that called it. */
 static int noteErrorPlace(lua_State *L) {
     lua_Debug ar;
-    scriptForgetErrorPlace();
+    luaForgetErrorPlace();
     for (int level = 1; level <= 2; level++) {
         if (!lua_getstack(L, level, &ar) || !lua_getinfo(L, "Sl", &ar)) break;
         if (*ar.what == 'C') continue;
@@ -568,7 +568,7 @@ static void fillSlots(lua_State *L) {
     serverAssert(lua_gettop(L) == SLOT_LAST);
 }
 
-lua_State *scriptVmCreate(enum scriptKind kind) {
+lua_State *luaVmCreate(enum scriptKind kind) {
     lua_State *L = lua_newstate(allocate, NULL);
     serverAssert(L);
     lua_atpanic(L, panic);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* script_reply.c - replies to Lua values, and Lua values to replies.
+/* lua_reply.c - replies to Lua values, and Lua values to replies.
  *
  *     reply               Lua                          Lua                      reply
  *     integer             number                       number                   integer (truncated)
@@ -20,12 +20,12 @@
 #include "client/reply.h"
 #include "client/reply_block.h"
 #include "net/resp.h"
-#include "script/script_private.h"
+#include "script/lua_private.h"
 
 /* ---- Errors ---- */
 
 /* Code and words: "-CODE words" and "CODE words" as they are, one word alone gets the code ERR. */
-void scriptPushError(lua_State *L, struct str text, bool counted) {
+void luaPushError(lua_State *L, struct str text, bool counted) {
     if (text.len && text.ptr[0] == '-') text = strN(text.ptr + 1, text.len - 1);
     while (text.len && (text.ptr[text.len - 1] == '\n' || text.ptr[text.len - 1] == '\r')) text.len--;
     lua_createtable(L, 0, counted ? 2 : 1);
@@ -51,7 +51,7 @@ static sds oneLine(struct str text) {
     return line;
 }
 
-void scriptReplyError(struct client *c, struct str text, bool counted) {
+void luaReplyError(struct client *c, struct str text, bool counted) {
     while (text.len && (text.ptr[text.len - 1] == '\n' || text.ptr[text.len - 1] == '\r')) text.len--;
     sds line = oneLine(text);
     if (counted) {
@@ -70,7 +70,7 @@ void scriptReplyError(struct client *c, struct str text, bool counted) {
 static sds held_bytes;
 static struct respReply held_reply;
 
-void scriptReplyCleanup(void) {
+void luaReplyCleanup(void) {
     if (held_reply.element) respReplyFree(&held_reply);
     if (!held_bytes) return;
     sdsfree(held_bytes);
@@ -153,7 +153,7 @@ static void pushReply(lua_State *L, const struct respReply *r) {
         pushStr(L, r->str);
         wrap(L, "ok");
         break;
-    case RESP_T_ERROR: scriptPushError(L, r->str, true); break;
+    case RESP_T_ERROR: luaPushError(L, r->str, true); break;
     case RESP_T_INTEGER: lua_pushnumber(L, (lua_Number)r->integer); break;
     case RESP_T_NULL: pushNull(L); break;
     case RESP_T_DOUBLE:
@@ -173,10 +173,10 @@ static void pushReply(lua_State *L, const struct respReply *r) {
     }
 }
 
-bool scriptPushReply(lua_State *L, struct client *c) {
+bool luaPushReply(lua_State *L, struct client *c) {
     struct replyBlock *b = c->out.head;
     struct str bytes;
-    scriptReplyCleanup();
+    luaReplyCleanup();
     serverAssert(b);
     if (b->next) {
         held_bytes = replyChainToSds(c);
@@ -190,7 +190,7 @@ bool scriptPushReply(lua_State *L, struct client *c) {
     bool error = held_reply.type == RESP_T_ERROR;
     pushReply(L, &held_reply);
     replyFreeChain(c);
-    scriptReplyCleanup();
+    luaReplyCleanup();
     return error;
 }
 
@@ -230,7 +230,7 @@ static void replyErrorField(struct client *c, lua_State *L) {
     lua_rawget(L, -3);
     bool counted = lua_toboolean(L, -1);
     lua_pop(L, 1);
-    scriptReplyError(c, topStr(L), counted);
+    luaReplyError(c, topStr(L), counted);
 }
 
 static void replyStatusField(struct client *c, lua_State *L) {
@@ -252,8 +252,8 @@ static void replyMapField(struct client *c, lua_State *L) {
     int64_t pairs = 0;
     for (lua_pushnil(L); lua_next(L, -2); pairs++) {
         lua_pushvalue(L, -2);
-        scriptReplyValue(c, L);
-        scriptReplyValue(c, L);
+        luaReplyValue(c, L);
+        luaReplyValue(c, L);
     }
     replySetMapLen(c, mark, pairs);
 }
@@ -264,7 +264,7 @@ static void replySetField(struct client *c, lua_State *L) {
     for (lua_pushnil(L); lua_next(L, -2); n++) {
         lua_pop(L, 1);
         lua_pushvalue(L, -1);
-        scriptReplyValue(c, L);
+        luaReplyValue(c, L);
     }
     replySetSetLen(c, mark, n);
 }
@@ -315,13 +315,13 @@ static void replyTable(struct client *c, lua_State *L) {
     for (;; n++) {
         lua_rawgeti(L, -1, (int)n + 1);
         if (lua_isnil(L, -1)) break;
-        scriptReplyValue(c, L);
+        luaReplyValue(c, L);
     }
     lua_pop(L, 1);
     replySetArrayLen(c, mark, n);
 }
 
-void scriptReplyValue(struct client *c, lua_State *L) {
+void luaReplyValue(struct client *c, lua_State *L) {
     if (!lua_checkstack(L, 4)) {
         replyError(c, "ERR reached lua stack limit");
         lua_pop(L, 1);

@@ -5,10 +5,11 @@
 #include "client/reply.h"
 #include "command/admission.h"
 #include "command/call.h"
+#include "command/command.h"
 #include "command/propagate.h"
 #include "data/evict.h"
 #include "data/role.h"
-#include "registry/cron.h"
+#include "registry/debug.h"
 #include "script/script_private.h"
 
 static const char *objection(const struct scriptCode *code, bool read_only) {
@@ -45,6 +46,32 @@ static bool callRefused(struct client *c, const struct scriptCode *code) {
     }
     return false;
 }
+
+/* ---- What may refuse a command that the script calls ---- */
+
+static enum admission scriptRunCheckNoscript(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (!(r->cmd->flags & CMD_NOSCRIPT) || debug_switches.scripts_run_all) return ADMITTED;
+    replyError(c, "ERR This Valkey command is not allowed from script");
+    return REFUSED;
+}
+
+/* Memory was short when it started: its first write may not enlarge the data. */
+static enum admission scriptRunCheckMemory(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (!script_run.deny_oom || script_run.wrote || !(r->cmd->flags & CMD_DENYOOM)) return ADMITTED;
+    replyError(c, err_oom);
+    return REFUSED;
+}
+
+static enum admission scriptRunCheckReadOnly(struct client *c, struct request *r, enum requestOrigin origin) {
+    (void)origin;
+    if (!script_run.read_only || !(r->cmd->flags & (CMD_WRITE | CMD_MAY_REPLICATE))) return ADMITTED;
+    replyError(c, "ERR Write commands are not allowed from read-only scripts.");
+    return REFUSED;
+}
+
+/* ---- Running ---- */
 
 static void beginRun(struct client *c, const struct scriptCode *code, bool read_only) {
     struct client *fake = script_run.client;
@@ -102,4 +129,10 @@ bool scriptKeyCount(struct client *c, int *keys, const char *not_a_number) {
     }
     *keys = (int)n;
     return true;
+}
+
+void scriptRunInit(void) {
+    admissionFill(RULE_NOSCRIPT, scriptRunCheckNoscript);
+    admissionFill(RULE_SCRIPT_OOM, scriptRunCheckMemory);
+    admissionFill(RULE_SCRIPT_READS, scriptRunCheckReadOnly);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* script_vm.c - the two interpreters: one for scripts, one for functions (see script_private.h).
+/* lua_vm.c - the two interpreters: one for scripts, one for functions (see lua_private.h).
  *
  * They share nothing, so that a flush of either throws a whole interpreter away, in the background when that
  * is wanted.
@@ -10,7 +10,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "registry/cron.h"
-#include "script/script_private.h"
+#include "script/lua_private.h"
 
 #define GC_PERIOD_MS 100
 #define GC_STEP_KB   64
@@ -22,29 +22,29 @@ static struct {
     int gc_cycles; /* still to do */
 } vms[SCRIPT_KINDS];
 
-lua_State *scriptVm(enum scriptKind kind) {
+lua_State *luaVm(enum scriptKind kind) {
     return vms[kind].main;
 }
 
-lua_State *scriptVmReplace(enum scriptKind kind) {
+lua_State *luaVmReplace(enum scriptKind kind) {
     lua_State *old = vms[kind].main;
-    vms[kind].main = scriptVmCreate(kind);
+    vms[kind].main = luaVmCreate(kind);
     vms[kind].gc_cycles = GC_CYCLES;
-    scriptArmHook(vms[kind].main);
+    luaArmHook(vms[kind].main);
     return old;
 }
 
-void scriptVmClose(enum scriptKind kind) {
+void luaVmClose(enum scriptKind kind) {
     lua_close(vms[kind].main);
     vms[kind].main = NULL;
     vms[kind].gc_cycles = 0;
 }
 
-void scriptVmUsed(enum scriptKind kind) {
+void luaVmMarkUsed(enum scriptKind kind) {
     vms[kind].gc_cycles = GC_CYCLES;
 }
 
-size_t scriptVmMemory(enum scriptKind kind) {
+size_t luaVmMemory(enum scriptKind kind) {
     lua_State *L = vms[kind].main;
     if (!L) return 0;
     return (size_t)lua_gc(L, LUA_GCCOUNT, 0) * 1024 + (size_t)lua_gc(L, LUA_GCCOUNTB, 0);
@@ -60,6 +60,6 @@ static void collectGarbage(void) {
     }
 }
 
-void scriptVmInit(void) {
+void luaVmInit(void) {
     cronRegister(collectGarbage, GC_PERIOD_MS);
 }

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lua_engine.h - Lua as an engine of scripts (command/script_engine.h). */
+#pragma once
+
+void luaEngineInit(void);  /* directives, INFO fields, jobs */
+void luaEngineStart(void); /* makes the interpreters and adds the engine, unless a module has added "lua" */
