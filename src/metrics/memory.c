@@ -44,7 +44,7 @@
 #define DOCTOR_PEAK   1.5
 #define DOCTOR_BUFFER (200 * 1024) /* of a client, on average */
 
-struct figures {
+struct memoryFigures {
     struct zmallocStats allocator;
     size_t used, rss, clients, parts[MEMORY_PARTS], tables, overhead, dataset, keys;
 };
@@ -86,7 +86,7 @@ static void addClient(void *priv, struct client *c) {
     *(size_t *)priv += clientMemory(c);
 }
 
-static void addTables(struct figures *f, const struct db *db) {
+static void addTables(struct memoryFigures *f, const struct db *db) {
     struct keyspaceMemory m = keyspaceMemory(&db->keyspace);
     f->tables += m.keys + m.expires;
     f->keys += keyspaceShownSize(&db->keyspace);
@@ -101,10 +101,10 @@ static void takeSample(int64_t max_age_ms) {
 }
 
 /* With what the allocator says, not older than this. */
-static void memoryMeasure(struct figures *f, size_t used, int64_t max_age_ms) {
+static void memoryMeasure(struct memoryFigures *f, size_t used, int64_t max_age_ms) {
     takeSample(max_age_ms);
     notePeak(used);
-    *f = (struct figures){.used = used, .rss = sample.rss, .allocator = sample.allocator};
+    *f = (struct memoryFigures){.used = used, .rss = sample.rss, .allocator = sample.allocator};
     clientForEach(addClient, &f->clients);
     for (int i = 0; i < dbCount(); i++) addTables(f, &dbs[i]);
     f->clients -= memoryPartBytes(MEMORY_SLOT_IMPORT); /* a part of its own */
@@ -116,7 +116,7 @@ static void memoryMeasure(struct figures *f, size_t used, int64_t max_age_ms) {
     f->dataset = f->used > f->overhead ? f->used - f->overhead : 0;
 }
 
-static double datasetPercentage(const struct figures *f) {
+static double datasetPercentage(const struct memoryFigures *f) {
     return f->used > startup ? 100 * ratio(f->dataset, f->used - startup) : 0;
 }
 
@@ -136,7 +136,7 @@ static sds wasteFields(sds s, const char *name, const char *ratio_name, size_t a
 }
 
 static sds memoryFiguresInfo(sds s) {
-    struct figures f;
+    struct memoryFigures f;
     memoryMeasure(&f, info_used_memory, SAMPLE_AGE);
     s = humanField(s, "used_memory", f.used);
     s = humanField(s, "used_memory_rss", f.rss);
@@ -209,7 +209,7 @@ static int64_t statRatio(struct client *c, const char *name, double v) {
     return 1;
 }
 
-static int64_t statParts(struct client *c, const struct figures *f) {
+static int64_t statParts(struct client *c, const struct memoryFigures *f) {
     return statCount(c, "replication.backlog", (int64_t)f->parts[MEMORY_REPL_BACKLOG]) +
            statCount(c, "replicas.repl.buffer", (int64_t)f->parts[MEMORY_PRIMARY_STREAM]) +
            statCount(c, "clients.slaves", (int64_t)f->parts[MEMORY_REPLICAS]) +
@@ -238,7 +238,7 @@ static int64_t statDbs(struct client *c) {
     return n;
 }
 
-static int64_t statTotals(struct client *c, const struct figures *f) {
+static int64_t statTotals(struct client *c, const struct memoryFigures *f) {
     size_t net = f->used > startup ? f->used - startup : 0;
     return statCount(c, "overhead.db.hashtable.lut", (int64_t)f->tables) +
            statCount(c, "overhead.db.hashtable.rehashing", 0) +
@@ -250,7 +250,7 @@ static int64_t statTotals(struct client *c, const struct figures *f) {
            statRatio(c, "peak.percentage", 100 * ratio(f->used, peak));
 }
 
-static int64_t statAllocator(struct client *c, const struct figures *f) {
+static int64_t statAllocator(struct client *c, const struct memoryFigures *f) {
     const struct zmallocStats *a = &f->allocator;
     return statCount(c, "allocator.allocated", (int64_t)a->allocated) +
            statCount(c, "allocator.active", (int64_t)a->active) +
@@ -267,7 +267,7 @@ static int64_t statAllocator(struct client *c, const struct figures *f) {
 }
 
 void memoryStatsCommand(struct client *c) {
-    struct figures f;
+    struct memoryFigures f;
     memoryMeasure(&f, zmallocUsedMemory(), 0);
     struct replyMark mark = replyDeferLen(c);
     int64_t n = statCount(c, "peak.allocated", (int64_t)peak);
@@ -286,7 +286,7 @@ static bool wasteful(size_t a, size_t b) {
     return ratio(a, b) > DOCTOR_RATIO && difference(a, b) > DOCTOR_WASTE;
 }
 
-static sds findings(sds s, const struct figures *f) {
+static sds findings(sds s, const struct memoryFigures *f) {
     if (ratio(peak, f->used) > DOCTOR_PEAK) {
         s = sdscatprintf(
             s,
@@ -320,7 +320,7 @@ static sds findings(sds s, const struct figures *f) {
 }
 
 void memoryDoctorCommand(struct client *c) {
-    struct figures f;
+    struct memoryFigures f;
     memoryMeasure(&f, zmallocUsedMemory(), 0);
     static const char heading[] = "What is unusual about the memory of this server:\n\n";
     sds s = findings(sdsnew(heading), &f);

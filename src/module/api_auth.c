@@ -85,21 +85,21 @@ static enum authVerdict verdictOf(int handled, const struct client *c) {
 }
 
 /* Who waits for the word of a module. */
-struct waiting {
-    struct waiting *next;
+struct waitingLogin {
+    struct waitingLogin *next;
     struct client *client;
     ValkeyModuleAuthCallback reply;
     struct authCallback *asked; /* whose callback has had it wait; NULL: it has gone */
     struct ValkeyModuleBlockedClient *handle;
 };
-static struct waiting *waiting;
+static struct waitingLogin *waiting;
 static struct authCallback *asking; /* the callback that runs; NULL: none */
 
 /* NULL: it does not wait. The caller's. */
-static struct waiting *takeWaiting(const struct client *c) {
-    struct waiting **at = &waiting;
+static struct waitingLogin *takeWaiting(const struct client *c) {
+    struct waitingLogin **at = &waiting;
     while (*at && (*at)->client != c) at = &(*at)->next;
-    struct waiting *w = *at;
+    struct waitingLogin *w = *at;
     if (w) *at = w->next;
     return w;
 }
@@ -136,16 +136,16 @@ vmBlockClientOnAuth(struct ValkeyModuleCtx *ctx, ValkeyModuleAuthCallback reply_
         refused_to_wait = true;
         return bc;
     }
-    struct waiting *w = zmalloc(sizeof *w);
+    struct waitingLogin *w = zmalloc(sizeof *w);
     bc->client = c;
-    *w = (struct waiting){waiting, c, reply_callback, asking, bc};
+    *w = (struct waitingLogin){waiting, c, reply_callback, asking, bc};
     waiting = w;
     blockedWait(bc);
     return bc;
 }
 
 /* w: whose handle comes with it; NULL: it is asked for the first time. */
-static enum authVerdict ask(struct authCallback *a, const struct waiting *w, struct client *c,
+static enum authVerdict ask(struct authCallback *a, const struct waitingLogin *w, struct client *c,
                             struct ValkeyModuleString *user, struct ValkeyModuleString *password, sds *err) {
     struct ValkeyModuleCtx ctx;
     struct ValkeyModuleString *why = NULL;
@@ -167,7 +167,7 @@ static enum authVerdict ask(struct authCallback *a, const struct waiting *w, str
  * made the client somebody is a denial. It stays who it was, then. */
 static enum authVerdict decide(struct client *c, struct str user, struct str password, sds *err,
                                const char **by) {
-    struct waiting *w = takeWaiting(c);
+    struct waitingLogin *w = takeWaiting(c);
     if (!callbacks) {
         zfree(w);
         return AUTH_NOT_HANDLED;
@@ -215,7 +215,7 @@ static void forget(struct module *m) {
             continue;
         }
         *at = a->next;
-        for (struct waiting *w = waiting; w; w = w->next) {
+        for (struct waitingLogin *w = waiting; w; w = w->next) {
             if (w->asked == a) w->asked = NULL;
         }
         zfree(a);

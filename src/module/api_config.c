@@ -30,9 +30,9 @@
      VALKEYMODULE_CONFIG_BITFLAGS | VALKEYMODULE_CONFIG_UNSIGNED)
 #define FLAGS_OF_NUMBERS (VALKEYMODULE_CONFIG_MEMORY | VALKEYMODULE_CONFIG_UNSIGNED)
 
-enum kind { KIND_BOOL, KIND_NUMBER, KIND_UNSIGNED, KIND_STRING, KIND_ENUM };
+enum moduleConfigKind { KIND_BOOL, KIND_NUMBER, KIND_UNSIGNED, KIND_STRING, KIND_ENUM };
 
-struct value {
+struct moduleConfigValue {
     bool b;
     int e;
     int64_t i;
@@ -52,13 +52,13 @@ struct moduleApply {
 struct moduleConfig {
     struct moduleConfig *next; /* in order of registration */
     struct module *module;
-    enum kind kind;
+    enum moduleConfigKind kind;
     unsigned flags; /* VALKEYMODULE_CONFIG_... */
     sds name;       /* module.name */
     const char *short_name;
     struct configDirective shown, typed;
-    struct value value; /* that of typed */
-    struct value def;
+    struct moduleConfigValue value; /* that of typed */
+    struct moduleConfigValue def;
     uint64_t unsigned_min, unsigned_max;
     union {
         ValkeyModuleConfigGetBoolFunc b;
@@ -113,8 +113,9 @@ static bool readBits(struct moduleConfig *mc, struct str text, int *bits, const 
 }
 
 /* The value that a text means; its string, if it is one, is the caller's. */
-static bool readText(struct moduleConfig *mc, struct str text, struct value *v, const char **err) {
-    *v = (struct value){0};
+static bool readText(struct moduleConfig *mc, struct str text, struct moduleConfigValue *v,
+                     const char **err) {
+    *v = (struct moduleConfigValue){0};
     if (mc->kind == KIND_STRING) {
         v->s = stringNew(text);
         return true;
@@ -127,8 +128,8 @@ static bool readText(struct moduleConfig *mc, struct str text, struct value *v, 
     return true;
 }
 
-static struct value valueNow(const struct moduleConfig *mc) {
-    struct value v = {0};
+static struct moduleConfigValue valueNow(const struct moduleConfig *mc) {
+    struct moduleConfigValue v = {0};
     switch (mc->kind) {
     case KIND_BOOL: v.b = mc->get.b(mc->short_name, mc->priv) != 0; break;
     case KIND_NUMBER: v.i = mc->get.i(mc->short_name, mc->priv); break;
@@ -143,7 +144,7 @@ static bool sameString(const struct ValkeyModuleString *a, const struct ValkeyMo
     return a == b || (a && b && strEq(stringText(a), stringText(b)));
 }
 
-static bool sameValue(const struct value *a, const struct value *b) {
+static bool sameValue(const struct moduleConfigValue *a, const struct moduleConfigValue *b) {
     return a->b == b->b && a->e == b->e && a->i == b->i && a->u == b->u && sameString(a->s, b->s);
 }
 
@@ -156,7 +157,7 @@ static const char *takeReason(struct ValkeyModuleString *reason) {
     return err;
 }
 
-static bool setValue(const struct moduleConfig *mc, const struct value *v, const char **err) {
+static bool setValue(const struct moduleConfig *mc, const struct moduleConfigValue *v, const char **err) {
     struct ValkeyModuleString *reason = NULL;
     int result = VALKEYMODULE_OK;
     switch (mc->kind) {
@@ -173,7 +174,7 @@ static bool setValue(const struct moduleConfig *mc, const struct value *v, const
 
 /* A value that it has already is not set again. */
 static bool setText(struct moduleConfig *mc, struct str text, const char **err) {
-    struct value v, now;
+    struct moduleConfigValue v, now;
     if (!readText(mc, text, &v, err)) return false;
     now = valueNow(mc);
     bool ok = sameValue(&v, &now) || setValue(mc, &v, err);
@@ -201,7 +202,7 @@ static sds bitsText(const struct moduleConfig *mc, int bits) {
     return sdsnew("unknown");
 }
 
-static sds textOf(struct moduleConfig *mc, const struct value *v) {
+static sds textOf(struct moduleConfig *mc, const struct moduleConfigValue *v) {
     if (mc->kind == KIND_STRING) return v->s ? sdsnewstr(stringText(v->s)) : sdsempty();
     if (mc->kind == KIND_UNSIGNED) return sdscatprintf(sdsempty(), "%llu", (unsigned long long)v->u);
     if (mc->kind == KIND_ENUM && mc->flags & VALKEYMODULE_CONFIG_BITFLAGS) return bitsText(mc, v->e);
@@ -211,14 +212,14 @@ static sds textOf(struct moduleConfig *mc, const struct value *v) {
 
 static sds getText(const struct configDirective *shown) {
     struct moduleConfig *mc = configOf(shown);
-    struct value v = valueNow(mc);
+    struct moduleConfigValue v = valueNow(mc);
     return textOf(mc, &v);
 }
 
 /* As it stands in a file. */
 static sds getLine(const struct configDirective *shown) {
     struct moduleConfig *mc = configOf(shown);
-    struct value v = valueNow(mc);
+    struct moduleConfigValue v = valueNow(mc);
     int64_t bytes = mc->kind == KIND_UNSIGNED ? (int64_t)v.u : v.i;
     if (mc->flags & VALKEYMODULE_CONFIG_MEMORY && bytes >= 0) return configAppendMemory(sdsempty(), bytes);
     if (mc->kind == KIND_STRING && !v.s) return sdsempty();
@@ -275,7 +276,7 @@ static bool nameIsGood(const char *name) {
     return *name;
 }
 
-static bool flagsAreGood(enum kind kind, unsigned flags) {
+static bool flagsAreGood(enum moduleConfigKind kind, unsigned flags) {
     const char *why = NULL;
     if (flags & ~(unsigned)FLAGS_KNOWN)
         why = "A directive of a module has a flag that does not exist";
@@ -311,7 +312,7 @@ static void freeConfig(struct moduleConfig *mc) {
 }
 
 /* NULL, and errno: it may not be. It is not known to anybody before finish(). */
-static struct moduleConfig *begin(struct ValkeyModuleCtx *ctx, const char *name, enum kind kind,
+static struct moduleConfig *begin(struct ValkeyModuleCtx *ctx, const char *name, enum moduleConfigKind kind,
                                   unsigned flags, void *priv) {
     errno = EBUSY;
     if (!ctx->module || !ctx->module->loading) return NULL;

@@ -11,24 +11,24 @@
 #include "module/lock.h"
 #include "module/parts.h"
 
-struct job {
-    struct job *next;
+struct moduleJob {
+    struct moduleJob *next;
     struct module *module;
     ValkeyModulePostNotificationJobFunc fn;
     void *data;
     void (*free_data)(void *data);
     int dbid;
 };
-static struct job *first, **end = &first;
+static struct moduleJob *first, **end = &first;
 
-static struct job *take(void) {
-    struct job *j = first;
+static struct moduleJob *take(void) {
+    struct moduleJob *j = first;
     first = j->next;
     if (!first) end = &first;
     return j;
 }
 
-static void drop(struct job *j) {
+static void drop(struct moduleJob *j) {
     if (j->free_data) j->free_data(j->data);
     zfree(j);
 }
@@ -36,7 +36,7 @@ static void drop(struct job *j) {
 /* A job may add others. */
 static void runJobs(void) {
     while (first) {
-        struct job *j = take();
+        struct moduleJob *j = take();
         struct ValkeyModuleCtx ctx;
         contextOpen(&ctx, j->module, NULL, 0);
         ctx.dbid = j->dbid;
@@ -57,8 +57,8 @@ static void runLate(void *nothing) {
 int vmAddPostNotificationJob(struct ValkeyModuleCtx *ctx, ValkeyModulePostNotificationJobFunc callback,
                              void *pd, void (*free_pd)(void *)) {
     if (loadingActive() || (roleIsReplica() && role_read_only)) return VALKEYMODULE_ERR;
-    struct job *j = zmalloc(sizeof *j);
-    *j = (struct job){.module = ctx->module, .fn = callback, .data = pd, .free_data = free_pd};
+    struct moduleJob *j = zmalloc(sizeof *j);
+    *j = (struct moduleJob){.module = ctx->module, .fn = callback, .data = pd, .free_data = free_pd};
     j->dbid = contextDb(ctx)->id;
     bool alone = !first;
     *end = j;
@@ -72,8 +72,8 @@ int vmAddPostNotificationJob(struct ValkeyModuleCtx *ctx, ValkeyModulePostNotifi
 
 /* Its jobs are not run any more. */
 static void dropJobs(struct module *m) {
-    for (struct job **at = &first; *at;) {
-        struct job *j = *at;
+    for (struct moduleJob **at = &first; *at;) {
+        struct moduleJob *j = *at;
         if (j->module == m) {
             *at = j->next;
             drop(j);

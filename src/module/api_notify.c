@@ -13,21 +13,21 @@
 #include "module/events.h"
 #include "module/parts.h"
 
-struct subscriber {
-    struct subscriber *next;
+struct notifySubscriber {
+    struct notifySubscriber *next;
     struct module *module; /* NULL: it has ended, and goes when nobody is told of anything */
     ValkeyModuleNotificationFunc callback;
     int classes;
     bool running;
 };
-static struct subscriber *subscribers; /* in order of subscription */
+static struct notifySubscriber *subscribers; /* in order of subscription */
 static int telling;
 
 static void keyspaceEvent(int class, const char *event, struct str key, int dbid);
 
 static void dropEnded(void) {
-    for (struct subscriber **at = &subscribers; *at;) {
-        struct subscriber *s = *at;
+    for (struct notifySubscriber **at = &subscribers; *at;) {
+        struct notifySubscriber *s = *at;
         if (s->module) {
             at = &s->next;
             continue;
@@ -43,13 +43,13 @@ bool notifyTelling(void) {
     return telling;
 }
 
-static bool wants(const struct subscriber *s, int class) {
+static bool wants(const struct notifySubscriber *s, int class) {
     if (!s->module || !(s->classes & class)) return false;
     return !s->running || s->module->options & VALKEYMODULE_OPTIONS_ALLOW_NESTED_KEYSPACE_NOTIFICATIONS;
 }
 
 /* In the name of the client whose command runs; its database is the key's meanwhile. */
-static void tellOne(struct subscriber *s, int class, const char *event, struct ValkeyModuleString *key,
+static void tellOne(struct notifySubscriber *s, int class, const char *event, struct ValkeyModuleString *key,
                     int dbid) {
     struct ValkeyModuleCtx ctx;
     struct declaredKeys nobodys;
@@ -70,7 +70,7 @@ static void tellOne(struct subscriber *s, int class, const char *event, struct V
 static void keyspaceEvent(int class, const char *event, struct str text, int dbid) {
     struct ValkeyModuleString *key = NULL;
     telling++;
-    for (struct subscriber *s = subscribers; s; s = s->next) {
+    for (struct notifySubscriber *s = subscribers; s; s = s->next) {
         if (!wants(s, class)) continue;
         if (!key) key = stringNew(text);
         tellOne(s, class, event, key, dbid);
@@ -92,10 +92,10 @@ int vmSubscribeToKeyspaceEvents(struct ValkeyModuleCtx *ctx, int types, ValkeyMo
     notifyKeysThatLeave();
     data_hooks.dropBegins = propagateBegin;
     data_hooks.dropEnds = propagateEnd;
-    struct subscriber **end = &subscribers;
+    struct notifySubscriber **end = &subscribers;
     while (*end) end = &(*end)->next;
     *end = zcalloc(1, sizeof **end);
-    **end = (struct subscriber){.module = ctx->module, .callback = cb, .classes = types};
+    **end = (struct notifySubscriber){.module = ctx->module, .callback = cb, .classes = types};
     return VALKEYMODULE_OK;
 }
 
@@ -127,7 +127,7 @@ int vmPublishMessageShard(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString
 }
 
 static void forget(struct module *m) {
-    for (struct subscriber *s = subscribers; s; s = s->next) {
+    for (struct notifySubscriber *s = subscribers; s; s = s->next) {
         if (s->module == m) s->module = NULL;
     }
     if (!telling) dropEnded();

@@ -27,8 +27,8 @@ void vmScanCursorDestroy(struct ValkeyModuleScanCursor *cursor) {
 
 /* ---- What a step has found ---- */
 
-struct found {
-    struct pair {
+struct scanElement {
+    struct scanPair {
         struct ValkeyModuleString *field, *value; /* value NULL: none */
     } * pairs;
     size_t count, capacity;
@@ -36,15 +36,15 @@ struct found {
     const hashtable *members; /* or entries */
 };
 
-static void note(struct found *f, struct str field, const struct str *value) {
+static void note(struct scanElement *f, struct str field, const struct str *value) {
     if (f->count == f->capacity) {
         f->capacity = f->capacity ? 2 * f->capacity : 16;
         f->pairs = zrealloc(f->pairs, f->capacity * sizeof *f->pairs);
     }
-    f->pairs[f->count++] = (struct pair){stringNew(field), value ? stringNew(*value) : NULL};
+    f->pairs[f->count++] = (struct scanPair){stringNew(field), value ? stringNew(*value) : NULL};
 }
 
-static void freeFound(struct found *f) {
+static void freeFound(struct scanElement *f) {
     for (size_t i = 0; i < f->count; i++) {
         stringRelease(f->pairs[i].field);
         if (f->pairs[i].value) stringRelease(f->pairs[i].value);
@@ -75,7 +75,7 @@ static void noteKey(void *priv, void *entry) {
 int vmScan(struct ValkeyModuleCtx *ctx, struct ValkeyModuleScanCursor *cursor, ValkeyModuleScanCB fn,
            void *privdata) {
     if (!mayGoOn(cursor)) return 0;
-    struct found f = {0};
+    struct scanElement f = {0};
     struct db *db = contextClient(ctx)->db;
     uint64_t next = keyspaceScan(&db->keyspace, cursor->cursor, SLOTS_SHOWN, noteKey, &f);
     for (size_t i = 0; i < f.count; i++) {
@@ -93,7 +93,7 @@ int vmScan(struct ValkeyModuleCtx *ctx, struct ValkeyModuleScanCursor *cursor, V
 /* ---- Elements ---- */
 
 static void noteField(void *priv, const void *place) {
-    struct found *f = priv;
+    struct scanElement *f = priv;
     struct hashItem item;
     hashRead(f->hash, place, &item);
     note(f, item.field.s, &item.value.s);
@@ -106,11 +106,11 @@ static void noteScored(void *priv, const struct zsetElement *e) {
 }
 
 static void noteEntry(void *priv, void *entry) {
-    struct found *f = priv;
+    struct scanElement *f = priv;
     note(f, f->members->type->entryKey(entry), NULL);
 }
 
-static uint64_t scanSet(struct setRef s, uint64_t cursor, struct found *f) {
+static uint64_t scanSet(struct setRef s, uint64_t cursor, struct scanElement *f) {
     f->members = setTable(s);
     if (f->members) return hashtableScan(setTable(s), cursor, noteEntry, f);
     struct setIterator it;
@@ -121,7 +121,7 @@ static uint64_t scanSet(struct setRef s, uint64_t cursor, struct found *f) {
     return 0;
 }
 
-static uint64_t scanHash(const struct object *o, uint64_t cursor, struct found *f) {
+static uint64_t scanHash(const struct object *o, uint64_t cursor, struct scanElement *f) {
     struct hash h;
     hashOpen(&h, o);
     f->hash = &h;
@@ -136,7 +136,7 @@ int vmScanKey(struct ValkeyModuleKey *key, struct ValkeyModuleScanCursor *cursor
         return 0;
     }
     if (!mayGoOn(cursor)) return 0;
-    struct found f = {0};
+    struct scanElement f = {0};
     struct zsetRef z;
     uint64_t next;
     if (o->type == OBJ_HASH) {

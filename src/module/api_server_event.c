@@ -19,13 +19,13 @@
 #include "module/parts.h"
 #include "registry/cron.h"
 
-struct subscription {
-    struct subscription *next;
+struct eventSubscription {
+    struct eventSubscription *next;
     struct module *module;
     ValkeyModuleEventCallback callback; /* NULL: it has ended */
     bool running;
 };
-static struct subscription *subscriptions[SERVER_EVENT_KINDS]; /* in order of subscription */
+static struct eventSubscription *subscriptions[SERVER_EVENT_KINDS]; /* in order of subscription */
 static int telling;
 
 _Static_assert(SERVER_SLOT_MIGRATION == VALKEYMODULE_EVENT_ATOMIC_SLOT_MIGRATION,
@@ -40,8 +40,8 @@ _Static_assert(EVENT_EXPORT_COMPLETED == VALKEYMODULE_SUBEVENT_ATOMIC_SLOT_MIGRA
 /* ---- Telling ---- */
 
 static void dropEnded(enum serverEventKind kind) {
-    for (struct subscription **at = &subscriptions[kind]; *at;) {
-        struct subscription *s = *at;
+    for (struct eventSubscription **at = &subscriptions[kind]; *at;) {
+        struct eventSubscription *s = *at;
         if (s->callback) {
             at = &s->next;
             continue;
@@ -54,7 +54,7 @@ static void dropEnded(enum serverEventKind kind) {
     if (kind >= SERVER_COMMAND_DONE) commandEventsWanted();
 }
 
-static void tellOne(struct subscription *s, enum serverEventKind kind, int which, void *info,
+static void tellOne(struct eventSubscription *s, enum serverEventKind kind, int which, void *info,
                     struct client *c, struct db *db) {
     struct ValkeyModuleCtx ctx;
     struct declaredKeys nobodys;
@@ -74,7 +74,7 @@ static void tellOne(struct subscription *s, enum serverEventKind kind, int which
 }
 
 /* Commands that a callback about commands runs are not told to it again: that would have no end. */
-static bool hears(const struct subscription *s, enum serverEventKind kind, const void *info) {
+static bool hears(const struct eventSubscription *s, enum serverEventKind kind, const void *info) {
     if (!s->callback || (s->running && kind >= SERVER_COMMAND_DONE)) return false;
     return kind != SERVER_MODULE ||
            strcmp(((const ValkeyModuleModuleChange *)info)->module_name, s->module->name) != 0;
@@ -82,7 +82,7 @@ static bool hears(const struct subscription *s, enum serverEventKind kind, const
 
 void eventsTell(enum serverEventKind kind, int which, void *info, struct client *c, struct db *db) {
     telling++;
-    for (struct subscription *s = subscriptions[kind]; s; s = s->next) {
+    for (struct eventSubscription *s = subscriptions[kind]; s; s = s->next) {
         if (hears(s, kind, info)) tellOne(s, kind, which, info, c, db);
     }
     if (--telling == 0) dropEnded(kind);
@@ -193,7 +193,7 @@ static void cronTick(void) {
 int vmSubscribeToServerEvent(struct ValkeyModuleCtx *ctx, ValkeyModuleEvent event,
                              ValkeyModuleEventCallback callback) {
     if (!ctx->module || event.id >= SERVER_EVENT_KINDS || event.dataver > 1) return VALKEYMODULE_ERR;
-    struct subscription **at = &subscriptions[event.id];
+    struct eventSubscription **at = &subscriptions[event.id];
     while (*at && ((*at)->module != ctx->module || !(*at)->callback)) at = &(*at)->next;
     if (*at) {
         (*at)->callback = callback;
@@ -202,7 +202,7 @@ int vmSubscribeToServerEvent(struct ValkeyModuleCtx *ctx, ValkeyModuleEvent even
     }
     if (!callback) return VALKEYMODULE_OK;
     *at = zcalloc(1, sizeof **at);
-    **at = (struct subscription){.module = ctx->module, .callback = callback};
+    **at = (struct eventSubscription){.module = ctx->module, .callback = callback};
     server_events_wanted |= 1u << event.id;
     if (event.id >= SERVER_COMMAND_DONE) commandEventsWanted();
     return VALKEYMODULE_OK;
@@ -224,7 +224,7 @@ int vmIsSubEventSupported(ValkeyModuleEvent event, uint64_t subevent) {
 static void forget(struct module *m) {
     for (int kind = 0; kind < SERVER_EVENT_KINDS; kind++) {
         bool had = false;
-        for (struct subscription *s = subscriptions[kind]; s; s = s->next) {
+        for (struct eventSubscription *s = subscriptions[kind]; s; s = s->next) {
             if (s->module != m) continue;
             s->callback = NULL;
             had = true;

@@ -18,7 +18,7 @@
 
 /* ---- Timers ---- */
 
-struct timer {
+struct moduleTimer {
     ValkeyModuleTimerID id;
     struct module *module;
     ValkeyModuleTimerProc callback;
@@ -29,16 +29,16 @@ struct timer {
 };
 
 static struct str timerKey(const void *entry) {
-    return strN((const char *)&((const struct timer *)entry)->id, sizeof(ValkeyModuleTimerID));
+    return strN((const char *)&((const struct moduleTimer *)entry)->id, sizeof(ValkeyModuleTimerID));
 }
 static const struct hashtableType timers_type = {.entryKey = timerKey};
 static struct hashtable timers;
 
-static struct timer *timerFind(ValkeyModuleTimerID id) {
+static struct moduleTimer *timerFind(ValkeyModuleTimerID id) {
     return hashtableFind(&timers, strN((const char *)&id, sizeof id));
 }
 
-static void timerDrop(struct timer *t) {
+static void timerDrop(struct moduleTimer *t) {
     hashtablePop(&timers, timerKey(t));
     zfree(t);
 }
@@ -46,7 +46,7 @@ static void timerDrop(struct timer *t) {
 /* While its callback runs it is still there, for StopTimer; by the end that may have dropped it. */
 static int64_t fire(struct aeEventLoop *el, int64_t event, void *data) {
     (void)el, (void)event;
-    struct timer *t = data;
+    struct moduleTimer *t = data;
     ValkeyModuleTimerID id = t->id;
     struct ValkeyModuleCtx ctx;
     contextOpen(&ctx, t->module, NULL, 0);
@@ -62,8 +62,8 @@ static int64_t fire(struct aeEventLoop *el, int64_t event, void *data) {
 
 ValkeyModuleTimerID vmCreateTimer(struct ValkeyModuleCtx *ctx, mstime_t period,
                                   ValkeyModuleTimerProc callback, void *data) {
-    struct timer *t = zmalloc(sizeof *t);
-    *t = (struct timer){.module = ctx->module, .callback = callback, .data = data};
+    struct moduleTimer *t = zmalloc(sizeof *t);
+    *t = (struct moduleTimer){.module = ctx->module, .callback = callback, .data = data};
     t->dbid = contextDb(ctx)->id;
     t->due_us = ustime() + period * 1000;
     uint64_t id = (uint64_t)t->due_us;
@@ -75,13 +75,13 @@ ValkeyModuleTimerID vmCreateTimer(struct ValkeyModuleCtx *ctx, mstime_t period,
 }
 
 /* Of another module: it is not there. */
-static struct timer *timerOf(const struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id) {
-    struct timer *t = timerFind(id);
+static struct moduleTimer *timerOf(const struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id) {
+    struct moduleTimer *t = timerFind(id);
     return t && t->module == ctx->module ? t : NULL;
 }
 
 int vmStopTimer(struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id, void **data) {
-    struct timer *t = timerOf(ctx, id);
+    struct moduleTimer *t = timerOf(ctx, id);
     if (!t) return VALKEYMODULE_ERR;
     if (data) *data = t->data;
     aeDeleteTimeEvent(server_el, t->event);
@@ -90,7 +90,7 @@ int vmStopTimer(struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id, void **data
 }
 
 int vmGetTimerInfo(struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id, uint64_t *remaining, void **data) {
-    const struct timer *t = timerOf(ctx, id);
+    const struct moduleTimer *t = timerOf(ctx, id);
     if (!t) return VALKEYMODULE_ERR;
     if (data) *data = t->data;
     int64_t left_us = t->due_us - ustime();
@@ -98,12 +98,12 @@ int vmGetTimerInfo(struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id, uint64_t
     return VALKEYMODULE_OK;
 }
 
-static struct timer *anyTimerOf(const struct module *m) {
+static struct moduleTimer *anyTimerOf(const struct module *m) {
     struct hashtableIterator it;
     void *entry, *found = NULL;
     hashtableInitIterator(&it, &timers, false);
     while (!found && hashtableNext(&it, &entry)) {
-        if (((const struct timer *)entry)->module == m) found = entry;
+        if (((const struct moduleTimer *)entry)->module == m) found = entry;
     }
     hashtableStopIterator(&it);
     return found;
@@ -117,7 +117,7 @@ static const char *hasTimers(struct module *m) {
 
 /* Of one whose OnLoad has failed. */
 static void dropTimers(struct module *m) {
-    for (struct timer *t; (t = anyTimerOf(m)) != NULL;) {
+    for (struct moduleTimer *t; (t = anyTimerOf(m)) != NULL;) {
         aeDeleteTimeEvent(server_el, t->event);
         timerDrop(t);
     }

@@ -25,7 +25,7 @@
 #include "module/module_type.h"
 #include "module/parts.h"
 
-enum item { ITEM_END = 0, ITEM_NUMBER = 2, ITEM_FLOAT = 3, ITEM_DOUBLE = 4, ITEM_STRING = 5 };
+enum moduleIoItem { ITEM_END = 0, ITEM_NUMBER = 2, ITEM_FLOAT = 3, ITEM_DOUBLE = 4, ITEM_STRING = 5 };
 #define LONG_DOUBLE_TEXT 64
 
 struct ValkeyModuleIO {
@@ -91,7 +91,7 @@ static void writeAsideHead(struct ValkeyModuleIO *io) {
     io->head_waits = false;
 }
 
-static bool beginItem(struct ValkeyModuleIO *io, enum item item) {
+static bool beginItem(struct ValkeyModuleIO *io, enum moduleIoItem item) {
     if (!io->w || io->commands || ioFailed(io)) return false;
     if (io->head_waits) writeAsideHead(io);
     rdbWriteLen(io->w, item);
@@ -158,7 +158,7 @@ static bool loadFails(struct ValkeyModuleIO *io) {
         io->key.ptr ? (int)io->key.len : 6, io->key.ptr ? io->key.ptr : "(null)");
 }
 
-static bool nextItem(struct ValkeyModuleIO *io, enum item item) {
+static bool nextItem(struct ValkeyModuleIO *io, enum moduleIoItem item) {
     uint64_t found;
     if (!io->r || io->failed) return false;
     if (!rdbReadLen(io->r, &found)) return loadFails(io);

@@ -177,33 +177,33 @@ static int msgpackPack(lua_State *L) {
 
 /* ---- Unpacking ---- */
 
-struct input {
+struct cmsgpackInput {
     lua_State *L;
     const uint8_t *at, *end;
 };
 
-static const uint8_t *msgpackTake(struct input *in, size_t n) {
+static const uint8_t *msgpackTake(struct cmsgpackInput *in, size_t n) {
     if ((size_t)(in->end - in->at) < n) luaL_error(in->L, "Missing bytes in input.");
     const uint8_t *p = in->at;
     in->at += n;
     return p;
 }
 
-static uint64_t takeNumber(struct input *in, size_t size) {
+static uint64_t takeNumber(struct cmsgpackInput *in, size_t size) {
     const uint8_t *p = msgpackTake(in, size);
     uint64_t v = 0;
     for (size_t i = 0; i < size; i++) v = v << 8 | p[i];
     return v;
 }
 
-static void unpackValue(struct input *in);
+static void unpackValue(struct cmsgpackInput *in);
 
-static void unpackString(struct input *in, size_t len) {
+static void unpackString(struct cmsgpackInput *in, size_t len) {
     const uint8_t *p = msgpackTake(in, len);
     lua_pushlstring(in->L, (const char *)p, len);
 }
 
-static void unpackArray(struct input *in, size_t n) {
+static void unpackArray(struct cmsgpackInput *in, size_t n) {
     lua_newtable(in->L);
     for (size_t i = 1; i <= n; i++) {
         unpackValue(in);
@@ -211,7 +211,7 @@ static void unpackArray(struct input *in, size_t n) {
     }
 }
 
-static void unpackMap(struct input *in, size_t n) {
+static void unpackMap(struct cmsgpackInput *in, size_t n) {
     lua_newtable(in->L);
     for (size_t i = 0; i < n; i++) {
         unpackValue(in);
@@ -232,7 +232,7 @@ static void pushDouble(lua_State *L, uint64_t bits) {
     lua_pushnumber(L, n);
 }
 
-static void unpackByTag(struct input *in, uint8_t tag) {
+static void unpackByTag(struct cmsgpackInput *in, uint8_t tag) {
     lua_State *L = in->L;
     switch (tag) {
     case 0xc0: lua_pushnil(L); break;
@@ -259,7 +259,7 @@ static void unpackByTag(struct input *in, uint8_t tag) {
     }
 }
 
-static void unpackValue(struct input *in) {
+static void unpackValue(struct cmsgpackInput *in) {
     luaL_checkstack(in->L, 4, "data nested too deeply to unpack");
     uint8_t tag = *msgpackTake(in, 1);
     if (tag <= 0x7f)
@@ -288,7 +288,8 @@ static int unpackFrom(lua_State *L, int limit, int offset) {
     if ((size_t)offset > len) {
         return luaL_error(L, "Start offset %d greater than input length %d.", offset, (int)len);
     }
-    struct input in = {.L = L, .at = (const uint8_t *)data + offset, .end = (const uint8_t *)data + len};
+    struct cmsgpackInput in = {
+        .L = L, .at = (const uint8_t *)data + offset, .end = (const uint8_t *)data + len};
     lua_settop(L, 1);
     if (limit) lua_pushnil(L);
     int count = 0;

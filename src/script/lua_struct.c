@@ -19,7 +19,7 @@
 #define NATURAL_ALIGNMENT 8
 
 /* What the letters before have set. */
-struct format {
+struct structFormat {
     lua_State *L;
     const char *at;
     bool little;
@@ -27,14 +27,14 @@ struct format {
 };
 
 /* One letter, with its size and the bytes of alignment in front of it. */
-struct item {
+struct structItem {
     char letter;
     size_t size, padding;
 };
 
-static struct format formatStart(lua_State *L) {
+static struct structFormat formatStart(lua_State *L) {
     const uint16_t probe = 1;
-    return (struct format){
+    return (struct structFormat){
         .L = L, .at = luaL_checkstring(L, 1), .little = *(const char *)&probe, .alignment = 1};
 }
 
@@ -42,7 +42,7 @@ static bool isDigit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static size_t readSize(struct format *f, size_t missing) {
+static size_t readSize(struct structFormat *f, size_t missing) {
     if (!isDigit(*f->at)) return missing;
     size_t n = 0;
     while (isDigit(*f->at)) {
@@ -52,7 +52,7 @@ static size_t readSize(struct format *f, size_t missing) {
     return n;
 }
 
-static size_t letterSize(struct format *f, char letter) {
+static size_t letterSize(struct structFormat *f, char letter) {
     switch (letter) {
     case 'b':
     case 'B':
@@ -77,20 +77,20 @@ static size_t letterSize(struct format *f, char letter) {
     }
 }
 
-static size_t paddingBefore(const struct format *f, char letter, size_t size) {
+static size_t paddingBefore(const struct structFormat *f, char letter, size_t size) {
     if (!size || letter == 'c' || letter == 'x') return 0;
     size_t to = size < f->alignment ? size : f->alignment;
     return to > 1 ? (to - (f->total & (to - 1))) & (to - 1) : 0;
 }
 
-static void setAlignment(struct format *f) {
+static void setAlignment(struct structFormat *f) {
     size_t n = readSize(f, NATURAL_ALIGNMENT);
     if (n == 0 || n & (n - 1)) luaL_error(f->L, "alignment %d is not a power of 2", (int)n);
     f->alignment = n;
 }
 
 /* The next letter that stands for data; false at the end. Adds padding, not size, to the total. */
-static bool nextItem(struct format *f, struct item *item) {
+static bool nextItem(struct structFormat *f, struct structItem *item) {
     while (*f->at) {
         char letter = *f->at++;
         switch (letter) {
@@ -135,7 +135,7 @@ static uint64_t toInteger(double n) {
     return 0;
 }
 
-static void packReal(luaL_Buffer *b, const struct item *item, bool little, double n) {
+static void packReal(luaL_Buffer *b, const struct structItem *item, bool little, double n) {
     uint64_t bits = 0;
     float narrow = (float)n;
     uint32_t narrow_bits;
@@ -149,7 +149,7 @@ static void packReal(luaL_Buffer *b, const struct item *item, bool little, doubl
 }
 
 /* Argument `arg` as cn or s. Returns the bytes added. */
-static size_t packString(lua_State *L, luaL_Buffer *b, const struct item *item, int arg) {
+static size_t packString(lua_State *L, luaL_Buffer *b, const struct structItem *item, int arg) {
     size_t len, size = item->size;
     const char *s = luaL_checklstring(L, arg, &len);
     if (item->letter == 's' || size == 0) size = len;
@@ -161,8 +161,8 @@ static size_t packString(lua_State *L, luaL_Buffer *b, const struct item *item, 
 }
 
 static int structPack(lua_State *L) {
-    struct format f = formatStart(L);
-    struct item item;
+    struct structFormat f = formatStart(L);
+    struct structItem item;
     luaL_Buffer b;
     int arg = 2;
     lua_pushnil(L); /* what a missing argument reads as, so that the buffer's pieces are not taken for one */
@@ -201,7 +201,7 @@ static uint64_t luaStructReadBytes(const char *p, size_t size, bool little) {
     return v;
 }
 
-static void pushInteger(lua_State *L, const struct item *item, const char *p, bool little) {
+static void pushInteger(lua_State *L, const struct structItem *item, const char *p, bool little) {
     uint64_t v = luaStructReadBytes(p, item->size, little);
     bool is_unsigned = item->letter == 'T' || (item->letter >= 'A' && item->letter <= 'L');
     if (is_unsigned) {
@@ -215,7 +215,7 @@ static void pushInteger(lua_State *L, const struct item *item, const char *p, bo
     lua_pushnumber(L, (lua_Number)(int64_t)v);
 }
 
-static void pushReal(lua_State *L, const struct item *item, const char *p, bool little) {
+static void pushReal(lua_State *L, const struct structItem *item, const char *p, bool little) {
     uint64_t bits = luaStructReadBytes(p, item->size, little);
     uint32_t narrow_bits = (uint32_t)bits;
     float narrow;
@@ -240,7 +240,8 @@ static size_t takePreviousSize(lua_State *L, int first) {
 }
 
 /* Returns the bytes taken. */
-static size_t unpackString(lua_State *L, const struct item *item, const char *p, size_t left, int first) {
+static size_t unpackString(lua_State *L, const struct structItem *item, const char *p, size_t left,
+                           int first) {
     if (item->letter == 's') {
         const char *end = memchr(p, 0, left);
         if (!end) luaL_error(L, "unfinished string in data");
@@ -254,8 +255,8 @@ static size_t unpackString(lua_State *L, const struct item *item, const char *p,
 }
 
 static int structUnpack(lua_State *L) {
-    struct format f = formatStart(L);
-    struct item item;
+    struct structFormat f = formatStart(L);
+    struct structItem item;
     size_t len;
     const char *data = luaL_checklstring(L, 2, &len);
     double at = luaL_optnumber(L, 3, 1);
@@ -293,8 +294,8 @@ static int structUnpack(lua_State *L) {
 }
 
 static int structSize(lua_State *L) {
-    struct format f = formatStart(L);
-    struct item item;
+    struct structFormat f = formatStart(L);
+    struct structItem item;
     while (nextItem(&f, &item)) {
         if (item.letter == 's') return luaL_argerror(L, 1, "option 's' has no fixed size");
         if (item.letter == 'c' && !item.size) return luaL_argerror(L, 1, "option 'c0' has no fixed size");

@@ -30,7 +30,7 @@
 #define SHA_LEN    40
 #define RECENT_MAX 500 /* scripts kept that nobody has asked to keep */
 
-struct script {
+struct cachedScript {
     char sha[SHA_LEN + 1];
     unsigned flags;
     struct scriptEngine *engine;
@@ -50,26 +50,26 @@ static uint64_t evicted;
 /* ---- Cache ---- */
 
 static struct str shaKey(const void *entry) {
-    return strN(((const struct script *)entry)->sha, SHA_LEN);
+    return strN(((const struct cachedScript *)entry)->sha, SHA_LEN);
 }
 static struct str textKey(const void *entry) {
-    return sdsview(((const struct script *)entry)->text);
+    return sdsview(((const struct cachedScript *)entry)->text);
 }
 static const struct hashtableType by_sha_type = {.entryKey = shaKey};
 static const struct hashtableType by_text_type = {.entryKey = textKey};
 
-static size_t scriptMemory(const struct script *s) {
+static size_t scriptMemory(const struct cachedScript *s) {
     const struct scriptEngineMethods *how = s->engine->how;
     size_t engines = how->codeMemory ? how->codeMemory(s->engine, s->code) : 0;
     return zmallocSize(s) + sdsAllocSize(s->text) + engines;
 }
 
-static void scriptFree(struct script *s) {
+static void scriptFree(struct cachedScript *s) {
     sdsfree(s->text);
     zfree(s);
 }
 
-static void addScript(struct script *s, bool keep) {
+static void addScript(struct cachedScript *s, bool keep) {
     hashtableAdd(&by_sha, s);
     hashtableAdd(&by_text, s);
     s->memory = scriptMemory(s);
@@ -77,7 +77,7 @@ static void addScript(struct script *s, bool keep) {
     if (!keep) listAddTail(&recent, &s->recent_node);
 }
 
-static void dropScript(struct script *s) {
+static void dropScript(struct cachedScript *s) {
     hashtablePop(&by_sha, shaKey(s));
     hashtablePop(&by_text, textKey(s));
     if (listLinked(&s->recent_node)) listRemove(&recent, &s->recent_node);
@@ -88,24 +88,24 @@ static void dropScript(struct script *s) {
 
 static void makeRoomForOne(void) {
     if (recent.length < RECENT_MAX) return;
-    dropScript(listEntry(listFirst(&recent), struct script, recent_node));
+    dropScript(listEntry(listFirst(&recent), struct cachedScript, recent_node));
     evicted++;
 }
 
 /* `keep`: by SCRIPT LOAD, never dropped from now on. */
-static void touchScript(struct script *s, bool keep) {
+static void touchScript(struct cachedScript *s, bool keep) {
     if (!listLinked(&s->recent_node)) return;
     listRemove(&recent, &s->recent_node);
     if (!keep) listAddTail(&recent, &s->recent_node);
 }
 
 static void moveScript(void *priv, void *entry) {
-    struct script *s = entry;
+    struct cachedScript *s = entry;
     (void)priv;
     scripts_memory -= s->memory;
     sds text = sdsMove(s->text, defragMove, NULL);
     if (text) s->text = text;
-    struct script *now = defragMove(NULL, s);
+    struct cachedScript *now = defragMove(NULL, s);
     if (now) {
         hashtableReplaceEntry(&by_sha, s, now, hashtableHash(&by_sha, shaKey(now)));
         hashtableReplaceEntry(&by_text, s, now, hashtableHash(&by_text, textKey(now)));
@@ -129,17 +129,17 @@ static void replyAndFree(struct client *c, sds error) {
 
 struct loadingScript {
     struct scriptCompilation job; /* first */
-    struct script *script;
+    struct cachedScript *script;
 };
 
 static const char *takeCode(struct scriptCompilation *job, const struct scriptFunction *made) {
-    struct script *s = ((struct loadingScript *)job)->script;
+    struct cachedScript *s = ((struct loadingScript *)job)->script;
     if (s->code) return "ERR a script is one function";
     s->code = made->code;
     return NULL;
 }
 
-static bool compile(struct script *s, struct str code, sds *error) {
+static bool compile(struct cachedScript *s, struct str code, sds *error) {
     struct loadingScript load = {.job = {.kind = SCRIPT_EVAL, .text = code, .add = takeCode}, .script = s};
     const struct scriptEngineMethods *how = s->engine->how;
     if (how->compile(s->engine, &load.job, error) && s->code) return true;
@@ -149,8 +149,8 @@ static bool compile(struct script *s, struct str code, sds *error) {
 }
 
 /* Compiles `text` and adds it to the cache. NULL: the error has been replied. */
-static struct script *loadScript(struct client *c, struct str text, bool keep) {
-    struct script *s = zcalloc(1, sizeof *s);
+static struct cachedScript *loadScript(struct client *c, struct str text, bool keep) {
+    struct cachedScript *s = zcalloc(1, sizeof *s);
     struct str code = text;
     sds error = scriptReadShebang(&code, &s->flags, &s->engine);
     if (error || !compile(s, code, &error)) {
@@ -165,7 +165,7 @@ static struct script *loadScript(struct client *c, struct str text, bool keep) {
     return s;
 }
 
-static struct script *findBySha(struct str sha) {
+static struct cachedScript *findBySha(struct str sha) {
     if (sha.len != SHA_LEN) return NULL;
     char lower[SHA_LEN];
     for (int i = 0; i < SHA_LEN; i++)
@@ -175,7 +175,7 @@ static struct script *findBySha(struct str sha) {
 
 /* ---- EVAL and its family ---- */
 
-static void eval(struct client *c, struct script *s, int keys, bool read_only) {
+static void eval(struct client *c, struct cachedScript *s, int keys, bool read_only) {
     touchScript(s, false);
     struct scriptCode code = {
         .engine = s->engine, .name = s->sha, .kind = SCRIPT_EVAL, .flags = s->flags, .code = s->code};
@@ -185,7 +185,7 @@ static void eval(struct client *c, struct script *s, int keys, bool read_only) {
 static void evalTextPlain(struct client *c, bool read_only) {
     int keys;
     if (!scriptKeyCount(c, &keys, NULL)) return;
-    struct script *s = hashtableFind(&by_text, c->argv[1]);
+    struct cachedScript *s = hashtableFind(&by_text, c->argv[1]);
     if (!s) s = loadScript(c, c->argv[1], false);
     if (s) eval(c, s, keys, read_only);
 }
@@ -207,7 +207,7 @@ static void evalSha(struct client *c, bool read_only) {
     }
     bool is_name = c->argv[1].len == SHA_LEN;
     if (is_name && !scriptKeyCount(c, &keys, NULL)) return;
-    struct script *s = is_name ? findBySha(c->argv[1]) : NULL;
+    struct cachedScript *s = is_name ? findBySha(c->argv[1]) : NULL;
     if (s)
         eval(c, s, keys, read_only);
     else
@@ -217,7 +217,7 @@ static void evalSha(struct client *c, bool read_only) {
 /* For the checks before a script runs. One that does not say what it does is checked as it does it. */
 uint64_t evalFlags(const struct client *c, uint64_t command_flags) {
     struct str code = c->argv[1];
-    const struct script *s = hashtableFind(&by_text, code);
+    const struct cachedScript *s = hashtableFind(&by_text, code);
     unsigned flags = s ? s->flags : 0;
     struct scriptEngine *engine;
     sds error = s ? NULL : scriptReadShebang(&code, &flags, &engine);
@@ -227,7 +227,7 @@ uint64_t evalFlags(const struct client *c, uint64_t command_flags) {
 }
 
 uint64_t evalshaFlags(const struct client *c, uint64_t command_flags) {
-    const struct script *s = findBySha(c->argv[1]);
+    const struct cachedScript *s = findBySha(c->argv[1]);
     return s && s->flags & SCRIPT_SHEBANG ? scriptCommandFlags(s->flags, command_flags) : command_flags;
 }
 
@@ -247,7 +247,7 @@ void evalshaRoCommand(struct client *c) {
 /* ---- SCRIPT ---- */
 
 void scriptLoadCommand(struct client *c) {
-    struct script *s = hashtableFind(&by_text, c->argv[2]);
+    struct cachedScript *s = hashtableFind(&by_text, c->argv[2]);
     if (s)
         touchScript(s, true);
     else
@@ -261,7 +261,7 @@ void scriptExistsCommand(struct client *c) {
 }
 
 void scriptShowCommand(struct client *c) {
-    const struct script *s = findBySha(c->argv[2]);
+    const struct cachedScript *s = findBySha(c->argv[2]);
     if (s)
         replyBulk(c, textKey(s));
     else
@@ -324,7 +324,7 @@ static void releaseScripts(void) {
     void *entry;
     hashtableInitIterator(&it, &by_sha, false);
     while (hashtableNext(&it, &entry)) {
-        struct script *s = entry;
+        struct cachedScript *s = entry;
         if (!s->engine->how->reset_releases) s->engine->how->release(s->engine, SCRIPT_EVAL, s->code);
     }
     hashtableStopIterator(&it);
@@ -366,7 +366,7 @@ static void dropOfEngine(struct scriptEngine *e) {
     void *entry;
     hashtableInitIterator(&it, &by_sha, true);
     while (hashtableNext(&it, &entry)) {
-        struct script *s = entry;
+        struct cachedScript *s = entry;
         if (s->engine == e) dropScript(s);
     }
     hashtableStopIterator(&it);

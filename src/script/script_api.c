@@ -35,12 +35,12 @@ static int raise(lua_State *L, const char *message) {
 
 /* ---- Arguments ---- */
 
-struct arguments {
+struct luaArguments {
     struct str *argv;
     char (*numbers)[NUMBER_TEXT_SIZE];
     int cap;
 };
-static struct arguments arguments;
+static struct luaArguments arguments;
 
 static void scriptApiMakeRoom(int argc) {
     if (argc <= arguments.cap) return;

@@ -23,18 +23,18 @@
 
 int debug_armed;
 
-struct armed {
+struct armedClient {
     struct client *client;
     struct scriptEngine *engine;
     bool sync;
 };
-static struct armed *armed;
+static struct armedClient *armed;
 static pid_t children[SESSIONS_MAX];
 static int child_count;
 
 /* ---- Armed clients ---- */
 
-static struct armed *findArmed(const struct client *c) {
+static struct armedClient *findArmed(const struct client *c) {
     for (int i = 0; i < debug_armed; i++) {
         if (armed[i].client == c) return &armed[i];
     }
@@ -45,12 +45,12 @@ bool scriptDebugArmed(const struct client *c) {
     return findArmed(c) != NULL;
 }
 
-static void forget(struct armed *a) {
+static void forget(struct armedClient *a) {
     *a = armed[--debug_armed];
 }
 
 void scriptDebugDisarm(struct client *c) {
-    struct armed *a = findArmed(c);
+    struct armedClient *a = findArmed(c);
     if (!a) return;
     a->engine->how->debugger->disable(a->engine);
     forget(a);
@@ -60,11 +60,11 @@ enum scriptDebugging scriptDebugArm(struct client *c, struct scriptEngine *e, bo
     const struct scriptDebugger *debugger = e->how->debugger;
     enum scriptDebugging enabled = debugger ? debugger->enable(e) : DEBUGGING_NOT_SUPPORTED;
     if (enabled != DEBUGGING_ENABLED) return enabled;
-    struct armed *before = findArmed(c);
+    struct armedClient *before = findArmed(c);
     if (before && before->engine == e) forget(before);
     scriptDebugDisarm(c);
     armed = zrealloc(armed, ((size_t)debug_armed + 1) * sizeof *armed);
-    armed[debug_armed++] = (struct armed){.client = c, .engine = e, .sync = sync};
+    armed[debug_armed++] = (struct armedClient){.client = c, .engine = e, .sync = sync};
     return enabled;
 }
 
@@ -106,7 +106,7 @@ static bool forkSession(struct client *c) {
 }
 
 bool scriptDebugBegin(struct client *c, struct str text) {
-    const struct armed *a = findArmed(c);
+    const struct armedClient *a = findArmed(c);
     struct scriptEngine *e = a->engine;
     bool sync = a->sync;
     debugWriteReplies(c); /* of commands before */

@@ -50,9 +50,9 @@ enum {
 };
 
 /* What waits for an answer on a command channel, oldest first. */
-enum asked { ASKED_NOTHING, ASKED_PING, ASKED_INFO, ASKED_PUBLISH, ASKED_DOWN };
+enum peerRequest { ASKED_NOTHING, ASKED_PING, ASKED_INFO, ASKED_PUBLISH, ASKED_DOWN };
 struct pendingReply {
-    enum asked what;
+    enum peerRequest what;
     uint64_t instance; /* its id: it may be gone when the answer comes */
 };
 
@@ -74,7 +74,7 @@ struct peerLink {
     int64_t pong_ms;         /* the newest answer of any kind to a PING */
 };
 
-enum failoverState {
+enum sentinelFailoverState {
     FAILOVER_NONE,
     FAILOVER_WAIT_START,
     FAILOVER_SELECT_REPLICA,
@@ -83,7 +83,8 @@ enum failoverState {
     FAILOVER_RECONF_REPLICAS,
     FAILOVER_UPDATE_CONFIG,
 };
-const char *failoverStateText(enum failoverState state); /* "none", "wait_start", ... as replies have it */
+const char *
+failoverStateText(enum sentinelFailoverState state); /* "none", "wait_start", ... as replies have it */
 
 /* What a primary's servers call their commands; see supervisorCommandName. */
 struct renamedCommand {
@@ -105,7 +106,7 @@ struct primaryState {
     sds notification_script, reconfig_script; /* NULL: none */
     struct renamedCommand *renamed;
     int renamed_count;
-    enum failoverState failover_state;
+    enum sentinelFailoverState failover_state;
     int64_t failover_state_ms;        /* when it became that */
     int64_t failover_start_ms;        /* of the newest attempt, of us or of whom we voted for */
     int64_t failover_delay_logged_ms; /* the start for which the delay has been logged */
@@ -118,7 +119,7 @@ struct primaryState {
 };
 
 /* What only a replica has: mostly of its INFO. */
-struct replicaState {
+struct sentinelReplicaState {
     int64_t link_down_ms; /* for how long it has been without its primary */
     int priority;
     int64_t reconf_sent_ms;
@@ -160,7 +161,7 @@ struct instance {
     int64_t reboot_ms;        /* since FLAG_REBOOT */
     union {
         struct primaryState p;
-        struct replicaState r;
+        struct sentinelReplicaState r;
         struct sentinelState s;
     };
 };

@@ -28,7 +28,7 @@
 #define EXIT_NO_FORK    99
 
 struct queued {
-    struct script script;
+    struct sentinelScript script;
     struct listNode node;
 };
 
@@ -67,12 +67,12 @@ void scriptsAdd(const char *path, int argc, const char *const *argv) {
 
 /* ---- Running ---- */
 
-static void scriptError(const struct script *s, int signal, int exit_code) {
+static void scriptError(const struct sentinelScript *s, int signal, int exit_code) {
     sentinelEventFormatted(EVENT_WARNING, "-script-error", "%s %d %d", s->argv[0], signal, exit_code);
 }
 
 static void start(struct queued *q, int64_t now_ms) {
-    struct script *s = &q->script;
+    struct sentinelScript *s = &q->script;
     pid_t pid = fork();
     if (pid == 0) {
         execve(s->argv[0], s->argv, environ);
@@ -104,7 +104,7 @@ static int64_t delayBehind(int runs) {
 }
 
 static void ended(struct queued *q, int status, int64_t now_ms) {
-    struct script *s = &q->script;
+    struct sentinelScript *s = &q->script;
     int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0, code = WEXITSTATUS(status);
     sentinelEventFormatted(EVENT_DEBUG, "-script-child", "%d %d %d", (int)s->pid, code, signal);
     running--;
@@ -129,7 +129,7 @@ static void takeEnded(int64_t now_ms) {
 
 static void killLate(int64_t now_ms) {
     listForEach(&queue, it) {
-        const struct script *s = &listEntry(it, struct queued, node)->script;
+        const struct sentinelScript *s = &listEntry(it, struct queued, node)->script;
         if (!s->pid || now_ms - s->start_ms <= sentinel.timers.script_max_runtime) continue;
         sentinelEventFormatted(EVENT_WARNING, "-script-timeout", "%s %d", s->argv[0], (int)s->pid);
         kill(s->pid, SIGKILL);
@@ -150,6 +150,6 @@ int scriptsRunning(void) {
 int scriptsQueued(void) {
     return (int)queue.length;
 }
-void scriptsForEach(void (*fn)(void *priv, const struct script *script), void *priv) {
+void scriptsForEach(void (*fn)(void *priv, const struct sentinelScript *script), void *priv) {
     listForEach(&queue, it) fn(priv, &listEntry(it, struct queued, node)->script);
 }

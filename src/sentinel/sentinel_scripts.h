@@ -9,7 +9,7 @@
 
 #include "base/sds.h"
 
-struct script {
+struct sentinelScript {
     sds *argv; /* the path first */
     int argc;
     pid_t pid;        /* 0: it waits */
@@ -21,4 +21,5 @@ void scriptsAdd(const char *path, int argc, const char *const *argv); /* argv wi
 void scriptsTick(int64_t now_ms); /* starts, ends, looks after those that have ended */
 int scriptsRunning(void);
 int scriptsQueued(void); /* all, with the running ones */
-void scriptsForEach(void (*fn)(void *priv, const struct script *script), void *priv); /* oldest first */
+void scriptsForEach(void (*fn)(void *priv, const struct sentinelScript *script),
+                    void *priv); /* oldest first */

@@ -90,7 +90,7 @@ static void showPrimary(struct shown *to, const struct instance *i) {
 }
 
 static void showReplica(struct shown *to, const struct instance *i) {
-    const struct replicaState *r = &i->r;
+    const struct sentinelReplicaState *r = &i->r;
     showReported(to, i);
     showNumber(to, "master-link-down-time", r->link_down_ms);
     showText(to, "master-link-status", r->link_up ? "ok" : "err");
@@ -202,7 +202,7 @@ void sentinelInfoCacheCommand(struct client *c) {
 }
 
 /* `priv` is what shows it. */
-static void replyScript(void *priv, const struct script *script) {
+static void replyScript(void *priv, const struct sentinelScript *script) {
     struct shown *to = priv;
     replyMapLen(to->c, 5);
     replyBulkCstr(to->c, "argv");

@@ -34,7 +34,7 @@
 
 #define FLAGS_OF_FAILOVER ((unsigned)(FLAG_FAILOVER_IN_PROGRESS | FLAG_FORCE_FAILOVER | FLAG_COORDINATED))
 
-static void stateSet(struct supervisor *s, struct instance *primary, enum failoverState state) {
+static void stateSet(struct supervisor *s, struct instance *primary, enum sentinelFailoverState state) {
     primary->p.failover_state = state;
     primary->p.failover_state_ms = s->now_ms;
 }
@@ -426,7 +426,7 @@ void failoverFinish(struct supervisor *s, struct instance *primary) {
 }
 
 void failoverTick(struct supervisor *s, struct instance *primary) {
-    enum failoverState state = primary->p.failover_state;
+    enum sentinelFailoverState state = primary->p.failover_state;
     if (state > FAILOVER_NONE && state < FAILOVER_RECONF_REPLICAS && overtaken(s, primary)) return;
     switch (state) {
     case FAILOVER_WAIT_START: waitStart(s, primary); return;

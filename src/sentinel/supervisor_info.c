@@ -10,7 +10,7 @@
 #include "sentinel/supervisor_private.h"
 
 /* What the lines say, before it is looked at together. */
-struct told {
+struct receivedInfo {
     bool role, replica; /* has it told its role; is it that of a replica? */
     bool failover, failing_over;
     int64_t link_down_ms;
@@ -104,21 +104,21 @@ static void runIdTold(struct supervisor *s, struct instance *i, struct str id) {
     snprintf(i->run_id, sizeof i->run_id, "%.*s", (int)id.len, id.ptr);
 }
 
-static void primaryHostTold(struct supervisor *s, struct replicaState *r, struct str host) {
+static void primaryHostTold(struct supervisor *s, struct sentinelReplicaState *r, struct str host) {
     if (r->primary_host && strIs(host, r->primary_host)) return;
     sdsfree(r->primary_host);
     r->primary_host = sdsnewstr(host);
     r->conf_change_ms = s->now_ms;
 }
 
-static void primaryPortTold(struct supervisor *s, struct replicaState *r, int port) {
+static void primaryPortTold(struct supervisor *s, struct sentinelReplicaState *r, int port) {
     if (r->primary_port == port) return;
     r->primary_port = port;
     r->conf_change_ms = s->now_ms;
 }
 
 /* What a replica says of itself, behind its role. */
-static void replicaLineTold(struct supervisor *s, struct replicaState *r, struct str line) {
+static void replicaLineTold(struct supervisor *s, struct sentinelReplicaState *r, struct str line) {
     struct str value;
     if (field(line, STR("master_host:"), &value))
         primaryHostTold(s, r, value);
@@ -134,7 +134,7 @@ static void replicaLineTold(struct supervisor *s, struct replicaState *r, struct
         r->announced = numberWithin(value, INT_MIN, INT_MAX) != 0;
 }
 
-static void lineTold(struct supervisor *s, struct instance *i, struct told *told, struct str line) {
+static void lineTold(struct supervisor *s, struct instance *i, struct receivedInfo *told, struct str line) {
     struct str value;
     if (field(line, STR("run_id:"), &value)) {
         runIdTold(s, i, value);
@@ -155,7 +155,7 @@ static void lineTold(struct supervisor *s, struct instance *i, struct told *told
     }
 }
 
-static void takeIn(struct supervisor *s, struct instance *i, struct told *told, struct str text) {
+static void takeIn(struct supervisor *s, struct instance *i, struct receivedInfo *told, struct str text) {
     while (text.len) {
         struct str line = takeUntil(&text, '\n');
         if (line.len && line.ptr[line.len - 1] == '\r') line.len--;
@@ -204,7 +204,8 @@ static void repair(struct supervisor *s, struct instance *replica, const char *e
 }
 
 /* Does it follow the server at that address? */
-static bool follows(struct supervisor *s, const struct replicaState *r, const struct hostAddress *address) {
+static bool follows(struct supervisor *s, const struct sentinelReplicaState *r,
+                    const struct hostAddress *address) {
     struct hostAddress told = {.name = r->primary_host, .port = r->primary_port};
     if (!told.name || told.port != address->port) return false;
     hostAddressResolve(s, &told);
@@ -244,7 +245,7 @@ static void replicaRoleSeen(struct supervisor *s, struct instance *replica) {
 }
 
 void infoReceived(struct supervisor *s, struct instance *i, struct str text) {
-    struct told told = {0};
+    struct receivedInfo told = {0};
     sdsfree(i->info);
     i->info = sdsnewstr(text);
     takeIn(s, i, &told, text);

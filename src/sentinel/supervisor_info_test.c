@@ -126,7 +126,7 @@ static void fields_of_a_replica(void **state) {
     tell(replica, "role:slave\r\nmaster_host:10.0.0.7\r\nmaster_port:7000\r\nmaster_link_status:down\r\n"
                   "slave_priority:25\r\nslave_repl_offset:9007199254740993\r\nreplica_announced:0\r\n"
                   "master_link_down_since_seconds:12\r\nmaster_failover_state:no-failover\r\n");
-    struct replicaState *r = &replica->r;
+    struct sentinelReplicaState *r = &replica->r;
     assert_string_equal(r->primary_host, "10.0.0.7");
     assert_int_equal(r->primary_port, 7000);
     assert_false(r->link_up);
@@ -147,7 +147,7 @@ static void fields_of_a_replica(void **state) {
 
 static void numbers_at_their_edges(void **state) {
     (void)state;
-    struct replicaState *r = &replica->r;
+    struct sentinelReplicaState *r = &replica->r;
     tell(replica,
          "role:slave\nmaster_port:65536\nslave_priority:2147483648\n"
          "slave_repl_offset:9223372036854775807\nmaster_link_down_since_seconds:9223372036854775807\n");

@@ -9,7 +9,7 @@
 
 #define HOST_NAME_MAX_LEN 255
 
-const char *failoverStateText(enum failoverState state) {
+const char *failoverStateText(enum sentinelFailoverState state) {
     static const char *const texts[] = {
         "none",           "wait_start",    "select_slave", "send_slaveof_noone",
         "wait_promotion", "reconf_slaves", "update_config"};
@@ -176,7 +176,7 @@ static void initPrimary(struct supervisor *s, struct primaryState *p) {
     p->failover_timeout_ms = s->timers.default_failover_timeout;
 }
 
-static void initReplica(struct supervisor *s, struct replicaState *r) {
+static void initReplica(struct supervisor *s, struct sentinelReplicaState *r) {
     r->priority = REPLICA_PRIORITY;
     r->announced = true;
     r->conf_change_ms = s->now_ms;

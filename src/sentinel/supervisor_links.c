@@ -115,7 +115,7 @@ static void pendingAdd(struct peerLink *link, struct pendingReply pending) {
     link->pending[link->pending_count++] = pending;
 }
 
-void instanceSend(struct supervisor *s, struct instance *i, enum asked what, int argc,
+void instanceSend(struct supervisor *s, struct instance *i, enum peerRequest what, int argc,
                   const struct str *argv) {
     serverAssert(i->link->channel[CHANNEL_COMMAND]);
     pendingAdd(i->link, (struct pendingReply){.what = what, .instance = i->id});

@@ -54,7 +54,7 @@ void linkShare(struct supervisor *s, struct instance *sentinel);
 void linkClose(struct supervisor *s, struct peerLink *link, enum channel ch); /* if it is there */
 /* On the command channel, which is there. What the answer means is told by `what`; commands of which nothing
  * is expected have ASKED_NOTHING. The first word goes by its primary's renames. */
-void instanceSend(struct supervisor *s, struct instance *i, enum asked what, int argc,
+void instanceSend(struct supervisor *s, struct instance *i, enum peerRequest what, int argc,
                   const struct str *argv);
 /* May something periodic be sent: is the channel there, and not too much waiting for answers? */
 bool instanceMaySend(const struct instance *i);

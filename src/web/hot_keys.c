@@ -13,7 +13,7 @@
 #define TICK_MS   1000
 #define HALF      5 /* ticks until counts are halved */
 
-static struct hotKey keys[HOT_KEYS];
+static struct webHotKey keys[HOT_KEYS];
 static double seen;
 static unsigned skip, ticks;
 static uint64_t dice; /* xorshift: good enough not to fall in step with anybody's pipelines */
@@ -27,10 +27,10 @@ static unsigned nextSkip(void) {
 }
 
 /* The place of the key, or else the one that it has to take. */
-static struct hotKey *placeOf(struct str key, uint64_t hash, int db) {
-    struct hotKey *least = &keys[0];
+static struct webHotKey *placeOf(struct str key, uint64_t hash, int db) {
+    struct webHotKey *least = &keys[0];
     for (int i = 0; i < HOT_KEYS; i++) {
-        struct hotKey *k = &keys[i];
+        struct webHotKey *k = &keys[i];
         if (k->key && k->hash == hash && k->db == db && strEq(sdsview(k->key), key)) return k;
         if (k->count < least->count) least = k;
     }
@@ -80,7 +80,7 @@ static void stop(void) {
     callHookIdle(onCall, true);
     for (int i = 0; i < HOT_KEYS; i++) {
         sdsfree(keys[i].key);
-        keys[i] = (struct hotKey){0};
+        keys[i] = (struct webHotKey){0};
     }
     seen = 0;
 }
@@ -94,7 +94,7 @@ void hotKeysWatch(void) {
     watchOn(&watch);
 }
 
-const struct hotKey *hotKeysNow(double *count) {
+const struct webHotKey *hotKeysNow(double *count) {
     *count = seen;
     return keys;
 }

@@ -13,7 +13,7 @@
 
 #define HOT_KEYS 64
 
-struct hotKey {
+struct webHotKey {
     sds key; /* NULL: a free place */
     int db;
     uint64_t hash;
@@ -24,4 +24,4 @@ void hotKeysInit(void);
 /* Somebody looks, and will for some seconds. */
 void hotKeysWatch(void);
 /* All HOT_KEYS places, in any order, and how many keys have been seen of late. */
-const struct hotKey *hotKeysNow(double *seen);
+const struct webHotKey *hotKeysNow(double *seen);

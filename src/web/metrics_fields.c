@@ -6,7 +6,7 @@
 #include "web/info_view.h"
 #include "web/metrics.h"
 
-enum valueKind {
+enum metricValueKind {
     IS_NUMBER,
     IS_STATUS /* "ok" is 1 */,
     IS_SERIAL_TOO /* only where there is a certificate */
@@ -16,7 +16,7 @@ struct field {
     const char *info, *metric;
     enum metricType type;
     double units; /* so many of the field's make one of the metric's; 0: they are the same */
-    enum valueKind kind;
+    enum metricValueKind kind;
     const char *help;
 };
 

@@ -115,19 +115,19 @@ static sds largestJson(sds s, const struct survey *survey, const struct access *
 }
 
 static int moreOften(const void *a, const void *b) {
-    const struct hotKey *x = *(const struct hotKey *const *)a, *y = *(const struct hotKey *const *)b;
+    const struct webHotKey *x = *(const struct webHotKey *const *)a, *y = *(const struct webHotKey *const *)b;
     double dx = x->count - x->error, dy = y->count - y->error;
     return dx < dy ? 1 : dx > dy ? -1 : 0;
 }
 
 static sds hotJson(sds s, const struct access *access) {
     double seen;
-    const struct hotKey *keys = hotKeysNow(&seen), *order[HOT_KEYS];
+    const struct webHotKey *keys = hotKeysNow(&seen), *order[HOT_KEYS];
     for (int i = 0; i < HOT_KEYS; i++) order[i] = &keys[i];
     qsort(order, HOT_KEYS, sizeof *order, moreOften);
     s = jsonOpen(jsonName(s, STR("hot")), '[');
     for (int i = 0, shown = 0; i < HOT_KEYS && shown < HOT_SHOWN; i++) {
-        const struct hotKey *k = order[i];
+        const struct webHotKey *k = order[i];
         if (!k->key || k->count - k->error < 1 || !mayName(access, k->key, k->db)) continue;
         shown++;
         s = jsonNameString(jsonOpen(s, '{'), "key", sdsview(k->key));

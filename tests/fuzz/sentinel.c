@@ -279,7 +279,7 @@ static void giveText(struct instance *i, struct str text) {
 }
 
 /* Answers what he is asked before that; is it asked at all? */
-static bool answersUpTo(struct instance *i, enum asked what) {
+static bool answersUpTo(struct instance *i, enum peerRequest what) {
     const struct peerLink *link = i->link;
     for (int n = 0; n < 300 && link->pending_count && link->pending[0].what != what; n++)
         give(i, STR("+PONG\r\n"), false);
@@ -316,7 +316,7 @@ static void stepRaw(struct instance *i, struct str wire) {
 static void stepAnswerAll(struct instance *i, struct str text) {
     (void)text;
     for (int n = 0; n < 200 && i->link->pending_count; n++) {
-        enum asked what = i->link->pending[0].what;
+        enum peerRequest what = i->link->pending[0].what;
         give(i,
              what == ASKED_INFO      ? STR("$0\r\n\r\n")
              : what == ASKED_PUBLISH ? STR(":1\r\n")
