@@ -2,7 +2,6 @@
 /* call.c - the one door; see call.h. */
 #include "command/call.h"
 
-#include <limits.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -11,6 +10,7 @@
 #include "client/reply.h"
 #include "command/admission.h"
 #include "command/command.h"
+#include "command/commandlog.h"
 #include "command/declared_keys.h"
 #include "command/latency_histogram.h"
 #include "command/propagate.h"
@@ -27,7 +27,6 @@
 struct call *call_running;
 struct request *call_replacement;
 struct callStats callstats;
-struct callLimits call_limits = {UINT64_MAX, INT64_MAX, INT_MAX};
 unsigned call_points;
 bool call_file_replayed;
 
@@ -66,9 +65,8 @@ static struct hook {
     enum callPoint at;
     bool idle;
 } hooks[HOOKS_MAX];
-static int hook_count, refusal_count, unusual_count;
+static int hook_count, refusal_count;
 static callHook *refusal_hooks[HOOKS_MAX];
-static callUnusual *unusual_hooks[HOOKS_MAX];
 static callHook *active[CALL_POINTS][HOOKS_AT_POINT + 1]; /* those that are not idle; NULL behind the last */
 
 static void listHooks(void) {
@@ -110,28 +108,22 @@ void callOnRefused(callHook *fn) {
     refusal_hooks[refusal_count++] = fn;
 }
 
-void callOnUnusual(callUnusual *fn) {
-    serverAssert(unusual_count < HOOKS_MAX);
-    unusual_hooks[unusual_count++] = fn;
-}
-
 /* ---- Statistics ---- */
 
-/* It was slow, or large: for who looks closer. */
+/* The command was slow or large. Commands of a script are logged with the client that runs the script. */
 static __attribute__((noinline, cold)) void noteUnusual(struct client *c, uint64_t ticks,
                                                         int64_t reply_bytes) {
     uint64_t us = ticks / ticks_per_us;
     latencyAddSampleIfNeeded(c->cmd->flags & CMD_FAST ? "fast-command" : "command", (int64_t)(us / 1000));
-    for (int i = 0; i < unusual_count; i++) {
-        unusual_hooks[i](c, us, reply_bytes < 0 ? 0 : (uint64_t)reply_bytes);
-    }
+    struct client *owner = c->flags & CLIENT_SCRIPT && callOwner() ? callOwner() : c;
+    commandlogNote(c, owner, us, reply_bytes < 0 ? 0 : (uint64_t)reply_bytes);
 }
 
 /* Only requests of many arguments, or with big ones, can be large: the exact size is reckoned for those
  * alone. */
 static inline bool mayBeUnusual(const struct request *r, uint64_t ticks, int64_t reply_bytes) {
-    return ticks >= call_limits.ticks || reply_bytes >= call_limits.reply_bytes || r->big ||
-           r->argc >= call_limits.args;
+    return ticks >= commandlog_limits.ticks || reply_bytes >= commandlog_limits.reply_bytes || r->big ||
+           r->argc >= commandlog_limits.args;
 }
 
 /* Of a command that has come to its end. */

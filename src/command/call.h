@@ -76,18 +76,6 @@ static inline void callReached(enum callPoint at, struct client *c) {
     if (__builtin_expect(call_points & 1u << at, 0)) callHooksRun(at, c);
 }
 
-/* What each call is compared with before somebody looks closer; the largest value of its type: off. A request
- * with fewer arguments than `args`, none of them big (RESP_BIG_ARG), cannot be large. */
-struct callLimits {
-    uint64_t ticks;
-    int64_t reply_bytes;
-    int args;
-};
-extern struct callLimits call_limits;
-/* Is told of a call that may be beyond one of them. */
-typedef void callUnusual(struct client *c, uint64_t us, uint64_t reply_bytes);
-void callOnUnusual(callUnusual *fn);
-
 struct callStats {
     uint64_t processed, unexpected_errors;
     uint64_t ticks; /* spent in commands, those of scripts and transactions counted once */

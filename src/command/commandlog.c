@@ -15,7 +15,6 @@
 #include "commands/server.h"
 #include "commands/grammar.h"
 #include "client/client_session.h"
-#include "command/call.h"
 #include "command/command.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -29,7 +28,7 @@
 #define ARG_ROOM                                                                                             \
     (RESP_BIG_ARG + 32) /* an argument that is not big takes less in a request, its length included */
 
-struct entry {
+struct commandlogEntry {
     struct listNode node;
     int64_t id, time_s, value;
     sds peer, client_name;
@@ -37,7 +36,7 @@ struct entry {
     sds argv[];
 };
 
-static struct log {
+static struct commandlog {
     const char *name;
     int64_t threshold, max_len; /* negative threshold: off */
     int64_t next_id;
@@ -48,6 +47,8 @@ static struct log {
     [COMMANDLOG_LARGE_REPLY] = {.name = "large-reply"},
 };
 
+struct commandlogLimits commandlog_limits = {UINT64_MAX, INT64_MAX, INT_MAX};
+
 /* ---- Entries ---- */
 
 static sds keptArg(struct str arg) {
@@ -55,41 +56,39 @@ static sds keptArg(struct str arg) {
     return sdscatprintf(sdsnewlen(arg.ptr, ARG_BYTES_MAX), "... (%zu more bytes)", arg.len - ARG_BYTES_MAX);
 }
 
-/* Commands of a script are shown with the client that runs the script. */
-static struct entry *commandlogEntryCreate(struct client *c, int64_t value) {
+static struct commandlogEntry *commandlogEntryCreate(struct client *c, struct client *owner, int64_t value) {
     int kept = c->argc > ARGS_MAX ? ARGS_MAX : c->argc;
-    struct client *owner = c->flags & CLIENT_SCRIPT && callOwner() ? callOwner() : c;
-    struct entry *e = zmalloc(sizeof *e + (size_t)kept * sizeof *e->argv);
-    *e = (struct entry){.value = value, .time_s = cmd_time_ms / 1000, .argc = kept};
+    struct commandlogEntry *e = zmalloc(sizeof *e + (size_t)kept * sizeof *e->argv);
+    *e = (struct commandlogEntry){.value = value, .time_s = cmd_time_ms / 1000, .argc = kept};
     e->peer = sdsdup(clientPeerName(owner));
     e->client_name = sdsnewstr(clientLabel(owner, CLIENT_NAME));
     for (int i = 0; i < kept; i++) {
         bool rest = i == ARGS_MAX - 1 && c->argc > ARGS_MAX;
         e->argv[i] = rest ? sdscatprintf(sdsempty(), "... (%d more arguments)", c->argc - ARGS_MAX + 1)
-                          : keptArg(redactedArg(c->cmd, c->argv, c->argc, i));
+                          : keptArg(redactedArg(c, i));
     }
     return e;
 }
 
-static void commandlogEntryFree(struct entry *e) {
+static void commandlogEntryFree(struct commandlogEntry *e) {
     for (int i = 0; i < e->argc; i++) sdsfree(e->argv[i]);
     sdsfree(e->peer);
     sdsfree(e->client_name);
     zfree(e);
 }
 
-static void dropOldest(struct log *log, size_t keep) {
+static void dropOldest(struct commandlog *log, size_t keep) {
     while (log->entries.length > keep) {
         struct listNode *last = log->entries.head.prev;
         listRemove(&log->entries, last);
-        commandlogEntryFree(listEntry(last, struct entry, node));
+        commandlogEntryFree(listEntry(last, struct commandlogEntry, node));
     }
 }
 
-static void note(enum commandlogType type, struct client *c, uint64_t value) {
-    struct log *log = &logs[type];
+static void note(enum commandlogType type, struct client *c, struct client *owner, uint64_t value) {
+    struct commandlog *log = &logs[type];
     if (log->threshold < 0 || log->max_len == 0 || value < (uint64_t)log->threshold) return;
-    struct entry *e = commandlogEntryCreate(c, (int64_t)value);
+    struct commandlogEntry *e = commandlogEntryCreate(c, owner, (int64_t)value);
     e->id = log->next_id++;
     listAddHead(&log->entries, &e->node);
     dropOldest(log, (size_t)log->max_len);
@@ -101,20 +100,20 @@ static uint64_t requestBytes(const struct client *c) {
     return bytes;
 }
 
-/* c->cmd has run: log it where it belongs. The size of the request is that of its form in the protocol. */
-static void noteUnusual(struct client *c, uint64_t us, uint64_t reply_bytes) {
+/* The size of the request is that of its form in the protocol. */
+void commandlogNote(struct client *c, struct client *owner, uint64_t us, uint64_t reply_bytes) {
     if (c->cmd->flags & CMD_SKIP_COMMANDLOG) return;
-    note(COMMANDLOG_SLOW, c, us);
+    note(COMMANDLOG_SLOW, c, owner, us);
     if (c->flags & CLIENT_SCRIPT) return; /* neither comes over the network */
-    if (call_limits.args != INT_MAX) note(COMMANDLOG_LARGE_REQUEST, c, requestBytes(c));
-    note(COMMANDLOG_LARGE_REPLY, c, reply_bytes);
+    if (commandlog_limits.args != INT_MAX) note(COMMANDLOG_LARGE_REQUEST, c, owner, requestBytes(c));
+    note(COMMANDLOG_LARGE_REPLY, c, owner, reply_bytes);
 }
 
 struct commandlogState commandlogState(enum commandlogType type) {
     const struct list *entries = &logs[type].entries;
     struct commandlogState state = {.length = entries->length};
     if (!state.length) return state;
-    const struct entry *newest = listEntry(entries->head.next, struct entry, node);
+    const struct commandlogEntry *newest = listEntry(entries->head.next, struct commandlogEntry, node);
     state.last_id = newest->id;
     state.last_value = newest->value;
     return state;
@@ -122,7 +121,7 @@ struct commandlogState commandlogState(enum commandlogType type) {
 
 /* ---- Commands ---- */
 
-static void commandlogReplyEntry(struct client *c, const struct entry *e) {
+static void commandlogReplyEntry(struct client *c, const struct commandlogEntry *e) {
     replyArrayLen(c, 6);
     replyLongLong(c, e->id);
     replyLongLong(c, e->time_s);
@@ -133,7 +132,7 @@ static void commandlogReplyEntry(struct client *c, const struct entry *e) {
     replyBulk(c, sdsview(e->client_name));
 }
 
-static void commandlogReplyEntries(struct client *c, struct log *log, struct str arg) {
+static void commandlogReplyEntries(struct client *c, struct commandlog *log, struct str arg) {
     int64_t count = DEFAULT_COUNT;
     if (arg.ptr &&
         !argRange(c, arg, -1, INT64_MAX, &count, "ERR count should be greater than or equal to -1"))
@@ -143,16 +142,16 @@ static void commandlogReplyEntries(struct client *c, struct log *log, struct str
     replyArrayLen(c, count);
     listForEach(&log->entries, it) {
         if (count-- <= 0) break;
-        commandlogReplyEntry(c, listEntry(it, struct entry, node));
+        commandlogReplyEntry(c, listEntry(it, struct commandlogEntry, node));
     }
 }
 
-static void commandlogReset(struct client *c, struct log *log) {
+static void commandlogReset(struct client *c, struct commandlog *log) {
     dropOldest(log, 0);
     replyOk(c);
 }
 
-static struct log *logByName(struct client *c, struct str name) {
+static struct commandlog *logByName(struct client *c, struct str name) {
     for (int i = 0; i < COMMANDLOG_TYPES; i++) {
         if (strIs(name, logs[i].name)) return &logs[i];
     }
@@ -161,17 +160,17 @@ static struct log *logByName(struct client *c, struct str name) {
 }
 
 void commandlogGetCommand(struct client *c) {
-    struct log *log = logByName(c, c->argv[3]);
+    struct commandlog *log = logByName(c, c->argv[3]);
     if (log) commandlogReplyEntries(c, log, c->argv[2]);
 }
 
 void commandlogLenCommand(struct client *c) {
-    struct log *log = logByName(c, c->argv[2]);
+    struct commandlog *log = logByName(c, c->argv[2]);
     if (log) replyLongLong(c, (int64_t)log->entries.length);
 }
 
 void commandlogResetCommand(struct client *c) {
-    struct log *log = logByName(c, c->argv[2]);
+    struct commandlog *log = logByName(c, c->argv[2]);
     if (log) commandlogReset(c, log);
 }
 
@@ -219,7 +218,7 @@ void slowlogHelpCommand(struct client *c) {
 
 /* ---- Directives ---- */
 
-static uint64_t commandlogLimitOf(const struct log *log) {
+static uint64_t commandlogLimitOf(const struct commandlog *log) {
     return log->threshold < 0 || log->max_len == 0 ? UINT64_MAX : (uint64_t)log->threshold;
 }
 
@@ -227,18 +226,18 @@ static uint64_t ticksOf(uint64_t us) {
     return us > UINT64_MAX / ticks_per_us ? UINT64_MAX : us * ticks_per_us;
 }
 
-void callLimitsRefresh(void) {
+void commandlogRefreshLimits(void) {
     uint64_t slow = commandlogLimitOf(&logs[COMMANDLOG_SLOW]), spike = latencyThresholdUs();
-    call_limits.ticks = ticksOf(slow < spike ? slow : spike);
+    commandlog_limits.ticks = ticksOf(slow < spike ? slow : spike);
     uint64_t reply = commandlogLimitOf(&logs[COMMANDLOG_LARGE_REPLY]);
-    call_limits.reply_bytes = reply > INT64_MAX ? INT64_MAX : (int64_t)reply;
+    commandlog_limits.reply_bytes = reply > INT64_MAX ? INT64_MAX : (int64_t)reply;
     uint64_t args = commandlogLimitOf(&logs[COMMANDLOG_LARGE_REQUEST]) / ARG_ROOM;
-    call_limits.args = args > INT_MAX ? INT_MAX : (int)args;
+    commandlog_limits.args = args > INT_MAX ? INT_MAX : (int)args;
 }
 
 static bool applyLimits(const char **err) {
     (void)err;
-    callLimitsRefresh();
+    commandlogRefreshLimits();
     for (int i = 0; i < COMMANDLOG_TYPES; i++) dropOldest(&logs[i], (size_t)logs[i].max_len);
     return true;
 }
@@ -263,5 +262,4 @@ void commandlogInit(void) {
     };
     for (int i = 0; i < COMMANDLOG_TYPES; i++) listInit(&logs[i].entries);
     configRegister(directives, sizeof directives / sizeof *directives);
-    callOnUnusual(noteUnusual);
 }

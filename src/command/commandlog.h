@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct client;
+
 enum commandlogType { COMMANDLOG_SLOW, COMMANDLOG_LARGE_REQUEST, COMMANDLOG_LARGE_REPLY, COMMANDLOG_TYPES };
 
 /* A log in three numbers, of which two are of its newest entry; 0 while there is none. */
@@ -15,8 +17,18 @@ struct commandlogState {
 };
 struct commandlogState commandlogState(enum commandlogType type);
 
-/* A directive has changed: sets call_limits (call.h). `ticks` is the lower one of the slow log's limit and of
- * latency-monitor-threshold (registry/latency.h). */
-void callLimitsRefresh(void);
+/* What commandRun compares each call with; the largest value of its type: no limit. A request with fewer
+ * arguments than `args`, none of them big (RESP_BIG_ARG), cannot be large. */
+struct commandlogLimits {
+    uint64_t ticks; /* the lower one of the slow log's limit and of latency-monitor-threshold */
+    int64_t reply_bytes;
+    int args;
+};
+extern struct commandlogLimits commandlog_limits;
+/* Call it when a directive behind one of them has changed. */
+void commandlogRefreshLimits(void);
+
+/* Logs what c->cmd, which has run, exceeds: at least one of the limits may be. owner: the client to show. */
+void commandlogNote(struct client *c, struct client *owner, uint64_t us, uint64_t reply_bytes);
 
 void commandlogInit(void); /* directives */

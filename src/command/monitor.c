@@ -40,7 +40,7 @@ static void feed(struct client *c) {
                             (long long)now_us % 1000000, c->db->id);
     line = sdscat(catOrigin(line, c), "]");
     for (int i = 0; i < c->argc; i++) {
-        struct str arg = redactedArg(c->cmd, c->argv, c->argc, i);
+        struct str arg = redactedArg(c, i);
         line = sdscatrepr(sdscat(line, " "), arg.ptr, arg.len);
     }
     line = sdscat(line, "\r\n");

@@ -7,14 +7,14 @@
 
 #include "base/str.h"
 
-struct serverCommand;
+struct client;
 
 /* Is argv[i] a secret? For i > 0. */
 typedef bool secretArg(const struct str *argv, int argc, int i);
 
 /* The room of a command that takes secrets says which. fullname as in "config|set"; must stay. */
 void redactRegister(const char *fullname, secretArg *fn);
-/* argv[i], or "(redacted)". */
-struct str redactedArg(const struct serverCommand *cmd, const struct str *argv, int argc, int i);
+/* Argument i of the command that c runs, or "(redacted)". */
+struct str redactedArg(const struct client *c, int i);
 /* For redactRegister: a command all of whose arguments are secret. */
 bool redactAll(const struct str *argv, int argc, int i);

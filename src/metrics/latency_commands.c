@@ -74,7 +74,7 @@ void latencyHelpCommand(struct client *c) {
 
 static bool applyThreshold(const char **err) {
     (void)err;
-    callLimitsRefresh(); /* the call path has the lower one of this and of the slow log's */
+    commandlogRefreshLimits(); /* the call path has the lower one of this and of the slow log's */
     return true;
 }
 

@@ -176,7 +176,7 @@ static void reportClient(const char *title, struct client *c) {
     if (!c) return;
     RAW("\n------ %s CLIENT INFO ------\n%s\n", title, clientLogLine(c, sdsempty()));
     for (int i = 0; i < c->argc && i < ARGS_SHOWN; i++) {
-        struct str arg = c->cmd ? redactedArg(c->cmd, c->argv, c->argc, i) : c->argv[i];
+        struct str arg = c->cmd ? redactedArg(c, i) : c->argv[i];
         size_t n = arg.len < ARG_SHOWN_MAX ? arg.len : ARG_SHOWN_MAX;
         /* Arguments are users' data. */
         if (i == 0 || !hide_user_data)

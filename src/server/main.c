@@ -479,7 +479,7 @@ int main(int argc, char **argv) {
     processLogStart();
     if (sentinel_mode) sentinelConfigured();
     latencyStart();
-    callLimitsRefresh();
+    commandlogRefreshLimits();
     processStart();
     greet(argc);
     if (!sentinel_mode) absentFeaturesReport(); /* it does without data in any case */
