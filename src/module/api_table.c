@@ -7,10 +7,8 @@
 #include "ds/hashtable.h"
 #include "module/api.h"
 
-/* One that nobody has written is not there, as of an older server. (ReplySetPushLength: headers declare it,
- * no server has it.) */
-#define MAY_BE_ABSENT(type, name, parameters) type vm##name parameters __attribute__((weak));
-VALKEYMODULE_FUNCTIONS(MAY_BE_ABSENT)
+/* Headers declare this function, and no server has it: modules do not find it, as with an older server. */
+#define vmReplySetPushLength NULL
 
 struct apiFunction {
     const char *name;

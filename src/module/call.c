@@ -14,7 +14,9 @@
 #include "command/script_running.h"
 #include "data/evict.h"
 #include "data/role.h"
+#include "module/module_filter.h"
 #include "module/parts.h"
+#include "module/users.h"
 
 #define REPLICATE    VALKEYMODULE_CALL_ARGV_REPLICATE
 #define NO_FILES     VALKEYMODULE_CALL_ARGV_NO_AOF
@@ -30,14 +32,10 @@
 #define OF_SCRIPT  (1u << 30)
 #define CHECK_USER (1u << 31)
 
-/* Of other parts. Another request instead of this one, or NULL. */
-struct request *moduleFilter(const struct client *c, const struct request *r) __attribute__((weak));
-struct aclUser *moduleUserAcl(const struct ValkeyModuleUser *u) __attribute__((weak));
-
 /* ---- May it? ---- */
 
 struct aclUser *moduleCallUser(const struct ValkeyModuleCtx *ctx) {
-    if (ctx->user && moduleUserAcl) return moduleUserAcl(ctx->user);
+    if (ctx->user) return moduleUserAcl(ctx->user);
     return ctx->client ? ctx->client->user : NULL;
 }
 
@@ -184,7 +182,7 @@ static void callAs(struct ValkeyModuleCtx *ctx, struct str *argv, int argc, unsi
                    struct callOutcome *outcome) {
     struct client *c = innerClient(ctx, flags);
     struct request r = {.argv = argv, .argc = argc, .cmd = commandLookup(argv, argc)};
-    struct request *instead = moduleFilter ? moduleFilter(c, &r) : NULL;
+    struct request *instead = moduleFilter(c, &r);
     runOrRefuse(c, instead ? instead : &r, flags, outcome);
     requestRelease(instead);
 }
