@@ -16,7 +16,7 @@
 #include "base/zmalloc.h"
 #include "cluster/bus.h"
 #include "net/ae.h"
-#include "net/connection.h"
+#include "net/dial.h"
 
 #define ADDRESSES_MAX    16
 #define ACCEPTS_PER_TURN 1000
@@ -27,17 +27,17 @@
 struct link {
     struct busLink bus;
     struct listNode node, dirty; /* of all; of those with something to send in this turn */
-    struct connection *conn;     /* NULL: connecting, on fd */
-    int fd;
-    bool busy, closing; /* somebody looks at it; it is to be freed then */
-    int64_t heard_ms;   /* the last whole message, or since it is there */
-    sds in, out;        /* NULL: nothing */
-    size_t sent;        /* of `out` */
+    struct dial dial;            /* runs while it connects */
+    struct connection *conn;     /* NULL: not connected yet */
+    bool busy, closing;          /* somebody looks at it; it is to be freed then */
+    int64_t heard_ms;            /* the last whole message, or since it is there */
+    sds in, out;                 /* NULL: nothing */
+    size_t sent;                 /* of `out` */
 };
 
 static struct list all = {{&all.head, &all.head}, 0}, dirty = {{&dirty.head, &dirty.head}, 0};
 static const struct busLinkHandlers *handlers;
-static struct busTls tls_ways;
+static struct tlsContext *(*server_context)(void);
 static int listening[ADDRESSES_MAX], listening_count;
 static bool use_tls;
 static size_t buffer_bytes; /* of all buffers */
@@ -47,14 +47,8 @@ static struct link *linkOf(const struct busLink *bus) {
     return listEntry(bus, struct link, bus);
 }
 
-void busLinksSetTls(const struct busTls *tls) {
-    tls_ways = *tls;
-}
-struct tlsContext *busLinksTlsClient(sds *err) {
-    return tls_ways.client ? tls_ways.client(err) : NULL;
-}
-bool busLinksTlsWorks(void) {
-    return tls_ways.check && tls_ways.check();
+void busLinksSetTls(struct tlsContext *(*server)(void)) {
+    server_context = server;
 }
 
 /* ---- Life ---- */
@@ -65,7 +59,6 @@ static size_t roomOf(sds s) {
 
 static struct link *linkNew(void) {
     struct link *l = zcalloc(1, sizeof *l);
-    l->fd = -1;
     l->heard_ms = mstime();
     listAddTail(&all, &l->node);
     return l;
@@ -81,14 +74,9 @@ static void linkFree(struct link *l) {
 static void linkClose(struct link *l) {
     if (l->closing) return;
     l->closing = true;
-    if (l->conn) {
-        connClose(l->conn);
-    } else if (l->fd >= 0) {
-        aeDeleteFileEvent(server_el, l->fd, AE_WRITABLE);
-        close(l->fd);
-    }
+    dialCancel(&l->dial);
+    if (l->conn) connClose(l->conn);
     l->conn = NULL;
-    l->fd = -1;
     if (listLinked(&l->dirty)) listRemove(&dirty, &l->dirty);
     listRemove(&all, &l->node);
     if (!l->busy) linkFree(l);
@@ -274,20 +262,44 @@ static void noteAddresses(struct link *l, int fd) {
     }
 }
 
-/* It is there, in either direction. */
-static void established(struct link *l) {
-    l->fd = -1;
-    connSetReadHandler(l->conn, onReadable);
-    if (l->bus.inbound) return;
+static void carry(struct link *l, struct connection *conn) {
+    l->conn = conn;
+    conn->data = l;
+    noteAddresses(l, conn->fd);
+}
+
+static void onDialed(struct dial *d, struct connection *conn, const char *error) {
+    struct link *l = listEntry(d, struct link, dial);
+    if (error) {
+        serverLog(LL_VERBOSE,
+                  d->connected ? "TLS handshake of a link of the cluster bus with %s failed: %s"
+                               : "The connection with the node at %s failed: %s",
+                  l->bus.peer_ip, error);
+        linkDown(l);
+        return;
+    }
+    carry(l, conn);
+    connSetReadHandler(conn, onReadable);
     enter(l);
     handlers->up(&l->bus);
     leave(l);
 }
 
+struct busLink *busLinkConnect(const char *ip, uint16_t port) {
+    char err[256];
+    struct link *l = linkNew();
+    strncpy(l->bus.peer_ip, ip, NODE_IP_LEN - 1);
+    if (dialStart(&l->dial, (struct dialTarget){ip, port, .tls = use_tls}, onDialed, err, sizeof err))
+        return &l->bus;
+    serverLog(LL_DEBUG, "Connecting to the cluster bus of [%s]:%d failed: %s", ip, port, err);
+    linkClose(l);
+    return NULL;
+}
+
 static void onShaken(struct connection *conn, const char *error) {
     struct link *l = conn->data;
     if (!error) {
-        established(l);
+        connSetReadHandler(conn, onReadable);
         return;
     }
     serverLog(LL_VERBOSE, "TLS handshake of a link of the cluster bus with %s failed: %s", l->bus.peer_ip,
@@ -295,71 +307,20 @@ static void onShaken(struct connection *conn, const char *error) {
     linkDown(l);
 }
 
-/* Takes over the socket. False: that failed, and it is closed. */
-static bool carry(struct link *l, int fd) {
-    noteAddresses(l, fd);
-    if (!use_tls) {
-        l->conn = connCreateTcp(server_el, fd, KEEPALIVE_S);
-    } else if (l->bus.inbound) {
-        struct tlsContext *ctx = tls_ways.server();
-        l->conn = ctx ? tlsAccept(server_el, ctx, fd, KEEPALIVE_S, onShaken) : NULL;
-    } else {
-        sds err = NULL;
-        struct tlsContext *ctx = tls_ways.client(&err);
-        l->conn = ctx ? tlsStart(server_el, ctx, fd, KEEPALIVE_S, onShaken) : NULL;
-        if (ctx) tlsContextFree(ctx);
-        sdsfree(err);
-    }
-    if (!l->conn) {
-        close(fd);
-        l->fd = -1;
-        return false;
-    }
-    l->conn->data = l;
-    return true;
-}
-
-static void onConnected(struct aeEventLoop *el, int fd, void *data, int mask) {
-    (void)mask;
-    struct link *l = data;
-    aeDeleteFileEvent(el, fd, AE_WRITABLE);
-    int error = netConnectEnd(fd);
-    if (error) {
-        serverLog(LL_VERBOSE, "The connection with the node at %s failed: %s", l->bus.peer_ip,
-                  strerror(error));
-        linkDown(l);
-    } else if (!carry(l, fd)) {
-        linkDown(l);
-    } else if (!use_tls) {
-        established(l);
-    }
-}
-
-struct busLink *busLinkConnect(const char *ip, uint16_t port, const char *source) {
-    char err[256];
-    int fd = netConnectStart((struct netWay){0}, ip, port, source, err, sizeof err);
-    if (fd < 0) {
-        serverLog(LL_DEBUG, "Connecting to the cluster bus of [%s]:%d failed: %s", ip, port, err);
-        return NULL;
-    }
-    struct link *l = linkNew();
-    l->fd = fd;
-    strncpy(l->bus.peer_ip, ip, NODE_IP_LEN - 1);
-    if (aeCreateFileEvent(server_el, fd, AE_WRITABLE, onConnected, l) == 0) return &l->bus;
-    l->fd = -1;
-    close(fd);
-    linkClose(l);
-    return NULL;
-}
-
 static void acceptOne(int fd) {
+    struct tlsContext *ctx = use_tls ? server_context() : NULL;
+    struct connection *conn = !use_tls ? connCreateTcp(server_el, fd, KEEPALIVE_S)
+                              : ctx    ? tlsAccept(server_el, ctx, fd, KEEPALIVE_S, onShaken)
+                                       : NULL;
+    if (!conn) {
+        close(fd);
+        return;
+    }
     struct link *l = linkNew();
     l->bus.inbound = true;
     l->bus.created_ms = l->heard_ms;
-    if (!carry(l, fd))
-        linkClose(l);
-    else if (!use_tls)
-        established(l);
+    carry(l, conn);
+    if (!use_tls) connSetReadHandler(conn, onReadable);
 }
 
 /* The oldest go. */

@@ -26,16 +26,8 @@ struct busLinkHandlers {
                     uint32_t len); /* false: it is to be closed */
 };
 
-/* How TLS is spoken; server/ knows. */
-struct busTls {
-    struct tlsContext *(*server)(void);     /* what accepted links get; not the caller's to free */
-    struct tlsContext *(*client)(sds *err); /* the caller's to free */
-    bool (*check)(void);                    /* is all there that it takes? Logs what is not */
-};
-void busLinksSetTls(const struct busTls *tls);
-bool busLinksTlsWorks(void);
-/* For connections to other nodes: the caller's to free. NULL and *err: there is none. */
-struct tlsContext *busLinksTlsClient(sds *err);
+/* The context of accepted links, which is not the bus's to free; NULL: there is none. */
+void busLinksSetTls(struct tlsContext *(*server)(void));
 
 /* Listens on these addresses (as netListenTcp; those with a leading '-' may be missing). False: the reason is
  * in err. */
@@ -43,9 +35,8 @@ bool busLinksListen(const struct busLinkHandlers *h, const char *const *addresse
                     bool tls, char *err, size_t errlen);
 void busLinksStop(void); /* closes all, without a word to the handlers */
 
-/* NULL: it cannot be tried. `up` or `down` follows. source: the address of ours that it comes from; NULL:
- * any. */
-struct busLink *busLinkConnect(const char *ip, uint16_t port, const char *source);
+/* NULL: it cannot be tried. `up` or `down` follows. */
+struct busLink *busLinkConnect(const char *ip, uint16_t port);
 void busLinkClose(struct busLink *link); /* `down` is not called */
 void busLinkSend(struct busLink *link, const char *bytes, size_t len);
 void busLinksFlush(void);

@@ -349,7 +349,7 @@ static struct busLink *outbound(int *fd) {
     assert_int_equal(bind(listener, (struct sockaddr *)&a, len), 0);
     assert_int_equal(listen(listener, 5), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &len), 0);
-    struct busLink *link = busLinkConnect("127.0.0.1", ntohs(a.sin_port), NULL);
+    struct busLink *link = busLinkConnect("127.0.0.1", ntohs(a.sin_port));
     assert_non_null(link);
     UNTIL(told.up == ups + 1);
     assert_ptr_equal(told.last, link);
@@ -390,7 +390,7 @@ static void anAnswerComesByTheSameLink(void **state) {
 
 static void aPortThatNobodyListensOnIsTold(void **state) {
     (void)state;
-    struct busLink *link = busLinkConnect("127.0.0.1", (uint16_t)freePort(), NULL);
+    struct busLink *link = busLinkConnect("127.0.0.1", (uint16_t)freePort());
     if (!link) return; /* told at once */
     UNTIL(told.down == 1);
     assert_int_equal(told.up, 0);
@@ -399,7 +399,7 @@ static void aPortThatNobodyListensOnIsTold(void **state) {
 
 static void anAddressThatIsNoneCannotBeTried(void **state) {
     (void)state;
-    struct busLink *link = busLinkConnect("no address", 1, NULL);
+    struct busLink *link = busLinkConnect("no address", 1);
     assert_null(link);
     assert_int_equal(linkCount(), 0);
 }
@@ -535,7 +535,7 @@ static void aPeerThatHasGoneEndsALinkThatIsWritten(void **state) {
 static void aLinkMayBeClosedBeforeItIsUpOrFlushed(void **state) {
     (void)state;
     int fd;
-    struct busLink *link = busLinkConnect("127.0.0.1", (uint16_t)freePort(), NULL);
+    struct busLink *link = busLinkConnect("127.0.0.1", (uint16_t)freePort());
     if (link) busLinkClose(link);
     link = outbound(&fd);
     busLinkSend(link, "never", 5);

@@ -24,7 +24,6 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "cluster/bus_links.h"
 #include "cluster/migration_jobs.h"
 #include "cluster/migration_private.h"
 #include "client/client_output.h"
@@ -39,12 +38,11 @@
 #include "data/role.h"
 #include "data/type.h"
 #include "net/ae.h"
-#include "net/connection.h"
+#include "net/dial.h"
 #include "net/resp.h"
 #include "net/tls.h"
 #include "registry/config.h"
 
-#define KEEPALIVE_S   300
 #define READ_BYTES    (16 * 1024)
 #define PIPE_BYTES    (256 * 1024)
 #define OUT_BYTES     (4 * 1024 * 1024) /* so much waits to be sent before the pipe is read on */
@@ -52,8 +50,9 @@
 
 struct migrationExport {
     struct migrationJob *job;
-    struct connection *conn; /* NULL: connecting, on fd */
-    int fd, pipe;            /* -1: none */
+    struct dial dial;        /* runs while it connects */
+    struct connection *conn; /* NULL: not connected yet */
+    int pipe;                /* -1: none */
     bool watched, child_started, child_ended, child_good;
     sds in, out, held; /* held: changes behind the snapshot */
     size_t sent;       /* of out */
@@ -223,12 +222,9 @@ static void disconnect(struct migrationExport *x) {
     if (x->conn) {
         if (snapshot == x) shutdown(x->conn->fd, SHUT_RDWR);
         connClose(x->conn);
-    } else if (x->fd >= 0) {
-        aeDeleteFileEvent(server_el, x->fd, AE_WRITABLE);
-        close(x->fd);
     }
+    dialCancel(&x->dial);
     x->conn = NULL;
-    x->fd = -1;
 }
 
 static void finish(struct migrationJob *job) {
@@ -361,49 +357,16 @@ static void cannotConnect(struct migrationJob *job, struct str why) {
     jobFailWith(job, "Unable to connect to target node", why);
 }
 
-static void connected(struct migrationExport *x) {
-    connSetReadHandler(x->conn, onReadable);
-    jobStep(x->job, HAPPENED_CONNECTED);
-}
-
-static void onShaken(struct connection *conn, const char *error) {
-    struct migrationExport *x = conn->data;
-    if (error)
-        cannotConnect(x->job, strOf(error));
-    else
-        connected(x);
-}
-
-static void shakeHands(struct migrationExport *x, int fd) {
-    sds err = NULL;
-    struct tlsContext *ctx = busLinksTlsClient(&err);
-    x->conn = ctx ? tlsStart(server_el, ctx, fd, KEEPALIVE_S, onShaken) : NULL;
-    if (ctx) tlsContextFree(ctx);
-    if (x->conn) {
-        x->conn->data = x;
-    } else {
-        close(fd);
-        cannotConnect(x->job, err ? sdsview(err) : STR("TLS is not configured"));
-    }
-    sdsfree(err);
-}
-
-static void onConnected(struct aeEventLoop *el, int fd, void *data, int mask) {
-    (void)mask;
-    struct migrationExport *x = data;
-    aeDeleteFileEvent(el, fd, AE_WRITABLE);
-    int error = netConnectEnd(fd);
-    x->fd = -1;
+static void onDialed(struct dial *d, struct connection *conn, const char *error) {
+    struct migrationExport *x = listEntry(d, struct migrationExport, dial);
     if (error) {
-        close(fd);
-        cannotConnect(x->job, strOf(strerror(error)));
-    } else if (replication_control.isEncrypted()) {
-        shakeHands(x, fd);
-    } else {
-        x->conn = connCreateTcp(server_el, fd, KEEPALIVE_S);
-        x->conn->data = x;
-        connected(x);
+        cannotConnect(x->job, strOf(error));
+        return;
     }
+    x->conn = conn;
+    conn->data = x;
+    connSetReadHandler(conn, onReadable);
+    jobStep(x->job, HAPPENED_CONNECTED);
 }
 
 void exportStart(struct migrationJob *job) {
@@ -416,14 +379,13 @@ void exportStart(struct migrationJob *job) {
     x->in = sdsempty();
     x->out = sdsempty();
     x->held = sdsempty();
-    x->fd = -1;
-    int port = !n ? 0 : replication_control.isEncrypted() ? n->tls_port : n->tcp_port;
-    sds source = configGet("bind-source-addr");
-    const char *from = source && *source ? source : NULL;
-    x->fd = n ? netConnectStart((struct netWay){0}, n->ip, port, from, err, sizeof err) : -1;
-    sdsfree(source);
-    if (x->fd >= 0 && aeCreateFileEvent(server_el, x->fd, AE_WRITABLE, onConnected, x) == 0) return;
-    cannotConnect(job, strOf(err));
+    bool tls = dial_settings.replication_tls;
+    struct dialTarget target = {.tls = tls};
+    if (n) {
+        target.host = n->ip;
+        target.port = tls ? n->tls_port : n->tcp_port;
+    }
+    if (!n || !dialStart(&x->dial, target, onDialed, err, sizeof err)) cannotConnect(job, strOf(err));
 }
 
 /* ---- The snapshot ---- */

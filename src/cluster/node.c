@@ -30,6 +30,7 @@
 #include "data/cluster_view.h"
 #include "data/persistence.h"
 #include "data/role.h"
+#include "net/dial.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/memory_report.h"
@@ -53,10 +54,7 @@ static struct {
 static struct busLink *worldConnect(void *w, const char *ip, uint16_t bus_port) {
     (void)w;
     if (cluster_debug.no_reconnection) return NULL;
-    sds source = configGet("bind-source-addr");
-    struct busLink *link = busLinkConnect(ip, bus_port, source && *source ? source : NULL);
-    sdsfree(source);
-    return link;
+    return busLinkConnect(ip, bus_port);
 }
 static void worldClose(void *w, struct busLink *link) {
     (void)w;
@@ -113,7 +111,8 @@ static void worldFollow(void *w, struct clusterNode *primary, bool full_sync) {
         return;
     }
     bool known = *primary->ip;
-    if (known) r->follow(strOf(primary->ip), r->isEncrypted() ? primary->tls_port : primary->tcp_port);
+    if (known)
+        r->follow(strOf(primary->ip), dial_settings.replication_tls ? primary->tls_port : primary->tcp_port);
     /* The link to the same address may have been left as it is, and be up. */
     if (full_sync && !(known && r->linkIsUp())) r->setDataWhole(false);
 }

@@ -8,12 +8,12 @@
 #include "cluster/settings.h"
 #include "cluster/state.h"
 #include "cluster/topology_file.h"
+#include "net/dial.h"
 #include "registry/config.h"
 
 #define SET              CONFIG_MODIFIABLE
 #define HOSTNAME_MAX_LEN 256
 
-static bool use_tls;
 static int bus_port; /* what is listened at, whatever becomes of the ports that it was derived from */
 static bool ip_announced;
 
@@ -62,7 +62,8 @@ static bool validAnnounceIp(const char *value, const char **err) {
 
 int clusterBusPort(void) {
     if (!bus_port && cluster_settings.port) bus_port = (int)cluster_settings.port;
-    if (!bus_port) bus_port = (int)configNumber(use_tls ? "tls-port" : "port") + BUS_PORT_AWAY;
+    if (!bus_port)
+        bus_port = (int)configNumber(dial_settings.cluster_tls ? "tls-port" : "port") + BUS_PORT_AWAY;
     return bus_port;
 }
 
@@ -100,7 +101,7 @@ static void announceMyself(struct clusterNode *me) {
 void clusterSettingsApply(void) {
     struct engine *e = &cluster_engine;
     e->settings.announced_ip = cluster_settings.announce_ip ? cluster_settings.announce_ip : "";
-    e->settings.tls = use_tls;
+    e->settings.tls = dial_settings.cluster_tls;
     e->settings.repl_ping_period_s = configNumber("repl-ping-replica-period");
     if (e->t.myself) announceMyself(e->t.myself);
 }
@@ -116,12 +117,6 @@ static void onChange(void) {
     engineTodo(&cluster_engine, strcmp(before, after) ? TODO_SAVE | TODO_STATE : TODO_STATE);
     sdsfree(before);
     sdsfree(after);
-}
-
-static bool applyTls(const char **err) {
-    if (!use_tls || busLinksTlsWorks()) return true;
-    *err = "Unable to update TLS configuration. Check server logs.";
-    return false;
 }
 
 /* ---- Directives ---- */
@@ -174,7 +169,6 @@ static struct configDirective directives[] = {
     CONFIG_BOOL("cluster-slot-stats-enabled", NULL, SET, S(slot_stats), false, NULL),
     CONFIG_INT("slot-migration-max-failover-repl-bytes", NULL, SET | CONFIG_MEMORY,
                S(migration_max_repl_bytes), 0, -1, INT64_MAX, NULL),
-    CONFIG_BOOL("tls-cluster", NULL, SET, &use_tls, false, applyTls),
 };
 
 void clusterSettingsInit(void) {

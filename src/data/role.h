@@ -40,7 +40,6 @@ struct replicationControl {
      */
     bool (*dataWhole)(int64_t *fresh_ms);
     void (*setDataWhole)(bool whole);
-    bool (*isEncrypted)(void);                 /* tls-replication */
     void (*follow)(struct str host, int port); /* fine when it does already */
     void (*becomePrimary)(void);
     int (*replicas)(void); /* how many are online */

@@ -236,7 +236,7 @@ static void rdbHeard(struct wire *w, struct str line) {
 
 void dualStart(struct connection *main, const char *host, int port, void (*alive)(void),
                void (*end)(const struct dualEnd *how)) {
-    sds err;
+    char err[256];
     serverAssert(!dual.running);
     dual.running = true;
     dual.loaded = dual.begun = false;
@@ -246,9 +246,7 @@ void dualStart(struct connection *main, const char *host, int port, void (*alive
     dual.last_io_ms = cmd_time_ms;
     dual.main.conn = main;
     main->data = &dual.main;
-    if (wireConnect(&dual.rdb, host, port, &err)) return;
-    failed(&dual.rdb, err);
-    sdsfree(err);
+    if (!wireConnect(&dual.rdb, host, port, err, sizeof err)) failed(&dual.rdb, err);
 }
 
 bool dualRunning(void) {

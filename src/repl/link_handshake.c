@@ -61,7 +61,7 @@ int introduceAuth(struct str argv[INTRODUCTION_MAX]) {
 struct str introducePort(void) {
     static char digits[LONG_STR_SIZE];
     int64_t port = announce_port;
-    if (!port && wireIsEncrypted()) port = configNumber("tls-port");
+    if (!port && dial_settings.replication_tls) port = configNumber("tls-port");
     if (!port) port = configNumber("port");
     return strN(digits, ll2string(digits, port));
 }
@@ -72,7 +72,7 @@ struct str introduceAddress(void) {
 
 /* The snapshot goes straight into memory, over a transport that notices every lost bit. */
 static bool checksumIsNotNeeded(void) {
-    return wireIsEncrypted() && repl_diskless_load != DISKLESS_LOAD_DISABLED;
+    return dial_settings.replication_tls && repl_diskless_load != DISKLESS_LOAD_DISABLED;
 }
 
 static void sayCapabilities(void) {
@@ -278,7 +278,7 @@ static void onConnected(struct wire *w) {
 
 enum handshakePhase handshakePhase(void) {
     if (wireFree(&hand.wire)) return HANDSHAKE_NONE;
-    return hand.wire.conn ? HANDSHAKE_TALKING : HANDSHAKE_CONNECTING;
+    return hand.wire.conn || hand.wire.dial.connected ? HANDSHAKE_TALKING : HANDSHAKE_CONNECTING;
 }
 
 int64_t handshakeLastIoMs(void) {
@@ -287,14 +287,13 @@ int64_t handshakeLastIoMs(void) {
 
 bool handshakeStart(const char *host, int port, const struct handshakeWish *wish,
                     void (*end)(const struct handshakeAnswer *answer)) {
-    sds err;
+    char err[256];
     handshakeCancel();
     hand.wish = *wish;
     hand.end = end;
     hand.last_io_ms = cmd_time_ms;
-    if (wireConnect(&hand.wire, host, port, &err)) return true;
+    if (wireConnect(&hand.wire, host, port, err, sizeof err)) return true;
     serverLog(LL_WARNING, "Connecting to the primary failed: %s", err);
-    sdsfree(err);
     return false;
 }
 

@@ -7,35 +7,13 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "net/ae.h"
 #include "net/resp.h"
-#include "net/tls.h"
 #include "registry/config.h"
 
 #define LINE_MAX_LEN 1024
-#define KEEPALIVE_S  300
 
-static sds source_address;
-static bool use_tls, use_mptcp;
-static struct tlsContext *(*tls_context)(sds *err);
-static bool (*tls_check)(void);
-
-bool wireIsEncrypted(void) {
-    return use_tls;
-}
-
-void wireSetTls(struct tlsContext *(*fn)(sds *err), bool (*check)(void)) {
-    tls_context = fn;
-    tls_check = check;
-}
-
-static bool applyTls(const char **err) {
-    if (!use_tls || tls_check()) return true;
-    *err = "Unable to update TLS configuration. Check server logs.";
-    return false;
-}
+static bool use_mptcp;
 
 /* ---- Its end ---- */
 
@@ -50,11 +28,7 @@ struct connection *wireTake(struct wire *w) {
 }
 
 void wireDrop(struct wire *w) {
-    if (w->fd >= 0) {
-        aeDeleteFileEvent(server_el, w->fd, AE_WRITABLE);
-        close(w->fd);
-        w->fd = -1;
-    }
+    dialCancel(&w->dial);
     if (w->conn) connClose(wireTake(w));
 }
 
@@ -109,71 +83,28 @@ void wireSay(struct wire *w, int argc, const struct str *argv) {
 
 /* ---- Connecting ---- */
 
-static void onShaken(struct connection *conn, const char *error) {
-    struct wire *w = conn->data;
+static void onConnected(struct dial *d, struct connection *conn, const char *error) {
+    struct wire *w = listEntry(d, struct wire, dial);
     if (error) {
-        sds why = sdsnew(error);
-        fail(w, why);
-        sdsfree(why);
+        w->failed(w, error);
         return;
     }
+    w->conn = conn;
+    conn->data = w;
     wireListen(w, true);
     w->connected(w);
 }
 
-static void wrapTls(struct wire *w, int fd) {
-    sds err = NULL;
-    struct tlsContext *ctx = tls_context ? tls_context(&err) : NULL;
-    w->conn = ctx ? tlsStart(server_el, ctx, fd, KEEPALIVE_S, onShaken) : NULL;
-    if (ctx) tlsContextFree(ctx);
-    if (w->conn) {
-        w->conn->data = w;
-    } else {
-        close(fd);
-        w->failed(w, err ? err : "TLS is not configured");
-    }
-    sdsfree(err);
-}
-
-static void onConnected(struct aeEventLoop *el, int fd, void *data, int mask) {
-    (void)mask;
-    struct wire *w = data;
-    int error = netConnectEnd(fd);
-    if (error) {
-        fail(w, strerror(error));
-        return;
-    }
-    aeDeleteFileEvent(el, fd, AE_WRITABLE);
-    w->fd = -1;
-    if (use_tls) {
-        wrapTls(w, fd);
-        return;
-    }
-    w->conn = connCreateTcp(server_el, fd, KEEPALIVE_S);
-    w->conn->data = w;
-    wireListen(w, true);
-    w->connected(w);
-}
-
-bool wireConnect(struct wire *w, const char *host, int port, sds *err) {
-    char why[256];
-    int fd =
-        netConnectStart((struct netWay){.mptcp = use_mptcp}, host, port, source_address, why, sizeof why);
-    if (fd >= 0 && aeCreateFileEvent(server_el, fd, AE_WRITABLE, onConnected, w) == 0) {
-        w->fd = fd;
-        return true;
-    }
-    *err = sdsnew(fd < 0 ? why : strerror(errno));
-    if (fd >= 0) close(fd);
-    return false;
+bool wireConnect(struct wire *w, const char *host, int port, char *err, size_t errlen) {
+    struct dialTarget target = {host, port, .tls = dial_settings.replication_tls, .mptcp = use_mptcp};
+    return dialStart(&w->dial, target, onConnected, err, errlen);
 }
 
 void wireInit(void) {
     static struct configDirective directives[] = {
-        CONFIG_STRING("bind-source-addr", NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL, &source_address,
-                      NULL, NULL, NULL),
+        CONFIG_STRING("bind-source-addr", NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL,
+                      &dial_settings.source_address, NULL, NULL, NULL),
         CONFIG_BOOL("repl-mptcp", NULL, 0, &use_mptcp, false, NULL),
-        CONFIG_BOOL("tls-replication", NULL, CONFIG_MODIFIABLE, &use_tls, false, applyTls),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
 }

@@ -7,19 +7,17 @@
  *
  * The connection that is taken stands right behind the line that was heard last.
  *
- * How it is connected (TLS, the address it comes from) is set by directives, which stand here. */
+ * The directives say how it is connected: TLS and the source address as in net/dial.h, and repl-mptcp. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "base/sds.h"
 #include "base/str.h"
-#include "net/connection.h"
-
-struct tlsContext;
+#include "net/dial.h"
 
 struct wire {
-    int fd;                  /* on its way; -1: not */
+    struct dial dial;        /* runs while the wire connects */
     struct connection *conn; /* NULL: not connected */
     sds line;                /* the part of one that has come; NULL: nothing has */
     /* Each may drop or take the wire, and is then not called any more. */
@@ -28,10 +26,10 @@ struct wire {
     void (*failed)(struct wire *w, const char *why);
 };
 #define WIRE(connected_, heard_, failed_)                                                                    \
-    { .fd = -1, .connected = connected_, .heard = heard_, .failed = failed_ }
+    { .connected = connected_, .heard = heard_, .failed = failed_ }
 
-/* False: *err says why, and nothing has been started. The wire must be free. */
-bool wireConnect(struct wire *w, const char *host, int port, sds *err);
+/* False: err says why, and nothing has been started. The wire must be free. */
+bool wireConnect(struct wire *w, const char *host, int port, char *err, size_t errlen);
 /* A command; short ones only: they fit into the socket. */
 void wireSay(struct wire *w, int argc, const struct str *argv);
 void wireSayRaw(struct wire *w, struct str bytes);
@@ -40,11 +38,6 @@ void wireListen(struct wire *w, bool on); /* on from the start */
 struct connection *wireTake(struct wire *w);
 void wireDrop(struct wire *w); /* a free one, too */
 static inline bool wireFree(const struct wire *w) {
-    return w->fd < 0 && !w->conn;
+    return !w->dial.running && !w->conn;
 }
-bool wireIsEncrypted(void); /* tls-replication */
-
-/* For tls-replication; server/ registers it. NULL: *err says why there is none. The context is the caller's.
- */
-void wireSetTls(struct tlsContext *(*fn)(sds *err), bool (*check)(void)); /* check: are certificates there? */
-void wireInit(void); /* tls-replication, bind-source-addr, repl-mptcp */
+void wireInit(void); /* bind-source-addr, repl-mptcp */

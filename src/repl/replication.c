@@ -61,7 +61,6 @@ static void giveControl(void) {
         .linkIsUp = linkIsUp,
         .dataWhole = linkDataWhole,
         .setDataWhole = linkSetDataWhole,
-        .isEncrypted = wireIsEncrypted,
         .follow = linkFollowQuietly,
         .becomePrimary = linkBecomePrimary,
         .replicas = replicasOnline,

@@ -13,19 +13,14 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/zmalloc.h"
-#include "net/ae.h"
-#include "net/connection.h"
-#include "net/tls.h"
-#include "registry/config.h"
+#include "net/dial.h"
 #include "registry/cron.h"
 #include "sentinel/sentinel.h"
 
-#define KEEPALIVE_S    300
 #define READ_BYTES     (16 * 1024)
 #define KEEP_BYTES     (64 * 1024)        /* a larger buffer that has run empty is given back */
 #define ANSWER_MAX     (16 * 1024 * 1024) /* an INFO has some kilobytes, and 100 for each replica */
@@ -35,22 +30,14 @@ struct peer {
     struct peerLink *link;
     enum channel ch;
     struct listNode dirty;   /* of those with something to send in this turn */
-    int fd;                  /* connecting; -1: not, or not any more */
+    struct dial dial;        /* runs while it connects */
     struct connection *conn; /* NULL: not connected yet */
-    bool ready;              /* TLS is agreed, too */
     bool busy, closed;       /* somebody looks at it; it is to be freed then */
     sds in, out;
     size_t sent; /* of `out` */
 };
 
 static struct list dirty = {{&dirty.head, &dirty.head}, 0};
-static struct tlsContext *(*tls_client)(sds *err);
-static bool (*tls_wanted)(void);
-
-void peerSetTls(struct tlsContext *(*client)(sds *err), bool (*encrypted)(void)) {
-    tls_client = client;
-    tls_wanted = encrypted;
-}
 
 /* ---- Life ---- */
 
@@ -65,14 +52,9 @@ static void release(struct peer *p) {
 static void shut(struct peer *p) {
     if (p->closed) return;
     p->closed = true;
-    if (p->conn) {
-        connClose(p->conn);
-    } else if (p->fd >= 0) {
-        aeDeleteFileEvent(server_el, p->fd, AE_WRITABLE);
-        close(p->fd);
-    }
+    dialCancel(&p->dial);
+    if (p->conn) connClose(p->conn);
     p->conn = NULL;
-    p->fd = -1;
     if (listLinked(&p->dirty)) listRemove(&dirty, &p->dirty);
 }
 
@@ -187,7 +169,7 @@ static void flushAll(void) {
     while ((it = listFirst(&dirty))) {
         struct peer *p = listEntry(it, struct peer, dirty);
         listRemove(&dirty, it);
-        if (p->ready && !p->conn->write_handler) flush(p);
+        if (p->conn && !p->conn->write_handler) flush(p);
     }
 }
 
@@ -203,9 +185,15 @@ void peerSend(void *w, struct peerLink *link, enum channel ch, int argc, const s
 
 /* ---- Connecting ---- */
 
-static void established(struct peer *p) {
-    p->ready = true;
-    connSetReadHandler(p->conn, onReadable);
+static void onDialed(struct dial *d, struct connection *conn, const char *error) {
+    struct peer *p = listEntry(d, struct peer, dial);
+    if (error) {
+        down(p, error);
+        return;
+    }
+    p->conn = conn;
+    conn->data = p;
+    connSetReadHandler(conn, onReadable);
     if (!listLinked(&p->dirty)) listAddTail(&dirty, &p->dirty);
     p->busy = true;
     supervisorChannelUp(&sentinel, p->link, p->ch, mstime());
@@ -213,59 +201,14 @@ static void established(struct peer *p) {
     if (p->closed) release(p);
 }
 
-static void onShaken(struct connection *conn, const char *error) {
-    struct peer *p = conn->data;
-    if (error)
-        down(p, error);
-    else
-        established(p);
-}
-
-/* NULL: *err says why; the caller's to free. */
-static struct connection *wrapTls(int fd, sds *err) {
-    struct tlsContext *ctx = tls_client(err);
-    struct connection *conn = ctx ? tlsStart(server_el, ctx, fd, KEEPALIVE_S, onShaken) : NULL;
-    if (ctx) tlsContextFree(ctx);
-    return conn;
-}
-
-static void onConnected(struct aeEventLoop *el, int fd, void *data, int mask) {
-    (void)mask;
-    struct peer *p = data;
-    int error = netConnectEnd(fd);
-    if (error) {
-        down(p, strerror(error));
-        return;
-    }
-    aeDeleteFileEvent(el, fd, AE_WRITABLE);
-    sds err = NULL;
-    bool tls = tls_wanted();
-    p->conn = tls ? wrapTls(fd, &err) : connCreateTcp(el, fd, KEEPALIVE_S);
-    if (!p->conn) {
-        close(fd);
-        p->fd = -1;
-        down(p, err ? err : "TLS is not configured");
-        sdsfree(err);
-        return;
-    }
-    p->fd = -1;
-    p->conn->data = p;
-    if (!tls) established(p);
-}
-
 bool peerConnect(void *w, struct peerLink *link, enum channel ch, const struct hostAddress *address,
                  char *err, size_t errlen) {
     (void)w;
-    sds source = configGet("bind-source-addr");
-    int fd = netConnectStart((struct netWay){0}, address->ip, address->port,
-                             source && *source ? source : NULL, err, errlen);
-    sdsfree(source);
-    if (fd < 0) return false;
+    struct dialTarget target = {address->ip, address->port, .tls = dial_settings.replication_tls};
     struct peer *p = zcalloc(1, sizeof *p);
-    *p = (struct peer){.link = link, .ch = ch, .fd = fd};
-    if (aeCreateFileEvent(server_el, fd, AE_WRITABLE, onConnected, p) != 0) {
-        strncpy(err, strerror(errno), errlen - 1);
-        close(fd);
+    p->link = link;
+    p->ch = ch;
+    if (!dialStart(&p->dial, target, onDialed, err, errlen)) {
         zfree(p);
         return false;
     }

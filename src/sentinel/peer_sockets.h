@@ -14,7 +14,3 @@ bool peerConnect(void *w, struct peerLink *link, enum channel ch, const struct h
 void peerClose(void *w, struct peerLink *link, enum channel ch);
 void peerSend(void *w, struct peerLink *link, enum channel ch, int argc, const struct str *argv);
 bool peerOwnIp(void *w, struct peerLink *link, char ip[HOST_IP_LEN]);
-
-/* As sentinelSetTls. */
-struct tlsContext;
-void peerSetTls(struct tlsContext *(*client)(sds *err), bool (*encrypted)(void));

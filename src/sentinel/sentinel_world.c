@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "data/role.h"
+#include "net/dial.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "sentinel/peer_sockets.h"
@@ -106,10 +107,6 @@ static void setFromProgram(const char *name, const char *value) {
     configSetFromFile(2, words, &err);
 }
 
-void sentinelSetTls(struct tlsContext *(*client)(sds *err), bool (*encrypted)(void)) {
-    peerSetTls(client, encrypted);
-}
-
 void sentinelInit(void) {
     sentinelConfRegister();
     if (!sentinel_mode) return;
@@ -124,11 +121,10 @@ void sentinelInit(void) {
 
 /* What the supervisor has to know of directives that are not its own. */
 static void takeSettings(void) {
-    sds encrypted = configGet("tls-replication"), password = configGet("requirepass");
-    bool tls = encrypted && strcmp(encrypted, "yes") == 0;
+    sds password = configGet("requirepass");
+    bool tls = dial_settings.replication_tls;
     sentinel.settings.own_port = (int)configNumber(tls && configNumber("tls-port") ? "tls-port" : "port");
     sentinel.settings.own_password = password && *password ? sdsdup(password) : NULL;
-    sdsfree(encrypted);
     sdsfree(password);
 }
 

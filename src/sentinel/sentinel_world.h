@@ -7,13 +7,9 @@
 
 #include "base/sds.h"
 
-struct tlsContext;
-
 /* Before the configuration is read, in any server, when all commands are registered; what it registers
  * depends on `sentinel_mode` (data/role.h). */
 void sentinelInit(void);
-/* How TLS is spoken to others, and whether it is; server/ registers it, as for replication. */
-void sentinelSetTls(struct tlsContext *(*client)(sds *err), bool (*encrypted)(void));
 /* Of a Sentinel. */
 void sentinelConfigured(void); /* the configuration is read; ends the process when it is no good */
 void sentinelStart(void);      /* the loop and the listening sockets are there */

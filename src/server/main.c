@@ -72,11 +72,11 @@
 #include "command/wait.h"
 #include "net/ae.h"
 #include "net/connection.h"
+#include "net/dial.h"
 #include "net/io_thread.h"
 #include "persist/check.h"
 #include "persist/snapshot.h"
 #include "persist/aof.h"
-#include "repl/link_wire.h"
 #include "repl/replication.h"
 #include "script/script.h"
 #include "sentinel/sentinel_world.h"
@@ -201,10 +201,8 @@ static void seed(void) {
 
 /* Every room registers its commands, directives, INFO fields and jobs. Nothing runs yet. */
 static bool usesTls(void) {
-    return listenTlsPort() || wireIsEncrypted();
+    return listenTlsPort() || dial_settings.replication_tls;
 }
-
-static const struct busTls bus_tls = {tlsServerCurrent, tlsServerAsClient, tlsServerConfigure};
 
 static void registerRooms(void) {
     commandCoreInit();
@@ -224,10 +222,7 @@ static void registerRooms(void) {
     listenRegister();
     eventBackendRegister();
     tlsServerRegister(usesTls);
-    wireSetTls(tlsServerAsClient, tlsServerConfigure);
-    busLinksSetTls(&bus_tls);
-    migrateSetTls(tlsServerAsClient);
-    sentinelSetTls(tlsServerAsClient, wireIsEncrypted);
+    busLinksSetTls(tlsServerCurrent);
     absentFeaturesRegister();
     crashRegister();
     watchdogRegister();

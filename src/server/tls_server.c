@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "net/dial.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
@@ -151,10 +152,20 @@ static sds tlsInfo(sds s) {
     return s;
 }
 
-static bool tlsServerApply(const char **err) {
-    if (!in_use() || tlsServerConfigure()) return true;
+/* TLS can be switched on, or its settings be changed while it is, only where a context can be made. */
+static bool tlsServerApplyWhere(bool on, const char **err) {
+    if (!on || tlsServerConfigure()) return true;
     *err = "Unable to update TLS configuration. Check server logs.";
     return false;
+}
+static bool tlsServerApply(const char **err) {
+    return tlsServerApplyWhere(in_use(), err);
+}
+static bool tlsServerApplyReplication(const char **err) {
+    return tlsServerApplyWhere(dial_settings.replication_tls, err);
+}
+static bool tlsServerApplyCluster(const char **err) {
+    return tlsServerApplyWhere(dial_settings.cluster_tls, err);
 }
 
 #define TLS_TEXT(name, var)                                                                                  \
@@ -200,8 +211,16 @@ void tlsServerRegister(bool (*wanted)(void)) {
         CONFIG_INT("tls-auto-reload-interval", NULL, CONFIG_MODIFIABLE, &reload_interval_s, 0, 0, INT32_MAX,
                    NULL),
     };
+    static struct configDirective between_servers[] = {
+        CONFIG_BOOL("tls-replication", NULL, CONFIG_MODIFIABLE, &dial_settings.replication_tls, false,
+                    tlsServerApplyReplication),
+        CONFIG_BOOL("tls-cluster", NULL, CONFIG_MODIFIABLE, &dial_settings.cluster_tls, false,
+                    tlsServerApplyCluster),
+    };
     in_use = wanted;
+    dial_settings.tlsContext = tlsServerAsClient;
     infoRegister("tls", tlsInfo);
     cronRegister(reloadChanged, 1000);
+    configRegister(between_servers, sizeof between_servers / sizeof *between_servers);
     if (tlsAvailable()) configRegister(directives, sizeof directives / sizeof *directives);
 }

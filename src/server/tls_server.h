@@ -4,7 +4,8 @@
 
 #include "net/tls.h"
 
-/* Directives; none in a build without TLS. `wanted` tells whether any of what may use TLS does. */
+/* Directives; in a build without TLS only tls-replication and tls-cluster. `wanted` tells whether any of what
+ * may use TLS does. */
 void tlsServerRegister(bool (*wanted)(void));
 bool tlsServerWanted(void);
 /* Makes the context from the directives in use. False: the reason is logged, and the old context stays. */

@@ -11,8 +11,4 @@
  * whose owner he is not yet (RESTORE-ASKING). cluster/ says so. */
 extern bool migrate_within_cluster;
 
-/* What it speaks TLS with, where `tls-cluster` says so. */
-struct tlsContext;
-void migrateSetTls(struct tlsContext *(*client)(sds *err));
-
 void migrateInit(void); /* closes sockets that nobody has used for a while */

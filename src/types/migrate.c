@@ -32,9 +32,7 @@
 #include "command/redact.h"
 #include "client/reply.h"
 #include "data/rewrite.h"
-#include "net/connection.h"
-#include "net/tls.h"
-#include "registry/config.h"
+#include "net/dial.h"
 
 #define SOCKETS_MAX        64
 #define SOCKET_IDLE_MS     10000
@@ -52,11 +50,6 @@ struct target {
     char received[LINE_MAX_BYTES];
 };
 static struct list targets; /* the one used last is at the tail */
-static struct tlsContext *(*tls_context)(sds *err);
-
-void migrateSetTls(struct tlsContext *(*client)(sds *err)) {
-    tls_context = client;
-}
 
 static void targetClose(struct target *t) {
     listRemove(&targets, &t->node);
@@ -73,18 +66,9 @@ static struct target *targetFind(const char *address) {
     return NULL;
 }
 
-static bool speaksTls(void) {
-    sds word = configGet("tls-cluster");
-    bool yes = word && strcmp(word, "yes") == 0;
-    sdsfree(word);
-    return yes;
-}
-
 static struct connection *encrypted(int fd, int timeout_ms) {
     sds err = NULL;
-    struct tlsContext *ctx = tls_context ? tls_context(&err) : NULL;
-    struct connection *conn = ctx ? tlsConnect(ctx, fd, NULL, timeout_ms, &err) : NULL;
-    if (ctx) tlsContextFree(ctx);
+    struct connection *conn = dialEncryptBlocking(fd, timeout_ms, &err);
     if (!conn) serverLog(LL_WARNING, "MIGRATE cannot speak TLS: %s", err ? err : "it is not configured");
     sdsfree(err);
     return conn;
@@ -97,7 +81,7 @@ static bool connectTo(const char *host, int port, int timeout_ms, struct connect
     *conn = NULL;
     if (fd == -1) return errno == ECONNREFUSED;
     netSetNonBlock(fd, true);
-    *conn = speaksTls() ? encrypted(fd, timeout_ms) : connCreateTcp(NULL, fd, 0);
+    *conn = dial_settings.cluster_tls ? encrypted(fd, timeout_ms) : connCreateTcp(NULL, fd, 0);
     if (!*conn) close(fd);
     return *conn;
 }
