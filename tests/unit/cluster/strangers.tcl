@@ -39,6 +39,7 @@ start_cluster {kinds {ours ours} overrides {cluster-node-timeout 1000}} {
 
 start_cluster {kinds {ours ours}} {
     test {bad messages of strangers do not fill the log, and the next ones say how many there were} {
+        set fds {}
         # A header without a sender of 2256 bytes, of a type that there is not, and one of a length that does not fit its type.
         set unknown [binary format a4ISSSSx2240 RCmb 2256 1 0 40 0]
         set invalid [binary format a4ISSSSx2240 RCmb 2256 1 0 4 0]

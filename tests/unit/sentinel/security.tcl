@@ -163,7 +163,7 @@ proc tls_set {body} {
     uplevel 1 [list start_servers $servers $body]
 }
 
-set without_tls [expr {[auto_execok openssl] eq {} ? "no openssl" : ![string match *libssl* [exec ldd $::options(server)]] ? "no TLS in this build" : {}}]
+set without_tls [expr {[auto_execok openssl] eq {} ? "no openssl" : [catch {exec grep -q tls-cert-file $::options(server)}] ? "no TLS in this build" : {}}]
 if {$without_tls ne {}} {
     test {Sentinels over TLS} { skip $without_tls }
 } else {
