@@ -1,15 +1,15 @@
-# Finds include circles between files of different names. Arguments: the files, as folder/name.c.
+# Finds include circles between files of different names. Arguments: the files, as layer/name.c or layer/folder/name.c.
 #
 # A unit is what has one name, as zset.h and zset.c. Unit a leads to unit b when a file of a includes a header of b. A
 # knot is a set of units each of which leads to each other one, in however many steps (Tarjan's strongly connected
 # components, 1972): where there is a circle there is a knot, and the other way round.
 #
-# hash_private.h may include hash.h while hash.c includes it, as it says more about the same thing: who else includes
-# it counts as including both.
+# hash_private.h may include hash.h while hash.c includes it, as it says more about the same thing: another file that
+# includes it counts as including both.
 #
 #     -v show=circles   of each knot its size and one shortest circle, include by include, as complaints. Exit 1: there are some
 #     -v show=includes  every include within a knot: what has to be cut is among these
-#     -v show=figures   a table of what the map (src/README.md) tells: knots, files of each folder, headers most included
+#     -v show=figures   the table of src/README.md: knots, files of each folder, headers most included
 
 function unit(file) {
     sub(/\.[ch]$/, "", file)

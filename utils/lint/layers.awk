@@ -1,25 +1,28 @@
-# Checks the house rules of src/README.md that a compiler does not know. Arguments: the files, as floor/name.c.
+# Checks the rules of src/README.md that a compiler does not know. Arguments: the files, as layer/name.c or, in a
+# subfolder of a layer, layer/folder/name.c. A subfolder is of its layer.
 #
-#   - An include with quotes is written "floor/name.h" and names a header of the same floor or of one below. The rooms
-#     of the floor below server/ do not include each other. The headers of commands/ stand on the floor of registry/: they
-#     name handlers that rooms above implement. tools/ sees base, ds and net, and nobody else sees tools/. Tests may include "tests/sim/name.h".
+#   - An include with quotes is written "layer/name.h" or "layer/folder/name.h" and names a header of the same layer or of
+#     a lower one. The modules of the layer below server/ do not include each other. The headers of commands/ are of the
+#     layer of registry/: they name handlers that modules above implement. tools/ includes base, ds and net, and no other
+#     folder includes tools/. Tests may include "tests/sim/name.h".
 #   - No file includes a .c file.
 #   - No file has more than 1200 lines; each header has #pragma once. No line of a comment is wider than 110 columns:
 #     clang-format leaves drawings as they are (CommentPragmas).
 #   - The first line of a file names its license.
-#   - What a .c file offers is declared in a header that one finds by its name: the same name (sds.c, sds.h), a
-#     shorter one of which the file is a part (resp_request.c, resp.h), or the folder's (types/types.h). Tests, main
-#     files and commands/ offer nothing. Any other file says "Part of name.h" within its first 15 lines.
+#   - What a .c file offers is declared in a header that one finds by its name. That header has the same name (sds.c,
+#     sds.h), a shorter one of which the file is a part (resp_request.c, resp.h), or the name of the folder or of the layer
+#     (types/types.h). Tests, main files and commands/ offer nothing. Any other file says "Part of name.h" within its
+#     first 15 lines.
 
 BEGIN {
-    split("base ds net registry data client command acl types", ground)
-    for (i in ground) floor[ground[i]] = i - 1
-    rooms_floor = 9
-    split("persist repl script cluster sentinel module metrics web", rooms)
-    for (i in rooms) floor[rooms[i]] = rooms_floor
-    floor["server"] = rooms_floor + 1
-    floor["tools"] = 2
-    floor["commands"] = 3
+    split("base ds net registry data client command acl types", shared)
+    for (i in shared) layer[shared[i]] = i - 1
+    modules_layer = 9
+    split("persist repl script cluster sentinel module metrics web", modules)
+    for (i in modules) layer[modules[i]] = modules_layer
+    layer["server"] = modules_layer + 1
+    layer["tools"] = 2
+    layer["commands"] = 3
     limit = 1200
     for (i = 1; i < ARGC; i++) exists[ARGV[i]] = 1
 }
@@ -31,19 +34,26 @@ function complain(file, line, what) {
 
 # Why `here` must not include a file of `there`, or "".
 function objection(here, there) {
-    if (!(there in floor)) return "is on no floor (src/README.md)"
+    if (!(there in layer)) return "is in no layer (src/README.md)"
     if (here == there) return ""
     if (there == "tools") return "belongs to the tools"
-    if (floor[there] == rooms_floor && floor[here] == rooms_floor) return "is a room beside: go through a lower floor"
-    if (floor[there] > floor[here]) return "is on a higher floor"
+    if (layer[there] == modules_layer && layer[here] == modules_layer)
+        return "is another module of the same layer: go through a lower layer"
+    if (layer[there] > layer[here]) return "is in a higher layer"
     return ""
+}
+
+# Whether the folder has a header of its own name: types/types.h, data/keyspace/keyspace.h.
+function has_header_of(folder,  name) {
+    name = folder; sub(/.*\//, "", name)
+    return (folder "/" name ".h") in exists
 }
 
 function check_header(file,  stem, folder) {
     if (file ~ /_test\.c$/ || file ~ /^commands\// || file ~ /^tools\/valkey_/ || file == "server/main.c" || part_of != "")
         return
-    folder = file; sub(/\/.*/, "", folder)
-    if ((folder "/" folder ".h") in exists) return
+    folder = file; sub(/\/[^\/]*$/, "", folder)
+    if (has_header_of(folder) || has_header_of(here)) return
     stem = file; sub(/\.c$/, "", stem)
     while (!((stem ".h") in exists)) {
         if (stem !~ /_[^\/_]+$/) {
@@ -56,7 +66,7 @@ function check_header(file,  stem, folder) {
 
 # What is known only when a file has been read to its end.
 function finish(file) {
-    if (lines > limit) complain(file, lines, lines " lines, at most " limit ": probably two rooms")
+    if (lines > limit) complain(file, lines, lines " lines, at most " limit ": probably two modules")
     if (file ~ /\.h$/ && !once) complain(file, 1, "no #pragma once")
     if (file ~ /\.c$/) check_header(file)
 }
@@ -67,7 +77,8 @@ FNR == 1 {
     once = 0
     part_of = ""
     here = FILENAME; sub(/\/.*/, "", here)
-    if (!(here in floor)) complain(FILENAME, 1, "src/" here "/ is on no floor")
+    folder_here = FILENAME; sub(/\/[^\/]*$/, "", folder_here)
+    if (!(here in layer)) complain(FILENAME, 1, "src/" here "/ is in no layer")
     if ($0 != "/* SPDX-License-Identifier: BSD-3-Clause */") complain(FILENAME, 1, "its first line is not the SPDX line of the license")
 }
 
@@ -80,7 +91,7 @@ FNR == 1 {
 
 /^#pragma once/ { once = 1 }
 
-FNR <= 15 && match($0, /Part of [a-z0-9_]+\.h/) && (here "/" substr($0, RSTART + 8, RLENGTH - 8)) in exists { part_of = 1 }
+FNR <= 15 && match($0, /Part of [a-z0-9_]+\.h/) && (folder_here "/" substr($0, RSTART + 8, RLENGTH - 8)) in exists { part_of = 1 }
 
 /^[ \t]*#[ \t]*include[ \t]+["<]/ {
     split($0, quoted, /["<>]/)
@@ -89,7 +100,7 @@ FNR <= 15 && match($0, /Part of [a-z0-9_]+\.h/) && (here "/" substr($0, RSTART +
     else if ($0 ~ /include[ \t]+"/) {
         if (name == "valkeymodule.h") next # for writers of modules, who find it at the top of src/
         if (name ~ /^tests\/sim\// && FILENAME ~ /_test\.c$/) next
-        if (name !~ /^[a-z0-9]+\/[A-Za-z0-9_]+\.h$/) complain(FILENAME, FNR, "write \"floor/name.h\", not \"" name "\"")
+        if (name !~ /^[a-z0-9_]+(\/[a-z0-9_]+)?\/[A-Za-z0-9_]+\.h$/) complain(FILENAME, FNR, "write \"layer/name.h\", not \"" name "\"")
         else {
             there = name; sub(/\/.*/, "", there)
             why = objection(here, there)
