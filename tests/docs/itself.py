@@ -3,6 +3,7 @@ import os
 import tempfile
 
 import links
+import sources
 from names import Known
 from pages import Block, Failed, Shell, run_command
 
@@ -38,6 +39,12 @@ NAMES = [
     ("CONFIG SETT", "CONFIG SETT"), ("--bigkey", "--bigkey"), ("make tests", "make tests"), ("src/NOTHING.md", "src/NOTHING.md"),
 ]
 
+SOURCES = [  # lines of a map with the folder ds/, in which there is t.h
+    ("`ds/`", None), ("`ds/` `ds/t.h` `src/ds/t.h` `ds/t` `ds/t*`", None), ("`ds/` `other/t.h` `ds/foo.c`", None),
+    ("", "no line for"), ("`ds/` `ds/u.h`", "`ds/u.h`"), ("`ds/` `ds/t.c`", "`ds/t.c`"), ("`ds/` `ds/u*`", "`ds/u*`"),
+    ("`ds/`" + 120 * "x", "columns"),
+]
+
 
 def told_of_block(lines):
     block = Block(["sh"], 0)
@@ -66,6 +73,15 @@ def told_of_page(text):
         return "\n".join(links.check(folder, None)) or None
 
 
+def told_of_map(text):
+    with tempfile.TemporaryDirectory() as folder:
+        os.makedirs(os.path.join(folder, "src", "ds"))
+        for name, content in (("src/ds/t.h", ""), ("src/README.md", text), ("CONTRIBUTING.md", "")):
+            with open(os.path.join(folder, name), "w") as file:
+                file.write(content)
+        return "\n".join(sources.check(folder, None)) or None
+
+
 def check(tree, server):
     wrong = []
 
@@ -77,6 +93,8 @@ def check(tree, server):
         compare(lines, told_of_block(lines), expected)
     for text, expected in PAGES:
         compare(text, told_of_page(text), expected)
+    for text, expected in SOURCES:
+        compare(text, told_of_map(text), expected)
     known = Known(tree, server)
     for text, expected in NAMES:
         compare(text, known.wrong(text), expected)
