@@ -59,7 +59,7 @@ void authRevoke(struct client *c) {
     callHookIdle(closeRevoked, false);
 }
 
-void authLogout(struct client *c) {
+static void authLogout(struct client *c) {
     userChanges(c);
     c->flags &= ~(uint32_t)CLIENT_AUTHENTICATED;
     authNewClient(c);

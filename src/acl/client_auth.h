@@ -27,6 +27,5 @@ extern void (*auth_user_changes)(struct client *c);
 void authBecome(struct client *c, struct aclUser *u);
 /* It is nobody any more, and goes; when its own command runs, behind the reply. */
 void authRevoke(struct client *c);
-void authLogout(struct client *c); /* back to what authNewClient made it (RESET) */
-void authUsersChanged(void);       /* users, their rules or the default user's password: after every change */
-void authInit(void); /* the checks of commands, from clients and from scripts: NOAUTH and NOPERM */
+void authUsersChanged(void); /* users, their rules or the default user's password: after every change */
+void authInit(void);         /* the checks of commands, from clients and from scripts: NOAUTH and NOPERM */

@@ -540,20 +540,16 @@ bool argDouble(struct client *c, struct str arg, double *out, const char *msg) {
 
 /* ---- Chains ---- */
 
-struct replyBlock *replyDetach(struct client *c) {
-    serverAssert(!c->out.head == !c->out.tail && c->out.sent <= c->out.bytes);
-    struct replyBlock *b = c->out.head;
-    c->out.head = c->out.tail = NULL;
-    c->out.bytes = c->out.sent = c->out.mem = 0;
-    return b;
-}
-
 size_t replyPending(const struct client *c) {
     return clientOutputPending(c);
 }
 
 void replyFreeChain(struct client *c) {
-    replyBlocksFree(replyDetach(c));
+    serverAssert(!c->out.head == !c->out.tail && c->out.sent <= c->out.bytes);
+    struct replyBlock *first = c->out.head;
+    c->out.head = c->out.tail = NULL;
+    c->out.bytes = c->out.sent = c->out.mem = 0;
+    replyBlocksFree(first);
 }
 
 sds replyChainToSds(struct client *c) {
@@ -565,22 +561,4 @@ sds replyChainToSds(struct client *c) {
     }
     replyFreeChain(c);
     return s;
-}
-
-void replyMoveChain(struct client *dst, struct client *src) {
-    if (!src->out.head) return;
-    serverAssert(src->out.sent == 0);
-    if (muted(dst)) {
-        replyFreeChain(src);
-        return;
-    }
-    if (!dst->out.head) clientWriteLater(dst);
-    if (dst->out.tail)
-        dst->out.tail->next = src->out.head;
-    else
-        dst->out.head = src->out.head;
-    dst->out.tail = src->out.tail;
-    dst->out.bytes += src->out.bytes;
-    dst->out.mem += src->out.mem;
-    replyDetach(src);
 }

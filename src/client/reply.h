@@ -99,13 +99,9 @@ bool argPositive(struct client *c, struct str arg, int64_t *out,
                  const char *msg); /* [0, INT64_MAX/...]: "value is out of range, must be positive" */
 bool argDouble(struct client *c, struct str arg, double *out, const char *msg);
 
-/* Output chain as bytes, for scripts: moves everything out (the chain is empty then). */
-struct replyBlock *replyDetach(struct client *c);
 size_t replyPending(const struct client *c); /* bytes in the chain not sent yet */
 void replyFreeChain(struct client *c);
 sds replyChainToSds(struct client *c); /* all bytes as one string; empties the chain */
-/* Move all of src's pending output to the end of dst's (blocks are linked, not copied). */
-void replyMoveChain(struct client *dst, struct client *src);
 
 /* Stands before the text of every error, in the place of its "ERR "; NULL: errors are as they are. Set only
  * while a command is checked whose refusal means more than itself (EXEC). */

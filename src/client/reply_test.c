@@ -124,19 +124,6 @@ static void muted(void **state) {
     owed("*0\r\n");
 }
 
-static void movedChains(void **state) {
-    (void)state;
-    struct client *other = clientCreate(NULL);
-    replyLiteral(c, "+one\r\n");
-    replyLiteral(other, "+two\r\n");
-    replyMoveChain(c, other);
-    assert_null(other->out.tail);
-    assert_int_equal(other->out.bytes, 0);
-    replyMoveChain(c, other); /* there is nothing more */
-    owed("+one\r\n+two\r\n");
-    clientFreeNow(other);
-}
-
 static void sharedBytes(void **state) {
     (void)state;
     for (size_t n = 500; n <= 1500; n += 1000) { /* copied, and linked */
@@ -376,7 +363,6 @@ int main(void) {
         cmocka_unit_test(lengthsThatComeLater),
         cmocka_unit_test(errors),
         cmocka_unit_test(muted),
-        cmocka_unit_test(movedChains),
         cmocka_unit_test(sharedBytes),
         cmocka_unit_test(textOfALivingKey),
         cmocka_unit_test(textOfADeadKey),

@@ -252,7 +252,7 @@ void blockingOnInnerEnd(void (*fn)(struct client *c)) {
     inner_ended = fn;
 }
 
-void unblockClient(struct client *c, bool requeue) {
+static void unblockClient(struct client *c, bool requeue) {
     release(c);
     if (!requeue) return;
     if (c->conn)

@@ -56,8 +56,6 @@ void blockingResume(struct client *c);
 /* Time that others have spent on its command while it waited. */
 void blockedAddTime(struct client *c, uint64_t us);
 
-void unblockClient(struct client *c,
-                   bool requeue); /* out of all queues; its set-aside input is served next */
 /* What a client without connection waited for has come to its end, by whatever way: it is a module's call,
  * the reply is in its chain. The module room's. */
 void blockingOnInnerEnd(void (*fn)(struct client *c));

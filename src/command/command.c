@@ -257,7 +257,8 @@ struct serverCommand *commandLookupOriginal(struct str fullname) {
     return lookupName(fullname, findOriginal);
 }
 
-bool commandRename(struct str name, struct str to, const char **err) {
+/* Clients use the name `to` from now on; "": none. False: *err is the reason. */
+static bool commandRename(struct str name, struct str to, const char **err) {
     struct serverCommand *cmd = findCalled(name);
     if (!cmd) {
         *err = "No such command in rename-command";
@@ -322,7 +323,7 @@ static void resetOne(void *priv, struct serverCommand *cmd) {
     cmd->calls = cmd->ticks = cmd->rejected = cmd->failed = 0;
 }
 
-void commandResetStats(void) {
+static void commandResetStats(void) {
     commandForEach(resetOne, NULL);
 }
 

@@ -67,8 +67,6 @@ struct serverCommand *commandLookup(const struct str *argv,
 struct serverCommand *commandLookupName(struct str fullname); /* "config|get" */
 /* By the name that it had before rename-command: that of rules about users. */
 struct serverCommand *commandLookupOriginal(struct str fullname);
-/* Clients shall use the name `to` from now on; "": they have no name for it. False: *err says why not. */
-bool commandRename(struct str name, struct str to, const char **err);
 extern struct hashtable commands; /* of struct serverCommand, top level */
 int commandCount(void);
 /* Every command, subcommands behind their containers. */
@@ -88,7 +86,6 @@ int commandGetRoutes(const struct serverCommand *cmd, const struct str *argv, in
 /* For functions that find keys: adds argv[first], every step-th up to argv[last]; the new count. *keys is
  * NULL before the first. */
 int keyRefsAdd(struct keyRef **keys, int count, int first, int last, int step, unsigned flags);
-void commandResetStats(void);
 
 /* The flags that checks look at: CMD_WRITE, CMD_DENYOOM, CMD_STALE ... of the command that c is about to run.
  */

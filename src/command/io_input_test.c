@@ -59,14 +59,14 @@ static sds model(const char *bytes, size_t len, bool authenticated) {
 
 /* ---- What comes ---- */
 
-struct run {
+struct ioInputRun {
     struct ioReader reader;
     sds seen;
     size_t inputs, most_kept;
 };
 
 /* As the main thread does with an input: it takes some requests, and may write others out again. */
-static void take(struct run *run, struct ioInput *in, size_t leave) {
+static void take(struct ioInputRun *run, struct ioInput *in, size_t leave) {
     run->inputs++;
     while ((size_t)(in->count - in->next) > leave) {
         struct request *r = &in->requests[in->next++];
@@ -92,7 +92,7 @@ static void take(struct run *run, struct ioInput *in, size_t leave) {
 }
 
 /* n more bytes come. An input is used again, as threads do. */
-static void feed(struct run *run, struct ioInput *in, const char *bytes, size_t n, size_t leave) {
+static void feed(struct ioInputRun *run, struct ioInput *in, const char *bytes, size_t n, size_t leave) {
     while (n) {
         char *dst;
         size_t room = ioReaderSpace(&run->reader, in, &dst), piece = n < room ? n : room;
@@ -114,7 +114,7 @@ static void feed(struct run *run, struct ioInput *in, const char *bytes, size_t 
 
 #define FEED(run, in, text) feed(run, in, text, sizeof text - 1, 0)
 
-static void freeRun(struct run *run) {
+static void freeRun(struct ioInputRun *run) {
     ioReaderFree(&run->reader);
     assert_null(run->reader.kept);
     sdsfree(run->seen);
@@ -122,7 +122,7 @@ static void freeRun(struct run *run) {
 
 /* All of `bytes`, in pieces of `step`; 0: of random sizes up to 40000. */
 static void expectSame(sds bytes, size_t step, bool authenticated, size_t leave) {
-    struct run run = {.seen = sdsempty(), .reader.authenticated = authenticated};
+    struct ioInputRun run = {.seen = sdsempty(), .reader.authenticated = authenticated};
     struct ioInput *in = ioInputNew();
     static uint64_t seed = 5;
     for (size_t at = 0; at < sdslen(bytes);) {
@@ -176,7 +176,7 @@ static void partedAtEveryByte(void **state) {
     (void)state;
     sds s = someOfAll();
     for (size_t at = 0; at <= sdslen(s); at++) {
-        struct run run = {.seen = sdsempty(), .reader.authenticated = true};
+        struct ioInputRun run = {.seen = sdsempty(), .reader.authenticated = true};
         struct ioInput *in = ioInputNew();
         feed(&run, in, s, at, at % 3);
         feed(&run, in, s + at, sdslen(s) - at, at % 3);
@@ -222,7 +222,7 @@ static void errorsComeBehindWholeRequests(void **state) {
 /* What comes behind an error is dropped, however much it is. */
 static void nothingIsKeptBehindAnError(void **state) {
     (void)state;
-    struct run run = {.seen = sdsempty(), .reader.authenticated = true};
+    struct ioInputRun run = {.seen = sdsempty(), .reader.authenticated = true};
     struct ioInput *in = ioInputNew();
     FEED(&run, in, "*1\r\n!\r\n");
     assert_int_equal(run.inputs, 1);
@@ -237,7 +237,7 @@ static void nothingIsKeptBehindAnError(void **state) {
 static void beforeAuthentication(void **state) {
     (void)state;
     sds s = append(append(sdsempty(), 2, "AUTH", "x"), 2, "GET", "k");
-    struct run run = {.seen = sdsempty()};
+    struct ioInputRun run = {.seen = sdsempty()};
     struct ioInput *in = ioInputNew();
     memcpy(in->room, s, sdslen(s));
     assert_true(ioReaderTake(&run.reader, in, in->room, sdslen(s)));
@@ -263,7 +263,7 @@ static void beforeAuthentication(void **state) {
 static void theLimitOfWhatIsKept(void **state) {
     (void)state;
     ioReaderSetLimits(INT64_MAX, 100000);
-    struct run run = {.seen = sdsempty(), .reader.authenticated = true};
+    struct ioInputRun run = {.seen = sdsempty(), .reader.authenticated = true};
     struct ioInput *in = ioInputNew();
     sds value = sdsnewlen(NULL, 200000);
     memset(value, 'v', 200000);
@@ -292,7 +292,7 @@ static void givenBackAtEveryByte(void **state) {
     s = append(s, 2, "GET", "behind");
     sds want = model(s, sdslen(s), true);
     for (size_t at = 0; at <= sdslen(s); at += at < 200 ? 1 : 977) {
-        struct run run = {.seen = sdsempty(), .reader.authenticated = true};
+        struct ioInputRun run = {.seen = sdsempty(), .reader.authenticated = true};
         struct ioInput *in = ioInputNew();
         feed(&run, in, s, at, 0);
         struct respParser parser = {0};
@@ -339,7 +339,7 @@ static void givenBackAtEveryByte(void **state) {
 /* Commands are found, and keys hashed, before the main thread sees them. */
 static void commandsAndKeysAreKnown(void **state) {
     (void)state;
-    struct run run = {.seen = sdsempty(), .reader.authenticated = true};
+    struct ioInputRun run = {.seen = sdsempty(), .reader.authenticated = true};
     struct ioInput *in = ioInputNew();
     sds s = append(append(append(sdsempty(), 3, "set", "k1", "v"), 1, "what"), 2, "Get", "k2");
     for (int i = 0; i < 300; i++) s = append(s, 2, "GET", "k2"); /* more than hints begin with */

@@ -19,12 +19,12 @@
 #include "command/redact.h"
 #include "client/reply.h"
 
-struct watcher {
+struct monitorWatcher {
     struct listNode node;
     struct client *client;
 };
 
-size_t monitors;
+static size_t monitors;
 static struct list watchers;
 
 /* Where the command comes from: an address, a Unix socket or a script. */
@@ -49,7 +49,7 @@ static void feed(struct client *c) {
     shared->len = sdslen(line);
     sdsfree(line);
     listForEach(&watchers, it) {
-        struct client *watcher = listEntry(it, struct watcher, node)->client;
+        struct client *watcher = listEntry(it, struct monitorWatcher, node)->client;
         if (!(watcher->flags & CLIENT_REPLY_OFF)) pushShared(watcher, shared);
     }
     replySharedRelease(shared);
@@ -96,7 +96,7 @@ void monitorStop(struct client *c) {
     c->flags &= ~(uint32_t)CLIENT_MONITOR;
     setMonitors(monitors - 1);
     listForEach(&watchers, it) {
-        struct watcher *w = listEntry(it, struct watcher, node);
+        struct monitorWatcher *w = listEntry(it, struct monitorWatcher, node);
         if (w->client != c) continue;
         listRemove(&watchers, it);
         zfree(w);
@@ -110,8 +110,8 @@ void monitorCommand(struct client *c) {
         return;
     }
     if (c->flags & CLIENT_MONITOR) return;
-    struct watcher *w = zmalloc(sizeof *w);
-    *w = (struct watcher){.client = c};
+    struct monitorWatcher *w = zmalloc(sizeof *w);
+    *w = (struct monitorWatcher){.client = c};
     listAddTail(&watchers, &w->node);
     c->flags |= CLIENT_MONITOR;
     setMonitors(monitors + 1);

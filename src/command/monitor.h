@@ -6,8 +6,6 @@
 
 #include "client/client.h"
 
-extern size_t monitors; /* how many watch */
-
 /* Are there replicas? They may not touch the data either. */
 void monitorReplicas(bool any);
 void monitorStop(struct client *c); /* RESET; also when it does not watch */

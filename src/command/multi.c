@@ -2,7 +2,7 @@
 /* multi.c - transactions; see multi.h.
  *
  *     client->multi ─▶ struct multiState: the queue        struct request, struct request ...
- *                                         watched keys     struct watcher ─▶ struct watcher ─▶ ...
+ *                                         watched keys     struct keyWatcher ─▶ struct keyWatcher ─▶ ...
  *                                                              │ (in the ring of its key)
  *     tables[db] : key ─▶ struct watchedKey: ring of ──────────┘
  *
@@ -37,9 +37,9 @@ struct watchedKey {
     char bytes[];
 };
 
-struct watcher {
-    struct listNode node; /* in key->watchers */
-    struct watcher *next; /* of this client */
+struct keyWatcher {
+    struct listNode node;    /* in key->watchers */
+    struct keyWatcher *next; /* of this client */
     struct watchedKey *key;
     struct client *client;
     bool expired; /* the key was past its expiry, but not deleted yet, when the watch began */
@@ -53,7 +53,7 @@ struct multiState {
     uint64_t some_flags, all_flags; /* of the queued commands: what some have, what all have */
     struct client *client;
     struct listNode watching_node;
-    struct watcher *watchers;
+    struct keyWatcher *watchers;
     size_t watch_count, watch_bytes;
 };
 
@@ -119,13 +119,13 @@ static void dropKeyIfIdle(struct watchedKey *k) {
 /* Looks through the client's keys or the key's clients, whichever are fewer. */
 static bool watches(const struct multiState *m, struct watchedKey *k) {
     if (m->watch_count < k->watchers.length) {
-        for (const struct watcher *w = m->watchers; w; w = w->next) {
+        for (const struct keyWatcher *w = m->watchers; w; w = w->next) {
             if (w->key == k) return true;
         }
         return false;
     }
     listForEach(&k->watchers, it) {
-        if (listEntry(it, struct watcher, node)->client == m->client) return true;
+        if (listEntry(it, struct keyWatcher, node)->client == m->client) return true;
     }
     return false;
 }
@@ -135,8 +135,8 @@ static void watchKey(struct client *c, struct str name) {
     struct watchedKey *k = needKey(c->db, name);
     if (watches(m, k)) return;
     const struct object *o = dbFind(c->db, name);
-    struct watcher *w = zmalloc(sizeof *w);
-    *w = (struct watcher){.key = k, .client = c, .next = m->watchers, .expired = o && objectIsExpired(o)};
+    struct keyWatcher *w = zmalloc(sizeof *w);
+    *w = (struct keyWatcher){.key = k, .client = c, .next = m->watchers, .expired = o && objectIsExpired(o)};
     listAddTail(&k->watchers, &w->node);
     if (!m->watchers) listAddTail(&watching, &m->watching_node);
     m->watchers = w;
@@ -147,7 +147,7 @@ static void watchKey(struct client *c, struct str name) {
 static void letGo(struct multiState *m) {
     if (m->watchers) listRemove(&watching, &m->watching_node);
     while (m->watchers) {
-        struct watcher *w = m->watchers;
+        struct keyWatcher *w = m->watchers;
         m->watchers = w->next;
         listRemove(&w->key->watchers, &w->node);
         dropKeyIfIdle(w->key);
@@ -180,7 +180,7 @@ static void keyModified(struct client *c, struct db *db, struct str name) {
     if (!k) return;
     struct listNode *it = k->watchers.head.next;
     for (size_t n = k->watchers.length; n; n--) {
-        struct watcher *w = listEntry(it, struct watcher, node);
+        struct keyWatcher *w = listEntry(it, struct keyWatcher, node);
         it = it->next;
         if (w->expired && !dbFind(db, name))
             w->expired = false; /* deleted at last: from now on it is any missing key */
@@ -192,7 +192,7 @@ static void keyModified(struct client *c, struct db *db, struct str name) {
 /* The database is about to be emptied or exchanged, or has been: of an exchange this is called before and
  * after. False: nothing changes for the watcher. To it an expired key is a missing one: the one that it saw,
  * and one that comes where there was none. */
-static bool watcherSeesFlush(struct watcher *w) {
+static bool watcherSeesFlush(struct keyWatcher *w) {
     const struct object *o = objectOf(w->key);
     bool comes_expired = o && w->missing && objectIsExpired(o), dirty = o && !w->expired && !comes_expired;
     w->missing = !o || w->expired;
@@ -204,7 +204,7 @@ static void dbFlushed(int dbid) {
     listForEach(&watching, it) {
         struct multiState *m = listEntry(it, struct multiState, watching_node);
         bool dirty = false;
-        for (struct watcher *w = m->watchers; w && !dirty; w = w->next) {
+        for (struct keyWatcher *w = m->watchers; w && !dirty; w = w->next) {
             if (dbid != -1 && w->key->dbid != dbid) continue;
             dirty = watcherSeesFlush(w);
         }
@@ -214,7 +214,7 @@ static void dbFlushed(int dbid) {
 
 /* Has a watched key expired that nobody has come upon yet? */
 static bool watchedKeyExpired(const struct client *c) {
-    for (const struct watcher *w = c->multi->watchers; w; w = w->next) {
+    for (const struct keyWatcher *w = c->multi->watchers; w; w = w->next) {
         const struct object *o = w->expired ? NULL : objectOf(w->key);
         if (o && objectIsExpired(o)) return true;
     }

@@ -104,7 +104,8 @@ bool isPausedFor(enum pauseReason reason) {
     return pauses[reason].level != PAUSE_NOTHING;
 }
 
-bool pauseStops(uint64_t command_flags) {
+/* Would a command with these flags have to wait? */
+static bool pauseStops(uint64_t command_flags) {
     if (pause_level == PAUSE_WRITES) return command_flags & (CMD_WRITE | CMD_MAY_REPLICATE);
     return pause_level == PAUSE_ALL;
 }
@@ -117,10 +118,6 @@ static enum admission checkPaused(struct client *c, struct request *r, enum requ
     c->flags |= CLIENT_PAUSED;
     listAddTail(&waiting, &c->paused_node);
     return KEPT;
-}
-
-size_t pausedClients(void) {
-    return waiting.length;
 }
 
 /* ---- CLIENT PAUSE, UNPAUSE ---- */
@@ -153,7 +150,7 @@ void clientUnpauseCommand(struct client *c) {
 /* ---- Registration ---- */
 
 static sds pauseClientsInfo(sds s) {
-    s = infoField(s, "blocked_clients:%llu", (unsigned long long)blockedClients() + pausedClients());
+    s = infoField(s, "blocked_clients:%llu", (unsigned long long)blockedClients() + waiting.length);
     static const char *const reasons[] = {"client_pause", "shutdown_in_progress", "failover_in_progress",
                                           "slot_migration_in_progress"};
     static const char *const levels[] = {"none", "write", "all"};

@@ -27,8 +27,4 @@ bool isPausedFor(enum pauseReason reason);
 /* Ends the pauses whose time is over. For whoever serves clients without running timers. */
 void pauseEndOverdue(void);
 
-/* Would a command with these flags have to wait? */
-bool pauseStops(uint64_t command_flags);
-size_t pausedClients(void); /* that wait with a command */
-
 void pauseInit(void); /* CLIENT PAUSE, UNPAUSE, INFO fields */

@@ -37,7 +37,7 @@
 static struct ioThread *threads[THREADS];
 
 /* Both ends of a connection. */
-static struct peer {
+static struct portPeer {
     int fd; /* -1: none */
     struct client *client;
     bool closing;
@@ -45,7 +45,7 @@ static struct peer {
     sds unsent, replies;             /* what the socket had no room for; the beginning of a reply */
 } peers[PEERS];
 
-static struct peer *peerOf(const struct client *c) {
+static struct portPeer *peerOf(const struct client *c) {
     for (int i = 0; i < PEERS; i++) {
         if (peers[i].client == c) return &peers[i];
     }
@@ -56,7 +56,7 @@ static struct peer *peerOf(const struct client *c) {
 /* ---- The room ---- */
 
 static void handle(struct client *c, const struct request *r) {
-    struct peer *p = peerOf(c);
+    struct portPeer *p = peerOf(c);
     int64_t n;
     if (c->flags & CLIENT_CLOSE_ASAP) return;
     assert_int_equal(r->argc, 2);
@@ -166,18 +166,18 @@ static void turn(void) {
 
 /* ---- The other end ---- */
 
-static void connectPeer(struct peer *p) {
+static void connectPeer(struct portPeer *p) {
     int fds[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
     int small = 4096; /* so that a few replies fill it */
     setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
-    *p = (struct peer){.fd = fds[1], .unsent = sdsempty(), .replies = sdsempty()};
+    *p = (struct portPeer){.fd = fds[1], .unsent = sdsempty(), .replies = sdsempty()};
     p->client = clientCreate(connCreateUnix(server_el, fds[0]));
     p->client->flags |= CLIENT_AUTHENTICATED;
     clientReadOn(p->client);
 }
 
-static void disconnectPeer(struct peer *p) {
+static void disconnectPeer(struct portPeer *p) {
     close(p->fd);
     sdsfree(p->unsent);
     sdsfree(p->replies);
@@ -187,7 +187,7 @@ static void disconnectPeer(struct peer *p) {
 
 /* The next requests, one of them big now and then, as far as the socket takes them, but at most `most` bytes.
  */
-static void ask(struct peer *p, int count, size_t most) {
+static void ask(struct portPeer *p, int count, size_t most) {
     for (; count; count--) {
         char number[64];
         int width = p->asked % 50 == 7 ? 40000 : 1;
@@ -205,7 +205,7 @@ static void ask(struct peer *p, int count, size_t most) {
 }
 
 /* True: the connection has ended. */
-static bool hearReplies(struct peer *p) {
+static bool hearReplies(struct portPeer *p) {
     char buf[4096];
     ssize_t n = read(p->fd, buf, sizeof buf);
     if (n > 0) p->replies = sdscatlen(p->replies, buf, (size_t)n);
@@ -234,7 +234,7 @@ static uint64_t draw(uint64_t n) {
     return (rng >> 33) % n;
 }
 
-static void settle(struct peer *p) {
+static void settle(struct portPeer *p) {
     while (p->client && p->answered < p->asked) {
         ask(p, 0, SIZE_MAX);
         turn();
@@ -250,7 +250,7 @@ static size_t portsInAll(void) {
 
 static void awayAndHome(void **state) {
     (void)state;
-    struct peer *p = &peers[0];
+    struct portPeer *p = &peers[0];
     connectPeer(p);
     ask(p, 3, SIZE_MAX);
     settle(p);
@@ -280,7 +280,7 @@ static void awayAndHome(void **state) {
 /* Output that waits at a thread comes home with its client, in front of what is written there. */
 static void outputComesAlong(void **state) {
     (void)state;
-    struct peer *p = &peers[0];
+    struct portPeer *p = &peers[0];
     connectPeer(p);
     assert_true(portGive(p->client, threads[0]));
     ask(p, 3000, SIZE_MAX);
@@ -301,7 +301,7 @@ static void outputComesAlong(void **state) {
 /* A block of which the thread has sent a part goes on where it was: nothing is sent twice. */
 static void partOfBlockComesAlong(void **state) {
     (void)state;
-    struct peer *p = &peers[0];
+    struct portPeer *p = &peers[0];
     connectPeer(p);
     assert_true(portGive(p->client, threads[0]));
     sds lines = sdsempty();
@@ -328,7 +328,7 @@ static void partOfBlockComesAlong(void **state) {
 static void closeAfterReplies(void **state) {
     (void)state;
     for (int asked_home = 0; asked_home < 2; asked_home++) {
-        struct peer *p = &peers[0];
+        struct portPeer *p = &peers[0];
         connectPeer(p);
         assert_true(portGive(p->client, threads[1]));
         ask(p, 2000, SIZE_MAX);
@@ -346,7 +346,7 @@ static void closeAfterReplies(void **state) {
     }
 }
 
-static void act(struct peer *p) {
+static void act(struct portPeer *p) {
     if (p->fd < 0) {
         if (!p->client) connectPeer(p);
         return;
@@ -392,7 +392,7 @@ static void inEveryOrder(void **state) {
         if (!draw(4)) turn();
     }
     for (int i = 0; i < PEERS; i++) { /* who is still there gets all */
-        struct peer *p = &peers[i];
+        struct portPeer *p = &peers[i];
         bool closing = !p->client || p->client->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY);
         if (p->fd < 0) continue;
         if (!closing) settle(p);

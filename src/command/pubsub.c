@@ -28,21 +28,21 @@
 #define SUBSCRIBERS_MIN 4
 #define PREFETCH_AHEAD  4 /* subscribers */
 
-struct subscriber {
+struct topicSubscriber {
     struct client *client; /* NULL: empty */
-    struct subscription *subscription;
+    struct topicSubscription *subscription;
 };
 
 struct topic {
     struct listNode node; /* of patterns, in order of creation */
     enum pubsubKind kind;
-    struct subscriber *subscribers;
+    struct topicSubscriber *subscribers;
     size_t cap, used, count; /* used: places given out, count: those not empty */
     size_t len;
     char name[];
 };
 
-struct subscription {
+struct topicSubscription {
     struct topic *topic;
     size_t index; /* in topic->subscribers */
 };
@@ -66,7 +66,7 @@ static struct str topicKey(const void *entry) {
     return topicName(entry);
 }
 static struct str subscriptionKey(const void *entry) {
-    return topicName(((const struct subscription *)entry)->topic);
+    return topicName(((const struct topicSubscription *)entry)->topic);
 }
 static const struct hashtableType topics_type = {.entryKey = topicKey};
 static const struct hashtableType subscriptions_type = {.entryKey = subscriptionKey};
@@ -100,14 +100,14 @@ static struct pubsubClient *clientState(struct client *c) {
 
 /* ---- Subscribers of a topic ---- */
 
-static void addSubscriber(struct topic *t, struct client *c, struct subscription *s) {
+static void addSubscriber(struct topic *t, struct client *c, struct topicSubscription *s) {
     if (t->used == t->cap) {
         t->cap = t->cap ? t->cap * 2 : SUBSCRIBERS_MIN;
         t->subscribers = zrealloc(t->subscribers, t->cap * sizeof *t->subscribers);
     }
     s->topic = t;
     s->index = t->used;
-    t->subscribers[t->used++] = (struct subscriber){.client = c, .subscription = s};
+    t->subscribers[t->used++] = (struct topicSubscriber){.client = c, .subscription = s};
     t->count++;
 }
 
@@ -123,9 +123,9 @@ static void compactSubscribers(struct topic *t) {
     t->subscribers = zrealloc(t->subscribers, t->cap * sizeof *t->subscribers);
 }
 
-static void removeSubscriber(struct subscription *s) {
+static void removeSubscriber(struct topicSubscription *s) {
     struct topic *t = s->topic;
-    t->subscribers[s->index] = (struct subscriber){0};
+    t->subscribers[s->index] = (struct topicSubscriber){0};
     t->count--;
     if (!t->count)
         topicDrop(t);
@@ -145,15 +145,19 @@ static void noteSubscriber(struct client *c, bool is) {
 static void subscribe(struct client *c, enum pubsubKind kind, struct str name) {
     struct hashtable *own = &clientState(c)->subscriptions[kind];
     if (hashtableFind(own, name)) return;
-    struct subscription *s = zmalloc(sizeof *s);
+    struct topicSubscription *s = zmalloc(sizeof *s);
     addSubscriber(topicGet(kind, name), c, s);
     hashtableAdd(own, s);
     c->pubsub->names_len += name.len;
     noteSubscriber(c, true);
 }
 
+static size_t pubsubCount(const struct client *c, enum pubsubKind kind) {
+    return c->pubsub ? hashtableSize(&c->pubsub->subscriptions[kind]) : 0;
+}
+
 static void unsubscribe(struct client *c, enum pubsubKind kind, struct str name) {
-    struct subscription *s = c->pubsub ? hashtablePop(&c->pubsub->subscriptions[kind], name) : NULL;
+    struct topicSubscription *s = c->pubsub ? hashtablePop(&c->pubsub->subscriptions[kind], name) : NULL;
     if (!s) return;
     c->pubsub->names_len -= s->topic->len;
     removeSubscriber(s);
@@ -178,10 +182,6 @@ static void unsubscribeKind(struct client *c, enum pubsubKind kind,
     hashtableStopIterator(&it);
 }
 
-size_t pubsubCount(const struct client *c, enum pubsubKind kind) {
-    return c->pubsub ? hashtableSize(&c->pubsub->subscriptions[kind]) : 0;
-}
-
 bool pubsubEvery(const struct client *c, enum pubsubKind kind, bool (*fn)(const void *priv, struct str name),
                  const void *priv) {
     if (!c->pubsub) return true;
@@ -200,7 +200,7 @@ static size_t pubsubMemory(const struct client *c) {
     for (int k = 0; k < PUBSUB_KINDS; k++) {
         const struct hashtable *own = &c->pubsub->subscriptions[k];
         n += hashtableMemory(own) +
-             hashtableSize(own) * (sizeof(struct subscription) + sizeof(struct subscriber));
+             hashtableSize(own) * (sizeof(struct topicSubscription) + sizeof(struct topicSubscriber));
     }
     return n + c->pubsub->names_len;
 }

@@ -23,8 +23,6 @@ extern bool (*pubsub_to_cluster)(bool shard, struct str channel, struct str mess
 /* Would anybody get a message of some channel? */
 bool pubsubAnybody(void);
 
-/* How many subscriptions the client has; CLIENT_PUBSUB is set while it has any. */
-size_t pubsubCount(const struct client *c, enum pubsubKind kind);
 /* Does fn say yes to every channel or pattern that the client listens to? */
 bool pubsubEvery(const struct client *c, enum pubsubKind kind, bool (*fn)(const void *priv, struct str name),
                  const void *priv);

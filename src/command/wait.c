@@ -20,13 +20,13 @@
 struct waitSources wait_sources;
 
 /* A client waits in the command that is its `commands`-th; when that is over, so is its note. */
-struct waiting {
+struct waitEntry {
     uint64_t id, commands;
     int64_t replicas;
     bool aof, local;                             /* of WAITAOF; on our disk, too */
     void (*then)(struct client *c, bool enough); /* of waitThen */
 };
-static struct waiting *list;
+static struct waitEntry *list;
 static size_t count, room; /* in the list; some may have ceased to wait */
 static size_t local_count; /* of those: with `local` */
 static bool recheck;
@@ -72,13 +72,13 @@ static void replyWhereAndLocal(struct client *c) {
 
 /* ---- Waiting ---- */
 
-static bool stillWaits(const struct waiting *w) {
+static bool stillWaits(const struct waitEntry *w) {
     const struct client *c = clientById(w->id);
     return c && c->blocked && c->commands == w->commands && !(c->flags & CLIENT_CLOSE_ASAP);
 }
 
 /* Of the notes those that fn wants to keep stay. */
-static void keepThose(bool (*fn)(const struct waiting *w)) {
+static void keepThose(bool (*fn)(const struct waitEntry *w)) {
     size_t left = 0;
     local_count = 0;
     for (size_t i = 0; i < count; i++) {
@@ -89,7 +89,7 @@ static void keepThose(bool (*fn)(const struct waiting *w)) {
     count = left;
 }
 
-static void note(struct waiting w) {
+static void note(struct waitEntry w) {
     if (count == room) keepThose(stillWaits); /* nothing may have moved for a long time */
     if (2 * count >= room) {
         room = room ? 2 * room : 8;
@@ -99,12 +99,12 @@ static void note(struct waiting w) {
     local_count += w.local;
 }
 
-static bool enough(const struct client *c, const struct waiting *w) {
+static bool enough(const struct client *c, const struct waitEntry *w) {
     return (!w->local || isLocal(c)) && (w->replicas <= 0 || replicasWith(c, w->aof) >= w->replicas);
 }
 
 /* The reply, at once or later. */
-static void waitFor(struct client *c, struct waiting w, int64_t deadline_ms,
+static void waitFor(struct client *c, struct waitEntry w, int64_t deadline_ms,
                     void (*reply)(struct client *c)) {
     if (c->flags & CLIENT_DENY_BLOCKING || enough(c, &w)) {
         reply(c);
@@ -119,7 +119,7 @@ static void waitFor(struct client *c, struct waiting w, int64_t deadline_ms,
 
 static void replyThen(struct client *c) {
     for (size_t i = 0; i < count; i++) {
-        const struct waiting *w = &list[i];
+        const struct waitEntry *w = &list[i];
         if (w->id != c->id || w->commands != c->commands || !w->then) continue;
         w->then(c, enough(c, w));
         return;
@@ -129,7 +129,7 @@ static void replyThen(struct client *c) {
 void waitThen(struct client *c, int replicas, int64_t deadline_ms,
               void (*then)(struct client *c, bool enough)) {
     blockForKeys(c, NULL, 0, 0, deadline_ms, replyThen, false);
-    note((struct waiting){.id = c->id, .commands = c->commands, .replicas = replicas, .then = then});
+    note((struct waitEntry){.id = c->id, .commands = c->commands, .replicas = replicas, .then = then});
     if (wait_sources.askReplicas) wait_sources.askReplicas();
 }
 
@@ -148,7 +148,7 @@ static bool fileMoved(void) {
     return moved;
 }
 
-static bool waitsOn(const struct waiting *w) {
+static bool waitsOn(const struct waitEntry *w) {
     if (!stillWaits(w)) return false;
     struct client *c = clientById(w->id);
     if (!(w->local && !persistenceAofOn()) && !enough(c, w)) return true;
@@ -174,7 +174,7 @@ void waitCommand(struct client *c) {
     }
     if (!argLongLong(c, c->argv[1], &replicas, NULL)) return;
     if (!argTimeout(c, c->argv[2], true, &deadline_ms)) return;
-    waitFor(c, (struct waiting){.replicas = replicas}, deadline_ms, replyReplicas);
+    waitFor(c, (struct waitEntry){.replicas = replicas}, deadline_ms, replyReplicas);
 }
 
 void waitaofCommand(struct client *c) {
@@ -188,7 +188,7 @@ void waitaofCommand(struct client *c) {
     else if (local && !persistenceAofOn())
         replySwitchedOff(c);
     else
-        waitFor(c, (struct waiting){.replicas = replicas, .aof = true, .local = local}, deadline_ms,
+        waitFor(c, (struct waitEntry){.replicas = replicas, .aof = true, .local = local}, deadline_ms,
                 local ? replyWhereAndLocal : replyWhere);
 }
 

@@ -27,11 +27,6 @@ void latenciesFree(struct latencies *l) {
     zfree(l);
 }
 
-void latenciesReset(struct latencies *l) {
-    histogramReset(l->histogram);
-    *l = (struct latencies){.min = INT64_MAX, .histogram = l->histogram};
-}
-
 void latenciesRecord(struct latencies *l, int64_t value_us, int64_t times) {
     if (value_us < 0) value_us = 0;
     if (value_us > LATENCIES_MAX_US) value_us = LATENCIES_MAX_US;

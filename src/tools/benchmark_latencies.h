@@ -10,7 +10,6 @@ struct latencies;
 
 struct latencies *latenciesCreate(void);
 void latenciesFree(struct latencies *h);
-void latenciesReset(struct latencies *h);
 /* Record `times` observations of value_us. Constant time. */
 void latenciesRecord(struct latencies *h, int64_t value_us, int64_t times);
 void latenciesMerge(struct latencies *into, const struct latencies *from);
