@@ -159,10 +159,6 @@ void childProgress(uint64_t keys) {
     sendReport();
 }
 
-void childSent(uint64_t bytes) {
-    self.report.sent += bytes;
-}
-
 void childAlmostDone(void) {
     if (!childIs()) return;
     self.report.almost_done = true;
@@ -176,7 +172,7 @@ bool childSendWhole(struct connection *conn, const char *p, size_t n, int64_t ti
         if (sent < 0 && errno != EAGAIN && errno != EINTR) return false;
         if (sent < 0 && aeWait(conn->fd, AE_WRITABLE, timeout_ms) <= 0) return false;
         if (sent < 0) continue;
-        childSent((uint64_t)sent);
+        self.report.sent += (uint64_t)sent;
         p += sent;
         n -= (size_t)sent;
     }

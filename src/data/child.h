@@ -40,10 +40,8 @@ pid_t childPid(void); /* -1: none */
 void childKill(void); /* and waits for it; done is called, with the signal */
 void childStop(void); /* the same without waiting: done is called later */
 void childWait(void); /* for its end, while nothing else goes on; done is called */
-/* In the child: keys handled so far, and bytes sent over the network; told now and then. The former costs a
- * look at the clock. */
+/* In the child: keys handled so far, which the parent learns now and then. Reads the clock. */
 void childProgress(uint64_t keys);
-void childSent(uint64_t bytes);
 /* In the child: all of it to a peer whose socket does not block, nor may it: the parent has it, too. False:
  * the peer has gone, or has taken nothing for so long. Counted as sent. */
 bool childSendWhole(struct connection *conn, const char *p, size_t n, int64_t timeout_ms);

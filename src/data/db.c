@@ -42,7 +42,7 @@ static inline const struct keyHint *hintOf(struct str arg) {
     return NULL;
 }
 
-uint64_t dbHashKey(struct str key) {
+static uint64_t dbHashKey(struct str key) {
     const struct keyHint *hint = hintOf(key);
     return hint ? hint->hash : keyHash(key);
 }
@@ -235,7 +235,7 @@ void dbDeleteOverdue(struct db *db, struct object *o, bool async) {
 
 struct object *dbSetExpire(struct db *db, struct object *o, int64_t when_ms) {
     keyUsed(db, objectKey(o), KEY_USE_CHANGE);
-    debugAssert(when_ms != OBJ_NO_EXPIRE && dbFind(db, objectKey(o)) == o);
+    debugAssert(dbFind(db, objectKey(o)) == o);
     o = rewriteObject(db, o, objectValue(o), when_ms);
     noteExpiry(db, o);
     return o;

@@ -9,7 +9,7 @@
  * client sees expired keys; and a key has been removed before anybody is notified of that. Both are asserted
  * in db.c.
  *
- * Lookups hash the key unless the round has hashed it already: see dbHashKey. */
+ * Lookups hash the key unless the round has hashed it already: see struct keyHint. */
 #pragma once
 
 #include <stdbool.h>
@@ -118,14 +118,11 @@ static inline void dbSetHints(const struct keyHint *hints, int count) {
     db_hints = hints;
     db_hint_count = count;
 }
-uint64_t dbHashKey(struct str key);
 /* Of what is not a key of the keyspace, whose hash may have the slot in it: a member of a value, likewise
  * hinted at; a name in a table of somebody's own. Both are hashBytes. */
 uint64_t dbHashMember(struct str member);
 uint64_t dbHashName(struct str name);
 
-/* Active expiry, from cron (slow) and before sleep (fast). Deletes expired keys within a time budget.
- * (data/expire.c) */
-void activeExpireCycle(bool fast);
+/* Active expiry (data/expire.c) */
 extern bool active_expire_enabled; /* DEBUG SET-ACTIVE-EXPIRE */
 void expireInit(void);

@@ -69,7 +69,8 @@ static double sampleDb(struct db *db, struct sample *total) {
     return s.looked ? (double)s.expired / (double)s.looked : 0;
 }
 
-void activeExpireCycle(bool fast) {
+/* From cron (slow) and before sleep (fast): deletes expired keys within a time budget. */
+static void activeExpireCycle(bool fast) {
     static int next_db;
     static int64_t fast_from; /* no fast cycle before */
     if (fast && !timed_out) return;

@@ -503,7 +503,7 @@ static void hiddenSlots(void **state) {
             assert_int_equal(keyspaceShownSize(ks), hide ? 0 : NAMES);
             if (!hide) break;
         }
-        assert_null(ks->keys.hidden);
+        assert_null(ks->hidden);
         keyspaceHideSlot(ks, slots[1], true);
         keyspaceRelease(ks, round % 2);
         memset(m, 0, NAMES * sizeof *m);

@@ -115,13 +115,13 @@ void lazyfreeTable(struct hashtable *ht, bool async) {
     if (!before) bioSubmit(BIO_LAZY_FREE, freeTablesJob, NULL);
 }
 
-size_t lazyfreePendingObjects(void) {
+static size_t lazyfreePendingObjects(void) {
     return atomic_load_explicit(&pending_objects, memory_order_relaxed);
 }
 uint64_t lazyfreedObjects(void) {
     return atomic_load_explicit(&freed_objects, memory_order_relaxed);
 }
-void lazyfreeResetStats(void) {
+static void lazyfreeResetStats(void) {
     atomic_store_explicit(&freed_objects, 0, memory_order_relaxed);
 }
 

@@ -20,9 +20,7 @@ void lazyfreeTable(struct hashtable *ht, bool async);
 /* Whatever `arg` is, with so many objects in it: `free` is called on the thread. */
 void lazyfreeContents(void (*free)(void *arg), void *arg, size_t objects);
 
-size_t lazyfreePendingObjects(void);
 uint64_t lazyfreedObjects(void);
-void lazyfreeResetStats(void);
 
 /* Directives, read by the rooms that free. */
 extern bool lazyfree_lazy_eviction, lazyfree_lazy_expire, lazyfree_lazy_server_del, lazyfree_lazy_user_del,

@@ -78,14 +78,6 @@ static bool writeShortInteger(struct rioWriter *w, int64_t n) {
     return true;
 }
 
-void rdbWriteInteger(struct rioWriter *w, int64_t n) {
-    if (writeShortInteger(w, n)) return;
-    char text[LONG_STR_SIZE];
-    unsigned len = ll2string(text, n);
-    rdbWriteLen(w, len);
-    rioWrite(w, text, len);
-}
-
 void rdbWriteLzf(struct rioWriter *w, struct str compressed, size_t length) {
     rioWriteByte(w, LEN_ENCODED << 6 | RDB_ENC_LZF);
     rdbWriteLen(w, compressed.len);

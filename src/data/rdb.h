@@ -86,9 +86,8 @@ static inline bool rdbIsForRedis7(int version) {
 void rdbWriteLen(struct rioWriter *w, uint64_t n);
 /* As an integer when the text is one, compressed when that is shorter, or as it is. */
 void rdbWriteString(struct rioWriter *w, struct str s);
-void rdbWriteInteger(struct rioWriter *w, int64_t n); /* the string of n's digits */
-void rdbWriteDouble(struct rioWriter *w, double d);   /* binary64 */
-void rdbWriteInt64(struct rioWriter *w, int64_t n);   /* 8 bytes */
+void rdbWriteDouble(struct rioWriter *w, double d); /* binary64 */
+void rdbWriteInt64(struct rioWriter *w, int64_t n); /* 8 bytes */
 /* A string that has been compressed by LZF already (quicklist nodes). */
 void rdbWriteLzf(struct rioWriter *w, struct str compressed, size_t length);
 

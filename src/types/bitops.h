@@ -7,9 +7,5 @@
 
 #include "client/client.h"
 
-/* Number of bits set; index of the first bit of this value, -1 when there is none. */
-int64_t bitopsCount(const unsigned char *p, size_t n);
-int64_t bitopsFind(const unsigned char *p, size_t n, bool bit);
-
 /* A bit offset argument; with a width, "#n" is n times it. Replies the error and returns false. */
 bool bitopsOffset(struct client *c, struct str arg, unsigned width, uint64_t *offset);

@@ -6,8 +6,9 @@
 #include "data/defrag.h"
 #include "data/object.h"
 
-typedef bool defragHook(struct db *db, struct object *o, struct defragCursor *at);
-defragHook stringDefrag, listDefrag, setDefrag, hashDefrag, zsetDefrag, streamDefrag;
+/* The hooks that have files of their own. */
+bool hashDefrag(struct db *db, struct object *o, struct defragCursor *at);
+bool streamDefrag(struct db *db, struct object *o, struct defragCursor *at);
 
 /* The container itself, when it is one allocation and nothing else points to it. */
 static inline void defragContainer(struct object *o) {

@@ -8,64 +8,12 @@
 #include "registry/cron.h"
 #include "command/lookup.h"
 #include "data/db.h"
+#include "types/expiry_options.h"
 #include "types/generic.h"
 #include "data/lazyfree.h"
 #include "data/notify.h"
 #include "command/propagate.h"
 #include "client/reply.h"
-
-struct expireCondition {
-    bool nx, xx, gt, lt;
-};
-
-static bool parseCondition(struct client *c, struct expireCondition *cond) {
-    for (int i = 3; i < c->argc; i++) {
-        struct str arg = c->argv[i];
-        if (strIs(arg, "nx"))
-            cond->nx = true;
-        else if (strIs(arg, "xx"))
-            cond->xx = true;
-        else if (strIs(arg, "gt"))
-            cond->gt = true;
-        else if (strIs(arg, "lt"))
-            cond->lt = true;
-        else {
-            replyErrorFmt(c, "ERR Unsupported option %.*s", (int)arg.len, arg.ptr);
-            return false;
-        }
-    }
-    if (cond->nx && (cond->xx || cond->gt || cond->lt)) {
-        replyError(c, "ERR NX and XX, GT or LT options at the same time are not compatible");
-        return false;
-    }
-    if (cond->gt && cond->lt) {
-        replyError(c, "ERR GT and LT options at the same time are not compatible");
-        return false;
-    }
-    return true;
-}
-
-/* No expiry counts as an infinite one. */
-static bool conditionHolds(const struct expireCondition *cond, int64_t now_ms, int64_t new_ms) {
-    bool has = now_ms != OBJ_NO_EXPIRE;
-    if (cond->nx && has) return false;
-    if (cond->xx && !has) return false;
-    if (cond->gt && (!has || new_ms <= now_ms)) return false;
-    if (cond->lt && has && new_ms >= now_ms) return false;
-    return true;
-}
-
-/* The argument as an absolute time in ms. */
-static bool expiryArgument(struct client *c, int64_t base_ms, bool seconds, int64_t *when_ms) {
-    int64_t v;
-    if (!argLongLong(c, c->argv[2], &v, NULL)) return false;
-    bool ok = !seconds || (v <= INT64_MAX / 1000 && v >= INT64_MIN / 1000);
-    if (ok && seconds) v *= 1000;
-    if (ok) ok = !__builtin_add_overflow(v, base_ms, &v);
-    if (!ok) replyErrorFmt(c, "ERR invalid expire time in '%s' command", c->cmd->fullname);
-    *when_ms = v;
-    return ok;
-}
 
 void expireAtOnce(struct client *c, struct object *o, struct str key) {
     bool lazy = lazyfree_lazy_expire;
@@ -94,13 +42,15 @@ static void setExpiry(struct client *c, struct object *o, struct str key, int64_
     keyChanged(c, c->db, key, NOTIFY_GENERIC, "expire", 1);
 }
 
-static void expire(struct client *c, int64_t base_ms, bool seconds) {
+static void genericExpire(struct client *c, enum expiryKind kind) {
     struct str key = c->argv[1];
-    struct expireCondition cond = {0};
+    struct expiryCondition cond;
     int64_t when_ms;
-    if (!parseCondition(c, &cond) || !expiryArgument(c, base_ms, seconds, &when_ms)) return;
+    if (!expiryParseCondition(c, 3, c->argc, &cond) ||
+        !expiryParseTime(c, c->argv[2], kind, INT64_MIN, &when_ms))
+        return;
     struct object *o = lookupKeyWrite(c, key);
-    if (!o || !conditionHolds(&cond, objectExpire(o), when_ms)) {
+    if (!o || !expiryConditionHolds(&cond, objectExpire(o), when_ms)) {
         replyLongLong(c, 0);
         return;
     }
@@ -112,41 +62,39 @@ static void expire(struct client *c, int64_t base_ms, bool seconds) {
 }
 
 void expireCommand(struct client *c) {
-    expire(c, cmd_time_ms, true);
+    genericExpire(c, EXPIRY_EX);
 }
 void pexpireCommand(struct client *c) {
-    expire(c, cmd_time_ms, false);
+    genericExpire(c, EXPIRY_PX);
 }
 void expireatCommand(struct client *c) {
-    expire(c, 0, true);
+    genericExpire(c, EXPIRY_EXAT);
 }
 void pexpireatCommand(struct client *c) {
-    expire(c, 0, false);
+    genericExpire(c, EXPIRY_PXAT);
 }
 
 /* -2 no such key, -1 no expiry. */
-static void replyExpiry(struct client *c, bool absolute, bool seconds) {
+static void replyKeyExpiry(struct client *c, bool absolute, bool seconds) {
     struct object *o = lookupKey(c->db, c->argv[1], LOOKUP_NOTOUCH);
     if (!o || !objectHasExpire(o)) {
         replyLongLong(c, o ? -1 : -2);
         return;
     }
-    int64_t ms = objectExpire(o) - (absolute ? 0 : cmd_time_ms);
-    if (ms < 0) ms = 0;
-    replyLongLong(c, seconds ? ms / 1000 + (ms % 1000 >= 500) : ms);
+    expiryReply(c, objectExpire(o), absolute, seconds);
 }
 
 void ttlCommand(struct client *c) {
-    replyExpiry(c, false, true);
+    replyKeyExpiry(c, false, true);
 }
 void pttlCommand(struct client *c) {
-    replyExpiry(c, false, false);
+    replyKeyExpiry(c, false, false);
 }
 void expiretimeCommand(struct client *c) {
-    replyExpiry(c, true, true);
+    replyKeyExpiry(c, true, true);
 }
 void pexpiretimeCommand(struct client *c) {
-    replyExpiry(c, true, false);
+    replyKeyExpiry(c, true, false);
 }
 
 void persistCommand(struct client *c) {

@@ -29,7 +29,7 @@ static struct str entryKey(const void *entry) {
 static void hashTableEntryFree(void *entry) {
     hashEntryFree(entry);
 }
-const struct hashtableType hashTableType = {.entryKey = entryKey, .entryFree = hashTableEntryFree};
+static const struct hashtableType hashTableType = {.entryKey = entryKey, .entryFree = hashTableEntryFree};
 
 static int64_t entryWhen(const void *entry) {
     return hashEntryExpire(entry);
@@ -37,7 +37,7 @@ static int64_t entryWhen(const void *entry) {
 static void entryPlaced(void *entry, uint32_t pos) {
     hashEntrySetHeapPos(entry, pos);
 }
-const struct hashHeapType hashFieldHeap = {.when = entryWhen, .placed = entryPlaced};
+static const struct hashHeapType hashFieldHeap = {.when = entryWhen, .placed = entryPlaced};
 
 static bool isDead(const struct hashEntry *e) {
     return hashTimeHasExpired(hashEntryExpire(e), cmd_time_ms) && !dbSeesExpired();
@@ -180,7 +180,7 @@ static bool tableRemove(struct hash *h, struct str field, bool dead) {
     return true;
 }
 
-void hashExpiringFree(struct expiringHash *e) {
+static void hashExpiringFree(struct expiringHash *e) {
     hashtableDestroy(&e->fields);
     hashHeapFree(&e->due);
     sdsfree(e->key);
@@ -295,14 +295,6 @@ void hashNew(struct hash *h) {
     h->used = 0;
     h->dead_gone = 0;
     h->ptr = h->room;
-}
-
-void hashNewTable(struct hash *h, size_t pairs) {
-    h->encoding = HASH_TABLE;
-    h->used = 0;
-    h->dead_gone = 0;
-    h->ptr = hashtableCreate(&hashTableType);
-    hashtableExpand(h->ptr, pairs + 1);
 }
 
 bool hashListpackStays(unsigned char *lp) {

@@ -16,15 +16,11 @@ struct expiringHash {
     int64_t due_ms;      /* ... which goes by the time of their first due field */
 };
 
-extern const struct hashtableType hashTableType; /* of struct hashEntry */
-extern const struct hashHeapType hashFieldHeap;
 extern int64_t hash_max_listpack_entries, hash_max_listpack_value;
 
 static inline struct expiringHash *hashExpiring(const struct hash *h) {
     return h->ptr;
 }
-void hashExpiringFree(struct expiringHash *e);
-void hashNewTable(struct hash *h, size_t pairs); /* empty, and a table whatever the limits say */
 /* Does a listpack of pairs keep within the limits, and is it too long to be packed? */
 bool hashListpackStays(unsigned char *lp);
 /* A copy of the table with its expiring fields, which is in no database. */

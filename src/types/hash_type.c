@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "types/hash_private.h"
+#include "types/members_table.h"
 #include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
@@ -28,24 +29,15 @@ static size_t hashHookFreeEffort(const struct object *o) {
     return o->encoding >= HASH_TABLE ? hashtableSize(objectPtr(o)) : 1;
 }
 
-static size_t entriesMemory(hashtable *ht, size_t samples) {
-    size_t seen = 0, bytes = 0;
-    struct hashtableIterator it;
-    void *entry;
-    hashtableInitIterator(&it, ht, true);
-    while ((!samples || seen < samples) && hashtableNext(&it, &entry)) {
-        bytes += hashEntryMemory(entry);
-        seen++;
-    }
-    hashtableStopIterator(&it);
-    return seen ? (size_t)((double)bytes / (double)seen * (double)hashtableSize(ht)) : 0;
+static size_t entryMemory(const void *entry) {
+    return hashEntryMemory(entry);
 }
 
 static size_t hashHookMemoryUsage(const struct object *o, size_t samples) {
     if (o->encoding == HASH_PACKED) return 0;
     size_t bytes = zmallocSize(objectPtr(o));
     if (o->encoding == HASH_LISTPACK) return bytes;
-    bytes += hashtableMemory(objectPtr(o)) + entriesMemory(objectPtr(o), samples);
+    bytes += hashtableMemory(objectPtr(o)) + membersTableMemory(objectPtr(o), samples, entryMemory);
     if (o->encoding == HASH_EXPIRING) {
         struct expiringHash *e = objectPtr(o);
         bytes += zmallocSize(e->due.slot) + (e->key ? sdsAllocSize(e->key) : 0);
@@ -83,17 +75,12 @@ static void hashHookDigest(const struct object *o, uint8_t digest[20]) {
 /* A packed hash is in its object, of which the second line may be needed. */
 static bool hashHookPrefetch(const struct object *o, const struct prefetchWants *wants, int step,
                              struct prefetchState *state) {
+    (void)state;
     if (step == 0) {
         __builtin_prefetch(objectHasPtr(o) ? objectPtr(o) : (const char *)o + LINE - 1);
         return o->encoding >= HASH_TABLE && wants->member.ptr;
     }
-    if (step == 1) {
-        hashtablePrefetchBucket(objectPtr(o), wants->member_hash);
-        return true;
-    }
-    state->at = hashtablePeek(objectPtr(o), wants->member_hash);
-    if (state->at) __builtin_prefetch(state->at);
-    return false;
+    return membersTablePrefetch(objectPtr(o), wants->member_hash, step);
 }
 
 /* SORT and scans of elements see the fields. */

@@ -415,6 +415,19 @@ static bool listHookPrefetch(const struct object *o, const struct prefetchWants 
     return qlPrefetch(objectPtr(o), parts & PREFETCH_TAIL ? QL_TAIL : QL_HEAD, step, &state->at);
 }
 
+#define NODES_PER_CALL 128
+
+/* A long list is moved some nodes at a time. */
+static bool listDefrag(struct db *db, struct object *o, struct defragCursor *at) {
+    (void)db;
+    if (o->encoding == LIST_LISTPACK) {
+        defragContainer(o);
+        return false;
+    }
+    objectSetPtr(o, LIST_QUICKLIST, qlMove(objectPtr(o), &at->at[0], NODES_PER_CALL, defragMove, NULL));
+    return at->at[0] != 0;
+}
+
 static const struct objectType listType = {
     .id = OBJ_LIST,
     .name = "list",

@@ -14,6 +14,7 @@
 #include "data/type.h"
 #include "ds/intset.h"
 #include "types/defrag_hooks.h"
+#include "types/members_table.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
@@ -334,22 +335,10 @@ static size_t setHookFreeEffort(const struct object *o) {
     return o->encoding == SET_HASHTABLE ? hashtableSize(objectPtr(o)) : 1;
 }
 
-static size_t tableMemory(hashtable *ht, size_t samples) {
-    size_t seen = 0, bytes = 0;
-    struct hashtableIterator it;
-    void *entry;
-    hashtableInitIterator(&it, ht, true);
-    while ((!samples || seen < samples) && hashtableNext(&it, &entry)) {
-        bytes += zmallocSize(entry);
-        seen++;
-    }
-    hashtableStopIterator(&it);
-    if (seen) bytes = (size_t)((double)bytes / (double)seen * (double)hashtableSize(ht));
-    return zmallocSize(ht) + hashtableMemory(ht) + bytes;
-}
-
 static size_t typeMemory(const struct object *o, size_t samples) {
-    return o->encoding == SET_HASHTABLE ? tableMemory(objectPtr(o), samples) : zmallocSize(objectPtr(o));
+    size_t bytes = zmallocSize(objectPtr(o));
+    if (o->encoding != SET_HASHTABLE) return bytes;
+    return bytes + hashtableMemory(objectPtr(o)) + membersTableMemory(objectPtr(o), samples, zmallocSize);
 }
 
 static struct value setHookCopy(const struct object *o) {
@@ -385,13 +374,7 @@ static bool setHookPrefetch(const struct object *o, const struct prefetchWants *
         __builtin_prefetch(objectPtr(o));
         return o->encoding == SET_HASHTABLE && wants->member.ptr;
     }
-    if (step == 1) {
-        hashtablePrefetchBucket(objectPtr(o), wants->member_hash);
-        return true;
-    }
-    const void *entry = hashtablePeek(objectPtr(o), wants->member_hash);
-    if (entry) __builtin_prefetch(entry);
-    return false;
+    return membersTablePrefetch(objectPtr(o), wants->member_hash, step);
 }
 
 static void setHookIterate(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv) {
@@ -405,6 +388,23 @@ static void setHookIterate(const struct object *o, bool (*fn)(void *priv, struct
 
 static struct hashtable *setHookTable(const struct object *o) {
     return o->encoding == SET_HASHTABLE ? objectPtr(o) : NULL;
+}
+
+/* A large set is moved by homes of its table. */
+static void setMoveMember(void *priv, void *entry) {
+    hashtable *ht = priv;
+    void *now = defragMove(NULL, entry);
+    if (now) hashtableReplaceEntry(ht, entry, now, hashtableHash(ht, ht->type->entryKey(now)));
+}
+
+static bool setDefrag(struct db *db, struct object *o, struct defragCursor *at) {
+    (void)db;
+    if (at->at[0] == 0) defragContainer(o);
+    if (o->encoding != SET_HASHTABLE) return false;
+    hashtable *ht = objectPtr(o);
+    if (at->at[0] == 0) hashtableMoveArrays(ht, defragMove, NULL);
+    at->at[0] = hashtableScan(ht, at->at[0], setMoveMember, ht);
+    return at->at[0] != 0;
 }
 
 static const struct objectType set_type = {

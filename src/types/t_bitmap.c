@@ -39,16 +39,17 @@ static inline __attribute__((always_inline)) int64_t countLoop(const unsigned ch
 __attribute__((target("popcnt"))) static int64_t countPopcnt(const unsigned char *p, size_t n) {
     return countLoop(p, n);
 }
-int64_t bitopsCount(const unsigned char *p, size_t n) {
+static int64_t bitopsCount(const unsigned char *p, size_t n) {
     return __builtin_cpu_supports("popcnt") ? countPopcnt(p, n) : countLoop(p, n);
 }
 #else
-int64_t bitopsCount(const unsigned char *p, size_t n) {
+static int64_t bitopsCount(const unsigned char *p, size_t n) {
     return countLoop(p, n);
 }
 #endif
 
-int64_t bitopsFind(const unsigned char *p, size_t n, bool bit) {
+/* The index of the first bit of this value; -1 when there is none. */
+static int64_t bitopsFind(const unsigned char *p, size_t n, bool bit) {
     size_t i = 0;
     uint64_t skip_word = bit ? 0 : UINT64_MAX;
     unsigned char skip_byte = bit ? 0 : 0xff;

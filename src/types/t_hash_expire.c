@@ -16,6 +16,7 @@
 #include "data/notify.h"
 #include "command/propagate.h"
 #include "client/reply.h"
+#include "types/expiry_options.h"
 #include "types/t_hash.h"
 
 enum { FIELD_MISSING = -2, NOT_CHANGED = 0, CHANGED = 1, DELETED = 2 };
@@ -73,29 +74,6 @@ static void fieldListAdd(struct fieldList *l, struct str field) {
     l->fields[l->count++] = field;
 }
 
-enum { TIME_NONE, TIME_KEEP, TIME_PERSIST, TIME_EX, TIME_PX, TIME_EXAT, TIME_PXAT };
-
-/* An argument as an absolute time in ms. */
-static bool parseTime(struct client *c, struct str arg, int kind, int64_t *when_ms) {
-    int64_t v;
-    if (!argLongLong(c, arg, &v, NULL)) return false;
-    bool seconds = kind == TIME_EX || kind == TIME_EXAT, relative = kind == TIME_EX || kind == TIME_PX;
-    bool ok = v >= 0 && (!seconds || v <= INT64_MAX / 1000);
-    if (ok && seconds) v *= 1000;
-    if (ok && relative) ok = !__builtin_add_overflow(v, cmd_time_ms, &v);
-    if (!ok) replyErrorFmt(c, "ERR invalid expire time in '%s' command", c->cmd->fullname);
-    *when_ms = v;
-    return ok;
-}
-
-static int timeOption(struct str arg) {
-    static const char *names[] = {"ex", "px", "exat", "pxat"};
-    for (int i = 0; i < 4; i++) {
-        if (strIs(arg, names[i])) return TIME_EX + i;
-    }
-    return TIME_NONE;
-}
-
 /* ---- Propagation ---- */
 
 static void propagateDeleted(struct hashKey *k, const struct fieldList *l) {
@@ -116,51 +94,11 @@ static void propagatePersist(struct hashKey *k, const struct fieldList *l) {
 
 /* ---- HEXPIRE ... ---- */
 
-struct expireCondition {
-    bool nx, xx, gt, lt;
-};
-
-/* The options from argv[3] on, up to FIELDS. */
-static bool parseCondition(struct client *c, struct expireCondition *cond, int end) {
-    for (int i = 3; i < end; i++) {
-        struct str arg = c->argv[i];
-        if (strIs(arg, "nx")) {
-            cond->nx = true;
-        } else if (strIs(arg, "xx")) {
-            cond->xx = true;
-        } else if (strIs(arg, "gt")) {
-            cond->gt = true;
-        } else if (strIs(arg, "lt")) {
-            cond->lt = true;
-        } else {
-            replyErrorFmt(c, "ERR Unsupported option %.*s", (int)arg.len, arg.ptr);
-            return false;
-        }
-    }
-    const char *error = NULL;
-    if (cond->nx && (cond->xx || cond->gt || cond->lt))
-        error = "ERR NX and XX, GT or LT options at the same time are not compatible";
-    else if (cond->gt && cond->lt)
-        error = "ERR GT and LT options at the same time are not compatible";
-    if (error) replyError(c, error);
-    return !error;
-}
-
-/* No expiry counts as an infinite one. */
-static bool conditionHolds(const struct expireCondition *cond, int64_t now_ms, int64_t new_ms) {
-    bool has = now_ms != HASH_NO_EXPIRE;
-    if (cond->nx && has) return false;
-    if (cond->xx && !has) return false;
-    if (cond->gt && (!has || new_ms <= now_ms)) return false;
-    if (cond->lt && has && new_ms >= now_ms) return false;
-    return true;
-}
-
-static int expireField(struct hashKey *k, struct str field, const struct expireCondition *cond,
+static int expireField(struct hashKey *k, struct str field, const struct expiryCondition *cond,
                        int64_t when_ms) {
     int64_t now_ms = hashExpire(&k->h, field);
     if (now_ms == HASH_NO_FIELD) return FIELD_MISSING;
-    if (!conditionHolds(cond, now_ms, when_ms)) return NOT_CHANGED;
+    if (!expiryConditionHolds(cond, now_ms, when_ms)) return NOT_CHANGED;
     if (dbTimeHasExpired(when_ms)) {
         hashRemove(&k->h, field);
         return DELETED;
@@ -186,15 +124,15 @@ static void expireDone(struct hashKey *k, int64_t when_ms, const struct fieldLis
     hashKeyChanged(k, past ? "hexpired" : "hexpire", NULL, l->count);
 }
 
-static void expireFields(struct client *c, int kind) {
+static void expireFields(struct client *c, enum expiryKind kind) {
     struct hashKey k;
-    struct expireCondition cond = {0};
+    struct expiryCondition cond;
     struct fieldArgs f;
     struct fieldList changed;
     int64_t when_ms;
     int at = findFields(c, 3);
-    if (!at || !parseCondition(c, &cond, at) || !parseFields(c, at, 1, err_numfields, &f) ||
-        !parseTime(c, c->argv[2], kind, &when_ms) || !hashKeyWrite(c, &k))
+    if (!at || !expiryParseCondition(c, 3, at, &cond) || !parseFields(c, at, 1, err_numfields, &f) ||
+        !expiryParseTime(c, c->argv[2], kind, 0, &when_ms) || !hashKeyWrite(c, &k))
         return;
     bool whole = !hashHasDead(&k.h);
     fieldListInit(&changed, &f);
@@ -209,16 +147,16 @@ static void expireFields(struct client *c, int kind) {
 }
 
 void hexpireCommand(struct client *c) {
-    expireFields(c, TIME_EX);
+    expireFields(c, EXPIRY_EX);
 }
 void hpexpireCommand(struct client *c) {
-    expireFields(c, TIME_PX);
+    expireFields(c, EXPIRY_PX);
 }
 void hexpireatCommand(struct client *c) {
-    expireFields(c, TIME_EXAT);
+    expireFields(c, EXPIRY_EXAT);
 }
 void hpexpireatCommand(struct client *c) {
-    expireFields(c, TIME_PXAT);
+    expireFields(c, EXPIRY_PXAT);
 }
 
 /* ---- HTTL ..., HPERSIST ---- */
@@ -237,8 +175,10 @@ static void replyExpiries(struct client *c, bool absolute, bool seconds) {
     replyArrayLen(c, (int64_t)f.count);
     for (size_t i = 0; i < f.count; i++) {
         int64_t ms = hashExpire(&k.h, fieldAt(c, &f, i));
-        if (ms >= 0 && !absolute) ms = ms > cmd_time_ms ? ms - cmd_time_ms : 0;
-        replyLongLong(c, ms >= 0 && seconds ? ms / 1000 + (ms % 1000 >= 500) : ms);
+        if (ms < 0)
+            replyLongLong(c, ms); /* HASH_NO_EXPIRE or HASH_NO_FIELD */
+        else
+            expiryReply(c, ms, absolute, seconds);
     }
 }
 
@@ -289,55 +229,35 @@ void hpersistCommand(struct client *c) {
 
 /* ---- HGETEX, HGETDEL ---- */
 
-struct getexOptions {
-    int kind;
-    struct str time;
-};
-
-/* Up to argument `end`. The same option again takes the place of the first. */
-static bool parseGetexOptions(struct client *c, int end, struct getexOptions *opt) {
-    *opt = (struct getexOptions){.kind = TIME_NONE};
-    for (int i = 2; i < end; i++) {
-        int kind = strIs(c->argv[i], "persist") ? TIME_PERSIST : timeOption(c->argv[i]);
-        bool known = kind == TIME_PERSIST || (kind && i + 1 < end);
-        if (!known || (opt->kind != TIME_NONE && opt->kind != kind)) {
-            replySyntaxError(c);
-            return false;
-        }
-        opt->kind = kind;
-        if (kind != TIME_PERSIST) opt->time = c->argv[++i];
-    }
-    return true;
-}
-
 /* After its reply: a field named twice may be gone the second time. */
-static void getexField(struct hashKey *k, struct str field, int kind, int64_t when_ms,
+static void getexField(struct hashKey *k, struct str field, enum expiryKind kind, int64_t when_ms,
                        struct fieldList *changed) {
-    static const struct expireCondition always = {0};
-    if (kind == TIME_PERSIST)
+    static const struct expiryCondition always = {0};
+    if (kind == EXPIRY_PERSIST)
         persistField(k, field, changed);
-    else if (kind != TIME_NONE && expireField(k, field, &always, when_ms) > NOT_CHANGED)
+    else if (kind != EXPIRY_NONE && expireField(k, field, &always, when_ms) > NOT_CHANGED)
         fieldListAdd(changed, field);
 }
 
 void hgetexCommand(struct client *c) {
     struct hashKey k;
-    struct getexOptions opt;
+    enum expiryKind kind;
+    struct str time;
     struct fieldArgs f;
     struct fieldList changed;
     int64_t when_ms = HASH_NO_EXPIRE;
     int at = findFields(c, 2);
-    if (!at || !parseGetexOptions(c, at, &opt) || !parseFields(c, at, 1, err_numfields, &f) ||
-        !hashKeyRead(c, &k) || (opt.kind >= TIME_EX && !parseTime(c, opt.time, opt.kind, &when_ms)))
+    if (!at || !expiryParseOptions(c, 2, at, &kind, &time) || !parseFields(c, at, 1, err_numfields, &f) ||
+        !hashKeyRead(c, &k) || (kind >= EXPIRY_EX && !expiryParseTime(c, time, kind, 0, &when_ms)))
         return;
     fieldListInit(&changed, &f);
     replyArrayLen(c, (int64_t)f.count);
     for (size_t i = 0; i < f.count; i++) {
         struct str field = fieldAt(c, &f, i);
         hashReplyField(c, &k.h, field);
-        getexField(&k, field, opt.kind, when_ms, &changed);
+        getexField(&k, field, kind, when_ms, &changed);
     }
-    if (opt.kind == TIME_PERSIST)
+    if (kind == EXPIRY_PERSIST)
         persistDone(&k, &changed, false);
     else
         expireDone(&k, when_ms, &changed, false);
@@ -372,19 +292,19 @@ void hgetdelCommand(struct client *c) {
 
 struct setexOptions {
     bool nx, xx, fnx, fxx;
-    int kind;
+    enum expiryKind kind;
     struct str time;
     int64_t when_ms;
 };
 
 static bool setexOption(struct client *c, int end, struct setexOptions *opt, int *i) {
     struct str arg = c->argv[*i];
-    int kind = strIs(arg, "keepttl") ? TIME_KEEP : timeOption(arg);
+    enum expiryKind kind = strIs(arg, "keepttl") ? EXPIRY_KEEP : expiryKindOf(arg);
     if (kind) {
-        if ((opt->kind != TIME_NONE && opt->kind != kind) || (kind != TIME_KEEP && *i + 1 >= end))
+        if ((opt->kind != EXPIRY_NONE && opt->kind != kind) || (kind != EXPIRY_KEEP && *i + 1 >= end))
             return false;
         opt->kind = kind;
-        if (kind != TIME_KEEP) opt->time = c->argv[++*i];
+        if (kind != EXPIRY_KEEP) opt->time = c->argv[++*i];
         return true;
     }
     if (strIs(arg, "nx")) return !opt->xx && (opt->nx = true);
@@ -429,7 +349,7 @@ static void propagateSetex(struct hashKey *k, const struct setexOptions *opt, co
     char ms[LONG_STR_SIZE], n[LONG_STR_SIZE];
     struct str middle[4];
     size_t count = 0;
-    if (opt->kind == TIME_KEEP) {
+    if (opt->kind == EXPIRY_KEEP) {
         middle[count++] = STR("KEEPTTL");
     } else if (opt->kind) {
         middle[count++] = STR("PXAT");
@@ -441,14 +361,14 @@ static void propagateSetex(struct hashKey *k, const struct setexOptions *opt, co
 }
 
 static void setexFields(struct hashKey *k, const struct setexOptions *opt, const struct fieldArgs *f) {
-    if (opt->kind == TIME_KEEP) removeDead(k, f);
+    if (opt->kind == EXPIRY_KEEP) removeDead(k, f);
     propagateSetex(k, opt, f);
     for (size_t i = 0; i < f->count; i++) {
         struct str field = fieldAt(k->c, f, i), value = k->c->argv[f->first + 2 * (int)i + 1];
-        hashSet(&k->h, field, (struct hashInput){.text = value}, opt->kind == TIME_KEEP);
-        if (opt->kind >= TIME_EX) hashSetExpire(&k->h, field, opt->when_ms);
+        hashSet(&k->h, field, (struct hashInput){.text = value}, opt->kind == EXPIRY_KEEP);
+        if (opt->kind >= EXPIRY_EX) hashSetExpire(&k->h, field, opt->when_ms);
     }
-    hashKeyChanged(k, "hset", opt->kind >= TIME_EX ? "hexpire" : NULL, f->count);
+    hashKeyChanged(k, "hset", opt->kind >= EXPIRY_EX ? "hexpire" : NULL, f->count);
 }
 
 /* A time that is over: to those who listen the fields are set and expire, though all that happens is that
@@ -479,12 +399,12 @@ void hsetexCommand(struct client *c) {
         !hashKeyWrite(c, &k))
         return;
     bool allowed = !(opt.nx && k.o) && !(opt.xx && !k.o);
-    if (allowed && opt.kind >= TIME_EX && !parseTime(c, opt.time, opt.kind, &opt.when_ms)) return;
+    if (allowed && opt.kind >= EXPIRY_EX && !expiryParseTime(c, opt.time, opt.kind, 0, &opt.when_ms)) return;
     if (!allowed || !fieldsAllowed(&k, &opt, &f)) {
         replyLongLong(c, 0);
         return;
     }
-    if (opt.kind >= TIME_EX && dbTimeHasExpired(opt.when_ms))
+    if (opt.kind >= EXPIRY_EX && dbTimeHasExpired(opt.when_ms))
         setexPast(&k, &f);
     else
         setexFields(&k, &opt, &f);

@@ -38,6 +38,7 @@
 #include "data/db.h"
 #include "data/digest.h"
 #include "data/key_use.h"
+#include "types/expiry_options.h"
 #include "types/generic.h"
 #include "data/notify.h"
 #include "command/propagate.h"
@@ -139,7 +140,8 @@ static struct value argValue(struct client *c, int i, char scratch[8]) {
     return stringValue(c->argv[i], scratch);
 }
 
-bool stringCheckLength(struct client *c, int64_t size, int64_t add) {
+/* Replies an error unless size + add bytes are allowed. */
+static bool stringCheckLength(struct client *c, int64_t size, int64_t add) {
     /* What is loaded was within the limit when it was written. */
     if (add <= roundMaxBulk() - size || c->flags & CLIENT_FAKE || callReplays()) return true;
     replyError(c, "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
@@ -231,6 +233,15 @@ static void stringDismiss(const struct object *o) {
     zmallocDismiss(s.ptr, s.len);
 }
 
+/* A text that replies refer to stays where it is. */
+static bool stringDefrag(struct db *db, struct object *o, struct defragCursor *at) {
+    (void)db, (void)at;
+    if (stringIsReferredTo(o)) return false;
+    sds now = sdsMove(stringEditBegin(o), defragMove, NULL);
+    if (now) objectSetPtr(o, (int)o->encoding, now);
+    return false;
+}
+
 static const struct objectType string_type = {
     .id = OBJ_STRING,
     .name = "string",
@@ -248,42 +259,19 @@ static const struct objectType string_type = {
 
 /* ---- SET and GET ---- */
 
-enum { TTL_NONE, TTL_KEEP, TTL_PERSIST, TTL_EX, TTL_PX, TTL_EXAT, TTL_PXAT };
-
 struct setOptions {
     bool nx, xx, get, ifeq;
     struct str compare;
-    int ttl;
+    enum expiryKind ttl;
     struct str ttl_arg;
     int64_t when_ms; /* what ttl_arg says, when there is one */
 };
-
-/* Absolute time in ms of an expiry option. Replies and returns false when it makes no sense. */
-static bool expireTime(struct client *c, int ttl, struct str arg, int64_t *when_ms) {
-    int64_t v;
-    if (!argLongLong(c, arg, &v, NULL)) return false;
-    bool seconds = ttl == TTL_EX || ttl == TTL_EXAT, relative = ttl == TTL_EX || ttl == TTL_PX;
-    bool ok = v > 0 && (!seconds || v <= INT64_MAX / 1000);
-    if (ok && seconds) v *= 1000;
-    if (ok && relative) ok = !__builtin_add_overflow(v, cmd_time_ms, &v);
-    if (!ok) replyErrorFmt(c, "ERR invalid expire time in '%s' command", c->cmd->fullname);
-    *when_ms = v;
-    return ok;
-}
-
-static int ttlOption(struct str arg) {
-    static const char *names[] = {"ex", "px", "exat", "pxat"};
-    for (int i = 0; i < 4; i++) {
-        if (strIs(arg, names[i])) return TTL_EX + i;
-    }
-    return TTL_NONE;
-}
 
 /* `many`: of MSETEX, which has fewer. */
 static bool parseSetOptions(struct client *c, int from, bool many, struct setOptions *opt) {
     for (int i = from; i < c->argc; i++) {
         struct str arg = c->argv[i];
-        int ttl = ttlOption(arg);
+        enum expiryKind ttl = expiryKindOf(arg);
         bool more = i + 1 < c->argc;
         if (strIs(arg, "nx") && !opt->xx && !opt->ifeq)
             opt->nx = true;
@@ -294,9 +282,9 @@ static bool parseSetOptions(struct client *c, int from, bool many, struct setOpt
             opt->compare = c->argv[++i];
         } else if (strIs(arg, "get") && !many)
             opt->get = true;
-        else if (strIs(arg, "keepttl") && (opt->ttl == TTL_NONE || opt->ttl == TTL_KEEP))
-            opt->ttl = TTL_KEEP;
-        else if (ttl && more && (opt->ttl == TTL_NONE || opt->ttl == ttl)) {
+        else if (strIs(arg, "keepttl") && (opt->ttl == EXPIRY_NONE || opt->ttl == EXPIRY_KEEP))
+            opt->ttl = EXPIRY_KEEP;
+        else if (ttl && more && (opt->ttl == EXPIRY_NONE || opt->ttl == ttl)) {
             opt->ttl = ttl;
             opt->ttl_arg = c->argv[++i];
         } else {
@@ -357,8 +345,8 @@ static void propagateWithoutGet(struct client *c) {
 
 /* Before the value is stored, which may take the argument over. A time in PXAT means the same at any time. */
 static void propagateSet(struct client *c, const struct setOptions *opt, int vi) {
-    if (!propagateWanted() || opt->ttl == TTL_PXAT) return;
-    if (opt->ttl >= TTL_EX) {
+    if (!propagateWanted() || opt->ttl == EXPIRY_PXAT) return;
+    if (opt->ttl >= EXPIRY_EX) {
         char ms[LONG_STR_SIZE];
         bool plain = c->argc == 5; /* no other options: only the time is another */
         propagateRewrite(c, 5,
@@ -377,7 +365,7 @@ static void setDone(struct client *c, struct str key, int64_t expire_ms) {
 
 static inline void storeSet(struct client *c, struct object *o, int vi, const struct setOptions *opt) {
     struct str key = c->argv[1];
-    bool expires = opt->ttl >= TTL_EX;
+    bool expires = opt->ttl >= EXPIRY_EX;
     if (__builtin_expect(expires, 0) && dbTimeHasExpired(opt->when_ms)) {
         if (o) expireAtOnce(c, o, key);
         return;
@@ -385,7 +373,7 @@ static inline void storeSet(struct client *c, struct object *o, int vi, const st
     char scratch[8];
     int64_t when_ms = expires ? opt->when_ms : OBJ_NO_EXPIRE;
     if (expires || opt->get) propagateSet(c, opt, vi);
-    int64_t new_expire = opt->ttl == TTL_KEEP && o ? objectExpire(o) : when_ms;
+    int64_t new_expire = opt->ttl == EXPIRY_KEEP && o ? objectExpire(o) : when_ms;
     dbSetWithExpire(c->db, key, o, argValue(c, vi, scratch), new_expire);
     setDone(c, key, when_ms);
 }
@@ -394,7 +382,7 @@ static inline void storeSet(struct client *c, struct object *o, int vi, const st
 static inline __attribute__((always_inline)) void genericSet(struct client *c, int vi, struct setOptions *opt,
                                                              bool reply_integer) {
     struct str key = c->argv[1];
-    if (opt->ttl >= TTL_EX && !expireTime(c, opt->ttl, opt->ttl_arg, &opt->when_ms)) return;
+    if (opt->ttl >= EXPIRY_EX && !expiryParseTime(c, opt->ttl_arg, opt->ttl, 1, &opt->when_ms)) return;
     struct object *o = opt->get ? lookupKeyRead(c, key) : lookupKeyWrite(c, key);
     if (o && o->type != OBJ_STRING && (opt->get || opt->ifeq)) {
         replyWrongType(c);
@@ -429,11 +417,11 @@ void setnxCommand(struct client *c) {
 }
 
 void setexCommand(struct client *c) {
-    genericSet(c, 3, &(struct setOptions){.ttl = TTL_EX, .ttl_arg = c->argv[2]}, false);
+    genericSet(c, 3, &(struct setOptions){.ttl = EXPIRY_EX, .ttl_arg = c->argv[2]}, false);
 }
 
 void psetexCommand(struct client *c) {
-    genericSet(c, 3, &(struct setOptions){.ttl = TTL_PX, .ttl_arg = c->argv[2]}, false);
+    genericSet(c, 3, &(struct setOptions){.ttl = EXPIRY_PX, .ttl_arg = c->argv[2]}, false);
 }
 
 void getCommand(struct client *c) {
@@ -474,28 +462,12 @@ void delifeqCommand(struct client *c) {
     replyLongLong(c, equal);
 }
 
-static bool parseGetexOptions(struct client *c, int *ttl, struct str *arg) {
-    *ttl = TTL_NONE;
-    for (int i = 2; i < c->argc; i++) {
-        int option = strIs(c->argv[i], "persist") ? TTL_PERSIST : ttlOption(c->argv[i]);
-        bool known = option && (option == TTL_PERSIST || i + 1 < c->argc);
-        /* The same option again takes the place of the first; two different ones contradict each other. */
-        if (!known || (*ttl != TTL_NONE && *ttl != option)) {
-            replySyntaxError(c);
-            return false;
-        }
-        *ttl = option;
-        if (option != TTL_PERSIST) *arg = c->argv[++i];
-    }
-    return true;
-}
-
 void getexCommand(struct client *c) {
     struct str key = c->argv[1], arg = {0};
-    int ttl;
+    enum expiryKind ttl;
     int64_t when_ms = OBJ_NO_EXPIRE;
-    if (!parseGetexOptions(c, &ttl, &arg)) return;
-    if (ttl >= TTL_EX && !expireTime(c, ttl, arg, &when_ms)) return;
+    if (!expiryParseOptions(c, 2, c->argc, &ttl, &arg)) return;
+    if (ttl >= EXPIRY_EX && !expiryParseTime(c, arg, ttl, 1, &when_ms)) return;
     struct object *o;
     if (!lookupKeyReadType(c, key, OBJ_STRING, &o)) return;
     replyString(c, o);
@@ -507,7 +479,7 @@ void getexCommand(struct client *c) {
         char ms[LONG_STR_SIZE];
         propagateRewrite(c, 3, (struct str[]){STR("PEXPIREAT"), key, strN(ms, ll2string(ms, when_ms))});
         keyChanged(c, c->db, key, NOTIFY_GENERIC, "expire", 1);
-    } else if (ttl == TTL_PERSIST && objectHasExpire(o)) {
+    } else if (ttl == EXPIRY_PERSIST && objectHasExpire(o)) {
         dbRemoveExpire(c->db, o);
         propagateRewrite(c, 2, (struct str[]){STR("PERSIST"), key});
         keyChanged(c, c->db, key, NOTIFY_GENERIC, "persist", 1);
@@ -575,7 +547,7 @@ static void propagateMsetex(struct client *c, int end, int64_t when_ms) {
     struct str *argv = zmalloc((size_t)c->argc * sizeof *argv);
     memcpy(argv, c->argv, (size_t)c->argc * sizeof *argv);
     for (int i = end; i < c->argc; i++) {
-        if (!ttlOption(argv[i])) continue;
+        if (!expiryKindOf(argv[i])) continue;
         argv[i] = STR("PXAT");
         argv[++i] = strN(ms, ll2string(ms, when_ms));
     }
@@ -593,11 +565,11 @@ void msetexCommand(struct client *c) {
     }
     int at = 2, end = at + 2 * (int)count;
     if (!parseSetOptions(c, end, true, &opt)) return;
-    if (opt.ttl >= TTL_EX && !expireTime(c, opt.ttl, opt.ttl_arg, &when_ms)) return;
+    if (opt.ttl >= EXPIRY_EX && !expiryParseTime(c, opt.ttl_arg, opt.ttl, 1, &when_ms)) return;
     bool allowed = !(opt.nx || opt.xx) || pairsThere(c, at, end, opt.xx);
     if (allowed) {
         if (when_ms != OBJ_NO_EXPIRE) propagateMsetex(c, end, when_ms);
-        setPairs(c, at, end, opt.ttl == TTL_KEEP, when_ms);
+        setPairs(c, at, end, opt.ttl == EXPIRY_KEEP, when_ms);
     }
     replyLongLong(c, allowed);
 }

@@ -25,8 +25,6 @@ bool stringIsInt(const struct object *o, int64_t *v);
  * encoding becomes raw. `o` is what a lookup gave (NULL: the key is created). *len (may be NULL) is the
  * resulting length. */
 char *stringForWrite(struct db *db, struct str key, struct object *o, size_t size, size_t *len);
-/* "ERR string exceeds maximum allowed size ..." unless size + add bytes are allowed. */
-bool stringCheckLength(struct client *c, int64_t size, int64_t add);
 /* A value for dbAdd and friends: integers become "int", short text is embedded (the view must live until
  * then), long text is copied. */
 struct value stringValue(struct str text, char scratch[8]);

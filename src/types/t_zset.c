@@ -26,8 +26,10 @@ static void tell(struct client *c, struct str key, const char *event, bool gone,
     if (gone) keyEvent(NOTIFY_GENERIC, "del", key, c->db);
 }
 
-void zsetChanged(struct client *c, struct str key, struct object *o, struct zsetRef z, const char *event,
-                 uint64_t changes) {
+/* The set behind the key was changed: tells the object and everybody else, and counts `changes`. An empty one
+ * is deleted with its key; *z is then gone. */
+static void zsetChanged(struct client *c, struct str key, struct object *o, struct zsetRef z,
+                        const char *event, uint64_t changes) {
     bool gone = zsetLength(z) == 0;
     zsetCommit(o, z);
     if (gone) dbDelete(c->db, key);

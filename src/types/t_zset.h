@@ -14,11 +14,8 @@ bool zsetParseLexRange(struct client *c, struct str min, struct str max, struct 
 bool zsetParseRankRange(struct client *c, struct str start, struct str stop, struct zsetRange *r);
 
 /* ---- After a change (t_zset.c) ---- */
-/* The set behind the key was changed: tell the object and everybody else. An empty one is deleted with its
- * key; *z is then gone. Counts `changes`. */
-void zsetChanged(struct client *c, struct str key, struct object *o, struct zsetRef z, const char *event,
-                 uint64_t changes);
-/* Remove a slice and do all of the above. Takes the short way when it is the whole set. */
+/* Removes a slice, announces that and counts it as a change. A set that becomes empty is deleted with its
+ * key: at once when the slice is all of it. */
 void zsetRemoveSlice(struct client *c, struct str key, struct object *o, const struct zsetSlice *s,
                      const char *event);
 /* Put the result of a STORE command at the key, in place of what was there, and reply its size. An empty

@@ -241,6 +241,14 @@ static struct hashtable *zsetHookTable(const struct object *o) {
     return zsetTable(zsetOpen(o));
 }
 
+static bool zsetDefrag(struct db *db, struct object *o, struct defragCursor *at) {
+    (void)db;
+    struct zsetRef z = zsetOpen(o);
+    z.ptr = z.index->defrag(z.ptr, &at->at[0], defragMove, NULL);
+    zsetCommit(o, z);
+    return at->at[0] != 0;
+}
+
 static const struct objectType zsetType = {
     .id = OBJ_ZSET,
     .name = "zset",
