@@ -46,8 +46,6 @@ struct module {
 };
 /* In the order in which they were loaded. A module that is loading is not among them. */
 extern struct module *modules;
-extern int modules_loaded;
-struct module *moduleByName(struct str name); /* case does not count; NULL */
 
 /* A module comes to its end, by UNLOAD or because OnLoad failed: what it has made of this part goes. In order
  * of registration. */
@@ -56,6 +54,14 @@ void moduleOnUnload(void (*fn)(struct module *m));
 void moduleAddObjection(const char *(*fn)(struct module *m));
 /* After OnLoad has returned OK: false (logged) undoes the load. */
 void moduleOnLoaded(bool (*fn)(struct module *m));
+
+/* Takes each item for which `condition` (about `it`) holds out of a singly linked list that `first` points
+ * to, and runs the block that follows, which frees `it`. */
+#define moduleListRemoveIf(type, it, first, condition)                                                       \
+    for (type **it##_at = &(first), *it; (it = *it##_at) != NULL;)                                           \
+        if (!(condition))                                                                                    \
+            it##_at = &it->next;                                                                             \
+        else if (*it##_at = it->next, true)
 
 /* ---- Contexts ---- */
 

@@ -208,13 +208,7 @@ static void forget(struct module *m) {
         l->changed = NULL;
         authRevoke(l->client);
     }
-    for (struct authCallback **at = &callbacks; *at;) {
-        struct authCallback *a = *at;
-        if (a->module != m) {
-            at = &a->next;
-            continue;
-        }
-        *at = a->next;
+    moduleListRemoveIf(struct authCallback, a, callbacks, a->module == m) {
         for (struct waitingLogin *w = waiting; w; w = w->next) {
             if (w->asked == a) w->asked = NULL;
         }

@@ -56,7 +56,8 @@ static void end(void *arg) {
     zfree(bc);
 }
 
-void blockedLetGo(struct ValkeyModuleBlockedClient *bc) {
+/* The main thread will end it; once. */
+static void blockedLetGo(struct ValkeyModuleBlockedClient *bc) {
     if (!__atomic_exchange_n(&bc->let_go, true, __ATOMIC_ACQ_REL)) mainTell(end, bc);
 }
 

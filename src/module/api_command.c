@@ -204,6 +204,12 @@ static void specFromTriple(struct ValkeyModuleCommand *command, int first, int l
     command->spec.key_spec_count = 1;
 }
 
+static void moduleCommandFree(struct ValkeyModuleCommand *command) {
+    sdsfree((sds)command->spec.name);
+    moduleCommandInfoFree(command);
+    zfree(command);
+}
+
 static struct ValkeyModuleCommand *make(struct module *m, struct ValkeyModuleCommand *parent,
                                         const char *name, ValkeyModuleCmdFunc function, const char *words,
                                         int first, int last, int step) {
@@ -300,21 +306,9 @@ int vmSetCommandACLCategories(struct ValkeyModuleCommand *command, const char *c
 
 /* ---- Their end ---- */
 
-void moduleCommandFree(struct ValkeyModuleCommand *command) {
-    sdsfree((sds)command->spec.name);
-    moduleCommandInfoFree(command);
-    zfree(command);
-}
-
 /* Subcommands before their containers: they have been made behind them, and so stand in front. */
 static void removeCommands(struct module *m) {
-    for (struct ValkeyModuleCommand **at = &all; *at;) {
-        struct ValkeyModuleCommand *command = *at;
-        if (command->module != m) {
-            at = &command->next;
-            continue;
-        }
-        *at = command->next;
+    moduleListRemoveIf(struct ValkeyModuleCommand, command, all, command->module == m) {
         commandRemove(command->command);
         moduleCommandFree(command);
     }

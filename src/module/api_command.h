@@ -29,5 +29,4 @@ static inline struct ValkeyModuleCommand *moduleCommandOf(const struct serverCom
 /* Which of the two says where its keys are: its key specs if they tell all, else its own function
  * (getkeys-api) if it has one. */
 void moduleCommandChooseKeys(struct ValkeyModuleCommand *command);
-void moduleCommandFree(struct ValkeyModuleCommand *command);
 void moduleCommandInfoFree(struct ValkeyModuleCommand *command); /* what its spec points to */

@@ -523,23 +523,11 @@ static bool configsAreSet(struct module *m) {
 /* ---- Their end ---- */
 
 static void removeConfigs(struct module *m) {
-    for (struct moduleConfig **at = &all; *at;) {
-        struct moduleConfig *mc = *at;
-        if (mc->module != m) {
-            at = &mc->next;
-            continue;
-        }
-        *at = mc->next;
+    moduleListRemoveIf(struct moduleConfig, mc, all, mc->module == m) {
         configRemove(&mc->shown);
         freeConfig(mc);
     }
-    for (struct moduleApply **at = &applies; *at;) {
-        struct moduleApply *a = *at;
-        if (a->module != m) {
-            at = &a->next;
-            continue;
-        }
-        *at = a->next;
+    moduleListRemoveIf(struct moduleApply, a, applies, a->module == m) {
         zfree(a);
     }
     if (untold == m) untold = NULL;

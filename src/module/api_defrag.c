@@ -98,12 +98,7 @@ static uint64_t defragGlobals(uint64_t cursor) {
 }
 
 static void dropGlobals(struct module *m) {
-    for (struct globalDefrag **at = &globals, *g; (g = *at);) {
-        if (g->module != m) {
-            at = &g->next;
-            continue;
-        }
-        *at = g->next;
+    moduleListRemoveIf(struct globalDefrag, g, globals, g->module == m) {
         zfree(g);
     }
 }

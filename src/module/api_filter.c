@@ -83,13 +83,7 @@ unsigned long long vmCommandFilterGetClientId(struct ValkeyModuleCommandFilterCt
 
 static void sweep(void) {
     if (running) return;
-    for (struct ValkeyModuleCommandFilter **at = &filters; *at;) {
-        struct ValkeyModuleCommandFilter *f = *at;
-        if (f->fn) {
-            at = &f->next;
-            continue;
-        }
-        *at = f->next;
+    moduleListRemoveIf(struct ValkeyModuleCommandFilter, f, filters, !f->fn) {
         zfree(f);
     }
     admissionIdle(RULE_FILTER, !filters);

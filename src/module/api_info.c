@@ -189,12 +189,9 @@ static sds modulesInfo(sds s) {
 }
 
 static void removeInformer(struct module *m) {
-    struct informer **at = &informers;
-    while (*at && (*at)->module != m) at = &(*at)->next;
-    struct informer *i = *at;
-    if (!i) return;
-    *at = i->next;
-    zfree(i);
+    moduleListRemoveIf(struct informer, i, informers, i->module == m) {
+        zfree(i);
+    }
 }
 
 void infoPartInit(void) {

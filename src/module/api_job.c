@@ -72,14 +72,8 @@ int vmAddPostNotificationJob(struct ValkeyModuleCtx *ctx, ValkeyModulePostNotifi
 
 /* Its jobs are not run any more. */
 static void dropJobs(struct module *m) {
-    for (struct moduleJob **at = &first; *at;) {
-        struct moduleJob *j = *at;
-        if (j->module == m) {
-            *at = j->next;
-            drop(j);
-        } else {
-            at = &j->next;
-        }
+    moduleListRemoveIf(struct moduleJob, j, first, j->module == m) {
+        drop(j);
     }
     end = &first;
     while (*end) end = &(*end)->next;

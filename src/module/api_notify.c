@@ -26,20 +26,14 @@ static int telling;
 static void keyspaceEvent(int class, const char *event, struct str key, int dbid);
 
 static void dropEnded(void) {
-    for (struct notifySubscriber **at = &subscribers; *at;) {
-        struct notifySubscriber *s = *at;
-        if (s->module) {
-            at = &s->next;
-            continue;
-        }
-        *at = s->next;
+    moduleListRemoveIf(struct notifySubscriber, s, subscribers, !s->module) {
         zfree(s);
         if (!subscribers) notifyRemoveEventSink(keyspaceEvent);
     }
 }
 
-/* Nobody's keys vanish meanwhile. */
-bool notifyTelling(void) {
+/* No key expires while subscribers are notified. */
+static bool notifyTelling(void) {
     return telling;
 }
 

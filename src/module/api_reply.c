@@ -135,21 +135,17 @@ int vmReplyWithVerbatimString(struct ValkeyModuleCtx *ctx, const char *buf, size
     return vmReplyWithVerbatimStringType(ctx, buf, len, "txt");
 }
 
-int vmReplyWithNull(struct ValkeyModuleCtx *ctx) {
+static int addNull(struct ValkeyModuleCtx *ctx, const char *resp2) {
     if (toNobody(ctx)) return VALKEYMODULE_OK;
-    if (protocol(ctx) < 3)
-        addRaw(ctx, "$-1\r\n", 5);
-    else
-        addRaw(ctx, "_\r\n", 3);
+    const char *text = protocol(ctx) < 3 ? resp2 : "_\r\n";
+    addRaw(ctx, text, strlen(text));
     return VALKEYMODULE_OK;
 }
+int vmReplyWithNull(struct ValkeyModuleCtx *ctx) {
+    return addNull(ctx, "$-1\r\n");
+}
 int vmReplyWithNullArray(struct ValkeyModuleCtx *ctx) {
-    if (toNobody(ctx)) return VALKEYMODULE_OK;
-    if (protocol(ctx) < 3)
-        addRaw(ctx, "*-1\r\n", 5);
-    else
-        addRaw(ctx, "_\r\n", 3);
-    return VALKEYMODULE_OK;
+    return addNull(ctx, "*-1\r\n");
 }
 int vmReplyWithEmptyArray(struct ValkeyModuleCtx *ctx) {
     addHeader(ctx, '*', 0);

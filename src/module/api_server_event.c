@@ -40,13 +40,7 @@ _Static_assert(EVENT_EXPORT_COMPLETED == VALKEYMODULE_SUBEVENT_ATOMIC_SLOT_MIGRA
 /* ---- Telling ---- */
 
 static void dropEnded(enum serverEventKind kind) {
-    for (struct eventSubscription **at = &subscriptions[kind]; *at;) {
-        struct eventSubscription *s = *at;
-        if (s->callback) {
-            at = &s->next;
-            continue;
-        }
-        *at = s->next;
+    moduleListRemoveIf(struct eventSubscription, s, subscriptions[kind], !s->callback) {
         zfree(s);
     }
     if (subscriptions[kind]) return;

@@ -96,12 +96,7 @@ static const char *objection(struct module *m) {
 
 /* Of a module that has not been loaded: there are no values of them. */
 static void dropTypes(struct module *m) {
-    for (struct ValkeyModuleType **at = &module_types, *t; (t = *at);) {
-        if (t->module != m) {
-            at = &t->next;
-            continue;
-        }
-        *at = t->next;
+    moduleListRemoveIf(struct ValkeyModuleType, t, module_types, t->module == m) {
         zfree(t);
     }
 }

@@ -35,8 +35,6 @@ struct ValkeyModuleBlockedClient {
 struct ValkeyModuleBlockedClient *blockedNew(struct ValkeyModuleCtx *ctx);
 /* Its client waits until it is let go: the handler runs again then. */
 void blockedWait(struct ValkeyModuleBlockedClient *bc);
-/* The main thread will end it; once. */
-void blockedLetGo(struct ValkeyModuleBlockedClient *bc);
 /* The handler of a command that has blocked its client is run again. */
 void blockedRunAgain(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, int argc);
 /* Its client does not wait any more (a blockingWish's `left`). */

@@ -18,8 +18,6 @@ void commandEventsWanted(void);
 /* The sink's part about denied commands (command_events.c). */
 void commandEventDenied(int reason, const struct eventDenial *d);
 
-/* Is a subscriber to events of the keyspace being told of one? */
-bool notifyTelling(void);
 /* From now on the keys of a slot that leaves are told of, and their values, one by one. */
 void notifyKeysThatLeave(void);
 

@@ -20,7 +20,7 @@
 typedef int moduleEntry(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, int argc);
 
 struct module *modules;
-int modules_loaded;
+static int modules_loaded;
 
 #define HOOKS_MAX 32
 static void (*on_unload[HOOKS_MAX])(struct module *m);
@@ -43,7 +43,8 @@ void moduleOnLoaded(bool (*fn)(struct module *m)) {
     on_loaded[loaded_hooks++] = fn;
 }
 
-struct module *moduleByName(struct str name) {
+/* Case does not count. */
+static struct module *moduleByName(struct str name) {
     for (struct module *m = modules; m; m = m->next) {
         if (strIs(name, m->name)) return m;
     }

@@ -78,23 +78,11 @@ static const char *isUsed(struct module *m) {
 }
 
 static void removeApis(struct module *m) {
-    for (struct sharedApi **at = &apis; *at;) {
-        struct sharedApi *a = *at;
-        if (a->module != m) {
-            at = &a->next;
-            continue;
-        }
-        *at = a->next;
+    moduleListRemoveIf(struct sharedApi, a, apis, a->module == m) {
         sdsfree(a->name);
         zfree(a);
     }
-    for (struct sharing **at = &sharings; *at;) {
-        struct sharing *p = *at;
-        if (p->user != m && p->source != m) {
-            at = &p->next;
-            continue;
-        }
-        *at = p->next;
+    moduleListRemoveIf(struct sharing, p, sharings, p->user == m || p->source == m) {
         zfree(p);
     }
 }

@@ -606,7 +606,7 @@ static void configLoadLines(const char *text, int first_line) {
     sdsfreesplitres(lines, n);
 }
 
-static void configLoadCounted(const char *text) {
+void configLoadText(const char *text) {
     configLoadLines(text, lines_before + 1);
     for (const char *p = text; (p = strchr(p, '\n')); p++) lines_before++;
 }
@@ -625,12 +625,8 @@ void configLoadFile(const char *path) {
     zfree(config_path);
     config_path = configAbsolutePath(path);
     sds text = configReadFile(config_path);
-    configLoadCounted(text);
+    configLoadText(text);
     sdsfree(text);
-}
-
-void configLoadText(const char *text) {
-    configLoadCounted(text);
 }
 
 const char *configFilePath(void) {

@@ -10,11 +10,6 @@
 
 struct functionSet functions;
 
-bool functionsLoadLibrary(struct str code, bool replace, sds *error) {
-    enum functionPolicy policy = replace ? FUNCTIONS_REPLACE : FUNCTIONS_APPEND;
-    return functionSetLoad(&functions, code, policy, 0, error) != NULL;
-}
-
 /* ---- All of them ---- */
 
 static bool aside_used;
@@ -51,7 +46,20 @@ static void changePlaces(void) {
     aside = set;
 }
 
-/* Libraries load into those in use: which is another set for that time. */
+/* Reads one library, after the opcode. It replaces one of the same name: files have each name once, and may
+ * be merged into what is there. Loading has no time limit, because the library was loaded before. False:
+ * rioFail was called. */
+static bool functionsLoad(struct rdbReader *r) {
+    struct str code;
+    sds error;
+    if (!rdbReadString(r, &code)) return false;
+    if (functionSetLoad(&functions, code, FUNCTIONS_REPLACE, 0, &error)) return true;
+    rioFail(&r->io, "Failed creating the library: %s", error);
+    sdsfree(error);
+    return false;
+}
+
+/* functionsLoad loads into the set in use, so the set aside is exchanged with it meanwhile. */
 static bool loadAside(struct rdbReader *r) {
     if (!aside_used) functionSetInit(&aside);
     aside_used = true;
@@ -80,7 +88,8 @@ static void dropOfEngine(struct scriptEngine *e) {
 
 /* ---- Files ---- */
 
-void functionsForEachCode(bool (*fn)(void *priv, struct str code), void *priv) {
+/* Calls fn with the text of each library until it returns false. */
+static void functionsForEachCode(bool (*fn)(void *priv, struct str code), void *priv) {
     struct hashtableIterator it;
     void *entry;
     hashtableInitIterator(&it, &functions.libraries, false);
@@ -99,17 +108,6 @@ static bool saveOne(void *priv, struct str code) {
 
 void functionsSave(struct rioWriter *w) {
     functionsForEachCode(saveOne, w);
-}
-
-/* One that is there already gives way: files hold each name once, and may be merged into what is there. */
-bool functionsLoad(struct rdbReader *r) {
-    struct str code;
-    sds error;
-    if (!rdbReadString(r, &code)) return false;
-    if (functionsLoadLibrary(code, true, &error)) return true;
-    rioFail(&r->io, "Failed creating the library: %s", error);
-    sdsfree(error);
-    return false;
 }
 
 /* ---- Figures ---- */

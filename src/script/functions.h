@@ -12,16 +12,11 @@
 #include "base/str.h"
 #include "data/rdb.h"
 
-/* Without a time limit: for libraries that have been loaded before (files, replication). */
-bool functionsLoadLibrary(struct str code, bool replace, sds *error);
 void functionsFlush(bool async); /* drops all libraries */
-/* Calls fn with the text of each library until it returns false. */
-void functionsForEachCode(bool (*fn)(void *priv, struct str code), void *priv);
 
 /* In RDB files (where they are a section of data/rdb.h) and in FUNCTION DUMP a library is RDB_OP_FUNCTION and
  * its text as a string. */
 void functionsSave(struct rioWriter *w); /* all of them */
-bool functionsLoad(struct rdbReader *r); /* one, after the opcode; false: rioFail has been told */
 
 size_t functionsCount(void);
 size_t functionsLibraryCount(void);

@@ -2,5 +2,7 @@
 /* lua_engine.h - Lua as an engine of scripts (command/script_engine.h). */
 #pragma once
 
-void luaEngineInit(void);  /* directives, INFO fields, jobs */
-void luaEngineStart(void); /* makes the interpreters and adds the engine, unless a module has added "lua" */
+void luaEngineInit(void); /* directives, INFO fields, jobs */
+/* Makes the interpreters and adds the engine, unless a module has added an engine named "lua": modules must
+ * be loaded already. */
+void luaEngineStart(void);

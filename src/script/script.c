@@ -473,7 +473,3 @@ void scriptStart(void) {
     scriptRunStart();
     emptyCache();
 }
-
-void scriptStartLua(void) {
-    luaEngineStart();
-}

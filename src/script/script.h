@@ -4,5 +4,3 @@
 
 void scriptInit(void);  /* commands, directives, INFO fields, the BUSY filter */
 void scriptStart(void); /* nothing is cached */
-/* After modules were loaded: one of them may be an engine of this name. */
-void scriptStartLua(void);

@@ -86,7 +86,7 @@ enum sentinelFailoverState {
 const char *
 failoverStateText(enum sentinelFailoverState state); /* "none", "wait_start", ... as replies have it */
 
-/* What a primary's servers call their commands; see supervisorCommandName. */
+/* What a primary's servers call their commands. */
 struct renamedCommand {
     sds from, to;
 };

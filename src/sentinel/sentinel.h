@@ -16,4 +16,3 @@
 #include "sentinel/supervisor.h"
 
 extern struct supervisor sentinel; /* of a Sentinel only */
-bool sentinelSave(void);           /* as supervisorSave */

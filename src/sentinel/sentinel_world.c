@@ -28,6 +28,8 @@
 #define HZ_LEAST        10 /* ticks a second: from this up to twice as many, anew each time */
 #define EXIT_SIMULATION 99
 
+struct supervisor sentinel;
+
 /* ---- The world ---- */
 
 static bool resolve(void *w, const char *name, char ip[HOST_IP_LEN]) {

@@ -271,11 +271,11 @@ static void forgetServer(struct supervisor *s, struct instance *primary) {
     p->promoted = NULL;
 }
 
-void supervisorReset(struct supervisor *s, struct instance *primary, bool announce) {
+static void supervisorReset(struct supervisor *s, struct instance *primary) {
     removeAll(s, &primary->p.replicas);
     removeAll(s, &primary->p.sentinels);
     forgetServer(s, primary);
-    if (announce) supervisorEvent(s, EVENT_WARNING, "+reset-master", primary, "%s", "");
+    supervisorEvent(s, EVENT_WARNING, "+reset-master", primary, "%s", "");
 }
 
 int supervisorResetMatching(struct supervisor *s, struct str pattern, int64_t now_ms) {
@@ -284,7 +284,7 @@ int supervisorResetMatching(struct supervisor *s, struct str pattern, int64_t no
     for (int i = 0; i < s->primaries.count; i++) {
         struct instance *primary = s->primaries.items[i];
         if (!globMatch(pattern, sdsview(primary->name), false)) continue;
-        supervisorReset(s, primary, true);
+        supervisorReset(s, primary);
         count++;
     }
     return count;

@@ -2,7 +2,7 @@
 /* supervisor.h - the decisions of a Sentinel: who is down, who leads, who is promoted, what everybody is
  * told. A state machine that knows neither sockets nor clocks: time, random numbers and answers come in as
  * arguments, and what it wants done goes out through a table of functions (struct supervisorWorld). A
- * simulation runs many of them in virtual time (tests/sim/sentinel_simulation.h); sentinel.c runs one.
+ * simulation runs many of them in virtual time (tests/sim/sentinel_simulation.h); sentinel_world.c runs one.
  *
  *                   ticks, channels, answers, messages             connect, send, close, save,
  *     the world  ────────────────────────────────────▶ supervisor ─────────────────────────────▶  the world
@@ -115,9 +115,8 @@ struct instance *supervisorMonitor(struct supervisor *s, const char *name, const
                                    int quorum, const char **err);
 void supervisorMonitorEvent(struct supervisor *s, const struct instance *primary); /* +monitor */
 void supervisorRemove(struct supervisor *s, struct instance *primary); /* -monitor; the caller saves */
-/* Forgets replicas, Sentinels, links and a failover; +reset-master with `announce`. */
-void supervisorReset(struct supervisor *s, struct instance *primary, bool announce);
-int supervisorResetMatching(struct supervisor *s, struct str pattern, int64_t now_ms); /* how many */
+/* Each primary whose name matches loses its replicas, Sentinels, links and failover. Returns how many. */
+int supervisorResetMatching(struct supervisor *s, struct str pattern, int64_t now_ms);
 enum manualFailover { MANUAL_OK, MANUAL_NO_PRIMARY, MANUAL_IN_PROGRESS, MANUAL_NO_REPLICA };
 enum manualFailover supervisorFailover(struct supervisor *s, struct instance *primary, bool coordinated,
                                        int64_t now_ms);
@@ -141,8 +140,6 @@ const struct hostAddress *supervisorCurrentAddress(const struct instance *primar
 void supervisorSpreadDownAfter(struct instance *primary);
 void supervisorDropLinks(struct supervisor *s, struct instance *primary); /* to it and its replicas */
 void supervisorDropSentinelLinks(struct supervisor *s);
-/* The text under which `command` goes to the servers of that primary. */
-struct str supervisorCommandName(const struct instance *primary, const char *command);
 bool supervisorSave(struct supervisor *s);
 
 /* ---- sentinel.conf (supervisor_config.c) ---- */

@@ -8,6 +8,7 @@
  *
  * One table says what a line is: its first word, how many words there are, its pass, and who applies it. */
 #include <limits.h>
+#include <stddef.h>
 #include <unistd.h>
 
 #include "base/num.h"
@@ -50,6 +51,15 @@ static const char *setYesNo(bool *to, struct str value, const char *err) {
     return NULL;
 }
 
+static const char *setScript(sds *to, struct str path, const char *err) {
+    sds script = sdsnewstr(path);
+    bool executable = access(script, X_OK) == 0;
+    sdsfree(script);
+    if (!executable) return err;
+    setText(to, path);
+    return NULL;
+}
+
 /* ---- Of the Sentinel itself ---- */
 
 static const char *setMyid(struct supervisor *s, struct instance *primary, const struct str *arg) {
@@ -77,36 +87,6 @@ static const char *setAnnouncePort(struct supervisor *s, struct instance *primar
     (void)primary;
     int64_t port = numberUpTo(arg[0], UINT16_MAX);
     s->settings.announce_port = port < 0 || port > UINT16_MAX ? 0 : (int)port;
-    return NULL;
-}
-
-static const char *setDenyScripts(struct supervisor *s, struct instance *primary, const struct str *arg) {
-    (void)primary;
-    return setYesNo(&s->settings.deny_scripts_reconfig, arg[0],
-                    "Please specify yes or no for the deny-scripts-reconfig options.");
-}
-
-static const char *setResolve(struct supervisor *s, struct instance *primary, const struct str *arg) {
-    (void)primary;
-    return setYesNo(&s->settings.resolve_hostnames, arg[0],
-                    "Please specify yes or no for the resolve-hostnames option.");
-}
-
-static const char *setAnnounceNames(struct supervisor *s, struct instance *primary, const struct str *arg) {
-    (void)primary;
-    return setYesNo(&s->settings.announce_hostnames, arg[0],
-                    "Please specify yes or no for the announce-hostnames option.");
-}
-
-static const char *setSentinelUser(struct supervisor *s, struct instance *primary, const struct str *arg) {
-    (void)primary;
-    setText(&s->settings.sentinel_user, arg[0]);
-    return NULL;
-}
-
-static const char *setSentinelPass(struct supervisor *s, struct instance *primary, const struct str *arg) {
-    (void)primary;
-    setText(&s->settings.sentinel_pass, arg[0]);
     return NULL;
 }
 
@@ -201,39 +181,6 @@ static const char *setParallelSyncs(struct supervisor *s, struct instance *prima
     return NULL;
 }
 
-static const char *setScript(sds *to, struct str path, const char *err) {
-    sds script = sdsnewstr(path);
-    bool executable = access(script, X_OK) == 0;
-    sdsfree(script);
-    if (!executable) return err;
-    setText(to, path);
-    return NULL;
-}
-
-static const char *setNotification(struct supervisor *s, struct instance *primary, const struct str *arg) {
-    (void)s;
-    return setScript(&primary->p.notification_script, arg[1],
-                     "Notification script seems non existing or non executable.");
-}
-
-static const char *setReconfig(struct supervisor *s, struct instance *primary, const struct str *arg) {
-    (void)s;
-    return setScript(&primary->p.reconfig_script, arg[1],
-                     "Client reconfiguration script seems non existing or non executable.");
-}
-
-static const char *setAuthUser(struct supervisor *s, struct instance *primary, const struct str *arg) {
-    (void)s;
-    setText(&primary->p.auth_user, arg[1]);
-    return NULL;
-}
-
-static const char *setAuthPass(struct supervisor *s, struct instance *primary, const struct str *arg) {
-    (void)s;
-    setText(&primary->p.auth_pass, arg[1]);
-    return NULL;
-}
-
 static const char *setConfigEpoch(struct supervisor *s, struct instance *primary, const struct str *arg) {
     primary->config_epoch = epochOf(arg[1]);
     if (primary->config_epoch > s->current_epoch) s->current_epoch = primary->config_epoch;
@@ -263,35 +210,44 @@ static const struct line {
     const char *word;
     int words; /* with the first */
     enum configPass pass;
-    /* arg: what follows the first word; in PASS_REST arg[0] is the name of `primary`. */
+    /* arg: what follows the first word; in PASS_REST arg[0] is the name of `primary`. NULL: the last word is
+     * the value of the field at this offset, in PASS_REST of the primary, else of the supervisor. */
     const char *(*apply)(struct supervisor *s, struct instance *primary, const struct str *arg);
+    size_t field;
+    const char *err; /* when a flag or a script is invalid; NULL: the field is any text */
 } lines[] = {
-    {"myid", 2, PASS_SELF, setMyid},
-    {"current-epoch", 2, PASS_SELF, setCurrentEpoch},
-    {"announce-ip", 2, PASS_SELF, setAnnounceIp},
-    {"announce-port", 2, PASS_SELF, setAnnouncePort},
-    {"deny-scripts-reconfig", 2, PASS_SELF, setDenyScripts},
-    {"resolve-hostnames", 2, PASS_SELF, setResolve},
-    {"announce-hostnames", 2, PASS_SELF, setAnnounceNames},
-    {"sentinel-user", 2, PASS_SELF, setSentinelUser},
-    {"sentinel-pass", 2, PASS_SELF, setSentinelPass},
-    {"monitor", 5, PASS_MONITOR, addPrimary},
-    {"down-after-milliseconds", 3, PASS_REST, setDownAfter},
-    {"failover-timeout", 3, PASS_REST, setFailoverTimeout},
-    {"parallel-syncs", 3, PASS_REST, setParallelSyncs},
-    {"notification-script", 3, PASS_REST, setNotification},
-    {"client-reconfig-script", 3, PASS_REST, setReconfig},
-    {"auth-pass", 3, PASS_REST, setAuthPass},
-    {"auth-user", 3, PASS_REST, setAuthUser},
-    {"primary-reboot-down-after-period", 3, PASS_REST, setRebootPeriod},
-    {"master-reboot-down-after-period", 3, PASS_REST, setRebootPeriod},
-    {"config-epoch", 3, PASS_REST, setConfigEpoch},
-    {"leader-epoch", 3, PASS_REST, setLeaderEpoch},
-    {"known-replica", 4, PASS_REST, addReplica},
-    {"known-slave", 4, PASS_REST, addReplica},
-    {"known-sentinel", 5, PASS_REST, addSentinel},
-    {"known-sentinel", 4, PASS_REST, ignoreSentinel},
-    {"rename-command", 4, PASS_REST, addRename},
+    {"myid", 2, PASS_SELF, .apply = setMyid},
+    {"current-epoch", 2, PASS_SELF, .apply = setCurrentEpoch},
+    {"announce-ip", 2, PASS_SELF, .apply = setAnnounceIp},
+    {"announce-port", 2, PASS_SELF, .apply = setAnnouncePort},
+    {"deny-scripts-reconfig", 2, PASS_SELF,
+     .field = offsetof(struct supervisor, settings.deny_scripts_reconfig),
+     .err = "Please specify yes or no for the deny-scripts-reconfig options."},
+    {"resolve-hostnames", 2, PASS_SELF, .field = offsetof(struct supervisor, settings.resolve_hostnames),
+     .err = "Please specify yes or no for the resolve-hostnames option."},
+    {"announce-hostnames", 2, PASS_SELF, .field = offsetof(struct supervisor, settings.announce_hostnames),
+     .err = "Please specify yes or no for the announce-hostnames option."},
+    {"sentinel-user", 2, PASS_SELF, .field = offsetof(struct supervisor, settings.sentinel_user)},
+    {"sentinel-pass", 2, PASS_SELF, .field = offsetof(struct supervisor, settings.sentinel_pass)},
+    {"monitor", 5, PASS_MONITOR, .apply = addPrimary},
+    {"down-after-milliseconds", 3, PASS_REST, .apply = setDownAfter},
+    {"failover-timeout", 3, PASS_REST, .apply = setFailoverTimeout},
+    {"parallel-syncs", 3, PASS_REST, .apply = setParallelSyncs},
+    {"notification-script", 3, PASS_REST, .field = offsetof(struct instance, p.notification_script),
+     .err = "Notification script seems non existing or non executable."},
+    {"client-reconfig-script", 3, PASS_REST, .field = offsetof(struct instance, p.reconfig_script),
+     .err = "Client reconfiguration script seems non existing or non executable."},
+    {"auth-pass", 3, PASS_REST, .field = offsetof(struct instance, p.auth_pass)},
+    {"auth-user", 3, PASS_REST, .field = offsetof(struct instance, p.auth_user)},
+    {"primary-reboot-down-after-period", 3, PASS_REST, .apply = setRebootPeriod},
+    {"master-reboot-down-after-period", 3, PASS_REST, .apply = setRebootPeriod},
+    {"config-epoch", 3, PASS_REST, .apply = setConfigEpoch},
+    {"leader-epoch", 3, PASS_REST, .apply = setLeaderEpoch},
+    {"known-replica", 4, PASS_REST, .apply = addReplica},
+    {"known-slave", 4, PASS_REST, .apply = addReplica},
+    {"known-sentinel", 5, PASS_REST, .apply = addSentinel},
+    {"known-sentinel", 4, PASS_REST, .apply = ignoreSentinel},
+    {"rename-command", 4, PASS_REST, .apply = addRename},
 };
 #define LINES (sizeof lines / sizeof *lines)
 
@@ -299,6 +255,14 @@ enum configPass supervisorConfigPass(struct str word) {
     for (size_t n = 0; n < LINES; n++)
         if (strIs(word, lines[n].word)) return lines[n].pass;
     return PASS_REST;
+}
+
+static const char *supervisorConfigSetField(const struct line *line, void *field, struct str value) {
+    if (line->err)
+        return line->pass == PASS_SELF ? setYesNo(field, value, line->err)
+                                       : setScript(field, value, line->err);
+    setText(field, value);
+    return NULL;
 }
 
 const char *supervisorConfigLine(struct supervisor *s, int argc, const struct str *argv) {
@@ -316,7 +280,9 @@ const char *supervisorConfigLine(struct supervisor *s, int argc, const struct st
         sdsfree(name);
         if (!primary) return "No such master with specified name.";
     }
-    return line->apply(s, primary, argv + 1);
+    if (line->apply) return line->apply(s, primary, argv + 1);
+    char *owner = primary ? (char *)primary : (char *)s;
+    return supervisorConfigSetField(line, owner + line->field, argv[argc - 1]);
 }
 
 /* ---- Writing ---- */

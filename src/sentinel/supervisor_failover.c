@@ -129,7 +129,7 @@ void callReconfigScript(struct supervisor *s, struct instance *primary, const ch
 
 /* ---- Beginning and giving up ---- */
 
-void failoverStart(struct supervisor *s, struct instance *primary) {
+static void failoverStart(struct supervisor *s, struct instance *primary) {
     struct primaryState *p = &primary->p;
     serverAssert(p->failover_state == FAILOVER_NONE);
     stateSet(s, primary, FAILOVER_WAIT_START);
@@ -173,7 +173,7 @@ static void sendTakeBack(struct supervisor *s, struct instance *primary) {
     SEND(s, primary, "CLIENT", "UNPAUSE");
 }
 
-void failoverAbort(struct supervisor *s, struct instance *primary) {
+static void failoverAbort(struct supervisor *s, struct instance *primary) {
     struct primaryState *p = &primary->p;
     serverAssert(p->failover_state <= FAILOVER_WAIT_PROMOTION);
     if (p->handing_over && p->failover_state == FAILOVER_WAIT_PROMOTION) sendTakeBack(s, primary);

@@ -180,7 +180,7 @@ static void roleTold(struct supervisor *s, struct instance *i, bool replica) {
 
 /* ---- What is done about it ---- */
 
-bool primaryLooksSane(const struct supervisor *s, const struct instance *primary) {
+static bool primaryLooksSane(const struct supervisor *s, const struct instance *primary) {
     return !primary->reports_replica && !(primary->flags & (FLAG_S_DOWN | FLAG_O_DOWN)) &&
            s->now_ms - primary->info_ms < 2 * s->timers.info_period;
 }

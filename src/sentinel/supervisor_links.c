@@ -22,17 +22,17 @@
 
 /* ---- Life of a link ---- */
 
+static void linkAddOwner(struct peerLink *link, struct instance *owner) {
+    link->owners = zrealloc(link->owners, sizeof *link->owners * (size_t)(link->owner_count + 1));
+    link->owners[link->owner_count++] = owner;
+}
+
 struct peerLink *linkCreate(struct supervisor *s, struct instance *owner) {
     struct peerLink *link = zcalloc(1, sizeof *link);
     /* As if a PING had been sent: who never answers is down, too. */
     link->ping_ms = link->good_pong_ms = link->pong_ms = s->now_ms;
     linkAddOwner(link, owner);
     return link;
-}
-
-void linkAddOwner(struct peerLink *link, struct instance *owner) {
-    link->owners = zrealloc(link->owners, sizeof *link->owners * (size_t)(link->owner_count + 1));
-    link->owners[link->owner_count++] = owner;
 }
 
 void linkClose(struct supervisor *s, struct peerLink *link, enum channel ch) {
@@ -89,7 +89,8 @@ void supervisorDropSentinelLinks(struct supervisor *s) {
 
 /* ---- Sending ---- */
 
-struct str supervisorCommandName(const struct instance *primary, const char *command) {
+/* The name under which the servers of that primary know `command` (see renamed). */
+static struct str supervisorCommandName(const struct instance *primary, const char *command) {
     const struct primaryState *p = &primary->p;
     for (int n = 0; n < p->renamed_count; n++)
         if (strcasecmp(p->renamed[n].from, command) == 0) return sdsview(p->renamed[n].to);

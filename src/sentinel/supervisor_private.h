@@ -46,7 +46,6 @@ bool runIdValid(struct str id);
 void peerLinkTick(struct supervisor *s, struct instance *i); /* connects, drops what is stale */
 void periodicTick(struct supervisor *s, struct instance *i); /* INFO, PING, hello */
 struct peerLink *linkCreate(struct supervisor *s, struct instance *owner);
-void linkAddOwner(struct peerLink *link, struct instance *owner);
 /* Frees the link (and closes it) when `owner` was the last. */
 void linkRelease(struct supervisor *s, struct peerLink *link, struct instance *owner);
 /* A Sentinel whose run id is known with another primary: it has that one's link from now on. */
@@ -61,7 +60,6 @@ bool instanceMaySend(const struct instance *i);
 
 /* ---- supervisor_info.c ---- */
 void infoReceived(struct supervisor *s, struct instance *i, struct str text);
-bool primaryLooksSane(const struct supervisor *s, const struct instance *primary);
 
 /* ---- supervisor_hello.c ---- */
 bool helloSend(struct supervisor *s, struct instance *i);              /* false: it could not be */
@@ -85,11 +83,9 @@ int64_t failoverStartTime(struct supervisor *s);
 
 /* ---- supervisor_failover.c ---- */
 bool failoverStartIfNeeded(struct supervisor *s, struct instance *primary);
-void failoverStart(struct supervisor *s, struct instance *primary);
 void failoverTick(struct supervisor *s, struct instance *primary); /* the state machine; not update_config */
 /* At the end of a tick, when the state is update_config: +switch-master, and the primary moves. */
 void failoverFinish(struct supervisor *s, struct instance *primary);
-void failoverAbort(struct supervisor *s, struct instance *primary);
 /* The promoted replica says that it is a primary. */
 void failoverPromoted(struct supervisor *s, struct instance *replica);
 /* The best replica, or NULL. */

@@ -78,6 +78,7 @@
 #include "persist/snapshot.h"
 #include "persist/aof.h"
 #include "repl/replication.h"
+#include "script/lua_engine.h"
 #include "script/script.h"
 #include "sentinel/sentinel_world.h"
 #include "module/module.h"
@@ -436,7 +437,7 @@ static void runServer(void) {
     bioInit();
     scriptStart();
     moduleStart();
-    scriptStartLua();
+    luaEngineStart();
     aclStart();
     evictStart();
     ioThreadsBegin();
