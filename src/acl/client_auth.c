@@ -11,7 +11,6 @@
 #include "command/admission.h"
 #include "command/script_running.h"
 #include "command/call.h"
-#include "command/redact.h"
 #include "client/reply.h"
 #include "registry/server_events.h"
 
@@ -154,7 +153,7 @@ void authUsersChanged(void) {
 }
 
 /* HELLO [protocol] ... AUTH user password ... */
-static bool helloSecret(const struct str *argv, int argc, int i) {
+bool helloIsSecret(const struct str *argv, int argc, int i) {
     (void)argc;
     return (i > 2 && strIs(argv[i - 1], "auth")) || (i > 3 && strIs(argv[i - 2], "auth"));
 }
@@ -167,11 +166,6 @@ void authInit(void) {
     static const struct clientUsers users = {authRequired, authenticate, authLogout, aclUserName, userExists};
     client_users = &users;
     callAddHook(BETWEEN_CALLS, closeRevoked, true);
-    redactRegister("auth", redactAll);
-    redactRegister("hello", helloSecret);
-    redactRegister("acl|setuser", redactAll);
-    redactRegister("acl|deluser", redactAll);
-    redactRegister("acl|getuser", redactAll);
     admissionFill(RULE_AUTH, checkAuth);
     admissionFill(RULE_ACL, checkRules);
 }

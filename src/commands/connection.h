@@ -12,3 +12,4 @@ commandProc authCommand, clientIdCommand, clientListCommand, clientInfoCommand, 
     clientGetredirCommand, clientTrackinginfoCommand, clientPauseCommand, clientUnpauseCommand,
     clientNoEvictCommand, clientNoTouchCommand, clientCapaCommand, clientImportSourceCommand, echoCommand,
     helloCommand, pingCommand, quitCommand, resetCommand, selectCommand;
+commandIsSecret helloIsSecret;

@@ -394,6 +394,7 @@ const struct commandSpec commandsGeneric[] = {
      .history = HISTORY({"3.0.0", "`COPY` and `REPLACE`."}, {"3.0.6", "`KEYS`: several keys."},
                         {"4.0.7", "`AUTH`."}, {"6.0.0", "`AUTH2`."}),
      .proc = migrateCommand,
+     .is_secret = migrateIsSecret,
      .arity = -6,
      .flags = CMD_WRITE,
      .acl = ACL_KEYSPACE | ACL_DANGEROUS,

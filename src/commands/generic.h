@@ -13,3 +13,4 @@ commandProc copyCommand, delCommand, dumpCommand, migrateCommand, restoreCommand
     scanCommand, touchCommand, ttlCommand, typeCommand, unlinkCommand;
 
 commandGetKeys migrateGetKeys;
+commandIsSecret migrateIsSecret;

@@ -8,3 +8,4 @@
 extern const struct commandSpec commandsSentinel[];
 
 commandProc sentinelCommand;
+commandIsSecret sentinelSetIsSecret, sentinelConfigIsSecret;

@@ -350,6 +350,7 @@ static const struct commandSpec configSubcommands[] = {
      .group = "server",
      .history = HISTORY({"7.0.0", "Several directives, all of them or none."}),
      .proc = configSetCommand,
+     .is_secret = configSetIsSecret,
      .arity = -4,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
      .tips = configSetTips,

@@ -17,3 +17,4 @@ commandProc bgrewriteaofCommand, bgsaveCommand, lastsaveCommand, saveCommand, co
     latencyHistogramCommand, latencyHistoryCommand, latencyLatestCommand, latencyResetCommand, lolwutCommand,
     monitorCommand, roleCommand, slowlogGetCommand, slowlogHelpCommand, slowlogLenCommand,
     slowlogResetCommand;
+commandIsSecret configSetIsSecret;

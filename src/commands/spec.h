@@ -4,6 +4,7 @@
  * finding of keys read of them is in grammar.h. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/str.h"
@@ -99,6 +100,10 @@ typedef int commandGetKeys(const struct serverCommand *cmd, const struct str *ar
  * what a script says of itself (c->argv is set). */
 typedef uint64_t commandFlagsOf(const struct client *c, uint64_t flags);
 
+/* Is argv[i] a secret, which logs do not show? Asked for what stands behind the command's name. */
+typedef bool commandIsSecret(const struct str *argv, int argc, int i);
+commandIsSecret redactAll; /* every argument is (command/redact.c) */
+
 struct commandSpec {     /* arrays end with name NULL */
     const char *name;    /* lower case; of a subcommand without its container */
     const char *summary; /* our words */
@@ -116,6 +121,7 @@ struct commandSpec {     /* arrays end with name NULL */
     commandGetKeys *getkeys;
     commandGetKeys *getchannels; /* of CMD_TELLS_CHANNELS: with CHANNEL_... */
     commandFlagsOf *flags_of;
+    commandIsSecret *is_secret; /* NULL: no argument is */
     const struct commandArg *args;
     const struct commandSpec *subcommands;
     unsigned prefetch; /* PREFETCH_* : hints for the type's prefetch hook */

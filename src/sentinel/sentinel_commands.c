@@ -236,5 +236,4 @@ void sentinelCommand(struct client *c) {
 
 void sentinelCommandsInit(void) {
     commandRegister(commandsSentinel);
-    sentinelSetInit();
 }

@@ -16,7 +16,6 @@ sentinelHandler sentinelPrimariesCommand, sentinelPrimaryCommand, sentinelReplic
 
 /* ---- What they set ---- */
 sentinelHandler sentinelSetCommand, sentinelConfigCommand, sentinelDebugCommand;
-void sentinelSetInit(void); /* which arguments of these are secrets */
 
 /* ---- Checks (sentinel_checks.c) ---- */
 struct instance *sentinelPrimaryFind(struct str name); /* NULL: there is none */

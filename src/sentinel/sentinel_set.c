@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "client/reply.h"
-#include "command/redact.h"
 #include "registry/config.h"
 #include "sentinel/supervisor_private.h"
 
@@ -393,18 +392,13 @@ void sentinelDebugCommand(struct client *c) {
 
 /* ---- Secrets ---- */
 
-static bool setSecret(const struct str *argv, int argc, int i) {
+bool sentinelSetIsSecret(const struct str *argv, int argc, int i) {
     (void)argc;
     const struct setOption *o = i > 3 ? setOptionFind(argv[i - 1]) : NULL;
     return o && o->secret;
 }
 
-static bool configSecret(const struct str *argv, int argc, int i) {
+bool sentinelConfigIsSecret(const struct str *argv, int argc, int i) {
     (void)argc;
     return i > 3 && strIs(argv[2], "set") && strIs(argv[i - 1], "sentinel-pass");
-}
-
-void sentinelSetInit(void) {
-    redactRegister("sentinel|set", setSecret);
-    redactRegister("sentinel|config", configSecret);
 }

@@ -7,54 +7,49 @@
 
 #include "command/command.h"
 #include "command/redact.h"
-#include "sentinel/sentinel_commands.h"
+#include "commands/sentinel.h"
 
 static struct serverCommand sentinel_command;
 
 /* The line as it is shown, in words. */
-static sds shown(const char *fullname, const char *line) {
+static sds shown(commandIsSecret *is_secret, const char *line) {
     int argc;
     sds *words = sdssplitargs(line, strlen(line), &argc), text = sdsempty();
     struct str *argv = zmalloc((size_t)argc * sizeof *argv);
     for (int i = 0; i < argc; i++) argv[i] = sdsview(words[i]);
-    struct serverCommand cmd = {.fullname = sdsnew(fullname), .parent = &sentinel_command};
+    struct commandSpec spec = {.is_secret = is_secret};
+    struct serverCommand cmd = {.spec = &spec, .parent = &sentinel_command};
+    struct client c = {.argv = argv, .argc = argc, .cmd = &cmd};
     for (int i = 0; i < argc; i++) {
         if (i) text = sdscat(text, " ");
-        text = sdscatstr(text, redactedArg(&cmd, argv, argc, i));
+        text = sdscatstr(text, redactedArg(&c, i));
     }
-    sdsfree(cmd.fullname);
     zfree(argv);
     sdsfreesplitres(words, argc);
     return text;
 }
 
-static void check(const char *fullname, const char *line, const char *expected) {
-    sds text = shown(fullname, line);
+static void check(commandIsSecret *is_secret, const char *line, const char *expected) {
+    sds text = shown(is_secret, line);
     assert_string_equal(text, expected);
     sdsfree(text);
 }
 
 static void passwordsAreSecret(void **state) {
     (void)state;
-    check("sentinel|set", "SENTINEL SET m auth-pass geheim", "SENTINEL SET m auth-pass (redacted)");
-    check("sentinel|set", "sentinel set m quorum 2 AUTH-PASS a auth-user b",
+    check(sentinelSetIsSecret, "SENTINEL SET m auth-pass geheim", "SENTINEL SET m auth-pass (redacted)");
+    check(sentinelSetIsSecret, "sentinel set m quorum 2 AUTH-PASS a auth-user b",
           "sentinel set m quorum 2 AUTH-PASS (redacted) auth-user b");
-    check("sentinel|config", "sentinel config set sentinel-user u Sentinel-Pass p",
+    check(sentinelConfigIsSecret, "sentinel config set sentinel-user u Sentinel-Pass p",
           "sentinel config set sentinel-user u Sentinel-Pass (redacted)");
 }
 
 static void theRestIsShown(void **state) {
     (void)state;
-    check("sentinel|set", "sentinel set auth-pass quorum 2", "sentinel set auth-pass quorum 2");
-    check("sentinel|set", "sentinel set m auth-pass", "sentinel set m auth-pass");
-    check("sentinel|config", "sentinel config get sentinel-pass x", "sentinel config get sentinel-pass x");
-    check("sentinel|master", "sentinel master auth-pass", "sentinel master auth-pass");
-}
-
-static int setup(void **state) {
-    (void)state;
-    sentinelSetInit();
-    return 0;
+    check(sentinelSetIsSecret, "sentinel set auth-pass quorum 2", "sentinel set auth-pass quorum 2");
+    check(sentinelSetIsSecret, "sentinel set m auth-pass", "sentinel set m auth-pass");
+    check(sentinelConfigIsSecret, "sentinel config get sentinel-pass x",
+          "sentinel config get sentinel-pass x");
 }
 
 int main(void) {
@@ -62,5 +57,5 @@ int main(void) {
         cmocka_unit_test(passwordsAreSecret),
         cmocka_unit_test(theRestIsShown),
     };
-    return cmocka_run_group_tests(tests, setup, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,6 @@
 #include "client/client.h"
 #include "client/client_log.h"
 #include "client/reply.h"
-#include "command/redact.h"
 #include "commands/server.h"
 #include "registry/config.h"
 #include "registry/server_events.h"
@@ -176,7 +175,7 @@ void configSetCommand(struct client *c) {
 }
 
 /* CONFIG SET name value ...: the values of passwords and their like. */
-static bool configSecret(const struct str *argv, int argc, int i) {
+bool configSetIsSecret(const struct str *argv, int argc, int i) {
     (void)argc;
     const struct configDirective *d = i % 2 ? configFind(argv[i - 1]) : NULL;
     return d && d->flags & CONFIG_SENSITIVE;
@@ -225,5 +224,4 @@ void configCommandsInit(void) {
                     NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    redactRegister("config|set", configSecret);
 }

@@ -29,7 +29,6 @@
 #include "data/notify.h"
 #include "command/propagate.h"
 #include "data/rdb.h"
-#include "command/redact.h"
 #include "client/reply.h"
 #include "data/rewrite.h"
 #include "net/dial.h"
@@ -209,7 +208,7 @@ static int credentialsAt(const struct str *argv, int argc, int i) {
     return i + words < argc ? words : 0;
 }
 
-static bool isSecret(const struct str *argv, int argc, int i) {
+bool migrateIsSecret(const struct str *argv, int argc, int i) {
     for (int at = 6, words; at < argc; at += 1 + words) {
         words = credentialsAt(argv, argc, at);
         if (at < i && i <= at + words) return true;
@@ -391,7 +390,6 @@ static sds migrateInfo(sds s) {
 
 void migrateInit(void) {
     infoRegister("stats", migrateInfo);
-    redactRegister("migrate", isSecret);
     listInit(&targets);
     cronRegister(closeIdle, 1000);
 }
