@@ -540,10 +540,6 @@ bool argDouble(struct client *c, struct str arg, double *out, const char *msg) {
 
 /* ---- Chains ---- */
 
-size_t replyPending(const struct client *c) {
-    return clientOutputPending(c);
-}
-
 void replyFreeChain(struct client *c) {
     serverAssert(!c->out.head == !c->out.tail && c->out.sent <= c->out.bytes);
     struct replyBlock *first = c->out.head;
@@ -553,7 +549,7 @@ void replyFreeChain(struct client *c) {
 }
 
 sds replyChainToSds(struct client *c) {
-    sds s = sdsMakeRoomForExact(sdsempty(), replyPending(c));
+    sds s = sdsMakeRoomForExact(sdsempty(), clientOutputPending(c));
     size_t skip = c->out.sent;
     for (struct replyBlock *b = c->out.head; b; b = b->next) {
         s = sdscatlen(s, b->buf + skip, b->used - skip);

@@ -99,7 +99,6 @@ bool argPositive(struct client *c, struct str arg, int64_t *out,
                  const char *msg); /* [0, INT64_MAX/...]: "value is out of range, must be positive" */
 bool argDouble(struct client *c, struct str arg, double *out, const char *msg);
 
-size_t replyPending(const struct client *c); /* bytes in the chain not sent yet */
 void replyFreeChain(struct client *c);
 sds replyChainToSds(struct client *c); /* all bytes as one string; empties the chain */
 

@@ -20,6 +20,7 @@
 #include "data/lazyfree.h"
 #include "registry/background.h"
 #include "registry/memory_report.h"
+#include "client/client_output.h"
 #include "client/reply.h"
 #include "ds/hashtable.h"
 #include "script/functions.h"
@@ -291,7 +292,7 @@ void scriptDebugCommand(struct client *c) {
     } else if (!e) {
         sds error = sdscatstr(sdsnew("ERR No scripting engine found with name '"), name);
         replyAndFree(c, sdscat(error, "' to enable debug"));
-    } else if (replyPending(c)) {
+    } else if (clientOutputPending(c)) {
         replyError(c, "ERR SCRIPT DEBUG must be called outside a pipeline");
     } else if (sync || strIs(c->argv[2], "yes")) {
         debug(c, e, sync);
