@@ -20,14 +20,12 @@
 #include <unistd.h>
 
 #include "base/assert.h"
-#include "base/key_slot.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "cluster/migration_jobs.h"
 #include "cluster/migration_private.h"
 #include "client/client_output.h"
-#include "command/command.h"
 #include "command/pause.h"
 #include "command/propagate.h"
 #include "data/child.h"
@@ -92,17 +90,12 @@ static void putWords(struct migrationExport *x, int argc, const struct str *argv
     sdsfree(s);
 }
 
-/* -1: it has no keys. */
-static int slotOf(const struct str *argv, int argc) {
-    const struct serverCommand *cmd = commandLookup(argv, argc);
-    struct keyRef *keys = NULL;
-    int count = cmd ? commandGetKeyRefs(cmd, argv, argc, &keys) : 0, slot = -1;
-    if (count > 0 && !(keys[0].flags & KEY_NOT_KEY)) slot = keySlot(argv[keys[0].pos]);
-    zfree(keys);
-    return slot;
+static void putPieces(struct migrationExport *x, const struct propagated *p) {
+    for (int i = 0; i < p->count; i++) put(x, p->pieces[i]);
 }
 
-static void putChange(struct migrationExport *x, int db, struct str bytes) {
+static void putChange(struct migrationExport *x, const struct propagated *p) {
+    int db = p->dbid;
     char digits[LONG_STR_SIZE];
     if (x->in_multi && !x->multi_sent) {
         static const struct str multi = STR("MULTI");
@@ -114,81 +107,33 @@ static void putChange(struct migrationExport *x, int db, struct str bytes) {
         putWords(x, 2, select);
         x->db = db;
     }
-    put(x, bytes);
+    putPieces(x, p);
 }
 
-static int stream_db; /* that the propagated stream has selected */
-
-static void change(const struct str *argv, int argc, struct str bytes) {
-    int64_t n;
-    bool multi = strIs(argv[0], "multi"), exec = strIs(argv[0], "exec");
-    if (strIs(argv[0], "select") && argc == 2 && string2ll(argv[1], &n)) {
-        stream_db = (int)n;
-        return;
-    }
-    int slot = multi || exec ? -1 : slotOf(argv, argc);
-    listForEach(&migration_jobs, it) {
-        struct migrationJob *job = listEntry(it, struct migrationJob, node);
-        struct migrationExport *x = job->link;
-        if (!wantsChanges(job)) continue;
-        if (multi) {
-            x->in_multi = true;
-        } else if (exec) {
-            if (x->multi_sent) put(x, bytes);
-            x->in_multi = x->multi_sent = false;
-        } else if (slot >= 0 && slotSetHas(&job->slots, slot)) {
-            putChange(x, stream_db, bytes);
-        }
-    }
+/* A transaction begins or ends. Its MULTI waits for the first command that has its keys in the slots. */
+static void putBracket(struct migrationExport *x, const struct propagated *p) {
+    if (p->last && x->multi_sent) putPieces(x, p);
+    x->in_multi = p->first;
+    x->multi_sent = false;
 }
 
-static const char *takeNumber(const char *p, int64_t *n) {
-    const char *eol = memchr(p, '\r', LONG_STR_SIZE);
-    if (!eol || !string2ll(strN(p + 1, (size_t)(eol - p - 1)), n)) return NULL;
-    return eol + 2;
-}
-
-/* One command of what is propagated, which is in canonical form: what follows it. */
-static const char *takeCommand(const char *p, struct str **argv, int *argc) {
-    static struct str *views;
-    static int64_t room;
-    int64_t count, len;
-    p = takeNumber(p, &count);
-    serverAssert(p && count > 0);
-    if (count > room) views = zrealloc(views, (size_t)(room = count) * sizeof *views);
-    for (int64_t i = 0; i < count; i++) {
-        p = takeNumber(p, &len);
-        serverAssert(p);
-        views[i] = strN(p, (size_t)len);
-        p += len + 2;
-    }
-    *argv = views;
-    *argc = (int)count;
-    return p;
-}
-
+/* SELECT is not passed on: each job selects the databases of the commands that it sends. */
 static void sink(const struct propagated *p) {
     if (p->for_replicas || p->but & PROPAGATED_NOT_TO_REPLICAS) return;
-    sds joined = NULL;
-    struct str all = p->pieces[0];
-    if (p->count > 1) { /* around big arguments */
-        joined = sdsempty();
-        for (int i = 0; i < p->count; i++) joined = sdscatstr(joined, p->pieces[i]);
-        all = sdsview(joined);
+    serverAssert(p->commands == 1);
+    listForEach(&migration_jobs, it) {
+        struct migrationJob *job = listEntry(it, struct migrationJob, node);
+        if (!wantsChanges(job)) continue;
+        if (p->bracket)
+            putBracket(job->link, p);
+        else if (p->about->slot >= 0 && slotSetHas(&job->slots, p->about->slot))
+            putChange(job->link, p);
     }
-    for (const char *at = all.ptr, *end = all.ptr + all.len; at < end;) {
-        struct str *argv;
-        int argc;
-        const char *next = takeCommand(at, &argv, &argc);
-        change(argv, argc, strN(at, (size_t)(next - at)));
-        at = next;
-    }
-    sdsfree(joined);
 }
 
 static void wantChanges(bool want) {
     sinks += want ? 1 : -1;
-    if (want && sinks == 1) propagateAddSink(sink, false);
+    if (want && sinks == 1) propagateAddSink(sink, SINK_DESCRIBED);
     if (!want && sinks == 0) propagateRemoveSink(sink);
 }
 

@@ -18,8 +18,10 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/key_slot.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "command/command.h"
 #include "data/db.h"
 #include "net/resp.h"
 
@@ -29,9 +31,9 @@
 
 static struct {
     propagateSink *fn;
-    bool for_replicas;
+    unsigned options;
 } sinks[SINKS_MAX];
-static int sink_count, mutes;
+static int sink_count, described_sinks, mutes;
 int propagate_sinks, propagate_replica_sinks;
 struct propagationUnit propagation;
 static uint64_t passed;   /* bytes that sinks were given */
@@ -39,6 +41,28 @@ static int selected = -1; /* by the last SELECT among them; -1: by none */
 
 static const struct str multi_text = STR("*1\r\n$5\r\nMULTI\r\n"), exec_text = STR("*1\r\n$4\r\nEXEC\r\n");
 static const struct str crlf = STR("\r\n"), no_raw;
+
+static const struct propagatedCommand about_nothing = {NULL, -1};
+
+/* ---- Description ---- */
+
+/* O(keys) */
+static __attribute__((noinline, cold)) void propagateLookUpCommand(struct propagationUnit *u, int argc,
+                                                                   const struct str *argv,
+                                                                   const struct serverCommand *cmd) {
+    struct keyRef *keys = NULL;
+    u->about.cmd = cmd ? cmd : commandLookup(argv, argc);
+    int count = u->about.cmd ? commandGetKeyRefs(u->about.cmd, argv, argc, &keys) : 0;
+    bool has_key = count > 0 && !(keys[0].flags & KEY_NOT_KEY);
+    u->about.slot = has_key ? keySlot(argv[keys[0].pos]) : -1;
+    zfree(keys);
+}
+
+/* Sets u->about. cmd NULL: it is looked up. */
+static inline void propagateDescribe(struct propagationUnit *u, int argc, const struct str *argv,
+                                     const struct serverCommand *cmd) {
+    if (__builtin_expect(described_sinks, 0)) propagateLookUpCommand(u, argc, argv, cmd);
+}
 
 /* ---- To the sinks ---- */
 
@@ -57,13 +81,18 @@ static size_t writeSelect(char dst[SELECT_ROOM], int dbid) {
 static __attribute__((noinline, cold)) void selectDb(int dbid, bool first) {
     char text[SELECT_ROOM];
     struct str bytes = strN(text, writeSelect(text, dbid));
-    toAllSinks(
-        &(struct propagated){.pieces = &bytes, .count = 1, .len = bytes.len, .commands = 1, .first = first});
+    toAllSinks(&(struct propagated){.pieces = &bytes,
+                                    .count = 1,
+                                    .len = bytes.len,
+                                    .commands = 1,
+                                    .dbid = dbid,
+                                    .about = &about_nothing,
+                                    .first = first});
     selected = dbid;
 }
 
-/* dbid: the database that they are for; -1: any (MULTI, EXEC). */
 static inline void toSinks(struct propagated *p, int dbid) {
+    p->dbid = dbid;
     if (__builtin_expect(dbid != selected, 0) && dbid >= 0) {
         selectDb(dbid, p->first);
         p->first = false;
@@ -76,6 +105,7 @@ static void textToSinks(const struct str *text, bool first) {
                                  .count = 1,
                                  .len = text->len,
                                  .commands = 1,
+                                 .about = &about_nothing,
                                  .first = first,
                                  .last = !first,
                                  .bracket = true},
@@ -88,6 +118,7 @@ static void partToSinks(const struct propagationPart *part, bool alone) {
                                  .count = 1,
                                  .len = bytes.len,
                                  .commands = part->commands,
+                                 .about = &part->about,
                                  .first = alone,
                                  .last = alone,
                                  .for_replicas = part->for_replicas,
@@ -174,7 +205,7 @@ static struct propagationPart keep(struct propagationUnit *u, int dbid, int argc
     serverAssert(u->depth > 0);
     char *start = makeRoom(u, raw.ptr ? raw.len : respRequestRoom(argc, argv));
     char *end = raw.ptr ? put(start, raw) : respWriteRequest(start, argc, argv);
-    struct propagationPart part = {u->used, (size_t)(end - start), dbid, 1, u->depth, false, 0};
+    struct propagationPart part = {u->used, (size_t)(end - start), dbid, 1, u->depth, false, 0, u->about};
     u->used += part.len;
     u->busy = true;
     return part;
@@ -228,6 +259,7 @@ static inline void passOn(struct propagationUnit *u, struct str bytes, int dbid,
                                   .count = 1,
                                   .len = bytes.len,
                                   .commands = commands,
+                                  .about = &u->about,
                                   .for_replicas = for_replicas},
              dbid, last);
 }
@@ -240,7 +272,7 @@ static void encodeAndPassOn(struct propagationUnit *u, int dbid, int argc, const
         passOn(u, strN(start, (size_t)(respWriteRequest(start, argc, argv) - start)), dbid, 1, last,
                for_replicas);
     } else {
-        struct propagated p = {.commands = 1, .for_replicas = for_replicas};
+        struct propagated p = {.commands = 1, .about = &u->about, .for_replicas = for_replicas};
         p.count = encodeAround(u, argc, argv, &p.pieces);
         for (int i = 0; i < p.count; i++) p.len += p.pieces[i].len;
         piecesOn(u, &p, dbid, last);
@@ -265,7 +297,7 @@ static inline __attribute__((always_inline)) void emit(struct propagationUnit *u
 static void addRewrite(struct propagationUnit *u, struct propagationPart part) {
     struct propagationPart *before = u->rewrite_count ? &u->rewrites[u->rewrite_count - 1] : NULL;
     if (before && before->depth == part.depth && before->dbid == part.dbid &&
-        before->at + before->len == part.at) {
+        before->at + before->len == part.at && !described_sinks) {
         before->len += part.len;
         before->commands++;
         return;
@@ -290,6 +322,7 @@ static bool emitRewrites(struct propagationUnit *u, bool last) {
     for (int i = from; i < count && !u->suppressed; i++) {
         struct propagationPart *part = &u->rewrites[i];
         bool ends = last && i == count - 1;
+        u->about = part->about;
         if (!ends && part->commands == 1 && isFirst(u))
             holdBack(u, part);
         else
@@ -316,24 +349,33 @@ void propagateWhatRan(struct client *c, bool dirty, struct str raw) {
     bool emits = (dirty || anyway) && !rewritten && !u->suppressed;
     u->suppressed = u->anyway = false;
     if (!dirty && !anyway) return;
-    if (emits) emit(u, c->db->id, c->argc, c->argv, rawIsGood(c, raw) ? raw : no_raw, last, anyway);
+    if (emits) {
+        propagateDescribe(u, c->argc, c->argv, c->cmd);
+        emit(u, c->db->id, c->argc, c->argv, rawIsGood(c, raw) ? raw : no_raw, last, anyway);
+    }
     c->wrote_at = propagateOffset();
 }
 
 /* ---- Public API ---- */
 
 void propagateRewrite(struct client *c, int argc, const struct str *argv) {
-    if (propagateWanted()) addRewrite(&propagation, keep(&propagation, c->db->id, argc, argv, no_raw));
+    struct propagationUnit *u = &propagation;
+    if (!propagateWanted()) return;
+    propagateDescribe(u, argc, argv, NULL);
+    addRewrite(u, keep(u, c->db->id, argc, argv, no_raw));
 }
 
-void propagateRewriteOpen(struct client *c, int argc) {
+void propagateRewriteOpen(struct client *c, int argc, struct str name, struct str key) {
     struct propagationUnit *u = &propagation;
-    serverAssert(u->depth > 0);
+    serverAssert(u->depth > 0 && argc >= 2);
+    propagateDescribe(u, 2, (struct str[]){name, key}, NULL);
     char *start = makeRoom(u, RESP_HDR_SIZE);
     size_t len = (size_t)(respWriteRequestHead(start, argc) - start);
-    addRewrite(u, (struct propagationPart){u->used, len, c->db->id, 1, u->depth, false, 0});
+    addRewrite(u, (struct propagationPart){u->used, len, c->db->id, 1, u->depth, false, 0, u->about});
     u->used += len;
     u->busy = true;
+    propagateRewriteArg(name);
+    propagateRewriteArg(key);
 }
 
 void propagateRewriteArg(struct str arg) {
@@ -360,6 +402,7 @@ void propagateNow(int dbid, int argc, const struct str *argv) {
     struct propagationUnit *u = &propagation;
     if (!sink_count) return;
     bool alone = u->depth == 0 || (u->apart && u->depth == 1 && isFirst(u));
+    propagateDescribe(u, argc, argv, NULL);
     emit(u, dbid, argc, argv, no_raw, alone, false);
     if (u->busy && u->depth == 0) propagateEndBusy();
 }
@@ -376,22 +419,32 @@ void propagateMute(bool on) {
     propagate_sinks = mutes ? 0 : sink_count;
 }
 
-void propagateAddSink(propagateSink *fn, bool for_replicas) {
+static void propagateCountSinks(void) {
+    propagate_replica_sinks = described_sinks = 0;
+    for (int i = 0; i < sink_count; i++) {
+        propagate_replica_sinks += (sinks[i].options & SINK_FOR_REPLICAS) != 0;
+        described_sinks += (sinks[i].options & SINK_DESCRIBED) != 0;
+    }
+    propagate_sinks = mutes ? 0 : sink_count;
+}
+
+void propagateAddSink(propagateSink *fn, unsigned options) {
     serverAssert(sink_count < SINKS_MAX);
+    /* What has been declared already is not described. Only a running handler declares, and none adds sinks.
+     */
+    serverAssert(!(options & SINK_DESCRIBED) || !propagation.rewrite_count);
     propagateSelectAnew();
     sinks[sink_count].fn = fn;
-    sinks[sink_count++].for_replicas = for_replicas;
-    propagate_replica_sinks += for_replicas;
-    propagate_sinks = mutes ? 0 : sink_count;
+    sinks[sink_count++].options = options;
+    propagateCountSinks();
 }
 
 void propagateRemoveSink(propagateSink *fn) {
     for (int i = 0; i < sink_count; i++) {
         if (sinks[i].fn != fn) continue;
         finish(&propagation);
-        propagate_replica_sinks -= sinks[i].for_replicas;
         sinks[i] = sinks[--sink_count];
-        propagate_sinks = mutes ? 0 : sink_count;
+        propagateCountSinks();
         return;
     }
 }
@@ -415,6 +468,8 @@ bool propagateToReplicas(int argc, const struct str *argv) {
                                     .count = 1,
                                     .len = bytes.len,
                                     .commands = 1,
+                                    .dbid = -1,
+                                    .about = &about_nothing,
                                     .first = true,
                                     .last = true,
                                     .for_replicas = true});

@@ -24,9 +24,9 @@ static inline bool propagateWanted(void) {           /* is there any sink? */
 /* Instead of the running command, propagate this one (it is encoded at once). May be called several times:
  * then all of them, in order. Free of cost when there is no sink. */
 void propagateRewrite(struct client *c, int argc, const struct str *argv);
-/* The same when the arguments are at hand one by one: argc of them follow, and nothing else in between. Only
- * when propagateWanted(). */
-void propagateRewriteOpen(struct client *c, int argc);
+/* Begins a rewritten command of argc arguments: its name, its only key, and then argc - 2 arguments that
+ * propagateRewriteArg gives one by one, with nothing else in between. Only when propagateWanted(). */
+void propagateRewriteOpen(struct client *c, int argc, struct str name, struct str key);
 void propagateRewriteArg(struct str arg);
 /* The running command changes nothing, but may come upon many expired keys. When no other command has called
  * it, each of these deletions goes out by itself, and not between MULTI and EXEC. */
@@ -44,23 +44,38 @@ void propagateMute(bool on);
 
 /* ---- For sinks ---- */
 
-/* One or more whole commands, as arrays of bulks in canonical form. They come unit by unit, in order. */
+/* What a command is about. It is known only while there is a sink with SINK_DESCRIBED, since finding it costs
+ * a look-up of the keys. SELECT, and MULTI and EXEC around a unit, have neither. */
+struct propagatedCommand {
+    const struct serverCommand *cmd; /* NULL: unknown */
+    int slot;                        /* of the first key; -1: the command has no keys */
+};
+
+/* One or more whole commands, as arrays of bulks in canonical form, for one database. They come unit by unit,
+ * in order; one by one while there is a sink with SINK_DESCRIBED. */
 struct propagated {
     const struct str
         *pieces; /* the bytes, good during the call; one piece, or around big arguments several */
     int count;
     size_t len; /* of all pieces */
     int commands;
-    bool first, last;  /* of their unit */
-    bool bracket;      /* MULTI or EXEC around a unit */
-    bool for_replicas; /* PING, REPLCONF GETACK, PUBLISH: files have no use for them */
-    uint8_t but;       /* who shall not have them: PROPAGATED_NOT_TO_... */
-    uint64_t offset;   /* bytes propagated before to replicas, in the life of the process */
+    int dbid;                              /* -1: any */
+    const struct propagatedCommand *about; /* good during the call */
+    bool first, last;                      /* of their unit */
+    bool bracket;                          /* MULTI or EXEC around a unit */
+    bool for_replicas;                     /* PING, REPLCONF GETACK, PUBLISH: files have no use for them */
+    uint8_t but;                           /* who shall not have them: PROPAGATED_NOT_TO_... */
+    uint64_t offset; /* bytes propagated before to replicas, in the life of the process */
 };
 typedef void propagateSink(const struct propagated *p);
-/* When one of these happens in the middle of a unit, it is closed there, and what comes is another. */
-/* The first that a sink is given is a SELECT. for_replicas: it has a use for such commands. */
-void propagateAddSink(propagateSink *fn, bool for_replicas);
+enum {
+    SINK_FOR_REPLICAS = 1, /* it uses commands that are for replicas only */
+    SINK_DESCRIBED = 2,    /* it uses the description of each command: struct propagatedCommand */
+};
+/* A sink that is added or removed in the middle of a unit closes the unit there, and another one begins. So
+ * does propagateSelectAnew. */
+/* The first that a sink is given is a SELECT. */
+void propagateAddSink(propagateSink *fn, unsigned options);
 void propagateRemoveSink(propagateSink *fn); /* not there: nothing happens */
 /* Commands are for the database that the last SELECT among them names. Whoever begins anew (a file, a replica
  * with a snapshot) needs one in front of the next. */
@@ -77,14 +92,15 @@ uint64_t propagateOffset(void);
 /* The unit that runs now. There is one at a time: a round that is nested in a script past its time limit
  * serves other clients, but nothing that writes. */
 struct propagationUnit {
-    int depth;            /* commands that run, one called by the other */
-    bool busy;            /* there is something to do when a command ends */
-    bool suppressed;      /* the command that ends next */
-    bool anyway;          /* the same one goes to replicas, though it changes nothing */
-    bool in_multi;        /* MULTI has gone out */
-    bool apart;           /* what the outermost command comes upon goes out one by one */
-    void (*at_end)(void); /* propagateAtUnitEnd; NULL: nothing */
-    uint8_t but;          /* of what is propagated next */
+    int depth;                      /* commands that run, one called by the other */
+    bool busy;                      /* there is something to do when a command ends */
+    bool suppressed;                /* the command that ends next */
+    bool anyway;                    /* the same one goes to replicas, though it changes nothing */
+    bool in_multi;                  /* MULTI has gone out */
+    bool apart;                     /* what the outermost command comes upon goes out one by one */
+    void (*at_end)(void);           /* propagateAtUnitEnd; NULL: nothing */
+    uint8_t but;                    /* of what is propagated next */
+    struct propagatedCommand about; /* of what is propagated next, while it is known */
     /* Commands in one database: buf[at, at + len). */
     struct propagationPart {
         size_t at, len; /* len 0: none */
@@ -92,6 +108,7 @@ struct propagationUnit {
         int depth; /* of the command that is rewritten */
         bool for_replicas;
         uint8_t but;
+        struct propagatedCommand about;
     } held, *rewrites;
     int rewrite_count, rewrite_cap;
     char *buf;

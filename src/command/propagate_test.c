@@ -13,8 +13,10 @@
 #include "base/random.h"
 #include "base/sds.h"
 #include "base/zmalloc.h"
-#include "data/db.h"
+#include "commands/grammar.h"
+#include "command/command.h"
 #include "command/propagate.h"
+#include "data/db.h"
 #include "net/resp.h"
 
 static sds seen;  /* "SELECT 0|SET a|DEL b|": as they came */
@@ -417,7 +419,7 @@ static void otherSink(const struct propagated *p) {
 static void changesOtherSink(void) {
     run(0, "INCR", true, NULL);
     other_calls = 0;
-    propagateAddSink(otherSink, true); /* has no use for what came before */
+    propagateAddSink(otherSink, SINK_FOR_REPLICAS); /* has no use for what came before */
     run(0, "DECR", true, NULL);
     run(0, "DECR", true, NULL);
     assert_int_equal(4, other_calls); /* MULTI, SELECT, two commands */
@@ -432,6 +434,57 @@ static void testSinkWithinUnit(void **state) {
     run(0, "EXEC", true, changesOtherSink);
     expectSeen("INCR|MULTI|SELECT 0|DECR|DECR|EXEC|INCR|");
     assert_int_equal(5, other_calls);
+}
+
+/* ---- Descriptions ---- */
+
+static const struct keySpec first_argument = {KEYS_AT(1), KEYS_RANGE(0, 1)};
+static const struct commandSpec srem_spec = {
+    .name = "srem", .arity = -3, .key_specs = &first_argument, .key_spec_count = 1};
+static sds descriptions; /* "srem db 1 slot 12|": one of each command */
+
+static void describedSink(const struct propagated *p) {
+    assert_int_equal(1, p->commands);
+    descriptions = sdscatprintf(descriptions, "%s%s db %d slot %d|", p->bracket ? "bracket " : "",
+                                p->about->cmd ? p->about->cmd->spec->name : "?", p->dbid, p->about->slot);
+}
+
+static void removesMembers(void) {
+    test_db.id = 1;
+    for (int i = 0; i < 2; i++) {
+        propagateRewriteOpen(&test_client, 3, STR("SREM"), STR("foo"));
+        propagateRewriteArg(STR("member"));
+        propagateRewrite(&test_client, 3, (struct str[]){STR("SREM"), STR("bar"), STR("member")});
+    }
+}
+
+/* A sink that asks for it is told of each command by itself, however it was declared. */
+static void testDescribed(void **state) {
+    (void)state;
+    struct serverCommand set = {
+        .spec = &(struct commandSpec){.name = "set", .key_specs = &first_argument, .key_spec_count = 1}};
+    struct str argv[] = {STR("SET"), STR("x{foo}"), STR("1")};
+    commandCoreInit();
+    commandAdd(&srem_spec, NULL);
+    descriptions = sdsempty();
+    propagateAddSink(describedSink, SINK_DESCRIBED);
+    test_client.cmd = &set;
+    runRaw(2, 3, argv, true, NULL, (struct str){0});
+    runRaw(2, 3, argv, true, nothing, (struct str){0});
+    assert_string_equal("? db 2 slot -1|set db 2 slot 12182|set db 2 slot 12182|", descriptions);
+    sdssetlen(descriptions, 0);
+    runRaw(1, 1, (struct str[]){STR("SPOP")}, true, removesMembers, (struct str){0});
+    assert_string_equal("bracket ? db -1 slot -1|? db 1 slot -1|srem db 1 slot 12182|srem db 1 slot 5061|"
+                        "srem db 1 slot 12182|srem db 1 slot 5061|bracket ? db -1 slot -1|",
+                        descriptions);
+    sdssetlen(descriptions, 0);
+    propagateNow(1, 2, (struct str[]){STR("FLUSHSLOT"), STR("1")});
+    propagateNow(1, 3, (struct str[]){STR("srem"), STR("bar"), STR("member")});
+    assert_string_equal("? db 1 slot -1|srem db 1 slot 5061|", descriptions);
+    propagateRemoveSink(describedSink);
+    sdsfree(descriptions);
+    test_client.cmd = NULL;
+    forget();
 }
 
 /* ---- What is for replicas only ---- */
@@ -470,8 +523,8 @@ static void testWithoutSinks(void **state) {
     run(0, "SET", true, NULL);
     propagateNow(5, 1, &STR("DEL"));
     assert_int_equal(before, propagateOffset());
-    propagateAddSink(sink, true);
-    propagateAddSink(sameAgain, true);
+    propagateAddSink(sink, SINK_FOR_REPLICAS);
+    propagateAddSink(sameAgain, SINK_FOR_REPLICAS);
     run(0, "SET", true, NULL);
     expectSeen("SELECT 0|SET|");
 }
@@ -609,12 +662,12 @@ static void endRandom(const struct command *rewrites, sds *texts, int count, boo
 }
 
 static void declareRandomly(const struct command *cmd) {
-    if (randomBelow(2)) {
+    if (cmd->argc < 2 || randomBelow(2)) {
         propagateRewrite(&test_client, cmd->argc, cmd->argv);
         return;
     }
-    propagateRewriteOpen(&test_client, cmd->argc);
-    for (int i = 0; i < cmd->argc; i++) propagateRewriteArg(cmd->argv[i]);
+    propagateRewriteOpen(&test_client, cmd->argc, cmd->argv[0], cmd->argv[1]);
+    for (int i = 2; i < cmd->argc; i++) propagateRewriteArg(cmd->argv[i]);
 }
 
 static void runRandom(int depth, bool suppressed) {
@@ -699,8 +752,8 @@ static int begin(void **state) {
 int main(void) {
     seen = sdsempty();
     bytes = sdsempty();
-    propagateAddSink(sink, true);
-    propagateAddSink(sameAgain, true);
+    propagateAddSink(sink, SINK_FOR_REPLICAS);
+    propagateAddSink(sameAgain, SINK_FOR_REPLICAS);
     const struct CMUnitTest tests[] = {
         TEST(testSingle),
         TEST(testUnits),
@@ -716,6 +769,7 @@ int main(void) {
         TEST(testBigInUnit),
         TEST(testLong),
         TEST(testSinkWithinUnit),
+        TEST(testDescribed),
         TEST(testForReplicas),
         TEST(testWithoutSinks),
         TEST(testAtUnitEnd),

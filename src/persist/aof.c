@@ -392,7 +392,7 @@ static void sink(const struct propagated *p) {
 
 void aofListen(bool on) {
     if (on)
-        propagateAddSink(sink, false);
+        propagateAddSink(sink, 0);
     else
         propagateRemoveSink(sink);
 }

@@ -72,7 +72,7 @@ static void produce(bool on) {
         propagateRemoveSink(sink);
         return;
     }
-    propagateAddSink(sink, true);
+    propagateAddSink(sink, SINK_FOR_REPLICAS);
     propagateSelectAnew();
     base = historyOffset() - propagateOffset();
 }

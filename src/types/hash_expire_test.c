@@ -556,7 +556,7 @@ static int setup(void **state) {
     events = sdsempty();
     propagated = sdsempty();
     notifyAddEventSink(onEvent);
-    propagateAddSink(onPropagate, true);
+    propagateAddSink(onPropagate, SINK_FOR_REPLICAS);
     return 0;
 }
 

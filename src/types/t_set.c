@@ -137,9 +137,8 @@ void scardCommand(struct client *c) {
 static void propagateRemoved(struct client *c, struct str key, struct str member, size_t i, size_t count) {
     if (!propagateWanted()) return;
     if (i % SREM_BATCH == 0) {
-        propagateRewriteOpen(c, 2 + (int)(count - i < SREM_BATCH ? count - i : SREM_BATCH));
-        propagateRewriteArg(STR("SREM"));
-        propagateRewriteArg(key);
+        int argc = 2 + (int)(count - i < SREM_BATCH ? count - i : SREM_BATCH);
+        propagateRewriteOpen(c, argc, STR("SREM"), key);
     }
     propagateRewriteArg(member);
 }
