@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "cluster/engine.h"
 #include "cluster/engine_private.h"
+#include "tests/sim/engine_recorder.h"
 
 #define NOW        1000000000LL
 #define TIMEOUT    2000
@@ -32,30 +32,16 @@ static struct clusterNode *candidate; /* a replica of voters[0] */
 static struct engine e;
 static int64_t now;
 
-/* ---- A world that remembers what it was asked for ---- */
+/* ---- What the engine sends and saves ---- */
 
-static struct busLink links[LINKS_MAX];
-static int link_count;
 static int sent[BUS_TYPES];
 static struct busHeader last_sent;
-static bool follows_nobody; /* it has been told to be a primary, */
-static bool follows_anew;   /* or to synchronize in full */
-static struct engineReplication replication;
 static struct {
     uint64_t current_epoch, last_vote_epoch, config_epoch;
 } on_disk; /* what would be there after a power failure */
 
-static struct busLink *doConnect(void *w, const char *ip, uint16_t port) {
-    (void)w, (void)ip, (void)port;
-    assert_in_range(link_count, 0, LINKS_MAX - 1);
-    return &links[link_count++];
-}
-static void doClose(void *w, struct busLink *link) {
-    (void)w, (void)link;
-}
-
 /* A promise must outlive the node: it is on disk before it is made. */
-static void doSend(void *w, struct busLink *link, const char *bytes, size_t len) {
+static void rulesSend(void *w, struct busLink *link, const char *bytes, size_t len) {
     (void)w, (void)link;
     struct busMessage m;
     uint32_t expected;
@@ -64,64 +50,15 @@ static void doSend(void *w, struct busLink *link, const char *bytes, size_t len)
     sent[m.header.type]++;
     if (m.header.type == BUS_AUTH_REQUEST) assert_int_equal(on_disk.current_epoch, e.election.epoch);
     if (m.header.type == BUS_AUTH_ACK) assert_int_equal(on_disk.last_vote_epoch, m.header.current_epoch);
-    if (follows_nobody) assert_int_equal(on_disk.config_epoch, m.header.config_epoch);
+    if (recorded.follows_nobody) assert_int_equal(on_disk.config_epoch, m.header.config_epoch);
 }
-static void doSave(void *w, bool sync) {
+static void rulesSave(void *w, bool sync) {
     (void)w;
     if (!sync) return;
     on_disk.current_epoch = e.t.current_epoch;
     on_disk.last_vote_epoch = e.t.last_vote_epoch;
     on_disk.config_epoch = e.t.myself->config_epoch;
 }
-static uint64_t doRandom(void *w) {
-    static uint64_t x;
-    (void)w;
-    return x += 0x9e3779b97f4a7c15ULL;
-}
-static struct engineReplication doReplication(void *w) {
-    (void)w;
-    return replication;
-}
-static void doFollow(void *w, struct clusterNode *primary, bool full_sync) {
-    (void)w;
-    follows_nobody = !primary;
-    follows_anew = full_sync;
-}
-static void doPause(void *w, int64_t until_ms) {
-    (void)w, (void)until_ms;
-}
-static uint64_t doKeysInSlot(void *w, int slot) {
-    return (void)w, (void)slot, 0;
-}
-static void doDeleteSlot(void *w, int slot) {
-    (void)w, (void)slot;
-}
-static void doSlotsChanged(void *w) {
-    (void)w;
-}
-static void doState(void *w, bool ok) {
-    (void)w, (void)ok;
-}
-static bool doGranted(void *w, int slot, const struct clusterNode *to) {
-    return (void)w, (void)slot, (void)to, false;
-}
-static void doLog(void *w, int level, const char *line) {
-    (void)w, (void)level, (void)line;
-}
-static const struct engineWorld world = {.connect = doConnect,
-                                         .close = doClose,
-                                         .send = doSend,
-                                         .save = doSave,
-                                         .random = doRandom,
-                                         .replication = doReplication,
-                                         .follow = doFollow,
-                                         .pause = doPause,
-                                         .keysInSlot = doKeysInSlot,
-                                         .deleteSlot = doDeleteSlot,
-                                         .slotsChanged = doSlotsChanged,
-                                         .stateChanged = doState,
-                                         .slotGranted = doGranted,
-                                         .log = doLog};
 
 static struct clusterNode *rulesKnowNode(const char *id, uint16_t flags) {
     struct clusterNode *n = topologyAdd(&e.t, id, flags, NOW - 100 * TIMEOUT);
@@ -133,20 +70,22 @@ static struct clusterNode *rulesKnowNode(const char *id, uint16_t flags) {
 
 static void connectAll(void) {
     engineTick(&e, now);
-    for (int i = 0; i < link_count; i++) {
-        if (links[i].node && !links[i].node->connected) engineLinkUp(&e, &links[i], now);
+    for (int i = 0; i < recorded.link_count; i++) {
+        if (recorded.links[i].node && !recorded.links[i].node->connected)
+            engineLinkUp(&e, &recorded.links[i], now);
     }
 }
 
 /* Voters have slots 0 to 4, and epochs 1 to 5. */
 static void rulesStart(bool as_replica) {
-    memset(links, 0, sizeof links);
+    static struct engineWorld world;
+    world = engine_recorder;
+    world.send = rulesSend;
+    world.save = rulesSave;
+    engineRecorderReset(NOW);
     memset(sent, 0, sizeof sent);
     memset(&on_disk, 0, sizeof on_disk);
-    link_count = 0;
-    follows_nobody = follows_anew = false;
     now = NOW;
-    replication = (struct engineReplication){.offset = 100, .link_up = true, .whole = true, .data_ms = NOW};
     engineInit(&e, &world, NULL, NOW);
     e.settings = (struct engineSettings){.node_timeout_ms = TIMEOUT,
                                          .manual_failover_timeout_ms = 5000,
@@ -393,7 +332,7 @@ static void anElectionEnds(void **state) {
     rulesPassTime(2 * TIMEOUT + 2 * ENGINE_TICK_MS); /* twice the time-out, from its beginning */
     rulesReceiveVote(voters[3]);
     assert_true(nodeIsReplica(e.t.myself));
-    replication.data_ms = now;
+    recorded.replication.data_ms = now;
     for (int i = 0; i < 100 && e.election.epoch == epoch; i++) rulesPassTime(ENGINE_TICK_MS);
     rulesPassTime(TIMEOUT);
     assert_true(e.election.sent);
@@ -421,11 +360,11 @@ static void oldDataAreNotElected(void **state) {
     const int64_t limit_ms = PING_S * 1000 + FACTOR * TIMEOUT + TIMEOUT;
     voters[0]->flags |= NODE_FAIL;
     candidate->flags |= NODE_NOFAILOVER;
-    replication.link_up = false;
+    recorded.replication.link_up = false;
     now += limit_ms + 1;
     rulesPassTime(20 * ENGINE_TICK_MS);
     assert_int_equal(e.election.start_ms, 0);
-    replication.data_ms = now - limit_ms + ENGINE_TICK_MS;
+    recorded.replication.data_ms = now - limit_ms + ENGINE_TICK_MS;
     rulesPassTime(ENGINE_TICK_MS);
     assert_int_not_equal(e.election.start_ms, 0);
 }
@@ -643,7 +582,7 @@ static void oneThatReturnsFollowsItsHeir(void **state) {
                 rulesReceiveClaim(voters[0], 5, VOTERS + 2);
         }
         assert_ptr_equal(e.t.myself->primary, candidate);
-        assert_false(follows_anew);
+        assert_false(recorded.follows_anew);
     }
 }
 
@@ -657,7 +596,7 @@ static void oneWithoutAnHeirGoesToAnotherShardIfItMay(void **state) {
         e.settings.allow_replica_migration = may;
         rulesReceiveClaim(voters[0], VOTERS - 1, VOTERS + 1);
         assert_ptr_equal(e.t.myself->primary, may ? voters[0] : NULL);
-        assert_int_equal(follows_anew, may);
+        assert_int_equal(recorded.follows_anew, may);
     }
 }
 
@@ -755,11 +694,11 @@ static void byHandNothingIsLost(void **state) {
     rulesReceivePaused(101);
     rulesPassTime(5 * ENGINE_TICK_MS);
     assert_int_equal(sent[BUS_AUTH_REQUEST], 0);
-    replication.link_up = false;
-    replication.offset = 101;
+    recorded.replication.link_up = false;
+    recorded.replication.offset = 101;
     rulesPassTime(5 * ENGINE_TICK_MS);
     assert_int_equal(sent[BUS_AUTH_REQUEST], 0);
-    replication.link_up = true;
+    recorded.replication.link_up = true;
     rulesPassTime(ENGINE_TICK_MS);
     assert_true(sent[BUS_AUTH_REQUEST] > 0);
 }

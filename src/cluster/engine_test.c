@@ -9,86 +9,13 @@
 
 #include <cmocka.h>
 
-#include "cluster/engine.h"
 #include "cluster/topology_file.h"
+#include "tests/sim/engine_recorder.h"
 
 #define NOW     1000000000LL
 #define TIMEOUT 2000
 
-/* ---- A world that remembers what it was asked for ---- */
-
-static struct busLink connections[8];
-static int connected_count, closed_count, follow_count;
-static char followed_ip[NODE_IP_LEN];
-static bool followed_anew; /* with a full synchronization */
-static struct engineReplication replication;
 static struct engine e;
-
-static struct busLink *doConnect(void *w, const char *ip, uint16_t port) {
-    (void)w, (void)ip, (void)port;
-    assert_in_range(connected_count, 0, 7);
-    return &connections[connected_count++];
-}
-static void doClose(void *w, struct busLink *link) {
-    (void)w, (void)link;
-    closed_count++;
-}
-static void doSend(void *w, struct busLink *link, const char *bytes, size_t len) {
-    (void)w, (void)link, (void)bytes, (void)len;
-}
-static void doSave(void *w, bool sync) {
-    (void)w, (void)sync;
-}
-static uint64_t doRandom(void *w) {
-    static uint64_t x;
-    (void)w;
-    return x += 0x9e3779b97f4a7c15ULL;
-}
-static struct engineReplication doReplication(void *w) {
-    (void)w;
-    return replication;
-}
-static void doFollow(void *w, struct clusterNode *primary, bool full_sync) {
-    (void)w;
-    follow_count++;
-    followed_anew = full_sync;
-    if (primary) memcpy(followed_ip, primary->ip, NODE_IP_LEN);
-}
-static void doPause(void *w, int64_t until_ms) {
-    (void)w, (void)until_ms;
-}
-static uint64_t doKeysInSlot(void *w, int slot) {
-    return (void)w, (void)slot, 0;
-}
-static void doNothingWith(void *w, int slot) {
-    (void)w, (void)slot;
-}
-static void doNothing(void *w) {
-    (void)w;
-}
-static void doState(void *w, bool ok) {
-    (void)w, (void)ok;
-}
-static bool doGranted(void *w, int slot, const struct clusterNode *to) {
-    return (void)w, (void)slot, (void)to, false;
-}
-static void doLog(void *w, int level, const char *line) {
-    (void)w, (void)level, (void)line;
-}
-static const struct engineWorld world = {.connect = doConnect,
-                                         .close = doClose,
-                                         .send = doSend,
-                                         .save = doSave,
-                                         .random = doRandom,
-                                         .replication = doReplication,
-                                         .follow = doFollow,
-                                         .pause = doPause,
-                                         .keysInSlot = doKeysInSlot,
-                                         .deleteSlot = doNothingWith,
-                                         .slotsChanged = doNothing,
-                                         .stateChanged = doState,
-                                         .slotGranted = doGranted,
-                                         .log = doLog};
 
 /* ---- A node that knows two others, both primaries, with links to them ---- */
 
@@ -99,10 +26,8 @@ static struct clusterNode *others[2];
 
 static int setup(void **state) {
     (void)state;
-    memset(connections, 0, sizeof connections);
-    connected_count = closed_count = follow_count = 0;
-    replication = (struct engineReplication){.offset = 100, .link_up = true, .whole = true, .data_ms = NOW};
-    engineInit(&e, &world, NULL, NOW);
+    engineRecorderReset(NOW);
+    engineInit(&e, &engine_recorder, NULL, NOW);
     e.settings = (struct engineSettings){.node_timeout_ms = TIMEOUT,
                                          .manual_failover_timeout_ms = 5000,
                                          .blacklist_ttl_s = 60,
@@ -122,7 +47,7 @@ static int setup(void **state) {
     slotAssign(&e.t, 1, others[0]);
     slotAssign(&e.t, 2, others[1]);
     engineTick(&e, NOW);
-    for (int i = 0; i < connected_count; i++) engineLinkUp(&e, &connections[i], NOW);
+    for (int i = 0; i < recorded.link_count; i++) engineLinkUp(&e, &recorded.links[i], NOW);
     return 0;
 }
 
@@ -182,12 +107,12 @@ static void whoMeetsUsIsPinged(void **state) {
     assert_true(receiveHeader(&inbound, &h));
     assert_int_equal(e.t.count, 4);
     engineTick(&e, NOW + 100);
-    engineLinkUp(&e, &connections[connected_count - 1], NOW + 100);
-    assert_true(connections[connected_count - 1].node->flags & NODE_HANDSHAKE);
+    engineLinkUp(&e, &recorded.links[recorded.link_count - 1], NOW + 100);
+    assert_true(recorded.links[recorded.link_count - 1].node->flags & NODE_HANDSHAKE);
     assert_int_equal(e.stats.sent[BUS_MEET], 0);
     assert_int_equal(engineMeet(&e, "10.0.0.7", 6379, 16379, NOW + 100), MEET_BEGUN);
     engineTick(&e, NOW + 200);
-    engineLinkUp(&e, &connections[connected_count - 1], NOW + 200);
+    engineLinkUp(&e, &recorded.links[recorded.link_count - 1], NOW + 200);
     assert_int_equal(e.stats.sent[BUS_MEET], 1);
 }
 
@@ -278,7 +203,7 @@ static void nobodyElseIsMyself(void **state) {
     me->tcp_port = 1;
     assert_int_equal(engineMeet(&e, "10.0.0.7", 6379, 16379, NOW), MEET_BEGUN);
     engineTick(&e, NOW + 100);
-    struct busLink *link = &connections[connected_count - 1];
+    struct busLink *link = &recorded.links[recorded.link_count - 1];
     engineLinkUp(&e, link, NOW + 100);
     struct busHeader h = headerOf(me->id, BUS_PONG);
     assert_false(receiveHeader(link, &h)); /* the handshake is over */
@@ -344,11 +269,11 @@ static void aReplicaFollowsWhereItsPrimaryWentByHearsay(void **state) {
     (void)state;
     engineFollow(&e, others[1], true);
     others[1]->flags |= NODE_PFAIL;
-    follow_count = 0;
+    recorded.follow_count = 0;
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
     receive(&inbound, gossipOf(ids[0], ids[1], "10.0.0.3", NODE_PRIMARY));
-    assert_int_equal(follow_count, 1);
-    assert_string_equal(followed_ip, "10.0.0.3");
+    assert_int_equal(recorded.follow_count, 1);
+    assert_string_equal(recorded.followed_ip, "10.0.0.3");
 }
 
 /* ---- Whose data a replica has ---- */
@@ -369,11 +294,11 @@ static void dataOfAShardDoNotGoWithItToAnother(void **state) {
     h.node_flags = NODE_REPLICA;
     memcpy(h.primary, ids[0], NODE_ID_LEN);
     memset(&h.slots, 0, sizeof h.slots);
-    follow_count = 0;
+    recorded.follow_count = 0;
     receiveHeader(&inbound, &h);
-    assert_int_equal(follow_count, 1);
+    assert_int_equal(recorded.follow_count, 1);
     assert_ptr_equal(e.t.myself->primary, others[0]);
-    assert_true(followed_anew);
+    assert_true(recorded.follows_anew);
 }
 
 /* The same, of a shard that is named before its primary is known. */
@@ -389,10 +314,10 @@ static void norWhenItsPrimaryIsLearntLater(void **state) {
     h.flags = BUS_HAS_EXTENSIONS;
     receive(&inbound, busAddShardId(busBegin(sdsempty(), &h), 0, unknown));
     topologyAdd(&e.t, unknown, NODE_PRIMARY, NOW - 100 * TIMEOUT);
-    follow_count = 0;
+    recorded.follow_count = 0;
     receive(&inbound, busAddShardId(busBegin(sdsempty(), &h), 0, unknown));
-    assert_int_equal(follow_count, 1);
-    assert_true(followed_anew);
+    assert_int_equal(recorded.follow_count, 1);
+    assert_true(recorded.follows_anew);
 }
 
 /* A failover in the shard is no reason to begin anew. */
@@ -406,11 +331,11 @@ static void aReplicaGoesOnWithTheHeirOfItsPrimary(void **state) {
     h.slots = others[1]->slots;
     h.config_epoch = h.current_epoch = 9;
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.2"};
-    follow_count = 0;
+    recorded.follow_count = 0;
     receiveHeader(&inbound, &h);
     assert_ptr_equal(e.t.myself->primary, n);
-    assert_int_equal(follow_count, 1);
-    assert_false(followed_anew);
+    assert_int_equal(recorded.follow_count, 1);
+    assert_false(recorded.follows_anew);
 }
 
 /* Of nothing, and of data of another shard, there is no offset: a sibling that has less is not kept waiting.
@@ -419,7 +344,7 @@ static void whatIsNotWholeDoesNotCount(void **state) {
     (void)state;
     followWithSlots(others[1]);
     assert_int_equal(engineOffset(&e), 100);
-    replication.whole = false;
+    recorded.replication.whole = false;
     assert_int_equal(engineOffset(&e), 0);
     nodeBecomePrimary(&e.t, e.t.myself);
     assert_int_equal(engineOffset(&e), 100); /* a primary's own */
@@ -430,7 +355,7 @@ static void whatIsNotWholeIsNotElected(void **state) {
     (void)state;
     followWithSlots(others[1]);
     others[1]->flags |= NODE_FAIL;
-    replication.whole = false;
+    recorded.replication.whole = false;
     e.settings.replica_validity_factor = 0;
     int64_t now = NOW;
     for (int i = 0; i < 10; i++) engineTick(&e, now += ENGINE_TICK_MS);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* engine_recorder.h - the environment of one engine in a test: it records in `recorded` what the engine asked
+ * for, and answers with what the test put there. A test that needs more copies engine_recorder and replaces
+ * members of the copy. */
+#pragma once
+
+#include "cluster/engine.h"
+
+#define RECORDED_LINKS_MAX 64
+
+struct engineRecord {
+    struct busLink links[RECORDED_LINKS_MAX]; /* outbound ones, in the order of their creation */
+    int link_count, closed_count;
+    int follow_count;                     /* calls of follow */
+    char followed_ip[NODE_IP_LEN];        /* the primary of the last call that named one */
+    bool follows_nobody;                  /* the last call named none: the node became a primary */
+    bool follows_anew;                    /* the last call asked for a full synchronization */
+    struct engineReplication replication; /* the answer */
+};
+extern struct engineRecord recorded;
+extern const struct engineWorld engine_recorder;
+
+/* Forgets what was recorded. The replication is complete and its link is up, with data as of now. */
+void engineRecorderReset(int64_t now_ms);
